@@ -20,7 +20,7 @@ import (
 	"vitrine/internal/stream"
 )
 
-// states marks the lines that TestStatesOfThisPath prints, and names the value for printing only.
+// states is the environment variable that makes TestStatesOfThisPath print.
 const states = "VITRINE_STATES"
 
 // TestStatesAreOneOnAllPaths checks that every policy in the catalog offers the same assortments with the same

@@ -1,5 +1,5 @@
-// Command bma prints what bench/bma.sh has played as a table in Markdown: BMA-MNL and the tuned linear learner with the lowest
-// mean, in each finished panel.
+// Command bma prints the results of bench/bma.sh as a Markdown table: BMA-MNL and the tuned linear learner with the
+// lowest mean, in each finished panel.
 //
 //	go run ./bench/bma out/bma
 package main
@@ -30,10 +30,10 @@ func main() {
 	}
 }
 
-// finals are the last regrets of a policy by seed.
+// finals maps seeds to a policy's last regrets.
 type finals map[string]float64
 
-// read returns the last regrets of all policies of a panel, or none if it is not finished.
+// read returns the last regrets of all policies in a panel, or nil if the panel is not finished.
 func read(dir, panel string) (map[string]finals, error) {
 	file, err := os.Open(filepath.Join(dir, panel, "regret.csv"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func read(dir, panel string) (map[string]finals, error) {
 		if all[row[1]] == nil {
 			all[row[1]] = finals{}
 		}
-		all[row[1]][row[2]] = v // rounds are in order
+		all[row[1]][row[2]] = v // later rounds overwrite earlier ones
 	}
 	return all, nil
 }
@@ -69,7 +69,6 @@ func (f finals) values() (v []float64) {
 	return v
 }
 
-// best returns the policy with the lowest mean.
 func best(all map[string]finals) (name string) {
 	for p, f := range all {
 		if name == "" || stat.Mean(f.values(), nil) < stat.Mean(all[name].values(), nil) {
@@ -79,7 +78,7 @@ func best(all map[string]finals) (name string) {
 	return name
 }
 
-// minus returns the mean of the paired differences and its standard error.
+// minus returns the mean paired difference and its standard error.
 func (f finals) minus(g finals) (mean, se float64) {
 	var d []float64
 	for seed, v := range f {

@@ -1,5 +1,5 @@
-// Command choice reads a table of choices and fits a model to it on one core, and prints its cost: processor
-// seconds of each step, and the peak memory of the process.
+// Command choice reads a table of choices, fits a model to it on one core, and prints the cost: processor seconds per
+// step, and the process's peak memory.
 //
 //	go run ./bench/choice TABLE SPEC.toml
 package main
@@ -48,7 +48,7 @@ func run(table, path string) error {
 	return nil
 }
 
-// processor returns the processor time of the process so far.
+// processor returns the process's processor time so far.
 func processor() time.Duration {
 	u := usage()
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())

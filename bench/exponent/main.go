@@ -1,9 +1,9 @@
-// Command exponent fits the growth of regret in T, from the regret.csv of one experiment:
+// Command exponent fits the growth of regret in T, using the regret.csv of one experiment:
 //
 //	go run ./bench/exponent out/exponent/regret.csv
 //
-// For each policy it prints the mean regret at T = 250, 500, 1000, … and the exponent of a
-// power law through them, with a 95 % interval by resampling the seeds, and through the last two.
+// For each policy it prints the mean regret at T = 250, 500, 1000, …, the exponent of a power law through them, with a
+// 95 % interval by resampling the seeds, and the exponent through the last two.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package fitted fits models to simulated logs, for measurements of what such models are worth.
+// Package fitted fits models to simulated logs, for measuring the value of such models.
 package fitted
 
 import (
@@ -9,7 +9,8 @@ import (
 	"vitrine/choice"
 )
 
-// Linear fits a linear utility with an intercept to a log, as vitrine fit does. All requests have the same number of items.
+// Linear fits a linear utility with an intercept to a log, as vitrine fit does. All requests must contain the same
+// number of items.
 func Linear(log []vitrine.Round) (*choice.Result, error) {
 	items, width := log[0].Context.Features.Dims()
 	names, variables := make([]string, items), make([]string, width)

@@ -1,6 +1,5 @@
-// Command offpolicy measures the estimators of package offpolicy on simulated logs whose truth is
-// known: bias, root mean squared error, and how many 95 % intervals have the truth. It prints a
-// table in Markdown.
+// Command offpolicy measures the estimators in package offpolicy on simulated logs with a known truth: bias, root mean
+// squared error, and how many 95 % intervals contain the truth. It prints a Markdown table.
 //
 //	go run ./bench/offpolicy [-logs 200] [-rounds 4000]    three minutes of a core
 package main
@@ -31,7 +30,7 @@ const (
 	width = 5
 )
 
-// setting is a world, how its log explores, and the family of the model.
+// setting is a world, the way its log explores, and the model's family.
 type setting struct {
 	world, law, family string
 	model              utility.Model
@@ -61,7 +60,7 @@ func main() {
 	fmt.Printf("\nRevenue of a page that explores, by sets %.3f, by slots %.3f; of the policy's own page %.3f\n", w.earns("sets"), w.earns("slots"), w.earns("own"))
 }
 
-// earns returns the mean revenue of a page of the logging policy, if every page explores.
+// earns returns the mean revenue of the logging policy's pages if every page explores.
 func (w *world) earns(law string) (mean float64) {
 	const n = 20_000
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -80,8 +79,7 @@ func (w *world) earns(law string) (mean float64) {
 	return mean
 }
 
-// world has a truth, whose best pages the judged policy shows, and the estimate by which the logging
-// policy does.
+// world holds the truth, which gives the judged policy's best pages, and an estimate, which gives the logging policy's.
 type world struct {
 	truth   env.Truth
 	logging []float64 // linear utilities
@@ -110,7 +108,7 @@ func (w *world) context(rng *rand.Rand) *vitrine.Context {
 	return x
 }
 
-// own returns the page of the logging policy.
+// own returns the logging policy's page.
 func (w *world) own(x *vitrine.Context) vitrine.Assortment {
 	u := make([]float64, items)
 	utility.NewLinear(width, false).Utilities(u, w.logging, x.Features)
@@ -118,7 +116,7 @@ func (w *world) own(x *vitrine.Context) vitrine.Assortment {
 	return s
 }
 
-// best returns the page of the judged policy.
+// best returns the judged policy's page.
 func (w *world) best(x *vitrine.Context) vitrine.Assortment {
 	u := make([]float64, items)
 	w.truth.Utilities(u, x.Features)
@@ -126,7 +124,7 @@ func (w *world) best(x *vitrine.Context) vitrine.Assortment {
 	return s
 }
 
-// value returns the true expected revenue of a page.
+// value returns a page's choice probabilities and true expected revenue.
 func (w *world) value(x *vitrine.Context, s vitrine.Assortment) (p []float64, value float64) {
 	u := make([]float64, items)
 	w.truth.Utilities(u, x.Features)
@@ -142,9 +140,9 @@ func (w *world) value(x *vitrine.Context, s vitrine.Assortment) (p []float64, va
 	return p, value
 }
 
-const share = 0.1 // of pages that explore by sets; by slots 0.3 do, which costs as much
+const share = 0.1 // of pages that explore by sets; 0.3 explore by slots, at the same cost
 
-// log draws a log, and the pages of the judged policy.
+// log draws a log, along with the judged policy's pages.
 func (w *world) log(law string, n int, rng *rand.Rand) (rounds []offpolicy.Round, pages []vitrine.Assortment) {
 	for range n {
 		x := w.context(rng)
@@ -174,7 +172,7 @@ func (w *world) log(law string, n int, rng *rand.Rand) (rounds []offpolicy.Round
 	return rounds, pages
 }
 
-// swapped replaces an item of a page by one outside it.
+// swapped replaces one of a page's items by an item outside it.
 func swapped(own vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
 	in := make([]bool, items)
 	for _, i := range own {
@@ -198,7 +196,7 @@ func swapped(own vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
 	return s
 }
 
-// score sums what an estimator did.
+// score sums an estimator's results.
 type score struct {
 	n, none, normal, bootstrap, anytime int
 	bias, square                        float64
@@ -255,7 +253,7 @@ func report(log []offpolicy.Round, pages []vitrine.Assortment, model utility.Mod
 	return l.Evaluate("judged", pages)
 }
 
-// truthOf returns the value of the judged policy, over n contexts.
+// truthOf returns the judged policy's value over n contexts.
 func (w *world) truthOf(n int) float64 {
 	rng := rand.New(rand.NewPCG(5, 5))
 	sum := 0.0

@@ -1,5 +1,5 @@
 // Command pessimism measures the regret of fixed models after logs that cover little: greedy with pilot = "given",
-// update = "none" and a pessimism of 0, 1 and 2 standard errors. It prints a table in Markdown.
+// update = "none" and a pessimism of 0, 1 and 2 standard errors. It prints a Markdown table.
 //
 //	go run ./bench/pessimism [-seeds 400] [-logged 500] [-rounds 1000]    a minute of a core
 package main
@@ -30,13 +30,14 @@ const (
 
 var model = utility.NewLinear(width, true)
 
-// logger is a logging policy: the best pages under the true weights plus normal errors, but for a share of uniform ones.
+// logger is a logging policy: it shows the best pages under the true weights plus normal errors, and a share of uniform
+// pages.
 type logger struct {
 	name    string
-	skill   float64 // the factor of the true weights
-	err     float64 // the standard deviation of the errors
+	skill   float64 // factor on the true weights
+	err     float64 // standard deviation of the errors
 	explore float64
-	fresh   bool // whether each request has items of its own, instead of the same catalogue
+	fresh   bool // whether each request brings its own items instead of a fixed catalogue
 }
 
 var loggers = []logger{
@@ -57,7 +58,7 @@ func main() {
 	fmt.Println("| log | regret of the fixed model | saved by 1 standard error | by 2 |")
 	fmt.Println("|---|---|---|---|")
 	for _, g := range loggers {
-		regret := make([][]float64, len(levels)) // and, from the second on, what it saves
+		regret := make([][]float64, len(levels)) // from the second level on, the savings
 		for seed := range uint64(*seeds) {
 			truth := make([]float64, model.NumParams())
 			rng := rand.New(rand.NewPCG(seed, 1))
@@ -114,7 +115,7 @@ func best(w []float64, x *vitrine.Context) (vitrine.Assortment, float64) {
 	return assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
 }
 
-// rounds returns the log of n decisions.
+// rounds returns a log of n decisions.
 func (g logger) rounds(truth, old []float64, request func(*rand.Rand) *vitrine.Context, n int, seed uint64) []vitrine.Round {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	u, shock := make([]float64, items), make([]float64, items+1)
@@ -132,7 +133,7 @@ func (g logger) rounds(truth, old []float64, request func(*rand.Rand) *vitrine.C
 	return all
 }
 
-// play returns the regret of the fixed model, lowered by c standard errors.
+// play returns the regret of the fixed model when its utilities are lowered by c standard errors.
 func play(truth []float64, fitted *choice.Result, request func(*rand.Rand) *vitrine.Context, c float64, rounds int, seed uint64) (regret float64, err error) {
 	o := bandit.DefaultGreedyOptions()
 	o.Pilot, o.PilotWeights, o.Update = "given", fitted.Coefficients, "none"

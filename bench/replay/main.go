@@ -1,9 +1,9 @@
 // Command replay times the replay of a long log; bench/replay.sh runs it.
 //
-// If the data directory has no log, the command writes one as the service does: through the engine, with many
-// concurrent callers, each of whom reports the outcome before the next decision. Then it times four steps,
-// each from the first entry on: opening the log, in which the server verifies its files; reading it; reading
-// and decoding it; and opening the engine, which applies all entries and learns from every round.
+// If the data directory contains no log, the command writes one as the service does: through the engine, with many
+// concurrent callers that each report an outcome before the next decision. Then it times four steps, each from the
+// first entry on: opening the log, in which the server verifies its files; reading it; reading and decoding it; and
+// opening the engine, which applies all entries and learns from every round.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	"vitrine/service/setup"
 )
 
-const target = 20 * 3000 // rounds a second: 20 times real time at 3000
+const target = 20 * 3000 // rounds a second: 20 times real time at 3000 a second
 
 func main() {
 	data := flag.String("data", "", "the data directory")
@@ -98,7 +98,7 @@ func run(ctx context.Context, data string, n int) error {
 	)
 }
 
-// replay makes the state from the log, like a start without a snapshot.
+// replay rebuilds the state from the log, like a start without a snapshot.
 func replay(ctx context.Context, store *filelog.Store) error {
 	e, err := engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
@@ -108,7 +108,7 @@ func replay(ctx context.Context, store *filelog.Store) error {
 	return e.Wait(ctx)
 }
 
-// timed prints the time that f takes, and the rounds a second.
+// timed prints how long f takes, and the rounds per second.
 func timed(what string, rounds int, f func() error) error {
 	cpu, begin := used(), time.Now()
 	if err := f(); err != nil {
@@ -130,16 +130,16 @@ func usage() (u syscall.Rusage) {
 	return u
 }
 
-// used is the processor time so far.
+// used returns the processor time so far.
 func used() time.Duration {
 	u := usage()
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// megabytes returns the size of a resident set, which Linux counts in KB.
+// megabytes returns the size of the resident set, which Linux reports in KB.
 func megabytes(u syscall.Rusage) int64 { return int64(u.Maxrss) >> 10 }
 
-// write makes a log of rounds.
+// write creates a log of rounds.
 func write(ctx context.Context, log string, n int) error {
 	store, err := filelog.Open(ctx, filelog.Options{Dir: log})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package rounds writes logs of decisions and outcomes, whose replay other measurements time.
+// Package rounds writes logs of decisions and outcomes, for timing their replay.
 package rounds
 
 import (
@@ -14,15 +14,15 @@ import (
 	"vitrine/service/setup"
 )
 
-// What a decision has.
+// The size of a decision.
 const (
 	Items    = 20
-	Features = 10 // numbers of an item
+	Features = 10 // numbers per item
 	Shown    = 5
 )
 
-// Write writes rounds to an empty log as the service does: through the engine, with concurrent callers, each of whom reports
-// the outcome before the next decision. It calls progress with the number of each round.
+// Write writes rounds to an empty log as the service does: through the engine, with concurrent callers that each report
+// an outcome before the next decision. It calls progress with each round's number.
 func Write(ctx context.Context, store engine.Log, policy string, rounds, callers int, progress func(n int64)) error {
 	e, err := engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
@@ -57,7 +57,7 @@ func Write(ctx context.Context, store engine.Log, policy string, rounds, callers
 	return <-failures
 }
 
-// round is a decision and its outcome.
+// round makes a decision and reports its outcome.
 func round(ctx context.Context, e *engine.Engine, rng *rand.Rand, n int64) error {
 	r := &api.Request{Decision: fmt.Sprintf("decision-%d", n)}
 	for i := range Items {
@@ -71,7 +71,7 @@ func round(ctx context.Context, e *engine.Engine, rng *rand.Rand, n int64) error
 	if err != nil {
 		return err
 	}
-	if n%1000 == 0 { // the learner has room for more
+	if n%1000 == 0 { // lets the learner's queue drain
 		if err := e.Wait(ctx); err != nil {
 			return err
 		}

@@ -12,19 +12,20 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// appends says what callers get who write to the logs of several services.
+// appends measures the service that callers get when writing to several services' logs.
 type appends struct {
 	entries  int
-	frames   int           // appends, each with the entries that waited
-	took     time.Duration // of all
+	frames   int           // number of appends, each with all waiting entries
+	took     time.Duration // total time
 	p50, p99 time.Duration // of a caller's wait
-	used     float64       // microseconds of this process an entry
+	used     float64       // this process's microseconds per entry
 }
 
-// appendTo writes to several streams of NATS servers, as the leaders of as many services do, and prints what callers get. The callers
-// of a stream write the entries of rounds, and wait for each. One writer a stream appends all that wait.
+// appendTo writes to several streams on NATS servers, as the leaders of as many services do, and prints the callers'
+// waits. A stream's callers write the entries of rounds, and wait for each. One writer per stream appends all waiting
+// entries together.
 func appendTo(ctx context.Context, out io.Writer, url string, args []string) error {
-	var numbers [3]int // streams, callers of each, seconds
+	var numbers [3]int // streams, callers per stream, seconds
 	for i := range numbers {
 		var err error
 		if numbers[i], err = strconv.Atoi(args[i]); err != nil || numbers[i] < 1 {
@@ -36,7 +37,7 @@ func appendTo(ctx context.Context, out io.Writer, url string, args []string) err
 		return err
 	}
 	var entries [][]byte
-	for entry, err := range recorded.Entries(ctx, 2) { // the first one makes the placement
+	for entry, err := range recorded.Entries(ctx, 2) { // the first entry creates the placement
 		if err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func appendTo(ctx context.Context, out io.Writer, url string, args []string) err
 	return nil
 }
 
-// appendFor lets callers write entries to stores for a time.
+// appendFor lets callers write entries to stores for a while.
 func appendFor(ctx context.Context, stores []*natslog.Store, entries [][]byte, callers int, d time.Duration) (a appends, err error) {
 	var (
 		mu     sync.Mutex
@@ -115,13 +116,14 @@ func appendFor(ctx context.Context, stores []*natslog.Store, entries [][]byte, c
 	return a, failed
 }
 
-// write is an entry that a caller wants in a log.
+// write is an entry that a caller wants to append.
 type write struct {
 	entry []byte
 	done  chan<- struct{}
 }
 
-// writeAll appends what is wanted, all that waits at once, until no more can come. After an error it appends nothing.
+// writeAll appends entries as they arrive, all waiting ones at once, until the channel is closed. After an error it
+// stops appending.
 func writeAll(ctx context.Context, s *natslog.Store, wanted <-chan write) (frames int, err error) {
 	var group []write
 	var entries [][]byte

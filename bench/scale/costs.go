@@ -9,7 +9,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// costs are the constants of the plan. Processor times are in microseconds of one core.
+// costs are the plan's constants. Processor times are in microseconds on one core.
 type costs struct {
 	Machine string `toml:"machine" comment:"Written by go run ./bench/scale measure. Microseconds are processor time of one core."`
 
@@ -18,14 +18,14 @@ type costs struct {
 	Learn  float64 `toml:"learn_us" comment:"what a linear learner adds for a round"`
 	Bytes  float64 `toml:"bytes" comment:"of a round in the log"`
 
-	// of given.toml
+	// From given.toml.
 	Callers []float64 `toml:"callers,omitempty"`
 	Entries []float64 `toml:"entries_per_second,omitempty"`
 	Lead    float64   `toml:"lead_us,omitempty"`
 	Lag     float64   `toml:"lag_ms,omitempty"`
 }
 
-// readCosts reads the measured and the given constants in a directory.
+// readCosts reads the measured and the given constants from a directory.
 func readCosts(dir string) (*costs, error) {
 	c := new(costs)
 	for _, name := range []string{"measured.toml", "given.toml"} {
@@ -48,12 +48,12 @@ func readCosts(dir string) (*costs, error) {
 	return c, nil
 }
 
-// append returns a and b of an append of n entries, which takes a + b n seconds. N callers who each wait for their entry
-// make groups of N, so that they append
+// append returns a and b, where appending n entries takes a + b n seconds. N callers that each wait for their entry
+// form groups of N, so that they append
 //
 //	N / (a + b N)
 //
-// entries a second: two measurements give both.
+// entries a second: two measurements determine both.
 func (c *costs) append() (a, b float64) {
 	t0, t1 := c.Callers[0]/c.Entries[0], c.Callers[1]/c.Entries[1]
 	b = (t1 - t0) / (c.Callers[1] - c.Callers[0])

@@ -1,4 +1,4 @@
-// Command scale plans a service for more decisions than one machine takes: docs/scale.md is its result.
+// Command scale plans a service for more decisions than one machine can make. docs/scale.md is its result.
 //
 //	go run ./bench/scale measure > bench/scale/measured.toml     measure the constants, about a minute
 //	go run ./bench/scale plan                                    plan with them and those in given.toml
@@ -6,9 +6,9 @@
 // The parts of the model are
 //
 //	costs.go    the constants
-//	plan.go     how many services and processes a rate takes, and what is busy first
+//	plan.go     the services and processes that a rate needs, and the first bottleneck
 //	measure.go  the measurements
-//	append.go   what the writers of several streams append: bench/streams.sh
+//	append.go   appends by the writers of several streams: bench/streams.sh
 package main
 
 import (
@@ -40,9 +40,9 @@ func run(ctx context.Context, args []string) error {
 		}
 		plan(out, c)
 		return nil
-	case len(args) == 5 && args[0] == "append": // of bench/streams.sh
+	case len(args) == 5 && args[0] == "append": // used by bench/streams.sh
 		return appendTo(ctx, out, args[1], args[2:])
-	case len(args) == 3 && args[0] == "visit": // of measure
+	case len(args) == 3 && args[0] == "visit": // used by measure
 		rounds, err := strconv.Atoi(args[2])
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// used is the processor time of this process so far, in microseconds.
+// used returns this process's processor time so far, in microseconds.
 func used() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -32,7 +32,7 @@ func used() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e3
 }
 
-// measure measures the constants with a log in memory, and writes them.
+// measure measures the constants on a log in memory, and writes them.
 func measure(ctx context.Context, w io.Writer, rounds int) error {
 	c := costs{Machine: fmt.Sprintf("%s, %d cores, %s", processor(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly))}
 	served, err := serve(ctx, rounds)
@@ -66,7 +66,7 @@ func measure(ctx context.Context, w io.Writer, rounds int) error {
 	return toml.NewEncoder(w).Encode(c)
 }
 
-// processor names the machine's.
+// processor returns the name of the machine's processor.
 func processor() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(text)) {
@@ -77,7 +77,7 @@ func processor() string {
 	return runtime.GOARCH
 }
 
-// serve returns the processor time of a decision with its outcomes in a service that another process loads.
+// serve returns the processor time per decision, including outcomes, in a service under load from another process.
 func serve(ctx context.Context, rounds int) (float64, error) {
 	e, err := engine.Open(ctx, engine.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
@@ -102,7 +102,7 @@ func serve(ctx context.Context, rounds int) (float64, error) {
 	return (used() - before) / float64(rounds), nil
 }
 
-// visit sends shoppers to a service, who ask among the 1000 items of a catalogue.
+// visit sends shoppers to a service, to choose among 1000 catalogue items.
 func visit(ctx context.Context, url string, n int) error {
 	r, err := load.Run(ctx, load.Options{
 		Bases: []string{url}, Placement: "home", Policy: map[string]any{"name": "onl-mnl"}, Decisions: n, Connections: 64,
@@ -120,7 +120,7 @@ func record(ctx context.Context, policy string, n int) (*memlog.Store, error) {
 	return store, rounds.Write(ctx, store, policy, n, 8, func(int64) {})
 }
 
-// replay returns the processor time of a round that is read from a log and learned, as a follower does.
+// replay returns the processor time for reading a round from a log and learning it, as a follower does.
 func replay(ctx context.Context, store *memlog.Store, rounds int) (float64, error) {
 	runtime.GC()
 	before := used()

@@ -10,34 +10,34 @@ import (
 
 // Assumptions of the plan.
 const (
-	reported   = 0.9    // outcomes a decision
-	perProcess = 8      // cores of a process
-	busy       = 0.7    // share of a core or of a network interface that may be in use
-	network    = 1.25e9 // bytes a second of a server's interface, 10 Gbit/s
-	hottest    = 0.2    // share of a service's decisions that its busiest placement takes
+	reported   = 0.9    // outcomes per decision
+	perProcess = 8      // cores per process
+	busy       = 0.7    // maximum load on a core or a network interface
+	network    = 1.25e9 // bytes per second on a server's interface, 10 Gbit/s
+	hottest    = 0.2    // share of a service's decisions in its busiest placement
 )
 
-// sized is a set of services that is large enough for a rate.
+// sized is a set of services large enough for a rate.
 type sized struct {
 	services  int
-	processes int     // of all services
+	processes int     // over all services
 	following float64 // share of a process's cores
-	out       float64 // bytes a second that the log's servers send
-	learner   float64 // busy share of the core that runs the busiest placement's learner
+	out       float64 // bytes per second sent by the log's servers
+	learner   float64 // load on the core that runs the busiest placement's learner
 }
 
-// maxRate is the rate of decisions at which a leader is as busy as it may be.
+// maxRate returns the rate of decisions at which a leader reaches its maximum load.
 func (c *costs) maxRate() float64 { return busy / (c.Lead * 1e-6) }
 
-// follow is the processor time of a decision in a follower, in seconds.
+// follow returns a follower's processor time per decision, in seconds.
 func (c *costs) follow() float64 { return (c.Follow + reported*c.Learn) * 1e-6 }
 
-// size finds the numbers of services and processes for a rate R, which the services share equally. The n processes of a
-// service, with p cores each, answer its part r of the rate if
+// size finds the numbers of services and processes for a rate R, which the services share equally. A service with n
+// processes of p cores each can answer its part r of the rate if
 //
 //	n p busy ≥ r (serve + lead) + n r (follow + learn)
 //
-// Each service runs at least three processes if it is the only one and two otherwise, because machines die.
+// A single service runs at least three processes, and several services at least two each, because machines die.
 func (c *costs) size(rate float64) (z sized) {
 	z.services = int(math.Ceil(rate/c.maxRate() - 1e-9))
 	part := rate / float64(z.services)
@@ -65,13 +65,13 @@ func plan(w io.Writer, c *costs) {
 	}
 }
 
-// limit is the rate at which a part is as busy as it may be.
+// limit is the rate at which a component reaches its maximum load.
 type limit struct {
 	what string
 	rate float64
 }
 
-// limits lists the parts of a service in the order in which they are met.
+// limits lists a service's components in the order in which they reach their limits.
 func (c *costs) limits() []limit {
 	_, b := c.append()
 	list := []limit{

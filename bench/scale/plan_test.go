@@ -9,7 +9,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// The constants are there, and the fit of appends passes through both measurements.
+// All constants are set, and the fit of appends passes through both measurements.
 func TestCosts(t *testing.T) {
 	c := fatal.Or(readCosts("."))(t)
 	a, b := c.append()
@@ -26,7 +26,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// The planned processes are enough by the inequality, and one fewer for each service is not.
+// The planned processes satisfy the inequality, and one fewer per service does not.
 func TestSize(t *testing.T) {
 	c := &costs{Serve: 100, Follow: 4, Learn: 5, Bytes: 500, Callers: []float64{64, 256}, Entries: []float64{23600, 86400}, Lead: 35, Lag: 0.1}
 	for _, rate := range []float64{1e4, 1e5, 1e6} {
@@ -50,7 +50,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// docs/scale.md shows the tables of the plan.
+// docs/scale.md shows the plan's tables.
 func TestPage(t *testing.T) {
 	c := fatal.Or(readCosts("."))(t)
 	var text strings.Builder

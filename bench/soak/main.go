@@ -1,12 +1,12 @@
-// Command soak runs a decision service for a long time and samples its resources; bench/soak.sh runs it.
-// Placements have little memory, so that their limits are reached in seconds. Outcomes come at once, later,
-// twice, too late or never.
+// Command soak runs a decision service for a long time and samples its resources; bench/soak.sh runs it. Placements
+// have little memory, so that they reach their limits within seconds. Outcomes come at once, later, twice, too late or
+// never.
 //
-// The rule: the median of the last quarter of the samples is at most a tenth above that of the second
-// quarter, and 2 MB or 8 pieces, for the live heap (half of the next collection's goal), the resident set,
-// goroutines and open files; all requests were answered as they should be; and no learner has refused a
-// round. The first quarter is the warm-up. Medians are compared because the log's server has one or two
-// buffers of 8 MB for the file that it writes, and frees them now and then.
+// The run passes if all requests were answered as expected, no learner refused a round, and no resource grew. Resources
+// are the live heap (half of the next collection's goal), the resident set, goroutines and open files. A resource grew
+// if the median over the last quarter of the samples exceeds the second quarter's by more than a tenth plus 2 MB or 8
+// pieces. The first quarter is the warm-up. Medians are compared because the log's server holds one or two buffers of 8
+// MB for the file that it is writing, and occasionally frees them.
 package main
 
 import (
@@ -50,7 +50,7 @@ const (
 	items    = 20
 	features = `[{"name":"x0","kind":"number"},{"name":"x1","kind":"number"},{"name":"x2","kind":"number"},{"name":"x3","kind":"number"},{"name":"x4","kind":"number"}]`
 	window   = 10 * time.Second
-	under    = 64 // maximal number of concurrent decisions
+	under    = 64 // maximum number of concurrent decisions
 )
 
 func main() {
@@ -82,7 +82,7 @@ type soak struct {
 	url    string
 	client http.Client
 	world  env.Environment
-	places chan struct{} // of concurrent requests
+	places chan struct{} // for concurrent requests
 	rounds sync.WaitGroup
 
 	sent, skipped, wrong atomic.Int64
@@ -152,13 +152,13 @@ func (s *soak) start() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// ask sends a request once; the status is 0 if there is no answer.
+// ask sends a request once; the status is 0 without an answer.
 func (s *soak) ask(method, path, body string) (status int, text []byte) {
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		panic(err)
 	}
-	r.Header["Idempotency-Key"] = nil // sent again if the service has just closed the connection: the id makes both one request
+	r.Header["Idempotency-Key"] = nil // resent if the service has just closed the connection: the id makes both one request
 	a, err := s.client.Do(r)
 	if err != nil {
 		return 0, []byte(err.Error())
@@ -171,8 +171,8 @@ func (s *soak) ask(method, path, body string) (status int, text []byte) {
 	return a.StatusCode, text
 }
 
-// shop sends shoppers at the rate, whatever the service answers. After a second in which the machine stood
-// still it does not catch up.
+// shop sends shoppers at the rate, however slowly the service answers. It does not catch up after a second in which the
+// machine stood still.
 func (s *soak) shop(ctx context.Context) {
 	apart := time.Second / time.Duration(s.rate)
 	next := time.Now()
@@ -202,12 +202,12 @@ func (s *soak) expect(status int, text []byte, want ...int) bool {
 	return false
 }
 
-// round sends the shopper of a round.
+// round sends one shopper.
 func (s *soak) round(ctx context.Context, n int) {
 	var shopper env.Shopper
 	come := env.Shoppers{World: s.world, Seed: 1}
 	if err := come.Meet(&shopper, n+1); err != nil {
-		panic(err) // the contexts of this world are valid
+		panic(err) // this world's contexts are valid
 	}
 	id := fmt.Sprint("d", n)
 	body := fmt.Appendf(nil, `{"decision_id":%q,"items":[`, id)
@@ -254,8 +254,8 @@ func (s *soak) round(ctx context.Context, n int) {
 	s.outcome(ctx, path+"/"+id+"/outcome", choice, rand.New(rand.NewPCG(1, uint64(n))))
 }
 
-// outcome reports the outcome of a decision: a fifth of them never, some too late, some twice. If a
-// placement's memory is full the decision may be expired or forgotten.
+// outcome reports a decision's outcome: a fifth never, some too late, some twice. If a placement's memory is full, the
+// decision may be expired or forgotten.
 func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand) {
 	times, after := 1, time.Duration(0)
 	switch fate := rng.IntN(20); {
@@ -283,7 +283,7 @@ func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand)
 	}
 }
 
-// The metrics of a sample, one column each, summed over placements.
+// A sample's metrics, one column each, summed over placements.
 var columns = []string{
 	"process_resident_memory_bytes", "go_memstats_next_gc_bytes", "go_memstats_heap_alloc_bytes", "go_goroutines", "process_open_fds",
 	"vitrine_log_bytes", "vitrine_log_entries", "vitrine_learner_lag_rounds", "vitrine_pending", "vitrine_remembered_bytes",
@@ -350,7 +350,7 @@ func (s *soak) sample(ctx context.Context) (samples [][]float64, err error) {
 	}
 }
 
-// parse reads the columns in the text of Prometheus.
+// parse reads the columns from Prometheus text.
 func parse(text string) []float64 {
 	v := make([]float64, len(columns))
 	for line := range strings.Lines(text) {

@@ -1,5 +1,5 @@
-// Command warm measures the regret that a log saves: learners begin from nothing, with a model that is
-// fitted to the log as pilot, or after the log was imported. It prints a table in Markdown.
+// Command warm measures how much regret a log saves: learners start from scratch, with a model fitted to the log as
+// their pilot, or after importing the log. It prints a Markdown table.
 //
 //	go run ./bench/warm [-seeds 40] [-logged 1000] [-rounds 1000]    a minute of a core
 package main
@@ -27,13 +27,13 @@ const (
 	width = 5
 )
 
-// start is how a learner begins.
+// start is the way in which a learner begins.
 type start struct {
 	name  string
 	learn func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error)
 }
 
-// options are those of new placements.
+// options returns the options of new placements.
 func options() bandit.ONLOptions {
 	o := bandit.DefaultONLOptions()
 	o.Update, o.Lambda, o.Beta = "online", 1, 1
@@ -75,7 +75,7 @@ func observe(l vitrine.Learner, log []vitrine.Round) error {
 	return nil
 }
 
-// auto begins with what change makes of its options.
+// auto starts with its options modified by change.
 func auto(change func(o *bandit.AutoOptions, log []vitrine.Round) error, imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
 	return func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error) {
 		var o bandit.AutoOptions
@@ -90,7 +90,7 @@ func auto(change func(o *bandit.AutoOptions, log []vitrine.Round) error, imports
 	}
 }
 
-// pilot makes the model of the log the pilot.
+// pilot makes the log's model the pilot.
 func pilot(o *bandit.ONLOptions, log []vitrine.Round) error {
 	model, err := fitted.Linear(log)
 	if err != nil {
@@ -100,7 +100,7 @@ func pilot(o *bandit.ONLOptions, log []vitrine.Round) error {
 	return nil
 }
 
-// prior makes the model of the log the prior.
+// prior makes the log's model the prior.
 func prior(o *bandit.AutoOptions, log []vitrine.Round) error {
 	model, err := fitted.Linear(log)
 	if err != nil {
@@ -168,7 +168,7 @@ func meanError(v []float64) (mean, se float64) {
 type world struct {
 	env     *env.World
 	problem bandit.Problem
-	old     []float64 // of the policy of the log
+	old     []float64 // for the logging policy
 }
 
 func newWorld(seed uint64) *world {
@@ -183,7 +183,7 @@ func newWorld(seed uint64) *world {
 	return w
 }
 
-// best returns the best page under utilities.
+// best returns the best page under the utilities.
 func best(x *vitrine.Context, u []float64) vitrine.Assortment {
 	s, _ := assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
 	return s
@@ -221,7 +221,7 @@ func revenue(x *vitrine.Context, u []float64, s vitrine.Assortment) (v float64) 
 	return v
 }
 
-// log is that of another policy, which shows a uniform page in a tenth of rounds.
+// log returns another policy's log, with uniform pages in a tenth of rounds.
 func (w *world) log(n int, rng *rand.Rand) (log []vitrine.Round) {
 	u := make([]float64, items)
 	for range n {

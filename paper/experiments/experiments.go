@@ -1,5 +1,4 @@
-// Package experiments embeds the panels of the paper, one TOML file each, and the layout of the figures made
-// of them.
+// Package experiments embeds the paper's panels, one TOML file each, and the layout of the figures made from them.
 package experiments
 
 import (
@@ -8,11 +7,10 @@ import (
 	"strings"
 )
 
-// GeometricCondition is the figure of the geometric condition, which is computed without playing. It has no
-// file.
+// GeometricCondition is the figure of the geometric condition, which needs no play and therefore no file.
 const GeometricCondition = "geometric-condition"
 
-// Theory is the study of the theory, whose experiments have no file.
+// Theory is the study of the theory. Its experiments have no file.
 const Theory = "theory"
 
 // Tractability is the measurement of the algorithms' cost. It has no file either.
@@ -24,9 +22,9 @@ func WithoutFile() []string { return []string{GeometricCondition, Theory, Tracta
 //go:embed *.toml
 var files embed.FS
 
-// order lists the names in the order of the paper's figures and their panels. Then come variants of the main
-// panels, contexts that change after Phase I, the benchmark of the linear baselines, and the worlds outside the paper, before those that need
-// data.
+// order lists the names in the order of the paper's figures and their panels. Then come variants of the main panels,
+// contexts that change after Phase I, the benchmark of the linear baselines, and worlds outside the paper, with those
+// that need data at the end.
 var order = []string{
 	"main-gaussian-realizable",
 	"main-gaussian-misspecified",
@@ -113,8 +111,8 @@ var order = []string{
 // Names returns the names of all experiments, in the order of the paper.
 func Names() []string { return slices.Clone(order) }
 
-// Groups returns the names of groups of experiments: the part before the first '-' that several names share,
-// and the names of figures.
+// Groups returns the names of groups of experiments: prefixes before the first '-' that several names share, and the
+// names of figures.
 func Groups() []string {
 	var groups []string
 	add := func(group string) {
@@ -135,12 +133,12 @@ func Groups() []string {
 	return groups
 }
 
-// Members returns the experiments of a group.
+// Members returns a group's experiments.
 func Members(group string) []string {
 	return slices.DeleteFunc(Names(), func(n string) bool { return !strings.HasPrefix(n, group+"-") })
 }
 
-// Read returns the file of an experiment.
+// Read returns an experiment's file.
 func Read(name string) ([]byte, error) {
 	return files.ReadFile(name + ".toml")
 }

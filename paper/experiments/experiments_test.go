@@ -14,7 +14,7 @@ import (
 	"vitrine/paper/experiments"
 )
 
-// Every file has its place in the order, and every place its file.
+// Every file is listed in order, and every name there has a file.
 func TestEveryFileHasItsPlace(t *testing.T) {
 	entries := fatal.Or(os.ReadDir("."))(t)
 	var files []string
@@ -47,14 +47,13 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// Every panel of a figure is an experiment, rows are full, and captions tell
-// them apart with their heads.
+// Every panel in a figure is an experiment, rows are full, and captions and heads together distinguish the panels.
 func TestFiguresAreMadeOfExperiments(t *testing.T) {
 	names := experiments.Names()
 	for _, f := range experiments.Figures(names) {
 		seen := map[string]bool{}
 		for _, row := range f.Rows {
-			columns := 2 // the paper's
+			columns := 2 // as in the paper
 			if f.Name == "worlds" {
 				columns = 3
 			}
@@ -78,7 +77,7 @@ func TestFiguresAreMadeOfExperiments(t *testing.T) {
 	}
 }
 
-// The captions of the sweep and of the items say what the files say.
+// The captions for the sweep and for the items agree with the files.
 func TestCaptionsAreTrue(t *testing.T) {
 	for _, f := range experiments.Figures(experiments.Names()) {
 		for _, row := range f.Rows {
@@ -133,7 +132,7 @@ func TestCaptionsAreTrue(t *testing.T) {
 	}
 }
 
-// A figure is there when all of its panels are.
+// A figure is available once all of its panels are.
 func TestFiguresOfSomeExperiments(t *testing.T) {
 	main := experiments.Members("main")
 	for _, c := range []struct {

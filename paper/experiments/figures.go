@@ -5,21 +5,20 @@ import (
 	"slices"
 )
 
-// Figure is a figure of several panels. Figures of the paper have its layout.
+// Figure is a figure of several panels. Figures from the paper keep its layout.
 type Figure struct {
 	Name  string
 	Heads []string  // above each column; may be nil
 	Rows  [][]Panel // from top to bottom, each from left to right
 }
 
-// Panel is the place of an experiment in a figure.
+// Panel is an experiment's place in a figure.
 type Panel struct {
 	Experiment string
 	Caption    string
 }
 
-// figures lists the paper's figures in its order, the main figure in two halves, and then the
-// others.
+// figures lists the paper's figures in order, with the main figure in two halves, and then the others.
 var figures = []Figure{
 	{
 		Name: "main-gaussian",
@@ -69,7 +68,7 @@ var figures = []Figure{
 	},
 }
 
-// likeMain returns the figure of a group with the panels of the main figure.
+// likeMain returns a group's figure with the same panels as the main figure.
 func likeMain(name string) Figure {
 	f := Figure{Name: name, Heads: []string{"Realizability", "Misspecification"}}
 	for _, contexts := range []struct{ name, title string }{{"gaussian", "Gaussian"}, {"uniform", "Uniform"}} {
@@ -81,7 +80,7 @@ func likeMain(name string) Figure {
 	return f
 }
 
-// linear returns the figure of the benchmark of the linear baselines.
+// linear returns the figure for the benchmark of the linear baselines.
 func linear() Figure {
 	f := Figure{Name: "linear", Heads: []string{"Equal revenues", "Revenues U[0, 1]"}}
 	for _, v := range []struct{ k, d int }{{5, 5}, {5, 3}, {10, 5}, {15, 5}} {
@@ -91,7 +90,7 @@ func linear() Figure {
 	return f
 }
 
-// sweep returns the figure of the appendix with varying d and K.
+// sweep returns the appendix figure with varying d and K.
 func sweep(contexts, title string) Figure {
 	f := Figure{
 		Name:  "sweep-" + contexts,
@@ -124,14 +123,14 @@ func worlds() Figure {
 	return f
 }
 
-// Figures returns the figures all of whose experiments are among the names.
+// Figures returns the figures for which names includes all experiments.
 func Figures(names []string) []Figure {
 	return slices.DeleteFunc(slices.Clone(figures), func(f Figure) bool {
 		return slices.ContainsFunc(f.experiments(), func(n string) bool { return !slices.Contains(names, n) })
 	})
 }
 
-// experiments returns the experiments of the panels, row after row.
+// experiments returns the experiments in the panels, row by row.
 func (f Figure) experiments() (names []string) {
 	for _, row := range f.Rows {
 		for _, p := range row {

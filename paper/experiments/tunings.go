@@ -22,7 +22,7 @@ func Tunings() []string {
 	return paths
 }
 
-// ReadTuning returns the file of a tuning.
+// ReadTuning returns a tuning's file.
 func ReadTuning(name string) ([]byte, error) {
 	return tunings.ReadFile("tune/" + name + ".toml")
 }

@@ -6,13 +6,11 @@ import (
 	"math"
 )
 
-// Condition holds the constants of Assumption "Generalized geometric condition on the squared loss": for
-// every w,
+// Condition holds the constants in Assumption "Generalized geometric condition on the squared loss": for every w,
 //
 //	min_{w̃∈W*} {μ/2 ‖w − w̃‖², τ/2 ‖w − w̃‖^γ} ≤ ℓ_sq(w)
 //
-// where μ, τ > 0 and 0 < γ < 2. Both terms grow with the distance, so only the nearest w̃ matters; ℓ_sq(w̃)
-// is 0.
+// where μ, τ > 0 and 0 < γ < 2. Both terms grow with the distance, so only the nearest w̃ matters; ℓ_sq(w̃) is 0.
 type Condition struct {
 	Mu    float64 `json:"mu"`
 	Tau   float64 `json:"tau"`
@@ -37,17 +35,17 @@ func Distance(w Params, equivalents []Params) float64 {
 	return r
 }
 
-// Fit returns constants for a given γ with which the condition holds on the whole box of the grid, and the
-// point at which τ is tight. A larger μ needs a smaller τ; the rule is
+// Fit returns constants, for a given γ, with which the condition holds on the grid's whole box, and the point at which
+// τ is tight. A larger μ needs a smaller τ; the rule is
 //
 //	μ = share · min_{w̃∈W*} λ_min(∇²ℓ_sq(w̃)),  0 < share < 1
 //	τ = inf {2 ℓ_sq(w) / dist(w, W*)^γ : μ/2 dist(w, W*)² > ℓ_sq(w)}
 //
-// so that μ is the strong convexity of the loss near W*, minus a margin, and τ the largest constant that
-// holds wherever μ does not. The infimum is taken on the grid g of the loss, and then on finer grids around
-// each local minimum. Both constants are rounded down to three digits.
+// so that μ is the loss's strong convexity near W*, minus a margin, and τ the largest constant that holds wherever μ
+// does not. The infimum is taken on the loss's grid g, and then on finer grids around each local minimum. Both
+// constants are rounded down to three digits.
 //
-// It is an error if W* has no curvature, or if μ holds everywhere.
+// It is an error if the curvature at W* is 0, or if μ holds everywhere.
 func Fit(ctx context.Context, l *Loss, g Grid, equivalents []Params, gamma, share float64) (c Condition, tight Params, err error) {
 	curvature := math.Inf(1)
 	for _, w := range equivalents {
@@ -91,8 +89,8 @@ func Fit(ctx context.Context, l *Loss, g Grid, equivalents []Params, gamma, shar
 	return c, tight, nil
 }
 
-// zoom minimises f around point at of g: on a grid of the neighbouring cells, and then on smaller and smaller
-// ones around the best point so far.
+// zoom minimises f around point at of g, first on a grid of the neighbouring cells and then on smaller and smaller
+// grids around the best point so far.
 func zoom(ctx context.Context, f func(Params) float64, g Grid, at [2]int) (best Params, lowest float64, err error) {
 	const (
 		points = 21

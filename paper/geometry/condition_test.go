@@ -15,7 +15,7 @@ import (
 	"vitrine/paper/geometry"
 )
 
-// surveyed is the landscape of the paper's figure.
+// surveyed is the landscape in the paper's figure.
 var surveyed = sync.OnceValues(func() (*geometry.Landscape, error) {
 	return geometry.Survey(context.Background(), geometry.Figure)
 })
@@ -26,8 +26,7 @@ func survey(t *testing.T) *geometry.Landscape {
 	return l
 }
 
-// probes calls f on a grid of the box that is finer than the one of the survey
-// and meets other points, and on random points.
+// probes calls f on random points and on a grid of the box that is finer than the survey's and has different points.
 func probes(box geometry.Box, f func(geometry.Params)) {
 	const n = 700
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -44,14 +43,14 @@ func probes(box geometry.Box, f func(geometry.Params)) {
 	}
 }
 
-// Assumption "Generalized geometric condition": the bound is under the loss on
-// the whole box. The loss is the closed form, not that of the package.
+// Assumption "Generalized geometric condition": the bound lies below the loss on the whole box. The loss is computed
+// from its closed form, independently of the package.
 func TestTheBoundHolds(t *testing.T) {
 	l := survey(t)
 	broken := 0
 	probes(l.Setting.Box, func(w geometry.Params) {
 		loss := closed(l.ExpectedSize, w, l.Setting.Truth)
-		lowest := math.Inf(1) // over W*, as the assumption has it
+		lowest := math.Inf(1) // over W*, as in the assumption
 		for _, g := range l.Global {
 			r := math.Hypot(w[0]-g[0], w[1]-g[1])
 			lowest = min(lowest, l.Condition.Mu/2*r*r, l.Condition.Tau/2*math.Pow(r, l.Condition.Gamma))
@@ -65,7 +64,7 @@ func TestTheBoundHolds(t *testing.T) {
 	}
 }
 
-// Other exponents and other truths have their own constants.
+// Other exponents and other truths lead to their own constants.
 func TestTheBoundHoldsForOtherSettings(t *testing.T) {
 	for _, c := range []struct {
 		gamma float64
@@ -95,7 +94,7 @@ func TestMuIsAShareOfTheCurvature(t *testing.T) {
 	}
 }
 
-// A τ one hundredth larger breaks the condition, and where it says.
+// A τ one hundredth larger breaks the condition, at the stated point.
 func TestTauIsTheLargest(t *testing.T) {
 	l := survey(t)
 	larger := l.Condition
@@ -106,7 +105,7 @@ func TestTauIsTheLargest(t *testing.T) {
 	}
 }
 
-// ℓ_sq is 0 on W*, and on the box nowhere else.
+// On the box, ℓ_sq is 0 on W* and nowhere else.
 func TestTheLossIsZeroOnTheEquivalenceSetAlone(t *testing.T) {
 	l := survey(t)
 	want := []geometry.Params{{3, 0.5}, {-3, math.Pi - 0.5}}
@@ -126,9 +125,8 @@ func TestTheLossIsZeroOnTheEquivalenceSetAlone(t *testing.T) {
 	})
 }
 
-// The spurious minima are minima: the slope is nothing and all around is
-// higher. The loss is the same at equivalent parameters, so that they come in
-// pairs.
+// Spurious minima are minima: the slope is zero and the loss is higher all around. The loss agrees at equivalent
+// parameters, so spurious minima come in pairs.
 func TestSpuriousMinimaAreMinima(t *testing.T) {
 	const around = 1e-3
 	l := survey(t)
@@ -156,7 +154,7 @@ func TestSpuriousMinimaAreMinima(t *testing.T) {
 	}
 }
 
-// Other parameters of one function: all shifts by a period, and the mirror.
+// Equivalent parameters of one function: all shifts by a period, and the mirror image.
 func TestEquivalents(t *testing.T) {
 	box := geometry.Box{Low: geometry.Params{-2, -8}, High: geometry.Params{2, 8}}
 	got := geometry.Equivalents(geometry.Params{1, 2}, box)
@@ -203,7 +201,7 @@ func TestTheSliceMeetsTheMinima(t *testing.T) {
 	}
 }
 
-// Settings that have no figure are refused with a reason.
+// Settings without a figure are rejected with a reason.
 func TestSurveyRefuses(t *testing.T) {
 	alter := func(change func(*geometry.Setting)) geometry.Setting {
 		s := geometry.Figure

@@ -11,19 +11,19 @@ import (
 	"vitrine/paper/study"
 )
 
-// Mark is the file that marks the directory of a landscape: its slice.
+// Mark is the file that marks a landscape's directory: its slice.
 const Mark = "loss.csv"
 
 const mapFile = "map.csv"
 
-// mapPoint is a row of map.csv.
+// mapPoint is a row in map.csv.
 type mapPoint struct {
 	W    Params  `json:"w"`
 	Loss float64 `json:"loss"`
 }
 
-// Write makes dir and writes run.json, the constants; loss.csv, a row for each
-// point of the slice; and map.csv, a row for each point of the map.
+// Write makes dir and writes run.json with the constants; loss.csv with a row per point of the slice; and map.csv with
+// a row per point of the map.
 func (l *Landscape) Write(dir string) error {
 	var points []mapPoint
 	for i := range l.Map.N {
@@ -34,7 +34,7 @@ func (l *Landscape) Write(dir string) error {
 	return study.Write(dir, l.Constants, study.File{Name: Mark, Content: study.Encode(l.Slice)}, study.File{Name: mapFile, Content: study.Encode(points)})
 }
 
-// Read reads what Write wrote. Errors name the file and, if there is one, the line.
+// Read reads the files that Write wrote. Errors name the file and, if known, the line.
 func Read(dir string) (*Landscape, error) {
 	l := &Landscape{}
 	decode := func(f func([]byte, *Landscape) error) func([]byte) error {
@@ -50,8 +50,7 @@ func Read(dir string) (*Landscape, error) {
 	return l, nil
 }
 
-// A picture needs numbers that do not overflow when they are scaled, and axes
-// with room for their ticks.
+// A picture needs numbers that do not overflow when scaled, and axes with room for their ticks.
 const (
 	maxCoordinate = 1e9
 	minExtent     = 1e-9

@@ -13,7 +13,7 @@ import (
 	"vitrine/paper/study"
 )
 
-// small is a landscape of few points, with numbers of nine digits.
+// small returns a landscape with few points, and numbers with nine digits.
 func small() *Landscape {
 	box := Box{Params{-2, -1}, Params{2, 1}}
 	return &Landscape{
@@ -35,7 +35,7 @@ func small() *Landscape {
 	}
 }
 
-// written returns a directory with the files of the small landscape.
+// written returns a directory with the small landscape's files.
 func written(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a", "b")
@@ -111,7 +111,7 @@ func TestWriteNamesThePathThatItCannotWrite(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, there is an error or a landscape that can be drawn.
+// For any bytes, decoding returns an error or a landscape that can be drawn.
 func FuzzDecode(f *testing.F) {
 	dir := f.TempDir()
 	fatal.If(f, small().Write(dir))

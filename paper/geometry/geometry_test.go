@@ -17,7 +17,7 @@ func paper() (*geometry.Loss, geometry.Setting) {
 	return geometry.NewLoss(s.Truth, env.Uniform{Low: s.Contexts[0], High: s.Contexts[1]}, geometry.ExpectedSize(s.Items, s.Size)), s
 }
 
-// draw is uniform on the box.
+// draw returns a uniform point in the box.
 func draw(box geometry.Box, rng *rand.Rand) (w geometry.Params) {
 	for axis := range w {
 		w[axis] = box.Low[axis] + (box.High[axis]-box.Low[axis])*rng.Float64()
@@ -53,8 +53,8 @@ func TestLossIsItsClosedForm(t *testing.T) {
 	}
 }
 
-// The definition, played: contexts of the paper's world, and sets drawn as in
-// Phase I. The sums over the sets are not multiplied out.
+// The definition, played out: contexts from the paper's world, and sets drawn as in Phase I. The sums over the sets are
+// not simplified.
 func TestLossIsTheMeanOverRounds(t *testing.T) {
 	const rounds = 20_000
 	l, s := paper()
@@ -93,7 +93,7 @@ func TestLossIsTheMeanOverRounds(t *testing.T) {
 	}
 }
 
-// Every set of a small family, counted one by one.
+// Counts every set in a small family, one by one.
 func TestExpectedSizeCountsTheSets(t *testing.T) {
 	for _, c := range []struct{ n, k int }{{1, 1}, {4, 1}, {4, 4}, {9, 3}, {12, 5}} {
 		sets, items := 0, 0
@@ -148,8 +148,7 @@ func TestGradientIsTheDerivative(t *testing.T) {
 	}
 }
 
-// The smallest eigenvalue of the Hessian is its smallest value over the unit
-// circle, by second differences.
+// The Hessian's smallest eigenvalue equals its smallest value on the unit circle, by second differences.
 func TestCurvatureIsTheLeastSecondDerivative(t *testing.T) {
 	const h = 1e-4
 	l, s := paper()

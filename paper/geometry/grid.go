@@ -2,7 +2,7 @@ package geometry
 
 import "context"
 
-// Box is a rectangle of the parameter plane, edges included.
+// Box is a rectangle in the parameter plane, edges included.
 type Box struct {
 	Low  Params `json:"low"`
 	High Params `json:"high"`
@@ -12,15 +12,14 @@ func (b Box) contains(w Params) bool {
 	return b.Low[0] <= w[0] && w[0] <= b.High[0] && b.Low[1] <= w[1] && w[1] <= b.High[1]
 }
 
-// Grid holds a function on n×n points of a box that are evenly spaced and
-// include its corners.
+// Grid holds a function's values on n×n evenly spaced points of a box, including the corners.
 type Grid struct {
 	Box   Box
 	N     int
-	Value []float64 // N·N, the points of the smallest w_1 first
+	Value []float64 // N·N, starting with the points with the smallest w_1
 }
 
-// sample evaluates f on a grid. It stops early, with the cause, when ctx ends.
+// sample evaluates f on a grid. If ctx ends, it stops early with the cause.
 func sample(ctx context.Context, f func(Params) float64, box Box, n int) (Grid, error) {
 	g := Grid{box, n, make([]float64, n*n)}
 	for i := range n {

@@ -12,8 +12,7 @@ import (
 // Title is the title of the figure.
 const Title = "A non-convex loss under the generalized geometric condition"
 
-// Setting is a world of one feature, the box of parameters, and the choices of
-// [Fit].
+// Setting is a world with one feature, the box of parameters, and the choices for [Fit].
 type Setting struct {
 	Items    int        `json:"items"`    // N
 	Size     int        `json:"size"`     // K
@@ -21,11 +20,11 @@ type Setting struct {
 	Truth    Params     `json:"truth"`    // w*
 	Box      Box        `json:"box"`      // 𝒲, at most one period of w_2 high
 	Gamma    float64    `json:"gamma"`
-	Share    float64    `json:"share"` // of the curvature at W* that μ takes
+	Share    float64    `json:"share"` // μ as a share of the curvature at W*
 }
 
-// Figure is the setting of the paper's figure: its N, K and uniform contexts at d = 1, and
-// frequencies up to 5, at which the loss has spurious minima on both sides of w*.
+// Figure is the setting for the paper's figure: its N, K and uniform contexts at d = 1, and frequencies up to 5, for
+// which the loss has spurious minima on both sides of w*.
 var Figure = Setting{
 	Items:    100,
 	Size:     5,
@@ -36,7 +35,7 @@ var Figure = Setting{
 	Share:    0.5,
 }
 
-// Constants are the contents of run.json.
+// Constants is the content of run.json.
 type Constants struct {
 	Experiment   string    `json:"experiment"`
 	Title        string    `json:"title"`
@@ -44,17 +43,17 @@ type Constants struct {
 	Setting      Setting   `json:"setting"`
 	ExpectedSize float64   `json:"expected_size"` // E|S|
 	Condition    Condition `json:"condition"`
-	Tight        Params    `json:"tight"`    // where τ is
-	Global       []Params  `json:"global"`   // W*, two
-	Spurious     []Minimum `json:"spurious"` // the other local minima, the lowest first
+	Tight        Params    `json:"tight"`    // where τ is tight
+	Global       []Params  `json:"global"`   // W*, two points
+	Spurious     []Minimum `json:"spurious"` // other local minima, lowest first
 }
 
-// Point is a row of loss.csv, on the line through two global minima.
+// Point is a row in loss.csv, on the line through two global minima.
 type Point struct {
 	Position        float64 `json:"position"` // along the line, from half way between the minima
 	W               Params  `json:"w"`
 	Loss            float64 `json:"loss"`             // ℓ_sq(w)
-	Bound           float64 `json:"bound"`            // the smaller of the two terms
+	Bound           float64 `json:"bound"`            // smaller of the two terms
 	StrongConvexity float64 `json:"strong_convexity"` // μ/2 dist(w, W*)²
 	Growth          float64 `json:"growth"`           // τ/2 dist(w, W*)^γ
 }
@@ -66,16 +65,15 @@ type Landscape struct {
 	Map   Grid
 }
 
-// Numbers of points: of the grid on which constants and minima are searched, of the part of it that is kept,
-// and of the slice.
+// Numbers of points: on the grid for finding constants and minima, on the part of it that is kept, and on the slice.
 const (
 	fine    = 481
-	thinned = 4 // 121 points an axis
+	thinned = 4 // 121 points per axis
 	along   = 401
 )
 
-// Survey computes the landscape of a setting. It stops early when ctx ends. It is an error if the minima
-// found at loss 0 are not exactly the two that [Equivalents] returns, or if [Fit] has no constants.
+// Survey computes a setting's landscape. It stops early when ctx ends. It is an error if the minima found at loss 0 are
+// not exactly the two that [Equivalents] returns, or if [Fit] fails.
 func Survey(ctx context.Context, s Setting) (*Landscape, error) {
 	size := ExpectedSize(s.Items, s.Size)
 	l := NewLoss(s.Truth, env.Uniform{Low: s.Contexts[0], High: s.Contexts[1]}, size)
@@ -107,8 +105,7 @@ func Survey(ctx context.Context, s Setting) (*Landscape, error) {
 	}, nil
 }
 
-// separate returns the minima that are not global, and checks that those with
-// loss 0 are the two of W*.
+// separate returns the minima that are not global, and checks that the minima with loss 0 are exactly W*.
 func separate(minima []Minimum, global []Params) (spurious []Minimum, err error) {
 	found := 0
 	for _, m := range minima {
@@ -127,8 +124,7 @@ func separate(minima []Minimum, global []Params) (spurious []Minimum, err error)
 	return spurious, nil
 }
 
-// slice follows the line through the two global minima from one edge of the
-// box to the other.
+// slice follows the line through the two global minima from one edge of the box to the other.
 func slice(l *Loss, c Condition, box Box, global []Params) []Point {
 	var middle, direction Params
 	r := distance(global[0], global[1])

@@ -1,12 +1,12 @@
-// Package geometry computes the expected squared loss of a utility family over its parameters, and the
-// generalized geometric condition that the regret bound of ONL-MNL assumes.
+// Package geometry computes a utility family's expected squared loss over its parameters, and the generalized geometric
+// condition that ONL-MNL's regret bound assumes.
 //
 // The family is small enough to draw: networks of one sine unit with two free parameters and one feature,
 //
 //	f_w(x) = sin(w_1 x + w_2)
 //
-// Because sin(z) = sin(π − z), parameters (w_1, w_2) and (−w_1, π − w_2) are the same function: the loss has
-// two global minima, and spurious minima at other frequencies.
+// Because sin(z) = sin(π − z), the parameters (w_1, w_2) and (−w_1, π − w_2) give the same function: the loss has two
+// global minima, and spurious minima at other frequencies.
 package geometry
 
 import (
@@ -20,10 +20,10 @@ import (
 	"vitrine/utility"
 )
 
-// Params is a point (w_1, w_2) of the parameter plane.
+// Params is a point (w_1, w_2) in the parameter plane.
 type Params [2]float64
 
-// Equivalents returns the parameters in box that are the same function as w:
+// Equivalents returns the parameters in box that give the same function as w:
 //
 //	(w_1, w_2 + 2πk)  and  (−w_1, π − w_2 + 2πk),  k an integer
 func Equivalents(w Params, box Box) []Params {
@@ -37,37 +37,33 @@ func Equivalents(w Params, box Box) []Params {
 	return all
 }
 
-// Loss is the expected squared loss of Assumption "Generalized geometric
-// condition on the squared loss",
+// Loss is the expected squared loss in Assumption "Generalized geometric condition on the squared loss",
 //
 //	ℓ_sq(w) = E_{X~D, S~Unif(𝒮)}[Σ_{i∈S} (f_w(x_i) − f_w*(x_i))²]
 //
-// The items of X have one distribution, and S does not depend on X. The sum therefore has |S| terms with one
-// mean, and the expectation factorises:
+// The items in X are identically distributed, and S does not depend on X. The sum therefore consists of |S| terms with
+// the same mean, and the expectation factorises:
 //
 //	ℓ_sq(w) = E|S| · E_x[(f_w(x) − f_w*(x))²]
 //
-// The second factor is a Gauss–Legendre quadrature over the features. A loss
-// is not safe for concurrent use.
+// The second factor is a Gauss–Legendre quadrature over the features. A loss is not safe for concurrent use.
 type Loss struct {
 	model  *utility.MLP
 	size   float64    // E|S|
 	nodes  *mat.Dense // n×1, the features
-	weight []float64  // n, which sum to 1
+	weight []float64  // n weights that sum to 1
 	truth  []float64  // n, f_w* at the nodes
 
-	params []float64  // of the model, the first two free
+	params []float64  // the model's; the first two are free
 	u      []float64  // n
 	g      *mat.Dense // n×d_w
 }
 
-// nodes of the quadrature. The loss is a mean of cosines of at most
-// 2(|w_1| + |w_1*|) x, for which the rule is exact to rounding up to |w_1| of
-// about 8 on [−3, 3].
+// nodes is the number of quadrature nodes. The loss is a mean of cosines of at most 2(|w_1| + |w_1*|) x, for which the
+// rule is exact to rounding for |w_1| up to about 8 on [−3, 3].
 const nodes = 64
 
-// NewLoss returns ℓ_sq around w* = truth, for items with one feature drawn
-// from contexts and E|S| = size.
+// NewLoss returns ℓ_sq around w* = truth, for items with one feature drawn from contexts and E|S| = size.
 func NewLoss(truth Params, contexts env.Uniform, size float64) *Loss {
 	l := &Loss{
 		model:  utility.NewMLP(1, []int{1}, utility.Sine),
@@ -138,7 +134,7 @@ func (l *Loss) Gradient(w Params) (g Params) {
 //
 //	H = 2 E|S| · E_x[∇f_w(x) ∇f_w(x)ᵀ]
 //
-// which is the Hessian of ℓ_sq if f_w = f_w*, because the residuals are then 0.
+// which is ℓ_sq's Hessian if f_w = f_w*, because the residuals are then 0.
 func (l *Loss) Curvature(w Params) float64 {
 	copy(l.params, w[:])
 	l.model.Gradients(l.g, l.params, l.nodes)

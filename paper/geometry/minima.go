@@ -9,17 +9,16 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Minimum is a local minimum of the loss.
 type Minimum struct {
 	W    Params  `json:"w"`
 	Loss float64 `json:"loss"`
 }
 
-// spacing is the minimal distance of two distinct minima.
+// spacing is the minimum distance between distinct minima.
 const spacing = 1e-4
 
-// Minima returns the local minima of l inside the grid's box to six decimals, the lowest first:
-// BFGS descends from every point of the grid that is lower than its neighbours.
+// Minima returns the local minima of l inside the grid's box to six decimals, lowest first: BFGS descends from every
+// grid point that is lower than its neighbours.
 func Minima(ctx context.Context, l *Loss, g Grid) ([]Minimum, error) {
 	var found []Minimum
 	for _, at := range g.lowest() {
@@ -37,13 +36,13 @@ func Minima(ctx context.Context, l *Loss, g Grid) ([]Minimum, error) {
 	return found, nil
 }
 
-// descend follows l from w downhill. It reports whether it arrived.
+// descend follows l downhill from w. It reports whether it arrived.
 func descend(l *Loss, w Params) (Minimum, bool) {
 	problem := optimize.Problem{
 		Func: func(x []float64) float64 { return l.At(Params(x)) },
 		Grad: func(dst, x []float64) { g := l.Gradient(Params(x)); copy(dst, g[:]) },
 	}
-	// The line search fails if rounding hides the slope; the slope then shows whether the point is a minimum.
+	// The line search fails if rounding hides the slope; the slope itself then shows whether the point is a minimum.
 	result, _ := optimize.Minimize(problem, w[:], &optimize.Settings{GradientThreshold: 1e-10}, &optimize.BFGS{})
 	if result == nil {
 		return Minimum{}, false
@@ -53,7 +52,7 @@ func descend(l *Loss, w Params) (Minimum, bool) {
 	return Minimum{w.decimals(), decimals(result.F)}, math.Hypot(slope[0], slope[1]) < 1e-6
 }
 
-// decimals rounds to six decimals, which are the same on every machine.
+// decimals rounds to six decimals, which agree on every machine.
 func decimals(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 func (w Params) decimals() Params { return Params{decimals(w[0]), decimals(w[1])} }

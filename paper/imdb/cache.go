@@ -9,13 +9,13 @@ import (
 	"vitrine/internal/fields"
 )
 
-// version is the version of the stages and the cache. A change of their results needs a new one.
+// version is the version of the stages and the cache. Increment it when their results change.
 const version = 1
 
-// kind distinguishes datasets of other reviews and other versions.
+// kind distinguishes datasets by reviews and version.
 func kind(key string) string { return fmt.Sprintf("imdb %d %s", version, key) }
 
-// fields passes over the dataset, without its model.
+// fields encodes or decodes the dataset without its model.
 func (d *Dataset) fields(f *fields.Fields) (x []float64) {
 	if !f.Reads() {
 		x = d.Features.RawMatrix().Data
@@ -29,15 +29,14 @@ func (d *Dataset) fields(f *fields.Fields) (x []float64) {
 	return x
 }
 
-// encode returns the dataset of the reviews with the given digest, with its
-// checksum.
+// encode returns the dataset for the reviews with the given digest, with a checksum.
 func (d *Dataset) encode(key string) ([]byte, error) {
 	f := fields.Snapshot(kind(key))
 	d.fields(f)
 	return f.Seal()
 }
 
-// decode reads what encode wrote.
+// decode inverts encode.
 func decode(content []byte, key string) (*Dataset, error) {
 	f, err := fields.OpenKind(kind(key), content)
 	if err != nil {

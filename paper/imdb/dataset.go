@@ -12,28 +12,27 @@ import (
 	"vitrine/utility"
 )
 
-// Dataset is the world of the experiment: the held-out reviews as items, and
-// their true utility.
+// Dataset is the experiment's world: the held-out reviews as items, and their true utility.
 type Dataset struct {
-	Features *mat.Dense    // N×30, an item a row
+	Features *mat.Dense    // N×30, a row per item
 	Model    utility.Model // f_w: 30-32-1 with relu
 	Params   []float64     // w
 	Report   Report
 }
 
-// Report has figures of a [Dataset] to check.
+// Report holds figures for checking a [Dataset].
 type Report struct {
-	Reviews           int       // in all
-	Terms             int       // in the vocabulary
-	Nonzeros          int       // TF-IDF weights
-	SingularValues    []float64 // the largest 30 of the weights
+	Reviews           int       // total number
+	Terms             int       // size of the vocabulary
+	Nonzeros          int       // number of nonzero TF-IDF weights
+	SingularValues    []float64 // the 30 largest, for the weights
 	ExplainedVariance float64   // by the 30 features, in [0, 1]
-	Accuracy          float64   // of the sign of f_w on the held-out reviews, in [0, 1]
-	MeanUtility       float64   // of the held-out reviews
+	Accuracy          float64   // for the sign of f_w on the held-out reviews, in [0, 1]
+	MeanUtility       float64   // over the held-out reviews
 	SDUtility         float64
 }
 
-// compute runs the stages after the reading.
+// compute runs the stages after reading.
 func compute(ctx context.Context, reviews []Review, report Reporter) (*Dataset, error) {
 	f, err := reduce(ctx, reviews, stream.New(0, 0, stream.World), report)
 	if err != nil {
@@ -71,13 +70,13 @@ func compute(ctx context.Context, reviews []Review, report Reporter) (*Dataset, 
 	return d, nil
 }
 
-// String returns the report in a line.
+// String returns the report as one line.
 func (r Report) String() string {
 	return fmt.Sprintf("%d reviews, %d words, %d weights; singular values %.5f … %.4f, explained variance %.4f; held out: accuracy %.4f, utility %+.4f ± %.4f",
 		r.Reviews, r.Terms, r.Nonzeros, r.SingularValues[0], r.SingularValues[len(r.SingularValues)-1], r.ExplainedVariance, r.Accuracy, r.MeanUtility, r.SDUtility)
 }
 
-// judge adds figures of the items' utilities to the report, given the items' labels.
+// judge adds figures about the items' utilities to the report, given the items' labels.
 func (d *Dataset) judge(label []int) {
 	u := make([]float64, len(label))
 	d.Model.Utilities(u, d.Params, d.Features)

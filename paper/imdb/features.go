@@ -12,21 +12,20 @@ import (
 	"vitrine/internal/text"
 )
 
-// Dim is the number d of features of a review.
+// Dim is the number d of features per review.
 const Dim = 30
 
-// features are the reviews as points of R^d.
+// features represents the reviews as points in R^d.
 type features struct {
-	x         *mat.Dense // a row a review
-	terms     int        // in the vocabulary
-	nonzeros  int        // TF-IDF weights
+	x         *mat.Dense // a row per review
+	terms     int        // size of the vocabulary
+	nonzeros  int        // number of nonzero TF-IDF weights
 	values    []float64  // the d largest singular values
-	explained float64    // the share of the variance of the weights
+	explained float64    // share of the weights' variance
 }
 
-// reduce returns the TF-IDF weights A of all reviews, held out or not, by
-// their truncated singular value decomposition A ≈ U Σ Vᵀ: the features of
-// review i are row i of U Σ. The weights are not centred.
+// reduce represents the TF-IDF weights A of all reviews, held out or not, by their truncated singular value
+// decomposition A ≈ U Σ Vᵀ: the features of review i are row i of U Σ. The weights are not centred.
 func reduce(ctx context.Context, reviews []Review, rng *rand.Rand, report Reporter) (*features, error) {
 	var counts text.Counts
 	for i, r := range reviews {
@@ -55,7 +54,7 @@ func reduce(ctx context.Context, reviews []Review, rng *rand.Rand, report Report
 	}, nil
 }
 
-// variance returns the sum of the population variances of the columns.
+// variance returns the sum of the columns' population variances.
 func variance(x *mat.Dense) float64 {
 	_, d := x.Dims()
 	sum := 0.0
@@ -65,7 +64,7 @@ func variance(x *mat.Dense) float64 {
 	return sum
 }
 
-// totalVariance returns the sum of the population variances of the columns.
+// totalVariance returns the sum of the columns' population variances.
 func totalVariance(a *sparse.Matrix) float64 {
 	m, _ := a.Dims()
 	mean := make([]float64, a.Columns)

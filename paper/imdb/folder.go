@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// hasLayout reports whether path is a folder that contains a folder of the data set.
+// hasLayout reports whether path is a directory in the data set's layout.
 func hasLayout(path string) bool {
 	for _, split := range splits {
 		for _, label := range labels {
@@ -25,7 +25,7 @@ func hasLayout(path string) bool {
 	return false
 }
 
-// readFolder returns the reviews of a folder of the layout.
+// readFolder returns the reviews in a directory with that layout.
 func readFolder(ctx context.Context, root string, progress func(done, total int)) ([]Review, error) {
 	type file struct {
 		name   string
@@ -64,8 +64,8 @@ func readFolder(ctx context.Context, root string, progress func(done, total int)
 	return reviews, nil
 }
 
-// named returns the review of a file of the data set, without its text, from the path, which ends in
-// <split>/<label>/<id>_<rating>.txt. ok is false for all other files.
+// named returns a review without its text, given the path of its file, which ends in <split>/<label>/<id>_<rating>.txt.
+// ok is false for all other files.
 func named(name string) (r Review, ok bool) {
 	dir, base := path.Split(name)
 	dir, label := path.Split(path.Clean(dir))
@@ -78,7 +78,7 @@ func named(name string) (r Review, ok bool) {
 	return r, ok
 }
 
-// with returns the review with the text of its file.
+// with returns the review with the text from its file.
 func (r Review) with(text []byte) (Review, error) {
 	switch {
 	case r.Rating < 1 || r.Rating > 10:

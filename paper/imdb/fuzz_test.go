@@ -13,7 +13,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// What is accepted means the same when it is written and read again.
+// An accepted line keeps its meaning when it is written and read again.
 func FuzzLine(f *testing.F) {
 	for _, seed := range []string{
 		`{"split":"train","label":1,"id":0,"rating":9,"text":"Good.<br />"}`,
@@ -37,7 +37,7 @@ func FuzzLine(f *testing.F) {
 }
 
 func FuzzTar(f *testing.F) {
-	// Small ones: the fuzzer takes long over large inputs.
+	// Small archives, because the fuzzer is slow on large inputs.
 	f.Add(tarOf([2]string{"test/pos/3_8.txt", "Good."}))
 	f.Add(tarOf([2]string{"README", "read me"}))
 	f.Add([]byte{})
@@ -53,7 +53,7 @@ func FuzzTar(f *testing.F) {
 	})
 }
 
-// The body has its checksum put right, or nothing would get past that.
+// The checksum is corrected, so that the fuzzer gets past it.
 func FuzzCache(f *testing.F) {
 	m := newModel(Dim)
 	d := &Dataset{
@@ -76,7 +76,7 @@ func FuzzCache(f *testing.F) {
 	})
 }
 
-// encoded is what the cache holds of a dataset.
+// encoded returns the cache's content for a dataset.
 func encoded(t testing.TB, d *Dataset, key string) []byte {
 	t.Helper()
 	content := fatal.Or(d.encode(key))(t)

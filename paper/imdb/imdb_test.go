@@ -26,8 +26,7 @@ import (
 	"vitrine/internal/text"
 )
 
-// corpus returns 4n reviews of invented words, in the order of Read. The
-// praise of a positive review tells it apart.
+// corpus returns 4n reviews of invented words, in Read's order. Positive reviews can be recognized by their praise.
 func corpus(n int) []Review {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var reviews []Review
@@ -55,7 +54,7 @@ func shuffled(reviews []Review) []Review {
 	return reviews
 }
 
-// fileName is the review's place in the data set.
+// fileName returns the review's path in the data set.
 func fileName(r Review) string {
 	return fmt.Sprintf("%s/%s/%d_%d.txt", r.Split, labels[r.Label], r.ID, r.Rating)
 }
@@ -86,7 +85,7 @@ func asGzip(content []byte) []byte {
 	return b.Bytes()
 }
 
-// asTar puts the reviews among files that are none.
+// asTar puts the reviews among unrelated files.
 func asTar(reviews []Review) []byte {
 	var entries [][2]string
 	for name, content := range others {
@@ -98,7 +97,7 @@ func asTar(reviews []Review) []byte {
 	return tarOf(entries...)
 }
 
-// tarOf returns an archive of files, each a name and its content.
+// tarOf returns an archive of files, given as pairs of name and content.
 func tarOf(files ...[2]string) []byte {
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
@@ -114,7 +113,7 @@ func tarOf(files ...[2]string) []byte {
 	return b.Bytes()
 }
 
-// tarLink returns the beginning of an archive, a link.
+// tarLink returns the beginning of an archive with a link.
 func tarLink(name string) []byte {
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
@@ -125,7 +124,7 @@ func tarLink(name string) []byte {
 	return b.Bytes()
 }
 
-// others are files that are no labelled reviews.
+// others are files that are not labelled reviews.
 var others = map[string]string{
 	"README":                  "read me",
 	"imdb.vocab":              "the\nand\n",
@@ -278,7 +277,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A line that a failing reader breaks off is not to blame.
+// A line that is cut off by a failing reader is not to blame.
 func TestReaderFails(t *testing.T) {
 	half := strings.NewReader(`{"split":"train","la`)
 	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
@@ -342,7 +341,7 @@ func TestBadFolders(t *testing.T) {
 	}
 }
 
-// wantError checks that an error says all parts, in which FILE is the file.
+// wantError checks that an error contains all parts. FILE in a part stands for the file.
 func wantError(t *testing.T, err error, file string, parts ...string) {
 	t.Helper()
 	if err == nil {
@@ -355,8 +354,7 @@ func wantError(t *testing.T, err error, file string, parts ...string) {
 	}
 }
 
-// The keys depend only on the numbers of reviews. Those expected come from
-// another program, in another language.
+// The keys depend only on the numbers of reviews. The expected ones come from a program in another language.
 func TestHeldOut(t *testing.T) {
 	var reviews []Review
 	for _, split := range splits {
@@ -395,8 +393,7 @@ func TestHeldOut(t *testing.T) {
 	}
 }
 
-// The features are U Σ of the weights, and the explained variance is what it
-// is by definition.
+// The features are U Σ of the weights, and the explained variance agrees with its definition.
 func TestFeatures(t *testing.T) {
 	reviews := corpus(20)
 	f := fatal.Or(reduce(context.Background(), reviews, rand.New(rand.NewPCG(1, 1)), Reporter{}))(t)

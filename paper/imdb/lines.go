@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// readLines returns the reviews in lines of JSON. Empty lines are skipped.
+// readLines returns the reviews from lines of JSON. Empty lines are skipped.
 func readLines(r io.Reader, path string) ([]Review, error) {
 	var reviews []Review
 	s := bufio.NewScanner(r)
@@ -40,7 +40,7 @@ func readLines(r io.Reader, path string) ([]Review, error) {
 	return reviews, nil
 }
 
-// parseLine returns the review of a line. All five fields are required; others are ignored.
+// parseLine returns the review in a line. All five fields are required; others are ignored.
 func parseLine(line []byte) (Review, error) {
 	if !utf8.Valid(line) {
 		return Review{}, errors.New("not UTF-8: convert the file, or get it again")

@@ -11,28 +11,24 @@ import (
 	"vitrine/utility"
 )
 
-// The paper gives the shape of the network but not its training. These are the
-// defaults of scikit-learn's MLPClassifier.
+// The paper describes the network's shape but not its training. These are the defaults in scikit-learn's MLPClassifier.
 const (
 	hidden = 32
 	epochs = 200
 	batch  = 200
 	rate   = 1e-3
-	ridge  = 1e-4 // for the summed loss of a batch
+	ridge  = 1e-4 // for a batch's summed loss
 )
 
-// newModel returns the family of the true utility: two layers, 32 hidden
-// units.
+// newModel returns the true utility's family: two layers, 32 hidden units.
 func newModel(d int) *utility.MLP { return utility.NewMLP(d, []int{hidden}, utility.ReLU) }
 
-// train returns parameters of the model that separate the rows of x with label 1 from those with label 0. A
-// review is a round with an assortment of one item, which the customer takes if the label is 1; the MNL model
-// is then logistic regression,
+// train returns model parameters that separate the rows of x with label 1 from those with label 0. A review is a round
+// with a one-item assortment, which the customer takes if the label is 1. The MNL model is then logistic regression,
 //
 //	p(1 | x) = exp(f_w(x)) / (1 + exp(f_w(x)))
 //
-// and the loss is its negative log-likelihood, minimised by Adam in
-// minibatches.
+// and the loss is its negative log-likelihood, minimised by Adam in minibatches.
 func train(ctx context.Context, m *utility.MLP, x *mat.Dense, label []int, rng *rand.Rand, progress func(epoch int)) ([]float64, error) {
 	w := make([]float64, m.NumParams())
 	m.Init(w, rng)
@@ -50,7 +46,7 @@ func train(ctx context.Context, m *utility.MLP, x *mat.Dense, label []int, rng *
 	return w, ctx.Err()
 }
 
-// minibatches is the loss of a part of the data, another one at every evaluation, so that Adam's steps are
+// minibatches is the loss on part of the data, a different part for every evaluation, so that Adam's steps are
 // stochastic. An epoch is a pass over all data in random order.
 type minibatches struct {
 	ctx      context.Context
@@ -58,7 +54,7 @@ type minibatches struct {
 	x        *mat.Dense
 	label    []int
 	order    []int
-	next     int // in order
+	next     int // index in the random order
 	epoch    int
 	rng      *rand.Rand
 	progress func(epoch int)
@@ -67,8 +63,8 @@ type minibatches struct {
 // Dim implements [mle.Objective].
 func (b *minibatches) Dim() int { return b.loss.Dim() }
 
-// Gradient implements [mle.Objective]. When the context has ended it is zero,
-// which costs nothing, for the steps that remain.
+// Gradient implements [mle.Objective]. Once the context has ended, the gradient is zero, so that the remaining steps
+// cost no time.
 func (b *minibatches) Gradient(dst, w []float64) float64 {
 	if b.ctx.Err() != nil {
 		clear(dst)

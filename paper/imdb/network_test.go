@@ -14,7 +14,7 @@ import (
 	"vitrine/mle"
 )
 
-// spy is the family f_w(x) = w x, which remembers the x of every evaluation.
+// spy is the family f_w(x) = w x. It remembers the x in every evaluation.
 type spy struct{ seen []float64 }
 
 func (*spy) NumFeatures() int                                    { return 1 }
@@ -28,8 +28,8 @@ func (s *spy) Utilities(dst, w []float64, x *mat.Dense) {
 	}
 }
 
-// An epoch goes through all rows once, in batches and in random order, and the
-// loss of a batch is that of logistic regression.
+// An epoch visits all rows once, in batches and in random order, and a batch's loss is that batch's logistic regression
+// loss.
 func TestMinibatches(t *testing.T) {
 	const n = 2*batch + 7
 	x, label := mat.NewDense(n, 1, nil), make([]int, n)

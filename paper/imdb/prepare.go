@@ -14,18 +14,18 @@ import (
 // Stage is a stage of [Prepare].
 type Stage string
 
-// The stages, in their order.
+// The stages, in order.
 const (
-	Reading     Stage = "reading reviews" // bytes, or files
-	Counting    Stage = "counting words"  // reviews
-	Decomposing Stage = "decomposing"     // singular values
-	Training    Stage = "training"        // epochs
+	Reading     Stage = "reading reviews" // counts bytes or files
+	Counting    Stage = "counting words"  // counts reviews
+	Decomposing Stage = "decomposing"     // counts singular values
+	Training    Stage = "training"        // counts epochs
 )
 
 // Reporter receives progress and warnings. Its functions may be nil.
 type Reporter struct {
 	Progress func(stage Stage, done, total int)
-	Warn     func(err error) // of things that do not change the result
+	Warn     func(err error) // about problems that do not change the result
 }
 
 func (r Reporter) progress(stage Stage, done, total int) {
@@ -40,13 +40,13 @@ func (r Reporter) warn(format string, args ...any) {
 	}
 }
 
-// Prepare returns the world made from the reviews at path, as [Read] takes it. The same reviews give the same
-// world, whatever their form and the number of processors.
+// Prepare returns the world made from the reviews at path, in any form that [Read] accepts. The same reviews give the
+// same world, whatever their form and the number of processors.
 //
-// The result is kept in the folder cache, unless that is "", and reused for the same reviews. A failure of
-// the cache is only a warning, and a damaged file is replaced.
+// The result is kept in the directory cache, unless that is "", and reused for the same reviews. A failure of the cache
+// is only a warning, and a damaged file is replaced.
 //
-// It returns an error of [Read], the context's error, or an error if there are too few reviews.
+// It returns an error from [Read], the context's error, or an error if there are too few reviews.
 func Prepare(ctx context.Context, path, cache string, report Reporter) (*Dataset, error) {
 	reviews, err := Read(ctx, path, func(done, total int) { report.progress(Reading, done, total) })
 	if err != nil {
@@ -81,7 +81,7 @@ func Prepare(ctx context.Context, path, cache string, report Reporter) (*Dataset
 	return d, nil
 }
 
-// load reads what store wrote.
+// load reads a dataset that store wrote.
 func load(file, key string) (*Dataset, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

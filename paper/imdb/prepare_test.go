@@ -18,7 +18,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// listener keeps what a Reporter says.
+// listener records the calls of a Reporter.
 type listener struct {
 	stages   []Stage
 	warnings []string
@@ -35,7 +35,7 @@ func (l *listener) reporter() Reporter {
 	}
 }
 
-// prepare is Prepare of a small corpus, whose warning of its size it drops.
+// prepare runs Prepare on a small corpus, and drops the warning about its size.
 func prepare(t *testing.T, path, cache string) (*Dataset, listener) {
 	t.Helper()
 	var l listener
@@ -113,8 +113,7 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// The stages compute what they did when the cache got its version. Where this
-// fails on purpose, the next version is due.
+// The stages give the same results as when the cache got its version. If this fails on purpose, increment the version.
 func TestVersion(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "imdb.jsonl"), asLines(corpus(50)))
 	d, _ := prepare(t, path, "")
@@ -170,7 +169,7 @@ func TestUnwritableCache(t *testing.T) {
 		"a folder's name": dir,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if cache == dir { // where the file should go there is a folder
+			if cache == dir { // a directory is in the way of the file
 				fatal.If(t, os.MkdirAll(filepath.Join(dir, "imdb-v1-"+digest(corpus(20))[:16]+".bin", "x"), 0o755))
 			}
 			got, l := prepare(t, path, cache)
@@ -193,7 +192,7 @@ func TestPrepareErrors(t *testing.T) {
 	wantError(t, err, filepath.Join(dir, "none"), "FILE does not exist")
 }
 
-// A cancelled context ends every stage before the next, and leaves no file.
+// A cancelled context stops Prepare after each stage, without leaving a file.
 func TestPrepareStops(t *testing.T) {
 	dir := t.TempDir()
 	reviews := corpus(20)

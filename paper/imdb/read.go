@@ -13,21 +13,20 @@ import (
 	"vitrine/internal/decompress"
 )
 
-// longest is the maximal number of bytes of a review and of its line; the longest in the data set has 13,704.
+// longest is the maximum size of a review and of its line in bytes; the longest in the data set takes 13,704.
 const longest = 1 << 20
 
-// Read returns the labelled reviews at path: train before test, negative
-// before positive, then by id. The path may be
+// Read returns the labelled reviews at path: train before test, negative before positive, then by id. The path may be
 //
-//   - the folder aclImdb of the data set, with {train,test}/{pos,neg}/<id>_<rating>.txt,
-//   - aclImdb_v1.tar.gz, the data set as it is distributed,
-//   - imdb.jsonl or imdb.jsonl.zst, a line of JSON a [Review],
-//   - a folder that contains one of these under that name.
+//   - the data set's directory aclImdb, with {train,test}/{pos,neg}/<id>_<rating>.txt,
+//   - aclImdb_v1.tar.gz, the data set as distributed,
+//   - imdb.jsonl or imdb.jsonl.zst, with a [Review] as JSON in each line,
+//   - a directory that contains one of these under that name.
 //
-// The content of a file, not its name, decides its form. Reviews without a label, and all other files of the
-// data set, are skipped. progress, if it is not nil, is called with the part of the whole that has been read.
+// A file's content, not its name, determines its form. Reviews without a label, and all other files in the data set,
+// are skipped. progress, if not nil, is called with the amount read so far and the total.
 //
-// An error names the file, and the line or the entry, and says what to do.
+// Errors name the file, and the line or the entry, and say what to do.
 func Read(ctx context.Context, path string, progress func(done, total int)) ([]Review, error) {
 	if progress == nil {
 		progress = func(int, int) {}
@@ -51,7 +50,7 @@ func Read(ctx context.Context, path string, progress func(done, total int)) ([]R
 	return reviews, nil
 }
 
-// find returns the file of reviews, or the folder of the layout, at path or in the folder at path.
+// find returns the file of reviews, or the directory with the layout, at path or inside the directory at path.
 func find(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +74,7 @@ func find(path string) (string, error) {
 	return "", fmt.Errorf("%s has neither the folders train and test of aclImdb nor imdb.jsonl.zst, imdb.jsonl or aclImdb_v1.tar.gz: the data is %s", path, Source)
 }
 
-// readFile returns the reviews of a file, in any order.
+// readFile returns a file's reviews, in any order.
 func readFile(ctx context.Context, path string, progress func(done, total int)) ([]Review, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -100,7 +99,7 @@ func readFile(ctx context.Context, path string, progress func(done, total int)) 
 	return readLines(plain, path)
 }
 
-// broken returns the error of a compressed file or archive.
+// broken returns the error for a damaged compressed file or archive.
 func broken(path string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
@@ -112,7 +111,7 @@ func broken(path string, err error) error {
 	}
 }
 
-// watched is a reader that reports its progress and ends with its context.
+// watched is a reader that reports its progress and stops with its context.
 type watched struct {
 	ctx      context.Context
 	r        io.Reader

@@ -19,8 +19,7 @@ import (
 	"vitrine/internal/text"
 )
 
-// dataFolder is where the reviews are: the folder imdb in VITRINE_DATA, or in
-// ../shared/data beside the module.
+// dataFolder returns the directory with the reviews: imdb in VITRINE_DATA, or in ../shared/data next to the module.
 func dataFolder(t *testing.T) string {
 	t.Helper()
 	data := os.Getenv("VITRINE_DATA")
@@ -34,7 +33,7 @@ func dataFolder(t *testing.T) string {
 	return dir
 }
 
-// reference opens a file of the reference run, which was scikit-learn's.
+// reference opens a file from the reference run with scikit-learn.
 func reference(t *testing.T, name string) io.Reader {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dataFolder(t), name))
@@ -54,8 +53,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// The published data, through all stages, and every number that the reference
-// run gives of them.
+// The published data pass through all stages and give every number in the reference run.
 func TestPublishedReviews(t *testing.T) {
 	ctx := context.Background()
 	reviews, err := Read(ctx, dataFolder(t), nil)
@@ -91,7 +89,7 @@ func TestPublishedReviews(t *testing.T) {
 	})
 
 	t.Run("features", func(t *testing.T) {
-		// Another start than that of Prepare finds the same triplets.
+		// A start different from Prepare's finds the same triplets.
 		f, err := reduce(ctx, reviews, rand.New(rand.NewPCG(8, 9)), Reporter{})
 		fatal.If(t, err)
 		content, err := io.ReadAll(reference(t, "features.f32le.zst"))

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// HeldOut reports for each review whether it is held out: the fifth of them, rounded, with the smallest
-// sha256 of their keys. Programs in any language make the same choice.
+// HeldOut reports for each review whether it is held out: a fifth of the reviews, rounded, namely those with the
+// smallest sha256 of their keys. Programs in any language make the same choice.
 func HeldOut(reviews []Review) []bool {
 	type hashed struct {
 		sum   [sha256.Size]byte

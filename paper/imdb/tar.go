@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// readTar returns the reviews of an archive with the layout of the data set.
+// readTar returns the reviews in an archive with the data set's layout.
 func readTar(r io.Reader, path string) ([]Review, error) {
 	var reviews []Review
 	t := tar.NewReader(r)
@@ -32,7 +32,7 @@ func readTar(r io.Reader, path string) ([]Review, error) {
 		}
 		reviews = append(reviews, review)
 	}
-	// The checksum of a compressed file is at its end.
+	// A compressed file's checksum is at its end.
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return nil, broken(path, err)
 	}

@@ -1,5 +1,5 @@
-// Package study writes and reads the results that the paper's figures need besides played experiments: a record, run.json, and
-// tables as CSV.
+// Package study writes and reads the results that the paper's figures need besides played experiments: a record,
+// run.json, and tables as CSV.
 package study
 
 import (
@@ -24,14 +24,14 @@ import (
 // RecordFile is the name of the record.
 const RecordFile = "run.json"
 
-// File is a file of a study, with its content where it is written, and where it is read a function that takes it.
+// File is a file in a study, with its content for writing and a function that takes the content for reading.
 type File struct {
 	Name    string
 	Content []byte
 	Decode  func([]byte) error
 }
 
-// Write makes dir and writes the files, each of them whole or not at all, and then the record.
+// Write makes dir, writes each of the files atomically, and then writes the record.
 func Write(dir string, record any, files ...File) error {
 	text, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
@@ -48,7 +48,7 @@ func Write(dir string, record any, files ...File) error {
 	return nil
 }
 
-// Read reads files in dir. Errors name the file, and the command that writes it.
+// Read reads files in dir. Errors name the file, and the command that creates it.
 func Read(dir, experiment string, files ...File) error {
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name)
@@ -66,15 +66,15 @@ func Read(dir, experiment string, files ...File) error {
 	return nil
 }
 
-// column is a column of a table: a field of its rows, or an element of an array.
+// column is a table's column: a field of its rows, or an element of an array field.
 type column struct {
 	name  string
-	index []int // of the field
-	item  int   // of the array; -1 for none
+	index []int // index of the field
+	item  int   // index in the array; -1 unless it is an array
 }
 
-// columns returns the columns of a type of rows, a struct. They have the JSON names of its fields, and arrays a number after it,
-// from 1.
+// columns returns the columns for a struct type of rows. They are named by the fields' JSON names; array elements add a
+// number, from 1.
 func columns(t reflect.Type) (all []column) {
 	for _, f := range reflect.VisibleFields(t) {
 		name := f.Tag.Get("json")
@@ -91,7 +91,7 @@ func columns(t reflect.Type) (all []column) {
 	return all
 }
 
-// of returns the value of a row in the column.
+// of returns a row's value in the column.
 func (c column) of(row reflect.Value) reflect.Value {
 	v := row.FieldByIndex(c.index)
 	if c.item >= 0 {
@@ -107,13 +107,13 @@ func names(columns []column) (list []string) {
 	return list
 }
 
-// Encode returns rows, structs of numbers and texts, as CSV with nine significant digits.
+// Encode returns rows, which are structs of numbers and texts, as CSV with nine significant digits.
 func Encode[T any](rows []T) []byte {
 	columns := columns(reflect.TypeFor[T]())
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	line := names(columns)
-	_ = w.Write(line) // a buffer takes everything
+	_ = w.Write(line) // a buffer accepts everything
 	for _, row := range rows {
 		for k, c := range columns {
 			v := c.of(reflect.ValueOf(row))
@@ -127,10 +127,10 @@ func Encode[T any](rows []T) []byte {
 	return out.Bytes()
 }
 
-// maxValue is the largest number that a picture can have without overflow.
+// maxValue is the largest number in a picture that cannot overflow.
 const maxValue = 1e100
 
-// Decode reads what [Encode] wrote. Errors name the line.
+// Decode inverts [Encode]. Errors name the line.
 func Decode[T any](text []byte) (rows []T, err error) {
 	if len(text) == 0 || text[len(text)-1] != '\n' {
 		return nil, errors.New("truncated: the last line is not complete")

@@ -12,9 +12,8 @@ import (
 	"vitrine/utility"
 )
 
-// Constants are estimates of the constants in the assumptions. The paper takes extrema over all of 𝒳 and 𝒲;
-// here they are over a sample of items at one w, so the estimated bounds are too small, and κ and μ too
-// large.
+// Constants are estimates of the constants in the assumptions. The paper takes extrema over all of 𝒳 and 𝒲. Here they
+// are over a sample of items at one w, so the estimated bounds are too small, and κ and μ too large.
 type Constants struct {
 	Kappa float64 `json:"kappa"` // κ: the smallest p(0|S) p(i|S) over sets of K items
 	Cf    float64 `json:"c_f"`   // the largest |f|
@@ -23,16 +22,16 @@ type Constants struct {
 	Mu    float64 `json:"mu"`    // λ_min(∇²ℓ_sq(w)), the largest μ of local strong convexity
 }
 
-// Sample has the numbers of items and sets of the estimates.
+// Sample holds the numbers of items and sets for the estimates.
 type Sample struct {
 	Items    int     // for f, ∇f and ℓ_sq
-	Hessians int     // items of those, for ∇²f
+	Hessians int     // how many of those items for ∇²f
 	Sets     int     // for κ
 	Expected float64 // E|S|, for ℓ_sq
 }
 
-// Measure estimates the constants at w for items from contexts, and sets of size items. ∇²f is computed by
-// central differences of ∇f, with an error of some 1e-9.
+// Measure estimates the constants at w for items from contexts, and sets of size items. ∇²f is computed by central
+// differences of ∇f, with an error of some 1e-9.
 func Measure(m utility.Model, w []float64, contexts env.Contexts, size int, n Sample, rng *rand.Rand) Constants {
 	x := mat.NewDense(n.Items, m.NumFeatures(), nil)
 	contexts.Draw(x, rng)
@@ -63,7 +62,7 @@ func convexity(g *mat.Dense, expected float64) float64 {
 	return max(eigenvalues(&second)[0], 0)
 }
 
-// kappa returns the smallest p(0|S) p(i|S) over sets of the size, with utilities drawn from u.
+// kappa returns the smallest p(0|S) p(i|S) over sets of the given size, with utilities drawn from u.
 func kappa(u []float64, size, sets int, rng *rand.Rand) float64 {
 	minimum := 1.0
 	set, p := make([]float64, size), make([]float64, size+1)
@@ -79,14 +78,14 @@ func kappa(u []float64, size, sets int, rng *rand.Rand) float64 {
 	return minimum
 }
 
-// KappaOfNetworks returns the infimum of p(0|S) p(i|S) over sets of any K items and networks of one layer of
-// m sigmoids with ‖w‖ ≤ norm,
+// KappaOfNetworks returns the infimum of p(0|S) p(i|S) over sets of any K items and networks with one layer of m
+// sigmoids and ‖w‖ ≤ norm,
 //
 //	κ = min e^a / (1 + e^a + (K−1) e^b)²,   a = c + Σ_k min(v_k, 0),  b = c + Σ_k max(v_k, 0)
 //
-// over ‖(v, c)‖ = norm: one item is at the minimum of the network and all others at its maximum, which
-// unbounded features approach with any weights of the hidden layer. −log κ is convex in (a, b), so the v_k at
-// the minimum are equal. One angle remains, which is searched in steps that give six digits.
+// over ‖(v, c)‖ = norm: one item is at the network's minimum and all others at its maximum. Unbounded features approach
+// both with any hidden weights. −log κ is convex in (a, b), so the v_k at the minimum are equal. That leaves one angle,
+// which is searched in steps that give six digits.
 func KappaOfNetworks(norm float64, hidden, size int) float64 {
 	const steps = 1 << 14
 	minimum := 1.0
@@ -132,7 +131,7 @@ func hessians(m utility.Model, w []float64, x *mat.Dense) []*mat.SymDense {
 	return all
 }
 
-// eigenvalues returns the eigenvalues of a symmetric matrix, the smallest first.
+// eigenvalues returns a symmetric matrix's eigenvalues, smallest first.
 func eigenvalues(s mat.Symmetric) []float64 {
 	var e mat.EigenSym
 	if !e.Factorize(s, false) {

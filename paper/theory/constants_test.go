@@ -13,8 +13,8 @@ import (
 	"vitrine/utility"
 )
 
-// No output weights that are drawn, and no units that are on or off for each of
-// three items, have less p(0)p(i), and the least that is found comes near.
+// No random output weights, and no units that are on or off for each of three items, give a smaller p(0)p(i), and the
+// smallest value found comes close.
 func TestKappaOfNetworksAgainstRandomSearch(t *testing.T) {
 	const hidden, draws = 2, 40_000
 	rng := newRand(5)
@@ -47,8 +47,8 @@ func TestKappaOfNetworksAgainstRandomSearch(t *testing.T) {
 	}
 }
 
-// 1/κ is at least 4K, because the least p(i) of a set is at most (1 − p(0))/K, and at least (1 + K)² for families that
-// have the utility 0: the K² that the paper calls the worst case (tex 376) is a lower bound.
+// 1/κ is at least 4K, because the smallest p(i) in a set is at most (1 − p(0))/K, and at least (1 + K)² for families
+// that contain the utility 0: the K² that the paper calls the worst case (tex 376) is a lower bound.
 func TestKappaFallsWithTheSizeOfASet(t *testing.T) {
 	rng := newRand(6)
 	for size := 1; size <= 20; size++ {
@@ -68,8 +68,8 @@ func TestKappaFallsWithTheSizeOfASet(t *testing.T) {
 	}
 }
 
-// A linear utility of standard normal features has ∇f = (x, 1), no curvature,
-// and E[∇f ∇fᵀ] = I, so that ∇²ℓ_sq = 2 E|S| I.
+// A linear utility of standard normal features satisfies ∇f = (x, 1), without curvature, and E[∇f ∇fᵀ] = I, so that
+// ∇²ℓ_sq = 2 E|S| I.
 func TestConstantsOfALinearUtility(t *testing.T) {
 	m, w := utility.NewLinear(3, true), []float64{0.3, -0.2, 0.1, 0.5}
 	n := theory.Sample{Items: 20_000, Hessians: 50, Sets: 5000, Expected: 4.9}
@@ -88,7 +88,7 @@ func TestConstantsOfALinearUtility(t *testing.T) {
 	if c.Ch > 1e-8 {
 		t.Errorf("C_h = %v, want 0", c.Ch)
 	}
-	// The least of four eigenvalues of a mean of 20 000: within 5 %.
+	// The smallest of four eigenvalues of a mean of 20 000: within 5 %.
 	if want := 2 * n.Expected; math.Abs(c.Mu/want-1) > 0.05 {
 		t.Errorf("μ = %v, want %v", c.Mu, want)
 	}
@@ -97,9 +97,8 @@ func TestConstantsOfALinearUtility(t *testing.T) {
 	}
 }
 
-// C_h is the largest second derivative of f along any direction: no direction
-// that is drawn has more, by second differences of f itself, and the largest
-// that is found comes near.
+// C_h is the largest second derivative of f along any direction: no random direction exceeds it, by second differences
+// of f itself, and the largest value found comes close.
 func TestCurvatureAgainstSecondDifferences(t *testing.T) {
 	s := theory.Symmetries{Features: 2, Hidden: 1, Activation: utility.Sigmoid}
 	m, w := network(s), normal(s.NumParams(), newRand(2))
@@ -127,8 +126,8 @@ func TestCurvatureAgainstSecondDifferences(t *testing.T) {
 	}
 }
 
-// μ is the least curvature of the squared loss: by second differences of a loss
-// over the same items, no direction has less.
+// μ is the smallest curvature of the squared loss: by second differences of a loss over the same items, no direction
+// has less.
 func TestConvexityAgainstSecondDifferences(t *testing.T) {
 	s := theory.Symmetries{Features: 1, Hidden: 1, Activation: utility.Tanh}
 	m, w := network(s), []float64{1, 0.3, 0.8, -0.2}

@@ -2,21 +2,19 @@ package theory
 
 import "math"
 
-// Potential is the elliptical-potential sum of Lemma sub_lemma:gradient
-// elliptical,
+// Potential is the elliptical-potential sum in Lemma sub_lemma:gradient elliptical,
 //
 //	Σ_s min{1, max_{i∈S_s} ‖∇f_ŵs(x_si)‖²_{V_s⁻¹}} ≤ 2 d_w log(1 + t C_g²/(d_w λ))
 //
 // over the rounds of Phase II. The zero value is an empty sum.
 type Potential struct {
 	Sum      float64
-	Gradient float64 // the largest ‖∇f_ŵs(x_si)‖: C_g of the items offered
+	Gradient float64 // largest ‖∇f_ŵs(x_si)‖: C_g over the offered items
 	Rounds   int
 	Terms    int // Σ_s |S_s|
 }
 
-// Add adds a round: norms are ‖∇f‖_{V⁻¹} and gradients ‖∇f‖ of the items of
-// S_s.
+// Add adds a round: norms are ‖∇f‖_{V⁻¹} and gradients ‖∇f‖ for the items in S_s.
 func (p *Potential) Add(norms, gradients []float64) {
 	largest := 0.0
 	for k, n := range norms {
@@ -28,14 +26,13 @@ func (p *Potential) Add(norms, gradients []float64) {
 	p.Terms += len(norms)
 }
 
-// Bound returns the lemma's right side with C_g the largest gradient so far and
-// t the rounds of Phase II.
+// Bound returns the lemma's right side, with C_g the largest gradient so far and t the number of rounds in Phase II.
 func (p *Potential) Bound(params int, lambda float64) float64 {
 	return p.bound(params, lambda, p.Rounds)
 }
 
-// BoundOfTerms returns the bound with the number of terms of V instead of t, at most K a round. The proof of
-// the lemma omits this factor.
+// BoundOfTerms returns the bound with the number of terms in V, at most K per round, instead of t. The lemma's proof
+// omits this factor.
 func (p *Potential) BoundOfTerms(params int, lambda float64) float64 {
 	return p.bound(params, lambda, p.Terms)
 }

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// Print writes the tables of the report as text.
+// Print writes the report's tables as text.
 func (r *Report) Print(out io.Writer) {
 	fmt.Fprintf(out, "theory: ONL-MNL where w* is known, %d seeds, T = %d\n", len(r.Study.Seeds), r.Study.Setting.Rounds)
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
@@ -21,7 +21,7 @@ func (r *Report) Print(out io.Writer) {
 	}
 	fmt.Fprintln(w, "\nregret grows along\tpolicy\trounds\texponent\t95 % from\tto\t")
 	for _, s := range r.Slopes {
-		low, high := "–", "–" // of one seed
+		low, high := "–", "–" // for a single seed
 		if len(r.Study.Seeds) > 1 {
 			low, high = fmt.Sprintf("%.2f", s.Low), fmt.Sprintf("%.2f", s.High)
 		}
@@ -30,7 +30,7 @@ func (r *Report) Print(out io.Writer) {
 	w.Flush()
 }
 
-// orDash formats a number of the schedule, or a dash if the schedule does not have it.
+// orDash formats a number in the schedule, or a dash if the schedule lacks it.
 func orDash(format string, v float64) string {
 	if v == 0 {
 		return "–"

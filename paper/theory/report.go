@@ -10,7 +10,7 @@ import (
 	"vitrine/paper/study"
 )
 
-// Report holds the results of a study. Shares are of rounds, or of rounds and items, averaged over the seeds.
+// Report holds a study's results. Shares are over rounds, or over rounds and items, averaged over the seeds.
 type Report struct {
 	Study     Study      `json:"study"`
 	Coverage  []Coverage `json:"coverage"`
@@ -21,12 +21,12 @@ type Report struct {
 	Schedule  []Asked    `json:"schedule"`
 }
 
-// Coverage summarises the witnesses of one β_T; see [Witness].
+// Coverage summarises the witnesses for one β_T; see [Witness].
 type Coverage struct {
 	Beta            float64 `json:"beta"`
 	Covered         float64 `json:"covered"`
-	Always          float64 `json:"always"` // share of the seeds
-	Needed          float64 `json:"needed"` // median over the seeds, like the next two
+	Always          float64 `json:"always"` // share of seeds
+	Needed          float64 `json:"needed"` // median over the seeds, as are the next two
 	Pilot           float64 `json:"pilot"`
 	Final           float64 `json:"final"`
 	Optimistic      float64 `json:"optimistic"`
@@ -44,8 +44,8 @@ type Coverage struct {
 	SE              float64 `json:"se"`
 }
 
-// Path is a round of the witnesses of one β_T: the median and the 10 % and 90 %
-// points of ‖ŵ_t − w̃*‖²_{V_t}, β_t, and the mean potential with its bound.
+// Path is a round of the witnesses for one β_T: the median and the 10 % and 90 % points of ‖ŵ_t − w̃*‖²_{V_t}, β_t, and
+// the mean potential with its bound.
 type Path struct {
 	Beta      float64 `json:"beta"`
 	Round     int     `json:"round"`
@@ -57,30 +57,30 @@ type Path struct {
 	Bound     float64 `json:"bound"`
 }
 
-// World has the constants of a seed's world.
+// World holds the constants for a seed's world.
 type World struct {
 	Seed uint64  `json:"seed"`
 	Norm float64 `json:"norm"` // ‖w*‖
 	Constants
-	KappaData float64 `json:"kappa_data"` // the learner's, of the sets that it offered
+	KappaData float64 `json:"kappa_data"` // the learner's, over the sets that it offered
 	KappaUnit float64 `json:"kappa_unit"` // over all networks with ‖w‖ ≤ 1 and all items
-	KappaNorm float64 `json:"kappa_norm"` // over those with ‖w‖ ≤ ‖w*‖
-	MinMu     float64 `json:"min_mu"`     // the least over W*
+	KappaNorm float64 `json:"kappa_norm"` // over all networks with ‖w‖ ≤ ‖w*‖ and all items
+	MinMu     float64 `json:"min_mu"`     // smallest over W*
 }
 
-// The parts of a growth. Regret is that of all rounds, or of the rounds after t_0: the theorem's t_0 grows as d_w √T,
-// and so does the regret of Phase I whatever is learned in it. Only Phase II shows the effect of the bonus and
+// The parts of a growth. Regret is over all rounds, or over the rounds after t_0: the theorem's t_0 grows as d_w √T,
+// and so does the regret in Phase I, whatever the learner learns there. Only Phase II shows the effect of the bonus and
 // the estimate.
 const (
 	Total        = "total"
 	Phase2       = "phase II"
-	Kappa        = "kappa"         // κ of the data
+	Kappa        = "kappa"         // κ from the data
 	KappaBall    = "kappa, ball"   // over all networks with ‖w‖ ≤ 1 and all items
 	Distance     = "distance"      // ‖ŵ_0 − w̃*‖²
-	UtilityError = "utility error" // the mean of (f_ŵ0 − f_w*)² over items
+	UtilityError = "utility error" // mean of (f_ŵ0 − f_w*)² over items
 )
 
-// Growth is the mean over seeds of a part, regret for most, at a value along an axis.
+// Growth is a part's mean over seeds (most parts are regrets) at a value along an axis.
 type Growth struct {
 	Along  string  `json:"along"`
 	Policy string  `json:"policy"`
@@ -90,7 +90,7 @@ type Growth struct {
 	SE     float64 `json:"se"`
 }
 
-// Exponent is the slope of a growth.
+// Exponent is a growth's slope.
 type Exponent struct {
 	Along  string `json:"along"`
 	Policy string `json:"policy"`
@@ -98,8 +98,8 @@ type Exponent struct {
 	Slope
 }
 
-// Asked is the schedule that the theorem requires with the constants, or the configured one, with its regret
-// if it was played.
+// Asked is the schedule that the theorem requires with the constants, or the configured one, with its regret if it was
+// played.
 type Asked struct {
 	Constants string  `json:"constants"`
 	Rounds    int     `json:"rounds"`
@@ -117,10 +117,10 @@ type Asked struct {
 	SE        float64 `json:"se"`
 }
 
-// Title is the title of a report.
+// Title is the report's title.
 const Title = "Theory against experience: coverage, optimism, constants, growth"
 
-// Mark is the file that marks the directory of a report.
+// Mark is the file that marks a report's directory.
 const Mark = "coverage.csv"
 
 // Write makes dir and writes run.json with the whole report, and its tables as CSV.
@@ -134,7 +134,7 @@ func (r *Report) Write(dir string) error {
 		study.File{Name: "schedule.csv", Content: study.Encode(r.Schedule)})
 }
 
-// Read reads what Write wrote. Errors name the file.
+// Read reads the files that Write wrote. Errors name the file.
 func Read(dir string) (*Report, error) {
 	r := &Report{}
 	err := study.Read(dir, experiments.Theory, study.File{Name: study.RecordFile, Decode: func(text []byte) error {
@@ -157,10 +157,10 @@ func Read(dir string) (*Report, error) {
 	return r, nil
 }
 
-// maxValue is the largest number that a picture can have without overflow.
+// maxValue is the largest number in a picture that cannot overflow.
 const maxValue = 1e100
 
-// drawn returns the numbers of a picture.
+// drawn returns the numbers that a picture draws.
 func (r *Report) drawn() (all []float64) {
 	for _, c := range r.Coverage {
 		all = append(all, c.Beta, c.Covered, c.Always, c.Optimistic, c.Best, c.Revenue)

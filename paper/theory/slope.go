@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// Slope is the exponent of a power law, with an interval.
+// Slope is a power law's exponent, with an interval.
 type Slope struct {
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 }
 
-// resamples is the number of bootstrap draws of [FitSlope].
+// resamples is the number of bootstrap draws in [FitSlope].
 const resamples = 2000
 
-// FitSlope fits mean(y) ∝ x^slope by least squares of the logarithms,
+// FitSlope fits mean(y) ∝ x^slope by least squares on the logarithms,
 //
 //	log mean_s y[i][s] = a + slope · log x_i
 //
-// where y[i][s] is the value of seed s at x_i. Seeds are paired over i. Low and High are the 2.5 % and 97.5 %
-// points of the slope over bootstrap draws of whole seeds from rng (Efron 1979); for one seed they equal the
-// estimate. FitSlope panics for fewer than two points. If a mean is not positive the slope is NaN.
+// where y[i][s] is the value for seed s at x_i. Seeds are paired over i. Low and High are the 2.5 % and 97.5 % points
+// of the slope over bootstrap draws of whole seeds from rng (Efron 1979); for one seed they equal the estimate.
+// FitSlope panics for fewer than two points. If a mean is not positive the slope is NaN.
 func FitSlope(x []float64, y [][]float64, rng *rand.Rand) Slope {
 	if len(x) < 2 || len(x) != len(y) {
 		panic("theory: a slope needs two points, and values at each")

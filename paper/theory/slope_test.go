@@ -7,8 +7,7 @@ import (
 	"vitrine/paper/theory"
 )
 
-// Values on a power law have its exponent, without an interval to speak of,
-// whatever their constants.
+// Values on a power law give its exponent with a negligible interval, whatever their constants.
 func TestSlopeOfAPowerLaw(t *testing.T) {
 	x := []float64{250, 500, 1000, 16_000}
 	for _, exponent := range []float64{-1, 0, 0.5, 1} {
@@ -27,8 +26,8 @@ func TestSlopeOfAPowerLaw(t *testing.T) {
 	}
 }
 
-// With independent noise for each seed, intervals have the exponent in them
-// about nineteen times of twenty: here at least 170 of 200, of 190 ± 3.
+// With independent noise for each seed, intervals contain the exponent about nineteen times out of twenty: here at
+// least 170 of 200, where 190 ± 3 are expected.
 func TestSlopeIntervalsCover(t *testing.T) {
 	const exponent, trials = 0.5, 200
 	x := []float64{100, 400, 1600, 6400}

@@ -23,33 +23,32 @@ import (
 	"vitrine/utility"
 )
 
-// Setting is a world of the paper's realizable panel, standard normal contexts
-// and a network with parameters uniform on [−1, 1], and its horizon.
+// Setting is a world from the paper's realizable panel, with standard normal contexts and a network with parameters
+// uniform on [−1, 1], and its horizon.
 type Setting struct {
 	Rounds   int `json:"rounds"`          // T
 	Items    int `json:"items"`           // N
 	Size     int `json:"size"`            // K
 	Features int `json:"features"`        // d
 	Hidden   int `json:"hidden"`          // m
-	Width    int `json:"width,omitempty"` // m of the learner's network; 0 is Hidden
+	Width    int `json:"width,omitempty"` // m for the learner's network; 0 means Hidden
 }
 
 // Study configures the measurements.
 type Study struct {
 	Setting  Setting   `json:"setting"`
-	Betas    []float64 `json:"betas"`    // β_T of the coverage
-	Horizons []int     `json:"horizons"` // T of the growth, with N and K fixed
-	Items    []int     `json:"items"`    // N of the growth, with T and K fixed
-	Sizes    []int     `json:"sizes"`    // K of the growth, with T and N fixed
-	Hidden   []int     `json:"hidden"`   // m of the growth with d_w
-	Widths   []int     `json:"widths"`   // m of a learner's network that has more units than the truth
-	Warmups  []int     `json:"warmups"`  // t_0 of the pilot's error
-	Schedule Setting   `json:"schedule"` // rounds for which the theorem's schedule is played
+	Betas    []float64 `json:"betas"`    // β_T for the coverage
+	Horizons []int     `json:"horizons"` // T for the growth, with N and K fixed
+	Items    []int     `json:"items"`    // N for the growth, with T and K fixed
+	Sizes    []int     `json:"sizes"`    // K for the growth, with T and N fixed
+	Hidden   []int     `json:"hidden"`   // m for the growth with d_w
+	Widths   []int     `json:"widths"`   // m for a learner's network with more units than the truth
+	Warmups  []int     `json:"warmups"`  // t_0 for the pilot's error
+	Schedule Setting   `json:"schedule"` // horizon for playing the theorem's schedule
 	Seeds    []uint64  `json:"seeds"`
 }
 
-// Default returns the study of the page docs/algorithms/theory.md, on the given
-// seeds.
+// Default returns the study behind docs/algorithms/theory.md, on the given seeds.
 func Default(seeds []uint64) Study {
 	return Study{
 		Setting:  Setting{Rounds: 1000, Items: 100, Size: 5, Features: 3, Hidden: 3},
@@ -65,7 +64,7 @@ func Default(seeds []uint64) Study {
 	}
 }
 
-// Configured are t_0, λ and β_T of the paper's panels here, at T = 1000 and d_w = 16.
+// t_0, λ and β_T as configured in the paper's panels in this repository, at T = 1000 and d_w = 16.
 const (
 	configuredWarmup = 50
 	configuredLambda = 10
@@ -74,7 +73,7 @@ const (
 	configuredParams = 16
 )
 
-// model returns the learner's network, and its symmetries.
+// model returns the learner's network and its symmetries.
 func (s Setting) model() (utility.Model, Symmetries) {
 	hidden := cmp.Or(s.Width, s.Hidden)
 	return utility.NewMLP(s.Features, []int{hidden}, utility.Sigmoid), Symmetries{s.Features, hidden, utility.Sigmoid}
@@ -86,14 +85,14 @@ func (s Setting) params() int {
 	return m.NumParams()
 }
 
-// truth returns a draw of w*.
+// truth draws w*.
 func (s Setting) truth(rng *rand.Rand) *env.Family {
 	s.Width = 0
 	m, _ := s.model()
 	return env.NewFamily(m, -1, 1, rng)
 }
 
-// problem returns the problem as learners know it.
+// problem returns the problem as learners see it.
 func (s Setting) problem() bandit.Problem {
 	return bandit.Problem{NumFeatures: s.Features, MaxShown: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size)}
 }
@@ -108,7 +107,7 @@ func (s Setting) experiment(name string, seeds []uint64, policies ...experiment.
 	}
 }
 
-// onl returns ONL-MNL with the options that change sets.
+// onl returns ONL-MNL with options set by change.
 func (s Setting) onl(label string, change func(*bandit.ONLOptions)) experiment.Policy {
 	o := s.options(change)
 	return experiment.Policy{Label: label, Settings: o, New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
@@ -145,8 +144,8 @@ func (s Setting) sample(n int) Sample {
 	return Sample{Items: n, Hessians: min(n, 500), Sets: n, Expected: geometry.ExpectedSize(s.Items, s.Size)}
 }
 
-// The policies of the growth. Scaled has the theorem's powers of T and d_w in t_0, λ and β_T. Committed
-// explores for a t_0 that grows as T^{2/3} and then plays its pilot, by Adam or by MAP.
+// The policies in the growth. Scaled follows the theorem's powers of T and d_w in t_0, λ and β_T. Committed explores
+// for a t_0 that grows as T^{2/3} and then plays its pilot, by Adam or by MAP.
 const (
 	Scaled       = "scaled"
 	Fixed        = "fixed"
@@ -157,14 +156,14 @@ const (
 	MAP          = "map"
 )
 
-// growing returns a policy of the growth.
+// growing returns a policy for the growth.
 func (s Setting) growing(label string) experiment.Policy {
 	switch label {
 	case Uniform:
 		return experiment.Policy{Label: Uniform, Settings: Uniform, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
 			return bandit.NewUniform(s.problem())
 		}}
-	case Adam, MAP: // a witness of the first round after Phase I
+	case Adam, MAP: // watches the first round after Phase I
 		return s.witnessed(label, func(o *bandit.ONLOptions) {
 			o.Warmup, o.Beta, o.Update, o.Pilot = s.warmup(label), 0, "none", label
 		})
@@ -185,7 +184,7 @@ func (s Setting) growing(label string) experiment.Policy {
 	})
 }
 
-// warmup returns t_0 of a policy of the growth.
+// warmup returns t_0 for a policy in the growth.
 func (s Setting) warmup(label string) int {
 	t := float64(s.Rounds) / configuredRounds
 	switch label {
@@ -209,7 +208,7 @@ type axis struct {
 	value    func(Setting) int // along the axis
 }
 
-// The axes of the growth.
+// Axes of the growth.
 const (
 	Rounds  = "rounds"
 	Items   = "items"
@@ -234,13 +233,13 @@ func (s Study) axes() []axis {
 	}
 }
 
-// The policies of the schedule.
+// Policies in the schedule.
 const (
 	byTheory   = "theory"
 	configured = "configured"
 )
 
-// coverage, growth and scheduled return the experiments of the study.
+// coverage, growth and scheduled return the study's experiments.
 func (s Study) coverage() *experiment.Experiment {
 	var policies []experiment.Policy
 	for _, b := range s.Betas {
@@ -270,7 +269,7 @@ func (s Study) scheduled() *experiment.Experiment {
 	)
 }
 
-// experiments returns all experiments of the study, in the order in which they are played.
+// experiments returns all of the study's experiments, in the order in which they are played.
 func (s Study) experiments() []*experiment.Experiment {
 	all := []*experiment.Experiment{s.coverage(), s.scheduled()}
 	for _, a := range s.axes() {
@@ -281,7 +280,7 @@ func (s Study) experiments() []*experiment.Experiment {
 	return all
 }
 
-// Rounds returns how many rounds the study plays.
+// Rounds returns the number of rounds in the study.
 func (s Study) Rounds() (n int) {
 	for _, e := range s.experiments() {
 		n += e.Rounds * len(e.Policies) * len(e.Seeds)
@@ -289,8 +288,8 @@ func (s Study) Rounds() (n int) {
 	return n
 }
 
-// Run plays the study and returns its report. Finished runs are kept in the directories of o.Dir, from which
-// the next Run of the same version continues. If ctx is done first the error is [experiment.ErrInterrupted].
+// Run plays the study and returns its report. Finished runs are kept in the directories in o.Dir, and the next Run with
+// the same version continues from there. If ctx ends first, the error is [experiment.ErrInterrupted].
 func (s Study) Run(ctx context.Context, version string, o experiment.Options) (*Report, error) {
 	o.Dir = filepath.Join(o.Dir, "runs")
 	results := map[string][]experiment.Result{}
@@ -345,8 +344,8 @@ func (s Study) cover(r *Report, results []experiment.Result) {
 	}
 }
 
-// measure estimates the constants of each seed's world. κ of the data is that
-// of the configured β_T, or of the first.
+// measure estimates the constants for each seed's world. κ of the data comes from the configured β_T, or else from the
+// first.
 func (s Study) measure(ctx context.Context, r *Report, results []experiment.Result) error {
 	m, symmetries := s.Setting.model()
 	k := max(slices.Index(s.Betas, configuredBeta), 0)
@@ -368,8 +367,7 @@ func (s Study) measure(ctx context.Context, r *Report, results []experiment.Resu
 	return nil
 }
 
-// minMu returns the smallest λ_min(∇²ℓ_sq(w̃)) over W*, which depends on the signs but not on the
-// permutations.
+// minMu returns the smallest λ_min(∇²ℓ_sq(w̃)) over W*, which depends on the signs but not on the permutations.
 func (s Study) minMu(m utility.Model, symmetries Symmetries, star []float64, rng *rand.Rand) float64 {
 	n := s.Setting.sample(20_000)
 	x := mat.NewDense(n.Items, s.Setting.Features, nil)
@@ -387,7 +385,7 @@ func (s Study) minMu(m utility.Model, symmetries Symmetries, star []float64, rng
 	return minimum
 }
 
-// grow fits the growth along an axis of each of its parts.
+// grow fits the growth of each part along an axis.
 func (s Study) grow(r *Report, a axis, results map[string][]experiment.Result) {
 	for p, label := range a.policies {
 		for _, part := range a.parts {
@@ -409,7 +407,7 @@ func (s Study) grow(r *Report, a axis, results map[string][]experiment.Result) {
 	}
 }
 
-// values returns a part of the runs of a policy, a number for each.
+// values returns a part of each of a policy's runs.
 func (s Setting) values(label, part string, runs []experiment.Result) []float64 {
 	switch part {
 	case Phase2:
@@ -428,8 +426,8 @@ func (s Setting) values(label, part string, runs []experiment.Result) []float64 
 	return finals(runs)
 }
 
-// schedule returns the schedules that the theorem requires in the panel, with the medians of the measured
-// constants and with the most favourable ones, and their regret if they can be played.
+// schedule returns the schedules that the theorem requires in the panel, with the medians of the measured constants and
+// with the most favourable ones, and their regret if they can be played.
 func (s Study) schedule(r *Report, results []experiment.Result) {
 	median := func(of func(World) float64) float64 {
 		var v []float64

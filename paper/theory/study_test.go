@@ -27,7 +27,7 @@ import (
 	"vitrine/utility"
 )
 
-// small is a study of a second.
+// small returns a study that takes a second.
 func small() theory.Study {
 	return theory.Study{
 		Setting:  theory.Setting{Rounds: 80, Items: 8, Size: 3, Features: 2, Hidden: 2},
@@ -77,7 +77,7 @@ func TestStudy(t *testing.T) {
 			t.Errorf("constants %+v", c)
 		}
 	}
-	// The row that is played asks for ⌈8 d_w √T⌉ rounds of Phase I.
+	// The row that is played requires ⌈8 d_w √T⌉ rounds in Phase I.
 	if s := r.Schedule[4]; s.Warmup != 1062 || s.MinRounds != 1024 || !(s.Regret > 0) {
 		t.Errorf("the schedule that is played: %+v", s)
 	}
@@ -102,9 +102,8 @@ func TestStudy(t *testing.T) {
 	}
 }
 
-// The regret of Phase II is that of the rounds after t_0, which is 50 √(T/1000) d_w/16 for
-// the one policy, with d_w = 9, and 50 for the other; with that of the first t_0 rounds of the
-// runs themselves it is the total.
+// The regret in Phase II is over the rounds after t_0, which is 50 √(T/1000) d_w/16 for one policy, with d_w = 9, and
+// 50 for the other. Adding the regret in the first t_0 rounds gives the total.
 func TestGrowthOfPhaseII(t *testing.T) {
 	dir := t.TempDir()
 	r := run(t, dir, 2)
@@ -141,8 +140,8 @@ func TestGrowthOfPhaseII(t *testing.T) {
 	}
 }
 
-// The pilot's error is that of the penalised maximum over uniform offers, played here once more: its distance from the
-// nearest image of w*, and its squared error over the items of the next round.
+// The pilot's error agrees with the penalised maximum over uniform offers, recomputed here: its distance from the
+// nearest image of w*, and its squared error over the next round's items.
 func TestGrowthOfThePilotsError(t *testing.T) {
 	r, s := run(t, t.TempDir(), 2), small().Setting
 	m := utility.NewMLP(s.Features, []int{s.Hidden}, utility.Sigmoid)
@@ -183,7 +182,7 @@ func TestGrowthOfThePilotsError(t *testing.T) {
 	}
 }
 
-// A growth with the parameters is at their number, and κ of the ball is at most that of the data.
+// Growth along the number of parameters is placed at that number, and κ of the ball is at most κ of the data.
 func TestGrowthAtItsValues(t *testing.T) {
 	r := run(t, t.TempDir(), 2)
 	mean := func(along, policy, part string, value int) float64 {
@@ -200,7 +199,7 @@ func TestGrowthAtItsValues(t *testing.T) {
 			t.Errorf("d_w = %d: ONL-MNL is not ahead of uniform", d)
 		}
 	}
-	// Three units on a truth of two, and two units: the same as along the items at the setting's N.
+	// Three units for a truth with two, and two units: the same as along the items at the setting's N.
 	if a, b := mean(theory.Width, theory.Fixed, theory.Total, 9), mean(theory.Items, theory.Fixed, theory.Total, 8); a != b {
 		t.Errorf("a learner of two units has the regret %v, and %v", a, b)
 	}
@@ -213,7 +212,7 @@ func TestGrowthAtItsValues(t *testing.T) {
 	}
 }
 
-// A study that is stopped keeps what is finished.
+// An interrupted study keeps its finished runs.
 func TestStudyIsInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	dir := t.TempDir()
@@ -226,7 +225,7 @@ func TestStudyIsInterrupted(t *testing.T) {
 	}
 }
 
-// A horizon that is too short for the theorem's schedule says so.
+// If the horizon is too short for the theorem's schedule, the report says so.
 func TestStudyOfAShortHorizon(t *testing.T) {
 	s := small()
 	s.Schedule.Rounds = 1000
@@ -267,7 +266,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The panel's own schedule cannot be played at T = 1000, whatever κ.
+// The theorem's schedule for the panel cannot be played at T = 1000, whatever κ.
 func TestTheoryIsBeyondThePanel(t *testing.T) {
 	s := bandit.TheorySchedule{Rounds: 1000, Size: 5, Params: 16, Kappa: 0.25, Mu: 1, Delta: 0.05, Cf: 1, Cg: 1}
 	if s.Warmup() != 4048 || s.MinRounds() != 16_384 {

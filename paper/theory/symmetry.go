@@ -1,6 +1,6 @@
-// Package theory compares the paper's theory with experiments: the distance of ONL-MNL's estimates from the
-// equivalence set, the coverage of its confidence set, the optimism of its utilities, the sums and constants
-// that the proofs bound, and the growth of regret.
+// Package theory compares the paper's theory with experiments: the distance of ONL-MNL's estimates from the equivalence
+// set, the coverage of its confidence set, the optimism of its utilities, the sums and constants that the proofs bound,
+// and the growth of regret.
 package theory
 
 import (
@@ -11,23 +11,23 @@ import (
 	"vitrine/utility"
 )
 
-// Symmetries are the symmetries of networks of one hidden layer of m units,
+// Symmetries are the symmetries of networks with one hidden layer of m units,
 //
 //	f_w(x) = Σ_k v_k a(θ_kᵀx + b_k) + c,   w = [θ, b, v, c] in the order of utility.MLP
 //
-// that leave f_w unchanged: the permutations of the units and, unit by unit, the sign, because tanh(−z) =
-// −tanh(z) and sigmoid(−z) = 1 − sigmoid(z),
+// that leave f_w unchanged: the permutations of the units and, unit by unit, the sign, because tanh(−z) = −tanh(z) and
+// sigmoid(−z) = 1 − sigmoid(z),
 //
 //	(θ_k, b_k, v_k) → −(θ_k, b_k, v_k)   and, for sigmoid, c → c + v_k
 //
-// For networks that no smaller one equals there are no others (Sussmann 1992),
-// so that the 2^m m! images of w* are the equivalence set W*.
+// A network that is not equal to any smaller one has no other symmetries (Sussmann 1992), so that the 2^m m! images of
+// w* are the equivalence set W*.
 type Symmetries struct {
 	Features, Hidden int
 	Activation       utility.Activation // Sigmoid or Tanh
 }
 
-// maxHidden bounds the enumeration of the signs.
+// maxHidden bounds the enumeration of signs.
 const maxHidden = 16
 
 func (s Symmetries) check() error {
@@ -43,15 +43,15 @@ func (s Symmetries) check() error {
 // NumParams returns d_w.
 func (s Symmetries) NumParams() int { return s.Hidden*(s.Features+2) + 1 }
 
-// unit copies (θ_k, b_k, v_k) to dst, of length d + 2.
+// unit copies (θ_k, b_k, v_k) to dst, which has length d + 2.
 func (s Symmetries) unit(dst, w []float64, k int) {
 	d, m := s.Features, s.Hidden
 	copy(dst, w[k*d:(k+1)*d])
 	dst[d], dst[d+1] = w[m*d+k], w[m*(d+1)+k]
 }
 
-// Image returns the image of w whose unit k is the unit order[k] of w, with the other sign if bit order[k] of
-// flips is set.
+// Image returns the image of w with unit order[k] of w as unit k, and with the opposite sign if bit order[k] of flips
+// is set.
 func (s Symmetries) Image(w []float64, order []int, flips uint) []float64 {
 	d, m := s.Features, s.Hidden
 	image, u := make([]float64, len(w)), make([]float64, d+2)
@@ -69,7 +69,7 @@ func (s Symmetries) Image(w []float64, order []int, flips uint) []float64 {
 	return image
 }
 
-// output returns c of the image of w.
+// output returns c for the image of w.
 func (s Symmetries) output(w []float64, flips uint) float64 {
 	c := w[len(w)-1]
 	if s.Activation == utility.Sigmoid {
@@ -80,9 +80,8 @@ func (s Symmetries) output(w []float64, flips uint) float64 {
 	return c
 }
 
-// Nearest returns w̃ = argmin ‖w − w̃‖ over the images w̃ of star, and the distance. For each choice of signs
-// the best permutation is an assignment of units to units, so it takes 2^m m³ steps. It returns an error for
-// other shapes.
+// Nearest returns w̃ = argmin ‖w − w̃‖ over the images w̃ of star, and the distance. For each choice of signs the best
+// permutation is an assignment of units to units, so it takes 2^m m³ steps. It returns an error for other shapes.
 func (s Symmetries) Nearest(w, star []float64) (nearest []float64, distance float64, err error) {
 	if err := s.check(); err != nil {
 		return nil, 0, err
@@ -132,8 +131,8 @@ func square(n int) [][]float64 {
 	return m
 }
 
-// assign returns the permutation with the smallest Σ_k cost[k][order[k]], and that sum, by the Hungarian
-// method with potentials (Kuhn 1955; Jonker and Volgenant 1987), in O(n³). Row and column 0 stand for none.
+// assign returns the permutation with the smallest Σ_k cost[k][order[k]], and that sum, by the Hungarian method with
+// potentials (Kuhn 1955; Jonker and Volgenant 1987), in O(n³). Row and column 0 mean unassigned.
 func assign(cost [][]float64) (order []int, sum float64) {
 	n := len(cost)
 	u, v := make([]float64, n+1), make([]float64, n+1)

@@ -29,7 +29,7 @@ func network(s theory.Symmetries) utility.Model {
 	return utility.NewMLP(s.Features, []int{s.Hidden}, s.Activation)
 }
 
-// permutations calls f with each order of n.
+// permutations calls f with each ordering of n elements.
 func permutations(n int, f func(order []int)) {
 	order := make([]int, 0, n)
 	used := make([]bool, n)
@@ -78,7 +78,7 @@ func TestImagesAreEquivalent(t *testing.T) {
 	}
 }
 
-// The nearest image is that of an exhaustive search over 2^m m! of them.
+// The nearest image agrees with an exhaustive search over all 2^m m!.
 func TestNearestAgainstExhaustiveSearch(t *testing.T) {
 	for _, a := range []utility.Activation{utility.Sigmoid, utility.Tanh} {
 		for hidden := 1; hidden <= 5; hidden++ {
@@ -102,7 +102,7 @@ func TestNearestAgainstExhaustiveSearch(t *testing.T) {
 	}
 }
 
-// Whatever image of w* an estimate is near, it is found: also with many units.
+// Nearest finds any image of w* from an estimate near it, even with many units.
 func TestNearestFindsTheImage(t *testing.T) {
 	s := theory.Symmetries{Features: 3, Hidden: 10, Activation: utility.Sigmoid}
 	rng := newRand(4)

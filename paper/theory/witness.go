@@ -16,8 +16,8 @@ import (
 	"vitrine/utility"
 )
 
-// Witness is ONL-MNL with an observer that knows the truth. It offers and learns like the learner. In every
-// round of Phase II it compares the learner's estimates with f_w*, and Diagnostics returns:
+// Witness is ONL-MNL with an observer that knows the truth. It offers and learns like the learner. In every round of
+// Phase II it compares the learner's estimates with f_w*, and Diagnostics returns:
 //
 //	pilot             ‖ŵ_0 − w̃*‖², where w̃* ∈ W* is the nearest to ŵ_0
 //	pilot_error       the mean of (f_ŵ0(x) − f_w*(x))² over the items of the first round of Phase II
@@ -34,8 +34,7 @@ import (
 //	trace             Σ_s Σ_{i∈S_s} ‖∇f_ŵs(x_si)‖²_{V_T⁻¹} = d_w − λ tr V_T⁻¹ ≤ d_w
 //	kappa             the learner's own, of its data
 //
-// and at each of ten rounds t, evenly spaced, distance.t = ‖ŵ_t − w̃*‖²_{V_t},
-// potential.t and bound.t.
+// and at each of ten rounds t, evenly spaced, distance.t = ‖ŵ_t − w̃*‖²_{V_t}, potential.t and bound.t.
 type Witness struct {
 	learner    *bandit.ONL
 	problem    bandit.Problem
@@ -43,7 +42,7 @@ type Witness struct {
 	world      env.Environment
 	symmetries Symmetries
 	star       []float64 // w*
-	curvature  float64   // C_h of the slack
+	curvature  float64   // C_h for the slack
 
 	t         int       // rounds observed
 	nearest   []float64 // w̃*, in Phase II
@@ -56,8 +55,8 @@ type Witness struct {
 	g               *mat.Dense
 }
 
-// NewWitness observes a learner of the problem and the model in a world whose truth is f_star. It returns an
-// error if the symmetries are not known.
+// NewWitness observes a learner of the problem and the model in a world with the truth f_star. It returns an error if
+// the symmetries are not known.
 func NewWitness(l *bandit.ONL, p bandit.Problem, m utility.Model, s Symmetries, star []float64, world env.Environment, curvature float64) (*Witness, error) {
 	if _, _, err := s.Nearest(star, star); err != nil {
 		return nil, err
@@ -71,7 +70,7 @@ func NewWitness(l *bandit.ONL, p bandit.Problem, m utility.Model, s Symmetries, 
 // Policy implements vitrine.Learner.
 func (w *Witness) Policy() vitrine.Policy { return w.learner.Policy() }
 
-// Observe implements vitrine.Learner: it compares before the learner learns.
+// Observe implements vitrine.Learner. It compares before the learner learns.
 func (w *Witness) Observe(r vitrine.Round) error {
 	if e, ok := w.learner.Ellipsoid(); ok {
 		if err := w.look(e, r); err != nil {
@@ -85,7 +84,7 @@ func (w *Witness) Observe(r vitrine.Round) error {
 	return nil
 }
 
-// look compares the learner's estimates in the coming round with the truth.
+// look compares the learner's estimates for the coming round with the truth.
 func (w *Witness) look(e bandit.Ellipsoid, r vitrine.Round) error {
 	if w.nearest == nil {
 		nearest, distance, err := w.symmetries.Nearest(e.Pilot, w.star)
@@ -102,7 +101,7 @@ func (w *Witness) look(e bandit.Ellipsoid, r vitrine.Round) error {
 	return nil
 }
 
-// linearize computes f_w*, z without slack, and the norms of all items.
+// linearize computes f_w*, z without slack, and the norms for all items.
 func (w *Witness) linearize(e bandit.Ellipsoid, x *vitrine.Context) {
 	n := x.NumItems()
 	if len(w.z) != n {
@@ -155,7 +154,7 @@ func (w *Witness) compare(e bandit.Ellipsoid, r vitrine.Round) {
 	w.seen["optimistic_best_slack"] += w.share(w.best, slack)
 }
 
-// share returns how many of the items have z + slack ≥ f_w*.
+// share returns how many of the items satisfy z + slack ≥ f_w*.
 func (w *Witness) share(items vitrine.Assortment, slack float64) float64 {
 	if len(items) == 0 {
 		return 1
@@ -181,7 +180,7 @@ func (w *Witness) add(e bandit.Ellipsoid, s vitrine.Assortment) {
 	w.record("bound", w.potential.Bound(len(e.Center), e.Lambda))
 }
 
-// record keeps a value of the coming round, if it is one of the ten.
+// record keeps a value for the coming round, if it is one of the ten.
 func (w *Witness) record(name string, value float64) {
 	if t := w.t + 1; t*10%w.problem.Rounds < 10 {
 		w.seen[fmt.Sprintf("%s.%d", name, t)] = value
@@ -206,14 +205,12 @@ func (w *Witness) Diagnostics() map[string]float64 {
 	return d
 }
 
-// quadratic returns (a − b)ᵀ V (a − b).
 func quadratic(v mat.Symmetric, a, b []float64) float64 {
 	d := mat.NewVecDense(len(a), nil)
 	d.SubVec(mat.NewVecDense(len(a), a), mat.NewVecDense(len(b), b))
 	return mat.Inner(d, v, d)
 }
 
-// trace returns tr V⁻¹.
 func trace(v gram.Inverse, d int) (sum float64) {
 	axes, norms := mat.NewDense(d, d, nil), make([]float64, d)
 	for j := range d {

@@ -23,19 +23,18 @@ const (
 	size   = 3
 )
 
-// life is a learner's life in a world whose w* is known, and what an observer
-// of his own kept of it.
+// life records a learner's life in a world with known w*, as seen by an independent observer.
 type life struct {
 	witness    *theory.Witness
 	symmetries theory.Symmetries
 	world      *env.World
 	options    bandit.ONLOptions
 	pilot      []float64    // ŵ_0
-	centers    [][]float64  // ŵ_t in the rounds of Phase II
-	gradients  []*mat.Dense // ∇f_ŵt of the items of S_t
+	centers    [][]float64  // ŵ_t in Phase II
+	gradients  []*mat.Dense // ∇f_ŵt for the items in S_t
 }
 
-// live plays ONL-MNL with the options that change sets.
+// live plays ONL-MNL with options set by change.
 func live(t *testing.T, change func(*bandit.ONLOptions)) *life {
 	t.Helper()
 	l := &life{symmetries: theory.Symmetries{Features: 2, Hidden: 2, Activation: utility.Sigmoid}}
@@ -74,7 +73,7 @@ func live(t *testing.T, change func(*bandit.ONLOptions)) *life {
 	return l
 }
 
-// grams are V_t in the rounds of Phase II, and after it, summed afresh.
+// grams returns V_t in and after Phase II, summed from scratch.
 func (l *life) grams() []*mat.SymDense {
 	d := len(l.pilot)
 	v := mat.NewSymDense(d, nil)
@@ -107,8 +106,7 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// The potential sum, its bounds and the trace, with dense inverses of matrices
-// summed afresh in every round.
+// The potential sum, its bounds and the trace agree with dense inverses of matrices summed from scratch in every round.
 func TestPotentialAgainstBruteForce(t *testing.T) {
 	l := live(t, func(*bandit.ONLOptions) {})
 	d := l.witness.Diagnostics()
@@ -144,8 +142,7 @@ func TestPotentialAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// Coverage is counted as its definition says, with the image of w* that is
-// nearest to the pilot found by exhaustion.
+// Coverage agrees with its definition, using the image of w* nearest to the pilot, found exhaustively.
 func TestCoverageAgainstItsDefinition(t *testing.T) {
 	for _, beta := range []float64{0, 3, 30, 1e6} {
 		l := live(t, func(o *bandit.ONLOptions) { o.Beta = beta })
@@ -185,9 +182,8 @@ func TestCoverageAgainstItsDefinition(t *testing.T) {
 	}
 }
 
-// Lemma "Optimistic utility": where the set has w̃*, no optimistic utility is
-// below the truth, with the slack of the curvature; and with no radius, no more
-// are than chance has it.
+// Lemma "Optimistic utility": whenever the set contains w̃*, no optimistic utility is below the truth, given the slack
+// for curvature. With radius 0, only as many are optimistic as by chance.
 func TestCoverageMakesOptimism(t *testing.T) {
 	wide := live(t, func(o *bandit.ONLOptions) { o.Beta = 1e6 }).witness.Diagnostics()
 	for _, name := range []string{"covered", "always", "optimistic_slack", "optimistic_best_slack", "revenue"} {
@@ -204,7 +200,7 @@ func TestCoverageMakesOptimism(t *testing.T) {
 	}
 }
 
-// The witness offers and learns as the learner that it watches.
+// The witness offers and learns exactly as its learner does.
 func TestWitnessChangesNothing(t *testing.T) {
 	l := live(t, func(*bandit.ONLOptions) {})
 	m := network(l.symmetries)

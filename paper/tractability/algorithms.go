@@ -8,9 +8,8 @@ import (
 	"vitrine/utility"
 )
 
-// Algorithms are the algorithms that the figure measures, under their names in the catalog, with default
-// options and a network of three hidden units if they fit a utility family; and ε-greedy with an online
-// oracle, a row of Table 1.
+// Algorithms returns the algorithms in the figure, under their names in the catalog, with default options and a network
+// of three hidden units if they fit a utility family; and ε-greedy with an online oracle, a row in Table 1.
 func Algorithms() []Algorithm {
 	online := bandit.DefaultEpsGreedyOptions()
 	online.Oracle = "online"

@@ -10,11 +10,11 @@ import (
 	"vitrine/paper/study"
 )
 
-// Mark is the file that marks the directory of a measurement: its points.
+// Mark is the file that marks a measurement's directory: its points.
 const Mark = "tractability.csv"
 
-// Record identifies a measurement: the setting, the program and the machine. Points of another record are not
-// continued.
+// Record identifies a measurement by the setting, the program and the machine. A measurement continues only from points
+// with the same record.
 type Record struct {
 	Experiment string  `json:"experiment"`
 	Version    string  `json:"version"`
@@ -28,8 +28,8 @@ type Survey struct {
 	Points []Point
 }
 
-// Open returns the points in dir of the measurement r, none if dir has another measurement or none, and makes
-// the directory.
+// Open makes dir if necessary and returns its points for the measurement r. There are none if dir is empty or holds
+// another measurement.
 func Open(dir string, r Record) (*Survey, error) {
 	s, err := Read(dir)
 	if err == nil && reflect.DeepEqual(s.Record, r) {
@@ -49,7 +49,7 @@ func (s *Survey) Write(dir string) error {
 	return study.Write(dir, s.Record, study.File{Name: Mark, Content: study.Encode(s.Points)})
 }
 
-// Read reads what Write wrote. Errors name the file and, if there is one, the line.
+// Read reads the files that Write wrote. Errors name the file and, if known, the line.
 func Read(dir string) (*Survey, error) {
 	s := &Survey{}
 	err := study.Read(dir, experiments.Tractability,
@@ -61,7 +61,6 @@ func Read(dir string) (*Survey, error) {
 	return s, nil
 }
 
-// decode reads the points.
 func (s *Survey) decode(text []byte) (err error) {
 	s.Points, err = study.Decode[Point](text)
 	for k, p := range s.Points {

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// Print writes the cost of the algorithms at the smallest and largest sizes.
+// Print writes the algorithms' cost at the smallest and largest sizes.
 func (s *Survey) Print(out io.Writer) {
 	cells := []Cell{
 		{Items: s.Setting.Items[0], Size: s.Setting.Size},

@@ -1,9 +1,7 @@
-// Package tractability measures the claims in the † column of the paper's Table 1: the time that each
-// algorithm takes for an offer and for learning a round, against the number N of items and the size K of an
-// assortment.
+// Package tractability measures the claims in the † column of the paper's Table 1: each algorithm's time for an offer
+// and for learning a round, against the number N of items and the size K of an assortment.
 //
-// The times depend on the machine and its load. Their growth, and the sizes that an algorithm refuses, do
-// not.
+// The times depend on the machine and its load. Their growth, and the sizes that an algorithm refuses, do not.
 package tractability
 
 import (
@@ -22,27 +20,27 @@ import (
 	"vitrine/utility"
 )
 
-// Title is the title of the figure.
+// Title is the figure's title.
 const Title = "What an offer and a round take"
 
 // Setting configures the measurement.
 type Setting struct {
 	Items    []int // N, with Size items offered
 	Size     int
-	Sizes    []int // K, of Among items
+	Sizes    []int // K, out of Among items
 	Among    int
 	Features int // d
-	Rounds   int // t, learned before the offers that are timed
-	// Offers and Passes are the maximal numbers of offers and of passes through the rounds that are timed.
-	// The timing ends earlier after Spend, but not before one pass and MinOffers offers.
+	Rounds   int // t, learned before the timed offers
+	// Offers and Passes are the maximum numbers of timed offers and of timed passes through the rounds. Timing ends
+	// earlier after Spend, but not before one pass and MinOffers offers.
 	Offers    int
-	MinOffers int `json:"LeastOffers"` // the earlier name is part of a configuration's identity
+	MinOffers int `json:"LeastOffers"` // the old name is part of a configuration's identity
 	Passes    int
 	Spend     time.Duration
 }
 
-// Figure is the setting of the figure. After 2⁷ − 1 rounds all algorithms are
-// past their warm-up, and at the end of an epoch.
+// Figure is the setting for the figure. After 2⁷ − 1 rounds all algorithms are past their warm-up, and at the end of an
+// epoch.
 var Figure = Setting{
 	Items: []int{5, 10, 20, 50, 100, 200, 500, 1000, 2000}, Size: 3,
 	Sizes: []int{1, 2, 3, 4, 5, 6, 7, 8, 10}, Among: 20,
@@ -50,14 +48,13 @@ var Figure = Setting{
 	Offers: 400, MinOffers: 5, Passes: 5, Spend: 200 * time.Millisecond,
 }
 
-// Cell is a size of the problem.
+// Cell is a problem size.
 type Cell struct {
 	Items int `json:"items"`
 	Size  int `json:"size"`
 }
 
-// Cells returns the sizes, first those of growing N and then those of growing K
-// that are not among them.
+// Cells returns the sizes: first those with growing N, then those with growing K that are not among them.
 func (s Setting) Cells() []Cell {
 	var cells []Cell
 	for _, n := range s.Items {
@@ -71,24 +68,24 @@ func (s Setting) Cells() []Cell {
 	return cells
 }
 
-// Point is the cost of an algorithm at a size.
+// Point is an algorithm's cost at a size.
 type Point struct {
 	Policy string `json:"policy"`
 	Cell
-	Offer   float64 `json:"offer_seconds"` // the median
-	Offers  int     `json:"offers"`        // that were timed
-	Round   float64 `json:"round_seconds"` // the mean over the rounds, trainings included; the median of the passes
-	Refused string  `json:"refused"`       // the number of assortments if the size was refused, else ""
+	Offer   float64 `json:"offer_seconds"` // median
+	Offers  int     `json:"offers"`        // number timed
+	Round   float64 `json:"round_seconds"` // mean over the rounds, including training; median over the passes
+	Refused string  `json:"refused"`       // number of assortments if the size was refused, else ""
 }
 
-// Algorithm makes a learner, or returns an error for a problem that is too large for it.
+// Algorithm makes a learner, or returns an error if the problem is too large for it.
 type Algorithm struct {
 	Policy string
 	New    func(p bandit.Problem, rng *rand.Rand) (vitrine.Learner, error)
 }
 
-// Measure measures the algorithms one after the other at all sizes except those for which have returns true,
-// and passes each point to done, whose error ends it. The clock returns the time since a fixed moment.
+// Measure measures the algorithms one after the other at all sizes except those for which have returns true. It passes
+// each point to done, and stops if done returns an error. The clock returns the time since a fixed moment.
 func Measure(ctx context.Context, s Setting, algorithms []Algorithm, clock func() time.Duration, have func(policy string, c Cell) bool, done func(Point) error) error {
 	for _, c := range s.Cells() {
 		for _, a := range algorithms {
@@ -107,8 +104,8 @@ func Measure(ctx context.Context, s Setting, algorithms []Algorithm, clock func(
 	return nil
 }
 
-// measure plays s.Rounds rounds of a world, in which sets are offered uniformly, with several learners, and
-// then times the offers of the last one.
+// measure plays s.Rounds rounds in a world with uniformly offered sets, with several learners, and then times the last
+// learner's offers.
 func (s Setting) measure(ctx context.Context, a Algorithm, c Cell, clock func() time.Duration) (Point, error) {
 	point := Point{Policy: a.Policy, Cell: c}
 	fail := func(err error) (Point, error) {
@@ -166,7 +163,7 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// history returns rounds of a world like the paper's, with unequal revenues.
+// history returns rounds in a world like the paper's, with unequal revenues.
 func (s Setting) history(c Cell) []vitrine.Round {
 	shoppers := env.Shoppers{World: &env.World{
 		Items: c.Items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0, High: 1},
@@ -176,7 +173,7 @@ func (s Setting) history(c Cell) []vitrine.Round {
 	var shopper env.Shopper
 	for t := range rounds {
 		if err := shoppers.Meet(&shopper, t+1); err != nil {
-			panic(err) // the contexts of this world are valid
+			panic(err) // this world's contexts are valid
 		}
 		set := assortment.AtMost(c.Size).Sample(nil, c.Items, stream.New(0, t+1, stream.Policy))
 		rounds[t] = vitrine.Round{Context: shopper.Context, Offer: vitrine.Offer{Assortment: set}, Choice: shopper.Choose(set)}

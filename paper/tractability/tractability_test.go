@@ -19,13 +19,12 @@ import (
 	"vitrine/paper/tractability"
 )
 
-// clock is a time that tests move.
+// clock is a time that tests advance.
 type clock struct{ now time.Duration }
 
 func (c *clock) read() time.Duration { return c.now }
 
-// slow takes a second an offer for each assortment there is, and a millisecond a
-// round for each item.
+// slow takes a second per offer for each possible assortment, and a millisecond per round for each item.
 type slow struct {
 	*clock
 	p bandit.Problem
@@ -64,8 +63,8 @@ func measure(t *testing.T, ctx context.Context, have func(string, tractability.C
 
 func none(string, tractability.Cell) bool { return false }
 
-// By a clock that the algorithm moves, offers and rounds take what it says; a
-// size with too many assortments is refused with their number.
+// With a clock that the algorithm advances, offers and rounds take the stated times; a size with too many assortments
+// is refused and their number reported.
 func TestMeasure(t *testing.T) {
 	var got []tractability.Point
 	err := measure(t, t.Context(), none, func(p tractability.Point) error {
@@ -85,7 +84,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// What is there is not measured again, and an interruption keeps it.
+// Existing points are not measured again, and survive an interruption.
 func TestMeasurementsContinue(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "x")
 	record := tractability.Record{Experiment: "tractability", Version: "1", Machine: "this one", Setting: setting}
@@ -133,8 +132,7 @@ func TestMeasureReportsFailures(t *testing.T) {
 	}
 }
 
-// Every algorithm can be made for the least size of the figure, and only the log
-// barrier refuses the largest.
+// Every algorithm supports the figure's smallest size, and only the log barrier refuses the largest.
 func TestAlgorithms(t *testing.T) {
 	for _, a := range tractability.Algorithms() {
 		for _, c := range []struct {
@@ -176,7 +174,7 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 	}
 }
 
-// What can be read can be written and read again.
+// A survey that can be read can be written and read again.
 func FuzzRead(f *testing.F) {
 	f.Add("policy,items,size,offer_seconds,offers,round_seconds,refused\na,3,2,1e-06,9,0.001,\nb,9,2,0,0,0,41\n")
 	f.Add("policy,items,size,offer_seconds,offers,round_seconds,refused\n\"a\nb\",3,2,1e300,9,0.001,\"1,2\"\n")

@@ -402,7 +402,7 @@ func FuzzMark(f *testing.F) {
 	})
 }
 
-// FuzzSegment opens a log after replacing a segment's bytes: the log is rejected, or it writes the same bytes.
+// FuzzSegment opens a log after replacing a segment's bytes: the log is rejected, or its bytes stay the same.
 func FuzzSegment(f *testing.F) {
 	dir := f.TempDir()
 	filelog.SetSegmentBytes(f, 1500)
