@@ -250,8 +250,8 @@ func involved(names []string, directions [][]float64, moment []float64) (list []
 //	robust     H⁻¹ (Σ_s w_s² g_s g_sᵀ) H⁻¹
 //	clustered  H⁻¹ (Σ_c g_c g_cᵀ) H⁻¹,  g_c = Σ_{s in c} w_s g_s
 //
-// for the choices' scores g_s, without corrections for small samples. Clusters are the data's clusters or, if they have
-// none, the panels.
+// for the choices' scores g_s, without corrections for small samples. Clusters are the data's clusters or else the
+// panels.
 func covariance(ctx context.Context, o *objective, m *minimum, d *Data, kind string) (*mat.SymDense, error) {
 	inv, ok := inverse(m.hessian)
 	if !ok {

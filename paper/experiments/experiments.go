@@ -10,7 +10,7 @@ import (
 // GeometricCondition is the figure of the geometric condition, which needs no play and therefore no file.
 const GeometricCondition = "geometric-condition"
 
-// Theory is the study of the theory. Its experiments have no file.
+// Theory is the study of the theory. Its experiments come without a file.
 const Theory = "theory"
 
 // Tractability is the measurement of the algorithms' cost. It has no file either.

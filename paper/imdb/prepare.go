@@ -41,7 +41,7 @@ func (r Reporter) warn(format string, args ...any) {
 }
 
 // Prepare returns the world made from the reviews at path, in any form that [Read] accepts. The same reviews give the
-// same world, whatever their form and the number of processors.
+// same world, in any form and with any number of processors.
 //
 // The result is kept in the directory cache, unless that is "", and reused for the same reviews. A failure of the cache
 // is only a warning, and a damaged file is replaced.

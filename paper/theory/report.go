@@ -69,7 +69,7 @@ type World struct {
 }
 
 // The parts of a growth. Regret is over all rounds, or over the rounds after t_0: the theorem's t_0 grows as d_w √T,
-// and so does the regret in Phase I, whatever the learner learns there. Only Phase II shows the effect of the bonus and
+// and so does the regret in Phase I, regardless of the learning there. Only Phase II shows the effect of the bonus and
 // the estimate.
 const (
 	Total        = "total"

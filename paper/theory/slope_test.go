@@ -7,7 +7,7 @@ import (
 	"vitrine/paper/theory"
 )
 
-// Values on a power law give its exponent with a negligible interval, whatever their constants.
+// Values on a power law give its exponent with a negligible interval, for any constants.
 func TestSlopeOfAPowerLaw(t *testing.T) {
 	x := []float64{250, 500, 1000, 16_000}
 	for _, exponent := range []float64{-1, 0, 0.5, 1} {

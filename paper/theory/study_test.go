@@ -266,7 +266,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The theorem's schedule for the panel cannot be played at T = 1000, whatever κ.
+// The theorem's schedule for the panel cannot be played at T = 1000 for any κ.
 func TestTheoryIsBeyondThePanel(t *testing.T) {
 	s := bandit.TheorySchedule{Rounds: 1000, Size: 5, Params: 16, Kappa: 0.25, Mu: 1, Delta: 0.05, Cf: 1, Cg: 1}
 	if s.Warmup() != 4048 || s.MinRounds() != 16_384 {

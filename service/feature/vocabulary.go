@@ -78,7 +78,7 @@ func Complete(features []api.Feature) {
 	}
 }
 
-// Seen holds values that a schema has not learned, for a category without fixed values.
+// Seen holds values that are new to a schema, for a category without fixed values.
 type Seen struct {
 	Feature string
 	Values  []string
@@ -142,7 +142,7 @@ func (s *Schema) Fresh(seen Seen) Seen {
 	return fresh
 }
 
-// Learn returns a schema that has also learned the values, in order. It skips known ones.
+// Learn returns a schema that also knows the values, in order. It skips known ones.
 func (s *Schema) Learn(values ...Seen) (_ *Schema, err error) {
 	for _, seen := range values {
 		if s, err = s.learn(seen); err != nil {
@@ -177,7 +177,7 @@ func (s *Schema) learn(seen Seen) (*Schema, error) {
 	return &learned, nil
 }
 
-// Inherit returns the schema with the values that o has learned about features that both share.
+// Inherit returns the schema extended by the values that o learned for features that both share.
 func (s *Schema) Inherit(o *Schema) *Schema {
 	for _, seen := range o.Learned() {
 		if i := s.find(seen.Feature); i >= 0 && Equal(s.columns[i].Feature, o.columns[o.find(seen.Feature)].Feature) {
@@ -189,15 +189,15 @@ func (s *Schema) Inherit(o *Schema) *Schema {
 	return s
 }
 
-// Same reports whether two schemas are equal and have learned the same values.
+// Same reports whether two schemas are equal and know the same values.
 func (s *Schema) Same(o *Schema) bool {
 	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool {
 		return Equal(a.Feature, b.Feature) && slices.Equal(a.known, b.known)
 	})
 }
 
-// Since returns the values that the schema has learned since o. ok is false if the features differ, or if o has learned
-// values that this schema has not.
+// Since returns the values that the schema learned after o. ok is false if the features differ, or if o knows values
+// that this schema does not.
 func (s *Schema) Since(o *Schema) (all []Seen, ok bool) {
 	if len(s.columns) != len(o.columns) {
 		return nil, false

@@ -24,7 +24,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// Assessment describes a log, what it says about other policies, and how to start a placement from it.
+// Assessment describes a log, its evidence about other policies, and how to start a placement from it.
 type Assessment struct {
 	Log       string         `json:"log"`
 	What      string         `json:"format"`
@@ -334,7 +334,7 @@ func assessedOf(r *offpolicy.Report, what string) Value {
 	return Value{r.Policy, best.Method, best.Value, best.Normal.Low, best.Normal.High, what + "; " + words}
 }
 
-// advise says what to log in future.
+// advise lists the information that should be logged in future.
 func (a *Assessment) advise(v *importer.Survey) {
 	say := func(format string, args ...any) { a.Advice = append(a.Advice, fmt.Sprintf(format, args...)) }
 	if v.Unshown < v.Decisions {
