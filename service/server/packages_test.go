@@ -161,12 +161,13 @@ func (c *call) body(w words) string {
 func (d *spec) calls() (all []*call) {
 	for path, methods := range d.Paths {
 		for method, c := range methods {
-			c.method, c.path = strings.ToUpper(method), path
+			named := *c
+			named.method, named.path = strings.ToUpper(method), path
 			// Callers of a package know the placement, so its routes get the short names.
-			if c.OperationID = strings.TrimSuffix(c.OperationID, "OfPlacement"); strings.HasPrefix(path, "/v1/decisions/") {
-				c.OperationID += "ByID"
+			if named.OperationID = strings.TrimSuffix(c.OperationID, "OfPlacement"); strings.HasPrefix(path, "/v1/decisions/") {
+				named.OperationID += "ByID"
 			}
-			all = append(all, c)
+			all = append(all, &named)
 		}
 	}
 	slices.SortFunc(all, func(a, b *call) int { return cmp.Compare(a.OperationID, b.OperationID) })

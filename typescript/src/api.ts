@@ -1341,7 +1341,7 @@ export interface Routes {
   /** Report that what a deferred decision offered was shown. From then on its outcome is waited for. Its outcome activates it too. */
   activate: { takes: { path: { name: string; id: string } }; answer: null };
   /** Report that what a deferred decision offered was shown, by its id only: 409 if several placements have given it. From then on its outcome is waited for. Its outcome activates it too. */
-  activateByIDByIDByID: { takes: { path: { id: string } }; answer: null };
+  activateByID: { takes: { path: { id: string } }; answer: null };
   /** Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed. */
   clearAlarm: { takes: { path: { name: string }; query?: { "learn"?: string | number | boolean } }; answer: null };
   /** Correct what a decision has earned after its outcome was reported: add a value to it, negative for a return, or withdraw the sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections. */
@@ -1361,13 +1361,13 @@ export interface Routes {
   /** Why a decision that is remembered shows what it shows: utilities by feature, the best other set, what rules cost. */
   explain: { takes: { path: { name: string; id: string }; query?: { "entry"?: string | number | boolean } }; answer: Explanation };
   /** Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost. */
-  explainByIDByIDByID: { takes: { path: { id: string }; query?: { "entry"?: string | number | boolean } }; answer: Explanation };
+  explainByID: { takes: { path: { id: string }; query?: { "entry"?: string | number | boolean } }; answer: Explanation };
   /** The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds. */
   export: { takes: { path: { name: string } }; answer: Response };
   /** A decision that is remembered, and its outcome. */
   getDecision: { takes: { path: { name: string; id: string }; query?: { "entry"?: string | number | boolean } }; answer: Decision };
   /** A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it. */
-  getDecisionByIDByIDByID: { takes: { path: { id: string }; query?: { "entry"?: string | number | boolean } }; answer: Decision };
+  getDecisionByID: { takes: { path: { id: string }; query?: { "entry"?: string | number | boolean } }; answer: Decision };
   /** An item of the catalogue that the placement uses. */
   getItem: { takes: { path: { name: string; item: string }; query?: { "entry"?: string | number | boolean } }; answer: CatalogueItem };
   /** The configuration of a placement, with its defaults filled in, and its ETag. */
@@ -1393,7 +1393,7 @@ export interface Routes {
   /** Report what became of a decision. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
   outcome: { takes: { path: { name: string; id: string }; body: Outcome }; answer: LateOutcome | null };
   /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
-  outcomeByIDByIDByID: { takes: { path: { id: string }; body: Outcome }; answer: LateOutcome | null };
+  outcomeByID: { takes: { path: { id: string }; body: Outcome }; answer: LateOutcome | null };
   /** A page of the placements that the key is for, by name: how they are, what they earn and did over time. */
   overview: { takes: { query?: { "contains"?: string | number | boolean; "from"?: string | number | boolean; "limit"?: string | number | boolean; "seconds"?: string | number | boolean; "points"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Overview };
   /** Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer. */
@@ -1462,7 +1462,7 @@ export interface Routes {
 
 export const routes: { readonly [K in keyof Routes]: readonly [method: string, path: string] } = {
   activate: ["POST", "/v1/placements/{name}/decisions/{id}/activate"],
-  activateByIDByIDByID: ["POST", "/v1/decisions/{id}/activate"],
+  activateByID: ["POST", "/v1/decisions/{id}/activate"],
   clearAlarm: ["DELETE", "/v1/placements/{name}/alarm"],
   correct: ["POST", "/v1/placements/{name}/decisions/{id}/corrections"],
   decide: ["POST", "/v1/placements/{name}/decisions"],
@@ -1472,10 +1472,10 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   events: ["GET", "/v1/events"],
   experiment: ["GET", "/v1/placements/{name}/experiment"],
   explain: ["GET", "/v1/placements/{name}/decisions/{id}/explanation"],
-  explainByIDByIDByID: ["GET", "/v1/decisions/{id}/explanation"],
+  explainByID: ["GET", "/v1/decisions/{id}/explanation"],
   export: ["GET", "/v1/placements/{name}/export"],
   getDecision: ["GET", "/v1/placements/{name}/decisions/{id}"],
-  getDecisionByIDByIDByID: ["GET", "/v1/decisions/{id}"],
+  getDecisionByID: ["GET", "/v1/decisions/{id}"],
   getItem: ["GET", "/v1/placements/{name}/items/{item}"],
   getPlacement: ["GET", "/v1/placements/{name}"],
   getSession: ["GET", "/v1/session"],
@@ -1488,7 +1488,7 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   listVersions: ["GET", "/v1/placements/{name}/versions"],
   model: ["GET", "/v1/placements/{name}/model"],
   outcome: ["POST", "/v1/placements/{name}/decisions/{id}/outcome"],
-  outcomeByIDByIDByID: ["POST", "/v1/decisions/{id}/outcome"],
+  outcomeByID: ["POST", "/v1/decisions/{id}/outcome"],
   overview: ["GET", "/v1/overview"],
   patchItems: ["PATCH", "/v1/placements/{name}/items"],
   personalizerActivate: ["POST", "/personalizer/{version}/events/{event}/activate"],

@@ -1654,7 +1654,7 @@ class AsyncRoutes:
         """Report that what a deferred decision offered was shown. From then on its outcome is waited for. Its outcome activates it too."""
         await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/activate", {}, {})
 
-    async def activate_by_idby_id(self, id: str, /) -> None:
+    async def activate_by_id(self, id: str, /) -> None:
         """Report that what a deferred decision offered was shown, by its id only: 409 if several placements have given it. From then on its outcome is waited for. Its outcome activates it too."""
         await self._call("POST", f"/v1/decisions/{quote(id, '')}/activate", {}, {})
 
@@ -1698,7 +1698,7 @@ class AsyncRoutes:
         answer: Explanation = await self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/explanation", {"entry": entry}, {})
         return answer
 
-    async def explain_by_idby_id(self, id: str, /, *, entry: Parameter = None) -> Explanation:
+    async def explain_by_id(self, id: str, /, *, entry: Parameter = None) -> Explanation:
         """Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost."""
         answer: Explanation = await self._call("GET", f"/v1/decisions/{quote(id, '')}/explanation", {"entry": entry}, {})
         return answer
@@ -1712,7 +1712,7 @@ class AsyncRoutes:
         answer: Decision = await self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}", {"entry": entry}, {})
         return answer
 
-    async def get_decision_by_idby_id(self, id: str, /, *, entry: Parameter = None) -> Decision:
+    async def get_decision_by_id(self, id: str, /, *, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it."""
         answer: Decision = await self._call("GET", f"/v1/decisions/{quote(id, '')}", {"entry": entry}, {})
         return answer
@@ -1777,7 +1777,7 @@ class AsyncRoutes:
         answer: LateOutcome | None = await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/outcome", {}, {}, body)
         return answer
 
-    async def outcome_by_idby_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
+    async def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
         """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
         answer: LateOutcome | None = await self._call("POST", f"/v1/decisions/{quote(id, '')}/outcome", {}, {}, body)
         return answer
