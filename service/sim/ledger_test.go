@@ -20,6 +20,7 @@ import (
 // ledger is what is true: all entries that the servers have stored, and what they say of each decision. It checks every entry when it is
 // stored, and every answer when it comes.
 type ledger struct {
+	first     uint64 // entry that was not removed
 	w         *world
 	mu        sync.Mutex
 	entries   [][]byte
@@ -164,6 +165,15 @@ func (l *ledger) entry(sequence uint64, e []byte) {
 	}
 }
 
+// removed notes that the log begins with a message.
+func (l *ledger) removed(m *nats.Msg) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f, err := eventlog.DecodeFrame(m.Data); err == nil {
+		l.first = f.First
+	}
+}
+
 // clock checks that the log's time goes on as it did, unless no process that has heard it is left.
 func (l *ledger) clock(sequence uint64, at int64) {
 	skew := time.Unix(0, at).Sub(time.Now())
@@ -207,6 +217,7 @@ type answer struct {
 	status, choice            string // that a reading has
 	value                     int    // of a configuration
 	client                    int
+	isForgotten               bool // as a decision may be that has ended, when its entry is removed
 }
 
 // check checks an answer against what is stored by now.
@@ -218,7 +229,8 @@ func (l *ledger) check(a *answer) {
 	fail := func(format string, args ...any) {
 		l.w.finding("%s %s of client %d: %s", a.kind, a.id, a.client, fmt.Sprintf(format, args...))
 	}
-	if errors.Is(a.err, engine.ErrNotFound) && a.kind != "decide" && known && d.status != "evicted" {
+	a.isForgotten = errors.Is(a.err, engine.ErrNotFound) && d.entry < l.first && !d.shut.IsZero()
+	if errors.Is(a.err, engine.ErrNotFound) && a.kind != "decide" && known && !a.isForgotten && d.status != "evicted" {
 		fail("is not found, but was acknowledged %v before, and is %s by entry %d", a.begin.Sub(d.ackedAt), d.status, d.entry)
 	}
 	switch a.kind {
@@ -294,6 +306,9 @@ func step(s state, a *answer) (next []state) {
 			return []state{s}
 		}
 		return []state{s, t}
+	}
+	if a.isForgotten {
+		return []state{s}
 	}
 	switch a.kind {
 	case "put":

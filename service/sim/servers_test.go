@@ -463,6 +463,9 @@ func (s *stream) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) er
 			s.bound(r.Sequence)
 			s.log = append([]stored(nil), s.log[r.Sequence-s.first:]...)
 			s.first = r.Sequence
+			if len(s.log) > 0 {
+				s.w.ledger.removed(&s.log[0].Msg)
+			}
 		}
 		return struct{}{}, nil
 	})

@@ -117,8 +117,10 @@ type proc struct {
 	wrong  time.Duration // its time of day
 	slept  time.Duration // by its monotonic clock
 	slow   time.Time     // until when what it reads lags
-	stop   context.CancelFunc
-	ended  chan struct{}
+
+	takesOver bool // its next start
+	stop      context.CancelFunc
+	ended     chan struct{}
 }
 
 func (p *proc) id() string { return fmt.Sprint(p.name, "-", p.life) }
@@ -185,8 +187,10 @@ func (p *proc) start() {
 	c.Limits.Memory = 1 << 30
 	c.Snapshots.Every.Duration, c.Snapshots.KeepEvery.Duration = 7_000_000_123, 11_000_000_457
 	c.Retention.Size = retained
+	takesOver := p.takesOver
+	p.takesOver = false
 	o := host.Options{
-		Wall: p.wall, Patience: 6 * time.Second, Logger: w.logger.With("process", p.id()),
+		TakeOver: takesOver, Wall: p.wall, Patience: 6 * time.Second, Logger: w.logger.With("process", p.id()),
 		Connecting: func(o *natslog.Options) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -366,6 +370,14 @@ func (w *world) trouble(ctx context.Context) {
 			w.servers.mu.Lock()
 			w.servers.full = time.Now().Add(long / 4)
 			w.servers.mu.Unlock()
+		case n < 18 && r.IntN(2) == 0:
+			q := w.procs[(slices.Index(w.procs, p)+1)%len(w.procs)]
+			w.trace("operator", "starts %s and %s again, and each is to take the log over", p.name, q.name)
+			p.end()
+			q.end()
+			p.takesOver, q.takesOver = true, true
+			p.start()
+			q.start()
 		case n < 18:
 			w.trace("servers", "are away for %v", long)
 			for _, p := range w.procs {
@@ -407,8 +419,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 const (
-	homeConfig = `{"max_size":2,"features":[{"name":"x","kind":"number"},{"name":"kind","kind":"category"}],"policy":{"name":"greedy"},"attribution_window":"20s","keep":3,"memory":%d}`
-	shopConfig = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"attribution_window":"20s","keep":2,"memory":20000000,"seed":%d%s}`
+	homeConfig = `{"max_size":2,"features":[{"name":"x","kind":"number"},{"name":"kind","kind":"category"}],"policy":{"name":"greedy"},"attribution_window":"20s","max_versions":3,"memory_bytes":%d}`
+	shopConfig = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"attribution_window":"20s","max_versions":2,"memory_bytes":20000000,"seed":%d%s}`
 )
 
 // client decides, reports, reads and repeats, until ctx ends.
@@ -418,6 +430,7 @@ type client struct {
 	r       *rand.Rand
 	mu      sync.Mutex
 	recent  []*asked
+	old     []*asked // some of those before
 	partner *client
 	at      *proc
 	n       int
@@ -430,6 +443,7 @@ type asked struct {
 	shown     []string
 	item      string // the outcome that will be reported
 	hasItem   bool
+	isOld     bool
 }
 
 func (c *client) run(ctx context.Context) {
@@ -456,6 +470,8 @@ func (c *client) act(ctx context.Context, e *engine.Engine, clock func() time.Ti
 	if d == nil || n < 50 {
 		d = c.ask()
 		n = 0
+	} else if n < 56 && d.isOld {
+		n = 99
 	}
 	a.placement, a.id = d.placement, d.request.Decision
 	switch {
@@ -521,6 +537,9 @@ func (c *client) pick(n int) *asked {
 	if len(of.recent) == 0 {
 		return nil
 	}
+	if c.r.IntN(12) == 0 && len(of.old) > 0 {
+		return of.old[c.r.IntN(len(of.old))]
+	}
 	return of.recent[c.r.IntN(len(of.recent))]
 }
 
@@ -528,8 +547,11 @@ func (c *client) pick(n int) *asked {
 func (c *client) ask() *asked {
 	c.n++
 	d := &asked{placement: "home", request: &api.Request{Decision: fmt.Sprintf("c%d-%d", c.number, c.n)}}
-	switch c.r.IntN(6) {
-	case 0:
+	switch n := c.r.IntN(24_000); {
+	case n < 6: // so few that its learner waits, between two versions
+		d.placement = "quiet"
+		d.request.Items = []api.Item{{ID: "i", Features: api.Values{api.Number("x", 1), api.Text("kind", "k0")}}}
+	case n < 4000:
 		d.placement = "shop"
 		d.request.MaxSize, d.request.ShopperID = 1, fmt.Sprint("u", c.r.IntN(50))
 	default:
@@ -544,6 +566,10 @@ func (c *client) ask() *asked {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.recent = append(c.recent, d); len(c.recent) > 12 {
+		if c.n%15 == 0 || c.w.deferred(c.recent[0].request.Decision) {
+			c.recent[0].isOld = true // it may be forgotten
+			c.old = append(c.old, c.recent[0])
+		}
 		c.recent = c.recent[1:]
 	}
 	return d
@@ -571,7 +597,7 @@ func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *e
 	pick, item, price := r.IntN(10), fmt.Sprint("s", r.IntN(30)), float64(1+r.IntN(20))
 	switch kind {
 	case 0, 1, 2:
-		a.kind, a.value = "put", 6_000_000+2*n+number
+		a.kind, a.value = "put", 60_000_000+2*n+number
 		_, err = e.Put(ctx, "home", fmt.Appendf(nil, homeConfig, a.value), now)
 	case 3, 4, 5:
 		a.kind = "config"
@@ -587,7 +613,7 @@ func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *e
 		_, err = e.DeleteItems(ctx, "shop", []string{item}, now)
 	case 9:
 		var number uint64
-		if number, err = e.Keep(ctx, "home", fmt.Sprint("note ", n), now); err == nil {
+		if number, err = e.Keep(ctx, "quiet", fmt.Sprint("note ", n), now); err == nil {
 			w.hasNote(e, number)
 		}
 	case 10:
@@ -620,7 +646,7 @@ func cmpErr(err error) error {
 
 // hasNote checks that a version which an operator keeps is not one of the timer.
 func (w *world) hasNote(e *engine.Engine, number uint64) {
-	versions, err := e.Versions("home")
+	versions, err := e.Versions("quiet")
 	for _, v := range versions {
 		if err == nil && v.Version == number && v.Automatic {
 			w.finding("version %d was kept by an operator, and counts as kept by the timer", number)
@@ -699,16 +725,17 @@ func (w *world) prepare(t *testing.T) {
 		t.Fatal("no process leads")
 	}
 	now := time.Now().UnixNano()
-	_, err := e.Put(ctx, "home", fmt.Appendf(nil, homeConfig, 6_000_000), now)
+	_, err := e.Put(ctx, "home", fmt.Appendf(nil, homeConfig, 60_000_000), now)
 	_, err2 := e.Put(ctx, "shop", fmt.Appendf(nil, shopConfig, 0, ""), now)
-	a := &answer{kind: "put", placement: "config", value: 6_000_000, begin: w.begin, end: time.Now(), client: clients}
+	_, err4 := e.Put(ctx, "quiet", fmt.Appendf(nil, homeConfig, 60_000_000), now)
+	a := &answer{kind: "put", placement: "config", value: 60_000_000, begin: w.begin, end: time.Now(), client: clients}
 	w.ledger.check(a)
 	var items []api.CatalogueItem
 	for i := range 10 {
 		items = append(items, api.CatalogueItem{ID: fmt.Sprint("s", i), Features: api.Values{api.Number("x", float64(i)/10)}})
 	}
 	_, err3 := e.PutItems(ctx, "shop", items, now)
-	if err := errors.Join(err, err2, err3); err != nil {
+	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
 	w.foreign = otherLog(t, w, items)
@@ -722,9 +749,10 @@ func otherLog(t *testing.T, w *world, items []api.CatalogueItem) []byte {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	_, err = e.Put(ctx, "home", fmt.Appendf(nil, homeConfig, 6_000_000), now)
+	_, err = e.Put(ctx, "home", fmt.Appendf(nil, homeConfig, 60_000_000), now)
 	_, err2 := e.Put(ctx, "shop", fmt.Appendf(nil, shopConfig, 0, ""), now)
 	_, err3 := e.PutItems(ctx, "shop", items, now)
+	_, err5 := e.Put(ctx, "quiet", fmt.Appendf(nil, homeConfig, 60_000_000), now)
 	c := &client{w: w, number: 1, r: w.rand("other log")}
 	for range 40 {
 		d := c.ask()
@@ -734,7 +762,7 @@ func otherLog(t *testing.T, w *world, items []api.CatalogueItem) []byte {
 		}
 	}
 	data, _, err4 := e.Snapshot(ctx)
-	if err := errors.Join(err, err2, err3, err4); err != nil {
+	if err := errors.Join(err, err2, err3, err4, err5); err != nil {
 		t.Fatal(err)
 	}
 	return data
