@@ -101,37 +101,38 @@ func patiently(ctx context.Context, wait time.Duration, read func(context.Contex
 	}
 }
 
-// fetchSnapshot copies the snapshot beside the log to the data directory, if that has none or an earlier one.
-func (l *session) fetchSnapshot(ctx context.Context) error {
+// fetchSnapshot copies the snapshot beside the log to the data directory, if that has none or an earlier one, and returns its position,
+// the zero one if there is none.
+func (l *session) fetchSnapshot(ctx context.Context) (eventlog.Position, error) {
 	looking, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
 	at, read, err := l.shared.LastSnapshot(looking)
 	if errors.Is(err, natslog.ErrNoSnapshot) {
-		return nil
+		return at, nil
 	}
 	if err != nil {
-		return err
+		return at, err
 	}
 	path := filepath.Join(l.Data, SnapshotFile)
 	own, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return at, err
 	}
 	if have, err := state.SnapshotPosition(own); err == nil && have.Sequence >= at.Sequence {
 		if _, err := eventlog.Locate(ctx, l.store, have); err == nil {
-			return nil
+			return at, nil
 		}
 	}
 	if _, err := eventlog.Locate(ctx, l.store, at); err != nil {
-		return err
+		return at, err
 	}
 	ctx, cancel = context.WithTimeout(ctx, shareDeadline)
 	defer cancel()
 	if err := patiently(ctx, firstRead, func(ctx context.Context) error {
 		return replace.PrivateStream(path, func(w io.Writer) error { return read(ctx, w) })
 	}); err != nil {
-		return err
+		return at, err
 	}
 	l.Logger.Info("the state begins with the snapshot beside the log", "entry", at.Sequence)
-	return nil
+	return at, nil
 }

@@ -407,7 +407,7 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 	if l.shared == nil {
 		return OpenEngine(ctx, l.Data, o, l.Logger)
 	}
-	unfetched := l.fetchSnapshot(ctx)
+	at, unfetched := l.fetchSnapshot(ctx)
 	if unfetched != nil {
 		l.Logger.Warn("the snapshot beside the log is not used", "cause", unfetched.Error())
 	}
@@ -430,6 +430,11 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 	e, err := OpenEngine(ctx, l.Data, o, l.Logger)
 	if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched, eventlog.ErrForeign) { // it may be there the next time
 		err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+	}
+	if unfetched == nil && errors.Is(err, eventlog.ErrRemoved) { // perhaps by the leader meanwhile: it has stored a later snapshot before
+		if later, _, failed := l.shared.LastSnapshot(ctx); failed == nil && later.Sequence > at.Sequence {
+			err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+		}
 	}
 	follower.Store(e)
 	return e, err

@@ -151,11 +151,19 @@ type conn struct {
 	once        sync.Once
 }
 
-// hasHeard reports whether the process has followed the log for long enough to know its clock.
-func (c *conn) hasHeard() bool {
+// hasHeard reports whether the process has followed the log for long enough to know its clock, by the times when entries were stored.
+func (c *conn) hasHeard(times []time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.since.IsZero() && time.Since(c.since) > 3*time.Second
+	n := 0
+	for _, at := range times[max(0, len(times)-200):] {
+		if c.since.IsZero() || at.Before(c.since.Add(time.Second)) {
+			n = 0
+		} else {
+			n++
+		}
+	}
+	return n > 10
 }
 
 func (c *conn) follows(since time.Time) {

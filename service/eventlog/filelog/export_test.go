@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft-wal/types"
+
 	"vitrine/service/eventlog"
 )
 
@@ -12,6 +14,12 @@ func SetSegmentBytes(t testing.TB, n uint32) {
 	before := segmentBytes
 	segmentBytes = n
 	t.Cleanup(func() { segmentBytes = before })
+}
+
+// On lets a log be opened on another file system.
+func (o Options) On(wrap func(types.VFS) types.VFS) Options {
+	o.wrap = wrap
+	return o
 }
 
 // Exports for tests.

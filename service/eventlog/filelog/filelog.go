@@ -34,11 +34,14 @@ type Options struct {
 
 	// Progress, if set, is called during verification with the number of bytes verified so far and the total.
 	Progress func(done, total int64)
+
+	wrap func(types.VFS) types.VFS // the file system of the segments; nil leaves it as it is
 }
 
 // Store is an eventlog.Store in a directory.
 type Store struct {
 	options Options
+	vfs     types.VFS // of the segments
 	lock    *fileLock // the writer's lock; a reader's lock against removals
 	mark    *mark
 	filer   *segment.Filer
@@ -86,7 +89,11 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		closing: make(chan struct{}), lost: make(chan struct{}), watched: make(chan struct{}),
 	}
 	s.files.dir = o.Dir
-	s.filer = segment.NewFiler(o.Dir, disk{&s.files, o.ReadOnly})
+	s.vfs = disk{&s.files, o.ReadOnly}
+	if o.wrap != nil {
+		s.vfs = o.wrap(s.vfs)
+	}
+	s.filer = segment.NewFiler(o.Dir, s.vfs)
 	s.close = sync.OnceValue(s.shut)
 	if o.ReadOnly {
 		err = s.openReader(ctx)
@@ -159,13 +166,20 @@ func (s *Store) openWriter(ctx context.Context) (err error) {
 	if s.end.Log.IsZero() {
 		s.end.Log = eventlog.NewIdentity()
 	}
-	if n := len(s.segments); n > 0 && !s.segments[n-1].sealed() {
-		if s.tail, err = s.filer.RecoverTail(s.segments[n-1].info); err != nil {
-			return fmt.Errorf("filelog: %s: %w", s.segments[n-1].path, err)
+	if n := len(s.segments); n > 0 {
+		last := s.segments[n-1]
+		// A killed process may have left writes that are not on the disk yet, in a full segment, too. We are about to rely on them.
+		file, err := s.vfs.OpenWriter(dir, filepath.Base(last.path))
+		if err == nil {
+			err = file.Sync()
 		}
-		// A killed process may have left writes that are not on the disk yet. We are about to rely on them.
-		if err := s.files.sync(s.segments[n-1].path); err != nil {
+		if err != nil {
 			return err
+		}
+		if !last.sealed() {
+			if s.tail, err = s.filer.RecoverTail(last.info); err != nil {
+				return fmt.Errorf("filelog: %s: %w", last.path, err)
+			}
 		}
 	}
 	return errors.Join(s.mark.begin(s.first, s.end.Sequence+1), s.holdFiles(), replace.Sync(dir))

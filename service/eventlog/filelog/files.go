@@ -95,12 +95,7 @@ func (f *files) readAt(path string, b []byte, at int64) (int, error) {
 	return file.ReadAt(b, at)
 }
 
-func (f *files) sync(path string) error {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return f.held[path].file.Sync()
-}
-
+// remove removes a file.
 func (f *files) remove(path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
