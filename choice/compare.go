@@ -48,7 +48,8 @@ func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
 	case r.Spec.Model.Classes != special.Spec.Model.Classes:
 		return Test{}, errors.New("models with other numbers of latent classes are compared by BIC: the ratio of their likelihoods has no χ² distribution")
 	case freedom <= 0:
-		return Test{}, fmt.Errorf("a special case has fewer coefficients: these models have %d and %d", len(r.Names), len(special.Names))
+		return Test{}, fmt.Errorf("a special case has fewer coefficients: these models have %d and %d",
+			len(r.Names), len(special.Names))
 	case ratio < -1e-6: // beyond the minimiser's error
 		return Test{}, fmt.Errorf("the model with fewer coefficients has the larger likelihood, %.6f against %.6f: it is not a special case", special.LogLikelihood, r.LogLikelihood)
 	default:
@@ -186,7 +187,8 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 // expectedWithout returns the inverse of the information that the model expects from the choices that do not take an
 // alternative, for the coefficients of the fit without it. The model's coefficient here[k] is that fit's coefficient
 // there[k].
-func (r *Result) expectedWithout(ctx context.Context, d *Data, drop string, without *Result, here, there []int) (*mat.SymDense, error) {
+func (r *Result) expectedWithout(ctx context.Context, d *Data, drop string, without *Result,
+	here, there []int) (*mat.SymDense, error) {
 	predictions, err := r.Predict(d)
 	if err != nil {
 		return nil, err

@@ -15,14 +15,17 @@ import (
 func TestLikelihoodRatioAndWald(t *testing.T) {
 	special, _ := fitText(t, "testdata/trips.csv", replaceLine(trips, `individual = ["income"]`, ""), Options{})
 	incomes := []string{"income[bus]", "income[car]", "income[train]"}
-	for kind, want := range map[string]Test{"classic": {19.461953860928883, 3, 0.000219395898687267}, "robust": {15.762900889394151, 3, 0.0012682277638228362}} {
+	for kind, want := range map[string]Test{"classic": {19.461953860928883, 3, 0.000219395898687267},
+		"robust": {15.762900889394151, 3, 0.0012682277638228362}} {
 		r, _ := fitText(t, "testdata/trips.csv", trips, Options{Errors: kind})
 		ratio, err := r.LikelihoodRatio(special)
-		if err != nil || ratio.Freedom != 3 || !near(ratio.Statistic, 21.32808570992563, 1e-8) || !near(ratio.P, 8.998563764004812e-05, 1e-8) {
+		if err != nil || ratio.Freedom != 3 || !near(ratio.Statistic, 21.32808570992563, 1e-8) ||
+			!near(ratio.P, 8.998563764004812e-05, 1e-8) {
 			t.Errorf("likelihood ratio %+v, %v", ratio, err)
 		}
 		wald, err := r.Wald(incomes)
-		if err != nil || wald.Freedom != 3 || !near(wald.Statistic, want.Statistic, 1e-7) || !near(wald.P, want.P, 1e-7) {
+		if err != nil || wald.Freedom != 3 || !near(wald.Statistic, want.Statistic, 1e-7) ||
+			!near(wald.P, want.P, 1e-7) {
 			t.Errorf("%s: Wald %+v, %v, want %+v", kind, wald, err, want)
 		}
 		// Useless coefficients leave the likelihoods equal, up to the minimiser's error.
@@ -33,7 +36,8 @@ func TestLikelihoodRatioAndWald(t *testing.T) {
 		}
 		// The order does not matter: the model with fewer coefficients is the special case.
 		lines, err := special.Against("all.json", r)
-		if err != nil || len(lines) != 2 || lines[0] != "Likelihood ratio test against all.json: 21.3281 on 3 degrees of freedom, p 0.0001." ||
+		if err != nil || len(lines) != 2 ||
+			lines[0] != "Likelihood ratio test against all.json: 21.3281 on 3 degrees of freedom, p 0.0001." ||
 			!strings.HasPrefix(lines[1], "Wald test of income[bus], income[car], income[train]: ") {
 			t.Errorf("lines %q, %v", lines, err)
 		}
@@ -50,7 +54,8 @@ func TestLikelihoodRatioAndWald(t *testing.T) {
 	if s := (Test{1, 1, 0.5}).String(); s != "1.0000 on 1 degree of freedom, p 0.5000" {
 		t.Error(s)
 	}
-	if lines, err := mixed.Against("mnl.json", base); err != nil || len(lines) != 3 || lines[2] != "A spread of 0 is at the edge of its range: the true p is smaller." {
+	if lines, err := mixed.Against("mnl.json", base); err != nil || len(lines) != 3 ||
+		lines[2] != "A spread of 0 is at the edge of its range: the true p is smaller." {
 		t.Errorf("lines %q, %v", lines, err)
 	}
 }
@@ -107,8 +112,10 @@ func TestHausmanMcFaddenSeesDependence(t *testing.T) {
 	u.Constants, u.Reference = true, "v"
 	spec := &Spec{Utility: u}
 	r := fatal.Or(Fit(t.Context(), spec, d, Options{}))(t)
-	nested := &Result{Spec: &Spec{Utility: u, Model: Model{Kind: "nested", Nests: []Nest{{Name: "n", Alternatives: []string{"w", "x"}}}}},
-		Alternatives: d.Alternatives, Outside: true, Coefficients: append(append([]float64(nil), r.Coefficients...), 0.3)}
+	nested := &Result{Spec: &Spec{Utility: u,
+		Model: Model{Kind: "nested", Nests: []Nest{{Name: "n", Alternatives: []string{"w", "x"}}}}},
+		Alternatives: d.Alternatives, Outside: true,
+		Coefficients: append(append([]float64(nil), r.Coefficients...), 0.3)}
 	const runs = 60
 	statistic := func(truth *Result, seed uint64) float64 {
 		drawn := fatal.Or(truth.Simulate(d, rand.New(rand.NewPCG(seed, 9))))(t)

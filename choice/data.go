@@ -90,7 +90,8 @@ type Builder struct {
 // NewBuilder returns a Builder for choices among the alternatives, with or without an outside
 // option.
 func NewBuilder(alternatives, variables []string, outside bool) *Builder {
-	return &Builder{data: &Data{Alternatives: alternatives, Variables: variables, Outside: outside}, open: &block{}, x: make([][]float64, len(variables))}
+	return &Builder{data: &Data{Alternatives: alternatives, Variables: variables, Outside: outside}, open: &block{},
+		x: make([][]float64, len(variables))}
 }
 
 // Add adds a case. It returns an error without adding the case if the case is not a choice among its alternatives with
@@ -130,9 +131,11 @@ func (b *Builder) check(c Case) error {
 	case len(c.Alternatives) == 0:
 		return fmt.Errorf("no alternative is available")
 	case len(c.X) != len(c.Alternatives)*len(d.Variables):
-		return fmt.Errorf("%d values for %d alternatives of %d variables", len(c.X), len(c.Alternatives), len(d.Variables))
+		return fmt.Errorf("%d values for %d alternatives of %d variables",
+			len(c.X), len(c.Alternatives), len(d.Variables))
 	case c.Chosen < minimum || c.Chosen >= len(c.Alternatives):
-		return fmt.Errorf("chosen is %d: want a position among %d alternatives, or -1 for an outside option", c.Chosen, len(c.Alternatives))
+		return fmt.Errorf("chosen is %d: want a position among %d alternatives, or -1 for an outside option",
+			c.Chosen, len(c.Alternatives))
 	case !(c.Weight >= 0) || math.IsInf(c.Weight, 1):
 		return fmt.Errorf("the weight is %v: want a finite number, at least 0", c.Weight)
 	case b.Panels && c.Panel < 0 || b.Clusters && c.Cluster < 0:
@@ -140,7 +143,8 @@ func (b *Builder) check(c Case) error {
 	}
 	for i, v := range c.X {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s of alternative %q is %v", d.Variables[i%len(d.Variables)], d.Alternatives[c.Alternatives[i/len(d.Variables)]], v)
+			return fmt.Errorf("%s of alternative %q is %v",
+				d.Variables[i%len(d.Variables)], d.Alternatives[c.Alternatives[i/len(d.Variables)]], v)
 		}
 	}
 	if b.Panels && b.returns(c.Panel) {

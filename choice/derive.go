@@ -43,7 +43,8 @@ func widen(t table.Table, l *Layout) (wide table.Table, left []string, err error
 		}
 	}
 	if l.Filter != "" {
-		_ = add("data.filter", keptColumn, l.Filter) // otherwise the long form provides its columns or reports that they are missing
+		// otherwise the long form provides its columns or reports that they are missing
+		_ = add("data.filter", keptColumn, l.Filter)
 	}
 	if l.Chosen != "" && !slices.Contains(w.frame.names, l.Chosen) {
 		if err := add("data.chosen", labelOfChosen, l.Chosen); err != nil {

@@ -129,8 +129,10 @@ func (e *expression) compileAs(f *frame, texts ...[]bool) (*vm.Program, error) {
 		options = append(options, expr.Function(name, func(x ...any) (any, error) { return f(float(x[0])), nil },
 			new(func(float64) float64), new(func(int) float64)))
 	}
-	options = append(options, expr.Function("pow", func(x ...any) (any, error) { return math.Pow(float(x[0]), float(x[1])), nil },
-		new(func(float64, float64) float64), new(func(float64, int) float64), new(func(int, float64) float64), new(func(int, int) float64)))
+	options = append(options, expr.Function("pow",
+		func(x ...any) (any, error) { return math.Pow(float(x[0]), float(x[1])), nil },
+		new(func(float64, float64) float64), new(func(float64, int) float64), new(func(int, float64) float64),
+		new(func(int, int) float64)))
 	return expr.Compile(e.source, options...)
 }
 
@@ -145,7 +147,8 @@ func (indicators) Visit(node *ast.Node) {
 	}
 	for _, side := range []*ast.Node{&n.Left, &n.Right} {
 		if isBoolean(*side) {
-			ast.Patch(side, &ast.ConditionalNode{Cond: *side, Exp1: &ast.FloatNode{Value: 1}, Exp2: &ast.FloatNode{Value: 0}})
+			ast.Patch(side, &ast.ConditionalNode{Cond: *side, Exp1: &ast.FloatNode{Value: 1},
+				Exp2: &ast.FloatNode{Value: 0}})
 		}
 	}
 }
@@ -158,7 +161,8 @@ func isBoolean(node ast.Node) bool {
 	case *ast.UnaryNode:
 		return n.Operator == "not" || n.Operator == "!"
 	case *ast.BinaryNode:
-		return slices.Contains([]string{"==", "!=", "<", "<=", ">", ">=", "and", "&&", "or", "||", "in", "not in", "contains", "startsWith", "endsWith", "matches"}, n.Operator)
+		return slices.Contains([]string{"==", "!=", "<", "<=", ">", ">=", "and", "&&", "or", "||", "in", "not in",
+			"contains", "startsWith", "endsWith", "matches"}, n.Operator)
 	}
 	return false
 }

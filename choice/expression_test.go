@@ -11,7 +11,8 @@ import (
 
 // A condition in a sum or a product counts as 1 or 0, on either side.
 func TestConditionsInProducts(t *testing.T) {
-	f := &frame{names: []string{"cost", "pass", "mode"}, n: 2, columns: []table.Column{{Number: []float64{6, 8}}, {Number: []float64{0, 1}}, {Text: []string{"car", "bus"}}}}
+	f := &frame{names: []string{"cost", "pass", "mode"}, n: 2,
+		columns: []table.Column{{Number: []float64{6, 8}}, {Number: []float64{0, 1}}, {Text: []string{"car", "bus"}}}}
 	for source, want := range map[string][]float64{
 		"cost * (pass == 0)":                 {6, 0},
 		"(mode == 'car') * cost / 2":         {3, 0},

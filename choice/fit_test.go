@@ -65,11 +65,13 @@ func TestFitAgreesWithSecondImplementation(t *testing.T) {
 			if d.Choices != 240 || d.Panels != 60 {
 				t.Errorf("%d choices, %d panels", d.Choices, d.Panels)
 			}
-			if !r.Converged || !near(r.LogLikelihood, -370.4389123303, 1e-11) || !near(r.Null, -411.696913154, 1e-11) || !near(r.ConstantsOnly, -388.96609093, 1e-10) {
+			if !r.Converged || !near(r.LogLikelihood, -370.4389123303, 1e-11) || !near(r.Null, -411.696913154, 1e-11) ||
+				!near(r.ConstantsOnly, -388.96609093, 1e-10) {
 				t.Errorf("log-likelihoods %.9f, %.9f, %.9f", r.LogLikelihood, r.Null, r.ConstantsOnly)
 			}
 			for j, want := range secondImplementation {
-				se := map[string]float64{"classic": want.classic, "robust": want.robust, "clustered": want.district, "panel": want.panel}[kind]
+				se := map[string]float64{"classic": want.classic, "robust": want.robust, "clustered": want.district,
+					"panel": want.panel}[kind]
 				value, got, ok := r.Coefficient(want.name)
 				if !ok || r.Names[j] != want.name || !near(value, want.coefficient, 1e-8) || !near(got, se, 1e-7) {
 					t.Errorf("%s: %.9f (%.9f), want %.9f (%.9f)", want.name, value, got, want.coefficient, se)
@@ -97,7 +99,8 @@ func TestResultStatistics(t *testing.T) {
 		}
 	}
 	low, high := r.Intervals(0.95)
-	if !near(low[3], -0.253650777-1.959963985*0.083765907, 1e-8) || !near(high[3], -0.253650777+1.959963985*0.083765907, 1e-8) {
+	if !near(low[3], -0.253650777-1.959963985*0.083765907, 1e-8) ||
+		!near(high[3], -0.253650777+1.959963985*0.083765907, 1e-8) {
 		t.Errorf("interval [%v, %v]", low[3], high[3])
 	}
 }
@@ -111,7 +114,8 @@ func TestFitDoesNotDependOnWorkers(t *testing.T) {
 		if want == nil {
 			want = r
 		}
-		if r.LogLikelihood != want.LogLikelihood || !slices.Equal(r.Coefficients, want.Coefficients) || !slices.Equal(r.StandardErrors(), want.StandardErrors()) {
+		if r.LogLikelihood != want.LogLikelihood || !slices.Equal(r.Coefficients, want.Coefficients) ||
+			!slices.Equal(r.StandardErrors(), want.StandardErrors()) {
 			t.Errorf("with %d workers %v, want %v", workers, r.Coefficients, want.Coefficients)
 		}
 	}
@@ -156,8 +160,11 @@ func simulated(t testing.TB, n, variables int) (*Data, Utility) {
 func TestSamplingDoesNotMoveTheEstimate(t *testing.T) {
 	d, u := simulated(t, 70_000, 3)
 	var steps []Step
-	r := fatal.Or(Fit(context.Background(), &Spec{Utility: u}, d, Options{Watch: func(s Step) { steps = append(steps, s) }}))(t)
-	if len(steps) == 0 || steps[0].Choices > d.Choices/4 || steps[len(steps)-1].Choices != d.Choices || r.Steps != len(steps) {
+	r := fatal.Or(Fit(context.Background(), &Spec{Utility: u}, d, Options{Watch: func(s Step) {
+		steps = append(steps, s)
+	}}))(t)
+	if len(steps) == 0 || steps[0].Choices > d.Choices/4 || steps[len(steps)-1].Choices != d.Choices ||
+		r.Steps != len(steps) {
 		t.Errorf("steps %+v", steps)
 	}
 	g := fatal.Or(newDesign(&u, d.Alternatives, d))(t)
@@ -242,7 +249,9 @@ func TestIdentification(t *testing.T) {
 		{"the same within each choice", `generic = ["cost", "income"]`, nil},
 		{"collinear", `generic = ["cost", "time", "cost + 2 * time"]`, []string{"cost", "time", "cost + 2 * time"}},
 		{"zero", `generic = ["cost", "0 * time"]`, []string{"0 * time"}},
-		{"all constants and their sum", "constants = true\n[[utility.terms]]\nname = \"all\"\nvariable = \"1\"\nalternatives = [\"bus\", \"car\"]", []string{"constant[bus]", "constant[car]", "all"}},
+		{"all constants and their sum",
+			"constants = true\n[[utility.terms]]\nname = \"all\"\nvariable = \"1\"\nalternatives = [\"bus\", \"car\"]",
+			[]string{"constant[bus]", "constant[car]", "all"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec, d := loadTrips(t, cutAfter(trips, "[utility]\n")+c.utility)

@@ -80,7 +80,8 @@ func TestClassesPredict(t *testing.T) {
 		fatal.If(t, err)
 		of, lambda, err := r.Nests(d)
 		fatal.If(t, err)
-		if (of == nil) != (r.Kind() != "nested logit") || of != nil && (!slices.Equal(of, []int{1, 0, 0, 1}) || len(lambda) != 2 || lambda[0] != r.Coefficients[8]) {
+		if (of == nil) != (r.Kind() != "nested logit") ||
+			of != nil && (!slices.Equal(of, []int{1, 0, 0, 1}) || len(lambda) != 2 || lambda[0] != r.Coefficients[8]) {
 			t.Errorf("%s: nests %v, %v", r.Kind(), of, lambda)
 		}
 		got := make([]float64, 4)

@@ -8,16 +8,20 @@ import (
 
 // Model selects the family of choice models.
 type Model struct {
-	Kind       string   `toml:"kind" json:"kind,omitempty"`             // "mnl" (""), "nested", "mixed" or "latent"
-	Nests      []Nest   `toml:"nests" json:"nests,omitempty"`           // for a nested logit
-	Random     []Random `toml:"random" json:"random,omitempty"`         // varying coefficients of a mixed logit
-	Correlated bool     `toml:"correlated" json:"correlated,omitempty"` // whether a mixed logit's coefficients vary together
-	Draws      int      `toml:"draws" json:"draws,omitempty"`           // draws per decision maker in a mixed logit; 0 means 500
+	Kind   string   `toml:"kind" json:"kind,omitempty"`     // "mnl" (""), "nested", "mixed" or "latent"
+	Nests  []Nest   `toml:"nests" json:"nests,omitempty"`   // for a nested logit
+	Random []Random `toml:"random" json:"random,omitempty"` // varying coefficients of a mixed logit
+	// whether a mixed logit's coefficients vary together
+	Correlated bool `toml:"correlated" json:"correlated,omitempty"`
+	// draws per decision maker in a mixed logit; 0 means 500
+	Draws int `toml:"draws" json:"draws,omitempty"`
 
-	Classes    int      `toml:"classes" json:"classes,omitempty"`       // number of classes in a latent class model
-	Membership []string `toml:"membership" json:"membership,omitempty"` // variables that determine class probabilities, each taken from the decision maker's first row
-	Starts     int      `toml:"starts" json:"starts,omitempty"`         // number of random starts for a latent class model; 0 means 10
-	Seed       uint64   `toml:"seed" json:"seed,omitempty"`             // seeds the starts
+	Classes int `toml:"classes" json:"classes,omitempty"` // number of classes in a latent class model
+	// variables that determine class probabilities, each taken from the decision maker's first row
+	Membership []string `toml:"membership" json:"membership,omitempty"`
+	// number of random starts for a latent class model; 0 means 10
+	Starts int    `toml:"starts" json:"starts,omitempty"`
+	Seed   uint64 `toml:"seed" json:"seed,omitempty"` // seeds the starts
 }
 
 // check returns an error that names the first invalid field.

@@ -53,10 +53,12 @@ func TestKindsAgreeWithSecondImplementation(t *testing.T) {
 		coefficients, se []float64
 	}{
 		{"nested", nestedTrips, -370.42195143,
-			[]float64{-0.936587, 0.014288, 0.909187, -0.251129, -0.636349, 0.273381, 0.533449, 0.146316, 0.957014, 1.028955},
+			[]float64{-0.936587, 0.014288, 0.909187, -0.251129, -0.636349, 0.273381, 0.533449, 0.146316, 0.957014,
+				1.028955},
 			[]float64{0.69515, 0.65338, 0.58763, 0.08680, 0.39551, 0.14919, 0.12290, 0.12987, 0.27278, 0.35508}},
 		{"mixed", mixedTrips, -324.65972666,
-			[]float64{-0.695939, -0.160297, 0.829117, -0.208306, -0.719879, 0.202840, 0.545493, 0.103532, 0.005257, 0.340017},
+			[]float64{-0.695939, -0.160297, 0.829117, -0.208306, -0.719879, 0.202840, 0.545493, 0.103532, 0.005257,
+				0.340017},
 			[]float64{0.61249, 0.66884, 0.62312, 0.08939, 0.28039, 0.15577, 0.13270, 0.14172, 0.14092, 1.67953}},
 		{"latent", latentTrips, -338.95321360,
 			[]float64{-0.021042, -0.667067, 0.295719, -2.108878, -11.081581, 2.816473},
@@ -91,7 +93,8 @@ func TestKindsContainMNL(t *testing.T) {
 		more []float64
 	}{{nestedTrips, []float64{1, 1}}, {mixedTrips, []float64{0, 0}}} {
 		spec := fatal.Or(ReadSpec("spec", []byte(c.spec)))(t)
-		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: append(slices.Clone(base.Coefficients), c.more...)}
+		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside,
+			Coefficients: append(slices.Clone(base.Coefficients), c.more...)}
 		predictions := fatal.Or(r.Predict(d))(t)
 		for s, p := range predictions {
 			if !near(p.Outside, want[s].Outside, 1e-12) || !near(p.Logsum, want[s].Logsum, 1e-12) {
@@ -108,10 +111,12 @@ func TestKindsContainMNL(t *testing.T) {
 
 // A latent class model with equal classes equals MNL; with a certain class, it equals that class's MNL.
 func TestLatentContainsMNL(t *testing.T) {
-	base, _ := fitText(t, "testdata/trips.csv", replaceLine(replaceLine(unweighted, "constants = true", ""), `individual = ["income"]`, `individual = []`), Options{})
+	base, _ := fitText(t, "testdata/trips.csv", replaceLine(replaceLine(unweighted, "constants = true", ""),
+		`individual = ["income"]`, `individual = []`), Options{})
 	spec, d := loadTrips(t, latentTrips)
 	b := base.Coefficients
-	for _, theta := range [][]float64{{b[0], b[1], b[0], b[1], 0.3, -0.1}, {b[0], b[1], 9, 9, -800, 0}, {9, 9, b[0], b[1], 800, 0}} {
+	for _, theta := range [][]float64{{b[0], b[1], b[0], b[1], 0.3, -0.1}, {b[0], b[1], 9, 9, -800, 0},
+		{9, 9, b[0], b[1], 800, 0}} {
 		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: theta}
 		got := fatal.Or(r.Shares(d))(t)
 		want := fatal.Or(base.Shares(d))(t)
@@ -155,7 +160,8 @@ func inPanels(t *testing.T, d *Data, u Utility, rng *rand.Rand, draw func() []fl
 func TestLatentFindsClasses(t *testing.T) {
 	d, u := simulated(t, 8000, 2)
 	spec := &Spec{Utility: u, Model: Model{Kind: "latent", Classes: 2, Starts: 3, Seed: 5}}
-	truth := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: []float64{1.5, -1, -1, 0.5, 0.7}}
+	truth := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true,
+		Coefficients: []float64{1.5, -1, -1, 0.5, 0.7}}
 	rng := rand.New(rand.NewPCG(2, 2))
 	data := inPanels(t, d, u, rng, func() []float64 {
 		if rng.Float64() < 1/(1+math.Exp(-0.7)) {
@@ -205,7 +211,8 @@ func TestKindsProbabilities(t *testing.T) {
 			return v
 		}
 		if got := (logsum(1e-5) - logsum(-1e-5)) / 2e-5; !near(got, share/weights, 1e-8) {
-			t.Errorf("%s: the logsum rises by %v in the constant of the bus, whose share is %v", r.Kind(), got, share/weights)
+			t.Errorf("%s: the logsum rises by %v in the constant of the bus, whose share is %v",
+				r.Kind(), got, share/weights)
 		}
 	}
 }
@@ -213,7 +220,8 @@ func TestKindsProbabilities(t *testing.T) {
 // With panels, robust and clustered errors are equal: each decision maker is a panel.
 func TestMixedErrorsAreByPanel(t *testing.T) {
 	robust, _ := fitText(t, "testdata/trips.csv", mixedTrips, Options{Errors: "robust"})
-	clustered, _ := fitText(t, "testdata/trips.csv", replaceLine(mixedTrips, `cluster = "district"`, ""), Options{Errors: "clustered"})
+	clustered, _ := fitText(t, "testdata/trips.csv", replaceLine(mixedTrips, `cluster = "district"`, ""),
+		Options{Errors: "clustered"})
 	for j, se := range robust.StandardErrors() {
 		if !near(clustered.StandardErrors()[j], se, 1e-9) {
 			t.Errorf("%s: %v and %v", robust.Names[j], se, clustered.StandardErrors()[j])
@@ -270,16 +278,22 @@ func TestKindsErrors(t *testing.T) {
 		{"kind = \"latent\"\nclasses = 1", "model.classes is 1: want at least 2"},
 		{"draws = 5", `model.random, correlated and draws need kind = "mixed"`},
 		{"[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"car\"]", `model.nests needs kind = "nested"`},
-		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\"]", `model.nests: nest "a" has fewer than two alternatives`},
+		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\"]",
+			`model.nests: nest "a" has fewer than two alternatives`},
 		{"kind = \"nested\"\n[[model.nests]]\nalternatives = [\"bus\", \"car\"]", `model.nests: nest 1 has no name`},
-		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"tram\"]", `model.nests: nest "a": alternative "tram": the alternatives of the data are ["bike" "bus" "car" "train"]`},
+		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"tram\"]",
+			`model.nests: nest "a": alternative "tram": the alternatives of the data are ["bike" "bus" "car" "train"]`},
 		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"car\"]\n[[model.nests]]\nname = \"b\"\nalternatives = [\"bus\", \"train\"]", `model.nests: alternative "bus" is in two nests`},
-		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"speed\"", `model.random: there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]`},
-		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"", "the weights of the choices of a panel differ: this model has one weight for each decision maker"},
-		{"kind = \"mixed\"\ncorrelated = true\n[[model.random]]\ncoefficient = \"cost\"", "model.correlated: one random coefficient has nothing to be correlated with"},
+		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"speed\"",
+			`model.random: there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]`},
+		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"",
+			"the weights of the choices of a panel differ: this model has one weight for each decision maker"},
+		{"kind = \"mixed\"\ncorrelated = true\n[[model.random]]\ncoefficient = \"cost\"",
+			"model.correlated: one random coefficient has nothing to be correlated with"},
 		{"kind = \"mixed\"\ncorrelated = true\n[[model.random]]\ncoefficient = \"cost\"\n[[model.random]]\ncoefficient = \"income[bus]\"\ndistribution = \"uniform\"",
 			"model.correlated: income[bus] is uniform: only normal and lognormal coefficients can be correlated"},
-		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"cauchy\"", `model.random: cost: the distribution is "cauchy": want normal, lognormal, uniform or triangular`},
+		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"cauchy\"",
+			`model.random: cost: the distribution is "cauchy": want normal, lognormal, uniform or triangular`},
 	} {
 		text := unweighted
 		if strings.Contains(c.want, "weights") {
@@ -306,13 +320,18 @@ func TestKindsDerivatives(t *testing.T) {
 		more       []float64
 	}{
 		{"nested", nestedTrips, []float64{.6, 1.4}},
-		{"nested, a shared parameter", replaceLine(replaceLine(nestedTrips, `name = "road"`, "name = \"road\"\nparameter = \"all\""), `name = "rest"`, "name = \"rest\"\nparameter = \"all\""), []float64{.7}},
+		{"nested, a shared parameter", replaceLine(replaceLine(nestedTrips, `name = "road"`,
+			"name = \"road\"\nparameter = \"all\""), `name = "rest"`, "name = \"rest\"\nparameter = \"all\""),
+			[]float64{.7}},
 		{"mixed", mixedTrips, []float64{.3, .8}},
 		{"correlated", correlatedTrips, []float64{.3, -.2, .4, .1, .2, -.3}},
 		{"latent", latentTrips, []float64{-.3, -.4, -.1, .5, .3, -.2}},
-		{"latent, choice by choice", replaceLine(replaceLine(latentTrips, `panel = "traveller"`, `weight = "weight"`), "classes = 2", "classes = 3"), []float64{-.3, -.4, -.1, .5, .3, -.2, .1, .2, -.3, .1}},
+		{"latent, choice by choice", replaceLine(replaceLine(latentTrips, `panel = "traveller"`, `weight = "weight"`),
+			"classes = 2", "classes = 3"), []float64{-.3, -.4, -.1, .5, .3, -.2, .1, .2, -.3, .1}},
 		{"mixed, lognormal and triangular, choice by choice",
-			replaceLine(replaceLine(replaceLine(mixedTrips, `panel = "traveller"`, `weight = "weight"`), `coefficient = "cost"`, "coefficient = \"cost\"\ndistribution = \"triangular\""), `distribution = "uniform"`, `distribution = "lognormal"`), []float64{.3, .6}},
+			replaceLine(replaceLine(replaceLine(mixedTrips, `panel = "traveller"`, `weight = "weight"`),
+				`coefficient = "cost"`, "coefficient = \"cost\"\ndistribution = \"triangular\""),
+				`distribution = "uniform"`, `distribution = "lognormal"`), []float64{.3, .6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec, d := loadTrips(t, c.spec)
@@ -331,7 +350,8 @@ func TestKindsDerivatives(t *testing.T) {
 func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
 	d, u := simulated(t, 100, 2)
 	g := fatal.Or(newDesign(&u, d.Alternatives, d))(t)
-	mnl := &minimum{theta: []float64{1, -2}, moment: []float64{400, 25}, origin: curvature{choices: 100}} // one unit of utility is 1/2, and 2
+	// one unit of utility is 1/2, and 2
+	mnl := &minimum{theta: []float64{1, -2}, moment: []float64{400, 25}, origin: curvature{choices: 100}}
 	seen := map[string]bool{}
 	var sum, square [2]float64
 	const seeds, starts, classes = 50, 4, 3
@@ -359,7 +379,8 @@ func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
 	n := float64(seeds * starts * classes)
 	for j := range sum {
 		if math.Abs(sum[j]) > 4*math.Sqrt(n) || math.Abs(square[j]-n) > 4*math.Sqrt(2*n) {
-			t.Errorf("coefficient %d: the mean of the moves is %v and of their squares %v, want 0 and 1", j, sum[j]/n, square[j]/n)
+			t.Errorf("coefficient %d: the mean of the moves is %v and of their squares %v, want 0 and 1",
+				j, sum[j]/n, square[j]/n)
 		}
 	}
 }

@@ -41,7 +41,8 @@ func newLatent(g *design, m *Model, d *Data) (*latent, error) {
 	if err := checkPanelWeights(d); err != nil {
 		return nil, err
 	}
-	l := &latent{design: g, outside: d.Outside, classes: m.Classes, labels: m.Membership, seed: m.Seed, starts: m.starts()}
+	l := &latent{design: g, outside: d.Outside, classes: m.Classes, labels: m.Membership, seed: m.Seed,
+		starts: m.starts()}
 	for _, name := range m.Membership {
 		v := slices.Index(d.Variables, name)
 		if v < 0 {
@@ -289,7 +290,8 @@ func (w *latentWorker) probabilities(p, out, logsum []float64, b *block, theta [
 	clear(p)
 	clear(out)
 	clear(logsum)
-	w.p, w.out, w.logsum = scratch.Grow(w.p, b.rows()), scratch.Grow(w.out, b.choices()), scratch.Grow(w.logsum, b.choices())
+	w.p, w.out, w.logsum = scratch.Grow(w.p, b.rows()), scratch.Grow(w.out, b.choices()), scratch.Grow(w.logsum,
+		b.choices())
 	for c := range w.class {
 		w.class[c].probabilities(w.p, w.out, w.logsum, b, w.coefficients(theta, c))
 		units(b, func(u unit) {

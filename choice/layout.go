@@ -17,23 +17,40 @@ import (
 // labels are checked. Expressions may also use alternative, the label of the row's alternative, and position, its place
 // among the choice's rows counted from 1, unless the table has columns with these names.
 type Layout struct {
-	Form         string            `toml:"form" json:"form"`                                         // "long" or "wide"
-	Choice       []string          `toml:"choice" json:"choice,omitempty"`                           // long: columns that together identify a choice
-	Alternative  string            `toml:"alternative" json:"alternative,omitempty"`                 // long: column of labels; "" numbers a choice's rows from 1
-	Chosen       string            `toml:"chosen" json:"chosen,omitempty"`                           // long: an expression, true or 1 in the chosen row; wide: the column with the chosen label, or an expression that gives a label or its code; "" if choices are unknown
-	Names        string            `toml:"names" json:"names,omitempty"`                             // wide: pattern of column names, such as "{variable}.{alternative}"
-	Alternatives []string          `toml:"alternatives" json:"alternatives,omitempty"`               // labels; required for wide tables, sets the order for long ones
-	Labels       map[string]string `toml:"labels" json:"labels,omitempty"`                           // maps texts in the table to labels
-	Exclude      []string          `toml:"exclude" json:"exclude,omitempty"`                         // alternatives to leave out, along with the choices that took them
-	Available    string            `toml:"available" json:"available,omitempty"`                     // condition; "" means that every row is available
-	Outside      string            `toml:"outside" json:"outside,omitempty"`                         // "absent" (""), "implicit": chosen if no row is, or "explicit"
-	OutsideLabel string            `toml:"outside_alternative" json:"outside_alternative,omitempty"` // alternative that is the outside option, if explicit
-	Filter       string            `toml:"filter" json:"filter,omitempty"`                           // condition for keeping a row
-	Derive       []string          `toml:"derive" json:"derive,omitempty"`                           // additional columns, "name = expression", which may use earlier ones
-	Weight       string            `toml:"weight" json:"weight,omitempty"`                           // expression that is the same in all of a choice's rows
-	Panel        string            `toml:"panel" json:"panel,omitempty"`                             // column that identifies the decision maker
-	Cluster      string            `toml:"cluster" json:"cluster,omitempty"`                         // column that identifies the cluster
-	Delimiter    string            `toml:"delimiter" json:"delimiter,omitempty"`                     // for CSV; "" is a comma
+	Form string `toml:"form" json:"form"` // "long" or "wide"
+	// long: columns that together identify a choice
+	Choice []string `toml:"choice" json:"choice,omitempty"`
+	// long: column of labels; "" numbers a choice's rows from 1
+	Alternative string `toml:"alternative" json:"alternative,omitempty"`
+	// long: an expression, true or 1 in the chosen row; wide: the column with the chosen label, or an expression that
+	// gives a label or its code; "" if choices are unknown
+	Chosen string `toml:"chosen" json:"chosen,omitempty"`
+	// wide: pattern of column names, such as "{variable}.{alternative}"
+	Names string `toml:"names" json:"names,omitempty"`
+	// labels; required for wide tables, sets the order for long ones
+	Alternatives []string `toml:"alternatives" json:"alternatives,omitempty"`
+	// maps texts in the table to labels
+	Labels map[string]string `toml:"labels" json:"labels,omitempty"`
+	// alternatives to leave out, along with the choices that took them
+	Exclude []string `toml:"exclude" json:"exclude,omitempty"`
+	// condition; "" means that every row is available
+	Available string `toml:"available" json:"available,omitempty"`
+	// "absent" (""), "implicit": chosen if no row is, or "explicit"
+	Outside string `toml:"outside" json:"outside,omitempty"`
+	// alternative that is the outside option, if explicit
+	OutsideLabel string `toml:"outside_alternative" json:"outside_alternative,omitempty"`
+	// condition for keeping a row
+	Filter string `toml:"filter" json:"filter,omitempty"`
+	// additional columns, "name = expression", which may use earlier ones
+	Derive []string `toml:"derive" json:"derive,omitempty"`
+	// expression that is the same in all of a choice's rows
+	Weight string `toml:"weight" json:"weight,omitempty"`
+	// column that identifies the decision maker
+	Panel string `toml:"panel" json:"panel,omitempty"`
+	// column that identifies the cluster
+	Cluster string `toml:"cluster" json:"cluster,omitempty"`
+	// for CSV; "" is a comma
+	Delimiter string `toml:"delimiter" json:"delimiter,omitempty"`
 
 	each bool // whether each row is a separate choice, see LoadItems
 }
@@ -53,13 +70,15 @@ func (l *Layout) check() error {
 			return errors.New(`data.alternatives is missing: a wide table needs the labels of the alternatives`)
 		}
 		if strings.Count(l.Names, "{variable}") != 1 || strings.Count(l.Names, "{alternative}") != 1 {
-			return fmt.Errorf(`data.names is %q: want the pattern of the columns, such as "{variable}.{alternative}"`, l.Names)
+			return fmt.Errorf(`data.names is %q: want the pattern of the columns, such as "{variable}.{alternative}"`,
+				l.Names)
 		}
 		if len(l.Choice) > 0 || l.Alternative != "" {
 			return errors.New("data.choice and data.alternative are for long tables: a row of a wide table is a choice")
 		}
 	default:
-		return fmt.Errorf("data.form is %q: want long (a row for each alternative) or wide (a row for each choice)", l.Form)
+		return fmt.Errorf("data.form is %q: want long (a row for each alternative) or wide (a row for each choice)",
+			l.Form)
 	}
 	switch l.Outside {
 	case "", "absent", "implicit":

@@ -37,7 +37,8 @@ func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
 	theta := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, .3, -.2, .4, .1, .2, -.3}
 	lower := [][]float64{{.3, 0, 0}, {-.2, .4, 0}, {.1, .2, -.3}}
 	at := fatal.Or(newObjective(l, d, 1).at(context.Background(), theta, zeroth))(t)
-	base := &Result{Spec: &Spec{Data: spec.Data, Utility: spec.Utility}, Alternatives: d.Alternatives, Outside: d.Outside}
+	base := &Result{Spec: &Spec{Data: spec.Data, Utility: spec.Utility}, Alternatives: d.Alternatives,
+		Outside: d.Outside}
 	m := l.(*mixed)
 	product := make([][]float64, d.Panels) // by decision maker and draw
 	for n := range product {
@@ -86,7 +87,8 @@ func TestCorrelatedFindsTheTruth(t *testing.T) {
 		e, f := rng.NormFloat64(), rng.NormFloat64()
 		return []float64{1 + sd*e, -0.5 + 0.8*(rho*e+math.Sqrt(1-rho*rho)*f)}
 	})
-	spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 64, Correlated: true, Random: []Random{{Coefficient: "a"}, {Coefficient: "b"}}}}
+	spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 64, Correlated: true,
+		Random: []Random{{Coefficient: "a"}, {Coefficient: "b"}}}}
 	r := fatal.Or(Fit(context.Background(), spec, data, Options{}))(t)
 	v := r.Variations()
 	if !r.Converged || len(v) != 2 || len(v[1].Correlations) != 1 {
@@ -104,7 +106,8 @@ func TestCorrelatedFindsTheTruth(t *testing.T) {
 			t.Errorf("%s: %v (%v), want %v", name, c.Value, c.StandardError, c.want)
 		}
 	}
-	if text := r.Text(); !strings.Contains(text, "b and a have correlation -0.") || !strings.HasPrefix(text, "correlated mixed logit") {
+	if text := r.Text(); !strings.Contains(text, "b and a have correlation -0.") ||
+		!strings.HasPrefix(text, "correlated mixed logit") {
 		t.Errorf("text:\n%s", text)
 	}
 }
@@ -121,7 +124,8 @@ func TestUpright(t *testing.T) {
 	before := fatal.Or(o.at(t.Context(), theta, second))(t)
 	best := &minimum{theta: theta, hessian: symmetric(before.hessian, o.dim)}
 	r.Mirrored = m.upright(best)
-	if want := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, .3, .2, .4, -.1, .2, .3}; !slices.Equal(best.theta, want) || !slices.Equal(r.Mirrored, []string{"cost", "income[bus]"}) {
+	if want := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, .3, .2, .4, -.1, .2, .3}; !slices.Equal(best.theta, want) ||
+		!slices.Equal(r.Mirrored, []string{"cost", "income[bus]"}) {
 		t.Fatalf("parameters %v, mirrored %q", best.theta, r.Mirrored)
 	}
 	r.Coefficients, r.Covariance, r.Converged, r.Null = best.theta, best.hessian, true, null(d)
@@ -135,7 +139,8 @@ func TestUpright(t *testing.T) {
 	after := fatal.Or(newObjective(l, d, 1).at(t.Context(), best.theta, second))(t)
 	hessian := symmetric(after.hessian, o.dim)
 	if !near(after.value, before.value, 1e-13) || !mat.EqualApprox(hessian, best.hessian, 1e-10) {
-		t.Errorf("the value was %v and is %v; the Hessians are equal: %v", before.value, after.value, mat.EqualApprox(hessian, best.hessian, 1e-10))
+		t.Errorf("the value was %v and is %v; the Hessians are equal: %v",
+			before.value, after.value, mat.EqualApprox(hessian, best.hessian, 1e-10))
 	}
 }
 
@@ -147,11 +152,14 @@ func TestMixedDoesNotDependOnUnits(t *testing.T) {
 			fit := func(scale float64) *Result {
 				d, u := simulated(t, 2000, 2)
 				rng := rand.New(rand.NewPCG(7, 7))
-				data := inPanels(t, d, u, rng, func() []float64 { return []float64{math.Exp(0.2 + 0.6*rng.NormFloat64()), -0.5} })
+				data := inPanels(t, d, u, rng, func() []float64 {
+					return []float64{math.Exp(0.2 + 0.6*rng.NormFloat64()), -0.5}
+				})
 				for alternative := range data.Alternatives {
 					data = data.multiplied([]int{0}, alternative, scale)
 				}
-				spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 50, Random: []Random{{Coefficient: "a", Distribution: distribution}}}}
+				spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 50,
+					Random: []Random{{Coefficient: "a", Distribution: distribution}}}}
 				r := fatal.Or(Fit(t.Context(), spec, data, Options{}))(t)
 				if !r.Converged {
 					t.Errorf("scale %g: not converged", scale)
@@ -161,7 +169,8 @@ func TestMixedDoesNotDependOnUnits(t *testing.T) {
 			want := fit(1)
 			for _, scale := range []float64{1e-6, 1e-3, 1e4, 1e6} {
 				if r := fit(scale); !near(r.LogLikelihood, want.LogLikelihood, 1e-8) || r.Coefficients[2] <= 0 {
-					t.Errorf("scale %g: log-likelihood %.6f, want %.6f; %v", scale, r.LogLikelihood, want.LogLikelihood, r.Coefficients)
+					t.Errorf("scale %g: log-likelihood %.6f, want %.6f; %v",
+						scale, r.LogLikelihood, want.LogLikelihood, r.Coefficients)
 				}
 			}
 		})
@@ -171,13 +180,16 @@ func TestMixedDoesNotDependOnUnits(t *testing.T) {
 // Decision makers' conditional means agree with Bayes' rule, computed by quadrature over the coefficient.
 func TestIndividuals(t *testing.T) {
 	for _, distribution := range []string{"normal", "lognormal"} {
-		text := unweighted + "[model]\nkind = \"mixed\"\ndraws = 20000\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"" + distribution + "\"\n"
+		text := unweighted +
+			"[model]\nkind = \"mixed\"\ndraws = 20000\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"" +
+			distribution + "\"\n"
 		spec, all := loadTrips(t, text)
 		d := fatal.Or(all.Slice(0, 12))(t)
 		theta := []float64{.1, -.2, .3, -.3, -1, .1, .2, -.1, .6}
 		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: theta}
 		have := fatal.Or(r.Individuals(d))(t)
-		base := &Result{Spec: &Spec{Data: spec.Data, Utility: spec.Utility}, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: slices.Clone(theta[:8])}
+		base := &Result{Spec: &Spec{Data: spec.Data, Utility: spec.Utility}, Alternatives: d.Alternatives,
+			Outside: d.Outside, Coefficients: slices.Clone(theta[:8])}
 		sums := make([][3]float64, d.Panels) // Σ w, Σ w β, Σ w β²
 		for eta := -8.0; eta <= 8; eta += 0.01 {
 			beta := theta[3] + theta[8]*eta
@@ -200,13 +212,15 @@ func TestIndividuals(t *testing.T) {
 			mean := s[1] / s[0]
 			sd := math.Sqrt(s[2]/s[0] - mean*mean)
 			if math.Abs(one.Mean[0]-mean) > 2e-3 || math.Abs(one.SD[0]-sd) > 4e-3 {
-				t.Errorf("%s: %s has %.5f (%.5f), want %.5f (%.5f)", distribution, d.PanelNames[one.Panel], one.Mean[0], one.SD[0], mean, sd)
+				t.Errorf("%s: %s has %.5f (%.5f), want %.5f (%.5f)",
+					distribution, d.PanelNames[one.Panel], one.Mean[0], one.SD[0], mean, sd)
 			}
 		}
 		if len(have) != 3 {
 			t.Errorf("%d decision makers", len(have))
 		}
-		if _, err := base.Individuals(d); err == nil || err.Error() != "only a mixed logit has coefficients of decision makers" {
+		if _, err := base.Individuals(d); err == nil ||
+			err.Error() != "only a mixed logit has coefficients of decision makers" {
 			t.Errorf("error %v", err)
 		}
 	}

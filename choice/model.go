@@ -78,12 +78,16 @@ func finite(v float64) *float64 {
 // JSON returns the model as JSON, for [ReadModel].
 func (r *Result) JSON() ([]byte, error) {
 	if n := r.Spec.Utility.Network; n != nil && n.Model != nil {
-		return nil, fmt.Errorf("a model file cannot hold the utility family %T: only a network of hidden widths", n.Model)
+		return nil, fmt.Errorf("a model file cannot hold the utility family %T: only a network of hidden widths",
+			n.Model)
 	}
-	f := modelFile{Format: modelFormat, Version: modelVersion, Spec: r.Spec, Alternatives: r.Alternatives, Outside: r.Outside, Scale: r.Scale, Mirrored: r.Mirrored,
+	f := modelFile{Format: modelFormat, Version: modelVersion, Spec: r.Spec, Alternatives: r.Alternatives,
+		Outside: r.Outside, Scale: r.Scale, Mirrored: r.Mirrored,
 		Errors: r.Errors, LogLikelihood: r.LogLikelihood, Null: r.Null, ConstantsOnly: finite(r.ConstantsOnly),
-		RhoSquared: finite(r.RhoSquared()), AdjustedRhoSquared: finite(r.AdjustedRhoSquared()), AIC: r.AIC(), BIC: r.BIC(),
-		Choices: r.Choices, Rows: r.Rows, Steps: r.Steps, Decrement: finite(r.Decrement), Converged: r.Converged, Separated: r.Separated}
+		RhoSquared: finite(r.RhoSquared()), AdjustedRhoSquared: finite(r.AdjustedRhoSquared()), AIC: r.AIC(),
+		BIC:     r.BIC(),
+		Choices: r.Choices, Rows: r.Rows, Steps: r.Steps, Decrement: finite(r.Decrement), Converged: r.Converged,
+		Separated: r.Separated}
 	f.Errors = cmp.Or(f.Errors, "classic")
 	se, z, p := r.StandardErrors(), r.Z(), r.P()
 	for j, name := range r.Names {
@@ -91,7 +95,8 @@ func (r *Result) JSON() ([]byte, error) {
 		if slices.Contains(r.Separated, name) {
 			estimate = nil
 		}
-		f.Coefficients = append(f.Coefficients, coefficientFile{name, estimate, finite(se[j]), finite(z[j]), finite(p[j])})
+		f.Coefficients = append(f.Coefficients, coefficientFile{name, estimate, finite(se[j]), finite(z[j]),
+			finite(p[j])})
 		if row := mat.Row(nil, j, r.Covariance); finite(row[j]) != nil {
 			f.Covariance = append(f.Covariance, row)
 		}
@@ -157,9 +162,11 @@ func decodeModel(text []byte) (*Result, error) {
 	if err := f.Scale.check(f.Spec.Utility.Network); err != nil {
 		return nil, err
 	}
-	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Scale: f.Scale, Mirrored: f.Mirrored, Errors: f.Errors,
+	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Scale: f.Scale, Mirrored: f.Mirrored,
+		Errors:     f.Errors,
 		Covariance: mat.NewSymDense(max(n, 1), nil), LogLikelihood: f.LogLikelihood, Null: f.Null, ConstantsOnly: nan,
-		Choices: f.Choices, Rows: f.Rows, Steps: f.Steps, Decrement: nan, Converged: f.Converged, Separated: f.Separated}
+		Choices: f.Choices, Rows: f.Rows, Steps: f.Steps, Decrement: nan, Converged: f.Converged,
+		Separated: f.Separated}
 	if f.ConstantsOnly != nil {
 		r.ConstantsOnly = *f.ConstantsOnly
 	}
@@ -169,7 +176,9 @@ func decodeModel(text []byte) (*Result, error) {
 	for _, c := range f.Frequencies {
 		r.Offered, r.Chosen = append(r.Offered, c.Offered), append(r.Chosen, c.Chosen)
 	}
-	if f.Covariance != nil && (len(f.Covariance) != n || slices.ContainsFunc(f.Covariance, func(row []float64) bool { return len(row) != n })) {
+	if f.Covariance != nil && (len(f.Covariance) != n || slices.ContainsFunc(f.Covariance, func(row []float64) bool {
+		return len(row) != n
+	})) {
 		return nil, fmt.Errorf("the covariance is not of %d coefficients", n)
 	}
 	for i, c := range f.Coefficients {

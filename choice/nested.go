@@ -14,7 +14,8 @@ import (
 type Nest struct {
 	Name         string   `toml:"name" json:"name"`
 	Alternatives []string `toml:"alternatives" json:"alternatives"`
-	Parameter    string   `toml:"parameter" json:"parameter,omitempty"` // nests with the same parameter share it; "" means the nest's name
+	// nests with the same parameter share it; "" means the nest's name
+	Parameter string `toml:"parameter" json:"parameter,omitempty"`
 }
 
 // nested is the nested logit model. With the dissimilarity λ_k of nest k,
@@ -49,7 +50,8 @@ func newNested(g *design, nests []Nest, alternatives []string, d *Data) (*nested
 	for k, nest := range nests {
 		for _, a := range nest.Alternatives {
 			if !slices.Contains(alternatives, a) {
-				return nil, fmt.Errorf("model.nests: nest %q: alternative %q: %w", nest.Name, a, unknownAlternative(alternatives))
+				return nil, fmt.Errorf("model.nests: nest %q: alternative %q: %w",
+					nest.Name, a, unknownAlternative(alternatives))
 			}
 			if placed[a] {
 				return nil, fmt.Errorf("model.nests: alternative %q is in two nests", a)
@@ -120,7 +122,8 @@ func (w *nestedWorker) evaluate(b *block, theta []float64) (x [][]float64) {
 	n := b.rows()
 	lambda := theta[w.dim():]
 	x = w.columns(&w.x, b)
-	w.v, w.q, w.inv, w.pairOf = scratch.Grow(w.v, n), scratch.Grow(w.q, n), scratch.Grow(w.inv, n), scratch.Grow(w.pairOf, n)
+	w.v, w.q, w.inv, w.pairOf = scratch.Grow(w.v, n), scratch.Grow(w.q, n), scratch.Grow(w.inv,
+		n), scratch.Grow(w.pairOf, n)
 	utilities(w.v, x, theta[:w.dim()])
 	w.pair(b)
 	pairs := len(w.parameterOf)
@@ -154,7 +157,8 @@ func (w *nestedWorker) evaluate(b *block, theta []float64) (x [][]float64) {
 	for i, k := range w.pairOf {
 		w.q[i] /= w.p[k]
 	}
-	w.logsum, w.out, w.chosen = scratch.Grow(w.logsum, b.choices()), scratch.Grow(w.out, b.choices()), scratch.Grow(w.chosen, b.choices())
+	w.logsum, w.out, w.chosen = scratch.Grow(w.logsum, b.choices()), scratch.Grow(w.out,
+		b.choices()), scratch.Grow(w.chosen, b.choices())
 	for s := range w.logsum {
 		w.logsum[s] = math.Inf(-1)
 		if w.outside {

@@ -65,7 +65,8 @@ func (n *Network) check() error {
 		in = h
 	}
 	if params > most {
-		return fmt.Errorf("utility.network: hidden is %v: it makes %d parameters, and the most are %d", n.Hidden, params, most)
+		return fmt.Errorf("utility.network: hidden is %v: it makes %d parameters, and the most are %d",
+			n.Hidden, params, most)
 	}
 	if _, err := n.activation(); err != nil {
 		return fmt.Errorf("utility.network: activation: %w", err)
@@ -155,7 +156,8 @@ func newNeural(linear mnl, n *Network, s *Scale, d *Data) (neural, error) {
 	for _, name := range n.Variables {
 		v := slices.Index(d.Variables, name)
 		if v < 0 {
-			return neural{}, fmt.Errorf("utility.network: the data have no variable %q: they have %q", name, d.Variables)
+			return neural{}, fmt.Errorf("utility.network: the data have no variable %q: they have %q",
+				name, d.Variables)
 		}
 		net.variables = append(net.variables, v)
 	}
@@ -254,7 +256,8 @@ func (s *Scale) check(n *Network) error {
 	if n == nil && s == nil {
 		return nil
 	}
-	if n == nil || s == nil || len(s.Mean) != len(n.Variables) || len(s.SD) != len(n.Variables) || slices.ContainsFunc(s.SD, func(v float64) bool { return !(v > 0) }) {
+	if n == nil || s == nil || len(s.Mean) != len(n.Variables) || len(s.SD) != len(n.Variables) ||
+		slices.ContainsFunc(s.SD, func(v float64) bool { return !(v > 0) }) {
 		return fmt.Errorf("network_scale does not have a mean and a positive standard deviation for each variable of the network")
 	}
 	return nil

@@ -18,7 +18,8 @@ import (
 )
 
 // neuralTrips is a model of testdata/trips.csv with constants and a network.
-var neuralTrips = replaceLine(replaceLine(trips, `generic = ["cost", "time / 60"]`, "generic = []"), `individual = ["income"]`, `
+var neuralTrips = replaceLine(replaceLine(trips, `generic = ["cost", "time / 60"]`, "generic = []"),
+	`individual = ["income"]`, `
 [utility.network]
 variables = ["cost", "time / 60", "income"]
 hidden = [3]
@@ -120,7 +121,8 @@ func TestNetworkOfLinearFamily(t *testing.T) {
 	want, _ := fitText(t, "testdata/trips.csv", trips+intercept, Options{})
 	spec, d := loadTrips(t, trips)
 	spec.Utility.Generic = nil
-	spec.Utility.Network = &Network{Variables: []string{"cost", "time / 60"}, Model: utility.NewLinear(2, true), Penalty: 1e-10}
+	spec.Utility.Network = &Network{Variables: []string{"cost", "time / 60"}, Model: utility.NewLinear(2, true),
+		Penalty: 1e-10}
 	r := fatal.Or(Fit(context.Background(), spec, d, Options{Tolerance: 1e-12}))(t)
 	if !r.Converged || !near(r.LogLikelihood, want.LogLikelihood, 1e-9) {
 		t.Errorf("log-likelihood %v, want %v", r.LogLikelihood, want.LogLikelihood)
@@ -141,8 +143,10 @@ func TestNetworkOfLinearFamily(t *testing.T) {
 // variables.
 func TestNetworkLearnsABend(t *testing.T) {
 	d, u := simulated(t, 1500, 1)
-	truth := &Result{Spec: &Spec{Utility: Utility{Network: &Network{Variables: u.Generic, Model: bend{utility.NewLinear(1, false)}}}},
-		Alternatives: d.Alternatives, Outside: true, Scale: &Scale{Mean: []float64{0}, SD: []float64{1}}, Coefficients: []float64{2}}
+	truth := &Result{Spec: &Spec{Utility: Utility{Network: &Network{Variables: u.Generic,
+		Model: bend{utility.NewLinear(1, false)}}}},
+		Alternatives: d.Alternatives, Outside: true, Scale: &Scale{Mean: []float64{0}, SD: []float64{1}},
+		Coefficients: []float64{2}}
 	d = fatal.Or(truth.Simulate(d, rand.New(rand.NewPCG(5, 5))))(t)
 	fit, held, err := d.Split(0.3, 1)
 	fatal.If(t, err)
@@ -158,7 +162,8 @@ func TestNetworkLearnsABend(t *testing.T) {
 	linear := perChoice(&Spec{Utility: u})
 	network := perChoice(&Spec{Utility: Utility{Network: &Network{Variables: u.Generic, Hidden: []int{4}, Starts: 1}}})
 	if network < best.PerChoice-0.03 || linear > best.PerChoice-0.2 {
-		t.Errorf("log-likelihood a choice: %v with a network, %v without, %v of the truth", network, linear, best.PerChoice)
+		t.Errorf("log-likelihood a choice: %v with a network, %v without, %v of the truth",
+			network, linear, best.PerChoice)
 	}
 }
 
@@ -194,10 +199,13 @@ func TestNetworkErrors(t *testing.T) {
 		{"", `utility.network has no variables: variables = ["cost", "time"]`},
 		{"variables = [\"cost\"]\npenalty = -1", "utility.network: penalty is -1: want a number above 0"},
 		{"variables = [\"cost\"]\nhidden = [0]", "utility.network: hidden is [0]: want widths from 1 to 2000"},
-		{"variables = [\"cost\"]\nhidden = [700]", "utility.network: hidden is [700]: it makes 2101 parameters, and the most are 2000"},
+		{"variables = [\"cost\"]\nhidden = [700]",
+			"utility.network: hidden is [700]: it makes 2101 parameters, and the most are 2000"},
 		{"variables = [\"cost\"]\nstarts = -1", "utility.network: starts is -1"},
-		{"variables = [\"cost\"]\nactivation = \"step\"", `utility.network: activation: unknown activation "step": want one of sigmoid, tanh, relu, softplus, sine`},
-		{"variables = [\"cost\"]\n[model]\nkind = \"latent\"\nclasses = 2", `utility.network needs a multinomial logit: model.kind is "latent"`},
+		{"variables = [\"cost\"]\nactivation = \"step\"",
+			`utility.network: activation: unknown activation "step": want one of sigmoid, tanh, relu, softplus, sine`},
+		{"variables = [\"cost\"]\n[model]\nkind = \"latent\"\nclasses = 2",
+			`utility.network needs a multinomial logit: model.kind is "latent"`},
 	} {
 		_, err := ReadSpec("spec", []byte(unweighted+"[utility.network]\n"+c.network+"\n"))
 		if err == nil || strings.TrimPrefix(err.Error(), "spec: ") != c.want {

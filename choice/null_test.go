@@ -51,7 +51,8 @@ func TestAWeightIsACount(t *testing.T) {
 				}
 				u, constants := Utility{Generic: []string{"x"}}, Utility{Constants: true}
 				if outside {
-					constants = Utility{Terms: []Term{{"a", "1", []string{"a"}}, {"b", "1", []string{"b"}}, {"c", "1", []string{"c"}}}}
+					constants = Utility{Terms: []Term{{"a", "1", []string{"a"}}, {"b", "1", []string{"b"}},
+						{"c", "1", []string{"c"}}}}
 				}
 				have, want := fit(weighted, u), fit(repeated, u)
 				if r := fit(weighted, constants); !near(r.LogLikelihood, have.ConstantsOnly, 1e-9) {
@@ -59,7 +60,8 @@ func TestAWeightIsACount(t *testing.T) {
 				}
 				for what, v := range map[string][2]float64{
 					"null": {have.Null, want.Null}, "constants": {have.ConstantsOnly, want.ConstantsOnly},
-					"fitted": {have.LogLikelihood, want.LogLikelihood}, "coefficient": {have.Coefficients[0], want.Coefficients[0]},
+					"fitted":      {have.LogLikelihood, want.LogLikelihood},
+					"coefficient": {have.Coefficients[0], want.Coefficients[0]},
 				} {
 					if !near(v[0], v[1], 1e-9) {
 						t.Errorf("%s: %v with weights, %v with repeated choices", what, v[0], v[1])

@@ -40,7 +40,8 @@ func (r *Result) Predict(d *Data) (iter.Seq2[int, *Prediction], error) {
 		var p, out, logsum []float64
 		var q Prediction
 		for _, b := range d.blocks {
-			p, out, logsum = scratch.Grow(p, b.rows()), scratch.Grow(out, b.choices()), scratch.Grow(logsum, b.choices())
+			p, out, logsum = scratch.Grow(p, b.rows()), scratch.Grow(out, b.choices()), scratch.Grow(logsum,
+				b.choices())
 			w.probabilities(p, out, logsum, b, r.Coefficients)
 			for s := range b.end {
 				lo, hi := b.span(s)
@@ -167,7 +168,8 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 		terms = slices.DeleteFunc(terms, func(t Term) bool { return t.Name != variable || t.Variable == "1" })
 	}
 	if len(terms) == 0 {
-		return nil, fmt.Errorf("%q is neither a variable nor the coefficient of one: the variables are %q", variable, d.Variables)
+		return nil, fmt.Errorf("%q is neither a variable nor the coefficient of one: the variables are %q",
+			variable, d.Variables)
 	}
 	shares, err := r.Shares(d)
 	if err != nil {

@@ -24,8 +24,9 @@ func handMade(t *testing.T) (*Result, *Data) {
 		fatal.If(t, b.Add(c))
 	}
 	d := fatal.Or(b.Data())(t)
-	return &Result{Spec: &Spec{Utility: Utility{Generic: []string{"price", "quality"}}}, Alternatives: d.Alternatives, Outside: true,
-		Names: []string{"price", "quality"}, Coefficients: []float64{-0.5, 0.8}}, d
+	return &Result{Spec: &Spec{Utility: Utility{Generic: []string{"price", "quality"}}}, Alternatives: d.Alternatives,
+		Outside: true,
+		Names:   []string{"price", "quality"}, Coefficients: []float64{-0.5, 0.8}}, d
 }
 
 func TestPredict(t *testing.T) {
@@ -47,7 +48,8 @@ func TestPredict(t *testing.T) {
 		if s == 0 {
 			want -= .2
 		}
-		if !near(p.Outside, 1/sum, 1e-14) || !near(p.Logsum, math.Log(sum), 1e-14) || !near(p.LogLikelihood(), want, 1e-14) || p.Weight != float64(1+2*s) {
+		if !near(p.Outside, 1/sum, 1e-14) || !near(p.Logsum, math.Log(sum), 1e-14) ||
+			!near(p.LogLikelihood(), want, 1e-14) || p.Weight != float64(1+2*s) {
 			t.Errorf("choice %d: %+v", s, p)
 		}
 	}
@@ -66,7 +68,8 @@ func TestPredict(t *testing.T) {
 	score := fatal.Or(r.Score(d))(t)
 	ll := -.2 - math.Log(s0) - 3*math.Log(s1)
 	// Neither choice took the most probable alternative.
-	if !near(score.LogLikelihood, ll, 1e-14) || !near(score.PerChoice, ll/4, 1e-14) || score.Hits != 0 || !near(score.Null, -math.Log(4)-3*math.Log(3), 1e-14) {
+	if !near(score.LogLikelihood, ll, 1e-14) || !near(score.PerChoice, ll/4, 1e-14) || score.Hits != 0 ||
+		!near(score.Null, -math.Log(4)-3*math.Log(3), 1e-14) {
 		t.Errorf("score %+v", score)
 	}
 	logsum, err := r.Logsum(d)
@@ -103,7 +106,8 @@ func TestElasticities(t *testing.T) {
 		}
 	}
 	// A coefficient stands for the variables in its terms, here one variable in two halves.
-	r.Spec = &Spec{Utility: Utility{Generic: []string{"quality"}, Terms: []Term{{"money", "price", []string{"a"}}, {"money", "price", []string{"b", "c"}}}}}
+	r.Spec = &Spec{Utility: Utility{Generic: []string{"quality"},
+		Terms: []Term{{"money", "price", []string{"a"}}, {"money", "price", []string{"b", "c"}}}}}
 	r.Coefficients = []float64{0.8, -0.5}
 	again, err := r.Elasticities(d, "money")
 	if diff := cmp.Diff(e, again, cmpopts.EquateApprox(0, 1e-10)); err != nil || diff != "" {
@@ -123,7 +127,8 @@ func TestDelta(t *testing.T) {
 	if !near(wtp.Value, -a/p, 1e-14) || !near(wtp.StandardError, math.Sqrt(variance), 1e-7) {
 		t.Errorf("%+v, want %v, %v", wtp, -a/p, math.Sqrt(variance))
 	}
-	if _, err := r.WillingnessToPay("speed", "cost"); err == nil || err.Error() != `there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]` {
+	if _, err := r.WillingnessToPay("speed", "cost"); err == nil ||
+		err.Error() != `there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]` {
 		t.Errorf("error %v", err)
 	}
 	surplus := fatal.Or(r.ConsumerSurplus(d, "cost"))(t)
@@ -180,7 +185,8 @@ func TestPublishedPredictions(t *testing.T) {
 	held := fatal.Or(all.Slice(4000, 5312))(t)
 	fit := fatal.Or(Fit(ctx, spec, train, Options{}))(t)
 	score := fatal.Or(fit.Score(held))(t)
-	if math.Abs(fit.LogLikelihood+4880.832446) > 6e-7 || math.Abs(score.PerChoice+1.238716) > 6e-7 || !near(null(all), -8549.334191, 1e-10) {
+	if math.Abs(fit.LogLikelihood+4880.832446) > 6e-7 || math.Abs(score.PerChoice+1.238716) > 6e-7 ||
+		!near(null(all), -8549.334191, 1e-10) {
 		t.Errorf("log-likelihood %.6f, then %.6f a choice, null %.6f", fit.LogLikelihood, score.PerChoice, null(all))
 	}
 }

@@ -89,9 +89,10 @@ type reader struct {
 	layout  *Layout
 	builder *Builder
 
-	frame   frame       // the table's columns, the columns that the reader fills, and the derived ones
-	columns []int       // columns of the frame to read from the table
-	fill    [2]int      // columns of the frame for alternative and position; -1 if the table has such a column, or it is unused
+	frame   frame // the table's columns, the columns that the reader fills, and the derived ones
+	columns []int // columns of the frame to read from the table
+	// columns of the frame for alternative and position; -1 if the table has such a column, or it is unused
+	fill    [2]int
 	derived []*computed // additional columns
 
 	key, alternative, panel, cluster  []int // columns of the frame; at most one each, except for key
@@ -220,7 +221,8 @@ func newReader(t table.Table, l *Layout, variables []Variable) (*reader, error) 
 		}
 	}
 	r.frame = frame{names: names.names, columns: make([]table.Column, len(names.names))}
-	r.values, r.x, r.check = make([][]float64, len(variables)), make([]float64, len(variables)), make([]bool, len(variables))
+	r.values, r.x, r.check = make([][]float64, len(variables)), make([]float64, len(variables)), make([]bool,
+		len(variables))
 
 	r.builder = NewBuilder(nil, labels, l.hasOutside())
 	r.builder.Panels, r.builder.Clusters = l.Panel != "", l.Cluster != ""
@@ -335,7 +337,8 @@ func (r *reader) batch(b *table.Batch) error {
 			}
 		}
 		if weight != nil && weight[i] != r.open.weight {
-			return r.at(i, "column %s: the weight is %v, and %v in the first row of %s", r.weight.source, weight[i], r.open.weight, r.name())
+			return r.at(i, "column %s: the weight is %v, and %v in the first row of %s", r.weight.source, weight[i],
+				r.open.weight, r.name())
 		}
 		if err := r.row(i, row); err != nil {
 			return err
@@ -395,7 +398,8 @@ func (r *reader) group() error {
 			label = r.labelAt(c, i)
 		}
 		if len(r.labels.names) > maxAlternatives {
-			return r.at(i, "column %s has more than %d distinct values: it cannot be the alternative", r.layout.Alternative, maxAlternatives)
+			return r.at(i, "column %s has more than %d distinct values: it cannot be the alternative",
+				r.layout.Alternative, maxAlternatives)
 		}
 		r.label = append(r.label, label)
 		if r.fill[0] >= 0 {
@@ -479,7 +483,8 @@ func (r *reader) begin(i int, weight []float64) error {
 	}
 	r.open = openChoice{key: key, place: r.t.Line(r.first + i), chosen: none, weight: 1}
 	if !r.layout.each && !r.past.add(key) {
-		return r.at(i, "%s has rows further up, and others lie between: sort the table by %s", r.name(), strings.Join(r.layout.Choice, ", "))
+		return r.at(i, "%s has rows further up, and others lie between: sort the table by %s", r.name(),
+			strings.Join(r.layout.Choice, ", "))
 	}
 	if weight != nil {
 		if w := weight[i]; !(w >= 0) || math.IsInf(w, 1) {
@@ -501,7 +506,8 @@ func (r *reader) begin(i int, weight []float64) error {
 		}
 	}
 	if r.builder.Panels && r.builder.returns(r.open.panel) {
-		return r.at(i, "%s %s has choices further up, and others lie between: sort the table by it", r.layout.Panel, r.frame.columns[r.panel[0]].String(i))
+		return r.at(i, "%s %s has choices further up, and others lie between: sort the table by it", r.layout.Panel,
+			r.frame.columns[r.panel[0]].String(i))
 	}
 	return nil
 }
@@ -589,7 +595,8 @@ func (r *reader) alternativeOf(label int) (int, error) {
 	if r.number[label] == 0 {
 		d, name := r.builder.data, r.labels.names[label]
 		if l := r.layout.Alternatives; len(l) > 0 && !slices.Contains(l, name) {
-			return 0, fmt.Errorf("alternative %q is not in data.alternatives; data.exclude leaves alternatives out", name)
+			return 0, fmt.Errorf("alternative %q is not in data.alternatives; data.exclude leaves alternatives out",
+				name)
 		}
 		d.Alternatives = append(d.Alternatives, name)
 		r.number[label] = len(d.Alternatives)
@@ -613,7 +620,8 @@ func (r *reader) end() error {
 	case o.lost > 0:
 		return fmt.Errorf("%s %d: the filter leaves out the chosen row of %s, and not all of its rows: to leave an alternative out, use data.exclude", r.t.Unit(), o.lost, r.name())
 	case r.outside >= 0 && !o.outside:
-		return fmt.Errorf("%s %d: %s has no row of the outside option %s", r.t.Unit(), o.place, r.name(), r.layout.OutsideLabel)
+		return fmt.Errorf("%s %d: %s has no row of the outside option %s",
+			r.t.Unit(), o.place, r.name(), r.layout.OutsideLabel)
 	case o.rows == 0:
 		return fmt.Errorf("%s %d: %s has no available alternative", r.t.Unit(), o.place, r.name())
 	case observed && o.chosenRows == 0 && r.layout.Outside != "implicit":

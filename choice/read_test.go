@@ -117,40 +117,61 @@ available = "av"
 			replaceLine(longSpec, "[utility]", "weight = \"w\"\npanel = \"case\"\ncluster = \"region\"\n[utility]"),
 			"bus 2; car* 5 panel 0 cluster 0\ncar 4; bus* 1 ×2 panel 1 cluster 1\ncar* 3 panel 2 cluster 0\n"},
 		{"filter and derived columns", longTable,
-			replaceLine(replaceLine(longSpec, "[utility]", "filter = \"region == 'north' && cost < 10\"\nderive = [\"half = cost / 2\", \"root = sqrt(half * 8)\"]\n[utility]"),
+			replaceLine(replaceLine(longSpec,
+				"[utility]", "filter = \"region == 'north' && cost < 10\"\nderive = [\"half = cost / 2\", \"root = sqrt(half * 8)\"]\n[utility]"),
 				`generic = ["cost"]`, `generic = ["root", "log(cost) + exp(0)", "pow(cost, 2)", "cost > 2", "position", "alternative == 'car'"]`),
 			fmt.Sprintf("bus %v %v 4 0 1 0; car* %v %v 25 1 2 1\ncar* %v %v 9 1 1 1\n",
 				math.Sqrt(8), math.Log(2)+1, math.Sqrt(20), math.Log(5)+1, math.Sqrt(12), math.Log(3)+1)},
 		{"an implicit outside option", strings.Replace(longTable, "2,bus,1", "2,bus,0", 1),
-			replaceLine(longSpec, "[utility]", "outside = \"implicit\"\n[utility]"), "bus 2; car* 5\ncar 4; bus 1; outside*\ncar* 3\n"},
+			replaceLine(longSpec, "[utility]", "outside = \"implicit\"\n[utility]"),
+			"bus 2; car* 5\ncar 4; bus 1; outside*\ncar* 3\n"},
 		{"an explicit outside option", longTable + "1e3,car,1,0,a,1\n1e3,bus,0,0,a,1\n",
-			replaceLine(longSpec, "[utility]", "filter = \"case != 3\"\noutside = \"explicit\"\noutside_alternative = \"bus\"\n[utility]"),
+			replaceLine(longSpec, "[utility]",
+				"filter = \"case != 3\"\noutside = \"explicit\"\noutside_alternative = \"bus\"\n[utility]"),
 			"car* 5\ncar 4; outside*\ncar* 0\n"},
-		{"an excluded alternative", longTable, replaceLine(longSpec, "[utility]", "exclude = [\"bus\"]\n[utility]"), "car* 5\ncar* 3\n"},
+		{"an excluded alternative", longTable, replaceLine(longSpec, "[utility]", "exclude = [\"bus\"]\n[utility]"),
+			"car* 5\ncar* 3\n"},
 		{"given alternatives and labels", longTable,
-			replaceLine(longSpec, "[utility]", "alternatives = [\"auto\", \"bus\"]\nlabels = {car = \"auto\"}\n[utility]"),
+			replaceLine(longSpec, "[utility]",
+				"alternatives = [\"auto\", \"bus\"]\nlabels = {car = \"auto\"}\n[utility]"),
 			"bus 2; auto* 5\nauto 4; bus* 1\nauto* 3\n"},
-		{"no column of alternatives", longTable, replaceLine(longSpec, `alternative = "alt"`, ""), "1 2; 2* 5\n1 4; 2* 1\n1* 3\n"},
-		{"another delimiter", strings.ReplaceAll(longTable, ",", ";"), replaceLine(longSpec, "[utility]", "delimiter = \";\"\n[utility]"), "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
-		{"a byte order mark and spaces", "\ufeff" + strings.ReplaceAll(longTable, ",", " ,"), longSpec, "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
-		{"text as a condition", strings.NewReplacer(",0,", ",no,", ",1,", ",yes,").Replace(longTable), replaceLine(longSpec, `chosen = "took"`, `chosen = "took == 'yes'"`), "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
-		{"a blank column compared with text", "case,alt,took,cost,note\n1,bus,0,2,\n1,car,1,5,NA\n", replaceLine(longSpec, "[utility]", "filter = \"note != 'test'\"\n[utility]"), "bus 2; car* 5\n"},
-		{"codes are not numbers", "case,alt,took,cost\n07,01,1,1\n07,1,0,2\n7,01,0,3\n7,1,1,4\n", longSpec, "01* 1; 1 2\n01 3; 1* 4\n"},
-		{"wide", wide, wideSpec + "[utility]\ngeneric = [\"cost\", \"cost / income\"]\n", "bus 2 0.2; car* 5 0.5\nbus* 1 0.05\nbus* 3 0.1\n"},
-		{"wide, a variable of one alternative", wide, wideSpec + "[utility]\ngeneric = [\"income\"]\n[[utility.terms]]\nvariable = \"cost\"\nalternatives = [\"bus\"]\n",
+		{"no column of alternatives", longTable, replaceLine(longSpec, `alternative = "alt"`, ""),
+			"1 2; 2* 5\n1 4; 2* 1\n1* 3\n"},
+		{"another delimiter", strings.ReplaceAll(longTable, ",", ";"), replaceLine(longSpec, "[utility]",
+			"delimiter = \";\"\n[utility]"), "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
+		{"a byte order mark and spaces", "\ufeff" + strings.ReplaceAll(longTable, ",", " ,"), longSpec,
+			"bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
+		{"text as a condition", strings.NewReplacer(",0,", ",no,", ",1,", ",yes,").Replace(longTable),
+			replaceLine(longSpec, `chosen = "took"`, `chosen = "took == 'yes'"`),
+			"bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
+		{"a blank column compared with text", "case,alt,took,cost,note\n1,bus,0,2,\n1,car,1,5,NA\n",
+			replaceLine(longSpec, "[utility]", "filter = \"note != 'test'\"\n[utility]"), "bus 2; car* 5\n"},
+		{"codes are not numbers", "case,alt,took,cost\n07,01,1,1\n07,1,0,2\n7,01,0,3\n7,1,1,4\n", longSpec,
+			"01* 1; 1 2\n01 3; 1* 4\n"},
+		{"wide", wide, wideSpec + "[utility]\ngeneric = [\"cost\", \"cost / income\"]\n",
+			"bus 2 0.2; car* 5 0.5\nbus* 1 0.05\nbus* 3 0.1\n"},
+		{"wide, a variable of one alternative", wide, wideSpec +
+			"[utility]\ngeneric = [\"income\"]\n[[utility.terms]]\nvariable = \"cost\"\nalternatives = [\"bus\"]\n",
 			"bus 10 2; car* 10 0\nbus* 20 1\nbus* 30 3\n"},
-		{"wide with labels", strings.Replace(wide, "\ncar", "\n7", 1), wideSpec + "labels = {7 = \"car\"}\n[utility]\nconstants = true\n", "bus; car*\nbus*\nbus*\n"},
+		{"wide with labels", strings.Replace(wide, "\ncar", "\n7", 1),
+			wideSpec + "labels = {7 = \"car\"}\n[utility]\nconstants = true\n", "bus; car*\nbus*\nbus*\n"},
 		{"wide with codes, a filter before the labels, and derived columns in names",
 			"pick,pass,train_fare,car_fuel,year\n1,0,6,4,89\n2,1,6,5,89\n0,0,1,1,88\n",
 			"[data]\nform = \"wide\"\nchosen = \"pick\"\nnames = \"{alternative}_{variable}\"\nalternatives = [\"train\", \"car\"]\nlabels = {1 = \"train\", 2 = \"car\"}\nfilter = \"year == 89\"\n" +
 				"derive = [\"train_cost = train_fare * (pass == 0)\", \"car_cost = car_fuel\", \"half = cost / 2\"]\n[utility]\ngeneric = [\"cost\", \"half\"]\n",
 			"train* 6 3; car 4 2\ntrain 0 0; car* 5 2.5\n"},
-		{"a filter before the other conditions", "case,mode,took,year\n1,bus,1,89\n1,car,0,89\n2,bus,9,88\n2,car,1,88\n2,car,1,88\n",
+		{"a filter before the other conditions",
+			"case,mode,took,year\n1,bus,1,89\n1,car,0,89\n2,bus,9,88\n2,car,1,88\n2,car,1,88\n",
 			"[data]\nform = \"long\"\nchoice = [\"case\"]\nalternative = \"mode\"\nchosen = \"took\"\nfilter = \"year == 89\"\n[utility]\nconstants = true\n", "bus*; car\n"},
-		{"wide with an expression of the choice", "bought,cost_bus,cost_car\n1,2,5\n0,1,4\n", strings.Replace(strings.Replace(wideSpec, "\"mode\"", "\"bought == 1 ? 'bus' : 'car'\"", 1), "available = \"av\"\n", "", 1) + "[utility]\ngeneric = [\"cost\"]\n",
+		{"wide with an expression of the choice", "bought,cost_bus,cost_car\n1,2,5\n0,1,4\n",
+			strings.Replace(strings.Replace(wideSpec, "\"mode\"", "\"bought == 1 ? 'bus' : 'car'\"", 1),
+				"available = \"av\"\n", "", 1) + "[utility]\ngeneric = [\"cost\"]\n",
 			"bus* 2; car 5\nbus 1; car* 4\n"},
-		{"wide with an outside option", strings.Replace(wide, "\ncar", "\n", 1), wideSpec + "outside = \"implicit\"\n[utility]\ngeneric = [\"cost\"]\n", "bus 2; car 5; outside*\nbus* 1\nbus* 3\n"},
-		{"wide with an explicit outside option", strings.Replace(wide, "\ncar", "\nhome", 1), wideSpec + "outside = \"explicit\"\noutside_alternative = \"home\"\n[utility]\ngeneric = [\"cost\"]\n", "bus 2; car 5; outside*\nbus* 1\nbus* 3\n"},
+		{"wide with an outside option", strings.Replace(wide, "\ncar", "\n", 1), wideSpec +
+			"outside = \"implicit\"\n[utility]\ngeneric = [\"cost\"]\n", "bus 2; car 5; outside*\nbus* 1\nbus* 3\n"},
+		{"wide with an explicit outside option", strings.Replace(wide, "\ncar", "\nhome", 1),
+			wideSpec + "outside = \"explicit\"\noutside_alternative = \"home\"\n[utility]\ngeneric = [\"cost\"]\n",
+			"bus 2; car 5; outside*\nbus* 1\nbus* 3\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, describe(mustLoad(t, "table.csv", []byte(c.table), c.spec))); diff != "" {
@@ -171,7 +192,8 @@ func TestReadNested(t *testing.T) {
 	}](&b)
 	fatal.If(t, w.Close())
 	for _, source := range []string{"cost", "log(cost)"} {
-		_, err := load(t, "table.parquet", b.Bytes(), replaceLine(longSpec, `generic = ["cost"]`, `generic = ["`+source+`"]`))
+		_, err := load(t, "table.parquet", b.Bytes(),
+			replaceLine(longSpec, `generic = ["cost"]`, `generic = ["`+source+`"]`))
 		if want := `column "cost" is nested, and a row needs one value: write cost.list.element as columns of their own`; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -194,52 +216,86 @@ func TestReadErrors(t *testing.T) {
 		{"nothing chosen", row("1,car,1", "1,car,0"), longSpec, "line 2: case 1 has no chosen alternative"},
 		{"nothing chosen at the end", row("3,car,1", "3,car,0"), longSpec, "line 6: case 3 has no chosen alternative"},
 		{"two chosen", row("1,bus,0", "1,bus,1"), longSpec, "line 3: case 1 has two chosen alternatives"},
-		{"two chosen with an outside option", row("1,bus,0", "1,bus,1"), with(`outside = "implicit"`), "line 3: case 1 has two chosen alternatives"},
-		{"an unavailable one chosen", longTable, with(`available = "cost < 5"`), "line 3: case 1 chose car, which is not available"},
-		{"none available", row("3,car,1", "3,car,0"), with(`available = "case < 3"`), "line 6: case 3 has no available alternative"},
-		{"chosen is neither", row("1,car,1", "1,car,2"), longSpec, "line 3: column took: 2 is neither 0 nor 1 (data.chosen)"},
-		{"a missing number", row("1,car,1,5", "1,car,1,"), longSpec, "line 3: column cost is missing or not a number, for alternative car"},
-		{"a NaN", row("1,car,1,5", "1,car,1,NaN"), longSpec, "line 3: column cost is missing or not a number, for alternative car"},
-		{"not finite", longTable, uses(`generic = ["log(cost - 2)"]`), "line 2: column log(cost - 2) is -Inf, for alternative bus"},
-		{"infinity in the table", row("1,car,1,5", "1,car,1,inf"), longSpec, "line 3: column cost is +Inf, for alternative car"},
-		{"text for a number", row("1,car,1,5", "1,car,1,five"), longSpec, `line 3: column cost: "five" is not a number`},
-		{"text among numbers, later", longTable + longRows(table.BatchRows) + "x,car,1,three,north,1\n", uses(`generic = ["cost"]`),
+		{"two chosen with an outside option", row("1,bus,0", "1,bus,1"), with(`outside = "implicit"`),
+			"line 3: case 1 has two chosen alternatives"},
+		{"an unavailable one chosen", longTable, with(`available = "cost < 5"`),
+			"line 3: case 1 chose car, which is not available"},
+		{"none available", row("3,car,1", "3,car,0"), with(`available = "case < 3"`),
+			"line 6: case 3 has no available alternative"},
+		{"chosen is neither", row("1,car,1", "1,car,2"), longSpec,
+			"line 3: column took: 2 is neither 0 nor 1 (data.chosen)"},
+		{"a missing number", row("1,car,1,5", "1,car,1,"), longSpec,
+			"line 3: column cost is missing or not a number, for alternative car"},
+		{"a NaN", row("1,car,1,5", "1,car,1,NaN"), longSpec,
+			"line 3: column cost is missing or not a number, for alternative car"},
+		{"not finite", longTable, uses(`generic = ["log(cost - 2)"]`),
+			"line 2: column log(cost - 2) is -Inf, for alternative bus"},
+		{"infinity in the table", row("1,car,1,5", "1,car,1,inf"), longSpec,
+			"line 3: column cost is +Inf, for alternative car"},
+		{"text for a number", row("1,car,1,5", "1,car,1,five"), longSpec,
+			`line 3: column cost: "five" is not a number`},
+		{"text among numbers, later", longTable + longRows(table.BatchRows) + "x,car,1,three,north,1\n",
+			uses(`generic = ["cost"]`),
 			`line 4103: column case: "x" is not a number, but earlier values in the column are`},
-		{"an unknown column", longTable, uses(`generic = ["costs"]`), `utility: there is no column "costs": did you mean "cost"?`},
-		{"an unknown column in an expression", longTable, uses(`generic = ["log(fare)"]`), `utility: "log(fare)": there is no column "fare": the columns are case, alt, took, cost, region, w, alternative, position`},
-		{"an unknown column in the layout", longTable, with(`panel = "person"`), `data.panel: there is no column "person": the columns are case, alt, took, cost, region, w, alternative, position`},
-		{"not an expression", longTable, uses(`generic = ["cost +"]`), `utility: "cost +" is neither a column nor an expression: unexpected token EOF (1:6)`},
-		{"types", longTable, uses(`generic = ["cost + region"]`), `utility: "cost + region": invalid operation: + (mismatched types float64 and string) (1:6)`},
-		{"not a number", longTable, uses(`generic = ["region + 'x'"]`), `line 2: column region + 'x': "region + 'x'" is northx: want a number or a condition`},
-		{"rows that are not consecutive", longTable + "1,bus,1,2,north,1\n", longSpec, "line 7: case 1 has rows further up, and others lie between: sort the table by case"},
-		{"ids that are text", strings.ReplaceAll(longTable, "\n2,", "\ntwo,") + "two,bus,1,2,north,1\n", longSpec, "line 7: case two has rows further up, and others lie between: sort the table by case"},
-		{"panels that are not consecutive", longTable, with(`panel = "region"`), "line 6: region north has choices further up, and others lie between: sort the table by it"},
+		{"an unknown column", longTable, uses(`generic = ["costs"]`),
+			`utility: there is no column "costs": did you mean "cost"?`},
+		{"an unknown column in an expression", longTable, uses(`generic = ["log(fare)"]`),
+			`utility: "log(fare)": there is no column "fare": the columns are case, alt, took, cost, region, w, alternative, position`},
+		{"an unknown column in the layout", longTable, with(`panel = "person"`),
+			`data.panel: there is no column "person": the columns are case, alt, took, cost, region, w, alternative, position`},
+		{"not an expression", longTable, uses(`generic = ["cost +"]`),
+			`utility: "cost +" is neither a column nor an expression: unexpected token EOF (1:6)`},
+		{"types", longTable, uses(`generic = ["cost + region"]`),
+			`utility: "cost + region": invalid operation: + (mismatched types float64 and string) (1:6)`},
+		{"not a number", longTable, uses(`generic = ["region + 'x'"]`),
+			`line 2: column region + 'x': "region + 'x'" is northx: want a number or a condition`},
+		{"rows that are not consecutive", longTable + "1,bus,1,2,north,1\n", longSpec,
+			"line 7: case 1 has rows further up, and others lie between: sort the table by case"},
+		{"ids that are text", strings.ReplaceAll(longTable, "\n2,", "\ntwo,") + "two,bus,1,2,north,1\n", longSpec,
+			"line 7: case two has rows further up, and others lie between: sort the table by case"},
+		{"panels that are not consecutive", longTable, with(`panel = "region"`),
+			"line 6: region north has choices further up, and others lie between: sort the table by it"},
 		{"an alternative twice", row("1,car,1", "1,bus,1"), longSpec, "line 3: case 1 has alternative bus twice"},
-		{"an unexpected alternative", longTable, with(`alternatives = ["bus"]`), `line 3: alternative "car" is not in data.alternatives; data.exclude leaves alternatives out`},
-		{"weights that differ", row("1,car,1,5,north,1", "1,car,1,5,north,2"), with(`weight = "w"`), "line 3: column w: the weight is 2, and 1 in the first row of case 1"},
-		{"a negative weight", row("3,car,1,3,north,1", "3,car,1,3,north,-1"), with(`weight = "w"`), "line 6: column w: the weight is -1: want a finite number, at least 0"},
-		{"a filter that keeps a part", longTable, with(`filter = "cost < 5"`), "line 3: the filter leaves out the chosen row of case 1, and not all of its rows: to leave an alternative out, use data.exclude"},
+		{"an unexpected alternative", longTable, with(`alternatives = ["bus"]`),
+			`line 3: alternative "car" is not in data.alternatives; data.exclude leaves alternatives out`},
+		{"weights that differ", row("1,car,1,5,north,1", "1,car,1,5,north,2"), with(`weight = "w"`),
+			"line 3: column w: the weight is 2, and 1 in the first row of case 1"},
+		{"a negative weight", row("3,car,1,3,north,1", "3,car,1,3,north,-1"), with(`weight = "w"`),
+			"line 6: column w: the weight is -1: want a finite number, at least 0"},
+		{"a filter that keeps a part", longTable, with(`filter = "cost < 5"`),
+			"line 3: the filter leaves out the chosen row of case 1, and not all of its rows: to leave an alternative out, use data.exclude"},
 		{"a filter that keeps nothing", longTable, with(`filter = "cost > 5"`), `no row meets the filter "cost > 5"`},
-		{"no outside row", longTable, with("outside = \"explicit\"\noutside_alternative = \"bus\""), "line 6: case 3 has no row of the outside option bus"},
-		{"a category of a million", many(), longSpec, "line 10002: column alt has more than 10000 distinct values: it cannot be the alternative"},
-		{"a derived column twice", longTable, with(`derive = ["cost = w"]`), `data.derive: there is a column "cost" already`},
-		{"a wrong derived column", longTable, with(`derive = ["a == b"]`), `data.derive has "a == b": want "name = expression"`},
-		{"the wrong delimiter", strings.ReplaceAll(longTable, ",", ";"), longSpec, `line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', set delimiter`},
-		{"a header twice", row("2,car,0", "case,alt,took,cost,region,w\n2,car,0"), longSpec, "line 4 repeats the header: remove it"},
+		{"no outside row", longTable, with("outside = \"explicit\"\noutside_alternative = \"bus\""),
+			"line 6: case 3 has no row of the outside option bus"},
+		{"a category of a million", many(), longSpec,
+			"line 10002: column alt has more than 10000 distinct values: it cannot be the alternative"},
+		{"a derived column twice", longTable, with(`derive = ["cost = w"]`),
+			`data.derive: there is a column "cost" already`},
+		{"a wrong derived column", longTable, with(`derive = ["a == b"]`),
+			`data.derive has "a == b": want "name = expression"`},
+		{"the wrong delimiter", strings.ReplaceAll(longTable, ",", ";"), longSpec,
+			`line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', set delimiter`},
+		{"a header twice", row("2,car,0", "case,alt,took,cost,region,w\n2,car,0"), longSpec,
+			"line 4 repeats the header: remove it"},
 		{"a column twice", row("region", "cost"), longSpec, `line 1 has the column "cost" twice`},
-		{"bytes that are not text", "case,al\x00t,took\n", longSpec, `line 1: "al\x00t" cannot be the name of a column: is the file CSV?`},
-		{"a name in another encoding", "case,pr\xe9s,took\n", longSpec, `line 1: the name of column 2, "pr\xe9s", is not UTF-8: convert the file`},
+		{"bytes that are not text", "case,al\x00t,took\n", longSpec,
+			`line 1: "al\x00t" cannot be the name of a column: is the file CSV?`},
+		{"a name in another encoding", "case,pr\xe9s,took\n", longSpec,
+			`line 1: the name of column 2, "pr\xe9s", is not UTF-8: convert the file`},
 		{"a short line", row("2,car,0,4,south,2", "2,car,0"), longSpec, "line 4 has 3 fields, and the header 6"},
 		{"a bare quote", row("north", `no"rth`), longSpec, `line 2: bare " in non-quoted-field`},
 		{"an empty file", "", longSpec, "the file is empty"},
 		{"no rows", "case,alt,took,cost\n", longSpec, "there are no choices"},
 		{"an empty id", row("1,bus", ",bus"), longSpec, "line 2: column case is empty: it identifies the choice"},
 		{"an empty label", row("1,bus", "1,"), longSpec, "line 2: column alt is empty: it is the alternative"},
-		{"an unknown label", "mode,cost_bus,cost_car\ntram,1,2\n", "[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
+		{"an unknown label", "mode,cost_bus,cost_car\ntram,1,2\n",
+			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
 			`line 2: column mode: "tram" is not one of the alternatives bus, car`},
-		{"a variable that an alternative lacks", "mode,cost_bus\nbus,1\n", "[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
+		{"a variable that an alternative lacks", "mode,cost_bus\nbus,1\n",
+			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
 			`line 2: column cost is missing or not a number, for alternative car`},
-		{"text and numbers", "mode,cost_bus,cost_car\nbus,1,x\n", "[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
+		{"text and numbers", "mode,cost_bus,cost_car\nbus,1,x\n",
+			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
 			`variable cost: it is text for some alternatives and a number for others`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -298,7 +354,8 @@ func parquetTableOf(t *testing.T, choices int) []byte {
 	north, extra := "north", 0.5
 	for i := range choices {
 		rows := []parquetRow{
-			{Case: int64(i), Alt: "bus", Cost: float64(i) / 4, Region: &north, W: 3, Extra: &extra, Single: 0.25, Delay: float64(i % 3)},
+			{Case: int64(i), Alt: "bus", Cost: float64(i) / 4, Region: &north, W: 3, Extra: &extra, Single: 0.25,
+				Delay: float64(i % 3)},
 			{Case: int64(i), Alt: "car", Took: true, Cost: float64(-i), W: 3, Single: 0.75, Delay: 7},
 		}
 		fatal.Or(w.Write(rows))(t)
@@ -314,11 +371,13 @@ func TestReadForms(t *testing.T) {
 	csv.WriteString("case,alt,took,cost,region,w,extra,single,delay\n")
 	for i := range choices {
 		fmt.Fprintf(&csv, "%d,bus,0,%v,north,3,0.5,0.25,%d\n%d,car,1,%v,,3,,0.75,7\n", i, float64(i)/4, i%3, i, -i)
-		fmt.Fprintf(&lines, `{"case":%d,"alt":"bus","took":false,"cost":%v,"region":"north","w":3,"extra":0.5,"single":0.25,"delay":%d}
+		fmt.Fprintf(&lines,
+			`{"case":%d,"alt":"bus","took":false,"cost":%v,"region":"north","w":3,"extra":0.5,"single":0.25,"delay":%d}
 {"w":3,"case":%d,"took":true,"alt":"car","cost":%v,"region":null,"single":0.75,"delay":7}
 `, i, float64(i)/4, i%3, i, -i)
 	}
-	spec := replaceLine(replaceLine(longSpec, "[utility]", "weight = \"w\"\n[utility]"), `generic = ["cost"]`, `generic = ["cost", "single", "delay", "region == 'north'"]
+	spec := replaceLine(replaceLine(longSpec, "[utility]", "weight = \"w\"\n[utility]"), `generic = ["cost"]`,
+		`generic = ["cost", "single", "delay", "region == 'north'"]
 [[utility.terms]]
 variable = "extra"
 alternatives = ["bus"]`)
@@ -326,13 +385,15 @@ alternatives = ["bus"]`)
 	for _, form := range []struct {
 		name    string
 		content []byte
-	}{{"table.csv", []byte(csv.String())}, {"table.parquet", parquetTableOf(t, choices)}, {"table.jsonl", []byte(lines.String())}} {
+	}{{"table.csv", []byte(csv.String())}, {"table.parquet", parquetTableOf(t, choices)},
+		{"table.jsonl", []byte(lines.String())}} {
 		for _, kind := range []string{"", ".gz", ".zst"} {
 			d := mustLoad(t, form.name+kind, compressed(t, kind, form.content), spec)
 			got := describe(d)
 			if want == "" {
 				want = got
-				if d.Choices != choices || !strings.Contains(want, "bus 1499.75 0.25 2 1 0.5; car* -5999 0.75 7 0 0 ×3\n") {
+				if d.Choices != choices ||
+					!strings.Contains(want, "bus 1499.75 0.25 2 1 0.5; car* -5999 0.75 7 0 0 ×3\n") {
 					t.Fatalf("%d choices, the last are %s", d.Choices, got[len(got)-200:])
 				}
 			}
@@ -354,12 +415,14 @@ func TestReadDamagedFiles(t *testing.T) {
 		"table.parquet.gz": compressed(t, ".gz", parquetFile),
 	} {
 		for _, keep := range []int{5, 20, len(whole) / 2, len(whole) - 9} {
-			if _, err := load(t, name, whole[:keep], longSpec); err == nil || !strings.Contains(err.Error(), "truncated or damaged") {
+			if _, err := load(t, name, whole[:keep], longSpec); err == nil ||
+				!strings.Contains(err.Error(), "truncated or damaged") {
 				t.Errorf("%s cut to %d of %d bytes: error %v", name, keep, len(whole), err)
 			}
 		}
 	}
-	if _, err := load(t, "table.parquet", []byte("\x00\x01\x02,a\n"), longSpec); err == nil || !strings.Contains(err.Error(), "truncated or damaged: it does not begin as") {
+	if _, err := load(t, "table.parquet", []byte("\x00\x01\x02,a\n"), longSpec); err == nil ||
+		!strings.Contains(err.Error(), "truncated or damaged: it does not begin as") {
 		t.Errorf("bytes that are not Parquet: error %v", err)
 	}
 	// Changed bytes may go unnoticed, but must never cause a panic.
@@ -392,7 +455,8 @@ func TestReadProgressAndCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Load(context.Background(), t.TempDir(), s, nil); err == nil || !strings.Contains(err.Error(), "is a folder") {
+	if _, err := Load(context.Background(), t.TempDir(), s, nil); err == nil ||
+		!strings.Contains(err.Error(), "is a folder") {
 		t.Errorf("a folder: error %v", err)
 	}
 }
@@ -404,13 +468,18 @@ func TestBuilder(t *testing.T) {
 		change func(*Case)
 		want   string
 	}{
-		{"an alternative twice", func(c *Case) { c.Alternatives[1] = 0 }, `choice 2: alternative "a" is available twice`},
-		{"an alternative that there is not", func(c *Case) { c.Alternatives[1] = 3 }, "choice 2: alternative 3: there are 3"},
+		{"an alternative twice", func(c *Case) { c.Alternatives[1] = 0 },
+			`choice 2: alternative "a" is available twice`},
+		{"an alternative that there is not", func(c *Case) { c.Alternatives[1] = 3 },
+			"choice 2: alternative 3: there are 3"},
 		{"no alternative", func(c *Case) { c.Alternatives, c.X = nil, nil }, "choice 2: no alternative is available"},
 		{"values", func(c *Case) { c.X = c.X[:1] }, "choice 2: 1 values for 2 alternatives of 1 variables"},
-		{"chosen", func(c *Case) { c.Chosen = 2 }, "choice 2: chosen is 2: want a position among 2 alternatives, or -1 for an outside option"},
-		{"no outside option", func(c *Case) { c.Chosen = -1 }, "choice 2: chosen is -1: want a position among 2 alternatives, or -1 for an outside option"},
-		{"a weight", func(c *Case) { c.Weight = math.Inf(1) }, "choice 2: the weight is +Inf: want a finite number, at least 0"},
+		{"chosen", func(c *Case) { c.Chosen = 2 },
+			"choice 2: chosen is 2: want a position among 2 alternatives, or -1 for an outside option"},
+		{"no outside option", func(c *Case) { c.Chosen = -1 },
+			"choice 2: chosen is -1: want a position among 2 alternatives, or -1 for an outside option"},
+		{"a weight", func(c *Case) { c.Weight = math.Inf(1) },
+			"choice 2: the weight is +Inf: want a finite number, at least 0"},
 		{"NaN", func(c *Case) { c.X[1] = math.NaN() }, `choice 2: x of alternative "c" is NaN`},
 	} {
 		b := NewBuilder([]string{"a", "b", "c"}, []string{"x"}, false)
@@ -444,7 +513,8 @@ func TestBlocks(t *testing.T) {
 	b.Panels = true
 	const n = 5000
 	for s := range n {
-		fatal.If(t, b.Add(Case{Alternatives: []int{0, 1}, X: []float64{float64(s), -1}, Chosen: s%3 - 1, Panel: s / 70}))
+		fatal.If(t, b.Add(Case{Alternatives: []int{0, 1}, X: []float64{float64(s), -1}, Chosen: s%3 - 1,
+			Panel: s / 70}))
 	}
 	d := fatal.Or(b.Data())(t)
 	if len(d.blocks) < 4 {

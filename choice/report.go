@@ -41,7 +41,8 @@ func (r *Result) rows(estimate, se int) (rows [][]string) {
 	errors, z, p := r.StandardErrors(), r.Z(), r.P()
 	low, high := r.Intervals(0.95)
 	for j, name := range r.Names[:r.Listed()] {
-		row := []string{name, digits(r.Coefficients[j], estimate), digits(errors[j], se), fmt.Sprintf("%.2f", z[j]), fmt.Sprintf("%.4f", p[j]),
+		row := []string{name, digits(r.Coefficients[j], estimate), digits(errors[j], se), fmt.Sprintf("%.2f",
+			z[j]), fmt.Sprintf("%.4f", p[j]),
 			digits(low[j], se), digits(high[j], se)}
 		if slices.Contains(r.Separated, name) {
 			row = append([]string{name}, make([]string, len(row)-1)...)
@@ -63,7 +64,8 @@ func (r *Result) frequencies() [][]string {
 		if a < len(r.Alternatives) {
 			label = r.Alternatives[a]
 		}
-		rows = append(rows, []string{label, fmt.Sprintf("%.6g", r.Offered[a]), fmt.Sprintf("%.6g", n), fmt.Sprintf("%.4f", n/total)})
+		rows = append(rows, []string{label, fmt.Sprintf("%.6g", r.Offered[a]), fmt.Sprintf("%.6g",
+			n), fmt.Sprintf("%.4f", n/total)})
 	}
 	return rows
 }
@@ -174,19 +176,23 @@ func (r *Result) notes() []string {
 	kind := cmp.Or(r.Errors, "classic")
 	notes := []string{fmt.Sprintf("Standard errors are %s.", kind)}
 	if n := r.Spec.Utility.Network; n != nil {
-		notes = append(notes, fmt.Sprintf("The network of %s (%v) has %d parameters, with a penalty, which are not listed.",
-			strings.Join(n.Variables, ", "), n.model(), n.numParams()), bestOf(n.starts(), n.Seed))
+		notes = append(notes,
+			fmt.Sprintf("The network of %s (%v) has %d parameters, with a penalty, which are not listed.",
+				strings.Join(n.Variables, ", "), n.model(), n.numParams()), bestOf(n.starts(), n.Seed))
 	}
 	switch m := &r.Spec.Model; m.Kind {
 	case "mixed":
-		notes = append(notes, fmt.Sprintf("The likelihood is simulated with %d Halton draws for each decision maker.", m.draws()))
+		notes = append(notes, fmt.Sprintf("The likelihood is simulated with %d Halton draws for each decision maker.",
+			m.draws()))
 	case "latent":
 		notes = append(notes, bestOf(m.starts(), m.Seed))
 	}
 	for _, v := range r.Variations() {
-		notes = append(notes, fmt.Sprintf("%s varies with standard deviation %s (%s).", v.Coefficient, digits(v.SD.Value, 4), digits(v.SD.StandardError, 3)))
+		notes = append(notes, fmt.Sprintf("%s varies with standard deviation %s (%s).",
+			v.Coefficient, digits(v.SD.Value, 4), digits(v.SD.StandardError, 3)))
 		for _, c := range v.Correlations {
-			notes = append(notes, fmt.Sprintf("%s and %s have correlation %.4f (%.4f).", v.Coefficient, c.With, c.Value, c.StandardError))
+			notes = append(notes, fmt.Sprintf("%s and %s have correlation %.4f (%.4f).",
+				v.Coefficient, c.With, c.Value, c.StandardError))
 		}
 	}
 	switch {
@@ -194,7 +200,9 @@ func (r *Result) notes() []string {
 	case r.Converged:
 		notes = append(notes, fmt.Sprintf("Converged after %d steps.", r.Steps))
 	default:
-		notes = append(notes, fmt.Sprintf("Not converged after %d steps: the log-likelihood may still rise by about %.2g.", r.Steps, r.Decrement/2))
+		notes = append(notes,
+			fmt.Sprintf("Not converged after %d steps: the log-likelihood may still rise by about %.2g.",
+				r.Steps, r.Decrement/2))
 	}
 	return notes
 }

@@ -48,9 +48,11 @@ Converged after 5 steps.
 }
 
 func TestLaTeX(t *testing.T) {
-	r := &Result{Spec: &Spec{}, Names: []string{"pow(x_1, 2) & 5%", "b<c"}, Coefficients: []float64{-1234.5, 0.000012345},
-		Covariance: mat.NewSymDense(2, []float64{100, 0, 0, 1e-10}), LogLikelihood: -10, Null: -20, ConstantsOnly: math.NaN(),
-		Choices: 100, Errors: "robust", Steps: 3, Decrement: 0.5}
+	r := &Result{Spec: &Spec{}, Names: []string{"pow(x_1, 2) & 5%", "b<c"},
+		Coefficients: []float64{-1234.5, 0.000012345},
+		Covariance:   mat.NewSymDense(2, []float64{100, 0, 0, 1e-10}), LogLikelihood: -10, Null: -20,
+		ConstantsOnly: math.NaN(),
+		Choices:       100, Errors: "robust", Steps: 3, Decrement: 0.5}
 	want := `\begin{tabular}{lrrrr}
 \toprule
  & estimate & std.\ error & $z$ & $p$ \\
@@ -70,7 +72,9 @@ AIC, BIC & \multicolumn{4}{r}{24.00, 29.21} \\
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	r.Separated = []string{"b<c"}
-	if text := r.LaTeX(); !strings.HasPrefix(text, "% there is no finite estimate of b<c: some combination of their variables predicts choices perfectly.\n") || !strings.Contains(text, "b$<$c &  &  &  &  \\\\\n") {
+	if text := r.LaTeX(); !strings.HasPrefix(text,
+		"% there is no finite estimate of b<c: some combination of their variables predicts choices perfectly.\n") ||
+		!strings.Contains(text, "b$<$c &  &  &  &  \\\\\n") {
 		t.Error(text)
 	}
 }
@@ -94,7 +98,8 @@ func TestModelFile(t *testing.T) {
 	text := fatal.Or(os.ReadFile(path))(t)
 	for _, c := range []struct{ old, new, want string }{
 		{"vitrine choice model", "a model", "it is not a model that vitrine fit wrote"},
-		{`"version": 1`, `"version": 2`, "the model is in format 2, and this program reads format 1: use the release of vitrine that wrote it"},
+		{`"version": 1`, `"version": 2`,
+			"the model is in format 2, and this program reads format 1: use the release of vitrine that wrote it"},
 		{`"name": "cost"`, `"name": "price"`, "its coefficients are"},
 		{`"form": "long"`, `"form": "tall"`, `data.form is "tall"`},
 		{`"covariance": [`, `"covariance": [[1],`, "the covariance is not of 8 coefficients"},
@@ -113,11 +118,14 @@ func TestModelFile(t *testing.T) {
 
 // A model with infinite estimates lacks a covariance, and still writes valid JSON.
 func TestModelFileWithoutCovariance(t *testing.T) {
-	r := &Result{Spec: &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"}, Utility: Utility{Generic: []string{"x"}}}, Alternatives: []string{"a"},
-		Names: []string{"x"}, Coefficients: []float64{20}, Covariance: mat.NewSymDense(1, []float64{math.NaN()}), ConstantsOnly: math.NaN(), Null: -1, Choices: 2, Decrement: math.NaN()}
+	r := &Result{Spec: &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"},
+		Utility: Utility{Generic: []string{"x"}}}, Alternatives: []string{"a"},
+		Names: []string{"x"}, Coefficients: []float64{20}, Covariance: mat.NewSymDense(1, []float64{math.NaN()}),
+		ConstantsOnly: math.NaN(), Null: -1, Choices: 2, Decrement: math.NaN()}
 	text := fatal.Or(r.JSON())(t)
 	again := fatal.Or(decodeModel(text))(t)
-	if !math.IsNaN(again.Covariance.At(0, 0)) || !math.IsNaN(again.ConstantsOnly) || !math.IsNaN(again.Decrement) || again.Coefficients[0] != 20 {
+	if !math.IsNaN(again.Covariance.At(0, 0)) || !math.IsNaN(again.ConstantsOnly) || !math.IsNaN(again.Decrement) ||
+		again.Coefficients[0] != 20 {
 		t.Errorf("%+v", again)
 	}
 }
@@ -129,7 +137,8 @@ func TestModelFileWithoutAlternatives(t *testing.T) {
 		fatal.If(t, b.Add(Case{Alternatives: []int{0}, X: []float64{float64(x)}}))
 	}
 	d := fatal.Or(b.Data())(t)
-	spec := &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"}, Utility: Utility{Network: &Network{Variables: []string{"x"}, Hidden: []int{1}, Starts: 1}}}
+	spec := &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"},
+		Utility: Utility{Network: &Network{Variables: []string{"x"}, Hidden: []int{1}, Starts: 1}}}
 	r := fatal.Or(Fit(t.Context(), spec, d, Options{}))(t)
 	if text, err := r.JSON(); err != nil || !strings.Contains(string(text), `"rho_squared": null`) {
 		t.Errorf("%s, %v", text, err)
@@ -138,7 +147,8 @@ func TestModelFileWithoutAlternatives(t *testing.T) {
 
 // By hand: the correlation is −1.5/(2·3).
 func TestMatrix(t *testing.T) {
-	r := &Result{Spec: &Spec{}, Names: []string{"price", "quality"}, Covariance: mat.NewSymDense(2, []float64{4, -1.5, -1.5, 9})}
+	r := &Result{Spec: &Spec{}, Names: []string{"price", "quality"},
+		Covariance: mat.NewSymDense(2, []float64{4, -1.5, -1.5, 9})}
 	for correlation, want := range map[bool]string{
 		false: "covariance       1      2\n1 price      4.000\n2 quality   -1.500  9.000\n",
 		true:  "correlation        1       2\n1 price       1.0000\n2 quality    -0.2500  1.0000\n",
@@ -153,14 +163,17 @@ func TestMatrix(t *testing.T) {
 // table and in JSON. Models that contain MNL have no finite estimate either.
 func TestNeverChosen(t *testing.T) {
 	path := realData(t, "fishing/Fishing.csv")
-	text := strings.Replace(fishing, "[utility]", "filter = \"mode != 'pier'\"\n[utility]", 1) + "constants = true\ngeneric = [\"price\"]\n"
+	text := strings.Replace(fishing, "[utility]", "filter = \"mode != 'pier'\"\n[utility]",
+		1) + "constants = true\ngeneric = [\"price\"]\n"
 	r, d := fitText(t, path, text, Options{})
 	const reason = `pier is never chosen, so there is no finite estimate of constant[pier]: exclude = ["pier"] in [data] leaves it out`
-	if table := r.Text(); !strings.HasPrefix(table, reason+".\n") || !strings.Contains(table, "\nconstant[pier]\n") || !strings.Contains(table, "\npier            1004       0  0.0000\n") {
+	if table := r.Text(); !strings.HasPrefix(table, reason+".\n") || !strings.Contains(table, "\nconstant[pier]\n") ||
+		!strings.Contains(table, "\npier            1004       0  0.0000\n") {
 		t.Error(table)
 	}
 	file, err := r.JSON()
-	if err != nil || !strings.Contains(string(file), "\"name\": \"constant[pier]\",\n      \"estimate\": null,\n      \"standard_error\": null,") {
+	if err != nil || !strings.Contains(string(file),
+		"\"name\": \"constant[pier]\",\n      \"estimate\": null,\n      \"standard_error\": null,") {
 		t.Errorf("%s, %v", file, err)
 	}
 	if _, err := decodeModel(file); err == nil || err.Error() != "there is no finite estimate of constant[pier]" {

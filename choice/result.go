@@ -16,7 +16,8 @@ type Result struct {
 	Alternatives []string // from the fitted data
 	Outside      bool     // whether the fitted data include an outside option
 	Scale        *Scale   // for the network's variables; nil without a network
-	Mirrored     []string // random coefficients of a mixed logit with draws of the opposite sign, which makes their spreads positive
+	// random coefficients of a mixed logit with draws of the opposite sign, which makes their spreads positive
+	Mirrored []string
 
 	Names        []string  // of the coefficients
 	Coefficients []float64 // θ̂
@@ -134,5 +135,6 @@ func (r *Result) separation() string {
 	case 1:
 		return fmt.Sprintf("%s is never chosen, so there is no finite estimate of %s: exclude = [%q] in [data] leaves it out", never[0], names, never[0])
 	}
-	return fmt.Sprintf("%s are never chosen, so there is no finite estimate of %s: exclude in [data] leaves them out", strings.Join(never, ", "), names)
+	return fmt.Sprintf("%s are never chosen, so there is no finite estimate of %s: exclude in [data] leaves them out",
+		strings.Join(never, ", "), names)
 }

@@ -25,20 +25,26 @@ type Spec struct {
 // A variable is a column or an expression over columns, see [Layout]. [ReadSpec] also accepts a variable with a name,
 // such as "cost = fare / 100", and makes it an entry of [Layout.Derive].
 type Utility struct {
-	Constants  bool     `toml:"constants" json:"constants,omitempty"`   // a constant for each alternative except the reference
-	Reference  string   `toml:"reference" json:"reference,omitempty"`   // alternative without a constant; "" means the first
-	Generic    []string `toml:"generic" json:"generic,omitempty"`       // variables with one coefficient
-	Individual []string `toml:"individual" json:"individual,omitempty"` // variables with a coefficient for each alternative except the reference
-	Specific   []string `toml:"specific" json:"specific,omitempty"`     // variables with a coefficient for each alternative
-	Terms      []Term   `toml:"terms" json:"terms,omitempty"`           // additional terms
-	Network    *Network `toml:"network" json:"network,omitempty"`       // non-linear part, or nil
+	// a constant for each alternative except the reference
+	Constants bool `toml:"constants" json:"constants,omitempty"`
+	// alternative without a constant; "" means the first
+	Reference string   `toml:"reference" json:"reference,omitempty"`
+	Generic   []string `toml:"generic" json:"generic,omitempty"` // variables with one coefficient
+	// variables with a coefficient for each alternative except the reference
+	Individual []string `toml:"individual" json:"individual,omitempty"`
+	// variables with a coefficient for each alternative
+	Specific []string `toml:"specific" json:"specific,omitempty"`
+	Terms    []Term   `toml:"terms" json:"terms,omitempty"`     // additional terms
+	Network  *Network `toml:"network" json:"network,omitempty"` // non-linear part, or nil
 }
 
 // Term is the product of a coefficient and a variable. Terms with the same name share the coefficient.
 type Term struct {
-	Name         string   `toml:"name" json:"name,omitempty"`                 // name of the coefficient; "" means the variable
-	Variable     string   `toml:"variable" json:"variable"`                   // "1" is a constant
-	Alternatives []string `toml:"alternatives" json:"alternatives,omitempty"` // alternatives with this term in their utilities; nil means all
+	// name of the coefficient; "" means the variable
+	Name     string `toml:"name" json:"name,omitempty"`
+	Variable string `toml:"variable" json:"variable"` // "1" is a constant
+	// alternatives with this term in their utilities; nil means all
+	Alternatives []string `toml:"alternatives" json:"alternatives,omitempty"`
 }
 
 // ReadSpec parses a specification in TOML. Errors name the file, and the line of an unknown key.
@@ -207,7 +213,8 @@ func (u *Utility) terms(alternatives []string) ([]Term, error) {
 	for i, t := range u.Terms {
 		for _, a := range t.Alternatives {
 			if !slices.Contains(alternatives, a) {
-				return nil, fmt.Errorf("utility.terms: term %d: alternative %q: %w", i+1, a, unknownAlternative(alternatives))
+				return nil, fmt.Errorf("utility.terms: term %d: alternative %q: %w",
+					i+1, a, unknownAlternative(alternatives))
 			}
 		}
 		t.Name = cmp.Or(t.Name, t.Variable)

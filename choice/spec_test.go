@@ -14,21 +14,31 @@ func TestReadSpecErrors(t *testing.T) {
 	wide := "form = \"wide\"\nchosen = \"y\"\n"
 	utility := "[utility]\ngeneric = [\"x\"]\n"
 	for _, c := range []struct{ text, want string }{
-		{"[data]\n" + utility, `s: data.form is "": want long (a row for each alternative) or wide (a row for each choice)`},
-		{"[data]\nform = \"long\"\n" + utility, `s: data.choice is missing: a long table needs the columns that identify a choice, choice = ["case"]`},
+		{"[data]\n" + utility,
+			`s: data.form is "": want long (a row for each alternative) or wide (a row for each choice)`},
+		{"[data]\nform = \"long\"\n" + utility,
+			`s: data.choice is missing: a long table needs the columns that identify a choice, choice = ["case"]`},
 		{"[data]\n" + long + "names = \"x\"\n" + utility, `s: data.names is for wide tables`},
-		{"[data]\n" + wide + utility, `s: data.alternatives is missing: a wide table needs the labels of the alternatives`},
-		{"[data]\n" + wide + "alternatives = [\"a\"]\nnames = \"{variable}\"\n" + utility, `s: data.names is "{variable}": want the pattern of the columns, such as "{variable}.{alternative}"`},
-		{"[data]\n" + wide + "alternatives = [\"a\"]\nnames = \"{variable}.{alternative}\"\nalternative = \"z\"\n" + utility, `s: data.choice and data.alternative are for long tables: a row of a wide table is a choice`},
-		{"[data]\n" + long + "outside = \"maybe\"\n" + utility, `s: data.outside is "maybe": want absent, implicit or explicit`},
-		{"[data]\n" + long + "outside = \"explicit\"\n" + utility, `s: outside = "explicit" needs data.outside_alternative, the label of the outside option`},
-		{"[data]\n" + long + "outside_alternative = \"a\"\n" + utility, `s: data.outside_alternative needs outside = "explicit"`},
+		{"[data]\n" + wide + utility,
+			`s: data.alternatives is missing: a wide table needs the labels of the alternatives`},
+		{"[data]\n" + wide + "alternatives = [\"a\"]\nnames = \"{variable}\"\n" + utility,
+			`s: data.names is "{variable}": want the pattern of the columns, such as "{variable}.{alternative}"`},
+		{"[data]\n" + wide + "alternatives = [\"a\"]\nnames = \"{variable}.{alternative}\"\nalternative = \"z\"\n" +
+			utility, `s: data.choice and data.alternative are for long tables: a row of a wide table is a choice`},
+		{"[data]\n" + long + "outside = \"maybe\"\n" + utility,
+			`s: data.outside is "maybe": want absent, implicit or explicit`},
+		{"[data]\n" + long + "outside = \"explicit\"\n" + utility,
+			`s: outside = "explicit" needs data.outside_alternative, the label of the outside option`},
+		{"[data]\n" + long + "outside_alternative = \"a\"\n" + utility,
+			`s: data.outside_alternative needs outside = "explicit"`},
 		{"[data]\n" + long + "delimiter = \"ab\"\n" + utility, `s: data.delimiter is "ab": want one character`},
 		{"[data]\n" + long + "alternatives = [\"a\", \"a\"]\n" + utility, `s: data.alternatives has "a" twice`},
-		{"[data]\n" + long, `s: utility has no term: give it constants, generic, individual, specific, terms or a network`},
+		{"[data]\n" + long,
+			`s: utility has no term: give it constants, generic, individual, specific, terms or a network`},
 		{"[data]\n" + long + "[[utility.terms]]\nname = \"b\"\n", `s: utility.terms: term 1 has no variable`},
 		{"[data]\n" + long + utility + "generc = 1\n", `s: line 7: there is no key "utility.generc"`},
-		{"[data]\nform = 3\n", "s: line 2: toml: cannot decode TOML integer into struct field choice.Layout.Form of type string"},
+		{"[data]\nform = 3\n",
+			"s: line 2: toml: cannot decode TOML integer into struct field choice.Layout.Form of type string"},
 		{"[data\n", "s: line 1: toml: expected ']' to close table name"},
 	} {
 		_, err := ReadSpec("s", []byte(c.text))
@@ -40,8 +50,9 @@ func TestReadSpecErrors(t *testing.T) {
 
 // A utility's coefficients come in order, and terms with the same name share one.
 func TestTerms(t *testing.T) {
-	u := Utility{Constants: true, Reference: "b", Generic: []string{"g"}, Individual: []string{"i"}, Specific: []string{"s"},
-		Terms: []Term{{"shared", "x", []string{"a"}}, {"shared", "y", []string{"c"}}, {"", "z", nil}}}
+	u := Utility{Constants: true, Reference: "b", Generic: []string{"g"}, Individual: []string{"i"},
+		Specific: []string{"s"},
+		Terms:    []Term{{"shared", "x", []string{"a"}}, {"shared", "y", []string{"c"}}, {"", "z", nil}}}
 	d := &Data{Alternatives: []string{"c", "a", "b"}, Variables: []string{"g", "i", "s", "x", "y", "z"}}
 	g := fatal.Or(newDesign(&u, []string{"a", "b", "c"}, d))(t)
 	want := []string{"constant[a]", "constant[c]", "g", "i[a]", "i[c]", "s[a]", "s[b]", "s[c]", "shared", "z"}
@@ -50,10 +61,12 @@ func TestTerms(t *testing.T) {
 	}
 	b := NewBuilder(d.Alternatives, d.Variables, false)
 	// c, a and b, with g i s x y z.
-	fatal.If(t, b.Add(Case{Alternatives: []int{0, 1, 2}, X: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}}))
+	fatal.If(t, b.Add(Case{Alternatives: []int{0, 1, 2},
+		X: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}}))
 	made := fatal.Or(b.Data())(t)
 	var scratch matrix
-	wantColumns := [][]float64{{0, 1, 0}, {1, 0, 0}, {1, 7, 13}, {0, 8, 0}, {2, 0, 0}, {0, 9, 0}, {0, 0, 15}, {3, 0, 0}, {5, 10, 0}, {6, 12, 18}}
+	wantColumns := [][]float64{{0, 1, 0}, {1, 0, 0}, {1, 7, 13}, {0, 8, 0}, {2, 0, 0}, {0, 9, 0}, {0, 0, 15}, {3, 0, 0},
+		{5, 10, 0}, {6, 12, 18}}
 	if diff := cmp.Diff(wantColumns, g.columns(&scratch, made.blocks[0])); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -61,9 +74,12 @@ func TestTerms(t *testing.T) {
 		u    Utility
 		want string
 	}{
-		{Utility{Constants: true, Reference: "z"}, `utility.reference is "z": the alternatives of the data are ["a" "b" "c"]`},
-		{Utility{Terms: []Term{{"", "x", []string{"z"}}}}, `utility.terms: term 1: alternative "z": the alternatives of the data are ["a" "b" "c"]`},
-		{Utility{Generic: []string{"w"}}, `utility: the data have no variable "w": they have ["g" "i" "s" "x" "y" "z"]`},
+		{Utility{Constants: true, Reference: "z"},
+			`utility.reference is "z": the alternatives of the data are ["a" "b" "c"]`},
+		{Utility{Terms: []Term{{"", "x", []string{"z"}}}},
+			`utility.terms: term 1: alternative "z": the alternatives of the data are ["a" "b" "c"]`},
+		{Utility{Generic: []string{"w"}},
+			`utility: the data have no variable "w": they have ["g" "i" "s" "x" "y" "z"]`},
 	} {
 		if _, err := newDesign(&c.u, []string{"a", "b", "c"}, d); err == nil || err.Error() != c.want {
 			t.Errorf("error %v, want %s", err, c.want)
@@ -73,7 +89,8 @@ func TestTerms(t *testing.T) {
 
 func TestFitRefuses(t *testing.T) {
 	spec, d := loadTrips(t, replaceLine(trips, `chosen = "chosen"`, ""))
-	if _, err := Fit(context.Background(), spec, d, Options{}); err == nil || err.Error() != "the data do not say what was chosen: set data.chosen" {
+	if _, err := Fit(context.Background(), spec, d, Options{}); err == nil ||
+		err.Error() != "the data do not say what was chosen: set data.chosen" {
 		t.Errorf("error %v", err)
 	}
 	if part, err := d.Slice(0, 3); err != nil || !part.Unobserved {

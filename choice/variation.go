@@ -38,9 +38,10 @@ func (r *Result) Variations() (list []Variation) {
 		v := Variation{Coefficient: random.Coefficient}
 		v.SD = r.Delta(func(theta []float64) float64 { return math.Sqrt(covariance(theta, a, a)) })
 		for b, other := range m.Random[:a] {
-			v.Correlations = append(v.Correlations, Correlation{other.Coefficient, r.Delta(func(theta []float64) float64 {
-				return covariance(theta, a, b) / math.Sqrt(covariance(theta, a, a)*covariance(theta, b, b))
-			})})
+			v.Correlations = append(v.Correlations,
+				Correlation{other.Coefficient, r.Delta(func(theta []float64) float64 {
+					return covariance(theta, a, b) / math.Sqrt(covariance(theta, a, a)*covariance(theta, b, b))
+				})})
 		}
 		list = append(list, v)
 	}

@@ -71,7 +71,8 @@ func unfold(t table.Table, l *Layout) (table.Table, *Layout, error) {
 				u.names = append(u.names, variable)
 				u.from = append(u.from, slices.Repeat([]int{-1}, len(u.labels)))
 			} else if v < len(header) {
-				return nil, nil, fmt.Errorf("%q is a column and a variable of data.names: name the columns apart", variable)
+				return nil, nil, fmt.Errorf("%q is a column and a variable of data.names: name the columns apart",
+					variable)
 			}
 			u.from[v][k] = j
 		}

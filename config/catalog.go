@@ -19,46 +19,75 @@ import (
 // contexts lists the distributions of features.
 var contexts = []settings.Kind[newContexts]{
 	settings.Fixed("gaussian", "standard normal features", always(env.Gaussian{})),
-	settings.Of("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", clippedOptions{}, clippedContexts),
-	settings.Of("uniform", "features uniform on [low, high], default [-3, 3]", intervalOptions{-3, 3}, func(o intervalOptions, _ settings.Dims) (newContexts, error) { return always(env.Uniform(o)), nil }),
-	settings.Of("student-t", "features of Student's distribution with degrees of freedom, default 3, within ±1000", studentOptions{3}, func(o studentOptions, _ settings.Dims) (newContexts, error) { return always(env.StudentT(o)), nil }),
-	settings.Of("shifts", "standard normal features, and from each of rounds = [...] on normal ones of another mean and deviation", shiftsOptions{[]int{51}, []float64{1}, []float64{1}}, shiftedContexts),
-	settings.Fixed("visits", "standard normal features, the last one the customer's: the same for all items", always(env.Visits{})),
-	settings.Fixed("pool", "distinct items of the file's pool", newContexts(func(p *env.Pool) env.Contexts { return p })),
-	settings.Fixed("table", "the alternatives of a choice that the file's pool was fitted to, one of those with as many", newContexts(func(p *env.Pool) env.Contexts { return env.NewTable(p) })),
+	settings.Of("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", clippedOptions{},
+		clippedContexts),
+	settings.Of("uniform", "features uniform on [low, high], default [-3, 3]", intervalOptions{-3, 3},
+		func(o intervalOptions, _ settings.Dims) (newContexts, error) { return always(env.Uniform(o)), nil }),
+	settings.Of("student-t", "features of Student's distribution with degrees of freedom, default 3, within ±1000",
+		studentOptions{3}, func(o studentOptions,
+			_ settings.Dims) (newContexts, error) {
+			return always(env.StudentT(o)), nil
+		}),
+	settings.Of("shifts",
+		"standard normal features, and from each of rounds = [...] on normal ones of another mean and deviation",
+		shiftsOptions{[]int{51}, []float64{1}, []float64{1}}, shiftedContexts),
+	settings.Fixed("visits", "standard normal features, the last one the customer's: the same for all items",
+		always(env.Visits{})),
+	settings.Fixed("pool", "distinct items of the file's pool",
+		newContexts(func(p *env.Pool) env.Contexts { return p })),
+	settings.Fixed("table",
+		"the alternatives of a choice that the file's pool was fitted to, one of those with as many",
+		newContexts(func(p *env.Pool) env.Contexts { return env.NewTable(p) })),
 }
 
 // truths lists the true utilities.
 var truths = []settings.Kind[newTruth]{
-	settings.Of("mlp", "a network with parameters uniform on [low, high], default [-1, 1]; ball > 0 scales w into ‖w‖ ≤ ball", mlpTruthOptions{policy.OneLayer(), defaultFamily}, mlpTruth),
-	drawn("cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖", cosineOptions{}, 1, func(o cosineOptions, d int, rng *rand.Rand) *env.Formula { return env.NewCosine(d, o.Norm, rng) }),
-	settings.Of("linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b; ball as of mlp", linearTruthOptions{policy.LinearOptions{}, defaultFamily}, linearTruth),
+	settings.Of("mlp",
+		"a network with parameters uniform on [low, high], default [-1, 1]; ball > 0 scales w into ‖w‖ ≤ ball",
+		mlpTruthOptions{policy.OneLayer(), defaultFamily}, mlpTruth),
+	drawn("cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖", cosineOptions{}, 1,
+		func(o cosineOptions, d int, rng *rand.Rand) *env.Formula { return env.NewCosine(d, o.Norm, rng) }),
+	settings.Of("linear",
+		"xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b; ball as of mlp",
+		linearTruthOptions{policy.LinearOptions{}, defaultFamily}, linearTruth),
 	plain("product", "(xᵀq₁)(xᵀq₂) − ½ xᵀq₃, q₁, q₂, q₃ orthonormal; 3 features or more", 3, env.NewProduct),
 	plain("threshold", "2 where 0.5 < xᵀw < 1.2, less ½, w uniform on [-1, 1]", 1, env.NewThreshold),
 	plain("radial", "2 exp(−‖x − w‖²) − ½, w uniform on [-1, 1]", 1, env.NewRadial),
-	drawn("shop", "base + xᵀw, base = -4 by default: few customers buy; w uniform on [-1, 1]", shopOptions{-4}, 1, shopTruth),
+	drawn("shop", "base + xᵀw, base = -4 by default: few customers buy; w uniform on [-1, 1]", shopOptions{-4}, 1,
+		shopTruth),
 	plain("abs", "|xᵀw| − |x₁ − x₂|, w uniform on [-1, 1]; 2 features or more", 2, env.NewAbs),
 	plain("needle", "4 exp(−2‖x − w‖²) − 3/2, w uniform on [-1, 1]", 1, env.NewNeedle),
 	plain("sawtooth", "3 times the fraction of xᵀw, less 2, w uniform on [-1, 1]", 1, env.NewSawtooth),
-	settings.Of("quadratic", "linear plus all products of two features, parameters uniform on [low, high], default [-1, 1]; ball as of mlp", defaultFamily, quadraticTruth),
-	drawn("segments", "2xᵀw − ½, with a w for each sign of the last feature, uniform on [-1, 1]; opposed = true has w and −w", segmentsOptions{}, 2, func(o segmentsOptions, d int, rng *rand.Rand) *env.Formula {
-		return env.NewSegments(d, o.Opposed, rng)
-	}),
-	settings.Of("sparse", "xᵀw with w = ±1 in relevant features, default 3, and 0 in the others", sparseOptions{3}, sparseTruth),
-	settings.Of("pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\"", poolOptions{"logit"}, poolTruth),
-	settings.Of("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", tableOptions{}, tableTruth),
+	settings.Of("quadratic",
+		"linear plus all products of two features, parameters uniform on [low, high], default [-1, 1]; ball as of mlp",
+		defaultFamily, quadraticTruth),
+	drawn("segments",
+		"2xᵀw − ½, with a w for each sign of the last feature, uniform on [-1, 1]; opposed = true has w and −w",
+		segmentsOptions{}, 2, func(o segmentsOptions, d int, rng *rand.Rand) *env.Formula {
+			return env.NewSegments(d, o.Opposed, rng)
+		}),
+	settings.Of("sparse", "xᵀw with w = ±1 in relevant features, default 3, and 0 in the others", sparseOptions{3},
+		sparseTruth),
+	settings.Of("pool",
+		"what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\"",
+		poolOptions{"logit"}, poolTruth),
+	settings.Of("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", tableOptions{},
+		tableTruth),
 }
 
 // revenues lists the items' revenues.
 var revenues = []settings.Kind[env.Revenues]{
 	settings.Fixed[env.Revenues]("one", "1 for every item", env.One{}),
-	settings.Of("uniform", "uniform on [low, high] in each round, default [0, 1]", intervalOptions{0, 1}, uniformRevenue),
+	settings.Of("uniform", "uniform on [low, high] in each round, default [0, 1]", intervalOptions{0, 1},
+		uniformRevenue),
 }
 
 // drifts lists the ways in which a truth moves during the horizon.
 var drifts = []settings.Kind[newDrift]{
-	settings.Of("rotation", "tastes turn by angle degrees over the horizon, default 90", rotationOptions{90}, rotationDrift),
-	settings.Of("switches", "the truth is drawn afresh at each of rounds = [...], default the middle of the horizon", switchesOptions{}, switchesDrift),
+	settings.Of("rotation", "tastes turn by angle degrees over the horizon, default 90", rotationOptions{90},
+		rotationDrift),
+	settings.Of("switches", "the truth is drawn afresh at each of rounds = [...], default the middle of the horizon",
+		switchesOptions{}, switchesDrift),
 }
 
 // pools lists the pools of real items. If the data are missing, the error says where to get them.
@@ -66,12 +95,16 @@ var pools = []struct {
 	name, doc, source string
 	load              func(ctx context.Context, path string, l Loading) (*env.Pool, error)
 }{
-	{"imdb", "10,000 held-out movie reviews with 30 features, utilities of a network that tells good from bad", imdb.Source, loadIMDB},
-	{"camera", "426 digital cameras of a conjoint study, utilities fitted to its choices", camera.Source(), camera.load},
-	{"modecanada", "2,779 trips from Montreal to Toronto by train, air, bus or car, utilities fitted to them", modeCanada.Source(), modeCanada.load},
+	{"imdb", "10,000 held-out movie reviews with 30 features, utilities of a network that tells good from bad",
+		imdb.Source, loadIMDB},
+	{"camera", "426 digital cameras of a conjoint study, utilities fitted to its choices", camera.Source(),
+		camera.load},
+	{"modecanada", "2,779 trips from Montreal to Toronto by train, air, bus or car, utilities fitted to them",
+		modeCanada.Source(), modeCanada.load},
 	{"heating", "900 heating systems of houses, one of five, utilities fitted to them", heating.Source(), heating.load},
 	{"fishing", "1,182 fishing trips of four modes, utilities fitted to them", fishing.Source(), fishing.load},
-	{"choices", "the alternatives of a table of choices of your own, utilities of the multinomial logit fitted to it", choicesSource, loadChoices},
+	{"choices", "the alternatives of a table of choices of your own, utilities of the multinomial logit fitted to it",
+		choicesSource, loadChoices},
 }
 
 // Loading holds the cache for computed data and the callbacks for loading a pool. Its functions must not be nil.
@@ -153,7 +186,8 @@ type shiftsOptions struct {
 
 func (o shiftsOptions) Check() error {
 	if len(o.Mean) != len(o.Rounds) || len(o.Deviation) != len(o.Rounds) {
-		return fmt.Errorf("rounds = %v: mean and deviation have %d and %d numbers: must have as many", o.Rounds, len(o.Mean), len(o.Deviation))
+		return fmt.Errorf("rounds = %v: mean and deviation have %d and %d numbers: must have as many",
+			o.Rounds, len(o.Mean), len(o.Deviation))
 	}
 	return increasing(o.Rounds)
 }
@@ -180,7 +214,8 @@ func increasing(rounds []int) error {
 type newTruth func(rng *rand.Rand, pool *env.Pool) env.Truth
 
 // drawn returns a kind of truth that needs at least the given number of features.
-func drawn[O any, T env.Truth](name, doc string, defaults O, least int, draw func(o O, d int, rng *rand.Rand) T) settings.Kind[newTruth] {
+func drawn[O any, T env.Truth](name, doc string, defaults O, least int,
+	draw func(o O, d int, rng *rand.Rand) T) settings.Kind[newTruth] {
 	return settings.Of(name, doc, defaults, func(o O, d settings.Dims) (newTruth, error) {
 		return func(rng *rand.Rand, _ *env.Pool) env.Truth { return draw(o, d.Features, rng) }, needs(name, least, d)
 	})

@@ -78,19 +78,24 @@ var short = map[string]string{
 
 // learners describes the policies with learners in this program. Package experiment tests the others.
 func learners() []config.Description {
-	return slices.DeleteFunc(config.Descriptions("policy"), func(d config.Description) bool { return d.Name == "process" })
+	return slices.DeleteFunc(config.Descriptions("policy"), func(d config.Description) bool {
+		return d.Name == "process"
+	})
 }
 
 func TestPolicies(t *testing.T) {
 	for _, entry := range learners() {
 		t.Run(entry.Name, func(t *testing.T) {
 			table := "[[policy]]\nname = \"" + entry.Name + "\"\n" + short[entry.Name]
-			if slices.ContainsFunc(entry.Options, func(o option.Option) bool { return o.Key == "utility" && o.Required }) {
+			if slices.ContainsFunc(entry.Options, func(o option.Option) bool {
+				return o.Key == "utility" && o.Required
+			}) {
 				table += "utility = { kind = \"mlp\", hidden = [2] }\n"
 			}
 			e := load(t, plainWorld+table)
 			bandittest.TestLearner(t, features, size, 40, func() vitrine.Learner {
-				l := fatal.Or(e.Policies[0].New(e.World(stream.New(1, 0, stream.World)), stream.New(1, 0, stream.Learner)))(t)
+				l := fatal.Or(e.Policies[0].New(e.World(stream.New(1, 0, stream.World)),
+					stream.New(1, 0, stream.Learner)))(t)
 				return l
 			})
 		})
@@ -102,7 +107,8 @@ func TestPoliciesAreExplained(t *testing.T) {
 	const columns, names = 80, len("  log-barrier-mnl  ")
 	for _, d := range config.Descriptions("policy") {
 		if d.Doc == "" || d.Choose == "" || d.Offer == "" || d.Round == "" {
-			t.Errorf("%s: its line in the catalog lacks something: %q", d.Name, []string{d.Doc, d.Choose, d.Offer, d.Round})
+			t.Errorf("%s: its line in the catalog lacks something: %q",
+				d.Name, []string{d.Doc, d.Choose, d.Offer, d.Round})
 		}
 		if n := names + utf8.RuneCountInString(d.Doc); n > columns || strings.Contains(d.Doc, "\n") {
 			t.Errorf("%s: %d columns with the name, at most %d fit a terminal: %s", d.Name, n, columns, d.Doc)
@@ -118,8 +124,10 @@ func TestOptionsAreExplained(t *testing.T) {
 			switch {
 			case o.Doc == "":
 				t.Errorf("%s %s: option %s has no doc tag beside its field", d.Table, d.Name, o.Key)
-			case utf8.RuneCountInString(o.Doc) > 80 || strings.ContainsAny(o.Doc, "\n") || strings.HasSuffix(o.Doc, ".") || words < 2:
-				t.Errorf("%s %s: option %s: its doc must be a line of at most 80 columns without a full stop: %q", d.Table, d.Name, o.Key, o.Doc)
+			case utf8.RuneCountInString(o.Doc) > 80 || strings.ContainsAny(o.Doc, "\n") ||
+				strings.HasSuffix(o.Doc, ".") || words < 2:
+				t.Errorf("%s %s: option %s: its doc must be a line of at most 80 columns without a full stop: %q",
+					d.Table, d.Name, o.Key, o.Doc)
 			}
 		}
 	}
@@ -131,7 +139,8 @@ func TestRangesAreEnforced(t *testing.T) {
 	for _, d := range config.Descriptions("policy") {
 		for _, o := range d.Options {
 			for _, v := range outside(o) {
-				if err := loadOption(t, d, o, v); err == nil || !strings.Contains(err.Error(), o.Key+" = ") || !strings.Contains(err.Error(), ": must be ") {
+				if err := loadOption(t, d, o, v); err == nil || !strings.Contains(err.Error(), o.Key+" = ") ||
+					!strings.Contains(err.Error(), ": must be ") {
 					t.Errorf("%s: %s = %v is outside %s, and the error is %v", d.Name, o.Key, v, o.Range(), err)
 				}
 				tried++
@@ -272,7 +281,8 @@ func TestConstraints(t *testing.T) {
 		e := load(t, plainWorld+"[constraint]\nkind = \"rules\"\n"+text+"[[policy]]\nname = \"uniform\"\n")
 		assortmenttest.TestConstraint(t, e.Constraint, 12)
 	}
-	if c, ok := load(t, plainWorld+"[[policy]]\nname = \"uniform\"\n").Constraint.(assortment.AtMost); !ok || c != size {
+	if c, ok := load(t, plainWorld+"[[policy]]\nname = \"uniform\"\n").Constraint.(assortment.AtMost); !ok ||
+		c != size {
 		t.Errorf("the constraint is %v, want at most %d", c, size)
 	}
 }

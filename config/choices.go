@@ -85,7 +85,8 @@ func loadChoices(ctx context.Context, path string, l Loading) (*env.Pool, error)
 // item's features are the coefficients' variables, divided by their root mean squares unless raw, and a network's
 // inputs, standardised. The utilities come from the model, which is fitted to the choices if it is nil. A world has an
 // outside option of utility 0 whether the table has one or not.
-func poolOf(ctx context.Context, path string, spec *choice.Spec, model *choice.Result, raw bool, l Loading) (*env.Pool, error) {
+func poolOf(ctx context.Context, path string, spec *choice.Spec, model *choice.Result, raw bool,
+	l Loading) (*env.Pool, error) {
 	read := 0
 	data, err := choice.Load(ctx, path, spec, func(done, total int64) {
 		if now := int(100 * done / max(total, 1)); now > read {
@@ -113,7 +114,8 @@ func poolOf(ctx context.Context, path string, spec *choice.Spec, model *choice.R
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	pool := &env.Pool{Features: mat.NewDense(len(items.X), family.NumFeatures(), nil), Model: family, Params: append([]float64(nil), params...), Sets: items.Sets}
+	pool := &env.Pool{Features: mat.NewDense(len(items.X), family.NumFeatures(), nil), Model: family,
+		Params: append([]float64(nil), params...), Sets: items.Sets}
 	for i, row := range items.X {
 		pool.Features.SetRow(i, row)
 	}
@@ -131,7 +133,8 @@ func poolOf(ctx context.Context, path string, spec *choice.Spec, model *choice.R
 	if fitted {
 		how = fmt.Sprintf("log-likelihood %.6f", model.LogLikelihood)
 	}
-	l.Note(fmt.Sprintf("%d choices, %d distinct items of %d features; %s", data.Choices, len(items.X), family.NumFeatures(), how))
+	l.Note(fmt.Sprintf("%d choices, %d distinct items of %d features; %s",
+		data.Choices, len(items.X), family.NumFeatures(), how))
 	return pool, nil
 }
 

@@ -18,8 +18,12 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000, "contexts": 1000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10, "contexts": 60}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000,
+		"modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000,
+		"warmup": 1000, "unit": 1000, "linear": 3000, "contexts": 1000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30,
+		"heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30,
+		"linear": 10, "contexts": 60}
 	for _, name := range experiments.Names() {
 		text := fatal.Or(experiments.Read(name))(t)
 		f := fatal.Or(config.Load(name+".toml", text))(t)
@@ -28,18 +32,23 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 		}
 		group, _, _ := strings.Cut(name, "-")
 		if f.Pool != "" {
-			fatal.If(t, f.UsePool(pool(map[string]int{"imdb": 30, "camera": 10, "modecanada": 13, "heating": 6, "fishing": 8}[f.Pool])))
+			fatal.If(t, f.UsePool(pool(map[string]int{"imdb": 30, "camera": 10, "modecanada": 13, "heating": 6,
+				"fishing": 8}[f.Pool])))
 		}
 		e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 		if e.Rounds != rounds[group] || len(e.Seeds) != seeds[group] {
-			t.Errorf("%s has %d rounds and %d seeds, want %d and %d", name, e.Rounds, len(e.Seeds), rounds[group], seeds[group])
+			t.Errorf("%s has %d rounds and %d seeds, want %d and %d",
+				name, e.Rounds, len(e.Seeds), rounds[group], seeds[group])
 		}
-		want := []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
+		want := []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy",
+			"uniform", "oracle"}
 		if group == "items" {
 			want = slices.Insert(want, 3, "eps-greedy-fixed")
 		}
 		if group == "table1" {
-			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "eps-greedy-online", "log-barrier-mnl", "log-barrier-online", "feel-good-ts", "feel-good-log", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy", "uniform", "oracle"}
+			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "eps-greedy-online", "log-barrier-mnl",
+				"log-barrier-online", "feel-good-ts", "feel-good-log", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "greedy",
+				"uniform", "oracle"}
 		}
 		switch group {
 		case "main":
@@ -47,18 +56,24 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 		case "unit":
 			want = slices.Insert(slices.Insert(want, slices.Index(want, "greedy"), "bma-mnl"), 1, "onl-mnl-ball")
 		case "contexts":
-			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl-tuned", "greedy", "explore-then-commit", "uniform", "oracle"}
+			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl-tuned", "greedy",
+				"explore-then-commit", "uniform", "oracle"}
 		case "warmup":
 			want = []string{"onl-mnl", "onl-mnl-t10", "onl-mnl-t25", "onl-mnl-t100"}
 			if strings.HasSuffix(name, "-misspecified") {
 				want[3] = "onl-mnl-t50"
 			}
 		case "positions":
-			want = []string{"onl-mnl", "onl-mnl-positions", "ucb-mnl", "ucb-mnl-positions", "ts-mnl", "ts-mnl-positions", "ofu-mnl-plus", "ofu-mnl-plus-positions", "bma-mnl", "bma-mnl-positions", "uniform", "oracle"}
+			want = []string{"onl-mnl", "onl-mnl-positions", "ucb-mnl", "ucb-mnl-positions", "ts-mnl",
+				"ts-mnl-positions", "ofu-mnl-plus", "ofu-mnl-plus-positions", "bma-mnl", "bma-mnl-positions", "uniform",
+				"oracle"}
 		case "modecanada", "heating", "fishing":
-			want = []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform", "oracle"}
+			want = []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform",
+				"oracle"}
 		case "linear":
-			want = []string{"onl-mnl", "onl-mnl-linear", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl-growing", "ts-mnl-growing", "ofu-mnl-plus-growing", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform", "oracle"}
+			want = []string{"onl-mnl", "onl-mnl-linear", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl-growing",
+				"ts-mnl-growing", "ofu-mnl-plus-growing", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform",
+				"oracle"}
 		}
 		if diff := cmp.Diff(want, labels(t, f, config.Selection{})); diff != "" {
 			t.Errorf("%s: policies under theory constants (-want +got):\n%s", name, diff)
@@ -112,7 +127,8 @@ func TestWorldsOfABallAreChecked(t *testing.T) {
 		{"bound = inf", "", "x.toml:4: contexts: bound = +Inf: must be finite and positive, or 0 for 1/√d"},
 		{"low = 1", "", `x.toml:4: contexts: unknown key "low"`},
 	} {
-		if _, err := config.Load("x.toml", fmt.Appendf(nil, text, c.contexts, c.truth)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if _, err := config.Load("x.toml", fmt.Appendf(nil, text, c.contexts, c.truth)); err == nil ||
+			!strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}
@@ -120,7 +136,8 @@ func TestWorldsOfABallAreChecked(t *testing.T) {
 
 // A run's settings include a linear learner's basis. Without a basis, they are the same as before bases existed.
 func TestSettingsHaveTheBasis(t *testing.T) {
-	e := load(t, plainWorld+"[[policy]]\nname = \"ucb-mnl\"\n[[policy]]\nname = \"ucb-mnl\"\nlabel = \"quadratic\"\nutility = { kind = \"quadratic\" }\n")
+	e := load(t,
+		plainWorld+"[[policy]]\nname = \"ucb-mnl\"\n[[policy]]\nname = \"ucb-mnl\"\nlabel = \"quadratic\"\nutility = { kind = \"quadratic\" }\n")
 	plain := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 0.0, "intercept": false, "lambda": 1.0}
 	if diff := cmp.Diff(plain, e.Policies[0].Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -138,8 +155,10 @@ func TestSelection(t *testing.T) {
 		sel  config.Selection
 		want []string
 	}{
-		{config.Selection{Baselines: "tuned"}, []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl-tuned", "ts-mnl-tuned", "ofu-mnl-plus-tuned", "bma-mnl", "greedy", "uniform", "oracle"}},
-		{config.Selection{Baselines: "tuned", Policies: []string{"ucb-mnl", "oracle"}}, []string{"ucb-mnl-tuned", "oracle"}},
+		{config.Selection{Baselines: "tuned"}, []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl-tuned",
+			"ts-mnl-tuned", "ofu-mnl-plus-tuned", "bma-mnl", "greedy", "uniform", "oracle"}},
+		{config.Selection{Baselines: "tuned", Policies: []string{"ucb-mnl", "oracle"}},
+			[]string{"ucb-mnl-tuned", "oracle"}},
 		{config.Selection{Baselines: "both", Policies: []string{"ucb-mnl"}}, []string{"ucb-mnl", "ucb-mnl-tuned"}},
 		{config.Selection{Policies: []string{"ucb-mnl-tuned"}}, []string{"ucb-mnl-tuned"}},
 		{config.Selection{Policies: []string{"uniform", "onl-mnl"}}, []string{"onl-mnl", "uniform"}},
@@ -152,14 +171,17 @@ func TestSelection(t *testing.T) {
 	if diff := cmp.Diff([]uint64{7, 8, 9}, e.Seeds); diff != "" {
 		t.Errorf("seeds (-want +got):\n%s", diff)
 	}
-	if _, err := f.Experiment(config.Selection{Policies: []string{"linucb"}}, ""); err == nil || !strings.Contains(err.Error(), "it has onl-mnl, ") {
+	if _, err := f.Experiment(config.Selection{Policies: []string{"linucb"}}, ""); err == nil ||
+		!strings.Contains(err.Error(), "it has onl-mnl, ") {
 		t.Errorf("error %v, want one that lists the policies", err)
 	}
 }
 
 func TestSelectionOfNothingIsAnError(t *testing.T) {
-	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nbaselines = \"tuned\"\n")))(t)
-	if _, err := f.Experiment(config.Selection{}, ""); err == nil || !strings.Contains(err.Error(), "x has no policy for these baselines") {
+	f := fatal.Or(config.Load("x.toml",
+		[]byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nbaselines = \"tuned\"\n")))(t)
+	if _, err := f.Experiment(config.Selection{}, ""); err == nil ||
+		!strings.Contains(err.Error(), "x has no policy for these baselines") {
 		t.Errorf("error %v, want one that says that nothing is left", err)
 	}
 	if diff := cmp.Diff([]string{"ucb-mnl"}, labels(t, f, config.Selection{Baselines: "tuned"})); diff != "" {
@@ -197,17 +219,22 @@ func TestWrongTypes(t *testing.T) {
 func TestPoolsAreChecked(t *testing.T) {
 	world := "[contexts]\nkind = \"pool\"\n[truth]\nkind = \"pool\"\n%s[[policy]]\nname = \"uniform\"\n"
 	for want, text := range map[string]string{
-		`x.toml:2: pool = "cameras": unknown: did you mean "camera"?`:                   "pool = \"cameras\"\n" + fmt.Sprintf(world, ""),
-		`x.toml:3: contexts: kind = 'pool': the file names no pool`:                     fmt.Sprintf(world, ""),
-		`x.toml:7: truth: utility = "odds": unknown: must be one of logit, probability`: "pool = \"camera\"\n" + fmt.Sprintf(world, "utility = \"odds\"\n"),
-		`x.toml:7: truth: unknown key "low": must be one of utility, kind`:              "pool = \"camera\"\n" + fmt.Sprintf(world, "low = 1\n"),
+		`x.toml:2: pool = "cameras": unknown: did you mean "camera"?`: "pool = \"cameras\"\n" +
+			fmt.Sprintf(world, ""),
+		`x.toml:3: contexts: kind = 'pool': the file names no pool`: fmt.Sprintf(world, ""),
+		`x.toml:7: truth: utility = "odds": unknown: must be one of logit, probability`: "pool = \"camera\"\n" +
+			fmt.Sprintf(world, "utility = \"odds\"\n"),
+		`x.toml:7: truth: unknown key "low": must be one of utility, kind`: "pool = \"camera\"\n" +
+			fmt.Sprintf(world, "low = 1\n"),
 	} {
-		if _, err := config.Load("x.toml", []byte("name = \"x\"\n"+text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := config.Load("x.toml", []byte("name = \"x\"\n"+text)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %s", err, want)
 		}
 	}
 	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\npool = \"camera\"\n"+fmt.Sprintf(world, ""))))(t)
-	if _, err := f.Experiment(config.Selection{}, ""); err == nil || err.Error() != `x needs the data of pool "camera"` {
+	if _, err := f.Experiment(config.Selection{}, ""); err == nil ||
+		err.Error() != `x needs the data of pool "camera"` {
 		t.Errorf("error %v without the data", err)
 	}
 	for want, p := range map[string]*env.Pool{
@@ -222,7 +249,8 @@ func TestPoolsAreChecked(t *testing.T) {
 
 // Settings distinguish runs: they contain every option, with its default.
 func TestSettingsAreResolved(t *testing.T) {
-	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nradius = 2\n")))(t)
+	f := fatal.Or(config.Load("x.toml",
+		[]byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nradius = 2\n")))(t)
 	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 	want := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 2.0, "intercept": false, "lambda": 1.0}
 	if diff := cmp.Diff(want, e.Policies[0].Settings); diff != "" {
@@ -263,7 +291,8 @@ func TestDriftIsChecked(t *testing.T) {
 		{1, `kind = "rotation"`, "x.toml:6: drift: kind = 'rotation': needs features = 2 or more, and the file has 1"},
 		{3, "kind = \"switches\"\nrounds = [1]", "x.toml:7: drift: rounds = [1]: must be at least 2"},
 		{3, "kind = \"switches\"\nrounds = [5, 5]", "x.toml:7: drift: rounds = [5 5]: must increase"},
-		{3, "kind = \"switches\"\nrounds = [2, 1001]", "x.toml:7: drift: rounds = [2, 1001]: the last is beyond the horizon, rounds = 1000"},
+		{3, "kind = \"switches\"\nrounds = [2, 1001]",
+			"x.toml:7: drift: rounds = [2, 1001]: the last is beyond the horizon, rounds = 1000"},
 		{3, "kind = \"switches\"\nrounds = [1000]", ""},
 		{3, "kind = \"switches\"\nangle = 5", `x.toml:7: drift: unknown key "angle": must be one of rounds, kind`},
 	} {
@@ -337,7 +366,8 @@ func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 
 func TestExperts(t *testing.T) {
 	const linear = "[[policy.experts]]\nkind = \"linear\"\n"
-	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"bma-mnl\"\n"+linear+linear+"memory = 50.0\nintercept = true\n[[policy.experts]]\nkind = \"wide\"\nunits = 2\n")))(t)
+	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"bma-mnl\"\n"+linear+
+		linear+"memory = 50.0\nintercept = true\n[[policy.experts]]\nkind = \"wide\"\nunits = 2\n")))(t)
 	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 	want := []any{"linear", "linear with intercept of memory 50", "wide 3-2"}
 	if diff := cmp.Diff(want, e.Policies[0].Settings.(map[string]any)["experts"]); diff != "" {

@@ -37,7 +37,8 @@ type limitList struct {
 // ruled is the kind of family that obeys rules.
 var ruled = settings.Kind[vitrine.Constraint]{
 	Name: "rules", Doc: "rules in the words of the service: limits = [{ items = [0, 1], max = 1 }, { items = [2, 3], min = 1 }] bound groups, which may cross in two ways if no limit has a min and there is no capacity",
-	Options: option.List(ruleOptions{}), Make: func(s settings.Section, d settings.Dims) (vitrine.Constraint, map[string]any, error) {
+	Options: option.List(ruleOptions{}),
+	Make: func(s settings.Section, d settings.Dims) (vitrine.Constraint, map[string]any, error) {
 		var o ruleOptions
 		if err := s.Bind(&o, "kind", "limits"); err != nil {
 			return nil, nil, err
@@ -77,7 +78,8 @@ func readLimits(s settings.Section, rules *assortment.Rules) (all limitList, err
 			return all, err
 		}
 		all.Limits = append(all.Limits, l)
-		rules.Groups = append(rules.Groups, assortment.Group{Name: fmt.Sprintf("limits[%d]", i), Items: l.Items, Min: l.Min, Max: l.Max})
+		rules.Groups = append(rules.Groups, assortment.Group{Name: fmt.Sprintf("limits[%d]", i), Items: l.Items,
+			Min: l.Min, Max: l.Max})
 	}
 	return all, nil
 }

@@ -26,13 +26,16 @@ func Descriptions(tables ...string) []Description {
 	for _, p := range pools {
 		all = append(all, Description{Table: "pool", Policy: policy.Policy{Name: p.name, Doc: p.doc}, Source: p.source})
 	}
-	return slices.DeleteFunc(all, func(d Description) bool { return len(tables) > 0 && !slices.Contains(tables, d.Table) })
+	return slices.DeleteFunc(all, func(d Description) bool {
+		return len(tables) > 0 && !slices.Contains(tables, d.Table)
+	})
 }
 
 func descriptions[T any](table string, kinds []settings.Kind[T]) []Description {
 	var all []Description
 	for _, k := range kinds {
-		all = append(all, Description{Table: table, Policy: policy.Policy{Name: k.Name, Doc: k.Doc, Learner: policy.Learner{Options: k.Options}}})
+		all = append(all, Description{Table: table,
+			Policy: policy.Policy{Name: k.Name, Doc: k.Doc, Learner: policy.Learner{Options: k.Options}}})
 	}
 	return all
 }

@@ -106,7 +106,8 @@ func Load(name string, text []byte) (*File, error) {
 }
 
 // reserved lists other names in the results directory.
-var reserved = []string{"tune", "tune.csv", "tune.json", "tune.svg", "tune.png", "fresh.csv", "geometric-condition", "theory", "tractability"}
+var reserved = []string{"tune", "tune.csv", "tune.json", "tune.svg", "tune.png", "fresh.csv", "geometric-condition",
+	"theory", "tractability"}
 
 // checkTitle validates a figure's title.
 func checkTitle(s settings.Section, title string) error {
@@ -139,7 +140,9 @@ func (k keys) check(s settings.Section) error {
 	}
 	for p, v := range k.PositionEffects {
 		if !(math.Abs(v) <= maxEffect) || p == 0 && v != 0 {
-			return s.Errorf("position_effects", "position_effects = %v: must be 0 for the first place, and from -%d to %d for the others", k.PositionEffects, maxEffect, maxEffect)
+			return s.Errorf("position_effects",
+				"position_effects = %v: must be 0 for the first place, and from -%d to %d for the others",
+				k.PositionEffects, maxEffect, maxEffect)
 		}
 	}
 	if k.Size > k.Items {
@@ -154,16 +157,19 @@ func (f *File) UsePool(p *env.Pool) error {
 	contexts, table := f.contexts(p).(*env.Table)
 	switch {
 	case d != f.problem.NumFeatures:
-		return fmt.Errorf("%s: features = %d, and the items of pool %q have %d", f.Name, f.problem.NumFeatures, f.Pool, d)
+		return fmt.Errorf("%s: features = %d, and the items of pool %q have %d",
+			f.Name, f.problem.NumFeatures, f.Pool, d)
 	case m < f.items && !table:
 		return fmt.Errorf("%s: items = %d, and the items of pool %q are %d", f.Name, f.items, f.Pool, m)
 	}
 	if table {
 		switch sizes := contexts.Sizes(); {
 		case len(sizes) == 0:
-			return fmt.Errorf("%s: contexts: kind = 'table': pool %q has no choices to draw: use kind = 'pool'", f.Name, f.Pool)
+			return fmt.Errorf("%s: contexts: kind = 'table': pool %q has no choices to draw: use kind = 'pool'",
+				f.Name, f.Pool)
 		case !slices.Contains(sizes, f.items):
-			return fmt.Errorf("%s: items = %d, and the choices of pool %q have %v alternatives", f.Name, f.items, f.Pool, sizes)
+			return fmt.Errorf("%s: items = %d, and the choices of pool %q have %v alternatives",
+				f.Name, f.items, f.Pool, sizes)
 		}
 	}
 	f.pool = p
@@ -199,16 +205,20 @@ func world[T any](f *File, root settings.Section, key string, table []settings.K
 	case !ok:
 		s = settings.Section{Doc: root.Doc, Values: map[string]any{"kind": kind}}
 	}
-	v, f.known[key], err = settings.Pick(s, table, settings.Dims{Features: f.problem.NumFeatures, Items: f.items, Size: f.problem.MaxShown})
+	v, f.known[key], err = settings.Pick(s, table,
+		settings.Dims{Features: f.problem.NumFeatures, Items: f.items, Size: f.problem.MaxShown})
 	if err != nil {
 		return v, err
 	}
 	pooled := s.Values["kind"] == "pool" || s.Values["kind"] == "table"
 	if pooled && f.Pool == "" {
-		return v, s.Errorf("kind", "kind = '%v': the file names no pool: say pool = %q at its head", s.Values["kind"], pools[0].name)
+		return v, s.Errorf("kind", "kind = '%v': the file names no pool: say pool = %q at its head", s.Values["kind"],
+			pools[0].name)
 	}
-	if truth, _, _ := root.Table("truth"); key == "drift" && s.Values["kind"] == "switches" && (truth.Values["kind"] == "pool" || truth.Values["kind"] == "table") {
-		return v, s.Errorf("kind", "kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
+	if truth, _, _ := root.Table("truth"); key == "drift" && s.Values["kind"] == "switches" &&
+		(truth.Values["kind"] == "pool" || truth.Values["kind"] == "table") {
+		return v, s.Errorf("kind",
+			"kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
 	}
 	return v, f.checkHorizon(s)
 }
@@ -216,7 +226,8 @@ func world[T any](f *File, root settings.Section, key string, table []settings.K
 // checkHorizon returns an error if a change happens after the last round.
 func (f *File) checkHorizon(s settings.Section) error {
 	if at, _ := s.Values["rounds"].([]any); len(at) > 0 && at[len(at)-1].(int64) > int64(f.problem.Rounds) {
-		return s.Errorf("rounds", "rounds = %s: the last is beyond the horizon, rounds = %d", settings.Literal(s.Values["rounds"]), f.problem.Rounds)
+		return s.Errorf("rounds", "rounds = %s: the last is beyond the horizon, rounds = %d",
+			settings.Literal(s.Values["rounds"]), f.problem.Rounds)
 	}
 	return nil
 }
@@ -342,7 +353,8 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 	e := &experiment.Experiment{
 		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Version: version,
 		World: func(rng *rand.Rand) env.Environment {
-			return &env.World{Items: f.items, Contexts: f.contexts(f.pool), Truth: f.drawTruth(rng), Revenues: f.revenue, Places: f.effects}
+			return &env.World{Items: f.items, Contexts: f.contexts(f.pool), Truth: f.drawTruth(rng),
+				Revenues: f.revenue, Places: f.effects}
 		},
 		Settings: known,
 	}
@@ -381,7 +393,8 @@ func (f *File) choose(sel Selection) ([]contender, error) {
 	if len(sel.Policies) == 0 {
 		chosen := slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !inSet(c) })
 		if len(chosen) == 0 {
-			return nil, fmt.Errorf("%s has no policy for these baselines: its policies are all of the other set", f.Name)
+			return nil, fmt.Errorf("%s has no policy for these baselines: its policies are all of the other set",
+				f.Name)
 		}
 		return chosen, nil
 	}
@@ -406,7 +419,8 @@ func (f *File) choose(sel Selection) ([]contender, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%s has no policy %q%s", f.Name, word, hint.Near(word, append(f.labels(), named...), ": it has "+strings.Join(f.labels(), ", ")))
+			return nil, fmt.Errorf("%s has no policy %q%s",
+				f.Name, word, hint.Near(word, append(f.labels(), named...), ": it has "+strings.Join(f.labels(), ", ")))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !want[c.Label] }), nil

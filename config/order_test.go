@@ -44,7 +44,9 @@ func TestStatesAreOneOnAllPaths(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			got := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return !strings.HasPrefix(line, "state ") })
+			got := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool {
+				return !strings.HasPrefix(line, "state ")
+			})
 			if len(got) != len(want) {
 				t.Fatalf("%d states, want %d:\n%s", len(got), len(want), out)
 			}
@@ -109,7 +111,8 @@ func statesHere(t *testing.T) []string {
 				t.Fatalf("%s: %v", entry.Name, err)
 			}
 		}
-		lines = append(lines, fmt.Sprintf("state %-16s %x offers %x", entry.Name, sha256.Sum256(state), offers.Sum(nil)[:8]))
+		lines = append(lines, fmt.Sprintf("state %-16s %x offers %x",
+			entry.Name, sha256.Sum256(state), offers.Sum(nil)[:8]))
 	}
 	return lines
 }

@@ -16,19 +16,22 @@ func TestProcessIsIdentifiedByItsFiles(t *testing.T) {
 	load := func(dir, script, command string) string {
 		t.Helper()
 		fatal.If(t, os.WriteFile(filepath.Join(dir, "learner.py"), []byte(script), 0o644))
-		f := fatal.Or(Load(filepath.Join(dir, "mine.toml"), []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"linear\"\n[[policy]]\nname = \"process\"\n"+command)))(t)
+		f := fatal.Or(Load(filepath.Join(dir,
+			"mine.toml"), []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"linear\"\n[[policy]]\nname = \"process\"\n"+command)))(t)
 		known := fatal.Or(json.Marshal(f.contenders[0].Settings))(t)
 		return string(known)
 	}
 	here, there := t.TempDir(), t.TempDir()
 	first := load(here, "one", `command = ["python3", "learner.py"]`)
-	if want := `{"command":["python3","learner.py"],"files":{"learner.py":"7692c3ad3540bb80"},"name":"process","timeout":60}`; first != want { // sha256sum of "one"
+	// sha256sum of "one"
+	if want := `{"command":["python3","learner.py"],"files":{"learner.py":"7692c3ad3540bb80"},"name":"process","timeout":60}`; first != want {
 		t.Errorf("settings %s, want %s", first, want)
 	}
 	if again := load(there, "one", `command = ["python3", "learner.py"]`); again != first {
 		t.Errorf("in another folder %s, want %s", again, first)
 	}
-	for _, other := range []string{load(here, "two", `command = ["python3", "learner.py"]`), load(here, "one", `command = ["python3", "learner.py", "0.1"]`)} {
+	for _, other := range []string{load(here, "two", `command = ["python3", "learner.py"]`),
+		load(here, "one", `command = ["python3", "learner.py", "0.1"]`)} {
 		if other == first {
 			t.Errorf("another program is %s, too", other)
 		}

@@ -170,12 +170,14 @@ func (t *Tuning) loadPanels(root settings.Section, open func(string) (*File, err
 	}
 	list, ok := root.Values["experiments"].([]any)
 	if !ok || len(list) == 0 {
-		return root.Errorf("experiments", "experiments must be a list of at least one name or path, [\"main-gaussian-realizable\"]")
+		return root.Errorf("experiments",
+			"experiments must be a list of at least one name or path, [\"main-gaussian-realizable\"]")
 	}
 	for _, v := range list {
 		name, ok := v.(string)
 		if !ok {
-			return root.Errorf("experiments", "experiments: %s: must be a name or a path in quotes", settings.Literal(v))
+			return root.Errorf("experiments", "experiments: %s: must be a name or a path in quotes",
+				settings.Literal(v))
 		}
 		f, err := open(name)
 		if err != nil {
@@ -186,7 +188,8 @@ func (t *Tuning) loadPanels(root settings.Section, open func(string) (*File, err
 		}
 		i := slices.IndexFunc(f.contenders, func(c contender) bool { return c.Label == t.Policy })
 		if i < 0 {
-			return root.Errorf("policy", "policy = %q: %s has no policy of this label%s", t.Policy, f.Name, hint.Near(t.Policy, f.labels(), ": it has "+strings.Join(f.labels(), ", ")))
+			return root.Errorf("policy", "policy = %q: %s has no policy of this label%s", t.Policy, f.Name,
+				hint.Near(t.Policy, f.labels(), ": it has "+strings.Join(f.labels(), ", ")))
 		}
 		t.Panels = append(t.Panels, f.Name)
 		t.tuned = append(t.tuned, tunedPanel{file: f, configured: f.contenders[i], same: Configured})
@@ -284,7 +287,8 @@ func (p parameter) list() ([]any, error) {
 	}
 	list, ok := p.value.([]any)
 	if !ok {
-		return nil, p.errorf("= %s: must be a list of values, [%s]", settings.Literal(p.value), settings.Literal(p.value))
+		return nil, p.errorf("= %s: must be a list of values, [%s]",
+			settings.Literal(p.value), settings.Literal(p.value))
 	}
 	if len(list) == 0 {
 		return nil, p.errorf("= []: give it at least one value")
@@ -320,7 +324,8 @@ func (t *Tuning) loadRandom(s settings.Section) error {
 		return low || high || len(table) == 0
 	})
 	if !ok || len(list) == 0 {
-		return s.Errorf("ranges", "ranges is missing: give it the parameters, lambda = { low = 0.1, high = 10, log = true }")
+		return s.Errorf("ranges",
+			"ranges is missing: give it the parameters, lambda = { low = 0.1, high = 10, log = true }")
 	}
 	var keys []string
 	for _, p := range list {
@@ -332,8 +337,11 @@ func (t *Tuning) loadRandom(s settings.Section) error {
 	slices.SortFunc(list, func(a, b parameter) int {
 		return cmp.Compare(slices.Index(t.Parameters, a.key), slices.Index(t.Parameters, b.key))
 	})
-	if len(list) != len(t.Parameters) || slices.ContainsFunc(keys, func(k string) bool { return !slices.Contains(t.Parameters, k) }) {
-		return rs.Errorf("", "has the parameters %s, and the grid has %s: they must be the same", strings.Join(keys, ", "), strings.Join(t.Parameters, ", "))
+	if len(list) != len(t.Parameters) || slices.ContainsFunc(keys, func(k string) bool {
+		return !slices.Contains(t.Parameters, k)
+	}) {
+		return rs.Errorf("", "has the parameters %s, and the grid has %s: they must be the same",
+			strings.Join(keys, ", "), strings.Join(t.Parameters, ", "))
 	}
 	var ranges []tune.Range
 	for _, p := range list {
@@ -359,7 +367,8 @@ func (t *Tuning) loadRange(p parameter) (tune.Range, error) {
 	table, ok := p.value.(map[string]any)
 	if !ok {
 		if _, isList := p.value.([]any); !isList {
-			return tune.Range{}, p.errorf("= %s: must be a list of values, [%s], or a range, { low = 0.1, high = 10 }", settings.Literal(p.value), settings.Literal(p.value))
+			return tune.Range{}, p.errorf("= %s: must be a list of values, [%s], or a range, { low = 0.1, high = 10 }",
+				settings.Literal(p.value), settings.Literal(p.value))
 		}
 		list, err := p.list()
 		return tune.Range{List: list}, err
@@ -384,7 +393,8 @@ func (t *Tuning) loadRange(p parameter) (tune.Range, error) {
 	r := tune.Range{Low: k.Low, High: k.High, Log: k.Log}
 	if _, whole := lookup(t.tuned[0].configured.Settings, p.key).(int64); whole {
 		r.Whole = true
-		if k.Low != math.Round(k.Low) || k.High != math.Round(k.High) || math.Abs(k.Low) > 1e15 || math.Abs(k.High) > 1e15 {
+		if k.Low != math.Round(k.Low) || k.High != math.Round(k.High) || math.Abs(k.Low) > 1e15 ||
+			math.Abs(k.High) > 1e15 {
 			return tune.Range{}, s.Errorf("", "low = %v, high = %v: %s is a whole number", k.Low, k.High, p.key)
 		}
 	}

@@ -58,7 +58,8 @@ func TestEmbeddedTunings(t *testing.T) {
 			t.Errorf("%s.toml is called %q", name, tuning.Name)
 		}
 		if tuning.Training[0] < 1000 || tuning.Fresh[0] < 2000 {
-			t.Errorf("%s trains on seeds from %d and reports on seeds from %d", name, tuning.Training[0], tuning.Fresh[0])
+			t.Errorf("%s trains on seeds from %d and reports on seeds from %d",
+				name, tuning.Training[0], tuning.Fresh[0])
 		}
 		policies[tuning.Policy] = true
 		configured := -1
@@ -116,13 +117,15 @@ func TestTuningExperiment(t *testing.T) {
 	tuning := loadTuning(t, tuningHead+"[grid]\nlambda = [1.0, 10.0]\n")
 	for panel, same := range []int{0, 1} {
 		if tuning.Label(panel, config.Configured) != tuning.Label(panel, same) {
-			t.Errorf("panel %d: the configured setting is called %q, its equal %q", panel, tuning.Label(panel, config.Configured), tuning.Label(panel, same))
+			t.Errorf("panel %d: the configured setting is called %q, its equal %q",
+				panel, tuning.Label(panel, config.Configured), tuning.Label(panel, same))
 		}
 		e := fatal.Or(tuning.Experiment(panel, []int{0, 1, config.Configured}, []uint64{5}, "v"))(t)
 		if diff := cmp.Diff([]uint64{5}, e.Seeds); diff != "" || e.Version != "v" || len(e.Policies) != 2 {
 			t.Errorf("seeds %v, version %q, %d policies", e.Seeds, e.Version, len(e.Policies))
 		}
-		want := map[string]any{"name": "ucb-mnl", "constants": "tuned", "radius": 1.0, "intercept": false, "lambda": 10.0}
+		want := map[string]any{"name": "ucb-mnl", "constants": "tuned", "radius": 1.0, "intercept": false,
+			"lambda": 10.0}
 		if diff := cmp.Diff(want, e.Policies[1].Settings); diff != "" || e.Policies[1].Label != "mine lambda=10" {
 			t.Errorf("policy %s (-want +got):\n%s", e.Policies[1].Label, diff)
 		}
@@ -176,7 +179,8 @@ utility.hidden = [[3], [15]]
 		t.Errorf("setting 7 is %v, again %v, of another seed %v", tuning.Values(7), again.Values(7), other.Values(7))
 	}
 	// Random draws in addition to a grid; draws that repeat grid points are left out.
-	both := loadTuning(t, head+"[grid]\nlambda = [1, 2]\nwarmup = [10]\n[random]\ndraws = 50\nranges = { warmup = { low = 10, high = 12 }, lambda = [1.0, 5.0] }\n")
+	both := loadTuning(t,
+		head+"[grid]\nlambda = [1, 2]\nwarmup = [10]\n[random]\ndraws = 50\nranges = { warmup = { low = 10, high = 12 }, lambda = [1.0, 5.0] }\n")
 	var points []string
 	for i := range both.Settings {
 		points = append(points, strings.Join(both.Values(i), " "))
@@ -207,37 +211,41 @@ func TestTuningErrors(t *testing.T) {
 		head + "[grid]\nradius = []":  "x.toml:5: grid: radius = []: give it at least one value",
 		head + "[grid]\nradius = 1.0": "x.toml:5: grid: radius = 1.0: must be a list of values, [1.0]",
 		head + "[grid]\nradus = [1]":  `x.toml:5: policy "mine" of a: unknown key "radus": did you mean "radius"?`,
-		head + "[grid]\nlambda = [1]\nmomentum = [1]":                                                     `x.toml:6: policy "mine" of a: unknown key "momentum": must be one of bound, constants, delta, intercept, lambda, position_effects, radius, utility, name, label, baselines`,
-		head + "[grid]\nutility.hidden = [[3]]":                                                           `x.toml:5: policy "mine" of a: utility: kind is missing`,
-		head + "[grid]\nlambda = [1, -2]":                                                                 `x.toml:5: policy "mine" of a: lambda = -2: must be finite and at least 1e-09`,
-		head + "[grid]\nradius = [true]":                                                                  `x.toml:5: policy "mine" of a: radius = true: wrong type: want a number`,
-		head + "[grid]\nlabel = [\"a\"]":                                                                  "x.toml:5: grid: label cannot be searched",
-		head + "training = { first = 3 }\n[grid]":                                                         `x.toml:4: training: unknown key "first"`,
-		head + "training = { seeds = 0 }\n[grid]":                                                         "x.toml:4: training: seeds = 0: must be from 1 to 1000000",
-		head + "training = { first_seed = -1 }\n[grid]":                                                   "x.toml:4: training: first_seed = -1: must be at least 0",
-		head + "fresh = { best = 0 }":                                                                     "x.toml:4: fresh: best = 0: must be from 1",
-		head + "fresh = { first_seed = 1039 }":                                                            "x.toml:4: fresh: the fresh seeds 1039 to 1138 overlap the training seeds 1000 to 1039",
-		head + "fresh = { first_seed = 901 }":                                                             "x.toml:4: fresh: the fresh seeds 901 to 1000 overlap the training seeds 1000 to 1039",
-		head + "training = { first_seed = 2000 }":                                                         "x.toml: the fresh seeds 2000 to 2099 overlap the training seeds 2000 to 2039",
-		head + "halving = { first = 41 }":                                                                 "x.toml:4: halving: first = 41: must be from 1 to the 40 training seeds",
-		head + "halving = { factor = 1 }":                                                                 "x.toml:4: halving: factor = 1: must be from 2",
-		head + "[random]\ndraws = 0":                                                                      "x.toml:5: random: draws = 0: must be from 1",
-		head + "[random]\nseed = -1":                                                                      "x.toml:5: random: seed = -1: must be at least 0",
-		head + "[random]\ndraw = 3":                                                                       `x.toml:5: random: unknown key "draw": did you mean "draws"?`,
-		head + "[random]":                                                                                 "x.toml:4: random: ranges is missing",
-		head + "[random.ranges]\nlambda = {}":                                                             "x.toml:5: random: lambda: give it both low and high",
-		head + "[random.ranges]\nlambda = { low = 2, high = 1 }":                                          "x.toml:5: random: lambda: low = 2, high = 1: must be finite, low less than high",
-		head + "[random.ranges]\nlambda = { low = 2, hihg = 1 }":                                          `x.toml:5: random: lambda: unknown key "hihg": did you mean "high"?`,
-		head + "[random.ranges]\nlambda = { low = 0, high = 1, log = true }":                              "x.toml:5: random: lambda: low = 0: must be positive where log = true",
-		head + "[random.ranges]\nlambda = 3":                                                              "x.toml:5: random: ranges: lambda = 3: must be a list of values, [3], or a range",
-		head + "[grid]\nlambda = [1]\n[random.ranges]\nradius = [1]":                                      "x.toml:6: random: ranges: has the parameters radius, and the grid has lambda: they must be the same",
-		head + "[random.ranges]\nname = { low = 1, high = 2 }":                                            "x.toml:5: random: ranges: name cannot be searched",
-		head + "[random.ranges]\nradus = { low = 1, high = 2 }":                                           `x.toml:5: policy "mine" of a: unknown key "radus"`,
-		strings.Replace(head, "mine", "greedy", 1) + "[grid]\nwarmup = [100]":                             `x.toml:5: policy "greedy" of a: warmup = 100: must be less than rounds = 100`,
-		strings.Replace(head, "mine", "greedy", 1) + "[grid]\nlambda = [1]\nutility.hidden = [[0]]":       `x.toml:6: policy "greedy" of a: utility: hidden = [0]: must be from 1`,
-		strings.Replace(head, "mine", "greedy", 1) + "[random.ranges]\nwarmup = { low = 0.5, high = 10 }": "x.toml:5: random: warmup: low = 0.5, high = 10: warmup is a whole number",
+		head + "[grid]\nlambda = [1]\nmomentum = [1]":                        `x.toml:6: policy "mine" of a: unknown key "momentum": must be one of bound, constants, delta, intercept, lambda, position_effects, radius, utility, name, label, baselines`,
+		head + "[grid]\nutility.hidden = [[3]]":                              `x.toml:5: policy "mine" of a: utility: kind is missing`,
+		head + "[grid]\nlambda = [1, -2]":                                    `x.toml:5: policy "mine" of a: lambda = -2: must be finite and at least 1e-09`,
+		head + "[grid]\nradius = [true]":                                     `x.toml:5: policy "mine" of a: radius = true: wrong type: want a number`,
+		head + "[grid]\nlabel = [\"a\"]":                                     "x.toml:5: grid: label cannot be searched",
+		head + "training = { first = 3 }\n[grid]":                            `x.toml:4: training: unknown key "first"`,
+		head + "training = { seeds = 0 }\n[grid]":                            "x.toml:4: training: seeds = 0: must be from 1 to 1000000",
+		head + "training = { first_seed = -1 }\n[grid]":                      "x.toml:4: training: first_seed = -1: must be at least 0",
+		head + "fresh = { best = 0 }":                                        "x.toml:4: fresh: best = 0: must be from 1",
+		head + "fresh = { first_seed = 1039 }":                               "x.toml:4: fresh: the fresh seeds 1039 to 1138 overlap the training seeds 1000 to 1039",
+		head + "fresh = { first_seed = 901 }":                                "x.toml:4: fresh: the fresh seeds 901 to 1000 overlap the training seeds 1000 to 1039",
+		head + "training = { first_seed = 2000 }":                            "x.toml: the fresh seeds 2000 to 2099 overlap the training seeds 2000 to 2039",
+		head + "halving = { first = 41 }":                                    "x.toml:4: halving: first = 41: must be from 1 to the 40 training seeds",
+		head + "halving = { factor = 1 }":                                    "x.toml:4: halving: factor = 1: must be from 2",
+		head + "[random]\ndraws = 0":                                         "x.toml:5: random: draws = 0: must be from 1",
+		head + "[random]\nseed = -1":                                         "x.toml:5: random: seed = -1: must be at least 0",
+		head + "[random]\ndraw = 3":                                          `x.toml:5: random: unknown key "draw": did you mean "draws"?`,
+		head + "[random]":                                                    "x.toml:4: random: ranges is missing",
+		head + "[random.ranges]\nlambda = {}":                                "x.toml:5: random: lambda: give it both low and high",
+		head + "[random.ranges]\nlambda = { low = 2, high = 1 }":             "x.toml:5: random: lambda: low = 2, high = 1: must be finite, low less than high",
+		head + "[random.ranges]\nlambda = { low = 2, hihg = 1 }":             `x.toml:5: random: lambda: unknown key "hihg": did you mean "high"?`,
+		head + "[random.ranges]\nlambda = { low = 0, high = 1, log = true }": "x.toml:5: random: lambda: low = 0: must be positive where log = true",
+		head + "[random.ranges]\nlambda = 3":                                 "x.toml:5: random: ranges: lambda = 3: must be a list of values, [3], or a range",
+		head + "[grid]\nlambda = [1]\n[random.ranges]\nradius = [1]":         "x.toml:6: random: ranges: has the parameters radius, and the grid has lambda: they must be the same",
+		head + "[random.ranges]\nname = { low = 1, high = 2 }":               "x.toml:5: random: ranges: name cannot be searched",
+		head + "[random.ranges]\nradus = { low = 1, high = 2 }":              `x.toml:5: policy "mine" of a: unknown key "radus"`,
+		strings.Replace(head, "mine", "greedy",
+			1) + "[grid]\nwarmup = [100]": `x.toml:5: policy "greedy" of a: warmup = 100: must be less than rounds = 100`,
+		strings.Replace(head, "mine", "greedy",
+			1) + "[grid]\nlambda = [1]\nutility.hidden = [[0]]": `x.toml:6: policy "greedy" of a: utility: hidden = [0]: must be from 1`,
+		strings.Replace(head, "mine", "greedy",
+			1) + "[random.ranges]\nwarmup = { low = 0.5, high = 10 }": "x.toml:5: random: warmup: low = 0.5, high = 10: warmup is a whole number",
 		"name = = 3": "x.toml:1: ",
-		head + "[grid]\n" + hundred("lambda") + hundred("radius") + "intercept = [true, false]": "x.toml:7: grid: intercept makes more than 10000 settings",
+		head + "[grid]\n" + hundred("lambda") + hundred("radius") +
+			"intercept = [true, false]": "x.toml:7: grid: intercept makes more than 10000 settings",
 	} {
 		_, err := config.LoadTuning("x.toml", []byte(text+"\n"), embedded)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

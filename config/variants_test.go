@@ -77,11 +77,13 @@ func TestVariants(t *testing.T) {
 		e, err := f.Experiment(config.Selection{Policies: play, Baselines: "theory"}, "")
 		fatal.If(t, err)
 		p := bandit.Problem{NumFeatures: 3, Items: 100, MaxShown: 5, Rounds: e.Rounds, Constraint: bySize{5}}
-		e.Policies = append(e.Policies, experiment.Policy{Label: "uniform-sizes", Settings: "uniform-sizes", New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
-			return bandit.NewUniform(p)
-		}}, experiment.Policy{Label: "onl-sizes", Settings: "onl-sizes", New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
-			return bandit.NewONL(p, config.Model(t, "mlp", 3), bandit.DefaultONLOptions(), rng)
-		}})
+		e.Policies = append(e.Policies, experiment.Policy{Label: "uniform-sizes", Settings: "uniform-sizes",
+			New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+				return bandit.NewUniform(p)
+			}}, experiment.Policy{Label: "onl-sizes", Settings: "onl-sizes",
+			New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+				return bandit.NewONL(p, config.Model(t, "mlp", 3), bandit.DefaultONLOptions(), rng)
+			}})
 		results, err := experiment.Results(t.Context(), e, experiment.Options{Dir: t.TempDir()})
 		fatal.If(t, err)
 		finals := map[string][]float64{}

@@ -20,10 +20,11 @@ import (
 
 // counting returns a policy that counts its learners.
 func counting(label string, played *atomic.Int64, l rule) experiment.Policy {
-	return experiment.Policy{Label: label, Settings: label, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-		played.Add(1)
-		return &l, nil
-	}}
+	return experiment.Policy{Label: label, Settings: label,
+		New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+			played.Add(1)
+			return &l, nil
+		}}
 }
 
 func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
@@ -78,7 +79,8 @@ func TestRunsSayWhatTheyTakeOver(t *testing.T) {
 	}{
 		{func() {}, nil},
 		{func() {}, []string{"small: 4 of 4 runs were there already"}},
-		{func() { e.Seeds = append(e.Seeds, 77) }, []string{"small: 4 of 5 runs were there already", replaced + "the seeds"}},
+		{func() { e.Seeds = append(e.Seeds, 77) },
+			[]string{"small: 4 of 5 runs were there already", replaced + "the seeds"}},
 		{func() { e.Settings = "other" }, []string{replaced + "the settings"}},
 		{func() { e.Version, e.Policies[0].Settings = "2", "new" }, []string{replaced + "the policies, the program"}},
 	} {
@@ -144,7 +146,8 @@ func TestDamagedJournalIsRepaired(t *testing.T) {
 			if !bytes.Equal(read(t, dir, "small", "regret.csv"), want) {
 				t.Error("regret.csv differs after the repair")
 			}
-			if len(warnings) != 1 || !strings.Contains(warnings[0], "runs.jsonl, line") || !strings.Contains(warnings[0], name) {
+			if len(warnings) != 1 || !strings.Contains(warnings[0], "runs.jsonl, line") ||
+				!strings.Contains(warnings[0], name) {
 				t.Errorf("warnings %q, want one that names the line and says %q", warnings, name)
 			}
 		})

@@ -115,7 +115,8 @@ func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err er
 			items, width = n, d
 		}
 		if n != items || d != width {
-			return at(fmt.Errorf("the context is %d×%d, that of round 1 was %d×%d: a dump needs one shape", n, d, items, width))
+			return at(fmt.Errorf("the context is %d×%d, that of round 1 was %d×%d: a dump needs one shape",
+				n, d, items, width))
 		}
 		for i, u := range r.Utilities {
 			if math.IsNaN(u) || math.IsInf(u, 0) {

@@ -53,7 +53,8 @@ func readNPZ(t *testing.T, path string) map[string]array {
 	for _, f := range archive.File {
 		r := fatal.Or(f.Open())(t)
 		content := fatal.Or(io.ReadAll(r))(t)
-		if f.Method != zip.Store || !strings.HasSuffix(f.Name, ".npy") || !bytes.HasPrefix(content, []byte("\x93NUMPY\x01\x00")) {
+		if f.Method != zip.Store || !strings.HasSuffix(f.Name, ".npy") ||
+			!bytes.HasPrefix(content, []byte("\x93NUMPY\x01\x00")) {
 			t.Fatalf("%s is not a stored array of NPY 1.0", f.Name)
 		}
 		start := 10 + int(binary.LittleEndian.Uint16(content[8:]))
@@ -115,7 +116,8 @@ func TestDumpReplaysToTheRegretOfRun(t *testing.T) {
 			sizes[size] = true
 			total += optimum.float(round) - revenue/sum
 			if got := choices.integer(round); got != choice {
-				t.Fatalf("%s, seed %d, round %d: choice %d, and by the shocks it is %d", p.Policy, p.Seed, round+1, got, choice)
+				t.Fatalf("%s, seed %d, round %d: choice %d, and by the shocks it is %d",
+					p.Policy, p.Seed, round+1, got, choice)
 			}
 			if math.Abs(total-p.Regret[round]) > 1e-12 || regret.float(round) != p.Regret[round] {
 				t.Fatalf("%s, seed %d, round %d: regret %v by the arrays, %v in the dump, %v in Run",
@@ -166,7 +168,8 @@ func TestDumpHasTheStreamsOfAnExperiment(t *testing.T) {
 		}
 		shapes[name] = a.shape
 	}
-	want := map[string][]int{"features": {120, 8, 2}, "revenues": {120, 8}, "utilities": {120, 8}, "shocks": {120, 9}, "optimum": {120}}
+	want := map[string][]int{"features": {120, 8, 2}, "revenues": {120, 8}, "utilities": {120, 8}, "shocks": {120, 9},
+		"optimum": {120}}
 	if diff := cmp.Diff(want, shapes); diff != "" {
 		t.Errorf("shapes (-want +got):\n%s", diff)
 	}
@@ -248,18 +251,22 @@ func TestDumpErrors(t *testing.T) {
 		ctx    context.Context
 		change func(e *experiment.Experiment)
 	}{
-		"small: seed 0, round 1: the true utility of item 0 is NaN: it must be finite": {t.Context(), func(e *experiment.Experiment) {
-			e.World = func(*rand.Rand) env.Environment { return planted{utility: math.NaN()} }
-		}},
-		"small: seed 0, round 1: the true utility of item 0 is -Inf: it must be finite": {t.Context(), func(e *experiment.Experiment) {
-			e.World = func(*rand.Rand) env.Environment { return planted{utility: math.Inf(-1)} }
-		}},
-		"small: seed 0, round 2: the context is 2×2, that of round 1 was 2×1: a dump needs one shape": {t.Context(), func(e *experiment.Experiment) {
-			e.World = func(*rand.Rand) env.Environment { return widening{shrinking{round: new(int)}} }
-		}},
-		"small: seed 0, round 2: the context is 1×1, that of round 1 was 2×1: a dump needs one shape": {t.Context(), func(e *experiment.Experiment) {
-			e.World = func(*rand.Rand) env.Environment { return shrinking{round: new(int)} }
-		}},
+		"small: seed 0, round 1: the true utility of item 0 is NaN: it must be finite": {t.Context(),
+			func(e *experiment.Experiment) {
+				e.World = func(*rand.Rand) env.Environment { return planted{utility: math.NaN()} }
+			}},
+		"small: seed 0, round 1: the true utility of item 0 is -Inf: it must be finite": {t.Context(),
+			func(e *experiment.Experiment) {
+				e.World = func(*rand.Rand) env.Environment { return planted{utility: math.Inf(-1)} }
+			}},
+		"small: seed 0, round 2: the context is 2×2, that of round 1 was 2×1: a dump needs one shape": {t.Context(),
+			func(e *experiment.Experiment) {
+				e.World = func(*rand.Rand) env.Environment { return widening{shrinking{round: new(int)}} }
+			}},
+		"small: seed 0, round 2: the context is 1×1, that of round 1 was 2×1: a dump needs one shape": {t.Context(),
+			func(e *experiment.Experiment) {
+				e.World = func(*rand.Rand) env.Environment { return shrinking{round: new(int)} }
+			}},
 		"small: seed 0: the world is nil": {t.Context(), func(e *experiment.Experiment) {
 			e.World = func(*rand.Rand) env.Environment { return nil }
 		}},
@@ -287,12 +294,14 @@ func TestDumpErrors(t *testing.T) {
 	}
 	twice := small()
 	twice.Seeds = []uint64{1, 1}
-	if err := experiment.Dump(t.Context(), twice, experiment.Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "seed 1 is a duplicate") {
+	if err := experiment.Dump(t.Context(), twice, experiment.Options{Dir: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "seed 1 is a duplicate") {
 		t.Errorf("a seed twice: error %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	fatal.If(t, os.WriteFile(file, nil, 0o644))
-	if err := experiment.Dump(t.Context(), small(), experiment.Options{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
+	if err := experiment.Dump(t.Context(), small(), experiment.Options{Dir: file}); err == nil ||
+		!strings.Contains(err.Error(), file) {
 		t.Errorf("a file in the place of the directory: error %v", err)
 	}
 }

@@ -24,12 +24,14 @@ import (
 func TestWhatEndsAnExperiment(t *testing.T) {
 	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer stop()
-	if _, err := experiment.Run(late, small(best()), experiment.Options{Dir: t.TempDir()}); !errors.Is(err, experiment.ErrInterrupted) {
+	if _, err := experiment.Run(late, small(best()), experiment.Options{Dir: t.TempDir()}); !errors.Is(err,
+		experiment.ErrInterrupted) {
 		t.Errorf("error %v after the deadline, want ErrInterrupted", err)
 	}
 	broken := first()
 	broken.seen = func(vitrine.Round) error { return context.Canceled }
-	if _, err := experiment.Run(t.Context(), small(policy("broken", broken)), experiment.Options{Dir: t.TempDir()}); errors.Is(err, experiment.ErrInterrupted) {
+	if _, err := experiment.Run(t.Context(), small(policy("broken", broken)),
+		experiment.Options{Dir: t.TempDir()}); errors.Is(err, experiment.ErrInterrupted) {
 		t.Errorf("error %v for a learner that fails", err)
 	}
 }
@@ -47,11 +49,18 @@ func TestErrorsNameTheUnit(t *testing.T) {
 	broken := first()
 	broken.seen = func(vitrine.Round) error { return errors.New("no ink") }
 	for want, p := range map[string]experiment.Policy{
-		"small: policy broken, seed 0, round 1: no ink":                        policy("broken", broken),
-		"policy big, seed 0, round 1: infeasible offer: [0 1 2 3] is not in":   policy("big", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{0, 1, 2, 3} }}),
-		"policy far, seed 0, round 1: infeasible offer: assortment has item 8": policy("far", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{8} }}),
-		"policy unborn, seed 0: cannot be":                                     {Label: "unborn", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return nil, errors.New("cannot be") }},
-		"policy unsaid: json: unsupported value":                               {Label: "unsaid", Settings: math.NaN(), New: best().New},
+		"small: policy broken, seed 0, round 1: no ink": policy("broken", broken),
+		"policy big, seed 0, round 1: infeasible offer: [0 1 2 3] is not in": policy("big",
+			rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment {
+				return vitrine.Assortment{0, 1, 2,
+					3}
+			}}),
+		"policy far, seed 0, round 1: infeasible offer: assortment has item 8": policy("far",
+			rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{8} }}),
+		"policy unborn, seed 0: cannot be": {Label: "unborn",
+			New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return nil, errors.New("cannot be") }},
+		"policy unsaid: json: unsupported value": {Label: "unsaid", Settings: math.NaN(),
+			New: best().New},
 	} {
 		_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -72,7 +81,8 @@ func TestErrorsNameTheUnit(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "a file")
 	fatal.If(t, os.WriteFile(file, nil, 0o644))
-	if _, err := experiment.Run(t.Context(), small(best()), experiment.Options{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := experiment.Run(t.Context(), small(best()), experiment.Options{Dir: file}); err == nil ||
+		!strings.Contains(err.Error(), file) {
 		t.Errorf("error %v, want one that names %s", err, file)
 	}
 }
@@ -91,7 +101,8 @@ func TestExperimentsThatCannotBePlayed(t *testing.T) {
 	} {
 		e, dir := small(best()), filepath.Join(t.TempDir(), "out")
 		change(e)
-		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: dir}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -118,8 +129,9 @@ func TestPanicsNameTheUnit(t *testing.T) {
 		}}
 	}
 	for want, p := range map[string]experiment.Policy{
-		"policy learner, seed 0, round 1: panic: no ink":            policy("learner", broken),
-		"policy offer, seed 0, round 1: panic: no glue":             policy("offer", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { panic("no glue") }}),
+		"policy learner, seed 0, round 1: panic: no ink": policy("learner", broken),
+		"policy offer, seed 0, round 1: panic: no glue": policy("offer",
+			rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { panic("no glue") }}),
 		"policy made, seed 0: panic: no pen":                        created(nil, "no pen"),
 		"policy made, seed 0: the learner is nil":                   created(nil, nil),
 		"policy made, seed 0, round 1: the learner's policy is nil": created(speechless{}, nil),
@@ -151,7 +163,8 @@ func TestBrokenWorldsNameTheUnit(t *testing.T) {
 	} {
 		e := small(policy("first", first()))
 		e.World = func(*rand.Rand) env.Environment { return w }
-		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
 	}
@@ -161,7 +174,8 @@ func TestFinishedUnitsOutliveAPanic(t *testing.T) {
 	broken := first()
 	broken.seen = func(vitrine.Round) error { panic("no ink") }
 	dir := t.TempDir()
-	if _, err := experiment.Run(t.Context(), small(best(), policy("broken", broken)), experiment.Options{Dir: dir, Workers: 1}); err == nil {
+	if _, err := experiment.Run(t.Context(), small(best(), policy("broken", broken)),
+		experiment.Options{Dir: dir, Workers: 1}); err == nil {
 		t.Error("no error of a policy that panics")
 	}
 	if n := bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")); n != 4 {

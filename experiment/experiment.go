@@ -212,7 +212,8 @@ func (e *Experiment) complete(ctx context.Context, o Options, in func(place int)
 	}
 	for _, u := range missing {
 		if u.stderr != "" {
-			o.Warn(fmt.Sprintf("%s: policy %s, seed %d wrote to standard error:\n%s", e.Name, u.Policy, u.Seed, u.stderr))
+			o.Warn(fmt.Sprintf("%s: policy %s, seed %d wrote to standard error:\n%s",
+				e.Name, u.Policy, u.Seed, u.stderr))
 		}
 	}
 	return units, j.close()

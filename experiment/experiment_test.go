@@ -59,9 +59,10 @@ func (l *rule) Diagnostics() map[string]float64 { return map[string]float64{"ans
 const size = 3
 
 func policy(label string, l rule) experiment.Policy {
-	return experiment.Policy{Label: label, Settings: label, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-		return &l, nil
-	}}
+	return experiment.Policy{Label: label, Settings: label,
+		New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+			return &l, nil
+		}}
 }
 
 // random draws with the policy's own generator; first always shows the same items.
@@ -77,14 +78,15 @@ func first() rule {
 
 // best knows the world.
 func best() experiment.Policy {
-	return experiment.Policy{Label: "best", Settings: "best", New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
-		return &rule{offer: func(x *vitrine.Context, _ *rand.Rand) vitrine.Assortment {
-			u := make([]float64, x.NumItems())
-			w.Utilities(u, x)
-			s, _ := assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
-			return s
-		}}, nil
-	}}
+	return experiment.Policy{Label: "best", Settings: "best",
+		New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
+			return &rule{offer: func(x *vitrine.Context, _ *rand.Rand) vitrine.Assortment {
+				u := make([]float64, x.NumItems())
+				w.Utilities(u, x)
+				s, _ := assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
+				return s
+			}}, nil
+		}}
 }
 
 func small(policies ...experiment.Policy) *experiment.Experiment {
@@ -103,9 +105,11 @@ func small(policies ...experiment.Policy) *experiment.Experiment {
 // In a changing world, regret is measured against the round's own optimum: the oracle's regret is 0, and a policy that
 // knows the original truth starts to lose at the switch.
 func TestRegretIsAgainstTheRoundsOwnOptimum(t *testing.T) {
-	oracle := experiment.Policy{Label: "oracle", Settings: "oracle", New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
-		return experiment.NewOracle(bandit.Problem{NumFeatures: 2, MaxShown: size, Rounds: 120, Constraint: assortment.AtMost(size)}, w)
-	}}
+	oracle := experiment.Policy{Label: "oracle", Settings: "oracle",
+		New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
+			return experiment.NewOracle(bandit.Problem{NumFeatures: 2, MaxShown: size, Rounds: 120,
+				Constraint: assortment.AtMost(size)}, w)
+		}}
 	e := small(oracle, best())
 	e.World = func(rng *rand.Rand) env.Environment {
 		draw := func() env.Truth { return env.NewFamily(utility.NewLinear(2, true), -1, 1, rng) }
@@ -123,7 +127,8 @@ func TestRegretIsAgainstTheRoundsOwnOptimum(t *testing.T) {
 		t.Errorf("the truth of before has regret %v", s[1].FinalMean)
 	}
 	for _, seed := range e.Seeds {
-		if line := fmt.Sprintf("small,best,%d,60,0\n", seed); !strings.Contains(string(read(t, dir, "small", "regret.csv")), line) {
+		if line := fmt.Sprintf("small,best,%d,60,0\n",
+			seed); !strings.Contains(string(read(t, dir, "small", "regret.csv")), line) {
 			t.Errorf("seed %d: the truth of before has regret before the switch", seed)
 		}
 	}
@@ -145,7 +150,8 @@ func TestBytesDoNotDependOnWorkers(t *testing.T) {
 	var want []byte
 	for _, workers := range []int{1, 2, 8} {
 		dir := t.TempDir()
-		run(t, small(policy("random", random()), policy("first", first()), best()), experiment.Options{Dir: dir, Workers: workers})
+		run(t, small(policy("random", random()), policy("first", first()), best()),
+			experiment.Options{Dir: dir, Workers: workers})
 		got := read(t, dir, "small", "regret.csv")
 		if want == nil {
 			want = got
@@ -244,7 +250,8 @@ func TestSummaryByHand(t *testing.T) {
 	for _, v := range final {
 		ss += (v - mean) * (v - mean)
 	}
-	if s := summaries[0]; math.Abs(s.FinalMean-mean) > 1e-7 || math.Abs(s.FinalSD-math.Sqrt(ss/3)) > 1e-7 || s.Seeds != 4 || s.Rounds != 120 {
+	if s := summaries[0]; math.Abs(s.FinalMean-mean) > 1e-7 || math.Abs(s.FinalSD-math.Sqrt(ss/3)) > 1e-7 ||
+		s.Seeds != 4 || s.Rounds != 120 {
 		t.Errorf("summary %+v, want mean %v and sd %v of 4 seeds", s, mean, math.Sqrt(ss/3))
 	}
 	// Paired with an optimum, which has regret 0, the difference is the regret.
@@ -292,14 +299,16 @@ func TestFinals(t *testing.T) {
 	few := small(counting("random", &played, random()))
 	few.Seeds = few.Seeds[:2]
 	fatal.Or(experiment.Finals(t.Context(), few, experiment.Options{Dir: dir}))(t)
-	got := fatal.Or(experiment.Finals(t.Context(), small(counting("random", &played, random()), policy("first", first())), experiment.Options{Dir: dir}))(t)
+	got := fatal.Or(experiment.Finals(t.Context(),
+		small(counting("random", &played, random()), policy("first", first())), experiment.Options{Dir: dir}))(t)
 	if played.Load() != 4 {
 		t.Errorf("%d units were played for 4 seeds", played.Load())
 	}
 	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err == nil {
 		t.Error("Finals left a regret.csv")
 	}
-	for _, s := range run(t, small(policy("random", random()), policy("first", first())), experiment.Options{Dir: dir}) {
+	for _, s := range run(t, small(policy("random", random()), policy("first", first())),
+		experiment.Options{Dir: dir}) {
 		mean := 0.0
 		for _, v := range got[s.Policy] {
 			mean += v / float64(len(got[s.Policy]))

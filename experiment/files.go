@@ -24,9 +24,10 @@ type Summary struct {
 	FinalMean          float64 // mean over seeds of the regret after the last round
 	FinalSD            float64 // sample standard deviation of that; NaN for a single seed
 	SecondsPerRun      float64 // mean over seeds
-	ProcessorPerRun    float64 // mean over seeds of processor seconds; NaN if a run was played at the same time as another
-	PairedMean         float64 // mean over seeds of the final regret minus the first policy's
-	PairedSE           float64 // standard error of that; NaN for a single seed
+	// mean over seeds of processor seconds; NaN if a run was played at the same time as another
+	ProcessorPerRun float64
+	PairedMean      float64 // mean over seeds of the final regret minus the first policy's
+	PairedSE        float64 // standard error of that; NaN for a single seed
 }
 
 // write writes the files of a complete experiment from its units, ordered by policy and seed.
@@ -38,7 +39,8 @@ func (e *Experiment) write(dir string, units []*unit, machine any) ([]Summary, e
 	}
 	for p := range record.Policies {
 		for _, u := range units[p*len(e.Seeds) : (p+1)*len(e.Seeds)] {
-			record.Policies[p].Runs = append(record.Policies[p].Runs, runRecord{u.Seed, u.Seconds, u.Processor, u.Regret[e.Rounds-1], u.Diagnostics})
+			record.Policies[p].Runs = append(record.Policies[p].Runs,
+				runRecord{u.Seed, u.Seconds, u.Processor, u.Regret[e.Rounds-1], u.Diagnostics})
 		}
 	}
 	for _, file := range []struct {
@@ -79,7 +81,8 @@ func (e *Experiment) summarize(units []*unit) []Summary {
 	summaries := make([]Summary, len(e.Policies))
 	n := len(e.Seeds)
 	for p, policy := range e.Policies {
-		final, paired, seconds, processor := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		final, paired, seconds, processor := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64,
+			n)
 		for k, u := range units[p*n : (p+1)*n] {
 			final[k], seconds[k] = u.Regret[e.Rounds-1], u.Seconds
 			paired[k] = final[k] - units[k].Regret[e.Rounds-1]
@@ -91,8 +94,9 @@ func (e *Experiment) summarize(units []*unit) []Summary {
 		difference, sdOfDifferences := meanSD(paired)
 		summaries[p] = Summary{
 			Experiment: e.Name, Policy: policy.Label, Seeds: n, Rounds: e.Rounds,
-			FinalMean: mean, FinalSD: sd, SecondsPerRun: stat.Mean(seconds, nil), ProcessorPerRun: stat.Mean(processor, nil),
-			PairedMean: difference, PairedSE: sdOfDifferences / math.Sqrt(float64(n)),
+			FinalMean: mean, FinalSD: sd, SecondsPerRun: stat.Mean(seconds, nil),
+			ProcessorPerRun: stat.Mean(processor, nil),
+			PairedMean:      difference, PairedSE: sdOfDifferences / math.Sqrt(float64(n)),
 		}
 	}
 	return summaries
@@ -115,7 +119,8 @@ func summaryCSV(summaries []Summary) []byte {
 		if !math.IsNaN(s.ProcessorPerRun) {
 			processor = fmt.Sprintf("%.4g", s.ProcessorPerRun)
 		}
-		fmt.Fprintf(&out, "%s,%s,%d,%d,%.6g,%.6g,%.4g,%s\n", s.Experiment, s.Policy, s.Seeds, s.Rounds, s.FinalMean, s.FinalSD, s.SecondsPerRun, processor)
+		fmt.Fprintf(&out, "%s,%s,%d,%d,%.6g,%.6g,%.4g,%s\n", s.Experiment, s.Policy, s.Seeds, s.Rounds, s.FinalMean,
+			s.FinalSD, s.SecondsPerRun, processor)
 	}
 	return out.Bytes()
 }
@@ -152,7 +157,8 @@ type runRecord struct {
 
 // record returns the experiment's record without runs.
 func (e *Experiment) record(machine any) (*record, error) {
-	r := &record{Experiment: e.Name, Title: e.Title, Version: e.Version, Seeds: e.Seeds, Machine: machine, Policies: []policyRecord{}}
+	r := &record{Experiment: e.Name, Title: e.Title, Version: e.Version, Seeds: e.Seeds, Machine: machine,
+		Policies: []policyRecord{}}
 	var err error
 	if r.Settings, err = json.Marshal(e.Settings); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
@@ -241,7 +247,8 @@ func (e *Experiment) changed(dir string) string {
 
 // Machine describes the computer and the compiler, for records of results.
 func Machine() map[string]any {
-	return map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(), "go": runtime.Version()}
+	return map[string]any{"os": runtime.GOOS, "arch": runtime.GOARCH, "processors": runtime.NumCPU(),
+		"go": runtime.Version()}
 }
 
 // Played describes a finished run, from run.json.

@@ -144,7 +144,8 @@ func (j *journal) close() error {
 
 // fingerprint identifies everything that determines a unit, except its seed.
 func fingerprint(e *Experiment, p Policy) (string, error) {
-	data, err := json.Marshal(map[string]any{"version": e.Version, "rounds": e.Rounds, "world": e.Settings, "policy": p.Settings})
+	data, err := json.Marshal(map[string]any{"version": e.Version, "rounds": e.Rounds, "world": e.Settings,
+		"policy": p.Settings})
 	if err != nil {
 		return "", fmt.Errorf("%s: policy %s: %w", e.Name, p.Label, err)
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 func TestUnitRoundTrip(t *testing.T) {
-	u := &unit{Fingerprint: "f", Policy: "p", Seed: 1<<63 + 1, Seconds: 0.25, Diagnostics: map[string]float64{"kappa": 1e-9}, Regret: []float64{0, 0.1, 1.0 / 3}}
+	u := &unit{Fingerprint: "f", Policy: "p", Seed: 1<<63 + 1, Seconds: 0.25,
+		Diagnostics: map[string]float64{"kappa": 1e-9}, Regret: []float64{0, 0.1, 1.0 / 3}}
 	line := fatal.Or(encodeUnit(u))(t)
 	got := fatal.Or(decodeUnit(bytes.TrimSuffix(line, []byte("\n"))))(t)
 	if diff := cmp.Diff(u, got, cmp.AllowUnexported(unit{}), cmpopts.IgnoreFields(unit{}, "policy")); diff != "" {

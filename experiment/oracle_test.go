@@ -30,11 +30,13 @@ func TestOracleKeepsTheContract(t *testing.T) {
 	})
 	var world *env.World
 	for _, e := range []env.Environment{nil, world} {
-		if _, err := experiment.NewOracle(p, e); err == nil || !strings.Contains(err.Error(), "NewOracle: the environment is nil") {
+		if _, err := experiment.NewOracle(p, e); err == nil ||
+			!strings.Contains(err.Error(), "NewOracle: the environment is nil") {
 			t.Errorf("error %v, want one that says what is nil", err)
 		}
 	}
-	if _, err := experiment.NewOracle(bandit.Problem{}, firstFeature{}); err == nil || !strings.Contains(err.Error(), "features = 0") {
+	if _, err := experiment.NewOracle(bandit.Problem{}, firstFeature{}); err == nil ||
+		!strings.Contains(err.Error(), "features = 0") {
 		t.Errorf("no problem: %v", err)
 	}
 }

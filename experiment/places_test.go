@@ -47,15 +47,18 @@ func TestPositionEffectsInRegret(t *testing.T) {
 	effects := []float64{0, -0.5, -2}
 	p := bandit.Problem{NumFeatures: 2, Items: 6, MaxShown: 3, Rounds: 50, Constraint: assortment.AtMost(3)}
 	world := func(rng *rand.Rand) env.Environment {
-		return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng), Revenues: env.One{}, Places: effects}
+		return &env.World{Items: 6, Contexts: env.Gaussian{},
+			Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng), Revenues: env.One{}, Places: effects}
 	}
 	policy := func(label string, wrap func(vitrine.Learner) vitrine.Learner) experiment.Policy {
-		return experiment.Policy{Label: label, Settings: label, New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
-			l, err := experiment.NewOracle(p, w)
-			return wrap(l), err
-		}}
+		return experiment.Policy{Label: label, Settings: label,
+			New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
+				l, err := experiment.NewOracle(p, w)
+				return wrap(l), err
+			}}
 	}
-	e := &experiment.Experiment{Name: "x", Title: "x", Rounds: 50, Constraint: p.Constraint, World: world, Seeds: []uint64{1, 2}, Settings: 1, Version: "v",
+	e := &experiment.Experiment{Name: "x", Title: "x", Rounds: 50, Constraint: p.Constraint, World: world,
+		Seeds: []uint64{1, 2}, Settings: 1, Version: "v",
 		Policies: []experiment.Policy{
 			policy("oracle", func(l vitrine.Learner) vitrine.Learner { return l }),
 			policy("backwards", func(l vitrine.Learner) vitrine.Learner { return backwards{l, false} }),
@@ -74,23 +77,31 @@ func TestPositionEffectsInRegret(t *testing.T) {
 			slices.Sort(order)
 			want[1] += best - vitrine.OrderedRevenue(order, s.Utilities, effects, nil)
 		}
-		if finals["oracle"][k] != 0 || math.Abs(finals["backwards"][k]-want[0]) > 1e-9 || math.Abs(finals["silent"][k]-want[1]) > 1e-9 || want[0] < 1 {
-			t.Errorf("seed %d: regrets %v, %v and %v, want 0, %v and %v", seed, finals["oracle"][k], finals["backwards"][k], finals["silent"][k], want[0], want[1])
+		if finals["oracle"][k] != 0 || math.Abs(finals["backwards"][k]-want[0]) > 1e-9 ||
+			math.Abs(finals["silent"][k]-want[1]) > 1e-9 || want[0] < 1 {
+			t.Errorf("seed %d: regrets %v, %v and %v, want 0, %v and %v",
+				seed, finals["oracle"][k], finals["backwards"][k], finals["silent"][k], want[0], want[1])
 		}
 	}
 }
 
 // A family without an exact best order is an error.
 func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
-	knapsack := fatal.Or(assortment.NewQuota(assortment.Rules{Items: 6, Max: 3, Weights: assortment.WeightsOf([]int{3, 2, 2, 1, 2, 3}, 5)}))(t)
-	e := &experiment.Experiment{Name: "x", Title: "x", Rounds: 50, Constraint: knapsack, Seeds: []uint64{1}, Settings: 1, Version: "v",
+	knapsack := fatal.Or(assortment.NewQuota(assortment.Rules{Items: 6, Max: 3,
+		Weights: assortment.WeightsOf([]int{3, 2, 2, 1, 2, 3}, 5)}))(t)
+	e := &experiment.Experiment{Name: "x", Title: "x", Rounds: 50, Constraint: knapsack, Seeds: []uint64{1},
+		Settings: 1, Version: "v",
 		World: func(rng *rand.Rand) env.Environment {
-			return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng), Revenues: env.One{}, Places: []float64{0, -1}}
+			return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1,
+				1, rng), Revenues: env.One{}, Places: []float64{0, -1}}
 		},
-		Policies: []experiment.Policy{{Label: "uniform", Settings: 1, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			return bandit.NewUniform(bandit.Problem{NumFeatures: 2, Items: 6, MaxShown: 3, Rounds: 50, Constraint: knapsack})
-		}}}}
-	if _, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "the best order is known only to earn between") {
+		Policies: []experiment.Policy{{Label: "uniform", Settings: 1,
+			New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+				return bandit.NewUniform(bandit.Problem{NumFeatures: 2, Items: 6, MaxShown: 3, Rounds: 50,
+					Constraint: knapsack})
+			}}}}
+	if _, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "the best order is known only to earn between") {
 		t.Errorf("error %v", err)
 	}
 }

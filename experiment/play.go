@@ -123,7 +123,8 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 		}
 		total += rounds.optimum - earned
 		if math.IsNaN(total) || math.IsInf(total, 0) {
-			return at(t, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large", total))
+			return at(t, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large",
+				total))
 		}
 		regret[t-1] = total
 

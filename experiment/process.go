@@ -64,7 +64,8 @@ func NewProcess(o ProcessOptions, rng *rand.Rand) (*Process, error) {
 		return nil, err
 	}
 	if len(o.Command) == 0 || o.Timeout <= 0 {
-		return nil, fmt.Errorf("NewProcess: command %q and timeout %v: give it a program, and time to answer", o.Command, o.Timeout)
+		return nil, fmt.Errorf("NewProcess: command %q and timeout %v: give it a program, and time to answer",
+			o.Command, o.Timeout)
 	}
 	p := &Process{o: o, command: exec.Command(o.Command[0], o.Command[1:]...)}
 	p.command.Dir, p.command.Stderr, p.command.WaitDelay = o.Dir, &p.stderr, time.Second
@@ -213,7 +214,8 @@ func (p *Process) Close() error {
 	_ = p.in.Close()
 	switch err := p.end(p.o.Timeout); {
 	case !late.Stop():
-		return p.fail(fmt.Errorf("had not ended %v after its last round: it must end when its standard input does", p.o.Timeout))
+		return p.fail(fmt.Errorf("had not ended %v after its last round: it must end when its standard input does",
+			p.o.Timeout))
 	case err != nil:
 		return p.fail(fmt.Errorf("failed after its last round: %w", err))
 	}

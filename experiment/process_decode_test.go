@@ -16,7 +16,8 @@ func TestDecodeOffer(t *testing.T) {
 		ordered bool
 		want    vitrine.Offer
 	}{
-		{`{"assortment": [3, 17], "propensity": 0.25}`, false, vitrine.Offer{Assortment: vitrine.Assortment{3, 17}, Propensity: 0.25}},
+		{`{"assortment": [3, 17], "propensity": 0.25}`, false,
+			vitrine.Offer{Assortment: vitrine.Assortment{3, 17}, Propensity: 0.25}},
 		{`{"assortment": [17, 3]}`, false, vitrine.Offer{Assortment: vitrine.Assortment{3, 17}}},
 		{`{"assortment": [17, 3]}`, true, vitrine.Offer{Assortment: vitrine.Assortment{3, 17}, Order: []int{17, 3}}},
 		{`{"assortment": []}`, false, vitrine.Offer{}},
@@ -47,7 +48,8 @@ func TestDecodeOffer(t *testing.T) {
 
 // A decoded answer offers distinct items in order, from among the items that the program listed.
 func FuzzDecodeOffer(f *testing.F) {
-	for _, line := range []string{`{"assortment": [3, 17], "propensity": 0.25}`, `{"assortment": [17, 3]}`, `{"assortment": []}`, `{"propensity": 1e-400, "assortment": [0]}`, `{"assortment": [-1, 9007199254740993]}`} {
+	for _, line := range []string{`{"assortment": [3, 17], "propensity": 0.25}`, `{"assortment": [17, 3]}`,
+		`{"assortment": []}`, `{"propensity": 1e-400, "assortment": [0]}`, `{"assortment": [-1, 9007199254740993]}`} {
 		f.Add([]byte(line))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {

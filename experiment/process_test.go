@@ -90,7 +90,8 @@ func outside(fault string) (status int) {
 		}
 		switch {
 		case m.Problem != nil:
-			if m.Problem.Rounds != 120 || m.Problem.Size != size || m.Problem.Features != 2 || m.Problem.Constraint.Kind != "at-most" {
+			if m.Problem.Rounds != 120 || m.Problem.Size != size || m.Problem.Features != 2 ||
+				m.Problem.Constraint.Kind != "at-most" {
 				fmt.Fprintln(os.Stderr, "another problem:", lines.Text())
 				return 1
 			}
@@ -156,18 +157,21 @@ func outside(fault string) (status int) {
 
 // inProcess plays popular inside this program, and asProcess outside, with the same draws.
 func inProcess() experiment.Policy {
-	return experiment.Policy{Label: "inside", Settings: "inside", New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
-		return inside{newPopular(8, rng.Uint32())}, nil
-	}}
+	return experiment.Policy{Label: "inside", Settings: "inside",
+		New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+			return inside{newPopular(8, rng.Uint32())}, nil
+		}}
 }
 
 func asProcess(timeout time.Duration, command ...string) experiment.Policy {
-	return experiment.Policy{Label: "outside", Settings: command, New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
-		return experiment.NewProcess(experiment.ProcessOptions{
-			Command: command, Timeout: timeout, Constraint: map[string]any{"kind": "at-most"},
-			Problem: bandit.Problem{NumFeatures: 2, Items: 8, MaxShown: size, Rounds: 120, Constraint: assortment.AtMost(size)},
-		}, rng)
-	}}
+	return experiment.Policy{Label: "outside", Settings: command,
+		New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+			return experiment.NewProcess(experiment.ProcessOptions{
+				Command: command, Timeout: timeout, Constraint: map[string]any{"kind": "at-most"},
+				Problem: bandit.Problem{NumFeatures: 2, Items: 8, MaxShown: size, Rounds: 120,
+					Constraint: assortment.AtMost(size)},
+			}, rng)
+		}}
 }
 
 func withFault(fault string, timeout time.Duration) experiment.Policy {
@@ -183,13 +187,16 @@ func TestProcess(t *testing.T) {
 		s := run(t, e, experiment.Options{Dir: dir, Workers: workers, Warn: func(m string) { t.Error(m) }})
 		for _, other := range s[1:] {
 			if s[0].FinalMean < 1 || other.FinalMean != s[0].FinalMean || other.FinalSD != s[0].FinalSD {
-				t.Errorf("%d workers: regret %v ± %v inside, %v ± %v %s", workers, s[0].FinalMean, s[0].FinalSD, other.FinalMean, other.FinalSD, other.Policy)
+				t.Errorf("%d workers: regret %v ± %v inside, %v ± %v %s",
+					workers, s[0].FinalMean, s[0].FinalSD, other.FinalMean, other.FinalSD, other.Policy)
 			}
 		}
 		noChildren(t)
 		regret := read(t, dir, "small", "regret.csv")
 		for k := range e.Policies {
-			e.Policies[k].New = func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return nil, errors.New("played again") }
+			e.Policies[k].New = func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+				return nil, errors.New("played again")
+			}
 		}
 		run(t, e, experiment.Options{Dir: dir})
 		if string(read(t, dir, "small", "regret.csv")) != string(regret) {
@@ -210,9 +217,12 @@ func processFaults(t *testing.T) {
 		timeout time.Duration
 		want    []string
 	}{
-		{"crash", time.Minute, []string{"round 5: process ", " ended: exit status 3; it wrote to standard error:\nxxx", "\nout of ideas"}},
-		{"stops", time.Minute, []string{"round 5: process ", "ended, or closed its standard input or output, before its last round"}},
-		{"garbage", time.Minute, []string{"round 5: process ", `answered "{\"assortment\": [1": want {"assortment": [3, 17]}`}},
+		{"crash", time.Minute, []string{"round 5: process ", " ended: exit status 3; it wrote to standard error:\nxxx",
+			"\nout of ideas"}},
+		{"stops", time.Minute, []string{"round 5: process ",
+			"ended, or closed its standard input or output, before its last round"}},
+		{"garbage", time.Minute, []string{"round 5: process ",
+			`answered "{\"assortment\": [1": want {"assortment": [3, 17]}`}},
 		{"infeasible", time.Minute, []string{"round 5: infeasible offer: [0 1 2 3] is not in the feasible family"}},
 		{"unknown item", time.Minute, []string{"round 5: infeasible offer: assortment has item 8"}},
 		{"chatty", time.Minute, []string{"round 6: process ", `wrote "done", which nothing asked for`}},
@@ -220,7 +230,8 @@ func processFaults(t *testing.T) {
 		{"silent", 4 * time.Second, []string{"round 5: process ", "gave no answer in 4s: "}},
 		{"silent child", 4 * time.Second, []string{"round 5: process ", "gave no answer in 4s: "}},
 		{"stubborn", 4 * time.Second, []string{"round 120: process ", "had not ended 4s after its last round"}},
-		{"late", time.Minute, []string{"round 120: process ", "failed after its last round: exit status 4; it wrote to standard error:\ncannot save"}},
+		{"late", time.Minute, []string{"round 120: process ",
+			"failed after its last round: exit status 4; it wrote to standard error:\ncannot save"}},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
 			t.Parallel()
@@ -238,8 +249,10 @@ func processFaults(t *testing.T) {
 		})
 	}
 	t.Run("no program", func(t *testing.T) {
-		_, err := experiment.Run(t.Context(), small(asProcess(time.Minute, "no-such-program")), experiment.Options{Dir: t.TempDir(), Workers: 1})
-		if want := "small: policy outside, seed 0: process no-such-program does not start: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		_, err := experiment.Run(t.Context(), small(asProcess(time.Minute, "no-such-program")),
+			experiment.Options{Dir: t.TempDir(), Workers: 1})
+		if want := "small: policy outside, seed 0: process no-such-program does not start: "; err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	})
@@ -248,7 +261,8 @@ func processFaults(t *testing.T) {
 		e.Seeds = []uint64{7}
 		var warnings []string
 		run(t, e, experiment.Options{Dir: t.TempDir(), Warn: func(m string) { warnings = append(warnings, m) }})
-		if want := "small: policy outside, seed 7 wrote to standard error:\nhello"; len(warnings) != 1 || warnings[0] != want {
+		if want := "small: policy outside, seed 7 wrote to standard error:\nhello"; len(warnings) != 1 ||
+			warnings[0] != want {
 			t.Errorf("warnings %q, want %q", warnings, want)
 		}
 	})
@@ -263,7 +277,8 @@ func TestProcessInterrupted(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		cancel()
 	}()
-	if _, err := experiment.Run(ctx, e, experiment.Options{Dir: dir, Workers: 2}); !errors.Is(err, experiment.ErrInterrupted) {
+	if _, err := experiment.Run(ctx, e, experiment.Options{Dir: dir, Workers: 2}); !errors.Is(err,
+		experiment.ErrInterrupted) {
 		t.Errorf("the error is %v", err)
 	}
 	noChildren(t)

@@ -41,7 +41,8 @@ func (r *rounds) next() error {
 		return err
 	}
 	if r.effects != nil {
-		order, optimum, bound := assortment.MaximizeOrdered(r.best, r.e.Constraint, r.Utilities, r.effects, r.Context.Revenue)
+		order, optimum, bound := assortment.MaximizeOrdered(r.best, r.e.Constraint, r.Utilities, r.effects,
+			r.Context.Revenue)
 		if bound > optimum*(1+1e-9) {
 			return fmt.Errorf("the best order is known only to earn between %v and %v: position effects need a family without lower bounds on groups, pinned items, capacities and crossing groups", optimum, bound)
 		}

@@ -37,7 +37,8 @@ func ParseShard(text string) (Shard, error) {
 	index, err1 := strconv.Atoi(m[1])
 	of, err2 := strconv.Atoi(m[2])
 	if err1 != nil || err2 != nil || index < 1 || index > of {
-		return Shard{}, fmt.Errorf("%s is not a shard: the first of %s is 1/%s, the last %s/%s", text, m[2], m[2], m[2], m[2])
+		return Shard{}, fmt.Errorf("%s is not a shard: the first of %s is 1/%s, the last %s/%s",
+			text, m[2], m[2], m[2], m[2])
 	}
 	return Shard{index, of}, nil
 }
@@ -120,7 +121,8 @@ func Merge(name string, dirs []string, o Options) ([]Summary, error) {
 			return nil, err
 		}
 	}
-	e := &Experiment{Name: name, Title: first.Title, Rounds: first.Rounds, Seeds: first.Seeds, Settings: first.Settings, Version: first.Version}
+	e := &Experiment{Name: name, Title: first.Title, Rounds: first.Rounds, Seeds: first.Seeds, Settings: first.Settings,
+		Version: first.Version}
 	for _, p := range first.Policies {
 		e.Policies = append(e.Policies, Policy{Label: p.Label, Settings: p.Settings})
 	}
@@ -185,7 +187,8 @@ func readManifests(name string, dirs []string) ([]*record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Experiment != name || r.Shard == nil || r.Shard.Of < 1 || r.Shard.Index < 1 || r.Shard.Index > r.Shard.Of || len(r.Seeds) == 0 || len(r.Policies) == 0 {
+		if r.Experiment != name || r.Shard == nil || r.Shard.Of < 1 || r.Shard.Index < 1 ||
+			r.Shard.Index > r.Shard.Of || len(r.Seeds) == 0 || len(r.Policies) == 0 {
 			return nil, fmt.Errorf("%s: not written by a shard of %s", path, name)
 		}
 		shards = append(shards, r)
@@ -235,7 +238,9 @@ func (e *Experiment) gather(shards []*record, warn func(string)) ([]*unit, error
 		if err != nil {
 			return nil, err
 		}
-		have, _ := readJournal(data, func(line int, why string) { warn(fmt.Sprintf("%s, line %d: %s: the run is left out", path, line, why)) })
+		have, _ := readJournal(data, func(line int, why string) {
+			warn(fmt.Sprintf("%s, line %d: %s: the run is left out", path, line, why))
+		})
 		twice := 0
 		var example string
 		for _, key := range slices.SortedFunc(maps.Keys(have), compareKeys) {
@@ -275,7 +280,8 @@ func (e *Experiment) gather(shards []*record, warn func(string)) ([]*unit, error
 }
 
 func compareKeys(a, b unitKey) int {
-	return cmp.Or(strings.Compare(a.policy, b.policy), cmp.Compare(a.seed, b.seed), strings.Compare(a.fingerprint, b.fingerprint))
+	return cmp.Or(strings.Compare(a.policy, b.policy), cmp.Compare(a.seed, b.seed),
+		strings.Compare(a.fingerprint, b.fingerprint))
 }
 
 // missing names the shards that contain the missing units.
@@ -288,7 +294,8 @@ func (e *Experiment) missing(shards []*record, lost []int) error {
 	for _, m := range shards {
 		if m.Shard.Of != of {
 			return fmt.Errorf("%s: %d of %d runs are in no shard, the first %s; the shards are of different splits, %v in %s and %v in %s",
-				e.Name, len(lost), len(e.Policies)*len(e.Seeds), name(lost[0]), shards[0].Shard, shards[0].dir, m.Shard, m.dir)
+				e.Name, len(lost), len(e.Policies)*len(e.Seeds), name(lost[0]), shards[0].Shard, shards[0].dir, m.Shard,
+				m.dir)
 		}
 		here[m.Shard.Index] = m.dir
 	}
@@ -299,10 +306,12 @@ func (e *Experiment) missing(shards []*record, lost []int) error {
 		}
 	}
 	if len(absent) > 0 {
-		return fmt.Errorf("%s: shard %s is missing: play it, and give its directory too", e.Name, strings.Join(absent, ", "))
+		return fmt.Errorf("%s: shard %s is missing: play it, and give its directory too",
+			e.Name, strings.Join(absent, ", "))
 	}
 	first := Shard{lost[0]%of + 1, of}
-	return fmt.Errorf("%s: shard %v in %s is not complete: it lacks %s: give its command again", e.Name, first, here[first.Index], name(lost[0]))
+	return fmt.Errorf("%s: shard %v in %s is not complete: it lacks %s: give its command again",
+		e.Name, first, here[first.Index], name(lost[0]))
 }
 
 // machines returns the shards' machine, or a list if there are several.

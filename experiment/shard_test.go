@@ -26,7 +26,8 @@ func TestShardsAreDealtInTurn(t *testing.T) {
 		out := filepath.Join(dir, fmt.Sprint(s.Index))
 		fatal.If(t, experiment.RunShard(t.Context(), e, s, experiment.Options{Dir: out, Workers: 1}))
 		var got []string
-		for _, run := range regexp.MustCompile(`"policy":"(.)","seed":(\d)`).FindAllStringSubmatch(string(read(t, out, "small", "runs.jsonl")), -1) {
+		for _, run := range regexp.MustCompile(`"policy":"(.)","seed":(\d)`).FindAllStringSubmatch(string(read(t, out,
+			"small", "runs.jsonl")), -1) {
 			got = append(got, run[1]+" "+run[2])
 		}
 		if !slices.Equal(got, want) || s.Units(e) != len(want) {
@@ -53,9 +54,11 @@ func TestMergeNamesWhatDiffers(t *testing.T) {
 				change(e)
 			}
 			dirs = append(dirs, t.TempDir())
-			fatal.If(t, experiment.RunShard(t.Context(), e, experiment.Shard{Index: index, Of: 2}, experiment.Options{Dir: dirs[index-1]}))
+			fatal.If(t, experiment.RunShard(t.Context(), e, experiment.Shard{Index: index, Of: 2},
+				experiment.Options{Dir: dirs[index-1]}))
 		}
-		if _, err := experiment.Merge("small", dirs, experiment.Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.Merge("small", dirs, experiment.Options{Dir: t.TempDir()}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -74,9 +77,10 @@ func (l told) Diagnostics() map[string]float64 { return l.is }
 func TestMergedDiagnostics(t *testing.T) {
 	play := func(s experiment.Shard, shift float64) string {
 		l := first()
-		e := small(experiment.Policy{Label: "a", Settings: "a", New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
-			return told{&l, map[string]float64{"kappa": shift + rng.Float64(), "rank": 3}}, nil
-		}})
+		e := small(experiment.Policy{Label: "a", Settings: "a",
+			New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+				return told{&l, map[string]float64{"kappa": shift + rng.Float64(), "rank": 3}}, nil
+			}})
 		e.Rounds = 5
 		dir := t.TempDir()
 		fatal.If(t, experiment.RunShard(t.Context(), e, s, experiment.Options{Dir: dir}))
@@ -106,14 +110,17 @@ func TestMergedDiagnostics(t *testing.T) {
 		t.Fatalf("one run has the diagnostics %v: %v", want, err)
 	}
 	half := experiment.Shard{Index: 2, Of: 2}
-	if got, err := merge(nil, play(half, 0), play(experiment.Shard{Index: 1, Of: 2}, 0)); err != nil || !slices.Equal(got, want) {
+	if got, err := merge(nil, play(half, 0), play(experiment.Shard{Index: 1, Of: 2}, 0)); err != nil ||
+		!slices.Equal(got, want) {
 		t.Errorf("merged: %v, %v, want %v", got, err, want)
 	}
 	warnings := 0
-	if got, err := merge(func(string) { warnings++ }, whole, play(half, 0)); err != nil || !slices.Equal(got, want) || warnings != 1 {
+	if got, err := merge(func(string) { warnings++ }, whole, play(half, 0)); err != nil || !slices.Equal(got, want) ||
+		warnings != 1 {
 		t.Errorf("with a repeated shard: %v, %v, %d warnings, want %v", got, err, warnings, want)
 	}
-	if _, err := merge(nil, whole, play(half, 1)); err == nil || !strings.Contains(err.Error(), "both have policy a on seed 1, with different results") {
+	if _, err := merge(nil, whole, play(half, 1)); err == nil ||
+		!strings.Contains(err.Error(), "both have policy a on seed 1, with different results") {
 		t.Errorf("with a shard that has other diagnostics: %v", err)
 	}
 }

@@ -25,7 +25,9 @@ func TestTicks(t *testing.T) {
 		for _, tick := range test.span.sparse(test.minimum, 6) {
 			got = append(got, tick.value)
 		}
-		if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b float64) bool { return number(a) == number(b) })); diff != "" {
+		if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b float64) bool {
+			return number(a) == number(b)
+		})); diff != "" {
 			t.Errorf("ticks of %v: -want +got:\n%s", test.span, diff)
 		}
 	}

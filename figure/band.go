@@ -79,7 +79,8 @@ func (b Band) words(seeds string) string {
 	case CI:
 		return "mean and its 95 % confidence interval over " + seeds
 	case Quantiles:
-		return fmt.Sprintf("mean, and the %.0f %% to %.0f %% quantiles over %s", 100*lowQuantile, 100*highQuantile, seeds)
+		return fmt.Sprintf("mean, and the %.0f %% to %.0f %% quantiles over %s",
+			100*lowQuantile, 100*highQuantile, seeds)
 	default:
 		return "mean over " + seeds
 	}

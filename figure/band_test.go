@@ -29,7 +29,8 @@ func TestBandOf(t *testing.T) {
 		{Quantiles, []float64{3}, interval{3, 3, 3}},
 	} {
 		got := test.band.of(test.values)
-		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(interval{}), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(interval{}),
+			cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 			t.Errorf("%s of %v: -want +got:\n%s", bands[test.band], test.values, diff)
 		}
 	}

@@ -176,7 +176,8 @@ func (ch chart) legend(a axes) {
 	at := vg.Point{X: a.Min.X, Y: a.Min.Y - tileBottom - tileName - rowHeight/2}
 	for _, s := range ch.lines {
 		a.StrokeLine2(s.style, at.X, at.Y, at.X+sample, at.Y)
-		write(a, faces().small, ink, at.Add(vg.Point{X: sample + space, Y: -ascent / 2 * faces().small.Font.Size}), fromLeft, s.name)
+		write(a, faces().small, ink, at.Add(vg.Point{X: sample + space, Y: -ascent / 2 * faces().small.Font.Size}),
+			fromLeft, s.name)
 		at.Y -= rowHeight
 	}
 }

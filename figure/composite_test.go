@@ -23,7 +23,8 @@ func appendix() figure.Composite {
 		var row []figure.Panel
 		for j := range 2 {
 			p := figure.Panel{Name: fmt.Sprint(i, j), Title: fmt.Sprintf("row %d, column %d", i, j)}
-			for k, policy := range []string{"uniform", "ts-mnl", "ucb-mnl", "ofu-mnl-plus", "onl-mnl", "ofu-mnl-plus-tuned", "ts-mnl-tuned", "ucb-mnl-tuned"} {
+			for k, policy := range []string{"uniform", "ts-mnl", "ucb-mnl", "ofu-mnl-plus", "onl-mnl",
+				"ofu-mnl-plus-tuned", "ts-mnl-tuned", "ucb-mnl-tuned"} {
 				p.Curves = append(p.Curves, grow(policy, 10, 20, 1/float64(k+1)))
 			}
 			row = append(row, p)

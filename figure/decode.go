@@ -160,7 +160,8 @@ func (d *decoder) row(row []string) error {
 	last := len(d.seeds[n]) - 1
 	run := &d.panel.Curves[n].Regret[last]
 	if round != len(*run)+1 {
-		return d.wrong("round %d of seed %d of policy %s follows round %d: rounds must count 1, 2, 3, …", round, seed, row[1], len(*run))
+		return d.wrong("round %d of seed %d of policy %s follows round %d: rounds must count 1, 2, 3, …",
+			round, seed, row[1], len(*run))
 	}
 	*run, d.ends[n][last] = append(*run, max(regret, 0)), d.line
 	return nil
@@ -181,7 +182,8 @@ func (d *decoder) turn(name string, seed uint64) error {
 			return d.wrong("policy %q is not a printable name", name)
 		}
 		if slices.ContainsFunc(d.panel.Curves, func(c Curve) bool { return c.Policy == name }) {
-			return d.wrong("policy %s comes back after %s: rows must be grouped by policy, then by seed", name, d.panel.Curves[n].Policy)
+			return d.wrong("policy %s comes back after %s: rows must be grouped by policy, then by seed",
+				name, d.panel.Curves[n].Policy)
 		}
 		d.panel.Curves = append(d.panel.Curves, Curve{Policy: strings.Clone(name)})
 		d.seeds, d.ends = append(d.seeds, nil), append(d.ends, nil)
@@ -192,14 +194,17 @@ func (d *decoder) turn(name string, seed uint64) error {
 		return nil
 	}
 	if slices.Contains(seeds, seed) {
-		return d.wrong("seed %d of policy %s comes back after seed %d: rows must be grouped by policy, then by seed", seed, name, seeds[len(seeds)-1])
+		return d.wrong("seed %d of policy %s comes back after seed %d: rows must be grouped by policy, then by seed",
+			seed, name, seeds[len(seeds)-1])
 	}
 	d.seeds[n], d.ends[n], curve.Regret = append(seeds, seed), append(d.ends[n], 0), append(curve.Regret, nil)
 	return nil
 }
 
 func printable(name string) bool {
-	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsPrint(r)
+	})
 }
 
 // complete returns the panel after the last row. It checks that no run is truncated and no seed is missing.

@@ -117,7 +117,8 @@ func TestDecodeErrors(t *testing.T) {
 			"out.csv:4: policy p comes back after q: rows must be grouped by policy, then by seed" + remove,
 		}, {
 			"a seed in two places", header + "e,p,0,1,1\ne,p,1,1,1\ne,p,0,2,1\n",
-			"out.csv:4: seed 0 of policy p comes back after seed 1: rows must be grouped by policy, then by seed" + remove,
+			"out.csv:4: seed 0 of policy p comes back after seed 1: rows must be grouped by policy, then by seed" +
+				remove,
 		}, {
 			"the last seed ends early", header + "e,p,0,1,1\ne,p,0,2,1\ne,p,4,1,1\n",
 			"out.csv:4: truncated: seed 4 of policy p ends at round 1 of 2" + again,
@@ -191,7 +192,8 @@ func BenchmarkDecode(b *testing.B) {
 	for p := range 8 {
 		for s := range 30 {
 			for t := range 1000 {
-				fmt.Fprintf(&file, "main-gaussian-realizable,policy-%d,%d,%d,%.6f\n", p, s, t+1, float64(t)/float64(p+s+1))
+				fmt.Fprintf(&file, "main-gaussian-realizable,policy-%d,%d,%d,%.6f\n", p, s, t+1,
+					float64(t)/float64(p+s+1))
 			}
 		}
 	}

@@ -173,7 +173,8 @@ func svgLine(element []byte) []byte {
 			line = append(line, html.EscapeString(p.text)...)
 			continue
 		}
-		line = fmt.Appendf(line, `<tspan xml:space="preserve" dy="%.4g" style="font-size:%.4gpx">%s</tspan>`, p.drop-drop, p.face.Font.Size, html.EscapeString(p.text))
+		line = fmt.Appendf(line, `<tspan xml:space="preserve" dy="%.4g" style="font-size:%.4gpx">%s</tspan>`,
+			p.drop-drop, p.face.Font.Size, html.EscapeString(p.text))
 		drop = p.drop
 	}
 	return append(line, "</text>"...)

@@ -127,7 +127,8 @@ func TestWriteSVGIsWellFormed(t *testing.T) {
 // A policy looks the same, whichever policies are drawn with it.
 func TestWriteSVGStylesDoNotDependOnTheOthers(t *testing.T) {
 	alone := figure.Panel{Name: "alone", Curves: []figure.Curve{grow("ts-mnl", 1, 2, 1)}}
-	among := figure.Panel{Name: "among", Curves: []figure.Curve{grow("x", 1, 2, 2), grow("onl-mnl", 1, 2, 3), grow("ts-mnl", 1, 2, 1)}}
+	among := figure.Panel{Name: "among", Curves: []figure.Curve{grow("x", 1, 2, 2), grow("onl-mnl",
+		1, 2, 3), grow("ts-mnl", 1, 2, 1)}}
 	const skyBlueDashes = "stroke:#56B4E9;stroke-width:1.6;stroke-dasharray:5,2"
 	for _, p := range []figure.Panel{alone, among} {
 		if n := strings.Count(svg(t, p), skyBlueDashes); n != 2 {
@@ -165,7 +166,8 @@ func TestWritePNGAtPrintResolution(t *testing.T) {
 // Every kind of picture is drawn in every format.
 func TestFormats(t *testing.T) {
 	for name, picture := range map[string]figure.Picture{
-		"panel": four()[0], "composite": grid(), "landscape": landscape(), "theory": study(), "tuning": searches()["heat-map"],
+		"panel": four()[0], "composite": grid(), "landscape": landscape(), "theory": study(),
+		"tuning": searches()["heat-map"],
 	} {
 		for _, f := range figure.Formats() {
 			if err := f.Write(io.Discard, picture); err != nil {

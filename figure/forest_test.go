@@ -11,11 +11,13 @@ import (
 // forest returns made-up estimates.
 func forest() figure.Forest {
 	return figure.Forest{
-		Title: "multinomial logit", Subtitle: "estimates and 95 % intervals of 240 choices, robust standard errors", Axis: "coefficient",
+		Title: "multinomial logit", Subtitle: "estimates and 95 % intervals of 240 choices, robust standard errors",
+		Axis: "coefficient",
 		Rows: []figure.ForestRow{
 			{"constant[bus]", -1.0027, -2.531, 0.5259},
 			{"cost", -0.2537, -0.4464, -0.0609},
-			{"a variable with a name that is much too long for the place that names have in this picture", 0.5340, 0.2680, 0.8},
+			{"a variable with a name that is much too long for the place that names have in this picture", 0.5340,
+				0.2680, 0.8},
 			{"income[train]", 0.2, math.Inf(-1), math.Inf(1)},
 			{"separated", math.NaN(), math.NaN(), math.NaN()},
 		},

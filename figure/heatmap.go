@@ -168,7 +168,9 @@ func (s *search) choose() {
 func (s search) others() []string {
 	var list []string
 	for i, key := range s.Parameters {
-		varies := slices.ContainsFunc(s.Settings, func(o Setting) bool { return o.Values[i] != s.Settings[0].Values[i] })
+		varies := slices.ContainsFunc(s.Settings, func(o Setting) bool {
+			return o.Values[i] != s.Settings[0].Values[i]
+		})
 		if varies && i != s.xAt && i != s.yAt {
 			list = append(list, key)
 		}
@@ -223,7 +225,8 @@ func (s search) subtitle() [2]string {
 		values = append(values, key+" = "+w.Values[i])
 	}
 	d := decimals(s.highest)
-	first := fmt.Sprintf("winner: %s, regret %s on %s", strings.Join(values, ", "), withError("%.*f", d, w.Regret, w.SE), count(w.Seeds, "seed"))
+	first := fmt.Sprintf("winner: %s, regret %s on %s",
+		strings.Join(values, ", "), withError("%.*f", d, w.Regret, w.SE), count(w.Seeds, "seed"))
 	second := fmt.Sprintf("as configured: %s over the winner's", signedError(d, s.Configured.Over, s.Configured.OverSE))
 	if s.yAt < 0 && !math.IsNaN(w.OverSE) {
 		second += "; bars are standard errors"
@@ -366,7 +369,8 @@ func (s search) fill(c axes, m mark) {
 // corner cuts off the upper right corner of a cell, for stopped settings.
 func (s search) corner(c draw.Canvas, at vg.Point, ink color.Color) {
 	const size = 6
-	c.FillPolygon(ink, []vg.Point{{X: at.X - size - 1, Y: at.Y - 1}, {X: at.X - 1, Y: at.Y - 1}, {X: at.X - 1, Y: at.Y - size - 1}})
+	c.FillPolygon(ink, []vg.Point{{X: at.X - size - 1, Y: at.Y - 1}, {X: at.X - 1, Y: at.Y - 1},
+		{X: at.X - 1, Y: at.Y - size - 1}})
 }
 
 var (
@@ -503,5 +507,6 @@ func (s search) colours(c draw.Canvas, at vg.Point) {
 	for _, q := range []float64{0, 0.04, 0.16, 0.36, 0.64, 1} {
 		ticks = append(ticks, tick{math.Sqrt(q), fmt.Sprintf("%.*f", decimals(s.highest), q*s.highest)})
 	}
-	a.key(n, func(k int) color.Color { return ramp((float64(k) + 0.5) / n) }, func(k int) float64 { return float64(k) / n }, ticks)
+	a.key(n, func(k int) color.Color { return ramp((float64(k) + 0.5) / n) },
+		func(k int) float64 { return float64(k) / n }, ticks)
 }

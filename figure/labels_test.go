@@ -84,8 +84,10 @@ func TestLabelsFollowTheEndsOfTheCurves(t *testing.T) {
 		panels []Panel
 		want   []label
 	}{
-		{"one panel", []Panel{one}, []label{{"uniform", "uniform", 50, "50.0 ± 50.0"}, {"greedy", "greedy", 4, "4.0 ± 4.0"}, {"onl-mnl", "onl-mnl", 2, "2.0 ± 2.0"}}},
-		{"two panels", []Panel{one, two}, []label{{"uniform", "uniform", 60, ""}, {"onl-mnl", "onl-mnl", 5, ""}, {"greedy", "greedy", 4, ""}}},
+		{"one panel", []Panel{one}, []label{{"uniform", "uniform", 50, "50.0 ± 50.0"},
+			{"greedy", "greedy", 4, "4.0 ± 4.0"}, {"onl-mnl", "onl-mnl", 2, "2.0 ± 2.0"}}},
+		{"two panels", []Panel{one, two}, []label{{"uniform", "uniform", 60, ""}, {"onl-mnl", "onl-mnl", 5, ""},
+			{"greedy", "greedy", 4, ""}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var plots []regretPlot

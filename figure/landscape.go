@@ -44,7 +44,8 @@ var (
 )
 
 // depths are the colours for the loss, from 0 up: dark for low values (the blues from ColorBrewer).
-var depths = []color.NRGBA{{8, 48, 107, 255}, {33, 113, 181, 255}, {107, 174, 214, 255}, {198, 219, 239, 255}, {247, 251, 255, 255}}
+var depths = []color.NRGBA{{8, 48, 107, 255}, {33, 113, 181, 255}, {107, 174, 214, 255}, {198, 219, 239, 255},
+	{247, 251, 255, 255}}
 
 func (l Landscape) compose() page {
 	c := l.Condition
@@ -121,12 +122,14 @@ func (l Landscape) plane(c draw.Canvas) {
 	for _, w := range l.Global {
 		spot(a.Canvas, globalMark, a.at(w[0], w[1]))
 	}
-	colours := axes{part(c, a.Max.X+barGap, a.Min.Y, barWidth, areaHeight), span{0, 1, false}, span{0, levels[len(levels)-1] + step, false}}
+	colours := axes{part(c, a.Max.X+barGap, a.Min.Y, barWidth, areaHeight), span{0, 1, false},
+		span{0, levels[len(levels)-1] + step, false}}
 	var numbers []tick
 	for k := 0; k < len(levels); k += 2 {
 		numbers = append(numbers, tick{levels[k], number(levels[k])})
 	}
-	colours.key(len(levels), func(k int) color.Color { return depth(k, len(levels)) }, func(k int) float64 { return float64(k) * step }, numbers)
+	colours.key(len(levels), func(k int) color.Color { return depth(k, len(levels)) },
+		func(k int) float64 { return float64(k) * step }, numbers)
 }
 
 // levels returns the values, from 0 on, at which the colour for the loss changes: two per tick.

@@ -47,7 +47,8 @@ func (p lookedPanel) compose() page {
 			chart.caption = ""
 			a := chart.draw(part(c, left, bottom, width, height))
 			writeIn(c, faces().title, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 20}, fromLeft, width+beside, p.title())
-			writeIn(c, faces().small, faint, vg.Point{X: a.Min.X, Y: a.Max.Y + 7}, fromLeft, width+beside, p.look.subtitle(p.Panel))
+			writeIn(c, faces().small, faint, vg.Point{X: a.Min.X, Y: a.Max.Y + 7}, fromLeft, width+beside,
+				p.look.subtitle(p.Panel))
 			a.name("round t", plot.regretName("cumulative expected"), 36)
 			plot.ends(a, labels, styles)
 		},
@@ -78,7 +79,8 @@ func (l Look) check(panels ...Panel) {
 			}
 			uneven := func(run []float64) bool { return len(run) == 0 || len(run) != first.rounds() }
 			if c.seeds() == 0 || c.seeds() != first.seeds() || slices.ContainsFunc(c.Regret, uneven) {
-				panic("figure: curve " + c.Policy + " of panel " + p.Name + " has no rounds, or other seeds or rounds than its panel")
+				panic("figure: curve " + c.Policy + " of panel " + p.Name +
+					" has no rounds, or other seeds or rounds than its panel")
 			}
 		}
 		if !l.Log {

@@ -21,7 +21,8 @@ func TestLegendRows(t *testing.T) {
 	}{
 		{"a row", []entry{short, long, short}, 2*s + l + 2*between, []vg.Length{s, l, s}, rowHeight},
 		{"a little too narrow", []entry{short, long, short}, 2*s + l + 2*between - 1, []vg.Length{s, l}, 2 * rowHeight},
-		{"two and two, not three and one", []entry{short, short, short, short}, 3*s + 2*between, []vg.Length{s, s}, 2 * rowHeight},
+		{"two and two, not three and one", []entry{short, short, short, short}, 3*s + 2*between, []vg.Length{s, s},
+			2 * rowHeight},
 		{"no room at all", []entry{short, long}, 1, []vg.Length{l}, 2 * rowHeight},
 	} {
 		t.Run(test.name, func(t *testing.T) {

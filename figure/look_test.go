@@ -68,7 +68,8 @@ func TestPoliciesOfAFigureAreToldApart(t *testing.T) {
 		for policy, s := range styles(panels...) {
 			look := fmt.Sprint(s)
 			if other, ok := drawn[look]; ok {
-				t.Errorf("%s: %s and %s have one colour and dash: give one of them a line in style.go", picture, policy, other)
+				t.Errorf("%s: %s and %s have one colour and dash: give one of them a line in style.go",
+					picture, policy, other)
 			}
 			drawn[look] = policy
 			name := PaperName(policy)
@@ -121,19 +122,22 @@ func steep(title string, policies ...string) Panel {
 	return p
 }
 
-var nine = []string{"onl-mnl", "bma-mnl", "ucb-mnl-tuned", "ts-mnl-tuned", "ofu-mnl-plus-tuned", "eps-greedy-mnl", "log-barrier-online", "greedy", "uniform"}
+var nine = []string{"onl-mnl", "bma-mnl", "ucb-mnl-tuned", "ts-mnl-tuned", "ofu-mnl-plus-tuned", "eps-greedy-mnl",
+	"log-barrier-online", "greedy", "uniform"}
 
 // A picture has exactly the requested width. Its lines of text stay inside and never overlap.
 func TestLookWidth(t *testing.T) {
 	one := steep("Realizability (Gaussian)", nine...)
-	long := steep("A title that is longer than two inches are, and than three and more", "a-policy-with-quite-a-long-label-which-is-legal", "onl-mnl")
+	long := steep("A title that is longer than two inches are, and than three and more",
+		"a-policy-with-quite-a-long-label-which-is-legal", "onl-mnl")
 	two := Composite{Rows: [][]Panel{{one, one}, {one, one}}, Title: "Four panels"}
 	headed := Composite{Rows: [][]Panel{{one, one, one}, {one, one, one}}, Heads: []string{"Left", "Middle", "Right"}}
 	for _, inches := range []vg.Length{0, 2, 3.3, 5.5, 7, 12} {
 		for _, band := range []Band{SE, Quantiles} {
 			look := Look{Width: inches * vg.Inch, Band: band, Log: band == SE, Paper: band == SE}
 			for name, picture := range map[string]Picture{
-				"a panel": one.With(look), "long names": long.With(look), "two columns": two.With(look), "three columns": headed.With(look),
+				"a panel": one.With(look), "long names": long.With(look), "two columns": two.With(look),
+				"three columns": headed.With(look),
 			} {
 				page := picture.compose()
 				if inches > 0 && (page.width < look.Width-1e-6 || page.width > look.Width+1e-6) {

@@ -116,7 +116,8 @@ func (c *pdf) path(path vg.Path) {
 			c.raw("%.3f %.3f l", x, y)
 		case vg.ArcComp:
 			const degree = math.Pi / 180
-			c.doc.ArcTo(x, float64(c.height)-y, part.Radius.Points(), part.Radius.Points(), 0, part.Start/degree, (part.Start+part.Angle)/degree)
+			c.doc.ArcTo(x, float64(c.height)-y, part.Radius.Points(), part.Radius.Points(), 0, part.Start/degree,
+				(part.Start+part.Angle)/degree)
 		case vg.CloseComp:
 			c.raw("h")
 		default:

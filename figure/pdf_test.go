@@ -37,7 +37,8 @@ func TestWritePDF(t *testing.T) {
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("the same picture has other bytes")
 	}
-	if n := bytes.Count(first.Bytes(), []byte("(D:19700101000000)")); n != 2 || bytes.Count(first.Bytes(), []byte("(D:")) != 2 {
+	if n := bytes.Count(first.Bytes(), []byte("(D:19700101000000)")); n != 2 ||
+		bytes.Count(first.Bytes(), []byte("(D:")) != 2 {
 		t.Errorf("%d of its two dates are fixed", n)
 	}
 	for _, want := range []string{"%PDF-1.", "/FontFile2"} {

@@ -43,7 +43,8 @@ func TestScaleTicks(t *testing.T) {
 		{"below zero", spaced(13, -3, 0.5, false), []string{"−2", "0", "2"}},
 		{"decades", spaced(13, 0.01, math.Sqrt(10), true), []string{"0.01", "0.1", "1", "10", "100", "1000", "10000"}},
 		{"two decades", spaced(21, 0.1, math.Pow(10, 0.1), true), []string{"0.1", "0.3", "1", "3", "10"}},
-		{"many words", append(spaced(24, 1, 1, false), "x"), []string{"1", "4", "7", "10", "13", "16", "19", "22", "x"}},
+		{"many words", append(spaced(24, 1, 1, false), "x"),
+			[]string{"1", "4", "7", "10", "13", "16", "19", "22", "x"}},
 	} {
 		if diff := cmp.Diff(c.want, texts(newScale("k", c.values).ticks())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)

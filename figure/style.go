@@ -53,7 +53,8 @@ func knownStyles() map[string]style {
 		}
 		c, ok := palette[p.Line.Color]
 		if !ok {
-			panic(fmt.Sprintf("figure: policy %s has the color %q: must be one of %q", p.Name, p.Line.Color, slices.Sorted(maps.Keys(palette))))
+			panic(fmt.Sprintf("figure: policy %s has the color %q: must be one of %q",
+				p.Name, p.Line.Color, slices.Sorted(maps.Keys(palette))))
 		}
 		all[p.Name] = style{c, points(p.Line.Dashes)}
 		for _, v := range p.Line.Variants {

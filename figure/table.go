@@ -26,7 +26,8 @@ func (t Table) WriteTo(w io.Writer) (int64, error) {
 	Look{}.check(t.Panels...)
 	Look{}.check(t.Differences...)
 	if len(t.Panels) != len(t.Differences) {
-		panic(fmt.Sprintf("figure: a table of %d panels has %d panels of differences", len(t.Panels), len(t.Differences)))
+		panic(fmt.Sprintf("figure: a table of %d panels has %d panels of differences",
+			len(t.Panels), len(t.Differences)))
 	}
 	look := Look{Paper: t.Paper}
 	var out bytes.Buffer

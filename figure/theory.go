@@ -41,7 +41,8 @@ func (r Theory) compose() page {
 		r.growth(theory.Commits, "explore, then commit", "horizon T", "regret"),
 	}
 	note := fmt.Sprintf("%d seeds of the realizable panel; bars are standard errors, in (b) from the 10 %% to the 90 %% point", len(r.Study.Seeds))
-	s := sheet{plots: [][]chart{{r.coverage(), r.distance(), r.potential()}, growth, more}, tile: vg.Point{X: 190, Y: 140}, note: note, named: true, between: 58}
+	s := sheet{plots: [][]chart{{r.coverage(), r.distance(), r.potential()}, growth, more},
+		tile: vg.Point{X: 190, Y: 140}, note: note, named: true, between: 58}
 	return s.page(sheetWidth(3, s.tile.X, s.between))
 }
 
@@ -88,7 +89,8 @@ func (r Theory) distance() chart {
 		d.x, d.y, d.low, d.high = append(d.x, t), append(d.y, p.Distance), append(d.low, p.Low), append(d.high, p.High)
 		radius.x, radius.y = append(radius.x, t), append(radius.y, p.Radius)
 	}
-	return chart{caption: "how far the truth is from the centre", nameX: "round t", nameY: "squared distance", lines: []series{d, radius}}.fitted(false, true)
+	return chart{caption: "how far the truth is from the centre", nameX: "round t", nameY: "squared distance",
+		lines: []series{d, radius}}.fitted(false, true)
 }
 
 func (r Theory) potential() chart {
@@ -99,7 +101,8 @@ func (r Theory) potential() chart {
 		sum.x, sum.y = append(sum.x, t), append(sum.y, p.Potential)
 		bound.x, bound.y = append(bound.x, t), append(bound.y, p.Bound)
 	}
-	return chart{caption: "the potential", nameX: "round t", nameY: "sum", lines: []series{sum, bound}}.fitted(false, false)
+	return chart{caption: "the potential", nameX: "round t", nameY: "sum", lines: []series{sum, bound}}.fitted(false,
+		false)
 }
 
 // lines names the lines in the charts of growth: by axis and policy, or by policy on all axes.

@@ -18,7 +18,8 @@ func study() figure.Theory {
 	for _, beta := range []float64{0, 1, 10, 100, 1000} {
 		share := beta / (10 + beta)
 		r.Coverage = append(r.Coverage, theory.Coverage{
-			Beta: beta, Covered: share, Always: share * share, Optimistic: math.Sqrt(share), Best: share, Revenue: 1 - (1-share)/2,
+			Beta: beta, Covered: share, Always: share * share, Optimistic: math.Sqrt(share), Best: share,
+			Revenue: 1 - (1-share)/2,
 		})
 		for t := 100; t <= 1000; t += 100 {
 			x := float64(t)
@@ -54,9 +55,11 @@ func study() figure.Theory {
 				if part == theory.Phase2 || part == theory.UtilityError {
 					regret /= 2
 				}
-				r.Growth = append(r.Growth, theory.Growth{Along: g.along, Policy: g.policy, Part: part, Value: v, Mean: regret, SE: regret / 10})
+				r.Growth = append(r.Growth, theory.Growth{Along: g.along, Policy: g.policy, Part: part, Value: v,
+					Mean: regret, SE: regret / 10})
 			}
-			r.Slopes = append(r.Slopes, theory.Exponent{Along: g.along, Policy: g.policy, Part: part, Slope: theory.Slope{Estimate: g.exponent, Low: g.exponent - 0.1, High: g.exponent + 0.1}})
+			r.Slopes = append(r.Slopes, theory.Exponent{Along: g.along, Policy: g.policy, Part: part,
+				Slope: theory.Slope{Estimate: g.exponent, Low: g.exponent - 0.1, High: g.exponent + 0.1}})
 		}
 	}
 	return r

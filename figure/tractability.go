@@ -19,7 +19,8 @@ type Tractability tractability.Survey
 
 func (t Tractability) compose() page {
 	styles, entries := t.styles()
-	s := sheet{title: tractability.Title, plots: make([][]chart, 2), tile: vg.Point{X: 206, Y: 150}, note: "× refused: that many assortments; " + t.Machine, between: 50}
+	s := sheet{title: tractability.Title, plots: make([][]chart, 2), tile: vg.Point{X: 206, Y: 150},
+		note: "× refused: that many assortments; " + t.Machine, between: 50}
 	for _, column := range []struct {
 		head, name string
 		in         func(tractability.Cell) bool
@@ -37,7 +38,8 @@ func (t Tractability) compose() page {
 			of   func(tractability.Point) float64
 		}{
 			{"an offer, median", func(p tractability.Point) float64 { return p.Offer }},
-			{fmt.Sprintf("a round, mean of %d", t.Setting.Rounds), func(p tractability.Point) float64 { return p.Round }},
+			{fmt.Sprintf("a round, mean of %d", t.Setting.Rounds),
+				func(p tractability.Point) float64 { return p.Round }},
 		} {
 			var points []costPoint
 			for _, p := range t.Points {
@@ -116,7 +118,8 @@ func costs(points []costPoint, styles map[string]style) chart {
 			pt := vg.Point{X: a.X(a.x.at(p.x)), Y: a.Max.Y - 2*radius}
 			a.DrawGlyph(draw.GlyphStyle{Color: styles[p.Policy].color, Radius: radius, Shape: draw.CrossGlyph{}}, pt)
 			if f := faces().small; k == 0 {
-				write(a, f, faint, vg.Point{X: pt.X - 2*radius, Y: pt.Y - ascent/2*f.Font.Size}, fromEnd, "refused: "+p.Refused)
+				write(a, f, faint, vg.Point{X: pt.X - 2*radius, Y: pt.Y - ascent/2*f.Font.Size}, fromEnd,
+					"refused: "+p.Refused)
 			}
 		}
 	}

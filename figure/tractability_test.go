@@ -37,7 +37,8 @@ func TestTractabilityShowsWhatIsRefused(t *testing.T) {
 	if n := strings.Count(text, "refused: 12345"); n != 4 {
 		t.Errorf("%d plots say what was refused, want 4", n)
 	}
-	for _, want := range []string{"(a) an offer, median, K = 2", "(d) a round, mean of 9, N = 50", "items N", "10 µs", "log-barrier-mnl"} {
+	for _, want := range []string{"(a) an offer, median, K = 2", "(d) a round, mean of 9, N = 50", "items N", "10 µs",
+		"log-barrier-mnl"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the figure does not say %q", want)
 		}

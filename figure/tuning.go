@@ -33,7 +33,8 @@ type Setting struct {
 // The header of tune.csv, around the parameters and before the panels.
 var (
 	tuningHead = []string{"tuning", "policy", "setting", "outcome"}
-	tuningTail = []string{"rung", "seeds", "regret", "regret_se", "over_winner", "over_winner_se", "over_configured", "over_configured_se"}
+	tuningTail = []string{"rung", "seeds", "regret", "regret_se", "over_winner", "over_winner_se", "over_configured",
+		"over_configured_se"}
 )
 
 // Hint for a malformed tune.csv.
@@ -66,7 +67,8 @@ func DecodeTuning(r io.Reader, name string) (Tuning, error) {
 		return Tuning{}, err
 	}
 	if !d.complete || isCut {
-		return Tuning{}, fmt.Errorf("%s: truncated: it does not end with the row of the configured setting; %s", name, tuneAgain)
+		return Tuning{}, fmt.Errorf("%s: truncated: it does not end with the row of the configured setting; %s",
+			name, tuneAgain)
 	}
 	return d.tuning, nil
 }
@@ -94,7 +96,8 @@ func (d *tuningDecoder) header(row []string) error {
 			}
 		}
 	}
-	return d.wrong("the header is %q, want %q, at least one parameter, and %q", strings.Join(row, ","), strings.Join(tuningHead, ","), strings.Join(tuningTail, ","))
+	return d.wrong("the header is %q, want %q, at least one parameter, and %q",
+		strings.Join(row, ","), strings.Join(tuningHead, ","), strings.Join(tuningTail, ","))
 }
 
 func (d *tuningDecoder) row(row []string) error {

@@ -24,7 +24,8 @@ func TestAlarm(t *testing.T) {
 		for i := range 4 {
 			x.Features.Set(i, 0, 4*rng.Float64()-2)
 		}
-		r := offpolicy.Round{Context: x, SamplingLaw: offpolicy.EpsilonPages(1, 4, 1, nil), Shown: vitrine.Assortment{rng.IntN(4)}}
+		r := offpolicy.Round{Context: x, SamplingLaw: offpolicy.EpsilonPages(1, 4, 1, nil),
+			Shown: vitrine.Assortment{rng.IntN(4)}}
 		best := 0
 		for i := range 4 {
 			if math.Abs(x.Features.At(i, 0)) > math.Abs(x.Features.At(best, 0)) {
@@ -68,7 +69,8 @@ func TestAlarmOfPagePropensities(t *testing.T) {
 		rounds, pages = append(rounds, r), append(pages, vitrine.Assortment{best})
 	}
 	r := evaluate(t, newLog(t, rounds, offpolicy.Options{}), pages)
-	if !(r.Alarm > 2) || r.AlarmMethod != "dr-sets" || !strings.Contains(r.AlarmWords(), "probably wrong: dr-sets and direct differ") || !strings.Contains(r.AlarmWords(), "Trust dr-sets") {
+	if !(r.Alarm > 2) || r.AlarmMethod != "dr-sets" || !strings.Contains(r.AlarmWords(),
+		"probably wrong: dr-sets and direct differ") || !strings.Contains(r.AlarmWords(), "Trust dr-sets") {
 		t.Errorf("the alarm is %v by %q: %s", r.Alarm, r.AlarmMethod, r.AlarmWords())
 	}
 }
@@ -84,7 +86,8 @@ func TestMeanWeightsOfPages(t *testing.T) {
 	}{
 		{"true", 60, func(mu float64) float64 { return mu }, "and 1 is expected"},
 		{"halved", 6, func(mu float64) float64 { return mu / 2 }, "instead of 1: the propensities are not those"},
-		{"clipped", 6, func(mu float64) float64 { return max(mu, 0.15) }, "instead of 1: the propensities are too large"},
+		{"clipped", 6, func(mu float64) float64 { return max(mu, 0.15) },
+			"instead of 1: the propensities are too large"},
 	} {
 		for seed := range uint64(c.logs) {
 			rng := rand.New(rand.NewPCG(seed, 11))
@@ -133,7 +136,8 @@ func TestDeviation(t *testing.T) {
 			}
 		}
 	}
-	if got, want := offpolicy.Deviation(1e8, 1, 0.001)/1e4, distuv.UnitNormal.Quantile(1-0.0005); got < want || got > 1.2*want {
+	if got, want := offpolicy.Deviation(1e8, 1, 0.001)/1e4, distuv.UnitNormal.Quantile(1-0.0005); got < want ||
+		got > 1.2*want {
 		t.Errorf("%v standard deviations, and %v by the normal law", got, want)
 	}
 }
@@ -145,7 +149,8 @@ func TestBalance(t *testing.T) {
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 12))
 		rounds, _, _ := s.log(1000, 0.5, rng)
-		if b := newLog(t, rounds, offpolicy.Options{Resamples: 2}).Balance(); b.Wrong() || b.Rounds != 1000 || b.Limit < 4.5 || b.Limit > 5.5 {
+		if b := newLog(t, rounds, offpolicy.Options{Resamples: 2}).Balance(); b.Wrong() || b.Rounds != 1000 ||
+			b.Limit < 4.5 || b.Limit > 5.5 {
 			t.Errorf("seed %d: pages drawn by the law: %+v", seed, b)
 		}
 		for t := range rounds { // shown by the first feature, whatever the law says
@@ -167,9 +172,11 @@ func TestBalance(t *testing.T) {
 	// the count is even.
 	var rounds []offpolicy.Round
 	for range 2 {
-		rounds = append(rounds, offpolicy.Round{Context: &vitrine.Context{Features: mat.NewDense(2, 1, []float64{3, 1})}, Shown: vitrine.Assortment{0}, SamplingLaw: offpolicy.EpsilonPages(1, 2, 1, nil)})
+		rounds = append(rounds, offpolicy.Round{Context: &vitrine.Context{Features: mat.NewDense(2, 1,
+			[]float64{3, 1})}, Shown: vitrine.Assortment{0}, SamplingLaw: offpolicy.EpsilonPages(1, 2, 1, nil)})
 	}
-	if b := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 2}).Balance(); b.Feature != 0 || math.Abs(b.Z-math.Sqrt2) > 1e-12 {
+	if b := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 2}).Balance(); b.Feature != 0 ||
+		math.Abs(b.Z-math.Sqrt2) > 1e-12 {
 		t.Errorf("by hand: %+v, want √2 in feature 0", b)
 	}
 }

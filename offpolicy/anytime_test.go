@@ -28,17 +28,19 @@ func TestAnytimeCoverage(t *testing.T) {
 			rounds, pages, _ := s.log(600, 0.5, rng)
 			return rounds, pages
 		}},
-		"pages in a tenth of rounds": {[]string{"dr-pi"}, func(rng *rand.Rand) ([]offpolicy.Round, []vitrine.Assortment) {
-			rounds, pages, _ := s.log(600, 0.1, rng)
-			return rounds, pages
-		}},
-		"uniform": {[]string{"dr-pi", "snips", "dr-sets"}, func(rng *rand.Rand) ([]offpolicy.Round, []vitrine.Assortment) {
-			rounds, pages, _ := s.log(800, 1, rng)
-			for t, r := range rounds {
-				pages[t] = largest(mat.Col(nil, 1, r.Context.Features), s.size)
-			}
-			return rounds, pages
-		}},
+		"pages in a tenth of rounds": {[]string{"dr-pi"},
+			func(rng *rand.Rand) ([]offpolicy.Round, []vitrine.Assortment) {
+				rounds, pages, _ := s.log(600, 0.1, rng)
+				return rounds, pages
+			}},
+		"uniform": {[]string{"dr-pi", "snips", "dr-sets"},
+			func(rng *rand.Rand) ([]offpolicy.Round, []vitrine.Assortment) {
+				rounds, pages, _ := s.log(800, 1, rng)
+				for t, r := range rounds {
+					pages[t] = largest(mat.Col(nil, 1, r.Context.Features), s.size)
+				}
+				return rounds, pages
+			}},
 		"heavy propensities": {[]string{"snips"}, func(rng *rand.Rand) ([]offpolicy.Round, []vitrine.Assortment) {
 			return shop{5, 1}.heavyLog(1000, rng)
 		}},
@@ -76,7 +78,8 @@ func TestAnytimeCoverage(t *testing.T) {
 		}
 		for _, method := range world.methods {
 			n := float64(counted[method])
-			t.Logf("%s, %s: wrong at some time in %d of %.0f logs, %.1f times as wide as normal", name, method, missed[method], n, width[method]/n)
+			t.Logf("%s, %s: wrong at some time in %d of %.0f logs, %.1f times as wide as normal",
+				name, method, missed[method], n, width[method]/n)
 			if n < float64(*anytimeLogs)/2 || float64(missed[method]) > 0.1*n+3*math.Sqrt(0.09*n) {
 				t.Errorf("%s, %s: wrong at some time in %d of %.0f logs", name, method, missed[method], n)
 			}
@@ -100,7 +103,8 @@ func TestAnytimeDifference(t *testing.T) {
 	list := fatal.Or(a.Difference(b))(t)
 	d, x, y := list[1].Anytime, a.Estimate("dr-pi").Anytime, b.Estimate("dr-pi").Anytime
 	if !(d.Low < truth && truth < d.High) || d.High-d.Low > x.High-x.Low+y.High-y.Low || d.Low <= 0 {
-		t.Errorf("the difference is in %v, want %v inside and to tell the better policy; the values are in %v and %v", d, truth, x, y)
+		t.Errorf("the difference is in %v, want %v inside and to tell the better policy; the values are in %v and %v",
+			d, truth, x, y)
 	}
 	b.Learned()
 	if list, _ = a.Difference(b); !math.IsNaN(list[1].Anytime.Low) || !math.IsNaN(b.Estimate("pi").Anytime.High) {
@@ -132,7 +136,8 @@ func (s shop) heavyLog(n int, rng *rand.Rand) (rounds []offpolicy.Round, pages [
 		}
 		vitrine.Probabilities(p, u)
 		page := vitrine.Assortment{draw(p, rng) - 1}
-		rounds = append(rounds, offpolicy.Round{Context: x, Shown: page, Propensity: p[page[0]+1], Choice: vitrine.Choice(draw(s.probabilities(x, page), rng))})
+		rounds = append(rounds, offpolicy.Round{Context: x, Shown: page, Propensity: p[page[0]+1],
+			Choice: vitrine.Choice(draw(s.probabilities(x, page), rng))})
 		pages = append(pages, vitrine.Assortment{least})
 	}
 	return rounds, pages

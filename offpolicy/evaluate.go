@@ -88,10 +88,12 @@ func (o Options) resolve(rounds []Round) (Options, error) {
 			err = fmt.Errorf("the propensity is %v: want a number in (0, 1], or 0 if it is not known", r.Propensity)
 		}
 		if err == nil && r.SamplingLaw != nil && r.SamplingLaw.Items() != r.Context.NumItems() {
-			err = fmt.Errorf("the law is one of %d items, and the request has %d", r.SamplingLaw.Items(), r.Context.NumItems())
+			err = fmt.Errorf("the law is one of %d items, and the request has %d",
+				r.SamplingLaw.Items(), r.Context.NumItems())
 		}
 		if err == nil && r.SamplingLaw != nil && !(r.SamplingLaw.Propensity(r.Shown) > 0) {
-			err = fmt.Errorf("the law gives the page %v, which was shown, the probability %v", r.Shown, r.SamplingLaw.Propensity(r.Shown))
+			err = fmt.Errorf("the law gives the page %v, which was shown, the probability %v",
+				r.Shown, r.SamplingLaw.Propensity(r.Shown))
 		}
 		if err != nil {
 			return o, fmt.Errorf("round %d: %w", t+1, err)
@@ -223,9 +225,10 @@ type Estimate struct {
 	StandardError float64
 	Normal        Interval // value ± z standard errors
 	Bootstrap     Interval // percentiles over resampled rounds
-	Anytime       Interval // holds after all rounds simultaneously, even in finite samples, see [Log.Evaluate]; NaN if unavailable
-	ESS           float64  // (Σw)²/Σw² for the weights; NaN without weights
-	None          string   // why there is no number; "" if there is one
+	// holds after all rounds simultaneously, even in finite samples, see [Log.Evaluate]; NaN if unavailable
+	Anytime Interval
+	ESS     float64 // (Σw)²/Σw² for the weights; NaN without weights
+	None    string  // why there is no number; "" if there is one
 
 	influence []float64 // by round, mean 0
 	steps     []step    // by round; nil without an interval for any time
@@ -290,7 +293,8 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 	r := &Report{Policy: policy, Alarm: nan, level: l.o.Level, resamples: l.o.Resamples, seed: l.o.Seed}
 	j := l.judge(pages)
 	r.Support = j.support
-	for _, e := range []Estimate{l.direct(pages), j.doublyRobust(), j.pseudoInverse(), j.items(), j.snips(), j.setsRobust()} {
+	for _, e := range []Estimate{l.direct(pages), j.doublyRobust(), j.pseudoInverse(), j.items(), j.snips(),
+		j.setsRobust()} {
 		r.finish(&e)
 		r.Estimates = append(r.Estimates, e)
 	}
@@ -323,7 +327,8 @@ type Balance struct {
 	Rounds  int     // rounds with a law
 	Feature int     // column that is farthest off; −1 for the number of items
 	Z       float64 // Σ_t D_t for this column in standard deviations
-	Limit   float64 // largest |Z| that chance explains, by Bernstein's inequality: with an error of 0.1 %, shared by all columns
+	// largest |Z| that chance explains, by Bernstein's inequality: with an error of 0.1 %, shared by all columns
+	Limit float64
 }
 
 // Wrong reports whether the pages were not drawn as the log says.
@@ -516,7 +521,8 @@ func (r *Report) difference(a, b *Estimate) Estimate {
 // the reports belong to different logs.
 func (r *Report) Difference(other *Report) ([]Estimate, error) {
 	if r.Support.Rounds != other.Support.Rounds {
-		return nil, fmt.Errorf("%s was judged on %d rounds, and %s on %d", r.Policy, r.Support.Rounds, other.Policy, other.Support.Rounds)
+		return nil, fmt.Errorf("%s was judged on %d rounds, and %s on %d",
+			r.Policy, r.Support.Rounds, other.Policy, other.Support.Rounds)
 	}
 	var list []Estimate
 	for i := range r.Estimates {

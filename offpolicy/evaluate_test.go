@@ -73,14 +73,16 @@ func (s shop) best(x *vitrine.Context) vitrine.Assortment {
 }
 
 // log draws rounds that show the first items, or a uniform page in a share of them.
-func (s shop) log(rounds int, share float64, rng *rand.Rand) (log []offpolicy.Round, pages []vitrine.Assortment, truth float64) {
+func (s shop) log(rounds int, share float64,
+	rng *rand.Rand) (log []offpolicy.Round, pages []vitrine.Assortment, truth float64) {
 	names := make([]string, s.n)
 	for i := range names {
 		names[i] = string(rune('a' + i))
 	}
 	for range rounds {
 		x := s.context(rng)
-		r := offpolicy.Round{Context: x, Items: names, Shown: s.first(), SamplingLaw: offpolicy.EpsilonPages(share, s.n, s.size, s.first())}
+		r := offpolicy.Round{Context: x, Items: names, Shown: s.first(),
+			SamplingLaw: offpolicy.EpsilonPages(share, s.n, s.size, s.first())}
 		if rng.Float64() < share {
 			r.Shown = rng.Perm(s.n)[:s.size]
 			slices.Sort(r.Shown)
@@ -126,7 +128,8 @@ func TestEvaluateFindsTheTruth(t *testing.T) {
 			}
 			off[e.Method] = append(off[e.Method], e.Value-truth)
 			errors[e.Method] += e.StandardError / logs
-			if !(e.Normal.Low < e.Value && e.Value < e.Normal.High && e.Bootstrap.Low < e.Value && e.Value < e.Bootstrap.High) {
+			if !(e.Normal.Low < e.Value && e.Value < e.Normal.High && e.Bootstrap.Low < e.Value &&
+				e.Value < e.Bootstrap.High) {
 				t.Errorf("%s: %v not inside its intervals %v, %v", e.Method, e.Value, e.Normal, e.Bootstrap)
 			}
 			if a := e.Anytime; !math.IsNaN(a.Low) && (a.Low > e.Normal.Low || a.High < e.Normal.High) {
@@ -207,7 +210,8 @@ func TestEvaluateByHand(t *testing.T) {
 	var rounds []offpolicy.Round
 	var pages []vitrine.Assortment
 	for t := range 400 {
-		r := offpolicy.Round{Context: x, Items: []string{"a", "b"}, Shown: vitrine.Assortment{0}, Choice: 1, SamplingLaw: law}
+		r := offpolicy.Round{Context: x, Items: []string{"a", "b"}, Shown: vitrine.Assortment{0}, Choice: 1,
+			SamplingLaw: law}
 		if t%4 == 0 { // b is shown, and taken every second time
 			r.Shown, r.Choice = vitrine.Assortment{1}, vitrine.Choice(t/4%2)
 		}
@@ -229,7 +233,8 @@ func TestEvaluateByHand(t *testing.T) {
 		t.Errorf("effective sample sizes %v, %v, want 100", pi.ESS, r.Support.SetESS)
 	}
 	s := r.Support
-	if s.Shown != 100 || s.Possible != 400 || s.PagePossible != 400 || s.ItemsSeen != 400 || math.Abs(s.LeastInclusion-0.25) > 1e-12 || math.Abs(s.Weights.Mean-1) > 1e-12 || math.Abs(s.Weights.Expected-1) > 1e-12 {
+	if s.Shown != 100 || s.Possible != 400 || s.PagePossible != 400 || s.ItemsSeen != 400 || math.Abs(s.LeastInclusion-
+		0.25) > 1e-12 || math.Abs(s.Weights.Mean-1) > 1e-12 || math.Abs(s.Weights.Expected-1) > 1e-12 {
 		t.Errorf("the support is %+v", s)
 	}
 	same := fatal.Or(r.Difference(r))(t)
@@ -265,7 +270,8 @@ func TestDifferenceIsPaired(t *testing.T) {
 			t.Errorf("%s: %v, want %v", d.Method, d.Value, want)
 		}
 		if close[i].StandardError > a.Estimates[i].StandardError/5 {
-			t.Errorf("%s: policies that agree on all rounds but one differ by %v ± %v", d.Method, close[i].Value, close[i].StandardError)
+			t.Errorf("%s: policies that agree on all rounds but one differ by %v ± %v",
+				d.Method, close[i].Value, close[i].StandardError)
 		}
 	}
 	if _, err := a.Difference(&offpolicy.Report{}); err == nil {
@@ -280,14 +286,26 @@ func TestBadLogs(t *testing.T) {
 		return rounds
 	}
 	for want, change := range map[string]func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round{
-		"no decision with an outcome":    func([]offpolicy.Round, *offpolicy.Options) []offpolicy.Round { return nil },
-		"round 3: the propensity is 1.2": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round { r[2].Propensity = 1.2; return r },
+		"no decision with an outcome": func([]offpolicy.Round, *offpolicy.Options) []offpolicy.Round { return nil },
+		"round 3: the propensity is 1.2": func(r []offpolicy.Round,
+			_ *offpolicy.Options) []offpolicy.Round {
+			r[2].Propensity = 1.2
+			return r
+		},
 		"round 3: the propensity is NaN": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
 			r[2].Propensity = math.NaN()
 			return r
 		},
-		"round 4: choice 3 is not a position": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round { r[3].Choice = 3; return r },
-		"round 1 has no items":                func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round { r[0].Context = nil; return r },
+		"round 4: choice 3 is not a position": func(r []offpolicy.Round,
+			_ *offpolicy.Options) []offpolicy.Round {
+			r[3].Choice = 3
+			return r
+		},
+		"round 1 has no items": func(r []offpolicy.Round,
+			_ *offpolicy.Options) []offpolicy.Round {
+			r[0].Context = nil
+			return r
+		},
 		"round 2: assortment has item 9": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
 			r[1].Shown = vitrine.Assortment{9}
 			r[1].Choice = 0
@@ -305,10 +323,26 @@ func TestBadLogs(t *testing.T) {
 			o.Model = utility.NewLinear(3, true)
 			return r
 		},
-		"the level is 2":        func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round { o.Level = 2; return r },
-		"the ridge is -1":       func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round { o.Ridge = -1; return r },
-		"30 folds of 20 rounds": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round { o.Folds = 30; return r },
-		"-1 resamples":          func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round { o.Resamples = -1; return r },
+		"the level is 2": func(r []offpolicy.Round,
+			o *offpolicy.Options) []offpolicy.Round {
+			o.Level = 2
+			return r
+		},
+		"the ridge is -1": func(r []offpolicy.Round,
+			o *offpolicy.Options) []offpolicy.Round {
+			o.Ridge = -1
+			return r
+		},
+		"30 folds of 20 rounds": func(r []offpolicy.Round,
+			o *offpolicy.Options) []offpolicy.Round {
+			o.Folds = 30
+			return r
+		},
+		"-1 resamples": func(r []offpolicy.Round,
+			o *offpolicy.Options) []offpolicy.Round {
+			o.Resamples = -1
+			return r
+		},
 	} {
 		t.Run(want, func(t *testing.T) {
 			o := offpolicy.Options{}
@@ -365,11 +399,13 @@ func TestReplay(t *testing.T) {
 	if z := (got.Value - live) / got.StandardError; math.Abs(z) > 4 {
 		t.Errorf("replayed %v ± %v, live %v", got.Value, got.StandardError, live)
 	}
-	if few, err := offpolicy.Replay(rounds[:100], learner(), offpolicy.Options{}); err != nil || !strings.HasPrefix(few.None, "no support: ") {
+	if few, err := offpolicy.Replay(rounds[:100], learner(), offpolicy.Options{}); err != nil ||
+		!strings.HasPrefix(few.None, "no support: ") {
 		t.Errorf("25 rounds: %v, %v", few.None, err)
 	}
 	rounds[6].SamplingLaw = offpolicy.EpsilonPages(0.9, 4, 1, rounds[6].Shown)
-	if _, err := offpolicy.Replay(rounds, learner(), offpolicy.Options{}); err == nil || !strings.Contains(err.Error(), "round 7: the page was not drawn uniformly") {
+	if _, err := offpolicy.Replay(rounds, learner(), offpolicy.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "round 7: the page was not drawn uniformly") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -233,9 +233,11 @@ type swaps struct {
 // columns.
 func Swaps(epsilon float64, n int, page vitrine.Assortment, may [][]bool) SamplingLaw {
 	if !(epsilon >= 0 && epsilon <= 1) || may != nil && len(may) != len(page) {
-		panic(fmt.Sprintf("offpolicy: a law of ε = %v on swaps of %d items, with rules for %d", epsilon, len(page), len(may)))
+		panic(fmt.Sprintf("offpolicy: a law of ε = %v on swaps of %d items, with rules for %d",
+			epsilon, len(page), len(may)))
 	}
-	s := &swaps{epsilon: epsilon, n: n, page: page, may: may, place: make([]int, n), c: make([]float64, len(page)), d: make([]float64, n)}
+	s := &swaps{epsilon: epsilon, n: n, page: page, may: may, place: make([]int, n), c: make([]float64, len(page)),
+		d: make([]float64, n)}
 	for i := range s.place {
 		s.place[i] = -1
 	}

@@ -68,7 +68,8 @@ func laws() (laws []law) {
 			laws = append(laws,
 				law{"sets", offpolicy.EpsilonSets(epsilon, n, 3, page), listed(epsilon, n, page, subsets(n, 1, 3))},
 				law{"pages", offpolicy.EpsilonPages(epsilon, n, 2, page), listed(epsilon, n, page, subsets(n, 2, 2))},
-				law{"one item", offpolicy.EpsilonPages(epsilon, n, 1, vitrine.Assortment{1}), listed(epsilon, n, vitrine.Assortment{1}, subsets(n, 1, 1))},
+				law{"one item", offpolicy.EpsilonPages(epsilon, n, 1, vitrine.Assortment{1}),
+					listed(epsilon, n, vitrine.Assortment{1}, subsets(n, 1, 1))},
 			)
 			var free, few []vitrine.Assortment
 			may := [][]bool{make([]bool, n), make([]bool, n)}
@@ -97,17 +98,20 @@ func laws() (laws []law) {
 				for k := range may {
 					may[k] = make([]bool, 3)
 				}
-				laws = append(laws, law{fmt.Sprintf("no swaps of %v, ε = %v", page, epsilon), offpolicy.Swaps(epsilon, 3, page, may), listed(0, 3, page, nil)})
+				laws = append(laws, law{fmt.Sprintf("no swaps of %v, ε = %v",
+					page, epsilon), offpolicy.Swaps(epsilon, 3, page, may), listed(0, 3, page, nil)})
 			}
 		}
 	}
 	one := offpolicy.Independent([]int{0, 0, 0, 0}, []float64{0.5, 0.3, 0.2, 0})
-	laws = append(laws, law{"items", one, &offpolicy.Listed{N: 4, Pages: subsets(4, 1, 1), Probability: []float64{0.5, 0.3, 0.2, 0}}})
+	laws = append(laws, law{"items", one,
+		&offpolicy.Listed{N: 4, Pages: subsets(4, 1, 1), Probability: []float64{0.5, 0.3, 0.2, 0}}})
 	p := []float64{0.6, 0.4, 0.3, 0.1, 0.6}
 	two := law{"slots", offpolicy.Independent([]int{0, 1, 0, 0, 1}, p), &offpolicy.Listed{N: 5}}
 	for _, i := range []int{0, 2, 3} {
 		for _, j := range []int{1, 4} {
-			two.listed.Pages, two.listed.Probability = append(two.listed.Pages, vitrine.Assortment{min(i, j), max(i, j)}), append(two.listed.Probability, p[i]*p[j])
+			two.listed.Pages, two.listed.Probability = append(two.listed.Pages,
+				vitrine.Assortment{min(i, j), max(i, j)}), append(two.listed.Probability, p[i]*p[j])
 		}
 	}
 	return append(laws, two)
@@ -118,7 +122,8 @@ func TestLawsAreThoseOfEnumeration(t *testing.T) {
 	for _, l := range laws() {
 		n, gamma := l.listed.N, l.listed.Gamma()
 		if l.closed.Items() != n || l.closed.MaxSize() < l.listed.MaxSize() {
-			t.Fatalf("%s: %d items, sets of %d, want %d, %d", l.name, l.closed.Items(), l.closed.MaxSize(), n, l.listed.MaxSize())
+			t.Fatalf("%s: %d items, sets of %d, want %d, %d",
+				l.name, l.closed.Items(), l.closed.MaxSize(), n, l.listed.MaxSize())
 		}
 		for i := range n {
 			if got, want := l.closed.Inclusion(i), gamma.At(i, i); math.Abs(got-want) > 1e-12 {
@@ -245,7 +250,8 @@ func TestSetsAreTheSamplers(t *testing.T) {
 	const n, k = 7, 3
 	law := offpolicy.EpsilonSets(1, n, k, nil)
 	rng := rand.New(rand.NewPCG(1, 2))
-	if got, want := law.Propensity(vitrine.Assortment{1, 4}), assortment.AtMost(k).Propensity(n); math.Abs(got-want) > 1e-12 {
+	if got, want := law.Propensity(vitrine.Assortment{1,
+		4}), assortment.AtMost(k).Propensity(n); math.Abs(got-want) > 1e-12 {
 		t.Errorf("μ = %v, want %v", got, want)
 	}
 	hits := 0

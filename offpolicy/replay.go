@@ -39,7 +39,8 @@ func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, erro
 		if !equal(offer.Assortment, r.Shown) {
 			continue
 		}
-		if err := learner.Observe(vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown, Propensity: offer.Propensity}, Choice: r.Choice}); err != nil {
+		if err := learner.Observe(vitrine.Round{Context: r.Context,
+			Offer: vitrine.Offer{Assortment: r.Shown, Propensity: offer.Propensity}, Choice: r.Choice}); err != nil {
 			return nil, fmt.Errorf("round %d: %w", t+1, err)
 		}
 		terms = append(terms, r.Revenue())
@@ -53,7 +54,8 @@ func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, erro
 	report := &Report{level: o.Level, resamples: o.Resamples, seed: o.Seed}
 	e := &Estimate{Method: "replay", ESS: float64(len(terms))}
 	if len(terms) < MinESS {
-		e.None = fmt.Sprintf("no support: the policy's page is that of the log in %d of %d rounds, and %d are needed", len(terms), len(rounds), MinESS)
+		e.None = fmt.Sprintf("no support: the policy's page is that of the log in %d of %d rounds, and %d are needed",
+			len(terms), len(rounds), MinESS)
 		report.finish(e)
 		return e, nil
 	}

@@ -9,14 +9,15 @@ import (
 // Support says how much a log can tell about a policy.
 type Support struct {
 	Rounds          int
-	KnownLaw        int      // rounds with a known law
-	KnownPropensity int      // rounds with the propensity of the page shown
-	Possible        int      // rounds in which the log could have shown the items of the policy's page, on pages that determine its weight
-	PagePossible    int      // rounds in which it could have shown exactly that page
-	Shown           int      // rounds in which it did
-	ItemsSeen       int      // rounds in which every item of the policy's page was shown in some round of the log
-	Unseen          []string // items on the policy's pages that were never shown, most frequent first
-	LeastInclusion  float64  // smallest probability of an item on the policy's pages; NaN if no law is known
+	KnownLaw        int // rounds with a known law
+	KnownPropensity int // rounds with the propensity of the page shown
+	// rounds in which the log could have shown the items of the policy's page, on pages that determine its weight
+	Possible       int
+	PagePossible   int      // rounds in which it could have shown exactly that page
+	Shown          int      // rounds in which it did
+	ItemsSeen      int      // rounds in which every item of the policy's page was shown in some round of the log
+	Unseen         []string // items on the policy's pages that were never shown, most frequent first
+	LeastInclusion float64  // smallest probability of an item on the policy's pages; NaN if no law is known
 
 	Weights WeightCheck // pseudo-inverse weights, in rounds with a known law
 	ESS     float64     // their effective sample size (Σw)²/Σw²
@@ -28,8 +29,9 @@ type Support struct {
 // WeightCheck compares the mean of weights with its expectation under the laws or the propensities.
 type WeightCheck struct {
 	Mean, Expected float64
-	Error          float64 // of the mean: the standard deviation under the laws, or the standard error if only propensities are known
-	Low, High      float64 // range of means that chance explains
+	// of the mean: the standard deviation under the laws, or the standard error if only propensities are known
+	Error     float64
+	Low, High float64 // range of means that chance explains
 }
 
 // Wrong reports whether the pages were not drawn as the log says.
@@ -82,16 +84,19 @@ func (s *Support) Words() []string {
 	case s.KnownLaw == 0 && s.KnownPropensity == 0:
 		say("The log does not say how pages were drawn: only the direct method has a number, and nothing checks its model.")
 	case s.KnownLaw == 0:
-		say("The log has the propensities of %s of pages but not how pages were drawn, so item weights are unknown.", percent(s.KnownPropensity))
+		say("The log has the propensities of %s of pages but not how pages were drawn, so item weights are unknown.",
+			percent(s.KnownPropensity))
 	case s.KnownLaw < s.Rounds:
-		say("The log says how pages were drawn in %s of rounds; in the others the model is trusted.", percent(s.KnownLaw))
+		say("The log says how pages were drawn in %s of rounds; in the others the model is trusted.",
+			percent(s.KnownLaw))
 	default:
 		say("The log says how every page was drawn.")
 	}
 	if s.KnownLaw > 0 {
 		switch s.Possible {
 		case s.Rounds:
-			say("Every item of the policy's pages could have been shown, the rarest with probability %.3g.", s.LeastInclusion)
+			say("Every item of the policy's pages could have been shown, the rarest with probability %.3g.",
+				s.LeastInclusion)
 		case 0:
 			say("No page of the policy consists of items that the log could have shown: the log cannot check the model.")
 		default:
@@ -120,7 +125,8 @@ func (s *Support) Words() []string {
 	if s.Possible > 0 {
 		say("The item weights are worth %.0f rounds.", s.ESS)
 		if c := s.Weights; c.Wrong() {
-			say("Their mean is %.3g ± %.2g instead of %.3g: the pages were not drawn as the log says.", c.Mean, c.Error, c.Expected)
+			say("Their mean is %.3g ± %.2g instead of %.3g: the pages were not drawn as the log says.",
+				c.Mean, c.Error, c.Expected)
 		} else {
 			say("Their mean is %.3g ± %.2g, and %.3g is expected.", c.Mean, c.Error, c.Expected)
 		}
@@ -136,5 +142,6 @@ func (r *Report) AlarmWords() string {
 	case math.Abs(r.Alarm) > 2:
 		return fmt.Sprintf("The model is probably wrong: %s and direct differ by %.1f standard errors. Trust %[1]s, or give the model another family.", r.AlarmMethod, math.Abs(r.Alarm))
 	}
-	return fmt.Sprintf("The model agrees with the residuals: %s and direct differ by %.1f standard errors.", r.AlarmMethod, math.Abs(r.Alarm))
+	return fmt.Sprintf("The model agrees with the residuals: %s and direct differ by %.1f standard errors.",
+		r.AlarmMethod, math.Abs(r.Alarm))
 }

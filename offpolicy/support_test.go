@@ -20,7 +20,8 @@ func TestSupportInWords(t *testing.T) {
 		words  []string
 		none   []string // methods without a number
 	}{
-		"enough": {0.5, nil, []string{"how every page was drawn", "could have been shown", "worth", "is expected"}, []string{"snips", "dr-sets"}},
+		"enough": {0.5, nil, []string{"how every page was drawn", "could have been shown", "worth", "is expected"},
+			[]string{"snips", "dr-sets"}},
 		"no exploration": {0, nil, []string{"% of rounds; in the others the model is trusted",
 			"never showed these items of its pages: "}, []string{"pi", "items", "snips", "dr-sets"}},
 		"no propensities": {0.5, func(rounds []offpolicy.Round) {
@@ -42,7 +43,8 @@ func TestSupportInWords(t *testing.T) {
 			for t := range rounds[:300] {
 				rounds[t].SamplingLaw = nil
 			}
-		}, []string{"in 75.0 % of rounds", "in the others the model is trusted"}, []string{"pi", "items", "snips", "dr-sets"}},
+		}, []string{"in 75.0 % of rounds", "in the others the model is trusted"},
+			[]string{"pi", "items", "snips", "dr-sets"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rounds, pages, _ := s.log(1200, c.share, rand.New(rand.NewPCG(5, 6)))

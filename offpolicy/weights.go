@@ -35,7 +35,8 @@ type judgement struct {
 func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	n := len(pages)
 	j := &judgement{log: l, pages: pages, bounded: true}
-	for _, dst := range []*[]float64{&j.earned, &j.target, &j.shown, &j.weight, &j.up, &j.down, &j.set, &j.price, &j.most, &j.item, &j.itemMost} {
+	for _, dst := range []*[]float64{&j.earned, &j.target, &j.shown, &j.weight, &j.up, &j.down, &j.set, &j.price,
+		&j.most, &j.item, &j.itemMost} {
 		*dst = make([]float64, n)
 	}
 	s := &j.support
@@ -227,7 +228,8 @@ func (j *judgement) needsLaw() string {
 	case s.KnownLaw < s.Rounds:
 		return fmt.Sprintf("the log does not say how %d of %d pages were drawn", s.Rounds-s.KnownLaw, s.Rounds)
 	case s.Possible < s.Rounds:
-		return fmt.Sprintf("the log could not show all items of the policy's page in %d of %d rounds", s.Rounds-s.Possible, s.Rounds)
+		return fmt.Sprintf("the log could not show all items of the policy's page in %d of %d rounds",
+			s.Rounds-s.Possible, s.Rounds)
 	}
 	return ""
 }
@@ -250,7 +252,8 @@ func (j *judgement) doublyRobust() Estimate {
 	if j.needsLaw() == "" {
 		e.steps = j.steps(func(t int) step {
 			target, shown, best := j.early(t)
-			return both(target, j.weight[t]*(j.earned[t]-shown), max(j.up[t]*best, j.down[t]*j.price[t]), max(j.up[t]*j.price[t], j.down[t]*best))
+			return both(target, j.weight[t]*(j.earned[t]-shown), max(j.up[t]*best, j.down[t]*j.price[t]),
+				max(j.up[t]*j.price[t], j.down[t]*best))
 		})
 	}
 	return e
@@ -295,9 +298,11 @@ func (j *judgement) tooFew() string {
 	case s.KnownPropensity < s.Rounds:
 		return fmt.Sprintf("the log has no propensity of %d of %d pages", s.Rounds-s.KnownPropensity, s.Rounds)
 	case s.PagePossible < s.KnownLaw:
-		return fmt.Sprintf("no support: the log could not show the policy's page in %d of %d rounds", s.KnownLaw-s.PagePossible, s.Rounds)
+		return fmt.Sprintf("no support: the log could not show the policy's page in %d of %d rounds",
+			s.KnownLaw-s.PagePossible, s.Rounds)
 	case s.SetESS < MinESS:
-		return fmt.Sprintf("no support: the log has %.3g effective rounds with the policy's page, and %d are needed", s.SetESS, MinESS)
+		return fmt.Sprintf("no support: the log has %.3g effective rounds with the policy's page, and %d are needed",
+			s.SetESS, MinESS)
 	}
 	return ""
 }

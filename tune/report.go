@@ -28,7 +28,8 @@ const maxRows = 10
 // Print writes the best settings, the configured one, and the verdict.
 func (r Report) Print(out io.Writer) {
 	training, fresh := r.Training, r.Fresh
-	fmt.Fprintf(out, "%s: %s, regret after the last round, %s, ± standard error\n", training.Tuning, training.Policy, hint.Count(len(training.Panels), "experiment"))
+	fmt.Fprintf(out, "%s: %s, regret after the last round, %s, ± standard error\n", training.Tuning, training.Policy,
+		hint.Count(len(training.Panels), "experiment"))
 	fmt.Fprintf(out, "\n%s from %d\n", hint.Count(len(r.TrainingSeeds), "training seed"), r.TrainingSeeds[0])
 	var shown []Row
 	stopped := 0
@@ -51,7 +52,8 @@ func (r Report) Print(out io.Writer) {
 	fresh.print(out, fresh.Rows)
 	fmt.Fprintf(out, "\n%s\n", r.verdict())
 	if keys := atEnd(training); len(keys) > 0 {
-		fmt.Fprintf(out, "The winner has an extreme of the values tried for %s: better values may lie beyond.\n", strings.Join(keys, " and "))
+		fmt.Fprintf(out, "The winner has an extreme of the values tried for %s: better values may lie beyond.\n",
+			strings.Join(keys, " and "))
 	}
 }
 
@@ -100,7 +102,8 @@ func (t Table) print(out io.Writer, rows []Row) {
 		if name == Finished {
 			name = ""
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", name, strings.Join(r.Values, "\t"), plain(r.Score.Estimate()), over(Winner, winner), over(Configured, configured))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", name, strings.Join(r.Values, "\t"), plain(r.Score.Estimate()),
+			over(Winner, winner), over(Configured, configured))
 	}
 	w.Flush()
 }
@@ -118,7 +121,8 @@ func errorsAtLevel(n int) float64 {
 func (r Report) verdict() string {
 	winner, configured := r.Fresh.Find(Winner), r.Fresh.Find(Configured)
 	if r.IsConfigured {
-		return fmt.Sprintf("The winner is the setting in the experiments: %s on %s.", plain(winner.Score.Estimate()), hint.Count(len(r.FreshSeeds), "fresh seed"))
+		return fmt.Sprintf("The winner is the setting in the experiments: %s on %s.",
+			plain(winner.Score.Estimate()), hint.Count(len(r.FreshSeeds), "fresh seed"))
 	}
 	d := winner.Score.Difference(configured.Score)
 	var says string
@@ -131,7 +135,8 @@ func (r Report) verdict() string {
 		says = "the configured setting is better at the level of 5 %"
 	}
 	return fmt.Sprintf("On %s the winner has %s and the configured setting %s, a difference of %s: %s.",
-		hint.Count(len(r.FreshSeeds), "fresh seed"), plain(winner.Score.Estimate()), plain(configured.Score.Estimate()), signed(d), says)
+		hint.Count(len(r.FreshSeeds), "fresh seed"), plain(winner.Score.Estimate()), plain(configured.Score.Estimate()),
+		signed(d), says)
 }
 
 func plain(e Estimate) string  { return words("%.2f", e) }

@@ -80,7 +80,9 @@ func Search(n int, seeds []uint64, h Halving, play Play) ([]Score, error) {
 			playing[i].Rung = k + 1
 			playing[i].add(regret[i])
 		}
-		slices.SortStableFunc(playing, func(a, b Score) int { return cmp.Compare(a.Estimate().Mean, b.Estimate().Mean) })
+		slices.SortStableFunc(playing, func(a, b Score) int {
+			return cmp.Compare(a.Estimate().Mean, b.Estimate().Mean)
+		})
 		played = rung.Seeds
 	}
 	return append(playing, ranking...), nil

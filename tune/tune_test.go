@@ -115,7 +115,8 @@ func TestSearchByHand(t *testing.T) {
 }
 
 func draw(t *rapid.T) (regret [][][]float64, n, panels, seeds int) {
-	n, panels, seeds = rapid.IntRange(1, 20).Draw(t, "settings"), rapid.IntRange(1, 3).Draw(t, "panels"), rapid.IntRange(1, 12).Draw(t, "seeds")
+	n, panels, seeds = rapid.IntRange(1, 20).Draw(t, "settings"), rapid.IntRange(1, 3).Draw(t,
+		"panels"), rapid.IntRange(1, 12).Draw(t, "seeds")
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "rng"), 0))
 	for range n {
 		var s [][]float64
@@ -132,7 +133,8 @@ func draw(t *rapid.T) (regret [][][]float64, n, panels, seeds int) {
 }
 
 func halving(t *rapid.T, seeds int) tune.Halving {
-	return tune.Halving{First: rapid.IntRange(1, seeds).Draw(t, "first"), Factor: rapid.IntRange(2, 4).Draw(t, "factor")}
+	return tune.Halving{First: rapid.IntRange(1, seeds).Draw(t, "first"),
+		Factor: rapid.IntRange(2, 4).Draw(t, "factor")}
 }
 
 // With one rung the search picks the smallest mean, as brute force does.
@@ -231,7 +233,9 @@ func TestSearchInvariants(t *testing.T) {
 
 func TestSearchPassesErrorsOn(t *testing.T) {
 	torn := errors.New("torn")
-	_, err := tune.Search(2, seeds(2), tune.Halving{First: 1, Factor: 2}, func([]int, []uint64) ([][][]float64, error) { return nil, torn })
+	_, err := tune.Search(2, seeds(2), tune.Halving{First: 1, Factor: 2}, func([]int, []uint64) ([][][]float64, error) {
+		return nil, torn
+	})
 	if !errors.Is(err, torn) {
 		t.Errorf("error %v", err)
 	}
@@ -308,10 +312,14 @@ func TestDraw(t *testing.T) {
 }
 
 func TestCSV(t *testing.T) {
-	winner := tune.Row{Outcome: tune.Winner, Values: []string{"1", "[3, 15]"}, Score: tune.Score{Setting: 4, Rung: 2, Regret: [][]float64{{1, 3}, {3, 5}}}}
-	stopped := tune.Row{Outcome: tune.Stopped, Values: []string{"2", "[3]"}, Score: tune.Score{Setting: 0, Rung: 1, Regret: [][]float64{{2}, {4}}}}
-	now := tune.Row{Outcome: tune.Configured, Values: []string{"1/2", "[3]"}, Score: tune.Score{Setting: -1, Rung: 2, Regret: [][]float64{{2, 4}, {5, 9}}}}
-	table := tune.Table{Tuning: "t", Policy: "p", Parameters: []string{"lambda", "utility.hidden"}, Panels: []string{"a", "b"}, Rows: []tune.Row{winner, stopped, now}}
+	winner := tune.Row{Outcome: tune.Winner, Values: []string{"1", "[3, 15]"},
+		Score: tune.Score{Setting: 4, Rung: 2, Regret: [][]float64{{1, 3}, {3, 5}}}}
+	stopped := tune.Row{Outcome: tune.Stopped, Values: []string{"2", "[3]"},
+		Score: tune.Score{Setting: 0, Rung: 1, Regret: [][]float64{{2}, {4}}}}
+	now := tune.Row{Outcome: tune.Configured, Values: []string{"1/2", "[3]"},
+		Score: tune.Score{Setting: -1, Rung: 2, Regret: [][]float64{{2, 4}, {5, 9}}}}
+	table := tune.Table{Tuning: "t", Policy: "p", Parameters: []string{"lambda", "utility.hidden"},
+		Panels: []string{"a", "b"}, Rows: []tune.Row{winner, stopped, now}}
 	want := `tuning,policy,setting,outcome,lambda,utility.hidden,rung,seeds,regret,regret_se,over_winner,over_winner_se,over_configured,over_configured_se,a,b
 t,p,5,winner,1,"[3, 15]",2,2,3,1,0,0,-2,0.5,2,4
 t,p,1,stopped,2,[3],1,1,3,,1,,-0.5,,2,4

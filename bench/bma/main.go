@@ -126,9 +126,12 @@ func run(dir string) error {
 		}
 		v := bma.values()
 		median, largest := stat.Quantile(0.5, stat.Empirical, v, nil), v[len(v)-1]
-		fmt.Printf("| %s | %.2f | %.2f (%s) | %+.2f ± %.2f | %.1f, %.1f | %.1f |\n", strings.TrimPrefix(panel, "worlds-"), stat.Mean(v, nil),
-			stat.Mean(linear[name].values(), nil), strings.TrimSuffix(name, "-tuned"), m, se, median, largest, largest/median)
+		fmt.Printf("| %s | %.2f | %.2f (%s) | %+.2f ± %.2f | %.1f, %.1f | %.1f |\n",
+			strings.TrimPrefix(panel, "worlds-"), stat.Mean(v, nil),
+			stat.Mean(linear[name].values(), nil), strings.TrimSuffix(name, "-tuned"), m, se, median, largest,
+			largest/median)
 	}
-	fmt.Printf("\nAhead of the best linear learner in %d panels, within two standard errors in %d, behind in %d.\n", ahead, level, behind)
+	fmt.Printf("\nAhead of the best linear learner in %d panels, within two standard errors in %d, behind in %d.\n",
+		ahead, level, behind)
 	return err
 }

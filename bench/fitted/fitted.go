@@ -34,6 +34,7 @@ func Linear(log []vitrine.Round) (*choice.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := &choice.Spec{Utility: choice.Utility{Generic: variables, Terms: []choice.Term{{Name: "intercept", Variable: "1"}}}}
+	spec := &choice.Spec{Utility: choice.Utility{Generic: variables,
+		Terms: []choice.Term{{Name: "intercept", Variable: "1"}}}}
 	return choice.Fit(context.Background(), spec, data, choice.Options{Workers: 1})
 }

@@ -57,7 +57,8 @@ func main() {
 		}
 	}
 	w := newWorld("linear")
-	fmt.Printf("\nRevenue of a page that explores, by sets %.3f, by slots %.3f; of the policy's own page %.3f\n", w.earns("sets"), w.earns("slots"), w.earns("own"))
+	fmt.Printf("\nRevenue of a page that explores, by sets %.3f, by slots %.3f; of the policy's own page %.3f\n",
+		w.earns("sets"), w.earns("slots"), w.earns("own"))
 }
 
 // earns returns the mean revenue of the logging policy's pages if every page explores.
@@ -245,7 +246,8 @@ func (s setting) run(logs, rounds int) error {
 	return nil
 }
 
-func report(log []offpolicy.Round, pages []vitrine.Assortment, model utility.Model, seed uint64) (*offpolicy.Report, error) {
+func report(log []offpolicy.Round, pages []vitrine.Assortment, model utility.Model,
+	seed uint64) (*offpolicy.Report, error) {
 	l, err := offpolicy.NewLog(context.Background(), log, offpolicy.Options{Model: model, Seed: seed, Resamples: 400})
 	if err != nil {
 		return nil, err
@@ -293,5 +295,6 @@ func (s *score) String() string {
 	if s.finite {
 		anytime = fmt.Sprintf("%.3f", float64(s.anytime)/n)
 	}
-	return fmt.Sprintf("%+.3f | %.3f | %.3f | %.3f | %s | %d", s.bias/n, math.Sqrt(s.square/n), float64(s.normal)/n, float64(s.bootstrap)/n, anytime, s.none)
+	return fmt.Sprintf("%+.3f | %.3f | %.3f | %.3f | %s | %d",
+		s.bias/n, math.Sqrt(s.square/n), float64(s.normal)/n, float64(s.bootstrap)/n, anytime, s.none)
 }

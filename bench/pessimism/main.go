@@ -116,7 +116,8 @@ func best(w []float64, x *vitrine.Context) (vitrine.Assortment, float64) {
 }
 
 // rounds returns a log of n decisions.
-func (g logger) rounds(truth, old []float64, request func(*rand.Rand) *vitrine.Context, n int, seed uint64) []vitrine.Round {
+func (g logger) rounds(truth, old []float64, request func(*rand.Rand) *vitrine.Context, n int,
+	seed uint64) []vitrine.Round {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	u, shock := make([]float64, items), make([]float64, items+1)
 	all := make([]vitrine.Round, n)
@@ -134,7 +135,8 @@ func (g logger) rounds(truth, old []float64, request func(*rand.Rand) *vitrine.C
 }
 
 // play returns the regret of the fixed model when its utilities are lowered by c standard errors.
-func play(truth []float64, fitted *choice.Result, request func(*rand.Rand) *vitrine.Context, c float64, rounds int, seed uint64) (regret float64, err error) {
+func play(truth []float64, fitted *choice.Result, request func(*rand.Rand) *vitrine.Context, c float64, rounds int,
+	seed uint64) (regret float64, err error) {
 	o := bandit.DefaultGreedyOptions()
 	o.Pilot, o.PilotWeights, o.Update = "given", fitted.Coefficients, "none"
 	o.Pessimism, o.PilotCovariance = c, mat.DenseCopyOf(fitted.Covariance).RawMatrix().Data

@@ -52,7 +52,8 @@ func command(name string, args []string) error {
 	err := cmd.Run()
 	usage := *cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	fmt.Printf("%.1f s, %.1f s of processor time, %d MB resident at the peak\n",
-		time.Since(begin).Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), megabytes(usage))
+		time.Since(begin).Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
+		megabytes(usage))
 	return err
 }
 

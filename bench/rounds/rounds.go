@@ -33,7 +33,8 @@ func Write(ctx context.Context, store engine.Log, policy string, rounds, callers
 	for j := range Features {
 		features = append(features, fmt.Sprintf(`{"name":"x%d","kind":"number"}`, j))
 	}
-	placement := fmt.Sprintf(`{"max_size":%d,"max_request_items":%d,"horizon":%d,"policy":{"name":%q},"features":[%s]}`, Shown, Items, rounds, policy, strings.Join(features, ","))
+	placement := fmt.Sprintf(`{"max_size":%d,"max_request_items":%d,"horizon":%d,"policy":{"name":%q},"features":[%s]}`,
+		Shown, Items, rounds, policy, strings.Join(features, ","))
 	if _, err := e.Put(ctx, "home", []byte(placement), 1); err != nil {
 		return err
 	}

@@ -58,12 +58,14 @@ func appendTo(ctx context.Context, out io.Writer, url string, args []string) err
 	}
 	milliseconds := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	fmt.Fprintf(out, "%.0f\t%.1f\t%.2f\t%.2f\t%.2f\n",
-		float64(a.entries)/a.took.Seconds(), float64(a.entries)/float64(a.frames), milliseconds(a.p50), milliseconds(a.p99), a.used)
+		float64(a.entries)/a.took.Seconds(), float64(a.entries)/float64(a.frames), milliseconds(a.p50),
+		milliseconds(a.p99), a.used)
 	return nil
 }
 
 // appendFor lets callers write entries to stores for a while.
-func appendFor(ctx context.Context, stores []*natslog.Store, entries [][]byte, callers int, d time.Duration) (a appends, err error) {
+func appendFor(ctx context.Context, stores []*natslog.Store, entries [][]byte, callers int,
+	d time.Duration) (a appends, err error) {
 	var (
 		mu     sync.Mutex
 		waits  []time.Duration

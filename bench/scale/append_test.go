@@ -19,7 +19,8 @@ func TestAppendFor(t *testing.T) {
 		t.Cleanup(func() { s.Close() })
 		stores = append(stores, s)
 	}
-	a := fatal.Or(appendFor(t.Context(), stores, [][]byte{[]byte("a decision"), []byte("an outcome")}, 8, 100*time.Millisecond))(t)
+	a := fatal.Or(appendFor(t.Context(), stores, [][]byte{[]byte("a decision"), []byte("an outcome")}, 8,
+		100*time.Millisecond))(t)
 	total := uint64(0)
 	for _, s := range stores {
 		x, err := s.Extent(t.Context())

@@ -37,7 +37,8 @@ func readCosts(dir string) (*costs, error) {
 			return nil, err
 		}
 	}
-	for name, v := range map[string]float64{"serve_us": c.Serve, "follow_us": c.Follow, "learn_us": c.Learn, "bytes": c.Bytes, "lead_us": c.Lead, "lag_ms": c.Lag} {
+	for name, v := range map[string]float64{"serve_us": c.Serve, "follow_us": c.Follow, "learn_us": c.Learn,
+		"bytes": c.Bytes, "lead_us": c.Lead, "lag_ms": c.Lag} {
 		if !(v > 0) {
 			return nil, fmt.Errorf("%s: %v: must be positive", name, v)
 		}

@@ -34,7 +34,8 @@ func used() float64 {
 
 // measure measures the constants on a log in memory, and writes them.
 func measure(ctx context.Context, w io.Writer, rounds int) error {
-	c := costs{Machine: fmt.Sprintf("%s, %d cores, %s", processor(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly))}
+	c := costs{Machine: fmt.Sprintf("%s, %d cores, %s",
+		processor(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly))}
 	served, err := serve(ctx, rounds)
 	if err != nil {
 		return err
@@ -105,8 +106,10 @@ func serve(ctx context.Context, rounds int) (float64, error) {
 // visit sends shoppers to a service, to choose among 1000 catalogue items.
 func visit(ctx context.Context, url string, n int) error {
 	r, err := load.Run(ctx, load.Options{
-		Bases: []string{url}, Placement: "home", Policy: map[string]any{"name": "onl-mnl"}, Decisions: n, Connections: 64,
-		Items: 1000, Catalogue: true, Features: rounds.Features, User: 5, Size: rounds.Shown, Outcomes: reported, Seed: 1,
+		Bases: []string{url}, Placement: "home", Policy: map[string]any{"name": "onl-mnl"}, Decisions: n,
+		Connections: 64,
+		Items:       1000, Catalogue: true, Features: rounds.Features, User: 5, Size: rounds.Shown, Outcomes: reported,
+		Seed: 1,
 	})
 	if err == nil && (r.Decisions.Count != int64(n) || len(r.Errors) > 0) {
 		err = fmt.Errorf("%d decisions, errors %v", r.Decisions.Count, r.Errors)

@@ -52,11 +52,14 @@ func (c *costs) size(rate float64) (z sized) {
 // plan prints the tables.
 func plan(w io.Writer, c *costs) {
 	a, b := c.append()
-	fmt.Fprintf(w, "An append of n entries takes %.2f ms + n · %.2f µs. A leader is %.0f %% busy at %.0f decisions a second.\n\n", a*1e3, b*1e6, 100*busy, c.maxRate())
+	fmt.Fprintf(w,
+		"An append of n entries takes %.2f ms + n · %.2f µs. A leader is %.0f %% busy at %.0f decisions a second.\n\n",
+		a*1e3, b*1e6, 100*busy, c.maxRate())
 	fmt.Fprintf(w, "| decisions a second | services | processes of %d cores | share of their time to follow | log's servers send, GB/s | busiest learner |\n|---|---|---|---|---|---|\n", perProcess)
 	for _, rate := range []float64{1e4, 1e5, 1e6} {
 		z := c.size(rate)
-		fmt.Fprintf(w, "| %.0f | %d | %d | %.0f %% | %.2f | %.0f %% |\n", rate, z.services, z.processes, 100*z.following, z.out/1e9, 100*z.learner)
+		fmt.Fprintf(w, "| %.0f | %d | %d | %.0f %% | %.2f | %.0f %% |\n", rate, z.services, z.processes,
+			100*z.following, z.out/1e9, 100*z.learner)
 	}
 	fmt.Fprintf(w, "\n| what is %.0f %% busy | at decisions a second |\n|---|---|\n", 100*busy)
 	for _, l := range c.limits() {
@@ -79,7 +82,8 @@ func (c *costs) limits() []limit {
 		{"one placement's learner, which one core runs", busy / (reported * c.Learn * 1e-6)},
 		{"a follower applying the entries, which one core does", busy / (c.Follow * 1e-6)},
 		{"the appends, if the leader took no time", busy / ((1 + reported) * b)},
-		{fmt.Sprintf("all %d cores of a follower, which then decides nothing", perProcess), perProcess * busy / c.follow()},
+		{fmt.Sprintf("all %d cores of a follower, which then decides nothing",
+			perProcess), perProcess * busy / c.follow()},
 		{"the network of a follower", busy * network / c.Bytes},
 	}
 	slices.SortStableFunc(list, func(x, y limit) int { return cmp.Compare(x.rate, y.rate) })

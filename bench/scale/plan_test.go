@@ -28,7 +28,8 @@ func TestCosts(t *testing.T) {
 
 // The planned processes satisfy the inequality, and one fewer per service does not.
 func TestSize(t *testing.T) {
-	c := &costs{Serve: 100, Follow: 4, Learn: 5, Bytes: 500, Callers: []float64{64, 256}, Entries: []float64{23600, 86400}, Lead: 35, Lag: 0.1}
+	c := &costs{Serve: 100, Follow: 4, Learn: 5, Bytes: 500, Callers: []float64{64, 256},
+		Entries: []float64{23600, 86400}, Lead: 35, Lag: 0.1}
 	for _, rate := range []float64{1e4, 1e5, 1e6} {
 		z := c.size(rate)
 		if float64(z.services)*c.maxRate() < rate || float64(z.services-1)*c.maxRate() >= rate {

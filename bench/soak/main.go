@@ -158,7 +158,8 @@ func (s *soak) ask(method, path, body string) (status int, text []byte) {
 	if err != nil {
 		panic(err)
 	}
-	r.Header["Idempotency-Key"] = nil // resent if the service has just closed the connection: the id makes both one request
+	// resent if the service has just closed the connection: the id makes both one request
+	r.Header["Idempotency-Key"] = nil
 	a, err := s.client.Do(r)
 	if err != nil {
 		return 0, []byte(err.Error())
@@ -275,7 +276,8 @@ func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand)
 	}
 	for range times {
 		status, text := s.ask("POST", path, choice)
-		if s.expect(status, text, http.StatusNoContent, http.StatusOK, http.StatusConflict, http.StatusNotFound) && status == http.StatusNoContent {
+		if s.expect(status, text, http.StatusNoContent, http.StatusOK, http.StatusConflict, http.StatusNotFound) &&
+			status == http.StatusNoContent {
 			s.reported.Add(1)
 		} else {
 			s.late.Add(1)
@@ -285,9 +287,12 @@ func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand)
 
 // A sample's metrics, one column each, summed over placements.
 var columns = []string{
-	"process_resident_memory_bytes", "go_memstats_next_gc_bytes", "go_memstats_heap_alloc_bytes", "go_goroutines", "process_open_fds",
-	"vitrine_log_bytes", "vitrine_log_entries", "vitrine_learner_lag_rounds", "vitrine_pending", "vitrine_remembered_bytes",
-	"vitrine_decisions_total", "vitrine_outcomes_total", "vitrine_expired_total", "vitrine_skipped_rounds_total", "process_cpu_seconds_total",
+	"process_resident_memory_bytes", "go_memstats_next_gc_bytes", "go_memstats_heap_alloc_bytes", "go_goroutines",
+	"process_open_fds",
+	"vitrine_log_bytes", "vitrine_log_entries", "vitrine_learner_lag_rounds", "vitrine_pending",
+	"vitrine_remembered_bytes",
+	"vitrine_decisions_total", "vitrine_outcomes_total", "vitrine_expired_total", "vitrine_skipped_rounds_total",
+	"process_cpu_seconds_total",
 }
 
 const (
@@ -346,7 +351,8 @@ func (s *soak) sample(ctx context.Context) (samples [][]float64, err error) {
 			return nil, err
 		}
 		fmt.Printf("%7s s  resident %5.1f MB  live heap %5.1f MB  %3.0f goroutines  %3.0f files  log %7.1f MB  lag %3.0f  remembered %.2f MB  %7.0f decisions\n",
-			row[0], v[resident]/1e6, v[nextGC]/2e6, v[goroutines], v[files], v[logBytes]/1e6, v[lag], v[remembered]/1e6, v[decisions])
+			row[0], v[resident]/1e6, v[nextGC]/2e6, v[goroutines], v[files], v[logBytes]/1e6, v[lag], v[remembered]/1e6,
+			v[decisions])
 	}
 }
 
@@ -387,17 +393,20 @@ func (s *soak) judge(samples [][]float64) error {
 	}
 	last := samples[n-1]
 	fmt.Printf("%.0f decisions, %.0f outcomes, %.0f expired, %d reported, %d refused as late or forgotten, %d not sent in time; %.0f µs of processor time a decision\n",
-		last[decisions], last[outcomes], last[expired], s.reported.Load(), s.late.Load(), s.skipped.Load(), last[cpu]/last[decisions]*1e6)
+		last[decisions], last[outcomes], last[expired], s.reported.Load(), s.late.Load(), s.skipped.Load(),
+		last[cpu]/last[decisions]*1e6)
 	for _, m := range []struct {
 		name         string
 		column       int
 		scale, grace float64
 		unit         string
 	}{
-		{"live heap", nextGC, 2e6, 2, " MB"}, {"resident set", resident, 1e6, 2, " MB"}, {"goroutines", goroutines, 1, 8, ""}, {"open files", files, 1, 8, ""},
+		{"live heap", nextGC, 2e6, 2, " MB"}, {"resident set", resident, 1e6, 2, " MB"},
+		{"goroutines", goroutines, 1, 8, ""}, {"open files", files, 1, 8, ""},
 	} {
 		before, after := median(samples[n/4:n/2], m.column)/m.scale, median(samples[3*n/4:], m.column)/m.scale
-		check(after <= 1.1*before+m.grace, "%s: %.1f%s in the last quarter, %.1f in the second", m.name, after, m.unit, before)
+		check(after <= 1.1*before+m.grace, "%s: %.1f%s in the last quarter, %.1f in the second", m.name, after, m.unit,
+			before)
 	}
 	check(s.wrong.Load() == 0, "%d requests were not answered as they should be", s.wrong.Load())
 	check(last[skippedRounds] == 0, "%.0f rounds were refused by the learners", last[skippedRounds])

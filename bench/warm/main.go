@@ -40,7 +40,8 @@ func options() bandit.ONLOptions {
 	return o
 }
 
-func onl(change func(o *bandit.ONLOptions, log []vitrine.Round) error, imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
+func onl(change func(o *bandit.ONLOptions, log []vitrine.Round) error,
+	imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
 	return func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error) {
 		o := options()
 		if err := change(&o, log); err != nil {
@@ -76,7 +77,8 @@ func observe(l vitrine.Learner, log []vitrine.Round) error {
 }
 
 // auto starts with its options modified by change.
-func auto(change func(o *bandit.AutoOptions, log []vitrine.Round) error, imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
+func auto(change func(o *bandit.AutoOptions, log []vitrine.Round) error,
+	imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
 	return func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error) {
 		var o bandit.AutoOptions
 		if err := change(&o, log); err != nil {
@@ -174,8 +176,10 @@ type world struct {
 func newWorld(seed uint64) *world {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	w := &world{
-		env:     &env.World{Items: items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0.5, High: 1}, Truth: env.NewFamily(utility.NewLinear(width, true), -1, 1, rng)},
-		problem: bandit.Problem{NumFeatures: width, Items: items, MaxShown: size, Rounds: 1000, Constraint: assortment.AtMost(size)},
+		env: &env.World{Items: items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0.5, High: 1},
+			Truth: env.NewFamily(utility.NewLinear(width, true), -1, 1, rng)},
+		problem: bandit.Problem{NumFeatures: width, Items: items, MaxShown: size, Rounds: 1000,
+			Constraint: assortment.AtMost(size)},
 	}
 	for range width + 1 {
 		w.old = append(w.old, rng.NormFloat64())
@@ -243,7 +247,8 @@ func (w *world) play(s start, log []vitrine.Round, rounds int, seed uint64) (reg
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", s.name, err)
 	}
-	contexts, customers, draws := rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5))
+	contexts, customers, draws := rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed,
+		4)), rand.New(rand.NewPCG(seed, 5))
 	for range rounds {
 		x := w.env.Context(contexts)
 		offer := l.Policy().Offer(x, draws)

@@ -37,10 +37,13 @@ func TestEveryFileHasItsPlace(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian", "sweep-uniform", "warmup", "unit", "contexts", "linear", "worlds", "positions"}, experiments.Groups()); diff != "" {
+	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian",
+		"sweep-uniform", "warmup", "unit", "contexts", "linear", "worlds", "positions"},
+		experiments.Groups()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8, "warmup": 4, "unit": 4, "contexts": 4, "linear": 8, "worlds": 25, "positions": 4, "none": 0} {
+	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8,
+		"warmup": 4, "unit": 4, "contexts": 4, "linear": 8, "worlds": 25, "positions": 4, "none": 0} {
 		if n := len(experiments.Members(group)); n != want {
 			t.Errorf("%s has %d members, want %d", group, n, want)
 		}
@@ -58,7 +61,8 @@ func TestFiguresAreMadeOfExperiments(t *testing.T) {
 				columns = 3
 			}
 			if len(row) != columns || f.Heads != nil && len(f.Heads) != columns {
-				t.Errorf("%s: %d panels in a row under %d heads, want %d columns", f.Name, len(row), len(f.Heads), columns)
+				t.Errorf("%s: %d panels in a row under %d heads, want %d columns",
+					f.Name, len(row), len(f.Heads), columns)
 			}
 			for j, p := range row {
 				if !slices.Contains(names, p.Experiment) {
@@ -93,7 +97,8 @@ func TestCaptionsAreTrue(t *testing.T) {
 				fatal.If(t, toml.Unmarshal(text, &file))
 				effects := "γ = 0"
 				if n := len(file.PositionEffects); n > 0 && file.PositionEffects[n-1] != 0 {
-					effects = strings.ReplaceAll(fmt.Sprintf("γ = 0, %v, …, %v", file.PositionEffects[1], file.PositionEffects[n-1]), "-", "−")
+					effects = strings.ReplaceAll(fmt.Sprintf("γ = 0, %v, …, %v",
+						file.PositionEffects[1], file.PositionEffects[n-1]), "-", "−")
 				}
 				want := map[string]string{
 					"positions": effects,
@@ -114,11 +119,14 @@ func TestCaptionsAreTrue(t *testing.T) {
 				head := strings.ToLower(f.Heads[j])
 				if f.Name == "linear" || f.Name == "positions" {
 					if strings.HasPrefix(head, "equal") != (file.Revenue.Kind == "one") {
-						t.Errorf("%s has the revenues %s and stands under %q", p.Experiment, file.Revenue.Kind, f.Heads[j])
+						t.Errorf("%s has the revenues %s and stands under %q",
+							p.Experiment, file.Revenue.Kind, f.Heads[j])
 					}
 					continue
 				}
-				if truth := map[string]string{"mlp": "realizability", "cosine": "misspecification"}[file.Truth.Kind]; f.Name != "items" && !strings.HasPrefix(head, truth) {
+				if truth := map[string]string{"mlp": "realizability",
+					"cosine": "misspecification"}[file.Truth.Kind]; f.Name != "items" &&
+					!strings.HasPrefix(head, truth) {
 					t.Errorf("%s has the truth %s and stands under %q", p.Experiment, file.Truth.Kind, f.Heads[j])
 				}
 				if f.Name == "warmup" || f.Name == "unit" {

@@ -117,7 +117,8 @@ func worlds() Figure {
 	} {
 		name := "worlds-" + truth.name
 		f.Rows = append(f.Rows, []Panel{
-			{name, truth.title}, {name + "-revenue", truth.title + ", revenues U[0, 1]"}, {name + "-drift", truth.title + ", drift"},
+			{name, truth.title}, {name + "-revenue", truth.title + ", revenues U[0, 1]"},
+			{name + "-drift", truth.title + ", drift"},
 		})
 	}
 	return f

@@ -46,7 +46,8 @@ func Distance(w Params, equivalents []Params) float64 {
 // constants are rounded down to three digits.
 //
 // It is an error if the curvature at W* is 0, or if μ holds everywhere.
-func Fit(ctx context.Context, l *Loss, g Grid, equivalents []Params, gamma, share float64) (c Condition, tight Params, err error) {
+func Fit(ctx context.Context, l *Loss, g Grid, equivalents []Params,
+	gamma, share float64) (c Condition, tight Params, err error) {
 	curvature := math.Inf(1)
 	for _, w := range equivalents {
 		curvature = min(curvature, l.Curvature(w))

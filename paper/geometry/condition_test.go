@@ -76,7 +76,8 @@ func TestTheBoundHoldsForOtherSettings(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 5))
 		for range 200_000 {
 			w := draw(s.Box, rng)
-			if loss := closed(l.ExpectedSize, w, s.Truth); l.Condition.Bound(geometry.Distance(w, l.Global)) > loss+1e-12 {
+			if loss := closed(l.ExpectedSize, w,
+				s.Truth); l.Condition.Bound(geometry.Distance(w, l.Global)) > loss+1e-12 {
 				t.Fatalf("γ = %v: the bound is above the loss %v at %v", c.gamma, loss, w)
 			}
 		}
@@ -100,8 +101,10 @@ func TestTauIsTheLargest(t *testing.T) {
 	larger := l.Condition
 	larger.Tau *= 1.01
 	r := geometry.Distance(l.Tight, l.Global)
-	if loss := closed(l.ExpectedSize, l.Tight, l.Setting.Truth); larger.Bound(r) <= loss || l.Condition.Bound(r) > loss {
-		t.Errorf("at %v the loss is %v, the bound %v, and with a larger τ %v", l.Tight, loss, l.Condition.Bound(r), larger.Bound(r))
+	if loss := closed(l.ExpectedSize, l.Tight, l.Setting.Truth); larger.Bound(r) <= loss ||
+		l.Condition.Bound(r) > loss {
+		t.Errorf("at %v the loss is %v, the bound %v, and with a larger τ %v",
+			l.Tight, loss, l.Condition.Bound(r), larger.Bound(r))
 	}
 }
 
@@ -191,7 +194,8 @@ func TestTheSliceMeetsTheMinima(t *testing.T) {
 		nearest := math.Inf(1)
 		for _, p := range l.Slice {
 			nearest = min(nearest, geometry.Distance(p.W, []geometry.Params{g}))
-			if want := closed(l.ExpectedSize, p.W, l.Setting.Truth); math.Abs(p.Loss-want) > 1e-12 || p.Bound != min(p.StrongConvexity, p.Growth) {
+			if want := closed(l.ExpectedSize, p.W, l.Setting.Truth); math.Abs(p.Loss-want) > 1e-12 ||
+				p.Bound != min(p.StrongConvexity, p.Growth) {
 				t.Errorf("%+v: want a loss of %v, and the lower of the terms as the bound", p, want)
 			}
 		}

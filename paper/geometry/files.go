@@ -31,7 +31,8 @@ func (l *Landscape) Write(dir string) error {
 			points = append(points, mapPoint{l.Map.Params(i, j), l.Map.At(i, j)})
 		}
 	}
-	return study.Write(dir, l.Constants, study.File{Name: Mark, Content: study.Encode(l.Slice)}, study.File{Name: mapFile, Content: study.Encode(points)})
+	return study.Write(dir, l.Constants, study.File{Name: Mark, Content: study.Encode(l.Slice)},
+		study.File{Name: mapFile, Content: study.Encode(points)})
 }
 
 // Read reads the files that Write wrote. Errors name the file and, if known, the line.

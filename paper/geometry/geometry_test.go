@@ -14,7 +14,8 @@ import (
 
 func paper() (*geometry.Loss, geometry.Setting) {
 	s := geometry.Figure
-	return geometry.NewLoss(s.Truth, env.Uniform{Low: s.Contexts[0], High: s.Contexts[1]}, geometry.ExpectedSize(s.Items, s.Size)), s
+	return geometry.NewLoss(s.Truth, env.Uniform{Low: s.Contexts[0], High: s.Contexts[1]},
+		geometry.ExpectedSize(s.Items, s.Size)), s
 }
 
 // draw returns a uniform point in the box.

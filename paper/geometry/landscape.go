@@ -119,7 +119,8 @@ func separate(minima []Minimum, global []Params) (spurious []Minimum, err error)
 		}
 	}
 	if len(global) != 2 || found != 2 {
-		return nil, fmt.Errorf("geometry: symmetry has %d global minima in the box and a search %d, want 2", len(global), found)
+		return nil, fmt.Errorf("geometry: symmetry has %d global minima in the box and a search %d, want 2",
+			len(global), found)
 	}
 	return spurious, nil
 }

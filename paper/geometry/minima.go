@@ -26,7 +26,9 @@ func Minima(ctx context.Context, l *Loss, g Grid) ([]Minimum, error) {
 			return nil, context.Cause(ctx)
 		}
 		m, ok := descend(l, g.Params(at[0], at[1]))
-		if ok && g.Box.contains(m.W) && !slices.ContainsFunc(found, func(o Minimum) bool { return distance(o.W, m.W) < spacing }) {
+		if ok && g.Box.contains(m.W) && !slices.ContainsFunc(found, func(o Minimum) bool {
+			return distance(o.W, m.W) < spacing
+		}) {
 			found = append(found, m)
 		}
 	}

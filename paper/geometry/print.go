@@ -8,7 +8,8 @@ import (
 
 // Print writes the constants as text.
 func (c Constants) Print(out io.Writer) {
-	fmt.Fprintf(out, "%s: f_w(x) = %s, x ~ U[%v, %v]\n", c.Experiment, c.Utility, c.Setting.Contexts[0], c.Setting.Contexts[1])
+	fmt.Fprintf(out, "%s: f_w(x) = %s, x ~ U[%v, %v]\n", c.Experiment, c.Utility, c.Setting.Contexts[0],
+		c.Setting.Contexts[1])
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(w, "  μ\t%v\tlocal strong convexity, %v of the curvature at W*\n", c.Condition.Mu, c.Setting.Share)
 	fmt.Fprintf(w, "  τ\t%v\tgrowth, tight at %s\n", c.Condition.Tau, point(c.Tight))

@@ -39,7 +39,9 @@ func reduce(ctx context.Context, reviews []Review, rng *rand.Rand, report Report
 	if m, n := a.Dims(); min(m, n) < Dim {
 		return nil, fmt.Errorf("%d reviews with %d words: want at least %d of both", m, n, Dim)
 	}
-	svd, err := sparse.TruncatedSVD(ctx, a, Dim, rng, func(converged int) { report.progress(Decomposing, converged, Dim) })
+	svd, err := sparse.TruncatedSVD(ctx, a, Dim, rng, func(converged int) {
+		report.progress(Decomposing, converged, Dim)
+	})
 	if err != nil {
 		return nil, err
 	}

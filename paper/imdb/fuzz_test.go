@@ -65,7 +65,8 @@ func FuzzCache(f *testing.F) {
 	f.Add(good[:len(good)-4])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		content := binary.LittleEndian.AppendUint32(slices.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+		content := binary.LittleEndian.AppendUint32(slices.Clone(body),
+			crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 		d, err := decode(content, "key")
 		if err != nil {
 			return

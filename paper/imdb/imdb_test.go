@@ -50,7 +50,9 @@ func corpus(n int) []Review {
 
 func shuffled(reviews []Review) []Review {
 	reviews = slices.Clone(reviews)
-	rand.New(rand.NewPCG(3, 4)).Shuffle(len(reviews), func(i, j int) { reviews[i], reviews[j] = reviews[j], reviews[i] })
+	rand.New(rand.NewPCG(3, 4)).Shuffle(len(reviews), func(i, j int) {
+		reviews[i], reviews[j] = reviews[j], reviews[i]
+	})
 	return reviews
 }
 
@@ -161,19 +163,23 @@ func TestReadersAgree(t *testing.T) {
 	asFolder(t, filepath.Join(dir, "folder", "aclImdb"), want)
 	lines := asLines(mixed)
 	paths := map[string]string{
-		"the folder":             filepath.Join(dir, "folder", "aclImdb"),
-		"its parent":             filepath.Join(dir, "folder"),
-		"lines":                  write(t, filepath.Join(dir, "a", "imdb.jsonl"), lines),
-		"their folder":           filepath.Join(dir, "a"),
-		"compressed lines":       write(t, filepath.Join(dir, "b", "imdb.jsonl.zst"), asZstd(lines)),
-		"their folder, zst":      filepath.Join(dir, "b"),
-		"archive":                write(t, filepath.Join(dir, "c", "aclImdb_v1.tar.gz"), asGzip(asTar(mixed))),
-		"its folder":             filepath.Join(dir, "c"),
-		"archive with a link":    write(t, filepath.Join(dir, "link"), asGzip(append(tarLink("test/pos/9_9.txt"), asTar(mixed)...))),
-		"another name":           write(t, filepath.Join(dir, "reviews"), asZstd(lines)),
-		"empty lines, CRLF":      write(t, filepath.Join(dir, "crlf"), bytes.ReplaceAll(lines, []byte("\n"), []byte("\r\n\r\n"))),
-		"other fields":           write(t, filepath.Join(dir, "fields"), bytes.ReplaceAll(lines, []byte(`{"split"`), []byte(`{"url":null,"split"`))),
-		"two frames of zstd":     write(t, filepath.Join(dir, "frames"), append(asZstd(lines[:500]), asZstd(lines[500:])...)),
+		"the folder":        filepath.Join(dir, "folder", "aclImdb"),
+		"its parent":        filepath.Join(dir, "folder"),
+		"lines":             write(t, filepath.Join(dir, "a", "imdb.jsonl"), lines),
+		"their folder":      filepath.Join(dir, "a"),
+		"compressed lines":  write(t, filepath.Join(dir, "b", "imdb.jsonl.zst"), asZstd(lines)),
+		"their folder, zst": filepath.Join(dir, "b"),
+		"archive":           write(t, filepath.Join(dir, "c", "aclImdb_v1.tar.gz"), asGzip(asTar(mixed))),
+		"its folder":        filepath.Join(dir, "c"),
+		"archive with a link": write(t, filepath.Join(dir, "link"),
+			asGzip(append(tarLink("test/pos/9_9.txt"), asTar(mixed)...))),
+		"another name": write(t, filepath.Join(dir, "reviews"), asZstd(lines)),
+		"empty lines, CRLF": write(t, filepath.Join(dir, "crlf"),
+			bytes.ReplaceAll(lines, []byte("\n"), []byte("\r\n\r\n"))),
+		"other fields": write(t, filepath.Join(dir, "fields"),
+			bytes.ReplaceAll(lines, []byte(`{"split"`), []byte(`{"url":null,"split"`))),
+		"two frames of zstd": write(t, filepath.Join(dir, "frames"),
+			append(asZstd(lines[:500]), asZstd(lines[500:])...)),
 		"last line without end":  write(t, filepath.Join(dir, "noend"), bytes.TrimSuffix(lines, []byte("\n"))),
 		"ids with leading zeros": func() string { return leadingZeros(t, filepath.Join(dir, "zeros"), want) }(),
 	}
@@ -201,7 +207,8 @@ func TestReadersAgree(t *testing.T) {
 
 func leadingZeros(t *testing.T, dir string, reviews []Review) string {
 	for _, r := range reviews {
-		write(t, filepath.Join(dir, r.Split, labels[r.Label], fmt.Sprintf("%05d_%02d.txt", r.ID, r.Rating)), []byte(r.Text))
+		write(t, filepath.Join(dir, r.Split, labels[r.Label], fmt.Sprintf("%05d_%02d.txt", r.ID, r.Rating)),
+			[]byte(r.Text))
 	}
 	return dir
 }
@@ -236,7 +243,8 @@ func TestBadInput(t *testing.T) {
 		{"archive without its last byte", archive[:len(archive)-1], []string{"FILE is truncated"}},
 		{"only the head of an archive", archive[:5], []string{"FILE is truncated"}},
 		{"archive with a wrong checksum", wrongSum, []string{"FILE is damaged, get it again", "checksum"}},
-		{"gzip of something else", asGzip(bytes.Repeat([]byte("no archive "), 100)), []string{"FILE is damaged, get it again"}},
+		{"gzip of something else", asGzip(bytes.Repeat([]byte("no archive "), 100)),
+			[]string{"FILE is damaged, get it again"}},
 		{"archive without reviews", asGzip(asTar(nil)), []string{"FILE: no reviews", Source}},
 		{"empty file", nil, []string{"FILE: no reviews", Source}},
 		{"empty lines", []byte("\n \n"), []string{"FILE: no reviews"}},
@@ -258,16 +266,20 @@ func TestBadInput(t *testing.T) {
 		{"no rating", replace(`"rating":`, `"stars":`), []string{"FILE:1: no rating"}},
 		{"odd rating", replace(`"rating":`, `"rating":9`), []string{"FILE:1: rating 9", "1 to 10 stars"}},
 		{"no text", replace(`"text":`, `"texts":`), []string{"FILE:1: no text"}},
-		{"long line", append(slices.Clone(lines), bytes.Repeat([]byte("x"), longest+1)...), []string{"FILE:13: the line has more than 1048576 bytes"}},
+		{"long line", append(slices.Clone(lines), bytes.Repeat([]byte("x"), longest+1)...),
+			[]string{"FILE:13: the line has more than 1048576 bytes"}},
 		{"id twice", asLines(with(good[4])), []string{"FILE: review train/pos/1 is a duplicate"}},
 		{"id missing", asLines(without(7)), []string{"FILE: review test/neg/1 is missing", Source}},
 		{"first id missing", asLines(without(0)), []string{"FILE: review train/neg/0 is missing"}},
 		{"group missing", asLines(good[:9]), []string{"FILE: no reviews of test/pos", Source}},
 		{"first group missing", asLines(good[3:]), []string{"FILE: no reviews of train/neg"}},
 		{"id twice in an archive", asGzip(asTar(with(good[4]))), []string{"FILE: review train/pos/1 is a duplicate"}},
-		{"broken UTF-8 in an archive", asGzip(asTar(with(Review{"test", 1, 3, 8, "\xff"}))), []string{"FILE: aclImdb/test/pos/3_8.txt: not UTF-8"}},
-		{"odd rating in an archive", asGzip(asTar(with(Review{"test", 1, 3, 11, ""}))), []string{"FILE: aclImdb/test/pos/3_11.txt: rating 11"}},
-		{"long text in an archive", asGzip(asTar(with(Review{"test", 1, 3, 8, strings.Repeat("x", longest+1)}))), []string{"FILE: aclImdb/test/pos/3_8.txt: the text has more than"}},
+		{"broken UTF-8 in an archive", asGzip(asTar(with(Review{"test", 1, 3, 8, "\xff"}))),
+			[]string{"FILE: aclImdb/test/pos/3_8.txt: not UTF-8"}},
+		{"odd rating in an archive", asGzip(asTar(with(Review{"test", 1, 3, 11, ""}))),
+			[]string{"FILE: aclImdb/test/pos/3_11.txt: rating 11"}},
+		{"long text in an archive", asGzip(asTar(with(Review{"test", 1, 3, 8, strings.Repeat("x", longest+1)}))),
+			[]string{"FILE: aclImdb/test/pos/3_8.txt: the text has more than"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := write(t, filepath.Join(t.TempDir(), "reviews"), c.content)
@@ -307,9 +319,12 @@ func TestBadFolders(t *testing.T) {
 		want []string
 	}{
 		{"does not exist", func(string) {}, []string{"FILE does not exist", "ai.stanford.edu/~amaas/data/sentiment"}},
-		{"empty", func(dir string) { _ = os.MkdirAll(dir, 0o755) }, []string{"FILE has neither the folders train and test", Source}},
-		{"other files", func(dir string) { write(t, filepath.Join(dir, "train", "0_9.txt"), nil) }, []string{"FILE has neither", "imdb.jsonl.zst"}},
-		{"a part is missing", func(dir string) { asFolder(t, dir, good[:3]) }, []string{filepath.Join("FILE", "test", "pos"), Source}},
+		{"empty", func(dir string) { _ = os.MkdirAll(dir, 0o755) },
+			[]string{"FILE has neither the folders train and test", Source}},
+		{"other files", func(dir string) { write(t, filepath.Join(dir, "train", "0_9.txt"), nil) },
+			[]string{"FILE has neither", "imdb.jsonl.zst"}},
+		{"a part is missing", func(dir string) { asFolder(t, dir, good[:3]) },
+			[]string{filepath.Join("FILE", "test", "pos"), Source}},
 		{"no reviews in a part", func(dir string) {
 			asFolder(t, dir, good[:9])
 			_ = os.MkdirAll(filepath.Join(dir, "test", "pos"), 0o755)
@@ -318,7 +333,8 @@ func TestBadFolders(t *testing.T) {
 			asFolder(t, dir, good)
 			write(t, filepath.Join(dir, "train", "neg", "1_10.txt"), nil)
 		}, []string{"FILE: review train/neg/1 is a duplicate"}},
-		{"id missing", func(dir string) { asFolder(t, dir, good[1:]) }, []string{"FILE: review train/neg/0 is missing"}},
+		{"id missing", func(dir string) { asFolder(t, dir, good[1:]) },
+			[]string{"FILE: review train/neg/0 is missing"}},
 		{"broken UTF-8", func(dir string) {
 			asFolder(t, dir, good)
 			write(t, filepath.Join(dir, "train", "neg", "3_1.txt"), []byte("a\xc3"))
@@ -415,7 +431,9 @@ func TestFeatures(t *testing.T) {
 	var u mat.Dense
 	svd.UTo(&u)
 	sigma := svd.Values(nil)[:Dim]
-	if diff := cmp.Diff(sigma, f.values, cmp.Comparer(func(a, b float64) bool { return scalar.EqualWithinRel(a, b, 1e-11) })); diff != "" {
+	if diff := cmp.Diff(sigma, f.values, cmp.Comparer(func(a, b float64) bool {
+		return scalar.EqualWithinRel(a, b, 1e-11)
+	})); diff != "" {
 		t.Errorf("singular values, -want +got:\n%s", diff)
 	}
 	kept := 0.0

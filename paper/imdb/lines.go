@@ -32,7 +32,8 @@ func readLines(r io.Reader, path string) ([]Review, error) {
 		reviews = append(reviews, review)
 	}
 	if errors.Is(s.Err(), bufio.ErrTooLong) {
-		return nil, fmt.Errorf("%s:%d: the line has more than %d bytes: is this a file of reviews?", path, line, longest)
+		return nil, fmt.Errorf("%s:%d: the line has more than %d bytes: is this a file of reviews?",
+			path, line, longest)
 	}
 	if s.Err() != nil {
 		return nil, broken(path, s.Err())

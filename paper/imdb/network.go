@@ -29,7 +29,8 @@ func newModel(d int) *utility.MLP { return utility.NewMLP(d, []int{hidden}, util
 //	p(1 | x) = exp(f_w(x)) / (1 + exp(f_w(x)))
 //
 // and the loss is its negative log-likelihood, minimised by Adam in minibatches.
-func train(ctx context.Context, m *utility.MLP, x *mat.Dense, label []int, rng *rand.Rand, progress func(epoch int)) ([]float64, error) {
+func train(ctx context.Context, m *utility.MLP, x *mat.Dense, label []int, rng *rand.Rand,
+	progress func(epoch int)) ([]float64, error) {
 	w := make([]float64, m.NumParams())
 	m.Init(w, rng)
 	b := &minibatches{

@@ -53,11 +53,13 @@ func Prepare(ctx context.Context, path, cache string, report Reporter) (*Dataset
 		return nil, err
 	}
 	if len(reviews) != Published {
-		report.warn("%s: %d labelled reviews, where the data set has %d: the data is %s", path, len(reviews), Published, Source)
+		report.warn("%s: %d labelled reviews, where the data set has %d: the data is %s",
+			path, len(reviews), Published, Source)
 	}
 	key := digest(reviews)
 	if len(reviews) == Published && key != publishedDigest {
-		report.warn("%s: the reviews are not those of the data set, some are changed or damaged: the data is %s", path, Source)
+		report.warn("%s: the reviews are not those of the data set, some are changed or damaged: the data is %s",
+			path, Source)
 	}
 	file := filepath.Join(cache, fmt.Sprintf("imdb-v%d-%.16s.bin", version, key))
 	if cache != "" {

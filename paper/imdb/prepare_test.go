@@ -66,11 +66,13 @@ func TestPrepare(t *testing.T) {
 	if diff := cmp.Diff(whole, l.stages); diff != "" {
 		t.Errorf("stages, -want +got:\n%s", diff)
 	}
-	if n, c := d.Features.Dims(); n != 40 || c != Dim || d.Model.NumFeatures() != Dim || d.Model.NumParams() != len(d.Params) {
+	if n, c := d.Features.Dims(); n != 40 || c != Dim || d.Model.NumFeatures() != Dim ||
+		d.Model.NumParams() != len(d.Params) {
 		t.Errorf("%d×%d features, a model of %d features, %d parameters", n, c, d.Model.NumFeatures(), len(d.Params))
 	}
 	r := d.Report
-	if r.Reviews != 200 || len(r.SingularValues) != Dim || !slices.IsSortedFunc(r.SingularValues, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) {
+	if r.Reviews != 200 || len(r.SingularValues) != Dim ||
+		!slices.IsSortedFunc(r.SingularValues, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) {
 		t.Errorf("report %+v", r)
 	}
 	if r.Accuracy < 0.75 || r.SDUtility < 0.5 || r.ExplainedVariance <= 0 || r.ExplainedVariance > 1 {
@@ -149,7 +151,8 @@ func TestDamagedCache(t *testing.T) {
 			if !same(want, got) || !slices.Equal(l.stages, whole) {
 				t.Errorf("another dataset, after %v", l.stages)
 			}
-			if len(l.warnings) != 1 || !strings.HasPrefix(l.warnings[0], file+": ") || !strings.HasSuffix(l.warnings[0], "computing it again") {
+			if len(l.warnings) != 1 || !strings.HasPrefix(l.warnings[0], file+": ") ||
+				!strings.HasSuffix(l.warnings[0], "computing it again") {
 				t.Errorf("warnings %q do not name %s", l.warnings, file)
 			}
 			if mended, err := os.ReadFile(file); err != nil || !slices.Equal(mended, good) {
@@ -176,7 +179,8 @@ func TestUnwritableCache(t *testing.T) {
 			if !same(want, got) {
 				t.Error("another dataset")
 			}
-			if n := len(l.warnings); n == 0 || !strings.Contains(l.warnings[n-1], "not kept") || !strings.Contains(l.warnings[n-1], cache) {
+			if n := len(l.warnings); n == 0 || !strings.Contains(l.warnings[n-1], "not kept") ||
+				!strings.Contains(l.warnings[n-1], cache) {
 				t.Errorf("warnings %q do not name %s", l.warnings, cache)
 			}
 		})

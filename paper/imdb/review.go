@@ -65,7 +65,8 @@ func complete(reviews []Review) error {
 			for n < len(rest) && rest[n].Split == split && rest[n].Label == label {
 				switch id := rest[n].ID; {
 				case id > n:
-					return fmt.Errorf("review %s/%s/%d is missing, the data is incomplete: it is %s", split, name, n, Source)
+					return fmt.Errorf("review %s/%s/%d is missing, the data is incomplete: it is %s",
+						split, name, n, Source)
 				case id < n:
 					return fmt.Errorf("review %s is a duplicate: remove one", rest[n].Key())
 				}

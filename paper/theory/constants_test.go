@@ -103,7 +103,8 @@ func TestCurvatureAgainstSecondDifferences(t *testing.T) {
 	s := theory.Symmetries{Features: 2, Hidden: 1, Activation: utility.Sigmoid}
 	m, w := network(s), normal(s.NumParams(), newRand(2))
 	const items, step = 20, 1e-3
-	c := theory.Measure(m, w, env.Gaussian{}, 1, theory.Sample{Items: items, Hessians: items, Sets: 1, Expected: 1}, newRand(3))
+	c := theory.Measure(m, w, env.Gaussian{}, 1, theory.Sample{Items: items, Hessians: items, Sets: 1, Expected: 1},
+		newRand(3))
 	x := mat.NewDense(items, 2, nil)
 	env.Gaussian{}.Draw(x, newRand(3))
 	rng, largest := newRand(4), 0.0

@@ -94,13 +94,15 @@ func (s Setting) truth(rng *rand.Rand) *env.Family {
 
 // problem returns the problem as learners see it.
 func (s Setting) problem() bandit.Problem {
-	return bandit.Problem{NumFeatures: s.Features, MaxShown: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size)}
+	return bandit.Problem{NumFeatures: s.Features, MaxShown: s.Size, Rounds: s.Rounds,
+		Constraint: assortment.AtMost(s.Size)}
 }
 
 // experiment returns an experiment that plays policies in the setting.
 func (s Setting) experiment(name string, seeds []uint64, policies ...experiment.Policy) *experiment.Experiment {
 	return &experiment.Experiment{
-		Name: name, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size), Seeds: seeds, Settings: s, Policies: policies,
+		Name: name, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size), Seeds: seeds, Settings: s,
+		Policies: policies,
 		World: func(rng *rand.Rand) env.Environment {
 			return &env.World{Items: s.Items, Contexts: env.Gaussian{}, Truth: s.truth(rng), Revenues: env.One{}}
 		},
@@ -110,10 +112,11 @@ func (s Setting) experiment(name string, seeds []uint64, policies ...experiment.
 // onl returns ONL-MNL with options set by change.
 func (s Setting) onl(label string, change func(*bandit.ONLOptions)) experiment.Policy {
 	o := s.options(change)
-	return experiment.Policy{Label: label, Settings: o, New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
-		m, _ := s.model()
-		return bandit.NewONL(s.problem(), m, o, rng)
-	}}
+	return experiment.Policy{Label: label, Settings: o,
+		New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+			m, _ := s.model()
+			return bandit.NewONL(s.problem(), m, o, rng)
+		}}
 }
 
 func (s Setting) options(change func(*bandit.ONLOptions)) bandit.ONLOptions {
@@ -126,17 +129,18 @@ func (s Setting) options(change func(*bandit.ONLOptions)) bandit.ONLOptions {
 // witnessed returns ONL-MNL with a [Witness].
 func (s Setting) witnessed(label string, change func(*bandit.ONLOptions)) experiment.Policy {
 	o := s.options(change)
-	return experiment.Policy{Label: label, Settings: o, New: func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
-		m, symmetries := s.model()
-		l, err := bandit.NewONL(s.problem(), m, o, rng)
-		if err != nil {
-			return nil, err
-		}
-		w := world.(*env.World)
-		star := w.Truth.Params()
-		c := Measure(m, star, w.Contexts, s.Size, s.sample(500), stream.New(0, 0, stream.Theory))
-		return NewWitness(l, s.problem(), m, symmetries, star, world, c.Ch)
-	}}
+	return experiment.Policy{Label: label, Settings: o,
+		New: func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+			m, symmetries := s.model()
+			l, err := bandit.NewONL(s.problem(), m, o, rng)
+			if err != nil {
+				return nil, err
+			}
+			w := world.(*env.World)
+			star := w.Truth.Params()
+			c := Measure(m, star, w.Contexts, s.Size, s.sample(500), stream.New(0, 0, stream.Theory))
+			return NewWitness(l, s.problem(), m, symmetries, star, world, c.Ch)
+		}}
 }
 
 // sample returns a sample of n items, with fewer items for slow estimates.
@@ -160,9 +164,10 @@ const (
 func (s Setting) growing(label string) experiment.Policy {
 	switch label {
 	case Uniform:
-		return experiment.Policy{Label: Uniform, Settings: Uniform, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			return bandit.NewUniform(s.problem())
-		}}
+		return experiment.Policy{Label: Uniform, Settings: Uniform,
+			New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+				return bandit.NewUniform(s.problem())
+			}}
 	case Adam, MAP: // watches the first round after Phase I
 		return s.witnessed(label, func(o *bandit.ONLOptions) {
 			o.Warmup, o.Beta, o.Update, o.Pilot = s.warmup(label), 0, "none", label
@@ -224,12 +229,16 @@ func (s Study) axes() []axis {
 	setRounds, rounds := func(t *Setting, v int) { t.Rounds = v }, func(t Setting) int { return t.Rounds }
 	return []axis{
 		{Rounds, s.Horizons, []string{Scaled, Fixed}, regret, setRounds, rounds},
-		{Items, s.Items, []string{Fixed}, regret, func(t *Setting, v int) { t.Items = v }, func(t Setting) int { return t.Items }},
-		{Sizes, s.Sizes, []string{Fixed}, []string{Total, Phase2, Kappa, KappaBall}, func(t *Setting, v int) { t.Size = v }, func(t Setting) int { return t.Size }},
-		{Params, s.Hidden, []string{Scaled, Fixed, Uniform}, regret, func(t *Setting, v int) { t.Hidden = v }, Setting.params},
+		{Items, s.Items, []string{Fixed}, regret, func(t *Setting, v int) { t.Items = v },
+			func(t Setting) int { return t.Items }},
+		{Sizes, s.Sizes, []string{Fixed}, []string{Total, Phase2, Kappa, KappaBall},
+			func(t *Setting, v int) { t.Size = v }, func(t Setting) int { return t.Size }},
+		{Params, s.Hidden, []string{Scaled, Fixed, Uniform}, regret, func(t *Setting, v int) { t.Hidden = v },
+			Setting.params},
 		{Width, s.Widths, []string{Scaled, Fixed}, regret, func(t *Setting, v int) { t.Width = v }, Setting.params},
 		{Commits, s.Horizons, []string{Committed, CommittedMAP}, regret, setRounds, rounds},
-		{Warmup, s.Warmups, []string{Adam, MAP}, []string{Distance, UtilityError}, func(t *Setting, v int) { t.Rounds = v + 1 }, func(t Setting) int { return t.Rounds - 1 }},
+		{Warmup, s.Warmups, []string{Adam, MAP}, []string{Distance, UtilityError},
+			func(t *Setting, v int) { t.Rounds = v + 1 }, func(t Setting) int { return t.Rounds - 1 }},
 	}
 }
 
@@ -243,7 +252,9 @@ const (
 func (s Study) coverage() *experiment.Experiment {
 	var policies []experiment.Policy
 	for _, b := range s.Betas {
-		policies = append(policies, s.Setting.witnessed(fmt.Sprintf("beta-%g", b), func(o *bandit.ONLOptions) { o.Beta = b }))
+		policies = append(policies, s.Setting.witnessed(fmt.Sprintf("beta-%g", b), func(o *bandit.ONLOptions) {
+			o.Beta = b
+		}))
 	}
 	return s.Setting.experiment("coverage", s.Seeds, policies...)
 }
@@ -360,8 +371,9 @@ func (s Study) measure(ctx context.Context, r *Report, results []experiment.Resu
 		r.Constants = append(r.Constants, World{
 			Seed: seed, Norm: norm, Constants: c,
 			KappaData: results[k*len(s.Seeds)+i].Diagnostics["kappa"],
-			KappaUnit: KappaOfNetworks(1, s.Setting.Hidden, s.Setting.Size), KappaNorm: KappaOfNetworks(norm, s.Setting.Hidden, s.Setting.Size),
-			MinMu: s.minMu(m, symmetries, star, rng),
+			KappaUnit: KappaOfNetworks(1, s.Setting.Hidden, s.Setting.Size),
+			KappaNorm: KappaOfNetworks(norm, s.Setting.Hidden, s.Setting.Size),
+			MinMu:     s.minMu(m, symmetries, star, rng),
 		})
 	}
 	return nil
@@ -400,7 +412,8 @@ func (s Study) grow(r *Report, a axis, results map[string][]experiment.Result) {
 				runs := results[fmt.Sprintf("%s-%d", a.name, v)][p*len(s.Seeds) : (p+1)*len(s.Seeds)]
 				values, at := setting.values(label, part, runs), a.value(setting)
 				x, y = append(x, float64(at)), append(y, values)
-				r.Growth = append(r.Growth, Growth{Along: a.name, Policy: label, Part: part, Value: at, Mean: stat.Mean(values, nil), SE: standardError(values)})
+				r.Growth = append(r.Growth, Growth{Along: a.name, Policy: label, Part: part, Value: at,
+					Mean: stat.Mean(values, nil), SE: standardError(values)})
 			}
 			r.Slopes = append(r.Slopes, Exponent{a.name, label, part, FitSlope(x, y, stream.New(0, 1, stream.Theory))})
 		}
@@ -462,7 +475,8 @@ func (s Study) schedule(r *Report, results []experiment.Result) {
 	panel.Rounds, panel.Size, panel.Params = s.Schedule.Rounds, s.Schedule.Size, small.NumParams()
 	for k, label := range []string{byTheory, configured, Uniform} {
 		regret := finals(results[k*len(s.Seeds) : (k+1)*len(s.Seeds)])
-		row := Asked{Constants: "played, " + label, Rounds: panel.Rounds, Params: panel.Params, Regret: stat.Mean(regret, nil), SE: standardError(regret)}
+		row := Asked{Constants: "played, " + label, Rounds: panel.Rounds, Params: panel.Params,
+			Regret: stat.Mean(regret, nil), SE: standardError(regret)}
 		switch label {
 		case byTheory:
 			regret := row
@@ -477,7 +491,8 @@ func (s Study) schedule(r *Report, results []experiment.Result) {
 
 func asked(constants string, s bandit.TheorySchedule) Asked {
 	return Asked{
-		Constants: constants, Rounds: s.Rounds, Params: s.Params, Kappa: s.Kappa, Mu: s.Mu, Cf: s.Cf, Cg: s.Cg, Ch: s.Ch,
+		Constants: constants, Rounds: s.Rounds, Params: s.Params, Kappa: s.Kappa, Mu: s.Mu, Cf: s.Cf, Cg: s.Cg,
+		Ch:     s.Ch,
 		Warmup: s.Warmup(), Lambda: s.Lambda(), Beta: s.Radius(s.Rounds), MinRounds: s.MinRounds(),
 	}
 }

@@ -47,7 +47,9 @@ func run(t *testing.T, dir string, workers int) *theory.Report {
 	t.Helper()
 	var played atomic.Int64
 	s := small()
-	r := fatal.Or(s.Run(t.Context(), "1", experiment.Options{Dir: dir, Workers: workers, Progress: func(n int) { played.Add(int64(n)) }}))(t)
+	r := fatal.Or(s.Run(t.Context(), "1", experiment.Options{Dir: dir, Workers: workers, Progress: func(n int) {
+		played.Add(int64(n))
+	}}))(t)
 	if got := int(played.Load()); got != s.Rounds() {
 		t.Errorf("progress of %d rounds, want %d", got, s.Rounds())
 	}
@@ -63,8 +65,10 @@ func TestStudy(t *testing.T) {
 	if diff := cmp.Diff(r, run(t, dir, 2)); diff != "" {
 		t.Errorf("continued, it measures something else:\n%s", diff)
 	}
-	if len(r.Coverage) != 3 || len(r.Growth) != 54 || len(r.Slopes) != 27 || len(r.Constants) != 2 || len(r.Schedule) != 7 {
-		t.Fatalf("%d rows of coverage, %d of growth, %d of slopes, %d of constants, %d of the schedule", len(r.Coverage), len(r.Growth), len(r.Slopes), len(r.Constants), len(r.Schedule))
+	if len(r.Coverage) != 3 || len(r.Growth) != 54 || len(r.Slopes) != 27 || len(r.Constants) != 2 ||
+		len(r.Schedule) != 7 {
+		t.Fatalf("%d rows of coverage, %d of growth, %d of slopes, %d of constants, %d of the schedule",
+			len(r.Coverage), len(r.Growth), len(r.Slopes), len(r.Constants), len(r.Schedule))
 	}
 	if c := r.Coverage[0]; c.Beta != 0 || c.Covered != 0 || c.Always != 0 || !(c.Needed > 0) {
 		t.Errorf("without a radius: %+v", c)
@@ -73,7 +77,8 @@ func TestStudy(t *testing.T) {
 		t.Errorf("with the largest radius: %+v", c)
 	}
 	for _, c := range r.Constants {
-		if !(c.KappaNorm <= c.KappaUnit && c.KappaUnit < c.Kappa && c.Kappa < 0.25) || !(c.MinMu > 0) || c.KappaData == 0 {
+		if !(c.KappaNorm <= c.KappaUnit && c.KappaUnit < c.Kappa && c.Kappa < 0.25) || !(c.MinMu > 0) ||
+			c.KappaData == 0 {
 			t.Errorf("constants %+v", c)
 		}
 	}
@@ -135,7 +140,8 @@ func TestGrowthOfPhaseII(t *testing.T) {
 			}
 		}
 		if n != 2 || math.Abs(of(theory.Total)-last/n) > 1e-12 || math.Abs(of(theory.Phase2)-(last-first)/n) > 1e-12 {
-			t.Errorf("%s, T = %d: total %v and Phase II %v, want %v and %v of %v runs", c.policy, c.rounds, of(theory.Total), of(theory.Phase2), last/n, (last-first)/n, n)
+			t.Errorf("%s, T = %d: total %v and Phase II %v, want %v and %v of %v runs",
+				c.policy, c.rounds, of(theory.Total), of(theory.Phase2), last/n, (last-first)/n, n)
 		}
 	}
 }
@@ -145,13 +151,15 @@ func TestGrowthOfPhaseII(t *testing.T) {
 func TestGrowthOfThePilotsError(t *testing.T) {
 	r, s := run(t, t.TempDir(), 2), small().Setting
 	m := utility.NewMLP(s.Features, []int{s.Hidden}, utility.Sigmoid)
-	problem := bandit.Problem{NumFeatures: s.Features, MaxShown: s.Size, Rounds: 50, Constraint: assortment.AtMost(s.Size)}
+	problem := bandit.Problem{NumFeatures: s.Features, MaxShown: s.Size, Rounds: 50,
+		Constraint: assortment.AtMost(s.Size)}
 	uniform := fatal.Or(bandit.NewUniform(problem))(t)
 	for _, t0 := range small().Warmups {
 		distance, wrong := 0.0, 0.0
 		for _, seed := range small().Seeds {
 			truth := env.NewFamily(m, -1, 1, stream.New(seed, 0, stream.World))
-			shoppers := env.Shoppers{World: &env.World{Items: s.Items, Contexts: env.Gaussian{}, Truth: truth, Revenues: env.One{}}, Seed: seed}
+			shoppers := env.Shoppers{World: &env.World{Items: s.Items, Contexts: env.Gaussian{}, Truth: truth,
+				Revenues: env.One{}}, Seed: seed}
 			var p env.Shopper
 			data := mle.NewChoices(s.Features)
 			for round := range t0 + 1 {
@@ -163,8 +171,10 @@ func TestGrowthOfThePilotsError(t *testing.T) {
 			}
 			w := make([]float64, m.NumParams())
 			m.Init(w, stream.New(seed, 0, stream.Learner))
-			fatal.Or((mle.LevenbergMarquardt{Steps: 100, Tolerance: 1e-6}).Minimize(&mle.NLL{Model: m, Choices: data, Ridge: 1}, w))(t)
-			_, d, err := theory.Symmetries{Features: s.Features, Hidden: s.Hidden, Activation: utility.Sigmoid}.Nearest(w, truth.Params())
+			fatal.Or((mle.LevenbergMarquardt{Steps: 100, Tolerance: 1e-6}).Minimize(&mle.NLL{Model: m, Choices: data,
+				Ridge: 1}, w))(t)
+			_, d, err := theory.Symmetries{Features: s.Features, Hidden: s.Hidden,
+				Activation: utility.Sigmoid}.Nearest(w, truth.Params())
 			fatal.If(t, err)
 			u := make([]float64, s.Items)
 			m.Utilities(u, w, p.Context.Features)
@@ -175,7 +185,8 @@ func TestGrowthOfThePilotsError(t *testing.T) {
 			if g.Along != theory.Warmup || g.Policy != theory.MAP || g.Value != t0 {
 				continue
 			}
-			if want := map[string]float64{theory.Distance: distance, theory.UtilityError: wrong}[g.Part]; math.Abs(g.Mean-want) > 1e-9 {
+			if want := map[string]float64{theory.Distance: distance,
+				theory.UtilityError: wrong}[g.Part]; math.Abs(g.Mean-want) > 1e-9 {
 				t.Errorf("t_0 = %d, %s: %v, want %v", t0, g.Part, g.Mean, want)
 			}
 		}
@@ -195,17 +206,20 @@ func TestGrowthAtItsValues(t *testing.T) {
 		return 0
 	}
 	for _, d := range []int{5, 9} { // one unit and two
-		if !(mean(theory.Params, theory.Scaled, theory.Total, d) < mean(theory.Params, theory.Uniform, theory.Total, d)) {
+		if !(mean(theory.Params, theory.Scaled, theory.Total, d) < mean(theory.Params, theory.Uniform, theory.Total,
+			d)) {
 			t.Errorf("d_w = %d: ONL-MNL is not ahead of uniform", d)
 		}
 	}
 	// Three units for a truth with two, and two units: the same as along the items at the setting's N.
-	if a, b := mean(theory.Width, theory.Fixed, theory.Total, 9), mean(theory.Items, theory.Fixed, theory.Total, 8); a != b {
+	if a, b := mean(theory.Width, theory.Fixed, theory.Total, 9), mean(theory.Items, theory.Fixed, theory.Total,
+		8); a != b {
 		t.Errorf("a learner of two units has the regret %v, and %v", a, b)
 	}
 	mean(theory.Width, theory.Fixed, theory.Total, 13)
 	for _, k := range []int{1, 3} {
-		ball, data := mean(theory.Sizes, theory.Fixed, theory.KappaBall, k), mean(theory.Sizes, theory.Fixed, theory.Kappa, k)
+		ball, data := mean(theory.Sizes, theory.Fixed, theory.KappaBall, k), mean(theory.Sizes, theory.Fixed,
+			theory.Kappa, k)
 		if ball != theory.KappaOfNetworks(1, 2, k) || !(ball < data && data <= 1/float64(4*k)) {
 			t.Errorf("K = %d: κ of the ball is %v, of the data %v", k, ball, data)
 		}
@@ -230,7 +244,8 @@ func TestStudyOfAShortHorizon(t *testing.T) {
 	s := small()
 	s.Schedule.Rounds = 1000
 	_, err := s.Run(t.Context(), "1", experiment.Options{Dir: t.TempDir()})
-	if err == nil || !strings.Contains(err.Error(), `schedule: policy theory, seed`) || !strings.Contains(err.Error(), "asks for t_0 = 1012 rounds") {
+	if err == nil || !strings.Contains(err.Error(), `schedule: policy theory, seed`) ||
+		!strings.Contains(err.Error(), "asks for t_0 = 1012 rounds") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -245,7 +260,8 @@ func TestReportsThatCannotBeRead(t *testing.T) {
 		`{"coverage": [{}], "path"`:                                     "run vitrine reproduce theory again",
 	} {
 		fatal.If(t, os.WriteFile(filepath.Join(dir, "run.json"), []byte(text), 0o644))
-		if _, err := theory.Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "run.json") {
+		if _, err := theory.Read(dir); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "run.json") {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 	}

@@ -32,10 +32,12 @@ const maxHidden = 16
 
 func (s Symmetries) check() error {
 	if s.Features < 1 || s.Hidden < 1 || s.Hidden > maxHidden {
-		return fmt.Errorf("theory: a hidden layer of %d units on %d features: want 1 to %d units and a feature", s.Hidden, s.Features, maxHidden)
+		return fmt.Errorf("theory: a hidden layer of %d units on %d features: want 1 to %d units and a feature",
+			s.Hidden, s.Features, maxHidden)
 	}
 	if s.Activation != utility.Sigmoid && s.Activation != utility.Tanh {
-		return fmt.Errorf("theory: the symmetries of activation %v are not known here: want sigmoid or tanh", s.Activation)
+		return fmt.Errorf("theory: the symmetries of activation %v are not known here: want sigmoid or tanh",
+			s.Activation)
 	}
 	return nil
 }

@@ -95,7 +95,8 @@ func TestNearestAgainstExhaustiveSearch(t *testing.T) {
 				nearest, distance, err := s.Nearest(w, star)
 				fatal.If(t, err)
 				if math.Abs(distance-minimum) > 1e-12 || math.Abs(floats.Distance(w, nearest, 2)-minimum) > 1e-12 {
-					t.Errorf("%v, %d units, seed %d: distance %v, of the image %v, want %v", a, hidden, seed, distance, floats.Distance(w, nearest, 2), minimum)
+					t.Errorf("%v, %d units, seed %d: distance %v, of the image %v, want %v",
+						a, hidden, seed, distance, floats.Distance(w, nearest, 2), minimum)
 				}
 			}
 		}
@@ -124,7 +125,8 @@ func TestSymmetriesThatAreNotKnown(t *testing.T) {
 		"hidden layer of 17 units":      {Features: 2, Hidden: 17, Activation: utility.Tanh},
 		"2 and 2 parameters, want 13":   {Features: 2, Hidden: 3, Activation: utility.Tanh},
 	} {
-		if _, _, err := s.Nearest(make([]float64, 2), make([]float64, 2)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := s.Nearest(make([]float64, 2), make([]float64, 2)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one of %q", err, want)
 		}
 	}

@@ -57,7 +57,8 @@ type Witness struct {
 
 // NewWitness observes a learner of the problem and the model in a world with the truth f_star. It returns an error if
 // the symmetries are not known.
-func NewWitness(l *bandit.ONL, p bandit.Problem, m utility.Model, s Symmetries, star []float64, world env.Environment, curvature float64) (*Witness, error) {
+func NewWitness(l *bandit.ONL, p bandit.Problem, m utility.Model, s Symmetries, star []float64, world env.Environment,
+	curvature float64) (*Witness, error) {
 	if _, _, err := s.Nearest(star, star); err != nil {
 		return nil, err
 	}
@@ -194,7 +195,8 @@ func (w *Witness) Diagnostics() map[string]float64 {
 		return nil
 	}
 	d := maps.Clone(w.seen)
-	for _, name := range []string{"covered", "optimistic", "optimistic_slack", "optimistic_best", "optimistic_best_slack", "revenue"} {
+	for _, name := range []string{"covered", "optimistic", "optimistic_slack", "optimistic_best",
+		"optimistic_best_slack", "revenue"} {
 		d[name] /= w.phase2
 	}
 	d["potential"], d["gradient"] = w.potential.Sum, w.potential.Gradient

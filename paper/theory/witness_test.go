@@ -68,7 +68,8 @@ func live(t *testing.T, change func(*bandit.ONLOptions)) *life {
 			m.Gradients(g, e.Center, rows)
 			l.gradients = append(l.gradients, g)
 		}
-		fatal.If(t, l.witness.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
+		fatal.If(t, l.witness.Observe(vitrine.Round{Context: x, Offer: offer,
+			Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 	}
 	return l
 }
@@ -124,8 +125,10 @@ func TestPotentialAgainstBruteForce(t *testing.T) {
 	}
 	params, lambda := float64(len(l.pilot)), l.options.Lambda
 	near(t, "the potential", d["potential"], sum)
-	near(t, "its bound", d["potential_bound"], 2*params*math.Log(1+float64(rounds-warmup)*largest*largest/(params*lambda)))
-	near(t, "its bound with the terms", d["potential_terms"], 2*params*math.Log(1+float64(terms)*largest*largest/(params*lambda)))
+	near(t, "its bound", d["potential_bound"],
+		2*params*math.Log(1+float64(rounds-warmup)*largest*largest/(params*lambda)))
+	near(t, "its bound with the terms", d["potential_terms"],
+		2*params*math.Log(1+float64(terms)*largest*largest/(params*lambda)))
 	if sum > d["potential_terms"] {
 		t.Errorf("the sum %v is above its bound %v", sum, d["potential_terms"])
 	}
@@ -196,7 +199,8 @@ func TestCoverageMakesOptimism(t *testing.T) {
 		t.Errorf("β_T = 0: %v of the rounds covered", none["covered"])
 	}
 	if none["optimistic"] == 0 || none["optimistic"] == 1 || none["optimistic"] != none["optimistic_slack"] {
-		t.Errorf("β_T = 0: %v of the utilities are optimistic, %v with a slack of 0", none["optimistic"], none["optimistic_slack"])
+		t.Errorf("β_T = 0: %v of the utilities are optimistic, %v with a slack of 0",
+			none["optimistic"], none["optimistic_slack"])
 	}
 }
 
@@ -220,7 +224,8 @@ func TestWitnessChangesNothing(t *testing.T) {
 			}
 			phase2++
 		}
-		fatal.If(t, alone.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
+		fatal.If(t, alone.Observe(vitrine.Round{Context: x, Offer: offer,
+			Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 	}
 }
 
@@ -229,14 +234,16 @@ func TestWitnessReportsErrors(t *testing.T) {
 	p := bandit.Problem{NumFeatures: 2, MaxShown: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	m := network(l.symmetries)
 	onl := fatal.Or(bandit.NewONL(p, m, l.options, newRand(2)))(t)
-	if _, err := theory.NewWitness(onl, p, m, theory.Symmetries{Features: 2, Hidden: 3, Activation: utility.Sigmoid}, l.pilot, l.world, 1); err == nil {
+	if _, err := theory.NewWitness(onl, p, m, theory.Symmetries{Features: 2, Hidden: 3, Activation: utility.Sigmoid},
+		l.pilot, l.world, 1); err == nil {
 		t.Error("symmetries of another network are accepted")
 	}
 	w := fatal.Or(theory.NewWitness(onl, p, m, l.symmetries, l.pilot, l.world, 1))(t)
 	if d := w.Diagnostics(); d != nil {
 		t.Errorf("diagnostics %v before Phase II", d)
 	}
-	if err := w.Observe(vitrine.Round{Context: &vitrine.Context{Features: mat.NewDense(4, 3, nil)}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}}}); err == nil {
+	if err := w.Observe(vitrine.Round{Context: &vitrine.Context{Features: mat.NewDense(4, 3, nil)},
+		Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}}}); err == nil {
 		t.Error("a round of another problem is accepted")
 	}
 }

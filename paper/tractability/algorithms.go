@@ -26,13 +26,17 @@ func Algorithms() []Algorithm {
 		{"bma-mnl", func(p bandit.Problem, rng *rand.Rand) (vitrine.Learner, error) {
 			return learner(bandit.NewBMA(p, bandit.DefaultExperts(p.NumFeatures), bandit.DefaultBMAOptions(), rng))
 		}},
-		{"uniform", func(p bandit.Problem, _ *rand.Rand) (vitrine.Learner, error) { return learner(bandit.NewUniform(p)) }},
+		{"uniform", func(p bandit.Problem,
+			_ *rand.Rand) (vitrine.Learner, error) {
+			return learner(bandit.NewUniform(p))
+		}},
 	}
 }
 
 type newLearner = func(bandit.Problem, *rand.Rand) (vitrine.Learner, error)
 
-func family[O any, L vitrine.Learner](create func(bandit.Problem, utility.Model, O, *rand.Rand) (L, error), o O) newLearner {
+func family[O any, L vitrine.Learner](create func(bandit.Problem, utility.Model, O, *rand.Rand) (L, error),
+	o O) newLearner {
 	return func(p bandit.Problem, rng *rand.Rand) (vitrine.Learner, error) {
 		return learner(create(p, utility.NewMLP(p.NumFeatures, []int{3}, utility.Sigmoid), o, rng))
 	}

@@ -86,7 +86,8 @@ type Algorithm struct {
 
 // Measure measures the algorithms one after the other at all sizes except those for which have returns true. It passes
 // each point to done, and stops if done returns an error. The clock returns the time since a fixed moment.
-func Measure(ctx context.Context, s Setting, algorithms []Algorithm, clock func() time.Duration, have func(policy string, c Cell) bool, done func(Point) error) error {
+func Measure(ctx context.Context, s Setting, algorithms []Algorithm, clock func() time.Duration,
+	have func(policy string, c Cell) bool, done func(Point) error) error {
 	for _, c := range s.Cells() {
 		for _, a := range algorithms {
 			if have(a.Policy, c) {
@@ -167,7 +168,8 @@ func median(x []float64) float64 {
 func (s Setting) history(c Cell) []vitrine.Round {
 	shoppers := env.Shoppers{World: &env.World{
 		Items: c.Items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0, High: 1},
-		Truth: env.NewFamily(utility.NewMLP(s.Features, []int{3}, utility.Sigmoid), -1, 1, stream.New(0, 0, stream.World)),
+		Truth: env.NewFamily(utility.NewMLP(s.Features, []int{3}, utility.Sigmoid), -1, 1,
+			stream.New(0, 0, stream.World)),
 	}}
 	rounds := make([]vitrine.Round, s.Rounds)
 	var shopper env.Shopper
@@ -176,7 +178,8 @@ func (s Setting) history(c Cell) []vitrine.Round {
 			panic(err) // this world's contexts are valid
 		}
 		set := assortment.AtMost(c.Size).Sample(nil, c.Items, stream.New(0, t+1, stream.Policy))
-		rounds[t] = vitrine.Round{Context: shopper.Context, Offer: vitrine.Offer{Assortment: set}, Choice: shopper.Choose(set)}
+		rounds[t] = vitrine.Round{Context: shopper.Context, Offer: vitrine.Offer{Assortment: set},
+			Choice: shopper.Choose(set)}
 	}
 	return rounds
 }

@@ -55,7 +55,8 @@ var setting = tractability.Setting{
 	Rounds: 10, Offers: 3, MinOffers: 2, Passes: 2, Spend: time.Second,
 }
 
-func measure(t *testing.T, ctx context.Context, have func(string, tractability.Cell) bool, done func(tractability.Point) error) error {
+func measure(t *testing.T, ctx context.Context, have func(string, tractability.Cell) bool,
+	done func(tractability.Point) error) error {
 	t.Helper()
 	c := new(clock)
 	return tractability.Measure(ctx, setting, []tractability.Algorithm{algorithm(c, 30)}, c.read, have, done)
@@ -122,7 +123,8 @@ func TestMeasureReportsFailures(t *testing.T) {
 		return nil, errors.New("no luck")
 	}}
 	c := new(clock)
-	err := tractability.Measure(t.Context(), setting, []tractability.Algorithm{bad}, c.read, none, func(tractability.Point) error { return nil })
+	err := tractability.Measure(t.Context(), setting, []tractability.Algorithm{bad}, c.read, none,
+		func(tractability.Point) error { return nil })
 	if err == nil || err.Error() != "bad of N = 4, K = 2: no luck" {
 		t.Errorf("error %v", err)
 	}
@@ -139,7 +141,8 @@ func TestAlgorithms(t *testing.T) {
 			items, size int
 			refused     bool
 		}{{5, 3, false}, {2000, 3, a.Policy == "log-barrier-mnl"}} {
-			p := bandit.Problem{NumFeatures: 3, Items: c.items, MaxShown: c.size, Rounds: 1000, Constraint: assortment.AtMost(c.size)}
+			p := bandit.Problem{NumFeatures: 3, Items: c.items, MaxShown: c.size, Rounds: 1000,
+				Constraint: assortment.AtMost(c.size)}
 			_, err := a.New(p, rand.New(rand.NewPCG(1, 1)))
 			if _, many := errors.AsType[*assortment.TooManyError](err); many != c.refused || err != nil && !many {
 				t.Errorf("%s of %d items: error %v", a.Policy, c.items, err)
@@ -151,7 +154,8 @@ func TestAlgorithms(t *testing.T) {
 func TestDamagedFilesAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	s := fatal.Or(tractability.Open(dir, tractability.Record{Setting: setting}))(t)
-	s.Points = []tractability.Point{{Policy: "a", Cell: tractability.Cell{Items: 3, Size: 2}, Offer: 1e-6, Offers: 9, Round: 1e-3}}
+	s.Points = []tractability.Point{{Policy: "a", Cell: tractability.Cell{Items: 3, Size: 2}, Offer: 1e-6, Offers: 9,
+		Round: 1e-3}}
 	fatal.If(t, s.Write(dir))
 	whole := fatal.Or(os.ReadFile(filepath.Join(dir, tractability.Mark)))(t)
 	for want, text := range map[string]string{
@@ -164,7 +168,8 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 		`truncated: the last line is not complete; run vitrine reproduce tractability again`: "",
 	} {
 		fatal.If(t, os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644))
-		if _, err := tractability.Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), tractability.Mark) {
+		if _, err := tractability.Read(dir); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), tractability.Mark) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}

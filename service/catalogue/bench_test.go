@@ -20,7 +20,8 @@ func BenchmarkLearn(b *testing.B) {
 	for from := 0; from < 100_000; from += 1000 {
 		var put []string
 		for i := range 1000 {
-			record, err := Encode(&api.CatalogueItem{ID: fmt.Sprint(from + i), Features: api.Values{api.Number("x", float64(i)), api.Text("brand", fmt.Sprint(i%100))}}, s, "")
+			record, err := Encode(&api.CatalogueItem{ID: fmt.Sprint(from + i),
+				Features: api.Values{api.Number("x", float64(i)), api.Text("brand", fmt.Sprint(i%100))}}, s, "")
 			fatal.If(b, err)
 			put = append(put, record)
 		}
@@ -58,7 +59,8 @@ func BenchmarkFilter(b *testing.B) {
 	}
 	apply(b, c, 1, put, nil)
 	for name, text := range map[string]string{
-		"plain": `price < 4 and season == "summer"`, "300 numbers": strings.Repeat("price < 0 or ", 299) + "price > 20", "300 values": strings.Repeat("price==0 or ", 299) + "price == 20",
+		"plain": `price < 4 and season == "summer"`, "300 numbers": strings.Repeat("price < 0 or ", 299) + "price > 20",
+		"300 values": strings.Repeat("price==0 or ", 299) + "price == 20",
 	} {
 		b.Run(name, func(b *testing.B) {
 			p, err := c.compile(text)

@@ -65,7 +65,8 @@ const (
 
 // New returns an empty catalogue of items with the features of a schema.
 func New(s *feature.Schema) *Catalogue {
-	c := &Catalogue{large: make(chan struct{}, largeAtOnce), attributes: map[string]int{}, unlearned: map[value]map[int32]bool{}}
+	c := &Catalogue{large: make(chan struct{}, largeAtOnce), attributes: map[string]int{},
+		unlearned: map[value]map[int32]bool{}}
 	c.split.Store(s.Split())
 	c.head.Store(&Head{})
 	c.index = newIndex(c.ID)
@@ -144,7 +145,8 @@ func (c *Catalogue) newChange(put, deleted []string, mayMisfit bool) (*Change, e
 	split := c.Split()
 	s, width := split.Schema(), split.Width()
 	learns := s.LearnsItems()
-	change := &Change{Split: split, put: make([]putItem, len(put)), deleted: deleted, rows: make([]float64, len(put)*width)}
+	change := &Change{Split: split, put: make([]putItem, len(put)), deleted: deleted,
+		rows: make([]float64, len(put)*width)}
 	ids := make(map[string]bool, len(put)+len(deleted))
 	var f fields
 	var kept []byte

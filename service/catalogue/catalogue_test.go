@@ -94,7 +94,8 @@ type model map[string]*api.CatalogueItem
 // After any changes, the catalogue agrees with a map in items, rows and revenues, selects by the same rules, and
 // restores to the same catalogue from its records.
 func TestCatalogueIsAMap(t *testing.T) {
-	s := schemaOf(t, strings.TrimSuffix(shop, "]")+`,{"name":"weight","kind":"number","center":3,"scale":7,"max":20,"default":1}]`)
+	s := schemaOf(t, strings.TrimSuffix(shop, "]")+
+		`,{"name":"weight","kind":"number","center":3,"scale":7,"max":20,"default":1}]`)
 	filters := slices.Sorted(maps.Keys(conditions))
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -107,7 +108,8 @@ func TestCatalogueIsAMap(t *testing.T) {
 			for range rng.IntN(8) {
 				item := draw(rng, id())
 				if rng.IntN(2) == 0 {
-					item.Features = append(item.Features, api.Number("weight", []float64{math.Copysign(0, -1), 0, 3.1, 10, 19.7, 30}[rng.IntN(6)]))
+					item.Features = append(item.Features, api.Number("weight",
+						[]float64{math.Copysign(0, -1), 0, 3.1, 10, 19.7, 30}[rng.IntN(6)]))
 				}
 				r := fatal.Or(Encode(item, s, ""))(t)
 				put[item.ID], want[item.ID] = r, item
@@ -148,8 +150,10 @@ func TestCatalogueIsAMap(t *testing.T) {
 		if diff := cmp.Diff(records, slices.Collect(again.Freeze().Records())); diff != "" {
 			t.Fatal(diff)
 		}
-		if again.Bytes() != c.Bytes() || again.limited != c.limited || again.earning != c.earning || !maps.Equal(again.attributes, c.attributes) {
-			t.Fatalf("restored: %d bytes, %d limited, %d earning, attributes %v; were %d, %d, %d, %v", again.Bytes(), again.limited, again.earning, again.attributes, c.Bytes(), c.limited, c.earning, c.attributes)
+		if again.Bytes() != c.Bytes() || again.limited != c.limited || again.earning != c.earning ||
+			!maps.Equal(again.attributes, c.attributes) {
+			t.Fatalf("restored: %d bytes, %d limited, %d earning, attributes %v; were %d, %d, %d, %v", again.Bytes(),
+				again.limited, again.earning, again.attributes, c.Bytes(), c.limited, c.earning, c.attributes)
 		}
 	})
 }
@@ -309,10 +313,13 @@ func checkSelection(t *rapid.T, c *Catalogue, want model, ids []string, filter s
 		shown[c.ID(slot)] = true
 	}
 	if !maps.Equal(shown, chosen) {
-		t.Fatalf("filter %q at %v of %v: %v, want %v", filter, now, ids, slices.Sorted(maps.Keys(shown)), slices.Sorted(maps.Keys(chosen)))
+		t.Fatalf("filter %q at %v of %v: %v, want %v",
+			filter, now, ids, slices.Sorted(maps.Keys(shown)), slices.Sorted(maps.Keys(chosen)))
 	}
-	if ids != nil && (!slices.Equal(got.Unknown, unknown) && len(unknown) > 0 || !slices.Equal(got.Unavailable, closed) && len(closed) > 0 || got.Missing != len(unknown)+len(closed)) {
-		t.Fatalf("%v and %v are missing, %d in all; want %v and %v", got.Unknown, got.Unavailable, got.Missing, unknown, closed)
+	if ids != nil && (!slices.Equal(got.Unknown, unknown) && len(unknown) > 0 ||
+		!slices.Equal(got.Unavailable, closed) && len(closed) > 0 || got.Missing != len(unknown)+len(closed)) {
+		t.Fatalf("%v and %v are missing, %d in all; want %v and %v",
+			got.Unknown, got.Unavailable, got.Missing, unknown, closed)
 	}
 }
 
@@ -324,12 +331,14 @@ func TestOtherFeatures(t *testing.T) {
 		record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 3), api.Text("brand", "x")}}, s),
 		record(t, &api.CatalogueItem{ID: "b", Features: api.Values{api.Number("price", 4)}, Revenue: new(2.0)}, s),
 	}, nil)
-	other := schemaOf(t, `[{"name":"brand","kind":"category","values":["x"]},{"name":"price","kind":"number","scale":2}]`)
+	other := schemaOf(t,
+		`[{"name":"brand","kind":"category","values":["x"]},{"name":"price","kind":"number","scale":2}]`)
 	moved, err, _ := c.WithSchema(context.Background(), other)
 	if err == nil || err.Error() != `item "b": /items/0/features/brand: is missing, and the feature has no default` {
 		t.Errorf("b has no brand: %v", err)
 	}
-	if moved.Len() != 2 || moved.Version() != 7 || !slices.Equal(moved.Row(0), []float64{1, 1.5}) || moved.Revenue(1) != 2 {
+	if moved.Len() != 2 || moved.Version() != 7 || !slices.Equal(moved.Row(0), []float64{1, 1.5}) ||
+		moved.Revenue(1) != 2 {
 		t.Errorf("%d items of version %d: %v", moved.Len(), moved.Version(), moved.Rows())
 	}
 	got, err := selected(moved, nil, "", 0)
@@ -341,7 +350,8 @@ func TestOtherFeatures(t *testing.T) {
 	if got, err := selected(moved, nil, "", 0); err != nil || len(got.Slots) > 0 || got.All {
 		t.Errorf("available are %v: %v", got.Slots, err)
 	}
-	apply(t, moved, 9, []string{record(t, &api.CatalogueItem{ID: "b", Features: api.Values{api.Number("price", 4), api.Text("brand", "x")}}, other)}, nil)
+	apply(t, moved, 9, []string{record(t,
+		&api.CatalogueItem{ID: "b", Features: api.Values{api.Number("price", 4), api.Text("brand", "x")}}, other)}, nil)
 	if got, err := selected(moved, nil, "", 0); err != nil || !got.All {
 		t.Errorf("b with a brand is not available: %v", err)
 	}
@@ -368,7 +378,8 @@ func TestLearn(t *testing.T) {
 	change := fatal.Or(c.NewChange(put, nil))(t)
 	c.Apply(1, change)
 	for _, seen := range []feature.Seen{
-		{Feature: "place", Values: []string{"brand-1"}}, {Feature: "brand", Values: []string{"brand-3", "nowhere"}}, {Feature: "brand", Values: []string{"none"}},
+		{Feature: "place", Values: []string{"brand-1"}}, {Feature: "brand", Values: []string{"brand-3", "nowhere"}},
+		{Feature: "brand", Values: []string{"none"}},
 	} {
 		learned := fatal.Or(s.Learn(seen))(t)
 		since, ok := learned.Since(s)

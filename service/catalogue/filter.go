@@ -60,7 +60,8 @@ func (c *Catalogue) compile(text string) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Filter{holds: holds, fields: fields{names: k.names}, find: k.find, depth: k.depth, comparisons: k.comparisons}, nil
+	return &Filter{holds: holds, fields: fields{names: k.names}, find: k.find, depth: k.depth,
+		comparisons: k.comparisons}, nil
 }
 
 func (c *compiler) condition(node ast.Node) (condition, error) {
@@ -257,9 +258,11 @@ func (c *compiler) comparison(name ast.Node, operator string, v api.Value) (cond
 	}
 	switch v.Kind {
 	case api.IsNumber:
-		return ordered(operator, v.Number, func(f *fields) (float64, bool) { have := &f.named[at]; return have.Number, have.Kind == api.IsNumber }), nil
+		return ordered(operator,
+			v.Number, func(f *fields) (float64, bool) { have := &f.named[at]; return have.Number, have.Kind == api.IsNumber }), nil
 	case api.IsText:
-		return ordered(operator, v.Text, func(f *fields) (string, bool) { have := &f.named[at]; return have.Text, have.Kind == api.IsText }), nil
+		return ordered(operator, v.Text,
+			func(f *fields) (string, bool) { have := &f.named[at]; return have.Text, have.Kind == api.IsText }), nil
 	}
 	return nil, wrongf("%s %s: only numbers and strings have an order", name, operator)
 }
@@ -303,7 +306,8 @@ func (c *compiler) field(node ast.Node) (at int, err error) {
 			find = func(f *fields) api.Value { return api.Number("", f.space) }
 		default:
 			if c.attributes[name] == 0 {
-				known := append(slices.Sorted(maps.Keys(c.attributes)), c.Split().Schema().ItemNames(), "id", "revenue", "space", "groups")
+				known := append(slices.Sorted(maps.Keys(c.attributes)), c.Split().Schema().ItemNames(), "id", "revenue",
+					"space", "groups")
 				return 0, wrongf("no item has the attribute %q: there are %s", name, strings.Join(known, ", "))
 			}
 			c.depth = untilRest

@@ -14,7 +14,8 @@ import (
 
 // isOpen implements the availability rule independently.
 func isOpen(item *api.CatalogueItem, now time.Time) bool {
-	return (item.Available == nil || *item.Available) && (item.ValidFrom == nil || !now.Before(*item.ValidFrom)) && (item.ValidUntil == nil || now.Before(*item.ValidUntil))
+	return (item.Available == nil || *item.Available) && (item.ValidFrom == nil || !now.Before(*item.ValidFrom)) &&
+		(item.ValidUntil == nil || now.Before(*item.ValidUntil))
 }
 
 // conditions maps each filter to its meaning.
@@ -51,14 +52,16 @@ func TestManyUnknown(t *testing.T) {
 		ids[i] = fmt.Sprint("sku", i)
 	}
 	got, err := selected(New(schemaOf(t, shop)), ids, "", 0)
-	if err != nil || got.Missing != len(ids) || len(got.Unknown) != maxNamed || got.Unknown[99] != "sku99" || len(got.Slots) > 0 {
+	if err != nil || got.Missing != len(ids) || len(got.Unknown) != maxNamed || got.Unknown[99] != "sku99" ||
+		len(got.Slots) > 0 {
 		t.Errorf("%d unknown, %d named: %v", got.Missing, len(got.Unknown), err)
 	}
 }
 
 func TestBadFilters(t *testing.T) {
 	c := New(schemaOf(t, shop))
-	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 1)}, Attributes: map[string]any{"season": "summer"}}, c.Split().Schema())}, nil)
+	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 1)},
+		Attributes: map[string]any{"season": "summer"}}, c.Split().Schema())}, nil)
 	for text, want := range map[string]string{
 		`colour == "red"`:                    `no item has the attribute "colour": there are season, price, brand, id, revenue, space, groups`,
 		`age > 3`:                            `no item has the attribute "age"`,

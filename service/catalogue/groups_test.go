@@ -22,7 +22,8 @@ func attributed(t *testing.T, n, values, attributes int) *Catalogue {
 func putAttributed(t *testing.T, c *Catalogue, from, to, values, attributes int) {
 	var records []string
 	for i := from; i < to; i++ {
-		item := api.CatalogueItem{ID: fmt.Sprint("item", i), Features: api.Values{api.Number("x", float64(i%100))}, Attributes: map[string]any{}}
+		item := api.CatalogueItem{ID: fmt.Sprint("item", i), Features: api.Values{api.Number("x", float64(i%100))},
+			Attributes: map[string]any{}}
 		for k := range attributes {
 			item.Attributes[fmt.Sprint("a", k)] = fmt.Sprintf("value %08d", (i*7+k)%values)
 		}
@@ -44,8 +45,10 @@ func TestGroupsAreCharged(t *testing.T) {
 	c.ChargeTo(b)
 	is := func(what string, lists int64) {
 		t.Helper()
-		if have := b.Usage().Placements; have != lists || c.ListBytes() != lists || int(lists) > 0 != (len(c.lists.groups) > 0) {
-			t.Fatalf("%s: %d bytes are charged, for %d lists of %d; want %d", what, have, len(c.lists.groups), c.ListBytes(), lists)
+		if have := b.Usage().Placements; have != lists || c.ListBytes() != lists ||
+			int(lists) > 0 != (len(c.lists.groups) > 0) {
+			t.Fatalf("%s: %d bytes are charged, for %d lists of %d; want %d",
+				what, have, len(c.lists.groups), c.ListBytes(), lists)
 		}
 	}
 	for k := range 3 {

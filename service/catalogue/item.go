@@ -37,7 +37,9 @@ func Encode(item *api.CatalogueItem, s *feature.Schema, field string) (string, e
 	if err := check(item, s, field); err != nil {
 		return "", err
 	}
-	values, err := new(feature.Placer).Item(slices.Clone(item.Features), s, func() string { return field + "/features/" })
+	values, err := new(feature.Placer).Item(slices.Clone(item.Features), s, func() string {
+		return field + "/features/"
+	})
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +82,8 @@ func check(item *api.CatalogueItem, s *feature.Schema, field string) error {
 		}
 	}
 	if a, b := item.ValidFrom, item.ValidUntil; a != nil && b != nil && !a.Before(*b) {
-		return wrong("/valid_until", "%s: must be after valid_from, %s", b.Format(time.RFC3339Nano), a.Format(time.RFC3339Nano))
+		return wrong("/valid_until", "%s: must be after valid_from, %s", b.Format(time.RFC3339Nano),
+			a.Format(time.RFC3339Nano))
 	}
 	if err := cmp.Or(checkGroupNames(item.Groups, field), checkAttributes(item.Attributes, s, field)); err != nil {
 		return err
@@ -116,7 +119,8 @@ func checkAttributes(attributes map[string]any, s *feature.Schema, field string)
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		at := field + "/attributes/" + api.Pointer(name)
 		if !isName(name) {
-			return api.Fieldf(at, "the name must have from 1 to %d letters, digits and '_', and not begin with a digit", maxName)
+			return api.Fieldf(at, "the name must have from 1 to %d letters, digits and '_', and not begin with a digit",
+				maxName)
 		}
 		if _, ok := s.Item(name); ok || slices.Contains(reserved, name) {
 			return api.Fieldf(at, "%q is a field or a feature of items: give the attribute another name", name)
@@ -172,7 +176,8 @@ func patched(item, patch *api.CatalogueItem) *api.CatalogueItem {
 	if patch.Groups != nil {
 		p.Groups = patch.Groups
 	}
-	p.Revenue, p.Space, p.Available = cmp.Or(patch.Revenue, p.Revenue), cmp.Or(patch.Space, p.Space), cmp.Or(patch.Available, p.Available)
+	p.Revenue, p.Space, p.Available = cmp.Or(patch.Revenue, p.Revenue), cmp.Or(patch.Space,
+		p.Space), cmp.Or(patch.Available, p.Available)
 	p.ValidFrom, p.ValidUntil = cmp.Or(patch.ValidFrom, p.ValidFrom), cmp.Or(patch.ValidUntil, p.ValidUntil)
 	for name, v := range patch.Attributes {
 		if p.Attributes == nil {

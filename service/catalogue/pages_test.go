@@ -37,7 +37,8 @@ func TestPages(t *testing.T) {
 			bytes += int64(len(appendString(nil, v)))
 		}
 		if p.n != len(want) || p.bytes != bytes || len(p.pages) != (p.n+textsOfPage-1)/textsOfPage {
-			t.Fatalf("step %d: %d texts of %d bytes on %d pages, want %d of %d", step, p.n, p.bytes, len(p.pages), len(want), bytes)
+			t.Fatalf("step %d: %d texts of %d bytes on %d pages, want %d of %d",
+				step, p.n, p.bytes, len(p.pages), len(want), bytes)
 		}
 		if read != was {
 			t.Fatalf("step %d: a text that was read has changed", step)

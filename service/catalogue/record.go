@@ -60,8 +60,10 @@ func encode(item *api.CatalogueItem, values api.Values) string {
 		has  bool
 		flag uint64
 	}{
-		{item.Revenue != nil, hasRevenue}, {item.Space != nil, hasSpace}, {item.ValidFrom != nil, hasFrom}, {item.ValidUntil != nil, hasUntil},
-		{len(item.Groups) > 0, hasGroups}, {len(item.Attributes) > 0, hasAttributes}, {len(item.Payload) > 0, hasPayload},
+		{item.Revenue != nil, hasRevenue}, {item.Space != nil, hasSpace}, {item.ValidFrom != nil, hasFrom},
+		{item.ValidUntil != nil, hasUntil},
+		{len(item.Groups) > 0, hasGroups}, {len(item.Attributes) > 0, hasAttributes},
+		{len(item.Payload) > 0, hasPayload},
 		{item.Available != nil && !*item.Available, isUnavailable},
 	} {
 		if field.has {
@@ -244,14 +246,17 @@ func (f *fields) verify(s *feature.Schema) error {
 		return fmt.Errorf("the record of item %q has the revenue %v", f.id, f.revenue)
 	case !(f.space >= 0 && !math.IsInf(f.space, 0)):
 		return fmt.Errorf("the record of item %q has the space %v", f.id, f.space)
-	case f.flags&hasGroups != 0 && len(f.groups) == 0, f.flags&hasAttributes != 0 && len(f.attributes) == 0, f.flags&hasPayload != 0 && !jsontext.Value(f.payload).IsValid():
+	case f.flags&hasGroups != 0 && len(f.groups) == 0, f.flags&hasAttributes != 0 && len(f.attributes) == 0,
+		f.flags&hasPayload != 0 && !jsontext.Value(f.payload).IsValid():
 		return fmt.Errorf("the record of item %q has a list without elements, or a payload that is not JSON", f.id)
 	}
 	last := ""
 	for i := range f.attributes {
 		a := &f.attributes[i]
-		if a.Name <= last || !isName(a.Name) || a.Kind == api.Missing || a.Kind == api.IsObject || math.IsNaN(a.Number) || math.IsInf(a.Number, 0) {
-			return fmt.Errorf("the record of item %q has the attribute %q of kind %d after %q", f.id, api.Abbreviate(a.Name, 40), a.Kind, last)
+		if a.Name <= last || !isName(a.Name) || a.Kind == api.Missing || a.Kind == api.IsObject ||
+			math.IsNaN(a.Number) || math.IsInf(a.Number, 0) {
+			return fmt.Errorf("the record of item %q has the attribute %q of kind %d after %q",
+				f.id, api.Abbreviate(a.Name, 40), a.Kind, last)
 		}
 		last = a.Name
 	}

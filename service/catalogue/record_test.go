@@ -54,10 +54,12 @@ func TestDamagedRecords(t *testing.T) {
 				t.Fatalf("item %d: the first %d of %d bytes are a record", i, n, len(text))
 			}
 		}
-		if _, err := New(s).NewChange([]string{text + "\x00"}, nil); err == nil || !strings.Contains(err.Error(), "1 bytes too many") {
+		if _, err := New(s).NewChange([]string{text + "\x00"}, nil); err == nil ||
+			!strings.Contains(err.Error(), "1 bytes too many") {
 			t.Errorf("a byte too many: %v", err)
 		}
-		if _, err := New(s).NewChange([]string{"\x02" + text[1:]}, nil); err == nil || !strings.Contains(err.Error(), "is in format 2, and this program reads format 1") {
+		if _, err := New(s).NewChange([]string{"\x02" + text[1:]}, nil); err == nil ||
+			!strings.Contains(err.Error(), "is in format 2, and this program reads format 1") {
 			t.Errorf("version 2: %v", err)
 		}
 	}
@@ -100,11 +102,14 @@ func TestBadItems(t *testing.T) {
 		{`{"id":"a","attributes":{"price":1}}`, `/items/3/attributes/price: "price" is a field or a feature`},
 		{`{"id":"a","attributes":{"id":1}}`, `/items/3/attributes/id: "id" is a field or a feature`},
 		{`{"id":"a","attributes":{"x":[1]}}`, "/items/3/attributes/x: must be a number, a string, true or false"},
-		{`{"id":"a","valid_from":"2020-01-02T00:00:00Z","valid_until":"2020-01-02T00:00:00Z"}`, "/items/3/valid_until: "},
+		{`{"id":"a","valid_from":"2020-01-02T00:00:00Z","valid_until":"2020-01-02T00:00:00Z"}`,
+			"/items/3/valid_until: "},
 		{`{"id":"a","valid_from":"1200-01-02T00:00:00Z"}`, "/items/3/valid_from: "},
-		{`{"id":"a","features":{"colour":"red"}}`, `/items/3/features/colour: unknown key "colour": must be one of price, brand`},
+		{`{"id":"a","features":{"colour":"red"}}`,
+			`/items/3/features/colour: unknown key "colour": must be one of price, brand`},
 		{`{"id":"a","features":{"age":3}}`, `/items/3/features/age: unknown key "age"`},
-		{`{"id":"a","payload":"` + strings.Repeat("x", maxPayload) + `"}`, "/items/3/payload: has 16386 bytes, at most 16384"},
+		{`{"id":"a","payload":"` + strings.Repeat("x", maxPayload) + `"}`,
+			"/items/3/payload: has 16386 bytes, at most 16384"},
 	} {
 		var item api.CatalogueItem
 		fatal.If(t, json.Unmarshal([]byte(c.item), &item))
@@ -114,13 +119,15 @@ func TestBadItems(t *testing.T) {
 	}
 	c := New(s)
 	one := record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 1)}}, s)
-	if _, err := c.NewChange([]string{one, one}, nil); err == nil || !strings.Contains(err.Error(), `item "a" is a duplicate`) {
+	if _, err := c.NewChange([]string{one, one}, nil); err == nil ||
+		!strings.Contains(err.Error(), `item "a" is a duplicate`) {
 		t.Errorf("a record twice: %v", err)
 	}
 	if _, err := c.NewChange([]string{one}, []string{"a"}); err == nil {
 		t.Error("an item is put and deleted")
 	}
-	if _, err := c.NewChange([]string{record(t, &api.CatalogueItem{ID: "a"}, s)}, nil); err == nil || err.Error() != `item "a": /items/0/features/price: is missing, and the feature has no default` {
+	if _, err := c.NewChange([]string{record(t, &api.CatalogueItem{ID: "a"}, s)}, nil); err == nil ||
+		err.Error() != `item "a": /items/0/features/price: is missing, and the feature has no default` {
 		t.Errorf("an item without a price: %v", err)
 	}
 }

@@ -38,7 +38,9 @@ func CheckSpace(field string, space float64) error {
 		return api.Fieldf(field, "%v: must be at most 10⁹", space)
 	}
 	if _, ok := SpaceUnits(space); !ok {
-		return api.Fieldf(field, "%v: must have at most 6 decimals, so that spaces can be summed exactly: round a space up, a capacity down", space)
+		return api.Fieldf(field,
+			"%v: must have at most 6 decimals, so that spaces can be summed exactly: round a space up, a capacity down",
+			space)
 	}
 	return nil
 }

@@ -68,7 +68,8 @@ func valueOf(item *api.CatalogueItem, name string) any {
 func drawFilter(rng *rand.Rand, depth int) (string, meaning) {
 	values := map[string][]any{
 		"season": {"summer", "winter", "spring"}, "rating": {0.0, 1.0, 2.0, 3.0, 4.0}, "fragile": {true, false},
-		"price": {0.0, 1.0, 2.5, 4.0}, "brand": {"a", "b", "none"}, "id": {"sku1", "sku2", "sku39"}, "revenue": {0.5, 1.0},
+		"price": {0.0, 1.0, 2.5, 4.0}, "brand": {"a", "b", "none"}, "id": {"sku1", "sku2", "sku39"},
+		"revenue": {0.5, 1.0},
 	}
 	names := []string{"season", "rating", "fragile", "price", "brand", "id", "revenue"}
 	text := func(v any) string {
@@ -106,7 +107,8 @@ func drawFilter(rng *rand.Rand, depth int) (string, meaning) {
 		return text(v) + " != " + name, func(i *api.CatalogueItem) bool { return valueOf(i, name) != v }
 	case 3:
 		w := pick()
-		return name + " in [" + text(v) + ", " + text(w) + "]", func(i *api.CatalogueItem) bool { have := valueOf(i, name); return have == v || have == w }
+		return name + " in [" + text(v) + ", " + text(w) +
+			"]", func(i *api.CatalogueItem) bool { have := valueOf(i, name); return have == v || have == w }
 	case 4:
 		return `"sale" in groups`, func(i *api.CatalogueItem) bool { return slices.Contains(i.Groups, "sale") }
 	}
@@ -170,7 +172,8 @@ func TestFiltersDuringChanges(t *testing.T) {
 					t.Fatalf("%s: item %v is in the filter: %v", text, *item, p.has(slot))
 				}
 				season, has := item.Attributes["season"].(string)
-				if number := g.Of[slot]; has != (number >= 0) || has && g.Name(number) != fmt.Sprintf("season %q", season) {
+				if number := g.Of[slot]; has != (number >= 0) ||
+					has && g.Name(number) != fmt.Sprintf("season %q", season) {
 					t.Fatalf("the season %q has group %d", season, number)
 				}
 			}
@@ -181,10 +184,12 @@ func TestFiltersDuringChanges(t *testing.T) {
 // A comparison with the value on the left equals its mirror image, including at the value itself.
 func TestMirroredComparisons(t *testing.T) {
 	c := New(schemaOf(t, shop))
-	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 20)}}, c.Split().Schema())}, nil)
+	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 20)}},
+		c.Split().Schema())}, nil)
 	for _, value := range []int{19, 20, 21} {
 		for operator, want := range map[string]bool{
-			"==": value == 20, "!=": value != 20, "<": value < 20, "<=": value <= 20, ">": value > 20, ">=": value >= 20,
+			"==": value == 20, "!=": value != 20, "<": value < 20, "<=": value <= 20, ">": value > 20,
+			">=": value >= 20,
 		} {
 			text := fmt.Sprint(value, " ", operator, " price")
 			if got, err := selected(c, nil, text, 0); err != nil || (len(got.Slots) == 1) != want {
@@ -197,7 +202,8 @@ func TestMirroredComparisons(t *testing.T) {
 // Alternatives for one name become a set and cost one comparison.
 func TestAlternativesAreASet(t *testing.T) {
 	c := New(schemaOf(t, shop))
-	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 20), api.Text("brand", "x299")}}, c.Split().Schema())}, nil)
+	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a",
+		Features: api.Values{api.Number("price", 20), api.Text("brand", "x299")}}, c.Split().Schema())}, nil)
 	var is, isNot []string
 	for i := range 300 {
 		is, isNot = append(is, fmt.Sprintf("brand=='x%d'", i)), append(isNot, fmt.Sprintf("brand!='x%d'", i))
@@ -232,7 +238,8 @@ func TestListsAfterManyChanges(t *testing.T) {
 	season := func(of string) []string {
 		var put []string
 		for i := range 50 {
-			put = append(put, record(t, &api.CatalogueItem{ID: fmt.Sprint(i), Features: api.Values{api.Number("price", 1)}, Attributes: map[string]any{"season": of}}, s))
+			put = append(put, record(t, &api.CatalogueItem{ID: fmt.Sprint(i),
+				Features: api.Values{api.Number("price", 1)}, Attributes: map[string]any{"season": of}}, s))
 		}
 		return put
 	}
@@ -311,7 +318,8 @@ func TestListsStopWithTheirCaller(t *testing.T) {
 	if g := c.lists.groups[by]; g.next != 10 {
 		t.Errorf("it looked at %d items, want 10", g.next)
 	}
-	if _, _, err := c.WithSchema(&stopped{t.Context(), 5}, schemaOf(t, `[{"name":"x","kind":"number","scale":2}]`)); !errors.Is(err, context.Canceled) {
+	if _, _, err := c.WithSchema(&stopped{t.Context(), 5},
+		schemaOf(t, `[{"name":"x","kind":"number","scale":2}]`)); !errors.Is(err, context.Canceled) {
 		t.Errorf("other features: %v", err)
 	}
 }
@@ -391,7 +399,8 @@ func TestMovedItemsLearn(t *testing.T) {
 	c := New(s)
 	var put []string
 	for i := range 3 {
-		put = append(put, record(t, &api.CatalogueItem{ID: fmt.Sprint(i), Features: api.Values{api.Text("brand", fmt.Sprint("brand-", i))}}, s))
+		put = append(put, record(t, &api.CatalogueItem{ID: fmt.Sprint(i),
+			Features: api.Values{api.Text("brand", fmt.Sprint("brand-", i))}}, s))
 	}
 	apply(t, c, 1, put, nil)
 	apply(t, c, 2, nil, []string{"0"})

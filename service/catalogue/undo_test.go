@@ -14,7 +14,8 @@ import (
 
 // Undoing the changes one by one takes frozen items back to every earlier version, while the catalogue goes on.
 func TestUndo(t *testing.T) {
-	s := fatal.Or(feature.New([]api.Feature{{Name: "x", Kind: "number"}, {Name: "brand", Kind: "category", Columns: 4}}))(t)
+	s := fatal.Or(feature.New([]api.Feature{{Name: "x", Kind: "number"},
+		{Name: "brand", Kind: "category", Columns: 4}}))(t)
 	rapid.Check(t, func(t *rapid.T) {
 		type change struct {
 			before             uint64
@@ -32,7 +33,9 @@ func TestUndo(t *testing.T) {
 					ch.deleted = append(ch.deleted, id)
 					continue
 				}
-				item := api.CatalogueItem{ID: id, Features: api.Values{api.Number("x", float64(rapid.IntRange(0, 3).Draw(t, "x"))), api.Text("brand", rapid.StringN(0, 9, -1).Draw(t, "brand"))}}
+				item := api.CatalogueItem{ID: id,
+					Features: api.Values{api.Number("x", float64(rapid.IntRange(0, 3).Draw(t, "x"))), api.Text("brand",
+						rapid.StringN(0, 9, -1).Draw(t, "brand"))}}
 				record := fatal.Or(Encode(&item, s, ""))(t)
 				ch.put = append(ch.put, record)
 			}

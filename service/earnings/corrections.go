@@ -97,7 +97,8 @@ func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch
 	if at, found := s.leads.find(number); found {
 		l := &s.leads[at].Sums
 		centre = l.centre
-		m = &confseq.Mean{N: l.block.N, Sum: l.block.Sum, Squares: l.block.Squares, First: l.block.First, Bound: l.block.Bound}
+		m = &confseq.Mean{N: l.block.N, Sum: l.block.Sum, Squares: l.block.Squares, First: l.block.First,
+			Bound: l.block.Bound}
 		defer func() {
 			l.block = confseq.Block{N: m.N, Sum: m.Sum, Squares: m.Squares, First: m.First, Bound: m.Bound}
 		}()

@@ -18,7 +18,8 @@ func TestCorrected(t *testing.T) {
 	s.Eras.Begin(1, 0, api.BegunByCreation, api.Explore, "")
 	// Three decisions expired without an outcome: two by the policy and one at random. A fourth was withdrawn.
 	for k, mode := range []uint8{offer.ByPolicy, offer.ByPolicy, offer.ByChance, offer.ByPolicy} {
-		o := &offer.Offer{Offered: &eventlog.Offered{Decision: "d", ItemIDs: []string{"a", "b"}, Shown: []int32{1, 0}, Candidates: 2, Revenue: []float64{6, 9}, Mode: mode}}
+		o := &offer.Offer{Offered: &eventlog.Offered{Decision: "d", ItemIDs: []string{"a", "b"}, Shown: []int32{1, 0},
+			Candidates: 2, Revenue: []float64{6, 9}, Mode: mode}}
 		entry, made := uint64(k+2), int64(k+1)*second
 		s.Offered(entry, made, o, true)
 		if k == 3 {
@@ -28,7 +29,8 @@ func TestCorrected(t *testing.T) {
 		s.Closed(Ended{Entry: entry, Time: made}, &offer.Closed{Offer: o, Entry: entry, Time: made}, 16)
 	}
 	corrected := func(entry uint64, mode uint8, choice int32, c eventlog.Corrected) {
-		c.Decision, c.Entry, c.Made, c.Mode, c.Shown, c.Choice = "d", entry, int64(entry-1)*second, mode, []string{"b", "a"}, choice
+		c.Decision, c.Entry, c.Made, c.Mode, c.Shown, c.Choice = "d", entry, int64(entry-1)*second, mode, []string{"b",
+			"a"}, choice
 		s.Corrected(&c, 16)
 	}
 	check := func(what string, policy, chance api.Totals, b Sold, place Sold, sum float64) {
@@ -55,17 +57,25 @@ func TestCorrected(t *testing.T) {
 	}
 	check("no sale", api.Totals{Rounds: 2}, api.Totals{Rounds: 1}, Sold{Shown: 3, Last: 4}, Sold{Shown: 3, Last: 4}, 0)
 	corrected(2, offer.ByPolicy, 1, eventlog.Corrected{Value: 9}) // b, late
-	check("a late sale", api.Totals{Rounds: 2, Purchases: 1, Revenue: 9, Squares: 81}, api.Totals{Rounds: 1}, Sold{3, 1, 9, 4}, Sold{3, 1, 9, 4}, 12)
-	s.Advance(9*second, 5)                                        // until here the decisions are in cohorts
-	corrected(4, offer.ByChance, 1, eventlog.Corrected{Value: 9}) // the policy's mean is 4.5, which enters both leads: 12 − 36
-	check("one of chance", api.Totals{Rounds: 2, Purchases: 1, Revenue: 9, Squares: 81}, api.Totals{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, 18, 4}, Sold{3, 2, 18, 4}, -24)
+	check("a late sale", api.Totals{Rounds: 2, Purchases: 1, Revenue: 9, Squares: 81}, api.Totals{Rounds: 1},
+		Sold{3, 1, 9, 4}, Sold{3, 1, 9, 4}, 12)
+	s.Advance(9*second, 5) // until here the decisions are in cohorts
+	// the policy's mean is 4.5, which enters both leads: 12 − 36
+	corrected(4, offer.ByChance, 1, eventlog.Corrected{Value: 9})
+	check("one of chance", api.Totals{Rounds: 2, Purchases: 1, Revenue: 9, Squares: 81},
+		api.Totals{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, 18, 4}, Sold{3, 2, 18, 4}, -24)
 	corrected(2, offer.ByPolicy, 1, eventlog.Corrected{Correction: "return", Before: 9, Value: -3})
-	check("a return", api.Totals{Rounds: 2, Purchases: 1, Revenue: 6, Squares: 36}, api.Totals{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, 15, 4}, Sold{3, 2, 15, 4}, -28)
+	check("a return", api.Totals{Rounds: 2, Purchases: 1, Revenue: 6, Squares: 36},
+		api.Totals{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, 15, 4}, Sold{3, 2, 15, 4}, -28)
 	corrected(4, offer.ByChance, 1, eventlog.Corrected{Correction: "mistake", Before: 9, Value: -9, Withdraws: true})
-	check("a mistake", api.Totals{Rounds: 2, Purchases: 1, Revenue: 6, Squares: 36}, api.Totals{Rounds: 1}, Sold{3, 1, 6, 4}, Sold{3, 1, 6, 4}, 8)
-	corrected(5, offer.ByPolicy, 1, eventlog.Corrected{Value: 9, Counts: true}) // the mean before is 3, and the lead (9 − 3)·4/3
-	check("a withdrawn one", api.Totals{Rounds: 3, Purchases: 2, Revenue: 15, Squares: 117}, api.Totals{Rounds: 1}, Sold{4, 2, 15, 5}, Sold{4, 2, 15, 5}, 16)
-	if last := s.Series.buckets[3]; last.abandoned != 0 || last.lead.N != 1 || s.Counts.Late != 3 || s.Counts.Corrected != 2 {
+	check("a mistake", api.Totals{Rounds: 2, Purchases: 1, Revenue: 6, Squares: 36}, api.Totals{Rounds: 1},
+		Sold{3, 1, 6, 4}, Sold{3, 1, 6, 4}, 8)
+	// the mean before is 3, and the lead (9 − 3)·4/3
+	corrected(5, offer.ByPolicy, 1, eventlog.Corrected{Value: 9, Counts: true})
+	check("a withdrawn one", api.Totals{Rounds: 3, Purchases: 2, Revenue: 15, Squares: 117}, api.Totals{Rounds: 1},
+		Sold{4, 2, 15, 5}, Sold{4, 2, 15, 5}, 16)
+	if last := s.Series.buckets[3]; last.abandoned != 0 || last.lead.N != 1 || s.Counts.Late != 3 ||
+		s.Counts.Corrected != 2 {
 		t.Errorf("%+v, %+v", last, s.Counts)
 	}
 	corrected(9, offer.ByImport, 1, eventlog.Corrected{Value: 9}) // imports belong to no era and no comparison

@@ -90,7 +90,8 @@ func calibrated(b int, bin api.Bin) api.Calibrated {
 	n := float64(bin.Rounds)
 	p := min(bin.Predicted/n, 1)
 	return api.Calibrated{
-		Low: float64(b) / 10, High: float64(b+1) / 10, Rounds: bin.Rounds, Predicted: p, Observed: float64(bin.Purchases) / n,
+		Low: float64(b) / 10, High: float64(b+1) / 10, Rounds: bin.Rounds, Predicted: p,
+		Observed:      float64(bin.Purchases) / n,
 		StandardError: math.Sqrt(float64(p*(1-p)) / n),
 	}
 }

@@ -68,7 +68,8 @@ func TestCountsByHand(t *testing.T) {
 	c.closed(false, nil)
 	want := Counts{
 		Offered: 7, Chance: 1, Chosen: 5, Expired: 2,
-		Arms: [3]api.Totals{{Rounds: 3, Purchases: 2, Revenue: 2 + 3, Squares: 4 + 9}, {Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}, {}},
+		Arms: [3]api.Totals{{Rounds: 3, Purchases: 2, Revenue: 2 + 3, Squares: 4 + 9},
+			{Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}, {}},
 		// Without estimates, a comparison counts the round but no revenue.
 		Shadow:      api.Comparison{Rounds: 2, Agreements: 1, Estimated: 1, Policy: 2, Baseline: 1.25},
 		Calibration: api.Calibration{Revenue: 2, Predicted: 2.5},
@@ -109,13 +110,15 @@ func TestItemsByHand(t *testing.T) {
 	if diff := cmp.Diff([]Sold{{Shown: 3, Taken: 2, Revenue: 6, Last: 11}, {Shown: 2, Last: 10}}, sold); diff != "" {
 		t.Errorf("items (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]Sold{{Shown: 3, Taken: 1, Revenue: 3, Last: 11}, {Shown: 2, Taken: 1, Revenue: 3, Last: 10}}, items.Places); diff != "" {
+	if diff := cmp.Diff([]Sold{{Shown: 3, Taken: 1, Revenue: 3, Last: 11}, {Shown: 2, Taken: 1, Revenue: 3, Last: 10}},
+		items.Places); diff != "" {
 		t.Errorf("places (-want +got):\n%s", diff)
 	}
 
 	// Above twice the maximum number of items, the items shown most stay.
 	items.closed(sale(12, offer.ByPolicy, 1, "c", "b", "a"), 1) // b 4, a 3, c 1
-	if diff := cmp.Diff(Sold{Shown: 4, Taken: 1, Revenue: 4, Last: 12}, items.Others); diff != "" || items.Dropped != 2 {
+	if diff := cmp.Diff(Sold{Shown: 4, Taken: 1, Revenue: 4, Last: 12}, items.Others); diff != "" ||
+		items.Dropped != 2 {
 		t.Errorf("%d items are dropped (-want +got):\n%s", items.Dropped, diff)
 	}
 	if ids, _ := items.Top(); len(ids) != 1 || ids[0] != "b" {
@@ -160,7 +163,8 @@ func TestDriftByHand(t *testing.T) {
 	d := items.Drift()
 	d.Fell = false // see TestFell
 	want := &api.Drift{
-		Before: api.Span{Decisions: 100, Estimated: 100, Earned: 200, Predicted: 300, ByPolicy: api.Totals{Rounds: 100, Purchases: 100, Revenue: 200, Squares: 400}},
+		Before: api.Span{Decisions: 100, Estimated: 100, Earned: 200, Predicted: 300,
+			ByPolicy: api.Totals{Rounds: 100, Purchases: 100, Revenue: 200, Squares: 400}},
 		Recent: api.Span{Decisions: 952, ByPolicy: api.Totals{Rounds: 951}},
 	}
 	if diff := cmp.Diff(want, d); diff != "" {
@@ -188,9 +192,12 @@ func TestErasByHand(t *testing.T) {
 		tally.Closed(atEnd(o, 4e9), o, 10)
 	}
 	want := []api.Era{
-		{Entry: 10, Time: time.Unix(1, 0).UTC(), Began: api.BegunByCreation, Mode: api.Learn, Decisions: 1, ByPolicy: api.Totals{Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}},
-		{Entry: 20, Time: time.Unix(3, 0).UTC(), Began: api.BegunByMode, Mode: api.Experimenting, Experiment: "summer", Decisions: 2,
-			ByChance: api.Totals{Rounds: 1, Purchases: 1, Revenue: 3, Squares: 9}, ByBaseline: api.Totals{Rounds: 1}, Shadow: &api.Comparison{Rounds: 1}},
+		{Entry: 10, Time: time.Unix(1, 0).UTC(), Began: api.BegunByCreation, Mode: api.Learn, Decisions: 1,
+			ByPolicy: api.Totals{Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}},
+		{Entry: 20, Time: time.Unix(3, 0).UTC(), Began: api.BegunByMode, Mode: api.Experimenting, Experiment: "summer",
+			Decisions: 2,
+			ByChance:  api.Totals{Rounds: 1, Purchases: 1, Revenue: 3, Squares: 9}, ByBaseline: api.Totals{Rounds: 1},
+			Shadow: &api.Comparison{Rounds: 1}},
 	}
 	if diff := cmp.Diff(want, tally.Eras.Report()); diff != "" {
 		t.Errorf("the eras (-want +got):\n%s", diff)
@@ -249,30 +256,39 @@ func TestSeriesByHand(t *testing.T) {
 	want := api.Series{
 		Placement: "home", Now: time.Unix(105, 5e8).UTC(), Window: 60,
 		Times: []int64{100, 103}, Seconds: []int64{1, 1}, Decisions: []uint64{3, 4}, Open: []uint64{1, 0},
-		Policy:   &api.SeriesMeans{Rounds: []uint64{1, 1}, Mean: []*float64{pointer(2), pointer(4)}, StandardError: []*float64{nil, nil}},
-		Chance:   &api.SeriesMeans{Rounds: []uint64{0, 1}, Mean: []*float64{nil, pointer(3)}, StandardError: []*float64{nil, nil}},
-		Baseline: &api.SeriesMeans{Rounds: []uint64{0, 2}, Mean: []*float64{nil, pointer(1)}, StandardError: []*float64{nil, pointer(1)}},
+		Policy: &api.SeriesMeans{Rounds: []uint64{1, 1}, Mean: []*float64{pointer(2), pointer(4)},
+			StandardError: []*float64{nil, nil}},
+		Chance: &api.SeriesMeans{Rounds: []uint64{0, 1}, Mean: []*float64{nil, pointer(3)},
+			StandardError: []*float64{nil, nil}},
+		Baseline: &api.SeriesMeans{Rounds: []uint64{0, 2}, Mean: []*float64{nil, pointer(1)},
+			StandardError: []*float64{nil, pointer(1)}},
 		// The leads are 2·4/3, then 4·4/3 and −3·4, because no sale was known when their cohorts began. A value among
 		// 2, 4 and 4 is at most 4 times as large.
-		OverChance: totals(&confseq.Mean{N: 1, Sum: 8. / 3, Squares: 64. / 9, First: 8, Bound: 8}, 2, &confseq.Mean{N: 3, Sum: -4, Squares: 64./9 + 256./9 + 144, First: 8, Bound: 16}, 4),
+		OverChance: totals(&confseq.Mean{N: 1, Sum: 8. / 3, Squares: 64. / 9, First: 8, Bound: 8}, 2,
+			&confseq.Mean{N: 3, Sum: -4, Squares: 64./9 + 256./9 + 144, First: 8, Bound: 16}, 4),
 		// Two decisions that earn 2 and 4 against two that earn 0 and 2: 2 (3 − 1). Both have the sum of squares 2
 		// around their mean.
-		OverBaseline: &api.SeriesSums{Low: []float64{0, 2 * max(2-2*over, -4)}, Estimate: []float64{0, 4}, High: []float64{0, 2 * min(2+2*over, 4)}},
+		OverBaseline: &api.SeriesSums{Low: []float64{0, 2 * max(2-2*over, -4)}, Estimate: []float64{0, 4},
+			High: []float64{0, 2 * min(2+2*over, 4)}},
 	}
 	if diff := cmp.Diff(want, r, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("the report (-want +got):\n%s", diff)
 	}
-	if r := s.Report("home", time.Minute, now, 3*time.Second, 100); len(r.Times) != 1 || r.Times[0] != 103 || math.Abs(r.OverChance.Estimate[0]+4) > 1e-12 {
+	if r := s.Report("home", time.Minute, now, 3*time.Second, 100); len(r.Times) != 1 || r.Times[0] != 103 ||
+		math.Abs(r.OverChance.Estimate[0]+4) > 1e-12 {
 		t.Errorf("the last three seconds begin at %v, and the sums at %v", r.Times, r.OverChance)
 	}
-	if r := s.Report("home", time.Minute, now, 5*time.Second, 100); len(r.Times) != 1 { // the first second ended just as these begin
+	// the first second ended just as these begin
+	if r := s.Report("home", time.Minute, now, 5*time.Second, 100); len(r.Times) != 1 {
 		t.Errorf("the last five seconds have points at %v", r.Times)
 	}
 	// One point covers six seconds, and there is one more because points begin at multiples of their width.
-	if r := s.Report("home", time.Minute, now, 0, 1); !cmp.Equal(r.Times, []int64{100, 102}) || !cmp.Equal(r.Seconds, []int64{2, 6}) || !cmp.Equal(r.Decisions, []uint64{3, 4}) {
+	if r := s.Report("home", time.Minute, now, 0, 1); !cmp.Equal(r.Times, []int64{100, 102}) ||
+		!cmp.Equal(r.Seconds, []int64{2, 6}) || !cmp.Equal(r.Decisions, []uint64{3, 4}) {
 		t.Errorf("in steps of six seconds: %+v", r)
 	}
-	if r := new(Series).Report("home", time.Minute, now, 0, 10); r.Policy != nil || r.OverChance != nil || len(r.Times) != 0 {
+	if r := new(Series).Report("home", time.Minute, now, 0, 10); r.Policy != nil || r.OverChance != nil ||
+		len(r.Times) != 0 {
 		t.Errorf("without decisions: %+v", r)
 	}
 	for span, want := range map[time.Duration][2]float64{0: {6, -4}, 3 * time.Second: {4, -20. / 3}, time.Second: {}} {
@@ -280,7 +296,8 @@ func TestSeriesByHand(t *testing.T) {
 		if len(recent.Gains) > 0 {
 			total = recent.Gains[0].Total.Estimate
 		}
-		if recent.Rate != 0.7 || recent.Policy.Revenue != want[0] || math.Abs(total-want[1]) > 1e-12 { // 7 decisions in the last ten complete seconds
+		// 7 decisions in the last ten complete seconds
+		if recent.Rate != 0.7 || recent.Policy.Revenue != want[0] || math.Abs(total-want[1]) > 1e-12 {
 			t.Errorf("in %v: %+v, want %v", span, recent, want)
 		}
 	}
@@ -295,7 +312,8 @@ func totals(first *confseq.Mean, bound float64, last *confseq.Mean, next float64
 	for k, m := range []*confseq.Mean{first, last} {
 		low, high := m.Interval(0.05)
 		n, most := float64(m.N), []float64{bound, next}[k]
-		s.Low, s.Estimate, s.High = append(s.Low, n*max(low, -max(most, -m.Average()))), append(s.Estimate, m.Sum), append(s.High, n*min(high, max(most, m.Average())))
+		s.Low, s.Estimate, s.High = append(s.Low, n*max(low, -max(most, -m.Average()))), append(s.Estimate,
+			m.Sum), append(s.High, n*min(high, max(most, m.Average())))
 	}
 	return s
 }
@@ -348,7 +366,8 @@ func TestSnapshot(t *testing.T) {
 	f, is := fields.Reader(data), &Earnings{Guard: Guard{Watch: drawing}}
 	is.Fields(&f)
 	fatal.If(t, f.Close())
-	if diff := cmp.Diff(was, is, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(was, is, cmp.Exporter(func(reflect.Type) bool { return true }),
+		cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("it differs: %s", diff)
 	}
 	copied := is.Copy()

@@ -50,7 +50,8 @@ func (l Eras) Report() []api.Era {
 	list := make([]api.Era, len(l))
 	for i := range l {
 		e, g := &l[i], &l[i].groups
-		list[i] = api.Era{Entry: e.entry, Time: time.Unix(0, e.time).UTC(), Began: e.began, Mode: e.mode, Experiment: e.experiment, Decisions: e.decisions, ByPolicy: g[0], ByChance: g[1], ByBaseline: g[2]}
+		list[i] = api.Era{Entry: e.entry, Time: time.Unix(0, e.time).UTC(), Began: e.began, Mode: e.mode,
+			Experiment: e.experiment, Decisions: e.decisions, ByPolicy: g[0], ByChance: g[1], ByBaseline: g[2]}
 		if e.shadow.Rounds > 0 {
 			list[i].Shadow = new(e.shadow)
 		}

@@ -38,5 +38,6 @@ func (b *bucket) mean(arm int) *confseq.Mean {
 
 // within returns the interval for a difference of two revenues.
 func (b *bucket) within(low, estimate, high float64) api.Interval {
-	return api.Interval{Low: max(low, min(-b.bound, estimate)), Estimate: estimate, High: min(high, max(b.bound, estimate))}
+	return api.Interval{Low: max(low, min(-b.bound, estimate)), Estimate: estimate,
+		High: min(high, max(b.bound, estimate))}
 }

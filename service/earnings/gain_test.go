@@ -75,7 +75,8 @@ func (r *randomized) decide(policy, chance float64) {
 	const price = 3
 	r.now += int64(time.Second) / 10
 	r.n++
-	o := &offer.Offer{Offered: &eventlog.Offered{ItemIDs: []string{"a"}, Shown: []int32{0}, Revenue: []float64{price}, Mode: offer.ByPolicy}}
+	o := &offer.Offer{Offered: &eventlog.Offered{ItemIDs: []string{"a"}, Shown: []int32{0}, Revenue: []float64{price},
+		Mode: offer.ByPolicy}}
 	rate := policy
 	if r.rng.Float64() < drawing.Share {
 		o.Mode, rate = offer.ByChance, chance
@@ -167,7 +168,8 @@ func TestLeadsByHand(t *testing.T) {
 		e.Closed(atEnd(o, second(at)), o, 16)
 	}
 	returned := func(entry uint64, at float64) {
-		e.Corrected(&eventlog.Corrected{Correction: "r", Entry: entry, Made: second(at), Mode: offer.ByPolicy, Shown: []string{"c"}, Choice: 1, Before: 4, Value: -3}, 16)
+		e.Corrected(&eventlog.Corrected{Correction: "r", Entry: entry, Made: second(at), Mode: offer.ByPolicy,
+			Shown: []string{"c"}, Choice: 1, Before: 4, Value: -3}, 16)
 	}
 	want := func(n uint64, sum, squares, bound float64) {
 		t.Helper()
@@ -175,7 +177,8 @@ func TestLeadsByHand(t *testing.T) {
 		for i := range e.Series.buckets {
 			all.add(&e.Series.buckets[i])
 		}
-		if m := all.lead; m.N != n || math.Abs(m.Sum-sum) > 1e-12 || math.Abs(m.Squares-squares) > 1e-12 || m.Bound != bound {
+		if m := all.lead; m.N != n || math.Abs(m.Sum-sum) > 1e-12 || math.Abs(m.Squares-squares) > 1e-12 ||
+			m.Bound != bound {
 			t.Errorf("%+v, want %v, %v, %v and %v", m, n, sum, squares, bound)
 		}
 	}
@@ -200,14 +203,17 @@ func TestLeadsByHand(t *testing.T) {
 
 // Gains over the baseline, and the largest possible gain, by hand.
 func TestGainsByHand(t *testing.T) {
-	b := &bucket{bound: 2, arms: [3]api.Totals{{Rounds: 400, Revenue: 400, Squares: 800}, {}, {Rounds: 100, Revenue: 20, Squares: 40}}}
+	b := &bucket{bound: 2, arms: [3]api.Totals{{Rounds: 400, Revenue: 400, Squares: 800}, {},
+		{Rounds: 100, Revenue: 20, Squares: 40}}}
 	gains := b.gains()
-	if len(gains) != 1 || gains[0].Over != api.OverBaseline || gains[0].Randomized || gains[0].Decisions != 400 || gains[0].PerDecision.Estimate != 1-0.2 {
+	if len(gains) != 1 || gains[0].Over != api.OverBaseline || gains[0].Randomized || gains[0].Decisions != 400 ||
+		gains[0].PerDecision.Estimate != 1-0.2 {
 		t.Fatalf("%+v", gains)
 	}
 	// Both sums of squares are around the mean: 800 − 400 and 40 − 4.
 	mine, other := mean(400, 400, 400), mean(100, 20, 36)
-	if i, low, high := gains[0].PerDecision, mine[0]-other[1], mine[1]-other[0]; math.Abs(i.Low-low) > 1e-12 || math.Abs(i.High-min(high, 2)) > 1e-12 || low < 0 {
+	if i, low, high := gains[0].PerDecision, mine[0]-other[1], mine[1]-other[0]; math.Abs(i.Low-low) > 1e-12 ||
+		math.Abs(i.High-min(high, 2)) > 1e-12 || low < 0 {
 		t.Errorf("the interval is %+v, want %v to %v", i, low, high)
 	}
 }

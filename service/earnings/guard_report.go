@@ -13,8 +13,9 @@ import (
 // policy itself.
 func (g *Guard) Report(fallback string) *api.Guard {
 	r := &api.Guard{
-		Period: g.period, Decisions: g.earned.N, WithoutSale: g.sales.run.n, Overdue: time.Duration(g.sales.wait).Seconds(),
-		Checks: append(g.sales.checks(), g.checks()...),
+		Period: g.period, Decisions: g.earned.N, WithoutSale: g.sales.run.n,
+		Overdue: time.Duration(g.sales.wait).Seconds(),
+		Checks:  append(g.sales.checks(), g.checks()...),
 	}
 	for _, name := range g.policyChecks() {
 		if slices.ContainsFunc(r.Checks, func(c api.GuardCheck) bool { return c.Name == name }) {

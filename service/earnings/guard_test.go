@@ -19,7 +19,8 @@ func TestBounds(t *testing.T) {
 	for _, c := range []struct{ centre, revenue, want float64 }{{5, 1, 5}, {0.5, 2, 2}} {
 		at := confseq.Block{Centre: c.centre}
 		of := &guarded{earned: at, estimated: at, baseline: at}
-		o := &offer.Closed{Offer: &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{c.revenue}, Mode: offer.ByPolicy}}, Choice: 1, Predicted: true}
+		o := &offer.Closed{Offer: &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0},
+			Revenue: []float64{c.revenue}, Mode: offer.ByPolicy}}, Choice: 1, Predicted: true}
 		of.add(o, new(Watch))
 		o.Mode = offer.ByBaseline
 		of.add(o, new(Watch))
@@ -111,9 +112,11 @@ func TestFarOff(t *testing.T) {
 		{2000, 1960, 0.93, true}, // 2 % do not buy, predicted 7 %
 	} {
 		g := Guard{period: 1}
-		*g.bins.bin(1 - c.predicted) = api.Bin{Rounds: c.rounds, Purchases: c.purchases, Predicted: c.predicted * float64(c.rounds)}
+		*g.bins.bin(1 - c.predicted) = api.Bin{Rounds: c.rounds, Purchases: c.purchases,
+			Predicted: c.predicted * float64(c.rounds)}
 		g.bins[0] = api.Bin{Rounds: 100, Purchases: 5, Predicted: 5}
-		if b := g.farOff(); (b != nil) != c.off || b != nil && (b.Rounds != c.rounds || b.Observed != float64(c.purchases)/float64(c.rounds)) {
+		if b := g.farOff(); (b != nil) != c.off ||
+			b != nil && (b.Rounds != c.rounds || b.Observed != float64(c.purchases)/float64(c.rounds)) {
 			t.Errorf("%+v: far off is %+v", c, b)
 		}
 		if g.period = 0; g.farOff() != nil {
@@ -131,14 +134,16 @@ func TestReport(t *testing.T) {
 		}
 		return list
 	}
-	if diff := cmp.Diff([]string{"no-sale 551", "sales 601", "chance 501", "first-week 501", "predictions 501"}, needs()); diff != "" {
+	if diff := cmp.Diff([]string{"no-sale 551", "sales 601", "chance 501", "first-week 501", "predictions 501"},
+		needs()); diff != "" {
 		t.Error(diff)
 	}
 	g.sales.watched = 400
 	g.sales.delays[2] = 4
 	b := block(400, 0.2)
 	g.earned.Add(&b)
-	if diff := cmp.Diff([]string{"no-sale 1250", "sales 1300", "chance 101", "first-week 101", "predictions 101"}, needs()); diff != "" {
+	if diff := cmp.Diff([]string{"no-sale 1250", "sales 1300", "chance 101", "first-week 101", "predictions 101"},
+		needs()); diff != "" {
 		t.Error(diff)
 	}
 	g.Watch.Mode = api.Shadow
@@ -146,7 +151,8 @@ func TestReport(t *testing.T) {
 		t.Error(diff)
 	}
 	// the first stretch spends half of 0.002 · 3/8 / 2 / 8; its logarithm is −10.661
-	if sees, ok := smallestFall(len(lengths)-1, 1, 0.5); !ok || evidence(5000, 2500*(1-sees), 0.25) < 10.661 || evidence(5000, 2500*(1.002-sees), 0.25) > 10.661 {
+	if sees, ok := smallestFall(len(lengths)-1, 1, 0.5); !ok || evidence(5000, 2500*(1-sees), 0.25) < 10.661 ||
+		evidence(5000, 2500*(1.002-sees), 0.25) > 10.661 {
 		t.Errorf("5,000 decisions see a fall by %v, %v", sees, ok)
 	}
 	if _, ok := smallestFall(0, 1, 0.05); ok {

@@ -177,7 +177,8 @@ func (t *Items) fields(f *fields.Fields) {
 	fields.List(f, &t.Places, (*Sold).fields)
 	t.all.fields(f)
 	fields.List(f, &t.recent, (*span).fields)
-	f.Check(len(t.sold) <= 2*maxSold && len(t.Places) <= maxPlaces && len(t.recent) <= maxRecent, "the counts of %d items, %d places and %d spans", len(t.sold), len(t.Places), len(t.recent))
+	f.Check(len(t.sold) <= 2*maxSold && len(t.Places) <= maxPlaces && len(t.recent) <= maxRecent,
+		"the counts of %d items, %d places and %d spans", len(t.sold), len(t.Places), len(t.recent))
 }
 
 func (s *span) report() api.Span {
@@ -206,7 +207,8 @@ func (t *Items) Drift() *api.Drift {
 		a.Revenue -= b.Revenue
 		a.Squares = max(0, a.Squares-b.Squares)
 	}
-	return &api.Drift{Recent: recent.report(), Before: before.report(), Fell: fell(&recent.arms[0], &before.arms[0], t.all.decisions)}
+	return &api.Drift{Recent: recent.report(), Before: before.report(),
+		Fell: fell(&recent.arms[0], &before.arms[0], t.all.decisions)}
 }
 
 const (

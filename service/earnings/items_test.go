@@ -19,7 +19,8 @@ func TestFell(t *testing.T) {
 		{[2]uint64{1000, 500}, [2]uint64{4000, 1200}, false},
 		{[2]uint64{}, [2]uint64{}, false},
 	} {
-		recent, before := api.Totals{Rounds: c.recent[0], Purchases: c.recent[1]}, api.Totals{Rounds: c.before[0], Purchases: c.before[1]}
+		recent, before := api.Totals{Rounds: c.recent[0], Purchases: c.recent[1]}, api.Totals{Rounds: c.before[0],
+			Purchases: c.before[1]}
 		if got := fell(&recent, &before, c.recent[0]+c.before[0]); got != c.want {
 			t.Errorf("%v after %v: %v", c.recent, c.before, got)
 		}

@@ -262,7 +262,8 @@ func (s *sales) judge(now int64, alarm *api.Alarm) (change, *api.Alarm) {
 		if alarm != nil {
 			s.lengthen(l)
 			s.lasted += l.n
-			isNormal := alarm.Check == fall && s.lasted >= minPeriodSize && now-alarm.Time.UnixNano() >= int64(minPeriod)
+			isNormal := alarm.Check == fall && s.lasted >= minPeriodSize &&
+				now-alarm.Time.UnixNano() >= int64(minPeriod)
 			if s.rises(l, alarm.Check) || isNormal {
 				s.resume(isNormal)
 				return ended, nil
@@ -329,7 +330,9 @@ func (s *sales) noSale(l *lot) *api.Alarm {
 	for i, rate := range s.run.rates {
 		if n, _ := s.run.of(i); rate > 0 && n >= float64(silence(rate, s.runs)) {
 			s.level = s.run.level(rate)
-			return &api.Alarm{Check: noSale, Detail: fmt.Sprintf("no sale in the last %d decisions, where %.3g were expected", s.run.n, s.level*float64(s.run.n)), Since: s.run.entry}
+			return &api.Alarm{Check: noSale,
+				Detail: fmt.Sprintf("no sale in the last %d decisions, where %.3g were expected",
+					s.run.n, s.level*float64(s.run.n)), Since: s.run.entry}
 		}
 	}
 	return nil
@@ -371,7 +374,8 @@ func (s *sales) falls(l *lot) (found *api.Alarm) {
 			}
 			for i, rate := range t.rates {
 				n, sum := t.of(i)
-				if found == nil && rate > 0 && evidence(n, min(sum, n), fallShare*min(rate, 1)) >= nats(fallError/2/float64(len(lengths))*spent(o.begun)) {
+				if found == nil && rate > 0 && evidence(n, min(sum, n),
+					fallShare*min(rate, 1)) >= nats(fallError/2/float64(len(lengths))*spent(o.begun)) {
 					s.level = t.level(rate)
 					found = &api.Alarm{Check: fall, Detail: fmt.Sprintf("%.0f decisions sold as much as %.3g average sales, less than half of the %.3g that were expected", n, sum, rate*n), Since: t.entry}
 				}
@@ -419,7 +423,8 @@ func evidence(n, sum, boundary float64) float64 {
 		return e // at most 0
 	}
 	for _, share := range shares {
-		one := float64(sum*portable.Log(share)) + float64((n-sum)*(portable.Log1p(-share*boundary)-portable.Log1p(-boundary)))
+		one := float64(sum*portable.Log(share)) +
+			float64((n-sum)*(portable.Log1p(-share*boundary)-portable.Log1p(-boundary)))
 		e = max(e, one) + portable.Log1p(portable.Exp(-math.Abs(e-one)))
 	}
 	return e - portable.Log(float64(len(shares)))
@@ -436,7 +441,8 @@ func (s *sales) rises(l *lot, check string) bool {
 	if s.rise == 0 {
 		s.back = l.entry
 	}
-	s.rise += float64(sum*portable.Log(high/low)) + float64((float64(l.n)-sum)*(portable.Log1p(-high)-portable.Log1p(-low)))
+	s.rise += float64(sum*portable.Log(high/low)) +
+		float64((float64(l.n)-sum)*(portable.Log1p(-high)-portable.Log1p(-low)))
 	s.rise = max(s.rise, 0)
 	return s.rise >= nats(backError)
 }

@@ -44,7 +44,8 @@ func (s *shop) run(g *Guard, rng *rand.Rand, from, to int, queue *[]outcome) int
 			*queue = (*queue)[1:]
 		}
 		price := s.price()
-		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{price}, Mode: offer.ByPolicy}}
+		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{price},
+			Mode: offer.ByPolicy}}
 		if s.predicts != nil {
 			p := s.predicts(n)
 			o.Probability, o.Outside, o.Expected = []float64{p}, 1-p, p*price
@@ -80,7 +81,8 @@ func sellsNothing(t *testing.T, seed uint64, rate float64, predicts bool) int {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	g := &Guard{Watch: Watch{Window: 30 * time.Minute}}
 	const good = 3000
-	s := &shop{price: func() float64 { return 1 + rng.Float64() }, gap: time.Minute, delay: at(time.Duration(0)), window: 30 * time.Minute, rate: always(rate)}
+	s := &shop{price: func() float64 { return 1 + rng.Float64() }, gap: time.Minute, delay: at(time.Duration(0)),
+		window: 30 * time.Minute, rate: always(rate)}
 	level := rate
 	if predicts {
 		s.predicts = func(int) float64 { return level }
@@ -102,7 +104,8 @@ func TestOutage(t *testing.T) {
 		for seed := range uint64(4) {
 			for predicts, most := range map[bool]int{false: c.own, true: c.predicting} {
 				if n := sellsNothing(t, seed, c.rate, predicts); n > most || (n == 0) != (most == 0) {
-					t.Errorf("rate %v, predicted %v, seed %d: an alarm after %d decisions, want at most %d", c.rate, predicts, seed, n, most)
+					t.Errorf("rate %v, predicted %v, seed %d: an alarm after %d decisions, want at most %d",
+						c.rate, predicts, seed, n, most)
 				}
 			}
 		}
@@ -208,19 +211,21 @@ func TestErrorOfSales(t *testing.T) {
 		for seed := range uint64(shops) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			g := &Guard{Watch: Watch{Window: time.Minute}}
-			s := &shop{price: at(1.), gap: time.Second, delay: at(time.Duration(0)), nulls: true, window: time.Minute, predicts: always(rate), rate: func(n int) float64 {
-				if n < 600 {
-					return rate
-				}
-				return share * rate
-			}}
+			s := &shop{price: at(1.), gap: time.Second, delay: at(time.Duration(0)), nulls: true, window: time.Minute,
+				predicts: always(rate), rate: func(n int) float64 {
+					if n < 600 {
+						return rate
+					}
+					return share * rate
+				}}
 			var queue []outcome
 			if s.run(g, rng, 1, 1400, &queue); g.Sales != nil && g.Sales.Check == check {
 				alarms++
 			}
 		}
 		if most := noSaleError*shops + 3*math.Sqrt(noSaleError*shops); float64(alarms) > most {
-			t.Errorf("%s: %d of %d placements at the boundary have an alarm, want at most %.1f", check, alarms, shops, most)
+			t.Errorf("%s: %d of %d placements at the boundary have an alarm, want at most %.1f",
+				check, alarms, shops, most)
 		}
 	}
 }
@@ -273,7 +278,8 @@ func TestLots(t *testing.T) {
 		t.Helper()
 		s.judge(now, nil)
 		if s.judged != decisions || s.today[0].Sum != taken || s.today[1].Sum != worth {
-			t.Errorf("at %d s %d decisions sold %v and %v, want %d, %v and %v", now/second, s.judged, s.today[0].Sum, s.today[1].Sum, decisions, taken, worth)
+			t.Errorf("at %d s %d decisions sold %v and %v, want %d, %v and %v",
+				now/second, s.judged, s.today[0].Sum, s.today[1].Sum, decisions, taken, worth)
 		}
 	}
 	enter(1, 0)
@@ -356,7 +362,8 @@ func TestDays(t *testing.T) {
 	}
 	add(4000, 400, day)
 	if s.day != 2 || s.before[taken] != m || s.today[taken].N != 4000 || s.sold(taken) != m.Low(0.002/4/2/2) {
-		t.Errorf("on day %d the day before had %d decisions, and this one has %d", s.day, s.before[taken].N, s.today[taken].N)
+		t.Errorf("on day %d the day before had %d decisions, and this one has %d",
+			s.day, s.before[taken].N, s.today[taken].N)
 	}
 	add(500, 50, 2*day)
 	if s.day != 2 {
@@ -376,7 +383,8 @@ func TestFall(t *testing.T) {
 		for _, recovers := range []bool{true, false} {
 			rng := rand.New(rand.NewPCG(seed, 4))
 			g := &Guard{Watch: Watch{Window: 30 * time.Minute}}
-			s := &shop{price: at(1.), gap: 30 * time.Second, delay: at(time.Minute), window: 30 * time.Minute, rate: always(.5)}
+			s := &shop{price: at(1.), gap: 30 * time.Second, delay: at(time.Minute), window: 30 * time.Minute,
+				rate: always(.5)}
 			var queue []outcome
 			if n := s.run(g, rng, 1, 4000, &queue); n > 0 {
 				t.Fatalf("a healthy shop has the alarm %+v", g.Alarm())
@@ -421,8 +429,10 @@ func TestSalesMoveWithTheClock(t *testing.T) {
 		}
 		s.leave(decided(1, 0, 1), 30*second, time.Hour)
 		s.leave(decided(2, 20*second, 1), 10*second, time.Hour)
-		if s.judge(now, nil); s.judged != 2 || s.today[taken].Sum != 2 || s.began != by || s.delays[5] != 1 || s.delays[4] != 1 {
-			t.Errorf("after a move by %v %d decisions sold %v, the day began at %v, and the delays are %v", time.Duration(by), s.judged, s.today[taken].Sum, time.Duration(s.began), s.delays)
+		if s.judge(now, nil); s.judged != 2 || s.today[taken].Sum != 2 || s.began != by || s.delays[5] != 1 ||
+			s.delays[4] != 1 {
+			t.Errorf("after a move by %v %d decisions sold %v, the day began at %v, and the delays are %v",
+				time.Duration(by), s.judged, s.today[taken].Sum, time.Duration(s.began), s.delays)
 		}
 	}
 }

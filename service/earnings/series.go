@@ -41,7 +41,8 @@ type bucket struct {
 	abandoned uint64        // withdrawn or evicted decisions
 	arms      [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 	bound     float64       // largest revenue of a shown item
-	lead      confseq.Mean  // of the policy over chance, around 0: see Contrast. A cohort counts in the bucket in which it began
+	// of the policy over chance, around 0: see Contrast. A cohort counts in the bucket in which it began
+	lead confseq.Mean
 }
 
 const (
@@ -235,7 +236,8 @@ func (s *Series) Report(name string, window time.Duration, now int64, span time.
 			if group != nil {
 				mean, standardError := b.arms[k].Mean()
 				group.Rounds = append(group.Rounds, b.arms[k].Rounds)
-				group.Mean, group.StandardError = append(group.Mean, number(mean)), append(group.StandardError, number(standardError))
+				group.Mean, group.StandardError = append(group.Mean, number(mean)), append(group.StandardError,
+					number(standardError))
 			}
 		}
 		now := map[string]api.Interval{}
@@ -244,7 +246,8 @@ func (s *Series) Report(name string, window time.Duration, now int64, span time.
 		}
 		for over, sums := range gains {
 			total := now[over]
-			sums.Low, sums.Estimate, sums.High = append(sums.Low, total.Low), append(sums.Estimate, total.Estimate), append(sums.High, total.High)
+			sums.Low, sums.Estimate, sums.High = append(sums.Low, total.Low), append(sums.Estimate,
+				total.Estimate), append(sums.High, total.High)
 		}
 	}
 	return r
@@ -295,7 +298,8 @@ func (b *bucket) fields(f *fields.Fields) {
 	f.Float(&b.bound)
 	b.lead.Fields(f)
 	offer.GroupFields(f, b.arms[:])
-	f.Check(b.level <= seriesLevel && mod(b.start, 1<<min(b.level, seriesLevel)) == 0, "a bucket of a series begins at %d and has the level %d", b.start, b.level)
+	f.Check(b.level <= seriesLevel && mod(b.start, 1<<min(b.level, seriesLevel)) == 0,
+		"a bucket of a series begins at %d and has the level %d", b.start, b.level)
 }
 
 func (s *Series) fields(f *fields.Fields) {

@@ -26,8 +26,10 @@ func TestSeriesDoubles(t *testing.T) {
 		for i := range starts {
 			total += sum[i]
 			switch end := starts[i] + widths[i]; {
-			case starts[i]%widths[i] != 0, i > 0 && starts[i] < starts[i-1]+widths[i-1], i > 0 && widths[i] > widths[i-1]:
-				t.Fatalf("bucket %d is of %d s from %d on, after one of %d s from %d on", i, widths[i], starts[i], widths[max(i-1, 0)], starts[max(i-1, 0)])
+			case starts[i]%widths[i] != 0, i > 0 && starts[i] < starts[i-1]+widths[i-1],
+				i > 0 && widths[i] > widths[i-1]:
+				t.Fatalf("bucket %d is of %d s from %d on, after one of %d s from %d on",
+					i, widths[i], starts[i], widths[max(i-1, 0)], starts[max(i-1, 0)])
 			case widths[i] > 1 && now-end < 32*widths[i] || widths[i] > 1 && widths[i]*32 > now-starts[i]:
 				t.Fatalf("a bucket of %d s is %d s old", widths[i], now-end)
 			case now-end >= 200*widths[i]:
@@ -47,7 +49,8 @@ func TestSeriesDoubles(t *testing.T) {
 func (s *Series) list() (starts, widths []int64, decisions []uint64) {
 	for i := range s.buckets {
 		b := &s.buckets[i]
-		starts, widths, decisions = append(starts, b.start), append(widths, b.end()-b.start), append(decisions, b.offered)
+		starts, widths, decisions = append(starts, b.start), append(widths, b.end()-b.start), append(decisions,
+			b.offered)
 	}
 	return starts, widths, decisions
 }

@@ -40,7 +40,8 @@ func Decode(entry []byte) (Event, error) {
 	}
 	body := newBody(kind(entry[1]))
 	if body == nil {
-		return Event{}, fields.UnknownFormat("the entry", fmt.Sprintf("%d with the kind %d", eventVersion, entry[1]), fmt.Sprintf("%d up to the kind %d", eventVersion, len(bodies)-1))
+		return Event{}, fields.UnknownFormat("the entry", fmt.Sprintf("%d with the kind %d", eventVersion, entry[1]),
+			fmt.Sprintf("%d up to the kind %d", eventVersion, len(bodies)-1))
 	}
 	e := Event{Body: body}
 	f := fields.Reader(entry[2:])

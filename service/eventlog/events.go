@@ -71,9 +71,10 @@ type Evicted struct {
 // SnapshotTaken makes a learner keep its state as a version to roll back to.
 type SnapshotTaken struct {
 	Version uint64
-	UpTo    uint64   // last entry that the state includes
-	Name    string   // name of the version
-	SHA256  [32]byte // hash of the state; zero if not known yet, as in the engine's events, because the learner may be behind the log
+	UpTo    uint64 // last entry that the state includes
+	Name    string // name of the version
+	// hash of the state; zero if not known yet, as in the engine's events, because the learner may be behind the log
+	SHA256 [32]byte
 }
 
 // VersionSaved makes a learner keep its state as a version to roll back to, for the reason in the note.
@@ -412,7 +413,8 @@ func (e *Evicted) check() error { return checkDecision("an eviction", e.Decision
 
 func (v *CategoryValuesAdded) check() error {
 	if v.Feature == "" || len(v.Values) == 0 {
-		return fmt.Errorf("feature %q has %d new values, want a feature and at least one value", v.Feature, len(v.Values))
+		return fmt.Errorf("feature %q has %d new values, want a feature and at least one value",
+			v.Feature, len(v.Values))
 	}
 	return nil
 }
@@ -476,9 +478,11 @@ func (c *Corrected) check() error {
 	case math.IsNaN(after) || math.IsInf(after, 0):
 		return fmt.Errorf("a correction of decision %q by %v, after it had earned %v", c.Decision, c.Value, c.Before)
 	case late && (c.Before != 0 || c.Withdraws || c.Choice == 0 && c.Value != 0):
-		return fmt.Errorf("a late outcome of decision %q that earns %v, after it had earned %v", c.Decision, c.Value, c.Before)
+		return fmt.Errorf("a late outcome of decision %q that earns %v, after it had earned %v",
+			c.Decision, c.Value, c.Before)
 	case !late && (c.Choice == 0 || c.Counts || c.Withdraws && after != 0):
-		return fmt.Errorf("correction %q of decision %q is of item %d, by %v, after it had earned %v", c.Correction, c.Decision, c.Choice, c.Value, c.Before)
+		return fmt.Errorf("correction %q of decision %q is of item %d, by %v, after it had earned %v",
+			c.Correction, c.Decision, c.Choice, c.Value, c.Before)
 	}
 	return nil
 }
@@ -510,7 +514,8 @@ func (p *ItemsDeclined) check() error {
 	last := int32(0)
 	for _, i := range p.Items {
 		if i <= last {
-			return fmt.Errorf("the passed items of decision %q are %v, want places from 1 on that increase", p.Decision, p.Items)
+			return fmt.Errorf("the passed items of decision %q are %v, want places from 1 on that increase",
+				p.Decision, p.Items)
 		}
 		last = i
 	}

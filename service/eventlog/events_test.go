@@ -38,7 +38,8 @@ func examples() []eventlog.Event {
 		}),
 		at(&eventlog.Chosen{Decision: "d1", Choice: 2}),
 		at(&eventlog.Expired{Decision: "d1"}),
-		at(&eventlog.SnapshotTaken{Version: 7, UpTo: 1000, Name: "home-7.state", SHA256: sha256.Sum256([]byte("state"))}),
+		at(&eventlog.SnapshotTaken{Version: 7, UpTo: 1000, Name: "home-7.state",
+			SHA256: sha256.Sum256([]byte("state"))}),
 		at(&eventlog.Activated{Decision: "d1"}),
 		at(&eventlog.ItemsDeclined{Decision: "d1", Items: []int32{1, 300}, Reward: 0.25}),
 		at(&eventlog.Evicted{Decision: "d1"}),
@@ -50,12 +51,14 @@ func examples() []eventlog.Event {
 		at(&eventlog.RelearningBegun{Config: []byte(`{"policy":"bma-mnl"}`), From: 128, Note: "another policy"}),
 		at(&eventlog.LearnerSwapped{Config: []byte(`{"policy":"bma-mnl"}`)}),
 		at(&eventlog.RelearningEnded{Reason: "given up"}),
-		at(&eventlog.ItemsChanged{Put: []string{"a record", "\x01\x00"}, Deleted: []string{"Kaffee ☕"}, Before: 300, Undo: []string{"", "\x00", "\x01old"}}),
+		at(&eventlog.ItemsChanged{Put: []string{"a record", "\x01\x00"}, Deleted: []string{"Kaffee ☕"}, Before: 300,
+			Undo: []string{"", "\x00", "\x01old"}}),
 		at(&eventlog.CategoryValuesAdded{Feature: "brand", Values: []string{"acme", "", "Zé"}}),
 		at(&eventlog.AlarmCleared{}),
 		at(&eventlog.LearnerAdopted{Config: []byte(`{"policy":"ts-mnl"}`), Variant: "rival", Note: "an experiment ☕"}),
 		at(&eventlog.ClockMoved{By: -3_600_000_000_000}),
-		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Variant: "rival", Shown: []string{"sku0", "ß"}, Choice: 2, Value: 4.5, Counts: true}),
+		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Variant: "rival",
+			Shown: []string{"sku0", "ß"}, Choice: 2, Value: 4.5, Counts: true}),
 	}
 }
 
@@ -134,7 +137,8 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		o := &eventlog.Offered{
 			Decision: name.Draw(t, "decision"), Request: sum, Width: rapid.IntRange(0, 4).Draw(t, "width"),
 			Propensity:  rapid.Float64Range(0, 1).Draw(t, "propensity"),
-			PolicyEntry: rapid.Uint64().Draw(t, "version"), Mode: rapid.Uint8().Draw(t, "mode"), Answer: bytesOrNil("answer"),
+			PolicyEntry: rapid.Uint64().Draw(t, "version"), Mode: rapid.Uint8().Draw(t, "mode"),
+			Answer: bytesOrNil("answer"),
 		}
 		n := rapid.IntRange(0, 5).Draw(t, "items")
 		o.Candidates = n + rapid.IntRange(0, 1000).Draw(t, "more")
@@ -155,45 +159,57 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		}
 		e.Body = o
 	case 4:
-		e.Body = &eventlog.Chosen{Decision: name.Draw(t, "decision"), Choice: rapid.Int32Range(0, math.MaxInt32).Draw(t, "choice")}
+		e.Body = &eventlog.Chosen{Decision: name.Draw(t, "decision"),
+			Choice: rapid.Int32Range(0, math.MaxInt32).Draw(t, "choice")}
 	case 5:
 		e.Body = &eventlog.Expired{Decision: name.Draw(t, "decision")}
 	case 6:
-		e.Body = &eventlog.SnapshotTaken{Version: rapid.Uint64().Draw(t, "version"), UpTo: rapid.Uint64().Draw(t, "up to"), Name: name.Draw(t, "name"), SHA256: sum}
+		e.Body = &eventlog.SnapshotTaken{Version: rapid.Uint64().Draw(t, "version"),
+			UpTo: rapid.Uint64().Draw(t, "up to"), Name: name.Draw(t, "name"), SHA256: sum}
 	case 7:
 		e.Body = &eventlog.Activated{Decision: name.Draw(t, "decision")}
 	case 8:
 		items := rapid.SliceOfNDistinct(rapid.Int32Range(1, math.MaxInt32), 1, 5, rapid.ID[int32]).Draw(t, "passed")
 		slices.Sort(items)
-		e.Body = &eventlog.ItemsDeclined{Decision: name.Draw(t, "decision"), Items: items, Reward: rapid.Float64Range(0, 1).Draw(t, "reward")}
+		e.Body = &eventlog.ItemsDeclined{Decision: name.Draw(t, "decision"), Items: items,
+			Reward: rapid.Float64Range(0, 1).Draw(t, "reward")}
 	case 9:
 		e.Body = &eventlog.Evicted{Decision: name.Draw(t, "decision")}
 	case 10:
-		e.Body = &eventlog.Chosen{Decision: name.Draw(t, "decision"), Choice: rapid.Int32Min(0).Draw(t, "choice"), Unlearned: true}
+		e.Body = &eventlog.Chosen{Decision: name.Draw(t, "decision"), Choice: rapid.Int32Min(0).Draw(t, "choice"),
+			Unlearned: true}
 	case 11:
 		e.Body = &eventlog.Expired{Decision: name.Draw(t, "decision"), Unlearned: true}
 	case 12:
-		e.Body = &eventlog.VersionSaved{Version: rapid.Uint64().Draw(t, "version"), Note: rapid.String().Draw(t, "note")}
+		e.Body = &eventlog.VersionSaved{Version: rapid.Uint64().Draw(t, "version"),
+			Note: rapid.String().Draw(t, "note")}
 	case 13:
-		e.Body = &eventlog.LearnerReset{Config: append([]byte("{"), bytesOrNil("config")...), Note: rapid.String().Draw(t, "note")}
+		e.Body = &eventlog.LearnerReset{Config: append([]byte("{"), bytesOrNil("config")...),
+			Note: rapid.String().Draw(t, "note")}
 	case 14:
-		e.Body = &eventlog.LearnerRolledBack{Version: rapid.Uint64().Draw(t, "version"), Config: bytesOrNil("config"), Note: rapid.String().Draw(t, "note")}
+		e.Body = &eventlog.LearnerRolledBack{Version: rapid.Uint64().Draw(t, "version"), Config: bytesOrNil("config"),
+			Note: rapid.String().Draw(t, "note")}
 	case 15:
-		e.Body = &eventlog.RelearningBegun{Config: append([]byte("{"), bytesOrNil("config")...), From: rapid.Uint64Min(1).Draw(t, "from"), Note: rapid.String().Draw(t, "note")}
+		e.Body = &eventlog.RelearningBegun{Config: append([]byte("{"), bytesOrNil("config")...),
+			From: rapid.Uint64Min(1).Draw(t, "from"), Note: rapid.String().Draw(t, "note")}
 	case 16:
 		e.Body = &eventlog.LearnerSwapped{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 18:
-		e.Body = &eventlog.CategoryValuesAdded{Feature: name.Draw(t, "feature"), Values: rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "values")}
+		e.Body = &eventlog.CategoryValuesAdded{Feature: name.Draw(t, "feature"),
+			Values: rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "values")}
 	case 19:
 		e.Body = &eventlog.AlarmCleared{}
 	case 20:
-		e.Body = &eventlog.LearnerAdopted{Config: append([]byte("{"), bytesOrNil("config")...), Variant: name.Draw(t, "variant"), Note: rapid.String().Draw(t, "note")}
+		e.Body = &eventlog.LearnerAdopted{Config: append([]byte("{"), bytesOrNil("config")...),
+			Variant: name.Draw(t, "variant"), Note: rapid.String().Draw(t, "note")}
 	case 21:
 		e.Body = &eventlog.ClockMoved{By: rapid.Int64().Draw(t, "by") | 1}
 	case 22:
 		c := &eventlog.Corrected{
-			Decision: name.Draw(t, "decision"), Entry: rapid.Uint64Min(1).Draw(t, "entry"), Made: rapid.Int64().Draw(t, "made"), Mode: rapid.Byte().Draw(t, "mode"),
-			Variant: rapid.String().Draw(t, "variant"), Shown: rapid.SliceOfNDistinct(name, 1, 5, rapid.ID[string]).Draw(t, "shown"), Choice: 1,
+			Decision: name.Draw(t, "decision"), Entry: rapid.Uint64Min(1).Draw(t, "entry"),
+			Made: rapid.Int64().Draw(t, "made"), Mode: rapid.Byte().Draw(t, "mode"),
+			Variant: rapid.String().Draw(t, "variant"),
+			Shown:   rapid.SliceOfNDistinct(name, 1, 5, rapid.ID[string]).Draw(t, "shown"), Choice: 1,
 			Value: rapid.Float64Range(-1e9, 1e9).Draw(t, "value"),
 		}
 		if rapid.Bool().Draw(t, "late") {
@@ -250,11 +266,15 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.Corrected{Decision: "d"}), "without the entry of its offer"},
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 2}), "item 2 of the 1"},
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i", "i"}}), `shows item "i" twice`},
-		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: math.NaN()}), "by NaN"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: math.NaN()}),
+			"by NaN"},
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Value: 1}), "a late outcome of decision"},
-		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 1, Value: 1}), "a late outcome of decision"},
-		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Value: 1}), "is of item 0"},
-		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 2, Value: -1, Withdraws: true}), "by -1"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 1, Value: 1}),
+			"a late outcome of decision"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Value: 1}),
+			"is of item 0"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 2,
+			Value: -1, Withdraws: true}), "by -1"},
 		{at(&eventlog.ItemsDeclined{Items: []int32{1}}), "without a decision"},
 		{at(&eventlog.ItemsDeclined{Decision: "d"}), "no items"},
 		{at(&eventlog.ItemsDeclined{Decision: "d", Items: []int32{0}}), "places from 1 on"},

@@ -12,7 +12,8 @@ import (
 func Example() {
 	ctx := context.Background()
 	log := new(memlog.Store)
-	event := eventlog.Event{Time: 1_700_000_000_000_000_000, Placement: "home", Body: &eventlog.Chosen{Decision: "d1", Choice: 2}}
+	event := eventlog.Event{Time: 1_700_000_000_000_000_000, Placement: "home",
+		Body: &eventlog.Chosen{Decision: "d1", Choice: 2}}
 	entry, err := event.Encode(nil)
 	if err != nil {
 		panic(err)

@@ -71,7 +71,8 @@ func EntriesSize(entries ...[]byte) (int, error) {
 	size := 0
 	for i, e := range entries {
 		if size += EntrySize(e); size > MaxFrame-EmptyFrame {
-			return 0, fmt.Errorf("%w: the first %d of %d take %d bytes, at most %d fit", ErrTooLarge, i+1, len(entries), size, MaxFrame-EmptyFrame)
+			return 0, fmt.Errorf("%w: the first %d of %d take %d bytes, at most %d fit",
+				ErrTooLarge, i+1, len(entries), size, MaxFrame-EmptyFrame)
 		}
 	}
 	return size, nil

@@ -23,8 +23,10 @@ var log = eventlog.Identity{15: 7}
 // The CRC-32C of this frame comes from an independent implementation below: bitwise division by the reversed polynomial
 // 0x82f63b78.
 func TestFrameBytes(t *testing.T) {
-	f := eventlog.Frame{Epoch: 3, First: 258, Log: log, Before: [16]byte{9}, Entries: [][]byte{[]byte("ab"), {}, bytes.Repeat([]byte{'z'}, 128)}}
-	want, _ := hex.DecodeString("564c4f47" + "01" + "000000" + "0300000000000000" + "0201000000000000" + "03000000" + "86000000" +
+	f := eventlog.Frame{Epoch: 3, First: 258, Log: log, Before: [16]byte{9},
+		Entries: [][]byte{[]byte("ab"), {}, bytes.Repeat([]byte{'z'}, 128)}}
+	want, _ := hex.DecodeString("564c4f47" + "01" + "000000" + "0300000000000000" + "0201000000000000" + "03000000" +
+		"86000000" +
 		strings.Repeat("00", 15) + "07" + "09" + strings.Repeat("00", 15) +
 		"026162" + "00" + "8001" + strings.Repeat("7a", 128))
 	want = binary.LittleEndian.AppendUint32(want, bitwiseCRC(want))
@@ -38,7 +40,8 @@ func TestFrameBytes(t *testing.T) {
 
 // The running hash equals the same function through another interface, applied to the bytes that the format names.
 func TestPositions(t *testing.T) {
-	f := eventlog.Frame{Epoch: 1, First: 5, Log: log, Before: [16]byte{1, 2}, Entries: [][]byte{[]byte("ab"), {}, []byte("c")}}
+	f := eventlog.Frame{Epoch: 1, First: 5, Log: log, Before: [16]byte{1, 2},
+		Entries: [][]byte{[]byte("ab"), {}, []byte("c")}}
 	want := f.Before
 	for _, e := range f.Entries {
 		h := fatal.Or(highwayhash.New128(append(want[:], log[:]...)))(t)
@@ -53,9 +56,10 @@ func TestPositions(t *testing.T) {
 	}
 	known := map[[16]byte]string{f.End().Hash: "itself"}
 	for name, other := range map[string]eventlog.Frame{
-		"another log":         {First: 5, Log: eventlog.Identity{1}, Before: f.Before, Entries: f.Entries},
-		"another history":     {First: 5, Log: log, Entries: f.Entries},
-		"other borders":       {First: 5, Log: log, Before: f.Before, Entries: [][]byte{[]byte("a"), []byte("b"), []byte("c")}},
+		"another log":     {First: 5, Log: eventlog.Identity{1}, Before: f.Before, Entries: f.Entries},
+		"another history": {First: 5, Log: log, Entries: f.Entries},
+		"other borders": {First: 5, Log: log, Before: f.Before,
+			Entries: [][]byte{[]byte("a"), []byte("b"), []byte("c")}},
 		"another order":       {First: 5, Log: log, Before: f.Before, Entries: [][]byte{[]byte("c"), {}, []byte("ab")}},
 		"without the last":    {First: 5, Log: log, Before: f.Before, Entries: f.Entries[:2]},
 		"without entries":     {First: 5, Log: log, Before: f.Before},
@@ -145,7 +149,8 @@ func TestUnlawfulFrames(t *testing.T) {
 		{"no position", func(b []byte) []byte { return b[:60] }, "is truncated"},
 		{"reserved", func(b []byte) []byte { b[6] = 1; return b }, "reserved"},
 		{"sequence 0", func(b []byte) []byte { clear(b[16:24]); return b }, "first sequence is 0"},
-		{"sequence overflow", func(b []byte) []byte { binary.LittleEndian.PutUint64(b[16:], ^uint64(1)); return b }, "first sequence"},
+		{"sequence overflow", func(b []byte) []byte { binary.LittleEndian.PutUint64(b[16:], ^uint64(1)); return b },
+			"first sequence"},
 		{"fewer entries", func(b []byte) []byte { b[24] = 1; return b }, "2 bytes too many"},
 		{"more entries", func(b []byte) []byte { b[24] = 3; return b }, "entry 2 of the frame ends early"},
 		{"a billion entries", func(b []byte) []byte { b[27] = 0x40; return b }, "counts 1073741826 entries in 5 bytes"},
@@ -176,8 +181,10 @@ func TestFrameCanBeFilled(t *testing.T) {
 			t.Fatalf("%d entries take %d bytes (%v)", len(entries), size, err)
 		}
 		data := f.Encode(nil)
-		if have, err := eventlog.DecodeFrame(data); err != nil || len(data) != eventlog.MaxFrame || len(have.Entries) != len(entries) {
-			t.Errorf("a frame of %d bytes has %d entries (%v), want %d bytes and %d", len(data), len(have.Entries), err, eventlog.MaxFrame, len(entries))
+		if have, err := eventlog.DecodeFrame(data); err != nil || len(data) != eventlog.MaxFrame ||
+			len(have.Entries) != len(entries) {
+			t.Errorf("a frame of %d bytes has %d entries (%v), want %d bytes and %d",
+				len(data), len(have.Entries), err, eventlog.MaxFrame, len(entries))
 		}
 		if _, err := eventlog.EntriesSize(append(entries, nil)...); !errors.Is(err, eventlog.ErrTooLarge) {
 			t.Errorf("one more entry of no bytes: error %v, want ErrTooLarge", err)
@@ -201,7 +208,8 @@ func FuzzDecodeFrame(f *testing.F) {
 		// A corrected checksum lets the fuzzer reach the code behind it.
 		if len(data) > 4 {
 			body := data[:len(data)-4]
-			data = binary.LittleEndian.AppendUint32(slices.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+			data = binary.LittleEndian.AppendUint32(slices.Clone(body),
+				crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 		}
 		frame, err := eventlog.DecodeFrame(data)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 // new bounds. Defaults must be nil, numbers or strings.
 func Equal(f, o api.Feature) bool {
 	return f.Name == o.Name && f.Kind == o.Kind && f.From == o.From && f.Center == o.Center && f.Scale == o.Scale &&
-		slices.Equal(f.Values, o.Values) && f.AllowOther == o.AllowOther && f.Columns == o.Columns && numNames(f) == numNames(o) && slices.Equal(f.Of, o.Of) &&
+		slices.Equal(f.Values, o.Values) && f.AllowOther == o.AllowOther && f.Columns == o.Columns &&
+		numNames(f) == numNames(o) && slices.Equal(f.Of, o.Of) &&
 		f.Default == o.Default
 }

@@ -26,7 +26,9 @@ func TestNamedIsTheRequest(t *testing.T) {
 	s := schema(t, exported)
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Float64Range(-90, 90)
-		plain, scaled, age := number.Draw(t, "plain"), rapid.Float64Range(-67, 73).Draw(t, "scaled"), number.Draw(t, "age") // within 10 scales
+		// within 10 scales
+		plain, scaled, age := number.Draw(t, "plain"), rapid.Float64Range(-67, 73).Draw(t, "scaled"), number.Draw(t,
+			"age")
 		brand := rapid.SampledFrom([]string{`a"b`, "é", "other"}).Draw(t, "brand")
 		colour := rapid.SampledFrom([]string{"red", "blue"}).Draw(t, "colour")
 		row := make([]float64, s.Width())

@@ -55,8 +55,10 @@ func TestObject(t *testing.T) {
 		{`{"price":1e308}`, map[string]float64{"price": math.Asinh(1e308)}},
 		{`{"sale":true,"new":false}`, map[string]float64{"sale=true": 1, "new=false": 1}},
 		{`[{"a":"x"},{"b":{"c":"y","d":{"e":3}}}]`, map[string]float64{"a=x": 1, "b.c=y": 1, "b.d.e": math.Asinh(3)}},
-		{`{"tags":["x","y"],"size":[1,2]}`, map[string]float64{"tags=x": 1, "tags=y": 1, "size.0": math.Asinh(1), "size.1": math.Asinh(2)}},
-		{`{"l":[{"a":"x"},["y",{"b":"z"}],4]}`, map[string]float64{"l.a=x": 1, "l=y": 1, "l.b=z": 1, "l.2": math.Asinh(4)}},
+		{`{"tags":["x","y"],"size":[1,2]}`, map[string]float64{"tags=x": 1, "tags=y": 1, "size.0": math.Asinh(1),
+			"size.1": math.Asinh(2)}},
+		{`{"l":[{"a":"x"},["y",{"b":"z"}],4]}`,
+			map[string]float64{"l.a=x": 1, "l=y": 1, "l.b=z": 1, "l.2": math.Asinh(4)}},
 		{`{"n\u0061me":"caf\u00e9"}`, map[string]float64{"name=café": 1}},
 	} {
 		got := row(t, s, nil, []api.Value{api.Object("", c.text)})
@@ -87,8 +89,10 @@ func TestObjectsThatAreRefused(t *testing.T) {
 		strings.Repeat(`{"a":`, 17):     "nested more than 16 deep",
 		strings.Repeat(`[{"a":`, 10000): "nested more than 16 deep",
 	} {
-		_, err := s.Rows(make([]float64, s.Width()), nil, []api.Item{{ID: "i", Features: []api.Value{api.Object("", text), {}}}})
-		if err == nil || !strings.HasPrefix(err.Error(), "/items/0/features/o: ") || !strings.Contains(err.Error(), want) {
+		_, err := s.Rows(make([]float64, s.Width()), nil,
+			[]api.Item{{ID: "i", Features: []api.Value{api.Object("", text), {}}}})
+		if err == nil || !strings.HasPrefix(err.Error(), "/items/0/features/o: ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text[:min(len(text), 40)], err, want)
 		}
 	}
@@ -104,7 +108,8 @@ func TestObjectsThatAreRefused(t *testing.T) {
 		}
 	}
 	for _, features := range []string{
-		`[{"name":"o","kind":"object","default":"x"}]`, `[{"name":"o","kind":"object","scale":2}]`, `[{"name":"o","kind":"object","buckets":` + strconv.Itoa(1<<20) + `}]`,
+		`[{"name":"o","kind":"object","default":"x"}]`, `[{"name":"o","kind":"object","scale":2}]`,
+		`[{"name":"o","kind":"object","buckets":` + strconv.Itoa(1<<20) + `}]`,
 	} {
 		if _, err := read(features); err == nil {
 			t.Errorf("%s is taken", features)
@@ -114,7 +119,8 @@ func TestObjectsThatAreRefused(t *testing.T) {
 
 // For any object, the columns are finite, within the unit ball, and reproducible.
 func FuzzObject(f *testing.F) {
-	for _, text := range []string{`{}`, `[{"a":[1,"x",{"b":true}]}]`, `{"a":1e308,"b":-1e308}`, `[`, `{"a":{"a":{"a":null}}}`} {
+	for _, text := range []string{`{}`, `[{"a":[1,"x",{"b":true}]}]`, `{"a":1e308,"b":-1e308}`, `[`,
+		`{"a":{"a":{"a":null}}}`} {
 		f.Add(text)
 	}
 	s := schema(f, `[{"name":"o","kind":"object","columns":7}]`)

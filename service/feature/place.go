@@ -35,14 +35,16 @@ func (p *Placer) User(values api.Values, s *Schema) (api.Values, error) {
 	return p.place(values, s.NumUser(), s.User, func() string { return "/shopper/" }, s.UserNames)
 }
 
-func (p *Placer) place(values api.Values, width int, find func(name string) (slot int, ok bool), field, names func() string) (api.Values, error) {
+func (p *Placer) place(values api.Values, width int, find func(name string) (slot int, ok bool),
+	field, names func() string) (api.Values, error) {
 	ordered := len(values) == width
 	for k := range values {
 		name := values[k].Name
 		if k == len(p.slots) || p.slots[k].name != name {
 			slot, ok := find(name)
 			if !ok {
-				return nil, api.Fieldf(field()+api.Pointer(name), "unknown key %q: must be one of %s", api.Abbreviate(name, 40), names())
+				return nil, api.Fieldf(field()+api.Pointer(name), "unknown key %q: must be one of %s",
+					api.Abbreviate(name, 40), names())
 			}
 			p.slots = append(p.slots[:k], slotOf{name, slot})
 		}

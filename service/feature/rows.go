@@ -23,7 +23,8 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 	for i := range items {
 		row := dst[i*d : (i+1)*d]
 		if len(items[i].Features) != len(s.item) {
-			return 0, api.Fieldf(fmt.Sprintf("/items/%d/features", i), "has %d values, want %d", len(items[i].Features), len(s.item))
+			return 0, api.Fieldf(fmt.Sprintf("/items/%d/features", i), "has %d values, want %d", len(items[i].Features),
+				len(s.item))
 		}
 		for k := range s.columns {
 			c := &s.columns[k]
@@ -31,7 +32,8 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 			if c.isNumber {
 				v := &items[i].Features[c.slot]
 				c.count(v, &clipped)
-				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == api.IsNumber && isFinite(x) && !math.IsInf(v.Number, 0) {
+				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == api.IsNumber && isFinite(x) &&
+					!math.IsInf(v.Number, 0) {
 					to[0] = x
 					continue
 				}
@@ -52,7 +54,8 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 			}
 			for _, v := range to {
 				if !isFinite(v) {
-					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
+					return 0, api.Fieldf(fmt.Sprintf("/items/%d",
+						i), "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
 				}
 			}
 		}

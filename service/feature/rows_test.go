@@ -57,9 +57,12 @@ func TestRows(t *testing.T) {
 		{"number", `[{"name":"price","kind":"number","center":2,"scale":4}]`, nil, []api.Value{num(4)}, []float64{0.5}},
 		{"plain number", `[{"name":"price","kind":"number"}]`, nil, []api.Value{num(-4)}, []float64{-4}},
 		{"default", `[{"name":"price","kind":"number","default":3}]`, nil, []api.Value{{}}, []float64{3}},
-		{"one of values", `[{"name":"brand","kind":"category","values":["a","b"]}]`, nil, []api.Value{text("b")}, []float64{0, 1}},
-		{"another value", `[{"name":"brand","kind":"category","values":["a","b"],"allow_other":true}]`, nil, []api.Value{text("z")}, []float64{0, 0, 1}},
-		{"default value", `[{"name":"brand","kind":"category","values":["a","b"],"default":"a"}]`, nil, []api.Value{{}}, []float64{1, 0}},
+		{"one of values", `[{"name":"brand","kind":"category","values":["a","b"]}]`, nil, []api.Value{text("b")},
+			[]float64{0, 1}},
+		{"another value", `[{"name":"brand","kind":"category","values":["a","b"],"allow_other":true}]`, nil,
+			[]api.Value{text("z")}, []float64{0, 0, 1}},
+		{"default value", `[{"name":"brand","kind":"category","values":["a","b"],"default":"a"}]`, nil, []api.Value{{}},
+			[]float64{1, 0}},
 		{"hashed", `[{"name":"brand","kind":"category","columns":11}]`, nil, []api.Value{text("acme")}, hashed},
 		{"hashed empty", `[{"name":"brand","kind":"category","columns":11}]`, nil, []api.Value{text("")}, empty},
 		{"text", `[{"name":"title","kind":"text","columns":6}]`, nil, []api.Value{text("Red shoes, red!")}, words},
@@ -69,7 +72,8 @@ func TestRows(t *testing.T) {
 			[]api.Value{text("old")}, []api.Value{num(3)}, []float64{0, 1, 3, 0, 3},
 		},
 		{
-			"square", `[{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["price","price"]}]`, nil, []api.Value{num(half)}, []float64{half, half * half},
+			"square", `[{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["price","price"]}]`, nil,
+			[]api.Value{num(half)}, []float64{half, half * half},
 		},
 	} {
 		s := schema(t, c.features)
@@ -96,7 +100,8 @@ func oneHot(n, k int) []float64 {
 func TestRowsOfManyItems(t *testing.T) {
 	s := schema(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"shopper"},{"name":"x","kind":"cross","of":["age","price"]}]`)
 	x := make([]float64, 2*s.Width())
-	items := []api.Item{{ID: "a", Features: []api.Value{api.Number("", 2)}}, {ID: "b", Features: []api.Value{api.Number("", 5)}}}
+	items := []api.Item{{ID: "a", Features: []api.Value{api.Number("", 2)}},
+		{ID: "b", Features: []api.Value{api.Number("", 5)}}}
 	fatal.Or(s.Rows(x, []api.Value{api.Number("", 3)}, items))(t)
 	if diff := cmp.Diff([]float64{2, 3, 6, 5, 3, 15}, x); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)

@@ -89,7 +89,8 @@ const (
 // *[api.FieldError], with fields below /features.
 func New(features []api.Feature) (*Schema, error) {
 	if len(features) == 0 {
-		return nil, api.Fieldf("/features", `must name at least one feature, such as {"name": "price", "kind": "number"}`)
+		return nil, api.Fieldf("/features",
+			`must name at least one feature, such as {"name": "price", "kind": "number"}`)
 	}
 	s := &Schema{index: map[string]int{}}
 	for i := range features {
@@ -156,8 +157,10 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 		key string
 		set bool
 	}{
-		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil}, {"max", f.Max != nil}, {"values", f.Values != nil}, {"allow_other", f.AllowOther},
-		{"columns", f.Columns != 0}, {"own_columns", f.OwnColumns != nil}, {"of", f.Of != nil}, {"default", f.Default != nil},
+		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil},
+		{"max", f.Max != nil}, {"values", f.Values != nil}, {"allow_other", f.AllowOther},
+		{"columns", f.Columns != 0}, {"own_columns", f.OwnColumns != nil}, {"of", f.Of != nil},
+		{"default", f.Default != nil},
 	} {
 		if has.set && !slices.Contains(keys, has.key) {
 			return api.Fieldf(field+"/"+has.key, "is not a field of kind %q", f.Kind)
@@ -215,7 +218,8 @@ func (c *column) bounds(field string, f *api.Feature) error {
 			continue
 		}
 		if scaled := (*b.given - f.Center) / f.Scale; !isFinite(scaled) {
-			return api.Fieldf(field+b.key, "%v: is %v after scaling, which is too large: set center and scale", *b.given, scaled)
+			return api.Fieldf(field+b.key, "%v: is %v after scaling, which is too large: set center and scale",
+				*b.given, scaled)
 		}
 		*b.to = *b.given
 	}

@@ -61,7 +61,8 @@ func (p *Split) Items(dst []float64, items []api.Item) (clipped int, err error) 
 	for i := range items {
 		row := dst[i*p.width : (i+1)*p.width]
 		if len(items[i].Features) != len(s.item) {
-			return 0, api.Fieldf(fmt.Sprintf("/items/%d/features", i), "has %d values, want %d", len(items[i].Features), len(s.item))
+			return 0, api.Fieldf(fmt.Sprintf("/items/%d/features", i), "has %d values, want %d", len(items[i].Features),
+				len(s.item))
 		}
 		for k := range s.columns {
 			c := &s.columns[k]
@@ -72,7 +73,8 @@ func (p *Split) Items(dst []float64, items []api.Item) (clipped int, err error) 
 			if c.Kind == "cross" {
 				p.outer(to, row, c)
 				if v, ok := large(to); ok {
-					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
+					return 0, api.Fieldf(fmt.Sprintf("/items/%d",
+						i), "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
 				}
 				continue
 			}
@@ -131,7 +133,8 @@ func (p *Split) User(row []float64, user api.Values) (clipped int, err error) {
 			if s.columns[c.left].From == "shopper" && s.columns[c.right].From == "shopper" {
 				s.outer(to, row, c)
 				if v, ok := large(to); ok {
-					return 0, api.Fieldf("/shopper", "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
+					return 0, api.Fieldf("/shopper",
+						"feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
 				}
 			}
 			continue

@@ -86,17 +86,21 @@ func TestSplitNamesWhatDoesNotFit(t *testing.T) {
 		{api.Text("price", "x"), `/items/0/features/price: "x": want a number`},
 		{api.Value{}, "/items/0/features/price: is missing, and the feature has no default"},
 	} {
-		if _, err := p.Items(make([]float64, 1), []api.Item{{Features: api.Values{c.item}}}); err == nil || err.Error() != c.want {
+		if _, err := p.Items(make([]float64, 1), []api.Item{{Features: api.Values{c.item}}}); err == nil ||
+			err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
-	square := schema(t, `[{"name":"price","kind":"number"},{"name":"square","kind":"cross","of":["price","price"]}]`).Split()
+	square := schema(t,
+		`[{"name":"price","kind":"number"},{"name":"square","kind":"cross","of":["price","price"]}]`).Split()
 	_, err := square.Items(make([]float64, 2), []api.Item{{Features: api.Values{api.Number("price", 9e3)}}})
-	if err == nil || err.Error() != `/items/0: feature "square" has the column 8.1e+07: it must be finite and small: scale it` {
+	if err == nil ||
+		err.Error() != `/items/0: feature "square" has the column 8.1e+07: it must be finite and small: scale it` {
 		t.Errorf("the square of 9000: %v", err)
 	}
 	row := make([]float64, 3)
-	if _, err := p.User(row, nil); err == nil || err.Error() != "/shopper/age: is missing, and the feature has no default" {
+	if _, err := p.User(row, nil); err == nil ||
+		err.Error() != "/shopper/age: is missing, and the feature has no default" {
 		t.Errorf("a missing feature of the user: %v", err)
 	}
 	if _, err := p.User(row, api.Values{api.Number("age", 9e3)}); err != nil {

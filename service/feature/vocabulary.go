@@ -97,7 +97,8 @@ func (s *Schema) Unseen(user api.Values, items []api.Item) []Seen {
 			if v.Kind == api.Missing {
 				v = c.missing
 			}
-			if _, ok := c.column[v.Text]; ok || v.Kind != api.IsText || len(v.Text) > maxValue || len(c.known)+len(seen.Values) == c.names || slices.Contains(seen.Values, v.Text) || !utf8.ValidString(v.Text) {
+			if _, ok := c.column[v.Text]; ok || v.Kind != api.IsText || len(v.Text) > maxValue || len(c.known)+
+				len(seen.Values) == c.names || slices.Contains(seen.Values, v.Text) || !utf8.ValidString(v.Text) {
 				return
 			}
 			seen.Values = append(seen.Values, v.Text)
@@ -169,7 +170,8 @@ func (s *Schema) learn(seen Seen) (*Schema, error) {
 			continue
 		}
 		if len(c.known) == c.names || len(v) > maxValue {
-			return nil, fmt.Errorf("feature %q has the value %q, and has learned %d of %d values", seen.Feature, api.Abbreviate(v, maxValue), len(c.known), c.names)
+			return nil, fmt.Errorf("feature %q has the value %q, and has learned %d of %d values",
+				seen.Feature, api.Abbreviate(v, maxValue), len(c.known), c.names)
 		}
 		c.column[v] = len(c.known)
 		c.known = append(c.known, v)
@@ -239,7 +241,8 @@ func (s *Schema) Categories() []api.Category {
 	var all []api.Category
 	for i := range s.columns {
 		if c := &s.columns[i]; c.shared != nil {
-			all = append(all, api.Category{Feature: c.Name, Learned: len(c.known), OwnColumns: c.names, SharedColumns: c.size - c.names, Collisions: c.shared.collisions.Load()})
+			all = append(all, api.Category{Feature: c.Name, Learned: len(c.known), OwnColumns: c.names,
+				SharedColumns: c.size - c.names, Collisions: c.shared.collisions.Load()})
 		}
 	}
 	return all

@@ -19,7 +19,8 @@ import (
 func learning(t testing.TB, fields string) *feature.Schema {
 	t.Helper()
 	var features []api.Feature
-	fatal.If(t, json.Unmarshal([]byte(`[{"name":"brand","kind":"category"`+fields+`},{"name":"place","kind":"category","from":"shopper","default":"home","columns":8}]`), &features))
+	fatal.If(t, json.Unmarshal([]byte(`[{"name":"brand","kind":"category"`+fields+
+		`},{"name":"place","kind":"category","from":"shopper","default":"home","columns":8}]`), &features))
 	feature.Complete(features)
 	s := fatal.Or(feature.New(features))(t)
 	return s
@@ -41,7 +42,8 @@ func met(t testing.TB, s *feature.Schema, brands ...string) *feature.Schema {
 			t.Fatal(err)
 		}
 	}
-	if rest := s.Unseen(nil, branded(brands...)); len(s.Learned()[0].Values) < s.Categories()[0].OwnColumns && rest != nil {
+	if rest := s.Unseen(nil, branded(brands...)); len(s.Learned()[0].Values) < s.Categories()[0].OwnColumns &&
+		rest != nil {
 		t.Errorf("%v is new after it was learned", rest)
 	}
 	return s
@@ -70,13 +72,15 @@ func columns(t testing.TB, s *feature.Schema, brands ...string) (at []int) {
 func TestFirstValuesHaveColumns(t *testing.T) {
 	s := met(t, learning(t, ""), "a", "b", "a", "c", "d")
 	s = met(t, s, "h", "b", "g", "f", "e")
-	if have, want := columns(t, s, "a", "b", "c", "d", "h", "g", "f", "e"), []int{0, 1, 2, 3, 4, 5, 6, 7}; !slices.Equal(have, want) {
+	if have, want := columns(t, s, "a", "b", "c", "d", "h", "g", "f", "e"), []int{0, 1, 2, 3, 4, 5, 6,
+		7}; !slices.Equal(have, want) {
 		t.Errorf("8 brands are in the columns %v, want %v", have, want)
 	}
 	if c := s.Categories()[0]; c != (api.Category{Feature: "brand", Learned: 8, OwnColumns: 12, SharedColumns: 4}) {
 		t.Errorf("%+v", c)
 	}
-	want := []feature.Seen{{Feature: "brand", Values: []string{"a", "b", "c", "d", "h", "g", "f", "e"}}, {Feature: "place", Values: []string{"home"}}}
+	want := []feature.Seen{{Feature: "brand", Values: []string{"a", "b", "c", "d", "h", "g", "f", "e"}},
+		{Feature: "place", Values: []string{"home"}}}
 	if diff := cmp.Diff(want, s.Learned()); diff != "" {
 		t.Errorf("learned (-want +have):\n%s", diff)
 	}
@@ -108,7 +112,8 @@ func TestSchemasDoNotChange(t *testing.T) {
 // Values get their own columns only as long as some columns remain for the others.
 func TestNamesAreFewerThanBuckets(t *testing.T) {
 	eight := 8
-	_, err := feature.New([]api.Feature{{Name: "brand", Kind: "category", From: "item", Columns: 8, OwnColumns: &eight}})
+	_, err := feature.New([]api.Feature{{Name: "brand", Kind: "category", From: "item", Columns: 8,
+		OwnColumns: &eight}})
 	if err == nil || !strings.Contains(err.Error(), "8: must be from 0 to 7, less than columns") {
 		t.Error(err)
 	}

@@ -115,7 +115,8 @@ func Assess(ctx context.Context, path string, o AssessOptions) (*Assessment, err
 		return nil, err
 	}
 	items, users := placement.FeatureNames()
-	a.hold("features", "of items: %s; of the user: %s", cmp.Or(strings.Join(items, ", "), "none"), cmp.Or(strings.Join(users, ", "), "none"))
+	a.hold("features", "of items: %s; of the user: %s", cmp.Or(strings.Join(items, ", "), "none"),
+		cmp.Or(strings.Join(users, ", "), "none"))
 	if err := a.start(found, config); err != nil {
 		return nil, err
 	}
@@ -223,7 +224,8 @@ func (a *Assessment) start(found *importer.Recognized, config []byte) error {
 	}
 	a.Mapping, a.Placement = m.Text(), jsontext.Value(config)
 	mapping, placement := filepath.Join(a.options.Out, "mapping.toml"), filepath.Join(a.options.Out, "placement.json")
-	a.Command = fmt.Sprintf("vitrine import %s --placement %s --create %s --mapping %s --to %s", shellWord(a.Log), shellWord(a.options.Placement), shellWord(placement), shellWord(mapping), shellWord(a.options.To))
+	a.Command = fmt.Sprintf("vitrine import %s --placement %s --create %s --mapping %s --to %s", shellWord(a.Log),
+		shellWord(a.options.Placement), shellWord(placement), shellWord(mapping), shellWord(a.options.To))
 	if a.options.Out == "" {
 		return nil
 	}
@@ -233,7 +235,8 @@ func (a *Assessment) start(found *importer.Recognized, config []byte) error {
 // shellWord quotes a word for a shell if necessary.
 func shellWord(w string) string {
 	if w != "" && !strings.ContainsFunc(w, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-/:+@", c))
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-/:+@",
+			c))
 	}) {
 		return w
 	}
@@ -283,11 +286,13 @@ func (a *Assessment) judge(ctx context.Context, log *importer.Log, v *importer.S
 		a.Unknown = "nothing was ever taken"
 		return nil
 	}
-	policies := []*Policy{{Name: "uniform", Show: "uniform", exact: v.Shown.Least == v.Shown.Most}, {Name: "best", Show: "best"}}
+	policies := []*Policy{{Name: "uniform", Show: "uniform", exact: v.Shown.Least == v.Shown.Most},
+		{Name: "best", Show: "best"}}
 	if v.Revenue.N > 0 {
 		policies = append(policies, &Policy{Name: "revenue", Show: "revenue"})
 	}
-	e, err := Run(ctx, rounds, policies, Options{Utility: `{kind = "linear", intercept = true}`, Level: a.options.Level, Folds: 5, Resamples: 200, Seed: a.options.Seed})
+	e, err := Run(ctx, rounds, policies, Options{Utility: `{kind = "linear", intercept = true}`, Level: a.options.Level,
+		Folds: 5, Resamples: 200, Seed: a.options.Seed})
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -302,7 +307,8 @@ func (a *Assessment) judge(ctx context.Context, log *importer.Log, v *importer.S
 		}
 		for _, w := range r.Report.Support.Words() {
 			if strings.Contains(w, " instead of ") {
-				a.Problems = append(a.Problems, r.Name+": "+strings.Replace(w, "Their mean", "The mean of the item weights", 1))
+				a.Problems = append(a.Problems,
+					r.Name+": "+strings.Replace(w, "Their mean", "The mean of the item weights", 1))
 			}
 		}
 	}
@@ -326,7 +332,8 @@ func assessedOf(r *offpolicy.Report, what string) Value {
 		if s.None != "" {
 			continue
 		}
-		if words = fmt.Sprintf("the model: the log checks it with %.0f effective decisions only", s.ESS); s.ESS >= fewestEffective {
+		if words = fmt.Sprintf("the model: the log checks it with %.0f effective decisions only",
+			s.ESS); s.ESS >= fewestEffective {
 			best, words = s, fmt.Sprintf("the model, corrected by the log; %.0f effective decisions", s.ESS)
 		}
 		break

@@ -11,7 +11,8 @@ import (
 // For any bytes, reading a policy succeeds or returns an error that names the file.
 func FuzzPolicy(f *testing.F) {
 	for _, text := range []string{
-		"", "show = \"items\"\nitems = [\"a\", \"b\"]\nsize = 2\n", "show = \"policy\"\n[policy]\nname = \"ucb-mnl\"\n", "show = \"model\"\nmodel = \"model.json\"\n",
+		"", "show = \"items\"\nitems = [\"a\", \"b\"]\nsize = 2\n", "show = \"policy\"\n[policy]\nname = \"ucb-mnl\"\n",
+		"show = \"model\"\nmodel = \"model.json\"\n",
 		"show = \"uniform\"\nsize = -1\n", "show = \"best\"\nnam = \"x\"\n", "show = 3", "[policy",
 	} {
 		f.Add([]byte(text))

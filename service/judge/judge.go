@@ -121,7 +121,8 @@ func logged(rounds []offpolicy.Round) (mean, se float64) {
 func (e *Verdict) Text(name string) []byte {
 	var b bytes.Buffer
 	mean, se := e.Logged()
-	fmt.Fprintf(&b, "%s, placement %q: %d decisions with an outcome. A page of the log earned %.4f ± %.4f.\n", name, e.Rounds.Placement, len(e.Rounds.Rounds), mean, se)
+	fmt.Fprintf(&b, "%s, placement %q: %d decisions with an outcome. A page of the log earned %.4f ± %.4f.\n", name,
+		e.Rounds.Placement, len(e.Rounds.Rounds), mean, se)
 	for _, l := range e.Rounds.Left {
 		fmt.Fprintf(&b, "Left out: %d decisions, which %s.\n", l.Decisions, l.Reason)
 	}
@@ -161,7 +162,8 @@ func (e *Verdict) balance() string {
 	what, more := "larger pages were shown", "smaller pages were shown"
 	for _, f := range e.Rounds.Config.Features {
 		if from, size, _ := e.Rounds.Config.Schema().Columns(f.Name); b.Feature >= from && b.Feature < from+size {
-			what, more = fmt.Sprintf("items with more of the feature %q were shown more often", f.Name), fmt.Sprintf("items with more of the feature %q were shown less often", f.Name)
+			what, more = fmt.Sprintf("items with more of the feature %q were shown more often",
+				f.Name), fmt.Sprintf("items with more of the feature %q were shown less often", f.Name)
 		}
 	}
 	if b.Z < 0 {
@@ -174,7 +176,8 @@ func (e *Verdict) balance() string {
 func (e *Verdict) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 	var rows bytes.Buffer
 	w := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\n  method\tvalue\tstd. error\t%g %% normal\tbootstrap\tat any time\teffective n\n", 100*e.options.Level)
+	fmt.Fprintf(w, "\n  method\tvalue\tstd. error\t%g %% normal\tbootstrap\tat any time\teffective n\n",
+		100*e.options.Level)
 	for _, s := range list {
 		if s.None != "" {
 			fmt.Fprintf(w, "  %s\t–\t%s\n", s.Method, s.None)
@@ -184,7 +187,8 @@ func (e *Verdict) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 		if !math.IsNaN(s.ESS) {
 			ess = fmt.Sprintf("%.0f", s.ESS)
 		}
-		fmt.Fprintf(w, "  %s\t%.4f\t%.4f\t%s\t%s\t%s\t%s\n", s.Method, s.Value, s.StandardError, interval(s.Normal), interval(s.Bootstrap), interval(s.Anytime), ess)
+		fmt.Fprintf(w, "  %s\t%.4f\t%.4f\t%s\t%s\t%s\t%s\n", s.Method, s.Value, s.StandardError, interval(s.Normal),
+			interval(s.Bootstrap), interval(s.Anytime), ess)
 	}
 	w.Flush()
 	for line := range strings.Lines(rows.String()) {
@@ -219,10 +223,12 @@ func (e *Verdict) Each(visit func(policy, minus string, s offpolicy.Estimate)) {
 func (e *Verdict) CSV() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	w.Write([]string{"policy", "minus", "method", "value", "standard_error", "normal_low", "normal_high", "bootstrap_low", "bootstrap_high", "anytime_low", "anytime_high", "effective_rounds", "none"})
+	w.Write([]string{"policy", "minus", "method", "value", "standard_error", "normal_low", "normal_high",
+		"bootstrap_low", "bootstrap_high", "anytime_low", "anytime_high", "effective_rounds", "none"})
 	e.Each(func(policy, minus string, s offpolicy.Estimate) {
 		row := []string{policy, minus, s.Method}
-		for _, v := range []float64{s.Value, s.StandardError, s.Normal.Low, s.Normal.High, s.Bootstrap.Low, s.Bootstrap.High, s.Anytime.Low, s.Anytime.High, s.ESS} {
+		for _, v := range []float64{s.Value, s.StandardError, s.Normal.Low, s.Normal.High, s.Bootstrap.Low,
+			s.Bootstrap.High, s.Anytime.Low, s.Anytime.High, s.ESS} {
 			text := ""
 			if !math.IsNaN(v) {
 				text = strconv.FormatFloat(v, 'g', 10, 64)
@@ -276,14 +282,17 @@ func (e *Verdict) JSON() ([]byte, error) {
 		Balance   string     `json:"balance,omitzero"`
 		Support   []support  `json:"policies"`
 		Estimates []estimate `json:"estimates"`
-	}{Placement: e.Rounds.Placement, Rounds: len(e.Rounds.Rounds), Logged: mean, Error: se, Level: e.options.Level, Balance: e.balance()}
+	}{Placement: e.Rounds.Placement, Rounds: len(e.Rounds.Rounds), Logged: mean, Error: se, Level: e.options.Level,
+		Balance: e.balance()}
 	for _, r := range e.Results {
 		if r.Report != nil {
-			all.Support = append(all.Support, support{r.Name, append(r.Report.Support.Words(), r.Report.AlarmWords()), number(r.Report.Alarm)})
+			all.Support = append(all.Support, support{r.Name, append(r.Report.Support.Words(), r.Report.AlarmWords()),
+				number(r.Report.Alarm)})
 		}
 	}
 	e.Each(func(policy, minus string, s offpolicy.Estimate) {
-		all.Estimates = append(all.Estimates, estimate{policy, minus, s.Method, number(s.Value), number(s.StandardError), pair(s.Normal), pair(s.Bootstrap), pair(s.Anytime), number(s.ESS), s.None})
+		all.Estimates = append(all.Estimates, estimate{policy, minus, s.Method, number(s.Value),
+			number(s.StandardError), pair(s.Normal), pair(s.Bootstrap), pair(s.Anytime), number(s.ESS), s.None})
 	})
 	text, err := json.Marshal(all, jsontext.Multiline(true))
 	return append(text, '\n'), err

@@ -183,7 +183,8 @@ func (p *Policy) learner(e *Verdict, size int) (vitrine.Learner, error) {
 	for t := range e.Rounds.Rounds {
 		items = max(items, e.Rounds.Rounds[t].Context.NumItems())
 	}
-	problem := bandit.Problem{NumFeatures: e.Rounds.Config.Schema().Width(), Items: items, MaxShown: size, Rounds: e.Rounds.Config.Horizon, Constraint: assortment.AtMost(size)}
+	problem := bandit.Problem{NumFeatures: e.Rounds.Config.Schema().Width(), Items: items, MaxShown: size,
+		Rounds: e.Rounds.Config.Horizon, Constraint: assortment.AtMost(size)}
 	text, err := json.Marshal(p.Policy)
 	if err != nil {
 		return nil, err
@@ -196,7 +197,8 @@ func (p *Policy) learner(e *Verdict, size int) (vitrine.Learner, error) {
 		return nil, fmt.Errorf("[policy]: %w", err)
 	}
 	l, err := setup.NewLearner(setup.Spec{
-		Policy: text, Features: problem.NumFeatures, Size: size, Items: items, All: true, Rounds: problem.Rounds, Seed: e.options.Seed,
+		Policy: text, Features: problem.NumFeatures, Size: size, Items: items, All: true, Rounds: problem.Rounds,
+		Seed: e.options.Seed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("[policy]: %w", err)
@@ -217,7 +219,8 @@ func (p *Policy) learned(ctx context.Context, e *Verdict, size int, pages []vitr
 				return err
 			}
 			if r := &e.Rounds.Rounds[t]; t%e.options.Folds != fold {
-				if err := l.Observe(vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown, Propensity: r.Propensity}, Choice: r.Choice}); err != nil {
+				if err := l.Observe(vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown,
+					Propensity: r.Propensity}, Choice: r.Choice}); err != nil {
 					return fmt.Errorf("round %d: %w", t+1, err)
 				}
 			}

@@ -15,10 +15,13 @@ import (
 // Check validates an experiment and fills in its defaults. isLegal decides on variants' names.
 func Check(e *api.Experiment, isLegal func(name string) bool) error {
 	switch {
-	case e.Name == "" || len(e.Name) > 100 || !utf8.ValidString(e.Name) || strings.ContainsFunc(e.Name, func(r rune) bool { return r < ' ' }):
-		return api.Fieldf("/experiment/name", "%q: must have from 1 to 100 bytes of UTF-8 without control characters", api.Abbreviate(e.Name, 100))
+	case e.Name == "" || len(e.Name) > 100 || !utf8.ValidString(e.Name) ||
+		strings.ContainsFunc(e.Name, func(r rune) bool { return r < ' ' }):
+		return api.Fieldf("/experiment/name", "%q: must have from 1 to 100 bytes of UTF-8 without control characters",
+			api.Abbreviate(e.Name, 100))
 	case len(e.Variants) < 2 || len(e.Variants) > MaxVariants:
-		return api.Fieldf("/experiment/variants", "has %d variants: must have from 2 to %d", len(e.Variants), MaxVariants)
+		return api.Fieldf("/experiment/variants",
+			"has %d variants: must have from 2 to %d", len(e.Variants), MaxVariants)
 	}
 	if n, ok := Count(e.Holdout); !ok || n > Buckets/2 {
 		return api.Fieldf("/experiment/holdout_share", "%v: must be from 0 to 0.5, in steps of 0.0001", e.Holdout)
@@ -42,7 +45,8 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 		return err
 	}
 	if e.Control == "" {
-		e.Control = e.Variants[max(slices.IndexFunc(e.Variants, func(v api.Variant) bool { return v.Show == api.ShowBaseline }), 0)].Name
+		e.Control = e.Variants[max(slices.IndexFunc(e.Variants,
+			func(v api.Variant) bool { return v.Show == api.ShowBaseline }), 0)].Name
 	}
 	if Of(e, e.Control) < 0 {
 		return api.Fieldf("/experiment/control", "%q: is no variant%s", e.Control, hint.Legal(e.Control, Names(e)))
@@ -57,7 +61,8 @@ func checkVariant(field string, list []api.Variant, isLegal func(string) bool) e
 		return api.Fieldf(field+"/name", "%q: is the name of the units that take no part", v.Name)
 	}
 	if !isLegal(v.Name) {
-		return api.Fieldf(field+"/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':'", api.Abbreviate(v.Name, maxName), maxName)
+		return api.Fieldf(field+"/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':'",
+			api.Abbreviate(v.Name, maxName), maxName)
 	}
 	for j, o := range list[:len(list)-1] {
 		if o.Name == v.Name {
@@ -71,7 +76,8 @@ func checkVariant(field string, list []api.Variant, isLegal func(string) bool) e
 		return api.Fieldf(field+"/share", "%v: must be from 0 to 1, in steps of 0.0001", v.Share)
 	}
 	if v.Policy != nil && v.Show != api.ShowPolicy {
-		return api.Fieldf(field+"/policy", "is for variants that show %q, and this one shows %q", api.ShowPolicy, v.Show)
+		return api.Fieldf(field+"/policy", "is for variants that show %q, and this one shows %q", api.ShowPolicy,
+			v.Show)
 	}
 	return nil
 }
@@ -91,7 +97,9 @@ func Names(e *api.Experiment) []string {
 
 // IsShown reports whether one of an experiment's variants shows the given value.
 func IsShown(e *api.Experiment, show string) bool {
-	return e != nil && slices.ContainsFunc(e.Variants, func(v api.Variant) bool { return v.Show == show && v.Policy == nil })
+	return e != nil && slices.ContainsFunc(e.Variants, func(v api.Variant) bool {
+		return v.Show == show && v.Policy == nil
+	})
 }
 
 const maxName = 64 // bytes

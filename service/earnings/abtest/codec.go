@@ -99,7 +99,8 @@ func (e *Experiment) Fields(f *fields.Fields) {
 
 // restored validates a decoded experiment of k variants, and makes its last phase the current one.
 func (e *Experiment) restored(f *fields.Fields, k int) {
-	f.Check(len(e.Table) == Buckets && !slices.ContainsFunc(e.Table, func(v uint8) bool { return int(v) >= k }), "the buckets of an experiment are not those of its variants")
+	f.Check(len(e.Table) == Buckets && !slices.ContainsFunc(e.Table, func(v uint8) bool { return int(v) >= k }),
+		"the buckets of an experiment are not those of its variants")
 	f.Check(len(e.phases) > 0 && len(e.phases) <= maxPhases, "an experiment of %d phases", len(e.phases))
 	f.Check(len(e.points) <= maxPoints, "an experiment of %d points", len(e.points))
 	fields.Ascending(f, "the phases of an experiment", e.phases, func(p *phase) uint64 { return p.entry })
@@ -107,7 +108,8 @@ func (e *Experiment) restored(f *fields.Fields, k int) {
 		f.Check(len(p.shares) == k, "the shares of %d variants, want %d", len(p.shares), k)
 	}
 	for _, p := range e.points {
-		f.Check(len(p.means) == k && len(p.differences) == k, "a point of %d variants and %d differences, want %d", len(p.means), len(p.differences), k)
+		f.Check(len(p.means) == k && len(p.differences) == k, "a point of %d variants and %d differences, want %d",
+			len(p.means), len(p.differences), k)
 	}
 	if f.Err() != nil {
 		return
@@ -119,7 +121,8 @@ func (e *Experiment) restored(f *fields.Fields, k int) {
 		counts[v]++
 	}
 	for v, share := range e.shares {
-		f.Check(share == counts[v]/Buckets, "variant %q has %v of %d buckets, and the share %v", e.Design.Variants[v].Name, counts[v], Buckets, share)
+		f.Check(share == counts[v]/Buckets, "variant %q has %v of %d buckets, and the share %v",
+			e.Design.Variants[v].Name, counts[v], Buckets, share)
 	}
 }
 

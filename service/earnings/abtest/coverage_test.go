@@ -34,18 +34,27 @@ func same(p float64) func(int, int) float64 { return func(int, int) float64 { re
 func one(*rand.Rand) float64                { return 1 }
 
 var worlds = []world{
-	{name: "equal variants, 5 % buy", shares: []float64{0.5, 0.5}, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
-	{name: "equal variants, 1 % buy", shares: []float64{0.5, 0.5}, decisions: 20_000, rate: same(0.01), price: one, bound: 1},
+	{name: "equal variants, 5 % buy", shares: []float64{0.5, 0.5}, decisions: 20_000, rate: same(0.05), price: one,
+		bound: 1},
+	{name: "equal variants, 1 % buy", shares: []float64{0.5, 0.5}, decisions: 20_000, rate: same(0.01), price: one,
+		bound: 1},
 	{name: "5 % and 6 %, prices from 1 to 100", shares: []float64{0.5, 0.5}, decisions: 20_000, bound: 100,
-		rate: func(_, v int) float64 { return 0.05 + 0.01*float64(v) }, price: func(rng *rand.Rand) float64 { return math.Pow(100, rng.Float64()) }},
+		rate:  func(_, v int) float64 { return 0.05 + 0.01*float64(v) },
+		price: func(rng *rand.Rand) float64 { return math.Pow(100, rng.Float64()) }},
 	{name: "a share of 5 %", shares: []float64{0.95, 0.05}, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
-	{name: "four variants", shares: []float64{0.4, 0.3, 0.2, 0.1}, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
-	{name: "four variants, one of which has no share at first", shares: []float64{0.5, 0.3, 0.2, 0}, later: []float64{0.3, 0.2, 0.1, 0.4}, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
-	{name: "rates drift, and shares change half-way", shares: []float64{0.9, 0.1}, later: []float64{0.3, 0.7}, decisions: 20_000, bound: 1,
+	{name: "four variants", shares: []float64{0.4, 0.3, 0.2, 0.1}, decisions: 20_000, rate: same(0.05), price: one,
+		bound: 1},
+	{name: "four variants, one of which has no share at first", shares: []float64{0.5, 0.3, 0.2, 0},
+		later: []float64{0.3, 0.2, 0.1, 0.4}, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
+	{name: "rates drift, and shares change half-way", shares: []float64{0.9, 0.1}, later: []float64{0.3, 0.7},
+		decisions: 20_000, bound: 1,
 		rate: func(t, v int) float64 { return 0.05 + 0.1*float64(t)/20_000 + 0.01*float64(v) }, price: one},
-	{name: "2000 shoppers come back 10 times", shares: []float64{0.5, 0.5}, shoppers: 2000, tastes: true, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
-	{name: "200 shoppers come back 100 times", shares: []float64{0.5, 0.5}, shoppers: 200, tastes: true, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
-	{name: "the same, and shares change half-way", shares: []float64{0.8, 0.2}, later: []float64{0.4, 0.6}, shoppers: 200, tastes: true, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
+	{name: "2000 shoppers come back 10 times", shares: []float64{0.5, 0.5}, shoppers: 2000, tastes: true,
+		decisions: 20_000, rate: same(0.05), price: one, bound: 1},
+	{name: "200 shoppers come back 100 times", shares: []float64{0.5, 0.5}, shoppers: 200, tastes: true,
+		decisions: 20_000, rate: same(0.05), price: one, bound: 1},
+	{name: "the same, and shares change half-way", shares: []float64{0.8, 0.2}, later: []float64{0.4, 0.6},
+		shoppers: 200, tastes: true, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
 }
 
 // outcome says which intervals held at all looks during a run.
@@ -178,7 +187,8 @@ func (w *world) cover(t *testing.T) {
 	}
 	n := float64(*runs)
 	if *table {
-		fmt.Printf("| %s | %.1f %% | %.1f %% | %.1f %% | %.4f | %.4f |\n", w.name, 100*held/n, 100*without/n, 100*naive/n, width/n, naiveWidth/n)
+		fmt.Printf("| %s | %.1f %% | %.1f %% | %.1f %% | %.4f | %.4f |\n",
+			w.name, 100*held/n, 100*without/n, 100*naive/n, width/n, naiveWidth/n)
 	}
 	if least := 0.95*n - 3*math.Sqrt(0.95*0.05*n); held < least {
 		t.Errorf("the intervals held in %.0f of %.0f runs, want at least %.0f", held, n, least)

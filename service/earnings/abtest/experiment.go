@@ -76,7 +76,8 @@ func newExperiment(entry uint64, time int64, design *api.Experiment, step int64)
 	return &Experiment{
 		Routes: &Routes{Number: entry, Design: design}, begun: time, step: step,
 		Results: NewResults(n), held: NewResults(1),
-		groups: make([]api.Totals, n+1), later: make([]float64, n+1), asked: make([]uint64, n+1), units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
+		groups: make([]api.Totals, n+1), later: make([]float64, n+1), asked: make([]uint64, n+1),
+		units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
 	}
 }
 

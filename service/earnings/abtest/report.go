@@ -77,7 +77,8 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 	d := e.Design
 	control := Of(d, d.Control)
 	r := &api.ExperimentReport{
-		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, MinGain: d.MinGain, Holdout: d.Holdout,
+		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, MinGain: d.MinGain,
+		Holdout:   d.Holdout,
 		Decisions: e.Results.Mean.N, Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
 		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
 	}
@@ -85,7 +86,8 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 		r.Counts = new(timeOf((e.cohorts[0].Number+1)*cohort + int64(window)))
 	}
 	for class := range e.groups {
-		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Asked: e.asked[class], Units: e.units[class], Group: e.groups[class], Later: e.later[class], Share: d.Holdout}
+		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Asked: e.asked[class], Units: e.units[class],
+			Group: e.groups[class], Later: e.later[class], Share: d.Holdout}
 		v.Mean = e.mean(class)
 		r.Ratio.Units += e.units[class]
 		if class == len(e.shares) {
@@ -114,10 +116,12 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 		}
 	}
 	for _, p := range e.phases {
-		r.Phases = append(r.Phases, api.Phase{Entry: p.entry, Time: timeOf(p.time), Shares: p.shares, Holdout: float64(p.holdout) / Buckets, Moved: float64(p.moved) / Buckets})
+		r.Phases = append(r.Phases, api.Phase{Entry: p.entry, Time: timeOf(p.time), Shares: p.shares,
+			Holdout: float64(p.holdout) / Buckets, Moved: float64(p.moved) / Buckets})
 	}
 	for _, p := range e.points {
-		r.Points = append(r.Points, api.ReportPoint{Time: timeOf(p.time), Decisions: p.decisions, Means: p.means, Differences: p.differences})
+		r.Points = append(r.Points, api.ReportPoint{Time: timeOf(p.time), Decisions: p.decisions, Means: p.means,
+			Differences: p.differences})
 	}
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
 	if r.Verdict = verdict(r, own); r.Verdict.Rule == api.KeepGoing {

@@ -61,7 +61,8 @@ type Cluster struct {
 
 // NewResults returns empty results for a number of variants.
 func NewResults(variants int) *Results {
-	return &Results{Variants: make([]Earned, variants), Pairs: make([]confseq.Mean, PairCount(variants)), Clusters: make([]Cluster, Buckets)}
+	return &Results{Variants: make([]Earned, variants), Pairs: make([]confseq.Mean, PairCount(variants)),
+		Clusters: make([]Cluster, Buckets)}
 }
 
 // PairCount returns the number of pairs of variants.
@@ -80,7 +81,8 @@ type Block struct {
 
 // Begin returns a block for decisions after those already taken.
 func (r *Results) Begin() *Block {
-	b := &Block{Mean: r.Mean.Begin(), Variants: make([]confseq.Block, len(r.Variants)), Pairs: make([]confseq.Block, len(r.Pairs))}
+	b := &Block{Mean: r.Mean.Begin(), Variants: make([]confseq.Block, len(r.Variants)),
+		Pairs: make([]confseq.Block, len(r.Pairs))}
 	b.Centre = b.Mean.Centre
 	for v := range b.Variants {
 		b.Variants[v] = r.Variants[v].Mean.Begin()
@@ -199,6 +201,7 @@ func (r *Results) lead(v, u int) (m confseq.Mean, sign float64, ok bool) {
 	}
 	estimate := m.Average()
 	one, other := &r.Variants[v].Part, &r.Variants[u].Part
-	m.Squares = max(m.Squares, one.SS+other.SS-float64(2*estimate*(one.SN-other.SN))+float64(float64(estimate*estimate)*r.All))
+	m.Squares = max(m.Squares, one.SS+other.SS-float64(2*estimate*(one.SN-other.SN))+
+		float64(float64(estimate*estimate)*r.All))
 	return m, 1, true
 }

@@ -36,7 +36,8 @@ func TestVerdict(t *testing.T) {
 		"a tie of other policies": {0, []variant{linear, ours}, tied, false,
 			api.Verdict{Rule: api.KeepEither, Tied: []string{"linear", "ours"}},
 			`"linear" and "ours" both earn at least 4.71 a decision more than "shop", and cannot be told apart`},
-		"the placement's policy is surely worse": {0, []variant{linear, ours}, []pair{{"linear", "ours", 0.01, 0.063, 3.2}}, true,
+		"the placement's policy is surely worse": {0, []variant{linear, ours},
+			[]pair{{"linear", "ours", 0.01, 0.063, 3.2}}, true,
 			api.Verdict{Rule: api.Ship, Variant: "linear", Gain: 9.233},
 			`"linear" earns at least 4.71 a decision more than "shop", and more than every other variant`},
 		"a tie of three": {0, []variant{linear, ours, {"third", 1, 5, 9}},
@@ -73,10 +74,12 @@ func TestVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &api.ExperimentReport{Control: "shop", MinGain: c.worth, Variants: []api.VariantReport{{Name: "shop"}}}
 			for _, v := range c.variants {
-				r.Variants = append(r.Variants, api.VariantReport{Name: v.name, Difference: &api.Interval{Low: v.low, Estimate: v.estimate, High: v.high}})
+				r.Variants = append(r.Variants, api.VariantReport{Name: v.name,
+					Difference: &api.Interval{Low: v.low, Estimate: v.estimate, High: v.high}})
 			}
 			for _, p := range c.pairs {
-				r.Pairs = append(r.Pairs, api.Pair{Variant: p.name, Over: p.over, Difference: api.Interval{Low: p.low, Estimate: p.estimate, High: p.high}})
+				r.Pairs = append(r.Pairs, api.Pair{Variant: p.name, Over: p.over,
+					Difference: api.Interval{Low: p.low, Estimate: p.estimate, High: p.high}})
 			}
 			own := -1
 			if c.ours {
@@ -91,7 +94,8 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("with a mismatch: %+v", v)
 			}
 			r.Ratio, r.Variants[1].Difference = api.Ratio{}, nil
-			if v := verdict(r, own); v.Rule != api.KeepGoing || !strings.Contains(v.Reason, "before both have decisions") {
+			if v := verdict(r, own); v.Rule != api.KeepGoing ||
+				!strings.Contains(v.Reason, "before both have decisions") {
 				t.Errorf("before the first decisions: %+v", v)
 			}
 		})

@@ -50,14 +50,16 @@ func TestAllocate(t *testing.T) {
 				}
 				differ++
 				if after[table[b]] >= before[table[b]] {
-					t.Fatalf("bucket %d leaves variant %d, whose count goes from %d to %d", b, table[b], before[table[b]], after[table[b]])
+					t.Fatalf("bucket %d leaves variant %d, whose count goes from %d to %d",
+						b, table[b], before[table[b]], after[table[b]])
 				}
 			}
 			for v := range after {
 				least += max(0, before[v]-after[v])
 			}
 			if !slices.Equal(have, after) || differ != least || moved != least {
-				t.Fatalf("counts %v, want %v; %d differ and %d are said to have moved, want %d", have, after, differ, moved, least)
+				t.Fatalf("counts %v, want %v; %d differ and %d are said to have moved, want %d",
+					have, after, differ, moved, least)
 			}
 			table, before = next, after
 		}
@@ -65,7 +67,8 @@ func TestAllocate(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	for share, want := range map[float64]int{0: 0, 0.0001: 1, 0.1: 1000, 1.0 / 3: -1, 0.3333: 3333, 1: 10000, 1.5: -1, -0.1: -1, 0.00005: -1, math.NaN(): -1, 1e300: -1} {
+	for share, want := range map[float64]int{0: 0, 0.0001: 1, 0.1: 1000, 1.0 / 3: -1, 0.3333: 3333, 1: 10000, 1.5: -1,
+		-0.1: -1, 0.00005: -1, math.NaN(): -1, 1e300: -1} {
 		n, ok := abtest.Count(share)
 		if ok != (want >= 0) || ok && n != want {
 			t.Errorf("the share %v has %d buckets, %v, want %d", share, n, ok, want)
@@ -84,7 +87,8 @@ func TestBucketsAreUniform(t *testing.T) {
 		one[a/100]++
 		both[a/1000][b/1000]++
 	}
-	for name, cells := range map[string][]float64{"one experiment": one[:], "two experiments": slices.Concat(both[0][:], both[1][:], both[2][:], both[3][:], both[4][:], both[5][:], both[6][:], both[7][:], both[8][:], both[9][:])} {
+	for name, cells := range map[string][]float64{"one experiment": one[:], "two experiments": slices.Concat(both[0][:],
+		both[1][:], both[2][:], both[3][:], both[4][:], both[5][:], both[6][:], both[7][:], both[8][:], both[9][:])} {
 		x, want := 0.0, units/float64(len(cells))
 		for _, n := range cells {
 			x += (n - want) * (n - want) / want
@@ -133,7 +137,8 @@ func TestResultsByHand(t *testing.T) {
 				v = 0
 			}
 			bucket := v*100 + rng.IntN(20)
-			d := decision{v, bucket, float64(bucket % 4), float64(bucket % 5), b.Centre, shares} // shoppers in one bucket are alike
+			// shoppers in one bucket are alike
+			d := decision{v, bucket, float64(bucket % 4), float64(bucket % 5), b.Centre, shares}
 			d.bound = max(d.bound, d.x)
 			all = append(all, d)
 			b.Add(d.v, d.x, d.bound, shares)
@@ -203,21 +208,27 @@ func TestResultsByHand(t *testing.T) {
 		low, estimate, high, ok := r.Difference(0, control, 0.05)
 		for _, c := range [][2]float64{{low, wantLow}, {estimate, lead.Average()}, {high, wantHigh}} {
 			if !ok || math.Abs(c[0]-c[1]) > 1e-9 {
-				t.Errorf("the difference is %v in [%v, %v], want %v in [%v, %v]", estimate, low, high, lead.Average(), wantLow, wantHigh)
+				t.Errorf("the difference is %v in [%v, %v], want %v in [%v, %v]",
+					estimate, low, high, lead.Average(), wantLow, wantHigh)
 			}
 		}
-		if backLow, back, backHigh, ok := r.Difference(control, 0, 0.05); !ok || backLow != -high || back != -estimate || backHigh != -low {
+		if backLow, back, backHigh, ok := r.Difference(control, 0, 0.05); !ok || backLow != -high ||
+			back != -estimate || backHigh != -low {
 			t.Errorf("the other way round the difference is %v in [%v, %v]", back, backLow, backHigh)
 		}
 	})
 	t.Run("while it had a share", func(t *testing.T) {
-		if _, estimate, _, ok := r.Difference(2, control, 0.05); !ok || last.N != 450 || math.Abs(estimate-last.Average()) > 1e-12 {
-			t.Errorf("variant 2 differs by %v, want %v of the %d decisions while it had a share", estimate, last.Average(), last.N)
+		if _, estimate, _, ok := r.Difference(2, control, 0.05); !ok || last.N != 450 ||
+			math.Abs(estimate-last.Average()) > 1e-12 {
+			t.Errorf("variant 2 differs by %v, want %v of the %d decisions while it had a share",
+				estimate, last.Average(), last.N)
 		}
 	})
 	t.Run("interval of a mean", func(t *testing.T) {
 		mean := r.Variants[2].Mean
-		mean.Squares = max(mean.Squares, around(mean.Average(), func(d decision) (float64, bool) { return d.x, d.v == 2 }))
+		mean.Squares = max(mean.Squares, around(mean.Average(), func(d decision) (float64, bool) {
+			return d.x, d.v == 2
+		}))
 		wantLow, wantHigh := mean.Interval(0.05)
 		if low, high := r.Earns(2, 0.05); math.Abs(low-wantLow) > 1e-9 || math.Abs(high-wantHigh) > 1e-9 {
 			t.Errorf("variant 2 earns in [%v, %v], want [%v, %v]", low, high, wantLow, wantHigh)

@@ -30,33 +30,48 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 		switch {
 		case v.Name == r.Control:
 		case v.Difference == nil:
-			return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("%q and %q cannot be compared before both have decisions that count", v.Name, r.Control)}
+			return api.Verdict{Rule: api.KeepGoing,
+				Reason: fmt.Sprintf("%q and %q cannot be compared before both have decisions that count",
+					v.Name, r.Control)}
 		default:
 			list = append(list, v)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *api.VariantReport) int { return -cmp.Compare(a.Difference.Estimate, b.Difference.Estimate) })
-	top := slices.MaxFunc(list, func(a, b *api.VariantReport) int { return cmp.Compare(a.Difference.High, b.Difference.High) })
+	slices.SortStableFunc(list, func(a, b *api.VariantReport) int {
+		return -cmp.Compare(a.Difference.Estimate, b.Difference.Estimate)
+	})
+	top := slices.MaxFunc(list, func(a, b *api.VariantReport) int {
+		return cmp.Compare(a.Difference.High, b.Difference.High)
+	})
 	if top.Difference.High < r.MinGain {
-		return api.Verdict{Rule: api.Stop, Reason: fmt.Sprintf("no variant can earn %.3g a decision more than %q: %q may gain the most, at best %.3g", r.MinGain, r.Control, top.Name, top.Difference.High)}
+		return api.Verdict{Rule: api.Stop,
+			Reason: fmt.Sprintf("no variant can earn %.3g a decision more than %q: %q may gain the most, at best %.3g",
+				r.MinGain, r.Control, top.Name, top.Difference.High)}
 	}
 	gains := func(v *api.VariantReport) bool { return v.Difference.Low > 0 && v.Difference.Low >= r.MinGain }
 	first := slices.IndexFunc(list, gains)
 	if first < 0 {
 		v := list[0]
-		return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %.3g and %.3g a decision more than %q", ofWorth(r.MinGain), v.Name, v.Difference.Low, v.Difference.High, r.Control)}
+		return api.Verdict{Rule: api.KeepGoing,
+			Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %.3g and %.3g a decision more than %q",
+				ofWorth(r.MinGain), v.Name, v.Difference.Low, v.Difference.High, r.Control)}
 	}
 	best := list[first]
 	rivals := slices.DeleteFunc(slices.Clone(list), func(v *api.VariantReport) bool { // including best
-		return slices.ContainsFunc(list, func(w *api.VariantReport) bool { return gains(w) && beats(r, w.Name, v.Name) })
+		return slices.ContainsFunc(list, func(w *api.VariantReport) bool {
+			return gains(w) && beats(r, w.Name, v.Name)
+		})
 	})
 	open := slices.IndexFunc(rivals, func(v *api.VariantReport) bool { return !gains(v) })
 	switch {
 	case open >= 0:
-		return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("%q earns at least %.3g a decision more than %q, but %q may earn still more", best.Name, best.Difference.Low, r.Control, rivals[open].Name)}
+		return api.Verdict{Rule: api.KeepGoing,
+			Reason: fmt.Sprintf("%q earns at least %.3g a decision more than %q, but %q may earn still more",
+				best.Name, best.Difference.Low, r.Control, rivals[open].Name)}
 	case len(rivals) == 1:
 		best = rivals[0]
-		reason := fmt.Sprintf("%q earns at least %.3g a decision more than %q", best.Name, best.Difference.Low, r.Control)
+		reason := fmt.Sprintf("%q earns at least %.3g a decision more than %q",
+			best.Name, best.Difference.Low, r.Control)
 		if len(list) > 1 {
 			reason += ", and more than every other variant"
 		}
@@ -82,7 +97,8 @@ func tie(r *api.ExperimentReport, tied []*api.VariantReport, own int) api.Verdic
 	if last > 1 {
 		each = "each earn"
 	}
-	v.Reason = fmt.Sprintf("%s and %s %s at least %.3g a decision more than %q, and cannot be told apart", strings.Join(quoted[:last], ", "), quoted[last], each, least, r.Control)
+	v.Reason = fmt.Sprintf("%s and %s %s at least %.3g a decision more than %q, and cannot be told apart",
+		strings.Join(quoted[:last], ", "), quoted[last], each, least, r.Control)
 	for _, t := range tied {
 		if own >= 0 && t.Name == r.Variants[own].Name {
 			v.Variant, v.Gain = t.Name, t.Difference.Estimate

@@ -31,7 +31,8 @@ const (
 func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport)) {
 	design := &api.Experiment{Name: "x", Control: "a", MinGain: c.worth}
 	for v := range c.rates {
-		of := api.Variant{Name: string(rune('a' + v)), Show: api.ShowUniform, Share: float64(abtest.Buckets/len(c.rates)) / abtest.Buckets}
+		of := api.Variant{Name: string(rune('a' + v)), Show: api.ShowUniform,
+			Share: float64(abtest.Buckets/len(c.rates)) / abtest.Buckets}
 		if v == 0 {
 			of.Share = 1 - float64(len(c.rates)-1)*of.Share
 		}
@@ -47,7 +48,8 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		entry, now := uint64(n+2), int64(n/every)*cohort
 		unit := abtest.Unit("home", fmt.Sprint(seed, n))
 		class := e.Class(unit)
-		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: e.Name(class), Unit: unit}}
+		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
+			Estimates: offer.Estimates{Variant: e.Name(class), Unit: unit}}
 		closed := &offer.Closed{Offer: o, Entry: entry, Time: now}
 		if rng.Float64() < c.rates[class] {
 			closed.Choice = 1
@@ -102,7 +104,8 @@ func TestVerdictErrs(t *testing.T) {
 				}
 			}
 			if most := 0.05*n + 3*math.Sqrt(0.05*0.95*n); float64(wrong) > most {
-				t.Errorf("a wrong variant is shipped in %d of %d experiments, at most %.0f may be: %v", wrong, runs, most, count)
+				t.Errorf("a wrong variant is shipped in %d of %d experiments, at most %.0f may be: %v",
+					wrong, runs, most, count)
 			}
 			if c.right != "" && count[c.right] < runs*9/10 {
 				t.Errorf("%q in %d of %d experiments: %v", c.right, count[c.right], runs, count)
@@ -115,7 +118,8 @@ func TestVerdictErrs(t *testing.T) {
 // at 100 a second.
 func TestLeft(t *testing.T) {
 	const runs = 20
-	for name, c := range map[string]trial{"a gain": {rates: []float64{0.3, 0.42}}, "no gain that is worth it": {rates: []float64{0.3, 0.3}, worth: 0.12}} {
+	for name, c := range map[string]trial{"a gain": {rates: []float64{0.3, 0.42}},
+		"no gain that is worth it": {rates: []float64{0.3, 0.3}, worth: 0.12}} {
 		right := 0
 		for seed := range uint64(runs) {
 			total := map[uint64]uint64{} // predicted total after a number of decisions

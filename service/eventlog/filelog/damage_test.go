@@ -171,7 +171,8 @@ func TestDamage(t *testing.T) {
 			continue
 		}
 		write(t, path, bad)
-		wantDamage(t, dir, fmt.Sprintf("%s from byte %d of %d of %s on: %s", filepath.Base(path), at, len(data), path, what))
+		wantDamage(t, dir, fmt.Sprintf("%s from byte %d of %d of %s on: %s",
+			filepath.Base(path), at, len(data), path, what))
 		write(t, path, data)
 	}
 }
@@ -338,7 +339,8 @@ func TestOtherFormat(t *testing.T) {
 
 // Files that are removed, truncated or replaced while the log is open are noticed, and removed ones are restored.
 func TestFilesAreWatched(t *testing.T) {
-	for _, what := range []string{"removed", "mark", "cut", "cut at once", "replaced", "directory moved", "directory removed", "directory replaced"} {
+	for _, what := range []string{"removed", "mark", "cut", "cut at once", "replaced", "directory moved",
+		"directory removed", "directory replaced"} {
 		dir := filepath.Join(t.TempDir(), "log")
 		segments := filled(t, dir)
 		s := openWith(t, filelog.Options{Dir: dir})
@@ -373,7 +375,8 @@ func TestFilesAreWatched(t *testing.T) {
 		if strings.HasPrefix(what, "directory") {
 			want = eventlog.ErrLost
 		}
-		if _, err := s.Append(t.Context(), entry(1)); !errors.Is(err, want) || !errors.Is(s.Loss(), want) || !errors.Is(s.Confirm(t.Context()), want) {
+		if _, err := s.Append(t.Context(), entry(1)); !errors.Is(err, want) || !errors.Is(s.Loss(), want) ||
+			!errors.Is(s.Confirm(t.Context()), want) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
 		s.Close()
@@ -441,7 +444,8 @@ func FuzzRecord(f *testing.F) {
 	f.Add(uint64(1), []byte("x"), false)
 	f.Fuzz(func(t *testing.T, sequence uint64, data []byte, isEncoded bool) {
 		if isEncoded {
-			data = filelog.EncodeRecord(eventlog.Position{Log: eventlog.Identity{1}, Sequence: sequence - 1}, data, true)
+			data = filelog.EncodeRecord(eventlog.Position{Log: eventlog.Identity{1}, Sequence: sequence - 1}, data,
+				true)
 		}
 		start, entry, ends, err := filelog.DecodeRecord(sequence, data)
 		if err != nil && isEncoded {

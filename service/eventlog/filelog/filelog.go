@@ -27,10 +27,11 @@ import (
 
 // Options configure how a log is opened.
 type Options struct {
-	Dir      string            // created if missing, unless the log is opened for reading
-	ReadOnly bool              // read a log that another process may be writing; Append fails
-	Start    eventlog.Position // where a new log begins, as the continuation of another log; the zero value begins an independent log
-	Logger   *slog.Logger      // gets warnings; nil discards them
+	Dir      string // created if missing, unless the log is opened for reading
+	ReadOnly bool   // read a log that another process may be writing; Append fails
+	// where a new log begins, as the continuation of another log; the zero value begins an independent log
+	Start  eventlog.Position
+	Logger *slog.Logger // gets warnings; nil discards them
 
 	// Progress, if set, is called during verification with the number of bytes verified so far and the total.
 	Progress func(done, total int64)

@@ -89,7 +89,8 @@ func TestReaderBesideWriter(t *testing.T) {
 	filelog.SetSegmentBytes(t, 500)
 	dir := t.TempDir()
 	w := openWith(t, filelog.Options{Dir: dir})
-	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: dir}); err == nil ||
+		!strings.Contains(err.Error(), "another process") {
 		t.Errorf("two writers: %v", err)
 	}
 	want := [][]byte{}
@@ -113,7 +114,8 @@ func TestReaderBesideWriter(t *testing.T) {
 	fatal.If(t, w.TruncateBefore(t.Context(), 50))
 	r := openWith(t, filelog.Options{Dir: dir, ReadOnly: true})
 	logtest.Want(t, r, 50, want[49:]...)
-	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(dir, "none"), ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(dir, "none"),
+		ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no log: %v", err)
 	}
 }

@@ -122,7 +122,8 @@ func (f *files) look(sizes map[string]int64) error {
 			return fmt.Errorf("%w: another file is in the place of %s", eventlog.ErrReopen, path)
 		}
 		if lost := max(h.info.Size(), sizes[path]) - info.Size(); lost > 0 {
-			return fmt.Errorf("%w: %s has lost its last %d bytes while the log was open", eventlog.ErrReopen, path, lost)
+			return fmt.Errorf("%w: %s has lost its last %d bytes while the log was open",
+				eventlog.ErrReopen, path, lost)
 		}
 		h.info = info
 	}
@@ -204,7 +205,8 @@ func (s *Store) checkDir() error {
 	if s.options.ReadOnly || s.lock == nil || s.lock.held() {
 		return nil
 	}
-	return fmt.Errorf("%w: %s was moved or removed, or another directory is in its place", eventlog.ErrLost, s.options.Dir)
+	return fmt.Errorf("%w: %s was moved or removed, or another directory is in its place",
+		eventlog.ErrLost, s.options.Dir)
 }
 
 // watchEvery is the interval between checks of the files.

@@ -10,7 +10,8 @@ import (
 type fileLock struct{}
 
 func lockDir(dir string) (*fileLock, error) {
-	return nil, fmt.Errorf("filelog: a log in a directory needs a file lock, which %s lacks: give the URL of a server", runtime.GOOS)
+	return nil, fmt.Errorf("filelog: a log in a directory needs a file lock, which %s lacks: give the URL of a server",
+		runtime.GOOS)
 }
 
 // Hold keeps the entries of a directory's log until release.

@@ -131,7 +131,8 @@ func (m *mark) missing(first, next uint64) error {
 
 // advice tells the operator what to do about missing acknowledged entries.
 func (m *mark) advice() string {
-	return fmt.Sprintf("entries up to %d were acknowledged: restore a backup, or remove %s to go on without them", m.next-1, m.path)
+	return fmt.Sprintf("entries up to %d were acknowledged: restore a backup, or remove %s to go on without them",
+		m.next-1, m.path)
 }
 
 func (m *mark) close() error {

@@ -48,14 +48,16 @@ func (p *part) seal(index, last uint64) {
 func (s *Store) list() (parts []*part, err error) {
 	ids, err := s.filer.List()
 	if errors.Is(err, types.ErrCorrupt) {
-		return nil, fmt.Errorf("filelog: a file %s has a name that no segment has: move it away", filepath.Join(s.options.Dir, "*"+suffix))
+		return nil, fmt.Errorf("filelog: a file %s has a name that no segment has: move it away",
+			filepath.Join(s.options.Dir, "*"+suffix))
 	}
 	if err != nil {
 		return nil, err
 	}
 	for id, first := range ids {
 		if id != first || first == 0 {
-			return nil, fmt.Errorf("filelog: segment %d of %s is named %d: give it its old name", first, s.options.Dir, id)
+			return nil, fmt.Errorf("filelog: segment %d of %s is named %d: give it its old name",
+				first, s.options.Dir, id)
 		}
 		parts = append(parts, newPart(s.options.Dir, first))
 	}
@@ -156,10 +158,11 @@ func dump(p *part, from uint64, each func(version, sequence uint64, data []byte)
 	defer file.Close()
 	reader := segment.NewFiler("", reading{&window{file: file}})
 	var failed error
-	err = reader.DumpSegment(p.info.BaseIndex, p.info.ID, from-1, 0, func(info types.SegmentInfo, e types.LogEntry) (bool, error) {
-		failed = each(info.Codec, e.Index, e.Data)
-		return failed == nil, nil
-	})
+	err = reader.DumpSegment(p.info.BaseIndex, p.info.ID, from-1, 0,
+		func(info types.SegmentInfo, e types.LogEntry) (bool, error) {
+			failed = each(info.Codec, e.Index, e.Data)
+			return failed == nil, nil
+		})
 	if failed != nil {
 		return failed
 	}

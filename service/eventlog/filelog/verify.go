@@ -243,14 +243,16 @@ func (s *Store) firstFile() uint64 {
 func (s *Store) cut(f *flaw) error {
 	aside := filepath.Join(s.options.Dir, asideName)
 	if s.mark.next > 0 {
-		s.options.Logger.Warn("the log's last bytes are of no acknowledged entry, and are removed", "file", f.part.path, "from", f.at, "bytes", f.size-f.at, "cause", f.err.Error())
+		s.options.Logger.Warn("the log's last bytes are of no acknowledged entry, and are removed",
+			"file", f.part.path, "from", f.at, "bytes", f.size-f.at, "cause", f.err.Error())
 		for _, p := range f.rest {
 			if err := os.Remove(p.path); err != nil {
 				return err
 			}
 		}
 	} else {
-		s.options.Logger.Warn("the log is damaged, and nothing says what it must have: it ends before the damage", "next", s.end.Sequence+1, "kept", aside, "cause", f.Error())
+		s.options.Logger.Warn("the log is damaged, and nothing says what it must have: it ends before the damage",
+			"next", s.end.Sequence+1, "kept", aside, "cause", f.Error())
 		if err := keep(aside, f); err != nil {
 			return err
 		}

@@ -20,7 +20,9 @@ const crashDir, crashRound = "VITRINE_CRASH_DIR", "VITRINE_CRASH_ROUND"
 // acknowledged entry must be in the log exactly once, at its sequence, with each caller's entries in order. The next
 // child continues from there. Crash must be the first call in its test.
 func Crash(t *testing.T, rounds int, rng *rand.Rand, open Open) {
-	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Store, round string) { appendUntilKilled(t, s, round, 100) })
+	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Store, round string) {
+		appendUntilKilled(t, s, round, 100)
+	})
 }
 
 // CrashTruncating is Crash for a log from which the oldest entries are constantly removed: entries after a cut are
@@ -32,7 +34,8 @@ func CrashTruncating(t *testing.T, rounds int, rng *rand.Rand, open Open) {
 	})
 }
 
-func crash(t *testing.T, rounds int, rng *rand.Rand, open Open, child func(t *testing.T, s eventlog.Store, round string)) {
+func crash(t *testing.T, rounds int, rng *rand.Rand, open Open,
+	child func(t *testing.T, s eventlog.Store, round string)) {
 	if dir := os.Getenv(crashDir); dir != "" {
 		child(t, open(t, dir), os.Getenv(crashRound))
 	}
@@ -40,7 +43,8 @@ func crash(t *testing.T, rounds int, rng *rand.Rand, open Open, child func(t *te
 	known := &survey{acknowledged: map[uint64]string{}, cut: 1}
 	for round := range rounds {
 		acks := rng.IntN(300)
-		fate := time.Duration(rng.IntN(60)) * time.Millisecond // lifetime of children that die before an acknowledgement
+		// lifetime of children that die before an acknowledgement
+		fate := time.Duration(rng.IntN(60)) * time.Millisecond
 		if round%4 != 0 {
 			fate = time.Minute
 		}

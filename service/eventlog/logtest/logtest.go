@@ -239,7 +239,8 @@ func testTooLarge(t *testing.T, s eventlog.Store) {
 		{entry(2), make([]byte, 3*eventlog.MaxFrame), entry(3)},
 	} {
 		if _, err := s.Append(t.Context(), entries...); !errors.Is(err, eventlog.ErrTooLarge) {
-			t.Errorf("appending %d entries with one of %d bytes: %v, want ErrTooLarge", len(entries), len(entries[0]), err)
+			t.Errorf("appending %d entries with one of %d bytes: %v, want ErrTooLarge",
+				len(entries), len(entries[0]), err)
 		}
 	}
 	appendAll(t, s, largest)
@@ -254,7 +255,8 @@ func testFrom(t *testing.T, s eventlog.Store) {
 	for from := 1; from <= 31; from++ {
 		Want(t, s, uint64(from), numbered(from, 30)...)
 	}
-	for from, want := range map[uint64]error{0: eventlog.ErrRemoved, 32: eventlog.ErrBeyond, 1 << 60: eventlog.ErrBeyond} {
+	for from, want := range map[uint64]error{0: eventlog.ErrRemoved, 32: eventlog.ErrBeyond,
+		1 << 60: eventlog.ErrBeyond} {
 		if entries, err := Read(s, from); !errors.Is(err, want) || len(entries) > 0 {
 			t.Errorf("reading from %d on: %d entries and the error %v, want %v", from, len(entries), err, want)
 		}
@@ -389,7 +391,8 @@ func testTruncate(t *testing.T, s eventlog.Store) {
 		Want(t, s, 15, numbered(15, 20)...)
 	}
 	if first := extent(t, s).First; first > 1 {
-		if _, err := Read(s, first-1); !errors.Is(err, eventlog.ErrRemoved) || !strings.Contains(err.Error(), fmt.Sprint(first)) {
+		if _, err := Read(s, first-1); !errors.Is(err, eventlog.ErrRemoved) ||
+			!strings.Contains(err.Error(), fmt.Sprint(first)) {
 			t.Errorf("reading removed entries: %v, want ErrRemoved with the first that is left", err)
 		}
 	}
@@ -412,7 +415,8 @@ func testFirstSince(t *testing.T, s eventlog.Store) {
 		t.Skip("not a Truncater")
 	}
 	since := func(n int) (sequence uint64, asked int) {
-		sequence, err := cut.FirstSince(t.Context(), func(e []byte) (bool, error) { asked++; return int(e[0]) >= n, nil })
+		sequence, err := cut.FirstSince(t.Context(),
+			func(e []byte) (bool, error) { asked++; return int(e[0]) >= n, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -437,7 +441,8 @@ func testFirstSince(t *testing.T, s eventlog.Store) {
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := cut.FirstSince(t.Context(), func([]byte) (bool, error) { return false, broken }); !errors.Is(err, broken) {
+	if _, err := cut.FirstSince(t.Context(), func([]byte) (bool, error) { return false, broken }); !errors.Is(err,
+		broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
 }

@@ -62,7 +62,8 @@ func (s *Store) turn(begin time.Time) {
 		return
 	}
 	s.turned = time.Now()
-	s.options.Logger.Warn("the log's server does not answer: another one is asked", "server", s.conn.ConnectedUrlRedacted())
+	s.options.Logger.Warn("the log's server does not answer: another one is asked",
+		"server", s.conn.ConnectedUrlRedacted())
 	_ = s.conn.ForceReconnect() // a closed connection stays closed
 }
 
@@ -90,8 +91,10 @@ func isUnanswered(err error) bool {
 	if errors.As(err, &refused) {
 		return slices.Contains(answeredLater, refused.ErrorCode)
 	}
-	return errors.Is(err, errLeaderless) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
-		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, jetstream.ErrNoStreamResponse)
+	return errors.Is(err, errLeaderless) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrDisconnected) ||
+		errors.Is(err, jetstream.ErrNoStreamResponse)
 }
 
 // errLeaderless means that a server in a cluster knows no leader of the stream. A server that is cut off still answers
@@ -114,5 +117,7 @@ func (s *Store) info(ctx context.Context) (jetstream.StreamState, error) {
 }
 
 func (s *Store) get(ctx context.Context, sequence uint64) (*jetstream.RawStreamMsg, error) {
-	return ask(ctx, s, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return s.stream.GetMsg(ctx, sequence) })
+	return ask(ctx, s, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return s.stream.GetMsg(ctx, sequence)
+	})
 }

@@ -32,7 +32,9 @@ func (s *Store) claim(ctx context.Context) (uint64, error) {
 	defer cancel()
 	begin := time.Now()
 	for wait := shortAttempt; ; wait = longer(wait) {
-		message := &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}, jetstream.MsgIDHeader: {s.writer}, jetstream.ExpectedStreamHeader: {s.options.Stream}}, Data: []byte(claimText)}
+		message := &nats.Msg{Subject: s.subject(),
+			Header: nats.Header{writerHeader: {s.writer}, jetstream.MsgIDHeader: {s.writer},
+				jetstream.ExpectedStreamHeader: {s.options.Stream}}, Data: []byte(claimText)}
 		ack, err := within(ctx, wait, func(ctx context.Context) (*jetstream.PubAck, error) {
 			return s.js.PublishMsg(ctx, message, jetstream.WithRetryAttempts(0))
 		})
@@ -45,7 +47,8 @@ func (s *Store) claim(ctx context.Context) (uint64, error) {
 		s.turn(begin)
 		select {
 		case <-ctx.Done():
-			return 0, fmt.Errorf("%w: claiming %s: no answer within %v: %w", eventlog.ErrReopen, s.where(), s.options.Patience, err)
+			return 0, fmt.Errorf("%w: claiming %s: no answer within %v: %w",
+				eventlog.ErrReopen, s.where(), s.options.Patience, err)
 		case <-time.After(pause):
 		}
 	}

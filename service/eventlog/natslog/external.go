@@ -23,7 +23,8 @@ func SplitURL(urls string) (hosts string, user *url.Userinfo, err error) {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" || strings.HasPrefix(u.Scheme, "http") {
-			return "", nil, fmt.Errorf("natslog: address %d of the log's server is not a URL such as nats://host:4222", i+1)
+			return "", nil, fmt.Errorf("natslog: address %d of the log's server is not a URL such as nats://host:4222",
+				i+1)
 		}
 		if u.User != nil {
 			if user != nil && user.String() != u.User.String() {
@@ -134,7 +135,9 @@ func (s *Store) newReplicas() int {
 // checkReplicas warns if the stream uses fewer replicas than a new one would.
 func (s *Store) checkReplicas(ctx context.Context) {
 	if want := s.newReplicas(); s.replicas < want {
-		s.options.Logger.WarnContext(ctx, "the log has fewer replicas than its cluster allows: an entry that one server lost may be gone",
-			"replicas", s.replicas, "want", want, "change", fmt.Sprintf("nats stream edit %s --replicas %d", s.options.Stream, want))
+		s.options.Logger.WarnContext(ctx,
+			"the log has fewer replicas than its cluster allows: an entry that one server lost may be gone",
+			"replicas", s.replicas, "want", want, "change", fmt.Sprintf("nats stream edit %s --replicas %d",
+				s.options.Stream, want))
 	}
 }

@@ -96,7 +96,8 @@ func TestUnfitStream(t *testing.T) {
 		{func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1<<20, jetstream.DiscardNew }, ""},
 	} {
 		o.Stream = fmt.Sprint("s", i)
-		config := jetstream.StreamConfig{Name: o.Stream, Subjects: []string{o.Stream + ".log"}, Storage: jetstream.FileStorage}
+		config := jetstream.StreamConfig{Name: o.Stream, Subjects: []string{o.Stream + ".log"},
+			Storage: jetstream.FileStorage}
 		test.change(&config)
 		fatal.Or(js.CreateStream(t.Context(), config))(t)
 		s, err := natslog.Open(t.Context(), o)
@@ -116,7 +117,8 @@ func TestUnfitStream(t *testing.T) {
 func TestSmallMessages(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Serve(t, server.Options{MaxPayload: 1 << 18})
-	if _, err := natslog.Open(t.Context(), natslog.Options{URL: srv.ClientURL()}); err == nil || !strings.Contains(err.Error(), "max_payload") {
+	if _, err := natslog.Open(t.Context(), natslog.Options{URL: srv.ClientURL()}); err == nil ||
+		!strings.Contains(err.Error(), "max_payload") {
 		t.Errorf("%v, want that max_payload is too small", err)
 	}
 }
@@ -179,7 +181,8 @@ func TestManyOpenAtOnce(t *testing.T) {
 func TestStoredThenFenced(t *testing.T) {
 	t.Parallel()
 	url, f := natstest.URL(t), new(faults)
-	s := connect(t, natslog.Options{URL: url, Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
+	s := connect(t, natslog.Options{URL: url,
+		Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
 	fill(t, s, 1, 2)
 	stored := stateOf(t, url).LastSeq + 1
 	f.away = make(chan struct{})
@@ -246,7 +249,8 @@ func (f *faults) Dial(network, address string) (net.Conn, error) {
 func TestLostAcknowledgement(t *testing.T) {
 	t.Parallel()
 	f := new(faults)
-	s := connect(t, natslog.Options{URL: natstest.URL(t), Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
+	s := connect(t, natslog.Options{URL: natstest.URL(t),
+		Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
 	for i := 1; i <= 6; i++ {
 		f.lose.Store(i%3 == 0)
 		fill(t, s, i, i)
@@ -262,7 +266,8 @@ func TestLostAnswersOfOpening(t *testing.T) {
 	for k := range int64(12) {
 		f.loseAfter.Store(k + 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		s, err := natslog.Open(ctx, natslog.Options{URL: url, Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
+		s, err := natslog.Open(ctx, natslog.Options{URL: url,
+			Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
 		cancel()
 		if errors.Is(err, eventlog.ErrFenced) {
 			t.Errorf("without answer %d: %v", k, err)
@@ -303,7 +308,8 @@ func TestClaimIsSentAgain(t *testing.T) {
 	connect(t, natslog.Options{URL: url}).Close()
 	for range 3 {
 		f.loseClaim.Store(true)
-		s := connect(t, natslog.Options{URL: url, TakeOver: true, Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
+		s := connect(t, natslog.Options{URL: url, TakeOver: true,
+			Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
 		if f.loseClaim.Load() {
 			t.Fatal("the claim was not sent")
 		}
@@ -349,7 +355,8 @@ func TestSlowDisk(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		for deadline := time.Now().Add(patience); stateOf(t, url).LastSeq == before && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(patience); stateOf(t, url).LastSeq == before &&
+			time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		}
 	}()
 	_, err := s.Append(ctx, []byte("late"))
@@ -399,7 +406,8 @@ func TestReadersLeaveNothing(t *testing.T) {
 		}
 		logtest.Want(t, s, 1, numbered(1, 5)...)
 	}
-	for deadline := time.Now().Add(patience); stateOf(t, o.URL).Consumers > 0; time.Sleep(10 * time.Millisecond) { // readers do not wait for the deletion
+	// readers do not wait for the deletion
+	for deadline := time.Now().Add(patience); stateOf(t, o.URL).Consumers > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d consumers are left", stateOf(t, o.URL).Consumers)
 		}

@@ -53,7 +53,8 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 			}
 			switch {
 			case err == nil:
-			case ctx.Err() != nil || s.isClosed() || errors.Is(err, errUnreadable) || errors.Is(err, eventlog.ErrRemoved):
+			case ctx.Err() != nil || s.isClosed() || errors.Is(err, errUnreadable) ||
+				errors.Is(err, eventlog.ErrRemoved):
 				return s.missing(ctx, next, err)
 			default:
 				s.options.Logger.Warn("the log cannot be followed: it is tried again", "cause", err.Error())

@@ -84,7 +84,8 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 	if err != nil {
 		host = "an unknown host"
 	}
-	mine := Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Address: s.options.Address, Lasts: s.options.Lease.Milliseconds()}
+	mine := Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(),
+		Address: s.options.Address, Lasts: s.options.Lease.Milliseconds()}
 	value, err := json.Marshal(mine)
 	if err != nil {
 		return err
@@ -109,7 +110,8 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 			err := l.put(ctx, s, revision, answer)
 			if err == nil {
 				s.holder.Store(&mine)
-				if s.options.Standby && revision != 0 && held.Process != s.options.Process && seen.lasted <= held.silence() {
+				if s.options.Standby && revision != 0 && held.Process != s.options.Process &&
+					seen.lasted <= held.silence() {
 					return wait(ctx, held.silence()) // by then the previous holder knows, or no longer trusts its lease
 				}
 				return nil
@@ -175,7 +177,8 @@ func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held Holde
 		return 0, Holder{}, err
 	}
 	if err := json.Unmarshal(entry.Value(), &held); err != nil {
-		return 0, Holder{}, fmt.Errorf("%w: it is not one: %w: delete the key %q of the bucket %q", eventlog.ErrLease, err, leaseKey, l.bucket.Bucket())
+		return 0, Holder{}, fmt.Errorf("%w: it is not one: %w: delete the key %q of the bucket %q",
+			eventlog.ErrLease, err, leaseKey, l.bucket.Bucket())
 	}
 	return entry.Revision(), held, nil
 }
@@ -253,7 +256,8 @@ func (l *lease) renew(ctx context.Context, s *Store) bool {
 		if s.lacks(ctx, l.bucket.Bucket()) {
 			s.options.Logger.Error("the bucket of the lease was removed: it is made again, and nobody could take the log over meanwhile", "bucket", l.bucket.Bucket())
 			l.revision = 0
-			_, _ = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: l.bucket.Bucket(), Replicas: s.replicas}) // the next renewal reports failures
+			// the next renewal reports failures
+			_, _ = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: l.bucket.Bucket(), Replicas: s.replicas})
 		}
 		return true
 	}

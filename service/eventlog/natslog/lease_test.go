@@ -115,11 +115,14 @@ func TestSecretsOfURLs(t *testing.T) {
 	host := srv.Addr().String()
 	said := &written{}
 	open := func(url string, patience time.Duration) (*natslog.Store, error) {
-		return natslog.Open(t.Context(), natslog.Options{URL: url, Patience: patience, Logger: slog.New(slog.NewTextHandler(said, nil))})
+		return natslog.Open(t.Context(), natslog.Options{URL: url, Patience: patience,
+			Logger: slog.New(slog.NewTextHandler(said, nil))})
 	}
 	for _, url := range []string{
-		"nats://u:" + secret + "@" + host + "1", "nats://u:" + secret + "@127.0.0.1:1", "nats://" + secret + "@" + host, "nats://u:" + secret + "%@" + host,
-		"nats://u:" + secret + "@:x", "nats://u:" + secret + "@" + host + ",nats://v:" + secret + "@" + host, "nats://v:" + secret + "@" + host,
+		"nats://u:" + secret + "@" + host + "1", "nats://u:" + secret + "@127.0.0.1:1", "nats://" + secret + "@" + host,
+		"nats://u:" + secret + "%@" + host,
+		"nats://u:" + secret + "@:x", "nats://u:" + secret + "@" + host + ",nats://v:" + secret + "@" + host,
+		"nats://v:" + secret + "@" + host,
 	} {
 		s, err := open(url, 300*time.Millisecond)
 		if err == nil {
@@ -140,7 +143,8 @@ func TestSecretsOfURLs(t *testing.T) {
 	for _, err := range s.Entries(t.Context(), 1) {
 		fmt.Fprintln(said, err)
 	}
-	if text := said.String(); strings.Contains(text, "word") || !strings.Contains(text, "disconnected") || !strings.Contains(text, host) {
+	if text := said.String(); strings.Contains(text, "word") || !strings.Contains(text, "disconnected") ||
+		!strings.Contains(text, host) {
 		t.Errorf("a password, or no word of the server:\n%s", text)
 	}
 }
@@ -179,7 +183,8 @@ func TestOldServer(t *testing.T) {
 			}
 			go func() {
 				defer c.Close()
-				fmt.Fprint(c, `INFO {"server_id":"x","version":"2.9.25","proto":1,"headers":true,"max_payload":1048576}`+"\r\n")
+				fmt.Fprint(c,
+					`INFO {"server_id":"x","version":"2.9.25","proto":1,"headers":true,"max_payload":1048576}`+"\r\n")
 				buf := make([]byte, 1<<16)
 				for {
 					n, err := c.Read(buf)
@@ -284,7 +289,8 @@ func TestClaimsWithoutFrames(t *testing.T) {
 			fatal.Or(js.Publish("vitrine.log", []byte("VLOGCLAIM")))(t)
 		}
 	}
-	fatal.Or(js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"}, Storage: nats.FileStorage, Discard: nats.DiscardNew}))(t)
+	fatal.Or(js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"},
+		Storage: nats.FileStorage, Discard: nats.DiscardNew}))(t)
 	claim(3)
 	s := connect(t, o)
 	logtest.Want(t, s, 1)
@@ -299,7 +305,9 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	for from := 1; from <= 20; from++ {
 		logtest.Want(t, s, uint64(from), numbered(from, 20)...)
 	}
-	since, err := s.FirstSince(t.Context(), func(e []byte) (bool, error) { return bytes.Compare(e, entry(10)) >= 0, nil })
+	since, err := s.FirstSince(t.Context(), func(e []byte) (bool, error) {
+		return bytes.Compare(e, entry(10)) >= 0, nil
+	})
 	if err != nil || since > 10 || since < 9 {
 		t.Errorf("entries from 10 on are new: FirstSince says %d, %v", since, err)
 	}

@@ -27,20 +27,23 @@ import (
 
 // Options configure where a log is and how it is opened.
 type Options struct {
-	URL      string            // servers, nats://host:4222, comma separated
-	Connect  []nats.Option     // credentials and the like for URL
-	Stream   string            // "vitrine" if empty
-	Replicas int               // for a new stream; if 0, 3 on a cluster of three or more servers, else 1
-	Process  string            // distinguishes the processes that open a log at URL; drawn if empty. See TakeOver
-	Address  string            // where the process serves; put in the lease for processes that look for the leader
-	Standby  bool              // follow a log at URL that another process writes, instead of failing with ErrAlive. See Lead
-	TakeOver bool              // take a log at URL from a live process, instead of failing with ErrAlive
-	Start    eventlog.Position // where a new log begins, as the continuation of another log; the zero value begins an independent log
-	ReadOnly bool              // do not take over the log; Append fails
-	Patience time.Duration     // for the server's answers, over several attempts; 30 s if 0
-	Logger   *slog.Logger      // gets the server's warnings; nil discards them
+	URL      string        // servers, nats://host:4222, comma separated
+	Connect  []nats.Option // credentials and the like for URL
+	Stream   string        // "vitrine" if empty
+	Replicas int           // for a new stream; if 0, 3 on a cluster of three or more servers, else 1
+	Process  string        // distinguishes the processes that open a log at URL; drawn if empty. See TakeOver
+	Address  string        // where the process serves; put in the lease for processes that look for the leader
+	// follow a log at URL that another process writes, instead of failing with ErrAlive. See Lead
+	Standby  bool
+	TakeOver bool // take a log at URL from a live process, instead of failing with ErrAlive
+	// where a new log begins, as the continuation of another log; the zero value begins an independent log
+	Start    eventlog.Position
+	ReadOnly bool          // do not take over the log; Append fails
+	Patience time.Duration // for the server's answers, over several attempts; 30 s if 0
+	Logger   *slog.Logger  // gets the server's warnings; nil discards them
 
-	Lease   time.Duration                      // how long this process's lease holds without a renewal; 0 means a second
+	// how long this process's lease holds without a renewal; 0 means a second
+	Lease   time.Duration
 	Now     func() (steady, day time.Time)     // the monotonic clock and the time of day; nil means time.Now
 	Servers func() (Conn, jetstream.JetStream) // connects to simulated servers; nil connects to URL
 }
@@ -159,7 +162,8 @@ func newStore(o Options) (_ *Store, err error) {
 // reopens adds ErrReopen if the error means that a server does not answer.
 func reopens(ctx context.Context, err error) error {
 	var network net.Error
-	if errors.Is(err, errUnanswered) || errors.Is(err, nats.ErrNoServers) || errors.As(err, &network) && ctx.Err() == nil {
+	if errors.Is(err, errUnanswered) || errors.Is(err, nats.ErrNoServers) ||
+		errors.As(err, &network) && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 	}
 	return err
@@ -193,7 +197,8 @@ func (s *Store) connect(ctx context.Context) (err error) {
 		if damage := s.locate(ctx, state); damage != nil {
 			return damage
 		}
-		return fmt.Errorf("natslog: %s has %d messages from %d to %d", s.where(), state.Msgs, state.FirstSeq, state.LastSeq)
+		return fmt.Errorf("natslog: %s has %d messages from %d to %d",
+			s.where(), state.Msgs, state.FirstSeq, state.LastSeq)
 	}
 	if err := s.findEnd(ctx, state); err != nil {
 		return err

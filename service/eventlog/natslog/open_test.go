@@ -27,7 +27,8 @@ func TestOptions(t *testing.T) {
 		{natslog.Options{URL: natstest.URL(t), ReadOnly: true}, "not found"},
 		{natslog.Options{URL: natstest.URL(t), Stream: "a b"}, `stream "a b"`},
 	} {
-		if s, err := natslog.Open(t.Context(), c.options); err == nil || s != nil || !strings.Contains(err.Error(), c.want) {
+		if s, err := natslog.Open(t.Context(), c.options); err == nil || s != nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want an error with %q", c.options, err, c.want)
 		}
 	}
@@ -92,7 +93,8 @@ func TestAnswersAgain(t *testing.T) {
 				<-ctx.Done()
 				return 0, ctx.Err()
 			}
-			if n, err := natslog.Ask(t.Context(), 5*time.Minute, request); n != 7 || err != nil || time.Since(begin) > away+6*time.Second {
+			if n, err := natslog.Ask(t.Context(), 5*time.Minute, request); n != 7 || err != nil ||
+				time.Since(begin) > away+6*time.Second {
 				t.Errorf("away for %v: %d, %v after %v", away, n, err, time.Since(begin))
 			}
 		})

@@ -170,7 +170,8 @@ type message struct {
 // messages yields the stream's messages from first to last, without a gap, or an error. Leaving out the data makes them
 // cheaper. If idle is set, messages waits for messages that do not exist yet, and regularly calls idle with a time at
 // which the stream had ended.
-func (s *Store) messages(ctx context.Context, first, last uint64, data bool, idle func(time.Time)) iter.Seq2[message, error] {
+func (s *Store) messages(ctx context.Context, first, last uint64, data bool,
+	idle func(time.Time)) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		for wait := attempt; first <= last; wait *= 2 {
 			for m, err := range s.consume(ctx, first, last, data, wait, idle) {
@@ -191,7 +192,8 @@ func (s *Store) messages(ctx context.Context, first, last uint64, data bool, idl
 var errStalled = errors.New("no message comes")
 
 // consume yields the messages that one consumer delivers, and errStalled after some time without any.
-func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait time.Duration, idle func(time.Time)) iter.Seq2[message, error] {
+func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait time.Duration,
+	idle func(time.Time)) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		// The library's ordered consumer would recreate itself forever, under a name that an unreachable server may
 		// still use.
@@ -247,7 +249,8 @@ func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
 var errUnreadable = errors.New("it cannot be read")
 
 // next returns the message with a sequence. It must arrive next, with the given delivery number.
-func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want, delivery uint64, wait time.Duration, idle func(time.Time)) (message, error) {
+func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want, delivery uint64, wait time.Duration,
+	idle func(time.Time)) (message, error) {
 	if idle != nil {
 		wait = renewal
 	}
@@ -322,7 +325,8 @@ func (s *Store) isIdle(ctx context.Context, want uint64, idle func(time.Time)) (
 	case err != nil:
 		return false, err
 	case state.LastSeq < want-1:
-		return false, fmt.Errorf("message %d: %w: %w, and ends with message %d", want-1, errUnreadable, errShort, state.LastSeq)
+		return false, fmt.Errorf("message %d: %w: %w, and ends with message %d",
+			want-1, errUnreadable, errShort, state.LastSeq)
 	case state.LastSeq >= want:
 		return false, nil
 	}

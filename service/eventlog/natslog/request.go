@@ -159,7 +159,8 @@ func (a *assembly) add(m *nats.Msg) (request []byte, complete bool, err error) {
 	switch {
 	case p == nil || before != p.parts:
 		a.forget(id)
-		return nil, false, fmt.Errorf("part %d of a request came without those before: parts are kept for %v", before+1, partTime)
+		return nil, false, fmt.Errorf("part %d of a request came without those before: parts are kept for %v",
+			before+1, partTime)
 	case a.size+len(m.Data) > maxParts:
 		a.forget(id)
 		return nil, false, fmt.Errorf("parts of requests have %d bytes, at most %d fit: send smaller requests, or fewer at once", a.size+len(m.Data), maxParts)
@@ -191,7 +192,9 @@ const replicaKey = "replicas"
 func (s *Store) NewReplica(ctx context.Context) (uint64, error) {
 	hours := uint64(time.Since(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Hour)
 	for begin := time.Now(); ; {
-		entry, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return s.lease.bucket.Get(ctx, replicaKey) })
+		entry, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValueEntry, error) {
+			return s.lease.bucket.Get(ctx, replicaKey)
+		})
 		n, revision := hours, uint64(0)
 		switch {
 		case err == nil && len(entry.Value()) == 8:

@@ -90,7 +90,8 @@ func TestRefusedRequests(t *testing.T) {
 	refused(err, "at most 3145728 fit")
 	part := func(header, want string) {
 		t.Helper()
-		if why, err := natslog.Part(ctx, f, "double", header, []byte("x")); err != nil || want == "" && why != "" || !strings.Contains(why, want) {
+		if why, err := natslog.Part(ctx, f, "double", header, []byte("x")); err != nil || want == "" && why != "" ||
+			!strings.Contains(why, want) {
 			t.Errorf("the part %q: %q, %v, want %q", header, why, err, want)
 		}
 	}
@@ -109,7 +110,8 @@ func TestRefusedRequests(t *testing.T) {
 			t.Errorf("%d bytes, %v", len(answer), err)
 		}
 	}
-	if _, err := f.Ask(ctx, "double", make([]byte, 3<<20)); !errors.Is(err, natslog.ErrRefused) || !strings.Contains(err.Error(), "it is done") {
+	if _, err := f.Ask(ctx, "double", make([]byte, 3<<20)); !errors.Is(err, natslog.ErrRefused) ||
+		!strings.Contains(err.Error(), "it is done") {
 		t.Errorf("%v, want a request of all the room, and an answer that is too large", err)
 	}
 }
@@ -128,7 +130,8 @@ func TestPartsOfSnapshots(t *testing.T) {
 	fatal.If(t, put(s, 3))
 	js := natstest.JetStream(t, o.URL)
 	parts := func() int {
-		info := fatal.Or(js.StreamInfo("OBJ_vitrine-snapshots", &nats.StreamInfoRequest{SubjectsFilter: "$O.vitrine-snapshots.C.>"}))(t)
+		info := fatal.Or(js.StreamInfo("OBJ_vitrine-snapshots",
+			&nats.StreamInfoRequest{SubjectsFilter: "$O.vitrine-snapshots.C.>"}))(t)
 		return len(info.State.Subjects)
 	}
 	fatal.Or(js.Publish("$O.vitrine-snapshots.C.left", []byte("part")))(t)
@@ -188,7 +191,8 @@ func TestReplicasAreNumbered(t *testing.T) {
 	if len(had) != 20 {
 		t.Errorf("%d numbers", len(had))
 	}
-	if n, err := leader.NewReplica(t.Context()); err != nil || n < uint64(time.Since(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)).Hours()) {
+	if n, err := leader.NewReplica(t.Context()); err != nil ||
+		n < uint64(time.Since(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)).Hours()) {
 		t.Errorf("%d, %v: a bucket that was lost would give numbers again", n, err)
 	}
 }

@@ -36,7 +36,8 @@ func (s *Store) snapshotBucket() string { return s.options.Stream + "-snapshots"
 // PutSnapshot stores a snapshot of the state at a position in the log, replacing the older one.
 func (s *Store) PutSnapshot(ctx context.Context, at eventlog.Position, data io.Reader) error {
 	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
-		return s.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: s.snapshotBucket(), Replicas: s.replicas})
+		return s.js.CreateOrUpdateObjectStore(ctx,
+			jetstream.ObjectStoreConfig{Bucket: s.snapshotBucket(), Replicas: s.replicas})
 	})
 	if err == nil {
 		err = s.putSnapshot(ctx, store, at, data)
@@ -47,7 +48,8 @@ func (s *Store) PutSnapshot(ctx context.Context, at eventlog.Position, data io.R
 	return nil
 }
 
-func (s *Store) putSnapshot(ctx context.Context, store jetstream.ObjectStore, at eventlog.Position, data io.Reader) error {
+func (s *Store) putSnapshot(ctx context.Context, store jetstream.ObjectStore, at eventlog.Position,
+	data io.Reader) error {
 	list, err := s.snapshots(ctx, store)
 	if err != nil {
 		return err
@@ -57,7 +59,8 @@ func (s *Store) putSnapshot(ctx context.Context, store jetstream.ObjectStore, at
 		name = snapshotNames[1]
 	}
 	_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{
-		metaEntry: strconv.FormatUint(at.Sequence, 10), metaLog: at.Log.String(), metaHash: hex.EncodeToString(at.Hash[:]),
+		metaEntry: strconv.FormatUint(at.Sequence, 10), metaLog: at.Log.String(),
+		metaHash: hex.EncodeToString(at.Hash[:]),
 	}}, &writersOnly{data, func() error { return s.Confirm(ctx) }})
 	if err != nil {
 		return err
@@ -131,7 +134,9 @@ type stored struct {
 // snapshots returns the snapshots in an object store, newest first, with those that have unusable metadata at the end.
 func (s *Store) snapshots(ctx context.Context, store jetstream.ObjectStore) (list []stored, err error) {
 	for _, name := range snapshotNames {
-		info, err := ask(ctx, s, func(ctx context.Context) (*jetstream.ObjectInfo, error) { return store.GetInfo(ctx, name) })
+		info, err := ask(ctx, s, func(ctx context.Context) (*jetstream.ObjectInfo, error) {
+			return store.GetInfo(ctx, name)
+		})
 		if errors.Is(err, jetstream.ErrObjectNotFound) {
 			continue
 		}
@@ -140,7 +145,8 @@ func (s *Store) snapshots(ctx context.Context, store jetstream.ObjectStore) (lis
 		}
 		at, err := positionOf(info)
 		if err != nil {
-			s.options.Logger.WarnContext(ctx, "a snapshot beside the log is not used", "bucket", s.snapshotBucket(), "object", name, "cause", err.Error())
+			s.options.Logger.WarnContext(ctx, "a snapshot beside the log is not used", "bucket", s.snapshotBucket(),
+				"object", name, "cause", err.Error())
 		}
 		list = append(list, stored{info, at})
 	}
@@ -150,7 +156,8 @@ func (s *Store) snapshots(ctx context.Context, store jetstream.ObjectStore) (lis
 
 // LastSnapshot returns the position of the newest snapshot next to the log, and a function that writes the snapshot to
 // w and returns an error if it is damaged. Without a snapshot the error is [ErrNoSnapshot].
-func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read func(ctx context.Context, w io.Writer) error, err error) {
+func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read func(ctx context.Context,
+	w io.Writer) error, err error) {
 	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
 		return s.js.ObjectStore(ctx, s.snapshotBucket())
 	})
@@ -181,12 +188,14 @@ func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read fu
 // positionOf returns a snapshot's position in its log, or the zero position with an error.
 func positionOf(o *jetstream.ObjectInfo) (at eventlog.Position, err error) {
 	if at.Sequence, err = strconv.ParseUint(o.Metadata[metaEntry], 10, 64); err != nil || at.Sequence == 0 {
-		return eventlog.Position{}, fmt.Errorf("its metadata %q are %q: must be an entry", metaEntry, o.Metadata[metaEntry])
+		return eventlog.Position{}, fmt.Errorf("its metadata %q are %q: must be an entry",
+			metaEntry, o.Metadata[metaEntry])
 	}
 	for key, to := range map[string][]byte{metaLog: at.Log[:], metaHash: at.Hash[:]} {
 		value, err := hex.DecodeString(o.Metadata[key])
 		if err != nil || len(value) != len(to) {
-			return eventlog.Position{}, fmt.Errorf("its metadata %q are %q: must be %d bytes in hexadecimal", key, o.Metadata[key], len(to))
+			return eventlog.Position{}, fmt.Errorf("its metadata %q are %q: must be %d bytes in hexadecimal",
+				key, o.Metadata[key], len(to))
 		}
 		copy(to, value)
 	}

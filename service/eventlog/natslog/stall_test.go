@@ -157,7 +157,8 @@ func TestServerIsCutOff(t *testing.T) {
 			n := &network{requests: []byte(requests)}
 			o := over(t, n)
 			o.Patience = time.Minute
-			o.URL += "," + strings.Replace(o.URL, "127.0.0.1", "localhost", 1) // a different server, as far as the client knows
+			// a different server, as far as the client knows
+			o.URL += "," + strings.Replace(o.URL, "127.0.0.1", "localhost", 1)
 			s := connect(t, o)
 			fill(t, s, 1, 3)
 			n.connection().lost.Store(true)

@@ -60,7 +60,8 @@ func TestStandby(t *testing.T) {
 	fill(t, leader, 1, 3)
 	o.Process = "second"
 	s := connect(t, o)
-	if s.Leads() || !leader.Leads() || s.Leader().Process != "first" || !strings.Contains(s.Leader().String(), "shop:8080") {
+	if s.Leads() || !leader.Leads() || s.Leader().Process != "first" ||
+		!strings.Contains(s.Leader().String(), "shop:8080") {
 		t.Fatalf("the second leads: %v, the first: %v; the leader is %v", s.Leads(), leader.Leads(), s.Leader())
 	}
 	if _, err := s.Append(t.Context(), entry(9)); !errors.Is(err, eventlog.ErrFollower) {
@@ -151,7 +152,8 @@ func TestLeaseIsMissing(t *testing.T) {
 	js := natstest.JetStream(t, url)
 	fatal.If(t, js.DeleteKeyValue("other-lease"))
 	missing := natslog.Options{URL: url, Stream: "other", Standby: true, Patience: 10 * time.Second}
-	if _, err := natslog.Open(t.Context(), missing); !errors.Is(err, eventlog.ErrLease) || !strings.Contains(err.Error(), "other-lease") || !strings.Contains(err.Error(), "--take-over") {
+	if _, err := natslog.Open(t.Context(), missing); !errors.Is(err, eventlog.ErrLease) ||
+		!strings.Contains(err.Error(), "other-lease") || !strings.Contains(err.Error(), "--take-over") {
 		t.Errorf("%v, want ErrLease that names the bucket", err)
 	}
 	missing.TakeOver = true
@@ -174,7 +176,8 @@ func TestLeaseIsMissing(t *testing.T) {
 	}
 	kv := fatal.Or(js.KeyValue("vitrine-lease"))(t)
 	fatal.Or(kv.PutString("writer", "nobody"))(t)
-	if err := s.Lead(t.Context()); !errors.Is(err, eventlog.ErrLease) || !strings.Contains(err.Error(), `delete the key "writer" of the bucket "vitrine-lease"`) {
+	if err := s.Lead(t.Context()); !errors.Is(err, eventlog.ErrLease) ||
+		!strings.Contains(err.Error(), `delete the key "writer" of the bucket "vitrine-lease"`) {
 		t.Errorf("%v, want ErrLease that says what to do", err)
 	}
 	fatal.If(t, js.DeleteKeyValue("vitrine-lease"))
@@ -227,7 +230,8 @@ func TestFollowedLogShrinks(t *testing.T) {
 	s.Close()
 	emptied(t, url)
 	var damage *eventlog.DamageError
-	if err := <-ended; !errors.As(err, &damage) || damage.Sequence != 10 || !strings.Contains(fmt.Sprint(err), "the stream has lost it") {
+	if err := <-ended; !errors.As(err, &damage) || damage.Sequence != 10 ||
+		!strings.Contains(fmt.Sprint(err), "the stream has lost it") {
 		t.Errorf("%v, want a damage at entry 10", err)
 	}
 }
@@ -289,10 +293,12 @@ func emptied(t *testing.T, url string) emptiedStream {
 	info := fatal.Or(js.StreamInfo("vitrine"))(t)
 	for n := range info.State.LastSeq {
 		m := fatal.Or(js.GetMsg("vitrine", n+1))(t)
-		e.lost = append(e.lost, &nats.Msg{Subject: m.Subject, Header: nats.Header{"Vitrine-Writer": m.Header["Vitrine-Writer"]}, Data: m.Data})
+		e.lost = append(e.lost, &nats.Msg{Subject: m.Subject,
+			Header: nats.Header{"Vitrine-Writer": m.Header["Vitrine-Writer"]}, Data: m.Data})
 	}
 	fatal.If(t, js.DeleteStream("vitrine"))
-	fatal.Or(js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"}, Storage: nats.FileStorage, Discard: nats.DiscardNew}))(t)
+	fatal.Or(js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"},
+		Storage: nats.FileStorage, Discard: nats.DiscardNew}))(t)
 	return e
 }
 
@@ -316,7 +322,8 @@ func TestConfirm(t *testing.T) {
 	}
 	o.TakeOver = true
 	heir := connect(t, o)
-	for _, age := range [][2]time.Duration{{time.Hour, time.Hour}, {0, time.Hour}, {time.Hour, 0}} { // a freeze, a sleeping machine, a clock that was set
+	// a freeze, a sleeping machine, a clock that was set
+	for _, age := range [][2]time.Duration{{time.Hour, time.Hour}, {0, time.Hour}, {time.Hour, 0}} {
 		natslog.Age(s, age[0], age[1])
 		if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFenced) {
 			t.Errorf("%v, want ErrFenced", err)

@@ -13,7 +13,9 @@ import (
 // findStream opens the stream, creating it if necessary. A writer rejects a stream that might lose acknowledged
 // entries.
 func (s *Store) findStream(ctx context.Context) (err error) {
-	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, s.options.Stream) })
+	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) {
+		return s.js.Stream(ctx, s.options.Stream)
+	})
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	if s.options.ReadOnly {
 		return err
@@ -41,7 +43,8 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 	s.replicas = config.Replicas
 	s.checkReplicas(ctx)
 	if maximum := s.conn.MaxPayload(); maximum < maxMessage {
-		return fmt.Errorf("the server takes messages of %d bytes: set its max_payload to at least %d", maximum, maxMessage)
+		return fmt.Errorf("the server takes messages of %d bytes: set its max_payload to at least %d",
+			maximum, maxMessage)
 	}
 	return nil
 }
@@ -59,11 +62,13 @@ func unfit(c jetstream.StreamConfig) string {
 		{"retention is " + c.Retention.String(), c.Retention != jetstream.LimitsPolicy},
 		{"max_age is set", c.MaxAge > 0},
 		{"max_msgs_per_subject is set", c.MaxMsgsPerSubject > 0},
-		{"discard is old, and max_msgs or max_bytes is set", c.Discard == jetstream.DiscardOld && (c.MaxMsgs > 0 || c.MaxBytes > 0)},
+		{"discard is old, and max_msgs or max_bytes is set",
+			c.Discard == jetstream.DiscardOld && (c.MaxMsgs > 0 || c.MaxBytes > 0)},
 		{"no_ack is set", c.NoAck},
 		{"persist_mode is async", c.PersistMode == jetstream.AsyncPersistMode},
 		{"allow_direct is set: a replica that is behind may answer", c.AllowDirect},
-		{fmt.Sprintf("max_msg_size is %d, less than %d", c.MaxMsgSize, maxMessage), c.MaxMsgSize > 0 && c.MaxMsgSize < maxMessage},
+		{fmt.Sprintf("max_msg_size is %d, less than %d", c.MaxMsgSize, maxMessage),
+			c.MaxMsgSize > 0 && c.MaxMsgSize < maxMessage},
 	} {
 		if setting.unfit {
 			return setting.name

@@ -129,7 +129,8 @@ func (s *Store) place(ctx context.Context, data []byte, end tail) (acknowledged 
 		}
 		select {
 		case <-ctx.Done():
-			return false, fmt.Errorf("%w: message %d is neither stored nor refused within %v", eventlog.ErrReopen, end.message, s.options.Patience)
+			return false, fmt.Errorf("%w: message %d is neither stored nor refused within %v",
+				eventlog.ErrReopen, end.message, s.options.Patience)
 		case <-time.After(pause):
 		}
 	}
@@ -146,7 +147,8 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 		case err == nil && ack.Stream == s.options.Stream && ack.Sequence == place && !ack.Duplicate:
 			return nil
 		case err == nil:
-			return fmt.Errorf("%w: message %d was acknowledged as %d of stream %q", eventlog.ErrReopen, place, ack.Sequence, ack.Stream)
+			return fmt.Errorf("%w: message %d was acknowledged as %d of stream %q",
+				eventlog.ErrReopen, place, ack.Sequence, ack.Stream)
 		case errors.As(err, &refused) && isWrongLast(refused):
 			return errTaken
 		case errors.As(err, &refused):
@@ -163,7 +165,8 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 
 func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream.PubAck, error) {
 	message := &nats.Msg{Subject: s.subject(), Header: nats.Header{
-		writerHeader: {s.writer}, jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(place-1, 10)}, jetstream.ExpectedStreamHeader: {s.options.Stream},
+		writerHeader: {s.writer}, jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(place-1, 10)},
+		jetstream.ExpectedStreamHeader: {s.options.Stream},
 	}, Data: data}
 	return within(ctx, attempt, func(ctx context.Context) (*jetstream.PubAck, error) {
 		return s.js.PublishMsg(ctx, message, jetstream.WithRetryAttempts(0))
@@ -172,7 +175,8 @@ func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream
 
 // isWrongLast reports whether the server rejected a message because of the sequence it named.
 func isWrongLast(err *jetstream.APIError) bool {
-	return err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+	return err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
 // writerHeader names a message's writer: two writers that open a log at the same moment send first messages with the
