@@ -51,7 +51,7 @@ def test_evaluate_a_service(client: vitrine.Client, service: vitrine.Service) ->
 @pytest.mark.parametrize("library", [pandas, polars])
 def test_optimize(library: Any) -> None:
     items = library.DataFrame({"id": ["a", "b", "c"], "utility": [1.2, 2.0, 0.3], "revenue": [3.0, 1.0, 2.9], "groups": ["x", "x", "y"]})
-    result = vitrine.optimize(items, size=2, at_most={"x": 1})
+    result = vitrine.optimize(items, max_size=2, at_most={"x": 1})
     assert list(result.frame["id"]) == result["assortment"] == ["a", "c"]
 
 

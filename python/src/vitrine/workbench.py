@@ -110,7 +110,7 @@ def optimize(items: Source, *, model: Model | str | Path | None = None, **rules:
 
     items is a table, or a request as a dictionary. The rules are the flags of vitrine optimize.
 
-    >>> optimize({"items": [{"id": "a", "utility": 1.2, "revenue": 3}, {"id": "b", "utility": 2}]}, size=1)["assortment"]
+    >>> optimize({"items": [{"id": "a", "utility": 1.2, "revenue": 3}, {"id": "b", "utility": 2}]}, max_size=1)["assortment"]
     ['a']
     """
     with _directory() as to:
