@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/service/api"
@@ -215,7 +216,7 @@ func (p *proc) start() {
 		defer close(ended)
 		err := host.Run(ctx, c, o)
 		p.mu.Lock()
-		crashed := p.life != life || p.conn != nil && p.conn.isDead() && ctx.Err() != nil
+		crashed := p.life != life || errors.Is(err, nats.ErrConnectionClosed)
 		p.mu.Unlock()
 		if err != nil && !crashed && ctx.Err() == nil {
 			w.finding("process %s-%d has ended: %v", p.name, life, err)
