@@ -19,6 +19,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 	"vitrine/paper/geometry"
+	"vitrine/paper/sessions"
 	"vitrine/paper/theory"
 	"vitrine/paper/tractability"
 	"vitrine/utility"
@@ -77,6 +78,7 @@ var computed = map[string]struct {
 	settings func(seeds []uint64) any
 }{
 	experiments.Theory:             {"study", func(seeds []uint64) any { return theory.Default(seeds) }},
+	experiments.Sessions:           {"study", func(seeds []uint64) any { return sessions.Default(seeds) }},
 	experiments.Tractability:       {"setting", func([]uint64) any { return tractability.Figure }},
 	experiments.GeometricCondition: {"setting", func([]uint64) any { return geometry.Figure }},
 }

@@ -1,10 +1,10 @@
 // Package figure draws results as SVG, PNG and PDF. It reads an experiment's regret.csv and draws each policy's mean
 // over the seeds with a [Band].
 //
-// There are seven kinds of [Picture]. A [Panel] is one plot with a [Curve] per policy. A [Composite] is a figure from
+// There are eight kinds of [Picture]. A [Panel] is one plot with a [Curve] per policy. A [Composite] is a figure from
 // the paper, with rows of panels above one legend. A [Look] configures these two, and [Panel.Minus] makes a panel of
-// paired differences. A [Landscape] shows the loss under the geometric condition. A [Tuning], a [Theory] and a
-// [Tractability] show the results of the packages with these names. A [Forest] is a forest plot. [ReadPanel] reads a
+// paired differences. A [Landscape] shows the loss under the geometric condition. A [Tuning], a [Theory], a
+// [Tractability] and [Sessions] show the results of the packages with these names. A [Forest] is a forest plot. [ReadPanel] reads a
 // panel, [Write] draws a picture, and a [Table] writes the same regret as LaTeX.
 //
 // A policy keeps its colour and its line style in every picture. The colours are safe for colour-blind readers, and the
@@ -32,7 +32,7 @@ import (
 )
 
 // Picture is a result that can be drawn: a [Panel], a [Composite], a [Landscape], a [Tuning], a [Theory], a
-// [Tractability] or a [Forest].
+// [Tractability], [Sessions] or a [Forest].
 type Picture interface {
 	compose() page
 }

@@ -11,6 +11,7 @@ import (
 	"vitrine/internal/hint"
 	"vitrine/paper/experiments"
 	"vitrine/paper/geometry"
+	"vitrine/paper/sessions"
 	"vitrine/paper/theory"
 	"vitrine/paper/tractability"
 )
@@ -30,7 +31,7 @@ var lists = []string{"policies", "utilities", "environments", "pools", "constrai
 
 // Run prints the catalog.
 func (c listCmd) Run(t terminal) error {
-	if c.Print == experiments.Theory {
+	if c.Print == experiments.Theory || c.Print == experiments.Sessions {
 		return usageError{fmt.Errorf("%s has no file: its experiments are part of the program", c.Print)}
 	}
 	if slices.Contains(experiments.WithoutFile(), c.Print) {
@@ -108,6 +109,7 @@ func panels() ([]config.Description, error) {
 		listed(experiments.GeometricCondition, geometry.Title),
 		listed(experiments.Theory, theory.Title),
 		listed(experiments.Tractability, tractability.Title),
+		listed(experiments.Sessions, sessions.Title),
 	)
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)

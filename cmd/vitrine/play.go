@@ -45,6 +45,7 @@ func (reproduceCmd) Help() string {
 		"vitrine reproduce geometric-condition           the loss and its lower bound, computed and not played",
 		"vitrine reproduce theory                        coverage, optimism, constants and growth, against the paper's theory",
 		"vitrine reproduce table1 tractability           the algorithms of Table 1: their regret, time and memory",
+		"vitrine reproduce sessions                      pages that change what a visitor wants next",
 	)
 }
 
@@ -89,6 +90,7 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 		{experiments.GeometricCondition, func(ctx context.Context, t terminal) error { return reproduceGeometricCondition(ctx, t, c.Out) }},
 		{experiments.Theory, c.reproduceTheory},
 		{experiments.Tractability, func(ctx context.Context, t terminal) error { return reproduceTractability(ctx, t, c.Out) }},
+		{experiments.Sessions, c.reproduceSessions},
 	} {
 		if slices.Contains(names, other.name) {
 			if err := other.reproduce(ctx, t); err != nil {
@@ -235,6 +237,18 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 	}
 	fmt.Fprintf(t.err, "vitrine: results are in %s\n", c.Out)
 	return nil
+}
+
+// seeds returns the seeds of a study that has n by default.
+func (c playFlags) seeds(n int) []uint64 {
+	if c.Seeds != nil {
+		n = *c.Seeds
+	}
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = c.FirstSeed + uint64(i)
+	}
+	return seeds
 }
 
 // check reports flags with illegal values.

@@ -17,6 +17,7 @@ import (
 	"vitrine/internal/replace"
 	"vitrine/paper/experiments"
 	"vitrine/paper/geometry"
+	"vitrine/paper/sessions"
 	"vitrine/paper/theory"
 	"vitrine/paper/tractability"
 )
@@ -93,6 +94,7 @@ var others = []struct {
 	{geometry.Mark, drawGeometricCondition},
 	{theory.Mark, drawTheory},
 	{tractability.Mark, drawTractability},
+	{sessions.Mark, drawSessions},
 }
 
 // regretOf returns the regret of the experiment whose results are in dir.

@@ -20,19 +20,11 @@ func (c playFlags) reproduceTheory(ctx context.Context, t terminal) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	n := theorySeeds
-	if c.Seeds != nil {
-		n = *c.Seeds
-	}
-	seeds := make([]uint64, n)
-	for i := range seeds {
-		seeds[i] = c.FirstSeed + uint64(i)
-	}
 	v, err := fullVersion()
 	if err != nil {
 		return err
 	}
-	study, dir := theory.Default(seeds), filepath.Join(c.Out, experiments.Theory)
+	study, dir := theory.Default(c.seeds(theorySeeds)), filepath.Join(c.Out, experiments.Theory)
 	bar := newProgress(t.err, experiments.Theory, "", study.Rounds())
 	r, err := study.Run(ctx, v, experiment.Options{Dir: dir, Workers: c.Workers, Progress: bar.add, Note: t.note, Warn: t.warn})
 	bar.close()

@@ -33,8 +33,8 @@ var table = [][]string{
 		"service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"assortment/search", "offpolicy", "service/feature"},
 	{"bandit", "service/catalogue", "paper/geometry", "paper/imdb", "service/demo", "service/load", "service/offer"},
-	{"experiment", "bandit/policy", "paper/tractability", "service/earnings"},
-	{"tune", "paper/theory", "service/earnings/abtest"},
+	{"experiment", "bandit/policy", "mdp", "paper/tractability", "service/earnings"},
+	{"tune", "paper/sessions", "paper/theory", "service/earnings/abtest"},
 	{"service/setup"},
 	{"config", "figure", "service/learner", "service/page"},
 	{"service/state"},
@@ -45,7 +45,7 @@ var table = [][]string{
 	{"service/inspect", "service/sim"},
 	{"service/judge"},
 	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/exponent", "bench/offpolicy",
-		"bench/pessimism", "bench/replay", "bench/scale", "bench/soak", "bench/warm", "docs"},
+		"bench/pessimism", "bench/replay", "bench/scale", "bench/sessions", "bench/soak", "bench/warm", "docs"},
 }
 
 // users lists the only packages allowed to import a restricted package.

@@ -26,7 +26,7 @@ func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	const packages = `^vitrine(/assortment|/bandit|/env|/experiment|/internal/gram|/internal/kernel|/internal/portable` +
-		`|/mle|/service/engine|/service/learner|/service/page|/utility)?\.`
+		`|/mdp|/mle|/service/engine|/service/learner|/service/page|/utility)?\.`
 	out := fatal.Or(exec.Command("go", "tool", "objdump", "-s", packages, program).Output())(t)
 	var (
 		text  = regexp.MustCompile(`^TEXT (\S+)\(SB\) (\S+)`)

@@ -16,8 +16,11 @@ const Theory = "theory"
 // Tractability is the measurement of the algorithms' cost. It has no file either.
 const Tractability = "tractability"
 
+// Sessions is the measurement of the agents of package mdp, without a file too.
+const Sessions = "sessions"
+
 // WithoutFile returns the names of the experiments without a file.
-func WithoutFile() []string { return []string{GeometricCondition, Theory, Tractability} }
+func WithoutFile() []string { return []string{GeometricCondition, Theory, Tractability, Sessions} }
 
 //go:embed *.toml
 var files embed.FS

@@ -1,0 +1,59 @@
+package figure
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"vitrine/paper/sessions"
+)
+
+// Sessions draws what sessions of pages earn against how many were played: a row for each kind of utilities, a column for
+// each number of items, and the exact plans as level lines.
+type Sessions sessions.Report
+
+// compose lays out the figure.
+func (r Sessions) compose() page {
+	report := sessions.Report(r)
+	var names Panel
+	for _, label := range report.Labels() {
+		names.Curves = append(names.Curves, Curve{Policy: label})
+	}
+	styles := styles(names)
+	styles[sessions.Myopic] = style{grey, []vg.Length{3, 2}}
+	var entries []entry
+	for _, c := range names.Curves {
+		entries = append(entries, entry{line(styles[c.Policy].line()), c.Policy})
+	}
+	s := sheet{title: sessions.Title, tile: vg.Point{X: 182, Y: 130}, note: fmt.Sprintf("%s; each point is the mean of %d sessions", r.Study.Over(), r.Study.Sessions/max(r.Study.Points, 1))}
+	for _, u := range r.Study.Utilities {
+		var row []chart
+		for _, n := range r.Study.Items {
+			c := chart{caption: fmt.Sprintf("%s utilities, N = %d", u, n), nameX: "session", nameY: "expected return"}
+			for _, label := range slices.Backward(report.Labels()) {
+				at, mean, se := report.Curve(u, n, label)
+				c.lines = append(c.lines, r.series(styles[label].line(), at, mean, se))
+			}
+			row = append(row, c.fitted(false, false))
+		}
+		s.plots = append(s.plots, row)
+	}
+	width := sheetWidth(len(r.Study.Items), s.tile.X, tileNumber)
+	s.legend = newLegend(entries, width-2*space)
+	return s.page(width)
+}
+
+// series returns the line of a policy. An exact plan has one point, which becomes a level line.
+func (r Sessions) series(style draw.LineStyle, at, mean, se []float64) series {
+	s := series{style: style, x: at, y: mean, bare: true}
+	if len(at) == 1 {
+		s.x, s.y = []float64{0, at[0]}, []float64{mean[0], mean[0]}
+		return s
+	}
+	for i, m := range mean {
+		s.low, s.high = append(s.low, m-se[i]), append(s.high, m+se[i])
+	}
+	return s
+}

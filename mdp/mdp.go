@@ -1,0 +1,178 @@
+// Package mdp is for pages that change what a visitor wants next: a session of H pages, in which
+// every page moves the visitor to another state.
+//
+// In state s of step h the shop shows a page S of the items. The visitor takes an item of S or
+// nothing, which is action 0, by the MNL model with utilities u(s,a). Action a earns r(s,a) and
+// moves the visitor to s' with probability P(s'|s,a); so does action 0. With the item values
+//
+//	f_h(s,a) = r(s,a) + Σ_s' P(s'|s,a) V_{h+1}(s'),   V_{H+1} = 0,
+//
+// a page is worth the values of its actions, and the best page is an ordinary assortment problem
+// with values relative to buying nothing ([Best]):
+//
+//	Q_h(s,S) = Σ_{a∈S∪{0}} p(a|s,S) f_h(s,a)
+//	V_h(s)   = max_S Q_h(s,S) = f_h(s,0) + max_S Σ_{a∈S} exp(u(s,a)) (f_h(s,a) − f_h(s,0)) / (1 + Σ_{a∈S} exp(u(s,a)))
+//
+// [World.Solve] is the backward induction of a known world. An [Agent] learns utilities with any
+// learner of package bandit and item values by regression, and [Play] measures it. The model is that
+// of Lee and Oh, "Combinatorial Reinforcement Learning with Preference Feedback", ICML 2025, Section 3,
+// which solves a linear program for the page.
+package mdp
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/scratch"
+)
+
+// Problem is what an agent knows of a world before the first session.
+type Problem struct {
+	Horizon  int                // H, the pages of a session
+	Features []*mat.Dense       // one N×d matrix for each state: row i is φ(s,i)
+	Feasible vitrine.Constraint // the pages; every part of a page must be a page, too
+}
+
+// Items returns N.
+func (p *Problem) Items() int {
+	n, _ := p.Features[0].Dims()
+	return n
+}
+
+// World is a problem and its truth. Action 0 is to take nothing, and action i+1 is to take item i.
+type World struct {
+	Problem
+	Start   int           // the state of a session's first page
+	Utility [][]float64   // S×N, u(s,i)
+	Reward  [][]float64   // S×(N+1), r(s,a) ≥ 0; a session earns at most 1
+	Next    [][][]float64 // S×(N+1)×S, P(s'|s,a)
+}
+
+// Check returns an error if the tables do not fit together, a row of Next is not a distribution, or
+// the family demands items. The other functions assume a world that passes.
+func (w *World) Check() error {
+	states := len(w.Features)
+	switch {
+	case w.Horizon < 1 || states < 1:
+		return fmt.Errorf("a world of %d steps and %d states: must have at least 1 of each", w.Horizon, states)
+	case w.Start < 0 || w.Start >= states:
+		return fmt.Errorf("start = %d: must be a state from 0 to %d", w.Start, states-1)
+	case !assortment.Hereditary(w.Feasible):
+		return fmt.Errorf("the family %T demands items: the value of a page relative to buying nothing needs one without minimums", w.Feasible)
+	case len(w.Utility) != states || len(w.Reward) != states || len(w.Next) != states:
+		return fmt.Errorf("a world of %d states has utilities of %d, rewards of %d and moves of %d", states, len(w.Utility), len(w.Reward), len(w.Next))
+	}
+	n, d := w.Features[0].Dims()
+	for s := range states {
+		x := vitrine.Context{Features: w.Features[s], Revenue: w.Reward[s][min(1, len(w.Reward[s])):]}
+		if err := x.Check(d); err != nil {
+			return fmt.Errorf("state %d: %w", s, err)
+		}
+		if x.NumItems() != n || len(w.Utility[s]) != n || len(w.Next[s]) != n+1 {
+			return fmt.Errorf("state %d has features of %d items, %d utilities and the moves of %d actions: want %d, %d and %d", s, x.NumItems(), len(w.Utility[s]), len(w.Next[s]), n, n, n+1)
+		}
+		for a, p := range w.Next[s] {
+			if len(p) != states || !(floats.Min(p) >= 0 && math.Abs(floats.Sum(p)-1) < 1e-9) {
+				return fmt.Errorf("state %d, action %d: %v is no distribution over %d states", s, a, p, states)
+			}
+		}
+	}
+	return nil
+}
+
+// Plan holds the page of every step and state, H×S. It is a policy for one session.
+type Plan [][]vitrine.Assortment
+
+func newPlan(horizon, states int) Plan {
+	p := make(Plan, horizon)
+	for h := range p {
+		p[h] = make([]vitrine.Assortment, states)
+	}
+	return p
+}
+
+// Best returns the page of the largest value and its value, for the utilities u of N items and the
+// values f of N+1 actions,
+//
+//	f_0 + max_S Σ_{a∈S} exp(u_a) (f_a − f_0) / (1 + Σ_{a∈S} exp(u_a)),
+//
+// by [assortment.Maximize] with the revenues max(0, f_a − f_0) over a family that demands no items. An
+// item of revenue 0 never helps, and is in no answer. gain is scratch for N numbers; dst's storage is
+// used if it suffices.
+func Best(dst vitrine.Assortment, c vitrine.Constraint, u, f, gain []float64) (vitrine.Assortment, float64) {
+	for i := range gain {
+		gain[i] = max(0, f[i+1]-f[0])
+	}
+	page, revenue := assortment.Maximize(dst, c, u, gain)
+	return page, f[0] + revenue
+}
+
+// value returns f_h(s,a) for the values of the next step.
+func (w *World) value(s, a int, next []float64) float64 {
+	f := w.Reward[s][a]
+	for t, v := range next {
+		f += float64(w.Next[s][a][t] * v)
+	}
+	return f
+}
+
+// Solve returns an optimal plan and its values V_h(s), (H+1)×S, by backward induction.
+func (w *World) Solve() (Plan, [][]float64) {
+	plan := newPlan(w.Horizon, len(w.Features))
+	f, gain := make([]float64, w.Items()+1), make([]float64, w.Items())
+	v := w.backward(func(h, s int, next []float64) (value float64) {
+		for a := range f {
+			f[a] = w.value(s, a, next)
+		}
+		plan[h][s], value = Best(nil, w.Feasible, w.Utility[s], f, gain)
+		return value
+	})
+	return plan, v
+}
+
+// Value returns the values V_h(s) of a plan, (H+1)×S. The plan earns V_0(start) in a session, on average.
+func (w *World) Value(plan Plan) [][]float64 {
+	var p, u []float64
+	return w.backward(func(h, s int, next []float64) float64 {
+		page := plan[h][s]
+		u, p = u[:0], scratch.Grow(p, len(page)+1)
+		for _, i := range page {
+			u = append(u, w.Utility[s][i])
+		}
+		vitrine.Probabilities(p, u)
+		value := float64(p[0] * w.value(s, 0, next))
+		for k, i := range page {
+			value += float64(p[k+1] * w.value(s, i+1, next))
+		}
+		return value
+	})
+}
+
+// backward fills V_h(s) from the last step to the first.
+func (w *World) backward(value func(h, s int, next []float64) float64) [][]float64 {
+	v := make([][]float64, w.Horizon+1)
+	v[w.Horizon] = make([]float64, len(w.Features))
+	for h := w.Horizon - 1; h >= 0; h-- {
+		v[h] = make([]float64, len(w.Features))
+		for s := range w.Features {
+			v[h][s] = value(h, s, v[h+1])
+		}
+	}
+	return v
+}
+
+// Myopic returns the plan whose pages earn most by themselves, whatever comes after.
+func (w *World) Myopic() Plan {
+	plan, gain := newPlan(w.Horizon, len(w.Features)), make([]float64, w.Items())
+	for h := range plan {
+		for s := range plan[h] {
+			plan[h][s], _ = Best(nil, w.Feasible, w.Utility[s], w.Reward[s], gain)
+		}
+	}
+	return plan
+}

@@ -1,0 +1,117 @@
+package sessions_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/fatal"
+	"vitrine/internal/stream"
+	"vitrine/mdp"
+	"vitrine/paper/sessions"
+)
+
+// small is the study of a few short runs.
+func small() sessions.Study {
+	s := sessions.Default([]uint64{0, 1})
+	s.Items, s.Sessions, s.Points = []int{6}, 40, 4
+	for i := range s.Policies {
+		s.Policies[i].Warmup = min(s.Policies[i].Warmup, 10)
+	}
+	return s
+}
+
+// files returns what a directory holds.
+func files(t *testing.T, dir string) map[string]string {
+	all := map[string]string{}
+	for _, e := range fatal.Or(os.ReadDir(dir))(t) {
+		all[e.Name()] = string(fatal.Or(os.ReadFile(filepath.Join(dir, e.Name())))(t))
+	}
+	return all
+}
+
+// A study has the same bytes with any number of workers, is read as it was written, and tells of every policy.
+func TestSameBytes(t *testing.T) {
+	var first map[string]string
+	for _, workers := range []int{1, 8} {
+		dir, runs := t.TempDir(), make(chan int, 100)
+		r := fatal.Or(small().Run(context.Background(), workers, func(n int) { runs <- n }))(t)
+		if len(runs) != small().Runs() {
+			t.Errorf("%d runs were counted of %d", len(runs), small().Runs())
+		}
+		fatal.If(t, r.Write(dir))
+		if first == nil {
+			first = files(t, dir)
+		}
+		if diff := cmp.Diff(first, files(t, dir)); diff != "" {
+			t.Errorf("%d workers: -want +got:\n%s", workers, diff)
+		}
+		again := fatal.Or(sessions.Read(dir))(t)
+		if diff := cmp.Diff(r.Study, again.Study); diff != "" || len(again.Points) != len(r.Points) {
+			t.Errorf("%d points instead of %d: %s", len(again.Points), len(r.Points), diff)
+		}
+		var text bytes.Buffer
+		again.Print(&text)
+		for _, label := range r.Labels()[1:] {
+			if !strings.Contains(text.String(), label) {
+				t.Errorf("%s is missing in\n%s", label, &text)
+			}
+		}
+	}
+}
+
+// A point is the mean of its sessions, and a curve the mean of its seeds.
+func TestCurve(t *testing.T) {
+	s := small()
+	s.Utilities, s.Policies = []string{sessions.Network}, s.Policies[:1]
+	r := fatal.Or(s.Run(context.Background(), 1, func(int) {}))(t)
+	want := make([]float64, s.Points)
+	for _, seed := range s.Seeds {
+		w := sessions.World(sessions.Network, 6, seed)
+		a := fatal.Or(s.Policies[0].Agent(w, s.Sessions, stream.New(seed, 0, stream.Learner)))(t)
+		fatal.If(t, mdp.Play(w, a, s.Sessions, seed, func(k int, value float64) error {
+			want[k/10] += value / 10 / 2
+			return nil
+		}))
+	}
+	at, mean, se := r.Curve(sessions.Network, 6, s.Policies[0].Label)
+	for k, v := range want {
+		if at[k] != float64(10*(k+1)) || mean[k]-v > 1e-12 || v-mean[k] > 1e-12 || !(se[k] > 0) {
+			t.Errorf("point %d: session %v, return %v ± %v, want %v", k, at[k], mean[k], se[k], v)
+		}
+	}
+	if _, best, _ := r.Curve(sessions.Network, 6, sessions.Optimum); len(best) != 1 || best[0] < mean[0] {
+		t.Errorf("the optimum is %v, %s earns %v", best, s.Policies[0].Label, mean)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := small().Run(ctx, 2, func(int) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	s := small()
+	s.Policies[0].Learner = "best"
+	if _, err := s.Run(context.Background(), 1, func(int) {}); err == nil || !strings.Contains(err.Error(), `vql: there is no learner "best"`) {
+		t.Errorf("error %v", err)
+	}
+	r := fatal.Or(small().Run(context.Background(), 1, func(int) {}))(t)
+	for want, damage := range map[string]func(*sessions.Report){
+		"vql has no points in the linear world of 6 items": func(r *sessions.Report) { r.Points = r.Points[:2] },
+		"the study has no worlds":                          func(r *sessions.Report) { r.Study.Items = nil },
+	} {
+		dir, damaged := t.TempDir(), *r
+		damage(&damaged)
+		fatal.If(t, damaged.Write(dir))
+		if _, err := sessions.Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "vitrine reproduce sessions") {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
