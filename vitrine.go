@@ -42,10 +42,14 @@ func (x *Context) NumItems() int {
 	return n
 }
 
-// MaxFeature bounds the absolute value of a feature. Learners add sums of squared features to a λ near 1. Over a
-// million items with features of 10⁴, such a sum reaches 10¹⁴, close to the 16 digits of a float64; larger features
-// would swamp λ. Features near 1 work best.
-const MaxFeature = 1e4
+// MaxFeature bounds the absolute value of a feature: larger numbers lose their units in a float64. Learners that do not
+// standardise features accept less, see [MaxUnscaled].
+const MaxFeature = 1e15
+
+// MaxUnscaled bounds the absolute value of a feature for a learner that does not standardise features. Such a learner adds
+// sums of squares of features to a λ near 1. Over a million items of features of 10⁴ such a sum is 10¹⁴, and a float64 holds
+// 16 digits, so with larger features λ would be lost. Features near 1 are best.
+const MaxUnscaled = 1e4
 
 // MaxRevenue is the largest revenue that [Context.Check] accepts.
 const MaxRevenue = 1e100

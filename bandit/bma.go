@@ -71,6 +71,13 @@ const maxProducts = 10
 // O(K (3d)²), and among many features units are hard to find.
 const maxUnits = 30
 
+// The most units of a family among the defaults, and parameters of more units than one: a round of an expert that is awake costs
+// their cube.
+const (
+	maxEach       = 3
+	maxEachParams = 36
+)
+
 // DefaultExperts returns the recommended experts for items of d features: fewer if there are many features, so
 // that a round stays cheap, and the quadratic family only if it has not many more parameters than the others.
 func DefaultExperts(d int) []Expert {
@@ -79,7 +86,13 @@ func DefaultExperts(d int) []Expert {
 		{Model: utility.NewLinear(d, true), Memory: 200},
 	}
 	if d <= maxUnits {
-		experts = append(experts, Expert{Model: utility.NewRadial(d, 1)}, Expert{Model: utility.NewSpectral(d, 1)})
+		for units := 1; units <= maxEach; units++ {
+			for _, m := range []*utility.Additive{utility.NewRadial(d, units), utility.NewSpectral(d, units)} {
+				if units == 1 || m.NumParams() <= maxEachParams {
+					experts = append(experts, Expert{Model: m})
+				}
+			}
+		}
 	}
 	if d <= maxProducts {
 		experts = append(experts, Expert{Model: utility.NewQuadratic(d)})
@@ -165,6 +178,9 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 	k := newPlaces(p, o.PositionEffects)
 	l.seen, l.history = k.moments(p.NumFeatures), mle.NewChoices(p.NumFeatures+int(k))
 	l.seen.extremes = newExtremes(p.NumFeatures)
+	if known == nil {
+		l.seen.sketches = newSketches(p.NumFeatures)
+	}
 	var err error
 	if l.base, err = newExpert(Expert{Model: utility.NewLinear(p.NumFeatures, true)}, k, nil); err != nil {
 		return nil, err
@@ -180,7 +196,9 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 		if err != nil {
 			return nil, fmt.Errorf("expert %d, %v: %w", i+1, x, err)
 		}
-		if m, ok := e.additive(); ok {
+		if l.fewer(e) != nil {
+			e.wake = waiting
+		} else if m, ok := e.additive(); ok {
 			rng := streamOf(l.seed, i, 0)
 			for b := range l.bases() {
 				e.unit[b] = newUnits(m, e.prior, int(k), rng)
@@ -189,7 +207,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 		l.experts = append(l.experts, e)
 		families = append(families, e.called(utility.Identity(x.Model)))
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 1, strings.Join(families, " "), o), places: k}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 2, strings.Join(families, " "), o), places: k}
 	if known != nil {
 		if err := l.know(known); err != nil {
 			return nil, err
@@ -201,7 +219,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 // know gives the learner a prior. Until features are seen it is in their own terms.
 func (l *BMA) know(known *linearPrior) error {
 	width := len(l.seen.mean)
-	l.known, l.z = known, standardisation{make([]float64, width), slices.Repeat([]float64{1}, width)}
+	l.known, l.z = known, standardisation{shift: make([]float64, width), scale: slices.Repeat([]float64{1}, width)}
 	l.identity.facts = append(l.identity.facts, fact{key: "prior", value: fmt.Sprint(known.mean, known.covariance.RawSymmetric().Data)})
 	if err := l.assume(); err != nil {
 		return err
@@ -285,15 +303,18 @@ func (l *BMA) beginAgain() {
 }
 
 // weights returns the π_e, those of all beliefs of an expert together.
-func (l *BMA) weights() []float64 {
-	modes, units, flat := l.split()
-	for _, u := range units {
-		floats.Add(modes, u)
+func (l *BMA) weights() []float64 { return l.together(l.split()[0]) }
+
+// together returns the weights of the experts, those of all beliefs of an expert together.
+func (b *beliefs) together(s portions) []float64 {
+	sum := slices.Clone(s.modes)
+	for _, u := range s.units {
+		floats.Add(sum, u)
 	}
-	if i := l.line(); i >= 0 {
-		modes[i] += flat
+	if i := b.line(); i >= 0 {
+		sum[i] += s.flat
 	}
-	return modes
+	return sum
 }
 
 // The prior weights of two beliefs. Those of the others are 1.
@@ -310,11 +331,36 @@ func (b *beliefs) line() int {
 	})
 }
 
-// split returns the weights of the experts' modes, those of their units beside each base, and that of the linear family with
-// slopes near 0. All modes have the same weight if all rest.
-func (b *beliefs) split() (modes []float64, units [2][]float64, flat float64) {
+// portions are the weights of the experts' modes, those of their units beside each base, and that of the linear family with
+// slopes near 0.
+type portions struct {
+	modes []float64
+	units [2][]float64
+	flat  float64
+}
+
+// split returns the weights in each view, which sum to 1. All modes have the same weight if all rest.
+func (b *beliefs) split() (all []portions) {
+	var pi []float64
+	for _, v := range b.views() {
+		pi = append(pi, v.logWeights()...)
+	}
+	if math.IsInf(slices.Max(pi), -1) {
+		clear(pi[:len(b.experts)])
+	}
+	softmax(pi)
+	for _, v := range b.views() {
+		n := len(v.experts)
+		all = append(all, portions{pi[:n:n], [2][]float64{pi[n : 2*n : 2*n], pi[2*n : 3*n : 3*n]}, pi[3*n]})
+		pi = pi[3*n+1:]
+	}
+	return all
+}
+
+// logWeights returns the logarithms of the weights of one view, in the order of portions.
+func (b *beliefs) logWeights() []float64 {
 	n, line := len(b.experts), b.line()
-	pi := slices.Repeat([]float64{math.Inf(-1)}, n*(1+len(units))+1)
+	pi := slices.Repeat([]float64{math.Inf(-1)}, 3*n+1)
 	if line >= 0 && b.flat != nil {
 		pi[len(pi)-1] = b.flat.posterior.LogEvidence + portable.Log(weightOfFlat)
 	}
@@ -331,18 +377,17 @@ func (b *beliefs) split() (modes []float64, units [2][]float64, flat float64) {
 			}
 		}
 	}
-	if math.IsInf(slices.Max(pi), -1) {
-		clear(pi[:n])
-	}
-	softmax(pi)
-	return pi[:n:n], [2][]float64{pi[n : 2*n : 2*n], pi[2*n : 3*n : 3*n]}, pi[3*n]
+	return pi
 }
 
 // Diagnostics returns the weight of each expert.
 func (l *BMA) Diagnostics() map[string]float64 {
 	d := map[string]float64{}
-	for i, p := range l.weights() {
-		d[l.experts[i].String()] = p
+	all := l.split()
+	for k, v := range l.views() {
+		for i, p := range v.together(all[k]) {
+			d[v.nameOf(v.experts[i].Expert)] = p
+		}
 	}
 	return d
 }
@@ -354,30 +399,35 @@ func (l *BMA) width() float64 {
 
 // freeze implements algorithm.
 func (l *BMA) freeze() vitrine.Policy {
-	pi := &mixture{p: l.p, width: l.width(), z: l.z, bounds: l.seen.bounds().standardised(l.z), outliers: l.outliers.Outliers, places: l.places}
+	pi := &mixture{p: l.p, width: l.width(), unknown: l.rounds == 0 && l.known == nil, outliers: l.outliers.Outliers, places: l.places}
+	all, bounds := l.split(), l.seen.bounds()
+	for k, v := range l.views() {
+		pi.views = append(pi.views, view{z: v.z, bounds: bounds.standardised(v.z)})
+		v.freeze(pi, k, all[k])
+	}
 	if l.known != nil && l.seen.n == 0 {
 		// The other families have priors for features with known moments.
-		pi.beliefs, pi.weights = []belief{{l.base.Model, l.base.model, l.base.posterior, nil, 0}}, []float64{1}
-		pi.estimateEffects()
-		return pi
-	}
-	modes, units, flat := l.split()
-	if flat > 0 {
-		pi.beliefs = append(pi.beliefs, belief{l.flat.Model, l.flat.model, l.flat.posterior, nil, 0})
-		pi.weights = append(pi.weights, flat)
-	}
-	for i, e := range l.experts {
-		if modes[i] > 0 {
-			pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, e.posterior, nil, e.Memory})
-			pi.weights = append(pi.weights, modes[i])
-		}
-		for k, base := range l.bases() {
-			if units[k][i] > 0 {
-				pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, base.posterior, e.unit[k], e.Memory})
-				pi.weights = append(pi.weights, units[k][i])
-			}
-		}
+		pi.beliefs, pi.weights = []belief{{family: l.base.Model, model: l.base.model, posterior: l.base.posterior}}, []float64{1}
 	}
 	pi.estimateEffects()
 	return pi
+}
+
+// freeze adds the beliefs of one view to a policy.
+func (b *beliefs) freeze(pi *mixture, view int, s portions) {
+	add := func(e *expert, p *mle.Laplace, unit *unitPosterior, weight float64) {
+		if weight > 0 {
+			pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, p, unit, e.Memory, view})
+			pi.weights = append(pi.weights, weight)
+		}
+	}
+	if b.flat != nil {
+		add(b.flat, b.flat.posterior, nil, s.flat)
+	}
+	for i, e := range b.experts {
+		add(e, e.posterior, nil, s.modes[i])
+		for k, base := range b.bases() {
+			add(e, base.posterior, e.unit[k], s.units[k][i])
+		}
+	}
 }

@@ -274,12 +274,12 @@ func TestConstantFeaturesAreNotStandardizedByNoise(t *testing.T) {
 // Moments stand still within a quarter of a standard deviation; a feature that
 // begins to vary is noticed.
 func TestStandstill(t *testing.T) {
-	z := standardisation{[]float64{10, 0}, []float64{4, 1}}
+	z := standardisation{shift: []float64{10, 0}, scale: []float64{4, 1}}
 	for _, c := range []struct {
 		mean, sd float64
 		stands   bool
 	}{{10, 4, true}, {10.99, 4, true}, {11.01, 4, false}, {8.99, 4, false}, {10, 4.99, true}, {10, 5.01, false}, {10, 3.21, true}, {10, 3.19, false}} {
-		if got := z.stands(standardisation{[]float64{c.mean, 0}, []float64{c.sd, 1}}); got != c.stands {
+		if got := z.stands(standardisation{shift: []float64{c.mean, 0}, scale: []float64{c.sd, 1}}); got != c.stands {
 			t.Errorf("mean 10 → %v, standard deviation 4 → %v: stands %v", c.mean, c.sd, got)
 		}
 	}
@@ -310,8 +310,8 @@ func TestMovedMomentsAreLearnedFromTheFirstRound(t *testing.T) {
 	}
 	twin := newBMA(t, paperProblem(), experts)
 	twin.z, twin.history, twin.rounds = l.z, l.history, l.rounds
-	f := fitting{twin.beliefs, l.o, l.seed, begun, true, false, 1}
-	f.run(l.history.Slice(0, begun).Standardised(l.z.shift, l.z.scale))
+	f := fitting{beliefs: twin.beliefs, o: l.o, seed: l.seed, rounds: begun, moved: true, workers: 1}
+	f.run(l.history.Slice(0, begun), 0)
 	for s := begun; s < l.rounds; s++ {
 		twin.beliefs.learn(l.history.Round(s), false, new(tangent))
 	}

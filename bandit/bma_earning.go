@@ -97,9 +97,9 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 		if first < end {
 			continue
 		}
-		w.taken = w.taken[:0]
+		w.taken, w.takers = w.taken[:0], w.takers[:0]
 		for k := range sets {
-			w.take(family, sets[k].items, sets[k].u, x.Revenue, sets[k].revenue)
+			w.take(k, family, sets[k].items, sets[k].u, x.Revenue, sets[k].revenue)
 		}
 		return w.shown(q), true
 	}

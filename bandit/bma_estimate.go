@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/internal/portable"
@@ -31,14 +32,20 @@ func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 	}
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
-	o.standardise(w, o.standardisation(x.Features), x.Features)
-	items := w.standardised()
+	z := o.standardisation(x.Features)
+	var items *mat.Dense
+	look := -1 // the view of items
 	rng := rand.New(rand.NewPCG(1, 1))
 	mean, p := make([]float64, n+1), make([]float64, n+1)
 	u, moved := make([]float64, n), make([]float64, n)
 	for i, e := range o.beliefs {
 		if o.weights[i] < meanLeast {
 			continue
+		}
+		if e.view != look {
+			look = e.view
+			o.standardise(w, look, z, x.Features)
+			items = w.standardised()
 		}
 		d := e.family.NumParams() // in the first place the effects of places are 0
 		if e.unit != nil {

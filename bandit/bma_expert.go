@@ -87,7 +87,7 @@ func (e *expert) restart() error {
 
 // learn moves the posterior by a round. An expert that cannot take it, because a
 // utility or a gradient is not finite or a gradient is beyond
-// [vitrine.MaxFeature], sits it out: its parameters stay, and its forecast is that of the linear
+// [vitrine.MaxUnscaled], sits it out: its parameters stay, and its forecast is that of the linear
 // family,
 //
 //	log evidence ← log evidence + log p(i_s | S_s, ŵ_base)
@@ -124,7 +124,7 @@ func (e *expert) forecast(round *mle.Choices) float64 {
 // takes reports whether a model at w has what a step needs of a round.
 func takes(m utility.Model, w []float64, round *mle.Choices, t *tangent) bool {
 	_, size := t.of(m, w, round.Features())
-	return size <= vitrine.MaxFeature
+	return size <= vitrine.MaxUnscaled
 }
 
 // replay learns a history from its first round on.

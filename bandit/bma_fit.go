@@ -17,6 +17,7 @@ import (
 // beliefs are what a full fit changes.
 type beliefs struct {
 	z         standardisation // in use; none before the first items
+	bent      *beliefs        // in normal scores of the features that are far from normal; nil if there are none
 	intercept float64         // the standard deviation of its prior
 	experts   []*expert
 	base      *expert      // linear: units are searched beside its fit
@@ -33,7 +34,42 @@ func (b *beliefs) clone() *beliefs {
 		all[i] = &twin
 	}
 	n.set(all)
+	if b.bent != nil {
+		n.bent = b.bent.clone()
+	}
 	return &n
+}
+
+// views returns the beliefs in standardised features and, if there are any, those in normal scores.
+func (b *beliefs) views() []*beliefs {
+	if b.bent == nil {
+		return []*beliefs{b}
+	}
+	return []*beliefs{b, b.bent}
+}
+
+// inScores returns beliefs of the same families before the first round, for normal scores. An expert with a memory is not among
+// them.
+func (b *beliefs) inScores(z standardisation) (*beliefs, error) {
+	n := &beliefs{z: z, intercept: 1, base: b.base.twin(1), flat: b.flat.twin(1)}
+	for j := range b.flat.Model.NumFeatures() {
+		n.flat.prior[j] = b.flat.prior[j]
+	}
+	for _, e := range b.experts {
+		if e.Memory == 0 {
+			twin := e.twin(1)
+			if b.fewer(e) != nil {
+				twin.wake = waiting
+			}
+			n.experts = append(n.experts, twin)
+		}
+	}
+	for _, e := range n.all() {
+		if err := e.restart(); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
 }
 
 // bases returns the linear families beside whose fits there are posteriors over units.
@@ -59,7 +95,10 @@ func (b *beliefs) set(all []*expert) {
 // learn moves all beliefs by a round, as it came, which has items. If a fit to this round follows
 // at once, only those that it leaves alone are moved.
 func (b *beliefs) learn(round *mle.Choices, fitted bool, t *tangent) {
-	round = round.Standardised(b.z.shift, b.z.scale)
+	if b.bent != nil {
+		b.bent.learn(round, fitted, t)
+	}
+	round = round.Transformed(b.z.row)
 	for _, e := range b.experts {
 		if e.wake == 0 && (e.Memory > 0 || !fitted) {
 			e.learn(round, b.base, t)
@@ -110,8 +149,14 @@ func (l *BMA) begin() {
 	if kept >= l.window {
 		job.fold = l.window / 2
 	}
-	job.moved = l.folded+job.fold == 0 && job.result.standardise(&l.seen)
-	search := job.moved || l.rounds >= l.nextSearch
+	bentMoved := false
+	if l.folded+job.fold == 0 {
+		job.moved = job.result.standardise(&l.seen)
+		bentMoved = job.result.score(&l.seen)
+	} else {
+		l.seen.sketches = nil
+	}
+	search := job.moved || bentMoved || l.rounds >= l.nextSearch
 	if search {
 		l.nextSearch = l.later(3)
 	}
@@ -122,21 +167,23 @@ func (l *BMA) begin() {
 	if lag > 0 { // one is left for the rounds and decisions that come meanwhile
 		workers = max(1, workers-1)
 	}
-	f := fitting{job.result, l.o, l.seed, l.rounds, job.moved, search, workers}
+	f := fitting{beliefs: job.result, o: l.o, seed: l.seed, rounds: l.rounds, moved: job.moved, search: search, workers: workers}
+	bent := f
+	bent.beliefs, bent.seed, bent.moved = job.result.bent, l.seed+bentSeed, bentMoved
 	job.start(l.cost*time.Duration(kept), lag, func() {
 		if grow {
 			job.room = history.Room(l.window + maxLag)
 		}
-		if job.result.z.shift != nil {
-			history = history.Standardised(job.result.z.shift, job.result.z.scale)
+		f.run(history, job.fold)
+		if bent.beliefs != nil {
+			bent.run(history, job.fold)
 		}
-		if job.fold > 0 {
-			job.result.fold(history.Slice(0, job.fold))
-			history = history.Slice(job.fold, history.Rounds())
-		}
-		f.run(history)
+		job.result.rest(f.rounds)
 	})
 }
+
+// bentSeed makes other draws for the beliefs in normal scores.
+const bentSeed = 1 << 32
 
 // wait returns when the fit that runs, if one does, has ended and has learned the rounds since. A panic
 // of a model in it is the caller's.
@@ -201,13 +248,42 @@ func (b *beliefs) standardise(seen *moments) bool {
 	return true
 }
 
+// score makes beliefs in normal scores if a feature is bent and there are none or their scores have moved, and drops them if none is
+// bent. It reports whether it has made some.
+func (b *beliefs) score(seen *moments) bool {
+	if seen.n == 0 || b.z.shift == nil || seen.sketches == nil {
+		return false
+	}
+	var now standardisation
+	if b.bent != nil {
+		now = b.bent.z
+	}
+	later, bent := seen.scores(now)
+	switch {
+	case !bent:
+		b.bent = nil
+		return false
+	case b.bent != nil && now.stands(later):
+		return false
+	case b.bent != nil:
+		b.bent.z = later
+		return true
+	}
+	n, err := b.inScores(later)
+	if err != nil {
+		return false
+	}
+	b.bent = n
+	return true
+}
+
 // fold makes the posterior of rounds each expert's anchor.
 func (b *beliefs) fold(c *mle.Choices) {
 	for _, e := range b.bases() {
 		e.fold(c, nil)
 	}
 	for _, e := range b.experts {
-		if e.Memory == 0 {
+		if e.Memory == 0 && (e.wake == 0 || b.fewer(e) == nil) {
 			e.fold(c, b.base)
 			e.wake = 0
 		}
@@ -224,14 +300,30 @@ type fitting struct {
 	search bool // for units
 	// workers is the number of experts that are fitted at a time.
 	workers int
+
+	before map[*expert]*expert // the experts with one unit less, as they were before the fit
 }
 
-// run fits all experts to the history, side by side. If the standardisation has
+// run fits all experts to the history as it came, side by side, without the first rounds, which are folded. If the standardisation has
 // moved those with a memory learn it again, and no expert rests.
-func (f *fitting) run(history *mle.Choices) {
+func (f *fitting) run(history *mle.Choices, folded int) {
+	if f.z.shift != nil {
+		history = history.Transformed(f.z.row)
+	}
+	if folded > 0 {
+		f.fold(history.Slice(0, folded))
+		history = history.Slice(folded, history.Rounds())
+	}
 	f.scaleIntercept(history)
 	for _, base := range f.bases() {
 		base.fit(history, nil, f.origin(base))
+	}
+	f.before = map[*expert]*expert{}
+	for _, e := range f.experts {
+		if o := f.fewer(e); o != nil {
+			copied := *o
+			f.before[e] = &copied
+		}
 	}
 	var group sync.WaitGroup
 	var fits panics.Catcher
@@ -242,7 +334,9 @@ func (f *fitting) run(history *mle.Choices) {
 		} else if e.Memory > 0 {
 			continue
 		}
-		resting := !f.moved && f.rounds < e.wake
+		extends := f.before[e] != nil
+		resting := f.rounds < e.wake && (extends || !f.moved)
+		anew := extends && e.wake > 0 && !resting
 		group.Go(func() {
 			workers <- struct{}{}
 			defer func() { <-workers }()
@@ -255,14 +349,26 @@ func (f *fitting) run(history *mle.Choices) {
 			if !resting {
 				e.wake = 0
 				starts := f.origin(e)
-				if f.search {
+				if f.search || anew {
 					starts = append(starts, f.starts(e, history, rng)...)
 				}
-				if !e.fit(history, f.base, starts) {
+				if anew { // it was not folded
+					if len(starts) == 0 {
+						e.wake = 2 * f.rounds
+						return
+					}
+					twin := *e
+					twin.posterior, twin.anchor = &mle.Laplace{Mode: starts[0].w}, starts[0].anchor
+					if twin.fit(history, f.base, starts[1:]) {
+						*e = twin
+					} else {
+						e.wake = 2 * f.rounds
+					}
+				} else if !e.fit(history, f.base, starts) {
 					e.wake = f.rounds + 1
 				}
 			}
-			if m, ok := e.additive(); ok {
+			if m, ok := e.additive(); ok && !extends {
 				for k, base := range f.bases() {
 					if test := mle.NewScoreTest(m, history, base.posterior, history.Rounds(), 0); test != nil {
 						e.unit[k] = e.unit[k].next(m, e.prior, test, rng)
@@ -273,7 +379,6 @@ func (f *fitting) run(history *mle.Choices) {
 	}
 	group.Wait()
 	fits.Repanic()
-	f.rest()
 }
 
 // negligible is the weight below which an expert rests until the rounds have
@@ -282,21 +387,36 @@ const negligible = 1e-6
 
 // rest lets the experts rest whose modes have no weight among the modes. Units go with the linear
 // family that they stand beside. Their evidence is a second-order estimate, so it lets no mode rest.
-func (f *fitting) rest() {
+func (b *beliefs) rest(rounds int) {
 	most := math.Inf(-1)
-	for _, e := range f.experts {
-		if e.wake == 0 {
-			most = max(most, e.posterior.LogEvidence)
+	for _, v := range b.views() {
+		for _, e := range v.experts {
+			if e.wake == 0 {
+				most = max(most, e.posterior.LogEvidence)
+			}
 		}
 	}
 	least := most + portable.Log(negligible)
-	for _, e := range f.experts {
-		if e.Memory == 0 && e.wake == 0 && e.posterior.LogEvidence < least {
-			e.wake = 2 * f.rounds
+	for _, v := range b.views() {
+		for _, e := range v.experts {
+			if e.Memory == 0 && e.wake == 0 && e.posterior.LogEvidence < least {
+				e.wake = 2 * rounds
+			}
+			for k, base := range v.bases() {
+				if base.posterior.LogEvidence < least {
+					e.unit[k] = nil
+				}
+			}
 		}
-		for k, base := range f.bases() {
-			if base.posterior.LogEvidence < least {
-				e.unit[k] = nil
+	}
+	all := b.split()
+	for k, v := range b.views() {
+		shares := v.together(all[k])
+		for i, o := range v.experts {
+			for _, e := range v.experts {
+				if e.wake == waiting && shares[i] > 0.5 && v.fewer(e) == o {
+					e.wake = rounds
+				}
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func TestFoldedRoundsAreNotForgotten(t *testing.T) {
 	}
 	for i, e := range l.all() {
 		fresh := e.twin(l.intercept)
-		if err := fresh.restart(); err != nil || !fresh.fit(all.Standardised(l.z.shift, l.z.scale), nil, nil) {
+		if err := fresh.restart(); err != nil || !fresh.fit(all.Transformed(l.z.row), nil, nil) {
 			t.Fatal(err)
 		}
 		for j, v := range fresh.posterior.Mode {

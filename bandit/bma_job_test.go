@@ -125,7 +125,7 @@ func TestFitsLeaveAProcessor(t *testing.T) {
 		l.wait()
 		maximum.Store(0)
 		f := fitting{beliefs: l.beliefs.clone(), o: l.o, rounds: 60, moved: true, workers: workers}
-		f.run(l.history.Standardised(l.z.shift, l.z.scale))
+		f.run(l.history, 0)
 		if got := maximum.Load(); got > want || got == 0 {
 			t.Errorf("%d workers: %d experts are fitted at a time", workers, got)
 		}
@@ -164,13 +164,13 @@ func TestUnitsLetNoModeRest(t *testing.T) {
 		return names, units
 	}
 	set(-100, -95, 300)
-	f.rest()
+	f.rest(f.rounds)
 	if names, units := resting(); len(names) > 0 || !units {
 		t.Errorf("beside a unit of evidence 200 %v rest, units %v", names, units)
 	}
 	set(-790, -478, 330)
-	f.rest()
-	if names, units := resting(); len(names) != 3 || units {
-		t.Errorf("beside a quadratic far above the linear family %v rest, want three; units %v, want none", names, units)
+	f.rest(f.rounds)
+	if names, units := resting(); len(names) != len(f.experts)-2 || units {
+		t.Errorf("beside a quadratic far above the linear family %v rest, want all but it and the one with a memory; units %v, want none", names, units)
 	}
 }

@@ -144,11 +144,14 @@ func (r *affineRows) of(items, short *utility.Columns, a *mat.Dense) {
 // Given returns the policy for short rows, as that of [optimistic] does. It makes the whole rows of a few items at a time. It
 // returns nil before the first round, where the policy takes the moments of whole rows.
 func (o *mixture) Given(m *mat.Dense, c []float64) vitrine.Policy {
-	if o.z.shift == nil {
+	if o.views[0].z.shift == nil {
 		return nil
 	}
 	given := *o
-	given.rows = newAffineRows(m, c, o.z)
+	given.views = slices.Clone(o.views)
+	for k := range given.views {
+		given.views[k].rows = newAffineRows(m, c, given.views[k].z)
+	}
 	_, given.p.NumFeatures = m.Dims()
 	return &given
 }

@@ -140,7 +140,7 @@ func TestManyItemsUnlikeTheSample(t *testing.T) {
 	l := newBMA(t, p, []Expert{{Model: utility.NewLinear(1, true)}})
 	mode := *l.experts[0].posterior
 	mode.Mode = []float64{1, 0}
-	pi := &mixture{p: p, beliefs: []belief{{l.base.Model, l.base.model, &mode, nil, 0}}, weights: []float64{1}, z: standardisation{[]float64{0}, []float64{1}}}
+	pi := &mixture{p: p, beliefs: []belief{{family: l.base.Model, model: l.base.model, posterior: &mode}}, weights: []float64{1}, views: []view{{z: standardisation{shift: []float64{0}, scale: []float64{1}}}}}
 	for _, test := range []struct {
 		attractive int     // items outside the sample that are attractive
 		large      float64 // their attraction, beside that of two others

@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -21,6 +22,7 @@ type moments struct {
 	plain        int // of the last features, which are not standardised
 
 	extremes *extremes // of the first features; nil if they have no bounds
+	sketches sketches
 }
 
 func newMoments(d int) moments { return moments{mean: make([]float64, d), square: make([]float64, d)} }
@@ -50,6 +52,7 @@ func (s *moments) add(x *mat.Dense) {
 		}
 	}
 	s.extremes.add(x)
+	s.sketches.add(x)
 }
 
 // A feature whose standard deviation is at most minSpread, or that share of its
@@ -62,7 +65,7 @@ const (
 // standardisation returns the mean and the standard deviation of each feature. For
 // one that is constant the size of its mean stands for the latter, or 1.
 func (s *moments) standardisation() standardisation {
-	z := standardisation{append([]float64(nil), s.mean...), make([]float64, len(s.mean))}
+	z := standardisation{shift: slices.Clone(s.mean), scale: make([]float64, len(s.mean))}
 	for j, m := range s.mean {
 		sd := math.Sqrt(s.square[j] / float64(s.n))
 		if size := math.Abs(m); !(sd > minSpread && sd > minShare*size) {
@@ -79,10 +82,38 @@ func (s *moments) standardisation() standardisation {
 	return z
 }
 
-// standardisation turns features into (x − shift) / scale. The zero value is none.
-type standardisation struct{ shift, scale []float64 }
+// standardisation turns features into (x − shift) / scale, and bent ones into their scores. The zero value is none.
+type standardisation struct {
+	shift, scale []float64
+	bends        []bend // of each feature, empty if it is not bent; nil if none is
+}
 
-// of standardises items.
+// row standardises an item.
+func (z standardisation) row(x []float64) {
+	for j, v := range x {
+		x[j] = (v - z.shift[j]) / z.scale[j]
+	}
+	for j, b := range z.bends {
+		if len(b.x) > 0 {
+			x[j] = b.of(x[j])
+		}
+	}
+}
+
+// bend replaces the standardised values of bent features by their scores.
+func (z standardisation) bend(items *utility.Columns) {
+	for j, b := range z.bends {
+		if len(b.x) == 0 {
+			continue
+		}
+		column := items.Feature(j)
+		for i, v := range column {
+			column[i] = b.of(v)
+		}
+	}
+}
+
+// of standardises items, but for the scores.
 func (z standardisation) of(items *utility.Columns) {
 	_, d := items.Dims()
 	for j := range d {
@@ -108,6 +139,11 @@ func (z standardisation) stands(later standardisation) bool {
 			return false
 		}
 	}
+	for j, b := range z.bends {
+		if !b.stands(later.bends[j]) {
+			return false
+		}
+	}
 	return true
 }
 
@@ -115,6 +151,7 @@ func (z standardisation) stands(later standardisation) bool {
 func (s *moments) fields(f *fields.Fields) {
 	f.Count(&s.n)
 	f.Vector(&s.mean, &s.square)
+	fields.Pointers(f, (*[]*sketch)(&s.sketches), (*sketch).fields)
 }
 
 // fields passes over the moments of d features, or none.
@@ -126,4 +163,10 @@ func (z *standardisation) fields(f *fields.Fields, d int) {
 	for _, v := range z.scale {
 		f.Check(v > 0, "the standard deviation of a feature is %v", v)
 	}
+	fields.List(f, &z.bends, func(b *bend, f *fields.Fields) {
+		f.Floats(&b.x)
+		f.Floats(&b.s)
+		f.Check(len(b.x) == len(b.s) && len(b.x) != 1 && slices.IsSorted(b.x) && slices.IsSorted(b.s), "the scores of a feature have %d values and %d scores, or are not in order", len(b.x), len(b.s))
+	})
+	f.Check(len(z.bends) == 0 || len(z.bends) == n, "the scores of %d features, want %d", len(z.bends), n)
 }

@@ -196,7 +196,7 @@ func TestSearchFindsTheWave(t *testing.T) {
 	l.o.Candidates = 400
 	play(t, l, func(x []float64) float64 { return 2 * math.Sin(2*x[0]) }, 0, 200)
 	e := fatal.Or(newExpert(Expert{Model: m}, 0, newRand()))(t)
-	history := l.history.Standardised(l.z.shift, l.z.scale)
+	history := l.history.Transformed(l.z.row)
 	f := fitting{beliefs: l.beliefs, o: l.o}
 	starts := f.starts(e, history, newRand())
 	if len(starts) != searchStarts || len(e.units) != searchMemory {

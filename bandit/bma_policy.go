@@ -28,20 +28,27 @@ type belief struct {
 	posterior *mle.Laplace
 	unit      *unitPosterior // nil for Laplace's
 	memory    float64        // the expert's
+	view      int
+}
+
+// view is a way to look at items: standardised, or in normal scores.
+type view struct {
+	z      standardisation // none takes the moments of the context
+	bounds *bounds         // of features that are standardised but for the scores
+	rows   *affineRows     // of contexts, which have short rows; nil if they have whole ones
 }
 
 // mixture is BMA-MNL's policy: for each slot a belief, and a unit if it has them.
 type mixture struct {
 	p        Problem
 	beliefs  []belief
-	weights  []float64       // π
-	width    float64         // b_t
-	z        standardisation // none takes the moments of the context
-	bounds   *bounds         // of standardised features
+	weights  []float64 // π
+	width    float64   // b_t
+	views    []view
+	unknown  bool // whether no round has been learned and nothing is known of utilities
 	outliers Outliers
 	places   places
-	rows     *affineRows // of contexts, which have short rows; nil if they have whole ones
-	effects  []float64   // the mean γ, γ_1 = 0 first; nil without position effects
+	effects  []float64 // the mean γ, γ_1 = 0 first; nil without position effects
 }
 
 // estimateEffects sets the effects of the places to those of the modes, by weight.
@@ -72,7 +79,21 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 		return vitrine.Offer{Assortment: s}
 	}
 	o.fillSlots(w, x.Features, 0, len(w.expert))
+	o.level(w, rng)
 	return o.pick(w, family, x.Revenue)
+}
+
+// firstSpread is the standard deviation of utilities that differ by chance only.
+const firstSpread = 0.1
+
+// level replaces the utilities of every second slot by ones that differ by chance only, if no round has been learned. Outcomes may
+// come late: until then the prior alone would show the items at the ends of the features on all pages.
+func (o *mixture) level(w *mixtureScratch, rng *rand.Rand) {
+	for k := 0; o.unknown && k < len(w.expert); k += 2 {
+		for i := range w.n {
+			w.z[k*w.n+i] = firstSpread * rng.NormFloat64()
+		}
+	}
 }
 
 // pick returns the offer of the slots' sampled utilities.
@@ -117,16 +138,31 @@ const (
 	revenueOptimism = 0.3
 )
 
+// fullySpread is the coefficient of variation of revenues from which on α is the lesser.
+const fullySpread = 0.1
+
+// optimismOf returns α for revenues: it falls with their coefficient of variation, from α of equal revenues to α of unequal ones.
+func optimismOf(r []float64) float64 {
+	mean, square := 0.0, 0.0
+	for k, v := range r {
+		delta := v - mean
+		mean += delta / float64(k+1)
+		square += float64(delta * (v - mean))
+	}
+	if !(square > 0) {
+		return optimism
+	}
+	variation := math.Sqrt(square/float64(len(r))) / mean
+	return max(revenueOptimism, optimism-float64((optimism-revenueOptimism)*variation/fullySpread))
+}
+
 // begin draws a belief for each slot, and a unit and its amplitudes if it has them, for the items of x. Beliefs and their units are
 // drawn by systematic sampling: each slot draws them by weight, but together the slots repeat a belief or a unit no more often than
 // its weight asks for.
 func (o *mixture) begin(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
 	w.n = x.NumItems()
 	slots := min(o.p.MaxShown, w.n)
-	w.optimism = optimism
-	if !assortment.EqualRevenues(x.Revenue) {
-		w.optimism = revenueOptimism
-	}
+	w.optimism = optimismOf(x.Revenue)
 	w.expert = slices.Grow(w.expert[:0], slots)[:slots]
 	w.width = 0
 	for _, e := range o.beliefs {
@@ -173,9 +209,16 @@ func (o *mixture) fillRows(w, drawn *mixtureScratch, z standardisation, x *mat.D
 
 // fillBlock stores in u(k) the sampled utilities of the slots k of [first, end) for the items x, by the draws of drawn.
 func (o *mixture) fillBlock(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, first, end int, u func(k int) []float64) {
-	o.standardise(w, z, x)
-	w.deviationsOf, w.deviations = w.deviationsOf[:0], w.deviations[:0]
+	look := -1 // the view of the columns
 	for i, e := range o.beliefs {
+		if !slices.Contains(drawn.expert[first:end], i) {
+			continue
+		}
+		if e.view != look {
+			look = e.view
+			o.standardise(w, look, z, x)
+			w.deviationsOf, w.deviations = w.deviationsOf[:0], w.deviations[:0]
+		}
 		index := -1 // a slot that has the belief's
 		for k := first; k < end; k++ {
 			switch {
@@ -212,7 +255,7 @@ func (e *belief) index(u []float64, optimism float64, w *mixtureScratch) {
 }
 
 // deviation returns the posterior standard deviations of utilities with the given gradients, in columns. It keeps them for other
-// beliefs with the same posterior, and so the same gradients. The deviation is 0 if the gradient is beyond [vitrine.MaxFeature]: such
+// beliefs with the same posterior, and so the same gradients. The deviation is 0 if the gradient is beyond [vitrine.MaxUnscaled]: such
 // an item would be shown for its deviation, and no expert could learn from that.
 func (w *mixtureScratch) deviation(p *mle.Laplace, gradients []float64) []float64 {
 	n, _ := w.columns.Dims()
@@ -227,32 +270,37 @@ func (w *mixtureScratch) deviation(p *mle.Laplace, gradients []float64) []float6
 	clear(w.squares)
 	kernel.AddSquares(w.squares, gradients, len(gradients)/n)
 	for i, square := range w.squares {
-		if !(square <= vitrine.MaxFeature*vitrine.MaxFeature) {
+		if !(square <= vitrine.MaxUnscaled*vitrine.MaxUnscaled) {
 			w.deviations[have+i] = 0
 		}
 	}
 	return w.deviations[have:]
 }
 
-// standardisation returns the moments in use, or those of the items x if there are none yet.
+// standardisation returns the moments in use in the first view, or those of the items x if there are none yet.
 func (o *mixture) standardisation(x *mat.Dense) standardisation {
-	if o.z.shift != nil {
-		return o.z
+	if o.views[0].z.shift != nil {
+		return o.views[0].z
 	}
 	seen := newMoments(o.p.NumFeatures)
 	seen.add(x)
 	return seen.standardisation()
 }
 
-// standardise makes the columns of w the standardised items x.
-func (o *mixture) standardise(w *mixtureScratch, z standardisation, x *mat.Dense) {
-	if o.rows != nil {
-		o.rows.of(&w.columns, &w.short, x)
+// standardise makes the columns of w the items x in a view. The first view has the standardisation first.
+func (o *mixture) standardise(w *mixtureScratch, look int, first standardisation, x *mat.Dense) {
+	v := o.views[look]
+	if look == 0 {
+		v.z = first
+	}
+	if v.rows != nil {
+		v.rows.of(&w.columns, &w.short, x)
 	} else {
 		w.columns.SetRows(x)
-		z.of(&w.columns)
+		v.z.of(&w.columns)
 	}
-	o.bounds.columns(&w.columns)
+	v.bounds.columns(&w.columns)
+	v.z.bend(&w.columns)
 }
 
 // Outliers counts the values of features that the learner has left out.
@@ -285,6 +333,7 @@ type mixtureScratch struct {
 	gain         []float64
 	earned       []float64 // by the answer of each slot
 	taken        vitrine.Assortment
+	takers       []int                // the slots that took them
 	answers      []vitrine.Assortment // of the slots
 	whole        vitrine.Assortment
 	g            scratch.Matrix
@@ -304,17 +353,18 @@ var mixtures = sync.Pool{New: func() any { return new(mixtureScratch) }}
 // largest sampled utility that no slot before it took.
 func (s *mixtureScratch) largest(limit int) vitrine.Assortment {
 	slots := max(0, min(limit, len(s.expert)))
-	answer := make(vitrine.Assortment, 0, slots)
+	s.taken, s.takers = s.taken[:0], s.takers[:0]
 	for k := range slots {
 		z := s.z[k*s.n:][:s.n]
 		best := -1
 		for i, v := range z {
-			if (best < 0 || v > z[best]) && !slices.Contains(answer, i) {
+			if (best < 0 || v > z[best]) && !slices.Contains(s.taken, i) {
 				best = i
 			}
 		}
-		answer = append(answer, best)
+		s.taken, s.takers = append(s.taken, best), append(s.takers, k)
 	}
+	answer := slices.Clone(s.taken)
 	slices.Sort(answer)
 	return answer
 }
@@ -339,7 +389,7 @@ func clamp(z []float64) {
 func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) vitrine.Assortment {
 	n := s.n
 	s.gain = scratch.Grow(s.gain, n)
-	s.taken = s.taken[:0]
+	s.taken, s.takers = s.taken[:0], s.takers[:0]
 	s.answers, s.earned = scratch.Grow(s.answers, len(s.expert)), scratch.Grow(s.earned, len(s.expert))
 	if n < search.MinSlots {
 		for k := range s.expert {
@@ -353,7 +403,7 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 		for _, i := range s.answers[k] {
 			s.u = append(s.u, s.z[k*n+i])
 		}
-		s.take(family, s.answers[k], s.u, r, s.earned[k])
+		s.take(k, family, s.answers[k], s.u, r, s.earned[k])
 	}
 	if q, ok := assortment.Ranked(family); ok || assortment.Hereditary(family) {
 		return s.shown(q)
@@ -396,15 +446,15 @@ func (s *mixtureScratch) ask(family vitrine.Constraint) vitrine.Assortment {
 	return s.whole
 }
 
-// take adds to s.taken the item of left that gains most, v_i (r_i − R), of
+// take adds to s.taken, for slot k, the item of left that gains most, v_i (r_i − R), of
 // those that the family lets stand beside it. The utilities of left are u; it changes both.
-func (s *mixtureScratch) take(family vitrine.Constraint, left vitrine.Assortment, u, r []float64, revenue float64) {
+func (s *mixtureScratch) take(k int, family vitrine.Constraint, left vitrine.Assortment, u, r []float64, revenue float64) {
 	for len(left) > 0 {
 		best, maximum := 0, math.Inf(-1)
-		for k, i := range left {
-			gain := portable.Exp(u[k]) * (at(r, i) - revenue)
+		for j, i := range left {
+			gain := portable.Exp(u[j]) * (at(r, i) - revenue)
 			if gain > maximum {
-				best, maximum = k, gain
+				best, maximum = j, gain
 			}
 		}
 		i := left[best]
@@ -414,6 +464,7 @@ func (s *mixtureScratch) take(family vitrine.Constraint, left vitrine.Assortment
 		}
 		s.taken = append(s.taken, i)
 		if s.stands(family) {
+			s.takers = append(s.takers, k)
 			return
 		}
 		s.taken = s.taken[:len(s.taken)-1]

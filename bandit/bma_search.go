@@ -32,6 +32,16 @@ func streamOf(seed uint64, expert, round int) *rand.Rand {
 // units. Other families then have no starts: they have no anchor elsewhere than at their mode.
 func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (starts []start) {
 	if m, ok := e.Model.(*utility.Additive); ok {
+		if from := f.before[e]; from != nil && !f.moved {
+			anchor, err := from.anchorOf(m, e.prior)
+			if err != nil {
+				return nil
+			}
+			for _, w := range f.searchUnits(e, m, from, history, rng) {
+				starts = append(starts, start{w, anchor})
+			}
+			return starts
+		}
 		var anchor *mle.Laplace
 		if f.base.anchor != nil {
 			var err error
@@ -39,7 +49,7 @@ func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (start
 				return nil
 			}
 		}
-		for _, w := range f.searchUnits(e, m, history, rng) {
+		for _, w := range f.searchUnits(e, m, f.base, history, rng) {
 			starts = append(starts, start{w, anchor})
 		}
 		return starts
@@ -50,6 +60,36 @@ func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (start
 	w := make([]float64, len(e.prior))
 	e.Model.Init(w[:e.Model.NumParams()], rng)
 	return []start{{w: w}}
+}
+
+// waiting is the wake of an expert with one unit more than another, until that has most of the weight.
+const waiting = 1<<30 - 1
+
+// fewer returns the expert with the same units but one, nil if there is none.
+func (b *beliefs) fewer(e *expert) *expert {
+	m, ok := e.additive()
+	if !ok {
+		return nil
+	}
+	for _, o := range b.experts {
+		if n, ok := o.additive(); ok && m.Extends(n) {
+			return o
+		}
+	}
+	return nil
+}
+
+// anchorOf returns the expert's anchor as that of a family with one unit more; nil for none.
+func (e *expert) anchorOf(m *utility.Additive, prior []float64) (*mle.Laplace, error) {
+	if e.anchor == nil {
+		return nil, nil
+	}
+	last := m.Units() - 1
+	own, err := e.anchor.Extended(e.Model.NumParams(), m.Theta(prior, last))
+	if err != nil {
+		return nil, err
+	}
+	return own.Extended(m.Linear()+last*m.Outputs(), m.Gamma(prior, last))
 }
 
 // concave reports a family whose utility is linear in its parameters, so that
@@ -77,22 +117,22 @@ const alongTheLine = 0.7
 // the best of the last search, draws from the prior, and draws from the prior with the
 // direction of a draw of the linear fit's slopes: a function of one direction has that in its
 // linear fit.
-func (f *fitting) searchUnits(e *expert, m *utility.Additive, history *mle.Choices, rng *rand.Rand) [][]float64 {
-	test := mle.NewScoreTest(m, history, f.base.posterior, f.o.Sample, rng.IntN(1<<30))
+func (f *fitting) searchUnits(e *expert, m *utility.Additive, from *expert, history *mle.Choices, rng *rand.Rand) [][]float64 {
+	test := mle.NewScoreTestBeside(from.model, m, history, from.posterior, f.o.Sample, rng.IntN(1<<30))
 	if test == nil {
 		return nil
 	}
 	prior := m.Theta(e.prior, 0)
 	thetas := slices.Clone(e.units)
-	line := make([]float64, len(f.base.prior))
+	line := make([]float64, len(from.prior))
 	for k := range int((1 + alongTheLine) * float64(f.o.Candidates)) {
 		theta := make([]float64, m.Inputs())
 		for j := range theta {
 			theta[j] = 1.2 * rng.NormFloat64() / math.Sqrt(prior[j])
 		}
 		if k >= f.o.Candidates {
-			f.base.posterior.Deviation(line, 1, rng)
-			floats.Add(line, f.base.posterior.Mode)
+			from.posterior.Deviation(line, 1, rng)
+			floats.Add(line, from.posterior.Mode)
 			direction := m.Direction(theta)
 			norm := floats.Norm(direction, 2)
 			floats.ScaleTo(direction, norm/floats.Norm(line[:len(direction)], 2), line[:len(direction)])
@@ -123,9 +163,18 @@ func (f *fitting) searchUnits(e *expert, m *utility.Additive, history *mle.Choic
 		for k := range m.Units() {
 			clear(m.Gamma(w, k))
 		}
-		m.CopyLinear(w, f.base.posterior.Mode)
-		copy(m.Gamma(w, 0), u.amplitudes.Mode)
-		copy(m.Theta(w, 0), u.theta)
+		last := 0
+		if o, ok := from.Model.(*utility.Additive); ok {
+			last = o.Units()
+			for k := range last {
+				copy(m.Gamma(w, k), o.Gamma(from.posterior.Mode, k))
+				copy(m.Theta(w, k), o.Theta(from.posterior.Mode, k))
+			}
+		}
+		copy(w, from.posterior.Mode[:m.Linear()])
+		copy(w[m.NumParams():], from.posterior.Mode[from.Model.NumParams():])
+		copy(m.Gamma(w, last), u.amplitudes.Mode)
+		copy(m.Theta(w, last), u.theta)
 		starts = append(starts, w)
 	}
 	return starts

@@ -119,7 +119,7 @@ func TestSlotsAreOptimistic(t *testing.T) {
 	}{{nil, 1}, {slices.Repeat([]float64{2}, n), 1}, {unequal(newRand(), n), 0.3}} {
 		x.Revenue = c.revenue
 		beliefs := l.Policy().(*mixture).beliefs
-		pi := &mixture{p: l.p, beliefs: beliefs, weights: slices.Repeat([]float64{1 / float64(len(beliefs))}, len(beliefs)), width: 0.7, z: l.z}
+		pi := &mixture{p: l.p, beliefs: beliefs, weights: slices.Repeat([]float64{1 / float64(len(beliefs))}, len(beliefs)), width: 0.7, views: []view{{z: l.z}}}
 		pi.p.MaxShown = n
 		rng, w, seen := newRand(), new(mixtureScratch), map[int]bool{}
 		for range 5 {
@@ -138,10 +138,10 @@ func TestSlotsAreOptimistic(t *testing.T) {
 					utility.NewLinear(paperFeatures, true).Gradients(g, e.posterior.Mode, items)
 				}
 				for i := range want {
-					if mat.Norm(g.RowView(i), 2) <= vitrine.MaxFeature {
+					if mat.Norm(g.RowView(i), 2) <= vitrine.MaxUnscaled {
 						want[i] += c.optimism * math.Sqrt(e.posterior.Variance(g.RawRowView(i)))
 					}
-					wantNear(t, e.name()+": utility", w.z[k*n+i], want[i], 1e-9)
+					wantNear(t, pi.name(&e)+": utility", w.z[k*n+i], want[i], 1e-9)
 				}
 			}
 		}

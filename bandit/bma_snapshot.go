@@ -72,6 +72,20 @@ func (b *beliefs) fields(f *fields.Fields) *beliefs {
 	}
 	if f.Reads() && f.Err() == nil {
 		n.set(all)
+	}
+	bent := b.bent != nil
+	if f.Flag(&bent); bent && f.Err() == nil {
+		of := b.bent
+		if f.Reads() {
+			var err error
+			if of, err = b.inScores(standardisation{}); err != nil {
+				f.Fail(err)
+				return nil
+			}
+		}
+		n.bent = of.fields(f)
+	}
+	if f.Reads() && f.Err() == nil {
 		n.checkWeights(f)
 	}
 	return n
@@ -111,7 +125,9 @@ func (e *expert) twin(intercept float64) *expert {
 
 // checkWeights fails if the evidences have a sum that is no number, so that no belief would be drawn.
 func (b *beliefs) checkWeights(f *fields.Fields) {
-	modes, units, flat := b.split()
-	sum := floats.Sum(modes) + floats.Sum(units[0]) + floats.Sum(units[1]) + flat
+	sum := 0.0
+	for _, s := range b.split() {
+		sum += floats.Sum(s.modes) + floats.Sum(s.units[0]) + floats.Sum(s.units[1]) + s.flat
+	}
 	f.Check(math.Abs(sum-1) < 1e-6, "the weights of the beliefs sum to %v, want 1", sum)
 }

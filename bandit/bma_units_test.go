@@ -167,7 +167,8 @@ func wantMoments(t *testing.T, what string, draws []float64, variance float64) {
 // Before the first round the units are those of the prior, with half the weight of the line.
 func TestUnitsBeforeTheFirstRound(t *testing.T) {
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}})
-	modes, units, flat := l.split()
+	s := l.split()[0]
+	modes, units, flat := s.modes, s.units, s.flat
 	wantNear(t, "the weight of the line", modes[0], 2*units[0][1], 1e-12)
 	wantNear(t, "the weight of slopes near 0", flat, 0.25*units[0][1], 1e-12)
 	wantNear(t, "the weights of the line", l.weights()[0], 2.25*units[0][1], 1e-12)
@@ -206,9 +207,9 @@ func TestUnitsBesideSlopesNear0(t *testing.T) {
 				}
 			}
 		}
-		f := fitting{l.beliefs.clone(), l.o, l.seed, l.rounds, false, false, 1}
-		c := l.history.Standardised(l.z.shift, l.z.scale)
-		f.run(c)
+		f := fitting{beliefs: l.beliefs.clone(), o: l.o, seed: l.seed, rounds: l.rounds, workers: 1}
+		c := l.history.Transformed(l.z.row)
+		f.run(l.history, 0)
 		var evidence [2]float64
 		for k, slope := range []float64{4, 100} {
 			nll := &mle.NLL{Model: utility.NewLinear(paperFeatures, true), Choices: c, Prior: []float64{slope, slope, slope, 1 / (f.intercept * f.intercept)}}
@@ -217,7 +218,7 @@ func TestUnitsBesideSlopesNear0(t *testing.T) {
 			p := fatal.Or(mle.NewLaplace(nll, w))(t)
 			evidence[k] = p.LogEvidence + f.experts[0].unit[k].logMean
 		}
-		_, weights, _ := f.split()
+		weights := f.split()[0].units
 		wantNear(t, "the log of the ratio of weights", math.Log(weights[1][0]/weights[0][0]), evidence[1]-evidence[0], 1e-3)
 		if near0 := weights[1][0] / (weights[0][0] + weights[1][0]); name == "bump" && near0 < 0.6 || name == "line" && near0 > 0.01 {
 			t.Errorf("with a %s units beside slopes near 0 have the share %v", name, near0)
@@ -232,9 +233,9 @@ func TestScaleOfTheIntercept(t *testing.T) {
 	for s := 0; s < 40 || l.job != nil; s++ {
 		play(t, l, func(x []float64) float64 { return x[0] - 5 }, s, s+1)
 	}
-	c := l.history.Standardised(l.z.shift, l.z.scale)
-	f := fitting{l.beliefs.clone(), l.o, l.seed, l.rounds, false, false, 1}
-	f.run(c)
+	c := l.history.Transformed(l.z.row)
+	f := fitting{beliefs: l.beliefs.clone(), o: l.o, seed: l.seed, rounds: l.rounds, workers: 1}
+	f.run(l.history, 0)
 	var weights, mean float64
 	for _, sd := range []float64{0.2, 1, 5} {
 		m := utility.NewLinear(paperFeatures, true)
@@ -275,7 +276,7 @@ func TestSearchAlongTheLine(t *testing.T) {
 	f := fitting{beliefs: l.beliefs, o: l.o}
 	f.o.Candidates = 30
 	along := 0
-	f.starts(e, l.history.Standardised(l.z.shift, l.z.scale), stream.New(1, 1, stream.Learner))
+	f.starts(e, l.history.Transformed(l.z.row), stream.New(1, 1, stream.Learner))
 	for _, u := range e.units {
 		if math.Abs(u[1])/floats.Norm(u, 2) > 0.97 {
 			along++

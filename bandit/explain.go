@@ -5,10 +5,12 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/assortment/search"
+	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/utility"
 )
@@ -32,14 +34,16 @@ type Reasons struct {
 	By Cause
 
 	// Index has the utilities of all items by which the policy chose: with a bonus, or drawn. A policy
-	// that draws for each slot has the largest of each item. nil if the policy has none.
+	// that draws for each slot has, of an item shown, that of the slot that took it, and of others the largest. nil if the policy
+	// has none.
 	Index []float64
 
 	// IsBest reports whether the offer is the feasible set of the largest expected revenue under Index. With
 	// position effects it is not: the order of the set counts, too.
 	IsBest bool
 
-	// Family names the utility family of each item's Index; nil if there is one family.
+	// Family names, of each item shown, the utility family of the slot that took it, and is empty for others; nil if there is
+	// one family.
 	Family []string
 }
 
@@ -214,19 +218,25 @@ func (u uniform) IsLinear() bool { return false }
 func (u uniform) Reasons(*vitrine.Context, *rand.Rand) Reasons { return Reasons{By: ByChance} }
 
 // name returns the name of a belief's family.
-func (e *belief) name() string {
-	name := Expert{e.family, e.memory}.String()
-	if e.unit != nil {
-		name += ", one unit"
+func (o *mixture) name(e *belief) string {
+	return named(Expert{e.family, e.memory}, o.views[e.view].z)
+}
+
+// nameOf returns the name of an expert's beliefs.
+func (b *beliefs) nameOf(e Expert) string { return named(e, b.z) }
+
+func named(e Expert, z standardisation) string {
+	if z.bends != nil {
+		return e.String() + " of ranks"
 	}
-	return name
+	return e.String()
 }
 
 // Families returns the weights of the families, those of all beliefs of a family together.
 func (o *mixture) Families() []Weight {
 	var list []Weight
 	for i, e := range o.beliefs {
-		name := Expert{e.family, e.memory}.String()
+		name := o.name(&e)
 		if at := slices.IndexFunc(list, func(w Weight) bool { return w.Family == name }); at >= 0 {
 			list[at].Weight += o.weights[i]
 			continue
@@ -239,31 +249,49 @@ func (o *mixture) Families() []Weight {
 // Families returns the weights of the families of the BMA-MNL within.
 func (o *widePolicy) Families() []Weight { return o.inner.Families() }
 
-// Value implements [Explainer]: the moments of the mixture Σ_e π_e N(f_ŵ(x), ‖∇f_ŵ(x)‖²_{H⁻¹}). A
-// belief in units has those of 16 draws, the same for all rows. Beliefs of little weight are left out, as
-// in Utilities.
+// doubt is the power of the weights by which families count for the deviation of a utility.
+const doubt = 0.1
+
+// Value implements [Explainer]: the mean of the mixture Σ_e π_e N(f_ŵ(x), ‖∇f_ŵ(x)‖²_{H⁻¹}), and the deviation from it of
+//
+//	Σ_e τ_e N(f_ŵ(x), ‖∇f_ŵ(x)‖²_{H⁻¹}),   τ_e ∝ π_e^0.1
+//
+// because evidence compares the families, and does not say that one of them is right. A belief in units has the moments of 16 draws,
+// the same for all rows. Beliefs of little weight are left out, as in Utilities.
 func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
-	items := x
-	if o.z.shift != nil { // otherwise no round has been learned
-		w := mixtures.Get().(*mixtureScratch)
-		defer mixtures.Put(w)
-		o.standardise(w, o.z, x)
-		items = w.standardised()
-	}
+	items, look := x, -1
+	w := mixtures.Get().(*mixtureScratch)
+	defer mixtures.Put(w)
 	n, _ := x.Dims()
-	u, square, total := make([]float64, n), make([]float64, n), 0.0
+	u, first, square := make([]float64, n), make([]float64, n), make([]float64, n)
+	pi, tau := make([]float64, len(o.beliefs)), make([]float64, len(o.beliefs))
+	most := portable.Log(slices.Max(o.weights))
+	for b, weight := range o.weights {
+		if weight >= meanLeast {
+			pi[b] = weight
+		}
+		if t := portable.Exp(doubt * (portable.Log(weight) - most)); t >= meanLeast {
+			tau[b] = t
+		}
+	}
+	floats.Scale(1/floats.Sum(pi), pi)
+	floats.Scale(1/floats.Sum(tau), tau)
 	clear(mean)
-	add := func(weight float64, i int, mode, variance float64) {
-		mean[i] += float64(weight * mode)
-		square[i] += float64(weight * (float64(mode*mode) + variance))
+	add := func(b, draws, i int, mode, variance float64) {
+		mean[i] += float64(pi[b] / float64(draws) * mode)
+		first[i] += float64(tau[b] / float64(draws) * mode)
+		square[i] += float64(tau[b] / float64(draws) * (float64(mode*mode) + variance))
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for b, e := range o.beliefs {
-		weight := o.weights[b]
-		if weight < meanLeast {
+		if tau[b] == 0 {
 			continue
 		}
-		total += weight
+		if e.view != look && o.views[0].z.shift != nil { // otherwise no round has been learned
+			look = e.view
+			o.standardise(w, look, o.views[0].z, x)
+			items = w.standardised()
+		}
 		d := e.family.NumParams()
 		if e.unit != nil {
 			params := make([]float64, e.model.NumParams())
@@ -271,7 +299,7 @@ func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) 
 				e.unit.sample(params, e.unit.draw(rng), e.family.(*utility.Additive), e.posterior, 1, 1, rng)
 				e.family.Utilities(u, params[:d], items)
 				for i, v := range u {
-					add(weight/(2*meanPairs), i, v, 0)
+					add(b, 2*meanPairs, i, v, 0)
 				}
 			}
 			continue
@@ -279,12 +307,11 @@ func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) 
 		g := mat.NewDense(n, e.model.NumParams(), nil) // 0 for the effects of places
 		utility.Linearize(e.family, u, g.Slice(0, n, 0, d).(*mat.Dense), e.posterior.Mode[:d], items)
 		for i, v := range u {
-			add(weight, i, v, e.posterior.Variance(g.RawRowView(i)))
+			add(b, 1, i, v, e.posterior.Variance(g.RawRowView(i)))
 		}
 	}
-	for i := range mean {
-		mean[i] /= total
-		sd[i] = math.Sqrt(max(0, square[i]/total-float64(mean[i]*mean[i])))
+	for i, m := range mean {
+		sd[i] = math.Sqrt(max(0, square[i]-float64(2*m*first[i])+float64(m*m)))
 	}
 	return true, true
 }
@@ -292,7 +319,7 @@ func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) 
 // IsLinear implements [Explainer].
 func (o *mixture) IsLinear() bool {
 	for i, e := range o.beliefs {
-		if o.weights[i] >= meanLeast && !isLinear(e.model) {
+		if o.weights[i] >= meanLeast && (!isLinear(e.model) || o.views[e.view].z.bends != nil) {
 			return false
 		}
 	}
@@ -306,19 +333,29 @@ func (o *mixture) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
 	o.begin(w, x, rng)
 	if w.n > 0 {
 		o.fillSlots(w, x.Features, 0, len(w.expert))
+		o.level(w, rng)
 	}
-	return o.reasons(w)
+	return o.reasons(w, o.p.Family(x), x.Revenue)
 }
 
-// reasons returns the largest of the slots' sampled utilities of each item.
-func (o *mixture) reasons(w *mixtureScratch) Reasons {
+// reasons returns, of each item shown, its utility under the belief of the slot that took it, and of the others the largest of
+// the slots' utilities.
+func (o *mixture) reasons(w *mixtureScratch, family vitrine.Constraint, revenue []float64) Reasons {
 	r := Reasons{By: BySlot, Index: make([]float64, w.n), Family: make([]string, w.n)}
-	for k, b := range w.expert {
+	if w.n == 0 {
+		return r
+	}
+	for k := range w.expert {
 		for i, z := range w.z[k*w.n:][:w.n] {
 			if k == 0 || z > r.Index[i] {
-				r.Index[i], r.Family[i] = z, o.beliefs[b].name()
+				r.Index[i] = z
 			}
 		}
+	}
+	o.pick(w, family, revenue)
+	for j, k := range w.takers {
+		i := w.taken[j]
+		r.Index[i], r.Family[i] = w.z[k*w.n+i], o.name(&o.beliefs[w.expert[k]])
 	}
 	return r
 }
@@ -359,5 +396,5 @@ func (o *widePolicy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
 	defer mixtures.Put(w)
 	defer wides.Put(s)
 	o.sample(w, s, x, rng)
-	return o.inner.reasons(w)
+	return o.inner.reasons(w, o.p.Family(x), x.Revenue)
 }

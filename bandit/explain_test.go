@@ -116,7 +116,7 @@ func TestExplainMoments(t *testing.T) {
 	mix := taught(t, bma, 40).(*mixture)
 	p.Numeric = []int{0, 1}
 	wide := taught(t, must(NewWide(p, newRand())), 40).(*widePolicy)
-	inner := &mixture{p: wide.inner.p, z: wide.inner.z} // without units, which Value draws
+	inner := &mixture{p: wide.inner.p, views: wide.inner.views} // without units, which Value draws
 	for _, e := range wide.inner.beliefs {
 		if e.unit == nil && isLinear(e.model) {
 			inner.beliefs, inner.weights = append(inner.beliefs, e), append(inner.weights, 0.5)
@@ -171,7 +171,7 @@ func drawLinear(pi *mixture, x *mat.Dense, rng *rand.Rand) float64 {
 	e.posterior.Deviation(w, 1, rng)
 	floats.Add(w, e.posterior.Mode)
 	u := make([]float64, x.RawMatrix().Rows)
-	e.family.Utilities(u, w, standardisedRows(pi.z, x))
+	e.family.Utilities(u, w, standardisedRows(pi.views[0].z, x))
 	return u[0]
 }
 

@@ -24,7 +24,7 @@ type FeelGoodOptions struct {
 	// "squared" is Equation 29 of Zhang and Luo (2024), with η = 1 and their η as λ.
 	Loss string `toml:"loss" range:"squared|log" doc:"squared error of the choice probabilities over 8K, or the log loss"`
 	// A smaller ρ would draw parameters beyond some 10³, and be lost to rounding beside
-	// squares of [vitrine.MaxFeature].
+	// squares of [vitrine.MaxUnscaled].
 	Ridge    float64 `toml:"ridge" range:"[1e-6, inf)" doc:"ρ, the precision of the prior w ~ N(0, I/ρ)"`
 	Eta      float64 `toml:"eta" range:"(0, inf)" doc:"η, the weight of the loss: of the log loss 1 is the likelihood"`
 	FeelGood float64 `toml:"feel_good" range:"[0, inf)" doc:"λ, the weight of the largest expected revenue; 0 is Thompson sampling"`

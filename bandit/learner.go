@@ -1,6 +1,9 @@
 package bandit
 
 import (
+	"fmt"
+	"math"
+
 	"vitrine"
 	"vitrine/internal/fields"
 	"vitrine/internal/scratch"
@@ -32,10 +35,34 @@ type algorithm interface {
 	fields(f *fields.Fields, rounds int) (restore func())
 }
 
+// standardising are the learners that accept features of any scale.
+type standardising interface{ standardises() }
+
+func (*BMA) standardises()     {}
+func (*Wide) standardises()    {}
+func (*Uniform) standardises() {}
+
+// checkScale returns an error that names the first feature beyond [vitrine.MaxUnscaled].
+func checkScale(x *vitrine.Context) error {
+	for i := range x.NumItems() {
+		for j, v := range x.Features.RawRowView(i) {
+			if math.Abs(v) > vitrine.MaxUnscaled {
+				return fmt.Errorf("feature %d of item %d is %v, and this learner accepts at most %v in size: scale it, or use the policy auto, which does", j, i, v, vitrine.MaxUnscaled)
+			}
+		}
+	}
+	return nil
+}
+
 // Observe implements vitrine.Learner.
 func (l *learner) Observe(r vitrine.Round) error {
 	if err := r.Check(l.p.NumFeatures); err != nil {
 		return err
+	}
+	if _, ok := l.self.(standardising); !ok {
+		if err := checkScale(r.Context); err != nil {
+			return err
+		}
 	}
 	l.rounds++
 	l.self.learn(l.places.round(&l.rows, r))

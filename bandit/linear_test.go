@@ -174,7 +174,7 @@ func TestLargeGradientsOfABasisAreGentle(t *testing.T) {
 			if got := at.u[k] + mat.Dot(mat.NewVecDense(len(w), row), mat.NewVecDense(len(w), w)); math.Abs(got-u[k]) > 1e-9*(1+math.Abs(u[k])) {
 				t.Errorf("item %d has the utility %v, want %v", k, got, u[k])
 			}
-			if (k == 0) != (at.u[k] != 0) || (k == 0) != (largest(0, row) > 0.999*vitrine.MaxFeature) {
+			if (k == 0) != (at.u[k] != 0) || (k == 0) != (largest(0, row) > 0.999*vitrine.MaxUnscaled) {
 				t.Errorf("item %d has the offset %v and the gradient %v", k, at.u[k], row)
 			}
 		}

@@ -40,7 +40,7 @@ func newLinearPrior(mean, covariance []float64, d int) (*linearPrior, error) {
 			return nil, fmt.Errorf("prior_mean: number %d is %v, must be finite and at most %v in size", j, v, float64(maxPilot))
 		}
 	}
-	if _, err := p.at(standardisation{make([]float64, d), slices.Repeat([]float64{1}, d)}); err != nil {
+	if _, err := p.at(standardisation{shift: make([]float64, d), scale: slices.Repeat([]float64{1}, d)}); err != nil {
 		return nil, fmt.Errorf("prior_covariance: is not the covariance of %d parameters: must be positive definite, but for rows of zeros, of which nothing is known", n)
 	}
 	return p, nil

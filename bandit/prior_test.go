@@ -31,8 +31,8 @@ func knownLine(t *testing.T) *linearPrior {
 func TestAPriorIsOfFeaturesAsTheyCome(t *testing.T) {
 	p := knownLine(t)
 	for _, z := range []standardisation{
-		{[]float64{0, 0, 0}, []float64{1, 1, 1}},
-		{[]float64{30, -2, 0.1}, []float64{5, 0.01, 2}},
+		{shift: []float64{0, 0, 0}, scale: []float64{1, 1, 1}},
+		{shift: []float64{30, -2, 0.1}, scale: []float64{5, 0.01, 2}},
 	} {
 		at := fatal.Or(p.at(z))(t)
 		x := []float64{29, z.shift[1] + 3*z.scale[1], 1.5}

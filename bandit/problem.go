@@ -53,6 +53,9 @@ type Problem struct {
 	// Numeric are the columns of features that are numbers and not indicators, in order; nil if that is not known. Only
 	// [NewAuto] uses it.
 	Numeric []int
+	// Customer are the columns of features that are the customer's, the same for all items of a context, in order; nil if that is
+	// not known. Only [NewAuto] uses it.
+	Customer []int
 }
 
 // Check reports a problem that no learner can have.
@@ -66,8 +69,10 @@ func (p Problem) Check() error {
 		return fmt.Errorf("size = %d: must be at least 1", p.MaxShown)
 	case p.Rounds < 1:
 		return fmt.Errorf("rounds = %d: must be at least 1", p.Rounds)
-	case slices.ContainsFunc(p.Numeric, func(j int) bool { return j < 0 || j >= p.NumFeatures }) || !slices.IsSorted(p.Numeric) || len(slices.Compact(slices.Clone(p.Numeric))) < len(p.Numeric):
+	case !p.areColumns(p.Numeric):
 		return fmt.Errorf("numeric columns %v: must be distinct columns of %d features, in order", p.Numeric, p.NumFeatures)
+	case !p.areColumns(p.Customer):
+		return fmt.Errorf("the customer's columns %v: must be distinct columns of %d features, in order", p.Customer, p.NumFeatures)
 	case p.Constraint == nil:
 		return fmt.Errorf("the problem has no constraint")
 	}
@@ -75,6 +80,10 @@ func (p Problem) Check() error {
 		return fmt.Errorf("size = %d: the constraint allows %d", p.MaxShown, int(k))
 	}
 	return nil
+}
+
+func (p Problem) areColumns(list []int) bool {
+	return !slices.ContainsFunc(list, func(j int) bool { return j < 0 || j >= p.NumFeatures }) && slices.IsSorted(list) && len(slices.Compact(slices.Clone(list))) == len(list)
 }
 
 // checkModel reports a utility family that the named constructor cannot take.
@@ -146,15 +155,15 @@ func (t *tangent) loss(m utility.Model, round *mle.Choices) *mle.NLL {
 
 // maxUtility bounds the utility of a row that is learned from. Linear
 // utilities do not reach it.
-const maxUtility = vitrine.MaxFeature * vitrine.MaxFeature
+const maxUtility = vitrine.MaxUnscaled * vitrine.MaxUnscaled
 
 // at linearises the offered items of a round at w, for the learner whose
 // estimate w is: it stores their utilities in t.u and returns their gradients.
 // What they are is the learner's own doing, so they are no reason to refuse the
 // round. They are brought within the bounds that keep a learner's sums of squares
-// beside its λ, as [vitrine.MaxFeature] does for features:
+// beside its λ, as [vitrine.MaxUnscaled] does for features:
 //
-//   - A gradient with an entry beyond [vitrine.MaxFeature] is scaled down to
+//   - A gradient with an entry beyond [vitrine.MaxUnscaled] is scaled down to
 //     it. The utility at w stays, so the round teaches the same from a gentler
 //     slope.
 //   - A utility beyond maxUtility is cut off there.
@@ -177,14 +186,14 @@ func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) *mat.Dense {
 	return g
 }
 
-// gentle scales a gradient with an entry beyond [vitrine.MaxFeature] down to it,
+// gentle scales a gradient with an entry beyond [vitrine.MaxUnscaled] down to it,
 // and returns the factor.
 func gentle(g []float64) float64 {
 	steepest := largest(0, g)
-	if steepest <= vitrine.MaxFeature {
+	if steepest <= vitrine.MaxUnscaled {
 		return 1
 	}
-	factor := vitrine.MaxFeature / steepest
+	factor := vitrine.MaxUnscaled / steepest
 	floats.Scale(factor, g)
 	return factor
 }

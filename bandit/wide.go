@@ -32,9 +32,13 @@ func (p Problem) inner() Problem {
 	if len(p.Numeric) >= most {
 		most = maxLinear
 	}
-	p.NumFeatures, p.Numeric = min(len(p.Numeric), most-1)+1, nil
-	for k := range p.NumFeatures - 1 {
+	direct, customer := p.Numeric[:min(len(p.Numeric), most-1)], p.Customer
+	p.NumFeatures, p.Numeric, p.Customer = len(direct)+1, nil, nil
+	for k, j := range direct {
 		p.Numeric = append(p.Numeric, k)
+		if slices.Contains(customer, j) {
+			p.Customer = append(p.Customer, k)
+		}
 	}
 	return p
 }
@@ -51,14 +55,12 @@ func AutoExperts(p Problem) []Expert {
 const (
 	maxProductParams = 120
 	maxSquareParams  = 160
+	maxCrossParams   = 160
 )
 
 // numericProducts returns experts with the products of the numeric features with each other, and with all features, unless these
 // are among the defaults or too many. If the first are too many, the expert has squares only.
 func numericProducts(p Problem) (experts []Expert) {
-	if len(p.Numeric) == 0 {
-		return nil
-	}
 	add := func(m *utility.Quadratic, maxParams int) bool {
 		fits := m.NumParams() <= maxParams
 		if fits {
@@ -67,6 +69,12 @@ func numericProducts(p Problem) (experts []Expert) {
 		return fits
 	}
 	indicators, many := len(p.Numeric) < p.NumFeatures, p.NumFeatures > maxProducts
+	if n := len(p.Customer); many && n > 0 && n < p.NumFeatures {
+		add(utility.NewCrossed(p.NumFeatures, p.Customer), maxCrossParams)
+	}
+	if len(p.Numeric) == 0 {
+		return experts
+	}
 	if (indicators || many) && !add(utility.NewProducts(p.NumFeatures, p.Numeric, false), maxProductParams) {
 		add(utility.NewSquares(p.NumFeatures, p.Numeric), maxSquareParams)
 	}
@@ -166,10 +174,11 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 	if err != nil {
 		return nil, err
 	}
-	bma.seen.extremes = nil // what it sees is within bounds
+	bma.seen.extremes = nil                                     // what it sees is within bounds
+	bma.seen.sketches = bma.seen.sketches[:inner.NumFeatures-1] // the index has a scale of its own
 	l := &Wide{line: newWideLine(p.NumFeatures, p.block(), numeric, inner.NumFeatures-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
 	l.seen.extremes = newExtremes(len(numeric))
-	l.learner = learner{p: p, self: l, identity: p.identify("wide", 1, fmt.Sprintf("numeric columns %v", numeric), nil)}
+	l.learner = learner{p: p, self: l, identity: p.identify("wide", 2, fmt.Sprintf("numeric columns %v", numeric), nil)}
 	return l, nil
 }
 
@@ -289,6 +298,7 @@ func (o *widePolicy) sample(w *mixtureScratch, s *wideScratch, x *vitrine.Contex
 		return
 	}
 	o.inner.fillSlots(w, o.reduced(s, x.Features, indexOptimism*w.optimism), 0, len(w.expert))
+	o.inner.level(w, rng)
 }
 
 // Utilities stores in dst what BMA-MNL's policy stores, at the modes of the effects.

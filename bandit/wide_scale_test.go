@@ -103,7 +103,7 @@ func TestWideJoins(t *testing.T) {
 func TestWideStandardisation(t *testing.T) {
 	rng := newRand()
 	l := newWideLine(4, 5, []int{0, 1, 2}, 3)
-	first, second := standardisation{[]float64{1, 2, 3}, []float64{1, 4, 0.5}}, standardisation{[]float64{-1, 2.5, 0}, []float64{3, 1, 0.25}}
+	first, second := standardisation{shift: []float64{1, 2, 3}, scale: []float64{1, 4, 0.5}}, standardisation{shift: []float64{-1, 2.5, 0}, scale: []float64{3, 1, 0.25}}
 	l.z = first
 	for s := range 20 {
 		x := mat.NewDense(2, 4, []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), 1, 1, 2, rng.NormFloat64(), 0})
@@ -136,7 +136,7 @@ func TestWideStandardisation(t *testing.T) {
 func TestWideScales(t *testing.T) {
 	rng := newRand()
 	l := newWideLine(4, 4, []int{0, 1}, 2)
-	l.z = standardisation{[]float64{0, 0}, []float64{1, 1}}
+	l.z = standardisation{shift: []float64{0, 0}, scale: []float64{1, 1}}
 	for s := range 10 {
 		l.learn(mat.NewDense(2, 4, []float64{rng.NormFloat64(), rng.NormFloat64(), 1, 0, rng.NormFloat64(), rng.NormFloat64(), 0, 1}), vitrine.Choice(s%3))
 	}

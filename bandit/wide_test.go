@@ -122,7 +122,7 @@ func varianceOf(l *wideLine, column []int, value []float64) float64 {
 func TestWideIsAKalmanFilter(t *testing.T) {
 	rng := newRand()
 	l := newWideLine(6, 7, []int{0, 2}, 1)
-	l.z = standardisation{[]float64{0.3, -1}, []float64{2, 0.5}}
+	l.z = standardisation{shift: []float64{0.3, -1}, scale: []float64{2, 0.5}}
 	m := utility.NewLinear(7, false)
 	prior := []float64{4, 4, 0.25, 4, 4, 4, 4}
 	want, err := mle.NewLaplace(&mle.NLL{Model: m, Choices: mle.NewChoices(7), Prior: prior}, make([]float64, 7))
@@ -215,7 +215,7 @@ func TestWideShortensSteps(t *testing.T) {
 func TestWideBesideTheBlock(t *testing.T) {
 	rng := newRand()
 	l := newWideLine(6, 4, []int{0, 2}, 1) // room for one
-	l.z = standardisation{[]float64{0.3, -1}, []float64{2, 0.5}}
+	l.z = standardisation{shift: []float64{0.3, -1}, scale: []float64{2, 0.5}}
 	x, dense := wideRows(3, l.z, rng)
 	x.Set(0, 1, 1)
 	dense.Set(0, 3, 1)

@@ -18,12 +18,8 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000,
-		"modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000,
-		"warmup": 1000, "unit": 1000, "linear": 3000, "contexts": 1000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30,
-		"heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30,
-		"linear": 10, "contexts": 60}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000, "contexts": 1000, "shop": 1000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10, "contexts": 60, "shop": 30}
 	for _, name := range experiments.Names() {
 		text := fatal.Or(experiments.Read(name))(t)
 		f := fatal.Or(config.Load(name+".toml", text))(t)
@@ -64,9 +60,9 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 				want[3] = "onl-mnl-t50"
 			}
 		case "positions":
-			want = []string{"onl-mnl", "onl-mnl-positions", "ucb-mnl", "ucb-mnl-positions", "ts-mnl",
-				"ts-mnl-positions", "ofu-mnl-plus", "ofu-mnl-plus-positions", "bma-mnl", "bma-mnl-positions", "uniform",
-				"oracle"}
+			want = []string{"onl-mnl", "onl-mnl-positions", "ucb-mnl", "ucb-mnl-positions", "ts-mnl", "ts-mnl-positions", "ofu-mnl-plus", "ofu-mnl-plus-positions", "bma-mnl", "bma-mnl-positions", "uniform", "oracle"}
+		case "shop":
+			want = []string{"auto", "uniform", "oracle"}
 		case "modecanada", "heating", "fishing":
 			want = []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform",
 				"oracle"}
@@ -199,7 +195,7 @@ func TestWrongTypes(t *testing.T) {
 		"items = [1, 2]":              "x.toml:2: items = [1, 2]: wrong type: want an integer",
 		"items = {a = 1}":             "x.toml:2: items = a table: wrong type: want an integer",
 		"contexts = \"gaussian\"":     "x.toml:2: contexts = 'gaussian': must be a table",
-		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, student-t, shifts, visits, pool, table",
+		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, student-t, shifts, visits, columns, priced, pool, table",
 		"policy = [1]\n" + plainWorld: "x.toml:2: policy: must be an array of tables, [[policy]]",
 		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = ['3']: wrong type: want a list of integers",
 		"position_effects = true": "x.toml:2: position_effects = true: wrong type: want a list of numbers",

@@ -65,6 +65,9 @@ type keys struct {
 	Seeds    int    `toml:"seeds" range:"[1, 1e6]"` // at most MaxSeeds
 	Pool     string `toml:"pool"`
 
+	Numbers  int `toml:"numbers"`  // the first columns are numbers, and the others indicators; 0 does not say
+	Customer int `toml:"customer"` // the last columns are the customer's
+
 	PositionEffects []float64 `toml:"position_effects"`
 }
 
@@ -92,7 +95,7 @@ func Load(name string, text []byte) (*File, error) {
 	}
 	f := &File{
 		Name: k.Name, Title: k.Title, Seeds: k.Seeds, Pool: k.Pool, items: k.Items, effects: k.PositionEffects,
-		problem: bandit.Problem{NumFeatures: k.Features, Items: k.Items, MaxShown: k.Size, Rounds: k.Rounds},
+		problem: k.problem(),
 		known:   map[string]any{"rounds": k.Rounds, "items": k.Items, "size": k.Size, "features": k.Features},
 	}
 	f.Title = cmp.Or(f.Title, f.Name)
@@ -131,6 +134,18 @@ func checkName(s settings.Section, name string) error {
 	return nil
 }
 
+// problem returns what learners know.
+func (k keys) problem() bandit.Problem {
+	p := bandit.Problem{NumFeatures: k.Features, Items: k.Items, MaxShown: k.Size, Rounds: k.Rounds}
+	for j := range k.Numbers {
+		p.Numeric = append(p.Numeric, j)
+	}
+	for j := range k.Customer {
+		p.Customer = append(p.Customer, k.Features-k.Customer+j)
+	}
+	return p
+}
+
 func (k keys) check(s settings.Section) error {
 	if err := checkName(s, k.Name); err != nil {
 		return err
@@ -143,6 +158,11 @@ func (k keys) check(s settings.Section) error {
 			return s.Errorf("position_effects",
 				"position_effects = %v: must be 0 for the first place, and from -%d to %d for the others",
 				k.PositionEffects, maxEffect, maxEffect)
+		}
+	}
+	for key, n := range map[string]int{"numbers": k.Numbers, "customer": k.Customer} {
+		if n < 0 || n > k.Features {
+			return s.Errorf(key, "%s = %d: must be from 0 to features = %d", key, n, k.Features)
 		}
 	}
 	if k.Size > k.Items {

@@ -88,15 +88,16 @@ func (c StudentT) Draw(x *mat.Dense, rng *rand.Rand) {
 	})
 }
 
-// Visits draws standard normal features. The last feature belongs to the customer: all items of a context share it.
-type Visits struct{}
+// Visits draws standard normal features, the last of them the customer's: they are the
+// same for all items of a context.
+type Visits struct{ Customer int } // how many
 
 // Draw implements [Contexts].
-func (Visits) Draw(x *mat.Dense, rng *rand.Rand) {
+func (v Visits) Draw(x *mat.Dense, rng *rand.Rand) {
 	Gaussian{}.Draw(x, rng)
 	n, d := x.Dims()
 	for i := 1; i < n; i++ {
-		x.Set(i, d-1, x.At(0, d-1))
+		copy(x.RawRowView(i)[d-v.Customer:], x.RawRowView(0)[d-v.Customer:])
 	}
 }
 

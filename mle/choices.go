@@ -179,12 +179,12 @@ func (c *Choices) AppendAll(o *Choices) {
 	}
 }
 
-// Standardised returns the choices with the features (x_j − shift_j) / scale_j. They share the outcomes of c and must
-// not be changed.
-func (c *Choices) Standardised(shift, scale []float64) *Choices {
-	z := &Choices{d: c.d, features: make([]float64, len(c.features)), outcomes: c.outcomes}
-	for i, v := range c.features {
-		z.features[i] = (v - shift[i%c.d]) / scale[i%c.d]
+// Transformed returns the choices with the features that change makes of those of each item. They
+// share the outcomes of c and must not be changed.
+func (c *Choices) Transformed(change func(x []float64)) *Choices {
+	z := &Choices{d: c.d, features: slices.Clone(c.features), outcomes: c.outcomes}
+	for from := 0; from < len(z.features); from += c.d {
+		change(z.features[from:][:c.d])
 	}
 	return z
 }

@@ -44,13 +44,20 @@ type ScoreTest struct {
 // most the given number of rounds, evenly spaced from the offset on. NewScoreTest returns nil if these rounds contain
 // no items.
 func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, maximum, offset int) *ScoreTest {
-	t := &ScoreTest{m: m, linear: linear, family: utility.NewLinear(c.d, true), c: c.Sample(maximum, offset)}
+	family := utility.Model(utility.NewLinear(c.d, true))
+	if own := m.NumFeatures(); own < c.d {
+		family = utility.NewSum(utility.NewLinear(own, true), utility.NewLinear(c.d-own, false))
+	}
+	return NewScoreTestBeside(family, m, c, linear, maximum, offset)
+}
+
+// NewScoreTestBeside is [NewScoreTest] beside the fit of another family, linearised at its mode: its parameters stand for the linear
+// ones.
+func NewScoreTestBeside(family utility.Model, m *utility.Additive, c *Choices, fit *Laplace, maximum, offset int) *ScoreTest {
+	t := &ScoreTest{m: m, linear: fit, family: family, c: c.Sample(maximum, offset)}
 	t.scale = float64(c.Rounds()) / float64(t.c.Rounds())
 	if t.c.Rows() == 0 {
 		return nil
-	}
-	if own := m.NumFeatures(); own < c.d {
-		t.family = utility.NewSum(utility.NewLinear(own, true), utility.NewLinear(c.d-own, false))
 	}
 	prior := make([]float64, m.NumParams())
 	m.Precisions(prior)
@@ -91,7 +98,7 @@ func (t *ScoreTest) tiles() iter.Seq2[int, int] {
 
 // look computes the intermediate results for the rounds [from, to).
 func (t *ScoreTest) look(from, to int) {
-	v, d, x, base := &t.tile, t.c.d+1, t.c.rows(from, to), t.c.start(from)
+	v, d, x, base := &t.tile, len(t.linear.Mode), t.c.rows(from, to), t.c.start(from)
 	n, _ := x.Dims()
 	v.end = v.end[:0]
 	for s := from; s < to; s++ {
@@ -170,7 +177,7 @@ func (a *Amplitudes) Fields(f *fields.Fields, outputs, linear int) {
 // Amplitudes returns the posterior of the amplitudes for each unit θ. An entry is nil if the unit's J is not positive
 // definite to the precision of a float64.
 func (t *ScoreTest) Amplitudes(theta ...[]float64) []*Amplitudes {
-	o, linear := len(t.gamma), t.c.d+1
+	o, linear := len(t.gamma), len(t.linear.Mode)
 	all := make([]*Amplitudes, len(theta))
 	for i := range all {
 		all[i] = &Amplitudes{Mode: make([]float64, o), Cross: make([]float64, o*linear), Root: make([]float64, o*o)}

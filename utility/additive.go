@@ -64,7 +64,12 @@ func (m *Additive) Linear() int { return m.d + 1 }
 // Units returns m, the number of units.
 func (m *Additive) Units() int { return m.units }
 
-// Outputs returns the length of h, which is also the length of a unit's γ.
+// Extends reports whether m has the units of o and one more.
+func (m *Additive) Extends(o *Additive) bool {
+	return m.unit.name() == o.unit.name() && m.d == o.d && m.units == o.units+1
+}
+
+// Outputs returns the length of h, and of the γ of a unit.
 func (m *Additive) Outputs() int { return m.unit.outputs() }
 
 // Inputs returns the length of ψ, which is also the length of a unit's θ.

@@ -396,7 +396,7 @@ func (b battery) largeFeaturesDoNoHarm(t *testing.T) {
 			x := *r.Context
 			x.Features = mat.DenseCopyOf(x.Features)
 			largest := max(mat.Max(x.Features), -mat.Min(x.Features))
-			x.Features.Scale(0.999*vitrine.MaxFeature/largest, x.Features)
+			x.Features.Scale(0.999*vitrine.MaxUnscaled/largest, x.Features)
 			r.Context = &x
 		}
 		if err := l.Observe(r); err != nil {

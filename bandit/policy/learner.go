@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"vitrine"
@@ -141,7 +142,7 @@ func (f families) probe(p bandit.Problem, list []bandit.Expert) (bandit.Problem,
 	if f == own {
 		return p, nil
 	}
-	p.NumFeatures, p.Numeric = 1, nil
+	p.NumFeatures, p.Numeric, p.Customer = 1, nil, nil
 	switch {
 	case f == experts:
 		return p, bandit.DefaultExperts(1)
@@ -236,16 +237,25 @@ func readExperts(s settings.Section, p bandit.Problem) (m Made, list []bandit.Ex
 	return m, list, nil
 }
 
-// defaultExperts are [bandit.DefaultExperts] as a file has them. Those of more features are the first ones.
-func defaultExperts(features int) []map[string]any {
-	tables := []map[string]any{
-		{"kind": "linear", "intercept": true},
-		{"kind": "linear", "intercept": true, "memory": 200.0},
-		{"kind": "radial", "units": int64(1)},
-		{"kind": "spectral", "units": int64(1)},
-		{"kind": "quadratic"},
+// defaultExperts are [bandit.DefaultExperts] as a file has them.
+func defaultExperts(features int) (tables []map[string]any) {
+	for _, e := range bandit.DefaultExperts(features) {
+		t := map[string]any{}
+		switch m := e.Model.(type) {
+		case *utility.Linear:
+			t["kind"], t["intercept"] = "linear", true
+			if e.Memory > 0 {
+				t["memory"] = e.Memory
+			}
+		case *utility.Additive:
+			kind, _, _ := strings.Cut(m.String(), " ")
+			t["kind"], t["units"] = kind, int64(m.Units())
+		default:
+			t["kind"] = e.String()
+		}
+		tables = append(tables, t)
 	}
-	return tables[:len(bandit.DefaultExperts(features))]
+	return tables
 }
 
 // square returns d_w² of a family.
@@ -255,7 +265,7 @@ func square(m utility.Model) float64 { return float64(m.NumParams()) * float64(m
 // 3d + 33 numbers, twice, among the twelve matrices of the table.
 func expertSquare(e bandit.Expert) float64 {
 	s := square(e.Model)
-	if m, ok := e.Model.(*utility.Additive); ok && e.Memory == 0 {
+	if m, ok := e.Model.(*utility.Additive); ok && e.Memory == 0 && m.Units() == 1 {
 		s += float64(120 * (3*m.NumFeatures() + 33) * 2 / 12)
 	}
 	return s

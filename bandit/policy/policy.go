@@ -30,6 +30,9 @@ type Policy struct {
 	Serving map[string]any
 	// Warn returns what speaks against settings in a placement, "" for nothing; nil is nothing.
 	Warn func(settings map[string]any) string
+	// AnyScale says that the learner accepts features up to [vitrine.MaxFeature] in size, because it standardises them. Others
+	// accept them up to [vitrine.MaxUnscaled].
+	AnyScale bool
 	// AllRows says that the learner also learns from the items that were not shown.
 	AllRows bool
 	// Matrices are how many matrices of d_w×d_w numbers a learner has at most, whatever its options. The

@@ -11,7 +11,8 @@ var All = []Policy{
 	{
 		Name: "auto", Doc: "bma-mnl, with what the features and their number call for",
 		Choose: "if in doubt: it has no constants to choose", Offer: "K N d_w²", Round: "K d_w²", Page: "auto",
-		Matrices: Matrices{12, 5},
+		Matrices: Matrices{20, 9},
+		AnyScale: true,
 		Learner:  auto(),
 	},
 	{
@@ -93,14 +94,16 @@ var All = []Policy{
 	{
 		Name: "bma-mnl", Doc: "utility families averaged by evidence, one for each slot",
 		Choose: "if it is not known what utilities look like", Offer: "N d_w² + K N d", Round: "d_w³ + K d_w²", Page: "bma-mnl",
-		Matrices: Matrices{12, 5},
+		Matrices: Matrices{20, 9},
+		AnyScale: true,
 		Learner:  OfExperts(bandit.DefaultBMAOptions, bandit.NewBMA),
 	},
 	{
 		Name: "uniform", Doc: "uniform over the feasible family, learns nothing",
 		Choose: "for unbiased logs, and as the ceiling of regret", Offer: "K", Round: "1", Page: "uniform-and-oracle",
-		Line:    Line{Color: "grey"},
-		Learner: OfOptions(noOptions, func(p bandit.Problem, _ struct{}) (*bandit.Uniform, error) { return bandit.NewUniform(p) }),
+		Line:     Line{Color: "grey"},
+		AnyScale: true,
+		Learner:  OfOptions(noOptions, func(p bandit.Problem, _ struct{}) (*bandit.Uniform, error) { return bandit.NewUniform(p) }),
 	},
 	{
 		Name: "oracle", Doc: "knows the truth: regret 0",

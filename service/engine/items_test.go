@@ -272,7 +272,7 @@ func TestBadCatalogues(t *testing.T) {
 	}{
 		{two, `/items/2/id: "sku0" is item 0 too, with different values`},
 		{[]api.CatalogueItem{goods(1, 1)[0], {ID: "b"}}, "/items/1/features/x: is missing, and the feature has no default"},
-		{[]api.CatalogueItem{{ID: "b", Features: api.Values{api.Number("x", 1e9), api.Number("x1", 1)}}}, "/items/0/features/x: 1e+09: is 1e+09 after scaling"},
+		{[]api.CatalogueItem{{ID: "b", Features: api.Values{api.Number("x", 1e19), api.Number("x1", 1)}}}, "/items/0/features/x: 1e+19: is 1e+19 after scaling"},
 	} {
 		if _, err := e.PutItems(t.Context(), "home", c.items, 0); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)

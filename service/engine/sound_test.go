@@ -117,7 +117,7 @@ func TestBoundsOfFeatures(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`"number","min":1,"max":1`: "/features/0/min", `"number","min":2,"max":1`: "/features/0/min", `"number","center":1,"max":-10`: "/features/0/min",
-		`"number","max":1e9`: "/features/0/max: 1e+09: is 1e+09 after scaling", `"category","min":1`: "/features/0/min: is not a field of kind",
+		`"number","max":1e19`: "/features/0/max: 1e+19: is 1e+19 after scaling", `"category","min":1`: "/features/0/min: is not a field of kind",
 	} {
 		if _, err := setup.Parse([]byte(place(text))); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

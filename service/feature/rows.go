@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"vitrine"
 	"vitrine/service/api"
 )
 
@@ -32,8 +31,7 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 			if c.isNumber {
 				v := &items[i].Features[c.slot]
 				c.count(v, &clipped)
-				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == api.IsNumber && isFinite(x) &&
-					!math.IsInf(v.Number, 0) {
+				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == api.IsNumber && c.fits(x) && !math.IsInf(v.Number, 0) {
 					to[0] = x
 					continue
 				}
@@ -53,9 +51,8 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 				}
 			}
 			for _, v := range to {
-				if !isFinite(v) {
-					return 0, api.Fieldf(fmt.Sprintf("/items/%d",
-						i), "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
+				if !c.fits(v) {
+					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be finite and at most %v in size: scale it", c.Name, v, c.most)
 				}
 			}
 		}
@@ -124,14 +121,14 @@ func (c *column) scaled(to []float64, v float64) (message string) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Sprintf("%v: want a finite number", v)
 	}
-	if to[0] = (c.clipped(v) - c.Center) / c.Scale; !isFinite(to[0]) {
-		return fmt.Sprintf("%v: is %v after scaling, which is too large: set center and scale", v, to[0])
+	if to[0] = (c.clipped(v) - c.Center) / c.Scale; !c.fits(to[0]) {
+		return fmt.Sprintf("%v: is %v after scaling, and must be at most %v in size: set center and scale", v, to[0], c.most)
 	}
 	return ""
 }
 
-// isFinite reports whether a learner accepts v as a feature.
-func isFinite(v float64) bool { return math.Abs(v) <= vitrine.MaxFeature }
+// fits reports whether the learner accepts v as a feature.
+func (c *column) fits(v float64) bool { return math.Abs(v) <= c.most }
 
 // encodeUser stores the user's value, or a missing value if user is nil.
 func (c *column) encodeUser(to []float64, user api.Values, clipped *int) error {

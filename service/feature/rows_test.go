@@ -118,7 +118,7 @@ func TestBadFeatures(t *testing.T) {
 		`{"name":"x","kind":"number","from":"shop"}`:                          `/from: "shop": unknown: must be one of item, shopper`,
 		`{"name":"x","kind":"number","default":"a"}`:                          `/default: "a": want a number`,
 		`{"name":"x","kind":"number","default":[]}`:                           `/default: must be a number or a string`,
-		`{"name":"x","kind":"number","default":1e9}`:                          `/default: 1e+09: is 1e+09 after scaling`,
+		`{"name":"x","kind":"number","default":1e19}`:                         `/default: 1e+19: is 1e+19 after scaling`,
 		`{"name":"x","kind":"category","default":3}`:                          `/default: 3: want a string`,
 		`{"name":"x","kind":"category","values":[]}`:                          `/values: a category has either at least one value or columns`,
 		`{"name":"x","kind":"category","values":["a","a"]}`:                   `/values/1: "a" is a duplicate`,

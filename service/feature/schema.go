@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"vitrine"
 	"vitrine/service/api"
 )
 
@@ -51,6 +52,7 @@ type column struct {
 	vocabulary                // for a category without values
 	missing    api.Value      // default value
 	low, high  float64        // bounds of a number
+	most       float64        // largest size of a column
 	left       int            // first feature of a cross
 	right      int            // second feature of a cross
 }
@@ -109,7 +111,7 @@ func (s *Schema) add(i int, f *api.Feature) error {
 	if s.find(f.Name) >= 0 {
 		return api.Fieldf(field+"/name", "%q is a duplicate", f.Name)
 	}
-	c := column{from: s.width}
+	c := column{from: s.width, most: vitrine.MaxFeature}
 	if err := c.measure(s, field, f); err != nil {
 		return err
 	}
@@ -217,9 +219,8 @@ func (c *column) bounds(field string, f *api.Feature) error {
 		if b.given == nil {
 			continue
 		}
-		if scaled := (*b.given - f.Center) / f.Scale; !isFinite(scaled) {
-			return api.Fieldf(field+b.key, "%v: is %v after scaling, which is too large: set center and scale",
-				*b.given, scaled)
+		if scaled := (*b.given - f.Center) / f.Scale; !c.fits(scaled) {
+			return api.Fieldf(field+b.key, "%v: is %v after scaling, which is too large: set center and scale", *b.given, scaled)
 		}
 		*b.to = *b.given
 	}
@@ -309,6 +310,30 @@ func (s *Schema) Numeric() []int {
 		}
 	}
 	return numeric
+}
+
+// Customer returns the columns of the user's features, in order: they are the same in all rows of a request. It returns nil if the
+// schema has a cross, which says itself which products matter.
+func (s *Schema) Customer() (columns []int) {
+	for i := range s.columns {
+		c := &s.columns[i]
+		if c.Kind == "cross" {
+			return nil
+		}
+		for j := range c.size {
+			if c.From == "shopper" {
+				columns = append(columns, c.from+j)
+			}
+		}
+	}
+	return columns
+}
+
+// Bound makes the schema refuse features that are larger than most in size after scaling.
+func (s *Schema) Bound(most float64) {
+	for i := range s.columns {
+		s.columns[i].most = most
+	}
 }
 
 // Item returns the index of a feature's value in [api.Item].Features. ok is false if items do not have that feature.

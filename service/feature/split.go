@@ -72,9 +72,8 @@ func (p *Split) Items(dst []float64, items []api.Item) (clipped int, err error) 
 			to := row[p.at[k] : p.at[k]+c.size]
 			if c.Kind == "cross" {
 				p.outer(to, row, c)
-				if v, ok := large(to); ok {
-					return 0, api.Fieldf(fmt.Sprintf("/items/%d",
-						i), "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
+				if v, ok := large(to, c); ok {
+					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be finite and at most %v in size: scale it", c.Name, v, c.most)
 				}
 				continue
 			}
@@ -98,9 +97,9 @@ func (p *Split) outer(to, row []float64, c *column) {
 }
 
 // large returns a column that a learner would reject, if there is one.
-func large(columns []float64) (v float64, ok bool) {
+func large(columns []float64, c *column) (v float64, ok bool) {
 	for _, v := range columns {
-		if !isFinite(v) {
+		if !c.fits(v) {
 			return v, true
 		}
 	}
@@ -132,9 +131,8 @@ func (p *Split) User(row []float64, user api.Values) (clipped int, err error) {
 		if c.Kind == "cross" {
 			if s.columns[c.left].From == "shopper" && s.columns[c.right].From == "shopper" {
 				s.outer(to, row, c)
-				if v, ok := large(to); ok {
-					return 0, api.Fieldf("/shopper",
-						"feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
+				if v, ok := large(to, c); ok {
+					return 0, api.Fieldf("/shopper", "feature %q has the column %v: it must be finite and at most %v in size: scale it", c.Name, v, c.most)
 				}
 			}
 			continue
@@ -173,7 +171,7 @@ func (p *Split) Complete(dst, user, item []float64) bool {
 		}
 		to := dst[c.from : c.from+c.size]
 		s.outer(to, dst, c)
-		if _, ok := large(to); ok {
+		if _, ok := large(to, c); ok {
 			return false
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine"
 	"vitrine/bandit/policy"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
@@ -209,6 +210,9 @@ func (c *Config) check() error {
 	if c.schema, err = feature.New(c.Features); err != nil {
 		return err
 	}
+	if !c.takesAnyScale() {
+		c.schema.Bound(vitrine.MaxUnscaled)
+	}
 	for i, l := range c.Limits {
 		field := fmt.Sprintf("/limits/%d", i)
 		if l.Items != nil {
@@ -339,8 +343,25 @@ func CheckLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema
 	return nil
 }
 
+// takesAnyScale reports whether all policies accept features of any scale.
+func (c *Config) takesAnyScale() bool {
+	takes := func(settings map[string]any) bool {
+		name, _ := settings["name"].(string)
+		p, ok := policy.Named(name)
+		return !ok || p.AnyScale
+	}
+	if c.Experiment != nil {
+		for _, v := range c.Experiment.Variants {
+			if v.Policy != nil && !takes(v.Policy) {
+				return false
+			}
+		}
+	}
+	return takes(c.Policy)
+}
+
 func (c *Config) Spec() Spec {
-	return Spec{Policy: Canonical(c.Policy), Features: c.schema.Width(), Numeric: c.schema.Numeric(), Size: c.MaxSize, Items: c.MaxItems, All: c.LogItems == "all", Rounds: c.Horizon, Seed: c.Seed}
+	return Spec{Policy: Canonical(c.Policy), Features: c.schema.Width(), Numeric: c.schema.Numeric(), Customer: c.schema.Customer(), Size: c.MaxSize, Items: c.MaxItems, All: c.LogItems == "all", Rounds: c.Horizon, Seed: c.Seed}
 }
 
 // IsLogged reports whether a configuration is the one that a log has.

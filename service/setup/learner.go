@@ -13,6 +13,7 @@ type Spec struct {
 	Policy   []byte // JSON, as configured
 	Features int    // d, the width of a row
 	Numeric  []int  // the columns that are numbers and not indicators; nil if that is not known
+	Customer []int  // the columns that are the user's; nil if that is not known
 	Size     int    // K
 	Items    int    // the largest N of a request
 	All      bool   // rounds have the rows of all N items, not only of the items shown
@@ -49,6 +50,6 @@ func LearnerSize(s Spec) (Size, error) {
 
 func (s Spec) problem() bandit.Problem {
 	return bandit.Problem{
-		NumFeatures: s.Features, Numeric: s.Numeric, Items: s.Items, MaxShown: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size),
+		NumFeatures: s.Features, Numeric: s.Numeric, Customer: s.Customer, Items: s.Items, MaxShown: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size),
 	}
 }

@@ -2,6 +2,7 @@ package setup_test
 
 import (
 	"encoding"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"vitrine/bandit/policy"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
+	"vitrine/service/api"
 	"vitrine/service/setup"
 	"vitrine/utility"
 )
@@ -128,4 +130,31 @@ func FuzzNewLearner(f *testing.F) {
 	f.Fuzz(func(t *testing.T, policy []byte) {
 		_, _ = setup.NewLearner(setup.Spec{Policy: policy, Features: 2, Size: 2, Rounds: 100})
 	})
+}
+
+// Numbers of any scale are for policies that standardise features. A placement with another policy, also in an experiment, refuses
+// them.
+func TestLargeNumbers(t *testing.T) {
+	for policy, refused := range map[string]bool{
+		`"policy":{"name":"auto"}`: false, `"policy":{"name":"bma-mnl"}`: false, `"policy":{"name":"uniform"}`: false, `"policy":{"name":"ucb-mnl"}`: true,
+		`"policy":{"name":"auto"},"mode":"experiment","experiment":{"name":"e","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"policy","share":0.5,"policy":{"name":"ucb-mnl"}}]}`: true,
+	} {
+		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"yen","kind":"number"}],` + policy + `}`)))(t)
+		row := make([]float64, 1)
+		_, err := c.Schema().Split().Items(row, []api.Item{{Features: api.Values{api.Number("yen", 120_000)}}})
+		if (err != nil) != refused || err != nil && !strings.Contains(err.Error(), "must be at most 10000 in size: set center and scale") {
+			t.Errorf("%s: error %v", policy, err)
+		}
+	}
+}
+
+// The learner knows which columns are the user's, unless the schema has a cross.
+func TestTheUsersColumns(t *testing.T) {
+	features := `{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"shopper"},{"name":"land","kind":"category","values":["a","b"],"from":"shopper"}`
+	for text, want := range map[string][]int{features: {1, 2, 3}, features + `,{"name":"both","kind":"cross","of":["price","age"]}`: nil} {
+		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[` + text + `]}`)))(t)
+		if have := c.Spec().Customer; !slices.Equal(have, want) {
+			t.Errorf("the user's columns are %v, want %v", have, want)
+		}
+	}
 }

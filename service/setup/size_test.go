@@ -1,6 +1,7 @@
 package setup_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -51,7 +52,7 @@ func TestLearnerSize(t *testing.T) {
 			x := mat.NewDense(4, c.features, nil)
 			for i := range 4 {
 				for j := range c.features {
-					x.Set(i, j, rng.NormFloat64()/10)
+					x.Set(i, j, math.Exp(2*rng.NormFloat64())) // far from normal
 				}
 			}
 			if c.numeric == nil { // else the learner keeps a few columns of them
