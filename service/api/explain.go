@@ -33,9 +33,9 @@ type Explained struct {
 	Revenue       float64        `json:"revenue"`
 	Probability   *float64       `json:"choice_probability" doc:"p(i|S) as it was answered; null if the policy has no estimate"`
 	Utility       *float64       `json:"utility" doc:"the mean; null if the policy has none"`
-	SD            *float64       `json:"sd" doc:"the standard deviation of the utility under what the policy believes; null if it has none"`
-	Index         *float64       `json:"index" doc:"the utility by which the policy chose, with its bonus or as drawn; of a policy that draws for each slot the largest one. null if it is not known"`
-	Family        string         `json:"family,omitzero" doc:"of a policy that draws a utility family for each slot: that of the index"`
+	SD            *float64       `json:"sd" doc:"the standard deviation of the utility under what the policy believes. It can be too small where no family of the policy fits. null if it has none"`
+	Index         *float64       `json:"index" doc:"the utility by which the policy chose, with its bonus or as drawn; of a policy that draws for each slot, that of the slot that took the item. null if it is not known"`
+	Family        string         `json:"family,omitzero" doc:"of a policy that draws a utility family for each slot: the family of the slot that took the item"`
 	Base          *float64       `json:"base,omitempty" doc:"the utility before the contributions"`
 	Contributions []Contribution `json:"contributions,omitempty" doc:"they and the base sum to the utility; those largest in size first"`
 }

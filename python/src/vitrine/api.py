@@ -364,14 +364,14 @@ class Explained(TypedDict):
     contributions: NotRequired[list[Contribution]]
     """They and the base sum to the utility; those largest in size first."""
     family: NotRequired[str]
-    """Of a policy that draws a utility family for each slot: that of the index."""
+    """Of a policy that draws a utility family for each slot: the family of the slot that took the item."""
     id: str
     index: float | None
-    """The utility by which the policy chose, with its bonus or as drawn; of a policy that draws for each slot the largest one. null if it is not known."""
+    """The utility by which the policy chose, with its bonus or as drawn; of a policy that draws for each slot, that of the slot that took the item. null if it is not known."""
     position: int
     revenue: float
     sd: float | None
-    """The standard deviation of the utility under what the policy believes; null if it has none."""
+    """The standard deviation of the utility under what the policy believes. It can be too small where no family of the policy fits. null if it has none."""
     slot: NotRequired[str]
     utility: float | None
     """The mean; null if the policy has none."""
