@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine"
 	"vitrine/assortment/search"
 	"vitrine/internal/option"
@@ -146,4 +148,21 @@ func (o *epsGreedy) mixture(x *vitrine.Context, s vitrine.Assortment, greedy boo
 		p = 1 - epsilon
 	}
 	return float64(epsilon*explored) + p
+}
+
+// Value implements [Explainer].
+func (o *epsGreedy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	return o.best.Value(mean, sd, x)
+}
+
+// IsLinear implements [Explainer].
+func (o *epsGreedy) IsLinear() bool { return o.best.IsLinear() }
+
+// Reasons implements [Explainer].
+func (o *epsGreedy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
+	r := o.best.Reasons(x, nil) // it draws nothing
+	if rng.Float64() < o.share(x.NumItems()) {
+		r.By, r.IsBest = ByChance, false
+	}
+	return r
 }

@@ -241,3 +241,10 @@ func (l *FeelGood) fields(f *fields.Fields, rounds int) func() {
 	f.Check(n.step > 0, "the step is %v", n.step)
 	return func() { *l = n }
 }
+
+// Reasons implements [Explainer].
+func (o *drawn) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
+	r := o.greedy.Reasons(x, nil) // it draws nothing
+	r.By = ByDraw
+	return r
+}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/assortment/search"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
 	"vitrine/utility"
@@ -108,3 +109,27 @@ func NewGreedy(p Problem, m utility.Model, o GreedyOptions, rng *rand.Rand) (*ON
 	}
 	return l, nil
 }
+
+// onGreedy is a policy that chooses by the parameters of a greedy one, and is explained by them: an estimate, or, for
+// Feel-Good Thompson sampling, a draw.
+type onGreedy struct {
+	greedy  estimated // with position effects if they are learned
+	effects []float64 // of the places; nil without position effects
+}
+
+// newOnGreedy returns the policy of the parameters w of a problem's model.
+func newOnGreedy(p Problem, m utility.Model, w []float64, k places) onGreedy {
+	greedy := (&optimistic{p: p, z: search.Optimistic{Model: m, Params: w}}).inPlaces(k)
+	return onGreedy{greedy, effectsOf(greedy)}
+}
+
+// PlaceEffects returns the effects of the places, γ_1 = 0 first; nil without position effects.
+func (o *onGreedy) PlaceEffects() []float64 { return slices.Clone(o.effects) }
+
+// Value implements [Explainer].
+func (o *onGreedy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	return o.greedy.Value(mean, sd, x)
+}
+
+// IsLinear implements [Explainer].
+func (o *onGreedy) IsLinear() bool { return o.greedy.IsLinear() }

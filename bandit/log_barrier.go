@@ -186,3 +186,14 @@ type barrierScratch struct {
 }
 
 var barriers = sync.Pool{New: func() any { return new(barrierScratch) }}
+
+// Reasons implements [Explainer].
+func (o *logBarrier) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
+	r := o.greedy.Reasons(x, nil) // it draws nothing
+	w := barriers.Get().(*barrierScratch)
+	defer barriers.Put(w)
+	if o.distribution(w, x) != nil {
+		r.By, r.IsBest = ByWeight, false
+	}
+	return r
+}

@@ -220,3 +220,15 @@ func (o *sampling) PlaceEffects() []float64 {
 	}
 	return o.places.effects(o.mean)
 }
+
+// Value implements [Explainer].
+func (o *placed) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	return valueAt(&o.z, mean, sd, o.places.first(new(scratch.Matrix), &vitrine.Context{Features: x}).Features)
+}
+
+// Reasons implements [Explainer].
+func (o *placed) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
+	r := o.reasons(o.places.first(new(scratch.Matrix), x))
+	r.IsBest = false // it is the best order, with the effects of the places
+	return r
+}

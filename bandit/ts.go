@@ -3,6 +3,7 @@ package bandit
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/mat"
@@ -146,4 +147,29 @@ func (o *sampling) index(w *samplingScratch, x *vitrine.Context, rng *rand.Rand)
 		}
 	}
 	return z
+}
+
+// Value implements [Explainer]. The standard deviation is ‖φ‖_{V⁻¹}.
+func (o *sampling) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	x = o.places.first(new(scratch.Matrix), &vitrine.Context{Features: x}).Features
+	o.model.Utilities(mean, o.mean, x)
+	n, _ := x.Dims()
+	g := mat.NewDense(n, len(o.mean), nil)
+	o.model.Gradients(g, o.mean, x)
+	var along mat.Dense
+	along.Mul(g, o.root)
+	for i := range n {
+		sd[i] = mat.Norm(along.RowView(i), 2)
+	}
+	return true, true
+}
+
+// IsLinear implements [Explainer].
+func (o *sampling) IsLinear() bool { return isLinear(o.model) }
+
+// Reasons implements [Explainer].
+func (o *sampling) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
+	w := samplings.Get().(*samplingScratch)
+	defer samplings.Put(w)
+	return Reasons{By: ByDraw, IsBest: o.places == 0, Index: slices.Clone(o.index(w, o.places.first(new(scratch.Matrix), x), rng))}
 }

@@ -3,6 +3,8 @@ package bandit
 import (
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/fields"
@@ -78,3 +80,12 @@ func (u uniform) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand
 	// A copy: the answer may be the family's own.
 	return append(dst[:0], family.MaxGain(nil, gain)...)
 }
+
+// Value implements [Explainer]: the policy knows no utilities.
+func (u uniform) Value(_, _ []float64, _ *mat.Dense) (hasMean, hasSD bool) { return false, false }
+
+// IsLinear implements [Explainer].
+func (u uniform) IsLinear() bool { return false }
+
+// Reasons implements [Explainer].
+func (u uniform) Reasons(*vitrine.Context, *rand.Rand) Reasons { return Reasons{By: ByChance} }

@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -328,4 +329,46 @@ func (l *Wide) fields(f *fields.Fields, rounds int) func() {
 		inner()
 		l.bma.rounds, l.bma.policy = rounds, nil
 	}
+}
+
+// Families returns the weights of the families of the BMA-MNL within.
+func (o *widePolicy) Families() []Weight { return o.inner.Families() }
+
+// Value implements [Explainer]. The variance is that of an index of indicators which is one standard
+// deviation above or below its mean: the mean of the variances there, and the variance of the means.
+func (o *widePolicy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	n, _ := x.Dims()
+	s := wides.Get().(*wideScratch)
+	defer wides.Put(s)
+	reduced := o.reduced(s, x, 0)
+	_, d := reduced.Dims()
+	around, variances := mat.NewDense(2*n, d, nil), make([]float64, n)
+	o.line.indexVariances(variances, &s.rows, 0, n)
+	for i := range n {
+		for side, sign := range []float64{-1, 1} {
+			row := around.RawRowView(2*i + side)
+			copy(row, reduced.RawRowView(i))
+			row[d-1] += float64(sign * math.Sqrt(variances[i]))
+		}
+	}
+	moved, spread := make([]float64, 2*n), make([]float64, 2*n)
+	o.inner.Value(moved, spread, around)
+	o.inner.Value(mean, sd, reduced)
+	for i := range sd {
+		within := (float64(spread[2*i]*spread[2*i]) + float64(spread[2*i+1]*spread[2*i+1])) / 2
+		sd[i] = math.Hypot(math.Sqrt(within), (moved[2*i+1]-moved[2*i])/2)
+	}
+	return true, true
+}
+
+// IsLinear implements [Explainer].
+func (o *widePolicy) IsLinear() bool { return o.inner.IsLinear() }
+
+// Reasons implements [Explainer].
+func (o *widePolicy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
+	w, s := mixtures.Get().(*mixtureScratch), wides.Get().(*wideScratch)
+	defer mixtures.Put(w)
+	defer wides.Put(s)
+	o.sample(w, s, x, rng)
+	return o.inner.reasons(w, o.p.Family(x), x.Revenue)
 }
