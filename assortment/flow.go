@@ -23,7 +23,8 @@ import (
 // needs to join the search only once the best path gains less than the item. Usually a call costs two passes over the
 // gains, plus a few passes over the cells of a thousand items for each item of the answer.
 type crossing struct {
-	minimum, maximum int // bounds on the size of a set
+	minimum, maximum int  // of all items
+	demands          bool // whether a group has a lower bound that the pinned items do not meet
 	sides            [2]side
 	cell             []int32 // N: −1 for an item that is in every set, or in no set
 	cells            []cell
@@ -36,7 +37,8 @@ type crossing struct {
 // side is a hierarchy, listed from node 0, the set of all items, downwards: parents come before their parts.
 type side struct {
 	parent []int32
-	room   []int32 // how many items a set may show besides the pinned ones
+	room   []int32 // how many items a set may show in addition to the pinned ones
+	least  []int32 // how many it must
 }
 
 // cell identifies the items with the same smallest groups: a node of each side.
@@ -68,15 +70,22 @@ func newCrossing(r *Rules, hierarchies []*hierarchy, states []state, never []boo
 	c.pool.New = func() any { return &flow{crossing: c} }
 	for s, h := range hierarchies {
 		last := len(h.nodes) - 1
-		c.sides[s] = side{make([]int32, last+1), make([]int32, last+1)}
+		c.sides[s] = side{make([]int32, last+1), make([]int32, last+1), make([]int32, last+1)}
+		pins := make([]int, last+1)
+		for k, a := range h.nodes {
+			if pins[k] += a.pins; a.parent >= 0 {
+				pins[a.parent] += pins[k]
+			}
+		}
 		for n := range h.nodes {
 			a := &h.nodes[last-n]
-			parent, room := int32(-1), int32(min(a.Max, r.Items)-a.base)
+			parent, room, least := int32(-1), int32(min(a.Max, r.Items)-pins[last-n]), int32(0)
 			if n > 0 {
-				parent = int32(last - a.parent)
+				parent, least = int32(last-a.parent), int32(max(a.Min-pins[last-n], 0))
 				room = min(room, c.sides[s].room[parent])
 			}
-			c.sides[s].parent[n], c.sides[s].room[n] = parent, room
+			c.sides[s].parent[n], c.sides[s].room[n], c.sides[s].least[n] = parent, room, least
+			c.demands = c.demands || least > 0
 		}
 	}
 	number, sizes := map[cell]int32{}, []int32(nil)
@@ -100,45 +109,52 @@ func newCrossing(r *Rules, hierarchies []*hierarchy, states []state, never []boo
 	for k, at := range c.cells {
 		c.start[k+1] = c.start[k] + min(sizes[k], c.sides[0].room[at[0]], c.sides[1].room[at[1]])
 	}
-	if n := c.fill(never); n < r.Min {
-		return nil, fmt.Errorf("size: at least %d, but no more than %d can be shown", r.Min, n)
-	}
-	return c, nil
+	return c, c.fill(hierarchies, never)
 }
 
-// fill returns the minimum size, or the size of the largest set if that is smaller, and marks the items that the
-// minimum keeps out of all sets. A cell that is empty in one flow is used by another flow of the same size if and only
-// if it lies on a cycle of paths that augment and take back.
-func (c *crossing) fill(never []bool) int {
+// fill reports lower bounds that no set meets, and finds the items that these bounds keep out of all sets. A cell without items in a
+// flow has some in another flow if and only if it is on a cycle of paths that augment and take back.
+func (c *crossing) fill(hierarchies []*hierarchy, never []bool) error {
 	size := len(c.include)
-	if size >= c.minimum {
-		return size
+	if size >= c.minimum && !c.demands {
+		return nil
 	}
 	f := c.pool.Get().(*flow)
 	defer c.pool.Put(f)
 	f.begin(make([]float64, len(c.cell)), len(c.cell))
-	for size < c.minimum && f.augment(true) {
+	for size < c.maximum && f.augment(size < c.minimum) {
 		size++
 	}
 	f.gain = nil
 	if size < c.minimum {
-		return size
+		return fmt.Errorf("size: at least %d, but no more than %d can be shown", c.minimum, size)
+	}
+	for s, h := range hierarchies {
+		for n, least := range c.sides[s].least {
+			shown := int32(0)
+			if place := f.nets[s].place[n]; place > 0 {
+				shown = f.nets[s].count[place-1]
+			}
+			if a := &h.nodes[len(h.nodes)-1-n]; shown < least {
+				return fmt.Errorf("%s: at least %d, but the other bounds leave no more than %d", a.Name, a.Min, a.Min-int(least-shown))
+			}
+		}
 	}
 	out := make([]bool, len(c.cells))
-	component, first := f.components(), len(f.nets[0].nodes)
+	component, first := f.components(size), len(f.nets[0].nodes)
 	for j, k := range f.active {
 		out[k] = f.taken[k] == 0 && component[f.ends[j][0]] != component[first+int(f.ends[j][1])]
 	}
 	for i, k := range c.cell {
 		never[i] = never[i] || k >= 0 && out[k]
 	}
-	return size
+	return nil
 }
 
-// components returns the strong component of each node of the nets, side 0 before side 1. The edges are the steps that
-// keep the flow's size. Source: Tarjan, Depth-First Search and Linear Graph Algorithms (1972).
-func (f *flow) components() []int32 {
-	first := int32(len(f.nets[0].nodes)) // first node of side 1
+// components returns the strong component of each node of the nets, those of side 1 after those of side 0, among the steps that
+// keep the bounds. The step from the end of a flow to its beginning changes the size. Source: Tarjan, Depth-First Search and Linear Graph Algorithms (1972).
+func (f *flow) components(size int) []int32 {
+	first := int32(len(f.nets[0].nodes)) // of side 1
 	steps := make([][]int32, int(first)+len(f.nets[1].nodes))
 	add := func(a, b int32, forward, back bool) {
 		if forward {
@@ -148,13 +164,14 @@ func (f *flow) components() []int32 {
 			steps[b] = append(steps[b], a)
 		}
 	}
+	add(first, 0, size < f.maximum, size > f.minimum)
 	for s, base := range []int32{0, first} {
 		for n := int32(1); n < int32(len(f.nets[s].nodes)); n++ {
 			a, b := base+f.nets[s].parent[n], base+n
 			if s == 1 {
 				a, b = b, a
 			}
-			add(a, b, f.nets[s].hasRoom(n), f.nets[s].hasFlow(n))
+			add(a, b, f.nets[s].hasRoom(n), f.nets[s].count[n] > f.nets[s].least[n])
 		}
 	}
 	for j, k := range f.active {
@@ -196,7 +213,11 @@ func (f *flow) components() []int32 {
 func (c *crossing) best(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 	f := c.pool.Get().(*flow)
 	defer c.pool.Put(f)
-	f.begin(gain, max(joining, joiningPerSlot*c.maximum))
+	some := max(joining, joiningPerSlot*c.maximum)
+	if c.demands { // a path may be best for the bounds that it meets
+		some = len(gain)
+	}
+	f.begin(gain, some)
 	size := len(c.include)
 	for size < c.maximum && f.augment(size < c.minimum) {
 		size++
@@ -241,40 +262,49 @@ type flow struct {
 
 // net is the part of a hierarchy above the active cells. It numbers its nodes in the hierarchy's order.
 type net struct {
-	place        []int32 // by node of the hierarchy, from 1 on; 0 outside the net
-	nodes        []int32 // the nodes of the hierarchy
-	parent, room []int32
-	count        []int32 // number of items in the flow
+	place               []int32 // by node of the hierarchy, from 1 on; 0 if it is not of the net
+	nodes               []int32 // of the hierarchy
+	parent, room, least []int32
+	count               []int32 // of items in the flow
 }
 
-// labels holds the labels of all rounds, one round after the other. Round t stores, for each node, the largest gain of
-// a walk to it that takes back up to t items, and the walk's previous step.
-type labels struct {
-	gain []float64
-	via  []int32
+// label is the best walk to a node: it meets the most lower bounds, and of those that meet as many it has the largest gain. A lower
+// bound of h items counts as h. Flows of the most bounds met and then of the largest gain stay so with each best path, because pairs
+// in this order are added and compared as numbers are.
+type label struct {
+	gain float64
+	met  int32 // of the items of lower bounds, less those given up
+	via  int32 // where the walk comes from
 }
 
-// via is a cell, or stepped minus a node of the same side, or one of these:
+func (l *label) above(o *label) bool {
+	return l.met > o.met || l.met == o.met && l.gain > o.gain
+}
+
+// noWalk is the label without a walk.
+var noWalk = label{gain: math.Inf(-1), met: math.MinInt32 / 2, via: carried}
+
+// labels are those of all rounds, one round after the other. In round t the walks take back up to t items.
+type labels []label
+
+// A label comes from a cell, or from a node of the same side, which is stored as stepped minus the node, or
 const (
 	carried = -1 // same as in the round before
 	source  = -2 // start of the walk
 	stepped = -3
 )
 
-// round returns the labels of round t for n nodes. They start as a copy of the round before, or as −∞.
-func (l *labels) round(t, n int) (gain []float64, via []int32) {
-	l.gain, l.via = scratch.Grow(l.gain, (t+1)*n), scratch.Grow(l.via, (t+1)*n)
-	gain, via = l.gain[t*n:], l.via[t*n:]
-	if t > 0 {
-		copy(gain, l.gain[(t-1)*n:])
-	}
-	for k := range via {
-		via[k] = carried
-		if t == 0 {
-			gain[k] = math.Inf(-1)
+// round returns the labels of round t of n nodes: those of the round before, or none.
+func (l *labels) round(t, n int) []label {
+	*l = scratch.Grow(*l, (t+1)*n)
+	now := (*l)[t*n:]
+	for k := range now {
+		if now[k] = noWalk; t > 0 {
+			now[k] = (*l)[(t-1)*n+k]
+			now[k].via = carried
 		}
 	}
-	return gain, via
+	return now
 }
 
 const (
@@ -292,7 +322,7 @@ func (f *flow) begin(gain []float64, some int) {
 	size := int(f.start[len(f.cells)])
 	f.top, f.value = scratch.Grow(f.top, size), scratch.Grow(f.value, size)
 	f.gain, f.active, f.floor = gain, f.active[:0], 0
-	if f.minimum > 0 {
+	if f.minimum > 0 || f.demands {
 		f.floor = math.Inf(-1)
 	}
 	f.least, f.size = math.Inf(1), some
@@ -351,11 +381,11 @@ func (f *flow) connect() {
 			}
 		}
 		slices.Sort(n.nodes)
-		n.parent, n.room, n.count = scratch.Grow(n.parent, len(n.nodes)),
-			scratch.Grow(n.room, len(n.nodes)), scratch.Grow(n.count, len(n.nodes))
+		n.parent, n.room = scratch.Grow(n.parent, len(n.nodes)), scratch.Grow(n.room, len(n.nodes))
+		n.least, n.count = scratch.Grow(n.least, len(n.nodes)), scratch.Grow(n.count, len(n.nodes))
 		for place, at := range n.nodes {
 			n.place[at] = int32(place + 1)
-			n.room[place], n.count[place], n.parent[place] = h.room[at], 0, -1
+			n.room[place], n.least[place], n.count[place], n.parent[place] = h.room[at], h.least[at], 0, -1
 			if at > 0 {
 				n.parent[place] = n.place[h.parent[at]] - 1
 			}
@@ -386,12 +416,12 @@ func (f *flow) look(k int32) {
 func (f *flow) augment(must bool) bool {
 	for {
 		t, steps := f.label()
-		switch best := f.labels[1].gain[t*len(f.nets[1].nodes)]; {
+		switch best := &f.labels[1][t*len(f.nets[1].nodes)]; {
 		case !f.work.spend(steps):
 			return false
-		case best < f.least: // an item that has not joined may gain more
+		case best.gain < f.least: // an item that has not joined may gain more
 			f.join()
-		case math.IsInf(best, -1), !must && !(best > 0):
+		case math.IsInf(best.gain, -1), !must && !best.above(&label{}):
 			return false
 		default:
 			f.trace(t)
@@ -404,83 +434,107 @@ func (f *flow) augment(must bool) bool {
 // label computes the labels of all rounds. It returns the last round and the number of steps taken.
 func (f *flow) label() (t, steps int) {
 	one, two := &f.nets[0], &f.nets[1]
-	sending, via := f.labels[0].round(0, len(one.nodes))
-	sending[0], via[0] = 0, source
-	one.down(0, sending, via, one.hasRoom)
+	sending := f.labels[0].round(0, len(one.nodes))
+	sending[0] = label{via: source}
+	one.down(0, sending, one.send)
 	for {
-		taking, viaTaking := f.labels[1].round(t, len(two.nodes))
+		taking := f.labels[1].round(t, len(two.nodes))
 		improved := false
 		for j, k := range f.active {
 			a, b := f.ends[j][0], f.ends[j][1]
-			if t > 0 && via[a] == carried {
+			if t > 0 && sending[a].via == carried {
 				continue
 			}
-			if g := sending[a] + f.next[k]; g > taking[b] {
-				taking[b], viaTaking[b] = g, int32(j)
-				improved = true
+			if l := (label{sending[a].gain + f.next[k], sending[a].met, int32(j)}); l.gain > noWalk.gain && l.above(&taking[b]) {
+				taking[b], improved = l, true
 			}
 		}
 		steps += 2*len(f.active) + len(one.nodes) + len(two.nodes)
 		if !improved {
 			return t, steps
 		}
-		two.up(0, taking, viaTaking, two.hasRoom)
-		two.down(1, taking, viaTaking, two.hasFlow)
+		two.up(0, taking, two.send)
+		two.down(1, taking, two.takeBack)
 		if t == len(one.nodes) {
 			return t, steps
 		}
-		sending, via = f.labels[0].round(t+1, len(one.nodes))
+		sending = f.labels[0].round(t+1, len(one.nodes))
 		improved = false
 		for j, k := range f.active {
 			a, b := f.ends[j][0], f.ends[j][1]
 			if f.taken[k] == 0 || a == 0 || b == 0 { // a walk must not return to its start or continue past its end
 				continue
 			}
-			if g := taking[b] - f.value[f.start[k]+f.taken[k]-1]; g > sending[a] {
-				sending[a], via[a] = g, int32(j)
-				improved = true
+			if l := (label{taking[b].gain - f.value[f.start[k]+f.taken[k]-1], taking[b].met, int32(j)}); l.gain > noWalk.gain && l.above(&sending[a]) {
+				sending[a], improved = l, true
 			}
 		}
 		if !improved {
 			return t, steps
 		}
-		one.up(1, sending, via, one.hasFlow)
-		one.down(0, sending, via, one.hasRoom)
+		one.up(1, sending, one.takeBack)
+		one.down(0, sending, one.send)
 		t++
 	}
 }
 
+// send says how much of a lower bound one more item through a node meets, and whether there is room for it.
+func (n *net) send(node int32) (met int32, ok bool) {
+	if n.count[node] < n.least[node] {
+		met = 1
+	}
+	return met, n.count[node] < n.room[node]
+}
+
+// takeBack says the same of one item less.
+func (n *net) takeBack(node int32) (met int32, ok bool) {
+	if n.count[node] <= n.least[node] {
+		met = -1
+	}
+	return met, n.count[node] > 0
+}
+
 func (n *net) hasRoom(node int32) bool { return n.count[node] < n.room[node] }
-func (n *net) hasFlow(node int32) bool { return n.count[node] > 0 }
 
-// up passes labels from groups to their parents, from the node first on.
-func (n *net) up(first int32, gain []float64, via []int32, may func(node int32) bool) {
+// up passes labels from groups to those that contain them, the first of which may get one.
+func (n *net) up(first int32, labels []label, step func(node int32) (met int32, ok bool)) {
 	for node := int32(len(n.nodes)) - 1; node > 0; node-- {
-		if p := n.parent[node]; p >= first && gain[node] > gain[p] && may(node) {
-			gain[p], via[p] = gain[node], stepped-node
+		if p := n.parent[node]; p >= first {
+			pass(labels, node, p, node, step)
 		}
 	}
 }
 
-// down passes labels from groups to their parts, from the node first on.
-func (n *net) down(first int32, gain []float64, via []int32, may func(node int32) bool) {
+// down passes labels from groups to their parts, from the first group on.
+func (n *net) down(first int32, labels []label, step func(node int32) (met int32, ok bool)) {
 	for node := int32(1); node < int32(len(n.nodes)); node++ {
-		if p := n.parent[node]; p >= first && gain[p] > gain[node] && may(node) {
-			gain[node], via[node] = gain[p], stepped-p
+		if p := n.parent[node]; p >= first {
+			pass(labels, p, node, node, step)
 		}
 	}
 }
 
-// trace stores the walk that the labels of round t describe, to the end of side 1.
+// pass passes a label on, through the lower of two nodes.
+func pass(labels []label, from, to, lower int32, step func(node int32) (met int32, ok bool)) {
+	if labels[from].gain == noWalk.gain {
+		return
+	}
+	met, ok := step(lower)
+	if l := (label{labels[from].gain, labels[from].met + met, stepped - from}); ok && l.above(&labels[to]) {
+		labels[to] = l
+	}
+}
+
+// trace stores the walk to the end of side 1 with the labels of round t.
 func (f *flow) trace(t int) {
 	sizes := [2]int{len(f.nets[0].nodes), len(f.nets[1].nodes)}
 	f.nodes, f.edges = f.nodes[:0], f.edges[:0]
 	for side, node := 1, int32(0); ; {
 		f.nodes = append(f.nodes, node+int32(side*sizes[0]))
-		for f.labels[side].via[t*sizes[side]+int(node)] == carried {
+		for f.labels[side][t*sizes[side]+int(node)].via == carried {
 			t--
 		}
-		switch via := f.labels[side].via[t*sizes[side]+int(node)]; {
+		switch via := f.labels[side][t*sizes[side]+int(node)].via; {
 		case via == source:
 			return
 		case via <= stepped:

@@ -199,22 +199,11 @@ func TestThreeWaysCross(t *testing.T) {
 		t.Errorf("the third one bounds nothing: %v", err)
 	}
 	for want, change := range map[string]func(r *assortment.Rules){
-		"brand a: at most 1, but 2 items are demanded: item 0 is included, item 1 is included": func(r *assortment.Rules) {
-			r.Include = []int{1, 0}
-		},
-		"size: at most 1, but 2 items are demanded: item 0 is included, item 2 is included": func(r *assortment.Rules) {
-			r.Include, r.Max = []int{0, 2}, 1
-		},
-		"item 3 is both included and excluded": func(r *assortment.Rules) {
-			r.Include, r.Exclude = []int{3}, []int{3}
-		},
-		"brand a: at least 1: groups that cross others have no lower bounds: category x and brand a share items, " +
-			"but neither contains the other: groups must be nested or disjoint": func(r *assortment.Rules) {
-			r.Groups[0].Min = 1
-		},
-		"size: at least 4, but no more than 3 can be shown: it has 4 items, at most 1 of brand a": func(r *assortment.Rules) {
-			r.Min = 4
-		},
+		"brand a: at most 1, but 2 items are demanded: item 0 is included, item 1 is included":    func(r *assortment.Rules) { r.Include = []int{1, 0} },
+		"size: at most 1, but 2 items are demanded: item 0 is included, item 2 is included":       func(r *assortment.Rules) { r.Include, r.Max = []int{0, 2}, 1 },
+		"item 3 is both included and excluded":                                                    func(r *assortment.Rules) { r.Include, r.Exclude = []int{3}, []int{3} },
+		"brand a: at least 1, but the other bounds leave no more than 0":                          func(r *assortment.Rules) { r.Groups[0].Min, r.Groups[1].Min, r.Max = 1, 1, 1; r.Exclude = []int{1} },
+		"size: at least 4, but no more than 3 can be shown: it has 4 items, at most 1 of brand a": func(r *assortment.Rules) { r.Min = 4 },
 		"brand a has item 1 twice":             func(r *assortment.Rules) { r.Groups[0].Items = []int{1, 1} },
 		"item 4 is outside [0, 4)":             func(r *assortment.Rules) { r.Exclude = []int{4} },
 		"category x: item 7 is outside [0, 4)": func(r *assortment.Rules) { r.Groups[1].Items = []int{1, 7} },

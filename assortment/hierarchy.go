@@ -168,12 +168,6 @@ func (r *Rules) divide(groups []Group, crossing *CrossingError) (all []*hierarch
 	if r.Weights != nil {
 		return nil, fmt.Errorf("a capacity cannot be combined with groups that cross: %w", crossing)
 	}
-	for _, g := range groups {
-		if g.Min > 0 {
-			return nil, fmt.Errorf("%s: at least %d: groups that cross others have no lower bounds: %w",
-				g.Name, g.Min, crossing)
-		}
-	}
 	crosses := crossings(groups, r.Items)
 	const unknown = -1
 	side, before := slices.Repeat([]int{unknown}, len(groups)), make([]int, len(groups))

@@ -51,13 +51,9 @@ type Quota struct {
 	never []bool // N: whether no set contains the item; nil if there are no such items
 }
 
-// NewQuota returns the family of the sets that obey the rules. It keeps references to the numbers in r.Limits and
-// r.Weights, and copies the other slices of r. It returns an error if
-//
-//   - no set obeys the rules;
-//   - they combine groups that cross with a capacity or with lower bounds of groups;
-//   - groups cross in three ways: a [*CrossingError];
-//   - the program for a capacity would be too large: an [ErrTable].
+// NewQuota returns the family of the sets that obey the rules. It keeps the numbers of r.Limits and r.Weights, and no other slice
+// of r. It returns an error if no set obeys the rules, if they combine groups that cross with a capacity, if groups cross in three ways, which is a [*CrossingError], or if the program for a capacity would be too large, which
+// is an [ErrTable].
 func NewQuota(r Rules) (*Quota, error) {
 	r.Include, r.Exclude, r.Groups = slices.Compact(sorted(r.Include)), sorted(r.Exclude), slices.Clone(r.Groups)
 	for k := range r.Groups {
@@ -67,6 +63,49 @@ func NewQuota(r Rules) (*Quota, error) {
 		return q, nil
 	}
 	return grow(r, false)
+}
+
+// NewReachable returns the family of rules whose lower bounds may be out of reach: first those of the groups, in their order, then that
+// of all items. Each bound that the sets obeying the rules and bounds before it do not reach is lowered to the most that one of them
+// has. reached are the rules with these bounds. The errors are those of [NewQuota] for other reasons.
+func NewReachable(r Rules) (q *Quota, reached Rules, err error) {
+	if q, err = NewQuota(r); err == nil || r.Min == 0 && !slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Min > 0 }) {
+		return q, r, err
+	}
+	want := append(slices.Clone(r.Groups), Group{Items: numbers(r.Items), Min: r.Min})
+	r.Min, r.Groups = 0, slices.Clone(r.Groups)
+	bounds := make([]*int, len(want))
+	for k := range r.Groups {
+		bounds[k], r.Groups[k].Min = &r.Groups[k].Min, 0
+	}
+	bounds[len(r.Groups)] = &r.Min
+	if q, err = NewQuota(r); err != nil {
+		return nil, r, err
+	}
+	gain := make([]float64, r.Items)
+	for k, g := range want {
+		if g.Min == 0 {
+			continue
+		}
+		*bounds[k] = g.Min
+		if next, err := NewQuota(r); err == nil {
+			q = next
+			continue
+		}
+		clear(gain)
+		for _, i := range g.Items {
+			gain[i] = 1
+		}
+		most := 0
+		for _, i := range q.MaxGain(nil, gain) {
+			most += int(gain[i])
+		}
+		*bounds[k] = min(most, g.Min)
+		if q, err = NewQuota(r); err != nil {
+			return nil, r, err
+		}
+	}
+	return q, r, nil
 }
 
 func sorted(items []int) []int {

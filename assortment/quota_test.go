@@ -284,6 +284,11 @@ func drawCrossing(t *rapid.T, n int) assortment.Rules {
 	r := assortment.Rules{Items: n, Max: rapid.IntRange(0, n).Draw(t, "K"), Exclude: pick("exclude")}
 	r.Include = slices.Compact(slices.Sorted(slices.Values(pick("include"))))
 	r.Groups = append(nestedGroups(t, n, "brand"), nestedGroups(t, n, "category")...)
+	for k := range r.Groups {
+		if g := &r.Groups[k]; rapid.IntRange(0, 3).Draw(t, "demands") == 0 {
+			g.Min = rapid.IntRange(0, min(g.Max, 2)).Draw(t, "least of a group")
+		}
+	}
 	switch rapid.IntRange(0, 2).Draw(t, "fill") {
 	case 1:
 		r.Min = rapid.IntRange(0, r.Max).Draw(t, "least")
@@ -568,5 +573,58 @@ func BenchmarkQuota(b *testing.B) {
 				assortment.Maximize(dst, l, u, r)
 			}
 		})
+	}
+}
+
+// Lower bounds out of reach are lowered one after the other, each to the most items that the sets obeying those before it show of its
+// group. The family is that of the lowered bounds.
+func TestReachable(t *testing.T) {
+	for name, draw := range map[string]func(t *rapid.T, n int) assortment.Rules{"nested": drawRules, "crossing": drawCrossing} {
+		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
+			n := rapid.IntRange(1, 7).Draw(t, "N")
+			r := draw(t, n)
+			for k := range r.Groups {
+				r.Groups[k].Max = max(r.Groups[k].Max, r.Groups[k].Min)
+			}
+			want := r
+			want.Min, want.Groups = 0, slices.Clone(r.Groups)
+			for k := range want.Groups {
+				want.Groups[k].Min = 0
+			}
+			sets := slices.DeleteFunc(subsets(n), func(s vitrine.Assortment) bool { return !obeys(want, s) })
+			q, reached, err := assortment.NewReachable(r)
+			if (err == nil) != (len(sets) > 0) {
+				t.Fatalf("%+v: %v, and %d sets obey the upper bounds", r, err, len(sets))
+			}
+			if err != nil {
+				return
+			}
+			lower := func(items []int, minimum int) int {
+				shown := func(s vitrine.Assortment) (n int) {
+					for _, i := range s {
+						if slices.Contains(items, i) {
+							n++
+						}
+					}
+					return n
+				}
+				most := 0
+				for _, s := range sets {
+					most = max(most, shown(s))
+				}
+				minimum = min(minimum, most)
+				sets = slices.DeleteFunc(sets, func(s vitrine.Assortment) bool { return shown(s) < minimum })
+				return minimum
+			}
+			for k, g := range r.Groups {
+				want.Groups[k].Min = lower(g.Items, g.Min)
+			}
+			want.Min = lower(numbers(n), r.Min)
+			if reached.Min != want.Min || !slices.EqualFunc(reached.Groups, want.Groups, func(a, b assortment.Group) bool { return a.Min == b.Min }) {
+				t.Fatalf("%+v: reached %+v, want %+v", r, reached, want)
+			}
+			judgeSets(t, want, q, nil)
+			judgeOptimum(t, q, sets, n)
+		}))
 	}
 }

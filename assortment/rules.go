@@ -29,9 +29,10 @@ type Rules struct {
 //
 //	Min ≤ |S ∩ Items| ≤ Max
 type Group struct {
-	Name     string // name in errors, such as "group shoes"
-	Items    []int
-	Min, Max int
+	Name  string `toml:"-"` // what errors call it, such as "group shoes"
+	Items []int  `toml:"items"`
+	Min   int    `toml:"min" range:"[0, inf)"`
+	Max   int    `toml:"max" range:"[0, inf)"`
 }
 
 // Limit bounds the number of items shown from each of several disjoint groups.

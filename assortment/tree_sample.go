@@ -155,5 +155,5 @@ func draw(rng *rand.Rand, lo, hi int, logP func(x int) float64) int {
 	return last
 }
 
-// propensity returns the probability of each nonempty set.
-func (t *tree) propensity() float64 { return portable.Exp(-t.counted().nonempty) }
+// propensity returns the probability of each nonempty set. Rounding may put the logarithm of one set below 0.
+func (t *tree) propensity() float64 { return min(portable.Exp(-t.counted().nonempty), 1) }

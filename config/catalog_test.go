@@ -273,7 +273,7 @@ var rules = []string{
 	"min_size = 1\nexclude = [5]\nlimits = [{ items = [0, 1, 2, 3, 4], max = 2 }, { items = [1, 3], max = 1 }, { items = [11, 10], min = 1, max = 1 }]\n",
 	"spaces = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\nmin_size = 1\nlimits = [{ items = [0, 1, 2, 3], max = 1 }, { items = [6, 7], min = 1 }]\n",
 	"spaces = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\n",
-	"limits = [{ items = [0, 3, 6, 9], max = 1 }, { items = [0, 1, 2], max = 1 }, { items = [3, 4, 5], max = 1 }]\n",
+	"limits = [{ items = [0, 3, 6, 9], max = 1 }, { items = [0, 1, 2], min = 1 }, { items = [3, 4, 5], max = 1 }]\n",
 }
 
 func TestConstraints(t *testing.T) {
@@ -289,17 +289,17 @@ func TestConstraints(t *testing.T) {
 
 func TestConstraintsAreChecked(t *testing.T) {
 	for text, want := range map[string]string{
-		"kind = \"some\"":                               `x.toml:5: constraint: kind = 'some': unknown: must be one of at-most, rules`,
-		"min_size = 2":                                  `x.toml:4: constraint: kind is missing: must be one of at-most, rules`,
-		"kind = \"at-most\"\nmin_size = 2":              `x.toml:6: constraint: unknown key "min_size"`,
-		"kind = \"rules\"\nmin_size = 2.5":              `x.toml:6: constraint: min_size = 2.5: wrong type: want an integer`,
-		"kind = \"rules\"\nmin_size = 3":                `x.toml:4: constraint: size: at least 3 and at most 2: the bounds exclude each other`,
-		"kind = \"rules\"\ninclude = [7]":               `x.toml:4: constraint: item 7 is outside [0, 4)`,
-		"kind = \"rules\"\nlimts = []":                  `x.toml:6: constraint: unknown key "limts": did you mean "limits"?`,
-		"kind = \"rules\"\nlimits = 3":                  `x.toml:6: constraint: limits: must be an array of tables, [[limits]]`,
-		"kind = \"rules\"\nlimits = [{mx = 1}]":         `x.toml:6: constraint: limits[0]: unknown key "mx": did you mean "max"?`,
-		"kind = \"rules\"\nlimits = [{items = [0, 9]}]": `x.toml:4: constraint: limits[0]: item 9 is outside [0, 4)`,
-		"kind = \"rules\"\nlimits = [{items = [0, 1], max = 1}, {items = [1, 2], min = 1}]": `x.toml:4: constraint: limits[1]: at least 1: groups that cross others have no lower bounds`,
+		"kind = \"some\"":                                        `x.toml:5: constraint: kind = 'some': unknown: must be one of at-most, rules`,
+		"min_size = 2":                                           `x.toml:4: constraint: kind is missing: must be one of at-most, rules`,
+		"kind = \"at-most\"\nmin_size = 2":                       `x.toml:6: constraint: unknown key "min_size"`,
+		"kind = \"rules\"\nmin_size = 2.5":                       `x.toml:6: constraint: min_size = 2.5: wrong type: want an integer`,
+		"kind = \"rules\"\nmin_size = 3":                         `x.toml:4: constraint: size: at least 3 and at most 2: the bounds exclude each other`,
+		"kind = \"rules\"\ninclude = [7]":                        `x.toml:4: constraint: item 7 is outside [0, 4)`,
+		"kind = \"rules\"\nlimts = []":                           `x.toml:6: constraint: unknown key "limts": did you mean "limits"?`,
+		"kind = \"rules\"\nlimits = 3":                           `x.toml:6: constraint: limits: must be an array of tables, [[limits]]`,
+		"kind = \"rules\"\nlimits = [{mx = 1}]":                  `x.toml:6: constraint: limits[0]: unknown key "mx": did you mean "max"?`,
+		"kind = \"rules\"\nlimits = [{items = [0, 9], max = 1}]": `x.toml:4: constraint: limits[0]: item 9 is outside [0, 4)`,
+		"kind = \"rules\"\nlimits = [{items = [0, 1]}]":          `x.toml:6: constraint: limits[0]: needs a min, a max or both`,
 		"kind = \"rules\"\ncapacity = 3":                         `x.toml:6: constraint: capacity and spaces go together`,
 		"kind = \"rules\"\nspaces = [1, 2, 3, 4]":                `x.toml:4: constraint: capacity and spaces go together`,
 		"kind = \"rules\"\nspaces = [1, 2]\ncapacity = 3":        `x.toml:4: constraint: 2 weights for 4 items`,

@@ -22,23 +22,15 @@ type ruleOptions struct {
 	Capacity int   `toml:"capacity" range:"[0, inf)" doc:"the largest sum of spaces of an assortment"`
 }
 
-// limit bounds how many of some items are shown.
-type limit struct {
-	Items []int `toml:"items"`
-	Min   int   `toml:"min" range:"[0, inf)"`
-	Max   int   `toml:"max" range:"[0, inf)"`
-}
-
-// limitList holds the limits for run.json.
+// limitList is the limits in run.json.
 type limitList struct {
-	Limits []limit `toml:"limits,omitempty"`
+	Limits []assortment.Group `toml:"limits,omitempty"`
 }
 
 // ruled is the kind of family that obeys rules.
 var ruled = settings.Kind[vitrine.Constraint]{
-	Name: "rules", Doc: "rules in the words of the service: limits = [{ items = [0, 1], max = 1 }, { items = [2, 3], min = 1 }] bound groups, which may cross in two ways if no limit has a min and there is no capacity",
-	Options: option.List(ruleOptions{}),
-	Make: func(s settings.Section, d settings.Dims) (vitrine.Constraint, map[string]any, error) {
+	Name: "rules", Doc: "rules in the words of the service: limits = [{ items = [0, 1], max = 1 }, { items = [2, 3], min = 1 }] bound groups, which may cross in two ways if there is no capacity",
+	Options: option.List(ruleOptions{}), Make: func(s settings.Section, d settings.Dims) (vitrine.Constraint, map[string]any, error) {
 		var o ruleOptions
 		if err := s.Bind(&o, "kind", "limits"); err != nil {
 			return nil, nil, err
@@ -73,13 +65,14 @@ func readLimits(s settings.Section, rules *assortment.Rules) (all limitList, err
 		return all, err
 	}
 	for i, t := range tables {
-		l := limit{Max: rules.Max}
-		if err := t.Bind(&l); err != nil {
+		g := assortment.Group{Name: fmt.Sprintf("limits[%d]", i), Max: rules.Max}
+		if err := t.Bind(&g); err != nil {
 			return all, err
 		}
-		all.Limits = append(all.Limits, l)
-		rules.Groups = append(rules.Groups, assortment.Group{Name: fmt.Sprintf("limits[%d]", i), Items: l.Items,
-			Min: l.Min, Max: l.Max})
+		if t.Values["min"] == nil && t.Values["max"] == nil {
+			return all, t.Errorf("", "needs a min, a max or both")
+		}
+		rules.Groups = append(rules.Groups, g)
 	}
-	return all, nil
+	return limitList{rules.Groups}, nil
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
+
+	"vitrine/service/api"
 )
 
 type optimizeCmd struct {
@@ -45,7 +47,7 @@ The request is a JSON object, in the words of the service. Only items is require
      "capacity": 10,                         the largest sum of spaces, such as places on a shelf
      "min_revenue": 0.5}                     the smallest revenue of an item that is shown
 
-utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. space is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold. Groups may cross, such as brands and kinds, if there is no capacity and no limit has a min.
+utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. space is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold. Groups may cross, such as brands and kinds, if there is no capacity.
 
 A table of items is CSV, Parquet or JSON Lines with the columns id, utility and optionally revenue, groups and space. Several groups of an item have | between them. Flags give the rules. Flags override the request.
 
@@ -135,18 +137,18 @@ func (c optimizeCmd) override(r *request) {
 			l.Min = 0
 		}
 	}
-	overridden := func(l limit) bool {
+	overridden := func(l api.Limit) bool {
 		_, most := c.AtMost[l.Group]
 		_, least := c.AtLeast[l.Group]
 		return (most || least) && l.Min == 0 && l.Max == nil
 	}
 	r.Limits = slices.DeleteFunc(r.Limits, overridden)
 	for _, group := range slices.Sorted(maps.Keys(c.AtMost)) {
-		r.Limits = append(r.Limits, limit{Group: group, Max: new(c.AtMost[group])})
+		r.Limits = append(r.Limits, api.Limit{Group: group, Max: new(c.AtMost[group])})
 	}
 	for _, group := range slices.Sorted(maps.Keys(c.AtLeast)) {
 		if n := c.AtLeast[group]; n != 0 {
-			r.Limits = append(r.Limits, limit{Group: group, Min: n})
+			r.Limits = append(r.Limits, api.Limit{Group: group, Min: n})
 		}
 	}
 	if c.Include != nil {

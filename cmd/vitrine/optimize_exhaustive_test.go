@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/internal/fatal"
+	"vitrine/service/api"
 )
 
 // asked is a request and its rules by name, from which the JSON is made.
@@ -22,10 +23,13 @@ type asked struct {
 // json returns the request.
 func (r *asked) json(t *testing.T) []byte {
 	for name, n := range r.atLeast {
-		r.Limits = append(r.Limits, limit{Group: name, Min: n})
+		if n == 0 {
+			continue
+		}
+		r.Limits = append(r.Limits, api.Limit{Group: name, Min: n})
 	}
 	for name, n := range r.atMost {
-		r.Limits = append(r.Limits, limit{Group: name, Max: new(n)})
+		r.Limits = append(r.Limits, api.Limit{Group: name, Max: new(n)})
 	}
 	return fatal.Or(json.Marshal(r.request, json.Deterministic(true), json.OmitZeroStructFields(true)))(t)
 }

@@ -23,14 +23,14 @@ import (
 
 // request is the input of vitrine optimize: items, and rules in the words of the service.
 type request struct {
-	Items      []item   `json:"items"`
-	MaxSize    *int     `json:"max_size"`
-	MinSize    int      `json:"min_size"`
-	Include    []string `json:"include"`
-	Exclude    []string `json:"exclude"`
-	Limits     []limit  `json:"limits"`
-	Capacity   *int     `json:"capacity"`
-	MinRevenue *float64 `json:"min_revenue"`
+	Items      []item      `json:"items"`
+	MaxSize    *int        `json:"max_size"`
+	MinSize    int         `json:"min_size"`
+	Include    []string    `json:"include"`
+	Exclude    []string    `json:"exclude"`
+	Limits     []api.Limit `json:"limits"`
+	Capacity   *int        `json:"capacity"`
+	MinRevenue *float64    `json:"min_revenue"`
 
 	numbered         bool // whether the ids are the numbers of the rows of a table without any
 	utility, revenue []float64
@@ -45,18 +45,6 @@ type item struct {
 	Space   *int     `json:"space"`
 
 	at string // the place in a table
-}
-
-// limit bounds how many items are shown of a group, or of those with the ids, as in the service.
-type limit struct {
-	Group string   `json:"group"`
-	Items []string `json:"items"`
-	Min   int      `json:"min"`
-	Max   *int     `json:"max"` // nil is no limit
-
-	// A placement's limits name these, too.
-	Feature   string `json:"feature"`
-	Attribute string `json:"attribute"`
 }
 
 // refused is an error in a request.
@@ -323,11 +311,11 @@ func (r *request) groups(index map[string]int, warn func(string)) ([]assortment.
 	}
 	for k, l := range r.Limits {
 		field := fmt.Sprintf("limits/%d", k)
-		switch {
-		case l.Feature != "" || l.Attribute != "":
+		if err := l.Check("/" + field); err != nil {
+			return nil, refused("%w", err)
+		}
+		if l.Feature != "" || l.Attribute != "" {
 			return nil, refused("%s: items have groups only: a feature or an attribute is of a placement's items", field)
-		case l.Min < 0:
-			return nil, refused("%s: min = %d: must not be negative", field, l.Min)
 		}
 		g, err := bounded(field, l.Group, l.Items)
 		if err != nil {

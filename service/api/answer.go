@@ -19,12 +19,22 @@ type Answer struct {
 	PolicyEntry        uint64   `json:"policy_entry" doc:"the last entry of the log that the policy had learned from"`
 	Variant            string   `json:"variant,omitzero" doc:"of the experiment, which the unit is shown; holdout is the part of the units that take no part in it"`
 
+	Unmet []Unmet `json:"unmet,omitzero" doc:"lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow"`
+
 	CatalogueEntry uint64   `json:"catalogue_entry,omitzero" doc:"the last entry of the log that had changed the catalogue; left out if no candidate was from it"`
 	Unknown        []string `json:"unknown,omitzero" doc:"candidates that the catalogue does not have, the first 100"`
 	Unavailable    []string `json:"unavailable,omitzero" doc:"candidates that may not be shown now, the first 100"`
 	Missing        int      `json:"missing,omitzero" doc:"the number of unknown and unavailable candidates"`
 
 	Repeated bool `json:"-"` // this answer was given before, under the same decision id: the status was 200
+}
+
+// Unmet is a lower bound that no page could meet.
+type Unmet struct {
+	Rule    string `json:"rule" enum:"min_size,limit"`
+	On      string `json:"on,omitzero" doc:"of a limit, the group, or the number of the request's limit"`
+	Min     int    `json:"min" doc:"the bound"`
+	Reached int    `json:"reached" doc:"the most items that a page could show"`
 }
 
 // Shown is an item that is shown.
@@ -39,7 +49,7 @@ type Shown struct {
 
 // AppendJSON appends the answer as json v2 encodes it. It writes the usual members by hand, which takes a third of the time.
 func (a *Answer) AppendJSON(b []byte) ([]byte, error) {
-	start, rare := len(b), a.Unknown != nil || a.Unavailable != nil || a.Missing != 0
+	start, rare := len(b), a.Unknown != nil || a.Unavailable != nil || a.Missing != 0 || a.Unmet != nil
 	var bad error
 	text := func(before, s string) {
 		var err error

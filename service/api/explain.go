@@ -21,6 +21,7 @@ type Explanation struct {
 	Revenue     *float64      `json:"revenue,omitempty" doc:"R(S) of the set shown, by these utilities"`
 	Next        *OtherSet     `json:"next_best,omitempty" doc:"the best other set that the rules allow"`
 	Rules       []RuleCost    `json:"rules,omitempty" doc:"what each rule cost; at most the first 32"`
+	Unmet       []Unmet       `json:"unmet,omitempty" doc:"lower bounds that no page could meet, as in the answer"`
 	Unknown     []string      `json:"unknown,omitempty" doc:"what is not known, and why"`
 	Families    []FamilyShare `json:"families,omitempty" doc:"of a policy that averages utility families: their weights"`
 }
@@ -56,9 +57,9 @@ type OtherSet struct {
 
 // RuleCost is what a rule cost.
 type RuleCost struct {
-	Rule string  `json:"rule" enum:"max_size,fill,include,exclude,limit,capacity,slot" doc:"of the request or of the placement"`
+	Rule string  `json:"rule" enum:"max_size,min_size,include,exclude,limit,capacity,slot" doc:"of the request or of the placement"`
 	Item string  `json:"item,omitzero" doc:"the id that it names"`
-	On   string  `json:"on,omitzero" doc:"the feature, the capacity, or the number of the limit or of the slot"`
+	On   string  `json:"on,omitzero" doc:"the feature, the size, the capacity, or the number of the limit or of the slot"`
 	Cost float64 `json:"cost" doc:"the expected revenue of the best set without this rule, minus that of the best set with it"`
 }
 

@@ -6,10 +6,10 @@ import "time"
 // features, policy and learner.
 type Placement struct {
 	MaxSize           int            `json:"max_size" minimum:"1" maximum:"1000" doc:"K, the max number of items that are shown"`
-	Fill              bool           `json:"fill,omitzero" doc:"whether a page must be full: it shows as many items as size and the rules allow, also if fewer would earn more. It cannot be combined with a capacity"`
+	MinSize           int            `json:"min_size,omitzero" minimum:"0" maximum:"1000" doc:"the min number of items to show, even if fewer would earn more; with max_size as min_size every page is full. A page with too few candidates shows as many as the rules allow. It cannot be combined with a capacity"`
 	MaxItems          int            `json:"max_request_items,omitzero" minimum:"1" maximum:"1000000" doc:"the max number of items of a request; 1000 if left out"`
 	Features          []Feature      `json:"features" minItems:"1" doc:"what is known about items and users"`
-	Limits            []Limit        `json:"limits,omitempty" doc:"limits on how many items of each value of a category or an attribute, or of a named group, are shown"`
+	Limits            []Limit        `json:"limits,omitempty" doc:"bounds on how many items of each value of a category or an attribute, or of a named group, are shown"`
 	Capacity          *float64       `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this: a number with at most 6 decimals. It does not go together with slots. If it is below the space of every item, nothing is shown"`
 	Policy            map[string]any `json:"policy,omitzero" doc:"name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy"`
 	Horizon           int            `json:"horizon,omitzero" minimum:"1" doc:"T, the horizon in decisions, for policies that have one; 100000 if left out"`
@@ -73,14 +73,32 @@ type Feature struct {
 	Default    any      `json:"default,omitzero" doc:"of a number, a category or a text: the value if none is given; without it a missing value is an error"`
 }
 
-// Limit limits how many items of a group are shown. The group is the items with the given ids, those of the catalogue in a
+// Limit bounds how many items of a group are shown. The group is the items with the given ids, those of the catalogue in a
 // named group, or those with the same value of a category or of an attribute in the catalogue.
+//
+// The service's requests and configurations and vitrine optimize read limits in this form. The latter's groups are those of its items.
 type Limit struct {
 	Items     []string `json:"items,omitempty" doc:"ids, in a request only"`
 	Feature   string   `json:"feature,omitzero" doc:"a category of items: each of its values is a group"`
 	Attribute string   `json:"attribute,omitzero" doc:"an attribute of the catalogue's items: each of its values is a group. Items without it are not limited"`
 	Group     string   `json:"group,omitzero" doc:"a name in the groups of the catalogue's items"`
-	Max       int      `json:"max" minimum:"0"`
+	Min       int      `json:"min,omitzero" minimum:"0" doc:"the min number of the group's items to show, of items or a group only. If the candidates and the rules leave too few, the page shows as many as it can"`
+	Max       *int     `json:"max,omitempty" minimum:"0" doc:"the max number of the group's items to show. A limit needs a min, a max or both"`
+}
+
+// Check reports bounds that no limit can have. The error names a field of the limit at field.
+func (l *Limit) Check(field string) error {
+	switch {
+	case l.Min == 0 && l.Max == nil:
+		return Fieldf(field, "needs a min, a max or both")
+	case l.Min < 0:
+		return Fieldf(field+"/min", "%d: must not be negative", l.Min)
+	case l.Max != nil && *l.Max < 0:
+		return Fieldf(field+"/max", "%d: must not be negative", *l.Max)
+	case l.Max != nil && l.Min > *l.Max:
+		return Fieldf(field+"/min", "%d: must be at most the max, %d", l.Min, *l.Max)
+	}
+	return nil
 }
 
 // By returns the name of what groups the items, "" if their ids are given.

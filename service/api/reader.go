@@ -24,9 +24,10 @@ type RequestReader struct {
 	reader
 	out      Request
 	maxItems int
-	items    []Item // reused, as values and optional numbers are
+	items    []Item // reused, as values, optional numbers and bounds are
 	values   Values
 	optional []float64
+	bounds   []int
 
 	request, item, limit, slot keys
 	features, user             keys
@@ -35,8 +36,8 @@ type RequestReader struct {
 // Read reads the JSON of a request with at most maxItems elements in each list:
 //
 //	{"decision_id": "abc", "items": [{"id": "sku1", "features": {"price": 1.2, "brand": "acme"}, "revenue": 2.5, "space": 2}, …],
-//	 "shopper": {…}, "max_size": 2, "fill": true, "include": ["sku1"], "exclude": ["sku2"],
-//	 "limits": [{"items": ["sku3", "sku4"], "max": 1}, {"feature": "brand", "max": 2}], "capacity": 2.5, "baseline": ["sku1"], "shopper_id": "shopper-7", "defer": true,
+//	 "shopper": {…}, "min_size": 1, "max_size": 2, "include": ["sku1"], "exclude": ["sku2"],
+//	 "limits": [{"items": ["sku3", "sku4"], "max": 1}, {"feature": "brand", "max": 2}, {"group": "new", "min": 1}], "capacity": 2.5, "baseline": ["sku1"], "shopper_id": "shopper-7", "defer": true,
 //	 "candidates": ["sku7"], "filter": "price < 3", "strict": true, "payload": true}
 //
 // Unknown keys, duplicate keys, wrong types and longer lists are errors, of type *[FieldError]. The
@@ -56,16 +57,16 @@ func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 
 func (p *RequestReader) begin(text []byte, maxItems int) {
 	if p.request.names == nil {
-		p.request = keysOf("decision_id", "items", "shopper", "max_size", "fill", "include", "exclude", "limits", "capacity", "slots", "baseline", "shopper_id", "defer", "candidates", "filter", "strict", "payload")
+		p.request = keysOf("decision_id", "items", "shopper", "min_size", "max_size", "include", "exclude", "limits", "capacity", "slots", "baseline", "shopper_id", "defer", "candidates", "filter", "strict", "payload")
 		p.item = keysOf("id", "features", "revenue", "space")
-		p.limit = keysOf("items", "feature", "attribute", "group", "max")
+		p.limit = keysOf("items", "feature", "attribute", "group", "min", "max")
 		p.slot = keysOf("id", "exclude")
 		p.features, p.user = anyKeys(maxNames), anyKeys(maxNames)
 	}
 	for _, k := range []*keys{&p.request, &p.item, &p.limit, &p.slot, &p.features, &p.user} {
 		k.forget()
 	}
-	p.items, p.values, p.optional = p.items[:0], p.values[:0], p.optional[:0]
+	p.items, p.values, p.optional, p.bounds = p.items[:0], p.values[:0], p.optional[:0], p.bounds[:0]
 	p.out, p.maxItems = Request{}, maxItems
 	kept := p.kept.Len()
 	p.reader = reader{in: text, steps: p.steps[:0]}
@@ -88,8 +89,8 @@ func (p *RequestReader) read() {
 			r.User = p.readValues(&p.user)
 		case "max_size":
 			r.MaxSize = p.whole()
-		case "fill":
-			r.Fill = p.truth()
+		case "min_size":
+			r.MinSize = p.whole()
 		case "include":
 			r.Include = p.texts(nil)
 		case "exclude":
@@ -257,8 +258,11 @@ func (p *RequestReader) readLimit() (l Limit) {
 			l.Attribute = p.text()
 		case "group":
 			l.Group = p.text()
+		case "min":
+			l.Min = p.whole()
 		case "max":
-			l.Max = p.whole()
+			p.bounds = append(p.bounds, p.whole())
+			l.Max = &p.bounds[len(p.bounds)-1]
 		}
 	}
 	return l

@@ -43,7 +43,7 @@ func agree(t *testing.T, p *RequestReader, text []byte) {
 }
 
 var requests = []string{
-	`{"items":[{"id":"i","features":{"price":1,"a/b~ü":"a","t":"x y"},"space":0.5,"revenue":2},{"id":"j","features":{"price":-3.25e-2,"a\/b~\u00fc":"\ud83d\ude00","o":{"x":[1,{"y": null}]}}}, {"revenue":3, "features":{ "t" :"\n", "price":null } , "id":"k"}],"shopper":{"age":3,"place":"Trier"},"max_size":1,"capacity":1.5,"include":["i"],"exclude":["j"],"limits":[{"feature":"a/b~ü","max":1},{"items":["i"],"max":1},{"attribute":"shop","max":2},{"max":0,"group":"sale"}],"decision_id":"x","baseline":[],"defer":true}`,
+	`{"items":[{"id":"i","features":{"price":1,"a/b~ü":"a","t":"x y"},"space":0.5,"revenue":2},{"id":"j","features":{"price":-3.25e-2,"a\/b~\u00fc":"\ud83d\ude00","o":{"x":[1,{"y": null}]}}}, {"revenue":3, "features":{ "t" :"\n", "price":null } , "id":"k"}],"shopper":{"age":3,"place":"Trier"},"max_size":1,"capacity":1.5,"include":["i"],"exclude":["j"],"limits":[{"feature":"a/b~ü","max":1},{"items":["i"],"max":1},{"attribute":"shop","max":2},{"max":0,"group":"sale"},{"min":1,"group":"new"}],"min_size":1,"decision_id":"x","baseline":[],"defer":true}`,
 	`{"items":[]}`, `{"items":[{}]}`, `{"items":[{"features":{"price":[{"a":{"b":[1,"x",true,false,null,1e9,{}]}}]}}]}`,
 	`{"items":[{"features":{"price":[{"a":1,"\u0061":2}]}}]}`, `{"shopper":{"age":true}}`, `{"max_size":-0}`, `{"max_size":1e0}`, `{"max_size":2147483648}`,
 	`{"items":[{"features":{"price":1e999}}]}`, ` [1]`, `"x"`, "\ufeff{}", `{} x`, `{"items":[{"id":"\ud800"}]}`, `{"a":1}`, `{"items":[{"features":{"age":1}}]}`,

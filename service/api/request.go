@@ -6,19 +6,19 @@ type Request struct {
 	Items     []Item   `json:"items,omitzero" doc:"candidates with their features"`
 	User      Values   `json:"shopper,omitzero" doc:"features of the user, by name"`
 	MaxSize   int      `json:"max_size,omitzero" minimum:"1" doc:"the max number of items to show; the placement's max_size if left out"`
-	Fill      bool     `json:"fill,omitzero" doc:"whether the page must be full, as the placement's fill"`
+	MinSize   int      `json:"min_size,omitzero" minimum:"0" maximum:"1000" doc:"the min number of items to show, in addition to the placement's min_size"`
 	Include   []string `json:"include,omitzero" doc:"ids of items that must be shown"`
 	Exclude   []string `json:"exclude,omitzero" doc:"ids of items that must not be shown"`
 	Limits    []Limit  `json:"limits,omitzero" doc:"limits in addition to the placement's"`
 	Capacity  *float64 `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals"`
-	Slots     []Slot   `json:"slots,omitzero" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with size, include, at_most and capacity"`
+	Slots     []Slot   `json:"slots,omitzero" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity"`
 	Baseline  []string `json:"baseline,omitzero" doc:"the ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; without effect otherwise"`
 	ShopperID string   `json:"shopper_id,omitzero" maxLength:"200" doc:"at most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it"`
 	Defer     bool     `json:"defer,omitzero" doc:"whether the decision waits for its outcome only after it is activated"`
 
 	Candidates []string `json:"candidates,omitzero" doc:"ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates"`
 	Filter     string   `json:"filter,omitzero" maxLength:"4000" doc:"a condition on the candidates of the catalogue, such as price <= 20 and not (brand in [\"acme\"]): see the documentation of catalogues"`
-	Strict     bool     `json:"strict,omitzero" doc:"whether an unknown or unavailable candidate is an error; otherwise the answer names it"`
+	Strict     bool     `json:"strict,omitzero" doc:"whether an unknown or unavailable candidate, or a min that no page can meet, is an error; otherwise the answer names it"`
 	Payload    bool     `json:"payload,omitzero" doc:"whether the answer has the stored payloads of the items shown"`
 }
 

@@ -141,7 +141,7 @@ func request() *api.Request {
 			{ID: "c", Features: api.Values{api.Number("price", 1e-3), api.Text("brand", "acme")}, Revenue: new(1.0)},
 		},
 		User: api.Values{api.Number("age", 44), api.Text("place", "Trier")}, MaxSize: 2, Include: []string{"b"}, Exclude: []string{"c"},
-		Limits: []api.Limit{{Items: []string{"a/ü", "c"}, Max: 1}, {Feature: "brand", Max: 1}},
+		Limits: []api.Limit{{Items: []string{"a/ü", "c"}, Max: new(1)}, {Feature: "brand", Max: new(1)}},
 	}
 }
 

@@ -30,7 +30,7 @@ var pinned = itemID(7)
 // BenchmarkLimitsByIDs shows at most two items of each of 5000 brands, without or with a limit of a group, and that with an
 // item which must be shown.
 func BenchmarkLimitsByIDs(b *testing.B) {
-	limits := []api.Limit{{Attribute: "brand", Max: 2}, {Group: "sale", Max: 4}}
+	limits := []api.Limit{{Attribute: "brand", Max: new(2)}, {Group: "sale", Max: new(4)}}
 	rules := []api.Request{{}, {Limits: limits[:1]}, {Limits: limits}, {Limits: limits, Include: []string{pinned}}}
 	for _, n := range []int{100_000, 1_000_000} {
 		for _, policy := range []string{"ucb-mnl", "auto"} {
@@ -50,7 +50,7 @@ func BenchmarkCrossingByIDs(b *testing.B) {
 			for _, equal := range []bool{true, false} {
 				for _, size := range []int{10, 20} {
 					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, size), func(b *testing.B) {
-						decideByIDs(b, n, policy, equal, &api.Request{MaxSize: size, Limits: []api.Limit{{Attribute: "brand", Max: 2}, {Attribute: "kind", Max: 3}}})
+						decideByIDs(b, n, policy, equal, &api.Request{MaxSize: size, Limits: []api.Limit{{Attribute: "brand", Max: new(2)}, {Attribute: "kind", Max: new(3)}}})
 					})
 				}
 			}
@@ -63,7 +63,7 @@ func BenchmarkCapacityByIDs(b *testing.B) {
 	for _, n := range []int{1000, 100_000, 1_000_000} {
 		for _, policy := range []string{"greedy", "ucb-mnl", "auto"} {
 			for _, equal := range []bool{true, false} {
-				for k, limits := range [][]api.Limit{nil, {{Attribute: "brand", Max: 2}}} {
+				for k, limits := range [][]api.Limit{nil, {{Attribute: "brand", Max: new(2)}}} {
 					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, k), func(b *testing.B) {
 						decideByIDs(b, n, policy, equal, &api.Request{Capacity: new(40.0), Limits: limits})
 					})

@@ -119,7 +119,7 @@ func TestFineSpacesUnderLooseLimits(t *testing.T) {
 		q.Items[i].Space = new(0.8 + float64(i)/1e4)
 	}
 	for _, n := range []int{8, 5, 3} {
-		some := api.Limit{Max: 3}
+		some := api.Limit{Max: new(3)}
 		for _, item := range q.Items[:n] {
 			some.Items = append(some.Items, item.ID)
 		}
@@ -138,10 +138,10 @@ func ruled(rng *rand.Rand, user api.Values, capacity float64, items []api.Catalo
 	}
 	brand, shop := rng.IntN(3), rng.IntN(3) == 0
 	if brand > 0 {
-		q.Limits = []api.Limit{{Feature: "brand", Max: brand}}
+		q.Limits = []api.Limit{{Feature: "brand", Max: new(brand)}}
 	}
 	if shop {
-		q.Limits = append(q.Limits, api.Limit{Items: []string{items[0].ID, items[1].ID, items[2].ID, items[3].ID, items[4].ID, items[5].ID, items[6].ID, items[7].ID, items[8].ID}, Max: 2})
+		q.Limits = append(q.Limits, api.Limit{Items: []string{items[0].ID, items[1].ID, items[2].ID, items[3].ID, items[4].ID, items[5].ID, items[6].ID, items[7].ID, items[8].ID}, Max: new(2)})
 	}
 	if rng.IntN(3) == 0 {
 		if id := items[rng.IntN(len(items))].ID; !slices.Contains(q.Exclude, id) && spaceOf(items, []string{id}) <= min(capacity, 6.25) {
@@ -249,7 +249,7 @@ func TestCapacityOfACatalogue(t *testing.T) {
 				for round := range 4 {
 					q := api.Request{Decision: fmt.Sprint("d", round), User: aged(0.3), Capacity: new(2.75), Exclude: []string{items[5].ID}}
 					if round%2 == 1 {
-						q.Limits = []api.Limit{{Feature: "brand", Max: 1}}
+						q.Limits = []api.Limit{{Feature: "brand", Max: new(1)}}
 					}
 					full := q
 					full.Items = inline(items)

@@ -101,7 +101,7 @@ func TestTry(t *testing.T) {
 				before, at := snapshot(t, e), e.Sequence()
 				r := asking(rng)
 				if decisions > 0 {
-					r.Exclude, r.MaxSize, r.Limits = []string{"sku1", "gone"}, 1, []api.Limit{{Feature: "brand", Max: 1}}
+					r.Exclude, r.MaxSize, r.Limits = []string{"sku1", "gone"}, 1, []api.Limit{{Feature: "brand", Max: new(1)}}
 				}
 				tried, why, err := try(t.Context(), e, "home", r, 0)
 				fatal.If(t, err)

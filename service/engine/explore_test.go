@@ -69,7 +69,7 @@ func TestLogHasTheLaw(t *testing.T) {
 	}{
 		"sets":              {"sets", func(*api.Request) {}, 5 + 10},
 		"slots":             {"swaps", func(*api.Request) {}, 1 + 2*3},
-		"slots under rules": {"swaps", func(r *api.Request) { r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: 1}} }, 1 + 2 + 3},
+		"slots under rules": {"swaps", func(r *api.Request) { r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: new(1)}} }, 1 + 2 + 3},
 		"pinned items":      {"swaps", func(r *api.Request) { r.Include = []string{"sku0"} }, 1 + 3},
 		"slots of a page":   {"swaps", func(r *api.Request) { r.Slots = []api.Slot{{Exclude: []string{"sku3"}}, {Exclude: []string{"sku4"}}} }, 0},
 	} {

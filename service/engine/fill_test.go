@@ -15,7 +15,7 @@ func TestPoliciesFillPages(t *testing.T) {
 	for _, policy := range []string{"ucb-mnl", "ts-mnl", "auto", "eps-greedy-mnl", "uniform"} {
 		for _, mode := range []string{"sets", "swaps"} {
 			e := opened(t, engine.Options{Store: new(memlog.Store)})
-			put(t, e, "home", strings.Replace(fmt.Sprintf(stalls, policy, mode), `"max_size":6`, `"max_size":6,"fill":true`, 1))
+			put(t, e, "home", strings.Replace(fmt.Sprintf(stalls, policy, mode), `"max_size":6`, `"max_size":6,"min_size":6`, 1))
 			for k := range 40 {
 				r := stand(fmt.Sprint(k), 12)
 				for i := range r.Items {
@@ -37,8 +37,8 @@ func TestPoliciesFillPages(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", fmt.Sprintf(stalls, "ucb-mnl", "sets"))
 	r := stand("a", 5)
-	r.Fill, r.Capacity = true, new(3.0)
-	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(), "cannot be combined with a capacity") {
-		t.Errorf("fill with a capacity: %v", err)
+	r.MinSize, r.Capacity = 5, new(3.0)
+	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(), "cannot be combined with min_size") {
+		t.Errorf("min_size with a capacity: %v", err)
 	}
 }

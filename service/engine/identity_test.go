@@ -24,7 +24,7 @@ func TestEveryFieldIsPartOfTheRequest(t *testing.T) {
 	}
 	limited := &api.Request{
 		Items: items(), User: api.Values{api.Number("age", 30)}, MaxSize: 1, Include: []string{"a"}, Exclude: []string{"b"}, Capacity: new(5.0),
-		Limits: []api.Limit{{Items: []string{"a", "c"}, Max: 1}}, Baseline: []string{"c"}, ShopperID: "ann",
+		Limits: []api.Limit{{Items: []string{"a", "c"}, Max: new(1)}}, Baseline: []string{"c"}, ShopperID: "ann",
 	}
 	slotted := &api.Request{Items: items(), Slots: []api.Slot{{ID: "left", Exclude: []string{"b"}}, {ID: "right"}}}
 	conflicts := map[string]bool{} // paths of fields
@@ -88,6 +88,12 @@ func eachChange(v reflect.Value, path string, visit func(path string)) {
 		return
 	case *float64:
 		try(reflect.ValueOf(new(3.5)))
+		if x != nil {
+			try(reflect.Zero(v.Type()))
+		}
+		return
+	case *int:
+		try(reflect.ValueOf(new(4)))
 		if x != nil {
 			try(reflect.Zero(v.Type()))
 		}

@@ -78,7 +78,7 @@ func TestIDsAreItems(t *testing.T) {
 			case 1:
 				full.Include, full.Exclude = []string{some[0].ID}, []string{some[1].ID, some[3].ID}
 			case 2:
-				full.Limits = []api.Limit{{Items: []string{some[0].ID, some[1].ID, some[2].ID}, Max: 1}}
+				full.Limits = []api.Limit{{Items: []string{some[0].ID, some[1].ID, some[2].ID}, Max: new(1)}}
 				if strings.Contains(more, "limits") {
 					full.Limits = nil
 				}
@@ -354,7 +354,7 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 			t.Fatalf("%v of %v are in one half", odd, a.IDs())
 		}
 	}
-	half, brand := api.Limit{Attribute: "half", Max: 1}, api.Limit{Feature: "brand", Max: 2}
+	half, brand := api.Limit{Attribute: "half", Max: new(1)}, api.Limit{Feature: "brand", Max: new(2)}
 	plenty := budget.New(400 << 20)
 	e := opened(t, engine.Options{Store: new(memlog.Store), Budget: plenty})
 	put(t, e, "home", window+`,"memory_bytes":1000000}`)

@@ -47,7 +47,7 @@ func limited(items []api.CatalogueItem, most int, group func(i int) any) (limits
 		}
 	}
 	for _, list := range ids {
-		limits = append(limits, api.Limit{Items: list, Max: most})
+		limits = append(limits, api.Limit{Items: list, Max: new(most)})
 	}
 	return limits
 }
@@ -76,10 +76,10 @@ func TestLimitsOfACatalogue(t *testing.T) {
 					by     []api.Limit
 					groups []api.Limit
 				}{
-					{[]api.Limit{{Attribute: "shop", Max: 1}}, limited(items, 1, shop)},
-					{[]api.Limit{{Attribute: "shop", Max: 1}}, limited(items, 1, shop)},
-					{[]api.Limit{{Feature: "brand", Max: 1}}, limited(items, 1, func(i int) any { return items[i].Features[2].Text })},
-					{[]api.Limit{{Group: "sale", Max: 0}}, limited(items, 0, func(i int) any {
+					{[]api.Limit{{Attribute: "shop", Max: new(1)}}, limited(items, 1, shop)},
+					{[]api.Limit{{Attribute: "shop", Max: new(1)}}, limited(items, 1, shop)},
+					{[]api.Limit{{Feature: "brand", Max: new(1)}}, limited(items, 1, func(i int) any { return items[i].Features[2].Text })},
+					{[]api.Limit{{Group: "sale", Max: new(0)}}, limited(items, 0, func(i int) any {
 						if items[i].Groups != nil {
 							return 1
 						}
@@ -134,7 +134,7 @@ func TestLimitsOfARequest(t *testing.T) {
 		_, err := e.Decide(t.Context(), "home", &api.Request{Decision: id, User: aged(1), Limits: limits}, 0)
 		return err
 	}
-	lists := [][]api.Limit{nil, {{Group: "sale", Max: 1}}, {{Group: "new", Max: 1}}, {{Attribute: "shop", Max: 1}}, {{Attribute: "shop", Max: 2}}}
+	lists := [][]api.Limit{nil, {{Group: "sale", Max: new(1)}}, {{Group: "new", Max: new(1)}}, {{Attribute: "shop", Max: new(1)}}, {{Attribute: "shop", Max: new(2)}}}
 	for k, limits := range lists {
 		for j, others := range lists {
 			id := fmt.Sprintf("d%d.%d", k, j)
@@ -145,16 +145,16 @@ func TestLimitsOfARequest(t *testing.T) {
 		}
 	}
 	for want, limit := range map[string]api.Limit{
-		`/limits/0/attribute: no item of the catalogue has the attribute "colour"`: {Attribute: "colour", Max: 1},
-		"/limits/0: must have one of items, feature, attribute and group":          {Attribute: "shop", Group: "sale", Max: 1},
-		"/limits/0/max: -1: must not be negative":                                  {Group: "sale", Max: -1},
-		`/limits/0/feature: "x": must be a category of items`:                      {Feature: "x", Max: 1},
+		`/limits/0/attribute: no item of the catalogue has the attribute "colour"`: {Attribute: "colour", Max: new(1)},
+		"/limits/0: must have one of items, feature, attribute and group":          {Attribute: "shop", Group: "sale", Max: new(1)},
+		"/limits/0/max: -1: must not be negative":                                  {Group: "sale", Max: new(-1)},
+		`/limits/0/feature: "x": must be a category of items`:                      {Feature: "x", Max: new(1)},
 	} {
 		if err := ask("", limit); err == nil || err.Error() != want {
 			t.Errorf("%+v: %v, want %s", limit, err, want)
 		}
 	}
-	if err := ask("", api.Limit{Group: "toys", Max: 0}); err != nil {
+	if err := ask("", api.Limit{Group: "toys", Max: new(0)}); err != nil {
 		t.Errorf("a group without items: %v", err)
 	}
 }
@@ -176,7 +176,7 @@ func TestLimitsAreExplained(t *testing.T) {
 		return a, x
 	}
 	wanted, want := tried(free, limited(items, 0, func(i int) any { return items[i].Attributes["shop"] })...)
-	byAttribute, why := tried(free, api.Limit{Attribute: "shop", Max: 0})
+	byAttribute, why := tried(free, api.Limit{Attribute: "shop", Max: new(0)})
 	byPlacement, whyToo := tried(e)
 	for _, c := range []struct {
 		*offer.Offer
@@ -192,7 +192,7 @@ func TestLimitsAreExplained(t *testing.T) {
 			t.Errorf("the rules cost %+v, want one rule that costs something", c.Rules)
 		}
 	}
-	if _, _, err := try(t.Context(), free, "home", &api.Request{Limits: []api.Limit{{Attribute: "colour", Max: 1}}}, 0); err == nil || !strings.Contains(err.Error(), "/limits/0/attribute") {
+	if _, _, err := try(t.Context(), free, "home", &api.Request{Limits: []api.Limit{{Attribute: "colour", Max: new(1)}}}, 0); err == nil || !strings.Contains(err.Error(), "/limits/0/attribute") {
 		t.Errorf("%v, want that no item has the attribute", err)
 	}
 	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)}, 0)

@@ -223,9 +223,9 @@ func TestConstraints(t *testing.T) {
 			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("price", float64(i%3)/3), api.Text("brand", b)}})
 		}
 		r.Include, r.Exclude = []string{"sku1"}, []string{"sku5"}
-		r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: 0}}
+		r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: new(0)}}
 		if i%2 == 0 {
-			r.MaxSize, r.Limits = 2, []api.Limit{{Feature: "brand", Max: 1}}
+			r.MaxSize, r.Limits = 2, []api.Limit{{Feature: "brand", Max: new(1)}}
 		}
 		a := decide(t, e, "home", r, 0)
 		shown := " " + strings.Join(a.IDs(), " ") + " "

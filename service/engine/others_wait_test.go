@@ -77,7 +77,7 @@ func TestNobodyWaitsForACatalogue(t *testing.T) {
 			return err
 		},
 		"groups": func(ctx context.Context) error {
-			_, err := e.Decide(ctx, "home", &api.Request{User: aged(1), Limits: []api.Limit{{Attribute: "half", Max: 1}}}, 0)
+			_, err := e.Decide(ctx, "home", &api.Request{User: aged(1), Limits: []api.Limit{{Attribute: "half", Max: new(1)}}}, 0)
 			return err
 		},
 		"a preview of other features": func(ctx context.Context) error {
@@ -126,7 +126,7 @@ func TestNobodyWaitsForAPolicy(t *testing.T) {
 	putItems(t, e, "home", items)
 	var a *offer.Offer
 	done := make(chan error, 1)
-	for _, r := range []*api.Request{{User: aged(1)}, {User: aged(1), Filter: "half == 1"}, {User: aged(1), Limits: []api.Limit{{Feature: "brand", Max: 1}}}} {
+	for _, r := range []*api.Request{{User: aged(1)}, {User: aged(1), Filter: "half == 1"}, {User: aged(1), Limits: []api.Limit{{Feature: "brand", Max: new(1)}}}} {
 		go func() {
 			var err error
 			a, err = e.Decide(t.Context(), "home", r, 0)

@@ -132,7 +132,7 @@ func (w *twins) decide() {
 	}
 	if w.rng.IntN(3) == 0 {
 		byID.Exclude = []string{all[1].ID}
-		byID.Limits = []api.Limit{{Feature: "brand", Max: 1}}
+		byID.Limits = []api.Limit{{Feature: "brand", Max: new(1)}}
 		byRow.Exclude, byRow.Limits = byID.Exclude, byID.Limits
 	}
 	w.now++

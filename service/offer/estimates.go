@@ -6,9 +6,11 @@ import (
 	"iter"
 	"math"
 	"math/bits"
+	"slices"
 
 	"vitrine"
 	"vitrine/internal/fields"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -19,7 +21,7 @@ import (
 //	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note,
 //	                       128: with the law of the set, 256: with candidates from a catalogue,
 //	                       512: of a variant of an experiment, 1024: with rules of the request,
-//	                       2048: with payloads
+//	                       2048: with payloads, 4096: with lower bounds that were not met
 //	number       uvarint   of the decision within its placement, from 1 on
 //	where estimated, floats of 8 bytes, little endian
 //	  p(0|S), R(S), p(i|S) of the items shown in display order
@@ -32,6 +34,8 @@ import (
 //	of a variant: its name as a string, and the hash of the unit in 8 bytes, little endian
 //	with rules: their JSON as a string
 //	with payloads: strings, one for each item shown
+//	with bounds: their number as a uvarint, and of each the group or number of its limit as a string, "" for min_size, and as
+//	  uvarints the bound and the number of items that could be shown
 //
 // A string is its length as a uvarint, and its bytes; strings are their number, their lengths and then all bytes.
 type Estimates struct {
@@ -56,6 +60,7 @@ type Estimates struct {
 
 	Rules string // of the request; "" if it has none, or if the log has not all candidates
 
+	Unmet   []api.Unmet
 	Payload []string // of the items shown, "" where the catalogue has none; nil if the request does not ask for them
 }
 
@@ -199,14 +204,15 @@ const (
 	flagVariant
 	flagRules
 	flagPayload
-	allFlags = flagPayload<<1 - 1
+	flagUnmet
+	allFlags = flagUnmet<<1 - 1
 )
 
 // flags returns which fields there are, in the order of the constants.
 func (e *Estimates) flags() (flags uint64) {
 	for i, is := range [...]bool{
 		e.Probability != nil, e.Shadowed, e.Agrees, e.Deferred, e.Certain, e.Own != nil,
-		e.Note != "", e.Law != nil, e.Catalogue != nil, e.Variant != "", e.Rules != "", e.Payload != nil,
+		e.Note != "", e.Law != nil, e.Catalogue != nil, e.Variant != "", e.Rules != "", e.Payload != nil, len(e.Unmet) > 0,
 	} {
 		if is {
 			flags |= 1 << i
@@ -294,6 +300,20 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 			f.Fail(errEstimates)
 		}
 	}
+	if has(flagUnmet) {
+		n := f.Length(len(e.Unmet), 3)
+		if f.Reads() {
+			e.Unmet = make([]api.Unmet, n)
+		}
+		for i := range e.Unmet {
+			u := &e.Unmet[i]
+			f.String(&u.On)
+			f.Count(&u.Min, &u.Reached)
+			if u.Rule = "limit"; u.On == "" {
+				u.Rule = "min_size"
+			}
+		}
+	}
 	return flags
 }
 
@@ -313,7 +333,7 @@ func (e *Estimates) valid() bool {
 	}
 	const maximum = 2 * vitrine.MaxRevenue // of a mean of revenues, and of what rounding adds
 	return e.Outside >= 0 && e.Outside <= 1 && e.Expected >= 0 && e.Expected <= maximum && e.Shadow >= 0 && e.Shadow <= maximum &&
-		(e.Shadowed || !e.Agrees) && (e.Law == nil || e.Law.valid())
+		(e.Shadowed || !e.Agrees) && !slices.ContainsFunc(e.Unmet, func(u api.Unmet) bool { return u.Reached >= u.Min }) && (e.Law == nil || e.Law.valid())
 }
 
 // IsDeferred reports whether an offer of this program waits to be activated.

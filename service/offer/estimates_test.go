@@ -1,6 +1,7 @@
 package offer_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -51,8 +52,12 @@ func TestDecode(t *testing.T) {
 		{"\x01\x80\x01\x01\x01\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x01\x0c", 2, ""}, // swaps of sets
 		{"\x01\x80\x01\x01\x02\x9a\x99\x99\x99\x99\x99\xf9\x3f\x02\x02\x00\x01\x00", 2, ""},     // a share of 1.6
 		{"\x01\x80\x10\x01\x01\x01p", 1, "p"},
-		{"\x01\x80\x10\x01\x01\x01p", 2, ""},               // payloads of one item
-		{"\x01\x80\x20\x01", 0, ""},                        // an unknown flag
+		{"\x01\x80\x10\x01\x01\x01p", 2, ""}, // payloads of one item
+		{"\x01\x80\x20\x01\x01\x03new\x03\x02", 0, "[{limit new 3 2}]"},
+		{"\x01\x80\x20\x01\x01\x00\x03\x02", 0, "[{min_size  3 2}]"},
+		{"\x01\x80\x20\x01\x01\x00\x03\x03", 0, ""},        // a bound that was met
+		{"\x01\x80\x20\x01\x00", 0, ""},                    // no bound
+		{"\x01\x80\x40\x01", 0, ""},                        // an unknown flag
 		{"\x02\x08\x01", 0, ""},                            // of another version
 		{"\x01\x08\x01\x00", 0, ""},                        // longer
 		{"\x01\x40\x01\x00", 0, ""},                        // an empty note
@@ -66,6 +71,8 @@ func TestDecode(t *testing.T) {
 		case err != nil:
 		case e.Rules != "", e.Variant != "", e.Note != "":
 			have = e.Rules + e.Variant + e.Note
+		case len(e.Unmet) > 0:
+			have = fmt.Sprint(e.Unmet)
 		case len(e.Payload) > 0:
 			have = e.Payload[0]
 		case e.Deferred:

@@ -135,7 +135,7 @@ func (o *Offer) IDs() []string {
 
 // Reply returns the offer as the caller of the service gets it. Both share memory.
 func (o *Offer) Reply() *api.Answer {
-	a := &api.Answer{Decision: o.Decision, Assortment: make([]api.Shown, len(o.Shown)), PolicyEntry: o.PolicyEntry, Variant: o.Variant}
+	a := &api.Answer{Decision: o.Decision, Assortment: make([]api.Shown, len(o.Shown)), PolicyEntry: o.PolicyEntry, Variant: o.Variant, Unmet: o.Unmet}
 	if c := o.Catalogue; c != nil {
 		a.CatalogueEntry, a.Unknown, a.Unavailable, a.Missing = c.Version, c.Unknown, c.Unavailable, c.Missing
 	}

@@ -95,8 +95,8 @@ func (v *alternatives) rules() []api.RuleCost {
 	if q.MaxSize != 0 && q.MaxSize < v.config.MaxSize {
 		without(api.RuleCost{Rule: "max_size", On: strconv.Itoa(q.MaxSize)}, func(q *Request, _ *setup.Config) { q.MaxSize = 0 })
 	}
-	if q.fills(v.config) {
-		without(api.RuleCost{Rule: "fill"}, func(q *Request, c *setup.Config) { q.Fill, c.Fill = false, false })
+	if least := max(q.MinSize, v.config.MinSize); least > 0 {
+		without(api.RuleCost{Rule: "min_size", On: strconv.Itoa(least)}, func(q *Request, c *setup.Config) { q.MinSize, c.MinSize = 0, 0 })
 	}
 	drop := func(list []string, k int) []string { return slices.Delete(slices.Clone(list), k, k+1) }
 	for k, id := range q.Include {

@@ -41,7 +41,7 @@ func TestAlternatives(t *testing.T) {
 			r.Exclude, r.MaxSize = []string{"sku0", "sku2", "gone"}, 2
 		case 3:
 			if len(c.Limits) == 0 {
-				r.Limits = []api.Limit{{Items: []string{"sku3", "sku4", "sku5"}, Max: 1}}
+				r.Limits = []api.Limit{{Items: []string{"sku3", "sku4", "sku5"}, Max: new(1)}}
 			}
 		case 4:
 			if len(c.Limits) == 0 {
@@ -49,7 +49,7 @@ func TestAlternatives(t *testing.T) {
 			}
 		case 5:
 			if len(c.Limits) == 0 {
-				r.Limits = []api.Limit{{Feature: "brand", Max: 1}}
+				r.Limits = []api.Limit{{Feature: "brand", Max: new(1)}}
 			}
 		}
 		u, revenue := make([]float64, 6), make([]float64, 6)

@@ -159,7 +159,7 @@ func (d *Decider) findRows(ctx context.Context) (err error) {
 	if d.x.Features, err = d.fetch(ctx, r); err != nil {
 		return err
 	}
-	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Variant: d.to.variant, Unit: d.to.unit}
+	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Variant: d.to.variant, Unit: d.to.unit, Unmet: r.unmet}
 	d.logRules()
 	if d.unseen != nil && !r.isTrial {
 		return &UnseenError{d.unseen}

@@ -211,7 +211,7 @@ func (m *explanation) explain() *api.Explanation {
 	x := &api.Explanation{
 		Decision: m.offer.Decision, Placement: m.placement, Source: offer.SourceNames[m.offer.Mode],
 		Policy: m.policy.Name(), PolicyEntry: m.offer.PolicyEntry, ExplainedByEntry: m.policy.Entry, SamePolicy: m.policy.Entry == m.offer.PolicyEntry && m.policy.Policy != nil,
-		Candidates: m.offer.Candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none", Items: []api.Explained{}, Unknown: m.unknown,
+		Candidates: m.offer.Candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none", Items: []api.Explained{}, Unmet: m.offer.Unmet, Unknown: m.unknown,
 	}
 	m.list(x)
 	e, ok := m.policy.Policy.(bandit.Explainer)

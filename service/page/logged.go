@@ -125,7 +125,7 @@ func (c *candidates) said(all bool) *offer.FromCatalogue {
 // rules are a request's rules in the log.
 type rules struct {
 	Size    int         `json:"max_size,omitzero"`
-	Fill    bool        `json:"fill,omitzero"`
+	Least   int         `json:"min_size,omitzero"`
 	Include []string    `json:"include,omitzero"`
 	Exclude []string    `json:"exclude,omitzero"`
 	AtMost  []api.Limit `json:"limits,omitzero"`
@@ -144,11 +144,11 @@ const (
 // first n candidates, if they fit; the catalogue holds the spaces of the others.
 func (r *Request) logged(c *setup.Config, n, size int) string {
 	spaces := r.spacesOf(c, n)
-	if r.MaxSize == 0 && !r.Fill && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.Limits) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
+	if r.MaxSize == 0 && r.MinSize == 0 && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.Limits) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
 		return ""
 	}
 	for _, spaces := range [][]float64{spaces, nil} {
-		text, err := json.Marshal(rules{r.MaxSize, r.Fill, r.Include, r.Exclude, r.Limits, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
+		text, err := json.Marshal(rules{r.MaxSize, r.MinSize, r.Include, r.Exclude, r.Limits, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
 		if err == nil && len(text) <= size {
 			return string(text)
 		}
@@ -165,7 +165,7 @@ func (r *Request) rule(text string) bool {
 	if err := json.Unmarshal([]byte(text), &logged); err != nil || logged == nil {
 		return false
 	}
-	r.MaxSize, r.Fill, r.Include, r.Exclude, r.Limits, r.Slots, r.Capacity = logged.Size, logged.Fill, logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
+	r.MaxSize, r.MinSize, r.Include, r.Exclude, r.Limits, r.Slots, r.Capacity = logged.Size, logged.Least, logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
 	if r.spaced = len(logged.Spaces) == len(r.Items); r.spaced {
 		for i := range r.Items {
 			r.Items[i].Space = &logged.Spaces[i]

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -34,6 +35,7 @@ type Request struct {
 	groups  map[catalogue.GroupsBy]assortment.Limit // of a trial's candidates, by limited attribute or group
 	spaced  bool                                    // from the log, with the spaces of the candidates
 	work    *assortment.Work                        // search steps under crossing limits; nil without such limits
+	unmet   []api.Unmet                             // lower bounds that no page meets
 }
 
 // check validates everything but the features, and indexes the items by id.
@@ -84,6 +86,9 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 			return err
 		}
 	}
+	if maximum := cmp.Or(r.MaxSize, c.MaxSize); r.MinSize < 0 || r.MinSize > maximum {
+		return api.InRange("/min_size", r.MinSize, 0, maximum)
+	}
 	return nil
 }
 
@@ -108,7 +113,7 @@ func (r *Request) Sum() [32]byte {
 		b = appendFloat(b, v)
 	}
 	b = binary.AppendUvarint(b, uint64(r.MaxSize))
-	b = appendFlag(b, r.Fill)
+	b = binary.AppendUvarint(b, uint64(r.MinSize))
 	b = appendStrings(b, r.Include)
 	b = appendStrings(b, r.Exclude)
 	b = appendLength(b, len(r.Limits), r.Limits == nil)
@@ -117,7 +122,10 @@ func (r *Request) Sum() [32]byte {
 		b = appendString(b, l.Feature)
 		b = appendString(b, l.Attribute)
 		b = appendString(b, l.Group)
-		b = binary.AppendUvarint(b, uint64(l.Max))
+		b = binary.AppendUvarint(b, uint64(l.Min))
+		if b = appendFlag(b, l.Max != nil); l.Max != nil {
+			b = binary.AppendUvarint(b, uint64(*l.Max))
+		}
 	}
 	b = appendOptional(b, r.Capacity)
 	b = appendLength(b, len(r.Slots), r.Slots == nil)

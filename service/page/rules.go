@@ -65,7 +65,7 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	for _, other := range []struct {
 		field string
 		has   bool
-	}{{"/max_size", r.MaxSize != 0}, {"/include", r.Include != nil}, {"/limits", len(r.Limits)+len(c.Limits) > 0}, {"/capacity", r.capacity(c) != nil}} {
+	}{{"/max_size", r.MaxSize != 0}, {"/min_size", r.MinSize != 0}, {"/include", r.Include != nil}, {"/limits", len(r.Limits)+len(c.Limits) > 0}, {"/capacity", r.capacity(c) != nil}} {
 		if other.has {
 			return nil, api.Fieldf(other.field, "does not go together with slots")
 		}
@@ -90,20 +90,19 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 
 // family returns the sets that may be shown.
 func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
+	r.unmet = nil
 	if r.Slots != nil {
 		return r.slots(c, index)
 	}
 	rules := assortment.Rules{Items: r.len(), Max: cmp.Or(r.MaxSize, c.MaxSize), Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
-	capacity, fills := r.capacity(c), r.fills(c)
-	if fills && capacity != nil {
-		return nil, api.Fieldf("/fill", "cannot be combined with a capacity: leave out one of them")
-	}
-	free := !fills && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.Limits) == 0 && len(c.Limits) == 0
+	rules.Min = min(max(r.MinSize, c.MinSize), rules.Max)
+	capacity := r.capacity(c)
+	free := rules.Min == 0 && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.Limits) == 0 && len(c.Limits) == 0
 	if free && capacity == nil {
 		return assortment.AtMost(rules.Max), nil
 	}
 	for _, l := range c.Limits {
-		rules.Limits = append(rules.Limits, r.limit(c.Schema(), l, "", index))
+		r.bound(&rules, r.limit(c.Schema(), l, "", index), l)
 	}
 	for i, l := range r.Limits {
 		field := fmt.Sprintf("/limits/%d", i)
@@ -113,31 +112,84 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 		if err := r.checkAttribute(l, field); err != nil {
 			return nil, err
 		}
-		rules.Limits = append(rules.Limits, r.limit(c.Schema(), l, fmt.Sprintf("limit %d", i), index))
+		r.bound(&rules, r.limit(c.Schema(), l, fmt.Sprintf("limit %d", i), index), l)
 	}
 	var err error
 	if rules.Include, err = find("/include", r.Include, index); err != nil {
 		return nil, err
 	}
 	rules.Exclude = present(r.Exclude, index)
+	if capacity != nil && (rules.Min > 0 || len(rules.Groups) > 0) {
+		return nil, api.Fieldf("/capacity", "cannot be combined with min_size or a limit's min: leave out one of them")
+	}
 	if capacity != nil {
 		return r.within(rules, *capacity, c.MaxSize, free)
 	}
 	r.work = assortment.NewWork(maxSteps)
 	rules.Work = r.work
-	family, err := assortment.NewQuota(rules)
-	if err == nil && fills {
-		rules.Min = len(family.MaxGain(nil, slices.Repeat([]float64{1}, rules.Items))) // the largest page that the rules allow
-		family, err = assortment.NewQuota(rules)
-	}
-	if err != nil {
+	family, reached, err := assortment.NewReachable(rules)
+	switch {
+	case r.work.Exceeded():
+		return nil, errSteps(rules.Items)
+	case err != nil:
 		return nil, api.Fieldf("", "%v", err)
 	}
-	return family, nil
+	if rules.Min > 0 || len(rules.Groups) > 0 {
+		err = r.noteUnmet(c, rules, reached)
+	}
+	return family, err
 }
 
-// fills reports whether a page must be full.
-func (r *Request) fills(c *setup.Config) bool { return r.Fill || c.Fill }
+// bound adds a limit on the candidates to the rules. One with a min has a single group.
+func (r *Request) bound(rules *assortment.Rules, numbered assortment.Limit, l api.Limit) {
+	if l.Min == 0 {
+		rules.Limits = append(rules.Limits, numbered)
+		return
+	}
+	g := assortment.Group{Min: l.Min, Max: numbered.Max}
+	for i, k := range numbered.Group {
+		if k >= 0 {
+			g.Items = append(g.Items, i)
+		}
+	}
+	if len(g.Items) > 0 {
+		g.Name = numbered.Name(numbered.Group[g.Items[0]])
+	}
+	rules.Groups = append(rules.Groups, g)
+}
+
+// noteUnmet notes the lower bounds of the rules that were lowered to those reached. If the request is strict, the first is an error.
+func (r *Request) noteUnmet(c *setup.Config, rules, reached assortment.Rules) error {
+	note := func(field string, u api.Unmet) error {
+		if r.unmet = append(r.unmet, u); r.Strict {
+			if field == "" {
+				return api.Fieldf("", "the placement's limit on %q: %d: the candidates and the other rules leave at most %d", u.On, u.Min, u.Reached)
+			}
+			return api.Fieldf(field, "%d: the candidates and the other rules leave at most %d", u.Min, u.Reached)
+		}
+		return nil
+	}
+	k := 0 // in rules.Groups
+	for i, l := range slices.Concat(c.Limits, r.Limits) {
+		if l.Min == 0 {
+			continue
+		}
+		if n := reached.Groups[k].Min; n < l.Min {
+			field := ""
+			if i -= len(c.Limits); i >= 0 {
+				field = fmt.Sprintf("/limits/%d/min", i)
+			}
+			if err := note(field, api.Unmet{Rule: "limit", On: cmp.Or(l.Group, fmt.Sprint(i)), Min: l.Min, Reached: n}); err != nil {
+				return err
+			}
+		}
+		k++
+	}
+	if reached.Min < rules.Min {
+		return note("/min_size", api.Unmet{Rule: "min_size", Min: rules.Min, Reached: reached.Min})
+	}
+	return nil
+}
 
 // checkAttribute refuses a limit by an attribute that no item of the catalogue has.
 func (r *Request) checkAttribute(l api.Limit, field string) error {
@@ -170,7 +222,10 @@ func (r *Request) keepGroups(c *setup.Config) {
 // limit returns a limit on the candidates, which is called name if it names its items.
 func (r *Request) limit(s *feature.Schema, l api.Limit, name string, index map[string]int) assortment.Limit {
 	n := r.len()
-	g := assortment.Limit{Max: l.Max}
+	g := assortment.Limit{Max: assortment.NoLimit}
+	if l.Max != nil {
+		g.Max = *l.Max
+	}
 	if l.Items != nil {
 		g.Name = func(int32) string { return name }
 		g.Group = slices.Repeat([]int32{-1}, n)
@@ -180,7 +235,7 @@ func (r *Request) limit(s *feature.Schema, l api.Limit, name string, index map[s
 		return g
 	}
 	if kept, ok := r.groups[setup.GroupsBy(l)]; ok {
-		kept.Max = l.Max
+		kept.Max = g.Max
 		return kept
 	}
 	var stored *catalogue.Groups

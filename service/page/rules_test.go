@@ -1,9 +1,12 @@
 package page_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -56,10 +59,10 @@ func TestFilledPages(t *testing.T) {
 		c := fatal.Or(setup.Parse([]byte(`{"max_size":4,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],"policy":{"name":"uniform"}}`)))(t)
 		r := stand(n)
 		if rng.IntN(2) == 0 {
-			c.Limits = append(c.Limits, api.Limit{Feature: "brand", Max: 1})
+			c.Limits = append(c.Limits, api.Limit{Feature: "brand", Max: new(1)})
 		}
 		if rng.IntN(2) == 0 {
-			r.Limits = []api.Limit{{Feature: "kind", Max: 1}}
+			r.Limits = []api.Limit{{Feature: "kind", Max: new(1)}}
 		}
 		if rng.IntN(2) == 0 {
 			r.Exclude = []string{"sku1", "sku4"}
@@ -90,9 +93,9 @@ func TestFilledPages(t *testing.T) {
 		}
 		want := slices.DeleteFunc(loose, func(s vitrine.Assortment) bool { return len(s) < largest })
 		if trial%2 == 0 {
-			r.Fill = true
+			r.MinSize = cmp.Or(r.MaxSize, c.MaxSize)
 		} else {
-			c.Fill = true
+			c.MinSize = c.MaxSize
 		}
 		if have := sets(); !slices.EqualFunc(have, want, slices.Equal) {
 			t.Fatalf("%+v of the rules %+v: %v, want %v", r, c.Limits, have, want)
@@ -106,7 +109,7 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 	for want, change := range map[string]func(r *api.Request){
 		"drop the capacity or one of these limits": func(r *api.Request) { r.Capacity = new(3.0) },
 		"drop one of these limits": func(r *api.Request) {
-			r.Limits = []api.Limit{{Items: []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5", "sku6"}, Max: 1}}
+			r.Limits = []api.Limit{{Items: []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5", "sku6"}, Max: new(1)}}
 		},
 		"does not go together with slots": func(r *api.Request) { r.Slots = []api.Slot{{}, {}} },
 		`brand "b`: func(r *api.Request) {
@@ -141,5 +144,123 @@ func TestCrossingSearchIsBounded(t *testing.T) {
 	}
 	if _, err := try(t.Context(), v, stand(40)); err != nil {
 		t.Error(err)
+	}
+}
+
+// Lower bounds of groups hold, and a bound that no page can meet is lowered and named. The family is that of the bounds reached, by
+// exhaustive search, and a drawn page has the propensity of one of its sets.
+func TestLowerBoundsOfGroups(t *testing.T) {
+	const n = 7
+	rng := rand.New(rand.NewPCG(9, 1))
+	c := fatal.Or(setup.Parse([]byte(`{"max_size":4,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],"policy":{"name":"uniform"}}`)))(t)
+	l := fatal.Or(setup.NewLearner(c.Spec()))(t)
+	v := &page.View{Name: "home", Config: c, Policy: page.Policy{Policy: l.Policy(), Config: c}}
+	for range 150 {
+		r := stand(n)
+		r.MaxSize, r.MinSize = 4, rng.IntN(5)
+		most := n
+		if rng.IntN(2) == 0 {
+			most = 1 + rng.IntN(2)
+			r.Limits = []api.Limit{{Feature: "brand", Max: new(most)}}
+		}
+		groups := [2][]string{}
+		for k := range groups {
+			for i := range n {
+				if rng.IntN(3) == 0 {
+					groups[k] = append(groups[k], fmt.Sprint("sku", i))
+				}
+			}
+			groups[k] = append(groups[k], "sold out")
+			r.Limits = append(r.Limits, api.Limit{Items: groups[k], Min: 1 + rng.IntN(3)})
+		}
+		var sets [][]int
+		for bits := range 1 << n {
+			var s []int
+			brands := map[string]int{}
+			for i := range n {
+				if bits>>i&1 == 1 {
+					s = append(s, i)
+					brands[r.Items[i].Features[1].Text]++
+				}
+			}
+			if len(s) <= 4 && !slices.ContainsFunc(slices.Collect(maps.Values(brands)), func(k int) bool { return k > most }) {
+				sets = append(sets, s)
+			}
+		}
+		var unmet []api.Unmet
+		lower := func(u api.Unmet, shown func(s []int) int) {
+			for _, s := range sets {
+				u.Reached = max(u.Reached, min(shown(s), u.Min))
+			}
+			sets = slices.DeleteFunc(sets, func(s []int) bool { return shown(s) < u.Reached })
+			if u.Reached < u.Min {
+				unmet = append(unmet, u)
+			}
+		}
+		first := len(r.Limits) - 2
+		for k := range groups {
+			lower(api.Unmet{Rule: "limit", On: fmt.Sprint(first + k), Min: r.Limits[first+k].Min}, func(s []int) (n int) {
+				for _, i := range s {
+					if slices.Contains(groups[k], fmt.Sprint("sku", i)) {
+						n++
+					}
+				}
+				return n
+			})
+		}
+		lower(api.Unmet{Rule: "min_size", Min: r.MinSize}, func(s []int) int { return len(s) })
+		o, why, err := page.Try(t.Context(), v, r, 0, func() uint64 { return 1 })
+		if slices.ContainsFunc(sets, func(s []int) bool { return len(s) == 0 }) {
+			sets = sets[1:] // the uniform policy shows nonempty sets
+		}
+		var crossing *api.FieldError
+		if errors.As(err, &crossing) && strings.Contains(err.Error(), "cross each other") {
+			continue // three ways
+		}
+		if err != nil || !slices.Equal(o.Unmet, unmet) || !slices.Equal(why.Unmet, unmet) || !slices.Equal(o.Reply().Unmet, unmet) {
+			t.Fatalf("%+v: unmet %+v, %v, want %+v", r.Limits, o, err, unmet)
+		}
+		var shown []int
+		for _, id := range o.IDs() {
+			shown = append(shown, slices.IndexFunc(r.Items, func(i api.Item) bool { return i.ID == id }))
+		}
+		slices.Sort(shown)
+		if len(sets) > 0 && !slices.ContainsFunc(sets, func(s []int) bool { return slices.Equal(s, shown) }) {
+			t.Fatalf("%+v shows %v, and %v obey", r.Limits, shown, sets)
+		}
+		if p := o.Propensity; p != 0 && math.Abs(p*float64(max(len(sets), 1))-1) > 1e-12 { // 0: stated unknown, as the groups cross
+			t.Fatalf("propensity %v of %d sets", p, len(sets))
+		}
+		r.Strict = true
+		if _, err := try(t.Context(), v, r); (err != nil) != (len(unmet) > 0) {
+			t.Fatalf("strict: %v, unmet %+v", err, unmet)
+		}
+	}
+}
+
+// Bounds that make no sense are refused, and the error names the field.
+func TestLowerBoundsThatAreRefused(t *testing.T) {
+	v := viewOf(t, stalls)
+	many := make([]api.Limit, 33)
+	for k := range many {
+		many[k] = api.Limit{Items: []string{fmt.Sprint("sku", k)}, Min: 1}
+	}
+	for want, change := range map[string]func(r *api.Request){
+		"/min_size: 7: must be from 0 to 6":                                    func(r *api.Request) { r.MinSize = 7 },
+		"/min_size: 3: must be from 0 to 2":                                    func(r *api.Request) { r.MinSize, r.MaxSize = 3, 2 },
+		"/limits/0: needs a min, a max or both":                                func(r *api.Request) { r.Limits = []api.Limit{{Items: []string{"sku1"}}} },
+		"/limits/0/min: 2: must be at most the max, 1":                         func(r *api.Request) { r.Limits = []api.Limit{{Group: "new", Min: 2, Max: new(1)}} },
+		"/limits/0/min: needs items or a group":                                func(r *api.Request) { r.Limits = []api.Limit{{Feature: "brand", Min: 1}} },
+		"/limits/32/min: at most 32 limits may have a min":                     func(r *api.Request) { r.Limits = many },
+		"/capacity: cannot be combined with min_size":                          func(r *api.Request) { r.Limits, r.Capacity = many[:1], new(3.0) },
+		"/min_size: does not go together with slots":                           func(r *api.Request) { r.MinSize, r.Slots = 1, []api.Slot{{}} },
+		"/min_size: 5: the candidates and the other rules leave at most 2":     func(r *api.Request) { r.MinSize, r.Items, r.Strict = 5, r.Items[:2], true },
+		"/limits/0/min: 1: the candidates and the other rules leave at most 0": func(r *api.Request) { r.Limits, r.Items, r.Strict = many[20:21], r.Items[:2], true },
+	} {
+		r := stand(40)
+		change(r)
+		if _, err := try(t.Context(), v, r); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }

@@ -40,6 +40,7 @@ const (
 	maxItems  = 1_000_000
 	maxRounds = 100_000_000
 	maxKeep   = 1000
+	maxMinima = 32 // lower bounds of groups, which are searched one after the other where they are out of reach
 	maxWindow = 366 * 24 * time.Hour
 	maxRows   = 1 << 26 // numbers: 512 MiB in each concurrent request
 	minMemory = 16      // decisions of the largest size
@@ -184,6 +185,9 @@ func (c *Config) check() error {
 	if err := api.InRange("/max_size", c.MaxSize, 1, MaxSize); err != nil {
 		return err
 	}
+	if err := api.InRange("/min_size", c.MinSize, 0, c.MaxSize); err != nil {
+		return err
+	}
 	if err := api.InRange("/max_request_items", c.MaxItems, 1, maxItems); err != nil {
 		return err
 	}
@@ -226,8 +230,8 @@ func (c *Config) check() error {
 		if err := catalogue.CheckSpace("/capacity", *c.Capacity); err != nil {
 			return err
 		}
-		if c.Fill {
-			return api.Fieldf("/fill", "cannot be combined with a capacity: leave out one of them")
+		if c.MinSize > 0 || len(minima(c.Limits)) > 0 {
+			return api.Fieldf("/capacity", "cannot be combined with min_size or a limit's min: leave out one of them")
 		}
 	}
 	if maximum := maxRows / c.schema.Width(); c.MaxItems > maximum {
@@ -317,6 +321,11 @@ func (c *Config) LearnerFields(o *Config) (fields []string) {
 	return fields
 }
 
+// minima returns the limits with a min.
+func minima(limits []api.Limit) []api.Limit {
+	return slices.DeleteFunc(slices.Clone(limits), func(l api.Limit) bool { return l.Min == 0 })
+}
+
 // CheckLimit checks a limit after others. What groups the items has one limit, because its groups would cross themselves.
 func CheckLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema) error {
 	given := 0
@@ -328,8 +337,12 @@ func CheckLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema
 	switch {
 	case given != 1:
 		return api.Fieldf(field, "must have one of items, feature, attribute and group")
-	case l.Max < 0:
-		return api.Fieldf(field+"/max", "%d: must not be negative", l.Max)
+	case l.Check(field) != nil:
+		return l.Check(field)
+	case l.Min > 0 && (l.Feature != "" || l.Attribute != ""):
+		return api.Fieldf(field+"/min", "needs items or a group: %q has many groups, which cannot all be on a page", l.By())
+	case l.Min > 0 && len(minima(before)) == maxMinima:
+		return api.Fieldf(field+"/min", "at most %d limits may have a min", maxMinima)
 	case l.Feature != "" && !s.IsCategory(l.Feature):
 		return api.Fieldf(field+"/feature", "%q: must be a category of items", l.Feature)
 	case l.Items != nil:

@@ -16,7 +16,7 @@ func TestBadConfigs(t *testing.T) {
 		``:                            `the JSON ends early`,
 		`[]`:                          `wrong type: have a list, want an object`,
 		`{` + fine + `,"max_size":3}`: `/max_size: duplicate key`,
-		`{` + fine + `,"sizes":3}`:    `/sizes: unknown key "sizes": must be one of max_size, fill, max_request_items, features, limits, `,
+		`{` + fine + `,"sizes":3}`:    `/sizes: unknown key "sizes": must be one of max_size, min_size, max_request_items, features, limits, `,
 		`{"max_size":2,"features":[{"name":"a","kind":"number","scal":1}],"policy":{}}`: `/features/0/scal: unknown key "scal": did you mean "scale"?`,
 		`{` + fine + `} {}`:                                 `not JSON: `,
 		`{` + fine + `,"seed":-1}`:                          `/seed: `,

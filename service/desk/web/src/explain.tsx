@@ -43,6 +43,7 @@ export interface Answer {
   propensity: number | null;
   policy_entry: number;
   missing?: number;
+  unmet?: { rule: string; on?: string; min: number; reached: number }[];
 }
 
 const causes = {
@@ -58,6 +59,7 @@ const found = { policy: "by the policy", chance: "by chance", baseline: "by the 
 
 const rules: Record<string, (r: { item?: string; on?: string }) => string> = {
   max_size: (r) => `At most ${r.on} items`,
+  min_size: (r) => `At least ${r.on} items`,
   include: (r) => `Must show ${r.item}`,
   exclude: (r) => `Must not show ${r.item}`,
   limit: (r) => `Limit ${r.on}`,
@@ -142,6 +144,7 @@ export function Why(props: { of: Explanation; answer?: Answer }) {
           <p class="note">
             Nothing is taken with a probability of {percent(props.answer.outside_probability)}. Expected revenue {number(props.answer.expected_revenue)}.
             {props.answer.missing ? ` ${props.answer.missing} candidates are unknown or not available.` : null}
+            {props.answer.unmet?.map((u) => ` At least ${u.min} ${u.rule === "limit" ? `of limit ${u.on}` : "items"}: no page can show more than ${u.reached}.`)}
           </p>
         ) : null}
       </Card>

@@ -107,7 +107,7 @@ function Rules(props: { doc: Document }) {
     <>
       <Card title="Rules of a request">
         <p>Rules hold whatever the policy predicts. They may name items that a request does not have.</p>
-        <Members doc={props.doc} of="DecideRequest" only={["max_size", "include", "exclude", "limits", "capacity", "slots", "pinned", "filter", "candidates", "baseline"]} />
+        <Members doc={props.doc} of="DecideRequest" only={["min_size", "max_size", "include", "exclude", "limits", "capacity", "slots", "pinned", "filter", "candidates", "baseline"]} />
       </Card>
       <Card title="Limits">
         <p>A placement's <code>limits</code> and <code>capacity</code> hold for each request, and a request may have more.</p>

@@ -70,7 +70,7 @@ function Form(props: { name: string; config: Config; stored: number }) {
         if (listOf(more["candidates"])) body["candidates"] = listOf(more["candidates"]);
         if (more["filter"]) body["filter"] = more["filter"];
       }
-      if (more["size"]) body["max_size"] = Number(more["size"]);
+      for (const rule of ["min_size", "max_size"]) if (more[rule]) body[rule] = Number(more[rule]);
       for (const rule of ["include", "exclude"]) if (listOf(more[rule])) body[rule] = listOf(more[rule]);
       set({ trial: await request<Trial>("POST", placement(props.name, "try"), { body }) });
     } catch (failure) {
@@ -127,9 +127,11 @@ function Form(props: { name: string; config: Config; stored: number }) {
           <fieldset>
             <legend>Rules</legend>
             <div class="fields">
-              <Labelled name="At most" help={`items, from 1 to ${props.config.max_size}`}>
-                {(id, helpID) => <input id={id} aria-describedby={helpID} type="number" min={1} max={props.config.max_size} step={1} value={more["size"] ?? ""} onInput={(e) => setMore({ ...more, size: e.currentTarget.value })} />}
-              </Labelled>
+              {([["min_size", "At least", 0], ["max_size", "At most", 1]] as const).map(([name, label, min]) => (
+                <Labelled key={name} name={label} help={`items, from ${min} to ${props.config.max_size}`}>
+                  {(id, helpID) => <input id={id} aria-describedby={helpID} type="number" min={min} max={props.config.max_size} step={1} value={more[name] ?? ""} onInput={(e) => setMore({ ...more, [name]: e.currentTarget.value })} />}
+                </Labelled>
+              ))}
               {rule("include", "Must show", "ids, separated by commas")}
               {rule("exclude", "Must not show", "ids, separated by commas")}
             </div>
