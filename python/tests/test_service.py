@@ -29,7 +29,7 @@ def test_routes(client: vitrine.Client) -> None:
 
 
 def test_a_day(client: vitrine.Client) -> None:
-    assert client.put_placement("day", max_size=2, features=price(), fill=True)["max_size"] == 2
+    assert client.put_placement("day", max_size=2, features=price(), min_size=2)["max_size"] == 2
     client.put_items("day", items=ITEMS)
     page = client.decide("day", candidates=["sku1", "sku2", "sku3"])
     assert len(page["assortment"]) == 2

@@ -20,7 +20,7 @@ func TestErrorsAreReadable(t *testing.T) {
 	)
 	for _, c := range []struct{ method, path, body, says string }{
 		{"PUT", put, `{"max_sise":1}`, `did you mean \"max_size\"?`},
-		{"PUT", put, `{"colour":1}`, `must be one of max_size, fill, max_request_items, `},
+		{"PUT", put, `{"colour":1}`, `must be one of max_size, min_size, max_request_items, `},
 		{"PUT", put, `{"max_size":"1"}`, `wrong type: have a string, want a whole number`},
 		{"PUT", put, `{"max_size":1.5}`, `must be a whole number`},
 		{"PUT", put, `{"max_size":1e30}`, `must be a whole number`},

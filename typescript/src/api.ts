@@ -42,6 +42,8 @@ export interface Answer {
   unavailable?: readonly string[];
   /** Candidates that the catalogue does not have, the first 100. */
   unknown?: readonly string[];
+  /** Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow. */
+  unmet?: readonly Unmet[];
   /** Of the experiment, which the unit is shown; holdout is the part of the units that take no part in it. */
   variant?: string;
 }
@@ -150,8 +152,6 @@ export interface DecideRequest {
   defer?: boolean;
   /** Ids of items that must not be shown. */
   exclude?: readonly string[];
-  /** Whether the page must be full, as the placement's fill. */
-  fill?: boolean;
   /** A condition on the candidates of the catalogue, such as price <= 20 and not (brand in ["acme"]): see the documentation of catalogues. */
   filter?: string;
   /** Ids of items that must be shown. */
@@ -162,15 +162,17 @@ export interface DecideRequest {
   limits?: readonly Limit[];
   /** The max number of items to show; the placement's max_size if left out. */
   max_size?: number;
+  /** The min number of items to show, in addition to the placement's min_size. */
+  min_size?: number;
   /** Whether the answer has the stored payloads of the items shown. */
   payload?: boolean;
   /** Features of the user, by name. */
   shopper?: Record<string, unknown>;
   /** At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it. */
   shopper_id?: string;
-  /** Places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with size, include, at_most and capacity. */
+  /** Places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity. */
   slots?: readonly Slot[];
-  /** Whether an unknown or unavailable candidate is an error; otherwise the answer names it. */
+  /** Whether an unknown or unavailable candidate, or a min that no page can meet, is an error; otherwise the answer names it. */
   strict?: boolean;
 }
 
@@ -206,6 +208,8 @@ export interface Decision {
   unavailable?: readonly string[];
   /** Candidates that the catalogue does not have, the first 100. */
   unknown?: readonly string[];
+  /** Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow. */
+  unmet?: readonly Unmet[];
   /** Of the experiment, which the unit is shown; holdout is the part of the units that take no part in it. */
   variant?: string;
 }
@@ -400,6 +404,8 @@ export interface Explanation {
   source: "policy" | "chance" | "baseline" | "import";
   /** What is not known, and why. */
   unknown?: readonly string[];
+  /** Lower bounds that no page could meet, as in the answer. */
+  unmet?: readonly Unmet[];
 }
 
 export interface FamilyHistory {
@@ -696,7 +702,10 @@ export interface Limit {
   group?: string;
   /** Ids, in a request only. */
   items?: readonly string[];
-  max: number;
+  /** The max number of the group's items to show. A limit needs a min, a max or both. */
+  max?: number;
+  /** The min number of the group's items to show, of items or a group only. If the candidates and the rules leave too few, the page shows as many as it can. */
+  min?: number;
 }
 
 export interface Loss {
@@ -831,13 +840,11 @@ export interface Placement {
   fallback?: "baseline" | "version";
   /** What is known about items and users. */
   features: readonly Feature[];
-  /** Whether a page must be full: it shows as many items as size and the rules allow, also if fewer would earn more. It cannot be combined with a capacity. */
-  fill?: boolean;
   /** T, the horizon in decisions, for policies that have one; 100000 if left out. */
   horizon?: number;
   /** Whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends. */
   learn_in_alarm?: boolean;
-  /** Limits on how many items of each value of a category or an attribute, or of a named group, are shown. */
+  /** Bounds on how many items of each value of a category or an attribute, or of a named group, are shown. */
   limits?: readonly Limit[];
   /** Which items' features the log keeps and the learner sees: shown is the items shown, all is every item that the request brings, too; of the catalogue's items that were not shown the log keeps the ids, from which exports compute the features; if left out, all in the mode explore and shown in the others. */
   log_items?: "shown" | "all";
@@ -849,6 +856,8 @@ export interface Placement {
   max_versions?: number;
   /** The max number of bytes of remembered decisions; 67108864 if left out. */
   memory_bytes?: number;
+  /** The min number of items to show, even if fewer would earn more; with max_size as min_size every page is full. A page with too few candidates shows as many as the rules allow. It cannot be combined with a capacity. */
+  min_size?: number;
   /** Learn, the default: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn; experiment: each shopper gets one of several variants, which are compared. */
   mode?: "learn" | "shadow" | "explore" | "experiment";
   /** What follows from the settings; ignored in a request. */
@@ -1025,10 +1034,10 @@ export interface RuleCost {
   cost: number;
   /** The id that it names. */
   item?: string;
-  /** The feature, the capacity, or the number of the limit or of the slot. */
+  /** The feature, the size, the capacity, or the number of the limit or of the slot. */
   on?: string;
   /** Of the request or of the placement. */
-  rule: "max_size" | "fill" | "include" | "exclude" | "limit" | "capacity" | "slot";
+  rule: "max_size" | "min_size" | "include" | "exclude" | "limit" | "capacity" | "slot";
 }
 
 export interface Series {
@@ -1266,6 +1275,16 @@ export interface Trial {
   /** Its decision_id is that of the request, or empty. */
   answer: Answer;
   explanation: Explanation;
+}
+
+export interface Unmet {
+  /** The bound. */
+  min: number;
+  /** Of a limit, the group, or the number of the request's limit. */
+  on?: string;
+  /** The most items that a page could show. */
+  reached: number;
+  rule: "min_size" | "limit";
 }
 
 export interface Variant {

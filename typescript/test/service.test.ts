@@ -27,7 +27,7 @@ const features = [{ name: "price", kind: "number" }] as const;
 
 test("a day", async () => {
   const path = { name: "day" };
-  await client.call("putPlacement", { path, body: { max_size: 2, features, fill: true } });
+  await client.call("putPlacement", { path, body: { max_size: 2, features, min_size: 2 } });
   await client.items("day", [1, 2, 3].map((i) => ({ id: `sku${i}`, features: { price: i } })));
   const page = await client.decide("day", { decision_id: "one", candidates: ["sku1", "sku2"] });
   assert.equal(page.assortment.length, 2);
@@ -58,7 +58,7 @@ const flags: Record<string, Record<string, unknown>> = {
 const sdk = OpenFeature.getClient();
 before(async () => {
   for (const [name, variants] of Object.entries(flags)) {
-    await client.call("putPlacement", { path: { name }, body: { max_size: 1, features: [{ name: "none", kind: "number", default: 0 }], policy: { name: "uniform" }, fill: true } });
+    await client.call("putPlacement", { path: { name }, body: { max_size: 1, features: [{ name: "none", kind: "number", default: 0 }], policy: { name: "uniform" }, min_size: 1 } });
     await client.items(name, Object.entries(variants).map(([id, payload]) => ({ id, payload })));
   }
   const request = (context: EvaluationContext, flag: string) => (flag === "context-aware" ? { candidates: [context["fn"] === "Sulisław" ? "internal" : "external"] } : {});

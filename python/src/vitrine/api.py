@@ -55,6 +55,8 @@ class Answer(TypedDict):
     """Candidates that may not be shown now, the first 100."""
     unknown: NotRequired[list[str]]
     """Candidates that the catalogue does not have, the first 100."""
+    unmet: NotRequired[list[Unmet]]
+    """Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow."""
     variant: NotRequired[str]
     """Of the experiment, which the unit is shown; holdout is the part of the units that take no part in it."""
 
@@ -163,8 +165,6 @@ class DecideRequest(TypedDict):
     """Whether the decision waits for its outcome only after it is activated."""
     exclude: NotRequired[list[str]]
     """Ids of items that must not be shown."""
-    fill: NotRequired[bool]
-    """Whether the page must be full, as the placement's fill."""
     filter: NotRequired[str]
     """A condition on the candidates of the catalogue, such as price <= 20 and not (brand in ["acme"]): see the documentation of catalogues."""
     include: NotRequired[list[str]]
@@ -175,6 +175,8 @@ class DecideRequest(TypedDict):
     """Limits in addition to the placement's."""
     max_size: NotRequired[int]
     """The max number of items to show; the placement's max_size if left out."""
+    min_size: NotRequired[int]
+    """The min number of items to show, in addition to the placement's min_size."""
     payload: NotRequired[bool]
     """Whether the answer has the stored payloads of the items shown."""
     shopper: NotRequired[dict[str, Any]]
@@ -182,9 +184,9 @@ class DecideRequest(TypedDict):
     shopper_id: NotRequired[str]
     """At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it."""
     slots: NotRequired[list[Slot]]
-    """Places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with size, include, at_most and capacity."""
+    """Places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity."""
     strict: NotRequired[bool]
-    """Whether an unknown or unavailable candidate is an error; otherwise the answer names it."""
+    """Whether an unknown or unavailable candidate, or a min that no page can meet, is an error; otherwise the answer names it."""
 
 
 class Decision(TypedDict):
@@ -219,6 +221,8 @@ class Decision(TypedDict):
     """Candidates that may not be shown now, the first 100."""
     unknown: NotRequired[list[str]]
     """Candidates that the catalogue does not have, the first 100."""
+    unmet: NotRequired[list[Unmet]]
+    """Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow."""
     variant: NotRequired[str]
     """Of the experiment, which the unit is shown; holdout is the part of the units that take no part in it."""
 
@@ -413,6 +417,8 @@ class Explanation(TypedDict):
     """How the set was found."""
     unknown: NotRequired[list[str]]
     """What is not known, and why."""
+    unmet: NotRequired[list[Unmet]]
+    """Lower bounds that no page could meet, as in the answer."""
 
 
 class FamilyHistory(TypedDict):
@@ -698,7 +704,10 @@ class Limit(TypedDict):
     """A name in the groups of the catalogue's items."""
     items: NotRequired[list[str]]
     """Ids, in a request only."""
-    max: int
+    max: NotRequired[int]
+    """The max number of the group's items to show. A limit needs a min, a max or both."""
+    min: NotRequired[int]
+    """The min number of the group's items to show, of items or a group only. If the candidates and the rules leave too few, the page shows as many as it can."""
 
 
 class Loss(TypedDict):
@@ -833,14 +842,12 @@ class Placement(TypedDict):
     """What is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues."""
     features: list[Feature]
     """What is known about items and users."""
-    fill: NotRequired[bool]
-    """Whether a page must be full: it shows as many items as size and the rules allow, also if fewer would earn more. It cannot be combined with a capacity."""
     horizon: NotRequired[int]
     """T, the horizon in decisions, for policies that have one; 100000 if left out."""
     learn_in_alarm: NotRequired[bool]
     """Whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends."""
     limits: NotRequired[list[Limit]]
-    """Limits on how many items of each value of a category or an attribute, or of a named group, are shown."""
+    """Bounds on how many items of each value of a category or an attribute, or of a named group, are shown."""
     log_items: NotRequired[Literal["shown", "all"]]
     """Which items' features the log keeps and the learner sees: shown is the items shown, all is every item that the request brings, too; of the catalogue's items that were not shown the log keeps the ids, from which exports compute the features; if left out, all in the mode explore and shown in the others."""
     max_request_items: NotRequired[int]
@@ -851,6 +858,8 @@ class Placement(TypedDict):
     """How many versions are kept to roll back to; 8 if left out."""
     memory_bytes: NotRequired[int]
     """The max number of bytes of remembered decisions; 67108864 if left out."""
+    min_size: NotRequired[int]
+    """The min number of items to show, even if fewer would earn more; with max_size as min_size every page is full. A page with too few candidates shows as many as the rules allow. It cannot be combined with a capacity."""
     mode: NotRequired[Literal["learn", "shadow", "explore", "experiment"]]
     """Learn, the default: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn; experiment: each shopper gets one of several variants, which are compared."""
     notes: NotRequired[list[str]]
@@ -1028,8 +1037,8 @@ class RuleCost(TypedDict):
     item: NotRequired[str]
     """The id that it names."""
     on: NotRequired[str]
-    """The feature, the capacity, or the number of the limit or of the slot."""
-    rule: Literal["max_size", "fill", "include", "exclude", "limit", "capacity", "slot"]
+    """The feature, the size, the capacity, or the number of the limit or of the slot."""
+    rule: Literal["max_size", "min_size", "include", "exclude", "limit", "capacity", "slot"]
     """Of the request or of the placement."""
 
 
@@ -1268,6 +1277,16 @@ class Trial(TypedDict):
     answer: Answer
     """Its decision_id is that of the request, or empty."""
     explanation: Explanation
+
+
+class Unmet(TypedDict):
+    min: int
+    """The bound."""
+    on: NotRequired[str]
+    """Of a limit, the group, or the number of the request's limit."""
+    reached: int
+    """The most items that a page could show."""
+    rule: Literal["min_size", "limit"]
 
 
 class Variant(TypedDict):
