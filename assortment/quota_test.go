@@ -386,10 +386,6 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 		`item 5 is outside [0, 5)`:                 {Max: 5, Include: []int{5}},
 		`group shoes: item -1 is outside [0, 5)`:   {Max: 5, Groups: groups(group("group shoes", 0, 1, -1))},
 		`group shoes has item "cat" twice`:         {Max: 5, Groups: groups(group("group shoes", 0, 1, 2, 3, 2))},
-		`group shoes: at least 1: groups that cross others have no lower bounds: group sale and group shoes share ` +
-			`items, but neither contains the other: groups must be nested or disjoint`: {
-			Max: 5, Groups: groups(with(shoes, 1, 2), group("group sale", 0, 1, 2, 3)),
-		},
 		`a capacity cannot be combined with groups that cross: group sale and group hats share items, but neither ` +
 			`contains the other`: {Max: 5, Weights: assortment.WeightsOf(numbers(5), 3),
 			Groups: groups(shoes, hats, group("group sale", 0, 1, 2, 3))},

@@ -132,7 +132,7 @@ func TestPutThatDoesNotFit(t *testing.T) {
 	if !errors.As(err, &full) || full.Need < 1e9 || full.Max != 3<<28 || full.Held != before.Placements {
 		t.Errorf("the error has the sizes %+v", full)
 	}
-	for _, part := range []string{`placement "wide"`, "4095 columns", "keep is 2", "memory 67108864", "[limits] memory"} {
+	for _, part := range []string{`placement "wide"`, "4095 columns", "max_versions is 2", "memory_bytes 67108864", "[limits] memory"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v: does not say %q", err, part)
 		}

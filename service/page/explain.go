@@ -253,6 +253,9 @@ func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
 	n := x.Known
 	mean, sd := make([]float64, n), make([]float64, n)
 	hasMean, hasSD := e.Value(mean, sd, m.x.Features)
+	if m.x.Feasible == nil && m.ruled && m.unknownRules(x) == "" {
+		m.x.Feasible, _ = m.request.family(m.config, m.request.places()) // nil if it has no set
+	}
 	why := e.Reasons(m.x, new(stream.Stream).Numbered(m.config.Seed, m.offer.Number, stream.Policy))
 	x.Cause = string(why.By)
 	switch draws := why.By == bandit.ByDraw || why.By == bandit.BySlot; {
@@ -314,6 +317,19 @@ func (m *explanation) reference(n int, e bandit.Explainer) []float64 {
 	return reference
 }
 
+// unknownRules says why the sets that could have been shown are not known, or returns "".
+func (m *explanation) unknownRules(x *api.Explanation) string {
+	switch {
+	case x.Known < x.Candidates:
+		return onlyShown
+	case m.offer.Catalogue != nil && m.offer.Catalogue.Version != 0 && m.request.groups == nil && len(m.request.byCatalogue(m.config)) > 0:
+		return "a rule limits items by an attribute or a group, which the log does not have. Try the request to see them"
+	case m.request.capacity(m.config) != nil && !m.request.isTrial && !m.request.spaced:
+		return "a capacity bounds the spaces of the items, which the log does not have. Try the request to see them"
+	}
+	return ""
+}
+
 // compare compares the set shown with other sets, by the utilities u.
 func (m *explanation) compare(x *api.Explanation, u []float64) {
 	for _, v := range u {
@@ -329,16 +345,8 @@ func (m *explanation) compare(x *api.Explanation, u []float64) {
 	slices.Sort(shown)
 	earns := vitrine.ExpectedRevenue(shown, u, m.x.Revenue)
 	x.Revenue = &earns
-	if x.Known < x.Candidates {
-		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: "+onlyShown)
-		return
-	}
-	if m.offer.Catalogue != nil && m.offer.Catalogue.Version != 0 && m.request.groups == nil && len(m.request.byCatalogue(m.config)) > 0 {
-		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: a rule limits items by an attribute or a group, which the log does not have. Try the request to see them")
-		return
-	}
-	if m.request.capacity(m.config) != nil && !m.request.isTrial && !m.request.spaced {
-		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: a capacity bounds the spaces of the items, which the log does not have. Try the request to see them")
+	if why := m.unknownRules(x); why != "" {
+		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: "+why)
 		return
 	}
 	if !m.ruled {
