@@ -45,14 +45,14 @@ func TestContextCheck(t *testing.T) {
 			"context has 1 features an item, want 2"},
 		{"too many features", vitrine.Context{Features: mat.NewDense(5, 3, nil)},
 			"context has 3 features an item, want 2"},
-		{"feature too large", vitrine.Context{Features: items(1, 2, -10001, 3)},
-			"feature 0 of item 1 is -10001: features must be finite and at most 10000 in size: scale them"},
+		{"feature too large", vitrine.Context{Features: items(1, 2, -2e15, 3)},
+			"feature 0 of item 1 is -2e+15: features must be finite and at most 1e+15 in size: scale them"},
 		{"feature NaN", vitrine.Context{Features: items(1, 2, 3, nan)},
-			"feature 1 of item 1 is NaN: features must be finite and at most 10000 in size: scale them"},
+			"feature 1 of item 1 is NaN: features must be finite and at most 1e+15 in size: scale them"},
 		{"feature +Inf", vitrine.Context{Features: items(1, 2, inf, nan)},
-			"feature 0 of item 1 is +Inf: features must be finite and at most 10000 in size: scale them"},
+			"feature 0 of item 1 is +Inf: features must be finite and at most 1e+15 in size: scale them"},
 		{"feature -Inf", vitrine.Context{Features: items(1, -inf, 3, 4)},
-			"feature 1 of item 0 is -Inf: features must be finite and at most 10000 in size: scale them"},
+			"feature 1 of item 0 is -Inf: features must be finite and at most 1e+15 in size: scale them"},
 		{"revenues for fewer items", vitrine.Context{Features: items(1, 2, 3, 4), Revenue: []float64{1}},
 			"context has 1 revenues for 2 items"},
 		{"revenues that are not nil", vitrine.Context{Features: items(1, 2), Revenue: []float64{}},
@@ -103,7 +103,7 @@ func TestContextCheckOfAView(t *testing.T) {
 	}
 	view.Set(1, 0, nan)
 	if got, want := complaint(x.Check(2)),
-		"feature 0 of item 1 is NaN: features must be finite and at most 10000 in size: scale them"; got != want {
+		"feature 0 of item 1 is NaN: features must be finite and at most 1e+15 in size: scale them"; got != want {
 		t.Errorf("Check says %q, want %q", got, want)
 	}
 }
@@ -168,7 +168,7 @@ func TestRoundCheck(t *testing.T) {
 		{"nothing to offer", round(&vitrine.Context{}, vitrine.Outside), ""},
 		{"no context", round(nil, vitrine.Outside), "round has no context"},
 		{"bad context", round(&vitrine.Context{Features: mat.NewDense(3, 1, []float64{0, nan, 0})}, vitrine.Outside),
-			"feature 0 of item 1 is NaN: features must be finite and at most 10000 in size: scale them"},
+			"feature 0 of item 1 is NaN: features must be finite and at most 1e+15 in size: scale them"},
 		{"bad assortment", round(x, vitrine.Outside, 1, 3), "assortment has item 3 at position 1, outside [0, 3)"},
 		{"item of no items", round(&vitrine.Context{}, vitrine.Outside, 0),
 			"assortment has item 0 at position 0, outside [0, 0)"},
