@@ -14,7 +14,7 @@ go build -o "$dir/vitrine" ./cmd/vitrine
 awk -v n="$items" -v json="$dir/items.json" -v csv="$dir/items.csv" 'BEGIN {
 	srand(1)
 	print "id,utility,revenue,groups,space" > csv
-	printf "{\"size\":10,\"at_most\":[{\"group\":\"g7\",\"most\":2}],\"items\":[" > json
+	printf "{\"max_size\":10,\"limits\":[{\"group\":\"g7\",\"max\":2}],\"items\":[" > json
 	for (i = 0; i < n; i++) {
 		u = 4 * rand() - 2; r = 10 * rand(); g = int(1000 * rand()); s = 1 + int(50 * rand())
 		printf "%s{\"id\":\"item-%d\",\"utility\":%.6f,\"revenue\":%.6f,\"groups\":[\"g%d\"],\"space\":%d}\n", i ? "," : "", i, u, r, g, s > json

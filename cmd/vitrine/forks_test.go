@@ -203,8 +203,8 @@ func TestServeBeginsAgain(t *testing.T) {
 		if cut {
 			forgotten = 20
 		}
-		stats := map[string]any{"lag": 1.0}
-		for stats["lag"] != 0.0 { // the learner goes on beside the answers
+		stats := map[string]any{"lag_rounds": 1.0}
+		for stats["lag_rounds"] != 0.0 { // the learner goes on beside the answers
 			fatal.If(t, json.Unmarshal([]byte(ask(t, 200, "GET", url+"/v1/placements/home/stats", "")), &stats))
 		}
 		if stats["forgotten"] != forgotten || stats["learned"] != 20-forgotten {
