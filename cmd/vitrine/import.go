@@ -336,7 +336,7 @@ func (i *importing) print(t terminal, r *importer.Report) error {
 			float64(i.items)/float64(i.decisions), i.chosen, i.withPropensity, i.withLaw)
 	}
 	if i.config.LogItems != "all" && i.unshown > 0 {
-		fmt.Fprintf(t.out, "%d candidates that were not shown are left out, which vitrine evaluate needs: the placement has \"record\": \"shown\"\n", i.unshown)
+		fmt.Fprintf(t.out, "%d candidates that were not shown are left out, which vitrine evaluate needs: the placement has \"log_items\": \"shown\"\n", i.unshown)
 	}
 	if r.Sorted {
 		fmt.Fprintln(t.out, "the rows of some decisions are apart: the table was sorted by time")

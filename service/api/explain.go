@@ -13,7 +13,7 @@ type Explanation struct {
 	Cause            string `json:"cause,omitzero" enum:"bonus,estimate,draw,slots,weights,chance" doc:"how the policy chooses: the best set under utilities with a bonus, as estimated or as drawn; for each slot the best item left under utilities drawn for it; a set drawn from a distribution that prefers good ones; or a set drawn by chance"`
 
 	Candidates int `json:"candidates" doc:"among which was decided"`
-	Known      int `json:"known_candidates" doc:"of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has record: all"`
+	Known      int `json:"known_candidates" doc:"of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has log_items: all"`
 
 	Attribution string        `json:"attribution" enum:"linear,shapley,none" doc:"how contributions are found: linear, weight times value, and base is the intercept; shapley, the mean change of the utility when the feature takes its value after the base, over 16 fixed random orders of the features and their reverses, and base is the utility of the mean row of the known candidates"`
 	Items       []Explained   `json:"items" doc:"what is shown, in display order; at most the first 50"`

@@ -187,7 +187,7 @@ func (l *ledger) removed(m *nats.Msg) {
 
 // clock checks that the log's time goes on as it did, unless no process that has heard it is left.
 func (l *ledger) clock(sequence uint64, at int64) {
-	skew := time.Unix(0, at).Sub(time.Now())
+	skew := time.Until(time.Unix(0, at))
 	before := l.skew
 	l.skew = skew
 	if d := (skew - before).Abs(); sequence > 1 && l.heard && d > time.Minute {

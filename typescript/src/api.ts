@@ -385,7 +385,7 @@ export interface Explanation {
   families?: readonly FamilyShare[];
   /** What is shown, in display order; at most the first 50. */
   items: readonly Explained[];
-  /** Of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has record: all. */
+  /** Of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has log_items: all. */
   known_candidates: number;
   /** The best other set that the rules allow. */
   next_best?: OtherSet;

@@ -399,7 +399,7 @@ class Explanation(TypedDict):
     items: list[Explained]
     """What is shown, in display order; at most the first 50."""
     known_candidates: int
-    """Of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has record: all."""
+    """Of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has log_items: all."""
     next_best: NotRequired[OtherSet]
     """The best other set that the rules allow."""
     placement: str
