@@ -29,28 +29,26 @@ const (
 // add counts an item.
 func (s *sketch) add(v float64) {
 	s.n++
-	for h := 0; ; h++ {
-		if h == len(s.levels) {
-			s.levels, s.turns = append(s.levels, make([]float64, 0, sketchWidth)), append(s.turns, 0)
-		}
-		level := &s.levels[h]
-		if h == 0 {
-			*level = append(*level, v)
-		}
-		if len(*level) < sketchWidth || h == maxLevels-1 {
-			return
-		}
-		slices.Sort(*level)
+	if len(s.levels) == 0 {
+		s.grow()
+	}
+	s.levels[0] = append(s.levels[0], v)
+	for h := 0; len(s.levels[h]) == sketchWidth && h < maxLevels-1; h++ {
 		if h+1 == len(s.levels) {
-			s.levels, s.turns = append(s.levels, make([]float64, 0, sketchWidth)), append(s.turns, 0)
-			level = &s.levels[h]
+			s.grow()
 		}
+		slices.Sort(s.levels[h])
 		for i := int(s.turns[h] % 2); i < sketchWidth; i += 2 {
-			s.levels[h+1] = append(s.levels[h+1], (*level)[i])
+			s.levels[h+1] = append(s.levels[h+1], s.levels[h][i])
 		}
 		s.turns[h]++
-		*level = (*level)[:0]
+		s.levels[h] = s.levels[h][:0]
 	}
+}
+
+// grow adds an empty level.
+func (s *sketch) grow() {
+	s.levels, s.turns = append(s.levels, make([]float64, 0, sketchWidth)), append(s.turns, 0)
 }
 
 // mass is a value of a feature, and the number of items that have it.

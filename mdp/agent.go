@@ -67,10 +67,11 @@ func NewAgent(p *Problem, l vitrine.Learner, o Options) *Agent {
 // Plan returns the pages of the coming session. The plan is the agent's own and valid until the next call.
 func (a *Agent) Plan(rng *rand.Rand) Plan {
 	a.sessions++
-	warm := a.sessions > a.o.Warmup
-	for s, x := range a.contexts {
-		if a.index[s] = nil; warm {
-			a.index[s] = a.learner.Policy().(bandit.Explainer).Reasons(x, rng).Index
+	clear(a.index)
+	if a.sessions > a.o.Warmup {
+		policy := a.learner.Policy().(bandit.Explainer)
+		for s, x := range a.contexts {
+			a.index[s] = policy.Reasons(x, rng).Index
 		}
 	}
 	v, next := a.v[0], a.v[1]

@@ -287,8 +287,7 @@ func TestBadLogs(t *testing.T) {
 	}
 	for want, change := range map[string]func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round{
 		"no decision with an outcome": func([]offpolicy.Round, *offpolicy.Options) []offpolicy.Round { return nil },
-		"round 3: the propensity is 1.2": func(r []offpolicy.Round,
-			_ *offpolicy.Options) []offpolicy.Round {
+		"round 3: the propensity is 1.2": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
 			r[2].Propensity = 1.2
 			return r
 		},
@@ -296,13 +295,11 @@ func TestBadLogs(t *testing.T) {
 			r[2].Propensity = math.NaN()
 			return r
 		},
-		"round 4: choice 3 is not a position": func(r []offpolicy.Round,
-			_ *offpolicy.Options) []offpolicy.Round {
+		"round 4: choice 3 is not a position": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
 			r[3].Choice = 3
 			return r
 		},
-		"round 1 has no items": func(r []offpolicy.Round,
-			_ *offpolicy.Options) []offpolicy.Round {
+		"round 1 has no items": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
 			r[0].Context = nil
 			return r
 		},
@@ -323,23 +320,19 @@ func TestBadLogs(t *testing.T) {
 			o.Model = utility.NewLinear(3, true)
 			return r
 		},
-		"the level is 2": func(r []offpolicy.Round,
-			o *offpolicy.Options) []offpolicy.Round {
+		"the level is 2": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
 			o.Level = 2
 			return r
 		},
-		"the ridge is -1": func(r []offpolicy.Round,
-			o *offpolicy.Options) []offpolicy.Round {
+		"the ridge is -1": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
 			o.Ridge = -1
 			return r
 		},
-		"30 folds of 20 rounds": func(r []offpolicy.Round,
-			o *offpolicy.Options) []offpolicy.Round {
+		"30 folds of 20 rounds": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
 			o.Folds = 30
 			return r
 		},
-		"-1 resamples": func(r []offpolicy.Round,
-			o *offpolicy.Options) []offpolicy.Round {
+		"-1 resamples": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
 			o.Resamples = -1
 			return r
 		},

@@ -26,8 +26,7 @@ func Algorithms() []Algorithm {
 		{"bma-mnl", func(p bandit.Problem, rng *rand.Rand) (vitrine.Learner, error) {
 			return learner(bandit.NewBMA(p, bandit.DefaultExperts(p.NumFeatures), bandit.DefaultBMAOptions(), rng))
 		}},
-		{"uniform", func(p bandit.Problem,
-			_ *rand.Rand) (vitrine.Learner, error) {
+		{"uniform", func(p bandit.Problem, _ *rand.Rand) (vitrine.Learner, error) {
 			return learner(bandit.NewUniform(p))
 		}},
 	}

@@ -300,9 +300,7 @@ func unknown(err error) bool {
 		!errors.Is(err, engine.ErrNotShown) && !errors.Is(err, engine.ErrFollower)
 }
 
-// step is the model of what callers see of one decision, or of one configuration: it knows nothing of how the service works. A decision's
-// window may end at any time, which ledger.entry checks.
-// state of a decision or a configuration in the model.
+// state is that of a decision or a configuration in the model.
 type state struct {
 	offered bool
 	ended   string // by an outcome: the item, or "\x00" of none
@@ -310,13 +308,18 @@ type state struct {
 	value   int
 }
 
+// step is the model of what callers see of one decision, or of one configuration: it knows nothing of how the service works. It returns
+// the states that may follow a call. A decision's window may end at any time, which ledger.entry checks.
 func step(s state, a *answer) (next []state) {
 	after := s
-	maybe := func(t state) []state { // of a call that may have been carried out
-		if t == s {
-			return []state{s}
+	changed := func() []state { // by a call that was, may have been or was not carried out
+		switch {
+		case a.err == nil:
+			return []state{after}
+		case unknown(a.err) && after != s:
+			return []state{s, after}
 		}
-		return []state{s, t}
+		return []state{s}
 	}
 	if a.isForgotten {
 		return []state{s}
@@ -324,13 +327,7 @@ func step(s state, a *answer) (next []state) {
 	switch a.kind {
 	case "put":
 		after.value = a.value
-		switch {
-		case a.err == nil:
-			return []state{after}
-		case unknown(a.err):
-			return maybe(after)
-		}
-		return []state{s}
+		return changed()
 	case "config":
 		if a.err == nil && a.value != s.value {
 			return nil
@@ -338,13 +335,7 @@ func step(s state, a *answer) (next []state) {
 		return []state{s}
 	case "decide":
 		after.offered = true
-		switch {
-		case a.err == nil:
-			return []state{after}
-		case unknown(a.err):
-			return maybe(after)
-		}
-		return []state{s}
+		return changed()
 	case "outcome":
 		item := a.item
 		if item == "" {

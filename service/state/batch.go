@@ -48,11 +48,11 @@ func (b *Batch) add(e *eventlog.Event, entry []byte, o *offer.Offer) {
 	b.Bytes += eventlog.EntrySize(entry)
 }
 
-// encode adds a lawful event.
+// encode adds a valid event.
 func (b *Batch) encode(e *eventlog.Event, o *offer.Offer) {
 	entry, err := e.Encode(nil)
 	if err != nil {
-		panic(fmt.Sprintf("decision: an unlawful event: %v", err))
+		panic(fmt.Sprintf("state: an invalid event: %v", err))
 	}
 	b.add(e, entry, o)
 }
