@@ -6,7 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [[ ${1:-} != defects ]]; then
-	exec go test -count=1 -timeout 0 ./service/sim -run TestSimulation -v -plays "${1:-10h}" -seed "${2:-0}"
+	from=(-fresh)
+	[[ $# -lt 2 ]] || from=(-seed "$2")
+	exec go test -count=1 -timeout 0 ./service/sim -run TestSimulation -v -plays "${1:-10h}" "${from[@]}"
 fi
 shift
 copy=$(mktemp -d)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -78,10 +77,15 @@ func (e *Engine) Wait(ctx context.Context) error {
 	err := e.inspect(ctx, func(s *state.State) {
 		all = s.Reached(func(*state.Placement, *state.Worker) bool { return true })
 	})
-	for _, reached := range all {
-		err = cmp.Or(err, wait(ctx, reached))
+	if err != nil { // all may still be the writer's
+		return err
 	}
-	return err
+	for _, reached := range all {
+		if err := wait(ctx, reached); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wait waits for a channel to be closed.

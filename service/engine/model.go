@@ -21,8 +21,8 @@ func (e *Engine) Model(ctx context.Context, name string) (api.LearnerState, erro
 			saved = p.Worker.Freeze(false)
 		}
 	})
-	if err != nil {
-		return m, err
+	if err != nil { // m may still be the writer's
+		return api.LearnerState{}, err
 	}
 	if saved != nil {
 		select {
