@@ -284,7 +284,7 @@ func (l *label) above(o *label) bool {
 // noWalk is the label without a walk.
 var noWalk = label{gain: math.Inf(-1), met: math.MinInt32 / 2, via: carried}
 
-// labels are those of all rounds, one round after the other. In round t the walks take back up to t items.
+// labels holds the labels of all rounds, one round after the other. In round t the walks take back up to t items.
 type labels []label
 
 // A label comes from a cell, or from a node of the same side, which is stored as stepped minus the node, or
@@ -294,7 +294,7 @@ const (
 	stepped = -3
 )
 
-// round returns the labels of round t of n nodes: those of the round before, or none.
+// round returns the labels of round t of n nodes: the labels of the round before, or no labels.
 func (l *labels) round(t, n int) []label {
 	*l = scratch.Grow(*l, (t+1)*n)
 	now := (*l)[t*n:]

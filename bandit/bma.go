@@ -305,7 +305,7 @@ func (l *BMA) beginAgain() {
 // weights returns the π_e, those of all beliefs of an expert together.
 func (l *BMA) weights() []float64 { return l.together(l.split()[0]) }
 
-// together returns the weights of the experts, those of all beliefs of an expert together.
+// together returns the weight of each expert, summed over its beliefs.
 func (b *beliefs) together(s portions) []float64 {
 	sum := slices.Clone(s.modes)
 	for _, u := range s.units {
@@ -331,8 +331,7 @@ func (b *beliefs) line() int {
 	})
 }
 
-// portions are the weights of the experts' modes, those of their units beside each base, and that of the linear family with
-// slopes near 0.
+// portions are the weights of the experts' modes, of their units next to each base, and of the linear family with slopes near 0.
 type portions struct {
 	modes []float64
 	units [2][]float64

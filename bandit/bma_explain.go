@@ -28,7 +28,7 @@ func named(e Expert, z standardisation) string {
 	return e.String()
 }
 
-// Families returns the weights of the families, those of all beliefs of a family together.
+// Families returns the weight of each family, summed over its beliefs.
 func (o *mixture) Families() []Weight {
 	var list []Weight
 	for i, e := range o.beliefs {

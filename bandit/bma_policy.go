@@ -277,7 +277,7 @@ func (w *mixtureScratch) deviation(p *mle.Laplace, gradients []float64) []float6
 	return w.deviations[have:]
 }
 
-// standardisation returns the moments in use in the first view, or those of the items x if there are none yet.
+// standardisation returns the moments in use in the first view, or the moments of the items x before the first fit.
 func (o *mixture) standardisation(x *mat.Dense) standardisation {
 	if o.views[0].z.shift != nil {
 		return o.views[0].z

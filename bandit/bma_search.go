@@ -65,7 +65,7 @@ func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (start
 // waiting is the wake of an expert with one unit more than another, until that has most of the weight.
 const waiting = 1<<30 - 1
 
-// fewer returns the expert with the same units but one, nil if there is none.
+// fewer returns the expert of the same family with one unit less, or nil.
 func (b *beliefs) fewer(e *expert) *expert {
 	m, ok := e.additive()
 	if !ok {
@@ -79,7 +79,7 @@ func (b *beliefs) fewer(e *expert) *expert {
 	return nil
 }
 
-// anchorOf returns the expert's anchor as that of a family with one unit more; nil for none.
+// anchorOf returns the expert's anchor for a family with one more unit, or nil if the expert has no anchor.
 func (e *expert) anchorOf(m *utility.Additive, prior []float64) (*mle.Laplace, error) {
 	if e.anchor == nil {
 		return nil, nil

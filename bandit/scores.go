@@ -86,7 +86,7 @@ func (s *sketch) fields(f *fields.Fields) {
 	f.Check(len(s.turns) == len(s.levels) && len(s.levels) <= maxLevels, "%d levels of values, and turns of %d", len(s.levels), len(s.turns))
 }
 
-// sketches are those of the first features; nil if none is summarised.
+// sketches summarise the first features, one sketch each; nil if no feature is summarised.
 type sketches []*sketch
 
 func newSketches(d int) sketches {

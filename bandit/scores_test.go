@@ -20,7 +20,7 @@ import (
 	"vitrine/utility"
 )
 
-// The ranks of a sketch are those of all values, within two percent, in whatever order they come and with ties; its memory grows
+// A sketch ranks values within two percent of their rank among all values, in whatever order they come and with ties; its memory grows
 // with the logarithm of their number.
 func TestSketchRanks(t *testing.T) {
 	const n = 100_000
@@ -60,7 +60,7 @@ func TestSketchRanks(t *testing.T) {
 	}
 }
 
-// The quantiles are those of gonum, whose algorithm is another one.
+// The quantiles equal gonum's, which uses another algorithm.
 func TestNormalQuantile(t *testing.T) {
 	for _, p := range []float64{1e-9, 1e-5, 0.01, 0.07, 0.074, 0.076, 0.3, 0.5, 0.7, 0.926, 0.99, 1 - 1e-6} {
 		wantNear(t, fmt.Sprintf("Φ⁻¹(%v)", p), normalQuantile(p), distuv.UnitNormal.Quantile(p), 3e-7)

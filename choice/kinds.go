@@ -123,7 +123,7 @@ type several interface {
 	climb() (likelihood, int)
 }
 
-// likelihood returns the model's likelihood on data, not necessarily those of the fit.
+// likelihood returns the model's likelihood on data, which need not be the data of the fit.
 func (r *Result) likelihood(d *Data) (likelihood, error) {
 	g, err := newDesign(&r.Spec.Utility, r.Alternatives, d)
 	if err != nil {

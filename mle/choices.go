@@ -179,7 +179,7 @@ func (c *Choices) AppendAll(o *Choices) {
 	}
 }
 
-// Transformed returns the choices with the features that change makes of those of each item. They
+// Transformed returns the choices after change has replaced the features of each item. They
 // share the outcomes of c and must not be changed.
 func (c *Choices) Transformed(change func(x []float64)) *Choices {
 	z := &Choices{d: c.d, features: slices.Clone(c.features), outcomes: c.outcomes}

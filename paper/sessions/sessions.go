@@ -124,7 +124,7 @@ type Point struct {
 	Return  float64 `json:"return"`
 }
 
-// Report holds the results: for every world the points of the exact plans, one each, and those of the policies.
+// Report holds the results of every world: one point for each exact plan, and the points of the policies.
 type Report struct {
 	Study  Study
 	Points []Point

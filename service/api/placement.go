@@ -76,7 +76,7 @@ type Feature struct {
 // Limit bounds how many items of a group are shown. The group is the items with the given ids, those of the catalogue in a
 // named group, or those with the same value of a category or of an attribute in the catalogue.
 //
-// The service's requests and configurations and vitrine optimize read limits in this form. The latter's groups are those of its items.
+// The service's requests and configurations and vitrine optimize read limits in this form. The command takes the groups from its items.
 type Limit struct {
 	Items     []string `json:"items,omitempty" doc:"ids, in a request only"`
 	Feature   string   `json:"feature,omitzero" doc:"a category of items: each of its values is a group"`

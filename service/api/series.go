@@ -67,7 +67,7 @@ type OverviewEntry struct {
 	Series Series   `json:"series"`
 }
 
-// OverviewExperiment summarises the report of an experiment. Its gains are those of the placement.
+// OverviewExperiment summarises the report of an experiment. It has the placement's gains.
 type OverviewExperiment struct {
 	Name    string  `json:"name"`
 	Control string  `json:"control"`

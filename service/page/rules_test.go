@@ -147,7 +147,7 @@ func TestCrossingSearchIsBounded(t *testing.T) {
 	}
 }
 
-// Lower bounds of groups hold, and a bound that no page can meet is lowered and named. The family is that of the bounds reached, by
+// Lower bounds of groups hold, and a bound that no page can meet is lowered and named. The family obeys the bounds reached, by
 // exhaustive search, and a drawn page has the propensity of one of its sets.
 func TestLowerBoundsOfGroups(t *testing.T) {
 	const n = 7

@@ -20,7 +20,7 @@ import (
 	"vitrine/service/server"
 )
 
-// The types and the routes of the packages for Python and TypeScript are those of the OpenAPI document. -rewrite writes
+// The packages for Python and TypeScript have the types and the routes of the OpenAPI document. -rewrite writes
 // them again.
 func TestPackages(t *testing.T) {
 	var d spec
@@ -85,7 +85,7 @@ func (y *types) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(y))
 }
 
-// words are how a language spells types: those of JSON by their names, and the composed ones.
+// words are how a language spells types: JSON's types by their names, and the composed types.
 type words struct {
 	names map[string]string
 	null  string

@@ -300,7 +300,7 @@ func unknown(err error) bool {
 		!errors.Is(err, engine.ErrNotShown) && !errors.Is(err, engine.ErrFollower)
 }
 
-// state is that of a decision or a configuration in the model.
+// state is what the model knows of a decision or a configuration.
 type state struct {
 	offered bool
 	ended   string // by an outcome: the item, or "\x00" of none

@@ -183,7 +183,7 @@ func (c *conn) isDead() bool {
 	}
 }
 
-// hash is that of some bytes.
+// hash returns the hash of some bytes.
 func hash(data []byte) uint64 {
 	h := fnv.New64a()
 	h.Write(data)
@@ -231,7 +231,8 @@ func (c *conn) draw(at address) (l luck) {
 	return l
 }
 
-// reach waits until a message passes between the process and the servers, and reports whether it does: those of a partition may come after it.
+// reach waits until a message passes between the process and the servers, and reports whether it does. A message sent during a partition
+// waits until it ends, or is lost.
 func (c *conn) reach(outward bool, delay time.Duration) bool {
 	time.Sleep(delay)
 	for !c.isDead() {
@@ -345,7 +346,7 @@ func (c *conn) RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Ms
 	})
 }
 
-// peer is a connection whose PublishMsg answers requests; that of JetStream stores messages.
+// peer is a connection for answers to requests: its PublishMsg sends them, while JetStream's PublishMsg stores messages.
 type peer struct{ *conn }
 
 func (p peer) PublishMsg(m *nats.Msg) error {

@@ -66,7 +66,7 @@ func (p *Placement) fallBack() {
 	p.Worker.SetSubstitute(p.Earnings.Guard.Alarm().Version)
 }
 
-// resume gives the learners of a placement the rounds that are held, except those of the decisions in doubt.
+// resume gives a placement's learners the held rounds, except the rounds of decisions in doubt.
 func (s *State) resume(p *Placement, sequence uint64, doubtful [2]uint64) {
 	held := p.held
 	if p.held = (learner.Gap{}); held.Rounds == 0 {

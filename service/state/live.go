@@ -16,7 +16,7 @@ const (
 	numTook    = 90 // up to two minutes
 )
 
-// latency counts how long decisions take. Bucket b has those of at most firstTook·growth^b.
+// latency counts how long decisions take. Bucket b counts decisions that took at most firstTook·growth^b.
 type latency [numTook]atomic.Uint64
 
 // Add adds a decision.

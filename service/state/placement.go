@@ -75,7 +75,7 @@ func (p *Placement) Revision() uint64 {
 	return p.Changed
 }
 
-// all are the learners, the second one, and those of variants.
+// all returns the placement's learner, its second learner and the variants' learners.
 func (p *Placement) all() []*Worker { return append(p.lasting(), p.challengers()...) }
 
 // lasting are the learners, and the second one.

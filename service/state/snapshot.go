@@ -32,7 +32,7 @@ func (s *State) Freeze(patient bool) *Frozen {
 	return f
 }
 
-// Await waits for the learners until over ends. The error is that of ctx.
+// Await waits for the learners until over ends. It returns the error of ctx.
 func (f *Frozen) Await(ctx, over context.Context) error {
 	for _, p := range f.placements {
 		if p.held.After > 0 {

@@ -44,7 +44,7 @@ func NewState(build func(setup.Spec) (vitrine.Learner, error), run func(learn fu
 	return s
 }
 
-// isAudit reports whether the state is that of an [Audit], which has no rounds and so no alarms.
+// isAudit reports whether the state belongs to an [Audit], which sees no rounds and so raises no alarms.
 func (s *State) isAudit() bool { return s.Log == nil }
 
 // Named returns the placement of a name, or ErrNotFound.

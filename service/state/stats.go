@@ -48,7 +48,7 @@ func (v *View) Stats() api.Stats {
 	return s
 }
 
-// Gains are those of the running experiment, or else those of the policy.
+// Gains returns the gains of the running experiment or, if no experiment runs, of the policy.
 func (p *Placement) Gains(r earnings.Recent) []api.Gain {
 	if p.Experiment != nil {
 		return p.report().Gains()
