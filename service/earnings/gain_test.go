@@ -1,10 +1,10 @@
 package earnings
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"testing"
 	"time"
 
@@ -88,7 +88,7 @@ func (r *randomized) decide(policy, chance float64) {
 		c.c.Choice, c.at = 1, r.now+int64(r.rng.ExpFloat64()*2e9)
 	}
 	r.of.Offered(c.c.Entry, r.now, o, true)
-	at, _ := slices.BinarySearchFunc(r.open, c.at, func(o open, at int64) int { return cmp.Compare(o.at, at) })
+	at := sort.Search(len(r.open), func(i int) bool { return r.open[i].at >= c.at })
 	r.open = slices.Insert(r.open, at, c)
 	r.expire()
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -829,10 +830,7 @@ func short(data []byte) string {
 // text is the trace: the last lines, or all if there are fewer.
 func (w *world) text(last int) string {
 	slices.SortStableFunc(w.lines, func(a, b line) int {
-		if a.at != b.at {
-			return int(a.at - b.at)
-		}
-		return strings.Compare(a.actor+a.text, b.actor+b.text)
+		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.actor+a.text, b.actor+b.text))
 	})
 	var b strings.Builder
 	for _, l := range w.lines[max(0, len(w.lines)-last):] {
