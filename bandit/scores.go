@@ -136,7 +136,7 @@ func (s *sketch) bend() (b bend, correlation float64) {
 	below, n := 0.0, float64(s.n)
 	var mean, center, square, spread, product float64
 	for i, m := range all {
-		score[i] = normalQuantile((below + m.weight/2) / n)
+		score[i] = normalQuantile((below + float64(m.weight/2)) / n)
 		below += m.weight
 		mean += float64(m.weight * m.value / n)
 		center += float64(m.weight * score[i] / n)

@@ -23,7 +23,7 @@ func logNormal(mean, sd, unit, most float64) Column {
 		func(rng *rand.Rand) float64 {
 			return min(most, unit*math.Floor(math.Exp(mean+float64(sd*rng.NormFloat64()))/unit))
 		},
-		func(x float64) float64 { return (math.Log(max(x, 0)+unit/2) - mean) / sd },
+		func(x float64) float64 { return (math.Log(max(x, 0)+float64(unit/2)) - mean) / sd },
 	}
 }
 

@@ -37,12 +37,12 @@ func NewNearest(p Problem, o NearestOptions) (*Nearest, error) {
 	if err := option.Check(o); err != nil {
 		return nil, err
 	}
-	return &Nearest{p: p, o: o, sum: make([]float64, p.Features)}, nil
+	return &Nearest{p: p, o: o, sum: make([]float64, p.NumFeatures)}, nil
 }
 
 // Observe implements vitrine.Learner.
 func (l *Nearest) Observe(r vitrine.Round) error {
-	if err := r.Check(l.p.Features); err != nil {
+	if err := r.Check(l.p.NumFeatures); err != nil {
 		return err
 	}
 	if r.Choice != vitrine.Outside {

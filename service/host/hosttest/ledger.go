@@ -447,8 +447,10 @@ func (l *Ledger) IsIn(where string) (of map[string]Tally) {
 // Learning holds the counters of a placement.
 type Learning struct {
 	Tally
-	Pending, Learned, Skipped, Stale, Lag uint64
+	Learned, Skipped, Stale uint64
 
+	Pending      uint64 `json:"open"`
+	Lag          uint64 `json:"lag_rounds"`
 	ExpiredEarly uint64 `json:"expired_early"`
 }
 
