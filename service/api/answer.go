@@ -47,7 +47,7 @@ type Shown struct {
 	Payload jsontext.Value `json:"payload,omitzero" doc:"the payload that the catalogue stores, if the request asks for it"`
 }
 
-// AppendJSON appends the answer as json v2 encodes it. It writes the usual members by hand, which takes a third of the time.
+// AppendJSON appends the answer as json v2 encodes it. It writes the usual members by hand, in a third of the time.
 func (a *Answer) AppendJSON(b []byte) ([]byte, error) {
 	start, rare := len(b), a.Unknown != nil || a.Unavailable != nil || a.Missing != 0 || a.Unmet != nil
 	var bad error
@@ -95,7 +95,7 @@ func (a *Answer) AppendJSON(b []byte) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Items returns the ids of what is shown, in display order.
+// Items returns the ids of the items shown, in display order.
 func (a *Answer) Items() []string {
 	ids := make([]string, len(a.Assortment))
 	for k := range ids {
@@ -117,7 +117,7 @@ type Decision struct {
 	Corrections []Correction `json:"corrections,omitempty" doc:"corrections in the order in which they came"`
 }
 
-// Outcome reports what the customer did with what was shown.
+// Outcome reports the customer's choice.
 type Outcome struct {
 	Choice *string `json:"choice" minLength:"1" doc:"the id of the item that was taken; null for none"`
 }
@@ -129,21 +129,21 @@ type LateOutcome struct {
 	Detail  string `json:"detail"`
 }
 
-// Correction changes what a decision has earned after its outcome was reported: a return, a refund, a sale that did not happen.
-// Reports of what was earned change with it. The policy does not learn from it.
+// Correction changes a decision's earnings after its outcome: a return, a refund, a sale that did not happen. Reports
+// change with it. The policy does not learn from it.
 type Correction struct {
 	ID    string   `json:"id" minLength:"1" maxLength:"128" doc:"the caller's id for the correction, of letters, digits, '.', '_', '-' and ':'. A correction that is sent again under its id changes nothing"`
 	Item  string   `json:"item" doc:"the id of the item that was taken"`
 	Value *float64 `json:"value,omitempty" doc:"what is added to the revenue, negative for a return. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing"`
 }
 
-// Rewards report the outcome of a decision as numbers, for callers that have no choice to report: clicks that count in
-// part, minutes that were watched, a return of goods.
+// Rewards report a decision's outcome as numbers, for callers without a choice to report: clicks that count in part,
+// minutes watched, a return of goods.
 type Rewards struct {
 	Rewards []Reward `json:"rewards" minItems:"1" doc:"of items shown, all of them or some; the first reward of an item counts"`
 }
 
-// Reward is what an item that was shown has earned, as a share of a choice.
+// Reward is an item's reward, as a share of a choice.
 type Reward struct {
 	Item  string  `json:"item" doc:"its id"`
 	Value float64 `json:"value" minimum:"0" maximum:"1"`

@@ -21,8 +21,8 @@ type CatalogueItem struct {
 	Payload    jsontext.Value `json:"payload,omitzero" doc:"any JSON, such as a title and a picture, which answers can carry"`
 }
 
-// UnmarshalJSONFrom implements json.UnmarshalerFrom. A field that is null has its default, which a patch puts in the place
-// of what the item has. The default of a time is the zero time.
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. Null is a field's default, with which a patch replaces the item's
+// value. The default of a time is the zero time.
 func (c *CatalogueItem) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 	type item CatalogueItem // without this method
 	v := struct {

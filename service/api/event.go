@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// Event is an entry of the log, in the stream of events. The name of the server-sent event is its
-// kind, which determines the fields that it has besides Time and Placement:
+// Event is a log entry in the stream of events. The kind, which is also the server-sent event's name, determines its
+// fields next to Time and Placement:
 //
 //	placement-put       config
 //	placement-deleted, alarm-cleared

@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// Experiment says what the mode "experiment" compares. While it runs, its shares, its holdout and
-// its worth may be changed, and nothing else of it: another name begins another experiment.
+// Experiment configures the mode "experiment". While it runs, only its shares, its holdout and its minimum gain may
+// change; another name begins another experiment.
 type Experiment struct {
 	Name     string    `json:"name" minLength:"1" maxLength:"100" doc:"of the experiment: another name begins another one"`
 	Variants []Variant `json:"variants" minItems:"2" maxItems:"20" doc:"what is compared. Their shares sum to 1"`
@@ -23,15 +23,15 @@ type Variant struct {
 
 // Values of [Variant.Show].
 const (
-	ShowPolicy   = "policy"   // what a policy chooses
-	ShowBaseline = "baseline" // what the caller shows by itself
+	ShowPolicy   = "policy"   // the policy's choice
+	ShowBaseline = "baseline" // the caller's own page
 	ShowUniform  = "uniform"  // a set drawn by chance
 )
 
 // Values of [Experiment.Learn].
 const (
 	LearnOwn = "own" // the learner of a variant learns from the outcomes of its variant
-	LearnAll = "all" // from those of the whole placement
+	LearnAll = "all" // from all outcomes of the placement
 )
 
 // Holdout is the name of the units that take no part in experiments.
@@ -44,12 +44,12 @@ type Experiments struct {
 	Past       []ExperimentReport `json:"past" doc:"those that have ended, the oldest first: the last 10, as they were when they ended"`
 }
 
-// ExperimentReport is what an experiment has found so far. Its intervals may be looked at any time: that one of
-// the differences is ever outside its interval has a probability of at most 5 %.
+// ExperimentReport holds an experiment's results so far. Its intervals may be read at any time: the probability that
+// any difference is ever outside its interval is at most 5 %.
 //
-// All results are of decisions that have closed, in the order of the decisions: a decision counts once all earlier
-// ones, except those of the last part of the attribution window, have closed too. So a variant whose sales are
-// reported early has no advantage.
+// All results are of decisions that closed, in the order of the decisions: a decision counts once all earlier ones,
+// except those of the last part of the attribution window, have closed too. So a variant with quickly reported sales
+// gains no advantage.
 type ExperimentReport struct {
 	Name      string          `json:"name"`
 	Number    uint64          `json:"entry" doc:"the entry of the log that began it"`
@@ -71,14 +71,14 @@ type ExperimentReport struct {
 	Left      *Left           `json:"remaining,omitempty" doc:"what the experiment probably still needs; left out unless it is to keep going, and if it would need more than 20 times as many decisions as it has"`
 }
 
-// Left is what an experiment probably still needs before it is certain whether its best variant gains what is worth a change, if the
-// estimate, the variance and the rate of decisions stay what they are. The estimate is rough at first.
+// Left estimates what an experiment still needs before it is certain whether its best variant gains the minimum, if the
+// estimate, the variance and the rate of decisions stay as they are. The estimate is rough at first.
 type Left struct {
 	Decisions uint64  `json:"decisions"`
 	Seconds   float64 `json:"seconds"`
 }
 
-// VariantReport is what a variant has earned.
+// VariantReport holds a variant's results.
 type VariantReport struct {
 	Name       string         `json:"name"`
 	Show       string         `json:"show" enum:"policy,baseline,uniform"`
@@ -138,7 +138,7 @@ type Ratio struct {
 	Mismatch bool    `json:"mismatch" doc:"whether it was below 0.001: do not trust the differences before the cause is known"`
 }
 
-// Gains are what the variants earn more than the control, of variants that can be compared with it.
+// Gains returns the gains over the control of all variants that can be compared with it.
 func (r *ExperimentReport) Gains() []Gain {
 	list := []Gain{}
 	for _, v := range r.Variants {
@@ -157,7 +157,7 @@ type ReportPoint struct {
 	Differences []Interval `json:"differences" doc:"above the control, in the order of the variants; that of the control is 0"`
 }
 
-// Verdict is what the stop rule says.
+// Verdict is the result of the stop rule.
 type Verdict struct {
 	Rule    string   `json:"rule" enum:"ship,keep either,stop,keep going"`
 	Variant string   `json:"variant,omitzero" doc:"the variant to ship. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does"`
@@ -168,7 +168,7 @@ type Verdict struct {
 
 // Values of [Verdict.Rule].
 const (
-	Ship       = "ship"        // a variant surely gains what is worth a change, and surely earns more than every other one
+	Ship       = "ship"        // a variant certainly gains the minimum, and earns more than every other one
 	KeepEither = "keep either" // several variants surely gain, earn more than all others, and cannot be told apart
 	Stop       = "stop"        // no variant can gain what is worth a change, or the units are not divided as planned
 	KeepGoing  = "keep going"  // otherwise

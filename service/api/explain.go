@@ -1,7 +1,7 @@
 package api
 
-// Explanation says why a decision shows what it shows. Utilities are those of the placement's policy: the
-// outside option has the utility 0.
+// Explanation says why a decision shows its items. Utilities are the placement's policy's: the outside option's utility
+// is 0.
 type Explanation struct {
 	Decision         string `json:"decision_id,omitzero" doc:"left out for a decision that was only tried"`
 	Placement        string `json:"placement"`
@@ -41,7 +41,7 @@ type Explained struct {
 	Contributions []Contribution `json:"contributions,omitempty" doc:"they and the base sum to the utility; those largest in size first"`
 }
 
-// Contribution is what a feature adds to the utility of an item.
+// Contribution is a feature's part of an item's utility.
 type Contribution struct {
 	Feature string  `json:"feature" doc:"its name; left empty, all features that are not listed"`
 	Value   any     `json:"value,omitempty" doc:"a number or a category; left out of other kinds"`
@@ -55,7 +55,7 @@ type OtherSet struct {
 	MissedBy float64  `json:"missed_by" doc:"how much less that is than what the set shown earns; negative if it is more, because the set shown was drawn"`
 }
 
-// RuleCost is what a rule cost.
+// RuleCost is the cost of a rule.
 type RuleCost struct {
 	Rule string  `json:"rule" enum:"max_size,min_size,include,exclude,limit,capacity,slot" doc:"of the request or of the placement"`
 	Item string  `json:"item,omitzero" doc:"the id that it names"`

@@ -9,11 +9,10 @@ import (
 	"vitrine/internal/hint"
 )
 
-// ErrInvalid is the error of an invalid configuration or request. Such errors have the type
-// *[FieldError].
+// ErrInvalid is wrapped by errors in a configuration or request, which are of type *[FieldError].
 var ErrInvalid = errors.New("invalid")
 
-// FieldError says what is wrong with a field of a configuration or a request.
+// FieldError describes an invalid field of a configuration or a request.
 type FieldError struct {
 	Field   string // a JSON pointer (RFC 6901), such as "/items/3/id"; "" is the whole document
 	Message string
@@ -41,7 +40,7 @@ func Pointer(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// Abbreviate returns s if it has at most n bytes, and otherwise its first n bytes followed by "…".
+// Abbreviate returns s, or its first n bytes followed by "…" if it is longer.
 func Abbreviate(s string, n int) string {
 	if len(s) <= n {
 		return s

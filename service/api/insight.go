@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// Insight is what a placement has sold and what its policy has learned. Counts are of decisions that have an outcome or
-// have expired, and are part of the state: a replay of the log gives the same.
+// Insight holds a placement's sales and its policy's beliefs. It counts decisions that closed. The counts are part of
+// the state: a replay of the log gives the same.
 type Insight struct {
 	Placement   string    `json:"placement"`
 	Mode        string    `json:"mode"`
@@ -29,7 +29,7 @@ type Insight struct {
 	Latency          *Latency `json:"latency,omitempty" doc:"of decisions of the placement since the service started"`
 }
 
-// ItemInsight is what an item has sold, and what it is worth.
+// ItemInsight holds an item's sales and value.
 type ItemInsight struct {
 	ID        string   `json:"id,omitzero"`
 	Shown     uint64   `json:"shown"`
@@ -66,7 +66,7 @@ type FamilyPoint struct {
 	Weight  float64 `json:"weight"`
 }
 
-// Position is what a place of the display has sold.
+// Position holds the sales of a page position.
 type Position struct {
 	Position int      `json:"position" minimum:"1"`
 	Shown    uint64   `json:"shown"`

@@ -13,7 +13,7 @@ import (
 	"vitrine/internal/hint"
 )
 
-// JSONError converts an error of the JSON packages to a *[FieldError]. If err wraps a *[FieldError], it returns that one.
+// JSONError converts an error of the JSON packages to a *[FieldError]. A *[FieldError] inside err is returned as it is.
 func JSONError(err error) error {
 	var inside *FieldError
 	var syntactic *jsontext.SyntacticError

@@ -1,6 +1,6 @@
 package api
 
-// LearnerState is what the learner of a placement has learned, as it saves itself.
+// LearnerState is the saved knowledge of a placement's learner.
 type LearnerState struct {
 	Placement   string    `json:"placement"`
 	PolicyEntry uint64    `json:"policy_entry" doc:"the last entry of the log that it has learned from"`

@@ -32,25 +32,25 @@ type Placement struct {
 // Values of [Placement.Mode].
 const (
 	Learn   = "learn"   // the policy decides
-	Shadow  = "shadow"  // the caller's baseline is shown; the policy learns from it, and reports what it would have shown
+	Shadow  = "shadow"  // shows the caller's baseline; the policy learns from it, and reports the set that it would have shown
 	Explore = "explore" // the policy decides but for a share of requests
 
 	Experimenting = "experiment" // each unit is shown one of several variants, which are compared
 )
 
-// Values of [Placement.Fallback]: what is shown while the guard has an alarm.
+// Values of [Placement.Fallback]: the sets to show during the guard's alarm.
 const (
 	FallbackBaseline = "baseline" // the caller's sets
-	FallbackVersion  = "version"  // those of the last good version
+	FallbackVersion  = "version"  // the last good version's
 )
 
-// Values of [Placement.Explore]: what is drawn in the mode Explore.
+// Values of [Placement.Explore]: how the mode Explore draws.
 const (
 	BySets  = "sets"  // a set, drawn uniformly
 	BySwaps = "swaps" // an item, in the place of one of the policy's set
 )
 
-// Feature is a feature of items or of users. Which fields it has depends on its kind:
+// Feature is a feature of items or of users. Its kind determines its fields:
 //
 //	number    from, center, scale, min, max, default
 //	category  from, values and allow_other, or columns and own_columns, default
@@ -73,10 +73,9 @@ type Feature struct {
 	Default    any      `json:"default,omitzero" doc:"of a number, a category or a text: the value if none is given; without it a missing value is an error"`
 }
 
-// Limit bounds how many items of a group are shown. The group is the items with the given ids, those of the catalogue in a
-// named group, or those with the same value of a category or of an attribute in the catalogue.
-//
-// The service's requests and configurations and vitrine optimize read limits in this form. The command takes the groups from its items.
+// Limit bounds how many items of a group are shown. The group is the items with the given ids, those of the catalogue
+// in a named group, or those with the same value of a category or of an attribute in the catalogue. Requests,
+// configurations and vitrine optimize, which takes the groups from its items, read limits in this form.
 type Limit struct {
 	Items     []string `json:"items,omitempty" doc:"ids, in a request only"`
 	Feature   string   `json:"feature,omitzero" doc:"a category of items: each of its values is a group"`
@@ -86,7 +85,7 @@ type Limit struct {
 	Max       *int     `json:"max,omitempty" minimum:"0" doc:"the max number of the group's items to show. A limit needs a min, a max or both"`
 }
 
-// Check reports bounds that no limit can have. The error names a field of the limit at field.
+// Check reports impossible bounds. The error names a field of the limit at field.
 func (l *Limit) Check(field string) error {
 	switch {
 	case l.Min == 0 && l.Max == nil:
@@ -101,7 +100,7 @@ func (l *Limit) Check(field string) error {
 	return nil
 }
 
-// By returns the name of what groups the items, "" if their ids are given.
+// By returns the name of the items' grouping, or "" if their ids are given.
 func (l *Limit) By() string { return l.Feature + l.Attribute + l.Group }
 
 // PlacementList lists placements, sorted by name.
@@ -115,12 +114,12 @@ type PlacementEntry struct {
 	Config Placement `json:"config"`
 }
 
-// Rollback asks a placement to return to a kept version: it forgets what it has learned since.
+// Rollback asks a placement to return to a kept version and forget everything learned since.
 type Rollback struct {
 	Version uint64 `json:"version" doc:"one of the versions of the placement's statistics"`
 }
 
-// Loss is what a change of a placement would lose if its learner began again.
+// Loss lists the losses if a change of a placement restarts its learner.
 type Loss struct {
 	Rounds   uint64 `json:"rounds" doc:"rounds that the learner has learned"`
 	Versions int    `json:"versions" doc:"versions that it has, to roll back to"`

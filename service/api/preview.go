@@ -1,6 +1,6 @@
 package api
 
-// Preview says what a change of a placement would do.
+// Preview describes the effects of a change of a placement.
 type Preview struct {
 	Change     string    `json:"change" enum:"none,create,keep,restart,end,adopt" doc:"none: the placement has this configuration; create: there is no such placement; keep: the learner continues; restart: another learner begins, with reset=true or relearn=log if something is lost; end: an experiment ends, with reset=true, and what the learners of its variants have learned is lost; adopt: an experiment ends, and the learner of one of its variants decides"`
 	Placement  Placement `json:"placement" doc:"the configuration with its defaults, notes and warnings"`
@@ -12,10 +12,10 @@ type Preview struct {
 
 // Values of [Preview.Change].
 const (
-	PreviewNone    = "none"    // the placement has this configuration
+	PreviewNone    = "none"    // this is the placement's configuration
 	PreviewCreate  = "create"  // there is no such placement
 	PreviewKeep    = "keep"    // the learner goes on
 	PreviewRestart = "restart" // another learner begins
-	PreviewEnd     = "end"     // an experiment ends, and what its learners have learned is lost
+	PreviewEnd     = "end"     // an experiment ends, and its learners' knowledge is lost
 	PreviewAdopt   = "adopt"   // an experiment ends, and the learner of one of its variants decides
 )

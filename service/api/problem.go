@@ -17,7 +17,7 @@ type Problem struct {
 	RequestID string         `json:"request_id" doc:"the id of the request in the service's own log"`
 }
 
-// ProblemField says what is wrong with a field of a body.
+// ProblemField describes an invalid field of a body.
 type ProblemField struct {
 	Pointer string `json:"pointer" doc:"a JSON pointer in the body" example:"#/items/3/id"`
 	Detail  string `json:"detail"`
@@ -35,7 +35,7 @@ func NewProblem(status int, kind, detail string) *Problem {
 // something other than the service answered, such as a proxy, keeps its whole type.
 func (p *Problem) Kind() string { return strings.TrimPrefix(p.Type, ProblemType) }
 
-// Pointer returns the JSON pointer of the first field that is wrong, or "" if there is none.
+// Pointer returns the JSON pointer of the first invalid field, or "".
 func (p *Problem) Pointer() string {
 	if len(p.Errors) == 0 {
 		return ""

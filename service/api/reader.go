@@ -146,8 +146,8 @@ func (p *RequestReader) given() *float64 {
 	return &p.optional[len(p.optional)-1]
 }
 
-// another reports whether a list has another element. More than maxItems elements are an error,
-// because short elements take much more memory than their text.
+// another reports whether a list continues. More than maxItems elements are an error, because short elements take much
+// more memory than their text.
 func (p *RequestReader) another() bool {
 	if !p.more() {
 		return false
@@ -204,8 +204,8 @@ func (p *RequestReader) readValues(k *keys) Values {
 	return p.values[from:len(p.values):len(p.values)]
 }
 
-// numbers reads the next members of an object of values whose keys are those predicted and whose values are short
-// numbers. It is what more, key and value do with them, in one loop.
+// numbers reads the next members of an object of values, as long as their keys are predicted and their values are short
+// numbers. It does the work of more, key and value in one loop.
 func (p *RequestReader) numbers(k *keys) {
 	values, at := p.values, p.at
 	for k.next < len(k.before) {
@@ -268,10 +268,8 @@ func (p *RequestReader) readLimit() (l Limit) {
 	return l
 }
 
-// reader reads JSON (RFC 8259) in one pass. It refuses invalid UTF-8, half surrogate pairs, duplicate
-// keys and deep nesting. The strings that it returns share no memory with the text.
-//
-// Objects and lists are read by loops,
+// reader reads JSON (RFC 8259) in one pass. It refuses invalid UTF-8, half surrogate pairs, duplicate keys and deep
+// nesting. The strings that it returns share no memory with the text. Objects and lists are read by loops,
 //
 //	for r.object(&keys); r.more(); {
 //		switch r.key().name { … }
@@ -280,8 +278,8 @@ func (p *RequestReader) readLimit() (l Limit) {
 //		…
 //	}
 //
-// that read one value per iteration. After the first error, which has a JSON pointer to its place,
-// every read returns the zero value and more returns false.
+// that read one value per iteration. After the first error, which carries a JSON pointer to its place, every read
+// returns the zero value and more returns false.
 type reader struct {
 	in    []byte
 	at    int
@@ -300,18 +298,18 @@ type step struct {
 
 const maxDepth = 10_000 // nested objects and lists
 
-// keys is the set of keys that an object may have. It predicts the next key from the previous object:
-// objects of a list usually have the same keys in the same order.
+// keys is the set of an object's possible keys. It predicts the next key from the previous object: objects of a list
+// usually repeat the same keys in the same order.
 type keys struct {
 	names   []string       // nil if any name is legal
-	numbers map[string]int // of the names that the text has had, if any is legal
+	numbers map[string]int // numbers of the names in the text so far, if any name is legal
 	limit   int            // of numbers
-	before  []key          // the keys of the previous object, of which this one has had the first ones
+	before  []key          // the keys of the previous object, the first of which this one repeats
 	next    int            // the predicted one, in before
-	hit     bool           // whether the present member has the key that was predicted
+	hit     bool           // whether the present member's key was predicted
 	from    int            // where the text between the values began, otherwise
 	seen    []bool         // by number, once a key was not predicted
-	counted bool           // whether seen is that of this object
+	counted bool           // whether seen counts this object
 }
 
 type key struct {
@@ -323,13 +321,13 @@ type key struct {
 // keysOf returns the set of the given names. Their numbers are their indices.
 func keysOf(names ...string) keys { return keys{names: names} }
 
-// maxNames limits the number of distinct names of features: a row has no more columns.
+// maxNames limits the number of distinct feature names, as rows are limited.
 const maxNames = 4096
 
 // anyKeys returns a set of any names, but at most limit of them.
 func anyKeys(limit int) keys { return keys{limit: limit} }
 
-// number returns the number of a name; ok is false if the set does not have it.
+// number returns the number of a name; ok is false if the set lacks it.
 func (k *keys) number(name string) (n int, ok bool) {
 	if k.names != nil {
 		n = slices.Index(k.names, name)
@@ -347,7 +345,7 @@ func (k *keys) number(name string) (n int, ok bool) {
 
 // forget forgets what refers to the previous text.
 func (k *keys) forget() {
-	const few = 64 // names, of which a map is worth keeping
+	const few = 64 // a map of more names is not worth keeping
 	if len(k.numbers) > few {
 		k.numbers = nil
 	}
@@ -387,8 +385,7 @@ func (r *reader) enter(s step) {
 	r.steps = append(r.steps, s)
 }
 
-// more advances to the next member of the innermost object or list, and reports whether there is one.
-// If there is none, it leaves the object or list.
+// more advances to the next member of the innermost object or list, or leaves it and returns false.
 func (r *reader) more() bool {
 	if r.err != nil {
 		return false
@@ -478,7 +475,7 @@ func (r *reader) newKey(k *keys) *key {
 	return found
 }
 
-// count notes in seen the keys that this object has had.
+// count notes this object's keys in seen.
 func (k *keys) count() {
 	if k.counted {
 		return
@@ -774,8 +771,8 @@ func (r *reader) decimal() (written []byte, v float64, exact bool) {
 	return written, math.Float64frombits(math.Float64bits(v) | uint64(sign)<<63), true
 }
 
-// shortNumber returns the value of a number of up to seven digits, a point and up to seven more at the beginning of s, as
-// decimal does, and its size. The size is 0 if s begins with anything else, or ends soon.
+// shortNumber returns the value of a number of up to seven digits, a point and up to seven more at the beginning of s,
+// as decimal does, and its size. The size is 0 if s begins with anything else, or is too short.
 func shortNumber(s []byte) (v float64, size int) {
 	if len(s) < 24 {
 		return 0, 0
@@ -813,8 +810,8 @@ func digits(s []byte, i int, m uint64) (uint64, int) {
 	return m, i
 }
 
-// digitsOf returns the value of the decimal digits at the beginning of eight bytes of text, the first of which is the lowest,
-// and their number. All digits are added at once, in pairs, fours and eights.
+// digitsOf returns the value and the number of the decimal digits at the beginning of eight bytes of text, the lowest
+// byte first. It adds all digits at once, in pairs, fours and eights.
 func digitsOf(text uint64) (v uint64, n int) {
 	x := text ^ 0x3030303030303030 // digits become bytes up to 9
 	n = bits.TrailingZeros64((x&0x7f7f7f7f7f7f7f7f+0x7676767676767676|x)&0x8080808080808080) / 8
@@ -832,7 +829,7 @@ var powersOfTen = [...]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// wrong skips the next value and reports that it has the wrong type.
+// wrong skips the next value and reports its wrong type.
 func (r *reader) wrong(want string) {
 	kind := jsontext.Kind(r.kind())
 	r.skip()

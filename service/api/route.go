@@ -5,13 +5,13 @@ import (
 	"net/url"
 )
 
-// Route is a route that package server serves for another package. The answer is JSON or an [SVG], or nil for an empty one.
+// Route is a route that package server serves for another package. The answer is JSON, an [SVG], or nil if it is empty.
 type Route struct {
 	Pattern string // as in http.ServeMux, with a method
 	Handle  func(Call) (answer any, err error)
 }
 
-// Call is a request that the server has admitted.
+// Call is an admitted request.
 type Call interface {
 	Context() context.Context
 	PathValue(name string) string
@@ -31,5 +31,5 @@ func DecisionPath(placement, id string) string {
 	return PlacementPath(placement) + "/decisions/" + url.PathEscape(id)
 }
 
-// EntryHeader is the header of answers to changes: the entry of the log that has the change.
+// EntryHeader is the header that names a change's log entry.
 const EntryHeader = "Vitrine-Entry"

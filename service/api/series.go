@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// Series is what a placement did over time. All lists have one value a point, the oldest first. A decision counts in the
-// point of its own time, also what it earned later: so points of the last attribution window have open decisions.
+// Series holds a placement's sums over time. All lists hold one value a point, the oldest first. Everything that a
+// decision earns counts in the point of the decision, so points of the last attribution window contain open decisions.
 type Series struct {
 	Placement string    `json:"placement"`
 	Now       time.Time `json:"now"`
@@ -67,7 +67,7 @@ type OverviewEntry struct {
 	Series Series   `json:"series"`
 }
 
-// OverviewExperiment summarises the report of an experiment. It has the placement's gains.
+// OverviewExperiment summarises an experiment's report, with the placement's gains.
 type OverviewExperiment struct {
 	Name    string  `json:"name"`
 	Control string  `json:"control"`

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Session says who a page of the desk is signed in as.
+// Session says who is signed in on a page of the desk.
 type Session struct {
 	Required   bool       `json:"required" doc:"whether the service asks for keys"`
 	Key        string     `json:"key,omitzero" doc:"the name of the key; left out while nobody is signed in"`
@@ -16,7 +16,7 @@ type SignIn struct {
 	Key string `json:"key" doc:"an API key"`
 }
 
-// KeyList lists the keys of the service. It has no tokens: the service stores only their hashes.
+// KeyList lists the service's keys, without tokens: the service stores only their hashes.
 type KeyList struct {
 	Required bool       `json:"required" doc:"whether the service asks for keys"`
 	Keys     []KeyEntry `json:"keys"`

@@ -64,16 +64,17 @@ type Stats struct {
 	Relearning *Relearning `json:"relearning,omitempty" doc:"while a second learner learns from the log"`
 }
 
-// Held tells of decisions whose attribution windows moved with the clock: between the log's last entry and the time at which
-// the service went on, nobody could report their outcomes, or the clock is wrong, or was.
+// Held reports decisions with attribution windows that moved with the clock: between the log's last entry and the
+// service's next one outcomes could not be reported, or a clock is or was wrong.
 type Held struct {
 	Decisions int       `json:"decisions" doc:"decisions that still wait for an outcome"`
 	Time      time.Time `json:"time" doc:"time to which the clock moved"`
 	Seconds   float64   `json:"seconds" doc:"seconds by which the clock moved; negative if it moved back"`
 }
 
-// Outliers are values of features that a learner left out because they were far beyond all that it knows: it takes the feature's mean
-// instead. If outliers go on for as many rounds as the learner keeps, and at least 1,000, it begins again.
+// Outliers are feature values that a learner left out because they were far beyond all that it knows: it takes the
+// feature's mean instead. If outliers last for as many rounds as the learner keeps, and at least 1,000, it begins
+// again.
 type Outliers struct {
 	Values  uint64 `json:"values" doc:"values beyond 50 standard deviations and 4 times the largest distance from the mean so far"`
 	Feature string `json:"feature" doc:"feature of the last outlier"`
@@ -93,8 +94,8 @@ type Relearning struct {
 	Policy  map[string]any `json:"policy" doc:"of the configuration that the placement will have"`
 }
 
-// Guard watches what a placement sells and earns. Its tests are valid at any time: a placement without a fault ever gets an
-// alarm with a probability of at most 1 %.
+// Guard watches a placement's sales and earnings. Its tests are valid at any time: the probability that a sound
+// placement ever raises an alarm is at most 1 %.
 type Guard struct {
 	Period    uint64       `json:"period" doc:"the tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested"`
 	Decisions uint64       `json:"decisions" doc:"of the policy in this period, without the last ones, whose outcomes are still awaited"`
@@ -107,8 +108,8 @@ type Guard struct {
 	Held        uint64      `json:"outcomes_held,omitzero" doc:"outcomes that the learner has not been given because of an alarm about sales"`
 }
 
-// GuardCheck is a test of what a placement sells or earns. The last four are confidence sequences, whose intervals hold at all
-// times at once.
+// GuardCheck is a test of a placement's sales or earnings. The last four are confidence sequences, with intervals that
+// hold at all times at once.
 type GuardCheck struct {
 	Name      string     `json:"name" enum:"no-sale,sales,chance,baseline,first-week,predictions" doc:"no-sale: whether anything sells; sales: whether the last 50 to 5,000 decisions sell at least half of what was predicted and sold before; the others compare what the policy earns with sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions"`
 	Decisions uint64     `json:"decisions" doc:"decisions that the check has seen so far"`
@@ -131,7 +132,7 @@ type Alarm struct {
 	Version  uint64    `json:"version,omitzero" doc:"of the fallback version; the present one if left out, because none was kept"`
 }
 
-// Category is what a placement has learned about a category without values.
+// Category describes a category without declared values, as the placement learned it.
 type Category struct {
 	Feature       string `json:"feature"`
 	Learned       int    `json:"learned" doc:"values that have a column of their own"`
@@ -140,8 +141,7 @@ type Category struct {
 	Collisions    uint64 `json:"collisions" doc:"values in requests that shared a column with another value, since the service started or the placement was put"`
 }
 
-// Totals sums the decisions that have an outcome or have expired, and whose sets were found in the
-// same way.
+// Totals sums closed decisions with sets found in the same way.
 type Totals struct {
 	Rounds    uint64  `json:"rounds"`
 	Purchases uint64  `json:"purchases"`
@@ -166,9 +166,9 @@ func (g Totals) Mean() (mean, standardError float64) {
 	return mean, math.Sqrt(variance / n)
 }
 
-// Gain is what a placement earns more than what it is compared with: the answer to whether it earns, the same wherever it is shown.
-// A decision counts once all decisions of its time have closed, at most an attribution window and a sixteenth of one later. The
-// intervals hold at all times at once with 95 %, so they may be read as often as one likes.
+// Gain compares a placement's earnings with an alternative: the answer to whether it earns, the same wherever it is
+// shown. A decision counts once all decisions of its time have closed, at most an attribution window and a sixteenth of
+// one later. The intervals hold at all times at once with 95 %, so they may be read as often as one likes.
 type Gain struct {
 	Variant     string   `json:"variant,omitzero" doc:"variant of the running experiment that earns it; left out if it is the placement's policy"`
 	Over        string   `json:"over" doc:"what it is compared with: chance, for sets drawn uniformly; baseline, for the caller's own sets; in an experiment the name of the control"`
@@ -189,8 +189,8 @@ func NewGain(over string, decisions uint64, perDecision Interval) Gain {
 	return Gain{Over: over, Randomized: over == OverChance, Decisions: decisions, PerDecision: perDecision, Total: perDecision.Times(decisions)}
 }
 
-// Calibration compares predictions with outcomes, over the decisions that have both. A well
-// calibrated policy has as many purchases as it predicted, in every bin.
+// Calibration compares predictions with outcomes, over the decisions with both. A well calibrated policy sells as much
+// as it predicted, in every bin.
 type Calibration struct {
 	Revenue   float64 `json:"revenue" doc:"revenue earned"`
 	Predicted float64 `json:"predicted" doc:"Σ R(S)"`
@@ -234,6 +234,6 @@ const (
 	BegunByMode       = "mode"      // another mode or experiment
 	BegunByReset      = "reset"     // the learner began again
 	BegunByRollback   = "rollback"  // to a version
-	BegunByRelearning = "relearned" // a learner that has learned from the log decides
+	BegunByRelearning = "relearned" // a learner that learned from the log decides
 	BegunByAdoption   = "adopted"   // the learner of a variant decides
 )

@@ -41,8 +41,8 @@ func Text(name, v string) Value { return Value{Name: name, Kind: IsText, Text: v
 // Object returns the value of an object: text is the JSON of an object, or of a list of objects.
 func Object(name, text string) Value { return Value{Name: name, Kind: IsObject, Text: text} }
 
-// Append appends a value without its name in the form that logs and checksums have: its kind, 1 byte, and then a number's 8
-// bytes, little endian, or the length of a text, as a uvarint, and its bytes. Other kinds have nothing more.
+// Append appends a value without its name, as logs and checksums contain it: its kind, 1 byte, then a number's 8 bytes,
+// little endian, or a text's length, as a uvarint, and its bytes. Other kinds end after the first byte.
 func (v *Value) Append(b []byte) []byte {
 	b = append(b, byte(v.Kind))
 	switch v.Kind {

@@ -16,9 +16,9 @@ import (
 	"vitrine/service/state"
 )
 
-// Audit checks the entries of a log by the rules of the state: a decision is made once, with its placement's
-// features, and has one outcome, of an item that it showed. It is a replay that learns nothing and skips
-// unlawful entries. It is not safe for concurrent use.
+// Audit checks a log's entries by the rules of the state: each decision is made once, with its placement's features,
+// and gets one outcome, which names an item that was shown. An audit is a replay without learning, and skips invalid
+// entries. It is not safe for concurrent use.
 type Audit struct {
 	state    *state.State
 	learners learners
@@ -77,8 +77,8 @@ func (a *Audit) Tallies() []Tally {
 	return tallies
 }
 
-// Unchanged returns the configurations of the placements that were not changed at or after an entry, and the catalogues that the
-// placements had before it. A catalogue whose items have got other features since is missing.
+// Unchanged returns the configurations of the placements that no entry changed from before on, and the placements'
+// catalogues at that entry. It leaves out a catalogue if the features of its items changed since.
 func (a *Audit) Unchanged(ctx context.Context, log eventlog.Reader, before uint64) (map[string]*setup.Config, map[string]*catalogue.Catalogue, error) {
 	configs, items := map[string]*setup.Config{}, map[string]*catalogue.Catalogue{}
 	for name, p := range a.state.Placements {
@@ -108,7 +108,7 @@ func (a *Audit) Close() {
 	a.learners.rest()
 }
 
-// idle is a learner that does nothing.
+// idle is a learner without effect.
 type idle struct{}
 
 func (idle) Policy() vitrine.Policy            { return idle{} }

@@ -7,10 +7,11 @@ import (
 	"vitrine/service/state"
 )
 
-// MoveClock moves the attribution windows of all open decisions along with the service's clock, which continues at the time to,
-// although the log ends at the time from, in all placements or in none. A window thus counts the time in which outcomes could be reported: neither an
-// outage nor a wrong clock ends it. MoveClock returns the number of open decisions, and of those that would be late now.
-// Call it before requests have the new time. Errors are ErrStopped and that of ctx.
+// MoveClock moves the attribution windows of all open decisions along with the service's clock, from the time of the
+// log's end to the time at which the clock continues, in all placements or in none. So a window counts the time in
+// which outcomes could be reported: neither an outage nor a wrong clock ends it. MoveClock returns the number of open
+// decisions, and how many of them would otherwise be late now. Call it before requests use the new time. It returns
+// ErrStopped or ctx's error.
 func (e *Engine) MoveClock(ctx context.Context, from, to int64) (open, late int, err error) {
 	if from == to {
 		return 0, 0, nil
@@ -25,8 +26,8 @@ func (e *Engine) MoveClock(ctx context.Context, from, to int64) (open, late int,
 	return open, late, nil
 }
 
-// Jumped returns by how much the clock has moved ahead in the time span before now, by the log, and when it moved last: 0 if it has
-// not, or back again.
+// Jumped returns by how much the log's clock moved ahead in the time span before now, and when it moved last: 0 if it
+// did not move, or moved back again.
 func (e *Engine) Jumped(now int64, span time.Duration) (by, at int64) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// Compare returns the placements whose states differ between a and b, two engines at the same entry of the
-// same log: those with different bytes in a snapshot.
+// Compare returns the placements with different bytes in the snapshots of a and b, two engines at the same entry of one
+// log.
 func Compare(ctx context.Context, a, b *Engine) (different []string, err error) {
 	x, err := a.freeze(ctx, -1)
 	if err != nil {

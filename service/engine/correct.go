@@ -10,13 +10,14 @@ import (
 	"vitrine/service/state"
 )
 
-// Correct corrects the outcome of a decision of a placement, for as long as the placement remembers the decision. It returns when
-// the correction is in the log. Sums of what was earned change, in the era and at the time of the decision; learners, the guard and
-// the intervals of experiments do not. An empty placement means the one that Find returns, with its errors.
+// Correct corrects the outcome of a placement's decision, for as long as the placement remembers the decision. It
+// returns when the correction is in the log. Sums of earnings change, in the era and at the time of the decision;
+// learners, the guard and the intervals of experiments do not. An empty placement means the result of Find, with its
+// errors.
 //
-// A correction that is sent again under its id is a no-op. Another one under that id returns ErrConflict, and so does a correction of
-// an item that was not taken, or whose sale was withdrawn. Other errors are *api.FieldError, ErrNotFound, ErrNotShown, ErrStopped or
-// that of ctx; after the last two send the correction again.
+// Repeating a correction under its id is a no-op. Reusing the id for a different correction returns ErrConflict, as
+// does correcting an item that was not taken, or a withdrawn sale. Other errors are *api.FieldError, ErrNotFound,
+// ErrNotShown, ErrStopped and ctx's; after the last two send the correction again.
 func (e *Engine) Correct(ctx context.Context, placement, decision string, c api.Correction, now int64) error {
 	if err := checkCorrection(&c); err != nil {
 		return err

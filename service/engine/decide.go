@@ -15,7 +15,7 @@ import (
 	"vitrine/service/state"
 )
 
-// maxReleases is how many times a decision retries because the items it chose have changed.
+// maxReleases bounds how often a decision retries because the items it chose changed.
 const maxReleases = 2
 
 // View returns a placement as decisions see it now. It takes no lock.
@@ -36,13 +36,13 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 	return e.DecideFor(ctx, v, r, now)
 }
 
-// DecideFor makes the offer for a request as of the given time. The offer is durable before DecideFor returns it, without its rows.
-// If the placement has changed since the view was taken, DecideFor takes another one.
+// DecideFor makes the offer for a request as of the given time. The offer is durable before DecideFor returns it,
+// without its rows. If the placement changed after the view was taken, DecideFor takes a new view.
 //
-// A repeated request (same decision id, same content) gets the original offer, read back from the log: its Decoded is set. Reusing
-// an id for a different request, or after the placement's features changed, returns ErrConflict. Other errors are *api.FieldError,
-// ErrNotFound, ErrUnread, page.ErrPolicy, ErrStopped and the error of ctx. After an error of ctx the decision may or may not be
-// recorded: ask again, under the same id.
+// A repeated request (same decision id, same content) gets the original offer, read back from the log with Decoded set.
+// Reusing an id for a different request, or after the placement's features changed, returns ErrConflict. Other errors
+// are *api.FieldError, ErrNotFound, ErrUnread, page.ErrPolicy, ErrStopped and ctx's. After ctx's error the decision may
+// or may not be recorded: ask again, under the same id.
 func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int64) (*offer.Offer, error) {
 	d := page.NewDecider()
 	start := time.Now()
@@ -69,8 +69,8 @@ func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int
 	}
 }
 
-// decide decides once. It returns page.ErrStale if the placement has changed, if its categories have just learned values from the
-// request, or if an identical request came first. With holds, the catalogue stays locked.
+// decide decides once. It returns page.ErrStale if the placement changed, if its categories just learned values from
+// the request, or if an identical request came first. With holds, the catalogue stays locked.
 func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Request, now int64, holds bool) (*offer.Offer, error) {
 	follows, seen := e.isFollower.Load(), v.Current()
 	q, err := d.Read(seen, r)
@@ -97,7 +97,7 @@ func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Re
 	if d.Entry, err = offer.Encode(d.Entry[:0], event); err != nil {
 		return nil, err
 	}
-	if follows { // the leader may have decided an earlier request
+	if follows { // the leader may know an earlier request
 		before, err = e.proposeOffer(ctx, v, d.Entry, made.Offered)
 	} else {
 		err = e.commitOffer(ctx, v, event, &made.Offer, forgotten, d.Entry, now)
@@ -116,7 +116,7 @@ func (e *Engine) number(p *state.Placement, follows bool) uint64 {
 	return p.LastIssued.Add(1)
 }
 
-// commitOffer writes an offer. It returns page.ErrStale if the placement has changed or an identical request came first.
+// commitOffer writes an offer. It returns page.ErrStale if the placement changed or an identical request came first.
 func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event, o *offer.Offer, forgotten *state.Record, entry []byte, now int64) error {
 	for urgent := false; ; {
 		err := e.submit(ctx, func(b *state.Batch) error { return b.Offer(v, event, o, forgotten, entry) })
@@ -127,12 +127,12 @@ func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event
 		if err != nil {
 			return err
 		}
-		urgent = n == 0 // the learner has no room for them, unless another caller was quicker
+		urgent = n == 0 // the learner lacks room for them, unless another caller was quicker
 	}
 }
 
-// earlier returns the offer of a decision id that was given to the same request before. One whose entry was removed from the
-// log counts as forgotten.
+// earlier returns the offer that the same request got under this id before. If its entry was removed from the log, the
+// offer is forgotten.
 func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byte) (o *offer.Offer, forgotten *state.Record, err error) {
 	if decision == "" {
 		return nil, nil, nil
@@ -150,7 +150,7 @@ func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byt
 	return f.Offer, nil, nil
 }
 
-// logValues logs new category values, unless another request has already logged them.
+// logValues logs new category values, except those that another request logged first.
 func (e *Engine) logValues(ctx context.Context, name string, changed uint64, values []feature.Seen, now int64) error {
 	if e.isFollower.Load() {
 		a, err := e.callLeader(ctx, &remoteCall{what: callLogValues, placement: name, changed: changed, values: values})

@@ -6,11 +6,10 @@ import (
 	"vitrine/service/state"
 )
 
-// Activate records that the items of a deferred decision were shown, so that its outcome can come. An empty
-// placement means the one that Find returns, with its errors. Activate does nothing if the decision is not
-// deferred or was activated before. The attribution window still begins with the decision: after it the
-// decision is withdrawn, nothing is learned from it, and the error is ErrWithdrawn. Other errors are ErrEvicted,
-// ErrNotFound, ErrStopped or that of ctx.
+// Activate records that the items of a deferred decision were shown, so that its outcome can come. An empty placement
+// means the result of Find, with its errors. Activating a decision twice, or one that is not deferred, is a no-op. The
+// attribution window begins with the decision: after it the decision is withdrawn, teaches nothing, and Activate
+// returns ErrWithdrawn. Other errors are ErrEvicted, ErrNotFound, ErrStopped and ctx's.
 //
 // An outcome also activates a deferred decision.
 func (e *Engine) Activate(ctx context.Context, placement, decision string, now int64) error {

@@ -18,7 +18,7 @@ import (
 // learners are the goroutines on which learners learn.
 type learners struct{ sync.WaitGroup }
 
-// maxRest bounds the wait for stopped learners: each finishes its task, whose result nobody needs.
+// maxRest bounds the wait for stopped learners: each finishes its task, although the result is no longer needed.
 const maxRest = time.Second
 
 // rest waits a little for stopped learners.
@@ -42,7 +42,7 @@ func (e *Engine) Close() {
 	e.state.ReleaseAll() // the budget may outlive the engine
 }
 
-// about proposes an event about a placement, or none if body returns nil.
+// about proposes an event about a placement, unless body returns nil.
 func (e *Engine) about(ctx context.Context, name string, now int64, body func(p *state.Placement) (eventlog.Body, error)) error {
 	return e.submit(ctx, func(b *state.Batch) error {
 		if len(b.Events) > 0 {
@@ -60,8 +60,8 @@ func (e *Engine) about(ctx context.Context, name string, now int64, body func(p 
 	})
 }
 
-// Delete removes a placement and forgets its decisions. Errors are ErrNotFound, those of match, ErrStopped
-// and that of ctx.
+// Delete removes a placement and forgets its decisions. It returns ErrNotFound, the errors of match, ErrStopped or
+// ctx's error.
 func (e *Engine) Delete(ctx context.Context, name string, match Match, now int64) error {
 	return e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
 		if sharers := e.state.Sharers(name); len(sharers) > 0 {
@@ -71,7 +71,7 @@ func (e *Engine) Delete(ctx context.Context, name string, match Match, now int64
 	})
 }
 
-// Wait waits until the learners have learned all entries now in the log and published their policies.
+// Wait waits until the learners have learned all present log entries and published their policies.
 func (e *Engine) Wait(ctx context.Context) error {
 	var all []<-chan struct{}
 	err := e.inspect(ctx, func(s *state.State) {
@@ -114,7 +114,7 @@ func (e *Engine) Config(name string) (*setup.Config, error) {
 	return v.Config(), nil
 }
 
-// Revision returns the configuration of a placement as Config does, and its revision, which is another one after every change.
+// Revision returns a placement's configuration as Config does, and its revision, which differs after every change.
 func (e *Engine) Revision(name string) (*setup.Config, uint64, error) {
 	v, err := e.View(name)
 	if err != nil {
@@ -125,8 +125,8 @@ func (e *Engine) Revision(name string) (*setup.Config, uint64, error) {
 	return v.Config(), v.Placement.Revision(), nil
 }
 
-// Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the placement
-// that Find returns, with its errors. Other errors are ErrUnread and that of ctx.
+// Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the result of Find, with
+// its errors. Other errors are ErrUnread and ctx's.
 func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, error) {
 	placement, err := e.placementOf(ctx, placement, id)
 	if err != nil {
@@ -167,7 +167,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	return v.Stats(), nil
 }
 
-// Series returns what a placement did in some time before now, all of it if span is 0, in at most points points and one more.
+// Series returns a placement's sums for the time span before now (0: all time), in at most points + 1 points.
 func (e *Engine) Series(name string, now int64, span time.Duration, points int) (api.Series, error) {
 	v, err := e.View(name)
 	if err != nil {
@@ -183,7 +183,7 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 	return r, nil
 }
 
-// Recent returns what the decisions of a placement in a span of time before now have earned. A span of 0 means all decisions.
+// Recent returns the earnings of a placement's decisions in the time span before now (0: all decisions).
 func (e *Engine) Recent(name string, now int64, span time.Duration) (r earnings.Recent, err error) {
 	v, err := e.View(name)
 	if err != nil {

@@ -4,8 +4,8 @@ import "context"
 
 type entryKey struct{}
 
-// WithEntry returns a context with which the engine's changes store a number in *entry: that of their last entry in
-// the log, or, if they need none because an earlier call has made the change, of a later entry.
+// WithEntry returns a context with which the engine's changes store a log entry in *entry: their last one, or a later
+// entry if an earlier call made the change already.
 func WithEntry(ctx context.Context, entry *uint64) context.Context {
 	return context.WithValue(ctx, entryKey{}, entry)
 }

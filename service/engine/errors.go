@@ -7,15 +7,14 @@ import (
 )
 
 var (
-	// ErrAmbiguous is returned for a decision that is named without its placement, if several placements have one of
-	// this id.
+	// ErrAmbiguous is returned for a call without a placement if several placements know the decision id.
 	ErrAmbiguous = errors.New("several placements have a decision of this id")
 	// ErrMemory is returned for a placement that does not fit into the memory of the service.
 	ErrMemory = errors.New("the service has too little memory")
 	// ErrFollower is returned for a change by an engine that follows its log, which another process writes.
 	ErrFollower = errors.New("this process follows the log, and another one writes it")
-	// ErrNoLeader is returned for a decision or an outcome while no process writes the log. It may have been written:
-	// ask again, under the same id.
+	// ErrNoLeader is returned for a decision or an outcome while no process writes the log. It may be recorded
+	// nevertheless: ask again, under the same id.
 	ErrNoLeader = errors.New("no process writes the log at present")
 	// ErrStopped is returned by an engine that is closed, or that cannot write its log and must be opened
 	// again.
@@ -25,7 +24,7 @@ var (
 // UnfinishedError is returned for a change whose caller's time ran out.
 type UnfinishedError struct {
 	What string // whether the change was made, as far as it is known
-	Err  error  // that of the context
+	Err  error  // the context's error
 }
 
 func (e *UnfinishedError) Error() string { return fmt.Sprintf("%v: %s", e.Err, e.What) }
@@ -33,7 +32,7 @@ func (e *UnfinishedError) Error() string { return fmt.Sprintf("%v: %s", e.Err, e
 // Unwrap returns the error of the context.
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// unfinished returns err, with what it means if the caller's time ran out.
+// unfinished returns err, with its consequence if the caller's time ran out.
 func unfinished(err error, what string) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return &UnfinishedError{what, err}

@@ -14,9 +14,8 @@ type Entry struct {
 	*eventlog.Event
 }
 
-// Events yields the events of the log from an entry on, up to the last entry that is part of the state when the
-// iteration begins. An error is yielded once, and last: it wraps eventlog.ErrRemoved or eventlog.ErrBeyond, or is
-// that of ctx.
+// Events yields the log's events from an entry on, up to the last entry that is part of the state when the iteration
+// begins. It yields at most one error, at the end: one that wraps eventlog.ErrRemoved or eventlog.ErrBeyond, or ctx's.
 func (e *Engine) Events(ctx context.Context, from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		last, next := e.Sequence(), from

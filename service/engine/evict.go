@@ -6,8 +6,8 @@ import (
 	"vitrine/service/state"
 )
 
-// EvictBefore evicts the open decisions whose offers come before an entry, and whose attribution windows began before
-// the time since, so that these entries can be removed from the log. It returns their number. Nothing is learned from them.
+// EvictBefore evicts the open decisions that were offered before an entry and began their attribution windows before
+// the time since, so that these entries can be removed from the log. They teach nothing. It returns their number.
 func (e *Engine) EvictBefore(ctx context.Context, entry uint64, since, now int64) (total int, err error) {
 	for {
 		n := 0 // owned by the writer until submit returns

@@ -4,7 +4,7 @@ import (
 	"vitrine/service/api"
 )
 
-// Experiments returns the experiment of a placement, if one runs, and those that have ended.
+// Experiments returns a placement's running experiment, if any, and its ended ones.
 func (e *Engine) Experiments(name string) (*api.Experiments, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -9,7 +9,7 @@ import (
 	"vitrine/service/page"
 )
 
-// Explain explains a remembered decision, as far as the log and the policies that are still there allow it. Errors are those
+// Explain explains a remembered decision, as far as the log and the remaining policies allow it. It returns the errors
 // of [Engine.Decision].
 func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explanation, error) {
 	placement, err := e.placementOf(ctx, placement, id)

@@ -15,7 +15,7 @@ import (
 	"vitrine/service/state"
 )
 
-// Role is what an engine does with its log.
+// Role is an engine's relation to its log.
 type Role string
 
 // The roles. A follower applies what the leader writes, in the same way, and becomes the leader by Lead.
@@ -29,7 +29,7 @@ type follower struct {
 	leader     func() string
 	lead       chan leading
 	isFollower atomic.Bool
-	fresh      atomic.Int64 // when the state had all entries of the log, Unix nanoseconds
+	fresh      atomic.Int64 // when the state last included all log entries, Unix nanoseconds
 	awaited    awaited      // the follower's
 	waiters
 }
@@ -63,7 +63,7 @@ func (e *Engine) WaitFor(ctx context.Context, entry uint64) error {
 	e.queue.Lock()
 	e.waiter = append(e.waiter, waiter{entry, reached})
 	e.queue.Unlock()
-	e.wake(e.Sequence()) // the entry may have come meanwhile
+	e.wake(e.Sequence()) // the entry may have arrived meanwhile
 	select {
 	case <-reached:
 		return nil
@@ -96,7 +96,7 @@ func (e *Engine) wake(upTo uint64) {
 	})
 }
 
-// awaited is an entry after which the log had none at a time.
+// awaited is an entry that was the log's last one at some time.
 type awaited struct {
 	sequence uint64
 	at       time.Time
@@ -126,8 +126,8 @@ func (e *Engine) refusal() error {
 	return fmt.Errorf("%w: none is known at present", ErrFollower)
 }
 
-// Lag returns how long ago the state had all entries of the log: 0 of a leader. While nothing is written it is at most
-// as long as the store needs to see that.
+// Lag returns how long ago the state included all log entries; a leader's lag is 0. On an idle log it is at most the
+// time that the store needs to notice that nothing new was written.
 func (e *Engine) Lag() time.Duration {
 	if !e.isFollower.Load() {
 		return 0
@@ -135,7 +135,7 @@ func (e *Engine) Lag() time.Duration {
 	return max(0, time.Since(time.Unix(0, e.fresh.Load())))
 }
 
-// Failure returns why the engine has stopped, nil while it runs.
+// Failure returns why the engine stopped, or nil while it runs.
 func (e *Engine) Failure() error {
 	select {
 	case <-e.stopped:
@@ -145,9 +145,9 @@ func (e *Engine) Failure() error {
 	}
 }
 
-// Lead makes a follower the writer of its log. Its store must be the one that can append by now. It first applies
-// the entries that it has not seen. Errors are those of the log, ErrStopped and that of ctx. After one of the log, or of ctx
-// while entries are applied, the engine has stopped.
+// Lead makes a follower the writer of its log, after it applied the remaining entries. Its store must be able to append
+// by now. Lead returns errors of the log, ErrStopped or ctx's error. If the log fails, or ctx ends while entries are
+// applied, the engine has stopped.
 func (e *Engine) Lead(ctx context.Context) error {
 	l := leading{ctx, make(chan error, 1)}
 	select {
@@ -177,8 +177,8 @@ type followed struct {
 }
 
 const (
-	maxRead    = 64                     // groups of entries that are read ahead; each may have a megabyte
-	lookAround = 100 * time.Millisecond // how often a follower looks whether it has all entries
+	maxRead    = 64                     // groups of entries that are read ahead, each up to a megabyte
+	lookAround = 100 * time.Millisecond // how often a follower checks whether it is up to date
 )
 
 // follow applies the entries that come. It returns true when the engine is to write them from now on.
@@ -195,7 +195,7 @@ func (e *Engine) follow(ctx context.Context) bool {
 	}()
 	defer func() {
 		stop()
-		for range incoming { // until the reader has ended
+		for range incoming { // until the reader ends
 		}
 	}()
 	ticker := time.NewTicker(lookAround)
@@ -277,11 +277,11 @@ func (e *Engine) takeAll(ctx context.Context, some []followed, incoming <-chan [
 	}
 }
 
-// take applies an entry that another process has written.
+// take applies an entry written by another process.
 func (e *Engine) take(ctx context.Context, f *followed) error {
 	sequence := e.state.Position.Sequence + 1
 	switch {
-	case errors.Is(f.err, eventlog.ErrRemoved): // it was too far behind; a later snapshot has the entries
+	case errors.Is(f.err, eventlog.ErrRemoved): // it was too far behind; a later snapshot covers the entries
 		return fmt.Errorf("%w: %w", eventlog.ErrReopen, f.err)
 	case f.err != nil:
 		return fmt.Errorf("entry %d: %w", sequence, f.err)
@@ -315,7 +315,7 @@ func (e *Engine) take(ctx context.Context, f *followed) error {
 	return nil
 }
 
-// catchUp applies the entries that were read, and then the rest of the log, whose writer this process is by now.
+// catchUp applies the entries read so far, and then the rest of the log, which this process writes by now.
 func (e *Engine) catchUp(ctx context.Context, incoming <-chan []followed) error {
 	for some := range incoming {
 		for i := range some {
@@ -344,7 +344,7 @@ func (e *Engine) catchUp(ctx context.Context, incoming <-chan []followed) error 
 	return nil
 }
 
-// look notes when the state had all entries of the log.
+// look notes the time if the state includes all log entries.
 func (e *Engine) look() {
 	store, ok := e.store.(eventlog.Synced)
 	if !ok {

@@ -23,8 +23,8 @@ func CheckImport(name string, c *setup.Config, m *page.Imported) error {
 	return err
 }
 
-// ImportedEvents returns the decision and the outcome that [Engine.Import] would log, and the configuration with the values of
-// categories that the decision adds.
+// ImportedEvents returns the decision and the outcome that [Engine.Import] would log, and the configuration with the
+// category values that the decision adds.
 func ImportedEvents(name string, c *setup.Config, m *page.Imported) (*eventlog.Offered, *eventlog.Chosen, *setup.Config, error) {
 	d := page.NewDecider()
 	defer d.Release()
@@ -42,11 +42,10 @@ func ImportedEvents(name string, c *setup.Config, m *page.Imported) (*eventlog.O
 	}
 }
 
-// Import adds decisions and their outcomes to the log of a placement, marked as imported, and the learner learns
-// from them as from any others. Several of them are written in one commit. Import waits while the learner's queue
-// is full. Errors are *api.FieldError for what is wrong with a decision, ErrConflict if the placement remembers
-// another decision of its id, ErrNotFound, ErrStopped or that of ctx. After an error the decisions before that one
-// are in the log.
+// Import adds decisions and their outcomes to a placement's log, marked as imported. The learner learns from them as
+// from any others. Several decisions share a commit. Import waits while the learner's queue is full. It returns
+// *api.FieldError for an invalid decision, ErrConflict if the placement remembers a different decision under the id,
+// ErrNotFound, ErrStopped or ctx's error. After an error the decisions before the failed one are in the log.
 func (e *Engine) Import(ctx context.Context, name string, decisions ...*page.Imported) error {
 	d := page.NewDecider()
 	defer d.Release()
@@ -81,8 +80,8 @@ func (e *Engine) Import(ctx context.Context, name string, decisions ...*page.Imp
 	return nil
 }
 
-// importedTogether returns the first decisions, as many as fit into a commit and into half of the learner's
-// queue, but one at least. The error is that of the decision after them.
+// importedTogether returns the first decisions: as many as fit into a commit and half of the learner's queue, but at
+// least one. The error belongs to the decision after them.
 func importedTogether(d *page.Decider, v *page.View, decisions []*page.Imported) (list []state.ImportedEvents, err error) {
 	bytes, rounds := 0, 0
 	ids := map[string]bool{}

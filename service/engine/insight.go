@@ -14,10 +14,10 @@ import (
 	"vitrine/service/page"
 )
 
-const maxItemRows = 100 // items whose utility is computed
+const maxItemRows = 100 // items with a computed utility
 
-// Insight returns what a placement has sold and what its policy has learned. It is computed at most once in three seconds, and
-// outside the writer. Errors are ErrNotFound and that of ctx.
+// Insight returns a placement's sales and its policy's beliefs. It is computed at most once in three seconds, outside
+// the writer. It returns ErrNotFound or ctx's error.
 func (e *Engine) Insight(ctx context.Context, name string, now int64) (*api.Insight, error) {
 	v, err := e.View(name)
 	if err != nil {
@@ -62,8 +62,8 @@ func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight,
 	return x, nil
 }
 
-// lastRows reads the rows with which items were shown last. Rows that the log no longer has are left out, and those of
-// earlier features, before the entry that began the learner.
+// lastRows reads the rows with which items were last shown. It leaves out rows that the log lost, and rows of earlier
+// features, from before the entry that began the learner.
 func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []string, sold []earnings.Sold) (rows []page.ItemRow, err error) {
 	offers := map[uint64]*eventlog.Offered{}
 	width := v.Config().Schema().Width()
@@ -89,7 +89,7 @@ func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []st
 	return rows, nil
 }
 
-// offered returns the offer of an entry, nil if it cannot be read. The error is that of ctx.
+// offered returns an entry's offer, or nil if it cannot be read. The error is ctx's.
 func (e *Engine) offered(ctx context.Context, placement string, entry uint64) (*eventlog.Offered, error) {
 	data, err := e.store.Entry(ctx, entry)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"vitrine/service/state"
 )
 
-// checkItems reports why a placement must not have a configuration because of its catalogue, or that of another one. If the
-// features of the placement's items change, it returns the catalogue for them, and the bytes that the budget has set aside for it.
+// checkItems reports whether a configuration's catalogue, its own or a shared one, forbids it. If the features of the
+// placement's items change, checkItems returns the catalogue for them, and the bytes reserved for it.
 func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, how *Change) (m *state.Refit, held int64, err error) {
 	e.mu.RLock()
 	items, schema, err := e.state.CheckItems(name, c, how)
@@ -44,9 +44,9 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, h
 // keep other entries waiting for a shorter time.
 const chunkBytes = 256 << 10
 
-// PutItems puts items into the catalogue of a placement; those of an id that it has are replaced. Items are written in
-// chunks, in their order: each becomes durable as a whole. After an error the chunks before it stay. The same item
-// twice is one, and items that are as in the catalogue change nothing. Errors are *api.FieldError, ErrNotFound, ErrMemory, ErrStopped and that of ctx.
+// PutItems puts items into a placement's catalogue, replacing known ids. Items are written in chunks, in order; each
+// chunk becomes durable completely or not at all. After an error the earlier chunks stay. Items equal to the
+// catalogue's change nothing. It returns *api.FieldError, ErrNotFound, ErrMemory, ErrStopped or ctx's error.
 func (e *Engine) PutItems(ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
 	return e.writeItems(ctx, name, now, edits{
 		n: len(items), field: "/items/%d", id: func(i int) string { return items[i].ID }, features: func(i int) api.Values { return items[i].Features },
@@ -57,8 +57,8 @@ func (e *Engine) PutItems(ctx context.Context, name string, items []api.Catalogu
 	})
 }
 
-// PatchItems changes some fields of items: see [api.CatalogueItem]. Items that the catalogue does not have are named in
-// the answer. Chunks and errors are those of PutItems.
+// PatchItems changes some fields of items: see [api.CatalogueItem]. The answer names unknown items. Chunks and errors
+// are as in PutItems.
 func (e *Engine) PatchItems(ctx context.Context, name string, patches []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
 	return e.writeItems(ctx, name, now, edits{
 		n: len(patches), field: "/items/%d", id: func(i int) string { return patches[i].ID }, features: func(i int) api.Values { return patches[i].Features },
@@ -68,7 +68,7 @@ func (e *Engine) PatchItems(ctx context.Context, name string, patches []api.Cata
 	})
 }
 
-// DeleteItems deletes items from the catalogue of a placement. Those that it does not have are named in the answer.
+// DeleteItems deletes items from a placement's catalogue. The answer names unknown items.
 func (e *Engine) DeleteItems(ctx context.Context, name string, ids []string, now int64) (*api.ItemsChanged, error) {
 	return e.writeItems(ctx, name, now, edits{
 		n: len(ids), field: "/ids/%d", id: func(i int) string { return ids[i] },
@@ -84,10 +84,10 @@ type edits struct {
 	n     int
 	field string // of the request, with the number of an item
 	id    func(i int) string
-	// features returns the features of an item; nil if nothing is learned from them.
+	// features returns an item's features, or nil if it teaches no values.
 	features func(i int) api.Values
-	// record returns the record of an item, "" if it is to be deleted, and whether there is such an item. It is called again if
-	// the catalogue has changed. The caller has its lock.
+	// record returns an item's record ("" deletes the item), and whether the item exists. It is called again if the
+	// catalogue changed. The caller holds the catalogue's lock.
 	record func(c *catalogue.Catalogue, i int, field string) (record string, ok bool, err error)
 }
 
@@ -144,7 +144,7 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 	return answer, nil
 }
 
-// learnItems has the categories of a placement learn the values of edits.
+// learnItems teaches a placement's categories the values in edits.
 func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64) error {
 	for {
 		v, err := e.View(name)
@@ -252,8 +252,8 @@ func (d *edits) chunk(v *View, from int, twins map[int]bool) (*chunk, error) {
 	return k, nil
 }
 
-// submitItems writes a chunk. The error is page.ErrStale if the placement or its catalogue has changed since the chunk was made. isLeft
-// reports that the chunk was not written and will not be.
+// submitItems writes a chunk. It returns page.ErrStale if the placement or its catalogue changed after the chunk was
+// made. isLeft reports that the chunk was not written and will not be.
 func (e *Engine) submitItems(ctx context.Context, v *View, k *chunk, at string, now int64) (isLeft bool, err error) {
 	change, err := v.Page.Catalogue.NewChange(k.body.Put, k.body.Deleted)
 	var misfit *catalogue.ItemError
@@ -276,7 +276,7 @@ func (e *Engine) submitItems(ctx context.Context, v *View, k *chunk, at string, 
 	err = e.submit(ctx, func(b *state.Batch) error {
 		return b.ChangeItems(v, g, k.version, &eventlog.Event{Time: now, Placement: v.Page.Name, Body: &k.body})
 	})
-	if isLeft = g.Claim(); isLeft { // the writer has not, and will not
+	if isLeft = g.Claim(); isLeft { // the writer did not take it, and never will
 		e.state.Budget.Charge(-g.Held)
 	}
 	return isLeft, err

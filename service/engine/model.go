@@ -10,8 +10,8 @@ import (
 	"vitrine/service/state"
 )
 
-// Model returns what the learner of a placement has learned from all outcomes so far. Errors are ErrNotFound, ErrStopped and
-// that of ctx.
+// Model returns what a placement's learner knows from all outcomes so far. It returns ErrNotFound, ErrStopped or ctx's
+// error.
 func (e *Engine) Model(ctx context.Context, name string) (api.LearnerState, error) {
 	m := api.LearnerState{Placement: name}
 	var saved <-chan learner.State
@@ -35,5 +35,5 @@ func (e *Engine) Model(ctx context.Context, name string) (api.LearnerState, erro
 			return m, ctx.Err()
 		}
 	}
-	return m, fmt.Errorf("placement %q: %w", name, ErrNotFound) // or its learner has just ended
+	return m, fmt.Errorf("placement %q: %w", name, ErrNotFound) // or its learner just ended
 }

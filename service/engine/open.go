@@ -26,29 +26,28 @@ type Options struct {
 
 	Snapshot []byte // of [Engine.Snapshot]; nil replays the log from its first entry
 
-	// BeginAgain lets a learner begin again if its state in the snapshot cannot be read, for a log that has
-	// lost its first entries. [api.Stats.Forgotten] counts the lost rounds. The rest of the state stays.
+	// BeginAgain lets a learner begin again if its saved state is unreadable and the log lost its first entries.
+	// [api.Stats.Forgotten] counts the lost rounds. The rest of the state stays.
 	BeginAgain bool
 
 	// Follow says that another process writes the log: the engine follows it, until Lead.
 	Follow bool
-	// Confirm returns an error if another process may write the log by now, although this one still takes itself for its
-	// writer. Nil is certain.
+	// Confirm returns an error if another process may write the log by now, although this one still believes it leads.
+	// Nil is certain.
 	Confirm func(ctx context.Context) error
-	// Propose asks the process that writes the log, whose Accept answers, once. Nil lets a follower decide nothing.
+	// Propose asks the writing process once, and that process answers with Accept. If nil, a follower cannot decide.
 	Propose func(ctx context.Context, proposal []byte) (answer []byte, err error)
-	// Clock is the time in Unix nanoseconds, for calls that have waited for a leader and go on after this engine has begun to lead. Nil
-	// keeps the time of the call.
+	// Clock returns the time in Unix nanoseconds, for calls that waited for a leader and continue after this engine
+	// began to lead. If nil, they keep the time of the call.
 	Clock func() int64
 	// Replica is from 1 on and of this engine only, also among those that followed the log earlier: it keeps the
 	// numbers of decisions apart, and so their draws.
 	Replica uint64
-	// Leader names the process that writes the log while this one follows, "" if there is none; nil knows of none.
+	// Leader names the process that writes the log while this one follows, "" if no process does. Nil is allowed.
 	Leader func() string
 
-	// Gather is the time that the writer waits for more proposals if the last commit had several callers:
-	// fewer appends take less processor time. A single caller does not wait. On Linux an idle process wakes
-	// up to a millisecond late.
+	// Gather is how long the writer waits for more proposals if the last commit served several callers: fewer appends
+	// take less processor time. A single caller does not wait. On Linux an idle process wakes up to a millisecond late.
 	Gather time.Duration
 
 	// Applied, if not nil, is called in order for every entry that is durable and applied, but not for
@@ -130,7 +129,7 @@ func (e *Engine) replay(ctx context.Context, options Options) error {
 	return e.compare(ctx)
 }
 
-// compare compares the state's position with that of the log, which may have got its identity since.
+// compare compares the state's position with the log's. The log may have gained its identity since the snapshot.
 func (e *Engine) compare(ctx context.Context) error {
 	end, err := e.store.Position(ctx, e.state.Position.Sequence)
 	if at := e.state.Position; err == nil && at != end && !at.Log.IsZero() {

@@ -9,15 +9,15 @@ import (
 	"vitrine/service/state"
 )
 
-// Outcome reports the outcome of a decision of a placement: the id of the item that was taken, or "" for
-// none. It returns when the outcome is in the log, before it is learned. An empty placement means the one
-// that Find returns, with its errors.
+// Outcome reports the outcome of a placement's decision: the id of the item taken, or "" if no item was taken. It
+// returns when the outcome is in the log, before it is learned. An empty placement means the result of Find, with its
+// errors.
 //
-// Reporting the same outcome twice is a no-op; a different one returns ErrConflict. If the decision has ended without an outcome,
-// because its attribution window is over or because it left memory, the outcome is recorded and its revenue counts, for as long as
-// the placement remembers the decision. Nothing is learned from it, and Outcome returns ErrLate to say so. ErrEvicted is returned
-// for an evicted decision that is forgotten. Other errors are ErrNotFound, ErrNotShown, ErrStopped or that of ctx; after the last
-// two report the outcome again.
+// Reporting the same outcome twice is a no-op; a different one returns ErrConflict. If the decision ended without an
+// outcome, because its attribution window is over or because it left memory, the outcome is recorded and its revenue
+// counts, for as long as the placement remembers the decision. The learner does not learn from it, and Outcome returns
+// ErrLate to say so. For an evicted and forgotten decision it returns ErrEvicted. Other errors are ErrNotFound,
+// ErrNotShown, ErrStopped and ctx's; after the last two report the outcome again.
 func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
 	return e.forward(ctx, &remoteCall{what: callOutcome, placement: placement, decision: decision, item: item}, now, func(now int64) error {
 		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Outcome(f.Record, f.Offer, item, now) })
@@ -27,9 +27,9 @@ func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, 
 // maxAhead is the maximal number of bytes of their rounds, which are read before.
 const maxAhead = 8 << 20
 
-// Expire ends the wait for outcomes whose attribution window is over, in all placements, and evicts decisions
-// of placements whose memory was lowered. It returns their number. Call it now and then. Decisions of a
-// learner with a full queue wait for the next call. Errors are ErrUnread, ErrStopped or that of ctx.
+// Expire ends the wait for outcomes in all placements once the attribution window is over, and evicts decisions of
+// placements with lowered memory. It returns their number. Call it now and then. If a learner's queue is full, its
+// decisions wait for the next call. It returns ErrUnread, ErrStopped or ctx's error.
 func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
 	select {
 	case <-e.stopped:
@@ -57,7 +57,7 @@ func (e *Engine) expire(ctx context.Context, name string, now int64, urgent bool
 		if late, err = e.readAhead(ctx, late); err != nil {
 			return total, err
 		}
-		n := 0 // the writer's until submit has its answer
+		n := 0 // owned by the writer until submit returns
 		if err = e.submit(ctx, func(b *state.Batch) error { n = b.ExpireDue(name, late, now, urgent); return nil }); err != nil {
 			return total, err
 		}
@@ -67,15 +67,15 @@ func (e *Engine) expire(ctx context.Context, name string, now int64, urgent bool
 	}
 }
 
-// late returns decisions of a placement whose window is over, in order, and whether its memory is exceeded.
+// late returns a placement's overdue decisions, in order, and whether its memory is exceeded.
 func (e *Engine) late(name string, now int64) (late []*state.Lookup, over bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.state.Late(name, now)
 }
 
-// readAhead reads the offers of decisions, from the first on, as many as one proposal takes. Deferred
-// decisions need none, and a decision whose entry was removed has none.
+// readAhead reads the offers of the first decisions, as many as one proposal takes. Deferred decisions need no offer,
+// and decisions whose entry was removed lost theirs.
 func (e *Engine) readAhead(ctx context.Context, late []*state.Lookup) ([]*state.Lookup, error) {
 	bytes := 0
 	for i, f := range late {

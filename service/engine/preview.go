@@ -6,8 +6,8 @@ import (
 	"vitrine/service/api"
 )
 
-// Preview returns what [Engine.Change] would do with a configuration, and changes nothing. how.Reset and how.Relearn are
-// ignored: the answer says what each would do. Errors are those of Change, except *LossError.
+// Preview returns the effects that [Engine.Change] would have, and changes nothing. It ignores how.Reset and
+// how.Relearn: the answer covers both. It returns Change's errors except *LossError.
 func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Change) (v api.Preview, err error) {
 	c, err := e.parsePut(name, config)
 	if err != nil {

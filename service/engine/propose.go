@@ -29,7 +29,7 @@ type proposing struct {
 	confirm func(ctx context.Context) error
 	clock   func() int64
 	replica uint64        // of the engine, in the numbers of decisions that it proposes
-	known   atomic.Uint64 // the last entry that the leader has named
+	known   atomic.Uint64 // the last entry named by the leader
 }
 
 // remoteCall is a follower's call to the leader.
@@ -52,7 +52,7 @@ const (
 	callReward
 	callActivate
 	callLogValues // values of categories
-	callPosition  // of what another follower may have seen in the log, and answered with
+	callPosition  // asks what another follower may have seen in the log and told its callers
 )
 
 func (c *remoteCall) fields(f *fields.Fields) {
@@ -79,7 +79,7 @@ func (c *remoteCall) encode() []byte {
 
 // remoteError is the error of an answer.
 type remoteError struct {
-	kind        byte // 0 is none; of remoteKinds from 1 on
+	kind        byte // 1 + the index in remoteKinds; 0: no error
 	field, text string
 	of          error
 }
@@ -106,7 +106,7 @@ func remoteErrorOf(err error) remoteError {
 		return remoteError{}
 	case errors.As(err, &field):
 		return remoteError{kind: kindField, field: field.Field, text: field.Message}
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // of the leader, which ends or is too slow
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // the leader ends or is too slow
 		return remoteError{kind: byte(slices.Index(remoteKinds, ErrStopped) + 1), text: err.Error()}
 	}
 	for i, of := range remoteKinds {
@@ -133,8 +133,8 @@ func (e *remoteError) local() error {
 // answer is the leader's answer to a call.
 type answer struct {
 	entry    uint64 // of the change, or a later one
-	moved    bool   // nothing was done: the placement has changed since
-	recorded []byte // the entry of an offer that the leader had already
+	moved    bool   // not applied: the placement changed since
+	recorded []byte // the entry of an offer that the leader already held
 	err      error
 }
 
@@ -167,14 +167,14 @@ func decodeAnswer(data []byte) (*answer, error) {
 	return a, nil
 }
 
-// A follower repeats a call after leaderAttempt without an answer. After leaderPatience without a leader its callers get
-// ErrNoLeader.
+// A follower repeats a call after leaderAttempt without an answer. After leaderPatience without a leader its callers
+// get ErrNoLeader.
 var leaderAttempt, leaderPatience = time.Second, 5 * time.Second
 
 const leaderPause = 50 * time.Millisecond
 
-// callLeader sends a call to the leader until the leader answers. It returns page.ErrStale if the placement has changed or this engine now
-// leads; by then the engine has caught up with the leader's state.
+// callLeader sends a call to the leader until the leader answers. It returns page.ErrStale if the placement changed or
+// this engine now leads; by then the engine's state includes the leader's.
 func (e *Engine) callLeader(ctx context.Context, c *remoteCall) (*answer, error) {
 	if e.propose == nil {
 		return nil, e.refusal()
@@ -216,7 +216,7 @@ func hasNoLeader(err error) bool {
 	return errors.Is(err, ErrStopped) || errors.Is(err, ErrFollower) || errors.Is(err, ErrNoLeader)
 }
 
-// answered takes note of the leader's answer, and catches up if the placement has changed.
+// answered records the leader's answer, and catches up if the placement changed.
 func (e *Engine) answered(ctx context.Context, a *answer) (*answer, error) {
 	for known := e.known.Load(); a.entry > known && !e.known.CompareAndSwap(known, a.entry); known = e.known.Load() {
 	}
@@ -254,8 +254,8 @@ func (e *Engine) forward(ctx context.Context, c *remoteCall, now int64, local fu
 	return local(now)
 }
 
-// later returns the time of a call that began at now, and goes on after this engine has begun to lead. The clock may have been set
-// meanwhile: with the earlier time a decision could end at once.
+// later returns the time of a call that began at now and continues after this engine began to lead. The clock may have
+// been set meanwhile: with the earlier time a decision could end at once.
 func (e *Engine) later(now int64) int64 {
 	if e.clock == nil {
 		return now
@@ -263,8 +263,8 @@ func (e *Engine) later(now int64) int64 {
 	return e.clock()
 }
 
-// proposeOffer proposes an offer. It returns the offer of an earlier request of this id that the leader has, nil if it has
-// written this one.
+// proposeOffer proposes an offer. It returns the leader's offer for an earlier request under this id, or nil if the
+// leader wrote this one.
 func (e *Engine) proposeOffer(ctx context.Context, v *View, entry []byte, own *eventlog.Offered) (*offer.Offer, error) {
 	a, err := e.callLeader(ctx, &remoteCall{what: callOffer, offer: entry, changed: v.Changed})
 	if err == nil {
@@ -288,8 +288,8 @@ func (e *Engine) proposeOffer(ctx context.Context, v *View, entry []byte, own *e
 	return recorded, nil
 }
 
-// Entry returns the last entry that the engine knows to be in the log: the last one of its state, or a later one
-// that the leader has named. After a change it is at least the entry of the change.
+// Entry returns the last entry that the engine knows to be in the log: the state's last one, or a later one named by
+// the leader. After a change it is at least the change's entry.
 func (e *Engine) Entry() uint64 { return max(e.Sequence(), e.known.Load()) }
 
 // Confirm returns ErrNoLeader if this engine believes it leads but may have been superseded. Such an engine must not report a
@@ -370,8 +370,8 @@ func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (record
 	return nil, errProposal
 }
 
-// acceptOffer writes an offer that was made under the placement's configuration of an entry. The log has the leader's time.
-// If the placement already holds this decision, from the same request, acceptOffer returns the recorded entry.
+// acceptOffer writes an offer made under the placement's configuration as of entry changed. The log gets the leader's
+// time. If the placement already holds this decision, from the same request, acceptOffer returns the recorded entry.
 func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, now int64) (recorded []byte, err error) {
 	event, err := eventlog.Decode(entry)
 	if err != nil {
@@ -394,7 +394,7 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 		if err == nil {
 			err = v.Page.Routes.Check(o)
 		}
-		if err != nil { // the log would have an entry that no process can apply
+		if err != nil { // otherwise the log would hold an entry that no process can apply
 			return nil, fmt.Errorf("%w: %w", errProposal, err)
 		}
 		before, forgotten, err := e.earlier(ctx, event.Placement, offered.Decision, offered.Request)

@@ -12,21 +12,20 @@ import (
 	"vitrine/service/state"
 )
 
-// Put is Change of a placement whose learner must not begin again.
+// Put is Change without permission to restart the learner.
 func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64) (created bool, err error) {
 	return e.Change(ctx, name, config, Change{}, now)
 }
 
-// Change creates a placement or changes it; its decisions stay. An equal configuration changes nothing. If
-// the policy, the features, the size, the horizon or the seed change, the learner cannot go on. One that has
-// learned something then begins again if how.Reset says so: its state is kept as a version, and open
-// decisions of before teach the new one nothing. If how.Relearn says so, a second learner learns what the log
-// has of the placement while the first one decides; [Engine.Exchange] then exchanges them. The features must
-// be the same. Without either the error is a *LossError.
+// Change creates a placement or changes it; its decisions stay. An equal configuration changes nothing. If the policy,
+// features, size, horizon or seed change, the learner cannot continue. A learner without rounds is simply replaced.
+// Otherwise, with how.Reset a new learner starts: the old state is kept as a version, and decisions still open teach
+// the new one nothing. With how.Relearn a second learner reads the placement's log while the first one decides, and
+// [Engine.Exchange] then exchanges them; the features must stay the same. Without either the error is a *LossError.
 //
-// During a relearning the configuration of the second learner changes nothing, that of the first one gives
-// the relearning up, and others are ErrRelearning, unless the learner begins again. Other errors are *api.FieldError,
-// ErrMemory, ErrUnread, those of how.Match, ErrStopped and that of ctx.
+// During a relearning, putting the second learner's configuration is a no-op, the first learner's cancels the
+// relearning, and others return ErrRelearning, unless the learner is reset. Other errors are *api.FieldError,
+// ErrMemory, ErrUnread, those of how.Match, ErrStopped and ctx's.
 //
 // The learner is built on the caller's goroutine, so no other caller waits.
 func (e *Engine) Change(ctx context.Context, name string, config []byte, how Change, now int64) (created bool, err error) {
@@ -41,7 +40,7 @@ func (e *Engine) Create(ctx context.Context, name string, config []byte, now int
 
 const unchanged = "the placement was not changed"
 
-// put changes nothing that is there if how is nil.
+// put leaves an existing placement as it is if how is nil.
 func (e *Engine) put(ctx context.Context, name string, config []byte, now int64, how *Change) (created bool, err error) {
 	c, err := e.parsePut(name, config)
 	if err != nil {
@@ -62,7 +61,7 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 		if err != nil {
 			return false, unfinished(err, unchanged)
 		}
-		isNew := false // the writer's until submit has its answer
+		isNew := false // owned by the writer until submit returns
 		err = e.submit(ctx, func(b *state.Batch) (err error) {
 			isNew, err = b.Put(name, c, how, from, r, now)
 			return err
@@ -99,8 +98,7 @@ func (e *Engine) parsePut(name string, config []byte) (*setup.Config, error) {
 	return c, nil
 }
 
-// mayChange refuses a change before its learner is built. What is wrong with a policy is said before what the change
-// would lose.
+// mayChange refuses a change before its learner is built. It reports an invalid policy before the losses of the change.
 func (e *Engine) mayChange(name string, c *setup.Config, how *Change) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -126,8 +124,8 @@ func (e *Engine) first(ctx context.Context, how *Change) (uint64, error) {
 	return x.First, nil
 }
 
-// prepare reserves memory for a placement and builds its learner, if it needs a new one. A placement whose
-// learner cannot be built must not enter the log.
+// prepare reserves memory for a placement and, if it needs a new learner, builds that learner. A placement must not
+// enter the log unless its learner can be built.
 func (e *Engine) prepare(ctx context.Context, name string, c *setup.Config, how *Change) (*state.Prepared, error) {
 	s := e.state
 	r := new(state.Prepared)

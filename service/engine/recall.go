@@ -21,8 +21,8 @@ func (e *Engine) lookUp(placement, id string) *state.Lookup {
 	return e.state.LookUp(placement, id)
 }
 
-// recallNow is recall with all decisions that the log has now: one that is not there is looked for again when the state has
-// caught up. An error of that is returned, because the decision may be in the log.
+// recallNow is recall including all present log entries: if the decision is missing, it catches up and looks again. If
+// catching up fails, that error is returned: the decision may still be in the log.
 func (e *Engine) recallNow(ctx context.Context, placement, id string) (*state.Lookup, error) {
 	if f, err := e.recall(ctx, placement, id); f != nil || err != nil {
 		return f, err
@@ -33,8 +33,8 @@ func (e *Engine) recallNow(ctx context.Context, placement, id string) (*state.Lo
 	return e.recall(ctx, placement, id)
 }
 
-// recall looks up a decision, and reads its offer. A closed decision whose entry was removed from the log has
-// no offer: it counts as forgotten. Errors are ErrUnread and that of ctx.
+// recall looks up a decision, and reads its offer. A closed decision whose entry was removed from the log is forgotten.
+// It returns ErrUnread or ctx's error.
 func (e *Engine) recall(ctx context.Context, placement, id string) (*state.Lookup, error) {
 	for {
 		f := e.lookUp(placement, id)
@@ -98,9 +98,9 @@ func (e *Engine) placementOf(ctx context.Context, placement, id string) (string,
 	return e.Find(ctx, id, nil)
 }
 
-// Find returns the placement of the decision with an id, among the placements for which may returns true; nil
-// means all. The error is ErrAmbiguous if several placements have such a decision, and ErrNotFound if none
-// has. A decision that is not there is looked for again when the state has caught up; other errors are those of CatchUp.
+// Find returns the placement of the decision with an id, among the placements for which may returns true; nil means
+// all. It returns ErrAmbiguous if several placements know the id, and ErrNotFound if no placement does. Before that it
+// catches up and looks again, and may return CatchUp's errors.
 func (e *Engine) Find(ctx context.Context, id string, may func(placement string) bool) (placement string, err error) {
 	placement, err = e.find(id, may)
 	if !errors.Is(err, ErrNotFound) {
@@ -126,7 +126,7 @@ func (e *Engine) find(id string, may func(placement string) bool) (placement str
 	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, setup.MaxDecision), ErrAmbiguous, strings.Join(names, ", "))
 }
 
-// Time returns the time of an entry of the log. Errors are ErrUnread, which may wrap [eventlog.ErrRemoved], and that of ctx.
+// Time returns the time of a log entry. Its errors are ErrUnread, which may wrap [eventlog.ErrRemoved], and ctx's.
 func (e *Engine) Time(ctx context.Context, entry uint64) (time.Time, error) {
 	data, err := e.store.Entry(ctx, entry)
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"vitrine/service/state"
 )
 
-// Needs returns the first entry that must stay in the log for second learners, which learn from it. These are the
-// ones that learn now, and those that learned after the entry upTo, because a replay from a snapshot of that entry
-// lets them learn again. It is [math.MaxUint64] if there are none.
+// Needs returns the first entry that second learners still need in the log, or [math.MaxUint64] without such learners.
+// It counts those that learn now, and those that learned after the entry upTo, because a replay from a snapshot of that
+// entry repeats their learning.
 func (e *Engine) Needs(upTo uint64) uint64 {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.state.Needs(upTo)
 }
 
-// Exchange makes the second learners that have caught up with the log the ones that decide, and ends the relearning of
-// those that cannot. It returns the placements. Call it now and then. Errors are ErrStopped and that of ctx.
+// Exchange lets second learners decide once they have caught up with the log, and ends the relearning of those that
+// cannot. It returns both lists of placements. Call it now and then. It returns ErrStopped or ctx's error.
 func (e *Engine) Exchange(ctx context.Context, now int64) (exchanged, ended []string, err error) {
 	for _, name := range e.relearning() {
-		var event eventlog.Body // the writer's until submit has its answer
+		var event eventlog.Body // owned by the writer until submit returns
 		err := e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
 			event = p.NextOfRelearning()
 			return event, nil
@@ -57,7 +57,7 @@ func (e *Engine) relearning() (names []string) {
 	return names
 }
 
-// Relearning returns the configuration that a placement will have after its relearning, nil if none is under way.
+// Relearning returns a placement's configuration after its relearning, or nil if it is not relearning.
 func (e *Engine) Relearning(name string) *setup.Config {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -11,8 +11,8 @@ import (
 // maxUndone limits how many changed items an explanation undoes.
 var maxUndone = 100_000
 
-// Rewind undoes the changes that the log holds after the entry version, so that items become that version of their catalogue. It
-// returns an error if the changes concern more than most items, or if the catalogue never had the version.
+// Rewind undoes the logged changes after the entry version, so that items become that version of their catalogue. It
+// returns an error if the changes concern more than most items, or if the catalogue never passed through the version.
 func Rewind(ctx context.Context, log eventlog.Reader, items *catalogue.Frozen, version uint64, most int) error {
 	for left := most; items.Version > version; {
 		entry, err := log.Entry(ctx, items.Version)

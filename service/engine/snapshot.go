@@ -11,12 +11,11 @@ import (
 	"vitrine/service/state"
 )
 
-// Snapshot returns the state after some entry of the log, and the entry. An engine opened with it replays
-// only later entries. Equal states have equal bytes: a snapshot and the entries after it give the same bytes
-// as all entries.
+// Snapshot returns the state after some log entry, and the entry. An engine opened with it replays only later entries.
+// Equal states give equal bytes: a snapshot and the entries after it give the same bytes as all entries.
 //
-// The writer waits while the remembered decisions are listed, but not while they are encoded. The learners
-// continue after they have reached that entry.
+// The writer waits while the remembered decisions are listed, but not while they are encoded. The learners continue
+// once they reach that entry.
 func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err error) {
 	f, err := e.freeze(ctx, -1)
 	if err != nil {
@@ -26,10 +25,9 @@ func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err er
 	return data, f.At.Sequence, err
 }
 
-// WriteSnapshot encodes the state to w. It waits at most the time patience for learners that have not reached
-// the entry. For the others the snapshot has the last checkpoint and the rounds after it, which they learn
-// when an engine is opened with it: the state is the same, but its bytes differ. It returns the placements of
-// these learners.
+// WriteSnapshot encodes the state to w. It waits at most the time patience for learners that have not reached the
+// entry. For learners that are still behind, the snapshot holds the last checkpoint and the rounds after it, which they
+// learn when an engine is opened with it: the same state in other bytes. It returns the placements of these learners.
 func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.Duration) (upTo uint64, behind []string, err error) {
 	f, err := e.freeze(ctx, patience)
 	if err != nil {

@@ -17,16 +17,15 @@ func checkNote(note string) error {
 	return nil
 }
 
-// Keep keeps what a placement's learner has learned from all outcomes so far, and returns its version to roll back
-// to. If that state is a version already, Keep returns that version; a version of the timer gets the note, and a version
+// Keep saves the knowledge of a placement's learner from all outcomes so far, and returns its version to roll back to.
+// If that state is a version already, Keep returns that version; a version of the timer gets the note, and a version
 // with a note keeps its own. An empty note is the timer's: its versions are dropped first if there are more than the
-// placement keeps.
-// Errors are *api.FieldError for the note, ErrNotFound, ErrStopped and that of ctx.
+// placement keeps. It returns *api.FieldError for the note, ErrNotFound, ErrStopped or ctx's error.
 func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number uint64, err error) {
 	if err := checkNote(note); err != nil {
 		return 0, err
 	}
-	kept := new(uint64) // the writer's until it has answered
+	kept := new(uint64) // owned by the writer until it answers
 	err = e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
 		body := eventlog.Body(nil)
 		*kept, body = p.KeepEvent(note, e.state.Position.Sequence)
@@ -38,10 +37,9 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 	return *kept, nil
 }
 
-// RollBack returns a placement to a version: its learner forgets what it has learned since, and the configuration under
-// which the version was learned comes back. The state before is kept as a version, with a note. A learner whose state is that
-// of the version stays as it is. Errors are ErrNotFound,
-// those of match, ErrStopped and that of ctx.
+// RollBack returns a placement to a version: its learner forgets everything learned since, and the version's
+// configuration comes back. The state before is kept as a version, with a note. If the learner is already in the
+// version's state, it stays. It returns ErrNotFound, the errors of match, ErrStopped or ctx's error.
 func (e *Engine) RollBack(ctx context.Context, name string, number uint64, match Match, now int64) error {
 	for {
 		w, err := e.ready(ctx, name, number)

@@ -14,10 +14,9 @@ import (
 
 // Engine decides, records and learns. It is safe for concurrent use.
 //
-// One goroutine, the writer, takes the proposals of callers and checks them against the state. It appends all
-// proposals that came during the last append as one commit group, and applies them when they are durable. So
-// the log and the state have the same order with any number of callers, and every entry was lawful when it
-// was written.
+// One goroutine, the writer, takes the callers' proposals and checks them against the state. It appends all proposals
+// that arrived during the last append as one commit group, and applies them when they are durable. So log and state
+// share one order with any number of callers, and every entry was valid when it was written.
 type Engine struct {
 	store   Log
 	recent  *offer.CandidateCache
@@ -32,7 +31,7 @@ type Engine struct {
 	stopped   chan struct{} // closed by the writer
 	closing   sync.Once
 	group     []*proposal // for the next commit; owned by the writer
-	failure   error       // why no more can be written; owned by the writer, readable after it has stopped
+	failure   error       // why writing stopped; owned by the writer, readable after it stopped
 	learners  learners
 
 	follower
@@ -45,7 +44,7 @@ type proposal struct {
 	propose func(b *state.Batch) error
 	reads   bool // it adds no entries
 	err     error
-	entry   uint64 // the last of its entries; if it has none, the last one that is applied
+	entry   uint64 // the last of its entries, or the last applied one if it wrote none
 	done    chan error
 }
 
@@ -95,7 +94,7 @@ func (e *Engine) enqueue(ctx context.Context, p *proposal) error {
 	}
 }
 
-// stop returns why the engine has stopped, after it has.
+// stop returns the reason why the engine stopped.
 func (e *Engine) stop() error {
 	if e.failure != nil {
 		return fmt.Errorf("%w: %w", ErrStopped, e.failure)

@@ -8,8 +8,8 @@ import (
 	"vitrine/service/api"
 )
 
-// families holds the weights of families after some rounds. Of too many points every other one is dropped, and from then
-// on only half as many are noted.
+// families holds the weights of families after some rounds. When full, it drops every other point and from then on
+// notes half as many.
 type families struct {
 	mu     sync.Mutex
 	next   uint64 // rounds after which a point is noted
@@ -24,7 +24,7 @@ type familyPoint struct {
 
 const maxFamilyPoints = 128
 
-// note notes the weights of a policy that has learned some rounds.
+// note notes a policy's weights after some rounds.
 func (f *families) note(pi vitrine.Policy, learned uint64) {
 	a, ok := pi.(interface{ Families() []bandit.Weight })
 	if !ok {
@@ -48,7 +48,7 @@ func (f *families) note(pi vitrine.Policy, learned uint64) {
 	f.next = learned + f.stride
 }
 
-// Families returns how the weights of the utility families over which the policy averages have developed, nil if it does not average.
+// Families returns the history of the weights of the utility families, or nil if the policy averages none.
 func (l *Learner) Families() (list []api.FamilyHistory) {
 	f := &l.families
 	f.mu.Lock()

@@ -67,8 +67,8 @@ type saver interface {
 
 // Published is a frozen policy.
 type Published struct {
-	Policy vitrine.Policy // nil if the learner has retired
-	Entry  uint64         // the last log entry that the policy has learned from
+	Policy vitrine.Policy // nil if the learner is retired
+	Entry  uint64         // the last log entry that the policy learned from
 }
 
 // Progress tells how far a learner is.
@@ -81,7 +81,7 @@ type Progress struct {
 	Retired   bool   // it only keeps states
 	Problem   string // the last one
 
-	Lag uint64 // rounds given to it that it has not learned
+	Lag uint64 // rounds given to it but not yet learned
 }
 
 // Learner is a learner on its goroutine. Make one with [New] or [Restore], and start it with Run.
@@ -102,10 +102,10 @@ type Learner struct {
 	// The rest belongs to the goroutine of Run.
 
 	log       Log      // nil in audits
-	placement string   // whose entries of the log are read
-	history   *history // that is replayed, nil if none is
+	placement string   // its entries of the log are read
+	history   *history // replayed; or nil
 
-	learner    saver // nil if it has retired
+	learner    saver // nil once retired
 	checkpoint []byte
 	marked     bool // the checkpoint is newer than the one in the queue
 	behind     int  // rounds since a policy was published
@@ -120,7 +120,7 @@ type kept struct {
 	data    []byte
 }
 
-// find returns the state of a version, nil if there is none.
+// find returns a version's state, or nil.
 func find(list []kept, version uint64) *kept {
 	if i := slices.IndexFunc(list, func(k kept) bool { return k.version == version }); i >= 0 {
 		return &list[i]
@@ -136,8 +136,8 @@ const (
 	MaxProblem = 500
 )
 
-// New builds a learner with its first policy. It is bound by the configuration's share of memory. The error is an *[api.FieldError] of
-// the policy.
+// New builds a learner with its first policy, within the configuration's share of memory. The error is the policy's
+// *[api.FieldError].
 func New(build Build, c *setup.Config) (*Learner, error) {
 	l := &Learner{build: build, spec: c.Spec(), queue: queue{limit: c.Share()}}
 	l.changed.L = &l.mu
@@ -158,7 +158,7 @@ func New(build Build, c *setup.Config) (*Learner, error) {
 	return l, nil
 }
 
-// restored builds a learner with a saved state, or one that has learned nothing.
+// restored builds a learner with a saved state, or a fresh one.
 func (l *Learner) restored(saved ...[]byte) (s saver, err error) {
 	err, _ = panics.Safely(func() error {
 		built, err := l.build(l.spec)
@@ -222,7 +222,8 @@ func (l *Learner) Run(log Log, placement string) {
 // Current returns the policy that was published last.
 func (l *Learner) Current() *Published { return l.current.Load() }
 
-// Progress returns how far the learner is. If its policy could not be made or the log could not be read, the problem says so.
+// Progress returns how far the learner is. It names a problem if the policy could not be made or the log could not be
+// read.
 func (l *Learner) Progress() Progress {
 	var lag uint64
 	l.holding(func() { lag = l.lag }) // first: a round that is missing in it is in the progress
@@ -254,7 +255,7 @@ func (l *Learner) do(t *task) {
 	}
 }
 
-// publish makes the learner's policy the current one, and its progress what is seen. If there is no policy, the last one stays.
+// publish makes the learner's policy and progress visible. If making the policy fails, the last one stays.
 func (l *Learner) publish() {
 	l.behind = 0
 	problem := ""
@@ -278,8 +279,8 @@ func (l *Learner) show(problem string) {
 	l.seen.Store(&seen)
 }
 
-// learn learns a round, and makes a checkpoint if the rounds since the last one take as many bytes as the checkpoint, so that saving a large
-// learner costs little a round, or as many as they may, where the next round is up to a quarter of that.
+// learn learns a round. It makes a checkpoint when the rounds since the last one take as many bytes as the checkpoint,
+// which keeps saving cheap, or three quarters of their bound, because the next round may take a quarter.
 func (l *Learner) learn(t *task) {
 	l.observe(t)
 	n, bytes, limit := len(l.saved.since)+1, l.noted+t.bytes, 0

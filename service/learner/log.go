@@ -27,8 +27,8 @@ type Gap struct {
 	Only     []string  // variants, nil for all
 }
 
-// CatchUp learns the rounds of a gap up to an entry from the log. It waits for a log that cannot be read. If entries that the learner
-// needs were removed from the log, the remaining rounds are skipped.
+// CatchUp learns the rounds of a gap from the log, up to an entry. It waits while the log cannot be read. If the log
+// lost entries that the learner needs, it skips the remaining rounds.
 func (l *Learner) CatchUp(upTo uint64, g Gap) {
 	l.push(task{what: toCatchUp, entry: upTo, gap: &g})
 }
@@ -47,15 +47,15 @@ func (l *Learner) catchUp(upTo uint64, g *Gap) {
 	l.save() // so that later states count them, too
 }
 
-// Replay makes a new learner learn from the log all rounds from an entry on, whichever learner they were decided with. Call it before
-// Run, and Follow later.
+// Replay makes a new learner learn all rounds from an entry on, whichever learner decided them. Call it before Run, and
+// Follow later.
 func (l *Learner) Replay(from uint64) {
-	l.Begin(from - 1) // what it has learned from
+	l.Begin(from - 1) // as if it had learned from it
 	l.replaying.From = from
 }
 
-// Follow makes the learner that replays go on up to an entry. It waits for a log that cannot be read. If the log no longer has what
-// it needs, it is lost: it learns no more.
+// Follow lets a replaying learner continue up to an entry. It waits while the log cannot be read. If the log lost
+// entries that the learner needs, the learner is lost: it learns no more.
 func (l *Learner) Follow(upTo uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,9 +73,9 @@ func (l *Learner) EndReplay() { l.push(task{what: toEndReplay}) }
 // Replaying tells how far a learner is that replays the log.
 type Replaying struct {
 	From    uint64 // 0 if it does not replay
-	Reached uint64 // the last entry that it has read
+	Reached uint64 // the last entry that it read
 	UpTo    uint64 // the last entry that it is to read
-	Lost    bool   // the log no longer has what it needs
+	Lost    bool   // the log lacks entries that it needs
 }
 
 // Replaying returns how far a replay is.
@@ -84,7 +84,7 @@ func (l *Learner) Replaying() (r Replaying) {
 	return r
 }
 
-// Needs returns the first entry that the learner still reads, [math.MaxUint64] if there is none.
+// Needs returns the first entry that the learner still reads, or [math.MaxUint64].
 func (l *Learner) Needs() uint64 { return l.View().Needs() }
 
 func (l *Learner) follow(upTo uint64) {
@@ -96,7 +96,7 @@ func (l *Learner) follow(upTo uint64) {
 	}
 	switch err := l.replay(l.history, upTo); {
 	case err == nil:
-		l.publish() // first: a learner that has reached the end may decide
+		l.publish() // first: a learner at its goal may decide
 		l.reach(upTo)
 	case errors.Is(err, eventlog.ErrRemoved):
 		l.holding(func() { l.replaying.Lost = true })
@@ -108,8 +108,8 @@ func (l *Learner) reach(entry uint64) { l.holding(func() { l.replaying.Reached =
 // pause is how long a log that cannot be read is left alone.
 const pause = time.Second
 
-// replay learns the rounds of a history up to an entry. It waits for a log that cannot be read. Errors are [eventlog.ErrRemoved], and
-// that of the context after Stop.
+// replay learns the rounds of a history up to an entry. It waits while the log cannot be read. Its errors are
+// [eventlog.ErrRemoved] and, after Stop, the context's.
 func (l *Learner) replay(h *history, upTo uint64) error {
 	for {
 		err := h.read(l, upTo, func(t task) {
@@ -134,10 +134,10 @@ func (l *Learner) replay(h *history, upTo uint64) error {
 	}
 }
 
-// history reads from the log the outcomes of a placement's decisions since an entry, whichever learner they were made with. The
-// placement has had the same features since then.
+// history reads the outcomes of a placement's decisions from the log, since an entry, whichever learner decided them.
+// The placement's features are the same since then.
 type history struct {
-	gap    *Gap               // what it is limited to, nil for everything
+	gap    *Gap               // its limits; nil reads everything
 	next   uint64             // the next entry
 	rounds uint64             // read
 	open   map[string]waiting // decisions that can be learned from
@@ -176,7 +176,7 @@ func (h *history) read(l *Learner, upTo uint64, learn func(task)) error {
 	return nil
 }
 
-// entry returns the round that an entry reports, nil if there is none.
+// entry returns the round that an entry reports, or nil.
 func (h *history) entry(l *Learner, entry []byte) (*task, error) {
 	event, err := eventlog.Decode(entry)
 	if err != nil || event.Placement != l.placement {

@@ -34,24 +34,25 @@ const (
 	toCatchUp // on a gap, up to an entry
 )
 
-// queue is what the goroutine shares with others under a lock. The goroutine may read what it alone changes without the lock.
+// queue is shared between the goroutine and others under a lock. The goroutine may read the fields that only it changes
+// without the lock.
 type queue struct {
 	mu      sync.Mutex
 	changed sync.Cond // of anything; its lock is mu
-	tasks   []task    // that have not ended, the oldest first
+	tasks   []task    // unfinished ones, the oldest first
 	busy    bool      // the first one is under way
 	bytes   int       // of the rounds that wait
 	limit   int       // of bytes
-	lag     uint64    // rounds that have not ended
+	lag     uint64    // unfinished rounds
 	closed  bool
-	ended   bool // nothing is done any more
+	ended   bool // no task will run any more
 
 	saved     State     // the last checkpoint and the tasks done since; the goroutine's
 	noted     int       // bytes of these tasks; the goroutine's
 	replaying Replaying // UpTo is the caller's, the rest is the goroutine's
 }
 
-// push adds a task. It waits until there is room for a round, unless no round waits. It reports false if nothing is done any more.
+// push adds a task. A round waits for room, unless it is the only one. push returns false if no task will run any more.
 func (q *queue) push(t task) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,8 +86,8 @@ func (q *queue) add(t task) {
 	}
 }
 
-// pop takes the oldest task, and waits while there is none; ok is false after the last of a closed queue. last reports that there is
-// none after it.
+// pop waits for the oldest task and takes it; ok is false after the last task of a closed queue. last reports that it is
+// the only one.
 func (q *queue) pop() (t task, last, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,7 +123,7 @@ func (q *queue) end(checkpoint *State) {
 	q.note(t, checkpoint)
 }
 
-// note notes a task that was done after the last checkpoint, or a new checkpoint, nil if there is none. The caller holds mu.
+// note notes a task performed after the last checkpoint, or a new checkpoint unless it is nil. The caller holds mu.
 func (q *queue) note(t task, checkpoint *State) {
 	switch {
 	case checkpoint != nil:
@@ -142,7 +143,7 @@ func (q *queue) holding(f func()) {
 	f()
 }
 
-// keeps returns the state of a version; ok is false if there is none.
+// keeps returns a version's state, if it is kept.
 func (q *queue) keeps(version uint64) (k kept, ok bool) {
 	q.holding(func() {
 		if found := find(q.saved.kept, version); found != nil {
@@ -157,8 +158,8 @@ func RoundBytes(o *offer.Offer) int {
 	return setup.RoundBytes(len(o.Features)+len(o.Revenue), len(o.Shown))
 }
 
-// Observe gives the learner the round of a decision whose outcome an entry of the log reports. It waits until the queue has room. A
-// learner that has nothing else to do may not see the round before Wake.
+// Observe gives the learner the round of a decision whose outcome was logged at entry. It blocks while the queue is
+// full. An idle learner may not see the round before Wake.
 func (l *Learner) Observe(entry uint64, o *offer.Offer, choice int) {
 	l.push(task{what: toObserve, entry: entry, round: o.Round(choice), bytes: RoundBytes(o)})
 }
@@ -166,8 +167,8 @@ func (l *Learner) Observe(entry uint64, o *offer.Offer, choice int) {
 // Wake makes the learner see all rounds that it was given.
 func (l *Learner) Wake() { l.holding(l.changed.Broadcast) }
 
-// HasRoom reports whether Observe will not wait for a round of the given bytes, after other rounds of before bytes. There is
-// always room for one round.
+// HasRoom reports whether Observe would take a round of the given bytes without blocking, after other rounds of before
+// bytes. A single round always fits.
 func (l *Learner) HasRoom(before, bytes int) (ok bool) {
 	l.holding(func() { ok = l.bytes+before == 0 || l.bytes+before+bytes <= l.limit })
 	return ok
@@ -179,8 +180,8 @@ func (l *Learner) AwaitRoom(bytes int) { l.holding(func() { l.makeRoom(bytes) })
 // SetBound changes the maximal bytes of the rounds that wait.
 func (l *Learner) SetBound(bytes int) { l.holding(func() { l.limit = bytes; l.changed.Broadcast() }) }
 
-// call calls f on the goroutine once the policy after all earlier tasks is published. The channel is closed after the call, or if the
-// learner has ended.
+// call calls f on the goroutine once the policy after all earlier tasks is published. The channel is closed after the
+// call, or when the learner ends.
 func (l *Learner) call(f func()) <-chan struct{} {
 	done := make(chan struct{})
 	if !l.push(task{what: toCall, call: func() { defer close(done); f() }}) {
@@ -189,7 +190,7 @@ func (l *Learner) call(f func()) <-chan struct{} {
 	return done
 }
 
-// Reached returns a channel that is closed once the policy after all tasks up to now is published, or the learner has ended.
+// Reached returns a channel that is closed once the policy after all present tasks is published, or the learner ends.
 func (l *Learner) Reached() <-chan struct{} { return l.call(func() {}) }
 
 // Stop ends the learner without learning the rounds that are still in its queue.

@@ -19,10 +19,10 @@ type State struct {
 	Data     []byte // of the vitrine.Learner
 	kept     []kept
 	since    []task // done since, and then those that wait
-	from     uint64 // of its replay, 0 if there is none
+	from     uint64 // of its replay, or 0
 }
 
-// newCheckpoint returns the state at this point if the one in the queue is older, nil otherwise. A broken learner needs no tasks.
+// newCheckpoint returns the present state, or nil if the queue holds the same one. A broken learner needs no tasks.
 func (l *Learner) newCheckpoint() *State {
 	if !l.marked && !l.progress.Broken {
 		return nil
@@ -47,8 +47,8 @@ func (l *Learner) View() State {
 	return s
 }
 
-// Freeze asks the learner to save itself after all tasks up to now, and to send its state to the channel. A learner that has ended
-// sends nothing. Of several requests with once, of which the first is still in the queue, the others get nothing either.
+// Freeze asks the learner to save itself after all present tasks, and to send its state to the channel. An ended
+// learner sends no state, nor does a request with once while an earlier one is still queued.
 func (l *Learner) Freeze(once bool) <-chan State {
 	saved := make(chan State, 1)
 	freeze := func() {
@@ -68,7 +68,7 @@ func (l *Learner) Freeze(once bool) <-chan State {
 // IsBehind reports whether there are tasks after the checkpoint.
 func (s *State) IsBehind() bool { return len(s.since) > 0 }
 
-// Needs returns the first log entry that the tasks read, [math.MaxUint64] if there is none.
+// Needs returns the first log entry that the tasks read, or [math.MaxUint64].
 func (s State) Needs() uint64 {
 	first := uint64(math.MaxUint64)
 	if s.from > 0 {
@@ -179,7 +179,7 @@ func (g *Gap) fields(f *fields.Fields) {
 	}
 }
 
-// fit returns an error if the rounds to learn are not those of a configuration.
+// fit returns an error if the queued rounds do not suit a configuration.
 func (s *State) fit(spec *setup.Spec) error {
 	for _, t := range s.since {
 		if t.what != toObserve {
@@ -195,8 +195,8 @@ func (s *State) fit(spec *setup.Spec) error {
 	return nil
 }
 
-// Restore builds a learner of a configuration with a state. If the state's data cannot be read and beginAgain says so, the learner
-// begins again, and so do its versions.
+// Restore builds a learner of a configuration with a state. If the state's data are unreadable and beginAgain is set,
+// the learner and its versions begin again.
 func Restore(s *State, build Build, c *setup.Config, beginAgain bool) (*Learner, error) {
 	spec := c.Spec()
 	if err := s.fit(&spec); err != nil {

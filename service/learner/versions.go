@@ -6,7 +6,7 @@ func (l *Learner) Keep(version uint64) { l.push(task{what: toKeep, version: vers
 // Forget drops a version.
 func (l *Learner) Forget(version uint64) { l.push(task{what: toForget, version: version}) }
 
-// ReturnTo returns to a version, as of an entry: its rounds are then those learned. A learner that has retired or is broken learns again.
+// ReturnTo returns to a version's rounds, as of an entry. A retired or broken learner learns again.
 func (l *Learner) ReturnTo(entry, version uint64) {
 	l.push(task{what: toReturn, entry: entry, version: version})
 }
@@ -38,8 +38,8 @@ func (l *Learner) returnTo(entry, version uint64) {
 	}
 }
 
-// Show makes a learner that has retired publish the policy of a version, so that it can decide at once. The channel is closed once it
-// does, or if the learner has ended.
+// Show makes a retired learner publish a version's policy, so that it can decide at once. The channel is closed once it
+// does, or when the learner ends.
 func (l *Learner) Show(version uint64) <-chan struct{} {
 	return l.call(func() {
 		if k := find(l.kept, version); k != nil && l.progress.Retired {
@@ -51,20 +51,20 @@ func (l *Learner) Show(version uint64) <-chan struct{} {
 	})
 }
 
-// showState publishes the policy of a saved state, or of a learner that has learned nothing.
+// showState publishes the policy of a saved state, or of a fresh learner.
 func (l *Learner) showState(entry uint64, saved ...[]byte) {
 	if pi, err := policyOf(l.restored(saved...)); err == nil {
 		l.current.Store(&Published{pi, entry})
 	}
 }
 
-// Learned returns how many rounds a version has learned; ok is false before the version is kept.
+// Learned returns how many rounds a version learned; ok is false before the version is kept.
 func (l *Learner) Learned(version uint64) (rounds uint64, ok bool) {
 	k, ok := l.keeps(version)
 	return k.learned, ok
 }
 
-// PolicyOf returns the policy of an entry or version if the learner still has it, and the current one otherwise.
+// PolicyOf returns the policy of an entry or version if the learner still holds it, otherwise the current one.
 func (l *Learner) PolicyOf(version uint64) Published {
 	current := l.current.Load()
 	if current.Entry == version {
@@ -81,7 +81,7 @@ func (l *Learner) PolicyOf(version uint64) Published {
 	return *current
 }
 
-// Substitute returns the policy that decides while a guard distrusts the current one, nil if there is none.
+// Substitute returns the policy that decides while the guard distrusts the current one, or nil.
 func (l *Learner) Substitute() *Published { return l.substitute.Load() }
 
 // SetSubstitute makes the policy of a version the substitute once the goroutine comes to it.

@@ -32,7 +32,6 @@ type candidates struct {
 	since, copied catalogue.Position // when the candidates were found, and when the last rows were copied
 }
 
-// len returns the number of candidates, N.
 func (r *Request) len() int {
 	switch {
 	case r.stock.items == nil:
@@ -43,7 +42,6 @@ func (r *Request) len() int {
 	return r.stock.from + len(r.stock.Slots)
 }
 
-// id returns the id of a candidate.
 func (r *Request) id(i int) string {
 	if i < len(r.Items) {
 		return r.Items[i].ID
@@ -230,7 +228,7 @@ func (c *candidates) missing(ids []string) error {
 	return api.Fieldf(fmt.Sprintf("/candidates/%d", slices.Index(ids, first)), "%q %s: %d of %d candidates are unknown or not available", api.Abbreviate(first, 40), what, c.Missing, len(ids))
 }
 
-// addRevenues adds the revenues of the catalogue's candidates to those of the request's items.
+// addRevenues appends the revenues of the catalogue's candidates to the revenues of the request's items.
 func (r *Request) addRevenues(d *Decider) {
 	c := &r.stock
 	stored := c.items.Revenues()
@@ -316,8 +314,8 @@ func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request, pi vitr
 	return pi, clipped + more, err
 }
 
-// fetch returns the rows of all candidates. A decision that has released the catalogue copies them in chunks, between which the
-// catalogue may change: relock finds out.
+// fetch returns the rows of all candidates. A decision that has released the catalogue copies them in chunks. The
+// catalogue may change between chunks; relock detects it.
 func (d *Decider) fetch(ctx context.Context, r *Request) (*mat.Dense, error) {
 	c, n := &r.stock, r.len()
 	if c.items == nil {
@@ -348,7 +346,7 @@ func (d *Decider) fetch(ctx context.Context, r *Request) (*mat.Dense, error) {
 	return mat.NewDense(n, w, d.rows), nil
 }
 
-// copyRows stores the rows of the candidates from one on, up to another one, in w columns.
+// copyRows stores the rows of the candidates from, …, to − 1, in w columns.
 func (d *Decider) copyRows(c *candidates, split *feature.Split, w, from, to int) error {
 	if c.early {
 		c.items.RLock()
@@ -383,7 +381,6 @@ func (d *Decider) releases(v *View, r *Request) bool {
 
 var errCross = api.Fieldf("/shopper", "a cross with the features of an item is not finite or too large: scale the features")
 
-// row stores a candidate's row.
 func (d *Decider) row(dst []float64, i int) {
 	if d.short == nil {
 		copy(dst, d.rows[i*d.width:(i+1)*d.width])

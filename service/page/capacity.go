@@ -14,15 +14,15 @@ import (
 	"vitrine/service/setup"
 )
 
-// Capacity. The spaces of the items shown sum to at most the capacity of the placement, and at most that of the request.
+// Capacity. The spaces of the items shown sum to at most the placement's capacity, and at most the request's.
 //
-// The best set is that of the exact program of a knapsack, which counts whole units. A unit is the greatest common divisor
-// of the spaces of the candidates that fit and are not excluded, so that nothing is rounded.
+// An exact knapsack program, which counts whole units, finds the best set. A unit is the greatest common divisor of the
+// spaces of the candidates that fit and are not excluded, so no space is rounded.
 
-// maxTable bounds the table of the program, in bits: a call takes some 0.1 s, and a decision under auto makes several.
+// maxTable bounds the program's table, in bits: a call takes some 0.1 s, and a decision under auto makes several.
 const maxTable = 1 << 26
 
-// capacity returns that of a request, nil if it has none: the smaller one of its own and the placement's.
+// capacity returns the smaller of the request's own capacity and the placement's, or nil without either.
 func (r *Request) capacity(c *setup.Config) *float64 {
 	if r.Capacity == nil || c.Capacity != nil && *c.Capacity < *r.Capacity {
 		return c.Capacity
@@ -30,7 +30,7 @@ func (r *Request) capacity(c *setup.Config) *float64 {
 	return r.Capacity
 }
 
-// within returns the sets that obey rules and fit. free says that the rules bound nothing but the size, which is at most size.
+// within returns the sets that obey rules and fit. free says that the rules bound only the size, to at most size.
 func (r *Request) within(rules assortment.Rules, capacity float64, size int, free bool) (vitrine.Constraint, error) {
 	s := r.spaces()
 	r.leaveOut(&s, rules.Exclude)
@@ -85,15 +85,15 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// spaces are those of the candidates.
+// spaces holds the candidates' spaces.
 type spaces struct {
 	kind  []int32   // the number of each candidate's space
 	of    []float64 // by number
 	count []int     // of candidates, by number
-	units []int64   // the spaces in millionths; −1 if no candidate has it
+	units []int64   // the spaces in millionths; −1 for a space without candidates
 }
 
-// spaces returns those of the candidates. Items of the request have numbers after those of the catalogue.
+// spaces returns the candidates' spaces. The request's own items are numbered after the catalogue's.
 func (r *Request) spaces() spaces {
 	s := spaces{}
 	if r.stock.items != nil {
@@ -127,7 +127,7 @@ func (r *Request) spaces() spaces {
 	return s
 }
 
-// leaveOut does not count the excluded candidates, whose spaces need no units.
+// leaveOut drops the excluded candidates, which need no units.
 func (r *Request) leaveOut(s *spaces, exclude []int) {
 	if len(exclude) > 0 {
 		s.count = slices.Clone(s.count)
@@ -137,7 +137,6 @@ func (r *Request) leaveOut(s *spaces, exclude []int) {
 	}
 }
 
-// spaceOf returns the space of a candidate.
 func (r *Request) spaceOf(i int) float64 {
 	switch {
 	case i >= len(r.Items):
@@ -160,7 +159,7 @@ func (r *Request) spacesOf(c *setup.Config, n int) []float64 {
 	return of
 }
 
-// checkSpaces finds the units of the spaces that candidates have. A space that may fit must have units.
+// checkSpaces finds the units of the candidates' spaces. A space that may fit must be a whole number of units.
 func (r *Request) checkSpaces(s *spaces, capacity float64) error {
 	s.units = slices.Repeat([]int64{-1}, len(s.of))
 	for k, n := range s.count {
@@ -178,7 +177,7 @@ func (r *Request) checkSpaces(s *spaces, capacity float64) error {
 	return nil
 }
 
-// checkInclude reports items that must be shown and do not fit.
+// checkInclude returns an error if items that must be shown do not fit.
 func (r *Request) checkInclude(s *spaces, most int64, include []int) error {
 	sum, list := int64(0), []string(nil)
 	for _, i := range slices.Compact(slices.Sorted(slices.Values(include))) {

@@ -26,8 +26,8 @@ type Decision struct {
 	Usable      bool // whether the estimates are finite
 }
 
-// WithoutRows returns the offer without its rows and candidates, which share memory with the decider. It takes them from the event,
-// too: call it when the event is in the log.
+// WithoutRows returns the offer without its rows and candidates, which share memory with the decider. It removes them
+// from the event, too: call it when the event is in the log.
 func (m *Decision) WithoutRows() *offer.Offer {
 	o := m.Offer
 	o.Features, o.Revenue, o.Answer = nil, nil, nil
@@ -54,8 +54,8 @@ type plan struct {
 	made     Decision
 }
 
-// Decide finds the items to show for a request that d has read. It returns *api.FieldError, *UnseenError, ErrStale, ErrPolicy or
-// the error of ctx. The decision shares memory with d.
+// Decide finds the items to show for a request that d.Read returned. Its errors are *api.FieldError, *UnseenError,
+// ErrStale, ErrPolicy and ctx's. The decision shares memory with d.
 func (d *Decider) Decide(ctx context.Context, v *View, r *Request) (*Decision, error) {
 	d.plan = plan{view: v, request: r}
 	if err := d.decide(ctx); err != nil {
@@ -168,7 +168,6 @@ func (d *Decider) findRows(ctx context.Context) (err error) {
 	return nil
 }
 
-// askPolicy asks the policy for its offer.
 func (d *Decider) askPolicy(ctx context.Context) (err error) {
 	r := d.request
 	if r.work != nil {
@@ -276,7 +275,7 @@ func (d *Decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 	return offer, nil
 }
 
-// errSteps is returned for n candidates whose limits cross in too many ways to search.
+// errSteps reports that the limits on n candidates cross in too many ways to search.
 func errSteps(n int) error {
 	return api.Fieldf("/limits", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
 }

@@ -42,9 +42,9 @@ type explanation struct {
 	unknown   []string
 }
 
-// Try decides a request without recording anything, and explains the decision. The placement's categories do not learn the
-// request's values. In shadow mode, a request without a baseline gets the policy's set. The errors are those of [Decider.Decide],
-// except *UnseenError.
+// Try decides a request without recording anything, and explains the decision. The placement's categories do not learn
+// the request's values. In shadow mode, a request without a baseline gets the policy's set. It returns the errors of
+// [Decider.Decide] except *UnseenError.
 func Try(ctx context.Context, v *View, r *api.Request, now int64, number func() uint64) (*offer.Offer, *api.Explanation, error) {
 	d := &Decider{index: map[string]int{}} // not from the pool: the offer keeps its memory
 	q, err := d.Read(v, r)
@@ -140,7 +140,7 @@ type Logged struct {
 	Request  *Request // from [Rebuild]; nil derives it from the offer
 	OwnRows  bool     // whether the offer has the current features and came from the current learner
 	Policy   Policy   // decided; or, if it is gone, the current one; its Policy is nil if neither fits
-	Unknown  []string // what is not known, and why
+	Unknown  []string // the missing facts, and why they are missing
 }
 
 // Explain explains a decision from the log.
@@ -254,7 +254,7 @@ func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
 	mean, sd := make([]float64, n), make([]float64, n)
 	hasMean, hasSD := e.Value(mean, sd, m.x.Features)
 	if m.x.Feasible == nil && m.ruled && m.unknownRules(x) == "" {
-		m.x.Feasible, _ = m.request.family(m.config, m.request.places()) // nil if it has no set
+		m.x.Feasible, _ = m.request.family(m.config, m.request.places()) // nil if no set obeys the rules
 	}
 	why := e.Reasons(m.x, new(stream.Stream).Numbered(m.config.Seed, m.offer.Number, stream.Policy))
 	x.Cause = string(why.By)
@@ -317,7 +317,7 @@ func (m *explanation) reference(n int, e bandit.Explainer) []float64 {
 	return reference
 }
 
-// unknownRules says why the sets that could have been shown are not known, or returns "".
+// unknownRules says why the feasible sets are unknown, or returns "" if they are known.
 func (m *explanation) unknownRules(x *api.Explanation) string {
 	switch {
 	case x.Known < x.Candidates:

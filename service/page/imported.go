@@ -16,7 +16,7 @@ import (
 type Imported struct {
 	Request    *api.Request       // must have a decision id; its rules are not kept
 	Shown      []string           // in display order
-	Choice     string             // the item that was taken; "" for none
+	Choice     string             // the item that was taken; "" if the customer took no item
 	Rewards    []api.Reward       // instead of Choice, which is drawn from them as for reported rewards
 	Time       int64              // Unix nanoseconds; not before the last entry of the log
 	Propensity float64            // of the set; 0 if unknown
@@ -85,7 +85,8 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	return events, entries, err
 }
 
-// shown returns the items shown and the place of the choice among them, from 1 on, 0 for none. A choice is drawn from rewards.
+// shown returns the items shown and the choice's position among them, from 1 on (0: no item). It draws a choice from
+// rewards.
 func (m *Imported) shown(seed uint64, index map[string]int) (at []int, choice int32, err error) {
 	if err := m.draw(seed); err != nil {
 		return nil, 0, err

@@ -42,7 +42,7 @@ func Value(x *api.Insight, e bandit.Explainer, rows []ItemRow, s *feature.Schema
 	x.Effects, x.Background = effectsOf(e, s, features)
 }
 
-// Positions returns the sales of each page position, with the position effects that a policy has learned.
+// Positions returns the sales of each page position, with the policy's learned position effects.
 func Positions(places []earnings.Sold, pi vitrine.Policy) []api.Position {
 	learned := placeEffects(pi)
 	list := []api.Position{}

@@ -18,12 +18,12 @@ import (
 
 // Slots. A request with slots fills all of them: the k-th item shown is in the k-th slot.
 //
-// The policy chooses among the sets that fill them, and explored sets are drawn among these. The first slot
-// has the item with the largest choice probability such that the other slots can be filled, the next slot the
-// one among the rest, and so on.
+// The policy chooses, and exploration draws, among the sets that fill them. The first slot gets the item with the
+// largest choice probability that leaves the other slots fillable, the next slot the best of the remaining items, and
+// so on.
 
-// maxSteps is how many steps the search of the best set may take under limits whose groups cross: some seconds. It is a variable for
-// tests.
+// maxSteps bounds the steps of the search for the best set under limits with crossing groups: some seconds. It is a
+// variable for tests.
 var maxSteps = 1 << 30
 
 const (
@@ -31,7 +31,7 @@ const (
 	maxNote   = 1 << 14 // total length of the ids of all slots
 )
 
-// nameSlots notes the ids of the slots: all slots have one, or none has.
+// nameSlots notes the slots' ids. Either all slots name one, or no slot does.
 func (r *Request) nameSlots() error {
 	if len(r.Slots) == 0 {
 		return nil
@@ -140,7 +140,7 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 	return family, err
 }
 
-// bound adds a limit on the candidates to the rules. One with a min has a single group.
+// bound adds a limit on the candidates to the rules. A limit with a min consists of a single group.
 func (r *Request) bound(rules *assortment.Rules, numbered assortment.Limit, l api.Limit) {
 	if l.Min == 0 {
 		rules.Limits = append(rules.Limits, numbered)
@@ -191,7 +191,7 @@ func (r *Request) noteUnmet(c *setup.Config, rules, reached assortment.Rules) er
 	return nil
 }
 
-// checkAttribute refuses a limit by an attribute that no item of the catalogue has.
+// checkAttribute refuses a limit by an attribute that every item of the catalogue lacks.
 func (r *Request) checkAttribute(l api.Limit, field string) error {
 	if items := r.stock.items; l.Attribute != "" && items != nil && !items.HasAttribute(l.Attribute) {
 		return api.Fieldf(field+"/attribute", "no item of the catalogue has the attribute %q", l.Attribute)
@@ -199,7 +199,7 @@ func (r *Request) checkAttribute(l api.Limit, field string) error {
 	return nil
 }
 
-// byCatalogue returns the limits of a request and its placement by what only the catalogue says of an item.
+// byCatalogue returns the limits of a request and its placement that need facts known only to the catalogue.
 func (r *Request) byCatalogue(c *setup.Config) []api.Limit {
 	return slices.DeleteFunc(slices.Concat(c.Limits, r.Limits), func(l api.Limit) bool { return l.Attribute == "" && l.Group == "" })
 }
@@ -248,7 +248,7 @@ func (r *Request) limit(s *feature.Schema, l api.Limit, name string, index map[s
 		}
 	}
 	g.Group = make([]int32, n)
-	values := map[string]int32{} // that only items of the request have
+	values := map[string]int32{} // values that only the request's items use
 	for i := range r.items {
 		if l.Feature == "" {
 			g.Group[i] = -1
@@ -276,8 +276,8 @@ func (r *Request) limit(s *feature.Schema, l api.Limit, name string, index map[s
 	return g
 }
 
-// groupOf returns the number of the group of an item's category: that of the catalogue's items, if any has the value, and
-// otherwise a number after theirs.
+// groupOf returns the group number of an item's category: the catalogue's number if a catalogue item shares the value,
+// otherwise a number after the catalogue's.
 func (r *Request) groupOf(s *feature.Schema, item *api.Item, name string, stored *catalogue.Groups, values map[string]int32) int32 {
 	value, known := s.Category(item, name), 0
 	if stored != nil {
@@ -294,8 +294,8 @@ func (r *Request) groupOf(s *feature.Schema, item *api.Item, name string, stored
 	return k
 }
 
-// present returns where those of the ids are that the request has. A rule that says what not to show also holds
-// on a day without the item.
+// present returns the positions of those ids that are in the request. So a rule about an item to hide also works on a
+// day without that item.
 func present(ids []string, index map[string]int) []int {
 	at := []int{}
 	for _, id := range ids {
@@ -306,7 +306,7 @@ func present(ids []string, index map[string]int) []int {
 	return at
 }
 
-// find returns where the ids are, all of which must be there.
+// find returns the positions of the ids, or an error if one is not in the request.
 func find(field string, ids []string, index map[string]int) ([]int, error) {
 	at := make([]int, len(ids))
 	for k, id := range ids {

@@ -54,7 +54,7 @@ func (p *Policy) Name() string {
 var (
 	// ErrPolicy is returned if a policy panics or violates the constraints.
 	ErrPolicy = errors.New("the policy failed")
-	// ErrStale is returned if the placement or an item has changed since the view was taken. Decide again with a new view.
+	// ErrStale is returned if the placement or an item changed after the view was taken. Decide again with a new view.
 	ErrStale = errors.New("the state has moved")
 )
 

@@ -14,8 +14,8 @@ import (
 	"vitrine/service/health"
 )
 
-// observe logs the problems of placements that begin, and tells the sender of alerts which ones stand and what keeps this process from
-// answering requests. The placements' problems are told by the process that writes the log.
+// observe logs problems of placements when they begin, and tells the sender of alerts about open problems and about
+// obstacles that keep this process from answering. Only the writing process reports placements' problems.
 func (s *Server) observe() {
 	problems := s.problems()
 	s.troubles.log(problems, s.clock(), s.log)
@@ -28,7 +28,7 @@ func (s *Server) observe() {
 		own = []alert.Problem{{Level: "bad", Key: "behind", Text: a.Here() + problem}}
 	}
 	a.Observe(a.Source("process"), own)
-	placements := "placements of log " + s.engine.Log().String() // another service may have placements of these names
+	placements := "placements of log " + s.engine.Log().String() // another service may use the same placement names
 	if s.engine.Role() == engine.Follower {
 		a.Leave(placements)
 		return
@@ -55,10 +55,10 @@ func (s *Server) problems() (all []alert.Problem) {
 // troubles holds when each problem of a placement was last seen.
 type troubles map[[2]string]time.Time
 
-// problemIsOver is for how long a problem that comes back must have been gone to be logged again.
+// problemIsOver is how long a problem must be gone before its return is logged again.
 const problemIsOver = time.Minute
 
-// log logs the problems that have begun, at the level of a warning. Those that stand when the process starts are among them.
+// log logs problems that began, as warnings. Problems that exist at startup count as new.
 func (k *troubles) log(problems []alert.Problem, now time.Time, logger *slog.Logger) {
 	if *k == nil {
 		*k = troubles{}
@@ -73,7 +73,7 @@ func (k *troubles) log(problems []alert.Problem, now time.Time, logger *slog.Log
 	maps.DeleteFunc(*k, func(_ [2]string, last time.Time) bool { return now.Sub(last) > problemIsOver })
 }
 
-// health says what an operator should know of a placement.
+// health describes a placement's state for an operator.
 func (s *Server) health(name string) ([]api.Health, error) {
 	config, err := s.engine.Config(name)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Server) health(name string) ([]api.Health, error) {
 	return health.Of(&stats, config.Answer().Warnings), nil
 }
 
-// serviceHealth says what an operator should know of the service itself.
+// serviceHealth describes the service's own state for an operator.
 func (s *Server) serviceHealth() (all []api.Health) {
 	if s.options.Alerts == nil {
 		return nil
@@ -101,7 +101,7 @@ func (s *Server) serviceHealth() (all []api.Health) {
 	return all
 }
 
-// testAlert sends a test message and answers with what became of it.
+// testAlert sends a test message and answers with the result.
 func (s *Server) testAlert(c *call) error {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(c.ctx, s.limits.Answer)

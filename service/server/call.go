@@ -27,17 +27,17 @@ import (
 // call is a request in progress.
 type call struct {
 	*http.Request
-	ctx    context.Context // of the request, with what the wrappers have added to it
+	ctx    context.Context // the request's, plus the wrappers' additions
 	w      recorder
 	server *Server
 	now    int64 // the time of arrival, Unix nanoseconds
 	id     string
 
 	key       keys.Key // of the caller
-	signedIn  bool     // whether the key is that of a session
-	placement string   // that the call concerns; "" for none
+	signedIn  bool     // whether the key comes from a session
+	placement string   // the call's placement, or ""
 	contract  *personalizer.Route
-	entry     uint64 // of the log, the last one that has the call's change; 0 for none
+	entry     uint64 // the last log entry of the call's change, or 0
 
 	buffer  *bytes.Buffer
 	taken   [2]int64 // of the budget, by purpose
@@ -46,7 +46,7 @@ type call struct {
 
 // Context, Now and Placement are for package personalizer.
 
-// Context returns the context of the call, in place of that of its request: another request with it would be a copy.
+// Context returns the call's context instead of its request's: setting the request's would copy the request.
 func (c *call) Context() context.Context { return c.ctx }
 
 // Now returns when the request came, Unix nanoseconds.
@@ -236,8 +236,7 @@ func (c *call) take(p budget.Purpose, bytes int64) error {
 	return err
 }
 
-// Reserve takes memory for the work on the request, which holds its body too, in place of what was taken for
-// the work before.
+// Reserve reserves memory for the work on the request, including its body, instead of the earlier reservation.
 func (c *call) Reserve(bytes int64) error {
 	c.keep(budget.Work, 0)
 	return c.take(budget.Work, bytes+c.taken[budget.Body])
@@ -261,7 +260,7 @@ func (c *call) answer(status int, mediaType string, body []byte) error {
 	}
 	if len(body) < minCompressed {
 		c.begin(status)
-		_, _ = c.w.Write(body) // fails only if the caller has gone
+		_, _ = c.w.Write(body) // fails only if the caller is gone
 		return nil
 	}
 	c.nameEntry(status)
@@ -294,7 +293,7 @@ func (c *call) answerJSON(status int, v any) error {
 	return c.answer(status, asJSON, b.Bytes())
 }
 
-// reply answers with what was found, unless that failed.
+// reply answers with found, or with the error.
 func (c *call) reply(found any, err error) error {
 	if err != nil {
 		return err
@@ -302,7 +301,7 @@ func (c *call) reply(found any, err error) error {
 	return c.answerJSON(http.StatusOK, found)
 }
 
-// done answers a change that has nothing to say, unless it failed.
+// done answers a change without content, or with the error.
 func (c *call) done(err error) error {
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // tagOf returns the entity tag of a placement's configuration (RFC 9110, section 8.8.3).
 func tagOf(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
 
-// match returns what If-Match and If-None-Match ask of a placement before it may change.
+// match returns the conditions of If-Match and If-None-Match for a change of a placement.
 func (c *call) match() (engine.Match, error) {
 	wanted, err := tags(c.Header, "If-Match")
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *call) match() (engine.Match, error) {
 	}, nil
 }
 
-// tags returns the entity tags of a header, nil if there are none. A weak one is never that of a placement.
+// tags returns a header's entity tags, or nil. Weak tags never match a placement.
 func tags(h http.Header, name string) ([]string, error) {
 	if len(h.Values(name)) == 0 {
 		return nil, nil
@@ -55,7 +55,7 @@ func tags(h http.Header, name string) ([]string, error) {
 	return list, nil
 }
 
-// known sets the entity tag of an answer. If the caller of GET or HEAD has the answer already, known answers that.
+// known sets an answer's entity tag. If the caller of GET or HEAD already holds the answer, known answers 304.
 func (c *call) known(tag string) (bool, error) {
 	var have []string
 	if c.Method == http.MethodGet || c.Method == http.MethodHead {

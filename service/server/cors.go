@@ -39,7 +39,7 @@ func (s *Server) crossOrigin(c *call) {
 	}
 }
 
-// preflight answers an OPTIONS request about a path that has the given methods.
+// preflight answers an OPTIONS request about a path with the given methods.
 func (s *Server) preflight(c *call, allowed string) error {
 	h := c.w.Header()
 	h.Set("Allow", allowed)

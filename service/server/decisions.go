@@ -43,8 +43,8 @@ func (s *Server) decide(c *call) error {
 	return c.answer(status, asJSON, b)
 }
 
-// readRequest reads a request, and reserves the memory that it takes while it is decided. After release the memory of the request may be
-// used again.
+// readRequest reads a request, and reserves the memory that its decision takes. After release the request's memory may
+// be reused.
 func (c *call) readRequest(v *engine.View) (r *api.Request, release func(), err error) {
 	body, err := c.jsonBody()
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Server) try(c *call) error {
 var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
 
 func (s *Server) outcome(c *call) error {
-	o := api.Outcome{Choice: new("")} // which is invalid: the body must have a choice
+	o := api.Outcome{Choice: new("")} // invalid: the body must contain a choice
 	err := c.read(&o)
 	var field *api.FieldError
 	switch {

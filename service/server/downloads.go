@@ -23,7 +23,8 @@ func (s *Server) model(c *call) error {
 	return c.answerJSON(http.StatusOK, m)
 }
 
-// attach names the file in which a browser stores the answer: the placement, whose name needs no escape, and a suffix.
+// attach names the file in which a browser stores the answer: the placement's name, which needs no escape, and a
+// suffix.
 func (c *call) attach(suffix string) {
 	c.w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", c.placement+suffix))
 }

@@ -27,7 +27,7 @@ type decoder interface {
 	Reset(io.Reader) error
 }
 
-// maxWindow is how much of what was decompressed a decoder of zstd keeps, in bytes: what RFC 9659 asks of senders.
+// maxWindow bounds the decompressed bytes that a zstd decoder keeps, as RFC 9659 demands of senders.
 const maxWindow = 8 << 20
 
 // decoders are by coding.
@@ -43,7 +43,7 @@ var decoders = map[string]*sync.Pool{
 	}},
 }
 
-// coding returns the coding of the body, "" if it has none.
+// coding returns the body's coding, or "".
 func (c *call) coding() (string, error) {
 	given := c.Header.Values("Content-Encoding")
 	if len(given) == 0 {
@@ -73,7 +73,7 @@ func decoded(coding string, body io.Reader) (r io.Reader, done func()) {
 	}
 }
 
-// decoding reads what a body becomes. Its errors are errCoding and those of reading the body.
+// decoding reads a decompressed body. Its errors are errCoding and the body's own.
 type decoding struct {
 	decoder decoder
 	body    failing

@@ -18,11 +18,11 @@ import (
 	"vitrine/service/offer"
 )
 
-// Feed passes events to the listeners of /v1/events. Pass its method Applied as engine.Options.Applied.
-// The zero value is ready.
+// Feed passes events to the listeners of /v1/events. Pass its method Applied as engine.Options.Applied. The zero value
+// is ready.
 //
-// The engine waits for no listener: a listener that does not keep up is disconnected. It comes back with the
-// last event that it has seen, and first gets those after it from the log.
+// The engine never waits for a listener: one that cannot keep up is disconnected. When it returns with the last event
+// that it saw, it first gets the later ones from the log.
 type Feed struct {
 	listening atomic.Int64
 
@@ -81,7 +81,7 @@ func (f *Feed) drop(s *subscriber) {
 	}
 }
 
-// subscribe adds a listener, of which a closed feed takes none.
+// subscribe adds a listener, or returns nil if the feed is closed.
 func (f *Feed) subscribe(c *call) *subscriber {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -210,8 +210,8 @@ const (
 	retryAfter = 2 * time.Second  // for a listener to come back
 )
 
-// listen sends events until the listener disconnects, does not keep up, or loses its key. One that names the last event
-// that it has seen first gets the later ones from the log.
+// listen sends events until the listener disconnects, cannot keep up, or loses its key. A listener that names the last
+// event that it saw first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
 	key := c.key.Name
 	if _, err := s.listeners.take(key, s.limits.Subscribers, s.share(s.limits.KeySubscribers, s.limits.Subscribers)); err != nil {
@@ -245,7 +245,8 @@ func (s *Server) listen(c *call) error {
 	return nil
 }
 
-// lastEvent returns the last event that a listener has seen, by its header Last-Event-ID. Without the header resumes is false.
+// lastEvent returns the last event that a listener saw, from the header Last-Event-ID. Without the header resumes is
+// false.
 func (s *Server) lastEvent(c *call) (after uint64, resumes bool, err error) {
 	text := c.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -304,11 +305,12 @@ func (l *listener) pass(sequence uint64, text []byte) bool {
 	return l.send(fmt.Appendf(nil, "id: %d\n%s", sequence, text))
 }
 
-// catchUp sends the log's entries after the last one that was sent, until the rest comes live. It reports whether the listener stays.
+// catchUp sends the log's entries after the last sent one, until the rest arrives live. It reports whether the listener
+// stays.
 func (l *listener) catchUp() bool {
 	for !l.sub.live {
 		if l.sent+backlog/2 > l.engine.Sequence() {
-			l.feed.goLive(l.sub) // what is applied from now on comes live, and what was before is part of the state
+			l.feed.goLive(l.sub) // later events arrive live, and earlier ones are part of the state
 		}
 		if !l.read() {
 			return false
@@ -328,7 +330,7 @@ func (l *listener) read() bool {
 			l.end()
 			return false
 		}
-		if time.Since(l.spoke) >= l.heartbeat && !l.beat() { // a long log may have nothing for this listener
+		if time.Since(l.spoke) >= l.heartbeat && !l.beat() { // a long log may not concern this listener
 			return false
 		}
 		if l.sent = e.Sequence; wants && !l.pass(e.Sequence, message(e.Event)) {

@@ -13,12 +13,12 @@ import (
 // A follower passes requests that change more than decisions on to the leader, as they came, and answers with its answer.
 // The leader checks the key and the limits again, so all processes need the same keys.
 
-// forwardedKey marks the context of a request that a follower has passed on.
+// forwardedKey marks the context of a request that a follower passed on.
 type forwardedKey struct{}
 
 func forwarded(c *call) bool { return c.Request.Context().Value(forwardedKey{}) != nil }
 
-// forward passes a request on to the leader. Afterwards this process has seen what the leader has written.
+// forward passes a request on to the leader. Afterwards this process has applied the leader's entries for it.
 func (s *Server) forward(c *call) error {
 	request, err := s.requestOf(c)
 	if err != nil {
@@ -90,14 +90,14 @@ func (c *call) relay(a *http.Response, text []byte) error {
 	return c.answer(a.StatusCode, a.Header.Get("Content-Type"), text)
 }
 
-// Forwarded answers a request that a follower has passed on.
+// Forwarded answers a request that a follower passed on.
 func (s *Server) Forwarded(request []byte) []byte {
 	w := &written{header: http.Header{}}
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request)))
 	switch {
 	case err != nil:
 		w.WriteHeader(http.StatusBadRequest)
-	case r.Method == http.MethodGet || r.Method == http.MethodHead: // a follower answers them, and some have no end
+	case r.Method == http.MethodGet || r.Method == http.MethodHead: // followers answer these themselves, and some never end
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	default:
 		s.serveForwarded(w, r)

@@ -16,8 +16,8 @@ func (s *Server) idOf(r *http.Request) string {
 	return s.process + "-" + strconv.FormatUint(s.asked.Add(1), 10)
 }
 
-// callersID returns the id that a caller has given a request in a header, or "" if there is none that may be logged and
-// answered: at most 128 letters, digits and characters of "._:~/+=@-". A token is not, which may have come into the wrong header.
+// callersID returns the request id in a header, or "" unless it may be logged and answered: at most 128 letters, digits
+// and characters of "._:~/+=@-". A token, which may have slipped into the wrong header, does not qualify.
 func callersID(h http.Header, name string) string {
 	values := h[name]
 	if len(values) != 1 || len(values[0]) > maxID || strings.Contains(values[0], keys.TokenPrefix) {

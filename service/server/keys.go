@@ -10,7 +10,7 @@ import (
 	"vitrine/service/personalizer"
 )
 
-// authorize finds the caller's key and checks that it has the scope.
+// authorize finds the caller's key and checks its scope.
 func (s *Server) authorize(c *call, scope string) error {
 	if s.keys == nil || scope == "" {
 		return nil
@@ -32,7 +32,7 @@ func (s *Server) authorize(c *call, scope string) error {
 	return nil
 }
 
-// keyOf returns the key that a request has in a header, or without one the key of its session.
+// keyOf returns the key in a request's header, or else its session's key.
 func (s *Server) keyOf(c *call) (keys.Key, error) {
 	scheme, token, _ := strings.Cut(c.Header.Get("Authorization"), " ")
 	where := "Authorization: Bearer KEY"

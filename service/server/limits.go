@@ -42,7 +42,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// accounts are what the keys may spend.
+// accounts holds the keys' request rates.
 type accounts struct {
 	limits Limits
 
@@ -50,7 +50,7 @@ type accounts struct {
 	byKey map[string]account
 }
 
-// account is that of a key.
+// account is a key's request rate.
 type account struct {
 	rate *rate.Limiter
 	work *catalogue.Work // of filters
@@ -70,8 +70,8 @@ func (a *accounts) of(key string) account {
 	return own
 }
 
-// wait returns how long the key must wait before its next request; 0 admits the request. left is the number of requests that it may
-// make at once after this one.
+// wait returns how long the key must wait before its next request; 0 admits the request. left is the number of requests
+// that may follow at once.
 func (a account) wait(now time.Time) (delay time.Duration, left float64) {
 	reservation := a.rate.ReserveN(now, 1)
 	if delay = reservation.DelayFrom(now); delay > 0 {
@@ -89,8 +89,8 @@ type places struct {
 	byKey map[string]int
 }
 
-// take takes a place for a key, unless limit are taken by all keys or perKey by this one. It returns the number of places that are free
-// for the key then.
+// take takes a place for a key, unless all keys hold limit places or this one perKey. It returns the key's remaining
+// places.
 func (p *places) take(key string, limit, perKey int) (free int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,9 +119,9 @@ func (p *places) taken() int {
 	return p.all
 }
 
-// enter admits a request, or refuses it if the caller has too many. The answer has the headers RateLimit-Policy and
-// RateLimit of draft-ietf-httpapi-ratelimit-headers-10, with the policies that concern the caller's key: "rate", whose r is the
-// number of requests that may follow at once and t the seconds until the whole burst may, and "places", the requests in progress.
+// enter admits a request, or refuses it if the caller sends too many. It sets the headers RateLimit-Policy and
+// RateLimit of draft-ietf-httpapi-ratelimit-headers-10 with the policies of the caller's key: "rate" (r: requests that
+// may follow at once, t: seconds until a whole burst may) and "places" (requests in progress).
 func (s *Server) enter(c *call, own account) (err error) {
 	limit, free, wait, left := s.share(s.limits.KeyConcurrent, s.limits.Concurrent), 0, time.Duration(0), 0.0
 	if s.limits.Rate > 0 {

@@ -24,7 +24,7 @@ import (
 // Listen says where a server listens, and its timeouts. 0 stands for the default in parentheses.
 type Listen struct {
 	Address     string        // such as "127.0.0.1:8080"
-	Health      string        // a second address of /healthz and /readyz, which callers cannot exhaust; "" is none
+	Health      string        // a second address for /healthz and /readyz, which callers cannot exhaust; or ""
 	Certificate string        // a PEM file, read again when it changes; "" is no TLS
 	Key         string        // the PEM file of the certificate's key
 	Header      time.Duration // to read the header of a request (5 s)
@@ -50,7 +50,8 @@ func (l Listen) withDefaults() Listen {
 // ErrOpen is returned if a server without keys would be reachable from other machines.
 var ErrOpen = errors.New("without API keys the service listens only on loopback")
 
-// MayListen returns [ErrOpen] if keys is nil and address is not a loopback address, and an error for what is no address.
+// MayListen returns [ErrOpen] if keys is nil and address is not a loopback address, and an error for an invalid
+// address.
 func MayListen(address string, keys *keys.Set) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("listening on %q: must be HOST:PORT, such as 127.0.0.1:8080", address)
@@ -73,8 +74,8 @@ type Socket struct {
 	served  chan error
 }
 
-// Bind binds the address and reads the certificate. It ignores Options.Engine. Errors are those of [MayListen], of
-// files and of sockets. The caller closes the socket with Close; Serve closes it too.
+// Bind binds the address and reads the certificate. It ignores Options.Engine. It returns [MayListen]'s errors, and
+// errors of files and sockets. The caller closes the socket with Close; Serve closes it too.
 func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	l, o = l.withDefaults(), o.withDefaults()
 	if err := MayListen(l.Address, o.Keys); err != nil {
@@ -139,7 +140,7 @@ func (s *Socket) Close() error {
 	if s.health != nil {
 		err = errors.Join(err, s.health.Close())
 	}
-	_ = s.at.Close() // http.Server closes it only if it has begun to accept
+	_ = s.at.Close() // http.Server closes it only after it began to accept
 	return err
 }
 
@@ -171,8 +172,8 @@ func (s *Server) Run(ctx context.Context, l Listen) error {
 	return s.Serve(ctx, socket)
 }
 
-// Serve serves a socket until ctx ends or the engine stops. It then accepts no more requests and
-// answers those in progress. Errors are decision.ErrStopped and those of sockets.
+// Serve serves a socket until ctx ends or the engine stops. It then accepts no more requests and answers those in
+// progress. It returns engine.ErrStopped or a socket's error.
 func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	l := socket.listen
 	maintained := make(chan error, 1)
@@ -190,7 +191,7 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	case err := <-socket.served:
 		stop()
 		return errors.Join(err, <-maintained)
-	case err := <-maintained: // nil if ctx has ended
+	case err := <-maintained: // nil after ctx ended
 		return errors.Join(err, s.drain(&socket.http, l.Drain))
 	}
 }

@@ -19,7 +19,8 @@ import (
 	"vitrine/service/offer"
 )
 
-// metrics is the registry of the Prometheus metrics of a server. Series of requests begin with the first request of their labels.
+// metrics is a server's registry of Prometheus metrics. A series of requests begins with the first request of its
+// labels.
 type metrics struct {
 	registry *prometheus.Registry
 	latency  *prometheus.HistogramVec
@@ -175,7 +176,7 @@ var (
 	memoryUsed  = about("memory_used_bytes", "Memory in use, by purpose.", "purpose")
 )
 
-// scraped is what a scrape has read of the process. Extent is nil if the log did not say.
+// scraped holds a scrape's readings of the process. Extent is nil if the log did not report it.
 type scraped struct {
 	Options
 	applied uint64
@@ -188,7 +189,7 @@ type scraped struct {
 func (s *scraped) isBounded() bool { return s.memory.Size > 0 }
 func (s *scraped) hasLog() bool    { return s.extent != nil }
 
-// ofProcess lists the metrics of the process, and when it has them; nil is always.
+// ofProcess lists the metrics of the process, each with a condition; nil means always.
 var ofProcess = []struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType

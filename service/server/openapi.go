@@ -27,7 +27,7 @@ func init() { huma.DefaultArrayNullable = false }
 func document(routes []*route, version string) []byte {
 	registry := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {
 		if t == reflect.TypeFor[api.Request]() {
-			return "DecideRequest" // ogen has a Request of its own
+			return "DecideRequest" // ogen defines a Request itself
 		}
 		return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "Document")
 	})
@@ -59,14 +59,14 @@ func document(routes []*route, version string) []byte {
 		contents(rt.body, registry)
 	}
 	asked := maps.Clone(registry.Map())
-	registry.Schema(reflect.TypeFor[api.Event](), true, "") // no route has it as its body
+	registry.Schema(reflect.TypeFor[api.Event](), true, "") // it is no route's body
 	for _, rt := range routes {
 		if rt.id != "" {
 			doc.AddOperation(rt.describe(registry))
 		}
 	}
 	for name, schema := range registry.Map() {
-		if asked[name] == nil { // an answer may have more members in a later version
+		if asked[name] == nil { // a later version's answer may contain more members
 			schema.AdditionalProperties = nil
 		}
 	}
@@ -92,7 +92,7 @@ type parameter struct{ name, doc string }
 // content is a body in one media type.
 type content struct {
 	mediaType string
-	of        any    // a value of its Go type; nil if there is none
+	of        any    // a value of its Go type, or nil
 	example   string // JSON
 }
 
@@ -116,7 +116,7 @@ func (o operation) takesLines() operation {
 	return o
 }
 
-// gives adds an answer: JSON like the value, a content, or nothing.
+// gives adds an answer: JSON like the value, a content, or an empty one.
 func (o operation) gives(status int, of any) operation {
 	switch of := of.(type) {
 	case nil:

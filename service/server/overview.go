@@ -103,7 +103,7 @@ func (s *Server) overviewOf(name string, now int64, span time.Duration, points i
 	return e, nil
 }
 
-// experiment returns what the report of a placement's experiment says, nil if none runs.
+// experiment summarises the report of a placement's experiment, or returns nil without one.
 func (s *Server) experiment(name string) (*api.OverviewExperiment, error) {
 	all, err := s.engine.Experiments(name)
 	if err != nil || all.Experiment == nil {

@@ -33,7 +33,7 @@ func (s *Server) putPlacement(c *call) error {
 	return s.answerPlacement(c, status)
 }
 
-// previewPlacement says what a PUT would do.
+// previewPlacement previews a PUT.
 func (s *Server) previewPlacement(c *call) error {
 	body, err := c.jsonBody()
 	if err != nil {

@@ -36,7 +36,7 @@ var policies, policiesTag = func() ([]byte, string) {
 	return text, `"` + hex.EncodeToString(sum[:8]) + `"`
 }()
 
-// optionsOf describes settings, whose defaults in placements may be others than in files.
+// optionsOf describes settings. Their defaults in placements may differ from those in files.
 func optionsOf(options []option.Option, serving map[string]any) []api.PolicyOption {
 	list := []api.PolicyOption{}
 	for _, o := range options {

@@ -17,12 +17,12 @@ import (
 	"vitrine/service/personalizer"
 )
 
-// problem is an error answer, with what only the service's log has.
+// problem is an error answer, plus facts for the service's log only.
 type problem struct {
 	api.Problem
 
 	cause string // for the log
-	retry string // Retry-After; "" is "1" if the status is 503, and none otherwise
+	retry string // Retry-After; "" sends "1" with a 503, and otherwise no header
 }
 
 func problemf(status int, kind, format string, args ...any) *problem {
@@ -31,10 +31,10 @@ func problemf(status int, kind, format string, args ...any) *problem {
 
 var errPanic = errors.New("panic")
 
-// statusGone is logged for requests whose caller has hung up, as nginx does.
+// statusGone is logged for requests whose callers hung up, as in nginx.
 const statusGone = 499
 
-// known are errors of the engine and of Personalizer's contract, and what they are to a caller.
+// known maps errors of the engine and of Personalizer's contract to answers.
 var known = []struct {
 	err    error
 	status int
@@ -91,7 +91,7 @@ func problemOf(err error) *problem {
 		p = problemf(http.StatusInternalServerError, "policy", "the policy of the placement failed on this request")
 	case errors.Is(err, engine.ErrStopped):
 		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped: requests that were not acknowledged may be lost")
-	case errors.Is(err, context.Canceled): // only the service's log has this answer
+	case errors.Is(err, context.Canceled): // only the service's log sees this answer
 		p = problemf(statusGone, "gone", "the caller went away")
 		p.Title = "Client Closed Request"
 	case errors.Is(err, context.DeadlineExceeded):
@@ -107,7 +107,7 @@ func problemOf(err error) *problem {
 	return p
 }
 
-// lossProblem says what a change would lose, and how to make it all the same.
+// lossProblem lists the losses of a change, and says how to make it all the same.
 func lossProblem(loss *engine.LossError) *problem {
 	if loss.Experiment != "" {
 		p := problemf(http.StatusConflict, "loss", "%v. To ship a variant put its policy as that of the placement: its learner continues. With ?reset=true the experiment ends all the same", loss)
@@ -123,7 +123,7 @@ func lossProblem(loss *engine.LossError) *problem {
 	return p
 }
 
-// relearning says what another learner can learn from the log.
+// relearning describes how much another learner can learn from the log.
 func relearning(loss *engine.LossError) string {
 	const can = "With ?relearn=log another learner first learns from the log what it has learned"
 	switch {
@@ -135,7 +135,7 @@ func relearning(loss *engine.LossError) string {
 	return can
 }
 
-// fail answers with a problem, unless an answer has begun.
+// fail answers with a problem, unless an answer began already.
 func (c *call) fail(err error) {
 	p := *problemOf(err)
 	p.RequestID = c.id

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Proxies are the proxies whose word about the address of a caller is taken.
+// Proxies are the proxies to trust about callers' addresses.
 type Proxies struct {
-	Trusted []netip.Prefix // their addresses; nil takes nobody's word
-	Header  string         // that has the caller's address; "" is X-Forwarded-For
+	Trusted []netip.Prefix // their addresses; nil trusts no proxy
+	Header  string         // the header with the caller's address; "" means X-Forwarded-For
 }
 
 // ParseProxies reads addresses and networks of proxies, such as "127.0.0.1" and "10.0.0.0/8".
@@ -41,8 +41,8 @@ func (p *Proxies) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p.Trusted, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// caller returns the address of the caller. Each proxy appends the address that it was called from, so the list is read from its end,
-// as far as trusted proxies wrote it; what a caller put before that is not believed.
+// caller returns the caller's address. Each proxy appends the address that called it, so the list is read from its end,
+// as far as trusted proxies wrote it; earlier addresses may be invented.
 func (p *Proxies) caller(r *http.Request) netip.Addr {
 	at := addressOf(r.RemoteAddr)
 	list := strings.Split(strings.Join(r.Header[p.Header], ","), ",")
@@ -71,6 +71,6 @@ func networkOf(a netip.Addr) netip.Prefix {
 	if a.Is6() {
 		bits = 64
 	}
-	network, _ := a.Prefix(bits) // fails for the invalid address, whose network is the invalid one
+	network, _ := a.Prefix(bits) // fails for the invalid address, which yields the invalid network
 	return network
 }

@@ -18,7 +18,7 @@ type route struct {
 	handle       handler // within its wrappers
 	operation
 
-	contract *personalizer.Route // the contract whose keys and errors the route takes over; nil is our own
+	contract *personalizer.Route // the contract that sets keys and errors of the route; nil is our own
 
 	// Notes of the wrappers.
 	scope                         string // "" needs no key
@@ -92,7 +92,7 @@ func (s *Server) routes() (all []*route) {
 	for _, at := range []struct {
 		path, of, where string
 		read, report    []wrapper
-	}{ // callers that do not know the placement have only the id
+	}{ // for callers that know only the id
 		{placement + "/decisions/{id}", "OfPlacement", "", read, report},
 		{"/v1/decisions/{id}", "", ", by its id only: 409 if several placements have given it", readFound, append(slices.Clip(report), find)},
 	} {
@@ -220,10 +220,10 @@ func nowhere(c *call) error {
 	return noRoute
 }
 
-// unknown answers requests without a route: OPTIONS, 405 if the path has other methods, and 404 otherwise.
+// unknown answers requests without a route: OPTIONS, 405 if the path supports other methods, and 404 otherwise.
 func (s *Server) unknown(mux *http.ServeMux) handler {
 	return func(c *call) error {
-		missing := nowhere(c) // which has the shape of errors
+		missing := nowhere(c) // sets the shape of errors
 		var allowed []string
 		for _, method := range []string{"GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"} {
 			other := *c.Request

@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Engine  *engine.Engine
 	Clock   func() time.Time // nil is time.Now
-	Log     eventlog.Bounded // whose extent is in /metrics; may be nil
+	Log     eventlog.Bounded // its extent is in /metrics; may be nil
 	Epoch   func() uint64    // of the log's writer; may be nil
 	Appends *Appends         // to the log, for /metrics; may be nil
 
@@ -39,23 +39,23 @@ type Options struct {
 	// Export, if set, writes the decisions of a placement that are in the log.
 	Export func(ctx context.Context, w io.Writer, placement string) error
 
-	// Forward passes a caller's request, in the form of HTTP/1.1, on to the leader while the engine follows, and returns the
-	// answer of the leader's Forwarded. Nil forwards nothing.
+	// Forward passes a caller's request, as HTTP/1.1, on to the leader while the engine follows, and returns the answer
+	// of the leader's Forwarded. Nil is allowed.
 	Forward func(ctx context.Context, request []byte) (answer []byte, err error)
 
 	Keys   *keys.Set // nil asks for no key, which is only for loopback
 	Feed   *Feed     // the engine must call its Applied; nil means there is no /v1/events
 	Limits Limits
-	Budget *budget.Budget // from which requests take their memory; nil has no limit
+	Budget *budget.Budget // the requests' memory; nil is unlimited
 
 	Personalizer bool // whether the first Rank creates its placement, without a key of the scope admin
 
 	Proxies Proxies
-	Alerts  *alert.Sender // nil sends none
+	Alerts  *alert.Sender // or nil
 
-	Origins []string // whose pages may call the service from a browser; see CheckOrigin
+	Origins []string // pages of these origins may call the service from a browser; see CheckOrigin
 
-	Tracer trace.Tracer // of requests; nil traces nothing
+	Tracer trace.Tracer // traces requests, or nil
 
 	Demo []api.Route // below /demo/, and its page is part of the desk; nil for a service without a demonstration
 
@@ -146,7 +146,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler(w, personalizer.Canonical(r))
 }
 
-// serve returns the http.Handler of a route. A call passes the route's wrappers and its handler; then it is counted, logged and traced.
+// serve returns a route's http.Handler. A call passes the route's wrappers and its handler; then it is counted, logged
+// and traced.
 func (s *Server) serve(rt *route) http.HandlerFunc {
 	series := s.metrics.series(rt)
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -21,7 +21,7 @@ import (
 	"vitrine/service/keys"
 )
 
-// Bounds of what the pages of the desk may take.
+// Bounds on the desk's pages.
 const (
 	sessionLife    = 12 * time.Hour
 	maxSessions    = 1024
@@ -37,8 +37,8 @@ const (
 // SameSite=Strict, so pages of other sites do not send it.
 const sessionCookie = "vitrine_session"
 
-// sessions are the pages that are signed in. A session stands for a key: it has the scopes and placements that
-// the key has now, and ends with it. Sessions are kept in memory only, by the hashes of their cookies.
+// sessions holds the signed-in pages. A session stands for a key: it carries the key's present scopes and placements,
+// and ends with it. Sessions are kept in memory only, by the hashes of their cookies.
 type sessions struct {
 	mu    sync.Mutex
 	list  []session                      // the oldest first
@@ -114,7 +114,7 @@ func (s *sessions) count(key string, now time.Time) int {
 	return s.of(key)
 }
 
-// isTooMany counts a wrong key from an address, and reports whether that address has sent too many.
+// isTooMany counts a wrong key from an address, and reports whether the address sent too many.
 func (s *sessions) isTooMany(from netip.Addr, now time.Time) bool {
 	network := networkOf(from)
 	s.mu.Lock()
@@ -132,8 +132,8 @@ func (s *sessions) isTooMany(from netip.Addr, now time.Time) bool {
 
 var errOtherOrigin = problemf(http.StatusForbidden, "origin", "the session of the desk is only for requests of its own pages: send an API key in the header Authorization")
 
-// ownPage reports whether a page of this service sent the request, or for a reading request the reader herself. A
-// browser says so in Sec-Fetch-Site, or over plain HTTP in Origin, which each writing request has.
+// ownPage reports whether a page of this service sent the request, or the user herself if it only reads. A browser says
+// so in Sec-Fetch-Site, or over plain HTTP in Origin, which every writing request carries.
 func ownPage(r *http.Request) bool {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch r.Header.Get("Sec-Fetch-Site") {
@@ -154,7 +154,7 @@ func ownPage(r *http.Request) bool {
 
 // bySession returns the key of the request's session. Without a session ok is false.
 func (s *Server) bySession(c *call) (key keys.Key, ok bool, err error) {
-	if forwarded(c) { // the follower has found the session
+	if forwarded(c) { // the follower found the session
 		key, ok := s.keys.OfHash(c.Header.Get(sessionHeader))
 		return key, ok, nil
 	}
@@ -176,8 +176,8 @@ func (s *Server) bySession(c *call) (key keys.Key, ok bool, err error) {
 	return key, ok, nil
 }
 
-// sessionHeader has the hash of the key of a session in a request that a follower passes on to the leader, which does
-// not know the session. Only such requests may have it.
+// sessionHeader carries the hash of a session's key in a request that a follower passes on to the leader, which does
+// not know the session. No other request may carry it.
 const sessionHeader = "Vitrine-Session"
 
 // signIn answers a key with the cookie of a session.
@@ -194,7 +194,7 @@ func (s *Server) signIn(c *call) error {
 	switch {
 	case errors.As(err, &large):
 		return tooLarge(maxSignIn)
-	case err != nil || json.Unmarshal(body, &given) != nil: // whose errors would quote it
+	case err != nil || json.Unmarshal(body, &given) != nil: // JSON's errors would quote the key
 		return problemf(http.StatusBadRequest, "body", `the body must be of the form {"key":"…"}`)
 	}
 	now := s.clock()
@@ -211,8 +211,8 @@ func (s *Server) signIn(c *call) error {
 	return c.answerJSON(http.StatusOK, s.sessionOf(key, expires))
 }
 
-// wrongKey counts a wrong key of a caller. Only wrong keys are limited: many callers may share the address of a proxy, and one of them
-// must not lock the others out.
+// wrongKey counts a caller's wrong key. Only wrong keys are limited: many callers may share a proxy's address, and one
+// of them must not lock the others out.
 func (s *Server) wrongKey(c *call, now time.Time) error {
 	if !s.sessions.isTooMany(s.options.Proxies.caller(c.Request), now) {
 		return problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
@@ -236,8 +236,7 @@ func (s *Server) signOut(c *call) error {
 	return c.nothing()
 }
 
-// setSession sets the cookie, for an age in seconds. Over TLS, also that of a proxy before the service, the
-// browser sends it over nothing else.
+// setSession sets the cookie, for an age in seconds. Over TLS, including a proxy's, the browser sends it only over TLS.
 func (c *call) setSession(value string, age int) {
 	http.SetCookie(&c.w, &http.Cookie{
 		Name: sessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
@@ -245,7 +244,7 @@ func (c *call) setSession(value string, age int) {
 	})
 }
 
-// getSession says who is signed in. Nobody is no error, because each page asks when it begins.
+// getSession says who is signed in. An anonymous caller is no error, because each page asks when it begins.
 func (s *Server) getSession(c *call) error {
 	if s.keys == nil {
 		return c.answerJSON(http.StatusOK, s.sessionOf(keys.Key{}, time.Time{}))

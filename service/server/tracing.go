@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// beginTrace takes over the caller's trace (W3C Trace Context). With a tracer it begins a span of the request, unless the
-// route has no limit, as probes and streams have none. The answer's Traceparent names that span, or the caller's without one.
+// beginTrace takes over the caller's trace (W3C Trace Context). With a tracer it begins a span of the request, except
+// for probes and streams, the routes without a limit. The answer's Traceparent names that span, otherwise the caller's.
 func (s *Server) beginTrace(c *call, rt *route) {
 	ctx, carrier := c.ctx, propagation.HeaderCarrier(c.Header)
 	if c.Header["Traceparent"] != nil {
@@ -28,7 +28,7 @@ func (s *Server) beginTrace(c *call, rt *route) {
 	}
 }
 
-// endTrace ends the span of the request, if it has one.
+// endTrace ends the request's span, if any.
 func (c *call) endTrace() {
 	span := trace.SpanFromContext(c.ctx)
 	if !span.IsRecording() {
@@ -44,7 +44,7 @@ func (c *call) endTrace() {
 	span.End()
 }
 
-// traceAttributes are what the log has of a request's trace.
+// traceAttributes returns a request's trace for the log.
 func (c *call) traceAttributes() []slog.Attr {
 	own := trace.SpanContextFromContext(c.ctx)
 	if !own.IsValid() {

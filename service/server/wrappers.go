@@ -20,11 +20,11 @@ import (
 // handler answers a call, or returns the error to answer with.
 type handler func(*call) error
 
-// wrapper does its part of a route before the next handler, or in its place. It notes in the route what the OpenAPI document, the metrics
-// and the traces tell of it.
+// wrapper does its part of a route before the next handler, or in its place. It records in the route its text for the
+// OpenAPI document, the metrics and the traces.
 type wrapper func(s *Server, rt *route, next handler) handler
 
-// within returns a handler within wrappers, the first of which is the outermost.
+// within wraps a handler; the first wrapper is the outermost.
 func (rt *route) within(s *Server, via []wrapper, h handler) handler {
 	for _, w := range slices.Backward(via) {
 		h = w(s, rt, h)
@@ -32,8 +32,8 @@ func (rt *route) within(s *Server, via []wrapper, h handler) handler {
 	return h
 }
 
-// origin protects a service without keys from pages of other sites in a browser on this machine. Their requests have another
-// origin, or another host if the site's name resolves to this machine.
+// origin protects a service without keys from pages of other sites in a browser on this machine. Their requests name
+// another origin, or another host if the site's name resolves to this machine.
 func origin(s *Server, _ *route, next handler) handler {
 	if s.keys != nil {
 		return next
@@ -73,8 +73,8 @@ func limit(s *Server, rt *route, next handler) handler {
 	}
 }
 
-// own finds the placement that a call names, and keeps a key that is limited to placements away from all else. The answer does
-// not reveal whether a placement exists.
+// own finds the placement that a call names, and confines a limited key to its placements. The answer does not reveal
+// whether another placement exists.
 func own(s *Server, rt *route, next handler) handler {
 	return func(c *call) error {
 		c.placement = c.PathValue("name")
@@ -106,7 +106,7 @@ func deadline(s *Server, rt *route, next handler) handler {
 	}
 }
 
-// change makes sure that this process may still write, and names in the answer the entry of the log that has the change.
+// change checks that this process may still write, and names the change's log entry in the answer.
 func change(s *Server, rt *route, next handler) handler {
 	rt.writes = true
 	return func(c *call) error {
@@ -118,13 +118,13 @@ func change(s *Server, rt *route, next handler) handler {
 	}
 }
 
-// entryParameter is the parameter of reads that have to show what their caller has written.
+// entryParameter is the parameter of reads that must reflect their caller's writes.
 var entryParameter = parameter{"entry", "an entry of the log, from the header " + api.EntryHeader + " of an answer: the answer to this request is from a state that has it. 503 with the problem lag if this process does not have it within two seconds"}
 
 // maxEntryWait is how long a read waits for an entry.
 const maxEntryWait = 2 * time.Second
 
-// upToDate waits until the state has the entry that the query names, if it names one.
+// upToDate waits until the state includes the entry that the query names, if any.
 func upToDate(s *Server, rt *route, next handler) handler {
 	rt.reads = true
 	return func(c *call) error {
@@ -155,8 +155,8 @@ func (s *Server) awaitEntry(ctx context.Context, query url.Values) error {
 	return err
 }
 
-// catchUp reads the log to its end if this process does not know the placement: the leader may. Without a leader nobody can say
-// that there is none.
+// catchUp reads the log to its end if this process does not know the placement: the leader may know it. Without a
+// leader the placement cannot be declared unknown.
 func catchUp(s *Server, _ *route, next handler) handler {
 	return func(c *call) error {
 		if c.placement != "" {
@@ -170,7 +170,8 @@ func catchUp(s *Server, _ *route, next handler) handler {
 	}
 }
 
-// lead passes a call on to the leader if this process follows the log. A Rank is the leader's only if it may make the placement.
+// lead passes a call on to the leader if this process follows the log. It passes on a Rank only if the Rank may create
+// the placement.
 func lead(s *Server, rt *route, next handler) handler {
 	if s.options.Forward == nil {
 		return next
@@ -188,7 +189,7 @@ func lead(s *Server, rt *route, next handler) handler {
 	}
 }
 
-// find finds the placement of a decision by its id, among those of the key.
+// find finds the placement of a decision id, among the key's placements.
 func find(s *Server, _ *route, next handler) handler {
 	return func(c *call) (err error) {
 		if c.placement, err = s.engine.Find(c.ctx, c.PathValue("id"), c.mine); err != nil {

@@ -35,8 +35,8 @@ func (s *State) advance(p *Placement, now int64, sequence uint64) {
 	}
 }
 
-// lastGood returns the version that decides after an alarm: the last one of the learner from before the decisions in doubt,
-// or else its oldest one; 0 if it has none.
+// lastGood returns the version that decides during an alarm: the learner's last one from before the decisions in doubt,
+// or else its oldest one; 0 without versions.
 func (p *Placement) lastGood(a *api.Alarm) (number uint64) {
 	before := p.Earnings.Guard.Entry
 	if a.Since > 0 {
@@ -58,7 +58,7 @@ func (p *Placement) fallsBack() string {
 	return p.Config.Fallback
 }
 
-// fallBack has the learner make the policy of the last good version, if it is needed.
+// fallBack makes the learner prepare the policy of the last good version, if it is needed.
 func (p *Placement) fallBack() {
 	if p.fallsBack() != api.FallbackVersion || p.Earnings.Guard.Alarm().Version == 0 {
 		return
@@ -81,7 +81,7 @@ func (s *State) resume(p *Placement, sequence uint64, doubtful [2]uint64) {
 	s.relearned = remember(s.relearned, relearned{sequence, held.From})
 }
 
-// lessons returns the variants from whose decisions a learner learns, nil for all decisions.
+// lessons returns the variants that teach a learner, or nil if all decisions do.
 func (p *Placement) lessons(w *Worker) (only []string) {
 	if p.Experiment == nil || p.Experiment.Design.Learn == api.LearnAll {
 		return nil

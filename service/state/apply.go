@@ -7,14 +7,13 @@ import (
 	"vitrine/service/offer"
 )
 
-// Apply applies the event of the next entry to the state. Only apply changes the state, both for live traffic
-// and for a replay. An event that is impossible in this state is an error and changes nothing.
+// Apply applies the event of the next entry to the state. Only Apply changes the state, for live traffic and in a
+// replay alike. An event that is impossible in this state is an error and changes nothing.
 //
-// It passes rounds to the placement's learner. It waits for room in the learner's queue, but not for the
-// learning.
+// It hands rounds to the placement's learner, blocking only while the learner's queue is full.
 //
-// A round is made from the decision's offer, which the caller has read back for an event that closes reports.
-// Without the offer nothing is learned, and only decisions are counted.
+// A round is made from the decision's offer, which the caller must have read back for an event that closes reports.
+// Without the offer the decision is counted, but not learned.
 func (s *State) Apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 	next := s.Position.After(entry)
 	if err := s.applyBody(next.Sequence, e, o); err != nil {
@@ -86,7 +85,7 @@ func (s *State) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) er
 	return fmt.Errorf("an event of type %T", e.Body)
 }
 
-// PublishAfter publishes the placements that an event may have changed. A replay publishes once, at its end.
+// PublishAfter publishes the placements that an event may have changed. A replay publishes only once, at its end.
 func (s *State) PublishAfter(e *eventlog.Event) {
 	switch e.Body.(type) {
 	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated, *eventlog.ItemsDeclined, *eventlog.Corrected, *eventlog.ItemsChanged:

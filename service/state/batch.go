@@ -64,8 +64,8 @@ func (b *Batch) Only(e *eventlog.Event) error {
 	return nil
 }
 
-// Offer adds a decision. If open decisions exceed the placement's memory, others are evicted. An earlier
-// decision of this id, whose entry was removed, may still be remembered.
+// Offer adds a decision. If open decisions exceed the placement's memory, it evicts others. An earlier decision under
+// this id, with a removed entry, may still be remembered.
 func (b *Batch) Offer(v *View, e *eventlog.Event, o *offer.Offer, forgotten *Record, entry []byte) error {
 	p := v.Placement
 	key := decisionKey{p, o.Decision}
@@ -92,7 +92,7 @@ func (b *Batch) room(r *Record, o *offer.Offer) bool {
 	return !r.isOf(p.Learner) || !slices.ContainsFunc(p.Taught(o), func(w *Worker) bool { return !w.HasRoom(b.rounds[p], learner.RoundBytes(o)) })
 }
 
-// canExpire reports the same for a decision that expires. A deferred one has no round.
+// canExpire reports whether a decision may expire now. A deferred decision makes no round.
 func (b *Batch) canExpire(r *Record, o *offer.Offer) bool {
 	return r.Status == Deferred || b.room(r, o)
 }
@@ -108,7 +108,7 @@ func (b *Batch) close(r *Record, o *offer.Offer, now int64, body eventlog.Body) 
 	b.encode(&eventlog.Event{Time: now, Placement: p.Name, Body: body}, o)
 }
 
-// LogValues adds the values that no other request has logged.
+// LogValues adds the values that are not logged yet.
 func (b *Batch) LogValues(name string, changed uint64, values []feature.Seen, now int64) error {
 	p := b.State.Placements[name]
 	switch {
@@ -160,7 +160,7 @@ func (b *Batch) ChangeItems(v *View, g *Staged, version uint64, e *eventlog.Even
 		return api.Fieldf("/items", "the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
 	}
 	if !g.Claim() {
-		return page.ErrStale // the caller has left
+		return page.ErrStale // the caller is gone
 	}
 	b.Staged = g
 	return b.Only(e)

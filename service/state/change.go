@@ -29,7 +29,7 @@ func (m Match) Check(p *Placement) error {
 	return m(p.Revision())
 }
 
-// Change says what a put may do.
+// Change holds the permissions of a put.
 type Change struct {
 	Reset   bool  // begin the learner again
 	Relearn bool  // let another learner learn from the log, which then takes its place; not with Reset
@@ -39,7 +39,7 @@ type Change struct {
 	Uses func(owner string) bool
 }
 
-// Put changes a placement, or creates it, with what was prepared. The log has entries from one on.
+// Put creates or changes a placement, with what the caller prepared. The log begins at entry from.
 func (b *Batch) Put(name string, c *setup.Config, how *Change, from uint64, r *Prepared, now int64) (isNew bool, err error) {
 	if len(b.Events) > 0 {
 		return false, ErrRetryBatch
@@ -59,14 +59,14 @@ func (b *Batch) Put(name string, c *setup.Config, how *Change, from uint64, r *P
 	return p == nil, b.Only(&eventlog.Event{Time: now, Placement: name, Body: p.change(c, c.Canonical(), how, from)})
 }
 
-const maxPlacements = 1000 // each has a learner, a goroutine and memory of its own
+const maxPlacements = 1000 // each needs a learner, a goroutine and memory
 
 func errPlacements(name string) error {
 	return api.Fieldf("/name", "%q would be one more than %d placements: delete one", name, maxPlacements)
 }
 
-// Check reports why a placement, nil for a new one, must not have a configuration, ErrSame if it has it. A change that
-// has happened is not refused.
+// Check reports why a placement (nil: a new one) cannot change to a configuration, or ErrSame if it already did. It
+// never refuses a change that happened.
 func (how *Change) Check(p *Placement, c *setup.Config) error {
 	switch {
 	case how == nil:
@@ -80,7 +80,7 @@ func (how *Change) Check(p *Placement, c *setup.Config) error {
 	switch {
 	case p == nil || string(p.canonical) == string(c.Canonical()):
 		return nil
-	case p.Relearning != nil && !how.Reset, p.Relearning != nil && p.Config.SameLearner(c): // which the exchange would undo
+	case p.Relearning != nil && !how.Reset, p.Relearning != nil && p.Config.SameLearner(c): // the exchange would undo it
 		return fmt.Errorf("placement %q: %w", p.Name, ErrRelearning)
 	}
 	if done, err := p.ends(c, how); done || err != nil {
@@ -97,8 +97,8 @@ func (how *Change) Check(p *Placement, c *setup.Config) error {
 	return p.loss(c)
 }
 
-// mayUse reports whether a placement may have a configuration with the catalogue of another one. before is its present
-// configuration, nil for a new one.
+// mayUse reports whether a placement with this configuration may share another placement's catalogue. before is its
+// present configuration, nil for a new placement.
 func (how *Change) mayUse(c, before *setup.Config) bool {
 	return how == nil || how.Uses == nil || before != nil && before.CatalogueOf == c.CatalogueOf || how.Uses(c.CatalogueOf)
 }
@@ -109,7 +109,7 @@ func (how *Change) IsReset() bool { return how != nil && how.Reset }
 // Relearns reports whether a second learner is to learn from the log.
 func (how *Change) Relearns() bool { return how != nil && how.Relearn && !how.Reset }
 
-// has reports whether the placement has a configuration already, or will have it after its relearning.
+// has reports whether this is the placement's configuration, now or after its relearning.
 func (p *Placement) has(c *setup.Config) bool {
 	if p.Relearning != nil {
 		return bytes.Equal(p.Relearning.Worker.Config.Canonical(), c.Canonical())
@@ -129,7 +129,7 @@ func (p *Placement) loss(c *setup.Config) error {
 	}
 }
 
-// change is the event of a change. The log has entries from one on.
+// change returns the event of a change. The log begins at entry from.
 func (p *Placement) change(c *setup.Config, canonical []byte, how *Change, from uint64) eventlog.Body {
 	switch {
 	case p == nil:
@@ -154,7 +154,7 @@ func abbreviated(fields []string) string {
 	return api.Abbreviate(strings.Join(fields, ", "), MaxVersionNote-100)
 }
 
-// Preview says what becomes of the learner.
+// Preview describes the effects on the learner.
 func (s *State) Preview(v *api.Preview, name string, c *setup.Config, how Change) error {
 	p := s.Placements[name]
 	err := how.Check(p, c)
@@ -191,10 +191,11 @@ func (s *State) Preview(v *api.Preview, name string, c *setup.Config, how Change
 	return nil
 }
 
-// KeepEvent returns the version that the learner's state is or becomes, and the event that keeps it: nil if it is kept already.
+// KeepEvent returns the version that the learner's state is or becomes, and the event that keeps it, or nil if it is
+// already kept.
 func (p *Placement) KeepEvent(note string, sequence uint64) (number uint64, keeps eventlog.Body) {
 	switch v := p.version(p.currentVersion); {
-	case note == "" && p.Earnings.Guard.Alarm() != nil: // what is bad is not worth keeping, and the last good version stays
+	case note == "" && p.Earnings.Guard.Alarm() != nil: // a bad state is not worth keeping, and the last good version stays
 		if n := len(p.versions); n > 0 {
 			return p.versions[n-1].number, nil
 		}
@@ -209,8 +210,8 @@ func (p *Placement) KeepEvent(note string, sequence uint64) (number uint64, keep
 	return p.learnedThrough, &eventlog.SnapshotTaken{Version: p.learnedThrough, UpTo: sequence, Name: fmt.Sprintf("%s@%d", p.Name, p.learnedThrough)}
 }
 
-// RollBackEvent returns the event that returns the placement to a version, nil if its learner is there. The former learner ready can
-// decide at once.
+// RollBackEvent returns the event that returns the placement to a version, or nil if its learner is already there. The
+// former learner ready can decide at once.
 func (p *Placement) RollBackEvent(number uint64, ready *Worker, match Match) (eventlog.Body, error) {
 	if err := match.Check(p); err != nil {
 		return nil, err
@@ -233,7 +234,7 @@ func (p *Placement) RollBackEvent(number uint64, ready *Worker, match Match) (ev
 	return b, nil
 }
 
-// ends reports what a change of a placement with an experiment would lose. done says that nothing else is to be checked.
+// ends reports the losses of a change that touches a running experiment. done says that no other check is needed.
 func (p *Placement) ends(c *setup.Config, how *Change) (done bool, err error) {
 	same := p.Config.SameLearner(c)
 	switch {
@@ -267,8 +268,8 @@ func (p *Placement) ends(c *setup.Config, how *Change) (done bool, err error) {
 	return false, nil
 }
 
-// CheckItems reports why a placement must not have a configuration because of its catalogue, or that of another one. If the features of
-// its items change, CheckItems returns the items and their next schema.
+// CheckItems reports whether a configuration's catalogue, its own or a shared one, forbids it. If the features of the
+// placement's items change, CheckItems returns the items and their next schema.
 func (s *State) CheckItems(name string, c *setup.Config, how *Change) (items *catalogue.Catalogue, next *feature.Schema, err error) {
 	sharers := strings.Join(s.Sharers(name), ", ")
 	var before *setup.Config // nil if there is no such placement

@@ -15,7 +15,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// SnapshotKind names the encoding of a snapshot. There is one; whoever changes it changes the name.
+// SnapshotKind names the encoding of a snapshot. Rename it whenever the encoding changes.
 const SnapshotKind = "decision engine 2"
 
 // openSnapshot reads the head of a snapshot, and returns the fields of its placements.
@@ -95,7 +95,7 @@ func (p *frozenPlacement) fields(f *fields.Fields) {
 // configuration is a configuration in a snapshot.
 type configuration struct {
 	canonical []byte
-	values    []feature.Seen // that categories have learned
+	values    []feature.Seen // learned by categories
 	of        *setup.Config  // both together
 }
 
@@ -234,7 +234,7 @@ func (r *Record) passedFields(f *fields.Fields) {
 	}
 }
 
-// equal reports whether two placements have the same bytes in a snapshot.
+// equal reports whether two placements are the same bytes in a snapshot.
 func (p *frozenPlacement) equal(other *frozenPlacement) (bool, error) {
 	x, y := fields.Snapshot(""), fields.Snapshot("")
 	p.fields(x)
@@ -248,24 +248,22 @@ func SnapshotPosition(data []byte) (eventlog.Position, error) {
 	return s.At, err
 }
 
-// SnapshotMachines returns the kinds of machines that have learned the state of a snapshot, as
-// [runtime.GOARCH] names them. The same log gives the same state on all machines
-// of a kind; on other kinds the last digits of some policies differ.
+// SnapshotMachines returns the kinds of machines that learned a snapshot's state, as [runtime.GOARCH] names them. The
+// same log gives the same state on all machines of a kind; on other kinds the last digits of some policies differ.
 func SnapshotMachines(data []byte) ([]string, error) {
 	s, _, err := openSnapshot(data)
 	return s.machines, err
 }
 
-// SnapshotOldest returns the first entry of the log that the open decisions of a snapshot need, or the one
-// after its last entry if they need none. A log that begins later cannot be replayed from the snapshot.
+// SnapshotOldest returns the first log entry that a snapshot's open decisions need, or the entry after the snapshot if
+// they need none. A log that begins later cannot be replayed from the snapshot.
 func SnapshotOldest(data []byte) (uint64, error) {
 	s, _, err := openSnapshot(data)
 	return s.oldest, err
 }
 
-// SnapshotNeeds returns the first entry of the log that second learners would read in a replay from a snapshot of
-// the entry upTo, as far as the given snapshot knows of them. It is [math.MaxUint64] if there are none. See
-// [Engine.Needs].
+// SnapshotNeeds returns the first log entry that second learners would read in a replay from a snapshot of the entry
+// upTo, as far as the given snapshot knows. It is [math.MaxUint64] without second learners. See [Engine.Needs].
 func SnapshotNeeds(data []byte, upTo uint64) (uint64, error) {
 	s, _, err := openSnapshot(data)
 	return (&State{Position: s.At, relearned: s.relearned}).Needs(upTo), err

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Different returns the placements whose bytes differ in two states of one entry.
+// Different returns the placements with different bytes in two states of one entry.
 func (f *Frozen) Different(other *Frozen) (names []string, err error) {
 	if f.At != other.At {
 		return nil, fmt.Errorf("the states are of entries %d and %d, or of two logs", f.At.Sequence, other.At.Sequence)

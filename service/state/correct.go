@@ -14,7 +14,7 @@ import (
 // maxCorrections is the max number of corrections of a decision.
 const maxCorrections = 100
 
-// Correct corrects what a decision has earned.
+// Correct corrects a decision's earnings.
 func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64) error {
 	place := o.Place(c.Item)
 	conflict := func(format string, args ...any) error {
@@ -54,7 +54,7 @@ func (c *correction) is(other *api.Correction) bool {
 	return c.withdraws == (other.Value == nil) && (c.withdraws || c.value == *other.Value)
 }
 
-// settle applies a late outcome to a decision that has ended.
+// settle applies a late outcome to an ended decision.
 func (b *Batch) settle(r *Record, o *offer.Offer, choice int16, counts bool, now int64) {
 	body := r.corrected(o, choice, 0)
 	body.Value, body.Counts = priceOf(o, choice), counts
@@ -62,7 +62,7 @@ func (b *Batch) settle(r *Record, o *offer.Offer, choice int16, counts bool, now
 	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, nil)
 }
 
-// corrected returns a correction of a decision that has earned the given revenue, by nothing yet.
+// corrected returns a correction by 0 of a decision with the given earnings.
 func (r *Record) corrected(o *offer.Offer, choice int16, earned float64) *eventlog.Corrected {
 	return &eventlog.Corrected{
 		Decision: r.id, Entry: r.Entry, Made: r.time, Mode: o.Mode, Variant: o.Variant, Shown: o.IDs(), Choice: int32(choice), Before: earned,
@@ -74,8 +74,8 @@ func priceOf(o *offer.Offer, choice int16) float64 {
 	return (&offer.Closed{Offer: o, Choice: int(choice)}).Earned()
 }
 
-// correct applies a late outcome or a correction. The decision may have been forgotten by entries that were written at once with it:
-// then only the sums change.
+// correct applies a late outcome or a correction. Entries of the same commit may have made the placement forget the
+// decision: then only the sums change.
 func (s *State) correct(p *Placement, c *eventlog.Corrected) error {
 	if c.Entry > s.Position.Sequence || c.Mode < offer.ByPolicy || c.Mode > offer.ByImport {
 		return fmt.Errorf("a correction of decision %q, which entry %d has offered in mode %d", c.Decision, c.Entry, c.Mode)

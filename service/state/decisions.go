@@ -49,7 +49,7 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 	if err := p.routing().Check(o); err != nil {
 		return err
 	}
-	if before != nil { // whoever wrote this had forgotten it
+	if before != nil { // the writer of this entry had forgotten it
 		p.closed.remove(before)
 		s.decisions.remove(before)
 	}
@@ -204,7 +204,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, to 
 	s.shelve(r)
 }
 
-// abandon ends the wait for the outcome of a decision from which nothing is learned.
+// abandon ends the wait for an outcome without teaching the learner.
 func (s *State) abandon(r *Record, to status) {
 	r.placement.Open.remove(r)
 	r.Status = to
@@ -234,7 +234,7 @@ func (s *State) Missing(p *Placement, id string) error {
 	return UnknownDecision(id)
 }
 
-// Closed reads back the offer that the next event closes, nil if it closes none.
+// Closed reads back the offer that the next event closes, or returns nil if it closes none.
 func (s *State) Closed(ctx context.Context, log eventlog.Reader, event *eventlog.Event) (*offer.Offer, error) {
 	r := s.closes(event)
 	if r == nil {
@@ -260,7 +260,8 @@ func tooSmall(p *Placement, id string) error {
 		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.Config.MemoryBytes, p.Name, holds, p.Config.AttributionWindow)
 }
 
-// rememberedSince returns the time of the oldest ended decision in memory, or nil if the placement remembers all decisions.
+// rememberedSince returns the time of the oldest ended decision in memory, or nil if the placement remembers all
+// decisions.
 func (p *Placement) rememberedSince() *time.Time {
 	if p == nil || len(p.closed.records) == 0 || p.Earnings.Counts.Offered == uint64(len(p.Open.Heap)+len(p.closed.records)) {
 		return nil
@@ -273,6 +274,6 @@ func UnknownDecision(id string) error {
 	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, setup.MaxDecision), ErrNotFound)
 }
 
-// ReplicaShift is the place of the replica in the number of a decision. The leader's own decisions have replica 0, and go on
-// from the numbers in the log; a follower begins with 1, so that no replica may follow twice.
+// ReplicaShift is the position of the replica in a decision's number. The leader's own decisions use replica 0 and
+// continue the log's numbers; followers begin with 1, and each follows under a replica of its own.
 const ReplicaShift = 40

@@ -1,18 +1,18 @@
-// Package state is the state of the decision service: a fold of its log. State.Apply changes it by one event, for live traffic and for
-// a replay alike, and a Batch checks proposals against it and turns them into the next events. Nothing here has a clock, a socket or a
-// goroutine: time is an argument, in Unix nanoseconds, the log is an [eventlog.Reader], and whoever makes a State runs its learners.
-// From the bottom up:
+// Package state is the state of the decision service: a fold of its log. State.Apply changes it by one event, for live
+// traffic and for a replay alike, and a Batch checks proposals against it and turns them into the next events. The
+// package uses no clock, socket or goroutine: time is an argument, in Unix nanoseconds, the log is an
+// [eventlog.Reader], and the owner of a State runs its learners. From the bottom up:
 //
-//	errors.go      the errors of what is asked
-//	pace.go        the rate of decisions; live.go what a process measures; evicted.go the ids of evicted decisions; offers.go the last offers
+//	errors.go      errors of calls
+//	pace.go        the rate of decisions; live.go measurements of a process; evicted.go ids of evicted decisions; offers.go the last offers
 //	worker.go      a learner of a placement; expiry.go open decisions by the time of their expiry
-//	placement.go   a placement; record.go a decision that is remembered; view.go a placement as decisions see it
-//	items.go       catalogues; state.go all of the state; prepare.go a learner and memory that were made before the writer runs
-//	put.go         a configuration → a placement; versions.go states to roll back to; relearn.go a second learner; experiment.go the learners of variants
+//	placement.go   a placement; record.go a remembered decision; view.go a placement as decisions see it
+//	items.go       catalogues; state.go all of the state; prepare.go a learner and memory that callers make for the writer
+//	put.go         a configuration → a placement; versions.go states to roll back to; relearn.go a second learner; experiment.go variants' learners
 //	alarm.go       the guard's fallback; decisions.go a decision and its end; correct.go late outcomes and corrections
 //	batch.go       proposals → the next events: outcome.go, expire.go, change.go, import.go
 //	apply.go       the one function that applies an event to the state
-//	lookup.go      a decision that a call concerns; stats.go the counters of a placement
+//	lookup.go      the decision of a call; stats.go the counters of a placement
 //	codec.go       the bytes of a snapshot; snapshot.go state → bytes, restore.go bytes → state, compare.go two states
 //
 // docs/adr/0041-decision-engine.md says why the state is a fold.

@@ -12,26 +12,26 @@ var (
 	// ErrNotFound is returned for an unknown placement, decision or version. A decision is forgotten some
 	// time after its outcome.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict is returned for a decision's id that another request of the placement has used, and for an
-	// outcome that differs from the recorded one.
+	// ErrConflict is returned for a decision id that another request of the placement used, and for an outcome that
+	// differs from the recorded one.
 	ErrConflict = errors.New("conflict")
 	// ErrNotShown is returned for an outcome with an item that the decision did not show.
 	ErrNotShown = errors.New("the item was not shown")
-	// ErrLate says that an outcome came after its decision had ended. The outcome is recorded, and its revenue counts.
+	// ErrLate says that an outcome came after its decision ended. The outcome is recorded, and its revenue counts.
 	ErrLate = errors.New("the outcome came too late to be learned: its revenue counts")
 	// ErrWithdrawn is returned for an activation after the attribution window.
 	ErrWithdrawn = errors.New("the decision was activated too late, and is withdrawn")
-	// ErrEvicted is returned for an activation of a decision that left memory, or whose entry had to leave the log, before the
-	// end of its attribution window, and for an outcome if the decision is forgotten. Nothing was learned from it.
+	// ErrEvicted is returned for an activation, or for the outcome of a forgotten decision, if memory or retention
+	// ended the decision before its attribution window did. The decision taught nothing.
 	ErrEvicted = errors.New("the placement's memory was too small to wait for the outcome")
 	// ErrLoss is wrapped by every *LossError.
 	ErrLoss = errors.New("the learner would begin again")
-	// ErrRelearning is returned for a change of a placement whose second learner has not caught up yet.
+	// ErrRelearning is returned for a change of a placement while its second learner is catching up.
 	ErrRelearning = errors.New("a relearning is under way: wait until it has ended, or put the configuration that the placement has, which gives it up")
 	// ErrExperiment is returned for a change that a running experiment does not allow.
 	ErrExperiment = errors.New("an experiment is under way: end it first, by a PUT with another mode")
-	// ErrUnread is returned if the log cannot be read back at the moment. Nothing has changed, and a later
-	// attempt may succeed.
+	// ErrUnread is returned if the log cannot be read back at the moment. The state is unchanged; a later attempt may
+	// succeed.
 	ErrUnread = errors.New("its offer could not be read from the log")
 )
 
@@ -47,12 +47,12 @@ var (
 type LossError struct {
 	Placement string
 	Fields    []string // that the learner depends on, and that would change
-	MaxSize   int      // the new one if it is smaller, otherwise 0. Its learner learns nothing from larger sets
-	OtherRows bool     // whether its features make other rows than those in the log, from which its learner cannot learn
+	MaxSize   int      // the new size if it is smaller, otherwise 0: the new learner learns nothing from larger sets
+	OtherRows bool     // whether the new features make other rows than the log's, so that a learner cannot learn from the log
 	api.Loss
 
 	Experiment string   // that would end; "" if the learner of the placement would begin again
-	Variants   []string // whose learners would be lost with it
+	Variants   []string // variants whose learners would be lost with it
 }
 
 func (e *LossError) Error() string {

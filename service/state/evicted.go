@@ -6,8 +6,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// evictedIDs are the hashes of the last evicted and forgotten decisions of a placement, as a circle once it is full, so that a
-// late outcome gets ErrEvicted. They are not part of the state: without them the error is ErrNotFound.
+// evictedIDs holds hashes of a placement's last evicted and forgotten decisions, in a ring, so that a late outcome gets
+// ErrEvicted. They are not part of the state: without them the error is ErrNotFound.
 type evictedIDs struct {
 	hashes []uint64
 	has    map[uint64]bool

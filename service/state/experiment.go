@@ -19,12 +19,12 @@ import (
 type experiment struct {
 	*abtest.Experiment
 	owner   *Worker   // the placement's learner
-	workers []*Worker // by variant: those of its own, nil if it has none
+	workers []*Worker // by variant; nil for a variant without its own learner
 }
 
-const maxPast = 10 // experiments that have ended
+const maxPast = 10 // ended experiments
 
-// routing returns the routes of the experiment that runs, nil if none does.
+// routing returns the running experiment's routes, or nil.
 func (p *Placement) routing() *abtest.Routes {
 	if p.Experiment == nil {
 		return nil
@@ -32,7 +32,7 @@ func (p *Placement) routing() *abtest.Routes {
 	return p.Experiment.Routes
 }
 
-// isOwn reports whether an offer has the estimates of the placement's learner.
+// isOwn reports whether the placement's learner made an offer's estimates.
 func (p *Placement) isOwn(o *offer.Offer) bool {
 	if o.Variant == "" {
 		return true
@@ -44,9 +44,9 @@ func (p *Placement) isOwn(o *offer.Offer) bool {
 	return class >= len(p.Experiment.workers) || class >= 0 && p.Experiment.workers[class] == nil
 }
 
-// Taught returns the learners that learn from a decision. During an experiment with learn "own" the learner of a
-// variant learns from it only, so that what it earns does not depend on the others. The placement's learner learns
-// from everything if it is that of no variant.
+// Taught returns the learners that learn from a decision. During an experiment with learn "own" a variant's learner
+// learns only from its variant, so that its earnings do not depend on the others. The placement's learner learns from
+// everything if no variant uses it.
 func (p *Placement) Taught(o *offer.Offer) (list []*Worker) {
 	e := p.Experiment
 	if e == nil {
@@ -70,8 +70,8 @@ func (p *Placement) NewVariants(c *setup.Config) bool {
 	return c.Experiment != nil && (p == nil || p.Experiment == nil || p.Config.Experiment.Name != c.Experiment.Name || !p.Config.SameLearner(c))
 }
 
-// BuildVariants builds the learners of the variants that have their own, for an experiment that begins with a
-// configuration; nil if none does.
+// BuildVariants builds the variants' own learners for an experiment that begins with a configuration, or returns nil if
+// no variant needs one.
 func BuildVariants(build func(setup.Spec) (vitrine.Learner, error), p *Placement, c *setup.Config) ([]*Worker, error) {
 	if !p.NewVariants(c) {
 		return nil, nil
@@ -84,7 +84,7 @@ func BuildVariants(build func(setup.Spec) (vitrine.Learner, error), p *Placement
 	return workers, err
 }
 
-// conduct begins, changes or ends the experiment of a placement after its configuration has changed.
+// conduct begins, changes or ends a placement's experiment after a change of configuration.
 func (s *State) conduct(p *Placement, sequence uint64, time int64, workers []*Worker) {
 	c := p.Config
 	if e := p.Experiment; e != nil && (c.Experiment == nil || c.Experiment.Name != e.Design.Name || e.owner != p.Worker) {
@@ -125,7 +125,7 @@ func (p *Placement) endExperiment(now int64) {
 	p.Experiment = nil
 }
 
-// challengers are the learners that variants have of their own.
+// challengers are the variants' own learners.
 func (p *Placement) challengers() (list []*Worker) {
 	if p.Experiment == nil {
 		return nil
@@ -133,7 +133,7 @@ func (p *Placement) challengers() (list []*Worker) {
 	return slices.DeleteFunc(slices.Clone(p.Experiment.workers), func(w *Worker) bool { return w == nil })
 }
 
-// Adoptable returns the variant whose learner goes on under a configuration without an experiment, -1 if there is none.
+// Adoptable returns the variant with the learner that continues under a configuration without an experiment, or -1.
 func (p *Placement) Adoptable(c *setup.Config) int {
 	if p.Experiment == nil || c.Experiment != nil {
 		return -1
@@ -165,8 +165,7 @@ func (s *State) adopt(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 	return nil
 }
 
-// report returns what the experiment has found. It leaves out what the learners have learned, which is not part of the
-// state.
+// report returns the experiment's results, without the learners' knowledge, which is not part of the state.
 func (p *Placement) report() *api.ExperimentReport {
 	e, w := p.Experiment, &p.Earnings.Guard.Watch
 	r := e.Report(w.Window, w.Cohort())
@@ -180,7 +179,7 @@ func (p *Placement) report() *api.ExperimentReport {
 	return r
 }
 
-// Experiments returns the experiment that runs, and those that have ended.
+// Experiments returns the running experiment and the ended ones.
 func (p *Placement) Experiments() (*api.Experiments, error) {
 	all := &api.Experiments{Placement: p.Name, Past: make([]api.ExperimentReport, len(p.past))}
 	for i, text := range p.past {

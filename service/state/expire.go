@@ -8,8 +8,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// EvictBefore evicts open decisions of entries before one whose attribution windows began before the time since. It returns their
-// number, which is at most MaxExpiry.
+// EvictBefore evicts open decisions from before an entry with attribution windows that began before the time since. It
+// returns their number, at most MaxExpiry.
 func (b *Batch) EvictBefore(entry uint64, since, now int64) (n int) {
 	for _, name := range slices.Sorted(maps.Keys(b.State.Placements)) {
 		for r := range b.State.Placements[name].Open.all() {
@@ -28,7 +28,7 @@ func (b *Batch) EvictBefore(entry uint64, since, now int64) (n int) {
 // MaxExpiry is the maximal number of decisions that expire in one proposal.
 const MaxExpiry = 1000
 
-// Late returns decisions of a placement whose window is over, in order, and whether its memory is exceeded.
+// Late returns a placement's overdue decisions, in order, and whether its memory is exceeded.
 func (s *State) Late(name string, now int64) (late []*Lookup, over bool) {
 	p := s.Placements[name]
 	if p == nil {
@@ -67,9 +67,9 @@ func (b *Batch) ExpireDue(name string, late []*Lookup, now int64, urgent bool) i
 	return n + made
 }
 
-// makeRoom evicts at most the given number of open decisions, in the order of their expiry, until their
-// placement has enough bytes, and returns their number. Nothing is learned from evicted decisions. A decision
-// whose window is over must expire instead, and its offer must be read first: the error is then ErrExpireFirst.
+// makeRoom evicts at most maximum open decisions, in the order of their expiry, until their placement has room for the
+// bytes, and returns their number. Evicted decisions teach nothing. An overdue decision must expire instead, after its
+// offer was read: the error is then ErrExpireFirst.
 func (b *Batch) makeRoom(p *Placement, bytes int, now int64, maximum int) (n int, err error) {
 	if bytes <= 0 {
 		return 0, nil
@@ -103,7 +103,7 @@ func (s *State) clockMoved(p *Placement, sequence uint64, time int64, b *eventlo
 	return nil
 }
 
-// Jumped returns by how much the clock has moved ahead in the time span before now, and when it moved last, or 0.
+// Jumped returns by how much the clock moved ahead in the time span before now, and when it moved last, or 0.
 func (s *State) Jumped(now int64, span time.Duration) (by, at int64) {
 	for _, p := range s.Placements {
 		sum, last := int64(0), int64(0)

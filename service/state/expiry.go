@@ -11,8 +11,8 @@ import (
 	"vitrine/service/api"
 )
 
-// expiryQueue holds the open decisions of a placement, the one whose attribution window ends first at the top. They are
-// ordered by time, not by the log: a decision made while the clock was ahead must not delay the others.
+// expiryQueue holds a placement's open decisions, with the one that expires next at the top. They are ordered by time,
+// not by the log: a decision made while the clock was ahead must not delay the others.
 type expiryQueue struct {
 	Heap  expiryHeap
 	bytes int
@@ -47,14 +47,15 @@ func (d *expiryQueue) isHeld(r *Record) bool {
 	return len(d.moves) > 0 && r.Entry < d.moves[len(d.moves)-1].entry
 }
 
-// move moves the windows of all open decisions, which keeps their order. Moves from before the oldest one are forgotten after a day.
+// move moves the windows of all open decisions, keeping their order. Moves from before the oldest one are forgotten
+// after a day.
 func (d *expiryQueue) move(m clockMove) {
 	oldest := d.oldest(m.entry)
 	d.moves = append(slices.DeleteFunc(d.moves, func(o clockMove) bool { return o.entry < oldest && time.Duration(m.time-o.time).Abs() > 24*time.Hour }), m)
 	d.held = len(d.Heap)
 }
 
-// report tells of the decisions that were open when the clock moved last, nil if none is open any more.
+// report describes the decisions that were open at the clock's last move, or returns nil if all have ended.
 func (d *expiryQueue) report() *api.Held {
 	if d.held == 0 {
 		return nil

@@ -17,7 +17,7 @@ type ImportedEvents struct {
 	Entries [2][]byte
 }
 
-// ErrBehind is returned if the queue of a learner has no room for a round. An import waits for the learner.
+// ErrBehind is returned if a learner's queue is full. An import waits for the learner.
 var ErrBehind = errors.New("the learner is behind")
 
 // Imported adds decisions and their outcomes, all or none.

@@ -46,7 +46,7 @@ func (s *State) restock(p *Placement) {
 	s.chargeItems(p, 0)
 }
 
-// Refit is a catalogue that was made for the features of a change, so that the writer does not have to make it.
+// Refit is a catalogue prepared for a change's features, so that the writer does not have to make it.
 type Refit struct {
 	before  *catalogue.Catalogue
 	version uint64 // of before
@@ -54,7 +54,7 @@ type Refit struct {
 	after   *catalogue.Catalogue
 }
 
-// NewRefit makes the catalogue for the features of a schema. misfit is the reason why an item does not have them.
+// NewRefit makes the catalogue for a schema's features. misfit is the reason why an item lacks them.
 func NewRefit(ctx context.Context, before *catalogue.Catalogue, schema *feature.Schema) (m *Refit, misfit, err error) {
 	m = &Refit{before: before, version: before.Head().Version, schema: schema}
 	m.after, misfit, err = before.WithSchema(ctx, schema)
@@ -66,7 +66,7 @@ func (m *Refit) fits(before *catalogue.Catalogue, schema *feature.Schema) bool {
 	return m != nil && m.before == before && m.version == before.Head().Version && m.schema.Same(schema)
 }
 
-// move gives a placement its items with other features, whose categories learn the values of the items.
+// refitItems gives a placement its items with other features. Their categories learn the items' values.
 func (s *State) refitItems(p *Placement, schema *feature.Schema) {
 	before, m := p.Items.Of, s.Refit
 	s.Refit = nil
@@ -77,12 +77,12 @@ func (s *State) refitItems(p *Placement, schema *feature.Schema) {
 	before.ChargeTo(nil)
 	learned, _ := p.Items.Of.Split().Schema().Since(schema)
 	for _, seen := range learned {
-		_ = p.addValues(seen) // for which the catalogue has found room
+		_ = p.addValues(seen) // the catalogue found room for them
 	}
 }
 
-// owner returns the placement whose catalogue a placement uses, and itself if that is its own or of no use. The
-// categories of both learn together, because the catalogue has the rows of both.
+// owner returns the placement that owns p's catalogue, or p itself if it shares no catalogue or the shared one is
+// unusable. The categories of both learn together, because the catalogue's rows serve both.
 func (s *State) owner(p *Placement) *Placement {
 	owner := s.Placements[p.Config.CatalogueOf]
 	if owner == nil || owner.Config.CatalogueOf != "" || !owner.Config.Schema().Equal(p.Config.Schema()) {
@@ -91,8 +91,8 @@ func (s *State) owner(p *Placement) *Placement {
 	return owner
 }
 
-// chargeItems charges the budget with the items of a placement. The budget has set aside held bytes of them. Lists of their
-// groups take their memory when decisions make them.
+// chargeItems charges the budget with a placement's items, after held bytes were reserved. Lists of their groups take
+// memory when decisions make them.
 func (s *State) chargeItems(p *Placement, held int64) {
 	p.Items.Of.ChargeTo(s.Budget)
 	bytes := p.Items.Of.Bytes()
@@ -117,8 +117,7 @@ func (s *State) ReleaseAll() {
 	}
 }
 
-// ItemsOf returns the catalogue that a placement uses, nil if it is another placement's that is not there or
-// has other features.
+// ItemsOf returns the catalogue that a placement uses, or nil if a shared one is missing or its features differ.
 func (s *State) ItemsOf(p *Placement) *catalogue.Catalogue {
 	if p.Config.CatalogueOf == "" {
 		return p.Items.Of
@@ -140,8 +139,8 @@ func (s *State) Sharers(name string) (names []string) {
 	return names
 }
 
-// changeItems makes a change of the catalogue part of the state. The engine has prepared and applied one that it
-// has written itself: the catalogue has a lock of its own.
+// changeItems makes a catalogue change part of the state. The engine already applied a change that it wrote itself,
+// because the catalogue locks itself.
 func (s *State) changeItems(p *Placement, sequence uint64, b *eventlog.ItemsChanged) error {
 	held := int64(0)
 	if staged := s.Staged; staged != nil {
@@ -163,19 +162,19 @@ func (s *State) changeItems(p *Placement, sequence uint64, b *eventlog.ItemsChan
 	return nil
 }
 
-// Staged is a change of a catalogue whose rows are computed, so that the writer does not have to.
+// Staged is a catalogue change with computed rows, so that the writer does not have to compute them.
 type Staged struct {
 	Items   *catalogue.Catalogue
 	Change  *catalogue.Change
-	Held    int64 // bytes that the budget has set aside
+	Held    int64 // bytes reserved in the budget
 	claimed atomic.Bool
 }
 
-// Claim gives the change to its first caller, which is the writer, or submitItems if the writer has not taken it.
+// Claim gives the change to its first caller: the writer, or submitItems if the writer did not take it.
 func (s *Staged) Claim() bool { return s.claimed.CompareAndSwap(false, true) }
 
-// PrepareItems applies a change of a catalogue, so that decisions wait for the catalogue and not for the whole state. What is
-// wrong with it is left to Apply.
+// PrepareItems applies a catalogue change, so that decisions wait for the catalogue and not for the whole state. Apply
+// reports any error in it.
 func (s *State) PrepareItems(sequence uint64, event *eventlog.Event) *Staged {
 	b, ok := event.Body.(*eventlog.ItemsChanged)
 	if !ok {

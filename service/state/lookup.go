@@ -14,7 +14,7 @@ import (
 type Lookup struct {
 	Record *Record // its mutable fields belong to the writer
 	Was    Record
-	Offer  *offer.Offer // nil if it was not read, or the log no longer has it
+	Offer  *offer.Offer // nil if it was not read, or the log no longer holds it
 }
 
 // Read reads the offer, unless it is known.
@@ -34,8 +34,8 @@ func (s *State) LookUp(placement, id string) *Lookup {
 	return &Lookup{Record: r, Was: *r, Offer: s.Offers.of(r.Entry)}
 }
 
-// Find returns the placements that remember a decision with an id, among those for which may returns true, or else the ones that
-// have evicted it.
+// Find returns the placements that remember a decision under an id, among those for which may returns true, or else the
+// placements that evicted it.
 func (s *State) Find(id string, may func(placement string) bool) (names []string) {
 	add := func(name string) {
 		if may == nil || may(name) {
@@ -62,7 +62,7 @@ type Decision struct {
 	Offer     *offer.Offer // shared: do not change it
 	Time      int64
 	Status    string // "open", "chosen", "expired", "deferred", "withdrawn", "evicted" or "late"
-	Choice    string // the item that was taken, "" for none
+	Choice    string // the item that was taken, or ""
 
 	Earned      float64 // by the choice, with its corrections
 	Corrections []api.Correction
@@ -84,7 +84,7 @@ func (f *Lookup) Decision() Decision {
 	return d
 }
 
-// RowsOf reports whether the rows of a decision have the placement's present features, and whether they are of its learner.
+// RowsOf reports whether a decision's rows use the placement's present features, and whether they suit its learner.
 func (p *Placement) RowsOf(f *Lookup) (present, own bool) {
 	return f.Was.Entry > p.Rows, f.Was.isOf(p.Learner)
 }

@@ -5,8 +5,8 @@ import (
 	"vitrine/service/offer"
 )
 
-// offers are those of the last open decisions that were decoded from the log, so that an outcome that comes soon neither reads nor
-// decodes its offer again. They are not part of the state. Who has one must not change it.
+// recentOffers holds the last open decisions decoded from the log, so that an early outcome neither reads nor decodes
+// its offer again. They are not part of the state. Callers must not change them.
 type recentOffers struct {
 	slots  []keptOffer // by the entry modulo their number; nil before the first
 	Bytes  int

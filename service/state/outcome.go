@@ -10,7 +10,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// Outcome gives a decision its outcome: the item that was taken, "" for none.
+// Outcome records a decision's outcome: the item that was taken, or "".
 func (b *Batch) Outcome(r *Record, o *offer.Offer, item string, now int64) error {
 	choice := 0
 	if item != "" {

@@ -14,17 +14,17 @@ type persisted struct {
 	Name      string
 	born      uint64 // the entry that created it
 	Changed   uint64 // the last entry that changed its configuration
-	Learner   uint64 // the entry since which decisions have the rows of its learner
+	Learner   uint64 // the entry since which its learner's rows are in decisions
 	canonical []byte // the configuration
 
 	lastLogged     uint64    // the largest number of a decision
 	learnedThrough uint64    // the last entry passed to the learner
-	Rows           uint64    // the entry since which decisions have the present features
+	Rows           uint64    // the entry since which decisions use the present features
 	versions       []version // to roll back to, the oldest first
-	currentVersion uint64    // the version that is the learner's state, 0 if none is
-	past           []string  // the reports of experiments that have ended, as canonical JSON
+	currentVersion uint64    // the version equal to the learner's state, or 0
+	past           []string  // reports of ended experiments, canonical JSON
 	Earnings       earnings.Earnings
-	held           learner.Gap // rounds that the learners do not get while an alarm about sales is in force; After 0 holds none
+	held           learner.Gap // rounds withheld from the learners during an alarm about sales; After 0: no rounds
 }
 
 // Placement is the state of a placement.
@@ -38,15 +38,15 @@ type Placement struct {
 	pace       pace
 	sound      earnings.Soundness
 	Worker     *Worker     // the learner that decides
-	Relearning *relearning // nil if none is under way
-	former     []*Worker   // those that decided before and have versions, in the order in which they retired
-	Experiment *experiment // nil if none runs
+	Relearning *relearning // nil outside a relearning
+	former     []*Worker   // learners that decided before and still have versions, in the order of retirement
+	Experiment *experiment // nil outside an experiment
 	Items      stock
 	LastIssued atomic.Uint64 // of live decisions: the largest number given out
 	Proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
 	Latency    latency
 	Insight    lastInsight
-	View       atomic.Pointer[View] // for callers without the engine's lock, who add the current policies
+	View       atomic.Pointer[View] // for callers without the engine's lock, which add the current policies
 }
 
 // turn begins an era.

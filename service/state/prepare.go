@@ -15,9 +15,9 @@ type Prepared struct {
 	Changed   uint64     // the entry of its last change
 	Worker    *Worker    // nil if the placement's learner goes on
 	Variants  []*Worker  // of an experiment that begins: see buildVariants
-	Held      int64      // bytes that the budget has set aside
+	Held      int64      // bytes reserved in the budget
 	Refit     *Refit     // nil if the features of the items stay
-	Spare     int64      // bytes that the budget has set aside for the catalogue before Refit
+	Spare     int64      // bytes reserved for the catalogue before Refit
 	claimed   atomic.Bool
 }
 
@@ -29,7 +29,7 @@ func (r *Prepared) fits(p *Placement, c *setup.Config) bool {
 // Claim returns true to its first caller: the writer, or Put if the writer did not use the learner.
 func (r *Prepared) Claim() bool { return r.claimed.CompareAndSwap(false, true) }
 
-// prepared returns the learner that a caller has prepared, or prepares one: a placement in the log is not refused for its
+// prepared returns the learner that a caller prepared, or prepares one: a logged placement is never refused for its
 // size.
 func (s *State) prepared(p *Placement, c *setup.Config, needsLearner bool) (r *Prepared, err error) {
 	if r, s.Ready = s.Ready, nil; r != nil {
@@ -45,9 +45,8 @@ func (s *State) prepared(p *Placement, c *setup.Config, needsLearner bool) (r *P
 	return r, err
 }
 
-// Charge returns the bytes that a placement is charged with under a configuration: its learner, the states that it has saved, which are the last
-// checkpoint, the one that is being made and those to roll back to, and what [Config.Bound] says. The states of other learners
-// of the placement may be larger.
+// Charge returns a placement's charge in bytes under a configuration: its learner, its saved states (the last
+// checkpoint, the next one, and versions), and [Config.Bound]. States of the placement's other learners may be larger.
 func (s *State) Charge(c *setup.Config, others ...*Worker) (int64, error) {
 	size, err := s.SizeOf(c)
 	if err != nil {
@@ -81,7 +80,7 @@ func (s *State) SizeOf(c *setup.Config) (size setup.Size, err error) {
 	return size, nil
 }
 
-// chargeOf returns the charge of a placement in its present state, whatever its size.
+// chargeOf returns a placement's present charge, whatever its size.
 func (s *State) chargeOf(p *Placement) int64 {
 	charge, _ := s.Charge(p.Config, p.former...)
 	if p.Relearning != nil {
@@ -96,7 +95,7 @@ func (s *State) ChargeOfSecond(c *setup.Config) int64 {
 	return size.Learner + 2*size.State + int64(c.Bound())
 }
 
-// recharge changes the bytes that a placement is charged. The budget has already reserved held of them.
+// recharge changes a placement's charge. The budget already reserved held of the bytes.
 func (s *State) recharge(p *Placement, charge, held int64) {
 	s.Budget.Charge(charge - p.Charged - held)
 	p.Charged = charge

@@ -9,8 +9,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// put creates a placement, or changes it in a way that lets its learner continue: the learner sees the same rows under the same
-// settings. A change after which another learner decides is an event of its own.
+// put creates a placement, or changes it in a way that lets its learner continue: with the same rows and settings.
+// Replacing the deciding learner takes an event of its own.
 func (s *State) put(sequence uint64, time int64, name string, config []byte) error {
 	c, err := setup.Parse(config)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *State) put(sequence uint64, time int64, name string, config []byte) err
 	return nil
 }
 
-// reset changes a placement, whose learner begins again.
+// reset changes a placement and restarts its learner.
 func (s *State) reset(p *Placement, sequence uint64, time int64, b *eventlog.LearnerReset) error {
 	c, err := setup.Parse(b.Config)
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *State) reset(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 	return nil
 }
 
-// replaced ends a change after which another learner decides, or an earlier state of it. The version spare is not forgotten. The
-// budget has reserved held bytes.
+// replaced ends a change of the deciding learner, or of its state. It does not forget the version spare. The budget
+// reserved held bytes.
 func (s *State) replaced(p *Placement, sequence uint64, time int64, began string, spare uint64, held int64) {
 	p.sound.Forget()
 	p.restartGuard(sequence)
@@ -114,7 +114,7 @@ func (s *State) delete(p *Placement) {
 	s.release(p)
 }
 
-// configure gives the placement a configuration, with what its categories have learned.
+// configure gives the placement a configuration, with its categories' learned values.
 func (p *Placement) configure(c *setup.Config, sequence uint64) {
 	before := p.Config
 	if before == nil || !before.Schema().Equal(c.Schema()) {

@@ -20,14 +20,14 @@ type Record struct {
 	extras    *recordExtras // fields of few decisions, usually nil; it does not change
 	at        int           // in the expiry queue
 	shown     uint16        // K
-	choice    int16         // 0 or a position in what is shown, from 1 on
+	choice    int16         // 0 or a position on the page, from 1 on
 	Status    status
 	first     bool // whether it is the first decision of its unit, in an experiment
 }
 
-// rare holds the fields that few decisions have.
+// recordExtras holds the fields that few decisions need.
 type recordExtras struct {
-	passed   []bool  // which of the items shown are reported as not taken; nil for none
+	passed   []bool  // which items shown are reported as not taken, or nil
 	reported float64 // the sum of their rewards
 
 	corrections []correction // of its outcome, in their order
@@ -36,7 +36,7 @@ type recordExtras struct {
 // correction is a correction of a decision's outcome.
 type correction struct {
 	id        string
-	value     float64 // what it has added to the revenue
+	value     float64 // its contribution to the revenue
 	withdraws bool    // the item counts as not taken
 }
 
@@ -47,9 +47,9 @@ const (
 	chosen
 	expired
 	Deferred  // waits to be activated
-	withdrawn // not activated in time: nothing is learned from it
-	evicted   // the memory was full: nothing is learned from it
-	late      // its outcome came after it had ended: nothing more is learned from it
+	withdrawn // not activated in time: teaches nothing
+	evicted   // the memory was full: teaches nothing
+	late      // its outcome came after the end: teaches nothing more
 )
 
 // Waits reports whether an outcome can come.
@@ -113,7 +113,7 @@ func (r *Record) reported() float64 {
 	return r.extras.reported
 }
 
-// corrections returns those of the outcome.
+// corrections returns the corrections of the outcome.
 func (r *Record) corrections() []correction {
 	if r.extras == nil {
 		return nil
@@ -121,7 +121,7 @@ func (r *Record) corrections() []correction {
 	return r.extras.corrections
 }
 
-// earned returns what the decision has earned, in the order in which it did; price is the revenue of its choice.
+// earned sums the decision's earnings, in the order in which they came; price is the revenue of its choice.
 func (r *Record) earned(price float64) float64 {
 	if r.choice == 0 {
 		return 0
@@ -160,8 +160,8 @@ func (r *Record) pass(p *eventlog.ItemsDeclined) error {
 	return nil
 }
 
-// read reads the offer of a decision from the log. The error wraps eventlog.ErrRemoved if the entry was
-// removed, and is that of ctx or ErrUnread otherwise.
+// read reads a decision's offer from the log. The error wraps eventlog.ErrRemoved if the entry was removed; otherwise
+// it is ctx's or ErrUnread.
 func (r *Record) read(ctx context.Context, log eventlog.Reader) (*offer.Offer, error) {
 	o, err := offer.Read(ctx, log, r.Entry, r.placement.Name, r.id)
 	switch {
@@ -205,8 +205,7 @@ type decisionKey struct {
 
 func (r *Record) key() decisionKey { return decisionKey{r.placement, r.id} }
 
-// index finds remembered decisions. Ids belong to placements: several placements may each have a decision of
-// one id.
+// index finds remembered decisions. Several placements may use the same id.
 type index map[string]*Record // by id: the first of a chain of decisions with one id
 
 // find returns the decision that a placement calls id, or nil.

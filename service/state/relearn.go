@@ -19,7 +19,7 @@ type relearning struct {
 	Worker *Worker
 	note   string // of the version of the first learner
 	time   int64  // when it began
-	lost   bool   // whether the log no longer has what it learns from
+	lost   bool   // whether the log lost entries that it learns from
 }
 
 // relearned is a second learner that began with an entry, and learned from the log from another one on.
@@ -58,7 +58,7 @@ func (s *State) beginRelearning(p *Placement, sequence uint64, time int64, b *ev
 	return nil
 }
 
-// lacks reports whether the log has been cut after an entry. Errors of another kind come again.
+// lacks reports whether the log was cut after an entry. Other errors will come again.
 func (s *State) lacks(entry uint64) bool {
 	if s.Log == nil {
 		return false
@@ -100,8 +100,8 @@ func (s *State) endRelearning(p *Placement) {
 	}
 }
 
-// Needs returns the first entry that second learners read if the log is replayed from a snapshot of an entry on, and that
-// those that read now need, [math.MaxUint64] if there are none.
+// Needs returns the first entry that second learners read, now or in a replay from a snapshot of an entry, or
+// [math.MaxUint64].
 func (s *State) Needs(upTo uint64) uint64 {
 	first := uint64(math.MaxUint64)
 	for _, r := range s.relearned {
@@ -123,7 +123,7 @@ func (s *State) Needs(upTo uint64) uint64 {
 // caughtUp is how many entries a second learner may be behind when it becomes the one that decides.
 const caughtUp = 256
 
-// NextOfRelearning returns the event that a relearning has come to, nil if none.
+// NextOfRelearning returns the relearning's next event, or nil.
 func (p *Placement) NextOfRelearning() eventlog.Body {
 	r := p.Relearning
 	if r == nil {

@@ -44,7 +44,7 @@ func (s *State) Restore(data []byte) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	for _, p := range s.Placements { // only now: a learner that has caught up no longer needs the entries counted above
+	for _, p := range s.Placements { // only now: a learner that caught up no longer needs the entries counted above
 		for _, w := range p.all() {
 			s.start(p, w)
 		}
@@ -67,7 +67,7 @@ func (s *State) thaw(f *frozenPlacement) (err error) {
 		return err
 	}
 	defer func() {
-		if err != nil && p.Worker != nil { // nobody else ends them
+		if err != nil && p.Worker != nil { // otherwise they would run forever
 			for _, w := range p.all() {
 				w.Stop()
 			}
@@ -115,7 +115,7 @@ func (s *State) thawRecords(p *Placement, list []Record, waits bool) error {
 
 // thawLearners builds the learners of a placement, and gives them their versions.
 func (s *State) thawLearners(p *Placement, f *frozenPlacement) error {
-	has := [][]uint64{} // the versions whose states each learner keeps
+	has := [][]uint64{} // the versions kept by each learner
 	for i, l := range f.learners {
 		c := p.Config
 		switch {
@@ -149,7 +149,7 @@ func (s *State) thawLearners(p *Placement, f *frozenPlacement) error {
 	return p.thawVersions(f, has)
 }
 
-// thawVersions gives versions their learners, which keep the states of the versions in has.
+// thawVersions assigns versions to the learners that keep their states.
 func (p *Placement) thawVersions(f *frozenPlacement, has [][]uint64) error {
 	learners := p.Learners()
 	if len(f.keepers) != len(p.versions) {

@@ -15,7 +15,7 @@ import (
 // Frozen is the state at an entry.
 type Frozen struct {
 	At         eventlog.Position
-	oldest     uint64 // the first entry that an open decision or a second learner needs, that after at if none
+	oldest     uint64 // the first entry that an open decision or a second learner needs, else the entry after at
 	machines   []string
 	relearned  []relearned
 	placements []*frozenPlacement
@@ -57,7 +57,7 @@ func (f *Frozen) Await(ctx, over context.Context) error {
 	return nil
 }
 
-// Behind returns the placements with learners that have not reached the entry.
+// Behind returns the placements with learners that did not reach the entry.
 func (f *Frozen) Behind() (names []string) {
 	for _, p := range f.placements {
 		if slices.ContainsFunc(p.all(), func(l *frozenLearner) bool { return l.saved != nil && l.IsBehind() }) {
@@ -84,21 +84,21 @@ type frozenPlacement struct {
 	keepers       []int            // the learner of each version
 	items         *catalogue.Frozen
 	catalogue     *catalogue.Catalogue // of a snapshot that is read
-	experiment    *abtest.Experiment   // nil if none runs
+	experiment    *abtest.Experiment   // nil outside an experiment
 	challengers   []*frozenLearner
 }
 
 // frozenLearner is a learner of a placement at an entry.
 type frozenLearner struct {
 	learner.State
-	saved <-chan learner.State // a better one; nil if nobody expects that the learner keeps up
+	saved <-chan learner.State // a better one; nil if the learner is not expected to keep up
 	of    *Worker
 	began uint64
-	own   *configuration // nil for the learner that decides, and those of variants: theirs follows from the placement's
+	own   *configuration // nil for the deciding learner and for variants: theirs follows from the placement's
 }
 
-// freeze asks the learners to save themselves. If the caller is patient, it does not wait for a second learner, of which the last
-// checkpoint will do.
+// freeze asks the learners to save themselves. A patient caller does not wait for a second learner: its last checkpoint
+// will do.
 func (p *Placement) freeze(patient bool) *frozenPlacement {
 	f := &frozenPlacement{
 		persisted: p.persisted, configuration: configurationOf(p.Config), open: copies(p.Open.sorted()), closed: copies(p.closed.records), items: p.Items.Of.Freeze(),

@@ -14,14 +14,14 @@ import (
 	"vitrine/service/setup"
 )
 
-// State is the fold of the log's entries. It has one writer, which alone calls its methods that change it. Readers lock it out, or read
-// the published views.
+// State is the fold of the log's entries. Only its single writer may call methods that change it. Readers take its
+// lock, or use the published views.
 type State struct {
 	Build      func(setup.Spec) (vitrine.Learner, error)
 	Published  atomic.Pointer[map[string]*Placement] // placements, for callers without the engine's lock
 	Position   eventlog.Position                     // after the last entry applied
-	machines   []string                              // kinds of machines that have learned, sorted: see SnapshotMachines
-	BeginAgain bool                                  // learners whose saved state cannot be read
+	machines   []string                              // kinds of machines that learned it, sorted: see SnapshotMachines
+	BeginAgain bool                                  // learners with an unreadable saved state begin again
 	Placements map[string]*Placement
 	decisions  index              // the remembered decisions of all placements
 	Offers     recentOffers       // of the last of them
@@ -33,7 +33,7 @@ type State struct {
 	Budget      *budget.Budget
 	Ready       *Prepared // prepared for the next PlacementPut; if nil, put prepares it
 	Refit       *Refit    // made for the next change of features
-	Staged      *Staged   // the next ItemsChanged, which the engine has applied to the catalogue; nil applies it
+	Staged      *Staged   // the next ItemsChanged, already applied to the catalogue; if nil, Apply applies it
 	pendingWake []*Worker // workers with new rounds that have not been woken yet
 }
 
@@ -71,8 +71,8 @@ func (s *State) ContinueNumbers() {
 	}
 }
 
-// Wake wakes the learners that have got rounds. Call it after some entries, so that a learner is not woken for
-// each of its rounds.
+// Wake wakes the learners with new rounds. Call it after several entries, so that a learner is not woken for each
+// round.
 func (s *State) Wake() {
 	for _, w := range s.pendingWake {
 		w.Wake()
@@ -81,7 +81,7 @@ func (s *State) Wake() {
 	s.pendingWake = s.pendingWake[:0]
 }
 
-// Reached returns channels that learners close when they have learned what they were given and published their policies.
+// Reached returns channels that learners close once they have learned everything given and published their policies.
 func (s *State) Reached(which func(p *Placement, w *Worker) bool) (all []<-chan struct{}) {
 	for _, p := range s.Placements {
 		for _, w := range p.all() {
@@ -93,7 +93,7 @@ func (s *State) Reached(which func(p *Placement, w *Worker) bool) (all []<-chan 
 	return all
 }
 
-// Unready reports whether the learner that decides must learn before it can: it had retired, or learns from the log.
+// Unready reports whether a learner must learn before it can decide: it had retired, or learns from the log.
 func Unready(p *Placement, w *Worker) bool {
 	return w == p.Worker && (w.Current().Policy == nil || w.Replaying().From > 0)
 }

@@ -56,7 +56,7 @@ func (p *Placement) Gains(r earnings.Recent) []api.Gain {
 	return r.Gains
 }
 
-// outliersOf returns the values that the learner of a policy left out, nil if there are none.
+// outliersOf returns the values that a policy's learner left out, or nil.
 func outliersOf(pi vitrine.Policy, schema *feature.Schema) *api.Outliers {
 	p, ok := pi.(interface{ Outliers() bandit.Outliers })
 	if !ok {

@@ -17,11 +17,11 @@ type version struct {
 	note    string
 
 	time    int64   // when it was kept
-	rounds  uint64  // decisions of the placement that had ended until then
-	revenue float64 // what they had earned
+	rounds  uint64  // the placement's decisions that ended until then
+	revenue float64 // their earnings
 }
 
-// version returns a version by its number, nil if there is none.
+// version returns a version by its number, or nil.
 func (p *Placement) version(number uint64) *version {
 	for i := range p.versions {
 		if p.versions[i].number == number {
@@ -42,7 +42,7 @@ func (p *Placement) numbersOf(w *Worker) []uint64 {
 	return numbers
 }
 
-// hasLearned reports whether the learner that decides has been given anything since it began.
+// hasLearned reports whether the deciding learner was given a round since it began.
 func (p *Placement) hasLearned() bool { return p.learnedThrough > p.Worker.began }
 
 // keep makes the learner that decides remember its state. The version spare is not dropped for it.
@@ -54,8 +54,8 @@ func (s *State) keep(p *Placement, v version, spare uint64) {
 	s.trim(p, spare)
 }
 
-// keepBefore keeps the state of the learner that decides before a change, if it has learned anything. If that state is
-// already a version, the version stays, with the note.
+// keepBefore keeps the deciding learner's state before a change, if it learned anything. If that state is already a
+// version, the version stays, with the note.
 func (s *State) keepBefore(p *Placement, time int64, note string, spare uint64) {
 	switch v := p.version(p.currentVersion); {
 	case v != nil:
@@ -78,16 +78,15 @@ func (s *State) keepAt(p *Placement, number uint64, v version) error {
 	return nil
 }
 
-// annotate turns a version of the timer into one that is kept for the reason in the note. A version with a note keeps it.
+// annotate gives a version of the timer the note. A version with a note keeps it.
 func (v *version) annotate(note string) {
 	if v.routine {
 		v.routine, v.note = false, note
 	}
 }
 
-// trim drops versions until there are as many as the placement keeps: the oldest that was kept by the clock, if there
-// is one, and the oldest otherwise. The last one stays, and spare, and the one that decides while there is an alarm.
-// An audit, which does not know of alarms, drops none.
+// trim drops versions down to the number that the placement keeps: first the timer's oldest, then the oldest. It never
+// drops the last one, spare, or the one that decides during an alarm. An audit, which knows no alarms, drops none.
 func (s *State) trim(p *Placement, spare uint64) {
 	for len(p.versions) > p.Config.MaxVersions && !s.isAudit() {
 		at := p.expendable(spare)
@@ -118,7 +117,7 @@ func (p *Placement) expendable(spare uint64) int {
 	return oldest
 }
 
-// retire makes the learner that decides a former one, which only has versions.
+// retire turns the deciding learner into a former one, which only keeps versions.
 func (s *State) retire(p *Placement) {
 	w := p.Worker
 	w.Retire()
@@ -126,7 +125,7 @@ func (s *State) retire(p *Placement) {
 	s.dismiss(p, w)
 }
 
-// dismiss ends a former learner that has no versions.
+// dismiss ends a former learner without versions.
 func (s *State) dismiss(p *Placement, w *Worker) {
 	at := slices.Index(p.former, w)
 	if at >= 0 && len(p.numbersOf(w)) == 0 {
@@ -171,7 +170,7 @@ func noVersion(p *Placement, number uint64) error {
 	return fmt.Errorf("placement %q, version %d: %w: there are %v", p.Name, number, ErrNotFound, p.numbersOf(nil))
 }
 
-// LearnerOf returns the learner that has a version of a placement, and whether it is a former one.
+// LearnerOf returns the learner that keeps a placement's version, and whether it is a former one.
 func (s *State) LearnerOf(name string, number uint64) (w *Worker, isFormer bool, err error) {
 	p, err := s.Named(name)
 	if err != nil {

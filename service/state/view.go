@@ -16,13 +16,14 @@ type View struct {
 	Changed     uint64
 	Worker      *Worker
 	Challengers []*Worker // by variant; their configurations never change
-	fallback    string    // decides instead of the policy; "" if nothing does
+	fallback    string    // decides instead of the policy, or ""
 }
 
 // Config returns the placement's configuration. The caller must not change it.
 func (v *View) Config() *setup.Config { return v.Page.Config }
 
-// CatalogueSize bounds the memory that a request's catalogue candidates take while it is decided: see [page.View.CatalogueSize].
+// CatalogueSize bounds the memory that a request's catalogue candidates take during the decision: see
+// [page.View.CatalogueSize].
 func (v *View) CatalogueSize(r *api.Request) int64 { return v.Page.CatalogueSize(r) }
 
 // Current returns what a decision sees now: the view with the current policies.
@@ -45,8 +46,8 @@ func (v *View) Current() *page.View {
 	return &seen
 }
 
-// Try returns the offer that a request would get now, and its explanation. It records nothing and changes nothing. Errors are
-// those of [page.Try].
+// Try returns the offer that a request would get now, and its explanation, without recording anything. It returns
+// [page.Try]'s errors.
 func (v *View) Try(ctx context.Context, r *api.Request, now int64) (*offer.Offer, *api.Explanation, error) {
 	return page.Try(ctx, v.Current(), r, now, func() uint64 { return v.Placement.LastIssued.Load() + 1 })
 }

@@ -21,13 +21,13 @@ func NewWorker(build learner.Build, c *setup.Config) (*Worker, error) {
 	return &Worker{Learner: l, Config: c}, nil
 }
 
-// begin notes the entry at which the learner begins, before it has learned.
+// begin notes the entry at which the learner begins.
 func (w *Worker) begin(sequence uint64) {
 	w.began = sequence
 	w.Begin(sequence)
 }
 
-// rounds is how many rounds a learner has learned or is about to.
+// rounds counts the rounds that a learner has learned or will learn soon.
 func (w *Worker) rounds() uint64 {
 	seen := w.Progress()
 	return seen.Learned + seen.Lag
