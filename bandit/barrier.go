@@ -8,23 +8,20 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// barrier solves the program of the log-barrier strategy over the distributions
-// q on the M sets of a family,
+// barrier solves the program of the log-barrier strategy over the distributions q on the M sets of a family,
 //
 //	maximise  Σ_S q_S R_S + (1/γ) Σ_i log w_i,   w_i = Σ_{S∋i} q_S
 //
-// where i runs over the n items that are in some set. It is concave, and q is
-// optimal exactly if no set is worth more than the average at the prices
-// 1/(γ w_i) of being seen:
+// where i runs over the n items that occur in some set. It is concave, and q is optimal exactly if no set is worth more
+// than the average at the prices 1/(γ w_i) of being seen:
 //
 //	R_S + Σ_{i∈S} 1/(γ w_i) ≤ μ for all S,   μ = Σ_S q_S R_S + n/γ,
 //
-// with equality where q_S > 0. The most by which the left side exceeds μ is the
-// duality gap: no distribution has a value that is higher by more.
+// with equality where q_S > 0. The largest excess of the left side over μ is the duality gap, which bounds the distance
+// to the optimum.
 //
-// The method is a primal-dual interior point method (Boyd and Vandenberghe 2004,
-// Section 11.7) in q, the prices z and μ, with the slack
-// s_S = μ − R_S − Σ_{i∈S} z_i ≥ 0: Newton steps on
+// The method is a primal-dual interior point method (Boyd and Vandenberghe 2004, Section 11.7) in q, the prices z and
+// μ, with the slack s_S = μ − R_S − Σ_{i∈S} z_i ≥ 0: Newton steps on
 //
 //	Σ_S q_S = 1,   w_i z_i = max(1/γ, τ),   q_S s_S = τ,   τ → 0.
 //

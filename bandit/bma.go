@@ -39,7 +39,7 @@ func DefaultBMAOptions() BMAOptions {
 	return BMAOptions{Width: 0.3, Anneal: 60, Growth: 1.2, Candidates: 150, Sample: 150}
 }
 
-// Expert is a utility family whose parameters are constant or drift.
+// Expert is a utility family with parameters that are constant or drift.
 type Expert struct {
 	Model utility.Model
 	// Memory is 0 for constant parameters. Otherwise it is the number of rounds, at
@@ -56,7 +56,7 @@ func (e Expert) String() string {
 	return e.called(fmt.Sprintf("%T", e.Model))
 }
 
-// called returns the name of an expert whose family has the given one.
+// called returns the name of an expert with the named family.
 func (e Expert) called(family string) string {
 	if e.Memory == 0 {
 		return family
@@ -71,15 +71,15 @@ const maxProducts = 10
 // O(K (3d)²), and among many features units are hard to find.
 const maxUnits = 30
 
-// The most units of a family among the defaults, and parameters of more units than one: a round of an expert that is awake costs
-// their cube.
+// The most units of a default family, and the most parameters of a default family with several units: a round of an
+// expert that is awake costs their cube.
 const (
 	maxEach       = 3
 	maxEachParams = 36
 )
 
-// DefaultExperts returns the recommended experts for items of d features: fewer if there are many features, so
-// that a round stays cheap, and the quadratic family only if it has not many more parameters than the others.
+// DefaultExperts returns the recommended experts for items of d features: fewer if d is large, so that a round stays
+// cheap, and the quadratic family only if it needs not many more parameters than the others.
 func DefaultExperts(d int) []Expert {
 	experts := []Expert{
 		{Model: utility.NewLinear(d, true)},
@@ -100,36 +100,34 @@ func DefaultExperts(d int) []Expert {
 	return experts
 }
 
-// BMA is BMA-MNL: Bayesian model averaging of utility families, the experts, with a
-// family drawn for each slot of the assortment. An expert e has the posterior mode ŵ_e, its
-// precision H_e and its evidence by [mle.Laplace], and the weight
+// BMA is BMA-MNL: Bayesian model averaging of utility families, the experts, with a family drawn for each slot of the
+// assortment. An expert e keeps the posterior mode ŵ_e, its precision H_e and its evidence by [mle.Laplace], and the
+// weight
 //
 //	π_e ∝ evidence_e
 //
-// An additive expert has two more beliefs, posteriors over one unit beside a linear fit and beside one with slopes near 0,
-// with weights of their own. The linear expert has one more, with slopes near 0.
+// An additive expert adds two beliefs with weights of their own: posteriors over one unit, next to a linear fit and
+// next to one with slopes near 0. The linear expert adds one belief, with slopes near 0.
 //
-// For each slot a belief is drawn by weight, and one in units also draws a unit and its amplitudes. The slot takes the best
-// remaining item under the index
+// For each slot a belief is drawn by weight, and a belief in units also draws a unit and its amplitudes. The slot takes
+// the best remaining item under the index
 //
 //	f_ŵ(x) + α √(∇f_ŵ(x)ᵀ H⁻¹ ∇f_ŵ(x)),  α = 1, or 0.3 for unequal revenues
 //
-// with the linear parameters in the place of all if a unit is drawn. So an
-// assortment has the answers of several hypotheses: a wrong one costs a slot, and the
-// choice between the items tests what the experts disagree about.
+// where the linear parameters stand for all if a unit is drawn. So an assortment combines the answers of several
+// hypotheses: a wrong one costs a slot, and the choice between the items tests the experts' disagreements.
 //
-// Full fits happen after rounds 1, 2, … that grow by the factor Growth. They run beside
-// Observe on a copy of the beliefs, and a later round that depends only on the number of rounds takes
-// their result. Every round is one step of a Kalman filter, whose cost does not grow.
+// Full fits happen after rounds 1, 2, … that grow by the factor Growth. They run alongside Observe on a copy of the
+// beliefs, and a later round that depends only on the number of rounds takes their result. Every round is one step of a
+// Kalman filter at constant cost.
 //
-// The last 4096 to 8192 rounds are kept for the fits, K·d numbers each. Of older rounds each
-// expert keeps only the posterior.
+// The last 4096 to 8192 rounds are kept for the fits, K·d numbers each. Of older rounds each expert keeps only the
+// posterior.
 //
-// Features are standardised by the mean and the standard deviation of each coordinate
-// over all items of all contexts. Each full fit compares the moments in use with those
-// of all items so far. If they have moved too far, all experts are learned again from
-// the first round on with the new moments, those with a memory by their filter. The
-// moments converge, so this ends, at the latest when the first rounds are no longer kept.
+// Features are standardised by the mean and the standard deviation of each coordinate over all items of all contexts.
+// Each full fit compares the moments in use with the moments of all items so far. If they moved too far, all experts
+// learn again from the first round on with the new moments, an expert with a memory by its filter. The moments
+// converge, so this ends, at the latest when the first rounds are no longer kept.
 //
 // An expert that cannot use a round skips it.
 type BMA struct {
@@ -286,7 +284,7 @@ func (l *BMA) learn(r vitrine.Round) {
 	l.fit()
 }
 
-// beginAgain makes the learner one that has seen no round before this one.
+// beginAgain forgets all rounds before this one.
 func (l *BMA) beginAgain() {
 	l.wait()
 	var experts []Expert
@@ -302,7 +300,7 @@ func (l *BMA) beginAgain() {
 	l.self, l.rounds = l, 1
 }
 
-// weights returns the π_e, those of all beliefs of an expert together.
+// weights returns the π_e, summed over each expert's beliefs.
 func (l *BMA) weights() []float64 { return l.together(l.split()[0]) }
 
 // together returns the weight of each expert, summed over its beliefs.
@@ -317,13 +315,13 @@ func (b *beliefs) together(s portions) []float64 {
 	return sum
 }
 
-// The prior weights of two beliefs. Those of the others are 1.
+// The prior weights of two beliefs. The others' are 1.
 const (
 	weightOfLine = 2    // the linear family
 	weightOfFlat = 0.25 // the linear family with slopes near 0
 )
 
-// line returns the index of the linear family with an intercept and constant parameters, −1 if it is not among the experts.
+// line returns the index of the linear family with an intercept and constant parameters, or −1.
 func (b *beliefs) line() int {
 	return slices.IndexFunc(b.experts, func(e *expert) bool {
 		m, ok := e.Model.(*utility.Linear)
@@ -331,14 +329,15 @@ func (b *beliefs) line() int {
 	})
 }
 
-// portions are the weights of the experts' modes, of their units next to each base, and of the linear family with slopes near 0.
+// portions are the weights of the experts' modes, of their units next to each base, and of the linear family with
+// slopes near 0.
 type portions struct {
 	modes []float64
 	units [2][]float64
 	flat  float64
 }
 
-// split returns the weights in each view, which sum to 1. All modes have the same weight if all rest.
+// split returns the weights in each view, which sum to 1. If all modes rest, they share the weight equally.
 func (b *beliefs) split() (all []portions) {
 	var pi []float64
 	for _, v := range b.views() {

@@ -26,7 +26,7 @@ const (
 // numGaining returns the number of items of the largest gains that are enough for a set that the rules allow.
 func numGaining(q assortment.Rules) int { return max(gaining, gainingPerItem*q.Max) }
 
-// slotSet is the best set that a slot has found so far, and its expected revenue.
+// slotSet is a slot's best set so far, and its expected revenue.
 type slotSet struct {
 	items   vitrine.Assortment
 	u       []float64 // of items
@@ -34,13 +34,14 @@ type slotSet struct {
 	done    bool // it is the best of all
 }
 
-// earning is many for unequal revenues. Each slot needs the set of the largest expected revenue under its sampled utilities.
+// earning is many for unequal revenues. Each slot needs the set of the largest expected revenue under its sampled
+// utilities.
 //
-// Let z be less than that revenue, such as what the best set within a sample of the items earns. The gain of an item,
-// v_i (r_i − z), falls with z. So let C be some items of the largest gains at z, S the best set within C, R ≥ z its
-// revenue, and τ the smallest gain at R in S, 0 if S has fewer items than the rules allow. If no gain at z outside C is
-// larger than τ, none is at R, and S is the best set of all: an item from outside could only take the place of one of S.
-// Otherwise z becomes R. ok is false if a slot has no such set after some passes over the items.
+// Let z be less than that revenue, such as the revenue of the best set within a sample of the items. The gain of an
+// item, v_i (r_i − z), falls with z. So let C be some items of the largest gains at z, S the best set within C, R ≥ z
+// its revenue, and τ the smallest gain at R in S, 0 if S is smaller than the rules allow. If no gain at z outside C is
+// larger than τ, none is at R, and S is the best set of all: an outside item could only replace an item of S. Otherwise
+// z becomes R. ok is false if some slot still lacks such a set after some passes over the items.
 func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assortment.Rules, z standardisation, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
 	size := numGaining(q)
 	sets := make([]slotSet, len(w.expert))
@@ -65,12 +66,12 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 		for k := range sets {
 			before := sets[k].revenue
 			o.solve(w, &sets[k], k, q, best[k].Items, z, x)
-			if !q.HidesAny() { // the sample has what is hidden
+			if !q.HidesAny() { // the sample may contain hidden items
 				least[k] = nthGain(&best[k], x.Revenue, before, sets[k].revenue, 2*size/thin)
 			}
 		}
 	}
-	first, end := 0, len(sets) // of the slots that have no set yet
+	first, end := 0, len(sets) // slots without a set yet
 	for range maxPasses {
 		best := o.rank(w, look{first, end, 1, q.Ungrouped(size), gains, least[first:end]}, z, x.Features)
 		from := first
@@ -106,7 +107,7 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 	return nil, false
 }
 
-// nthGain returns the n-th largest gain at z of some items, whose values are their gains at before, and −∞ if they are fewer.
+// nthGain returns the n-th largest gain at z of some items, valued by their gains at before, or −∞ if they are fewer.
 // It changes the values.
 func nthGain(some *search.Best, r []float64, before, z float64, n int) float64 {
 	for j, i := range some.Items {
@@ -119,8 +120,8 @@ func nthGain(some *search.Best, r []float64, before, z float64, n int) float64 {
 	return some.Values[len(some.Values)-n]
 }
 
-// solve sets the best set that the rules allow a slot of some items, in any order, and returns the smallest gain in it. ok is
-// false if the set that the slot has earns more.
+// solve sets a slot's best set among some items, in any order, under the rules, and returns the smallest gain in it. ok
+// is false if the slot's present set earns more.
 func (o *mixture) solve(w *mixtureScratch, set *slotSet, k int, q assortment.Rules, items []int, z standardisation, x *vitrine.Context) (gain float64, ok bool) {
 	w.some = append(w.some[:0], items...)
 	slices.Sort(w.some)

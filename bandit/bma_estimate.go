@@ -17,13 +17,12 @@ const (
 	meanLeast = 0.01 // beliefs of less weight are left out
 )
 
-// Utilities stores in dst the utilities under which all items of x, offered together, have their mean
-// probabilities under the posterior,
+// Utilities stores in dst the utilities under which all items of x, offered together, get their mean probabilities
+// under the posterior,
 //
 //	dst_i = log p̄(i) − log p̄(0),   p̄ = Σ_e π_e E p(· | w),   w ~ N(ŵ_e, H_e⁻¹)
 //
-// with f_w linearised at ŵ_e, or draws of a posterior over units. The draws are the same in
-// every call.
+// with f_w linearised at ŵ_e, or draws of a posterior over units. Every call uses the same draws.
 func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 	o.p.checkWidth(x)
 	n := x.NumItems()

@@ -19,7 +19,7 @@ type expert struct {
 	start     []float64         // where it is before the first round
 	anchor    *mle.Laplace      // the posterior of the rounds that are not kept; nil for the prior
 	posterior *mle.Laplace      // never nil
-	unit      [2]*unitPosterior // of an additive expert, beside the fit of each base; nil if it has none
+	unit      [2]*unitPosterior // an additive expert's, next to each base's fit; nil for others
 	units     [][]float64       // the best of the last search
 	wake      int               // it rests until the first fit after this round; 0 if it does not rest
 }
@@ -71,7 +71,7 @@ func (e *expert) flattened() (*expert, error) {
 	return n, n.restart()
 }
 
-// restart makes the posterior that of no rounds since those of the anchor.
+// restart resets the posterior to the anchor's.
 func (e *expert) restart() error {
 	p, err := mle.NewLaplace(e.loss(mle.NewChoices(e.model.NumFeatures()), e.anchor), e.start)
 	if err != nil {
@@ -85,14 +85,13 @@ func (e *expert) restart() error {
 	return nil
 }
 
-// learn moves the posterior by a round. An expert that cannot take it, because a
-// utility or a gradient is not finite or a gradient is beyond
-// [vitrine.MaxUnscaled], sits it out: its parameters stay, and its forecast is that of the linear
-// family,
+// learn moves the posterior by a round. If a utility or a gradient is not finite, or a gradient is beyond
+// [vitrine.MaxUnscaled], the expert sits the round out: its parameters stay, and it is charged the linear family's
+// forecast,
 //
 //	log evidence ← log evidence + log p(i_s | S_s, ŵ_base)
 //
-// A base of nil, or one that cannot take the round either, has the forecast of a guess.
+// or the forecast of a guess if base is nil or cannot learn the round either.
 func (e *expert) learn(round *mle.Choices, base *expert, t *tangent) {
 	if e.Memory > 0 {
 		if p, err := e.posterior.Forget(1-1/e.Memory, e.prior); err == nil {
@@ -110,8 +109,8 @@ func (e *expert) learn(round *mle.Choices, base *expert, t *tangent) {
 	e.posterior = &p
 }
 
-// forecast returns the log loss of a round at the mode, or that of a guess among the |S| + 1
-// outcomes if there is no expert or the loss is not finite.
+// forecast returns the log loss of a round at the mode, or the loss of a guess among the |S| + 1 outcomes if e is nil
+// or the loss is not finite.
 func (e *expert) forecast(round *mle.Choices) float64 {
 	if e != nil {
 		if loss := (&mle.NLL{Model: e.model, Choices: round}).Value(e.posterior.Mode); !math.IsNaN(loss) && !math.IsInf(loss, 0) {
@@ -121,7 +120,7 @@ func (e *expert) forecast(round *mle.Choices) float64 {
 	return portable.Log(float64(round.Rows() + 1))
 }
 
-// takes reports whether a model at w has what a step needs of a round.
+// takes reports whether a model at w can take a step on a round.
 func takes(m utility.Model, w []float64, round *mle.Choices, t *tangent) bool {
 	_, size := t.of(m, w, round.Features())
 	return size <= vitrine.MaxUnscaled
@@ -140,16 +139,15 @@ func (e *expert) replay(c *mle.Choices, base *expert) {
 	}
 }
 
-// start is where a fit may begin, and what is known of the rounds that are not kept there.
+// start is the parameters at which a fit may begin, and an anchor for the folded rounds there.
 type start struct {
 	w      []float64
 	anchor *mle.Laplace
 }
 
-// fit moves the expert to the start from which the evidence is largest, its
-// present mode among them. If it cannot be fitted from anywhere it sits out the
-// rounds that it cannot take at its mode, as learn has it. If that does not help
-// it stays, and false is returned.
+// fit moves the expert to the start that leads to the largest evidence, its present mode among them. If every fit
+// fails, the expert sits out the rounds that it cannot take at its mode, as in learn. If that fails too, it stays, and
+// fit returns false.
 func (e *expert) fit(c *mle.Choices, base *expert, starts []start) bool {
 	starts = append([]start{{e.posterior.Mode, e.anchor}}, starts...)
 	best, anchor := e.best(c, starts)
@@ -184,9 +182,8 @@ func (e *expert) taken(c *mle.Choices, base *expert) (taken *mle.Choices, charge
 // shortRounds is the number of rounds to which the starts of a search are fitted first.
 const shortRounds = 1024
 
-// best returns the posterior of the largest evidence and its anchor, nil if there is none. The
-// first start has more steps than the others. Beside a long history the others are fitted to a sample, and only the best of them
-// goes on.
+// best returns the posterior of the largest evidence and its anchor, or nil. The first start gets more steps than the
+// others. After a long history the others are fitted to a sample first, and only the best of them goes on.
 func (e *expert) best(c *mle.Choices, starts []start) (best, anchor *mle.Laplace) {
 	if len(starts) > 2 && c.Rounds() > 2*shortRounds {
 		p, at := e.fromBest(c.Sample(shortRounds, 0), starts[1:], 15, 15)
@@ -198,7 +195,8 @@ func (e *expert) best(c *mle.Choices, starts []start) (best, anchor *mle.Laplace
 	return e.fromBest(c, starts, 20, 15)
 }
 
-// fromBest returns the best fit from some starts, as best does, with at most first steps from the first start and others from each other.
+// fromBest returns the best fit from some starts, as best does, with at most first steps from the first start and
+// others from the rest.
 func (e *expert) fromBest(c *mle.Choices, starts []start, first, others int) (best, anchor *mle.Laplace) {
 	nll := e.loss(c, nil)
 	for k, s := range starts {
@@ -215,8 +213,8 @@ func (e *expert) fromBest(c *mle.Choices, starts []start, first, others int) (be
 	return best, anchor
 }
 
-// fold makes the posterior of rounds, which are then dropped, the anchor. An expert that cannot
-// be fitted to them keeps its anchor and has the base's forecasts.
+// fold makes the posterior of rounds, which are then dropped, the anchor. An expert that cannot be fitted to them keeps
+// its anchor and gets the base's forecasts.
 func (e *expert) fold(c *mle.Choices, base *expert) {
 	w := e.posterior
 	if e.fit(c, base, nil) {

@@ -45,12 +45,13 @@ func (o *mixture) Families() []Weight {
 // doubt is the power of the weights by which families count for the deviation of a utility.
 const doubt = 0.1
 
-// Value implements [Explainer]: the mean of the mixture Σ_e π_e N(f_ŵ(x), ‖∇f_ŵ(x)‖²_{H⁻¹}), and the deviation from it of
+// Value implements [Explainer]: the mean of the mixture Σ_e π_e N(f_ŵ(x), ‖∇f_ŵ(x)‖²_{H⁻¹}), and the deviation from it
+// of
 //
 //	Σ_e τ_e N(f_ŵ(x), ‖∇f_ŵ(x)‖²_{H⁻¹}),   τ_e ∝ π_e^0.1
 //
-// because evidence compares the families, and does not say that one of them is right. A belief in units has the moments of 16 draws,
-// the same for all rows. Beliefs of little weight are left out, as in Utilities.
+// because evidence compares the families, and does not say that one of them is right. A belief in units uses the
+// moments of 16 draws, the same for all rows. Beliefs of little weight are left out, as in Utilities.
 func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
 	items, look := x, -1
 	w := mixtures.Get().(*mixtureScratch)
@@ -80,7 +81,7 @@ func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) 
 		if tau[b] == 0 {
 			continue
 		}
-		if e.view != look && o.views[0].z.shift != nil { // otherwise no round has been learned
+		if e.view != look && o.views[0].z.shift != nil { // otherwise nothing is learned yet
 			look = e.view
 			o.standardise(w, look, o.views[0].z, x)
 			items = w.standardised()
@@ -131,8 +132,8 @@ func (o *mixture) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
 	return o.reasons(w, o.p.Family(x), x.Revenue)
 }
 
-// reasons returns, of each item shown, its utility under the belief of the slot that took it, and of the others the largest of
-// the slots' utilities.
+// reasons returns, for each item shown, its utility under the belief of the slot that took it, and for the others the
+// largest of the slots' utilities.
 func (o *mixture) reasons(w *mixtureScratch, family vitrine.Constraint, revenue []float64) Reasons {
 	r := Reasons{By: BySlot, Index: make([]float64, w.n), Family: make([]string, w.n)}
 	if w.n == 0 {

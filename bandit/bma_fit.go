@@ -14,15 +14,15 @@ import (
 	"vitrine/utility"
 )
 
-// beliefs are what a full fit changes.
+// beliefs are the state that a full fit changes.
 type beliefs struct {
-	z         standardisation // in use; none before the first items
-	bent      *beliefs        // in normal scores of the features that are far from normal; nil if there are none
+	z         standardisation // in use; zero before the first items
+	bent      *beliefs        // in normal scores of the features that are far from normal; or nil
 	intercept float64         // the standard deviation of its prior
 	experts   []*expert
 	base      *expert      // linear: units are searched beside its fit
 	flat      *expert      // linear with slopes near 0; nil if slopes are known
-	known     *linearPrior // nil if nothing is known before the first round
+	known     *linearPrior // known before the first round; or nil
 }
 
 // clone returns beliefs that can be fitted while b learns.
@@ -48,8 +48,8 @@ func (b *beliefs) views() []*beliefs {
 	return []*beliefs{b, b.bent}
 }
 
-// inScores returns beliefs of the same families before the first round, for normal scores. An expert with a memory is not among
-// them.
+// inScores returns beliefs of the same families before the first round, for normal scores, except experts with a
+// memory.
 func (b *beliefs) inScores(z standardisation) (*beliefs, error) {
 	n := &beliefs{z: z, intercept: 1, base: b.base.twin(1), flat: b.flat.twin(1)}
 	for j := range b.flat.Model.NumFeatures() {
@@ -72,7 +72,7 @@ func (b *beliefs) inScores(z standardisation) (*beliefs, error) {
 	return n, nil
 }
 
-// bases returns the linear families beside whose fits there are posteriors over units.
+// bases returns the linear families with posteriors over units next to their fits.
 func (b *beliefs) bases() []*expert {
 	if b.flat == nil {
 		return []*expert{b.base}
@@ -83,7 +83,7 @@ func (b *beliefs) bases() []*expert {
 // all returns the bases and the experts.
 func (b *beliefs) all() []*expert { return append(b.bases(), b.experts...) }
 
-// set takes others in the places of what all returns.
+// set replaces the experts that all returns.
 func (b *beliefs) set(all []*expert) {
 	bases := len(b.bases())
 	b.base, b.experts = all[0], all[bases:]
@@ -92,8 +92,8 @@ func (b *beliefs) set(all []*expert) {
 	}
 }
 
-// learn moves all beliefs by a round, as it came, which has items. If a fit to this round follows
-// at once, only those that it leaves alone are moved.
+// learn moves all beliefs by a round, as it came, which must show items. If a fit to this round follows at once, learn
+// moves only those that the fit leaves alone.
 func (b *beliefs) learn(round *mle.Choices, fitted bool, t *tangent) {
 	if b.bent != nil {
 		b.bent.learn(round, fitted, t)
@@ -132,8 +132,8 @@ func (l *BMA) isDue() bool {
 	return l.job == nil && (l.rounds >= l.nextFit || l.history.Rounds() >= l.window)
 }
 
-// lag returns the number of rounds that a fit after this round may take. Early fits are short,
-// and what they find matters at once.
+// lag returns the number of rounds that a fit after this round may take. Early fits are short, and their results matter
+// at once.
 func (l *BMA) lag() int { return min(l.rounds/minLag, maxLag) }
 
 const (
@@ -185,8 +185,8 @@ func (l *BMA) begin() {
 // bentSeed makes other draws for the beliefs in normal scores.
 const bentSeed = 1 << 32
 
-// wait returns when the fit that runs, if one does, has ended and has learned the rounds since. A panic
-// of a model in it is the caller's.
+// wait returns when the running fit, if any, has ended and learned the rounds since. If a model panicked in it, wait
+// panics.
 func (l *BMA) wait() {
 	if l.job == nil {
 		return
@@ -203,7 +203,7 @@ func (l *BMA) take() {
 	job := l.job
 	l.job = nil
 	last := l.history.Rounds()
-	// A fit with a search costs more than one without, and not every fit has one.
+	// A fit with a search costs more than one without, and not every fit searches.
 	l.cost = max(job.took/time.Duration(last), l.cost*4/5)
 	if !job.moved {
 		for i, e := range job.result.experts {
@@ -241,15 +241,15 @@ func (b *beliefs) standardise(seen *moments) bool {
 	}
 	before := b.z
 	b.z = now
-	if b.assume() != nil { // too far from what is known for a float64
+	if b.assume() != nil { // too far from the known prior for a float64
 		b.z = before
 		return false
 	}
 	return true
 }
 
-// score makes beliefs in normal scores if a feature is bent and there are none or their scores have moved, and drops them if none is
-// bent. It reports whether it has made some.
+// score makes beliefs in normal scores if a feature is bent and there are none or their scores moved, and drops them if
+// no feature is bent. It reports whether it made some.
 func (b *beliefs) score(seen *moments) bool {
 	if seen.n == 0 || b.z.shift == nil || seen.sketches == nil {
 		return false
@@ -304,8 +304,8 @@ type fitting struct {
 	before map[*expert]*expert // the experts with one unit less, as they were before the fit
 }
 
-// run fits all experts to the history as it came, side by side, without the first rounds, which are folded. If the standardisation has
-// moved those with a memory learn it again, and no expert rests.
+// run fits all experts to the history as it came, side by side, without the first, folded rounds. If the
+// standardisation moved, experts with a memory learn the history again, and no expert rests.
 func (f *fitting) run(history *mle.Choices, folded int) {
 	if f.z.shift != nil {
 		history = history.Transformed(f.z.row)
@@ -381,12 +381,12 @@ func (f *fitting) run(history *mle.Choices, folded int) {
 	fits.Repanic()
 }
 
-// negligible is the weight below which an expert rests until the rounds have
-// doubled: it has no weight, and is neither fitted nor moved.
+// negligible is the weight below which an expert rests until the rounds have doubled: it counts 0, and is neither
+// fitted nor moved.
 const negligible = 1e-6
 
-// rest lets the experts rest whose modes have no weight among the modes. Units go with the linear
-// family that they stand beside. Their evidence is a second-order estimate, so it lets no mode rest.
+// rest lets experts rest if their modes are negligible among the modes. Units go with their linear family. Their
+// evidence is a second-order estimate, so it lets no mode rest.
 func (b *beliefs) rest(rounds int) {
 	most := math.Inf(-1)
 	for _, v := range b.views() {
@@ -436,11 +436,11 @@ var interceptScales = [...]float64{0.2, 1, 5}
 
 const interceptSpread = 1.6
 
-// scaleIntercept sets the standard deviation of the intercept's prior, of all experts, to
+// scaleIntercept sets the standard deviation of the intercept's prior, for all experts, to
 //
 //	exp(Σ_k q_k log sd_k),  q_k ∝ evidence(sd_k) exp(−½ (log sd_k / 1.6)²)
 //
-// with the evidence of linear fits. It stays as it is once rounds are folded: the anchor has it.
+// with the evidence of linear fits. It stays once rounds are folded, because the anchor contains it.
 func (f *fitting) scaleIntercept(history *mle.Choices) {
 	if f.base.anchor != nil {
 		return
@@ -463,8 +463,7 @@ func (f *fitting) scaleIntercept(history *mle.Choices) {
 	}
 }
 
-// setIntercept sets the standard deviation of the prior of the family's intercept, if it has
-// one.
+// setIntercept sets the standard deviation of the prior of the family's intercept, if any.
 func (e *expert) setIntercept(sd float64) {
 	d := e.Model.NumFeatures()
 	switch m := e.Model.(type) {

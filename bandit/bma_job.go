@@ -17,18 +17,18 @@ import (
 // and not for all of it in the last.
 type fitJob struct {
 	due    int // the round after which the result is taken
-	fold   int // the rounds, of those kept, that the result has folded
+	fold   int // kept rounds that the result folded
 	moved  bool
-	room   *mle.Choices  // where the learner moves its rounds, nil if they stay; so Observe does not wait for new memory
+	room   *mle.Choices  // where the learner moves its rounds, or nil; so Observe does not wait for new memory
 	result *beliefs      // the job's, until wait
-	took   time.Duration // of the fit; 0 until it has ended
+	took   time.Duration // the fit's time; 0 until it ends
 	fits   panics.Catcher
 
 	pace  time.Duration // of the fit, for each round until due
 	late  time.Duration // how long it should take at most
 	begun time.Time
 	given int           // rounds since
-	ended chan struct{} // closed when the fit has ended and only rounds are left to learn
+	ended chan struct{} // closed when the fit ended and only rounds are left to learn
 
 	mu      sync.Mutex
 	moves   sync.Cond // a round is learned, or all is done
@@ -56,8 +56,7 @@ func newFitJob(due int, result *beliefs) *fitJob {
 	return j
 }
 
-// start runs a fit that probably takes the given time, 0 if that is not known, and has a number of
-// rounds for it.
+// start runs a fit that probably takes the expected time, 0 if unknown, within a number of rounds.
 func (j *fitJob) start(expected time.Duration, lag int, fit func()) {
 	j.begun, j.running, j.broken, j.pace, j.late = time.Now(), true, true, maxPause, math.MaxInt64
 	if expected > 0 && lag > 0 {
@@ -147,8 +146,8 @@ func (j *fitJob) teach(r queued) {
 	}
 }
 
-// pause returns how long a round waits for a fit that has run for some time. If that is too long, all rounds left wait, so
-// that the last one does not wait for all of the rest.
+// pause returns how long a round waits for a fit that has run for some time. If that is too long, all remaining rounds
+// share the wait, so that the last one does not wait for the whole rest.
 func (j *fitJob) pause(elapsed time.Duration) time.Duration {
 	if elapsed > j.late {
 		return maxPause
@@ -156,7 +155,7 @@ func (j *fitJob) pause(elapsed time.Duration) time.Duration {
 	return min(j.pace*time.Duration(j.given)-elapsed, maxPause)
 }
 
-// wait returns when the fit has ended and all rounds are learned. A panic in it is the caller's.
+// wait returns when the fit has ended and all rounds are learned. If the fit panicked, wait panics.
 func (j *fitJob) wait() {
 	j.mu.Lock()
 	for j.running {

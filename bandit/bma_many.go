@@ -13,9 +13,8 @@ import (
 	"vitrine/utility"
 )
 
-// many returns the offer of the slots' draws among many items, without the utilities of all of them in memory. It is the one
-// of pick. ok is false if there are few items, the family is not ranked, places sell differently, or a slot does not find its
-// set.
+// many returns pick's offer from the slots' draws among many items, without holding all utilities in memory. ok is
+// false if there are few items, the family is not ranked, places sell differently, or a slot finds no set.
 func (o *mixture) many(w *mixtureScratch, family vitrine.Constraint, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
 	q, ok := assortment.Ranked(family)
 	if !ok || q.Max == 0 || o.places > 0 || w.n < search.MinSlots {
@@ -31,11 +30,11 @@ func (o *mixture) many(w *mixtureScratch, family vitrine.Constraint, x *vitrine.
 	return o.earning(w, family, q, z, x)
 }
 
-// largest is many for equal revenues. ok is false if a slot has no item of a utility above −∞.
+// largest is many for equal revenues. ok is false if a slot finds only items of utility −∞.
 //
-// A slot takes the item of its largest sampled utility that may stand beside those of the slots before. That item is in the
-// slot's own best set that the rules allow: else each better item of that set that might take its place would be shown
-// already, and there is always one more in the set that may be added (Edmonds 1971).
+// A slot takes the item of its largest sampled utility that may stand next to the earlier slots' items. That item is in
+// the slot's own best set that the rules allow: else each better item of that set that might take its place would be
+// shown already, and there is always one more in the set that may be added (Edmonds 1971).
 func (o *mixture) largest(w *mixtureScratch, q assortment.Rules, z standardisation, x *mat.Dense) (s vitrine.Assortment, ok bool) {
 	each := q
 	if each.Max = min(q.Max, len(w.expert)); each.Max < q.Max && len(q.Include) > 0 {
@@ -63,16 +62,17 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Rules, z standardisati
 	return s, true
 }
 
-// look says what rank looks at.
+// look tells rank which values to rank.
 type look struct {
 	first, end int // slots
 	every      int // of this many blocks of items, one
 	rules      assortment.Rules
-	gains      func(slot int, u []float64, from int) // makes values of the utilities of the items from one on; nil leaves them
-	least      []float64                             // of each slot, the value that others must exceed; nil for none
+	gains      func(slot int, u []float64, from int) // turns the utilities of the items from one on into values; nil leaves them
+	least      []float64                             // for each slot, the value that items must exceed; or nil
 }
 
-// rank returns the best items of each slot that the rules allow, by their sampled utilities or by the values that gains makes of these.
+// rank returns each slot's best items that the rules allow, by sampled utilities or by the values that gains makes of
+// these.
 func (o *mixture) rank(w *mixtureScratch, l look, z standardisation, x *mat.Dense) []search.Best {
 	n := w.n
 	if l.every > 1 {
@@ -103,7 +103,7 @@ func (o *mixture) rank(w *mixtureScratch, l look, z standardisation, x *mat.Dens
 //
 //	(M_j a + c_j − m_j) / s_j = (M_j / s_j) a + (c_j − m_j) / s_j
 //
-// M has few entries that are not 0.
+// M is sparse.
 type affineRows struct {
 	fixed []float64 // the item of a = 0
 	terms []affineTerm
@@ -128,7 +128,7 @@ func newAffineRows(m *mat.Dense, c []float64, z standardisation) *affineRows {
 	return rows
 }
 
-// of makes items those of short rows a. It uses short.
+// of sets items to the items of short rows a. It uses short.
 func (r *affineRows) of(items, short *utility.Columns, a *mat.Dense) {
 	short.SetRows(a)
 	n, _ := a.Dims()
@@ -141,8 +141,8 @@ func (r *affineRows) of(items, short *utility.Columns, a *mat.Dense) {
 	}
 }
 
-// Given returns the policy for short rows, as that of [optimistic] does. It makes the whole rows of a few items at a time. It
-// returns nil before the first round, where the policy takes the moments of whole rows.
+// Given returns the policy for short rows, like [optimistic]'s. It makes the whole rows of a few items at a time. It
+// returns nil before the first round, when the policy takes the moments of whole rows.
 func (o *mixture) Given(m *mat.Dense, c []float64) vitrine.Policy {
 	if o.views[0].z.shift == nil {
 		return nil

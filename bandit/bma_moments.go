@@ -14,20 +14,19 @@ import (
 //
 //	n ← n + m,   mean ← mean + (m/n) δ,   square ← square + square' + δ² (n − m) m/n
 //
-// where a context of m items has the mean mean + δ and the sum square' (Chan, Golub
-// and LeVeque 1983).
+// where a context of m items contributes the mean mean + δ and the sum square' (Chan, Golub and LeVeque 1983).
 type moments struct {
 	n            int
 	mean, square []float64
 	plain        int // of the last features, which are not standardised
 
-	extremes *extremes // of the first features; nil if they have no bounds
+	extremes *extremes // of the first features; nil without bounds
 	sketches sketches
 }
 
 func newMoments(d int) moments { return moments{mean: make([]float64, d), square: make([]float64, d)} }
 
-// add counts the items of a context, nil if it has none.
+// add counts a context's items, if any.
 func (s *moments) add(x *mat.Dense) {
 	if x == nil {
 		return
@@ -55,8 +54,8 @@ func (s *moments) add(x *mat.Dense) {
 	s.sketches.add(x)
 }
 
-// A feature whose standard deviation is at most minSpread, or that share of its
-// mean, is constant as far as a float64 can tell.
+// A feature is constant as far as a float64 can tell if its standard deviation is at most minSpread, or at most that
+// share of its mean.
 const (
 	minShare  = 1e-6
 	minSpread = 1e-12
@@ -82,10 +81,11 @@ func (s *moments) standardisation() standardisation {
 	return z
 }
 
-// standardisation turns features into (x − shift) / scale, and bent ones into their scores. The zero value is none.
+// standardisation turns features into (x − shift) / scale, and bent ones into their scores. The zero value changes
+// nothing.
 type standardisation struct {
 	shift, scale []float64
-	bends        []bend // of each feature, empty if it is not bent; nil if none is
+	bends        []bend // of each feature, empty for a straight one; nil if all are straight
 }
 
 // row standardises an item.
@@ -128,9 +128,8 @@ func (z standardisation) of(items *utility.Columns) {
 // said to stand still.
 const standstill = 0.25
 
-// stands reports whether the standardisation is as good as a later one: no mean has
-// moved by more than a quarter of the standard deviation, and no standard
-// deviation by more than a quarter of itself, up or down. Priors are not known more
+// stands reports whether the standardisation is as good as a later one: no mean moved by more than a quarter of the
+// standard deviation, and no standard deviation by more than a quarter of itself, up or down. Priors are not known more
 // closely than that.
 func (z standardisation) stands(later standardisation) bool {
 	for j, sd := range z.scale {
@@ -154,7 +153,7 @@ func (s *moments) fields(f *fields.Fields) {
 	fields.Pointers(f, (*[]*sketch)(&s.sketches), (*sketch).fields)
 }
 
-// fields passes over the moments of d features, or none.
+// fields passes over the moments of d features, or of no feature.
 func (z *standardisation) fields(f *fields.Fields, d int) {
 	f.Floats(&z.shift)
 	f.Floats(&z.scale)

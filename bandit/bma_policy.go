@@ -20,8 +20,8 @@ import (
 	"vitrine/utility"
 )
 
-// belief is a family and its posterior, frozen: Laplace's approximation, or a population of
-// units beside the linear fit, whose posterior it then has.
+// belief is a family and its frozen posterior: Laplace's approximation, or a population of units next to the linear
+// fit, with the linear fit's posterior.
 type belief struct {
 	family    utility.Model
 	model     utility.Model // the family, with the effects of places
@@ -33,25 +33,25 @@ type belief struct {
 
 // view is a way to look at items: standardised, or in normal scores.
 type view struct {
-	z      standardisation // none takes the moments of the context
+	z      standardisation // the zero value takes the context's moments
 	bounds *bounds         // of features that are standardised but for the scores
-	rows   *affineRows     // of contexts, which have short rows; nil if they have whole ones
+	rows   *affineRows     // for contexts of short rows; nil for whole ones
 }
 
-// mixture is BMA-MNL's policy: for each slot a belief, and a unit if it has them.
+// mixture is BMA-MNL's policy: for each slot a belief, and a unit if the belief is in units.
 type mixture struct {
 	p        Problem
 	beliefs  []belief
 	weights  []float64 // π
 	width    float64   // b_t
 	views    []view
-	unknown  bool // whether no round has been learned and nothing is known of utilities
+	unknown  bool // whether nothing is known yet, neither from rounds nor from a prior
 	outliers Outliers
 	places   places
 	effects  []float64 // the mean γ, γ_1 = 0 first; nil without position effects
 }
 
-// estimateEffects sets the effects of the places to those of the modes, by weight.
+// estimateEffects sets the effects of the places to the modes' effects, averaged by weight.
 func (o *mixture) estimateEffects() {
 	if o.places == 0 {
 		return
@@ -65,8 +65,7 @@ func (o *mixture) estimateEffects() {
 // PlaceEffects returns the estimated effects of the places, γ_1 = 0 first; nil without position effects.
 func (o *mixture) PlaceEffects() []float64 { return slices.Clone(o.effects) }
 
-// Offer implements vitrine.Policy. The propensity has no closed form;
-// [Propensity] estimates it.
+// Offer implements vitrine.Policy. [Propensity] estimates the propensity, which cannot be computed in closed form.
 func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	if x.NumItems() == 0 {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}
@@ -86,8 +85,8 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 // firstSpread is the standard deviation of utilities that differ by chance only.
 const firstSpread = 0.1
 
-// level replaces the utilities of every second slot by ones that differ by chance only, if no round has been learned. Outcomes may
-// come late: until then the prior alone would show the items at the ends of the features on all pages.
+// level gives every second slot utilities that differ only by chance, until a round is learned. Outcomes may come late:
+// until then the prior alone would show the items at the ends of the features on all pages.
 func (o *mixture) level(w *mixtureScratch, rng *rand.Rand) {
 	for k := 0; o.unknown && k < len(w.expert); k += 2 {
 		for i := range w.n {
@@ -141,7 +140,8 @@ const (
 // fullySpread is the coefficient of variation of revenues from which on α is the lesser.
 const fullySpread = 0.1
 
-// optimismOf returns α for revenues: it falls with their coefficient of variation, from α of equal revenues to α of unequal ones.
+// optimismOf returns α for revenues: it falls with their coefficient of variation, from α of equal revenues to α of
+// unequal ones.
 func optimismOf(r []float64) float64 {
 	mean, square := 0.0, 0.0
 	for k, v := range r {
@@ -156,9 +156,9 @@ func optimismOf(r []float64) float64 {
 	return max(revenueOptimism, optimism-float64((optimism-revenueOptimism)*variation/fullySpread))
 }
 
-// begin draws a belief for each slot, and a unit and its amplitudes if it has them, for the items of x. Beliefs and their units are
-// drawn by systematic sampling: each slot draws them by weight, but together the slots repeat a belief or a unit no more often than
-// its weight asks for.
+// begin draws a belief for each slot, and a unit and its amplitudes for a belief in units, for the items of x. It draws
+// by systematic sampling: each slot draws by weight, but together the slots repeat a belief or a unit no more often
+// than its weight asks for.
 func (o *mixture) begin(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
 	w.n = x.NumItems()
 	slots := min(o.p.MaxShown, w.n)
@@ -199,10 +199,10 @@ func (o *mixture) fillSlots(w *mixtureScratch, x *mat.Dense, first, end int) {
 	})
 }
 
-// indexRows is the number of items whose gradients are held at a time.
+// indexRows is the number of items with gradients in memory at a time.
 const indexRows = 256
 
-// fillRows is fillSlots of the items from ≤ i < to, in the scratch w, by the draws of drawn, which has the utilities.
+// fillRows is fillSlots for the items from ≤ i < to, in the scratch w, by the draws and into the utilities of drawn.
 func (o *mixture) fillRows(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, from, to, first, end int) {
 	o.fillBlock(w, drawn, z, w.view.View(x, from, to), first, end, func(k int) []float64 { return drawn.z[k*drawn.n+from:][:to-from] })
 }
@@ -219,7 +219,7 @@ func (o *mixture) fillBlock(w, drawn *mixtureScratch, z standardisation, x *mat.
 			o.standardise(w, look, z, x)
 			w.deviationsOf, w.deviations = w.deviationsOf[:0], w.deviations[:0]
 		}
-		index := -1 // a slot that has the belief's
+		index := -1 // a slot with the belief's
 		for k := first; k < end; k++ {
 			switch {
 			case drawn.expert[k] != i:
@@ -237,7 +237,8 @@ func (o *mixture) fillBlock(w, drawn *mixtureScratch, z standardisation, x *mat.
 	}
 }
 
-// index stores in u the utilities of the items in the columns of w at the mode, and adds optimism times their standard deviations,
+// index stores in u the utilities of the items in the columns of w at the mode, and adds optimism times their standard
+// deviations,
 //
 //	u_i = f_ŵ(x_i) + optimism √(∇f_ŵ(x_i)ᵀ H⁻¹ ∇f_ŵ(x_i))
 func (e *belief) index(u []float64, optimism float64, w *mixtureScratch) {
@@ -254,9 +255,9 @@ func (e *belief) index(u []float64, optimism float64, w *mixtureScratch) {
 	kernel.Axpy(u, optimism, w.deviation(e.posterior, w.gradients))
 }
 
-// deviation returns the posterior standard deviations of utilities with the given gradients, in columns. It keeps them for other
-// beliefs with the same posterior, and so the same gradients. The deviation is 0 if the gradient is beyond [vitrine.MaxUnscaled]: such
-// an item would be shown for its deviation, and no expert could learn from that.
+// deviation returns the posterior standard deviations of utilities with the given gradients, in columns. It keeps them
+// for other beliefs with the same posterior, and so the same gradients. If a gradient is beyond [vitrine.MaxUnscaled],
+// the deviation is 0: such an item would be shown for its deviation, and no expert could learn from it.
 func (w *mixtureScratch) deviation(p *mle.Laplace, gradients []float64) []float64 {
 	n, _ := w.columns.Dims()
 	if k := slices.Index(w.deviationsOf, p); k >= 0 {
@@ -287,7 +288,7 @@ func (o *mixture) standardisation(x *mat.Dense) standardisation {
 	return seen.standardisation()
 }
 
-// standardise makes the columns of w the items x in a view. The first view has the standardisation first.
+// standardise sets the columns of w to the items x in a view. The first view uses the standardisation first.
 func (o *mixture) standardise(w *mixtureScratch, look int, first standardisation, x *mat.Dense) {
 	v := o.views[look]
 	if look == 0 {
@@ -303,7 +304,7 @@ func (o *mixture) standardise(w *mixtureScratch, look int, first standardisation
 	v.z.bend(&w.columns)
 }
 
-// Outliers counts the values of features that the learner has left out.
+// Outliers counts the feature values that the learner left out.
 func (o *mixture) Outliers() Outliers { return o.outliers }
 
 // standardised returns the items in the columns of w, in rows.
@@ -315,7 +316,7 @@ func (w *mixtureScratch) standardised() *mat.Dense {
 
 func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Data: v, Inc: 1} }
 
-// mixtureScratch is what an offer needs besides memory for its answer.
+// mixtureScratch is an offer's working memory.
 type mixtureScratch struct {
 	n            int
 	z            []float64 // slots×n
@@ -380,12 +381,10 @@ func clamp(z []float64) {
 	}
 }
 
-// fill gives each slot the first item left of the best assortment under its
-// sampled utilities, and returns a set of the family that has all of these
-// items: one is passed over where no set of the family has it and those before
-// it. So the answer is the oracle's own, whatever the family is. What the family
-// demands beside them, whose loss one of them outweighs, is the best under the
-// last slot's sample.
+// fill gives each slot the first remaining item of the best assortment under its sampled utilities, and returns a set
+// of the family with all of these items. It passes over an item if no set of the family combines it with the earlier
+// ones. So the answer is the oracle's own for any family. If the family demands further items, they are the best ones
+// under the last slot's sample.
 func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) vitrine.Assortment {
 	n := s.n
 	s.gain = scratch.Grow(s.gain, n)
@@ -471,7 +470,7 @@ func (s *mixtureScratch) take(k int, family vitrine.Constraint, left vitrine.Ass
 	}
 }
 
-// stands reports whether a set of the family has all items taken.
+// stands reports whether a set of the family contains all items taken.
 func (s *mixtureScratch) stands(family vitrine.Constraint) bool {
 	if q, ok := assortment.Ranked(family); ok {
 		return q.Allows(s.taken)

@@ -24,12 +24,11 @@ func streamOf(seed uint64, expert, round int) *rand.Rand {
 	return stream.New(seed+uint64(expert), round, stream.Learner)
 }
 
-// starts returns the parameters from which an expert is fitted besides its
-// present mode: one drawn by its family, and for a family of units the linear
-// fit with one of the units that a score test finds best.
+// starts returns the parameters from which an expert is fitted in addition to its present mode: one drawn by its
+// family, and for a family of units the linear fit with one of the units that a score test finds best.
 //
-// Of rounds that are folded, a start with units has the base's anchor and the prior of the
-// units. Other families then have no starts: they have no anchor elsewhere than at their mode.
+// If rounds are folded, a start with units takes the base's anchor and the prior of the units. Other families then get
+// no starts: they are anchored only at their mode.
 func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (starts []start) {
 	if m, ok := e.Model.(*utility.Additive); ok {
 		if from := f.before[e]; from != nil && !f.moved {
@@ -62,7 +61,7 @@ func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (start
 	return []start{{w: w}}
 }
 
-// waiting is the wake of an expert with one unit more than another, until that has most of the weight.
+// waiting is the wake of an expert with one unit more than another, until that one holds most of the weight.
 const waiting = 1<<30 - 1
 
 // fewer returns the expert of the same family with one unit less, or nil.
@@ -79,7 +78,7 @@ func (b *beliefs) fewer(e *expert) *expert {
 	return nil
 }
 
-// anchorOf returns the expert's anchor for a family with one more unit, or nil if the expert has no anchor.
+// anchorOf returns the expert's anchor for a family with one more unit, or nil if the expert is not anchored.
 func (e *expert) anchorOf(m *utility.Additive, prior []float64) (*mle.Laplace, error) {
 	if e.anchor == nil {
 		return nil, nil
@@ -92,8 +91,7 @@ func (e *expert) anchorOf(m *utility.Additive, prior []float64) (*mle.Laplace, e
 	return own.Extended(m.Linear()+last*m.Outputs(), m.Gamma(prior, last))
 }
 
-// concave reports a family whose utility is linear in its parameters, so that
-// one start is as good as any.
+// concave reports a family whose utility is linear in its parameters, so that one start is as good as any.
 func concave(m utility.Model) bool {
 	switch m.(type) {
 	case *utility.Linear, *utility.Quadratic:
@@ -112,11 +110,10 @@ type unitStart struct {
 // alongTheLine is the number of candidates along the line for each random one.
 const alongTheLine = 0.7
 
-// searchUnits returns starts of an expert of units: the linear fit, one of the best
-// units with its amplitudes, and the other units at random with amplitude 0. The candidates are
-// the best of the last search, draws from the prior, and draws from the prior with the
-// direction of a draw of the linear fit's slopes: a function of one direction has that in its
-// linear fit.
+// searchUnits returns starts of an expert of units: the linear fit, one of the best units with its amplitudes, and the
+// other units at random with amplitude 0. The candidates are the best of the last search, draws from the prior, and
+// draws from the prior along a draw of the linear fit's slopes: if a function depends on one direction, its linear fit
+// points there.
 func (f *fitting) searchUnits(e *expert, m *utility.Additive, from *expert, history *mle.Choices, rng *rand.Rand) [][]float64 {
 	test := mle.NewScoreTestBeside(from.model, m, history, from.posterior, f.o.Sample, rng.IntN(1<<30))
 	if test == nil {
@@ -180,7 +177,7 @@ func (f *fitting) searchUnits(e *expert, m *utility.Additive, from *expert, hist
 	return starts
 }
 
-// unitLength returns the length of the units of a family that has them.
+// unitLength returns the length of a family's units.
 func unitLength(m utility.Model) int {
 	if m, ok := m.(*utility.Additive); ok {
 		return m.Inputs()

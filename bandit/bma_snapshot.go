@@ -10,7 +10,7 @@ import (
 	"vitrine/mle"
 )
 
-// fields implements algorithm. A fit that runs is saved with its result, which has learned all rounds.
+// fields implements algorithm. A running fit is saved with its result, after it learned all rounds.
 func (l *BMA) fields(f *fields.Fields, rounds int) func() {
 	if !f.Reads() {
 		l.wait()
@@ -123,7 +123,7 @@ func (e *expert) twin(intercept float64) *expert {
 	return n
 }
 
-// checkWeights fails if the evidences have a sum that is no number, so that no belief would be drawn.
+// checkWeights fails if the sum of the evidences is NaN, so that no belief would be drawn.
 func (b *beliefs) checkWeights(f *fields.Fields) {
 	sum := 0.0
 	for _, s := range b.split() {

@@ -14,18 +14,17 @@ import (
 	"vitrine/utility"
 )
 
-// unitPosterior is a posterior over one unit of an additive family beside the linear fit,
-// a population of units θ_i with weights. Laplace's approximation sits at one unit, and if
-// the data do not show it yet, at amplitude 0: it proposes no bump elsewhere. The
-// population does, in proportion to what each unit explains. It never changes.
+// unitPosterior is a posterior over one unit of an additive family next to the linear fit: a population of units θ_i
+// with weights. Laplace's approximation sits at one unit, and until the data show that unit, at amplitude 0: it
+// proposes no bump elsewhere. The population does, in proportion to each unit's evidence. It never changes.
 //
-// A full fit draws θ_i from a mixture q of the prior p and of noise about the units before,
-// and weighs by importance (population Monte Carlo, Cappé and others 2004),
+// A full fit draws θ_i from a mixture q of the prior p and of noise about the previous units, and weighs by importance
+// (population Monte Carlo, Cappé and others 2004),
 //
 //	log w_i = ½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ + log p(θ_i) − log q(θ_i)
 //
-// with the quantities of [mle.ScoreTest]. The mean of the w_i estimates the evidence of the linear family with a unit over that of the
-// linear family.
+// with the quantities of [mle.ScoreTest]. The mean of the w_i estimates the evidence of the linear family with a unit
+// over the linear family's own.
 type unitPosterior struct {
 	theta      [][]float64
 	amplitudes []mle.Amplitudes
@@ -39,16 +38,16 @@ const (
 	shareOfPrior = 0.4 // of the units, drawn from the prior
 )
 
-// amplitudeWidth is the least width of a slot's draws of amplitudes, in posterior standard deviations: nothing else makes a slot
-// show a bump that no page has shown.
+// amplitudeWidth is the least width of a slot's draws of amplitudes, in posterior standard deviations. Without it, a
+// bump that no page has shown would never be shown.
 const amplitudeWidth = 0.6
 
-// unitNoise are the standard deviations of the noise about the units before, in those of
-// the prior. One of them is drawn for each unit.
+// unitNoise are the standard deviations of the noise about the previous units, relative to the prior's. One of them is
+// drawn for each unit.
 var unitNoise = [...]float64{0.05, 0.2, 0.6}
 
-// newUnits returns the population before the first round: draws from the prior, with
-// the prior's amplitudes. The linear fit has the given number of effects of places.
+// newUnits returns the population before the first round: draws from the prior, with the prior's amplitudes. The linear
+// fit includes the given number of effects of places.
 func newUnits(m *utility.Additive, prior []float64, places int, rng *rand.Rand) *unitPosterior {
 	p := new(unitPosterior)
 	gamma := m.Gamma(prior, 0)
@@ -65,8 +64,8 @@ func newUnits(m *utility.Additive, prior []float64, places int, rng *rand.Rand) 
 	return p
 }
 
-// next returns the population after the rounds of a test. The receiver may be nil, and
-// then all units are drawn from the prior. Units whose weight is not finite are left out. It returns nil if there are no others.
+// next returns the population after the rounds of a test, or nil if no unit's weight is finite; other units are left
+// out. The receiver may be nil: then all units are drawn from the prior.
 func (p *unitPosterior) next(m *utility.Additive, prior []float64, test *mle.ScoreTest, rng *rand.Rand) *unitPosterior {
 	if p == nil {
 		p = new(unitPosterior)
@@ -212,8 +211,8 @@ func drawIndex(pi []float64, rng *rand.Rand) int {
 	return i
 }
 
-// quantile returns the first i with π_0 + … + π_i > v, and v's place within π_i as a share of it. If v is uniform on [0, 1),
-// i has probability π_i, and the share is again uniform.
+// quantile returns the first i with π_0 + … + π_i > v, and v's place within π_i as a share of it. If v is uniform on
+// [0, 1), i is drawn with probability π_i, and the share is again uniform.
 func quantile(pi []float64, v float64) (i int, within float64) {
 	for i, p := range pi {
 		if v < p {
@@ -224,8 +223,8 @@ func quantile(pi []float64, v float64) (i int, within float64) {
 	return len(pi) - 1, 0
 }
 
-// systematic stores in v, in random order, numbers that are each uniform on [0, 1): the same place in each of len(v) equal
-// parts (Kitagawa 1996).
+// systematic stores in v, in random order, numbers that are each uniform on [0, 1): the same place in each of len(v)
+// equal parts (Kitagawa 1996).
 func systematic(v []float64, rng *rand.Rand) {
 	place := float64(rng.Float64())
 	for k := range v {

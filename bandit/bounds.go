@@ -15,9 +15,9 @@ import (
 //
 //	50 standard deviations,  and 4 times the largest distance so far
 //
-// All values of a feature in a round are out of bounds if most of them are beyond 10 standard deviations and 4 times that distance:
-// then the round has them in another unit, and some are within the bounds by chance. A feature has bounds once its values have
-// varied in 100 rounds. The largest distance matters for features that are rarely different from 0.
+// All values of a feature in a round are out of bounds if most of them are beyond 10 standard deviations and 4 times
+// that distance: then the round uses another unit, and some values are within the bounds by chance. A feature gets
+// bounds once its values varied in 100 rounds. The largest distance matters for features that rarely differ from 0.
 const (
 	boundScales      = 50
 	boundRoundScales = 10
@@ -28,7 +28,7 @@ const (
 // extremes are the extreme values of features.
 type extremes struct {
 	low, high []float64
-	varied    []int // rounds in which a feature had another value than its mean, up to boundRounds
+	varied    []int // rounds in which a feature differed from its mean, up to boundRounds
 }
 
 func newExtremes(d int) *extremes {
@@ -53,7 +53,7 @@ func (e *extremes) add(x *mat.Dense) {
 	}
 }
 
-// bounds returns the bounds of the features that have some; nil if none has.
+// bounds returns the features' bounds, or nil if all are unbounded.
 func (s *moments) bounds() *bounds {
 	if s.extremes == nil {
 		return nil
@@ -75,7 +75,7 @@ func (s *moments) bounds() *bounds {
 	return b
 }
 
-// bounds are those of features, with the value that stands for all beyond them. nil bounds nothing.
+// bounds are the bounds of features, with the value that replaces all values beyond them. nil bounds nothing.
 type bounds struct {
 	low, high, usual []float64
 	ofRound          []float64 // the distance beyond which no more than half of a round's values may be
@@ -102,7 +102,7 @@ func (b *bounds) standardised(z standardisation) *bounds {
 	return n
 }
 
-// width returns the number of features, 0 if none has bounds.
+// width returns the number of features, or 0 if all are unbounded.
 func (b *bounds) width() int {
 	if b == nil {
 		return 0
@@ -125,8 +125,8 @@ func (b *bounds) columns(items *utility.Columns) {
 	}
 }
 
-// rows returns x with the usual value in the place of those out of bounds. column says where x has each feature; nil is the same
-// place. It returns x itself if there are none, and otherwise dst.
+// rows returns x with the usual value in place of values out of bounds, in dst, or x itself if all are within. column
+// gives the column of each feature in x; nil is the same column.
 func (b *bounds) rows(dst *scratch.Matrix, x *mat.Dense, column []int) *mat.Dense {
 	if b == nil || x == nil {
 		return x
@@ -157,26 +157,26 @@ func place(column []int, j int) int {
 	return column[j]
 }
 
-// Outliers are the values of features that a learner has left out because they were out of bounds.
+// Outliers counts the feature values that a learner left out because they were out of bounds.
 type Outliers struct {
 	Values int // in all rounds
 	Column int // of the last one
 	Since  int // rounds after the last one, up to 2³⁰
-	// Rounds is the number of rounds in which most items had such a value of one feature. Every other round lowers it by 1.
+	// Rounds is the number of rounds with such a value of one feature in most items. Every other round lowers it by 1.
 	Rounds int
 }
 
 // minOutliers is the least number of such rounds after which a learner begins again.
 const minOutliers = 1000
 
-// outliers is what a learner knows of values out of bounds.
+// outliers is a learner's count of values out of bounds.
 type outliers struct {
 	Outliers
 	usual int // rounds without most items out of bounds, up to maxRounds
 }
 
-// note counts the values of a round that are out of bounds. It changes the bounds to those of this round, and returns whether all
-// values of a feature are out of them.
+// note counts the values of a round that are out of bounds. It changes the bounds to this round's, and returns whether
+// all values of a feature are out of them.
 func (u *outliers) note(b *bounds, x *mat.Dense, column []int) (most bool) {
 	if x == nil {
 		return false
@@ -210,8 +210,8 @@ func (u *outliers) note(b *bounds, x *mat.Dense, column []int) (most bool) {
 	return most
 }
 
-// prevails reports whether the rounds out of bounds are by now the usual ones: they are as many as the others that a learner keeps, and
-// at least 1,000. Then the learner begins again with them.
+// prevails reports whether the rounds out of bounds are by now the usual ones: as many as the others that a learner
+// keeps, and at least 1,000. Then the learner begins again with them.
 func (u *outliers) prevails() bool { return u.Rounds >= max(minOutliers, u.usual) }
 
 // again returns the outliers of a learner that begins again.

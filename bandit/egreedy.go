@@ -36,14 +36,14 @@ func DefaultEpsGreedyOptions() EpsGreedyOptions {
 	}
 }
 
-// EpsGreedy is ε-greedy-MNL (Zhang and Luo 2024, Equations 4 and 9) with an offline
-// regression oracle, as in the paper's appendix, or with an online one. In round t the
-// offer explores with probability ε_t, and otherwise is the best assortment under f_ŵ,
+// EpsGreedy is ε-greedy-MNL (Zhang and Luo 2024, Equations 4 and 9) with an offline regression oracle, as in the
+// paper's appendix, or with an online one. In round t the offer explores with probability ε_t, and otherwise is the
+// best assortment under f_ŵ,
 //
 //	q(S) = (1 − ε_t) 1{S = argmax_S R(S; ŵ)} + (ε_t/N) Σ_i 1{S = {i}}
 //
-// With the schedule of the appendix, and with that of the theory, for Err the error of
-// the oracle and m the epoch of round t (online, the horizon T takes the place of 2^{m−2}),
+// With the schedule of the appendix, and with the theory's, for Err the error of the oracle and m the epoch of round t
+// (online, the horizon T takes the place of 2^{m−2}),
 //
 //	ε_t = max(floor, ε · decayᵗ⁻¹)
 //	ε_t = min(1, (N K Err(2^{m−2}))^{1/3})
@@ -107,12 +107,11 @@ func (o *epsGreedy) share(n int) float64 {
 	return min(math.Cbrt(float64(max(n, 1))*o.perItem), 1)
 }
 
-// Offer implements vitrine.Policy. The propensity is that of the mixture,
+// Offer implements vitrine.Policy. The propensity is the mixture's,
 //
 //	ε · P(the exploration draws S) + (1 − ε) 1{S is the greedy assortment},
 //
-// and 0 if the first part has no closed form: of sets of a family that cannot be sampled
-// uniformly.
+// and 0 if the first part cannot be computed in closed form: for sets of a family that cannot be sampled uniformly.
 func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	explore := rng.Float64() < o.share(x.NumItems())
 	offer := o.best.Offer(x, rng)
@@ -132,7 +131,7 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return offer
 }
 
-// Propensity returns the probability that Offer shows s, 0 if it has no closed form.
+// Propensity returns the probability that Offer shows s, or 0 without a closed form.
 func (o *epsGreedy) Propensity(x *vitrine.Context, s vitrine.Assortment) float64 {
 	return o.mixture(x, s, slices.Equal(s, o.best.Offer(x, nil).Assortment))
 }
@@ -160,7 +159,7 @@ func (o *epsGreedy) IsLinear() bool { return o.best.IsLinear() }
 
 // Reasons implements [Explainer].
 func (o *epsGreedy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
-	r := o.best.Reasons(x, nil) // it draws nothing
+	r := o.best.Reasons(x, nil) // without drawing
 	if rng.Float64() < o.share(x.NumItems()) {
 		r.By, r.IsBest = ByChance, false
 	}

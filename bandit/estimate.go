@@ -2,11 +2,10 @@ package bandit
 
 import "vitrine"
 
-// Policies of learners with an estimate ŵ have a method Utilities, which stores
-// f_ŵ(x_i) of each item in dst, without optimism and without draws. Callers find it by
-// a type assertion. Uniform policies, including those of Phase I, have no estimate,
-// and Feel-Good Thompson sampling has only draws. BMA-MNL has many families and parameters: its
-// method has the utilities of their mean probabilities.
+// Policies of learners with an estimate ŵ implement a method Utilities, which stores f_ŵ(x_i) of each item in dst,
+// without optimism and without draws. Callers find it by a type assertion. Uniform policies, including Phase I's, make
+// no estimate, and Feel-Good Thompson sampling makes only draws. BMA-MNL's method returns the utilities that give its
+// families' mean probabilities.
 
 // Utilities stores the estimated utilities in dst.
 func (o *optimistic) Utilities(dst []float64, x *vitrine.Context) {

@@ -11,9 +11,9 @@ import (
 
 // Explainer is a policy that can say how it came to an offer. All policies of this package are.
 type Explainer interface {
-	// Value stores what the policy believes of items with the rows of x, one by one and in the first
-	// place: the mean of the utility of each in mean, and its standard deviation in sd. It reports
-	// which of them the policy has; what it does not have is not stored.
+	// Value stores the policy's beliefs about items with the rows of x, one by one and in the first place: the mean
+	// utility of each in mean, and its standard deviation in sd. It reports which of them the policy provides, and
+	// leaves the others alone.
 	Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool)
 
 	// IsLinear reports whether the mean is an affine function of the row.
@@ -27,17 +27,17 @@ type Explainer interface {
 type Reasons struct {
 	By Cause
 
-	// Index has the utilities of all items by which the policy chose: with a bonus, or drawn. A policy
-	// that draws for each slot has, of an item shown, that of the slot that took it, and of others the largest. nil if the policy
-	// has none.
+	// Index holds the utilities of all items by which the policy chose: with a bonus, or drawn. If a policy draws for
+	// each slot, an item shown gets the utility of the slot that took it, and others their largest. nil if the policy
+	// uses no index.
 	Index []float64
 
 	// IsBest reports whether the offer is the feasible set of the largest expected revenue under Index. With
 	// position effects it is not: the order of the set counts, too.
 	IsBest bool
 
-	// Family names, of each item shown, the utility family of the slot that took it, and is empty for others; nil if there is
-	// one family.
+	// Family names, for each item shown, the utility family of the slot that took it, and is empty for others; nil if
+	// there is one family.
 	Family []string
 }
 

@@ -14,20 +14,19 @@ type explorer interface {
 	// draw returns a set of the context's family, in dst's storage if it suffices.
 	draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment
 
-	// probability returns the probability with which draw returns s. It is false if that has
-	// no closed form, or underflows.
+	// probability returns the probability with which draw returns s. It is false if there is no closed form, or if it
+	// underflows.
 	probability(x *vitrine.Context, s vitrine.Assortment) (float64, bool)
 }
 
-// items explores item by item (Zhang and Luo 2024, Equation 4): it draws one of the n items
-// that are in some set of the family uniformly, and shows its smallest set S_i,
+// items explores item by item (Zhang and Luo 2024, Equation 4): it draws one of the n items that occur in some set of
+// the family uniformly, and shows its smallest set S_i,
 //
 //	q(S) = (1/n) Σ_i 1{S = S_i},   S_i = {i} where that is feasible
 //
-// Where the family forbids {i}, because it demands more items or has pinned ones, S_i is
-// [assortment.Smallest]: item i beside the fewest others. So each item is shown with
-// probability 1/n at least, as the analysis of Equation 4 needs. If the empty set is the only set
-// of the family, it is drawn.
+// If the family forbids {i}, because it demands more items or pins some, S_i is [assortment.Smallest]: item i next to
+// the fewest others. So each item is shown with probability 1/n at least, as the analysis of Equation 4 needs. If the
+// empty set is the family's only set, it is drawn.
 type items struct{ p Problem }
 
 func (e items) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment {

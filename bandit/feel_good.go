@@ -39,31 +39,30 @@ func DefaultFeelGoodOptions() FeelGoodOptions {
 	return FeelGoodOptions{Loss: "squared", Ridge: 1, Eta: 1, FeelGood: 0.1, Moves: 10}
 }
 
-// FeelGood is Feel-Good Thompson sampling (Zhang 2022; for assortments Zhang and Luo
-// 2024): it offers the best assortment under one draw of the parameters,
+// FeelGood is Feel-Good Thompson sampling (Zhang 2022; for assortments Zhang and Luo 2024): it offers the best
+// assortment under one draw of the parameters,
 //
 //	w_t ~ π_t(w) ∝ exp(−(ρ/2)‖w‖² − Σ_{s<t} (η ℓ_s(w) − λ max_S R_s(S; w)))
 //	S_t = argmax_S R_t(S; w_t)
 //
-// where ℓ_s is the loss of round s, over the items that were offered. The term with λ
-// favours parameters that promise a high revenue. Zhang and Luo's Equation 29 has the
-// squared error of the choice probabilities, and their regret bound holds for it; the
-// log loss gives another algorithm:
+// where ℓ_s is the loss of round s, over the items that were offered. The term with λ favours parameters that promise a
+// high revenue. Zhang and Luo's Equation 29 uses the squared error of the choice probabilities, and their regret bound
+// holds for it; the log loss gives another algorithm:
 //
 //	ℓ_s(w) = 1/(8K) Σ_{i∈S_s} (p(i | S_s, w) − 1{i = i_s})²    or    −log p(i_s | S_s, w)
 //
-// Their prior is uniform on a class, with η = 1 here. With position effects R_s is the revenue in the best order,
-// which [assortment.MaximizeOrdered] finds.
+// Their prior is uniform on a class, with η = 1 here. With position effects R_s is the revenue in the best order, which
+// [assortment.MaximizeOrdered] finds.
 //
-// The draws come from a chain of [mle.Langevin] that continues for a number of moves
-// after each round, with V⁻¹ as the guess of the covariance,
+// The draws come from a chain of [mle.Langevin] that continues for a number of moves after each round, with V⁻¹ as the
+// guess of the covariance,
 //
 //	V = ρI + η Σ_s Σ_{i∈S_s} p(i | S_s, w_s) ∇f_{w_s}(x_si) ∇f_{w_s}(x_si)ᵀ        log loss
 //	V = ρI + η/(4K) Σ_s Σ_{i∈S_s} ∇p(i | S_s, w_s) ∇p(i | S_s, w_s)ᵀ              squared
 //
-// and a step size that adapts towards [mle.TargetAcceptance]. A move costs a pass over
-// the items of all rounds, so the method is not tractable, and no number of moves is
-// known to suffice for a network. Diagnostics reports how well the chain moves.
+// and a step size that adapts towards [mle.TargetAcceptance]. A move costs a pass over the items of all rounds, so the
+// method is not tractable, and no number of moves is known to suffice for a network. Diagnostics reports how well the
+// chain moves.
 type FeelGood struct {
 	learner
 	o     FeelGoodOptions
@@ -143,8 +142,8 @@ func (l *FeelGood) learn(r vitrine.Round) {
 	l.move()
 }
 
-// inform adds the information of a round to V. g has the gradients of the utilities of the offered
-// items, which inform overwrites, and l.probs has their probabilities.
+// inform adds the information of a round to V. g holds the gradients of the offered items' utilities, which inform
+// overwrites, and l.probs their probabilities.
 func (l *FeelGood) inform(g *mat.Dense) {
 	if l.past.squared == 0 {
 		for k, p := range l.probs[1:] {
@@ -175,8 +174,8 @@ func (l *FeelGood) move() {
 func (l *FeelGood) chain() *mle.Langevin {
 	root, err := l.v.Inverse().Cholesky()
 	if err != nil {
-		// V ⪰ ρI is definite; this far from it only rounding can bring it, and
-		// then the prior's covariance is what is left.
+		// V ⪰ ρI is definite; only rounding can bring it this far from that, and then only the prior's covariance is
+		// left.
 		root = mat.NewTriDense(len(l.w), mat.Lower, nil)
 		for j := range l.w {
 			root.SetTri(j, j, 1/math.Sqrt(l.o.Ridge))
@@ -218,8 +217,7 @@ func (l *FeelGood) freeze() vitrine.Policy {
 // drawn is the greedy policy of drawn parameters, with position effects if they are learned.
 type drawn struct{ onGreedy }
 
-// Offer implements vitrine.Policy. The propensity is an integral over the
-// posterior, and has no closed form.
+// Offer implements vitrine.Policy. The propensity is an integral over the posterior, without a closed form.
 func (o *drawn) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	offer := o.greedy.Offer(x, rng)
 	offer.Propensity = 0
@@ -244,7 +242,7 @@ func (l *FeelGood) fields(f *fields.Fields, rounds int) func() {
 
 // Reasons implements [Explainer].
 func (o *drawn) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
-	r := o.greedy.Reasons(x, nil) // it draws nothing
+	r := o.greedy.Reasons(x, nil) // without drawing
 	r.By = ByDraw
 	return r
 }

@@ -8,14 +8,14 @@ import (
 	"vitrine/utility"
 )
 
-// Given returns the policy that offers in contexts of rows a, of k features, what this policy offers in the
-// contexts of the rows
+// Given returns the policy that offers in contexts of rows a, of k features, as this policy offers in the contexts of
+// the rows
 //
 //	x = M a + c
 //
-// up to rounding: M is a d×k matrix and c has d entries. Rows that share their features of a user need not be
-// written out then. A linear utility stays linear, θᵀx + b = (Mᵀθ)ᵀa + θᵀc + b, and so do the norms of the rows,
-// with TᵀV⁻¹T in place of V⁻¹ for the map T of (a, 1). It returns nil if the utility is not linear.
+// up to rounding: M is a d×k matrix and c holds d entries. So rows that share a user's features need not be written
+// out. A linear utility stays linear, θᵀx + b = (Mᵀθ)ᵀa + θᵀc + b, and so do the norms of the rows, with TᵀV⁻¹T in
+// place of V⁻¹ for the map T of (a, 1). It returns nil if the utility is not linear.
 func (o *optimistic) Given(m *mat.Dense, c []float64) vitrine.Policy {
 	linear, ok := o.z.Model.(*utility.Linear)
 	if !ok {

@@ -15,13 +15,13 @@ import (
 	"vitrine/utility"
 )
 
-// GreedyOptions are the options of ONL-MNL without its bonus, and of a fitted model that is shown
-// with caution: with Pessimism c and PilotCovariance Σ the offer is the best one under
+// GreedyOptions are the options of ONL-MNL without its bonus, and of a fitted model that is shown with caution: with
+// Pessimism c and PilotCovariance Σ the offer is the best one under
 //
 //	z_i = f_ŵ(x_i) − c √(∇f_ŵ(x_i)ᵀ Σ ∇f_ŵ(x_i))
 //
-// a lower bound of each utility, as in pessimistic offline learning (Jin, Yang and Wang 2021). It needs
-// Pilot "given" and Update "none", for Σ describes the given weights.
+// a lower bound of each utility, as in pessimistic offline learning (Jin, Yang and Wang 2021). It needs Pilot "given"
+// and Update "none", for Σ describes the given weights.
 type GreedyOptions struct {
 	FitOptions
 	Pessimism       float64   `toml:"pessimism,omitempty" range:"[0, inf)" doc:"standard errors of the given pilot by which each utility is lowered"`
@@ -46,7 +46,7 @@ func (o GreedyOptions) onl() ONLOptions {
 	return ONLOptions{FitOptions: o.FitOptions, Schedule: "configured"}
 }
 
-// covariance checks the options of pessimism, and returns Σ, nil if there is none.
+// covariance checks the options of pessimism, and returns Σ, or nil without pessimism.
 func (o GreedyOptions) covariance(params int) (*mat.SymDense, error) {
 	if err := option.Check(o); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (o GreedyOptions) covariance(params int) (*mat.SymDense, error) {
 	return c, err
 }
 
-// semidefinite reports whether the correlations of a matrix have no eigenvalue below 0, up to rounding. Correlations,
+// semidefinite reports whether all eigenvalues of a matrix's correlations are at least 0, up to rounding. Correlations,
 // unlike covariances, do not depend on the units of the parameters.
 func semidefinite(c *mat.SymDense) bool {
 	n := c.SymmetricDim()

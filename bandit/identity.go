@@ -12,9 +12,9 @@ import (
 	"vitrine/internal/option"
 )
 
-// identity says whose state a snapshot has: the learner, the version of what it saves, and the facts
-// without which the saved numbers mean nothing. These are the problem, the utility and the options,
-// by the names that they have in files. In a snapshot it is a text of one fact a line:
+// identity identifies a snapshot's state: the learner, the version of its encoding, and the facts that give the saved
+// numbers their meaning (problem, utility, options), by the names used in files. In a snapshot it is a text of one fact
+// a line:
 //
 //	ts-mnl
 //	version=1
@@ -25,7 +25,8 @@ import (
 //	constants=theory
 //	…
 //
-// A snapshot is read if its text is the learner's own. If the meaning of the saved numbers changes, the version is raised.
+// A snapshot is read if its text is the learner's own. If the meaning of the saved numbers changes, the version is
+// raised.
 type identity struct {
 	learner string
 	version int
@@ -35,7 +36,7 @@ type identity struct {
 // fact is a key and its value.
 type fact struct{ key, value string }
 
-// identify returns the identity of a learner of this problem. The utility is "" if the learner has none. options is a struct, or nil.
+// identify returns the identity of a learner of this problem. The utility may be "". options is a struct, or nil.
 func (p Problem) identify(learner string, version int, utility string, options any) identity {
 	id := identity{learner: learner, version: version}
 	for _, f := range []struct {
@@ -69,7 +70,7 @@ func (id identity) String() string {
 	return text
 }
 
-// open returns the fields of a snapshot, which must have this identity.
+// open returns the fields of a snapshot, which must carry this identity.
 func (id identity) open(data []byte) (*fields.Fields, error) {
 	text, f, err := fields.Open(data)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// learner is what the learners of this package share. It checks and counts the rounds, keeps a policy
-// until the next round, and saves and restores the state. A learner embeds it and is its self.
+// learner is the common part of this package's learners. It checks and counts the rounds, keeps a policy until the next
+// round, and saves and restores the state. A learner embeds it and is its self.
 type learner struct {
 	p        Problem
 	identity identity
@@ -23,15 +23,15 @@ type learner struct {
 	rows scratch.Matrix
 }
 
-// algorithm is what a learner makes of its rounds.
+// algorithm is the part of a learner that learns.
 type algorithm interface {
-	// learn learns from a valid round, which is already counted in rounds. With position effects it
-	// has the features of the places, and only the items shown.
+	// learn learns from a valid round, which is already counted in rounds. With position effects it includes the
+	// features of the places, and only the items shown.
 	learn(r vitrine.Round)
 	// freeze returns the policy of the coming round. It must not change when the learner learns.
 	freeze() vitrine.Policy
-	// fields passes over the state after a number of rounds. Reading changes nothing: the function that it returns
-	// makes what was read the state of the learner, and is called only if the snapshot has no errors.
+	// fields passes over the state after a number of rounds. Reading changes nothing until the returned function is
+	// called, which installs the state. It is called only if the snapshot is sound.
 	fields(f *fields.Fields, rounds int) (restore func())
 }
 
@@ -86,8 +86,8 @@ func (l *learner) MarshalBinary() ([]byte, error) {
 	return f.Seal()
 }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler. It returns an error, and leaves the learner
-// unchanged, if the snapshot is damaged or has another problem, utility or options.
+// UnmarshalBinary implements encoding.BinaryUnmarshaler. If the snapshot is damaged, or of another problem, utility or
+// options, it returns an error and leaves the learner unchanged.
 func (l *learner) UnmarshalBinary(data []byte) error {
 	f, err := l.identity.open(data)
 	if err != nil {

@@ -16,13 +16,12 @@ import (
 // u = θᵀφ(x) with the basis φ of a family that is linear in its parameters. Then φ(x)
 // takes the place of x in their papers, and d is the number of parameters.
 type LinearOptions struct {
-	// "theory" is the formula of the baseline's paper, which grows with t; "frozen" is its value at
-	// t = 1, as published code has it and published figures show it; "tuned" is Radius.
+	// "theory" is the formula of the baseline's paper, which grows with t; "frozen" is its value at t = 1, as in
+	// published code and figures; "tuned" is Radius.
 	Constants string  `toml:"constants" range:"theory|frozen|tuned" doc:"the confidence radius: the paper's formula, its value at t = 1, or radius"`
 	Radius    float64 `toml:"radius" range:"[0, inf)" doc:"the confidence radius of constants = tuned"`
-	// The outside option has utility 0, so without an intercept the model cannot
-	// represent how much customers buy. A basis has its own constant or none: it takes
-	// no intercept.
+	// The outside option's utility is 0, so without an intercept the model cannot represent how much customers buy. A
+	// basis includes its own constant or none: it takes no intercept.
 	Intercept bool    `toml:"intercept" doc:"whether the utility has a constant term, u = xᵀθ + b"`
 	Lambda    float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ of the Gram matrix and of the penalty (λ/2)‖θ‖²"`
 	// Rounds tell the places by the order of their offers.
@@ -80,15 +79,14 @@ func selfNormalized(t float64, d, size int) float64 {
 	return math.Sqrt(float64(2*dim*portable.Log(1+t/dim))+float64(2*portable.Log(t))) / (2 * kappaBound(size))
 }
 
-// linear is what the baselines of linear utilities share: rounds go to an
-// estimator as affine utilities with a = 0 and G = φ(X), which is X without a
-// basis.
+// linear is the common part of the baselines of linear utilities: rounds go to an estimator as affine utilities with a
+// = 0 and G = φ(X), which is X without a basis.
 type linear struct {
 	learner
 	model utility.LinearInParams
-	start func() (estimator, *gram.Matrix) // those of no rounds
+	start func() (estimator, *gram.Matrix) // at the start
 	est   estimator
-	v     *gram.Matrix // λI + Σ φ(x) φ(x)ᵀ; nil if the learner has no use for it
+	v     *gram.Matrix // λI + Σ φ(x) φ(x)ᵀ; nil if the learner does not use it
 
 	tangent tangent // scratch
 }

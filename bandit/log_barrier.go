@@ -41,35 +41,33 @@ func (o LogBarrierOptions) check(p Problem) error {
 	return nil
 }
 
-// LogBarrier is the log-barrier strategy (Zhang and Luo 2024): in round t it
-// draws S_t from the distribution q on the family that solves
+// LogBarrier is the log-barrier strategy (Zhang and Luo 2024): in round t it draws S_t from the distribution q on the
+// family that solves
 //
 //	maximise  Σ_S q_S R_S(ŵ_t) + (1/γ_t) Σ_i log Σ_{S∋i} q_S
 //
-// where R_S(w) is the expected revenue of S under f_w, and ŵ_t the estimate of a
-// regression oracle. Items of good assortments are shown often, and every item is shown
-// sometimes. With tuned constants, and with those of the theory for an offline oracle
-// in epoch m and for an online one, γ_t is
+// where R_S(w) is the expected revenue of S under f_w, and ŵ_t the estimate of a regression oracle. Items of good
+// assortments are shown often, and every item is shown sometimes. With tuned constants, and with the theory's for an
+// offline oracle in epoch m and for an online one, γ_t is
 //
 //	γ √t
 //	max{1, √(N (K+1)⁴ / Err(2^{m−2}))} / (K+1)⁴
 //	K² √(N / Err(T)) / (K+1)⁴
 //
-// The last two are γ of Zhang and Luo's Equations 5 and 10, whose barrier weighs
-// (K+1)⁴/γ. They assume exp(u) ≤ 1, which utilities here need not satisfy. Err is the
-// oracle's error, [ErrorOptions].
+// The last two are γ of Zhang and Luo's Equations 5 and 10, whose barrier weighs (K+1)⁴/γ. They assume exp(u) ≤ 1,
+// which utilities here need not satisfy. Err is the oracle's error, [ErrorOptions].
 //
 // With position effects R_S is the revenue of S in its best order, in which it is shown.
 //
-// The program is solved exactly, over all assortments. There are Σ_l C(N, l) of at most
-// K of N items, so the strategy is not tractable.
+// The program is solved exactly, over all assortments. There are Σ_l C(N, l) of at most K of N items, so the strategy
+// is not tractable.
 type LogBarrier struct {
 	regressor
 	o LogBarrierOptions
 }
 
-// NewLogBarrier returns a learner at its first round, with initial weights from rng. It
-// returns an error if the problem has more assortments than the limit.
+// NewLogBarrier returns a learner at its first round, with initial weights from rng. It returns an error if the problem
+// allows more assortments than the limit.
 func NewLogBarrier(p Problem, m utility.Model, o LogBarrierOptions, rng *rand.Rand) (*LogBarrier, error) {
 	if err := o.check(p); err != nil {
 		return nil, err
@@ -115,9 +113,9 @@ type logBarrier struct {
 	p     Problem
 }
 
-// Offer implements vitrine.Policy. The propensity is q_S. A request of more items than the problem
-// announced, with more assortments than the limit, is offered the best one under f_ŵ, and so is one
-// whose family has only the empty set.
+// Offer implements vitrine.Policy. The propensity is q_S. If a request brings more items than the problem announced,
+// with more assortments than the limit, Offer shows the best assortment under f_ŵ, and likewise if the family contains
+// only the empty set.
 func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w := barriers.Get().(*barrierScratch)
 	defer barriers.Put(w)
@@ -155,8 +153,7 @@ func (o *logBarrier) Propensity(x *vitrine.Context, s vitrine.Assortment) float6
 	return 0
 }
 
-// distribution returns q, nil if the family is not enumerated or has no
-// nonempty set.
+// distribution returns q, or nil if the family is not enumerated or contains only the empty set.
 func (o *logBarrier) distribution(w *barrierScratch, x *vitrine.Context) []float64 {
 	n := x.NumItems()
 	if _, err := assortment.Enumerate(&w.sets, o.p.Family(x), o.p.MaxShown, n, o.limit); err != nil || w.sets.Len() == 0 {
@@ -177,7 +174,7 @@ func (o *logBarrier) distribution(w *barrierScratch, x *vitrine.Context) []float
 	return q
 }
 
-// barrierScratch is what a decision needs besides memory for its answer.
+// barrierScratch is a decision's working memory.
 type barrierScratch struct {
 	sets       assortment.Sets
 	u, revenue []float64
@@ -189,7 +186,7 @@ var barriers = sync.Pool{New: func() any { return new(barrierScratch) }}
 
 // Reasons implements [Explainer].
 func (o *logBarrier) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
-	r := o.greedy.Reasons(x, nil) // it draws nothing
+	r := o.greedy.Reasons(x, nil) // without drawing
 	w := barriers.Get().(*barrierScratch)
 	defer barriers.Put(w)
 	if o.distribution(w, x) != nil {

@@ -23,7 +23,7 @@ import (
 // FitOptions are the warm-up and the estimation of a learner of a non-linear family.
 type FitOptions struct {
 	Warmup int `toml:"warmup" range:"[0, inf)" doc:"t_0, the rounds of Phase I, whose offers are uniform; fewer than rounds"`
-	// The paper has λ = c_λ κ^(-5/2) d_w √T with c_λ from a grid search; configure the product.
+	// The paper sets λ = c_λ κ^(-5/2) d_w √T with c_λ from a grid search; configure the product.
 	Lambda float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ, the precision of the penalty around the pilot and of V_0"`
 	// "adam" is as printed, "map" is by Levenberg–Marquardt. "given" is for a model that was fitted before.
 	Pilot        string    `toml:"pilot" range:"adam|map|given" doc:"by Adam, by the ridge-penalised maximum, or given as pilot_weights"`
@@ -55,14 +55,13 @@ func DefaultFitOptions() FitOptions {
 // ONLOptions are the inputs of Algorithm 1 and the choices that the paper leaves open.
 type ONLOptions struct {
 	FitOptions
-	// β_t = β_T · t/T, where t counts the rounds observed, and goes on growing
-	// past T. The paper has β_t = c_β κ⁻⁴ d_w t/T with c_β from a grid search;
-	// configure the product.
+	// β_t = β_T · t/T, where t counts the rounds observed, and goes on growing past T. The paper sets β_t = c_β κ⁻⁴ d_w
+	// t/T with c_β from a grid search; configure the product.
 	Beta float64 `toml:"beta" range:"[0, inf)" doc:"β_T, the squared confidence radius at the horizon; β_t = β_T t/T"`
 	// The term β_t C_h/λ is the same for all items and moves an offer only where revenues differ.
 	Curvature float64 `toml:"curvature" range:"[0, inf)" doc:"C_h, the bound on ‖∇²f‖"`
-	// The pilot is scaled into the ball, and ŵ_t is the minimiser over it. The paper has 𝒲 in the
-	// unit ball, and experiments in which w* is outside.
+	// The pilot is scaled into the ball, and ŵ_t is the minimiser over it. The paper assumes 𝒲 in the unit ball, but w*
+	// is outside in its experiments.
 	Ball float64 `toml:"ball" range:"(0, inf)" zero:"no bound" doc:"B, of the minimisers over ‖w‖ ≤ B"`
 	// "theory" is the [TheorySchedule], instead of Warmup, Lambda and Beta.
 	Schedule      string  `toml:"schedule" range:"configured|theory" doc:"whether t_0, λ and β_t are the options above or the theorem's"`
@@ -198,8 +197,8 @@ func (l *ONL) learn(r vitrine.Round) {
 	}
 }
 
-// explore collects a round of Phase I, and computes the pilot after the last. A
-// round whose utilities are not finite is counted as one without items.
+// explore collects a round of Phase I, and computes the pilot after the last. A round with utilities that are not
+// finite counts as one without items.
 func (l *ONL) explore(r vitrine.Round) {
 	if l.tangent.at(l.model, l.w0, r) != nil {
 		l.phase1.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
@@ -213,9 +212,8 @@ func (l *ONL) explore(r vitrine.Round) {
 	}
 }
 
-// fitPilot minimises the negative log-likelihood of Phase I from the initial
-// weights, at which explore has found every utility finite: so is the
-// likelihood, and the minimisers have no error to report.
+// fitPilot minimises the negative log-likelihood of Phase I from the initial weights. explore found every utility
+// finite there, so the likelihood is finite too, and the minimisers report no error.
 func (l *ONL) fitPilot() {
 	nll := &mle.NLL{Model: l.model, Choices: l.phase1}
 	if l.o.Pilot == "adam" {
@@ -272,7 +270,7 @@ func (l *ONL) freeze() vitrine.Policy {
 	return pi.inPlaces(l.places)
 }
 
-// beta returns β_t for the coming round t: that of the theory, or β_T · t/T.
+// beta returns β_t for the coming round t: the theory's, or β_T · t/T.
 func (l *ONL) beta() float64 {
 	if l.o.Schedule == "theory" {
 		return l.o.theory(l.p, l.model.NumParams()).Radius(l.rounds + 1)

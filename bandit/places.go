@@ -16,17 +16,16 @@ import (
 	"vitrine/utility"
 )
 
-// places are the position effects of a learner: an item in place p of the display has the utility
+// places are the position effects of a learner: an item in place p of the display gets the utility
 //
 //	u_i + γ_p(i),   γ_1 = 0
 //
-// The effects are parameters beside those of the family, of K − 1 features that say in which place
-// from the second on an item was shown: a learner of f_w(x) + γᵀe_p learns them with the rest. places
-// is the number of these features; 0 means that places are not told apart. A round without an order
-// teaches as if every item was in the first place.
+// The effects are parameters of K − 1 additional features, which say in which place from the second on an item was
+// shown: a learner of f_w(x) + γᵀe_p learns them with the rest. places is the number of these features; 0 means that
+// places are not told apart. A round without an order teaches as if every item was in the first place.
 //
-// A policy shows the best order ([assortment.MaximizeOrdered]) for the utilities in the first place
-// and the estimated effects.
+// A policy shows the best order ([assortment.MaximizeOrdered]) for the utilities in the first place and the estimated
+// effects.
 type places int
 
 // newPlaces returns the places of a problem, and 0 unless they are to be told apart.
@@ -53,7 +52,7 @@ func (k places) basis(m utility.LinearInParams) utility.LinearInParams {
 	return utility.NewLinearSum(m, utility.NewLinear(int(k), false))
 }
 
-// moments returns those of no items: the features of the places are not standardised.
+// moments returns initial moments: the features of the places are not standardised.
 func (k places) moments(d int) moments {
 	m := newMoments(d + int(k))
 	m.plain = int(k)
@@ -139,8 +138,8 @@ func (k places) utilities(dst []float64, m utility.Model, w []float64, x *vitrin
 
 var firsts = sync.Pool{New: func() any { return new(scratch.Matrix) }}
 
-// placed is the policy of lines 10 and 11 of Algorithm 1, and of every upper-confidence baseline, with
-// position effects: the bonus is that of an item in the first place.
+// placed is the policy of lines 10 and 11 of Algorithm 1, and of every upper-confidence baseline, with position
+// effects: the bonus is an item's in the first place.
 type placed struct {
 	*optimistic
 	places places
@@ -180,8 +179,9 @@ type bestOrder struct {
 }
 
 // of returns all items of s in their best order, from the first place on, for the utilities u in the first place, the
-// effects γ and the revenues r. It is Dinkelbach's iteration: at the revenue z of an order the largest gains
-// (r_i − z) exp(u_i) take the places of the largest effects (the rearrangement inequality). The order is valid until the next call.
+// effects γ and the revenues r. It is Dinkelbach's iteration: at the revenue z of an order the largest gains (r_i − z)
+// exp(u_i) take the places of the largest effects (the rearrangement inequality). The order is valid until the next
+// call.
 func (b *bestOrder) of(s vitrine.Assortment, u, gamma, r []float64) []int {
 	b.order = append(b.order[:0], s...)
 	b.gain = scratch.Grow(b.gain, len(u))

@@ -18,13 +18,12 @@ import (
 //	U(w) = (ρ/2) ‖w‖² + Σ_s (η ℓ_s(w) − λ max_{S∈𝒮} R_s(S; w))
 //	ℓ_s(w) = −log p(i_s | S_s, w)    or    c Σ_{i∈S_s} (p(i | S_s, w) − 1{i = i_s})²
 //
-// up to a constant. It needs the items of all rounds, offered or not: a value
-// and its gradient cost Σ_s N_s d_w and an optimisation a round. max R_s is
-// differentiable but where two sets tie, with the gradient of the best of them,
+// up to a constant. It needs the items of all rounds, offered or not: a value and its gradient cost Σ_s N_s d_w and an
+// optimisation a round. max R_s is differentiable except where two sets tie, with the gradient of the best of them,
 //
 //	∇_w R_s(S; w) = Σ_{i∈S} p(i | S, w) (r_i − R_s(S; w)) ∇f_w(x_i)
 //
-// With position effects the set has its best order, and f_w(x_i) + γ_p(i) is in the place of f_w(x_i).
+// With position effects the set is in its best order, and f_w(x_i) + γ_p(i) replaces f_w(x_i).
 type posterior struct {
 	model            utility.Model
 	family           vitrine.Constraint // 𝒮
@@ -45,9 +44,8 @@ type posterior struct {
 	first   scratch.Matrix
 }
 
-// pastRound is what the posterior keeps of a round: its items or, where it does not
-// enter max R; only the offered ones do. With position effects the items are in the first place, and
-// the offered ones are kept again behind them, in their places.
+// pastRound is a round as the posterior keeps it: its items, or only the offered ones if it does not enter max R. With
+// position effects the items are in the first place, and the offered ones are kept again behind them, in their places.
 type pastRound struct {
 	items    int // with the offered ones
 	feelGood bool
@@ -72,7 +70,7 @@ func (p *posterior) checkItems(n int) error {
 	return nil
 }
 
-// candidates returns the number of items of which max R is the revenue.
+// candidates returns the number of items over which max R runs.
 func (p *posterior) candidates(r pastRound) int {
 	if p.places > 0 {
 		return r.items - len(r.offered)
@@ -91,8 +89,8 @@ func (p *posterior) finite(r vitrine.Round, w []float64) bool {
 	return !math.IsInf(largest(0, p.u), 0)
 }
 
-// add adds a round that passes check. A round whose context names its own feasible
-// family counts only in the likelihood. offered is the round with the features of the places.
+// add adds a round that passes check. If its context names its own feasible family, the round counts only in the
+// likelihood. offered is the round with the features of the places.
 func (p *posterior) add(r, offered vitrine.Round) {
 	past := pastRound{choice: r.Choice, feelGood: p.feel > 0 && r.Context.Feasible == nil}
 	if past.feelGood {
@@ -196,8 +194,8 @@ func (p *posterior) addLargest(cs, us []float64, r pastRound) float64 {
 	return float64(p.feel * best)
 }
 
-// addLogLoss returns total + η ℓ_s(w) and adds the derivatives in the utilities to cs, for the
-// offered set that choose has seen.
+// addLogLoss returns total + η ℓ_s(w) and adds the derivatives in the utilities to cs, for the offered set seen by
+// choose.
 func (p *posterior) addLogLoss(total float64, cs, us []float64, r pastRound) float64 {
 	total += float64(p.eta * vitrine.LogSumExp1(p.u))
 	for k, i := range r.offered {

@@ -11,17 +11,17 @@ import (
 	"vitrine/utility"
 )
 
-// linearPrior is what is known of a linear utility before the first round, for features as they come:
+// linearPrior is prior knowledge of a linear utility of unscaled features:
 //
 //	u = aᵀx + b,   (a, b) ~ N(mean, covariance)
 //
-// Nothing is known of a parameter of variance 0: it has the prior that it has otherwise.
+// A parameter of variance 0 is unknown and keeps its usual prior.
 type linearPrior struct {
 	mean       []float64
 	covariance *mat.SymDense
 }
 
-// newLinearPrior returns the prior of d features that the options have, and nil if they have none.
+// newLinearPrior returns the prior of d features in the options, or nil.
 func newLinearPrior(mean, covariance []float64, d int) (*linearPrior, error) {
 	n := d + 1
 	switch {
@@ -108,7 +108,7 @@ func (p *linearPrior) at(z standardisation) (*mle.Laplace, error) {
 	return mle.NewGaussian(mean.RawVector().Data, h)
 }
 
-// assume makes the prior that is known, if one is, the anchor of all families that contain the linear one, in terms of the
+// assume makes the known prior, if any, the anchor of all families that contain the linear one, in terms of the
 // standardisation in use. The families start at it.
 func (b *beliefs) assume() error {
 	if b.known == nil {

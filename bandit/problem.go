@@ -1,5 +1,5 @@
-// Package bandit holds the learners, one file each. [NewAuto] makes the one that needs no choice:
-// give it a [Problem], call Policy and Observe, and see the example.
+// Package bandit holds the learners, one file each. [NewAuto] makes the one that needs no choice: give it a [Problem],
+// call Policy and Observe, and see the example.
 //
 //	onl.go        ONL-MNL, Algorithm 1 of the paper
 //	greedy.go     ONL-MNL without its bonus
@@ -10,14 +10,13 @@
 //	log_barrier.go the log-barrier strategy (Zhang and Luo 2024)
 //	feel_good.go  Feel-Good Thompson sampling (Zhang 2022; Zhang and Luo 2024)
 //	bma.go        BMA-MNL: families averaged by evidence, slots sampled
-//	wide.go       BMA-MNL for many features, most of which are indicators
+//	wide.go       BMA-MNL for many features, mostly indicators
 //	uniform.go    uniform over the feasible family
 //
-// Constructors return an error that names an option or a part of the problem that no learner can
-// have. Every learner accepts any non-negative revenues, learns only in Observe, and returns
-// policies that are frozen and safe for concurrent use. All can be saved and
-// restored: they implement encoding.BinaryMarshaler and, on a learner made with the
-// same problem and options, encoding.BinaryUnmarshaler.
+// Constructors return an error that names an invalid option or part of the problem. Every learner accepts any
+// non-negative revenues, learns only in Observe, and returns policies that are frozen and safe for concurrent use. All
+// can be saved and restored: they implement encoding.BinaryMarshaler and, on a learner made with the same problem and
+// options, encoding.BinaryUnmarshaler.
 package bandit
 
 import (
@@ -36,14 +35,13 @@ import (
 	"vitrine/utility"
 )
 
-// Problem is what every learner knows before the first round.
+// Problem describes the task to every learner before the first round.
 //
-// No policy shows more than Size items. If the family of a context has larger sets, it
-// is limited to Size by [assortment.Limiter], which all families of that package
-// implement; policies panic if it demands more items. A family of your own that is no
-// Limiter must not have larger sets.
+// No policy shows more than MaxShown items. If a context's family contains larger sets, it is limited by
+// [assortment.Limiter], which all families of that package implement; policies panic if it demands more items. A family
+// of your own that is no Limiter must not contain larger sets.
 //
-// Policies panic if the items of a context do not have Features features.
+// Policies panic if the items of a context do not have NumFeatures features.
 type Problem struct {
 	NumFeatures int                // d, of each item
 	Items       int                // N, the most items of a request; 0 if unknown. A learner may refuse too many
@@ -53,12 +51,12 @@ type Problem struct {
 	// Numeric are the columns of features that are numbers and not indicators, in order; nil if that is not known. Only
 	// [NewAuto] uses it.
 	Numeric []int
-	// Customer are the columns of features that are the customer's, the same for all items of a context, in order; nil if that is
-	// not known. Only [NewAuto] uses it.
+	// Customer lists the columns of the customer's features, which are equal for all items of a context, in order; nil
+	// if unknown. Only [NewAuto] uses it.
 	Customer []int
 }
 
-// Check reports a problem that no learner can have.
+// Check reports an invalid problem.
 func (p Problem) Check() error {
 	switch {
 	case p.NumFeatures < 1:
@@ -100,9 +98,8 @@ func (p Problem) checkModel(constructor string, m utility.Model) error {
 	return nil
 }
 
-// checkWidth panics unless the items of a context have d features. A policy has no
-// error to return: [vitrine.Context.Check] is for contexts that are not the
-// caller's own.
+// checkWidth panics unless the items of a context have d features. A policy cannot return an error:
+// [vitrine.Context.Check] is for contexts from outside.
 func (p Problem) checkWidth(x *vitrine.Context) {
 	if x.NumItems() == 0 {
 		return
@@ -112,7 +109,7 @@ func (p Problem) checkWidth(x *vitrine.Context) {
 	}
 }
 
-// isNil reports an interface that is nil or has a nil pointer.
+// isNil reports a nil interface, or one that holds a nil pointer.
 func isNil(v any) bool {
 	if v == nil {
 		return true
@@ -121,9 +118,8 @@ func isNil(v any) bool {
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
 
-// Family returns the feasible family of a context, without sets of more than
-// Size items. It panics if no other sets are left, or if the items do not have
-// Features features. Every policy asks for it before anything else.
+// Family returns the feasible family of a context, without sets of more than MaxShown items. It panics if no other sets
+// are left, or if the items do not have NumFeatures features. Every policy asks for it before anything else.
 func (p Problem) Family(x *vitrine.Context) vitrine.Constraint {
 	p.checkWidth(x)
 	switch c := x.Feasible.(type) {
@@ -140,7 +136,7 @@ func (p Problem) Family(x *vitrine.Context) vitrine.Constraint {
 	}
 }
 
-// tangent is what the offered items of a round are linearised to.
+// tangent linearises the offered items of a round.
 type tangent struct {
 	x, g scratch.Matrix
 	u    []float64
@@ -157,19 +153,16 @@ func (t *tangent) loss(m utility.Model, round *mle.Choices) *mle.NLL {
 // utilities do not reach it.
 const maxUtility = vitrine.MaxUnscaled * vitrine.MaxUnscaled
 
-// at linearises the offered items of a round at w, for the learner whose
-// estimate w is: it stores their utilities in t.u and returns their gradients.
-// What they are is the learner's own doing, so they are no reason to refuse the
-// round. They are brought within the bounds that keep a learner's sums of squares
-// beside its λ, as [vitrine.MaxUnscaled] does for features:
+// at linearises the offered items of a round at the learner's estimate w: it stores their utilities in t.u and returns
+// their gradients. They are the learner's own doing, so they are no reason to refuse the round. They are brought within
+// the bounds that keep a learner's sums of squares comparable with its λ, as [vitrine.MaxUnscaled] does for features:
 //
-//   - A gradient with an entry beyond [vitrine.MaxUnscaled] is scaled down to
-//     it. The utility at w stays, so the round teaches the same from a gentler
-//     slope.
+//   - A gradient with an entry beyond [vitrine.MaxUnscaled] is scaled down to it. The utility at w stays, so the round
+//     teaches the same
+//     from a gentler slope.
 //   - A utility beyond maxUtility is cut off there.
 //
-// It returns nil if nothing was offered, or if a utility or a gradient is
-// not finite: then the round teaches nothing.
+// It returns nil if the page was empty, or if a utility or a gradient is not finite: then the round teaches nothing.
 func (t *tangent) at(m utility.Model, w []float64, r vitrine.Round) *mat.Dense {
 	t.u = t.u[:0]
 	if len(r.Offer.Assortment) == 0 {
@@ -198,9 +191,8 @@ func gentle(g []float64) float64 {
 	return factor
 }
 
-// basis is at for a family u = wᵀφ(x), whose gradients φ(x) do not depend on w. It
-// stores in t.u the offsets a of the utilities a + gᵀw: 0, but for an item whose
-// gradient is scaled down.
+// basis is at for a family u = wᵀφ(x) with gradients φ(x) that do not depend on w. It stores in t.u the offsets a of
+// the utilities a + gᵀw: 0, except for an item with a scaled gradient.
 func (t *tangent) basis(m utility.LinearInParams, w []float64, r vitrine.Round) *mat.Dense {
 	s := r.Offer.Assortment
 	t.u = scratch.Grow(t.u, len(s))

@@ -24,8 +24,8 @@ type RegressionOptions struct {
 	Step    float64 `toml:"step" range:"(0, inf)" doc:"η of the online oracle, the step size"`
 }
 
-// DefaultRegressionOptions returns the options of the paper's appendix for the offline
-// oracle, and those of ONL-MNL for the online one.
+// DefaultRegressionOptions returns the options of the paper's appendix for the offline oracle, and ONL-MNL's for the
+// online one.
 func DefaultRegressionOptions() RegressionOptions {
 	return RegressionOptions{Oracle: "offline", Rate: 1e-4, Steps: 2000, Lambda: 1, Step: 1}
 }
@@ -56,7 +56,7 @@ type regressor struct {
 	model  utility.Model
 	seed   uint64       // of the weights of later epochs
 	w      []float64    // ŵ, of the offline oracle; the initial weights of the online one
-	epoch  *mle.Choices // rounds of the current epoch; none online
+	epoch  *mle.Choices // rounds of the current epoch; empty online
 	online *mle.Online  // nil offline
 
 	tangent tangent // scratch
@@ -96,8 +96,7 @@ func (l *regressor) params() []float64 {
 	return append([]float64(nil), w...)
 }
 
-// learn implements algorithm. A round whose utilities are not finite is counted as
-// one without items.
+// learn implements algorithm. A round with utilities that are not finite counts as one without items.
 func (l *regressor) learn(r vitrine.Round) {
 	w := l.w
 	if l.online != nil {
@@ -136,10 +135,9 @@ func (l *regressor) epochStart() int { return epochStart(l.rounds) }
 // epochStart returns the largest 2ᵏ − 1 that is not above a number of rounds.
 func epochStart(rounds int) int { return 1<<(bits.Len(uint(rounds)+1)-1) - 1 }
 
-// err returns the error that the schedules of the theory take the oracle to have in the coming
-// round, from the rounds that it has learned from: offline those of the epoch before, 2^{m−2},
-// and in the first epoch none, so that there it is infinite; online Err(T), the mean over the
-// horizon of its regret in log loss.
+// err returns the oracle's error that the theory's schedules assume in the coming round, from the number of rounds
+// learned: offline the rounds of the epoch before, 2^{m−2}, and infinite in the first epoch; online Err(T), the mean
+// over the horizon of its regret in log loss.
 func (l *regressor) err(o ErrorOptions) float64 {
 	n := float64(l.p.Rounds)
 	if l.online == nil {

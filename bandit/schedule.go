@@ -35,7 +35,7 @@ func (s TheorySchedule) Warmup() float64 {
 	return math.Ceil(math.Pow(s.Kappa, -1.5) * float64(s.Params) * math.Sqrt(float64(s.Rounds)))
 }
 
-// MinRounds returns the horizon T = t_0. Only a longer horizon has a Phase II,
+// MinRounds returns the horizon T = t_0. Phase II begins only under a longer horizon,
 //
 //	t_0 < T  ⟺  T > κ⁻³ d_w²    (up to rounding)
 func (s TheorySchedule) MinRounds() float64 {

@@ -11,9 +11,10 @@ import (
 	"vitrine/internal/portable"
 )
 
-// sketch summarises the distribution of a feature in constant memory. Each value of level h stands for 2^h items. A level with
-// sketchWidth values is sorted, and every other value moves one level up, from the first and from the second in turns (Munro and
-// Paterson 1980; Manku, Rajagopalan and Lindsay 1998). It draws nothing, so the same items leave the same bytes everywhere.
+// sketch summarises the distribution of a feature in constant memory. Each value of level h stands for 2^h items. A
+// level with sketchWidth values is sorted, and every other value moves one level up, from the first and from the second
+// in turns (Munro and Paterson 1980; Manku, Rajagopalan and Lindsay 1998). It draws nothing, so the same items leave
+// the same bytes everywhere.
 type sketch struct {
 	n      int      // items
 	turns  []uint64 // of each level, how often it was halved
@@ -51,7 +52,7 @@ func (s *sketch) grow() {
 	s.levels, s.turns = append(s.levels, make([]float64, 0, sketchWidth)), append(s.turns, 0)
 }
 
-// mass is a value of a feature, and the number of items that have it.
+// mass is a value of a feature, and the number of items with it.
 type mass struct{ value, weight float64 }
 
 // masses returns the distinct values, in order.
@@ -97,7 +98,7 @@ func newSketches(d int) sketches {
 	return all
 }
 
-// add counts items of a context, evenly spaced if it has many.
+// add counts a context's items, evenly spaced if there are many.
 func (s sketches) add(x *mat.Dense) {
 	n, _ := x.Dims()
 	if n == 0 {
@@ -112,14 +113,15 @@ func (s sketches) add(x *mat.Dense) {
 	}
 }
 
-// bend is a normal score of a feature: it is linear between the knots (x, s), and goes on from the last by at most one unit.
+// bend is a normal score of a feature: linear between the knots (x, s), and beyond the last by at most one unit.
 type bend struct{ x, s []float64 }
 
 // knotSpacing is the least distance of the scores of two knots.
 const knotSpacing = 0.1
 
 // A feature is bent if the correlation of its values and their normal scores is at most bentBelow, and stays bent up to
-// straightAbove. Of a uniform distribution it is 0.977, of an exponential one 0.903, and of a log-normal one with σ = 1, 0.763.
+// straightAbove. A uniform distribution's is 0.977, an exponential one's 0.903, and a log-normal one's with σ = 1,
+// 0.763.
 const (
 	bentBelow     = 0.95
 	straightAbove = 0.97
@@ -170,10 +172,11 @@ func (b bend) of(v float64) float64 {
 	return max(b.s[0]-1, min(b.s[k-1]+1, s))
 }
 
-// settled is the size of the scores at which a bend is compared with a later one: the ranks of rarer values move with each of them.
+// settled is the size of the scores at which a bend is compared with a later one: the ranks of rarer values move with
+// each of them.
 const settled = 2
 
-// stands reports whether no score has moved by more than a quarter of their deviation.
+// stands reports whether every score moved by at most a quarter of their deviation.
 func (b bend) stands(later bend) bool {
 	if len(b.x) == 0 || len(later.x) == 0 {
 		return len(b.x) == len(later.x)
@@ -186,8 +189,8 @@ func (b bend) stands(later bend) bool {
 	return true
 }
 
-// scores returns the standardisation by normal scores of the features that are far from normal, and by moments of the others, and
-// whether there is one of the former. It depends on which are bent now.
+// scores returns the standardisation by normal scores for the features that are far from normal, and by moments for the
+// others, and whether any feature is far from normal. That depends on which are bent now.
 func (s *moments) scores(now standardisation) (z standardisation, any bool) {
 	z = s.standardisation()
 	z.bends = make([]bend, len(z.shift))

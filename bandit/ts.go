@@ -62,9 +62,8 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 	return l, nil
 }
 
-// OptimisticSamples returns M(K), the number of samples whose maximum is optimistic for
-// all K items of the best assortment at once with constant probability (Oh and Iyengar
-// 2019, Theorem 2).
+// OptimisticSamples returns M(K), the number of samples with a maximum that is optimistic for all K items of the best
+// assortment at once with constant probability (Oh and Iyengar 2019, Theorem 2).
 func OptimisticSamples(size int) int {
 	return int(math.Ceil(1 - portable.Log(float64(size))/portable.Log(1-1/(4*math.Sqrt(math.E*math.Pi)))))
 }
@@ -79,8 +78,7 @@ func (l *TS) freeze() vitrine.Policy {
 	radius := l.o.radiusAt(l.rounds+1, func(t float64) float64 { return selfNormalized(t, d, l.p.MaxShown) })
 	root, err := l.v.Inverse().Cholesky()
 	if err != nil {
-		// V ⪰ λI is definite; this far from it only rounding can bring it, and
-		// then the greedy rule is what is left.
+		// V ⪰ λI is definite; only rounding can bring it this far from that, and then only the greedy rule is left.
 		root, radius = mat.NewTriDense(d, mat.Lower, nil), 0
 	}
 	pi.root = root
@@ -106,7 +104,7 @@ type samplingScratch struct {
 
 var samplings = sync.Pool{New: func() any { return new(samplingScratch) }}
 
-// Offer implements vitrine.Policy. The propensity has no closed form.
+// Offer implements vitrine.Policy. The propensity cannot be computed in closed form.
 func (o *sampling) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w := samplings.Get().(*samplingScratch)
 	defer samplings.Put(w)

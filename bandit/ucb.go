@@ -25,14 +25,14 @@ func DefaultUCBOptions() UCBOptions {
 	return UCBOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 1}}
 }
 
-// UCB is UCB-MNL (Oh and Iyengar 2021, Algorithm 1): with the ridge-penalised maximum
-// likelihood estimate θ̂_t of linear utilities it has the index
+// UCB is UCB-MNL (Oh and Iyengar 2021, Algorithm 1): with the ridge-penalised maximum likelihood estimate θ̂_t of
+// linear utilities it uses the index
 //
 //	z_ti = x_tiᵀ θ̂_t + α_t ‖x_ti‖_{V_t⁻¹},   V_t = λI + Σ_{s<t} Σ_{i∈S_s} x_si x_siᵀ
 //	α_t  = (1/2κ) √(2 d log(1 + t/d) + 2 log t)
 //
-// The constants "likelihood", which are ours, have a radius without κ, and the Hessian of the loss at θ̂_t in the place of V_t:
-// see docs/algorithms/ucb-mnl.md.
+// Our constants "likelihood" replace the radius by one without κ, and V_t by the Hessian of the loss at θ̂_t: see
+// docs/algorithms/ucb-mnl.md.
 type UCB struct {
 	linear
 	o UCBOptions

@@ -17,7 +17,7 @@ type Uniform struct {
 	policy vitrine.Policy
 }
 
-// NewUniform returns a learner that learns nothing.
+// NewUniform returns a learner that ignores its rounds.
 func NewUniform(p Problem) (*Uniform, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (u uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return offer
 }
 
-// Propensity returns the probability that Offer shows s, 0 if it has no closed form.
+// Propensity returns the probability that Offer shows s, or 0 without a closed form.
 func (u uniform) Propensity(x *vitrine.Context, s vitrine.Assortment) float64 {
 	p, _ := sets{u}.probability(x, s)
 	return p

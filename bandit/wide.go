@@ -18,11 +18,11 @@ import (
 
 // The widths at which [NewAuto] chooses.
 const (
-	maxAllExperts = 30  // features of which BMA-MNL has all experts
-	maxLinear     = 128 // features of which BMA-MNL has its linear experts, if all are numeric or their kinds are not known
+	maxAllExperts = 30  // features up to which BMA-MNL uses all experts
+	maxLinear     = 128 // features up to which BMA-MNL uses its linear experts, if all are numeric or their kinds are unknown
 )
 
-// isWide reports whether a problem has more features than BMA-MNL learns from at once.
+// isWide reports whether a problem offers more features than BMA-MNL learns from at once.
 func (p Problem) isWide() bool {
 	return p.NumFeatures > maxLinear || p.NumFeatures > maxAllExperts && p.Numeric != nil && len(p.Numeric) < p.NumFeatures
 }
@@ -59,8 +59,8 @@ const (
 	maxCrossParams   = 160
 )
 
-// numericProducts returns experts with the products of the numeric features with each other, and with all features, unless these
-// are among the defaults or too many. If the first are too many, the expert has squares only.
+// numericProducts returns experts with the products of the numeric features with each other, and with all features,
+// unless these are among the defaults or too many. If the first are too many, the expert takes squares only.
 func numericProducts(p Problem) (experts []Expert) {
 	add := func(m *utility.Quadratic, maxParams int) bool {
 		fits := m.NumParams() <= maxParams
@@ -85,7 +85,7 @@ func numericProducts(p Problem) (experts []Expert) {
 	return experts
 }
 
-// AutoBlock returns the largest order of the matrix of covariances that [Wide] keeps, 0 if [NewAuto] makes another learner.
+// AutoBlock returns the largest order of [Wide]'s covariance matrix, or 0 if [NewAuto] makes another learner.
 func AutoBlock(p Problem) int {
 	if !p.isWide() {
 		return 0
@@ -93,22 +93,22 @@ func AutoBlock(p Problem) int {
 	return p.block()
 }
 
-// block returns the most parameters whose covariances Wide keeps.
+// block returns the largest order of Wide's covariance matrix.
 func (p Problem) block() int { return min(p.NumFeatures+1, maxBlock) }
 
-// AutoOptions say what no learner can know. The zero value is right if the items of a page are not shown in places.
+// AutoOptions hold facts that no learner can know. The zero value is right if the items of a page are not shown in
+// places.
 type AutoOptions struct {
 	// Rounds tell the places by the order of their offers. [Wide] cannot learn them.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently; up to 30 columns, or 128 numbers"`
-	// A linear utility that was fitted to earlier choices, for features as they come: aᵀx + b with (a, b) ~ N(mean, covariance).
-	// Nothing is known of a parameter whose row of the covariance is 0. [Wide] has no such prior.
+	// A linear utility fitted to earlier choices, for unscaled features: aᵀx + b with (a, b) ~ N(mean, covariance). A
+	// row of 0 in the covariance means that its parameter is unknown. [Wide] does not support this prior.
 	PriorMean       []float64 `toml:"prior_mean,omitempty" doc:"a linear utility that is known: its slopes, and then its intercept"`
 	PriorCovariance []float64 `toml:"prior_covariance,omitempty" doc:"the covariance of prior_mean, row after row"`
 }
 
-// NewAuto returns the learner that needs no choice. Up to 30 features it is BMA-MNL with
-// the experts of [AutoExperts]. Wider it is [Wide]; but if all columns are numeric, or the problem does not say which are,
-// only beyond 128.
+// NewAuto returns the learner that needs no choice. Up to 30 features it is BMA-MNL with the experts of [AutoExperts].
+// Beyond that it is [Wide], or only beyond 128 if all columns are numeric or the problem does not say which are.
 func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) {
 	if p.isWide() {
 		if o.PositionEffects {
@@ -139,17 +139,17 @@ func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) 
 	return l, nil
 }
 
-// Wide is BMA-MNL for many features, most of which are indicators: hashed ids, words, crosses. A
-// linear posterior of all columns gives each item the index of its indicators,
+// Wide is BMA-MNL for many features, mostly indicators: hashed ids, words, crosses. A linear posterior of all columns
+// gives each item the index of its indicators,
 //
 //	s_i = Σ_j φ_j x_ij
 //
-// and BMA-MNL learns from the numeric features and s. So its experts may bend the numeric
-// features and the main effect of the indicators. The effects of indicators have a common variance, learned from the data, which
-// shrinks them. Of 30 and more numeric features BMA-MNL has linear experts and, up to 79, their squares. Those beyond the 127th
-// are in the index.
+// and BMA-MNL learns from the numeric features and s. So its experts may bend the numeric features and the main effect
+// of the indicators. The effects of indicators share a variance, learned from the data, which shrinks them. With 30 or
+// more numeric features BMA-MNL uses linear experts and, up to 79, their squares. Numeric features beyond the 127th are
+// in the index.
 //
-// A policy adds to s a share of its posterior standard deviation, so that what is not known of an item is explored.
+// A policy adds to s a share of its posterior standard deviation, to explore items with unknown effects.
 type Wide struct {
 	learner
 	line     *wideLine
@@ -175,8 +175,8 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 	if err != nil {
 		return nil, err
 	}
-	bma.seen.extremes = nil                                     // what it sees is within bounds
-	bma.seen.sketches = bma.seen.sketches[:inner.NumFeatures-1] // the index has a scale of its own
+	bma.seen.extremes = nil                                     // it sees only values within bounds
+	bma.seen.sketches = bma.seen.sketches[:inner.NumFeatures-1] // the index keeps its own scale
 	l := &Wide{line: newWideLine(p.NumFeatures, p.block(), numeric, inner.NumFeatures-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
 	l.seen.extremes = newExtremes(len(numeric))
 	l.learner = learner{p: p, self: l, identity: p.identify("wide", 2, fmt.Sprintf("numeric columns %v", numeric), nil)}
@@ -228,7 +228,7 @@ func (l *Wide) learn(r vitrine.Round) {
 	}
 }
 
-// beginAgain makes the learner one that has seen no round before this one.
+// beginAgain forgets all rounds before this one.
 func (l *Wide) beginAgain() {
 	l.bma.wait()
 	n, err := NewWide(l.p, stream.New(l.bma.seed, l.rounds, stream.Learner))
@@ -245,7 +245,7 @@ func (l *Wide) freeze() vitrine.Policy {
 	return &widePolicy{p: l.p, line: l.line.freeze(), inner: l.bma.Policy().(*mixture), bounds: l.seen.bounds(), outliers: l.outliers.Outliers}
 }
 
-// widePolicy is Wide's policy: that of BMA-MNL for the numeric features and the index, with its bonus.
+// widePolicy is Wide's policy: BMA-MNL's for the numeric features and the index, with its bonus.
 type widePolicy struct {
 	p     Problem
 	line  *wideLine // frozen
@@ -255,7 +255,7 @@ type widePolicy struct {
 	outliers Outliers
 }
 
-// Outliers counts the values of features that the learner has left out.
+// Outliers counts the feature values that the learner left out.
 func (o *widePolicy) Outliers() Outliers { return o.outliers }
 
 // reduced returns the features and the indices of the items of x, which the inner policy reads. It uses s.
@@ -265,21 +265,20 @@ func (o *widePolicy) reduced(s *wideScratch, x *mat.Dense, optimism float64) *ma
 	return o.line.reduce(&s.reduced, x, &s.rows, optimism)
 }
 
-// wideScratch is what an offer of Wide needs besides memory for its answer.
+// wideScratch is an offer's working memory.
 type wideScratch struct {
 	rows    entries
 	tamed   scratch.Matrix
 	reduced scratch.Matrix
 }
 
-// indexOptimism is the share of α that the bonus of the index has: BMA-MNL adds its own. The bonus works by the slope of the index, so
-// only once that is learned.
+// indexOptimism is the index's share of α: BMA-MNL adds its own. The bonus works by the slope of the index, so only
+// once that is learned.
 const indexOptimism = 0.5
 
 var wides = sync.Pool{New: func() any { return new(wideScratch) }}
 
-// Offer implements vitrine.Policy. The propensity has no closed form;
-// [Propensity] estimates it.
+// Offer implements vitrine.Policy. [Propensity] estimates the propensity, which cannot be computed in closed form.
 func (o *widePolicy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	if x.NumItems() == 0 {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}
@@ -334,8 +333,8 @@ func (l *Wide) fields(f *fields.Fields, rounds int) func() {
 // Families returns the weights of the families of the BMA-MNL within.
 func (o *widePolicy) Families() []Weight { return o.inner.Families() }
 
-// Value implements [Explainer]. The variance is that of an index of indicators which is one standard
-// deviation above or below its mean: the mean of the variances there, and the variance of the means.
+// Value implements [Explainer]. The variance assumes an index of indicators one standard deviation above or below its
+// mean: the mean of the variances there, plus the variance of the means.
 func (o *widePolicy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
 	n, _ := x.Dims()
 	s := wides.Get().(*wideScratch)

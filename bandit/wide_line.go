@@ -19,11 +19,12 @@ import (
 //
 //	u = θᵀz + b + Σ_j φ_j x_j,   θ_k ~ N(0, τ²),  b ~ N(0, 2²),  φ_j ~ N(0, σ²)
 //
-// where z are the standardised numeric features, and x_j the indicators. All covariances are kept of a block of at most 256
-// parameters, w: the slopes θ, the intercept, and the effects φ of the indicators that pages show first. The effects of other
-// indicators are independent, each with its information g_j and r_j = (g_j + 1/σ²) φ̂_j.
+// where z are the standardised numeric features, and x_j the indicators. All covariances are kept for a block of at
+// most 256 parameters, w: the slopes θ, the intercept, and the effects φ of the indicators that pages show first. The
+// effects of other indicators are independent, each with its information g_j and r_j = (g_j + 1/σ²) φ̂_j.
 //
-// A round is a step of the extended Kalman filter, whose precision is then projected on the block and the diagonal beside it:
+// A round is a step of the extended Kalman filter, whose precision is then projected on the block and the diagonal next
+// to it:
 //
 //	w' = w − (H + XᵀWX)⁻¹Xᵀ(p − y) = w − H⁻¹Xᵀ(I + WS)⁻¹(p − y),  S = XH⁻¹Xᵀ,  W = diag(p) − ppᵀ
 type wideLine struct {
@@ -40,27 +41,28 @@ type wideLine struct {
 	slope  float64      // τ
 	spread float64      // σ
 
-	place   []int        // of each column in the block, −1 if it has none
+	place   []int        // each column's place in the block, or −1
 	inverse gram.Inverse // of H, if the posterior is frozen
 }
 
-// maxBlock is the number of parameters whose covariances are kept.
+// maxBlock is the number of parameters with kept covariances.
 const maxBlock = 256
 
-// Standard deviations of the prior of the intercept, and, before their evidence, of standardised slopes and of indicators.
+// Standard deviations of the prior of the intercept, and, before their evidence, of standardised slopes and of
+// indicators.
 const (
 	wideInterceptSD = 2
 	wideSlopeSD     = 0.5
 	wideEffectSD    = 0.5
 )
 
-// firstSlope returns τ before its evidence: of many numbers it is smaller, so that together they have the variance of 30.
+// firstSlope returns τ before its evidence: smaller for many numbers, so that together they have the variance of 30.
 func (l *wideLine) firstSlope() float64 {
 	return wideSlopeSD * math.Sqrt(min(1, maxAllExperts/float64(max(1, len(l.numeric)))))
 }
 
-// newWideLine returns the posterior of d columns before the first round, with a block for at most limit parameters, more than there
-// are numeric columns.
+// newWideLine returns the posterior of d columns before the first round, with a block for at most limit parameters,
+// which must exceed the number of numeric columns.
 func newWideLine(d, limit int, numeric []int, direct int) *wideLine {
 	l := &wideLine{
 		numeric: numeric, direct: direct, limit: limit, mean: make([]float64, len(numeric)+1),
@@ -103,7 +105,7 @@ func (l *wideLine) priors() []float64 {
 	return p
 }
 
-// information returns that of the rounds in the block, G = H − P, and r = Hw. Both are independent of the prior.
+// information returns the rounds' information in the block, G = H − P, and r = Hw. Both are independent of the prior.
 func (l *wideLine) information() (g *mat.SymDense, r []float64) {
 	r = make([]float64, len(l.mean))
 	kernel.SymMulVec(r, l.block.Packed(), l.mean)
@@ -114,8 +116,8 @@ func (l *wideLine) information() (g *mat.SymDense, r []float64) {
 	return g, r
 }
 
-// setBlock makes the block the posterior of rounds with this information: H = G + P, w = H⁻¹r. It changes g. It returns an error,
-// and leaves the block as it was, where H is not positive definite.
+// setBlock makes the block the posterior of rounds with this information: H = G + P, w = H⁻¹r. It changes g. If H is
+// not positive definite, it returns an error and leaves the block as it was.
 func (l *wideLine) setBlock(g *mat.SymDense, r []float64) error {
 	for k, p := range l.priors() {
 		g.SetSym(k, k, g.At(k, k)+p)
@@ -127,7 +129,7 @@ func (l *wideLine) setBlock(g *mat.SymDense, r []float64) error {
 	return nil
 }
 
-// variance and mode return those of the effect of an indicator beside the block.
+// variance and mode describe the effect of an indicator outside the block.
 func (l *wideLine) variance(j int) float64 { return 1 / (l.known[j] + 1/(l.spread*l.spread)) }
 func (l *wideLine) mode(j int) float64     { return float64(l.pull[j] * l.variance(j)) }
 
@@ -207,7 +209,8 @@ func (l *wideLine) index(column []int, value []float64) float64 {
 // fewEntries is the number of entries up to which an item's variance is a sum over their pairs.
 const fewEntries = 16
 
-// indexVariances stores the posterior variances of the indices of the rows from ≤ i < to in dst. The posterior must be frozen.
+// indexVariances stores the posterior variances of the indices of the rows from ≤ i < to in dst. The posterior must be
+// frozen.
 func (l *wideLine) indexVariances(dst []float64, s *entries, from, to int) {
 	var block *mat.Dense
 	for i := from; i < to; i++ {
@@ -244,7 +247,7 @@ func (l *wideLine) indexVariances(dst []float64, s *entries, from, to int) {
 	}
 }
 
-// reduce stores in dst the features of each item that experts read, and its index plus optimism times its posterior standard
+// reduce stores in dst each item's features that experts read, and its index plus optimism times its posterior standard
 // deviation, if it is frozen.
 func (l *wideLine) reduce(dst *scratch.Matrix, x *mat.Dense, rows *entries, optimism float64) *mat.Dense {
 	n, _ := x.Dims()
@@ -290,7 +293,7 @@ func (l *wideLine) join(j int) {
 	l.joined, l.place[j] = append(l.joined, j), k
 }
 
-// columnSums is what a round says of an indicator beside the block.
+// columnSums is a round's information about an indicator outside the block.
 type columnSums struct {
 	average float64 // Σ_i p_i x_ij
 	square  float64 // Σ_i p_i x_ij²
@@ -337,8 +340,8 @@ func (l *wideLine) learn(x *mat.Dense, y vitrine.Choice) {
 	l.step(z, solved, &rows, p, a)
 }
 
-// shorten halves the step −H⁻¹Xᵀa while its loss, ℓ(u − Sa) + ½aᵀSa, is more than 1 above ℓ(u): if choice probabilities are near 0 or
-// 1 the information does not determine how far to go, as in [mle.Laplace.Step].
+// shorten halves the step −H⁻¹Xᵀa while its loss, ℓ(u − Sa) + ½aᵀSa, is more than 1 above ℓ(u): if choice probabilities
+// are near 0 or 1 the information does not determine how far to go, as in [mle.Laplace.Step].
 func shorten(a, u []float64, s *mat.SymDense, y vitrine.Choice) {
 	n := len(a)
 	loss := func(u []float64) float64 {
@@ -449,8 +452,8 @@ func (l *wideLine) step(z, solved *mat.Dense, rows *entries, p, a []float64) {
 	l.block.Add(p[0], average)
 }
 
-// renew sets τ and σ by one step of expectation maximisation: each is the mean square of its parameters, the slopes or the n
-// indicators seen, and of one more as before the first round,
+// renew sets τ and σ by one step of expectation maximisation: each is the mean square of its parameters, the slopes or
+// the n indicators seen, and of one more as before the first round,
 //
 //	σ² ← (½² + Σ_j (φ̂_j² + v_j)) / (1 + n)
 //
@@ -479,12 +482,12 @@ func (l *wideLine) renew(z standardisation) {
 	}
 }
 
-// restate changes the information of the rounds to that of the same utilities of features that are standardised by z. With w = Mw',
+// restate converts the rounds' information to the same utilities of features standardised by z. With w = Mw',
 //
 //	θ_k = θ'_k s_k/s'_k,  b = b' + Σ_k θ'_k (m_k − m'_k)/s'_k,  G' = MᵀGM,  r' = Mᵀr
 func (l *wideLine) restate(g *mat.SymDense, r []float64, z standardisation) {
 	if l.z.shift == nil {
-		return // no round had items
+		return // every round was empty
 	}
 	b := l.intercept()
 	for k := range l.numeric {
