@@ -9,16 +9,16 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// steadyClock is the clock of the service, which follows the system's monotonic clock. It starts at the time of day, or at
-// the time of the log's last event if that is a little later. Stepping the time of day does not change it before the next
-// start. While another process writes the log, its entries set the clock, and a process that has heard them being written
-// goes on by them when it becomes the writer, whatever its time of day.
+// steadyClock is the service's clock, which follows the system's monotonic clock. It starts at the time of day, or at
+// the time of the log's last event if that is a little later. Stepping the time of day affects it only at the next
+// start. While another process writes the log, its entries set the clock, and a process that heard them being written
+// keeps following them when it becomes the writer, whatever its time of day.
 type steadyClock struct {
 	begin   atomic.Int64         // Unix nanoseconds, when elapsed was 0
 	elapsed func() time.Duration // by the monotonic clock
 	wall    func() time.Time     // the time of day
 	last    atomic.Int64         // of the last entry that was heard, Unix nanoseconds
-	heard   atomic.Bool          // whether the entries of another process have set the clock
+	heard   atomic.Bool // whether another process's entries set the clock
 	held    atomic.Bool          // whether it stands at the last entry
 	jump    atomic.Int64         // nanoseconds from the log's last entry to where the clock went on, if that is long
 	jumped  atomic.Int64         // when it went on, Unix nanoseconds
@@ -48,8 +48,8 @@ func (c *steadyClock) now() time.Time {
 	return time.Unix(0, c.running())
 }
 
-// hear takes the time of an entry that another process has written. If the entry was written just now, its time is
-// at most the present time, and the entry that arrives soonest after its writing is the best clock.
+// hear takes the time of another process's entry. If the entry was written just now, its time is at most the present
+// time, and the entry that arrives soonest after its writing is the best clock.
 func (c *steadyClock) hear(entry int64, justNow bool) {
 	c.last.Store(entry)
 	if !justNow {
@@ -87,8 +87,8 @@ func (c *steadyClock) goOn(last int64) (now int64, gap time.Duration) {
 // doubt is how long a jump ahead may be the mistake of a clock.
 const doubt = 24 * time.Hour
 
-// sure returns the latest time that it surely is: a jump ahead does not count on its first day. Whatever cannot be undone
-// goes by it.
+// sure returns the latest time that is certain: a jump ahead does not count on its first day. Use it for irreversible
+// actions.
 func (c *steadyClock) sure() time.Time {
 	now := c.now()
 	if now.UnixNano()-c.jumped.Load() < int64(doubt) {

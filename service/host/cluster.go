@@ -18,7 +18,7 @@ import (
 	"vitrine/service/state"
 )
 
-// What a follower asks of the leader.
+// A follower's requests to the leader.
 const (
 	toPropose = "propose" // a decision or an outcome: engine.Engine.Accept
 	toForward = "forward" // another request of a caller: server.Server.Forwarded
@@ -55,7 +55,7 @@ func (l *session) answerFollowers(ctx context.Context, s *server.Server) (stop f
 // acceptTime is how long a proposal may take, which a follower repeats.
 const acceptTime = 10 * time.Second
 
-// propose asks the leader to write what this process has decided.
+// propose asks the leader to write this process's decision.
 func (l *session) propose(ctx context.Context, proposal []byte) ([]byte, error) {
 	return l.shared.Ask(ctx, toPropose, proposal)
 }
@@ -81,14 +81,14 @@ func (l *session) forward(ctx context.Context, request []byte) ([]byte, error) {
 // leaderPatience is how long a caller waits for a leader.
 const leaderPatience = 5 * time.Second
 
-// lookDeadline limits the search for a snapshot beside the log: its servers may be ill, and the one on the disk will do.
+// lookDeadline limits the search for a snapshot on the log's servers: they may be ill, and the one on the disk will do.
 const lookDeadline = 5 * time.Second
 
 // firstRead is how long the first attempt to read a snapshot may take.
 const firstRead = 5 * time.Second
 
-// patiently reads until ctx ends. If the servers elect a leader, nothing more comes of what was asked before, and nobody says so:
-// each attempt has some time, and the next one twice that.
+// patiently reads until ctx ends. If the servers elect a leader, earlier requests are lost without notice, so each
+// attempt gets a limited time, and the next one twice that.
 func patiently(ctx context.Context, wait time.Duration, read func(context.Context) error) error {
 	for ; ; wait *= 2 {
 		attempt, cancel := context.WithTimeout(ctx, wait)
@@ -101,8 +101,8 @@ func patiently(ctx context.Context, wait time.Duration, read func(context.Contex
 	}
 }
 
-// fetchSnapshot copies the snapshot beside the log to the data directory, if that has none or an earlier one, and returns its position,
-// the zero one if there is none.
+// fetchSnapshot copies the servers' snapshot to the data directory, if the directory holds none or an earlier one, and
+// returns its position, or the zero position if there is no snapshot.
 func (l *session) fetchSnapshot(ctx context.Context) (eventlog.Position, error) {
 	looking, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
