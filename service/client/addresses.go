@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// addresses are those of Base, and the one to begin with.
+// addresses are Base's addresses, and the one to begin with.
 type addresses struct {
 	once sync.Once
 	list []string
@@ -33,7 +33,7 @@ func (a *addresses) read(base string) ([]string, error) {
 	return a.list, a.err
 }
 
-// next makes calls begin with the address after one that failed, unless another call has done so.
+// next makes calls begin with the address after one that failed, unless another call did so already.
 func (a *addresses) next(failed int) {
 	a.first.CompareAndSwap(uint32(failed), uint32((failed+1)%len(a.list)))
 }

@@ -69,7 +69,7 @@ func answers(code int, headers ...string) func(*http.Request) (*http.Response, e
 	return func(*http.Request) (*http.Response, error) { return status(code, headers...)() }
 }
 
-// A call goes round the addresses, and waits only after all have failed. Later calls begin where one answered.
+// A call goes round the addresses, and waits only after all failed. Later calls begin where one answered.
 func TestAddresses(t *testing.T) {
 	const second = time.Second
 	noName := func(*http.Request) (*http.Response, error) { return nil, &net.DNSError{IsNotFound: true} }
@@ -131,7 +131,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A negative patience asks each address once, and Retrying has each attempt but the first.
+// A negative patience asks each address once, and Retrying counts each attempt but the first.
 func TestAddressesOnce(t *testing.T) {
 	h := &hosts{answers: map[string]func(*http.Request) (*http.Response, error){"a": refuses, "b": answers(503)}}
 	retries := 0
@@ -195,7 +195,7 @@ func TestWrongAddresses(t *testing.T) {
 	}
 }
 
-// Reads name the last entry that the client has written, if it is to read its own writes.
+// With ReadYourWrites, reads name the last entry that the client wrote.
 func TestReadYourWrites(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		entries := []string{"7", "12", "9", "", "x"}

@@ -12,21 +12,19 @@ import (
 	"vitrine/service/api"
 )
 
-// Client calls a decision service. Only Base is required; the zero value of another field stands for
-// the default in parentheses. A client is safe for concurrent use. Its fields must not be changed
-// after the first call.
+// Client calls a decision service. Only Base is required; the zero value of another field stands for the default in
+// parentheses. A client is safe for concurrent use. Its fields must not be changed after the first call.
 //
-// A call returns a *[api.Problem] if the service refuses it, and a transport error otherwise. Calls
-// are retried after connection errors, timeouts and the statuses 429, 502, 503 and 504, but nothing
-// else. The wait is the service's Retry-After plus a delay drawn uniformly from [0, w], where w
-// doubles from 50 ms to 5 s.
+// A call returns a *[api.Problem] if the service refuses it, and a transport error otherwise. Calls are retried after
+// connection errors, timeouts and the statuses 429, 502, 503 and 504, but nothing else. The wait is the service's
+// Retry-After plus a delay drawn uniformly from [0, w], where w doubles from 50 ms to 5 s.
 //
-// If Base has several addresses, of processes that serve one log, these failures except 429 send the call to the next
-// address at once, with the same decision id. A wait comes only after all have failed: the shortest that one of them
-// asks for. Later calls begin with the address that has not failed.
+// If Base lists several addresses, of processes that serve one log, these failures except 429 send the call to the next
+// address at once, with the same decision id. The client waits only after all have failed: for the shortest wait that
+// one of them asks for. Later calls begin with the address that did not fail.
 type Client struct {
 	Base string            // "http://127.0.0.1:8080", or several addresses with commas between them
-	Key  string            // the token of an API key; "" sends none
+	Key  string            // the token of an API key, or ""
 	HTTP http.RoundTripper // sends requests (a transport that keeps up to 256 idle connections)
 
 	Timeout  time.Duration  // of one attempt (10 s)
@@ -35,17 +33,17 @@ type Client struct {
 
 	Retrying func(err error, wait time.Duration) // is called before each retry; may be nil
 
-	// ReadYourWrites makes reads wait for what this client has written, whichever process answers. All calls must go to one
+	// ReadYourWrites makes reads wait for this client's writes, whichever process answers. All calls must go to one
 	// log, also behind a load balancer, because every log numbers its own entries. The client must not outlive the log:
-	// after a backup is restored reads would wait for entries that are lost.
+	// after a backup is restored reads would wait for lost entries.
 	ReadYourWrites bool
 
 	addresses addresses
 	wrote     writes
 }
 
-// Decide asks which items to show. If the request has no decision id, Decide makes one, so that
-// retries are one decision. A different request with the same id is the problem "conflict".
+// Decide asks which items to show. If the request lacks a decision id, Decide makes one, so that retries are one
+// decision. Reusing an id for a different request is the problem "conflict".
 func (c *Client) Decide(ctx context.Context, placement string, r *api.Request) (*api.Answer, error) {
 	p, err := Prepare(r)
 	if err != nil {
@@ -73,9 +71,9 @@ func (c *Client) DecidePrepared(ctx context.Context, placement, id string, p *Pr
 // NewDecision draws a decision id of at least 128 random bits.
 func NewDecision() string { return rand.Text() }
 
-// Outcome reports the outcome of a decision: the id of the item that was taken, "" for none.
-// Reporting the same outcome twice is a no-op; a different one is the problem "conflict". An outcome after the
-// attribution window counts too, but the policy does not learn from it.
+// Outcome reports the outcome of a decision: the id of the item that was taken, or "" if no item was taken. Reporting
+// the same outcome twice is a no-op; a different one is the problem "conflict". An outcome after the attribution window
+// counts too, but the policy does not learn from it.
 func (c *Client) Outcome(ctx context.Context, placement, decision, item string) error {
 	var o api.Outcome
 	if item != "" {
@@ -84,14 +82,14 @@ func (c *Client) Outcome(ctx context.Context, placement, decision, item string) 
 	return c.post(ctx, api.DecisionPath(placement, decision)+"/outcome", o)
 }
 
-// Correct corrects what a decision has earned after its outcome was reported, such as by a return. Sending the same
-// correction twice is a no-op; another one under its id is the problem "conflict".
+// Correct corrects a decision's earnings after its outcome, such as by a return. Sending the same correction twice is a
+// no-op; another one under its id is the problem "conflict".
 func (c *Client) Correct(ctx context.Context, placement, decision string, correction api.Correction) error {
 	return c.post(ctx, api.DecisionPath(placement, decision)+"/corrections", correction)
 }
 
-// Reward reports what items that were shown have earned, as shares of a choice. The first reward of an
-// item counts, so reporting it again changes nothing.
+// Reward reports rewards of items shown, as shares of a choice. Only an item's first reward counts, so reporting it
+// again changes nothing.
 func (c *Client) Reward(ctx context.Context, placement, decision string, rewards ...api.Reward) error {
 	return c.post(ctx, api.DecisionPath(placement, decision)+"/rewards", api.Rewards{Rewards: rewards})
 }
@@ -108,12 +106,12 @@ func (c *Client) Decision(ctx context.Context, placement, id string) (*api.Decis
 	return get[api.Decision](ctx, c, api.DecisionPath(placement, id))
 }
 
-// Explain says why a decision shows what it shows.
+// Explain says why a decision shows its items.
 func (c *Client) Explain(ctx context.Context, placement, id string) (*api.Explanation, error) {
 	return get[api.Explanation](ctx, c, api.DecisionPath(placement, id)+"/explanation")
 }
 
-// Try returns the answer that a request would get now, and why. Nothing is recorded.
+// Try returns the answer that a request would get now, and why, without recording anything.
 func (c *Client) Try(ctx context.Context, placement string, r *api.Request) (*api.Trial, error) {
 	return exchange[api.Trial](ctx, c, "POST", api.PlacementPath(placement)+"/try", r)
 }
@@ -168,7 +166,7 @@ func (c *Client) Versions(ctx context.Context, placement string) ([]api.Version,
 	return list.Versions, nil
 }
 
-// Keep keeps what a placement has learned as a version to roll back to, and returns its number. note says why.
+// Keep keeps a placement's knowledge as a version to roll back to, and returns its number. note says why.
 func (c *Client) Keep(ctx context.Context, placement, note string) (version uint64, err error) {
 	kept, err := exchange[api.Kept](ctx, c, "POST", api.PlacementPath(placement)+"/versions", api.Note{Note: note})
 	if err != nil {
@@ -182,8 +180,7 @@ func (c *Client) Placement(ctx context.Context, placement string) (*api.Placemen
 	return get[api.Placement](ctx, c, api.PlacementPath(placement))
 }
 
-// Delete deletes a placement. It returns nil if a retry does not find the placement, because an
-// earlier attempt has deleted it.
+// Delete deletes a placement. It returns nil if a retry finds that an earlier attempt deleted the placement.
 func (c *Client) Delete(ctx context.Context, placement string) error {
 	return c.remove(ctx, api.PlacementPath(placement))
 }
@@ -220,18 +217,18 @@ func (c *Client) Stats(ctx context.Context, placement string) (*api.Stats, error
 	return get[api.Stats](ctx, c, api.PlacementPath(placement)+"/stats")
 }
 
-// Experiments returns the experiment of a placement, if one runs, and the last ones that have ended.
+// Experiments returns a placement's running experiment, if any, and the last ended ones.
 func (c *Client) Experiments(ctx context.Context, placement string) (*api.Experiments, error) {
 	return get[api.Experiments](ctx, c, api.PlacementPath(placement)+"/experiment")
 }
 
-// Insight returns what a placement has sold and what its policy has learned.
+// Insight returns a placement's sales and its policy's beliefs.
 func (c *Client) Insight(ctx context.Context, placement string) (*api.Insight, error) {
 	return get[api.Insight](ctx, c, api.PlacementPath(placement)+"/insight")
 }
 
-// RollBack returns a placement to one of its [Client.Versions]: it forgets what it has learned since. What it knew is
-// kept as a version.
+// RollBack returns a placement to one of its [Client.Versions]: it forgets everything learned since. Its present
+// knowledge is kept as a version.
 func (c *Client) RollBack(ctx context.Context, placement string, version uint64) error {
 	return c.post(ctx, api.PlacementPath(placement)+"/rollback", api.Rollback{Version: version})
 }

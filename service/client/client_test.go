@@ -74,7 +74,7 @@ func (s *service) stop() {
 	s.engine.Close()
 }
 
-// client returns a client whose connections go through a way, nil for none.
+// client returns a client with connections that go through a way, or directly if it is nil.
 func (s *service) client(way func(http.RoundTripper) http.RoundTripper) *client.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	s.Cleanup(transport.CloseIdleConnections)
@@ -89,7 +89,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// losing is a network that loses the answer to every other request, all of which arrive.
+// losing is a network that loses every other answer; all requests arrive.
 func losing(n *atomic.Int64) func(http.RoundTripper) http.RoundTripper {
 	return func(to http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -161,7 +161,7 @@ func refused(t testing.TB, err error, status int, kind string) *api.Problem {
 	return p
 }
 
-// Every call does what it says, whatever the network loses.
+// Every call works, whatever the network loses.
 func TestCalls(t *testing.T) {
 	for _, network := range []struct {
 		name string

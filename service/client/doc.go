@@ -6,6 +6,6 @@
 //	addresses.go  several addresses
 //	problem.go    error answers
 //
-// Every call is safe to retry, and is retried: a decision has an id before it is sent, and the same
-// id and request have the same answer. Requests and answers have the types of package api.
+// Every call is safe to retry, and is retried: a decision gets an id before it is sent, and the same id and request get
+// the same answer. Requests and answers use the types of package api.
 package client

@@ -10,7 +10,7 @@ import (
 	"vitrine/service/client"
 )
 
-// Whatever a server answers, a call returns its answer or an error.
+// A call returns an answer or an error, whatever the server sends.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []struct {
 		status         int

@@ -13,21 +13,19 @@ import (
 
 const asLines = "application/x-ndjson"
 
-// PutItems puts items into the catalogue of a placement; those of an id that it has are replaced. Up to
-// [ItemsChunk] items become durable as a whole, or not at all: then PutItems of the same items finishes
-// what an earlier call began.
+// PutItems puts items into a placement's catalogue, replacing known ids. Up to [ItemsChunk] items become durable
+// completely or not at all: after an error, PutItems of the same items finishes the work.
 func (c *Client) PutItems(ctx context.Context, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {
 	return c.changeItems(ctx, "PUT", placement, items)
 }
 
-// PatchItems changes the fields that the items have: see [api.CatalogueItem]. Features and attributes
-// are merged by name.
+// PatchItems changes the given fields of items: see [api.CatalogueItem]. Features and attributes are merged by name.
 func (c *Client) PatchItems(ctx context.Context, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {
 	return c.changeItems(ctx, "PATCH", placement, items)
 }
 
-// ItemsChunk is a good number of items for one request: if their records have at most 250 bytes
-// each, they are one entry of the log.
+// ItemsChunk is a good number of items for one request: with records of at most 250 bytes each, they are one entry of
+// the log.
 const ItemsChunk = 1000
 
 func (c *Client) changeItems(ctx context.Context, method, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {

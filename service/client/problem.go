@@ -8,7 +8,7 @@ import (
 	"vitrine/service/api"
 )
 
-// problemOf reads an error answer. It may come from a proxy, which knows nothing of problems.
+// problemOf reads an error answer. It may come from a proxy, which does not send problems.
 func problemOf(status int, header http.Header, body []byte) *api.Problem {
 	p := &api.Problem{Title: http.StatusText(status), Status: status, RequestID: header.Get("X-Request-Id")}
 	if mediaType(header) != "application/problem+json" {

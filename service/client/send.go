@@ -34,7 +34,7 @@ type payload struct {
 	mediaType string // "" if there is no body
 	head      string
 	rest      []byte // shared between requests
-	match     string // the ETag that the server must have; "" is any
+	match     string // the ETag that must match, or ""
 }
 
 func (p payload) open() io.ReadCloser { return &p }

@@ -19,7 +19,7 @@ import (
 	"vitrine/service/client"
 )
 
-// reply is what a service that is none answers.
+// reply is a fake service's answer.
 func reply(status int, mediaType, body string, headers ...string) *http.Response {
 	h := http.Header{"Content-Type": {mediaType}}
 	for i := 0; i < len(headers); i += 2 {
@@ -127,7 +127,7 @@ func TestEndsOfPatience(t *testing.T) {
 	})
 }
 
-// An attempt that has no answer in time is followed by another.
+// An attempt without an answer in time is followed by another.
 func TestAttemptsTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
@@ -151,7 +151,7 @@ func TestAttemptsTakeTooLong(t *testing.T) {
 	})
 }
 
-// What another attempt cannot help is said at once.
+// Errors that another attempt cannot mend are returned at once.
 func TestNotWorthwhile(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// writes is the last log entry that answers have named. The zero value is ready.
+// writes is the last log entry named by answers. The zero value is ready.
 type writes struct{ last atomic.Uint64 }
 
-// text returns the entry as a read asks for it, "" for none.
+// text returns the entry for a read, or "".
 func (w *writes) text() string {
 	if last := w.last.Load(); last > 0 {
 		return strconv.FormatUint(last, 10)

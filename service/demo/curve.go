@@ -29,8 +29,8 @@ type total struct {
 	Shoppers  int     `json:"shoppers"`
 	Sales     int     `json:"sales"`
 	Earned    float64 `json:"earned"`
-	Estimated float64 `json:"estimated"` // what the shoppers earned whose windows had a prediction
-	Predicted float64 `json:"predicted"` // what was predicted for them
+	Estimated float64 `json:"estimated"` // revenue from shoppers with a prediction
+	Predicted float64 `json:"predicted"` // the predicted revenue
 	More      float64 `json:"more"`      // Σ (earned − earned by chance from the same shopper)
 	Squares   float64 `json:"squares"`   // Σ (earned − earned by chance from the same shopper)²
 }
@@ -88,7 +88,7 @@ func (r *record) merge() {
 	r.points, r.width = half, 2*r.width
 }
 
-// curves are what a window was worth on average, by the true tastes.
+// curves are the windows' average values, by the true tastes.
 type curves struct {
 	Width   int         `json:"width"`  // shoppers of a point
 	Rounds  []int       `json:"rounds"` // the last of each point
@@ -96,7 +96,7 @@ type curves struct {
 	Worth   [][]float64 `json:"worth"` // in the order of the totals
 }
 
-// curves leaves out points of which less than half of the shoppers were served.
+// curves leaves out points at which less than half of the shoppers were served.
 func (r *record) curves() curves {
 	c := curves{Width: r.width, Rounds: []int{}, Optimum: []float64{}, Worth: make([][]float64, len(names))}
 	for k := range c.Worth {

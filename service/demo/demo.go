@@ -1,14 +1,13 @@
-// Package demo is a shop that shows what the service does: drawn products, shoppers of several kinds whose tastes are not
-// linear and change, and three placements that serve the same shoppers.
+// Package demo is a shop that demonstrates the service: drawn products, shoppers of several kinds with changing tastes
+// that are not linear, and three placements that serve the same shoppers.
 //
 //	products.go    the catalogue; picture.go draws it
 //	world.go       the shoppers and their tastes
 //	placements.go  the three placements
-//	demo.go        shoppers who come, and shop over HTTP
-//	pace.go        how many come a second
-//	curve.go       what the windows were worth
+//	demo.go        shoppers come, and shop over HTTP; pace.go how many come a second
+//	curve.go       the windows' values
 //	visitor.go     the person in front of the page, as a shopper
-//	routes.go      what the page asks for
+//	routes.go      the page's requests
 package demo
 
 import (
@@ -51,7 +50,7 @@ type Demo struct {
 	failed time.Time
 }
 
-// New returns the shop, to which nobody comes before Run.
+// New returns the shop, which is empty before Run.
 func New(logger *slog.Logger) *Demo {
 	d := &Demo{Logger: logger, world: &world{products: catalogue(Seed), half: halfSeason}, at: map[string]int{}}
 	for i, p := range d.world.products {
@@ -89,7 +88,7 @@ func (d *Demo) Run(ctx context.Context, url string) error {
 	return nil
 }
 
-// begin makes the placements and the catalogue, and returns how many shoppers they have had.
+// begin makes the placements and the catalogue, and returns the number of shoppers so far.
 func (d *Demo) begin(ctx context.Context, service *client.Client) (met int, err error) {
 	configs := Placements(Seed)
 	for _, name := range names {
@@ -115,7 +114,7 @@ func (d *Demo) begin(ctx context.Context, service *client.Client) (met int, err 
 	return met, nil
 }
 
-// visited is a shopper who has seen all windows.
+// visited is a shopper after all windows.
 type visited struct {
 	Round   int       `json:"round"`
 	Kind    string    `json:"kind"`
@@ -124,19 +123,19 @@ type visited struct {
 	optimum float64 // the expected revenue of the best window
 }
 
-// window is what a placement showed a shopper.
+// window is a placement's page for a shopper.
 type window struct {
 	Placement string   `json:"placement"`
 	Shown     []string `json:"shown"`
 	Taken     string   `json:"taken,omitempty"`
 
 	worth     float64 // its expected revenue, by the true tastes
-	predicted float64 // its expected revenue, by the placement; NaN if it has no estimate
+	predicted float64 // its expected revenue, by the placement, or NaN
 	earned    float64
 }
 
 // shopping sends shoppers to the service, one after the other. They are the customers of an experiment: with the same
-// seed, world and learner the regret is that of the workbench.
+// seed, world and learner the regret equals the workbench's.
 type shopping struct {
 	env.Shoppers
 	shopper env.Shopper

@@ -47,7 +47,7 @@ func (p *pace) count() {
 	p.served++
 }
 
-// advance returns how many shoppers are owed after some time, of which some were owed before.
+// advance returns how many shoppers are owed after some time, given those owed before.
 func (p *pace) advance(owed float64, took time.Duration) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// picture draws a product as SVG from its features: the bulge is its roundness, the colour its warmth, the pattern how
-// busy it is, and its price is on a tag. It has attributes only, and no style or script.
+// picture draws a product as SVG from its features: the bulge is its roundness, the colour its warmth, the density of
+// the pattern how busy it is, and its price is on a tag. It uses attributes only, without style or script.
 func (p *product) picture() []byte {
-	bend := (p.Round + 1) / 2 // 0 has straight edges
+	bend := (p.Round + 1) / 2 // 0: straight edges
 	curve := func(middle, bulge float64) float64 { return middle + bend*(bulge-middle) }
 	side := func(s float64) string { // from the neck to the bottom, or its mirror image
 		return fmt.Sprintf("Q%.1f %.1f %.1f 85 Q%.1f %.1f %.1f 130", 60+s*curve(25, 46), curve(56, 44), 60+s*38, 60+s*curve(28, 44), curve(108, 118), 60+s*18)

@@ -10,10 +10,10 @@ import (
 const (
 	auto   = "auto"   // learns utilities of any form
 	linear = "linear" // the same learner, restricted to lines
-	chance = "chance" // draws its sets and learns nothing
+	chance = "chance" // random sets, without learning
 )
 
-// names has the placements in the order in which they are made: the catalogue is that of the first one.
+// names lists the placements in the order in which they are made: the first one owns the catalogue.
 var names = []string{auto, linear, chance}
 
 // size is the number of products in a window.

@@ -13,7 +13,7 @@ type product struct {
 	Round     float64 // from −1, angular, to 1, round
 	Warm      float64 // from −1, blue, to 1, red
 	Busy      float64 // from −1, plain, to 1, full of pattern
-	Price     float64 // in euros, all of which is revenue
+	Price     float64 // in euros, all revenue
 }
 
 // numProducts is the size of the catalogue.
@@ -22,7 +22,7 @@ const numProducts = 30
 // The prices of products are uniform in this interval.
 const minPrice, maxPrice = 10, 40
 
-// catalogue draws the products of a seed. Features are rounded, as those of shops are.
+// catalogue draws the products of a seed. Features are rounded, as in a shop.
 func catalogue(seed uint64) []product {
 	rng := stream.New(seed, 0, stream.World)
 	side := func(rng *rand.Rand) float64 { return float64(rng.IntN(21)-10) / 10 }

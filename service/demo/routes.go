@@ -10,7 +10,7 @@ import (
 	"vitrine/service/api"
 )
 
-// Routes are what the page of the shop asks for.
+// Routes returns the routes for the shop's page.
 func (d *Demo) Routes() []api.Route {
 	return []api.Route{
 		{Pattern: "GET /demo/shop", Handle: d.shop},
@@ -22,7 +22,7 @@ func (d *Demo) Routes() []api.Route {
 	}
 }
 
-// shop has what stays: the products and the kinds of shoppers.
+// shop returns the constant part: the products and the kinds of shoppers.
 func (d *Demo) shop(api.Call) (any, error) {
 	type product struct {
 		ID    string  `json:"id"`
@@ -40,7 +40,7 @@ func (d *Demo) shop(api.Call) (any, error) {
 	return answer, nil
 }
 
-// state has what moves.
+// state returns the changing part.
 func (d *Demo) state(api.Call) (any, error) {
 	speed, served := d.pace.get()
 	d.mu.Lock()
@@ -100,7 +100,7 @@ func (d *Demo) visitor(c api.Call) (any, error) {
 
 func (d *Demo) choice(c api.Call) (any, error) {
 	var body struct {
-		Taken string `json:"taken"` // "" for nothing
+		Taken string `json:"taken"` // "" if the visitor takes no product
 	}
 	if err := c.Decode(&body); err != nil {
 		return nil, err

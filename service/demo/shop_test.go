@@ -84,7 +84,7 @@ func TestVisitor(t *testing.T) {
 	}
 }
 
-// What cannot be done is refused, and says why.
+// Impossible requests are refused with a reason.
 func TestRefusals(t *testing.T) {
 	s := opened(t, halfSeason)
 	var visit visit
@@ -201,8 +201,7 @@ func TestTastes(t *testing.T) {
 	}
 }
 
-// The points of a curve sum the same shoppers as a list of them, in whatever order they come and however often points
-// are joined.
+// The points of a curve sum the same shoppers as a list of them, in any order and however often points are joined.
 func TestCurves(t *testing.T) {
 	const n, met = 3*firstWidth*maxPoints + 8, 500
 	r := newRecord(met)
@@ -237,7 +236,7 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-// Shoppers come in order, none while the door is closed, and quicker after a change of speed.
+// Shoppers come in order, wait while the door is closed, and come quicker after a change of speed.
 func TestPace(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var p pace

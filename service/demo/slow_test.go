@@ -16,8 +16,8 @@ import (
 	"vitrine/internal/stream"
 )
 
-// In the first half of a season auto earns what it predicts, within 5 percent: the expected revenue of its windows under
-// its mean probabilities is that under the true ones.
+// In the first half of a season auto earns what it predicts, within 5 percent: its windows' expected revenue under its
+// mean probabilities matches the true one.
 func TestAutoIsCalibrated(t *testing.T) {
 	for _, seed := range []uint64{Seed, 5, 6} {
 		w := &world{products: catalogue(seed), half: halfSeason}

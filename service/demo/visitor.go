@@ -12,18 +12,18 @@ import (
 	"vitrine/service/client"
 )
 
-// belief is what the placement auto believes of a window in front of a kind of shopper.
+// belief is the belief of the placement auto about a window in front of a kind of shopper.
 type belief struct {
 	Items   []believed `json:"items"`               // in display order
-	Outside *float64   `json:"outside_probability"` // that nothing is taken
-	Learned uint64     `json:"learned"`             // shoppers that it has learned from
+	Outside *float64   `json:"outside_probability"` // of taking no product
+	Learned uint64     `json:"learned"`             // shoppers learned from so far
 }
 
-// believed is what the placement believes of a product.
+// believed is the placement's belief about a product.
 type believed struct {
 	ID          string   `json:"id"`
 	Probability *float64 `json:"probability"` // that it is taken from the window
-	Utility     *float64 `json:"utility"`     // nothing has the utility 0
+	Utility     *float64 `json:"utility"`     // taking no product is 0
 	SD          *float64 `json:"sd"`          // how sure it is of the utility
 }
 
@@ -34,12 +34,12 @@ type visit struct {
 	Before   belief `json:"before"`
 }
 
-// lesson is what the placement has learned from a visit.
+// lesson is the placement's lesson from a visit.
 type lesson struct {
-	Taken   string   `json:"taken"`   // "" for none
-	Learned bool     `json:"learned"` // whether it has: a learner may lag
+	Taken   string   `json:"taken"`   // or ""
+	Learned bool     `json:"learned"` // whether it is learned: a learner may lag
 	After   belief   `json:"after"`   // of the same window
-	Next    []string `json:"next"`    // what it would show this kind of shopper now
+	Next    []string `json:"next"`    // the next page for this kind of shopper
 }
 
 // visitorPrefix begins the ids of visitors' decisions: "visitor-student-…".
@@ -69,8 +69,8 @@ func (v visitor) enter(ctx context.Context, kind int) (*visit, error) {
 	return visit, err
 }
 
-// take reports what the visitor took from the window of a decision, "" for nothing, and waits a little until the
-// placement has learned from it.
+// take reports which item the visitor took from a decision's window, or "", and waits a little until the placement
+// learned from it.
 func (v visitor) take(ctx context.Context, decision, item string) (*lesson, error) {
 	kind, err := visitorOf(decision)
 	if err != nil {
@@ -121,7 +121,7 @@ func (v visitor) belief(ctx context.Context, kind int, shown []string) (belief, 
 // maxWait bounds how long a visitor waits for the learner. Tests wait longer.
 var maxWait = 3 * time.Second
 
-// settle waits until the placement auto has learned all outcomes that it has now.
+// settle waits until the placement auto learned all present outcomes.
 func (v visitor) settle(ctx context.Context) (settled bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
@@ -159,7 +159,7 @@ func kindNamed(name string) (int, error) {
 	return 0, api.Fieldf("/kind", "there is no kind of shopper %q: send %s", name, hint.List(kinds))
 }
 
-// predictionOf returns the expected revenue of an answer, NaN if the policy has no estimate.
+// predictionOf returns the expected revenue of an answer, or NaN without an estimate.
 func predictionOf(a *api.Answer) float64 {
 	if a.ExpectedRevenue == nil {
 		return math.NaN()

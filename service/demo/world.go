@@ -9,10 +9,10 @@ import (
 	"vitrine/env"
 )
 
-// kinds of shoppers. A shop knows the kind of a shopper, and not what the kind likes.
+// kinds of shoppers. A shop knows a shopper's kind, but not its tastes.
 var kinds = []string{"student", "family", "collector"}
 
-// taste is what a kind of shopper likes. A utility is largest at an ideal product, and falls with the square of the
+// taste is the taste of a kind of shopper. A utility is largest at an ideal product, and falls with the square of the
 // distance from it, so that no line describes it.
 type taste struct {
 	round, warm, busy float64 // of the ideal product
@@ -37,10 +37,10 @@ const (
 	columnWarm
 	columnBusy
 	columnPrice
-	columnKind // the first of the columns of the kinds, one of which is 1
+	columnKind // the first column of the kinds, which are indicators
 )
 
-// The feature price has mean 0 and about the standard deviation 1.
+// The feature price is centred, with a standard deviation of about 1.
 const priceCenter, priceScale = 25, 10
 
 // world is the shop: its products, and shoppers who come one a round. It implements env.Moving.
@@ -52,7 +52,7 @@ type world struct {
 
 var _ env.Moving = (*world)(nil)
 
-// At implements env.Moving: tastes are those of the second half from the middle of a season to its end.
+// At implements env.Moving: the second half's tastes rule from the middle of a season to its end.
 func (w *world) At(t int) env.Environment {
 	now := *w
 	if w.half > 0 {

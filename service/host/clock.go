@@ -18,7 +18,7 @@ type steadyClock struct {
 	elapsed func() time.Duration // by the monotonic clock
 	wall    func() time.Time     // the time of day
 	last    atomic.Int64         // of the last entry that was heard, Unix nanoseconds
-	heard   atomic.Bool // whether another process's entries set the clock
+	heard   atomic.Bool          // whether another process's entries set the clock
 	held    atomic.Bool          // whether it stands at the last entry
 	jump    atomic.Int64         // nanoseconds from the log's last entry to where the clock went on, if that is long
 	jumped  atomic.Int64         // when it went on, Unix nanoseconds

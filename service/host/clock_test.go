@@ -14,7 +14,7 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// steps is a clock whose time of day and monotonic time a test moves.
+// steps returns a clock whose time of day and monotonic time a test moves.
 func steps(last int64) (c *steadyClock, wall *time.Time, elapsed *time.Duration, said *bytes.Buffer) {
 	wall, elapsed, said = new(time.Time), new(time.Duration), new(bytes.Buffer)
 	*wall = time.Unix(1_000_000, 0)
@@ -66,8 +66,8 @@ func TestClockGoesOnFromTheLog(t *testing.T) {
 	}
 }
 
-// A process that follows the log has the time of the entries that it hears being written, whatever its time of day, and
-// keeps it. Entries that took their time, or that it only reads, do not set it back; a writer with another time does.
+// A process that follows the log takes the time of the entries that it hears being written, whatever its time of day,
+// and keeps it. Entries that arrive late, or are only read, do not set it back; a writer with another time does.
 func TestClockFollowsTheEntries(t *testing.T) {
 	c, wall, elapsed, said := steps(0)
 	logger := slog.New(slog.NewTextHandler(said, nil))
@@ -105,12 +105,12 @@ func TestClockFollowsTheEntries(t *testing.T) {
 	is(400_000)
 }
 
-// withClock are options of a service whose time of day is off.
+// withClock returns options of a service with a wrong time of day.
 func withClock(off time.Duration) Options {
 	return Options{Wall: func() time.Time { return time.Now().Round(0).Add(off) }}
 }
 
-// clocked makes decisions whose window is half an hour, with an id that begins with a word.
+// clocked makes decisions with windows of half an hour, under ids that begin with a word.
 func (r *running) clocked(word string) {
 	r.Helper()
 	for i := range 20 {
@@ -118,7 +118,7 @@ func (r *running) clocked(word string) {
 	}
 }
 
-// expires waits until a decision of the last placement has expired, and so those of others whose windows were over.
+// expires waits until a decision of the last placement expires, and so all other overdue ones.
 func (r *running) expires(id string) {
 	r.Helper()
 	r.ask(201, "POST", "/v1/placements/short/decisions", fmt.Sprintf(`{"decision_id":"%s","items":[{"id":"a","features":{"x":1}}]}`, id))
@@ -127,7 +127,7 @@ func (r *running) expires(id string) {
 	})
 }
 
-// waiting checks how many decisions are open and held, and that none has expired.
+// waiting checks how many decisions are open and held, and that no decision expired.
 func (r *running) waiting(pending, held int) {
 	r.Helper()
 	s := new(api.Stats)
@@ -183,8 +183,8 @@ func TestNothingExpiresByAWrongClock(t *testing.T) {
 	}
 }
 
-// A process that follows the log while its time of day is a day ahead leads with the log's time, and expires nothing. If
-// it heard no entry being written, it goes by its time of day, and the decisions wait on.
+// A process that follows the log while its time of day is a day ahead leads with the log's time, and expires no
+// decision. If it heard no entry being written, it goes by its time of day, and the decisions wait on.
 func TestFollowerHasAWrongClock(t *testing.T) {
 	t.Parallel()
 	for _, hears := range []bool{true, false} {

@@ -114,8 +114,8 @@ func (r *running) tally() (t struct{ Decisions, Outcomes, Learned uint64 }) {
 	return t
 }
 
-// Three services have one log. Each answers everything; the state of each is the same; when the leader ends another one leads. A
-// new machine begins with the snapshot beside the log, whose first entries are gone by then.
+// Three services share one log. Each answers every request, all reach the same state, and when the leader ends another
+// one leads. A new machine begins with the servers' snapshot, after the log's first entries are gone.
 func TestServicesShareALog(t *testing.T) {
 	log := natstest.URL(t)
 	small := func(c *Config) { c.Retention.Size = 40_000 }
@@ -172,10 +172,10 @@ func TestServicesShareALog(t *testing.T) {
 	if err == nil || !strings.Contains(said.String(), "the snapshot beside the log is not used") || !strings.Contains(said.String(), "another log") {
 		t.Errorf("%v:\n%s", err, &said)
 	}
-	runs(t, log, second.data, nil).tally() // has one of its own
+	runs(t, log, second.data, nil).tally() // it keeps one of its own
 }
 
-// The snapshot beside a log that is empty, or not there, is none; names and metadata that are none are said.
+// A log that is empty or missing offers no snapshot; invalid names and metadata are reported.
 func TestSnapshotsBesideTheLog(t *testing.T) {
 	url := natstest.URL(t)
 	s, err := natslog.Open(t.Context(), natslog.Options{URL: url})

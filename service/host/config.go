@@ -20,14 +20,14 @@ import (
 // Config is the configuration of the decision service. In a file it is TOML; docs/operations.md explains every key.
 type Config struct {
 	Listen   string     `toml:"listen"`
-	Health   string     `toml:"health"` // another address of /healthz and /readyz; "" is none
+	Health   string     `toml:"health"` // another address for /healthz and /readyz, or ""
 	Data     string     `toml:"data"`
 	Log      LogSource  `toml:"log"`
 	Keys     string     `toml:"keys"` // a file of API keys
 	LogLevel slog.Level `toml:"log_level"`
 
 	TrustedProxies      []string `toml:"trusted_proxies"`       // addresses and networks of proxies before the service
-	ClientAddressHeader string   `toml:"client_address_header"` // in which they say who called; "" is X-Forwarded-For
+	ClientAddressHeader string   `toml:"client_address_header"` // the header that names the caller; "" is X-Forwarded-For
 
 	Personalizer bool `toml:"personalizer"` // whether the first Rank creates the placement of that name
 
@@ -51,12 +51,12 @@ type Config struct {
 		Answer Span `toml:"answer"`
 	} `toml:"limits"`
 	Alerts struct {
-		URL    string `toml:"url"`    // of a webhook; "" sends none
+		URL    string `toml:"url"`    // of a webhook, or ""
 		Secret string `toml:"secret"` // a file with the secret that signs
 		Level  string `toml:"level"`  // bad, or warning for both; "" is bad
 	} `toml:"alerts"`
 	CORS struct {
-		Origins []string `toml:"origins"` // whose pages may call the service
+		Origins []string `toml:"origins"` // pages of these may call the service
 	} `toml:"cors"`
 	Timeouts struct {
 		Header Span `toml:"header"`
@@ -170,7 +170,7 @@ func (c *Config) parse(text []byte) error {
 	return c.Log.check()
 }
 
-// budget returns a new budget. Each session has its own.
+// budget returns a new budget. Each session gets its own.
 func (c *Config) budget() *budget.Budget {
 	return budget.New(cmp.Or(int64(c.Limits.Memory), defaultMemory()))
 }

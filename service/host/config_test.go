@@ -125,7 +125,7 @@ func TestBadServiceFile(t *testing.T) {
 	}
 }
 
-// Whatever stands in a configuration, a server can be made of what is read from it.
+// A server can be made from any configuration that is accepted.
 func FuzzServiceFile(f *testing.F) {
 	f.Add("listen = \":8443\"\ntls = {certificate = \"c\", key = \"k\"}\nlimits = {rate = 3, burst = 4, answer = \"6s\"}")
 	f.Add("limits = {rate = nan}")

@@ -16,7 +16,7 @@ import (
 const (
 	LogDir       = "log"            // the log
 	SnapshotFile = "state.snapshot" // the last snapshot, with which a start begins
-	alertsFile   = "alerts.json"    // what the receiver of alerts was told
+	alertsFile   = "alerts.json"    // the problems that the receiver of alerts knows
 	BasesDir     = "bases"          // snapshots that stand for removed entries
 	baseSuffix   = ".snapshot"
 )

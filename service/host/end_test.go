@@ -13,8 +13,8 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// A service that is ended while it opens its log, or before it opens the log again, ends without an error. Another error at that
-// moment is one.
+// A service that is ended while it opens its log, or before it opens the log again, ends without an error. Any other
+// error at that moment is returned.
 func TestEndWhileOpening(t *testing.T) {
 	broken := errors.New("broken")
 	for _, test := range []struct{ opening, want error }{

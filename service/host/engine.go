@@ -19,11 +19,11 @@ import (
 // gather is how long a commit waits for more callers. docs/adr/0041 measures what that saves.
 const gather = 200 * time.Microsecond
 
-// OpenEngine restores the state from the newest snapshot in a data directory and the entries after it. If that
-// snapshot is unusable, it takes an earlier one, or replays the whole log. If a learner's state cannot be read and
-// the log no longer has its rounds, the learner starts from nothing, with a warning. OpenEngine also warns if the
-// placements exceed their part of the budget. It uses the Store, Budget, Applied, Follow and Leader of o, and the
-// options of followers; it sets the others itself.
+// OpenEngine restores the state from the newest snapshot in a data directory and the entries after it. If that snapshot
+// is unusable, it takes an earlier one, or replays the whole log. If a learner's state is unreadable and the log lost
+// its rounds, the learner starts over, with a warning. OpenEngine also warns if the placements exceed their part of the
+// budget. It uses the Store, Budget, Applied, Follow and Leader of o, and the options of followers; it sets the others
+// itself.
 func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog.Logger) (*engine.Engine, error) {
 	o.Build, o.Size, o.Gather = setup.NewLearner, setup.LearnerSize, gather
 	o.Progress = func(entries int) { logger.Info("replaying", "entries", entries) }
@@ -64,8 +64,8 @@ func openEngine(ctx context.Context, data string, o engine.Options, logger *slog
 	return e, err
 }
 
-// beginAgain restores the state from a snapshot some of whose learners cannot be read: those start
-// from nothing. It returns nil if there is no such snapshot.
+// beginAgain restores the state from a snapshot with some unreadable learners, which start over. It returns nil without
+// such a snapshot.
 func beginAgain(ctx context.Context, o engine.Options, paths []string, logger *slog.Logger) *engine.Engine {
 	o.BeginAgain = true
 	for _, path := range paths {

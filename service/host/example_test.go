@@ -10,7 +10,7 @@ import (
 	"vitrine/service/host"
 )
 
-// A service with its log in a directory, which ends when its caller has put a placement.
+// A service with its log in a directory, which ends after its caller put a placement.
 func ExampleRun() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"vitrine/service/eventlog/filelog"
 )
 
-// Whatever is removed of the log under a service, it notices within seconds, says so, puts the file back and goes on: it
-// has every decision that it answered, also those from after the removal.
+// If a file of the log is removed under a service, the service notices within seconds, reports it, restores the file
+// and goes on with every decision that it answered, including those after the removal.
 func TestLogFileIsRemoved(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{"*.wal", "mark"} {
@@ -64,7 +64,7 @@ func TestLogFileIsRemoved(t *testing.T) {
 	}
 }
 
-// A snapshot that is removed under a service is written again, also if nothing happens.
+// A snapshot that is removed under a service is written again, even if the service is idle.
 func TestSnapshotIsRemoved(t *testing.T) {
 	t.Parallel()
 	r := runs(t, "", t.TempDir(), nil)
@@ -75,8 +75,8 @@ func TestSnapshotIsRemoved(t *testing.T) {
 	r.until("there is one again", func() bool { return isFile(path) && r.said("the snapshot was removed while the service ran") })
 }
 
-// A file of the log that is cut under a service is noticed within seconds. Nothing can bring its bytes back: the service
-// ends, and says what to do.
+// If a file of the log is cut under a service, the service notices within seconds. The bytes are lost, so the service
+// ends and says how to repair the log.
 func TestLogFileIsCut(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

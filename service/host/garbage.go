@@ -9,9 +9,9 @@ import (
 )
 
 // CollectOften lets a large heap grow by less than its own size before garbage is collected, and a small one by more,
-// until ctx ends. Go's default is as much garbage as there is live memory. That is 300 MB beside a catalogue of a million
-// items, and so little in a small service that collections take a tenth of its processor time. At rest it collects what a
-// push of items or some decisions have left, and gives the memory back. The variable GOGC has precedence.
+// until ctx ends. By default Go allows as much garbage as live memory: 300 MB on top of a catalogue of a million items,
+// and so little in a small service that collections take a tenth of its processor time. At rest it collects the remains
+// of a push of items or of decisions, and returns the memory. The variable GOGC has precedence.
 func CollectOften(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -37,10 +37,10 @@ func CollectOften(ctx context.Context) {
 	}
 }
 
-// heap is what the heap has, in bytes.
+// heap describes the heap, in bytes.
 type heap struct {
 	live      uint64 // after the last collection
-	held      uint64 // live, garbage, and free memory that the system has not been given back
+	held      uint64 // live, garbage, and free memory that the system did not get back
 	allocated uint64 // since the beginning
 }
 
@@ -52,17 +52,17 @@ func readHeap() heap {
 	return heap{samples[0].Value.Uint64(), samples[1].Value.Uint64() + samples[2].Value.Uint64(), samples[3].Value.Uint64()}
 }
 
-// rest says when to collect garbage because little is allocated. Once is not enough: a pool keeps its memory until nobody
-// has used it between two collections.
+// rest decides when to collect garbage because little is allocated. Once is not enough: a pool frees memory only if it
+// stays unused between two collections.
 type rest struct {
 	before  uint64 // bytes allocated until the last second
 	given   uint64 // bytes allocated until the last rest began
-	seconds int    // since this rest began; 0 if there is none
+	seconds int    // since this rest began; 0 outside a rest
 }
 
-// collects is called once a second. It reports whether to collect garbage and give memory back now. A rest begins when the
-// memory that may be unused is much, and would not be allocated again within a minute at the rate of the last second. The
-// collections are seconds apart, so that pools in use keep what they have.
+// collects is called once a second. It reports whether to collect garbage and return memory now. A rest begins when
+// much memory may be unused that would not be allocated again within a minute at the rate of the last second. The
+// collections are seconds apart, so that pools in use keep their memory.
 func (r *rest) collects(now heap) bool {
 	unused, second := min(now.allocated-r.given, now.held), now.allocated-r.before
 	r.before = now.allocated

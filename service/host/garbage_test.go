@@ -21,7 +21,7 @@ func TestGarbagePercent(t *testing.T) {
 	}
 }
 
-// The percentage is that of the live memory while a service runs, and what it was afterwards, and GOGC has precedence.
+// The percentage follows the live memory while a service runs, and is restored afterwards; GOGC has precedence.
 func TestCollectOften(t *testing.T) {
 	const before = 73
 	defer debug.SetGCPercent(debug.SetGCPercent(before))
@@ -48,7 +48,8 @@ func TestCollectOften(t *testing.T) {
 	}
 }
 
-// A rest begins when much was allocated since the last one and little in the last second, and has five collections.
+// A rest begins after large allocations since the last one and small ones in the last second, and lasts five
+// collections.
 func TestRestCollects(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
@@ -85,8 +86,8 @@ func TestRestCollects(t *testing.T) {
 	}
 }
 
-// Garbage that is too little for a collection, and what only a pool has, are given back once nothing is allocated. A process of its own
-// has no heap of other tests.
+// Garbage that is too small for a collection, and memory that only pools hold, are returned once allocation stops. The
+// test runs in a process of its own, away from other tests' heaps.
 func TestGarbageIsGivenBack(t *testing.T) {
 	const apart = "VITRINE_TEST_APART"
 	if os.Getenv(apart) == "" {

@@ -34,27 +34,25 @@ import (
 // zero value is ready.
 type Options struct {
 	Version  string
-	Logger   *slog.Logger // nil logs nothing
+	Logger   *slog.Logger // nil discards the log
 	TakeOver bool         // take a log on NATS servers from a live process
 
-	// Opened, if set, is called each time the log has been opened, before requests are answered. An
-	// error ends the service.
+	// Opened, if set, is called each time the log was opened, before requests are answered. An error ends the service.
 	Opened func(*engine.Engine) error
 	// Serving, if set, runs in a goroutine while requests are answered at an address. It must return
 	// when ctx ends.
 	Serving func(ctx context.Context, address string)
-	// Demo has the routes of a demonstration, below /demo/.
+	// Demo holds the routes of a demonstration, below /demo/.
 	Demo []api.Route
 
-	// Export, if set, writes the decisions of a placement from the log, whose snapshots are in the directory data, for
-	// downloads.
+	// Export, if set, writes a placement's decisions from the log, with snapshots in the directory data, for downloads.
 	Export func(ctx context.Context, log eventlog.Log, data, placement string, w io.Writer) error
 
 	Wall     func() time.Time // the time of day; nil is time.Now
 	Patience time.Duration    // how long a write to the log may take; 0 is natslog's default
 
-	// Serve, if set, answers requests instead of the server over HTTP, until ctx ends. It does what the server does now and then, too:
-	// Engine.Expire and Engine.Exchange.
+	// Serve, if set, answers requests instead of the HTTP server, until ctx ends. It must also call Engine.Expire and
+	// Engine.Exchange now and then.
 	Serve func(ctx context.Context, e *engine.Engine, clock func() time.Time) error
 	// Connecting, if set, may change how a log on NATS servers is opened.
 	Connecting func(*natslog.Options)
@@ -73,10 +71,10 @@ type service struct {
 	reopened atomic.Int64 // how often the log was opened again after a failure
 }
 
-// Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil.
-// If the log cannot be written, Run opens it again, until it succeeds. A log on external servers that another
-// process writes is followed, and written when that process has gone. Run returns an error if the
-// configuration is wrong, or if the log is damaged or lost.
+// Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil. If the log cannot
+// be written, Run opens it again, until it succeeds. It follows a log on external servers while another process writes
+// it, and takes over when that process is gone. Run returns an error if the configuration is wrong, or if the log is
+// damaged or lost.
 func Run(ctx context.Context, c *Config, o Options) error {
 	s := &service{Config: *c, Options: o, process: rand.Text()}
 	if s.Logger == nil {
@@ -189,7 +187,7 @@ func (s *service) run(ctx context.Context) error {
 // errShort means that a log ends before entries that were acknowledged.
 var errShort = errors.New("the log ends before it")
 
-// isShort reports whether a log on NATS servers ends too early. A server of a cluster that has not stored its last entries yet may have
+// isShort reports whether a log on NATS servers ends too early. A server that lags behind its cluster may have
 // answered.
 func (s *service) isShort(err error) bool {
 	return s.Log.URL != "" && (errors.Is(err, eventlog.ErrBeyond) || errors.Is(err, errShort))
@@ -204,8 +202,8 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// isTemporary reports whether a later attempt to reopen the log may succeed. It will not if another
-// process has taken the log over, or if entries are lost or damaged.
+// isTemporary reports whether a later attempt to reopen the log may succeed. It will not after another process took the
+// log over, or if entries are lost or damaged.
 func isTemporary(err error) bool {
 	for _, final := range []error{eventlog.ErrFenced, eventlog.ErrAlive, eventlog.ErrLost, eventlog.ErrBeyond} {
 		if errors.Is(err, final) {
@@ -220,15 +218,15 @@ func isTemporary(err error) bool {
 type session struct {
 	*service
 	store  store
-	shared *natslog.Store // the store of a log on NATS servers, which other processes may write; nil for a log in a directory
+	shared *natslog.Store // a log on NATS servers, which other processes may write; nil for a log in a directory
 	engine *engine.Engine
 	clock  *steadyClock
 	keeper *keeper
-	served bool   // whether it has answered requests
+	served bool   // whether it ever answered requests
 	last   uint64 // the last entry when it ended
 }
 
-// session runs the service for as long as its log stays open. Entries up to known were acknowledged in an earlier session.
+// session runs the service for as long as its log stays open. An earlier session acknowledged entries up to known.
 func (s *service) session(ctx context.Context, known uint64) (*session, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -253,7 +251,7 @@ func (s *service) session(ctx context.Context, known uint64) (*session, error) {
 	return l, l.work(ctx, known, options, socket)
 }
 
-// serverOptions returns the options of a server without those of its log.
+// serverOptions returns a server's options, except those that depend on the log.
 func (s *service) serverOptions() server.Options {
 	return server.Options{
 		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(),
@@ -261,7 +259,7 @@ func (s *service) serverOptions() server.Options {
 	}
 }
 
-// bind binds the address of the service, before the replay, which may take long. ready is called when requests are answered.
+// bind binds the service's address, before the replay, which may take long. ready is called when requests are answered.
 func (s *service) bind(ctx context.Context, o server.Options, ready func(address string)) (*server.Socket, error) {
 	listen := s.listen()
 	listen.Ready = func(a net.Addr) {
@@ -276,7 +274,8 @@ func (s *service) bind(ctx context.Context, o server.Options, ready func(address
 	return socket, err
 }
 
-// work opens the log, answers requests at a socket, and writes the log or follows it, until ctx ends or the log is lost.
+// work opens the log, answers requests at a socket, and writes the log or follows it, until ctx ends or the log is
+// lost.
 func (l *session) work(ctx context.Context, known uint64, o server.Options, socket *server.Socket) (err error) {
 	s := l.service
 	ctx, stop := context.WithCancel(ctx)
@@ -428,10 +427,10 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 		}
 	}
 	e, err := OpenEngine(ctx, l.Data, o, l.Logger)
-	if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched, eventlog.ErrForeign) { // it may be there the next time
+	if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched, eventlog.ErrForeign) { // it may be there next time
 		err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 	}
-	if unfetched == nil && errors.Is(err, eventlog.ErrRemoved) { // perhaps by the leader meanwhile: it has stored a later snapshot before
+	if unfetched == nil && errors.Is(err, eventlog.ErrRemoved) { // perhaps by the leader meanwhile: it stored a later snapshot first
 		if later, _, failed := l.shared.LastSnapshot(ctx); failed == nil && later.Sequence > at.Sequence {
 			err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 		}
@@ -456,7 +455,7 @@ func (l *session) newKeeper() *keeper {
 	return k
 }
 
-// leader names the process that writes the log, "" if nobody is known to.
+// leader names the process that writes the log, or "" if unknown.
 func (l *session) leader() string {
 	if h := l.shared.Leader(); h.Process != "" {
 		return h.String()
@@ -515,8 +514,9 @@ func (l *session) lead(ctx context.Context) error {
 	return l.keeper.retention.Begin(ctx, l.Logger)
 }
 
-// goOn continues the log's time when this process begins to write it. If its clock does not follow on from the log's last
-// event, either nobody could report outcomes since, or the clock is wrong, or was: open decisions must not expire by that.
+// goOn continues the log's time when this process begins to write it. If its clock does not follow on from the log's
+// last event, either outcomes could not be reported since, or a clock is or was wrong: open decisions must not expire
+// because of that.
 func (l *session) goOn(ctx context.Context, last int64) error {
 	now, gap := l.clock.goOn(last)
 	defer func() {
@@ -543,7 +543,7 @@ func (l *session) goOn(ctx context.Context, last int64) error {
 	return nil
 }
 
-// measuredLog is a log whose appends are measured.
+// measuredLog measures a log's appends.
 type measuredLog struct {
 	store
 	appends *server.Appends

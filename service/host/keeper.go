@@ -25,12 +25,12 @@ type keeper struct {
 	path      string
 	retention *Retention
 	logger    *slog.Logger
-	share     func(ctx context.Context, at eventlog.Position, snapshot io.Reader) error // to other machines; nil has none
-	upTo      uint64                                                                    // the last entry of the last snapshot
-	shared    uint64                                                                    // and of the last one that was shared
-	uncut     uint64                                                                    // bytes of the log that exceeds its size and could not be cut, else 0
-	written   atomic.Int64                                                              // when the last snapshot was up to date, Unix nanoseconds
-	behind    []string                                                                  // placements whose learners lagged behind the last snapshot
+	share     func(ctx context.Context, at eventlog.Position, snapshot io.Reader) error // copies it for other machines; or nil
+	upTo      uint64                                                                    // the last snapshot's last entry
+	shared    uint64                                                                    // the last shared snapshot's last entry
+	uncut     uint64                                                                    // bytes of a too large log that could not be cut, else 0
+	written   atomic.Int64                                                              // when a snapshot was last up to date, Unix nanoseconds
+	behind    []string                                                                  // placements with learners that lagged behind the last snapshot
 }
 
 // age returns the age of the last snapshot. It is 0 while another process writes the log, and its snapshots.
@@ -69,18 +69,18 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 }
 
 const (
-	// learnersPatience is how long a snapshot waits for learners that lag. After that it has their last
-	// checkpoint and the rounds since.
+	// learnersPatience is how long a snapshot waits for learners that lag. Then it takes their last checkpoint and the
+	// rounds since.
 	learnersPatience = 2 * time.Second
 	// snapshotDeadline limits the time that a snapshot takes. If the last one fails, the next start
 	// replays more.
 	snapshotDeadline = 30 * time.Second
-	// shareDeadline limits the time in which it is copied beside the log, or from there, and lastShareDeadline that of the
-	// last one: the service is to end.
+	// shareDeadline limits the time of a copy to or from the log's servers, and lastShareDeadline the last copy's: the
+	// service is about to end.
 	shareDeadline, lastShareDeadline = time.Minute, 5 * time.Second
 	// lookEvery is how often the keeper looks whether the log exceeds its size, and whether the snapshot is there.
 	lookEvery = time.Second
-	// evictions is how often it snapshots the state without decisions that it has given up, in a row.
+	// evictions is how often in a row it snapshots the state without the decisions that it gave up.
 	evictions = 3
 	// snapshotsLate is the number of missed snapshots after which there is a warning.
 	snapshotsLate = 3
@@ -153,8 +153,8 @@ type counter int64
 
 func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }
 
-// look cuts a log that exceeds its size. If the last attempt removed nothing, for instance because a learner still needs the
-// oldest entries, look waits until the log is one percent larger: each attempt writes the whole state.
+// look cuts a log that exceeds its size. If the last attempt removed nothing, for instance because a learner still
+// needs the oldest entries, look waits until the log is one percent larger: each attempt writes the whole state.
 func (k *keeper) look(ctx context.Context) {
 	bytes, err := k.retention.excess(ctx)
 	if err != nil || bytes == 0 || bytes < k.uncut+k.uncut/100 {
@@ -173,11 +173,11 @@ func (k *keeper) cut(ctx context.Context) {
 	}
 }
 
-// shrink removes the entries beyond the retention, and reports whether there were any that could be removed. Those of open decisions that it gives up go at once, too: the next
-// snapshot does not need them.
+// shrink removes the entries beyond the retention, and reports whether any could be removed. It also removes the
+// entries of the open decisions that it gives up: the next snapshot does not need them.
 func (k *keeper) shrink(ctx context.Context) (removes bool) {
 	for range evictions {
-		if k.upTo == 0 || !k.retention.limits() || k.share != nil && k.shared != k.upTo { // a new machine needs a snapshot of what is removed
+		if k.upTo == 0 || !k.retention.limits() || k.share != nil && k.shared != k.upTo { // a new machine needs a snapshot of the removed entries
 			return removes
 		}
 		removed, err := k.retention.Apply(ctx, k.upTo, k.sure())
@@ -197,7 +197,7 @@ func (k *keeper) shrink(ctx context.Context) (removes bool) {
 	return removes
 }
 
-// keep keeps a version of each placement that has learned since its last version.
+// keep keeps a version of each placement that learned since its last version.
 func (k *keeper) keep(ctx context.Context) {
 	for _, name := range k.engine.Placements() {
 		s, err := k.engine.Stats(name)

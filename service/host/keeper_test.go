@@ -19,7 +19,7 @@ import (
 	"vitrine/service/state"
 )
 
-// stuck is a learner that learns nothing before the gate is open.
+// stuck is a learner that learns only after the gate opens.
 type stuck struct {
 	vitrine.Learner
 	gate chan struct{}

@@ -18,8 +18,8 @@ func defaultMemory() int64 { return cmp.Or(availableMemory(), unknownMemory) / 2
 // unknownMemory is assumed if the available memory is not known.
 const unknownMemory = 2 << 30
 
-// availableMemory returns the smallest of the machine's memory, the container's and GOMEMLIMIT, or 0
-// if none is known.
+// availableMemory returns the smallest of the machine's memory, the container's and GOMEMLIMIT, or 0 if all are
+// unknown.
 func availableMemory() int64 {
 	bytes := minKnown(machineMemory(), containerMemory(os.DirFS("/")))
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
@@ -39,8 +39,7 @@ func minKnown(a, b int64) int64 {
 	return a
 }
 
-// containerMemory returns the memory limit of the process's control groups on Linux, or 0 if there is
-// none.
+// containerMemory returns the memory limit of the process's control groups on Linux, or 0 without a limit.
 func containerMemory(root fs.FS) (bytes int64) {
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	for line := range strings.Lines(string(groups)) { // 0::/system.slice/vitrine.service or 4:memory:/docker/1234

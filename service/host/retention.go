@@ -18,7 +18,7 @@ import (
 	"vitrine/service/state"
 )
 
-// Shrinkable is a log whose oldest entries can be removed.
+// Shrinkable is a log that can drop its oldest entries.
 type Shrinkable interface {
 	engine.Log
 	eventlog.Bounded
@@ -37,16 +37,16 @@ type Retention struct {
 	// snapshot of the entry upTo: see engine.Engine.Needs. Nil stands for no such learners.
 	Needs func(upTo uint64) uint64
 
-	// Evict ends the wait for the outcomes of decisions before an entry whose attribution windows began before a time, so
-	// that the next snapshot does not need their entries, and returns their number. Nil evicts none.
+	// Evict ends the wait for the outcomes of decisions from before an entry and with attribution windows that began
+	// before a time, so that the next snapshot does not need their entries, and returns their number. Nil evicts none.
 	Evict func(ctx context.Context, before uint64, since int64) (int, error)
 }
 
 // limits reports whether there is a limit.
 func (r *Retention) limits() bool { return r.Age > 0 || r.Size > 0 }
 
-// Begin discards bases beyond the end of the log, whose sequence numbers will be reused, and bases that
-// a killed process has not finished writing. It renames damaged bases, with a warning.
+// Begin discards bases beyond the end of the log, because their sequence numbers will be reused, and bases that a
+// killed process left unfinished. It renames damaged bases, with a warning.
 func (r *Retention) Begin(ctx context.Context, logger *slog.Logger) error {
 	x, err := r.Log.Extent(ctx)
 	if err != nil {
@@ -86,16 +86,16 @@ func (r *Retention) checkBase(ctx context.Context, path string, upTo uint64) err
 		return err
 	}
 	if _, err = eventlog.Locate(ctx, r.Log, at); errors.Is(err, eventlog.ErrRemoved) || errors.Is(err, eventlog.ErrBeyond) {
-		return nil // there is nothing to compare it with, and tidy removes it
+		return nil // it cannot be compared, and tidy removes it
 	}
 	return err
 }
 
 // Removal says which entries were removed.
 type Removal struct {
-	From, To uint64 // the first and the last; none if To is From − 1
+	From, To uint64 // the first and the last; empty if To is From − 1
 	Bytes    uint64 // by how much the log is smaller
-	Base     uint64 // the last entry of the base that has them
+	Base     uint64 // the last entry of the base that covers them
 	Evicted  int    // open decisions that were given up: a later snapshot does not need their entries
 }
 
@@ -104,11 +104,11 @@ func (r Removal) LogValue() slog.Value {
 	return slog.GroupValue(slog.Uint64("from", r.From), slog.Uint64("to", r.To), slog.Uint64("bytes", r.Bytes), slog.Uint64("base", r.Base))
 }
 
-// Apply removes entries beyond the limits, after it has made a base if they need one. upTo is the last
-// entry of the snapshot in the data directory. Errors are those of the log and of files.
+// Apply removes entries beyond the limits, after making a base if they need one. upTo is the last entry of the snapshot
+// in the data directory. It returns errors of the log and of files.
 //
-// Entries that the snapshot's open decisions need stay. A later call removes them, with a snapshot that
-// was taken after these decisions were evicted.
+// Entries that the snapshot's open decisions need stay. A later call removes them, with a snapshot from after these
+// decisions were evicted.
 func (r *Retention) Apply(ctx context.Context, upTo uint64, now time.Time) (Removal, error) {
 	before, err := r.Log.Extent(ctx)
 	if err != nil {
@@ -211,8 +211,8 @@ func (r *Retention) within(bases []uint64, maximum uint64) (cut, base uint64) {
 // sizeShare is the part of the size, in tenths, to which a log that exceeds it is cut: each snapshot makes some room.
 const sizeShare = 9
 
-// cuts returns the first entries within the limits, or that of the log: the first one written since a time, and the first
-// one within the size.
+// cuts returns the first entries within the limits, or the log's first: the first one written since a time, and the
+// first one within the size.
 func (r *Retention) cuts(ctx context.Context, x eventlog.Extent, since int64) (byAge, bySize uint64, err error) {
 	byAge, bySize = x.First, x.First
 	if r.Age > 0 {
@@ -241,7 +241,7 @@ func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, err
 	}
 	isNeeded := false
 	if cut > x.First {
-		allowed, _ := r.within(bases, cut) // less than newest+1 if that base has open decisions
+		allowed, _ := r.within(bases, cut) // less than newest+1 if that base contains open decisions
 		isNeeded = allowed < cut
 	}
 	if upTo <= newest || !isNeeded && upTo-newest < (x.Last+1-x.First)/2 {

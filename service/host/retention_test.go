@@ -23,7 +23,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// shrinking is an engine whose log is kept within limits.
+// shrinking is an engine with a log that is kept within limits.
 type shrinking struct {
 	*testing.T
 	engine *engine.Engine
@@ -45,7 +45,7 @@ func newShrinking(t *testing.T, log Shrinkable) *shrinking {
 	return s
 }
 
-// trade makes decisions, one a minute. One in four has no outcome.
+// trade makes decisions, one a minute. One in four never gets an outcome.
 func (s *shrinking) trade(decisions int) {
 	s.Helper()
 	for range decisions {
@@ -82,8 +82,7 @@ func (s *shrinking) extent() eventlog.Extent {
 	return x
 }
 
-// sound checks that the state is found again from every snapshot that is there, and that the
-// log has what comes after each.
+// sound checks that every snapshot leads to the present state, and that the log still holds the entries after each.
 func (s *shrinking) sound(want []byte) {
 	s.Helper()
 	paths, err := Snapshots(s.Data)
@@ -107,8 +106,8 @@ func (s *shrinking) sound(want []byte) {
 	}
 }
 
-// However much is written between two snapshots, the log stays within the size after each, begins
-// where a base has what is missing, and gives the state from every snapshot; much of it comes after the first base.
+// However much is written between two snapshots, the log stays within the size after each, begins where a base covers
+// the missing part, and every snapshot leads to the state; much of it comes after the first base.
 func TestRetentionBySize(t *testing.T) {
 	s := newShrinking(t, new(memlog.Store))
 	s.Size = 20_000
@@ -161,7 +160,8 @@ func TestRetentionByAge(t *testing.T) {
 	s.emptied(s.now.Add(48 * time.Hour))
 }
 
-// emptied checks that all entries up to a snapshot are removed, those of open decisions after these were given up.
+// emptied checks that all entries up to a snapshot are removed, including those of open decisions, which were given up
+// before.
 func (s *shrinking) emptied(now time.Time) {
 	s.Helper()
 	_, upTo := s.snapshot()
@@ -197,7 +197,7 @@ func (f *failing) TruncateBefore(ctx context.Context, sequence uint64) error {
 	return f.Shrinkable.TruncateBefore(ctx, sequence)
 }
 
-// Whatever fails, nothing is removed that no base has, and the next time all is well.
+// After any failure, only entries covered by a base are gone, and the next attempt succeeds.
 func TestRetentionFails(t *testing.T) {
 	log := &failing{Shrinkable: new(memlog.Store)}
 	s := newShrinking(t, log)
@@ -242,7 +242,7 @@ func TestRetentionFails(t *testing.T) {
 		t.Errorf("removed %+v, %v", removed, err)
 	}
 	s.sound(data)
-	// What is after the snapshot stays, whatever the limits are, and whatever else lies there.
+	// Entries after the snapshot stay, whatever the limits are, and whatever other files lie there.
 	s.trade(40)
 	s.Size = 1
 	fatal.If(t, os.WriteFile(basePath(s.Data, upTo+20), nil, 0o600))
@@ -250,8 +250,8 @@ func TestRetentionFails(t *testing.T) {
 	s.emptied(s.now)
 }
 
-// A base of entries that are lost is none of the log that goes on without them, and one that cannot be
-// read, or is of another entry, is put aside with a warning.
+// A log that continues without lost entries drops the bases that cover them. Bases that are unreadable, or of another
+// entry, are put aside with a warning.
 func TestBasesOfNoUse(t *testing.T) {
 	s := newShrinking(t, new(memlog.Store))
 	s.trade(3)
@@ -278,8 +278,7 @@ func TestBasesOfNoUse(t *testing.T) {
 	}
 }
 
-// A log from which a learner learns is not cut before it has learned, and every snapshot that is left gives the state
-// also after that.
+// A log is not cut while a learner still reads it, and every remaining snapshot leads to the state afterwards, too.
 func TestRetentionWhileLearningAgain(t *testing.T) {
 	s := newShrinking(t, new(memlog.Store))
 	s.Size, s.Needs = 20_000, s.engine.Needs
@@ -334,8 +333,8 @@ func TestRetentionWhileLearningAgain(t *testing.T) {
 	}
 }
 
-// A log all of whose decisions are open keeps to its size long before the next snapshot is due: the oldest decisions are
-// given up, and their entries go at once. A restart finds the rest.
+// A log of only open decisions keeps to its size long before the next snapshot is due: the oldest decisions are given
+// up, and their entries go at once. A restart finds the rest.
 func TestSizeWithOpenDecisions(t *testing.T) {
 	t.Parallel()
 	const size = 200_000

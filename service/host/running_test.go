@@ -53,7 +53,7 @@ func roundTrip(t *testing.T, r *http.Request) (status int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-// whileServing calls f while a service in a new directory answers requests, ends the service, and returns what it logged.
+// whileServing calls f while a service in a new directory answers requests, ends the service, and returns its log.
 func whileServing(t *testing.T, f func(address string)) string {
 	t.Helper()
 	c := Default()
@@ -174,7 +174,7 @@ func TestLogIsMeasured(t *testing.T) {
 	})
 }
 
-// get asks for a path, whatever the answer.
+// get asks for a path and accepts any answer.
 func (r *running) get(path string) (status int, text string) {
 	q, _ := http.NewRequest("GET", r.url+path, nil)
 	return roundTrip(r.T, q)

@@ -17,10 +17,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracer returns a tracer that exports spans over OTLP, if the standard variables of OpenTelemetry ask for it, and otherwise
-// nil. The variables are OTEL_TRACES_EXPORTER=otlp or an endpoint in OTEL_EXPORTER_OTLP_ENDPOINT or
-// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT; the library reads the rest of them. stop exports the last spans. Without traces the service
-// still decides, so wrong variables are a warning.
+// tracer returns a tracer that exports spans over OTLP if the standard variables of OpenTelemetry ask for it
+// (OTEL_TRACES_EXPORTER=otlp, or an endpoint in OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT; the
+// library reads the rest), and otherwise nil. stop exports the last spans. Wrong variables only cause a warning,
+// because the service can decide without traces.
 func tracer(ctx context.Context, version string, logger *slog.Logger) (t trace.Tracer, stop func()) {
 	if !traces() {
 		return nil, func() {}

@@ -13,9 +13,9 @@ import (
 	"vitrine/service/host"
 )
 
-// Backup copies the log and the snapshots of the data directory data to a new directory to. The service
-// may be running: the copy has everything that was acknowledged before Backup began. On an error,
-// Backup removes the copy. It calls progress, unless that is nil, from time to time.
+// Backup copies the log and the snapshots of the data directory data to a new directory to. The service may be running:
+// the copy contains everything that was acknowledged before Backup began. On an error, Backup removes the copy. It
+// calls progress, unless that is nil, from time to time.
 func Backup(ctx context.Context, data, to string, progress func(what string, done, total int)) (err error) {
 	log, data, err := findLog(data)
 	if err != nil {
@@ -37,7 +37,7 @@ func Backup(ctx context.Context, data, to string, progress func(what string, don
 		return err
 	}
 	defer release()
-	if data != "" { // before the log, so that the log has all of their entries
+	if data != "" { // before the log, so that the log contains all of their entries
 		for s, err := range snapshotsOf(data) {
 			if err == nil {
 				err = s.writeTo(to)

@@ -10,7 +10,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// Report is what [Log.Check] found.
+// Report is the result of [Log.Check].
 type Report struct {
 	Entries     int
 	First, Last uint64 // entries
@@ -18,7 +18,7 @@ type Report struct {
 	Kinds       []Kind         // the number of entries of each kind
 	Placements  []engine.Tally // the decisions of each placement, by outcome
 	Faults      int
-	Base        string // the snapshot that stands for removed entries; "" if the log has its first entry
+	Base        string // the snapshot that stands for removed entries, or "" if the log is complete
 	BaseEntry   uint64 // the last entry of Base; only later ones are checked against the state
 }
 
@@ -37,9 +37,8 @@ type check struct {
 	fault func(error)
 }
 
-// Check reads every entry of the log. It verifies the checksum, the sequence number, and that the
-// service can have written the entry there. It calls fault for each fault. Check returns an error if
-// the log cannot be read.
+// Check reads every entry of the log. It verifies the checksum and the sequence number, and that the service can have
+// written the entry there. It calls fault for each fault. Check returns an error if the log cannot be read.
 func (log *Log) Check(ctx context.Context, fault func(error)) (*Report, error) {
 	k := &check{Report: &Report{First: log.First, Bytes: log.Bytes}, log: log, kinds: map[string]int{}}
 	k.fault = func(err error) { k.Faults++; fault(err) }

@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// ErrForked is returned for two logs neither of which is a prefix of the other.
+// ErrForked is returned for two logs if neither is a prefix of the other.
 var ErrForked = errors.New("the logs are not copies of each other")
 
 // forkError says where two logs differ.

@@ -59,7 +59,8 @@ func newDecisions(log eventlog.Reader, from uint64, placement string, each func(
 	}
 }
 
-// correct finds what late outcomes and corrections have changed, which come after the outcomes. What cannot be read is left to run.
+// correct finds the changes by late outcomes and corrections, which come after the outcomes. It leaves unreadable
+// entries to run.
 func (x *decisions) correct(ctx context.Context, log *Log) error {
 	for entry, err := range log.entries(ctx, "reading", log.First) {
 		if err != nil {
@@ -86,7 +87,7 @@ func (x *decisions) note(c *eventlog.Corrected) {
 	x.corrected[c.Entry] = after
 }
 
-// begin finds configurations whose entries were removed in the earliest snapshot.
+// begin finds configurations with removed entries in the earliest snapshot.
 func (x *decisions) begin(ctx context.Context, log *Log) error {
 	base, _ := log.base(ctx, log.snapshots, false)
 	if log.First == 1 || base == nil {
@@ -98,7 +99,8 @@ func (x *decisions) begin(ctx context.Context, log *Log) error {
 	return nil
 }
 
-// unchanged takes from a snapshot what an earlier entry has found as it is in the snapshot, or can be taken back to.
+// unchanged takes from a snapshot the configurations and catalogues that an earlier entry already saw, or that can be
+// rewound to it.
 func (x *decisions) unchanged(ctx context.Context, snapshot []byte, first uint64) error {
 	audit, err := engine.NewAudit(setup.NewLearner, snapshot)
 	if err != nil {
@@ -127,7 +129,7 @@ type decisions struct {
 	placement string // the only one; "" is all
 	from      uint64
 	each      func(o *offered, end outcome) error
-	failed    bool                     // whether each has failed
+	failed    bool                     // failures so far
 	configs   map[string]*setup.Config // of the placements seen; nil if it is not known
 	former    map[string]*setup.Config // by placement and canonical form
 	open      map[decisionKey]*offered
@@ -135,10 +137,10 @@ type decisions struct {
 
 	items            map[string]*catalogue.Catalogue // of the placements, as of the entry that is read
 	frozen           map[string][]*catalogue.Frozen  // of items, at the last two versions that decisions used
-	candidates, lost int                             // decisions among a catalogue's items, and those whose candidates are not known
+	candidates, lost int                             // decisions among a catalogue's items, and those with unknown candidates
 }
 
-// corrected is what a decision has in the end, after its corrections.
+// corrected is a decision's final result, after its corrections.
 type corrected struct {
 	late   bool // whether its outcome came late
 	choice int32
@@ -157,11 +159,11 @@ type offered struct {
 	time      int64
 	deferred  bool // and not activated
 
-	items *catalogue.Frozen // of the decision's catalogue; nil if the log has the rows of all candidates that it records
+	items *catalogue.Frozen // of the decision's catalogue; nil if the log holds the rows of all recorded candidates
 	with  offer.Estimates   // of a decision with items
 }
 
-// named reports whether the features of the decision have names.
+// named reports whether the names of the decision's features are known.
 func (o *offered) named() bool { return o.config != nil && o.config.Schema().Width() == o.Width }
 
 // outcome is how a decision ended.
@@ -297,7 +299,7 @@ func (x *decisions) stock(ctx context.Context, sequence uint64, e *eventlog.Even
 		if items == nil {
 			return nil
 		}
-		if items.Head().Version != b.Before { // what was there is not known
+		if items.Head().Version != b.Before { // its previous items are unknown
 			x.replace(e.Placement, nil)
 			return nil
 		}
@@ -330,7 +332,7 @@ func (x *decisions) stock(ctx context.Context, sequence uint64, e *eventlog.Even
 	return nil
 }
 
-// restock gives the items of a placement the features of its configuration. Its configuration learns the values of the items.
+// restock gives a placement's items the features of its configuration, which learns the items' values.
 func (x *decisions) restock(ctx context.Context, name string, c *setup.Config) error {
 	if owner := x.configs[c.CatalogueOf]; owner != nil && owner.CatalogueOf == "" && owner.Schema().Equal(c.Schema()) {
 		x.configs[name] = c.Inherit(owner)
@@ -367,8 +369,8 @@ func (x *decisions) restock(ctx context.Context, name string, c *setup.Config) e
 	return nil
 }
 
-// configure changes the configuration of a placement. What its categories have learned stays; a learner that comes
-// back has what it had learned itself.
+// configure changes a placement's configuration. Its categories' learned values stay; a learner that comes back brings
+// its own.
 func (x *decisions) configure(sequence uint64, e *eventlog.Event, text string) error {
 	before := x.configs[e.Placement]
 	if before != nil {

@@ -62,8 +62,8 @@ func share(n, all int) string {
 	return fmt.Sprintf("%d of %d decisions (%.3g %%)", n, all, 100*float64(n)/float64(all))
 }
 
-// ExportPlacement writes the decisions of a placement as [Log.Export] does, from the log of a running service, whose
-// snapshots are in the directory data.
+// ExportPlacement writes a placement's decisions as [Log.Export] does, from the log of a running service with snapshots
+// in the directory data.
 func ExportPlacement(ctx context.Context, store eventlog.Log, data, placement string, w io.Writer) (err error) {
 	log := &Log{Log: store, Name: "the log"}
 	if err := log.readSnapshots(data); err != nil {
@@ -96,7 +96,7 @@ type line struct {
 type lineItem struct {
 	ID         string         `json:"id"`
 	Features   jsontext.Value `json:"features,omitzero"`
-	Row        []float64      `json:"row,omitzero"` // if the features have no names
+	Row        []float64      `json:"row,omitzero"` // if the features are unnamed
 	Revenue    float64        `json:"revenue"`
 	Propensity *float64       `json:"propensity,omitzero"`
 }
@@ -146,7 +146,7 @@ func writeLine(out *jsontext.Encoder, o *offered, end outcome) error {
 	return json.MarshalEncode(out, &l)
 }
 
-// chosen returns the id of the item taken, nil if none was.
+// chosen returns the id of the item taken, or nil.
 func (o *offered) chosen(end outcome) *string {
 	if end.choice == 0 {
 		return nil

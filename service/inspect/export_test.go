@@ -36,8 +36,8 @@ func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 	}
 }
 
-// An export names the values that a category had learned by then, also after its placement has changed and its
-// learner has come back.
+// An export names the values that a category had learned by then, even after its placement changed and its learner came
+// back.
 func TestExportNamesLearnedValues(t *testing.T) {
 	const brands = `{"max_size":1,"features":[{"name":"brand","kind":"category","columns":4}],"policy":{"name":"POLICY"}}`
 	config := func(policy string) []byte {

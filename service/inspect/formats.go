@@ -122,7 +122,7 @@ func tableRows(o *offered, end outcome) []map[string]any {
 	return rows
 }
 
-// plain returns a value of JSON as a table has it: a number, a text, or nil for null.
+// plain returns a JSON value for a table: a number, a text, or nil for null.
 func plain(v jsontext.Value) any {
 	switch v.Kind() {
 	case '0':
@@ -142,7 +142,7 @@ func stamp(nanoseconds int64) string {
 	return time.Unix(0, nanoseconds).UTC().Format(time.RFC3339Nano)
 }
 
-// revenue returns that of an item.
+// revenue returns an item's revenue.
 func (o *offered) revenue(i int) float64 {
 	if o.Revenue == nil {
 		return 1
@@ -150,9 +150,9 @@ func (o *offered) revenue(i int) float64 {
 	return o.Revenue[i]
 }
 
-// inclusions returns the probability of each item shown being on the page, and false if the log does not say it. The
-// probabilities follow from the law, or from the page's propensity if all pages of the placement have one item. A page that happens
-// to have one item says nothing: a sample of such pages would be biased.
+// inclusions returns each shown item's probability of being on the page, and false if the log does not tell. The
+// probabilities follow from the law, or from the page's propensity if all pages of the placement show one item. A page
+// that happens to show one item does not count: a sample of such pages would be biased.
 func (o *offered) inclusions() (p []float64, ok bool) {
 	law := offer.LawOf(o.Offered)
 	for _, i := range o.Shown {
@@ -168,11 +168,10 @@ func (o *offered) inclusions() (p []float64, ok bool) {
 	return p, true
 }
 
-// ExportVW writes decisions as dsjson of Vowpal Wabbit, a slate of slots (CCB) each. The cost of the slot of the
-// item that was taken is minus its revenue. The probability of a slot is that of its item being on
-// the page, because the log has none of slots. Decisions without an outcome or without these
-// probabilities are left out, with a warning. What our log has beyond that is in _vitrine and _revenue, which
-// Vowpal Wabbit ignores.
+// ExportVW writes decisions as dsjson of Vowpal Wabbit, a slate of slots (CCB) each. The cost of the slot with the item
+// taken is minus its revenue. A slot's probability is its item's probability of being on the page, because the log
+// holds none for slots. Decisions without an outcome or without these probabilities are left out, with a warning. Our
+// log's further facts are in _vitrine and _revenue, which Vowpal Wabbit ignores.
 func (log *Log) ExportVW(ctx context.Context, w io.Writer, which Decisions) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := jsontext.NewEncoder(buffered)
@@ -246,10 +245,10 @@ func writeVW(out *jsontext.Encoder, o *offered, end outcome, p []float64) error 
 	return json.MarshalEncode(out, &l)
 }
 
-// ExportOBP writes decisions as Open Bandit Pipeline has them: to w a row for each item shown, with a column
-// decision_id beside theirs, and to items the item_context.csv. That pipeline takes items to have one context each:
-// of an item whose features change, the last ones are written, with a warning. Decisions without
-// an outcome or without propensities of items are left out, with a warning.
+// ExportOBP writes decisions in Open Bandit Pipeline's format: to w a row for each item shown, with a column
+// decision_id next to theirs, and to items the item_context.csv. That pipeline assumes one context an item: if an
+// item's features change, the last ones are written, with a warning. Decisions without an outcome or without item
+// propensities are left out, with a warning.
 func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisions) error {
 	c, err := log.configOf(ctx, which)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// An export from the log of a running service has the same bytes as one from a copy of it.
+// A running service's log and a copy of it export the same bytes.
 func TestExportPlacement(t *testing.T) {
 	ctx, data := t.Context(), t.TempDir()
 	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)

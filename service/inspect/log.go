@@ -41,7 +41,7 @@ type Log struct {
 
 	options   Options
 	snapshots []*snapshot // of the data directory: the last one and the bases
-	lost      error       // why entries may be missing at the beginning or the end; nil if none are
+	lost      error       // why entries may be missing at the beginning or the end, or nil
 }
 
 // Open opens a log for reading, while another process may be writing it. It verifies a log in a directory. Of a damaged
@@ -91,7 +91,7 @@ func (r *Log) openDir(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	if err := r.readSnapshots(data); err != nil { // before the log, so that the log has all of their entries
+	if err := r.readSnapshots(data); err != nil { // before the log, so that the log contains all of their entries
 		return err
 	}
 	s, err := openReader(ctx, dir, r.options.Progress)
@@ -110,7 +110,7 @@ func openReader(ctx context.Context, dir string, progress func(string, int, int)
 	return filelog.Open(ctx, o)
 }
 
-// source returns the options of a log on NATS servers, and none for a log in a directory.
+// source returns the options of a log on NATS servers, and the zero value for a log in a directory.
 func (r *Log) source() (natslog.Options, error) {
 	if strings.Contains(r.options.Log, "://") {
 		hosts, _, err := natslog.SplitURL(r.options.Log)
@@ -151,7 +151,7 @@ func (r *Log) warn(message string) {
 	}
 }
 
-// readSnapshots reads the snapshots of a data directory; "" has none.
+// readSnapshots reads a data directory's snapshots, if data is not "".
 func (r *Log) readSnapshots(data string) error {
 	if data == "" {
 		return nil
@@ -175,7 +175,7 @@ func snapshotsOf(data string) iter.Seq2[*snapshot, error] {
 		}
 		for _, path := range paths {
 			s, err := readSnapshot(data, path)
-			if errors.Is(err, fs.ErrNotExist) { // the service has removed it
+			if errors.Is(err, fs.ErrNotExist) { // the service removed it
 				continue
 			}
 			if !yield(s, err) {
@@ -185,9 +185,9 @@ func snapshotsOf(data string) iter.Seq2[*snapshot, error] {
 	}
 }
 
-// base returns the earliest snapshot that has all removed entries, and its last entry; nil if there is
-// none. A replay also needs the offers of the decisions that are open in the snapshot, and what learners learned again
-// after it, as far as later snapshots know.
+// base returns the earliest snapshot that covers all removed entries, and its last entry, or nil. A replay also needs
+// the offers of the snapshot's open decisions, and the entries that learners learned again after it, as far as later
+// snapshots know.
 func (r *Log) base(ctx context.Context, snapshots []*snapshot, isReplay bool) (base *snapshot, upTo uint64) {
 	for _, s := range snapshots {
 		n, err := s.entry(ctx, r)
@@ -249,8 +249,8 @@ func (s *snapshot) writeTo(data string) error {
 	return replace.Private(path, s.data)
 }
 
-// entry returns the last entry of the snapshot. It returns an error if the log ends before that entry or
-// has a different history. A snapshot whose last entry was removed is not compared.
+// entry returns the last entry of the snapshot. It returns an error if the log ends before that entry or differs in its
+// history. If that entry was removed, it cannot compare them.
 func (s *snapshot) entry(ctx context.Context, log *Log) (uint64, error) {
 	at, err := state.SnapshotPosition(s.data)
 	if err != nil {

@@ -31,7 +31,7 @@ type Comparison struct {
 type replay struct {
 	log      *Log
 	state    []byte       // the state so far; nil is the state before the first entry
-	base     *snapshot    // the snapshot that the replay begins with; nil if the log has its first entry
+	base     *snapshot    // the snapshot at the beginning of the replay; nil if the log is complete
 	first    uint64       // the last entry of base
 	saved    []savedState // sorted by their last entries
 	compared func(Comparison)
@@ -43,11 +43,10 @@ type savedState struct {
 	upTo uint64
 }
 
-// Replay replays the log from its first entry, as the service does when it starts without a snapshot.
-// If the first entries were removed, the replay begins with the earliest snapshot that has them.
-// Replay calls compared for each snapshot of the data directory and for those at paths: the replayed
-// state after a snapshot's last entry must equal the snapshot, byte for byte. It returns the engine at
-// the end of the log; the caller closes it.
+// Replay replays the log from its first entry, as the service does when it starts without a snapshot. If the first
+// entries were removed, the replay begins with the earliest snapshot that covers them. Replay calls compared for each
+// snapshot of the data directory and for those at paths: the replayed state after a snapshot's last entry must equal
+// the snapshot, byte for byte. It returns the engine at the end of the log; the caller closes it.
 func (log *Log) Replay(ctx context.Context, paths []string, compared func(Comparison)) (*engine.Engine, error) {
 	r := replay{log: log, compared: compared}
 	snapshots := slices.Clone(log.snapshots)

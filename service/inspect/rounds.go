@@ -32,9 +32,8 @@ type Left struct {
 	Decisions int
 }
 
-// Rounds reads the decisions of a placement that have an outcome and the rows of all candidates, in
-// the order of their outcomes. "" is the only placement of the log. It returns an error if there
-// are no such decisions.
+// Rounds reads a placement's decisions with an outcome and the rows of all candidates, in the order of their outcomes.
+// "" is the only placement of the log. Without such decisions it returns an error.
 func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	r := &Rounds{}
 	var widths []int

@@ -26,8 +26,8 @@ import (
 	"vitrine/service/state"
 )
 
-// twins are two engines with the same placement and the same catalogue. One decides by its items, and the other one by the same items
-// in the requests, so that its log has their rows.
+// twins are two engines with the same placement and the same catalogue. One decides by its items, the other by the same
+// items in the requests, so that its log contains their rows.
 type twins struct {
 	*testing.T
 	rng     *rand.Rand
@@ -40,7 +40,7 @@ type twins struct {
 	config  string
 }
 
-// shopWindow has a column for each brand: rows do not tell values apart that share one.
+// shopWindow gives each brand a column: rows could not tell apart values that share one.
 const shopWindow = `{"max_size":3,"seed":4,"log_items":"all","policy":{"name":"ucb-mnl"},%s"features":[{"name":"age","kind":"number","from":"shopper"},
 	{"name":"city","kind":"category","from":"shopper","columns":4,"own_columns":2,"default":""},{"name":"x","kind":"number"%s},{"name":"both","kind":"cross","of":["age","x"]},
 	{"name":"brand","kind":"category","columns":10,"own_columns":9,"default":""}]}`
@@ -168,7 +168,8 @@ func (w *twins) outcome() {
 	})
 }
 
-// exported returns the lines of an export and the rounds of an evaluation, from an entry on. A snapshot has the entries before.
+// exported returns the lines of an export and the rounds of an evaluation, from an entry on. A snapshot covers the
+// entries before.
 func exported(t *testing.T, store *memlog.Store, first uint64, snapshot []byte) (string, []offpolicy.Round) {
 	t.Helper()
 	var out bytes.Buffer
@@ -280,7 +281,7 @@ func (w *twins) compare(seed uint64) (data [2][]byte, upTo uint64) {
 	return data, upTo
 }
 
-// relearn has another learner learn from the log, and take the place of the first.
+// relearn lets another learner learn from the log, and replace the first.
 func (w *twins) relearn() {
 	w.both(func(e *engine.Engine) error {
 		config := strings.Replace(w.config, "ucb-mnl", "ts-mnl", 1)

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// CandidateCache holds the candidates and the rules of the last decisions. Of these the log keeps only the items shown. It is for
-// explanations, not part of the state, and begins with the process. A placement's decisions are in one ring, so that a
-// busy placement leaves most of the others theirs.
+// CandidateCache holds the candidates and rules of the last decisions for which the log keeps only the items shown. It
+// serves explanations, is not part of the state, and begins with the process. Each placement gets a ring of its own, so
+// that a busy placement leaves room for the others.
 type CandidateCache struct {
 	seed  maphash.Seed
 	rings [8]recentRing
 }
 
-// recentRing has decisions, the oldest first.
+// recentRing holds decisions, the oldest first.
 type recentRing struct {
 	mu      sync.Mutex
 	list    []*Candidates
@@ -37,11 +37,11 @@ const (
 	maxRecent        = 256
 	maxRecentNumbers = 1 << 18 // of a ring: 2 MiB
 
-	// MaxCandidates is how many numbers the rows and the revenues of a decision may have.
+	// MaxCandidates bounds the numbers in a decision's rows and revenues.
 	MaxCandidates = 1 << 13
 )
 
-// NewCandidateCache has no decisions.
+// NewCandidateCache returns an empty cache.
 func NewCandidateCache() *CandidateCache { return &CandidateCache{seed: maphash.MakeSeed()} }
 
 func (r *CandidateCache) ring(name string) *recentRing {
@@ -70,8 +70,8 @@ func (r *CandidateCache) Add(w *Candidates) {
 	w.Placement = ""
 }
 
-// Complete returns an offer with all its candidates and rules. Otherwise ok is false, and the offer is as it was but for rules that
-// were kept alone.
+// Complete returns an offer with all its candidates and rules. Otherwise ok is false, and the offer is as before,
+// except for rules that were kept without candidates.
 func (r *CandidateCache) Complete(placement string, born uint64, o *Offer) (all *Offer, ok bool) {
 	ring := r.ring(placement)
 	ring.mu.Lock()

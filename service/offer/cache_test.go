@@ -8,8 +8,8 @@ import (
 	"vitrine/service/offer"
 )
 
-// What is kept of a decision is returned for that decision only: of its placement, which may have been deleted and put again, its id
-// and its number.
+// The candidates of a decision are returned for that decision only: for its placement, which may have been deleted and
+// put again, its id and its number.
 func TestRecentKnowsTwinsApart(t *testing.T) {
 	type key struct {
 		placement string

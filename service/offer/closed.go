@@ -10,8 +10,8 @@ type Closed struct {
 	*Offer
 	Entry     uint64 // of the offer
 	Time      int64  // of the offer
-	Choice    int    // a place among the items shown, from 1 on; 0 for none
-	Predicted bool   // whether it has estimates, and the placement's learner made them
+	Choice    int    // a position on the page, from 1 on, or 0
+	Predicted bool   // whether the placement's learner made estimates for it
 }
 
 // Earned returns the revenue of the choice.
@@ -32,7 +32,7 @@ func (c *Closed) Group() *api.Totals {
 	return g
 }
 
-// Bound is the largest revenue of what is shown.
+// Bound is the largest revenue on the page.
 func (c *Closed) Bound() (bound float64) {
 	for _, i := range c.Shown {
 		bound = max(bound, Revenue(c.Revenue, int(i)))
@@ -40,7 +40,7 @@ func (c *Closed) Bound() (bound float64) {
 	return bound
 }
 
-// GroupFields passes over groups, whose number both sides know.
+// GroupFields passes over groups, in a number known to both sides.
 func GroupFields(f *fields.Fields, list []api.Totals) {
 	for i := range list {
 		f.Uvarint(&list[i].Rounds, &list[i].Purchases)

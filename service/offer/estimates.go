@@ -14,7 +14,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Estimates are the part of an answer that an event has only as bytes, in the field Answer:
+// Estimates are the part of an answer that an event stores as bytes, in the field Answer:
 //
 //	version      1 byte    1
 //	flags        uvarint   1: estimated, 2: with the policy's own set, 4: which is the set shown,
@@ -58,14 +58,14 @@ type Estimates struct {
 	Variant string // of an experiment; "" without one
 	Unit    uint64 // and the hash of the unit that is shown it
 
-	Rules string // of the request; "" if it has none, or if the log has not all candidates
+	Rules string // the request's; "" without rules, or if the log lacks candidates
 
 	Unmet   []api.Unmet
-	Payload []string // of the items shown, "" where the catalogue has none; nil if the request does not ask for them
+	Payload []string // of the items shown, "" for an item without one; nil if the request does not ask
 }
 
-// FromCatalogue says of which catalogue the candidates were, which were missing, and which items were candidates, after those that
-// the request had brought. In bytes, after the others:
+// FromCatalogue names the catalogue version and the missing candidates, and says which items were candidates, after the
+// request's own. In bytes, after the others:
 //
 //	items    uvarint   of the catalogue; 0 ends it: the log does not say which were candidates
 //	form     1 byte    0 all, 1 gaps, 2 bits: the shorter one, or gaps; and 4 if the placement records all candidates
@@ -78,7 +78,7 @@ type FromCatalogue struct {
 
 	NumItems int     // of the catalogue; 0 if the log does not say which were candidates
 	Slots    []int32 // of the candidates among the items, in increasing order; nil if all are
-	All      bool    // whether exports and evaluations have all candidates, and not only those shown
+	All      bool    // whether exports and evaluations get all candidates, not only those shown
 }
 
 // Candidates returns how many items of the catalogue were candidates.
@@ -331,7 +331,7 @@ func (e *Estimates) valid() bool {
 			return false
 		}
 	}
-	const maximum = 2 * vitrine.MaxRevenue // of a mean of revenues, and of what rounding adds
+	const maximum = 2 * vitrine.MaxRevenue // a mean of revenues, plus rounding
 	return e.Outside >= 0 && e.Outside <= 1 && e.Expected >= 0 && e.Expected <= maximum && e.Shadow >= 0 && e.Shadow <= maximum &&
 		(e.Shadowed || !e.Agrees) && !slices.ContainsFunc(e.Unmet, func(u api.Unmet) bool { return u.Reached >= u.Min }) && (e.Law == nil || e.Law.valid())
 }

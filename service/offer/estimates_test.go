@@ -8,7 +8,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// What is read is written as it was.
+// Estimates that can be read are written back unchanged.
 func FuzzEstimates(f *testing.F) {
 	f.Add([]byte{1, 0, 1}, 0)
 	f.Add([]byte{1, 6, 1}, 2)
@@ -61,7 +61,7 @@ func TestDecode(t *testing.T) {
 		{"\x02\x08\x01", 0, ""},                            // of another version
 		{"\x01\x08\x01\x00", 0, ""},                        // longer
 		{"\x01\x40\x01\x00", 0, ""},                        // an empty note
-		{"\x01\x04\x01", 0, ""},                            // agrees with nothing
+		{"\x01\x04\x01", 0, ""},                            // agrees with no set
 		{"\x01\x80\x04\x01\x0012345678", 1, ""},            // a variant without a name
 		{"\x01\x01\x01" + string(make([]byte, 24)), 2, ""}, // of one item
 	} {

@@ -8,7 +8,7 @@ import (
 	"vitrine/assortment"
 )
 
-// Explored is what chance makes of a policy's offer.
+// Explored is a policy's offer after exploration.
 type Explored struct {
 	Shown      vitrine.Assortment
 	ByChance   bool         // whether the set was drawn, and is not the policy's own
@@ -18,7 +18,7 @@ type Explored struct {
 
 // lawful is a random policy that can evaluate its own law.
 type lawful interface {
-	// Propensity returns the probability that the policy offers s, 0 if it has no closed form for x.
+	// Propensity returns the probability that the policy offers s, or 0 if it cannot compute one for x.
 	Propensity(x *vitrine.Context, s vitrine.Assortment) float64
 }
 
@@ -40,13 +40,13 @@ func probability(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, s vit
 	return l.Propensity(x, s), true
 }
 
-// ExploreSets replaces the policy's set by one drawn uniformly, S ~ Unif(𝒮 \ {∅}), with
-// probability ε. The propensity is that of the mixture,
+// ExploreSets replaces the policy's set by one drawn uniformly, S ~ Unif(𝒮 \ {∅}), with probability ε. The propensity
+// is the mixture's,
 //
 //	π(S) = ε/|𝒮 \ {∅}| + (1 − ε) π_policy(S)
 //
-// It is 0 for all sets if |𝒮| is too large for a float64, or if the policy is random and cannot evaluate
-// π_policy. The law, which is given the policy's own set, is known for families of all sets of at most K items.
+// It is 0 for all sets if |𝒮| is too large for a float64, or if the policy is random and cannot evaluate π_policy. The
+// law, given the policy's own set, is known for families of all sets of at most K items.
 //
 // Families that cannot be sampled uniformly, such as those under a capacity or of groups that cross, are explored by
 // [ExploreSlots].
@@ -65,7 +65,7 @@ func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share
 		e.Shown = drawn
 	}
 	uniform, mine, known := family.Propensity(n), 0.0, true
-	if share < 1 { // otherwise π_policy has no part in it
+	if share < 1 { // otherwise π_policy does not matter
 		mine, known = probability(pi, own, x, e.Shown)
 	}
 	if !known || uniform == 0 {
@@ -78,8 +78,8 @@ func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share
 	return e
 }
 
-// DrawSet draws a set in which the policy has no part: uniformly, as [ExploreSets] does, or, if the family cannot be sampled
-// uniformly, the best set of random gains, as the policy "uniform" does. The propensity of the latter is 0.
+// DrawSet draws a set without the policy: uniformly, as [ExploreSets] does, or, if the family cannot be sampled
+// uniformly, the best set of random gains, as the policy "uniform" does, with propensity 0.
 func DrawSet(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, rng *rand.Rand) Explored {
 	if _, ok := assortment.SamplerOf(x.Feasible); ok {
 		return ExploreSets(pi, own, x, 1, rng)

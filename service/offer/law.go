@@ -19,7 +19,7 @@ import (
 //	page     uvarint   the number of items of the policy's own set, and where they are, as uvarints
 //	                   that increase
 //	swaps    bytes     of slots: a bit for each item of the page and each item of the request, which
-//	                   may replace it; none if all may
+//	                   may replace it; empty if all may
 //	items    if the kind is 4: their number as a uvarint and a float for each; and again, and the slot of each as a uvarint
 type SamplingLaw struct {
 	Kind    uint8
@@ -28,7 +28,7 @@ type SamplingLaw struct {
 	Page    []uint32 // the policy's own set: positions in Offered.ItemIDs, increasing
 	Swaps   []byte   // nil if all swaps are allowed
 
-	Probability []float64 // of DrawItems: that each item is in its slot; those of a slot have the sum 1
+	Probability []float64 // of DrawItems: each item's in its slot; they sum to 1 in each slot
 	Slot        []uint32  // of DrawItems: the slot of each item, below Size
 }
 
@@ -40,10 +40,10 @@ const (
 	DrawItems            // the item of each slot by itself, from items of its own
 )
 
-// DrawNames are the ways to draw a page, as exports and mappings have them.
+// DrawNames are the ways to draw a page, as in exports and mappings.
 var DrawNames = map[uint8]string{DrawSets: "sets", DrawSwaps: "swaps", DrawPages: "pages", DrawItems: "items"}
 
-// Tolerance bounds how much the probabilities of a slot's items may differ from the sum 1: other programs log them rounded.
+// Tolerance bounds the distance of a slot's sum of probabilities from 1: other programs log them rounded.
 const Tolerance = 1e-3
 
 // Allows reports whether item j of n may replace the k-th item of the page.
@@ -74,7 +74,7 @@ func (l *SamplingLaw) valid() bool {
 	return l.Kind >= DrawSets && l.Kind <= DrawItems && l.Epsilon >= 0 && l.Epsilon <= 1 && (l.Swaps == nil || l.Kind == DrawSwaps) && (l.Kind != DrawItems || l.checkItems(len(l.Slot)) == nil)
 }
 
-// checkItems reports probabilities of n items that are not those of slots.
+// checkItems reports probabilities of n items that do not belong to slots.
 func (l *SamplingLaw) checkItems(n int) error {
 	if len(l.Probability) != n || len(l.Slot) != n || l.Size < 1 || l.Size > n {
 		return fmt.Errorf("%d probabilities and %d slots of %d in all for %d items", len(l.Probability), len(l.Slot), l.Size, n)
@@ -94,8 +94,8 @@ func (l *SamplingLaw) checkItems(n int) error {
 	return nil
 }
 
-// RecordedLawOf returns how the set of an offer was drawn. It returns nil if the log does not say it: for offers without
-// the rows of all candidates, and for uniform sets under rules.
+// RecordedLawOf returns how the set of an offer was drawn, or nil if the log does not tell: for offers without the rows
+// of all candidates, and for uniform sets under rules.
 func RecordedLawOf(o *eventlog.Offered) *SamplingLaw {
 	e, err := Decode(o.Answer, len(o.Shown))
 	if err != nil || e.Law == nil || e.Law.Check(len(o.ItemIDs)) != nil {
@@ -104,7 +104,7 @@ func RecordedLawOf(o *eventlog.Offered) *SamplingLaw {
 	return e.Law
 }
 
-// Check reports what a law of a request of n items cannot have.
+// Check reports an invalid law for a request of n items.
 func (l *SamplingLaw) Check(n int) error {
 	for k, i := range l.Page {
 		if int(i) >= n || k > 0 && i <= l.Page[k-1] {
@@ -156,8 +156,8 @@ func (l *SamplingLaw) Law(n int) offpolicy.SamplingLaw {
 	return offpolicy.EpsilonSets(l.Epsilon, n, l.Size, page)
 }
 
-// LawOf returns the law by which the set of an offer was drawn, or nil if the log does not say it. A policy in the
-// mode learn that showed its set with probability 1 has a law, too.
+// LawOf returns the law by which the set of an offer was drawn, or nil if the log does not tell. In the mode learn, a
+// policy that showed its set with probability 1 follows a law, too.
 func LawOf(o *eventlog.Offered) offpolicy.SamplingLaw {
 	n := len(o.ItemIDs)
 	if n < o.Candidates || n == 0 {

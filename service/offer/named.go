@@ -8,7 +8,7 @@ import (
 
 // NamedLaw is a [SamplingLaw] in the JSON of exports, which list the policy's own page by its ids.
 type NamedLaw struct {
-	Draw        string    `json:"draw"` // as DrawNames has it
+	Draw        string    `json:"draw"` // one of DrawNames
 	Share       float64   `json:"share"`
 	Size        int       `json:"size"`
 	Page        []string  `json:"page"`
@@ -26,7 +26,7 @@ func (l *SamplingLaw) Named(ids []string) *NamedLaw {
 	return n
 }
 
-// Of returns the draw that n names for a decision with these items. [SamplingLaw.Check] says whether the decision can have it.
+// Of returns the draw that n names for a decision with these items. [SamplingLaw.Check] validates it for the decision.
 func (n *NamedLaw) Of(ids []string) (*SamplingLaw, error) {
 	kind, ok := DrawKind(n.Draw)
 	if !ok {

@@ -1,11 +1,11 @@
-// Package offer is an offer in the log: what was shown, how it was found, and what the policy expected of it.
+// Package offer is an offer in the log: the page, how it was found, and the policy's expectations.
 //
 //	offer.go      an offer, and the round that a learner observes
 //	estimates.go  the part of an answer that the log keeps in bytes
-//	draw.go       how the set was drawn, and the law of that
+//	law.go        how the set was drawn; named.go in exports and mappings
 //	explore.go    draws of other sets than the policy's own
-//	closed.go     an offer with its outcome
-//	recent.go     the candidates of the last offers, in memory
+//	closed.go     an offer with its outcome; reward.go a choice drawn from rewards
+//	cache.go      the candidates of the last offers, in memory
 package offer
 
 import (
@@ -30,7 +30,7 @@ const (
 	ByImport         // in the log of another program
 )
 
-// SourceNames are the ways to find an assortment, as answers have them.
+// SourceNames are the ways to find an assortment, as in answers.
 var SourceNames = map[uint8]string{ByPolicy: "policy", ByChance: "chance", ByBaseline: "baseline", ByImport: "import"}
 
 // Offer is an offer in the log with its estimates.
@@ -79,7 +79,7 @@ func Encode(dst []byte, event *eventlog.Event) (entry []byte, err error) {
 	return dst, nil
 }
 
-// Check reports an offer that a placement cannot have made whose rows have a width and that shows at most maxSize items.
+// Check reports an offer that is impossible for a placement with rows of a width and pages of at most maxSize items.
 func (o *Offer) Check(width, maxSize int) error {
 	if len(o.Shown) > maxSize || o.Width != width {
 		return fmt.Errorf("the offer is of %d items of %d features, the placement shows %d of %d", len(o.Shown), o.Width, maxSize, width)
@@ -170,7 +170,7 @@ func Revenue(r []float64, i int) float64 {
 	return r[i]
 }
 
-// SlotIDs returns the ids of the slots in a note, nil if it has none.
+// SlotIDs returns the ids of the slots in a note, or nil.
 func SlotIDs(note string) (ids []string) {
 	if note == "" || json.Unmarshal([]byte(note), &ids) != nil {
 		return nil

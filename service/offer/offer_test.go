@@ -71,7 +71,7 @@ func TestClosedByHand(t *testing.T) {
 		if diff := cmp.Diff(g, c.Group()); diff != "" || c.Earned() != want {
 			t.Errorf("place %d earns %v, want %v; %s", choice, c.Earned(), want, diff)
 		}
-		if c.Bound() != 40 { // b has 50, and is not shown
+		if c.Bound() != 40 { // b's 50 is not shown
 			t.Errorf("the offer can earn %v, want 40", c.Bound())
 		}
 	}
@@ -85,7 +85,7 @@ func TestClosedByHand(t *testing.T) {
 	}
 }
 
-// Offers that a placement cannot have made are refused.
+// Impossible offers are refused.
 func TestCheck(t *testing.T) {
 	if err := shown().Check(2, 3); err != nil {
 		t.Error(err)
@@ -281,7 +281,7 @@ func setsOf(n, size int) (list []vitrine.Assortment) {
 	return list
 }
 
-// The log says how a set was drawn if it has all candidates; of a policy that was certain it says so without a law.
+// If the log holds all candidates it says how a set was drawn; for a policy that was certain it does so without a law.
 func TestLawOf(t *testing.T) {
 	law := &offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.5, Size: 2, Page: []uint32{0, 2}}
 	logged := func(law *offer.SamplingLaw, change func(*eventlog.Offered)) *eventlog.Offered {
@@ -395,10 +395,10 @@ func TestDrawSetWithoutASampler(t *testing.T) {
 	}
 }
 
-// hidden is a family whose sampler is not known.
+// hidden is a family with an unknown sampler.
 type hidden struct{ vitrine.Constraint }
 
-// Of a random policy that does not know its law no propensity is known, whatever is shown; a law given its own page is.
+// For a random policy with an unknown law all propensities are unknown; the law given its own page is known.
 func TestExploreARandomPolicy(t *testing.T) {
 	own := vitrine.Offer{Assortment: vitrine.Assortment{0, 2}, Propensity: 0.5}
 	x := &vitrine.Context{Features: mat.NewDense(4, 1, nil), Feasible: assortment.AtMost(2)}

@@ -7,8 +7,8 @@ import (
 	"vitrine/internal/stream"
 )
 
-// DrawReward returns the chosen place, 0 for none, for the rewards of the places shown in a decision. Rewards of earlier calls
-// were for a number of items and have a sum; each of them used a draw.
+// DrawReward returns the chosen place, or 0, for the rewards of the places shown in a decision. Earlier calls rewarded
+// before items with the sum reported; each of them used a draw.
 func DrawReward(seed uint64, decision string, before int, value []float64, reported float64) int32 {
 	hash := sha256.Sum256([]byte(decision))
 	rng := new(stream.Stream).Numbered(seed, binary.LittleEndian.Uint64(hash[:]), stream.Rewards)
@@ -30,7 +30,7 @@ func DrawReward(seed uint64, decision string, before int, value []float64, repor
 			return last
 		}
 	}
-	if sum >= 1-reported { // but for rounding it would have been one of them
+	if sum >= 1-reported { // without rounding it would have been one of them
 		return last
 	}
 	return 0

@@ -23,7 +23,7 @@ type Adapter struct {
 	Create bool // whether the first Rank at the root creates the placement [Placement]
 }
 
-// Call is a request that the server has authorised.
+// Call is an authorised request.
 type Call interface {
 	Context() context.Context
 	PathValue(name string) string
@@ -44,7 +44,7 @@ type Call interface {
 // Route is a line of the table of routes.
 type Route struct {
 	Method, Path string
-	Scope        string // that a key must have
+	Scope        string // that a key needs
 	ID, Summary  string // for the OpenAPI document
 	Body         any    // a value of the type of the request; nil if it is not read
 	Example      string // a body, JSON
@@ -65,7 +65,7 @@ type Answer struct {
 // other placement.
 const Placement = "personalizer"
 
-// KeyHeader is the header in which the contract has API keys.
+// KeyHeader is the contract's header for API keys.
 const KeyHeader = "Ocp-Apim-Subscription-Key"
 
 // RequestHeader is the header in which callers give requests an id, which answers repeat.
@@ -74,10 +74,10 @@ const RequestHeader = "X-Ms-Client-Request-Id"
 // Versions are the versions of the contract, as they stand in a path. The last one may stand in the query instead.
 var Versions = []string{"v1.0", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3", "2022-09-01-preview"}
 
-// ErrVersion is returned if there is nothing at a path below Personalizer's.
+// ErrVersion is returned for an unknown path below Personalizer's.
 var ErrVersion = fmt.Errorf("there is nothing at this path: the versions are %q, the last one also as the api-version of the query; multi-slot calls are in all but the first", Versions)
 
-// Below is the route of unknown paths below Personalizer's: it answers that nothing is there.
+// Below is the route of unknown paths below Personalizer's: it answers 404.
 var Below Route
 
 // Routes returns the routes of the contract, at the root and below each placement: a resource of Personalizer is a
@@ -205,7 +205,7 @@ func (a *Adapter) rankSlots(c Call) (Answer, error) {
 	return Answer{q.filled(d), d.Decision}, nil
 }
 
-// decide decides a Rank with the present schema of the placement. It gives the event an id if it has none.
+// decide decides a Rank with the placement's present schema. It makes an id for an event without one.
 func (a *Adapter) decide(c Call, q *rankQuery) (*offer.Offer, error) {
 	if q.EventID == "" {
 		q.EventID = newEvent()
@@ -225,9 +225,9 @@ func (a *Adapter) decide(c Call, q *rankQuery) (*offer.Offer, error) {
 	return a.Engine.DecideFor(c.Context(), v, r, c.Now())
 }
 
-// DecisionOf returns the id of an event's decision. Events of different placements are distinct. Ids that a
-// decision cannot have are replaced by their SHA-256, and so are ids with a ':', which could be confused with
-// those of another placement, because "a:b" is a legal name.
+// DecisionOf returns the id of an event's decision. Events of different placements get different ids. Ids that are
+// invalid for a decision are replaced by their SHA-256, as are ids with a ':', which could be confused with another
+// placement's, because "a:b" is a legal name.
 func DecisionOf(placement, event string) string {
 	plain := func(c rune) bool {
 		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)

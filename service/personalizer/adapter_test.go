@@ -57,7 +57,7 @@ func (a *adapted) Handle(c personalizer.Call) (personalizer.Answer, error) {
 	return a.Route.Handle(a.of, c)
 }
 
-// routeOf returns the last route whose path ends so, at the root.
+// routeOf returns the last route at the root with a path that ends so.
 func routeOf(t *testing.T, a *personalizer.Adapter, end string) *adapted {
 	t.Helper()
 	var found *adapted
@@ -101,7 +101,7 @@ func TestAdapter(t *testing.T) {
 	}
 }
 
-// The engine decides nothing for a call that has no memory or no placement.
+// The engine makes no decision for a call without memory or a placement.
 func TestRefusedCalls(t *testing.T) {
 	e, full := opened(t), errors.New("no memory")
 	for _, rank := range []struct{ path, body string }{
@@ -127,7 +127,7 @@ func TestRefusedCalls(t *testing.T) {
 	}
 }
 
-// Versions are those of the contract, and the first has no slots.
+// The versions are the contract's, and the first does not support slots.
 func TestVersions(t *testing.T) {
 	a := &personalizer.Adapter{Engine: opened(t)}
 	for version, known := range map[string][2]bool{ // without and with slots
@@ -148,8 +148,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// With a share ε of uniform draws among N actions the policy's own has the probability 1 − ε + ε/N and the
-// others have ε/N each, whichever of them is shown. A policy that learns nothing keeps its own.
+// With a share ε of uniform draws among N actions the policy's own gets the probability 1 − ε + ε/N and the others ε/N
+// each, whichever is shown. A policy that learns nothing keeps its own.
 func TestProbabilities(t *testing.T) {
 	const share, n = 0.6, 3
 	e := opened(t)
@@ -286,7 +286,7 @@ func TestServiceConfiguration(t *testing.T) {
 	}
 }
 
-// A model that is reset has learned nothing, and the former one is kept as a version.
+// A reset model starts over, and the former one is kept as a version.
 func TestResetModel(t *testing.T) {
 	e := opened(t)
 	a := &personalizer.Adapter{Engine: e, Create: true}
@@ -327,7 +327,7 @@ func TestResetModel(t *testing.T) {
 	}
 }
 
-// Problems have the codes of docs/personalizer.md, and fields the names of the contract.
+// Problems use the codes of docs/personalizer.md, and fields the contract's names.
 func TestErrors(t *testing.T) {
 	a := &personalizer.Adapter{}
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ type bareCall struct {
 func (c bareCall) Context() context.Context { return c.ctx }
 func (bareCall) Now() int64                 { return 2 }
 
-// A change of a placement that somebody else has changed meanwhile is refused, and theirs stays.
+// A change of a placement that another caller changed meanwhile is refused, and theirs stays.
 func TestChangeMeanwhile(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	fatal.If(t, err)

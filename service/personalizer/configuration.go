@@ -17,7 +17,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// serviceDocument is the configuration of a resource: what a placement has of it, and fixed values for the rest.
+// serviceDocument is the configuration of a resource: the placement's values, and fixed ones for the rest.
 type serviceDocument struct {
 	RewardWaitTime        string  `json:"rewardWaitTime" doc:"the attribution window, a duration of ISO 8601"`
 	DefaultReward         float64 `json:"defaultReward" doc:"0, the reward of the outside option"`
@@ -31,7 +31,8 @@ type serviceDocument struct {
 	AutoOptimization      bool    `json:"isAutoOptimizationEnabled" doc:"false"`
 }
 
-// serviceChange is what of a resource's configuration changes a placement. What is left out stays. Other members are ignored.
+// serviceChange holds the members of a resource's configuration that change a placement. Missing ones stay; others are
+// ignored.
 type serviceChange struct {
 	RewardWaitTime        *string  `json:"rewardWaitTime,omitempty" doc:"a duration of ISO 8601, such as PT10M"`
 	DefaultReward         *float64 `json:"defaultReward,omitempty" minimum:"0" maximum:"0"`
@@ -46,9 +47,9 @@ const (
 	earliest   = "earliest"
 )
 
-// serviceOf returns the configuration of a placement as that of a resource.
+// serviceOf returns a placement's configuration as a resource's.
 func serviceOf(c *setup.Config) *serviceDocument {
-	window, _ := time.ParseDuration(c.AttributionWindow) // which a Config has checked
+	window, _ := time.ParseDuration(c.AttributionWindow) // already checked by the Config
 	s := &serviceDocument{
 		RewardWaitTime: isoDuration(window), RewardAggregation: earliest, ModelExportFrequency: "PT1S", LogRetentionDays: -1, LearningMode: online,
 	}
@@ -86,7 +87,7 @@ func (a *Adapter) putService(c Call) (Answer, error) {
 	return a.getService(c)
 }
 
-// change changes a placement that nobody else changes meanwhile.
+// change changes a placement, unless another caller changed it meanwhile.
 func (a *Adapter) change(c Call, name string, reset bool, apply func(*api.Placement) error) error {
 	config, revision, err := a.Engine.Revision(name)
 	if err != nil {
@@ -149,12 +150,12 @@ func (s *serviceChange) apply(p *api.Placement) error {
 	return nil
 }
 
-// resetModel makes the learner begin again, by the next seed. What it has learned is kept as a version.
+// resetModel restarts the learner with the next seed, and keeps its knowledge as a version.
 func (a *Adapter) resetModel(c Call) (Answer, error) {
 	return Answer{}, a.change(c, c.Placement(), true, func(p *api.Placement) error { p.Seed++; return nil })
 }
 
-// modelDocument has the times of a learner.
+// modelDocument holds the times of a learner.
 type modelDocument struct {
 	CreationTime     *time.Time `json:"creationTime,omitempty" doc:"when the placement got its configuration; left out if the log no longer has it"`
 	LastModifiedTime *time.Time `json:"lastModifiedTime,omitempty" doc:"when the last outcome came that it has learned from"`
@@ -192,7 +193,7 @@ const maxWait = 366 * 24 * time.Hour
 
 var isoPattern = regexp.MustCompile(`^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
 
-// parseISO parses a duration of ISO 8601 in weeks, days, hours, minutes and seconds: a year and a month have no fixed length.
+// parseISO parses a duration of ISO 8601 in weeks, days, hours, minutes and seconds: years and months vary in length.
 func parseISO(text string) (time.Duration, error) {
 	parts := isoPattern.FindStringSubmatch(text)
 	seconds := 0.0

@@ -27,8 +27,8 @@ type innerError struct {
 
 const invalidActivate = "InvalidEventIdToActivate"
 
-// codes has the status and the code of problems, by kind. The code of other problems is their status, as from
-// the gateway of that service.
+// codes maps kinds of problems to statuses and codes. The code of other problems is their status, as from that
+// service's gateway.
 var codes = map[string]struct {
 	status int
 	code   string

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Canonical returns a request as the routes have it. Two things differ in what clients send:
+// Canonical returns a request in the routes' form. Clients differ in two ways:
 //
-//   - An endpoint that ends with a slash, as that service's portal showed it, gives a path with two.
+//   - An endpoint that ends with a slash, as in that service's portal, gives a path with two.
 //   - The newest version stands in the query, /personalizer/rank?api-version=2022-09-01-preview, and not in the path.
 func Canonical(r *http.Request) *http.Request {
 	path := r.URL.EscapedPath()

@@ -105,7 +105,7 @@ type rankSlot struct {
 	BaselineAction  string          `json:"baselineAction"`
 }
 
-// bounded is a list whose decoding fails before it takes much more memory than a placement accepts.
+// bounded is a list that fails to decode before it takes much more memory than a placement accepts.
 type bounded[T any] []T
 
 const maxList = 10_000
@@ -152,8 +152,8 @@ func (q *rankQuery) ids() map[string]bool {
 	return ids
 }
 
-// single checks a Rank without slots and gives it a single slot, whose baseline is the first action that is not
-// excluded.
+// single checks a Rank without slots and gives it a single slot, with the first action that is not excluded as
+// baseline.
 func (q *rankQuery) single() error {
 	if err := q.checkEvent(); err != nil {
 		return err
@@ -239,8 +239,8 @@ func (q *rankQuery) request(c *setup.Config) (*api.Request, error) {
 type Features struct {
 	kinds  map[string]string // by name
 	item   bool
-	rest   string // the object feature for members that are no other feature; "" for none
-	logged bool   // whether the Rank is one in a log: what does not fit is no error
+	rest   string // the object feature for members without a feature of their own, or ""
+	logged bool   // whether the Rank comes from a log: values that do not fit are accepted
 }
 
 const (
@@ -266,8 +266,8 @@ func FeaturesOf(c *setup.Config, item bool) Features {
 	return f
 }
 
-// Logged returns the values that a Rank in a log of Personalizer has, given the list of features of an action with an id, or
-// those of the context. Members that are no feature are left out, and values of another kind stay as they are.
+// Logged returns the values of a Rank in a log of Personalizer, from the list of features of an action with an id, or
+// of the context. Members without a feature are left out, and values of another kind stay as they are.
 func (f Features) Logged(features jsontext.Value, id string) (api.Values, error) {
 	f.logged = true
 	return f.values(features, id, "")
@@ -284,7 +284,7 @@ func (f *Features) values(features jsontext.Value, id, field string) (api.Values
 	case kind != '[':
 		return nil, api.Fieldf(field, "must be a list")
 	}
-	in := jsontext.NewDecoder(bytes.NewBuffer(features)) // the list is valid JSON: rankQuery has decoded it
+	in := jsontext.NewDecoder(bytes.NewBuffer(features)) // valid JSON: rankQuery decoded it
 	_, _ = in.ReadToken()
 	for in.PeekKind() != ']' {
 		if in.PeekKind() != '{' {
@@ -370,9 +370,9 @@ func valueOf(name, of string, v jsontext.Value) (api.Value, bool) {
 	return api.Value{}, false
 }
 
-// probabilities returns the probability of each action to be shown, nil if they are not known. Let N' actions
-// not be excluded. The action shown has its propensity π. If it is the policy's own choice, the others have
-// (1 − π)/(N' − 1); else they have π, except the policy's own choice, which has the rest.
+// probabilities returns each action's probability of being shown, or nil if unknown. Let N' actions not be excluded.
+// The action shown has its propensity π. If it is the policy's own choice, the others share the rest equally, (1 −
+// π)/(N' − 1) each; otherwise the others have π, and the policy's own choice the rest.
 func (q *rankQuery) probabilities(o *offer.Offer) []float64 {
 	p := make([]float64, len(q.Actions))
 	shown := o.IDs()[0]

@@ -34,8 +34,8 @@ func shown(item string, own []string, propensity float64, by uint8) *offer.Offer
 	}
 }
 
-// The probabilities of actions, by hand, wherever the policy's own action stands. With a share of 0.3 drawn from three actions, an
-// action that is not the policy's own has 0.1, and its own 0.8.
+// The probabilities of actions, by hand, wherever the policy's own action stands. With a share of 0.3 drawn from three
+// actions, the policy's own action gets 0.8, and each other one 0.1.
 func TestProbabilitiesByHand(t *testing.T) {
 	for name, c := range map[string]struct {
 		q    *rankQuery
@@ -58,7 +58,7 @@ func TestProbabilitiesByHand(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	random := shown("a", nil, 0.8, offer.ByPolicy) // of the others nothing is known
+	random := shown("a", nil, 0.8, offer.ByPolicy) // the others are unknown
 	random.Certain = false
 	if p := asked(nil, "a", "b").probabilities(random); p != nil {
 		t.Errorf("of a random policy: %v", p)
@@ -131,7 +131,8 @@ func TestCheckSlots(t *testing.T) {
 	}
 }
 
-// A request has the actions' features by name, what else they have as an object, and excluded actions that it has.
+// A request contains the actions' features by name, their other members as an object, and those excluded actions that
+// it offers.
 func TestRequest(t *testing.T) {
 	config := func(mode string) *setup.Config {
 		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"id","kind":"category"},{"name":"action","kind":"object","columns":4},{"name":"age","kind":"number","from":"shopper"}],"policy":{"name":"ucb-mnl"},"mode":"` + mode + `"}`)))(t)
@@ -204,7 +205,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// A reward is a share of a choice, and a negative one nothing.
+// A reward is a share of a choice, and a negative one counts 0.
 func TestRewardOf(t *testing.T) {
 	for v, want := range map[float64]float64{1: 1, 0.25: 0.25, 0: 0, -1: 0, -0.5: 0} {
 		if got, err := rewardOf("/value", &v); err != nil || got != want {
@@ -221,7 +222,7 @@ func TestRewardOf(t *testing.T) {
 	}
 }
 
-// Events of two placements never share a decision, and all their ids are those of decisions.
+// Events of two placements never share a decision, and all their ids are valid decision ids.
 func TestDecisionOf(t *testing.T) {
 	for _, c := range [][3]string{
 		{"home", "e1", "home:e1"},

@@ -36,11 +36,11 @@ type cluster struct {
 	url      string // of the servers
 	servers  [3]*NATS
 	members  [3]*member
-	disks    []*disk // of the servers; nil if the machine permits none
+	disks    []*disk // of the servers; nil if the machine does not permit them
 	ledger   *Ledger
 	rng      *rand.Rand
 	takeOver []time.Duration // how long they took
-	without  map[need]error  // what this machine does not permit, and why
+	without  map[need]error  // strikes that this machine forbids, and why
 
 	mu      sync.Mutex          // of the members' processes and addresses
 	leaders map[uint64]*Process // the services that said that they lead, by epoch
@@ -131,7 +131,7 @@ func (c *cluster) startServers(places []*place) {
 	c.url = strings.Join(urls, ",")
 }
 
-// startMember starts a service, and has shoppers ask it.
+// startMember starts a service, and sends shoppers to it.
 func (c *cluster) startMember(m *member, flags ...string) {
 	c.Helper()
 	if m.at != nil {
@@ -161,7 +161,7 @@ func (c *cluster) tell() {
 	}
 }
 
-// standing is what a service says of itself, empty if it does not answer.
+// standing is a service's own report, empty if it does not answer.
 type standing struct {
 	Role         string
 	Epoch, Entry uint64
@@ -264,7 +264,7 @@ func (c *cluster) replaced(ctx context.Context, begin time.Time) {
 	c.takeOver = append(c.takeOver, time.Since(begin))
 }
 
-// each has shoppers ask one service after the other, until rounds have been acknowledged by each.
+// each sends shoppers to one service after the other, until each acknowledged some rounds.
 func (c *cluster) each(ctx context.Context) {
 	c.Helper()
 	for _, m := range c.members {
@@ -274,7 +274,7 @@ func (c *cluster) each(ctx context.Context) {
 	c.tell()
 }
 
-// takesOver has a follower end, start and take the log over, and returns the leader of before.
+// takesOver restarts a follower so that it takes the log over, and returns the previous leader.
 func (c *cluster) takesOver() (before *member) {
 	c.Helper()
 	before, followers := c.leading()
@@ -286,7 +286,8 @@ func (c *cluster) takesOver() (before *member) {
 	return before
 }
 
-// follows waits until a service follows that another one has taken the log from. If servers are away it may take the log back.
+// follows waits until a service follows another one that took the log from it. If servers are away it may take the log
+// back.
 func (c *cluster) follows(m *member) {
 	c.Helper()
 	for deadline := time.Now().Add(Patience); c.standing(m).Role != "follower"; time.Sleep(5 * time.Millisecond) {
@@ -325,7 +326,7 @@ func (c *cluster) serversGo(n int, freeze bool, away time.Duration) {
 	}
 }
 
-// intact fails if a service has ended though nobody ended it.
+// intact fails if a service ended by itself.
 func (c *cluster) intact() {
 	c.Helper()
 	for _, m := range c.members {
@@ -337,7 +338,8 @@ func (c *cluster) intact() {
 	}
 }
 
-// accounts sends the shoppers away, ends the services, and compares what they know with the log, and with what shoppers were told.
+// accounts sends the shoppers away, ends the services, and compares their knowledge with the log and the shoppers'
+// answers.
 func (c *cluster) accounts(ctx context.Context) {
 	c.Helper()
 	c.ledger.Leave()
@@ -376,7 +378,7 @@ func (c *cluster) end() {
 	c.program.Sound(c.T, c.url, snapshots...)
 }
 
-// oneWriter checks who has written the log, message by message: each epoch is one writer's, epochs do not come back, and each
+// oneWriter checks who wrote the log, message by message: each epoch is one writer's, epochs do not come back, and each
 // frame begins where the one before ended.
 func (c *cluster) oneWriter(ctx context.Context) {
 	c.Helper()
@@ -439,8 +441,9 @@ func (c *cluster) oneWriter(ctx context.Context) {
 	}
 }
 
-// KillLeader kills the service that writes the log, under load: another one must take its place, and nothing acknowledged may be
-// lost. It returns the longest take-over, until another service leads and a decision is acknowledged.
+// KillLeader kills the service that writes the log, under load: another one must take its place, and nothing
+// acknowledged may be lost. It returns the longest take-over, until another service leads and a decision is
+// acknowledged.
 func KillLeader(t *testing.T, program Program, o Often) (longest time.Duration, verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()
@@ -479,8 +482,8 @@ func (c *cluster) unharmed(n int, o Often) {
 	c.Fatalf("at strike %d, seed %d", n+1, o.Seed)
 }
 
-// TakeOver has services take the log over from each other: each must succeed at the first attempt, however fast the previous
-// service writes.
+// TakeOver lets services take the log over from each other: each must succeed at the first attempt, however fast the
+// previous service writes.
 func TakeOver(t *testing.T, program Program, o Often) (verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"vitrine/service/client"
 )
 
-// pusher pushes a catalogue part by part, and all of it again with the next price when it has come to the end.
+// pusher pushes a catalogue part by part, and at its end all of it again with the next price.
 type pusher struct {
 	pausing      sync.Mutex // held while a part is pushed
 	url          atomic.Pointer[string]
@@ -30,7 +30,7 @@ func newPusher(items int) *pusher {
 	return &pusher{items: items, acknowledged: make([]atomic.Int64, (items+client.ItemsChunk-1)/client.ItemsChunk)}
 }
 
-// push pushes until stop, which waits for the part that is under way. It tries a part again until the service has acknowledged it.
+// push pushes until stop, which waits for the current part. It tries a part again until the service acknowledged it.
 func (p *pusher) push(ctx context.Context) (stop func()) {
 	pushing, cancel := context.WithCancel(ctx)
 	var wait sync.WaitGroup
@@ -63,7 +63,7 @@ func (p *pusher) put(ctx context.Context, part int, price int64) error {
 	return nil
 }
 
-// at has the pusher ask the services at the given URLs.
+// at sends the pusher to the services at the given URLs.
 func (p *pusher) at(urls ...string) { all := strings.Join(urls, ","); p.url.Store(&all) }
 
 // reaches waits for the moment of a kill: they are spread over a push and a half.
@@ -74,7 +74,7 @@ func (p *pusher) reaches(ctx context.Context, kill, kills int) {
 	}
 }
 
-// placement makes the placement that has the catalogue.
+// placement makes the catalogue's placement.
 func (p *pusher) placement(ctx context.Context, t *testing.T) {
 	t.Helper()
 	c := &client.Client{Base: *p.url.Load()}
@@ -90,8 +90,8 @@ func (p *pusher) part(part int, price int64) (items []api.CatalogueItem) {
 	return items
 }
 
-// holds reports what the service at a URL must not have: a part with items of two prices or with some of its items only, or one that is
-// older than what was acknowledged before the service was asked.
+// holds reports inconsistencies in the catalogue at a URL: a part with items of two prices or with missing items, or
+// one older than the parts acknowledged before.
 func (p *pusher) holds(ctx context.Context, t *testing.T, url string) (n int) {
 	t.Helper()
 	acknowledged := make([]int64, len(p.acknowledged))
@@ -133,8 +133,8 @@ func (p *pusher) holds(ctx context.Context, t *testing.T, url string) (n int) {
 	return n
 }
 
-// KillItems kills the service during a push of so many items: a part must be in the catalogue as a whole or not at all, what was
-// acknowledged must stay, the pusher must go on where it was, and the state must be that of a replay from zero.
+// KillItems kills the service during a push of so many items: the catalogue must hold each part completely or not at
+// all, acknowledged parts must stay, the pusher must continue where it was, and the state must equal a full replay's.
 func KillItems(t *testing.T, program Program, items int, o Often) (verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()
@@ -168,8 +168,9 @@ func KillItems(t *testing.T, program Program, items int, o Often) (verdict strin
 	return fmt.Sprintf("seed %d: %d kills, %d parts acknowledged, none lost or in part, %d items at the last start", o.Seed, o.Times, p.parts.Load(), n)
 }
 
-// KillLeaderItems kills the service that writes the log of three during a push: the next one must have all of a part or nothing, what
-// was acknowledged must stay, the pusher must go on where it was, and every service must have the same catalogue.
+// KillLeaderItems kills the service that writes the log of three during a push: the next one must hold each part
+// completely or not at all, acknowledged parts must stay, the pusher must continue where it was, and every service must
+// end with the same catalogue.
 func KillLeaderItems(t *testing.T, program Program, items int, o Often) (verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience()+time.Duration(o.Times)*time.Minute)
 	defer cancel()
@@ -196,7 +197,7 @@ func KillLeaderItems(t *testing.T, program Program, items int, o Often) (verdict
 		leader, followers := c.leading()
 		c.crash(leader, false)
 		c.leading()
-		for before := p.parts.Load(); p.parts.Load() < before+3 && ctx.Err() == nil; { // it goes on without the dead one
+		for before := p.parts.Load(); p.parts.Load() < before+3 && ctx.Err() == nil; { // it continues without the dead one
 			time.Sleep(time.Millisecond)
 		}
 		p.pausing.Lock()
@@ -218,7 +219,7 @@ func KillLeaderItems(t *testing.T, program Program, items int, o Often) (verdict
 	return fmt.Sprintf("seed %d: %d kills of the leader, %d parts acknowledged by three services, none lost or in part, %d items after the last kill", o.Seed, o.Times, p.parts.Load(), n)
 }
 
-// level waits until services have the same entries and get no more.
+// level waits until all services reach the same entry and stay there.
 func (c *cluster) level(ctx context.Context, members []*member) {
 	c.Helper()
 	for before := uint64(0); ; {

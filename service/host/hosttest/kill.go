@@ -48,7 +48,7 @@ func newVictim(t *testing.T, ctx context.Context, program Program, shoppers int,
 	return v
 }
 
-// start starts the service, and has shoppers ask it.
+// start starts the service, and sends shoppers to it.
 func (v *victim) start() {
 	v.Helper()
 	begin := time.Now()
@@ -124,8 +124,8 @@ const (
 
 var deathNames = [deaths]string{"at work", "at start", "in a replay", "in a snapshot", "at its end"}
 
-// Kill kills the service at any moment. Every acknowledged decision and outcome must be in the log once, as it was answered; nothing
-// may be learned twice; and the final state must equal that of a full replay, bit for bit.
+// Kill kills the service at any moment. Every acknowledged decision and outcome must be in the log once, as it was
+// answered, must be learned at most once, and the final state must equal a full replay's, bit for bit.
 func Kill(t *testing.T, program Program, o Often) (verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()
@@ -185,7 +185,7 @@ func (v *victim) dies(death int) {
 	v.checkDeath(death)
 }
 
-// checkDeath checks that only the kill has ended the process.
+// checkDeath checks that only the kill ended the process.
 func (v *victim) checkDeath(death int) {
 	v.Helper()
 	if !v.killed() && (death != atTheEnd || v.ProcessState.ExitCode() != 0) {
@@ -193,7 +193,7 @@ func (v *victim) checkDeath(death int) {
 	}
 }
 
-// keepSnapshot copies the snapshot that a killed service leaves, if it has lived long enough for one.
+// keepSnapshot copies a killed service's snapshot, if it lived long enough to write one.
 func (v *victim) keepSnapshot() (copied []string) {
 	v.Helper()
 	data, err := os.ReadFile(v.snapshot())
@@ -207,8 +207,8 @@ func (v *victim) keepSnapshot() (copied []string) {
 	return []string{to}
 }
 
-// KillNATS kills the server that holds the log under the service, sometimes together with the service. The service must wait for the
-// server and go on; nothing may be lost.
+// KillNATS kills the server that holds the log under the service, sometimes together with the service. The service must
+// wait for the server and continue without loss.
 func KillNATS(t *testing.T, program Program, o Often) (verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()

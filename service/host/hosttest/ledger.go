@@ -21,7 +21,8 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// placements are what shoppers ask for. The placement brief runs an experiment, and its outcomes come late, or never.
+// placements are the shoppers' placements. The placement brief runs an experiment, and its outcomes come late, or
+// never.
 var placements = map[string]string{
 	"home": `{"max_size":3,"policy":{"name":"onl-mnl","warmup":20},"attribution_window":"8h","memory_bytes":200000000,"features":[{"name":"x","kind":"number"},{"name":"y","kind":"number"}]}`,
 	"brief": `{"max_size":2,"policy":{"name":"ucb-mnl"},"mode":"experiment","attribution_window":"300ms","memory_bytes":200000000,"features":[{"name":"x","kind":"number"}],
@@ -35,13 +36,13 @@ type Ledger struct {
 	*testing.T
 	client  *http.Client
 	urls    atomic.Pointer[[]string] // of the services, which are asked in turn
-	key     string                   // of the services; "" if they need none
+	key     string                   // of the services, or ""
 	turn    atomic.Int64
 	leaving atomic.Bool    // no new rounds
 	shops   sync.WaitGroup // the shoppers
 	retries atomic.Int64
 	refused atomic.Int64 // with 503
-	slowest atomic.Int64 // milliseconds that a shopper has waited for an answer
+	slowest atomic.Int64 // the longest wait of a shopper, milliseconds
 
 	mu       sync.Mutex
 	rounds   []*acknowledged
@@ -67,7 +68,7 @@ func NewLedger(t *testing.T) *Ledger {
 	}}
 }
 
-// At has shoppers ask the services at the given URLs in turn.
+// At sends shoppers to the services at the given URLs in turn.
 func (l *Ledger) At(urls ...string) { l.urls.Store(&urls) }
 
 // Refused returns how many requests were answered with 503.
@@ -141,7 +142,7 @@ func (l *Ledger) Shop(ctx context.Context, shoppers int, seed uint64) {
 	}
 }
 
-// Leave sends the shoppers away, and waits until they have gone.
+// Leave sends the shoppers away, and waits until they are gone.
 func (l *Ledger) Leave() {
 	l.leaving.Store(true)
 	l.shops.Wait()
@@ -277,7 +278,7 @@ func (l *Ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
 	return true
 }
 
-// Report tells the services that nothing was chosen in the rounds of the placement home without an outcome.
+// Report reports that no item was chosen in the rounds of the placement home without an outcome.
 func (l *Ledger) Report(ctx context.Context) {
 	for _, a := range l.all() {
 		if a.placement == "home" && !a.reported {
@@ -293,7 +294,7 @@ func (l *Ledger) all() []*acknowledged {
 	return slices.Clone(l.rounds)
 }
 
-// Holds repeats all requests that the services have answered.
+// Holds repeats all answered requests.
 func (l *Ledger) Holds(ctx context.Context) { l.Helper(); l.holds(ctx, l.all()) }
 
 // holds repeats the requests of some rounds.
@@ -429,7 +430,8 @@ func (a *acknowledged) isIn(decisions map[string]*inLog) error {
 	return nil
 }
 
-// IsIn compares all acknowledged rounds with a log, that of a directory or of servers at a URL. It returns the log's counts by placement.
+// IsIn compares all acknowledged rounds with a log, in a directory or on servers at a URL. It returns the log's counts
+// by placement.
 func (l *Ledger) IsIn(where string) (of map[string]Tally) {
 	l.Helper()
 	decisions, of := readLog(l.T, where)

@@ -129,13 +129,13 @@ func newDisk(t *testing.T) (*disk, error) {
 	}
 	t.Cleanup(func() {
 		d.goOn(t)
-		_ = d.limit(0, 0) // a device that is gone has none
+		_ = d.limit(0, 0) // a removed device is unlimited
 		_ = here.does("umount", "-l", d.dir)
 	})
 	return d, nil
 }
 
-// throttles are the limits of what all processes outside of groups of their own write to a device, a second.
+// throttles limit the writes to a device, a second, of all processes outside of groups of their own.
 var throttles = []string{"/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device", "/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device"}
 
 // A slow disk takes slowWrites of 4 kB a second. A synced write is some of them.

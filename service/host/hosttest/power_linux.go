@@ -36,7 +36,8 @@ func (d *disk) on(t *testing.T) {
 	here.must(t, "mount", "-o", "loop", d.image, d.dir)
 }
 
-// doom writes a file that nobody syncs, the nth. Its name is new: ext4 writes a file early that is truncated and written again.
+// doom writes a file, the nth, without syncing it. Its name is new: ext4 writes a file early that is truncated and
+// written again.
 func (d *disk) doom(t *testing.T, n int) (path string) {
 	t.Helper()
 	path = filepath.Join(d.dir, fmt.Sprint("doomed-", n))

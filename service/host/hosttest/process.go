@@ -68,8 +68,8 @@ func (p Program) startAt(t *testing.T, at *place, args ...string) *Process {
 	})
 }
 
-// Sound has vitrine check find no fault in a log, and vitrine replay find that its snapshots are equal: the given ones, and that in
-// the data directory.
+// Sound checks that vitrine check finds no fault in a log, and that vitrine replay finds its snapshots equal: the given
+// ones, and the data directory's.
 func (p Program) Sound(t *testing.T, data string, snapshots ...string) {
 	t.Helper()
 	want := len(snapshots)
@@ -85,7 +85,7 @@ func (p Program) Sound(t *testing.T, data string, snapshots ...string) {
 	}
 }
 
-// ServiceFile writes a configuration to a new directory. It returns its path and that of the data directory that it names.
+// ServiceFile writes a configuration to a new directory. It returns its path and its data directory.
 func ServiceFile(t *testing.T, more string) (file, data string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -196,7 +196,7 @@ func (p *Process) Stop() {
 	}
 }
 
-// Ready waits until the process is ready and returns its address, or "" if the process has ended before.
+// Ready waits until the process is ready and returns its address, or "" if the process ended first.
 func (p *Process) Ready() (at string) {
 	p.t.Helper()
 	select {

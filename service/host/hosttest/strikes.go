@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// need is what a strike needs of the machine.
+// need is a requirement of a strike on the machine.
 type need string
 
 const (
@@ -82,7 +82,7 @@ func placesOf(servers []*NATS) (places []*place) {
 	return places
 }
 
-// others returns the places of the other servers, and with services those of all services.
+// others returns the places of the other servers, and with services of all services, too.
 func (c *cluster) others(s *NATS, services bool) (places []*place) {
 	for _, other := range c.servers {
 		if other != s {
@@ -107,7 +107,7 @@ func serverCutOff(which direction, services bool, away time.Duration) func(conte
 	}
 }
 
-// slowDisks slows the disks of n servers down until rounds have been acknowledged.
+// slowDisks slows the disks of n servers until rounds are acknowledged.
 func slowDisks(n int) func(context.Context, *cluster) {
 	return func(ctx context.Context, c *cluster) {
 		chosen := c.rng.Perm(len(c.disks))[:n]
@@ -240,8 +240,9 @@ var strikes = []strike{
 	}},
 }
 
-// Strikes kills, freezes, stops, cuts off from each other and slows down services and servers under load, and has shoppers ask every
-// service. Acknowledged entries must be in the log once, and be learned once, and no two services may write the log in one epoch.
+// Strikes kills, freezes, stops, cuts off from each other and slows down services and servers under load, and sends
+// shoppers to every service. Acknowledged entries must be in the log once, and be learned once, and no two services may
+// write the log in one epoch.
 func Strikes(t *testing.T, program Program, o Often) (verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()

@@ -73,7 +73,7 @@ func named(t *testing.T, text string) (first, last uint64) {
 	return first, last
 }
 
-// refused has the service refuse to start, and returns what it says.
+// refused expects the service to refuse to start, and returns its message.
 func (v *victim) refused() string {
 	v.Helper()
 	v.Process = v.program.Serve(v.T, v.file)
