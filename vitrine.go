@@ -135,11 +135,23 @@ type Offer struct {
 }
 
 // Round records a context, the assortment offered and the customer's choice.
+//
+// A visit with several takes records the others in More. Learners take such a page for the choices of independent customers:
+// the first draws from S∪{0}, and each further one from S, because those who take nothing are not seen
+// (docs/algorithms/baskets.md),
+//
+//	p(c_1, …, c_m | S) ∝ (1 − p(0 | S)) Π_k p(c_k | S) / (1 − p(0 | S))
+//
+// The takes have no order: all orders of Choice and More mean the same.
 type Round struct {
 	Context *Context
 	Offer   Offer
 	Choice  Choice
+	More    []Choice // further takes, none of them the outside option; an item may occur again; empty if Choice is Outside
 }
+
+// MaxTakes bounds the takes that one [Round] may record.
+const MaxTakes = 1000
 
 // Check returns an error if a learner of d features cannot use the round: the context fails [Context.Check], the
 // assortment contains items outside the context, or the choice is not a position in S∪{0}.
@@ -157,6 +169,25 @@ func (r Round) Check(d int) error {
 	if r.Choice < Outside || int(r.Choice) > len(s) {
 		return fmt.Errorf("choice %d is not a position in an assortment of %d items (0 is the outside option)",
 			r.Choice, len(s))
+	}
+	return r.checkMore()
+}
+
+func (r Round) checkMore() error {
+	if len(r.More) == 0 {
+		return nil
+	}
+	if r.Choice == Outside {
+		return fmt.Errorf("round has %d further takes after the outside option: make one of them the choice", len(r.More))
+	}
+	if len(r.More) >= MaxTakes {
+		return fmt.Errorf("round has %d takes, and at most %d are accepted: leave out some", len(r.More)+1, MaxTakes)
+	}
+	for _, c := range r.More {
+		if c <= Outside || int(c) > len(r.Offer.Assortment) {
+			return fmt.Errorf("further take %d is not an item of an assortment of %d items (they count from 1)",
+				c, len(r.Offer.Assortment))
+		}
 	}
 	return nil
 }

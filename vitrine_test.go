@@ -2,6 +2,7 @@ package vitrine_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -157,6 +158,11 @@ func TestRoundCheck(t *testing.T) {
 	round := func(x *vitrine.Context, choice vitrine.Choice, s ...int) vitrine.Round {
 		return vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s}, Choice: choice}
 	}
+	basket := func(first vitrine.Choice, more ...vitrine.Choice) vitrine.Round {
+		r := round(x, first, 0, 2)
+		r.More = more
+		return r
+	}
 	for _, c := range []struct {
 		name  string
 		round vitrine.Round
@@ -178,6 +184,14 @@ func TestRoundCheck(t *testing.T) {
 			"choice 3 is not a position in an assortment of 2 items (0 is the outside option)"},
 		{"choice where nothing was offered", round(x, 1),
 			"choice 1 is not a position in an assortment of 0 items (0 is the outside option)"},
+		{"a basket", basket(1, 2, 2, 1), ""},
+		{"a further take of nothing", basket(1, 2, 0), "further take 0 is not an item of an assortment of 2 items (they count from 1)"},
+		{"a further take below 0", basket(1, -1), "further take -1 is not an item of an assortment of 2 items (they count from 1)"},
+		{"a further take not offered", basket(1, 3), "further take 3 is not an item of an assortment of 2 items (they count from 1)"},
+		{"takes after nothing", basket(vitrine.Outside, 1), "round has 1 further takes after the outside option: make one of them the choice"},
+		{"as many takes as there may be", basket(1, slices.Repeat([]vitrine.Choice{2}, vitrine.MaxTakes-1)...), ""},
+		{"too many takes", basket(1, slices.Repeat([]vitrine.Choice{2}, vitrine.MaxTakes)...),
+			"round has 1001 takes, and at most 1000 are accepted: leave out some"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := complaint(c.round.Check(1)); got != c.want {

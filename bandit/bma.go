@@ -274,7 +274,7 @@ func (l *BMA) learn(r vitrine.Round) {
 	if s := r.Offer.Assortment; len(s) > 0 {
 		x = l.items.Rows(all, s)
 	}
-	l.history.AppendRows(x, r.Choice)
+	l.history.AppendRows(x, r.Choice, r.More...)
 	if l.z.shift == nil && l.seen.n > 0 {
 		l.z = l.seen.standardisation()
 	}

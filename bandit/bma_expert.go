@@ -109,15 +109,19 @@ func (e *expert) learn(round *mle.Choices, base *expert, t *tangent) {
 	e.posterior = &p
 }
 
-// forecast returns the log loss of a round at the mode, or the loss of a guess among the |S| + 1 outcomes if e is nil
-// or the loss is not finite.
+// forecast returns the log loss of a round at the mode, or the loss of a guess among the |S| + 1 outcomes, and |S| for
+// each further take, if e is nil or the loss is not finite.
 func (e *expert) forecast(round *mle.Choices) float64 {
 	if e != nil {
 		if loss := (&mle.NLL{Model: e.model, Choices: round}).Value(e.posterior.Mode); !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 			return loss
 		}
 	}
-	return portable.Log(float64(round.Rows() + 1))
+	guess := portable.Log(float64(round.Rows() + 1))
+	if further := len(round.More(0)); further > 0 {
+		guess += float64(float64(further) * portable.Log(float64(round.Rows())))
+	}
+	return guess
 }
 
 // takes reports whether a model at w can take a step on a round.
@@ -174,7 +178,7 @@ func (e *expert) taken(c *mle.Choices, base *expert) (taken *mle.Choices, charge
 			taken.AppendRows(nil, vitrine.Outside)
 			continue
 		}
-		taken.AppendRows(round.Features(), c.Choice(s))
+		taken.AppendAll(round)
 	}
 	return taken, charge
 }

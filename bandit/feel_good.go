@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/internal/fields"
 	"vitrine/internal/gram"
+	"vitrine/internal/kernel"
 	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
@@ -132,6 +133,10 @@ func (l *FeelGood) learn(r vitrine.Round) {
 	if g != nil {
 		l.probs = scratch.Grow(l.probs, len(l.tangent.u)+1)
 		vitrine.Probabilities(l.probs, l.tangent.u)
+		if further := len(r.More); further > 0 && l.past.squared == 0 {
+			copy(l.probs[1:], l.tangent.u)
+			kernel.Takes(l.probs[1:], further)
+		}
 		l.inform(g)
 	}
 	if g == nil && len(r.Offer.Assortment) > 0 || !l.past.finite(r, l.w) {
@@ -143,7 +148,8 @@ func (l *FeelGood) learn(r vitrine.Round) {
 }
 
 // inform adds the information of a round to V. g holds the gradients of the offered items' utilities, which inform
-// overwrites, and l.probs their probabilities.
+// overwrites, and l.probs their probabilities, or the expected takes for the log loss. V is only a guess of the
+// precision, and the squared error leaves further takes out.
 func (l *FeelGood) inform(g *mat.Dense) {
 	if l.past.squared == 0 {
 		for k, p := range l.probs[1:] {

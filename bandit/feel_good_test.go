@@ -52,8 +52,38 @@ func naivePotential(l *FeelGood, rounds []vitrine.Round, w []float64) float64 {
 				chosen = math.Exp(u[i])
 			}
 		}
+		takes := append([]vitrine.Choice{r.Choice}, r.More...)
 		if l.o.Loss == "log" {
 			total -= l.o.Eta * math.Log(chosen/sum)
+			for _, y := range r.More {
+				total -= l.o.Eta * math.Log(math.Exp(u[r.Offer.Assortment[y-1]])/(sum-1))
+			}
+		} else if m := float64(len(takes)); m > 1 {
+			// The mean over which take is the first, without the part that is the same for all w.
+			error := func(y vitrine.Choice, sum float64) (e float64) {
+				for k, i := range r.Offer.Assortment {
+					p := math.Exp(u[i]) / sum
+					if int(y) == k+1 {
+						p--
+					}
+					e += p * p
+				}
+				return e
+			}
+			mean, equal := 0.0, 0.0
+			for a, first := range takes {
+				for b, y := range takes {
+					if a == b {
+						mean += error(first, sum) / m
+					} else {
+						mean += error(y, sum-1) / m
+					}
+					if y == first {
+						equal += 1 / (m * m)
+					}
+				}
+			}
+			total += l.o.Eta * (mean - m*(1-equal)) / (8 * float64(l.p.MaxShown))
 		} else {
 			for k, i := range r.Offer.Assortment {
 				e := math.Exp(u[i]) / sum
@@ -124,10 +154,15 @@ func potential(t *testing.T, effects bool) {
 			rng.Shuffle(len(offer.Order), func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
 		}
 	}
+	for s, r := range rounds {
+		if r.Choice != vitrine.Outside && s%2 == 1 {
+			rounds[s].More = slices.Repeat([]vitrine.Choice{r.Choice, vitrine.Choice(len(r.Offer.Assortment))}, s%4)
+		}
+	}
 	own := *rounds[3].Context
 	own.Feasible = assortment.AtMost(paperSize)
 	rounds[3].Context = &own
-	rounds[5].Offer, rounds[5].Choice = vitrine.Offer{}, vitrine.Outside
+	rounds[5].Offer, rounds[5].Choice, rounds[5].More = vitrine.Offer{}, vitrine.Outside, nil
 	plain := *rounds[7].Context
 	plain.Revenue = nil
 	rounds[7].Context = &plain

@@ -3,6 +3,7 @@ package bandit
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"vitrine"
 	"vitrine/internal/fields"
@@ -65,9 +66,19 @@ func (l *learner) Observe(r vitrine.Round) error {
 		}
 	}
 	l.rounds++
-	l.self.learn(l.places.round(&l.rows, r))
+	l.self.learn(l.places.round(&l.rows, inOrder(r)))
 	l.policy = nil
 	return nil
+}
+
+// inOrder returns the round with its takes in the order of the items. So rounding does not depend on the order in which they came.
+func inOrder(r vitrine.Round) vitrine.Round {
+	if len(r.More) > 0 {
+		takes := append([]vitrine.Choice{r.Choice}, r.More...)
+		slices.Sort(takes)
+		r.Choice, r.More = takes[0], takes[1:]
+	}
+	return r
 }
 
 // Policy implements vitrine.Learner.

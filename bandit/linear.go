@@ -115,11 +115,9 @@ func (l *linear) learn(r vitrine.Round) {
 	}
 	a := l.tangent.u
 	if l.v != nil {
-		for k := range a {
-			l.v.Add(1, g.RawRowView(k))
-		}
+		l.tangent.addTo(l.v, g, len(r.More))
 	}
-	l.est.observe(a, g, r.Choice)
+	l.est.observe(a, g, r.Choice, r.More...)
 }
 
 // fields implements algorithm.

@@ -152,7 +152,7 @@ type ONL struct {
 // estimator follows the parameters of affine utilities u(w) = a + Gw.
 type estimator interface {
 	Params() []float64
-	observe(a []float64, g *mat.Dense, y vitrine.Choice)
+	observe(a []float64, g *mat.Dense, y vitrine.Choice, more ...vitrine.Choice)
 	Fields(*fields.Fields)
 }
 
@@ -201,7 +201,7 @@ func (l *ONL) learn(r vitrine.Round) {
 // finite counts as one without items.
 func (l *ONL) explore(r vitrine.Round) {
 	if l.tangent.at(l.model, l.w0, r) != nil {
-		l.phase1.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
+		l.phase1.Append(r.Context.Features, r.Offer.Assortment, r.Choice, r.More...)
 	} else {
 		l.phase1.AppendRows(nil, vitrine.Outside)
 	}
@@ -230,11 +230,9 @@ func (l *ONL) update(r vitrine.Round) {
 	if g := l.tangent.at(l.model, w, r); g != nil {
 		a := l.tangent.u
 		l.measureKappa(a)
-		utility.Offsets(a, a, g, w) // a = f_ŵ − ∇fᵀŵ
-		for k := range a {
-			l.v.Add(1, g.RawRowView(k)) // line 12
-		}
-		l.est.observe(a, g, r.Choice) // line 9
+		utility.Offsets(a, a, g, w)              // a = f_ŵ − ∇fᵀŵ
+		l.tangent.addTo(l.v, g, len(r.More))     // line 12
+		l.est.observe(a, g, r.Choice, r.More...) // line 9
 	}
 }
 
@@ -341,8 +339,8 @@ func checkRounds(f *fields.Fields, e estimator, rounds int) {
 // newton computes ŵ_t = argmin ℓ_t.
 type newton struct{ *mle.Newton }
 
-func (n newton) observe(a []float64, g *mat.Dense, y vitrine.Choice) {
-	n.Append(a, g, y)
+func (n newton) observe(a []float64, g *mat.Dense, y vitrine.Choice, more ...vitrine.Choice) {
+	n.Append(a, g, y, more...)
 	n.Minimize()
 }
 
@@ -351,14 +349,16 @@ func (n newton) observe(a []float64, g *mat.Dense, y vitrine.Choice) {
 //	ŵ_{t+1} = ŵ_t − (H_t/(2η) + G_t/2)⁻¹ ∇_t = ŵ_t − 2η (H_t + η G_t)⁻¹ ∇_t
 type online struct{ *mle.Online }
 
-func (o online) observe(a []float64, g *mat.Dense, y vitrine.Choice) { o.Update(a, g, y) }
+func (o online) observe(a []float64, g *mat.Dense, y vitrine.Choice, more ...vitrine.Choice) {
+	o.Update(a, g, y, more...)
+}
 
 // committed stays at the pilot.
 type committed []float64
 
-func (c committed) Params() []float64                           { return c }
-func (committed) observe([]float64, *mat.Dense, vitrine.Choice) {}
-func (committed) Fields(*fields.Fields)                         {}
+func (c committed) Params() []float64                                              { return c }
+func (committed) observe([]float64, *mat.Dense, vitrine.Choice, ...vitrine.Choice) {}
+func (committed) Fields(*fields.Fields)                                            {}
 
 // fields implements algorithm.
 func (l *ONL) fields(f *fields.Fields, rounds int) func() {

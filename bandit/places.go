@@ -109,6 +109,7 @@ func (k places) round(dst *scratch.Matrix, r vitrine.Round) vitrine.Round {
 		Context: &vitrine.Context{Features: k.features(dst, r.Context.Features, s, place)},
 		Offer:   vitrine.Offer{Assortment: shown},
 		Choice:  r.Choice,
+		More:    r.More,
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/fields"
+	"vitrine/internal/kernel"
 	"vitrine/internal/scratch"
 	"vitrine/utility"
 )
@@ -18,8 +20,10 @@ import (
 //	U(w) = (ρ/2) ‖w‖² + Σ_s (η ℓ_s(w) − λ max_{S∈𝒮} R_s(S; w))
 //	ℓ_s(w) = −log p(i_s | S_s, w)    or    c Σ_{i∈S_s} (p(i | S_s, w) − 1{i = i_s})²
 //
-// up to a constant. It needs the items of all rounds, offered or not: a value and its gradient cost Σ_s N_s d_w and an
-// optimisation a round. max R_s is differentiable except where two sets tie, with the gradient of the best of them,
+// up to a constant. With further takes, ℓ_s sums the losses of all takes, where q(i) = p(i | S_s, w) / (1 − p(0 | S_s, w))
+// replaces p for each further one; the squared error is the mean over all orders of the takes. The posterior needs the items
+// of all rounds, offered or not: a value and its gradient cost Σ_s N_s d_w and an optimisation a round. max R_s is
+// differentiable except where two sets tie, with the gradient of the best of them,
 //
 //	∇_w R_s(S; w) = Σ_{i∈S} p(i | S, w) (r_i − R_s(S; w)) ∇f_w(x_i)
 //
@@ -36,8 +40,8 @@ type posterior struct {
 	rows     *mat.Dense
 	rounds   []pastRound
 
-	u, p []float64 // scratch, of a set
-	best vitrine.Assortment
+	u, p, y []float64 // scratch, of a set
+	best    vitrine.Assortment
 
 	effects []float64 // γ, γ_1 = 0 first; nil without position effects
 	pull    []float64 // derivatives of the potential in γ, by max R
@@ -52,6 +56,7 @@ type pastRound struct {
 	revenue  []float64 // of feelGood; nil is 1 for all
 	offered  vitrine.Assortment
 	choice   vitrine.Choice
+	more     []vitrine.Choice
 }
 
 // check returns an error if max R of a round cannot be computed.
@@ -92,7 +97,7 @@ func (p *posterior) finite(r vitrine.Round, w []float64) bool {
 // add adds a round that passes check. If its context names its own feasible family, the round counts only in the
 // likelihood. offered is the round with the features of the places.
 func (p *posterior) add(r, offered vitrine.Round) {
-	past := pastRound{choice: r.Choice, feelGood: p.feel > 0 && r.Context.Feasible == nil}
+	past := pastRound{choice: r.Choice, more: r.More, feelGood: p.feel > 0 && r.Context.Feasible == nil}
 	if past.feelGood {
 		past.items = r.Context.NumItems()
 		past.revenue = append([]float64(nil), r.Context.Revenue...)
@@ -206,31 +211,63 @@ func (p *posterior) addLogLoss(total float64, cs, us []float64, r pastRound) flo
 		total -= float64(p.eta * us[i])
 		cs[i] -= p.eta
 	}
+	if further := float64(len(r.more)); further > 0 {
+		total += float64(p.eta * further * kernel.LogSumExp(p.u))
+		q := p.conditional(len(r.more))
+		for k, i := range r.offered {
+			cs[i] += float64(p.eta * further * q[k])
+		}
+		for _, y := range r.more {
+			i := r.offered[y-1]
+			total -= float64(p.eta * us[i])
+			cs[i] -= p.eta
+		}
+	}
 	return total
 }
 
-// addSquaredError is addLogLoss of the squared error. With the errors e_i = p_i − 1{i = i_s}
+// conditional returns the q of the set that choose has seen. It uses p.u.
+func (p *posterior) conditional(further int) []float64 {
+	kernel.Takes(p.u, further)
+	floats.Scale(1/floats.Sum(p.u), p.u)
+	return p.u
+}
+
+// addSquaredError is addLogLoss of the squared error. With the errors e_i = p_i − y_i, where y is the choice,
 //
 //	∂/∂u_k Σ_i e_i² = 2 p_k (e_k − Σ_i e_i p_i)
+//
+// and alike for q. With n further takes, y is the share of each item in the takes, and the mean over their orders is
+// Σ_i (p_i − y_i)² + n Σ_i (q_i − y_i)² up to a constant.
 func (p *posterior) addSquaredError(total float64, cs []float64, r pastRound) float64 {
-	weight, mean := float64(p.eta*p.squared), 0.0
-	for k := range r.offered {
-		e := p.error(k, r.choice)
-		total += float64(weight * e * e)
-		mean += float64(e * p.p[k+1])
+	p.y = scratch.Grow(p.y, len(r.offered))
+	y := p.y
+	clear(y)
+	if r.choice != vitrine.Outside {
+		y[r.choice-1] = 1
 	}
-	for k, i := range r.offered {
-		cs[i] += float64(2 * weight * p.p[k+1] * (p.error(k, r.choice) - mean))
+	if len(r.more) > 0 {
+		for _, c := range r.more {
+			y[c-1]++
+		}
+		floats.Scale(1/float64(len(r.more)+1), y)
+	}
+	add := func(weight float64, p []float64) {
+		mean := 0.0
+		for k, share := range y {
+			e := p[k] - share
+			total += float64(weight * e * e)
+			mean += float64(e * p[k])
+		}
+		for k, i := range r.offered {
+			cs[i] += float64(2 * weight * p[k] * (p[k] - y[k] - mean))
+		}
+	}
+	weight := float64(p.eta * p.squared)
+	if add(weight, p.p[1:]); len(r.more) > 0 {
+		add(float64(weight*float64(len(r.more))), p.conditional(len(r.more)))
 	}
 	return total
-}
-
-// error returns e of the offered item at position k.
-func (p *posterior) error(k int, choice vitrine.Choice) float64 {
-	if int(choice) == k+1 {
-		return p.p[k+1] - 1
-	}
-	return p.p[k+1]
 }
 
 // choose leaves the utilities of a set and its choice probabilities in p.u, p.p.
@@ -255,11 +292,21 @@ func backpropagate(m utility.Model, dst, w []float64, x *mat.Dense, loss func(co
 	return value
 }
 
-// fields passes over the rounds.
+// fields passes over the rounds. A further take follows its round as a round without items, but with a choice.
 func (p *posterior) fields(f *fields.Fields) {
 	f.Floats(&p.features)
-	rows := 0
-	fields.List(f, &p.rounds, func(r *pastRound, f *fields.Fields) {
+	list := p.rounds
+	if !f.Reads() {
+		list = nil
+		for _, r := range p.rounds {
+			list = append(list, r)
+			for _, y := range r.more {
+				list = append(list, pastRound{choice: y})
+			}
+		}
+	}
+	rows, takes := 0, 0 // takes: the items that a further take may be of
+	fields.List(f, &list, func(r *pastRound, f *fields.Fields) {
 		f.Count(&r.items, (*int)(&r.choice))
 		fields.Integers(f, (*[]int)(&r.offered))
 		hasRevenue := r.revenue != nil
@@ -271,7 +318,13 @@ func (p *posterior) fields(f *fields.Fields) {
 		rows += r.items
 		err := r.offered.Check(r.items)
 		f.Check(r.items <= len(p.features) && rows <= len(p.features)/p.d, "%d items, and the features of %d", rows, len(p.features)/p.d)
-		f.Check(err == nil && int(r.choice) <= len(r.offered) && (r.feelGood || !hasRevenue), "a round of %d items and choice %d: %v", r.items, r.choice, err)
+		most := len(r.offered)
+		if r.isFurther() {
+			most = takes
+		} else if takes = 0; r.choice != vitrine.Outside {
+			takes = most
+		}
+		f.Check(err == nil && int(r.choice) <= most && (r.feelGood || !hasRevenue), "a round of %d items and choice %d: %v", r.items, r.choice, err)
 		if r.feelGood && f.Err() == nil {
 			if err := p.checkItems(p.candidates(*r)); err != nil {
 				f.Fail(fmt.Errorf("another feasible family: %w", err))
@@ -283,6 +336,19 @@ func (p *posterior) fields(f *fields.Fields) {
 		}
 	})
 	if f.Check(rows*p.d == len(p.features), "%d numbers for %d items of %d features", len(p.features), rows, p.d); f.Reads() && f.Err() == nil {
+		p.rounds = nil
+		for _, r := range list {
+			if last := len(p.rounds) - 1; r.isFurther() {
+				p.rounds[last].more = append(p.rounds[last].more, r.choice)
+			} else {
+				p.rounds = append(p.rounds, r)
+			}
+		}
 		p.stack()
 	}
+}
+
+// isFurther reports a further take, as fields writes it.
+func (r *pastRound) isFurther() bool {
+	return r.items == 0 && !r.feelGood && r.choice != vitrine.Outside
 }

@@ -30,6 +30,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/gram"
 	"vitrine/internal/scratch"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -138,9 +139,35 @@ func (p Problem) Family(x *vitrine.Context) vitrine.Constraint {
 
 // tangent linearises the offered items of a round.
 type tangent struct {
-	x, g scratch.Matrix
-	u    []float64
-	nll  mle.NLL
+	x, g         scratch.Matrix
+	u            []float64
+	mean, spread []float64
+	nll          mle.NLL
+}
+
+// addTo adds the offered items of a round, of gradients g, to a Gram matrix. A further take says nothing of how much is taken at all,
+// so each adds only the items' spread around their mean ḡ,
+//
+//	V ← V + Σ_{i∈S} g_i g_iᵀ + n Σ_{i∈S} (g_i − ḡ)(g_i − ḡ)ᵀ
+//
+// At every w the Hessian of the round's loss is at least min_i p(0 | S) p(i | S) times what V gains.
+func (t *tangent) addTo(v *gram.Matrix, g *mat.Dense, further int) {
+	n, d := g.Dims()
+	for k := range n {
+		v.Add(1, g.RawRowView(k))
+	}
+	if further == 0 {
+		return
+	}
+	t.mean, t.spread = scratch.Grow(t.mean, d), scratch.Grow(t.spread, d)
+	clear(t.mean)
+	for k := range n {
+		floats.AddScaled(t.mean, 1/float64(n), g.RawRowView(k))
+	}
+	for k := range n {
+		floats.SubTo(t.spread, g.RawRowView(k), t.mean)
+		v.Add(float64(further), t.spread)
+	}
 }
 
 // loss returns the loss of a round under a model, t's own until the next call.

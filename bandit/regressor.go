@@ -105,7 +105,7 @@ func (l *regressor) learn(r vitrine.Round) {
 	g := l.tangent.at(l.model, w, r)
 	if l.online == nil {
 		if g != nil {
-			l.epoch.Append(r.Context.Features, r.Offer.Assortment, r.Choice)
+			l.epoch.Append(r.Context.Features, r.Offer.Assortment, r.Choice, r.More...)
 		} else {
 			l.epoch.AppendRows(nil, vitrine.Outside)
 		}
@@ -115,7 +115,7 @@ func (l *regressor) learn(r vitrine.Round) {
 	} else if g != nil {
 		a := l.tangent.u
 		utility.Offsets(a, a, g, w) // a = f_ŵ − ∇fᵀŵ
-		l.online.Update(a, g, r.Choice)
+		l.online.Update(a, g, r.Choice, r.More...)
 	}
 }
 

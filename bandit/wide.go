@@ -207,14 +207,14 @@ func (l *Wide) learn(r vitrine.Round) {
 		l.scan.scan(l.line, r.Context.Features)
 		x.Features = l.line.reduce(new(scratch.Matrix), r.Context.Features, &l.scan, 0)
 	}
-	if err := l.bma.Observe(vitrine.Round{Context: &x, Offer: r.Offer, Choice: r.Choice}); err != nil {
+	if err := l.bma.Observe(vitrine.Round{Context: &x, Offer: r.Offer, Choice: r.Choice, More: r.More}); err != nil {
 		// The index is beyond the bound of features: the experts sit the round out.
 		if err = l.bma.Observe(vitrine.Round{Context: new(vitrine.Context), Choice: vitrine.Outside}); err != nil {
 			panic(fmt.Sprintf("bandit: an empty round is refused: %v", err))
 		}
 	}
 	if s := r.Offer.Assortment; len(s) > 0 {
-		l.line.learn(l.offered.Rows(r.Context.Features, s), r.Choice)
+		l.line.learn(l.offered.Rows(r.Context.Features, s), append([]vitrine.Choice{r.Choice}, r.More...))
 	}
 	if l.rounds >= l.nextMove {
 		l.nextMove = max(l.rounds+1, int(min(1.2*float64(l.rounds), 1<<30-1)))

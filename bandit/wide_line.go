@@ -26,7 +26,9 @@ import (
 // A round is a step of the extended Kalman filter, whose precision is then projected on the block and the diagonal next
 // to it:
 //
-//	w' = w − (H + XᵀWX)⁻¹Xᵀ(p − y) = w − H⁻¹Xᵀ(I + WS)⁻¹(p − y),  S = XH⁻¹Xᵀ,  W = diag(p) − ppᵀ
+//	w' = w − (H + XᵀWX)⁻¹Xᵀ(p − y) = w − H⁻¹Xᵀ(I + WS)⁻¹(p − y),  S = XH⁻¹Xᵀ,  W = diag(p) − c ppᵀ
+//
+// where c = 1. With further takes p are the expected takes, y counts the takes, and c is [kernel.Shrinkage].
 type wideLine struct {
 	numeric []int // columns, all in the block
 	direct  int   // of these the first, which experts read. The others and the indicators make up the index
@@ -300,8 +302,8 @@ type columnSums struct {
 	move    float64 // of φ̂_j
 }
 
-// learn moves the posterior by a round in which the rows x were offered.
-func (l *wideLine) learn(x *mat.Dense, y vitrine.Choice) {
+// learn moves the posterior by a round in which the rows x were offered. The takes are the choice and what followed it.
+func (l *wideLine) learn(x *mat.Dense, takes []vitrine.Choice) {
 	n, _ := x.Dims()
 	var rows entries
 	rows.scan(l, x)
@@ -330,24 +332,38 @@ func (l *wideLine) learn(x *mat.Dense, y vitrine.Choice) {
 		u[i] += kernel.Dot(row, l.mean)
 		l.block.Solve(solved.RawRowView(i), row)
 	}
-	vitrine.Probabilities(p, u)
+	further := len(takes) - 1
+	if further == 0 {
+		vitrine.Probabilities(p, u)
+	} else {
+		copy(p[1:], u)
+		logOutside, _ := kernel.Takes(p[1:], further)
+		p[0] = portable.Exp(logOutside)
+	}
 	s := l.covariance(z, solved, &rows)
-	a, ok := residuals(s, p[1:], y)
+	a, ok := residuals(s, p[1:], takes)
 	if !ok {
 		return
 	}
-	shorten(a, u, s, y)
-	l.step(z, solved, &rows, p, a)
+	shorten(a, u, s, takes)
+	l.step(z, solved, &rows, p, a, further)
 }
 
 // shorten halves the step −H⁻¹Xᵀa while its loss, ℓ(u − Sa) + ½aᵀSa, is more than 1 above ℓ(u): if choice probabilities
 // are near 0 or 1 the information does not determine how far to go, as in [mle.Laplace.Step].
-func shorten(a, u []float64, s *mat.SymDense, y vitrine.Choice) {
+func shorten(a, u []float64, s *mat.SymDense, takes []vitrine.Choice) {
 	n := len(a)
 	loss := func(u []float64) float64 {
 		p := make([]float64, n+1)
 		vitrine.Probabilities(p, u)
-		return -portable.Log(p[y])
+		loss := -portable.Log(p[takes[0]])
+		if len(takes) > 1 {
+			all := kernel.LogSumExp(u)
+			for _, y := range takes[1:] {
+				loss += all - u[y-1]
+			}
+		}
+		return loss
 	}
 	var moved mat.VecDense
 	next, before := make([]float64, n), loss(u)
@@ -388,14 +404,14 @@ func (l *wideLine) covariance(z, solved *mat.Dense, rows *entries) *mat.SymDense
 }
 
 // residuals returns a = (I + WS)⁻¹(p − y). ok is false if they are not numbers.
-func residuals(s *mat.SymDense, p []float64, y vitrine.Choice) (a []float64, ok bool) {
-	n := len(p)
+func residuals(s *mat.SymDense, p []float64, takes []vitrine.Choice) (a []float64, ok bool) {
+	n, shrink := len(p), kernel.Shrinkage(p, len(takes)-1)
 	system, residual := mat.NewDense(n, n, nil), mat.NewVecDense(n, slices.Clone(p))
 	for i := range n {
 		for j := range n {
 			sum := float64(p[i] * s.At(i, j))
 			for k := range n {
-				sum -= float64(p[i] * p[k] * s.At(k, j))
+				sum -= float64(shrink * p[i] * p[k] * s.At(k, j))
 			}
 			if i == j {
 				sum++
@@ -403,8 +419,10 @@ func residuals(s *mat.SymDense, p []float64, y vitrine.Choice) (a []float64, ok 
 			system.Set(i, j, sum)
 		}
 	}
-	if y != vitrine.Outside {
-		residual.SetVec(int(y)-1, residual.AtVec(int(y)-1)-1)
+	for _, y := range takes {
+		if y != vitrine.Outside {
+			residual.SetVec(int(y)-1, residual.AtVec(int(y)-1)-1)
+		}
 	}
 	a = make([]float64, n)
 	if err := mat.NewVecDense(n, a).SolveVec(system, residual); err != nil {
@@ -417,9 +435,9 @@ func residuals(s *mat.SymDense, p []float64, y vitrine.Choice) (a []float64, ok 
 //
 //	XᵀWX = Σ_i p_i (x_i − x̄)(x_i − x̄)ᵀ + p_0 x̄x̄ᵀ
 //
-// It changes z.
-func (l *wideLine) step(z, solved *mat.Dense, rows *entries, p, a []float64) {
-	sums := map[int]*columnSums{}
+// With further takes, x̄ is the mean row of a take, and p_0 (1 − p_0) takes the place of p_0. It changes z.
+func (l *wideLine) step(z, solved *mat.Dense, rows *entries, p, a []float64, further int) {
+	sums, shrink := map[int]*columnSums{}, kernel.Shrinkage(p[1:], further)
 	average := make([]float64, len(l.mean))
 	for i, move := range a {
 		kernel.Axpy(l.mean, -move, solved.RawRowView(i))
@@ -441,15 +459,20 @@ func (l *wideLine) step(z, solved *mat.Dense, rows *entries, p, a []float64) {
 	}
 	for j, sum := range sums {
 		mode := l.mode(j) + sum.move
-		l.known[j] += max(0, sum.square-float64(sum.average*sum.average))
+		l.known[j] += max(0, sum.square-float64(shrink*sum.average*sum.average))
 		l.pull[j] = mode / l.variance(j)
+	}
+	outside := p[0]
+	if further > 0 {
+		floats.Scale(1/(float64(further+1)-outside), average)
+		outside *= 1 - outside
 	}
 	for i := range a {
 		row := z.RawRowView(i)
 		kernel.Axpy(row, -1, average)
 		l.block.Add(p[i+1], row)
 	}
-	l.block.Add(p[0], average)
+	l.block.Add(outside, average)
 }
 
 // renew sets τ and σ by one step of expectation maximisation: each is the mean square of its parameters, the slopes or

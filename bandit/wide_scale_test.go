@@ -34,7 +34,7 @@ func TestWideSnapshotsThatCannotBe(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	a, ok := residuals(mat.NewSymDense(2, []float64{math.NaN(), 0, 0, 1}), []float64{0.2, 0.3}, 1)
+	a, ok := residuals(mat.NewSymDense(2, []float64{math.NaN(), 0, 0, 1}), []float64{0.2, 0.3}, []vitrine.Choice{1})
 	if ok {
 		t.Errorf("residuals %v", a)
 	}
@@ -107,7 +107,7 @@ func TestWideStandardisation(t *testing.T) {
 	l.z = first
 	for s := range 20 {
 		x := mat.NewDense(2, 4, []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), 1, 1, 2, rng.NormFloat64(), 0})
-		l.learn(x, vitrine.Choice(s%3))
+		l.learn(x, []vitrine.Choice{vitrine.Choice(s % 3)})
 	}
 	loss := func(g *mat.SymDense, r, w []float64) float64 {
 		v := mat.NewVecDense(5, w)
@@ -138,7 +138,7 @@ func TestWideScales(t *testing.T) {
 	l := newWideLine(4, 4, []int{0, 1}, 2)
 	l.z = standardisation{shift: []float64{0, 0}, scale: []float64{1, 1}}
 	for s := range 10 {
-		l.learn(mat.NewDense(2, 4, []float64{rng.NormFloat64(), rng.NormFloat64(), 1, 0, rng.NormFloat64(), rng.NormFloat64(), 0, 1}), vitrine.Choice(s%3))
+		l.learn(mat.NewDense(2, 4, []float64{rng.NormFloat64(), rng.NormFloat64(), 1, 0, rng.NormFloat64(), rng.NormFloat64(), 0, 1}), []vitrine.Choice{vitrine.Choice(s % 3)})
 	}
 	if !slices.Equal(l.joined, []int{2}) || l.known[3] == 0 {
 		t.Fatalf("the block has %v", l.joined)

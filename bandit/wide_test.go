@@ -130,8 +130,12 @@ func TestWideIsAKalmanFilter(t *testing.T) {
 	for s := range 12 {
 		x, dense := wideRows(3, l.z, rng)
 		c := mle.NewChoices(7)
-		c.AppendRows(dense, vitrine.Choice(s%4))
-		l.learn(x, vitrine.Choice(s%4))
+		takes := []vitrine.Choice{vitrine.Choice(s % 4)}
+		if s%4 > 0 && s%3 > 0 {
+			takes = append(takes, slices.Repeat([]vitrine.Choice{vitrine.Choice(1 + s%2)}, s%3)...)
+		}
+		c.AppendRows(dense, takes[0], takes[1:]...)
+		l.learn(x, takes)
 		// A step of the filter with the information at the mode before it; NewLaplace halves no such step.
 		if want, err = want.Step(&mle.NLL{Model: m, Choices: c}); err != nil {
 			t.Fatal(err)
@@ -191,7 +195,7 @@ func TestWideShortensSteps(t *testing.T) {
 	for _, want := range []float64{1, 0.5, 0.25, 0.0625} {
 		u, a := []float64{1, -1}, []float64{3 / want / 4, -2 / want / 4}
 		whole := slices.Clone(a)
-		shorten(a, u, s, 1)
+		shorten(a, u, s, []vitrine.Choice{1})
 		loss := func(share float64) float64 {
 			v := mat.NewVecDense(2, nil)
 			v.MulVec(s, mat.NewVecDense(2, whole))
@@ -205,7 +209,7 @@ func TestWideShortensSteps(t *testing.T) {
 		}
 	}
 	small := []float64{0.01, 0.02}
-	if shorten(small, []float64{1, -1}, s, 1); small[0] != 0.01 {
+	if shorten(small, []float64{1, -1}, s, []vitrine.Choice{1}); small[0] != 0.01 {
 		t.Errorf("a small step becomes %v", small)
 	}
 }
@@ -224,7 +228,7 @@ func TestWideBesideTheBlock(t *testing.T) {
 	loss := &mle.NLL{Model: utility.NewLinear(7, false), Choices: c}
 	prior := fatal.Or(mle.NewLaplace(&mle.NLL{Model: loss.Model, Choices: mle.NewChoices(7), Prior: []float64{4, 4, 0.25, 4, 4, 4, 4}}, make([]float64, 7)))(t)
 	want := fatal.Or(prior.Step(loss))(t)
-	l.learn(x, 2)
+	l.learn(x, []vitrine.Choice{2})
 	fisher := loss.Fisher(nil, make([]float64, 7))
 	if !slices.Equal(l.joined, []int{1}) {
 		t.Fatalf("the block has the indicators %v, want the first that was shown", l.joined)
@@ -260,10 +264,10 @@ func TestWideBesideTheBlock(t *testing.T) {
 	index, variance := f.index(all, ones), varianceOf(f, all, ones)
 	for s := range 5 {
 		x, _ := wideRows(3, l.z, rng)
-		l.learn(x, vitrine.Choice(s%3))
+		l.learn(x, []vitrine.Choice{vitrine.Choice(s % 3)})
 	}
 	l.limit = 7
-	l.learn(x, 1)
+	l.learn(x, []vitrine.Choice{1})
 	if len(l.joined) < 2 || f.index(all, ones) != index || varianceOf(f, all, ones) != variance {
 		t.Errorf("a frozen index is %v ± %v, and was %v ± %v", f.index(all, ones), varianceOf(f, all, ones), index, variance)
 	}
@@ -279,7 +283,7 @@ func TestWideVarianceOfManyEntries(t *testing.T) {
 			x.Set(0, j, rng.NormFloat64())
 			x.Set(1, j, rng.NormFloat64())
 		}
-		l.learn(x, vitrine.Choice(s%3))
+		l.learn(x, []vitrine.Choice{vitrine.Choice(s % 3)})
 	}
 	f := l.freeze()
 	var rows entries

@@ -80,6 +80,27 @@ var drifts = []settings.Kind[newDrift]{
 		switchesOptions{}, switchesDrift),
 }
 
+// baskets lists the ways in which visitors take several items.
+var baskets = []settings.Kind[env.Baskets]{
+	settings.Of("independent", "a visit with a take has mean takes, default 1.3, all by the same choice probabilities",
+		independentOptions{1.3}, func(o independentOptions, _ settings.Dims) (env.Baskets, error) {
+			return env.Independent{Number: o.Mean}, nil
+		}),
+	settings.Of("complements", "a second take, more often of an item on the other side of the first feature; at most-size families of few items",
+		complementsOptions{3, 2}, func(o complementsOptions, _ settings.Dims) (env.Baskets, error) {
+			return env.Complements(o), nil
+		}),
+}
+
+type independentOptions struct {
+	Mean float64 `toml:"mean" range:"[1, 100]" doc:"the mean number of takes of a visit with any"`
+}
+
+type complementsOptions struct {
+	Strength   float64 `toml:"strength" range:"[-100, 100]" doc:"what a second item of the other side gains in utility"`
+	Reluctance float64 `toml:"reluctance" range:"[-100, 100]" doc:"what every second item loses in utility"`
+}
+
 // pools lists the pools of real items. If the data are missing, the error says where to get them.
 var pools = []struct {
 	name, doc, source string

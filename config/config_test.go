@@ -202,7 +202,7 @@ func TestWrongTypes(t *testing.T) {
 		plainWorld + "[[policy]]\nname = \"bma-mnl\"\nposition_effects = 1": "x.toml:8: policy \"bma-mnl\": position_effects = 1: wrong type: want true or false",
 		plainWorld + "[[policy]]\nname = \"auto\"\nprior_mean = [true]":     "x.toml:8: policy \"auto\": prior_mean = [true]: wrong type: want a list of numbers",
 		plainWorld + "[[policy]]\nname = \"auto\"\nwidth = 1": "x.toml:8: policy \"auto\": unknown key \"width\": must be one of position_effects, prior_covariance, prior_mean, " +
-			"name, label, baselines",
+			"name, label, baselines, takes",
 	} {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text+"\n"))
 		if err == nil || err.Error() != want {

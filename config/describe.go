@@ -9,7 +9,8 @@ import (
 
 // Description describes a name that files may use. All names have a doc and options; only policies have more.
 type Description struct {
-	Table  string // in a file: "policy", "utility", "contexts", "truth", "revenue", "drift", "constraint" or "pool"
+	Table string // in a file: "policy", "utility", "contexts", "truth", "revenue", "baskets", "drift", "constraint" or
+	// "pool"
 	Source string // where to get a pool's data
 	policy.Policy
 }
@@ -22,7 +23,7 @@ func Descriptions(tables ...string) []Description {
 	}
 	all = slices.Concat(all,
 		descriptions("utility", policy.Families), descriptions("contexts", contexts), descriptions("truth", truths),
-		descriptions("revenue", revenues), descriptions("drift", drifts), descriptions("constraint", constraints))
+		descriptions("revenue", revenues), descriptions("baskets", baskets), descriptions("drift", drifts), descriptions("constraint", constraints))
 	for _, p := range pools {
 		all = append(all, Description{Table: "pool", Policy: policy.Policy{Name: p.name, Doc: p.doc}, Source: p.source})
 	}

@@ -41,6 +41,7 @@ type File struct {
 	contexts   newContexts
 	truth      newTruth
 	revenue    env.Revenues
+	baskets    env.Baskets    // nil if visitors take at most one item
 	drift      newDrift       // nil for a constant truth
 	known      map[string]any // the world's settings, for run.json
 	contenders []contender
@@ -51,6 +52,7 @@ type contender struct {
 	experiment.Policy
 	name      string
 	baselines string // "theory", "tuned" or "" for both
+	takes     string // "first" or "", which is all
 	section   settings.Section
 }
 
@@ -87,7 +89,7 @@ func Load(name string, text []byte) (*File, error) {
 	}
 	root := doc.Root()
 	k := keys{Items: 100, Size: 5, Features: 3, Rounds: 1000, Seeds: 30}
-	if err := root.Bind(&k, "constraint", "contexts", "truth", "revenue", "drift", "policy"); err != nil {
+	if err := root.Bind(&k, "constraint", "contexts", "truth", "revenue", "baskets", "drift", "policy"); err != nil {
 		return nil, err
 	}
 	if err := k.check(root); err != nil {
@@ -206,8 +208,16 @@ func (f *File) loadWorld(root settings.Section) (err error) {
 	if f.truth, err = world(f, root, "truth", truths, ""); err != nil {
 		return err
 	}
-	if f.revenue, err = world(f, root, "revenue", revenues, "one"); err != nil || root.Values["drift"] == nil {
+	if f.revenue, err = world(f, root, "revenue", revenues, "one"); err != nil {
 		return err
+	}
+	if root.Values["baskets"] != nil {
+		if f.baskets, err = world(f, root, "baskets", baskets, ""); err != nil {
+			return err
+		}
+	}
+	if root.Values["drift"] == nil {
+		return nil
 	}
 	f.drift, err = world(f, root, "drift", drifts, "")
 	return err
@@ -281,7 +291,7 @@ func (f *File) loadPolicies(root settings.Section) error {
 
 func (f *File) loadPolicy(s settings.Section) (contender, error) {
 	var c contender
-	for key, dst := range map[string]*string{"name": &c.name, "label": &c.Label, "baselines": &c.baselines} {
+	for key, dst := range map[string]*string{"name": &c.name, "label": &c.Label, "baselines": &c.baselines, "takes": &c.takes} {
 		v, ok := s.Values[key]
 		if !ok {
 			continue
@@ -304,10 +314,16 @@ func (f *File) loadPolicy(s settings.Section) (contender, error) {
 	if !slices.Contains([]string{"", "theory", "tuned"}, c.baselines) {
 		return c, s.Errorf("baselines", "baselines = %q: must be \"theory\" or \"tuned\", or not be there", c.baselines)
 	}
+	if c.takes != "" && c.takes != "first" {
+		return c, s.Errorf("takes", "takes = %q: must be \"first\", or not be there: then the learner sees all takes", c.takes)
+	}
 	c.section = s
 	label, err := c.Label, error(nil)
 	c.Policy, err = f.buildPolicy(c.name, s)
 	c.Label = label
+	if c.takes != "" {
+		c.FirstTakes, c.Settings = true, map[string]any{"policy": c.Settings, "takes": c.takes}
+	}
 	return c, err
 }
 
@@ -374,7 +390,7 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Version: version,
 		World: func(rng *rand.Rand) env.Environment {
 			return &env.World{Items: f.items, Contexts: f.contexts(f.pool), Truth: f.drawTruth(rng),
-				Revenues: f.revenue, Places: f.effects}
+				Revenues: f.revenue, Places: f.effects, Takers: f.baskets}
 		},
 		Settings: known,
 	}

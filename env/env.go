@@ -56,14 +56,15 @@ func At(e Environment, t int) Environment {
 	return e
 }
 
-// World is an environment made of independent parts. It implements [Displayed], and also [Moving]: a world moves if its
-// contexts or its truth do.
+// World is an environment made of independent parts. It implements [Displayed] and [Crowded], and also [Moving]: a world
+// moves if its contexts or its truth do.
 type World struct {
 	Items    int // N, at least 1
 	Contexts Contexts
 	Truth    Truth
 	Revenues Revenues
 	Places   []float64 // effects of the places of a display; nil if places do not matter
+	Takers   Baskets   // how visitors take several items; nil if they take at most one
 }
 
 // Contexts is a distribution of features. It is safe for concurrent use.
@@ -126,6 +127,9 @@ func (w *World) Utilities(dst []float64, x *vitrine.Context) {
 
 // PlaceEffects implements [Displayed].
 func (w *World) PlaceEffects() []float64 { return w.Places }
+
+// Baskets implements [Crowded].
+func (w *World) Baskets() Baskets { return w.Takers }
 
 // At implements [Moving]. If neither contexts nor truth move, the world is the same in every round.
 func (w *World) At(t int) Environment {

@@ -34,6 +34,33 @@ func (p *Shopper) ChooseDisplayed(s vitrine.Assortment, order []int, effects []f
 	return choice
 }
 
+// Visit returns the takes of the shopper of round t from a page, the choice and what follows it (see [Baskets]). order lists the items
+// of s from the first place on, and places add the given effects; with nil effects places do not matter.
+func (s *Shoppers) Visit(p *Shopper, t int, page vitrine.Assortment, order []int, effects []float64) (first vitrine.Choice, more []vitrine.Choice) {
+	if effects == nil {
+		first = p.Choose(page)
+	} else {
+		first = p.ChooseDisplayed(page, order, effects)
+	}
+	b := BasketsOf(s.World)
+	if b == nil || first == vitrine.Outside {
+		return first, nil
+	}
+	return first, b.Further(p.Context, page, p.Shown(page, order, effects), first, s.draws.At(s.Seed, t, stream.Takers))
+}
+
+// Shown returns the utilities of the items of a page as displayed.
+func (p *Shopper) Shown(page vitrine.Assortment, order []int, effects []float64) []float64 {
+	u := make([]float64, len(page))
+	for k, i := range page {
+		u[k] = p.Utilities[i]
+		if effects != nil {
+			u[k] += vitrine.PlaceEffect(effects, slices.Index(order, i))
+		}
+	}
+	return u
+}
+
 // Shoppers are the customers of a world under a seed, one per round. Draws are addressed by (seed, round), so you can
 // meet shoppers in any order. Concurrent callers each need their own Shoppers.
 type Shoppers struct {

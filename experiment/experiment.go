@@ -50,6 +50,8 @@ type Policy struct {
 	Settings any    // all options that determine it; must marshal to JSON
 	// New makes the learner for a unit, at its first round. rng belongs to the learner.
 	New func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error)
+	// FirstTakes hides all takes of a visit but the first from the learner.
+	FirstTakes bool
 }
 
 // Options configure a run of an experiment.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -62,6 +63,13 @@ func (o *oracle) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 	if effects := env.PlaceEffects(o.env); effects != nil {
 		order, _, _ := assortment.MaximizeOrdered(nil, family, *u, effects, x.Revenue)
 		return vitrine.Offer{Assortment: slices.Sorted(slices.Values(order)), Order: order, Propensity: 1}
+	}
+	if b := env.BasketsOf(o.env); b != nil && b.Mean() == 0 {
+		s, _, err := bestBasket(nil, b, family, &env.Shopper{Context: x, Utilities: *u})
+		if err != nil {
+			panic(fmt.Sprintf("experiment: the oracle: %v", err))
+		}
+		return vitrine.Offer{Assortment: s, Propensity: 1}
 	}
 	s, _ := assortment.Maximize(nil, family, *u, x.Revenue)
 	return vitrine.Offer{Assortment: s, Propensity: 1}

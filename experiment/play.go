@@ -53,7 +53,8 @@ const progressRounds = 50
 //
 //	Regret_t = Σ_{s≤t} (R_s(S*_s) − R_s(S_s)),
 //
-// with the exact optimum S*_s under the true utilities, in the best order if places have effects. It passes each round
+// with the exact optimum S*_s under the true utilities, in the best order if places have effects, and with all takes of a
+// visit. It passes each round
 // to watch before the learner observes it. If ctx ends first, play returns its error. If the world, the learner or its
 // policy panics, play returns a *PanicError.
 func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watch func(vitrine.Round)) (err error) {
@@ -121,6 +122,9 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 			offer.Order = rounds.display(offer, policy)
 			earned = vitrine.OrderedRevenue(offer.Order, rounds.Utilities, rounds.effects, rounds.Context.Revenue)
 		}
+		if rounds.baskets != nil {
+			earned = rounds.baskets.Revenue(rounds.Context, s, rounds.Shown(s, offer.Order, rounds.effects), earned)
+		}
 		total += rounds.optimum - earned
 		if math.IsNaN(total) || math.IsInf(total, 0) {
 			return at(t, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large",
@@ -129,12 +133,11 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 		regret[t-1] = total
 
 		round := vitrine.Round{Context: rounds.Context, Offer: offer}
-		if rounds.effects == nil {
-			round.Choice = rounds.Choose(s)
-		} else {
-			round.Choice = rounds.ChooseDisplayed(s, offer.Order, rounds.effects)
-		}
+		round.Choice, round.More = rounds.shoppers.Visit(&rounds.Shopper, t, s, offer.Order, rounds.effects)
 		watch(round)
+		if u.policy.FirstTakes {
+			round.More = nil
+		}
 		if err := learner.Observe(round); err != nil {
 			return at(t, err)
 		}

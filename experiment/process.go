@@ -235,7 +235,15 @@ func (p *Process) Observe(r vitrine.Round) error {
 	if r.Offer.Order != nil {
 		shown = r.Offer.Order
 	}
-	return p.send("round", map[string]any{"assortment": shown, "choice": choice})
+	round := map[string]any{"assortment": shown, "choice": choice}
+	if len(r.More) > 0 {
+		more := make([]int, len(r.More))
+		for k, c := range r.More {
+			more[k] = r.Offer.Assortment[c-1]
+		}
+		round["more"] = more
+	}
+	return p.send("round", round)
 }
 
 // Policy implements vitrine.Learner. The policy panics with Offer's errors.

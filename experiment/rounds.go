@@ -23,6 +23,7 @@ type rounds struct {
 	best    vitrine.Assortment
 	effects []float64 // by place; nil if all places are alike
 	optimum float64   // R_t(S*_t), for best in the best order
+	baskets env.Baskets
 }
 
 // rounds returns a seed's rounds, before the first one.
@@ -31,13 +32,21 @@ func (e *Experiment) rounds(seed uint64) (*rounds, error) {
 	if world == nil {
 		return nil, errors.New("the world is nil")
 	}
-	return &rounds{e: e, effects: env.PlaceEffects(world), shoppers: env.Shoppers{World: world, Seed: seed}}, nil
+	return &rounds{e: e, effects: env.PlaceEffects(world), baskets: env.BasketsOf(world), shoppers: env.Shoppers{World: world, Seed: seed}}, nil
 }
 
 // next moves to the next round. It makes a new context but reuses the slices.
 func (r *rounds) next() error {
 	r.t++
 	if err := r.shoppers.Meet(&r.Shopper, r.t); err != nil {
+		return err
+	}
+	if r.baskets != nil && r.baskets.Mean() == 0 {
+		if r.effects != nil {
+			return errors.New("the best order is not known for baskets that depend on the page: leave out position_effects")
+		}
+		best, optimum, err := bestBasket(r.best, r.baskets, r.e.Constraint, &r.Shopper)
+		r.best, r.optimum = best, optimum
 		return err
 	}
 	if r.effects != nil {
@@ -47,10 +56,37 @@ func (r *rounds) next() error {
 			return fmt.Errorf("the best order is known only to earn between %v and %v: position effects need a family without lower bounds on groups, pinned items, capacities and crossing groups", optimum, bound)
 		}
 		r.best, r.optimum = order, optimum
-		return nil
+	} else {
+		r.best, r.optimum = assortment.Maximize(r.best, r.e.Constraint, r.Utilities, r.Context.Revenue)
 	}
-	r.best, r.optimum = assortment.Maximize(r.best, r.e.Constraint, r.Utilities, r.Context.Revenue)
+	if r.baskets != nil {
+		r.optimum *= r.baskets.Mean()
+	}
 	return nil
+}
+
+// maxSets is the largest number of sets that bestBasket looks at in a round.
+const maxSets = 20_000
+
+// bestBasket returns the page of at most size items that earns most with baskets without a formula, among all of them, in dst.
+func bestBasket(dst vitrine.Assortment, b env.Baskets, c vitrine.Constraint, p *env.Shopper) (best vitrine.Assortment, revenue float64, err error) {
+	size, ok := c.(assortment.AtMost)
+	if !ok {
+		return nil, 0, errors.New("the best page is known for baskets that depend on the page only in the family at-most: leave out [constraint]")
+	}
+	sets, err := assortment.Enumerate(nil, c, int(size), len(p.Utilities), maxSets)
+	if err != nil {
+		return nil, 0, fmt.Errorf("baskets that depend on the page: %w: take fewer items", err)
+	}
+	best = dst[:0]
+	for k := range sets.Len() {
+		s := sets.At(k)
+		first := vitrine.ExpectedRevenue(s, p.Utilities, p.Context.Revenue)
+		if all := b.Revenue(p.Context, s, p.Shown(s, nil, nil), first); all > revenue {
+			best, revenue = append(best[:0], s...), all
+		}
+	}
+	return best, revenue, nil
 }
 
 // display returns the display order for an offer: its own order; otherwise, as in a service, the order of the policy's

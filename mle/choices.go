@@ -34,31 +34,31 @@ type Choices struct {
 // NewChoices returns an empty set of choices among items of d features.
 func NewChoices(d int) *Choices { return &Choices{d: d} }
 
-// Append adds a round with choice y among the rows s of x. It panics unless the rows consist of d features and y is a
-// position in S∪{0}.
-func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice) {
+// Append adds a round with choice y, and any further takes, among the rows s of x. It panics unless the rows consist of d
+// features, y is a position in S∪{0}, and the further takes are positions in S after a y in S.
+func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice, more ...vitrine.Choice) {
 	if len(s) > 0 {
 		c.checkWidth(x)
 	}
-	checkChoice(len(s), y)
+	checkTakes(len(s), y, more)
 	for _, i := range s {
 		c.features = append(c.features, x.RawRowView(i)...)
 	}
-	c.append(len(s), y)
+	c.append(len(s), y, slices.Clone(more))
 }
 
 // AppendRows adds a round that offered all rows of x, or no item if x is nil. It panics as Append does.
-func (c *Choices) AppendRows(x *mat.Dense, y vitrine.Choice) {
+func (c *Choices) AppendRows(x *mat.Dense, y vitrine.Choice, more ...vitrine.Choice) {
 	n := 0
 	if x != nil {
 		c.checkWidth(x)
 		n, _ = x.Dims()
 	}
-	checkChoice(n, y)
+	checkTakes(n, y, more)
 	for i := range n {
 		c.features = append(c.features, x.RawRowView(i)...)
 	}
-	c.append(n, y)
+	c.append(n, y, slices.Clone(more))
 }
 
 // checkWidth panics unless x is d columns wide.
@@ -68,23 +68,36 @@ func (c *Choices) checkWidth(x *mat.Dense) {
 	}
 }
 
-// checkChoice panics unless y is a position in S∪{0} for an assortment of the given size.
-func checkChoice(size int, y vitrine.Choice) {
+// checkTakes panics unless y is a position in S∪{0} for an assortment of the given size, and more are positions in S, or empty
+// if y is the outside option.
+func checkTakes(size int, y vitrine.Choice, more []vitrine.Choice) {
 	if y < vitrine.Outside || int(y) > size {
 		panic(fmt.Sprintf("mle: choice %d is not a position in an assortment of %d items (0 is the outside option)",
 			y, size))
+	}
+	for _, c := range more {
+		if y == vitrine.Outside || c <= vitrine.Outside || int(c) > size {
+			panic(fmt.Sprintf("mle: further take %d after choice %d in an assortment of %d items", c, y, size))
+		}
 	}
 }
 
 // Round returns only round s. It shares memory with c and must not be changed.
 func (c *Choices) Round(s int) *Choices {
 	from, to := c.start(s), c.end[s]
-	return &Choices{d: c.d, features: c.features[from*c.d : to*c.d],
+	round := &Choices{d: c.d, features: c.features[from*c.d : to*c.d],
 		outcomes: outcomes{end: []int{to - from}, choice: c.choice[s : s+1]}}
+	if s < len(c.more) {
+		round.more = c.more[s : s+1]
+	}
+	return round
 }
 
 // Choice returns the choice made in round s.
 func (c *Choices) Choice(s int) vitrine.Choice { return c.choice[s] }
+
+// More returns the further takes of round s. They share memory with c and must not be changed.
+func (c *Choices) More(s int) []vitrine.Choice { return c.further(s) }
 
 // Features returns the n×d matrix of all rows, or nil if there are no rows. It shares memory with c and must not be
 // changed.
@@ -122,7 +135,7 @@ func (c *Choices) Slice(from, to int) *Choices {
 	lo, hi := c.start(from), c.start(to)
 	s := &Choices{d: c.d, features: c.features[lo*c.d : hi*c.d : hi*c.d]}
 	for k := from; k < to; k++ {
-		s.append(c.end[k]-c.start(k), c.choice[k])
+		s.append(c.end[k]-c.start(k), c.choice[k], c.further(k))
 	}
 	return s
 }
@@ -138,7 +151,7 @@ func (c *Choices) Sample(n, offset int) *Choices {
 	for k := range n {
 		s := (k*rounds/n + offset) % rounds
 		sample.features = append(sample.features, c.features[c.start(s)*c.d:c.end[s]*c.d]...)
-		sample.append(c.end[s]-c.start(s), c.choice[s])
+		sample.append(c.end[s]-c.start(s), c.choice[s], c.further(s))
 	}
 	return sample
 }
@@ -149,6 +162,7 @@ func (c *Choices) Drop(n int) {
 	rows := c.start(n)
 	c.features = append(c.features[:0], c.features[rows*c.d:]...)
 	c.choice = append(c.choice[:0], c.choice[n:]...)
+	c.more = slices.Delete(c.more, 0, min(n, len(c.more)))
 	c.end = append(c.end[:0], c.end[n:]...)
 	for s := range c.end {
 		c.end[s] -= rows
@@ -175,7 +189,7 @@ func (c *Choices) size(rounds int) int {
 func (c *Choices) AppendAll(o *Choices) {
 	c.features = append(c.features, o.features...)
 	for s, y := range o.choice {
-		c.append(o.end[s]-o.start(s), y)
+		c.append(o.end[s]-o.start(s), y, o.further(s))
 	}
 }
 
@@ -205,6 +219,7 @@ func (c *Choices) Fields(f *fields.Fields) {
 type outcomes struct {
 	end    []int // end[s] is one past the last row of round s
 	choice []vitrine.Choice
+	more   [][]vitrine.Choice // further takes of round s; it ends after the last round that has any
 }
 
 // Rounds returns the number of rounds.
@@ -218,12 +233,24 @@ func (o *outcomes) Rows() int {
 	return o.end[len(o.end)-1]
 }
 
-func (o *outcomes) append(size int, y vitrine.Choice) {
+func (o *outcomes) append(size int, y vitrine.Choice, more []vitrine.Choice) {
 	o.end = append(o.end, o.Rows()+size)
 	o.choice = append(o.choice, y)
+	if len(more) > 0 {
+		o.more = append(o.more, make([][]vitrine.Choice, len(o.choice)-len(o.more))...)
+		o.more[len(o.more)-1] = more
+	}
 }
 
-func (o *outcomes) reset() { o.end, o.choice = o.end[:0], o.choice[:0] }
+// further returns the takes of round s after the first.
+func (o *outcomes) further(s int) []vitrine.Choice {
+	if s < len(o.more) {
+		return o.more[s]
+	}
+	return nil
+}
+
+func (o *outcomes) reset() { o.end, o.choice, o.more = o.end[:0], o.choice[:0], nil }
 
 // start returns the first row of round s.
 func (o *outcomes) start(s int) int {
@@ -233,7 +260,8 @@ func (o *outcomes) start(s int) int {
 	return o.end[s-1]
 }
 
-// loss returns −Σ_s log p(i_s | S_s) of the rounds [from, to), given the utilities u of their rows.
+// loss returns −Σ_s log p(i_s | S_s) of the rounds [from, to), given the utilities u of their rows. A round with further takes
+// c_2, …, c_m contributes −log p(i_s | S_s) − Σ_k log q(c_k | S_s), where q(i | S) = p(i | S) / (1 − p(0 | S)).
 func (o *outcomes) loss(u []float64, from, to int) float64 {
 	loss := 0.0
 	base := o.start(from)
@@ -243,21 +271,40 @@ func (o *outcomes) loss(u []float64, from, to int) float64 {
 		if y := o.choice[s]; y != vitrine.Outside {
 			loss -= us[y-1]
 		}
+		if more := o.further(s); len(more) > 0 {
+			all := kernel.LogSumExp(us)
+			for _, y := range more {
+				loss += all - us[y-1]
+			}
+		}
 	}
 	return loss
 }
 
-// probabilities replaces the utilities u of the rounds [from, to) by the choice probabilities p(i | S_s). It stores
-// p(0 | S_s) in out, of length to − from, and returns −Σ_s log p(i_s | S_s).
+// probabilities replaces the utilities u of the rounds [from, to) by the choice probabilities p(i | S_s), or by the expected
+// takes of [kernel.Takes] in rounds with further takes. It stores p(0 | S_s) in out, of length to − from, and returns the
+// loss.
 func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 	base := o.start(from)
 	loss := 0.0
-	lo := 0
+	lo, run := 0, 0
 	for s := from; s < to; s++ {
 		us := u[lo : o.end[s]-base]
 		lo += len(us)
 		if y := o.choice[s]; y != vitrine.Outside {
 			loss -= us[y-1]
+		}
+		if more := o.further(s); len(more) > 0 {
+			for _, y := range more {
+				loss -= us[y-1]
+			}
+			before := lo - len(us)
+			kernel.Exp(u[run:before], u[run:before])
+			run = lo
+			logOutside, rest := kernel.Takes(us, len(more))
+			out[s-from] = logOutside
+			loss += rest
+			continue
 		}
 		m := 0.0
 		for _, v := range us {
@@ -271,7 +318,7 @@ func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 		out[s-from] = -m
 		loss += m
 	}
-	kernel.Exp(u[:lo], u[:lo])
+	kernel.Exp(u[run:lo], u[run:lo])
 	kernel.Exp(out, out)
 	// The sums lie between 1 and 1 + |S_s|. Taking one logarithm of their product is cheaper than taking one of each.
 	product := 1.0
@@ -279,6 +326,9 @@ func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 	for s := from; s < to; s++ {
 		ps := u[lo : o.end[s]-base]
 		lo += len(ps)
+		if len(o.further(s)) > 0 {
+			continue
+		}
 		sum := out[s-from]
 		for _, v := range ps {
 			sum += v
@@ -297,7 +347,7 @@ func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 }
 
 // residuals calls probabilities and then subtracts the indicator of the choice: u becomes p − y, the gradient of the
-// loss in the utilities.
+// loss in the utilities. With further takes it is the expected takes less the takes.
 func (o *outcomes) residuals(u, out []float64, from, to int) float64 {
 	loss := o.probabilities(u, out, from, to)
 	o.subtractChoices(u, from, to)
@@ -311,14 +361,18 @@ func (o *outcomes) subtractChoices(p []float64, from, to int) {
 		if y := o.choice[s]; y != vitrine.Outside {
 			p[o.start(s)-base+int(y)-1]--
 		}
+		for _, y := range o.further(s) {
+			p[o.start(s)-base+int(y)-1]--
+		}
 	}
 }
 
 // addFisher adds the information of the rounds [from, to) to the packed d×d matrix h. g holds the gradients of the
-// rows' utilities and p their choice probabilities:
+// rows' utilities and p what probabilities stored:
 //
-//	Σ_s (Σ_{i∈S_s} p_i g_i g_iᵀ − ḡ_s ḡ_sᵀ),  ḡ_s = Σ_{i∈S_s} p_i g_i
+//	Σ_s (Σ_{i∈S_s} p_i g_i g_iᵀ − c_s ḡ_s ḡ_sᵀ),  ḡ_s = Σ_{i∈S_s} p_i g_i
 //
+// with c_s of [kernel.Shrinkage], which is 1 without further takes.
 // mean is scratch of length d.
 func (o *outcomes) addFisher(h, p, g, mean []float64, from, to int) {
 	base, d := o.start(from), len(mean)
@@ -328,23 +382,46 @@ func (o *outcomes) addFisher(h, p, g, mean []float64, from, to int) {
 		lo, hi := o.start(s)-base, o.end[s]-base
 		clear(mean)
 		kernel.GemvTrans(mean, g[lo*d:hi*d], p[lo:hi], hi-lo, d)
-		kernel.SymRankOne(h, -1, mean)
+		kernel.SymRankOne(h, -o.shrinkage(s, p[lo:hi]), mean)
 	}
 }
 
-// fields encodes or decodes the outcomes for stacked data of the given length, with rows of the given width.
+// shrinkage returns the c_s of round s, in which p is what probabilities stored.
+func (o *outcomes) shrinkage(s int, p []float64) float64 {
+	return kernel.Shrinkage(p, len(o.further(s)))
+}
+
+// fields encodes or decodes the outcomes for stacked data of the given length, with rows of the given width. A further take
+// follows its round as a round without rows, but with a choice.
 func (o *outcomes) fields(f *fields.Fields, length, width int) {
-	fields.Integers(f, &o.end)
-	if f.Reads() {
-		o.choice = make([]vitrine.Choice, len(o.end))
+	end, choice := o.end, o.choice
+	if !f.Reads() && len(o.more) > 0 {
+		end, choice = nil, nil
+		for s, e := range o.end {
+			for _, y := range append([]vitrine.Choice{o.choice[s]}, o.further(s)...) {
+				end, choice = append(end, e), append(choice, y)
+			}
+		}
 	}
-	fields.Elements(f, o.choice)
-	last := 0
-	for s, end := range o.end {
-		y := int(o.choice[s])
-		f.Check(end >= last && end <= length/width && y <= end-last,
-			"a round ends at row %d with choice %d, after row %d", end, y, last)
-		last = end
+	fields.Integers(f, &end)
+	if !f.Reads() {
+		fields.Elements(f, choice)
+		return
+	}
+	choice = make([]vitrine.Choice, len(end))
+	fields.Elements(f, choice)
+	*o = outcomes{}
+	for k, e := range end {
+		y, size, last := choice[k], e-o.Rows(), len(o.end)-1
+		if size == 0 && y != vitrine.Outside && last >= 0 && o.choice[last] != vitrine.Outside {
+			f.Check(int(y) <= e-o.start(last), "a further take %d of a round of %d items", int(y), e-o.start(last))
+			o.more = append(o.more, make([][]vitrine.Choice, last+1-len(o.more))...)
+			o.more[last] = append(o.more[last], y)
+			continue
+		}
+		f.Check(size >= 0 && e <= length/width && int(y) <= size,
+			"a round ends at row %d with choice %d, after row %d", e, int(y), o.Rows())
+		o.append(max(size, 0), y, nil)
 	}
 	f.Check(o.Rows()*width == length, "%d numbers for %d rows of %d", length, o.Rows(), width)
 }

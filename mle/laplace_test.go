@@ -28,7 +28,11 @@ func manyChoices(rng *rand.Rand, rounds int, w []float64) *mle.Choices {
 		u, shock := make([]float64, 3), make([]float64, 4)
 		m.Utilities(u, w, x)
 		vitrine.DrawShocks(shock, rng)
-		c.AppendRows(x, vitrine.Choose(vitrine.Assortment{0, 1, 2}, u, shock))
+		y, more := vitrine.Choose(vitrine.Assortment{0, 1, 2}, u, shock), []vitrine.Choice(nil)
+		if y != vitrine.Outside && rng.IntN(4) == 0 {
+			more = []vitrine.Choice{vitrine.Choice(rng.IntN(3) + 1), y}
+		}
+		c.AppendRows(x, y, more...)
 	}
 	return c
 }

@@ -13,14 +13,16 @@ import (
 	"vitrine/utility"
 )
 
-// round is a round of affine utilities with its choice.
+// round is a round of affine utilities with its choice and further takes.
 type round struct {
-	a []float64
-	g *mat.Dense
-	y vitrine.Choice
+	a    []float64
+	g    *mat.Dense
+	y    vitrine.Choice
+	more []vitrine.Choice
 }
 
-// randomRounds draws rounds of 0 to 5 items. About one in six choices is the outside option.
+// randomRounds draws rounds of 0 to 5 items. About one in six choices is the outside option, and a third of the others have one to
+// three further takes.
 func randomRounds(rng *rand.Rand, n, d int) []round {
 	rounds := make([]round, n)
 	for s := range rounds {
@@ -33,6 +35,11 @@ func randomRounds(rng *rand.Rand, n, d int) []round {
 			r.a[i] = rng.NormFloat64()
 			for j := range d {
 				r.g.Set(i, j, rng.NormFloat64())
+			}
+		}
+		for j := range s % 4 {
+			if s%3 == 1 && r.y != vitrine.Outside {
+				r.more = append(r.more, vitrine.Choice((s/3+j)%k+1))
 			}
 		}
 		rounds[s] = r
@@ -51,6 +58,9 @@ func naiveLoss(rounds []round, lambda float64, center, w []float64) float64 {
 		p := make([]float64, len(u)+1)
 		vitrine.Probabilities(p, u)
 		loss -= math.Log(p[r.y])
+		for _, y := range r.more {
+			loss -= math.Log(p[y] / (1 - p[0]))
+		}
 	}
 	for j := range w {
 		loss += lambda / 2 * (w[j] - center[j]) * (w[j] - center[j])
@@ -93,7 +103,7 @@ func TestAffineAgreesWithItsDefinition(t *testing.T) {
 		rounds, center, w := randomRounds(rng, n, d), normals(rng, d), normals(rng, d)
 		l := mle.NewAffine(lambda, center)
 		for _, r := range rounds {
-			l.Append(r.a, r.g, r.y)
+			l.Append(r.a, r.g, r.y, r.more...)
 		}
 		f := func(w []float64) float64 { return naiveLoss(rounds, lambda, center, w) }
 		near(t, "Value", l.Value(w), f(w), 1e-12)

@@ -100,17 +100,15 @@ func (n *Newton) Hessian() (h *gram.Matrix, moved float64) { return n.h, n.moved
 
 // Append adds a round to the loss as [Affine.Append] does, and updates the gradient and the Hessian at the current
 // estimate.
-func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
-	n.loss.Append(a, g, y)
+func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice, more ...vitrine.Choice) {
+	n.loss.Append(a, g, y, more...)
 	l := n.loss
 	l.round(l.Rounds()-1, func(from, to int, a, g, u, out []float64) {
 		kernel.Gemv(u, a, g, n.w, len(u), l.Dim())
 		n.at = append(n.at, u...)
 		n.value += l.probabilities(u, out, from, to)
-		addRound(n.h, 1, u, out[0], g, l.mean, n.centered)
-		if y != vitrine.Outside {
-			u[y-1]--
-		}
+		addRound(n.h, 1, u, out[0], len(more), g, l.mean, n.centered)
+		l.subtractChoices(u, from, to)
 		kernel.GemvTrans(n.grad, g, u, len(u), l.Dim())
 	})
 }
@@ -205,7 +203,7 @@ func (n *Newton) refresh() {
 		l.round(s, func(from, to int, a, g, u, out []float64) {
 			kernel.Gemv(u, a, g, n.w, len(u), l.Dim())
 			l.probabilities(u, out, from, to)
-			addRound(n.h, 1, u, out[0], g, l.mean, n.centered)
+			addRound(n.h, 1, u, out[0], len(l.further(s)), g, l.mean, n.centered)
 		})
 	}
 }
@@ -214,11 +212,19 @@ func (n *Newton) refresh() {
 //
 //	Σ_k p_k g_k g_kᵀ − ḡ ḡᵀ = Σ_k p_k (g_k − ḡ)(g_k − ḡ)ᵀ + p_0 ḡ ḡᵀ
 //
+// With n further takes, p holds the expected takes (see [kernel.Takes]), μ = ḡ / Σ_k p_k is the mean of a take, and the Hessian
+//
+//	Σ_k p_k (g_k − μ)(g_k − μ)ᵀ + p_0 (1 − p_0) μ μᵀ
+//
 // g is row-major with a row for each entry of p; mean and centered are scratch of length d.
-func addRound(h *gram.Matrix, c float64, p []float64, p0 float64, g, mean, centered []float64) {
+func addRound(h *gram.Matrix, c float64, p []float64, p0 float64, n int, g, mean, centered []float64) {
 	d := len(mean)
 	clear(mean)
 	kernel.GemvTrans(mean, g, p, len(p), d)
+	if n > 0 {
+		floats.Scale(1/(float64(n+1)-p0), mean)
+		p0 *= 1 - p0
+	}
 	for k, pk := range p {
 		for j, m := range mean {
 			centered[j] = g[k*d+j] - m

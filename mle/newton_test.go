@@ -25,7 +25,7 @@ func TestNewtonFollowsTheMinimiser(t *testing.T) {
 		n := mle.NewNewton(lambda, center, 1e-12)
 		steps := 0
 		for s, r := range rounds {
-			n.Append(r.a, r.g, r.y)
+			n.Append(r.a, r.g, r.y, r.more...)
 			steps += n.Minimize().Steps
 			if s%50 != 49 {
 				continue
@@ -50,7 +50,7 @@ func TestNewtonStopsAtTheStatedDecrement(t *testing.T) {
 	const d, tol = 6, 1e-6
 	n := mle.NewNewton(3, make([]float64, d), tol)
 	for _, r := range randomRounds(rng, 300, d) {
-		n.Append(r.a, r.g, r.y)
+		n.Append(r.a, r.g, r.y, r.more...)
 		found := n.Minimize()
 		grad := make([]float64, d)
 		near(t, "the value returned", found.Value, n.Loss().Gradient(grad, n.Params()), 1e-12)
@@ -73,7 +73,7 @@ func TestNewtonStatesHowFarItsHessianIs(t *testing.T) {
 	n := mle.NewNewton(0.5, make([]float64, d), 1e-6)
 	farthest, largest := 0.0, 0.0
 	for _, r := range randomRounds(rng, 200, d) {
-		n.Append(r.a, r.g, r.y)
+		n.Append(r.a, r.g, r.y, r.more...)
 		n.Minimize()
 		for k := range len(r.a) {
 			largest = max(largest, mat.Norm(mat.NewVecDense(d, r.g.RawRowView(k)), 2))
@@ -119,7 +119,7 @@ func TestNewtonGoesOnBelowTheRoundingOfTheLoss(t *testing.T) {
 	const d = 4
 	n := mle.NewNewton(1, make([]float64, d), 1e-22)
 	for s, r := range randomRounds(rng, 2400, d) {
-		n.Append(r.a, r.g, r.y)
+		n.Append(r.a, r.g, r.y, r.more...)
 		if s < 2000 {
 			continue
 		}
@@ -220,9 +220,9 @@ func TestNewtonAndOnlineSurviveASnapshot(t *testing.T) {
 	n, o := mle.NewNewton(1, make([]float64, d), 1e-6), mle.NewOnline(1, make([]float64, d), 1, 1)
 	play := func(n *mle.Newton, o *mle.Online, rounds []round) {
 		for _, r := range rounds {
-			n.Append(r.a, r.g, r.y)
+			n.Append(r.a, r.g, r.y, r.more...)
 			n.Minimize()
-			o.Update(r.a, r.g, r.y)
+			o.Update(r.a, r.g, r.y, r.more...)
 		}
 	}
 	play(n, o, rounds[:30])

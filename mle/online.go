@@ -9,6 +9,7 @@ import (
 	"vitrine/internal/fields"
 	"vitrine/internal/gram"
 	"vitrine/internal/kernel"
+	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 )
 
@@ -58,8 +59,9 @@ func (o *Online) Params() []float64 { return o.w }
 // Hessian returns H_t. It belongs to Online and must not be changed.
 func (o *Online) Hessian() *gram.Matrix { return o.h }
 
-// Update makes the step for a round with choice y among items with utilities a_k + g_kᵀw; g is len(a)×d.
-func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
+// Update makes the step for a round with choice y, and any further takes, among items with utilities a_k + g_kᵀw; g is
+// len(a)×d.
+func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice, more ...vitrine.Choice) {
 	if len(a) == 0 {
 		return
 	}
@@ -69,8 +71,11 @@ func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
 		o.flat = append(o.flat, g.RawRowView(k)...)
 	}
 	o.tilde.CopyFrom(o.h)
-	o.addHessian(o.tilde, o.Eta, a)
+	o.addHessian(o.tilde, o.Eta, a, len(more))
 	if y != vitrine.Outside {
+		o.p[y]--
+	}
+	for _, y := range more {
 		o.p[y]--
 	}
 	clear(o.grad)
@@ -83,7 +88,7 @@ func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
 	if o.Radius > 0 {
 		o.ball.project(o.w, o.Radius, o.tilde)
 	}
-	o.addHessian(o.h, 1, a)
+	o.addHessian(o.h, 1, a, len(more))
 }
 
 // maxMove is the largest move of a utility in one step: from even odds to 20 to 1.
@@ -105,12 +110,19 @@ func (o *Online) shortening(n int) float64 {
 	return 1
 }
 
-// addHessian adds c G_t(w) to h and leaves the probabilities at w in o.p.
-func (o *Online) addHessian(h *gram.Matrix, c float64, a []float64) {
+// addHessian adds c G_t(w) of a round with further takes to h, and leaves the probabilities at w in o.p, or with further takes
+// the expected ones.
+func (o *Online) addHessian(h *gram.Matrix, c float64, a []float64, further int) {
 	o.u, o.p = scratch.Grow(o.u, len(a)), scratch.Grow(o.p, len(a)+1)
 	kernel.Gemv(o.u, a, o.flat, o.w, len(a), len(o.w))
-	vitrine.Probabilities(o.p, o.u)
-	addRound(h, c, o.p[1:], o.p[0], o.flat, o.mean, o.centered)
+	if further == 0 {
+		vitrine.Probabilities(o.p, o.u)
+	} else {
+		copy(o.p[1:], o.u)
+		logOutside, _ := kernel.Takes(o.p[1:], further)
+		o.p[0] = portable.Exp(logOutside)
+	}
+	addRound(h, c, o.p[1:], o.p[0], further, o.flat, o.mean, o.centered)
 }
 
 // Fields encodes or decodes the estimate. When decoding, o must already be of the same dimension.

@@ -45,10 +45,24 @@ func TestOnlineIsTheStatedStep(t *testing.T) {
 			outer.Outer(p[i+1], r.g.RowView(i), r.g.RowView(i))
 			hess.Add(hess, &outer)
 		}
+		for _, y := range r.more { // a choice from the items only
+			mean := mat.NewVecDense(d, nil)
+			for i := range k {
+				mean.AddScaledVec(mean, p[i+1]/(1-p[0]), r.g.RowView(i))
+			}
+			grad.AddVec(grad, mean)
+			grad.SubVec(grad, r.g.RowView(int(y)-1))
+			for i := range k {
+				var off mat.VecDense
+				off.SubVec(r.g.RowView(i), mean)
+				outer.Outer(p[i+1]/(1-p[0]), &off, &off)
+				hess.Add(hess, &outer)
+			}
+		}
 		return grad, hess
 	}
 	for _, r := range randomRounds(rng, 100, d) {
-		o.Update(r.a, r.g, r.y)
+		o.Update(r.a, r.g, r.y, r.more...)
 		if len(r.a) > 0 {
 			grad, hess := oneRound(r, w)
 			var tilde, step mat.Dense
@@ -78,14 +92,14 @@ func TestOnlineShortensWhatOvershoots(t *testing.T) {
 		r.g.Scale(math.Pow(10, float64(s%5)), r.g)
 		w, h := slices.Clone(o.Params()), mat.DenseCopyOf(o.Hessian().Sym(nil))
 		one := mle.NewAffine(1e-300, w)
-		one.Append(r.a, r.g, r.y)
+		one.Append(r.a, r.g, r.y, r.more...)
 		grad := mat.NewVecDense(d, nil)
 		one.Gradient(grad.RawVector().Data, w)
 		h.Add(h, one.Hessian(nil, w))
 		var step mat.Dense
 		_ = step.Solve(h, grad)
 
-		o.Update(r.a, r.g, r.y)
+		o.Update(r.a, r.g, r.y, r.more...)
 		var full, moved mat.VecDense
 		full.MulVec(r.g, step.ColView(0))
 		maximum := 2 * mat.Norm(&full, math.Inf(1))

@@ -66,17 +66,19 @@ func NewScoreTestBeside(family utility.Model, m *utility.Additive, c *Choices, f
 }
 
 // scoreTile holds the intermediate results for rounds with n items. All units are evaluated on one tile while it is in
-// the cache.
+// the cache. In a round with further takes, the p are the expected takes, and the covariance is Σ p g gᵀ − c ḡ ḡᵀ.
 type scoreTile struct {
 	end []int // one past the last row of each round
 	// Probabilities and y − p of the items, and probabilities of the outside option.
 	p, r, out []float64
+	shrink    []float64 // c of each round, see [kernel.Shrinkage]
 	g         scratch.Matrix
 	mean      []float64
 	z         []float64 // (d+1)×n: rows of U⁻ᵀ p (z − z̄), UᵀU = A
 	rows, psi []float64 // the units' inputs, in rows
 	h, ph     []float64 // a unit's outputs, and p h
 	means     []float64 // Σ p h of each round
+	shrunk    []float64 // c Σ p h of each round
 }
 
 // tileRows is the minimum number of items in a tile, except the last.
@@ -106,6 +108,7 @@ func (t *ScoreTest) look(from, to int) {
 	}
 	v.p, v.out, v.mean, v.z = scratch.Grow(v.p, n), scratch.Grow(v.out, to-from),
 		scratch.Grow(v.mean, d), scratch.Grow(v.z, d*n)
+	v.shrink = scratch.Grow(v.shrink, to-from)
 	g := v.g.Reshape(n, d)
 	utility.Linearize(t.family, v.p, g, t.linear.Mode, x)
 	t.c.probabilities(v.p, v.out, from, to)
@@ -113,9 +116,13 @@ func (t *ScoreTest) look(from, to int) {
 	t.c.subtractChoices(v.r, from, to)
 	floats.Scale(-1, v.r)
 	lo := 0
-	for _, hi := range v.end {
+	for s, hi := range v.end {
 		clear(v.mean)
 		kernel.GemvTrans(v.mean, g.RawMatrix().Data[lo*d:hi*d], v.p[lo:hi], hi-lo, d)
+		v.shrink[s] = t.c.shrinkage(from+s, v.p[lo:hi])
+		for j := range v.mean {
+			v.mean[j] *= v.shrink[s]
+		}
 		for i := lo; i < hi; i++ {
 			for j, value := range g.RawRowView(i) {
 				v.z[j*n+i] = v.p[i] * (value - v.mean[j])
@@ -202,6 +209,7 @@ func (v *scoreTile) add(a *Amplitudes, m *utility.Additive, theta []float64) {
 	n, o, rounds := len(v.p), len(a.Mode), len(v.end)
 	linear := len(a.Cross) / o
 	v.h, v.ph, v.means = scratch.Grow(v.h, o*n), scratch.Grow(v.ph, n), scratch.Grow(v.means, o*rounds)
+	v.shrunk = scratch.Grow(v.shrunk, rounds)
 	m.Unit(v.h, theta, v.psi)
 	for k := range o {
 		h, means, cross := v.h[k*n:][:n], v.means[k*rounds:][:rounds], a.Cross[k*linear:][:linear]
@@ -215,10 +223,11 @@ func (v *scoreTile) add(a *Amplitudes, m *utility.Additive, theta []float64) {
 			for _, ph := range v.ph[lo:hi] {
 				means[s] += ph
 			}
+			v.shrunk[s] = v.shrink[s] * means[s]
 			lo = hi
 		}
 		for b := range k + 1 {
-			a.Root[k*o+b] += kernel.Dot(v.ph, v.h[b*n:][:n]) - kernel.Dot(means, v.means[b*rounds:][:rounds])
+			a.Root[k*o+b] += kernel.Dot(v.ph, v.h[b*n:][:n]) - kernel.Dot(v.shrunk, v.means[b*rounds:][:rounds])
 		}
 	}
 }

@@ -291,7 +291,7 @@ func TestScoreTestInTiles(t *testing.T) {
 	other := mle.NewChoices(2)
 	for s := range rounds {
 		k := (s + 50) % rounds
-		other.AppendRows(c.Round(k).Features(), c.Choice(k))
+		other.AppendRows(c.Round(k).Features(), c.Choice(k), c.More(k)...)
 		if s%3 == 0 {
 			other.AppendRows(nil, vitrine.Outside)
 		}

@@ -25,9 +25,10 @@ type Round struct {
 	Items       []string           // names that identify items across rounds
 	Shown       vitrine.Assortment // S_t
 	Choice      vitrine.Choice
-	Corrected   float64     // earnings of the choice in excess of its revenue; negative after a return
-	Propensity  float64     // μ(S_t); 0 if unknown, or if Law determines it
-	SamplingLaw SamplingLaw // μ; nil if unknown
+	More        []vitrine.Choice // further takes, see [vitrine.Round]
+	Corrected   float64          // earnings of the takes in excess of their revenues; negative after a return
+	Propensity  float64          // μ(S_t); 0 if unknown, or if Law determines it
+	SamplingLaw SamplingLaw      // μ; nil if unknown
 }
 
 // Revenue returns ρ_t, the page's earnings.
@@ -35,7 +36,19 @@ func (r *Round) Revenue() float64 {
 	if r.Choice == vitrine.Outside {
 		return 0
 	}
-	return r.price(r.Shown[r.Choice-1]) + r.Corrected
+	earned := r.price(r.Shown[r.Choice-1])
+	for _, c := range r.More {
+		earned += r.price(r.Shown[c-1])
+	}
+	return earned + r.Corrected
+}
+
+// takes returns the takes of the round, none if it has the outside option.
+func (r *Round) takes() []vitrine.Choice {
+	if r.Choice == vitrine.Outside {
+		return nil
+	}
+	return append([]vitrine.Choice{r.Choice}, r.More...)
 }
 
 func (r *Round) price(i int) float64 {
@@ -83,7 +96,7 @@ func (o Options) resolve(rounds []Round) (Options, error) {
 		if t == 0 {
 			_, d = r.Context.Features.Dims()
 		}
-		err := (vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown}, Choice: r.Choice}).Check(d)
+		err := (vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown}, Choice: r.Choice, More: r.More}).Check(d)
 		if err == nil && !(r.Propensity >= 0 && r.Propensity <= 1) {
 			err = fmt.Errorf("the propensity is %v: want a number in (0, 1], or 0 if it is not known", r.Propensity)
 		}
@@ -127,10 +140,10 @@ type Log struct {
 	Rounds []Round
 
 	o       Options
-	w       []float64 // fitted to all rounds
+	all     *fitted // to all rounds
 	inverse *mat.SymDense
-	folds   [][]float64 // fitted to the rounds outside each fold
-	early   [][]float64 // fitted to no rounds, and to the first 50, 100, 200 and so on
+	folds   []*fitted // to the rounds outside each fold
+	early   []*fitted // to no rounds, and to the first 50, 100, 200 and so on
 }
 
 // firstEarly is the number of rounds for the first fit of an interval that holds at any time.
@@ -143,15 +156,13 @@ func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{Rounds: rounds, o: o, folds: make([][]float64, o.Folds)}
-	all, err := l.fit(ctx, func(int) bool { return true })
-	if err != nil {
+	l := &Log{Rounds: rounds, o: o, folds: make([]*fitted, o.Folds)}
+	if l.all, err = l.fit(ctx, func(int) bool { return true }); err != nil {
 		return nil, err
 	}
-	l.w = all.w
 	var chol mat.Cholesky
-	l.inverse = mat.NewSymDense(len(l.w), nil)
-	if !chol.Factorize(all.nll.Fisher(nil, l.w)) {
+	l.inverse = mat.NewSymDense(len(l.all.w), nil)
+	if !chol.Factorize(l.all.nll.Fisher(nil, l.all.w)) {
 		return nil, errors.New("the information about the parameters is not positive definite: make the ridge larger")
 	}
 	if err := chol.InverseTo(l.inverse); err != nil {
@@ -161,24 +172,22 @@ func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 		}
 	}
 	for f := range l.folds {
-		fitted, err := l.fit(ctx, func(t int) bool { return t%o.Folds != f })
-		if err != nil {
+		if l.folds[f], err = l.fit(ctx, func(t int) bool { return t%o.Folds != f }); err != nil {
 			return nil, err
 		}
-		l.folds[f] = fitted.w
 	}
 	for n := 0; n < len(rounds); n = max(firstEarly, 2*n) {
 		fitted, err := l.fit(ctx, func(t int) bool { return t < n })
 		if err != nil {
 			return nil, err
 		}
-		l.early = append(l.early, fitted.w)
+		l.early = append(l.early, fitted)
 	}
 	return l, nil
 }
 
-// before returns parameters fitted only to rounds before round t.
-func (l *Log) before(t int) []float64 {
+// before returns what was fitted only to rounds before round t.
+func (l *Log) before(t int) *fitted {
 	k := 0
 	for n := firstEarly; n <= t; n *= 2 {
 		k++
@@ -188,8 +197,10 @@ func (l *Log) before(t int) []float64 {
 
 // fitted holds parameters and the likelihood that they maximise.
 type fitted struct {
-	nll *mle.NLL
-	w   []float64
+	nll    *mle.NLL
+	w      []float64
+	visits float64 // rounds with a take
+	number float64 // their mean number of takes, or 1 without any
 }
 
 // fit fits the model to some of the rounds.
@@ -198,13 +209,22 @@ func (l *Log) fit(ctx context.Context, of func(t int) bool) (*fitted, error) {
 		return nil, err
 	}
 	choices := mle.NewChoices(l.o.Model.NumFeatures())
+	f := &fitted{nll: &mle.NLL{Model: l.o.Model, Choices: choices, Ridge: l.o.Ridge}, w: make([]float64, l.o.Model.NumParams())}
+	takes := 0
 	for t := range l.Rounds {
 		if of(t) {
 			r := &l.Rounds[t]
-			choices.Append(r.Context.Features, r.Shown, r.Choice)
+			choices.Append(r.Context.Features, r.Shown, r.Choice, r.More...)
+			if n := len(r.takes()); n > 0 {
+				f.visits++
+				takes += n
+			}
 		}
 	}
-	f := &fitted{&mle.NLL{Model: l.o.Model, Choices: choices, Ridge: l.o.Ridge}, make([]float64, l.o.Model.NumParams())}
+	f.number = 1
+	if f.visits > 0 {
+		f.number = float64(takes) / f.visits
+	}
 	l.o.Model.Init(f.w, rand.New(rand.NewPCG(l.o.Seed, 0)))
 	if _, err := (mle.LevenbergMarquardt{Steps: 500, Tolerance: 1e-9}).Minimize(f.nll, f.w); err != nil {
 		return nil, err
@@ -215,7 +235,7 @@ func (l *Log) fit(ctx context.Context, of func(t int) bool) (*fitted, error) {
 // Utilities stores in dst the utilities of a round's items under the parameters fitted without the round's fold. To
 // judge a greedy policy that learns from the log, derive its pages from these utilities.
 func (l *Log) Utilities(dst []float64, t int) {
-	l.o.Model.Utilities(dst, l.folds[t%l.o.Folds], l.Rounds[t].Context.Features)
+	l.o.Model.Utilities(dst, l.folds[t%l.o.Folds].w, l.Rounds[t].Context.Features)
 }
 
 // Estimate is the value per page of a policy by one method.
@@ -279,7 +299,8 @@ var nan = math.NaN()
 // the log's requests. While a log grows, all its intervals hold simultaneously with the probability Level, so you may
 // look after every round and stop at any time. Models for dr-pi and dr-sets are then fitted only to earlier rounds. The
 // intervals hold if the log's laws are right, pages[t] is determined before the outcome of round t, and no page earns
-// less than 0 or more than its items' revenues. For dr-pi and pi, the assumption behind their weights must hold too. If
+// less than 0 or more than its most expensive item, so a log of several takes a visit has
+// none. For dr-pi and pi, the assumption behind their weights must hold too. If
 // pages depend on later rounds, call [Report.Learned].
 func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, error) {
 	if len(pages) != len(l.Rounds) {
@@ -385,33 +406,41 @@ func (l *Log) Balance() Balance {
 
 // direct is the direct method, V = (1/n) Σ_t R̂(π(x_t)), with the influence
 //
-//	ψ_t = R̂_t − V + n s_tᵀ H⁻¹ ∇V
+//	ψ_t = R̂_t − V + n s_tᵀ H⁻¹ ∇V + 1{m_t ≥ 1} (m_t − μ̂) V n/(n₊ μ̂)
 //
-// where s_t is the score of round t and H the total information.
+// where s_t is the score of round t, H the total information, m_t the number of takes, and μ̂ its mean over the n₊ rounds with a
+// take. R̂ has the factor μ̂.
 func (l *Log) direct(pages []vitrine.Assortment) Estimate {
 	n := float64(len(pages))
-	d := len(l.w)
+	w, number, visits := l.all.w, l.all.number, l.all.visits
+	d := len(w)
 	e := Estimate{Method: "direct", ESS: nan, influence: make([]float64, len(pages))}
 	gradient := make([]float64, d)
 	scores := make([]float64, len(pages)*d)
 	var m moments
 	for t := range l.Rounds {
 		r := &l.Rounds[t]
-		p := m.at(l.o.Model, l.w, r, pages[t])
+		p := m.at(l.o.Model, w, r, pages[t])
 		value := 0.0
 		for k, i := range pages[t] {
 			value += p[k+1] * r.price(i)
 		}
 		for k, i := range pages[t] {
-			add(gradient, p[k+1]*(r.price(i)-value)/n, m.g.RawRowView(k))
+			add(gradient, number*p[k+1]*(r.price(i)-value)/n, m.g.RawRowView(k))
 		}
+		value *= number
 		e.influence[t] = value
 		e.Value += value / n
-		p = m.at(l.o.Model, l.w, r, r.Shown)
+		p = m.at(l.o.Model, w, r, r.Shown)
+		if further := len(r.More); further > 0 { // the expected takes
+			floats.Scale(1+float64(further)/floats.Sum(p[1:]), p[1:])
+		}
 		for k := range r.Shown {
 			y := 0.0
-			if int(r.Choice) == k+1 {
-				y = 1
+			for _, c := range r.takes() {
+				if int(c) == k+1 {
+					y++
+				}
 			}
 			add(scores[t*d:(t+1)*d], y-p[k+1], m.g.RawRowView(k))
 		}
@@ -420,6 +449,9 @@ func (l *Log) direct(pages []vitrine.Assortment) Estimate {
 	a.MulVec(l.inverse, mat.NewVecDense(d, gradient))
 	for t := range e.influence {
 		e.influence[t] -= e.Value
+		if m := len(l.Rounds[t].takes()); m > 0 {
+			e.influence[t] += (float64(m) - number) * e.Value * n / (visits * number)
+		}
 		for j := range d {
 			e.influence[t] += n * scores[t*d+j] * a.AtVec(j)
 		}
@@ -462,20 +494,20 @@ func rows(x *mat.Dense, s vitrine.Assortment) *mat.Dense {
 	return part
 }
 
-// revenue returns a page's R̂ in round t under the parameters w.
-func (l *Log) revenue(w []float64, t int, page vitrine.Assortment) float64 {
+// revenue returns a page's R̂ in round t, for all takes of the visit.
+func (l *Log) revenue(f *fitted, t int, page vitrine.Assortment) float64 {
 	if len(page) == 0 {
 		return 0
 	}
 	r := &l.Rounds[t]
 	u, p := make([]float64, len(page)), make([]float64, len(page)+1)
-	l.o.Model.Utilities(u, w, rows(r.Context.Features, page))
+	l.o.Model.Utilities(u, f.w, rows(r.Context.Features, page))
 	vitrine.Probabilities(p, u)
 	value := 0.0
 	for k, i := range page {
 		value += p[k+1] * r.price(i)
 	}
-	return value
+	return f.number * value
 }
 
 func (r *Report) finish(e *Estimate) {

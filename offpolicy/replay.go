@@ -40,7 +40,7 @@ func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, erro
 			continue
 		}
 		if err := learner.Observe(vitrine.Round{Context: r.Context,
-			Offer: vitrine.Offer{Assortment: r.Shown, Propensity: offer.Propensity}, Choice: r.Choice}); err != nil {
+			Offer: vitrine.Offer{Assortment: r.Shown, Propensity: offer.Propensity}, Choice: r.Choice, More: r.More}); err != nil {
 			return nil, fmt.Errorf("round %d: %w", t+1, err)
 		}
 		terms = append(terms, r.Revenue())
@@ -48,7 +48,7 @@ func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, erro
 		for _, i := range r.Shown {
 			most = max(most, r.price(i))
 		}
-		bounded = bounded && r.Revenue() >= 0 && r.Corrected <= 0
+		bounded = bounded && r.Revenue() >= 0 && r.Corrected <= 0 && len(r.More) == 0
 		steps = append(steps, both(most/2, r.Revenue()-most/2, most/2, most/2))
 	}
 	report := &Report{level: o.Level, resamples: o.Resamples, seed: o.Seed}

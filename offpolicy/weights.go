@@ -26,8 +26,8 @@ type judgement struct {
 	least    float64   // smallest positive μ(π(x_t)); 0 if no law is known
 	price    []float64 // largest revenue
 	most     []float64 // largest revenue on the policy's page
-	bounded  bool      // whether every ρ_t is between 0 and the revenue of the chosen item
-	item     []float64 // Σ_{i ∈ S_t ∩ π} 1{i chosen} r_i / P(i ∈ S_t)
+	bounded  bool      // whether every ρ_t is between 0 and the revenue of the chosen item, and there is only one
+	item     []float64 // Σ_{i ∈ S_t ∩ π} n_i r_i / P(i ∈ S_t), where n_i counts the takes of i; corrections are shared by all takes
 	itemMost []float64 // its largest possible value
 }
 
@@ -63,7 +63,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		for _, i := range page {
 			j.most[t] = max(j.most[t], r.price(i))
 		}
-		j.bounded = j.bounded && j.earned[t] >= 0 && r.Corrected <= 0
+		j.bounded = j.bounded && j.earned[t] >= 0 && r.Corrected <= 0 && len(r.More) == 0
 		same := equal(page, r.Shown)
 		if same {
 			s.Shown++
@@ -104,8 +104,11 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 			s.LeastInclusion = min(s.LeastInclusion, p)
 			if p > 0 {
 				j.itemMost[t] = max(j.itemMost[t], r.price(i)/p)
-				if r.Choice != vitrine.Outside && r.Shown[r.Choice-1] == i {
-					j.item[t] = r.Revenue() / p
+				takes := r.takes()
+				for _, c := range takes {
+					if r.Shown[c-1] == i {
+						j.item[t] += (r.price(i) + r.Corrected/float64(len(takes))) / p
+					}
 				}
 			}
 		}
@@ -216,7 +219,7 @@ func (j *judgement) early(t int) (target, shown, best float64) {
 	l := j.log
 	w, r := l.before(t), &l.Rounds[t]
 	u := make([]float64, r.Context.NumItems())
-	l.o.Model.Utilities(u, w, r.Context.Features)
+	l.o.Model.Utilities(u, w.w, r.Context.Features)
 	_, best = assortment.Maximize(nil, assortment.AtMost(min(r.SamplingLaw.MaxSize(), len(u))), u, r.Context.Revenue)
 	return l.revenue(w, t, j.pages[t]), l.revenue(w, t, r.Shown), best
 }
@@ -277,9 +280,9 @@ func (j *judgement) pseudoInverse() Estimate {
 
 // items averages the terms of independent item weights,
 //
-//	Σ_{i ∈ S_t ∩ π(x_t)} 1{i chosen} r_i / P(i ∈ S_t)
+//	Σ_{i ∈ S_t ∩ π(x_t)} n_i r_i / P(i ∈ S_t)
 //
-// It assumes that an item's earnings are independent of the other items on the page.
+// where n_i counts the takes of item i. It assumes that an item's earnings are independent of the other items on the page.
 func (j *judgement) items() Estimate {
 	if why := j.needsLaw(); why != "" {
 		return Estimate{Method: "items", ESS: nan, None: why}

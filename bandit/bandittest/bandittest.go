@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,7 @@ func TestLearner(t *testing.T, features, size, steps int, newLearner func() vitr
 	t.Run("policies serve concurrently", b.policiesServeConcurrently)
 	t.Run("only Observe learns", b.onlyObserveLearns)
 	t.Run("rounds may be late or missing", b.roundsMayBeLateOrMissing)
+	t.Run("takes have no order", b.takesHaveNoOrder)
 	t.Run("a request may narrow the family", b.requestMayNarrowTheFamily)
 	t.Run("bad rounds are refused", b.badRoundsAreRefused)
 	t.Run("a wrong width is named", b.wrongWidthIsNamed)
@@ -98,6 +100,18 @@ func rngAt(parts ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(h, 7))
 }
 
+// further draws the takes after the first in about one visit of three, up to three of them.
+func (b battery) further(x *vitrine.Context, s vitrine.Assortment, first vitrine.Choice, rng *rand.Rand) (more []vitrine.Choice) {
+	for first != vitrine.Outside && len(more) < 3 && rng.IntN(3) == 0 {
+		c := b.customer(x, s, rng)
+		for c == vitrine.Outside {
+			c = b.customer(x, s, rng)
+		}
+		more = append(more, c)
+	}
+	return more
+}
+
 // play lets the learner decide and learn for the given number of rounds.
 func (b battery) play(l vitrine.Learner, steps int) []vitrine.Round {
 	rounds := make([]vitrine.Round, steps)
@@ -106,6 +120,7 @@ func (b battery) play(l vitrine.Learner, steps int) []vitrine.Round {
 		x := b.context(12, rng)
 		offer := l.Policy().Offer(x, rng)
 		rounds[t] = vitrine.Round{Context: x, Offer: offer, Choice: b.customer(x, offer.Assortment, rng)}
+		rounds[t].More = b.further(x, offer.Assortment, rounds[t].Choice, rng)
 		if err := l.Observe(rounds[t]); err != nil {
 			panic(fmt.Sprintf("bandittest: round %d of a lawful history: %v", t, err))
 		}
@@ -258,7 +273,7 @@ func (b battery) roundsMayBeLateOrMissing(t *testing.T) {
 		}
 		r := b.rounds[s]
 		if s%11 == 0 { // shown nothing
-			r.Offer, r.Choice = vitrine.Offer{Propensity: 1}, vitrine.Outside
+			r.Offer, r.Choice, r.More = vitrine.Offer{Propensity: 1}, vitrine.Outside, nil
 		}
 		if err := l.Observe(r); err != nil {
 			t.Fatalf("round %d out of order: %v", s, err)
@@ -268,6 +283,35 @@ func (b battery) roundsMayBeLateOrMissing(t *testing.T) {
 		if err := o.Assortment.Check(12); err != nil || len(o.Assortment) > b.size {
 			t.Fatalf("offer %v after a disordered history", o)
 		}
+	}
+}
+
+// takesHaveNoOrder shows one learner the takes of each visit in another order. It must learn the same, to the bit, and leave the
+// caller's takes as they are.
+func (b battery) takesHaveNoOrder(t *testing.T) {
+	one, two := b.newLearner(), b.newLearner()
+	several := 0
+	for s, r := range b.rounds {
+		b.replay(t, one, s, s+1)
+		takes := append(slices.Clone(r.More), r.Choice)
+		slices.Reverse(takes)
+		r.Choice, r.More = takes[len(takes)-1], takes[:len(takes)-1]
+		if slices.Max(takes) != slices.Min(takes) {
+			several++
+		}
+		want := slices.Clone(takes)
+		if err := two.Observe(r); err != nil {
+			t.Fatalf("round %d: %v", s, err)
+		}
+		if !slices.Equal(takes, want) {
+			t.Fatalf("round %d: the learner changed the takes %v to %v", s, want, takes)
+		}
+	}
+	if several == 0 && b.size > 1 {
+		t.Error("no visit has different takes: the test says nothing")
+	}
+	if diff := cmp.Diff(b.offers(one.Policy()), b.offers(two.Policy()), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the order of the takes matters (-one +two):\n%s", diff)
 	}
 }
 
@@ -336,6 +380,19 @@ func (b battery) badRoundsAreRefused(t *testing.T) {
 		"a choice not offered":  with(func(r *vitrine.Round, x *vitrine.Context) { r.Choice = vitrine.Choice(len(r.Offer.Assortment) + 1) }),
 		"a negative choice":     with(func(r *vitrine.Round, x *vitrine.Context) { r.Choice = -1 }),
 		"a choice of no offers": with(func(r *vitrine.Round, x *vitrine.Context) { r.Offer.Assortment, r.Choice = nil, 1 }),
+		"a further take of no item": with(func(r *vitrine.Round, x *vitrine.Context) {
+			r.Offer.Assortment, r.Choice, r.More = vitrine.Assortment{1, 2}, 1, []vitrine.Choice{2, vitrine.Outside}
+		}),
+		"a further take not offered": with(func(r *vitrine.Round, x *vitrine.Context) {
+			r.Offer.Assortment, r.Choice, r.More = vitrine.Assortment{1, 2}, 1, []vitrine.Choice{3}
+		}),
+		"further takes after none": with(func(r *vitrine.Round, x *vitrine.Context) {
+			r.Offer.Assortment, r.Choice, r.More = vitrine.Assortment{1, 2}, vitrine.Outside, []vitrine.Choice{1}
+		}),
+		"too many takes": with(func(r *vitrine.Round, x *vitrine.Context) {
+			r.Offer.Assortment, r.Choice = vitrine.Assortment{1}, 1
+			r.More = slices.Repeat([]vitrine.Choice{1}, vitrine.MaxTakes)
+		}),
 	}
 	l := b.newLearner()
 	done := 0

@@ -111,7 +111,7 @@ type Learner struct {
 }
 
 // Common are the keys of every [[policy]], which are not the learner's.
-var Common = []string{"name", "label", "baselines"}
+var Common = []string{"name", "label", "baselines", "takes"}
 
 // Default is the policy of placements that name none.
 const Default = "auto"

@@ -64,7 +64,7 @@ func (c listCmd) Run(t terminal) error {
 	}{
 		{"policies", config.Descriptions("policy")},
 		{"utilities", config.Descriptions("utility")},
-		{"environments", config.Descriptions("contexts", "truth", "revenue", "drift")},
+		{"environments", config.Descriptions("contexts", "truth", "revenue", "baskets", "drift")},
 		{"pools", config.Descriptions("pool")},
 		{"constraints", config.Descriptions("constraint")},
 		{"experiments", panels},

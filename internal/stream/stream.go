@@ -18,6 +18,7 @@ const (
 	Theory      Purpose = 6 // estimates that the theory needs (round 0), and intervals (round 1)
 	Exploration Purpose = 7 // whether a decision of the service explores, and its uniformly drawn set
 	Rewards     Purpose = 8 // turns the rewards of a decision of the service into a choice
+	Takers      Purpose = 9 // the takes of the visit of round t after the first
 )
 
 // Stream is a generator that moves to any address without allocating. The zero value is ready to use.

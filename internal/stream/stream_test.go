@@ -15,7 +15,7 @@ import (
 )
 
 var purposes = []stream.Purpose{stream.World, stream.Contexts, stream.Customers,
-	stream.Policy, stream.Learner, stream.Theory, stream.Exploration, stream.Rewards}
+	stream.Policy, stream.Learner, stream.Theory, stream.Exploration, stream.Rewards, stream.Takers}
 
 // address names a stream.
 type address struct {
