@@ -103,19 +103,39 @@ func (m *Mean) Interval(alpha float64) (low, high float64) {
 // Until returns the number of observations after which Interval(alpha) extends at most half to each side, assuming that
 // V_n keeps growing at the same rate. The result is at least n, and +Inf if it exceeds 10¹².
 func (m *Mean) Until(alpha, half float64) float64 {
-	narrow := func(n float64) bool {
+	return first(float64(m.N), func(n float64) bool {
 		later := *m
 		later.Squares *= n / float64(m.N)
 		return later.width(alpha/2)*float64(m.N) <= half*n
-	}
-	low, high := float64(m.N), float64(m.N)
-	for ; !narrow(high); high *= 2 {
+	})
+}
+
+// Plan returns the number of observations after which the lower bound of Interval(alpha) exceeds zero with a probability
+// of at least power, if the observations have the mean gain > 0, the mean square around their centres, and the bound:
+//
+//	the smallest n with S_{α/2}(n·square)/n + z √(square/n) ≤ gain,   Φ(z) = power
+//
+// The result is +Inf if it exceeds 10¹². The bound may exceed zero earlier and then stay above it or not, so that the
+// probability of having seen that by n is larger.
+func Plan(alpha, power, gain, square, bound float64) float64 {
+	z := math.Sqrt2 * math.Erfinv(float64(2*power)-1)
+	return first(1, func(n float64) bool {
+		m := Mean{N: uint64(n), Squares: n * square, First: bound, Bound: bound}
+		return m.width(alpha/2)+float64(z*math.Sqrt(square/n)) <= gain
+	})
+}
+
+// first returns the smallest whole number n from the given one on for which ok holds, or +Inf if it exceeds 10¹². ok holds
+// for all larger n.
+func first(n float64, ok func(n float64) bool) float64 {
+	low, high := n, n
+	for ; !ok(high); high *= 2 {
 		if low = high; !(high <= 1e12) {
 			return math.Inf(1)
 		}
 	}
 	for high-low > 1 {
-		if middle := math.Floor((low + high) / 2); narrow(middle) {
+		if middle := math.Floor((low + high) / 2); ok(middle) {
 			high = middle
 		} else {
 			low = middle

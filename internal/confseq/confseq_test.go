@@ -224,3 +224,54 @@ func TestUntil(t *testing.T) {
 		t.Errorf("an interval without a width needs %v observations", n)
 	}
 }
+
+// Of experiments with a planned number of observations, the planned part has an interval above zero at the end, within the
+// error of the simulation. At half that number far fewer do: the plan asks for no more than it needs.
+func TestPlan(t *testing.T) {
+	const alpha, power, runs = 0.05, 0.8, 200
+	for name, c := range map[string]struct {
+		gain, rate, price float64
+	}{
+		"rare sales":     {gain: 0.01, rate: 0.05, price: 1},
+		"frequent sales": {gain: 0.05, rate: 0.5, price: 1},
+		"expensive":      {gain: 1, rate: 0.1, price: 40},
+	} {
+		// one of two ways is drawn with 1/2, the second of which sells gain more; D of both, around 0
+		bound := 2 * c.price
+		more := c.rate + c.gain/c.price
+		square := 2 * c.price * c.price * (c.rate + more)
+		n := int(Plan(alpha, power, c.gain, square, bound))
+		half, end := 0, 0
+		for seed := range uint64(runs) {
+			rng := rand.New(rand.NewPCG(seed, 5))
+			var m Mean
+			b := m.Begin()
+			for k := range n {
+				x := 0.0
+				if rng.IntN(2) == 0 {
+					x = 2 * sale(rng, more, c.price)
+				} else {
+					x = -2 * sale(rng, c.rate, c.price)
+				}
+				b.Add(x, bound)
+				if k == n/2 || k == n-1 {
+					at := m
+					if at.Add(&b); at.Low(alpha/2) > 0 {
+						if k == n-1 {
+							end++
+						} else {
+							half++
+						}
+					}
+				}
+			}
+		}
+		wrong := 4 * math.Sqrt(power*(1-power)*runs)
+		if math.Abs(float64(end)-power*runs) > wrong+0.05*runs || half > end/2 {
+			t.Errorf("%s: of %d experiments with %d observations %d have shown the gain at the end, and %d half-way; planned are %.0f", name, runs, n, end, half, power*runs)
+		}
+	}
+	if n := Plan(alpha, power, 0, 1, 1); !math.IsInf(n, 1) {
+		t.Errorf("no gain is seen after %v observations", n)
+	}
+}

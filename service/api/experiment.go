@@ -10,6 +10,10 @@ type Experiment struct {
 	Control  string    `json:"control,omitzero" doc:"the variant that the others are compared with; if left out, the first baseline, or else the first variant"`
 	Holdout  float64   `json:"holdout_share,omitzero" minimum:"0" maximum:"0.5" doc:"the share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001"`
 	Learn    string    `json:"learn_from,omitzero" enum:"own,all" doc:"what the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out"`
+	Starts   time.Time `json:"starts,omitzero" format:"date-time" doc:"when it starts; at once if left out"`
+	Ends     time.Time `json:"ends,omitzero" format:"date-time" doc:"when it ends; with another configuration of the placement if left out. Its variants keep what they have learned until then"`
+	Outside  string    `json:"outside,omitzero" enum:"policy,baseline" doc:"what all shoppers are shown before it starts and after it ends: policy, by the placement's own policy, or baseline; policy if left out. These decisions do not count, and need no shopper_id"`
+	Segments string    `json:"segment_by,omitzero" maxLength:"100" doc:"a feature of shoppers, a category, by which results are reported too"`
 	MinGain  float64   `json:"min_gain,omitzero" minimum:"0" doc:"the least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much"`
 }
 
@@ -37,6 +41,25 @@ const (
 // Holdout is the name of the units that take no part in experiments.
 const Holdout = "holdout"
 
+// ExperimentPlan says how long an experiment takes to show a gain, from the placement's own revenue in the last four weeks.
+type ExperimentPlan struct {
+	Decisions  uint64        `json:"decisions" doc:"decisions that the plan is based on; the other numbers are 0 if they earned nothing"`
+	Mean       float64       `json:"mean_revenue" doc:"revenue per decision"`
+	SD         float64       `json:"standard_deviation" doc:"standard deviation of the revenue per decision"`
+	Conversion float64       `json:"conversion" doc:"share of decisions that sold"`
+	PerDay     float64       `json:"decisions_per_day"`
+	Power      float64       `json:"power" doc:"probability with which an experiment of the planned length shows the gain"`
+	Gains      []PlannedGain `json:"gains"`
+}
+
+// PlannedGain says how long an experiment takes to show one gain.
+type PlannedGain struct {
+	Relative  float64  `json:"relative" doc:"the gain as a share of the mean revenue"`
+	Gain      float64  `json:"gain" doc:"the gain in revenue per decision"`
+	Decisions *float64 `json:"decisions" doc:"decisions of the placement; null if it takes more than 10^12"`
+	Seconds   *float64 `json:"seconds" doc:"time at the present rate of decisions, with the attribution window of the last one; null if that is not known"`
+}
+
 // Experiments are the experiment of a placement and the last ones before it.
 type Experiments struct {
 	Placement  string             `json:"placement"`
@@ -55,6 +78,8 @@ type ExperimentReport struct {
 	Number    uint64          `json:"entry" doc:"the entry of the log that began it"`
 	Begun     time.Time       `json:"begun"`
 	Ended     *time.Time      `json:"ended,omitempty" doc:"left out while it runs"`
+	Starts    time.Time       `json:"starts,omitzero" format:"date-time" doc:"when it starts, if the configuration says so"`
+	Ends      time.Time       `json:"ends,omitzero" format:"date-time" doc:"when it ends, if the configuration says so"`
 	Control   string          `json:"control"`
 	Learn     string          `json:"learn_from" enum:"own,all"`
 	MinGain   float64         `json:"min_gain"`
@@ -63,6 +88,9 @@ type ExperimentReport struct {
 	Counts    *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the first decisions will count; left out once some count, and before the first decision"`
 	Variants  []VariantReport `json:"variants" doc:"in the order of the configuration"`
 	Pairs     []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
+	Metrics   []MetricReport  `json:"metrics" doc:"what else the variants change; conversion is the first"`
+	SegmentBy string          `json:"segment_by,omitzero" doc:"the feature of shoppers that has the segments"`
+	Segments  []SegmentReport `json:"segments,omitempty" doc:"results by value of that feature, the first ones seen, at most 8; the last one of 8 has all other values"`
 	HeldOut   *VariantReport  `json:"holdout,omitempty" doc:"what the holdout earned; left out if there is none"`
 	Phases    []Phase         `json:"phases" doc:"times with the same shares, the oldest first"`
 	Ratio     Ratio           `json:"sample_ratio"`
@@ -90,6 +118,37 @@ type VariantReport struct {
 	Mean       Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
 	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both"`
 	Learner    *LearnerReport `json:"learner,omitempty" doc:"of the policy"`
+	Latency    *Latency       `json:"latency,omitempty" doc:"how long the answering process took for the variant's decisions since it started; left out of past experiments"`
+}
+
+// MetricReport compares the variants by something other than revenue. Its differences all hold together with those of
+// the other metrics, at all times, with 95 %.
+type MetricReport struct {
+	Name     string          `json:"name" doc:"conversion is the share of decisions that sold"`
+	Better   string          `json:"better" enum:"higher,lower"`
+	Variants []VariantMetric `json:"variants" doc:"in the order of the configuration"`
+}
+
+// VariantMetric is a metric of a variant.
+type VariantMetric struct {
+	Variant    string    `json:"variant"`
+	Mean       Interval  `json:"mean" doc:"per decision; each interval by itself holds at all times with 95 %"`
+	Difference *Interval `json:"difference,omitempty" doc:"above the control's, per decision; left out of the control, and before there are decisions of both"`
+	Worse      bool      `json:"worse" doc:"whether it is surely worse than the control's"`
+}
+
+// SegmentReport is what the variants have earned from some of the shoppers. The differences of all segments hold together,
+// at all times, with 95 %, apart from those of the whole experiment: among many segments some look different by chance.
+type SegmentReport struct {
+	Value    string           `json:"value" doc:"of the feature; empty for all other values"`
+	Variants []SegmentVariant `json:"variants" doc:"in the order of the configuration"`
+}
+
+// SegmentVariant is a variant in a segment.
+type SegmentVariant struct {
+	Variant    string    `json:"variant"`
+	Group      Totals    `json:"totals" doc:"the decisions that count"`
+	Difference *Interval `json:"difference,omitempty" doc:"revenue per decision above the control's in the segment; left out of the control, and before there are decisions of both"`
 }
 
 // LearnerReport is the state of the learner of a variant.
@@ -159,8 +218,8 @@ type ReportPoint struct {
 
 // Verdict is the result of the stop rule.
 type Verdict struct {
-	Rule    string   `json:"rule" enum:"ship,keep either,stop,keep going"`
-	Variant string   `json:"variant,omitzero" doc:"the variant to ship. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does"`
+	Rule    string   `json:"rule" enum:"ship,weigh,keep either,stop,keep going"`
+	Variant string   `json:"variant,omitzero" doc:"the variant to ship or to weigh. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does"`
 	Tied    []string `json:"tied,omitempty" doc:"with keep either: the variants that surely gain and cannot be told apart, the largest estimate first"`
 	Reason  string   `json:"reason"`
 	Gain    float64  `json:"gain,omitzero" doc:"estimated gain of the variant to ship over the control, in revenue a decision"`
@@ -169,6 +228,7 @@ type Verdict struct {
 // Values of [Verdict.Rule].
 const (
 	Ship       = "ship"        // a variant certainly gains the minimum, and earns more than every other one
+	Weigh      = "weigh"       // a variant certainly earns more, as for ship, but another metric is certainly worse
 	KeepEither = "keep either" // several variants surely gain, earn more than all others, and cannot be told apart
 	Stop       = "stop"        // no variant can gain what is worth a change, or the units are not divided as planned
 	KeepGoing  = "keep going"  // otherwise

@@ -136,6 +136,7 @@ type Version struct {
 	Automatic    bool           `json:"automatic" doc:"whether the clock kept it; such versions are dropped before others"`
 	OtherLearner bool           `json:"other_learner" doc:"whether it is of a learner that decided before, whose configuration a roll back brings back"`
 	Policy       map[string]any `json:"policy" doc:"of its configuration"`
+	Config       *Placement     `json:"config,omitempty" doc:"the configuration that a roll back brings back; left out if the present one stays"`
 }
 
 // VersionList lists versions, the oldest first.

@@ -285,6 +285,27 @@ func (s *Series) Recent(now int64, span time.Duration) Recent {
 	return Recent{sum.arms[0], sum.gains(), float64(last) / 10}
 }
 
+// Past returns the sums of all decisions in a span of time before now, the largest revenue of a shown item, and the
+// decisions per second since the first of them.
+func (s *Series) Past(now int64, span time.Duration) (all api.Totals, bound, rate float64) {
+	to := secondOf(now) + 1
+	offered, from := uint64(0), to
+	for i := range s.buckets {
+		b := &s.buckets[i]
+		if b.end() <= to-int64(span/time.Second) {
+			continue
+		}
+		from, offered, bound = min(from, b.start), offered+b.offered, max(bound, b.bound)
+		for k := range b.arms {
+			all.Add(&b.arms[k])
+		}
+	}
+	if offered > 0 {
+		rate = float64(offered) / float64(to-from)
+	}
+	return all, bound, rate
+}
+
 // Copy returns a deep copy.
 func (s *Series) Copy() Series {
 	c := *s

@@ -59,7 +59,7 @@ func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int
 			continue
 		}
 		if err == nil && !o.Decoded {
-			v.Placement.Latency.Add(time.Since(start))
+			v.Took(o, time.Since(start))
 			e.recent.Add(&d.Whole)
 		}
 		if err == nil || ctx.Err() == nil { // otherwise the writer may still read what is in d

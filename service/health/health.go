@@ -46,9 +46,27 @@ func Of(s *api.Stats, warnings []string) []api.Health {
 	if r := s.Relearning; r != nil {
 		l.say("note", "A second learner learns from the log: it is at entry %d of %d.", r.Entry, r.To)
 	}
+	Sort(l)
+	return l
+}
+
+// Sort puts the worst first.
+func Sort(l []api.Health) {
 	slices.SortStableFunc(l, func(a, b api.Health) int {
 		return slices.Index(levels, a.Level) - slices.Index(levels, b.Level)
 	})
+}
+
+// OfExperiment says what an operator should know of the schedule of an experiment at a time; e is nil if none runs.
+func OfExperiment(e *api.Experiment, now time.Time) []api.Health {
+	l := list{}
+	switch {
+	case e == nil:
+	case now.Before(e.Starts):
+		l.say("note", "The experiment “%s” starts on %s.", e.Name, e.Starts.UTC().Format("2 January 2006 at 15:04 UTC"))
+	case !e.Ends.IsZero() && !now.Before(e.Ends):
+		l.say("warning", "The experiment “%s” ended on %s as planned. Read its result, and choose what shoppers see from now on.", e.Name, e.Ends.UTC().Format("2 January 2006"))
+	}
 	return l
 }
 

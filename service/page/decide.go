@@ -144,7 +144,7 @@ func (d *Decider) findRules() (err error) {
 	}
 	d.slots, _ = family.(*assortment.Slots)
 	d.x = &vitrine.Context{Feasible: family}
-	d.baseline, err = r.baseline(v.Config, d.index)
+	d.baseline, err = r.baseline(v.Config, &d.to, d.index)
 	return err
 }
 
@@ -304,10 +304,12 @@ func (d *Decider) explore(o *eventlog.Offered, c *setup.Config, draw func(*rand.
 }
 
 // baseline returns the caller's own page, in display order.
-func (r *Request) baseline(c *setup.Config, index map[string]int) (vitrine.Assortment, error) {
+func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vitrine.Assortment, error) {
 	switch {
 	case !c.NeedsBaseline() && c.Fallback != api.FallbackBaseline: // a caller may send one before the mode that needs it starts
 	case r.Baseline == nil && r.isTrial:
+		return nil, nil
+	case r.Baseline == nil && to.isOutside && to.show != api.ShowBaseline && c.Fallback != api.FallbackBaseline:
 		return nil, nil
 	case r.Baseline == nil && c.Mode == api.Experimenting && c.NeedsBaseline():
 		return nil, api.Fieldf("/baseline", "is missing: the experiment shows it to some units, and which ones the caller does not know")

@@ -71,6 +71,8 @@ type route struct {
 	variant string
 	unit    uint64
 	policy  *Policy // the variant's own; nil for the placement's
+
+	isOutside bool // whether the experiment has not started or has ended
 }
 
 // route returns the variant for the request's unit.
@@ -80,6 +82,9 @@ func (v *View) route(r *Request) (to route, err error) {
 	}
 	if r.ShopperID == "" && r.isTrial { // shows the placement's policy
 		return to, nil
+	}
+	if !v.Routes.Runs(r.Now) {
+		return route{show: v.Routes.Design.Outside, isOutside: true}, nil
 	}
 	if r.ShopperID == "" {
 		return to, api.Fieldf("/shopper_id", "is missing: in the mode %q it says who is shown the same variant each time, such as a shopper's id", api.Experimenting)

@@ -19,11 +19,15 @@ import (
 	"vitrine/service/api"
 )
 
+// Policy is the Content-Security-Policy of the page.
+const Policy = "default-src 'none'; style-src 'unsafe-inline'"
+
 //go:embed page.html
 var source string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number, "signed": signed, "count": count, "percent": percent, "day": day, "moment": moment, "shows": shows, "colour": colour,
+	"policy": func() string { return Policy },
 }).Parse(source))
 
 // Page writes the page about an experiment of a placement. now is when the report was fetched.

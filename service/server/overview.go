@@ -99,7 +99,8 @@ func (s *Server) overviewOf(name string, now int64, span time.Duration, points i
 			return e, err
 		}
 	}
-	e.Health = health.Of(&stats, answer.Warnings)
+	e.Health = append(health.OfExperiment(answer.Experiment, time.Unix(0, now)), health.Of(&stats, answer.Warnings)...)
+	health.Sort(e.Health)
 	return e, nil
 }
 

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,47 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 	if p.Revenue == nil || p.Series.OverChance != nil || p.Series.OverBaseline != nil {
 		t.Errorf("the overview has other answers: %+v", p)
 	}
+}
+
+// The plan of an experiment is made from what the placement sold, and its page is for people without a desk.
+func TestExperimentRoutes(t *testing.T) {
+	s := started(t, nil)
+	const config = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ts-mnl"},"attribution_window":"30m"`
+	s.want(201, "PUT", "/v1/placements/home", config+`}`)
+	var plan api.ExperimentPlan
+	read := func(query string) *api.ExperimentPlan {
+		t.Helper()
+		plan = api.ExperimentPlan{}
+		fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/experiment/plan"+query, "").body), &plan))
+		return &plan
+	}
+	if p := read(""); p.Decisions != 0 || len(p.Gains) != 0 {
+		t.Errorf("without a sale: %+v", p)
+	}
+	for i := range 40 {
+		id := fmt.Sprint("d", i)
+		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","items":[{"id":"a","features":{"x":1},"revenue":2}]}`)
+		s.want(204, "POST", "/v1/placements/home/decisions/"+id+"/outcome", []string{`{"choice":"a"}`, `{"choice":null}`}[i%2])
+	}
+	if p := read("?gains=0.1,0.2&shares=0.9,0.1&holdout_share=0.1"); p.Decisions != 40 || p.Mean != 1 || p.SD != 1 || p.Conversion != 0.5 || len(p.Gains) != 2 || p.Gains[1].Gain != 0.2 || p.Gains[1].Decisions == nil || *p.Gains[0].Decisions < 3*(*p.Gains[1].Decisions) {
+		t.Errorf("%+v", p)
+	}
+	for _, bad := range []string{"shares=0.5", "shares=a,b", "gains=-1", "holdout_share=0.6", "holdout_share=0.1,0.1", "shares=NaN,1"} {
+		s.want(400, "GET", "/v1/placements/home/experiment/plan?"+bad, "")
+	}
+
+	entry := s.want(200, "PUT", "/v1/placements/home", config+`,"mode":"experiment","experiment":{"name":"<summer>","ends":"`+s.clock.now().Add(time.Hour).Format(time.RFC3339)+`","variants":[{"name":"a","show":"uniform","share":0.5},{"name":"b","show":"policy","share":0.5}]}}`).header.Get(api.EntryHeader)
+	page := s.want(200, "GET", "/v1/placements/home/experiment/"+entry+"/report", "")
+	if !strings.Contains(page.body, "&lt;summer&gt;") || page.header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(page.header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("%v: %.300s", page.header, page.body)
+	}
+	s.want(404, "GET", "/v1/placements/home/experiment/9999/report", "")
+	s.clock.advance(2 * time.Hour)
+	if h := s.overview("").Placements[0].Health; !slices.ContainsFunc(h, func(h api.Health) bool { return strings.Contains(h.Text, "The experiment “<summer>” ended on") }) {
+		t.Errorf("an experiment that is over: %+v", h)
+	}
+	s.want(200, "PUT", "/v1/placements/home", config+`}`)
+	s.want(200, "GET", "/v1/placements/home/experiment/"+entry+"/report", "")
 }
 
 // The operator says whether the policy learns from decisions in doubt; what that may be is said, too.

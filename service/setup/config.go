@@ -214,6 +214,9 @@ func (c *Config) check() error {
 	if c.schema, err = feature.New(c.Features); err != nil {
 		return err
 	}
+	if err := c.checkSegments(); err != nil {
+		return err
+	}
 	if !c.takesAnyScale() {
 		c.schema.Bound(vitrine.MaxUnscaled)
 	}

@@ -26,6 +26,18 @@ func (c *Config) checkExperiment() error {
 	}
 }
 
+// checkSegments checks the feature that has the segments of an experiment.
+func (c *Config) checkSegments() error {
+	if c.Experiment == nil || c.Experiment.Segments == "" {
+		return nil
+	}
+	by := c.Experiment.Segments
+	if k := slices.IndexFunc(c.Features, func(f api.Feature) bool { return f.Name == by }); k < 0 || c.Features[k].Kind != "category" || c.Features[k].From != "shopper" {
+		return api.Fieldf("/experiment/segment_by", "%q: must be a feature of shoppers that is a category", by)
+	}
+	return nil
+}
+
 // NeedsBaseline reports whether each request must have the caller's baseline.
 func (c *Config) NeedsBaseline() bool {
 	return c.Mode == api.Shadow || abtest.IsShown(c.Experiment, api.ShowBaseline) || c.Experiment != nil && c.Experiment.Holdout > 0
@@ -87,6 +99,8 @@ func MayBecome(before, after *Config) error {
 	switch {
 	case e.Control != o.Control:
 		return api.Fieldf("/experiment/control", "is %q, not %q, and "+end, e.Control, o.Control, e.Name)
+	case e.Segments != o.Segments:
+		return api.Fieldf("/experiment/segment_by", "is %q, not %q, and "+end, e.Segments, o.Segments, e.Name)
 	case e.Learn != o.Learn:
 		return api.Fieldf("/experiment/learn_from", "is %q, not %q, and "+end, e.Learn, o.Learn, e.Name)
 	case before.window != after.window:

@@ -181,7 +181,7 @@ func (r *Record) fields(f *fields.Fields) {
 	f.Check(r.Entry > 0, "decision %q has no entry", r.id)
 	f.Check(choice == 0 || r.Status == chosen || r.Status == late, "decision %q has status %d and choice %d", r.id, r.Status, choice)
 	if r.Status.Waits() {
-		f.Flag(&r.first)
+		f.Flag(&r.counts, &r.first)
 		r.passedFields(f)
 		return
 	}

@@ -64,7 +64,7 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 	}
 	p.Earnings.Offered(sequence, time, o, p.isOwn(o))
 	if p.Experiment != nil {
-		r.first = p.Experiment.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o)
+		r.counts, r.first = p.Experiment.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o)
 	}
 	p.pace.Add(time, r.size())
 	isLarge := o.Payload != nil || o.Catalogue != nil && len(o.Catalogue.Slots) > maxKeptSlots
@@ -179,8 +179,8 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, to 
 		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: choice, Predicted: own && o.Probability != nil}
 	}
 	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: to == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
-	if p.Experiment != nil {
-		p.Experiment.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), r.first, c)
+	if p.Experiment != nil && r.counts {
+		p.Experiment.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), r.first, c, p.segment(c))
 	}
 	switch {
 	case !r.isOf(p.Learner):
@@ -209,8 +209,8 @@ func (s *State) abandon(r *Record, to status) {
 	r.placement.Open.remove(r)
 	r.Status = to
 	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted)
-	if e := r.placement.Experiment; e != nil {
-		e.Leave(r.Entry, r.time, r.placement.Earnings.Guard.Watch.Cohort(), r.first, nil)
+	if e := r.placement.Experiment; e != nil && r.counts {
+		e.Leave(r.Entry, r.time, r.placement.Earnings.Guard.Watch.Cohort(), r.first, nil, "")
 	}
 	s.shelve(r)
 }

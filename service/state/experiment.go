@@ -11,6 +11,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -20,7 +21,11 @@ type experiment struct {
 	*abtest.Experiment
 	owner   *Worker   // the placement's learner
 	workers []*Worker // by variant; nil for a variant without its own learner
+	took    *took
 }
+
+// took counts how long the decisions of each variant take in this process.
+type took [abtest.MaxVariants + 1]latency
 
 const maxPast = 10 // ended experiments
 
@@ -94,7 +99,7 @@ func (s *State) conduct(p *Placement, sequence uint64, time int64, workers []*Wo
 	case c.Experiment == nil:
 		return
 	case p.Experiment == nil:
-		p.Experiment = &experiment{abtest.New(sequence, time, c.Experiment, p.Earnings.Guard.Watch.Cohort()), p.Worker, workers}
+		p.Experiment = &experiment{abtest.New(sequence, time, c.Experiment, p.Earnings.Guard.Watch.Cohort()), p.Worker, workers, new(took)}
 		for _, w := range workers {
 			if w != nil {
 				w.begin(sequence)
@@ -123,6 +128,17 @@ func (p *Placement) endExperiment(now int64) {
 		}
 	}
 	p.Experiment = nil
+}
+
+// segment returns the shopper's value of the feature that has the segments of the experiment, "" if it has no column of
+// its own.
+func (p *Placement) segment(o *offer.Closed) string {
+	schema := p.Config.Schema()
+	if p.Experiment.Design.Segments == "" || o == nil || len(o.Features) < schema.Width() {
+		return ""
+	}
+	k := slices.IndexFunc(schema.Parts(), func(f feature.Part) bool { return f.Name == p.Experiment.Design.Segments })
+	return schema.Value(o.Features[:schema.Width()], k).Text
 }
 
 // challengers are the variants' own learners.
@@ -193,6 +209,7 @@ func (p *Placement) Experiments() (*api.Experiments, error) {
 	all.Experiment = p.report()
 	for i := range all.Experiment.Variants {
 		v, w := &all.Experiment.Variants[i], p.Experiment.workers[i]
+		v.Latency = p.Experiment.took[i].Report()
 		if v.Learner == nil {
 			continue
 		}

@@ -22,7 +22,8 @@ type Record struct {
 	shown     uint16        // K
 	choice    int16         // 0 or a position on the page, from 1 on
 	Status    status
-	first     bool // whether it is the first decision of its unit, in an experiment
+	counts    bool // whether it counts in an experiment
+	first     bool // and is the first decision of its unit
 }
 
 // recordExtras holds the fields that few decisions need.

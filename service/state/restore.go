@@ -201,7 +201,7 @@ func (s *State) thawExperiment(p *Placement, f *frozenPlacement) error {
 		}
 		return nil
 	}
-	e := &experiment{f.experiment, p.Worker, make([]*Worker, len(p.Config.Experiment.Variants))}
+	e := &experiment{f.experiment, p.Worker, make([]*Worker, len(p.Config.Experiment.Variants)), new(took)}
 	p.Experiment = e
 	left := f.challengers
 	err := p.Config.OfVariants(func(i int, c *setup.Config) (err error) {

@@ -115,7 +115,7 @@ func (s *State) publish(p *Placement) {
 	}
 	v.Page.ByBaseline = v.fallback == api.FallbackBaseline
 	if x := p.Experiment; x != nil {
-		v.Page.Routes, v.Challengers = x.Routes, x.workers
+		v.Page.Routes, v.Challengers, v.took = x.Routes, x.workers, x.took
 	}
 	before := p.View.Load()
 	if before == nil || before.Changed != v.Changed || before.Worker != v.Worker || before.fallback != v.fallback ||

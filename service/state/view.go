@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"time"
 
 	"vitrine/service/api"
 	"vitrine/service/offer"
@@ -17,6 +18,18 @@ type View struct {
 	Worker      *Worker
 	Challengers []*Worker // by variant; their configurations never change
 	fallback    string    // decides instead of the policy, or ""
+	took        *took     // by the variants of the experiment; nil without one
+}
+
+// Took notes how long the decision of an offer took.
+func (v *View) Took(o *offer.Offer, d time.Duration) {
+	v.Placement.Latency.Add(d)
+	if v.took == nil || o.Variant == "" {
+		return
+	}
+	if class := v.Page.Routes.ClassOf(o.Variant); class >= 0 { // a repeated decision may be of an earlier experiment
+		v.took[class].Add(d)
+	}
 }
 
 // Config returns the placement's configuration. The caller must not change it.

@@ -295,6 +295,8 @@ export interface EventReward {
 export interface Experiment {
   /** The variant that the others are compared with; if left out, the first baseline, or else the first variant. */
   control?: string;
+  /** When it ends; with another configuration of the placement if left out. Its variants keep what they have learned until then. */
+  ends?: string;
   /** The share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001. */
   holdout_share?: number;
   /** What the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out. */
@@ -303,8 +305,29 @@ export interface Experiment {
   min_gain?: number;
   /** Of the experiment: another name begins another one. */
   name: string;
+  /** What all shoppers are shown before it starts and after it ends: policy, by the placement's own policy, or baseline; policy if left out. These decisions do not count, and need no shopper_id. */
+  outside?: "policy" | "baseline";
+  /** A feature of shoppers, a category, by which results are reported too. */
+  segment_by?: string;
+  /** When it starts; at once if left out. */
+  starts?: string;
   /** What is compared. Their shares sum to 1. */
   variants: readonly Variant[];
+}
+
+export interface ExperimentPlan {
+  /** Share of decisions that sold. */
+  conversion: number;
+  /** Decisions that the plan is based on; the other numbers are 0 if they earned nothing. */
+  decisions: number;
+  decisions_per_day: number;
+  gains: readonly PlannedGain[];
+  /** Revenue per decision. */
+  mean_revenue: number;
+  /** Probability with which an experiment of the planned length shows the gain. */
+  power: number;
+  /** Standard deviation of the revenue per decision. */
+  standard_deviation: number;
 }
 
 export interface ExperimentReport {
@@ -316,6 +339,8 @@ export interface ExperimentReport {
   decisions: number;
   /** Left out while it runs. */
   ended?: string;
+  /** When it ends, if the configuration says so. */
+  ends?: string;
   /** The entry of the log that began it. */
   entry: number;
   /** What the holdout earned; left out if there is none. */
@@ -323,6 +348,8 @@ export interface ExperimentReport {
   /** Share of all units. */
   holdout_share: number;
   learn_from: "own" | "all";
+  /** What else the variants change; conversion is the first. */
+  metrics: readonly MetricReport[];
   min_gain: number;
   name: string;
   /** Differences between variants other than the control; a pair is left out until both variants have decisions. */
@@ -334,6 +361,12 @@ export interface ExperimentReport {
   /** What the experiment probably still needs; left out unless it is to keep going, and if it would need more than 20 times as many decisions as it has. */
   remaining?: Left;
   sample_ratio: Ratio;
+  /** The feature of shoppers that has the segments. */
+  segment_by?: string;
+  /** Results by value of that feature, the first ones seen, at most 8; the last one of 8 has all other values. */
+  segments?: readonly SegmentReport[];
+  /** When it starts, if the configuration says so. */
+  starts?: string;
   /** In the order of the configuration. */
   variants: readonly VariantReport[];
   verdict: Verdict;
@@ -715,6 +748,14 @@ export interface Loss {
   versions: number;
 }
 
+export interface MetricReport {
+  better: "higher" | "lower";
+  /** Conversion is the share of decisions that sold. */
+  name: string;
+  /** In the order of the configuration. */
+  variants: readonly VariantMetric[];
+}
+
 export interface Model {
   /** When the placement got its configuration; left out if the log no longer has it. */
   creationTime?: string;
@@ -879,6 +920,17 @@ export interface PlacementList {
   placements: readonly PlacementEntry[];
 }
 
+export interface PlannedGain {
+  /** Decisions of the placement; null if it takes more than 10^12. */
+  decisions: number | null;
+  /** The gain in revenue per decision. */
+  gain: number;
+  /** The gain as a share of the mean revenue. */
+  relative: number;
+  /** Time at the present rate of decisions, with the attribution window of the last one; null if that is not known. */
+  seconds: number | null;
+}
+
 export interface PolicyEntry {
   /** When to choose it. */
   choose_when?: string;
@@ -1038,6 +1090,21 @@ export interface RuleCost {
   on?: string;
   /** Of the request or of the placement. */
   rule: "max_size" | "min_size" | "include" | "exclude" | "limit" | "capacity" | "slot";
+}
+
+export interface SegmentReport {
+  /** Of the feature; empty for all other values. */
+  value: string;
+  /** In the order of the configuration. */
+  variants: readonly SegmentVariant[];
+}
+
+export interface SegmentVariant {
+  /** Revenue per decision above the control's in the segment; left out of the control, and before there are decisions of both. */
+  difference?: Interval;
+  /** The decisions that count. */
+  totals: Totals;
+  variant: string;
 }
 
 export interface Series {
@@ -1298,6 +1365,16 @@ export interface Variant {
   show: "policy" | "baseline" | "uniform";
 }
 
+export interface VariantMetric {
+  /** Above the control's, per decision; left out of the control, and before there are decisions of both. */
+  difference?: Interval;
+  /** Per decision; each interval by itself holds at all times with 95 %. */
+  mean: Interval;
+  variant: string;
+  /** Whether it is surely worse than the control's. */
+  worse: boolean;
+}
+
 export interface VariantReport {
   /** Decisions, with those that wait for an outcome. */
   asked: number;
@@ -1305,6 +1382,8 @@ export interface VariantReport {
   difference?: Interval;
   /** Revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it. */
   late_revenue: number;
+  /** How long the answering process took for the variant's decisions since it started; left out of past experiments. */
+  latency?: Latency;
   /** Of the policy. */
   learner?: LearnerReport;
   /** Revenue a decision; each interval by itself holds at all times with 95 %. */
@@ -1323,16 +1402,18 @@ export interface Verdict {
   /** Estimated gain of the variant to ship over the control, in revenue a decision. */
   gain?: number;
   reason: string;
-  rule: "ship" | "keep either" | "stop" | "keep going";
+  rule: "ship" | "weigh" | "keep either" | "stop" | "keep going";
   /** With keep either: the variants that surely gain and cannot be told apart, the largest estimate first. */
   tied?: readonly string[];
-  /** The variant to ship. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does. */
+  /** The variant to ship or to weigh. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does. */
   variant?: string;
 }
 
 export interface Version {
   /** Whether the clock kept it; such versions are dropped before others. */
   automatic: boolean;
+  /** The configuration that a roll back brings back; left out if the present one stays. */
+  config?: Placement;
   /** Rounds that the learner had learned; left out while it is behind. */
   learned?: number;
   /** What they have earned, per decision. */
@@ -1377,6 +1458,8 @@ export interface Routes {
   events: { takes: { query?: { "placement"?: string | number | boolean }; header?: { "Last-Event-ID"?: string | number | boolean } }; answer: Response };
   /** The experiment of a placement, if one runs, and the last ones that have ended: what the variants earned, the differences with intervals that may be looked at any time, whether the units are divided rightly, and what the stop rule says. It begins, changes and ends with the configuration of the placement, by its mode experiment. */
   experiment: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: Experiments };
+  /** The page about an experiment that runs, or one of the last that ended, by the entry that began it: one file that prints well, for people without a desk. */
+  experimentReport: { takes: { path: { name: string; experiment: string }; query?: { "entry"?: string | number | boolean } }; answer: Response };
   /** Why a decision that is remembered shows what it shows: utilities by feature, the best other set, what rules cost. */
   explain: { takes: { path: { name: string; id: string }; query?: { "entry"?: string | number | boolean } }; answer: Explanation };
   /** Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost. */
@@ -1457,6 +1540,8 @@ export interface Routes {
   placementPersonalizerReward: { takes: { path: { name: string; version: string; event: string }; body: EventReward }; answer: null };
   /** Azure Personalizer's multi-slot Reward, for a placement. */
   placementPersonalizerRewardSlots: { takes: { path: { name: string; version: string; event: string }; body: SlotRewards }; answer: null };
+  /** How long an experiment would take to show a gain, by the revenue that the placement had in the last four weeks. An experiment that runs longer shows smaller gains: for half the gain it takes four times as long. */
+  planExperiment: { takes: { path: { name: string }; query?: { "shares"?: string | number | boolean; "holdout_share"?: string | number | boolean; "gains"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: ExperimentPlan };
   /** What a PUT of this configuration would do: its defaults, and what becomes of the learner. Nothing changes. */
   previewPlacement: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean; "If-None-Match"?: string | number | boolean }; body: Placement }; answer: Preview };
   /** Put items into the placement's catalogue. Items with an id that it has are replaced, the others stay. A body of up to 256 KiB becomes durable as a whole; a larger one in parts, in its order. */
@@ -1490,6 +1575,7 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   deletePlacement: ["DELETE", "/v1/placements/{name}"],
   events: ["GET", "/v1/events"],
   experiment: ["GET", "/v1/placements/{name}/experiment"],
+  experimentReport: ["GET", "/v1/placements/{name}/experiment/{experiment}/report"],
   explain: ["GET", "/v1/placements/{name}/decisions/{id}/explanation"],
   explainByID: ["GET", "/v1/decisions/{id}/explanation"],
   export: ["GET", "/v1/placements/{name}/export"],
@@ -1530,6 +1616,7 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   placementPersonalizerResetModel: ["DELETE", "/v1/placements/{name}/personalizer/{version}/model"],
   placementPersonalizerReward: ["POST", "/v1/placements/{name}/personalizer/{version}/events/{event}/reward"],
   placementPersonalizerRewardSlots: ["POST", "/v1/placements/{name}/personalizer/{version}/multislot/events/{event}/reward"],
+  planExperiment: ["GET", "/v1/placements/{name}/experiment/plan"],
   previewPlacement: ["POST", "/v1/placements/{name}/preview"],
   putItems: ["PUT", "/v1/placements/{name}/items"],
   putPlacement: ["PUT", "/v1/placements/{name}"],

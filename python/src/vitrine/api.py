@@ -308,6 +308,8 @@ class EventReward(TypedDict):
 class Experiment(TypedDict):
     control: NotRequired[str]
     """The variant that the others are compared with; if left out, the first baseline, or else the first variant."""
+    ends: NotRequired[str]
+    """When it ends; with another configuration of the placement if left out. Its variants keep what they have learned until then."""
     holdout_share: NotRequired[float]
     """The share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001."""
     learn_from: NotRequired[Literal["own", "all"]]
@@ -316,8 +318,29 @@ class Experiment(TypedDict):
     """The least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much."""
     name: str
     """Of the experiment: another name begins another one."""
+    outside: NotRequired[Literal["policy", "baseline"]]
+    """What all shoppers are shown before it starts and after it ends: policy, by the placement's own policy, or baseline; policy if left out. These decisions do not count, and need no shopper_id."""
+    segment_by: NotRequired[str]
+    """A feature of shoppers, a category, by which results are reported too."""
+    starts: NotRequired[str]
+    """When it starts; at once if left out."""
     variants: list[Variant]
     """What is compared. Their shares sum to 1."""
+
+
+class ExperimentPlan(TypedDict):
+    conversion: float
+    """Share of decisions that sold."""
+    decisions: int
+    """Decisions that the plan is based on; the other numbers are 0 if they earned nothing."""
+    decisions_per_day: float
+    gains: list[PlannedGain]
+    mean_revenue: float
+    """Revenue per decision."""
+    power: float
+    """Probability with which an experiment of the planned length shows the gain."""
+    standard_deviation: float
+    """Standard deviation of the revenue per decision."""
 
 
 class ExperimentReport(TypedDict):
@@ -329,6 +352,8 @@ class ExperimentReport(TypedDict):
     """Decisions that count so far, without the holdout's."""
     ended: NotRequired[str]
     """Left out while it runs."""
+    ends: NotRequired[str]
+    """When it ends, if the configuration says so."""
     entry: int
     """The entry of the log that began it."""
     holdout: NotRequired[VariantReport]
@@ -336,6 +361,8 @@ class ExperimentReport(TypedDict):
     holdout_share: float
     """Share of all units."""
     learn_from: Literal["own", "all"]
+    metrics: list[MetricReport]
+    """What else the variants change; conversion is the first."""
     min_gain: float
     name: str
     pairs: list[Pair]
@@ -347,6 +374,12 @@ class ExperimentReport(TypedDict):
     remaining: NotRequired[Left]
     """What the experiment probably still needs; left out unless it is to keep going, and if it would need more than 20 times as many decisions as it has."""
     sample_ratio: Ratio
+    segment_by: NotRequired[str]
+    """The feature of shoppers that has the segments."""
+    segments: NotRequired[list[SegmentReport]]
+    """Results by value of that feature, the first ones seen, at most 8; the last one of 8 has all other values."""
+    starts: NotRequired[str]
+    """When it starts, if the configuration says so."""
     variants: list[VariantReport]
     """In the order of the configuration."""
     verdict: Verdict
@@ -717,6 +750,14 @@ class Loss(TypedDict):
     """Versions that it has, to roll back to."""
 
 
+class MetricReport(TypedDict):
+    better: Literal["higher", "lower"]
+    name: str
+    """Conversion is the share of decisions that sold."""
+    variants: list[VariantMetric]
+    """In the order of the configuration."""
+
+
 class Model(TypedDict):
     creationTime: NotRequired[str]
     """When the placement got its configuration; left out if the log no longer has it."""
@@ -881,6 +922,17 @@ class PlacementList(TypedDict):
     placements: list[PlacementEntry]
 
 
+class PlannedGain(TypedDict):
+    decisions: float | None
+    """Decisions of the placement; null if it takes more than 10^12."""
+    gain: float
+    """The gain in revenue per decision."""
+    relative: float
+    """The gain as a share of the mean revenue."""
+    seconds: float | None
+    """Time at the present rate of decisions, with the attribution window of the last one; null if that is not known."""
+
+
 class PolicyEntry(TypedDict):
     choose_when: NotRequired[str]
     """When to choose it."""
@@ -1040,6 +1092,21 @@ class RuleCost(TypedDict):
     """The feature, the size, the capacity, or the number of the limit or of the slot."""
     rule: Literal["max_size", "min_size", "include", "exclude", "limit", "capacity", "slot"]
     """Of the request or of the placement."""
+
+
+class SegmentReport(TypedDict):
+    value: str
+    """Of the feature; empty for all other values."""
+    variants: list[SegmentVariant]
+    """In the order of the configuration."""
+
+
+class SegmentVariant(TypedDict):
+    difference: NotRequired[Interval]
+    """Revenue per decision above the control's in the segment; left out of the control, and before there are decisions of both."""
+    totals: Totals
+    """The decisions that count."""
+    variant: str
 
 
 class Series(TypedDict):
@@ -1300,6 +1367,16 @@ class Variant(TypedDict):
     """Policy: what a policy chooses; baseline: what the caller shows by itself; uniform: a set drawn uniformly, or, under a capacity or limits whose groups cross, the set of most random gains, which has no known propensity."""
 
 
+class VariantMetric(TypedDict):
+    difference: NotRequired[Interval]
+    """Above the control's, per decision; left out of the control, and before there are decisions of both."""
+    mean: Interval
+    """Per decision; each interval by itself holds at all times with 95 %."""
+    variant: str
+    worse: bool
+    """Whether it is surely worse than the control's."""
+
+
 class VariantReport(TypedDict):
     asked: int
     """Decisions, with those that wait for an outcome."""
@@ -1307,6 +1384,8 @@ class VariantReport(TypedDict):
     """Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both."""
     late_revenue: float
     """Revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it."""
+    latency: NotRequired[Latency]
+    """How long the answering process took for the variant's decisions since it started; left out of past experiments."""
     learner: NotRequired[LearnerReport]
     """Of the policy."""
     mean: Interval
@@ -1325,16 +1404,18 @@ class Verdict(TypedDict):
     gain: NotRequired[float]
     """Estimated gain of the variant to ship over the control, in revenue a decision."""
     reason: str
-    rule: Literal["ship", "keep either", "stop", "keep going"]
+    rule: Literal["ship", "weigh", "keep either", "stop", "keep going"]
     tied: NotRequired[list[str]]
     """With keep either: the variants that surely gain and cannot be told apart, the largest estimate first."""
     variant: NotRequired[str]
-    """The variant to ship. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does."""
+    """The variant to ship or to weigh. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does."""
 
 
 class Version(TypedDict):
     automatic: bool
     """Whether the clock kept it; such versions are dropped before others."""
+    config: NotRequired[Placement]
+    """The configuration that a roll back brings back; left out if the present one stays."""
     learned: NotRequired[int]
     """Rounds that the learner had learned; left out while it is behind."""
     mean_revenue_since: NotRequired[float]
@@ -1418,6 +1499,11 @@ class Routes:
     def experiment(self, name: str, /, *, entry: Parameter = None) -> Experiments:
         """The experiment of a placement, if one runs, and the last ones that have ended: what the variants earned, the differences with intervals that may be looked at any time, whether the units are divided rightly, and what the stop rule says. It begins, changes and ends with the configuration of the placement, by its mode experiment."""
         answer: Experiments = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment", {"entry": entry}, {})
+        return answer
+
+    def experiment_report(self, name: str, experiment: str, /, *, entry: Parameter = None) -> str:
+        """The page about an experiment that runs, or one of the last that ended, by the entry that began it: one file that prints well, for people without a desk."""
+        answer: str = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/{quote(experiment, '')}/report", {"entry": entry}, {})
         return answer
 
     def explain(self, name: str, id: str, /, *, entry: Parameter = None) -> Explanation:
@@ -1609,6 +1695,11 @@ class Routes:
         """Azure Personalizer's multi-slot Reward, for a placement."""
         self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/reward", {}, {}, body)
 
+    def plan_experiment(self, name: str, /, *, shares: Parameter = None, holdout_share: Parameter = None, gains: Parameter = None, entry: Parameter = None) -> ExperimentPlan:
+        """How long an experiment would take to show a gain, by the revenue that the placement had in the last four weeks. An experiment that runs longer shows smaller gains: for half the gain it takes four times as long."""
+        answer: ExperimentPlan = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/plan", {"shares": shares, "holdout_share": holdout_share, "gains": gains, "entry": entry}, {})
+        return answer
+
     def preview_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Placement]) -> Preview:
         """What a PUT of this configuration would do: its defaults, and what becomes of the learner. Nothing changes."""
         answer: Preview = self._call("POST", f"/v1/placements/{quote(name, '')}/preview", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
@@ -1710,6 +1801,11 @@ class AsyncRoutes:
     async def experiment(self, name: str, /, *, entry: Parameter = None) -> Experiments:
         """The experiment of a placement, if one runs, and the last ones that have ended: what the variants earned, the differences with intervals that may be looked at any time, whether the units are divided rightly, and what the stop rule says. It begins, changes and ends with the configuration of the placement, by its mode experiment."""
         answer: Experiments = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment", {"entry": entry}, {})
+        return answer
+
+    async def experiment_report(self, name: str, experiment: str, /, *, entry: Parameter = None) -> str:
+        """The page about an experiment that runs, or one of the last that ended, by the entry that began it: one file that prints well, for people without a desk."""
+        answer: str = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/{quote(experiment, '')}/report", {"entry": entry}, {})
         return answer
 
     async def explain(self, name: str, id: str, /, *, entry: Parameter = None) -> Explanation:
@@ -1900,6 +1996,11 @@ class AsyncRoutes:
     async def placement_personalizer_reward_slots(self, name: str, version: str, event: str, /, **body: Unpack[SlotRewards]) -> None:
         """Azure Personalizer's multi-slot Reward, for a placement."""
         await self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/reward", {}, {}, body)
+
+    async def plan_experiment(self, name: str, /, *, shares: Parameter = None, holdout_share: Parameter = None, gains: Parameter = None, entry: Parameter = None) -> ExperimentPlan:
+        """How long an experiment would take to show a gain, by the revenue that the placement had in the last four weeks. An experiment that runs longer shows smaller gains: for half the gain it takes four times as long."""
+        answer: ExperimentPlan = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/plan", {"shares": shares, "holdout_share": holdout_share, "gains": gains, "entry": entry}, {})
+        return answer
 
     async def preview_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Placement]) -> Preview:
         """What a PUT of this configuration would do: its defaults, and what becomes of the learner. Nothing changes."""

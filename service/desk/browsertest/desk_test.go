@@ -210,7 +210,7 @@ func TestHarmfulNames(t *testing.T) {
 	b.take() // such a placement is not found
 }
 
-// No view has a barrier that axe-core calls serious or critical, in both schemes of colours.
+// No view has anything that axe-core objects to, in both schemes of colours.
 func TestAccessibility(t *testing.T) {
 	axe, err := os.ReadFile("../web/node_modules/axe-core/axe.min.js")
 	if err != nil {
@@ -226,32 +226,16 @@ func TestAccessibility(t *testing.T) {
 	check := func(view, rules string) {
 		t.Helper()
 		eval[bool](b, string(axe)+";true")
-		found := eval[[]string](b, `axe.run(document, { resultTypes: ["violations"]`+rules+` }).then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical").flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.target.join(" ") + " " + n.html.slice(0, 200))))`)
+		found := eval[[]string](b, `axe.run(document, { resultTypes: ["violations"]`+rules+` }).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.target.join(" ") + " " + n.html.slice(0, 200))))`)
 		for _, f := range found {
 			t.Errorf("%s: %s", view, f)
 		}
 	}
-	for scheme, rules := range map[string]string{"light": `, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]`, "dark": `, runOnly: ["color-contrast"]`} {
+	for scheme, rules := range map[string]string{"light": ``, "dark": `, runOnly: ["color-contrast"]`} {
 		b.dress(1280, scheme)
 		for _, view := range views(t, map[string]string{"name": "auto", "id": decision, "page": "policies"}) {
 			b.visit(view)
 			check(scheme+" "+view, rules)
-		}
-	}
-}
-
-// A thousand items with long names are wider than no screen.
-func TestLongNames(t *testing.T) {
-	s := serve(t, nil)
-	s.many(t, longName)
-	b := open(t, s.base)
-	b.dress(360, "light")
-	for _, view := range views(t, map[string]string{"name": longName, "id": longDecision, "page": "api"}) {
-		b.visit(view)
-		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
-		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > 360 {
-			who := eval[string](b, `[...document.querySelectorAll("*")].filter((e) => e.scrollWidth > 361).map((e) => e.tagName + "." + e.className + "#" + e.id).slice(0, 12).join(" ")`)
-			t.Errorf("%s is %d px wide on a screen of 360: %s", view, wide, who)
 		}
 	}
 }

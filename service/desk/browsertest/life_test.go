@@ -49,9 +49,9 @@ func TestPlacementsLife(t *testing.T) {
 	}
 
 	b.visit("/new")
-	b.fill("name", "window")
+	b.fill("Name", "window")
 	b.press("See what this does")
-	b.reads("It makes a placement")
+	b.reads("This makes the placement")
 	if names, err := s.Placements(t.Context()); len(names) > 0 || err != nil {
 		t.Fatalf("the preview made %q, %v", names, err)
 	}
@@ -63,23 +63,21 @@ func TestPlacementsLife(t *testing.T) {
 
 	s.sell(t, "window", "first", 6)
 	b.visit("/placements/window/versions")
-	b.fill("Keep the present state", "before the change")
+	b.fill("Keep today's state", "before the change")
 	b.press("Keep")
-	b.reads("before the change")
+	b.reads("Before the change")
 	versions, err := s.Versions(t.Context(), "window")
 	if err != nil || len(versions) == 0 {
 		t.Fatalf("%v, %v", versions, err)
 	}
-	kept := versions[len(versions)-1].Version
-
 	b.visit("/placements/window/settings")
-	b.fill("max size", "4")
+	b.fill("At most", "4")
 	b.press("See what this does")
-	b.reads("The learner would forget 6 rounds")
+	b.reads("would forget what it has learned from 6 visits")
 	if size() != 3 {
 		t.Fatalf("the preview made the size %d", size())
 	}
-	b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith("It begins again")).control.click()`)
+	b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith("Vitrine begins again")).control.click()`)
 	b.press("Make the change")
 	b.reads("The change is made")
 	if size() != 4 {
@@ -87,10 +85,14 @@ func TestPlacementsLife(t *testing.T) {
 	}
 
 	b.visit("/placements/window/versions")
-	b.press(fmt.Sprintf("Roll back to %d", kept))
-	b.reads("The learner forgets")
-	b.press("Roll back")
-	b.reads(fmt.Sprintf("The placement is back at version %d", kept))
+	b.press("Go back to this…")
+	b.reads("One setting changes")
+	b.reads("Items to show at most")
+	if size() != 4 {
+		t.Fatalf("looking at a version made the size %d", size())
+	}
+	b.press("Go back")
+	b.reads("“window” is back at")
 	if size() != 3 {
 		t.Errorf("size %d after the way back", size())
 	}
@@ -104,7 +106,7 @@ func TestExperiment(t *testing.T) {
 	fatal.Or(s.Put(t.Context(), "window", config))(t)
 	b.visit("/placements/window/experiments")
 	b.reads("No experiment runs")
-	b.fill("Name", "summer")
+	b.fill("Name of the experiment", "summer")
 	b.press("Begin")
 	b.reads("The experiment has begun")
 	if p, err := s.Placement(t.Context(), "window"); err != nil || p.Mode != "experiment" {
@@ -113,9 +115,9 @@ func TestExperiment(t *testing.T) {
 	s.sell(t, "window", "summer", 30, "a")
 	time.Sleep(400 * time.Millisecond) // more than a sixteenth of the window, which is a cohort; a decision after it closes it
 	s.sell(t, "window", "later", 1, "a")
-	b.wait(`/[1-9][0-9]* of [0-9]+ decisions count/.test(document.querySelector("main").innerText)`)
-	b.reads("shop (control)")
-	b.reads("keep going")
+	b.wait(`/[1-9][0-9]* of [0-9]+ visits count so far/.test(document.querySelector("main").innerText)`)
+	b.reads("our-page (compared with)")
+	b.reads("Too early to tell")
 
 	// The feed begins with the last decisions, which are not of the last second.
 	b.visit("/placements/window/decisions")

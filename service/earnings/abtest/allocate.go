@@ -1,10 +1,13 @@
 // Package abtest runs experiments in a placement: it divides units among the variants, and compares the variants'
 // earnings.
 //
+//	plan.go        how long an experiment takes to show a gain
 //	check.go       validates an experiment
 //	allocate.go    units → buckets → variants
 //	routes.go      the variant for a unit
 //	results.go     earnings of the variants, and their differences, as confidence sequences
+//	metrics.go     what else the variants change
+//	segments.go    the earnings by segment of the shoppers
 //	ratio.go       whether the units are divided as they should be
 //	experiment.go  the state of an experiment: cohorts of decisions → results
 //	report.go      the findings

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"vitrine/internal/hint"
@@ -28,6 +29,17 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 	}
 	if !(e.MinGain >= 0 && e.MinGain <= math.MaxFloat64) {
 		return api.Fieldf("/experiment/min_gain", "%v: must not be negative", e.MinGain)
+	}
+	if !e.Ends.IsZero() && !e.Ends.After(e.Starts) {
+		return api.Fieldf("/experiment/ends", "%s: must be later than the start", e.Ends.Format(time.RFC3339))
+	}
+	if e.Starts.IsZero() && e.Ends.IsZero() && e.Outside != "" {
+		return api.Fieldf("/experiment/outside", "%q: is for experiments that have a start or an end", e.Outside)
+	}
+	if e.Outside != "" {
+		if err := api.OneOf("/experiment/outside", e.Outside, api.ShowPolicy, api.ShowBaseline); err != nil {
+			return err
+		}
 	}
 	total := 0
 	for i := range e.Variants {

@@ -14,12 +14,32 @@ func (e *Experiment) Copy() *Experiment {
 	c := *e
 	c.phases, c.points = slices.Clone(e.phases), slices.Clone(e.points)
 	c.Results, c.held = e.Results.Copy(), e.held.Copy()
+	c.metrics, c.parts = slices.Clone(e.metrics), slices.Clone(e.parts)
+	for k := range c.metrics {
+		c.metrics[k] = c.metrics[k].Copy()
+	}
+	for i := range c.parts {
+		p := &c.parts[i]
+		p.groups, p.leads = slices.Clone(p.groups), slices.Clone(p.leads)
+	}
 	c.groups, c.later, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.later), slices.Clone(e.asked), slices.Clone(e.units), slices.Clone(e.seen)
 	c.Ratio.Counts = slices.Clone(e.Ratio.Counts)
 	c.cohorts = e.cohorts.Copy(func(s **sample) *sample {
-		return &sample{(*s).block.Copy(), (*s).held.Copy(), slices.Clone((*s).groups), slices.Clone((*s).units)}
+		return (*s).copy()
 	})
 	return &c
+}
+
+func (s *sample) copy() *sample {
+	c := &sample{s.block.Copy(), s.held.Copy(), slices.Clone(s.metrics), slices.Clone(s.parts), slices.Clone(s.groups), slices.Clone(s.units)}
+	for k := range c.metrics {
+		c.metrics[k] = c.metrics[k].Copy()
+	}
+	for i := range c.parts {
+		p := &c.parts[i]
+		p.groups, p.leads = slices.Clone(p.groups), slices.Clone(p.leads)
+	}
+	return c
 }
 
 // Fields encodes or decodes the results. Both sides know the number of variants.
@@ -53,6 +73,16 @@ func (b *Block) Fields(f *fields.Fields) {
 func (s *sample) fields(f *fields.Fields) {
 	s.block.Fields(f)
 	s.held.Fields(f)
+	for _, m := range s.metrics {
+		m.Fields(f)
+	}
+	fields.List(f, &s.parts, func(p *segmentSums, f *fields.Fields) {
+		if f.Reads() {
+			p.groups, p.leads = make([]api.Totals, len(s.block.Variants)), make([]confseq.Block, len(s.block.Variants))
+		}
+		p.fields(f)
+	})
+	f.Check(len(s.parts) <= maxSegmentSums+1, "a cohort of %d segments", len(s.parts))
 	offer.GroupFields(f, s.groups)
 	fields.Elements(f, s.units)
 }
@@ -81,6 +111,16 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	fields.List(f, &e.phases, (*phase).fields)
 	e.Results.Fields(f)
 	e.held.Fields(f)
+	for _, m := range e.metrics {
+		m.Fields(f)
+	}
+	fields.List(f, &e.parts, func(p *segment, f *fields.Fields) {
+		if f.Reads() {
+			p.groups, p.leads = make([]api.Totals, k), make([]confseq.Mean, k)
+		}
+		p.fields(f)
+	})
+	f.Check(len(e.parts) <= maxSegments, "an experiment of %d segments", len(e.parts))
 	offer.GroupFields(f, e.groups)
 	f.Vector(&e.later)
 	fields.Elements(f, e.asked)

@@ -18,6 +18,8 @@ type Experiment struct {
 	begun   int64
 	phases  []phase      // periods of constant shares, oldest first
 	held    *Results     // the holdout's results, with a single variant
+	metrics []*Results   // by metric: see metricNames
+	parts   []segment    // by segment, in the order of their first decision that counts
 	groups  []api.Totals // by class: the variants, then the holdout
 	later   []float64    // revenue from late outcomes and corrections, by class
 	asked   []uint64     // number of decisions, by class
@@ -39,10 +41,12 @@ type phase struct {
 
 // sample holds a cohort's sums.
 type sample struct {
-	block  *Block
-	held   *Block
-	groups []api.Totals
-	units  []uint64 // units with their first decision of the phase here
+	block   *Block
+	held    *Block
+	metrics []*Block
+	parts   []segmentSums // by segment
+	groups  []api.Totals
+	units   []uint64 // units with their first decision of the phase here
 }
 
 // point is an experiment's state at a time.
@@ -61,7 +65,7 @@ const (
 	ratioError      = 0.001
 
 	// Size is an experiment's memory in bytes without its learners: its clusters, the seen units and its points.
-	Size = 1 << 20
+	Size = 3 << 19
 )
 
 // New returns the experiment that starts with a log entry. Its points are initially a step apart.
@@ -75,7 +79,7 @@ func newExperiment(entry uint64, time int64, design *api.Experiment, step int64)
 	n := len(design.Variants)
 	return &Experiment{
 		Routes: &Routes{Number: entry, Design: design}, begun: time, step: step,
-		Results: NewResults(n), held: NewResults(1),
+		Results: NewResults(n), held: NewResults(1), metrics: newMetrics(n),
 		groups: make([]api.Totals, n+1), later: make([]float64, n+1), asked: make([]uint64, n+1),
 		units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
 	}
@@ -97,6 +101,9 @@ func (e *Experiment) Divide(design *api.Experiment, entry uint64, time int64) {
 	table, moved := Allocate(e.Table, counts)
 	if e.Table != nil {
 		e.Results.Move(e.Table, table)
+		for _, m := range e.metrics {
+			m.Move(e.Table, table)
+		}
 	}
 	next.Table, e.Routes = table, next
 	e.phases = append(e.phases, phase{entry, time, next.shares, next.holdout, moved})
@@ -108,13 +115,18 @@ func (e *Experiment) Divide(design *api.Experiment, entry uint64, time int64) {
 }
 
 func (e *Experiment) newSample() *sample {
-	return &sample{e.Results.Begin(), e.held.Begin(), make([]api.Totals, len(e.groups)), make([]uint64, len(e.units))}
+	s := &sample{block: e.Results.Begin(), held: e.held.Begin(), groups: make([]api.Totals, len(e.groups)), units: make([]uint64, len(e.units))}
+	for _, m := range e.metrics {
+		s.metrics = append(s.metrics, m.Begin())
+	}
+	return s
 }
 
-// Enter adds an open decision to its cohort of the given length. It reports whether the decision is its unit's first.
-func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (first bool) {
+// Enter adds an open decision to its cohort of the given length. It reports whether the decision counts, and whether it is
+// its unit's first.
+func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (counts, first bool) {
 	if entry <= e.Number || o.Variant == "" {
-		return false
+		return false, false
 	}
 	e.cohorts.Enter(time/length, e.newSample)
 	e.asked[e.ClassOf(o.Variant)]++
@@ -122,12 +134,13 @@ func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (fi
 		e.seen[word] |= bit
 		first = true
 	}
-	return first
+	return true, first
 }
 
-// Leave removes a closed decision; o is nil if there is no round for it. first is the result of Enter.
-func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offer.Closed) {
-	if entry <= e.Number || o != nil && o.Variant == "" { // imported
+// Leave removes a closed decision that counts; o is nil if there is no round for it. first is the result of Enter, and
+// segment the shopper's value of the feature that has the segments.
+func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offer.Closed, segment string) {
+	if entry <= e.Number { // of an earlier experiment
 		return
 	}
 	left := e.cohorts.Leave(time / length)
@@ -158,6 +171,14 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 			bucket = -1
 		}
 		e.Results.Cluster(bucket, class, x, s.block.Centre, made.shares)
+		for k, m := range e.metrics {
+			x, bound := metricOf(k, o)
+			s.metrics[k].Add(class, x, bound, made.shares)
+			m.Cluster(bucket, class, x, s.metrics[k].Centre, made.shares)
+		}
+		if e.Design.Segments != "" {
+			s.part(segment, len(e.shares)).add(class, Of(e.Design, e.Design.Control), x, s.block.Centre, bound, made.shares, o.Group())
+		}
 	}
 }
 
@@ -180,6 +201,12 @@ func (e *Experiment) Advance(now, length int64) {
 func (e *Experiment) take(s *sample, at int64) {
 	e.Results.Take(s.block)
 	e.held.Take(s.held)
+	for k, m := range e.metrics {
+		m.Take(s.metrics[k])
+	}
+	for i := range s.parts {
+		e.part(s.parts[i].value).take(&s.parts[i])
+	}
 	out := float64(e.holdout) / Buckets
 	for class := range e.groups {
 		e.groups[class].Add(&s.groups[class])

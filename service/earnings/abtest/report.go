@@ -78,7 +78,7 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 	control := Of(d, d.Control)
 	r := &api.ExperimentReport{
 		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, MinGain: d.MinGain,
-		Holdout:   d.Holdout,
+		Holdout: d.Holdout, Starts: d.Starts, Ends: d.Ends, SegmentBy: d.Segments,
 		Decisions: e.Results.Mean.N, Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
 		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
 	}
@@ -115,6 +115,7 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 			}
 		}
 	}
+	r.Metrics, r.Segments = e.metricReports(control), e.segmentReports(control)
 	for _, p := range e.phases {
 		r.Phases = append(r.Phases, api.Phase{Entry: p.entry, Time: timeOf(p.time), Shares: p.shares,
 			Holdout: float64(p.holdout) / Buckets, Moved: float64(p.moved) / Buckets})
@@ -124,7 +125,7 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 			Differences: p.differences})
 	}
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
-	if r.Verdict = verdict(r, own); r.Verdict.Rule == api.KeepGoing {
+	if r.Verdict = weighed(r, verdict(r, own)); r.Verdict.Rule == api.KeepGoing {
 		r.Left = e.left(control)
 	}
 	return r

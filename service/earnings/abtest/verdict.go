@@ -17,6 +17,8 @@ import (
 //	keep either  several variants surely gain as much, and surely earn more than all others, but cannot be told apart
 //	keep going   otherwise
 //
+// If the variant to ship is surely worse in another metric, the verdict is weigh: see weighed.
+//
 // In a tie the variant at own, which shows the placement's own policy, wins: keeping it requires no change. All
 // intervals hold at all times at once, so the rule may be applied at any time and as often as you like. The probability
 // of ever shipping a variant that does not gain, or is not the best, is at most the experiment's error.
@@ -78,6 +80,26 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 		return api.Verdict{Rule: api.Ship, Variant: best.Name, Gain: best.Difference.Estimate, Reason: reason}
 	}
 	return tie(r, rivals, own)
+}
+
+// weighed returns the verdict for a variant to ship that is surely worse than the control in another metric: whether its
+// revenue is worth that is for people to decide.
+func weighed(r *api.ExperimentReport, v api.Verdict) api.Verdict {
+	if v.Rule != api.Ship {
+		return v
+	}
+	var worse []string
+	for _, m := range r.Metrics {
+		if slices.ContainsFunc(m.Variants, func(of api.VariantMetric) bool { return of.Variant == v.Variant && of.Worse }) {
+			worse = append(worse, m.Name)
+		}
+	}
+	if worse == nil {
+		return v
+	}
+	v.Rule = api.Weigh
+	v.Reason += fmt.Sprintf(", but its %s is surely worse", strings.Join(worse, " and "))
+	return v
 }
 
 // tie returns the verdict about variants that surely gain and cannot be told apart.

@@ -20,6 +20,9 @@ type trial struct {
 	worth float64
 	rates []float64
 	own   int // the variant that shows the placement's policy, or 0
+
+	prices   []float64                                  // by variant; nil for 1
+	segments func(unit int) (value string, own float64) // of a shopper, who buys own times as often; nil without segments
 }
 
 const (
@@ -41,6 +44,9 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		}
 		design.Variants = append(design.Variants, of)
 	}
+	if c.segments != nil {
+		design.Segments = "device"
+	}
 	rng := rand.New(rand.NewPCG(seed, 11))
 	e := abtest.New(1, 0, design, cohort)
 	for n := range decisions {
@@ -51,10 +57,18 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
 			Estimates: offer.Estimates{Variant: e.Name(class), Unit: unit}}
 		closed := &offer.Closed{Offer: o, Entry: entry, Time: now}
-		if rng.Float64() < c.rates[class] {
+		if c.prices != nil {
+			o.Revenue = c.prices[class : class+1]
+		}
+		segment, own := "", 1.0
+		if c.segments != nil {
+			segment, own = c.segments(n)
+		}
+		if rng.Float64() < c.rates[class]*own {
 			closed.Choice = 1
 		}
-		e.Leave(entry, now, cohort, e.Enter(entry, now, cohort, o), closed)
+		_, first := e.Enter(entry, now, cohort, o)
+		e.Leave(entry, now, cohort, first, closed, segment)
 		if n%every == every-1 {
 			e.Advance(now+cohort, cohort)
 			look(e.Report(window, cohort))

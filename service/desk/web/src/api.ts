@@ -10,6 +10,22 @@ export class Problem extends Error {
   }
 }
 
+// reached is the event of a request that has or has not reached the service: its detail says which.
+export const reached = "reached";
+
+// send is fetch, which tells the page whether the service answers.
+export async function send(path: string, init: RequestInit): Promise<Response> {
+  try {
+    const answer = await fetch(path, init);
+    dispatchEvent(new CustomEvent(reached, { detail: true }));
+    return answer;
+  } catch (failure) {
+    if (init.signal?.aborted) throw failure;
+    dispatchEvent(new CustomEvent(reached, { detail: false }));
+    throw new Error("The service does not answer.");
+  }
+}
+
 // signedOut is the event of an answer that asks for a key.
 export const signedOut = "signed-out";
 
@@ -34,7 +50,7 @@ async function answered<T>(method: string, path: string, options: Options): Prom
     init.body = JSON.stringify(options.body);
     (init.headers as Record<string, string>)["Content-Type"] = "application/json";
   }
-  const answer = await fetch(path, init);
+  const answer = await send(path, init);
   const text = await answer.text();
   if (answer.status === 401 && path !== "v1/session") dispatchEvent(new Event(signedOut));
   if (!answer.ok) {

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, placement, request, requestTagged } from "./api";
-import { words, type ExperimentReport } from "./experiment-report";
+import { phase, words, type ExperimentReport } from "./experiment-report";
 import { Labelled, type PolicyList } from "./form";
 import type { Config } from "./placement-form";
-import { Card, Failure, percent } from "./ui";
+import { Card, count, Failure, number, percent, Table } from "./ui";
 
 interface Done {
   name: string;
@@ -45,105 +45,205 @@ const share = (inPercent: number) => Math.round(inPercent * 100) / 10_000;
 const total = (list: number[]) => Math.round(list.reduce((a, b) => a + (Number.isFinite(b) ? b : 0), 0) * 100) / 100;
 
 function Total(props: { of: number }) {
-  return <p class={props.of === 100 ? "" : "warning"} aria-live="polite">The shares sum to {percent(props.of / 100)}{props.of === 100 ? "." : ": they must sum to 100 %."}</p>;
+  return props.of === 100 ? null : <p class="warning" aria-live="polite">The shares sum to {percent(props.of / 100)}. They must sum to {percent(1)}.</p>;
 }
 
-const standard: Row[] = [
-  { name: "shop", show: "baseline", policy: "", share: 50 },
-  { name: "policy", show: "policy", policy: "", share: 50 },
+// questions are what experiments usually ask, with the variants that answer it.
+const questions: { ask: string; rows: Row[] }[] = [
+  { ask: "Does Vitrine earn more than our own page?", rows: [{ name: "our-page", show: "baseline", policy: "", share: 50 }, { name: "vitrine", show: "policy", policy: "", share: 50 }] },
+  { ask: "Would another way of learning earn more?", rows: [{ name: "present", show: "policy", policy: "", share: 80 }, { name: "rival", show: "policy", policy: "ts-mnl", share: 20 }] },
+  { ask: "Does Vitrine earn more than random items?", rows: [{ name: "random", show: "uniform", policy: "", share: 10 }, { name: "vitrine", show: "policy", policy: "", share: 90 }] },
 ];
 
-// Begin begins an experiment.
+interface Plan {
+  decisions: number;
+  mean_revenue: number;
+  conversion: number;
+  decisions_per_day: number;
+  power: number;
+  gains: { relative: number; gain: number; decisions: number | null; seconds: number | null }[];
+}
+
+// lasts writes how long something takes, in the largest unit that is at least 1.
+export function lasts(seconds: number): string {
+  if (seconds < 3600) return "less than an hour";
+  for (const [unit, length] of [["year", 31_557_600], ["month", 2_629_800], ["week", 604_800], ["day", 86_400], ["hour", 3600]] as const) {
+    if (seconds >= 1.5 * length || unit === "hour") return number(Math.ceil(seconds / length), { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 0 });
+  }
+  return "";
+}
+
+// local writes a time for a field of the kind datetime-local.
+function local(time: number): string {
+  const t = new Date(time);
+  return new Date(time - t.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+// Planned says how long an experiment takes, by the placement's own sales.
+function Planned(props: { name: string; rows: Row[]; control: string; holdout: number; end: (seconds: number) => void }) {
+  const { rows } = props;
+  const [plan, setPlan] = useState<Plan>();
+  const [failure, fail] = useState<unknown>();
+  const control = rows.find((r) => r.name === props.control) ?? rows.find((r) => r.show === "baseline") ?? rows[0]!;
+  const shares = [control, ...rows.filter((r) => r !== control)].map((r) => share(r.share));
+  const query = `shares=${shares.join(",")}&holdout_share=${share(props.holdout)}`;
+  useEffect(() => {
+    const stop = new AbortController();
+    const timer = setTimeout(() => get<Plan>(`${placement(props.name, "experiment", "plan")}?${query}`, stop.signal).then((p) => { setPlan(p); fail(undefined); }, (problem) => stop.signal.aborted || fail(problem)), 200);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, [query]);
+  if (failure) return <Failure of={failure} />;
+  if (!plan) return null;
+  if (plan.gains.length === 0) return <p class="empty">How long an experiment takes can be told once this placement has sold something.</p>;
+  return (
+    <>
+      <p>
+        A visit earns {number(plan.mean_revenue, { maximumSignificantDigits: 3 })} now, and {percent(plan.conversion)} of visitors buy. With {count(plan.decisions_per_day)} visits a day, an experiment with these shares shows a gain after about this long. Four of five experiments with that gain are done by then.
+      </p>
+      <Table
+        caption="How long it takes to show a gain"
+        rows={plan.gains}
+        empty=""
+        columns={[
+          { title: "If the best variant earns", cell: (g) => `${percent(g.relative)} more`, text: true },
+          { title: "A visit", cell: (g) => number(g.gain, { maximumSignificantDigits: 2, signDisplay: "always" }) },
+          { title: "Visits", cell: (g) => (g.decisions === null ? "too many" : number(g.decisions, { maximumSignificantDigits: 2, notation: "compact" })) },
+          { title: "Time", cell: (g) => (g.seconds === null ? "–" : lasts(g.seconds)) },
+          { title: "", text: true, cell: (g) => (g.seconds !== null && g.seconds < 3.2e7 ? <button type="button" onClick={() => props.end(g.seconds!)}>Plan for this</button> : null) },
+        ]}
+      />
+    </>
+  );
+}
+
+// Begin plans an experiment and begins it.
 export function Begin(props: Done) {
-  const [rows, setRows] = useState(standard);
+  const [rows, setRows] = useState(questions[0]!.rows);
   const [policies, setPolicies] = useState<string[]>([]);
+  const [config, setConfig] = useState<Config>();
   const [control, setControl] = useState("");
+  const [holdout, setHoldout] = useState(0);
+  const [starts, setStarts] = useState("");
+  const [ends, setEnds] = useState("");
   const { failure, busy, change } = useChange(props.name);
   useEffect(() => {
     get<PolicyList>("v1/policies").then((list) => setPolicies(list.policies.map((p) => p.name)), () => setPolicies([]));
+    get<Config>(placement(props.name)).then(setConfig, () => setConfig(undefined));
   }, []);
   const set = (k: number, to: Partial<Row>) => setRows((before) => before.map((r, i) => (i === k ? { ...r, ...to } : r)));
   const sum = total(rows.map((r) => r.share));
+  const groups: string[] = (config?.["features"] ?? []).filter((f: Config) => f["from"] === "shopper" && f["kind"] === "category").map((f: Config) => f["name"]);
   const submit = async (e: Event) => {
     e.preventDefault();
     const data = new FormData(e.currentTarget as HTMLFormElement);
-    const experiment = {
-      name: String(data.get("name")),
-      control: rows.some((r) => r.name === control) ? control : undefined,
-      holdout_share: share(Number(data.get("holdout"))) || undefined,
-      min_gain: Number(data.get("worth")) || undefined,
-      learn_from: data.get("learn"),
-      variants: rows.map((r) => ({ name: r.name, show: r.show, share: share(r.share), policy: r.show === "policy" && r.policy ? { name: r.policy } : undefined })),
-    };
-    const begun = await change(({ explore, explore_share, ...config }) => ({ ...config, mode: "experiment", experiment }));
-    if (begun) props.done("The experiment has begun.");
+    const time = (value: string) => (value ? new Date(value).toISOString() : undefined);
+    const begun = await change(({ explore, explore_share, ...before }) => ({
+      ...before,
+      mode: "experiment",
+      experiment: {
+        name: String(data.get("name")),
+        starts: time(starts),
+        ends: time(ends),
+        outside: (starts || ends) && before["mode"] === "shadow" ? "baseline" : undefined,
+        control: rows.some((r) => r.name === control) ? control : undefined,
+        segment_by: data.get("groups") || undefined,
+        holdout_share: share(holdout) || undefined,
+        min_gain: Number(data.get("worth")) || undefined,
+        learn_from: data.get("learn"),
+        variants: rows.map((r) => ({ name: r.name, show: r.show, share: share(r.share), policy: r.show === "policy" && r.policy ? { name: r.policy } : undefined })),
+      },
+    }));
+    if (begun) props.done(starts ? "The experiment is planned." : "The experiment has begun.");
   };
   return (
-    <Card title="Begin an experiment">
+    <Card title="Plan an experiment">
       <form class="wide" onSubmit={submit}>
-        <p>Each request must then say who the shopper is, in <code>shopper_id</code>{rows.some((r) => r.show === "baseline") ? <>, and what the shop would show by itself, in <code>baseline</code></> : null}. Other requests are refused. Your shop can send this before the experiment begins.</p>
+        <fieldset>
+          <legend>What do you want to know?</legend>
+          {questions.map((q) => <label class="choice" key={q.ask}><input type="radio" name="question" checked={rows === q.rows} onChange={() => setRows(q.rows)} /> {q.ask}</label>)}
+        </fieldset>
+        <div class="variants">
+          {rows.map((r, k) => (
+            <fieldset class="item" key={k}>
+              <legend>{words[r.show].charAt(0).toLocaleUpperCase() + words[r.show].slice(1)}</legend>
+              <div class="fields">
+                <Labelled name="Called">{(id) => <input id={id} type="text" required maxLength={64} pattern="[A-Za-z0-9._:\-]+" title="letters, digits and . _ - :" value={r.name} onInput={(e) => set(k, { name: e.currentTarget.value })} />}</Labelled>
+                <Labelled name="Shoppers who see it, in percent">{(id) => <input id={id} type="number" required min={0} max={100} step={0.01} value={r.share} onInput={(e) => set(k, { share: e.currentTarget.valueAsNumber })} />}</Labelled>
+              </div>
+            </fieldset>
+          ))}
+        </div>
+        <Total of={sum} />
+        {sum === 100 ? <Planned name={props.name} rows={rows} control={control} holdout={holdout} end={(seconds) => setEnds(local((starts ? Date.parse(starts) : Date.now()) + 1000 * seconds))} /> : null}
         <div class="fields">
-          <Labelled name="Name" help="Another name begins another experiment.">{(id, help) => <input id={id} name="name" aria-describedby={help} type="text" required maxLength={100} placeholder="summer" />}</Labelled>
+          <Labelled name="Name of the experiment" help="Another name begins another experiment.">{(id, help) => <input id={id} name="name" aria-describedby={help} type="text" required maxLength={100} placeholder="summer" />}</Labelled>
+          <Labelled name="Starts" help="At once if left empty.">{(id, help) => <input id={id} type="datetime-local" aria-describedby={help} value={starts} onInput={(e) => setStarts(e.currentTarget.value)} />}</Labelled>
+          <Labelled name="Ends" help="When you end it, if left empty.">{(id, help) => <input id={id} type="datetime-local" aria-describedby={help} value={ends} onInput={(e) => setEnds(e.currentTarget.value)} />}</Labelled>
+          {groups.length > 0 ? <Labelled name="Show results by" help="A property of shoppers. Decide by the whole experiment all the same.">{(id, help) => <select id={id} name="groups" aria-describedby={help}><option value="">nothing</option>{groups.map((g) => <option value={g}>{g}</option>)}</select>}</Labelled> : null}
         </div>
-        {rows.map((r, k) => (
-          <fieldset class="item" key={k}>
-            <legend>Variant {k + 1}</legend>
-            <div class="fields">
-              <Labelled name="Name">{(id) => <input id={id} type="text" required maxLength={64} value={r.name} onInput={(e) => set(k, { name: e.currentTarget.value })} />}</Labelled>
-              <Labelled name="Shows">{(id) => <select id={id} value={r.show} onChange={(e) => set(k, { show: e.currentTarget.value as Row["show"] })}>{Object.entries(words).map(([v, text]) => <option value={v}>{text}</option>)}</select>}</Labelled>
-              {r.show === "policy" ? (
-                <Labelled name="Policy" help="The placement's own keeps what it has learned. Another one begins with nothing.">{(id, help) => <select id={id} aria-describedby={help} value={r.policy} onChange={(e) => set(k, { policy: e.currentTarget.value })}><option value="">the placement's own</option>{policies.map((p) => <option value={p}>{p}</option>)}</select>}</Labelled>
-              ) : null}
-              <Labelled name="Share in percent">{(id) => <input id={id} type="number" required min={0} max={100} step={0.01} value={r.share} onInput={(e) => set(k, { share: e.currentTarget.valueAsNumber })} />}</Labelled>
-            </div>
-            {rows.length > 2 ? <button type="button" onClick={() => setRows(rows.filter((_, i) => i !== k))}>Remove variant {k + 1}</button> : null}
-          </fieldset>
-        ))}
-        <div class="controls">
-          <button type="button" disabled={rows.length >= 20} onClick={() => setRows([...rows, { name: `variant-${rows.length + 1}`, show: "policy", policy: policies[0] ?? "", share: 0 }])}>Add a variant</button>
-          <Total of={sum} />
-        </div>
-        <div class="fields">
-          <Labelled name="Compared with" help="By default the first variant that shows what the shop shows by itself, or else the first one.">{(id, help) => <select id={id} aria-describedby={help} value={control} onChange={(e) => setControl(e.currentTarget.value)}><option value="">the default</option>{rows.map((r) => <option value={r.name}>{r.name}</option>)}</select>}</Labelled>
-          <Labelled name="Held out, in percent" help="Shoppers who take no part in any experiment of the placement, and see what the shop shows by itself.">{(id, help) => <input id={id} name="holdout" aria-describedby={help} type="number" min={0} max={50} step={0.01} placeholder="0" />}</Labelled>
-          <Labelled name="Least gain worth a change" help="The least gain in revenue a decision. The experiment should stop if no variant can gain as much.">{(id, help) => <input id={id} name="worth" aria-describedby={help} type="number" min={0} step="any" placeholder="0" />}</Labelled>
-          <Labelled name="Learners learn from" help="From their own shoppers only, no variant profits from another.">{(id, help) => <select id={id} name="learn" aria-describedby={help}><option value="own">their own shoppers</option><option value="all">all shoppers</option></select>}</Labelled>
-        </div>
+        <p>
+          While it runs, each request from your shop must name the shopper in <code>shopper_id</code>{rows.some((r) => r.show === "baseline") || holdout > 0 ? <>, and send your own page in <code>baseline</code></> : null}; other requests are refused. Your shop can send this today.
+          {starts || ends ? ` Before the start and after the end, all shoppers see ${config?.["mode"] === "shadow" ? "your own page" : "what Vitrine chooses"}.` : ""}
+        </p>
+        <details>
+          <summary>Advanced</summary>
+          {rows.map((r, k) => (
+            <fieldset class="item" key={k}>
+              <legend>{r.name}</legend>
+              <div class="fields">
+                <Labelled name="Shows">{(id) => <select id={id} value={r.show} onChange={(e) => set(k, { show: e.currentTarget.value as Row["show"] })}>{Object.entries(words).map(([v, text]) => <option value={v}>{text}</option>)}</select>}</Labelled>
+                {r.show === "policy" ? (
+                  <Labelled name="Way of learning" help="The placement's own keeps what it has learned. Another one begins with nothing.">{(id, help) => <select id={id} aria-describedby={help} value={r.policy} onChange={(e) => set(k, { policy: e.currentTarget.value })}><option value="">the placement's own</option>{policies.map((p) => <option value={p}>{p}</option>)}</select>}</Labelled>
+                ) : null}
+              </div>
+              {rows.length > 2 ? <button type="button" onClick={() => setRows(rows.filter((_, i) => i !== k))}>Remove {r.name}</button> : null}
+            </fieldset>
+          ))}
+          <div><button type="button" disabled={rows.length >= 20} onClick={() => setRows([...rows, { name: `variant-${rows.length + 1}`, show: "policy", policy: policies[0] ?? "", share: 0 }])}>Add a variant</button></div>
+          <div class="fields">
+            <Labelled name="Compare with" help="The first variant that shows your own page, or else the first one.">{(id, help) => <select id={id} aria-describedby={help} value={control} onChange={(e) => setControl(e.currentTarget.value)}><option value="">the usual one</option>{rows.map((r) => <option value={r.name}>{r.name}</option>)}</select>}</Labelled>
+            <Labelled name="Kept out of all experiments, in percent" help="These shoppers always see your own page.">{(id, help) => <input id={id} aria-describedby={help} type="number" min={0} max={50} step={0.01} value={holdout} onInput={(e) => setHoldout(e.currentTarget.valueAsNumber || 0)} />}</Labelled>
+            <Labelled name="Smallest gain worth a change" help="In revenue a visit. The experiment stops early if no variant can gain as much, and names no winner that may gain less.">{(id, help) => <input id={id} name="worth" aria-describedby={help} type="number" min={0} step="any" placeholder="0" />}</Labelled>
+            <Labelled name="Vitrine learns from" help="If each variant learns from its own shoppers, none profits from another.">{(id, help) => <select id={id} name="learn" aria-describedby={help}><option value="own">the variant's own shoppers</option><option value="all">all shoppers</option></select>}</Labelled>
+          </div>
+        </details>
         {failure ? <Failure of={failure} /> : null}
-        <div><button class="main" disabled={busy || sum !== 100}>Begin</button></div>
+        <div><button class="main" disabled={busy || sum !== 100}>{starts ? "Plan it" : "Begin"}</button></div>
       </form>
     </Card>
   );
 }
 
-// ChangeShares changes the shares of an experiment.
+// ChangeShares changes the shares of an experiment, and its end.
 export function ChangeShares(props: Done & { of: ExperimentReport }) {
   const { of: r } = props;
   const [shares, setShares] = useState(r.variants.map((v) => Math.round(v.share * 10_000) / 100));
   const [holdout, setHoldout] = useState(Math.round(r.holdout_share * 10_000) / 100);
+  const [ends, setEnds] = useState(r.ends ? local(Date.parse(r.ends)) : "");
   const { failure, busy, change } = useChange(props.name);
   const sum = total(shares);
   const submit = async (e: Event) => {
     e.preventDefault();
     const changed = await change((config) => ({
       ...config,
-      experiment: { ...config["experiment"], holdout_share: share(holdout || 0), variants: config["experiment"].variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) },
+      experiment: { ...config["experiment"], ends: ends ? new Date(ends).toISOString() : undefined, holdout_share: share(holdout || 0), variants: config["experiment"].variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) },
     }));
-    if (changed) props.done("The shares are changed.");
+    if (changed) props.done("The experiment is changed.");
   };
   return (
-    <Card title="Change the shares">
+    <Card title="Change the shares or the end">
       <form class="wide" onSubmit={submit}>
-        <p>The fewest shoppers move, and only from variants that shrink. What was learned and counted stays.</p>
+        <p>The fewest shoppers possible move, and only from variants that shrink. What was learned and counted stays.</p>
         <div class="fields">
           {r.variants.map((v, k) => (
             <Labelled key={v.name} name={`${v.name}, in percent`}>{(id) => <input id={id} type="number" required min={0} max={100} step={0.01} value={shares[k]} onInput={(e) => { const to = e.currentTarget.valueAsNumber; setShares((before) => before.map((s, i) => (i === k ? to : s))); }} />}</Labelled>
           ))}
-          <Labelled name="Held out, in percent of all">{(id) => <input id={id} type="number" min={0} max={50} step={0.01} value={holdout} onInput={(e) => setHoldout(e.currentTarget.valueAsNumber)} />}</Labelled>
+          <Labelled name="Kept out, in percent of all">{(id) => <input id={id} type="number" min={0} max={50} step={0.01} value={holdout} onInput={(e) => setHoldout(e.currentTarget.valueAsNumber)} />}</Labelled>
+          <Labelled name="Ends" help="When you end it, if left empty.">{(id, help) => <input id={id} type="datetime-local" aria-describedby={help} value={ends} onInput={(e) => setEnds(e.currentTarget.value)} />}</Labelled>
         </div>
         <Total of={sum} />
         {failure ? <Failure of={failure} /> : null}
-        <div><button disabled={busy || sum !== 100}>Change the shares</button></div>
+        <div><button disabled={busy || sum !== 100}>Change the experiment</button></div>
       </form>
     </Card>
   );
@@ -153,11 +253,12 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
 export function End(props: Done & { of: ExperimentReport }) {
   const { of: r } = props;
   const rivals = r.variants.filter((v) => v.learner?.own);
-  const winner = rivals.find((v) => v.name === r.verdict.variant);
-  const [next, setNext] = useState(winner ? winner.name : "");
+  const winner = r.verdict.rule === "ship" || r.verdict.rule === "keep either" ? r.variants.find((v) => v.name === r.verdict.variant) : undefined;
+  const [next, setNext] = useState(winner?.learner?.own ? winner.name : winner?.show === "baseline" ? "/shadow" : "");
   const [sure, setSure] = useState(false);
   const { failure, busy, change } = useChange(props.name);
   const lost = rivals.filter((v) => v.name !== next && (v.learner?.learned ?? 0) > 0).map((v) => v.name);
+  const early = r.verdict.rule === "keep going" && phase(r) === "runs";
   const submit = async (e: Event) => {
     e.preventDefault();
     const rival = rivals.find((v) => v.name === next);
@@ -167,11 +268,12 @@ export function End(props: Done & { of: ExperimentReport }) {
   return (
     <Card title="End the experiment">
       <form class="wide" onSubmit={submit}>
+        {early ? <p class="warning">No variant is clearly better yet. If you end it now, nobody knows which one earns more.</p> : null}
         <fieldset>
-          <legend>What decides from then on</legend>
-          <label class="choice"><input type="radio" name="next" checked={next === ""} onChange={() => setNext("")} /> The placement's policy</label>
-          {rivals.map((v) => <label class="choice" key={v.name}><input type="radio" name="next" checked={next === v.name} onChange={() => setNext(v.name)} /> The learner of {v.name}, with what it has learned. The placement's own one is kept as a version</label>)}
-          <label class="choice"><input type="radio" name="next" checked={next === "/shadow"} onChange={() => setNext("/shadow")} /> What the shop shows by itself, while the placement's policy learns from it</label>
+          <legend>What shoppers see from then on</legend>
+          <label class="choice"><input type="radio" name="next" checked={next === ""} onChange={() => setNext("")} /> What Vitrine chooses, with the placement's own way of learning</label>
+          {rivals.map((v) => <label class="choice" key={v.name}><input type="radio" name="next" checked={next === v.name} onChange={() => setNext(v.name)} /> What Vitrine chooses as in <bdi>{v.name}</bdi>, with what it has learned there. The present state is kept as a version</label>)}
+          <label class="choice"><input type="radio" name="next" checked={next === "/shadow"} onChange={() => setNext("/shadow")} /> Your own page, while Vitrine learns from it</label>
         </fieldset>
         {lost.length > 0 ? <p class="warning">What {lost.join(", ")} learned is then lost.</p> : null}
         <label class="choice"><input type="checkbox" checked={sure} onChange={(e) => setSure(e.currentTarget.checked)} /> End “{r.name}”</label>

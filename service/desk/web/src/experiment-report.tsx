@@ -1,3 +1,5 @@
+import type { ComponentChildren } from "preact";
+import { placement } from "./api";
 import { lazy } from "./lazy";
 import { count, moment, number, percent, Table } from "./ui";
 
@@ -10,23 +12,37 @@ export interface Interval {
   high: number;
 }
 
+interface Totals {
+  rounds: number;
+  purchases: number;
+  revenue: number;
+}
+
 export interface Variant {
   name: string;
   show: "policy" | "baseline" | "uniform";
   share: number;
   asked: number;
   shoppers: number;
-  totals: { rounds: number; purchases: number; revenue: number };
+  totals: Totals;
   late_revenue: number;
   mean: Interval;
   difference?: Interval;
   learner?: { policy: Record<string, unknown>; own: boolean; learned?: number; lag_rounds?: number; broken?: boolean; problem?: string };
+  latency?: { p50_seconds: number; p95_seconds: number };
 }
 
 export interface Verdict {
-  rule: "ship" | "keep either" | "stop" | "keep going";
+  rule: "ship" | "weigh" | "keep either" | "stop" | "keep going";
   variant?: string;
+  tied?: string[];
   reason: string;
+}
+
+interface Metric {
+  name: string;
+  better: "higher" | "lower";
+  variants: { variant: string; mean: Interval; difference?: Interval; worse: boolean }[];
 }
 
 export interface ExperimentReport {
@@ -34,6 +50,8 @@ export interface ExperimentReport {
   entry: number;
   begun: string;
   ended?: string;
+  starts?: string;
+  ends?: string;
   control: string;
   learn_from: string;
   min_gain: number;
@@ -42,6 +60,9 @@ export interface ExperimentReport {
   counts_from?: string;
   variants: Variant[];
   pairs: { variant: string; over: string; difference: Interval }[];
+  metrics: Metric[];
+  segment_by?: string;
+  segments?: { value: string; variants: { variant: string; totals: Totals; difference?: Interval }[] }[];
   holdout?: Variant;
   phases: { time: string; shares: number[]; holdout_share: number; moved_share: number }[];
   sample_ratio: { shoppers: number; p_value: number; mismatch: boolean };
@@ -50,76 +71,204 @@ export interface ExperimentReport {
   remaining?: { decisions: number; seconds: number };
 }
 
-const level = { ship: "good", "keep either": "good", stop: "bad", "keep going": "warning" };
-const digits = { maximumSignificantDigits: 4 };
+const level = { ship: "good", weigh: "warning", "keep either": "good", stop: "bad", "keep going": "waiting" };
+const digits = { maximumSignificantDigits: 3 };
 const signed = { ...digits, signDisplay: "exceptZero" } as const;
+const points = { style: "percent", maximumFractionDigits: 1, signDisplay: "exceptZero" } as const;
 
-export const words = { policy: "a policy", baseline: "what the shop shows by itself", uniform: "items drawn by chance" };
+export const words = { policy: "Vitrine chooses", baseline: "your own page", uniform: "random items" };
 
 function shows(v: Variant): string {
   if (!v.learner) return words[v.show];
-  return `policy ${String(v.learner.policy["name"] ?? "")}${v.learner.own ? ", with a learner of its own" : ", the placement's"}`;
+  return v.learner.own ? `${words[v.show]}, by ${String(v.learner.policy["name"] ?? "")}, learning for this variant only` : words[v.show];
 }
+
+// phase says where an experiment stands: before its start, while it runs, or after its end.
+export function phase(r: ExperimentReport, now = Date.now()): "waits" | "runs" | "over" {
+  if (r.ended || (r.ends && Date.parse(r.ends) <= now)) return "over";
+  return r.starts && Date.parse(r.starts) > now ? "waits" : "runs";
+}
+
+const title = (v: Verdict) => {
+  if (v.rule === "ship") return `Switch to ${v.variant}`;
+  if (v.rule === "weigh") return `Your choice: ${v.variant}`;
+  if (v.rule === "keep either") return v.variant ? `A tie: keep ${v.variant}` : "A tie";
+  return v.rule === "stop" ? "Stop" : "Too early to tell";
+};
 
 // VerdictLine is what the stop rule says.
-export function VerdictLine(props: { of: Verdict }) {
+export function VerdictLine(props: { of: Verdict; over?: boolean }) {
   const { of: v } = props;
-  return <p class="row"><span class={`badge ${level[v.rule]}`}>{v.rule === "keep either" && v.variant ? "tie: keep" : v.rule}{v.variant ? ` ${v.variant}` : ""}</span> <span>{v.reason}.</span></p>;
+  const text = props.over && v.rule === "keep going" ? "No winner" : title(v);
+  return <p class="row"><span class={`badge ${level[v.rule]}`}>{text}</span> <span>{sentence(v.reason)}</span></p>;
 }
 
-// Difference is what a variant earns a decision above the control.
-export function Difference(props: { of: Interval | undefined }) {
-  const { of: d } = props;
-  return d ? <>{number(d.estimate, signed)}<br /><small class="nowrap">{range(d, signed)}</small></> : <>–</>;
-}
+const sentence = (s: string) => s.charAt(0).toLocaleUpperCase() + s.slice(1) + ".";
 
 const range = (i: Interval, format: Intl.NumberFormatOptions) => `${number(i.low, format)} to ${number(i.high, format)}`;
 
+// Amount is an estimate with its interval below it.
+function Amount(props: { of: Interval | undefined; format: Intl.NumberFormatOptions }) {
+  const { of: i, format } = props;
+  return i ? <>{number(i.estimate, format)}<br /><small class="nowrap">{range(i, format)}</small></> : <>–</>;
+}
+
+// Difference is what a variant earns a visit above the control.
+export function Difference(props: { of: Interval | undefined }) {
+  return <Amount of={props.of} format={signed} />;
+}
+
 // Report shows what an experiment has found.
-export function Report(props: { of: ExperimentReport }) {
+export function Report(props: { placement: string; of: ExperimentReport; actions?: ComponentChildren }) {
   const { of: r } = props;
   const rows = r.holdout ? [...r.variants, r.holdout] : r.variants;
-  const learner = (v: Variant) => (v.learner?.broken ? "broken: " + v.learner.problem : v.learner?.learned === undefined ? "–" : count(v.learner.learned) + (v.learner.lag_rounds ? `, ${count(v.learner.lag_rounds)} behind` : ""));
+  const at = phase(r);
   return (
     <>
-      <VerdictLine of={r.verdict} />
-      <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.asked, 0))} decisions count{r.counts_from ? `; the first ones by ${moment(r.counts_from)}` : ""}. The learners of variants learn from {r.learn_from === "own" ? "their own shoppers only" : "all shoppers"}.{r.min_gain > 0 ? ` A change is worth making if it gains ${number(r.min_gain)} a decision.` : ""}{r.remaining ? ` If all goes on as it does, about ${number(r.remaining.decisions, { maximumSignificantDigits: 2 })} more decisions will tell, by ${moment(new Date(Date.now() + 1000 * r.remaining.seconds).toISOString())}.` : ""}</p>
+      <VerdictLine of={r.verdict} over={at === "over"} />
+      <Money of={r} />
+      <p class="quiet">
+        {at === "waits" ? `Starts on ${moment(r.starts)}. ` : `Since ${moment(r.starts ?? r.begun)}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
+        {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.asked, 0))} visits count so far{r.counts_from ? `; the first ones will by ${moment(r.counts_from)}` : ""}. A visit counts once its outcome is known or the wait for it is over.
+        {at === "runs" && r.ends ? ` Planned until ${moment(r.ends)}.` : ""}
+        {r.min_gain > 0 ? ` A change is worth making if it gains ${number(r.min_gain)} a visit.` : ""}
+      </p>
+      {at === "runs" && r.remaining ? <TimeLeft of={r} left={r.remaining} /> : null}
+      <p class="controls"><a href={placement(props.placement, "experiment", String(r.entry), "report")} target="_blank" rel="noopener">Report to print or send</a>{props.actions}</p>
       <Table
         caption={`Variants of ${r.name}`}
         rows={rows}
         empty="There are no variants."
         columns={[
-          { title: "Variant", cell: (v) => <>{v.name}{v.name === r.control ? " (control)" : ""}<br /><small class="quiet">{v === r.holdout ? "what the shop shows by itself, in no experiment" : shows(v)}</small></>, text: true },
-          { title: "Share", cell: (v) => percent(v.share) },
-          { title: "Decisions", cell: (v) => count(v.totals.rounds) },
-          { title: "Sales", cell: (v) => count(v.totals.purchases) },
-          { title: "Revenue a decision", cell: (v) => (v.totals.rounds === 0 ? "–" : <>{number(v.mean.estimate, digits)}<br /><small class="nowrap">{range(v.mean, digits)}</small></>) },
+          { title: "Variant", cell: (v) => <><bdi>{v.name}</bdi>{v.name === r.control ? " (compared with)" : ""}<br /><small class="quiet">{v === r.holdout ? "your own page, in no experiment" : shows(v)}</small></>, text: true },
+          { title: "Shoppers", cell: (v) => percent(v.share) },
+          { title: "Visits", cell: (v) => count(v.totals.rounds) },
+          { title: "Bought something", cell: (v) => (v.totals.rounds === 0 ? "–" : percent(v.totals.purchases / v.totals.rounds)) },
+          { title: "Revenue a visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} format={digits} /> },
           { title: `More than ${r.control}`, cell: (v) => <Difference of={v.difference} /> },
-          ...(rows.some((v) => v.late_revenue !== 0) ? [{ title: "Revenue that came later", cell: (v: Variant) => number(v.late_revenue, digits) }] : []),
-          { title: "Rounds learned", cell: learner },
+          ...(rows.some((v) => v.late_revenue !== 0) ? [{ title: "Came too late to count", cell: (v: Variant) => number(v.late_revenue, digits) }] : []),
         ]}
       />
-      <p class="quiet">The difference weighs each decision by the share of its variant, so after few decisions, or if shares have changed, it is not that of the two means.</p>
       {r.pairs.length > 0 ? (
         <Table
-          caption={`Which variant of ${r.name} is the best`}
+          caption={`Variants of ${r.name} against each other`}
           rows={r.pairs}
           empty="There are no pairs."
           columns={[
-            { title: "Variants", cell: (p) => `${p.variant} over ${p.over}`, text: true },
-            { title: "Difference a decision", cell: (p) => <>{number(p.difference.estimate, signed)}<br /><small class="nowrap">{range(p.difference, signed)}</small></> },
+            { title: "Against each other", cell: (p) => <><bdi>{p.variant}</bdi> over <bdi>{p.over}</bdi></>, text: true },
+            { title: "Revenue a visit", cell: (p) => <Difference of={p.difference} /> },
           ]}
         />
       ) : null}
-      {r.points.length > 1 ? <Charts of={r} /> : <p class="empty">The charts begin with the second point in time: the first decisions count once their attribution window is over.</p>}
+      {r.points.length > 1 ? <Charts of={r} /> : <p class="empty">The charts begin once the first visits count.</p>}
+      <Harm of={r} />
+      <Segments of={r} />
       <h3>Are the shoppers divided as planned?</h3>
-      <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No: do not trust the differences, and find the cause first." : "Nothing speaks against it."}</span> p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}, from {count(r.sample_ratio.shoppers)} shoppers: {rows.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")}.</p>
-      {r.phases.length > 1 ? (
-        <>
-          <h3>Shares</h3>
-          <ul>{r.phases.map((p, k) => <li key={p.time}>{moment(p.time)}: {p.shares.map((s, v) => `${r.variants[v]?.name} ${percent(s)}`).join(", ")}{p.holdout_share ? `; ${percent(p.holdout_share)} held out` : ""}{k > 0 ? `; ${percent(p.moved_share)} of the shoppers moved` : ""}</li>)}</ul>
-        </>
-      ) : null}
+      <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No. Do not trust the differences, and find the cause first: pages that fail, outcomes that are not reported, a cache." : "Nothing speaks against it."}</span> {count(r.sample_ratio.shoppers)} shoppers: {rows.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")} (p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}).</p>
+      <Details of={r} />
     </>
+  );
+}
+
+// Money says what the variant ahead has earned in total.
+function Money(props: { of: ExperimentReport }) {
+  const { of: r } = props;
+  const ahead = r.variants.filter((v) => v.difference).sort((a, b) => b.difference!.estimate - a.difference!.estimate)[0];
+  if (!ahead || r.decisions === 0) return null;
+  const d = ahead.difference!;
+  const said = d.low > 0 ? "clearly more" : d.high < 0 ? "clearly less" : "but that may still be chance";
+  return (
+    <p class="headline">
+      <bdi>{ahead.name}</bdi> earns <strong>{number(d.estimate, signed)}</strong> a visit against <bdi>{r.control}</bdi>{said.startsWith("but") ? ", " : ": "}{said}.
+      <br /><small class="quiet">Between {number(d.low, signed)} and {number(d.high, signed)} with 95 % certainty. In all {count(r.decisions)} visits: {range({ low: d.low * r.decisions, estimate: 0, high: d.high * r.decisions }, signed)}.</small>
+    </p>
+  );
+}
+
+function TimeLeft(props: { of: ExperimentReport; left: { decisions: number; seconds: number } }) {
+  const { of: r, left } = props;
+  const until = new Date(Date.now() + 1000 * left.seconds).toISOString();
+  const late = r.ends && Date.parse(r.ends) < Date.parse(until);
+  return (
+    <div class="left">
+      <progress value={r.decisions} max={r.decisions + left.decisions} aria-label="Visits so far, of those that are probably needed" />
+      <p class={late ? "warning" : ""}>
+        About {number(left.decisions, { maximumSignificantDigits: 2 })} more visits will tell, by {moment(until)}, if all goes on as it does.
+        {late ? " That is after the planned end: a gain this small probably cannot be shown in time." : ""}
+      </p>
+    </div>
+  );
+}
+
+const metricWords: Record<string, string> = { conversion: "Visitors who buy" };
+
+// Harm shows what else the variants change.
+function Harm(props: { of: ExperimentReport }) {
+  const { of: r } = props;
+  const rows = (r.metrics ?? []).flatMap((m) => m.variants.filter((v) => v.variant !== r.control).map((v) => ({ ...v, metric: m })));
+  const share = (name: string) => (name === "conversion" ? points : signed);
+  const took = r.variants.filter((v) => v.latency);
+  return (
+    <>
+      <h3>Does anything suffer?</h3>
+      <Table
+        caption={`What else the variants of ${r.name} change`}
+        rows={rows}
+        empty="Nothing is measured yet."
+        columns={[
+          { title: "", cell: (v) => metricWords[v.metric.name] ?? v.metric.name, text: true },
+          { title: "Variant", cell: (v) => <bdi>{v.variant}</bdi>, text: true },
+          { title: "Average", cell: (v) => (v.difference ? number(v.mean.estimate, v.metric.name === "conversion" ? { style: "percent", maximumFractionDigits: 1 } : digits) : "–") },
+          { title: `Against ${r.control}`, cell: (v) => <Amount of={v.difference} format={share(v.metric.name)} /> },
+          { title: "", text: true, cell: (v) => (v.worse ? <span class="bad">clearly worse</span> : v.difference && (v.metric.better === "higher" ? v.difference.low >= 0 : v.difference.high <= 0) ? <span class="good">clearly not worse</span> : "no sign of harm yet") },
+        ]}
+      />
+      {took.length > 0 ? <p class="quiet">Answered within (95 % of requests): {took.map((v) => `${v.name} ${number(v.latency!.p95_seconds * 1000, { maximumSignificantDigits: 2 })} ms`).join(", ")}.</p> : null}
+    </>
+  );
+}
+
+// Segments shows the results by segment, with a warning.
+function Segments(props: { of: ExperimentReport }) {
+  const { of: r } = props;
+  if (!r.segment_by) return null;
+  const rows = (r.segments ?? []).flatMap((s) => s.variants.filter((v) => v.variant !== r.control).map((v) => ({ ...v, value: s.value, against: s.variants.find((o) => o.variant === r.control)! })));
+  const certain = rows.filter((v) => v.difference && (v.difference.low > 0 || v.difference.high < 0)).length;
+  return (
+    <details>
+      <summary>By {r.segment_by}</summary>
+      <p class="warning">Look with care: among {count(rows.length)} comparisons, some look different by chance. The intervals here are wide enough to allow for that, so believe a difference only if its whole interval is on one side of 0{certain === 0 ? ": none is yet" : ""}. Decide by the whole experiment, and test a surprising segment in another one.</p>
+      <Table
+        caption={`Results of ${r.name} by ${r.segment_by}`}
+        rows={rows}
+        empty="No visit counts yet."
+        columns={[
+          { title: r.segment_by, cell: (v) => <bdi>{v.value || "all others"}</bdi>, text: true },
+          { title: "Variant", cell: (v) => <bdi>{v.variant}</bdi>, text: true },
+          { title: "Visits", cell: (v) => count(v.totals.rounds) },
+          { title: `Visits of ${r.control}`, cell: (v) => count(v.against.totals.rounds) },
+          { title: `More than ${r.control} a visit`, cell: (v) => <Difference of={v.difference} /> },
+          { title: "", text: true, cell: (v) => (v.difference && v.difference.low > 0 ? <span class="good">clearly more</span> : v.difference && v.difference.high < 0 ? <span class="bad">clearly less</span> : "may be chance") },
+        ]}
+      />
+    </details>
+  );
+}
+
+// Details are for those who want to check the numbers.
+function Details(props: { of: ExperimentReport }) {
+  const { of: r } = props;
+  const learner = (v: Variant) => (v.learner?.broken ? "broken: " + v.learner.problem : `${count(v.learner?.learned)} visits${v.learner?.lag_rounds ? `, ${count(v.learner.lag_rounds)} behind` : ""}`);
+  return (
+    <details>
+      <summary>How this was measured</summary>
+      <ul>
+        <li>Each shopper sees the same variant every time. All intervals hold together, at all times, with 95 %: look as often as you like, and stop at any time.</li>
+        <li>The difference weighs each visit by the share of its variant. After few visits, or if shares have changed, it is not the difference of the two means.</li>
+        <li>{r.learn_from === "own" ? "Vitrine learns for each variant from its own shoppers only." : "Vitrine learns from all shoppers, so a variant may profit from what another one tried."}</li>
+        {r.variants.filter((v) => v.learner?.learned !== undefined).map((v) => <li key={v.name}><bdi>{v.name}</bdi> has learned from {learner(v)}.</li>)}
+        {r.phases.length > 1 ? r.phases.map((p, k) => <li key={p.time}>{moment(p.time)}: {p.shares.map((s, v) => `${r.variants[v]?.name} ${percent(s)}`).join(", ")}{p.holdout_share ? `; ${percent(p.holdout_share)} held out` : ""}{k > 0 ? `; ${percent(p.moved_share)} of the shoppers moved` : ""}</li>) : null}
+      </ul>
+    </details>
   );
 }

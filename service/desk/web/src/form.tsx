@@ -11,11 +11,11 @@ interface Editor {
 }
 
 // Labelled is a field with its name, its explanation and what it holds.
-export function Labelled(props: { name: string; help?: string | undefined; children: (id: string, helpID: string) => ComponentChildren }) {
+export function Labelled(props: { name: string; json?: string | undefined; help?: string | undefined; children: (id: string, helpID: string) => ComponentChildren }) {
   const id = useId();
   return (
     <div class="field">
-      <label for={id}>{props.name}</label>
+      <label for={id}>{props.name}{props.json === undefined ? null : <> <code>{props.json}</code></>}</label>
       {props.children(id, id + "-help")}
       {props.help ? <p class="help" id={id + "-help"}>{props.help}</p> : null}
     </div>
@@ -24,17 +24,44 @@ export function Labelled(props: { name: string; help?: string | undefined; child
 
 const words = (name: string) => name.replaceAll("_", " ");
 
+// titles are the settings of a placement in the words of a merchandiser.
+const titles: Record<string, string> = {
+  max_size: "Items to show at most",
+  min_size: "Items to show at least",
+  mode: "Who decides",
+  explore: "What is random",
+  explore_share: "Share of visits with random items",
+  attribution_window: "Wait for a sale",
+  features: "What is known about items and shoppers",
+  policy: "Way of learning",
+  experiment: "Experiment",
+  limits: "Limits by group",
+  capacity: "Space on the page",
+  max_request_items: "Items in a request at most",
+  horizon: "Visits to expect",
+  seed: "Seed of random choices",
+  fallback: "Shown during an alarm",
+  learn_in_alarm: "Learn during an alarm",
+  log_items: "Items kept in the log",
+  memory_bytes: "Memory for open visits",
+  catalogue_of: "Use the items of another placement",
+  max_versions: "Versions to keep",
+};
+
+// title returns the name of a setting in words.
+export const title = (name: string) => titles[name] ?? words(name);
+
 // Field edits a member of an object.
 export function Field(props: Editor & { name: string; required?: boolean }) {
   const { doc, value, change } = props;
   const schema = resolve(doc, props.schema);
   const help = props.schema.description ?? schema.description;
   const type = typeOf(schema);
-  const name = words(props.name);
+  const name = title(props.name);
   const standard = schema.default === undefined ? "" : `default ${String(schema.default)}`;
   if (type === "array" && typeOf(resolve(doc, schema.items)) === "object") return <Rows {...props} schema={schema} help={help} />;
   return (
-    <Labelled name={name} help={help}>
+    <Labelled name={name} json={titles[props.name] ? props.name : undefined} help={help}>
       {(id, helpID) => {
         const common = { id, "aria-describedby": help ? helpID : undefined, required: props.required };
         if (schema.enum) {
@@ -108,7 +135,7 @@ function Rows(props: Editor & { name: string; help: string | undefined }) {
   const names = [...needed, ...Object.keys(item.properties ?? {}).filter((n) => !needed.includes(n))];
   return (
     <fieldset>
-      <legend>{words(props.name)}</legend>
+      <legend>{title(props.name)} <code>{props.name}</code></legend>
       {props.help ? <p class="help">{props.help}</p> : null}
       {rows.map((row, i) => (
         <fieldset class="item" aria-label={`${words(props.name)} ${i + 1}`} key={i}>
@@ -161,8 +188,8 @@ export function PolicyField(props: { policies: PolicyEntry[]; value: any; change
   const chosen = policies.find((p) => p.name === (name || policies.find((q) => q.default)?.name));
   return (
     <fieldset>
-      <legend>policy</legend>
-      <Labelled name="name" help={chosen ? `${chosen.doc}. Choose it ${chosen.choose}.` : undefined}>
+      <legend>{title("policy")} <code>policy</code></legend>
+      <Labelled name="Name" help={chosen ? `${chosen.doc}. Choose it ${chosen.choose}.` : undefined}>
         {(id, helpID) => (
           <select id={id} aria-describedby={helpID} value={name} onChange={(e) => change(e.currentTarget.value ? { name: e.currentTarget.value } : undefined)}>
             {policies.map((p) => <option value={p.default && !name ? "" : p.name}>{p.name}{p.default ? " (default)" : ""}</option>)}

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Boundary } from "./boundary";
-import { request } from "./api";
+import { reached, request } from "./api";
 import { address, match, routes, shop, tabAddress, tabs } from "./routes";
 import { SessionContext, SignIn, useSession } from "./session";
 import { Empty, Failure, Loading } from "./ui";
@@ -33,6 +33,17 @@ function useArrival(at: string, title: string) {
     first.current = false;
   }, [at]);
   return heading;
+}
+
+// Lost says that the service does not answer, and since when: what the page shows is from before.
+function Lost() {
+  const [since, setSince] = useState<number>();
+  useEffect(() => {
+    const told = (e: Event) => setSince((before) => ((e as CustomEvent<boolean>).detail ? undefined : (before ?? Date.now())));
+    addEventListener(reached, told);
+    return () => removeEventListener(reached, told);
+  }, []);
+  return <div role="alert">{since === undefined ? null : <p class="lost">No connection to the service since {new Date(since).toLocaleTimeString()}. Everything on this page is from before. The page goes on by itself once the service answers.</p>}</div>;
 }
 
 const current = (is: boolean) => (is ? { "aria-current": "page" as const } : {});
@@ -69,6 +80,7 @@ function Desk() {
           </div>
         )}
       </header>
+      <Lost />
       <main id="main" tabIndex={-1}>
         <h1 ref={heading} tabIndex={-1}>{name ?? title}</h1>
         {name === undefined ? null : (

@@ -1,8 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, placement, request } from "./api";
-import { Field, PolicyField, without, type PolicyEntry, type PolicyList } from "./form";
+import { Field, Labelled, PolicyField, title, without, type PolicyEntry, type PolicyList } from "./form";
+import { address } from "./routes";
 import { apiDocument, type Document } from "./schema";
-import { Card, count, Failure, Loading } from "./ui";
+import { Card, count, Failure, Loading, number } from "./ui";
 
 export type Config = Record<string, any>;
 
@@ -15,12 +16,16 @@ interface Preview {
   max_size?: number;
 }
 
-// These members come first, and the others of the schema follow below.
-const main = ["mode", "explore", "explore_share", "max_size"];
-const own = ["features", "policy"];
+// These members have fields of their own, in the words of a merchandiser; the others are under Advanced.
+const own = ["mode", "explore", "explore_share", "max_size", "min_size", "attribution_window", "features", "policy", "experiment"];
 
-// PlacementForm edits a configuration by the schema of the API, and says what a change would do before it makes it. tag is
-// the ETag of a placement that exists.
+// changed returns the names of members that two configurations do not share.
+export function changed(before: Config, after: Config): string[] {
+  return Object.keys({ ...before, ...after }).filter((n) => n !== "notes" && n !== "warnings" && JSON.stringify(before[n]) !== JSON.stringify(after[n]));
+}
+
+// PlacementForm edits a configuration, and says what a change would do before it makes it. tag is the ETag of a placement
+// that exists.
 export function PlacementForm(props: { name: string; config: Config; tag?: string | undefined; done: () => void }) {
   const [config, setConfig] = useState(props.config);
   const [known, setKnown] = useState<{ doc: Document; policies: PolicyEntry[] }>();
@@ -33,13 +38,12 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   }, []);
   if (!known) return failure ? <Failure of={failure} /> : <Loading />;
   const schema = known.doc.components.schemas["Placement"] ?? {};
-  const members = Object.entries(schema.properties ?? {}).filter(([, s]) => !s.readOnly).map(([n]) => n);
-  const more = members.filter((n) => !main.includes(n) && !own.includes(n));
-  const set = (name: string) => (value: any) => {
+  const more = Object.entries(schema.properties ?? {}).filter(([n, s]) => !s.readOnly && !own.includes(n)).map(([n]) => n);
+  const change = (to: Config) => {
     setPreview(undefined);
-    setConfig((before) => without({ ...before, [name]: value }));
+    setConfig((before) => without({ ...before, ...to }));
   };
-  const field = (name: string) => <Field key={name} doc={known.doc} name={name} schema={schema.properties![name]!} value={config[name]} required={name === "max_size"} change={set(name)} />;
+  const field = (name: string) => <Field key={name} doc={known.doc} name={name} schema={schema.properties![name]!} value={config[name]} change={(v) => change({ [name]: v })} />;
   const headers: Record<string, string> = props.tag ? { "If-Match": props.tag } : { "If-None-Match": "*" };
   const act = async (what: () => Promise<void>) => {
     setBusy(true);
@@ -66,12 +70,21 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   });
   return (
     <form class="wide" onSubmit={ask}>
-      <div class="fields">{main.filter((n) => members.includes(n)).map(field)}</div>
-      {field("features")}
-      <PolicyField policies={known.policies} value={config["policy"]} change={set("policy")} />
+      <WhoDecides name={props.name} of={config} change={change} />
+      <fieldset>
+        <legend>How many items shoppers see</legend>
+        <div class="fields">
+          <Labelled name="At most">{(id) => <input id={id} type="number" required min={1} max={1000} step={1} value={config["max_size"] ?? ""} onInput={(e) => { const size = e.currentTarget.valueAsNumber || undefined; change({ max_size: size, ...(config["min_size"] === config["max_size"] ? { min_size: size } : {}) }); }} />}</Labelled>
+        </div>
+        <label class="choice"><input type="checkbox" checked={config["min_size"] > 0} onChange={(e) => change({ min_size: e.currentTarget.checked ? config["max_size"] : undefined })} /> {config["min_size"] > 0 && config["min_size"] < config["max_size"] ? `At least ${count(config["min_size"])}` : "Always that many"}, even if fewer would earn more</label>
+      </fieldset>
+      <Wait value={config["attribution_window"]} change={(v) => change({ attribution_window: v })} />
+      {props.tag ? null : field("features")}
       <details>
-        <summary>More settings</summary>
+        <summary>Advanced</summary>
         <div class="fields">{more.map(field)}</div>
+        {props.tag ? field("features") : null}
+        <PolicyField policies={known.policies} value={config["policy"]} change={(v) => change({ policy: v })} />
       </details>
       {failure ? <Failure of={failure} /> : null}
       <div class="controls"><button class={preview ? "" : "main"} disabled={busy}>See what this does</button></div>
@@ -80,11 +93,11 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
           <Effect of={preview} before={props.config} isNew={!props.tag} />
           {preview.change === "restart" && preview.lost ? (
             <fieldset>
-              <legend>The learner</legend>
+              <legend>What becomes of it</legend>
               {preview.can_relearn ? (
-                <label class="choice"><input type="radio" name="how" checked={how === "relearn=log"} onChange={() => setHow("relearn=log")} /> Another learner first learns from the log, while the present one decides{preview.max_size ? `. It leaves out decisions that showed more than ${preview.max_size} items` : ""}</label>
+                <label class="choice"><input type="radio" name="how" checked={how === "relearn=log"} onChange={() => setHow("relearn=log")} /> Vitrine first learns it again from the log, and goes on as it is until then{preview.max_size ? `. Visits with more than ${preview.max_size} items are left out` : ""}</label>
               ) : null}
-              <label class="choice"><input type="radio" name="how" checked={how === "reset=true"} onChange={() => setHow("reset=true")} /> It begins again, and has learned nothing. The present one is kept as a version to roll back to</label>
+              <label class="choice"><input type="radio" name="how" checked={how === "reset=true"} onChange={() => setHow("reset=true")} /> Vitrine begins again with nothing. The present state is kept as a version to go back to</label>
             </fieldset>
           ) : null}
           {preview.change === "none" ? null : <button type="button" class="main" disabled={busy} onClick={make}>{props.tag ? "Make the change" : "Create the placement"}</button>}
@@ -94,19 +107,74 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   );
 }
 
+// WhoDecides is the mode.
+function WhoDecides(props: { name: string; of: Config; change: (to: Config) => void }) {
+  const { of, change } = props;
+  const mode = of["mode"] ?? "learn";
+  const percent = Math.round((of["explore_share"] ?? 0.05) * 10_000) / 100;
+  const choice = (value: string, text: string, to: Config = {}) => (
+    <label class="choice"><input type="radio" name="mode" checked={mode === value} onChange={() => change({ mode: value, explore: undefined, explore_share: undefined, ...to })} /> {text}</label>
+  );
+  return (
+    <fieldset>
+      <legend>Who decides what shoppers see</legend>
+      {mode === "experiment" ? <p>An experiment runs. <a href={address("placements", props.name, "experiments")}>Change or end it there.</a></p> : (
+        <>
+          {choice("learn", "Vitrine, for all shoppers")}
+          {choice("explore", "Vitrine, but a few visits see random items. Comparing both shows what Vitrine earns", { explore_share: 0.05 })}
+          {mode === "explore" ? (
+            <div class="fields">
+              <Labelled name="Visits with random items, in percent" help="More of them make the comparison quicker, and cost more.">{(id, help) => <input id={id} aria-describedby={help} type="number" required min={0.01} max={100} step={0.01} value={percent} onInput={(e) => change({ explore_share: e.currentTarget.valueAsNumber / 100 })} />}</Labelled>
+              <Labelled name="What is random">{(id) => <select id={id} value={of["explore"] ?? "sets"} onChange={(e) => change({ explore: e.currentTarget.value })}><option value="sets">the whole page</option><option value="swaps">one item of the page</option></select>}</Labelled>
+            </div>
+          ) : null}
+          {choice("shadow", "Your own page, while Vitrine learns from it")}
+        </>
+      )}
+    </fieldset>
+  );
+}
+
+const units = [["days", 86_400], ["hours", 3600], ["minutes", 60], ["seconds", 1]] as const;
+
+// secondsOf reads a duration such as 1h30m.
+function secondsOf(duration: string | undefined): number {
+  const length: Record<string, number> = { h: 3600, m: 60, s: 1 };
+  return [...(duration ?? "30m").matchAll(/([\d.]+)(h|ms|µs|ns|m|s)/g)].reduce((sum, [, n, unit]) => sum + Number(n) * (length[unit!] ?? 0), 0);
+}
+
+// Wait is the attribution window, with its unit.
+function Wait(props: { value: string | undefined; change: (value: string) => void }) {
+  const seconds = secondsOf(props.value);
+  const [unit, setUnit] = useState(() => units.find(([, length]) => seconds % length === 0 && seconds >= length) ?? units[3]);
+  const set = (n: number, of: (typeof units)[number]) => {
+    setUnit(of);
+    if (n > 0) props.change(`${Math.round(n * of[1])}s`);
+  };
+  return (
+    <fieldset>
+      <legend>How long to wait for a sale</legend>
+      <p class="help">A visit without a reported sale counts as one without a purchase after this time.</p>
+      <div class="controls">
+        <input aria-label="Time" type="number" required min={0} step="any" value={seconds / unit[1]} onInput={(e) => set(e.currentTarget.valueAsNumber, unit)} />
+        <select aria-label="Unit" value={unit[0]} onChange={(e) => set(seconds / unit[1], units.find(([u]) => u === e.currentTarget.value)!)}>{units.map(([u]) => <option value={u}>{u}</option>)}</select>
+      </div>
+    </fieldset>
+  );
+}
+
 // Effect says in words what a change does.
 function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
   const { of: p, before } = props;
-  const changed = Object.keys({ ...before, ...p.placement }).filter((n) => n !== "notes" && n !== "warnings" && JSON.stringify(before[n]) !== JSON.stringify(p.placement[n]));
-  let text = "Nothing changes: the placement has this configuration.";
-  if (p.change === "create") text = "It makes a placement, whose learner begins with nothing.";
-  if (p.change === "keep") text = "The learner keeps what it has learned.";
-  if (p.change === "end") text = `The experiment ends, and the ${count(p.lost?.rounds)} rounds that the learners of its variants have learned are lost.`;
-  if (p.change === "adopt") text = "The experiment ends, and the learner of the variant with this policy decides, with what it has learned. The present one is kept as a version.";
+  let text = "Nothing changes: these are the present settings.";
+  if (p.change === "create") text = "This makes the placement. Vitrine knows nothing at first, and learns from every visit.";
+  if (p.change === "keep") text = "Vitrine keeps all that it has learned.";
+  if (p.change === "end") text = `The experiment ends, and what its variants have learned from ${count(p.lost?.rounds)} visits is lost.`;
+  if (p.change === "adopt") text = "The experiment ends, and the variant with this way of learning decides, with what it has learned. The present state is kept as a version.";
   if (p.change === "restart") {
     text = p.lost
-      ? `The learner would forget ${count(p.lost.rounds)} rounds that it has learned, because it depends on ${(p.fields ?? []).join(", ")}.`
-      : "Another learner begins. The present one has learned nothing yet.";
+      ? `Vitrine would forget what it has learned from ${count(p.lost.rounds)} visits, because that depends on ${(p.fields ?? []).map(title).join(", ").toLocaleLowerCase()}.`
+      : "Vitrine begins again. It has learned nothing yet.";
   }
   const messages: string[] = p.placement["warnings"] ?? [];
   const notes: string[] = p.placement["notes"] ?? [];
@@ -114,8 +182,14 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
     <>
       <p class={p.lost ? "warning" : ""}>{text}</p>
       {messages.length > 0 ? <ul class="health">{messages.map((m) => <li class="warning"><strong>Warning:</strong> {m}</li>)}</ul> : null}
-      {notes.length > 0 ? <ul class="health">{notes.map((m) => <li>{m}</li>)}</ul> : null}
-      <Differences before={props.isNew ? {} : before} after={p.placement} names={changed} />
+      {props.isNew ? null : <Differences before={before} after={p.placement} names={changed(before, p.placement)} />}
+      {notes.length > 0 || props.isNew ? (
+        <details>
+          <summary>Details</summary>
+          {notes.length > 0 ? <ul class="health">{notes.map((m) => <li>{m}</li>)}</ul> : null}
+          {props.isNew ? <Differences before={{}} after={p.placement} names={changed({}, p.placement)} /> : null}
+        </details>
+      ) : null}
     </>
   );
 }
@@ -123,8 +197,8 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
 // Differences lists members of two configurations that differ.
 export function Differences(props: { before: Config; after: Config; names: string[]; titles?: [string, string] }) {
   if (props.names.length === 0) return null;
-  const show = (v: unknown) => (v === undefined ? "–" : typeof v === "string" ? v : JSON.stringify(v));
-  const [before, after] = props.titles ?? ["Before", "After"];
+  const show = (v: unknown) => (v === undefined ? "–" : typeof v === "number" ? number(v) : <code>{typeof v === "string" ? v : JSON.stringify(v)}</code>);
+  const [before, after] = props.titles ?? ["Now", "Then"];
   const isNew = Object.keys(props.before).length === 0;
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="What differs">
@@ -133,7 +207,7 @@ export function Differences(props: { before: Config; after: Config; names: strin
         <thead><tr><th scope="col" class="text">Setting</th>{isNew ? null : <th scope="col" class="text">{before}</th>}<th scope="col" class="text">{isNew ? "Value" : after}</th></tr></thead>
         <tbody>
           {props.names.map((n) => (
-            <tr><th scope="row" class="text">{n.replaceAll("_", " ")}</th>{isNew ? null : <td class="text"><code>{show(props.before[n])}</code></td>}<td class="text"><code>{show(props.after[n])}</code></td></tr>
+            <tr><th scope="row" class="text">{title(n)}{title(n).replaceAll(" ", "_").toLocaleLowerCase() === n ? null : <><br /><small class="quiet"><code>{n}</code></small></>}</th>{isNew ? null : <td class="text">{show(props.before[n])}</td>}<td class="text">{show(props.after[n])}</td></tr>
           ))}
         </tbody>
       </table>

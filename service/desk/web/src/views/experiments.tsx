@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { get, placement } from "../api";
 import { Begin, ChangeShares, End } from "../experiment-forms";
-import { Report, type ExperimentReport } from "../experiment-report";
+import { phase, Report, type ExperimentReport } from "../experiment-report";
 import { usePoll } from "../poll";
 import { useMay } from "../session";
 import { Card, Empty, Failure, Loading, moment } from "../ui";
@@ -10,6 +10,8 @@ interface Answer {
   experiment?: ExperimentReport;
   past: ExperimentReport[];
 }
+
+const states = { waits: "waits for its start", runs: "runs", over: "is over: choose below what shoppers see from now on" };
 
 export default function Experiments(props: { name: string }) {
   const { name } = props;
@@ -27,19 +29,19 @@ export default function Experiments(props: { name: string }) {
     <>
       <p role="status" class={said ? "good" : "none"}>{said}</p>
       {failure ? <Failure of={failure} /> : null}
-      {now ? <Card title={now.name}><Report of={now} /></Card> : (
-        <Card title="No experiment runs">
-          <Empty>An experiment shows some shoppers what the shop shows by itself, others what a policy chooses, and compares what they earn.{may ? "" : " A key with the scope admin may begin one."}</Empty>
+      {now ? <Card title={`${now.name} ${states[phase(now)]}`}><Report placement={name} of={now} /></Card> : (
+        <Card title="Is B better than A?">
+          <Empty>No experiment runs. An experiment shows each shopper one of several pages, always the same one, and compares what they earn.{may ? "" : " A key with the scope admin may begin one."}</Empty>
         </Card>
       )}
-      {now && may ? <ChangeShares key={`shares ${now.entry}`} name={name} of={now} done={done} /> : null}
       {now && may ? <End key={`end ${now.entry}`} name={name} of={now} done={done} /> : null}
+      {now && may ? <ChangeShares key={`shares ${now.entry}`} name={name} of={now} done={done} /> : null}
       {!now && may ? <Begin name={name} done={done} /> : null}
       <Card title="Experiments that have ended">
         {value.past.length === 0 ? <Empty>None has ended yet.</Empty> : value.past.toReversed().map((r) => (
           <details key={r.entry}>
-            <summary>{r.name}: {r.verdict.rule}. {moment(r.begun)} to {moment(r.ended)}</summary>
-            <Report of={r} />
+            <summary><bdi>{r.name}</bdi>, {moment(r.starts ?? r.begun)} to {moment(r.ended)}</summary>
+            <Report placement={name} of={r} />
           </details>
         ))}
       </Card>

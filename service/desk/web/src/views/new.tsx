@@ -8,13 +8,13 @@ export default function New() {
   const [name, setName] = useState("");
   if (!useMay("admin")) return <Empty>A key with the scope admin may create placements.</Empty>;
   return (
-    <Card title="A place where items are shown">
+    <Card title="A spot where Vitrine chooses what to show">
       <div class="field">
-        <label for="name">name</label>
+        <label for="name">Name</label>
         <input id="name" type="text" maxLength={64} required value={name} aria-describedby="name-help" onInput={(e) => setName(e.currentTarget.value.trim())} />
-        <p class="help" id="name-help">home, cart or mail: letters, digits and “.”, “_”, “-”, “:”. Requests name it.</p>
+        <p class="help" id="name-help">Such as home, cart or mail. Letters, digits and . _ - : only. Requests name it.</p>
       </div>
-      {name === "" ? <Empty>The name comes first.</Empty> : <PlacementForm key="new" name={name} config={{ max_size: 3, features: [{ name: "price", kind: "number" }] }} done={() => (location.hash = tabAddress(name))} />}
+      {name === "" ? <Empty>Name it first.</Empty> : <PlacementForm key="new" name={name} config={{ max_size: 3, features: [{ name: "price", kind: "number" }] }} done={() => (location.hash = tabAddress(name))} />}
     </Card>
   );
 }

@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
 import { get } from "../api";
-import { Command } from "../command";
 import { VerdictLine } from "../experiment-report";
 import { Gains } from "../gains";
 import { lazy } from "../lazy";
@@ -9,8 +8,9 @@ import { address, tabAddress } from "../routes";
 import { edge, rates, settled, spread, z, type Entry, type OverviewAnswer } from "../series";
 import { useMay } from "../session";
 import { Spark } from "../spark";
-import { Card, count, Empty, Failure, Loading, number } from "../ui";
+import { count, Empty, Failure, Loading, number } from "../ui";
 
+const FirstRun = lazy(() => import("../first-run"));
 const Charts = lazy(() => import("./overview-charts"));
 
 const spans: [string, number][] = [["Last 10 minutes", 600], ["Last hour", 3600], ["Last day", 86_400], ["Last week", 604_800], ["Since the beginning", 0]];
@@ -20,11 +20,15 @@ export default function Overview() {
   const [seconds, setSeconds] = useState(0);
   const [contains, setContains] = useState("");
   const [from, setFrom] = useState(0);
+  const [walk, setWalk] = useState<"no" | "on" | "done">("no"); // through the first placement
   const query = new URLSearchParams({ seconds: `${seconds}`, points: "60", limit: `${page}`, from: `${from}`, contains });
   const { value, failure } = usePoll((signal) => get<OverviewAnswer>(`v1/overview?${query}`, signal), `${query}`, 2000);
   const [known, setKnown] = useState(0); // the placements when none is filtered out
   if (value && contains === "" && value.total !== known) setKnown(value.total);
-  if (value && value.total === 0 && contains === "") return <First />;
+  const only = value?.total === 1 && contains === "" ? value.placements[0] : undefined;
+  const begins = contains === "" && (value?.total === 0 || only?.health.some((h) => h.level === "waiting"));
+  if (begins && walk === "no") setWalk("on");
+  if (walk === "on" && value && value.total < 2) return <FirstRun found={value.placements[0]?.name} done={() => setWalk("done")} />;
   return (
     <>
       <div class="controls">
@@ -90,21 +94,5 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
         <p>Base URI for clients of Azure Personalizer: <code>{new URL(`v1/placements/${encodeURIComponent(p.name)}/personalizer/v1.0`, document.baseURI.split("#")[0]).href}</code></p>
       </details>
     </section>
-  );
-}
-
-// First says what to do with an empty service.
-function First() {
-  const at = new URL("v1/placements/home", document.baseURI.split("#")[0]).href;
-  return (
-    <Card title="The first placement">
-      <p>A placement is a place where items are shown: a row of the home page, the cart, a mail. There is none yet. Make one{useMay("admin") ? <> <a href={address("new")}>here</a>, or</> : null} with a command:</p>
-      <Command text={`curl -X PUT ${at} -H 'Content-Type: application/json' \\\n  -d '{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}]}'`} />
-      <p>Ask it what to show:</p>
-      <Command text={`curl ${at}/decisions -H 'Content-Type: application/json' \\\n  -d '{"decision_id":"visit-1","items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5},{"id":"sku2","features":{"price":0.7,"brand":"zenith"},"revenue":1.5}]}'`} />
-      <p>And tell it what the shopper took, <code>null</code> for nothing:</p>
-      <Command text={`curl ${at}/decisions/visit-1/outcome -H 'Content-Type: application/json' -d '{"choice":"sku1"}'`} />
-      <p>With keys each command has <code>-H "Authorization: Bearer $KEY"</code> too. <a href={address("docs")}>The documentation</a> has the rest.</p>
-    </Card>
   );
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { placement, request, requestTagged } from "../api";
-import { PlacementForm, type Config } from "../placement-form";
+import { changed, Differences, PlacementForm, type Config } from "../placement-form";
 import { address } from "../routes";
 import { useMay } from "../session";
 import { Card, Failure, Loading } from "../ui";
@@ -10,19 +10,19 @@ export default function Settings(props: { name: string }) {
   const may = useMay("admin");
   const [state, set] = useState<{ config: Config; tag: string; turn: number }>();
   const [failure, fail] = useState<unknown>();
-  const [said, say] = useState("");
+  const [said, say] = useState(false);
   const load = () => requestTagged<Config>(placement(name)).then(({ value, tag }) => set((before) => ({ config: value, tag, turn: (before?.turn ?? 0) + 1 })), fail);
   useEffect(() => void load(), [name]);
   if (!state) return failure ? <Failure of={failure} /> : <Loading />;
   const { notes, warnings, ...config } = state.config;
   return (
     <>
-      <p role="status" class={said ? "good" : "none"}>{said}</p>
+      <p role="status" class={said ? "good" : "none"}>{said ? <>The change is made. <a href={address("placements", name, "versions")}>You can go back to the state before.</a></> : null}</p>
       <Card title="Settings">
         {(warnings ?? []).map((w: string) => <p class="warning">Warning: {w}</p>)}
         {may
-          ? <PlacementForm key={state.turn} name={name} config={config} tag={state.tag} done={() => { say("The change is made."); void load(); }} />
-          : <><p class="empty">A key with the scope admin may change them.</p><pre tabIndex={0}>{JSON.stringify(config, null, 2)}</pre></>}
+          ? <PlacementForm key={state.turn} name={name} config={config} tag={state.tag} done={() => { say(true); void load(); }} />
+          : <><p class="empty">A key with the scope admin may change them.</p><Differences before={{}} after={config} names={changed({}, config)} /></>}
       </Card>
       {may ? <Delete name={name} tag={state.tag} /> : null}
     </>
@@ -45,8 +45,8 @@ function Delete(props: { name: string; tag: string }) {
   return (
     <Card title="Delete the placement">
       <form class="stack" onSubmit={submit}>
-        <p>Its decisions, its versions and what it has learned go, and cannot be brought back from here. Requests get 404 from then on.</p>
-        <label for="typed">Type <strong>{props.name}</strong> to delete it</label>
+        <p>All visits, versions and what Vitrine has learned here go, and cannot be brought back from the desk. Requests get 404 from then on. To stop using Vitrine but keep what it knows, choose “Your own page” above.</p>
+        <label for="typed">Type <strong><bdi>{props.name}</bdi></strong> to delete it</label>
         <input id="typed" type="text" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
         {failure ? <Failure of={failure} /> : null}
         <div><button class="danger" disabled={typed !== props.name}>Delete {props.name}</button></div>

@@ -1,38 +1,39 @@
 import { useState } from "preact/hooks";
 import { get, placement, request, requestTagged } from "../api";
-import { Differences, type Config } from "../placement-form";
+import { title } from "../form";
+import { changed, Differences, type Config } from "../placement-form";
 import { usePoll } from "../poll";
 import { useMay } from "../session";
-import { Card, count, Failure, Loading, moment, number, Table } from "../ui";
+import { Card, count, Empty, Failure, Loading, moment, number } from "../ui";
 
 interface Version {
   version: number;
-  time?: string;
+  time: string;
   learned?: number;
-  rounds_since?: number;
+  rounds_since: number;
   mean_revenue_since?: number;
   note?: string;
   automatic: boolean;
   other_learner: boolean;
   policy: Config;
+  config?: Config;
 }
 
 export default function Versions(props: { name: string }) {
   const { name } = props;
   const may = useMay("admin");
   const [turn, setTurn] = useState(0);
-  const [chosen, setChosen] = useState<number[]>([]);
-  const [back, setBack] = useState<Version>();
+  const [back, setBack] = useState<{ to: Version; now: Config; tag: string }>();
   const [failed, fail] = useState<unknown>();
   const [said, say] = useState("");
   const { value, failure } = usePoll((signal) => get<{ versions: Version[] }>(placement(name, "versions"), signal), `${name} ${turn}`, 5000);
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
-  const rows = value.versions.toReversed();
-  const act = async (what: () => Promise<void>, done: string) => {
+  const act = async (what: () => Promise<void>, done = "") => {
     fail(undefined);
     say("");
     try {
       await what();
+      if (!done) return;
       say(done);
       setBack(undefined);
       setTurn(turn + 1);
@@ -49,72 +50,75 @@ export default function Versions(props: { name: string }) {
       form.reset();
     }, "The version is kept.");
   };
-  const rollBack = (v: Version) => act(async () => {
-    const { tag } = await requestTagged<Config>(placement(name));
-    await request("POST", placement(name, "rollback"), { body: { version: v.version }, headers: { "If-Match": tag } });
-  }, `The placement is back at version ${v.version}. The state before is kept as a version too.`);
-  const toggle = (v: number) => setChosen((list) => (list.includes(v) ? list.filter((x) => x !== v) : [...list.slice(-1), v]));
-  const two = chosen.map((n) => rows.find((v) => v.version === n)).filter((v) => v !== undefined).sort((a, b) => a.version - b.version);
+  const look = (to: Version) => act(async () => {
+    const { value: now, tag } = await requestTagged<Config>(placement(name));
+    setBack({ to, now, tag });
+  });
+  const rollBack = (to: Version, tag: string) => act(async () => {
+    await request("POST", placement(name, "rollback"), { body: { version: to.version }, headers: { "If-Match": tag } });
+  }, `“${name}” is back at ${moment(to.time)}. The state before is kept as a version too, so you can undo this.`);
   return (
     <>
       <p role="status" class={said ? "good" : "none"}>{said}</p>
       {failed ? <Failure of={failed} /> : null}
       {failure ? <Failure of={failure} /> : null}
-      <Card title="Versions">
-        <Table
-          caption={`Versions of ${name}`}
-          rows={rows}
-          empty="No version is kept yet. The service keeps one from time to time, and before each change that would lose what was learned."
-          columns={[
-            { title: "Compare", cell: (v) => <input type="checkbox" aria-label={`Compare version ${v.version}`} checked={chosen.includes(v.version)} onChange={() => toggle(v.version)} />, text: true },
-            { title: "Version", cell: (v) => v.version },
-            { title: "Kept", cell: (v) => moment(v.time), text: true },
-            { title: "Why", cell: (v) => v.note || (v.automatic ? "by the clock" : "–"), text: true },
-            { title: "Rounds learned", cell: (v) => count(v.learned) },
-            { title: "Decisions since", cell: (v) => count(v.rounds_since) },
-            { title: "Revenue a decision since", cell: (v) => number(v.mean_revenue_since) },
-            { title: "Policy", cell: (v) => String(v.policy["name"] ?? "–") + (v.other_learner ? ", of an earlier learner" : ""), text: true },
-            { title: "", cell: (v) => (may ? <button type="button" onClick={() => setBack(v)}>Roll back to {v.version}</button> : null), text: true },
-          ]}
-        />
+      <Card title="Go back to an earlier state">
+        <p>A version is what Vitrine had learned at a time. One is kept from time to time, and before each change that would lose something.</p>
+        {value.versions.length === 0 ? <Empty>No version is kept yet.</Empty> : (
+          <ol class="timeline">
+            {value.versions.toReversed().map((v) => (
+              <li key={v.version}>
+                <h3><time dateTime={v.time}>{moment(v.time)}</time></h3>
+                <p>{v.note ? <bdi>{sentence(v.note)}</bdi> : "Kept automatically."}{v.other_learner ? " With other settings than today." : ""}</p>
+                <p class="quiet">
+                  {v.learned === undefined ? "" : `Had learned from ${count(v.learned)} visits. `}
+                  {v.rounds_since === 0 ? "No visit has ended since." : `${count(v.rounds_since)} visits since${v.mean_revenue_since === undefined ? "" : `, which earned ${number(v.mean_revenue_since, { maximumSignificantDigits: 3 })} each`}.`}
+                </p>
+                {may ? <button type="button" aria-expanded={back?.to.version === v.version} onClick={() => void look(v)}>Go back to this…</button> : null}
+                {back?.to.version === v.version ? <Effect {...back} name={name} yes={() => void rollBack(back.to, back.tag)} no={() => setBack(undefined)} /> : null}
+              </li>
+            ))}
+          </ol>
+        )}
         {may ? (
           <form class="controls" onSubmit={keep}>
-            <label>Keep the present state, because <input name="note" type="text" required maxLength={500} placeholder="before the sale" /></label>
+            <label>Keep today's state, because <input name="note" type="text" required maxLength={500} placeholder="before the sale" /></label>
             <button>Keep</button>
           </form>
         ) : null}
       </Card>
-      {back ? (
-        <Card title={`Roll back to version ${back.version}?`}>
-          <p>
-            The learner forgets what it has learned since {moment(back.time)}: {count(back.rounds_since)} decisions have ended since then, with a revenue of {number(back.mean_revenue_since)} each.
-            {back.other_learner ? " The configuration of that learner comes back too." : ""} The present state is kept as a version.
-          </p>
-          <div class="controls">
-            <button type="button" class="danger" onClick={() => void rollBack(back)}>Roll back</button>
-            <button type="button" onClick={() => setBack(undefined)}>Leave it</button>
-          </div>
-        </Card>
-      ) : null}
       <Card title="Download">
         <ul>
-          <li><a href={placement(name, "export")} download>The log</a>: the decisions with their outcomes, a line of JSON each</li>
-          <li><a href={placement(name, "model")} download>The model</a>: what the learner has learned, with its configuration</li>
+          <li><a href={placement(name, "export")} download>All visits</a> that are still in the log: what was shown and what was taken, a line of JSON each</li>
+          <li><a href={placement(name, "model")} download>The model</a>: what Vitrine has learned, with its settings</li>
         </ul>
       </Card>
-      {two.length === 2 ? <Compare a={two[0]!} b={two[1]!} /> : null}
     </>
   );
 }
 
-// Compare shows what differs between two versions.
-function Compare(props: { a: Version; b: Version }) {
-  const of = (v: Version): Config => ({ kept: moment(v.time), note: v.note ?? "–", "rounds learned": v.learned, "decisions since": v.rounds_since, "revenue a decision since": v.mean_revenue_since, ...Object.fromEntries(Object.entries(v.policy).map(([k, x]) => ["policy " + k, x])) });
-  const a = of(props.a), b = of(props.b);
-  const names = Object.keys({ ...a, ...b }).filter((n) => JSON.stringify(a[n]) !== JSON.stringify(b[n]));
+// sentence writes a note as a sentence, with the settings that it names in words.
+const sentence = (note: string) => end(note.replaceAll(/\b[a-z]+(?:_[a-z]+)+\b/g, (name) => `“${title(name)}”`));
+
+const end = (s: string) => s.charAt(0).toLocaleUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? "" : ".");
+
+// Effect says what going back changes, before it is done.
+function Effect(props: { name: string; to: Version; now: Config; yes: () => void; no: () => void }) {
+  const { to, now } = props;
+  const names = to.config ? changed(now, to.config) : [];
   return (
-    <Card title={`Versions ${props.a.version} and ${props.b.version}`}>
-      <Differences before={a} after={b} names={names} titles={[`Version ${props.a.version}`, `Version ${props.b.version}`]} />
-    </Card>
+    <section class="effect" aria-label={`What going back to ${moment(to.time)} changes`}>
+      <ul>
+        <li>{to.rounds_since === 0 ? "Vitrine forgets nothing: no visit has ended since." : `Vitrine forgets what it has learned from the ${count(to.rounds_since)} visits since then, and shows again what it would have shown that day.`}</li>
+        {names.length > 0 ? <li>{names.length === 1 ? "One setting changes" : `${count(names.length)} settings change`}, as the table shows.</li> : <li>The settings stay as they are.</li>}
+        {to.config && now["mode"] === "experiment" ? <li class="warning">The running experiment ends.</li> : null}
+        <li>Sales, reports and past experiments stay. Today's state is kept as a version, so you can undo this.</li>
+      </ul>
+      {names.length > 0 ? <Differences before={now} after={to.config!} names={names} titles={["Now", "Then"]} /> : null}
+      <div class="controls">
+        <button type="button" class="danger" onClick={props.yes}>Go back</button>
+        <button type="button" onClick={props.no}>Leave it as it is</button>
+      </div>
+    </section>
   );
 }

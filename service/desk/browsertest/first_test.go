@@ -1,0 +1,38 @@
+package browsertest
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"vitrine/internal/fatal"
+)
+
+// An empty desk walks through the first placement. The requests that it shows work as they are, and it notices each of
+// them.
+func TestFirstRun(t *testing.T) {
+	s := serve(t, nil)
+	b := open(t, s.base)
+	b.visit("/")
+	b.reads("Your first placement, in four steps")
+	const next = `(document.querySelector("main li.next h3")?.innerText ?? "")`
+	for _, step := range []string{"Create the placement", "Ask which items to show", "Report what the shopper took"} {
+		b.wait(next + `.startsWith(` + quote(step) + `)`)
+		for _, language := range []string{"Go", "Python", "TypeScript", "curl"} {
+			b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim() === ` + quote(language) + `).control.click()`)
+			b.wait(`document.querySelector("main li.next pre")?.innerText.includes("home")`)
+		}
+		command := eval[string](b, `document.querySelector("main li.next pre").innerText`)
+		if !strings.HasPrefix(command, "curl ") {
+			t.Fatalf("%s: %s", step, command)
+		}
+		out := fatal.Or(exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(command, "curl ", "curl -sS --fail-with-body ", 1)).CombinedOutput())(t)
+		if strings.Contains(string(out), "problem") {
+			t.Fatalf("%s: %s", step, out)
+		}
+	}
+	b.reads("Your first placement works")
+	b.reads("Vitrine has learned from 1 visit.")
+	b.press("Go to the overview")
+	b.wait(`document.querySelector("main section[aria-label=home]")`)
+}

@@ -1,0 +1,236 @@
+package browsertest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/host"
+)
+
+// widths are the screens that no view is wider than.
+var widths = []int{320, 390, 768, 1280, 1920}
+
+// fits reports a view that is wider than a screen.
+func (b *tab) fits(view string) {
+	b.Helper()
+	for _, width := range widths {
+		b.dress(width, "light")
+		b.wait("innerWidth === " + fmt.Sprint(width))
+		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > width {
+			who := eval[string](b, `[...document.querySelectorAll("*")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map((e) => e.tagName + "." + e.className + "#" + e.id).slice(0, 12).join(" ")`)
+			b.Errorf("%s is %d px wide on a screen of %d: %s", view, wide, width, who)
+		}
+	}
+}
+
+// arabic is a text that is read from right to left, with markup-like brackets.
+const arabic = "مزهرية زجاجية (كبيرة) 12 سم"
+
+// rightToLeft makes a placement whose items, notes and experiment have names that are read from right to left.
+func (s *served) rightToLeft(t *testing.T, name string) {
+	t.Helper()
+	ctx := t.Context()
+	config := &api.Placement{MaxSize: 2, AttributionWindow: "5s", Features: []api.Feature{{Name: "price", Kind: "number"}, {Name: "وقت", Kind: "category", From: "shopper", Values: []string{arabic, "b"}, AllowOther: true, Default: "b"}}}
+	fatal.Or(s.Put(ctx, name, config))(t)
+	s.sell(t, name, "rtl", 8)
+	fatal.Or(s.Keep(ctx, name, arabic))(t)
+	config.Mode = api.Experimenting
+	config.Experiment = &api.Experiment{Name: arabic, Segments: "وقت", Variants: []api.Variant{{Name: "a", Show: api.ShowBaseline, Share: 0.5}, {Name: "b", Show: api.ShowPolicy, Share: 0.5}}}
+	fatal.Or(s.Put(ctx, name, config))(t)
+	s.sell(t, name, "more", 8, "a")
+}
+
+// No view is wider than its screen, whatever is in it.
+func TestWidths(t *testing.T) {
+	for what, c := range map[string]struct {
+		fill     func(s *served, t *testing.T, name string)
+		name, id string
+	}{
+		"long":  {(*served).many, longName, longDecision},
+		"rtl":   {(*served).rightToLeft, "rtl", "rtl-3"},
+		"empty": {func(s *served, t *testing.T, name string) { s.empty(t, name) }, "empty", "none"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := serve(t, nil)
+			c.fill(s, t, c.name)
+			b := open(t, s.base)
+			b.careless = what == "empty" // the decision does not exist
+			for _, view := range views(t, map[string]string{"name": c.name, "id": c.id, "page": "api"}) {
+				b.visit(view)
+				b.wait(`document.querySelector("main").innerText.trim().length > 20`)
+				b.fits(view)
+			}
+		})
+	}
+}
+
+// empty makes a placement that nobody has asked.
+func (s *served) empty(t *testing.T, name string) {
+	t.Helper()
+	fatal.Or(s.Put(t.Context(), name, &api.Placement{MaxSize: 3, Features: []api.Feature{{Name: "price", Kind: "number"}}}))(t)
+}
+
+// A placement that nobody has asked has all its views.
+func TestNoData(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "empty")
+	b := open(t, s.base)
+	for _, view := range views(t, map[string]string{"name": "empty", "id": "none", "page": "api"}) {
+		if strings.HasSuffix(view, "/none") {
+			continue
+		}
+		b.visit(view)
+		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
+		if text := b.text(); strings.Contains(text, "NaN") || strings.Contains(text, "undefined") || strings.Contains(text, "Infinity") || eval[bool](b, `document.querySelector("main .failure") !== null`) {
+			t.Errorf("%s: %s", view, text)
+		}
+	}
+}
+
+// tabKey presses the tabulator.
+func (b *tab) tabKey() {
+	b.Helper()
+	for _, kind := range []input.DispatchKeyEventType{"rawKeyDown", "keyUp"} {
+		call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: "Tab", Code: "Tab", WindowsVirtualKeyCode: 9})
+	}
+}
+
+// The tabulator reaches everything that a mouse does, in the order of the page, and shows where it is. The heading of a
+// view has no ring, though it is focused when the view opens.
+func TestKeyboard(t *testing.T) {
+	s := serve(t, nil)
+	s.rightToLeft(t, "home")
+	b := open(t, s.base)
+	const list = `[...document.querySelectorAll("a[href], button:not(:disabled), input:not(:disabled), select, textarea, summary, [tabindex='0']")].filter((e) => e.checkVisibility({ checkVisibilityCSS: true }) && e.getClientRects().length > 0 && !(e.type === "radio" && !e.checked && document.querySelector("input[type=radio][name='" + e.name + "']:checked")))`
+	for _, view := range views(t, map[string]string{"name": "home", "id": "rtl-3", "page": "placements"}) {
+		b.visit(view)
+		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
+		b.run(`(window.wanted = ` + list + `, window.seen = [], window.bare = [], addEventListener("focusin", (e) => { seen.push(e.target); const s = getComputedStyle(e.target); if (s.outlineStyle === "none" && s.boxShadow === "none") bare.push(e.target.outerHTML.slice(0, 100)); }), 0)`)
+		n := eval[int](b, "wanted.length")
+		if n > 150 { // the document of the API has hundreds
+			n = 150
+		}
+		for range n + 1 {
+			b.tabKey()
+		}
+		b.wait(`seen.length >= ` + fmt.Sprint(n))
+		if missed := eval[[]string](b, fmt.Sprintf(`wanted.slice(0, %d).filter((e) => e.isConnected && !seen.includes(e)).map((e) => e.outerHTML.slice(0, 120))`, n)); len(missed) > 0 {
+			t.Errorf("%s: the tabulator does not reach %q", view, missed)
+		}
+		if bare := eval[[]string](b, "bare"); len(bare) > 0 {
+			t.Errorf("%s: without a ring: %q", view, bare)
+		}
+		if !eval[bool](b, `(document.querySelector("h1").focus(), getComputedStyle(document.querySelector("h1")).outlineStyle === "none")`) {
+			t.Errorf("%s: its heading has a ring", view)
+		}
+	}
+}
+
+// A page that loses the service says so and since when, keeps what it has, and goes on by itself.
+func TestLostConnection(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	s.sell(t, "home", "first", 5)
+	b := open(t, s.base)
+	for _, view := range []string{"/", "/placements/home", "/placements/home/experiments", "/placements/home/versions"} {
+		b.visit(view)
+		b.wait(`document.querySelector("main .card")`)
+		b.careless = true // requests fail
+		b.run(`(window.real = fetch, window.fetch = () => Promise.reject(new TypeError("Failed to fetch")), 0)`)
+		b.wait(`document.querySelector(".lost")?.innerText.startsWith("No connection to the service since")`)
+		if !eval[bool](b, `document.querySelector("main .card") !== null`) {
+			t.Errorf("%s: the page is gone with the connection", view)
+		}
+		b.run(`(window.fetch = real, 0)`)
+		b.wait(`!document.querySelector(".lost") && !document.querySelector("main .failure")`)
+	}
+}
+
+// reader adds a key that may read and nothing else.
+func reader(t *testing.T, token string) func(*host.Config, *host.Options) {
+	sum := sha256.Sum256([]byte(token))
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	text := fmt.Sprintf("[[key]]\nname = \"boss\"\nsha256 = %q\nscopes = [\"read\"]\n", hex.EncodeToString(sum[:]))
+	all := sha256.Sum256([]byte("all"))
+	text += fmt.Sprintf("[[key]]\nname = \"shop\"\nsha256 = %q\nscopes = [\"read\", \"decide\", \"outcome\", \"admin\"]\n", hex.EncodeToString(all[:]))
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
+	return func(c *host.Config, _ *host.Options) { c.Keys = path }
+}
+
+// A key without admin reads every view, and is offered nothing that it may not do.
+func TestReaderOfTheDesk(t *testing.T) {
+	s := serve(t, reader(t, "read-token"))
+	s.Key = "all"
+	s.rightToLeft(t, "home")
+	b := open(t, s.base)
+	b.visit("/")
+	b.wait(`document.querySelector("input#key")`)
+	b.run(`document.querySelector("input#key").value = "read-token"`)
+	b.press("Sign in")
+	b.wait(`!document.querySelector("input#key")`)
+	for _, view := range views(t, map[string]string{"name": "home", "id": "rtl-3", "page": "placements"}) {
+		b.careless = b.careless || view == "/keys" // only admin lists keys
+		b.visit(view)
+		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
+		if view != "/keys" && eval[bool](b, `document.querySelector("main .failure") !== null`) {
+			t.Errorf("%s: %s", view, b.text())
+		}
+		if buttons := eval[[]string](b, `[...document.querySelectorAll("main button")].map((b) => b.innerText.trim()).filter((t) => /^(Begin|Plan it|Keep|Go back|Delete|Make|Create|End the|Change the|See what this does|Pin|Leave out|Clear)/.test(t))`); len(buttons) > 0 {
+			t.Errorf("%s offers %q", view, buttons)
+		}
+	}
+}
+
+// Numbers and dates are in the browser's language.
+func TestLocale(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	s.sell(t, "home", "first", 1200)
+	fatal.Or(s.Keep(t.Context(), "home", "before the sale"))(t)
+	b := open(t, s.base)
+	for locale, want := range map[string]string{"de-DE": "1.200 ", "en-GB": "1,200 ", "fr-FR": "1 200 "} {
+		call(b, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: locale})
+		b.visit("/placements/home/versions")
+		b.wait(`document.querySelector("main li")?.innerText.replaceAll(/[\u202f\u00a0]/g, " ").includes(` + quote("learned from "+want) + `)`)
+	}
+}
+
+// Fifty placements, and a hundred thousand items, are no burden: the views show them within their bounds.
+func TestMuch(t *testing.T) {
+	s := serve(t, nil)
+	for k := range 50 {
+		s.empty(t, fmt.Sprintf("placement-%02d-%s", k, strings.Repeat("x", 45)))
+	}
+	s.empty(t, "home")
+	items := make([]api.CatalogueItem, 0, 1000)
+	for i := range 100_000 {
+		items = append(items, api.CatalogueItem{ID: fmt.Sprintf("sku-%06d", i), Features: api.Values{api.Number("price", float64(i%97))}})
+		if len(items) == cap(items) {
+			fatal.Or(s.PutItems(t.Context(), "home", items))(t)
+			items = items[:0]
+		}
+	}
+	answer := fatal.Or(s.Decide(t.Context(), "home", &api.Request{Decision: "one"}))(t)
+	fatal.If(t, s.Outcome(t.Context(), "home", answer.Decision, answer.Items()[0]))
+	b := open(t, s.base)
+	for _, view := range views(t, map[string]string{"name": "home", "id": "one", "page": "placements"}) {
+		b.visit(view)
+		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
+		if n := eval[int](b, `document.querySelectorAll("main *").length`); n > 6000 {
+			t.Errorf("%s has %d elements", view, n)
+		}
+		if eval[bool](b, `document.querySelector("main .failure") !== null`) {
+			t.Errorf("%s: %s", view, b.text())
+		}
+	}
+}

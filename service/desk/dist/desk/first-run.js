@@ -1,0 +1,28 @@
+import{_ as e,g as t,h as n,o as r,r as i,t as a,u as o}from"./ui.js";import{i as s,l as c,n as l,r as u,t as d,u as f}from"./index.js";import{t as p}from"./command.js";import{t as m}from"./poll.js";var h=[`curl`,`Go`,`Python`,`TypeScript`],g=[{id:`sku1`,price:12,revenue:2.5},{id:`sku2`,price:7,revenue:1.5},{id:`sku3`,price:9,revenue:2}];function _(e,t,n,r,i){return{curl:v,Go:y,Python:b,TypeScript:x}[e](t,n,r,i)}function v(e,t,n,r){let i=(e,i,a)=>[`curl -X ${e} ${t}/v1/placements/${n}${i}`,...r?[`-H "Authorization: Bearer $VITRINE_KEY"`]:[],`-H "Content-Type: application/json" -d '${JSON.stringify(a)}'`].join(` \\
+  `);return e===`create`?i(`PUT`,``,{max_size:3,min_size:3,features:[{name:`price`,kind:`number`}]}):e===`report`?i(`POST`,`/decisions/visit-1/outcome`,{choice:`sku1`}):i(`POST`,`/decisions`,{decision_id:`visit-1`,items:g.map(e=>({id:e.id,features:{price:e.price},revenue:e.revenue}))})}function y(e,t,n,r){return e===`create`?`c := &client.Client{Base: "${t}"${r?`, Key: os.Getenv("VITRINE_KEY")`:``}}
+_, err := c.Put(ctx, "${n}", &api.Placement{
+	MaxSize:  3,
+	MinSize:  3,
+	Features: []api.Feature{{Name: "price", Kind: "number"}},
+})`:e===`report`?`err = c.Outcome(ctx, "${n}", page.Decision, "sku1") // "" if the shopper took nothing`:`page, err := c.Decide(ctx, "${n}", &api.Request{Items: []api.Item{
+${g.map(e=>`	{ID: "${e.id}", Features: api.Values{api.Number("price", ${e.price})}, Revenue: new(${e.revenue.toFixed(1)})},`).join(`
+`)}
+}})
+// show page.Items(), in this order`}function b(e,t,n,r){return e===`create`?`import ${r?`os, `:``}vitrine
+
+client = vitrine.Client("${t}"${r?`, key=os.environ["VITRINE_KEY"]`:``})
+client.put_placement("${n}", max_size=3, min_size=3, features=[{"name": "price", "kind": "number"}])`:e===`report`?`client.outcome("${n}", page["decision_id"], choice="sku1")  # None if the shopper took nothing`:`page = client.decide("${n}", items=[
+${g.map(e=>`    {"id": "${e.id}", "features": {"price": ${e.price}}, "revenue": ${e.revenue}},`).join(`
+`)}
+])
+# show page["assortment"], in this order`}function x(e,t,n,r){return e===`create`?`import { Client } from "vitrine";
+
+const client = new Client({ base: "${t}"${r?`, key: process.env.VITRINE_KEY`:``} });
+await client.call("putPlacement", {
+  path: { name: "${n}" },
+  body: { max_size: 3, min_size: 3, features: [{ name: "price", kind: "number" }] },
+});`:e===`report`?`await client.outcome("${n}", page.decision_id, "sku1"); // null if the shopper took nothing`:`const page = await client.decide("${n}", { items: [
+${g.map(e=>`  { id: "${e.id}", features: { price: ${e.price} }, revenue: ${e.revenue} },`).join(`
+`)}
+] });
+// show page.assortment, in this order`}function S(g){let[v,y]=n(`home`),[b,x]=n(`curl`),S=t(d),C=l(`admin`),w=g.found??(v.trim()||`home`),{value:T,failure:E}=m(async e=>(await c(`v1/placements`,e)).placements.some(e=>e.name===w)?c(f(w,`stats`),e):null,w,2e3),D=document.baseURI.split(`#`)[0].replace(/\/[^/]*$/,``),O=[!!T,(T?.decisions??0)>0,(T?.outcomes??0)+(T?.late??0)>0,(T?.learned??0)>0],k=O.indexOf(!1),A=e=>o(p,{text:_(b,e,D,w,S.required)}),j=(e,t,n,r)=>o(`li`,{class:O[e]?`done`:e===k?`next`:``,"aria-current":e===k?`step`:void 0,children:[o(`h3`,{children:[t,` `,O[e]?o(`span`,{class:`badge good`,children:`Done`}):e===k?o(`span`,{class:`badge waiting`,children:`Next`}):null]}),O[e]?o(`p`,{class:`quiet`,children:n}):r]});return o(a,{title:k<0?`Your first placement works`:`Your first placement, in four steps`,children:[o(`p`,{children:`A placement is a spot in your shop where Vitrine chooses what to show: a row on the home page, the cart, a newsletter. Copy each request and send it. This page notices when it arrives.`}),E?o(i,{of:E}):null,o(`fieldset`,{class:`segments`,children:[o(`legend`,{children:`Your language`}),h.map(e=>o(`label`,{children:[o(`input`,{type:`radio`,name:`language`,checked:e===b,onChange:()=>x(e)}),` `,e]}))]}),S.required?o(`p`,{class:`quiet`,children:[`The requests read an API key from `,o(`code`,{children:`VITRINE_KEY`}),`. Make one with `,o(`code`,{children:`vitrine keys add keys.toml shop --scopes read,decide,outcome,admin`}),`.`]}):null,o(`ol`,{class:`steps`,children:[j(0,`Create the placement`,`“${w}” is ready.`,o(e,{children:[g.found?null:o(`div`,{class:`field`,children:[o(`label`,{for:`first-name`,children:`Name`}),o(`input`,{id:`first-name`,type:`text`,maxLength:64,value:v,spellcheck:!1,"aria-describedby":`first-name-help`,onInput:e=>y(e.currentTarget.value.replaceAll(/[^A-Za-z0-9._:-]/g,`-`))}),o(`p`,{class:`help`,id:`first-name-help`,children:`Letters, digits and . _ - : only.`})]}),A(`create`),C?o(`p`,{children:[`Or `,o(`a`,{href:u(`new`),children:`fill in a form`}),` instead.`]}):null]})),j(1,`Ask which items to show`,`Vitrine has answered ${r(T?.decisions)} ${T?.decisions===1?`request`:`requests`}.`,o(e,{children:[o(`p`,{children:`Send the items that could be shown, with their prices and the revenue if one is bought.`}),A(`ask`)]})),j(2,`Report what the shopper took`,`${r((T?.outcomes??0)+(T?.late??0))} reported.`,o(e,{children:[o(`p`,{children:`Report visits without a purchase too: Vitrine learns from both.`}),A(`report`)]})),j(3,`Watch it learn`,`Vitrine has learned from ${r(T?.learned)} ${T?.learned===1?`visit`:`visits`}.`,o(`p`,{children:`Each report changes what Vitrine shows next. Tastes become visible after some hundred visits.`}))]}),g.found?o(`div`,{class:`controls`,children:[k<0?o(`a`,{class:`button main`,href:s(w),children:[`Look at “`,w,`”`]}):null,o(`button`,{type:`button`,onClick:g.done,children:`Go to the overview`})]}):null]})}export{S as default};
