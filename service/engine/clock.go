@@ -7,6 +7,9 @@ import (
 	"vitrine/service/state"
 )
 
+// MoveClock is [Engine.MoveClock] of an engine that is about to lead.
+type MoveClock func(from, to int64) (open, late int, err error)
+
 // MoveClock moves the attribution windows of all open decisions along with the service's clock, from the time of the
 // log's end to the time at which the clock continues, in all placements or in none. So a window counts the time in
 // which outcomes could be reported: neither an outage nor a wrong clock ends it. MoveClock returns the number of open

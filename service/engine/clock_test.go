@@ -73,6 +73,26 @@ func TestWindowsMoveWithTheClock(t *testing.T) {
 	}
 }
 
+// A caller may read the clock before it moves ahead, and decide afterwards: its decision has its whole window all the same.
+func TestWindowOfALateCaller(t *testing.T) {
+	const year = int64(365 * 24 * time.Hour)
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", toys) // a window of 30 minutes
+	now := 10 * year
+	if _, _, err := e.MoveClock(t.Context(), now, now+year); err != nil {
+		t.Fatal(err)
+	}
+	decide(t, e, "home", stock("a", 3), now)
+	now += year
+	for after, want := range []int{0, 1} {
+		if n, err := e.Expire(t.Context(), now+30*minute+int64(after)); n != want || err != nil {
+			t.Errorf("%d ns after its window %d have expired, %v", after, n, err)
+		}
+	}
+	replays(t, e, engine.Options{Store: store, Build: buildToy})
+}
+
 // All placements move together, also those without open decisions, and the log says later by how much: a start after the clock was
 // wrong must not take the wrong time for sure.
 func TestAllPlacementsMove(t *testing.T) {

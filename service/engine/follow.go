@@ -37,6 +37,7 @@ type follower struct {
 // leading is a call of Lead.
 type leading struct {
 	ctx  context.Context
+	goOn func(move MoveClock) error
 	done chan error
 }
 
@@ -145,11 +146,12 @@ func (e *Engine) Failure() error {
 	}
 }
 
-// Lead makes a follower the writer of its log, after it applied the remaining entries. Its store must be able to append
-// by now. Lead returns errors of the log, ErrStopped or ctx's error. If the log fails, or ctx ends while entries are
+// Lead makes a follower the writer of its log. Its store must already be able to append. Lead first applies the entries that the
+// engine has not seen. Then it calls goOn, unless that is nil, which may move the clock: no call writes anything before goOn returns.
+// Errors are those of the log and of goOn, ErrStopped and that of ctx. After one of the log or of goOn, or of ctx while entries are
 // applied, the engine has stopped.
-func (e *Engine) Lead(ctx context.Context) error {
-	l := leading{ctx, make(chan error, 1)}
+func (e *Engine) Lead(ctx context.Context, goOn func(move MoveClock) error) error {
+	l := leading{ctx, goOn, make(chan error, 1)}
 	select {
 	case e.lead <- l:
 	case <-e.stopped:
@@ -222,6 +224,15 @@ func (e *Engine) follow(ctx context.Context) bool {
 		case l := <-e.lead:
 			stop()
 			err := e.catchUp(l.ctx, incoming)
+			if err == nil && l.goOn != nil {
+				err = l.goOn(func(from, to int64) (open, late int, err error) {
+					b.Reset()
+					if open, late, err = b.MoveClock(from, to); err == nil && len(b.Events) > 0 {
+						err = e.commit(l.ctx, b)
+					}
+					return open, late, err
+				})
+			}
 			if e.failure = err; err == nil {
 				e.isFollower.Store(false)
 			}

@@ -153,7 +153,7 @@ func TestFollowerLeads(t *testing.T) {
 		one(t, e, "home", fmt.Sprint("d", i), float64(i%3))
 	}
 	e.Close()
-	fatal.If(t, f.Lead(t.Context()))
+	fatal.If(t, f.Lead(t.Context(), nil))
 	if f.Role() != engine.Leader || f.Sequence() != 41 || f.Lag() != 0 {
 		t.Fatalf("it is %s at entry %d, %v behind", f.Role(), f.Sequence(), f.Lag())
 	}
@@ -163,6 +163,43 @@ func TestFollowerLeads(t *testing.T) {
 	}
 	one(t, f, "home", "new", 1)
 	replays(t, f, o)
+}
+
+// If the clock moves when a follower begins to lead, it moves before a call that waits for a leader writes its decision, by the new
+// clock.
+func TestClockMovesBeforeAFollowerWrites(t *testing.T) {
+	defer engine.SetLeaderPatience(10*time.Millisecond, time.Minute)()
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", toys)
+	now, asked := atomic.Int64{}, make(chan struct{}, 1000)
+	f := follower(t, engine.Options{Store: store, Build: buildToy, Replica: 1, Clock: now.Load, Propose: func(context.Context, []byte) ([]byte, error) {
+		asked <- struct{}{}
+		return nil, errors.New("nobody answers")
+	}})
+	reach(t, f, e.Sequence())
+	decided := make(chan error)
+	go func() { decided <- errOf(f.Decide(t.Context(), "home", stock("a", 2), 1)) }()
+	<-asked
+	e.Close()
+	const to = int64(1e18)
+	fatal.If(t, f.Lead(t.Context(), func(move engine.MoveClock) error {
+		defer now.Store(to)
+		if _, _, err := move(1, to); err != nil || f.Role() != engine.Follower {
+			t.Errorf("while the clock moves it is the %s, %v", f.Role(), err)
+		}
+		return nil
+	}))
+	fatal.If(t, <-decided)
+	for after, want := range []eventlog.Body{&eventlog.ClockMoved{By: to - 1}, new(eventlog.Offered)} {
+		event := fatal.Or(eventlog.Decode(fatal.Or(store.Entry(t.Context(), uint64(2+after)))(t)))(t)
+		if fmt.Sprintf("%T", event.Body) != fmt.Sprintf("%T", want) || event.Time != to {
+			t.Errorf("entry %d is a %T at %d, want a %T at %d", 2+after, event.Body, event.Time, want, to)
+		}
+	}
+	if err := follower(t, engine.Options{Store: new(memlog.Store)}).Lead(t.Context(), func(engine.MoveClock) error { return eventlog.ErrFenced }); !errors.Is(err, eventlog.ErrFenced) {
+		t.Errorf("%v, want that the clock could not go on", err)
+	}
 }
 
 // dated is a log that says since when it had nothing new.
@@ -238,7 +275,7 @@ func TestFollowerStops(t *testing.T) {
 	if err := second.WaitFor(t.Context(), 5); !errors.Is(err, engine.ErrStopped) || errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "entry 5") {
 		t.Errorf("%v, want that entry 5 cannot be applied", err)
 	}
-	if err := second.Lead(t.Context()); !errors.Is(err, engine.ErrStopped) {
+	if err := second.Lead(t.Context(), nil); !errors.Is(err, engine.ErrStopped) {
 		t.Errorf("%v, want ErrStopped", err)
 	}
 }
@@ -283,7 +320,7 @@ func TestFollowerEndsWithoutItsLog(t *testing.T) {
 	store.is.Store(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	led := make(chan error, 1)
-	go func() { led <- first.Lead(ctx) }()
+	go func() { led <- first.Lead(ctx, nil) }()
 	<-store.waiting
 	cancel()
 	if err := <-led; !errors.Is(err, context.Canceled) {
@@ -449,7 +486,7 @@ func TestLearnersAreWoken(t *testing.T) {
 		a := decide(t, e, "home", stock(fmt.Sprint("d", i), 1), 0)
 		is(t, "outcome", e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 1), nil)
 	}
-	is(t, "leading", heir.Lead(t.Context()), nil)
+	is(t, "leading", heir.Lead(t.Context(), nil), nil)
 	for name, learns := range map[string]*engine.Engine{
 		"writer":   e,
 		"replay":   opened(t, engine.Options{Store: hesitant{upTo(t, store, e.Sequence())}, Build: buildToy}),

@@ -73,7 +73,7 @@ func (m *machine) Follower(t *rapid.T) {
 // Succeed makes the follower the writer, and follows it.
 func (m *machine) Succeed(t *rapid.T) {
 	m.engine.Close()
-	want(t, "leading", m.follower.Lead(t.Context()), nil)
+	want(t, "leading", m.follower.Lead(t.Context(), nil), nil)
 	m.engine = m.follower
 	m.follow(t)
 }

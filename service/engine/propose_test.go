@@ -251,7 +251,7 @@ func TestNoLeader(t *testing.T) {
 	}()
 	<-asked
 	p.leader.Close()
-	fatal.If(t, p.follower.Lead(t.Context()))
+	fatal.If(t, p.follower.Lead(t.Context(), nil))
 	is(t, "as the leader", <-decided, nil)
 	unled := follower(t, engine.Options{Store: p.store, Build: buildToy})
 	_, err = unled.Decide(t.Context(), "home", stock("d", 2), 1)

@@ -29,9 +29,8 @@ type steadyClock struct {
 const maxSkew = time.Minute
 
 // newClock makes a clock that starts at the time of day.
-func newClock(wall func() time.Time) *steadyClock {
-	start := time.Now()
-	c := &steadyClock{elapsed: func() time.Duration { return time.Since(start) }, wall: wall}
+func newClock(wall func() time.Time, elapsed func() time.Duration) *steadyClock {
+	c := &steadyClock{elapsed: elapsed, wall: wall}
 	c.set(wall().UnixNano())
 	return c
 }

@@ -48,8 +48,9 @@ type Options struct {
 	// Export, if set, writes a placement's decisions from the log, with snapshots in the directory data, for downloads.
 	Export func(ctx context.Context, log eventlog.Log, data, placement string, w io.Writer) error
 
-	Wall     func() time.Time // the time of day; nil is time.Now
-	Patience time.Duration    // how long a write to the log may take; 0 is natslog's default
+	Wall     func() time.Time     // the time of day; nil is time.Now
+	Elapsed  func() time.Duration // since some moment, by the monotonic clock; nil is time.Since
+	Patience time.Duration        // how long a write to the log may take; 0 is natslog's default
 
 	// Serve, if set, answers requests instead of the HTTP server, until ctx ends. It must also call Engine.Expire and
 	// Engine.Exchange now and then.
@@ -82,6 +83,10 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	}
 	if s.Wall == nil {
 		s.Wall = time.Now
+	}
+	if s.Elapsed == nil {
+		start := time.Now()
+		s.Elapsed = func() time.Duration { return time.Since(start) }
 	}
 	if s.TakeOver && s.Log.URL == "" {
 		return errors.New("only a log on NATS servers can be taken over: stop the process that has the log in the directory")
@@ -361,7 +366,7 @@ func (l *session) open(ctx context.Context, o engine.Options, known uint64) (err
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
 	}
-	l.clock = newClock(l.Wall)
+	l.clock = newClock(l.Wall, l.Elapsed)
 	if l.engine, err = l.openEngine(ctx, o); err != nil {
 		return err
 	}
@@ -388,7 +393,8 @@ func (l *session) open(ctx context.Context, o engine.Options, known uint64) (err
 			l.clock.last.Store(begin)
 		}
 	default:
-		if err := l.goOn(ctx, begin); err != nil {
+		move := func(from, to int64) (open, late int, err error) { return l.engine.MoveClock(ctx, from, to) }
+		if err := l.goOn(begin, move); err != nil {
 			return err
 		}
 		if err := l.keeper.retention.Begin(ctx, l.Logger); err != nil {
@@ -420,7 +426,7 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 		o.Clock = func() int64 { return l.clock.now().UnixNano() }
 		applied := o.Applied
 		o.Applied = func(entry uint64, e *eventlog.Event) {
-			if f := follower.Load(); f != nil && f.Role() == engine.Follower {
+			if f := follower.Load(); f != nil && !l.leads() {
 				l.clock.hear(e.Time, f.Lag() < time.Second)
 			}
 			applied(entry, e)
@@ -498,17 +504,17 @@ func (l *session) lead(ctx context.Context) error {
 		}
 	}
 	l.clock.hold()
-	if err := l.engine.Lead(ctx); err != nil {
+	err := l.engine.Lead(ctx, func(move engine.MoveClock) error {
+		last, err := lastTime(ctx, l.store, max(l.engine.Sequence(), 1))
+		if err == nil {
+			err = l.goOn(last, move)
+		}
+		l.clock.resume()
 		return err
-	}
-	last, err := lastTime(ctx, l.store, max(l.engine.Sequence(), 1))
+	})
 	if err != nil {
 		return err
 	}
-	if err := l.goOn(ctx, last); err != nil {
-		return err
-	}
-	l.clock.resume()
 	l.Logger.Info("this process writes the log now", "entry", l.engine.Sequence(), "epoch", l.shared.Epoch())
 	l.keeper.written.Store(l.clock.now().UnixNano())
 	return l.keeper.retention.Begin(ctx, l.Logger)
@@ -517,7 +523,7 @@ func (l *session) lead(ctx context.Context) error {
 // goOn continues the log's time when this process begins to write it. If its clock does not follow on from the log's
 // last event, either outcomes could not be reported since, or a clock is or was wrong: open decisions must not expire
 // because of that.
-func (l *session) goOn(ctx context.Context, last int64) error {
+func (l *session) goOn(last int64, move engine.MoveClock) error {
 	now, gap := l.clock.goOn(last)
 	defer func() {
 		by, at := l.engine.Jumped(now, doubt) // also before the last start
@@ -530,7 +536,7 @@ func (l *session) goOn(ctx context.Context, last int64) error {
 	if gap < 0 {
 		l.Logger.Warn("the log's last event is in the future: the clock was ahead then or is behind now", "seconds", int64(-gap.Seconds()))
 	}
-	open, late, err := l.engine.MoveClock(ctx, last, now)
+	open, late, err := move(last, now)
 	switch {
 	case err != nil:
 		return err

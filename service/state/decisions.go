@@ -38,6 +38,9 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 	if before != nil && before.Status.Waits() {
 		return fmt.Errorf("decision %q is open already", offered.Decision)
 	}
+	if n := len(p.Open.moves); n > 0 { // its caller may have read the clock before the clock moved
+		time = max(time, p.Open.moves[n-1].time)
+	}
 	if o == nil {
 		o, err = OfferOf(p.Config, offered)
 	} else {
