@@ -42,7 +42,7 @@ func (s *Store) claim(ctx context.Context) (uint64, error) {
 			return ack.Sequence, nil
 		}
 		if !isUnanswered(err) {
-			return 0, fmt.Errorf("natslog: claiming %s: %w", s.where(), err)
+			return 0, fmt.Errorf("natslog: claiming %s: %w", s.where(), refused(err))
 		}
 		s.turn(begin)
 		select {

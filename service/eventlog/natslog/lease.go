@@ -117,7 +117,7 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 				return nil
 			}
 			if !isWrongRevision(err) && (!isUnanswered(err) || time.Since(begin) > s.options.Patience) {
-				return fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
+				return fmt.Errorf("natslog: the lease of %s: %w", s.where(), refused(err))
 			}
 			if isUnanswered(err) { // yet it can be read: a server that is cut off answers from its own data
 				s.turn(begin)

@@ -89,7 +89,7 @@ func (s *Store) locate(ctx context.Context, state jetstream.StreamState) error {
 	return nil
 }
 
-// explain turns an error from reading an entry's message into an error of the store.
+// explain turns an error from reading an entry's message into an error of the store. It is ErrReopen if no server answers.
 func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -99,7 +99,7 @@ func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 	case errors.Is(err, errUnreadable):
 		return &eventlog.DamageError{Sequence: entry, Err: err}
 	}
-	return fmt.Errorf("natslog: reading entry %d of %s: %w", entry, s.where(), err)
+	return reopens(ctx, fmt.Errorf("natslog: reading entry %d of %s: %w", entry, s.where(), err))
 }
 
 // frames yields the frames of messages first to last and checks that each follows the previous one.

@@ -3,6 +3,7 @@ package natslog_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"os"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"vitrine/internal/fatal"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -167,6 +169,20 @@ func TestServerIsCutOff(t *testing.T) {
 				t.Errorf("%d connections were made, want 2", made)
 			}
 		})
+	}
+}
+
+// No server answers within a store's patience: the log is to be opened again, which a service does by itself.
+func TestUnansweredRead(t *testing.T) {
+	t.Parallel()
+	n := &network{requests: []byte("$JS.API.STREAM.INFO")}
+	o := over(t, n)
+	o.Patience = time.Second
+	s := connect(t, o)
+	fill(t, s, 1, 3)
+	n.connection().lost.Store(true)
+	if _, err := s.Extent(t.Context()); !errors.Is(err, eventlog.ErrReopen) {
+		t.Errorf("%v, want ErrReopen", err)
 	}
 }
 

@@ -142,17 +142,17 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 	begin := time.Now()
 	for {
 		ack, err := s.send(ctx, data, place)
-		var refused *jetstream.APIError
+		var is *jetstream.APIError
 		switch {
 		case err == nil && ack.Stream == s.options.Stream && ack.Sequence == place && !ack.Duplicate:
 			return nil
 		case err == nil:
 			return fmt.Errorf("%w: message %d was acknowledged as %d of stream %q",
 				eventlog.ErrReopen, place, ack.Sequence, ack.Stream)
-		case errors.As(err, &refused) && isWrongLast(refused):
+		case errors.As(err, &is) && isWrongLast(is):
 			return errTaken
-		case errors.As(err, &refused):
-			return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+		case errors.As(err, &is):
+			return refused(err)
 		}
 		s.turn(begin)
 		select {
@@ -171,6 +171,14 @@ func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream
 	return within(ctx, attempt, func(ctx context.Context) (*jetstream.PubAck, error) {
 		return s.js.PublishMsg(ctx, message, jetstream.WithRetryAttempts(0))
 	})
+}
+
+// refused adds ErrReopen to the error of a server that rejects a write, for instance because its disk is full.
+func refused(err error) error {
+	if is := new(jetstream.APIError); errors.As(err, &is) {
+		return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+	}
+	return err
 }
 
 // isWrongLast reports whether the server rejected a message because of the sequence it named.
