@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
-# Kills the service that writes the log while a catalogue is pushed in parts of 1000 items: a service with its log in a directory, and
-# the leader of three services with three servers of NATS. The kills are spread over a push and a half, so that the last one is
-# of a service with all items. It shows that each part is there as a whole or not at all, that nothing acknowledged is lost, that the
-# pusher goes on, and that all services have the state of a replay: TestKillItems and TestKillLeaderItems of cmd/vitrine.
+# Kills a service while a catalogue is pushed in parts of 1000 items. The kills are spread over a push and a half, so that the last
+# one is of a service with all items. It shows that each part is there as a whole or not at all, that nothing acknowledged is lost,
+# that the pusher goes on, and that the state is that of a replay: TestKillItems of cmd/vitrine.
 #
-#   bench/attack/items.sh [ITEMS [KILLS [SEED]]]       default 1000000 and 6 of each, and a seed from the clock
+#   bench/attack/items.sh [ITEMS [KILLS [SEED]]]       default 1000000 and 6, and a seed from the clock
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source bench/attack/attack.sh
 items=${1:-1000000} kills=${2:-6} seed=${3:-$(date +%s)}
 attack items $((600 + 300 * kills)) TestKillItems -item-kills "$kills" -killed-items "$items" -kill-seed "$seed"
-attack leader-items $((600 + 300 * kills)) TestKillLeaderItems -item-leader-kills "$kills" -killed-items "$items" -kill-seed "$seed"

@@ -22,20 +22,12 @@ type busy struct {
 	log   *watchedLog
 	stop  context.CancelFunc // stops it, and sends shoppers who wait away
 	ended chan error         // gets what the service ends with
-	began uint64             // how often it has begun
 }
 
 // served starts a service, and returns once it has work.
 func served(t *testing.T, s *service) *busy {
 	t.Helper()
 	v := &busy{Ledger: hosttest.NewLedger(t)}
-	v.begin(s)
-	return v
-}
-
-// begin starts a service, also again, and sends shoppers.
-func (v *busy) begin(s *service) {
-	v.Helper()
 	s.Listen = "127.0.0.1:0"
 	s.Limits.Answer.Duration = 100 * time.Millisecond
 	v.log, v.ended = &watchedLog{more: make(chan struct{}, 1)}, make(chan error, 1)
@@ -45,9 +37,9 @@ func (v *busy) begin(s *service) {
 	go func() { v.ended <- s.run(ctx, slog.New(slog.NewJSONHandler(v.log, nil))) }()
 	v.At("http://" + v.await("listening")["address"].(string))
 	v.Open(ctx)
-	v.began++
-	v.Shop(ctx, 4, v.began)
+	v.Shop(ctx, 4, 1)
 	v.Flows(ctx)
+	return v
 }
 
 // end sends the shoppers away, stops the service, and compares what shoppers were told with the service and with its log.

@@ -12,15 +12,13 @@ import (
 )
 
 var (
-	kills           = flag.Int("kills", 20, "how often TestKill kills the service")
-	natsKills       = flag.Int("nats-kills", 6, "how often TestKillNATS kills the server that holds the log")
-	leaderKills     = flag.Int("leader-kills", 2, "how often TestKillLeader kills the service that writes the log")
-	leaderLimit     = flag.Duration("leader-limit", 0, "how long a take-over after that may take; 0 is no limit")
-	strikesAsked    = flag.Int("strikes", 6, "how often TestKillServices kills, freezes, stops, cuts off or slows down services and servers")
-	takeOvers       = flag.Int("take-overs", 2, "how often TestKillByTakeOver takes the log over")
-	itemKills       = flag.Int("item-kills", 3, "how often TestKillItems kills the service during a push")
-	leaderItemKills = flag.Int("item-leader-kills", 1, "how often TestKillLeaderItems kills the service that writes the log during a push")
-	killedItems     = flag.Int("killed-items", 20_000, "how many items these two push")
+	kills        = flag.Int("kills", 20, "how often TestKill kills the service")
+	natsKills    = flag.Int("nats-kills", 6, "how often TestKillNATS kills the server that holds the log")
+	leaderKills  = flag.Int("leader-kills", 2, "how often TestKillLeader kills the service that writes the log")
+	leaderLimit  = flag.Duration("leader-limit", 0, "how long a take-over after that may take; 0 is no limit")
+	strikesAsked = flag.Int("strikes", 6, "how often TestKillServices kills, freezes, stops, cuts off or slows down services and servers")
+	itemKills    = flag.Int("item-kills", 3, "how often TestKillItems kills the service during a push")
+	killedItems  = flag.Int("killed-items", 20_000, "how many items it pushes")
 )
 
 func TestKill(t *testing.T) {
@@ -45,12 +43,6 @@ func TestKillLeader(t *testing.T) {
 	}
 }
 
-func TestKillByTakeOver(t *testing.T) {
-	long.Test(t)
-	t.Parallel()
-	held(t, hosttest.TakeOver(t, *program, often(*takeOvers)))
-}
-
 // TestKillServices is not parallel: a service that it starves loses its lease, and other tests would see that.
 func TestKillServices(t *testing.T) {
 	long.Test(t)
@@ -61,12 +53,6 @@ func TestKillItems(t *testing.T) {
 	long.Test(t)
 	t.Parallel()
 	held(t, hosttest.KillItems(t, *program, *killedItems, often(*itemKills)))
-}
-
-func TestKillLeaderItems(t *testing.T) {
-	long.Test(t)
-	t.Parallel()
-	held(t, hosttest.KillLeaderItems(t, *program, *killedItems, often(*leaderItemKills)))
 }
 
 func TestDamagedTail(t *testing.T) {

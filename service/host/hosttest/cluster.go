@@ -274,27 +274,14 @@ func (c *cluster) each(ctx context.Context) {
 	c.tell()
 }
 
-// takesOver restarts a follower so that it takes the log over, and returns the previous leader.
-func (c *cluster) takesOver() (before *member) {
+// takesOver restarts a follower so that it takes the log over.
+func (c *cluster) takesOver() {
 	c.Helper()
-	before, followers := c.leading()
-	f := followers[0]
+	f := c.follower()
 	f.away = true
 	c.tell()
 	f.Stop()
 	c.startMember(f, "--take-over")
-	return before
-}
-
-// follows waits until a service follows another one that took the log from it. If servers are away it may take the log
-// back.
-func (c *cluster) follows(m *member) {
-	c.Helper()
-	for deadline := time.Now().Add(Patience); c.standing(m).Role != "follower"; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.Fatalf("the service that lost the log does not follow it:\n%s", m.Said())
-		}
-	}
 }
 
 // some returns n of the servers.
@@ -480,24 +467,4 @@ func (c *cluster) unharmed(n int, o Often) {
 		c.Logf("%s:\n%s", m.url, tail(m.Said()))
 	}
 	c.Fatalf("at strike %d, seed %d", n+1, o.Seed)
-}
-
-// TakeOver lets services take the log over from each other: each must succeed at the first attempt, however fast the
-// previous service writes.
-func TakeOver(t *testing.T, program Program, o Often) (verdict string) {
-	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
-	defer cancel()
-	c := newCluster(t, ctx, program, o.Seed, false)
-	c.ledger.Shop(ctx, 16, o.Seed<<20)
-	for n := range o.Times {
-		c.ledger.Flows(ctx)
-		begin := time.Now()
-		c.follows(c.takesOver())
-		c.takeOver = append(c.takeOver, time.Since(begin))
-		c.unharmed(n, o)
-	}
-	c.ledger.Flows(ctx)
-	c.accounts(ctx)
-	return fmt.Sprintf("seed %d: %d take-overs at the first attempt, %v in the middle, %v at most, until a service has ended, listens again and writes, and the old leader follows; %v, none lost, changed or doubled",
-		o.Seed, o.Times, c.middle(), slices.Max(c.takeOver).Round(time.Millisecond), c.ledger)
 }

@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,7 +17,6 @@ import (
 
 // pusher pushes a catalogue part by part, and at its end all of it again with the next price.
 type pusher struct {
-	pausing      sync.Mutex // held while a part is pushed
 	url          atomic.Pointer[string]
 	items        int
 	acknowledged []atomic.Int64 // the price of each part, 0 before the first push
@@ -51,8 +48,6 @@ func (p *pusher) push(ctx context.Context) (stop func()) {
 
 // put pushes a part once.
 func (p *pusher) put(ctx context.Context, part int, price int64) error {
-	p.pausing.Lock()
-	defer p.pausing.Unlock()
 	c := &client.Client{Base: *p.url.Load(), Patience: -1}
 	defer c.CloseIdleConnections()
 	if _, err := c.PutItems(ctx, "home", p.part(part, price)); err != nil {
@@ -63,8 +58,8 @@ func (p *pusher) put(ctx context.Context, part int, price int64) error {
 	return nil
 }
 
-// at sends the pusher to the services at the given URLs.
-func (p *pusher) at(urls ...string) { all := strings.Join(urls, ","); p.url.Store(&all) }
+// at sends the pusher to the service at a URL.
+func (p *pusher) at(url string) { p.url.Store(&url) }
 
 // reaches waits for the moment of a kill: they are spread over a push and a half.
 func (p *pusher) reaches(ctx context.Context, kill, kills int) {
@@ -166,73 +161,4 @@ func KillItems(t *testing.T, program Program, items int, o Often) (verdict strin
 	service.Stop()
 	program.Sound(t, data)
 	return fmt.Sprintf("seed %d: %d kills, %d parts acknowledged, none lost or in part, %d items at the last start", o.Seed, o.Times, p.parts.Load(), n)
-}
-
-// KillLeaderItems kills the service that writes the log of three during a push: the next one must hold each part
-// completely or not at all, acknowledged parts must stay, the pusher must continue where it was, and every service must
-// end with the same catalogue.
-func KillLeaderItems(t *testing.T, program Program, items int, o Often) (verdict string) {
-	ctx, cancel := context.WithTimeout(t.Context(), o.patience()+time.Duration(o.Times)*time.Minute)
-	defer cancel()
-	c := newCluster(t, ctx, program, o.Seed, false)
-	p := newPusher(items)
-	all := func() { // the pusher begins at another one each time
-		urls := []string{c.members[0].url, c.members[1].url, c.members[2].url}
-		c.rng.Shuffle(len(urls), func(i, j int) { urls[i], urls[j] = urls[j], urls[i] })
-		p.at(urls...)
-	}
-	all()
-	for name := range placements {
-		if status, answer, _ := c.ledger.ask(ctx, "DELETE", "/v1/placements/"+name, ""); status != 204 {
-			t.Fatal(status, answer)
-		}
-	}
-	p.placement(ctx, t)
-	stop := p.push(ctx)
-	defer stop()
-	n := 0
-	for kill := range o.Times {
-		p.reaches(ctx, kill, o.Times)
-		time.Sleep(within(c.rng, 300*time.Millisecond))
-		leader, followers := c.leading()
-		c.crash(leader, false)
-		c.leading()
-		for before := p.parts.Load(); p.parts.Load() < before+3 && ctx.Err() == nil; { // it continues without the dead one
-			time.Sleep(time.Millisecond)
-		}
-		p.pausing.Lock()
-		c.level(ctx, followers)
-		for _, m := range followers {
-			n = p.holds(ctx, t, m.url)
-		}
-		p.pausing.Unlock()
-		c.comeBack(leader, false)
-		all()
-		c.unharmed(kill, o)
-	}
-	stop()
-	if n != items {
-		t.Errorf("%d items after the last kill, want %d", n, items)
-	}
-	c.level(ctx, c.members[:])
-	c.end()
-	return fmt.Sprintf("seed %d: %d kills of the leader, %d parts acknowledged by three services, none lost or in part, %d items after the last kill", o.Seed, o.Times, p.parts.Load(), n)
-}
-
-// level waits until all services reach the same entry and stay there.
-func (c *cluster) level(ctx context.Context, members []*member) {
-	c.Helper()
-	for before := uint64(0); ; {
-		var entries []uint64
-		for _, m := range members {
-			entries = append(entries, c.standing(m).Entry)
-		}
-		if slices.Min(entries) == slices.Max(entries) && entries[0] == before && before > 0 {
-			return
-		}
-		if before = entries[0]; ctx.Err() != nil {
-			c.Fatalf("the services are at the entries %v", entries)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
 }
