@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -20,11 +21,9 @@ import (
 // ledger is what is true: all entries that the servers have stored, and what they say of each decision. It checks every entry when it is
 // stored, and every answer when it comes.
 type ledger struct {
-	moved     time.Time     // when the log's clock was moved last
-	to        time.Duration // and how far ahead it was then
-	times     []time.Time   // when entries were stored
-	heard     bool          // whether the writer had followed the log
-	first     uint64        // entry that was not removed
+	times     []time.Time // when entries were stored
+	heard     bool        // whether the writer had followed the log
+	first     uint64      // entry that was not removed
 	w         *world
 	mu        sync.Mutex
 	entries   [][]byte
@@ -34,9 +33,10 @@ type ledger struct {
 	writers   map[uint64]string // of each epoch
 	conn      *conn             // that wrote the last entry
 	skew      time.Duration     // of the last entry's time
-	kept      map[string]map[uint64]bool
+	withdrawn map[uint64]bool   // entries that end a decision which was not shown
 	ops       []porcupine.Operation
 	decided   int
+	kinds     map[reflect.Type]int // of entries
 }
 
 type decision struct {
@@ -44,7 +44,6 @@ type decision struct {
 	asked    time.Time     // first
 	ahead    time.Duration // of that, its time in the log
 	shown    []string
-	isStale  bool
 	status   string // open, deferred, chosen, expired, evicted, late
 	choice   int32
 	shut     time.Time
@@ -56,7 +55,7 @@ type decision struct {
 }
 
 func newLedger(w *world) *ledger {
-	return &ledger{w: w, positions: make([]eventlog.Position, 1), decisions: map[string]*decision{}, claims: map[string]bool{}, writers: map[uint64]string{}, kept: map[string]map[uint64]bool{}}
+	return &ledger{w: w, positions: make([]eventlog.Position, 1), decisions: map[string]*decision{}, claims: map[string]bool{}, writers: map[uint64]string{}, withdrawn: map[uint64]bool{}, kinds: map[reflect.Type]int{}}
 }
 
 // tolerance is how much earlier than its window a decision may end: clocks that differ by less than a second are right. One that is asked for
@@ -111,6 +110,7 @@ func (l *ledger) entry(sequence uint64, e []byte) {
 	now := time.Now()
 	l.times = append(l.times, now)
 	l.clock(sequence, event.Time)
+	l.kinds[reflect.TypeOf(event.Body)]++
 	find := func(id string) *decision {
 		d := l.decisions[event.Placement+"/"+id]
 		if d == nil || d.entry == 0 {
@@ -133,8 +133,6 @@ func (l *ledger) entry(sequence uint64, e []byte) {
 			d.status = "deferred"
 		}
 		l.decided++
-		// One that was asked for while a new leader's clock stood may have the time before the clock was moved: an open defect.
-		d.isStale = now.Sub(l.moved) < 10*time.Second && (l.skew-l.to).Abs() > time.Minute
 	case *eventlog.Activated:
 		d := find(b.Decision)
 		if d.status != "deferred" {
@@ -152,17 +150,17 @@ func (l *ledger) entry(sequence uint64, e []byte) {
 		if d.status != "open" && d.status != "deferred" {
 			l.w.finding("entry %d ends decision %s, which is %s", sequence, b.Decision, d.status)
 		}
-		if age := now.Sub(d.asked); !d.isStale && age < window-tolerance+min(0, max(d.ahead, -time.Minute)) {
+		if age := now.Sub(d.asked); age < window-tolerance+min(0, max(d.ahead, -time.Minute)) {
 			l.w.finding("entry %d ends decision %s after %v of %v: its entry %d was %v ahead of the first call, and the log is %v ahead", sequence, b.Decision, age, window, d.entry, d.ahead, l.skew)
 		}
 		if d.status == "deferred" {
 			d.status = "withdrawn"
+			l.withdrawn[sequence] = true
 		} else {
 			d.status = "expired"
 		}
 		d.shut = now
 	case *eventlog.ClockMoved:
-		l.moved, l.to = now, l.skew
 		l.w.trace("log", "entry %d moves the clock of %s by %v", sequence, event.Placement, time.Duration(b.By))
 	case *eventlog.Evicted:
 		d := find(b.Decision)
@@ -176,12 +174,27 @@ func (l *ledger) entry(sequence uint64, e []byte) {
 	}
 }
 
+// log returns the entries so far, and the positions before and after each.
+func (l *ledger) log() ([][]byte, []eventlog.Position) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.entries), slices.Clone(l.positions)
+}
+
+// isWithdrawn reports whether an entry ends a decision that was not shown.
+func (l *ledger) isWithdrawn(entry uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.withdrawn[entry]
+}
+
 // removed notes that the log begins with a message.
 func (l *ledger) removed(m *nats.Msg) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f, err := eventlog.DecodeFrame(m.Data); err == nil {
 		l.first = f.First
+		l.w.count("entries removed")
 	}
 }
 
@@ -283,12 +296,18 @@ func (l *ledger) check(a *answer) {
 			fail("is said to be withdrawn, and is %s", d.status)
 		}
 	case "read":
-		if a.err == nil && !d.outcome.IsZero() && d.outcome.Before(a.begin) && a.status != d.status {
-			fail("reads %s, but is %s since %v before", a.status, d.status, a.begin.Sub(d.outcome))
+		if a.err == nil && !d.outcome.IsZero() && d.outcome.Before(a.begin) && (a.status != d.status || int32(slices.Index(d.shown, a.choice)+1) != d.choice) {
+			fail("reads %s %q, but is %s with %d since %v before", a.status, a.choice, d.status, d.choice, a.begin.Sub(d.outcome))
 		}
 	}
 	end := a.end.UnixNano()
+	if a.kind == "decide" && surely(a.err) {
+		l.w.count("answer: surely fenced")
+	}
 	if unknown(a.err) {
+		if a.kind == "decide" && d.entry > 0 {
+			l.w.count("answer: unknown, but stored")
+		}
 		end = 1<<62 + int64(len(l.ops))
 	}
 	l.ops = append(l.ops, porcupine.Operation{ClientId: a.client, Input: a, Output: a, Call: a.begin.UnixNano(), Return: end})
@@ -300,8 +319,8 @@ func unknown(err error) bool {
 		!errors.Is(err, engine.ErrNotShown) && !errors.Is(err, engine.ErrFollower)
 }
 
-// state is what the model knows of a decision or a configuration.
-type state struct {
+// view is what the model knows of a decision or a configuration.
+type view struct {
 	offered bool
 	ended   string // by an outcome: the item, or "\x00" of none
 	isLate  bool
@@ -310,19 +329,19 @@ type state struct {
 
 // step is the model of what callers see of one decision, or of one configuration: it knows nothing of how the service works. It returns
 // the states that may follow a call. A decision's window may end at any time, which ledger.entry checks.
-func step(s state, a *answer) (next []state) {
+func step(s view, a *answer) (next []view) {
 	after := s
-	changed := func() []state { // by a call that was, may have been or was not carried out
+	changed := func() []view { // by a call that was, may have been or was not carried out
 		switch {
 		case a.err == nil:
-			return []state{after}
+			return []view{after}
 		case unknown(a.err) && after != s:
-			return []state{s, after}
+			return []view{s, after}
 		}
-		return []state{s}
+		return []view{s}
 	}
 	if a.isForgotten {
-		return []state{s}
+		return []view{s}
 	}
 	switch a.kind {
 	case "put":
@@ -332,7 +351,7 @@ func step(s state, a *answer) (next []state) {
 		if a.err == nil && a.value != s.value {
 			return nil
 		}
-		return []state{s}
+		return []view{s}
 	case "decide":
 		after.offered = true
 		return changed()
@@ -347,13 +366,13 @@ func step(s state, a *answer) (next []state) {
 			if !s.offered || s.ended != "" && (s.ended != item || s.isLate) {
 				return nil
 			}
-			return []state{after}
+			return []view{after}
 		case errors.Is(a.err, engine.ErrLate):
 			if !s.offered || s.ended != "" && (s.ended != item || !s.isLate) {
 				return nil
 			}
 			after.isLate = true
-			return []state{after}
+			return []view{after}
 		case errors.Is(a.err, engine.ErrConflict):
 			if s.ended == "" || s.ended == item {
 				return nil
@@ -365,9 +384,9 @@ func step(s state, a *answer) (next []state) {
 		case unknown(a.err) && s.offered && s.ended == "":
 			late := after
 			late.isLate = true
-			return []state{s, after, late}
+			return []view{s, after, late}
 		}
-		return []state{s}
+		return []view{s}
 	case "read":
 		switch {
 		case errors.Is(a.err, engine.ErrNotFound) && s.offered:
@@ -381,7 +400,7 @@ func step(s state, a *answer) (next []state) {
 			return nil
 		}
 	}
-	return []state{s}
+	return []view{s}
 }
 
 // linearize checks that the calls about each decision and each configuration have an order.
@@ -392,6 +411,7 @@ func (l *ledger) linearize() {
 		key := a.placement + "/" + a.id
 		by[key] = append(by[key], o)
 	}
+	l.w.countN("checked: calls in order", len(l.ops))
 	for _, key := range slices.Sorted(maps.Keys(by)) {
 		if !porcupine.CheckOperations(model, by[key]) {
 			text := ""
@@ -405,9 +425,9 @@ func (l *ledger) linearize() {
 }
 
 var model = (&porcupine.NondeterministicModel{
-	Init: func() []any { return []any{state{}} },
+	Init: func() []any { return []any{view{}} },
 	Step: func(s, in, _ any) (next []any) {
-		for _, n := range step(s.(state), in.(*answer)) {
+		for _, n := range step(s.(view), in.(*answer)) {
 			next = append(next, n)
 		}
 		return next
@@ -417,12 +437,12 @@ var model = (&porcupine.NondeterministicModel{
 // truth is the log as it was stored, with nothing removed.
 type truth struct {
 	*memlog.Store
-	l *ledger
+	positions []eventlog.Position
 }
 
 func (t truth) Position(_ context.Context, sequence uint64) (eventlog.Position, error) {
-	if sequence >= uint64(len(t.l.positions)) {
+	if sequence >= uint64(len(t.positions)) {
 		return eventlog.Position{}, eventlog.ErrBeyond
 	}
-	return t.l.positions[sequence], nil
+	return t.positions[sequence], nil
 }

@@ -25,6 +25,7 @@ type servers struct {
 	mu       sync.Mutex
 	log      []stored          // the messages first, first+1, …
 	first    uint64            // of those that were not removed
+	bytes    uint64            // of these
 	ids      map[string]uint64 // message of each Nats-Msg-Id
 	keys     map[string]*value
 	revision uint64
@@ -91,6 +92,7 @@ func (s *servers) publish(c *conn, m *nats.Msg) (*jetstream.PubAck, error) {
 		return nil, refused(noSpace, "maximum bytes exceeded")
 	}
 	s.log = append(s.log, stored{*m, time.Now()})
+	s.bytes += size(m)
 	if id := m.Header.Get(jetstream.MsgIDHeader); id != "" {
 		s.ids[id] = s.last()
 	}
@@ -105,6 +107,8 @@ func (s *servers) put(key string, data []byte, after uint64) (uint64, error) {
 	defer s.mu.Unlock()
 	before := s.keys[key]
 	switch {
+	case time.Now().Before(s.full):
+		return 0, refused(noSpace, "maximum bytes exceeded")
 	case after == 0 && before != nil:
 		return 0, jetstream.ErrKeyExists
 	case after != 0 && (before == nil || before.revision != after):
@@ -208,10 +212,13 @@ func (c *conn) draw(at address) (l luck) {
 	defer c.mu.Unlock()
 	c.drawn[at]++
 	r := rand.New(rand.NewPCG(c.base^hash([]byte(at.kind)), at.of^c.drawn[at]<<48))
+	isRough := int64(time.Since(c.w.begin)) < c.w.rough.Load()
 	delay := func() time.Duration {
 		d := time.Duration(50_000 + r.Int64N(1_000_000))
 		switch n := r.IntN(1000); {
 		case c.w.calm:
+		case isRough && n < 500:
+			d += time.Duration(r.Int64N(300_000_000))
 		case n < 3:
 			d += time.Duration(r.Int64N(4_000_000_000))
 		case n < 20:
@@ -225,8 +232,19 @@ func (c *conn) draw(at address) (l luck) {
 		return l
 	}
 	l.lostOut, l.lostBack = n < 2, n >= 2 && n < 6
-	if n >= 6 && n < 10 {
+	if isRough {
+		l.lostOut, l.lostBack = n >= 960, n < 200
+	}
+	switch {
+	case l.lostOut:
+		c.w.count("message: " + at.kind + " lost")
+	case l.lostBack:
+		c.w.count("message: answer to " + at.kind + " lost")
+	case n >= 206 && n < 210:
 		l.again = m
+		c.w.count("message: " + at.kind + " doubled")
+	case l.back > time.Second:
+		c.w.count("message: answer to " + at.kind + " late")
 	}
 	return l
 }
@@ -327,6 +345,9 @@ func (c *conn) RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Ms
 			return nil, nats.ErrNoResponders
 		}
 		l := h.conn.draw(address{"asked", hash(request.Data)})
+		if long := time.Until(h.conn.p.thaws()); long > 0 {
+			time.Sleep(long + l.out)
+		}
 		if !h.conn.reach(false, l.out) {
 			return nil, context.DeadlineExceeded
 		}
@@ -416,14 +437,10 @@ func (s *stream) CachedInfo() *jetstream.StreamInfo {
 func (s *stream) state() jetstream.StreamState {
 	s.servers.mu.Lock()
 	defer s.servers.mu.Unlock()
-	x := jetstream.StreamState{FirstSeq: s.first, LastSeq: s.last(), Msgs: uint64(len(s.log))}
-	for i := range s.log {
-		x.Bytes += size(&s.log[i].Msg)
-	}
 	if s.isObjects {
 		return jetstream.StreamState{}
 	}
-	return x
+	return jetstream.StreamState{FirstSeq: s.first, LastSeq: s.last(), Msgs: uint64(len(s.log)), Bytes: s.bytes}
 }
 
 // size is what a message takes in a file of a server.
@@ -470,6 +487,9 @@ func (s *stream) Purge(ctx context.Context, opts ...jetstream.StreamPurgeOpt) er
 		defer s.servers.mu.Unlock()
 		if r.Sequence > s.first && r.Sequence <= s.last()+1 {
 			s.bound(r.Sequence)
+			for i := range s.log[:r.Sequence-s.first] {
+				s.bytes -= size(&s.log[i].Msg)
+			}
 			s.log = append([]stored(nil), s.log[r.Sequence-s.first:]...)
 			s.first = r.Sequence
 			if len(s.log) > 0 {
@@ -659,6 +679,9 @@ func (o objects) Put(ctx context.Context, meta jetstream.ObjectMeta, r io.Reader
 	return trip(ctx, o.conn, "share", 0, func() (*jetstream.ObjectInfo, error) {
 		o.servers.mu.Lock()
 		defer o.servers.mu.Unlock()
+		if time.Now().Before(o.full) {
+			return nil, refused(noSpace, "maximum bytes exceeded")
+		}
 		info := &jetstream.ObjectInfo{ObjectMeta: meta, Size: uint64(len(data))}
 		o.objects[meta.Name] = &object{info, data}
 		return info, nil

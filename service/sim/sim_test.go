@@ -5,9 +5,11 @@ package sim
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,7 +21,7 @@ var (
 	seeds = flag.Uint64("seed", 0, "the seed to play again, or the first of several; 1 if it is 0")
 	fresh = flag.Bool("fresh", false, "play seeds that nobody has played")
 	lasts = flag.Duration("lasts", 12*time.Second, "the virtual time of a seed")
-	plays = flag.Duration("plays", 2*time.Second, "for how long seeds are played")
+	plays = flag.Duration("plays", 2*time.Second, "for how much processor time seeds are played")
 	logs  = flag.Bool("logs", false, "show what the processes log")
 )
 
@@ -67,16 +69,38 @@ func TestSimulation(t *testing.T) {
 	if *fresh {
 		first = rand.Uint64N(1e9)
 	}
-	begin, cpu, decided, virtual, n := time.Now(), used(), 0, time.Duration(0), uint64(0)
-	for ; time.Since(begin) < *plays && !t.Failed(); n++ {
+	cpu, decided, virtual, n := used(), 0, time.Duration(0), uint64(0)
+	counts := map[string]int{}
+	for ; used()-cpu < *plays && !t.Failed(); n++ {
 		w := one(t, first+n)
 		decided, virtual = decided+w.ledger.decided, virtual+*lasts
+		for what, times := range w.counts {
+			counts[what] += times
+		}
 		if t.Failed() {
-			t.Logf("found: seed %d, after %v of virtual time and %d decisions: %s", first+n, virtual-*lasts+w.end, decided, w.findings[0])
+			t.Logf("found: seed %d, after %v of virtual time, %d decisions and %.0f s of processor time: %s", first+n, virtual-*lasts+w.end, decided, (used() - cpu).Seconds(), w.findings[0])
 			t.Logf("play it again: go test ./service/sim -run TestSeed -v -seed %d -lasts %v\n%s", first+n, *lasts, w.text(60))
 		}
 	}
 	t.Logf("seeds %d to %d: %d decisions in %v of virtual time, %.0f a second of processor time", first, first+n-1, decided, virtual, float64(decided)/(used()-cpu).Seconds())
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%8d × %s", counts[what], what)
+	}
+	for _, what := range occurs {
+		if counts[what] == 0 && decided > 200_000 && !t.Failed() {
+			t.Errorf("never in these seeds: %s", what)
+		}
+	}
+}
+
+// occurs lists what the seeds of a few minutes must contain, next to the kinds of faults.
+var occurs = []string{
+	"answer: surely fenced", "answer: unknown, but stored", "message: publish lost", "message: publish doubled", "message: answer to publish lost",
+	"message: answer to publish late", "message: answer to renew lost", "operation: change", "operation: delete", "operation: keep", "operation: push",
+	"operation: put", "operation: roll back", "entry: Activated", "entry: CategoryValuesAdded", "entry: Chosen", "entry: ClockMoved",
+	"entry: Corrected", "entry: Expired", "entry: ItemsChanged", "entry: LearnerReset",
+	"entry: LearnerRolledBack", "entry: LearnerSwapped", "entry: Offered", "entry: PlacementPut",
+	"entry: RelearningBegun", "entry: VersionSaved", "experiment", "entries removed",
 }
 
 // used is the processor time of this process.

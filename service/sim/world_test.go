@@ -1,10 +1,11 @@
 package sim
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -26,11 +27,13 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // The sizes of a world.
@@ -38,7 +41,7 @@ const (
 	processes = 3
 	clients   = 96
 	window    = 20 * time.Second // of the attribution
-	retained  = 2_000_000        // bytes of the log
+	retained  = 3_000_000        // bytes of the log
 )
 
 // world is a cluster and all around it.
@@ -49,17 +52,26 @@ type world struct {
 	servers *servers
 	ledger  *ledger
 	procs   []*proc
-	calm    bool // nothing fails
+	calm    bool         // nothing fails
+	rough   atomic.Int64 // until when messages are slow and answers lost, since begin
 	made    atomic.Bool
 	replies atomic.Uint64
 	inboxes sync.Map
-	foreign []byte // a snapshot of another log
 	logger  *slog.Logger
 
 	mu       sync.Mutex
 	lines    []line
+	counts   map[string]int // of what occurred
+	sums     []sum
 	findings []string
 	end      time.Duration // when the first was found
+}
+
+// sum is of the state that a process had after an entry.
+type sum struct {
+	entry uint64
+	of    string
+	who   string
 }
 
 type line struct {
@@ -81,6 +93,15 @@ func (w *world) trace(actor, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lines = append(w.lines, line{time.Since(w.begin), actor, fmt.Sprintf(format, args...)})
+}
+
+// count notes that something occurred.
+func (w *world) count(what string) { w.countN(what, 1) }
+
+func (w *world) countN(what string, times int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[what] += times
 }
 
 // finding notes that something is wrong. The world stops soon.
@@ -107,6 +128,7 @@ type proc struct {
 	w     *world
 	name  string
 	lease time.Duration
+	rate  float64 // of its steady clock
 
 	mu     sync.Mutex
 	life   int
@@ -118,6 +140,7 @@ type proc struct {
 	in     time.Time     // and in
 	wrong  time.Duration // its time of day
 	slept  time.Duration // by its monotonic clock
+	frozen time.Time     // until when it does nothing
 	slow   time.Time     // until when what it reads lags
 
 	takesOver bool // its next start
@@ -154,11 +177,46 @@ func (p *proc) wall() time.Time {
 	return time.Now().Add(p.wrong)
 }
 
+// elapsed is the time since the beginning by a steady clock that is up to one percent wrong.
+func (p *proc) elapsed() time.Duration { return time.Duration(p.rate * float64(time.Since(p.w.begin))) }
+
+// clocks are those of the lease, which may be wrong by a 2000th.
 func (p *proc) clocks() (steady, day time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	return now.Add(-p.slept), now.Round(0)
+	wrong := time.Duration((p.rate - 1) / 20 * float64(now.Sub(p.w.begin)))
+	return now.Add(wrong - p.slept), now.Add(wrong + p.wrong).Round(0)
+}
+
+func (p *proc) setsClock(wrong time.Duration) {
+	p.w.trace(p.name, "has its clock set to %v", wrong)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wrong = wrong
+}
+
+// thaws returns until when the process does nothing.
+func (p *proc) thaws() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.frozen
+}
+
+// freeze freezes a process, and its steady clock if it sleeps. Calls that come meanwhile wait. Those under way have a moment to end: the
+// first that a process does afterwards is to answer a call.
+func (p *proc) freeze(ctx context.Context, long time.Duration, sleeps bool) {
+	const moment = 20 * time.Millisecond
+	p.mu.Lock()
+	p.frozen = time.Now().Add(moment + long)
+	p.mu.Unlock()
+	sleep(ctx, moment)
+	p.cut(long, long)
+	if sleeps {
+		p.mu.Lock()
+		p.slept += long
+		p.mu.Unlock()
+	}
 }
 
 // at returns the engine and the clock of a process that answers.
@@ -177,7 +235,7 @@ func (p *proc) start() {
 	life := p.life
 	before := p.dir
 	p.dir = filepath.Join(w.dir, p.id())
-	p.stop, p.ended = stop, make(chan struct{})
+	p.stop, p.ended, p.frozen = stop, make(chan struct{}), time.Time{}
 	ended := p.ended
 	c := host.Default()
 	c.Data = p.dir
@@ -187,12 +245,12 @@ func (p *proc) start() {
 	}
 	c.Log.URL, c.Log.Stream = "nats://sim", "sim"
 	c.Limits.Memory = 1 << 30
-	c.Snapshots.Every.Duration, c.Snapshots.KeepEvery.Duration = 7_000_000_123, 11_000_000_457
+	c.Snapshots.Every.Duration, c.Snapshots.KeepEvery.Duration = 5_000_000_123, 3_000_000_457
 	c.Retention.Size = retained
 	takesOver := p.takesOver
 	p.takesOver = false
 	o := host.Options{
-		TakeOver: takesOver, Wall: p.wall, Patience: 6 * time.Second, Logger: w.logger.With("process", p.id()),
+		TakeOver: takesOver, Wall: p.wall, Elapsed: p.elapsed, Patience: 6 * time.Second, Logger: w.logger.With("process", p.id()),
 		Connecting: func(o *natslog.Options) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -252,6 +310,9 @@ func (p *proc) serve(ctx context.Context, life int, e *engine.Engine, clock func
 			return nil
 		case <-ticker.C:
 		}
+		if p.thaws().After(time.Now()) {
+			continue
+		}
 		if e.Role() == engine.Follower {
 			if err := e.Failure(); err != nil {
 				return err
@@ -284,7 +345,11 @@ func (p *proc) crash(r *rand.Rand) {
 	case n == 1:
 		p.w.trace(p.name, "crashes, and has a snapshot of another log")
 		_ = os.MkdirAll(after, 0o700)
-		_ = os.WriteFile(filepath.Join(after, host.SnapshotFile), p.w.foreign, 0o600)
+		if data, err := os.ReadFile(filepath.Join(before, host.SnapshotFile)); err == nil {
+			if data = p.w.foreign(data); data != nil {
+				_ = os.WriteFile(filepath.Join(after, host.SnapshotFile), data, 0o600)
+			}
+		}
 	case n == 2:
 		p.w.trace(p.name, "crashes, and has an old snapshot")
 		_ = os.MkdirAll(after, 0o700)
@@ -296,6 +361,9 @@ func (p *proc) crash(r *rand.Rand) {
 	default:
 		p.w.trace(p.name, "crashes")
 		_ = os.CopyFS(after, os.DirFS(before))
+		if data, err := os.ReadFile(filepath.Join(before, host.SnapshotFile)); err == nil && n == 3 { // while it writes the next
+			_ = os.WriteFile(filepath.Join(after, "."+host.SnapshotFile+".1"), data[:len(data)/2], 0o600)
+		}
 	}
 	stop()
 	<-ended
@@ -329,68 +397,119 @@ func (p *proc) cut(out, in time.Duration) {
 	}
 }
 
-// trouble makes what may go wrong go wrong, until ctx ends.
+// fault is one thing that goes wrong, to a process or to all, and lasts for some time.
+type fault struct {
+	weight int
+	name   string
+	do     func(ctx context.Context, w *world, p *proc, r *rand.Rand, long time.Duration)
+}
+
+var faults = []fault{
+	{6, "crash", func(ctx context.Context, w *world, p *proc, r *rand.Rand, long time.Duration) {
+		p.crash(r)
+		p.setsClock(w.error(r))
+		sleep(ctx, long/4)
+		p.start()
+	}},
+	{3, "stop", func(ctx context.Context, w *world, p *proc, r *rand.Rand, long time.Duration) {
+		p.end()
+		sleep(ctx, long/8)
+		p.start()
+	}},
+	{3, "cut off", func(_ context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) { p.cut(long, long) }},
+	{2, "not heard", func(_ context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) { p.cut(long, 0) }},
+	{3, "hears nothing", func(_ context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) { p.cut(0, long) }},
+	{3, "frozen", func(ctx context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) {
+		p.freeze(ctx, 2*time.Second+long, false)
+	}},
+	{3, "asleep, and its steady clock, too", func(ctx context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) {
+		p.freeze(ctx, 2*time.Second+long, true)
+	}},
+	{2, "clock stepped", func(_ context.Context, w *world, p *proc, r *rand.Rand, _ time.Duration) {
+		if !p.thaws().After(time.Now()) { // nothing runs on a machine that sleeps
+			p.setsClock(w.error(r))
+		}
+	}},
+	{2, "reads late", func(_ context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) {
+		p.mu.Lock()
+		p.slow = time.Now().Add(long)
+		p.mu.Unlock()
+		p.conn.follows(time.Time{})
+	}},
+	{1, "disk of the servers full", func(_ context.Context, w *world, _ *proc, _ *rand.Rand, long time.Duration) {
+		w.servers.mu.Lock()
+		defer w.servers.mu.Unlock()
+		w.servers.full = time.Now().Add(long / 4)
+	}},
+	{1, "servers away", func(_ context.Context, w *world, _ *proc, _ *rand.Rand, long time.Duration) {
+		for _, p := range w.procs {
+			p.cut(long, long)
+		}
+	}},
+	{1, "two take over", twoTakeOver},
+	{2, "rough network", rough(func(context.Context, *world, *proc, *rand.Rand, time.Duration) {})},
+	{4, "rough network, one takes over", rough(func(ctx context.Context, w *world, p *proc, r *rand.Rand, long time.Duration) {
+		q := w.beside(p)
+		q.end()
+		q.takesOver = true
+		sleep(ctx, long/8)
+		q.start()
+	})},
+	{2, "rough network, two take over", rough(twoTakeOver)},
+	{1, "rough network, crash", rough(func(ctx context.Context, w *world, p *proc, r *rand.Rand, long time.Duration) {
+		p.crash(r)
+		sleep(ctx, long/4)
+		p.start()
+	})},
+}
+
+// twoTakeOver starts the other two processes again, each of which is to take the log over.
+func twoTakeOver(_ context.Context, w *world, p *proc, _ *rand.Rand, _ time.Duration) {
+	q := w.beside(p)
+	o := w.beside(q)
+	q.end()
+	o.end()
+	q.takesOver, o.takesOver = true, true
+	q.start()
+	o.start()
+}
+
+// rough makes messages slow and loses answers for some time, in which something else happens.
+func rough(also func(context.Context, *world, *proc, *rand.Rand, time.Duration)) func(context.Context, *world, *proc, *rand.Rand, time.Duration) {
+	return func(ctx context.Context, w *world, p *proc, r *rand.Rand, long time.Duration) {
+		w.rough.Store(int64(time.Since(w.begin) + 3*time.Second + long/2))
+		sleep(ctx, time.Duration(1+r.Int64N(1_500_000_000)))
+		also(ctx, w, p, r, long)
+	}
+}
+
+// beside is the process after another.
+func (w *world) beside(p *proc) *proc { return w.procs[(slices.Index(w.procs, p)+1)%len(w.procs)] }
+
+// trouble makes what may go wrong go wrong, until ctx ends. Every other fault is one of the leader, if there is one.
 func (w *world) trouble(ctx context.Context) {
 	r := w.rand("trouble")
+	total := 0
+	for _, f := range faults {
+		total += f.weight
+	}
 	for sleep(ctx, time.Duration(300_000_000+r.Int64N(2_500_000_000))) {
 		p := w.procs[r.IntN(len(w.procs))]
-		long := time.Duration(r.Int64N(5_000_000_000))
-		switch n := r.IntN(20); {
-		case n < 4:
-			p.crash(r)
-			p.mu.Lock()
-			p.wrong = w.error(r)
-			p.mu.Unlock()
-			sleep(ctx, long/4)
-			p.start()
-		case n < 6:
-			p.end()
-			sleep(ctx, long/8)
-			p.start()
-		case n < 9:
-			w.trace(p.name, "is cut off for %v", long)
-			p.cut(long, long)
-		case n < 11:
-			w.trace(p.name, "cannot be heard for %v", long)
-			p.cut(long, 0)
-		case n < 13:
-			w.trace(p.name, "hears nothing for %v", long)
-			p.cut(0, long)
-		case n < 15:
-			w.trace(p.name, "sleeps for %v, and its steady clock does, too", long)
-			p.cut(long, long)
-			p.mu.Lock()
-			p.slept += long
-			p.mu.Unlock()
-		case n < 16:
-			p.mu.Lock()
-			p.wrong = w.error(r)
-			w.trace(p.name, "has its clock stepped to %v", p.wrong)
-			p.mu.Unlock()
-		case n < 17:
-			w.trace("servers", "have a full disk for %v", long/4)
-			w.servers.mu.Lock()
-			w.servers.full = time.Now().Add(long / 4)
-			w.servers.mu.Unlock()
-		case n < 18 && r.IntN(2) == 0:
-			q := w.procs[(slices.Index(w.procs, p)+1)%len(w.procs)]
-			w.trace("operator", "starts %s and %s again, and each is to take the log over", p.name, q.name)
-			p.end()
-			q.end()
-			p.takesOver, q.takesOver = true, true
-			p.start()
-			q.start()
-		case n < 18:
-			w.trace("servers", "are away for %v", long)
-			for _, p := range w.procs {
-				p.cut(long, long)
+		if r.IntN(2) == 0 {
+			for _, q := range w.procs {
+				if e, _ := q.at(); e != nil && e.Role() == engine.Leader {
+					p = q
+				}
 			}
-		default:
-			w.trace(p.name, "reads late for %v", long)
-			p.mu.Lock()
-			p.slow = time.Now().Add(long)
-			p.mu.Unlock()
-			p.conn.follows(time.Time{})
+		}
+		long, n := time.Duration(r.Int64N(5_000_000_000)), r.IntN(total)
+		for _, f := range faults {
+			if n -= f.weight; n < 0 {
+				w.trace(p.name, "%s, %v", f.name, long)
+				w.count("fault: " + f.name)
+				f.do(ctx, w, p, r, long)
+				break
+			}
 		}
 	}
 }
@@ -421,7 +540,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 const (
-	homeConfig = `{"max_size":2,"features":[{"name":"x","kind":"number"},{"name":"kind","kind":"category"}],"policy":{"name":"greedy"},"attribution_window":"20s","max_versions":3,"memory_bytes":%d}`
+	homeConfig = `{"max_size":2,"features":[{"name":"x","kind":"number"},{"name":"kind","kind":"category"}],"policy":{"name":"greedy"},"attribution_window":"20s","max_versions":3,"learn_in_alarm":true,"memory_bytes":%d}`
 	shopConfig = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"attribution_window":"20s","max_versions":2,"memory_bytes":20000000,"seed":%d%s}`
 )
 
@@ -452,6 +571,9 @@ func (c *client) run(ctx context.Context) {
 	for sleep(ctx, time.Duration(1+c.r.ExpFloat64()*float64(20*time.Millisecond))) {
 		if c.at == nil || c.r.IntN(20) == 0 {
 			c.at = c.w.procs[c.r.IntN(len(c.w.procs))]
+		}
+		if long := time.Until(c.at.thaws()); long > 0 && !sleep(ctx, long+time.Duration(1+c.r.Int64N(300_000))) {
+			return
 		}
 		e, clock := c.at.at()
 		if e == nil {
@@ -550,7 +672,7 @@ func (c *client) ask() *asked {
 	c.n++
 	d := &asked{placement: "home", request: &api.Request{Decision: fmt.Sprintf("c%d-%d", c.number, c.n)}}
 	switch n := c.r.IntN(24_000); {
-	case n < 6: // so few that its learner waits, between two versions
+	case n < 24: // so few that its learner waits, between two versions
 		d.placement = "quiet"
 		d.request.Items = []api.Item{{ID: "i", Features: api.Values{api.Number("x", 1), api.Text("kind", "k0")}}}
 	case n < 4000:
@@ -609,8 +731,18 @@ func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *e
 				a.value = c.MemoryBytes
 			}
 		}
-	case 6, 7:
-		_, err = e.PutItems(ctx, "shop", []api.CatalogueItem{{ID: item, Features: api.Values{api.Number("x", price/20)}, Revenue: &price}}, now)
+	case 6:
+		if pick < 5 {
+			_, err = e.PutItems(ctx, "shop", []api.CatalogueItem{{ID: item, Features: api.Values{api.Number("x", price/20)}, Revenue: &price}}, now)
+			break
+		}
+		a.kind, a.placement, a.value = "put", "items", 2+2*n+number
+		_, err = e.PutItems(ctx, "shop", priced(a.value), now)
+	case 7:
+		a.kind, a.placement = "config", "items"
+		if err = e.CatchUp(ctx); err == nil {
+			a.value, err = w.price(e)
+		}
 	case 8:
 		_, err = e.DeleteItems(ctx, "shop", []string{item}, now)
 	case 9:
@@ -619,8 +751,8 @@ func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *e
 			w.hasNote(e, number)
 		}
 	case 10:
-		if versions, _ := e.Versions("home"); len(versions) > 0 {
-			err = e.RollBack(ctx, "home", versions[pick%len(versions)].Version, nil, now)
+		if versions, _ := e.Versions("shop"); len(versions) > 0 {
+			err = e.RollBack(ctx, "shop", versions[pick%len(versions)].Version, nil, now)
 		}
 	case 11:
 		mode := ""
@@ -628,13 +760,47 @@ func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *e
 			mode = `,"mode":"experiment","experiment":{"name":"e","variants":[{"name":"own","show":"policy","share":0.5},{"name":"rival","show":"policy","policy":{"name":"greedy"},"share":0.5}]}`
 		}
 		how := engine.Change{Reset: pick%3 == 0, Relearn: pick%3 == 1}
-		_, err = e.Change(ctx, "shop", fmt.Appendf(nil, shopConfig, pick%2, mode), how, now)
+		if _, err = e.Change(ctx, "shop", fmt.Appendf(nil, shopConfig, pick%2, mode), how, now); err == nil && mode != "" {
+			w.count("experiment")
+		}
 	}
 	a.end, a.err = time.Now(), err
 	w.trace(fmt.Sprint("operator ", number), "%d: %v", kind, plain(cmpErr(err)))
+	if err == nil {
+		w.count(fmt.Sprint("operation: ", [...]string{"put", "put", "put", "read", "read", "read", "push", "list", "delete", "keep", "roll back", "change"}[kind]))
+	}
 	if a.kind != "" {
 		w.ledger.check(a)
 	}
+}
+
+// priced are items that are pushed together, and have one price.
+func priced(price int) (items []api.CatalogueItem) {
+	for i := range 4 {
+		items = append(items, api.CatalogueItem{ID: fmt.Sprint("t", i), Features: api.Values{api.Number("x", float64(i)/4)}, Revenue: new(float64(price))})
+	}
+	return items
+}
+
+// price returns the price of those items, and checks that it is one.
+func (w *world) price(e *engine.Engine) (price int, err error) {
+	page, err := e.Items("shop", 0, engine.MaxPage)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, i := range page.Items {
+		if i.ID[0] == 't' {
+			if n++; price != 0 && price != int(*i.Revenue) {
+				w.finding("items of one push have the prices %d and %v", price, *i.Revenue)
+			}
+			price = int(*i.Revenue)
+		}
+	}
+	if n != len(priced(1)) {
+		w.finding("%d items of one push are there, want %d", n, len(priced(1)))
+	}
+	return price, nil
 }
 
 var errNone = errors.New("done")
@@ -664,7 +830,7 @@ func (w *world) run(t *testing.T, lasts time.Duration) {
 	w.calm = true
 	leases := w.rand("leases")
 	for i := range processes {
-		p := &proc{w: w, name: fmt.Sprint("p", i), lease: time.Second + time.Duration(leases.IntN(3))*time.Second}
+		p := &proc{w: w, name: fmt.Sprint("p", i), lease: time.Second + time.Duration(leases.IntN(3))*time.Second, rate: 1 + (leases.Float64()-0.5)/50}
 		w.procs = append(w.procs, p)
 		p.start()
 		time.Sleep(1_234_567)
@@ -686,6 +852,7 @@ func (w *world) run(t *testing.T, lasts time.Duration) {
 	}
 	troubles, end := context.WithCancel(ctx)
 	going.Go(func() { w.trouble(troubles) })
+	going.Go(func() { w.look(troubles) })
 	for time.Since(w.begin) < lasts && !w.failed() {
 		time.Sleep(time.Second)
 	}
@@ -730,9 +897,7 @@ func (w *world) prepare(t *testing.T) {
 	_, err := e.Put(ctx, "home", fmt.Appendf(nil, homeConfig, 60_000_000), now)
 	_, err2 := e.Put(ctx, "shop", fmt.Appendf(nil, shopConfig, 0, ""), now)
 	_, err4 := e.Put(ctx, "quiet", fmt.Appendf(nil, homeConfig, 60_000_000), now)
-	a := &answer{kind: "put", placement: "config", value: 60_000_000, begin: w.begin, end: time.Now(), client: clients}
-	w.ledger.check(a)
-	var items []api.CatalogueItem
+	items := priced(1)
 	for i := range 10 {
 		items = append(items, api.CatalogueItem{ID: fmt.Sprint("s", i), Features: api.Values{api.Number("x", float64(i)/10)}})
 	}
@@ -740,34 +905,74 @@ func (w *world) prepare(t *testing.T) {
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
-	w.foreign = otherLog(t, w, items)
+	w.ledger.check(&answer{kind: "put", placement: "config", value: 60_000_000, begin: w.begin, end: time.Now(), client: clients})
+	w.ledger.check(&answer{kind: "put", placement: "items", value: 1, begin: w.begin, end: time.Now(), client: clients})
 }
 
-// otherLog returns the snapshot of another log, which has the same placements and some decisions of the same ids.
-func otherLog(t *testing.T, w *world, items []api.CatalogueItem) []byte {
-	ctx, now := context.Background(), time.Now().UnixNano()
-	e, err := engine.Open(ctx, engine.Options{Store: new(memlog.Store), Build: setup.NewLearner, Size: setup.LearnerSize})
-	if err != nil {
-		t.Fatal(err)
+// foreign returns a snapshot of a copy of the log in which one outcome after another snapshot is a different one, nil without such an
+// outcome.
+func (w *world) foreign(snapshot []byte) []byte {
+	from, err := state.SnapshotPosition(snapshot)
+	entries, positions := w.ledger.log()
+	if err != nil || from.Log != positions[0].Log || from.Sequence > uint64(len(entries)) || positions[from.Sequence] != from {
+		return nil
 	}
-	defer e.Close()
-	_, err = e.Put(ctx, "home", fmt.Appendf(nil, homeConfig, 60_000_000), now)
-	_, err2 := e.Put(ctx, "shop", fmt.Appendf(nil, shopConfig, 0, ""), now)
-	_, err3 := e.PutItems(ctx, "shop", items, now)
-	_, err5 := e.Put(ctx, "quiet", fmt.Appendf(nil, homeConfig, 60_000_000), now)
-	c := &client{w: w, number: 1, r: w.rand("other log")}
-	for range 40 {
-		d := c.ask()
-		o, failed := e.Decide(ctx, d.placement, d.request, now)
-		if err = errors.Join(err, failed); failed == nil {
-			err = errors.Join(err, e.Outcome(ctx, d.placement, d.request.Decision, o.IDs()[0], now))
+	for at := int(from.Sequence); at < len(entries); at++ {
+		event, err := eventlog.Decode(entries[at])
+		if c, ok := event.Body.(*eventlog.Chosen); err == nil && ok && c.Choice > 0 {
+			c.Choice = 0
+			entries[at], _ = event.Encode(nil)
+			for i := at; i < len(entries); i++ {
+				positions[i+1] = positions[i].After(entries[i])
+			}
+			data, _ := w.replay(entries, positions, uint64(len(entries)), snapshot)
+			return data
 		}
 	}
-	data, _, err4 := e.Snapshot(ctx)
-	if err := errors.Join(err, err2, err3, err4, err5); err != nil {
-		t.Fatal(err)
+	return nil
+}
+
+// replay returns the state after an entry, from a snapshot or from nothing.
+func (w *world) replay(entries [][]byte, positions []eventlog.Position, upTo uint64, snapshot []byte) ([]byte, error) {
+	ctx := context.Background()
+	log := truth{new(memlog.Store), positions}
+	for chunk := range slices.Chunk(entries[:upTo], 1000) {
+		if _, err := log.Append(ctx, chunk...); err != nil {
+			return nil, err
+		}
 	}
-	return data
+	e, err := engine.Open(ctx, engine.Options{Store: log, Build: setup.NewLearner, Size: setup.LearnerSize, Snapshot: snapshot})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	data, _, err := e.Snapshot(ctx)
+	return data, err
+}
+
+// look notes now and then what state some process has, until ctx ends.
+func (w *world) look(ctx context.Context) {
+	r := w.rand("look")
+	for sleep(ctx, time.Duration(2_000_000_000+r.Int64N(6_000_000_000))) {
+		if p := w.procs[r.IntN(len(w.procs))]; !p.thaws().After(time.Now()) {
+			w.notes(ctx, p)
+		}
+	}
+}
+
+// notes notes the state of a process.
+func (w *world) notes(ctx context.Context, p *proc) {
+	e, _ := p.at()
+	if e == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if data, at, err := e.Snapshot(ctx); err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.sums = append(w.sums, sum{at, short(data), p.name})
+	}
 }
 
 // rest checks that all processes have the state that a replay from nothing has, and that nothing is lost.
@@ -780,24 +985,9 @@ func (w *world) rest(t *testing.T) {
 			return
 		}
 	}
-	w.trace("world", "is at rest after entry %d", len(w.ledger.entries))
-	log := truth{new(memlog.Store), w.ledger}
-	for chunk := range slices.Chunk(w.ledger.entries, 1000) {
-		if _, err := log.Append(ctx, chunk...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	replayed, err := engine.Open(ctx, engine.Options{Store: log, Build: setup.NewLearner, Size: setup.LearnerSize})
-	if err != nil {
-		w.finding("the log cannot be replayed: %v", err)
-		return
-	}
-	defer replayed.Close()
-	want, at, err := replayed.Snapshot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.trace("world", "has the state %s", short(want))
+	entries, _ := w.ledger.log()
+	at := uint64(len(entries))
+	w.trace("world", "is at rest after entry %d", at)
 	for _, p := range w.procs {
 		e, _ := p.at()
 		for ; e == nil; e, _ = p.at() {
@@ -808,18 +998,85 @@ func (w *world) rest(t *testing.T) {
 		}
 		if err := e.WaitFor(ctx, at); err != nil {
 			w.finding("process %s does not reach entry %d: %v", p.name, at, err)
-			continue
+			return
 		}
-		have, upTo, err := e.Snapshot(ctx)
-		switch {
-		case err != nil:
-			w.finding("process %s: %v", p.name, err)
-		case upTo != at: // the timer has kept a version since
-			w.trace(p.name, "is at entry %d", upTo)
-		case !bytes.Equal(have, want):
-			w.finding("process %s has another state at entry %d than a replay: %s, %s", p.name, at, short(have), short(want))
+		w.notes(ctx, p)
+		if p == w.procs[0] {
+			w.learned(ctx, e)
 		}
 	}
+	w.compare()
+}
+
+// compare compares the states that processes had with those of a replay from nothing.
+func (w *world) compare() {
+	slices.SortStableFunc(w.sums, func(a, b sum) int { return cmp.Compare(a.entry, b.entry) })
+	entries, positions := w.ledger.log()
+	var data []byte
+	var err error
+	for i, s := range w.sums {
+		if i == 0 || s.entry > w.sums[i-1].entry {
+			if data, err = w.replay(entries, positions, s.entry, data); err != nil {
+				w.finding("the log cannot be replayed up to entry %d: %v", s.entry, err)
+				return
+			}
+		}
+		if want := short(data); s.of != want {
+			w.finding("process %s had another state after entry %d than a replay: %s, %s", s.who, s.entry, s.of, want)
+		}
+	}
+	w.countN("checked: states", len(w.sums))
+	w.trace("world", "has the state %s, and had %d others", short(data), len(w.sums)-len(w.procs))
+}
+
+// learned checks that a learner saw each round once and in order: it has the state of a learner that is given the rounds of the log. The
+// placement has never got another learner or configuration of it.
+func (w *world) learned(ctx context.Context, e *engine.Engine) {
+	c, err := e.Config("home")
+	if err != nil {
+		w.finding("the placement is gone: %v", err)
+		return
+	}
+	at := e.Sequence()
+	is, err := e.Model(ctx, "home")
+	if err != nil {
+		w.finding("the learner cannot be read: %v", err)
+		return
+	}
+	l, err := setup.NewLearner(c.Spec())
+	offers, rounds := map[string]*eventlog.Offered{}, uint64(0)
+	entries, _ := w.ledger.log()
+	for i, entry := range entries[:max(at, is.PolicyEntry)] {
+		event, _ := eventlog.Decode(entry)
+		id, choice, teaches := "", int32(0), false
+		switch b := event.Body.(type) {
+		case *eventlog.Offered:
+			if event.Placement == "home" {
+				offers[b.Decision] = b
+			}
+		case *eventlog.Chosen:
+			id, choice, teaches = b.Decision, b.Choice, !b.Unlearned
+		case *eventlog.Expired:
+			id, teaches = b.Decision, !b.Unlearned && !w.ledger.isWithdrawn(uint64(i+1))
+		}
+		if o, failed := offers[id], err; teaches && event.Placement == "home" && failed == nil {
+			var decoded *offer.Offer
+			if decoded, err = offer.Of(o); err == nil {
+				err = l.Observe(decoded.Round(int(choice)))
+			}
+			rounds++
+		}
+	}
+	if err != nil {
+		w.finding("the rounds of the log cannot be learned: %v", err)
+		return
+	}
+	data, err := l.(encoding.BinaryMarshaler).MarshalBinary()
+	if want := base64.StdEncoding.EncodeToString(data); err != nil || is.Learned != rounds || is.State != want {
+		w.finding("a learner has learned %d rounds up to entry %d, and the log has %d, or others: %v", is.Learned, is.PolicyEntry, rounds, err)
+	}
+	w.countN("checked: rounds of a learner", int(rounds))
+	w.trace("world", "has a learner of %d rounds", rounds)
 }
 
 func short(data []byte) string {
@@ -841,13 +1098,16 @@ func (w *world) text(last int) string {
 
 // play plays a seed.
 func play(t *testing.T, seed uint64, lasts time.Duration) *world {
-	w := &world{seed: seed, dir: t.TempDir(), logger: slog.New(slog.DiscardHandler)}
+	w := &world{seed: seed, dir: t.TempDir(), logger: slog.New(slog.DiscardHandler), counts: map[string]int{}}
 	if *logs {
 		w.logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	synctest.Test(t, func(t *testing.T) { w.run(t, lasts) })
 	if !w.failed() {
 		w.ledger.linearize()
+	}
+	for kind, n := range w.ledger.kinds {
+		w.counts["entry: "+strings.TrimPrefix(kind.String(), "*eventlog.")] = n
 	}
 	return w
 }
