@@ -309,9 +309,9 @@ func (e *Engine) take(ctx context.Context, f *followed) error {
 			w.AwaitRoom(learner.RoundBytes(offer))
 		}
 	}
-	staged, moved := e.state.PrepareItems(sequence, &f.event), e.state.PrepareRefit(&f.event)
+	staged, moved, lost := e.state.PrepareItems(sequence, &f.event), e.state.PrepareRefit(&f.event), e.state.IsLost(&f.event)
 	e.mu.Lock()
-	e.state.Staged, e.state.Refit = staged, moved
+	e.state.Staged, e.state.Refit, e.state.Lost = staged, moved, lost
 	if err = e.state.Apply(f.entry, &f.event, offer); err == nil {
 		e.state.PublishAfter(&f.event)
 	}

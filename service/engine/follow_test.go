@@ -280,6 +280,34 @@ func TestFollowerStops(t *testing.T) {
 	}
 }
 
+// slowEntries is a log that does not answer for an entry before it may go on.
+type slowEntries struct {
+	*memlog.Store
+	asked, goOn chan struct{}
+}
+
+func (s *slowEntries) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
+	s.asked <- struct{}{}
+	<-s.goOn
+	return s.Store.Entry(ctx, sequence)
+}
+
+// A follower looks whether the log still holds what a second learner reads. Callers of the follower do not wait for the log's server.
+func TestFollowerAsksBeforeItLocks(t *testing.T) {
+	store := &slowEntries{new(memlog.Store), make(chan struct{}, 100), make(chan struct{})}
+	e := opened(t, engine.Options{Store: store.Store, Build: buildToy})
+	f := follower(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", toys)
+	one(t, e, "home", "a", 1)
+	relearn(t, e, another)
+	<-store.asked
+	if n := f.Sequence(); n != e.Sequence()-1 {
+		t.Errorf("it is at entry %d of %d", n, e.Sequence())
+	}
+	close(store.goOn)
+	reach(t, f, e.Sequence())
+}
+
 // unanswering is a log that does not answer once it is set.
 type unanswering struct {
 	*memlog.Store

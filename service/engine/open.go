@@ -112,6 +112,7 @@ func (e *Engine) replay(ctx context.Context, options Options) error {
 		if err != nil {
 			return err
 		}
+		e.state.Lost = e.state.IsLost(&event)
 		if err := e.state.Apply(entry, &event, o); err != nil {
 			return err
 		}

@@ -50,12 +50,19 @@ func (s *State) beginRelearning(p *Placement, sequence uint64, time int64, b *ev
 	w := r.Worker
 	w.began = sequence
 	w.Replay(b.From)
-	p.Relearning = &relearning{Worker: w, note: b.Note, time: time, lost: r.Placement == nil && s.lacks(b.From)}
+	p.Relearning = &relearning{Worker: w, note: b.Note, time: time, lost: r.Placement == nil && s.Lost}
 	s.relearned = remember(s.relearned, relearned{sequence, b.From})
 	s.start(p, w)
 	w.Follow(sequence)
 	s.recharge(p, s.chargeOf(p), r.Held)
 	return nil
+}
+
+// IsLost reports whether the log no longer holds what a RelearningBegun reads. It may ask the log's server, so call it before the state
+// is locked.
+func (s *State) IsLost(event *eventlog.Event) bool {
+	b, ok := event.Body.(*eventlog.RelearningBegun)
+	return ok && s.lacks(b.From)
 }
 
 // lacks reports whether the log was cut after an entry. Other errors will come again.

@@ -33,6 +33,7 @@ type State struct {
 	Budget      *budget.Budget
 	Ready       *Prepared // prepared for the next PlacementPut; if nil, put prepares it
 	Refit       *Refit    // made for the next change of features
+	Lost        bool      // whether the log no longer holds what the next RelearningBegun reads
 	Staged      *Staged   // the next ItemsChanged, already applied to the catalogue; if nil, Apply applies it
 	pendingWake []*Worker // workers with new rounds that have not been woken yet
 }
