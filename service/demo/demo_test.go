@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -35,6 +36,9 @@ type shop struct {
 
 func opened(t *testing.T, half int) *shop {
 	t.Helper()
+	wait := maxWait
+	t.Cleanup(func() { maxWait = wait })
+	maxWait = time.Minute // a busy machine takes long
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	t.Cleanup(e.Close)
 	d := New(slog.New(slog.DiscardHandler))

@@ -35,8 +35,6 @@ func (s *shop) ask(t *testing.T, status int, method, path, body string, v any) s
 
 // A visitor takes a vase: the outcome is in the log, and the placement believes more in that vase.
 func TestVisitor(t *testing.T) {
-	defer func(wait time.Duration) { maxWait = wait }(maxWait)
-	maxWait = time.Minute
 	s := opened(t, halfSeason)
 	for round := 1; round <= 30; round++ {
 		fatal.If(t, s.meet(t.Context(), round))
