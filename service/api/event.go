@@ -23,6 +23,7 @@ import "time"
 type Event struct {
 	Time        time.Time  `json:"time"`
 	Placement   string     `json:"placement"`
+	By          string     `json:"by,omitzero" doc:"the name of the API key that asked for a change"`
 	Config      *Placement `json:"config,omitempty"`
 	Decision    string     `json:"decision_id,omitzero"`
 	Candidates  int        `json:"candidates,omitzero" doc:"items of the request"`

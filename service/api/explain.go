@@ -15,15 +15,17 @@ type Explanation struct {
 	Candidates int `json:"candidates" doc:"among which was decided"`
 	Known      int `json:"known_candidates" doc:"of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has log_items: all"`
 
-	Attribution string        `json:"attribution" enum:"linear,shapley,none" doc:"how contributions are found: linear, weight times value, and base is the intercept; shapley, the mean change of the utility when the feature takes its value after the base, over 16 fixed random orders of the features and their reverses, and base is the utility of the mean row of the known candidates"`
-	Items       []Explained   `json:"items" doc:"what is shown, in display order; at most the first 50"`
-	Compared    string        `json:"compared_by" enum:"index,utility,none" doc:"by which utilities sets are compared in revenue, next and rules: those with the bonus or as drawn, if the policy maximised them, or else the means"`
-	Revenue     *float64      `json:"revenue,omitempty" doc:"R(S) of the set shown, by these utilities"`
-	Next        *OtherSet     `json:"next_best,omitempty" doc:"the best other set that the rules allow"`
-	Rules       []RuleCost    `json:"rules,omitempty" doc:"what each rule cost; at most the first 32"`
-	Unmet       []Unmet       `json:"unmet,omitempty" doc:"lower bounds that no page could meet, as in the answer"`
-	Unknown     []string      `json:"unknown,omitempty" doc:"what is not known, and why"`
-	Families    []FamilyShare `json:"families,omitempty" doc:"of a policy that averages utility families: their weights"`
+	Shopper     []FeatureValue `json:"shopper,omitempty" doc:"who came: the features of the shopper, as far as the log has them"`
+	Typical     bool           `json:"typical_shopper" doc:"whether contributions compare with the mean shopper lately; otherwise they compare with this one, and features of shoppers add nothing"`
+	Attribution string         `json:"attribution" enum:"linear,shapley,none" doc:"how contributions are found. They compare with base, the utility of the mean known candidate for the mean shopper. linear: weight times difference; shapley: the mean change of the utility when the feature takes its value, over 16 fixed random orders of the features and their reverses"`
+	Items       []Explained    `json:"items" doc:"what is shown, in display order; at most the first 50"`
+	Compared    string         `json:"compared_by" enum:"index,utility,none" doc:"by which utilities sets are compared in revenue, next and rules: those with the bonus or as drawn, if the policy maximised them, or else the means"`
+	Revenue     *float64       `json:"revenue,omitempty" doc:"R(S) of the set shown, by these utilities"`
+	Next        *OtherSet      `json:"next_best,omitempty" doc:"the best other set that the rules allow"`
+	Rules       []RuleCost     `json:"rules,omitempty" doc:"what each rule cost; at most the first 32"`
+	Unmet       []Unmet        `json:"unmet,omitempty" doc:"lower bounds that no page could meet, as in the answer"`
+	Unknown     []string       `json:"unknown,omitempty" doc:"what is not known, and why"`
+	Families    []FamilyShare  `json:"families,omitempty" doc:"of a policy that averages utility families: their weights"`
 }
 
 // Explained is an item that is shown, and why.
@@ -39,6 +41,12 @@ type Explained struct {
 	Family        string         `json:"family,omitzero" doc:"of a policy that draws a utility family for each slot: the family of the slot that took the item"`
 	Base          *float64       `json:"base,omitempty" doc:"the utility before the contributions"`
 	Contributions []Contribution `json:"contributions,omitempty" doc:"they and the base sum to the utility; those largest in size first"`
+}
+
+// FeatureValue is the value of a feature.
+type FeatureValue struct {
+	Feature string `json:"feature"`
+	Value   any    `json:"value" doc:"a number or a category; null of other kinds, and of a category that shares its column with others"`
 }
 
 // Contribution is a feature's part of an item's utility.
@@ -57,7 +65,7 @@ type OtherSet struct {
 
 // RuleCost is the cost of a rule.
 type RuleCost struct {
-	Rule string  `json:"rule" enum:"max_size,min_size,include,exclude,limit,capacity,slot" doc:"of the request or of the placement"`
+	Rule string  `json:"rule" enum:"max_size,min_size,include,exclude,pinned,excluded,limit,capacity,slot" doc:"of the request or of the placement; pinned and excluded are the placement's include and exclude"`
 	Item string  `json:"item,omitzero" doc:"the id that it names"`
 	On   string  `json:"on,omitzero" doc:"the feature, the size, the capacity, or the number of the limit or of the slot"`
 	Cost float64 `json:"cost" doc:"the expected revenue of the best set without this rule, minus that of the best set with it"`

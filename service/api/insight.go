@@ -45,6 +45,15 @@ type Effect struct {
 	Feature string        `json:"feature"`
 	Kind    string        `json:"kind" enum:"number,category"`
 	Points  []EffectPoint `json:"points"`
+
+	By       string          `json:"by,omitzero" doc:"the category whose values change the effect most, of shoppers if possible; left out if none does"`
+	Segments []EffectSegment `json:"segments,omitempty" doc:"the effect by the values of that category; at most 8"`
+}
+
+// EffectSegment is an effect among the shoppers or the items with a value of a category.
+type EffectSegment struct {
+	Value  string        `json:"value"`
+	Points []EffectPoint `json:"points"`
 }
 
 // EffectPoint is the mean utility over the background, each row with this value of the feature.
@@ -52,6 +61,9 @@ type EffectPoint struct {
 	Value   any      `json:"value" doc:"a number or a category"`
 	Utility float64  `json:"utility"`
 	SD      *float64 `json:"sd" doc:"the mean of the standard deviations of these utilities, which bounds that of their mean; null if the policy has none"`
+	Share   float64  `json:"buy_share" doc:"the share of shoppers who would buy such an item if it were the only one on the page: the mean of 1/(1+exp(−u))"`
+	Low     *float64 `json:"buy_share_low,omitempty" doc:"that share with every utility a standard deviation lower; left out if the policy has none"`
+	High    *float64 `json:"buy_share_high,omitempty" doc:"that share with every utility a standard deviation higher"`
 }
 
 // FamilyHistory is the weight of a utility family over time.

@@ -9,6 +9,9 @@ type Placement struct {
 	MinSize           int            `json:"min_size,omitzero" minimum:"0" maximum:"1000" doc:"the min number of items to show, even if fewer would earn more; with max_size as min_size every page is full. A page with too few candidates shows as many as the rules allow. It cannot be combined with a capacity"`
 	MaxItems          int            `json:"max_request_items,omitzero" minimum:"1" maximum:"1000000" doc:"the max number of items of a request; 1000 if left out"`
 	Features          []Feature      `json:"features" minItems:"1" doc:"what is known about items and users"`
+	Include           []string       `json:"include,omitempty" doc:"pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and pins that do not go together with the other rules are left out, the last ones first; at most max_size"`
+	Exclude           []string       `json:"exclude,omitempty" doc:"ids of items that no page shows, whatever a request includes; at most 1000"`
+	Currency          string         `json:"currency,omitzero" doc:"what revenues are in, as the desk and reports write them: three letters of ISO 4217, such as EUR; numbers without a currency if left out"`
 	Limits            []Limit        `json:"limits,omitempty" doc:"bounds on how many items of each value of a category or an attribute, or of a named group, are shown"`
 	Capacity          *float64       `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this: a number with at most 6 decimals. It does not go together with slots. If it is below the space of every item, nothing is shown"`
 	Policy            map[string]any `json:"policy,omitzero" doc:"name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy"`

@@ -56,7 +56,12 @@ type OverviewEntry struct {
 	Policy    string `json:"policy"`
 	Decisions uint64 `json:"decisions"`
 
-	Rate          float64  `json:"decisions_per_second" doc:"decisions a second, over the last ten"`
+	Rate     float64  `json:"decisions_per_second" doc:"decisions a second, over the last ten"`
+	Currency string   `json:"currency,omitzero" doc:"what revenues are in: of its configuration"`
+	Explored float64  `json:"explore_share,omitzero" doc:"in the mode explore, the share of requests that see random pages for comparison"`
+	ByPolicy Totals   `json:"by_policy" doc:"decisions of the policy that have ended, over the time that was asked for"`
+	Latency  *Latency `json:"latency,omitempty" doc:"of decisions since the service started"`
+
 	Revenue       *float64 `json:"mean_revenue" doc:"a decision of the policy, over the time that was asked for; null if there is none, as the next one"`
 	StandardError *float64 `json:"standard_error"`
 	Gains         []Gain   `json:"gains" doc:"what the placement earns more, over the time that was asked for; of an experiment, since it began"`
@@ -76,7 +81,9 @@ type OverviewExperiment struct {
 
 // Health is something that an operator should know.
 type Health struct {
-	Level string `json:"level" enum:"bad,warning,waiting,note"`
-	Text  string `json:"text"`
-	Key   string `json:"-"` // tells the problem from others while its text changes
+	Level string     `json:"level" enum:"bad,warning,waiting,note"`
+	Text  string     `json:"text" doc:"what happened, what the service has done about it, and what to do"`
+	Title string     `json:"title,omitzero" doc:"of an alarm of the guard: what happened, in a sentence with which the text begins"`
+	Since *time.Time `json:"since,omitempty" doc:"of an alarm: when it was raised"`
+	Key   string     `json:"-"` // tells the problem from others while its text changes
 }

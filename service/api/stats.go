@@ -125,6 +125,7 @@ type GuardCheck struct {
 type Alarm struct {
 	Check    string    `json:"check" enum:"no-sale,sales,chance,baseline,first-week,predictions"`
 	Detail   string    `json:"detail"`
+	Chance   float64   `json:"chance" doc:"how unlikely it is: a placement that sells and earns as it should shows as bad a stretch with at most about this probability. Of no-sale, the probability of as many decisions in a row without a sale at the usual rate"`
 	Time     time.Time `json:"time"`
 	Entry    uint64    `json:"entry" doc:"of the log, at which the check failed"`
 	Since    uint64    `json:"since_entry,omitzero" doc:"of no-sale and sales: the entry of the first decision in doubt"`

@@ -1,6 +1,11 @@
 package catalogue
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"vitrine/service/api"
+)
 
 // maxNamed limits the ids named in a selection.
 const maxNamed = 100
@@ -51,4 +56,42 @@ func (s *Selection) miss(list []string, id string) []string {
 		list = append(list, id)
 	}
 	return list
+}
+
+// Why an item may not be shown.
+const (
+	Unavailable = "unavailable" // as its fields say
+	NotYet      = "not-yet"     // before its window
+	Over        = "over"        // after its window
+	Unfit       = "unfit"       // it lacks features that the placement needs
+)
+
+// WhyNot returns why an item may not be shown at a time, or "".
+func (c *Catalogue) WhyNot(slot int32, now int64) string {
+	switch state := c.states[slot]; {
+	case state&unavailable != 0:
+		return Unavailable
+	case state&unfit != 0:
+		return Unfit
+	case state&inWindow == 0:
+		return ""
+	}
+	var f fields
+	switch f.begin(c.kept.at(slot)); {
+	case now < f.from:
+		return NotYet
+	case now >= f.until:
+		return Over
+	}
+	return ""
+}
+
+// Mentions reports whether an item's id, groups, texts or payload contain a text in lower case.
+func (c *Catalogue) Mentions(slot int32, text string) bool {
+	f := new(fields)
+	c.read(f, slot)
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
+	return has(f.id) || has(f.payload) || slices.ContainsFunc(f.groups, has) ||
+		slices.ContainsFunc(f.values, func(v api.Value) bool { return v.Kind == api.IsText && has(v.Text) }) ||
+		slices.ContainsFunc(f.attributes, func(v api.Value) bool { return v.Kind == api.IsText && has(v.Text) })
 }

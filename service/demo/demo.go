@@ -41,6 +41,7 @@ type Demo struct {
 
 	world   *world
 	at      map[string]int // the products by id
+	compare float64        // share of the shoppers who see random windows, so that the desk can say what the learners earn
 	pace    pace
 	service atomic.Pointer[client.Client] // nil while the shop is closed
 
@@ -52,7 +53,7 @@ type Demo struct {
 
 // New returns the shop, which is empty before Run.
 func New(logger *slog.Logger) *Demo {
-	d := &Demo{Logger: logger, world: &world{products: catalogue(Seed), half: halfSeason}, at: map[string]int{}}
+	d := &Demo{Logger: logger, world: &world{products: catalogue(Seed), half: halfSeason}, at: map[string]int{}, compare: 0.02}
 	for i, p := range d.world.products {
 		d.at[p.ID] = i
 	}
@@ -92,6 +93,9 @@ func (d *Demo) Run(ctx context.Context, url string) error {
 func (d *Demo) begin(ctx context.Context, service *client.Client) (met int, err error) {
 	configs := Placements(Seed)
 	for _, name := range names {
+		if name != chance && d.compare > 0 {
+			configs[name].Mode, configs[name].ExploreShare = api.Explore, &d.compare
+		}
 		if _, err := service.Put(ctx, name, configs[name]); err != nil {
 			return 0, err
 		}

@@ -42,7 +42,7 @@ func opened(t *testing.T, half int) *shop {
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	t.Cleanup(e.Close)
 	d := New(slog.New(slog.DiscardHandler))
-	d.world.half = half
+	d.world.half, d.compare = half, 0
 	api := httptest.NewServer(server.New(server.Options{Engine: e, Demo: d.Routes()}))
 	t.Cleanup(api.Close)
 	service := &client.Client{Base: api.URL}

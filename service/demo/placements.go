@@ -29,7 +29,7 @@ func Placements(seed uint64) map[string]*api.Placement {
 		chance: {Policy: map[string]any{"name": "uniform"}, CatalogueOf: auto},
 	}
 	for _, p := range all {
-		p.MaxSize, p.Seed = size, seed
+		p.MaxSize, p.Seed, p.Currency, p.AttributionWindow = size, seed, "EUR", "1m"
 		p.Features = []api.Feature{
 			{Name: "round", Kind: "number"}, {Name: "warm", Kind: "number"}, {Name: "busy", Kind: "number"},
 			{Name: "price", Kind: "number", Center: priceCenter, Scale: priceScale},
@@ -44,7 +44,7 @@ func items(products []product) []api.CatalogueItem {
 	list := make([]api.CatalogueItem, len(products))
 	for i, p := range products {
 		list[i] = api.CatalogueItem{
-			ID: p.ID, Revenue: &products[i].Price, Payload: fmt.Appendf(nil, `{"title":%q}`, p.Title),
+			ID: p.ID, Revenue: &products[i].Price, Payload: fmt.Appendf(nil, `{"title":%q,"price":%v,"image":"demo/pictures/%s.svg"}`, p.Title, p.Price, p.ID),
 			Features: api.Values{api.Number("round", p.Round), api.Number("warm", p.Warm), api.Number("busy", p.Busy), api.Number("price", p.Price)},
 		}
 	}

@@ -191,7 +191,7 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) 
 		}
 		g.take(&c.Sums, c.Number*length, entry)
 		if check, detail := g.test(); check != "" {
-			g.Earnings = &api.Alarm{Check: check, Detail: detail, Time: time.Unix(0, now).UTC(), Entry: entry}
+			g.Earnings = &api.Alarm{Check: check, Detail: detail, Time: time.Unix(0, now).UTC(), Entry: entry, Chance: g.alpha()}
 			g.cohorts = nil
 			return true, nil
 		}
@@ -231,8 +231,7 @@ func (g *Guard) checks() (all []api.GuardCheck) {
 	if g.period == 0 {
 		return nil
 	}
-	one := guardError / 5
-	alpha := one / float64(g.period*(g.period+1))
+	one, alpha := guardError/5, g.alpha()
 	add := func(name string, n uint64, low, high, limit, scale float64) {
 		low, high = finite(low), finite(high)
 		c := api.GuardCheck{Name: name, Decisions: n, Low: &low, High: &high}
@@ -261,6 +260,9 @@ func (g *Guard) checks() (all []api.GuardCheck) {
 	}
 	return all
 }
+
+// alpha returns the error of each check of earnings in the present period.
+func (g *Guard) alpha() float64 { return guardError / 5 / float64(g.period*(g.period+1)) }
 
 // finite clamps a number to the range of JSON.
 func finite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }

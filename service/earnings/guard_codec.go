@@ -82,6 +82,7 @@ func (g *Guard) Fields(f *fields.Fields) {
 			f.String(&a.Check, &a.Detail)
 			f.Time(&a.Time)
 			f.Uvarint(&a.Entry, &a.Since, &a.Version)
+			f.Float(&a.Chance)
 		})
 	}
 }

@@ -35,6 +35,9 @@ func (g *Guard) Report(fallback string) *api.Guard {
 	r.FarOff = g.farOff()
 	if a := g.Alarm(); a != nil {
 		r.Alarm = new(*a)
+		if a.Check == noSale {
+			r.Alarm.Chance = g.sales.chance() // which goes on falling
+		}
 		if r.Alarm.Fallback = fallback; fallback != api.FallbackVersion {
 			r.Alarm.Version = 0
 		}

@@ -148,6 +148,17 @@ func (t *Items) Top() (ids []string, sold []Sold) {
 	return ids, sold
 }
 
+// Sold returns the counts of an item; ok is false if it has none of its own.
+func (t *Items) Sold(id string) (s Sold, ok bool) {
+	if of := t.sold[id]; of != nil {
+		return *of, true
+	}
+	return Sold{}, false
+}
+
+// Counted returns the ids of all items with counts of their own, those shown most first.
+func (t *Items) Counted() []string { return t.byShown() }
+
 // Copy returns a deep copy.
 func (t *Items) Copy() Items {
 	c := *t

@@ -332,10 +332,15 @@ func (s *sales) noSale(l *lot) *api.Alarm {
 			s.level = s.run.level(rate)
 			return &api.Alarm{Check: noSale,
 				Detail: fmt.Sprintf("no sale in the last %d decisions, where %.3g were expected",
-					s.run.n, s.level*float64(s.run.n)), Since: s.run.entry}
+					s.run.n, s.level*float64(s.run.n)), Since: s.run.entry, Chance: s.chance()}
 		}
 	}
 	return nil
+}
+
+// chance returns the probability of the present run without a sale at the usual rate.
+func (s *sales) chance() float64 {
+	return portable.Exp(float64(s.run.n) * portable.Log1p(-min(s.level, 0.999)))
 }
 
 // silence returns how many consecutive decisions without a sale raise an alarm.
@@ -374,10 +379,12 @@ func (s *sales) falls(l *lot) (found *api.Alarm) {
 			}
 			for i, rate := range t.rates {
 				n, sum := t.of(i)
-				if found == nil && rate > 0 && evidence(n, min(sum, n),
-					fallShare*min(rate, 1)) >= nats(fallError/2/float64(len(lengths))*spent(o.begun)) {
+				if found != nil || rate <= 0 {
+					continue
+				}
+				found = t.fallen(i, n, sum, nats(fallError/2/float64(len(lengths))*spent(o.begun)))
+				if found != nil {
 					s.level = t.level(rate)
-					found = &api.Alarm{Check: fall, Detail: fmt.Sprintf("%.0f decisions sold as much as %.3g average sales, less than half of the %.3g that were expected", n, sum, rate*n), Since: t.entry}
 				}
 			}
 			if t.n >= lengths[k] {
@@ -386,6 +393,16 @@ func (s *sales) falls(l *lot) (found *api.Alarm) {
 		}
 	}
 	return found
+}
+
+// fallen returns the alarm of a stretch of n decisions that sold sum, if the evidence against a rate is at least needed.
+func (t *stretch) fallen(rate int, n, sum, needed float64) *api.Alarm {
+	expected := t.rates[rate]
+	e := evidence(n, min(sum, n), fallShare*min(expected, 1))
+	if e < needed {
+		return nil
+	}
+	return &api.Alarm{Check: fall, Detail: fmt.Sprintf("%.0f decisions sold as much as %.3g average sales, less than half of the %.3g that were expected", n, sum, expected*n), Since: t.entry, Chance: portable.Exp(-e)}
 }
 
 // renew starts the stretch after t, and freezes its rates.

@@ -266,6 +266,8 @@ type Recent struct {
 	Policy api.Totals // decisions by the policy
 	Gains  []api.Gain
 	Rate   float64 // decisions per second in the last ten complete seconds
+
+	Latency *api.Latency // since the process began; nil before the first decision
 }
 
 // Recent returns the earnings from decisions in a span of time before now. A span of 0 means all decisions.
@@ -282,7 +284,7 @@ func (s *Series) Recent(now int64, span time.Duration) Recent {
 			last += b.offered
 		}
 	}
-	return Recent{sum.arms[0], sum.gains(), float64(last) / 10}
+	return Recent{Policy: sum.arms[0], Gains: sum.gains(), Rate: float64(last) / 10}
 }
 
 // Past returns the sums of all decisions in a span of time before now, the largest revenue of a shown item, and the

@@ -38,7 +38,7 @@ func BenchmarkInsight(b *testing.B) {
 	})
 	b.Run("explain", func(b *testing.B) {
 		for b.Loop() {
-			fatal.Or(e.Explain(b.Context(), "home", a.Decision))(b)
+			fatal.Or(e.Explain(b.Context(), "home", a.Decision, 0))(b)
 		}
 	})
 	b.Run("try", func(b *testing.B) {

@@ -435,7 +435,7 @@ func TestCapacityIsExplained(t *testing.T) {
 			t.Errorf("the rules cost %+v", want.Rules)
 		}
 		decide(t, e, name, q, 0)
-		x := fatal.Or(e.Explain(t.Context(), name, "d"))(t)
+		x := fatal.Or(e.Explain(t.Context(), name, "d", 0))(t)
 		if diff := cmp.Diff(want.Next, x.Next); diff != "" {
 			t.Errorf("%s: the next-best set (-tried +explained):\n%s", name, diff)
 		}
@@ -449,7 +449,7 @@ func TestCapacityIsExplained(t *testing.T) {
 	}
 	put(t, e, "all", window+`,"log_items":"all","memory_bytes":1000000000}`)
 	decide(t, e, "all", many, 0)
-	x := fatal.Or(e.Explain(t.Context(), "all", "many"))(t)
+	x := fatal.Or(e.Explain(t.Context(), "all", "many", 0))(t)
 	if x.Next != nil || !strings.Contains(strings.Join(x.Unknown, "\n"), "a capacity bounds the spaces") {
 		t.Errorf("%+v, want that the spaces are unknown", x.Unknown)
 	}

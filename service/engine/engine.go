@@ -192,6 +192,6 @@ func (e *Engine) Recent(name string, now int64, span time.Duration) (r earnings.
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	r = v.Placement.Earnings.Series.Recent(now, span)
-	r.Gains = v.Placement.Gains(r)
+	r.Gains, r.Latency = v.Placement.Gains(r), v.Placement.Latency.Report()
 	return r, nil
 }

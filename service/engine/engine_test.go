@@ -88,13 +88,13 @@ func asSeen(o *offer.Offer) any {
 	return []any{o.Reply(), o.Mode, o.Certain, o.Own, o.Deferred}
 }
 
-// try is [engine.View.Try] for a placement as it is now.
+// try is [engine.Engine.Try] for a placement as it is now.
 func try(ctx context.Context, e *engine.Engine, name string, r *api.Request, now int64) (*offer.Offer, *api.Explanation, error) {
 	v, err := e.View(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	return v.Try(ctx, r, now)
+	return e.Try(ctx, v, r, now)
 }
 
 func decide(t testing.TB, e *engine.Engine, name string, r *api.Request, now int64) *offer.Offer {

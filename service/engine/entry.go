@@ -16,3 +16,10 @@ func noteEntry(ctx context.Context, entry uint64) {
 		*to = entry
 	}
 }
+
+type callerKey struct{}
+
+// WithCaller returns a context with which the log says whose API key asked for the engine's changes.
+func WithCaller(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, callerKey{}, name)
+}

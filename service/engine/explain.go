@@ -11,7 +11,7 @@ import (
 
 // Explain explains a remembered decision, as far as the log and the remaining policies allow it. It returns the errors
 // of [Engine.Decision].
-func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explanation, error) {
+func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (*api.Explanation, error) {
 	placement, err := e.placementOf(ctx, placement, id)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,10 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	e.mu.RLock()
 	sameRows, ownRows := view.Placement.RowsOf(f)
 	e.mu.RUnlock()
-	l.OwnRows = ownRows
+	l.OwnRows, l.SameRows = ownRows, sameRows
+	if l.Typical, err = e.typical(ctx, view, now); err != nil {
+		return nil, err
+	}
 	if page.KnowsCandidates(l.Offer) && sameRows && v.Catalogue != nil {
 		request, whole, err := e.rebuild(ctx, v, l.Offer)
 		switch {

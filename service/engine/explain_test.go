@@ -68,7 +68,7 @@ func checkReasons(t *testing.T, x *api.Explanation) {
 		}
 		sum := *item.Base
 		for _, c := range item.Contributions {
-			if sum += c.Utility; x.Attribution == "shapley" && c.Feature == "age" {
+			if sum += c.Utility; !x.Typical && c.Feature == "age" {
 				t.Errorf("%s: the age, which all candidates share, adds %v to %s", x.Policy, c.Utility, item.ID)
 			}
 		}
@@ -114,7 +114,7 @@ func TestTry(t *testing.T) {
 				if diff := cmp.Diff(asSeen(a), asSeen(tried)); diff != "" {
 					t.Errorf("after %d decisions (-decided +tried):\n%s", decisions, diff)
 				}
-				explained := fatal.Or(e.Explain(t.Context(), "home", a.Decision))(t)
+				explained := fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0))(t)
 				if !explained.SamePolicy {
 					t.Error("the policy that decided a moment ago is not there")
 				}
@@ -140,15 +140,14 @@ func TestExplainRules(t *testing.T) {
 			r.Slots[1].Exclude = append(r.Slots[1].Exclude, strings.Repeat("x", 1000)+fmt.Sprint(k))
 		}
 		a := decide(t, e, "home", r, 0)
-		why := fatal.Or(e.Explain(t.Context(), "home", a.Decision))(t)
+		why := fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0))(t)
 		if known := n == 1; known != (len(why.Rules) == 1 && len(why.Unknown) == 0 && len(why.Next.Items) == 2) || known == slices.ContainsFunc(why.Unknown, func(u string) bool { return strings.Contains(u, "the log does not have them") }) {
 			t.Errorf("with %d rules: %+v, %v", n, why.Rules, why.Unknown)
 		}
 	}
 }
 
-// Contributions of a linear policy are weight times value: twice the value has twice the contribution, and the base is
-// what an item of zeros has.
+// Contributions of a linear policy are weight times difference from the mean candidate, which has the base.
 func TestLinearContributions(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", `{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"},{"name":"x1","kind":"number"}]}`)
@@ -171,11 +170,15 @@ func TestLinearContributions(t *testing.T) {
 		return &why.Items[slices.IndexFunc(why.Items, func(x api.Explained) bool { return x.ID == itemID(i) })]
 	}
 	one, two, none := utility(0), utility(2), utility(3)
-	if got := two.Contributions; len(got) != 1 || got[0].Feature != "x" || got[0].Value != 2.0 || math.Abs(got[0].Utility-2*one.Contributions[0].Utility) > 1e-12 {
-		t.Errorf("x = 2 contributes %v, x = 1 contributes %v", got, one.Contributions)
-	}
-	if *one.Base != *none.Utility || len(none.Contributions) != 0 {
-		t.Errorf("the base is %v, an item of zeros has the utility %v", *one.Base, *none.Utility)
+	weight := (*two.Utility - *none.Utility) / 2
+	for _, c := range []struct {
+		of *api.Explained
+		x  float64
+	}{{one, 1}, {two, 2}, {none, 0}} {
+		at := slices.IndexFunc(c.of.Contributions, func(c api.Contribution) bool { return c.Feature == "x" })
+		if got := c.of.Contributions[at]; got.Value != c.x || math.Abs(got.Utility-weight*(c.x-0.75)) > 1e-12 || *c.of.Base != *one.Base {
+			t.Errorf("x = %v contributes %v to %v, its weight is %v and the mean 0.75", c.x, got, *c.of.Base, weight)
+		}
 	}
 }
 
@@ -233,7 +236,7 @@ func TestExplainLater(t *testing.T) {
 		t.Fatalf("version %d decides, %d is kept", a.PolicyEntry, version)
 	}
 	explain := func() *api.Explanation {
-		x := fatal.Or(e.Explain(t.Context(), "", a.Decision))(t)
+		x := fatal.Or(e.Explain(t.Context(), "", a.Decision, 0))(t)
 		checkReasons(t, x)
 		return x
 	}
@@ -253,7 +256,7 @@ func TestExplainLater(t *testing.T) {
 	}
 	b := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
 	teach(t, e, "home", 5)
-	x := fatal.Or(e.Explain(t.Context(), "home", b.Decision))(t)
+	x := fatal.Or(e.Explain(t.Context(), "home", b.Decision, 0))(t)
 	if x.SamePolicy || x.PolicyEntry != b.PolicyEntry || x.ExplainedByEntry <= x.PolicyEntry || x.Items[0].Utility == nil {
 		t.Errorf("of a version that has gone: %+v", x)
 	}
@@ -261,7 +264,7 @@ func TestExplainLater(t *testing.T) {
 	if x := explain(); x.Items[0].Utility != nil || len(x.Unknown) == 0 || x.Items[0].ID != a.IDs()[0] {
 		t.Errorf("of other features: %+v", x)
 	}
-	if _, err := e.Explain(t.Context(), "home", "none"); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := e.Explain(t.Context(), "home", "none", 0); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("of an unknown decision: %v", err)
 	}
 }

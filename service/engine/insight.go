@@ -89,15 +89,46 @@ func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []st
 	return rows, nil
 }
 
+// typical returns a row with the columns of the mean shopper, over the decisions that showed the items shown most, nil if none is
+// known. It is computed at most once in three seconds. The error is ctx's.
+func (e *Engine) typical(ctx context.Context, v *View, now int64) ([]float64, error) {
+	row, err := v.Placement.Typical.At(ctx, now, func() ([]float64, error) {
+		e.mu.RLock()
+		ids, sold := v.Placement.Earnings.Items.Top()
+		learner := v.Placement.Learner
+		e.mu.RUnlock()
+		rows, err := e.lastRows(ctx, v, learner, ids[:min(len(ids), maxItemRows)], sold)
+		if err != nil || len(rows) == 0 {
+			return nil, err
+		}
+		mean := make([]float64, len(rows[0].Row))
+		for i, r := range rows {
+			for j, x := range r.Row {
+				mean[j] += (x - mean[j]) / float64(i+1)
+			}
+		}
+		return mean, nil
+	})
+	if len(row) != v.Config().Schema().Width() { // the features have changed since
+		row = nil
+	}
+	return row, err
+}
+
+// Try returns the offer that a request would get now, and its explanation, without recording anything: see [state.View.Try].
+func (e *Engine) Try(ctx context.Context, v *View, r *api.Request, now int64) (*offer.Offer, *api.Explanation, error) {
+	typical, err := e.typical(ctx, v, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v.Try(ctx, r, now, typical)
+}
+
 // offered returns an entry's offer, or nil if it cannot be read. The error is ctx's.
 func (e *Engine) offered(ctx context.Context, placement string, entry uint64) (*eventlog.Offered, error) {
-	data, err := e.store.Entry(ctx, entry)
-	if err != nil {
-		return nil, ctx.Err()
-	}
-	event, err := eventlog.Decode(data)
-	if err != nil || event.Placement != placement {
-		return nil, nil
+	event, err := e.event(ctx, entry)
+	if event == nil || event.Placement != placement {
+		return nil, err
 	}
 	o, _ := event.Body.(*eventlog.Offered)
 	return o, nil

@@ -196,7 +196,7 @@ func TestLimitsAreExplained(t *testing.T) {
 		t.Errorf("%v, want that no item has the attribute", err)
 	}
 	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)}, 0)
-	x, err := e.Explain(t.Context(), "home", "d")
+	x, err := e.Explain(t.Context(), "home", "d", 0)
 	fatal.If(t, err)
 	if diff := cmp.Diff(whyToo, x, cmpopts.IgnoreFields(api.Explanation{}, "Decision")); diff != "" {
 		t.Errorf("-tried +decided:\n%s", diff)

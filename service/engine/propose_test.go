@@ -311,7 +311,7 @@ func TestFollowerLooksForADecision(t *testing.T) {
 		func(id string) error { _, err := f.Find(t.Context(), id, nil); return err },
 		func(id string) error { _, err := f.Decision(t.Context(), "home", id); return err },
 		func(id string) error { _, err := f.Decision(t.Context(), "", id); return err },
-		func(id string) error { _, err := f.Explain(t.Context(), "home", id); return err },
+		func(id string) error { _, err := f.Explain(t.Context(), "home", id, 0); return err },
 		func(id string) error { return f.Outcome(t.Context(), "home", id, "", 1) },
 	} {
 		id := fmt.Sprint("d", i)

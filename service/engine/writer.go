@@ -51,6 +51,14 @@ type proposal struct {
 // submit passes a proposal to the writer, and waits until it is durable and applied. The error of a follower is
 // ErrFollower.
 func (e *Engine) submit(ctx context.Context, propose func(b *state.Batch) error) error {
+	if by, _ := ctx.Value(callerKey{}).(string); by != "" {
+		anonymous := propose
+		propose = func(b *state.Batch) error {
+			b.By = by
+			defer func() { b.By = "" }()
+			return anonymous(b)
+		}
+	}
 	err := e.enqueue(ctx, &proposal{propose: propose, done: make(chan error, 1)})
 	if err == ErrFollower {
 		err = e.refusal()

@@ -14,6 +14,7 @@ const eventVersion = 1
 //	kind       1 byte
 //	time       8 bytes
 //	placement  string
+//	by         string, of the kinds that [IsCommand] reports
 //	body       by kind; docs/eventlog-format.md
 //
 // Equal events have equal bytes.
@@ -58,6 +59,9 @@ func Decode(entry []byte) (Event, error) {
 func (e *Event) fields(f *fields.Fields) {
 	f.Int64(&e.Time)
 	f.String(&e.Placement)
+	if IsCommand(e.Body) {
+		f.String(&e.By)
+	}
 	e.Body.fields(f)
 }
 

@@ -14,6 +14,7 @@ import (
 type Event struct {
 	Time      int64  // Unix nanoseconds
 	Placement string // the placement that makes the offers; each has its own learner
+	By        string // name of the API key whose holder asked for it; "" without keys, and of events that nobody asks for
 	Body      Body
 }
 
@@ -282,6 +283,15 @@ var bodies = [...]func() Body{
 	corrected:           func() Body { return new(Corrected) },
 }
 
+// IsCommand reports whether an event of this kind is what an operator has asked for, so that its entry says who did.
+func IsCommand(b Body) bool {
+	switch b.(type) {
+	case *PlacementPut, *PlacementDeleted, *VersionSaved, *LearnerReset, *LearnerRolledBack, *RelearningBegun, *LearnerAdopted, *AlarmCleared, *ItemsChanged:
+		return true
+	}
+	return false
+}
+
 // Name returns the name of an event's kind, such as "Offered".
 func Name(b Body) string { return strings.TrimPrefix(fmt.Sprintf("%T", b), "*eventlog.") }
 
@@ -313,6 +323,9 @@ func (e *Event) Check() error {
 	}
 	if e.Body == nil {
 		return errors.New("an event without a body")
+	}
+	if e.By != "" && !IsCommand(e.Body) {
+		return fmt.Errorf("an event of the kind %s says who asked for it", Name(e.Body))
 	}
 	return e.Body.check()
 }

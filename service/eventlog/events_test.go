@@ -28,7 +28,7 @@ func examples() []eventlog.Event {
 		return eventlog.Event{Time: 1_700_000_000_123_456_789, Placement: "home", Body: body}
 	}
 	return []eventlog.Event{
-		at(&eventlog.PlacementPut{Config: []byte(`{"policy":"onl-mnl"}`)}),
+		{Time: 1_700_000_000_123_456_789, Placement: "home", By: "ops", Body: &eventlog.PlacementPut{Config: []byte(`{"policy":"onl-mnl"}`)}},
 		at(&eventlog.PlacementDeleted{}),
 		at(&eventlog.Offered{
 			Decision: "d1", Request: sha256.Sum256([]byte("request")), Candidates: 300,
@@ -223,6 +223,9 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.Body = c
 	case 17:
 		e.Body = &eventlog.RelearningEnded{Reason: rapid.String().Draw(t, "reason")}
+	}
+	if eventlog.IsCommand(e.Body) {
+		e.By = rapid.StringN(0, 20, -1).Draw(t, "by")
 	}
 	return e
 }

@@ -86,19 +86,47 @@ func (l *list) guard(g *api.Guard) {
 	if g == nil || g.Alarm == nil {
 		return
 	}
-	shown := cmp.Or(map[string]string{"baseline": "the caller's sets are shown", "version": "the sets of an earlier version are shown"}[g.Alarm.Fallback], "the policy's sets are still shown")
-	paused := ""
+	a := g.Alarm
+	shown := cmp.Or(map[string]string{
+		api.FallbackBaseline: "Your own pages are shown until it is over", api.FallbackVersion: "The pages of an earlier version are shown until it is over",
+	}[a.Fallback], "The policy's pages are still shown")
 	if g.Held > 0 {
-		paused = fmt.Sprintf(" The policy has not learned from %d outcomes since, and will read them from the log when the alarm ends.", g.Held)
+		shown += fmt.Sprintf(", and learning is paused: %d outcomes wait in the log until the alarm ends", g.Held)
 	}
-	switch g.Alarm.Check {
+	title, rest := "", "The alarm stays until you clear it: find the cause, or roll back to an earlier version."
+	switch a.Check {
 	case "no-sale":
-		l.say("bad", "No sale in the last %d decisions: is the checkout reporting? The alarm ends once sales are back; %s.%s", g.WithoutSale, shown, paused)
+		title, rest = fmt.Sprintf("No sale in the last %d decisions.", g.WithoutSale), "Is the checkout reporting what was bought? The alarm ends once sales are back."
 	case "sales":
-		l.say("bad", "Sales have fallen: %s. The alarm ends once they are back; %s.%s", g.Alarm.Detail, shown, paused)
+		title, rest = fmt.Sprintf("Sales have fallen: %s.", a.Detail), "Does every page report its outcome, and can shoppers buy? The alarm ends once sales are back."
+	case "predictions":
+		title = fmt.Sprintf("Predictions are wrong: %s.", a.Detail)
 	default:
-		l.say("bad", "The guard has an alarm: %s; %s.", g.Alarm.Detail, shown)
+		title = fmt.Sprintf("The policy earns too little: %s.", a.Detail)
 	}
+	h := api.Health{Level: "bad", Title: title, Since: &a.Time, Key: a.Check}
+	h.Text = strings.Join([]string{title, fmt.Sprintf("On a placement that sells as it should, that happens %s.", Odds(a.Chance)), shown + ".", rest}, " ")
+	*l = append(*l, h)
+}
+
+// Odds says in words how rarely something happens that has a probability.
+func Odds(chance float64) string {
+	switch {
+	case chance >= 0.1:
+		return "now and then"
+	case chance < 1e-9:
+		return "less than once in a billion times"
+	}
+	n := 1 / chance
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e6, " million"}, {1e3, ",000"}} {
+		if n >= unit.size {
+			return fmt.Sprintf("about once in %.0f%s times", n/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("about once in %.0f times", n)
 }
 
 // outcomes finds outcomes that do not come, or that come too late.

@@ -14,12 +14,12 @@ func TestHealth(t *testing.T) {
 	if got := health.Of(&api.Stats{Outcomes: 1, Guard: new(api.Guard), Learned: 50_000, Lag: 4000, Drift: new(api.Drift)}, nil); len(got) != 0 || got == nil {
 		t.Errorf("a placement without a fault: %+v", got)
 	}
-	alarm := &api.Guard{Alarm: &api.Alarm{Detail: "in 900 decisions the policy earned less", Fallback: "baseline"}}
+	alarm := &api.Guard{Alarm: &api.Alarm{Detail: "in 900 decisions the policy earned less", Chance: 0.004, Fallback: "baseline"}}
 	got := health.Of(&api.Stats{
 		Outcomes: 1, Guard: alarm, Broken: true, Unsound: true, Problem: "V is singular", Forgotten: 2, ExpiredEarly: 3, Unlearned: 4, Lag: 1001, Skipped: 6, Relearning: &api.Relearning{Entry: 7, To: 8},
 	}, []string{"a warning"})
 	want := []string{
-		"bad: The guard has an alarm: in 900 decisions the policy earned less; the caller's sets are shown.",
+		"bad: The policy earns too little: in 900 decisions the policy earned less. On a placement that sells as it should, that happens about once in 250 times. Your own pages are shown until it is over. The alarm stays until you clear it",
 		"bad: The learner has failed, and its last good policy decides: V is singular.",
 		"bad: The predictions cannot be right: V is singular.",
 		"warning: 3 decisions left memory",
@@ -75,12 +75,12 @@ func TestHealthOfSales(t *testing.T) {
 		want  string
 	}{
 		{
-			api.Stats{Guard: &api.Guard{WithoutSale: 200, Held: 180, Alarm: &api.Alarm{Check: "no-sale", Detail: "no sale in the last 74 decisions"}}},
-			"bad: No sale in the last 200 decisions: is the checkout reporting? The alarm ends once sales are back; the policy's sets are still shown. The policy has not learned from 180 outcomes since, and will read them from the log when the alarm ends.",
+			api.Stats{Guard: &api.Guard{WithoutSale: 200, Held: 180, Alarm: &api.Alarm{Check: "no-sale", Chance: 5e-7, Detail: "no sale in the last 74 decisions"}}},
+			"bad: No sale in the last 200 decisions. On a placement that sells as it should, that happens about once in 2 million times. The policy's pages are still shown, and learning is paused: 180 outcomes wait in the log until the alarm ends. Is the checkout reporting what was bought? The alarm ends once sales are back.",
 		},
 		{
-			api.Stats{Guard: &api.Guard{Alarm: &api.Alarm{Check: "sales", Detail: "the last 90 decisions sold 10", Fallback: "version"}}},
-			"bad: Sales have fallen: the last 90 decisions sold 10. The alarm ends once they are back; the sets of an earlier version are shown.",
+			api.Stats{Guard: &api.Guard{Alarm: &api.Alarm{Check: "sales", Chance: 1. / 3000, Detail: "the last 90 decisions sold 10", Fallback: "version"}}},
+			"bad: Sales have fallen: the last 90 decisions sold 10. On a placement that sells as it should, that happens about once in 3,000 times. The pages of an earlier version are shown until it is over. Does every page report its outcome, and can shoppers buy? The alarm ends once sales are back.",
 		},
 		{
 			api.Stats{Guard: &api.Guard{FarOff: &api.Calibrated{Predicted: .42, Observed: .2, Rounds: 900}}},

@@ -247,7 +247,7 @@ func TestIDsInTheLogAreRows(t *testing.T) {
 			var why [2]*api.Explanation
 			for k, e := range w.engines {
 				var err error
-				if why[k], err = e.Explain(t.Context(), "home", id); err != nil {
+				if why[k], err = e.Explain(t.Context(), "home", id, 0); err != nil {
 					t.Fatal(err)
 				}
 			}

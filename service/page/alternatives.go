@@ -48,7 +48,11 @@ func (v *alternatives) next(shown vitrine.Assortment) (s vitrine.Assortment, rev
 			s, revenue, ok = other, earns, true
 		}
 	}
+	pinned := v.request.pinned
 	for _, i := range shown {
+		if slices.Contains(pinned, i) {
+			continue // no page does without it
+		}
 		q := v.request.copy()
 		q.Exclude = append(slices.Clone(q.Exclude), q.id(i))
 		if other, earns, ok := v.best(q, v.config); ok {
@@ -105,6 +109,16 @@ func (v *alternatives) rules() []api.RuleCost {
 	for k, id := range q.Exclude {
 		if _, ok := v.index[id]; ok {
 			without(api.RuleCost{Rule: "exclude", Item: id}, func(q *Request, _ *setup.Config) { q.Exclude = drop(q.Exclude, k) })
+		}
+	}
+	for k, id := range v.config.Include {
+		if _, ok := v.index[id]; ok && q.Slots == nil {
+			without(api.RuleCost{Rule: "pinned", Item: id}, func(_ *Request, c *setup.Config) { c.Include = drop(c.Include, k) })
+		}
+	}
+	for k, id := range v.config.Exclude {
+		if _, ok := v.index[id]; ok {
+			without(api.RuleCost{Rule: "excluded", Item: id}, func(_ *Request, c *setup.Config) { c.Exclude = drop(c.Exclude, k) })
 		}
 	}
 	for k, l := range q.Limits {

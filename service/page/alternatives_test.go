@@ -31,8 +31,12 @@ func asking(rng *rand.Rand) *api.Request {
 // The best other set and what each rule costs are those of an exhaustive search.
 func TestAlternatives(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 8))
-	for trial := range 300 {
-		c := fatal.Or(setup.Parse([]byte(reasoned([]string{"", `,"limits":[{"feature":"brand","max":1}]`}[trial%2]))))(t)
+	for trial := range 600 {
+		rule := []string{"", `,"limits":[{"feature":"brand","max":1}]`}[trial%2]
+		if trial >= 300 {
+			rule += `,"include":["sku4","sku1"],"exclude":["sku5"]`
+		}
+		c := fatal.Or(setup.Parse([]byte(reasoned(rule))))(t)
 		r := asking(rng)
 		switch trial / 2 % 6 {
 		case 1:
@@ -81,14 +85,22 @@ func TestAlternatives(t *testing.T) {
 				} else {
 					config.Limits = nil
 				}
+			case "pinned":
+				config.Include = slices.DeleteFunc(slices.Clone(c.Include), func(id string) bool { return id == rule.Item })
+			case "excluded":
+				config.Exclude = nil
 			case "slot":
 				loose.Slots = []api.Slot{{}, {}}
 			}
-			if _, without, _ := search(t, &config, &loose, u, revenue, nil); math.Abs(rule.Cost-(without-with)) > 1e-12 {
+			if _, without, _ := search(t, &config, &loose, u, revenue, nil); math.Abs(rule.Cost-max(0, without-with)) > 1e-12 {
 				t.Errorf("trial %d: %+v, an exhaustive search has %v", trial, rule, without-with)
 			}
 		}
-		if n := len(r.Include) + len(r.Limits) + len(c.Limits) + min(r.MaxSize, 1) + len(r.Exclude)/3*2 + len(r.Slots)/2; len(rules) != n {
+		pinned := len(c.Include)
+		if r.Slots != nil {
+			pinned = 0
+		}
+		if n := pinned + len(c.Exclude) + len(r.Include) + len(r.Limits) + len(c.Limits) + min(r.MaxSize, 1) + len(r.Exclude)/3*2 + len(r.Slots)/2; len(rules) != n {
 			t.Errorf("trial %d: there are %d rules: %+v", trial, n, rules)
 		}
 	}

@@ -253,8 +253,8 @@ func (r *Request) addRevenues(d *Decider) {
 	}
 }
 
-// addNames indexes the catalogue's candidates that the request's rules name.
-func (r *Request) addNames(index map[string]int) {
+// addNames indexes the catalogue's candidates that the rules of the request and the placement name.
+func (r *Request) addNames(config *setup.Config, index map[string]int) {
 	add := func(ids []string) {
 		for _, id := range ids {
 			if slot, ok := r.stock.items.Find(id); ok {
@@ -264,6 +264,8 @@ func (r *Request) addNames(index map[string]int) {
 			}
 		}
 	}
+	add(config.Include)
+	add(config.Exclude)
 	add(r.Include)
 	add(r.Exclude)
 	add(r.Baseline)

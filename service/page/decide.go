@@ -118,7 +118,7 @@ func (d *Decider) findCandidates(ctx context.Context) (err error) {
 	if err := d.choose(ctx, v, r); err != nil {
 		return err
 	}
-	r.addNames(d.index)
+	r.addNames(v.Config, d.index)
 	return nil
 }
 

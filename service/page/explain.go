@@ -37,15 +37,19 @@ type explanation struct {
 	policy    Policy   // decided, or came later
 	request   *Request // the known candidates, and the rules
 	x         *vitrine.Context
-	shown     []int32 // among the candidates, in display order
-	ruled     bool    // whether the rules are known
+	shown     []int32   // among the candidates, in display order
+	ruled     bool      // whether the rules are known
+	hasRows   bool      // whether the rows have the placement's present features
+	typical   []float64 // a row whose columns of shoppers are those of the mean shopper lately; nil if there is none
 	unknown   []string
 }
 
 // Try decides a request without recording anything, and explains the decision. The placement's categories do not learn
 // the request's values. In shadow mode, a request without a baseline gets the policy's set. It returns the errors of
 // [Decider.Decide] except *UnseenError.
-func Try(ctx context.Context, v *View, r *api.Request, now int64, number func() uint64) (*offer.Offer, *api.Explanation, error) {
+//
+// The explanation compares with the shopper of the row typical, or with the request's own if that is nil.
+func Try(ctx context.Context, v *View, r *api.Request, now int64, typical []float64, number func() uint64) (*offer.Offer, *api.Explanation, error) {
 	d := &Decider{index: map[string]int{}} // not from the pool: the offer keeps its memory
 	q, err := d.Read(v, r)
 	if err != nil {
@@ -64,7 +68,7 @@ func Try(ctx context.Context, v *View, r *api.Request, now int64, number func() 
 	if r.Decision == "" {
 		o.Decision = ""
 	}
-	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: d.policy, request: q, x: d.x, ruled: true}
+	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: d.policy, request: q, x: d.x, ruled: true, hasRows: true, typical: typical}
 	index := q.places()
 	for _, id := range e.ids {
 		e.shown = append(e.shown, int32(index[id]))
@@ -136,17 +140,20 @@ func (r *Request) places() map[string]int {
 // Logged is a decision from the log, as far as the log, the catalogue and the remaining policies describe it.
 type Logged struct {
 	*offer.Offer
-	Complete bool     // whether the offer lists all candidates
-	Request  *Request // from [Rebuild]; nil derives it from the offer
-	OwnRows  bool     // whether the offer has the current features and came from the current learner
-	Policy   Policy   // decided; or, if it is gone, the current one; its Policy is nil if neither fits
-	Unknown  []string // the missing facts, and why they are missing
+	Complete bool      // whether the offer lists all candidates
+	Request  *Request  // from [Rebuild]; nil derives it from the offer
+	OwnRows  bool      // whether the offer has the current features and came from the current learner
+	SameRows bool      // whether it has the current features
+	Typical  []float64 // a row with the columns of the mean shopper lately; nil compares with the offer's own
+	Policy   Policy    // decided; or, if it is gone, the current one; its Policy is nil if neither fits
+	Unknown  []string  // the missing facts, and why they are missing
 }
 
 // Explain explains a decision from the log.
 func Explain(v *View, l *Logged) *api.Explanation {
 	o := l.Offer
-	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: l.Policy, shown: o.Shown, unknown: l.Unknown, x: &vitrine.Context{Revenue: o.Revenue}}
+	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: l.Policy, shown: o.Shown, unknown: l.Unknown, x: &vitrine.Context{Revenue: o.Revenue},
+		hasRows: l.SameRows && o.Width == v.Config.Schema().Width(), typical: l.Typical}
 	if n := len(o.ItemIDs); n > 0 {
 		e.x.Features = mat.NewDense(n, o.Width, o.Features)
 	}
@@ -214,6 +221,9 @@ func (m *explanation) explain() *api.Explanation {
 		Candidates: m.offer.Candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none", Items: []api.Explained{}, Unmet: m.offer.Unmet, Unknown: m.unknown,
 	}
 	m.list(x)
+	if m.hasRows && x.Known > 0 {
+		x.Shopper = m.shopper()
+	}
 	e, ok := m.policy.Policy.(bandit.Explainer)
 	switch {
 	case m.policy.Policy == nil || x.Known == 0:
@@ -241,6 +251,17 @@ func (m *explanation) list(x *api.Explanation) {
 		}
 		x.Items = append(x.Items, item)
 	}
+}
+
+// shopper returns who came. All rows have the same columns of the shopper.
+func (m *explanation) shopper() (list []api.FeatureValue) {
+	s := m.config.Schema()
+	for k, p := range s.Parts() {
+		if _, ok := s.User(p.Name); ok {
+			list = append(list, api.FeatureValue{Feature: p.Name, Value: valueOf(s.Value(m.x.Features.RawRowView(0), k))})
+		}
+	}
+	return list
 }
 
 // give adds the policy's own account.
@@ -276,7 +297,8 @@ func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
 	if e.IsLinear() {
 		x.Attribution = "linear"
 	}
-	reference := m.reference(n, e)
+	reference := m.reference(n)
+	x.Typical = m.typical != nil
 	for k := range x.Items {
 		item, i := &x.Items[k], int(m.shown[k])
 		item.Utility = usable(mean[i])
@@ -303,15 +325,18 @@ func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
 	m.compare(x, u)
 }
 
-// reference is the row with which contributions compare: zeros for a linear policy, and the mean of the n known rows otherwise.
-func (m *explanation) reference(n int, e bandit.Explainer) []float64 {
-	reference := make([]float64, m.config.Schema().Width())
-	if e.IsLinear() {
-		return reference
-	}
+// reference is the row with which contributions compare: the mean of the n known rows, with the columns of the mean shopper.
+func (m *explanation) reference(n int) []float64 {
+	s := m.config.Schema()
+	reference := make([]float64, s.Width())
 	for i := range n {
 		for j, v := range m.x.Features.RawRowView(i) {
 			reference[j] += (v - reference[j]) / float64(i+1) // exact if all are equal
+		}
+	}
+	for k, p := range s.Parts() {
+		if _, ok := s.User(p.Name); ok && m.typical != nil {
+			s.Set(reference, k, m.typical[p.From:p.From+p.Size])
 		}
 	}
 	return reference

@@ -36,6 +36,7 @@ type Request struct {
 	spaced  bool                                    // from the log, with the spaces of the candidates
 	work    *assortment.Work                        // search steps under crossing limits; nil without such limits
 	unmet   []api.Unmet                             // lower bounds that no page meets
+	pinned  []int                                   // candidates that the placement pins and every page has
 }
 
 // check validates everything but the features, and indexes the items by id.

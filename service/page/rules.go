@@ -76,7 +76,7 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	if len(r.Slots) > c.MaxSize {
 		return nil, api.Fieldf("/slots", "%d slots, the placement shows at most %d items", len(r.Slots), c.MaxSize)
 	}
-	everywhere := present(r.Exclude, index)
+	everywhere := present(slices.Concat(r.Exclude, c.Exclude), index)
 	slots := make([]assortment.Slot, len(r.Slots))
 	for k, s := range r.Slots {
 		slots[k] = assortment.Slot{Name: fmt.Sprintf("slot %d", k+1), Exclude: append(present(s.Exclude, index), everywhere...)}
@@ -88,16 +88,48 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	return family, nil
 }
 
-// family returns the sets that may be shown.
+// family returns the sets that may be shown. The placement's pinned items are on each of them, except for the last ones if these do
+// not go together with the other rules.
 func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
-	r.unmet = nil
 	if r.Slots != nil {
+		r.unmet, r.pinned = nil, nil
 		return r.slots(c, index)
 	}
+	pins := r.pins(c, index)
+	for {
+		family, err := r.with(pins, c, index)
+		if err == nil || len(pins) == 0 {
+			r.pinned = pins
+			return family, err
+		}
+		pins = pins[:len(pins)-1]
+	}
+}
+
+// pins returns the candidates that the placement pins and nobody excludes, as many as fit next to those that the request includes.
+func (r *Request) pins(c *setup.Config, index map[string]int) (pins []int) {
+	room := cmp.Or(r.MaxSize, c.MaxSize)
+	for _, id := range r.Include {
+		if !slices.Contains(c.Exclude, id) {
+			room--
+		}
+	}
+	for _, id := range c.Include {
+		if i, ok := index[id]; ok && room > 0 && !slices.Contains(r.Include, id) && !slices.Contains(r.Exclude, id) {
+			pins = append(pins, i)
+			room--
+		}
+	}
+	return pins
+}
+
+// with returns the sets that may be shown with the pinned candidates.
+func (r *Request) with(pins []int, c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
+	r.unmet = nil
 	rules := assortment.Rules{Items: r.len(), Max: cmp.Or(r.MaxSize, c.MaxSize), Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
 	rules.Min = min(max(r.MinSize, c.MinSize), rules.Max)
 	capacity := r.capacity(c)
-	free := rules.Min == 0 && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.Limits) == 0 && len(c.Limits) == 0
+	free := rules.Min == 0 && len(r.Include)+len(r.Exclude)+len(r.Limits)+len(c.Limits)+len(c.Exclude)+len(pins) == 0
 	if free && capacity == nil {
 		return assortment.AtMost(rules.Max), nil
 	}
@@ -118,7 +150,11 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 	if rules.Include, err = find("/include", r.Include, index); err != nil {
 		return nil, err
 	}
-	rules.Exclude = present(r.Exclude, index)
+	if len(c.Exclude) > 0 { // also what the request includes
+		rules.Include = slices.DeleteFunc(rules.Include, func(i int) bool { return slices.Contains(c.Exclude, r.id(i)) })
+	}
+	rules.Include = append(rules.Include, pins...)
+	rules.Exclude = present(slices.Concat(r.Exclude, c.Exclude), index)
 	if capacity != nil && (rules.Min > 0 || len(rules.Groups) > 0) {
 		return nil, api.Fieldf("/capacity", "cannot be combined with min_size or a limit's min: leave out one of them")
 	}

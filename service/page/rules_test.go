@@ -29,7 +29,7 @@ func viewOf(t *testing.T, config string) *page.View {
 }
 
 func try(ctx context.Context, v *page.View, r *api.Request) (*offer.Offer, error) {
-	o, _, err := page.Try(ctx, v, r, 0, func() uint64 { return 1 })
+	o, _, err := page.Try(ctx, v, r, 0, nil, func() uint64 { return 1 })
 	return o, err
 }
 
@@ -209,7 +209,7 @@ func TestLowerBoundsOfGroups(t *testing.T) {
 			})
 		}
 		lower(api.Unmet{Rule: "min_size", Min: r.MinSize}, func(s []int) int { return len(s) })
-		o, why, err := page.Try(t.Context(), v, r, 0, func() uint64 { return 1 })
+		o, why, err := page.Try(t.Context(), v, r, 0, nil, func() uint64 { return 1 })
 		if slices.ContainsFunc(sets, func(s []int) bool { return len(s) == 0 }) {
 			sets = sets[1:] // the uniform policy shows nonempty sets
 		}

@@ -91,7 +91,7 @@ func (s *Server) try(c *call) error {
 	if err := c.Reserve(rows * (c.taken[budget.Work] - c.taken[budget.Body])); err != nil {
 		return err
 	}
-	o, why, err := v.Try(c.ctx, r, c.now)
+	o, why, err := s.engine.Try(c.ctx, v, r, c.now)
 	if err != nil {
 		return err
 	}

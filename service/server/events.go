@@ -132,7 +132,7 @@ func message(e *eventlog.Event) []byte {
 
 // eventOf returns the event that listeners receive, and its kind.
 func eventOf(e *eventlog.Event) (kind string, t api.Event) {
-	t = api.Event{Time: time.Unix(0, e.Time).UTC(), Placement: e.Placement}
+	t = api.Event{Time: time.Unix(0, e.Time).UTC(), Placement: e.Placement, By: e.By}
 	switch body := e.Body.(type) {
 	case *eventlog.PlacementPut:
 		kind, t.Config = "placement-put", configOf(body.Config)

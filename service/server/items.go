@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -128,4 +129,32 @@ func (c *call) whole(name string, byDefault, minV, maxV int) (int, error) {
 		return 0, api.Fieldf("/"+name, "%q: must be a whole number", api.Abbreviate(text, 40))
 	}
 	return v, api.InRange("/"+name, v, minV, maxV)
+}
+
+// maxShelf is the max number of items of a page of the shelf.
+const maxShelf = 200
+
+func (s *Server) shelf(c *call) (err error) {
+	query := c.URL.Query()
+	q := engine.ShelfQuery{Contains: strings.ToLower(query.Get("contains")), Only: query.Get("only"), Sort: query.Get("sort"), IDs: query["id"]}
+	if q.Only != "" {
+		if err := api.OneOf("/only", q.Only, "available", "unavailable", "shown", "unseen", "pinned", "excluded"); err != nil {
+			return err
+		}
+	}
+	if q.Sort != "" {
+		if err := api.OneOf("/sort", q.Sort, "earned", "shown"); err != nil {
+			return err
+		}
+	}
+	if err := api.CheckLength("/id", len(q.IDs), maxShelf); err != nil {
+		return err
+	}
+	if q.From, err = c.whole("from", 0, 0, 1<<30); err != nil {
+		return err
+	}
+	if q.Limit, err = c.whole("limit", 100, 1, maxShelf); err != nil {
+		return err
+	}
+	return c.reply(s.engine.Shelf(c.ctx, c.placement, q, c.now))
 }

@@ -47,8 +47,9 @@ func (s *Server) overview(c *call) error {
 		page.Health = s.serviceHealth()
 	}
 	var all []string
+	only := c.URL.Query().Get("name")
 	for _, name := range s.engine.Placements() {
-		if c.mine(name) && strings.Contains(strings.ToLower(name), contains) {
+		if c.mine(name) && strings.Contains(strings.ToLower(name), contains) && (only == "" || name == only) {
 			all = append(all, name)
 		}
 	}
@@ -86,7 +87,10 @@ func (s *Server) overviewOf(name string, now int64, span time.Duration, points i
 	if err != nil {
 		return e, err
 	}
-	e.Rate, e.Gains = recent.Rate, recent.Gains
+	e.Rate, e.Gains, e.ByPolicy, e.Latency = recent.Rate, recent.Gains, recent.Policy, recent.Latency
+	if e.Currency = config.Currency; config.ExploreShare != nil {
+		e.Explored = *config.ExploreShare
+	}
 	mean, standardError := recent.Policy.Mean()
 	if recent.Policy.Rounds > 0 {
 		e.Revenue = &mean

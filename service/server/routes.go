@@ -102,7 +102,7 @@ func (s *Server) routes() (all []*route) {
 			gives(204, nil).fails(409))
 		on("GET "+at.path, at.read, s.getDecision, op("getDecision"+at.of, "A decision that is remembered, and its outcome"+at.where+".").
 			gives(200, api.Decision{}).fails(409))
-		on("GET "+at.path+"/explanation", at.read, func(c *call) error { return c.reply(e.Explain(c.ctx, c.placement, c.PathValue("id"))) },
+		on("GET "+at.path+"/explanation", at.read, func(c *call) error { return c.reply(e.Explain(c.ctx, c.placement, c.PathValue("id"), c.now)) },
 			op("explain"+at.of, "Why a decision that is remembered shows what it shows"+at.where+": utilities by feature, the best other set, what rules cost.").
 				gives(200, api.Explanation{}).fails(409))
 	}
@@ -127,9 +127,11 @@ func (s *Server) routes() (all []*route) {
 		op("insight", "What a placement has sold, by item and by place, and what its policy has learned: utilities, effects of features, calibration. It is computed at most once in three seconds.").
 			gives(200, api.Insight{}))
 	on("GET /v1/overview", list, s.overview, op("overview", "A page of the placements that the key is for, by name: how they are, what they earn and did over time.").
-		with(parameter{"contains", "only placements whose name contains this, in upper or lower case"}, parameter{"from", "how many placements to skip"},
+		with(parameter{"contains", "only placements whose name contains this, in upper or lower case"}, parameter{"name", "only the placement with this name"}, parameter{"from", "how many placements to skip"},
 			parameter{"limit", "how many to show, from 1 to 100; 20 by default"}, overTime, withPoints).gives(200, api.Overview{}))
 
+	on("GET "+placement+"/history", read, func(c *call) error { return c.reply(e.History(c.ctx, c.placement)) },
+		op("history", "Who changed what of a placement and when, from the log, and the alarms of its guard.").gives(200, api.History{}))
 	on("GET "+placement+"/versions", read, s.listVersions, op("listVersions", "The versions of a placement to roll back to, the oldest first.").
 		gives(200, api.VersionList{}))
 	on("POST "+placement+"/versions", admin, s.keepVersion, op("keepVersion", "Keep what the placement has learned as a version to roll back to. The answer has its number. If that state is a version already, the answer has its number: a version of the timer gets the note and stays, a version with a note keeps its own.").
@@ -153,6 +155,11 @@ func (s *Server) routes() (all []*route) {
 		takes(api.ItemIDs{}, `{"ids":["sku1"]}`).gives(200, api.ItemsChanged{}))
 	on("GET "+placement+"/items", read, s.listItems, op("listItems", "A page of the catalogue that the placement uses.").
 		with(parameter{"from", "the place of the first item, from 0 on; next of the page before"}, parameter{"limit", "the max number of items, at most 1000 (100)"}).gives(200, api.ItemPage{}))
+	on("GET "+placement+"/shelf", read, s.shelf, op("shelf", "A page of the items that the placement may show, with what they have sold and why they are not shown: those of its catalogue, and then others that were shown.").
+		with(parameter{"contains", "only items that have this text in their id, groups, texts or payload, in upper or lower case"}, parameter{"only", "only items in this state: available, unavailable, shown, unseen, pinned or excluded"},
+			parameter{"sort", "earned or shown: those that earn the most a page, or were shown most, first; in the order of the catalogue if left out"},
+			parameter{"id", "only items with these ids, in this order: once for each id, at most 200"},
+			parameter{"from", "how many items to skip"}, parameter{"limit", "how many to return, at most 200 (100)"}).gives(200, api.Shelf{}))
 	on("GET "+placement+"/items/{item}", read, func(c *call) error { return c.reply(e.Item(c.placement, c.PathValue("item"))) },
 		op("getItem", "An item of the catalogue that the placement uses.").gives(200, api.CatalogueItem{}))
 	on("DELETE "+placement+"/items/{item}", admin, s.deleteItem, op("deleteItem", "Delete an item from the placement's catalogue.").

@@ -54,6 +54,9 @@ func key(scope string) wrapper {
 			if err := s.authorize(c, scope); err != nil {
 				return err
 			}
+			if scope == keys.ScopeAdmin && c.key.Name != "" {
+				c.ctx = engine.WithCaller(c.ctx, c.key.Name)
+			}
 			return next(c)
 		}
 	}

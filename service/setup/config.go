@@ -15,7 +15,9 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -237,6 +239,9 @@ func (c *Config) check() error {
 			return api.Fieldf("/capacity", "cannot be combined with min_size or a limit's min: leave out one of them")
 		}
 	}
+	if err := c.checkPinned(); err != nil {
+		return err
+	}
 	if maximum := maxRows / c.schema.Width(); c.MaxItems > maximum {
 		return api.Fieldf("/max_request_items", "%d: must be at most %d of %d columns each", c.MaxItems, maximum, c.schema.Width())
 	}
@@ -245,6 +250,37 @@ func (c *Config) check() error {
 	}
 	if minimum := minMemory * c.maxRecord(); c.MemoryBytes < minimum {
 		return api.Fieldf("/memory_bytes", "%d: must be at least %d bytes, %d decisions of the largest size", c.MemoryBytes, minimum, minMemory)
+	}
+	return nil
+}
+
+// maxExcluded is the max number of items that a placement never shows.
+const maxExcluded = 1000
+
+// checkPinned checks the pinned and the excluded items, and the currency.
+func (c *Config) checkPinned() error {
+	seen := map[string]string{}
+	for _, list := range []struct {
+		field string
+		ids   []string
+		most  int
+	}{{"/include", c.Include, c.MaxSize}, {"/exclude", c.Exclude, maxExcluded}} {
+		if err := api.CheckLength(list.field, len(list.ids), list.most); err != nil {
+			return err
+		}
+		for i, id := range list.ids {
+			field := fmt.Sprintf("%s/%d", list.field, i)
+			if id == "" || len(id) > MaxID || !utf8.ValidString(id) {
+				return api.Fieldf(field, "must have from 1 to %d bytes of UTF-8", MaxID)
+			}
+			if before, ok := seen[id]; ok {
+				return api.Fieldf(field, "%q is in %s already", api.Abbreviate(id, 40), before[1:])
+			}
+			seen[id] = list.field
+		}
+	}
+	if len(c.Currency) != 0 && (len(c.Currency) != 3 || strings.Trim(c.Currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
+		return api.Fieldf("/currency", "%q: must be three capital letters of ISO 4217, such as EUR", api.Abbreviate(c.Currency, 40))
 	}
 	return nil
 }

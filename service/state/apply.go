@@ -26,6 +26,7 @@ func (s *State) Apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 			p.Experiment.Advance(e.Time, p.Earnings.Guard.Watch.Cohort())
 		}
 		s.advance(p, e.Time, next.Sequence)
+		p.follow(next.Sequence, e)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type Batch struct {
 	Offers  []*offer.Offer // of the decisions that they close
 	Bytes   int
 	Alone   bool      // no other event may be in it
+	By      string    // who asks for the event of Only
 	Ready   *Prepared // prepared for its PlacementPut
 	Staged  *Staged   // its ItemsChanged
 
@@ -60,6 +61,9 @@ func (b *Batch) encode(e *eventlog.Event, o *offer.Offer) {
 // Only adds an event to a batch of its own.
 func (b *Batch) Only(e *eventlog.Event) error {
 	b.Alone = true
+	if eventlog.IsCommand(e.Body) {
+		e.By = b.By
+	}
 	b.encode(e, nil)
 	return nil
 }

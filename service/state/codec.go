@@ -16,7 +16,7 @@ import (
 )
 
 // SnapshotKind names the encoding of a snapshot. Rename it whenever the encoding changes.
-const SnapshotKind = "decision engine 2"
+const SnapshotKind = "decision engine 3"
 
 // openSnapshot reads the head of a snapshot, and returns the fields of its placements.
 func openSnapshot(data []byte) (*Frozen, *fields.Fields, error) {
@@ -64,6 +64,7 @@ func (p *frozenPlacement) fields(f *fields.Fields) {
 	p.configuration.fields(f)
 	p.Earnings.Fields(f)
 	f.Uvarint(&p.held.After, &p.held.From, &p.held.Rounds)
+	p.historyFields(f)
 	fields.List(f, &p.moves, func(m *clockMove, f *fields.Fields) {
 		f.Uvarint(&m.entry)
 		f.Int64(&m.time, &m.by)

@@ -48,27 +48,27 @@ func (l *latency) Report() *api.Latency {
 	return &api.Latency{Decisions: total, P50: quantile(0.5), P95: quantile(0.95), P99: quantile(0.99)}
 }
 
-// insightAge is how long an insight is given out again, in nanoseconds.
-const insightAge = int64(3 * time.Second)
+// keptFor is how long a result of the last calls is given out again, in nanoseconds.
+const keptFor = int64(3 * time.Second)
 
-// lastInsight is the last insight of a placement. Callers who come while one is computed wait for it.
-type lastInsight struct {
+// Last is a result that takes long to compute. Callers who come while it is computed wait for it.
+type Last[T any] struct {
 	mu   sync.Mutex
 	time int64
-	made *api.Insight
+	has  bool
+	made T
 }
 
-// At returns the last insight, or makes another one if that is too old.
-func (l *lastInsight) At(ctx context.Context, now int64, create func() (*api.Insight, error)) (_ *api.Insight, err error) {
+// At returns the last result, or makes another one if that is too old.
+func (l *Last[T]) At(ctx context.Context, now int64, create func() (T, error)) (made T, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.made != nil && now >= l.time && now-l.time < insightAge {
+	if l.has && now >= l.time && now-l.time < keptFor {
 		return l.made, ctx.Err()
 	}
-	if l.made, err = create(); err != nil {
-		l.made = nil
-		return nil, err
+	l.made, err = create()
+	if l.has = err == nil; l.has {
+		l.time = now
 	}
-	l.time = now
-	return l.made, nil
+	return l.made, err
 }

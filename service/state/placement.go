@@ -3,6 +3,7 @@ package state
 import (
 	"sync/atomic"
 
+	"vitrine/service/api"
 	"vitrine/service/earnings"
 	"vitrine/service/feature"
 	"vitrine/service/learner"
@@ -25,6 +26,8 @@ type persisted struct {
 	past           []string  // reports of ended experiments, canonical JSON
 	Earnings       earnings.Earnings
 	held           learner.Gap // rounds withheld from the learners during an alarm about sales; After 0: no rounds
+	changes        []uint64    // the last entries that changed it for an operator, or ended such a change, the oldest first
+	alarms         []pastAlarm // the last ones, the oldest first
 }
 
 // Placement is the state of a placement.
@@ -45,7 +48,8 @@ type Placement struct {
 	LastIssued atomic.Uint64 // of live decisions: the largest number given out
 	Proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
 	Latency    latency
-	Insight    lastInsight
+	Insight    Last[*api.Insight]
+	Typical    Last[[]float64]      // a row with the columns of the mean shopper lately; nil if unknown
 	View       atomic.Pointer[View] // for callers without the engine's lock, which add the current policies
 }
 

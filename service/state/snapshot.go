@@ -105,6 +105,7 @@ func (p *Placement) freeze(patient bool) *frozenPlacement {
 	}
 	f.moves = slices.Clone(p.Open.moves)
 	f.versions, f.Earnings = slices.Clone(p.versions), p.Earnings.Copy()
+	f.changes, f.alarms = slices.Clone(p.changes), slices.Clone(p.alarms)
 	if p.Relearning != nil {
 		f.relearning = new(*p.Relearning)
 	}

@@ -9,6 +9,8 @@ export interface Action {
 }
 
 export interface Alarm {
+  /** How unlikely it is: a placement that sells and earns as it should shows as bad a stretch with at most about this probability. Of no-sale, the probability of as many decisions in a row without a sale at the usual rate. */
+  chance: number;
   check: "no-sale" | "sales" | "chance" | "baseline" | "first-week" | "predictions";
   detail: string;
   /** Of the log, at which the check failed. */
@@ -108,6 +110,14 @@ export interface Category {
   own_columns: number;
   /** Columns that all other values share. */
   shared_columns: number;
+}
+
+export interface ChangedField {
+  /** Left out if it is no longer set. */
+  after?: unknown;
+  /** Left out if it was not set. */
+  before?: unknown;
+  field: string;
 }
 
 export interface Comparison {
@@ -222,17 +232,32 @@ export interface Drift {
 }
 
 export interface Effect {
+  /** The category whose values change the effect most, of shoppers if possible; left out if none does. */
+  by?: string;
   feature: string;
   kind: "number" | "category";
   points: readonly EffectPoint[];
+  /** The effect by the values of that category; at most 8. */
+  segments?: readonly EffectSegment[];
 }
 
 export interface EffectPoint {
+  /** The share of shoppers who would buy such an item if it were the only one on the page: the mean of 1/(1+exp(−u)). */
+  buy_share: number;
+  /** That share with every utility a standard deviation higher. */
+  buy_share_high?: number;
+  /** That share with every utility a standard deviation lower; left out if the policy has none. */
+  buy_share_low?: number;
   /** The mean of the standard deviations of these utilities, which bounds that of their mean; null if the policy has none. */
   sd: number | null;
   utility: number;
   /** A number or a category. */
   value: unknown;
+}
+
+export interface EffectSegment {
+  points: readonly EffectPoint[];
+  value: string;
 }
 
 export interface Era {
@@ -257,6 +282,8 @@ export interface Error {
 }
 
 export interface Event {
+  /** The name of the API key that asked for a change. */
+  by?: string;
   /** Items of the request. */
   candidates?: number;
   config?: Placement;
@@ -402,7 +429,7 @@ export interface Explained {
 }
 
 export interface Explanation {
-  /** How contributions are found: linear, weight times value, and base is the intercept; shapley, the mean change of the utility when the feature takes its value after the base, over 16 fixed random orders of the features and their reverses, and base is the utility of the mean row of the known candidates. */
+  /** How contributions are found. They compare with base, the utility of the mean known candidate for the mean shopper. linear: weight times difference; shapley: the mean change of the utility when the feature takes its value, over 16 fixed random orders of the features and their reverses. */
   attribution: "linear" | "shapley" | "none";
   /** Among which was decided. */
   candidates: number;
@@ -433,8 +460,12 @@ export interface Explanation {
   rules?: readonly RuleCost[];
   /** Whether these are the same; otherwise the utilities are those of the present policy. */
   same_policy: boolean;
+  /** Who came: the features of the shopper, as far as the log has them. */
+  shopper?: readonly FeatureValue[];
   /** How the set was found. */
   source: "policy" | "chance" | "baseline" | "import";
+  /** Whether contributions compare with the mean shopper lately; otherwise they compare with this one, and features of shoppers add nothing. */
+  typical_shopper: boolean;
   /** What is not known, and why. */
   unknown?: readonly string[];
   /** Lower bounds that no page could meet, as in the answer. */
@@ -483,6 +514,12 @@ export interface Feature {
   scale?: number;
   /** Of a category: its values; without them it learns the first ones and hashes the others. */
   values?: readonly string[];
+}
+
+export interface FeatureValue {
+  feature: string;
+  /** A number or a category; null of other kinds, and of a category that shares its column with others. */
+  value: unknown;
 }
 
 export interface FilledSlot {
@@ -544,7 +581,12 @@ export interface GuardCheck {
 
 export interface Health {
   level: "bad" | "warning" | "waiting" | "note";
+  /** Of an alarm: when it was raised. */
+  since?: string;
+  /** What happened, what the service has done about it, and what to do. */
   text: string;
+  /** Of an alarm of the guard: what happened, in a sentence with which the text begins. */
+  title?: string;
 }
 
 export interface Held {
@@ -554,6 +596,14 @@ export interface Held {
   seconds: number;
   /** Time to which the clock moved. */
   time: string;
+}
+
+export interface History {
+  /** The last 50. */
+  alarms: readonly PastAlarm[];
+  /** From the log: the last 100, without those whose entries were removed from the log, and without changes of items. */
+  changes: readonly PastEvent[];
+  placement: string;
 }
 
 export interface InnerError {
@@ -802,15 +852,23 @@ export interface Overview {
 }
 
 export interface OverviewEntry {
+  /** Decisions of the policy that have ended, over the time that was asked for. */
+  by_policy: Totals;
+  /** What revenues are in: of its configuration. */
+  currency?: string;
   decisions: number;
   /** Decisions a second, over the last ten. */
   decisions_per_second: number;
   /** The running experiment, with the numbers of its report. */
   experiment?: OverviewExperiment;
+  /** In the mode explore, the share of requests that see random pages for comparison. */
+  explore_share?: number;
   /** What the placement earns more, over the time that was asked for; of an experiment, since it began. */
   gains: readonly Gain[];
   /** The worst first; empty if all is well. */
   health: readonly Health[];
+  /** Of decisions since the service started. */
+  latency?: Latency;
   /** A decision of the policy, over the time that was asked for; null if there is none, as the next one. */
   mean_revenue: number | null;
   mode: string;
@@ -843,6 +901,30 @@ export interface Pair {
   variant: string;
 }
 
+export interface PastAlarm {
+  began: string;
+  /** How unlikely it was: see Alarm. */
+  chance: number;
+  check: "no-sale" | "sales" | "chance" | "baseline" | "first-week" | "predictions";
+  detail: string;
+  /** Left out while it lasts. */
+  ended?: string;
+}
+
+export interface PastEvent {
+  /** The name of the API key that asked for it; left out without keys, and if nobody asked. */
+  by?: string;
+  /** Of the log. */
+  entry: number;
+  /** Settings that differ from those before; left out of the first configuration, and if the log no longer has the one before. */
+  fields?: readonly ChangedField[];
+  /** What was done: the learner began again after reset, and learns the log after relearning-begun, which ends with swapped or relearning-ended; adopted ended an experiment with the learner of a variant. */
+  kind: "created" | "changed" | "version-saved" | "rolled-back" | "reset" | "relearning-begun" | "relearning-ended" | "swapped" | "adopted" | "alarm-cleared";
+  note?: string;
+  time: string;
+  version?: number;
+}
+
 export interface PersonalizerError {
   /** One of the codes of that service, or the status where its gateway answered. */
   code: string;
@@ -871,6 +953,10 @@ export interface Placement {
   capacity?: number;
   /** Another placement, with the same features, whose catalogue this one uses; its own if left out. */
   catalogue_of?: string;
+  /** What revenues are in, as the desk and reports write them: three letters of ISO 4217, such as EUR; numbers without a currency if left out. */
+  currency?: string;
+  /** Ids of items that no page shows, whatever a request includes; at most 1000. */
+  exclude?: readonly string[];
   /** Of the mode experiment: what is compared. */
   experiment?: Experiment;
   /** In the mode explore, what is drawn: sets, a whole set drawn uniformly, or one item as by swaps under a capacity or limits whose groups cross; swaps, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out. */
@@ -883,6 +969,8 @@ export interface Placement {
   features: readonly Feature[];
   /** T, the horizon in decisions, for policies that have one; 100000 if left out. */
   horizon?: number;
+  /** Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and pins that do not go together with the other rules are left out, the last ones first; at most max_size. */
+  include?: readonly string[];
   /** Whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends. */
   learn_in_alarm?: boolean;
   /** Bounds on how many items of each value of a category or an attribute, or of a named group, are shown. */
@@ -1088,8 +1176,8 @@ export interface RuleCost {
   item?: string;
   /** The feature, the size, the capacity, or the number of the limit or of the slot. */
   on?: string;
-  /** Of the request or of the placement. */
-  rule: "max_size" | "min_size" | "include" | "exclude" | "limit" | "capacity" | "slot";
+  /** Of the request or of the placement; pinned and excluded are the placement's include and exclude. */
+  rule: "max_size" | "min_size" | "include" | "exclude" | "pinned" | "excluded" | "limit" | "capacity" | "slot";
 }
 
 export interface SegmentReport {
@@ -1188,6 +1276,31 @@ export interface Session {
   required: boolean;
   /** What the page may do. */
   scopes: readonly string[];
+}
+
+export interface Shelf {
+  /** Whether every item that was shown has counts of its own; otherwise items without counts may have been shown, but rarely. */
+  complete: boolean;
+  /** Items that were asked for; the page has some of them. */
+  count: number;
+  items: readonly ShelfItem[];
+}
+
+export interface ShelfItem {
+  /** Of an item that the catalogue does not have, only the id. */
+  item: CatalogueItem;
+  pinned: boolean;
+  /** Earned by it. */
+  revenue: number;
+  /** What it earned on a page that showed it. */
+  revenue_per_page?: number;
+  /** Decisions that showed it and have closed. */
+  shown: number;
+  /** Whether it may be shown now. excluded: by the placement; not-yet and over: its time has not come, or is over; unfit: it lacks features; gone: the catalogue does not have it, so requests bring it or it was deleted. */
+  state: "available" | "excluded" | "unavailable" | "not-yet" | "over" | "unfit" | "gone";
+  taken: number;
+  /** Taken by shown; left out of an item without counts, as the next one. */
+  taken_share?: number;
 }
 
 export interface Shown {
@@ -1476,6 +1589,8 @@ export interface Routes {
   getPlacement: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean }; header?: { "If-None-Match"?: string | number | boolean } }; answer: Placement };
   /** Who a page of the desk is signed in as: its key's name, scopes and placements. Nobody is no error. */
   getSession: { takes: Record<string, never>; answer: Session };
+  /** Who changed what of a placement and when, from the log, and the alarms of its guard. */
+  history: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: History };
   /** What a placement has sold, by item and by place, and what its policy has learned: utilities, effects of features, calibration. It is computed at most once in three seconds. */
   insight: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: Insight };
   /** Keep what the placement has learned as a version to roll back to. The answer has its number. If that state is a version already, the answer has its number: a version of the timer gets the note and stays, a version with a note keeps its own. */
@@ -1497,7 +1612,7 @@ export interface Routes {
   /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
   outcomeByID: { takes: { path: { id: string }; body: Outcome }; answer: LateOutcome | null };
   /** A page of the placements that the key is for, by name: how they are, what they earn and did over time. */
-  overview: { takes: { query?: { "contains"?: string | number | boolean; "from"?: string | number | boolean; "limit"?: string | number | boolean; "seconds"?: string | number | boolean; "points"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Overview };
+  overview: { takes: { query?: { "contains"?: string | number | boolean; "name"?: string | number | boolean; "from"?: string | number | boolean; "limit"?: string | number | boolean; "seconds"?: string | number | boolean; "points"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Overview };
   /** Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer. */
   patchItems: { takes: { path: { name: string }; body: ItemList }; answer: ItemsChanged };
   /** Azure Personalizer's Activate. */
@@ -1554,6 +1669,8 @@ export interface Routes {
   rollBack: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean; "If-None-Match"?: string | number | boolean }; body: Rollback }; answer: null };
   /** What a placement did over time: decisions, revenue a decision, and how much more the policy has earned than chance or the baseline. The service sums seconds, which become longer as they age: at most a thirty-second of their age. */
   series: { takes: { path: { name: string }; query?: { "seconds"?: string | number | boolean; "points"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Series };
+  /** A page of the items that the placement may show, with what they have sold and why they are not shown: those of its catalogue, and then others that were shown. */
+  shelf: { takes: { path: { name: string }; query?: { "contains"?: string | number | boolean; "only"?: string | number | boolean; "sort"?: string | number | boolean; "id"?: string | number | boolean; "from"?: string | number | boolean; "limit"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Shelf };
   /** Begin a session of the desk: the cookie of the answer stands for the key, in requests of the service's own pages, for twelve hours or until the key is removed. Other callers send the key with each request. */
   signIn: { takes: { body: SignIn }; answer: Session };
   /** End the session of the request's cookie. */
@@ -1584,6 +1701,7 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   getItem: ["GET", "/v1/placements/{name}/items/{item}"],
   getPlacement: ["GET", "/v1/placements/{name}"],
   getSession: ["GET", "/v1/session"],
+  history: ["GET", "/v1/placements/{name}/history"],
   insight: ["GET", "/v1/placements/{name}/insight"],
   keepVersion: ["POST", "/v1/placements/{name}/versions"],
   listItems: ["GET", "/v1/placements/{name}/items"],
@@ -1623,6 +1741,7 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   rewards: ["POST", "/v1/placements/{name}/decisions/{id}/rewards"],
   rollBack: ["POST", "/v1/placements/{name}/rollback"],
   series: ["GET", "/v1/placements/{name}/series"],
+  shelf: ["GET", "/v1/placements/{name}/shelf"],
   signIn: ["POST", "/v1/session"],
   signOut: ["DELETE", "/v1/session"],
   stats: ["GET", "/v1/placements/{name}/stats"],

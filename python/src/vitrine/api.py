@@ -22,6 +22,8 @@ class Action(TypedDict):
 
 
 class Alarm(TypedDict):
+    chance: float
+    """How unlikely it is: a placement that sells and earns as it should shows as bad a stretch with at most about this probability. Of no-sale, the probability of as many decisions in a row without a sale at the usual rate."""
     check: Literal["no-sale", "sales", "chance", "baseline", "first-week", "predictions"]
     detail: str
     entry: int
@@ -121,6 +123,14 @@ class Category(TypedDict):
     """How many values may have one."""
     shared_columns: int
     """Columns that all other values share."""
+
+
+class ChangedField(TypedDict):
+    after: NotRequired[Any]
+    """Left out if it is no longer set."""
+    before: NotRequired[Any]
+    """Left out if it was not set."""
+    field: str
 
 
 class Comparison(TypedDict):
@@ -235,17 +245,32 @@ class Drift(TypedDict):
 
 
 class Effect(TypedDict):
+    by: NotRequired[str]
+    """The category whose values change the effect most, of shoppers if possible; left out if none does."""
     feature: str
     kind: Literal["number", "category"]
     points: list[EffectPoint]
+    segments: NotRequired[list[EffectSegment]]
+    """The effect by the values of that category; at most 8."""
 
 
 class EffectPoint(TypedDict):
+    buy_share: float
+    """The share of shoppers who would buy such an item if it were the only one on the page: the mean of 1/(1+exp(−u))."""
+    buy_share_high: NotRequired[float]
+    """That share with every utility a standard deviation higher."""
+    buy_share_low: NotRequired[float]
+    """That share with every utility a standard deviation lower; left out if the policy has none."""
     sd: float | None
     """The mean of the standard deviations of these utilities, which bounds that of their mean; null if the policy has none."""
     utility: float
     value: Any
     """A number or a category."""
+
+
+class EffectSegment(TypedDict):
+    points: list[EffectPoint]
+    value: str
 
 
 class Era(TypedDict):
@@ -270,6 +295,8 @@ class Error(TypedDict):
 
 
 class Event(TypedDict):
+    by: NotRequired[str]
+    """The name of the API key that asked for a change."""
     candidates: NotRequired[int]
     """Items of the request."""
     config: NotRequired[Placement]
@@ -416,7 +443,7 @@ class Explained(TypedDict):
 
 class Explanation(TypedDict):
     attribution: Literal["linear", "shapley", "none"]
-    """How contributions are found: linear, weight times value, and base is the intercept; shapley, the mean change of the utility when the feature takes its value after the base, over 16 fixed random orders of the features and their reverses, and base is the utility of the mean row of the known candidates."""
+    """How contributions are found. They compare with base, the utility of the mean known candidate for the mean shopper. linear: weight times difference; shapley: the mean change of the utility when the feature takes its value, over 16 fixed random orders of the features and their reverses."""
     candidates: int
     """Among which was decided."""
     cause: NotRequired[Literal["bonus", "estimate", "draw", "slots", "weights", "chance"]]
@@ -446,8 +473,12 @@ class Explanation(TypedDict):
     """What each rule cost; at most the first 32."""
     same_policy: bool
     """Whether these are the same; otherwise the utilities are those of the present policy."""
+    shopper: NotRequired[list[FeatureValue]]
+    """Who came: the features of the shopper, as far as the log has them."""
     source: Literal["policy", "chance", "baseline", "import"]
     """How the set was found."""
+    typical_shopper: bool
+    """Whether contributions compare with the mean shopper lately; otherwise they compare with this one, and features of shoppers add nothing."""
     unknown: NotRequired[list[str]]
     """What is not known, and why."""
     unmet: NotRequired[list[Unmet]]
@@ -489,6 +520,12 @@ Feature = TypedDict(
         "values": "NotRequired[list[str]]",
     },
 )
+
+
+class FeatureValue(TypedDict):
+    feature: str
+    value: Any
+    """A number or a category; null of other kinds, and of a category that shares its column with others."""
 
 
 class FilledSlot(TypedDict):
@@ -546,7 +583,12 @@ GuardCheck = TypedDict(
 
 class Health(TypedDict):
     level: Literal["bad", "warning", "waiting", "note"]
+    since: NotRequired[str]
+    """Of an alarm: when it was raised."""
     text: str
+    """What happened, what the service has done about it, and what to do."""
+    title: NotRequired[str]
+    """Of an alarm of the guard: what happened, in a sentence with which the text begins."""
 
 
 class Held(TypedDict):
@@ -556,6 +598,14 @@ class Held(TypedDict):
     """Seconds by which the clock moved; negative if it moved back."""
     time: str
     """Time to which the clock moved."""
+
+
+class History(TypedDict):
+    alarms: list[PastAlarm]
+    """The last 50."""
+    changes: list[PastEvent]
+    """From the log: the last 100, without those whose entries were removed from the log, and without changes of items."""
+    placement: str
 
 
 class InnerError(TypedDict):
@@ -804,15 +854,23 @@ class Overview(TypedDict):
 
 
 class OverviewEntry(TypedDict):
+    by_policy: Totals
+    """Decisions of the policy that have ended, over the time that was asked for."""
+    currency: NotRequired[str]
+    """What revenues are in: of its configuration."""
     decisions: int
     decisions_per_second: float
     """Decisions a second, over the last ten."""
     experiment: NotRequired[OverviewExperiment]
     """The running experiment, with the numbers of its report."""
+    explore_share: NotRequired[float]
+    """In the mode explore, the share of requests that see random pages for comparison."""
     gains: list[Gain]
     """What the placement earns more, over the time that was asked for; of an experiment, since it began."""
     health: list[Health]
     """The worst first; empty if all is well."""
+    latency: NotRequired[Latency]
+    """Of decisions since the service started."""
     mean_revenue: float | None
     """A decision of the policy, over the time that was asked for; null if there is none, as the next one."""
     mode: str
@@ -845,6 +903,30 @@ class Pair(TypedDict):
     """The variant with the larger estimate."""
 
 
+class PastAlarm(TypedDict):
+    began: str
+    chance: float
+    """How unlikely it was: see Alarm."""
+    check: Literal["no-sale", "sales", "chance", "baseline", "first-week", "predictions"]
+    detail: str
+    ended: NotRequired[str]
+    """Left out while it lasts."""
+
+
+class PastEvent(TypedDict):
+    by: NotRequired[str]
+    """The name of the API key that asked for it; left out without keys, and if nobody asked."""
+    entry: int
+    """Of the log."""
+    fields: NotRequired[list[ChangedField]]
+    """Settings that differ from those before; left out of the first configuration, and if the log no longer has the one before."""
+    kind: Literal["created", "changed", "version-saved", "rolled-back", "reset", "relearning-begun", "relearning-ended", "swapped", "adopted", "alarm-cleared"]
+    """What was done: the learner began again after reset, and learns the log after relearning-begun, which ends with swapped or relearning-ended; adopted ended an experiment with the learner of a variant."""
+    note: NotRequired[str]
+    time: str
+    version: NotRequired[int]
+
+
 class PersonalizerError(TypedDict):
     code: str
     """One of the codes of that service, or the status where its gateway answered."""
@@ -873,6 +955,10 @@ class Placement(TypedDict):
     """The spaces of the items shown sum to at most this: a number with at most 6 decimals. It does not go together with slots. If it is below the space of every item, nothing is shown."""
     catalogue_of: NotRequired[str]
     """Another placement, with the same features, whose catalogue this one uses; its own if left out."""
+    currency: NotRequired[str]
+    """What revenues are in, as the desk and reports write them: three letters of ISO 4217, such as EUR; numbers without a currency if left out."""
+    exclude: NotRequired[list[str]]
+    """Ids of items that no page shows, whatever a request includes; at most 1000."""
     experiment: NotRequired[Experiment]
     """Of the mode experiment: what is compared."""
     explore: NotRequired[Literal["sets", "swaps"]]
@@ -885,6 +971,8 @@ class Placement(TypedDict):
     """What is known about items and users."""
     horizon: NotRequired[int]
     """T, the horizon in decisions, for policies that have one; 100000 if left out."""
+    include: NotRequired[list[str]]
+    """Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and pins that do not go together with the other rules are left out, the last ones first; at most max_size."""
     learn_in_alarm: NotRequired[bool]
     """Whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends."""
     limits: NotRequired[list[Limit]]
@@ -1090,8 +1178,8 @@ class RuleCost(TypedDict):
     """The id that it names."""
     on: NotRequired[str]
     """The feature, the size, the capacity, or the number of the limit or of the slot."""
-    rule: Literal["max_size", "min_size", "include", "exclude", "limit", "capacity", "slot"]
-    """Of the request or of the placement."""
+    rule: Literal["max_size", "min_size", "include", "exclude", "pinned", "excluded", "limit", "capacity", "slot"]
+    """Of the request or of the placement; pinned and excluded are the placement's include and exclude."""
 
 
 class SegmentReport(TypedDict):
@@ -1190,6 +1278,31 @@ class Session(TypedDict):
     """Whether the service asks for keys."""
     scopes: list[str]
     """What the page may do."""
+
+
+class Shelf(TypedDict):
+    complete: bool
+    """Whether every item that was shown has counts of its own; otherwise items without counts may have been shown, but rarely."""
+    count: int
+    """Items that were asked for; the page has some of them."""
+    items: list[ShelfItem]
+
+
+class ShelfItem(TypedDict):
+    item: CatalogueItem
+    """Of an item that the catalogue does not have, only the id."""
+    pinned: bool
+    revenue: float
+    """Earned by it."""
+    revenue_per_page: NotRequired[float]
+    """What it earned on a page that showed it."""
+    shown: int
+    """Decisions that showed it and have closed."""
+    state: Literal["available", "excluded", "unavailable", "not-yet", "over", "unfit", "gone"]
+    """Whether it may be shown now. excluded: by the placement; not-yet and over: its time has not come, or is over; unfit: it lacks features; gone: the catalogue does not have it, so requests bring it or it was deleted."""
+    taken: int
+    taken_share: NotRequired[float]
+    """Taken by shown; left out of an item without counts, as the next one."""
 
 
 class Shown(TypedDict):
@@ -1545,6 +1658,11 @@ class Routes:
         answer: Session = self._call("GET", "/v1/session", {}, {})
         return answer
 
+    def history(self, name: str, /, *, entry: Parameter = None) -> History:
+        """Who changed what of a placement and when, from the log, and the alarms of its guard."""
+        answer: History = self._call("GET", f"/v1/placements/{quote(name, '')}/history", {"entry": entry}, {})
+        return answer
+
     def insight(self, name: str, /, *, entry: Parameter = None) -> Insight:
         """What a placement has sold, by item and by place, and what its policy has learned: utilities, effects of features, calibration. It is computed at most once in three seconds."""
         answer: Insight = self._call("GET", f"/v1/placements/{quote(name, '')}/insight", {"entry": entry}, {})
@@ -1595,9 +1713,9 @@ class Routes:
         answer: LateOutcome | None = self._call("POST", f"/v1/decisions/{quote(id, '')}/outcome", {}, {}, body)
         return answer
 
-    def overview(self, *, contains: Parameter = None, from_: Parameter = None, limit: Parameter = None, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Overview:
+    def overview(self, *, contains: Parameter = None, name: Parameter = None, from_: Parameter = None, limit: Parameter = None, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Overview:
         """A page of the placements that the key is for, by name: how they are, what they earn and did over time."""
-        answer: Overview = self._call("GET", "/v1/overview", {"contains": contains, "from": from_, "limit": limit, "seconds": seconds, "points": points, "entry": entry}, {})
+        answer: Overview = self._call("GET", "/v1/overview", {"contains": contains, "name": name, "from": from_, "limit": limit, "seconds": seconds, "points": points, "entry": entry}, {})
         return answer
 
     def patch_items(self, name: str, /, **body: Unpack[ItemList]) -> ItemsChanged:
@@ -1728,6 +1846,11 @@ class Routes:
         answer: Series = self._call("GET", f"/v1/placements/{quote(name, '')}/series", {"seconds": seconds, "points": points, "entry": entry}, {})
         return answer
 
+    def shelf(self, name: str, /, *, contains: Parameter = None, only: Parameter = None, sort: Parameter = None, id: Parameter = None, from_: Parameter = None, limit: Parameter = None, entry: Parameter = None) -> Shelf:
+        """A page of the items that the placement may show, with what they have sold and why they are not shown: those of its catalogue, and then others that were shown."""
+        answer: Shelf = self._call("GET", f"/v1/placements/{quote(name, '')}/shelf", {"contains": contains, "only": only, "sort": sort, "id": id, "from": from_, "limit": limit, "entry": entry}, {})
+        return answer
+
     def sign_in(self, **body: Unpack[SignIn]) -> Session:
         """Begin a session of the desk: the cookie of the answer stands for the key, in requests of the service's own pages, for twelve hours or until the key is removed. Other callers send the key with each request."""
         answer: Session = self._call("POST", "/v1/session", {}, {}, body)
@@ -1847,6 +1970,11 @@ class AsyncRoutes:
         answer: Session = await self._call("GET", "/v1/session", {}, {})
         return answer
 
+    async def history(self, name: str, /, *, entry: Parameter = None) -> History:
+        """Who changed what of a placement and when, from the log, and the alarms of its guard."""
+        answer: History = await self._call("GET", f"/v1/placements/{quote(name, '')}/history", {"entry": entry}, {})
+        return answer
+
     async def insight(self, name: str, /, *, entry: Parameter = None) -> Insight:
         """What a placement has sold, by item and by place, and what its policy has learned: utilities, effects of features, calibration. It is computed at most once in three seconds."""
         answer: Insight = await self._call("GET", f"/v1/placements/{quote(name, '')}/insight", {"entry": entry}, {})
@@ -1897,9 +2025,9 @@ class AsyncRoutes:
         answer: LateOutcome | None = await self._call("POST", f"/v1/decisions/{quote(id, '')}/outcome", {}, {}, body)
         return answer
 
-    async def overview(self, *, contains: Parameter = None, from_: Parameter = None, limit: Parameter = None, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Overview:
+    async def overview(self, *, contains: Parameter = None, name: Parameter = None, from_: Parameter = None, limit: Parameter = None, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Overview:
         """A page of the placements that the key is for, by name: how they are, what they earn and did over time."""
-        answer: Overview = await self._call("GET", "/v1/overview", {"contains": contains, "from": from_, "limit": limit, "seconds": seconds, "points": points, "entry": entry}, {})
+        answer: Overview = await self._call("GET", "/v1/overview", {"contains": contains, "name": name, "from": from_, "limit": limit, "seconds": seconds, "points": points, "entry": entry}, {})
         return answer
 
     async def patch_items(self, name: str, /, **body: Unpack[ItemList]) -> ItemsChanged:
@@ -2028,6 +2156,11 @@ class AsyncRoutes:
     async def series(self, name: str, /, *, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Series:
         """What a placement did over time: decisions, revenue a decision, and how much more the policy has earned than chance or the baseline. The service sums seconds, which become longer as they age: at most a thirty-second of their age."""
         answer: Series = await self._call("GET", f"/v1/placements/{quote(name, '')}/series", {"seconds": seconds, "points": points, "entry": entry}, {})
+        return answer
+
+    async def shelf(self, name: str, /, *, contains: Parameter = None, only: Parameter = None, sort: Parameter = None, id: Parameter = None, from_: Parameter = None, limit: Parameter = None, entry: Parameter = None) -> Shelf:
+        """A page of the items that the placement may show, with what they have sold and why they are not shown: those of its catalogue, and then others that were shown."""
+        answer: Shelf = await self._call("GET", f"/v1/placements/{quote(name, '')}/shelf", {"contains": contains, "only": only, "sort": sort, "id": id, "from": from_, "limit": limit, "entry": entry}, {})
         return answer
 
     async def sign_in(self, **body: Unpack[SignIn]) -> Session:

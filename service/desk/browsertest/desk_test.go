@@ -83,7 +83,7 @@ func TestDemoLearns(t *testing.T) {
 	if earned["auto"] <= earned["chance"] || last["auto"] < 1.3*last["chance"] || last["auto"] < 1.1*last["linear"] || last["auto"] > optimum+1e-6 {
 		t.Errorf("earned %v; the later windows were worth %v, the best ones %v", earned, last, optimum)
 	}
-	b.wait(`document.querySelector("main .window li") && document.querySelector("main canvas")`)
+	b.wait(`document.querySelector("main .window li") && document.querySelector("main svg.plot")`)
 	b.wait(`[...document.querySelectorAll("main td")].some((d) => d.innerText === "auto")`)
 }
 

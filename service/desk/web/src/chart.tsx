@@ -1,96 +1,136 @@
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { number } from "./ui";
 
-// Line is a curve over time, with a band from low to high where these are given.
+// Line is a curve, with a band from low to high where these are given.
 export interface Line {
   label: string;
   values: (number | null)[];
   low?: (number | null)[];
   high?: (number | null)[];
+  dashed?: boolean;
 }
 
-const colours = ["--series-1", "--series-2", "--series-3", "--series-4"];
+interface Props {
+  label: string; // what it shows, for those who cannot see it
+  times: number[]; // seconds since 1970, or counts
+  lines: Line[];
+  height?: number;
+  range?: [number, number]; // shown of the axis; what the times cover by default
+  counts?: boolean; // the times are numbers of something
+  marks?: number[]; // a dashed line is at each
+  format?: (value: number) => string; // of the lines' values
+  at?: (time: number) => string; // of times, in place of dates or numbers
+  top?: number; // the scale reaches at least this
+  curved?: boolean; // the lines are smooth
+}
 
-// edge is a bound of a band, which is not drawn itself.
-const edge: uPlot.Series = { stroke: "transparent", points: { show: false } };
+const left = 56, right = 12, bottom = 22, above = 8;
+
+// Chart draws lines over times or counts, with a scale on both axes. The values at the pointer are below.
+export function Chart(props: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(600);
+  const [hover, setHover] = useState<number>();
+  useLayoutEffect(() => {
+    const watch = new ResizeObserver(() => setWidth(Math.max(box.current?.clientWidth ?? 0, 160)));
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, []);
+  const height = props.height ?? 220;
+  const { times, lines } = props;
+  const [from, to] = props.range ?? [times[0] ?? 0, times[times.length - 1] ?? 1];
+  const given = lines.flatMap((l) => [l.values, l.low ?? [], l.high ?? []]).flat().filter((v): v is number => v !== null && Number.isFinite(v));
+  const ys = ticks(Math.min(0, ...given), Math.max(props.top ?? -Infinity, ...given, Math.min(0, ...given) + 1e-9), 4);
+  const [low, high] = [ys[0]!, ys[ys.length - 1]!];
+  const x = (t: number) => left + ((t - from) / Math.max(to - from, 1e-9)) * (width - left - right);
+  const y = (v: number) => height - bottom - ((v - low) / (high - low || 1)) * (height - bottom - above);
+  const write = props.format ?? ((v: number) => number(v, { maximumSignificantDigits: 3 }));
+  const xs = props.counts ? ticks(from, to, Math.max(2, Math.floor(width / 110))).filter((t) => t >= from - 1e-9 && t <= to + 1e-9) : instants(from, to, Math.max(2, Math.floor(width / 100)));
+  const stepOf = xs.length > 1 ? xs[1]! - xs[0]! : to - from;
+  const writeX = props.at ?? (props.counts ? (t: number) => number(t, { maximumSignificantDigits: 6 }) : (t: number) => dateOf(t, stepOf));
+  const nearest = (clientX: number) => {
+    const px = clientX - box.current!.getBoundingClientRect().left;
+    let best = 0;
+    times.forEach((t, i) => {
+      if (Math.abs(x(t) - px) < Math.abs(x(times[best]!) - px)) best = i;
+    });
+    setHover(best);
+  };
+  return (
+    <figure class="chart">
+      <div ref={box} onPointerMove={(e) => nearest(e.clientX)} onPointerLeave={() => setHover(undefined)}>
+        <svg class="plot" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={props.label}>
+          {ys.map((v) => <><line class="axis" x1={left} x2={width - right} y1={y(v)} y2={y(v)} /><text x={left - 6} y={y(v) + 4} text-anchor="end">{write(v)}</text></>)}
+          {xs.map((t) => <text x={x(t)} y={height - 5} text-anchor={x(t) > width - 40 ? "end" : x(t) < left + 12 ? "start" : "middle"}>{writeX(t)}</text>)}
+          {props.marks?.map((t) => <line class="mark" x1={x(t)} x2={x(t)} y1={above} y2={height - bottom} />)}
+          {lines.map((l, i) => (l.low && l.high ? runs(times.map((_, k) => l.low![k] != null && l.high![k] != null)).map((run) => (
+            <path class={`band series-${(i % 4) + 1}`} d={`M${[...run.map((k) => `${x(times[k]!)} ${y(l.high![k]!)}`), ...run.toReversed().map((k) => `${x(times[k]!)} ${y(l.low![k]!)}`)].join("L")}Z`} />
+          )) : null))}
+          {lines.map((l, i) => runs(l.values.map((v) => v !== null)).map((run) => (
+            run.length === 1
+              ? <circle class={`dot series-${(i % 4) + 1}`} cx={x(times[run[0]!]!)} cy={y(l.values[run[0]!]!)} r="3" />
+              : <path class={`line series-${(i % 4) + 1}${l.dashed ? " dashed" : ""}`} d={path(run.map((k) => [x(times[k]!), y(l.values[k]!)]), props.curved)} />
+          )))}
+          {hover === undefined || times[hover] === undefined ? null : <line class="mark" x1={x(times[hover]!)} x2={x(times[hover]!)} y1={above} y2={height - bottom} />}
+        </svg>
+      </div>
+      <figcaption>
+        {hover === undefined || times[hover] === undefined ? null : <span>{props.at || props.counts ? writeX(times[hover]!) : dateOf(times[hover]!, 60)}:</span>}
+        {lines.length > 1 || hover !== undefined ? lines.map((l, i) => <span class={`key-${(i % 4) + 1}${l.dashed ? " dashed" : ""}`}>{l.label}{hover === undefined || l.values[hover] == null ? "" : ` ${write(l.values[hover]!)}`}</span>) : null}
+      </figcaption>
+    </figure>
+  );
+}
+
+// path leads through points, with the slopes between their neighbours if it is curved.
+function path(p: [number, number][], curved: boolean | undefined): string {
+  const write = (v: number) => v.toFixed(1);
+  if (!curved) return `M${p.map(([x, y]) => `${write(x)} ${write(y)}`).join("L")}`;
+  const slope = (i: number) => {
+    const a = p[Math.max(i - 1, 0)]!, b = p[Math.min(i + 1, p.length - 1)]!;
+    return (b[1] - a[1]) / (b[0] - a[0] || 1);
+  };
+  return p.reduce((d, [x, y], i) => {
+    if (i === 0) return `M${write(x)} ${write(y)}`;
+    const [x0, y0] = p[i - 1]!, third = (x - x0) / 3;
+    return `${d}C${write(x0 + third)} ${write(y0 + slope(i - 1) * third)} ${write(x - third)} ${write(y - slope(i) * third)} ${write(x)} ${write(y)}`;
+  }, "");
+}
+
+// ticks returns round numbers that cover a range in about n steps.
+function ticks(low: number, high: number, n: number): number[] {
+  const rough = Math.max(high - low, 1e-12) / n;
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((m) => m * size).find((s) => s >= rough * 0.999)!;
+  const list = [];
+  for (let k = Math.floor(low / step + 1e-9); list.length < 2 || list[list.length - 1]! < high - step * 1e-6; k++) list.push(Number((k * step).toPrecision(12)));
+  return list;
+}
+
+const steps = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000];
+
+// instants returns round times of the reader's time zone in a range, at most n.
+function instants(from: number, to: number, n: number): number[] {
+  const step = steps.find((s) => (to - from) / s <= n) ?? 31_536_000;
+  const zone = new Date(from * 1000).getTimezoneOffset() * 60;
+  const list = [];
+  for (let t = Math.ceil((from - zone) / step) * step + zone; t <= to; t += step) list.push(t);
+  return list;
+}
 
 // The labels of the axes are in the reader's locale.
 const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const weekdays = new Intl.DateTimeFormat(undefined, { weekday: "short" });
 const minutes = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const instants: uPlot.Axis.Values = (_, splits, __, ___, step) => splits.map((t) => (step >= 86_400 ? days : step >= 60 ? minutes : seconds).format(t * 1000));
-const amounts: uPlot.Axis.Values = (_, splits) => splits.map((v) => number(v, { maximumSignificantDigits: 6 }));
+const dateOf = (t: number, step: number) => (step > 172_800 ? days : step >= 86_400 ? weekdays : step >= 60 ? minutes : seconds).format(t * 1000);
 
-const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-// Chart draws lines over times, which are in seconds since 1970, or over counts. label says what it shows to those who
-// cannot see it. range is what is shown of the axis, what the times cover by default; a dashed line is at each mark.
-export function Chart(props: { label: string; times: number[]; lines: Line[]; height?: number; range?: [number, number]; counts?: boolean; marks?: number[] }) {
-  const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
-  const range = useRef(props.range);
-  range.current = props.range;
-  const marks = useRef<number[]>([]);
-  marks.current = props.marks ?? [];
-  const shape = props.lines.map((l) => l.label + (l.low ? "±" : "")).join("|");
-  const data = () => {
-    const columns: (number | null)[][] = [props.times];
-    for (const l of props.lines) {
-      columns.push(l.values);
-      if (l.low && l.high) columns.push(l.low, l.high);
-    }
-    return columns as unknown as uPlot.AlignedData;
-  };
-  useEffect(() => {
-    const parent = box.current!;
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    const draw = () => {
-      plot.current?.destroy();
-      const series: uPlot.Series[] = [{}];
-      const bands: uPlot.Band[] = [];
-      props.lines.forEach((l, i) => {
-        const stroke = colour(colours[i % colours.length]!);
-        series.push({ label: l.label, stroke, width: 2, points: { show: l.values.length < 3 } });
-        if (l.low && l.high) {
-          const at = series.length;
-          series.push(edge, edge);
-          bands.push({ series: [at + 1, at], fill: stroke + "33" });
-        }
-      });
-      const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 } };
-      const drawMarks = (u: uPlot) => {
-        u.ctx.save();
-        u.ctx.strokeStyle = colour("--muted");
-        u.ctx.setLineDash([6, 6]);
-        u.ctx.globalAlpha = marks.current.length > 10 ? 0.3 : 1;
-        for (const mark of marks.current) {
-          const x = u.valToPos(mark, "x", true);
-          u.ctx.beginPath();
-          u.ctx.moveTo(x, u.bbox.top);
-          u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
-          u.ctx.stroke();
-        }
-        u.ctx.restore();
-      };
-      plot.current = new uPlot({ width: parent.clientWidth, height: props.height ?? 220, series, bands, axes: [{ ...axis, space: 100, values: props.counts ? amounts : instants }, { ...axis, size: 60, values: amounts }], scales: { x: { time: !props.counts, range: (_, low, high) => range.current ?? [low, high] } }, hooks: { draw: [drawMarks] }, legend: { show: false }, cursor: { drag: { x: false, y: false } } }, data(), parent);
-    };
-    draw();
-    const resize = new ResizeObserver(() => plot.current?.setSize({ width: parent.clientWidth, height: props.height ?? 220 }));
-    resize.observe(parent);
-    dark.addEventListener("change", draw);
-    return () => {
-      resize.disconnect();
-      dark.removeEventListener("change", draw);
-      plot.current?.destroy();
-    };
-  }, [shape, props.height]);
-  useEffect(() => plot.current?.setData(data()));
-  return (
-    <figure class="chart">
-      <div ref={box} role="img" aria-label={props.label} />
-      {props.lines.length > 1 ? <figcaption>{props.lines.map((l, i) => <span class={`key-${(i % colours.length) + 1}`}>{l.label}</span>)}</figcaption> : null}
-    </figure>
-  );
+// runs returns the places of values that follow each other.
+export function runs(there: boolean[]): number[][] {
+  const all: number[][] = [];
+  there.forEach((is, i) => {
+    if (is && there[i - 1]) all[all.length - 1]!.push(i);
+    else if (is) all.push([i]);
+  });
+  return all;
 }

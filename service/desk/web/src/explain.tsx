@@ -1,4 +1,6 @@
-import { Card, count, Empty, number, percent, Table } from "./ui";
+import { useState } from "preact/hooks";
+import { Item, useProducts, type Product } from "./products";
+import { Card, count, Empty, money, number, percent, points, Table } from "./ui";
 
 // The explanation of a decision: see Explanation of the OpenAPI document.
 export interface Explanation {
@@ -12,14 +14,23 @@ export interface Explanation {
   cause?: keyof typeof causes;
   candidates: number;
   known_candidates: number;
+  shopper?: { feature: string; value: number | string | null }[];
+  typical_shopper: boolean;
   attribution: "linear" | "shapley" | "none";
   items: Explained[];
   compared_by: "index" | "utility" | "none";
   revenue?: number;
   next_best?: { items: string[]; revenue: number; missed_by: number };
-  rules?: { rule: string; item?: string; on?: string; cost: number }[];
+  rules?: Rule[];
   unknown?: string[];
   families?: { family: string; weight: number }[];
+}
+
+interface Rule {
+  rule: string;
+  item?: string;
+  on?: string;
+  cost: number;
 }
 
 interface Explained {
@@ -47,25 +58,15 @@ export interface Answer {
 }
 
 const causes = {
-  bonus: "It shows the best set under utilities with a bonus for what it does not know yet.",
-  estimate: "It shows the best set under its estimated utilities.",
-  draw: "It draws utilities from what it believes, and shows the best set under them.",
-  slots: "For each slot it draws a kind of utility and its parameters, and takes the best item left.",
-  weights: "It draws a set, good ones more often.",
-  chance: "It draws a set by chance.",
+  bonus: "It was chosen as the page that could earn the most, with a bonus for items that Vitrine does not know well yet.",
+  estimate: "It was chosen as the page that should earn the most.",
+  draw: "Vitrine draws what shoppers may like from what it believes, and shows the best page for that: so it goes on learning.",
+  slots: "For each place Vitrine draws what shoppers may like from what it believes, and takes the best item left: so it goes on learning.",
+  weights: "It was drawn by lot, good pages more often.",
+  chance: "It was drawn by lot.",
 };
 
-const found = { policy: "by the policy", chance: "by chance", baseline: "by the caller", import: "in another program" };
-
-const rules: Record<string, (r: { item?: string; on?: string }) => string> = {
-  max_size: (r) => `At most ${r.on} items`,
-  min_size: (r) => `At least ${r.on} items`,
-  include: (r) => `Must show ${r.item}`,
-  exclude: (r) => `Must not show ${r.item}`,
-  limit: (r) => `Limit ${r.on}`,
-  capacity: (r) => `Capacity of ${r.on}`,
-  slot: (r) => `${r.item} not in slot ${r.on}`,
-};
+const found = { policy: "Vitrine chose this page.", chance: "This page was drawn by lot, for comparison.", baseline: "This is your own page.", import: "This page was shown by another program." };
 
 // spread writes a value with its standard deviation.
 export const spread = (value: number | null, sd: number | null) => (value === null ? "–" : sd === null ? number(value) : `${number(value)} ± ${number(sd)}`);
@@ -81,110 +82,148 @@ function Bar(props: { value: number; most: number }) {
   );
 }
 
-const signed = (value: number) => number(value, { maximumFractionDigits: 3, signDisplay: "exceptZero" });
+const signed = (value: number) => number(value, { maximumFractionDigits: 1, signDisplay: "exceptZero" });
 
-// Shares splits the utility of an item among its features.
-function Shares(props: { of: Explained; most: number; base: string }) {
-  const { of: item } = props;
-  const label = (c: { feature: string; value?: number | string }) =>
-    c.feature === "" ? "all other features" : c.value === undefined ? c.feature : `${c.feature} = ${typeof c.value === "number" ? number(c.value) : c.value}`;
-  const features = item.contributions!.map((c) => ({ label: <>{label(c)}</>, value: <>{signed(c.utility)}</>, bar: <Bar value={c.utility} most={props.most} /> }));
-  return (
-    <section>
-      <h3 class="id">{item.id}</h3>
-      <Table
-        caption={`Utility of ${item.id} by feature`}
-        rows={[{ label: <>{props.base}</>, value: <>{number(item.base)}</>, bar: null }, ...features, { label: <strong>utility</strong>, value: <strong>{number(item.utility)}</strong>, bar: null }]}
-        empty=""
-        columns={[
-          { title: "Feature", text: true, cell: (r) => r.label },
-          { title: "Adds", cell: (r) => r.value },
-          { title: "", cell: (r) => r.bar },
-        ]}
-      />
-    </section>
-  );
+// feature writes the value of a feature in words: "student", "age 20".
+function feature(name: string, value: number | string | null | undefined): string {
+  const words = name.replaceAll("_", " ");
+  if (value === null || value === undefined) return words;
+  return typeof value === "number" ? `${words} ${number(value, { maximumSignificantDigits: 3 })}` : value.toLowerCase().includes(words.toLowerCase()) ? value : `${words}: ${value}`;
 }
 
-// Why shows an explanation.
-export function Why(props: { of: Explanation; answer?: Answer }) {
-  const { of: x } = props;
+// Why shows who came, what was shown, why, and what would have changed it.
+export function Why(props: { of: Explanation; answer?: Answer; currency?: string | undefined; taken?: string | null }) {
+  const { of: x, currency } = props;
+  const product = useProducts(x.placement, [...x.items.map((i) => i.id), ...(x.next_best?.items ?? []), ...(x.rules ?? []).flatMap((r) => (r.item ? [r.item] : []))]);
+  const [chosen, choose] = useState<string>();
   const split = x.items.filter((i) => i.contributions !== undefined);
-  const most = Math.max(0, ...split.flatMap((i) => i.contributions!.map((c) => Math.abs(c.utility))));
-  const has = (f: (i: Explained) => unknown) => x.items.some((i) => f(i) !== null && f(i) !== undefined);
-  const shown = new Set(x.items.map((i) => i.id));
-  const other = x.next_best && { more: x.next_best.items.filter((i) => !shown.has(i)), less: x.items.filter((i) => !x.next_best!.items.includes(i.id)).map((i) => i.id) };
+  const about = split.find((i) => i.id === chosen) ?? split[0];
   return (
-    <>
-      <Card title="What is shown">
-        <p>
-          Found {found[x.source]}, among {number(x.candidates)} candidates. {x.source === "policy" && x.cause ? causes[x.cause] : null}{" "}
-          {x.same_policy ? `Policy ${x.policy}, version ${count(x.policy_entry)}.` : `Version ${count(x.policy_entry)} of the policy decided; the utilities are those of version ${count(x.explained_by_entry)} of ${x.policy}.`}
-        </p>
+    <div class="grid two">
+      <Card title="Who came">
+        {x.shopper && x.shopper.length > 0
+          ? <ul class="chips">{x.shopper.map((f) => <li>{feature(f.feature, f.value)}</li>)}</ul>
+          : <p class="quiet">Nothing is known of the shopper{x.shopper ? "" : ", or the log does not have it"}.</p>}
+        <h2>What was shown, out of {count(x.candidates)} {x.candidates === 1 ? "candidate" : "candidates"}</h2>
         <Table
           caption="Items shown"
           rows={x.items}
           empty="Nothing is shown."
           columns={[
-            { title: "Item", text: true, cell: (i) => i.id },
-            ...(has((i) => i.slot) ? [{ title: "Slot", text: true, cell: (i: Explained) => i.slot }] : []),
-            { title: "Is taken", cell: (i) => percent(i.choice_probability) },
-            { title: "Revenue", cell: (i) => number(i.revenue) },
-            ...(has((i) => i.utility) ? [{ title: "Utility", cell: (i: Explained) => spread(i.utility, i.sd) }] : []),
-            ...(has((i) => i.index)
-              ? [
-                  { title: x.cause === "bonus" ? "With bonus" : x.cause === "estimate" ? "Chosen by" : "As drawn", cell: (i: Explained) => number(i.index) },
-                  { title: "Difference", cell: (i: Explained) => (i.index === null || i.utility === null ? "–" : signed(i.index - i.utility)) },
-                ]
-              : []),
-            ...(has((i) => i.family) ? [{ title: "Kind of utility", text: true, cell: (i: Explained) => i.family }] : []),
+            { title: "Item", text: true, cell: (i) => <Item of={product(i.id)} currency={currency}>{i.slot ? `in ${i.slot}` : i.id === props.taken ? <b class="good">bought</b> : null}</Item> },
+            { title: "Chance to be bought", cell: (i) => points(i.choice_probability) },
+            { title: "Earns if bought", cell: (i) => money(i.revenue, currency) },
+            { title: "", cell: (i) => (i.contributions ? <button type="button" aria-pressed={i === about} onClick={() => choose(i.id)}>Why?<span class="hidden"> {product(i.id).title}</span></button> : null) },
           ]}
         />
         {props.answer ? (
-          <p class="note">
-            Nothing is taken with a probability of {percent(props.answer.outside_probability)}. Expected revenue {number(props.answer.expected_revenue)}.
-            {props.answer.missing ? ` ${props.answer.missing} candidates are unknown or not available.` : null}
-            {props.answer.unmet?.map((u) => ` At least ${u.min} ${u.rule === "limit" ? `of limit ${u.on}` : "items"}: no page can show more than ${u.reached}.`)}
+          <p class="quiet">
+            {props.answer.outside_probability === null ? "" : `${points(props.answer.outside_probability)} of shoppers like this one buy nothing. `}
+            {props.answer.expected_revenue === null ? "" : `The page is expected to earn ${money(props.answer.expected_revenue, currency)}.`}
+            {props.answer.missing ? ` ${count(props.answer.missing)} candidates are unknown or not available.` : null}
+            {props.answer.unmet?.map((u) => ` At least ${u.min} ${u.rule === "limit" ? `of ${u.on}` : "items"} were asked for: no page can show more than ${u.reached}.`)}
           </p>
         ) : null}
+        <p class="quiet">{found[x.source]} {x.source === "policy" && x.cause ? causes[x.cause] : null}</p>
       </Card>
-      {split.length > 0 ? (
-        <Card title="Utility by feature">
-          <p class="note">
-            {x.attribution === "linear"
-              ? "Weight times value of each feature."
-              : "What each feature adds on average when it takes its value, beside a mean candidate (Shapley values, from a fixed sample of orders)."}
-          </p>
-          <div class="charts">{split.map((i) => <Shares key={i.id} of={i} most={most} base={x.attribution === "linear" ? "to begin with" : "a mean candidate"} />)}</div>
-        </Card>
-      ) : null}
-      <Card title="What else could be shown">
-        {x.next_best && other ? (
-          <p>
-            The best other set{" "}
-            {x.next_best.items.length === 0 ? "is empty" : other.more.length === 0 ? <>lacks <strong class="id">{other.less.join(", ")}</strong></> : <>has <strong class="id">{other.more.join(", ")}</strong>{other.less.length > 0 ? <> in the place of <strong class="id">{other.less.join(", ")}</strong></> : " too"}</>}.
-            {" "}By the {x.compared_by === "index" ? "utilities by which the policy chose" : "mean utilities"} it would earn {number(x.next_best.revenue)}, and the set shown {number(x.revenue)}
-            {x.next_best.missed_by >= 0 ? "." : ", because that was drawn."}
-          </p>
-        ) : x.compared_by !== "none" && x.known_candidates === x.candidates ? <Empty>There is no other set.</Empty> : null}
-        {x.rules && x.rules.length > 0 ? (
-          <Table
-            caption="What rules cost"
-            rows={x.rules}
-            empty=""
-            columns={[
-              { title: "Rule", text: true, cell: (r) => (rules[r.rule] ?? (() => r.rule))(r) },
-              { title: "Costs a decision", cell: (r) => number(r.cost) },
-            ]}
-          />
-        ) : x.compared_by !== "none" && x.known_candidates === x.candidates ? <Empty>No rule restricts the set.</Empty> : null}
-        {x.unknown && x.unknown.length > 0 ? (
-          <>
-            <h3>Not known</h3>
-            <ul>{x.unknown.map((u) => <li>{u}</li>)}</ul>
-          </>
-        ) : null}
-      </Card>
+      <div class="column">
+        {about ? <Reasons of={about} product={product(about.id)} most={Math.max(...about.contributions!.map((c) => Math.abs(c.utility)))} typical={x.typical_shopper} /> : null}
+        <Card title="What would have changed it"><Others of={x} product={product} currency={currency} /></Card>
+        <Technical of={x} />
+      </div>
+    </div>
+  );
+}
+
+// Reasons says why an item was shown: what each feature adds, compared with a typical item and a typical visitor.
+function Reasons(props: { of: Explained; product: Product; most: number; typical: boolean }) {
+  const { of: item } = props;
+  const few = item.contributions!.filter((c) => Math.abs(c.utility) >= 0.05).slice(0, 8);
+  const rest = item.contributions!.filter((c) => !few.includes(c)).reduce((n, c) => n + c.utility, 0);
+  const rows = [...few, ...(Math.abs(rest) >= 0.05 ? [{ feature: "all else", utility: rest }] : [])];
+  return (
+    <Card title={`Why “${props.product.title}”?`}>
+      <Table
+        caption={`What speaks for ${props.product.title}`}
+        rows={rows as NonNullable<Explained["contributions"]>}
+        empty="It is a typical item, and nothing speaks for or against it."
+        columns={[
+          { title: `Compared with a typical item for ${props.typical ? "a typical visitor" : "this visitor"}`, text: true, cell: (c) => feature(c.feature || "all else", c.value) },
+          { title: "", cell: (c) => signed(c.utility) },
+          { title: "", cell: (c) => <Bar value={c.utility} most={props.most} /> },
+        ]}
+      />
+      <p class="quiet">Plus points raise the chance to be bought. One point multiplies the odds by 2.7.</p>
+    </Card>
+  );
+}
+
+// ruleWords names a rule for a merchandiser.
+function ruleWords(r: Rule, product: (id: string) => Product): string {
+  const item = r.item === undefined ? "" : `“${product(r.item).title}”`;
+  switch (r.rule) {
+    case "max_size": return `“at most ${r.on} items”`;
+    case "min_size": return `“at least ${r.on} items”`;
+    case "include": return `the request's “must show ${item}”`;
+    case "exclude": return `the request's “must not show ${item}”`;
+    case "pinned": return `${item} pinned`;
+    case "excluded": return `${item} excluded`;
+    case "limit": return /^\d+$/.test(r.on ?? "") ? `the request's limit ${Number(r.on) + 1}` : `the limit on ${r.on}`;
+    case "capacity": return `the capacity of ${r.on}`;
+    case "slot": return `“${item} not in place ${r.on}”`;
+  }
+  return r.rule;
+}
+
+// Others says what each rule cost and what the next-best page is.
+function Others(props: { of: Explanation; product: (id: string) => Product; currency: string | undefined }) {
+  const { of: x, product, currency } = props;
+  const shown = new Set(x.items.map((i) => i.id));
+  const names = (ids: string[]) => ids.map((id) => `“${product(id).title}”`).join(", ");
+  const costly = (x.rules ?? []).filter((r) => r.cost > 1e-9).toSorted((a, b) => b.cost - a.cost);
+  const free = (x.rules ?? []).length - costly.length;
+  const next = x.next_best;
+  let other = "";
+  if (next) {
+    const more = next.items.filter((i) => !shown.has(i)), less = x.items.map((i) => i.id).filter((i) => !next.items.includes(i));
+    const how = next.items.length === 0 ? "is empty" : more.length === 0 ? `leaves out ${names(less)}` : less.length === 0 ? `also shows ${names(more)}` : `swaps ${names(less)} for ${names(more)}`;
+    other = `The next-best page ${how} and would earn ${money(Math.abs(next.missed_by), currency)} ${next.missed_by >= 0 ? "less" : "more"}${next.missed_by < 0 ? ": this page was shown to learn something" : ""}.`;
+  }
+  return (
+    <>
+      {costly.length > 0 ? <ul>{costly.map((r) => <li>Without {ruleWords(r, product)} the page would earn {money(r.cost, currency)} more.</li>)}</ul> : null}
+      {free > 0 ? <p>{free === 1 && x.rules!.length === 1 ? `The rule ${ruleWords(x.rules![0]!, product)} costs nothing here.` : `${count(free)} ${costly.length > 0 ? "other rules cost" : free === 1 ? "rule costs" : "rules cost"} nothing here.`}</p> : null}
+      {other ? <p>{other}</p> : null}
+      {!other && x.rules === undefined && x.compared_by !== "none" && x.known_candidates === x.candidates ? <Empty>There is no other page, and no rule.</Empty> : null}
+      {x.compared_by === "none" || x.known_candidates < x.candidates ? <Empty>Other pages are not known any more: the technical details say why.</Empty> : null}
     </>
+  );
+}
+
+// Technical are the numbers behind.
+function Technical(props: { of: Explanation }) {
+  const { of: x } = props;
+  const has = (f: (i: Explained) => unknown) => x.items.some((i) => f(i) !== null && f(i) !== undefined);
+  return (
+    <details class="card">
+      <summary>Technical details</summary>
+      <p class="quiet">
+        Policy {x.policy}. {x.same_policy ? `Version ${count(x.policy_entry)} decided and explains.` : `Version ${count(x.policy_entry)} decided; the utilities are those of version ${count(x.explained_by_entry)}.`}
+        {" "}{x.attribution === "linear" ? "A feature adds its weight times the difference." : x.attribution === "shapley" ? "Features add what they do on average over orders (Shapley values)." : ""}
+        {x.families?.length ? ` Families: ${x.families.filter((f) => f.weight >= 0.01).map((f) => `${f.family} ${percent(f.weight)}`).join(", ")}.` : ""}
+      </p>
+      {x.unknown && x.unknown.length > 0 ? <><h3>Not known</h3><ul>{x.unknown.map((u) => <li>{u}</li>)}</ul></> : null}
+      <Table
+        caption="Utilities of the items shown"
+        rows={x.items}
+        empty="Nothing is shown."
+        columns={[
+          { title: "Item", text: true, cell: (i) => <span class="id">{i.id}</span> },
+          { title: "Utility", cell: (i) => spread(i.utility, i.sd) },
+          ...(has((i) => i.index) ? [{ title: x.cause === "bonus" ? "With bonus" : x.cause === "estimate" ? "Chosen by" : "As drawn", cell: (i: Explained) => number(i.index) }] : []),
+          ...(has((i) => i.family) ? [{ title: "Kind of utility", text: true, cell: (i: Explained) => i.family }] : []),
+        ]}
+      />
+    </details>
   );
 }

@@ -1,5 +1,7 @@
 import type { Interval } from "./experiment-report";
-import { count, number } from "./ui";
+import { tabAddress, tabs } from "./routes";
+import type { Entry } from "./series";
+import { Figure, duration, money, number, percent } from "./ui";
 
 // Gain is what a placement earns more than what it is compared with: see the schema of the OpenAPI document.
 export interface Gain {
@@ -11,20 +13,70 @@ export interface Gain {
   total: Interval;
 }
 
-const digits = { maximumSignificantDigits: 3, signDisplay: "exceptZero" } as const;
-const range = (i: Interval) => `${number(i.low, digits)} to ${number(i.high, digits)}`;
+// overWords names what a placement is compared with.
+const overWords = (over: string, inExperiment: boolean) => (inExperiment ? over : over === "chance" ? "random pages" : over === "baseline" ? "your own pages" : over);
 
-// Gains answer whether a placement earns. Every page shows them like this.
-export function Gains(props: { of: Gain[] }) {
-  if (props.of.length === 0) return <p class="empty">No comparison yet. Turn on explore to show random pages to a few shoppers and measure the difference, or run an experiment.</p>;
+// modeWords says who sees what.
+export function modeWords(p: Entry): string {
+  switch (p.mode) {
+    case "shadow":
+      return "Watching: shoppers see your own pages, and Vitrine learns from them";
+    case "explore":
+      if (p.policy === "uniform") break;
+      return `Learning for everyone · ${percent(p.explore_share)} of shoppers see random pages for comparison`;
+    case "experiment":
+      return `The experiment ${p.experiment?.name ?? ""} runs`;
+  }
+  return p.policy === "uniform" ? "Random pages for everyone" : "Learning for everyone";
+}
+
+// Earned answers first whether a placement earns: in money, with its interval, and compared with something.
+export function Earned(props: { of: Entry }) {
+  const { of: p } = props;
+  if (p.gains.length === 0) return <NoComparison of={p} />;
+  return <>{p.gains.map((g) => <EarnedOver key={`${g.variant} ${g.over}`} gain={g} of={p} />)}</>;
+}
+
+function EarnedOver(props: { gain: Gain; of: Entry }) {
+  const { gain: g, of: p } = props;
+  const { low, estimate, high } = g.total;
+  const base = p.mean_revenue === null || g.variant ? NaN : p.mean_revenue - g.per_decision.estimate;
+  const share = base > 0 ? `${number(g.per_decision.estimate / base, { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" })} · ` : "";
+  const what = `${g.variant ? `${g.variant} earned` : "Earned"} over ${overWords(g.over, p.mode === "experiment")}`;
+  const tone = low > 0 ? "good" : high < 0 ? "bad" : "";
+  return (
+    <Figure name={what} value={money(estimate, p.currency, true)} tone={tone}>
+      {share}between {money(low, p.currency)} and {money(high, p.currency)}
+      {tone ? "" : ". Too early to tell"}
+      {g.randomized ? "" : ". Both were shown at different times, whose difference counts too"}
+    </Figure>
+  );
+}
+
+// NoComparison says how to get a comparison.
+function NoComparison(props: { of: Entry }) {
+  const { of: p } = props;
+  const settings = tabAddress(p.name, tabs.find((t) => t.path.endsWith("/settings")));
+  const wait = p.series.attribution_window_seconds * (1 + 1 / 16);
+  let why = <>No comparison yet. <a href={settings}>Show random pages to 2% of shoppers</a>, and this becomes an amount of money with its uncertainty.</>;
+  if (p.mode === "explore" || p.mode === "experiment") why = <>Waiting for the first comparison: decisions count {duration(wait)} after they are made.</>;
+  if (p.mode === "shadow") why = <>Shoppers see your own pages. Once Vitrine decides for some of them, this compares what both earn.</>;
+  return <div class="figure"><div class="quiet">Does it earn?</div><p class="words">{why}</p></div>;
+}
+
+// Money are the figures that belong to what a placement earns.
+export function Money(props: { of: Entry; brief?: boolean }) {
+  const { of: p } = props;
+  const t = p.by_policy;
+  const give = p.standard_error === null ? "" : `± ${money(1.96 * p.standard_error, p.currency)}`;
+  if (props.brief) {
+    return <Figure name="Revenue a visit" value={money(p.mean_revenue, p.currency)}>{t.rounds === 0 ? "no visit has ended yet" : `${percent(t.purchases / t.rounds)} buy · ${money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)} an order`}</Figure>;
+  }
   return (
     <>
-      {props.of.map((g) => (
-        <p class="sum" key={`${g.variant} ${g.over}`}>
-          {g.variant ? `${g.variant} earns` : "Earned"} <strong>{number(g.total.estimate, digits)}</strong> over {g.variant ? g.over : g.over === "baseline" ? "the baseline" : g.over} in {count(g.decisions)} decisions <span class="nowrap">({range(g.total)})</span>.{" "}
-          <span class="quiet">{number(g.per_decision.estimate, digits)} a decision <span class="nowrap">({range(g.per_decision)})</span>, with 95 % at all times.{g.randomized ? "" : " Both were shown at different times, and the difference of these times counts too."}</span>
-        </p>
-      ))}
+      <Figure name="Revenue a visit" value={money(p.mean_revenue, p.currency)}>{give}</Figure>
+      <Figure name="Visitors who buy" value={percent(t.rounds ? t.purchases / t.rounds : NaN)}>of {number(t.rounds, { maximumFractionDigits: 0 })} visits</Figure>
+      <Figure name="Average order" value={money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)}>{number(t.purchases, { maximumFractionDigits: 0 })} orders</Figure>
     </>
   );
 }

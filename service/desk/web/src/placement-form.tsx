@@ -70,7 +70,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   });
   return (
     <form class="wide" onSubmit={ask}>
-      <WhoDecides name={props.name} of={config} change={change} />
+      <WhoDecides name={props.name} of={config} isNew={!props.tag} change={change} />
       <fieldset>
         <legend>How many items shoppers see</legend>
         <div class="fields">
@@ -108,26 +108,31 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
 }
 
 // WhoDecides is the mode.
-function WhoDecides(props: { name: string; of: Config; change: (to: Config) => void }) {
+// ownPages compares with the shop's own pages, as an experiment without an end.
+const ownPages = { name: "own pages", control: "own-pages", learn_from: "all", variants: [{ name: "vitrine", show: "policy", share: 0.98 }, { name: "own-pages", show: "baseline", share: 0.02 }] };
+
+function WhoDecides(props: { name: string; of: Config; isNew: boolean; change: (to: Config) => void }) {
   const { of, change } = props;
   const mode = of["mode"] ?? "learn";
   const percent = Math.round((of["explore_share"] ?? 0.05) * 10_000) / 100;
   const choice = (value: string, text: string, to: Config = {}) => (
-    <label class="choice"><input type="radio" name="mode" checked={mode === value} onChange={() => change({ mode: value, explore: undefined, explore_share: undefined, ...to })} /> {text}</label>
+    <label class="choice"><input type="radio" name="mode" checked={mode === value} onChange={() => change({ mode: value, explore: undefined, explore_share: undefined, ...(props.isNew ? { experiment: undefined } : {}), ...to })} /> {text}</label>
   );
   return (
     <fieldset>
       <legend>Who decides what shoppers see</legend>
-      {mode === "experiment" ? <p>An experiment runs. <a href={address("placements", props.name, "experiments")}>Change or end it there.</a></p> : (
+      {mode === "experiment" && !props.isNew ? <p>An experiment runs. <a href={address("placements", props.name, "experiments")}>Change or end it there.</a></p> : (
         <>
           {choice("learn", "Vitrine, for all shoppers")}
-          {choice("explore", "Vitrine, but a few visits see random items. Comparing both shows what Vitrine earns", { explore_share: 0.05 })}
+          {choice("explore", "Vitrine, but a few visits see random items. Comparing both shows what Vitrine earns", { explore_share: 0.02 })}
           {mode === "explore" ? (
             <div class="fields">
               <Labelled name="Visits with random items, in percent" help="More of them make the comparison quicker, and cost more.">{(id, help) => <input id={id} aria-describedby={help} type="number" required min={0.01} max={100} step={0.01} value={percent} onInput={(e) => change({ explore_share: e.currentTarget.valueAsNumber / 100 })} />}</Labelled>
               <Labelled name="What is random">{(id) => <select id={id} value={of["explore"] ?? "sets"} onChange={(e) => change({ explore: e.currentTarget.value })}><option value="sets">the whole page</option><option value="swaps">one item of the page</option></select>}</Labelled>
             </div>
           ) : null}
+          {props.isNew ? choice("experiment", "Vitrine, but 2% of shoppers see your own page: the most telling comparison", { experiment: ownPages }) : null}
+          {props.isNew && mode === "experiment" ? <p class="help">Every request then also sends baseline, the ids that your page would show by itself, and shopper_id, so that a shopper always sees the same kind of page.</p> : null}
           {choice("shadow", "Your own page, while Vitrine learns from it")}
         </>
       )}

@@ -14,12 +14,15 @@ export interface Route {
 // routes has a line for each view. The tabs of a placement have the order of the lines.
 export const routes: Route[] = [
   { path: "/", title: "Overview", view: lazy(() => import("./views/overview")), nav: true },
-  { path: "/placements/:name", title: "Learned", view: lazy(() => import("./views/placement")), tab: true },
+  { path: "/placements/:name", title: "Performance", view: lazy(() => import("./views/placement")), tab: true },
+  { path: "/placements/:name/tastes", title: "Shoppers and tastes", view: lazy(() => import("./views/tastes")), tab: true },
+  { path: "/placements/:name/items", title: "Items", view: lazy(() => import("./views/items")), tab: true },
   { path: "/placements/:name/decisions", title: "Decisions", view: lazy(() => import("./views/decisions")), tab: true },
-  { path: "/placements/:name/decisions/:id", title: "Decision", view: lazy(() => import("./views/decision")) },
-  { path: "/placements/:name/try", title: "Try", view: lazy(() => import("./views/try")), tab: true },
+  { path: "/placements/:name/decisions/:id", title: "Why this page?", view: lazy(() => import("./views/decision")) },
+  { path: "/placements/:name/try", title: "Try a page", view: lazy(() => import("./views/try")), tab: true },
   { path: "/placements/:name/experiments", title: "Experiments", view: lazy(() => import("./views/experiments")), tab: true },
   { path: "/placements/:name/versions", title: "Versions", view: lazy(() => import("./views/versions")), tab: true },
+  { path: "/placements/:name/history", title: "History", view: lazy(() => import("./views/history")), tab: true },
   { path: "/placements/:name/settings", title: "Settings", view: lazy(() => import("./views/settings")), tab: true },
   { path: "/new", title: "New placement", view: lazy(() => import("./views/new")) },
   { path: "/docs", title: "Documentation", view: lazy(() => import("./views/docs")), nav: true, open: true },

@@ -31,16 +31,29 @@ export interface Series {
 export interface Health {
   level: "bad" | "warning" | "waiting" | "note";
   text: string;
+  title?: string;
+  since?: string;
+}
+
+export interface Totals {
+  rounds: number;
+  purchases: number;
+  revenue: number;
+  revenue_squares: number;
 }
 
 export interface Entry {
   name: string;
-  mode: string;
+  mode: "learn" | "shadow" | "explore" | "experiment";
   policy: string;
   decisions: number;
   decisions_per_second: number;
   mean_revenue: number | null;
   standard_error: number | null;
+  currency?: string;
+  explore_share?: number;
+  by_policy: Totals;
+  latency?: { decisions: number; p50_seconds: number; p95_seconds: number; p99_seconds: number };
   gains: Gain[];
   experiment?: { name: string; control: string; verdict: Verdict };
   health: Health[];
@@ -50,6 +63,7 @@ export interface Entry {
 export interface OverviewAnswer {
   total: number;
   placements: Entry[];
+  health?: Health[];
 }
 
 // z is the quantile of bands: 95 % of a normal distribution.
@@ -65,15 +79,25 @@ export function edge(values: (number | null)[], errors: (number | null)[], sign:
   return values.map((v, i) => (v === null || errors[i] == null ? null : v + sign * z * errors[i]!));
 }
 
-// rates are decisions a second. The last point may not be over: it counts for as long as it has lasted, once that is two
-// seconds.
-export function rates(s: Series): (number | null)[] {
-  const now = Date.parse(s.now) / 1000;
-  return s.decisions.map((n, i) => {
-    const left = s.start_unix_seconds[i]! + s.length_seconds[i]! - now;
-    const lasted = s.length_seconds[i]! - Math.max(left, 0);
-    return left > 0 && lasted < 2 ? null : n / lasted;
+// smooth joins points of a group until each has at least so many rounds, so that a rare comparison is a curve and not noise.
+export function smooth(s: Series, m: Means, least: number): (number | null)[] {
+  const values: (number | null)[] = m.mean.map(() => null);
+  let sum = 0, rounds = 0;
+  m.mean.forEach((v, i) => {
+    sum += (v ?? 0) * m.rounds[i]!;
+    rounds += m.rounds[i]!;
+    if (rounds < least) return; // also at the end, where a few say little
+    values[i] = sum / rounds;
+    [sum, rounds] = [0, 0];
   });
+  // A curve leads across the points between.
+  let before = -1;
+  values.forEach((v, i) => {
+    if (v === null) return;
+    for (let k = before + 1; before >= 0 && k < i; k++) values[k] = values[before]! + ((v - values[before]!) * (s.start_unix_seconds[k]! - s.start_unix_seconds[before]!)) / (s.start_unix_seconds[i]! - s.start_unix_seconds[before]!);
+    before = i;
+  });
+  return values;
 }
 
 // spread puts an empty point where nothing happened for longer than a point lasts, so that no curve leads across.

@@ -13,19 +13,59 @@ export function number(value: number | null | undefined, options: Intl.NumberFor
 
 export const count = (value: number | null | undefined) => number(value, { maximumFractionDigits: 0 });
 export const percent = (value: number | null | undefined) => number(value, { style: "percent", maximumFractionDigits: 1 });
+export const points = (value: number | null | undefined) => number(value, { style: "percent", maximumFractionDigits: 0 });
+
+// money writes an amount with the three digits that matter, in a currency if there is one. signed writes a plus, too.
+export function money(value: number | null | undefined, currency: string | undefined, signed = false): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  const sign = signed ? ({ signDisplay: "exceptZero" } as const) : {};
+  const unit = currency ? ({ style: "currency", currency } as const) : {};
+  if (!currency || (size > 0 && size < 0.1)) return number(value, { ...unit, ...sign, minimumFractionDigits: 0, maximumSignificantDigits: size < 0.1 ? 2 : 3 });
+  if (size >= 100) return number(Number(value.toPrecision(3)), { ...unit, ...sign, maximumFractionDigits: 0 });
+  return number(value, { ...unit, ...sign });
+}
 
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 // moment writes a time of the API in the reader's locale and time zone.
 export const moment = (time: string | undefined) => (time ? times.format(new Date(time)) : "–");
 
+// span writes a length of time.
+export function duration(seconds: number): string {
+  const unit = (value: number, name: string) => `${count(value)} ${name}${Math.round(value) === 1 ? "" : "s"}`;
+  if (seconds < 120) return unit(seconds, "second");
+  if (seconds < 7200) return unit(seconds / 60, "minute");
+  return seconds < 172_800 ? unit(seconds / 3600, "hour") : unit(seconds / 86_400, "day");
+}
+
 // Card is a section with a heading.
-export function Card(props: { title: string; children: ComponentChildren }) {
+export function Card(props: { title: string; end?: ComponentChildren; children: ComponentChildren }) {
   return (
     <section class="card">
-      <h2>{props.title}</h2>
+      {props.end ? <div class="head"><h2>{props.title}</h2>{props.end}</div> : <h2>{props.title}</h2>}
       {props.children}
     </section>
+  );
+}
+
+// Figure is a number that answers a question, with its context below.
+export function Figure(props: { name: string; value: string; tone?: string | undefined; children?: ComponentChildren }) {
+  return (
+    <div class="figure">
+      <div class="quiet">{props.name}</div>
+      <div class={`value ${props.tone ?? ""}`}>{props.value}</div>
+      {props.children ? <div class="quiet">{props.children}</div> : null}
+    </div>
+  );
+}
+
+// Pick is a choice of one of a few.
+export function Pick<T extends string | number>(props: { label: string; of: [string, T][]; value: T; change: (to: T) => void }) {
+  return (
+    <div class="pick" role="group" aria-label={props.label}>
+      {props.of.map(([text, v]) => <button type="button" aria-pressed={v === props.value} onClick={() => props.change(v)}>{text}</button>)}
+    </div>
   );
 }
 
@@ -47,20 +87,22 @@ export interface Column<T> {
   title: string;
   cell: (row: T) => ComponentChildren;
   text?: boolean; // text is aligned to the left, numbers to the right
+  wide?: boolean; // it is left out on narrow screens
 }
 
 // Table is a list with a caption for those who cannot see it. It scrolls sideways within itself.
 export function Table<T>(props: { caption: string; columns: Column<T>[]; rows: T[]; empty: ComponentChildren }) {
   if (props.rows.length === 0) return <Empty>{props.empty}</Empty>;
+  const of = (c: Column<T>) => [c.text ? "text" : "", c.wide ? "wide-only" : ""].join(" ").trim();
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={props.caption}>
       <table>
         <caption>{props.caption}</caption>
         <thead>
-          <tr>{props.columns.map((c) => <th scope="col" class={c.text ? "text" : ""}>{c.title}</th>)}</tr>
+          <tr>{props.columns.map((c) => <th scope="col" class={of(c)}>{c.title}</th>)}</tr>
         </thead>
         <tbody>
-          {props.rows.map((row) => <tr>{props.columns.map((c) => <td class={c.text ? "text" : ""}>{c.cell(row)}</td>)}</tr>)}
+          {props.rows.map((row) => <tr>{props.columns.map((c) => <td class={of(c)}>{c.cell(row)}</td>)}</tr>)}
         </tbody>
       </table>
     </div>

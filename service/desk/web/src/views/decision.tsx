@@ -1,8 +1,9 @@
 import { get, placement } from "../api";
 import { Why, type Answer, type Explanation } from "../explain";
 import { usePoll } from "../poll";
-import { tabAddress, tabs } from "../routes";
-import { Card, Failure, Loading, moment, number } from "../ui";
+import { useProducts } from "../products";
+import { address, tabAddress, tabs } from "../routes";
+import { Failure, Loading, moment, money } from "../ui";
 
 interface Decision extends Answer {
   decision_id: string;
@@ -10,40 +11,49 @@ interface Decision extends Answer {
   status: "open" | "chosen" | "expired" | "deferred" | "withdrawn" | "evicted" | "late";
   choice: string | null;
   earned: number;
+  variant?: string;
   corrections?: { id: string; value?: number }[];
 }
 
 const ends: Record<Decision["status"], string> = {
-  open: "Its outcome is awaited.",
+  open: "Its outcome is still awaited.",
   chosen: "",
-  expired: "No outcome came in time, which counts as nothing taken.",
-  deferred: "It waits to be activated.",
-  withdrawn: "It was not activated in time.",
+  expired: "No outcome came in time, which counts as nothing bought.",
+  deferred: "It waits until the page is shown.",
+  withdrawn: "The page was not shown in time.",
   evicted: "It left memory before its outcome came.",
   late: "The outcome came too late to be learned, but its revenue counts.",
 };
 
-// DecisionView shows why a decision shows what it shows.
+// DecisionView says why a page was shown.
 export default function DecisionView(props: { name: string; id: string }) {
+  const { name } = props;
   const { value, failure } = usePoll(
-    (signal) => Promise.all([get<Decision>(placement(props.name, "decisions", props.id), signal), get<Explanation>(placement(props.name, "decisions", props.id, "explanation"), signal)]),
-    `${props.name} ${props.id}`,
+    (signal) => Promise.all([
+      get<Decision>(placement(name, "decisions", props.id), signal), get<Explanation>(placement(name, "decisions", props.id, "explanation"), signal), get<{ currency?: string }>(placement(name), signal),
+    ]),
+    `${name} ${props.id}`,
     10_000,
   );
-  const list = tabs.find((t) => t.path.endsWith("/decisions"));
-  const back = <p><a href={tabAddress(props.name, list)}>All decisions of {props.name}</a></p>;
-  if (!value) return <>{back}{failure ? <Failure of={failure} /> : <Loading />}</>;
-  const [d, why] = value;
+  const d = value?.[0];
+  const product = useProducts(name, d?.choice ? [d.choice] : []);
+  const back = <p><a href={tabAddress(name, tabs.find((t) => t.path.endsWith("/decisions")))}>All decisions of {name}</a></p>;
+  if (!value || !d) return <>{back}{failure ? <Failure of={failure} /> : <Loading />}</>;
+  const [, why, config] = value;
+  const again = new URLSearchParams((why.shopper ?? []).filter((f) => f.value !== null).map((f) => [f.feature, String(f.value)]));
+  const tryIt = address("placements", name, "try") + (again.size > 0 ? `?${again}` : "");
   return (
     <>
       {back}
-      <Card title={`Decision ${d.decision_id}`}>
+      <div class="head">
         <p>
-          Made {moment(d.time)}. {ends[d.status]}
-          {d.status === "chosen" || d.status === "late" ? (d.choice === null ? " Nothing was taken." : <> The customer took <strong class="id">{d.choice}</strong>{d.corrections ? <> and it has earned {number(d.earned)}, with corrections: {d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${number(c.value)})`)).join(", ")}</> : null}.</>) : null}
+          Shown {moment(d.time)}{d.variant ? `, in the variant ${d.variant}` : ""}. {ends[d.status]}
+          {d.status === "chosen" || d.status === "late" ? (d.choice === null ? " The shopper bought nothing." : <> The shopper bought <strong>{product(d.choice).title}</strong>, which has earned {money(d.earned, config.currency)}{d.corrections ? `, with corrections: ${d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${money(c.value, config.currency)})`)).join(", ")}` : ""}.</>) : null}
         </p>
-      </Card>
-      <Why of={why} answer={d} />
+        <span class="quiet id">{d.decision_id}</span>
+        <a class="button" href={tryIt}>Try another visitor</a>
+      </div>
+      <Why of={why} answer={d} currency={config.currency} taken={d.choice} />
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../api";
 import { follow } from "../feed";
+import { Item, useProducts } from "../products";
 import { address } from "../routes";
 import { Card, Failure, Table } from "../ui";
 
@@ -10,8 +11,11 @@ interface Made {
   time: string;
   by: string;
   shown: string[];
+  taken?: string;
   outcome: string;
 }
+
+const makers: Record<string, string> = { policy: "Vitrine", chance: "Random, for comparison", baseline: "Your own page", import: "Another program" };
 
 const most = 50; // decisions that the feed shows
 const earlier = 500; // entries of the log that the feed begins with
@@ -19,6 +23,7 @@ const earlier = 500; // entries of the log that the feed begins with
 // Decisions has a search by id, and the decisions as they are made.
 export default function Decisions(props: { name: string }) {
   const { rows, perSecond, failure, paused, pause } = useFeed(props.name);
+  const product = useProducts(props.name, rows.flatMap((d) => d.shown));
   const search = (event: SubmitEvent) => {
     event.preventDefault();
     const id = String(new FormData(event.currentTarget as HTMLFormElement).get("id")).trim();
@@ -26,9 +31,9 @@ export default function Decisions(props: { name: string }) {
   };
   return (
     <>
-      <Card title="Find a decision">
+      <Card title="Why was a page shown?">
         <form class="controls" onSubmit={search}>
-          <label>Id <input name="id" type="search" required maxLength={128} spellcheck={false} autocomplete="off" /></label>
+          <label>Id of the decision <input name="id" type="search" required maxLength={128} spellcheck={false} autocomplete="off" /></label>
           <button class="main">Ask why</button>
         </form>
       </Card>
@@ -44,10 +49,10 @@ export default function Decisions(props: { name: string }) {
           empty={`No decision is among the last ${earlier} entries of the log. Earlier ones are found by their ids.`}
           columns={[
             { title: "Time", text: true, cell: (d) => clock.format(new Date(d.time)) },
-            { title: "Decision", text: true, cell: (d) => <a href={address("placements", props.name, "decisions", d.id)}>{d.id}</a> },
-            { title: "Shown", text: true, cell: (d) => d.shown.slice(0, 5).join(", ") + (d.shown.length > 5 ? ` and ${d.shown.length - 5} more` : "") },
-            { title: "Found by", text: true, cell: (d) => d.by },
-            { title: "Outcome", text: true, cell: (d) => d.outcome },
+            { title: "Shown", text: true, cell: (d) => <span class="products">{d.shown.slice(0, 4).map((id) => <Item of={product(id)} />)}{d.shown.length > 4 ? <span class="quiet">and {d.shown.length - 4} more</span> : null}</span> },
+            { title: "Outcome", text: true, cell: (d) => (d.taken ? <>bought <b>{product(d.taken).title}</b></> : d.outcome) },
+            { title: "Chosen by", text: true, cell: (d) => makers[d.by] ?? d.by, wide: true },
+            { title: "", text: true, cell: (d) => <a href={address("placements", props.name, "decisions", d.id)}>Why this page?<span class="hidden"> {d.id}</span></a> },
           ]}
         />
       </Card>
@@ -89,8 +94,11 @@ function useFeed(name: string) {
             if (e.entry > now) fresh++;
             made.current.set(e.decision_id, { id: e.decision_id, time: e.time, by: e.source ?? "", shown: e.shown ?? [], outcome: "awaited" });
             if (made.current.size > most) made.current.delete(made.current.keys().next().value!);
-          } else if (d && e.kind === "chosen") d.outcome = e.position ? `took ${d.shown[e.position - 1] ?? "an item"}` : "took nothing";
-          else if (d && (e.kind === "expired" || e.kind === "evicted")) d.outcome = e.kind;
+          } else if (d && e.kind === "chosen") {
+            d.outcome = e.position ? "bought an item" : "bought nothing";
+            if (e.position && d.shown[e.position - 1]) d.taken = d.shown[e.position - 1]!;
+          }
+          else if (d && (e.kind === "expired" || e.kind === "evicted")) d.outcome = e.kind === "expired" ? "nothing reported in time" : "left memory";
           dirty = true;
         }
       },

@@ -6,7 +6,10 @@ import { Card, Empty } from "../ui";
 
 export default function New() {
   const [name, setName] = useState("");
+  const [currency, setCurrency] = useState("");
   if (!useMay("admin")) return <Empty>A key with the scope admin may create placements.</Empty>;
+  // 2 % of shoppers see random pages, so that there is a comparison from the start.
+  const config = { max_size: 3, features: [{ name: "price", kind: "number" }], mode: "explore", explore_share: 0.02, ...(currency.length === 3 ? { currency } : {}) };
   return (
     <Card title="A spot where Vitrine chooses what to show">
       <div class="field">
@@ -14,7 +17,12 @@ export default function New() {
         <input id="name" type="text" maxLength={64} required value={name} aria-describedby="name-help" onInput={(e) => setName(e.currentTarget.value.trim())} />
         <p class="help" id="name-help">Such as home, cart or mail. Letters, digits and . _ - : only. Requests name it.</p>
       </div>
-      {name === "" ? <Empty>Name it first.</Empty> : <PlacementForm key="new" name={name} config={{ max_size: 3, features: [{ name: "price", kind: "number" }] }} done={() => (location.hash = tabAddress(name))} />}
+      <div class="field">
+        <label for="currency">Currency</label>
+        <input id="currency" type="text" maxLength={3} placeholder="EUR" value={currency} aria-describedby="currency-help" onInput={(e) => setCurrency(e.currentTarget.value.trim().toUpperCase())} />
+        <p class="help" id="currency-help">What revenue is in. The desk writes amounts in it.</p>
+      </div>
+      {name === "" ? <Empty>Name it first.</Empty> : <PlacementForm key={currency.length === 3 ? currency : ""} name={name} config={config} done={() => (location.hash = tabAddress(name))} />}
     </Card>
   );
 }

@@ -15,6 +15,7 @@ interface Feature {
 }
 
 interface Config {
+  currency?: string;
   max_size: number;
   features: Feature[];
 }
@@ -50,7 +51,7 @@ function Form(props: { name: string; config: Config; stored: number }) {
   const blank = (): Row => ({ key: next.current, id: `item-${++next.current}`, revenue: "", features: {} });
   const [inline, setInline] = useState(props.stored === 0);
   const [rows, setRows] = useState<Row[]>(() => Array.from({ length: Math.max(3, Math.min(props.config.max_size + 1, 6)) }, blank));
-  const [user, setUser] = useState<Typed>({});
+  const [user, setUser] = useState<Typed>(() => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? "")));
   const [more, setMore] = useState<Typed>({});
   const [busy, setBusy] = useState(false);
   const [state, set] = useState<{ trial?: Trial; failure?: unknown }>({});
@@ -83,19 +84,10 @@ function Form(props: { name: string; config: Config; stored: number }) {
       {(id, helpID) => <input id={id} aria-describedby={helpID} type="text" value={more[name] ?? ""} onInput={(e) => setMore({ ...more, [name]: e.currentTarget.value })} />}
     </Labelled>
   );
-  return (
+  const rules = (
     <>
-      <Card title="Ask for a decision">
-        <p class="note">Nothing is recorded, and nothing is learned from it.</p>
-        <form class="wide" onSubmit={submit}>
-          {ofUser.length > 0 ? (
-            <fieldset>
-              <legend>User</legend>
-              <div class="fields">{ofUser.map((f) => <Value key={f.name} of={f} value={user[f.name] ?? ""} change={(v) => setUser({ ...user, [f.name]: v })} />)}</div>
-            </fieldset>
-          ) : null}
           <fieldset>
-            <legend>Candidates</legend>
+            <legend>What may be shown</legend>
             {props.stored > 0 ? (
               <div class="controls" role="radiogroup" aria-label="Candidates">
                 <label><input type="radio" name="from" checked={!inline} onChange={() => setInline(false)} /> From the catalogue ({props.stored} items)</label>
@@ -136,12 +128,26 @@ function Form(props: { name: string; config: Config; stored: number }) {
               {rule("exclude", "Must not show", "ids, separated by commas")}
             </div>
           </fieldset>
-          <div><button class="main" disabled={busy}>{busy ? "Asking…" : "Ask"}</button></div>
+    </>
+  );
+  return (
+    <>
+      <Card title="Try a page">
+        <p class="quiet">What would this visitor see? Nothing is recorded, and nothing is learned from it.</p>
+        <form class="wide" onSubmit={submit}>
+          {ofUser.length > 0 ? (
+            <fieldset>
+              <legend>Who comes</legend>
+              <div class="fields">{ofUser.map((f) => <Value key={f.name} of={f} value={user[f.name] ?? ""} change={(v) => setUser({ ...user, [f.name]: v })} />)}</div>
+            </fieldset>
+          ) : null}
+          {props.stored > 0 ? <details><summary>Rules, and what may be shown</summary>{rules}</details> : rules}
+          <div><button class="main" disabled={busy}>{busy ? "Working it out…" : "Show the page"}</button></div>
           {state.failure ? <Failure of={state.failure} /> : null}
         </form>
       </Card>
       <div ref={result} class="wide" tabIndex={-1} aria-live="polite" aria-label="Answer">
-        {state.trial ? <Why of={state.trial.explanation} answer={state.trial.answer} /> : <Empty>The answer will be here, with the reasons for it.</Empty>}
+        {state.trial ? <Why of={state.trial.explanation} answer={state.trial.answer} currency={props.config.currency} /> : <Empty>The page will be here, with the reasons for it.</Empty>}
       </div>
     </>
   );

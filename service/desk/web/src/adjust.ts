@@ -1,0 +1,17 @@
+import { placement, Problem, request, requestTagged } from "./api";
+
+type Config = Record<string, any>;
+
+// adjust changes some settings of a placement, and returns the settings before. undefined takes a setting away.
+export async function adjust(name: string, change: (config: Config) => Config): Promise<Config> {
+  const { value, tag } = await requestTagged<Config>(placement(name));
+  const { notes, warnings, ...before } = value;
+  const after = Object.fromEntries(Object.entries({ ...before, ...change(before) }).filter(([, v]) => v !== undefined));
+  try {
+    await request("PUT", placement(name), { body: after, headers: { "If-Match": tag } });
+  } catch (problem) {
+    if (problem instanceof Problem && problem.type.endsWith(":loss")) throw new Error("The learner would forget what it has learned. Make this change in the settings, which offer to relearn from the log first.");
+    throw problem;
+  }
+  return before;
+}

@@ -1,0 +1,35 @@
+import { Chart, type Line } from "./chart";
+import { edge, settled, smooth, spread, type Entry } from "./series";
+import { Empty, money, percent } from "./ui";
+
+const fewest = 30; // decisions of a point of a comparison
+
+// Revenue is what a visit earns over time, with what it is compared with dashed.
+export function Revenue(props: { of: Entry; seconds: number; height?: number }) {
+  const { of: p } = props;
+  const s = spread(p.series);
+  const now = Date.parse(s.now) / 1000, first = s.start_unix_seconds[0] ?? now;
+  const range: [number, number] = [Math.min(props.seconds === 0 ? first : Math.max(first, now - props.seconds), now - 10), now];
+  const lines: Line[] = [];
+  const said: string[] = [];
+  if (s.policy) {
+    const values = settled(s, s.policy);
+    lines.push({ label: "Vitrine", values, low: edge(values, s.policy.standard_error, -1), high: edge(values, s.policy.standard_error, 1) });
+    said.push("Solid: Vitrine with its 95% band.");
+  }
+  if (s.chance) {
+    lines.push({ label: "random pages", values: smooth(s, s.chance, fewest), dashed: true });
+    said.push(`Dashed: random pages${p.mode === "explore" ? `, shown to ${percent(p.explore_share)} of shoppers` : ""}.`);
+  }
+  if (s.baseline) {
+    lines.push({ label: "your own pages", values: smooth(s, s.baseline, fewest), dashed: true });
+    said.push("Dashed: your own pages.");
+  }
+  if (lines.length === 0) return <Empty>The curve of revenue begins when the first decision has its outcome.</Empty>;
+  return (
+    <>
+      <Chart label={`Revenue a visit of ${p.name} over time. ${said.join(" ")}`} times={s.start_unix_seconds} lines={lines} range={range} height={props.height ?? 220} format={(v) => money(v, p.currency).replace(/[.,]00(?=\D|$)/, "")} />
+      <p class="quiet">Revenue a visit. {said.join(" ")}</p>
+    </>
+  );
+}

@@ -1,0 +1,65 @@
+import { Chart } from "./chart";
+import { byReach, reach, useInsight, wish, type Effect } from "./insight";
+import { tabAddress, tabs } from "./routes";
+import { Card, Empty, Failure, Loading, money, number, points, Table } from "./ui";
+
+// writer writes values of a feature: those of a price in the placement's currency.
+const writer = (e: Effect, currency: string | undefined) => (v: number) => (/price|cost/i.test(e.feature) && currency ? money(Number(v.toPrecision(2)), currency).replace(/[.,]00(?=\D|$)/, "") : number(v, { maximumSignificantDigits: 2 }));
+
+// Taste is the effect that matters most, for a page about something else.
+export default function Taste(props: { name: string; currency?: string | undefined }) {
+  const { value, failure } = useInsight(props.name);
+  const tastes = tabAddress(props.name, tabs.find((t) => t.path.endsWith("/tastes")));
+  const first = byReach(value?.effects ?? []).find((e) => e.kind === "number" && e.points.length > 1);
+  return (
+    <Card title={first ? `What shoppers like: ${first.feature}` : "What shoppers like"} end={<a class="button" href={tastes}>All tastes</a>}>
+      {failure ? <Failure of={failure} /> : null}
+      {first ? <Curves of={first} currency={props.currency} /> : value ? <Empty>Nothing is known about tastes yet: they show after the first outcomes.</Empty> : <Loading />}
+    </Card>
+  );
+}
+
+// Curves are the share that would buy an item by one of its numbers, for each segment if segments differ.
+export function Curves(props: { of: Effect; currency?: string | undefined }) {
+  const { of: e } = props;
+  const write = writer(e, props.currency);
+  const segments = (e.segments ?? []).slice(0, 4);
+  const lines = segments.length > 1
+    ? segments.map((s) => ({ label: s.value, values: s.points.map((p) => p.buy_share) }))
+    : [{ label: "all shoppers", values: e.points.map((p) => p.buy_share), low: e.points.map((p) => p.buy_share_low ?? null), high: e.points.map((p) => p.buy_share_high ?? null) }];
+  const wishes = segments.length > 1
+    ? segments.map((s) => ({ who: s.value, what: wish(s.points, write) }))
+    : [{ who: "", what: wish(e.points, write) }];
+  const looks = wishes.filter((w) => w.what);
+  const said = reach(e) < 0.03 ? "It hardly matters." : looks.length === 0 ? "" : `Sells best ${looks.map((w) => (w.who ? `to ${w.who} ${w.what}` : w.what)).join(", ")}.`;
+  const title = `Share who would buy a typical item, by ${e.feature}${segments.length > 1 ? ` and ${e.by}` : ""}.`;
+  return (
+    <>
+      <Chart label={`${title} ${said}`} counts times={e.points.map((p) => p.value as number)} lines={lines} height={190} top={0.1} format={points} at={write} curved />
+      <p class="quiet">{title} {said}{segments.length > 1 ? "" : " The band is one standard deviation."}</p>
+    </>
+  );
+}
+
+// Values are the shares that would buy an item by one of its names, the best first.
+export function Values(props: { of: Effect }) {
+  const { of: e } = props;
+  const segments = e.segments ?? [];
+  const rows = e.points.map((p, i) => ({ ...p, i })).sort((a, b) => b.buy_share - a.buy_share);
+  return (
+    <>
+      <Table
+        caption={`Share who would buy, by ${e.feature}`}
+        rows={rows}
+        empty="No value has enough outcomes of its own yet."
+        columns={[
+          { title: e.feature, text: true, cell: (p) => String(p.value) },
+          { title: "Would buy", cell: (p) => points(p.buy_share) },
+          ...(segments.length > 1 ? segments.map((s) => ({ title: s.value, cell: (p: (typeof rows)[number]) => points(s.points[p.i]?.buy_share), wide: segments.length > 3 })) : []),
+          { title: "Likely between", cell: (p) => (p.buy_share_low === undefined ? "–" : `${points(p.buy_share_low)} and ${points(p.buy_share_high)}`), wide: true },
+        ]}
+      />
+      {reach(e) < 0.03 ? <p class="quiet">It hardly matters which.</p> : null}
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+import { tabAddress, tabs } from "./routes";
+import type { Health } from "./series";
+import { moment } from "./ui";
+
+// Trouble is what is wrong, before everything else: what happened, how unlikely that is, what Vitrine has done, what to do.
+export function Trouble(props: { of: Health[]; name?: string; link?: boolean }) {
+  const found = props.of.filter((h) => h.level === "bad" || h.level === "warning");
+  if (found.length === 0) return null;
+  const history = props.name === undefined ? undefined : tabAddress(props.name, tabs.find((t) => t.path.endsWith("/history")));
+  return (
+    <div class="troubles" role="region" aria-label="Trouble">
+      {found.map((h) => (
+        <div class={`trouble ${h.level}`} key={h.title ?? h.text}>
+          <div class="head">
+            <strong>{props.link && props.name ? `${props.name}: ` : ""}{h.title ?? h.text}</strong>
+            {h.since ? <span class="quiet">since {moment(h.since)}</span> : null}
+            {h.title && history ? <a class="button" href={history}>Investigate</a> : null}
+          </div>
+          {h.title ? <p>{h.text.slice(h.title.length).trim()}</p> : null}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+// Badge is how a placement is, in a word.
+export function Badge(props: { of: Health[] }) {
+  const worst = ["bad", "warning", "waiting"].find((l) => props.of.some((h) => h.level === l));
+  const words: Record<string, string> = { bad: "Trouble", warning: "Look at this", waiting: "Waiting for the first outcome" };
+  return <span class={`badge ${worst ?? "good"}`}>{worst ? words[worst] : "Healthy"}</span>;
+}

@@ -1,0 +1,238 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { adjust } from "../adjust";
+import { get, placement, request } from "../api";
+import { usePoll } from "../poll";
+import { Item, productOf, type Shelf, type ShelfItem } from "../products";
+import { useMay } from "../session";
+import type { Insight } from "../insight";
+import { count, Empty, Failure, money, moment, number, percent } from "../ui";
+
+const filters: [string, string][] = [["All", ""], ["Can be shown", "available"], ["Cannot be shown", "unavailable"], ["Shown", "shown"], ["Never shown", "unseen"], ["Pinned", "pinned"], ["Excluded", "excluded"]];
+const orders: [string, string][] = [["Earns the most a page", "earned"], ["Shown most", "shown"], ["Catalogue", ""]];
+const height = 72; // of a row, in pixels
+const part = 100; // items of a request
+
+interface Config {
+  currency?: string;
+  include?: string[];
+  exclude?: string[];
+  features: { name: string; kind: string; from?: string; values?: string[]; default?: unknown }[];
+}
+
+// Items are all items of a placement: what they earn, whether they may be shown, and why they are not.
+export default function Items(props: { name: string }) {
+  const { name } = props;
+  const may = useMay("admin");
+  const [typed, setTyped] = useState("");
+  const [contains, setContains] = useState("");
+  const [only, setOnly] = useState("");
+  const [sort, setSort] = useState("earned");
+  const [turn, setTurn] = useState(0);
+  const [asked, ask] = useState<{ item: ShelfItem; what: "pin" | "exclude" }>();
+  const [done, setDone] = useState<{ text: string; undo?: () => Promise<unknown> }>();
+  const [failed, fail] = useState<unknown>();
+  const config = usePoll((signal) => get<Config>(placement(name), signal), `${name} ${turn}`, 30_000).value;
+  useEffect(() => {
+    const timer = setTimeout(() => setContains(typed), 250);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  const act = async (what: (c: Config) => Partial<Config>, text: string) => {
+    fail(undefined);
+    try {
+      const before = (await adjust(name, (c) => what(c as Config))) as Config;
+      setDone({ text, undo: () => adjust(name, () => ({ include: before.include, exclude: before.exclude })) });
+      ask(undefined);
+      setTurn((n) => n + 1);
+    } catch (problem) {
+      fail(problem);
+    }
+  };
+  const undo = async () => {
+    try {
+      await done!.undo!();
+      setDone({ text: "It is as it was before." });
+      setTurn((n) => n + 1);
+    } catch (problem) {
+      fail(problem);
+    }
+  };
+  const with_ = (list: string[] | undefined, id: string) => [...(list ?? []).filter((o) => o !== id), id];
+  const off = (list: string[] | undefined, id: string) => {
+    const rest = (list ?? []).filter((o) => o !== id);
+    return rest.length > 0 ? rest : undefined;
+  };
+  const pin = (i: ShelfItem) => act((c) => ({ include: with_(c.include, i.item.id), exclude: off(c.exclude, i.item.id) } as Partial<Config>), `“${productOf(i.item).title}” is on every page now.`);
+  const exclude = (i: ShelfItem) => act((c) => ({ exclude: with_(c.exclude, i.item.id), include: off(c.include, i.item.id) } as Partial<Config>), `“${productOf(i.item).title}” is on no page now.`);
+  const release = (i: ShelfItem) => act((c) => ({ include: off(c.include, i.item.id), exclude: off(c.exclude, i.item.id) } as Partial<Config>), `“${productOf(i.item).title}” is up to Vitrine again.`);
+  return (
+    <>
+      <div role="status" class={done ? "said" : "none"}>{done ? <>{done.text} {done.undo ? <button type="button" onClick={() => void undo()}>Undo</button> : null}</> : null}</div>
+      {failed ? <Failure of={failed} /> : null}
+      {asked && config ? <Ask name={name} config={config} of={asked.item} what={asked.what} leave={() => ask(undefined)} go={() => void (asked.what === "pin" ? pin : exclude)(asked.item)} /> : null}
+      <div class="controls">
+        <label>Find <input type="search" placeholder="title, brand or id" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} /></label>
+        <label>Show <select value={only} onChange={(e) => setOnly(e.currentTarget.value)}>{filters.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
+        <label>First <select value={sort} onChange={(e) => setSort(e.currentTarget.value)}>{orders.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
+      </div>
+      <List key={`${name} ${contains} ${only} ${sort}`} name={name} turn={turn} query={{ contains, only, sort }} currency={config?.currency} may={may} ask={(item, what) => ask({ item, what })} release={(i) => void release(i)} />
+    </>
+  );
+}
+
+// List has the height of all items, and only those in view.
+function List(props: { name: string; turn: number; query: Record<string, string>; currency: string | undefined; may: boolean; ask: (i: ShelfItem, what: "pin" | "exclude") => void; release: (i: ShelfItem) => void }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [state, set] = useState<{ count?: number; complete?: boolean; failure?: unknown }>({});
+  const parts = useRef(new Map<number, ShelfItem[]>());
+  const [, arrived] = useState(0);
+  const view = 9; // rows
+  const first = Math.max(0, Math.floor(top / height) - 3), last = Math.floor(top / height) + view + 3;
+  const wanted = [...new Set([Math.floor(first / part), Math.floor(last / part)])].filter((k) => state.count === undefined ? k === 0 : k * part < state.count);
+  const key = wanted.join(" ");
+  const load = async (k: number, signal: AbortSignal) => {
+    const query = new URLSearchParams({ ...Object.fromEntries(Object.entries(props.query).filter(([, v]) => v)), from: `${k * part}`, limit: `${part}` });
+    try {
+      const s = await get<Shelf>(`${placement(props.name, "shelf")}?${query}`, signal);
+      parts.current.set(k, s.items);
+      for (const old of parts.current.keys()) if (parts.current.size > 20) parts.current.delete(old);
+      set({ count: s.count, complete: s.complete });
+      arrived((n) => n + 1);
+    } catch (failure) {
+      if (!signal.aborted) set((before) => ({ ...before, failure }));
+    }
+  };
+  useEffect(() => {
+    const stop = new AbortController();
+    for (const k of wanted) if (!parts.current.has(k)) void load(k, stop.signal);
+    return () => stop.abort();
+  }, [key]);
+  useEffect(() => { // what is in view changes with time, and after an action
+    const stop = new AbortController();
+    const again = () => wanted.forEach((k) => void load(k, stop.signal));
+    if (props.turn > 0) again();
+    const timer = setInterval(() => document.hidden || again(), 10_000);
+    return () => {
+      stop.abort();
+      clearInterval(timer);
+    };
+  }, [key, props.turn]);
+  const rows = [];
+  for (let i = first; i < Math.min(last, state.count ?? 0); i++) rows.push({ i, of: parts.current.get(Math.floor(i / part))?.[i % part] });
+  if (state.failure && state.count === undefined) return <Failure of={state.failure} />;
+  if (state.count === 0) return <Empty>No item is like that.</Empty>;
+  return (
+    <section class="card flush" aria-label="Items">
+      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${count(state.count)} ${state.count === 1 ? "item" : "items"}`}</p>
+      <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count ?? -1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
+        <div class="row-of-items heading" role="row">
+          {["Item", "Times shown", "Bought when shown", "Earned a page", "State", ""].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{t}{t === "" ? <span class="hidden">Actions</span> : null}</span>)}
+        </div>
+        <div role="rowgroup" class="tall" style={{ height: `${(state.count ?? 0) * height}px` }}>
+          {rows.map(({ i, of }) => (
+            <div class="row-of-items" role="row" aria-rowindex={i + 1} key={i} style={{ top: `${i * height}px` }}>
+              {of ? <Row of={of} complete={state.complete ?? true} {...props} /> : <span role="cell" class="quiet">…</span>}
+            </div>
+          ))}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function Row(props: { of: ShelfItem; complete: boolean; currency: string | undefined; may: boolean; ask: (i: ShelfItem, what: "pin" | "exclude") => void; release: (i: ShelfItem) => void }) {
+  const { of: i, currency } = props;
+  const p = productOf(i.item);
+  return (
+    <>
+      <span role="cell"><Item of={p} currency={currency}>{p.title === p.id ? null : <bdi>{p.id}</bdi>}</Item></span>
+      <span role="cell" class="wide-only number">{count(i.shown)}</span>
+      <span role="cell" class="wide-only number">{percent(i.taken_share)}</span>
+      <span role="cell" class="number">{money(i.revenue_per_page, currency)}</span>
+      <span role="cell">{stateOf(i, p.stock, props.complete)}</span>
+      <span role="cell" class="actions">
+        {!props.may ? null : i.pinned || i.state === "excluded"
+          ? <button type="button" onClick={() => props.release(i)}>{i.pinned ? "Unpin" : "Allow"}<span class="hidden"> {p.title}</span></button>
+          : <><button type="button" onClick={() => props.ask(i, "pin")}>Pin<span class="hidden"> {p.title}</span></button> <button type="button" onClick={() => props.ask(i, "exclude")}>Exclude<span class="hidden"> {p.title}</span></button></>}
+      </span>
+    </>
+  );
+}
+
+// stateOf says whether an item is shown, and if not, why.
+function stateOf(i: ShelfItem, stock: number | undefined, complete: boolean) {
+  switch (i.state) {
+    case "excluded":
+      return <span class="warning">Excluded: on no page</span>;
+    case "unavailable":
+      return <span class="bad">Out of stock</span>;
+    case "not-yet":
+      return <span class="warning">Not yet: from {moment(i.item.valid_from)}</span>;
+    case "over":
+      return <span class="warning">Over since {moment(i.item.valid_until)}</span>;
+    case "unfit":
+      return <span class="bad">It lacks a feature that this placement needs</span>;
+    case "gone":
+      return <span class="quiet">Not in the catalogue: requests bring it</span>;
+  }
+  const left = stock === undefined ? "" : stock === 0 ? "0 left, but marked as available" : `${number(stock)} left`;
+  if (i.pinned) return <span class="good">Pinned{left ? ` · ${left}` : ""}</span>;
+  if (i.shown === 0) return <span class="quiet">{complete ? "Never shown: other items are expected to earn more" : "Rarely or never shown: others earn more"}{left ? ` · ${left}` : ""}</span>;
+  const until = i.item.valid_until ? `until ${moment(i.item.valid_until)}` : "";
+  return <span>{[left || "In stock", until].filter(Boolean).join(" · ")}</span>;
+}
+
+// Ask says what pinning or excluding an item would cost, before it is done.
+function Ask(props: { name: string; config: Config; of: ShelfItem; what: "pin" | "exclude"; leave: () => void; go: () => void }) {
+  const { of: i, what } = props;
+  const p = productOf(i.item);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const [cost, setCost] = useState<{ text: string } | undefined>();
+  useEffect(() => heading.current?.focus(), [i.item.id, what]);
+  useEffect(() => {
+    const stop = new AbortController();
+    setCost(undefined);
+    costOf(props.name, props.config, i.item.id, what, stop.signal).then((text) => setCost({ text }), () => stop.signal.aborted || setCost({ text: "What it costs is not known: the placement cannot try such a page." }));
+    return () => stop.abort();
+  }, [i.item.id, what]);
+  return (
+    <section class="card ask">
+      <h2 ref={heading} tabIndex={-1}>{what === "pin" ? "Pin" : "Exclude"} “{p.title}”?</h2>
+      <p>{what === "pin" ? "Every page will show it, as long as it is available and the other rules allow it." : "No page will show it, whatever the request asks for."} You can undo this.</p>
+      <p role="status">{cost?.text ?? "Working out what it costs…"}</p>
+      <div class="controls">
+        <button type="button" class={what === "pin" ? "main" : "danger"} onClick={props.go}>{what === "pin" ? "Pin it" : "Exclude it"}</button>
+        <button type="button" onClick={props.leave}>Leave it</button>
+      </div>
+    </section>
+  );
+}
+
+// costOf tries pages for visitors of each kind with and without the rule, and says what the rule costs a visit.
+async function costOf(name: string, config: Config, id: string, what: "pin" | "exclude", signal: AbortSignal): Promise<string> {
+  const shopper = config.features.filter((f) => f.from === "shopper" && f.kind !== "cross");
+  const insight = await get<Insight>(placement(name, "insight"), signal);
+  const category = shopper.find((f) => f.kind === "category" && (f.values?.length ?? 0) > 1);
+  const kinds: (string | undefined)[] = category ? category.values!.slice(0, 4) : [undefined];
+  const typical = (f: Config["features"][number]) => {
+    if (f.default !== undefined) return f.default;
+    if (f.kind === "category") return f.values?.[0] ?? "other";
+    if (f.kind === "text") return "";
+    if (f.kind === "object") return {};
+    const points = insight.effects?.find((e) => e.feature === f.name)?.points;
+    return points?.[Math.floor(points.length / 2)]?.value ?? 0;
+  };
+  const costs: { kind: string | undefined; cost: number }[] = [];
+  for (const kind of kinds) {
+    const body: Record<string, unknown> = what === "pin" ? { include: [id] } : { exclude: [id] };
+    if (shopper.length > 0) body["shopper"] = Object.fromEntries(shopper.map((f) => [f.name, f === category ? kind : typical(f)]));
+    const trial = await request<{ explanation: { rules?: { rule: string; item?: string; cost: number }[] } }>("POST", placement(name, "try"), { body, signal });
+    const rule = trial.explanation.rules?.find((r) => r.item === id);
+    if (rule) costs.push({ kind, cost: rule.cost });
+  }
+  if (costs.length === 0) return "What it costs is not known: the placement's policy does not estimate revenue.";
+  const mean = costs.reduce((n, c) => n + c.cost, 0) / costs.length;
+  if (mean < 1e-6) return what === "pin" ? "It costs nothing: the best pages have it already." : "It costs nothing: the best pages do without it.";
+  const each = costs.length > 1 ? `: ${costs.map((c) => `${c.kind} ${money(c.cost, config.currency)}`).join(", ")}` : "";
+  return `By what the placement expects, it costs about ${money(mean, config.currency)} a visit${each}.`;
+}

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+)
+
+// History returns who changed what of a placement and when, read from the log, and the alarms of its guard. Errors are
+// ErrNotFound and that of ctx.
+func (e *Engine) History(ctx context.Context, name string) (*api.History, error) {
+	v, err := e.View(name)
+	if err != nil {
+		return nil, err
+	}
+	h := &api.History{Placement: name, Changes: []api.PastEvent{}}
+	e.mu.RLock()
+	var entries []uint64
+	entries, h.Alarms = v.Placement.History()
+	e.mu.RUnlock()
+	var before []byte // the configuration
+	for _, entry := range slices.Backward(entries) {
+		event, err := e.event(ctx, entry)
+		if err != nil {
+			return nil, err
+		}
+		if event == nil || event.Placement != name {
+			before = nil // the configurations until the next one are not known
+			continue
+		}
+		x, after := pastEvent(event)
+		if x.Entry = entry; entry == v.Page.Born {
+			x.Kind = "created"
+		}
+		if after != nil && before != nil {
+			x.Fields = difference(before, after)
+		}
+		if after != nil {
+			before = after
+		}
+		h.Changes = append(h.Changes, x)
+	}
+	slices.Reverse(h.Changes)
+	return h, nil
+}
+
+// event returns the event of an entry, nil if it cannot be read. The error is that of ctx.
+func (e *Engine) event(ctx context.Context, entry uint64) (*eventlog.Event, error) {
+	data, err := e.store.Entry(ctx, entry)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	event, err := eventlog.Decode(data)
+	if err != nil {
+		return nil, nil
+	}
+	return &event, nil
+}
+
+// pastEvent says what an event has done. config is the configuration after it, nil if it changes none.
+func pastEvent(event *eventlog.Event) (x api.PastEvent, config []byte) {
+	x = api.PastEvent{Time: time.Unix(0, event.Time).UTC(), By: event.By}
+	switch b := event.Body.(type) {
+	case *eventlog.PlacementPut:
+		x.Kind, config = "changed", b.Config
+	case *eventlog.VersionSaved:
+		x.Kind, x.Version, x.Note = "version-saved", b.Version, b.Note
+	case *eventlog.LearnerRolledBack:
+		x.Kind, x.Version = "rolled-back", b.Version
+		if len(b.Config) > 0 {
+			config = b.Config
+		}
+	case *eventlog.LearnerReset:
+		x.Kind, config = "reset", b.Config
+	case *eventlog.RelearningBegun:
+		x.Kind = "relearning-begun"
+	case *eventlog.RelearningEnded:
+		x.Kind, x.Note = "relearning-ended", b.Reason
+	case *eventlog.LearnerSwapped:
+		x.Kind, config = "swapped", b.Config
+	case *eventlog.LearnerAdopted:
+		x.Kind, x.Note, config = "adopted", b.Variant, b.Config
+	case *eventlog.AlarmCleared:
+		x.Kind = "alarm-cleared"
+	default:
+		panic(fmt.Sprintf("engine: a change of type %T", event.Body))
+	}
+	return x, config
+}
+
+// difference lists the settings in which two configurations differ, by name.
+func difference(before, after []byte) (list []api.ChangedField) {
+	var a, b map[string]jsontext.Value
+	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
+		return nil
+	}
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !bytes.Equal(a[name], b[name]) { // both are canonical
+			list = append(list, api.ChangedField{Field: name, Before: a[name], After: b[name]})
+		}
+	}
+	return list
+}

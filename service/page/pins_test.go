@@ -1,0 +1,44 @@
+package page_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+)
+
+// Pinned items are on every page and excluded ones on none, as far as the request and the other rules go together with that.
+func TestPins(t *testing.T) {
+	const pins = `,"include":["sku4","sku1"],"exclude":["sku5"]`
+	for _, c := range []struct {
+		what, config string
+		request      api.Request
+		has, lacks   []string
+	}{
+		{"pins", pins, api.Request{}, []string{"sku4", "sku1"}, []string{"sku5"}},
+		{"a request that excludes a pin", pins, api.Request{Exclude: []string{"sku4"}}, []string{"sku1"}, []string{"sku4", "sku5"}},
+		{"a request that includes what is excluded", pins, api.Request{Include: []string{"sku5", "sku0"}}, []string{"sku0", "sku4", "sku1"}, []string{"sku5"}},
+		{"room for one pin", pins, api.Request{Include: []string{"sku0"}, MaxSize: 2}, []string{"sku0", "sku4"}, []string{"sku1", "sku5"}},
+		{"room for none", pins, api.Request{Include: []string{"sku0"}, MaxSize: 1}, []string{"sku0"}, []string{"sku4", "sku1"}},
+		{"pins that break a limit", pins, api.Request{Limits: []api.Limit{{Items: []string{"sku4", "sku1"}, Max: new(1)}}}, []string{"sku4"}, []string{"sku1", "sku5"}},
+		{"a pin that is gone", `,"include":["gone","sku2"]`, api.Request{}, []string{"sku2"}, nil},
+		{"slots", pins, api.Request{Slots: []api.Slot{{Exclude: []string{"sku4", "sku1"}}, {Exclude: []string{"sku4", "sku1"}}}}, nil, []string{"sku4", "sku1", "sku5"}},
+	} {
+		v := viewOf(t, reasoned(c.config))
+		r := c.request
+		r.Items = asking(rand.New(rand.NewPCG(1, 7))).Items
+		shown := fatal.Or(try(t.Context(), v, &r))(t).IDs()
+		for _, id := range c.has {
+			if !slices.Contains(shown, id) {
+				t.Errorf("%s: the page %v lacks %s", c.what, shown, id)
+			}
+		}
+		for _, id := range c.lacks {
+			if slices.Contains(shown, id) {
+				t.Errorf("%s: the page %v has %s", c.what, shown, id)
+			}
+		}
+	}
+}
