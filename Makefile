@@ -3,7 +3,7 @@
 FUZZTIME ?= 30s
 COUNT ?= 6
 
-.PHONY: browser desk desk-install screenshots test race lint bench fuzz golden man figures module dist wheel npm packages ci
+.PHONY: browser desk desk-install screenshots test race lint bench fuzz golden man figures module dist wheel npm packages release artifacts ci
 
 test: ## what a newcomer runs
 	go test ./...
@@ -32,8 +32,8 @@ man: ## the page of the manual, vitrine.1
 figures: ## draw the committed figures again, then look at them
 	bench/figures.sh
 
-module: ## make module NAME=host/path DIR=… PYTHON=name NPM=name: a copy of the tree that is the module of that name, and its packages
-	.ci/module "$(NAME)" "$(DIR)" "$(PYTHON)" "$(NPM)"
+module: ## make module NAME=host/path DIR=… PYTHON=name NPM=name IMAGE=name: a copy of the tree under these names
+	.ci/module "$(NAME)" "$(DIR)" "$(PYTHON)" "$(NPM)" "$(IMAGE)"
 
 packages: ## write the types and routes of the packages for Python and TypeScript again
 	go test ./service/server -run TestPackages -rewrite
@@ -58,6 +58,12 @@ wheel: dist ## wheels for Python with these binaries, in dist/
 
 npm: ## the package for npm, in dist/
 	.ci/npm
+
+release: ## make release VERSION=0.1.0 URL=https://… SIGNING_KEY=file: everything of a release, in dist/, which must be empty
+	URL="$(URL)" SIGNING_KEY="$(SIGNING_KEY)" .ci/release "$(VERSION)"
+
+artifacts: ## from each artifact in dist/ to a first decision, as the README says
+	.ci/artifacts dist
 
 ci:
 	.ci/run

@@ -64,8 +64,8 @@ func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
 	}
 }
 
-// A run reports the units that it finds, and the files that it replaces. Without a version, the executable is the
-// version.
+// A run reports the units that it finds, and the files that it replaces. Without a version, the program's ID is
+// the version.
 func TestRunsSayWhatTheyTakeOver(t *testing.T) {
 	dir := t.TempDir()
 	var notes []string
@@ -90,8 +90,8 @@ func TestRunsSayWhatTheyTakeOver(t *testing.T) {
 		if !slices.Equal(notes, c.want) {
 			t.Errorf("notes %q, want %q", notes, c.want)
 		}
-		if e.Version == "" && !bytes.Contains(read(t, dir, "small", "run.json"), []byte(`"version": "executable `)) {
-			t.Error("run.json does not name the executable")
+		if e.Version == "" && !bytes.Contains(read(t, dir, "small", "run.json"), []byte(`"version": "program `)) {
+			t.Error("run.json does not name the program")
 		}
 	}
 }

@@ -8,19 +8,16 @@ package experiment
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/buildid"
 	"vitrine/internal/cpu"
 )
 
@@ -39,8 +36,8 @@ type Experiment struct {
 	// Settings describe the world and the rounds, for run.json. Together with the policy's settings and Version, they
 	// identify finished units of this experiment. They must marshal to JSON.
 	Settings any
-	// Version identifies the program. Units from another version are not reused. If empty, Version is a hash of the
-	// executable, so that a changed program plays its units again.
+	// Version identifies the program. Units from another version are not reused. If empty, Version is the running
+	// program's ID, so that a changed program plays its units again.
 	Version string
 }
 
@@ -134,32 +131,14 @@ func (e *Experiment) versioned() (*Experiment, error) {
 	if e.Version != "" {
 		return e, nil
 	}
-	version, err := executable()
+	id, err := buildid.Sum()
 	if err != nil {
-		return nil, fmt.Errorf("experiment %q: the executable cannot be hashed: set Version: %w", e.Name, err)
+		return nil, fmt.Errorf("experiment %q: this program cannot be identified: set Version: %w", e.Name, err)
 	}
 	versioned := *e
-	versioned.Version = version
+	versioned.Version = "program " + id
 	return &versioned, nil
 }
-
-// executable identifies the running program by a hash of its file.
-var executable = sync.OnceValues(func() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return "", err
-	}
-	return "executable " + hex.EncodeToString(sum.Sum(nil)[:8]), nil
-})
 
 func all(int) bool { return true }
 

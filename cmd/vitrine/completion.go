@@ -14,7 +14,7 @@ import (
 )
 
 type completionCmd struct {
-	Shell string `arg:"" help:"bash, zsh or fish." complete:"shells"`
+	Shell string `arg:"" help:"bash, zsh, fish or powershell." complete:"shells"`
 }
 
 // Help is the tail of the command's help.
@@ -23,6 +23,7 @@ func (completionCmd) Help() string {
 		"source <(vitrine completion bash)                                          in ~/.bashrc",
 		"vitrine completion zsh > \"${fpath[1]}/_vitrine\"                            once, before compinit",
 		"vitrine completion fish > ~/.config/fish/completions/vitrine.fish          once",
+		"vitrine completion powershell | Out-String | Invoke-Expression             in $PROFILE",
 	)
 }
 
@@ -60,13 +61,22 @@ function __vitrine_candidates
 end
 complete -c vitrine -a '(__vitrine_candidates)'
 `,
+	// Before 7.3, PowerShell drops empty arguments unless they are quoted twice.
+	"powershell": `# PowerShell completion for vitrine
+Register-ArgumentCompleter -Native -CommandName vitrine -ScriptBlock {
+	param($last, $line, $cursor)
+	$words = @($line.CommandElements | Select-Object -Skip 1 | Where-Object { $_.Extent.EndOffset -lt $cursor } | ForEach-Object { $_.Extent.Text })
+	if ($last -eq '' -and ($PSVersionTable.PSVersion -lt [version]'7.3' -or $PSNativeCommandArgumentPassing -eq 'Legacy')) { $last = '""' }
+	vitrine complete -- @words $last 2>$null | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
+}
+`,
 }
 
 // Run prints the script.
 func (c completionCmd) Run(t terminal) error {
 	script, ok := shells[c.Shell]
 	if !ok {
-		return usageError{fmt.Errorf("completion %s: must be bash, zsh or fish", c.Shell)}
+		return usageError{fmt.Errorf("completion %s: must be bash, zsh, fish or powershell", c.Shell)}
 	}
 	_, err := io.WriteString(t.out, script)
 	return err
@@ -99,7 +109,7 @@ var sources = map[string]func(root *kong.Node) []string{
 	"names":    func(*kong.Node) []string { return describable() },
 	"policies": func(*kong.Node) []string { return policy.Names() },
 	"scales":   func(*kong.Node) []string { return []string{"linear", "log"} },
-	"shells":   func(*kong.Node) []string { return []string{"bash", "zsh", "fish"} },
+	"shells":   func(*kong.Node) []string { return []string{"bash", "zsh", "fish", "powershell"} },
 	"tunings":  func(*kong.Node) []string { return experiments.Tunings() },
 }
 

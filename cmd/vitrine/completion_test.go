@@ -48,7 +48,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"describe", "spe"}, []string{"spectral"}},
 		{[]string{"list", "t"}, []string{"tunings"}},
 		{[]string{"list", "--print", "main-uniform-r"}, []string{"main-uniform-realizable"}},
-		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},
+		{[]string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}},
 		{[]string{"help", "comp"}, []string{"completion"}},
 		{[]string{"nonesuch", "--nothing=x"}, nil},
 	} {

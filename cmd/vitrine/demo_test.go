@@ -94,14 +94,14 @@ func TestRequestsOfTheREADME(t *testing.T) {
 	s := newService()
 	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true
 	url, _, stop := serving(t, s)
-	for ask(t, 200, "GET", url+"/v1/placements", "") == `{"placements":[]}` {
+	for ask(t, 200, "GET", url+"/v1/placements", "") == `{"placements":[]}` || strings.Contains(ask(t, 200, "GET", url+"/v1/placements/auto/items", ""), `"count":0`) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	requests := regexp.MustCompile(`(?m)^curl (-X PUT )?localhost:8080(\S+) -d '([^']*)'$`).FindAllStringSubmatch(string(text), -1)
-	if len(requests) != 3 {
+	if len(requests) != 6 {
 		t.Fatalf("%d requests", len(requests))
 	}
-	for i, status := range []int{201, 201, 204} {
+	for i, status := range []int{201, 201, 201, 201, 201, 204} {
 		method := "POST"
 		if requests[i][1] != "" {
 			method = "PUT"

@@ -27,7 +27,7 @@ import (
 	"vitrine/service/host"
 )
 
-// testdata/data is a data directory of the present format. It has
+// testdata/data is a data directory of the present format, and testdata/data-0.1.0 of a release. Each has
 //
 //	whole/       a log from its first entry on, with a snapshot of the middle
 //	cut/         the same log after retention: without its first entries, with a base and a snapshot
@@ -300,14 +300,21 @@ func TestDataFormat(t *testing.T) {
 	if *rewrite {
 		rewriteDataFormat(t)
 	}
-	text := fatal.Or(os.ReadFile(filepath.Join(dataDir, "state.json")))(t)
+	dirs := fatal.Or(filepath.Glob(dataDir + "*"))(t) // of releases, too: data-0.1.0
+	for _, dir := range dirs {
+		testDataFormat(t, dir)
+	}
+}
+
+func testDataFormat(t *testing.T, dir string) {
+	text := fatal.Or(os.ReadFile(filepath.Join(dir, "state.json")))(t)
 	var want map[string]any
 	fatal.If(t, json.Unmarshal(text, &want))
 	for _, c := range []struct{ data, without string }{
 		{"whole", ""}, {"whole", host.SnapshotFile}, {"cut", ""}, {"cut", host.SnapshotFile}, {"cut", host.BasesDir},
 	} {
-		t.Run(fmt.Sprintf("%s without %q", c.data, c.without), func(t *testing.T) {
-			data := copyOf(t, filepath.Join(dataDir, c.data))
+		t.Run(fmt.Sprintf("%s %s without %q", filepath.Base(dir), c.data, c.without), func(t *testing.T) {
+			data := copyOf(t, filepath.Join(dir, c.data))
 			if c.without != "" {
 				fatal.If(t, os.RemoveAll(filepath.Join(data, c.without)))
 			}

@@ -56,6 +56,7 @@ type cli struct {
 	Items     itemsCmd     `cmd:"" help:"Put items into the catalogue of a decision service, and list them."`
 	Keys      keysCmd      `cmd:"" help:"Make and withdraw the API keys of a decision service."`
 	Cluster   clusterCmd   `cmd:"" help:"Show which process of a decision service leads, and how far the others are behind."`
+	Health    healthCmd    `cmd:"" help:"Ask a decision service whether it is alive."`
 	Describe  describeCmd  `cmd:"" help:"Describe a policy or another name in a file: its options, their defaults and ranges."`
 	List      listCmd      `cmd:"" help:"List the names that a file may use, and the experiments."`
 	Load      loadCmd      `cmd:"" help:"Send simulated shoppers to a decision service, and measure their latency."`

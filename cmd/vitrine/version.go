@@ -1,29 +1,55 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"fmt"
-	"io"
-	"os"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/alecthomas/kong"
+
+	"vitrine/internal/buildid"
 )
 
-// version is the release; CHANGELOG.md has the same.
-const version = "0.1.0-dev"
+// The build passes these with -ldflags -X: the release, its commit, and the commit's time in RFC 3339.
+var (
+	version = "0.1.0-dev"
+	commit  string
+	date    string
+)
 
 type versionCmd struct{}
 
-// Run prints the version and the platform of this program.
+// Help is the tail of the command's help.
+func (versionCmd) Help() string {
+	return "The date is the time of the commit. Programs with the same ID continue each other's runs; stripping or signing a program does not change its ID."
+}
+
+// Run prints the version and what this program was built from.
 func (versionCmd) Run(t terminal) error {
-	v, err := fullVersion()
+	id, err := buildid.Sum()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "vitrine %s (%s, %s/%s)\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return nil
+	commit, date := source(debug.ReadBuildInfo())
+	_, err = fmt.Fprintf(t.out, "vitrine %s\ncommit    %s\ndate      %s\nprogram   %s\nplatform  %s/%s, %s\n", version, commit, date, id, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return err
+}
+
+// source returns the commit and its time: those that the build passed, otherwise those that the go command noted in a clone.
+func source(info *debug.BuildInfo, ok bool) (string, string) {
+	if commit != "" || !ok {
+		return cmp.Or(commit, "unknown"), cmp.Or(date, "unknown")
+	}
+	noted := map[string]string{}
+	for _, s := range info.Settings {
+		noted[s.Key] = s.Value
+	}
+	revision := cmp.Or(noted["vcs.revision"], "unknown")
+	if noted["vcs.modified"] == "true" {
+		revision += " with changes"
+	}
+	return revision, cmp.Or(noted["vcs.time"], "unknown")
 }
 
 // versionFlag is --version, which prints what the command version prints.
@@ -38,21 +64,9 @@ func (versionFlag) BeforeReset(parser *kong.Kong) error {
 	return nil
 }
 
-// fullVersion is the release and, after a '+', the checksum of this program's own file. Runs of another
-// program are not continued, so no figure mixes two programs.
+// fullVersion is the release and, after a '+', the program's ID. Runs of another program are not continued, so no
+// figure mixes two programs.
 func fullVersion() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("cannot find this program's own file: %w", err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return version + "+" + hex.EncodeToString(h.Sum(nil)[:6]), nil
+	id, err := buildid.Sum()
+	return version + "+" + id, err
 }

@@ -21,7 +21,7 @@ import (
 
 // table lists the directories of every layer, from 0 on; "." is the root.
 var table = [][]string{
-	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/cpu",
+	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/buildid", "internal/cpu",
 		"internal/decompress", "internal/extsort", "internal/fatal", "internal/fields", "internal/flock", "internal/freeport",
 		"internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics",
 		"internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch",

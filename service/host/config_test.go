@@ -87,9 +87,12 @@ func TestServiceFileOfTheDocs(t *testing.T) {
 	}
 }
 
-// The configuration in the image is one.
-func TestServiceFileOfTheImage(t *testing.T) {
-	c, err := ReadConfig("../../deploy/container/etc/vitrine/service.toml")
+// The image and the packages have configurations that the service reads.
+func TestInstalledServiceFiles(t *testing.T) {
+	if c, err := ReadConfig("../../deploy/service.toml"); err != nil || c.Listen != Default().Listen || c.Data != "/var/lib/vitrine" || c.Keys != "" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	c, err := ReadConfig("../../deploy/container.toml")
 	if err != nil || c.Listen != ":8080" || c.Data != "/data" || filepath.Base(c.Keys) != "keys.toml" {
 		t.Errorf("%+v, %v", c, err)
 	}

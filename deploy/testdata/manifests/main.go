@@ -11,13 +11,14 @@ import (
 	"os"
 
 	"github.com/compose-spec/compose-go/v2/cli"
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
 func main() {
-	var failure error
+	failure := monitoring.AddToScheme(scheme.Scheme)
 	for _, path := range os.Args[1:] {
 		read := compose
 		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("\nkind: ")) {

@@ -9,6 +9,7 @@ export default defineConfig({
     emptyOutDir: true,
     assetsDir: "desk",
     modulePreload: false,
+    license: { fileName: "desk/licenses.md" }, // of the packages in the built files
     target: "es2022",
     rollupOptions: {
       output: {

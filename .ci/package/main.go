@@ -1,0 +1,204 @@
+// Command package packs the programs of a release: archives, packages for Debian and RPM, an image, a bill of materials, a formula for
+// Homebrew and a file for Nix. The same programs give the same bytes. .ci/release runs it.
+package main
+
+import (
+	"bytes"
+	"embed"
+	"encoding/base64"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/template"
+	"time"
+
+	"package/licences"
+)
+
+// release is what is packed.
+type release struct {
+	Version, Commit string
+	URL             string // of the directory that will hold the files
+	Module          string
+	Archives        map[string]archive // by target, such as linux/amd64
+
+	date     time.Time
+	root     string // of the tree
+	programs string // the directory with vitrine-linux-amd64 and so on
+	out      string
+	targets  []string
+	common   []file // of every archive
+	modules  []*licences.Module
+}
+
+// archive is a file of the release and its SHA-256.
+type archive struct {
+	Name string
+	sum  [32]byte
+}
+
+func (a archive) Hex() string { return hex.EncodeToString(a.sum[:]) }
+func (a archive) SRI() string { return "sha256-" + base64.StdEncoding.EncodeToString(a.sum[:]) }
+
+//go:embed files
+var files embed.FS
+
+func main() {
+	r := &release{root: "../..", Archives: map[string]archive{}}
+	flag.StringVar(&r.Version, "version", "", "the `version`")
+	flag.StringVar(&r.Commit, "commit", "", "the `commit`")
+	flag.StringVar(&r.URL, "url", "", "the `address` of the directory that will hold the files")
+	flag.StringVar(&r.programs, "programs", "", "the `directory` with the programs that .ci/dist built")
+	flag.StringVar(&r.out, "out", "", "the `directory` to write to")
+	date := flag.String("date", "", "the commit's `time`")
+	host := flag.String("host", "", "a `program` that runs here, which prints the manual and the completions")
+	flag.Parse()
+	r.targets = flag.Args()
+	if err := r.pack(*date, *host); err != nil {
+		fmt.Fprintln(os.Stderr, "package:", err)
+		os.Exit(1)
+	}
+}
+
+func (r *release) pack(date, host string) (err error) {
+	if r.date, err = time.Parse(time.RFC3339, date); err != nil {
+		return err
+	}
+	module, err := command(r.root, "go", "list", "-m")
+	if err != nil {
+		return err
+	}
+	r.Module = strings.TrimSpace(string(module))
+	if r.modules, err = licences.Linked(r.root, r.targets); err != nil {
+		return err
+	}
+	if err := r.describe(host); err != nil {
+		return err
+	}
+	for _, target := range r.targets {
+		if err := r.archive(target); err != nil {
+			return err
+		}
+		if system, machine, _ := strings.Cut(target, "/"); system == "linux" {
+			for _, format := range []string{"deb", "rpm"} {
+				if err := r.install(format, machine); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := r.image(); err != nil {
+		return err
+	}
+	if err := r.bill(); err != nil {
+		return err
+	}
+	for _, name := range []string{"vitrine.rb", "vitrine.nix"} {
+		if err := r.fill(name); err != nil {
+			return err
+		}
+	}
+	return r.deploy()
+}
+
+// describe makes the files that every archive has.
+func (r *release) describe(host string) error {
+	var notices bytes.Buffer
+	if err := licences.Notices(&notices, r.root, r.modules); err != nil {
+		return err
+	}
+	r.common = []file{{name: "THIRD-PARTY-NOTICES.txt", body: notices.Bytes()}}
+	for _, name := range []string{"LICENSE", "CHANGELOG.md"} {
+		body, err := os.ReadFile(filepath.Join(r.root, name))
+		if err != nil {
+			return err
+		}
+		r.common = append(r.common, file{name: name, body: body})
+	}
+	for name, args := range map[string][]string{
+		"vitrine.1": {"man"}, "completions/vitrine.bash": {"completion", "bash"}, "completions/_vitrine": {"completion", "zsh"},
+		"completions/vitrine.fish": {"completion", "fish"}, "completions/vitrine.ps1": {"completion", "powershell"},
+	} {
+		body, err := command(r.root, host, args...)
+		if err != nil {
+			return err
+		}
+		r.common = append(r.common, file{name: name, body: body})
+	}
+	return nil
+}
+
+// find returns the common file of a name.
+func (r *release) find(name string) []byte {
+	for _, f := range r.common {
+		if f.name == name {
+			return f.body
+		}
+	}
+	panic("there is no " + name)
+}
+
+// program reads the program of a target.
+func (r *release) program(target string) ([]byte, error) {
+	name := "vitrine-" + strings.ReplaceAll(target, "/", "-")
+	if strings.HasPrefix(target, "windows/") {
+		name += ".exe"
+	}
+	return os.ReadFile(filepath.Join(r.programs, name))
+}
+
+// fill writes a file from its template.
+func (r *release) fill(name string) error {
+	t, err := template.ParseFS(files, "files/"+name+".tmpl")
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, r); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, name), out.Bytes(), 0o644)
+}
+
+// Brew returns the archives by the formula's names of systems and processors.
+func (r *release) Brew() map[string]map[string]archive {
+	found := map[string]map[string]archive{}
+	for target, a := range r.Archives {
+		system, machine, _ := strings.Cut(target, "/")
+		on := map[string]string{"darwin": "macos", "linux": "linux"}[system]
+		if on == "" {
+			continue
+		}
+		if found[on] == nil {
+			found[on] = map[string]archive{}
+		}
+		found[on][map[string]string{"amd64": "intel", "arm64": "arm"}[machine]] = a
+	}
+	return found
+}
+
+// Nix returns the archives by Nix's names of platforms.
+func (r *release) Nix() map[string]archive {
+	found := map[string]archive{}
+	for target, a := range r.Archives {
+		system, machine, _ := strings.Cut(target, "/")
+		if system != "windows" {
+			found[map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[machine]+"-"+system] = a
+		}
+	}
+	return found
+}
+
+func command(dir, name string, args ...string) ([]byte, error) {
+	c := exec.Command(name, args...)
+	c.Dir, c.Stderr = dir, os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return out, err
+}
