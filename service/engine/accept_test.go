@@ -49,7 +49,7 @@ func TestUnlawfulOffers(t *testing.T) {
 	replayed(t, engine.Options{Store: p.store, Build: buildFixed})
 }
 
-// Whatever is proposed is answered, with an answer that a follower reads. Only lawful proposals change the log.
+// Every proposal gets an answer that a follower can read. Only valid proposals change the log.
 func FuzzAccept(f *testing.F) {
 	store := new(memlog.Store)
 	e := opened(f, engine.Options{Store: store, Build: buildToy})

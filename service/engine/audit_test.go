@@ -34,8 +34,8 @@ func newAudit(t *testing.T, snapshot []byte) *engine.Audit {
 	return a
 }
 
-// What an engine has written is lawful, poisoned learners, roll backs and all, and
-// the tallies are the engine's. So it is from a snapshot on.
+// An engine's log is valid, with poisoned learners, rollbacks and all, and the tallies equal the engine's, also from a
+// snapshot on.
 func TestAuditOfAnEngine(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

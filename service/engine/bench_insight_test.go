@@ -11,7 +11,8 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// What an insight, an explanation and a trial cost, of the policy auto after 500 decisions among a thousand items.
+// BenchmarkInsight is an insight, an explanation and a trial of the policy auto after 500 decisions among a thousand
+// items.
 func BenchmarkInsight(b *testing.B) {
 	e := opened(b, engine.Options{Store: new(memlog.Store)})
 	put(b, e, "home", `{"max_size":4,"log_items":"all","features":[{"name":"a","kind":"number"},{"name":"b","kind":"number"},{"name":"c","kind":"number"},{"name":"d","kind":"number"},{"name":"kind","kind":"category","values":["x","y","z"]}]}`)

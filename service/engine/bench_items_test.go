@@ -24,7 +24,7 @@ func BenchmarkDecideByIDs(b *testing.B) {
 	}
 }
 
-// pinned is the item that every set has.
+// pinned is the item in every set.
 var pinned = itemID(7)
 
 // BenchmarkLimitsByIDs shows at most two items of each of 5000 brands, without or with a limit of a group, and that with an
@@ -123,7 +123,7 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Re
 	b.ReportMetric((processor()-start)*1e6/float64(b.N), "cpu-µs/op")
 }
 
-// processor returns the seconds that this process has had of processors.
+// processor returns this process's processor time in seconds.
 func processor() float64 {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

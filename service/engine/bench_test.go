@@ -33,8 +33,8 @@ func wide(t testing.TB, policy string, record string) (*engine.Engine, *api.Requ
 	return e, r
 }
 
-// BenchmarkDecide is a decision among 100 items of 10 features by ONL-MNL in Phase II, with the
-// writer and a log that costs nothing.
+// BenchmarkDecide is a decision among 100 items of 10 features by ONL-MNL in Phase II, with the writer and a log
+// without cost.
 func BenchmarkDecide(b *testing.B) {
 	for _, record := range []string{"shown", "all"} {
 		b.Run(record, func(b *testing.B) {
@@ -83,7 +83,7 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// What a decision allocates does not grow with the items: 100 of them of 10 features.
+// The allocations of a decision do not grow with the items: 100 of them of 10 features.
 func TestDecideAllocates(t *testing.T) {
 	e, r := wide(t, `{"name":"ucb-mnl"}`, "shown")
 	decide := func() {

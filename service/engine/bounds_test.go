@@ -50,8 +50,7 @@ func TestAnAppendIsAsLargeAsAFrame(t *testing.T) {
 	}
 }
 
-// Memory that is filled to the last byte holds what is in it: only what exceeds
-// it is forgotten, or expires before its time.
+// Memory filled to the last byte keeps its contents: only the excess is forgotten, or expires early.
 func TestMemoryCanBeFilled(t *testing.T) {
 	const decisions = 80
 	id := func(i int) string { return fmt.Sprintf("d%04d", i) }

@@ -22,7 +22,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// cupboard is a shelf whose items have spaces, in steps of a quarter; some do not say theirs, and take 1.
+// cupboard is a shelf of items with spaces, in steps of a quarter; items without one take 1.
 func cupboard(n int, equal bool) []api.CatalogueItem {
 	rng := rand.New(rand.NewPCG(8, 8))
 	items := shelf(n, equal)
@@ -34,7 +34,7 @@ func cupboard(n int, equal bool) []api.CatalogueItem {
 	return items
 }
 
-// inline returns the items of a catalogue as those of a request.
+// inline returns catalogue items as a request's items.
 func inline(items []api.CatalogueItem) (list []api.Item) {
 	for _, item := range items {
 		list = append(list, api.Item{ID: item.ID, Features: item.Features, Revenue: item.Revenue, Space: item.Space})
@@ -110,7 +110,7 @@ func TestUnitWithoutTheExcluded(t *testing.T) {
 	}
 }
 
-// Limits that bind nothing do not make spaces too fine, though their table could be large.
+// Loose limits do not make spaces too fine, though their table could be large.
 func TestFineSpacesUnderLooseLimits(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", window+"}")
@@ -171,8 +171,8 @@ func ruled(rng *rand.Rand, user api.Values, capacity float64, items []api.Catalo
 	return q, obeys
 }
 
-// What is shown is the best of all sets that obey the rules: by exhaustive search, with the utilities that the policy states
-// of single items.
+// The page is the best of all sets that obey the rules: by exhaustive search, with the policy's utilities of single
+// items.
 func TestCapacityIsExact(t *testing.T) {
 	const n = 9
 	for seed, equal := range []bool{true, false, true, false} {
@@ -227,8 +227,8 @@ func TestCapacityIsExact(t *testing.T) {
 	}
 }
 
-// A capacity of the catalogue's items is that of the same items in the request, whoever sets it. Nothing that is shown takes
-// more.
+// A capacity means the same for the catalogue's items and for the same items in the request, whoever sets it. No page
+// exceeds it.
 func TestCapacityOfACatalogue(t *testing.T) {
 	for _, n := range []int{60, 3000} {
 		if n > 1000 && !long.Wanted() {
@@ -310,7 +310,7 @@ func TestCapacityInEveryMode(t *testing.T) {
 	}
 }
 
-// Requests that differ in a space or a capacity only are different; what cannot be meant is refused, and names the item.
+// Requests that differ only in a space or a capacity are different; nonsense is refused with the item's name.
 func TestCapacityOfARequest(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", window+"}")
@@ -385,7 +385,7 @@ func TestCapacityOfARequest(t *testing.T) {
 	}
 }
 
-// Items that change, or leave, take the space that they have then.
+// Items that change, or leave, count with their present space.
 func TestCapacityFollowsTheCatalogue(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", strings.Replace(window, `{"name":"ucb-mnl"}`, `{"name":"uniform"}`, 1)+`,"capacity":2}`)
@@ -444,7 +444,7 @@ func TestCapacityIsExplained(t *testing.T) {
 		}
 	}
 	many := &api.Request{Decision: "many", User: aged(0.3), Capacity: new(2.25)}
-	for i := range 4000 { // whose spaces are too long for the log
+	for i := range 4000 { // with spaces that are too long for the log
 		many.Items = append(many.Items, api.Item{ID: fmt.Sprint(i), Features: items[i%30].Features, Space: new(1.125 + float64(i%2)/16)})
 	}
 	put(t, e, "all", window+`,"log_items":"all","memory_bytes":1000000000}`)

@@ -11,9 +11,9 @@ import (
 	"vitrine/service/offer"
 )
 
-// When the clock moves, far ahead or back, the windows of open decisions move with it: all of them can still have
-// their outcomes for what was left of their windows, and expire after that. A second move adds to the first. Decisions
-// made afterwards have their usual window. A snapshot and a replay know all of it.
+// When the clock moves, far ahead or back, the windows of open decisions move with it: all of them can still get their
+// outcomes for the rest of their windows, and expire after that. A second move adds to the first. Later decisions get
+// their usual window. A snapshot and a replay know all of it.
 func TestWindowsMoveWithTheClock(t *testing.T) {
 	const year = int64(365 * 24 * time.Hour)
 	for _, by := range [][]int64{{year}, {-year}, {year, -year}, {90 * minute, 2 * year}} {
@@ -129,8 +129,8 @@ func TestAllPlacementsMove(t *testing.T) {
 	}
 }
 
-// A shop that reports its sales once an hour has no alarm after an outage: the sales of the last hour can still be reported,
-// and the outage does not count as their delay.
+// A shop that reports its sales once an hour raises no alarm after an outage: the sales of the last hour can still be
+// reported, and the outage does not count as their delay.
 func TestOutageOfTheServiceIsNoLackOfSales(t *testing.T) {
 	const hour = 60 * minute
 	store := new(memlog.Store)

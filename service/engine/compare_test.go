@@ -11,7 +11,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// States are compared placement by placement, and only those of one entry of one log.
+// States are compared placement by placement, and only at one entry of one log.
 func TestCompare(t *testing.T) {
 	store := new(memlog.Store)
 	o := engine.Options{Store: store, Build: buildToy}

@@ -18,8 +18,8 @@ import (
 
 const halfHour = 30 * minute
 
-// ended plays a placement in which half of the sets are drawn by chance. Every decision has ended when it returns: sales, of every
-// third decision, were reported in time, or they are still to be reported.
+// ended plays a placement that draws half of its sets by chance. Every decision has ended when it returns: sales, of
+// every third decision, were reported in time, or they are still to be reported.
 func ended(t *testing.T, inTime bool) (e *engine.Engine, store *memlog.Store, sales map[string]string) {
 	store = new(memlog.Store)
 	e = opened(t, engine.Options{Store: store, Build: buildFixed})
@@ -47,7 +47,7 @@ func ended(t *testing.T, inTime bool) (e *engine.Engine, store *memlog.Store, sa
 	return e, store, sales
 }
 
-// earned are the sums of what a placement has earned.
+// earned sums a placement's earnings.
 type earned struct {
 	ByPolicy, ByChance, Era [2]any
 	Items, Positions        any
@@ -73,8 +73,8 @@ func earningsOf(t *testing.T, e *engine.Engine, now int64) earned {
 	}
 }
 
-// A sale counts whenever it comes: the sums of what was earned are those of the same sales in time, by policy, by chance, by era, by
-// item and over time. The learner learns nothing from it: it is the one of a shop without these sales.
+// A sale counts whenever it comes: the sums equal those of the same sales in time, by policy, by chance, by era, by
+// item and over time. The learner learns nothing from it, as if the shop had not sold.
 func TestLateSalesCount(t *testing.T) {
 	punctual, _, sales := ended(t, true)
 	tardy, store, same := ended(t, false)
@@ -91,7 +91,7 @@ func TestLateSalesCount(t *testing.T) {
 				is(t, "a late sale", tardy.Outcome(t.Context(), "home", id, item, now), engine.ErrLate)
 			}
 			is(t, "and another outcome", tardy.Outcome(t.Context(), "home", id, "", now), engine.ErrConflict)
-		case k%5 == 0: // a withdrawn one, of which no sale is known
+		case k%5 == 0: // a withdrawn one, with an unknown sale
 			is(t, "a late outcome", tardy.Outcome(t.Context(), "home", id, "", now), engine.ErrLate)
 		}
 	}
@@ -125,8 +125,8 @@ func TestLateSalesCount(t *testing.T) {
 	}
 }
 
-// Returns and refunds change what a decision has earned, once for each id of the caller's, and a sale can be withdrawn. The numbers
-// are by hand: the shop sells d0, d3, …, at the prices of what was shown.
+// Returns and refunds change a decision's earnings, once for each id of the caller's, and a sale can be withdrawn. The
+// numbers are by hand: the shop sells d0, d3, …, at the prices shown.
 func TestCorrections(t *testing.T) {
 	e, store, sales := ended(t, true)
 	const now = 2 * halfHour
@@ -210,7 +210,7 @@ func itemOf(t *testing.T, e *engine.Engine, id string) string {
 	return d.Offer.IDs()[0]
 }
 
-// A decision that memory has forgotten cannot be corrected, and the error and the statistics say since when decisions are remembered.
+// A forgotten decision cannot be corrected, and the error and the statistics say since when decisions are remembered.
 // Corrections take memory themselves.
 func TestForgottenMoney(t *testing.T) {
 	store := new(memlog.Store)
@@ -306,8 +306,8 @@ func TestCorrectionOfWhatTheCommitForgets(t *testing.T) {
 	replays(t, e, engine.Options{Store: store, Build: buildToy})
 }
 
-// What comes after the window is no part of the comparison of variants, whichever variant it belongs to and whether its cohort was
-// complete: the report lists it beside each variant. The last decision is one of before the experiment.
+// Late money does not enter the comparison of variants, whichever variant it belongs to and whether its cohort was
+// complete: the report lists it next to each variant. The last decision is from before the experiment.
 func TestLateMoneyOfVariants(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)
@@ -317,7 +317,7 @@ func TestLateMoneyOfVariants(t *testing.T) {
 	s.now = 0
 	s.serve(200, 50)
 	s.settle()
-	s.serve(20, 50) // whose cohorts are not complete
+	s.serve(20, 50) // with incomplete cohorts
 	s.now += 31 * minute
 	s.expire()
 	before := s.report()

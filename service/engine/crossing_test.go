@@ -39,7 +39,7 @@ func value(r *api.Request, id, name string) string {
 const stalls = `{"max_size":6,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],
 	"limits":[{"feature":"brand","max":1},{"feature":"kind","max":2}],"policy":{"name":%q},"mode":"explore","explore":%q,"explore_share":0.5}`
 
-// Limits by brand and by category hold together: in what the policy shows, in what is drawn, and with other rules.
+// Limits by brand and by category hold together: in the policy's pages, in drawn ones, and with other rules.
 func TestBrandAndCategory(t *testing.T) {
 	for _, policy := range []string{"ucb-mnl", "ts-mnl", "auto", "eps-greedy-mnl", "uniform"} {
 		for _, mode := range []string{"sets", "swaps"} {
@@ -80,8 +80,8 @@ func TestBrandAndCategory(t *testing.T) {
 	}
 }
 
-// In the mode explore, pages have propensities under limits that cross. By sets none could be drawn uniformly, so one item is
-// replaced.
+// In the mode explore, pages have propensities under limits that cross. Exploration by sets could not draw uniformly,
+// so one item is replaced.
 func TestPropensitiesUnderCrossingLimits(t *testing.T) {
 	for _, mode := range []string{"sets", "swaps"} {
 		e := opened(t, engine.Options{Store: new(memlog.Store)})

@@ -19,7 +19,7 @@ const plainShop = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"poli
 
 func shopWith(policy string) string { return strings.Replace(plainShop, "POLICY", policy, 1) }
 
-// A placement has all settings of its policy, and its log does too.
+// A placement, and its log, holds all settings of its policy.
 func TestPolicyIsComplete(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
@@ -50,7 +50,7 @@ func TestPolicyIsComplete(t *testing.T) {
 			t.Errorf("the log has %s", text)
 		}
 	}
-	// What a caller was answered, it can send again.
+	// A caller can send back the answer.
 	answer := c.Answer()
 	text := fatal.Or(json.Marshal(answer))(t)
 	before := e.Sequence()

@@ -9,7 +9,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// A deferred decision is learned from once it is activated, or has an outcome.
+// A deferred decision teaches once it is activated, or has an outcome.
 func TestDefer(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

@@ -19,8 +19,7 @@ func durable(t testing.TB, dir string) *filelog.Store {
 	return s
 }
 
-// After a restart on a log on disk the state is what it was, from the log and
-// from a snapshot.
+// After a restart on a log on disk the state is as before, from the log and from a snapshot.
 func TestRestartOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	store := durable(t, dir)

@@ -83,7 +83,7 @@ func replays(t testing.TB, e *engine.Engine, o engine.Options) {
 	}
 }
 
-// asSeen is what a caller gets of an offer.
+// asSeen is a caller's view of an offer.
 func asSeen(o *offer.Offer) any {
 	return []any{o.Reply(), o.Mode, o.Certain, o.Own, o.Deferred}
 }
@@ -186,9 +186,8 @@ func (s *simulator) choose(a *offer.Offer) (item string, set vitrine.Assortment)
 	return item, set
 }
 
-// The same learner on the same seed meets the same contexts and the same
-// customers through the engine as in an experiment, and its regret is that of
-// the experiment in every round, bit for bit.
+// The same learner on the same seed meets the same contexts and the same customers through the engine as in an
+// experiment, and its regret is the same in every round, bit for bit.
 func TestRegretIsTheExperiments(t *testing.T) {
 	const items, d, size, rounds, seed = 12, 3, 3, 150, 5
 	for _, policy := range []string{
@@ -330,7 +329,7 @@ func TestOutcomes(t *testing.T) {
 	replays(t, e, engine.Options{Store: store})
 }
 
-// The number of placements is bounded. What there is can be changed, and gives its place away.
+// The number of placements is bounded. Existing ones can be changed, and deleting one makes room.
 func TestMostPlacements(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	for i := range 1000 {

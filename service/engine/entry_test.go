@@ -10,7 +10,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// A change names the entry of the log that has it, also among others of one append; repeated, it names that one or a later one.
+// A change names its log entry, also among others of one append; repeated, it names that entry or a later one.
 func TestWithEntry(t *testing.T) {
 	const callers, rounds = 8, 25
 	entries := map[uint64]string{}

@@ -13,8 +13,8 @@ import (
 	"vitrine/service/engine"
 )
 
-// Everything at once, on little memory and with callers that give up: what comes of it is
-// what the log says, from its beginning and from any snapshot that was taken meanwhile.
+// Everything at once, on little memory and with callers that give up, leads to the log's state, from its beginning and
+// from any snapshot taken meanwhile.
 func TestEverythingAtOnce(t *testing.T) {
 	store := &faultyStore{fails: func(int64) error { time.Sleep(20 * time.Microsecond); return nil }}
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

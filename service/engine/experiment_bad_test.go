@@ -16,7 +16,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// Of a changed snapshot of an experiment nothing panics.
+// A changed snapshot of an experiment causes no panic.
 func TestDamagedExperiments(t *testing.T) {
 	store := unnamed{new(memlog.Store)}
 	e := opened(t, engine.Options{Store: store, Build: buildFixed})
@@ -46,7 +46,7 @@ func TestDamagedExperiments(t *testing.T) {
 	}
 }
 
-// isInvalid wants an error of what a caller sent, which begins with the place and says what is wrong.
+// isInvalid expects an error about the caller's input that begins with the place and says what is wrong.
 func isInvalid(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {
@@ -96,7 +96,7 @@ func TestBadPolicyOfAVariant(t *testing.T) {
 	}
 }
 
-// What must not change while an experiment runs is named.
+// A change that is forbidden while an experiment runs is named.
 func TestExperimentMustNotChange(t *testing.T) {
 	e, config := newReal(t)
 	put(t, e, "home", config)
@@ -155,7 +155,7 @@ func TestUnitsElsewhere(t *testing.T) {
 	}
 }
 
-// An offer of another variant than that of its unit is unlawful, and so is one of a variant without an experiment.
+// An offer of a variant that is not its unit's is invalid, as is an offer of a variant without an experiment.
 func TestOffersOfOtherVariants(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildFixed})

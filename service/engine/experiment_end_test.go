@@ -16,8 +16,8 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// A change of the shares moves only units of variants that shrink, and is a phase of its own; what was learned and
-// counted stays.
+// A change of the shares moves only units of variants that shrink, and begins a phase of its own; knowledge and counts
+// stay.
 func TestChangeOfShares(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildFixed})
@@ -51,8 +51,8 @@ func TestChangeOfShares(t *testing.T) {
 	replays(t, e, engine.Options{Store: store, Build: buildFixed})
 }
 
-// An experiment ends with another mode. What its learners have learned is not lost by mistake: the placement takes over the
-// learner whose policy it gets, with a version of its own one; otherwise the end must be asked for.
+// An experiment ends with another mode. Its learners are not lost by mistake: the placement takes over the learner of
+// the policy that it gets, and keeps a version of its own; otherwise the end must be asked for.
 func TestEndOfAnExperiment(t *testing.T) {
 	const learning = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"%d"},"attribution_window":"30m"}`
 	begun := func(t *testing.T) (*engine.Engine, *memlog.Store, *boutique) {

@@ -164,7 +164,7 @@ func withDefault(r *api.ExperimentReport) *api.ExperimentReport {
 	return r
 }
 
-// Whatever happens in whatever order, the state is a function of the log, and the log is lawful.
+// After any events in any order the state is a function of the log, and the log is valid.
 func TestExperimentMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &trials{store: new(memlog.Store), now: 1e18, shown: map[string]string{}, variants: map[string]string{}}

@@ -14,7 +14,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// A variant whose pages are shown less often than they are asked for is a mismatch, and stops the experiment.
+// If a variant's pages are shown less often than asked for, the report finds a mismatch and stops the experiment.
 func TestMismatch(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildFixed})
@@ -70,8 +70,8 @@ func TestStopRule(t *testing.T) {
 	}
 }
 
-// While no decision counts, the report says when the first ones will: when the last decision that may join their cohort has
-// expired. At that time they count.
+// Until a decision counts, the report says when the first ones will: when the last decision that may join their cohort
+// has expired. At that time they count.
 func TestFirstDecisionsCount(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`))
@@ -120,7 +120,7 @@ func TestPointsStayFew(t *testing.T) {
 	}
 }
 
-// census is a boutique of which all decisions are kept.
+// census is a boutique that keeps all decisions.
 type census struct {
 	*boutique
 	all []asked
@@ -147,7 +147,8 @@ func (c *census) serve(n, phase int, units string) {
 	}
 }
 
-// changed is a census of which shares and holdout change after 300 decisions, while decisions wait. before is called before that.
+// changed is a census with shares and a holdout that change after 300 decisions, while decisions wait. before is called
+// before that.
 func changed(t *testing.T, before func(*census)) *census {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(fourVariants))
@@ -171,7 +172,7 @@ func changed(t *testing.T, before func(*census)) *census {
 // variantNumbers are the places of fourVariants, and of the holdout.
 var variantNumbers = map[string]int{"shop": 0, "own": 1, "rival": 2, "chance": 3, api.Holdout: 4}
 
-// The evidence about the ratio is that of the units of each phase that count.
+// The evidence about the ratio comes from the units of each phase that count.
 func TestEvidenceAboutTheRatio(t *testing.T) {
 	evidence := func(n, p []float64) (log float64) {
 		lgamma := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
@@ -206,7 +207,7 @@ func TestEvidenceAboutTheRatio(t *testing.T) {
 	}
 }
 
-// The sums by buckets are those of the decisions of a bucket while it has a variant, also if shares and holdout change while
+// The sums by buckets cover a bucket's decisions while it belongs to a variant, also if shares and holdout change while
 // decisions wait.
 func TestSumsByBuckets(t *testing.T) {
 	c := changed(t, func(*census) {})
@@ -242,7 +243,7 @@ func TestSumsByBuckets(t *testing.T) {
 	}
 }
 
-// The differences of a report hold together: those of three variants and the control, and of their pairs.
+// The differences of a report hold together: between three variants and the control, and between their pairs.
 func TestDifferencesHoldTogether(t *testing.T) {
 	c := changed(t, func(*census) {})
 	_, sums, _ := c.e.Evidence("home")
@@ -284,7 +285,7 @@ func TestCohortsCountOnceTheyAreOver(t *testing.T) {
 	}
 }
 
-// While nothing is certain, the verdict names the variant that is ahead, and not the one of which least is known.
+// While nothing is certain, the verdict names the variant that is ahead, and not the least known one.
 func TestVerdictNamesTheVariantAhead(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(fourVariants))

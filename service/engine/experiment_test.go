@@ -21,7 +21,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// fixed is a learner whose policy always shows item K, with the utility K + 1/2 of all items; it counts its rounds.
+// fixed is a learner with a policy that always shows item K, with the utility K + 1/2 for all items; it counts its
+// rounds.
 type fixed struct {
 	toy
 	item int
@@ -59,7 +60,7 @@ type boutique struct {
 	n     int
 	rng   *rand.Rand
 
-	groups   map[string]*api.Totals // by variant, of what has closed
+	groups   map[string]*api.Totals // by variant, of closed decisions
 	variants map[string]string      // of each unit
 }
 
@@ -67,7 +68,7 @@ func newBoutique(t *testing.T, e *engine.Engine, sells ...float64) *boutique {
 	return &boutique{t: t, e: e, sells: sells, price: 2, now: 1e18, rng: rand.New(rand.NewPCG(5, 6)), groups: map[string]*api.Totals{}, variants: map[string]string{}}
 }
 
-// serve answers the requests of a number of shoppers, one a minute. What is not sold expires.
+// serve answers the requests of a number of shoppers, one a minute. Decisions without a sale expire.
 func (s *boutique) serve(requests, shoppers int) {
 	s.t.Helper()
 	for range requests {
@@ -125,8 +126,8 @@ func (s *boutique) report() *api.ExperimentReport {
 	return all.Experiment
 }
 
-// Each unit keeps its variant and is shown what the variant says; what the variants earn is counted; the state is
-// that of a replay, bit for bit, from every snapshot; and the log is lawful.
+// Each unit keeps its variant and sees that variant's pages; the variants' earnings are counted; every snapshot and a
+// replay lead to the same state, bit for bit; and the log is valid.
 func TestExperiment(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildFixed})
@@ -205,7 +206,7 @@ func TestExperiment(t *testing.T) {
 	}
 }
 
-// What each variant shows.
+// Each variant shows its own pages.
 func TestWhatVariantsShow(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(fourVariants))
@@ -238,7 +239,7 @@ func TestWhatVariantsShow(t *testing.T) {
 	}
 }
 
-// With learn "all" each learner learns from all outcomes. A placement's learner that is that of no variant does so always.
+// With learn "all" each learner learns from all outcomes. A placement's learner that no variant uses always does.
 func TestWhatVariantsLearnFrom(t *testing.T) {
 	for name, c := range map[string]struct {
 		experiment string
@@ -277,7 +278,7 @@ func TestWhatVariantsLearnFrom(t *testing.T) {
 	}
 }
 
-// The shares that an experiment has are those of the buckets: of many units each variant gets its share.
+// Among many units each variant gets its share.
 func TestShares(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(fourVariants))
@@ -299,11 +300,11 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// The guard and the calibration are about the placement's own policy: a rival that sells nothing raises no alarm.
+// The guard and the calibration concern the placement's own policy: a rival without sales raises no alarm.
 func TestGuardInAnExperiment(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"own","show":"policy","share":0.5},{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.5}]}`))
-	s := newBoutique(t, e, 1/(1+math.Exp(-0.5)), 0) // what both predict, and nothing
+	s := newBoutique(t, e, 1/(1+math.Exp(-0.5)), 0) // as both predict
 	s.serve(2500, 2000)
 	stats, err := e.Stats("home")
 	if err != nil || stats.Guard.Alarm != nil || stats.Guard.Period == 0 {
@@ -353,7 +354,7 @@ func TestExplainAVariant(t *testing.T) {
 			t.Errorf("%s is explained by %+v", name, x)
 		}
 	}
-	r := stock("", 3) // a request that is only tried shows what the placement's policy would
+	r := stock("", 3) // a request that is only tried shows the placement's policy
 	if a, _, err := try(t.Context(), e, "home", r, 0); err != nil || a.IDs()[0] != "sku0" || a.Variant != "" {
 		t.Errorf("%+v, %v", a, err)
 	}

@@ -26,7 +26,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// reasoned is a placement of a policy, whose log has the rows of all candidates.
+// reasoned is a placement of a policy with all candidates' rows in the log.
 func reasoned(policy, more string) string {
 	return `{"max_size":2,"max_request_items":20,"log_items":"all","horizon":2000,"policy":` + policy + `,"features":[{"name":"age","kind":"number","from":"shopper"},{"name":"x","kind":"number"},
 	{"name":"both","kind":"cross","of":["age","x"]},{"name":"brand","kind":"category","values":["a","b"]},{"name":"words","kind":"text","columns":4}]` + more + `}`
@@ -44,7 +44,7 @@ func asking(rng *rand.Rand) *api.Request {
 	return r
 }
 
-// teach plays decisions, whose outcomes the learner has learned.
+// teach plays decisions until the learner learned their outcomes.
 func teach(t *testing.T, e *engine.Engine, name string, decisions int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -78,9 +78,9 @@ func checkReasons(t *testing.T, x *api.Explanation) {
 	}
 }
 
-// A request that is tried gets the answer that it gets when it is decided, and changes neither the log nor the state.
-// The explanation of the decision is that of the trial, also if the log does not have its candidates but memory does. Both
-// hold for every policy, before and after it has learned.
+// A trial gives the answer that a decision would, and changes neither the log nor the state. The decision's explanation
+// equals the trial's, also if only memory holds its candidates. Both hold for every policy, before and after it has
+// learned.
 func TestTry(t *testing.T) {
 	for _, p := range policy.All {
 		if p.Learner.Unfit != "" {
@@ -129,7 +129,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// The log has the rules of a request beside all its candidates, unless there are too many.
+// The log holds a request's rules next to all its candidates, unless there are too many.
 func TestExplainRules(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, ""))
@@ -207,7 +207,7 @@ func TestShapley(t *testing.T) {
 	}
 }
 
-// product has the utility x y.
+// product is the utility x y.
 type product struct{ near }
 
 func (product) Value(mean, _ []float64, x *mat.Dense) (hasMean, hasSD bool) {
@@ -221,8 +221,8 @@ func (product) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons {
 	return bandit.Reasons{By: bandit.ByWeight}
 }
 
-// An explanation says what it cannot know: candidates that the log does not have, a policy that is no longer there,
-// features that have changed. The policy of a kept version explains again.
+// An explanation says what it cannot know: missing candidates, a policy that is gone, changed features. The policy of a
+// kept version explains again.
 func TestExplainLater(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
@@ -325,7 +325,7 @@ func TestTryShadow(t *testing.T) {
 	}
 }
 
-// An explanation of a policy that panics, or that is not one of ours, names what is shown and says what it does not know.
+// An explanation by a policy that panics, or that is not one of ours, names the items shown and the unknown facts.
 func TestExplainForeign(t *testing.T) {
 	for name, policy := range map[string]vitrine.Policy{"no explainer": near{2, 0}, "a panic": panicking{near{2, 0}}} {
 		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &stuck{policy: policy}, nil }})
@@ -353,7 +353,7 @@ func (panicking) Value(_, _ []float64, _ *mat.Dense) (hasMean, hasSD bool) { pan
 func (panicking) IsLinear() bool                                           { return false }
 func (panicking) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons      { return bandit.Reasons{} }
 
-// A number that JSON does not have is left out of an explanation.
+// An explanation leaves out a number that JSON cannot express.
 func TestExplainInfinite(t *testing.T) {
 	for _, u := range []float64{math.NaN(), math.Inf(1), 800} {
 		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
@@ -368,7 +368,7 @@ func TestExplainInfinite(t *testing.T) {
 	}
 }
 
-// level has one utility for all items.
+// level is one utility for all items.
 type level struct {
 	near
 	u float64

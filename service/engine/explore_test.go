@@ -57,9 +57,8 @@ func offers(t *testing.T, store engine.Log) (list []*eventlog.Offered) {
 	return list
 }
 
-// The log has the law by which a set was drawn: sets and items are shown as often as it says, and
-// it gives the propensity of the log. Exploration by swaps shows the policy's set, or one with
-// another item, that the request's rules allow.
+// The log holds the law by which a set was drawn: sets and items are shown as often as it says, and it gives the log's
+// propensity. Exploration by swaps shows the policy's set, or one with another item, that the request's rules allow.
 func TestLogHasTheLaw(t *testing.T) {
 	const n, rounds, share = 5, 1500, 0.4
 	for name, c := range map[string]struct {
@@ -129,8 +128,8 @@ func TestLogHasTheLaw(t *testing.T) {
 	}
 }
 
-// The decisions of the mode "explore" with a propensity are no biased sample. Over the sets that may be shown, the weights 1/μ have
-// the mean 1, for every policy, before it has learned and later; or no decision has a propensity, whatever its set.
+// The decisions of the mode "explore" with a propensity are an unbiased sample: over the possible sets, the weights 1/μ
+// average 1, for every policy, before it learned and later; or no decision has a propensity, whatever its set.
 func TestExploreWeights(t *testing.T) {
 	const n, share, rounds = 4, 0.4, 400
 	sets := 4.0 + 6
@@ -191,7 +190,8 @@ func TestExploreWeights(t *testing.T) {
 	}
 }
 
-// A random policy that cannot swap an item of its page has no propensity either: then only such pages would have one.
+// A random policy that cannot swap an item of its page gets no propensity either: otherwise only such pages would have
+// one.
 func TestSlotsWithoutSwaps(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"},"mode":"explore","explore":"swaps"}`)
@@ -202,7 +202,7 @@ func TestSlotsWithoutSwaps(t *testing.T) {
 	}
 }
 
-// Without the rows of all items a law says nothing; a certain policy in the mode learn has one.
+// Without the rows of all items a law means nothing; a certain policy in the mode learn follows one.
 func TestLawsThatAreNotLogged(t *testing.T) {
 	for config, want := range map[string]bool{
 		`"mode":"explore","log_items":"shown"`: false,

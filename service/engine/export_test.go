@@ -65,7 +65,8 @@ func AnswerError(data []byte) error {
 	return err
 }
 
-// DecodeAnswer reads the leader's answer to a call. moved reports that the leader has done nothing, because the placement has changed.
+// DecodeAnswer reads the leader's answer to a call. moved reports that the leader did nothing, because the placement
+// had changed.
 func DecodeAnswer(data []byte) (moved bool, err error) {
 	a, err := decodeAnswer(data)
 	return a != nil && a.moved, err

@@ -10,7 +10,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// Every policy fills its pages, also those that are drawn, and a page that cannot be full has what there is.
+// Every policy fills its pages, drawn ones too, and a page that cannot be full shows all it can.
 func TestPoliciesFillPages(t *testing.T) {
 	for _, policy := range []string{"ucb-mnl", "ts-mnl", "auto", "eps-greedy-mnl", "uniform"} {
 		for _, mode := range []string{"sets", "swaps"} {

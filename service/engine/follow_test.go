@@ -48,11 +48,11 @@ func upTo(t testing.TB, store eventlog.Store, last uint64) *memlog.Store {
 	return c
 }
 
-// A follower's state is that of a replay, at whatever entry it is looked at, and its learners have learned the same. It
-// is opened before there is anything, or in the middle.
+// At any entry, a follower's state and learners equal a replay's, whether it is opened on an empty log or in the
+// middle.
 func TestFollowerIsTheReplay(t *testing.T) { followerIsTheReplay(t, 1000, 200) }
 
-// followerIsTheReplay compares at each entry whose number divides by every, up to the last one.
+// followerIsTheReplay compares at each multiple of every, up to the last entry.
 func followerIsTheReplay(t *testing.T, last, every uint64) {
 	store := new(memlog.Store)
 	o := engine.Options{Store: store}
@@ -98,7 +98,7 @@ func statsOf(t testing.TB, e *engine.Engine, name string) api.Stats {
 	return s
 }
 
-// A follower reports what it applies, answers reads, and changes nothing.
+// A follower reports the entries that it applies, answers reads, and changes nothing.
 func TestFollowerChangesNothing(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -142,7 +142,7 @@ func TestFollowerChangesNothing(t *testing.T) {
 
 func errOf[T any](_ T, err error) error { return err }
 
-// A follower becomes the writer when it has applied what it had not seen, and its decisions go on in order.
+// A follower becomes the writer once it applied the remaining entries, and its decisions continue in order.
 func TestFollowerLeads(t *testing.T) {
 	store := new(memlog.Store)
 	o := engine.Options{Store: store, Build: buildToy}
@@ -202,7 +202,7 @@ func TestClockMovesBeforeAFollowerWrites(t *testing.T) {
 	}
 }
 
-// dated is a log that says since when it had nothing new.
+// dated is a log that says since when it was idle.
 type dated struct {
 	*memlog.Store
 	sequence atomic.Uint64
@@ -211,7 +211,7 @@ type dated struct {
 
 func (s *dated) Synced() (uint64, time.Time) { return s.sequence.Load(), time.Unix(0, s.at.Load()) }
 
-// The lag is the time since the state had all entries that the log is known to have had.
+// The lag is the time since the state included all log entries known at that time.
 func TestLag(t *testing.T) {
 	store := &dated{Store: new(memlog.Store)}
 	e := opened(t, engine.Options{Store: store.Store, Build: buildToy})
@@ -232,7 +232,7 @@ func TestLag(t *testing.T) {
 	}
 	set(1, time.Hour)
 	until("an hour ago", func(lag time.Duration) bool { return lag >= time.Hour && lag < time.Hour+time.Minute })
-	set(2, 0) // an entry that has not come
+	set(2, 0) // an entry that did not arrive
 	time.Sleep(250 * time.Millisecond)
 	if lag := f.Lag(); lag < time.Hour {
 		t.Errorf("an entry is missing, and the lag is %v", lag)
@@ -241,7 +241,7 @@ func TestLag(t *testing.T) {
 	until("when it has come", func(lag time.Duration) bool { return lag < time.Minute })
 }
 
-// cut is a log of which the entries that are asked for were removed, once it is cut.
+// cut is a log that, once cut, lost the entries that are asked for.
 type cut struct {
 	*memlog.Store
 	is atomic.Bool
@@ -254,8 +254,8 @@ func (s *cut) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	return s.Store.Entry(ctx, sequence)
 }
 
-// A follower that meets what it cannot apply stops and says why; after entries were removed that it needed, the log has to
-// be opened again, with a later snapshot.
+// A follower that cannot apply an entry stops and says why; if the log lost entries that it needs, it must be opened
+// again, with a later snapshot.
 func TestFollowerStops(t *testing.T) {
 	store := &cut{Store: new(memlog.Store)}
 	e := opened(t, engine.Options{Store: store.Store, Build: buildToy})
@@ -362,7 +362,7 @@ func TestFollowerEndsWithoutItsLog(t *testing.T) {
 	second.Close()
 }
 
-// counted is a log that counts the entries that its followers have read.
+// counted is a log that counts the entries read by its followers.
 type counted struct {
 	*memlog.Store
 	read atomic.Int64
@@ -417,7 +417,7 @@ func (s *leaving) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, e
 	return s.counted.Follow(ctx, from)
 }
 
-// A follower that is closed does not apply what it has read ahead, which may take long.
+// A closed follower does not apply the entries that it read ahead, which may take long.
 func TestFollowerEndsBeforeWhatItHasRead(t *testing.T) {
 	store := &leaving{&counted{Store: new(memlog.Store)}, make(chan struct{})}
 	e := opened(t, engine.Options{Store: store.Store, Build: buildToy})
@@ -444,7 +444,7 @@ func TestFollowerEndsBeforeWhatItHasRead(t *testing.T) {
 	}
 }
 
-// A follower whose learner is slow waits for it without holding up those who read, also if it is that of a variant.
+// A follower waits for a slow learner, also a variant's, without holding up its readers.
 func TestSlowFollower(t *testing.T) {
 	t.Run("placement", func(t *testing.T) {
 		slowFollower(t, `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"slow"},"memory_bytes":65536}`)
@@ -455,7 +455,7 @@ func TestSlowFollower(t *testing.T) {
 	})
 }
 
-// slowFollower follows a placement of a configuration, whose policy "slow" learns slowly.
+// slowFollower follows a placement with the slowly learning policy "slow".
 func slowFollower(t *testing.T, config string) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -502,8 +502,7 @@ func (s hesitant) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, er
 	}
 }
 
-// Learners learn without being asked for anything: those of the writer, of a replay, of a follower, and of a
-// follower that leads.
+// Learners learn unasked: the writer's, a replay's, a follower's, and a new leader's.
 func TestLearnersAreWoken(t *testing.T) {
 	const rounds = 10
 	store := &held{new(memlog.Store), make(chan struct{}, 100)}

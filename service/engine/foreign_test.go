@@ -26,7 +26,7 @@ func shopOn(t *testing.T, e *engine.Engine, name string, decisions int) {
 const home = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`
 
 // A snapshot belongs to one log, up to one entry. A snapshot of another log, or of a copy that grew separately, is
-// refused, and so is one without an identity after the log had one.
+// refused, as is one without an identity once the log has one.
 func TestForeignSnapshots(t *testing.T) {
 	fill := func(store engine.Log, names ...string) *engine.Engine {
 		e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -75,7 +75,7 @@ func TestForeignSnapshots(t *testing.T) {
 	}
 }
 
-// A learner whose saved state cannot be read begins again where it may, and says how much it knew.
+// A learner with an unreadable saved state begins again if it may, and says how much it knew.
 func TestBeginAgain(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

@@ -122,14 +122,14 @@ func withSum(body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(append([]byte(nil), body...), sum)
 }
 
-// A snapshot that is damaged, or made up, is refused, or gives an engine that works and has the same snapshot.
+// A damaged or invented snapshot is refused, or gives a working engine with the same snapshot.
 func FuzzSnapshot(f *testing.F) {
 	f.Add(withoutSum(busy(f, unnamed{new(memlog.Store)})))
 	f.Fuzz(func(t *testing.T, body []byte) { restoreAny(t, body) })
 }
 
 func restoreAny(t *testing.T, body []byte) (taken bool) {
-	store := unnamed{new(memlog.Store)} // its entries are not those of the snapshot
+	store := unnamed{new(memlog.Store)} // its entries need not match the snapshot
 	data := withSum(body)
 	for range busyEntries {
 		store.Append(t.Context(), nil)

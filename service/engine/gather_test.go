@@ -13,7 +13,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// disk is a log that takes a millisecond for an append, and remembers how many entries each had.
+// disk is a log that takes a millisecond for an append, and remembers the sizes of its appends.
 type disk struct {
 	memlog.Store
 	appends []int
@@ -31,7 +31,7 @@ func TestGather(t *testing.T) {
 		e := opened(t, engine.Options{Store: log, Gather: 200 * time.Microsecond})
 		put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`,"policy":{"name":"uniform"}}`)
 		made := 0
-		// decide has callers come at these times, in microseconds, and returns when the last one has its answer.
+		// decide sends callers at these times, in microseconds, and returns when the last one has its answer.
 		decide := func(at ...int) int {
 			begin := time.Now()
 			var callers sync.WaitGroup

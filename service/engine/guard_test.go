@@ -18,8 +18,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// showing is a learner whose policy shows the first item, or the second one once its level is 1; each round raises it by
-// step. It predicts utility.
+// showing is a learner with a policy that shows the first item, or the second one once its level is 1; each round
+// raises it by step. It predicts utility.
 type showing struct {
 	toy
 	step    float64
@@ -45,7 +45,7 @@ func (s *shows) Utilities(dst []float64, _ *vitrine.Context) {
 	}
 }
 
-// guarded opens an engine over a log whose learners are as given.
+// guarded opens an engine with the given learners.
 func guarded(t *testing.T, store *memlog.Store, l showing) *engine.Engine {
 	t.Helper()
 	return opened(t, engine.Options{Store: store, Build: buildShowing(l)})
@@ -55,8 +55,8 @@ func buildShowing(l showing) func(setup.Spec) (vitrine.Learner, error) {
 	return func(setup.Spec) (vitrine.Learner, error) { own := l; return &own, nil }
 }
 
-// trade is a shop whose items 0, 1, … sell with the given probabilities, a decision a minute. Sales are
-// reported at once, and the others expire.
+// trade is a shop with items 0, 1, … that sell with the given probabilities, a decision a minute. Sales are reported at
+// once, and the others expire.
 type trade struct {
 	t     *testing.T
 	e     *engine.Engine
@@ -190,8 +190,8 @@ func (w *trade) goOn2(decisions int) (shown []string) {
 	return shown
 }
 
-// A placement that falls back to a version shows what the policy of that version shows, also after a restart, and
-// goes on with its policy when it is changed.
+// A placement that falls back to a version shows that version's pages, also after a restart, and returns to its policy
+// when it is changed.
 func TestFallbackToAVersion(t *testing.T) {
 	store := new(memlog.Store)
 	learner := showing{utility: -800, step: 1.0 / 1000}
@@ -253,7 +253,7 @@ func mustStats(t *testing.T, e *engine.Engine) api.Stats {
 	return s
 }
 
-// What the policy predicts and does not earn is an alarm, and so is what it does not predict.
+// Earnings below the policy's predictions raise an alarm, as do earnings above them.
 func TestGuardOfPredictions(t *testing.T) {
 	for _, c := range []struct {
 		sells float64
@@ -301,7 +301,7 @@ func TestGuardAgainstThePast(t *testing.T) {
 	}
 }
 
-// Policies that do what they should have no alarm, while they learn and afterwards.
+// Sound policies raise no alarm, while they learn and afterwards.
 func TestGuardIsSilent(t *testing.T) {
 	rounds := 700
 	if long.Wanted() {

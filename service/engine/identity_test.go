@@ -11,8 +11,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// A decision id belongs to one request: a request that differs from it in any field, whatever the field is, gets a conflict. The
-// test walks over the fields of api.Request, so that it fails for a new field that the identity of a request leaves out.
+// A decision id belongs to one request: a request that differs from it in any field gets a conflict. The test walks
+// over the fields of api.Request, so that it fails for a new field that the identity of a request leaves out.
 func TestEveryFieldIsPartOfTheRequest(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	put(t, e, "home", clothes)
@@ -38,7 +38,7 @@ func TestEveryFieldIsPartOfTheRequest(t *testing.T) {
 			switch _, err := e.Decide(t.Context(), "home", r, 0); {
 			case errors.Is(err, engine.ErrConflict):
 				conflicts[path] = true
-			case !errors.Is(err, api.ErrInvalid): // such as a list of slots of which one has no id
+			case !errors.Is(err, api.ErrInvalid): // such as a list of slots, one of them without an id
 				t.Errorf("%s with another%s: %v, want a conflict", id, path, err)
 			}
 		})

@@ -40,7 +40,7 @@ func TestImportTeachesAsDecisionsDo(t *testing.T) {
 		m := past(a.Decision, choice)
 		m.Shown = a.IDs()
 		fatal.If(t, imported.Import(t.Context(), "home", m))
-		wait(t, lived) // so that both have learned the same when the next page is found
+		wait(t, lived) // so that both learned the same when the next page is found
 	}
 	wait(t, imported)
 	ask := func(e *engine.Engine) string {
@@ -80,18 +80,17 @@ func TestImportWaits(t *testing.T) {
 	}
 }
 
-// The law of an imported page does not depend on the order in which its items are shown: that of sets, of pages and of swaps, each with
-// the propensity of the page by hand.
+// The law of an imported page, of sets, pages or swaps, does not depend on the display order. Propensities are by hand.
 func TestImportedLawsInAnyOrder(t *testing.T) {
 	for _, c := range []struct {
 		draw       offer.SamplingLaw
 		propensity float64
 	}{
-		{offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.4/6 + 0.6},  // of 3 + 3 sets
+		{offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.4/6 + 0.6},  // one in 3 + 3 sets
 		{offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 6},      // another one
-		{offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: []uint32{0, 2}}, 0.3/3 + 0.7}, // of 3 pages
+		{offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: []uint32{0, 2}}, 0.3/3 + 0.7}, // one in 3 pages
 		{offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.6},
-		{offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 2}, // of two swaps
+		{offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 2}, // one in two swaps
 	} {
 		for _, shown := range [][]string{{"sku0", "sku2"}, {"sku2", "sku0"}} {
 			store := new(memlog.Store)

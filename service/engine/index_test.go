@@ -11,8 +11,8 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// An id is one of its placement: others give it to decisions of their own, and neither is changed by what comes of the
-// other. Without the placement's name an id of two is ambiguous.
+// Placements may share an id: neither decision affects the other. Without the placement's name a shared id is
+// ambiguous.
 func TestIDsBelongToPlacements(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -88,7 +88,7 @@ func TestIDsBelongToPlacements(t *testing.T) {
 	}
 }
 
-// The error of an evicted decision's outcome says why also without the placement, unless two placements have
+// The error for an evicted decision's outcome gives the reason also without the placement, unless two placements
 // evicted the id.
 func TestFindEvicted(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})

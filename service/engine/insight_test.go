@@ -27,8 +27,8 @@ func insight(t testing.TB, e *engine.Engine, name string, now int64) *api.Insigh
 	return x
 }
 
-// The counts of an insight are those of a hand count, and a replay of the log or of a snapshot and what comes after it has
-// the same.
+// The counts of an insight equal a hand count, and a replay of the log, or of a snapshot and the entries after it,
+// gives the same.
 func TestInsightCounts(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
@@ -226,8 +226,8 @@ func revenueIn(r *api.Request, id string) float64 {
 	return *r.Items[slices.IndexFunc(r.Items, func(i api.Item) bool { return i.ID == id })].Revenue
 }
 
-// Of too many items those that were shown least are counted together, and nothing is lost. The state stays within the
-// placement's bytes.
+// If there are too many items, the least shown ones are counted together, and nothing is lost. The state stays within
+// the placement's bytes.
 func TestInsightManyItems(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
@@ -265,7 +265,7 @@ func TestInsightManyItems(t *testing.T) {
 	replays(t, e, engine.Options{Store: store})
 }
 
-// A placement without decisions has an insight, and one is given out again for three seconds.
+// A placement without decisions gets an insight, and the same one for three seconds.
 func TestInsightEmpty(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", shop)

@@ -20,7 +20,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// window is a placement whose rows have columns of the item, of the user and of both.
+// window is a placement with rows of item, user and cross columns.
 const window = `{"max_size":3,"max_request_items":9000,"policy":{"name":"ucb-mnl"},"features":[{"name":"age","kind":"number","from":"shopper"},{"name":"x","kind":"number"},
 	{"name":"both","kind":"cross","of":["age","x"]},{"name":"x1","kind":"number"},{"name":"brand","kind":"category","columns":3,"default":""}]`
 
@@ -45,8 +45,8 @@ func putItems(t testing.TB, e *engine.Engine, name string, items []api.Catalogue
 
 func aged(age float64) api.Values { return api.Values{api.Number("age", age)} }
 
-// A decision by ids is the decision on the same items with their features: what is shown, its
-// probabilities and what the learner observes. The rules mean the same.
+// A decision by ids equals the decision on the same items with their features: the page, its probabilities and the
+// learner's round. The rules mean the same.
 func TestIDsAreItems(t *testing.T) {
 	for _, more := range []string{"", `,"seed":1`, `,"log_items":"all"`, `,"mode":"explore","explore_share":0.5`, `,"limits":[{"feature":"brand","max":1}]`} {
 		n := 60
@@ -115,7 +115,7 @@ func TestIDsAreItems(t *testing.T) {
 	}
 }
 
-// Items of a request come before those of the catalogue, and take the place of one with their id.
+// Items of a request come before the catalogue's, and replace the one with their id.
 func TestItemsAndIDs(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", window+`,"limits":[{"feature":"brand","max":1}]}`)
@@ -200,8 +200,8 @@ func TestCatalogueIsReplayed(t *testing.T) {
 	}
 }
 
-// Decisions go on while prices change, and each sees one version of the catalogue: all prices of a
-// chunk have changed, or none has.
+// Decisions go on while prices change, and each sees one version of the catalogue: all prices of a chunk have changed,
+// or none has.
 func TestPricesChangeBetweenDecisions(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
@@ -338,7 +338,8 @@ func TestItemsAreCharged(t *testing.T) {
 	}
 }
 
-// Lists of groups take memory from the budget while there is room for them. Items have precedence, and decisions do without.
+// Lists of groups take memory from the budget while there is room for them. Items have precedence, and decisions do
+// without.
 func TestListsOfGroupsAreCharged(t *testing.T) {
 	const n, room = 1000, 6000 // bytes, more than a list and less than two
 	decide := func(e *engine.Engine, limits ...api.Limit) {
@@ -408,7 +409,7 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 	}
 }
 
-// What a request may take of memory grows with the candidates that the catalogue may have for it.
+// The memory that a request may take grows with its possible catalogue candidates.
 func TestCatalogueSize(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", window+"}")

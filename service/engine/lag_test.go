@@ -16,7 +16,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// lingering is a log that acknowledges an entry some time after its followers have it.
+// lingering is a log that acknowledges an entry some time after its followers saw it.
 type lingering struct {
 	*memlog.Store
 	gate chan struct{}
@@ -54,7 +54,7 @@ func TestFollowerIsAhead(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		close(store.gate)
 	})
-	placement, err := behind.Find(t.Context(), "a", nil) // which another follower has answered with
+	placement, err := behind.Find(t.Context(), "a", nil) // another follower has answered with it
 	if err != nil || placement != "home" {
 		t.Errorf("%q, %v", placement, err)
 	}
@@ -62,7 +62,7 @@ func TestFollowerIsAhead(t *testing.T) {
 	is(t, "an unknown one", e.Outcome(t.Context(), "home", "b", "", 1), engine.ErrNotFound)
 }
 
-// held is a log whose entries come to its followers when the gate is opened.
+// held is a log that withholds entries from its followers until the gate is opened.
 type held struct {
 	*memlog.Store
 	gate chan struct{}
@@ -88,8 +88,8 @@ func (s *held) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, erro
 	}
 }
 
-// A follower that does not know yet that the placement has changed is told, sees the change, and decides again. So it is with
-// values of categories that another process has met first.
+// A follower that missed a change of the placement is told, catches up, and decides again. The same goes for category
+// values that another process met first.
 func TestFollowerIsBehind(t *testing.T) {
 	store := &held{new(memlog.Store), make(chan struct{}, 100)}
 	e := opened(t, engine.Options{Store: store.Store})

@@ -29,7 +29,7 @@ func one(t *testing.T, e *engine.Engine, placement, id string, x float64) {
 	fatal.If(t, e.Outcome(t.Context(), "", id, "i", 1))
 }
 
-// fragile is a learner that cannot be restored once it has panicked.
+// fragile is a learner that cannot be restored after a panic.
 type fragile struct {
 	toy
 	broken *atomic.Bool
@@ -74,7 +74,7 @@ func TestSlowLearner(t *testing.T) {
 			break
 		}
 		fatal.If(t, e.Outcome(t.Context(), "", id, "", 1))
-		for waiting.Load() == 0 { // it has taken the first one out of its queue
+		for waiting.Load() == 0 { // it took the first one out of its queue
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -140,8 +140,7 @@ func TestBadPolicies(t *testing.T) {
 	}
 }
 
-// Rolling back is a return to what was known: what came between is forgotten, by
-// a replay too.
+// Rolling back returns to earlier knowledge: later rounds are forgotten, by a replay too.
 func TestRollBack(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: setup.NewLearner})

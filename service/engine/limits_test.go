@@ -18,7 +18,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// shelf are n items with brands, of which one is in half of the items, with an attribute and in groups.
+// shelf returns n items with brands, one of them on half of the items, with an attribute and in groups.
 func shelf(n int, equal bool) []api.CatalogueItem {
 	rng := rand.New(rand.NewPCG(7, 7))
 	items := goods(1, n)
@@ -38,7 +38,7 @@ func shelf(n int, equal bool) []api.CatalogueItem {
 	return items
 }
 
-// limited returns the items of a shelf in groups, as a request that carries the items has to name them.
+// limited returns the items of a shelf in groups, as a request that carries the items must name them.
 func limited(items []api.CatalogueItem, most int, group func(i int) any) (limits []api.Limit) {
 	ids := map[any][]string{}
 	for i := range items {
@@ -52,7 +52,8 @@ func limited(items []api.CatalogueItem, most int, group func(i int) any) (limits
 	return limits
 }
 
-// A limit by a category, an attribute or a group of the catalogue is that of the items' ids. So is one of the placement.
+// A limit by a category, an attribute or a group of the catalogue means the same as one by ids, of a request or of the
+// placement.
 func TestLimitsOfACatalogue(t *testing.T) {
 	sizes := []int{60, 3000}
 	if long.Wanted() {
@@ -159,8 +160,8 @@ func TestLimitsOfARequest(t *testing.T) {
 	}
 }
 
-// A request that is only tried has the limits of its catalogue: the answer, the next-best set and the costs of rules are those
-// of limits by ids, and those of the decision in the log are the same.
+// A trial obeys the limits of its catalogue: the answer, the next-best set and the costs of rules equal those under
+// limits by ids, and the logged decision's.
 func TestLimitsAreExplained(t *testing.T) {
 	items := shelf(40, false)
 	e := opened(t, engine.Options{Store: new(memlog.Store)})

@@ -13,14 +13,14 @@ type modelPlace struct {
 	modelConfig
 	decided, closed, withdrawn, stale int
 	late, corrected                   int // outcomes, and corrections
-	counted                           int // decisions that had been withdrawn, and count by a late outcome
+	counted                           int // withdrawn decisions that count by a late outcome
 
-	rows    int  // counts the resets: decisions of before teach nothing
+	rows    int  // counts the resets: earlier decisions teach nothing
 	learner int  // the learner that decides
-	learned bool // whether it has been given anything
+	learned bool // whether it was given anything
 	kept    []modelVersion
 	configs map[int]modelConfig // of each learner, as it was when it decided
-	next    *modelConfig        // of a relearning, nil if none is under way
+	next    *modelConfig        // of a relearning, or nil
 }
 
 type modelConfig struct {
@@ -36,7 +36,7 @@ type modelVersion struct {
 	now     bool // whether nothing was learned since
 }
 
-// keep adds the version that the engine has last, if it is a new one, and drops what is beyond the limit.
+// keep adds the engine's last version, if it is new, and drops versions beyond the limit.
 func (p *modelPlace) keepVersion(versions []uint64, routine bool, spare uint64) {
 	if at := slices.IndexFunc(p.kept, func(v modelVersion) bool { return v.now }); at >= 0 {
 		p.kept[at].routine = p.kept[at].routine && routine
@@ -89,7 +89,7 @@ type modelDecision struct {
 	corrections []api.Correction
 }
 
-// earned is what the choice has earned with its corrections. Each item earns 1.
+// earned returns the choice's earnings with its corrections. Each item earns 1.
 func (d *modelDecision) earned() float64 {
 	if d.choice == "" {
 		return 0

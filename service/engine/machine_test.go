@@ -18,8 +18,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// machine drives an engine and a model of it that a page holds: what each
-// decision was asked, when, and what became of it.
+// machine drives an engine and a model of it that fits on a page: the requests, times and outcomes of all decisions.
 type machine struct {
 	store    *memlog.Store
 	engine   *engine.Engine
@@ -28,7 +27,7 @@ type machine struct {
 	now      int64
 	places   map[string]*modelPlace
 	asked    map[modelKey]*modelDecision
-	snapshot []byte // of some time; nil is none
+	snapshot []byte // of some time, or nil
 }
 
 func (m *machine) open(t *rapid.T, snapshot []byte) {
@@ -49,7 +48,7 @@ func (m *machine) follow(t *rapid.T) {
 	want(t, "following", err, nil)
 }
 
-// some is the engine that writes, or the one that follows when it has seen what was written.
+// some returns the writing engine, or the following one once it is up to date.
 func (m *machine) some(t *rapid.T) *engine.Engine {
 	if rapid.Bool().Draw(t, "at the leader") {
 		return m.engine
@@ -146,7 +145,7 @@ func (m *machine) Put(t *rapid.T) {
 	p.configs[p.learner] = c
 }
 
-// Exchange is called when the second learners have caught up, as they do sooner or later.
+// Exchange is called once the second learners caught up, as they do sooner or later.
 func (m *machine) Exchange(t *rapid.T) {
 	want(t, "wait", m.engine.Wait(t.Context()), nil)
 	exchanged, ended, err := m.engine.Exchange(t.Context(), m.now)
@@ -532,9 +531,8 @@ func (m *machine) Check(t *rapid.T) {
 	}
 }
 
-// Whatever happens, the engine is what the model says, no round is learned
-// twice, and a snapshot with the tail of the log gives the state that the
-// whole log gives, which is the one that lives.
+// After any events the engine agrees with the model, no round is learned twice, and a snapshot with the tail of the log
+// gives the same state as the whole log, which is the live one.
 func TestMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{store: new(memlog.Store), places: map[string]*modelPlace{}, asked: map[modelKey]*modelDecision{}}

@@ -58,8 +58,8 @@ func (l knowing) Propensity(_ *vitrine.Context, s vitrine.Assortment) float64 {
 	return l.law[fmt.Sprint(s)]
 }
 
-// The propensity of a random policy's set is that of the mixture if the policy can evaluate its law, also at a set that the
-// policy did not draw. Otherwise no set has one.
+// The propensity of a random policy's set is the mixture's if the policy can evaluate its law, also at a set that it
+// did not draw. Otherwise all propensities are unknown.
 func TestExplorePropensityOfRandomPolicies(t *testing.T) {
 	for _, c := range []struct {
 		own   float64
@@ -107,7 +107,7 @@ func TestExplorePropensityOfRandomPolicies(t *testing.T) {
 	}
 }
 
-// Where every set is drawn uniformly its propensity is known, whatever the policy's.
+// If every set is drawn uniformly its propensity is known, for any policy.
 func TestUniformPropensity(t *testing.T) {
 	for _, own := range []float64{0, 0.5, 1} {
 		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
@@ -156,7 +156,7 @@ func TestGain(t *testing.T) {
 	}
 }
 
-// A caller may send a baseline before a mode that needs it begins: it has no effect.
+// A caller may send a baseline before a mode that needs it begins, without effect.
 func TestBaselineAhead(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	for name, mode := range map[string]string{"learns": "", "explores": `,"mode":"explore","explore_share":0.5`, "falls-back": `,"fallback":"version"`} {
@@ -179,7 +179,7 @@ func TestBaselineAhead(t *testing.T) {
 	}
 }
 
-// In the mode "shadow" the baseline is shown in its order and learned from, and the policy says what it would have earned.
+// In the mode "shadow" the baseline is shown in its order and learned from, and the policy predicts its own earnings.
 func TestShadow(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"shadow"}`)
@@ -210,7 +210,7 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-// A request's rules hold for what the policy shows, and for what is drawn.
+// A request's rules hold for the policy's pages and for drawn ones.
 func TestConstraints(t *testing.T) {
 	const place = `{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","warmup":5},"mode":"explore","explore_share":0.3,"limits":[{"feature":"brand","max":2}]}`
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: setup.NewLearner})
@@ -248,8 +248,8 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// A change of the policy begins a new learner, to which open decisions of
-// before teach nothing; other changes leave it alone.
+// A change of the policy starts a new learner, which learns nothing from decisions still open; other changes leave it
+// alone.
 func TestChanges(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: setup.NewLearner})
@@ -280,7 +280,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// The log has no revenues of a baseline without items, whatever was decided before it.
+// The log holds no revenues for an empty baseline, whatever was decided before it.
 func TestEmptyBaseline(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", `{"max_size":2,"mode":"shadow","features":`+numbers(1)+`,"policy":{"name":"uniform"}}`)

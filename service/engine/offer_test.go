@@ -18,7 +18,7 @@ import (
 	"vitrine/service/state"
 )
 
-// unreadable is a log whose entries cannot be read one by one while away is set.
+// unreadable is a log with entries that cannot be read one by one while away is set.
 type unreadable struct {
 	memlog.Store
 	away  atomic.Bool
@@ -35,8 +35,8 @@ func (s *unreadable) Entry(ctx context.Context, n uint64) ([]byte, error) {
 	return s.Store.Entry(ctx, n)
 }
 
-// A log that cannot be read loses nothing: what needs an offer is refused, decisions go on, and the same call succeeds
-// when the log is back. A start from a snapshot knows the decisions that were open, and answers them alike.
+// An unreadable log loses nothing: calls that need an offer are refused, decisions go on, and the same call succeeds
+// when the log is back. A start from a snapshot knows the open decisions, and answers them alike.
 func TestOffersAreReadBack(t *testing.T) {
 	store := new(unreadable)
 	o := engine.Options{Store: store, Build: buildToy}
@@ -86,8 +86,8 @@ func TestOffersAreReadBack(t *testing.T) {
 	replays(t, e, engine.Options{Store: store, Build: buildToy})
 }
 
-// Open decisions whose offers a shorter log would not have are evicted first. A closed one is forgotten with its entry, and
-// its id is free.
+// Before the log is cut, open decisions with offers in the cut part are evicted. A closed one is forgotten with its
+// entry, and its id is free.
 func TestEvictBefore(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -132,7 +132,7 @@ func TestEvictBefore(t *testing.T) {
 	oldest(e.Sequence() + 1)
 }
 
-// Decisions leave in the order in which their windows end, whatever they were asked in.
+// Decisions leave in the order in which their windows end, whatever their order of arrival.
 func TestOrderOfEvictions(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

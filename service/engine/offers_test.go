@@ -21,7 +21,7 @@ func (s *entryCounter) Entry(ctx context.Context, sequence uint64) ([]byte, erro
 	return s.Store.Entry(ctx, sequence)
 }
 
-// A follower that has applied an offer does not read it again for its outcome, one that began with a snapshot does.
+// A follower that applied an offer does not read it again for its outcome; one that began with a snapshot does.
 func TestFollowerReadsNoOfferTwice(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

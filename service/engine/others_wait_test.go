@@ -17,7 +17,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// paused is a context whose owner is stopped when it asks for the error the n-th time, until it may go on.
+// paused is a context that stops the goroutine asking for its error the n-th time, until it may go on.
 type paused struct {
 	context.Context
 	n        int
@@ -65,7 +65,7 @@ func goodsRequest(id string, n int) *api.Request {
 	return r
 }
 
-// While a filter, groups or a change of features are in the middle of a large catalogue, nobody waits.
+// While a filter, groups or a change of features work on a large catalogue, other callers do not wait.
 func TestNobodyWaitsForACatalogue(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", window+"}")
@@ -114,8 +114,8 @@ func slow(at, goOn chan struct{}) func(setup.Spec) (vitrine.Learner, error) {
 	}
 }
 
-// While the policy looks at many items, nobody waits. If an item that it shows has changed meanwhile, it is asked again, and shows
-// what there is then.
+// While the policy works on many items, other callers do not wait. If an item that it shows changed meanwhile, it is
+// asked again.
 func TestNobodyWaitsForAPolicy(t *testing.T) {
 	at, goOn := make(chan struct{}), make(chan struct{})
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: slow(at, goOn)})
@@ -158,7 +158,7 @@ func TestNobodyWaitsForAPolicy(t *testing.T) {
 	}
 }
 
-// A caller who leaves stops its filter, and a change of features that it did not wait for has not happened.
+// A caller who leaves stops its filter, and its unfinished change of features does not happen.
 func TestWhoLeavesStopsTheWork(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", window+"}")
@@ -200,8 +200,8 @@ func TestWhoLeavesStopsTheWork(t *testing.T) {
 	}
 }
 
-// After a change of features the categories have learned the values of the items, as if these were put then, in live traffic, in a
-// replay and on a follower.
+// After a change of features the categories know the items' values, as if the items were put then, in live traffic, in
+// a replay and on a follower.
 func TestOtherFeaturesLearn(t *testing.T) {
 	store := new(memlog.Store)
 	o := engine.Options{Store: store}

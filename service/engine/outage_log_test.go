@@ -55,7 +55,7 @@ func TestOutageAfterOtherFeatures(t *testing.T) {
 	}
 }
 
-// measured counts rounds whose rows are not as wide as its own.
+// measured counts rounds with rows of another width than its own.
 type measured struct {
 	*showing
 	width   int
@@ -69,7 +69,7 @@ func (m *measured) Observe(r vitrine.Round) error {
 	return m.showing.Observe(r)
 }
 
-// catchingUp is a shop with an alarm that was cleared, a learner that has not caught up, and a snapshot of it.
+// catchingUp is a shop with a cleared alarm, a learner that is still catching up, and a snapshot of it.
 func catchingUp(t *testing.T) (w *trade, store *memlog.Store, from []byte, held uint64) {
 	t.Helper()
 	store = new(memlog.Store)
@@ -120,7 +120,7 @@ func (g *gatedShowing) Observe(r vitrine.Round) error { g.wait(); return g.showi
 func TestSnapshotOfALearnerThatCatchesUp(t *testing.T) {
 	w, store, from, _ := catchingUp(t)
 	slow := func(setup.Spec) (vitrine.Learner, error) {
-		time.Sleep(50 * time.Millisecond) // the learner of home could finish before that of other is built
+		time.Sleep(50 * time.Millisecond) // home's learner could finish before other's is built
 		return &showing{}, nil
 	}
 	if _, err := engine.VerifySnapshot(slow, from); err != nil {
@@ -132,8 +132,8 @@ func TestSnapshotOfALearnerThatCatchesUp(t *testing.T) {
 	same(t, w.e, store, from)
 }
 
-// Rounds held during an alarm whose entries are removed before the learner reads them count as skipped. A snapshot that still
-// needs these entries is refused.
+// Rounds held during an alarm count as skipped if their entries are removed before the learner reads them. A snapshot
+// that still needs these entries is refused.
 func TestOutageOfALogThatIsCut(t *testing.T) {
 	_, store, from, _ := catchingUp(t)
 	is(t, "removing", store.TruncateBefore(t.Context(), lastOf(t, store)), nil)

@@ -11,7 +11,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// outage is a shop of which 3,000 decisions sold, until nothing is reported any more.
+// outage is a shop after 3,000 decisions with sales, from which reports stop.
 func outage(t *testing.T, config string) (w *trade, store *memlog.Store) {
 	t.Helper()
 	store = new(memlog.Store)
@@ -34,7 +34,7 @@ func (w *trade) learned() uint64 {
 	return mustStats(w.t, w.e).Learned
 }
 
-// same compares the state with a replay, and with what goes on from a snapshot.
+// same compares the state with a replay, and with the continuation of a snapshot.
 func same(t *testing.T, e *engine.Engine, store *memlog.Store, from []byte) {
 	t.Helper()
 	build := buildShowing(showing{})
@@ -47,8 +47,8 @@ func same(t *testing.T, e *engine.Engine, store *memlog.Store, from []byte) {
 	}
 }
 
-// When sales stop, an alarm rings within a hundred decisions. Until it ends the learner learns nothing. It ends by itself once
-// sales are back: the learner then learns the decisions since, and not those of the outage.
+// When sales stop, an alarm rings within a hundred decisions. Until it ends the learner learns nothing. It ends by
+// itself once sales are back: the learner then learns the decisions since, but not the outage's.
 func TestOutage(t *testing.T) {
 	w, store := outage(t, "")
 	a := w.alarm()
@@ -99,7 +99,7 @@ func TestOutage(t *testing.T) {
 	lawful(t, store)
 }
 
-// The operator says what is learned after an outage: nothing of it, or all.
+// The operator decides whether the learner learns the outage or not.
 func TestClearedOutage(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		w, store := outage(t, "")

@@ -15,8 +15,9 @@ import (
 	"vitrine/service/offer"
 )
 
-// A repeated request gets the payloads that were answered, whatever has become of the items since: another price, none, or no item.
-// So it is after a restart, and for a request that did not ask for payloads or that asks a follower.
+// A repeated request gets the payloads of its first answer, whatever became of the items since: another price, no
+// payload, or no item. So it is after a restart, and for a request that did not ask for payloads or that asks a
+// follower.
 func TestRepeatedPayloads(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -74,7 +75,8 @@ func TestRepeatedPayloads(t *testing.T) {
 	}
 }
 
-// What payloads add to the log: their own bytes, two more for the flag, one for their number, and one or two for the length of each.
+// Payloads add to the log their own bytes, two more for the flag, one for their number, and one or two for the length
+// of each.
 func TestBytesOfPayloads(t *testing.T) {
 	payload := `{"price":12.5,"title":"` + strings.Repeat("t", 60) + `","url":"` + strings.Repeat("u", 80) + `"}`
 	bytes := map[bool]int{}

@@ -17,8 +17,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// curator shows the last items first, and says that the second place has an effect of log ½ on
-// utilities of 0. It keeps the orders that it observes.
+// curator shows the last items first, and claims an effect of log ½ in the second place on utilities of 0. It keeps the
+// orders that it observes.
 type curator struct {
 	toy
 	seen *[][]int
@@ -40,8 +40,8 @@ func (c *curator) Observe(r vitrine.Round) error {
 	return c.toy.Observe(r)
 }
 
-// The order of a policy is that of the answer, its effects count in the probabilities, and the learner
-// observes the order that was shown: also that of a baseline.
+// The answer keeps a policy's order, its effects count in the probabilities, and the learner observes the order shown,
+// also a baseline's.
 func TestOrdersOfPolicies(t *testing.T) {
 	for _, mode := range []string{"learn", "shadow"} {
 		var seen [][]int
@@ -63,15 +63,15 @@ func TestOrdersOfPolicies(t *testing.T) {
 		}
 		fatal.If(t, e.Outcome(t.Context(), "", "a", want[1], 1))
 		wait(t, e)
-		// The log has the rows of the items shown, in the order of the request.
+		// The log holds the rows of the items shown, in the order of the request.
 		if len(seen) == 0 || !slices.Equal(seen[len(seen)-1], []int{1, 0}) {
 			t.Errorf("%s: the learner observed the orders %v, want [1 0]", mode, seen)
 		}
 	}
 }
 
-// A placement with position effects learns that its second place sells less, shows the better item
-// first, and has the same state after a replay.
+// A placement with position effects learns that its second place sells less, shows the better item first, and reaches
+// the same state in a replay.
 func TestPlacementWithPositionEffects(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
@@ -105,7 +105,7 @@ func TestPlacementWithPositionEffects(t *testing.T) {
 	if !slices.Equal(a.IDs(), []string{"sku2", "sku1"}) {
 		t.Fatalf("shown %v, want the best item first", a.IDs())
 	}
-	// The items differ by half a unit of x, whose coefficient is near 1.
+	// The items differ by half a unit of x, with a coefficient near 1.
 	if effect := math.Log(a.Probability[1]/a.Probability[0]) + 0.5; math.Abs(effect+2) > 0.7 {
 		t.Errorf("the second place has an effect of %.2f, want −2", effect)
 	}

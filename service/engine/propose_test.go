@@ -57,8 +57,8 @@ func (p *pair) put(t testing.TB, config string) {
 	reach(t, p.follower, p.leader.Sequence())
 }
 
-// A decision of a follower is the leader's at the same version and draw: items, propensity and probabilities. The log has
-// the leader's time, and the version of the follower's policy.
+// A follower decides as the leader at the same version and draw: items, propensity and probabilities. The log shows the
+// leader's time, and the version of the follower's policy.
 func TestFollowerDecidesAsTheLeader(t *testing.T) {
 	for _, mode := range []string{api.Learn, api.Explore} {
 		p := newPair(t, engine.Options{})
@@ -182,7 +182,7 @@ func TestManyFollowers(t *testing.T) {
 	}
 }
 
-// What a follower passes on is answered as the leader answers its own callers.
+// A call passed on by a follower gets the answer that the leader gives its own callers.
 func TestFollowersOutcomes(t *testing.T) {
 	p := newPair(t, engine.Options{Build: buildToy})
 	p.put(t, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"attribution_window":"1000ns"}`)
@@ -224,8 +224,8 @@ func TestFollowersOutcomes(t *testing.T) {
 	}
 }
 
-// Without a leader a follower says so after a while, and decides when there is one. One that has become the leader meanwhile
-// decides itself.
+// Without a leader a follower says so after a while, and decides when there is one. One that became the leader
+// meanwhile decides itself.
 func TestNoLeader(t *testing.T) {
 	defer engine.SetLeaderPatience(10*time.Millisecond, 100*time.Millisecond)()
 	p := newPair(t, engine.Options{Build: buildToy})
@@ -258,8 +258,7 @@ func TestNoLeader(t *testing.T) {
 	is(t, "a follower that proposes nothing", err, engine.ErrFollower)
 }
 
-// A leader that may have been replaced says nothing of what it does not know, neither to its callers nor to followers, which ask
-// again.
+// A leader that may have been replaced denies nothing, neither to its callers nor to followers, which ask again.
 func TestLeaderInDoubt(t *testing.T) {
 	defer engine.SetLeaderPatience(10*time.Millisecond, 5*time.Minute)()
 	var replaced atomic.Bool
@@ -289,8 +288,8 @@ func TestLeaderInDoubt(t *testing.T) {
 	is(t, "a leader that ends", p.follower.Outcome(t.Context(), "home", "b", "", 1), engine.ErrNoLeader)
 }
 
-// A follower that is behind looks for a decision at the leader before it says that there is none, whatever it is asked. Without a
-// leader it says that.
+// A follower that is behind asks the leader before it reports a decision as unknown, in any call. Without a leader it
+// says so.
 func TestFollowerLooksForADecision(t *testing.T) {
 	defer engine.SetLeaderPatience(10*time.Millisecond, 5*time.Minute)()
 	store := &held{new(memlog.Store), make(chan struct{}, 100)}

@@ -16,7 +16,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// broad is a PUT of about 128 bytes whose learner takes 0.8 GB.
+// broad is a PUT of about 128 bytes with a learner of 0.8 GB.
 const broad = `{"max_size":3,"features":[{"name":"sku","kind":"category","columns":4095}],"policy":{"name":"onl-mnl"},"max_versions":2}`
 
 func charged(t testing.TB, e *engine.Engine, name string) int64 {
@@ -25,7 +25,7 @@ func charged(t testing.TB, e *engine.Engine, name string) int64 {
 	return s.Charged
 }
 
-// Whoever puts a placement builds its learner, once: decisions and puts of other placements come in between.
+// The caller of a put builds the learner, once: decisions and puts of other placements come in between.
 func TestPutHoldsNobodyUp(t *testing.T) {
 	var e *engine.Engine
 	built := map[string]int{}
@@ -55,7 +55,7 @@ func TestPutHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// A put whose placement changes while its learner is built is made of what is there then.
+// If a placement changes while a put builds its learner, the put applies to the new state.
 func TestPutMeetsPut(t *testing.T) {
 	b := budget.New(1 << 40)
 	var e *engine.Engine
@@ -114,7 +114,7 @@ func TestPlacementsAreCharged(t *testing.T) {
 	}
 }
 
-// A put that does not fit is refused before anything is built, and says what to lower. Another one fits.
+// A put that does not fit is refused before anything is built, with advice. A smaller one fits.
 func TestPutThatDoesNotFit(t *testing.T) {
 	b := budget.New(1 << 30)
 	store := new(memlog.Store)
@@ -145,7 +145,7 @@ func TestPutThatDoesNotFit(t *testing.T) {
 	put(t, e, "other", shop)
 }
 
-// A build that fails, and a caller that goes away, leave nothing behind.
+// Failed builds and callers that leave free all memory.
 func TestPutGivesBack(t *testing.T) {
 	b := budget.New(1 << 30)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -174,7 +174,7 @@ func TestPutGivesBack(t *testing.T) {
 	}
 }
 
-// What is in a log or a snapshot is opened however small the budget is, and charged as it was.
+// The contents of a log or a snapshot are opened however small the budget is, and charged as before.
 func TestOpeningIsNeverRefused(t *testing.T) {
 	store := new(memlog.Store)
 	o := engine.Options{Store: store, Size: setup.LearnerSize}
@@ -198,7 +198,7 @@ func TestOpeningIsNeverRefused(t *testing.T) {
 		}
 		_, err := e.Put(t.Context(), "new", []byte(shop), 0)
 		is(t, "a put beyond the budget", err, engine.ErrMemory)
-		put(t, e, "home", strings.Replace(shop, "200000", "240000", 1)) // less than it has
+		put(t, e, "home", strings.Replace(shop, "200000", "240000", 1)) // less than before
 	}
 	o.Snapshot, o.Budget = []byte("none"), budget.New(1000)
 	if _, err := engine.Open(t.Context(), o); err == nil {

@@ -11,8 +11,8 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// The candidates of the last decisions are in memory, with the rules of their requests: of some decisions, and not of large ones.
-// A repeated request changes nothing, and another placement of the same name has others.
+// Memory holds the candidates and rules of the last decisions, up to a number and a size. A repeated request changes
+// nothing, and another placement of the same name shares none of them.
 func TestRecent(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	const shop = `{"max_size":1,"max_request_items":9000,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
@@ -66,8 +66,8 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// The rows of a deleted placement's decision are not those of its twin: the decision of the same id, number and page in a placement
-// that was put again under the name, or in another placement.
+// The rows of a deleted placement's decision do not serve its twin: a decision with the same id, number and page in a
+// placement put again under the name, or in another placement.
 func TestRowsOfADeletedTwin(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	ask := func(name string, n int, x float64) {

@@ -51,7 +51,7 @@ func learnedFrom(t *testing.T, store *memlog.Store, l *toy) {
 		n := len(o.ItemIDs)
 		r := vitrine.Round{Context: &vitrine.Context{Features: mat.NewDense(n, o.Width, o.Features)}, Choice: vitrine.Outside}
 		for i := range n {
-			r.Offer.Assortment = append(r.Offer.Assortment, i) // only what was shown is recorded
+			r.Offer.Assortment = append(r.Offer.Assortment, i) // only items shown are recorded
 		}
 		if choice > 0 {
 			r.Choice = vitrine.Choice(int(o.Shown[choice-1]) + 1)
@@ -83,8 +83,8 @@ func learnedFrom(t *testing.T, store *memlog.Store, l *toy) {
 	}
 }
 
-// A second learner learns what the log has, of all learners before, and what comes meanwhile, while the first one
-// decides. Then it decides as one that has seen all outcomes. The first one is a version.
+// A second learner learns the log's rounds, from all earlier learners, and new ones, while the first one decides. Then
+// it decides as if it had seen all outcomes. The first one becomes a version.
 func TestRelearning(t *testing.T) {
 	store := new(memlog.Store)
 	o := engine.Options{Store: store, Build: buildToy}
@@ -217,8 +217,8 @@ func TestRelearningGoesOn(t *testing.T) {
 	}
 }
 
-// What ends a relearning: the configuration of before, a reset, a roll back, the end of the placement, a learner that
-// breaks. Other changes wait.
+// A relearning ends with the earlier configuration, a reset, a rollback, the end of the placement, or a broken learner.
+// Other changes wait.
 func TestRelearningEnds(t *testing.T) {
 	b := budget.New(1 << 30)
 	size := func(setup.Spec) (setup.Size, error) { return setup.Size{Learner: 1000, State: 100}, nil }
@@ -286,7 +286,7 @@ func TestRelearningEnds(t *testing.T) {
 	replayed(t, engine.Options{Store: store, Build: buildToy})
 }
 
-// charge is what the placement home is charged, 0 without it.
+// charge returns the charge of the placement home, or 0.
 func charge(e *engine.Engine) int64 {
 	s, err := e.Stats("home")
 	if err != nil {
@@ -295,8 +295,8 @@ func charge(e *engine.Engine) int64 {
 	return s.Charged
 }
 
-// A second learner from which the log has removed what it needs never decides, and a replay that cannot learn what it
-// has learned is refused.
+// If the log loses entries that a second learner needs, it never decides, and a replay that cannot repeat its learning
+// is refused.
 func TestRelearningOfALogThatIsCut(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -317,7 +317,7 @@ func TestRelearningOfALogThatIsCut(t *testing.T) {
 		}
 	}
 	again := opened(t, engine.Options{Store: store, Build: buildToy, Snapshot: after})
-	relearn(t, again, toys) // of what is left
+	relearn(t, again, toys) // from the rest
 	wait(t, again)
 	s, err := again.Stats("home")
 	if err != nil || s.Relearning.From != 5 || s.Relearning.Learned != 8 {
@@ -367,14 +367,14 @@ func TestRelearningOfALogThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// mute is a log that does not say what it has.
+// mute is a log that does not tell its extent.
 type mute struct{ *memlog.Store }
 
 func (mute) Extent(context.Context) (eventlog.Extent, error) {
 	return eventlog.Extent{}, errors.New("no answer")
 }
 
-// A learner that takes over before it has read the last entries decides by what it has read.
+// A learner that takes over before it read the last entries decides by the entries it read.
 func TestRelearnedPolicyDecidesAtOnce(t *testing.T) {
 	gate, rounds := make(chan struct{}), new(atomic.Int64)
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(s setup.Spec) (vitrine.Learner, error) {

@@ -13,8 +13,8 @@ import (
 	"vitrine/service/offer"
 )
 
-// rewarded reports rewards of the items shown in several decisions, call after call, and returns
-// how often each place was chosen, 0 for none.
+// rewarded reports rewards of the items shown in several decisions, call after call, and returns how often each place
+// was chosen, and place 0, no item.
 func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 	t.Helper()
 	store := new(memlog.Store)
@@ -53,8 +53,7 @@ func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 	return count
 }
 
-// Choices are rewards in expectation, whether they come at once or in parts; those of 0 and
-// 1 are exact.
+// Choices equal rewards in expectation, whether these come at once or in parts; rewards of 0 and 1 are exact.
 func TestRewards(t *testing.T) {
 	const rounds = 1000
 	type reported = map[int]float64
@@ -71,7 +70,7 @@ func TestRewards(t *testing.T) {
 		{[]reported{{1: 1, 2: 0.5, 3: 0.5}}, [4]float64{0, 0.5, 0.25, 0.25}},
 		{[]reported{{2: 0.3}, {1: 0.2}, {3: 0.1}}, [4]float64{0.4, 0.2, 0.3, 0.1}},
 		{[]reported{{2: 0.3, 1: 0.2}, {3: 0.5}}, [4]float64{0, 0.2, 0.3, 0.5}},
-		{[]reported{{1: 0.6}, {2: 0.6}, {3: 0.6}}, [4]float64{0, 0.6, 0.4, 0}}, // what is left of the choice
+		{[]reported{{1: 0.6}, {2: 0.6}, {3: 0.6}}, [4]float64{0, 0.6, 0.4, 0}}, // the rest of the choice
 		{[]reported{{1: 0.5}, {2: 1, 3: 1}}, [4]float64{0, 0.5, 0.25, 0.25}},
 	} {
 		have := rewarded(t, rounds, c.calls...)

@@ -11,7 +11,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// Rules that say what not to show also hold on a day without the items and categories that they name.
+// Rules about items to hide also hold on a day without the items and categories that they name.
 func TestStandingRules(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", `{"max_size":3,"features":[{"name":"kind","kind":"category"}],"limits":[{"feature":"kind","max":2}],"policy":{"name":"ucb-mnl"}}`)

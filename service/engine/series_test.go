@@ -17,7 +17,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// fate is a decision as the log has it.
+// fate is a decision in the log.
 type fate struct {
 	time   int64
 	by     uint8
@@ -49,8 +49,8 @@ func fates(t *testing.T, e *engine.Engine, price float64) []*fate {
 	return all
 }
 
-// The points of a series have the sums of the log's decisions by their times, for every span and number of points; and
-// the sum of leads is what the policy has earned more than chance would have. A snapshot keeps the series.
+// A series's points sum the log's decisions by their times, for every span and number of points; and the sum of leads
+// is the policy's gain over chance. A snapshot keeps the series.
 func TestSeriesIsTheLog(t *testing.T) {
 	store := new(memlog.Store)
 	e := guarded(t, store, showing{utility: -800})
@@ -152,7 +152,7 @@ func compareSeries(t *testing.T, s api.Series, all []*fate, span time.Duration, 
 	}
 }
 
-// What the caller showed before, in the mode shadow, is what the policy is compared with.
+// In the mode shadow the policy is compared with the caller's earlier pages.
 func TestSeriesOverBaseline(t *testing.T) {
 	e := guarded(t, new(memlog.Store), showing{utility: -800})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"shadow"}`)

@@ -15,8 +15,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// A snapshot does not wait for a learner that is behind: it has what the learner has to do, also the versions that it
-// is to keep and to roll back to. With the entries after it it gives the state that all entries give, and closing does not wait either.
+// A snapshot does not wait for a lagging learner: it holds the learner's tasks, including versions to keep and to roll
+// back to. With the entries after it it gives the same state as all entries, and closing does not wait either.
 func TestSnapshotOfALearnerThatIsBehind(t *testing.T) {
 	store, gate := new(memlog.Store), make(chan struct{})
 	defer close(gate)

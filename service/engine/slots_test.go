@@ -28,8 +28,7 @@ func without(exclude ...[]string) []api.Slot {
 	return slots
 }
 
-// Each slot has an item that it takes, the first ones the most probable items
-// that leave the others theirs.
+// Each slot gets an item that it takes, the first ones the most probable items that leave the others fillable.
 func TestSlots(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", three)
@@ -139,7 +138,7 @@ func TestSlotsExplore(t *testing.T) {
 	checkPropensities(t, seen, propensity, rounds)
 }
 
-// A policy that draws is not certain, and slots of too many kinds have no propensity.
+// A policy that draws is not certain, and slots of too many kinds get no propensity.
 func TestSlotsWithoutPropensity(t *testing.T) {
 	build := func(setup.Spec) (vitrine.Learner, error) {
 		return &always{offer: func(x *vitrine.Context) vitrine.Offer {

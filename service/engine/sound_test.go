@@ -19,8 +19,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// attacked is what a placement predicts of a usual item, after usual rounds, fifteen lawful ones of an extreme feature, and usual
-// rounds again.
+// attacked returns a placement's prediction for a usual item, after usual rounds, fifteen valid ones of an extreme
+// feature, and usual rounds again.
 func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stats) {
 	t.Helper()
 	store := new(memlog.Store)
@@ -71,7 +71,8 @@ func TestExtremeRounds(t *testing.T) {
 	}
 }
 
-// What the learner leaves out is in the statistics, with the feature, and the same after a replay and after a snapshot.
+// The statistics list the values that the learner left out, with the feature, and the same after a replay and after a
+// snapshot.
 func TestOutliers(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
@@ -174,7 +175,7 @@ func (l *sure) Offer(*vitrine.Context, *rand.Rand) vitrine.Offer {
 	return vitrine.Offer{Assortment: vitrine.Assortment{0}, Propensity: 1}
 }
 
-// A policy whose predictions are no numbers, or that is certain of what does not come, has a problem.
+// A policy with predictions that are NaN, or certain of outcomes that do not come, is a problem.
 func TestUnsoundPolicies(t *testing.T) {
 	for _, c := range []struct {
 		u       float64

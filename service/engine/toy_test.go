@@ -15,12 +15,12 @@ import (
 	"vitrine/service/setup"
 )
 
-// toy is a learner whose ways are easy to foretell: its one number moves with
-// every round, and it shows the items whose first feature is nearest to it.
+// toy is a predictable learner: its one number moves with every round, and it shows the items with the nearest first
+// feature.
 type toy struct {
 	size   int
 	level  float64
-	before func(x *vitrine.Context) // of Observe; nil does nothing
+	before func(x *vitrine.Context) // called before Observe, or nil
 }
 
 // Items with these first features make a toy panic, or refuse the round.
@@ -37,7 +37,7 @@ func (l *toy) Observe(r vitrine.Round) error {
 	}
 	for _, i := range r.Offer.Assortment {
 		if r.Context.Features.At(i, 0) == sour {
-			return errSour // and has changed nothing
+			return errSour // unchanged
 		}
 	}
 	for k, i := range r.Offer.Assortment {
@@ -103,7 +103,7 @@ func gated(gate chan struct{}, waiting *atomic.Int64) func(setup.Spec) (vitrine.
 	}
 }
 
-// always offers this, whatever is asked.
+// always offers one set, whatever is asked.
 type always struct {
 	toy
 	offer func(x *vitrine.Context) vitrine.Offer
@@ -113,7 +113,7 @@ func (a *always) Policy() vitrine.Policy { return a }
 
 func (a *always) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer { return a.offer(x) }
 
-// unnamed is a log without an identity, so that its entries need not be those of a snapshot.
+// unnamed is a log without an identity, so that its entries need not match a snapshot's.
 type unnamed struct{ *memlog.Store }
 
 func (s unnamed) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {

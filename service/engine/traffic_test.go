@@ -44,9 +44,8 @@ func (s *faultyStore) Append(ctx context.Context, entries ...[]byte) (uint64, er
 	return last, err
 }
 
-// Many callers at once, twins among them: everyone gets the answer that is in
-// the log, twins the same, a decision has one outcome, appends are shared, and
-// a replay gives the state.
+// With many callers at once, twins among them, everyone gets the logged answer, twins the same one; a decision gets one
+// outcome, appends are shared, and a replay gives the state.
 func TestManyCallers(t *testing.T) {
 	const callers, rounds = 16, 40
 	store := &faultyStore{fails: func(int64) error { time.Sleep(time.Millisecond); return nil }} // as a disk does
@@ -142,7 +141,7 @@ func TestFailingLog(t *testing.T) {
 		_, err = e.Decision(t.Context(), "", "b")
 		is(t, "the decision, which may be in the log", err, engine.ErrStopped)
 
-		// Opened again, the decision is there if it was written, and its request has its answer.
+		// Opened again, the decision is there if it was written, and its request gets its answer.
 		again := opened(t, engine.Options{Store: &store.Store, Build: buildToy})
 		a, err := again.Decide(t.Context(), "home", stock("b", 2), 0)
 		if err != nil || a.Decoded != written {
@@ -151,7 +150,7 @@ func TestFailingLog(t *testing.T) {
 	}
 }
 
-// A second writer is noticed by the sequence, whatever the store.
+// A second writer is noticed by the sequence, in any store.
 func TestAnotherWriter(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -180,8 +179,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// Open decisions never exceed the memory: the oldest are evicted, by entries of the log, and teach nothing,
-// and closed ones are forgotten. The error of a late outcome says that the memory was too small.
+// Open decisions never exceed the memory: the oldest are evicted, by entries of the log, and teach nothing, and closed
+// ones are forgotten. The error of a late outcome says that the memory was too small.
 func TestMemoryIsBounded(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -194,7 +193,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			fatal.If(t, e.Outcome(t.Context(), "", id, "", int64(i)))
 		}
 		if i%20 == 0 {
-			wait(t, e) // the learner has its own bound
+			wait(t, e) // the learner's own bound is separate
 		}
 		if s, _ := e.Stats("home"); s.Memory > memory || s.Memory < memory/2 && i > 200 {
 			t.Fatalf("%d bytes after %d decisions", s.Memory, i+1)
@@ -236,7 +235,7 @@ func TestUnlawfulLogs(t *testing.T) {
 	modeless := *offer
 	modeless.Mode = 0
 	dear := *offer
-	dear.Revenue = []float64{1e308} // whose square is not finite
+	dear.Revenue = []float64{1e308} // its square is infinite
 	for want, bodies := range map[string][]eventlog.Body{
 		`entry 2, placement "home": item 0 has the revenue 1e+308`:                      {place, &dear},
 		`entry 1, placement "home": the placement: not found`:                           {offer},
@@ -266,8 +265,7 @@ func TestUnlawfulLogs(t *testing.T) {
 	}
 }
 
-// What a placement counts for its decisions is at least what they take of the
-// heap, open and closed.
+// A placement's count of bytes for its decisions, open and closed, is at least their share of the heap.
 func TestMemoryIsWhatItCounts(t *testing.T) {
 	const noise = 200_000 // that was there before, and is gone
 	heap := func() int {
@@ -316,9 +314,9 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 	}
 }
 
-// fileLog is a log whose entries take no memory.
+// fileLog is a log with entries that take no memory.
 type fileLog struct {
-	*memlog.Store // of nothing
+	*memlog.Store // of an empty log
 	file          *os.File
 	ends          []int64
 }
@@ -346,7 +344,7 @@ func (l *fileLog) Entry(_ context.Context, n uint64) ([]byte, error) {
 	return entry, err
 }
 
-// A placement whose memory becomes smaller forgets, and expires what is open, until it fits.
+// A placement with lowered memory forgets, and expires open decisions, until it fits.
 func TestMemoryShrinks(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -378,8 +376,7 @@ func TestMemoryShrinks(t *testing.T) {
 	replays(t, e, engine.Options{Store: store, Build: buildToy})
 }
 
-// A decision that was made under a configuration that has changed meanwhile is
-// made again, under the new one.
+// If the configuration changes meanwhile, a decision is made again, under the new one.
 func TestChangesUnderWay(t *testing.T) {
 	store := &faultyStore{fails: func(int64) error { time.Sleep(50 * time.Microsecond); return nil }}
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

@@ -20,8 +20,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// A change that would begin the learner again is refused, and says what would be lost. With Reset it is made, and a
-// roll back brings the learner before back, with its configuration: it decides as it did.
+// A change that would restart the learner is refused with a list of losses. With Reset it is made, and a rollback
+// brings the earlier learner back, with its configuration: it decides as before.
 func TestChangeKeepsAVersion(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
@@ -99,7 +99,7 @@ func canonicalOf(t *testing.T, text string) []byte {
 	return c.Canonical()
 }
 
-// What is set up before the first outcome may change as it likes.
+// Before the first outcome all changes are allowed.
 func TestNothingIsLostBeforeTheFirstOutcome(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	for i := range 3 {
@@ -110,7 +110,7 @@ func TestNothingIsLostBeforeTheFirstOutcome(t *testing.T) {
 	}
 }
 
-// Versions of the clock go before those of people and of changes.
+// Versions of the timer go before other ones.
 func TestOldestVersionsGo(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", strings.Replace(toys, `{}`, `{},"max_versions":3`, 1))
@@ -130,8 +130,8 @@ func TestOldestVersionsGo(t *testing.T) {
 	is(t, "a long note", err, api.ErrInvalid)
 }
 
-// A person who keeps a state that the timer has just kept gets a version with the note, and so does a roll back from
-// such a state: later versions of the timer do not push it out. The timer never takes a note away.
+// If a person keeps a state that the timer just kept, the version gets the note, and so it does if a rollback starts
+// from such a state: later versions of the timer do not push it out. The timer never removes a note.
 func TestNoteKeepsAVersion(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
@@ -218,7 +218,7 @@ func TestFormerLearnerIsBehind(t *testing.T) {
 	}
 }
 
-// A former learner whose state cannot be read has broken when it comes back, and a learner without rounds decides.
+// A former learner with an unreadable state comes back broken, and a fresh learner decides.
 func TestUnreadableVersion(t *testing.T) {
 	var unreadable atomic.Bool
 	build := func(s setup.Spec) (vitrine.Learner, error) {
@@ -249,7 +249,7 @@ func TestUnreadableVersion(t *testing.T) {
 	}
 }
 
-// The states of a former learner are charged as long as it has versions.
+// A former learner's states are charged as long as it has versions.
 func TestFormerLearnersAreCharged(t *testing.T) {
 	size := func(s setup.Spec) (setup.Size, error) {
 		if string(s.Policy) == `{"name":"large"}` {

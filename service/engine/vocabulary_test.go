@@ -32,8 +32,8 @@ func choose(t testing.TB, e *engine.Engine, r *api.Request, now int64) *offer.Of
 	return a
 }
 
-// Eight brands have eight columns. They are in the log, before the first decision that has them, in snapshots and
-// in what a replay gives.
+// Eight brands get eight columns. They are in the log, before the first decision that uses them, in snapshots and after
+// a replay.
 func TestCategoriesLearn(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
@@ -78,7 +78,7 @@ func TestCategoriesLearn(t *testing.T) {
 	}
 }
 
-// A request that is refused teaches nothing.
+// A refused request teaches nothing.
 func TestRefusedValuesAreForgotten(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", brands)
@@ -122,7 +122,7 @@ func TestCallersLearnTogether(t *testing.T) {
 	replays(t, e, engine.Options{Store: store})
 }
 
-// The items of a catalogue teach its categories, also those of another placement that uses it.
+// The items of a catalogue teach the categories of all placements that use it.
 func TestCataloguesLearn(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
@@ -152,8 +152,8 @@ func TestCataloguesLearn(t *testing.T) {
 	}
 }
 
-// A placement whose categories have learned values uses the catalogue of another one only if that has learned the same
-// values first: it goes on to learn as the other does.
+// A placement with learned category values may share a catalogue only if the owner learned the same values first: from
+// then on it learns as the owner does.
 func TestCatalogueOfOtherValues(t *testing.T) {
 	for _, c := range []struct {
 		shelf []string

@@ -60,8 +60,8 @@ func TestSizeOfDecisions(t *testing.T) {
 	}
 }
 
-// Rules that are too long for the log are kept in memory. An explanation takes back few changes of the catalogue, so that its cost
-// has a bound.
+// Rules that are too long for the log are kept in memory. An explanation undoes few changes of the catalogue, so its
+// cost is bounded.
 func TestExplainWithACatalogue(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", window+"}")
@@ -87,7 +87,7 @@ func TestExplainWithACatalogue(t *testing.T) {
 	}
 }
 
-// The offers that an engine keeps in memory have no long lists of candidates.
+// The offers in an engine's memory hold no long lists of candidates.
 func TestKeptOffersAreSmall(t *testing.T) {
 	for n, keeps := range map[int]bool{60: true, 90: false} {
 		store := new(memlog.Store)
@@ -105,7 +105,7 @@ func TestKeptOffersAreSmall(t *testing.T) {
 	}
 }
 
-// A log in which a change of items does not say what was there before is not that of a service.
+// A log with a change of items that does not say how to undo it is not a service's.
 func TestChangesSayWhatWasThere(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
