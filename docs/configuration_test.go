@@ -25,8 +25,8 @@ import (
 	"vitrine/utility"
 )
 
-// configuration is what a command plays for one result, without the version of
-// the program: what run.json says of it.
+// configuration is everything that a command plays for one result, without the version of the program: the description
+// in run.json.
 type configuration struct {
 	Experiment string     `json:"experiment"`
 	Settings   any        `json:"settings"`
@@ -39,7 +39,7 @@ type settings struct {
 	Settings any    `json:"settings"`
 }
 
-// labels are those of the policies.
+// labels returns the policies' labels.
 func (c configuration) labels() (labels []string) {
 	for _, p := range c.Policies {
 		labels = append(labels, p.Label)
@@ -47,8 +47,8 @@ func (c configuration) labels() (labels []string) {
 	return labels
 }
 
-// fingerprint is short, and the same for configurations that are equal in JSON.
-// A pool's checksum is of data that not everyone has.
+// fingerprint is short, and the same for configurations that are equal in JSON. It leaves out a pool's checksum,
+// because not everyone holds the data.
 func fingerprint(t *testing.T, configurations ...configuration) string {
 	t.Helper()
 	text, err := json.Marshal(configurations)
@@ -71,8 +71,7 @@ func fingerprint(t *testing.T, configurations ...configuration) string {
 // short returns the fingerprint of bytes.
 func short(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text))[:12] }
 
-// computed are the results that have no file, and their settings. Their
-// run.json has them under a key of its own.
+// computed are the results without a file, and their settings. Their run.json stores them under a key of its own.
 var computed = map[string]struct {
 	key      string
 	settings func(seeds []uint64) any
@@ -83,7 +82,7 @@ var computed = map[string]struct {
 	experiments.GeometricCondition: {"setting", func([]uint64) any { return geometry.Figure }},
 }
 
-// theorySeeds is how many seeds the study of the theory has by default.
+// theorySeeds is the default number of seeds of the study of the theory.
 const theorySeeds = 30
 
 // configured returns what a command plays today:
@@ -157,8 +156,7 @@ func seedsOf(sel config.Selection) (seeds []uint64) {
 	return seeds
 }
 
-// experimentFile loads an embedded experiment. One of real items gets a pool of
-// its shape: nothing is played.
+// experimentFile loads an embedded experiment. One of real items gets a pool of its shape: nothing is played.
 func experimentFile(t *testing.T, name string) *config.File {
 	t.Helper()
 	text, err := experiments.Read(name)

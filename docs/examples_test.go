@@ -34,7 +34,8 @@ func placements(t *testing.T, path string) (found []map[string]any) {
 	return found
 }
 
-// window is a shop window whose items are of four levels, which every feature of theirs tells: the higher, the more they sell.
+// window is a shop window with items of four levels, which every feature of theirs tells: the higher, the more they
+// sell.
 type window struct {
 	features []api.Feature
 	size     int
@@ -123,7 +124,7 @@ func TestExamplesSell(t *testing.T) {
 	for _, path := range paths {
 		for _, config := range placements(t, path) {
 			seen++
-			config["mode"] = "learn" // what the policy sells, without the share that explores
+			config["mode"] = "learn" // without the share that explores
 			delete(config, "explore")
 			delete(config, "explore_share")
 			delete(config, "experiment")

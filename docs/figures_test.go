@@ -18,12 +18,10 @@ import (
 
 var redraw = flag.String("draw", "", "draw these committed figures again, or all of them, and write their fingerprints; bench/figures.sh does this")
 
-// provenance is docs/figures/figures.toml: what the committed figures show.
+// provenance is docs/figures/figures.toml: the sources of the committed figures.
 type provenance struct {
-	// Figures and tables that are known to be of an older configuration, each
-	// until its command is run again, as main-theory.png and
-	// docs/results.md, configuration 0123456789ab; and pages whose tables have no
-	// comment.
+	// Figures and tables of an older configuration, until their command runs again, such as main-theory.png and
+	// docs/results.md, configuration 0123456789ab; and pages with tables without a comment.
 	Waiting []string      `toml:"waiting,multiline"`
 	Figures []drawnFigure `toml:"figure"`
 }
@@ -31,12 +29,12 @@ type provenance struct {
 // drawnFigure is a committed figure.
 type drawnFigure struct {
 	File          string   `toml:"file"`
-	Command       string   `toml:"command"`       // what plays and draws it
+	Command       string   `toml:"command"`       // plays and draws it
 	Picture       string   `toml:"picture"`       // the file that it draws, in its --out
-	Panels        []string `toml:"panels"`        // whose results it shows
+	Panels        []string `toml:"panels"`        // with the results shown
 	Policies      []string `toml:"policies"`      // of the panels
 	Seeds         int      `toml:"seeds"`         // of each panel
-	Configuration string   `toml:"configuration"` // the fingerprint of what was played
+	Configuration string   `toml:"configuration"` // its fingerprint
 	Content       string   `toml:"content"`       // the fingerprint of the picture itself
 }
 
@@ -60,7 +58,7 @@ func (p provenance) waits(t *testing.T, name string, stale bool) bool {
 	return listed
 }
 
-// describe fills in what was played.
+// describe fills in the played configuration.
 func (f *drawnFigure) describe(t *testing.T, played []configuration) {
 	f.Panels, f.Policies, f.Seeds = []string{}, union(played), len(played[0].Seeds)
 	for _, c := range played {
@@ -75,8 +73,7 @@ func content(t *testing.T, path string) string {
 	return short(picture)
 }
 
-// Every committed figure is what its command draws: of today's configuration,
-// unless figures.toml lists it as waiting.
+// Every committed figure is what its command draws: of today's configuration, unless figures.toml lists it as waiting.
 func TestFiguresAreOfTheirConfiguration(t *testing.T) {
 	p := readProvenance(t)
 	if *redraw != "" {
@@ -179,8 +176,8 @@ func TestPagesShowCommittedFigures(t *testing.T) {
 	}
 }
 
-// The pictures of the desk that pages show are there and are not too large, and none is left over. make screenshots takes
-// them again.
+// The pictures of the desk on the pages exist and are not too large, and none is left over. make screenshots takes them
+// again.
 func TestPicturesOfTheDesk(t *testing.T) {
 	shown := map[string]bool{}
 	for _, text := range committedPages(t) {

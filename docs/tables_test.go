@@ -21,13 +21,12 @@ import (
 
 var (
 	picture = regexp.MustCompile(`!\[[^\]]*\]\(([^)]+)\)`)
-	// A comment above a table of regrets names what plays it:
+	// A comment above a table of regrets names its commands:
 	//
 	//	<!-- table: vitrine reproduce main --baselines both; without oracle; configuration 0123456789ab; numbers 0123456789ab -->
 	//
-	// Several commands are joined by " + ". columns names the experiments of the
-	// columns where they are not all those of the commands, in their order. numbers
-	// is the fingerprint of the cells, which -played writes from what was played.
+	// Several commands are joined by " + ". columns names the experiments of the columns if they are not all of the
+	// commands' in their order. numbers is the fingerprint of the cells, which -played writes from the results.
 	tableComment = regexp.MustCompile(`^<!-- table: (.*) -->$`)
 	sizeOf       = regexp.MustCompile(`([a-z]) = ([0-9]+)`)
 )
@@ -64,8 +63,7 @@ type regretTable struct {
 func (r regretTable) where() string { return fmt.Sprintf("%s:%d", r.page, r.line) }
 func (r regretTable) name() string  { return r.page + ", configuration " + r.configuration }
 
-// tables returns the tables of the page that have a comment, and the lines of
-// those with policies and ± that have none.
+// tables returns the tables of the page with a comment, and the lines of tables with policies and ± but without one.
 func tables(t *testing.T, page, text string) (all []regretTable, bare []int) {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -103,7 +103,7 @@ func TestAnotherModule(t *testing.T) {
 	source := fatal.Or(os.ReadFile("testdata/shop/main.go"))(t)
 	write(t, filepath.Join(dir, "main.go"), source)
 	module := fatal.Or(filepath.Abs(".."))(t)
-	// Checksums of what the library needs; go mod tidy would fetch them from the network.
+	// Checksums of the library's imports; go mod tidy would fetch them from the network.
 	sums := fatal.Or(os.ReadFile("../go.sum"))(t)
 	command(t, dir, "go", "mod", "init", "shop")
 	edit := "go mod edit -require vitrine@v0.0.0 -replace vitrine=../vitrine"
@@ -130,7 +130,7 @@ func TestAnotherModule(t *testing.T) {
 	}
 }
 
-// The README shows the program in testdata/first, and what it prints.
+// The README shows the program in testdata/first, and its output.
 func TestFirstProgram(t *testing.T) {
 	source := fatal.Or(os.ReadFile("testdata/first/main.go"))(t)
 	_, body, _ := strings.Cut(string(source), "func main() {")

@@ -58,7 +58,7 @@ func TestWorkedRound(t *testing.T) {
 			hyperbola{}.Gradients(g, e.Center, x.Features)
 			for i := range f {
 				if round == 1 && choice == vitrine.Outside {
-					break // the page has the round after a sale
+					break // the page shows the round after a sale
 				}
 				width := math.Abs(g.At(i, 0)) / math.Sqrt(e.Gram.Sym(nil).At(0, 0))
 				says("| %d | %d | %.3f | %.3f | %.3f | %.3f |", round+1, i+1, f[i], g.At(i, 0), width, f[i]+math.Sqrt(e.Beta)*width)

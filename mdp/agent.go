@@ -17,15 +17,15 @@ type Options struct {
 }
 
 // Agent plans sessions by optimistic value iteration, MNL-VQL of Lee and Oh (2025, Algorithm 1) with σ̄ ≡ 1. The
-// utilities are those by which a learner of package bandit chooses: with OFU-MNL+ it is their algorithm, and with
-// ONL-MNL the same for non-linear utilities. The value of action a in state s is a ridge regression on the
-// indicators of (s,a), which n(s,a) actions so far and the moves to s' among them make
+// utilities come from a learner of package bandit: with OFU-MNL+ it is their algorithm, and with ONL-MNL the same for
+// non-linear utilities. The value of action a in state s is a ridge regression on the indicators of (s,a), from n(s,a)
+// actions so far and the moves to s' among them:
 //
 //	f_h(s,a) = min{ (Σ r + Σ_s' n(s,a,s') V_{h+1}(s')) / (n(s,a) + 1) + β_r/√(n(s,a) + 1), 1 }
 //
-// with the V_{h+1} of the same plan, and one estimate for all steps. Their rule (Eq. 6 and 7) lowers utilities
-// instead of raising them if every item has f < f(0); then the best page is empty whatever the utilities, so
-// there is no second case here.
+// with the V_{h+1} of the same plan, and one estimate for all steps. Their rule (Eq. 6 and 7) lowers utilities instead
+// of raising them if f < f(0) for every item; then the best page is empty whatever the utilities, so there is no second
+// case here.
 type Agent struct {
 	o        Options
 	p        *Problem
@@ -42,9 +42,9 @@ type Agent struct {
 	index   [][]float64
 }
 
-// NewAgent returns an agent without experience. The learner's problem must have the features and the pages of p,
-// and its policies must explain themselves ([bandit.Explainer]). While they have no utilities, as in Phase I of
-// ONL-MNL, pages are drawn uniformly.
+// NewAgent returns an agent without experience. The learner's problem must match the features and pages of p, and its
+// policies must explain themselves ([bandit.Explainer]). While they estimate no utilities, as in Phase I of ONL-MNL,
+// pages are drawn uniformly.
 func NewAgent(p *Problem, l vitrine.Learner, o Options) *Agent {
 	states, n := len(p.Features), p.Items()
 	a := &Agent{
@@ -114,8 +114,8 @@ func (a *Agent) values(s int, next []float64) {
 	}
 }
 
-// Observe learns from a page that was shown in state s: the choice, what it earned, and the next state. If it
-// returns an error, the learner's, nothing has changed.
+// Observe learns from a page shown in state s: the choice, its reward, and the next state. If the learner returns an
+// error, nothing has changed.
 func (a *Agent) Observe(s int, page vitrine.Assortment, y vitrine.Choice, earned float64, next int) error {
 	round := vitrine.Round{Context: a.contexts[s], Offer: vitrine.Offer{Assortment: page}, Choice: y}
 	if err := a.learner.Observe(round); err != nil {

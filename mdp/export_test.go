@@ -9,7 +9,7 @@ func (a *Agent) Values(s int, next []float64) []float64 {
 	return append([]float64(nil), a.f...)
 }
 
-// Know makes the rewards of state 0 exact, with no weight of what was seen: (r + 0)/(0 + 1).
+// Know makes the rewards of state 0 exact, without weight of observations: (r + 0)/(0 + 1).
 func (a *Agent) Know(rewards []float64) {
 	clear(a.count[0])
 	copy(a.earned[0], rewards)

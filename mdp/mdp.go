@@ -1,22 +1,21 @@
-// Package mdp is for pages that change what a visitor wants next: a session of H pages, in which
-// every page moves the visitor to another state.
+// Package mdp is for pages that change what a visitor wants next: a session of H pages, in which every page moves the
+// visitor to another state.
 //
-// In state s of step h the shop shows a page S of the items. The visitor takes an item of S or
-// nothing, which is action 0, by the MNL model with utilities u(s,a). Action a earns r(s,a) and
-// moves the visitor to s' with probability P(s'|s,a); so does action 0. With the item values
+// In state s of step h the shop shows a page S of the items. The visitor takes an item of S or leaves the page without
+// one, action 0, by the MNL model with utilities u(s,a). Action a earns r(s,a) and moves the visitor to s' with
+// probability P(s'|s,a); so does action 0. With the item values
 //
 //	f_h(s,a) = r(s,a) + Σ_s' P(s'|s,a) V_{h+1}(s'),   V_{H+1} = 0,
 //
-// a page is worth the values of its actions, and the best page is an ordinary assortment problem
-// with values relative to buying nothing ([Best]):
+// a page is worth the values of its actions, and the best page is an ordinary assortment problem with values relative
+// to buying nothing ([Best]):
 //
 //	Q_h(s,S) = Σ_{a∈S∪{0}} p(a|s,S) f_h(s,a)
 //	V_h(s)   = max_S Q_h(s,S) = f_h(s,0) + max_S Σ_{a∈S} exp(u(s,a)) (f_h(s,a) − f_h(s,0)) / (1 + Σ_{a∈S} exp(u(s,a)))
 //
-// [World.Solve] is the backward induction of a known world. An [Agent] learns utilities with any
-// learner of package bandit and item values by regression, and [Play] measures it. The model is that
-// of Lee and Oh, "Combinatorial Reinforcement Learning with Preference Feedback", ICML 2025, Section 3,
-// which solves a linear program for the page.
+// [World.Solve] is the backward induction of a known world. An [Agent] learns utilities with any learner of package
+// bandit and item values by regression, and [Play] measures it. The model is from Lee and Oh, "Combinatorial
+// Reinforcement Learning with Preference Feedback", ICML 2025, Section 3, which solves a linear program for the page.
 package mdp
 
 import (
@@ -31,7 +30,7 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Problem is what an agent knows of a world before the first session.
+// Problem describes a world to an agent before the first session.
 type Problem struct {
 	Horizon  int                // H, the pages of a session
 	Features []*mat.Dense       // one N×d matrix for each state: row i is φ(s,i)
@@ -44,7 +43,7 @@ func (p *Problem) Items() int {
 	return n
 }
 
-// World is a problem and its truth. Action 0 is to take nothing, and action i+1 is to take item i.
+// World is a problem and its truth. Action 0 takes no item, and action i+1 takes item i.
 type World struct {
 	Problem
 	Start   int           // the state of a session's first page
@@ -166,7 +165,7 @@ func (w *World) backward(value func(h, s int, next []float64) float64) [][]float
 	return v
 }
 
-// Myopic returns the plan whose pages earn most by themselves, whatever comes after.
+// Myopic returns the plan of the pages that earn most by themselves, whatever comes after.
 func (w *World) Myopic() Plan {
 	plan, gain := newPlan(w.Horizon, len(w.Features)), make([]float64, w.Items())
 	for h := range plan {

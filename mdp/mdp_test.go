@@ -23,7 +23,7 @@ import (
 	"vitrine/mdp"
 )
 
-// random returns a world without structure. Values relative to buying nothing have both signs.
+// random returns a world without structure. Values relative to buying nothing take both signs.
 func random(rng *rand.Rand, states, items, size, horizon int) *mdp.World {
 	w := &mdp.World{Problem: mdp.Problem{Horizon: horizon, Feasible: assortment.AtMost(size)}, Start: states - 1}
 	for range states {
@@ -93,7 +93,7 @@ func forward(w *mdp.World, plan mdp.Plan) (earned float64) {
 	return earned
 }
 
-// The value of a plan, computed backwards, is what it earns forwards; no plan of all earns more than Solve's.
+// The value of a plan, computed backwards, equals its earnings forwards; no plan earns more than Solve's.
 func TestSolveAgainstAllPlans(t *testing.T) {
 	const states, items, horizon = 3, 2, 3
 	all := pages(items, 1)
@@ -128,8 +128,8 @@ func TestSolveAgainstAllPlans(t *testing.T) {
 	}
 }
 
-// Best finds the best of all pages. So it does under the rule of Lee and Oh (2025, Eq. 6 and 7): optimistic utilities if an item
-// has f ≥ f(0), and otherwise pessimistic ones, under which no page is better than the empty one.
+// Best finds the best of all pages, also under the rule of Lee and Oh (2025, Eq. 6 and 7): optimistic utilities if f ≥
+// f(0) for an item, and otherwise pessimistic ones, under which no page is better than the empty one.
 func TestBestAgainstAllPages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -222,7 +222,7 @@ func TestBudgetShop(t *testing.T) {
 	}
 }
 
-// problem is what a bandit knows of a world.
+// problem is the bandit's part of a world.
 func problem(w *mdp.World, rounds int) bandit.Problem {
 	_, d := w.Features[0].Dims()
 	return bandit.Problem{NumFeatures: d, MaxShown: int(w.Feasible.(assortment.AtMost)), Rounds: rounds, Constraint: w.Feasible}
@@ -256,8 +256,8 @@ func TestOneStepIsOFU(t *testing.T) {
 	}
 }
 
-// Item values without a bonus are where the ridge loss ½ Σ (r + V(s') − f)² + ½ f² has no slope. A bonus adds
-// β_r/√(n+1), never more than up to 1, and a myopic agent has no V.
+// Item values without a bonus minimise the ridge loss ½ Σ (r + V(s') − f)² + ½ f². A bonus adds β_r/√(n+1), up to 1,
+// and a myopic agent uses no V.
 func TestItemValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	w := random(rng, 3, 4, 2, 4)
@@ -381,7 +381,7 @@ func TestExploreWithoutSampler(t *testing.T) {
 			}
 		}
 	}
-	if plan := agent.Plan(nil); len(plan[0][0]) > 0 { // it has seen nothing, and has no bonus
+	if plan := agent.Plan(nil); len(plan[0][0]) > 0 { // it saw nothing, and gets no bonus
 		t.Errorf("after the warm-up it shows %v", plan)
 	}
 	if len(shown) < 5 { // item 0 needs the whole capacity

@@ -5,9 +5,9 @@ import (
 	"vitrine/internal/stream"
 )
 
-// Play plays sessions in a world. Before each it calls each with the session's number and what its plan earns on
-// average, V_0(start) of [World.Value]; the regret of the session is the optimum minus that. The visitors of a seed
-// have the same shocks for every agent. Play ends early with an error of each or of the agent.
+// Play plays sessions in a world. Before each it calls each with the session's number and its plan's average earnings,
+// V_0(start) of [World.Value]; the regret of the session is the optimum minus that. A seed's visitors bring the same
+// shocks for every agent. Play ends early with an error of each or of the agent.
 func Play(w *World, a *Agent, sessions int, seed uint64, each func(k int, value float64) error) error {
 	var draws stream.Stream
 	shock := make([]float64, w.Items()+1)

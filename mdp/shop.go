@@ -19,14 +19,14 @@ const (
 	pageSize = 5
 )
 
-// BudgetShop returns the world of Lee and Oh (2025, Section 6.1) with n items: a state is a visitor's
-// budget j = 1, …, 5, the middle one at first, in a session of five pages of at most five items. To buy
-// item i = 1, …, n with budget j earns
+// BudgetShop returns the world of Lee and Oh (2025, Section 6.1) with n items: a state is a visitor's budget j = 1, …,
+// 5, the middle one at first, in a session of five pages of at most five items. To buy item i = 1, …, n with budget j
+// earns
 //
 //	r = (i/(100n) + j/5) / 5,
 //
-// and the budget falls to max(j−1, 1) with probability i/n, and otherwise grows to min(j+1, 5). Who buys nothing
-// earns 0, and the budget grows. (The paper prints a least budget of 0, which is no state.) The utilities are
+// and the budget falls to max(j−1, 1) with probability i/n, and otherwise grows to min(j+1, 5). A visitor who buys no
+// item earns 0, and the budget grows. (The paper prints a least budget of 0, which is no state.) The utilities are
 // φ(s,i)ᵀθ. φ and θ are uniform on [−1, 1]⁵/√5, a range that the paper leaves open.
 func BudgetShop(n int, rng *rand.Rand) *World {
 	x := make([]*mat.Dense, budgets)
@@ -38,8 +38,8 @@ func BudgetShop(n int, rng *rand.Rand) *World {
 	return budgetShop(x, func(dst []float64, x *mat.Dense) { linear.Utilities(dst, theta, x) })
 }
 
-// networkScale bounds the weights of a network's truth. The utilities of an instance have a standard deviation of
-// about 2, and a plan for the linear utilities nearest to them earns 96 to 98 % of the optimum.
+// networkScale bounds the weights of a network's truth. The standard deviation of an instance's utilities is about 2,
+// and a plan for the nearest linear utilities earns 96 to 98 % of the optimum.
 const networkScale = 6
 
 // NetworkShop returns the budget shop with the utilities f_w(φ(s,i), b_s): a network of three sigmoid units, with

@@ -23,7 +23,7 @@ import (
 	"unicode/utf8"
 )
 
-// habits are what to count, with the limit per 1,000 words.
+// habits lists the habits to count, with the limit per 1,000 words.
 var habits = []struct {
 	name  string
 	limit float64
@@ -61,7 +61,7 @@ type sentence struct {
 	hits        int
 }
 
-// tally is what was found in the comments, or in the pages.
+// tally counts the habits in the comments, or in the pages.
 type tally struct {
 	name      string
 	total     count

@@ -59,8 +59,7 @@ type battery struct {
 	rounds         []vitrine.Round // a history that newLearner's learner lived through
 }
 
-// context draws n items with standard normal features; every other context has
-// unequal revenues, some of them 0.
+// context draws n items with standard normal features; every other context sets unequal revenues, some of them 0.
 func (b battery) context(n int, rng *rand.Rand) *vitrine.Context {
 	x := &vitrine.Context{}
 	if n > 0 {
@@ -224,8 +223,7 @@ func (b battery) policiesAreFrozen(t *testing.T) {
 	}
 }
 
-// Under the race detector this also shows that policies and their learner
-// share nothing that is written.
+// Under the race detector this also shows that policies and their learner share no memory that is written.
 func (b battery) policiesServeConcurrently(t *testing.T) {
 	l := b.newLearner()
 	var wg sync.WaitGroup
@@ -444,8 +442,8 @@ func (b battery) wrongWidthIsNamed(t *testing.T) {
 	}
 }
 
-// No round is refused whose features are as large as they may be: the learner stays
-// finite, and decides and learns as before.
+// A round with the largest allowed features is never refused: the learner stays finite, and decides and learns as
+// before.
 func (b battery) largeFeaturesDoNoHarm(t *testing.T) {
 	l := b.newLearner()
 	for s, r := range b.rounds {

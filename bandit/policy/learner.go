@@ -45,7 +45,7 @@ func OfExperts[O any, L vitrine.Learner](defaults func() O, create func(bandit.P
 	return of(experts, defaults, create)
 }
 
-// OfOptions makes learners that have their own utility, or none.
+// OfOptions makes learners that bring their own utility, or need none.
 func OfOptions[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, O) (L, error)) Learner {
 	return of(own, defaults, func(p bandit.Problem, _ []bandit.Expert, o O, _ *rand.Rand) (L, error) { return create(p, o) })
 }
@@ -77,7 +77,7 @@ type families int
 const (
 	own     families = iota // its own, or none
 	family                  // the one that the section names
-	basis                   // one that is linear in its parameters, xᵀθ if the section names none
+	basis                   // one that is linear in its parameters, by default xᵀθ
 	experts                 // several
 )
 
@@ -131,7 +131,7 @@ func of[O any, L vitrine.Learner](f families, defaults func() O, create func(ban
 	return Learner{append(mine, option.List(defaults())...), unsaved[L](), build}
 }
 
-// checker are options whose check needs the number of parameters.
+// checker are options with a check that needs the number of parameters.
 type checker interface {
 	Check(p bandit.Problem, params int) error
 }
@@ -152,7 +152,7 @@ func (f families) probe(p bandit.Problem, list []bandit.Expert) (bandit.Problem,
 	return p, nil
 }
 
-// withoutEmpty removes empty lists: an option that is not used is no part of what identifies a policy.
+// withoutEmpty removes empty lists: an unused option does not help to identify a policy.
 func withoutEmpty(s map[string]any) map[string]any {
 	for key, v := range s {
 		if list, ok := v.([]any); ok && len(list) == 0 {
@@ -162,7 +162,7 @@ func withoutEmpty(s map[string]any) map[string]any {
 	return s
 }
 
-// read returns the families of a section, and their part of what is made of it.
+// read returns the families of a section, and their part of the result.
 func (f families) read(s settings.Section, p bandit.Problem) (m Made, list []bandit.Expert, err error) {
 	switch f {
 	case own:
@@ -202,7 +202,7 @@ func linearFamilies() (list []string) {
 	return list
 }
 
-// readExperts is read for several families. Those of a section that names none are [bandit.DefaultExperts].
+// readExperts is read for several families. A section without any gets [bandit.DefaultExperts].
 func readExperts(s settings.Section, p bandit.Problem) (m Made, list []bandit.Expert, err error) {
 	tables, err := s.Tables("experts")
 	if err != nil {
@@ -237,7 +237,7 @@ func readExperts(s settings.Section, p bandit.Problem) (m Made, list []bandit.Ex
 	return m, list, nil
 }
 
-// defaultExperts are [bandit.DefaultExperts] as a file has them.
+// defaultExperts returns [bandit.DefaultExperts] in file format.
 func defaultExperts(features int) (tables []map[string]any) {
 	for _, e := range bandit.DefaultExperts(features) {
 		t := map[string]any{}

@@ -1,8 +1,8 @@
-// Package policy holds the table of policies, [All], and builds their learners from
-// tables of settings: those of experiment files, and those of placements.
+// Package policy holds the table of policies, [All], and builds their learners from tables of settings, of experiment
+// files and of placements.
 //
-// All that the programs say and do about a policy by its name comes from the
-// table: lists, descriptions, legal keys, defaults of placements, line styles.
+// Everything that the programs say and do about a policy by its name comes from the table: lists, descriptions, legal
+// keys, defaults of placements, line styles.
 package policy
 
 import (
@@ -18,25 +18,25 @@ import (
 	"vitrine/internal/settings"
 )
 
-// Policy is what is known of a policy besides its code.
+// Policy describes a policy.
 type Policy struct {
 	Name, Doc string // Doc is one line
 
 	Choose       string // when to choose it
 	Offer, Round string // the orders of the costs of an offer and of an observed round, see CostLegend
-	Page         string // in docs/algorithms, without its ending; "" for none
+	Page         string // in docs/algorithms, without its ending; or ""
 
-	// Serving are the defaults of placements that differ from those of files. With them a policy sells.
+	// Serving are the defaults of placements that differ from the defaults of files. With them a policy sells.
 	Serving map[string]any
-	// Warn returns what speaks against settings in a placement, "" for nothing; nil is nothing.
+	// Warn returns an argument against settings in a placement, or "". It may be nil.
 	Warn func(settings map[string]any) string
 	// AnyScale says that the learner accepts features up to [vitrine.MaxFeature] in size, because it standardises them. Others
 	// accept them up to [vitrine.MaxUnscaled].
 	AnyScale bool
 	// AllRows says that the learner also learns from the items that were not shown.
 	AllRows bool
-	// Matrices are how many matrices of d_w×d_w numbers a learner has at most, whatever its options. The
-	// rounds that some learners keep come on top.
+	// Matrices bounds the number of d_w×d_w matrices in a learner, for any options. The rounds that some learners keep
+	// come on top.
 	Matrices Matrices
 	// Line is how figures draw it. Without a color it gets the next free style.
 	Line Line
@@ -60,8 +60,8 @@ type Variant struct {
 	Dashes []float64
 }
 
-// CostLegend says what the letters in the costs of a [Policy] are. A training at the end of an epoch is
-// shared among the epoch's rounds.
+// CostLegend explains the letters in the costs of a [Policy]. A training at the end of an epoch is shared among the
+// epoch's rounds.
 const CostLegend = "after t rounds, with N items, at most K of them offered, and d_w parameters"
 
 // Named returns the policy of a name.
@@ -98,7 +98,7 @@ func (p Policy) Build(s settings.Section, problem bandit.Problem) (Made, error) 
 type Made struct {
 	New      func(rng *rand.Rand) (vitrine.Learner, error) // at its first round; nil if only an experiment can make it
 	Settings map[string]any                                // that determine it
-	Written  map[string]any                                // the same as a section has them; nil is Settings
+	Written  map[string]any                                // the same in section format; nil is Settings
 	Squares  float64                                       // Σ d_w² over the families that it fits
 	Process  *Process                                      // the program to run, of the policy process; New is nil
 }
@@ -113,13 +113,13 @@ type Learner struct {
 // Common are the keys of every [[policy]], which are not the learner's.
 var Common = []string{"name", "label", "baselines", "takes"}
 
-// Default is the policy of placements that name none.
+// Default is the policy of placements that name no policy.
 const Default = "auto"
 
-// Complete returns all settings of a placement's policy. It is given those that the placement names, as a JSON
-// object with the keys of a [[policy]] of a file, {"name": "onl-mnl", "lambda": 3, …}, and reads them as
-// strictly. The others have the policy's Serving, then the defaults of files. allRows says that rounds have
-// the rows of all items, and not only of those shown.
+// Complete returns all settings of a placement's policy. It takes the placement's own settings, as a JSON object with
+// the keys of a [[policy]] in a file, {"name": "onl-mnl", "lambda": 3, …}, and reads them as strictly. The others come
+// from the policy's Serving, then from the defaults of files. allRows says that rounds contain the rows of all items,
+// not only of those shown.
 func Complete(text []byte, problem bandit.Problem, allRows bool) (map[string]any, error) {
 	_, m, err := Read(text, problem, allRows)
 	if err != nil {
@@ -145,7 +145,7 @@ func Read(text []byte, problem bandit.Problem, allRows bool) (p Policy, m Made, 
 	values := map[string]any{}
 	maps.Copy(values, p.Serving)
 	if _, ok := given["utility"]; ok {
-		delete(values, "intercept") // the utility has a constant term or none
+		delete(values, "intercept") // the utility decides about a constant term
 	}
 	if c, ok := given["constants"]; ok && c != values["constants"] {
 		delete(values, "radius") // they go with the other constants
@@ -170,7 +170,7 @@ func Read(text []byte, problem bandit.Problem, allRows bool) (p Policy, m Made, 
 	return p, m, err
 }
 
-// Effective returns the settings of a placement's policy with those that [Complete] leaves out because they have the zero value.
+// Effective returns the settings of a placement's policy including the zero values that [Complete] leaves out.
 func Effective(settings map[string]any) map[string]any {
 	name, _ := settings["name"].(string)
 	p, _ := Named(name)
@@ -194,12 +194,12 @@ func Warnings(settings map[string]any) []string {
 	return nil
 }
 
-// Unknown returns the error of a name that no policy has.
+// Unknown returns the error of an unknown name.
 func Unknown(s settings.Section, name string) error {
 	return s.Errorf("name", "name = %q: unknown%s", name, hint.Legal(name, Names()))
 }
 
-// serving are the policies that a placement can have.
+// serving are the policies that a placement may use.
 func serving() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool { p, _ := Named(name); return p.Unfit != "" })
 }

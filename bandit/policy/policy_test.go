@@ -25,7 +25,7 @@ type shop struct{ items, features, size, rounds int }
 var (
 	large = shop{20, 5, 3, 1500}
 	small = shop{10, 3, 2, 1500} // few enough to enumerate all sets
-	brief = shop{10, 3, 2, 300}  // for chains whose rounds become slower and slower
+	brief = shop{10, 3, 2, 300}  // for chains with slower and slower rounds
 )
 
 func (w shop) problem() bandit.Problem {
@@ -60,7 +60,7 @@ func (w shop) sells(t *testing.T, settings string, seed uint64) float64 {
 	return earned / optimum
 }
 
-// seen is a round as a placement has it: with all rows, or with those of the items shown.
+// seen is a placement's round: with all rows, or with those of the items shown.
 func seen(x *vitrine.Context, o vitrine.Offer, c vitrine.Choice, all bool) vitrine.Round {
 	if all || len(o.Assortment) == 0 {
 		return vitrine.Round{Context: x, Offer: o, Choice: c}
@@ -112,7 +112,7 @@ func TestDefaultsSell(t *testing.T) {
 	}
 }
 
-// The constants of the theory sell less than tuned ones, which is why a placement that has them is warned.
+// The theory's constants sell less than tuned ones, so a placement with them gets a warning.
 func TestTheoryIsWarnedOf(t *testing.T) {
 	for _, c := range []struct{ settings, want string }{
 		{`{"name":"ucb-mnl","constants":"theory"}`, `ucb-mnl: constants = "theory": `},
@@ -141,7 +141,7 @@ func TestTheoryIsWarnedOf(t *testing.T) {
 	}
 }
 
-// Complete gives every setting, and a placement that names all of them has the same ones.
+// Complete gives every setting, and a placement that names all of them gets the same ones.
 func TestCompleteIsComplete(t *testing.T) {
 	for _, p := range policy.All {
 		if p.Learner.Unfit != "" {
@@ -149,7 +149,7 @@ func TestCompleteIsComplete(t *testing.T) {
 		}
 		all := fatal.Or(policy.Complete([]byte(`{"name":"`+p.Name+`"}`), large.problem(), true))(t)
 		for _, o := range p.Learner.Options {
-			if _, ok := all[o.Key]; !ok && o.Type != "table" && !o.Omitted && o.Key != "pilot_weights" { // a list that is empty
+			if _, ok := all[o.Key]; !ok && o.Type != "table" && !o.Omitted && o.Key != "pilot_weights" { // an empty list
 				t.Errorf("%s has no %s", p.Name, o.Key)
 			}
 		}
@@ -161,7 +161,7 @@ func TestCompleteIsComplete(t *testing.T) {
 	}
 }
 
-// The experts of a placement are those of the library.
+// The experts of a placement are the library's.
 func TestDefaultExperts(t *testing.T) {
 	for _, features := range []int{3, 10, 11, 30, 31, 300} {
 		problem := large.problem()

@@ -118,12 +118,12 @@ var All = []Policy{
 	},
 }
 
-// linear is the utility of placements that name none. Its constant says how many customers buy at
-// all. Where a policy has a choice, Serving also picks updates whose cost and memory do not grow
-// with the rounds, because a service never ends.
+// linear is the default utility of placements. Its constant says how many customers buy at all. If a policy offers a
+// choice, Serving also picks updates with a cost and memory that do not grow with the rounds, because a service never
+// ends.
 var linear = map[string]any{"kind": "linear", "intercept": true}
 
-// tuned are the constants of placements. The theory's constants sell less than chance within any horizon that a shop has.
+// tuned are the constants of placements. The theory's constants sell less than chance within any horizon of a shop.
 var tuned = map[string]any{"intercept": true, "constants": "tuned", "radius": 1.0, "lambda": 1.0}
 
 // notTuned warns of constants that a shop cannot afford.

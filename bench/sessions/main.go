@@ -18,7 +18,7 @@ import (
 	"vitrine/paper/sessions"
 )
 
-// reported is what the authors' program takes for a session, in seconds.
+// reported is the authors' time for a session, in seconds.
 const reported = 0.62
 
 func main() {

@@ -62,7 +62,7 @@ type Policy struct {
 }
 
 // Default returns the study of docs/algorithms/sessions.md. The constants are the best of bench/sessions, on average
-// over its worlds and up to noise, on seeds from 1000. All optimistic agents have the same constants of item values.
+// over its worlds and up to noise, on seeds from 1000. All optimistic agents share the constants of item values.
 func Default(seeds []uint64) Study {
 	return Study{
 		Utilities: []string{Linear, Network}, Items: []int{10, 20, 40}, Sessions: 30_000, Points: 30, Seeds: seeds,
@@ -147,7 +147,7 @@ func (s Study) curve(ctx context.Context, at Point, p Policy, w *mdp.World) ([]P
 	return points, err
 }
 
-// Runs returns how many runs the study has.
+// Runs returns the number of runs in the study.
 func (s Study) Runs() int { return len(s.Utilities) * len(s.Items) * len(s.Seeds) * len(s.Policies) }
 
 // Run plays the study on a number of workers; 0 is one for each processor. progress is called after every run.
@@ -249,7 +249,7 @@ func Read(dir string) (*Report, error) {
 	return r, nil
 }
 
-// decode reads the points, of which every policy must have some in every world.
+// decode reads the points, of every policy in every world.
 func (r *Report) decode(text []byte) (err error) {
 	if r.Points, err = study.Decode[Point](text); err != nil {
 		return err
@@ -278,7 +278,7 @@ func (r *Report) Labels() []string {
 	return labels
 }
 
-// Over says what the numbers are of.
+// Over names the subject of the numbers.
 func (s Study) Over() string {
 	if len(s.Seeds) == 1 {
 		return "1 seed"
@@ -286,7 +286,7 @@ func (s Study) Over() string {
 	return fmt.Sprintf("mean ± a standard error over %d seeds", len(s.Seeds))
 }
 
-// Print writes the optimum of every world, and what the last sessions of every policy earn of it.
+// Print writes the optimum of every world, and the share of it that the last sessions of every policy earn.
 func (r *Report) Print(out io.Writer) {
 	fmt.Fprintf(out, "sessions: what the last %d of %d sessions earn, as a share of the optimum; %s\n", r.Study.Sessions/max(r.Study.Points, 1), r.Study.Sessions, r.Study.Over())
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)

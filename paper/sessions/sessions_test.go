@@ -36,7 +36,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A study has the same bytes with any number of workers, is read as it was written, and tells of every policy.
+// A study is the same bytes with any number of workers, is read as it was written, and covers every policy.
 func TestSameBytes(t *testing.T) {
 	var first map[string]string
 	for _, workers := range []int{1, 8} {

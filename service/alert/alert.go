@@ -1,8 +1,8 @@
 // Package alert tells a webhook when a problem of the service begins and when it ends.
 //
-// Messages follow Standard Webhooks (https://www.standardwebhooks.com): they are signed, and tried until the receiver takes them. A
-// [Sender] compares the problems that stand with those that the receiver was told of, so nothing is queued twice, a problem that comes
-// and goes rings once, and a restart continues where the last process ended.
+// Messages follow Standard Webhooks (https://www.standardwebhooks.com): they are signed, and tried until the receiver
+// takes them. A [Sender] compares open problems with the problems that the receiver knows, so it queues nothing twice,
+// a problem that comes and goes rings once, and a restart continues where the last process ended.
 package alert
 
 import (
@@ -42,17 +42,17 @@ type Problem struct {
 type Options struct {
 	URL    string
 	Secret string       // a file with a secret "whsec_…" a line; each signs
-	Level  string       // "warning" also sends warnings; "" and "bad" send only what is bad
+	Level  string       // "warning" also sends warnings; "" and "bad" send only bad problems
 	File   string       // remembers between processes what the receiver was told; its directory is the service's own
 	Logger *slog.Logger // nil discards
 
 	Now func() time.Time // nil is time.Now
 }
 
-// Bounds of what a sender keeps and how fast it sends.
+// Bounds on a sender's memory and rate.
 const (
-	begins    = 10 * time.Second // a problem rings once it has stood for this long,
-	ends      = time.Minute      // and has ended once it has been gone for this long
+	begins    = 10 * time.Second // a problem rings after lasting this long,
+	ends      = time.Minute      // and ends after being gone this long
 	maxKept   = 1000             // problems; more are counted and logged only
 	timeout   = 10 * time.Second // of an attempt
 	minPause  = time.Second      // before the next attempt after a failure; it doubles
@@ -71,7 +71,7 @@ type Sender struct {
 	stats    Stats
 	failures int       // since the last success
 	next     time.Time // of the next attempt, after a failure
-	saved    bool      // whether the file has what the receiver was told
+	saved    bool      // whether the file matches the receiver's knowledge
 }
 
 // Stats are the counters of a sender.
@@ -84,7 +84,7 @@ type Stats struct {
 	Since     time.Time
 }
 
-// entry is a problem that stands, or whose end the receiver was not told of.
+// entry is an open problem, or an ended one that the receiver does not know of.
 type entry struct {
 	Source    string    `json:"source"`
 	Placement string    `json:"placement,omitempty"`
@@ -98,7 +98,7 @@ type entry struct {
 	attempts int
 }
 
-// file is what a sender remembers.
+// file is a sender's saved state.
 type file struct {
 	Receiver string   `json:"receiver"` // a hash of its URL
 	Told     []*entry `json:"told"`
@@ -135,7 +135,7 @@ func Open(o Options) (*Sender, error) {
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return errors.New("alerts.url: must be an address such as \"https://alerts.example/hook\"") // it may hold a secret
+		return errors.New("alerts.url: must be an address such as \"https://alerts.example/hook\"") // it may contain a secret
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (s *Sender) here() string {
 	return "on " + host + " in " + dir
 }
 
-// Observe says which problems stand now, of those that a source looks after. It sends nothing itself and never waits for the receiver.
+// Observe reports a source's open problems. It sends no message itself and never waits for the receiver.
 func (s *Sender) Observe(source string, problems []Problem) {
 	if s == nil {
 		return
@@ -315,8 +315,8 @@ func (s *Sender) Flush(ctx context.Context, source string, p Problem) {
 	s.done(e, m, s.deliver(ctx, m))
 }
 
-// sendNext sends the message that is due first, and reports whether the receiver took it. A message that it refused comes after all
-// others, and only refused messages wait for the next attempt, so none of them keeps the others back.
+// sendNext sends the message that is due first, and reports whether the receiver took it. Refused messages come after
+// all others and wait for the next attempt, so they hold no other message back.
 func (s *Sender) sendNext(ctx context.Context) bool {
 	e, m := s.due()
 	if e == nil {
@@ -411,7 +411,7 @@ const (
 	Test  = "test"
 )
 
-// Message is what the receiver gets.
+// Message is the body of a message.
 type Message struct {
 	ID string `json:"-"` // the header webhook-id: the same for each attempt
 
@@ -422,7 +422,7 @@ type Message struct {
 
 // Data is the problem that a [Message] tells of.
 type Data struct {
-	Problem   string     `json:"problem,omitempty"` // names it: its end has the same name, and so it has when it comes back
+	Problem   string     `json:"problem,omitempty"` // names it: its end carries the same name, and so does its return
 	Placement string     `json:"placement,omitempty"`
 	Level     string     `json:"level,omitempty"`
 	Text      string     `json:"text"`
@@ -438,7 +438,7 @@ func messageOf(e *entry, now time.Time) *Message {
 	return m
 }
 
-// Try sends a test message at once and returns what went wrong. It changes nothing.
+// Try sends a test message at once and returns the error. It changes nothing.
 func (s *Sender) Try(ctx context.Context) error {
 	now := s.options.Now().UTC()
 	return s.deliver(ctx, &Message{

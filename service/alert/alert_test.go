@@ -91,7 +91,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(d.status)
 }
 
-// restart begins with what the file has.
+// restart begins with the file's contents.
 func (d *desk) restart() {
 	d.Helper()
 	var err error
@@ -150,7 +150,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// A problem rings once it has stood for a while, and once more when it has been gone for a while; one that comes and goes rings no more.
+// A problem rings after a while, and once more after being gone for a while; one that comes and goes rings no more.
 func TestTransitions(t *testing.T) {
 	d := newDesk(t)
 	d.after(0, fire, smoke)
@@ -227,7 +227,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// What the receiver was told survives a restart; what it was not told is sent then.
+// The receiver's knowledge survives a restart; unsent messages are sent then.
 func TestRestart(t *testing.T) {
 	d := newDesk(t)
 	d.after(0, fire)
@@ -260,14 +260,14 @@ func TestRestart(t *testing.T) {
 	d.heard("problem.began no water")
 	other := d.URL
 	d.URL += "/other"
-	d.restart() // another receiver was told of nothing
+	d.restart() // another receiver knows nothing
 	d.after(0, noWater)
 	d.after(begins, noWater)
 	d.heard("problem.began no water")
 	d.URL = other
 }
 
-// A process that looks after other sources, or none any more, is silent about a source that another process looks after.
+// A process without a source is silent about it, because another process may look after it.
 func TestSources(t *testing.T) {
 	d := newDesk(t)
 	d.after(0, fire, noWater)
@@ -299,7 +299,7 @@ func TestTwoServicesOnAHost(t *testing.T) {
 	}
 }
 
-// A redirect is a failure, because the message would go where nobody has sent it; so is a receiver that does not answer.
+// A redirect is a failure, because the message would go elsewhere; so is a receiver that does not answer.
 func TestReceiverOfNoUse(t *testing.T) {
 	d := newDesk(t)
 	for _, status := range []int{301, 302, 307, 308} {
@@ -333,7 +333,7 @@ func TestReceiverOfNoUse(t *testing.T) {
 	}
 }
 
-// The memory is bounded, and what is not kept is counted.
+// The memory is bounded, and dropped problems are counted.
 func TestBoundedMemory(t *testing.T) {
 	d := newDesk(t)
 	var many []Problem

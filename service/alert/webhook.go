@@ -19,8 +19,8 @@ import (
 // secretPrefix begins a secret of Standard Webhooks; base64 of 24 to 64 bytes follows.
 const secretPrefix = "whsec_"
 
-// readSecrets reads the secrets of a file. It is read for each message, so a secret can be exchanged without a restart: while the file has
-// two, the receiver may know either.
+// readSecrets reads the secrets of a file. It is read for each message, so a secret can be exchanged without a restart:
+// while the file holds two, the receiver may know either.
 func readSecrets(path string) ([][]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Sender) deliver(ctx context.Context, m *Message) error {
 		}
 		return fmt.Errorf("the receiver %s: %w", r.URL.Host, err)
 	}
-	answer.Body.Close() // whatever it says
+	answer.Body.Close() // its contents do not matter
 	switch {
 	case answer.StatusCode/100 == 2:
 		return nil

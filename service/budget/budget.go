@@ -1,10 +1,10 @@
-// Package budget divides the memory of a service between its placements, which are permanent, and
-// its requests, which are short-lived.
+// Package budget divides the memory of a service between its placements, which are permanent, and its requests, which
+// are short-lived.
 //
-// Placements hold at most three quarters of it. Requests share the rest, and always have at least a
-// quarter, so that a service whose placements exceed their part still answers. A quarter of the
-// requests' part is for their bodies ([Body]) and the rest for processing them ([Work]). A request
-// takes Body first and Work second, and then needs nothing more, so requests cannot deadlock.
+// Placements hold at most three quarters of it. Requests share the rest, and always get at least a quarter, so that a
+// service with too large placements still answers. A quarter of the requests' part is for their bodies ([Body]) and the
+// rest for processing them ([Work]). A request takes Body first and Work second, and then needs no more, so requests
+// cannot deadlock.
 package budget
 
 import (
@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Budget is a number of bytes and who holds them. It is safe for concurrent use. A nil Budget has no
-// limit and counts nothing.
+// Budget is a number of bytes and their holders. It is safe for concurrent use. A nil Budget is unlimited and counts
+// nothing.
 type Budget struct {
 	mu    sync.Mutex
 	size  int64
@@ -36,7 +36,7 @@ type waiter struct {
 	granted chan struct{} // closed with the lock held
 }
 
-// Purpose is the use that a request has for memory.
+// Purpose is a request's use of memory.
 type Purpose int
 
 // The purposes.
@@ -48,7 +48,7 @@ const (
 // ErrNever is returned for a request that would not fit even if it were the only one.
 var ErrNever = errors.New("larger than the memory for requests")
 
-// ErrBusy is returned for a request whose patience ends before other requests return enough memory.
+// ErrBusy is returned if a request's patience ends before other requests return enough memory.
 var ErrBusy = errors.New("the memory for requests is in use by other requests")
 
 // FullError is returned for a placement that does not fit.
@@ -181,7 +181,7 @@ func (b *Budget) grant(p Purpose) {
 type Usage struct {
 	Size       int64 // bytes in all
 	Placements int64 // bytes that placements hold
-	Requests   int64 // bytes that requests have taken
+	Requests   int64 // bytes held by requests
 	Waiting    int   // requests that wait
 }
 

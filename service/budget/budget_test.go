@@ -38,7 +38,7 @@ func TestPlacementsHoldThreeQuarters(t *testing.T) {
 	}
 }
 
-// Requests have what placements leave, and a quarter of the whole at least.
+// Requests get the memory that placements leave, and at least a quarter of the whole.
 func TestRequestsPart(t *testing.T) {
 	b := budget.New(1600)
 	for _, c := range []struct{ held, body, work int64 }{{0, 400, 1200}, {800, 200, 600}, {1200, 100, 300}, {5000, 100, 300}} {
@@ -60,7 +60,7 @@ func TestRequestsPart(t *testing.T) {
 	}
 }
 
-// Whoever waits is served in order: a small request does not pass a large one for ever.
+// Waiting requests are served in order: a small one does not pass a large one for ever.
 func TestTakeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(400) // 300 for work
@@ -110,7 +110,7 @@ func TestTakeGivesUp(t *testing.T) {
 	})
 }
 
-// A request waits no longer than it is patient, and then takes nothing.
+// A request waits no longer than its patience, and then takes nothing.
 func TestTakeIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(400)
@@ -125,7 +125,7 @@ func TestTakeIsBusy(t *testing.T) {
 	})
 }
 
-// What is there at once costs no memory.
+// Immediate reservations allocate nothing.
 func TestTakeAllocatesNothing(t *testing.T) {
 	b := budget.New(400)
 	if n := testing.AllocsPerRun(100, func() {
@@ -147,7 +147,7 @@ func TestChargeGrants(t *testing.T) {
 		if !done {
 			t.Fatal("100 of the 100 that are left are not taken")
 		}
-		b.Charge(300) // requests have 100 now, and 75 of them for work
+		b.Charge(300) // requests get 100 now, and 75 of them for work
 		waited := false
 		go func() { waited = b.Take(t.Context(), budget.Work, 60, patience) == nil }()
 		synctest.Wait()
@@ -165,7 +165,7 @@ func TestChargeGrants(t *testing.T) {
 	})
 }
 
-// Whatever comes, requests never have more than their part, and all that could fit is served in the end.
+// In any order of calls, requests never exceed their part, and all that fit are served in the end.
 func TestNeverMoreThanThePart(t *testing.T) {
 	b := budget.New(1000)
 	var all sync.WaitGroup

@@ -1,4 +1,4 @@
-// Package desk has the files of the desk, the service's page for people.
+// Package desk holds the files of the desk, the service's page for people.
 //
 // The sources are in web/; make desk builds dist/ from them. The built files are committed, so that a build of the
 // program needs no Node.
@@ -28,13 +28,14 @@ type File struct {
 	Body []byte
 }
 
-// The names of the pages in [Files]. A service with a demonstration answers with Demo, whose desk also has the shop.
+// The names of the pages in [Files]. A service with a demonstration answers with Demo, whose desk includes the shop.
 const (
 	Index = "index.html"
 	Demo  = "demo.html"
 )
 
-// Files returns the built files: the pages by their names, and what they load by its path, such as "desk/index.js".
+// Files returns the built files: the pages by their names, and the files that they load by path, such as
+// "desk/index.js".
 func Files() map[string]File {
 	files := map[string]File{}
 	err := fs.WalkDir(dist, "dist", func(name string, d fs.DirEntry, err error) error {

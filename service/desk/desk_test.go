@@ -10,7 +10,7 @@ import (
 	"vitrine/service/desk"
 )
 
-// The page loads what is embedded, and nothing from elsewhere.
+// The page loads only embedded files.
 func TestFiles(t *testing.T) {
 	files := desk.Files()
 	index, ok := files["index.html"]
@@ -35,7 +35,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// What the first view loads, with its charts, has less than 100 KB compressed.
+// The first view, with its charts, loads less than 100 KB compressed.
 func TestFirstPaint(t *testing.T) {
 	files := desk.Files()
 	loads := regexp.MustCompile("[\"`]\\./(?:desk/)?([\\w.-]+\\.(?:js|css))[\"`]")

@@ -33,7 +33,7 @@ func withoutDigits(text string) string {
 	}, text)
 }
 
-// Of says what an operator should know of a placement, the worst first.
+// Of lists a placement's problems for an operator, the worst first.
 func Of(s *api.Stats, warnings []string) []api.Health {
 	l := list{}
 	l.guard(s.Guard)
@@ -70,7 +70,7 @@ func OfExperiment(e *api.Experiment, now time.Time) []api.Health {
 	return l
 }
 
-// list is what was found.
+// list holds the findings.
 type list []api.Health
 
 func (l *list) say(level, format string, args ...any) {
@@ -147,7 +147,7 @@ func (l *list) outcomes(s *api.Stats) {
 	}
 }
 
-// learner finds a learner that has failed, or missed something.
+// learner finds a learner that failed, or missed something.
 func (l *list) learner(s *api.Stats) {
 	if s.Broken {
 		l.say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))

@@ -48,7 +48,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// A placement without an outcome is not well: it waits. Nobody can tell yet.
+// A placement without an outcome is waiting, not well.
 func TestHealthWaits(t *testing.T) {
 	for _, c := range []struct {
 		stats api.Stats
@@ -65,7 +65,7 @@ func TestHealthWaits(t *testing.T) {
 	}
 }
 
-// What the guard knows of sales has words of its own, with the true number of decisions.
+// The guard's findings about sales are put into words of their own, with the true number of decisions.
 func TestHealthOfSales(t *testing.T) {
 	group := func(rounds, purchases uint64) api.Span {
 		return api.Span{ByPolicy: api.Totals{Rounds: rounds, Purchases: purchases}}

@@ -17,7 +17,7 @@ import (
 
 const placement = `{"max_size":2,"log_items":"all","features":[{"name":"price","kind":"number","default":1},{"name":"brand","kind":"category","columns":4,"default":"none"},{"name":"age","kind":"number","from":"shopper","default":0}],"policy":{"name":"ucb-mnl"}}`
 
-// Whatever the bytes, a log is read or an error names it, and what is read can be imported or is refused.
+// Any bytes are read as a log, or an error names it; decisions that are read can be imported or are refused.
 func FuzzRead(f *testing.F) {
 	for format, texts := range map[string][]string{
 		"csv": {"decision_id,item,chosen\na,x,1\nb,x,1\na,y,1\n", "decision_id,item,chosen,shown,price,propensity,law\na,x,1,1,2,.5,\na,y,0,0,3,.5,\n", "decision_id;item\n", "\ufeffdecision_id,item,chosen\n\"a\n"},
@@ -69,7 +69,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Whatever the bytes of a temporary file are, a row is read from them or an error.
+// Any bytes of a temporary file give a row or an error.
 func FuzzRow(f *testing.F) {
 	f.Add(importer.Row([]string{"a", "", "c"}))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -17,8 +17,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// A file in another encoding than UTF-8 is refused, with the line and the column: its categories would be others than those
-// of requests.
+// A file in another encoding than UTF-8 is refused, with the line and the column: its categories would differ from
+// those of requests.
 func TestFileThatIsNotUTF8(t *testing.T) {
 	c, err := setup.Parse([]byte(placement))
 	if err != nil {
@@ -32,7 +32,7 @@ func TestFileThatIsNotUTF8(t *testing.T) {
 	}
 }
 
-// An export has columns in the place of hashed values. They are no values, in a table of an export either.
+// An export contains columns in place of hashed values. They are no values, in a table of an export either.
 func TestColumnsOfAnExport(t *testing.T) {
 	for kind, buckets := range map[string]int{"text": 3, "object": 3, "category": 3} {
 		c, err := setup.Parse(fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"t","kind":%q,"columns":%d}]}`, kind, buckets))
@@ -58,7 +58,7 @@ func TestColumnsOfAnExport(t *testing.T) {
 	}
 }
 
-// Numbers are ids and times with the digits that the file has, however long they are.
+// Numbers are ids and times with the file's digits, however long they are.
 func TestNumbersAsIDsAndTimes(t *testing.T) {
 	const ids = `[1234567,9007199254740993]`
 	list, _, err := read(t, "log.jsonl", `{"id":7000000,"time":1700000000123,"items":`+ids+`,"chosen":9007199254740993}`,
@@ -80,7 +80,7 @@ func TestMissingNumbers(t *testing.T) {
 	}
 }
 
-// Lines of JSON may have a new name each. Few of the names are kept.
+// Lines of JSON may bring a new name each. Few of the names are kept.
 func TestManyNames(t *testing.T) {
 	if n := importer.Seen(3000); n != 2000 {
 		t.Errorf("%d names", n)

@@ -30,10 +30,10 @@ type ItemMapping struct {
 	Attributes map[string]string `toml:"attributes"` // the column of an attribute
 
 	kinds map[string]string // of the features of items, by name
-	given bool              // whether a file has said so
+	given bool              // whether a file said so
 }
 
-// ItemColumns are the names of columns, "" for none.
+// ItemColumns are the names of columns, or "".
 type ItemColumns struct {
 	ID         string   `toml:"id"`
 	Revenue    string   `toml:"revenue"`
@@ -45,8 +45,8 @@ type ItemColumns struct {
 	Payload    []string `toml:"payload"`     // the members of the payload
 }
 
-// ReadItemMapping reads the mapping in the TOML file at path for the features of a placement. Without a path, columns have the names
-// of fields and features, and the others are attributes.
+// ReadItemMapping reads the mapping in the TOML file at path for the features of a placement. Without a path, columns
+// are fields and features by name, and the others are attributes.
 func ReadItemMapping(path string, features []api.Feature) (*ItemMapping, error) {
 	m := &ItemMapping{kinds: map[string]string{}, given: path != ""}
 	for _, f := range features {
@@ -157,8 +157,8 @@ func (m *ItemMapping) rows(f *os.File, visit func(*api.CatalogueItem) error) err
 	})
 }
 
-// infer returns the mapping for the columns of a table. Without a file a column is what its name says: a field, a feature,
-// or else an attribute. The error names a column that the table does not have.
+// infer returns the mapping for the columns of a table. Without a file a column's name decides: a field, a feature, or
+// else an attribute. The error names a column that the table lacks.
 func (m *ItemMapping) infer(columns, nested []string) (*ItemMapping, error) {
 	if m.given {
 		c := m.Columns
@@ -257,7 +257,7 @@ func (m *ItemMapping) item(r cells) (item *api.CatalogueItem, err error) {
 	return item, err
 }
 
-// time stores the time of a column, if the row has one.
+// time stores a column's time, if the row sets one.
 func (f fields) time(column string, to **time.Time) error {
 	v, ok := f[column]
 	if !ok {
@@ -270,7 +270,7 @@ func (f fields) time(column string, to **time.Time) error {
 	return err
 }
 
-// payload returns some columns as JSON, nil for none.
+// payload returns some columns as JSON, or nil.
 func (r cells) payload(columns []string) (jsontext.Value, error) {
 	if len(columns) == 0 {
 		return nil, nil

@@ -20,7 +20,7 @@ func inFile(t *testing.T, name string, text []byte) string {
 
 var itemFeatures = []api.Feature{{Name: "price", Kind: "number", From: "item"}, {Name: "brand", Kind: "category", From: "item", Columns: 4}}
 
-// Whatever the bytes, the items of a file have ids, or an error names the file.
+// Any file's items get ids, or an error names the file.
 func FuzzItemsFile(f *testing.F) {
 	for _, text := range []string{
 		"id,price,brand\na,1.5,acme\nb,,zen\n", "id;price\n", `{"id":"a","features":{"price":1,"brand":"acme"},"revenue":2,"groups":["g"]}` + "\n" + `{"id":"b"}`,
@@ -44,7 +44,7 @@ func FuzzItemsFile(f *testing.F) {
 	})
 }
 
-// Whatever the bytes, a mapping of items is read or an error names its file.
+// Any mapping of items is read, or an error names its file.
 func FuzzItemsMapping(f *testing.F) {
 	for _, text := range []string{"", "[columns]\nid = \"sku\"\nrevenue = \"margin\"\ngroups = [\"shelf\"]\n[features]\nbrand = \"make\"\n", "[attributes]\ncolour = \"colour\"\n", "columns.id = 1", "[features"} {
 		f.Add([]byte(text))

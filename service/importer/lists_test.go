@@ -17,8 +17,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// The decision of three items with prices 10, 20 and 30, of which z and x were shown to a user of age 30, and z was taken, in
-// every form that a line can have.
+// The decision of three items with prices 10, 20 and 30: z and x were shown to a user of age 30, and z was taken, in
+// every form of line.
 func TestSessions(t *testing.T) {
 	want := page.Imported{
 		Request: &api.Request{
@@ -56,7 +56,7 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%s: unused %q (-want +got):\n%s", name, r.Unused, diff)
 		}
 	}
-	// Items with what became of them, in a file without a header: y was taken.
+	// Items with their outcomes, in a file without a header: y was taken.
 	got, _, err := read(t, "log", "7\tU\t11/15/2019 10:22:32 AM\tx-0 y-1\n", &importer.Mapping{
 		Format: "sessions", Delimiter: "\t", List: " ", Header: []string{"id", "user", "t", "items"}, Columns: importer.Columns{Decision: "id", Time: "t", Item: "items", Chosen: "items"},
 	})
@@ -150,7 +150,7 @@ func TestSlates(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, lines are read or an error names one.
+// Any lines are read, or an error names one.
 func FuzzLines(f *testing.F) {
 	for _, text := range []string{
 		"shared e1|u:2 age:30\na|i price:10 c=d\n0:-1:0.25 b|i price:20\n\n1:0:.5 | a", "ccb shared |\nccb action |i a:b\nccb slot 0:1:0.5,1:0.5 |", "slates shared 0.8 |\n",
@@ -185,7 +185,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// Of events, those of the kinds that the mapping names show and take items; an item may be shown again.
+// Events of the kinds in the mapping show and take items; an item may be shown again.
 func TestEvents(t *testing.T) {
 	const text = "page,kind,item,price\na,view,x,1\na,view,y,2\na,view,x,1\na,cart,x,1\na,click,y,2\na,click,y,2\nb,view,x,1\nc,view,x,1\nc,click,z,9\nd,click,x,1\n"
 	m := &importer.Mapping{Columns: importer.Columns{Decision: "page"}, Events: &importer.Events{Column: "kind", Shown: "view", Chosen: "click"}}
@@ -222,7 +222,7 @@ func TestMappingText(t *testing.T) {
 	roundTrip(t, &importer.Mapping{Format: "csv", Law: &importer.Law{Draw: "items", Propensity: "p", Slot: "s"}})
 }
 
-// Whatever the bytes, a log is recognized or an error says why not, and what is recognized has a mapping that can be written.
+// Any log is recognized or an error says why not; the mapping of a recognized one can be written.
 func FuzzRecognize(f *testing.F) {
 	for _, text := range []string{
 		"request_id,sku,pos,click,p,price\na,x,1,1,0.5,2\na,y,2,0,0.5,3\nb,x,1,0,0.5,2\nb,z,0,0,0.5,1\n", "srch;hotel;klick\n1;7;0\n1;8;1\n", "7\tU\t11/15/2019 10:22:32 AM\tx1-0 y2-1\n8\tU\t11/15/2019 10:22:33 AM\tx1-0 y2-1\n",

@@ -9,7 +9,7 @@ import (
 	"vitrine/service/importer"
 )
 
-// Whatever the bytes, a mapping is read or an error names its file.
+// Any mapping is read, or an error names its file.
 func FuzzMapping(f *testing.F) {
 	for _, text := range []string{
 		"", "format = \"csv\"\ndelimiter = \";\"\n[columns]\nchosen = \"bought\"\n", "several = \"each\"\nitems = \"items.csv\"\n",

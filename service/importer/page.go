@@ -218,7 +218,7 @@ func (s *source) resolve(header []string) (key string, err error) {
 	return c.Decision, nil
 }
 
-// see notes a column. Beyond maxColumns it is dropped: lines of JSON may have as many paths as there are lines.
+// see notes a column. Beyond maxColumns it is dropped: lines of JSON may contain as many paths as there are lines.
 func (s *source) see(name string) {
 	if len(s.seen) < maxColumns {
 		s.seen[name] = true

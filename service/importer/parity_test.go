@@ -58,7 +58,7 @@ func (l *live) send(method, path, body string, answer any) {
 	}
 }
 
-// state returns what the learner of a placement has learned, and from how many rounds.
+// state returns the saved state of a placement's learner, and its number of rounds.
 func state(t *testing.T, e *engine.Engine, placement string) (string, uint64) {
 	t.Helper()
 	fatal.If(t, e.Wait(t.Context()))
@@ -113,8 +113,8 @@ func same(t *testing.T, format string, e *engine.Engine, placement, path string,
 	}
 }
 
-// The same events by HTTP and in a log of Azure Personalizer teach the same to the last bit: Ranks and rewards between −1 and 1, of
-// one slot and of several. Lines have the form in which Personalizer exported them, with a name twice.
+// The same events by HTTP and in a log of Azure Personalizer teach the same to the last bit: Ranks and rewards between
+// −1 and 1, of one slot and of several. Lines have Personalizer's export format, with a name twice.
 func TestPersonalizerLogsTeachAsTheirCalls(t *testing.T) {
 	t.Parallel()
 	const root = "/personalizer/v1.1-preview.3"
@@ -122,7 +122,7 @@ func TestPersonalizerLogsTeachAsTheirCalls(t *testing.T) {
 	features := []string{`{"type":"hot","origin":"kenya"},{"price":3.5}`, `{"type":"cold","price":2.25,"organic":true}`, `{"type":"cold","price":4,"roast":{"shade":"light","hours":2}}`, `{"price":3}`}
 	rng := rand.New(rand.NewPCG(1, 2))
 	one, several := newLive(t), newLive(t)
-	for _, l := range []*live{one, several} { // that of docs/personalizer.md, with fewer buckets and a policy that learns online
+	for _, l := range []*live{one, several} { // docs/personalizer.md's, with fewer buckets and a policy that learns online
 		l.send("PUT", "/v1/placements/personalizer", `{"max_size":2,"mode":"explore","explore_share":0.2,"log_items":"shown","attribution_window":"10m","features":[{"name":"id","kind":"category","columns":8},{"name":"price","kind":"number"},{"name":"action","kind":"object","columns":8},{"name":"context","kind":"object","from":"shopper","columns":4},{"name":"action in context","kind":"cross","of":["action","context"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
 	}
 	var cb, ccb bytes.Buffer

@@ -37,7 +37,7 @@ func read(t *testing.T, name, text string, m *importer.Mapping) (list []*page.Im
 	return list, r, err
 }
 
-// One decision is the same from every format: three items, of which z and x were shown, in this order, and z was taken.
+// One decision is the same from every format: three items, of them z and x shown, in this order, and z taken.
 func TestFormats(t *testing.T) {
 	revenue := func(v float64) *float64 { return &v }
 	whole := &page.Imported{
@@ -74,7 +74,7 @@ func TestFormats(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		mapping    importer.Mapping
-		change     func(d *page.Imported) // what the format does not have
+		change     func(d *page.Imported) // facts that the format lacks
 	}{
 		{name: "log.csv", text: "decision_id,time,item,shown,chosen,revenue,propensity,price,age\na,2,x,2,0,1.5,.25,10,30\na,2,y,0,0,2,.25,20,30\na,2,z,1,1,3,.25,30,30\n"},
 		{
@@ -100,7 +100,7 @@ func TestFormats(t *testing.T) {
 			},
 			mapping: importer.Mapping{Format: "personalizer"},
 		},
-		{ // propensities of items, of which a page's does not follow
+		{ // propensities of items, which determine no page's
 			name: "log.csv", text: "decision_id,timestamp,item_id,position,click,propensity_score,age\na," + at + ",z,1,1,.5,30\na," + at + ",x,2,0,.5,30\n",
 			mapping: importer.Mapping{Format: "obp", Items: items},
 			change:  func(d *page.Imported) { d.Propensity = 0 },
@@ -130,8 +130,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// A law says the same in any order of its page. With two of three items drawn in 0.4 of the decisions, of six sets, the policy's page
-// has 0.4/6 + 0.6, and an item that is not on it 0.4 · 3/6.
+// A law does not depend on the order of its page. With two of three items drawn in 0.4 of the decisions, among six
+// sets, the policy's page gets 0.4/6 + 0.6, and an item that is not on it 0.4 · 3/6.
 func TestLawsInAnyOrder(t *testing.T) {
 	const line = `{"decision_id":"a","items":[{"id":"x","features":{"price":1}},{"id":"y","features":{"price":2}},{"id":"z","features":{"price":3}}],"shopper":{"age":3},"shown":[%s],%s"sampling_law":%s,"status":"chosen"}`
 	for _, c := range []struct {
@@ -186,7 +186,7 @@ func TestLawsInAnyOrder(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	// The law of a mapping is that of all decisions. A page of 5 of 3 items has them all, and only two were shown.
+	// The law of a mapping covers all decisions. A page of 5 of 3 items would show them all, but only two were shown.
 	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n", &importer.Mapping{Law: &importer.Law{Draw: "pages", Share: 1, Size: 5}})
 	if err == nil || !strings.Contains(err.Error(), "/sampling_law") {
 		t.Errorf("%v", err)
@@ -232,7 +232,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Times are RFC 3339, those of other programs, or seconds.
+// Times are RFC 3339, in other programs' forms, or seconds.
 func TestTimes(t *testing.T) {
 	for text, want := range map[string]int64{
 		"2": 2e9, "1.5": 15e8, "1970-01-01T00:00:02Z": 2e9, "1970-01-01T01:00:02.5+01:00": 25e8, "1970-01-01 00:00:02": 2e9, "1970-01-01 00:00:02.25+00:00": 225e7, "-3": -3e9,

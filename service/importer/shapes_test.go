@@ -23,7 +23,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// Which of several items taken counts is one rule for all formats: the first on the page, each, or none of the decision.
+// One rule for all formats decides which of several items taken counts: the first on the page, each, or none of the
+// decision.
 func TestSeveralItemsTaken(t *testing.T) {
 	const context = `"c":{"_multi":[{"_tag":"x"},{"_tag":"y"},{"_tag":"z"}]}`
 	items := file(t, "item_context.csv", []byte("item_id\nx\ny\nz\n"))
@@ -93,7 +94,7 @@ func TestRewardsOfALog(t *testing.T) {
 	}
 }
 
-// Lines as Personalizer and its client libraries write them, of which nothing can be learned, are counted by their reasons.
+// Lines by Personalizer and its client libraries that cannot be learned from are counted by their reasons.
 func TestLinesWithoutARound(t *testing.T) {
 	const c = `"c":{"FromUrl":[],"_multi":[{"_tag":"x"},{"_tag":"y"}]},"a":[2,1],"p":[0.9,0.1]`
 	for _, line := range []struct{ why, text string }{
@@ -115,8 +116,8 @@ func TestLinesWithoutARound(t *testing.T) {
 	}
 }
 
-// A table whose decisions have rows apart is read as the same table in order: by the time of decisions and their first rows.
-// With little memory its rows are in many runs on disk, and no file is left.
+// A table with scattered rows is read as the same table in order: by the time of decisions and their first rows. With
+// little memory its rows are in many runs on disk, and no file is left.
 func TestUnsortedTables(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -165,7 +166,7 @@ func TestUnsortedTables(t *testing.T) {
 	}
 }
 
-// Times of Parquet are those of its types, in any unit, and of Spark; decimals are numbers.
+// Times of Parquet follow its types, in any unit, and Spark's; decimals are numbers.
 func TestParquetTypes(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678000000, time.UTC)
 	day := at.Unix() / 86400
@@ -202,7 +203,7 @@ func TestParquetTypes(t *testing.T) {
 	}
 }
 
-// A column has the policy's own page, another one the probability of each item. The law of a page is that by hand.
+// One column holds the policy's own page, another the probability of each item. The law of a page is by hand.
 func TestLawsOfColumns(t *testing.T) {
 	const table = "decision_id,item,shown,chosen,greedy,item_propensity,slot\na,x,1,1,2,.2,left\na,y,0,0,0,.8,left\na,z,2,0,1,.7,right\na,u,0,0,,.3,right\n"
 	const line = `{"decision_id":"a","items":[{"id":"x","propensity":0.2,"slot":"left"},{"id":"y","propensity":0.8,"slot":"left"},{"id":"z","propensity":0.7,"slot":"right"},{"id":"u","propensity":0.3,"slot":"right"}],"greedy":["z","x"],"shown":["x","z"],"choice":"x"}`
@@ -233,7 +234,7 @@ func TestLawsOfColumns(t *testing.T) {
 			}
 		}
 	}
-	// A log of Vowpal Wabbit has the probability of each action.
+	// A log of Vowpal Wabbit holds the probability of each action.
 	list, _, err := read(t, "log.dsjson", `{"_label_cost":0,"a":[2,1,3],"p":[0.899999976,0.0500000007,0.0500000007],"c":{"_multi":[{},{},{}]}}`, &importer.Mapping{})
 	if err != nil || list[0].Draw.Kind != offer.DrawItems || math.Abs(list[0].Draw.Law(3).Inclusion(0)-0.05) > 1e-6 {
 		t.Errorf("%+v, %v", list, err)
@@ -251,7 +252,7 @@ func TestLawsOfColumns(t *testing.T) {
 	}
 }
 
-// Mappings that contradict themselves are refused, with the name of what is wrong.
+// Contradictory mappings are refused, with the wrong key.
 func TestBadMappings(t *testing.T) {
 	for text, want := range map[string]string{
 		"several = \"last\"":                          `several = "last": want one of first, skip, each`,

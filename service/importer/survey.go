@@ -212,8 +212,8 @@ const personalizerPlacement = `{"max_size": 10, "mode": "explore", "explore_shar
     {"name": "action in context", "kind": "cross", "of": ["action", "context"]}
   ]}`
 
-// Propose returns the placement that learns from the log, in JSON, and names the columns of its features in the mapping. Notes
-// say what was left out. It returns an error if nothing describes the items.
+// Propose returns the placement that learns from the log, in JSON, and names the columns of its features in the
+// mapping. Notes list the columns left out. It returns an error if nothing describes the items.
 func (r *Recognized) Propose(v *Survey) (text []byte, notes []string, err error) {
 	notes = r.uniform(v)
 	p := map[string]any{"max_size": max(1, v.Shown.Most), "log_items": "all", "mode": "explore", "explore": "swaps", "explore_share": 0.1}

@@ -98,7 +98,7 @@ func (f *File) Add(k Key) error {
 	return f.write(text+k.Table(), append(slices.Clone(f.keys), k))
 }
 
-// Table returns the key as a file has it.
+// Table returns the key in file format.
 func (k *Key) Table() string {
 	text := fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = %s\n", k.Name, k.SHA256, listed(k.Scopes))
 	if k.Placements != nil {
@@ -115,8 +115,8 @@ func listed(names []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// Remove removes a key from the file. It does not remove the last key and returns [ErrLast]: a file
-// without keys is invalid, so a running service would keep the keys that it had read before.
+// Remove removes a key from the file. It keeps the last key and returns [ErrLast]: a file without keys is invalid, so a
+// running service would keep the keys that it read before.
 func (f *File) Remove(name string) error {
 	i := f.index(name)
 	switch {
@@ -128,8 +128,8 @@ func (f *File) Remove(name string) error {
 	return f.write(without(f.text, i), slices.Delete(slices.Clone(f.keys), i, i+1))
 }
 
-// without returns the text without the i-th [[key]]. Comments after the last line of the key remain,
-// because they belong to what follows.
+// without returns the text without the i-th [[key]]. Comments after the last line of the key remain, because they
+// belong to the next one.
 func without(text string, i int) string {
 	lines := strings.SplitAfter(text, "\n")
 	begin, end, head := len(lines), len(lines), -1
@@ -158,7 +158,7 @@ func isBlank(line string) bool {
 	return line == "" || line[0] == '#'
 }
 
-// write replaces the file by text, after checking that text has the given keys.
+// write replaces the file by text, after checking that text holds the given keys.
 func (f *File) write(text string, keys []Key) error {
 	if got, err := decode([]byte(text)); err != nil || !reflect.DeepEqual(got, keys) {
 		return fmt.Errorf("%s: its keys are not in the form of [[key]] tables: change it by hand", f.path)

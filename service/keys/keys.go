@@ -33,9 +33,8 @@ const (
 // Scopes lists all scopes.
 var Scopes = []string{ScopeDecide, ScopeOutcome, ScopeRead, ScopeAdmin}
 
-// Key is an API key as its file has it. The file has only the hash of the token. A token has 256 random
-// bits and cannot be guessed, so a slow hash, which protects passwords that people choose, would only
-// make requests more expensive.
+// Key is an API key in a file, which holds only the hash of the token. A token is 256 random bits and cannot be
+// guessed, so a slow hash, which protects passwords that people choose, would only make requests more expensive.
 type Key struct {
 	Name       string   `toml:"name"`
 	SHA256     string   `toml:"sha256"` // of the token, in hexadecimal
@@ -77,8 +76,8 @@ type Set struct {
 	file *watch.Value[[]Key]
 }
 
-// Open reads a file of keys, which must have at least one. If a changed file is invalid later, the
-// keys remain as they were, and logger reports it.
+// Open reads a file of keys, which must hold at least one. If a changed file is invalid later, the keys remain as they
+// were, and logger reports it.
 func Open(path string, clock func() time.Time, logger *slog.Logger) (*Set, error) {
 	file, err := watch.Files(func() ([]Key, error) { return read(path) }, clock, logger, path)
 	if err != nil {
@@ -167,7 +166,7 @@ func (s *Set) Find(token string) (found Key, ok bool) {
 	return found, ok
 }
 
-// OfHash returns the key whose token has a hash, in lower-case hexadecimal.
+// OfHash returns the key with this hash of its token, in lower-case hexadecimal.
 func (s *Set) OfHash(hash string) (Key, bool) {
 	for _, key := range s.All() {
 		if key.SHA256 == hash {

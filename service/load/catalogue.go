@@ -10,7 +10,7 @@ import (
 	"vitrine/service/client"
 )
 
-// stock makes the requests of a world whose items are in the catalogue of the service: they have the features of a user.
+// stock makes the requests of a world with items in the service's catalogue: they carry a user's features.
 func (w *world) stock(o *Options, rng *rand.Rand) error {
 	weights := make([]float64, o.User)
 	for j := range weights {
@@ -35,7 +35,7 @@ func (w *world) stock(o *Options, rng *rand.Rand) error {
 
 func userName(j int) string { return fmt.Sprintf("u%d", j) }
 
-// push puts the items into the catalogue, unless it has as many.
+// push puts the items into the catalogue, unless it already holds as many.
 func (w *world) push(ctx context.Context, c *client.Client, o *Options) error {
 	stats, err := c.Stats(ctx, o.Placement)
 	if err != nil || stats.Items == o.Items {

@@ -7,8 +7,8 @@ import (
 	"vitrine/service/load"
 )
 
-// With a catalogue the items are put once, all of them are candidates, and shoppers take what is shown. The same seed has the
-// same shoppers.
+// With a catalogue the items are put once, all of them are candidates, and shoppers take items shown. The same seed
+// brings the same shoppers.
 func TestRunOnACatalogue(t *testing.T) {
 	engine, url := service(t)
 	var notes []string

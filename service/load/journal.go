@@ -9,7 +9,7 @@ import (
 // journal writes a line of JSON for each acknowledged decision and outcome, each in one write.
 type journal struct {
 	mu sync.Mutex
-	to io.Writer // nil writes nothing
+	to io.Writer // or nil
 }
 
 type decided struct {

@@ -37,7 +37,7 @@ type Options struct {
 	Catalogue   bool          // whether the items are in the placement's catalogue; all of them are candidates then
 	User        int           // features of the user, all numbers; only with a catalogue
 	Size        int           // max number of items shown
-	Outcomes    float64       // share of decisions whose outcome is reported
+	Outcomes    float64       // share of decisions with a reported outcome
 	Delay       time.Duration // from a decision to its outcome
 	Patience    time.Duration // for retries of a request; 0 never retries
 	Seed        uint64
@@ -47,7 +47,7 @@ type Options struct {
 	Note         func(message string) // is called if the placement is created; may be nil
 }
 
-// ErrPlacement is returned if the placement exists but has other features or smaller limits.
+// ErrPlacement is returned if the placement exists with other features or smaller limits.
 var ErrPlacement = errors.New("the placement is for other requests")
 
 // Run sends shoppers to a service. If ctx ends, it returns the measurements so far. It returns an error
@@ -275,7 +275,7 @@ func (r *run) result(start time.Time, interrupted bool) *Result {
 	return result
 }
 
-// serverCPU returns the processor time of all processes in seconds, or 0 if the metrics of one do not have it.
+// serverCPU returns the processor time of all processes in seconds, or 0 if one does not report it.
 func serverCPU(ctx context.Context, o *Options) (sum float64) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

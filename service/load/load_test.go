@@ -45,7 +45,7 @@ func small(url string) load.Options {
 	}
 }
 
-// What a run says that was acknowledged is what the service has, in both loops.
+// The service knows everything that a run reports as acknowledged, in both loops.
 func TestRun(t *testing.T) {
 	purchases := map[int]bool{}
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestPlacementThatIsThere(t *testing.T) {
 	}
 }
 
-// What was measured is there when a run is stopped.
+// A stopped run returns its measurements.
 func TestInterrupted(t *testing.T) {
 	_, url := service(t)
 	o := small(url)
@@ -205,8 +205,8 @@ func standing(t *testing.T, before int64, still func()) string {
 	return s.URL
 }
 
-// A service that stands still has kept all waiting who came meanwhile, and not just the one whom it was asked by: of
-// 100 who come every 5 ms 50 come within 250 ms, and 10 of them within the first 50 ms.
+// A service that stands still keeps all waiting who come meanwhile, and not just the first: of 100 who come every 5 ms
+// 50 come within 250 ms, and 10 of them within the first 50 ms.
 func TestStandstillIsReported(t *testing.T) {
 	const still = 250 * time.Millisecond
 	for _, connections := range []int{1, 8} {

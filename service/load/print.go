@@ -71,7 +71,7 @@ func Milliseconds(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// Warnings returns the ways in which the figures differ from what the options ask for.
+// Warnings lists differences between the figures and the options.
 func (r *Result) Warnings() (list []string) {
 	if r.Interrupted {
 		list = append(list, "interrupted: the figures are those until then")

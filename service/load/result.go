@@ -15,7 +15,7 @@ import (
 	"vitrine/service/api"
 )
 
-// Result has the measurements of a run. Times are in milliseconds unless a field says otherwise.
+// Result holds the measurements of a run. Times are in milliseconds unless a field says otherwise.
 type Result struct {
 	Asked       float64 `json:"asked_per_second"` // decisions; 0 is a closed loop
 	Achieved    float64 `json:"achieved_per_second"`
@@ -23,7 +23,7 @@ type Result struct {
 	Decisions   Latency `json:"decisions"`
 	Outcomes    Latency `json:"outcomes"`
 	Purchases   int     `json:"purchases"`  // among the outcomes
-	Repeated    int     `json:"repeated"`   // decisions whose first answer was lost
+	Repeated    int     `json:"repeated"`   // decisions with a lost first answer
 	Retries     int     `json:"retries"`    // without those of net/http, after a connection that closed before an answer
 	Unsent      int     `json:"unsent"`     // decisions that were due before the end but found no free connection
 	Unreported  int     `json:"unreported"` // outcomes that were not reported before the end
@@ -33,8 +33,8 @@ type Result struct {
 	Errors map[string]int `json:"errors"` // failed requests by kind; latencies exclude them
 
 	Late         Latency `json:"late"`                          // how late the generator sent requests although a connection was free; part of latencies
-	GeneratorCPU float64 `json:"generator_cpu_us_per_decision"` // processor time of this process in microseconds; 0 if it is not known
-	ServerCPU    float64 `json:"server_cpu_us_per_decision"`    // processor time of the service in microseconds, with outcomes and learning; 0 if it is not known
+	GeneratorCPU float64 `json:"generator_cpu_us_per_decision"` // processor time of this process in microseconds, or 0 if unknown
+	ServerCPU    float64 `json:"server_cpu_us_per_decision"`    // processor time of the service in microseconds, with outcomes and learning, or 0 if unknown
 }
 
 // Latency is a distribution of times in milliseconds.

@@ -12,7 +12,7 @@ type task struct {
 	round int // of the decision, from 0 on
 
 	decision string // of an outcome: its decision; "" if the task is a decision
-	choice   string // of an outcome: the item; "" for none
+	choice   string // an outcome's item, or ""
 }
 
 // schedule returns tasks in order of time.
@@ -48,8 +48,8 @@ func (s *schedule) gap() time.Duration {
 	return time.Duration(g * float64(time.Second))
 }
 
-// next returns the next task, which may be due later. ok is false if there are no more tasks for this
-// caller: only a caller that has just decided adds an outcome, and it calls next again.
+// next returns the next task, which may be due later. ok is false if no task is left for this caller: only a caller
+// that just decided adds an outcome, and it calls next again.
 func (s *schedule) next(now time.Time) (t task, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,7 @@ func scheduled(o Options) *schedule {
 	return newSchedule(&o, noon, rand.New(rand.NewPCG(1, 2)))
 }
 
-// Decisions are due when they are due, however late somebody comes for them: a service that stood still has
-// kept them waiting.
+// Decisions are due on time, however late a caller fetches them: a service that stood still kept them waiting.
 func TestLoopIsOpen(t *testing.T) {
 	s := scheduled(Options{Rate: 10, Decisions: 5})
 	for i, asked := range []time.Duration{0, 0, 3 * time.Second, 3 * time.Second, time.Hour} {
@@ -37,14 +36,14 @@ func TestPoissonArrivals(t *testing.T) {
 		gap := task.due.Sub(last).Seconds() * rate
 		sum, squares, last = sum+gap, squares+gap*gap, task.due
 	}
-	// exponential gaps have the mean 1, with the standard deviation 1/√n, and the variance 1, with that of √8/√n
+	// exponential gaps have mean 1, with standard error 1/√n, and variance 1, with standard error √8/√n
 	mean := sum / n
 	if variance := squares/n - mean*mean; math.Abs(mean-1) > 4/math.Sqrt(n) || math.Abs(variance-1) > 4*math.Sqrt(8.0/n) {
 		t.Errorf("gaps of mean %v and variance %v", mean, variance)
 	}
 }
 
-// Time and number bound a run, and what was due and not sent is known.
+// Time and number bound a run, and unsent due tasks are counted.
 func TestEndOfARun(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -19,10 +19,9 @@ import (
 // numSets is the number of sets of candidates. They are encoded before the run.
 const numSets = 64
 
-// world is a catalogue with four times the items of a request, sets of candidates drawn from it, and
-// the shoppers' utilities, which are linear in the features and hidden from the service. Over items
-// they have mean −2 and standard deviation 1, so that about half of the shoppers buy if they are shown
-// 5 items drawn uniformly.
+// world is a catalogue with four times the items of a request, sets of candidates drawn from it, and the shoppers'
+// utilities, which are linear in the features and hidden from the service. Over items their mean is −2 and their
+// standard deviation 1, so that about half of the shoppers buy if they see 5 items drawn uniformly.
 type world struct {
 	seed      uint64
 	items     *vitrine.Context
@@ -109,8 +108,8 @@ func (c *shoppers) candidates(round int) *candidates {
 	return &c.sets[c.draws.At(c.seed, round, stream.Contexts).IntN(len(c.sets))]
 }
 
-// choose returns the item that the shopper of a round takes of those shown, "" for none, and whether the outcome is
-// reported, which has the given probability.
+// choose returns the item that the shopper of a round takes from those shown, or "", and whether the outcome is
+// reported, with the given probability.
 func (c *shoppers) choose(round int, shown []string, reported float64) (item string, report bool) {
 	set, rng := c.candidates(round), c.draws.At(c.seed, round, stream.Customers)
 	report = rng.Float64() < reported
@@ -119,7 +118,7 @@ func (c *shoppers) choose(round int, shown []string, reported float64) (item str
 	for k, id := range shown {
 		i, err := strconv.Atoi(strings.TrimPrefix(id, itemPrefix))
 		if err != nil || i < 0 || i >= len(c.utilities) {
-			return "", report // an item that somebody else has put
+			return "", report // an item put by another caller
 		}
 		u[k] = c.utilities[i] + set.shift
 		c.places = append(c.places, k)

@@ -10,11 +10,11 @@ import (
 	"vitrine/service/api"
 )
 
-// chart is a picture of intervals over time, as SVG whose colours are the page's.
+// chart is a picture of intervals over time, as SVG in the page's colours.
 type chart struct {
 	label string
 	names []string
-	skip  int  // a curve that is not drawn, -1 for none
+	skip  int  // a curve to leave out, or -1
 	zero  bool // whether there is a line at 0
 	times []time.Time
 	rows  [][]api.Interval
@@ -33,7 +33,7 @@ func (c *chart) add(t time.Time, row []api.Interval) {
 	c.times, c.rows = append(c.times, t), append(c.rows, row)
 }
 
-// span returns what is shown of the values: all intervals but those of the first quarter, which are much wider.
+// span returns the range of the values: of all intervals except those of the first quarter, which are much wider.
 func (c *chart) span() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, row := range c.rows[len(c.rows)/4:] {
@@ -114,7 +114,7 @@ func command(k int) string {
 	return "L"
 }
 
-// colour is the class of a curve. The seventh has the colour of the first one, and a dashed line.
+// colour returns the class of a curve. The seventh gets the colour of the first one, and a dashed line.
 func colour(v int) string {
 	class := fmt.Sprintf("c%d", v%6+1)
 	if v >= 6 {

@@ -35,7 +35,7 @@ func Page(w io.Writer, placement string, r *api.ExperimentReport, now time.Time)
 	return page.Execute(w, view{ExperimentReport: r, Placement: placement, Now: now})
 }
 
-// view is what the page shows.
+// view is the page's data.
 type view struct {
 	*api.ExperimentReport
 	Placement string
@@ -67,7 +67,7 @@ func (v view) Sentence() string {
 	return "Keep going."
 }
 
-// Advice says what the verdict means.
+// Advice explains the verdict.
 func (v view) Advice() string {
 	switch {
 	case v.Verdict.Rule == api.Ship:
@@ -94,12 +94,12 @@ func (v view) Made() (n uint64) {
 	return n
 }
 
-// Gain is what a variant would have earned above the control in all decisions of the experiment.
+// Gain is a variant's gain over the control in all decisions of the experiment.
 func (v view) Gain(difference *api.Interval) api.Interval {
 	return difference.Times(v.Decisions)
 }
 
-// Expected is the share of the units that a class should have had, over all phases, as the present shares say.
+// Expected is a class's expected share of the units, over all phases, by the present shares.
 func (v view) Expected(of api.VariantReport) float64 {
 	if of.Name == api.Holdout {
 		return v.Holdout

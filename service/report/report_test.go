@@ -71,7 +71,7 @@ func plain(page string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&#43;", "+").Replace(text)), " ")
 }
 
-// The page says what the report says, escapes names, asks no other host and needs no script.
+// The page shows the report, escapes names, asks no other host and needs no script.
 func TestPage(t *testing.T) {
 	page := pageOf(t, example())
 	if *write != "" {
@@ -146,7 +146,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// The pictures are well-formed, stay within their frame, and have all points; the band goes around the line.
+// The pictures are well-formed, stay within their frame, and show all points; the band goes around the line.
 func TestChart(t *testing.T) {
 	r := example()
 	c := chart{label: `a "label" <x>`, names: []string{"shop", "<b>", "c"}, skip: 0, zero: true}

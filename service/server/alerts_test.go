@@ -18,7 +18,7 @@ import (
 	"vitrine/service/server"
 )
 
-// alarmed is a service that sends alerts to a receiver, which answers with what status returns.
+// alarmed is a service that sends alerts to a receiver, which answers with status.
 func alarmed(t *testing.T, status func() int) (s *service, told chan string, sender *alert.Sender) {
 	t.Helper()
 	told = make(chan string, 100)
@@ -43,7 +43,7 @@ func alarmed(t *testing.T, status func() int) (s *service, told chan string, sen
 	return s, told, sender
 }
 
-// What is wrong with a placement, by its health, rings when it begins and when it ends.
+// A placement's health problem rings when it begins and when it ends.
 func TestAlerts(t *testing.T) {
 	s, told, sender := alarmed(t, func() int { return 200 })
 	s.run(server.Listen{Maintain: time.Millisecond})

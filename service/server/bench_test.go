@@ -37,7 +37,7 @@ func crowd() (placement, text string) {
 	return placement, `{"items":` + list(inJSON) + `}`
 }
 
-// discard is an answer that nobody reads.
+// discard is an answer that is thrown away.
 type discard struct {
 	header http.Header
 	status int
@@ -94,7 +94,7 @@ func BenchmarkDecision(b *testing.B) {
 	})
 }
 
-// processor is the time that this process has had.
+// processor returns this process's processor time.
 func processor() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

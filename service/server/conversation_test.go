@@ -32,15 +32,15 @@ var rewrite = flag.Bool("rewrite", false, "record the answers in testdata/conver
 // A conversation is a file of testdata/conversation. A line that begins with
 //
 //	#    is a comment
-//	!    moves what is around the service: "advance 31m" moves its clock, "expire" ends waits that are over, and
+//	!    changes the surroundings: "advance 31m" moves the service's clock, "expire" ends waits that are over, and
 //	     "keep home" keeps a version and "exchange" ends relearnings. Before the first request "body 300" and "rate 2" set limits, and
 //	     "key NAME SCOPES PLACEMENTS" adds a key whose token is NAME
 //	>>>  begins a request: method and path; headers; an empty line; the body
 //	<<<  begins its answer: status and media type; headers; an empty line; the body
 //
-// After each request, and after "expire", the learners learn. A JSON answer with many
-// members has each on a line of its own. Ids that are drawn at random and the bytes that decisions take of memory
-// are replaced, as are latencies; of pages, metrics and the OpenAPI document the body is left out.
+// After each request, and after "expire", the learners learn. A long JSON answer puts each member on a line of its own.
+// Random ids, latencies and bytes of memory are replaced; bodies of pages, metrics and the OpenAPI document are left
+// out.
 type conversation struct {
 	*service
 	settings []string
@@ -190,7 +190,7 @@ func (c *conversation) play(s step) string {
 	return c.recorded(path, w)
 }
 
-// flushed tells when an answer has begun.
+// flushed tells when an answer began.
 type flushed struct {
 	*httptest.ResponseRecorder
 	first chan struct{}
@@ -207,7 +207,7 @@ var (
 	drawn      = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	memory     = regexp.MustCompile(`("open":\d+,\s*"memory_bytes":|must be at least )\d{3,}`)
 	latency    = regexp.MustCompile(`("p\d\d_seconds":)[^,}]+`)
-	notWritten = regexp.MustCompile(`^/($|docs$|metrics$|openapi\.json$|v1/policies$|desk/)`) // the desk changes with every build of it
+	notWritten = regexp.MustCompile(`^/($|docs$|metrics$|openapi\.json$|v1/policies$|desk/)`) // the desk changes with every build
 )
 
 // recorded returns an answer as it is recorded.
@@ -383,7 +383,7 @@ func (c *conversation) compare(s *step, got string) {
 	}
 }
 
-// text is the conversation as its file has it.
+// text returns the conversation in its file format.
 func (c *conversation) text() string {
 	var b bytes.Buffer
 	for _, s := range c.steps {

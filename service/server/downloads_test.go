@@ -67,7 +67,7 @@ func TestExport(t *testing.T) {
 	s.want(200, "GET", path, "")
 }
 
-// A model is what a learner of its configuration reads.
+// A learner of the same configuration can read a downloaded model.
 func TestModel(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)

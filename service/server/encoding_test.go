@@ -92,7 +92,7 @@ func TestCompressedRequests(t *testing.T) {
 		in(400, "body", coding, string(broken))
 	}
 	in(400, "body", "gzip", "")
-	in(400, "malformed", "zstd", "") // no frame becomes nothing
+	in(400, "malformed", "zstd", "") // an empty text is no frame
 	for _, coding := range []string{"br", "deflate", "gzip, zstd", "gzip,", "zip"} {
 		in(415, "media-type", coding, good)
 	}
@@ -101,7 +101,7 @@ func TestCompressedRequests(t *testing.T) {
 	}
 }
 
-// What a body becomes is bounded as a body is, before there is memory for more.
+// A decompressed body is bounded like any body, before there is memory for more.
 func TestDecompressedBound(t *testing.T) {
 	const limit = 1 << 16
 	b := budget.New(1 << 30)
@@ -116,7 +116,7 @@ func TestDecompressedBound(t *testing.T) {
 				t.Errorf("%s of %d bytes: %s", coding, n, a.body)
 			}
 		}
-		// It is too long before it is decompressed, to nothing.
+		// Too long before decompression, though it decompresses to nothing.
 		long := strings.Repeat(compress(t, ""), limit)
 		s.problem(413, "too-large", "", "POST", "/v1/placements/home/decisions", long, "Content-Encoding", coding)
 	}
@@ -136,7 +136,7 @@ func TestDecompressedBound(t *testing.T) {
 
 // While a body in zstd is read, its window counts in the memory of requests too.
 func TestWindowIsCharged(t *testing.T) {
-	for size, status := range map[int64]int{16 << 20: 413, 64 << 20: 201} { // requests have a quarter of it
+	for size, status := range map[int64]int{16 << 20: 413, 64 << 20: 201} { // requests get a quarter of it
 		b := budget.New(size)
 		s := started(t, func(o *server.Options, e *engine.Options) { o.Limits.Body, o.Budget, e.Budget = 1<<16, b, b })
 		s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `{`, `{"memory_bytes":100000,"max_versions":1,`, 1))
@@ -200,7 +200,7 @@ func TestCompressedAtOnce(t *testing.T) {
 	callers.Wait()
 }
 
-// Whatever comes as a compressed body is answered, in bounds.
+// Every compressed body is answered, within bounds.
 func FuzzCompressed(f *testing.F) {
 	s := started(f, func(o *server.Options, _ *engine.Options) { o.Limits.Body = 1 << 16 })
 	s.want(201, "PUT", "/v1/placements/home", home)

@@ -15,7 +15,7 @@ import (
 	"vitrine/service/server"
 )
 
-// The answer to a change names its entry in the log, and the document says so. Reads and problems name none.
+// The answer to a change names its log entry, and the document says so. Reads and problems name none.
 func TestEntryOfAChange(t *testing.T) {
 	s := started(t, func(*server.Options, *engine.Options) {})
 	const home = "/v1/placements/home"
@@ -74,7 +74,7 @@ func twoProcesses(t *testing.T, change func(o *server.Options, e *engine.Options
 
 const homeOfX = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
 
-// What one process has written, a reader of another one sees who names the entry.
+// A reader who names an entry sees it on every process.
 func TestReadYourWrites(t *testing.T) {
 	leader, follower := twoProcesses(t, func(o *server.Options, _ *engine.Options) { o.Limits.Answer = patience })
 	entry := leader.want(201, "PUT", "/v1/placements/home", homeOfX).header.Get("Vitrine-Entry")
@@ -102,7 +102,7 @@ func TestEntryDoesNotCome(t *testing.T) {
 	}
 }
 
-// A process says what it does with its log. A follower too far behind is not ready, and says why.
+// A process describes its part in its log. A follower too far behind is not ready, and says why.
 func TestReady(t *testing.T) {
 	leader, follower := twoProcesses(t, func(o *server.Options, _ *engine.Options) { o.Epoch = func() uint64 { return 5 } })
 	leader.want(201, "PUT", "/v1/placements/home", homeOfX)
@@ -133,7 +133,7 @@ func TestReady(t *testing.T) {
 	blind.isLate("has not seen the end of the log yet", blind.want(503, "GET", "/readyz", ""))
 }
 
-// old is a log that had nothing new at a time, and has not been heard of since.
+// old is a log that was idle at a time, and unknown since.
 type old struct {
 	engine.Log
 	at time.Time

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// goSyntax is what only a reader of Go understands.
+// goSyntax matches text that only readers of Go understand.
 var goSyntax = regexp.MustCompile(`\[\\?"|%!|\bGo\b|struct\b|\[\]|map\[|strconv|json:|invalid syntax|interface \{|<nil>|\bnil\b|float64|uint64|jsontext`)
 
 // Wrong requests are answered in words of the field, and name the right word if the wrong one is close to it.

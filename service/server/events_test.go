@@ -23,7 +23,7 @@ import (
 	"vitrine/service/server"
 )
 
-// event is one of a stream, as its reader has it.
+// event is a stream's event, as read.
 type event struct {
 	id, kind string
 	data     map[string]any
@@ -106,8 +106,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A listener that comes back with the last event that it has seen gets all later ones, in order and once, however much
-// happens meanwhile. It learns when to come back.
+// A listener that comes back with the last event that it saw gets all later ones, in order and once, however much
+// happens meanwhile. It is told when to come back.
 func TestEventsResume(t *testing.T) {
 	s := started(t, nil)
 	address, _ := s.run(server.Listen{})
@@ -165,7 +165,7 @@ func TestEventsResume(t *testing.T) {
 	s.problem(410, "removed", "", "GET", "/v1/events", "", "Last-Event-ID", "8")
 }
 
-// A listener hears that the stream is still there while a long log has nothing for it.
+// A listener gets heartbeats while a long log does not concern it.
 func TestEventsBeatWhileCatchingUp(t *testing.T) {
 	s := started(t, nil)
 	s.SetHeartbeat(1)
@@ -214,7 +214,7 @@ func TestEventsStay(t *testing.T) {
 	}
 }
 
-// Who does not read is let go, and the engine does not wait for it.
+// A listener that does not read is disconnected, and the engine does not wait for it.
 func TestSlowListeners(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)
@@ -285,7 +285,7 @@ func TestEventsInBrowsers(t *testing.T) {
 	}
 }
 
-// keysOf makes a file with one key whose token is its name.
+// keysOf makes a file with one key, with its name as token.
 func keysOf(t *testing.T, o *server.Options, name string, scopes ...string) *keys.Set {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.toml")

@@ -43,7 +43,7 @@ func (s *Server) MetricNames() (names []string) {
 	return names
 }
 
-// Exhaust has the filters of a key spend what it may.
+// Exhaust spends a key's comparisons for filters.
 func (s *Server) Exhaust(key string) { s.accounts.of(key).work.Charge(1e9) }
 
 // SetHeartbeat sets the longest silence of a stream.

@@ -22,8 +22,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// followed makes a service that follows the log of another one, and asks that for what it cannot do. The numbers of its decisions are
-// those that the leader would give.
+// followed makes a service that follows another one's log, and forwards calls to it. It numbers its decisions as the
+// leader would.
 func followed(t testing.TB, leader *service) *service {
 	t.Helper()
 	f := &service{TB: t, feed: new(server.Feed), clock: leader.clock, log: leader.log, token: leader.token, store: leader.store}
@@ -80,8 +80,8 @@ func TestConversationsWithAFollower(t *testing.T) {
 					switch {
 					case got == "":
 						listening = s
-					case s.head[0] == "GET /readyz": // which says what it is
-					case filepath.Base(file) == "personalizer.txt": // the leader makes its first decision, so the draws are others
+					case s.head[0] == "GET /readyz": // it describes the process
+					case filepath.Base(file) == "personalizer.txt": // the leader makes its first decision, so the draws differ
 						if mine, yours := head(got), head(s.answer); mine != yours {
 							t.Errorf("%s: %s, want %s", s.head[0], mine, yours)
 						}
@@ -104,8 +104,8 @@ func head(answer string) string {
 	return head
 }
 
-// What only the leader can do is answered by the leader, or by a problem that says that there is none. A request that was passed
-// on is not passed on again.
+// A call for the leader is answered by the leader, or by a problem that says that there is none. A forwarded request is
+// not forwarded again.
 func TestForwarding(t *testing.T) {
 	leader := started(t, nil)
 	f := followed(t, leader)
@@ -154,8 +154,8 @@ func TestUnknownWithoutALeader(t *testing.T) {
 	f.want(200, "GET", "/v1/placements/home", "")
 }
 
-// A follower's request cannot end the leader: one that reads is refused, because its answer may have no end, and one that is given up
-// has an answer all the same.
+// A follower's request cannot end the leader: a reading one is refused, because its answer may never end, and an
+// abandoned one is answered all the same.
 func TestForwardedIsContained(t *testing.T) {
 	leader := started(t, func(o *server.Options, _ *engine.Options) {
 		o.Demo = []api.Route{{Pattern: "POST /demo/x", Handle: func(api.Call) (any, error) { panic(http.ErrAbortHandler) }}}
@@ -173,7 +173,7 @@ func TestForwardedIsContained(t *testing.T) {
 	}
 }
 
-// A leader that may have been replaced refuses changes, answers what it knows, and does not say that something is missing.
+// A leader that may have been replaced refuses changes, answers from its knowledge, and denies nothing.
 func TestLeaderInDoubt(t *testing.T) {
 	s := started(t, func(_ *server.Options, e *engine.Options) {
 		e.Confirm = func(context.Context) error { return errors.New("another one writes the log") }
@@ -184,7 +184,7 @@ func TestLeaderInDoubt(t *testing.T) {
 	s.want(200, "GET", "/v1/placements", "")
 }
 
-// A session of a follower holds for what the leader does. The header that says so counts only between processes.
+// A follower's session counts at the leader. The header that says so counts only between processes.
 func TestForwardingOfASession(t *testing.T) {
 	token, key := keys.New("shop", keys.Scopes...)
 	reads, readsKey := keys.New("reader", keys.ScopeRead)
@@ -203,7 +203,7 @@ func TestForwardingOfASession(t *testing.T) {
 	f.want(201, "PUT", "/v1/placements/home", plain, "Authorization", "Bearer "+token, "Vitrine-Session", readsKey.SHA256)
 }
 
-// Whatever a follower passes on is answered, and whatever a leader answers reaches the caller or is a failure.
+// A follower's requests are always answered, and the leader's answers reach the caller or count as failures.
 func FuzzForwarded(f *testing.F) {
 	for _, request := range []string{
 		"PUT /v1/placements/home HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}", "DELETE /v1/placements/home HTTP/1.1\r\nHost: localhost\r\n\r\n",

@@ -17,7 +17,7 @@ import (
 
 const chunkedWithLength = "POST /v1/placements/home/try HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 
-// exchange sends text and returns the answers, and whether the server has closed the connection after them.
+// exchange sends text and returns the answers, and whether the server closed the connection after them.
 func exchange(t *testing.T, c net.Conn, text string, answers int) (list []*http.Response, closed bool) {
 	t.Helper()
 	defer c.Close()
@@ -40,7 +40,8 @@ func exchange(t *testing.T, c net.Conn, text string, answers int) (list []*http.
 	return list, err == io.EOF
 }
 
-// A request whose body has two lengths may hide a second request from a proxy: it is refused, and nothing after it is read.
+// A request with two lengths of its body may hide a second request from a proxy: it is refused, and nothing after it is
+// read.
 func TestTwoLengths(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)
@@ -59,12 +60,13 @@ func TestTwoLengths(t *testing.T) {
 			t.Errorf("%s: status %d, closed %v, want 400 and an end", name, answers[0].StatusCode, closed)
 		}
 	}
-	// Behind another request on the connection its head cannot always be seen. What follows it is not read all the same.
+	// Behind another request on the connection its head cannot always be seen. Bytes after it are not read all the
+	// same.
 	c := fatal.Or(net.Dial("tcp", address))(t)
 	if _, closed := exchange(t, c, after+chunkedWithLength+after, 2); !closed {
 		t.Error("a request behind one with two lengths is read")
 	}
-	// A body with one length, whose text looks like the head of such a request, is no such request.
+	// A body with one length that looks like the head of such a request is accepted.
 	const innocent = "Transfer-Encoding: chunked\r\n\r\n\r\nContent-Length: 5\r\n\r\n"
 	body := "POST /v1/placements/home/try HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n35\r\n" + innocent + "\r\n0\r\n\r\n"
 	if len(innocent) != 0x35 {

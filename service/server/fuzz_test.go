@@ -23,8 +23,7 @@ var fuzzed = []struct{ method, path, mediaType string }{
 	{"POST", "/v1/placements/home/rollback", "application/json"},
 }
 
-// Whatever the body is, it is answered, and not with a failure of the service; what is
-// refused is a problem.
+// Every body gets an answer that is no failure of the service; refusals are problems.
 func FuzzBodies(f *testing.F) {
 	for route, body := range []string{
 		home, `{"decision_id":"a",` + items + `}`,
@@ -60,7 +59,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// Whatever the path is, it is answered.
+// Every path gets an answer.
 func FuzzPaths(f *testing.F) {
 	for _, path := range []string{"/v1/placements/home", "/v1/decisions/a/outcome", "/v1/placements/../x", "/%00", "/v1/decisions/%ff", "//", "/v1//x", "*"} {
 		f.Add("GET", path)

@@ -36,8 +36,8 @@ func write(t testing.TB, path, text string) {
 	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// Every route asks for its scope and for no other, and which one is what its OpenAPI document
-// says. Without a key there are only pages, the document and signs of life.
+// Every route asks for its scope only, as its OpenAPI document says. Without a key there are only pages, the document
+// and signs of life.
 func TestScopes(t *testing.T) {
 	tokens := map[string]string{}
 	text := ""
@@ -106,8 +106,7 @@ func TestWrongTokens(t *testing.T) {
 	s.want(200, "GET", "/v1/placements", "", "Authorization", "bearer "+token)
 }
 
-// A key is added and withdrawn by changing the file. A file that is spoilt
-// changes nothing.
+// A key is added and withdrawn by changing the file. A spoilt file changes nothing.
 func TestRotation(t *testing.T) {
 	old, oldKey := keys.New("old", keys.ScopeRead)
 	fresh, freshKey := keys.New("fresh", keys.ScopeRead)
@@ -139,7 +138,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// Who listens under a key that is withdrawn hears no more.
+// A listener under a withdrawn key is disconnected.
 func TestWithdrawnListener(t *testing.T) {
 	token, key := keys.New("gone", keys.ScopeRead)
 	_, other := keys.New("other", keys.ScopeRead)
@@ -160,8 +159,8 @@ func TestWithdrawnListener(t *testing.T) {
 	}
 }
 
-// A file that cannot be read for a while is read as soon as it can be, though it has not changed
-// since, and is complained about once.
+// A file that is unreadable for a while is read as soon as possible, though it did not change, and causes one
+// complaint.
 func TestUnreadableForAWhile(t *testing.T) {
 	old, oldKey := keys.New("old", keys.ScopeRead)
 	fresh, freshKey := keys.New("fresh", keys.ScopeRead)
@@ -194,8 +193,8 @@ func TestUnreadableForAWhile(t *testing.T) {
 	s.want(401, "GET", "/v1/placements", "", "Authorization", "Bearer "+old)
 }
 
-// Nothing that a caller sends is logged, in whatever place a secret is sent: not the
-// token that is right, nor one that was typed into the wrong field.
+// The log contains nothing that callers send, wherever they put a secret: neither a valid token nor one typed into the
+// wrong field.
 func TestNoSecretIsLogged(t *testing.T) {
 	token, key := keys.New("shop", keys.Scopes...)
 	s, path := locked(t, key.Table())
@@ -233,7 +232,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 	}
 }
 
-// Without keys a page of another site, in a browser on this machine, gets nothing.
+// Without keys a page of another site, in a browser on this machine, is refused.
 func TestOwnPages(t *testing.T) {
 	s := started(t, nil)
 	s.want(200, "GET", "/v1/placements", "", "Origin", "http://localhost", "Sec-Fetch-Site", "same-origin")
@@ -284,7 +283,7 @@ func TestPlacesOfAKey(t *testing.T) {
 	s := started(t, func(o *server.Options, e *engine.Options) {
 		e.Store, o.Log = store, nil
 		o.Keys, _ = keys.Open(path, o.Clock, o.Logger)
-		o.Limits.Concurrent, o.Limits.Subscribers = 2, 2 // of which one key may take one
+		o.Limits.Concurrent, o.Limits.Subscribers = 2, 2 // one for each key
 	})
 	s.token = a
 	s.want(201, "PUT", "/v1/placements/home", home)

@@ -40,7 +40,7 @@ func vaulted(t testing.TB) (s *service, path, file string) {
 
 const jewels = `"items":[{"id":"jewel","features":{"carat":3}}]`
 
-// secrets are what a key for home must not see.
+// secrets must stay hidden from a key for home.
 var secrets = []string{"vault", "gem", "jewel", "carat"}
 
 // without is an answer without what differs between requests.
@@ -54,8 +54,8 @@ func (a answer) without(said ...string) string {
 	return fmt.Sprint(a.status, " ", a.header, " ", text)
 }
 
-// A key that is limited to placements has the same answer about another one, byte for byte, as about one that does not exist; the
-// answers of all routes have nothing of others, and nothing of theirs is changed.
+// A limited key gets the same answer about another placement, byte for byte, as about a missing one; answers of all
+// routes leave other placements out, and it cannot change them.
 func TestLimitedKeys(t *testing.T) {
 	s, _, _ := vaulted(t)
 	fatal.If(t, s.engine.Wait(t.Context()))
@@ -112,8 +112,8 @@ func TestLimitedKeys(t *testing.T) {
 	}
 }
 
-// A decision id that another placement has used is free: who has a key to a placement cannot take the ids of others, nor
-// learn of them. Without the placement's name it is that of the key's own placements, and of a key to all it is ambiguous.
+// A decision id used by another placement is free: a limited key can neither take others' ids nor learn of them.
+// Without the placement's name an id means the key's own placements, and for an unlimited key it is ambiguous.
 func TestTakenIDs(t *testing.T) {
 	s, _, _ := vaulted(t)
 	s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"vault:gem-1","max_size":1,%s}`, items))
@@ -182,8 +182,8 @@ func TestLimitedSlowOutcome(t *testing.T) {
 	}
 }
 
-// A limited key lets its placements use no catalogue of others, and does not learn which there are. What a whole key has set
-// stays.
+// A limited key cannot share other placements' catalogues, nor learn which exist. Settings made with an unlimited key
+// stay.
 func TestLimitedCatalogue(t *testing.T) {
 	s, _, _ := vaulted(t)
 	carat := strings.Replace(plain, `"x"`, `"carat"`, 1)
@@ -199,7 +199,7 @@ func TestLimitedCatalogue(t *testing.T) {
 	s.want(200, "PUT", "/v1/placements/nowhere", carat)
 }
 
-// A key for the placement personalizer has the routes that name no placement, and makes it there.
+// A key for the placement personalizer may use the routes without a placement, and creates it there.
 func TestLimitedPersonalizer(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeDecide, keys.ScopeRead)
 	key.Placements = []string{"personalizer"}
@@ -235,7 +235,7 @@ func TestRankMakesNoPlacement(t *testing.T) {
 	s.want(201, "POST", "/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", token)
 }
 
-// Who listens under a limited key hears only of its placements, whatever it asks for, and no more once the key
+// A listener under a limited key hears only of its placements, whatever it asks for, and is disconnected once the key
 // is limited to others.
 func TestLimitedListener(t *testing.T) {
 	s, path, file := vaulted(t)
@@ -270,8 +270,8 @@ func TestLimitedListener(t *testing.T) {
 	hears(others, "end <nil>")
 }
 
-// A key whose filters have spent what they may is told when to come back. Its decisions with filters that are known go on, and so
-// do those of other keys.
+// A key that spent its comparisons is told when to come back. Its decisions with known filters go on, as do other
+// keys'.
 func TestKeysPayForFilters(t *testing.T) {
 	mine, key := keys.New("mine", keys.Scopes...)
 	other, theirs := keys.New("theirs", keys.Scopes...)

@@ -58,7 +58,7 @@ func (s *service) run(l server.Listen) (address string, stop func() error) {
 	return address, stop
 }
 
-// patience is how long a test waits for what must happen, on a machine with other work too.
+// patience is how long a test waits for an expected event, on a busy machine too.
 const patience = 5 * time.Minute
 
 // client keeps no connections.
@@ -137,7 +137,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A request that has no answer when draining takes too long is cut off, and it is said.
+// A request that is unanswered when draining takes too long is cut off, with a log line.
 func TestDrainEnds(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{})}
 	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log = store, nil })
@@ -160,8 +160,7 @@ func TestDrainEnds(t *testing.T) {
 	<-ended
 }
 
-// Callers that send slowly, or nothing, lose their connection, and others are served
-// meanwhile.
+// Callers that send slowly, or not at all, lose their connection, and others are served meanwhile.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	s := started(t, nil)
@@ -197,7 +196,7 @@ func TestSlowClients(t *testing.T) {
 	slow.Wait()
 }
 
-// No more connections are open than may be. Who comes then takes the place of one that is idle.
+// The number of open connections is bounded. A new one replaces an idle one.
 func TestMostConnections(t *testing.T) {
 	s := started(t, func(o *server.Options, _ *engine.Options) { o.Limits.Connections = 2 })
 	address, stop := s.run(server.Listen{})
@@ -219,8 +218,8 @@ func TestMostConnections(t *testing.T) {
 	}
 }
 
-// While all connections have a request the next one waits until a request has its answer. It holds up neither health at
-// an address of its own nor the end of the service.
+// While all connections are busy the next one waits for an answered request. It holds up neither health at an address
+// of its own nor the end of the service.
 func TestMostConnectionsBusy(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{})}
 	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log, o.Limits.Connections = store, nil, 1 })
@@ -310,7 +309,7 @@ func TestBusy(t *testing.T) {
 	s.want(200, "GET", "/v1/placements", "")
 }
 
-// Pages that are for everybody, without a key, are no means to take the places of those who have one.
+// Public pages, without a key, cannot take the places of callers with keys.
 func TestNobodyTakesPlaces(t *testing.T) {
 	s := started(t, func(o *server.Options, _ *engine.Options) { o.Limits.Concurrent = 1 })
 	for _, path := range []string{"/", "/docs", "/openapi.json", "/nothing"} {
@@ -403,8 +402,7 @@ func TestMaintenance(t *testing.T) {
 	t.Error("the decision did not expire")
 }
 
-// A service whose engine has stopped ends, so that whatever watches over it can start
-// another.
+// A service with a stopped engine ends, so that its supervisor can start another.
 func TestEndsWithTheEngine(t *testing.T) {
 	s := started(t, nil)
 	s.engine.Close()
@@ -486,7 +484,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// Requests one after the other on a connection, and what is not HTTP.
+// Requests one after the other on a connection, and bytes that are not HTTP.
 func TestConnections(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)
@@ -558,7 +556,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// What is wrong with an address or a certificate is said before there is an engine.
+// A wrong address or certificate is reported before there is an engine.
 func TestBindRefuses(t *testing.T) {
 	taken := fatal.Or(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()

@@ -11,7 +11,7 @@ import (
 	"vitrine/service/server"
 )
 
-// The id that a caller gives a request is that of the answer, of a problem and of the log; one that could be anything else is not.
+// A caller's request id appears in the answer, in problems and in the log, unless it might be anything else.
 func TestCallersRequestID(t *testing.T) {
 	s := started(t, nil)
 	const id = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
@@ -32,7 +32,7 @@ func TestCallersRequestID(t *testing.T) {
 	}
 }
 
-// What a 201 has made is at its Location.
+// A 201's Location leads to the new resource.
 func TestLocation(t *testing.T) {
 	s := started(t, nil)
 	a := s.want(201, "PUT", "/v1/placements/home", home)
@@ -54,7 +54,7 @@ func TestLocation(t *testing.T) {
 	}
 }
 
-// OPTIONS says what a path takes, without a key, and nothing of whether what it names exists.
+// OPTIONS lists a path's methods, without a key, and does not reveal whether the named thing exists.
 func TestOptions(t *testing.T) {
 	s, _ := locked(t, storedKey(t, "a", keys.ScopeRead))
 	for path, want := range map[string]string{
@@ -76,7 +76,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// storedKey is a new key as its file has it.
+// storedKey is a new key in file format.
 func storedKey(t testing.TB, name string, scopes ...string) string {
 	t.Helper()
 	_, key := keys.New(name, scopes...)
@@ -127,7 +127,7 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// RateLimit headers say what a key may still do: requests of its rate, and requests in progress; a service without such limits sends none.
+// RateLimit headers tell a key its remaining rate and places; a service without such limits sends none.
 func TestRateLimitHeaders(t *testing.T) {
 	limited := func(change func(*server.Limits), stored ...string) *service {
 		path := filepath.Join(t.TempDir(), "keys.toml")

@@ -65,7 +65,7 @@ func rows(n int) string {
 	return b.String()
 }
 
-// Requests whose rows do not fit at once are answered one after another: what they hold is never more than the budget.
+// Requests with rows that do not fit at once are answered one after another: together they never exceed the budget.
 func TestRequestsTakeMemory(t *testing.T) {
 	const n, width = 2048, 512 // 8 MiB
 	b := budget.New(32 << 20)

@@ -41,8 +41,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// The series of requests are those of requests that came: a service with one placement has few, and each route that is
-// used adds a histogram of 14 and a few counters.
+// A series begins with its first request: a service with one placement exports few, and each used route adds a
+// histogram of 14 and a few counters.
 func TestFewSeries(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", home)
@@ -98,7 +98,7 @@ func TestLogMetrics(t *testing.T) {
 	}
 }
 
-// epochLog is a log whose writer has an epoch.
+// epochLog is a log with a writer's epoch.
 type epochLog struct{ eventlog.Bounded }
 
 func (l epochLog) Extent(ctx context.Context) (eventlog.Extent, error) {
@@ -107,7 +107,7 @@ func (l epochLog) Extent(ctx context.Context) (eventlog.Extent, error) {
 	return x, err
 }
 
-// In the mode shadow the estimates of the policy's sets stand beside those of the baselines.
+// In the mode shadow the estimates of the policy's sets stand next to the baselines'.
 func TestShadowMetrics(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `"max_size"`, `"mode":"shadow","max_size"`, 1))

@@ -14,7 +14,7 @@ import (
 	"vitrine/service/personalizer"
 )
 
-// openAPI is what of the document the tests look at.
+// openAPI is the part of the document under test.
 type openAPI struct {
 	OpenAPI string `json:"openapi"`
 	Paths   map[string]map[string]struct {
@@ -46,8 +46,8 @@ func documentOf(s *service) (d openAPI) {
 	return d
 }
 
-// The document has every route, and what is sent and answered is what it says: the
-// examples are asked as they stand, and their answers have the properties of their schemas.
+// The document covers every route, and requests and answers follow it: its examples work, and their answers match their
+// schemas.
 func TestDocumentIsTrue(t *testing.T) {
 	s := started(t, nil)
 	d := documentOf(s)
@@ -132,9 +132,9 @@ func TestDocumentIsTrue(t *testing.T) {
 	}
 }
 
-// What generators make of the document works: no member is a string of bytes, no list may be null, null is only where
-// it means something, no member has a default, which openapi-typescript would require in requests, no schema has the name
-// Request, a type of every client of ogen, and entries are not negative.
+// Generators can use the document: no member is a string of bytes, lists are never null, null occurs only with a
+// meaning, members lack defaults, which openapi-typescript would require in requests, no schema is called Request, a
+// type of every client of ogen, and entries are not negative.
 func TestDocumentForGenerators(t *testing.T) {
 	s := started(t, nil)
 	text := s.want(200, "GET", "/openapi.json", "").body
@@ -205,7 +205,7 @@ func TestDocumentForGenerators(t *testing.T) {
 	}
 }
 
-// The document has what linters of OpenAPI ask for, and names the versions of Personalizer.
+// The document satisfies linters of OpenAPI, and names the versions of Personalizer.
 func TestDocumentForLinters(t *testing.T) {
 	s := started(t, nil)
 	var d struct {

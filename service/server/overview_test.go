@@ -21,7 +21,7 @@ func (s *service) overview(query string) (v api.Overview) {
 	return v
 }
 
-// The overview has a page of the placements of the key, with what they earned in the time that was asked for.
+// The overview pages through the key's placements, with their earnings in the given time.
 func TestOverview(t *testing.T) {
 	token, key := keys.New("shop", keys.Scopes...)
 	key.Placements = []string{"p3", "P31", "p4"}
@@ -79,8 +79,8 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// While an experiment runs, the overview answers with the numbers of its report, and with no others: means of all that policies have
-// shown are no comparison.
+// While an experiment runs, the overview shows only the numbers of its report: means over all of a policy's decisions
+// are no comparison.
 func TestOverviewOfAnExperiment(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ts-mnl"},"mode":"experiment","attribution_window":"30m",
@@ -166,7 +166,7 @@ func TestExperimentRoutes(t *testing.T) {
 func TestClearAlarmLearns(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)
-	s.want(204, "DELETE", "/v1/placements/home/alarm", "") // there is none
+	s.want(204, "DELETE", "/v1/placements/home/alarm", "") // no alarm
 	s.want(204, "DELETE", "/v1/placements/home/alarm?learn=all", "")
 	s.problem(422, "invalid", "#/learn", "DELETE", "/v1/placements/home/alarm?learn=some", "")
 }

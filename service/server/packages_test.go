@@ -20,12 +20,11 @@ import (
 	"vitrine/service/server"
 )
 
-// The packages for Python and TypeScript have the types and the routes of the OpenAPI document. -rewrite writes
-// them again.
+// The Python and TypeScript packages contain the types and routes of the OpenAPI document. -rewrite writes them again.
 func TestPackages(t *testing.T) {
 	var d spec
 	s := started(t, func(o *server.Options, _ *engine.Options) {
-		o.Export = func(context.Context, io.Writer, string) error { return nil } // whose route is only there with it
+		o.Export = func(context.Context, io.Writer, string) error { return nil } // without it its route is missing
 	})
 	fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d))
 	for file, text := range map[string]string{
@@ -42,7 +41,7 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// spec is what of the OpenAPI document the packages contain.
+// spec is the part of the OpenAPI document in the packages.
 type spec struct {
 	Paths      map[string]map[string]*call
 	Components struct{ Schemas map[string]*schema }
@@ -132,7 +131,7 @@ func (w words) spell(s *schema) string {
 	return strings.Join(all, " | ")
 }
 
-// answer writes the type of what a call returns, "" for nothing, and its media type.
+// answer returns the type of a call's result, or "", and its media type.
 func (c *call) answer(w words) (name, mediaType string) {
 	var names []string
 	for _, status := range slices.Sorted(maps.Keys(c.Responses)) {
@@ -149,7 +148,7 @@ func (c *call) answer(w words) (name, mediaType string) {
 	return strings.Join(slices.Compact(names), " | "), mediaType
 }
 
-// body returns the type of what a call sends, "" for nothing.
+// body returns the type of a call's body, or "".
 func (c *call) body(w words) string {
 	if c.RequestBody == nil {
 		return ""

@@ -109,8 +109,8 @@ func TestRankProbabilities(t *testing.T) {
 	}
 }
 
-// A Rank that is too long, too deep or for another placement is refused in that service's shape. The conversation personalizer.txt has the
-// small ones.
+// A Rank that is too long, too deep or for another placement is refused in that service's shape. The conversation
+// personalizer.txt contains smaller ones.
 func TestRanksThatAreRefused(t *testing.T) {
 	s := started(t, nil)
 	many := `"actions":[{"id":"0"}`
@@ -167,8 +167,8 @@ func TestSmallFeatures(t *testing.T) {
 	}
 }
 
-// By the rules of baselines every slot can have its own, whatever the slots exclude: where nothing
-// else is left, that is the answer.
+// By the rules of baselines every slot can get its own, whatever the slots exclude: if no other action is left, that is
+// the answer.
 func TestSlotsOfBaselines(t *testing.T) {
 	s := started(t, nil)
 	r := s.rank(atSlots, `{`+trio+`,"slots":[{"id":"s","baselineAction":"a","excludedActions":["b","c"]},{"id":"t","baselineAction":"b","excludedActions":["a","c"]},{"id":"u","baselineAction":"c","excludedActions":["a"]}]}`)
@@ -179,8 +179,7 @@ func TestSlotsOfBaselines(t *testing.T) {
 	}
 }
 
-// Members of features are the features of their names where a placement has some of its own,
-// and what is left is the object's.
+// Members of features become the placement's features of the same names, and the rest goes to the object feature.
 func TestRankWithSchema(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/strict", `{"max_size":1,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":""},{"name":"sale","kind":"category","default":"false"},{"name":"more","kind":"object"},{"name":"age","kind":"number","from":"shopper","default":30}],"policy":{"name":"ucb-mnl"}}`)
@@ -203,7 +202,7 @@ func TestRankWithSchema(t *testing.T) {
 	s.want(201, "POST", "/v1/placements/loose"+at+"/rank", `{"contextFeatures":[{"any":[1,2]}],"actions":[{"id":"a","features":[{"id":"b","price":1,"co\u006cour":"red"},{"action":3,"more":{"x":1}}]}]}`)
 }
 
-// The key is in that service's header, or in ours; errors of keys have the shape of its gateway.
+// The key is in that service's header, or in ours; errors of keys use the shape of its gateway.
 func TestPersonalizerKeys(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeDecide, keys.ScopeOutcome)
 	reader, other := keys.New("reader", keys.ScopeRead)
@@ -237,7 +236,7 @@ func TestEndpointsWithASlash(t *testing.T) {
 	s.rank("/v1/placements/personalizer/"+at, `{`+pair+`}`)
 }
 
-// What the engine fails with has a code of that service too.
+// Failures of the engine get that service's codes, too.
 func TestPersonalizerFailures(t *testing.T) {
 	s := started(t, func(_ *server.Options, e *engine.Options) { e.Build = brokenUnder("uniform") })
 	s.want(201, "PUT", "/v1/placements/broken", `{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"uniform"}}`)
@@ -290,7 +289,7 @@ func TestPersonalizerLearns(t *testing.T) {
 	}
 }
 
-// Whatever the body of a Rank is, it is answered, in the shapes of the contract.
+// Every body of a Rank is answered in the shapes of the contract.
 func FuzzRank(f *testing.F) {
 	for _, body := range []string{
 		`{` + pair + `}`, `{` + trio + `,"slots":[{"id":"s","baselineAction":"a","excludedActions":["b"]}],"eventId":"e","deferActivation":true}`,
@@ -344,12 +343,12 @@ func TestRootOfAKey(t *testing.T) {
 	if stats, err := s.engine.Stats("shop"); err != nil || stats.Decisions != 1 || stats.Outcomes != 1 {
 		t.Errorf("%+v, %v", stats, err)
 	}
-	s.token = two // a key for several placements has no root
+	s.token = two // a key for several placements lacks a root
 	s.refused(404, "ResourceNotFound", "", at+"/rank", `{`+pair+`}`)
 }
 
-// What is below Personalizer's paths and nowhere, or asked by another method, is refused in that service's shape, with or
-// without a key; what is not below them is not.
+// Unknown paths and methods below Personalizer's paths are refused in that service's shape, with or without a key;
+// others are not.
 func TestNowhereInPersonalizer(t *testing.T) {
 	s := started(t, nil)
 	for path, code := range map[string]string{

@@ -34,7 +34,7 @@ type timed struct {
 
 func (w *timed) SetWriteDeadline(at time.Time) error { w.deadline = at; return nil }
 
-// Each part of a download has a deadline of its own, so a reader who stalls loses its place.
+// Each part of a download gets its own deadline, so a reader who stalls loses its place.
 func TestDownloadDeadline(t *testing.T) {
 	w := &timed{ResponseRecorder: *httptest.NewRecorder()}
 	d := &download{w, http.NewResponseController(w)}

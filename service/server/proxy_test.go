@@ -8,13 +8,13 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// The address of a caller is what trusted proxies say, and no more than what they say.
+// The address of a caller comes from trusted proxies, and only from them.
 func TestCallersAddress(t *testing.T) {
 	proxies := []string{"10.0.0.0/8", "2001:db8::1", "127.0.0.1"}
 	for _, c := range []struct {
 		header, peer, field, want string
 	}{
-		{"", "192.0.2.9:5", "198.51.100.1", "192.0.2.9"}, // who is no proxy claims an address
+		{"", "192.0.2.9:5", "198.51.100.1", "192.0.2.9"}, // not a proxy, but claims an address
 		{"", "10.0.0.1:5", "", "10.0.0.1"},
 		{"", "10.0.0.1:5", "198.51.100.1", "198.51.100.1"},
 		{"", "10.0.0.1:5", "203.0.113.7, 198.51.100.1", "198.51.100.1"}, // the caller claims another address
@@ -37,7 +37,7 @@ func TestCallersAddress(t *testing.T) {
 		name := "X-Forwarded-For"
 		if c.header != "" {
 			name = "X-Real-Ip"
-			r.Header.Set("X-Forwarded-For", "203.0.113.99") // of which nobody asked
+			r.Header.Set("X-Forwarded-For", "203.0.113.99") // uncalled for
 		}
 		for _, line := range strings.Split(c.field, "\n") {
 			r.Header.Add(name, line)

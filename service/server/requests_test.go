@@ -54,8 +54,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// Whatever comes to a route of the table, it is a problem of the caller that says what is wrong, and the
-// service goes on. Names in a path that cannot be are not found, or refused.
+// Any request to a route of the table gets an answer or a problem with a reason, and the service goes on. Impossible
+// names in a path are not found, or refused.
 func TestGarbageOnEveryRoute(t *testing.T) {
 	s := started(t, nil)
 	bodies := []string{
@@ -91,7 +91,7 @@ func TestGarbageOnEveryRoute(t *testing.T) {
 		for i, name := range names {
 			path := strings.NewReplacer("{name}", name, "{id}", name, "{version}", "v1.1-preview.3", "{event}", name).Replace(r.Path)
 			if i > 0 {
-				if regexp.MustCompile(`\{(name|id|event)\}`).MatchString(r.Path) || r.Bodies != nil { // else nothing is wrong
+				if regexp.MustCompile(`\{(name|id|event)\}`).MatchString(r.Path) || r.Bodies != nil { // otherwise the request is valid
 					check(r, path, "", "{}")
 				}
 				continue
@@ -112,8 +112,8 @@ func TestGarbageOnEveryRoute(t *testing.T) {
 	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
 }
 
-// Lists that are longer than a placement takes are refused before there is memory for what
-// they would become, in either form: a million items of two bytes are no gigabytes.
+// Lists that are too long for a placement are refused before they take memory, in either form: a million items of two
+// bytes do not become gigabytes.
 func TestLongLists(t *testing.T) {
 	s := started(t, nil)
 	var features []string
@@ -226,7 +226,7 @@ func TestLengthsAreBytes(t *testing.T) {
 	s.problem(422, "invalid", "#/decision_id", "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"é",%s}`, one))
 }
 
-// The features of a placement change while a body comes: it is read by those that the placement has when it is decided.
+// If a placement's features change while a body arrives, the new ones apply.
 func TestFeaturesChangeWhileABodyComes(t *testing.T) {
 	shop := func(features string) string {
 		return `{"max_size":1,"features":[` + features + `],"policy":{"name":"onl-mnl"}}`

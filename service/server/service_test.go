@@ -48,7 +48,7 @@ type clock struct{ ns atomic.Int64 }
 func (c *clock) now() time.Time          { return time.Unix(0, c.ns.Load()) }
 func (c *clock) advance(d time.Duration) { c.ns.Add(int64(d)) }
 
-// lines is what was logged.
+// lines returns the log.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -92,7 +92,7 @@ func started(t testing.TB, change func(o *server.Options, e *engine.Options)) *s
 	return s
 }
 
-// answer is what came back.
+// answer is an answer.
 type answer struct {
 	status int
 	header http.Header
@@ -180,8 +180,7 @@ func parsed(t testing.TB, body string) (a reply) {
 	return a
 }
 
-// Where the policy has estimates the probabilities are those of a choice, and the
-// revenue is what they expect.
+// If the policy makes estimates, the probabilities are a choice's, and the revenue is its expectation.
 func TestEstimates(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", strings.Replace(home, `{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20}`, `{"name":"ucb-mnl"}`, 1))

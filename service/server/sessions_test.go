@@ -42,7 +42,7 @@ func (s *service) session(cookie string) (v api.Session) {
 	return v
 }
 
-// A key becomes a cookie that no script reads and no other site sends. The answer does not have it, nor the key.
+// A key becomes a cookie that no script can read and no other site can send. The answer's body contains neither.
 func TestSignIn(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeRead, keys.ScopeAdmin)
 	s, _ := locked(t, key.Table())
@@ -81,7 +81,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// A session may do what its key may, as the file has it now, and ends with it.
+// A session may do what its key may now, and ends with the key.
 func TestSessionIsItsKey(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeRead)
 	key.Placements = []string{"home"}
@@ -152,7 +152,7 @@ func TestSessionOfAnotherOrigin(t *testing.T) {
 	s.want(204, "DELETE", "/v1/placements/home", "", "Cookie", cookie, "Origin", "http://localhost")
 }
 
-// A session ends after its life, the oldest one of a key when there are too many, and no key ends those of another.
+// A session ends after its life, and a key's oldest one when there are too many; other keys' sessions stay.
 func TestSessionsAreBounded(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeRead)
 	other, otherKey := keys.New("other", keys.ScopeRead)
@@ -254,7 +254,7 @@ func TestWrongSignIns(t *testing.T) {
 	s.problem(413, "too-large", "", "POST", "/v1/session", `{"key":"`+strings.Repeat("x", 5000)+`"}`, own...)
 }
 
-// Without keys there is nothing to sign in to.
+// Without keys nobody can sign in.
 func TestNoKeysNoSession(t *testing.T) {
 	s := started(t, nil)
 	if v := s.session(""); v.Required || len(v.Scopes) != 4 {
@@ -268,7 +268,7 @@ func TestNoKeysNoSession(t *testing.T) {
 	}
 }
 
-// The list of keys has no token and no hash, and is for those who see the whole service.
+// The list of keys contains no token and no hash, and is for keys to the whole service.
 func TestListKeys(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeAdmin)
 	key.Placements = []string{"home"}
@@ -311,7 +311,7 @@ func TestEventsBySession(t *testing.T) {
 	}
 }
 
-// Behind a trusted proxy callers have addresses of their own; a caller cannot take another one by a header.
+// Behind a trusted proxy callers keep their addresses; a caller cannot choose one by a header.
 func TestWrongSignInsBehindAProxy(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeRead)
 	path := filepath.Join(t.TempDir(), "keys.toml")

@@ -11,7 +11,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// brokenUnder builds learners whose policy panics under a name, and others as usual.
+// brokenUnder builds learners with a policy that panics under a name, and others as usual.
 func brokenUnder(name string) func(setup.Spec) (vitrine.Learner, error) {
 	return func(s setup.Spec) (vitrine.Learner, error) {
 		if strings.Contains(string(s.Policy), name) {
@@ -29,7 +29,7 @@ func (broken) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer { panic("b
 func (broken) MarshalBinary() ([]byte, error)                         { return nil, nil }
 func (broken) UnmarshalBinary([]byte) error                           { return nil }
 
-// gatedStore is a log whose appends wait for the gate, where there is one.
+// gatedStore is a log with appends that wait for the gate, if any.
 type gatedStore struct {
 	memlog.Store
 	gate    chan struct{}
@@ -44,7 +44,7 @@ func (s *gatedStore) Append(ctx context.Context, entries ...[]byte) (uint64, err
 	return s.Store.Append(ctx, entries...)
 }
 
-// offers builds learners whose policies call offered before each offer.
+// offers builds learners with policies that call offered before each offer.
 type offers struct{ offered func() }
 
 func (c *offers) build(s setup.Spec) (vitrine.Learner, error) {

@@ -18,7 +18,7 @@ const (
 	traceparent  = "00-" + callersTrace + "-" + callersSpan + "-01"
 )
 
-// Without a tracer the caller's trace is that of the answer and of the log; one that is not in the standard's form is none.
+// Without a tracer the caller's trace appears in the answer and in the log, if it is in the standard's form.
 func TestTraceWithoutATracer(t *testing.T) {
 	s := started(t, nil)
 	a := s.want(404, "GET", "/v1/placements/home", "", "Traceparent", traceparent)
@@ -36,7 +36,7 @@ func TestTraceWithoutATracer(t *testing.T) {
 	}
 }
 
-// With a tracer a request is a span of the caller's trace; probes, pages and streams are none.
+// With a tracer a request is a span of the caller's trace, except for probes, pages and streams.
 func TestSpans(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(recorder))

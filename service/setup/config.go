@@ -1,5 +1,5 @@
-// Package setup has the configurations of placements: it validates them, says what a change of one means, and builds
-// learners.
+// Package setup handles the configurations of placements: it validates them, says what a change of one means, and
+// builds learners.
 //
 //	config.go      a validated configuration
 //	experiment.go  its experiment, and the configurations of the variants
@@ -29,7 +29,7 @@ import (
 	"vitrine/service/feature"
 )
 
-// Config is a validated placement. Fields that its JSON omits have the defaults of [api.Placement].
+// Config is a validated placement. Fields missing in its JSON take the defaults of [api.Placement].
 type Config struct {
 	api.Placement
 
@@ -49,9 +49,9 @@ const (
 	maxMemory = min(1<<40, math.MaxInt/2)
 )
 
-// Parse reads the JSON of a placement, strictly: unknown keys, duplicate keys and wrong types are
-// errors that name the field. What is left out has its default, and so have the settings of the policy.
-// Errors of a policy are those of the builder of its learner.
+// Parse reads the JSON of a placement, strictly: unknown keys, duplicate keys and wrong types are errors that name the
+// field. Missing members, and missing settings of the policy, take their defaults. Errors of a policy come from its
+// learner's builder.
 func Parse(text []byte) (*Config, error) {
 	c := &Config{Placement: api.Placement{MaxItems: 1000, Horizon: 100_000, AttributionWindow: "30m", Mode: api.Learn, MemoryBytes: 64 << 20, MaxVersions: 8}}
 	if err := json.Unmarshal(text, &c.Placement, json.RejectUnknownMembers(true)); err != nil {
@@ -92,7 +92,7 @@ func (c *Config) complete() {
 	}
 }
 
-// Learn returns the configuration whose schema has learned values of categories.
+// Learn returns the configuration with a schema that learned category values.
 func (c *Config) Learn(values ...feature.Seen) (*Config, error) {
 	schema, err := c.schema.Learn(values...)
 	if err != nil {
@@ -103,14 +103,14 @@ func (c *Config) Learn(values ...feature.Seen) (*Config, error) {
 	return &learned, nil
 }
 
-// Inherit returns the configuration whose schema also has what that of another one has learned.
+// Inherit returns the configuration with a schema that also knows the values learned by another one's.
 func (c *Config) Inherit(o *Config) *Config {
 	heir := *c
 	heir.schema = c.schema.Inherit(o.schema)
 	return &heir
 }
 
-// Answer returns the placement as answers have it, with warnings.
+// Answer returns the placement for answers, with warnings.
 func (c *Config) Answer() api.Placement {
 	p := c.Placement
 	p.Policy = policy.Effective(p.Policy)
@@ -145,8 +145,8 @@ func errPolicyObject() error {
 	return api.Fieldf("/policy", `must be an object such as {"name": "onl-mnl"}`)
 }
 
-// Canonical returns the configuration with all its values, keys in order
-// (RFC 8785): configurations of the same meaning have the same bytes.
+// Canonical returns the configuration with all its values, keys in order (RFC 8785): configurations of the same meaning
+// are the same bytes.
 func (c *Config) Canonical() []byte {
 	return Canonical(c.Placement)
 }
@@ -333,8 +333,8 @@ func (c *Config) SameLearner(o *Config) bool {
 		slices.EqualFunc(c.Features, o.Features, feature.Equal)
 }
 
-// LearnerFields are the fields in which configurations differ whose learners are not the same. Of another policy
-// the name says enough, because its settings are others.
+// LearnerFields returns the fields that make the learners of two configurations differ. For another policy its name is
+// enough, because its settings are others.
 func (c *Config) LearnerFields(o *Config) (fields []string) {
 	keys := maps.Clone(c.Policy)
 	maps.Copy(keys, o.Policy)
@@ -365,7 +365,8 @@ func minima(limits []api.Limit) []api.Limit {
 	return slices.DeleteFunc(slices.Clone(limits), func(l api.Limit) bool { return l.Min == 0 })
 }
 
-// CheckLimit checks a limit after others. What groups the items has one limit, because its groups would cross themselves.
+// CheckLimit checks a limit after others. A grouping may be limited only once, because its groups would cross
+// themselves.
 func CheckLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema) error {
 	given := 0
 	for _, has := range []bool{l.Items != nil, l.Feature != "", l.Attribute != "", l.Group != ""} {
@@ -416,7 +417,7 @@ func (c *Config) Spec() Spec {
 	return Spec{Policy: Canonical(c.Policy), Features: c.schema.Width(), Numeric: c.schema.Numeric(), Customer: c.schema.Customer(), Size: c.MaxSize, Items: c.MaxItems, All: c.LogItems == "all", Rounds: c.Horizon, Seed: c.Seed}
 }
 
-// IsLogged reports whether a configuration is the one that a log has.
+// IsLogged reports whether a configuration is the logged one.
 func (c *Config) IsLogged(text []byte) bool {
 	logged, err := Parse(text)
 	return err == nil && bytes.Equal(logged.Canonical(), c.Canonical())

@@ -43,8 +43,8 @@ func (c *Config) NeedsBaseline() bool {
 	return c.Mode == api.Shadow || abtest.IsShown(c.Experiment, api.ShowBaseline) || c.Experiment != nil && c.Experiment.Holdout > 0
 }
 
-// Plain is the configuration without an experiment, in which the policy decides. A learner has it that has decided
-// during an experiment, and a roll back brings it back.
+// Plain returns the configuration without an experiment, in which the policy decides. A learner that decided during an
+// experiment is kept under it, and a rollback brings it back.
 func (c *Config) Plain() *Config {
 	if c.Mode != api.Experimenting {
 		return c
@@ -54,7 +54,7 @@ func (c *Config) Plain() *Config {
 	return &p
 }
 
-// ofVariant is the configuration of the learner of a variant that has its own.
+// ofVariant returns the configuration of a variant's own learner.
 func (c *Config) ofVariant(i int) *Config {
 	p := *c.Plain()
 	p.Policy = c.Experiment.Variants[i].Policy

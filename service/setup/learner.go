@@ -16,7 +16,7 @@ type Spec struct {
 	Customer []int  // the columns that are the user's; nil if that is not known
 	Size     int    // K
 	Items    int    // the largest N of a request
-	All      bool   // rounds have the rows of all N items, not only of the items shown
+	All      bool   // rounds contain the rows of all N items, not only of the items shown
 	Rounds   int    // T
 	Seed     uint64
 }

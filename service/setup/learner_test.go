@@ -25,7 +25,7 @@ func specOf(policy string) setup.Spec {
 	return setup.Spec{Policy: []byte(policy), Features: specFeatures, Items: 12, All: true, Size: specSize, Rounds: 100, Seed: 4}
 }
 
-// A placement's learner is what the library makes of the same options.
+// A placement's learner equals the library's with the same options.
 func TestNewLearner(t *testing.T) {
 	have := fatal.Or(setup.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`)))(t)
 	o := bandit.DefaultONLOptions()
@@ -148,7 +148,7 @@ func TestLargeNumbers(t *testing.T) {
 	}
 }
 
-// The learner knows which columns are the user's, unless the schema has a cross.
+// The learner knows the user's columns, unless the schema declares a cross.
 func TestTheUsersColumns(t *testing.T) {
 	features := `{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"shopper"},{"name":"land","kind":"category","values":["a","b"],"from":"shopper"}`
 	for text, want := range map[string][]int{features: {1, 2, 3}, features + `,{"name":"both","kind":"cross","of":["price","age"]}`: nil} {

@@ -27,7 +27,7 @@ func (c *Config) Bound() int {
 	return c.MemoryBytes + 2*c.Share() + c.MemoryBytes/EvictedShare + earnings.ItemBytes*earnings.MaxItems(c.MemoryBytes) + c.schema.NamesBytes()
 }
 
-// maxRecord bounds the memory of a decision: its record and its round, whose rows come from the log.
+// maxRecord bounds the memory of a decision: its record and its round, with rows from the log.
 func (c *Config) maxRecord() int {
 	rows := c.MaxSize
 	if c.LogItems == "all" {
@@ -43,8 +43,8 @@ func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
 // RoundBytes returns the bytes of a round while it waits for the learner.
 func RoundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }
 
-// LogBytes bounds what a decision takes of the log if its ids have 16 bytes each and its request has no rules, and what each item that a
-// request brings adds where all candidates are recorded.
+// LogBytes bounds a decision's bytes in the log, for ids of 16 bytes and a request without rules, and the additional
+// bytes of each item that a request brings if all candidates are recorded.
 func (c *Config) LogBytes() (decision, item int) {
 	const (
 		fixed = 160        // the decision's id, the hash of its request, the propensity and the lengths

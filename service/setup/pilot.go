@@ -20,9 +20,10 @@ import (
 	"vitrine/service/feature"
 )
 
-// Pilot returns the configuration in text with a policy whose pilot estimate or prior is the given weights and their covariance, row
-// after row: onl-mnl, or greedy or auto if the configuration names it. If it does not learn, or is pessimistic by a number of standard
-// errors, the policy is greedy and its estimate stays. covariance may be nil, unless pessimism or auto needs it.
+// Pilot returns the configuration in text with a policy that uses the given weights and their covariance, row after
+// row, as pilot estimate or prior: onl-mnl, or greedy or auto if the configuration names it. If it does not learn, or
+// is pessimistic by a number of standard errors, the policy is greedy and its estimate stays. covariance may be nil,
+// unless pessimism or auto needs it.
 func Pilot(text []byte, weights, covariance []float64, noLearning bool, pessimism float64) ([]byte, error) {
 	var place map[string]any
 	if err := json.Unmarshal(text, &place); err != nil {
@@ -54,9 +55,9 @@ func Pilot(text []byte, weights, covariance []float64, noLearning bool, pessimis
 	return out, err
 }
 
-// Weights returns the parameters, with an intercept, of the linear utility of a placement's rows
-// that is the utility of a model, and their covariance, row after row; nil if the model has none. The rows of
-// parameters that the model does not have are 0.
+// Weights converts a model's utility into the linear utility of a placement's rows. It returns its parameters, with an
+// intercept, and their covariance, row after row, or nil if the model lacks one. Rows of parameters that the model
+// lacks are 0.
 func (c *Config) Weights(r *choice.Result) (w, covariance []float64, err error) {
 	switch {
 	case r.Kind() != "multinomial logit" || r.Listed() < len(r.Names):
@@ -80,7 +81,7 @@ func (c *Config) Weights(r *choice.Result) (w, covariance []float64, err error) 
 		constant = constant || slices.IndexFunc(column, func(v float64) bool { return v != 0 }) == n-1
 		effect.SetCol(j, column)
 	}
-	if !constant { // the centres of features tell nothing of a constant that the model does not have
+	if !constant { // without a constant in the model, the centres of features mean nothing
 		effect.SetRow(n-1, make([]float64, k))
 	}
 	var product, all mat.Dense

@@ -15,7 +15,7 @@ import (
 	"vitrine/utility"
 )
 
-// The utility of a placement's row under the weights is that of the model for the request's values.
+// The utility of a placement's row under the weights equals the model's for the request's values.
 func TestModelWeights(t *testing.T) {
 	c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"age","kind":"number","from":"shopper","center":40,"scale":20},{"name":"brand","kind":"category","values":["acme","zeta"],"allow_other":true},{"name":"price","kind":"number","center":10,"scale":5},{"name":"word","kind":"text","columns":3,"default":""}]}`)))(t)
 	names := []string{"price", `brand == "zeta"`, "age", "constant"}

@@ -16,7 +16,7 @@ import (
 	"vitrine/utility"
 )
 
-// A learner takes no more than its size says, as the heap has it, and not much less.
+// A learner takes at most its predicted size, by the heap, and not much less.
 func TestLearnerSize(t *testing.T) {
 	sized := map[string]bool{}
 	for _, c := range []struct {
@@ -87,7 +87,7 @@ func TestLearnerSize(t *testing.T) {
 	}
 }
 
-// The size of a learner that would take gigabytes is known before it is built, and what is wrong with a policy too.
+// The size of a learner of gigabytes is known before it is built, as are a policy's errors.
 func TestLearnerSizeOfALargeOne(t *testing.T) {
 	s := specOf(`{"name":"ucb-mnl","utility":{"kind":"quadratic"}}`)
 	s.Features = 138

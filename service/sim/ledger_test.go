@@ -18,8 +18,8 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// ledger is what is true: all entries that the servers have stored, and what they say of each decision. It checks every entry when it is
-// stored, and every answer when it comes.
+// ledger is the truth: all entries that the servers stored, and what they say of each decision. It checks every entry
+// when it is stored, and every answer when it comes.
 type ledger struct {
 	times     []time.Time // when entries were stored
 	heard     bool        // whether the writer had followed the log
@@ -48,7 +48,7 @@ type decision struct {
 	choice   int32
 	shut     time.Time
 	attempts int  // to decide it
-	failed   int  // of them that have surely failed
+	failed   int  // those that certainly failed
 	acked    bool // and when
 	ackedAt  time.Time
 	outcome  time.Time // when an outcome was acknowledged
@@ -58,8 +58,8 @@ func newLedger(w *world) *ledger {
 	return &ledger{w: w, positions: make([]eventlog.Position, 1), decisions: map[string]*decision{}, claims: map[string]bool{}, writers: map[uint64]string{}, withdrawn: map[uint64]bool{}, kinds: map[reflect.Type]int{}}
 }
 
-// tolerance is how much earlier than its window a decision may end: clocks that differ by less than a second are right. One that is asked for
-// while a process takes over has the time of the last entry before, at most a minute earlier.
+// tolerance is how much earlier than its window a decision may end: clocks that differ by less than a second are right.
+// A decision during a take-over is stamped with the last entry's time, at most a minute earlier.
 const tolerance = 3 * time.Second
 
 // message checks a message that the servers store.
@@ -198,7 +198,7 @@ func (l *ledger) removed(m *nats.Msg) {
 	}
 }
 
-// clock checks that the log's time goes on as it did, unless no process that has heard it is left.
+// clock checks that the log's time goes on as before, unless every process that heard it is gone.
 func (l *ledger) clock(sequence uint64, at int64) {
 	skew := time.Until(time.Unix(0, at))
 	before := l.skew
@@ -227,7 +227,7 @@ func (l *ledger) ask(placement, id string) {
 	}
 }
 
-// surely reports whether an error says that nothing was written.
+// surely reports whether an error rules out a write.
 func surely(err error) bool {
 	return errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrUnknown) && !errors.Is(err, eventlog.ErrReopen)
 }
@@ -238,10 +238,10 @@ type answer struct {
 	shown                     []string
 	err                       error
 	begin, end                time.Time
-	status, choice            string // that a reading has
+	status, choice            string // that a reading shows
 	value                     int    // of a configuration
 	client                    int
-	isForgotten               bool // as a decision may be that has ended, when its entry is removed
+	isForgotten               bool // as an ended decision may be when its entry is removed
 }
 
 // check checks an answer against what is stored by now.
@@ -322,7 +322,7 @@ func unknown(err error) bool {
 // view is what the model knows of a decision or a configuration.
 type view struct {
 	offered bool
-	ended   string // by an outcome: the item, or "\x00" of none
+	ended   string // by an outcome: the item, or "\x00"
 	isLate  bool
 	value   int
 }
@@ -403,7 +403,7 @@ func step(s view, a *answer) (next []view) {
 	return []view{s}
 }
 
-// linearize checks that the calls about each decision and each configuration have an order.
+// linearize checks that the calls about each decision and each configuration can be ordered.
 func (l *ledger) linearize() {
 	by := map[string][]porcupine.Operation{}
 	for _, o := range l.ops {
@@ -434,7 +434,7 @@ var model = (&porcupine.NondeterministicModel{
 	},
 }).ToModel()
 
-// truth is the log as it was stored, with nothing removed.
+// truth is the log as it was stored, with no entry removed.
 type truth struct {
 	*memlog.Store
 	positions []eventlog.Position

@@ -71,7 +71,7 @@ func refused(code jetstream.ErrorCode, text string) error {
 
 const (
 	wrongLast = jetstream.JSErrCodeStreamWrongLastSequence
-	noSpace   = 10077 // the stream has its maximum of bytes
+	noSpace   = 10077 // the stream is full
 	notFound  = jetstream.JSErrCodeMessageNotFound
 )
 
@@ -137,8 +137,8 @@ func (s *servers) delete(key string, revision uint64) error {
 	return nil
 }
 
-// conn is a process's connection to the servers, from one start to the next. What happens to a request is drawn
-// at the address of its kind and its contents, so that it does not depend on the order of requests that are sent at the same moment.
+// conn is a process's connection to the servers, from one start to the next. A request's fate is drawn at the address
+// of its kind and its contents, so that it does not depend on the order of requests that are sent at the same moment.
 type conn struct {
 	jetstream.JetStream
 	*servers
@@ -150,12 +150,13 @@ type conn struct {
 	drawn map[address]uint64
 	since time.Time // when it began to follow, undisturbed; zero if it does not
 
-	seen, sized uint64        // the stream's last message, when its size was asked for last, and when its messages were measured
-	dead        chan struct{} // closed when the process has crashed
+	seen, sized uint64        // the stream's last message, when its size was last asked for, and when its messages were measured
+	dead        chan struct{} // closed at a crash
 	once        sync.Once
 }
 
-// hasHeard reports whether the process has followed the log for long enough to know its clock, by the times when entries were stored.
+// hasHeard reports whether the process followed the log for long enough to know its clock, by the times when entries
+// were stored.
 func (c *conn) hasHeard(times []time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,7 +195,7 @@ func hash(data []byte) uint64 {
 	return h.Sum64()
 }
 
-// luck is what happens to a request.
+// luck is a request's fate.
 type luck struct {
 	out, back         time.Duration
 	lostOut, lostBack bool
@@ -264,7 +265,7 @@ func (c *conn) reach(outward bool, delay time.Duration) bool {
 		}
 		time.Sleep(until.Sub(now) + delay)
 	}
-	return outward // what a process has sent before it crashed
+	return outward // sent before the crash
 }
 
 // trip sends a request to the servers and waits for the answer. The end of ctx does not call it back.
@@ -305,7 +306,7 @@ func trip[T any](ctx context.Context, c *conn, kind string, of uint64, serve fun
 	}
 }
 
-// Conn and what natslog uses of it.
+// Conn and the parts of it that natslog uses.
 
 func (c *conn) FlushTimeout(time.Duration) error { return nil }
 func (c *conn) ForceReconnect() error            { return nil }
@@ -443,7 +444,7 @@ func (s *stream) state() jetstream.StreamState {
 	return jetstream.StreamState{FirstSeq: s.first, LastSeq: s.last(), Msgs: uint64(len(s.log)), Bytes: s.bytes}
 }
 
-// size is what a message takes in a file of a server.
+// size returns a message's bytes in a file of a server.
 func size(m *nats.Msg) uint64 {
 	n := 34 + len(m.Subject) + len("NATS/1.0\r\n\r\n") + len(m.Data)
 	for name, values := range m.Header {
@@ -548,7 +549,7 @@ func (c *consumer) Messages(...jetstream.PullMessagesOpt) (jetstream.MessagesCon
 	return messages{consumer: c}, nil
 }
 
-// messages are what a consumer delivers.
+// messages are a consumer's deliveries.
 type messages struct {
 	jetstream.MessagesContext
 	*consumer

@@ -134,9 +134,9 @@ type proc struct {
 	life   int
 	dir    string
 	conn   *conn
-	engine *engine.Engine // nil while it answers nothing
+	engine *engine.Engine // nil while it does not answer
 	clock  func() time.Time
-	out    time.Time     // until when nothing gets out
+	out    time.Time     // until then nothing gets out
 	in     time.Time     // and in
 	wrong  time.Duration // its time of day
 	slept  time.Duration // by its monotonic clock
@@ -328,7 +328,7 @@ func (p *proc) serve(ctx context.Context, life int, e *engine.Engine, clock func
 	}
 }
 
-// crash ends a process at once. What it has on its disk is there for its next life.
+// crash ends a process at once. Its disk stays for its next life.
 func (p *proc) crash(r *rand.Rand) {
 	p.mu.Lock()
 	stop, ended, before, life := p.stop, p.ended, p.dir, p.life
@@ -557,7 +557,7 @@ type client struct {
 	n       int
 }
 
-// asked is a decision that a client has asked for.
+// asked is a client's decision.
 type asked struct {
 	placement string
 	request   *api.Request
@@ -867,10 +867,10 @@ func (w *world) run(t *testing.T, lasts time.Duration) {
 	for _, p := range w.procs {
 		p.end()
 	}
-	time.Sleep(time.Minute) // for what is still under way
+	time.Sleep(time.Minute) // for calls under way
 }
 
-// leader returns the process that writes the log, nil if none does.
+// leader returns the process that writes the log, or nil.
 func (w *world) leader() *engine.Engine {
 	for _, p := range w.procs {
 		if e, _ := p.at(); e != nil && e.Role() == engine.Leader && e.Confirm(context.Background()) == nil {
@@ -975,7 +975,7 @@ func (w *world) notes(ctx context.Context, p *proc) {
 	}
 }
 
-// rest checks that all processes have the state that a replay from nothing has, and that nothing is lost.
+// rest checks that all processes reach the state of a replay from nothing, and that nothing is lost.
 func (w *world) rest(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

@@ -24,7 +24,7 @@ const (
 	out                           = "out"
 )
 
-// season is the world: each round has new prices, and tastes that a seed draws.
+// season is the world: each round brings new prices, and a seed draws tastes.
 type season struct{ taste, dislike float64 }
 
 func newSeason(rng *rand.Rand) env.Environment {
@@ -41,7 +41,7 @@ func (s season) Context(rng *rand.Rand) *vitrine.Context {
 	return x
 }
 
-// Utilities are what customers think of the items.
+// Utilities are the customers' tastes.
 func (s season) Utilities(dst []float64, x *vitrine.Context) {
 	for i := range dst {
 		row := x.Features.RawRowView(i)
@@ -49,7 +49,7 @@ func (s season) Utilities(dst []float64, x *vitrine.Context) {
 	}
 }
 
-// bold is the policy: the items of the largest revenue, whatever customers think.
+// bold is the policy: the items of the largest revenue, whatever customers like.
 type bold struct{}
 
 func (b bold) Policy() vitrine.Policy        { return b }

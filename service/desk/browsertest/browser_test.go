@@ -26,7 +26,7 @@ import (
 	"vitrine/internal/long"
 )
 
-// patience bounds the wait for a condition of a page. It is long because nothing but failures waits for all of it.
+// patience bounds the wait for a condition of a page. It is long because only failures wait for all of it.
 const patience = 60 * time.Second
 
 // chromium is the browser that all tests share.
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// browser returns the running browser. It skips the test without the flag, and fails it if there is none.
+// browser returns the running browser. It skips the test without the flag, and fails it without a browser.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	long.Test(t)
@@ -200,7 +200,7 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// run evaluates an expression for what it does.
+// run evaluates an expression for its effects.
 func (b *tab) run(expression string) {
 	b.Helper()
 	eval[bool](b, "(("+expression+"), true)")
@@ -222,7 +222,7 @@ func (b *tab) wait(expression string) {
 	}
 }
 
-// rendered is true of a view that has all that it shows.
+// rendered is true for a complete view.
 const rendered = `document.querySelector("main h1") && ![...document.querySelectorAll("main [role=status]")].some((e) => e.innerText === "Loading…")`
 
 // visit goes to a view, "/placements/auto", as a new page.
@@ -262,7 +262,7 @@ func (b *tab) dress(width int, scheme string) {
 	b.do(chromedp.EmulateViewport(int64(width), 900))
 }
 
-// capture returns a picture of what the window shows, or of the whole page, as PNG.
+// capture returns a picture of the window, or of the whole page, as PNG.
 func (b *tab) capture(whole bool) []byte {
 	b.Helper()
 	action := chromedp.CaptureScreenshot()

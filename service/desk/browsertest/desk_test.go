@@ -35,7 +35,7 @@ func views(t *testing.T, of map[string]string) (list []string) {
 	return list
 }
 
-// The watch over a page sees what it is for.
+// The watch over a page notices faults.
 func TestWatch(t *testing.T) {
 	s := serve(t, nil)
 	for what, does := range map[string]string{
@@ -62,8 +62,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// The demonstration learns: after some hundreds of shoppers the windows of auto are worth more than those of chance and
-// of the linear learner, and not more than the best ones.
+// The demonstration learns: after some hundreds of shoppers auto's windows are worth more than chance's and the linear
+// learner's, and not more than the best ones.
 func TestDemoLearns(t *testing.T) {
 	s := serve(t, withDemo)
 	b := open(t, s.base)
@@ -132,7 +132,7 @@ func TestViewsRender(t *testing.T) {
 	}
 }
 
-// Views of a service without placements say that there are none.
+// Views of a service without placements say so.
 func TestEmptyDesk(t *testing.T) {
 	s := serve(t, nil)
 	b := open(t, s.base)
@@ -176,7 +176,7 @@ func TestSignIn(t *testing.T) {
 	b.wait(`document.querySelector("input#key")`)
 }
 
-// Names that are markup or code are shown as text, and nothing of them runs.
+// Names that are markup or code are shown as text, and never run.
 func TestHarmfulNames(t *testing.T) {
 	s := serve(t, nil)
 	s.harmful(t, "harm")

@@ -21,7 +21,7 @@ var figures = flag.String("figures", "", "directory to write the pictures of the
 // maxFigure is the largest picture of the documentation, in bytes.
 const maxFigure = 150 << 10
 
-// The pictures of the documentation, of a shop after a change of fashion and of a placement whose size is changed.
+// The pictures of the documentation: a shop after a change of fashion, and a placement with a changed size.
 func TestFigures(t *testing.T) {
 	if *figures == "" {
 		t.Skip("without -figures")
@@ -75,7 +75,7 @@ func TestFigures(t *testing.T) {
 	})
 }
 
-// figure takes a picture of what the window shows, with as many colours as fit into its bytes.
+// figure takes a picture of the window, with as many colours as fit into its bytes.
 func (b *tab) figure(name string) {
 	b.Helper()
 	b.wait(rendered)

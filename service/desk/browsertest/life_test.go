@@ -23,8 +23,8 @@ func (b *tab) reads(text string) {
 	b.wait(`document.querySelector("main").innerText.includes(` + quote(text) + `)`)
 }
 
-// sell makes decisions of a placement with the feature price, and reports that the first item was taken. baseline is what
-// the shop would show by itself, if the placement must know.
+// sell makes decisions of a placement with the feature price, and reports that the first item was taken. baseline is
+// the shop's own page, if the placement needs it.
 func (s *served) sell(t *testing.T, name, prefix string, n int, baseline ...string) {
 	t.Helper()
 	for k := range n {
@@ -113,7 +113,7 @@ func TestExperiment(t *testing.T) {
 		t.Fatalf("mode %v, %v", p, err)
 	}
 	s.sell(t, "window", "summer", 30, "a")
-	time.Sleep(400 * time.Millisecond) // more than a sixteenth of the window, which is a cohort; a decision after it closes it
+	time.Sleep(400 * time.Millisecond) // longer than a cohort, a sixteenth of the window; a decision after it closes it
 	s.sell(t, "window", "later", 1, "a")
 	b.wait(`/[1-9][0-9]* of [0-9]+ visits count so far/.test(document.querySelector("main").innerText)`)
 	b.reads("our-page (compared with)")

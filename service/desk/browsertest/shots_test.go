@@ -10,8 +10,8 @@ import (
 
 var shots = flag.String("screenshots", "", "directory to write pictures of every view to")
 
-// Pictures of every view of a shop that runs, of harmful names, of long lists and of nothing, at three widths, light and
-// dark. They are for looking at.
+// Pictures of every view of a running shop, with harmful names, with long lists and empty, at three widths, light and
+// dark, for looking at.
 func TestScreenshots(t *testing.T) {
 	if *shots == "" {
 		t.Skip("without -screenshots")
