@@ -4,16 +4,20 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/pem"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"vitrine/internal/fatal"
@@ -23,6 +27,7 @@ import (
 var variables = []string{
 	"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL",
 	"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_TRACES_SAMPLER", "OTEL_EXPORTER_OTLP_HEADERS",
+	"OTEL_EXPORTER_OTLP_COMPRESSION", "OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY",
 }
 
 // asked runs a service that answers one request, with the caller's traceparent, and returns what was logged.
@@ -74,7 +79,7 @@ func whileServing(t *testing.T, f func(address string)) string {
 // The service exports a span of a request over OTLP to where the standard variables say, and ends its export before it ends.
 func TestTracesAreExported(t *testing.T) {
 	var mu sync.Mutex
-	var got []*collector.ExportTraceServiceRequest
+	var got []*traces.TracesData
 	var header http.Header
 	var path string
 	to := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +88,7 @@ func TestTracesAreExported(t *testing.T) {
 			body, _ = gzip.NewReader(body)
 		}
 		text, _ := io.ReadAll(body)
-		request := new(collector.ExportTraceServiceRequest)
+		request := new(traces.TracesData)
 		if err := proto.Unmarshal(text, request); err != nil {
 			t.Error(err)
 		}
@@ -141,6 +146,72 @@ func TestNoTraces(t *testing.T) {
 		stop()
 		if tracer != nil || (c.warn == "") != (log.Len() == 0) || !strings.Contains(log.String(), c.warn) {
 			t.Errorf("%q: a tracer %v, log %s", c.set, tracer != nil, log.String())
+		}
+	}
+}
+
+// A busy collector is asked again, later. What is sent follows the variables: the address for traces as it is, headers, gzip and the
+// collector's certificate.
+func TestCollectorIsBusy(t *testing.T) {
+	defer func(p time.Duration) { firstPause = p }(firstPause)
+	firstPause = time.Millisecond
+	asked := 0
+	to := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		unzipped, err := gzip.NewReader(r.Body)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		text, _ := io.ReadAll(unzipped)
+		got := new(traces.TracesData)
+		if err := proto.Unmarshal(text, got); err != nil || got.ResourceSpans[0].SchemaUrl != "x" || r.URL.Path != "/own" || r.Header.Get("X-Tenant") != "a shop" {
+			t.Errorf("%v at %s, header %v: %v", got, r.URL, r.Header, err)
+		}
+	}))
+	defer to.Close()
+	certificate := filepath.Join(t.TempDir(), "collector.pem")
+	fatal.If(t, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: to.Certificate().Raw}), 0o600))
+	for _, v := range variables {
+		t.Setenv(v, "")
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", to.URL+"/own")
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=b, x-tenant = a%20shop")
+	t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", certificate)
+	c := fatal.Or(newCollector("1"))(t)
+	defer c.client.CloseIdleConnections()
+	fatal.If(t, c.UploadTraces(t.Context(), []*traces.ResourceSpans{{SchemaUrl: "x"}}))
+	if asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+	asked = 0
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.UploadTraces(ctx, nil); err == nil || asked != 0 {
+		t.Errorf("a call that has ended: %v, asked %d times", err, asked)
+	}
+}
+
+func TestWrongVariablesOfTheCollector(t *testing.T) {
+	for variable, want := range map[string]string{
+		"ENDPOINT=collector:4318":     "OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318: must be a URL",
+		"HEADERS=secret":              "OTEL_EXPORTER_OTLP_HEADERS: must be a list",
+		"COMPRESSION=brotli":          "must be gzip or none",
+		"TIMEOUT=10s":                 "must be a number of milliseconds",
+		"CERTIFICATE=running_test.go": "must be a file of certificates in PEM",
+		"CERTIFICATE=nowhere.pem":     "OTEL_EXPORTER_OTLP_CERTIFICATE: open nowhere.pem",
+	} {
+		for _, v := range variables {
+			t.Setenv(v, "")
+		}
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv("OTEL_EXPORTER_OTLP_"+name, value)
+		if _, err := newCollector("1"); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want %q", variable, err, want)
 		}
 	}
 }

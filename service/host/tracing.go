@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -10,7 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
@@ -18,16 +17,16 @@ import (
 )
 
 // tracer returns a tracer that exports spans over OTLP if the standard variables of OpenTelemetry ask for it
-// (OTEL_TRACES_EXPORTER=otlp, or an endpoint in OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT; the
-// library reads the rest), and otherwise nil. stop exports the last spans. Wrong variables only cause a warning,
+// (OTEL_TRACES_EXPORTER=otlp, or an endpoint in OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT; newCollector
+// and the library read the rest), and otherwise nil. stop exports the last spans. Wrong variables only cause a warning,
 // because the service can decide without traces.
 func tracer(ctx context.Context, version string, logger *slog.Logger) (t trace.Tracer, stop func()) {
-	if !traces() {
+	if !asksForTraces() {
 		return nil, func() {}
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("traces", "cause", err.Error()) }))
 	otel.SetLogger(logr.FromSlogHandler(logger.Handler()))
-	exporter, err := exporter(ctx)
+	to, err := newCollector(version)
 	if err != nil {
 		logger.Warn("traces are not exported", "cause", err.Error())
 		return nil, func() {}
@@ -36,7 +35,7 @@ func tracer(ctx context.Context, version string, logger *slog.Logger) (t trace.T
 	if err != nil {
 		logger.Warn("traces lack attributes of their resource", "cause", err.Error())
 	}
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(otlptrace.NewUnstarted(to)), sdk.WithResource(about))
 	return provider.Tracer("vitrine"), func() {
 		ctx, cancel := context.WithTimeout(context.Background(), lastTraces)
 		defer cancel()
@@ -46,22 +45,11 @@ func tracer(ctx context.Context, version string, logger *slog.Logger) (t trace.T
 	}
 }
 
-func exporter(ctx context.Context) (sdk.SpanExporter, error) {
-	name := "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
-	if os.Getenv(name) == "" {
-		name = "OTEL_EXPORTER_OTLP_PROTOCOL"
-	}
-	if p := os.Getenv(name); p != "" && p != "http/protobuf" {
-		return nil, fmt.Errorf("%s=%s: must be http/protobuf, which most collectors take at port 4318", name, p)
-	}
-	return otlptracehttp.New(ctx)
-}
-
 // lastTraces is the time for the last export.
 const lastTraces = 5 * time.Second
 
-// traces reports whether the environment asks for traces.
-func traces() bool {
+// asksForTraces reports whether the environment asks for traces.
+func asksForTraces() bool {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return false
 	}
