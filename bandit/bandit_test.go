@@ -133,7 +133,7 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 			return must(NewBMA(p, DefaultExperts(p.NumFeatures), o, newRand()))
 		},
 		"bma-mnl mlp": func(p Problem) vitrine.Learner {
-			return must(NewBMA(p, []Expert{{Model: paperModel()}, {Model: paperModel(), Memory: 30}}, DefaultBMAOptions(), newRand()))
+			return must(NewBMA(p, []Expert{{Model: paperModel()}, {Model: paperModel(), MemoryRounds: 30}}, DefaultBMAOptions(), newRand()))
 		},
 		"wide": func(p Problem) vitrine.Learner {
 			p.Numeric = []int{0}

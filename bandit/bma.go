@@ -42,10 +42,10 @@ func DefaultBMAOptions() BMAOptions {
 // Expert is a utility family with parameters that are constant or drift.
 type Expert struct {
 	Model utility.Model
-	// Memory is 0 for constant parameters. Otherwise it is the number of rounds, at
+	// MemoryRounds is 0 for constant parameters. Otherwise it is the number of rounds, at
 	// least 1, after which 1/e of a round's information is left; such an expert is
 	// updated round by round, without full fits.
-	Memory float64
+	MemoryRounds float64
 }
 
 // String returns the expert's name.
@@ -58,10 +58,10 @@ func (e Expert) String() string {
 
 // called returns the name of an expert with the named family.
 func (e Expert) called(family string) string {
-	if e.Memory == 0 {
+	if e.MemoryRounds == 0 {
 		return family
 	}
-	return family + fmt.Sprintf(" of memory %v", e.Memory)
+	return family + fmt.Sprintf(", memory of %v rounds", e.MemoryRounds)
 }
 
 // maxProducts is the largest d with which all products are among the defaults.
@@ -83,7 +83,7 @@ const (
 func DefaultExperts(d int) []Expert {
 	experts := []Expert{
 		{Model: utility.NewLinear(d, true)},
-		{Model: utility.NewLinear(d, true), Memory: 200},
+		{Model: utility.NewLinear(d, true), MemoryRounds: 200},
 	}
 	if d <= maxUnits {
 		for units := 1; units <= maxEach; units++ {
@@ -249,8 +249,8 @@ func CheckExperts(d int, experts []Expert) error {
 			return fmt.Errorf("expert %d, %s, has %d features, the problem has %d", i+1, name, x.Model.NumFeatures(), d)
 		case x.Model.NumParams() < 1:
 			return fmt.Errorf("expert %d, %s, has no parameters: there is nothing to learn", i+1, name)
-		case x.Memory != 0 && !(x.Memory >= 1 && !math.IsInf(x.Memory, 0)):
-			return fmt.Errorf("expert %d, %s: memory = %v: must be finite and at least 1 round, or 0 for constant parameters", i+1, name, x.Memory)
+		case x.MemoryRounds != 0 && !(x.MemoryRounds >= 1 && !math.IsInf(x.MemoryRounds, 0)):
+			return fmt.Errorf("expert %d, %s: memory_rounds = %v: must be finite and at least 1, or 0 for constant parameters", i+1, name, x.MemoryRounds)
 		case twice:
 			return fmt.Errorf("experts %d and %d are both %s: an expert counts once", first+1, i+1, name)
 		}
@@ -325,7 +325,7 @@ const (
 func (b *beliefs) line() int {
 	return slices.IndexFunc(b.experts, func(e *expert) bool {
 		m, ok := e.Model.(*utility.Linear)
-		return ok && m.NumParams() > m.NumFeatures() && e.Memory == 0
+		return ok && m.NumParams() > m.NumFeatures() && e.MemoryRounds == 0
 	})
 }
 
@@ -415,7 +415,7 @@ func (l *BMA) freeze() vitrine.Policy {
 func (b *beliefs) freeze(pi *mixture, view int, s portions) {
 	add := func(e *expert, p *mle.Laplace, unit *unitPosterior, weight float64) {
 		if weight > 0 {
-			pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, p, unit, e.Memory, view})
+			pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, p, unit, e.MemoryRounds, view})
 			pi.weights = append(pi.weights, weight)
 		}
 	}

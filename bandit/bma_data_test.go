@@ -290,7 +290,7 @@ func TestStandstill(t *testing.T) {
 // again, and the linear fit is that of the new prior.
 func TestMovedMomentsAreLearnedFromTheFirstRound(t *testing.T) {
 	d := paperFeatures
-	experts := []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), Memory: 40}}
+	experts := []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), MemoryRounds: 40}}
 	l := newBMA(t, paperProblem(), experts)
 	wide := func(x []float64) float64 { return x[0] }
 	play(t, l, wide, 0, 60) // of 100 rounds the learner knows that what follows is out of bounds

@@ -27,7 +27,7 @@ type expert struct {
 // additive returns the family of an additive expert that is fitted.
 func (e *expert) additive() (*utility.Additive, bool) {
 	m, ok := e.Model.(*utility.Additive)
-	return m, ok && e.Memory == 0
+	return m, ok && e.MemoryRounds == 0
 }
 
 // loss returns the loss of rounds in addition to the anchor, or to the prior if that is nil.
@@ -77,7 +77,7 @@ func (e *expert) restart() error {
 	if err != nil {
 		return err
 	}
-	if e.Memory != 0 {
+	if e.MemoryRounds != 0 {
 		// Never fitted, it would keep the prior's verdict on where it starts.
 		p.LogEvidence = 0
 	}
@@ -93,8 +93,8 @@ func (e *expert) restart() error {
 //
 // or the forecast of a guess if base is nil or cannot learn the round either.
 func (e *expert) learn(round *mle.Choices, base *expert, t *tangent) {
-	if e.Memory > 0 {
-		if p, err := e.posterior.Forget(1-1/e.Memory, e.prior); err == nil {
+	if e.MemoryRounds > 0 {
+		if p, err := e.posterior.Forget(1-1/e.MemoryRounds, e.prior); err == nil {
 			e.posterior = p
 		}
 	}

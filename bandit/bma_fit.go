@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -56,7 +57,7 @@ func (b *beliefs) inScores(z standardisation) (*beliefs, error) {
 		n.flat.prior[j] = b.flat.prior[j]
 	}
 	for _, e := range b.experts {
-		if e.Memory == 0 {
+		if e.MemoryRounds == 0 {
 			twin := e.twin(1)
 			if b.fewer(e) != nil {
 				twin.wake = waiting
@@ -100,7 +101,7 @@ func (b *beliefs) learn(round *mle.Choices, fitted bool, t *tangent) {
 	}
 	round = round.Transformed(b.z.row)
 	for _, e := range b.experts {
-		if e.wake == 0 && (e.Memory > 0 || !fitted) {
+		if e.wake == 0 && (e.MemoryRounds > 0 || !fitted) {
 			e.learn(round, b.base, t)
 		}
 	}
@@ -207,7 +208,7 @@ func (l *BMA) take() {
 	l.cost = max(job.took/time.Duration(last), l.cost*4/5)
 	if !job.moved {
 		for i, e := range job.result.experts {
-			if e.Memory > 0 {
+			if e.MemoryRounds > 0 {
 				e.posterior = l.experts[i].posterior // fits leave it alone
 			}
 		}
@@ -283,7 +284,7 @@ func (b *beliefs) fold(c *mle.Choices) {
 		e.fold(c, nil)
 	}
 	for _, e := range b.experts {
-		if e.Memory == 0 && (e.wake == 0 || b.fewer(e) == nil) {
+		if e.MemoryRounds == 0 && (e.wake == 0 || b.fewer(e) == nil) {
 			e.fold(c, b.base)
 			e.wake = 0
 		}
@@ -331,54 +332,59 @@ func (f *fitting) run(history *mle.Choices, folded int) {
 	for i, e := range f.experts {
 		if f.moved {
 			e.units, e.unit = nil, [2]*unitPosterior{}
-		} else if e.Memory > 0 {
+		} else if e.MemoryRounds > 0 {
 			continue
 		}
-		extends := f.before[e] != nil
-		resting := f.rounds < e.wake && (extends || !f.moved)
-		anew := extends && e.wake > 0 && !resting
 		group.Go(func() {
 			workers <- struct{}{}
 			defer func() { <-workers }()
 			defer fits.Catch()
-			if e.Memory > 0 {
+			if e.MemoryRounds > 0 {
 				e.replay(history, f.base)
-				return
-			}
-			rng := streamOf(f.seed, i, f.rounds)
-			if !resting {
-				e.wake = 0
-				starts := f.origin(e)
-				if f.search || anew {
-					starts = append(starts, f.starts(e, history, rng)...)
-				}
-				if anew { // it was not folded
-					if len(starts) == 0 {
-						e.wake = 2 * f.rounds
-						return
-					}
-					twin := *e
-					twin.posterior, twin.anchor = &mle.Laplace{Mode: starts[0].w}, starts[0].anchor
-					if twin.fit(history, f.base, starts[1:]) {
-						*e = twin
-					} else {
-						e.wake = 2 * f.rounds
-					}
-				} else if !e.fit(history, f.base, starts) {
-					e.wake = f.rounds + 1
-				}
-			}
-			if m, ok := e.additive(); ok && !extends {
-				for k, base := range f.bases() {
-					if test := mle.NewScoreTest(m, history, base.posterior, history.Rounds(), 0); test != nil {
-						e.unit[k] = e.unit[k].next(m, e.prior, test, rng)
-					}
-				}
+			} else {
+				f.fit(e, history, streamOf(f.seed, i, f.rounds))
 			}
 		})
 	}
 	group.Wait()
 	fits.Repanic()
+}
+
+// fit fits an expert that does not rest, and estimates the posteriors of one unit more for a family without units.
+func (f *fitting) fit(e *expert, history *mle.Choices, rng *rand.Rand) {
+	extends := f.before[e] != nil
+	resting := f.rounds < e.wake && (extends || !f.moved)
+	anew := extends && e.wake > 0 && !resting // it was not folded
+	if !resting {
+		e.wake = 0
+		starts := f.origin(e)
+		if f.search || anew {
+			starts = append(starts, f.starts(e, history, rng)...)
+		}
+		switch {
+		case !anew:
+			if !e.fit(history, f.base, starts) {
+				e.wake = f.rounds + 1
+			}
+		case len(starts) == 0:
+			e.wake = 2 * f.rounds
+		default:
+			twin := *e
+			twin.posterior, twin.anchor = &mle.Laplace{Mode: starts[0].w}, starts[0].anchor
+			if twin.fit(history, f.base, starts[1:]) {
+				*e = twin
+			} else {
+				e.wake = 2 * f.rounds
+			}
+		}
+	}
+	if m, ok := e.additive(); ok && !extends {
+		for k, base := range f.bases() {
+			if test := mle.NewScoreTest(m, history, base.posterior, history.Rounds(), 0); test != nil {
+				e.unit[k] = e.unit[k].next(m, e.prior, test, rng)
+			}
+		}
+	}
 }
 
 // negligible is the weight below which an expert rests until the rounds have doubled: it counts 0, and is neither
@@ -399,7 +405,7 @@ func (b *beliefs) rest(rounds int) {
 	least := most + portable.Log(negligible)
 	for _, v := range b.views() {
 		for _, e := range v.experts {
-			if e.Memory == 0 && e.wake == 0 && e.posterior.LogEvidence < least {
+			if e.MemoryRounds == 0 && e.wake == 0 && e.posterior.LogEvidence < least {
 				e.wake = 2 * rounds
 			}
 			for k, base := range v.bases() {

@@ -54,7 +54,7 @@ func TestMemoryIsTheNumberOfRounds(t *testing.T) {
 		return z * z / (v[0] * v[0])
 	}
 	for _, memory := range []float64{1, 2, 5, 200} {
-		e := fatal.Or(newExpert(Expert{Model: utility.NewLinear(1, false), Memory: memory}, 0, nil))(t)
+		e := fatal.Or(newExpert(Expert{Model: utility.NewLinear(1, false), MemoryRounds: memory}, 0, nil))(t)
 		step := func(round *mle.Choices) float64 {
 			e.learn(round, nil, new(tangent))
 			return precision(e.posterior) - e.prior[0]

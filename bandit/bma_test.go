@@ -59,7 +59,7 @@ func TestAnExpertSitsOutWhatItCannotTake(t *testing.T) {
 	for _, memory := range []float64{0, 1e12} {
 		l := newBMA(t, paperProblem(), []Expert{
 			{Model: utility.NewLinear(d, true)},
-			{Model: poisoned{newByRows(d)}, Memory: memory},
+			{Model: poisoned{newByRows(d)}, MemoryRounds: memory},
 		})
 		for s := 0; s < 31 || l.job != nil || l.nextFit == l.rounds+1; s++ {
 			play(t, l, product, s, s+1)
@@ -161,7 +161,7 @@ func TestWeightsAreEvidences(t *testing.T) {
 // family without.
 func TestMemoryFollowsTastesThatTurn(t *testing.T) {
 	d := paperFeatures
-	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), Memory: 40}})
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), MemoryRounds: 40}})
 	first := func(x []float64) float64 { return 2 * x[0] }
 	second := func(x []float64) float64 { return 2 * x[1] }
 	play(t, l, first, 0, 200)
@@ -242,7 +242,7 @@ func TestLargestGrowth(t *testing.T) {
 // The evidence of no rounds is 1 for an expert that is never fitted, wherever it
 // starts.
 func TestNoRoundsSayNothingOfAMemory(t *testing.T) {
-	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: paperModel(), Memory: 50}})
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: paperModel(), MemoryRounds: 50}})
 	if got := l.weights(); math.Abs(got[0]-2.25*got[1]) > 1e-12 {
 		t.Errorf("weights %v before the first round, want 9 : 4", got)
 	}

@@ -112,7 +112,7 @@ func checkAffine(t *testing.T, e Explainer, x *mat.Dense) {
 // The moments that the policies state are those of utilities that are drawn by their posteriors.
 func TestExplainMoments(t *testing.T) {
 	p := paperProblem()
-	bma := must(NewBMA(p, []Expert{{Model: utility.NewLinear(p.NumFeatures, true)}, {Model: utility.NewLinear(p.NumFeatures, true), Memory: 50}}, DefaultBMAOptions(), newRand()))
+	bma := must(NewBMA(p, []Expert{{Model: utility.NewLinear(p.NumFeatures, true)}, {Model: utility.NewLinear(p.NumFeatures, true), MemoryRounds: 50}}, DefaultBMAOptions(), newRand()))
 	mix := taught(t, bma, 40).(*mixture)
 	p.Numeric = []int{0, 1}
 	wide := taught(t, must(NewWide(p, newRand())), 40).(*widePolicy)

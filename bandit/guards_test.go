@@ -134,7 +134,7 @@ func TestSnapshotsOfAnotherFamilyAreRefused(t *testing.T) {
 			return must(NewFeelGood(p, m, DefaultFeelGoodOptions(), newRand()))
 		},
 		"bma-mnl": func(m utility.Model) vitrine.Learner {
-			return must(NewBMA(p, []Expert{{Model: m}, {Model: m, Memory: 30}}, DefaultBMAOptions(), newRand()))
+			return must(NewBMA(p, []Expert{{Model: m}, {Model: m, MemoryRounds: 30}}, DefaultBMAOptions(), newRand()))
 		},
 	} {
 		data, err := learner(tilted{sine{paperFeatures}, 1}).(bandittest.Snapshotter).MarshalBinary()

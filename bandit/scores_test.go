@@ -178,7 +178,7 @@ func TestBeliefsInScoresCompete(t *testing.T) {
 		"logarithms": func(a, b float64) float64 { return 1.5*a - b - 1 },
 		"linear":     func(a, b float64) float64 { return math.Exp(1.5*a)/2 - b - 1 },
 	} {
-		l := newBMA(t, p, []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewLinear(2, true), Memory: 200}, {Model: utility.NewSpectral(2, 1)}})
+		l := newBMA(t, p, []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewLinear(2, true), MemoryRounds: 200}, {Model: utility.NewSpectral(2, 1)}})
 		shopOf(t, l, 0, 300, truth)
 		if l.bent == nil {
 			t.Fatalf("%s: no feature is bent", name)
@@ -200,7 +200,7 @@ func TestBeliefsInScoresCompete(t *testing.T) {
 			t.Error("a policy of scores says that it is linear")
 		}
 		data := fatal.Or(l.MarshalBinary())(t)
-		twin := newBMA(t, p, []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewLinear(2, true), Memory: 200}, {Model: utility.NewSpectral(2, 1)}})
+		twin := newBMA(t, p, []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewLinear(2, true), MemoryRounds: 200}, {Model: utility.NewSpectral(2, 1)}})
 		fatal.If(t, twin.UnmarshalBinary(data))
 		shopOf(t, l, 300, 340, truth)
 		shopOf(t, twin, 300, 340, truth)

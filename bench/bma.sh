@@ -39,7 +39,7 @@ for file in "$out"/bma/worlds-*-drift; do
 		sed '/^\[\[policy\]\]/,$d' "paper/experiments/$world.toml"
 		for memory in 100 200 400 800; do
 			printf '[[policy]]\nname = "bma-mnl"\nlabel = "memory-%d"\n' "$memory"
-			printf '[[policy.experts]]\nkind = "linear"\nintercept = true\nmemory = %d.0\n' "$memory"
+			printf '[[policy.experts]]\nkind = "linear"\nintercept = true\nmemory_rounds = %d.0\n' "$memory"
 		done
 	} >"$out/$world.toml"
 	nice -n 19 "$out/bin/vitrine" run "$out/$world.toml" --workers 1 \

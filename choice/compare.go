@@ -113,46 +113,12 @@ func quadratic(m *mat.SymDense, v []float64) (float64, bool) {
 // multinomial logit with classic errors, and if the remaining alternatives do not determine the coefficients. Source:
 // Hausman and McFadden (1984), Econometrica 52:1219–1240.
 func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (test Test, expected bool, err error) {
-	fail := func(err error) (Test, bool, error) { return Test{}, false, err }
 	if !r.Spec.Model.plain() || r.Spec.Utility.Network != nil || r.Errors != "" && r.Errors != "classic" {
-		return fail(errors.New("the test of Hausman and McFadden is for a multinomial logit with classic errors"))
+		return test, false, errors.New("the test of Hausman and McFadden is for a multinomial logit with classic errors")
 	}
-	dropped := slices.Index(d.Alternatives, drop)
-	if dropped < 0 {
-		return fail(fmt.Errorf("alternative %q: %w", drop, unknownAlternative(d.Alternatives)))
-	}
-	spec := *r.Spec
-	u := &spec.Utility
-	if u.Reference == "" {
-		u.Reference = r.Alternatives[0]
-	}
-	if u.Reference == drop && (u.Constants || len(u.Individual) > 0) {
-		return fail(fmt.Errorf("%s is the reference: set utility.reference to an alternative that stays", drop))
-	}
-	u.Terms = nil
-	for _, t := range r.Spec.Utility.Terms {
-		all := t.Alternatives == nil
-		t.Alternatives = slices.DeleteFunc(slices.Clone(t.Alternatives), func(a string) bool { return a == drop })
-		if all || len(t.Alternatives) > 0 {
-			u.Terms = append(u.Terms, t)
-		}
-	}
-	rest, err := d.reduce(func(a int) bool { return a == dropped }, func(s int) float64 {
-		alternatives, chosen := d.Choice(s)
-		return indicator(chosen == none || alternatives[chosen] != dropped)
-	})
+	without, err := r.refitWithout(ctx, d, drop)
 	if err != nil {
-		return fail(fmt.Errorf("without %s %w", drop, err))
-	}
-	without, err := Fit(ctx, &spec, rest, Options{})
-	if err != nil {
-		return fail(fmt.Errorf("without %s %w", drop, err))
-	}
-	switch {
-	case without.Separated != nil:
-		return fail(fmt.Errorf("without %s %s", drop, without.separation()))
-	case !without.Converged:
-		return fail(fmt.Errorf("without %s the fit did not converge after %d steps", drop, without.Steps))
+		return test, false, err
 	}
 	var away []float64
 	var here, there []int
@@ -172,16 +138,57 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 	}
 	h, ok := statistic(without.Covariance)
 	if !ok {
-		expected = true
 		covariance, err := r.expectedWithout(ctx, d, drop, without, here, there)
 		if err != nil {
-			return fail(err)
+			return test, false, err
 		}
 		if h, ok = statistic(covariance); !ok {
-			return fail(fmt.Errorf("the choices of %s tell nothing about some of the other coefficients, so the test has no answer", drop))
+			return test, false, fmt.Errorf("the choices of %s tell nothing about some of the other coefficients, so the test has no answer", drop)
 		}
+		expected = true
 	}
 	return newTest(h, len(away)), expected, nil
+}
+
+// refitWithout fits the model again without an alternative and the choices that took it.
+func (r *Result) refitWithout(ctx context.Context, d *Data, drop string) (*Result, error) {
+	dropped := slices.Index(d.Alternatives, drop)
+	if dropped < 0 {
+		return nil, fmt.Errorf("alternative %q: %w", drop, unknownAlternative(d.Alternatives))
+	}
+	spec := *r.Spec
+	u := &spec.Utility
+	if u.Reference == "" {
+		u.Reference = r.Alternatives[0]
+	}
+	if u.Reference == drop && (u.Constants || len(u.Individual) > 0) {
+		return nil, fmt.Errorf("%s is the reference: set utility.reference to an alternative that stays", drop)
+	}
+	u.Terms = nil
+	for _, t := range r.Spec.Utility.Terms {
+		all := t.Alternatives == nil
+		t.Alternatives = slices.DeleteFunc(slices.Clone(t.Alternatives), func(a string) bool { return a == drop })
+		if all || len(t.Alternatives) > 0 {
+			u.Terms = append(u.Terms, t)
+		}
+	}
+	rest, err := d.reduce(func(a int) bool { return a == dropped }, func(s int) float64 {
+		alternatives, chosen := d.Choice(s)
+		return indicator(chosen == none || alternatives[chosen] != dropped)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("without %s %w", drop, err)
+	}
+	without, err := Fit(ctx, &spec, rest, Options{})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("without %s %w", drop, err)
+	case without.Separated != nil:
+		return nil, fmt.Errorf("without %s %s", drop, without.separation())
+	case !without.Converged:
+		return nil, fmt.Errorf("without %s the fit did not converge after %d steps", drop, without.Steps)
+	}
+	return without, nil
 }
 
 // expectedWithout returns the inverse of the information that the model expects from the choices that do not take an

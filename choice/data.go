@@ -111,31 +111,18 @@ func (b *Builder) Add(c Case) error {
 
 func (b *Builder) check(c Case) error {
 	d := b.data
-	for len(b.seen) < len(d.Alternatives) {
-		b.seen = append(b.seen, 0)
-	}
-	for _, alt := range c.Alternatives {
-		if alt < 0 || alt >= len(d.Alternatives) {
-			return fmt.Errorf("alternative %d: there are %d", alt, len(d.Alternatives))
-		}
-		if b.seen[alt] == d.Choices+1 {
-			return fmt.Errorf("alternative %q is available twice", d.Alternatives[alt])
-		}
-		b.seen[alt] = d.Choices + 1
+	if err := b.checkAlternatives(c.Alternatives); err != nil {
+		return err
 	}
 	minimum := 0
 	if d.Outside {
 		minimum = none
 	}
 	switch {
-	case len(c.Alternatives) == 0:
-		return fmt.Errorf("no alternative is available")
 	case len(c.X) != len(c.Alternatives)*len(d.Variables):
-		return fmt.Errorf("%d values for %d alternatives of %d variables",
-			len(c.X), len(c.Alternatives), len(d.Variables))
+		return fmt.Errorf("%d values for %d alternatives of %d variables", len(c.X), len(c.Alternatives), len(d.Variables))
 	case c.Chosen < minimum || c.Chosen >= len(c.Alternatives):
-		return fmt.Errorf("chosen is %d: want a position among %d alternatives, or -1 for an outside option",
-			c.Chosen, len(c.Alternatives))
+		return fmt.Errorf("chosen is %d: want a position among %d alternatives, or -1 for an outside option", c.Chosen, len(c.Alternatives))
 	case !(c.Weight >= 0) || math.IsInf(c.Weight, 1):
 		return fmt.Errorf("the weight is %v: want a finite number, at least 0", c.Weight)
 	case b.Panels && c.Panel < 0 || b.Clusters && c.Cluster < 0:
@@ -143,12 +130,32 @@ func (b *Builder) check(c Case) error {
 	}
 	for i, v := range c.X {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s of alternative %q is %v",
-				d.Variables[i%len(d.Variables)], d.Alternatives[c.Alternatives[i/len(d.Variables)]], v)
+			return fmt.Errorf("%s of alternative %q is %v", d.Variables[i%len(d.Variables)], d.Alternatives[c.Alternatives[i/len(d.Variables)]], v)
 		}
 	}
 	if b.Panels && b.returns(c.Panel) {
 		return fmt.Errorf("panel %d has choices further up, and another panel's lie between: sort by panel", c.Panel)
+	}
+	return nil
+}
+
+// checkAlternatives checks that a choice has alternatives, each once.
+func (b *Builder) checkAlternatives(list []int) error {
+	d := b.data
+	if len(list) == 0 {
+		return fmt.Errorf("no alternative is available")
+	}
+	for len(b.seen) < len(d.Alternatives) {
+		b.seen = append(b.seen, 0)
+	}
+	for _, alt := range list {
+		if alt < 0 || alt >= len(d.Alternatives) {
+			return fmt.Errorf("alternative %d: there are %d", alt, len(d.Alternatives))
+		}
+		if b.seen[alt] == d.Choices+1 {
+			return fmt.Errorf("alternative %q is available twice", d.Alternatives[alt])
+		}
+		b.seen[alt] = d.Choices + 1
 	}
 	return nil
 }

@@ -43,21 +43,9 @@ func (e *IdentificationError) Error() string {
 // Variables that predict choices perfectly are an error unless the model is a multinomial logit. If the fit does not
 // converge, Fit returns a Result that says so, without an error.
 func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
-	switch o.Errors {
-	case "", "classic", "robust":
-	case "clustered":
-		if d.Clusters == 0 && d.Panels == 0 {
-			return nil, errors.New("clustered errors need data.cluster or data.panel")
-		}
-	default:
-		return nil, fmt.Errorf("errors is %q: want classic, robust or clustered", o.Errors)
-	}
-	o.Steps = cmp.Or(o.Steps, 100)
-	if o.Tolerance == 0 {
-		o.Tolerance = 1e-10
-		if spec.Utility.Network != nil {
-			o.Tolerance = 1e-6
-		}
+	o, err := o.resolve(spec, d)
+	if err != nil {
+		return nil, err
 	}
 	r, l, err := begin(spec, d)
 	if err != nil {
@@ -80,14 +68,8 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		return nil, err
 	}
 	if l, ok := l.(*mixed); ok {
-		for k := range l.random {
-			other, err := m.newton(ctx, objective, l.mirror(best.theta, k))
-			if err != nil {
-				return nil, err
-			}
-			if other.converged && (other.value < best.value || !best.converged) {
-				best = other
-			}
+		if best, err = m.mirrored(ctx, objective, l, best); err != nil {
+			return nil, err
 		}
 		r.Mirrored = l.upright(best)
 	}
@@ -120,6 +102,39 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	r.Null = null(d)
 	r.ConstantsOnly, err = constantsOnly(ctx, d, r.Offered, r.Chosen, o.Workers)
 	return r, err
+}
+
+// resolve validates the options and fills in their defaults.
+func (o Options) resolve(spec *Spec, d *Data) (Options, error) {
+	switch o.Errors {
+	case "", "classic", "robust":
+	case "clustered":
+		if d.Clusters == 0 && d.Panels == 0 {
+			return o, errors.New("clustered errors need data.cluster or data.panel")
+		}
+	default:
+		return o, fmt.Errorf("errors is %q: want classic, robust or clustered", o.Errors)
+	}
+	o.Steps = cmp.Or(o.Steps, 100)
+	if spec.Utility.Network != nil {
+		o.Tolerance = cmp.Or(o.Tolerance, 1e-6)
+	}
+	o.Tolerance = cmp.Or(o.Tolerance, 1e-10)
+	return o, nil
+}
+
+// mirrored returns the best minimum of a mixed logit: that one, or one found from its mirror image in a random coefficient.
+func (m *minimiser) mirrored(ctx context.Context, o *objective, l *mixed, best *minimum) (*minimum, error) {
+	for k := range l.random {
+		other, err := m.newton(ctx, o, l.mirror(best.theta, k))
+		if err != nil {
+			return nil, err
+		}
+		if other.converged && (other.value < best.value || !best.converged) {
+			best = other
+		}
+	}
+	return best, nil
 }
 
 // begin validates a specification, and returns the likelihood and a Result without an estimate.

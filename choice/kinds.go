@@ -36,6 +36,7 @@ func (m *Model) check() error {
 		return fmt.Errorf(`model.classes, membership, starts and seed need kind = "latent"`)
 	}
 	switch m.Kind {
+	case "", "mnl":
 	case "latent":
 		if m.Classes < 2 {
 			return fmt.Errorf("model.classes is %d: want at least 2", m.Classes)
@@ -43,46 +44,53 @@ func (m *Model) check() error {
 		if m.Starts < 0 {
 			return fmt.Errorf("model.starts is %d", m.Starts)
 		}
-	case "", "mnl":
 	case "nested":
-		if len(m.Nests) == 0 {
-			return fmt.Errorf("model.nests is missing: a nested logit has nests")
-		}
-		for i, n := range m.Nests {
-			switch {
-			case n.Name == "":
-				return fmt.Errorf("model.nests: nest %d has no name", i+1)
-			case len(n.Alternatives) < 2:
-				return fmt.Errorf("model.nests: nest %q has fewer than two alternatives", n.Name)
-			case slices.ContainsFunc(m.Nests[:i], func(o Nest) bool { return o.Name == n.Name }):
-				return fmt.Errorf("model.nests has two nests %q", n.Name)
-			}
-		}
+		return m.checkNests()
 	case "mixed":
-		if len(m.Random) == 0 {
-			return fmt.Errorf("model.random is missing: a mixed logit has coefficients that vary")
-		}
-		for i, r := range m.Random {
-			if _, ok := quantiles[r.Distribution]; !ok && r.Distribution != "" {
-				return fmt.Errorf("model.random: %s: the distribution is %q: want normal, lognormal, uniform or triangular", r.Coefficient, r.Distribution)
-			}
-			if slices.ContainsFunc(m.Random[:i], func(o Random) bool { return o.Coefficient == r.Coefficient }) {
-				return fmt.Errorf("model.random has coefficient %q twice", r.Coefficient)
-			}
-		}
-		if m.Correlated && len(m.Random) < 2 {
-			return fmt.Errorf("model.correlated: one random coefficient has nothing to be correlated with")
-		}
-		for _, r := range m.Random {
-			if m.Correlated && (r.Distribution == "uniform" || r.Distribution == "triangular") {
-				return fmt.Errorf("model.correlated: %s is %s: only normal and lognormal coefficients can be correlated", r.Coefficient, r.Distribution)
-			}
-		}
-		if m.Draws < 0 {
-			return fmt.Errorf("model.draws is %d", m.Draws)
-		}
+		return m.checkRandom()
 	default:
 		return fmt.Errorf("model.kind is %q: want mnl, nested, mixed or latent", m.Kind)
+	}
+	return nil
+}
+
+func (m *Model) checkNests() error {
+	if len(m.Nests) == 0 {
+		return fmt.Errorf("model.nests is missing: a nested logit has nests")
+	}
+	for i, n := range m.Nests {
+		switch {
+		case n.Name == "":
+			return fmt.Errorf("model.nests: nest %d has no name", i+1)
+		case len(n.Alternatives) < 2:
+			return fmt.Errorf("model.nests: nest %q has fewer than two alternatives", n.Name)
+		case slices.ContainsFunc(m.Nests[:i], func(o Nest) bool { return o.Name == n.Name }):
+			return fmt.Errorf("model.nests has two nests %q", n.Name)
+		}
+	}
+	return nil
+}
+
+func (m *Model) checkRandom() error {
+	if len(m.Random) == 0 {
+		return fmt.Errorf("model.random is missing: a mixed logit has coefficients that vary")
+	}
+	if m.Correlated && len(m.Random) < 2 {
+		return fmt.Errorf("model.correlated: one random coefficient has nothing to be correlated with")
+	}
+	for i, r := range m.Random {
+		_, known := quantiles[r.Distribution]
+		switch {
+		case !known && r.Distribution != "":
+			return fmt.Errorf("model.random: %s: the distribution is %q: want normal, lognormal, uniform or triangular", r.Coefficient, r.Distribution)
+		case slices.ContainsFunc(m.Random[:i], func(o Random) bool { return o.Coefficient == r.Coefficient }):
+			return fmt.Errorf("model.random has coefficient %q twice", r.Coefficient)
+		case m.Correlated && (r.Distribution == "uniform" || r.Distribution == "triangular"):
+			return fmt.Errorf("model.correlated: %s is %s: only normal and lognormal coefficients can be correlated", r.Coefficient, r.Distribution)
+		}
+	}
+	if m.Draws < 0 {
+		return fmt.Errorf("model.draws is %d", m.Draws)
 	}
 	return nil
 }

@@ -290,11 +290,11 @@ func (r *reader) batch(b *table.Batch) error {
 		r.values[v], r.check[v] = values, r.needed[v] != nil || !allFinite(values)
 		r.plain = r.plain && !r.check[v]
 	}
-	var filter, available, chosen, weight []float64
+	var is conditions
 	for _, c := range []struct {
 		dst *[]float64
 		e   *computed
-	}{{&filter, r.filter}, {&available, r.available}, {&chosen, r.chosen}, {&weight, r.weight}} {
+	}{{&is.kept, r.filter}, {&is.available, r.available}, {&is.chosen, r.chosen}, {&is.weight, r.weight}} {
 		if c.e == nil {
 			continue
 		}
@@ -308,44 +308,49 @@ func (r *reader) batch(b *table.Batch) error {
 			if err := r.end(); err != nil {
 				return err
 			}
-			if err := r.begin(i, weight); err != nil {
+			if err := r.begin(i, is.weight); err != nil {
 				return err
 			}
 		}
-		row := rowState{available: true}
-		if filter != nil {
-			kept, err := r.condition(i, r.filter, filter[i])
-			if err != nil {
-				return err
-			}
-			if !kept {
-				if chosen != nil && chosen[i] == 1 {
-					r.open.lost = r.t.Line(r.first + i)
-				}
-				continue
-			}
+		row, err := r.state(i, &is)
+		if err == nil && row.kept {
+			err = r.row(i, row)
 		}
-		var err error
-		if chosen != nil {
-			if row.chosen, err = r.condition(i, r.chosen, chosen[i]); err != nil {
-				return err
-			}
-		}
-		if available != nil {
-			if row.available, err = r.condition(i, r.available, available[i]); err != nil {
-				return err
-			}
-		}
-		if weight != nil && weight[i] != r.open.weight {
-			return r.at(i, "column %s: the weight is %v, and %v in the first row of %s", r.weight.source, weight[i],
-				r.open.weight, r.name())
-		}
-		if err := r.row(i, row); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	r.copyRun()
 	return nil
+}
+
+// conditions are the layout's conditions and weights on a batch's rows; nil for one that the layout lacks.
+type conditions struct{ kept, available, chosen, weight []float64 }
+
+// rowState is the result of a layout's conditions for a row.
+type rowState struct{ kept, available, chosen bool }
+
+// state returns what the conditions say of a row. It notes a chosen row that is filtered out.
+func (r *reader) state(i int, is *conditions) (row rowState, err error) {
+	if row.kept, err = r.condition(i, r.filter, is.kept, true); err != nil {
+		return row, err
+	}
+	if !row.kept {
+		if is.chosen != nil && is.chosen[i] == 1 {
+			r.open.lost = r.t.Line(r.first + i)
+		}
+		return row, nil
+	}
+	if row.chosen, err = r.condition(i, r.chosen, is.chosen, false); err != nil {
+		return row, err
+	}
+	if row.available, err = r.condition(i, r.available, is.available, true); err != nil {
+		return row, err
+	}
+	if w := is.weight; w != nil && w[i] != r.open.weight {
+		return row, r.at(i, "column %s: the weight is %v, and %v in the first row of %s", r.weight.source, w[i], r.open.weight, r.name())
+	}
+	return row, nil
 }
 
 // allFinite reports whether all values are finite. It may return false for very large values.
@@ -354,12 +359,15 @@ func allFinite(values []float64) bool {
 	return sum-sum == 0
 }
 
-// condition returns whether a value is true.
-func (r *reader) condition(i int, c *computed, v float64) (bool, error) {
-	if v != 0 && v != 1 {
+// condition returns whether a condition holds in a row, and usual without a condition.
+func (r *reader) condition(i int, c *computed, values []float64, usual bool) (bool, error) {
+	if values == nil {
+		return usual, nil
+	}
+	if v := values[i]; v != 0 && v != 1 {
 		return false, r.at(i, "column %s: %v is neither 0 nor 1 (%s)", c.source, v, c.field)
 	}
-	return v == 1, nil
+	return values[i] == 1, nil
 }
 
 // group finds the beginnings of choices in the batch, and each row's label.
@@ -512,9 +520,6 @@ func (r *reader) begin(i int, weight []float64) error {
 	return nil
 }
 
-// rowState is the result of a layout's conditions for a row.
-type rowState struct{ available, chosen bool }
-
 // row adds row i to the open choice.
 func (r *reader) row(i int, row rowState) error {
 	o, label := &r.open, r.label[i]
@@ -561,18 +566,26 @@ func (r *reader) row(i int, row rowState) error {
 		r.run[1] = i + 1
 		return nil
 	}
+	if err := r.evaluate(i, label); err != nil {
+		return err
+	}
+	r.builder.row(number, r.x)
+	return nil
+}
+
+// evaluate stores the variables of a row in r.x, 0 for those that its alternative does not use.
+func (r *reader) evaluate(i, label int) error {
 	for v, values := range r.values {
 		r.x[v] = values[i]
 		switch needed := r.needed[v]; {
 		case needed != nil && !(label < len(needed) && needed[label]):
 			r.x[v] = 0
 		case math.IsNaN(r.x[v]):
-			return r.at(i, "column %s is missing or not a number, for alternative %s", r.variables[v].source, name)
+			return r.at(i, "column %s is missing or not a number, for alternative %s", r.variables[v].source, r.labels.names[label])
 		case math.IsInf(r.x[v], 0):
-			return r.at(i, "column %s is %v, for alternative %s", r.variables[v].source, r.x[v], name)
+			return r.at(i, "column %s is %v, for alternative %s", r.variables[v].source, r.x[v], r.labels.names[label])
 		}
 	}
-	r.builder.row(number, r.x)
 	return nil
 }
 

@@ -49,6 +49,15 @@ func (p *PanicError) Unwrap() error {
 // progressRounds is the number of rounds between progress reports.
 const progressRounds = 50
 
+// game is a unit in play.
+type game struct {
+	*rounds
+	learner vitrine.Learner
+	program *Process // the learner, if it is a program
+	draws   stream.Stream
+	total   float64 // regret of the rounds so far
+}
+
 // play plays a unit's rounds and stores its regret,
 //
 //	Regret_t = Σ_{s≤t} (R_s(S*_s) − R_s(S_s)),
@@ -58,105 +67,104 @@ const progressRounds = 50
 // to watch before the learner observes it. If ctx ends first, play returns its error. If the world, the learner or its
 // policy panics, play returns a *PanicError.
 func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watch func(vitrine.Round)) (err error) {
-	start := time.Now()
-	at := func(t int, err error) error {
-		if t == 0 {
-			return fmt.Errorf("%s: policy %s, seed %d: %w", e.Name, u.Policy, u.Seed, err)
-		}
-		return fmt.Errorf("%s: policy %s, seed %d, round %d: %w", e.Name, u.Policy, u.Seed, t, err)
-	}
-	t := 0
+	start, t := time.Now(), 0
 	defer func() {
 		if v := recover(); v != nil {
-			err = at(t, &PanicError{v, debug.Stack()})
+			err = &PanicError{v, debug.Stack()}
+		}
+		switch {
+		case err == nil || err == ctx.Err():
+		case t == 0:
+			err = fmt.Errorf("%s: policy %s, seed %d: %w", e.Name, u.Policy, u.Seed, err)
+		default:
+			err = fmt.Errorf("%s: policy %s, seed %d, round %d: %w", e.Name, u.Policy, u.Seed, min(t, e.Rounds), err)
 		}
 	}()
-	rounds, err := e.rounds(u.Seed)
-	if err != nil {
-		return at(t, err)
+	g := new(game)
+	if g.rounds, err = e.rounds(u.Seed); err != nil {
+		return err
 	}
-	var draws stream.Stream
-	learner, err := u.policy.New(rounds.shoppers.World, stream.New(u.Seed, 0, stream.Learner))
-	if err != nil {
-		return at(t, err)
+	if g.learner, err = u.policy.New(g.shoppers.World, stream.New(u.Seed, 0, stream.Learner)); err != nil {
+		return err
 	}
-	if learner == nil {
-		return at(t, errors.New("the learner is nil: Policy.New must return a learner or an error"))
+	if g.learner == nil {
+		return errors.New("the learner is nil: Policy.New must return a learner or an error")
 	}
-	program, _ := learner.(*Process)
-	if program != nil {
-		defer program.end(0)
+	if g.program, _ = g.learner.(*Process); g.program != nil {
+		defer g.program.end(0)
 	}
-	regret, total := make([]float64, e.Rounds), 0.0
+	regret := make([]float64, e.Rounds)
 	for t = 1; t <= e.Rounds; t++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := rounds.next(); err != nil {
-			return at(t, err)
+		round, err := g.play(ctx, u.Seed)
+		if err != nil {
+			return err
 		}
-		policy := learner.Policy()
-		if policy == nil {
-			return at(t, errors.New("the learner's policy is nil"))
-		}
-		var offer vitrine.Offer
-		if program != nil {
-			offer, err = program.Offer(ctx, rounds.Context)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				return at(t, err)
-			}
-		} else {
-			offer = policy.Offer(rounds.Context, draws.At(u.Seed, t, stream.Policy))
-		}
-		s := offer.Assortment
-		if err := e.check(offer, len(rounds.Utilities)); err != nil {
-			return at(t, err)
-		}
-		earned := 0.0
-		if rounds.effects == nil {
-			earned = vitrine.ExpectedRevenue(s, rounds.Utilities, rounds.Context.Revenue)
-		} else {
-			offer.Order = rounds.display(offer, policy)
-			earned = vitrine.OrderedRevenue(offer.Order, rounds.Utilities, rounds.effects, rounds.Context.Revenue)
-		}
-		if rounds.baskets != nil {
-			earned = rounds.baskets.Revenue(rounds.Context, s, rounds.Shown(s, offer.Order, rounds.effects), earned)
-		}
-		total += rounds.optimum - earned
-		if math.IsNaN(total) || math.IsInf(total, 0) {
-			return at(t, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large",
-				total))
-		}
-		regret[t-1] = total
-
-		round := vitrine.Round{Context: rounds.Context, Offer: offer}
-		round.Choice, round.More = rounds.shoppers.Visit(&rounds.Shopper, t, s, offer.Order, rounds.effects)
+		regret[t-1] = g.total
 		watch(round)
 		if u.policy.FirstTakes {
 			round.More = nil
 		}
-		if err := learner.Observe(round); err != nil {
-			return at(t, err)
+		if err := g.learner.Observe(round); err != nil {
+			return err
 		}
 		if t%progressRounds == 0 {
 			progress(progressRounds)
 		}
 	}
-	if program != nil {
-		if err := program.Close(); err != nil {
-			return at(e.Rounds, err)
+	if g.program != nil {
+		if err := g.program.Close(); err != nil {
+			return err
 		}
-		u.stderr = program.Stderr()
+		u.stderr = g.program.Stderr()
 	}
 	progress(e.Rounds % progressRounds)
-	if d, ok := learner.(Diagnoser); ok {
+	if d, ok := g.learner.(Diagnoser); ok {
 		u.Diagnostics = d.Diagnostics()
 	}
 	u.Regret, u.Seconds = regret, time.Since(start).Seconds()
 	return nil
+}
+
+// play plays the next round, and adds its regret to the total.
+func (g *game) play(ctx context.Context, seed uint64) (round vitrine.Round, err error) {
+	if err := g.next(); err != nil {
+		return round, err
+	}
+	policy := g.learner.Policy()
+	if policy == nil {
+		return round, errors.New("the learner's policy is nil")
+	}
+	var offer vitrine.Offer
+	if g.program == nil {
+		offer = policy.Offer(g.Context, g.draws.At(seed, g.t, stream.Policy))
+	} else if offer, err = g.program.Offer(ctx, g.Context); ctx.Err() != nil {
+		return round, ctx.Err()
+	}
+	if err == nil {
+		err = g.e.check(offer, len(g.Utilities))
+	}
+	if err != nil {
+		return round, err
+	}
+	s, earned := offer.Assortment, 0.0
+	if g.effects == nil {
+		earned = vitrine.ExpectedRevenue(s, g.Utilities, g.Context.Revenue)
+	} else {
+		offer.Order = g.display(offer, policy)
+		earned = vitrine.OrderedRevenue(offer.Order, g.Utilities, g.effects, g.Context.Revenue)
+	}
+	if g.baskets != nil {
+		earned = g.baskets.Revenue(g.Context, s, g.Shown(s, offer.Order, g.effects), earned)
+	}
+	if g.total += g.optimum - earned; math.IsNaN(g.total) || math.IsInf(g.total, 0) {
+		return round, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large", g.total)
+	}
+	round = vitrine.Round{Context: g.Context, Offer: offer}
+	round.Choice, round.More = g.shoppers.Visit(&g.Shopper, g.t, s, offer.Order, g.effects)
+	return round, nil
 }
 
 func (e *Experiment) check(o vitrine.Offer, n int) error {

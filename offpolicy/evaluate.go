@@ -96,19 +96,7 @@ func (o Options) resolve(rounds []Round) (Options, error) {
 		if t == 0 {
 			_, d = r.Context.Features.Dims()
 		}
-		err := (vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown}, Choice: r.Choice, More: r.More}).Check(d)
-		if err == nil && !(r.Propensity >= 0 && r.Propensity <= 1) {
-			err = fmt.Errorf("the propensity is %v: want a number in (0, 1], or 0 if it is not known", r.Propensity)
-		}
-		if err == nil && r.SamplingLaw != nil && r.SamplingLaw.Items() != r.Context.NumItems() {
-			err = fmt.Errorf("the law is one of %d items, and the request has %d",
-				r.SamplingLaw.Items(), r.Context.NumItems())
-		}
-		if err == nil && r.SamplingLaw != nil && !(r.SamplingLaw.Propensity(r.Shown) > 0) {
-			err = fmt.Errorf("the law gives the page %v, which was shown, the probability %v",
-				r.Shown, r.SamplingLaw.Propensity(r.Shown))
-		}
-		if err != nil {
+		if err := r.check(d); err != nil {
 			return o, fmt.Errorf("round %d: %w", t+1, err)
 		}
 	}
@@ -133,6 +121,23 @@ func (o Options) resolve(rounds []Round) (Options, error) {
 		return o, fmt.Errorf("%d resamples: want at least 1", o.Resamples)
 	}
 	return o, nil
+}
+
+// check reports whether the round, of d features, is possible.
+func (r *Round) check(d int) error {
+	if err := (vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown}, Choice: r.Choice, More: r.More}).Check(d); err != nil {
+		return err
+	}
+	switch law := r.SamplingLaw; {
+	case !(r.Propensity >= 0 && r.Propensity <= 1):
+		return fmt.Errorf("the propensity is %v: want a number in (0, 1], or 0 if it is not known", r.Propensity)
+	case law == nil:
+	case law.Items() != r.Context.NumItems():
+		return fmt.Errorf("the law is one of %d items, and the request has %d", law.Items(), r.Context.NumItems())
+	case !(law.Propensity(r.Shown) > 0):
+		return fmt.Errorf("the law gives the page %v, which was shown, the probability %v", r.Shown, law.Propensity(r.Shown))
+	}
+	return nil
 }
 
 // Log is a log with a fitted choice model.

@@ -31,6 +31,14 @@ type judgement struct {
 	itemMost []float64 // its largest possible value
 }
 
+// lawSums sum up weights, and what the laws say of them.
+type lawSums struct {
+	weight, square     float64 // of item weights
+	expected, variance float64 // of item weights, by the laws
+	most               float64 // how far an item weight may be from its expectation
+	inverse            float64 // Σ 1/μ(π(x_t))
+}
+
 // judge computes the weights and the support for a policy's pages.
 func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	n := len(pages)
@@ -41,17 +49,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	}
 	s := &j.support
 	s.Rounds, s.LeastInclusion = n, 1
-	seen := map[string]bool{}
-	for t := range l.Rounds {
-		r := &l.Rounds[t]
-		if r.Items != nil {
-			for _, i := range r.Shown {
-				seen[r.Items[i]] = true
-			}
-		}
-	}
-	unseen := map[string]int{}
-	var sum, square, expected, variance, most, inverse float64
+	var sum lawSums
 	var z []float64
 	for t := range l.Rounds {
 		r, page := &l.Rounds[t], pages[t]
@@ -64,96 +62,125 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 			j.most[t] = max(j.most[t], r.price(i))
 		}
 		j.bounded = j.bounded && j.earned[t] >= 0 && r.Corrected <= 0 && len(r.More) == 0
-		same := equal(page, r.Shown)
-		if same {
-			s.Shown++
+		j.weighPage(t, &sum)
+		if r.SamplingLaw != nil {
+			z = slices.Grow(z[:0], r.SamplingLaw.Items())[:r.SamplingLaw.Items()]
+			j.weighItems(t, z, &sum)
 		}
-		if r.Items != nil {
-			all := true
-			for _, i := range page {
-				if !seen[r.Items[i]] {
-					all = false
-					unseen[r.Items[i]]++
-				}
-			}
-			if all {
-				s.ItemsSeen++
-			}
-		}
-		if mu, ok := r.propensity(page); ok {
-			s.KnownPropensity++
-			if same {
-				j.set[t] = 1 / mu
-			}
-			if mu > 0 && (j.least == 0 || mu < j.least) {
-				j.least = mu
-			}
-			if mu > 0 && r.SamplingLaw != nil {
-				s.PagePossible++
-				inverse += 1 / mu
-			}
-		}
-		if r.SamplingLaw == nil {
-			continue
-		}
-		s.KnownLaw++
-		z = slices.Grow(z[:0], r.SamplingLaw.Items())[:r.SamplingLaw.Items()]
-		possible := Solve(r.SamplingLaw, z, page)
-		for _, i := range page {
-			p := r.SamplingLaw.Inclusion(i)
-			s.LeastInclusion = min(s.LeastInclusion, p)
-			if p > 0 {
-				j.itemMost[t] = max(j.itemMost[t], r.price(i)/p)
-				takes := r.takes()
-				for _, c := range takes {
-					if r.Shown[c-1] == i {
-						j.item[t] += (r.price(i) + r.Corrected/float64(len(takes))) / p
-					}
-				}
-			}
-		}
-		if !possible {
-			continue
-		}
-		s.Possible++
-		for _, i := range r.Shown {
-			j.weight[t] += z[i]
-		}
-		one, two := 0.0, 0.0 // E w and E w² = zᵀΓz = 1_πᵀz
-		for i, v := range z {
-			one += v * r.SamplingLaw.Inclusion(i)
-		}
-		for _, i := range page {
-			two += z[i]
-		}
-		sum += j.weight[t]
-		square += j.weight[t] * j.weight[t]
-		expected += one
-		variance += two - one*one
-		j.up[t], j.down[t] = largestSums(z, r.SamplingLaw.MaxSize())
-		most = max(most, max(j.up[t], j.down[t])+math.Abs(one))
 	}
-	s.Unseen = mostFrequent(unseen)
+	j.findUnseen()
 	if s.KnownLaw > 0 {
-		s.Weights = underLaws(float64(s.KnownLaw), sum, expected, variance, most)
-		s.ESS = ratio(sum*sum, square)
+		s.Weights = underLaws(float64(s.KnownLaw), sum.weight, sum.expected, sum.variance, sum.most)
+		s.ESS = ratio(sum.weight*sum.weight, sum.square)
 	} else {
 		s.LeastInclusion = nan
 	}
 	// A log may lack the rare pages with large weights, which makes its weights similar by chance. With laws, the mean
 	// of w² is known: 1/μ(π(x)).
 	s.SetESS = effective(j.set)
-	if s.KnownLaw == n && inverse > 0 {
-		s.SetESS = min(s.SetESS, float64(n)*float64(n)/inverse)
-	}
-	switch shown, squares := sums(j.set); {
-	case s.KnownLaw == n && inverse > 0:
+	shown, squares := sums(j.set)
+	switch {
+	case s.KnownLaw == n && sum.inverse > 0:
+		s.SetESS = min(s.SetESS, float64(n)*float64(n)/sum.inverse)
 		possible := float64(s.PagePossible)
-		s.SetWeights = underLaws(float64(n), shown, possible, inverse-possible, 1/j.least)
+		s.SetWeights = underLaws(float64(n), shown, possible, sum.inverse-possible, 1/j.least)
 	case s.KnownPropensity > 1:
 		s.SetWeights = underPropensities(float64(s.KnownPropensity), shown, squares)
 	}
 	return j
+}
+
+// weighPage weighs a round's page as a whole.
+func (j *judgement) weighPage(t int, sum *lawSums) {
+	s, r, page := &j.support, &j.log.Rounds[t], j.pages[t]
+	same := equal(page, r.Shown)
+	if same {
+		s.Shown++
+	}
+	mu, ok := r.propensity(page)
+	if !ok {
+		return
+	}
+	s.KnownPropensity++
+	if same {
+		j.set[t] = 1 / mu
+	}
+	if mu > 0 && (j.least == 0 || mu < j.least) {
+		j.least = mu
+	}
+	if mu > 0 && r.SamplingLaw != nil {
+		s.PagePossible++
+		sum.inverse += 1 / mu
+	}
+}
+
+// weighItems weighs the items of a round's page, with z as scratch for the law's items.
+func (j *judgement) weighItems(t int, z []float64, sum *lawSums) {
+	s, r, page := &j.support, &j.log.Rounds[t], j.pages[t]
+	law := r.SamplingLaw
+	s.KnownLaw++
+	for _, i := range page {
+		p := law.Inclusion(i)
+		s.LeastInclusion = min(s.LeastInclusion, p)
+		if p > 0 {
+			j.itemMost[t] = max(j.itemMost[t], r.price(i)/p)
+			takes := r.takes()
+			for _, c := range takes {
+				if r.Shown[c-1] == i {
+					j.item[t] += (r.price(i) + r.Corrected/float64(len(takes))) / p
+				}
+			}
+		}
+	}
+	if !Solve(law, z, page) {
+		return
+	}
+	s.Possible++
+	for _, i := range r.Shown {
+		j.weight[t] += z[i]
+	}
+	one, two := 0.0, 0.0 // E w and E w² = zᵀΓz = 1_πᵀz
+	for i, v := range z {
+		one += v * law.Inclusion(i)
+	}
+	for _, i := range page {
+		two += z[i]
+	}
+	sum.weight += j.weight[t]
+	sum.square += j.weight[t] * j.weight[t]
+	sum.expected += one
+	sum.variance += two - one*one
+	j.up[t], j.down[t] = largestSums(z, law.MaxSize())
+	sum.most = max(sum.most, max(j.up[t], j.down[t])+math.Abs(one))
+}
+
+// findUnseen finds the items of the policy's pages that the log never showed.
+func (j *judgement) findUnseen() {
+	seen, unseen := map[string]bool{}, map[string]int{}
+	for t := range j.log.Rounds {
+		if r := &j.log.Rounds[t]; r.Items != nil {
+			for _, i := range r.Shown {
+				seen[r.Items[i]] = true
+			}
+		}
+	}
+	for t, page := range j.pages {
+		r := &j.log.Rounds[t]
+		if r.Items == nil {
+			continue
+		}
+		all := true
+		for _, i := range page {
+			if id := r.Items[i]; !seen[id] {
+				all = false
+				unseen[id]++
+			}
+		}
+		if all {
+			j.support.ItemsSeen++
+		}
+	}
+	j.support.Unseen = mostFrequent(unseen)
 }
 
 // effective returns (Σw)²/Σw², or 0 without weights.

@@ -86,7 +86,7 @@ func (f families) options() []option.Option {
 	return map[families][]option.Option{
 		family:  {{Key: "utility", Type: "table", Required: true, Doc: `the family f_w, { kind = "mlp", hidden = [3] }; vitrine list utilities has all`}},
 		basis:   {{Key: "utility", Type: "table", Doc: `the basis φ, { kind = "quadratic" }, of u = θᵀφ(x); xᵀθ if left out`}},
-		experts: {{Key: "experts", Type: "list of tables", Doc: "the families, each with its kind, its options and a memory in rounds"}},
+		experts: {{Key: "experts", Type: "list of tables", Doc: "the families, each with its kind, its options and its memory_rounds"}},
 	}[f]
 }
 
@@ -216,9 +216,9 @@ func readExperts(s settings.Section, p bandit.Problem) (m Made, list []bandit.Ex
 	var names, written []any
 	for _, t := range tables {
 		var o struct {
-			Memory float64 `toml:"memory"`
+			MemoryRounds float64 `toml:"memory_rounds"`
 		}
-		rest, err := t.Split("memory", &o)
+		rest, err := t.Split("memory_rounds", &o)
 		if err != nil {
 			return m, nil, err
 		}
@@ -226,7 +226,7 @@ func readExperts(s settings.Section, p bandit.Problem) (m Made, list []bandit.Ex
 		if err != nil {
 			return m, nil, err
 		}
-		e := bandit.Expert{Model: model, Memory: o.Memory}
+		e := bandit.Expert{Model: model, MemoryRounds: o.MemoryRounds}
 		list, names, written = append(list, e), append(names, e.String()), append(written, settings.Merge(known, o))
 		m.Squares += expertSquare(e)
 	}
@@ -244,8 +244,8 @@ func defaultExperts(features int) (tables []map[string]any) {
 		switch m := e.Model.(type) {
 		case *utility.Linear:
 			t["kind"], t["intercept"] = "linear", true
-			if e.Memory > 0 {
-				t["memory"] = e.Memory
+			if e.MemoryRounds > 0 {
+				t["memory_rounds"] = e.MemoryRounds
 			}
 		case *utility.Additive:
 			kind, _, _ := strings.Cut(m.String(), " ")
@@ -265,7 +265,7 @@ func square(m utility.Model) float64 { return float64(m.NumParams()) * float64(m
 // 3d + 33 numbers, twice, among the twelve matrices of the table.
 func expertSquare(e bandit.Expert) float64 {
 	s := square(e.Model)
-	if m, ok := e.Model.(*utility.Additive); ok && e.Memory == 0 && m.Units() == 1 {
+	if m, ok := e.Model.(*utility.Additive); ok && e.MemoryRounds == 0 && m.Units() == 1 {
 		s += float64(120 * (3*m.NumFeatures() + 33) * 2 / 12)
 	}
 	return s

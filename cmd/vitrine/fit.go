@@ -118,35 +118,9 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 		}
 		others = append(others, other)
 	}
-	spec, err := choice.ReadSpecFile(c.Spec)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return err
-	case err != nil:
-		return hint.New(err, "vitrine fit --help says what a specification looks like")
-	}
-	data, err := readChoices(ctx, t, c.Data, spec)
+	r, data, held, err := c.fit(ctx, t)
 	if err != nil {
 		return err
-	}
-	if data.Dropped > 0 {
-		fmt.Fprintf(t.err, "vitrine: %s: %d choices of excluded alternatives are left out\n", c.Data, data.Dropped)
-	}
-	var held *choice.Data
-	if c.Holdout != 0 {
-		if data, held, err = data.Split(c.Holdout, c.Seed); err != nil {
-			return usageError{fmt.Errorf("--holdout: %w", err)}
-		}
-	}
-	r, err := choice.Fit(ctx, spec, data, choice.Options{Errors: c.Errors, Workers: c.Workers, Watch: func(s choice.Step) {
-		fmt.Fprintf(t.err, "vitrine: step %d: log-likelihood %.4f of %d choices\n", s.Step, s.LogLikelihood, s.Choices)
-	}})
-	var unidentified *choice.IdentificationError
-	switch {
-	case errors.As(err, &unidentified):
-		return hint.New(fmt.Errorf("%s: %w", c.Spec, err), "leave one of them out, or give constants a reference")
-	case err != nil:
-		return fmt.Errorf("%s: %w", c.Spec, err)
 	}
 	// Everything that can fail comes before the first file and the report.
 	var after bytes.Buffer
@@ -161,18 +135,64 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 			}
 			fmt.Fprintf(&after, "Held out with seed %d: %s.\n", c.Seed, describeScore(score))
 		}
-		if c.Out != "" {
-			if err := r.Write(c.Out); err != nil {
-				return err
-			}
-		}
-		if c.Figure != "" {
-			if err := drawCoefficients(c.Figure, r); err != nil {
-				return err
-			}
+		if err := c.write(r); err != nil {
+			return err
 		}
 	}
+	return c.print(t, r, after.Bytes())
+}
+
+// fit reads the specification and the choices, and fits the model to those that are not held out.
+func (c fitCmd) fit(ctx context.Context, t terminal) (r *choice.Result, data, held *choice.Data, err error) {
+	spec, err := choice.ReadSpecFile(c.Spec)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, nil, err
+	case err != nil:
+		return nil, nil, nil, hint.New(err, "vitrine fit --help says what a specification looks like")
+	}
+	if data, err = readChoices(ctx, t, c.Data, spec); err != nil {
+		return nil, nil, nil, err
+	}
+	if data.Dropped > 0 {
+		fmt.Fprintf(t.err, "vitrine: %s: %d choices of excluded alternatives are left out\n", c.Data, data.Dropped)
+	}
+	if c.Holdout != 0 {
+		if data, held, err = data.Split(c.Holdout, c.Seed); err != nil {
+			return nil, nil, nil, usageError{fmt.Errorf("--holdout: %w", err)}
+		}
+	}
+	r, err = choice.Fit(ctx, spec, data, choice.Options{Errors: c.Errors, Workers: c.Workers, Watch: func(s choice.Step) {
+		fmt.Fprintf(t.err, "vitrine: step %d: log-likelihood %.4f of %d choices\n", s.Step, s.LogLikelihood, s.Choices)
+	}})
+	if err != nil {
+		unidentified := new(choice.IdentificationError)
+		err, is := fmt.Errorf("%s: %w", c.Spec, err), errors.As(err, &unidentified)
+		if is {
+			err = hint.New(err, "leave one of them out, or give constants a reference")
+		}
+		return nil, nil, nil, err
+	}
+	return r, data, held, nil
+}
+
+// write writes the files that the flags name.
+func (c fitCmd) write(r *choice.Result) error {
+	if c.Out != "" {
+		if err := r.Write(c.Out); err != nil {
+			return err
+		}
+	}
+	if c.Figure == "" {
+		return nil
+	}
+	return drawCoefficients(c.Figure, r)
+}
+
+// print prints the model and the tests that come after it. JSON on standard output is the model and nothing else.
+func (c fitCmd) print(t terminal, r *choice.Result, after []byte) (err error) {
 	var text []byte
+	w := t.err
 	switch c.Format {
 	case "latex":
 		text = []byte(r.LaTeX())
@@ -181,7 +201,7 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	default:
-		text = []byte(r.Text())
+		text, w = []byte(r.Text()), t.out
 	}
 	if c.Matrix != "" {
 		text = append(text, "\n"+r.Matrix(c.Matrix == "correlation")...)
@@ -192,12 +212,7 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	if !r.Converged {
 		return notConverged(c, r)
 	}
-	// JSON on standard output is the model and nothing else.
-	w := t.out
-	if c.Format != "text" {
-		w = t.err
-	}
-	_, err = w.Write(after.Bytes())
+	_, err = w.Write(after)
 	return err
 }
 

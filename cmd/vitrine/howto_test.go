@@ -308,7 +308,7 @@ func TestHowToRunAnExperiment(t *testing.T) {
 		}
 		answers = append(answers, ask(t, status, method, url+c[2], c[3]))
 	}
-	for i, want := range []string{`"control":"shop"`, `"variant":"`, "", `"rule":"keep going"`, "<title>summer – home</title>", `"share":0.3`, `"mode":"learn"`} {
+	for i, want := range []string{`"control":"shop"`, `"variant":"`, "", `"result":"continue"`, "<title>summer – home</title>", `"share":0.3`, `"mode":"learn"`} {
 		if i >= len(answers) || !strings.Contains(answers[i], want) {
 			t.Fatalf("command %d of %d answers %v, want %s", i, len(answers), answers, want)
 		}

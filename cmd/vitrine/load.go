@@ -22,7 +22,7 @@ import (
 type loadCmd struct {
 	URLs         []string      `arg:"" name:"url" help:"The URLs of the service's processes, such as http://127.0.0.1:8080."`
 	Rate         string        `default:"1000" help:"Decisions a second, or max: as fast as the connections allow, a closed loop."`
-	Arrivals     string        `default:"poisson" help:"poisson: shoppers arrive independently of each other; constant: with equal gaps."`
+	Arrivals     string        `default:"poisson" enum:"poisson,constant" help:"poisson: shoppers arrive independently of each other; constant: with equal gaps."`
 	Duration     time.Duration `help:"End after this time (10s, without --decisions)."`
 	Decisions    int           `placeholder:"N" help:"End after this number of decisions."`
 	Connections  int           `default:"64" help:"Maximal number of concurrent requests."`
@@ -101,44 +101,65 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 
 // options checks the flags.
 func (c loadCmd) options() (*load.Options, error) {
-	wrong := func(format string, args ...any) (*load.Options, error) {
-		return nil, usageError{fmt.Errorf(format, args...)}
+	if err := c.checkURLs(); err != nil {
+		return nil, err
 	}
-	for _, address := range c.URLs {
-		u, err := url.Parse(address)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return wrong("%q: must be a URL such as http://127.0.0.1:8080", address)
-		}
-		if ip := net.ParseIP(u.Hostname()); !c.AllowRemote && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return nil, hint.New(usageError{fmt.Errorf("%s is not on this machine", address)}, "load can stop a service from serving others: use it on your own, with --allow-remote on another machine")
-		}
-	}
-	var err error
 	o := &load.Options{
 		Bases: c.URLs, Placement: c.Placement, Decisions: c.Decisions, Duration: c.Duration, Connections: c.Connections,
 		Items: c.Items, Features: c.Features, Size: c.Size, Catalogue: c.Catalogue, Outcomes: c.Outcomes, Delay: c.OutcomeDelay, Patience: c.Retry, Seed: c.Seed,
+		Poisson: c.Arrivals == "poisson", Policy: map[string]any{"name": c.Policy},
 	}
-	maxItems := 100_000
 	if c.Catalogue {
-		o.User, maxItems = c.UserFeatures, 1_000_000
+		o.User = c.UserFeatures
 	}
+	if err := c.checkNumbers(); err != nil {
+		return nil, usageError{err}
+	}
+	var err error
 	if c.Rate != "max" {
 		if o.Rate, err = strconv.ParseFloat(c.Rate, 64); err != nil || !(o.Rate > 0 && o.Rate <= 1e6) {
-			return wrong("--rate %s: must be a number above 0 and at most 1000000, or max", c.Rate)
+			return nil, usageError{fmt.Errorf("--rate %s: must be a number above 0 and at most 1000000, or max", c.Rate)}
 		}
 	}
-	switch c.Arrivals {
-	case "poisson", "constant":
-		o.Poisson = c.Arrivals == "poisson"
-	default:
-		return wrong("--arrivals %s: must be poisson or constant", c.Arrivals)
+	if o.Duration == 0 && o.Decisions == 0 {
+		o.Duration = 10 * time.Second
+	}
+	if strings.HasPrefix(c.Policy, "{") {
+		o.Policy = nil
+		if err := json.Unmarshal([]byte(c.Policy), &o.Policy); err != nil {
+			return nil, usageError{fmt.Errorf("--policy: not JSON: %v", err)}
+		}
+	}
+	o.Key, err = readToken(c.KeyFile)
+	return o, err
+}
+
+// checkURLs refuses addresses that are no URLs, and services on other machines.
+func (c loadCmd) checkURLs() error {
+	for _, address := range c.URLs {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return usageError{fmt.Errorf("%q: must be a URL such as http://127.0.0.1:8080", address)}
+		}
+		if ip := net.ParseIP(u.Hostname()); !c.AllowRemote && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return hint.New(usageError{fmt.Errorf("%s is not on this machine", address)}, "load can stop a service from serving others: use it on your own, with --allow-remote on another machine")
+		}
+	}
+	return nil
+}
+
+// checkNumbers refuses numbers out of their range.
+func (c loadCmd) checkNumbers() error {
+	maxItems := 100_000
+	if c.Catalogue {
+		maxItems = 1_000_000
 	}
 	for _, n := range []struct {
 		flag           string
 		value, maximum int
 	}{{"connections", c.Connections, 10_000}, {"items", c.Items, maxItems}, {"features", c.Features, 1000}, {"user-features", c.UserFeatures, 1000}, {"size", c.Size, c.Items}} {
 		if n.value < 1 || n.value > n.maximum {
-			return wrong("--%s %d: must be from 1 to %d", n.flag, n.value, n.maximum)
+			return fmt.Errorf("--%s %d: must be from 1 to %d", n.flag, n.value, n.maximum)
 		}
 	}
 	for _, d := range []struct {
@@ -146,26 +167,13 @@ func (c loadCmd) options() (*load.Options, error) {
 		value time.Duration
 	}{{"duration", c.Duration}, {"outcome-delay", c.OutcomeDelay}, {"retry", c.Retry}, {"decisions", time.Duration(c.Decisions)}} {
 		if d.value < 0 {
-			return wrong("--%s: must not be negative", d.flag)
+			return fmt.Errorf("--%s: must not be negative", d.flag)
 		}
 	}
 	if !(c.Outcomes >= 0 && c.Outcomes <= 1) {
-		return wrong("--outcomes %v: must be from 0 to 1", c.Outcomes)
+		return fmt.Errorf("--outcomes %v: must be from 0 to 1", c.Outcomes)
 	}
-	if o.Duration == 0 && o.Decisions == 0 {
-		o.Duration = 10 * time.Second
-	}
-	o.Policy = map[string]any{"name": c.Policy}
-	if strings.HasPrefix(c.Policy, "{") {
-		o.Policy = nil
-		if err := json.Unmarshal([]byte(c.Policy), &o.Policy); err != nil {
-			return wrong("--policy: not JSON: %v", err)
-		}
-	}
-	if o.Key, err = readToken(c.KeyFile); err != nil {
-		return nil, err
-	}
-	return o, nil
+	return nil
 }
 
 // pace shows the progress of a run: on a terminal each second on one line, elsewhere a line now and then.

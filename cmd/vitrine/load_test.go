@@ -63,7 +63,7 @@ func TestLoad(t *testing.T) {
 	}
 	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--json", "--ack-log", path("reported"))...)
 	var r load.Result
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Decisions.Count != 50 || r.Asked != 500 || strings.Contains(errs2, "created placement") {
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Decisions.Count != 50 || r.Target != 500 || strings.Contains(errs2, "created placement") {
 		t.Errorf("%+v, %v, %s", r, err, errs2)
 	}
 	reported, err := os.ReadFile(path("reported"))

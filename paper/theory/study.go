@@ -139,7 +139,7 @@ func (s Setting) witnessed(label string, change func(*bandit.ONLOptions)) experi
 			w := world.(*env.World)
 			star := w.Truth.Params()
 			c := Measure(m, star, w.Contexts, s.Size, s.sample(500), stream.New(0, 0, stream.Theory))
-			return NewWitness(l, s.problem(), m, symmetries, star, world, c.Ch)
+			return NewWitness(l, s.problem(), m, symmetries, Truth{world, star, c.Ch})
 		}}
 }
 

@@ -57,15 +57,21 @@ type Witness struct {
 
 // NewWitness observes a learner of the problem and the model in a world with the truth f_star. It returns an error if
 // the symmetries are not known.
-func NewWitness(l *bandit.ONL, p bandit.Problem, m utility.Model, s Symmetries, star []float64, world env.Environment,
-	curvature float64) (*Witness, error) {
-	if _, _, err := s.Nearest(star, star); err != nil {
+func NewWitness(l *bandit.ONL, p bandit.Problem, m utility.Model, s Symmetries, truth Truth) (*Witness, error) {
+	if _, _, err := s.Nearest(truth.Params, truth.Params); err != nil {
 		return nil, err
 	}
 	return &Witness{
-		learner: l, problem: p, model: m, world: world, symmetries: s, star: star, curvature: curvature,
-		seen: map[string]float64{},
+		learner: l, problem: p, model: m, world: truth.World, symmetries: s, star: truth.Params,
+		curvature: truth.Curvature, seen: map[string]float64{},
 	}, nil
+}
+
+// Truth is what a learner does not know.
+type Truth struct {
+	World     env.Environment
+	Params    []float64 // w*
+	Curvature float64   // C_h for the slack
 }
 
 // Policy implements vitrine.Learner.

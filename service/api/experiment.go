@@ -96,7 +96,7 @@ type ExperimentReport struct {
 	Ratio     Ratio           `json:"sample_ratio"`
 	Points    []ReportPoint   `json:"points" doc:"the results over time, at most 256"`
 	Verdict   Verdict         `json:"verdict"`
-	Left      *Left           `json:"remaining,omitempty" doc:"what the experiment probably still needs; left out unless it is to keep going, and if it would need more than 20 times as many decisions as it has"`
+	Left      *Left           `json:"remaining,omitempty" doc:"what the experiment probably still needs; left out unless it continues, and if it would need more than 20 times as many decisions as it has"`
 }
 
 // Left estimates what an experiment still needs before it is certain whether its best variant gains the minimum, if the
@@ -111,7 +111,7 @@ type VariantReport struct {
 	Name       string         `json:"name"`
 	Show       string         `json:"show" enum:"policy,baseline,uniform"`
 	Share      float64        `json:"share" doc:"of the units in the experiment; of the holdout, of all units"`
-	Asked      uint64         `json:"asked" doc:"decisions, with those that wait for an outcome"`
+	Made       uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
 	Units      uint64         `json:"shoppers" doc:"units, by their first decision; some are missed once there are a million"`
 	Group      Totals         `json:"totals" doc:"the decisions that count"`
 	Later      float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it"`
@@ -218,18 +218,18 @@ type ReportPoint struct {
 
 // Verdict is the result of the stop rule.
 type Verdict struct {
-	Rule    string   `json:"rule" enum:"ship,weigh,keep either,stop,keep going"`
-	Variant string   `json:"variant,omitzero" doc:"the variant to ship or to weigh. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does"`
-	Tied    []string `json:"tied,omitempty" doc:"with keep either: the variants that surely gain and cannot be told apart, the largest estimate first"`
+	Result  string   `json:"result" enum:"ship,weigh,tie,stop,continue"`
+	Variant string   `json:"variant,omitzero" doc:"the variant to ship or to weigh. In a tie: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does"`
+	Tied    []string `json:"tied,omitempty" doc:"in a tie: the variants that surely gain and cannot be told apart, the largest estimate first"`
 	Reason  string   `json:"reason"`
 	Gain    float64  `json:"gain,omitzero" doc:"estimated gain of the variant to ship over the control, in revenue a decision"`
 }
 
-// Values of [Verdict.Rule].
+// Values of [Verdict.Result].
 const (
-	Ship       = "ship"        // a variant certainly gains the minimum, and earns more than every other one
-	Weigh      = "weigh"       // a variant certainly earns more, as for ship, but another metric is certainly worse
-	KeepEither = "keep either" // several variants surely gain, earn more than all others, and cannot be told apart
-	Stop       = "stop"        // no variant can gain what is worth a change, or the units are not divided as planned
-	KeepGoing  = "keep going"  // otherwise
+	Ship     = "ship"     // a variant certainly gains the minimum, and earns more than every other one
+	Weigh    = "weigh"    // a variant certainly earns more, as for ship, but another metric is certainly worse
+	Tie      = "tie"      // several variants surely gain, earn more than all others, and cannot be told apart
+	Stop     = "stop"     // no variant can gain what is worth a change, or the units are not divided as planned
+	Continue = "continue" // otherwise
 )

@@ -156,3 +156,58 @@ type Kept struct {
 type Note struct {
 	Note string `json:"note" maxLength:"500" doc:"of the version"`
 }
+
+// Preview describes the effects of a change of a placement.
+type Preview struct {
+	Change     string    `json:"change" enum:"none,create,keep,restart,end,adopt" doc:"none: the placement has this configuration; create: there is no such placement; keep: the learner continues; restart: another learner begins, with reset=true or relearn=log if something is lost; end: an experiment ends, with reset=true, and what the learners of its variants have learned is lost; adopt: an experiment ends, and the learner of one of its variants decides"`
+	Placement  Placement `json:"placement" doc:"the configuration with its defaults, notes and warnings"`
+	Fields     []string  `json:"fields,omitempty" doc:"of restart: what changes that the learner depends on"`
+	Lost       *Loss     `json:"lost,omitempty" doc:"of restart: what the learner has learned, which is kept as a version; left out if it has learned nothing. Of end: what is lost"`
+	CanRelearn bool      `json:"can_relearn" doc:"whether relearn=log can learn it again from the log"`
+	MaxSize    int       `json:"max_size,omitzero" doc:"relearn=log would leave out decisions that showed more items"`
+}
+
+// Values of [Preview.Change].
+const (
+	PreviewNone    = "none"    // this is the placement's configuration
+	PreviewCreate  = "create"  // there is no such placement
+	PreviewKeep    = "keep"    // the learner goes on
+	PreviewRestart = "restart" // another learner begins
+	PreviewEnd     = "end"     // an experiment ends, and its learners' knowledge is lost
+	PreviewAdopt   = "adopt"   // an experiment ends, and the learner of one of its variants decides
+)
+
+// PolicyList lists what a placement's policy may be.
+type PolicyList struct {
+	Policies  []PolicyEntry `json:"policies"`
+	Utilities []PolicyEntry `json:"utilities" doc:"families of utilities, for the setting utility of some policies"`
+}
+
+// PolicyEntry is a policy or a family of utilities.
+type PolicyEntry struct {
+	Name    string         `json:"name" doc:"of a family of utilities, its kind"`
+	Doc     string         `json:"doc"`
+	Choose  string         `json:"choose_when,omitzero" doc:"when to choose it"`
+	Offer   string         `json:"offer_cost,omitzero" doc:"what an offer costs: O of it"`
+	Round   string         `json:"round_cost,omitzero" doc:"what an observed round costs: O of it"`
+	Options []PolicyOption `json:"options"`
+	Default bool           `json:"default,omitzero" doc:"whether placements have it that name none"`
+}
+
+// PolicyOption is a setting.
+type PolicyOption struct {
+	Key     string `json:"key"`
+	Type    string `json:"type" doc:"integer, number, string, true or false, list of integers, table"`
+	Range   string `json:"range,omitzero" doc:"the legal values"`
+	Default any    `json:"default,omitzero" doc:"in a placement; left out if it follows from the placement, or if there is none"`
+	Doc     string `json:"doc"`
+}
+
+// LearnerState is the saved knowledge of a placement's learner.
+type LearnerState struct {
+	Placement   string    `json:"placement"`
+	PolicyEntry uint64    `json:"policy_entry" doc:"the last entry of the log that it has learned from"`
+	Learned     uint64    `json:"learned" doc:"rounds that it has learned"`
+	Config      Placement `json:"config" doc:"the configuration of a learner that reads the state"`
+	State       string    `json:"state" doc:"what the learner's MarshalBinary returns, in Base 64 (RFC 4648)"`
+}

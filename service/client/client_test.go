@@ -440,7 +440,7 @@ func TestExperiments(t *testing.T) {
 		}
 	}
 	all := fatal.Or(c.Experiments(ctx, "home"))(t)
-	if all.Experiment == nil || all.Experiment.Name != "summer" || all.Experiment.Variants[0].Asked+all.Experiment.Variants[1].Asked != 2 || all.Past == nil {
+	if all.Experiment == nil || all.Experiment.Name != "summer" || all.Experiment.Variants[0].Made+all.Experiment.Variants[1].Made != 2 || all.Past == nil {
 		t.Errorf("%+v", all)
 	}
 	refused(t, failed(c.Experiments(ctx, "cart")), 404, "not-found")

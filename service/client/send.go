@@ -14,13 +14,16 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"vitrine/service/api"
-
 	"github.com/go-json-experiment/json"
+
+	"vitrine/service/api"
 )
 
 const (
@@ -285,4 +288,71 @@ func (c *Client) jitter() float64 {
 	var b [8]byte
 	rand.Read(b[:])
 	return float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
+}
+
+// writes is the last log entry named by answers. The zero value is ready.
+type writes struct{ last atomic.Uint64 }
+
+// text returns the entry for a read, or "".
+func (w *writes) text() string {
+	if last := w.last.Load(); last > 0 {
+		return strconv.FormatUint(last, 10)
+	}
+	return ""
+}
+
+// note remembers the entry of an answer if it is the last so far. A text without an entry is ignored.
+func (w *writes) note(text string) {
+	entry, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return
+	}
+	for last := w.last.Load(); entry > last && !w.last.CompareAndSwap(last, entry); last = w.last.Load() {
+	}
+}
+
+// addresses are Base's addresses, and the one to begin with.
+type addresses struct {
+	once sync.Once
+	list []string
+	err  error // of a wrong address
+
+	first atomic.Uint32
+}
+
+// read returns the addresses in a Base. The base of later calls does not matter.
+func (a *addresses) read(base string) ([]string, error) {
+	a.once.Do(func() {
+		for address := range strings.SplitSeq(base, ",") {
+			address = strings.TrimSpace(address)
+			u, err := url.Parse(address)
+			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+				a.err = fmt.Errorf("client: Base %q: must be a URL such as %q, or several with commas between them", address, "http://127.0.0.1:8080")
+				return
+			}
+			a.list = append(a.list, strings.TrimSuffix(address, "/"))
+		}
+	})
+	return a.list, a.err
+}
+
+// next makes calls begin with the address after one that failed, unless another call did so already.
+func (a *addresses) next(failed int) {
+	a.first.CompareAndSwap(uint32(failed), uint32((failed+1)%len(a.list)))
+}
+
+// problemOf reads an error answer. It may come from a proxy, which does not send problems.
+func problemOf(status int, header http.Header, body []byte) *api.Problem {
+	p := &api.Problem{Title: http.StatusText(status), Status: status, RequestID: header.Get("X-Request-Id")}
+	if mediaType(header) != "application/problem+json" {
+		p.Detail = "not an answer of the service"
+		return p
+	}
+	read := *p
+	if err := json.Unmarshal(body, &read); err != nil {
+		p.Detail = "a problem that cannot be read"
+		return p
+	}
+	read.Status = status
+	return &read
 }

@@ -22,7 +22,7 @@ const size = 4
 // Placements returns the configurations of the demonstration's placements, by name.
 func Placements(seed uint64) map[string]*api.Placement {
 	line := map[string]any{"kind": "linear", "intercept": true}
-	recent := map[string]any{"kind": "linear", "intercept": true, "memory": 200.0} // tastes that move
+	recent := map[string]any{"kind": "linear", "intercept": true, "memory_rounds": 200.0} // tastes that move
 	all := map[string]*api.Placement{
 		auto:   {Policy: map[string]any{"name": "auto"}, LogItems: "all"},
 		linear: {Policy: map[string]any{"name": "bma-mnl", "experts": []any{line, recent}}, CatalogueOf: auto, LogItems: "all"},

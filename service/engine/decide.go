@@ -100,7 +100,7 @@ func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Re
 	if follows { // the leader may know an earlier request
 		before, err = e.proposeOffer(ctx, v, d.Entry, made.Offered)
 	} else {
-		err = e.commitOffer(ctx, v, event, &made.Offer, forgotten, d.Entry, now)
+		err = e.commitOffer(ctx, v, event, &made.Offer, forgotten, d.Entry)
 	}
 	if before != nil || err != nil {
 		return before, err
@@ -117,13 +117,13 @@ func (e *Engine) number(p *state.Placement, follows bool) uint64 {
 }
 
 // commitOffer writes an offer. It returns page.ErrStale if the placement changed or an identical request came first.
-func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event, o *offer.Offer, forgotten *state.Record, entry []byte, now int64) error {
+func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event, o *offer.Offer, forgotten *state.Record, entry []byte) error {
 	for urgent := false; ; {
 		err := e.submit(ctx, func(b *state.Batch) error { return b.Offer(v, event, o, forgotten, entry) })
 		if !errors.Is(err, state.ErrExpireFirst) {
 			return err
 		}
-		n, err := e.expire(ctx, v.Placement.Name, now, urgent)
+		n, err := e.expire(ctx, v.Placement.Name, event.Time, urgent)
 		if err != nil {
 			return err
 		}

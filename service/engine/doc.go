@@ -2,19 +2,19 @@
 // process. The parts without a clock or goroutine are in packages below: page (a request → its page), learner (a
 // learner and its queue) and state (the fold of the log, and the events that proposals become). From the bottom up:
 //
-//	entry.go      the entry of a change, for its caller; errors.go, names.go
+//	names.go      the errors, and the names of package state
 //	writer.go     proposals → commit groups → state
 //	follow.go     the state of an engine whose log another process writes; propose.go its calls to that process
-//	open.go       a snapshot and a log → an engine; engine.go its description; events.go its log, snapshot.go its state as bytes
+//	open.go       a snapshot and a log → an engine; engine.go its description and alarms; events.go its log, snapshot.go its state as bytes
 //	recall.go     offers that a call concerns, read before the writer
 //	decide.go     a request → an offer of package page → the log
-//	outcome.go    outcomes of offers; reward.go as numbers, correct.go later, defer.go before the page is shown, evict.go never
-//	put.go        a configuration → a placement with its learner; preview.go its effects
-//	items.go      changes of a catalogue, in chunks; rewind.go the catalogue of an earlier entry
-//	versions.go   states to roll back to; relearn.go a second learner; alarm.go, experiment.go, model.go, clock.go
+//	outcome.go    outcomes of offers: a choice, rewards, a correction, or none
+//	put.go        a configuration → a placement with its learner, or a preview of it
+//	items.go      changes of a catalogue, in chunks, and the catalogue of an earlier entry
+//	versions.go   states to roll back to; relearn.go a second learner; clock.go attribution windows after a gap in time
 //	explain.go    why a set was shown; insight.go what a placement has learned
 //	import.go     decisions of another program's log
-//	audit.go      compares a log with the rules, without learning; compare.go two engines
+//	audit.go      compares a log with the rules, without learning
 //
 // Time is an argument, in Unix nanoseconds. The log is an [eventlog.Store]. Randomness is a stream at the address
 // (placement's seed, number of the decision, purpose). docs/adr/0041-decision-engine.md gives the reasons.

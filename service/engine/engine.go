@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,7 +12,9 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/earnings"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
+	"vitrine/service/learner"
 	"vitrine/service/setup"
 	"vitrine/service/state"
 )
@@ -194,4 +198,72 @@ func (e *Engine) Recent(name string, now int64, span time.Duration) (r earnings.
 	r = v.Placement.Earnings.Series.Recent(now, span)
 	r.Gains, r.Latency = v.Placement.Gains(r), v.Placement.Latency.Report()
 	return r, nil
+}
+
+// Experiments returns a placement's running experiment, if any, and its ended ones.
+func (e *Engine) Experiments(name string) (*api.Experiments, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	p, err := e.state.Named(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.Experiments()
+}
+
+// planSpan is the time before now that plans are based on.
+const planSpan = 28 * 24 * time.Hour
+
+// Plan says how long an experiment with the given shares, the control's first, takes to show gains. See
+// [abtest.Basis.Report].
+func (e *Engine) Plan(name string, shares []float64, holdout float64, gains []float64, now int64) (*api.ExperimentPlan, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	p, err := e.state.Named(name)
+	if err != nil {
+		return nil, err
+	}
+	var b abtest.Basis
+	b.Totals, b.Bound, b.Rate = p.Earnings.Series.Past(now, planSpan)
+	return b.Report(shares, holdout, gains, p.Config.Window().Seconds()), nil
+}
+
+// Model returns what a placement's learner knows from all outcomes so far. It returns ErrNotFound, ErrStopped or ctx's
+// error.
+func (e *Engine) Model(ctx context.Context, name string) (api.LearnerState, error) {
+	m := api.LearnerState{Placement: name}
+	var saved <-chan learner.State
+	err := e.inspect(ctx, func(s *state.State) {
+		if p := s.Placements[name]; p != nil {
+			m.Config = p.Config.Placement
+			saved = p.Worker.Freeze(false)
+		}
+	})
+	if err != nil { // m may still be the writer's
+		return api.LearnerState{}, err
+	}
+	if saved != nil {
+		select {
+		case w, ok := <-saved:
+			if ok {
+				m.PolicyEntry, m.Learned, m.State = w.Entry, w.Learned, base64.StdEncoding.EncodeToString(w.Data)
+				return m, nil
+			}
+		case <-ctx.Done():
+			return m, ctx.Err()
+		}
+	}
+	return m, fmt.Errorf("placement %q: %w", name, ErrNotFound) // or its learner just ended
+}
+
+// ClearAlarm ends a placement's alarm: its policy decides again, and the guard begins again. The learner now learns the
+// rounds that were held back. After an alarm about missing sales it skips the decisions in doubt, unless all is set.
+// Without an alarm, ClearAlarm does nothing. It returns ErrNotFound, ErrStopped or ctx's error.
+func (e *Engine) ClearAlarm(ctx context.Context, name string, all bool, now int64) error {
+	return e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
+		if p.Earnings.Guard.Alarm() == nil {
+			return nil, nil
+		}
+		return &eventlog.AlarmCleared{All: all}, nil
+	})
 }

@@ -147,7 +147,7 @@ func (m *trials) Check(t *rapid.T) {
 		sum := 0.0
 		for _, v := range r.Variants {
 			sum += v.Share
-			if v.Group.Rounds > v.Asked || v.Units > v.Asked || v.Group.Rounds > 0 && !(v.Mean.Low <= v.Mean.Estimate && v.Mean.Estimate <= v.Mean.High) {
+			if v.Group.Rounds > v.Made || v.Units > v.Made || v.Group.Rounds > 0 && !(v.Mean.Low <= v.Mean.Estimate && v.Mean.Estimate <= v.Mean.High) {
 				t.Fatalf("%+v", v)
 			}
 		}

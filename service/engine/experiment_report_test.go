@@ -38,7 +38,7 @@ func TestMismatch(t *testing.T) {
 	if again, err := restarted.Experiments("home"); err != nil || again.Experiment.Ratio != r.Ratio {
 		t.Errorf("after a restart the ratio is %+v, %v", again.Experiment.Ratio, err)
 	}
-	if !r.Ratio.Mismatch || r.Verdict.Rule != api.Stop || !strings.Contains(r.Verdict.Reason, "do not trust") {
+	if !r.Ratio.Mismatch || r.Verdict.Result != api.Stop || !strings.Contains(r.Verdict.Reason, "do not trust") {
 		t.Errorf("%+v, %+v, %+v", r.Ratio, r.Verdict, r.Variants)
 	}
 }
@@ -52,18 +52,18 @@ func TestStopRule(t *testing.T) {
 	}{
 		"gains":             {[]float64{0.8, 0.1}, 0, api.Ship},
 		"loses":             {[]float64{0.1, 0.8}, 0, api.Stop},
-		"equal":             {[]float64{0.5, 0.5}, 0, api.KeepGoing},
+		"equal":             {[]float64{0.5, 0.5}, 0, api.Continue},
 		"not worth its way": {[]float64{0.5, 0.5}, 1.5, api.Stop},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 			put(t, e, "home", onTrial(fmt.Sprintf(`{"name":"x","min_gain":%v,"variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`, c.worth)))
 			s := newBoutique(t, e, c.sells...)
-			if r := s.report(); r.Verdict.Rule != api.KeepGoing || r.Counts != nil {
+			if r := s.report(); r.Verdict.Result != api.Continue || r.Counts != nil {
 				t.Errorf("before the first decision the verdict is %+v, counted from %v on", r.Verdict, r.Counts)
 			}
 			s.serve(500, 500)
-			if r := s.report(); r.Verdict.Rule != c.rule || r.Control != "shop" || (r.Verdict.Variant == "own") != (c.rule == api.Ship) {
+			if r := s.report(); r.Verdict.Result != c.rule || r.Control != "shop" || (r.Verdict.Variant == "own") != (c.rule == api.Ship) {
 				t.Errorf("the verdict is %+v", r.Verdict)
 			}
 		})
@@ -291,7 +291,7 @@ func TestVerdictNamesTheVariantAhead(t *testing.T) {
 	put(t, e, "home", onTrial(fourVariants))
 	s := newBoutique(t, e, 0.6, 0.5, 0.5)
 	s.serve(300, 300)
-	if r := s.report(); r.Verdict.Rule != api.KeepGoing || !strings.HasPrefix(r.Verdict.Reason, `no gain is certain yet: "own" earns between -`) {
+	if r := s.report(); r.Verdict.Result != api.Continue || !strings.HasPrefix(r.Verdict.Reason, `no gain is certain yet: "own" earns between -`) {
 		t.Errorf("the verdict is %+v of %+v", r.Verdict, r.Variants)
 	}
 }

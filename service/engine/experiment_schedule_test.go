@@ -50,7 +50,7 @@ func TestSchedule(t *testing.T) {
 		fatal.Or(e.Expire(t.Context(), begin+k*minute))(t)
 	}
 	r := fatal.Or(e.Experiments("home"))(t).Experiment
-	if r.Decisions != 100 || r.Variants[0].Asked != uint64(count["shop"]) || r.Variants[1].Asked != uint64(count["ours"]) || r.Starts.UnixNano() != begin+100*minute || r.Ends.UnixNano() != begin+200*minute {
+	if r.Decisions != 100 || r.Variants[0].Made != uint64(count["shop"]) || r.Variants[1].Made != uint64(count["ours"]) || r.Starts.UnixNano() != begin+100*minute || r.Ends.UnixNano() != begin+200*minute {
 		t.Errorf("%d decisions count, %v: %+v", r.Decisions, count, r.Variants)
 	}
 	restarted := opened(t, engine.Options{Store: store, Build: buildFixed, Snapshot: snapshot(t, e)})

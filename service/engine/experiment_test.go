@@ -182,7 +182,7 @@ func TestExperiment(t *testing.T) {
 			t.Errorf("%q earns %+v more than %q, want about %v", p.Variant, d, p.Over, want)
 		}
 	}
-	if r.Verdict.Rule != api.Ship || r.Verdict.Variant != "rival" || r.Ratio.Mismatch || len(r.Points) == 0 {
+	if r.Verdict.Result != api.Ship || r.Verdict.Variant != "rival" || r.Ratio.Mismatch || len(r.Points) == 0 {
 		t.Errorf("the verdict is %+v, the ratio %+v, after %d points", r.Verdict, r.Ratio, len(r.Points))
 	}
 	for name, learned := range map[string]uint64{"own": s.groups["own"].Rounds, "rival": s.groups["rival"].Rounds} {

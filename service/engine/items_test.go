@@ -419,7 +419,7 @@ func TestCatalogueSize(t *testing.T) {
 		200 * (8*7 + 32): {},
 		2 * (8*7 + 32):   {Candidates: []string{"sku1", "nothing"}},
 	} {
-		if got := fatal.Or(e.View("home"))(t).CatalogueSize(r); got != want {
+		if got := fatal.Or(e.View("home"))(t).Page.CatalogueSize(r); got != want {
 			t.Errorf("%+v takes %d bytes, want %d", r, got, want)
 		}
 	}

@@ -1,6 +1,12 @@
 package engine
 
-import "vitrine/service/state"
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"vitrine/service/state"
+)
 
 // The types of package state that callers of an engine meet.
 type (
@@ -25,3 +31,37 @@ var (
 	ErrExperiment = state.ErrExperiment
 	ErrUnread     = state.ErrUnread
 )
+
+var (
+	// ErrAmbiguous is returned for a call without a placement if several placements know the decision id.
+	ErrAmbiguous = errors.New("several placements have a decision of this id")
+	// ErrMemory is returned for a placement that does not fit into the memory of the service.
+	ErrMemory = errors.New("the service has too little memory")
+	// ErrFollower is returned for a change by an engine that follows its log, which another process writes.
+	ErrFollower = errors.New("this process follows the log, and another one writes it")
+	// ErrNoLeader is returned for a decision or an outcome while no process writes the log. It may be recorded
+	// nevertheless: ask again, under the same id.
+	ErrNoLeader = errors.New("no process writes the log at present")
+	// ErrStopped is returned by an engine that is closed, or that cannot write its log and must be opened
+	// again.
+	ErrStopped = errors.New("the engine has stopped")
+)
+
+// UnfinishedError is returned for a change whose caller's time ran out.
+type UnfinishedError struct {
+	What string // whether the change was made, as far as it is known
+	Err  error  // the context's error
+}
+
+func (e *UnfinishedError) Error() string { return fmt.Sprintf("%v: %s", e.Err, e.What) }
+
+// Unwrap returns the error of the context.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// unfinished returns err, with its consequence if the caller's time ran out.
+func unfinished(err error, what string) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &UnfinishedError{what, err}
+	}
+	return err
+}

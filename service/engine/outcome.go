@@ -3,9 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 
+	"vitrine"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
+	"vitrine/service/setup"
 	"vitrine/service/state"
 )
 
@@ -93,4 +98,91 @@ func (e *Engine) readAhead(ctx context.Context, late []*state.Lookup) ([]*state.
 		}
 	}
 	return late, nil
+}
+
+// Reward reports the outcome of a placement's decision as rewards of some or all items shown, for callers that observe
+// no choice. An empty placement means the result of Find, with its errors. A choice is drawn from the rewards,
+//
+//	P(item k is chosen) = v_k / max(1, Σ v)
+//
+// with a draw that follows from the placement's seed and the decision's id, so that an import of the same rewards draws
+// the same choice. The choice equals the rewards in expectation, and rewards of 0 and 1 are exact. If no item is chosen
+// and some items have no reward yet, the decision stays open for these, with the remaining probability,
+//
+//	P(item k is chosen | none of the m reported before) = v_k / max(1 − v_1 − … − v_m, Σ v)
+//
+// with Σ over the items of this call. Only an item's first reward counts. Rewards after the outcome or the attribution
+// window change nothing. Errors are *api.FieldError for a value, ErrNotFound, ErrNotShown, ErrEvicted, ErrStopped and
+// ctx's; after the last two report the rewards again.
+func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards []api.Reward, now int64) error {
+	for k, r := range rewards {
+		field := fmt.Sprintf("/rewards/%d/value", k)
+		switch {
+		case math.IsNaN(r.Value):
+			return api.Fieldf(field, "is missing")
+		case !(r.Value >= 0 && r.Value <= 1):
+			return api.Fieldf(field, "%v: must be in [0, 1]", r.Value)
+		}
+	}
+	return e.forward(ctx, &remoteCall{what: callReward, placement: placement, decision: decision, rewards: rewards}, now, func(now int64) error {
+		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Reward(f.Record, f.Offer, rewards, now) })
+	})
+}
+
+// Correct corrects the outcome of a placement's decision, for as long as the placement remembers the decision. It
+// returns when the correction is in the log. Sums of earnings change, in the era and at the time of the decision;
+// learners, the guard and the intervals of experiments do not. An empty placement means the result of Find, with its
+// errors.
+//
+// Repeating a correction under its id is a no-op. Reusing the id for a different correction returns ErrConflict, as
+// does correcting an item that was not taken, or a withdrawn sale. Other errors are *api.FieldError, ErrNotFound,
+// ErrNotShown, ErrStopped and ctx's; after the last two send the correction again.
+func (e *Engine) Correct(ctx context.Context, placement, decision string, c api.Correction, now int64) error {
+	if err := checkCorrection(&c); err != nil {
+		return err
+	}
+	return e.forward(ctx, &remoteCall{what: callCorrect, placement: placement, decision: decision, correction: c}, now, func(now int64) error {
+		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Correct(f.Record, f.Offer, &c, now) })
+	})
+}
+
+func checkCorrection(c *api.Correction) error {
+	if c.ID == "" {
+		return api.Fieldf("/id", "is missing: it makes sure that a correction that is sent twice counts once")
+	}
+	if err := setup.CheckDecision("/id", c.ID); err != nil {
+		return err
+	}
+	if v := c.Value; v != nil && !(math.Abs(*v) <= vitrine.MaxRevenue) {
+		return api.Fieldf("/value", "%v: must be from %v to %v", *v, -vitrine.MaxRevenue, vitrine.MaxRevenue)
+	}
+	return nil
+}
+
+// Activate records that the items of a deferred decision were shown, so that its outcome can come. An empty placement
+// means the result of Find, with its errors. Activating a decision twice, or one that is not deferred, is a no-op. The
+// attribution window begins with the decision: after it the decision is withdrawn, teaches nothing, and Activate
+// returns ErrWithdrawn. Other errors are ErrEvicted, ErrNotFound, ErrStopped and ctx's.
+//
+// An outcome also activates a deferred decision.
+func (e *Engine) Activate(ctx context.Context, placement, decision string, now int64) error {
+	return e.forward(ctx, &remoteCall{what: callActivate, placement: placement, decision: decision}, now, func(now int64) error {
+		placement, err := e.placementOf(ctx, placement, decision)
+		if err != nil {
+			return err
+		}
+		return e.submit(ctx, func(b *state.Batch) error { return b.Activate(placement, decision, now) })
+	})
+}
+
+// EvictBefore evicts the open decisions that were offered before an entry and began their attribution windows before
+// the time since, so that these entries can be removed from the log. They teach nothing. It returns their number.
+func (e *Engine) EvictBefore(ctx context.Context, entry uint64, since, now int64) (total int, err error) {
+	for {
+		n := 0 // owned by the writer until submit returns
+		err := e.submit(ctx, func(b *state.Batch) error { n = b.EvictBefore(entry, since, now); return nil })
+		if total += n; err != nil || n < state.MaxExpiry {
+			return total, err
+		}
+	}
 }

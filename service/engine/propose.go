@@ -407,7 +407,7 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 			recorded := &eventlog.Event{Time: now, Placement: event.Placement, Body: before.Offered}
 			return recorded.Encode(nil)
 		}
-		if err := e.commitOffer(ctx, v, &event, o, forgotten, entry, now); !errors.Is(err, page.ErrStale) {
+		if err := e.commitOffer(ctx, v, &event, o, forgotten, entry); !errors.Is(err, page.ErrStale) {
 			return nil, err
 		}
 	}

@@ -264,7 +264,7 @@ func (r *run) result(start time.Time, interrupted bool) *Result {
 		r.schedule.stop(time.Now())
 	}
 	result := &Result{
-		Asked: r.Rate, Decisions: t.decisions.latency(), Outcomes: t.outcomes.latency(), Purchases: t.purchases, Repeated: t.repeated, Retries: t.retries,
+		Target: r.Rate, Decisions: t.decisions.latency(), Outcomes: t.outcomes.latency(), Purchases: t.purchases, Repeated: t.repeated, Retries: t.retries,
 		Unsent: r.schedule.unsent, Unreported: len(r.schedule.outcomes), Errors: t.errors, Late: t.late.latency(),
 		Unanswered: t.unanswered, Interrupted: interrupted,
 	}

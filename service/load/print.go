@@ -18,8 +18,8 @@ func (r *Result) Print(w io.Writer, o *Options) {
 	if o.Poisson {
 		arrivals = "poisson"
 	}
-	loop := fmt.Sprintf("open loop, %v a second asked, %s arrivals", r.Asked, arrivals)
-	if r.Asked == 0 {
+	loop := fmt.Sprintf("open loop, %v a second wanted, %s arrivals", r.Target, arrivals)
+	if r.Target == 0 {
 		loop = "closed loop, as fast as possible: each caller waits for its answer before the next request"
 	}
 	fmt.Fprintf(w, "%s, %d items × %d features, %d connections, %s\n", form, o.Items, o.Features, o.Connections, loop)

@@ -17,7 +17,7 @@ import (
 
 // Result holds the measurements of a run. Times are in milliseconds unless a field says otherwise.
 type Result struct {
-	Asked       float64 `json:"asked_per_second"` // decisions; 0 is a closed loop
+	Target      float64 `json:"target_per_second"` // decisions; 0 is a closed loop
 	Achieved    float64 `json:"achieved_per_second"`
 	Seconds     float64 `json:"seconds"` // from the first request to the last answer
 	Decisions   Latency `json:"decisions"`

@@ -162,6 +162,16 @@ func (o *Offer) Reply() *api.Answer {
 	return a
 }
 
+// WithoutRows returns the offer without its rows and candidates, which share memory with the decider. It removes them from the
+// event, too: call it when the event is in the log.
+func (o Offer) WithoutRows() *Offer {
+	o.Features, o.Revenue, o.Answer = nil, nil, nil
+	if o.Catalogue != nil {
+		o.Catalogue.Slots = nil
+	}
+	return &o
+}
+
 // Revenue returns the revenue of an item, which is 1 if r is nil.
 func Revenue(r []float64, i int) float64 {
 	if r == nil {

@@ -6,12 +6,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"vitrine/internal/panics"
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/panics"
 	"vitrine/internal/stream"
 	"vitrine/service/api"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
@@ -24,17 +25,6 @@ type Decision struct {
 	Clipped     int  // number of feature values that were cut to their range
 	Estimated   bool // whether the policy estimates utilities
 	Usable      bool // whether the estimates are finite
-}
-
-// WithoutRows returns the offer without its rows and candidates, which share memory with the decider. It removes them
-// from the event, too: call it when the event is in the log.
-func (m *Decision) WithoutRows() *offer.Offer {
-	o := m.Offer
-	o.Features, o.Revenue, o.Answer = nil, nil, nil
-	if o.Catalogue != nil {
-		o.Catalogue.Slots = nil
-	}
-	return &o
 }
 
 // plan holds a decision in the making.
@@ -122,6 +112,39 @@ func (d *Decider) findCandidates(ctx context.Context) (err error) {
 	return nil
 }
 
+// route is the experiment variant for a request; the zero value without an experiment.
+type route struct {
+	show    string // api.ShowPolicy, …
+	variant string
+	unit    uint64
+	policy  *Policy // the variant's own; nil for the placement's
+
+	isOutside bool // whether the experiment has not started or has ended
+}
+
+// route returns the variant for the request's unit.
+func (v *View) route(r *Request) (to route, err error) {
+	if v.Config.Mode != api.Experimenting {
+		return to, nil
+	}
+	if r.ShopperID == "" && r.isTrial { // shows the placement's policy
+		return to, nil
+	}
+	if !v.Routes.Runs(r.Now) {
+		return route{show: v.Routes.Design.Outside, isOutside: true}, nil
+	}
+	if r.ShopperID == "" {
+		return to, api.Fieldf("/shopper_id", "is missing: in the mode %q it says who is shown the same variant each time, such as a shopper's id", api.Experimenting)
+	}
+	to.unit = abtest.Unit(v.Name, r.ShopperID)
+	class := v.Routes.Class(to.unit)
+	to.variant, to.show = v.Routes.Name(class), v.Routes.Show(class)
+	if class < len(v.Variants) {
+		to.policy = v.Variants[class]
+	}
+	return to, nil
+}
+
 // findPolicy finds the policy to ask, which may be one for short rows.
 func (d *Decider) findPolicy() (err error) {
 	v, r := d.view, d.request
@@ -160,7 +183,6 @@ func (d *Decider) findRows(ctx context.Context) (err error) {
 		return err
 	}
 	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Variant: d.to.variant, Unit: d.to.unit, Unmet: r.unmet}
-	d.logRules()
 	if d.unseen != nil && !r.isTrial {
 		return &UnseenError{d.unseen}
 	}
@@ -247,6 +269,7 @@ func (d *Decider) arrange() error {
 // log adds the rows and candidates that the log keeps.
 func (d *Decider) log() error {
 	all := d.view.Config.LogItems == "all"
+	d.logRules(all)
 	d.fill(d.made.Offered, d.request, d.order, all)
 	d.keep(d.view, d.request, d.made.Offered, d.order)
 	if d.overflow {

@@ -1,8 +1,6 @@
 package page
 
 import (
-	"fmt"
-	"slices"
 	"sync"
 
 	"vitrine/internal/stream"
@@ -53,41 +51,6 @@ func (d *Decider) Release() {
 	d.plan, d.estimates, d.short, d.overflow = plan{}, offer.Estimates{}, nil, false
 	d.Whole.Placement = ""
 	deciders.Put(d)
-}
-
-// Read returns a request with its values in schema order, in d's memory.
-func (d *Decider) Read(v *View, r *api.Request) (*Request, error) {
-	s := v.Config.Schema()
-	q := &Request{Request: r}
-	n := len(r.Items)
-	d.items = slices.Grow(d.items[:0], n)[:n]
-	d.placer.Reset()
-	for i := range r.Items {
-		values, err := d.placer.Item(r.Items[i].Features, s, func() string { return fmt.Sprintf("/items/%d/features/", i) })
-		if err != nil {
-			return nil, err
-		}
-		d.items[i] = api.Item{ID: r.Items[i].ID, Features: values}
-		if v := r.Items[i].Revenue; v != nil {
-			if q.revenue == nil {
-				d.revenue = resize(d.revenue, n)
-				q.revenue = d.revenue
-				for j := range q.revenue {
-					q.revenue[j] = 1
-				}
-			}
-			q.revenue[i] = *v
-		}
-	}
-	q.items = d.items
-	if r.User != nil {
-		user, err := d.placer.User(r.User, s)
-		if err != nil {
-			return nil, err
-		}
-		q.user = user
-	}
-	return q, q.nameSlots()
 }
 
 // maxScratch bounds the rows that a decider keeps.

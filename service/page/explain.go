@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"vitrine/internal/panics"
 
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/bandit"
+	"vitrine/internal/panics"
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
@@ -22,7 +22,7 @@ const (
 	maxExplained = 50     // items whose utility is split among features
 	maxTried     = 10_000 // candidates of a trial
 
-	onlyShown = "the candidates that were not shown are no longer in memory, and the log of this placement does not have them. With record: all it keeps them"
+	onlyShown = "the candidates that were not shown are no longer in memory, and the log of this placement does not have them. With \"log_items\": \"all\" it keeps them"
 )
 
 // averaging is a policy that averages utility families.
@@ -274,21 +274,7 @@ func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
 	n := x.Known
 	mean, sd := make([]float64, n), make([]float64, n)
 	hasMean, hasSD := e.Value(mean, sd, m.x.Features)
-	if m.x.Feasible == nil && m.ruled && m.unknownRules(x) == "" {
-		m.x.Feasible, _ = m.request.family(m.config, m.request.places()) // nil if no set obeys the rules
-	}
-	why := e.Reasons(m.x, new(stream.Stream).Numbered(m.config.Seed, m.offer.Number, stream.Policy))
-	x.Cause = string(why.By)
-	switch draws := why.By == bandit.ByDraw || why.By == bandit.BySlot; {
-	case why.By == bandit.ByChance:
-		why.Index = nil
-	case draws && !x.SamePolicy:
-		why.Index = nil
-		x.Unknown = append(x.Unknown, "what was drawn: the version of the policy that decided is no longer there")
-	case why.By == bandit.BySlot && x.Known < x.Candidates:
-		why.Index = nil
-		x.Unknown = append(x.Unknown, "what was drawn: "+onlyShown)
-	}
+	why := m.reasons(x, e)
 	if !hasMean {
 		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s has none", x.Policy))
 		return
@@ -323,6 +309,26 @@ func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
 		u, x.Compared = why.Index, "index"
 	}
 	m.compare(x, u)
+}
+
+// reasons returns why the policy chose its set, without the numbers that are not known.
+func (m *explanation) reasons(x *api.Explanation, e bandit.Explainer) bandit.Reasons {
+	if m.x.Feasible == nil && m.ruled && m.unknownRules(x) == "" {
+		m.x.Feasible, _ = m.request.family(m.config, m.request.places()) // nil if it has no set
+	}
+	why := e.Reasons(m.x, new(stream.Stream).Numbered(m.config.Seed, m.offer.Number, stream.Policy))
+	x.Cause = string(why.By)
+	switch draws := why.By == bandit.ByDraw || why.By == bandit.BySlot; {
+	case why.By == bandit.ByChance:
+		why.Index = nil
+	case draws && !x.SamePolicy:
+		why.Index = nil
+		x.Unknown = append(x.Unknown, "what was drawn: the version of the policy that decided is no longer there")
+	case why.By == bandit.BySlot && x.Known < x.Candidates:
+		why.Index = nil
+		x.Unknown = append(x.Unknown, "what was drawn: "+onlyShown)
+	}
+	return why
 }
 
 // reference is the row with which contributions compare: the mean of the n known rows, with the columns of the mean shopper.

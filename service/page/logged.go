@@ -18,9 +18,8 @@ const (
 )
 
 // logRules adds the candidates and rules that the log keeps.
-func (d *Decider) logRules() {
+func (d *Decider) logRules(all bool) {
 	v, r, e := d.view, d.request, &d.estimates
-	all := v.Config.LogItems == "all"
 	e.Catalogue = r.stock.said(all)
 	switch c := e.Catalogue; {
 	case all:

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/minio/highwayhash"
 
 	"vitrine"
@@ -39,6 +41,75 @@ type Request struct {
 	pinned  []int                                   // candidates that the placement pins and every page has
 }
 
+// Read returns a request with its values in schema order, in d's memory.
+func (d *Decider) Read(v *View, r *api.Request) (*Request, error) {
+	s := v.Config.Schema()
+	q := &Request{Request: r}
+	n := len(r.Items)
+	d.items = slices.Grow(d.items[:0], n)[:n]
+	d.placer.Reset()
+	for i := range r.Items {
+		values, err := d.placer.Item(r.Items[i].Features, s, func() string { return fmt.Sprintf("/items/%d/features/", i) })
+		if err != nil {
+			return nil, err
+		}
+		d.items[i] = api.Item{ID: r.Items[i].ID, Features: values}
+		if v := r.Items[i].Revenue; v != nil {
+			if q.revenue == nil {
+				d.revenue = resize(d.revenue, n)
+				q.revenue = d.revenue
+				for j := range q.revenue {
+					q.revenue[j] = 1
+				}
+			}
+			q.revenue[i] = *v
+		}
+	}
+	q.items = d.items
+	if r.User != nil {
+		user, err := d.placer.User(r.User, s)
+		if err != nil {
+			return nil, err
+		}
+		q.user = user
+	}
+	return q, q.nameSlots()
+}
+
+const (
+	maxSlotID = 1024    // bytes
+	maxNote   = 1 << 14 // total length of the ids of all slots
+)
+
+// nameSlots notes the slots' ids. Either all slots name one, or no slot does.
+func (r *Request) nameSlots() error {
+	if len(r.Slots) == 0 {
+		return nil
+	}
+	ids := make([]string, len(r.Slots))
+	for k, s := range r.Slots {
+		field := fmt.Sprintf("/slots/%d/id", k)
+		switch {
+		case (s.ID == "") != (r.Slots[0].ID == ""):
+			return api.Fieldf(field, "all slots have an id, or none has")
+		case len(s.ID) > maxSlotID || !utf8.ValidString(s.ID):
+			return api.Fieldf(field, "must have at most %d bytes of UTF-8", maxSlotID)
+		case s.ID != "" && slices.Contains(ids[:k], s.ID):
+			return api.Fieldf(field, "%q is the id of an earlier slot too", s.ID)
+		}
+		ids[k] = s.ID
+	}
+	if ids[0] == "" {
+		return nil
+	}
+	note, err := json.Marshal(ids)
+	if len(note) > maxNote {
+		return api.Fieldf("/slots", "the ids take more than %d bytes", maxNote)
+	}
+	r.note = string(note)
+	return err
+}
+
 // check validates everything but the features, and indexes the items by id.
 func (r *Request) check(c *setup.Config, index map[string]int) error {
 	if err := setup.CheckDecision("/decision_id", r.Decision); err != nil {
@@ -54,13 +125,34 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 			return err
 		}
 	}
+	if len(r.ShopperID) > setup.MaxUnit || !utf8.ValidString(r.ShopperID) {
+		return api.Fieldf("/shopper_id", "%q: must have at most %d bytes of UTF-8", api.Abbreviate(r.ShopperID, 40), setup.MaxUnit)
+	}
+	if err := r.checkItems(index); err != nil {
+		return err
+	}
+	if r.Capacity != nil {
+		if err := catalogue.CheckSpace("/capacity", *r.Capacity); err != nil {
+			return err
+		}
+	}
+	if r.MaxSize != 0 {
+		if err := api.InRange("/max_size", r.MaxSize, 1, c.MaxSize); err != nil {
+			return err
+		}
+	}
+	if maximum := cmp.Or(r.MaxSize, c.MaxSize); r.MinSize < 0 || r.MinSize > maximum {
+		return api.InRange("/min_size", r.MinSize, 0, maximum)
+	}
+	return nil
+}
+
+// checkItems validates the items that the request brings, but for their features, and indexes them by id.
+func (r *Request) checkItems(index map[string]int) error {
 	for i, v := range r.revenue {
 		if !(v >= 0 && v <= vitrine.MaxRevenue) {
 			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v, vitrine.MaxRevenue)
 		}
-	}
-	if len(r.ShopperID) > setup.MaxUnit || !utf8.ValidString(r.ShopperID) {
-		return api.Fieldf("/shopper_id", "%q: must have at most %d bytes of UTF-8", api.Abbreviate(r.ShopperID, 40), setup.MaxUnit)
 	}
 	for i := range r.Items {
 		id := r.Items[i].ID
@@ -76,19 +168,6 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 				return err
 			}
 		}
-	}
-	if r.Capacity != nil {
-		if err := catalogue.CheckSpace("/capacity", *r.Capacity); err != nil {
-			return err
-		}
-	}
-	if r.MaxSize != 0 {
-		if err := api.InRange("/max_size", r.MaxSize, 1, c.MaxSize); err != nil {
-			return err
-		}
-	}
-	if maximum := cmp.Or(r.MaxSize, c.MaxSize); r.MinSize < 0 || r.MinSize > maximum {
-		return api.InRange("/min_size", r.MinSize, 0, maximum)
 	}
 	return nil
 }

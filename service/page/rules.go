@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"unicode/utf8"
-
-	"github.com/go-json-experiment/json"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -25,40 +22,6 @@ import (
 // maxSteps bounds the steps of the search for the best set under limits with crossing groups: some seconds. It is a
 // variable for tests.
 var maxSteps = 1 << 30
-
-const (
-	maxSlotID = 1024    // bytes
-	maxNote   = 1 << 14 // total length of the ids of all slots
-)
-
-// nameSlots notes the slots' ids. Either all slots name one, or no slot does.
-func (r *Request) nameSlots() error {
-	if len(r.Slots) == 0 {
-		return nil
-	}
-	ids := make([]string, len(r.Slots))
-	for k, s := range r.Slots {
-		field := fmt.Sprintf("/slots/%d/id", k)
-		switch {
-		case (s.ID == "") != (r.Slots[0].ID == ""):
-			return api.Fieldf(field, "all slots have an id, or none has")
-		case len(s.ID) > maxSlotID || !utf8.ValidString(s.ID):
-			return api.Fieldf(field, "must have at most %d bytes of UTF-8", maxSlotID)
-		case s.ID != "" && slices.Contains(ids[:k], s.ID):
-			return api.Fieldf(field, "%q is the id of an earlier slot too", s.ID)
-		}
-		ids[k] = s.ID
-	}
-	if ids[0] == "" {
-		return nil
-	}
-	note, err := json.Marshal(ids)
-	if len(note) > maxNote {
-		return api.Fieldf("/slots", "the ids take more than %d bytes", maxNote)
-	}
-	r.note = string(note)
-	return err
-}
 
 // slots returns the sets that fill the slots.
 func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
@@ -133,20 +96,10 @@ func (r *Request) with(pins []int, c *setup.Config, index map[string]int) (vitri
 	if free && capacity == nil {
 		return assortment.AtMost(rules.Max), nil
 	}
-	for _, l := range c.Limits {
-		r.bound(&rules, r.limit(c.Schema(), l, "", index), l)
+	err := r.addLimits(&rules, c, index)
+	if err != nil {
+		return nil, err
 	}
-	for i, l := range r.Limits {
-		field := fmt.Sprintf("/limits/%d", i)
-		if err := setup.CheckLimit(r.Limits[:i], l, field, c.Schema()); err != nil {
-			return nil, err
-		}
-		if err := r.checkAttribute(l, field); err != nil {
-			return nil, err
-		}
-		r.bound(&rules, r.limit(c.Schema(), l, fmt.Sprintf("limit %d", i), index), l)
-	}
-	var err error
 	if rules.Include, err = find("/include", r.Include, index); err != nil {
 		return nil, err
 	}
@@ -174,6 +127,24 @@ func (r *Request) with(pins []int, c *setup.Config, index map[string]int) (vitri
 		err = r.noteUnmet(c, rules, reached)
 	}
 	return family, err
+}
+
+// addLimits adds the limits of the placement and of the request.
+func (r *Request) addLimits(rules *assortment.Rules, c *setup.Config, index map[string]int) error {
+	for _, l := range c.Limits {
+		r.bound(rules, r.limit(c.Schema(), l, "", index), l)
+	}
+	for i, l := range r.Limits {
+		field := fmt.Sprintf("/limits/%d", i)
+		if err := setup.CheckLimit(r.Limits[:i], l, field, c.Schema()); err != nil {
+			return err
+		}
+		if err := r.checkAttribute(l, field); err != nil {
+			return err
+		}
+		r.bound(rules, r.limit(c.Schema(), l, fmt.Sprintf("limit %d", i), index), l)
+	}
+	return nil
 }
 
 // bound adds a limit on the candidates to the rules. A limit with a min consists of a single group.

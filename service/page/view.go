@@ -65,39 +65,6 @@ func (e *UnseenError) Error() string {
 	return "categories have new values"
 }
 
-// route is the experiment variant for a request; the zero value without an experiment.
-type route struct {
-	show    string // api.ShowPolicy, …
-	variant string
-	unit    uint64
-	policy  *Policy // the variant's own; nil for the placement's
-
-	isOutside bool // whether the experiment has not started or has ended
-}
-
-// route returns the variant for the request's unit.
-func (v *View) route(r *Request) (to route, err error) {
-	if v.Config.Mode != api.Experimenting {
-		return to, nil
-	}
-	if r.ShopperID == "" && r.isTrial { // shows the placement's policy
-		return to, nil
-	}
-	if !v.Routes.Runs(r.Now) {
-		return route{show: v.Routes.Design.Outside, isOutside: true}, nil
-	}
-	if r.ShopperID == "" {
-		return to, api.Fieldf("/shopper_id", "is missing: in the mode %q it says who is shown the same variant each time, such as a shopper's id", api.Experimenting)
-	}
-	to.unit = abtest.Unit(v.Name, r.ShopperID)
-	class := v.Routes.Class(to.unit)
-	to.variant, to.show = v.Routes.Name(class), v.Routes.Show(class)
-	if class < len(v.Variants) {
-		to.policy = v.Variants[class]
-	}
-	return to, nil
-}
-
 // Items returns the placement's catalogue, or an error that names the placement that should share it.
 func (v *View) Items() (*catalogue.Catalogue, error) {
 	if v.Catalogue == nil {

@@ -53,15 +53,15 @@ func (v view) Until() time.Time {
 // Sentence is the verdict in words.
 func (v view) Sentence() string {
 	switch {
-	case v.Verdict.Rule == api.Ship:
+	case v.Verdict.Result == api.Ship:
 		return fmt.Sprintf("Ship “%s”.", v.Verdict.Variant)
-	case v.Verdict.Rule == api.KeepEither && v.Verdict.Variant != "":
+	case v.Verdict.Result == api.Tie && v.Verdict.Variant != "":
 		return fmt.Sprintf("A tie, so keep “%s”.", v.Verdict.Variant)
-	case v.Verdict.Rule == api.KeepEither:
+	case v.Verdict.Result == api.Tie:
 		return fmt.Sprintf("A tie: keep “%s”.", strings.Join(v.Verdict.Tied, "” or “"))
 	case v.Ratio.Mismatch:
 		return "Stop, and find out why the shoppers are not divided as planned."
-	case v.Verdict.Rule == api.Stop:
+	case v.Verdict.Result == api.Stop:
 		return fmt.Sprintf("Stop, and stay with “%s”.", v.Control)
 	}
 	return "Keep going."
@@ -70,13 +70,13 @@ func (v view) Sentence() string {
 // Advice explains the verdict.
 func (v view) Advice() string {
 	switch {
-	case v.Verdict.Rule == api.Ship:
+	case v.Verdict.Result == api.Ship:
 		return "The whole interval of its difference is above what a change is worth. You may act on that at any time, without waiting for a planned end."
-	case v.Verdict.Rule == api.KeepEither:
+	case v.Verdict.Result == api.Tie:
 		return "You may stop now. If you go on, more decisions may still tell which one earns more."
 	case v.Ratio.Mismatch:
 		return "Something loses decisions of some variants: pages that fail, outcomes that are not reported, a cache. Until it is found the differences mean nothing."
-	case v.Verdict.Rule == api.Stop:
+	case v.Verdict.Result == api.Stop:
 		return "Even at best no other variant gains as much as a change is worth."
 	}
 	advice := "The differences may still be chance. More decisions make the intervals narrower: four times as many halve them."
@@ -89,7 +89,7 @@ func (v view) Advice() string {
 // Made is the number of decisions of the variants, with those that do not count yet.
 func (v view) Made() (n uint64) {
 	for i := range v.Variants {
-		n += v.Variants[i].Asked
+		n += v.Variants[i].Made
 	}
 	return n
 }

@@ -25,14 +25,14 @@ func example() *api.ExperimentReport {
 	r := &api.ExperimentReport{
 		Name: "Summer <sale>", Number: 7, Begun: begun, Control: "shop", Learn: api.LearnOwn, MinGain: 0.01, Holdout: 0.05, Decisions: 123456,
 		Variants: []api.VariantReport{
-			{Name: "shop", Show: api.ShowBaseline, Share: 0.45, Asked: 55700, Units: 20100, Group: api.Totals{Rounds: 55600, Purchases: 2780, Revenue: 55600 * 1.1}, Mean: api.Interval{Low: 1.04, Estimate: 1.1, High: 1.17}},
-			{Name: "ours", Show: api.ShowPolicy, Share: 0.45, Asked: 55500, Units: 19900, Group: api.Totals{Rounds: 55400, Purchases: 3100, Revenue: 55400 * 1.25}, Mean: api.Interval{Low: 1.18, Estimate: 1.25, High: 1.32}, Difference: &api.Interval{Low: 0.021, Estimate: 0.15, High: 0.28}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "auto"}, Learned: 55400}},
-			{Name: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Show: api.ShowPolicy, Share: 0.1, Asked: 12400, Units: 4500, Group: api.Totals{Rounds: 12456, Purchases: 600, Revenue: 12456 * 1.05}, Mean: api.Interval{Low: 0.91, Estimate: 1.05, High: 1.2}, Difference: &api.Interval{Low: -0.29, Estimate: -0.05, High: 0.19}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "ts-mnl"}, Own: true, Learned: 12456}},
+			{Name: "shop", Show: api.ShowBaseline, Share: 0.45, Made: 55700, Units: 20100, Group: api.Totals{Rounds: 55600, Purchases: 2780, Revenue: 55600 * 1.1}, Mean: api.Interval{Low: 1.04, Estimate: 1.1, High: 1.17}},
+			{Name: "ours", Show: api.ShowPolicy, Share: 0.45, Made: 55500, Units: 19900, Group: api.Totals{Rounds: 55400, Purchases: 3100, Revenue: 55400 * 1.25}, Mean: api.Interval{Low: 1.18, Estimate: 1.25, High: 1.32}, Difference: &api.Interval{Low: 0.021, Estimate: 0.15, High: 0.28}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "auto"}, Learned: 55400}},
+			{Name: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Show: api.ShowPolicy, Share: 0.1, Made: 12400, Units: 4500, Group: api.Totals{Rounds: 12456, Purchases: 600, Revenue: 12456 * 1.05}, Mean: api.Interval{Low: 0.91, Estimate: 1.05, High: 1.2}, Difference: &api.Interval{Low: -0.29, Estimate: -0.05, High: 0.19}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "ts-mnl"}, Own: true, Learned: 12456}},
 		},
 		HeldOut: &api.VariantReport{Name: api.Holdout, Show: api.ShowBaseline, Share: 0.05, Units: 2340, Group: api.Totals{Rounds: 6400, Purchases: 320, Revenue: 7000}, Mean: api.Interval{Low: 0.9, Estimate: 1.09, High: 1.3}},
 		Pairs:   []api.Pair{{Variant: "ours", Over: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Difference: api.Interval{Low: 0.004, Estimate: 0.2, High: 0.4}}},
 		Ratio:   api.Ratio{Units: 46840, P: 0.42},
-		Verdict: api.Verdict{Rule: api.Ship, Variant: "ours", Gain: 0.15, Reason: `"ours" earns at least 0.021 a decision more than "shop"`},
+		Verdict: api.Verdict{Result: api.Ship, Variant: "ours", Gain: 0.15, Reason: `"ours" earns at least 0.021 a decision more than "shop"`},
 		Phases: []api.Phase{
 			{Entry: 7, Time: begun, Shares: []float64{0.8, 0.1, 0.1}, Holdout: 0.05},
 			{Entry: 90000, Time: begun.Add(4 * 24 * time.Hour), Shares: []float64{0.45, 0.45, 0.1}, Holdout: 0.05, Moved: 0.35},
@@ -110,24 +110,24 @@ func TestPage(t *testing.T) {
 // The verdicts in words.
 func TestSentences(t *testing.T) {
 	for want, change := range map[string]func(*api.ExperimentReport){
-		"Keep going. Verdict: keep going. Because it is early.": func(r *api.ExperimentReport) {
-			r.Verdict = api.Verdict{Rule: api.KeepGoing, Reason: "it is early"}
+		"Keep going. Verdict: continue. Because it is early.": func(r *api.ExperimentReport) {
+			r.Verdict = api.Verdict{Result: api.Continue, Reason: "it is early"}
 		},
 		"about 12,000 more decisions will tell, by 17 June 2026.": func(r *api.ExperimentReport) {
-			r.Verdict, r.Left = api.Verdict{Rule: api.KeepGoing}, &api.Left{Decisions: 12_000, Seconds: 86_400}
+			r.Verdict, r.Left = api.Verdict{Result: api.Continue}, &api.Left{Decisions: 12_000, Seconds: 86_400}
 		},
-		`A tie, so keep “ours”. Verdict: keep either. Because "ours" and "b" both earn more. You may stop now.`: func(r *api.ExperimentReport) {
-			r.Verdict = api.Verdict{Rule: api.KeepEither, Variant: "ours", Tied: []string{"b", "ours"}, Reason: `"ours" and "b" both earn more`}
+		`A tie, so keep “ours”. Verdict: tie. Because "ours" and "b" both earn more. You may stop now.`: func(r *api.ExperimentReport) {
+			r.Verdict = api.Verdict{Result: api.Tie, Variant: "ours", Tied: []string{"b", "ours"}, Reason: `"ours" and "b" both earn more`}
 		},
-		"A tie: keep “b” or “c”. Verdict: keep either.": func(r *api.ExperimentReport) {
-			r.Verdict = api.Verdict{Rule: api.KeepEither, Tied: []string{"b", "c"}, Reason: "it is one"}
+		"A tie: keep “b” or “c”. Verdict: tie.": func(r *api.ExperimentReport) {
+			r.Verdict = api.Verdict{Result: api.Tie, Tied: []string{"b", "c"}, Reason: "it is one"}
 		},
 		"0 of 123,600 decisions count; the first ones by 3 June 2026, 22:04 UTC.": func(r *api.ExperimentReport) {
 			r.Decisions, r.Counts = 0, new(time.Date(2026, 6, 3, 22, 4, 0, 0, time.UTC))
 		},
-		"Stop, and stay with “shop”. Verdict: stop.": func(r *api.ExperimentReport) { r.Verdict = api.Verdict{Rule: api.Stop, Reason: "no gain"} },
+		"Stop, and stay with “shop”. Verdict: stop.": func(r *api.ExperimentReport) { r.Verdict = api.Verdict{Result: api.Stop, Reason: "no gain"} },
 		"Stop, and find out why the shoppers are not divided as planned.": func(r *api.ExperimentReport) {
-			r.Verdict, r.Ratio = api.Verdict{Rule: api.Stop, Reason: "x"}, api.Ratio{P: 1e-6, Mismatch: true}
+			r.Verdict, r.Ratio = api.Verdict{Result: api.Stop, Reason: "x"}, api.Ratio{P: 1e-6, Mismatch: true}
 		},
 		"to 3 June 2026, 00:00 UTC. 123,456 of 123,600": func(r *api.ExperimentReport) { r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)) },
 		"All learners learn from all shoppers": func(r *api.ExperimentReport) {
@@ -135,7 +135,7 @@ func TestSentences(t *testing.T) {
 		},
 		"The picture begins with the second point in time.": func(r *api.ExperimentReport) { r.Points = r.Points[:1] },
 		"0 of 0 decisions count.": func(r *api.ExperimentReport) {
-			*r = api.ExperimentReport{Name: "new", Control: "a", Variants: []api.VariantReport{{Name: "a", Show: api.ShowUniform}, {Name: "b", Show: api.ShowPolicy}}, Verdict: api.Verdict{Rule: api.KeepGoing}}
+			*r = api.ExperimentReport{Name: "new", Control: "a", Variants: []api.VariantReport{{Name: "a", Show: api.ShowUniform}, {Name: "b", Show: api.ShowPolicy}}, Verdict: api.Verdict{Result: api.Continue}}
 		},
 	} {
 		r := example()

@@ -59,7 +59,7 @@ func (c *call) readRequest(v *engine.View) (r *api.Request, release func(), err 
 		return nil, nil, malformed(body, err)
 	}
 	size := config.RequestSize(len(r.Items))
-	if more := v.CatalogueSize(r); more > 0 {
+	if more := v.Page.CatalogueSize(r); more > 0 {
 		size += more
 		if err := c.Reserve(size); err != nil {
 			return nil, nil, err

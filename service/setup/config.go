@@ -184,20 +184,15 @@ func (c *Config) FeatureNames() (items, users []string) {
 }
 
 func (c *Config) check() error {
-	if err := api.InRange("/max_size", c.MaxSize, 1, MaxSize); err != nil {
-		return err
-	}
-	if err := api.InRange("/min_size", c.MinSize, 0, c.MaxSize); err != nil {
-		return err
-	}
-	if err := api.InRange("/max_request_items", c.MaxItems, 1, maxItems); err != nil {
-		return err
-	}
-	if err := api.InRange("/horizon", c.Horizon, 1, maxRounds); err != nil {
-		return err
-	}
-	if err := api.InRange("/max_versions", c.MaxVersions, 1, maxKeep); err != nil {
-		return err
+	for _, n := range []struct {
+		field             string
+		value, least, max int
+	}{
+		{"/max_size", c.MaxSize, 1, MaxSize}, {"/min_size", c.MinSize, 0, c.MaxSize}, {"/max_request_items", c.MaxItems, 1, maxItems}, {"/horizon", c.Horizon, 1, maxRounds}, {"/max_versions", c.MaxVersions, 1, maxKeep},
+	} {
+		if err := api.InRange(n.field, n.value, n.least, n.max); err != nil {
+			return err
+		}
 	}
 	if c.Seed > 1<<53 {
 		return api.Fieldf("/seed", "%d: must be at most 2⁵³, which JSON has exactly", c.Seed)
@@ -222,22 +217,8 @@ func (c *Config) check() error {
 	if !c.takesAnyScale() {
 		c.schema.Bound(vitrine.MaxUnscaled)
 	}
-	for i, l := range c.Limits {
-		field := fmt.Sprintf("/limits/%d", i)
-		if l.Items != nil {
-			return api.Fieldf(field+"/items", "only requests have items: name a feature, an attribute or a group")
-		}
-		if err := CheckLimit(c.Limits[:i], l, field, c.schema); err != nil {
-			return err
-		}
-	}
-	if c.Capacity != nil {
-		if err := catalogue.CheckSpace("/capacity", *c.Capacity); err != nil {
-			return err
-		}
-		if c.MinSize > 0 || len(minima(c.Limits)) > 0 {
-			return api.Fieldf("/capacity", "cannot be combined with min_size or a limit's min: leave out one of them")
-		}
+	if err := c.checkRules(); err != nil {
+		return err
 	}
 	if err := c.checkPinned(); err != nil {
 		return err
@@ -283,6 +264,26 @@ func (c *Config) checkPinned() error {
 		return api.Fieldf("/currency", "%q: must be three capital letters of ISO 4217, such as EUR", api.Abbreviate(c.Currency, 40))
 	}
 	return nil
+}
+
+// checkRules checks the limits and the capacity, which need the schema.
+func (c *Config) checkRules() error {
+	for i, l := range c.Limits {
+		field := fmt.Sprintf("/limits/%d", i)
+		if l.Items != nil {
+			return api.Fieldf(field+"/items", "only requests have items: name a feature, an attribute or a group")
+		}
+		if err := CheckLimit(c.Limits[:i], l, field, c.schema); err != nil {
+			return err
+		}
+	}
+	if c.Capacity == nil {
+		return nil
+	}
+	if c.MinSize > 0 || len(minima(c.Limits)) > 0 {
+		return api.Fieldf("/capacity", "cannot be combined with min_size or a limit's min: leave out one of them")
+	}
+	return catalogue.CheckSpace("/capacity", *c.Capacity)
 }
 
 func (c *Config) checkMode() error {

@@ -39,7 +39,7 @@ func TestLearnerSize(t *testing.T) {
 		{`{"name":"bma-mnl"}`, 5, nil},
 		{`{"name":"auto"}`, 25, nil},
 		{`{"name":"auto"}`, 2000, []int{0, 1, 2}},
-		{`{"name":"bma-mnl","experts":[{"kind":"linear","intercept":true},{"kind":"linear","intercept":true,"memory":200}]}`, 120, nil},
+		{`{"name":"bma-mnl","experts":[{"kind":"linear","intercept":true},{"kind":"linear","intercept":true,"memory_rounds":200}]}`, 120, nil},
 	} {
 		s := setup.Spec{Policy: []byte(c.policy), Features: c.features, Numeric: c.numeric, Size: 2, Items: 4, All: true, Rounds: 1000, Seed: 1}
 		size := fatal.Or(setup.LearnerSize(s))(t)

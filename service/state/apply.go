@@ -55,7 +55,7 @@ func (s *State) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) er
 	case *eventlog.Activated:
 		return s.activated(p, b)
 	case *eventlog.ItemsDeclined:
-		return s.passed(p, b)
+		return s.declined(p, b)
 	case *eventlog.ClockMoved:
 		return s.clockMoved(p, sequence, at, b)
 	case *eventlog.Corrected:
@@ -63,7 +63,7 @@ func (s *State) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) er
 	case *eventlog.ItemsChanged:
 		return s.changeItems(p, sequence, b)
 	case *eventlog.CategoryValuesAdded:
-		return s.valuesSeen(p, b)
+		return s.addValues(p, b)
 	case *eventlog.SnapshotTaken:
 		return s.keepAt(p, b.Version, version{time: at, routine: true})
 	case *eventlog.VersionSaved:
@@ -79,7 +79,7 @@ func (s *State) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) er
 	case *eventlog.RelearningBegun:
 		return s.beginRelearning(p, sequence, at, b)
 	case *eventlog.LearnerSwapped:
-		return s.exchange(p, sequence, at, b)
+		return s.swap(p, sequence, at, b)
 	case *eventlog.RelearningEnded:
 		return s.relearningEnded(p)
 	}

@@ -121,7 +121,7 @@ func (s *State) chosen(p *Placement, sequence uint64, time int64, b *eventlog.Ch
 	if b.Choice > 0 && r.hasPassed(int(b.Choice)) {
 		return fmt.Errorf("item %d of decision %q was chosen after it was passed", b.Choice, r.id)
 	}
-	s.close(sequence, time, r, o, chosen, int(b.Choice), !b.Unlearned)
+	s.close(sequence, time, r, o, ending{chosen, int(b.Choice), b.Unlearned})
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (s *State) expired(p *Placement, sequence uint64, time int64, b *eventlog.E
 		s.abandon(r, withdrawn)
 		return nil
 	}
-	s.close(sequence, time, r, o, expired, 0, !b.Unlearned)
+	s.close(sequence, time, r, o, ending{expired, 0, b.Unlearned})
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (s *State) activated(p *Placement, b *eventlog.Activated) error {
 	return nil
 }
 
-func (s *State) passed(p *Placement, b *eventlog.ItemsDeclined) error {
+func (s *State) declined(p *Placement, b *eventlog.ItemsDeclined) error {
 	r, err := s.openRecord(p, b.Decision)
 	if err != nil {
 		return err
@@ -168,20 +168,27 @@ func (s *State) passed(p *Placement, b *eventlog.ItemsDeclined) error {
 	return r.pass(b)
 }
 
+// ending is how a decision ends.
+type ending struct {
+	status    status
+	choice    int
+	unlearned bool // its learner was too far behind to learn from it
+}
+
 // close gives a decision its outcome, which its learner may learn from.
-func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, to status, choice int, learn bool) {
+func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by ending) {
 	p := r.placement
 	p.Open.remove(r)
 	if p.Relearning != nil {
 		p.Relearning.Worker.Follow(sequence)
 	}
-	r.Status, r.choice = to, int16(choice)
+	r.Status, r.choice = by.status, int16(by.choice)
 	var c *offer.Closed
 	own := o != nil && p.isOwn(o)
 	if o != nil {
-		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: choice, Predicted: own && o.Probability != nil}
+		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: by.choice, Predicted: own && o.Probability != nil}
 	}
-	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: to == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
+	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
 	if p.Experiment != nil && r.counts {
 		p.Experiment.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), r.first, c, p.segment(c))
 	}
@@ -190,12 +197,12 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, to 
 		p.Earnings.Counts.Stale++
 	case p.held.After > 0:
 		p.held.Rounds++
-	case !learn:
+	case by.unlearned:
 		p.Earnings.Counts.Unlearned++
 	case o != nil:
 		p.sound.Closed(c)
 		for _, w := range p.Taught(o) {
-			w.Observe(sequence, o, choice)
+			w.Observe(sequence, o, by.choice)
 			if !slices.Contains(s.pendingWake, w) {
 				s.pendingWake = append(s.pendingWake, w)
 			}

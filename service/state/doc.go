@@ -4,16 +4,16 @@
 // [eventlog.Reader], and the owner of a State runs its learners. From the bottom up:
 //
 //	errors.go      errors of calls
-//	pace.go        the rate of decisions; live.go measurements of a process; evicted.go ids of evicted decisions; offers.go the last offers
+//	live.go        measurements of a process; offers.go the last offers
 //	worker.go      a learner of a placement; expiry.go open decisions by the time of their expiry
-//	placement.go   a placement; record.go a remembered decision; view.go a placement as decisions see it
+//	placement.go   a placement; record.go a remembered or evicted decision; view.go a placement as decisions see it
 //	items.go       catalogues; state.go all of the state; prepare.go a learner and memory that callers make for the writer
 //	put.go         a configuration → a placement; versions.go states to roll back to; relearn.go a second learner; experiment.go variants' learners
 //	alarm.go       the guard's fallback; decisions.go a decision and its end; correct.go late outcomes and corrections
 //	batch.go       proposals → the next events: outcome.go, expire.go, change.go, import.go
 //	apply.go       the one function that applies an event to the state
 //	lookup.go      the decision of a call; stats.go the counters of a placement
-//	codec.go       the bytes of a snapshot; snapshot.go state → bytes, restore.go bytes → state, compare.go two states
+//	codec.go       the bytes of a snapshot; snapshot.go state → bytes, restore.go bytes → state
 //
 // docs/adr/0041-decision-engine.md says why the state is a fold.
 package state

@@ -212,8 +212,8 @@ func (s *State) PrepareRefit(event *eventlog.Event) *Refit {
 	return m
 }
 
-// valuesSeen gives values of a category columns of their own, in all placements that share the catalogue.
-func (s *State) valuesSeen(p *Placement, b *eventlog.CategoryValuesAdded) error {
+// addValues gives values of a category columns of their own, in all placements that share the catalogue.
+func (s *State) addValues(p *Placement, b *eventlog.CategoryValuesAdded) error {
 	if err := p.addValues(feature.Seen{Feature: b.Feature, Values: b.Values}); err != nil {
 		return err
 	}

@@ -74,8 +74,8 @@ func (s *State) lacks(entry uint64) bool {
 	return errors.Is(err, eventlog.ErrRemoved)
 }
 
-// exchange makes the second learner the one that decides.
-func (s *State) exchange(p *Placement, sequence uint64, time int64, b *eventlog.LearnerSwapped) error {
+// swap makes the second learner the one that decides.
+func (s *State) swap(p *Placement, sequence uint64, time int64, b *eventlog.LearnerSwapped) error {
 	r := p.Relearning
 	switch {
 	case r == nil || !r.Worker.Config.IsLogged(b.Config):

@@ -35,10 +35,6 @@ func (v *View) Took(o *offer.Offer, d time.Duration) {
 // Config returns the placement's configuration. The caller must not change it.
 func (v *View) Config() *setup.Config { return v.Page.Config }
 
-// CatalogueSize bounds the memory that a request's catalogue candidates take during the decision: see
-// [page.View.CatalogueSize].
-func (v *View) CatalogueSize(r *api.Request) int64 { return v.Page.CatalogueSize(r) }
-
 // Current returns what a decision sees now: the view with the current policies.
 func (v *View) Current() *page.View {
 	seen := v.Page

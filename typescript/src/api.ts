@@ -385,7 +385,7 @@ export interface ExperimentReport {
   phases: readonly Phase[];
   /** The results over time, at most 256. */
   points: readonly ReportPoint[];
-  /** What the experiment probably still needs; left out unless it is to keep going, and if it would need more than 20 times as many decisions as it has. */
+  /** What the experiment probably still needs; left out unless it continues, and if it would need more than 20 times as many decisions as it has. */
   remaining?: Left;
   sample_ratio: Ratio;
   /** The feature of shoppers that has the segments. */
@@ -1490,7 +1490,7 @@ export interface VariantMetric {
 
 export interface VariantReport {
   /** Decisions, with those that wait for an outcome. */
-  asked: number;
+  decisions_made: number;
   /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both. */
   difference?: Interval;
   /** Revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it. */
@@ -1515,10 +1515,10 @@ export interface Verdict {
   /** Estimated gain of the variant to ship over the control, in revenue a decision. */
   gain?: number;
   reason: string;
-  rule: "ship" | "weigh" | "keep either" | "stop" | "keep going";
-  /** With keep either: the variants that surely gain and cannot be told apart, the largest estimate first. */
+  result: "ship" | "weigh" | "tie" | "stop" | "continue";
+  /** In a tie: the variants that surely gain and cannot be told apart, the largest estimate first. */
   tied?: readonly string[];
-  /** The variant to ship or to weigh. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does. */
+  /** The variant to ship or to weigh. In a tie: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does. */
   variant?: string;
 }
 

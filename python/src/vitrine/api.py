@@ -399,7 +399,7 @@ class ExperimentReport(TypedDict):
     points: list[ReportPoint]
     """The results over time, at most 256."""
     remaining: NotRequired[Left]
-    """What the experiment probably still needs; left out unless it is to keep going, and if it would need more than 20 times as many decisions as it has."""
+    """What the experiment probably still needs; left out unless it continues, and if it would need more than 20 times as many decisions as it has."""
     sample_ratio: Ratio
     segment_by: NotRequired[str]
     """The feature of shoppers that has the segments."""
@@ -1491,7 +1491,7 @@ class VariantMetric(TypedDict):
 
 
 class VariantReport(TypedDict):
-    asked: int
+    decisions_made: int
     """Decisions, with those that wait for an outcome."""
     difference: NotRequired[Interval]
     """Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both."""
@@ -1517,11 +1517,11 @@ class Verdict(TypedDict):
     gain: NotRequired[float]
     """Estimated gain of the variant to ship over the control, in revenue a decision."""
     reason: str
-    rule: Literal["ship", "weigh", "keep either", "stop", "keep going"]
+    result: Literal["ship", "weigh", "tie", "stop", "continue"]
     tied: NotRequired[list[str]]
-    """With keep either: the variants that surely gain and cannot be told apart, the largest estimate first."""
+    """In a tie: the variants that surely gain and cannot be told apart, the largest estimate first."""
     variant: NotRequired[str]
-    """The variant to ship or to weigh. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does."""
+    """The variant to ship or to weigh. In a tie: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does."""
 
 
 class Version(TypedDict):

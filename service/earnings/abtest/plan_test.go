@@ -28,7 +28,7 @@ func TestPlan(t *testing.T) {
 			w := trial{rates: c.rates, own: 1}
 			last := uint64(0)
 			w.play(seed, int(n), func(r *api.ExperimentReport) {
-				if r.Verdict.Rule == api.Ship && last == 0 {
+				if r.Verdict.Result == api.Ship && last == 0 {
 					last = r.Decisions
 				}
 			})
@@ -101,11 +101,11 @@ func TestWeigh(t *testing.T) {
 	c := trial{rates: []float64{0.4, 0.2}, prices: []float64{1, 4}, own: 1}
 	last := api.Verdict{}
 	c.play(1, 8000, func(r *api.ExperimentReport) {
-		if last = r.Verdict; last.Rule == api.Ship && r.Metrics[0].Variants[1].Worse {
+		if last = r.Verdict; last.Result == api.Ship && r.Metrics[0].Variants[1].Worse {
 			t.Fatalf("ships a variant that sells less: %+v", r.Metrics[0])
 		}
 	})
-	if last.Rule != api.Weigh || last.Variant != "b" {
+	if last.Result != api.Weigh || last.Variant != "b" {
 		t.Errorf("the verdict is %+v", last)
 	}
 }

@@ -86,12 +86,12 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 		r.Counts = new(timeOf((e.cohorts[0].Number+1)*cohort + int64(window)))
 	}
 	for class := range e.groups {
-		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Asked: e.asked[class], Units: e.units[class],
+		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], Units: e.units[class],
 			Group: e.groups[class], Later: e.later[class], Share: d.Holdout}
 		v.Mean = e.mean(class)
 		r.Ratio.Units += e.units[class]
 		if class == len(e.shares) {
-			if d.Holdout > 0 || v.Asked > 0 {
+			if d.Holdout > 0 || v.Made > 0 {
 				r.HeldOut = &v
 			}
 			continue
@@ -125,7 +125,7 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 			Differences: p.differences})
 	}
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
-	if r.Verdict = weighed(r, verdict(r, own)); r.Verdict.Rule == api.KeepGoing {
+	if r.Verdict = weighed(r, verdict(r, own)); r.Verdict.Result == api.Continue {
 		r.Left = e.left(control)
 	}
 	return r

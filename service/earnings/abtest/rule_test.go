@@ -31,44 +31,44 @@ func TestVerdict(t *testing.T) {
 		reason   string
 	}{
 		"a tie goes to the placement's policy": {0, []variant{linear, ours}, tied, true,
-			api.Verdict{Rule: api.KeepEither, Variant: "ours", Tied: []string{"linear", "ours"}, Gain: 9.170},
+			api.Verdict{Result: api.Tie, Variant: "ours", Tied: []string{"linear", "ours"}, Gain: 9.170},
 			`"linear" and "ours" both earn at least 4.71 a decision more than "shop", and cannot be told apart; "ours" is the placement's own policy, so keeping it changes nothing`},
 		"a tie of other policies": {0, []variant{linear, ours}, tied, false,
-			api.Verdict{Rule: api.KeepEither, Tied: []string{"linear", "ours"}},
+			api.Verdict{Result: api.Tie, Tied: []string{"linear", "ours"}},
 			`"linear" and "ours" both earn at least 4.71 a decision more than "shop", and cannot be told apart`},
 		"the placement's policy is surely worse": {0, []variant{linear, ours},
 			[]pair{{"linear", "ours", 0.01, 0.063, 3.2}}, true,
-			api.Verdict{Rule: api.Ship, Variant: "linear", Gain: 9.233},
+			api.Verdict{Result: api.Ship, Variant: "linear", Gain: 9.233},
 			`"linear" earns at least 4.71 a decision more than "shop", and more than every other variant`},
 		"a tie of three": {0, []variant{linear, ours, {"third", 1, 5, 9}},
 			[]pair{{"linear", "ours", -1, 0.063, 1}, {"linear", "third", -1, 4, 9}, {"ours", "third", -1, 4, 9}}, false,
-			api.Verdict{Rule: api.KeepEither, Tied: []string{"linear", "ours", "third"}},
+			api.Verdict{Result: api.Tie, Tied: []string{"linear", "ours", "third"}},
 			`"linear", "ours" and "third" each earn at least 1 a decision more than "shop", and cannot be told apart`},
 		"a tie of two, and a third that is worse": {0, []variant{linear, ours, {"third", -1, 1, 3}},
 			[]pair{{"linear", "ours", -1, 0.063, 1}, {"linear", "third", 1, 4, 9}, {"ours", "third", -1, 4, 9}}, false,
-			api.Verdict{Rule: api.KeepEither, Tied: []string{"linear", "ours"}},
+			api.Verdict{Result: api.Tie, Tied: []string{"linear", "ours"}},
 			`"linear" and "ours" both earn at least 4.71 a decision more than "shop", and cannot be told apart`},
 		"a third may be better": {0, []variant{linear, ours, {"third", -2, 9, 20}},
 			[]pair{{"linear", "ours", 1, 2, 3}, {"linear", "third", -9, 0.2, 9}, {"third", "ours", -9, 0.2, 9}}, true,
-			api.Verdict{Rule: api.KeepGoing},
+			api.Verdict{Result: api.Continue},
 			`"linear" earns at least 4.71 a decision more than "shop", but "third" may earn still more`},
 		"below worth": {4.72, []variant{linear}, nil, true,
-			api.Verdict{Rule: api.KeepGoing},
+			api.Verdict{Result: api.Continue},
 			`no gain of 4.72 is certain yet: "linear" earns between 4.71 and 13.8 a decision more than "shop"`},
 		"at worth": {4.71, []variant{linear}, nil, true,
-			api.Verdict{Rule: api.Ship, Variant: "linear", Gain: 9.233},
+			api.Verdict{Result: api.Ship, Variant: "linear", Gain: 9.233},
 			`"linear" earns at least 4.71 a decision more than "shop"`},
 		"one of two is at worth": {4.72, []variant{linear, ours}, tied, true,
-			api.Verdict{Rule: api.KeepGoing},
+			api.Verdict{Result: api.Continue},
 			`"ours" earns at least 4.73 a decision more than "shop", but "linear" may earn still more`},
 		"no change for nothing": {0, []variant{{"same", 0, 0, 0}}, nil, false,
-			api.Verdict{Rule: api.KeepGoing},
+			api.Verdict{Result: api.Continue},
 			`no gain is certain yet: "same" earns between 0 and 0 a decision more than "shop"`},
 		"no gain is worth it": {14, []variant{linear, ours}, tied, true,
-			api.Verdict{Rule: api.Stop},
+			api.Verdict{Result: api.Stop},
 			`no variant can earn 14 a decision more than "shop": "linear" may gain the most, at best 13.8`},
 		"a pair without decisions": {0, []variant{linear, ours}, nil, false,
-			api.Verdict{Rule: api.KeepEither, Tied: []string{"linear", "ours"}},
+			api.Verdict{Result: api.Tie, Tied: []string{"linear", "ours"}},
 			`"linear" and "ours" both earn at least 4.71 a decision more than "shop", and cannot be told apart`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,11 +90,11 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("the verdict (-want +got):\n%s", diff)
 			}
 			r.Ratio = api.Ratio{P: 1e-4, Mismatch: true}
-			if v := verdict(r, own); v.Rule != api.Stop || !strings.Contains(v.Reason, "do not trust") {
+			if v := verdict(r, own); v.Result != api.Stop || !strings.Contains(v.Reason, "do not trust") {
 				t.Errorf("with a mismatch: %+v", v)
 			}
 			r.Ratio, r.Variants[1].Difference = api.Ratio{}, nil
-			if v := verdict(r, own); v.Rule != api.KeepGoing ||
+			if v := verdict(r, own); v.Result != api.Continue ||
 				!strings.Contains(v.Reason, "before both have decisions") {
 				t.Errorf("before the first decisions: %+v", v)
 			}

@@ -11,11 +11,11 @@ import (
 
 // verdict applies the stop rule, in this order:
 //
-//	stop         the units are not divided as the shares say
-//	stop         no variant can gain what is worth a change
-//	ship         a variant surely gains as much, and surely earns more than every other variant
-//	keep either  several variants surely gain as much, and surely earn more than all others, but cannot be told apart
-//	keep going   otherwise
+//	stop      the units are not divided as the shares say
+//	stop      no variant can gain what is worth a change
+//	ship      a variant surely gains as much, and surely earns more than every other variant
+//	tie       several variants surely gain as much, and surely earn more than all others, but cannot be told apart
+//	continue  otherwise
 //
 // If the variant to ship is surely worse in another metric, the verdict is weigh: see weighed.
 //
@@ -24,7 +24,7 @@ import (
 // of ever shipping a variant that does not gain, or is not the best, is at most the experiment's error.
 func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	if r.Ratio.Mismatch {
-		return api.Verdict{Rule: api.Stop, Reason: fmt.Sprintf("the units are not divided as the shares say (p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
+		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the units are not divided as the shares say (p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
 	}
 	var list []*api.VariantReport // without the control, largest estimate first
 	for i := range r.Variants {
@@ -32,7 +32,7 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 		switch {
 		case v.Name == r.Control:
 		case v.Difference == nil:
-			return api.Verdict{Rule: api.KeepGoing,
+			return api.Verdict{Result: api.Continue,
 				Reason: fmt.Sprintf("%q and %q cannot be compared before both have decisions that count",
 					v.Name, r.Control)}
 		default:
@@ -46,7 +46,7 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 		return cmp.Compare(a.Difference.High, b.Difference.High)
 	})
 	if top.Difference.High < r.MinGain {
-		return api.Verdict{Rule: api.Stop,
+		return api.Verdict{Result: api.Stop,
 			Reason: fmt.Sprintf("no variant can earn %.3g a decision more than %q: %q may gain the most, at best %.3g",
 				r.MinGain, r.Control, top.Name, top.Difference.High)}
 	}
@@ -54,7 +54,7 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	first := slices.IndexFunc(list, gains)
 	if first < 0 {
 		v := list[0]
-		return api.Verdict{Rule: api.KeepGoing,
+		return api.Verdict{Result: api.Continue,
 			Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %.3g and %.3g a decision more than %q",
 				ofWorth(r.MinGain), v.Name, v.Difference.Low, v.Difference.High, r.Control)}
 	}
@@ -67,7 +67,7 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	open := slices.IndexFunc(rivals, func(v *api.VariantReport) bool { return !gains(v) })
 	switch {
 	case open >= 0:
-		return api.Verdict{Rule: api.KeepGoing,
+		return api.Verdict{Result: api.Continue,
 			Reason: fmt.Sprintf("%q earns at least %.3g a decision more than %q, but %q may earn still more",
 				best.Name, best.Difference.Low, r.Control, rivals[open].Name)}
 	case len(rivals) == 1:
@@ -77,7 +77,7 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 		if len(list) > 1 {
 			reason += ", and more than every other variant"
 		}
-		return api.Verdict{Rule: api.Ship, Variant: best.Name, Gain: best.Difference.Estimate, Reason: reason}
+		return api.Verdict{Result: api.Ship, Variant: best.Name, Gain: best.Difference.Estimate, Reason: reason}
 	}
 	return tie(r, rivals, own)
 }
@@ -85,7 +85,7 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 // weighed returns the verdict for a variant to ship that is surely worse than the control in another metric: whether its
 // revenue is worth that is for people to decide.
 func weighed(r *api.ExperimentReport, v api.Verdict) api.Verdict {
-	if v.Rule != api.Ship {
+	if v.Result != api.Ship {
 		return v
 	}
 	var worse []string
@@ -97,14 +97,14 @@ func weighed(r *api.ExperimentReport, v api.Verdict) api.Verdict {
 	if worse == nil {
 		return v
 	}
-	v.Rule = api.Weigh
+	v.Result = api.Weigh
 	v.Reason += fmt.Sprintf(", but its %s is surely worse", strings.Join(worse, " and "))
 	return v
 }
 
 // tie returns the verdict about variants that surely gain and cannot be told apart.
 func tie(r *api.ExperimentReport, tied []*api.VariantReport, own int) api.Verdict {
-	v := api.Verdict{Rule: api.KeepEither}
+	v := api.Verdict{Result: api.Tie}
 	least := tied[0].Difference.Low
 	for _, t := range tied {
 		v.Tied = append(v.Tied, t.Name)

@@ -82,7 +82,7 @@ func (c *trial) ruled(runs int) map[string]int {
 	for seed := range uint64(runs) {
 		seen := map[string]bool{}
 		c.play(seed, 10_000, func(r *api.ExperimentReport) {
-			seen[strings.TrimSpace(r.Verdict.Rule+" "+r.Verdict.Variant)] = true
+			seen[strings.TrimSpace(r.Verdict.Result+" "+r.Verdict.Variant)] = true
 		})
 		for verdict := range seen {
 			count[verdict]++
@@ -100,8 +100,8 @@ func TestVerdictErrs(t *testing.T) {
 		trial
 		right string
 	}{
-		"two equal variants gain":      {trial{rates: []float64{0.2, 0.5, 0.5}, own: 2}, "keep either c"},
-		"three equal variants gain":    {trial{rates: []float64{0.2, 0.6, 0.6, 0.6}}, "keep either"},
+		"two equal variants gain":      {trial{rates: []float64{0.2, 0.5, 0.5}, own: 2}, "tie c"},
+		"three equal variants gain":    {trial{rates: []float64{0.2, 0.6, 0.6, 0.6}}, "tie"},
 		"a gain below worth":           {trial{rates: []float64{0.2, 0.3}, worth: 0.12, own: 1}, ""},
 		"all equal":                    {trial{rates: []float64{0.3, 0.3, 0.3}}, ""},
 		"the best of three":            {trial{rates: []float64{0.1, 0.4, 0.8}, own: 1}, "ship c"},
@@ -139,12 +139,12 @@ func TestLeft(t *testing.T) {
 			total := map[uint64]uint64{} // predicted total after a number of decisions
 			end := uint64(0)
 			c.play(seed, 20_000, func(r *api.ExperimentReport) {
-				if l := r.Left; l != nil && r.Verdict.Rule == api.KeepGoing && end == 0 {
+				if l := r.Left; l != nil && r.Verdict.Result == api.Continue && end == 0 {
 					total[r.Decisions] = r.Decisions + l.Decisions
 					if math.Abs(l.Seconds-float64(l.Decisions)/100) > 1 {
 						t.Errorf("%s: %d decisions take %v s", name, l.Decisions, l.Seconds)
 					}
-				} else if r.Verdict.Rule != api.KeepGoing && end == 0 {
+				} else if r.Verdict.Result != api.Continue && end == 0 {
 					end = r.Decisions
 					if l != nil {
 						t.Errorf("%s: after the verdict %+v is left", name, l)

@@ -80,14 +80,9 @@ func (s *Store) openLease(ctx context.Context, mayMake bool) error {
 // take waits until the lease is free, and takes it. If another process renews it, take keeps waiting if waits is set,
 // and otherwise returns ErrAlive.
 func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "an unknown host"
-	}
-	mine := Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(),
-		Address: s.options.Address, Lasts: s.options.Lease.Milliseconds()}
-	value, err := json.Marshal(mine)
-	if err != nil {
+	mine := s.self()
+	var err error
+	if l.value, err = json.Marshal(mine); err != nil {
 		return err
 	}
 	var seen quiet
@@ -102,16 +97,14 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 		if renewed {
 			begin = time.Now()
 		}
-		switch {
+		switch isFree := revision == 0 || held.Process == s.options.Process || seen.lasted > held.silence(); {
 		case renewed && !waits && !s.options.TakeOver:
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
-		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || seen.lasted > held.silence():
-			l.value = value
+		case isFree || s.options.TakeOver:
 			err := l.put(ctx, s, revision, answer)
 			if err == nil {
 				s.holder.Store(&mine)
-				if s.options.Standby && revision != 0 && held.Process != s.options.Process &&
-					seen.lasted <= held.silence() {
+				if s.options.Standby && !isFree {
 					return wait(ctx, held.silence()) // by then the previous holder knows, or no longer trusts its lease
 				}
 				return nil
@@ -128,6 +121,15 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 			return err
 		}
 	}
+}
+
+// self returns what the lease says of this process.
+func (s *Store) self() Holder {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unknown host"
+	}
+	return Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Address: s.options.Address, Lasts: s.options.Lease.Milliseconds()}
 }
 
 // quiet measures the time since a lease was last renewed.

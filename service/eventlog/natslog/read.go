@@ -249,53 +249,10 @@ func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
 var errUnreadable = errors.New("it cannot be read")
 
 // next returns the message with a sequence. It must arrive next, with the given delivery number.
-func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want, delivery uint64, wait time.Duration,
-	idle func(time.Time)) (message, error) {
-	if idle != nil {
-		wait = renewal
-	}
-	var short time.Time // since when the stream seems to end before the message
-	var m jetstream.Msg
-	for {
-		var err error
-		m, err = incoming.Next(jetstream.NextMaxWait(wait)) // a context would cost more processor time per message
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil {
-			return message{}, ctx.Err()
-		}
-		if errors.Is(err, jetstream.ErrNoHeartbeat) || errors.Is(err, jetstream.ErrConsumerDeleted) {
-			return message{}, errStalled
-		}
-		if !errors.Is(err, nats.ErrTimeout) {
-			return message{}, err
-		}
-		if idle != nil {
-			is, err := s.isIdle(ctx, want, idle)
-			if errors.Is(err, errShort) && (short.IsZero() || time.Since(short) < s.options.Patience) {
-				if short.IsZero() {
-					short = time.Now()
-				}
-				continue
-			}
-			if err != nil {
-				return message{}, err
-			}
-			short = time.Time{}
-			if is {
-				wait = renewal
-				continue
-			}
-			if wait == renewal { // the message may have just arrived
-				wait = max(shortAttempt, renewal+1)
-				continue
-			}
-		}
-		if err := s.lookUp(ctx, want); err != nil { // not merely slow
-			return message{}, err
-		}
-		return message{}, errStalled
+func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want, delivery uint64, wait time.Duration, idle func(time.Time)) (message, error) {
+	m, err := s.arrival(ctx, incoming, want, wait, idle)
+	if err != nil {
+		return message{}, err
 	}
 	meta, err := m.Metadata()
 	if err != nil {
@@ -311,6 +268,52 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 		return message{}, err
 	}
 	return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
+}
+
+// arrival waits for the message that arrives next, which should be the wanted one. With idle it waits until that message exists.
+func (s *Store) arrival(ctx context.Context, incoming jetstream.MessagesContext, want uint64, wait time.Duration, idle func(time.Time)) (jetstream.Msg, error) {
+	if idle != nil {
+		wait = renewal
+	}
+	var short time.Time // since when the stream seems to end before the message
+	for {
+		m, err := incoming.Next(jetstream.NextMaxWait(wait)) // a context would cost more processor time per message
+		switch {
+		case err == nil:
+			return m, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, jetstream.ErrNoHeartbeat) || errors.Is(err, jetstream.ErrConsumerDeleted):
+			return nil, errStalled
+		case !errors.Is(err, nats.ErrTimeout):
+			return nil, err
+		}
+		if idle != nil {
+			is, err := s.isIdle(ctx, want, idle)
+			if errors.Is(err, errShort) && (short.IsZero() || time.Since(short) < s.options.Patience) {
+				if short.IsZero() {
+					short = time.Now()
+				}
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			short = time.Time{}
+			if is {
+				wait = renewal
+				continue
+			}
+			if wait == renewal { // the message may have just arrived
+				wait = max(shortAttempt, renewal+1)
+				continue
+			}
+		}
+		if err := s.lookUp(ctx, want); err != nil { // not merely slow
+			return nil, err
+		}
+		return nil, errStalled
+	}
 }
 
 // errShort means that the stream ends before a message that it has delivered. Either the message is lost, or the answer

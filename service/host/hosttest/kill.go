@@ -36,15 +36,14 @@ type victim struct {
 	starting   time.Duration // about the time of a start
 }
 
-// newVictim starts a service and sends shoppers. more is configuration.
-func newVictim(t *testing.T, ctx context.Context, program Program, shoppers int, seed uint64, more string, flags ...string) *victim {
+// newVictim starts a service. more is configuration.
+func newVictim(t *testing.T, ctx context.Context, program Program, seed uint64, more string, flags ...string) *victim {
 	t.Helper()
 	v := &victim{Ledger: NewLedger(t), program: program, flags: flags, rng: rand.New(rand.NewPCG(seed, 0))}
 	v.file, v.data = ServiceFile(t, more)
 	v.log = filepath.Join(v.data, host.LogDir)
 	v.start()
 	v.Open(ctx)
-	v.Shop(ctx, shoppers, seed)
 	return v
 }
 
@@ -129,7 +128,8 @@ var deathNames = [deaths]string{"at work", "at start", "in a replay", "in a snap
 func Kill(t *testing.T, program Program, o Often) (verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()
-	v := newVictim(t, ctx, program, 16, o.Seed, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n")
+	v := newVictim(t, ctx, program, o.Seed, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n")
+	v.Shop(ctx, 16, o.Seed)
 	var died [deaths]int
 	var copies []string // of snapshots
 	for n := range o.Times {
@@ -213,7 +213,8 @@ func KillNATS(t *testing.T, program Program, o Often) (verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()
 	nats := StartNATS(t)
-	v := newVictim(t, ctx, program, 8, o.Seed, fmt.Sprintf("[log]\nurl = %q\n[snapshots]\nevery = \"50ms\"\n", nats.URL()))
+	v := newVictim(t, ctx, program, o.Seed, fmt.Sprintf("[log]\nurl = %q\n[snapshots]\nevery = \"50ms\"\n", nats.URL()))
+	v.Shop(ctx, 8, o.Seed)
 	v.log = nats.URL()
 	var away time.Duration
 	for n := range o.Times {

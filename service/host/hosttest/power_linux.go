@@ -56,7 +56,8 @@ func PowerLoss(t *testing.T, program Program, o Often) (verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()
 	data := filepath.Join(disk.dir, "data")
-	v := newVictim(t, ctx, program, 16, o.Seed, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n", "--data", data)
+	v := newVictim(t, ctx, program, o.Seed, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n", "--data", data)
+	v.Shop(ctx, 16, o.Seed)
 	v.data, v.log = data, filepath.Join(data, filepath.Base(v.log))
 	for n := range o.Times {
 		time.Sleep(within(v.rng, 400*time.Millisecond))

@@ -19,7 +19,8 @@ import (
 func DamagedTail(t *testing.T, program Program) {
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
-	v := newVictim(t, ctx, program, 4, 1, "[snapshots]\nevery = \"100ms\"\n")
+	v := newVictim(t, ctx, program, 1, "[snapshots]\nevery = \"100ms\"\n")
+	v.Shop(ctx, 4, 1)
 	for range 5 {
 		v.Flows(ctx)
 	}

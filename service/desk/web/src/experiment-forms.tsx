@@ -253,12 +253,12 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
 export function End(props: Done & { of: ExperimentReport }) {
   const { of: r } = props;
   const rivals = r.variants.filter((v) => v.learner?.own);
-  const winner = r.verdict.rule === "ship" || r.verdict.rule === "keep either" ? r.variants.find((v) => v.name === r.verdict.variant) : undefined;
+  const winner = r.verdict.result === "ship" || r.verdict.result === "tie" ? r.variants.find((v) => v.name === r.verdict.variant) : undefined;
   const [next, setNext] = useState(winner?.learner?.own ? winner.name : winner?.show === "baseline" ? "/shadow" : "");
   const [sure, setSure] = useState(false);
   const { failure, busy, change } = useChange(props.name);
   const lost = rivals.filter((v) => v.name !== next && (v.learner?.learned ?? 0) > 0).map((v) => v.name);
-  const early = r.verdict.rule === "keep going" && phase(r) === "runs";
+  const early = r.verdict.result === "continue" && phase(r) === "runs";
   const submit = async (e: Event) => {
     e.preventDefault();
     const rival = rivals.find((v) => v.name === next);

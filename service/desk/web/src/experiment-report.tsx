@@ -22,7 +22,7 @@ export interface Variant {
   name: string;
   show: "policy" | "baseline" | "uniform";
   share: number;
-  asked: number;
+  decisions_made: number;
   shoppers: number;
   totals: Totals;
   late_revenue: number;
@@ -33,7 +33,7 @@ export interface Variant {
 }
 
 export interface Verdict {
-  rule: "ship" | "weigh" | "keep either" | "stop" | "keep going";
+  result: "ship" | "weigh" | "tie" | "stop" | "continue";
   variant?: string;
   tied?: string[];
   reason: string;
@@ -71,7 +71,7 @@ export interface ExperimentReport {
   remaining?: { decisions: number; seconds: number };
 }
 
-const level = { ship: "good", weigh: "warning", "keep either": "good", stop: "bad", "keep going": "waiting" };
+const level = { ship: "good", weigh: "warning", tie: "good", stop: "bad", continue: "waiting" };
 const digits = { maximumSignificantDigits: 3 };
 const signed = { ...digits, signDisplay: "exceptZero" } as const;
 const points = { style: "percent", maximumFractionDigits: 1, signDisplay: "exceptZero" } as const;
@@ -90,17 +90,17 @@ export function phase(r: ExperimentReport, now = Date.now()): "waits" | "runs" |
 }
 
 const title = (v: Verdict) => {
-  if (v.rule === "ship") return `Switch to ${v.variant}`;
-  if (v.rule === "weigh") return `Your choice: ${v.variant}`;
-  if (v.rule === "keep either") return v.variant ? `A tie: keep ${v.variant}` : "A tie";
-  return v.rule === "stop" ? "Stop" : "Too early to tell";
+  if (v.result === "ship") return `Switch to ${v.variant}`;
+  if (v.result === "weigh") return `Your choice: ${v.variant}`;
+  if (v.result === "tie") return v.variant ? `A tie: keep ${v.variant}` : "A tie";
+  return v.result === "stop" ? "Stop" : "Too early to tell";
 };
 
 // VerdictLine is what the stop rule says.
 export function VerdictLine(props: { of: Verdict; over?: boolean }) {
   const { of: v } = props;
-  const text = props.over && v.rule === "keep going" ? "No winner" : title(v);
-  return <p class="row"><span class={`badge ${level[v.rule]}`}>{text}</span> <span>{sentence(v.reason)}</span></p>;
+  const text = props.over && v.result === "continue" ? "No winner" : title(v);
+  return <p class="row"><span class={`badge ${level[v.result]}`}>{text}</span> <span>{sentence(v.reason)}</span></p>;
 }
 
 const sentence = (s: string) => s.charAt(0).toLocaleUpperCase() + s.slice(1) + ".";
@@ -129,7 +129,7 @@ export function Report(props: { placement: string; of: ExperimentReport; actions
       <Money of={r} />
       <p class="quiet">
         {at === "waits" ? `Starts on ${moment(r.starts)}. ` : `Since ${moment(r.starts ?? r.begun)}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
-        {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.asked, 0))} visits count so far{r.counts_from ? `; the first ones will by ${moment(r.counts_from)}` : ""}. A visit counts once its outcome is known or the wait for it is over.
+        {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.decisions_made, 0))} visits count so far{r.counts_from ? `; the first ones will by ${moment(r.counts_from)}` : ""}. A visit counts once its outcome is known or the wait for it is over.
         {at === "runs" && r.ends ? ` Planned until ${moment(r.ends)}.` : ""}
         {r.min_gain > 0 ? ` A change is worth making if it gains ${number(r.min_gain)} a visit.` : ""}
       </p>
