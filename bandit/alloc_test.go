@@ -12,9 +12,8 @@ import (
 
 // The race detector makes pools forget on purpose, so this test is not for it.
 
-// Offer allocates the assortment that it returns and nothing else, Observe
-// nothing but the log of a likelihood over all rounds as it grows. The posteriors of
-// BMA-MNL, also within Wide, are frozen, and made again in each round.
+// Offer allocates only the assortment that it returns, and Observe only the growing log of a likelihood over all
+// rounds. The posteriors of BMA-MNL, also within Wide, are frozen, and made again in each round.
 func TestSteadyStateAllocations(t *testing.T) {
 	for name, learner := range learners() {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ type store struct {
 	open func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64
 }
 
-// storeOfIDs has numbers with a linear utility, and one id an item.
+// storeOfIDs offers numbers with a linear utility, and one id an item.
 func storeOfIDs(items, size, numbers, ids int, sd float64) store {
 	return store{items: items, size: size, features: numbers + ids, numeric: numbers, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
 		effect, slope := normals(ids, sd, rng), normals(numbers, 0.5, rng)
@@ -41,7 +41,7 @@ func storeOfIDs(items, size, numbers, ids int, sd float64) store {
 	}}
 }
 
-// storeOfWords has three numbers, and about six words of a vocabulary an item, some far more frequent than others.
+// storeOfWords offers three numbers, and about six words of a vocabulary an item, some far more frequent than others.
 func storeOfWords(vocabulary int) store {
 	return store{items: 50, size: 4, features: 3 + vocabulary, numeric: 3, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
 		effect := normals(vocabulary, 0.5, rng)
@@ -63,8 +63,8 @@ func storeOfWords(vocabulary int) store {
 	}}
 }
 
-// storeOfNumbers has numbers with a linear utility of the given standard deviation: independent ones, or, of an embedding, sums of
-// eight factors and noise.
+// storeOfNumbers offers numbers with a linear utility of the given standard deviation: independent ones, or, for an
+// embedding, sums of eight factors and noise.
 func storeOfNumbers(d int, sd float64, embedding bool) store {
 	return store{items: 50, size: 4, features: d, numeric: d, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
 		factors := d
@@ -89,7 +89,7 @@ func storeOfNumbers(d int, sd float64, embedding bool) store {
 	}}
 }
 
-// storeOfBends has five numbers, whose utility is not linear.
+// storeOfBends offers five numbers with a non-linear utility.
 func storeOfBends() store {
 	return store{items: 50, size: 4, features: 5, numeric: 5, open: func(*rand.Rand) func(x []float64, rng *rand.Rand) float64 {
 		return func(x []float64, rng *rand.Rand) float64 {
@@ -99,7 +99,7 @@ func storeOfBends() store {
 	}}
 }
 
-// storeOfIdeals has numbers, such as a price, of which one value is best, the nearer the better.
+// storeOfIdeals offers numbers, such as a price, with an ideal value: the nearer the better.
 func storeOfIdeals(d int) store {
 	return store{items: 50, size: 4, features: d, numeric: d, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
 		ideal := normals(d, 0.7, rng)
@@ -114,8 +114,8 @@ func storeOfIdeals(d int) store {
 	}}
 }
 
-// storeOfSegments has four numbers, whose slopes are others for each of some segments of customers. A category of the customer says
-// which.
+// storeOfSegments offers four numbers, with different slopes for each of some segments of customers. A category of the
+// customer names the segment.
 func storeOfSegments(segments int) store {
 	const numbers, items = 4, 30
 	return store{items: items, size: 4, features: numbers + segments, numeric: numbers, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
@@ -133,8 +133,8 @@ func storeOfSegments(segments int) store {
 	}}
 }
 
-// beside returns a store whose items have the features of one in a and of one in b, which has numeric ones only if a has no
-// others. The base utility is that of a.
+// beside returns a store of items with the features of a and of b, which offers numeric ones only if all of a's are
+// numeric. The base utility is a's.
 func (a store) beside(b store) store {
 	c := a
 	c.features += b.features
@@ -169,7 +169,7 @@ func (a store) problem() Problem {
 	return p
 }
 
-// regret returns that of a learner after 1000 rounds in a store.
+// regret returns a learner's regret after 1000 rounds in a store.
 func (a store) regret(tb testing.TB, l vitrine.Learner, seed uint64) float64 {
 	draw, total := a.open(stream.New(seed, 0, stream.Contexts)), 0.0
 	for s := range 1000 {
@@ -234,7 +234,7 @@ func BenchmarkAuto(b *testing.B) {
 	} {
 		for _, name := range learners {
 			if name != "auto" && c.store.features > 400 {
-				continue // UCB-MNL has d² numbers, and takes a minute a store of 500 ids
+				continue // UCB-MNL keeps d² numbers, and takes a minute a store of 500 ids
 			}
 			b.Run(c.name+"/"+name, func(b *testing.B) {
 				sum, square := 0.0, 0.0

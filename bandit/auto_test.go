@@ -14,7 +14,7 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Of two items that differ by an id of the same mean, the one whose id is less known is shown.
+// If two items differ by an id of the same mean, the one with the less known id is shown.
 func TestWideShowsWhatItDoesNotKnow(t *testing.T) {
 	p := Problem{NumFeatures: 40, MaxShown: 1, Rounds: 100, Constraint: assortment.AtMost(1), Numeric: []int{0}}
 	l := must(NewWide(p, newRand())).(*Wide)
@@ -29,7 +29,7 @@ func TestWideShowsWhatItDoesNotKnow(t *testing.T) {
 		r := vitrine.Round{Context: items(1, 2, 3), Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1, 2}}, Choice: []vitrine.Choice{1, 1, 3, vitrine.Outside}[s%4]}
 		fatal.If(t, l.Observe(r))
 	}
-	l.line.mean[l.line.place[3]] = 0 // as that of an id never shown
+	l.line.mean[l.line.place[3]] = 0 // as if the id was never shown
 	l.policy = nil
 	pi := l.Policy().(*widePolicy)
 	u := make([]float64, 2)
@@ -59,8 +59,8 @@ func TestWideShowsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// Beside indicators auto has the products of the numbers with each other, and, if not all products are there, with all. Of many
-// numbers it has the squares.
+// Next to indicators auto uses the products of the numbers with each other, and, if not all products are used, with all
+// features. For many numbers it uses the squares.
 func TestAutoHasProductsOfNumbers(t *testing.T) {
 	first := func(n int) (numeric []int) {
 		for j := range n {

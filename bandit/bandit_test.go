@@ -23,7 +23,7 @@ import (
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(11, 5)) }
 
-// must is for learners whose options are legal.
+// must is for learners with valid options.
 func must[L vitrine.Learner](l L, err error) vitrine.Learner {
 	if err != nil {
 		panic(err)
@@ -276,7 +276,7 @@ func TestFamiliesWithoutParametersAreRefused(t *testing.T) {
 	}
 }
 
-// bursting is a family whose utility overflows for a first feature above 100.
+// bursting is a family with a utility that overflows for a first feature above 100.
 type bursting struct{ sine }
 
 func (m bursting) Utilities(dst, w []float64, x *mat.Dense) {
@@ -288,8 +288,8 @@ func (m bursting) Utilities(dst, w []float64, x *mat.Dense) {
 	}
 }
 
-// A round at which the family's utility is not finite is counted and teaches
-// nothing: the learner has the estimate of one that was shown nothing.
+// A round with utilities that are not finite is counted and teaches nothing: the learner's estimate is as after an
+// empty page.
 func TestOverflowTeachesNothing(t *testing.T) {
 	p, m := paperProblem(), bursting{sine{paperFeatures}}
 	onl := func(warmup int) vitrine.Learner {
@@ -335,7 +335,7 @@ func TestOverflowTeachesNothing(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if strings.HasPrefix(name, "Feel-Good") {
-			continue // it learns from the items of a round in which none is shown
+			continue // it learns from the items of an empty page
 		}
 		if want, _ := idle.(bandittest.Snapshotter).MarshalBinary(); !bytes.Equal(saved, want) {
 			t.Errorf("%s: the rounds whose utility is not finite changed the estimate", name)
@@ -419,8 +419,7 @@ func TestForgedCountsAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever a snapshot with a right checksum holds, a learner refuses it or goes
-// on to learn and decide.
+// A learner refuses a snapshot with a right checksum and any contents, or goes on to learn and decide.
 func FuzzUnmarshal(f *testing.F) {
 	all := learners()
 	names := slices.Sorted(maps.Keys(all))

@@ -11,8 +11,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// program draws utilities and revenues of n items, and returns the sets of at
-// most k of them and what they earn.
+// program draws utilities and revenues of n items, and returns the sets of at most k of them and their revenues.
 func program(t *testing.T, k, n int) (*assortment.Sets, []float64) {
 	t.Helper()
 	sets := fatal.Or(assortment.Enumerate(nil, assortment.AtMost(k), k, n, 100_000))(t)
@@ -87,8 +86,8 @@ func TestBarrierMeetsItsOptimalityConditions(t *testing.T) {
 	}
 }
 
-// A quasi-Newton method on q = softmax(θ), which knows nothing of prices, finds
-// no better distribution, and nearly as good a one.
+// A quasi-Newton method on q = softmax(θ), which does not use prices, finds no better distribution, and nearly as good
+// a one.
 func TestBarrierAgainstBruteForce(t *testing.T) {
 	for _, n := range []int{2, 4, 6} {
 		for _, gamma := range []float64{0.5, 10, 200} {
@@ -149,7 +148,7 @@ func TestBarrierOfTwoItems(t *testing.T) {
 	}
 }
 
-// Where nothing earns, and where all earn very much, items are seen alike.
+// If all items earn 0, or very much, they are seen alike.
 func TestBarrierOfEqualRevenues(t *testing.T) {
 	sets, _ := program(t, 2, 5)
 	for _, r := range []float64{0, 1, vitrine.MaxRevenue} {

@@ -13,12 +13,11 @@ import (
 	"vitrine/utility"
 )
 
-// data is a world whose features are as shops have them, and not as learners like
-// them.
+// data is a world with features as shops have them, not as learners like them.
 type data struct {
 	// draw stores the features of the items of round s in x, and their utilities in u.
 	draw func(x *mat.Dense, u []float64, s int, rng *rand.Rand)
-	// items returns how many items round s has.
+	// items returns the number of items in round s.
 	items    func(s int) int
 	features int
 }
@@ -62,8 +61,7 @@ func logNormal(median, spread float64, rng *rand.Rand) float64 {
 	return median * math.Exp(spread*rng.NormFloat64())
 }
 
-// Whatever the first context is, and whatever finite features are, no round is
-// refused and the learner learns.
+// For any first context and any finite features, no round is refused and the learner learns.
 func TestNoFeaturesPoisonBMA(t *testing.T) {
 	for name, w := range map[string]data{
 		"two items of price 2 and 2.5 come first": {
@@ -173,8 +171,7 @@ func TestNoFeaturesPoisonBMA(t *testing.T) {
 	}
 }
 
-// A first context that is like no other costs a few rounds, and no more: the regret
-// after it is that of a learner which never saw it.
+// A first context unlike all others costs only a few rounds: after it, the regret is as without it.
 func TestAFirstContextIsSoonForgotten(t *testing.T) {
 	const rounds, seeds = 400, 6
 	small := func(first bool) data {
@@ -204,8 +201,8 @@ func TestAFirstContextIsSoonForgotten(t *testing.T) {
 	t.Logf("regret %.2f after a first context of a hundredth of the spread, %.2f without", sum[true], sum[false])
 }
 
-// The moments are those of all items as they would be computed at once, and the
-// standardisation in use is never far from them at a full fit.
+// The moments equal a computation over all items at once, and the standardisation in use is never far from them at a
+// full fit.
 func TestMomentsAreThoseOfAllItems(t *testing.T) {
 	const d = 3
 	rng := rand.New(rand.NewPCG(8, 8))
@@ -248,8 +245,8 @@ func TestMomentsAreThoseOfAllItems(t *testing.T) {
 	}
 }
 
-// A feature whose deviation is a small share of its mean is constant: its rounding must not become its values. Its scale is the
-// size of the mean, or 1, and bounds are none.
+// A feature with a deviation that is a small share of its mean is constant: its rounding must not become its values.
+// Its scale is the size of the mean, or 1, and it gets no bounds.
 func TestConstantFeaturesAreNotStandardizedByNoise(t *testing.T) {
 	for _, c := range []struct{ mean, deviation, scale float64 }{
 		{1e6, 1e-3, 1e6}, {-1e6, 1e-3, 1e6}, {1e6, 0.9, 1e6}, {1e6, 1.1, 1.1}, {1, 1e-3, 1e-3}, {0, 1e-3, 1e-3},
@@ -285,9 +282,8 @@ func TestStandstill(t *testing.T) {
 	}
 }
 
-// Where the standardisation moves, a learner is what it would be had it had the new
-// one from the first round on: the filter of an expert with a memory is played
-// again, and the linear fit is that of the new prior.
+// After the standardisation moved, a learner is as if it had used the new one from the first round on: the filter of an
+// expert with a memory is played again, and the linear fit uses the new prior.
 func TestMovedMomentsAreLearnedFromTheFirstRound(t *testing.T) {
 	d := paperFeatures
 	experts := []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), MemoryRounds: 40}}

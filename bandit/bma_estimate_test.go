@@ -14,8 +14,8 @@ import (
 	"vitrine/utility"
 )
 
-// The utilities of BMA-MNL have the mean probabilities of the posterior, here of one parameter, which an
-// integral over a grid gives too. The items ±1 have mean 0 and standard deviation 1, so they are not scaled.
+// The utilities of BMA-MNL give the mean probabilities of the posterior, here of one parameter, as does an integral
+// over a grid. The items ±1 are standardised already, so they are not scaled.
 func TestMeanProbabilities(t *testing.T) {
 	model := utility.NewLinear(1, false)
 	p := bandit.Problem{NumFeatures: 1, Items: 2, MaxShown: 2, Rounds: 100, Constraint: assortment.AtMost(2)}

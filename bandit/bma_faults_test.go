@@ -27,7 +27,7 @@ func (nothing) NumParams() int { return 0 }
 
 func (nothing) String() string { return "nothing" }
 
-// improper is a family with a prior that is none.
+// improper is a family with an invalid prior.
 type improper struct{ *utility.Linear }
 
 func (improper) Precisions(dst []float64) { clear(dst) }
@@ -68,8 +68,8 @@ func (m poisoned) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
 	}
 }
 
-// A panic of a model in a full fit is the caller's, who may recover: one that no
-// goroutine of its own recovers would end the process.
+// A model's panic in a full fit reaches the caller, who may recover. On a goroutine of its own it would end the
+// process.
 func TestPanicOfAModelInAFit(t *testing.T) {
 	for _, many := range []int{1, 3} {
 		experts := []Expert{{Model: utility.NewLinear(paperFeatures, false)}}
@@ -102,14 +102,13 @@ type exploding struct {
 func (m *exploding) String() string { return fmt.Sprintf("exploding %d", m.number) }
 
 func (m *exploding) Utilities(u, w []float64, x *mat.Dense) {
-	if n, _ := x.Dims(); n > 1 && m.now.Load() { // more rows than the round has
+	if n, _ := x.Dims(); n > 1 && m.now.Load() { // more rows than the round's
 		panic("no ink")
 	}
 	m.Model.Utilities(u, w, x)
 }
 
-// An expert that cannot be fitted has no weight until it can, and where none can
-// all have the same.
+// An expert that cannot be fitted weighs 0 until it can; if no expert can, all weigh the same.
 func TestExpertsThatCannotBeFittedRest(t *testing.T) {
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: cliffs{newByRows(paperFeatures)}}})
 	play(t, l, product, 0, 1)
@@ -124,8 +123,7 @@ func TestExpertsThatCannotBeFittedRest(t *testing.T) {
 	}
 }
 
-// cliffs is a family whose information overflows everywhere but at 0, where it
-// begins.
+// cliffs is a family with information that overflows everywhere except at 0, where it begins.
 type cliffs struct{ byRows }
 
 func (cliffs) String() string { return "cliffs" }
@@ -139,8 +137,7 @@ func (m cliffs) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
 	}
 }
 
-// Snapshots whose parts do not belong together are refused where the checksum is
-// right too.
+// Snapshots of parts that do not belong together are refused, even with a right checksum.
 func TestForgedPartsAreRefused(t *testing.T) {
 	for want, forge := range map[string]func(l *BMA){
 		"data of 20 rounds, of which 21 are counted": func(l *BMA) { l.rounds++ },
@@ -172,7 +169,7 @@ func TestForgedPartsAreRefused(t *testing.T) {
 	}
 }
 
-// A fit under way that folds rounds that the snapshot does not have is refused.
+// A fit under way that folds rounds missing in the snapshot is refused.
 func TestForgedFitsAreRefused(t *testing.T) {
 	create := func() *BMA { return newBMA(t, paperProblem(), DefaultExperts(paperFeatures)) }
 	l := create()

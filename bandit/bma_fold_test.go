@@ -53,8 +53,7 @@ func TestFoldedRoundsAreNotForgotten(t *testing.T) {
 	}
 }
 
-// Once rounds are folded a search still finds a wave: its start has the linear anchor and the
-// prior of the unit.
+// Once rounds are folded a search still finds a wave: its start combines the linear anchor and the prior of the unit.
 func TestANewUnitAfterAFold(t *testing.T) {
 	l := foldingBMA(t, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}})
 	play(t, l, func(x []float64) float64 { return x[0] - 1 }, 0, 150)
@@ -68,8 +67,8 @@ func TestANewUnitAfterAFold(t *testing.T) {
 	}
 }
 
-// A learner that is saved and restored while a fit runs, or between, learns the same bytes as one
-// that is not, whatever the number of processors: the round that takes a fit is counted.
+// A learner that is saved and restored while a fit runs, or between fits, learns the same bytes as without, for any
+// number of processors: the round that takes a fit is counted.
 func TestFitsBesideObserveReplay(t *testing.T) {
 	run := func(processors, every int) []byte {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))

@@ -12,8 +12,8 @@ import (
 	"vitrine/utility"
 )
 
-// Rounds that come while a fit runs, while it learns the rounds since, and after it are learned once each,
-// in their order, whether they had to wait or not.
+// Rounds that come while a fit runs, while it learns the rounds since, and after it are learned once each, in their
+// order, whether they wait or not.
 func TestFitLearnsTheRoundsSince(t *testing.T) {
 	for name, expected := range map[string]time.Duration{"on time": time.Nanosecond, "behind": time.Hour, "of unknown length": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -39,8 +39,7 @@ func TestFitLearnsTheRoundsSince(t *testing.T) {
 	}
 }
 
-// Once a fit has ended, a round waits until the rounds before it are fewer: they do not pile up for
-// the last.
+// Once a fit has ended, a round waits until the queue is shorter: rounds do not pile up for the last one.
 func TestRoundsSinceAFitDoNotPileUp(t *testing.T) {
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
 	play(t, l, product, 0, 100)

@@ -115,7 +115,7 @@ func TestManyItems(t *testing.T) {
 	}
 }
 
-// Wide draws have sets whose revenue a sample does not show.
+// A sample misjudges the revenue of wide draws' sets.
 func TestManyItemsOfWideDraws(t *testing.T) {
 	const n = 20_000
 	p := Problem{NumFeatures: paperFeatures, MaxShown: 5, Rounds: 1000, Constraint: assortment.AtMost(5)}
@@ -143,7 +143,7 @@ func TestManyItemsUnlikeTheSample(t *testing.T) {
 	pi := &mixture{p: p, beliefs: []belief{{family: l.base.Model, model: l.base.model, posterior: &mode}}, weights: []float64{1}, views: []view{{z: standardisation{shift: []float64{0}, scale: []float64{1}}}}}
 	for _, test := range []struct {
 		attractive int     // items outside the sample that are attractive
-		large      float64 // their attraction, beside that of two others
+		large      float64 // their attraction, next to that of two others
 		small      float64
 	}{
 		{3, 1, 0.001}, {5, 1, 2}, {300, 1, 2}, {0, 1, 0.001},

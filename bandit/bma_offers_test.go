@@ -16,7 +16,7 @@ import (
 	"vitrine/utility"
 )
 
-// With one expert each slot has the best item left, so the offer is the best assortment under the expert's index.
+// With one expert each slot takes the best item left, so the offer is the best assortment under the expert's index.
 func TestOneExpertIsOptimistic(t *testing.T) {
 	m := utility.NewQuadratic(paperFeatures)
 	l := newBMA(t, paperProblem(), []Expert{{Model: m}})
@@ -119,8 +119,8 @@ func (m menu) MaxGain(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
 	return m[best]
 }
 
-// Of a family of whole sets the offer is one that is not empty, although most of
-// its items have a loss; and the family's own sets stay as they are.
+// In a family of whole sets the offer is not empty, although most items lose money; and the family's own sets stay as
+// they are.
 func TestOffersOfWholeSets(t *testing.T) {
 	sets := func() menu { return menu{{}, {0, 1, 2}, {3, 4, 5}} }
 	family := sets()
@@ -157,8 +157,7 @@ func TestRequestsMayAllowFewer(t *testing.T) {
 	}
 }
 
-// The estimate of the propensity agrees with the frequencies of many offers,
-// and with the closed form of a policy that has one.
+// The estimate of the propensity agrees with the frequencies of many offers, and with a policy's closed form.
 func TestPropensityIsAFrequency(t *testing.T) {
 	l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
 	play(t, l, product, 0, 20)

@@ -8,7 +8,7 @@ import (
 	"vitrine"
 )
 
-// A page has the order that earns most under the means of the slots' samples, of all orders of its items.
+// A page is in the order that earns most under the means of the slots' samples.
 func TestPagesAreInTheBestOrder(t *testing.T) {
 	rng := newRand()
 	for range 200 {

@@ -14,9 +14,8 @@ import (
 	"vitrine/utility"
 )
 
-// A slot takes what the best assortment under its sample lives on, and not an
-// item that customers would take in great numbers and that adds next to nothing
-// to the expected revenue.
+// A slot takes the item that matters in the best assortment under its sample, and not one that customers would take in
+// great numbers and that adds next to nothing to the expected revenue.
 func TestASlotTakesWhatAddsRevenue(t *testing.T) {
 	rng := newRand()
 	for range 200 {
@@ -40,10 +39,10 @@ func TestASlotTakesWhatAddsRevenue(t *testing.T) {
 	}
 }
 
-// Of a memory of M rounds each round leaves the share 1 − 1/M of the information
-// of those before it: of one round nothing, and after M rounds about 1/e.
+// With a memory of M rounds each round leaves the share 1 − 1/M of the earlier information: of one round nothing, and
+// after M rounds about 1/e.
 func TestMemoryIsTheNumberOfRounds(t *testing.T) {
-	// The rounds say something of the parameter, or nothing.
+	// The rounds are informative about the parameter, or not at all.
 	telling, silent := mle.NewChoices(1), mle.NewChoices(1)
 	telling.AppendRows(mat.NewDense(2, 1, []float64{3, -2}), 1)
 	silent.AppendRows(mat.NewDense(2, 1, []float64{0, 0}), 1)
@@ -74,8 +73,7 @@ func TestMemoryIsTheNumberOfRounds(t *testing.T) {
 	}
 }
 
-// The width of the draws in round t is b_t as the options have it, from the first
-// round on.
+// The width of the draws in round t is b_t by the options, from the first round on.
 func TestWidthOfRoundT(t *testing.T) {
 	o := DefaultBMAOptions()
 	o.Width, o.Anneal, o.Candidates = 0.1, 0.25*paperFeatures, 20

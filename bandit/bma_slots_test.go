@@ -13,8 +13,8 @@ import (
 	"vitrine/utility"
 )
 
-// The slots of a page have each belief and each unit as often as its weight asks for, up to one slot, and each slot has
-// them by weight.
+// The slots of a page use each belief and each unit as often as its weight asks for, up to one slot, and each slot
+// draws them by weight.
 func TestSlotsAreASystematicSample(t *testing.T) {
 	const slots, pages = 10, 4000
 	line, wave := utility.NewLinear(1, true), utility.NewSpectral(1, 1)
@@ -31,7 +31,7 @@ func TestSlotsAreASystematicSample(t *testing.T) {
 	}
 	rng, w := newRand(), new(mixtureScratch)
 	x := &vitrine.Context{Features: mat.NewDense(2*slots, 1, nil)}
-	var first [4]float64 // how often the first slot has the line and each unit
+	var first [4]float64 // how often the first slot draws the line and each unit
 	for range pages {
 		o.begin(w, x, rng)
 		var got [4]float64
@@ -57,7 +57,7 @@ func TestSlotsAreASystematicSample(t *testing.T) {
 	}
 }
 
-// weightOf returns the weight of the line, or that of a unit from 1 on.
+// weightOf returns the weight of the line, or a unit's from 1 on.
 func weightOf(o *mixture, at int) float64 {
 	if at == 0 {
 		return o.weights[0]
@@ -101,8 +101,9 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// A slot's utilities are those of its belief and their standard deviations, for linear parameters of units and for all of others:
-// one of them if revenues are equal, and 0.3 if not. An item whose gradient no expert takes has its utility only.
+// A slot's utilities are its belief's plus standard deviations, of the linear parameters for units and of all for
+// others: one of them if revenues are equal, and 0.3 if not. An item with a gradient that no expert takes gets no
+// bonus.
 func TestSlotsAreOptimistic(t *testing.T) {
 	network := utility.NewMLP(paperFeatures, []int{2}, utility.Tanh)
 	l := newBMA(t, paperProblem(), append(DefaultExperts(paperFeatures), Expert{Model: network}))
@@ -151,7 +152,7 @@ func TestSlotsAreOptimistic(t *testing.T) {
 	}
 }
 
-// Amplitudes of units are drawn with the width b_t, and with 0.6 if that is less. Nothing else of a unit's slot is drawn.
+// Amplitudes of units are drawn with the width b_t, and at least 0.6. No other part of a unit's slot is drawn.
 func TestSlotsDrawAmplitudes(t *testing.T) {
 	wave := utility.NewSpectral(1, 1)
 	_, base := waves(t, 60)

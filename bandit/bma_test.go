@@ -51,9 +51,8 @@ func playOf(t testing.TB, d int, l vitrine.Learner, truth func(x []float64) floa
 
 func product(x []float64) float64 { return 2*x[0]*x[1] - 0.5*x[2] }
 
-// An expert that cannot take a round sits it out: it keeps its parameters, has the linear
-// family's forecast, and the others learn. At the next full fit it sits out just that
-// round.
+// An expert that cannot take a round sits it out: it keeps its parameters, gets the linear family's forecast, and the
+// others learn. At the next full fit it sits out just that round.
 func TestAnExpertSitsOutWhatItCannotTake(t *testing.T) {
 	d := paperFeatures
 	for _, memory := range []float64{0, 1e12} {
@@ -107,7 +106,7 @@ func newByRows(d int) byRows {
 	return byRows{m, m}
 }
 
-// The evidence finds the family that has the truth, and the offers follow.
+// The evidence finds the true family, and the offers follow.
 func TestEvidenceFindsTheFamily(t *testing.T) {
 	d := paperFeatures
 	for name, c := range map[string]struct {
@@ -125,7 +124,7 @@ func TestEvidenceFindsTheFamily(t *testing.T) {
 	}
 }
 
-// Weights are the evidences' and sum to one, that of the line, with any slopes, 9/4 times as large; an expert of no account rests,
+// Weights follow the evidence and sum to one; the line counts 9/4 times, with any slopes; a negligible expert rests,
 // and is asked again when the rounds have doubled.
 func TestWeightsAreEvidences(t *testing.T) {
 	d := paperFeatures
@@ -191,9 +190,8 @@ func TestBytesDoNotDependOnProcessors(t *testing.T) {
 	}
 }
 
-// A first round without items has no moments; the next one has. A first round
-// of one item has no standard deviations, and its size stands for them: features
-// far from 1 are learned from all the same.
+// A first round without items sets no moments; the next one does. A first round of one item shows no deviations, and
+// its size stands for them: features far from 1 are learned from all the same.
 func TestTheFirstRoundMayBeSmall(t *testing.T) {
 	for _, items := range []int{0, 1} {
 		for _, scale := range []float64{0.01, 1, 300, 4000} {

@@ -17,8 +17,7 @@ import (
 	"vitrine/utility"
 )
 
-// waves returns rounds of three items in one dimension whose utility is a wave, and the linear
-// fit to them.
+// waves returns rounds of three items in one dimension with a wave as utility, and the linear fit to them.
 func waves(t *testing.T, rounds int) (*mle.Choices, *mle.Laplace) {
 	t.Helper()
 	rng, c := newRand(), mle.NewChoices(1)
@@ -92,7 +91,7 @@ func TestUnitsFindTheWave(t *testing.T) {
 	}
 }
 
-// Units whose density overflows, as those about a unit of a damaged population do, are left out.
+// Units with a density that overflows, as about a unit of a damaged population, are left out.
 func TestUnitsOverflow(t *testing.T) {
 	m := utility.NewSpectral(1, 1)
 	prior := make([]float64, m.NumParams())
@@ -103,7 +102,7 @@ func TestUnitsOverflow(t *testing.T) {
 	for _, theta := range far.theta {
 		theta[0] = 1e200
 	}
-	next := far.next(m, prior, test, newRand()) // has those that are drawn from the prior
+	next := far.next(m, prior, test, newRand()) // those drawn from the prior stay
 	if n := len(next.theta); n == 0 || n >= population || math.IsNaN(next.logMean) || math.Abs(floats.Sum(next.weight)-1) > 1e-12 {
 		t.Errorf("%d of %d units, of the weights %v, log mean %v", n, population, next.weight, next.logMean)
 	}
@@ -164,7 +163,7 @@ func wantMoments(t *testing.T, what string, draws []float64, variance float64) {
 	wantNear(t, what+", variance", floats.Dot(draws, draws)/n, variance, 5*variance*math.Sqrt(2/n)+1e-20)
 }
 
-// Before the first round the units are those of the prior, with half the weight of the line.
+// Before the first round the units are drawn from the prior, with half the weight of the line.
 func TestUnitsBeforeTheFirstRound(t *testing.T) {
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}})
 	s := l.split()[0]
@@ -189,7 +188,7 @@ func TestUnitsBeforeTheFirstRound(t *testing.T) {
 	}
 }
 
-// Units beside the base of slopes near 0 have the weight of that fit, by hand from its prior: more than those beside the
+// Units next to the base of slopes near 0 take that fit's weight, by hand from its prior: more than those next to the
 // line if items differ by a bump, and nearly none if they differ along a line.
 func TestUnitsBesideSlopesNear0(t *testing.T) {
 	for name, truth := range map[string]func(x []float64) float64{
@@ -259,8 +258,8 @@ func TestScaleOfTheIntercept(t *testing.T) {
 	}
 }
 
-// Candidates along the line have the directions of the linear fit's slopes, and the lengths of the
-// prior: with a truth of one direction nearly all point along it.
+// Candidates along the line take the directions of the linear fit's slopes, and the lengths of the prior: with a truth
+// of one direction nearly all point along it.
 func TestSearchAlongTheLine(t *testing.T) {
 	m := utility.NewRadial(paperFeatures, 1)
 	theta := []float64{1, 2, 3, 4, 5}
@@ -323,7 +322,8 @@ func (m rowCounter) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cota
 	return m.Additive.Backpropagate(dst, w, x, loss)
 }
 
-// Beside a long history only the best start of a search is fitted to all of it. What is found is as good as from fits of all.
+// After a long history only the best start of a search is fitted to all of it, with results as good as from fits of
+// all.
 func TestStartsAreTriedOnASample(t *testing.T) {
 	m := utility.NewSpectral(1, 1)
 	e, err := newExpert(Expert{Model: m}, 0, newRand())
@@ -337,7 +337,7 @@ func TestStartsAreTriedOnASample(t *testing.T) {
 		m.Theta(w, 0)[0], m.Gamma(w, 0)[0] = theta, 0.5
 		return start{w: w}
 	}
-	starts := []start{from(12), from(9), from(3.3), from(20)} // the wave has 3
+	starts := []start{from(12), from(9), from(3.3), from(20)} // the wave's is 3
 	want, _ := e.fromBest(c, starts, 20, 15)
 	all := rows
 	rows = 0
@@ -353,7 +353,7 @@ func TestStartsAreTriedOnASample(t *testing.T) {
 	if got, _ := e.best(c, starts); math.Abs(got.LogEvidence-want.LogEvidence) > 1e-3 {
 		t.Errorf("from the best mode, evidence %v, want %v", got.LogEvidence, want.LogEvidence)
 	}
-	// What is known at a start goes with it.
+	// A start's anchor goes with it.
 	known := fatal.Or(mle.NewLaplace(e.loss(c.Slice(0, 50), nil), starts[0].w))(t)
 	starts[0], starts[2] = starts[2], starts[0]
 	starts[2].anchor = known

@@ -16,8 +16,8 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// faulty is a shop whose features are wrong for a while: each item is described by d numbers, and by which of some categories it is
-// of, of two of which one is bought more often.
+// faulty is a shop with features that are wrong for a while: each item is described by d numbers, and by one of two
+// categories, one of them bought more often.
 type faulty struct {
 	numbers, categories int
 	wrong               func(round int, row []float64) // changes the numbers of an item
@@ -130,8 +130,8 @@ func TestAutoForgetsAnotherUnit(t *testing.T) {
 	}
 }
 
-// Beyond the bounds a feature counts as its mean, in what is learned and in what is shown. Bounds are known after 100 rounds, and never
-// exclude what a feature has had already: not the ones of a rare indicator.
+// Beyond the bounds a feature counts as its mean, in learning and in offers. Bounds apply after 100 rounds, and never
+// exclude values seen before: not the ones of a rare indicator.
 func TestBounds(t *testing.T) {
 	m := newMoments(2)
 	m.extremes = newExtremes(2)
@@ -169,8 +169,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A learner that goes on getting features of another unit begins again with them, after 1,000 rounds at least. Its snapshots say
-// how many it has had.
+// A learner that keeps getting features of another unit begins again with them, after 1,000 rounds at least. Its
+// snapshots count them.
 func TestAutoFollowsAnotherUnit(t *testing.T) {
 	for _, w := range []faulty{{numbers: 2}, {numbers: 2, categories: 40}} {
 		w.wrong = times(1e3, 200, 1<<30)

@@ -58,9 +58,9 @@ func TestEpsGreedyDecay(t *testing.T) {
 	wantNear(t, "ε_2001", l.Policy().(*epsGreedy).epsilon, 0.001, 0)
 }
 
-// Zhang and Luo (2024), Algorithm 1 with Equation 4: ε_m = (N K Err(2^{m−2}))^{1/3} in epoch m,
-// the rounds 2^{m−1}, …, 2^m − 1. With Err(n) = d_w/(1000 n), N = 8, K = 3 and d_w = 21 that is
-// (0.504/2^{m−2})^{1/3}. Nothing is known in the first epoch.
+// Zhang and Luo (2024), Algorithm 1 with Equation 4: ε_m = (N K Err(2^{m−2}))^{1/3} in epoch m, the rounds 2^{m−1}, …,
+// 2^m − 1. With Err(n) = d_w/(1000 n), N = 8, K = 3 and d_w = 21 that is (0.504/2^{m−2})^{1/3}. The error is unknown in
+// the first epoch.
 func TestEpsGreedyTheorySchedule(t *testing.T) {
 	o := DefaultEpsGreedyOptions()
 	o.Steps, o.Schedule, o.ErrConstant = 0, "theory", 1e-3
@@ -85,8 +85,8 @@ func TestEpsGreedyTheorySchedule(t *testing.T) {
 	wantNear(t, "ε_t at a large error", newPaperEpsGreedy(t, o).Policy().(*epsGreedy).share(8), 1, 0)
 }
 
-// Zhang and Luo (2024), Equation 9: the online oracle has one ε for all rounds,
-// (N K Reg(T)/T)^{1/3}, ∝ T^(−1/6) for a regret of √T.
+// Zhang and Luo (2024), Equation 9: the online oracle uses one ε for all rounds, (N K Reg(T)/T)^{1/3}, ∝ T^(−1/6) for a
+// regret of √T.
 func TestEpsGreedyTheoryScheduleOnline(t *testing.T) {
 	o := DefaultEpsGreedyOptions()
 	o.Oracle, o.Schedule, o.ErrConstant, o.ErrRate = "online", "theory", 1e-3, 0.5
@@ -123,8 +123,7 @@ func (bundle) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment
 	return dst
 }
 
-// epsGreedyFamilies are families of 8 items in which single items are feasible, or some of them,
-// or none.
+// epsGreedyFamilies are families of 8 items that allow single items, or some of them, or none.
 func epsGreedyFamilies(t *testing.T) map[string]vitrine.Constraint {
 	t.Helper()
 	rules := func(r assortment.Rules) *assortment.Quota {
@@ -150,9 +149,9 @@ func epsGreedyFamilies(t *testing.T) map[string]vitrine.Constraint {
 	}
 }
 
-// The law is the mixture of Equation 4, written out over all sets of the family: q(S) =
-// (1 − ε) 1{S is best} + (ε/n) Σ_i 1{S = S_i} for the n items that some set shows. Offers
-// have its frequencies, and their propensities are its values.
+// The law is the mixture of Equation 4, written out over all sets of the family: q(S) = (1 − ε) 1{S is best} + (ε/n)
+// Σ_i 1{S = S_i} for the n items that some set shows. Offers follow its frequencies, and their propensities are its
+// values.
 func TestEpsGreedyExploresByItems(t *testing.T) {
 	for name, family := range epsGreedyFamilies(t) {
 		for _, ownFamily := range []bool{false, true} {
@@ -215,8 +214,8 @@ func TestEpsGreedyExploresByItems(t *testing.T) {
 	}
 }
 
-// With explore = "set" the law is (1 − ε) 1{S is best} + ε/|𝒮 \ {∅}|. Where the family cannot be
-// sampled uniformly it has no closed form, unless ε is 0.
+// With explore = "set" the law is (1 − ε) 1{S is best} + ε/|𝒮 \ {∅}|. If the family cannot be sampled uniformly there
+// is no closed form, unless ε is 0.
 func TestEpsGreedyExploresBySets(t *testing.T) {
 	for name, family := range epsGreedyFamilies(t) {
 		t.Run(name, func(t *testing.T) {
@@ -263,8 +262,7 @@ func TestEpsGreedyExploresBySets(t *testing.T) {
 	wantNear(t, "the propensity where nothing explores", newPaperEpsGreedy(t, o).Policy().Offer(x, newRand()).Propensity, 1, 0)
 }
 
-// Slots of too many kinds of items have no uniform draw, and so no propensity by sets; by items
-// they have one.
+// Slots of too many kinds of items allow no uniform draw, and so no propensity by sets; by items they do.
 func TestEpsGreedyPropensityOfManySlots(t *testing.T) {
 	var slots []assortment.Slot
 	const n = 40
@@ -302,8 +300,8 @@ func TestEpsGreedyPropensityOfManySlots(t *testing.T) {
 	}
 }
 
-// Where nothing earns, the greedy set is empty, which no exploration draws: its propensity
-// is 1 − ε, and that of the others ε over their number.
+// If all items earn 0, the greedy set is empty, which exploration never draws: its propensity is 1 − ε, and the others'
+// ε over their number.
 func TestEpsGreedyPropensityOfTheEmptySet(t *testing.T) {
 	for explore, others := range map[string]float64{"item": paperItems, "set": 92} {
 		o := DefaultEpsGreedyOptions()

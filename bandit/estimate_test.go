@@ -15,8 +15,8 @@ import (
 	"vitrine/utility"
 )
 
-// What a policy says of the utilities is what it would offer without optimism and without draws: ONL-MNL's are those of
-// the greedy learner of the same rounds, whose offers they rank.
+// A policy's utilities are the ones it would use without optimism and without draws: ONL-MNL's equal the greedy
+// learner's after the same rounds, and rank its offers.
 func TestEstimates(t *testing.T) {
 	type estimator interface {
 		Utilities(dst []float64, x *vitrine.Context)

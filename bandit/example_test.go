@@ -13,8 +13,7 @@ import (
 	"vitrine/utility"
 )
 
-// A shelf of 3 out of 20 items. Customers like items whose first feature is
-// near 1, which no linear utility says.
+// A shelf of 3 out of 20 items. Customers like items with a first feature near 1, which no linear utility can express.
 func Example() {
 	rng := rand.New(rand.NewPCG(1, 2))
 	problem := bandit.Problem{NumFeatures: 2, MaxShown: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}

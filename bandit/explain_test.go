@@ -27,8 +27,8 @@ func taught(t *testing.T, l vitrine.Learner, rounds int) vitrine.Policy {
 	return l.Policy()
 }
 
-// The reasons of an offer are those of the offer: the best set under the index is the one that is shown. What a
-// policy believes of an item does not depend on the items beside it, and is its estimate.
+// The reasons belong to the offer: the best set under the index is the one shown. A policy's belief about an item does
+// not depend on the items next to it, and is its estimate.
 func TestExplain(t *testing.T) {
 	for name, learner := range learners() {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func checkAffine(t *testing.T, e Explainer, x *mat.Dense) {
 	}
 }
 
-// The moments that the policies state are those of utilities that are drawn by their posteriors.
+// The moments that the policies state match utilities drawn from their posteriors.
 func TestExplainMoments(t *testing.T) {
 	p := paperProblem()
 	bma := must(NewBMA(p, []Expert{{Model: utility.NewLinear(p.NumFeatures, true)}, {Model: utility.NewLinear(p.NumFeatures, true), MemoryRounds: 50}}, DefaultBMAOptions(), newRand()))
@@ -142,7 +142,7 @@ func TestExplainMoments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := paperContext(99)
-			x = &vitrine.Context{Features: x.Features.Slice(0, 1, 0, paperFeatures).(*mat.Dense)} // one item has one slot
+			x = &vitrine.Context{Features: x.Features.Slice(0, 1, 0, paperFeatures).(*mat.Dense)} // one item takes one slot
 			mean, sd := make([]float64, 1), make([]float64, 1)
 			c.pi.Value(mean, sd, x.Features)
 			const draws = 4000
@@ -175,7 +175,7 @@ func drawLinear(pi *mixture, x *mat.Dense, rng *rand.Rand) float64 {
 	return u[0]
 }
 
-// The weights of the families sum to 1, and are those of the learner's diagnostics.
+// The weights of the families sum to 1, and equal the learner's diagnostics.
 func TestExplainFamilies(t *testing.T) {
 	for _, experts := range [][]Expert{DefaultExperts(paperFeatures), {{Model: utility.NewLinear(paperFeatures, false)}}} {
 		l := must(NewBMA(paperProblem(), experts, DefaultBMAOptions(), newRand())).(*BMA)

@@ -136,9 +136,9 @@ func orders(s vitrine.Assortment) iter.Seq[[]int] {
 // jacobianOnly hides a model's optional interfaces.
 type jacobianOnly struct{ utility.Model }
 
-// U is its definition, with its gradient, for any model; a round of its own
-// feasible family and one in which nothing was shown are in the likelihood. With position effects
-// places count, and max R is over all orders; a round without an order has all items in the first place.
+// U is its definition, with its gradient, for any model; a round of its own feasible family and one with an empty page
+// are in the likelihood. With position effects places count, and max R is over all orders; a round without an order
+// puts all items in the first place.
 func TestFeelGoodPotential(t *testing.T) {
 	t.Run("without places", func(t *testing.T) { potential(t, false) })
 	t.Run("with position effects", func(t *testing.T) { potential(t, true) })
@@ -189,8 +189,8 @@ func potential(t *testing.T, effects bool) {
 	}
 }
 
-// The draws have the mean and the variance of the posterior on a grid, and so
-// has how often each set of the next round is best.
+// The draws match the mean and the variance of the posterior on a grid, and how often each set of the next round is
+// best.
 func TestFeelGoodChainAgainstAGrid(t *testing.T) {
 	for _, loss := range []string{"log", "squared"} {
 		t.Run(loss, func(t *testing.T) { chainAgainstAGrid(t, loss) })
@@ -310,8 +310,7 @@ func TestFeelGoodOffersHaveNoPropensity(t *testing.T) {
 	}
 }
 
-// A round of other items than the family's is refused, unless it has a family
-// of its own.
+// A round of other items than the family's is refused, unless it brings a family of its own.
 func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
 	family := fatal.Or(assortment.NewQuota(assortment.Rules{Items: 5, Max: paperSize}))(t)
 	p := paperProblem()
@@ -351,8 +350,8 @@ func TestFeelGoodLearnsAtTheFlattestPrior(t *testing.T) {
 	observeAll(t, l, linearHistory(t, 40))
 }
 
-// The shape of the proposal has the information of the loss: with the squared error that of
-// Gauss and Newton, by finite differences of the probabilities.
+// The shape of the proposal is the information of the loss: for the squared error Gauss and Newton's, by finite
+// differences of the probabilities.
 func TestFeelGoodInformation(t *testing.T) {
 	const eta = 1.3
 	for _, r := range linearHistory(t, 5) {

@@ -15,7 +15,7 @@ import (
 	"vitrine/utility"
 )
 
-// The policy of the mapped rows has the optimistic utilities of the rows, and makes the same offers.
+// The policy of the mapped rows finds the optimistic utilities of the rows, and makes the same offers.
 func TestGiven(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	normal := func(rows, columns int) *mat.Dense {

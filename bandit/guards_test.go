@@ -15,8 +15,7 @@ import (
 	"vitrine/utility"
 )
 
-// A family of a request that has larger sets does not make any policy show more
-// than Size items; a smaller one is kept to.
+// If a request's family contains larger sets, no policy shows more than MaxShown items; a smaller one is kept to.
 func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 	size := []int{1, 1, 1, 1, 1, 1, 1, 1}
 	slots := make([]assortment.Slot, paperSize+3)
@@ -63,8 +62,7 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 	}
 }
 
-// A round whose feasible family is of another number of items is refused by
-// name.
+// A round with a feasible family of another number of items is refused by name.
 func TestFamilyOfAnotherNumberOfItemsIsRefused(t *testing.T) {
 	family := fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems + 1, Max: 2}))(t)
 	for name, learner := range learners() {
@@ -149,7 +147,7 @@ func TestSnapshotsOfAnotherFamilyAreRefused(t *testing.T) {
 	}
 }
 
-// No draws say nothing of a propensity, and say that.
+// Without draws the propensity is unknown, and the error says so.
 func TestPropensityOfNoDraws(t *testing.T) {
 	l := learners()["uniform"](paperProblem())
 	for _, n := range []int{0, -1} {

@@ -12,7 +12,7 @@ import (
 	"vitrine/utility"
 )
 
-// Each learner's snapshots say whose state they hold.
+// Each learner's snapshots name their state.
 func TestIdentities(t *testing.T) {
 	p := Problem{NumFeatures: 3, Items: 4, MaxShown: 2, Rounds: 1000, Constraint: assortment.AtMost(2)}
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -53,7 +53,7 @@ func (h hinges) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
 	}
 }
 
-// on are the learners that take a basis; those of nil have none.
+// on are the learners that take a basis; nil is none.
 var on = map[string]func(p Problem, m utility.LinearInParams) (vitrine.Learner, error){
 	"ucb-mnl": func(p Problem, m utility.LinearInParams) (vitrine.Learner, error) {
 		return NewUCBOn(p, m, UCBOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 2}})
@@ -66,7 +66,7 @@ var on = map[string]func(p Problem, m utility.LinearInParams) (vitrine.Learner, 
 	},
 }
 
-// expanded returns the round whose features are the basis.
+// expanded returns the round with the basis as features.
 func expanded(m utility.LinearInParams, r vitrine.Round) vitrine.Round {
 	n, w := r.Context.NumItems(), make([]float64, m.NumParams())
 	g := mat.NewDense(n, len(w), nil)
@@ -114,8 +114,7 @@ func indexOf(l vitrine.Learner, x *vitrine.Context) []float64 {
 
 func TestTheBasisOfTheTestIsOne(t *testing.T) { utilitytest.TestModel(t, hinges{2}) }
 
-// A snapshot is of its basis, and that of a learner without one is what it was
-// before there were any.
+// A snapshot names its basis, and a learner without one writes the same snapshot as before there were any.
 func TestSnapshotsAreOfTheirBasis(t *testing.T) {
 	p := paperProblem()
 	for name, learner := range on {
@@ -151,8 +150,8 @@ func TestBasesAreChecked(t *testing.T) {
 	}
 }
 
-// A legal feature whose product is beyond the bound is learned from by a gentler
-// slope: the utility at the estimate is that of the item, and the learner goes on.
+// A legal feature with a product beyond the bound is learned from by a gentler slope: the utility at the estimate is
+// the item's, and the learner goes on.
 func TestLargeGradientsOfABasisAreGentle(t *testing.T) {
 	for name, learner := range on {
 		l := fatal.Or(learner(paperProblem(), utility.NewQuadratic(paperFeatures)))(t)

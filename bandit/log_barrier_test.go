@@ -23,8 +23,7 @@ func newLogBarrier(t *testing.T, change func(p *Problem, o *LogBarrierOptions)) 
 	return l
 }
 
-// An offer is drawn from q, whose probability is its propensity: they sum to 1,
-// and each set's frequency is its own.
+// An offer is drawn from q, and its probability is its propensity: they sum to 1, and match each set's frequency.
 func TestLogBarrierPropensity(t *testing.T) {
 	l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Gamma = 5 })
 	x, rng, pi := paperContext(3), newRand(), l.Policy()
@@ -46,7 +45,7 @@ func TestLogBarrierPropensity(t *testing.T) {
 	wantNear(t, "the sum of the propensities that were met", total, 1, 1e-3)
 }
 
-// With position effects the program has each set's revenue in its best order, in which it is shown.
+// With position effects the program uses each set's revenue in its best order, in which it is shown.
 func TestLogBarrierOrders(t *testing.T) {
 	for _, revenues := range []bool{false, true} {
 		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Gamma, o.Oracle, o.PositionEffects = 20, "online", true })
@@ -83,7 +82,7 @@ func TestLogBarrierOrders(t *testing.T) {
 	}
 }
 
-// The best order of a set is that of an exhaustive search, whatever the signs of its gains and effects.
+// The best order of a set equals an exhaustive search's, whatever the signs of its gains and effects.
 func TestBestOrder(t *testing.T) {
 	rng := newRand()
 	var b bestOrder
@@ -117,9 +116,9 @@ func TestLogBarrierWeighsByTheSquareRootOfTime(t *testing.T) {
 	}
 }
 
-// Zhang and Luo (2024), Equation 5: in epoch m the barrier weighs (K+1)⁴/γ_m with
-// γ_m = max{1, √(N (K+1)⁴ / Err(2^{m−2}))}. At K = 3 and N = 8, with Err(n) = 21c/n for
-// d_w = 21, the root is √(2048 n/(21c)); nothing is known in the first epoch.
+// Zhang and Luo (2024), Equation 5: in epoch m the barrier weighs (K+1)⁴/γ_m with γ_m = max{1, √(N (K+1)⁴ /
+// Err(2^{m−2}))}. At K = 3 and N = 8, with Err(n) = 21c/n for d_w = 21, the root is √(2048 n/(21c)); the error is
+// unknown in the first epoch.
 func TestLogBarrierConstantsOfTheTheory(t *testing.T) {
 	for _, c := range []float64{0.01, 1, 1000} {
 		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Steps, o.Constants, o.ErrConstant = 0, "theory", c })
@@ -135,7 +134,7 @@ func TestLogBarrierConstantsOfTheTheory(t *testing.T) {
 	}
 }
 
-// Equation 10: the online oracle has one γ = K² √(N T / Reg(T)) for all rounds.
+// Equation 10: the online oracle uses one γ = K² √(N T / Reg(T)) for all rounds.
 func TestLogBarrierConstantsOfTheTheoryOnline(t *testing.T) {
 	l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) {
 		o.Constants, o.Oracle, o.ErrConstant, o.ErrRate = "theory", "online", 0.1, 0.5
@@ -147,7 +146,7 @@ func TestLogBarrierConstantsOfTheTheoryOnline(t *testing.T) {
 	}
 }
 
-// Whose family is narrower, or has nothing to show, is served from it.
+// A request with a narrower family, or an empty one, is served from it.
 func TestLogBarrierOfARequestsOwnFamily(t *testing.T) {
 	pi := newLogBarrier(t, func(*Problem, *LogBarrierOptions) {}).Policy()
 	x := paperContext(3)

@@ -21,7 +21,7 @@ import (
 // longWorld is a shop for a long run.
 type longWorld struct {
 	items, features int
-	ids             int // indicators after the features, one of which each item has
+	ids             int // indicators after the features, one of them set for each item
 	effects         []float64
 	direction       *mat.VecDense
 }

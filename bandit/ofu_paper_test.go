@@ -51,7 +51,7 @@ func TestOFUIsOnlineMirrorDescent(t *testing.T) {
 	if !mat.Equal(l.est.(online).Hessian().Sym(nil), want.Hessian().Sym(nil)) {
 		t.Error("H differs")
 	}
-	// The index is that of the optimistic policy, with H in V's place.
+	// The index is the optimistic policy's, with H in V's place.
 	pi := l.Policy().(*optimistic)
 	wantNear(t, "β_t", pi.z.Radius, l.beta(51), 0)
 }

@@ -20,7 +20,7 @@ const (
 	traceRounds = 25
 )
 
-// traceContext and traceChoice are customers without chance: c buys the c-th of the set, 0 nothing.
+// traceContext and traceChoice are customers without chance: c buys the c-th of the set, 0 no item.
 func traceContext(t int) *vitrine.Context {
 	x := mat.NewDense(traceItems, traceWidth, nil)
 	for i := range traceItems {
@@ -116,8 +116,8 @@ func (r *referenceOFU) update(x [][]float64, y vitrine.Choice) {
 	r.h.Add(r.h, hessian)
 }
 
-// The learner and the second implementation live the same life and agree in every round: with the
-// step of the paper, σ = η, and that of its authors' code, σ = 2η and the radius at t = 1.
+// The learner and the second implementation live the same life and agree in every round: with the step of the paper, σ
+// = η, and with the step of its authors' code, σ = 2η and the radius at t = 1.
 func TestOFUTrace(t *testing.T) {
 	final := map[string][]float64{}
 	for constants, sigma := range map[string]float64{"theory": 1, "frozen": 1, "published": 2} {

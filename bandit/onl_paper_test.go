@@ -37,7 +37,7 @@ func paperOptions() ONLOptions {
 	return o
 }
 
-// history is what a test recorded of a run, round by round.
+// history is a test's record of a run, round by round.
 type history struct {
 	rounds []vitrine.Round
 	w      [][]float64 // ŵ_t before the round, nil in Phase I
@@ -110,8 +110,7 @@ func wantNear(t *testing.T, what string, got, want, tol float64) {
 	}
 }
 
-// Algorithm 1, lines 2–4: Phase I offers S ~ Unif(𝒮) for t_0 rounds, and
-// learns nothing before it ends.
+// Algorithm 1, lines 2–4: Phase I offers S ~ Unif(𝒮) for t_0 rounds, and learns nothing before it ends.
 func TestLine3PhaseIIsUniform(t *testing.T) {
 	l := newPaperONL(t, paperModel(), paperOptions())
 	// |𝒮 \ {∅}| = C(8,1) + C(8,2) + C(8,3) = 92
@@ -127,8 +126,8 @@ func TestLine3PhaseIIsUniform(t *testing.T) {
 	}
 }
 
-// Algorithm 1, line 5: ŵ_0 minimises the negative log-likelihood of Phase I,
-// by Adam from the initial weights, as the appendix has it.
+// Algorithm 1, line 5: ŵ_0 minimises the negative log-likelihood of Phase I, by Adam from the initial weights, as in
+// the appendix.
 func TestLine5PilotByAdam(t *testing.T) {
 	m, o := paperModel(), paperOptions()
 	l := newPaperONL(t, m, o)
@@ -325,8 +324,7 @@ func TestConfidenceRadiusGrowsToBetaT(t *testing.T) {
 	wantNear(t, "β_T", l.beta(), l.o.Beta, 1e-15)
 }
 
-// sine is f_w(x) = sin(wᵀx), whose Hessian −sin(wᵀx) x xᵀ has a norm of at
-// most ‖x‖²: a family with a known C_h.
+// sine is f_w(x) = sin(wᵀx), with the Hessian −sin(wᵀx) x xᵀ of norm at most ‖x‖²: a family with a known C_h.
 type sine struct{ d int }
 
 func (m sine) NumFeatures() int { return m.d }
@@ -399,8 +397,8 @@ func TestLemmaOptimisticUtility(t *testing.T) {
 	})
 }
 
-// Where f is linear nothing is lost by linearising: with ŵ_0 = 0, no Phase I
-// and C_h = 0, ONL-MNL is UCB-MNL, estimate and Gram matrix.
+// If f is linear, linearising loses nothing: with ŵ_0 = 0, no Phase I and C_h = 0, ONL-MNL is UCB-MNL, estimate and
+// Gram matrix.
 func TestLinearUtilitiesMakeItUCB(t *testing.T) {
 	o := paperOptions()
 	o.Warmup, o.Lambda = 0, 1

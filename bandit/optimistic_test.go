@@ -47,7 +47,7 @@ func TestOptimisticOffersAreTheBest(t *testing.T) {
 	}
 }
 
-// unequal draws revenues, some of which are equal and some zero.
+// unequal draws revenues, some of them equal and some zero.
 func unequal(rng *rand.Rand, n int) []float64 {
 	r := make([]float64, n)
 	for i := range r {

@@ -145,7 +145,7 @@ func TestPessimismMaximizesTheLowerBound(t *testing.T) {
 	}
 }
 
-// Rounds move nothing, position effects start at 0, and a snapshot is of one pessimism and one covariance.
+// Rounds move nothing, position effects start at 0, and a snapshot names its pessimism and covariance.
 func TestPessimismStays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := utility.NewLinear(2, true)

@@ -219,7 +219,7 @@ func TestPlacesAreFeatures(t *testing.T) {
 	}
 }
 
-// A policy shows the best order for its utilities and effects; without effects it has no order.
+// A policy shows the best order for its utilities and effects; without effects it sets no order.
 func TestOffersAreInTheBestOrder(t *testing.T) {
 	for name, l := range displayed(t, 3, true) {
 		shop(t, l, []float64{0, 0.9, -1}, 400)
@@ -233,7 +233,7 @@ func TestOffersAreInTheBestOrder(t *testing.T) {
 		if err := (vitrine.Round{Context: x, Offer: offer}).Check(3); err != nil || len(offer.Order) == 0 {
 			t.Fatalf("%s: order %v of %v, %v", name, offer.Order, offer.Assortment, err)
 		}
-		if name == "greedy" { // without a bonus the utilities are those of the offer
+		if name == "greedy" { // without a bonus the utilities are the offer's
 			u := make([]float64, 8)
 			l.Policy().(interface {
 				Utilities([]float64, *vitrine.Context)

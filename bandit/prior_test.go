@@ -14,7 +14,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// knownLine is a prior of three features, of the second of which nothing is known.
+// knownLine is a prior of three features; the second is unknown.
 func knownLine(t *testing.T) *linearPrior {
 	t.Helper()
 	p := fatal.Or(newLinearPrior([]float64{2, 0, -1, 0.5}, []float64{
@@ -26,8 +26,8 @@ func knownLine(t *testing.T) *linearPrior {
 	return p
 }
 
-// The utility of an item has the same mean and variance under any standardisation, as far as it is known. An unknown
-// slope has the prior of standardised features.
+// The known part of an item's utility keeps its mean and variance under any standardisation. An unknown slope keeps the
+// prior of standardised features.
 func TestAPriorIsOfFeaturesAsTheyCome(t *testing.T) {
 	p := knownLine(t)
 	for _, z := range []standardisation{
@@ -95,7 +95,7 @@ func TestThePriorDecidesTheFirstPage(t *testing.T) {
 	}
 }
 
-// After some rounds the linear expert has the posterior of a fit with the prior's penalty to the features as they came.
+// After some rounds the linear expert's posterior equals a fit with the prior's penalty to the unscaled features.
 func TestAPriorIsAPenalty(t *testing.T) {
 	l := autoKnowing(t, false)
 	play(t, l, func(x []float64) float64 { return 2*x[1] - 1 }, 0, 40)

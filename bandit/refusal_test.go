@@ -71,8 +71,8 @@ func mean(v []float64) float64 {
 	return sum
 }
 
-// The utilities of a learner's own estimate are never a reason to refuse a round:
-// after every one of many histories it is finite, and it has learned.
+// The utilities of a learner's own estimate are never a reason to refuse a round: after every one of many histories it
+// is finite, and it has learned.
 func TestNoLearnerRefusesForItsOwnEstimate(t *testing.T) {
 	const d, size = 3, 3
 	line := func(x []float64) float64 { return 1.5*x[0] - x[1] + 0.5*x[2] - 1 }
@@ -152,8 +152,8 @@ func (m cliff) Gradients(g *mat.Dense, _ []float64, x *mat.Dense) {
 	}
 }
 
-// A row that is too steep keeps its utility and its direction, one that is not has
-// every bit of its own, and one that is not finite has no part in a round.
+// A row that is too steep keeps its utility and its direction, other rows keep every bit, and one that is not finite
+// plays no part in a round.
 func TestTangentsAreWithinTheBounds(t *testing.T) {
 	x := &vitrine.Context{Features: mat.NewDense(3, 1, []float64{1, -2, 1e4})}
 	r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}}

@@ -57,7 +57,7 @@ func TestTheoremRadius(t *testing.T) {
 	// Without curvature λ is the least that the proof supposes, C_g².
 	s.Ch, s.Cg = 0, 3
 	wantNear(t, "λ of a linear utility", s.Lambda(), 9, 1e-15)
-	// With K = 1 the logarithm ζ is 0, and α_t is what is left.
+	// With K = 1 the logarithm ζ is 0, and only α_t is left.
 	s.Size = 1
 	wantNear(t, "β of single items", s.Radius(5), c0*4*4*math.Log(1+10_000*9/(4*9.0))*(2+2*math.Log(5*math.Pi)), 1e-12)
 }

@@ -20,7 +20,7 @@ import (
 	"vitrine/utility"
 )
 
-// A sketch ranks values within two percent of their rank among all values, in whatever order they come and with ties; its memory grows
+// A sketch ranks values within two percent of their rank among all values, in any order and with ties; its memory grows
 // with the logarithm of their number.
 func TestSketchRanks(t *testing.T) {
 	const n = 100_000
@@ -67,8 +67,8 @@ func TestNormalQuantile(t *testing.T) {
 	}
 }
 
-// Scores are standard normal whatever the distribution, increase with the value, do not depend on the unit, and go on beyond the
-// extremes by at most one unit. Two values have standardised scores; constants are not bent.
+// Scores are standard normal for any distribution, increase with the value, do not depend on the unit, and go on beyond
+// the extremes by at most one unit. Two values get standardised scores; constants are not bent.
 func TestScoresAreNormal(t *testing.T) {
 	rng := newRand()
 	s, scaled := new(sketch), new(sketch)
@@ -170,8 +170,8 @@ func shopOf(t testing.TB, l vitrine.Learner, from, to int, truth func(a, b float
 	}
 }
 
-// Where tastes are in logarithms, the beliefs in scores take the weight, and where they are in the feature itself, those in moments.
-// A snapshot has both, and a learner that is restored goes on as the other.
+// If tastes follow logarithms, the beliefs in scores take the weight; if they follow the feature itself, those in
+// moments do. A snapshot holds both, and a restored learner goes on as the other.
 func TestBeliefsInScoresCompete(t *testing.T) {
 	p := Problem{NumFeatures: 2, MaxShown: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}
 	for name, truth := range map[string]func(a, b float64) float64{
@@ -278,7 +278,7 @@ func TestFirstPagesSpread(t *testing.T) {
 
 func newRandFrom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 
-// An expert with one unit more than another waits until that has most of the weight, and then starts from it.
+// An expert with one unit more than another waits until that one holds most of the weight, and then starts from it.
 func TestUnitsAreAddedOneAtATime(t *testing.T) {
 	p := Problem{NumFeatures: 2, MaxShown: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}
 	experts := []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewSpectral(2, 1)}, {Model: utility.NewSpectral(2, 2)}}
@@ -298,7 +298,7 @@ func TestUnitsAreAddedOneAtATime(t *testing.T) {
 	}
 }
 
-// An expert that starts from another's mode has its utilities, but for the unit that is new.
+// An expert that starts from another's mode takes over its utilities, except for the new unit.
 func TestANewUnitStartsFromTheOthers(t *testing.T) {
 	p := Problem{NumFeatures: 2, MaxShown: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}
 	experts := []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewRadial(2, 1)}, {Model: utility.NewRadial(2, 2)}}
@@ -335,8 +335,8 @@ func TestANewUnitStartsFromTheOthers(t *testing.T) {
 	}
 }
 
-// The reasons of an item that is shown are those of the slot that took it: its family is the slot's, and no other item left is better
-// under the slot's utilities.
+// The reasons of a shown item come from the slot that took it: its family is the slot's, and no other item left is
+// better under the slot's utilities.
 func TestReasonsAreTheSlots(t *testing.T) {
 	l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
 	play(t, l, product, 0, 25)

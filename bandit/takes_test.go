@@ -69,8 +69,8 @@ func subtract(dst, a, b *mat.SymDense) {
 	dst.AddSym(a, &minus)
 }
 
-// Of visits with independent takes, a learner of all takes knows more: its estimate is nearer to the truth, by the ratio of the
-// informations. In a page of one item further takes say nothing.
+// For visits with independent takes, a learner of all takes knows more: its estimate is nearer to the truth, by the
+// ratio of the informations. On a page of one item further takes teach nothing.
 func TestFurtherTakesTeach(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 6))
 	const d, visits, samples = 2, 400, 60
@@ -114,7 +114,7 @@ func TestFurtherTakesTeach(t *testing.T) {
 			first += (one.est.Params()[j] - w) * (one.est.Params()[j] - w)
 		}
 	}
-	// With three takes a visit the information is nearly three times that of one.
+	// With three takes a visit the information is nearly three times as large as with one.
 	if ratio := all / first; ratio < 0.2 || ratio > 0.6 {
 		t.Errorf("the squared error with all takes is %.2f of that with the first, want about 0.38", ratio)
 	}
@@ -130,7 +130,7 @@ func TestFurtherTakesTeach(t *testing.T) {
 	}
 }
 
-// BMA-MNL's linear expert has the posterior of a fit by hand to the same takes, Kalman steps and snapshots between.
+// BMA-MNL's linear expert reaches the posterior of a fit by hand to the same takes, Kalman steps and snapshots between.
 func TestExpertsOfTakes(t *testing.T) {
 	rounds := linearHistory(t, 60)
 	for s, r := range rounds {

@@ -13,7 +13,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// play of the constants "likelihood" for customers with utilities xᵀθ, and what the proof of their radius is about.
+// play plays the constants "likelihood" for customers with utilities xᵀθ, and records the quantities in the proof of
+// their radius.
 type ratioPlay struct {
 	*UCB
 	theta  []float64
@@ -165,8 +166,8 @@ func TestLikelihoodProof(t *testing.T) {
 	}
 }
 
-// In at least 1 − δ of the runs θ* is in the confidence set after every round, though offers depend on the set. The set is
-// much smaller than that of the paper.
+// In at least 1 − δ of the runs θ* is in the confidence set after every round, though offers depend on the set. The set
+// is much smaller than the paper's.
 func TestLikelihoodCoverage(t *testing.T) {
 	const runs, rounds, delta = 100, 150, 0.05
 	missed := 0

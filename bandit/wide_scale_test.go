@@ -43,7 +43,7 @@ func TestWideSnapshotsThatCannotBe(t *testing.T) {
 	}
 }
 
-// The first rounds may have no items.
+// The first rounds may be empty.
 func TestWideBeginsWithoutItems(t *testing.T) {
 	for _, numbers := range []int{0, 3, 40} {
 		p := Problem{NumFeatures: 303, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: []int{}}
@@ -68,7 +68,7 @@ func TestWideBeginsWithoutItems(t *testing.T) {
 	}
 }
 
-// If features move, the line has their later moments.
+// If features move, the line follows their later moments.
 func TestWideFollowsItsFeatures(t *testing.T) {
 	p := Problem{NumFeatures: 40, MaxShown: 1, Rounds: 100, Constraint: assortment.AtMost(1), Numeric: []int{0}}
 	l := must(NewWide(p, newRand())).(*Wide)
@@ -156,7 +156,7 @@ func TestWideScales(t *testing.T) {
 	l.renew(l.z)
 	wantNear(t, "τ", l.slope, slope, 1e-12)
 	wantNear(t, "σ", l.spread, spread, 1e-12)
-	// The posterior has the same rounds and the new priors.
+	// The posterior combines the same rounds and the new priors.
 	for k, p := range []float64{1 / (slope * slope), 1 / (slope * slope), 0.25, 1 / (spread * spread)} {
 		g.SetSym(k, k, g.At(k, k)+p)
 	}

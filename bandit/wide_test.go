@@ -15,7 +15,7 @@ import (
 	"vitrine/utility"
 )
 
-// ids are items of three numbers and one of 100 ids, whose utility is linear in both.
+// ids are items of three numbers and one of 100 ids, with a utility that is linear in both.
 type ids struct {
 	effect []float64
 	slope  [3]float64
@@ -189,7 +189,7 @@ func TestWideDoesNotRunAway(t *testing.T) {
 	}
 }
 
-// A step is halved until its loss is at most 1 above that of none.
+// A step is halved until its loss is at most 1 above the loss without a step.
 func TestWideShortensSteps(t *testing.T) {
 	s := mat.NewSymDense(2, []float64{9, 2, 2, 4})
 	for _, want := range []float64{1, 0.5, 0.25, 0.0625} {
@@ -214,7 +214,7 @@ func TestWideShortensSteps(t *testing.T) {
 	}
 }
 
-// Indicators that find no place in the block have no covariances: a round from the prior moves the means as the filter of all
+// Indicators outside the block keep no covariances: a round from the prior moves the means as the filter of all
 // features does, and the information is the diagonal of the Fisher information.
 func TestWideBesideTheBlock(t *testing.T) {
 	rng := newRand()
@@ -246,7 +246,7 @@ func TestWideBesideTheBlock(t *testing.T) {
 		wantNear(t, "an effect beside the block", l.mode(j), want.Mode[k], 1e-12)
 		wantNear(t, "its information", l.known[j], fisher.At(k, k), 1e-12)
 	}
-	// The index of an item has the variances of both.
+	// The variances of both enter an item's index.
 	f := l.freeze()
 	h := mat.NewSymDense(4, nil)
 	for i := range 4 {
@@ -259,7 +259,7 @@ func TestWideBesideTheBlock(t *testing.T) {
 	fatal.If(t, inverse.Inverse(h))
 	wantNear(t, "the variance of an index", varianceOf(f, []int{1, 2, 3, 5}, []float64{1, 0.7, -2, 0.5}),
 		inverse.At(3, 3)+0.49*inverse.At(1, 1)+1.4*inverse.At(1, 3)+4*l.variance(3)+0.25*l.variance(5), 1e-12)
-	// What is frozen does not change.
+	// A frozen policy does not change.
 	all, ones := []int{1, 2, 3, 4, 5}, []float64{1, 1, 1, 1, 1}
 	index, variance := f.index(all, ones), varianceOf(f, all, ones)
 	for s := range 5 {
@@ -273,7 +273,7 @@ func TestWideBesideTheBlock(t *testing.T) {
 	}
 }
 
-// Many entries of an item have the variance that the sum over their pairs has.
+// For an item with many entries, the variance equals the sum over their pairs.
 func TestWideVarianceOfManyEntries(t *testing.T) {
 	rng := newRand()
 	l := newWideLine(40, 30, nil, 0)

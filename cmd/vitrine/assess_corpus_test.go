@@ -32,15 +32,15 @@ type corpusItem struct {
 	revenue float64
 }
 
-// corpusPage is a page of three items, drawn uniformly from six candidates, of which a customer took one or none.
+// corpusPage is a page of three items, drawn uniformly from six candidates; a customer took one or none.
 type corpusPage struct {
 	id, session, user, device string
 	age                       int
 	time                      time.Time
 	items                     []corpusItem
 	shown                     []int // positions in items, in display order
-	taken                     int   // position in shown, −1 for none
-	also                      int   // a second item that was clicked, −1 for none
+	taken                     int   // position in shown, or −1
+	also                      int   // a second item that was clicked, or −1
 }
 
 const corpusSize = 90
@@ -117,7 +117,8 @@ func corpusFiles() map[string][]byte {
 	rng := rand.New(rand.NewPCG(7, 2))
 	propensity := num(1.0 / 20) // 3 of 6
 
-	// 1. Azure Personalizer, one slot. 2. Vowpal Wabbit's dsjson of another client, with outcomes whose decision is elsewhere.
+	//   1. Azure Personalizer, one slot. 2. Vowpal Wabbit's dsjson by another client, with outcomes of decisions
+	//      elsewhere.
 	var azure, plain bytes.Buffer
 	for t, p := range pages {
 		order := rng.Perm(6)
@@ -209,7 +210,7 @@ func corpusFiles() map[string][]byte {
 	}
 	files["adf.vw"], files["actions.dat"], files["bandit.json"] = adf.Bytes(), text.Bytes(), vwjson.Bytes()
 
-	// 8. Open Bandit's uniform log, and 9. that of a learner, with the items next to them.
+	//   8. Open Bandit's uniform log, and 9. a learner's, with the items next to them.
 	uniform := [][]string{{"", "timestamp", "item_id", "position", "click", "propensity_score", "user_feature_0", "user-item_affinity_0", "user-item_affinity_1", "user-item_affinity_2", "user-item_affinity_3"}}
 	learner := [][]string{uniform[0]}
 	context := [][]string{{"", "item_id", "item_feature_0", "item_feature_1"}}
@@ -291,8 +292,8 @@ func corpusFiles() map[string][]byte {
 	_ = parquetWriter.Close()
 	files["requests.csv"], files["clicks.tsv.gz"], files["klicks.csv"], files["searches.csv"], files["events.csv"], files["bought.parquet"] = cells(',', request), zipped.Bytes(), cells(';', german), cells(',', search), cells(',', events), table.Bytes()
 
-	// 16. A line for each page with lists of ids. 17. Objects. 18. Lists in CSV, next to other actions. 19. Impressions with what
-	// became of them. 20. Clicks only. 21. Ads, a row each.
+	//   16. A line for each page with lists of ids. 17. Objects. 18. Lists in CSV, next to other actions. 19.
+	//       Impressions with outcomes. 20. Clicks only. 21. Ads, a row each.
 	var ids, objects bytes.Buffer
 	steps := [][]string{{"user_id", "session_id", "timestamp", "step", "action_type", "reference", "device", "impressions", "prices"}}
 	var news strings.Builder

@@ -12,8 +12,8 @@ import (
 	"vitrine/service/judge"
 )
 
-// Each log of the corpus is recognized without a hand-written step, or assess says what has to be supplied. A log that is
-// recognized is imported by the command that assess prints, and other policies are judged on it.
+// Each log of the corpus is recognized without a hand-written step, or assess says what to supply. The command that
+// assess prints imports a recognized log, and other policies are judged on it.
 func TestAssess(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -22,7 +22,7 @@ func TestAssess(t *testing.T) {
 	for _, c := range []struct {
 		log  string
 		want []string // of the text; the first is the format
-		need string   // what has to be supplied; "" for nothing
+		need string   // facts to supply, or ""
 		pays bool     // whether other policies are judged
 	}{
 		{"personalizer.json", []string{"Azure Personalizer's log", "1 of 6 candidates", "how the page was drawn, in 100 %", "of items: id, action; of the user: context", `format = 'personalizer'`}, "", true},
@@ -135,7 +135,7 @@ func TestAssessOther(t *testing.T) {
 	if text := run1(t, "assess", "partial.dsjson"); !strings.Contains(text, "between 0 and 1 in 1 of these") || !strings.Contains(text, "30 decisions are needed, and the log holds 1") {
 		t.Error(text)
 	}
-	// Few decisions have no interval, which JSON could not hold.
+	// Few decisions give no interval, and JSON could not hold one.
 	var a judge.Assessment
 	if err := json.Unmarshal([]byte(run1(t, "assess", "partial.dsjson", "--json")), &a); err != nil || a.Values != nil || a.Unknown == "" {
 		t.Errorf("%v, %+v", err, a)

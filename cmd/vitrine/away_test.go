@@ -24,7 +24,7 @@ type busy struct {
 	ended chan error         // gets what the service ends with
 }
 
-// served starts a service, and returns once it has work.
+// served starts a service, and returns once it is busy.
 func served(t *testing.T, s *service) *busy {
 	t.Helper()
 	v := &busy{Ledger: hosttest.NewLedger(t)}
@@ -52,7 +52,7 @@ func (v *busy) end(log string) {
 	v.IsIn(log)
 }
 
-// servedFrom is a service whose log is on a server of NATS.
+// servedFrom is a service with its log on a NATS server.
 func servedFrom(t *testing.T, nats *hosttest.NATS) *busy {
 	t.Helper()
 	s := newService()
@@ -127,8 +127,8 @@ func TestLogComesBackEmpty(t *testing.T) {
 	})
 }
 
-// Another process takes the log over: the service follows it, and refuses what it cannot write, naming the writer. It writes
-// the log again when the other one has gone.
+// Another process takes the log over: the service follows it, and refuses writes, naming the writer. It writes the log
+// again when the other one is gone.
 func TestLogIsTakenOver(t *testing.T) {
 	t.Parallel()
 	nats := hosttest.StartNATS(t)
@@ -146,7 +146,7 @@ func TestLogIsTakenOver(t *testing.T) {
 	v.end(nats.URL())
 }
 
-// What a service says when it begins to follow the log, and to write it.
+// Log lines of a service when it begins to follow the log, and to write it.
 const (
 	following = "following the log, which another process writes"
 	leading   = "this process writes the log now"
@@ -194,7 +194,7 @@ func TestSecondService(t *testing.T) {
 	first.IsIn(nats.URL())
 }
 
-// ends waits until the service has ended by itself, with an error that is wanted.
+// ends waits until the service ends by itself, with the expected error.
 func (v *busy) ends(want func(error) bool) {
 	v.Helper()
 	if err := <-v.ended; !want(err) {

@@ -77,8 +77,8 @@ func newBalancer(t *testing.T, urls []string) (b *balancer, address string) {
 	return b, s.URL
 }
 
-// Behind an ordinary load balancer the death of the leader costs its callers a wait, and nothing else: they know one
-// address, retry, and every decision and outcome is in the log once. What they wrote they read from any process.
+// Behind an ordinary load balancer the death of the leader costs its callers only a wait: they know one address, retry,
+// and every decision and outcome is in the log once. They can read their own writes from any process.
 func TestLoadBalancer(t *testing.T) {
 	long.Test(t)
 	if strconv.IntSize == 32 {

@@ -30,7 +30,7 @@ func TestCluster(t *testing.T) {
 	follower := open(engine.Options{Store: store, Follow: true, Leader: func() string { return "process 7 on a" }})
 	alone := open(engine.Options{Store: store, Follow: true})
 	behind := open(engine.Options{Store: struct{ engine.Log }{store}, Follow: true})
-	for _, u := range []string{follower, alone} { // until they have seen the end of the log
+	for _, u := range []string{follower, alone} { // until they reach the end of the log
 		asks := &client.Client{Base: u, Jitter: func() float64 { return 0.1 }}
 		fatal.Or(asks.Process(t.Context()))(t)
 		asks.CloseIdleConnections()

@@ -120,7 +120,7 @@ func candidates(root *kong.Node, words []string) []string {
 		words = []string{""}
 	}
 	node, position := root, 0
-	var awaits *kong.Flag // the flag whose value comes next
+	var awaits *kong.Flag // the flag that takes the next value
 	for _, word := range words[:len(words)-1] {
 		switch {
 		case awaits != nil:
@@ -171,7 +171,7 @@ func candidates(root *kong.Node, words []string) []string {
 	return list
 }
 
-// flagOf returns the flag of a word such as --out or --out=DIR, nil if there is none.
+// flagOf returns the flag of a word such as --out or --out=DIR, or nil.
 func flagOf(node *kong.Node, word string) *kong.Flag {
 	name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
 	for _, group := range node.AllFlags(false) {

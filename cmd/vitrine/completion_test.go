@@ -64,7 +64,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Every source has words, and every tag a source.
+// Every source gives words, and every tag names a source.
 func TestCompletionSources(t *testing.T) {
 	parser := kong.Must(&cli{}, kong.Name("vitrine"))
 	for name, source := range sources {
@@ -112,7 +112,7 @@ func TestCompletionScripts(t *testing.T) {
 	}
 }
 
-// The manual has every command and flag that help shows.
+// The manual contains every command and flag in the help.
 func TestManual(t *testing.T) {
 	parser := kong.Must(&cli{}, kong.Name("vitrine"), kong.Description(description))
 	page := string(manual(parser.Model))

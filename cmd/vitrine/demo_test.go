@@ -45,7 +45,7 @@ func TestServeDemo(t *testing.T) {
 		t.Error(err)
 	}
 	s.Listen = "127.0.0.1:0"
-	_, _, stop = serving(t, s) // over what it has left itself
+	_, _, stop = serving(t, s) // over its own remains
 	if err := stop(); err != nil {
 		t.Error(err)
 	}

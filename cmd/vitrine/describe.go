@@ -123,7 +123,7 @@ func assignment(o option.Option) string {
 	return o.Key + " = " + value(o.Default)
 }
 
-// legal returns the values that an option may have.
+// legal returns an option's legal values.
 func legal(o option.Option) string {
 	if o.Required {
 		return o.Type + ", required"

@@ -32,7 +32,7 @@ type drawing struct {
 	noPicture  bool            // or only that
 	look       figure.Look
 	policies   []string // nil is all
-	against    string   // draw paired differences to this policy; empty for none
+	against    string   // draw paired differences to this policy, or ""
 	title      string
 	regretOnly []string // the flags that were given and are for regret only
 }

@@ -19,7 +19,7 @@ import (
 	"vitrine/service/eventlog/filelog"
 )
 
-// shelf is a placement of a simulated shop: eight items of one feature, whose utility it is.
+// shelf is a placement of a simulated shop: eight items with their utility as only feature.
 const shelf = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore":%q,"explore_share":%v}`
 
 // exploredLog makes the log of a shop in a directory.
@@ -68,7 +68,7 @@ func playedLog(t *testing.T, dir, config string, rounds int) {
 			if err := e.Outcome(ctx, "home", a.Decision, taken, now); err != nil {
 				return err
 			}
-			if err := e.Wait(ctx); err != nil { // each decision has learned from all before it, on a slow machine too
+			if err := e.Wait(ctx); err != nil { // each decision follows all earlier outcomes, on a slow machine too
 				return err
 			}
 		}
@@ -90,7 +90,7 @@ func write(t *testing.T, name, text string) {
 	fatal.If(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
-// A better policy is found to be better, in all formats, and what the log cannot tell comes first.
+// A better policy is found to be better, in all formats, and the log's gaps come first.
 func TestEvaluate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	exploredLog(t, "data", "swaps", 0.5, 1000)
@@ -119,7 +119,7 @@ func TestEvaluate(t *testing.T) {
 	rows := fatal.Or(csv.NewReader(strings.NewReader(table)).ReadAll())(t)
 	value := map[string]float64{}
 	for _, r := range rows[1:] {
-		// Only a policy that is fixed before the log begins has an interval that holds at any time.
+		// Only a policy that is fixed before the log begins gets an interval that holds at any time.
 		if fixed := r[0] == "dearest" && slices.Contains([]string{"dr-pi", "pi", "items"}, r[2]); (r[9] != "") != fixed {
 			t.Errorf("%s, %s: the interval at any time begins at %q", r[0], r[2], r[9])
 		}
@@ -175,8 +175,8 @@ func TestEvaluateReplay(t *testing.T) {
 	}
 }
 
-// uniformLog writes log.csv: pages of one of five items, drawn uniformly or by their feature, and taken with the probability
-// 1/(1 + exp(−u(x))). Its propensity is that of a uniform page times a factor.
+// uniformLog writes log.csv: pages of one of five items, drawn uniformly or by their feature, and taken with the
+// probability 1/(1 + exp(−u(x))). Its propensity is a uniform page's times a factor.
 func uniformLog(t *testing.T, rounds int, byFeature bool, u func(x float64) float64, factor float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 5))

@@ -243,7 +243,7 @@ func (c fitCmd) compare(ctx context.Context, w io.Writer, r *choice.Result, othe
 	return nil
 }
 
-// notConverged is the error of estimates that are printed, but that nobody should use.
+// notConverged is the error of estimates that are printed, but must not be used.
 func notConverged(c fitCmd, r *choice.Result) error {
 	err := fmt.Errorf("%s: the fit did not converge after %d steps", c.Spec, r.Steps)
 	if r.Separated != nil {

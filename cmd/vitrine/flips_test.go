@@ -107,10 +107,9 @@ func entriesOf(t *testing.T, data string) (first uint64, entries [][]byte) {
 // A refusal must name a file of the data directory, or an entry.
 var namesIt = regexp.MustCompile(`\.wal is damaged after byte|/mark: the mark of|from entry \d+ on`)
 
-// A bit flips somewhere in the data directory of a service that has ended: in the log before its snapshot or
-// after it, in the mark, a snapshot, a base. The next start is refused,
-// with the file or the entry named, or it mends the directory with a warning. Nothing is lost without a
-// message, and a refused directory is not changed.
+// A bit flips somewhere in the data directory of an ended service: in the log before its snapshot or after it, in the
+// mark, a snapshot, a base. The next start is refused, with the file or the entry named, or it mends the directory with
+// a warning. No loss goes unreported, and a refused directory is not changed.
 func TestFlips(t *testing.T) {
 	long.Test(t)
 	t.Parallel()

@@ -96,7 +96,7 @@ func TestForeignSnapshots(t *testing.T) {
 	}
 }
 
-// Copies that have both grown are found, with their last common entry.
+// Copies that both grew are found, with their last common entry.
 func TestForksAreFound(t *testing.T) {
 	ours := filepath.Join(t.TempDir(), "ours")
 	tradeOn(t, ours, "ours", 20) // 41 entries
@@ -130,7 +130,8 @@ func TestForksAreFound(t *testing.T) {
 	}
 }
 
-// The data directory is moved from under a service, and another begins in its place: the first one writes nothing there.
+// The data directory is moved from under a service, and another begins in its place: the first one writes nothing
+// there.
 func TestMovedDirectory(t *testing.T) {
 	root := t.TempDir()
 	s := newService()
@@ -154,7 +155,7 @@ func TestMovedDirectory(t *testing.T) {
 	}
 }
 
-// altered is a learner whose saved states this program cannot read.
+// altered is a learner with saved states that this program cannot read.
 type altered struct {
 	vitrine.Learner
 }
@@ -168,7 +169,7 @@ func (l altered) UnmarshalBinary(data []byte) error {
 	return l.Learner.(encoding.BinaryUnmarshaler).UnmarshalBinary(data[:len(data)-1])
 }
 
-// The learners of a snapshot cannot be read. A service whose log is whole learns from it; where the log has lost its
+// The learners of a snapshot cannot be read. A service with a complete log learns from it; if the log lost its
 // beginning these learners begin again, and the service says so, now and in the statistics.
 func TestServeBeginsAgain(t *testing.T) {
 	for _, cut := range []bool{false, true} {
@@ -214,14 +215,14 @@ func TestServeBeginsAgain(t *testing.T) {
 			t.Errorf("cut %v: the service says %v", cut, line)
 		}
 		known := 200
-		if cut { // the log no longer has it
+		if cut { // the log lost it
 			known = 404
 		}
 		ask(t, known, "GET", url+"/v1/decisions/known7", "")
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		sound := "equal, at entry 42" // the clock has moved since the trade
+		sound := "equal, at entry 42" // the clock moved since the trade
 		if cut {
 			sound = "the replay begins with it"
 		}

@@ -40,7 +40,7 @@ const dataDir = "testdata/data"
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/data again, then read the diff")
 
-// formatPlacements have every policy that a placement can have, every mode, learned values and a catalogue.
+// formatPlacements cover every policy of placements, every mode, learned values and a catalogue.
 var formatPlacements = map[string]string{
 	"auto":      `"policy":{"name":"auto"}`, // bma-mnl, with the features of formatTrade
 	"eps":       `"policy":{"name":"eps-greedy-mnl"},"mode":"explore","explore_share":0.3`,
@@ -108,7 +108,7 @@ func formatTrade(ctx context.Context, e *engine.Engine, half, late func() error)
 			}
 			item := append(a.IDs(), "")[rng.IntN(len(a.IDs())+1)]
 			switch {
-			case i%8 == 5 && name != "onl": // those of onl are withdrawn
+			case i%8 == 5 && name != "onl": // onl's are withdrawn
 				err = e.Activate(ctx, "", id, now)
 			case i%8 == 6:
 				err = e.Reward(ctx, "", id, []api.Reward{{Item: a.IDs()[0], Value: 0}}, now)
@@ -265,7 +265,7 @@ func rewriteDataFormat(t *testing.T) {
 	for _, name := range []string{"whole", "cut"} {
 		fatal.If(t, formatData(t.Context(), filepath.Join(dir, name), name == "cut"))
 	}
-	// Files that git does not keep or that nobody needs: empty directories, locks and the server's summaries.
+	// Useless files, or files that git does not keep: empty directories, locks and the server's summaries.
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && slices.Contains([]string{"index.db", "lock", "hold"}, d.Name()) {
 			err = os.Remove(path)
@@ -351,7 +351,7 @@ func testDataFormat(t *testing.T, dir string) {
 			if slices.Contains([]string{host.SnapshotFile, host.BasesDir}, c.without) {
 				return
 			}
-			// And it serves: what was decided before is known, and its writer goes on.
+			// And it serves: earlier decisions are known, and its writer goes on.
 			s := newService()
 			s.Listen, s.Data = "127.0.0.1:0", data
 			url, _, stop := serving(t, s)
@@ -379,7 +379,7 @@ func wantReplayed(t *testing.T, compares bool, code int, said string) {
 	}
 }
 
-// A service that went on from a snapshot has the state that a replay of its log gives.
+// A service that went on from a snapshot reaches the state of a replay of its log.
 func TestReplayOfData(t *testing.T) {
 	for _, name := range []string{"whole", "cut"} {
 		t.Run(name, func(t *testing.T) {
@@ -399,8 +399,8 @@ func TestReplayOfData(t *testing.T) {
 	}
 }
 
-// laterTrade is the work of a service after formatTrade: decisions that were open get their outcomes or
-// expire, others are made, and those of one placement fill its memory.
+// laterTrade is the work of a service after formatTrade: open decisions get their outcomes or expire, others are made,
+// and those of one placement fill its memory.
 func laterTrade(ctx context.Context, e *engine.Engine) error {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC).UnixNano()
 	rng := rand.New(rand.NewPCG(13, 3))

@@ -26,7 +26,7 @@ type three struct {
 	jobs  []func() // end the commands that run beside the shell, from %1 on
 }
 
-// The commands of the page do what it shows. Which process leads, how long anything takes, and who runs it may differ.
+// The commands of the page work as shown. The leader, times and the user may differ.
 func TestHowToThree(t *testing.T) {
 	h := newThree(t)
 	h.files("from-one-machine-to-three")

@@ -120,7 +120,7 @@ func (c importCmd) Run(ctx context.Context, t terminal) (err error) {
 	return c.into(ctx, t, c.To, m, create)
 }
 
-// configuration returns that of a placement to create. It records all candidates if it does not say what to record.
+// configuration returns the configuration of a placement to create. By default it records all candidates.
 func (c importCmd) configuration() ([]byte, error) {
 	text, err := os.ReadFile(c.Create)
 	if err != nil {
@@ -252,7 +252,7 @@ type importing struct {
 	config  *setup.Config
 	known   map[string]bool
 	last    int64 // the time of the log's last entry
-	first   int64 // that of the first decision
+	first   int64 // the first decision's
 	now     int64
 
 	waiting []*page.Imported

@@ -39,8 +39,8 @@ b,2026-01-01T10:01:00Z,sku3,0,0,1,0.3,2.5,acme,41
 
 const clicksPlacement = `{"max_size":2,"log_items":"all","features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"shopper","scale":10},{"name":"x","kind":"cross","of":["price","age"]}],"policy":{"name":"ucb-mnl"}}`
 
-// A table becomes a placement's log, marked as imported; the learner learns from it; the same import
-// again adds nothing.
+// A table becomes a placement's log, marked as imported; the learner learns from it; the same import again adds
+// nothing.
 func TestImport(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "clicks.csv", clicks)
@@ -74,7 +74,7 @@ func TestImport(t *testing.T) {
 	}
 	run1(t, "check", "data")
 
-	// Later decisions of earlier times have the time of the last entry, so that times never decrease.
+	// Later decisions of earlier times get the time of the last entry, so that times never decrease.
 	write(t, "late.csv", strings.NewReplacer("a,2026", "c,2025", "b,2026", "d,2026").Replace(clicks))
 	if out := run1(t, "import", "late.csv", "--placement", "home", "--to", "data"); !strings.Contains(out, "2 decisions have the time of the entry before them") && !strings.Contains(out, "1 decisions have the time of the entry before them") {
 		t.Errorf("%s", out)
@@ -118,8 +118,7 @@ func decisionsOf(t *testing.T, data string) map[string]string {
 	return lines
 }
 
-// What is exported in any format is imported as it was, with how the pages were drawn, and policies
-// are judged alike.
+// An export in any format can be imported back, with the pages' laws, and policies are judged alike.
 func TestExportsAreImports(t *testing.T) {
 	t.Chdir(t.TempDir())
 	exploredLog(t, "data", "swaps", 0.5, 60)
@@ -147,7 +146,7 @@ func TestExportsAreImports(t *testing.T) {
 			t.Errorf("%s: judged differently:\n%s\n%s", format, verdict, again)
 		}
 	}
-	// Open Bandit Pipeline has one context an item, and no pages.
+	// Open Bandit Pipeline keeps one context an item, and no pages.
 	obp, errs, code := vitrineRun(t, "export", "data", "--format", "obp", "--items", "item_context.csv")
 	if code != 0 || !strings.Contains(errs, "8 items have other features or revenues in some decisions") {
 		t.Fatal(errs)
@@ -168,8 +167,8 @@ func TestExportsAreImports(t *testing.T) {
 	}
 }
 
-// An export says which share of the decisions has no propensity. That share does not depend on the pages: in particular,
-// formats with propensities of items do not keep only the pages that have one item.
+// An export reports the share of decisions without a propensity. That share does not depend on the pages: in
+// particular, formats with item propensities do not keep only the pages with one item.
 func TestExportsOfRandomPolicies(t *testing.T) {
 	const rounds = 60
 	t.Chdir(t.TempDir())
@@ -248,7 +247,7 @@ func TestForeignLogs(t *testing.T) {
 	}
 }
 
-// Every bad log is named with its place, and nothing of it is written.
+// Every bad log is named with its place, and no part of it is written.
 func TestBadImports(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "home.json", clicksPlacement)
@@ -324,7 +323,7 @@ func TestBadImports(t *testing.T) {
 	if run1(t, "export", "data") != before {
 		t.Error("a bad log has left decisions")
 	}
-	// A new directory is gone after a bad log, and one that a service has is refused.
+	// A new directory is gone after a bad log, and a running service's is refused.
 	write(t, "bad.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1))
 	if _, _, code := vitrineRun(t, "import", "bad.csv", "--placement", "home", "--create", "home.json", "--to", "new"); code == 0 {
 		t.Error("a bad log was imported")
@@ -367,8 +366,8 @@ func TestImportOfManyCategories(t *testing.T) {
 	}
 }
 
-// A log that Azure Personalizer has exported becomes the log of the placement that docs/personalizer.md prints, with all features,
-// and policies are judged by it: Personalizer logs the probability of each action.
+// A log exported by Azure Personalizer becomes the log of the placement in docs/personalizer.md, with all features, and
+// policies are judged by it: Personalizer logs the probability of each action.
 func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
 	page := fatal.Or(os.ReadFile("../../docs/personalizer.md"))(t)
 	config := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)[1]
@@ -407,8 +406,8 @@ func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
 	}
 }
 
-// An import that creates the placement keeps the candidates that were not shown, so that policies can be judged; a placement
-// that records what is shown says what is lost.
+// An import that creates the placement keeps the candidates that were not shown, so that policies can be judged; a
+// placement that records only items shown says what is lost.
 func TestImportCreatesWithAllCandidates(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const home = `{"max_size":2,%s"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"shopper","scale":10}],"policy":{"name":"ucb-mnl"}}`

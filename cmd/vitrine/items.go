@@ -39,7 +39,7 @@ func (f catalogueFlags) client() (*client.Client, error) {
 	return &client.Client{Base: f.URL, Key: token}, err
 }
 
-// readToken reads the token of an API key from a file; no file has none.
+// readToken reads an API key's token from a file, or returns "" without a file.
 func readToken(path string) (string, error) {
 	if path == "" {
 		return "", nil

@@ -95,8 +95,8 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// check reads the file, and returns the ids of its items. It returns an error if an item does not fit the features, unless
-// it is a patch, or if an id has two items with different values.
+// check reads the file, and returns the ids of its items. It returns an error if an item does not fit the features,
+// unless it is a patch, or if two items with different values share an id.
 func (c itemsPushCmd) check(m *importer.ItemMapping, schema *feature.Schema) (map[string]uint64, error) {
 	seed, empty := maphash.MakeSeed(), catalogue.New(schema)
 	ids, row := map[string]uint64{}, 0
@@ -169,7 +169,7 @@ func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *impor
 	return changed, unknown, err
 }
 
-// deleteOthers deletes the items of the catalogue that the file does not have.
+// deleteOthers deletes the catalogue's items that are not in the file.
 func (c itemsPushCmd) deleteOthers(ctx context.Context, service *client.Client, ids map[string]uint64) (n int, err error) {
 	var others []string
 	_, err = eachPage(ctx, service, c.Placement, func(items []api.CatalogueItem) error {

@@ -127,8 +127,8 @@ func TestPushForms(t *testing.T) {
 	}
 }
 
-// Without a mapping the names of columns and of members say what they are. A list can be pushed again, in part or in place of
-// what is there.
+// Without a mapping the names of columns and members give their meaning. A list can be pushed again, in part or as a
+// replacement.
 func TestPushAndList(t *testing.T) {
 	s := openItemShop(t)
 	s.push("2 changed", s.file("a.csv", "id,price,brand,revenue,space,valid_from,valid_until,colour,ean\na,1,acme,3,0.5,2020-01-01T00:00:00Z,2030-01-01T00:00:00Z,true,NaN\nb,2,,,,,,7,9007199254740993\n"))
@@ -151,7 +151,7 @@ func TestPushAndList(t *testing.T) {
 	}
 }
 
-// manyRows are more items than one request has.
+// manyRows are more items than fit into one request.
 func manyRows() string {
 	text := "id,price\n"
 	for i := range 1200 {

@@ -15,8 +15,9 @@ import (
 	"vitrine/service/host"
 )
 
-// A log without its first entries moves from a directory to a server and back: it has the same identity, numbers, entries and
-// running hash, and a snapshot of what was removed. A copy that was interrupted continues, and one of another log is refused.
+// A log without its first entries moves from a directory to a server and back with the same identity, numbers, entries
+// and running hash, and a snapshot for the removed part. An interrupted copy continues, and a copy of another log is
+// refused.
 func TestLogCopy(t *testing.T) {
 	root, url := t.TempDir(), natstest.URL(t)
 	data, back := filepath.Join(root, "data"), filepath.Join(root, "back")
@@ -69,7 +70,7 @@ func TestLogCopy(t *testing.T) {
 		return to.Close()
 	}))
 	copies(0, "25 entries are in both logs, with the same running hash", data, url)
-	copies(0, "25 entries are in both logs, with the same running hash", data, url) // nothing is left to do
+	copies(0, "25 entries are in both logs, with the same running hash", data, url) // already complete
 	copies(0, "25 entries are in both logs, with the same running hash", url, back)
 	if have, want := position(back), position(data); have != want {
 		t.Errorf("%+v, want %+v", have, want)

@@ -35,8 +35,8 @@ const shop = `{"max_size":2,"log_items":"all","policy":{"name":"onl-mnl","warmup
 	{"name":"age","kind":"number","from":"shopper","default":30,"scale":10},
 	{"name":"price by age","kind":"cross","of":["price","age"]}]}`
 
-// serviceLog DIR ROUNDS makes the data directory of a service after the given number of decisions: a log, and
-// a snapshot of the middle. One in three decisions has no outcome in time, the last one none yet.
+// serviceLog DIR ROUNDS makes the data directory of a service after the given number of decisions: a log, and a
+// snapshot of the middle. One in three decisions gets no outcome in time, the last one none yet.
 func serviceLog(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	rounds, err := strconv.Atoi(args[1])
@@ -56,7 +56,7 @@ func withLog(dir string, f func(context.Context, *filelog.Store) error) error {
 	return errors.Join(f(ctx, store), store.Close())
 }
 
-// withEngine opens the log of a data directory for writing, and an engine that has read all of it.
+// withEngine opens the log of a data directory for writing, with an engine that read all of it.
 func withEngine(dir string, f func(context.Context, *engine.Engine, *filelog.Store) error) error {
 	return withLog(dir, func(ctx context.Context, store *filelog.Store) error {
 		e, err := engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner})
@@ -117,8 +117,8 @@ func trade(ctx context.Context, e *engine.Engine, snapshot string, rounds int) e
 	return err
 }
 
-// deferred DIR makes a log of deferred decisions of two items: one that has expired, one with a reward of an
-// item, one with a chosen item, one that was not activated in time, and one that still can be.
+// deferred DIR makes a log of deferred decisions of two items: an expired one, one with a reward of an item, one with a
+// chosen item, one that was not activated in time, and one that still can be.
 func deferred(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(withEngine(ts.MkAbs(args[0]), func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
 		_, err := e.Put(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"o","kind":"object","columns":2}],"policy":{"name":"ucb-mnl"}}`), 0)
@@ -220,7 +220,7 @@ func TestLogOnServer(t *testing.T) {
 	data := t.TempDir()
 	fatal.If(t, os.Rename(snapshot, filepath.Join(data, host.SnapshotFile)))
 	limits := host.Retention{Size: 1, Log: store, Data: data}
-	if removed, err := limits.Apply(t.Context(), 12, time.Now()); err != nil || removed.To != 6 { // entry 7 is of an open decision
+	if removed, err := limits.Apply(t.Context(), 12, time.Now()); err != nil || removed.To != 6 { // entry 7 is an open decision's
 		t.Errorf("removed %+v, %v", removed, err)
 	}
 	for _, c := range []struct{ args, want string }{
@@ -239,7 +239,7 @@ func TestLogOnServer(t *testing.T) {
 	}
 }
 
-// An unreadable file is not reported as missing, and hints name only flags that the command has.
+// An unreadable file is not reported as missing, and hints name only flags of the command.
 func TestLogOfSomebodyElse(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")

@@ -184,7 +184,7 @@ func report(w io.Writer, err error, command *kong.Context) int {
 	return 1
 }
 
-// nobodyReads reports whether the reader of standard output, such as head, has closed it.
+// nobodyReads reports whether the reader of standard output, such as head, closed it.
 func nobodyReads(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(path, syscall.EPIPE)

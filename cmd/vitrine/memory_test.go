@@ -23,8 +23,8 @@ var (
 	memoryTime = flag.Duration("memory-time", time.Second, "how long it asks for them")
 )
 
-// A placement with the default memory is asked for decisions at a high rate, and is told no outcomes. None of the decisions
-// has expired or was evicted then, and outcomes of the first ones are accepted and learned.
+// A placement with the default memory makes decisions at a high rate, without outcomes. No decision expires or is
+// evicted meanwhile, and outcomes of the first ones are accepted and learned.
 func TestMemoryWaits(t *testing.T) {
 	long.Test(t)
 	file, data := hosttest.ServiceFile(t, "")
@@ -65,7 +65,7 @@ func TestMemoryWaits(t *testing.T) {
 		len(shown), *memoryTime, float64(len(shown))/memoryTime.Seconds(), *memoryRate, len(first), float64(s.Memory)/1e6, s.MemorySeconds, resident)
 }
 
-// acknowledgedDecision is what load says of a decision.
+// acknowledgedDecision is load's record of a decision.
 type acknowledgedDecision struct {
 	Decision string   `json:"decision_id"`
 	Shown    []string `json:"shown"`
@@ -86,7 +86,7 @@ func decisionsIn(t *testing.T, path string) (all []acknowledgedDecision) {
 	return all
 }
 
-// residentSet returns the resident memory of a process, if the system has /proc.
+// residentSet returns the resident memory of a process, if the system supports /proc.
 func residentSet(p *hosttest.Process) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
 	if err != nil {

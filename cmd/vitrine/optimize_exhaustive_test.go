@@ -34,8 +34,7 @@ func (r *asked) json(t *testing.T) []byte {
 	return fatal.Or(json.Marshal(r.request, json.Deterministic(true), json.OmitZeroStructFields(true)))(t)
 }
 
-// drawRequest draws a request of a few items, some of whose rules contradict
-// each other.
+// drawRequest draws a request of a few items, with rules that may contradict each other.
 func drawRequest(rng *rand.Rand) *asked {
 	r := &asked{atLeast: map[string]int{}, atMost: map[string]int{}}
 	groups := []string{"", "x", "x/y", "x/y/z", "x/w", "xx", "v"}
@@ -161,8 +160,7 @@ func (r *asked) earns(set int) (revenue float64, obeys bool) {
 	return revenue / denominator, obeys
 }
 
-// Whatever the rules, the answer is the best of all sets that obey them, and a request is refused exactly if
-// no set does.
+// Under any rules, the answer is the best of all sets that obey them, and a request is refused exactly if no set does.
 func TestAnswersAreTheBestOfAllSets(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := drawRequest(rand.New(rand.NewPCG(seed, 1)))

@@ -15,7 +15,7 @@ import (
 // demand says how customers choose among the items of a request. The zero value is the multinomial
 // logit of the request's utilities.
 type demand struct {
-	mixture assortment.Mixture // of several classes; none for the utilities of the request
+	mixture assortment.Mixture // of several classes; empty for the request's utilities
 	nests   *assortment.Nests
 }
 
@@ -28,7 +28,7 @@ type optimum struct {
 	bound       *float64  // of the revenue of every assortment; nil if revenue is the largest
 }
 
-// demand sets the utilities of a request's items to those of the model.
+// demand sets the utilities of a request's items to the model's.
 func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*demand, error) {
 	m, err := choice.ReadModel(c.Model)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or coefficient of its own", c.File, a))
 		}
 	}
-	if r.numbered && len(d.Alternatives) == d.Choices { // every item has a label of its own
+	if r.numbered && len(d.Alternatives) == d.Choices { // every item is labelled differently
 		for s := range r.Items {
 			alternative, _ := d.Choice(s)
 			r.Items[s].ID = d.Alternatives[alternative[0]]
@@ -116,7 +116,7 @@ func (d *demand) maximizeNested(r *request) (optimum, error) {
 	if err != nil {
 		return optimum{}, err
 	}
-	// The revenue of one item, with all others earning nothing, is its probability.
+	// The revenue of one item, with all others earning 0, is its probability.
 	best := optimum{shown: s, revenue: revenue, probability: []float64{1}}
 	for _, i := range s {
 		one := make([]float64, len(r.Items))

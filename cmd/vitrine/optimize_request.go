@@ -285,8 +285,8 @@ func (r *request) build(rules assortment.Rules) (vitrine.Constraint, error) {
 	return family, nil
 }
 
-// groups returns the groups that have bounds, with the items in them and in the groups within them. A bound on a group without items
-// holds, unless it demands some: a shop's rules stand on days without shoes.
+// groups returns the bounded groups, with the items in them and in the groups within them. A bound on an empty group
+// holds, unless it demands items: a shop's rules stand on days without shoes.
 func (r *request) groups(index map[string]int, warn func(string)) ([]assortment.Group, error) {
 	var list []assortment.Group
 	place := map[string]int{} // by name
@@ -339,7 +339,7 @@ func (r *request) groups(index map[string]int, warn func(string)) ([]assortment.
 	return list, nil
 }
 
-// fill adds the items to the groups of which they are, or of which a group within is. place has the groups by name.
+// fill adds the items to their groups, and to the groups around these. place indexes the groups by name.
 func (r *request) fill(list []assortment.Group, place map[string]int) {
 	lengths := map[int]bool{} // of the names, so that not every prefix of a long name is looked up
 	for name := range place {
@@ -358,7 +358,7 @@ func (r *request) fill(list []assortment.Group, place map[string]int) {
 			}
 			within[name] = containing
 			for _, k := range containing {
-				if items := list[k].Items; len(items) == 0 || items[len(items)-1] != i { // once, of several groups within
+				if items := list[k].Items; len(items) == 0 || items[len(items)-1] != i { // only once, from several groups within
 					list[k].Items = append(items, i)
 				}
 			}

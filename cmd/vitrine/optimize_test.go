@@ -71,8 +71,7 @@ func readItems(t testing.TB, text []byte) (*request, error) {
 	return readTable(f, false)
 }
 
-// A table in another encoding is refused where it is read, before an answer
-// would have to be written in it.
+// A table in another encoding is refused when it is read, before an answer must be written in it.
 func TestTablesInOtherEncodings(t *testing.T) {
 	for text, want := range map[string]string{
 		"id,utility\na,1\ngr\xfcn,1\n":     `line 3: column id: "gr\xfcn" is not UTF-8: convert the file`,

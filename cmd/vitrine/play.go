@@ -14,7 +14,7 @@ import (
 	"vitrine/paper/experiments"
 )
 
-// playFlags are what reproduce and run have in common.
+// playFlags are the flags shared by reproduce and run.
 type playFlags struct {
 	Seeds     *int   `help:"How many seeds to play (default: what the file says, 30 in the paper's panels)." placeholder:"N"`
 	FirstSeed uint64 `help:"The seeds are FIRST, FIRST+1, …" default:"0" placeholder:"FIRST"`
@@ -49,7 +49,7 @@ func (reproduceCmd) Help() string {
 	)
 }
 
-// Run plays the named experiments, and then those that have no file.
+// Run plays the named experiments, and then those without a file.
 func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	names, err := c.resolve()
 	if err != nil {
@@ -239,7 +239,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 	return nil
 }
 
-// seeds returns the seeds of a study that has n by default.
+// seeds returns the seeds of a study with n by default.
 func (c playFlags) seeds(n int) []uint64 {
 	if c.Seeds != nil {
 		n = *c.Seeds

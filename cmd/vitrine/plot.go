@@ -97,7 +97,7 @@ var others = []struct {
 	{sessions.Mark, drawSessions},
 }
 
-// regretOf returns the regret of the experiment whose results are in dir.
+// regretOf returns the regret of the experiment with results in dir.
 func regretOf(dir string) drawable {
 	return drawable{path: dir, stem: filepath.Join(dir, "regret"), differences: filepath.Join(dir, "difference"), dirs: [][]string{{dir}}}
 }
@@ -134,11 +134,11 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// The hint if there is nothing to draw.
+// The hint if no result can be drawn.
 const whence = "results come from vitrine reproduce, vitrine run and vitrine tune"
 
-// findDrawables returns the result in dir or, if it has none, the results in its subdirectories and its
-// tunings, and the figures that these form.
+// findDrawables returns the result in dir or, without one, the results in its subdirectories and its tunings, and the
+// figures that these form.
 func findDrawables(dir string) ([]drawable, error) {
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -214,8 +214,7 @@ func findFigure(path string) ([]drawable, error) {
 	return []drawable{figureIn(out, all[i])}, nil
 }
 
-// draw draws the results. If the flags leave nothing of a result, that is an error or, among several results,
-// a warning.
+// draw draws the results. If the flags leave a result empty, that is an error or, among several results, a warning.
 func (d drawing) draw(t terminal, found []drawable) error {
 	regret := slices.DeleteFunc(slices.Clone(found), func(f drawable) bool { return !f.isRegret() })
 	if d.title != "" && len(regret) != 1 {
@@ -261,12 +260,12 @@ func (d drawing) draw(t terminal, found []drawable) error {
 	return nil
 }
 
-// nothing is the reason why a result has no picture with these flags.
+// nothing is the reason why a result cannot be drawn with these flags.
 type nothing struct{ error }
 
 func (n nothing) Unwrap() error { return n.error }
 
-// known returns an error that names a policy of the flags that no panel has.
+// known returns an error if a policy in the flags is missing in all panels.
 func (d drawing) known(panels map[string]figure.Panel) error {
 	if len(panels) == 0 {
 		return nil
@@ -341,7 +340,7 @@ func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 		}
 		if d.against != "" {
 			look := d.look
-			look.Log = false // differences have signs
+			look.Log = false // differences may be negative
 			if err := figure.Write(f.differences, f.picture(differences, look), d.outputs...); err != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ import (
 	"vitrine/service/host/hosttest"
 )
 
-// Decisions, and what was learned from them, are in files that only their owner may read: the log, its mark, snapshots and bases, and
+// Decisions and learned states are in files that only their owner may read: the log, its mark, snapshots and bases, and
 // backups of these. The data directory may be open to others, because an operator or a package made it.
 func TestFilesArePrivate(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o022))

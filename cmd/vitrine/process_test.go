@@ -17,7 +17,7 @@ const patience = hosttest.Patience
 
 func often(times int) hosttest.Often { return hosttest.Often{Times: times, Seed: *killSeed} }
 
-// held says what a test showed, for bench/attack/attack.sh.
+// held reports a test's finding, for bench/attack/attack.sh.
 func held(t *testing.T, said string) {
 	if !t.Failed() {
 		t.Log("verdict: " + said)

@@ -16,7 +16,7 @@ import (
 type progress struct {
 	w     io.Writer
 	name  string
-	of    string // the whole of which the work is a part, " of 30 runs"; may be empty
+	of    string // the whole that the work belongs to, " of 30 runs"; may be empty
 	total int
 
 	container *mpb.Progress // nil unless on a terminal
@@ -74,7 +74,7 @@ func (p *progress) close() {
 // runs names the number of runs of the whole work.
 func runs(n int) string { return fmt.Sprintf(" of %d runs", n) }
 
-// stages shows the progress of work that has several stages.
+// stages shows the progress of work in several stages.
 type stages struct {
 	w     io.Writer
 	name  string

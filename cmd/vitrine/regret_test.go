@@ -17,8 +17,8 @@ import (
 	"vitrine/paper/experiments"
 )
 
-// Short runs of five panels give the recorded bytes, on all vector paths. The panels have every policy, and a
-// world that moves. bench/checksums.sh compares all panels at their full length.
+// Short runs of five panels give the recorded bytes, on all vector paths. The panels cover every policy, and a world
+// that moves. bench/checksums.sh compares all panels at their full length.
 func TestRegretIsAsRecorded(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the last digits of exp and log differ on other machines")

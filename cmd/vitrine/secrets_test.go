@@ -38,10 +38,10 @@ import (
 type secrets struct {
 	*testing.T
 	of    map[string]string
-	said  map[string]string // what was printed, by who printed it
+	said  map[string]string // printed texts, by printer
 	bytes int
 
-	root, mine              string // the directory of everything, and below it that of the files that hold secrets
+	root, mine              string // the directory of everything, and below it the directory of the files with secrets
 	byPassword              *natsserver.Server
 	passwordHost, tokenHost string // addresses of servers
 	keys, token, tokenFile  string
@@ -54,7 +54,7 @@ func forms(secret string) map[string][]byte {
 		"as it is": []byte(secret), "in a query": []byte(url.QueryEscape(secret)), "in a path": []byte(url.PathEscape(secret)), "in a URL": []byte(url.User(secret).String()),
 		"in hexadecimal": []byte(hex.EncodeToString([]byte(secret))),
 	}
-	for i := range 3 { // what is before it moves the groups of three bytes; the ends depend on the neighbours
+	for i := range 3 { // preceding text moves the groups of three bytes; the ends depend on the neighbours
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, i), secret...))
 		all[fmt.Sprint("in base64 after ", i)] = []byte(text[4 : len(text)-4])
 	}
@@ -190,7 +190,7 @@ func (s *secrets) trade(at string) {
 	s.request(400, "POST", at+"/v1/placements/home/decisions", `{"items":`, bearer...)
 }
 
-// serves runs services whose logs are on servers and in a directory, on servers that go away, too.
+// serves runs services with logs on servers and in a directory, including servers that go away.
 func (s *secrets) serves() {
 	for _, file := range []string{s.password, s.tokens, s.local} {
 		p := program.Serve(s.T, file)
@@ -294,7 +294,7 @@ func (s *secrets) search() (files int) {
 	if err != nil || files < 10 {
 		s.Errorf("%d files, %v", files, err)
 	}
-	kept, err := os.ReadFile(s.keys) // has the hash only
+	kept, err := os.ReadFile(s.keys) // holds only the hash
 	if err != nil {
 		s.Error(err)
 	}
@@ -303,7 +303,7 @@ func (s *secrets) search() (files int) {
 }
 
 // A run of everything, with passwords in URLs, tokens and seeds in files, API keys and private keys, right and wrong,
-// prints none of them and writes none of them into a file that is not theirs.
+// neither prints any of them nor writes any into another file.
 func TestSecrets(t *testing.T) {
 	long.Test(t)
 	t.Parallel()

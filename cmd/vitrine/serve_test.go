@@ -195,8 +195,8 @@ func TestServeWithLittleMemory(t *testing.T) {
 	}
 }
 
-// The data directory is moved under a service, and another one begins at its place: the first one makes no
-// more decisions and writes nothing there.
+// The data directory is moved under a service, and another one begins in its place: the first one makes no more
+// decisions and writes nothing there.
 func TestDirectoryIsMoved(t *testing.T) {
 	t.Parallel()
 	s := newService()

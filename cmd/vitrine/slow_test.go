@@ -80,7 +80,7 @@ func (c *crowd) status(conn net.Conn) int {
 	return a.StatusCode
 }
 
-// come sends callers, until ctx ends. wait returns when they have gone.
+// come sends callers, until ctx ends. wait returns when they are gone.
 func (c *crowd) come(ctx context.Context, callers int, do behave) (wait func()) {
 	var all sync.WaitGroup
 	for range callers {
@@ -168,7 +168,7 @@ func newKey(t *testing.T, file, name string) string {
 }
 
 // Crowds under one key hold connections without a word, with half a header or idle, send bodies that do not end, and
-// listen to events, more than the service has room for. No timeout sends them away. Requests under another key are answered.
+// listen to events, beyond the service's limits. No timeout sends them away. Requests under another key are answered.
 func TestSlowCallers(t *testing.T) {
 	long.Test(t)
 	t.Parallel()

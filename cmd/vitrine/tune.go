@@ -160,7 +160,7 @@ func openExperiment(dir string) func(name string) (*config.File, error) {
 	}
 }
 
-// drawTuning draws the tuning whose files are in dir.
+// drawTuning draws the tuning with files in dir.
 func drawTuning(dir string, formats ...figure.Format) error {
 	t, err := figure.ReadTuning(filepath.Join(dir, "tune.csv"))
 	if err != nil {
@@ -176,6 +176,5 @@ func drawTuning(dir string, formats ...figure.Format) error {
 	return figure.Write(filepath.Join(dir, "tune"), t, formats...)
 }
 
-// tuningsDir is the directory of the tunings' results among those of
-// experiments.
+// tuningsDir is the directory of the tunings' results among the experiments'.
 const tuningsDir = "tune"
