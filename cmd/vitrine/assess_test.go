@@ -36,7 +36,7 @@ func TestAssess(t *testing.T) {
 		{"bts/all.csv", []string{"Open Bandit's log", "the probability of the page, in 100 %", "1 of 4 candidates"}, "", true},
 		{"alone/all.csv", []string{"Open Bandit's log"}, "put item_context.csv next to the log", false},
 		{"requests.csv", []string{"a table in CSV", `decision = 'request_id'`, `item = 'sku'`, `revenue = 'margin'`, "every page was drawn uniformly", "revenue ", "dr-pi"}, "", true},
-		{"clicks.tsv.gz", []string{"a table in TSV", "In 9 of 90 pages several items were taken", `several = 'first'`, "Rows of a decision are apart", `decision = 'impressionId'`, `delimiter = "\t"`}, "", false},
+		{"clicks.tsv.gz", []string{"a table in TSV", "In 9 of 90 pages several items were taken: all of them count", "Rows of a decision are apart", `decision = 'impressionId'`, `delimiter = "\t"`}, "", false},
 		{"klicks.csv", []string{"a table in CSV with the delimiter ';'", `decision = 'Anfrage_Nr'`, `chosen = 'Klick'`, "every row counts as shown", "Other policies cannot be judged"}, "", false},
 		{"searches.csv", []string{"a table in CSV", "click_bool says what was taken. The log also contains booking_bool", "Not features: booking_bool, gross_bookings_usd, which tell the outcome", `item = 'prop_id'`, `shown = 'position'`}, "", false},
 		{"events.csv", []string{"a table of events in CSV", `shown = 'view_item_list'`, `chosen = 'select_item'`, `decision = 'page_view_id'`, "90, with an item taken in 73"}, "", false},

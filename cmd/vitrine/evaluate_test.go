@@ -25,11 +25,11 @@ const shelf = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":
 // exploredLog makes the log of a shop in a directory.
 func exploredLog(t *testing.T, dir, explore string, share float64, rounds int) {
 	t.Helper()
-	playedLog(t, dir, fmt.Sprintf(shelf, explore, share), rounds)
+	playedLog(t, dir, fmt.Sprintf(shelf, explore, share), rounds, false)
 }
 
-// playedLog makes the log of a placement of that shop with the given configuration.
-func playedLog(t *testing.T, dir, config string, rounds int) {
+// playedLog makes the log of a placement of that shop with the given configuration. With baskets, some customers take more than one unit.
+func playedLog(t *testing.T, dir, config string, rounds int, baskets bool) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(4, 2))
 	err := withEngine(dir, func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
@@ -65,7 +65,17 @@ func playedLog(t *testing.T, dir, config string, rounds int) {
 			if k%50 == 49 {
 				continue // no outcome
 			}
-			if err := e.Outcome(ctx, "home", a.Decision, taken, now); err != nil {
+			choices := []api.Choice{}
+			if taken != "" {
+				choices = append(choices, api.Choice{Item: taken})
+			}
+			if taken != "" && baskets && k%3 == 0 {
+				choices[0].Quantity = new(1 + k/3%3)
+				if other := a.IDs()[k%len(a.IDs())]; other != taken {
+					choices = append(choices, api.Choice{Item: other})
+				}
+			}
+			if err := e.Choose(ctx, "home", a.Decision, choices, now); err != nil {
 				return err
 			}
 			if err := e.Wait(ctx); err != nil { // each decision follows all earlier outcomes, on a slow machine too

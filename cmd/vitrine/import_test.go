@@ -121,9 +121,12 @@ func decisionsOf(t *testing.T, data string) map[string]string {
 // An export in any format can be imported back, with the pages' laws, and policies are judged alike.
 func TestExportsAreImports(t *testing.T) {
 	t.Chdir(t.TempDir())
-	exploredLog(t, "data", "swaps", 0.5, 60)
+	playedLog(t, "data", fmt.Sprintf(shelf, "swaps", 0.5), 60, true)
 	write(t, "home.json", fmt.Sprintf(shelf, "swaps", 0.5))
 	want := decisionsOf(t, "data")
+	if lines := fmt.Sprint(want); strings.Count(lines, `"choices":[`) < 5 || !strings.Contains(lines, `"quantity":3`) {
+		t.Fatal("the log has few baskets")
+	}
 	write(t, "top.toml", `show = "revenue"`)
 	verdict := run1(t, "evaluate", "data", "--policy", "top.toml", "--format", "csv")
 	for _, format := range []string{"jsonl", "parquet", "dsjson"} {
@@ -178,7 +181,7 @@ func TestExportsOfRandomPolicies(t *testing.T) {
 		"auto":           {"all", "60 of 60 decisions (100 %) have no propensity", ""},
 	} {
 		config := strings.Replace(strings.Replace(fmt.Sprintf(shelf, "sets", 0.5), "ucb-mnl", policy, 1), `"mode"`, `"log_items":"`+c.record+`","mode"`, 1)
-		playedLog(t, policy, config, rounds)
+		playedLog(t, policy, config, rounds, false)
 		exported, errs, code := vitrineRun(t, "export", policy)
 		if code != 0 || c.jsonl == "" && errs != "" || !strings.Contains(errs, c.jsonl) {
 			t.Errorf("%s: exit code %d, %q, want %q", policy, code, errs, c.jsonl)
@@ -263,26 +266,25 @@ func TestBadImports(t *testing.T) {
 	z.Write([]byte(fresh))
 	z.Close()
 	for want, c := range map[string]struct{ name, text, mapping string }{
-		"the file is truncated or damaged":                                         {"cut.parquet", string(whole[:len(whole)/2]), ""},
-		"truncated or damaged: unexpected EOF":                                     {"cut.csv.gz", zipped.String()[:zipped.Len()-20], ""},
-		"if columns are separated by ';', set delimiter":                           {"semicolon.csv", strings.ReplaceAll(fresh, ",", ";"), ""},
-		"line 7 repeats the header":                                                {"twice.csv", fresh + strings.SplitAfter(fresh, "\n")[0], ""},
-		`line 1 has the column "price" twice`:                                      {"column.csv", strings.Replace(fresh, "brand", "price", 1), ""},
-		"line 7 has 2 fields, and the header 10":                                   {"short.csv", fresh + "e,2026-01-01T10:00:00Z\n", ""},
-		"line 3: column propensity: the propensity is missing":                     {"missing.csv", strings.Replace(fresh, "sku2,1,1,2,0.2", "sku2,1,1,2,", 1), strict},
-		"line 2: column propensity: the propensity is 0: must be in (0, 1]":        {"zero.csv", strings.ReplaceAll(fresh, "0.2,", "0,"), ""},
-		"line 5: column propensity: the propensity is 1.5":                         {"above.csv", strings.ReplaceAll(fresh, "0.3,", "1.5,"), ""},
-		"line 3: column propensity: the propensity is 0.4, and 0.2":                {"varies.csv", strings.Replace(fresh, "2,0.2,1.5", "2,0.4,1.5", 1), ""},
-		"line 2: decision c has 2 items taken, \"sku2\" and \"sku3\": set several": {"two.csv", strings.Replace(fresh, "sku3,0,0,1,0.2", "sku3,3,1,1,0.2", 1), ""},
-		"line 4: decision c: item \"sku3\" was chosen and not shown":               {"unseen.csv", strings.Replace(strings.Replace(fresh, "sku3,0,0", "sku3,0,1", 1), "sku2,1,1", "sku2,1,0", 1), ""},
-		`line 3: decision c has item "sku1" twice`:                                 {"item.csv", strings.Replace(fresh, "sku2", "sku1", 1), ""},
-		`line 2: decision "c": /shown: has 3 items, the placement shows at most`:   {"many.csv", strings.Replace(fresh, "sku3,0,0,1,0.2", "sku3,3,0,1,0.2", 1), ""},
-		`item "sku2": column price: "dear" is not a finite number`:                 {"number.csv", strings.Replace(fresh, "0.2,1.5", "0.2,dear", 1), ""},
-		`/items/1/features/price: is missing`:                                      {"nan.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1), ""},
-		`/items/1/features/brand: "other"`:                                         {"brand.csv", strings.Replace(fresh, "zeta", "other", 1), ""},
-		`/items/0/features/price`:                                                  {"none.csv", strings.Replace(fresh, "price", "cost", 1), ""},
-		`line 2: column time: "yesterday" is not a time`:                           {"time.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z", "yesterday", 1), ""},
-		`line 3: column time: "later" is not a time`:                               {"later.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z,sku2", "later,sku2", 1), ""},
+		"the file is truncated or damaged":                                              {"cut.parquet", string(whole[:len(whole)/2]), ""},
+		"truncated or damaged: unexpected EOF":                                          {"cut.csv.gz", zipped.String()[:zipped.Len()-20], ""},
+		"if columns are separated by ';', set delimiter":                                {"semicolon.csv", strings.ReplaceAll(fresh, ",", ";"), ""},
+		"line 7 repeats the header":                                                     {"twice.csv", fresh + strings.SplitAfter(fresh, "\n")[0], ""},
+		`line 1 has the column "price" twice`:                                           {"column.csv", strings.Replace(fresh, "brand", "price", 1), ""},
+		"line 7 has 2 fields, and the header 10":                                        {"short.csv", fresh + "e,2026-01-01T10:00:00Z\n", ""},
+		"line 3: column propensity: the propensity is missing":                          {"missing.csv", strings.Replace(fresh, "sku2,1,1,2,0.2", "sku2,1,1,2,", 1), strict},
+		"line 2: column propensity: the propensity is 0: must be in (0, 1]":             {"zero.csv", strings.ReplaceAll(fresh, "0.2,", "0,"), ""},
+		"line 5: column propensity: the propensity is 1.5":                              {"above.csv", strings.ReplaceAll(fresh, "0.3,", "1.5,"), ""},
+		"line 3: column propensity: the propensity is 0.4, and 0.2":                     {"varies.csv", strings.Replace(fresh, "2,0.2,1.5", "2,0.4,1.5", 1), ""},
+		"line 4: decision c: item \"sku3\" was chosen and not shown":                    {"unseen.csv", strings.Replace(strings.Replace(fresh, "sku3,0,0", "sku3,0,1", 1), "sku2,1,1", "sku2,1,0", 1), ""},
+		`line 3: decision c has item "sku1" twice`:                                      {"item.csv", strings.Replace(fresh, "sku2", "sku1", 1), ""},
+		`line 2: decision "c": /shown: has 3 items, the placement shows at most`:        {"many.csv", strings.Replace(fresh, "sku3,0,0,1,0.2", "sku3,3,0,1,0.2", 1), ""},
+		`item "sku2": column price: "dear" is not a finite number`:                      {"number.csv", strings.Replace(fresh, "0.2,1.5", "0.2,dear", 1), ""},
+		`/items/1/features/price: is missing`:                                           {"nan.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1), ""},
+		`/items/1/features/brand: "other"`:                                              {"brand.csv", strings.Replace(fresh, "zeta", "other", 1), ""},
+		`/items/0/features/price`:                                                       {"none.csv", strings.Replace(fresh, "price", "cost", 1), ""},
+		`line 2: column time: "yesterday" is not a time`:                                {"time.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z", "yesterday", 1), ""},
+		`line 3: column time: "later" is not a time`:                                    {"later.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z,sku2", "later,sku2", 1), ""},
 		"is in the future":                                                              {"future.csv", strings.ReplaceAll(fresh, "2026", "2226"), ""},
 		`line 7: decision c has item "sku1" twice`:                                      {"again.csv", fresh + strings.SplitAfter(fresh, "\n")[1], ""},
 		`there is no column "click": the columns are`:                                   {"map.csv", fresh, "[columns]\nchosen = \"click\""},

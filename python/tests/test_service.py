@@ -57,6 +57,15 @@ def test_a_day(client: vitrine.Client) -> None:
     client.delete_placement("day")
 
 
+def test_baskets(client: vitrine.Client) -> None:
+    client.put_placement("basket", max_size=2, features=[{"name": "x", "kind": "number"}])
+    page = client.decide("basket", items=[{"id": id, "features": {"x": 1.0}, "revenue": 2.0} for id in "ab"], include=["a", "b"])
+    client.outcome("basket", page["decision_id"], choices=[{"item": "a", "quantity": 2, "value": 5.0}, {"item": "b"}])
+    decision = client.get_decision("basket", page["decision_id"])
+    assert (decision["earned"], len(decision["choices"])) == (7.0, 2)
+    client.delete_placement("basket")
+
+
 def test_fallback_pages_are_not_reported(client: vitrine.Client) -> None:
     with vitrine.Client("http://127.0.0.1:1") as away:
         page = away.decide("shop", fallback=["a", "b"], within=0.1)

@@ -111,15 +111,36 @@ type Decision struct {
 	Source    string    `json:"source" enum:"policy,chance,baseline,import" doc:"how the set was found"`
 	Time      time.Time `json:"time"`
 	Status    string    `json:"status" enum:"open,chosen,expired,deferred,withdrawn,evicted,late" doc:"late: the outcome came after the decision had expired, or had been withdrawn or evicted. It counts, and the policy does not learn from it"`
-	Choice    *string   `json:"choice" doc:"the item that was taken; null for none"`
+	Choice    *string   `json:"choice" doc:"the item that was taken, or the first one on the page of several; null for none"`
+	Choices   []Choice  `json:"choices,omitempty" doc:"all items that were taken, with their quantities and values as reported; left out for one unit of one item at its revenue"`
 
-	Earned      float64      `json:"earned" doc:"the revenue of the choice, with its corrections"`
+	Earned      float64      `json:"earned" doc:"the revenue of what was taken, with its corrections"`
 	Corrections []Correction `json:"corrections,omitempty" doc:"corrections in the order in which they came"`
 }
 
-// Outcome reports the customer's choice.
+// Outcome reports the customer's choice, or choices.
 type Outcome struct {
-	Choice *string `json:"choice" minLength:"1" doc:"the id of the item that was taken; null for none"`
+	Choice  *string  `json:"choice" required:"false" minLength:"1" doc:"the id of the item that was taken, one unit at its revenue; null for none"`
+	Choices []Choice `json:"choices" required:"false" nullable:"true" maxItems:"1000" doc:"in place of choice: the items that were taken, each once; [] or null for none"`
+}
+
+// MarshalJSONTo implements json.MarshalerTo. An outcome without choices always names its choice.
+func (o Outcome) MarshalJSONTo(out *jsontext.Encoder) error {
+	if o.Choices == nil {
+		return json.MarshalEncode(out, struct {
+			Choice *string `json:"choice"`
+		}{o.Choice})
+	}
+	return json.MarshalEncode(out, struct {
+		Choices []Choice `json:"choices"`
+	}{o.Choices})
+}
+
+// Choice is an item that was taken.
+type Choice struct {
+	Item     string   `json:"item" minLength:"1" doc:"the id of an item that was shown"`
+	Quantity *int     `json:"quantity,omitempty" minimum:"1" maximum:"1000" doc:"the units that were taken; 1 if left out. The policy learns from the first 20 units of a page"`
+	Value    *float64 `json:"value,omitempty" minimum:"0" doc:"what all units earned together; the item's revenue times the quantity if left out"`
 }
 
 // LateOutcome answers an outcome that came too late to be learned. Its revenue counts all the same.
@@ -133,8 +154,8 @@ type LateOutcome struct {
 // change with it. The policy does not learn from it.
 type Correction struct {
 	ID    string   `json:"id" minLength:"1" maxLength:"128" doc:"the caller's id for the correction, of letters, digits, '.', '_', '-' and ':'. A correction that is sent again under its id changes nothing"`
-	Item  string   `json:"item" doc:"the id of the item that was taken"`
-	Value *float64 `json:"value,omitempty" doc:"what is added to the revenue, negative for a return. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing"`
+	Item  string   `json:"item" doc:"the id of an item that was taken"`
+	Value *float64 `json:"value,omitempty" doc:"what is added to the revenue, negative for a return, positive for a subscription's next month. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing"`
 }
 
 // Rewards report a decision's outcome as numbers, for callers without a choice to report: clicks that count in part,

@@ -145,7 +145,7 @@ type Category struct {
 // Totals sums closed decisions with sets found in the same way.
 type Totals struct {
 	Rounds    uint64  `json:"rounds"`
-	Purchases uint64  `json:"purchases"`
+	Purchases uint64  `json:"purchases" doc:"rounds in which something was taken"`
 	Revenue   float64 `json:"revenue"`
 	Squares   float64 `json:"revenue_squares" doc:"Σ revenue²"`
 }
@@ -193,7 +193,7 @@ func NewGain(over string, decisions uint64, perDecision Interval) Gain {
 // Calibration compares predictions with outcomes, over the decisions with both. A well calibrated policy sells as much
 // as it predicted, in every bin.
 type Calibration struct {
-	Revenue   float64 `json:"revenue" doc:"revenue earned"`
+	Revenue   float64 `json:"revenue" doc:"revenue earned; a page with several units taken counts as an average one of them, because Σ R(S) is for one shopper"`
 	Predicted float64 `json:"predicted" doc:"Σ R(S)"`
 	Bins      [10]Bin `json:"bins" doc:"bin b has the decisions whose predicted probability of a purchase was in [b/10, (b+1)/10)"`
 }

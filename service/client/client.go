@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -80,6 +81,12 @@ func (c *Client) Outcome(ctx context.Context, placement, decision, item string) 
 		o.Choice = &item
 	}
 	return c.post(ctx, api.DecisionPath(placement, decision)+"/outcome", o)
+}
+
+// Choose reports the outcome of a decision, as Outcome does, for several items, several units, or other values than the
+// revenues. Name each item once.
+func (c *Client) Choose(ctx context.Context, placement, decision string, choices ...api.Choice) error {
+	return c.post(ctx, api.DecisionPath(placement, decision)+"/outcome", api.Outcome{Choices: slices.Concat([]api.Choice{}, choices)})
 }
 
 // Correct corrects a decision's earnings after its outcome, such as by a return. Sending the same correction twice is a

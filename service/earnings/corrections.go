@@ -32,7 +32,7 @@ func correct(g *api.Totals, c *eventlog.Corrected) {
 	if c.Counts {
 		g.Rounds++
 	}
-	g.Purchases = count(g.Purchases, c.Taken())
+	g.Purchases = count(g.Purchases, c.Purchases())
 	g.Revenue += c.Value
 	after := c.Before + c.Value
 	g.Squares = max(0, g.Squares+float64(after*after)-float64(c.Before*c.Before))
@@ -41,27 +41,27 @@ func correct(g *api.Totals, c *eventlog.Corrected) {
 // count adds 1, 0 or -1 to a number, but not below 0.
 func count(n uint64, by int) uint64 { return uint64(max(0, int64(n)+int64(by))) }
 
-// corrected updates the counts for the item and its place. If the decision only counts from now on, it also counts its
-// items as shown.
+// corrected updates the counts for the items and their places. If the decision only counts from now on, it also counts
+// its items as shown.
 func (t *Items) corrected(c *eventlog.Corrected, maxItems int) {
 	if c.Counts {
-		t.show(c.Shown, c.Entry, int(c.Choice), c.Value, maxItems)
+		t.show(c.Shown, c.Entry, c.Takes(), maxItems)
 		return
 	}
-	if c.Choice == 0 {
-		return
-	}
-	item := t.sold[c.Shown[c.Choice-1]]
-	if item == nil { // the item was dropped
-		item = &t.Others
-	}
-	of := []*Sold{item}
-	if k := int(c.Choice) - 1; k < len(t.Places) {
-		of = append(of, &t.Places[k])
-	}
-	for _, s := range of {
-		s.Taken = count(s.Taken, c.Taken())
-		s.Revenue += c.Value
+	for _, take := range c.Takes() {
+		k := int(take.Place) - 1
+		item := t.sold[c.Shown[k]]
+		if item == nil { // the item was dropped
+			item = &t.Others
+		}
+		of := []*Sold{item}
+		if k < len(t.Places) {
+			of = append(of, &t.Places[k])
+		}
+		for _, s := range of {
+			s.Taken = count(s.Taken, c.Taken())
+			s.Revenue += take.Value
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ func (c *Counts) closed(isChosen bool, o *offer.Closed) {
 	if !o.Predicted {
 		return
 	}
-	c.Calibration.Revenue += o.Earned()
+	c.Calibration.Revenue += o.PerUnit()
 	c.Calibration.Predicted += o.Expected
 	(*bins)(&c.Calibration.Bins).add(o)
 }

@@ -142,7 +142,7 @@ func (c *guarded) add(o *offer.Closed, watch *Watch) {
 		c.baseline.Add(x, max(bound, c.baseline.Centre))
 	}
 	if o.Predicted {
-		c.estimated.Add(x, max(bound, c.estimated.Centre))
+		c.estimated.Add(o.PerUnit(), max(bound, c.estimated.Centre))
 		c.predicted += o.Expected
 		c.bins.add(o)
 	}

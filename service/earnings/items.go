@@ -9,6 +9,7 @@ import (
 	"vitrine/internal/confseq"
 	"vitrine/internal/fields"
 	"vitrine/service/api"
+	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
 
@@ -24,7 +25,7 @@ type Items struct {
 	recent []span // recentLength decisions each, except the last
 }
 
-// Sold counts how often an item was shown and taken.
+// Sold counts on how many pages an item was shown and taken, and what it earned.
 type Sold struct {
 	Shown, Taken uint64
 	Revenue      float64
@@ -69,7 +70,7 @@ func MaxItems(memory int) int { return max(minSold, min(maxSold, memory/soldShar
 
 // closed counts a decision.
 func (t *Items) closed(o *offer.Closed, maxItems int) {
-	t.show(o.IDs(), o.Entry, o.Choice, o.Earned(), maxItems)
+	t.show(o.IDs(), o.Entry, o.Takes(), maxItems)
 	s := spanOf(o)
 	t.all.add(&s)
 	if n := len(t.recent); n == 0 || t.recent[n-1].decisions == recentLength {
@@ -81,15 +82,15 @@ func (t *Items) closed(o *offer.Closed, maxItems int) {
 	t.recent[len(t.recent)-1].add(&s)
 }
 
-// show counts the items in an offer. The item at position choice, from 1 on, was taken and earned the revenue.
-func (t *Items) show(ids []string, entry uint64, choice int, earned float64, maxItems int) {
+// show counts the items in an offer, and those that were taken.
+func (t *Items) show(ids []string, entry uint64, taken eventlog.Basket, maxItems int) {
 	if t.sold == nil {
 		t.sold = map[string]*Sold{}
 	}
 	for k, id := range ids {
 		one := Sold{Shown: 1, Last: entry}
-		if choice == k+1 {
-			one.Taken, one.Revenue = 1, earned
+		if len(taken) > 0 && int(taken[0].Place) == k+1 {
+			one.Taken, one.Revenue, taken = 1, taken[0].Value, taken[1:]
 		}
 		if k < maxPlaces {
 			if k == len(t.Places) {
@@ -113,7 +114,7 @@ func (t *Items) show(ids []string, entry uint64, choice int, earned float64, max
 func spanOf(o *offer.Closed) span {
 	s := span{decisions: 1}
 	if o.Predicted {
-		s.estimated, s.earned, s.predicted = 1, o.Earned(), o.Expected
+		s.estimated, s.earned, s.predicted = 1, o.PerUnit(), o.Expected
 	}
 	if o.Mode != offer.ByImport {
 		s.arms[o.Mode-offer.ByPolicy] = *o.Group()

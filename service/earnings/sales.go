@@ -21,7 +21,8 @@ import (
 // count, neither in the past nor now.
 //
 // Amounts. A sale counts 1 in amount 0. In amount 1 it counts its revenue divided by an average sale during the
-// apprenticeship, at most 1: that amount also falls when only cheap items sell.
+// apprenticeship, at most 1: that amount also falls when only cheap items sell. A page with several units taken counts as
+// an average one of them.
 //
 // Tests. Each stretch of decisions compares its amounts x_1, …, x_n in [0, 1] with a rate r that was known before its
 // first decision. While E[x_t | past] >= b for a boundary b = share · r, the process
@@ -195,7 +196,7 @@ func (s *sales) leave(c *offer.Closed, age int64, window time.Duration) {
 	}
 	isSale := c.Choice > 0
 	if isSale {
-		s.learnDelay(age, c.Earned(), window)
+		s.learnDelay(age, c.PerUnit(), window)
 	}
 	at := sort.Search(len(s.lots), func(i int) bool { return s.lots[i].entry > c.Entry }) - 1
 	if at < 0 || age > s.wait+s.wait/lotShare {
@@ -203,7 +204,7 @@ func (s *sales) leave(c *offer.Closed, age int64, window time.Duration) {
 	}
 	l := s.lots[at]
 	if l.open = max(l.open, 1) - 1; isSale {
-		amount := s.amount(c.Earned())
+		amount := s.amount(c.PerUnit())
 		l.sum[taken]++
 		l.sum[worthOf] += amount
 		if c.Predicted {

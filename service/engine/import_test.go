@@ -19,7 +19,11 @@ import (
 
 // past returns a decision of another log that showed two items of three.
 func past(id, choice string) *page.Imported {
-	return &page.Imported{Request: stock(id, 3), Shown: []string{"sku2", "sku0"}, Choice: choice, Time: 5, Propensity: 0.25}
+	m := &page.Imported{Request: stock(id, 3), Shown: []string{"sku2", "sku0"}, Time: 5, Propensity: 0.25}
+	if choice != "" {
+		m.Choices = []api.Choice{{Item: choice}}
+	}
+	return m
 }
 
 // An imported decision teaches the learner what the placement's own decision with the same rows
@@ -124,7 +128,8 @@ func TestBadImports(t *testing.T) {
 		"/shown: has 3 items, the placement shows":  func(m *page.Imported) { m.Shown = []string{"sku0", "sku1", "sku2"} },
 		"/shown/1: \"sku9\" is not among the items": func(m *page.Imported) { m.Shown[1] = "sku9" },
 		"/shown/1: \"sku2\" is shown twice":         func(m *page.Imported) { m.Shown[1] = "sku2" },
-		"/choice: \"sku1\" was not shown":           func(m *page.Imported) { m.Choice = "sku1" },
+		"/choices/0/item: \"sku1\" was not shown":   func(m *page.Imported) { m.Choices = []api.Choice{{Item: "sku1"}} },
+		"/choices/0/quantity: 0: must be from 1":    func(m *page.Imported) { m.Choices = []api.Choice{{Item: "sku0", Quantity: new(0)}} },
 		"/propensity: 1.5: must be in (0, 1]":       func(m *page.Imported) { m.Propensity = 1.5 },
 		"/items: must have at least one item":       func(m *page.Imported) { m.Request.Items = nil },
 		"/items/1/features/y: unknown key":          func(m *page.Imported) { m.Request.Items[1].Features[0].Name = "y" },

@@ -84,29 +84,72 @@ type modelDecision struct {
 	passed []string
 	time   int64
 	status string
-	choice string
+	taken  []api.Choice // in display order, with their quantities and values
 
 	corrections []api.Correction
 }
 
-// earned returns the choice's earnings with its corrections. Each item earns 1.
-func (d *modelDecision) earned() float64 {
-	if d.choice == "" {
-		return 0
-	}
-	sum := 1.0
-	for _, c := range d.corrections {
-		if c.Value == nil {
-			return 0
+// order gives choices of items shown their defaults, in display order. Each item earns 1.
+func (d *modelDecision) order(choices []api.Choice) (list []api.Choice) {
+	for _, id := range d.shown {
+		for _, c := range choices {
+			if c.Item != id {
+				continue
+			}
+			if c.Quantity == nil {
+				c.Quantity = new(1)
+			}
+			if c.Value == nil {
+				c.Value = new(float64(*c.Quantity))
+			}
+			list = append(list, c)
 		}
-		sum += *c.Value
 	}
-	return sum
+	return list
 }
 
-func (d *modelDecision) isWithdrawn() bool {
-	n := len(d.corrections)
-	return n > 0 && d.corrections[n-1].Value == nil
+// choice is the first item taken.
+func (d *modelDecision) choice() string {
+	if len(d.taken) == 0 {
+		return ""
+	}
+	return d.taken[0].Item
+}
+
+// basket is what was taken, if that is more than a choice.
+func (d *modelDecision) basket() []api.Choice {
+	if len(d.taken) == 1 && *d.taken[0].Quantity == 1 && *d.taken[0].Value == 1 {
+		return nil
+	}
+	return d.taken
+}
+
+// of returns what an item has earned with its corrections, and whether it counts as taken.
+func (d *modelDecision) of(item string) (sum float64, taken bool) {
+	for _, c := range d.taken {
+		if c.Item == item {
+			sum, taken = *c.Value, true
+		}
+	}
+	for _, c := range d.corrections {
+		switch {
+		case c.Item != item:
+		case c.Value == nil:
+			return 0, false
+		default:
+			sum += *c.Value
+		}
+	}
+	return sum, taken
+}
+
+// earned is what the decision has earned, and whether anything counts as taken.
+func (d *modelDecision) earned() (sum float64, sold bool) {
+	for _, c := range d.taken {
+		value, taken := d.of(c.Item)
+		sum, sold = sum+value, sold || taken
+	}
+	return sum, sold
 }
 
 func (d *modelDecision) waits() bool { return d.status == "open" || d.status == "deferred" }

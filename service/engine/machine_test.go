@@ -227,18 +227,25 @@ func (m *machine) Decide(t *rapid.T) {
 
 func (m *machine) Outcome(t *rapid.T) {
 	place, id, d := m.named(t)
-	item := rapid.SampledFrom([]string{"", "sku0", "sku1", "sku2", "sku99"}).Draw(t, "item")
-	err := m.some(t).Outcome(t.Context(), place, id, item, m.now)
+	choices := rapid.SampledFrom([][]api.Choice{
+		nil, {{Item: "sku0"}}, {{Item: "sku1"}}, {{Item: "sku2"}}, {{Item: "sku99"}}, {{Item: "sku1", Quantity: new(1), Value: new(1.0)}},
+		{{Item: "sku0", Quantity: new(3)}}, {{Item: "sku1", Value: new(0.5)}, {Item: "sku0"}}, {{Item: "sku1"}, {Item: "sku2", Quantity: new(2), Value: new(0.0)}},
+	}).Draw(t, "choices")
+	err := m.some(t).Choose(t.Context(), place, id, choices, m.now)
+	has := func(list []string) bool {
+		return slices.ContainsFunc(choices, func(c api.Choice) bool { return slices.Contains(list, c.Item) })
+	}
 	switch {
 	case d == nil:
 		want(t, "outcome", err, m.unnamed(place, id))
 		return
-	case item != "" && !slices.Contains(d.shown, item):
+	case len(d.order(choices)) < len(choices):
 		want(t, "outcome", err, engine.ErrNotShown)
 		return
 	}
+	taken := d.order(choices)
 	switch {
-	case d.waits() && slices.Contains(d.passed, item):
+	case d.waits() && has(d.passed):
 		want(t, "outcome", err, engine.ErrConflict)
 		return
 	case m.late(d):
@@ -247,7 +254,7 @@ func (m *machine) Outcome(t *rapid.T) {
 	switch {
 	case d.waits():
 		want(t, "outcome", err, nil)
-		m.close(d, "chosen", item)
+		m.close(d, "chosen", taken)
 	case d.status == "expired" || d.status == "withdrawn":
 		want(t, "outcome", err, engine.ErrLate)
 		p := m.places[d.place]
@@ -255,8 +262,8 @@ func (m *machine) Outcome(t *rapid.T) {
 		if d.status == "withdrawn" {
 			p.counted++
 		}
-		d.status, d.choice = "late", item
-	case d.choice != item:
+		d.status, d.taken = "late", taken
+	case !cmp.Equal(d.taken, taken):
 		want(t, "outcome", err, engine.ErrConflict)
 	case d.status == "late":
 		want(t, "outcome", err, engine.ErrLate)
@@ -283,7 +290,7 @@ func (m *machine) Correct(t *rapid.T) {
 		want(t, "correct", err, engine.ErrNotShown)
 	case at >= 0 && cmp.Equal(d.corrections[at], c):
 		want(t, "correct", err, nil)
-	case at >= 0 || d.choice != c.Item || d.isWithdrawn():
+	case at >= 0 || !countsAsTaken(d.of(c.Item)):
 		want(t, "correct", err, engine.ErrConflict)
 	default:
 		want(t, "correct", err, nil)
@@ -291,6 +298,8 @@ func (m *machine) Correct(t *rapid.T) {
 		m.places[d.place].corrected++
 	}
 }
+
+func countsAsTaken(_ float64, taken bool) bool { return taken }
 
 // named draws a decision, by its id and its placement, or by its id only.
 func (m *machine) named(t *rapid.T) (place, id string, d *modelDecision) {
@@ -332,7 +341,7 @@ func (m *machine) expire(d *modelDecision) {
 		m.places[d.place].withdrawn++
 		return
 	}
-	m.close(d, "expired", "")
+	m.close(d, "expired", nil)
 }
 
 func (m *machine) Activate(t *rapid.T) {
@@ -398,16 +407,16 @@ func (m *machine) Reward(t *rapid.T) {
 		if !slices.Contains(taken, have.Choice) {
 			t.Fatalf("%s was chosen, with rewards of %v", have.Choice, rewards)
 		}
-		m.close(d, "chosen", have.Choice)
+		m.close(d, "chosen", d.order([]api.Choice{{Item: have.Choice}}))
 	case len(d.passed) == len(d.shown):
-		m.close(d, "chosen", "")
+		m.close(d, "chosen", nil)
 	default:
 		d.status = "open"
 	}
 }
 
-func (m *machine) close(d *modelDecision, status, choice string) {
-	d.status, d.choice = status, choice
+func (m *machine) close(d *modelDecision, status string, taken []api.Choice) {
+	d.status, d.taken = status, taken
 	p := m.places[d.place]
 	p.closed++
 	if d.rows != p.rows {
@@ -503,7 +512,8 @@ func (m *machine) Check(t *rapid.T) {
 	for key, d := range m.asked {
 		have, err := m.engine.Decision(t.Context(), key.place, key.id)
 		want(t, "decision", err, nil)
-		if have.Status != d.status || have.Choice != d.choice || have.Time != d.time || have.Earned != d.earned() || !cmp.Equal(have.Corrections, d.corrections) {
+		earned, _ := d.earned()
+		if have.Status != d.status || have.Choice != d.choice() || have.Time != d.time || have.Earned != earned || !cmp.Equal(have.Corrections, d.corrections) || !cmp.Equal(have.Choices, d.basket()) {
 			t.Fatalf("decision %v is %+v, want %+v", key, have, d)
 		}
 	}
@@ -514,10 +524,11 @@ func (m *machine) Check(t *rapid.T) {
 		rounds, purchases, revenue, squares := p.closed+p.counted, 0, 0.0, 0.0
 		for _, d := range m.asked {
 			if d.place == name {
-				if revenue += d.earned(); d.choice != "" && !d.isWithdrawn() {
+				earned, sold := d.earned()
+				if revenue += earned; sold {
 					purchases++
 				}
-				squares += d.earned() * d.earned()
+				squares += earned * earned
 			}
 		}
 		s, err := m.engine.Stats(name)

@@ -14,18 +14,31 @@ import (
 	"vitrine/service/state"
 )
 
-// Outcome reports the outcome of a placement's decision: the id of the item taken, or "" if no item was taken. It
-// returns when the outcome is in the log, before it is learned. An empty placement means the result of Find, with its
-// errors.
+// Outcome is Choose for one unit of one item at its revenue: the id of the item that was taken, or "" for none.
+func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
+	var choices []api.Choice
+	if item != "" {
+		choices = []api.Choice{{Item: item}}
+	}
+	return e.Choose(ctx, placement, decision, choices, now)
+}
+
+// Choose reports the outcome of a placement's decision: the items taken, or none. It returns when the outcome is in the
+// log, before it is learned. An empty placement means the result of Find, with its errors.
 //
 // Reporting the same outcome twice is a no-op; a different one returns ErrConflict. If the decision ended without an
 // outcome, because its attribution window is over or because it left memory, the outcome is recorded and its revenue
-// counts, for as long as the placement remembers the decision. The learner does not learn from it, and Outcome returns
-// ErrLate to say so. For an evicted and forgotten decision it returns ErrEvicted. Other errors are ErrNotFound,
-// ErrNotShown, ErrStopped and ctx's; after the last two report the outcome again.
-func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
-	return e.forward(ctx, &remoteCall{what: callOutcome, placement: placement, decision: decision, item: item}, now, func(now int64) error {
-		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Outcome(f.Record, f.Offer, item, now) })
+// counts, for as long as the placement remembers the decision. The learner does not learn from it, and Choose returns
+// ErrLate to say so. For an evicted and forgotten decision it returns ErrEvicted. Other errors are *api.FieldError,
+// ErrNotFound, ErrNotShown, ErrStopped and ctx's; after the last two report the outcome again.
+func (e *Engine) Choose(ctx context.Context, placement, decision string, choices []api.Choice, now int64) error {
+	if err := setup.CheckChoices(choices); err != nil {
+		return err
+	}
+	return e.forward(ctx, &remoteCall{what: callOutcome, placement: placement, decision: decision, choices: choices}, now, func(now int64) error {
+		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error {
+			return b.Outcome(f.Record, f.Offer, choices, now)
+		})
 	})
 }
 

@@ -34,13 +34,14 @@ type proposing struct {
 
 // remoteCall is a follower's call to the leader.
 type remoteCall struct {
-	what                      whatCall
-	placement, decision, item string
-	offer                     []byte // the entry of an offer
-	changed                   uint64 // the entry of the configuration that the offer or the values are for
-	rewards                   []api.Reward
-	correction                api.Correction
-	values                    []feature.Seen
+	what                whatCall
+	placement, decision string
+	offer               []byte // the entry of an offer
+	changed             uint64 // the entry of the configuration that the offer or the values are for
+	choices             []api.Choice
+	rewards             []api.Reward
+	correction          api.Correction
+	values              []feature.Seen
 }
 
 type whatCall byte
@@ -57,9 +58,14 @@ const (
 
 func (c *remoteCall) fields(f *fields.Fields) {
 	f.Byte((*byte)(&c.what))
-	f.String(&c.placement, &c.decision, &c.item, &c.correction.ID, &c.correction.Item)
+	f.String(&c.placement, &c.decision, &c.correction.ID, &c.correction.Item)
 	f.Bytes(&c.offer)
 	f.Uvarint(&c.changed)
+	fields.List(f, &c.choices, func(c *api.Choice, f *fields.Fields) {
+		f.String(&c.Item)
+		fields.Optional(f, &c.Quantity, func(v *int, f *fields.Fields) { f.Count(v) })
+		fields.Optional(f, &c.Value, func(v *float64, f *fields.Fields) { f.Float(v) })
+	})
 	fields.List(f, &c.rewards, func(r *api.Reward, f *fields.Fields) {
 		f.String(&r.Item)
 		f.Float(&r.Value)
@@ -355,7 +361,7 @@ func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (record
 	case callOffer:
 		return e.acceptOffer(ctx, c.changed, c.offer, now)
 	case callOutcome:
-		return nil, e.Outcome(ctx, c.placement, c.decision, c.item, now)
+		return nil, e.Choose(ctx, c.placement, c.decision, c.choices, now)
 	case callCorrect:
 		return nil, e.Correct(ctx, c.placement, c.decision, c.correction, now)
 	case callReward:

@@ -50,6 +50,9 @@ func (l *toy) Observe(r vitrine.Round) error {
 			l.level += 0.1
 		}
 	}
+	for _, c := range r.More {
+		l.level += 0.01 * float64(c)
+	}
 	return nil
 }
 

@@ -28,7 +28,9 @@ func (e *Event) Encode(dst []byte) ([]byte, error) {
 }
 
 // IsCorrection reports whether an entry encodes a [Corrected].
-func IsCorrection(entry []byte) bool { return len(entry) > 1 && kind(entry[1]) == corrected }
+func IsCorrection(entry []byte) bool {
+	return len(entry) > 1 && (kind(entry[1]) == corrected || kind(entry[1]) == basketCorrected)
+}
 
 // Decode decodes an entry written by Encode. The event shares no memory with the entry. An entry that Encode cannot
 // have written is an error.
@@ -87,6 +89,10 @@ func (o *Offered) fields(f *fields.Fields) {
 func (c *Chosen) fields(f *fields.Fields) {
 	f.String(&c.Decision)
 	f.Place(&c.Choice)
+	if c.Basket != nil {
+		c.Basket.Fields(f)
+		f.Check(len(c.Basket) > 0, "decision %q has an empty basket", c.Decision)
+	}
 }
 
 func (e *Expired) fields(f *fields.Fields) { f.String(&e.Decision) }
@@ -149,6 +155,11 @@ func (c *Corrected) fields(f *fields.Fields) {
 	f.Place(&c.Choice)
 	f.Float(&c.Before, &c.Value)
 	f.Flag(&c.Withdraws, &c.Counts)
+	if c.ofBasket() {
+		f.Count(&c.Others)
+		c.Basket.Fields(f)
+		f.Check(c.ofBasket(), "a correction of decision %q has an empty basket", c.Decision)
+	}
 }
 
 func (i *ItemsChanged) fields(f *fields.Fields) {

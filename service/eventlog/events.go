@@ -53,8 +53,54 @@ type Offered struct {
 // Chosen is a decision's outcome.
 type Chosen struct {
 	Decision  string
-	Choice    int32 // 0 for the outside option, k for the k-th item of Offered.Shown
-	Unlearned bool  // whether the learner was too far behind to learn from it
+	Choice    int32  // 0 for the outside option, k for the k-th item of Offered.Shown; the first one of a basket
+	Basket    Basket // all that was taken; nil for nothing, and for one unit of one item at its revenue
+	Unlearned bool   // whether the learner was too far behind to learn from it
+}
+
+// Basket lists the items that were taken from a page, by increasing places.
+type Basket []Take
+
+// Take is an item that was taken from a page.
+type Take struct {
+	Place    int32   // in Offered.Shown, from 1 on
+	Quantity int32   // units taken, from 1 to MaxQuantity
+	Value    float64 // what all units earned together, finite and ≥ 0
+}
+
+// MaxQuantity is the largest number of units of an item in a basket.
+const MaxQuantity = 1000
+
+// Earned returns what all units have earned.
+func (b Basket) Earned() (sum float64) {
+	for _, t := range b {
+		sum += t.Value
+	}
+	return sum
+}
+
+// Check reports a basket of a page with the number of items shown that cannot be. A page with a basket has its first item as choice; nil is none.
+func (b Basket) Check(choice int32, shown int) error {
+	if b != nil && (len(b) == 0 || b[0].Place != choice) {
+		return fmt.Errorf("the basket %v does not begin with the choice, item %d", b, choice)
+	}
+	last := int32(0)
+	for _, t := range b {
+		if t.Place <= last || int(t.Place) > shown || t.Quantity < 1 || t.Quantity > MaxQuantity || !(t.Value >= 0 && t.Value <= math.MaxFloat64) {
+			return fmt.Errorf("a basket has %d units of item %d of %d, after item %d, for %v", t.Quantity, t.Place, shown, last, t.Value)
+		}
+		last = t.Place
+	}
+	return nil
+}
+
+// Fields encodes or decodes a basket.
+func (b *Basket) Fields(f *fields.Fields) {
+	fields.List(f, (*[]Take)(b), func(t *Take, f *fields.Fields) {
+		f.Place(&t.Place)
+		f.Place(&t.Quantity)
+		f.Float(&t.Value)
+	})
 }
 
 // Expired ends the wait for a decision's outcome.
@@ -159,14 +205,35 @@ type Corrected struct {
 	Mode       uint8    // mode of the offer
 	Variant    string   // experiment variant of the offer; "" without an experiment
 	Shown      []string // ids in display order
-	Choice     int32    // 0 for the outside option, k for the k-th item of Shown
+	Choice     int32    // 0 for the outside option, k for the k-th item of Shown; the first one of a basket
+	Basket     Basket   // late outcomes only: as in Chosen
+	Others     int      // corrections only: number of other items that still count as taken
 	Before     float64  // earnings before the correction
 	Value      float64  // change of the earnings
 	Withdraws  bool     // whether the item now counts as not taken and as earning 0
 	Counts     bool     // whether an evicted or withdrawn decision counts as a round again
 }
 
-// Taken returns the change in the number of items taken: 1, 0 or -1.
+// Takes returns the items whose earnings change, and by how much.
+func (c *Corrected) Takes() Basket {
+	switch {
+	case c.Basket != nil:
+		return c.Basket
+	case c.Choice == 0:
+		return nil
+	}
+	return Basket{{c.Choice, 1, c.Value}}
+}
+
+// Purchases returns the change in the number of pages with a purchase: 1, 0 or -1.
+func (c *Corrected) Purchases() int {
+	if c.Others > 0 {
+		return 0
+	}
+	return c.Taken()
+}
+
+// Taken returns how many times more each item of Takes counts as taken: 1, 0 or -1.
 func (c *Corrected) Taken() int {
 	switch {
 	case c.Withdraws:
@@ -219,6 +286,9 @@ const (
 	learnerAdopted
 	clockMoved
 	corrected
+	basketChosen
+	basketChosenUnlearned
+	basketCorrected
 )
 
 func (*PlacementPut) kind() kind        { return placementPut }
@@ -240,10 +310,23 @@ func (*ItemsChanged) kind() kind        { return itemsChanged }
 func (*LearnerAdopted) kind() kind      { return learnerAdopted }
 func (*ClockMoved) kind() kind          { return clockMoved }
 
-func (*Corrected) kind() kind { return corrected }
+func (c *Corrected) kind() kind {
+	if c.ofBasket() {
+		return basketCorrected
+	}
+	return corrected
+}
+
+// ofBasket reports whether the page had a basket.
+func (c *Corrected) ofBasket() bool { return c.Basket != nil || c.Others != 0 }
 
 func (c *Chosen) kind() kind {
-	if c.Unlearned {
+	switch {
+	case c.Basket != nil && c.Unlearned:
+		return basketChosenUnlearned
+	case c.Basket != nil:
+		return basketChosen
+	case c.Unlearned:
 		return chosenUnlearned
 	}
 	return chosen
@@ -281,6 +364,11 @@ var bodies = [...]func() Body{
 	learnerAdopted:      func() Body { return new(LearnerAdopted) },
 	clockMoved:          func() Body { return new(ClockMoved) },
 	corrected:           func() Body { return new(Corrected) },
+
+	// The empty baskets say that there is one to decode.
+	basketChosen:          func() Body { return &Chosen{Basket: Basket{}} },
+	basketChosenUnlearned: func() Body { return &Chosen{Basket: Basket{}, Unlearned: true} },
+	basketCorrected:       func() Body { return &Corrected{Basket: Basket{}} },
 }
 
 // IsCommand reports whether an event of this kind is what an operator has asked for, so that its entry says who did.
@@ -417,6 +505,9 @@ func (c *Chosen) check() error {
 	if c.Choice < 0 {
 		return fmt.Errorf("the choice of decision %q is %d, want 0 for the outside option or the place of an item, from 1 on", c.Decision, c.Choice)
 	}
+	if err := c.Basket.Check(c.Choice, math.MaxInt32); err != nil {
+		return fmt.Errorf("decision %q: %w", c.Decision, err)
+	}
 	return nil
 }
 
@@ -481,6 +572,9 @@ func (c *Corrected) check() error {
 		seen[id] = true
 	}
 	after := c.Before + c.Value
+	if err := c.Basket.Check(c.Choice, len(c.Shown)); err != nil {
+		return fmt.Errorf("a correction of decision %q: %w", c.Decision, err)
+	}
 	switch late := c.Correction == ""; {
 	case c.Decision == "":
 		return errors.New("a correction without a decision's identity")
@@ -493,7 +587,9 @@ func (c *Corrected) check() error {
 	case late && (c.Before != 0 || c.Withdraws || c.Choice == 0 && c.Value != 0):
 		return fmt.Errorf("a late outcome of decision %q that earns %v, after it had earned %v",
 			c.Decision, c.Value, c.Before)
-	case !late && (c.Choice == 0 || c.Counts || c.Withdraws && after != 0):
+	case late && c.Others != 0, !late && c.Basket != nil, c.Basket != nil && c.Value != c.Basket.Earned(), c.Others < 0, c.Others > 0 && c.Others >= len(c.Shown):
+		return fmt.Errorf("correction %q of decision %q, which shows %d items, by %v with the basket %v and %d other items", c.Correction, c.Decision, len(c.Shown), c.Value, c.Basket, c.Others)
+	case !late && (c.Choice == 0 || c.Counts || c.Withdraws && c.Others == 0 && after != 0):
 		return fmt.Errorf("correction %q of decision %q is of item %d, by %v, after it had earned %v",
 			c.Correction, c.Decision, c.Choice, c.Value, c.Before)
 	}

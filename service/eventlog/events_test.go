@@ -59,6 +59,10 @@ func examples() []eventlog.Event {
 		at(&eventlog.ClockMoved{By: -3_600_000_000_000}),
 		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Variant: "rival",
 			Shown: []string{"sku0", "ß"}, Choice: 2, Value: 4.5, Counts: true}),
+		at(&eventlog.Chosen{Decision: "d1", Choice: 2, Basket: eventlog.Basket{{2, 1, 0}, {3, 300, 4.5}}}),
+		at(&eventlog.Chosen{Decision: "d1", Choice: 1, Basket: eventlog.Basket{{1, 2, 1e103}}, Unlearned: true}),
+		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Shown: []string{"sku0", "ß"}, Choice: 1,
+			Basket: eventlog.Basket{{1, 1, 4}, {2, 1000, 0.5}}, Value: 4.5, Counts: true}),
 	}
 }
 
@@ -128,7 +132,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	}
 	sum := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
 	e := eventlog.Event{Time: rapid.Int64().Draw(t, "time"), Placement: name.Draw(t, "placement")}
-	switch rapid.IntRange(1, 22).Draw(t, "kind") {
+	switch rapid.IntRange(1, 24).Draw(t, "kind") {
 	case 1:
 		e.Body = &eventlog.PlacementPut{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 2:
@@ -221,6 +225,20 @@ func drawEvent(t *rapid.T) eventlog.Event {
 			}
 		}
 		e.Body = c
+	case 23:
+		e.Body = &eventlog.Chosen{Decision: name.Draw(t, "decision"), Choice: 1, Basket: drawBasket(t),
+			Unlearned: rapid.Bool().Draw(t, "unlearned")}
+	case 24:
+		c := &eventlog.Corrected{Decision: name.Draw(t, "decision"), Entry: 1, Shown: []string{"a", "b", "c"}, Choice: 1}
+		if rapid.Bool().Draw(t, "late") {
+			c.Basket = drawBasket(t)
+			c.Value = c.Basket.Earned()
+		} else {
+			c.Correction, c.Others = name.Draw(t, "correction"), rapid.IntRange(1, 2).Draw(t, "others")
+			c.Before, c.Value = 7, rapid.Float64Range(-1e9, 1e9).Draw(t, "value")
+			c.Withdraws = rapid.Bool().Draw(t, "withdraws")
+		}
+		e.Body = c
 	case 17:
 		e.Body = &eventlog.RelearningEnded{Reason: rapid.String().Draw(t, "reason")}
 	}
@@ -228,6 +246,17 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.By = rapid.StringN(0, 20, -1).Draw(t, "by")
 	}
 	return e
+}
+
+// drawBasket returns a basket of a page of three items, which begins with the first.
+func drawBasket(t *rapid.T) (b eventlog.Basket) {
+	for place := range int32(3) {
+		if place == 0 || rapid.Bool().Draw(t, "taken") {
+			b = append(b, eventlog.Take{Place: place + 1, Quantity: rapid.Int32Range(1, eventlog.MaxQuantity).Draw(t, "quantity"),
+				Value: rapid.Float64Range(0, 1e100).Draw(t, "value")})
+		}
+	}
+	return b
 }
 
 // offer returns the example offer with a change.
@@ -278,6 +307,22 @@ func TestUnlawfulEvents(t *testing.T) {
 			"is of item 0"},
 		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 2,
 			Value: -1, Withdraws: true}), "by -1"},
+		{at(&eventlog.Chosen{Decision: "d", Basket: eventlog.Basket{}}), "does not begin with the choice"},
+		{at(&eventlog.Chosen{Decision: "d", Choice: 2, Basket: eventlog.Basket{{1, 1, 1}}}), "does not begin with the choice"},
+		{at(&eventlog.Chosen{Decision: "d", Choice: 1, Basket: eventlog.Basket{{1, 1, 1}, {1, 1, 1}}}), "after item 1"},
+		{at(&eventlog.Chosen{Decision: "d", Choice: 1, Basket: eventlog.Basket{{1, 0, 1}}}), "has 0 units"},
+		{at(&eventlog.Chosen{Decision: "d", Choice: 1, Basket: eventlog.Basket{{1, 1001, 1}}}), "has 1001 units"},
+		{at(&eventlog.Chosen{Decision: "d", Choice: 1, Basket: eventlog.Basket{{1, 1, -1}}}), "for -1"},
+		{at(&eventlog.Chosen{Decision: "d", Choice: 1, Basket: eventlog.Basket{{1, 1, math.Inf(1)}}}), "for +Inf"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: 2,
+			Basket: eventlog.Basket{{1, 1, 1}, {2, 1, 1}}}), "item 2 of 1"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: 2,
+			Basket: eventlog.Basket{{1, 1, 1}}}), "by 2 with the basket"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i", "j"}, Choice: 1, Others: 1}), "1 other items"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i", "j"}, Choice: 1, Others: 2}),
+			"2 other items"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: 1,
+			Basket: eventlog.Basket{{1, 1, 1}}}), "with the basket"},
 		{at(&eventlog.ItemsDeclined{Items: []int32{1}}), "without a decision"},
 		{at(&eventlog.ItemsDeclined{Decision: "d"}), "no items"},
 		{at(&eventlog.ItemsDeclined{Decision: "d", Items: []int32{0}}), "places from 1 on"},

@@ -31,5 +31,5 @@ func Example() {
 		}
 		fmt.Printf("%s: %+v\n", read.Placement, *read.Body.(*eventlog.Chosen))
 	}
-	// Output: home: {Decision:d1 Choice:2 Unlearned:false}
+	// Output: home: {Decision:d1 Choice:2 Basket:[] Unlearned:false}
 }

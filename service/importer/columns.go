@@ -443,7 +443,7 @@ func (k *recognizer) fromZero(p pages) bool {
 	return true
 }
 
-// several chooses the rule for pages with several items taken.
+// several tells how many pages have several items taken.
 func (k *recognizer) several(p pages) {
 	several, nonempty := 0, 0
 	for _, l := range p {
@@ -456,8 +456,7 @@ func (k *recognizer) several(p pages) {
 		}
 	}
 	if several > 0 {
-		k.Mapping.Several = "first"
-		k.note("In %d of %d pages several items were taken: the first on the page counts (several = \"first\").", several, nonempty)
+		k.note("In %d of %d pages several items were taken: all of them count, as the choices of independent shoppers. Clicks are rarely that: for clicks set several = \"first\".", several, nonempty)
 	}
 }
 

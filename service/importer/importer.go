@@ -54,7 +54,7 @@ type Mapping struct {
 	Actions   int               `toml:"actions,omitempty"`   // vw, vwjson: the number of actions, if they are not listed
 	Loss      bool              `toml:"loss,omitempty"`      // vw, vwjson: whether a cost of 0 means taken and 1 not taken, instead of −1 and 0
 	Items     string            `toml:"items,omitempty"`     // obp: the file of the items, item_context.csv
-	Several   string            `toml:"several,omitempty"`   // which of several items taken counts: "first" on the page, "each" as a decision of its own, or "skip" the decision; "" is an error
+	Several   string            `toml:"several,omitempty"`   // which of several items taken counts: "" is all of them, "first" the first on the page, "each" each as a decision of its own, "skip" leaves the decision out
 	Rewards   string            `toml:"rewards,omitempty"`   // dsjson: "share" (the default) takes a reward in [0, 1] as the probability of a choice, "choice" a positive one as a choice
 	Columns   Columns           `toml:"columns,omitempty"`
 	Events    *Events           `toml:"events,omitempty"`   // tables of events: which rows show and take items, in place of the column chosen
@@ -71,6 +71,7 @@ type Columns struct {
 	Item       string `toml:"item,omitempty"`       // the id of the item (item)
 	Shown      string `toml:"shown,omitempty"`      // the position, from 1 on, or true; 0, false or empty if not shown (shown). Without it all rows are shown
 	Chosen     string `toml:"chosen,omitempty"`     // 1 or true in the row that was taken (chosen)
+	Units      string `toml:"units,omitempty"`      // the units that were taken, in rows that were taken (units); 1 if empty
 	Revenue    string `toml:"revenue,omitempty"`    // of the item (revenue)
 	Propensity string `toml:"propensity,omitempty"` // of the page, in (0, 1] (propensity). A named column must hold it in every decision
 }
@@ -398,9 +399,10 @@ type found struct {
 	items      []foundItem
 	user       fields
 	shown      []string
-	taken      []string  // in any order
-	rewards    []float64 // of the items shown, in place of taken; nil if the file says which items were taken
-	skip       string    // why it is left out; "" if it is not
+	taken      []string     // in any order
+	choices    []api.Choice // of items taken, with what the file says beyond that they were taken
+	rewards    []float64    // of the items shown, in place of taken; nil if the file says which items were taken
+	skip       string       // why it is left out; "" if it is not
 	propensity float64
 	law        *offer.SamplingLaw
 }
@@ -493,16 +495,36 @@ func (f *found) earned() (rewards []api.Reward, err error) {
 	return rewards, nil
 }
 
+// choose adds items that were taken, of which the file gives quantities and values.
+func (f *found) choose(choices []api.Choice) {
+	for _, c := range choices {
+		if !slices.Contains(f.taken, c.Item) {
+			f.taken = append(f.taken, c.Item)
+		}
+	}
+	f.choices = choices
+}
+
+// choicesOf returns what was taken of items.
+func (f *found) choicesOf(rewards []api.Reward) (choices []api.Choice) {
+	for _, r := range rewards {
+		c := api.Choice{Item: r.Item}
+		for _, given := range f.choices {
+			if given.Item == r.Item {
+				c = given
+			}
+		}
+		choices = append(choices, c)
+	}
+	return choices
+}
+
 // outcomes hands a decision over with its rewards: once, or once for each item that was taken.
 func (s *source) outcomes(f *found, d *page.Imported, rewards []api.Reward) error {
 	isChoice := f.rewards == nil
 	list := [][]api.Reward{rewards}
 	if len(rewards) > 1 {
 		switch s.mapping.Several {
-		case "":
-			if isChoice {
-				return fmt.Errorf("decision %s has %d items taken, %q and %q: set several in the mapping, to first, each or skip", f.id, len(rewards), rewards[0].Item, rewards[1].Item)
-			}
 		case "first":
 			list[0] = rewards[:1]
 		case "each":
@@ -519,11 +541,10 @@ func (s *source) outcomes(f *found, d *page.Imported, rewards []api.Reward) erro
 			return fmt.Errorf("decision %q is in the log twice: give decisions ids of their own", request.Decision)
 		}
 		s.ids[request.Decision] = true
-		switch {
-		case !isChoice:
+		if isChoice {
+			one.Choices = f.choicesOf(rewards)
+		} else {
 			one.Rewards = rewards
-		case len(rewards) > 0:
-			one.Choice = rewards[0].Item
 		}
 		if err := s.each(&one); err != nil {
 			return err

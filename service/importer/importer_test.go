@@ -67,7 +67,7 @@ func TestNumbersAsIDsAndTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := list[0]
-	if want := strings.Split(strings.Trim(ids, "[]"), ","); !slices.Equal(d.Shown, want) || d.Choice != want[1] || d.Request.Decision != "7000000" || d.Time != 1700000000123e6 {
+	if want := strings.Split(strings.Trim(ids, "[]"), ","); !slices.Equal(d.Shown, want) || first(d) != want[1] || d.Request.Decision != "7000000" || d.Time != 1700000000123e6 {
 		t.Errorf("%+v, want items %q", d, want)
 	}
 }

@@ -38,7 +38,8 @@ type exported struct {
 	Propensity *float64                  `json:"propensity"`
 	Law        *offer.NamedLaw           `json:"sampling_law"`
 	Status     string                    `json:"status"`
-	Choice     jsontext.Value            `json:"choice"` // an item, null or a list of items
+	Choice     jsontext.Value            `json:"choice"`  // an item, null or a list of items
+	Choices    []api.Choice              `json:"choices"` // in place of choice, if there are any
 	Others     map[string]jsontext.Value `json:",embed"`
 }
 
@@ -57,6 +58,7 @@ func readLines(s *source) error {
 		if f.taken, err = l.taken(); err != nil {
 			return fmt.Errorf("choice: %w", err)
 		}
+		f.choose(l.Choices)
 		for _, item := range l.Items {
 			if item.Row != nil {
 				return fmt.Errorf("item %q has a row without names: its configuration was not in the log that was exported", item.ID)
@@ -188,6 +190,7 @@ func (o *vwOutcome) reward() float64 {
 // vwVitrine holds the additions of our exports, under a name that Vowpal Wabbit ignores.
 type vwVitrine struct {
 	Choice     string          `json:"choice"`
+	Choices    []api.Choice    `json:"choices"`
 	Propensity *float64        `json:"propensity"`
 	Law        *offer.NamedLaw `json:"sampling_law"`
 }
@@ -235,6 +238,7 @@ func (v *vwVitrine) apply(f *found) (err error) {
 	if v.Choice != "" {
 		f.taken = []string{v.Choice}
 	}
+	f.choose(v.Choices)
 	if v.Propensity != nil {
 		f.propensity = *v.Propensity
 	}

@@ -30,7 +30,7 @@ func TestSessions(t *testing.T) {
 				{ID: "z", Features: api.Values{api.Number("price", 30)}},
 			},
 		},
-		Shown: []string{"z", "x"}, Choice: "z", Time: 2e9,
+		Shown: []string{"z", "x"}, Choices: []api.Choice{{Item: "z"}}, Time: 2e9,
 	}
 	columns := importer.Columns{Decision: "id", Time: "t", Item: "items", Shown: "shown", Chosen: "click"}
 	nested := importer.Columns{Decision: "id", Time: "t", Item: "items.sku", Shown: "items.at", Chosen: "items.click"}
@@ -60,7 +60,7 @@ func TestSessions(t *testing.T) {
 	got, _, err := read(t, "log", "7\tU\t11/15/2019 10:22:32 AM\tx-0 y-1\n", &importer.Mapping{
 		Format: "sessions", Delimiter: "\t", List: " ", Header: []string{"id", "user", "t", "items"}, Columns: importer.Columns{Decision: "id", Time: "t", Item: "items", Chosen: "items"},
 	})
-	if err != nil || got[0].Choice != "y" || len(got[0].Shown) != 2 || got[0].Time != 1573813352e9 {
+	if err != nil || first(got[0]) != "y" || len(got[0].Shown) != 2 || got[0].Time != 1573813352e9 {
 		t.Errorf("%+v, %v", got[0], err)
 	}
 	for want, text := range map[string]string{
@@ -87,7 +87,7 @@ func TestVW(t *testing.T) {
 				{ID: "b", Features: api.Values{api.Number("price", 20)}},
 			},
 		},
-		Shown: []string{"b"}, Choice: "b", Propensity: 0.25,
+		Shown: []string{"b"}, Choices: []api.Choice{{Item: "b"}}, Propensity: 0.25,
 	}}
 	price := map[string]string{"price": "i.price", "age": "u.age"}
 	for name, c := range map[string]struct {
@@ -114,15 +114,15 @@ func TestVW(t *testing.T) {
 	}
 	// Actions without lines, and slots.
 	got, r, err := read(t, "log", "1:-1:0.4 | age:3\n3:0:0.2 x| age:4 b\n| age:5\n", &importer.Mapping{Format: "vw", Actions: 3})
-	if err != nil || len(got) != 2 || len(got[0].Request.Items) != 3 || got[0].Choice != "1" || got[1].Request.Decision != "x" || got[1].Shown[0] != "3" || got[1].Propensity != 0.2 || r.Skipped["have no label"] != 1 {
+	if err != nil || len(got) != 2 || len(got[0].Request.Items) != 3 || first(got[0]) != "1" || got[1].Request.Decision != "x" || got[1].Shown[0] != "3" || got[1].Propensity != 0.2 || r.Skipped["have no label"] != 1 {
 		t.Errorf("%+v, %+v, %v", got, r, err)
 	}
 	got, _, err = read(t, "log", "ccb shared |u age:3\nccb action |i price:1\nccb action |i price:2\nccb action |i price:3\nccb slot 2:0:0.5,0:0.3,1:0.2 |\nccb slot 0:-1:0.6,1:0.4 |\n", &importer.Mapping{Format: "vw", Features: price})
-	if err != nil || strings.Join(got[0].Shown, "") != "31" || got[0].Choice != "1" {
+	if err != nil || strings.Join(got[0].Shown, "") != "31" || first(got[0]) != "1" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	got, _, err = read(t, "log", "ccb shared |\nccb action |\nccb action |\nccb slot 0:0:0.5,1:0.5 |\nccb slot 1:1:1 |\n", &importer.Mapping{Format: "vw", Loss: true})
-	if err != nil || got[0].Choice != "1" {
+	if err != nil || first(got[0]) != "1" {
 		t.Errorf("losses of slots: %+v, %v", got, err)
 	}
 	_, r, err = read(t, "log", "slates shared 0.8 | s\nslates action 0 | a\nslates slot 0:0.8 |\n\nshared |\n1:-1:0.5 | a\n | b\n", &importer.Mapping{Format: "vw"})
@@ -190,7 +190,7 @@ func TestEvents(t *testing.T) {
 	const text = "page,kind,item,price\na,view,x,1\na,view,y,2\na,view,x,1\na,cart,x,1\na,click,y,2\na,click,y,2\nb,view,x,1\nc,view,x,1\nc,click,z,9\nd,click,x,1\n"
 	m := &importer.Mapping{Columns: importer.Columns{Decision: "page"}, Events: &importer.Events{Column: "kind", Shown: "view", Chosen: "click"}}
 	list, r, err := read(t, "log.csv", text, m)
-	if err != nil || len(list) != 2 || strings.Join(list[0].Shown, "") != "xy" || list[0].Choice != "y" || list[1].Choice != "" || r.Skipped["have an item taken that was not shown"] != 2 {
+	if err != nil || len(list) != 2 || strings.Join(list[0].Shown, "") != "xy" || first(list[0]) != "y" || first(list[1]) != "" || r.Skipped["have an item taken that was not shown"] != 2 {
 		t.Errorf("%+v, %+v, %v", list, r, err)
 	}
 	m.Events.Column = "type"

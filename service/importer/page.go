@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 
 	"vitrine/internal/table"
 	"vitrine/service/api"
+	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
 
@@ -185,14 +187,14 @@ func (s *source) resolve(header []string) (key string, err error) {
 	s.columns = m.Columns
 	c := &s.columns
 	for usual, name := range map[string]*string{
-		"decision_id": &c.Decision, "item": &c.Item, "chosen": &c.Chosen, "time": &c.Time, "shown": &c.Shown, "revenue": &c.Revenue, "propensity": &c.Propensity,
+		"decision_id": &c.Decision, "item": &c.Item, "chosen": &c.Chosen, "time": &c.Time, "shown": &c.Shown, "units": &c.Units, "revenue": &c.Revenue, "propensity": &c.Propensity,
 	} {
 		isNeeded := usual == "decision_id" || usual == "item" || usual == "chosen" && m.Events == nil
 		if *name == "" && (isNeeded || slices.Contains(header, usual)) {
 			*name = usual
 		}
 	}
-	if err := s.use(header, c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Revenue, c.Propensity); err != nil {
+	if err := s.use(header, c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Units, c.Revenue, c.Propensity); err != nil {
 		return "", fmt.Errorf("%w; name it in [columns] of the mapping", err)
 	}
 	type named struct{ field, name string }
@@ -289,6 +291,9 @@ func (s *source) found(p *pageRows) (*found, error) {
 		return nil, err
 	}
 	if f.taken, err = p.takenOf(c.Chosen, ids, flags); err != nil {
+		return nil, err
+	}
+	if f.choices, err = p.units(c.Units, ids, f.taken); err != nil {
 		return nil, err
 	}
 	for _, id := range f.taken {
@@ -422,6 +427,24 @@ func (p *pageRows) takenOf(column string, ids []string, flags []api.Value) (take
 		}
 	}
 	return taken, nil
+}
+
+// units returns the items of which several units were taken, by a column of their numbers.
+func (p *pageRows) units(column string, ids, taken []string) (choices []api.Choice, err error) {
+	list := p.get(column)
+	if column == "" || len(list) != len(ids) {
+		return nil, nil
+	}
+	for i, v := range list {
+		if text := textOf(v); text != "" && slices.Contains(taken, ids[i]) {
+			n, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(n >= 1 && n <= eventlog.MaxQuantity) || n != math.Trunc(n) {
+				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not a number of units from 1 to %d", column, text, eventlog.MaxQuantity))
+			}
+			choices = append(choices, api.Choice{Item: ids[i], Quantity: new(int(n))})
+		}
+	}
+	return choices, nil
 }
 
 // propensity returns the propensity of the page, which all rows share; 0 if the column is "".

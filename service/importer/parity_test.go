@@ -233,18 +233,25 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 		for _, x := range a.Assortment {
 			page = append(page, x.ID)
 		}
-		choice, taken := "null", rng.IntN(len(page)+1)
-		if taken > 0 {
+		choice, taken, other := "null", rng.IntN(len(page)+1), 1+rng.IntN(3*len(page))
+		report := `{"choice":null}`
+		isTaken := func(place int) bool { return place > 0 && taken > 0 && (place == taken || place == other) }
+		switch {
+		case taken > 0 && other <= len(page) && other != taken: // a basket
+			choice = fmt.Sprintf("[%q,%q]", page[taken-1], page[other-1])
+			report = fmt.Sprintf(`{"choices":[{"item":%q},{"item":%q}]}`, page[taken-1], page[other-1])
+		case taken > 0:
 			choice = `"` + page[taken-1] + `"`
+			report = `{"choice":` + choice + `}`
 		}
-		l.send("POST", "/v1/decisions/"+id+"/outcome", `{"choice":`+choice+`}`, nil)
+		l.send("POST", "/v1/decisions/"+id+"/outcome", report, nil)
 
 		stamp := l.now.Format(time.RFC3339Nano)
 		place, outcomes, actions := map[string]int{}, []string{}, []string{}
 		for j, sku := range page {
 			place[sku] = j + 1
 			click := 0
-			if j+1 == taken {
+			if isTaken(j + 1) {
 				click = 1
 			}
 			fmt.Fprintf(&obp, "%s,%s,%s,%d,%d,0.4,%d\n", id, stamp, sku, j+1, click, age)
@@ -254,7 +261,7 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 		var objects []string
 		for i := range n {
 			sku := fmt.Sprint("sku", i)
-			chosen := taken > 0 && place[sku] == taken
+			chosen := isTaken(place[sku])
 			fmt.Fprintf(&csv, "%s;%d;%s;%d;%t;%v;%s;%d;%v\n", id, l.now.UnixMilli(), sku, place[sku], chosen, price[i], brand[i], age, revenue[i])
 			batch = append(batch, row{id, l.now, sku, int32(place[sku]), chosen, revenue[i], price[i], brand[i], int64(age)})
 			actions = append(actions, fmt.Sprintf(`{"_tag":%q,"_revenue":%v,"item":{"price":%v,"brand":%q}}`, sku, revenue[i], price[i], brand[i]))
@@ -279,6 +286,6 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 	})
 	same(t, "parquet", l.engine, "home", file(t, "log.parquet", table.Bytes()), &importer.Mapping{})
 	same(t, "jsonl", l.engine, "home", file(t, "log.jsonl", jsonl.Bytes()), &importer.Mapping{})
-	same(t, "dsjson", l.engine, "home", file(t, "log.dsjson", dsjson.Bytes()), &importer.Mapping{})
+	same(t, "dsjson", l.engine, "home", file(t, "log.dsjson", dsjson.Bytes()), &importer.Mapping{Rewards: "choice"})
 	same(t, "obp", l.engine, "home", file(t, "log.csv", obp.Bytes()), &importer.Mapping{Format: "obp", Items: file(t, "item_context.csv", contexts.Bytes())})
 }

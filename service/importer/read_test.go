@@ -50,7 +50,7 @@ func TestFormats(t *testing.T) {
 				{ID: "z", Features: api.Values{api.Number("price", 30)}, Revenue: revenue(3)},
 			},
 		},
-		Shown: []string{"z", "x"}, Choice: "z", Time: 2e9, Propensity: 0.25,
+		Shown: []string{"z", "x"}, Choices: []api.Choice{{Item: "z"}}, Time: 2e9, Propensity: 0.25,
 	}
 	items := filepath.Join(t.TempDir(), "item_context.csv")
 	fatal.If(t, os.WriteFile(items, []byte("item_id,revenue,price\nx,1.5,10\ny,2,20\nz,3,30\n"), 0o600))
@@ -203,16 +203,15 @@ func TestLawsInAnyOrder(t *testing.T) {
 // Errors name the place and the column; decisions that teach nothing are counted.
 func TestPlaces(t *testing.T) {
 	for want, rows := range map[string]string{
-		`line 3: column shown: "2nd" is no position`:                                    "a,x,0,1,1\na,y,1,2nd,1\n",
-		`line 3: decision a has item "x" twice`:                                         "a,x,0,1,1\na,x,1,2,1\n",
-		`line 2: decision a has 2 items taken, "y" and "x": set several in the mapping`: "a,x,1,2,1\na,y,1,1,1\n",
-		`line 2: decision a: item "x" was chosen and not shown`:                         "a,x,1,0,1\n",
-		`line 2: column chosen: "2" is neither 0 nor 1`:                                 "a,x,2,1,1\n",
-		`line 3: column decision_id is empty: it identifies the decision`:               "a,x,0,1,1\n,y,1,2,1\n",
-		`line 4: decision a has item "x" twice`:                                         "a,x,0,1,1\nb,x,0,1,1\na,x,0,1,1\n",
-		`line 2: column propensity: the propensity is 1.5: must be in (0, 1]`:           "a,x,0,1,1.5\n",
-		`line 3: column propensity: the propensity is 0.5, and 0.25 in the first row `:  "a,x,0,1,0.25\na,y,0,2,0.5\n",
-		`line 2 has 4 fields, and the header 5`:                                         "a,x,0,1\n",
+		`line 3: column shown: "2nd" is no position`:                                   "a,x,0,1,1\na,y,1,2nd,1\n",
+		`line 3: decision a has item "x" twice`:                                        "a,x,0,1,1\na,x,1,2,1\n",
+		`line 2: decision a: item "x" was chosen and not shown`:                        "a,x,1,0,1\n",
+		`line 2: column chosen: "2" is neither 0 nor 1`:                                "a,x,2,1,1\n",
+		`line 3: column decision_id is empty: it identifies the decision`:              "a,x,0,1,1\n,y,1,2,1\n",
+		`line 4: decision a has item "x" twice`:                                        "a,x,0,1,1\nb,x,0,1,1\na,x,0,1,1\n",
+		`line 2: column propensity: the propensity is 1.5: must be in (0, 1]`:          "a,x,0,1,1.5\n",
+		`line 3: column propensity: the propensity is 0.5, and 0.25 in the first row `: "a,x,0,1,0.25\na,y,0,2,0.5\n",
+		`line 2 has 4 fields, and the header 5`:                                        "a,x,0,1\n",
 	} {
 		if _, _, err := read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows, &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "log.csv: "+want) {
 			t.Errorf("%v, want %q", err, want)

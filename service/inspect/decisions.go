@@ -80,10 +80,10 @@ func (x *decisions) correct(ctx context.Context, log *Log) error {
 
 // note notes a late outcome or a correction.
 func (x *decisions) note(c *eventlog.Corrected) {
-	after := corrected{late: c.Correction == "" || x.corrected[c.Entry].late, choice: c.Choice, earned: c.Before + c.Value}
-	if c.Withdraws {
-		after.choice = 0
-	}
+	after := x.corrected[c.Entry]
+	after.late = after.late || c.Correction == ""
+	after.earned = c.Before + c.Value
+	after.changes = append(after.changes, change{late: c.Correction == "", choice: c.Choice, basket: c.Basket, value: c.Value, withdraws: c.Withdraws})
 	x.corrected[c.Entry] = after
 }
 
@@ -142,9 +142,18 @@ type decisions struct {
 
 // corrected is a decision's final result, after its corrections.
 type corrected struct {
-	late   bool // whether its outcome came late
-	choice int32
-	earned float64
+	late    bool // whether its outcome came late
+	earned  float64
+	changes []change
+}
+
+// change is a late outcome or a correction.
+type change struct {
+	late      bool
+	choice    int32
+	basket    eventlog.Basket
+	value     float64
+	withdraws bool
 }
 
 // decisionKey names a decision: ids belong to placements.
@@ -169,10 +178,47 @@ func (o *offered) named() bool { return o.config != nil && o.config.Schema().Wid
 // outcome is how a decision ended.
 type outcome struct {
 	status   string
-	choice   int32
+	taken    []taken // by increasing places
 	earned   float64
 	sequence uint64
 	time     int64
+}
+
+// taken is an item that was taken, and not withdrawn later.
+type taken struct {
+	eventlog.Take         // as reported
+	earned        float64 // with corrections
+}
+
+// at returns what was taken of the item at a place, from 1 on; nil for nothing.
+func (o *outcome) at(place int32) *taken {
+	i := slices.IndexFunc(o.taken, func(t taken) bool { return t.Place == place })
+	if i < 0 {
+		return nil
+	}
+	return &o.taken[i]
+}
+
+// choose sets what was taken by an outcome in the log.
+func (o *outcome) choose(of *offered, choice int32, basket eventlog.Basket) {
+	o.taken = nil
+	for _, t := range (&offer.Closed{Offer: &offer.Offer{Offered: of.Offered}, Choice: int(choice), Basket: basket}).Takes() {
+		o.taken = append(o.taken, taken{t, t.Value})
+	}
+}
+
+// basket returns what was taken as the log has it: a choice, or a basket.
+func (o *outcome) basket(of *offered) (choice int32, basket eventlog.Basket) {
+	for _, t := range o.taken {
+		basket = append(basket, t.Take)
+	}
+	switch {
+	case basket == nil:
+		return 0, nil
+	case len(basket) == 1 && basket[0].Quantity == 1 && basket[0].Value == of.revenue(int(of.Shown[basket[0].Place-1])):
+		return basket[0].Place, nil
+	}
+	return basket[0].Place, basket
 }
 
 // isRound reports whether the decision counts as a round.
@@ -218,11 +264,11 @@ func (x *decisions) event(ctx context.Context, sequence uint64, e *eventlog.Even
 			x.open[decisionKey{e.Placement, b.Decision}] = x.offered(ctx, sequence, e, b)
 		}
 	case *eventlog.Chosen:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "chosen", choice: b.Choice, sequence: sequence, time: e.Time})
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "chosen", sequence: sequence, time: e.Time}, b)
 	case *eventlog.Expired:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "expired", sequence: sequence, time: e.Time})
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "expired", sequence: sequence, time: e.Time}, nil)
 	case *eventlog.Evicted:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "evicted", sequence: sequence, time: e.Time})
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "evicted", sequence: sequence, time: e.Time}, nil)
 	case *eventlog.Activated:
 		x.activate(decisionKey{e.Placement, b.Decision})
 	case *eventlog.ItemsDeclined:
@@ -406,15 +452,42 @@ func (x *decisions) rest(which func(*offered) bool) error {
 	}
 	slices.SortFunc(rest, func(a, b *offered) int { return cmp.Compare(a.sequence, b.sequence) })
 	for _, o := range rest {
-		if err := x.close(decisionKey{o.placement, o.Decision}, outcome{status: "open"}); err != nil {
+		if err := x.close(decisionKey{o.placement, o.Decision}, outcome{status: "open"}, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// close hands a decision over, unless it was made before the first entry.
-func (x *decisions) close(key decisionKey, end outcome) error {
+// correct applies a late outcome and corrections. Those that retention has removed from the log are missing in what an item has earned, and
+// not in what the page has.
+func (o *outcome) correct(of *offered, c *corrected) {
+	for _, change := range c.changes {
+		switch {
+		case int(change.choice) > len(of.Shown) || change.basket.Check(change.choice, len(of.Shown)) != nil:
+			return
+		case change.late:
+			o.choose(of, change.choice, change.basket)
+			continue
+		case o.at(change.choice) == nil: // its late outcome was removed
+			o.choose(of, change.choice, nil)
+		}
+		if t := o.at(change.choice); change.withdraws {
+			o.taken = slices.DeleteFunc(o.taken, func(t taken) bool { return t.Place == change.choice })
+		} else {
+			t.earned += change.value
+		}
+	}
+	if o.earned = c.earned; len(o.taken) == 1 {
+		o.taken[0].earned = o.earned
+	}
+	if c.late {
+		o.status = "late"
+	}
+}
+
+// close hands a decision over, unless it was made before the first entry. c is what was chosen, nil for nothing.
+func (x *decisions) close(key decisionKey, end outcome, c *eventlog.Chosen) error {
 	o := x.open[key]
 	if o == nil {
 		return nil
@@ -428,8 +501,14 @@ func (x *decisions) close(key decisionKey, end outcome) error {
 			o.Offered = whole
 		}
 	}
-	if int(end.choice) > len(o.Shown) {
-		return fmt.Errorf("entry %d: decision %q showed %d items, and item %d was chosen", end.sequence, key.id, len(o.Shown), end.choice)
+	if c != nil {
+		if int(c.Choice) > len(o.Shown) {
+			return fmt.Errorf("entry %d: decision %q showed %d items, and item %d was chosen", end.sequence, key.id, len(o.Shown), c.Choice)
+		}
+		if err := c.Basket.Check(c.Choice, len(o.Shown)); err != nil {
+			return fmt.Errorf("entry %d: decision %q: %w", end.sequence, key.id, err)
+		}
+		end.choose(o, c.Choice, c.Basket)
 	}
 	switch {
 	case o.deferred && end.status == "expired":
@@ -437,13 +516,11 @@ func (x *decisions) close(key decisionKey, end outcome) error {
 	case o.deferred && end.status == "open":
 		end.status = "deferred"
 	}
-	if end.choice > 0 {
-		end.earned = o.revenue(int(o.Shown[end.choice-1]))
+	for _, t := range end.taken {
+		end.earned += t.earned
 	}
-	if c, ok := x.corrected[o.sequence]; ok && end.sequence > 0 && int(c.choice) <= len(o.Shown) {
-		if end.choice, end.earned = c.choice, c.earned; c.late {
-			end.status = "late"
-		}
+	if c, ok := x.corrected[o.sequence]; ok && end.sequence > 0 {
+		end.correct(o, &c)
 	}
 	err := x.each(o, end)
 	x.failed = err != nil

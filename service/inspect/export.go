@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/offpolicy"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
@@ -102,10 +103,11 @@ type lineItem struct {
 }
 
 type lineOutcome struct {
-	Choice *string `json:"choice"`
-	Entry  uint64  `json:"outcome_entry"`
-	Time   string  `json:"outcome_time"`
-	Earned float64 `json:"earned"`
+	Choice  *string      `json:"choice"`
+	Choices []api.Choice `json:"choices,omitzero"`
+	Entry   uint64       `json:"outcome_entry"`
+	Time    string       `json:"outcome_time"`
+	Earned  float64      `json:"earned"`
 }
 
 // writeLine writes a decision.
@@ -141,17 +143,20 @@ func writeLine(out *jsontext.Encoder, o *offered, end outcome) error {
 		l.Propensity = &o.Propensity
 	}
 	if end.sequence > 0 {
-		l.Outcome = &lineOutcome{Choice: o.chosen(end), Entry: end.sequence, Time: stamp(end.time), Earned: end.earned}
+		l.Outcome = &lineOutcome{Entry: end.sequence, Time: stamp(end.time), Earned: end.earned}
+		l.Outcome.Choice, l.Outcome.Choices = o.chosen(end)
 	}
 	return json.MarshalEncode(out, &l)
 }
 
-// chosen returns the id of the item taken, or nil.
-func (o *offered) chosen(end outcome) *string {
-	if end.choice == 0 {
-		return nil
+// chosen returns the id of the first item taken, or nil, and all items taken if the outcome is a basket.
+func (o *offered) chosen(end outcome) (first *string, all []api.Choice) {
+	choice, basket := end.basket(o)
+	if choice == 0 {
+		return nil, nil
 	}
-	return &o.ItemIDs[o.Shown[end.choice-1]]
+	ids := (&offer.Offer{Offered: o.Offered}).IDs()
+	return &ids[choice-1], offer.Given(ids, basket)
 }
 
 // features returns the features of an item, or of the user, as an object.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
@@ -94,26 +95,38 @@ func TestExportOfCorrections(t *testing.T) {
 	var earned []float64
 	x := newDecisions(nil, 1, "", nil)
 	x.each = func(o *offered, end outcome) error {
-		r := roundOf(o.Offered, end)
+		r := roundOf(o, end)
+		if want := map[string][]vitrine.Choice{"basket": {2, 1, 2}, "later": {1}}[o.Decision]; want != nil && !slices.Equal(append([]vitrine.Choice{r.Choice}, r.More...), want) {
+			t.Errorf("%s: the round has the takes %d, %d", o.Decision, r.Choice, r.More)
+		}
 		earned = append(earned, r.Revenue())
 		return writeLine(encoder, o, end)
 	}
-	for _, c := range []*eventlog.Corrected{&late, &returned, &withdrawn} {
+	// Two units of b and one of a are taken for 7 and 3; one of b comes back. Then both late, of which b was no sale.
+	basket := eventlog.Basket{{Place: 1, Quantity: 2, Value: 7}, {Place: 2, Quantity: 1, Value: 3}}
+	back, lateBasket, mistaken := of("basket", 5, 1), of("later", 6, 1), of("later", 6, 1)
+	back.Correction, back.Others, back.Before, back.Value = "back", 1, 10, -3.5
+	lateBasket.Basket, lateBasket.Value = basket, 10
+	mistaken.Correction, mistaken.Others, mistaken.Before, mistaken.Value, mistaken.Withdraws = "mistake", 1, 10, -7, true
+	for _, c := range []*eventlog.Corrected{&late, &returned, &withdrawn, &back, &lateBasket, &mistaken} {
 		x.note(c)
 	}
 	for i, body := range []eventlog.Body{
-		&eventlog.PlacementPut{Config: c.Canonical()}, offer("late"), offer("mistake"), offer("sold"),
+		&eventlog.PlacementPut{Config: c.Canonical()}, offer("late"), offer("mistake"), offer("sold"), offer("basket"), offer("later"),
 		&eventlog.Expired{Decision: "late"}, &eventlog.Chosen{Decision: "mistake", Choice: 2}, &eventlog.Chosen{Decision: "sold", Choice: 1},
-		&late, &returned, &withdrawn,
+		&eventlog.Chosen{Decision: "basket", Choice: 1, Basket: basket}, &eventlog.Expired{Decision: "later"},
+		&late, &returned, &withdrawn, &back, &lateBasket, &mistaken,
 	} {
 		fatal.If(t, x.event(t.Context(), uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
-	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`, `"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":5}`} {
+	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`, `"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":5}`,
+		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":2,"value":7},{"item":"a","quantity":1,"value":3}\],.*"earned":6.5}`,
+		`"status":"late","choice":"a","outcome_entry".*"earned":3}`} {
 		if line := strings.Split(out.String(), "\n")[i]; !regexp.MustCompile(want).MatchString(line) {
 			t.Errorf("line %d is %s, want %s", i, line, want)
 		}
 	}
-	if !slices.Equal(earned, []float64{3.5, 0, 5}) {
+	if !slices.Equal(earned, []float64{3.5, 0, 5, 6.5, 3}) {
 		t.Errorf("the rounds have earned %v", earned)
 	}
 }

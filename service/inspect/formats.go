@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"vitrine/offpolicy"
+	"vitrine/service/api"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -31,7 +32,7 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 	}
 	schema := parquet.Group{
 		"decision_id": parquet.String(), "entry": parquet.Leaf(parquet.Int64Type), "time": parquet.String(), "item": parquet.String(),
-		"shown": parquet.Leaf(parquet.Int64Type), "chosen": parquet.Leaf(parquet.Int64Type), "revenue": parquet.Leaf(parquet.DoubleType),
+		"shown": parquet.Leaf(parquet.Int64Type), "chosen": parquet.Leaf(parquet.Int64Type), "units": parquet.Leaf(parquet.Int64Type), "revenue": parquet.Leaf(parquet.DoubleType),
 		"propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)), "item_propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)),
 		"sampling_law": parquet.Optional(parquet.String()), "source": parquet.String(), "status": parquet.String(), "earned": parquet.Leaf(parquet.DoubleType),
 	}
@@ -95,13 +96,13 @@ func tableRows(o *offered, end outcome) []map[string]any {
 	}
 	var rows []map[string]any
 	for i, id := range o.ItemIDs {
-		place := int64(slices.Index(o.Shown, int32(i)) + 1)
-		chosen, earned := int64(0), 0.0
-		if end.choice > 0 && o.Shown[end.choice-1] == int32(i) {
-			chosen, earned = 1, end.earned
+		place := slices.Index(o.Shown, int32(i)) + 1
+		chosen, units, earned := int64(0), int64(0), 0.0
+		if t := end.at(int32(place)); place > 0 && t != nil {
+			chosen, units, earned = 1, int64(t.Quantity), t.earned
 		}
 		row := map[string]any{
-			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id, "shown": place, "chosen": chosen,
+			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id, "shown": int64(place), "chosen": chosen, "units": units,
 			"revenue": o.revenue(i), "source": offer.SourceNames[o.Mode], "status": end.status, "earned": earned,
 		}
 		if o.Propensity > 0 {
@@ -169,7 +170,7 @@ func (o *offered) inclusions() (p []float64, ok bool) {
 }
 
 // ExportVW writes decisions as dsjson of Vowpal Wabbit, a slate of slots (CCB) each. The cost of the slot with the item
-// taken is minus its revenue. A slot's probability is its item's probability of being on the page, because the log
+// taken is minus its earnings. A slot's probability is its item's probability of being on the page, because the log
 // holds none for slots. Decisions without an outcome or without these probabilities are left out, with a warning. Our
 // log's further facts are in _vitrine and _revenue, which Vowpal Wabbit ignores.
 func (log *Log) ExportVW(ctx context.Context, w io.Writer, which Decisions) error {
@@ -199,6 +200,7 @@ type vwLine struct {
 	Outcomes []vwOutcome `json:"_outcomes"`
 	Vitrine  struct {
 		Choice     *string         `json:"choice,omitzero"`
+		Choices    []api.Choice    `json:"choices,omitzero"`
 		Propensity float64         `json:"propensity,omitzero"`
 		Law        *offer.NamedLaw `json:"sampling_law,omitzero"`
 	} `json:"_vitrine"`
@@ -232,13 +234,14 @@ func writeVW(out *jsontext.Encoder, o *offered, end outcome, p []float64) error 
 	}
 	for k, i := range o.Shown {
 		slot, cost := strconv.Itoa(k+1), 0.0
-		if int(end.choice) == k+1 {
-			cost = -end.earned
+		if t := end.at(int32(k + 1)); t != nil {
+			cost = -t.earned
 		}
 		l.Context.Slots = append(l.Context.Slots, vwSlot{slot})
 		l.Outcomes = append(l.Outcomes, vwOutcome{cost, slot, [1]int32{i}, [1]float64{p[k]}})
 	}
-	l.Vitrine.Choice, l.Vitrine.Propensity = o.chosen(end), max(o.Propensity, 0)
+	l.Vitrine.Choice, l.Vitrine.Choices = o.chosen(end)
+	l.Vitrine.Propensity = max(o.Propensity, 0)
 	if d := offer.RecordedLawOf(o.Offered); d != nil {
 		l.Vitrine.Law = d.Named(o.ItemIDs)
 	}
@@ -281,7 +284,7 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 		user := o.texts(0, users, true)
 		for k, i := range o.Shown {
 			click := "0"
-			if int(end.choice) == k+1 {
+			if end.at(int32(k+1)) != nil {
 				click = "1"
 			}
 			out.Write(slices.Concat([]string{o.Decision, stamp(o.time), o.ItemIDs[i], strconv.Itoa(k + 1), click, decimalOf(p[k])}, user))

@@ -13,7 +13,6 @@ import (
 	"vitrine"
 	"vitrine/offpolicy"
 	"vitrine/service/engine"
-	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -52,7 +51,7 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 		case len(o.ItemIDs) == 0:
 			left["have no items"]++
 		default:
-			r.Rounds = append(r.Rounds, roundOf(o.Offered, end))
+			r.Rounds = append(r.Rounds, roundOf(o, end))
 			widths = append(widths, o.Width)
 		}
 		return nil
@@ -99,30 +98,29 @@ func (r *Rounds) ImportRound(d *page.Imported) error {
 	if err != nil {
 		return err
 	}
-	earned := 0.0
-	if end.Choice > 0 {
-		earned = offer.Revenue(o.Revenue, int(o.Shown[end.Choice-1]))
+	of, done := &offered{Offered: o}, outcome{}
+	done.choose(of, end.Choice, end.Basket)
+	for _, t := range done.taken {
+		done.earned += t.earned
 	}
 	r.Config = c
-	r.Rounds = append(r.Rounds, roundOf(o, outcome{choice: end.Choice, earned: earned}))
+	r.Rounds = append(r.Rounds, roundOf(of, done))
 	return nil
 }
 
 // roundOf returns the round of an offer with the rows of all candidates.
-func roundOf(o *eventlog.Offered, end outcome) offpolicy.Round {
+func roundOf(o *offered, end outcome) offpolicy.Round {
 	r := offpolicy.Round{
 		Context: &vitrine.Context{Features: mat.NewDense(len(o.ItemIDs), o.Width, o.Features), Revenue: o.Revenue},
-		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity, SamplingLaw: offer.LawOf(o),
+		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity, SamplingLaw: offer.LawOf(o.Offered),
 	}
 	for k, i := range o.Shown {
 		r.Shown[k] = int(i)
 	}
 	slices.Sort(r.Shown)
-	if end.choice > 0 {
-		i := int(o.Shown[end.choice-1])
-		at, _ := slices.BinarySearch(r.Shown, i)
-		r.Choice = vitrine.Choice(at + 1)
-		r.Corrected = end.earned - offer.Revenue(o.Revenue, i)
+	if choice, basket := end.basket(o); choice > 0 {
+		r.Choice, r.More = offer.Choices(r.Shown, o.Shown, int(choice), basket)
+		r.Corrected = end.earned - r.Revenue()
 	}
 	return r
 }

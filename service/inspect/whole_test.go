@@ -177,7 +177,7 @@ func exported(t *testing.T, store *memlog.Store, first uint64, snapshot []byte) 
 	encoder := jsontext.NewEncoder(&out)
 	x := newDecisions(store, first, "", func(o *offered, end outcome) error {
 		if end.isRound() {
-			rounds = append(rounds, roundOf(o.Offered, end))
+			rounds = append(rounds, roundOf(o, end))
 		}
 		return writeLine(encoder, o, end)
 	})

@@ -220,7 +220,7 @@ func (p *Policy) learned(ctx context.Context, e *Verdict, size int, pages []vitr
 			}
 			if r := &e.Rounds.Rounds[t]; t%e.options.Folds != fold {
 				if err := l.Observe(vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown,
-					Propensity: r.Propensity}, Choice: r.Choice}); err != nil {
+					Propensity: r.Propensity}, Choice: r.Choice, More: r.More}); err != nil {
 					return fmt.Errorf("round %d: %w", t+1, err)
 				}
 			}

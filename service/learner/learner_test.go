@@ -139,7 +139,7 @@ func offered(decision string, x float64) *eventlog.Offered {
 // observe gives a learner the rounds of items with the given features, after the entry.
 func observe(l *learner.Learner, after uint64, features ...float64) {
 	for k, x := range features {
-		l.Observe(after+uint64(k)+1, &offer.Offer{Offered: offered("d", x)}, 1)
+		l.Observe(after+uint64(k)+1, &offer.Offer{Offered: offered("d", x)}, 1, nil)
 	}
 	l.Wake()
 }
@@ -270,7 +270,7 @@ func TestAFullQueueWakes(t *testing.T) {
 	one := &offer.Offer{Offered: offered("d", 1)}
 	each := learner.RoundBytes(one)
 	for name, more := range map[string]func(*learner.Learner){
-		"Observe":   func(l *learner.Learner) { l.Observe(2, one, 0) },
+		"Observe":   func(l *learner.Learner) { l.Observe(2, one, 0, nil) },
 		"AwaitRoom": func(l *learner.Learner) { l.AwaitRoom(each) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestAFullQueueWakes(t *testing.T) {
 			if !l.HasRoom(0, 2*each) || l.HasRoom(each, each) {
 				t.Errorf("%s: an empty queue has room for one round of any size, and for no two", name)
 			}
-			l.Observe(1, one, 0)
+			l.Observe(1, one, 0, nil)
 			synctest.Wait()
 			if p := l.Progress(); p.Learned != 0 || p.Lag != 1 || l.HasRoom(0, each) {
 				t.Errorf("%s: a round wakes the learner: %+v", name, p)

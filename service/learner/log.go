@@ -194,10 +194,10 @@ func (h *history) entry(l *Learner, entry []byte) (*task, error) {
 	case *eventlog.Evicted:
 		delete(h.open, b.Decision)
 	case *eventlog.Chosen:
-		return h.round(l, b.Decision, int(b.Choice))
+		return h.round(l, b)
 	case *eventlog.Expired:
 		if !h.open[b.Decision].deferred {
-			return h.round(l, b.Decision, 0)
+			return h.round(l, &eventlog.Chosen{Decision: b.Decision})
 		}
 		delete(h.open, b.Decision)
 	}
@@ -211,7 +211,8 @@ func (h *history) activate(decision string) {
 }
 
 // round returns what is learned from the outcome of a decision, which the next entry reports.
-func (h *history) round(l *Learner, decision string, choice int) (*task, error) {
+func (h *history) round(l *Learner, c *eventlog.Chosen) (*task, error) {
+	decision := c.Decision
 	d, ok := h.open[decision]
 	if ok && h.gap != nil && (h.next <= h.gap.After || d.entry >= h.gap.Doubtful[0] && d.entry < h.gap.Doubtful[1]) {
 		delete(h.open, decision)
@@ -221,8 +222,10 @@ func (h *history) round(l *Learner, decision string, choice int) (*task, error) 
 		return nil, nil
 	}
 	o, err := offer.Read(l.context, l.log, d.entry, l.placement, decision)
-	if err == nil && choice > len(o.Shown) {
-		err = fmt.Errorf("decision %q shows no item %d", decision, choice)
+	if err == nil {
+		if err = c.Basket.Check(c.Choice, len(o.Shown)); int(c.Choice) > len(o.Shown) {
+			err = fmt.Errorf("decision %q shows no item %d", decision, c.Choice)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -231,5 +234,5 @@ func (h *history) round(l *Learner, decision string, choice int) (*task, error) 
 	if h.gap != nil && h.gap.Only != nil && !slices.Contains(h.gap.Only, o.Variant) {
 		return nil, nil
 	}
-	return &task{entry: h.next, round: o.Round(choice), bytes: RoundBytes(o)}, nil
+	return &task{entry: h.next, round: o.Round(int(c.Choice), c.Basket), bytes: RoundBytes(o)}, nil
 }

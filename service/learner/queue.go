@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"vitrine"
+	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -31,7 +32,8 @@ const (
 	toRetire
 	toFollow // the log up to an entry
 	toEndReplay
-	toCatchUp // on a gap, up to an entry
+	toCatchUp       // on a gap, up to an entry
+	toObserveBasket // in states only: a round with further choices
 )
 
 // queue is shared between the goroutine and others under a lock. The goroutine may read the fields that only it changes
@@ -160,8 +162,8 @@ func RoundBytes(o *offer.Offer) int {
 
 // Observe gives the learner the round of a decision whose outcome was logged at entry. It blocks while the queue is
 // full. An idle learner may not see the round before Wake.
-func (l *Learner) Observe(entry uint64, o *offer.Offer, choice int) {
-	l.push(task{what: toObserve, entry: entry, round: o.Round(choice), bytes: RoundBytes(o)})
+func (l *Learner) Observe(entry uint64, o *offer.Offer, choice int, basket eventlog.Basket) {
+	l.push(task{what: toObserve, entry: entry, round: o.Round(choice, basket), bytes: RoundBytes(o)})
 }
 
 // Wake makes the learner see all rounds that it was given.

@@ -10,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/internal/fields"
 	"vitrine/service/api"
+	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
 
@@ -116,12 +117,23 @@ func (s *State) Fields(f *fields.Fields) {
 }
 
 func (t *task) fields(f *fields.Fields) {
-	f.Byte((*byte)(&t.what))
+	what := t.what
+	if what == toObserve && len(t.round.More) > 0 {
+		what = toObserveBasket
+	}
+	f.Byte((*byte)(&what))
 	f.Uvarint(&t.entry)
-	switch t.what {
-	case toObserve:
+	if f.Reads() {
+		if t.what = what; what == toObserveBasket {
+			t.what = toObserve
+		}
+	}
+	switch what {
+	case toObserve, toObserveBasket:
 		f.Count(&t.bytes)
-		roundFields(f, &t.round)
+		if roundFields(f, &t.round); what == toObserveBasket {
+			moreFields(f, &t.round)
+		}
 	case toKeep, toForget, toReturn, toRetire, toFollow, toEndReplay:
 		f.Uvarint(&t.version)
 	case toCatchUp:
@@ -166,6 +178,15 @@ func roundFields(f *fields.Fields, r *vitrine.Round) {
 	o.Assortment = slices.Sorted(slices.Values(o.Order))
 	if err := o.Assortment.Check(n); err != nil {
 		f.Fail(fmt.Errorf("a round that shows %v: %w", o.Order, err))
+	}
+}
+
+// moreFields passes over the further choices of a round.
+func moreFields(f *fields.Fields, r *vitrine.Round) {
+	fields.Integers(f, &r.More)
+	f.Check(len(r.More) > 0 && len(r.More) < offer.MaxTakes, "a round with %d further choices", len(r.More))
+	for _, c := range r.More {
+		f.Check(c > 0 && int(c) <= len(r.Offer.Order) && r.Choice > 0, "a round in which item %d was chosen, after item %d, of %d", c, r.Choice, len(r.Offer.Order))
 	}
 }
 

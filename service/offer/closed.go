@@ -3,23 +3,52 @@ package offer
 import (
 	"vitrine/internal/fields"
 	"vitrine/service/api"
+	"vitrine/service/eventlog"
 )
 
 // Closed is an offer with its outcome.
 type Closed struct {
 	*Offer
-	Entry     uint64 // of the offer
-	Time      int64  // of the offer
-	Choice    int    // a position on the page, from 1 on, or 0
-	Predicted bool   // whether the placement's learner made estimates for it
+	Entry     uint64          // of the offer
+	Time      int64           // of the offer
+	Choice    int             // a position on the page, from 1 on, or 0
+	Basket    eventlog.Basket // all items taken, from the choice on; nil for one unit of one item at its revenue, and for no item
+	Predicted bool            // whether the placement's learner made estimates for it
 }
 
-// Earned returns the revenue of the choice.
+// Takes returns all that was taken, by increasing places.
+func (c *Closed) Takes() eventlog.Basket {
+	switch {
+	case c.Basket != nil:
+		return c.Basket
+	case c.Choice == 0:
+		return nil
+	}
+	return eventlog.Basket{{Place: int32(c.Choice), Quantity: 1, Value: c.Earned()}}
+}
+
+// Earned returns what the page has earned: the revenue of the choice, or the values of the basket.
 func (c *Closed) Earned() float64 {
-	if c.Choice == 0 {
+	switch {
+	case c.Basket != nil:
+		return c.Basket.Earned()
+	case c.Choice == 0:
 		return 0
 	}
 	return Revenue(c.Revenue, int(c.Shown[c.Choice-1]))
+}
+
+// PerUnit returns what an average unit has earned. The policy predicts the revenue of one taker, so its predictions are compared with
+// this, and not with what several takers earned together.
+func (c *Closed) PerUnit() float64 {
+	if c.Basket == nil {
+		return c.Earned()
+	}
+	units := 0
+	for _, t := range c.Basket {
+		units += int(t.Quantity)
+	}
+	return c.Earned() / float64(units)
 }
 
 // Group returns the group of this one decision.
@@ -32,8 +61,12 @@ func (c *Closed) Group() *api.Totals {
 	return g
 }
 
-// Bound is the largest revenue on the page.
+// Bound is the largest revenue on the page, or a basket's earnings if these are larger. A basket's bound is not known in
+// advance: a confidence sequence's bound grows with the first baskets.
 func (c *Closed) Bound() (bound float64) {
+	if c.Basket != nil {
+		bound = c.Earned()
+	}
 	for _, i := range c.Shown {
 		bound = max(bound, Revenue(c.Revenue, int(i)))
 	}

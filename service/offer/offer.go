@@ -9,6 +9,7 @@
 package offer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -103,9 +104,67 @@ func (o *Offer) Place(item string) int {
 	return slices.IndexFunc(o.Shown, func(i int32) bool { return o.ItemIDs[i] == item }) + 1
 }
 
+// Outcome returns the outcome that the log holds for choices, which name each item once. wrong is the first choice of an item that was not
+// shown, -1 if there is none. One unit of one item at its revenue needs no basket.
+func (o *Offer) Outcome(choices []api.Choice) (end *eventlog.Chosen, wrong int) {
+	end = &eventlog.Chosen{Decision: o.Decision}
+	for k, c := range choices {
+		t := eventlog.Take{Place: int32(o.Place(c.Item)), Quantity: 1}
+		if t.Place == 0 {
+			return nil, k
+		}
+		price := Revenue(o.Revenue, int(o.Shown[t.Place-1]))
+		if c.Quantity != nil {
+			t.Quantity = int32(*c.Quantity)
+		}
+		if t.Value = float64(price * float64(t.Quantity)); c.Value != nil {
+			t.Value = *c.Value + 0 // and not -0
+		}
+		if end.Choice = t.Place; len(choices) == 1 && t.Quantity == 1 && t.Value == price {
+			return end, -1
+		}
+		end.Basket = append(end.Basket, t)
+	}
+	if len(choices) > 0 {
+		slices.SortFunc(end.Basket, func(a, b eventlog.Take) int { return cmp.Compare(a.Place, b.Place) })
+		end.Choice = end.Basket[0].Place
+	}
+	return end, -1
+}
+
+// Given returns a basket as callers report it, given the ids of the items shown; nil for no basket.
+func Given(ids []string, basket eventlog.Basket) (choices []api.Choice) {
+	for _, t := range basket {
+		choices = append(choices, api.Choice{Item: ids[t.Place-1], Quantity: new(int(t.Quantity)), Value: new(t.Value)})
+	}
+	return choices
+}
+
+// MaxTakes bounds the units of a page that a learner learns from, so that no page outweighs all others.
+const MaxTakes = 20
+
+// taken returns the places of the units that are learned from a basket: one of each item, then a second one of the items with two units,
+// and so on, at most MaxTakes.
+func taken(basket eventlog.Basket) (places []int32) {
+	for turn := int32(1); ; turn++ {
+		before := len(places)
+		for _, t := range basket {
+			if len(places) == MaxTakes {
+				return places
+			}
+			if t.Quantity >= turn {
+				places = append(places, t.Place)
+			}
+		}
+		if len(places) == before {
+			return places
+		}
+	}
+}
+
 // Round returns the round that the learner observes: the recorded rows, in the order of the request. It moves
-// them out of the offer.
-func (o *Offer) Round(choice int) vitrine.Round {
+// them out of the offer. basket lists all that was taken, if that is more than the choice.
+func (o *Offer) Round(choice int, basket eventlog.Basket) vitrine.Round {
 	x := &vitrine.Context{Revenue: o.Revenue}
 	if n := len(o.ItemIDs); n > 0 {
 		x.Features = mat.NewDense(n, o.Width, o.Features)
@@ -116,12 +175,32 @@ func (o *Offer) Round(choice int) vitrine.Round {
 	}
 	order := slices.Clone([]int(s))
 	slices.Sort(s)
-	c := vitrine.Outside
-	if choice > 0 {
-		at, _ := slices.BinarySearch(s, int(o.Shown[choice-1]))
-		c = vitrine.Choice(at + 1)
+	r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Order: order, Propensity: o.Propensity}}
+	r.Choice, r.More = Choices(s, o.Shown, choice, basket)
+	return r
+}
+
+// Choices returns an outcome as learners take it: the first choice and the others, as positions in an assortment, of which shown is the
+// display order.
+func Choices(s vitrine.Assortment, shown []int32, choice int, basket eventlog.Basket) (first vitrine.Choice, more []vitrine.Choice) {
+	at := func(place int32) vitrine.Choice {
+		k, _ := slices.BinarySearch(s, int(shown[place-1]))
+		return vitrine.Choice(k + 1)
 	}
-	return vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Order: order, Propensity: o.Propensity}, Choice: c}
+	switch {
+	case choice == 0:
+		return vitrine.Outside, nil
+	case basket == nil:
+		return at(int32(choice)), nil
+	}
+	for k, place := range taken(basket) {
+		if k == 0 {
+			first = at(place)
+		} else {
+			more = append(more, at(place))
+		}
+	}
+	return first, more
 }
 
 // IDs returns the ids of the items shown, in their order.

@@ -32,7 +32,7 @@ func shown() *offer.Offer {
 // A learner observes the items in the order of the request, with their display order and the place of the choice among them.
 func TestRoundByHand(t *testing.T) {
 	for choice, want := range []vitrine.Choice{vitrine.Outside, 3, 1, 2} { // d is the third one shown in the order of the request
-		r := shown().Round(choice)
+		r := shown().Round(choice, nil)
 		if r.Choice != want {
 			t.Errorf("the item at place %d is the choice %d, want %d", choice, r.Choice, want)
 		}
@@ -43,7 +43,7 @@ func TestRoundByHand(t *testing.T) {
 			t.Errorf("the context is %+v", r.Context)
 		}
 	}
-	empty := (&offer.Offer{Offered: &eventlog.Offered{Width: 2}}).Round(0)
+	empty := (&offer.Offer{Offered: &eventlog.Offered{Width: 2}}).Round(0, nil)
 	if empty.Context.Features != nil || len(empty.Offer.Assortment) != 0 {
 		t.Errorf("an offer without items is %+v", empty)
 	}

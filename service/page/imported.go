@@ -16,8 +16,8 @@ import (
 type Imported struct {
 	Request    *api.Request       // must have a decision id; its rules are not kept
 	Shown      []string           // in display order
-	Choice     string             // the item that was taken; "" if the customer took no item
-	Rewards    []api.Reward       // instead of Choice, which is drawn from them as for reported rewards
+	Choices    []api.Choice       // the items that were taken, each once
+	Rewards    []api.Reward       // instead of Choices: one is drawn from them as for reported rewards
 	Time       int64              // Unix nanoseconds; not before the last entry of the log
 	Propensity float64            // of the set; 0 if unknown
 	Draw       *offer.SamplingLaw // nil if unknown
@@ -44,7 +44,7 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	case !(m.Propensity >= 0 && m.Propensity <= 1):
 		return events, entries, api.Fieldf("/propensity", "%v: must be in (0, 1]", m.Propensity)
 	}
-	at, choice, err := m.shown(v.Config.Seed, d.index)
+	at, err := m.shown(v.Config.Seed, d.index)
 	if err != nil {
 		return events, entries, err
 	}
@@ -69,7 +69,11 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	d.fill(o, q, int32s(at), v.Config.LogItems == "all")
 	o.Answer = d.estimates.Append(nil)
 	events[0] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: o}
-	events[1] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: &eventlog.Chosen{Decision: o.Decision, Choice: choice}}
+	end, wrong := (&offer.Offer{Offered: o}).Outcome(m.Choices)
+	if wrong >= 0 {
+		return events, entries, api.Fieldf(fmt.Sprintf("/choices/%d/item", wrong), "%q was not shown", api.Abbreviate(m.Choices[wrong].Item, setup.MaxID))
+	}
+	events[1] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: end}
 	if entries[0], err = offer.Encode(nil, events[0]); err == nil {
 		entries[1], err = events[1].Encode(nil)
 	}
@@ -85,27 +89,23 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	return events, entries, err
 }
 
-// shown returns the items shown and the choice's position among them, from 1 on (0: no item). It draws a choice from
-// rewards.
-func (m *Imported) shown(seed uint64, index map[string]int) (at []int, choice int32, err error) {
+// shown returns the items shown. It draws a choice from rewards.
+func (m *Imported) shown(seed uint64, index map[string]int) (at []int, err error) {
 	if err := m.draw(seed); err != nil {
-		return nil, 0, err
+		return nil, err
+	}
+	if err := setup.CheckChoices(m.Choices); err != nil {
+		return nil, err
 	}
 	if at, err = find("/shown", m.Shown, index); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for k, i := range at {
 		if slices.Contains(at[:k], i) {
-			return nil, 0, api.Fieldf(fmt.Sprintf("/shown/%d", k), "%q is shown twice", m.Shown[k])
-		}
-		if m.Shown[k] == m.Choice {
-			choice = int32(k + 1)
+			return nil, api.Fieldf(fmt.Sprintf("/shown/%d", k), "%q is shown twice", m.Shown[k])
 		}
 	}
-	if m.Choice != "" && choice == 0 {
-		return nil, 0, api.Fieldf("/choice", "%q was not shown", api.Abbreviate(m.Choice, setup.MaxID))
-	}
-	return at, choice, nil
+	return at, nil
 }
 
 // checkLaw reports a law that does not give the items shown, among n, their propensity.
@@ -133,8 +133,8 @@ func (m *Imported) draw(seed uint64) error {
 	if len(m.Rewards) == 0 {
 		return nil
 	}
-	if m.Choice != "" {
-		return api.Fieldf("/choice", "%q: a decision has a choice or rewards, not both", api.Abbreviate(m.Choice, setup.MaxID))
+	if len(m.Choices) > 0 {
+		return api.Fieldf("/choices", "%q: a decision has choices or rewards, not both", api.Abbreviate(m.Choices[0].Item, setup.MaxID))
 	}
 	value := make([]float64, len(m.Shown))
 	for k, r := range m.Rewards {
@@ -148,7 +148,7 @@ func (m *Imported) draw(seed uint64) error {
 		value[at] = r.Value
 	}
 	if place := offer.DrawReward(seed, m.Request.Decision, 0, value, 0); place > 0 {
-		m.Choice = m.Shown[place-1]
+		m.Choices = []api.Choice{{Item: m.Shown[place-1]}}
 	}
 	m.Rewards = nil
 	return nil

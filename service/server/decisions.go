@@ -101,7 +101,8 @@ func (s *Server) try(c *call) error {
 var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
 
 func (s *Server) outcome(c *call) error {
-	o := api.Outcome{Choice: new("")} // invalid: the body must contain a choice
+	missing := new(0)
+	o := api.Outcome{Choice: new(""), Choices: []api.Choice{{Quantity: missing}}} // invalid: the body must contain one of them
 	err := c.read(&o)
 	var field *api.FieldError
 	switch {
@@ -110,13 +111,18 @@ func (s *Server) outcome(c *call) error {
 	case err != nil:
 		return err
 	}
-	item := ""
-	if o.Choice != nil {
-		if item = *o.Choice; item == "" {
-			return errChoice
-		}
+	isMissing := len(o.Choices) == 1 && o.Choices[0].Quantity == missing
+	switch isEmpty := o.Choice != nil && *o.Choice == ""; {
+	case isMissing && isEmpty:
+		return errChoice
+	case isMissing && o.Choice == nil:
+		o.Choices = nil
+	case isMissing:
+		o.Choices = []api.Choice{{Item: *o.Choice}}
+	case !isEmpty:
+		return &api.FieldError{Field: "/choices", Message: "comes with choice: leave one of the two out"}
 	}
-	err = s.engine.Outcome(c.ctx, c.placement, c.PathValue("id"), item, c.now)
+	err = s.engine.Choose(c.ctx, c.placement, c.PathValue("id"), o.Choices, c.now)
 	if errors.Is(err, engine.ErrLate) {
 		return c.answerJSON(http.StatusOK, api.LateOutcome{
 			Status: "late",
@@ -158,7 +164,7 @@ func (s *Server) getDecision(c *call) error {
 	}
 	reply := api.Decision{
 		Answer: *d.Offer.Reply(), Placement: d.Placement, Source: offer.SourceNames[d.Offer.Mode], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
-		Earned: d.Earned, Corrections: d.Corrections,
+		Choices: d.Choices, Earned: d.Earned, Corrections: d.Corrections,
 	}
 	if d.Choice != "" {
 		reply.Choice = &d.Choice

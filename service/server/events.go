@@ -145,7 +145,7 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 			t.Shown[k] = body.ItemIDs[i]
 		}
 	case *eventlog.Chosen:
-		kind, t.Decision, t.Position = "chosen", body.Decision, new(int(body.Choice))
+		kind, t.Decision, t.Position, t.Taken = "chosen", body.Decision, new(int(body.Choice)), takenOf(body.Basket)
 	case *eventlog.Expired:
 		kind, t.Decision = "expired", body.Decision
 	case *eventlog.Evicted:
@@ -155,6 +155,7 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 			kind = "late-outcome"
 		}
 		t.Decision, t.Correction, t.Position, t.Value = body.Decision, body.Correction, new(int(body.Choice)), new(body.Value)
+		t.Taken = takenOf(body.Basket)
 	case *eventlog.AlarmCleared:
 		kind = "alarm-cleared"
 	case *eventlog.ClockMoved:
@@ -193,6 +194,13 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		panic(fmt.Sprintf("server: an event of type %T", body))
 	}
 	return kind, t
+}
+
+func takenOf(basket eventlog.Basket) (taken []api.Taken) {
+	for _, t := range basket {
+		taken = append(taken, api.Taken{Position: int(t.Place), Quantity: int(t.Quantity), Value: t.Value})
+	}
+	return taken
 }
 
 // configOf reads a configuration of the log.

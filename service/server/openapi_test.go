@@ -175,7 +175,7 @@ func TestDocumentForGenerators(t *testing.T) {
 	want := []string{
 		"Answer.expected_revenue [number null]", "Answer.outside_probability [number null]", "Answer.propensity [number null]",
 		"Decision.choice [string null]", "Decision.expected_revenue [number null]", "Decision.outside_probability [number null]", "Decision.propensity [number null]", "EffectPoint.sd [number null]", "Explained.choice_probability [number null]", "Explained.index [number null]", "Explained.sd [number null]", "Explained.utility [number null]", "ItemInsight.sd [number null]", "ItemInsight.solo_revenue [number null]", "ItemInsight.utility [number null]",
-		"Outcome.choice [string null]", "OverviewEntry.mean_revenue [number null]", "OverviewEntry.standard_error [number null]", "PageSlot.excludedActions [array null]", "PlannedGain.decisions [number null]", "PlannedGain.seconds [number null]", "Position.effect [number null]",
+		"Outcome.choice [string null]", "Outcome.choices [array null]", "OverviewEntry.mean_revenue [number null]", "OverviewEntry.standard_error [number null]", "PageSlot.excludedActions [array null]", "PlannedGain.decisions [number null]", "PlannedGain.seconds [number null]", "Position.effect [number null]",
 		"Rank.contextFeatures [array null]", "Rank.deferActivation [boolean null]", "Rank.eventId [string null]", "Rank.excludedActions [array null]",
 		"Shown.choice_probability [number null]", "SlotsRank.contextFeatures [array null]", "SlotsRank.deferActivation [boolean null]", "SlotsRank.eventId [string null]",
 	}

@@ -96,7 +96,7 @@ func (s *Server) routes() (all []*route) {
 		{placement + "/decisions/{id}", "OfPlacement", "", read, report},
 		{"/v1/decisions/{id}", "", ", by its id only: 409 if several placements have given it", readFound, append(slices.Clip(report), find)},
 	} {
-		on("POST "+at.path+"/outcome", at.report, s.outcome, op("outcome"+at.of, "Report what became of a decision"+at.where+". The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404.").
+		on("POST "+at.path+"/outcome", at.report, s.outcome, op("outcome"+at.of, "Report what became of a decision"+at.where+". The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404.").
 			takes(api.Outcome{}, `{"choice":"sku1"}`).gives(200, api.LateOutcome{}).gives(204, nil).fails(409))
 		on("POST "+at.path+"/activate", at.report, s.activate, op("activate"+at.of, "Report that what a deferred decision offered was shown"+at.where+". From then on its outcome is waited for. Its outcome activates it too.").
 			gives(204, nil).fails(409))
@@ -108,7 +108,7 @@ func (s *Server) routes() (all []*route) {
 	}
 	on("POST "+placement+"/decisions/{id}/rewards", report, s.rewards, op("rewards", "Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing.").
 		takes(api.Rewards{}, `{"rewards":[{"item":"sku1","value":0.5}]}`).gives(204, nil).fails(409))
-	on("POST "+placement+"/decisions/{id}/corrections", report, s.correct, op("correct", "Correct what a decision has earned after its outcome was reported: add a value to it, negative for a return, or withdraw the sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections.").
+	on("POST "+placement+"/decisions/{id}/corrections", report, s.correct, op("correct", "Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections.").
 		takes(api.Correction{}, `{"id":"return-4711","item":"sku1","value":-5.1}`).gives(204, nil).fails(409))
 
 	on("GET "+placement+"/stats", read, func(c *call) error { return c.reply(e.Stats(c.placement)) },

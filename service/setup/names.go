@@ -1,6 +1,12 @@
 package setup
 
-import "vitrine/service/api"
+import (
+	"fmt"
+
+	"vitrine"
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+)
 
 const (
 	MaxID       = 200 // bytes of an item's id
@@ -28,6 +34,30 @@ func CheckDecision(field, id string) error {
 	}
 	if id == "." || id == ".." {
 		return api.Fieldf(field, "%q: is no name in a URL", id)
+	}
+	return nil
+}
+
+// CheckChoices reports choices that no page can have.
+func CheckChoices(choices []api.Choice) error {
+	if len(choices) > MaxSize {
+		return api.Fieldf("/choices", "has %d items, and a page shows at most %d: report each item once, with its quantity", len(choices), MaxSize)
+	}
+	seen := map[string]int{}
+	for k, c := range choices {
+		at := fmt.Sprintf("/choices/%d", k)
+		before, again := seen[c.Item]
+		switch q, v := c.Quantity, c.Value; {
+		case c.Item == "":
+			return api.Fieldf(at+"/item", "must be the id of an item that was shown")
+		case again:
+			return api.Fieldf(at+"/item", "%q is also choice %d: report each item once, with its quantity", api.Abbreviate(c.Item, MaxID), before)
+		case q != nil && (*q < 1 || *q > eventlog.MaxQuantity):
+			return api.Fieldf(at+"/quantity", "%d: must be from 1 to %d; leave out an item that was not taken", *q, eventlog.MaxQuantity)
+		case v != nil && !(*v >= 0 && *v <= vitrine.MaxRevenue):
+			return api.Fieldf(at+"/value", "%v: must be from 0 to %v; report a return later, as a correction", *v, vitrine.MaxRevenue)
+		}
+		seen[c.Item] = k
 	}
 	return nil
 }

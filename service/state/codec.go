@@ -175,31 +175,54 @@ func (r *Record) fields(f *fields.Fields) {
 	f.Int64(&r.time)
 	shown := f.Bounded(int(r.shown), setup.MaxSize)
 	choice := f.Bounded(int(r.choice), shown)
-	status := byte(r.Status)
+	status, basket := byte(r.Status), r.basket()
+	if basket != nil {
+		status |= withBasket
+	}
 	if f.Byte(&status); f.Reads() {
-		r.shown, r.choice, r.Status = uint16(shown), int16(choice), statusOf(f, status)
+		r.shown, r.choice, r.Status = uint16(shown), int16(choice), statusOf(f, status&^withBasket)
 	}
 	f.Check(r.Entry > 0, "decision %q has no entry", r.id)
-	f.Check(choice == 0 || r.Status == chosen || r.Status == late, "decision %q has status %d and choice %d", r.id, r.Status, choice)
+	f.Check(choice == 0 && status&withBasket == 0 || r.Status == chosen || r.Status == late, "decision %q has status %d and choice %d", r.id, status, choice)
 	if r.Status.Waits() {
 		f.Flag(&r.counts, &r.first)
 		r.passedFields(f)
 		return
+	}
+	if status&withBasket != 0 {
+		if basket.Fields(f); f.Reads() {
+			f.Fail(basket.Check(int32(choice), shown))
+			f.Check(basket != nil, "decision %q has an empty basket", r.id)
+		}
 	}
 	list := r.corrections()
 	fields.List(f, &list, func(c *correction, f *fields.Fields) {
 		f.String(&c.id)
 		f.Float(&c.value)
 		f.Flag(&c.withdraws)
-	})
-	if f.Reads() && len(list) > 0 {
-		f.Check(choice > 0 && len(list) <= maxCorrections, "decision %q with choice %d has %d corrections", r.id, choice, len(list))
-		for k, c := range list {
-			f.Check(c.id != "" && (k == 0 || !list[k-1].withdraws), "decision %q has the correction %q after %d others", r.id, c.id, k)
+		place := choice
+		if basket != nil {
+			place = f.Bounded(int(c.place), shown)
 		}
-		r.extras = &recordExtras{corrections: slices.Clip(list)}
+		if f.Reads() {
+			c.place = int16(place)
+		}
+	})
+	if !f.Reads() || len(list)+len(basket) == 0 {
+		return
 	}
+	f.Check(choice > 0 && len(list) <= maxCorrections, "decision %q with choice %d has %d corrections", r.id, choice, len(list))
+	r.extras = &recordExtras{basket: basket}
+	for _, c := range list {
+		was, _ := r.took(c.place)
+		f.Check(c.id != "" && was && !r.isWithdrawn(c.place), "decision %q has the correction %q after %d others", r.id, c.id, len(r.corrections()))
+		r.extras.corrections = append(r.extras.corrections, c)
+	}
+	r.extras.corrections = slices.Clip(r.extras.corrections)
 }
+
+// withBasket is added to the status of a decision with a basket.
+const withBasket = 0x80
 
 func statusOf(f *fields.Fields, b byte) status {
 	f.Check(status(b) <= late, "the status %d of a decision", b)

@@ -22,27 +22,40 @@ func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64)
 	}
 	before := r.corrections()
 	at := slices.IndexFunc(before, func(other correction) bool { return other.id == c.ID })
+	was, others := r.took(int16(place))
 	switch {
 	case place == 0:
 		return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(c.Item, setup.MaxID), ErrNotShown, r.id)
-	case at >= 0 && int(r.choice) == place && before[at].is(c):
+	case at >= 0 && int(before[at].place) == place && before[at].is(c):
 		return nil
 	case at >= 0:
 		return conflict("another correction has this id")
 	case r.Status.Waits() || r.Status != chosen && r.Status != late:
 		return conflict("no outcome was reported: report it first")
-	case int(r.choice) != place:
+	case !was:
 		return conflict("item %q was not taken", c.Item)
-	case len(before) > 0 && before[len(before)-1].withdraws:
-		return conflict("correction %q has withdrawn the sale", before[len(before)-1].id)
+	case r.isWithdrawn(int16(place)):
+		return conflict("correction %q has withdrawn the sale", before[slices.IndexFunc(before, func(b correction) bool { return b.withdraws && int(b.place) == place })].id)
 	case len(before) == maxCorrections:
 		return conflict("the decision has %d corrections, which is the limit", maxCorrections)
 	}
-	body := r.corrected(o, r.choice, r.earned(priceOf(o, r.choice)))
-	if body.Correction, body.Withdraws = c.ID, c.Value == nil; body.Withdraws {
-		body.Value = -body.Before
-	} else {
+	body := r.corrected(o, int32(place), r.earned(o))
+	switch body.Correction, body.Others, body.Withdraws = c.ID, others, c.Value == nil; {
+	case !body.Withdraws:
 		body.Value = *c.Value
+	case others == 0:
+		body.Value = -body.Before // so that nothing is left of it
+	default:
+		for _, t := range r.takes(o) {
+			if int(t.Place) == place {
+				body.Value = -t.Value
+			}
+		}
+		for _, b := range before {
+			if int(b.place) == place {
+				body.Value -= b.value
+			}
+		}
 	}
 	b.touched[r.key()] = true
 	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, nil)
@@ -55,23 +68,19 @@ func (c *correction) is(other *api.Correction) bool {
 }
 
 // settle applies a late outcome to an ended decision.
-func (b *Batch) settle(r *Record, o *offer.Offer, choice int16, counts bool, now int64) {
-	body := r.corrected(o, choice, 0)
-	body.Value, body.Counts = priceOf(o, choice), counts
+func (b *Batch) settle(r *Record, o *offer.Offer, end *eventlog.Chosen, counts bool, now int64) {
+	body := r.corrected(o, end.Choice, 0)
+	body.Basket, body.Counts = end.Basket, counts
+	body.Value = (&offer.Closed{Offer: o, Choice: int(end.Choice), Basket: end.Basket}).Earned()
 	b.touched[r.key()] = true
 	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, nil)
 }
 
 // corrected returns a correction by 0 of a decision with the given earnings.
-func (r *Record) corrected(o *offer.Offer, choice int16, earned float64) *eventlog.Corrected {
+func (r *Record) corrected(o *offer.Offer, choice int32, earned float64) *eventlog.Corrected {
 	return &eventlog.Corrected{
-		Decision: r.id, Entry: r.Entry, Made: r.time, Mode: o.Mode, Variant: o.Variant, Shown: o.IDs(), Choice: int32(choice), Before: earned,
+		Decision: r.id, Entry: r.Entry, Made: r.time, Mode: o.Mode, Variant: o.Variant, Shown: o.IDs(), Choice: choice, Before: earned,
 	}
-}
-
-// priceOf returns the revenue of a choice.
-func priceOf(o *offer.Offer, choice int16) float64 {
-	return (&offer.Closed{Offer: o, Choice: int(choice)}).Earned()
 }
 
 // correct applies a late outcome or a correction. Entries of the same commit may have made the placement forget the
@@ -96,9 +105,10 @@ func (s *State) correct(p *Placement, c *eventlog.Corrected) error {
 	p.closed.bytes -= r.size()
 	if c.Correction == "" {
 		r.Status, r.choice = late, int16(c.Choice)
+		r.keep(c.Basket)
 	} else {
-		more := []correction{{id: c.Correction, value: c.Value, withdraws: c.Withdraws}}
-		r.extras = &recordExtras{corrections: slices.Concat(r.corrections(), more)}
+		more := []correction{{id: c.Correction, place: int16(c.Choice), value: c.Value, withdraws: c.Withdraws}}
+		r.extras = &recordExtras{basket: r.basket(), corrections: slices.Concat(r.corrections(), more)}
 	}
 	p.closed.bytes += r.size()
 	s.forget(p)
@@ -108,12 +118,13 @@ func (s *State) correct(p *Placement, c *eventlog.Corrected) error {
 // checkCorrected reports a correction that is impossible in this state.
 func (r *Record) checkCorrected(c *eventlog.Corrected) error {
 	ended := r.Status == withdrawn || r.Status == evicted
+	was, others := r.took(int16(c.Choice))
 	switch isLate := c.Correction == ""; {
 	case r.Entry != c.Entry || len(c.Shown) != int(r.shown):
 		return fmt.Errorf("a correction of decision %q of entry %d, which entry %d has offered", c.Decision, c.Entry, r.Entry)
 	case isLate && (r.Status != expired && !ended || ended != c.Counts):
 		return fmt.Errorf("decision %q is %s, and its outcome comes late", r.id, r.Status)
-	case !isLate && (r.Status != chosen && r.Status != late || int32(r.choice) != c.Choice || len(r.corrections()) >= maxCorrections):
+	case !isLate && (r.Status != chosen && r.Status != late || !was || others != c.Others || len(r.corrections()) >= maxCorrections):
 		return fmt.Errorf("decision %q is %s with item %d, and item %d is corrected", r.id, r.Status, r.choice, c.Choice)
 	}
 	return nil

@@ -118,10 +118,13 @@ func (s *State) chosen(p *Placement, sequence uint64, time int64, b *eventlog.Ch
 	if int(b.Choice) > int(r.shown) {
 		return fmt.Errorf("decision %q showed %d items, and item %d was chosen", r.id, r.shown, b.Choice)
 	}
-	if b.Choice > 0 && r.hasPassed(int(b.Choice)) {
+	if err := b.Basket.Check(b.Choice, int(r.shown)); err != nil {
+		return fmt.Errorf("decision %q: %w", r.id, err)
+	}
+	if b.Choice > 0 && r.hasPassed(int(b.Choice)) || slices.ContainsFunc(b.Basket, func(t eventlog.Take) bool { return r.hasPassed(int(t.Place)) }) {
 		return fmt.Errorf("item %d of decision %q was chosen after it was passed", b.Choice, r.id)
 	}
-	s.close(sequence, time, r, o, ending{chosen, int(b.Choice), b.Unlearned})
+	s.close(sequence, time, r, o, ending{chosen, b})
 	return nil
 }
 
@@ -135,7 +138,7 @@ func (s *State) expired(p *Placement, sequence uint64, time int64, b *eventlog.E
 		s.abandon(r, withdrawn)
 		return nil
 	}
-	s.close(sequence, time, r, o, ending{expired, 0, b.Unlearned})
+	s.close(sequence, time, r, o, ending{expired, &eventlog.Chosen{Unlearned: b.Unlearned}})
 	return nil
 }
 
@@ -170,9 +173,8 @@ func (s *State) declined(p *Placement, b *eventlog.ItemsDeclined) error {
 
 // ending is how a decision ends.
 type ending struct {
-	status    status
-	choice    int
-	unlearned bool // its learner was too far behind to learn from it
+	status           status
+	*eventlog.Chosen // no choice if it expired
 }
 
 // close gives a decision its outcome, which its learner may learn from.
@@ -182,11 +184,11 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	if p.Relearning != nil {
 		p.Relearning.Worker.Follow(sequence)
 	}
-	r.Status, r.choice = by.status, int16(by.choice)
+	r.Status, r.choice = by.status, int16(by.Choice)
 	var c *offer.Closed
 	own := o != nil && p.isOwn(o)
 	if o != nil {
-		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: by.choice, Predicted: own && o.Probability != nil}
+		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket, Predicted: own && o.Probability != nil}
 	}
 	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
 	if p.Experiment != nil && r.counts {
@@ -197,12 +199,12 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 		p.Earnings.Counts.Stale++
 	case p.held.After > 0:
 		p.held.Rounds++
-	case by.unlearned:
+	case by.Unlearned:
 		p.Earnings.Counts.Unlearned++
 	case o != nil:
 		p.sound.Closed(c)
 		for _, w := range p.Taught(o) {
-			w.Observe(sequence, o, by.choice)
+			w.Observe(sequence, o, int(by.Choice), by.Basket)
 			if !slices.Contains(s.pendingWake, w) {
 				s.pendingWake = append(s.pendingWake, w)
 			}
@@ -211,7 +213,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	default:
 		p.learnedThrough, p.currentVersion = sequence, 0
 	}
-	s.shelve(r)
+	s.shelve(r, by.Basket)
 }
 
 // abandon ends the wait for an outcome without teaching the learner.
@@ -222,12 +224,19 @@ func (s *State) abandon(r *Record, to status) {
 	if e := r.placement.Experiment; e != nil && r.counts {
 		e.Leave(r.Entry, r.time, r.placement.Earnings.Guard.Watch.Cohort(), r.first, nil, "")
 	}
-	s.shelve(r)
+	s.shelve(r, nil)
+}
+
+// keep makes a basket the only extra of a decision, nil for none.
+func (r *Record) keep(basket eventlog.Basket) {
+	if r.extras = nil; basket != nil {
+		r.extras = &recordExtras{basket: basket}
+	}
 }
 
 // shelve keeps the part of a closed decision that a repeated request needs.
-func (s *State) shelve(r *Record) {
-	r.extras = nil
+func (s *State) shelve(r *Record, basket eventlog.Basket) {
+	r.keep(basket)
 	s.Offers.drop(r.Entry)
 	r.placement.closed.push(r)
 	s.forget(r.placement)

@@ -61,21 +61,24 @@ type Decision struct {
 	Placement string
 	Offer     *offer.Offer // shared: do not change it
 	Time      int64
-	Status    string // "open", "chosen", "expired", "deferred", "withdrawn", "evicted" or "late"
-	Choice    string // the item that was taken, or ""
+	Status    string       // "open", "chosen", "expired", "deferred", "withdrawn", "evicted" or "late"
+	Choice    string       // the item that was taken, "" for none
+	Choices   []api.Choice // all that was taken, if that is more than the choice
 
-	Earned      float64 // by the choice, with its corrections
+	Earned      float64 // by what was taken, with its corrections
 	Corrections []api.Correction
 }
 
 // Decision returns the state of a decision with an offer.
 func (f *Lookup) Decision() Decision {
 	d := Decision{Placement: f.Was.placement.Name, Offer: f.Offer, Time: f.Was.time, Status: f.Was.Status.String()}
+	ids := f.Offer.IDs()
 	if f.Was.choice > 0 {
-		d.Choice, d.Earned = f.Offer.IDs()[f.Was.choice-1], f.Was.earned(priceOf(f.Offer, f.Was.choice))
+		d.Choice, d.Earned = ids[f.Was.choice-1], f.Was.earned(f.Offer)
 	}
+	d.Choices = offer.Given(ids, f.Was.basket())
 	for _, c := range f.Was.corrections() {
-		given := api.Correction{ID: c.id, Item: d.Choice}
+		given := api.Correction{ID: c.id, Item: ids[c.place-1]}
 		if !c.withdraws {
 			given.Value = &c.value
 		}

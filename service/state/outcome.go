@@ -10,31 +10,34 @@ import (
 	"vitrine/service/setup"
 )
 
-// Outcome records a decision's outcome: the item that was taken, or "".
-func (b *Batch) Outcome(r *Record, o *offer.Offer, item string, now int64) error {
-	choice := 0
-	if item != "" {
-		if choice = o.Place(item); choice == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, setup.MaxID), ErrNotShown, r.id)
-		}
+// Outcome records a decision's outcome: the items that were taken, if any.
+func (b *Batch) Outcome(r *Record, o *offer.Offer, choices []api.Choice, now int64) error {
+	end, wrong := o.Outcome(choices)
+	if wrong >= 0 {
+		return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(choices[wrong].Item, setup.MaxID), ErrNotShown, r.id)
 	}
 	counts := r.Status == Deferred || r.Status == withdrawn || r.Status == evicted // from now on
 	switch {
-	case (r.Status == chosen || r.Status == late) && int(r.choice) != choice:
+	case (r.Status == chosen || r.Status == late) && (int32(r.choice) != end.Choice || !slices.Equal(r.basket(), end.Basket)):
 		return fmt.Errorf("decision %q: %w: it has another outcome already", r.id, ErrConflict)
 	case r.Status == chosen:
 		return nil
 	case r.Status == late:
 		return lateOutcome(r)
-	case r.Status.Waits() && choice > 0 && r.hasPassed(choice):
-		return fmt.Errorf("decision %q: %w: a reward has reported that item %q was not taken", r.id, ErrConflict, item)
+	}
+	for _, t := range (&offer.Closed{Offer: o, Choice: int(end.Choice), Basket: end.Basket}).Takes() {
+		if r.Status.Waits() && r.hasPassed(int(t.Place)) {
+			return fmt.Errorf("decision %q: %w: a reward has reported that item %q was not taken", r.id, ErrConflict, o.IDs()[t.Place-1])
+		}
+	}
+	switch {
 	case r.Status.Waits() && !r.isLate(now):
-		b.choose(r, o, int32(choice), now)
+		b.choose(r, o, end, now)
 		return nil
 	case r.Status.Waits():
 		b.expire(r, o, now)
 	}
-	b.settle(r, o, int16(choice), counts, now)
+	b.settle(r, o, end, counts, now)
 	return lateOutcome(r)
 }
 
@@ -73,7 +76,7 @@ func (b *Batch) Reward(r *Record, o *offer.Offer, rewards []api.Reward, now int6
 		b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: reported}, nil)
 		return nil
 	}
-	b.choose(r, o, place, now)
+	b.choose(r, o, &eventlog.Chosen{Decision: r.id, Choice: place}, now)
 	return nil
 }
 
@@ -114,8 +117,9 @@ func (b *Batch) decision(placement, id string) (*Record, error) {
 
 // choose gives a decision its outcome. A learner without room for the round does not learn from it: its
 // slowness is no reason to refuse an outcome.
-func (b *Batch) choose(r *Record, o *offer.Offer, choice int32, now int64) {
-	b.close(r, o, now, &eventlog.Chosen{Decision: r.id, Choice: choice, Unlearned: !b.room(r, o)})
+func (b *Batch) choose(r *Record, o *offer.Offer, end *eventlog.Chosen, now int64) {
+	end.Unlearned = !b.room(r, o)
+	b.close(r, o, now, end)
 }
 
 func (b *Batch) expire(r *Record, o *offer.Offer, now int64) {

@@ -21,7 +21,7 @@ type Record struct {
 	extras    *recordExtras // fields of few decisions, usually nil; it does not change
 	at        int           // in the expiry queue
 	shown     uint16        // K
-	choice    int16         // 0 or a position on the page, from 1 on
+	choice    int16         // 0 or a position on the page, from 1 on; the first one of a basket
 	Status    status
 	counts    bool // whether it counts in an experiment
 	first     bool // and is the first decision of its unit
@@ -32,12 +32,14 @@ type recordExtras struct {
 	passed   []bool  // which items shown are reported as not taken, or nil
 	reported float64 // the sum of their rewards
 
-	corrections []correction // of its outcome, in their order
+	basket      eventlog.Basket // the outcome, unless it is just a choice
+	corrections []correction    // of its outcome, in their order
 }
 
 // correction is a correction of a decision's outcome.
 type correction struct {
 	id        string
+	place     int16   // of the item
 	value     float64 // its contribution to the revenue
 	withdraws bool    // the item counts as not taken
 }
@@ -64,6 +66,7 @@ func (s status) String() string {
 const (
 	rareBytes       = 96
 	correctionBytes = 32
+	takeBytes       = 16
 )
 
 // size returns the bytes that the record counts for in the placement's memory: at least its real size, and a
@@ -71,7 +74,7 @@ const (
 func (r *Record) size() int {
 	size := setup.RecordBytes + idBytes(r.id)
 	if r.extras != nil {
-		size += rareBytes + len(r.extras.passed)
+		size += rareBytes + len(r.extras.passed) + takeBytes*len(r.extras.basket)
 		for i := range r.extras.corrections {
 			size += correctionBytes + idBytes(r.extras.corrections[i].id)
 		}
@@ -123,15 +126,48 @@ func (r *Record) corrections() []correction {
 	return r.extras.corrections
 }
 
-// earned sums the decision's earnings, in the order in which they came; price is the revenue of its choice.
-func (r *Record) earned(price float64) float64 {
-	if r.choice == 0 {
-		return 0
+// basket returns all that was taken, nil for just a choice.
+func (r *Record) basket() eventlog.Basket {
+	if r.extras == nil {
+		return nil
+	}
+	return r.extras.basket
+}
+
+// takes returns all that was taken, given the offer.
+func (r *Record) takes(o *offer.Offer) eventlog.Basket {
+	return (&offer.Closed{Offer: o, Choice: int(r.choice), Basket: r.basket()}).Takes()
+}
+
+// earned sums the decision's earnings, in the order in which they came.
+func (r *Record) earned(o *offer.Offer) (sum float64) {
+	for _, t := range r.takes(o) {
+		sum += t.Value
 	}
 	for _, c := range r.corrections() {
-		price += c.value
+		sum += c.value
 	}
-	return price
+	return sum
+}
+
+// isWithdrawn reports whether the sale of the item at a place was withdrawn.
+func (r *Record) isWithdrawn(place int16) bool {
+	return slices.ContainsFunc(r.corrections(), func(c correction) bool { return c.withdraws && c.place == place })
+}
+
+// took reports whether the item at a place was taken, and how many others still count as taken.
+func (r *Record) took(place int16) (was bool, others int) {
+	if r.basket() == nil {
+		return place > 0 && r.choice == place, 0
+	}
+	for _, t := range r.basket() {
+		if at := int16(t.Place); at == place {
+			was = true
+		} else if !r.isWithdrawn(at) {
+			others++
+		}
+	}
+	return was, others
 }
 
 // pass notes items that were not taken. At least one item must remain.

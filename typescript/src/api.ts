@@ -74,7 +74,7 @@ export interface Calibration {
   bins: readonly Bin[];
   /** Σ R(S). */
   predicted: number;
-  /** Revenue earned. */
+  /** Revenue earned; a page with several units taken counts as an average one of them, because Σ R(S) is for one shopper. */
   revenue: number;
 }
 
@@ -120,6 +120,15 @@ export interface ChangedField {
   field: string;
 }
 
+export interface Choice {
+  /** The id of an item that was shown. */
+  item: string;
+  /** The units that were taken; 1 if left out. The policy learns from the first 20 units of a page. */
+  quantity?: number;
+  /** What all units earned together; the item's revenue times the quantity if left out. */
+  value?: number;
+}
+
 export interface Comparison {
   /** Rounds in which the sets were the same. */
   agreements: number;
@@ -143,9 +152,9 @@ export interface Contribution {
 export interface Correction {
   /** The caller's id for the correction, of letters, digits, '.', '_', '-' and ':'. A correction that is sent again under its id changes nothing. */
   id: string;
-  /** The id of the item that was taken. */
+  /** The id of an item that was taken. */
   item: string;
-  /** What is added to the revenue, negative for a return. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing. */
+  /** What is added to the revenue, negative for a return, positive for a subscription's next month. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing. */
   value?: number;
 }
 
@@ -191,12 +200,14 @@ export interface Decision {
   assortment: readonly Shown[];
   /** The last entry of the log that had changed the catalogue; left out if no candidate was from it. */
   catalogue_entry?: number;
-  /** The item that was taken; null for none. */
+  /** The item that was taken, or the first one on the page of several; null for none. */
   choice: string | null;
+  /** All items that were taken, with their quantities and values as reported; left out for one unit of one item at its revenue. */
+  choices?: readonly Choice[];
   /** Corrections in the order in which they came. */
   corrections?: readonly Correction[];
   decision_id: string;
-  /** The revenue of the choice, with its corrections. */
+  /** The revenue of what was taken, with its corrections. */
   earned: number;
   /** R(S); null if the policy has no estimate. */
   expected_revenue: number | null;
@@ -298,7 +309,7 @@ export interface Event {
   note?: string;
   placement: string;
   policy_entry?: number;
-  /** Of the item that was taken; 0 for none. */
+  /** Of the item that was taken, or the first one of several; 0 for none. */
   position?: number;
   /** Of items that were reported not to have been taken. */
   positions?: readonly number[];
@@ -307,6 +318,8 @@ export interface Event {
   /** Ids in display order. */
   shown?: readonly string[];
   source?: "policy" | "chance" | "baseline";
+  /** All that was taken; left out for nothing, and for one unit of one item at its revenue. */
+  taken?: readonly Taken[];
   time: string;
   /** What a late outcome or a correction adds to the revenue. */
   value?: number;
@@ -827,8 +840,10 @@ export interface OtherSet {
 }
 
 export interface Outcome {
-  /** The id of the item that was taken; null for none. */
-  choice: string | null;
+  /** The id of the item that was taken, one unit at its revenue; null for none. */
+  choice?: string | null;
+  /** In place of choice: the items that were taken, each once; [] or null for none. */
+  choices?: readonly Choice[] | null;
 }
 
 export interface Outliers {
@@ -1443,7 +1458,17 @@ export interface Stats {
   withdrawn: number;
 }
 
+export interface Taken {
+  /** On the page, from 1 on. */
+  position: number;
+  /** Units that were taken. */
+  quantity: number;
+  /** What all units earned together. */
+  value: number;
+}
+
 export interface Totals {
+  /** Rounds in which something was taken. */
   purchases: number;
   revenue: number;
   /** Σ revenue². */
@@ -1557,7 +1582,7 @@ export interface Routes {
   activateByID: { takes: { path: { id: string } }; answer: null };
   /** Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed. */
   clearAlarm: { takes: { path: { name: string }; query?: { "learn"?: string | number | boolean } }; answer: null };
-  /** Correct what a decision has earned after its outcome was reported: add a value to it, negative for a return, or withdraw the sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections. */
+  /** Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections. */
   correct: { takes: { path: { name: string; id: string }; body: Correction }; answer: null };
   /** Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. */
   decide: { takes: { path: { name: string }; body: DecideRequest }; answer: Answer };
@@ -1607,9 +1632,9 @@ export interface Routes {
   listVersions: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: VersionList };
   /** What the learner has learned, as it saves itself, with the configuration of a learner that reads it. */
   model: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: LearnerState };
-  /** Report what became of a decision. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
+  /** Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
   outcome: { takes: { path: { name: string; id: string }; body: Outcome }; answer: LateOutcome | null };
-  /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
+  /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
   outcomeByID: { takes: { path: { id: string }; body: Outcome }; answer: LateOutcome | null };
   /** A page of the placements that the key is for, by name: how they are, what they earn and did over time. */
   overview: { takes: { query?: { "contains"?: string | number | boolean; "name"?: string | number | boolean; "from"?: string | number | boolean; "limit"?: string | number | boolean; "seconds"?: string | number | boolean; "points"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Overview };

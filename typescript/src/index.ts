@@ -1,4 +1,4 @@
-import { routes, type Answer, type CatalogueItem, type DecideRequest, type ItemsChanged, type Problem as Document, type Routes } from "./api.js";
+import { routes, type Answer, type CatalogueItem, type Choice, type DecideRequest, type ItemsChanged, type Outcome, type Problem as Document, type Routes } from "./api.js";
 
 export type * from "./api.js";
 export { routes };
@@ -65,16 +65,16 @@ export class Client {
     }
   }
 
-  /** Reports the id of the item that was taken, null for none. */
-  async outcome(placement: string, decision: string, choice: string | null): Promise<void> {
-    if (decision) await this.call("outcome", { path: { name: placement, id: decision }, body: { choice } });
+  /** Reports the id of the item that was taken, null for none, or a list of the items that were taken. */
+  async outcome(placement: string, decision: string, choice: string | null | Choice[]): Promise<void> {
+    if (decision) await this.call("outcome", { path: { name: placement, id: decision }, body: outcomeOf(choice) });
   }
 
   /** Reports an outcome while the page unloads, and does not wait for the answer. */
-  beacon(placement: string, decision: string, choice: string | null): void {
+  beacon(placement: string, decision: string, choice: string | null | Choice[]): void {
     if (!decision) return;
     const url = this.#url("outcome", { path: { name: placement, id: decision } }, this.#first);
-    const body = JSON.stringify({ choice });
+    const body = JSON.stringify(outcomeOf(choice));
     const ours = new URL(url, globalThis.location?.href).origin === globalThis.location?.origin; // a beacon has no key, and asks no other origin
     if (ours && !this.#options.key && navigator.sendBeacon(url, new Blob([body], { type: "application/json" }))) return;
     void (this.#options.fetch ?? fetch)(url, { method: "POST", headers: this.#headers(true), body, keepalive: true }).catch(() => {});
@@ -162,6 +162,10 @@ export class Client {
   protected now(): number { return performance.now(); }
   protected jitter(): number { return Math.random(); }
   protected sleep(milliseconds: number): Promise<void> { return new Promise((done) => setTimeout(done, milliseconds)); }
+}
+
+function outcomeOf(choice: string | null | Choice[]): Outcome {
+  return Array.isArray(choice) ? { choices: choice } : { choice };
 }
 
 /** The milliseconds that the service asks to wait. */

@@ -71,6 +71,15 @@ test("a fallback comes in time, but not for the caller's own mistakes", async ()
   assert.equal(once.asked.hosts, "abc");
 });
 
+test("an outcome is a choice, or a list of what was taken", async () => {
+  const choices = [{ item: "x", quantity: 2, value: 5.1 }, { item: "y" }];
+  for (const [choice, body] of [["x", { choice: "x" }], [null, { choice: null }], [choices, { choices }], [[], { choices: [] }]] as const) {
+    const { client, asked } = hosts([answers(204)]);
+    await client.outcome("home", "d", choice as string | null | typeof choices);
+    assert.deepEqual([...asked.bodies].map((text) => JSON.parse(text) as unknown), [body]);
+  }
+});
+
 test("wrong addresses are refused", () => {
   for (const base of ["http://x,", ",", "http://x,y:8080", "ftp://x", ""]) assert.throws(() => new Client({ base }), /must be a URL such as/);
 });

@@ -88,7 +88,7 @@ class Calibration(TypedDict):
     predicted: float
     """Σ R(S)."""
     revenue: float
-    """Revenue earned."""
+    """Revenue earned; a page with several units taken counts as an average one of them, because Σ R(S) is for one shopper."""
 
 
 class CatalogueItem(TypedDict):
@@ -133,6 +133,15 @@ class ChangedField(TypedDict):
     field: str
 
 
+class Choice(TypedDict):
+    item: str
+    """The id of an item that was shown."""
+    quantity: NotRequired[int]
+    """The units that were taken; 1 if left out. The policy learns from the first 20 units of a page."""
+    value: NotRequired[float]
+    """What all units earned together; the item's revenue times the quantity if left out."""
+
+
 class Comparison(TypedDict):
     agreements: int
     """Rounds in which the sets were the same."""
@@ -157,9 +166,9 @@ class Correction(TypedDict):
     id: str
     """The caller's id for the correction, of letters, digits, '.', '_', '-' and ':'. A correction that is sent again under its id changes nothing."""
     item: str
-    """The id of the item that was taken."""
+    """The id of an item that was taken."""
     value: NotRequired[float]
-    """What is added to the revenue, negative for a return. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing."""
+    """What is added to the revenue, negative for a return, positive for a subscription's next month. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing."""
 
 
 class DecideRequest(TypedDict):
@@ -205,12 +214,14 @@ class Decision(TypedDict):
     catalogue_entry: NotRequired[int]
     """The last entry of the log that had changed the catalogue; left out if no candidate was from it."""
     choice: str | None
-    """The item that was taken; null for none."""
+    """The item that was taken, or the first one on the page of several; null for none."""
+    choices: NotRequired[list[Choice]]
+    """All items that were taken, with their quantities and values as reported; left out for one unit of one item at its revenue."""
     corrections: NotRequired[list[Correction]]
     """Corrections in the order in which they came."""
     decision_id: str
     earned: float
-    """The revenue of the choice, with its corrections."""
+    """The revenue of what was taken, with its corrections."""
     expected_revenue: float | None
     """R(S); null if the policy has no estimate."""
     missing: NotRequired[int]
@@ -312,7 +323,7 @@ class Event(TypedDict):
     placement: str
     policy_entry: NotRequired[int]
     position: NotRequired[int]
-    """Of the item that was taken; 0 for none."""
+    """Of the item that was taken, or the first one of several; 0 for none."""
     positions: NotRequired[list[int]]
     """Of items that were reported not to have been taken."""
     seconds: NotRequired[float]
@@ -320,6 +331,8 @@ class Event(TypedDict):
     shown: NotRequired[list[str]]
     """Ids in display order."""
     source: NotRequired[Literal["policy", "chance", "baseline"]]
+    taken: NotRequired[list[Taken]]
+    """All that was taken; left out for nothing, and for one unit of one item at its revenue."""
     time: str
     value: NotRequired[float]
     """What a late outcome or a correction adds to the revenue."""
@@ -829,8 +842,10 @@ class OtherSet(TypedDict):
 
 
 class Outcome(TypedDict):
-    choice: str | None
-    """The id of the item that was taken; null for none."""
+    choice: NotRequired[str | None]
+    """The id of the item that was taken, one unit at its revenue; null for none."""
+    choices: NotRequired[list[Choice] | None]
+    """In place of choice: the items that were taken, each once; [] or null for none."""
 
 
 class Outliers(TypedDict):
@@ -1445,8 +1460,18 @@ class Stats(TypedDict):
     """Deferred decisions that were not activated in time."""
 
 
+class Taken(TypedDict):
+    position: int
+    """On the page, from 1 on."""
+    quantity: int
+    """Units that were taken."""
+    value: float
+    """What all units earned together."""
+
+
 class Totals(TypedDict):
     purchases: int
+    """Rounds in which something was taken."""
     revenue: float
     revenue_squares: float
     """Σ revenue²."""
@@ -1584,7 +1609,7 @@ class Routes:
         self._call("DELETE", f"/v1/placements/{quote(name, '')}/alarm", {"learn": learn}, {})
 
     def correct(self, name: str, id: str, /, **body: Unpack[Correction]) -> None:
-        """Correct what a decision has earned after its outcome was reported: add a value to it, negative for a return, or withdraw the sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
+        """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
         self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/corrections", {}, {}, body)
 
     def decide(self, name: str, /, **body: Unpack[DecideRequest]) -> Answer:
@@ -1704,12 +1729,12 @@ class Routes:
         return answer
 
     def outcome(self, name: str, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
+        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
         answer: LateOutcome | None = self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/outcome", {}, {}, body)
         return answer
 
     def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
+        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
         answer: LateOutcome | None = self._call("POST", f"/v1/decisions/{quote(id, '')}/outcome", {}, {}, body)
         return answer
 
@@ -1896,7 +1921,7 @@ class AsyncRoutes:
         await self._call("DELETE", f"/v1/placements/{quote(name, '')}/alarm", {"learn": learn}, {})
 
     async def correct(self, name: str, id: str, /, **body: Unpack[Correction]) -> None:
-        """Correct what a decision has earned after its outcome was reported: add a value to it, negative for a return, or withdraw the sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
+        """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
         await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/corrections", {}, {}, body)
 
     async def decide(self, name: str, /, **body: Unpack[DecideRequest]) -> Answer:
@@ -2016,12 +2041,12 @@ class AsyncRoutes:
         return answer
 
     async def outcome(self, name: str, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
+        """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
         answer: LateOutcome | None = await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/outcome", {}, {}, body)
         return answer
 
     async def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
-        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
+        """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
         answer: LateOutcome | None = await self._call("POST", f"/v1/decisions/{quote(id, '')}/outcome", {}, {}, body)
         return answer
 

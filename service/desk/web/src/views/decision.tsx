@@ -10,6 +10,7 @@ interface Decision extends Answer {
   time: string;
   status: "open" | "chosen" | "expired" | "deferred" | "withdrawn" | "evicted" | "late";
   choice: string | null;
+  choices?: { item: string; quantity: number; value: number }[];
   earned: number;
   variant?: string;
   corrections?: { id: string; value?: number }[];
@@ -25,6 +26,12 @@ const ends: Record<Decision["status"], string> = {
   late: "The outcome came too late to be learned, but its revenue counts.",
 };
 
+// Bought names the products that the shopper bought.
+function Bought({ of: d, currency, product }: { of: Decision; currency: string | undefined; product: (id: string) => { title: string } }) {
+  const list = d.choices ?? [{ item: d.choice ?? "", quantity: 1, value: null }];
+  return <>{list.map((c, i) => <>{i > 0 ? ", " : ""}{c.quantity > 1 ? `${c.quantity} × ` : ""}<strong>{product(c.item).title}</strong>{c.value === null ? "" : ` for ${money(c.value, currency)}`}</>)}</>;
+}
+
 // DecisionView says why a page was shown.
 export default function DecisionView(props: { name: string; id: string }) {
   const { name } = props;
@@ -36,7 +43,7 @@ export default function DecisionView(props: { name: string; id: string }) {
     10_000,
   );
   const d = value?.[0];
-  const product = useProducts(name, d?.choice ? [d.choice] : []);
+  const product = useProducts(name, d?.choices?.map((c) => c.item) ?? (d?.choice ? [d.choice] : []));
   const back = <p><a href={tabAddress(name, tabs.find((t) => t.path.endsWith("/decisions")))}>All decisions of {name}</a></p>;
   if (!value || !d) return <>{back}{failure ? <Failure of={failure} /> : <Loading />}</>;
   const [, why, config] = value;
@@ -48,7 +55,7 @@ export default function DecisionView(props: { name: string; id: string }) {
       <div class="head">
         <p>
           Shown {moment(d.time)}{d.variant ? `, in the variant ${d.variant}` : ""}. {ends[d.status]}
-          {d.status === "chosen" || d.status === "late" ? (d.choice === null ? " The shopper bought nothing." : <> The shopper bought <strong>{product(d.choice).title}</strong>, which has earned {money(d.earned, config.currency)}{d.corrections ? `, with corrections: ${d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${money(c.value, config.currency)})`)).join(", ")}` : ""}.</>) : null}
+          {d.status === "chosen" || d.status === "late" ? (d.choice === null ? " The shopper bought nothing." : <> The shopper bought <Bought of={d} currency={config.currency} product={product} />, which has earned {money(d.earned, config.currency)}{d.corrections ? `, with corrections: ${d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${money(c.value, config.currency)})`)).join(", ")}` : ""}.</>) : null}
         </p>
         <span class="quiet id">{d.decision_id}</span>
         <a class="button" href={tryIt}>Try another visitor</a>
