@@ -61,7 +61,7 @@ func (e Expert) called(family string) string {
 	if e.MemoryRounds == 0 {
 		return family
 	}
-	return family + fmt.Sprintf(", memory of %v rounds", e.MemoryRounds)
+	return family + fmt.Sprintf(" of memory %v", e.MemoryRounds)
 }
 
 // maxProducts is the largest d with which all products are among the defaults.

@@ -35,14 +35,14 @@ func (improper) Precisions(dst []float64) { clear(dst) }
 func TestBadExpertsAreNamed(t *testing.T) {
 	d := paperFeatures
 	for want, experts := range map[string][]Expert{
-		"there are no experts":                                                                     nil,
-		"expert 2, nothing, has no parameters":                                                     {{Model: utility.NewQuadratic(d)}, {Model: nothing{}}},
-		"expert 1, quadratic, has 5 features, the problem has 3":                                   {{Model: utility.NewQuadratic(5)}},
-		"experts 1 and 3 are both quadratic":                                                       {{Model: utility.NewQuadratic(d)}, {Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)}},
-		"expert 1, linear, memory of 0.5 rounds: memory_rounds = 0.5: must be finite and at least": {{Model: utility.NewLinear(d, false), MemoryRounds: 0.5}},
-		"memory_rounds = -1":                                                                       {{Model: utility.NewLinear(d, false), MemoryRounds: -1}},
-		"memory_rounds = NaN":                                                                      {{Model: utility.NewLinear(d, false), MemoryRounds: math.NaN()}},
-		"expert 1, linear: mle: parameter 0 has a prior of precision 0: must be positive":          {{Model: improper{utility.NewLinear(d, false)}}},
+		"there are no experts":                                                             nil,
+		"expert 2, nothing, has no parameters":                                             {{Model: utility.NewQuadratic(d)}, {Model: nothing{}}},
+		"expert 1, quadratic, has 5 features, the problem has 3":                           {{Model: utility.NewQuadratic(5)}},
+		"experts 1 and 3 are both quadratic":                                               {{Model: utility.NewQuadratic(d)}, {Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)}},
+		"expert 1, linear of memory 0.5: memory_rounds = 0.5: must be finite and at least": {{Model: utility.NewLinear(d, false), MemoryRounds: 0.5}},
+		"memory_rounds = -1":                                                               {{Model: utility.NewLinear(d, false), MemoryRounds: -1}},
+		"memory_rounds = NaN":                                                              {{Model: utility.NewLinear(d, false), MemoryRounds: math.NaN()}},
+		"expert 1, linear: mle: parameter 0 has a prior of precision 0: must be positive":  {{Model: improper{utility.NewLinear(d, false)}}},
 	} {
 		_, err := NewBMA(paperProblem(), experts, DefaultBMAOptions(), newRand())
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -58,7 +58,7 @@ func TestIdentities(t *testing.T) {
 		},
 		{
 			bma, bma.identity,
-			"bma-mnl version=2 features=3 size=2 rounds=1000 utility=linear with intercept linear with intercept, memory of 200 rounds radial 3-1 width=0.3 anneal=60 growth=1.2 candidates=150 sample=150",
+			"bma-mnl version=2 features=3 size=2 rounds=1000 utility=linear with intercept linear with intercept of memory 200 radial 3-1 width=0.3 anneal=60 growth=1.2 candidates=150 sample=150",
 		},
 		{
 			uniform, uniform.identity(),

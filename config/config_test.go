@@ -365,7 +365,7 @@ func TestExperts(t *testing.T) {
 	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"bma-mnl\"\n"+linear+
 		linear+"memory_rounds = 50.0\nintercept = true\n[[policy.experts]]\nkind = \"wide\"\nunits = 2\n")))(t)
 	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
-	want := []any{"linear", "linear with intercept, memory of 50 rounds", "wide 3-2"}
+	want := []any{"linear", "linear with intercept of memory 50", "wide 3-2"}
 	if diff := cmp.Diff(want, e.Policies[0].Settings.(map[string]any)["experts"]); diff != "" {
 		t.Errorf("experts (-want +got):\n%s", diff)
 	}
@@ -373,7 +373,7 @@ func TestExperts(t *testing.T) {
 		linear + "[[policy.experts]]\nkind = \"cubic\"\n":                `x.toml:11: policy "bma-mnl": experts[1]: kind = 'cubic': unknown`,
 		linear + "[[policy.experts]]\nmemory_rounds = 3\n":               `x.toml:10: policy "bma-mnl": experts[1]: kind is missing`,
 		linear + "memory_rounds = \"long\"\n":                            `x.toml:10: policy "bma-mnl": experts[0]: memory_rounds = 'long': wrong type: want a number`,
-		linear + "memory_rounds = 0.5\n":                                 `x.toml:6: policy "bma-mnl": expert 1, linear, memory of 0.5 rounds: memory_rounds = 0.5: must be finite and at least 1`,
+		linear + "memory_rounds = 0.5\n":                                 `x.toml:6: policy "bma-mnl": expert 1, linear of memory 0.5: memory_rounds = 0.5: must be finite and at least 1`,
 		linear + "units = 3\n":                                           `x.toml:10: policy "bma-mnl": experts[0]: unknown key "units"`,
 		linear + linear:                                                  `x.toml:6: policy "bma-mnl": experts 1 and 2 are both linear: an expert counts once`,
 		"[[policy.experts]]\nkind = \"wide\"\nunits = 0\n":               `x.toml:10: policy "bma-mnl": experts[0]: units = 0: must be at least 1`,
