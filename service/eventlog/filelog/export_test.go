@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/raft-wal/types"
-
 	"vitrine/service/eventlog"
 )
 
@@ -16,8 +14,14 @@ func SetSegmentBytes(t testing.TB, n uint32) {
 	t.Cleanup(func() { segmentBytes = before })
 }
 
+// What a log asks of its disk.
+type (
+	System   = system
+	Writable = writable
+)
+
 // On lets a log be opened on another file system.
-func (o Options) On(wrap func(types.VFS) types.VFS) Options {
+func (o Options) On(wrap func(System) System) Options {
 	o.wrap = wrap
 	return o
 }

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/raft-wal/types"
-
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -25,14 +23,14 @@ var powerSeed = flag.Uint64("power-seed", 0, "the seed of TestPowerIsCut; 0 play
 // disk is a disk that forgets what was not synced when its power is cut, and whose calls fail now and then. Files in the directory are
 // what a process sees of it.
 type disk struct {
-	types.VFS
+	filelog.System
 	r     *rand.Rand
 	fails bool
 	files map[string]*diskFile
 }
 
 type diskFile struct {
-	types.WritableFile
+	filelog.Writable
 	on     *disk
 	synced []byte // nil before the first sync
 	writes []written
@@ -45,34 +43,28 @@ type written struct {
 
 var errDisk = errors.New("the disk fails")
 
-func (d *disk) on(vfs types.VFS) types.VFS {
-	d.VFS = vfs
+func (d *disk) on(s filelog.System) filelog.System {
+	d.System = s
 	return d
 }
 
-func (d *disk) Create(dir, name string, size uint64) (types.WritableFile, error) {
+func (d *disk) Create(path string) (filelog.Writable, error) {
 	if d.fails && d.r.IntN(10) == 0 {
 		return nil, errDisk
 	}
-	return d.file(filepath.Join(dir, name), nil, func() (types.WritableFile, error) { return d.VFS.Create(dir, name, size) })
+	return d.file(path, nil, d.System.Create)
 }
 
-func (d *disk) OpenWriter(dir, name string) (types.WritableFile, error) {
-	path := filepath.Join(dir, name)
+func (d *disk) Open(path string) (filelog.Writable, error) {
 	have, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return d.file(path, have, func() (types.WritableFile, error) { return d.VFS.OpenWriter(dir, name) })
+	return d.file(path, have, d.System.Open)
 }
 
-func (d *disk) Delete(dir, name string) error {
-	delete(d.files, filepath.Join(dir, name))
-	return d.VFS.Delete(dir, name)
-}
-
-func (d *disk) file(path string, have []byte, open func() (types.WritableFile, error)) (types.WritableFile, error) {
-	file, err := open()
+func (d *disk) file(path string, have []byte, open func(path string) (filelog.Writable, error)) (filelog.Writable, error) {
+	file, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +76,7 @@ func (d *disk) file(path string, have []byte, open func() (types.WritableFile, e
 	case len(f.writes) > 0: // of a process that was killed; the next one may have cut them
 		f.synced, f.writes = f.synced[:min(len(f.synced), len(have))], []written{{0, have}}
 	}
-	f.WritableFile = file
+	f.Writable = file
 	return f, nil
 }
 
@@ -94,7 +86,7 @@ func (f *diskFile) WriteAt(b []byte, at int64) (int, error) {
 		n = f.on.r.IntN(n + 1)
 	}
 	f.writes = append(f.writes, written{at, bytes.Clone(b[:n])})
-	if m, err := f.WritableFile.WriteAt(b[:n], at); err != nil || n < len(b) {
+	if m, err := f.Writable.WriteAt(b[:n], at); err != nil || n < len(b) {
 		return m, errors.Join(err, errDisk)
 	}
 	return n, nil
@@ -104,7 +96,7 @@ func (f *diskFile) Sync() error {
 	if f.on.fails && f.on.r.IntN(20) == 0 {
 		return errDisk
 	}
-	if err := f.WritableFile.Sync(); err != nil {
+	if err := f.Writable.Sync(); err != nil {
 		return err
 	}
 	f.synced = f.with(len(f.writes), 0)
