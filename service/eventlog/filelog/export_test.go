@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft-wal/types"
+
 	"vitrine/service/eventlog"
 )
 
@@ -14,14 +16,8 @@ func SetSegmentBytes(t testing.TB, n uint32) {
 	t.Cleanup(func() { segmentBytes = before })
 }
 
-// What a log asks of its disk.
-type (
-	System   = system
-	Writable = writable
-)
-
 // On lets a log be opened on another file system.
-func (o Options) On(wrap func(System) System) Options {
+func (o Options) On(wrap func(types.VFS) types.VFS) Options {
 	o.wrap = wrap
 	return o
 }

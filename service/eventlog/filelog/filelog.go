@@ -1,9 +1,10 @@
-// Package filelog keeps an event log in a directory on one machine, in segment files. docs/eventlog-format.md describes
-// the files.
+// Package filelog keeps an event log in a directory on one machine, in segment files written by the segment package of
+// github.com/hashicorp/raft-wal. docs/eventlog-format.md describes the files.
 //
-// Each entry is one record, and the records of one append are written and synced together. A record carries a checksum
-// and the running hash before it. On opening, every segment must equal, byte for byte, the segment that this package
-// writes for its records.
+// The library numbers records 1, 2, 3, … and commits the records of one append together. This package stores each entry
+// as one record, so that a record's number is the entry's sequence. It also checks more than the library: each record
+// carries a checksum and the running hash before it, and on opening, every segment must equal, byte for byte, the
+// output of the library for its records.
 package filelog
 
 import (
@@ -16,6 +17,9 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
 
 	"vitrine/internal/replace"
 	"vitrine/service/eventlog"
@@ -32,15 +36,16 @@ type Options struct {
 	// Progress, if set, is called during verification with the number of bytes verified so far and the total.
 	Progress func(done, total int64)
 
-	wrap func(system) system // the file system of the segments; nil leaves it as it is
+	wrap func(types.VFS) types.VFS // the file system of the segments; nil leaves it as it is
 }
 
 // Store is an eventlog.Store in a directory.
 type Store struct {
 	options Options
-	system  system
+	vfs     types.VFS // of the segments
 	lock    *fileLock // the writer's lock; a reader's lock against removals
 	mark    *mark
+	filer   *segment.Filer
 	files   files
 
 	writing chan struct{} // holds one element while an append runs
@@ -53,8 +58,8 @@ type Store struct {
 
 	cutting  sync.Mutex // held during the removal of entries
 	mu       sync.RWMutex
-	segments []*part           // the log's segments, by first entry
-	tail     writable          // the last segment, while more may be appended; nil without one
+	segments []*part // the log's segments, by first entry
+	tail     types.SegmentWriter
 	first    uint64            // earlier entries count as removed
 	head     int64             // bytes of the first segment before entry first
 	end      eventlog.Position // position after the last acknowledged entry
@@ -85,10 +90,11 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		closing: make(chan struct{}), lost: make(chan struct{}), watched: make(chan struct{}),
 	}
 	s.files.dir = o.Dir
-	s.system = &s.files
+	s.vfs = disk{&s.files, o.ReadOnly}
 	if o.wrap != nil {
-		s.system = o.wrap(s.system)
+		s.vfs = o.wrap(s.vfs)
 	}
+	s.filer = segment.NewFiler(o.Dir, s.vfs)
 	s.close = sync.OnceValue(s.shut)
 	if o.ReadOnly {
 		err = s.openReader(ctx)
@@ -121,7 +127,10 @@ func (s *Store) openReader(ctx context.Context) (err error) {
 	if s.damage == nil {
 		s.damage = s.judge(flaw)
 	}
-	return nil
+	if n := len(s.segments); n > 0 && !s.segments[n-1].sealed() && s.damage == nil {
+		s.tail, err = s.filer.RecoverTail(s.segments[n-1].info)
+	}
+	return err
 }
 
 func (s *Store) openWriter(ctx context.Context) (err error) {
@@ -161,7 +170,7 @@ func (s *Store) openWriter(ctx context.Context) (err error) {
 	if n := len(s.segments); n > 0 {
 		last := s.segments[n-1]
 		// A killed process may have left writes that are not on the disk yet, in a full segment, too. We are about to rely on them.
-		file, err := s.system.Open(last.path)
+		file, err := s.vfs.OpenWriter(dir, filepath.Base(last.path))
 		if err == nil {
 			err = file.Sync()
 		}
@@ -169,7 +178,9 @@ func (s *Store) openWriter(ctx context.Context) (err error) {
 			return err
 		}
 		if !last.sealed() {
-			s.tail = file
+			if s.tail, err = s.filer.RecoverTail(last.info); err != nil {
+				return fmt.Errorf("filelog: %s: %w", last.path, err)
+			}
 		}
 	}
 	return errors.Join(s.mark.begin(s.first, s.end.Sequence+1), s.holdFiles(), replace.Sync(dir))
@@ -230,35 +241,35 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 }
 
 func (s *Store) commit(entries [][]byte) error {
+	records, end := s.records(entries)
 	if s.tail == nil {
 		if err := s.grow(); err != nil {
 			return err
 		}
 	}
-	last := s.segments[len(s.segments)-1]
-	a, end := s.encode(last, entries)
-	_, err := s.tail.WriteAt(a.data, last.size)
-	if err == nil {
-		err = s.tail.Sync()
-	}
-	if err == nil && last.size == 0 {
-		err = replace.Sync(s.options.Dir) // the name of the new file
-	}
-	if err != nil {
+	if err := s.tail.Append(records); err != nil {
 		return fmt.Errorf("filelog: %s: %w", s.options.Dir, err)
 	}
 	if err := s.mark.set(end.Sequence + 1); err != nil {
 		return err
 	}
+	sealed, index, err := s.tail.Sealed()
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, e := range entries {
-		at := int64(a.places[i]) - last.size + frameHead + headSize
-		s.recent.add(s.end.Sequence+1+uint64(i), a.data[at:at+int64(len(e)):at+int64(len(e))])
+	last := s.segments[len(s.segments)-1]
+	if last.size == 0 {
+		last.size = headerSize
 	}
-	last.grow(a)
+	for i, r := range records {
+		last.size += recordSize(entries[i], i == len(records)-1)
+		s.recent.add(r.Index, r.Data[headSize:headSize+len(entries[i])])
+	}
 	s.end = end
-	if last.sealed() {
+	if sealed {
+		last.seal(index, end.Sequence)
 		s.tail = nil // the file stays open for readers
 	}
 	s.tell()
@@ -268,7 +279,7 @@ func (s *Store) commit(entries [][]byte) error {
 // grow starts a new segment.
 func (s *Store) grow() error {
 	p := newPart(s.options.Dir, s.end.Sequence+1)
-	tail, err := s.system.Create(p.path)
+	tail, err := s.filer.Create(p.info)
 	if err != nil {
 		return fmt.Errorf("filelog: %w", err)
 	}

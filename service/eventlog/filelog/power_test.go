@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/raft-wal/types"
+
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -23,14 +25,14 @@ var powerSeed = flag.Uint64("power-seed", 0, "the seed of TestPowerIsCut; 0 play
 // disk is a disk that forgets what was not synced when its power is cut, and whose calls fail now and then. Files in the directory are
 // what a process sees of it.
 type disk struct {
-	filelog.System
+	types.VFS
 	r     *rand.Rand
 	fails bool
 	files map[string]*diskFile
 }
 
 type diskFile struct {
-	filelog.Writable
+	types.WritableFile
 	on     *disk
 	synced []byte // nil before the first sync
 	writes []written
@@ -43,28 +45,34 @@ type written struct {
 
 var errDisk = errors.New("the disk fails")
 
-func (d *disk) on(s filelog.System) filelog.System {
-	d.System = s
+func (d *disk) on(vfs types.VFS) types.VFS {
+	d.VFS = vfs
 	return d
 }
 
-func (d *disk) Create(path string) (filelog.Writable, error) {
+func (d *disk) Create(dir, name string, size uint64) (types.WritableFile, error) {
 	if d.fails && d.r.IntN(10) == 0 {
 		return nil, errDisk
 	}
-	return d.file(path, nil, d.System.Create)
+	return d.file(filepath.Join(dir, name), nil, func() (types.WritableFile, error) { return d.VFS.Create(dir, name, size) })
 }
 
-func (d *disk) Open(path string) (filelog.Writable, error) {
+func (d *disk) OpenWriter(dir, name string) (types.WritableFile, error) {
+	path := filepath.Join(dir, name)
 	have, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return d.file(path, have, d.System.Open)
+	return d.file(path, have, func() (types.WritableFile, error) { return d.VFS.OpenWriter(dir, name) })
 }
 
-func (d *disk) file(path string, have []byte, open func(path string) (filelog.Writable, error)) (filelog.Writable, error) {
-	file, err := open(path)
+func (d *disk) Delete(dir, name string) error {
+	delete(d.files, filepath.Join(dir, name))
+	return d.VFS.Delete(dir, name)
+}
+
+func (d *disk) file(path string, have []byte, open func() (types.WritableFile, error)) (types.WritableFile, error) {
+	file, err := open()
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +84,7 @@ func (d *disk) file(path string, have []byte, open func(path string) (filelog.Wr
 	case len(f.writes) > 0: // of a process that was killed; the next one may have cut them
 		f.synced, f.writes = f.synced[:min(len(f.synced), len(have))], []written{{0, have}}
 	}
-	f.Writable = file
+	f.WritableFile = file
 	return f, nil
 }
 
@@ -86,7 +94,7 @@ func (f *diskFile) WriteAt(b []byte, at int64) (int, error) {
 		n = f.on.r.IntN(n + 1)
 	}
 	f.writes = append(f.writes, written{at, bytes.Clone(b[:n])})
-	if m, err := f.Writable.WriteAt(b[:n], at); err != nil || n < len(b) {
+	if m, err := f.WritableFile.WriteAt(b[:n], at); err != nil || n < len(b) {
 		return m, errors.Join(err, errDisk)
 	}
 	return n, nil
@@ -96,7 +104,7 @@ func (f *diskFile) Sync() error {
 	if f.on.fails && f.on.r.IntN(20) == 0 {
 		return errDisk
 	}
-	if err := f.Writable.Sync(); err != nil {
+	if err := f.WritableFile.Sync(); err != nil {
 		return err
 	}
 	f.synced = f.with(len(f.writes), 0)

@@ -3,11 +3,8 @@ package filelog
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"iter"
 	"slices"
 	"sort"
@@ -37,9 +34,6 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 	next, before := from, eventlog.Position{}
 	for next <= x.Last {
 		p := s.find(next)
-		if p.first > next { // its segment has just been removed
-			return s.missing(ctx, next, fs.ErrNotExist)
-		}
 		begin := next
 		err := s.read(p, begin, func(r record) error {
 			switch {
@@ -83,7 +77,7 @@ func (s *Store) read(p *part, from uint64, each func(record) error) error {
 func (s *Store) find(sequence uint64) *part {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].first > sequence })
+	i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].info.BaseIndex > sequence })
 	return s.segments[max(i-1, 0)]
 }
 
@@ -128,44 +122,36 @@ func (s *Store) record(ctx context.Context, sequence uint64) (r record, err erro
 	return r, nil
 }
 
-// data reads the bytes of one record.
-func (s *Store) data(p *part, sequence uint64) ([]byte, error) {
+// data reads the bytes of one record. It uses the library's index, but in a damaged segment it reads everything before
+// the record.
+func (s *Store) data(p *part, sequence uint64) (data []byte, err error) {
 	s.mu.RLock()
-	index, places := p.index, p.places
+	reader, tail, sealed := p.reader, s.tail, p.sealed()
 	s.mu.RUnlock()
-	place, k := uint32(0), sequence-p.first
 	switch {
-	case sequence < p.first: // its segment has just been removed
-		return nil, fs.ErrNotExist
-	case index > 0:
-		var b [4]byte
-		if _, err := s.files.readAt(p.path, b[:], index+4*int64(k)); err != nil {
+	case reader != nil:
+	case sealed:
+		if reader, err = s.filer.Open(p.info); err != nil {
 			return nil, err
 		}
-		place = binary.LittleEndian.Uint32(b[:])
-	case k < uint64(len(places)):
-		place = places[k]
+		s.mu.Lock()
+		p.reader = reader
+		s.mu.Unlock()
+	case tail != nil:
+		reader = tail
 	default:
-		return nil, errors.New("its segment ends before it")
+		err := dump(p, sequence, func(_, _ uint64, d []byte) error { data = bytes.Clone(d); return errStop })
+		if !errors.Is(err, errStop) {
+			return nil, errors.Join(errors.New("its segment ends before it"), err)
+		}
+		return data, nil
 	}
-	frame := make([]byte, 1<<12) // has most records
-	n, err := s.files.readAt(p.path, frame, int64(place))
-	if err != nil && (err != io.EOF || n < frameHead) {
-		return nil, err
-	}
-	kind, size, err := frameOf(frame)
+	pooled, err := reader.GetLog(sequence)
 	if err != nil {
 		return nil, err
 	}
-	if kind != recordFrame {
-		return nil, fmt.Errorf("%s has no record at byte %d", p.path, place)
-	}
-	if frameHead+size <= n {
-		return frame[frameHead:][:size:size], nil
-	}
-	data := make([]byte, size)
-	_, err = s.files.readAt(p.path, data, int64(place)+frameHead)
-	return data, err
+	defer pooled.Close()
+	return bytes.Clone(pooled.Bs), nil
 }
 
 // Position implements eventlog.Store.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/hashicorp/raft-wal/types"
+
 	"vitrine/service/eventlog"
 )
 
-// format is the version of a record, in each segment's header. Tests change it.
+// format is the version of a record, and the codec in each segment's header. Tests change it.
 var format uint64 = 1
 
 // record is an entry in a segment:
@@ -67,24 +69,30 @@ func decodeRecord(sequence uint64, data []byte) (r record, err error) {
 	return r, nil
 }
 
-// encode returns an append of entries to a segment, and the position after it.
-func (s *Store) encode(p *part, entries [][]byte) (appended, eventlog.Position) {
-	size, end := headerSize+frameHead, s.end
+// records returns the records for an append, and the position after it.
+func (s *Store) records(entries [][]byte) ([]types.LogEntry, eventlog.Position) {
+	size := 0
 	for _, e := range entries {
-		size += int(recordSize(e, false))
+		size += headSize + len(e) + sumSize
 	}
-	return p.encode(len(entries), size, func(dst []byte, i int) []byte {
-		r := record{ends: i == len(entries)-1, start: end, entry: entries[i]}
-		end = end.After(r.entry)
-		return r.encode(dst)
-	}), end
+	buffer := make([]byte, 0, size)
+	records, end := make([]types.LogEntry, len(entries)), s.end
+	for i, e := range entries {
+		begin := len(buffer)
+		r := record{ends: i == len(entries)-1, start: end, entry: e}
+		buffer = r.encode(buffer)
+		end = end.After(e)
+		records[i] = types.LogEntry{Index: end.Sequence, Data: buffer[begin:len(buffer):len(buffer)]}
+	}
+	return records, end
 }
 
-// recordSize returns the size of an entry's frame in a segment, with the commit frame after the last one of an append.
+// recordSize returns the size of an entry's record in a segment: 8 bytes of header, and padding to a multiple of 8.
+// Another 8 bytes follow the last record of an append.
 func recordSize(entry []byte, ends bool) int64 {
-	size := frameSize(headSize + len(entry) + sumSize)
+	size := 8 + int64(headSize+len(entry)+sumSize+7)&^7
 	if ends {
-		size += frameHead
+		size += 8
 	}
 	return size
 }

@@ -58,7 +58,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 		if excess >= size {
 			excess -= size
 			if first = x.Last + 1; i+1 < len(segments) {
-				first = segments[i+1].first
+				first = segments[i+1].info.BaseIndex
 			}
 			size = 0
 			continue
@@ -107,7 +107,7 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	defer alone.release()
 	last := s.find(min(sequence, x.Last)) // first remaining segment
 	head := int64(0)
-	err = s.read(last, last.first, func(r record) error {
+	err = s.read(last, last.info.BaseIndex, func(r record) error {
 		if r.start.Sequence+1 >= sequence {
 			return errStop
 		}
@@ -115,7 +115,7 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 		return nil
 	})
 	if err != nil && !errors.Is(err, errStop) {
-		return s.missing(ctx, last.first, err)
+		return s.missing(ctx, last.info.BaseIndex, err)
 	}
 	if err := s.mark.cut(sequence); err != nil {
 		return fmt.Errorf("filelog: %w", err)

@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
 
 	"vitrine/internal/replace"
 	"vitrine/service/eventlog"
@@ -37,12 +39,12 @@ func (s *Store) verify(ctx context.Context) (*flaw, error) {
 	if err != nil {
 		return nil, err
 	}
-	for len(parts) > 1 && parts[1].first <= min(s.mark.first, max(s.mark.next, 1)-1) {
+	for len(parts) > 1 && parts[1].info.BaseIndex <= min(s.mark.first, max(s.mark.next, 1)-1) {
 		s.idle, parts = append(s.idle, parts[0]), parts[1:]
 	}
 	begin := s.options.Start
 	if len(parts) > 0 {
-		begin = eventlog.Position{Sequence: parts[0].first - 1}
+		begin = eventlog.Position{Sequence: parts[0].info.BaseIndex - 1}
 	}
 	s.end, s.first = begin, max(s.mark.first, begin.Sequence+1)
 	progress := s.progress(parts)
@@ -84,48 +86,52 @@ func (s *Store) progress(parts []*part) func(int64) {
 	return func(n int64) { done += n; s.options.Progress(min(done, total), total) }
 }
 
-// check verifies a segment: records must follow one another, and the file must have the bytes that an append of them has.
+// check verifies a segment: records must follow one another, and the library must write the same bytes for them.
 type check struct {
 	store  *Store
 	part   *part
 	isLast bool // whether it is the last segment
 
-	file   *os.File
-	bytes  []byte   // of the file, to compare
-	append [][]byte // records of the current append
+	writer types.SegmentWriter // writes the records to same
+	same   *same
+	append []types.LogEntry // records of the current append
 	end    eventlog.Position
 	head   int64 // bytes of removed entries
 }
 
-var errOther = errors.New("its bytes are not those of its records")
-
 // run returns the end of the segment's intact appends, and the reason why the segment does not end there.
 func (c *check) run(ctx context.Context) (at int64, err error) {
-	if c.file, err = os.Open(c.part.path); err != nil {
+	file, err := os.Open(c.part.path)
+	if err != nil {
 		return 0, err
 	}
-	defer c.file.Close()
+	defer file.Close()
 	c.end, c.head = c.store.end, c.store.head
-	if next := c.end.Sequence + 1; c.part.first != next {
-		return 0, fmt.Errorf("it begins with entry %d where %d follows", c.part.first, next)
+	if next := c.end.Sequence + 1; c.part.info.BaseIndex != next {
+		return 0, fmt.Errorf("it begins with entry %d where %d follows", c.part.info.BaseIndex, next)
 	}
-	err = dump(c.part, c.part.first, func(version, sequence uint64, data []byte) error {
+	c.same = &same{file: file}
+	if c.writer, err = segment.NewFiler("", comparing{c.same}).Create(c.part.info); err != nil {
+		return 0, err
+	}
+	err = dump(c.part, c.part.info.BaseIndex, func(version, sequence uint64, data []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		return c.record(version, sequence, data)
 	})
-	info, failed := c.file.Stat()
+	c.part.size = c.same.end
+	info, failed := file.Stat()
 	if err == nil {
 		err = failed
 	}
-	if err == nil && info.Size() != c.part.size {
-		err = fmt.Errorf("its last %d bytes are no whole append", info.Size()-c.part.size)
+	if err == nil && info.Size() != c.same.end {
+		err = fmt.Errorf("its last %d bytes are no whole append", info.Size()-c.same.end)
 	}
 	if err == nil && !c.isLast && !c.part.sealed() {
 		err = errors.New("its index is missing")
 	}
-	return c.part.size, err
+	return c.same.end, err
 }
 
 // record checks the next record and, at the end of an append, the append's bytes.
@@ -137,8 +143,8 @@ func (c *check) record(version, sequence uint64, data []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case c.part.sealed():
-		return errors.New("it goes on after its index")
+	case sequence != c.end.Sequence+1:
+		return fmt.Errorf("record %d comes after record %d", sequence, c.end.Sequence)
 	case c.end.Log.IsZero():
 		c.end = r.start
 	case r.start.Log != c.end.Log:
@@ -149,23 +155,59 @@ func (c *check) record(version, sequence uint64, data []byte) error {
 	if sequence < c.store.first {
 		c.head += recordSize(r.entry, r.ends)
 	}
-	c.append = append(c.append, bytes.Clone(data))
+	c.append = append(c.append, types.LogEntry{Index: sequence, Data: bytes.Clone(data)})
 	c.end = c.end.After(r.entry)
 	if !r.ends {
 		return nil
 	}
-	a := c.part.encode(len(c.append), 0, func(dst []byte, i int) []byte { return append(dst, c.append[i]...) })
-	c.bytes = slices.Grow(c.bytes[:0], len(a.data))[:len(a.data)]
-	switch _, err := c.file.ReadAt(c.bytes, c.part.size); {
-	case err == io.EOF || err == nil && !bytes.Equal(c.bytes, a.data):
-		return errOther
-	case err != nil:
+	if err := c.writer.Append(c.append); err != nil {
 		return err
 	}
-	c.part.grow(a)
+	sealed, index, err := c.writer.Sealed()
+	if err != nil {
+		return err
+	}
+	if sealed {
+		c.part.seal(index, sequence)
+	}
 	c.append, c.store.end, c.store.head = c.append[:0], c.end, c.head
 	return nil
 }
+
+// same compares a file with the bytes written to it.
+type same struct {
+	file   *os.File
+	buffer []byte
+	end    int64 // end of the matching bytes
+}
+
+var errOther = errors.New("its bytes are not those of its records")
+
+func (s *same) WriteAt(b []byte, at int64) (int, error) {
+	s.buffer = append(s.buffer[:0], b...)
+	n, err := s.file.ReadAt(s.buffer, at)
+	if err != nil && (err != io.EOF || n < len(b)) {
+		return 0, err
+	}
+	if !bytes.Equal(s.buffer, b) {
+		return 0, errOther
+	}
+	s.end = at + int64(len(b))
+	return len(b), nil
+}
+
+func (s *same) ReadAt(b []byte, at int64) (int, error) { return s.file.ReadAt(b, at) }
+func (*same) Sync() error                              { return nil }
+func (*same) Close() error                             { return nil }
+
+// comparing is a file system with a single file, which is compared with the bytes written to it.
+type comparing struct{ file *same }
+
+func (c comparing) ListDir(string) ([]string, error)                          { return nil, errReading }
+func (c comparing) Create(string, string, uint64) (types.WritableFile, error) { return c.file, nil }
+func (c comparing) Delete(string, string) error                               { return errReading }
+func (c comparing) OpenWriter(string, string) (types.WritableFile, error)     { return nil, errReading }
+func (c comparing) OpenReader(string, string) (types.ReadableFile, error)     { return nil, errReading }
 
 // judge decides whether a flaw is damage. It returns nil for the half-written end of an append that was never
 // acknowledged, and for a loss that the operator accepted by removing the mark.
@@ -193,7 +235,7 @@ func (s *Store) firstFile() uint64 {
 	if len(s.segments) == 0 {
 		return s.first
 	}
-	return s.segments[0].first
+	return s.segments[0].info.BaseIndex
 }
 
 // cut ends the log before a flaw. If the mark does not guard its end, the flawed segment and later ones are kept in a
