@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"slices"
 	"sort"
@@ -34,6 +35,9 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 	next, before := from, eventlog.Position{}
 	for next <= x.Last {
 		p := s.find(next)
+		if p.info.BaseIndex > next { // its segment has just been removed
+			return s.missing(ctx, next, fs.ErrNotExist)
+		}
 		begin := next
 		err := s.read(p, begin, func(r record) error {
 			switch {
@@ -129,6 +133,8 @@ func (s *Store) data(p *part, sequence uint64) (data []byte, err error) {
 	reader, tail, sealed := p.reader, s.tail, p.sealed()
 	s.mu.RUnlock()
 	switch {
+	case sequence < p.info.BaseIndex: // its segment has just been removed
+		return nil, fs.ErrNotExist
 	case reader != nil:
 	case sealed:
 		if reader, err = s.filer.Open(p.info); err != nil {
