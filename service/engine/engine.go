@@ -141,6 +141,11 @@ func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, 
 		return Decision{}, err
 	}
 	if f == nil || f.Offer == nil {
+		if f, err = e.search(ctx, placement, id); err != nil {
+			return Decision{}, err
+		}
+	}
+	if f == nil {
 		return Decision{}, state.UnknownDecision(id)
 	}
 	return f.Decision(), nil

@@ -21,6 +21,11 @@ func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (
 		return nil, err
 	}
 	if f == nil || f.Offer == nil {
+		if f, err = e.search(ctx, placement, id); err != nil {
+			return nil, err
+		}
+	}
+	if f == nil {
 		return nil, e.missing(placement, id)
 	}
 	view, err := e.View(placement)

@@ -179,7 +179,7 @@ func TestInsightEffects(t *testing.T) {
 			if x.Background != 6 || len(x.Effects) != 3 {
 				t.Fatalf("%d effects over %d rows", len(x.Effects), x.Background)
 			}
-			try := func(change func(values api.Values), user api.Values) (mean, sd float64) {
+			try := func(change func(values api.Values), user api.Values) (mean, sd, share, high float64) {
 				q := &api.Request{User: user, Include: r.Include}
 				for _, item := range r.Items {
 					item.Features = slices.Clone(item.Features)
@@ -190,15 +190,16 @@ func TestInsightEffects(t *testing.T) {
 				fatal.If(t, err)
 				for _, item := range why.Items {
 					mean, sd = mean+*item.Utility/6, sd+*item.SD/6
+					share, high = share+1/(1+math.Exp(-*item.Utility))/6, high+1/(1+math.Exp(-*item.Utility-*item.SD))/6
 				}
-				return mean, sd
+				return mean, sd, share, high
 			}
 			for _, f := range x.Effects {
 				if n := map[string]int{"x": 9, "brand": 2, "age": 1}[f.Feature]; len(f.Points) != n {
 					t.Errorf("%s has %d points, want %d", f.Feature, len(f.Points), n)
 				}
 				for _, p := range f.Points {
-					mean, sd := try(func(values api.Values) {
+					mean, sd, share, high := try(func(values api.Values) {
 						switch v := p.Value.(type) {
 						case float64:
 							if f.Feature == "x" {
@@ -210,6 +211,9 @@ func TestInsightEffects(t *testing.T) {
 					}, r.User)
 					if math.Abs(p.Utility-mean) > 1e-9 || math.Abs(*p.SD-sd) > 1e-9 {
 						t.Errorf("%s = %v has the effect %v ± %v, trials have %v ± %v", f.Feature, p.Value, p.Utility, *p.SD, mean, sd)
+					}
+					if math.Abs(p.Share-share) > 1e-9 || math.Abs(*p.High-high) > 1e-9 || *p.Low >= p.Share {
+						t.Errorf("%s = %v: %v would buy, from %v to %v, trials have %v and %v", f.Feature, p.Value, p.Share, *p.Low, *p.High, share, high)
 					}
 				}
 			}

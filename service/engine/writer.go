@@ -27,6 +27,8 @@ type Engine struct {
 	state *state.State
 
 	proposals chan *proposal
+	searching chan struct{} // holds a token while a search reads the log
+	found     found         // of the last search; the token guards it
 	quit      chan struct{} // closed by Close
 	stopped   chan struct{} // closed by the writer
 	closing   sync.Once

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -157,8 +158,16 @@ func (s *Server) activate(c *call) error {
 
 var errChoice = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
 
+// searching returns the context of a call that may ask to search the log for a forgotten decision.
+func (c *call) searching() context.Context {
+	if c.URL.Query().Get("search") == "log" {
+		return engine.WithSearch(c.ctx)
+	}
+	return c.ctx
+}
+
 func (s *Server) getDecision(c *call) error {
-	d, err := s.engine.Decision(c.ctx, c.placement, c.PathValue("id"))
+	d, err := s.engine.Decision(c.searching(), c.placement, c.PathValue("id"))
 	if err != nil {
 		return err
 	}

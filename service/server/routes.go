@@ -53,6 +53,7 @@ const (
 var (
 	ifMatch    = parameter{"If-Match", "the ETag of the placement: 412 if it has changed since"}
 	ifNoMatch  = parameter{"If-None-Match", "* for a placement that must not exist: 412 if it does"}
+	searchLog  = parameter{"search", "log: search the whole log if the decision is no longer remembered. One search runs at a time"}
 	overTime   = parameter{"seconds", "how long before now; 0, the default, is since the beginning"}
 	withPoints = parameter{"points", "how many points at most, but for one more; 120 by default"}
 )
@@ -101,10 +102,10 @@ func (s *Server) routes() (all []*route) {
 		on("POST "+at.path+"/activate", at.report, s.activate, op("activate"+at.of, "Report that what a deferred decision offered was shown"+at.where+". From then on its outcome is waited for. Its outcome activates it too.").
 			gives(204, nil).fails(409))
 		on("GET "+at.path, at.read, s.getDecision, op("getDecision"+at.of, "A decision that is remembered, and its outcome"+at.where+".").
-			gives(200, api.Decision{}).fails(409))
-		on("GET "+at.path+"/explanation", at.read, func(c *call) error { return c.reply(e.Explain(c.ctx, c.placement, c.PathValue("id"), c.now)) },
+			with(searchLog).gives(200, api.Decision{}).fails(409))
+		on("GET "+at.path+"/explanation", at.read, func(c *call) error { return c.reply(e.Explain(c.searching(), c.placement, c.PathValue("id"), c.now)) },
 			op("explain"+at.of, "Why a decision that is remembered shows what it shows"+at.where+": utilities by feature, the best other set, what rules cost.").
-				gives(200, api.Explanation{}).fails(409))
+				with(searchLog).gives(200, api.Explanation{}).fails(409))
 	}
 	on("POST "+placement+"/decisions/{id}/rewards", report, s.rewards, op("rewards", "Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing.").
 		takes(api.Rewards{}, `{"rewards":[{"item":"sku1","value":0.5}]}`).gives(204, nil).fails(409))

@@ -87,6 +87,51 @@ func (f *Lookup) Decision() Decision {
 	return d
 }
 
+// Forgotten returns a decision that is no longer remembered, by the entry of its offer in the log.
+func Forgotten(p *Placement, entry uint64, time int64, o *offer.Offer) *Lookup {
+	f := &Lookup{Offer: o, Was: Record{placement: p, id: o.Decision, Entry: entry, time: time, shown: uint16(len(o.Shown))}}
+	if o.Deferred {
+		f.Was.Status = Deferred
+	}
+	return f
+}
+
+// Add adds what became of a forgotten decision.
+func (f *Lookup) Add(b eventlog.Body) {
+	r := &f.Was
+	switch b := b.(type) {
+	case *eventlog.Activated:
+		r.Status = open
+	case *eventlog.Chosen:
+		r.Status, r.choice = chosen, int16(b.Choice)
+		if b.Basket != nil {
+			r.extras = &recordExtras{basket: b.Basket}
+		}
+	case *eventlog.Evicted:
+		r.Status = evicted
+	case *eventlog.Expired:
+		if r.Status == Deferred {
+			r.Status = withdrawn
+		} else {
+			r.Status = expired
+		}
+	case *eventlog.Corrected:
+		if b.Correction == "" {
+			r.Status, r.choice = late, int16(b.Choice)
+			if b.Basket != nil {
+				r.extras = &recordExtras{basket: b.Basket}
+			}
+			return
+		}
+		extras := recordExtras{}
+		if r.extras != nil {
+			extras = *r.extras
+		}
+		extras.corrections = append(slices.Clip(extras.corrections), correction{b.Correction, int16(b.Choice), b.Value, b.Withdraws})
+		r.extras = &extras
+	}
+}
+
 // RowsOf reports whether a decision's rows use the placement's present features, and whether they suit its learner.
 func (p *Placement) RowsOf(f *Lookup) (present, own bool) {
 	return f.Was.Entry > p.Rows, f.Was.isOf(p.Learner)

@@ -1599,15 +1599,15 @@ export interface Routes {
   /** The page about an experiment that runs, or one of the last that ended, by the entry that began it: one file that prints well, for people without a desk. */
   experimentReport: { takes: { path: { name: string; experiment: string }; query?: { "entry"?: string | number | boolean } }; answer: Response };
   /** Why a decision that is remembered shows what it shows: utilities by feature, the best other set, what rules cost. */
-  explain: { takes: { path: { name: string; id: string }; query?: { "entry"?: string | number | boolean } }; answer: Explanation };
+  explain: { takes: { path: { name: string; id: string }; query?: { "search"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Explanation };
   /** Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost. */
-  explainByID: { takes: { path: { id: string }; query?: { "entry"?: string | number | boolean } }; answer: Explanation };
+  explainByID: { takes: { path: { id: string }; query?: { "search"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Explanation };
   /** The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds. */
   export: { takes: { path: { name: string } }; answer: Response };
   /** A decision that is remembered, and its outcome. */
-  getDecision: { takes: { path: { name: string; id: string }; query?: { "entry"?: string | number | boolean } }; answer: Decision };
+  getDecision: { takes: { path: { name: string; id: string }; query?: { "search"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Decision };
   /** A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it. */
-  getDecisionByID: { takes: { path: { id: string }; query?: { "entry"?: string | number | boolean } }; answer: Decision };
+  getDecisionByID: { takes: { path: { id: string }; query?: { "search"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Decision };
   /** An item of the catalogue that the placement uses. */
   getItem: { takes: { path: { name: string; item: string }; query?: { "entry"?: string | number | boolean } }; answer: CatalogueItem };
   /** The configuration of a placement, with its defaults filled in, and its ETag. */

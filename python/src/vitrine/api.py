@@ -1644,28 +1644,28 @@ class Routes:
         answer: str = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/{quote(experiment, '')}/report", {"entry": entry}, {})
         return answer
 
-    def explain(self, name: str, id: str, /, *, entry: Parameter = None) -> Explanation:
+    def explain(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
         """Why a decision that is remembered shows what it shows: utilities by feature, the best other set, what rules cost."""
-        answer: Explanation = self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/explanation", {"entry": entry}, {})
+        answer: Explanation = self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/explanation", {"search": search, "entry": entry}, {})
         return answer
 
-    def explain_by_id(self, id: str, /, *, entry: Parameter = None) -> Explanation:
+    def explain_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
         """Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost."""
-        answer: Explanation = self._call("GET", f"/v1/decisions/{quote(id, '')}/explanation", {"entry": entry}, {})
+        answer: Explanation = self._call("GET", f"/v1/decisions/{quote(id, '')}/explanation", {"search": search, "entry": entry}, {})
         return answer
 
     def export(self, name: str, /) -> Iterator[Any]:
         """The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds."""
         return self._lines(f"/v1/placements/{quote(name, '')}/export", {}, {})
 
-    def get_decision(self, name: str, id: str, /, *, entry: Parameter = None) -> Decision:
+    def get_decision(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome."""
-        answer: Decision = self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}", {"entry": entry}, {})
+        answer: Decision = self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}", {"search": search, "entry": entry}, {})
         return answer
 
-    def get_decision_by_id(self, id: str, /, *, entry: Parameter = None) -> Decision:
+    def get_decision_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it."""
-        answer: Decision = self._call("GET", f"/v1/decisions/{quote(id, '')}", {"entry": entry}, {})
+        answer: Decision = self._call("GET", f"/v1/decisions/{quote(id, '')}", {"search": search, "entry": entry}, {})
         return answer
 
     def get_item(self, name: str, item: str, /, *, entry: Parameter = None) -> CatalogueItem:
@@ -1956,28 +1956,28 @@ class AsyncRoutes:
         answer: str = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/{quote(experiment, '')}/report", {"entry": entry}, {})
         return answer
 
-    async def explain(self, name: str, id: str, /, *, entry: Parameter = None) -> Explanation:
+    async def explain(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
         """Why a decision that is remembered shows what it shows: utilities by feature, the best other set, what rules cost."""
-        answer: Explanation = await self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/explanation", {"entry": entry}, {})
+        answer: Explanation = await self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/explanation", {"search": search, "entry": entry}, {})
         return answer
 
-    async def explain_by_id(self, id: str, /, *, entry: Parameter = None) -> Explanation:
+    async def explain_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
         """Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost."""
-        answer: Explanation = await self._call("GET", f"/v1/decisions/{quote(id, '')}/explanation", {"entry": entry}, {})
+        answer: Explanation = await self._call("GET", f"/v1/decisions/{quote(id, '')}/explanation", {"search": search, "entry": entry}, {})
         return answer
 
     def export(self, name: str, /) -> AsyncIterator[Any]:
         """The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds."""
         return self._lines(f"/v1/placements/{quote(name, '')}/export", {}, {})
 
-    async def get_decision(self, name: str, id: str, /, *, entry: Parameter = None) -> Decision:
+    async def get_decision(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome."""
-        answer: Decision = await self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}", {"entry": entry}, {})
+        answer: Decision = await self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}", {"search": search, "entry": entry}, {})
         return answer
 
-    async def get_decision_by_id(self, id: str, /, *, entry: Parameter = None) -> Decision:
+    async def get_decision_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it."""
-        answer: Decision = await self._call("GET", f"/v1/decisions/{quote(id, '')}", {"entry": entry}, {})
+        answer: Decision = await self._call("GET", f"/v1/decisions/{quote(id, '')}", {"search": search, "entry": entry}, {})
         return answer
 
     async def get_item(self, name: str, item: str, /, *, entry: Parameter = None) -> CatalogueItem:

@@ -86,7 +86,7 @@ function Drift(props: { of: Insight["drift"] }) {
         rows={rows}
         empty=""
         columns={[
-          { title: "", text: true, cell: (r) => r.when },
+          { title: "When", plain: true, text: true, cell: (r) => r.when },
           { title: "Policy earns a decision", cell: (r) => mean(r.of.by_policy) },
           ...(some((s) => s.by_chance) ? [{ title: "Random pages", cell: (r: Row) => mean(r.of.by_chance) }] : []),
           ...(some((s) => s.by_baseline) ? [{ title: "Your own pages", cell: (r: Row) => mean(r.of.by_baseline) }] : []),

@@ -113,7 +113,7 @@ export function Why(props: { of: Explanation; answer?: Answer; currency?: string
             { title: "Item", text: true, cell: (i) => <Item of={product(i.id)} currency={currency}>{i.slot ? `in ${i.slot}` : i.id === props.taken ? <b class="good">bought</b> : null}</Item> },
             { title: "Chance to be bought", cell: (i) => points(i.choice_probability) },
             { title: "Earns if bought", cell: (i) => money(i.revenue, currency) },
-            { title: "", cell: (i) => (i.contributions ? <button type="button" aria-pressed={i === about} onClick={() => choose(i.id)}>Why?<span class="hidden"> {product(i.id).title}</span></button> : null) },
+            { title: "Reasons", plain: true, cell: (i) => (i.contributions ? <button type="button" aria-pressed={i === about} onClick={() => choose(i.id)}>Why?<span class="hidden"> {product(i.id).title}</span></button> : null) },
           ]}
         />
         {props.answer ? (
@@ -149,8 +149,8 @@ function Reasons(props: { of: Explained; product: Product; most: number; typical
         empty="It is a typical item, and nothing speaks for or against it."
         columns={[
           { title: `Compared with a typical item for ${props.typical ? "a typical visitor" : "this visitor"}`, text: true, cell: (c) => feature(c.feature || "all else", c.value) },
-          { title: "", cell: (c) => signed(c.utility) },
-          { title: "", cell: (c) => <Bar value={c.utility} most={props.most} /> },
+          { title: "Points", plain: true, cell: (c) => signed(c.utility) },
+          { title: "As a bar", plain: true, cell: (c) => <Bar value={c.utility} most={props.most} /> },
         ]}
       />
       <p class="quiet">Plus points raise the chance to be bought. One point multiplies the odds by 2.7.</p>

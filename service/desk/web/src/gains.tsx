@@ -59,7 +59,8 @@ function NoComparison(props: { of: Entry }) {
   const settings = tabAddress(p.name, tabs.find((t) => t.path.endsWith("/settings")));
   const wait = p.series.attribution_window_seconds * (1 + 1 / 16);
   let why = <>No comparison yet. <a href={settings}>Show random pages to 2% of shoppers</a>, and this becomes an amount of money with its uncertainty.</>;
-  if (p.mode === "explore" || p.mode === "experiment") why = <>Waiting for the first comparison: decisions count {duration(wait)} after they are made.</>;
+  if (p.policy === "uniform") why = <>It shows random pages itself, so it earns what they earn.</>;
+  else if (p.mode === "explore" || p.mode === "experiment") why = <>Waiting for the first comparison: decisions count {duration(wait)} after they are made.</>;
   if (p.mode === "shadow") why = <>Shoppers see your own pages. Once Vitrine decides for some of them, this compares what both earn.</>;
   return <div class="figure"><div class="quiet">Does it earn?</div><p class="words">{why}</p></div>;
 }

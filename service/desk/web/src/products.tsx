@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, placement } from "./api";
+import { usePoll } from "./poll";
 import { money } from "./ui";
 
 // CatalogueItem is the part of an item of the catalogue that the desk shows: see the OpenAPI document.
@@ -87,6 +88,9 @@ export function useProducts(name: string, ids: string[]): (id: string) => Produc
   }, [name, key]);
   return (id) => known.get(id) ?? { id, title: id };
 }
+
+// useCurrency returns the currency of a placement's revenues, undefined without one.
+export const useCurrency = (name: string) => usePoll((signal) => get<{ currency?: string }>(placement(name), signal), name, 60_000).value?.currency;
 
 // Item shows a product: its picture, its title and its price.
 export function Item(props: { of: Product; currency?: string | undefined; children?: ComponentChildren }) {

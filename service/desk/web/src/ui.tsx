@@ -88,6 +88,7 @@ export interface Column<T> {
   cell: (row: T) => ComponentChildren;
   text?: boolean; // text is aligned to the left, numbers to the right
   wide?: boolean; // it is left out on narrow screens
+  plain?: boolean; // its title is for those who cannot see it
 }
 
 // Table is a list with a caption for those who cannot see it. It scrolls sideways within itself.
@@ -99,7 +100,7 @@ export function Table<T>(props: { caption: string; columns: Column<T>[]; rows: T
       <table>
         <caption>{props.caption}</caption>
         <thead>
-          <tr>{props.columns.map((c) => <th scope="col" class={of(c)}>{c.title}</th>)}</tr>
+          <tr>{props.columns.map((c) => <th scope="col" class={of(c)}>{c.plain ? <span class="hidden">{c.title}</span> : c.title}</th>)}</tr>
         </thead>
         <tbody>
           {props.rows.map((row) => <tr>{props.columns.map((c) => <td class={of(c)}>{c.cell(row)}</td>)}</tr>)}

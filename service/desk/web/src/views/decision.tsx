@@ -1,4 +1,5 @@
-import { get, placement } from "../api";
+import { useState } from "preact/hooks";
+import { get, placement, Problem } from "../api";
 import { Why, type Answer, type Explanation } from "../explain";
 import { usePoll } from "../poll";
 import { useProducts } from "../products";
@@ -35,12 +36,21 @@ function Bought({ of: d, currency, product }: { of: Decision; currency: string |
 // DecisionView says why a page was shown.
 export default function DecisionView(props: { name: string; id: string }) {
   const { name } = props;
+  const [forgotten, setForgotten] = useState(false);
   const { value, failure } = usePoll(
-    (signal) => Promise.all([
-      get<Decision>(placement(name, "decisions", props.id), signal), get<Explanation>(placement(name, "decisions", props.id, "explanation"), signal), get<{ currency?: string }>(placement(name), signal),
-    ]),
+    async (signal) => {
+      const decision = placement(name, "decisions", props.id);
+      const ask = (search: string) => Promise.all([get<Decision>(decision + search, signal), get<Explanation>(`${decision}/explanation${search}`, signal), get<{ currency?: string }>(placement(name), signal)]);
+      try {
+        return await ask(forgotten ? "?search=log" : "");
+      } catch (problem) {
+        if (forgotten || !(problem instanceof Problem) || problem.status !== 404) throw problem;
+        setForgotten(true); // the whole log may still have it
+        return await ask("?search=log");
+      }
+    },
     `${name} ${props.id}`,
-    10_000,
+    forgotten ? 3_600_000 : 10_000,
   );
   const d = value?.[0];
   const product = useProducts(name, d?.choices?.map((c) => c.item) ?? (d?.choice ? [d.choice] : []));

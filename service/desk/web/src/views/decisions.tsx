@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "../api";
 import { follow } from "../feed";
-import { Item, useProducts } from "../products";
+import { Item, useCurrency, useProducts } from "../products";
 import { address } from "../routes";
 import { Card, Failure, Table } from "../ui";
 
@@ -23,6 +23,7 @@ const earlier = 500; // entries of the log that the feed begins with
 // Decisions has a search by id, and the decisions as they are made.
 export default function Decisions(props: { name: string }) {
   const { rows, perSecond, failure, paused, pause } = useFeed(props.name);
+  const currency = useCurrency(props.name);
   const product = useProducts(props.name, rows.flatMap((d) => d.shown));
   const search = (event: SubmitEvent) => {
     event.preventDefault();
@@ -49,10 +50,10 @@ export default function Decisions(props: { name: string }) {
           empty={`No decision is among the last ${earlier} entries of the log. Earlier ones are found by their ids.`}
           columns={[
             { title: "Time", text: true, cell: (d) => clock.format(new Date(d.time)) },
-            { title: "Shown", text: true, cell: (d) => <span class="products">{d.shown.slice(0, 4).map((id) => <Item of={product(id)} />)}{d.shown.length > 4 ? <span class="quiet">and {d.shown.length - 4} more</span> : null}</span> },
+            { title: "Shown", text: true, cell: (d) => <span class="products">{d.shown.slice(0, 4).map((id) => <Item of={product(id)} currency={currency} />)}{d.shown.length > 4 ? <span class="quiet">and {d.shown.length - 4} more</span> : null}</span> },
             { title: "Outcome", text: true, cell: (d) => (d.taken ? <>bought <b>{product(d.taken).title}</b></> : d.outcome) },
             { title: "Chosen by", text: true, cell: (d) => makers[d.by] ?? d.by, wide: true },
-            { title: "", text: true, cell: (d) => <a href={address("placements", props.name, "decisions", d.id)}>Why this page?<span class="hidden"> {d.id}</span></a> },
+            { title: "Reasons", plain: true, text: true, cell: (d) => <a href={address("placements", props.name, "decisions", d.id)}>Why this page?<span class="hidden"> {d.id}</span></a> },
           ]}
         />
       </Card>

@@ -109,7 +109,7 @@ export default function History(props: { name: string }) {
       </Card>
       <Card title="Changes">
         {history.changes.length === 0 ? <Empty>The log has no change of this placement any more.</Empty> : (
-          <ol class="timeline">
+          <ol class="changes">
             {history.changes.map((c) => (
               <li key={c.entry}>
                 <div class="head">

@@ -1,14 +1,13 @@
-import { get, placement } from "../api";
 import { runs } from "../chart";
 import { byReach, useInsight, type Effect, type Insight } from "../insight";
-import { usePoll } from "../poll";
+import { useCurrency } from "../products";
 import { Curves, Values } from "../taste";
 import { Card, count, Empty, Failure, Loading, number, percent, points, Table } from "../ui";
 
 // Tastes is what the placement has learned about its shoppers, and how sure it is.
 export default function Tastes(props: { name: string }) {
   const { value: x, failure } = useInsight(props.name);
-  const currency = usePoll((signal) => get<{ currency?: string }>(placement(props.name), signal), props.name, 60_000).value?.currency;
+  const currency = useCurrency(props.name);
   if (!x) return failure ? <Failure of={failure} /> : <Loading />;
   const effects = byReach(x.effects ?? []);
   return (

@@ -1,0 +1,164 @@
+package browsertest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+)
+
+// stocked makes a placement with items that have titles and prices, and decisions with outcomes.
+func (s *served) stocked(t *testing.T, name string, items, decisions int) {
+	t.Helper()
+	fatal.Or(s.Put(t.Context(), name, &api.Placement{MaxSize: 3, MaxItems: 1_000_000, Currency: "EUR", Features: []api.Feature{
+		{Name: "price", Kind: "number"}, {Name: "kind", Kind: "category", From: "shopper", Values: []string{"student", "family"}},
+	}}))(t)
+	var list []api.CatalogueItem
+	for i := range items {
+		item := api.CatalogueItem{ID: fmt.Sprintf("sku-%06d", i), Revenue: new(float64(1 + i%9)), Features: api.Values{api.Number("price", float64(i%97))}}
+		item.Payload = fmt.Appendf(nil, `{"title":"Vase %d","price":%d}`, i, i%97)
+		if i == 2 {
+			item.Available = new(false)
+		}
+		if list = append(list, item); len(list) == 1000 || i == items-1 {
+			fatal.Or(s.PutItems(t.Context(), name, list))(t)
+			list = list[:0]
+		}
+	}
+	for k := range decisions {
+		answer := fatal.Or(s.Decide(t.Context(), name, &api.Request{Decision: fmt.Sprintf("d-%d", k), User: api.Values{api.Text("kind", []string{"student", "family"}[k%2])}}))(t)
+		taken := ""
+		if k%3 > 0 && len(answer.Items()) > 0 {
+			taken = answer.Items()[0]
+		}
+		fatal.If(t, s.Outcome(t.Context(), name, answer.Decision, taken))
+	}
+}
+
+// row is an expression that finds a row of items by a text in it.
+func row(text string) string {
+	return `[...document.querySelectorAll("main .row-of-items[aria-rowindex]")].find((r) => r.innerText.includes(` + quote(text) + `))`
+}
+
+// An item is excluded after the page says what that costs, is on no page from then on, and comes back when that is undone; the
+// history says who did it and can undo it too.
+func TestItemMustGo(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 30, 60)
+	b := open(t, s.base)
+	b.visit("/placements/home/items")
+	b.wait(row("Vase 2\n"))
+	if text := eval[string](b, row("sku-000002")+".innerText"); !strings.Contains(text, "Out of stock") {
+		t.Errorf("an item that is not available: %s", text)
+	}
+	act := func(item, button string) {
+		t.Helper()
+		b.fill("Find", item)
+		find := `[...` + row(item) + `.querySelectorAll("button")].find((b) => b.innerText.startsWith(` + quote(button) + `))`
+		b.wait(row(item) + "&&" + find)
+		b.run(find + ".click()")
+	}
+	excluded := func() []string {
+		t.Helper()
+		return fatal.Or(s.Placement(t.Context(), "home"))(t).Exclude
+	}
+	act("sku-000003", "Exclude")
+	b.reads("Exclude “Vase 3”?")
+	b.wait(`/It costs (nothing|about)|costs about €/.test(document.querySelector("main .ask").innerText)`)
+	if len(excluded()) > 0 {
+		t.Fatal("an item is excluded before it is confirmed")
+	}
+	b.press("Exclude it")
+	b.reads("“Vase 3” is on no page now.")
+	if got := excluded(); !slices.Equal(got, []string{"sku-000003"}) {
+		t.Fatalf("excluded are %q", got)
+	}
+	b.wait(row("Excluded: on no page"))
+	b.press("Undo")
+	b.reads("It is as it was before.")
+	if got := excluded(); got != nil {
+		t.Errorf("after undoing it excluded are %q", got)
+	}
+	act("sku-000004", "Pin")
+	b.press("Pin it")
+	b.reads("“Vase 4” is on every page now.")
+	for k := range 5 {
+		answer := fatal.Or(s.Decide(t.Context(), "home", &api.Request{Decision: fmt.Sprint("pinned-", k), User: api.Values{api.Text("kind", "student")}}))(t)
+		if !slices.Contains(answer.Items(), "sku-000004") {
+			t.Errorf("a page without the pinned item: %q", answer.Items())
+		}
+	}
+	b.visit("/placements/home/history")
+	b.reads("pinned items: added sku-000004")
+	b.run(`[...document.querySelectorAll("main .changes button")][0].click()`)
+	b.reads("The settings are what they were before that change")
+	if p := fatal.Or(s.Placement(t.Context(), "home"))(t); p.Include != nil {
+		t.Errorf("after undoing it pinned are %q", p.Include)
+	}
+	b.visit("/placements/home/decisions/pinned-1")
+	b.reads("Vase 4")
+	b.reads("student")
+	if strings.Contains(b.text(), "sku-000004") && !strings.Contains(b.text(), "Vase 4") {
+		t.Error("the page has ids in place of titles")
+	}
+}
+
+// A hundred thousand items are a list with the rows in view only, which finds the last one as quickly as the first.
+func TestManyItems(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 100_000, 0)
+	b := open(t, s.base)
+	b.visit("/placements/home/items")
+	b.reads("100,000 items")
+	b.run(`(document.querySelector("main .rows").scrollTop = 1e9, 0)`)
+	b.wait(row("sku-099999"))
+	if n := eval[int](b, `document.querySelectorAll("main .row-of-items").length`); n > 40 {
+		t.Errorf("%d rows are in the page", n)
+	}
+	b.fill("Find", "vase 5432")
+	b.reads("11 items")
+	b.wait(row("sku-054321"))
+	b.fill("Show", "unavailable")
+	b.fill("Find", "")
+	b.reads("1 item")
+	b.wait(row("sku-000002"))
+}
+
+// The number that says what a placement earns is the same on the overview, on its page and in the statistics.
+func TestOneNumber(t *testing.T) {
+	s := serve(t, nil)
+	b := open(t, s.base)
+	b.visit("/new")
+	b.fill("Name", "window")
+	b.fill("Currency", "USD")
+	b.press("See what this does")
+	b.press("Create the placement")
+	b.wait(`location.hash.startsWith("#/placements/window")`)
+	p := fatal.Or(s.Placement(t.Context(), "window"))(t)
+	if p.Mode != api.Explore || *p.ExploreShare != 0.02 || p.Currency != "USD" {
+		t.Fatalf("a new placement has the mode %s and the currency %q", p.Mode, p.Currency)
+	}
+	b.reads("Waiting for the first comparison")
+	p.Notes, p.Warnings, p.AttributionWindow, p.ExploreShare = nil, nil, "1s", new(0.5)
+	fatal.Or(s.Put(t.Context(), "window", p))(t)
+	for k := 0; ; k++ {
+		s.sell(t, "window", fmt.Sprint("round-", k), 40)
+		if len(fatal.Or(s.Stats(t.Context(), "window"))(t).Gains) > 0 {
+			break
+		}
+	}
+	const figure = `[...document.querySelectorAll("main .figure")].find((f) => f.innerText.startsWith("Earned over random pages"))?.querySelector(".value").innerText`
+	var seen []string
+	for _, view := range []string{"/", "/placements/window"} {
+		b.visit(view)
+		b.wait(figure)
+		seen = append(seen, eval[string](b, figure))
+	}
+	total := fatal.Or(s.Stats(t.Context(), "window"))(t).Gains[0].Total.Estimate
+	if want := eval[string](b, fmt.Sprintf(`((v) => Math.abs(v) >= 100 ? Number(v.toPrecision(3)).toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero", maximumFractionDigits: 0 }) : v.toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero" }))(%v)`, total)); seen[0] != seen[1] || seen[0] != want {
+		t.Errorf("the pages have %q, the statistics %s", seen, want)
+	}
+}

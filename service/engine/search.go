@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/state"
+)
+
+type searchKey struct{}
+
+// WithSearch returns a context with which Decision and Explain search the whole log for a decision that is no longer
+// remembered. One search runs at a time.
+func WithSearch(ctx context.Context) context.Context {
+	return context.WithValue(ctx, searchKey{}, true)
+}
+
+// found is the decision that the last search has found.
+type found struct {
+	placement, id string
+	sequence      uint64 // the last entry that was searched
+	lookup        *state.Lookup
+}
+
+// search finds a decision in the log and what became of it, or returns nil. The errors are ctx's and the log's.
+func (e *Engine) search(ctx context.Context, placement, id string) (*state.Lookup, error) {
+	if ctx.Value(searchKey{}) == nil {
+		return nil, nil
+	}
+	v, err := e.View(placement)
+	if err != nil {
+		return nil, err
+	}
+	from := v.Page.Born + 1
+	if bounded, ok := e.store.(eventlog.Bounded); ok {
+		x, err := bounded.Extent(ctx)
+		if err != nil {
+			return nil, err
+		}
+		from = max(from, x.First)
+	}
+	select {
+	case e.searching <- struct{}{}:
+		defer func() { <-e.searching }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	last := e.Sequence()
+	if f := e.found; f.placement == placement && f.id == id && f.sequence == last {
+		return f.lookup, nil
+	}
+	var lookup *state.Lookup
+	sequence, name := from-1, []byte(id)
+	for entry, err := range e.store.Entries(ctx, from) {
+		if sequence++; err != nil || sequence > last {
+			break
+		}
+		if !bytes.Contains(entry, name) {
+			continue
+		}
+		event, err := eventlog.Decode(entry)
+		if err != nil || event.Placement != placement {
+			continue
+		}
+		if o, ok := event.Body.(*eventlog.Offered); ok && o.Decision == id {
+			made, err := offer.Of(o)
+			if err != nil {
+				return nil, err
+			}
+			lookup = state.Forgotten(v.Placement, sequence, event.Time, made)
+		} else if lookup != nil {
+			lookup.Add(event.Body)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	e.found = found{placement, id, last, lookup}
+	return lookup, nil
+}

@@ -1,0 +1,66 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+)
+
+// A decision that is no longer remembered is found in the log by a search: as it was while it was remembered.
+func TestSearch(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"}],"memory_bytes":40000,"attribution_window":"1m"}`)
+	end := map[string]func(id string){
+		"chosen": func(id string) { fatal.If(t, e.Outcome(t.Context(), "home", id, "sku1", 1)) },
+		"none":   func(id string) { fatal.If(t, e.Outcome(t.Context(), "home", id, "", 1)) },
+		"returned": func(id string) {
+			fatal.If(t, e.Outcome(t.Context(), "home", id, "sku0", 1))
+			fatal.If(t, e.Correct(t.Context(), "home", id, api.Correction{ID: "back", Item: "sku0", Value: new(-0.5)}, 1))
+		},
+	}
+	before := map[string]engine.Decision{}
+	for id, does := range end {
+		r := stock(id, 3)
+		r.Include = []string{"sku0", "sku1"}
+		decide(t, e, "home", r, 0)
+		does(id)
+		before[id] = fatal.Or(e.Decision(t.Context(), "home", id))(t)
+	}
+	for k := range 2000 {
+		id := fmt.Sprint("later", k)
+		decide(t, e, "home", stock(id, 3), 2)
+		fatal.If(t, e.Outcome(t.Context(), "home", id, "", 2))
+	}
+	wait(t, e)
+	search := engine.WithSearch(t.Context())
+	for id, want := range before {
+		_, err := e.Decision(t.Context(), "home", id)
+		is(t, "without a search", err, engine.ErrNotFound)
+		got := fatal.Or(e.Decision(search, "home", id))(t)
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(engine.Decision{}, "Offer")); diff != "" {
+			t.Errorf("%s (-remembered +found):\n%s", id, diff)
+		}
+		if diff := cmp.Diff(want.Offer.Reply(), got.Offer.Reply()); diff != "" {
+			t.Errorf("%s (-remembered +found):\n%s", id, diff)
+		}
+		why := fatal.Or(e.Explain(search, "home", id, 3))(t)
+		if len(why.Items) != 2 || why.Items[0].Utility == nil {
+			t.Errorf("%s is explained by %+v", id, why)
+		}
+	}
+	for _, missing := range []string{"ever", "late"} { // parts of other ids
+		if _, err := e.Decision(search, "home", missing); !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("%s: %v", missing, err)
+		}
+	}
+	_, err := e.Decision(search, "nowhere", "chosen")
+	is(t, "of no placement", err, engine.ErrNotFound)
+}
