@@ -86,13 +86,17 @@ func busy(t testing.TB, store engine.Log) []byte {
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	put(t, e, "shadow", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"shadow"}`)
+	var page []string
 	for i, id := range []string{"a", "b", "c", "d"} {
 		r := stock(id, 3)
 		if i > 1 {
 			earning(r, 1, 2, 3)
 		}
-		decide(t, e, "home", r, 0)
+		page = decide(t, e, "home", r, 0).IDs()
 	}
+	fatal.If(t, e.Choose(t.Context(), "", "d", []api.Choice{{Item: page[0], Quantity: new(2), Value: new(1.5)}, {Item: page[1]}}, 1))
+	fatal.If(t, e.Correct(t.Context(), "", "d", api.Correction{ID: "return", Item: page[1], Value: new(-1.0)}, 1))
+	fatal.If(t, e.Correct(t.Context(), "", "d", api.Correction{ID: "mistake", Item: page[0]}, 1))
 	r := stock("e", 3)
 	r.Baseline = []string{"sku2"}
 	fatal.Or(e.Decide(t.Context(), "shadow", r, 0))(t)
@@ -112,7 +116,7 @@ func busy(t testing.TB, store engine.Log) []byte {
 }
 
 // busyEntries is how many there are after busy.
-const busyEntries = 13
+const busyEntries = 16
 
 // withoutSum and withSum take a snapshot's checksum off, and put one on, so that fuzzing comes past it.
 func withoutSum(data []byte) []byte { return data[:len(data)-4] }

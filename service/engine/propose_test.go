@@ -192,6 +192,8 @@ func TestFollowersOutcomes(t *testing.T) {
 		decide(t, p.leader, "home", r, leaderTime)
 	}
 	decide(t, p.leader, "home", stock("old", 2), -leaderTime)
+	decide(t, p.leader, "home", stock("basket", 2), leaderTime)
+	two := []api.Choice{{Item: "sku1", Quantity: new(3), Value: new(0.5)}, {Item: "sku0"}}
 	f := p.follower
 	for i, c := range []struct {
 		err, want error
@@ -203,6 +205,11 @@ func TestFollowersOutcomes(t *testing.T) {
 		{f.Outcome(t.Context(), "home", "a", "other", 1), engine.ErrNotShown},
 		{f.Outcome(t.Context(), "home", "z", "", 1), engine.ErrNotFound},
 		{f.Outcome(t.Context(), "home", "old", "sku0", 1), engine.ErrLate},
+		{f.Choose(t.Context(), "home", "basket", two, 1), nil},
+		{f.Choose(t.Context(), "home", "basket", two, 1), nil},
+		{f.Choose(t.Context(), "home", "basket", two[:1], 1), engine.ErrConflict},
+		{f.Choose(t.Context(), "home", "basket", append(two, two...), 1), api.ErrInvalid},
+		{f.Correct(t.Context(), "home", "basket", api.Correction{ID: "return", Item: "sku1", Value: new(-0.25)}, 1), nil},
 		{f.Reward(t.Context(), "home", "b", []api.Reward{{Item: "sku0", Value: 1}}, 1), nil},
 		{f.Activate(t.Context(), "home", "d", 1), nil},
 		{f.Activate(t.Context(), "home", "z", 1), engine.ErrNotFound},
@@ -219,7 +226,10 @@ func TestFollowersOutcomes(t *testing.T) {
 	if d, err := f.Decision(t.Context(), "home", "b"); err != nil || d.Choice != "sku0" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if s := statsOf(t, f, "home"); s.Outcomes != 2 || s.Expired != 1 {
+	if d, err := f.Decision(t.Context(), "home", "basket"); err != nil || d.Earned != 1.25 || len(d.Choices) != 2 || len(d.Corrections) != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if s := statsOf(t, f, "home"); s.Outcomes != 3 || s.Expired != 1 {
 		t.Errorf("%+v", s)
 	}
 }

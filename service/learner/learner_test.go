@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ledger is a learner that notes the features of the items that were shown. Its policy is a copy of it.
+// ledger is a learner that notes the features of the items that were shown, and further takes as negative numbers. Its policy is a copy of it.
 type ledger struct {
 	seen    []float64
 	before  func(x float64) // of Observe
@@ -64,6 +64,9 @@ func (l *ledger) Observe(r vitrine.Round) error {
 	l.seen = append(l.seen, x) // half done when it panics
 	if x == poison {
 		panic("poison")
+	}
+	for _, c := range r.More {
+		l.seen = append(l.seen, -float64(c))
 	}
 	return nil
 }
@@ -610,6 +613,24 @@ func TestCatchingUpAgain(t *testing.T) {
 	}
 }
 
+// Further takes wait for the learner in its saved state, too. Rounds with one take have the bytes that they would have without baskets.
+func TestTakesInSavedStates(t *testing.T) {
+	l := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
+	l.Observe(2, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 3, Value: 5}})
+	observe(l, 2, 2)
+	again := run(t, fatal.Or(restored(encoded(l.View()), of(ledger{}), config(t), false))(t), nil)
+	if got := seen(again); !slices.Equal(got, []float64{1, -1, -1, 2}) {
+		t.Errorf("learned %v", got)
+	}
+	plain := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
+	plain.Observe(2, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 1, Value: 5}})
+	one := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
+	one.Observe(2, &offer.Offer{Offered: offered("d", 1)}, 1, nil)
+	if !bytes.Equal(encoded(plain.View()), encoded(one.View())) {
+		t.Error("a basket of one unit waits in other bytes than a choice")
+	}
+}
+
 // A state that is read is written as it was, and what is no state is an error.
 func FuzzRestore(f *testing.F) {
 	c := config(f)
@@ -625,6 +646,8 @@ func FuzzRestore(f *testing.F) {
 	l.CatchUp(3, learner.Gap{After: 1, From: 1, Rounds: 1, Only: []string{"a"}})
 	l.Follow(4)
 	l.EndReplay()
+	add()
+	l.Observe(5, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 3, Value: 5}})
 	add()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, err := restored(data, of(ledger{}), c, false)

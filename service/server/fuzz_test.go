@@ -33,6 +33,9 @@ func FuzzBodies(f *testing.F) {
 	} {
 		f.Add(uint8(route), []byte(body))
 	}
+	for _, body := range []string{`{"choices":[{"item":"sku1","quantity":2,"value":5.1},{"item":"sku2"}]}`, `{"choices":[]}`, `{"choices":null,"choice":null}`} {
+		f.Add(uint8(3), []byte(body))
+	}
 	for route := range fuzzed {
 		for _, body := range []string{"", "null", "{", "[]", `{"items":[{"id":"a","features":{"price":1e308}}]}`, "\x00", strings.Repeat("[", 2000)} {
 			f.Add(uint8(route), []byte(body))
