@@ -74,9 +74,9 @@ test("a fallback comes in time, but not for the caller's own mistakes", async ()
 test("an outcome is a choice, or a list of what was taken", async () => {
   const choices = [{ item: "x", quantity: 2, value: 5.1 }, { item: "y" }];
   for (const [choice, body] of [["x", { choice: "x" }], [null, { choice: null }], [choices, { choices }], [[], { choices: [] }]] as const) {
-    const { client, asked } = hosts([answers(204)]);
+    const { client, asked } = hosts([good]);
     await client.outcome("home", "d", choice as string | null | typeof choices);
-    assert.deepEqual([...asked.bodies].map((text) => JSON.parse(text) as unknown), [body]);
+    assert.deepEqual([...asked.bodies].map((text) => JSON.parse(String(text)) as unknown), [body]);
   }
 });
 
