@@ -118,7 +118,7 @@ func TestHausmanMcFaddenSeesDependence(t *testing.T) {
 		Coefficients: append(append([]float64(nil), r.Coefficients...), 0.3)}
 	const runs = 60
 	statistic := func(truth *Result, seed uint64) float64 {
-		drawn := fatal.Or(truth.Simulate(d, rand.New(rand.NewPCG(seed, 9))))(t)
+		drawn := fatal.Or(truth.simulate(d, rand.New(rand.NewPCG(seed, 9))))(t)
 		fit := fatal.Or(Fit(t.Context(), spec, drawn, Options{}))(t)
 		test, _, err := fit.HausmanMcFadden(t.Context(), drawn, "x")
 		if err != nil || test.Freedom != 5 {

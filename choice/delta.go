@@ -46,25 +46,3 @@ func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 	}
 	return r.Delta(func(theta []float64) float64 { return -theta[a] / theta[p] }), nil
 }
-
-// ConsumerSurplus returns the mean expected consumer surplus of a choice, in units of the price,
-//
-//	E max_i U_i / −θ_price
-//
-// up to a constant, with a standard error by the delta method. The difference between two data sets is the value of a
-// change. Source: Small and Rosen (1981); Train (2009), Section 3.5.
-func (r *Result) ConsumerSurplus(d *Data, price string) (Estimate, error) {
-	p := slices.Index(r.Names, price)
-	if p < 0 {
-		return Estimate{}, fmt.Errorf("there is no coefficient %q: there are %q", price, r.Names)
-	}
-	if _, err := r.Logsum(d); err != nil {
-		return Estimate{}, err
-	}
-	at := *r
-	return r.Delta(func(theta []float64) float64 {
-		at.Coefficients = theta
-		logsum, _ := at.Logsum(d) // the error does not depend on θ
-		return logsum / -theta[p]
-	}), nil
-}

@@ -144,7 +144,7 @@ func inPanels(t *testing.T, d *Data, u Utility, rng *rand.Rand, draw func() []fl
 			mnl.Coefficients = draw()
 		}
 		one := fatal.Or(d.Slice(s, s+1))(t)
-		drawn := fatal.Or(mnl.Simulate(one, rng))(t)
+		drawn := fatal.Or(mnl.simulate(one, rng))(t)
 		c := Case{Panel: s / 8}
 		c.Alternatives, c.Chosen = drawn.Choice(0)
 		for i := range c.Alternatives {
@@ -236,7 +236,7 @@ func TestMixedMirror(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 20, Random: []Random{{Coefficient: "a"}}}}
 	truth := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: []float64{1, -0.5, 1.5}}
-	drawn := fatal.Or(truth.Simulate(d, rng))(t)
+	drawn := fatal.Or(truth.simulate(d, rng))(t)
 	var ends []float64
 	for _, start := range [][]float64{{1, -0.5, 1}, {1, -0.5, -1}} {
 		r := fatal.Or(Fit(context.Background(), spec, drawn, Options{Start: start}))(t)

@@ -147,7 +147,7 @@ func TestNetworkLearnsABend(t *testing.T) {
 		Model: bend{utility.NewLinear(1, false)}}}},
 		Alternatives: d.Alternatives, Outside: true, Scale: &Scale{Mean: []float64{0}, SD: []float64{1}},
 		Coefficients: []float64{2}}
-	d = fatal.Or(truth.Simulate(d, rand.New(rand.NewPCG(5, 5))))(t)
+	d = fatal.Or(truth.simulate(d, rand.New(rand.NewPCG(5, 5))))(t)
 	fit, held, err := d.Split(0.3, 1)
 	fatal.If(t, err)
 	perChoice := func(spec *Spec) float64 {

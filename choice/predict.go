@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"vitrine/internal/scratch"
@@ -121,32 +120,6 @@ func (r *Result) Shares(d *Data) ([]float64, error) {
 		shares = shares[:len(d.Alternatives)]
 	}
 	return shares, nil
-}
-
-// Simulate returns the data with choices drawn from the model.
-func (r *Result) Simulate(d *Data, rng *rand.Rand) (*Data, error) {
-	predictions, err := r.Predict(d)
-	if err != nil {
-		return nil, err
-	}
-	drawn := d.changed(func(b *block) { b.chosen = make([]int32, len(b.chosen)) })
-	drawn.Unobserved = false
-	for s, p := range predictions {
-		b, k := drawn.locate(s)
-		lo, hi := b.span(k)
-		b.chosen[k] = int32(hi - 1) // in case rounding leaves the sum of probabilities below the draw
-		if d.Outside {
-			b.chosen[k] = none
-		}
-		left := rng.Float64()
-		for i, v := range p.Probabilities {
-			if left -= v; left < 0 {
-				b.chosen[k] = int32(lo + i)
-				break
-			}
-		}
-	}
-	return drawn, nil
 }
 
 // Elasticities returns the aggregate elasticities of the market shares in a variable,
