@@ -125,8 +125,8 @@ func TestLatentContainsMNL(t *testing.T) {
 				t.Errorf("shares %v, want %v", got, want)
 			}
 		}
-		mine := fatal.Or(r.Logsum(d))(t)
-		if theirs, err := base.Logsum(d); err != nil || !near(mine, theirs, 1e-12) {
+		mine := fatal.Or(r.logsum(d))(t)
+		if theirs, err := base.logsum(d); err != nil || !near(mine, theirs, 1e-12) {
 			t.Errorf("logsum %v, want %v, %v", mine, theirs, err)
 		}
 	}
@@ -207,7 +207,7 @@ func TestKindsProbabilities(t *testing.T) {
 			moved := *r
 			moved.Coefficients = slices.Clone(r.Coefficients)
 			moved.Coefficients[at] += step
-			v := fatal.Or(moved.Logsum(d))(t)
+			v := fatal.Or(moved.logsum(d))(t)
 			return v
 		}
 		if got := (logsum(1e-5) - logsum(-1e-5)) / 2e-5; !near(got, share/weights, 1e-8) {

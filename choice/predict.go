@@ -201,18 +201,3 @@ func (d *Data) multiplied(variables []int, alternative int, by float64) *Data {
 		}
 	})
 }
-
-// Logsum returns the weighted mean of a choice's expected largest utility, up to Euler's constant: for MNL the mean of
-// log Σ exp V.
-func (r *Result) Logsum(d *Data) (float64, error) {
-	predictions, err := r.Predict(d)
-	if err != nil {
-		return 0, err
-	}
-	sum, weights := 0.0, 0.0
-	for _, p := range predictions {
-		sum += p.Weight * p.Logsum
-		weights += p.Weight
-	}
-	return sum / weights, nil
-}

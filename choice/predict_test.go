@@ -72,7 +72,7 @@ func TestPredict(t *testing.T) {
 		!near(score.Null, -math.Log(4)-3*math.Log(3), 1e-14) {
 		t.Errorf("score %+v", score)
 	}
-	logsum, err := r.Logsum(d)
+	logsum, err := r.logsum(d)
 	if err != nil || !near(logsum, (math.Log(s0)+3*math.Log(s1))/4, 1e-14) {
 		t.Errorf("logsum %v, %v", logsum, err)
 	}
@@ -210,4 +210,19 @@ func TestPublishedPredictions(t *testing.T) {
 		!near(null(all), -8549.334191, 1e-10) {
 		t.Errorf("log-likelihood %.6f, then %.6f a choice, null %.6f", fit.LogLikelihood, score.PerChoice, null(all))
 	}
+}
+
+// logsum returns the weighted mean of a choice's expected largest utility, up to Euler's constant: for MNL the mean of
+// log Σ exp V.
+func (r *Result) logsum(d *Data) (float64, error) {
+	predictions, err := r.Predict(d)
+	if err != nil {
+		return 0, err
+	}
+	sum, weights := 0.0, 0.0
+	for _, p := range predictions {
+		sum += p.Weight * p.Logsum
+		weights += p.Weight
+	}
+	return sum / weights, nil
 }

@@ -106,9 +106,6 @@ func (m *Quadratic) choose(has func(j, k int) bool) {
 	}
 }
 
-// Products returns which products the family includes.
-func (m *Quadratic) Products() Products { return m.kind }
-
 // String returns "quadratic", followed by the features in products or squares unless the family includes all products.
 func (m *Quadratic) String() string { return m.name }
 

@@ -44,9 +44,6 @@ type Key struct {
 	sum [sha256.Size]byte
 }
 
-// Covers reports whether the key is for a placement.
-func (k *Key) Covers(placement string) bool { return Covers(k.Placements, placement) }
-
 // Covers reports whether a key limited to placements is for a placement; nil is not limited.
 func Covers(placements []string, placement string) bool {
 	return placements == nil || slices.Contains(placements, placement)
