@@ -13,8 +13,33 @@ type Experiment struct {
 	Starts   time.Time `json:"starts,omitzero" format:"date-time" doc:"when it starts; at once if left out"`
 	Ends     time.Time `json:"ends,omitzero" format:"date-time" doc:"when it ends; with another configuration of the placement if left out. Its variants keep what they have learned until then"`
 	Outside  string    `json:"outside,omitzero" enum:"policy,baseline" doc:"what all shoppers are shown before it starts and after it ends: policy, by the placement's own policy, or baseline; policy if left out. These decisions do not count, and need no shopper_id"`
+	Metrics  []Metric  `json:"metrics,omitempty" maxItems:"5" doc:"what else to compare the variants by, as the caller reports it: the margin, the time that a page takes"`
 	Segments string    `json:"segment_by,omitzero" maxLength:"100" doc:"a feature of shoppers, a category, by which results are reported too"`
 	MinGain  float64   `json:"min_gain,omitzero" minimum:"0" doc:"the least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much"`
+}
+
+// Metric is what the caller reports of its decisions, in addition to revenue.
+type Metric struct {
+	Name   string  `json:"name" minLength:"1" maxLength:"64" doc:"of letters, digits, '.', '_', '-' and ':'; not conversion or items"`
+	Max    float64 `json:"max" doc:"the largest value; larger ones count as this one, and negative ones as its negative at least. Intervals are wider if it is larger than needed"`
+	Better string  `json:"better,omitzero" enum:"higher,lower" doc:"which values are better; higher if left out"`
+}
+
+// Values of [Metric.Better].
+const (
+	BetterHigher = "higher"
+	BetterLower  = "lower"
+)
+
+// Metrics of every experiment.
+const (
+	Conversion = "conversion" // share of decisions that sold
+	ItemsTaken = "items"      // units taken per decision, at most 10 of each
+)
+
+// Measurements are what the caller reports of a decision, by the names of an experiment's metrics.
+type Measurements struct {
+	Metrics map[string]float64 `json:"metrics" doc:"finite values by name; names that the running experiment does not compare are ignored"`
 }
 
 // Variant is a part of an experiment.
@@ -88,7 +113,7 @@ type ExperimentReport struct {
 	Counts    *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the first decisions will count; left out once some count, and before the first decision"`
 	Variants  []VariantReport `json:"variants" doc:"in the order of the configuration"`
 	Pairs     []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
-	Metrics   []MetricReport  `json:"metrics" doc:"what else the variants change; conversion is the first"`
+	Metrics   []MetricReport  `json:"metrics" doc:"what else the variants change; conversion and items come first"`
 	SegmentBy string          `json:"segment_by,omitzero" doc:"the feature of shoppers that has the segments"`
 	Segments  []SegmentReport `json:"segments,omitempty" doc:"results by value of that feature, the first ones seen, at most 8; the last one of 8 has all other values"`
 	HeldOut   *VariantReport  `json:"holdout,omitempty" doc:"what the holdout earned; left out if there is none"`
@@ -124,8 +149,9 @@ type VariantReport struct {
 // MetricReport compares the variants by something other than revenue. Its differences all hold together with those of
 // the other metrics, at all times, with 95 %.
 type MetricReport struct {
-	Name     string          `json:"name" doc:"conversion is the share of decisions that sold"`
+	Name     string          `json:"name" doc:"conversion is the share of decisions that sold, items the units taken per decision, of which at most 10 count"`
 	Better   string          `json:"better" enum:"higher,lower"`
+	Reported uint64          `json:"reported" doc:"decisions with a value; the others count as 0"`
 	Variants []VariantMetric `json:"variants" doc:"in the order of the configuration"`
 }
 

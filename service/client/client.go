@@ -89,6 +89,11 @@ func (c *Client) Choose(ctx context.Context, placement, decision string, choices
 	return c.post(ctx, api.DecisionPath(placement, decision)+"/outcome", api.Outcome{Choices: slices.Concat([]api.Choice{}, choices)})
 }
 
+// Measure reports values of an experiment's metrics for a decision, before its outcome.
+func (c *Client) Measure(ctx context.Context, placement, decision string, metrics map[string]float64) error {
+	return c.post(ctx, api.DecisionPath(placement, decision)+"/metrics", &api.Measurements{Metrics: metrics})
+}
+
 // Correct corrects a decision's earnings after its outcome, such as by a return. Sending the same correction twice is a
 // no-op; another one under its id is the problem "conflict".
 func (c *Client) Correct(ctx context.Context, placement, decision string, correction api.Correction) error {

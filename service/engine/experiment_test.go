@@ -328,7 +328,7 @@ func TestChargeOfAnExperiment(t *testing.T) {
 	before := fatal.Or(e.Stats("home"))(t)
 	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"memory_bytes":8000000,"mode"`, 1))
 	after, err := e.Stats("home")
-	if want := int64(3<<19 + 1000 + 2*10 + 8000000/2); err != nil || after.Charged-before.Charged != want {
+	if want := int64(7<<18 + 1000 + 2*10 + 8000000/2); err != nil || after.Charged-before.Charged != want {
 		t.Errorf("the experiment is charged %d bytes, want %d; %v", after.Charged-before.Charged, want, err)
 	}
 }

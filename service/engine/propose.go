@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,7 @@ type remoteCall struct {
 	choices             []api.Choice
 	rewards             []api.Reward
 	correction          api.Correction
+	metrics             map[string]float64
 	values              []feature.Seen
 }
 
@@ -53,7 +55,8 @@ const (
 	callReward
 	callActivate
 	callLogValues // values of categories
-	callPosition  // asks what another follower may have seen in the log and told its callers
+	callMeasure
+	callPosition // asks what another follower may have seen in the log and told its callers
 )
 
 func (c *remoteCall) fields(f *fields.Fields) {
@@ -70,6 +73,17 @@ func (c *remoteCall) fields(f *fields.Fields) {
 		f.String(&r.Item)
 		f.Float(&r.Value)
 	})
+	names := slices.Sorted(maps.Keys(c.metrics))
+	if f.Strings(&names); f.Reads() && len(names) > 0 {
+		c.metrics = map[string]float64{}
+	}
+	for _, name := range names {
+		v := c.metrics[name]
+		f.Float(&v)
+		if f.Reads() {
+			c.metrics[name] = v
+		}
+	}
 	fields.Optional(f, &c.correction.Value, func(v *float64, f *fields.Fields) { f.Float(v) })
 	fields.List(f, &c.values, func(s *feature.Seen, f *fields.Fields) {
 		f.String(&s.Feature)
@@ -366,6 +380,8 @@ func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (record
 		return nil, e.Correct(ctx, c.placement, c.decision, c.correction, now)
 	case callReward:
 		return nil, e.Reward(ctx, c.placement, c.decision, c.rewards, now)
+	case callMeasure:
+		return nil, e.Measure(ctx, c.placement, c.decision, c.metrics, now)
 	case callActivate:
 		return nil, e.Activate(ctx, c.placement, c.decision, now)
 	case callLogValues:

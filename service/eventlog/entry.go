@@ -171,6 +171,17 @@ func (i *ItemsChanged) fields(f *fields.Fields) {
 
 func (a *Activated) fields(f *fields.Fields) { f.String(&a.Decision) }
 
+func (m *Measured) fields(f *fields.Fields) {
+	f.String(&m.Decision)
+	fields.List(f, &m.List, (*Measurement).Fields)
+}
+
+// Fields encodes or decodes a measurement.
+func (m *Measurement) Fields(f *fields.Fields) {
+	f.String(&m.Name)
+	f.Float(&m.Value)
+}
+
 func (p *ItemsDeclined) fields(f *fields.Fields) {
 	f.String(&p.Decision)
 	fields.Integers(f, &p.Items)

@@ -175,6 +175,19 @@ type ItemsDeclined struct {
 	Reward   float64 // total of the rewards reported for them, in [0, 1]
 }
 
+// Measured reports measurements of a decision that waits for its outcome, for the metrics of an experiment. They replace
+// earlier ones of the same names.
+type Measured struct {
+	Decision string
+	List     []Measurement // by name, in increasing order
+}
+
+// Measurement is a value of a metric.
+type Measurement struct {
+	Name  string
+	Value float64 // finite
+}
+
 // ItemsChanged puts items into a placement's catalogue and deletes others. It also records how to undo the change, so
 // that a reader who holds the catalogue can recover earlier versions.
 type ItemsChanged struct {
@@ -289,6 +302,7 @@ const (
 	basketChosen
 	basketChosenUnlearned
 	basketCorrected
+	measured
 )
 
 func (*PlacementPut) kind() kind        { return placementPut }
@@ -319,6 +333,8 @@ func (c *Corrected) kind() kind {
 
 // ofBasket reports whether the page had a basket.
 func (c *Corrected) ofBasket() bool { return c.Basket != nil || c.Others != 0 }
+
+func (*Measured) kind() kind { return measured }
 
 func (c *Chosen) kind() kind {
 	switch {
@@ -369,6 +385,7 @@ var bodies = [...]func() Body{
 	basketChosen:          func() Body { return &Chosen{Basket: Basket{}} },
 	basketChosenUnlearned: func() Body { return &Chosen{Basket: Basket{}, Unlearned: true} },
 	basketCorrected:       func() Body { return &Corrected{Basket: Basket{}} },
+	measured:              func() Body { return new(Measured) },
 }
 
 // IsCommand reports whether an event of this kind is what an operator has asked for, so that its entry says who did.
@@ -610,6 +627,18 @@ func (i *ItemsChanged) check() error {
 }
 
 func (a *Activated) check() error { return checkDecision("an activation", a.Decision) }
+
+func (m *Measured) check() error {
+	if m.Decision == "" || len(m.List) == 0 {
+		return fmt.Errorf("%d measurements of decision %q", len(m.List), m.Decision)
+	}
+	for k, v := range m.List {
+		if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || v.Name == "" || k > 0 && m.List[k-1].Name >= v.Name {
+			return fmt.Errorf("the measurements of decision %q are %v, want finite ones of names that increase", m.Decision, m.List)
+		}
+	}
+	return nil
+}
 
 func (p *ItemsDeclined) check() error {
 	switch {

@@ -9,11 +9,12 @@ import (
 // Closed is an offer with its outcome.
 type Closed struct {
 	*Offer
-	Entry     uint64          // of the offer
-	Time      int64           // of the offer
-	Choice    int             // a position on the page, from 1 on, or 0
-	Basket    eventlog.Basket // all items taken, from the choice on; nil for one unit of one item at its revenue, and for no item
-	Predicted bool            // whether the placement's learner made estimates for it
+	Entry     uint64                 // of the offer
+	Time      int64                  // of the offer
+	Choice    int                    // a position on the page, from 1 on, or 0
+	Basket    eventlog.Basket        // all items taken, from the choice on; nil for one unit of one item at its revenue, and for no item
+	Measured  []eventlog.Measurement // for the metrics of an experiment
+	Predicted bool                   // whether the placement's learner made estimates for it
 }
 
 // Takes returns all that was taken, by increasing places.

@@ -27,6 +27,7 @@ var source string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number, "signed": signed, "count": count, "percent": percent, "day": day, "moment": moment, "shows": shows, "colour": colour,
+	"conversion": conversion, "metric": metric, "amount": amount, "change": change,
 	"policy": func() string { return Policy },
 }).Parse(source))
 
@@ -47,6 +48,9 @@ func (v view) Until() time.Time {
 	if v.Ended != nil {
 		return *v.Ended
 	}
+	if v.IsOver() {
+		return v.Ends
+	}
 	return v.Now
 }
 
@@ -55,6 +59,8 @@ func (v view) Sentence() string {
 	switch {
 	case v.Verdict.Result == api.Ship:
 		return fmt.Sprintf("Ship “%s”.", v.Verdict.Variant)
+	case v.Verdict.Result == api.Weigh:
+		return fmt.Sprintf("Your choice: “%s” earns more, and something suffers.", v.Verdict.Variant)
 	case v.Verdict.Result == api.Tie && v.Verdict.Variant != "":
 		return fmt.Sprintf("A tie, so keep “%s”.", v.Verdict.Variant)
 	case v.Verdict.Result == api.Tie:
@@ -64,24 +70,35 @@ func (v view) Sentence() string {
 	case v.Verdict.Result == api.Stop:
 		return fmt.Sprintf("Stop, and stay with “%s”.", v.Control)
 	}
+	if v.IsOver() {
+		return fmt.Sprintf("No winner, so stay with “%s”.", v.Control)
+	}
 	return "Keep going."
 }
 
-// Advice explains the verdict.
+// IsOver reports whether the experiment has ended, by itself or by its schedule.
+func (v view) IsOver() bool { return v.Ended != nil || !v.Ends.IsZero() && !v.Now.Before(v.Ends) }
+
+// Advice says what the verdict means.
 func (v view) Advice() string {
 	switch {
 	case v.Verdict.Result == api.Ship:
 		return "The whole interval of its difference is above what a change is worth. You may act on that at any time, without waiting for a planned end."
+	case v.Verdict.Result == api.Weigh:
+		return "The whole interval of its difference in revenue is above what a change is worth. Decide whether that is worth the harm below."
 	case v.Verdict.Result == api.Tie:
-		return "You may stop now. If you go on, more decisions may still tell which one earns more."
+		return "You may stop now. If you go on, more visits may still tell which one earns more."
 	case v.Ratio.Mismatch:
-		return "Something loses decisions of some variants: pages that fail, outcomes that are not reported, a cache. Until it is found the differences mean nothing."
+		return "Something loses visits of some variants: pages that fail, outcomes that are not reported, a cache. Until it is found the differences mean nothing."
 	case v.Verdict.Result == api.Stop:
 		return "Even at best no other variant gains as much as a change is worth."
 	}
-	advice := "The differences may still be chance. More decisions make the intervals narrower: four times as many halve them."
+	if v.IsOver() {
+		return "The experiment is over, and the differences may be chance: it was too short, or the gain is too small to show."
+	}
+	advice := "The differences may still be chance. More visits make the intervals narrower: four times as many halve them."
 	if l := v.Left; l != nil {
-		advice += fmt.Sprintf(" If all goes on as it does, about %s more decisions will tell, by %s.", number(float64(l.Decisions)), day(v.Until().Add(time.Duration(l.Seconds*float64(time.Second)))))
+		advice += fmt.Sprintf(" If all goes on as it does, about %s more visits will tell, by %s.", number(float64(l.Decisions)), day(v.Until().Add(time.Duration(l.Seconds*float64(time.Second)))))
 	}
 	return advice
 }
@@ -124,9 +141,9 @@ func (v view) Names() []string {
 	return names
 }
 
-// Means is the picture of the revenue a decision.
+// Means is the picture of the revenue per visit.
 func (v view) Means() template.HTML {
-	c := chart{label: "Revenue a decision of each variant over time, with 95 % bands", names: v.Names(), skip: -1}
+	c := chart{label: "Revenue per visit of each variant over time, with 95 % bands", names: v.Names(), skip: -1}
 	for _, p := range v.Points {
 		c.add(p.Time, p.Means)
 	}
@@ -201,6 +218,39 @@ func grouped(digits string) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// conversion is the share of a group's decisions that sold.
+func conversion(g api.Totals) string {
+	if g.Rounds == 0 {
+		return "–"
+	}
+	return percent(float64(g.Purchases) / float64(g.Rounds))
+}
+
+// metric names a metric in words.
+func metric(name string) string {
+	switch name {
+	case api.Conversion:
+		return "visitors who buy"
+	case api.ItemsTaken:
+		return "items bought per visit"
+	}
+	return name
+}
+
+func amount(name string, v float64) string {
+	if name == api.Conversion {
+		return percent(v)
+	}
+	return number(v)
+}
+
+func change(name string, v float64) string {
+	if name == api.Conversion {
+		return signed(100*v) + " points"
+	}
+	return signed(v)
 }
 
 func percent(v float64) string { return number(100*v) + " %" }

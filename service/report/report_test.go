@@ -29,10 +29,12 @@ func example() *api.ExperimentReport {
 			{Name: "ours", Show: api.ShowPolicy, Share: 0.45, Made: 55500, Units: 19900, Group: api.Totals{Rounds: 55400, Purchases: 3100, Revenue: 55400 * 1.25}, Mean: api.Interval{Low: 1.18, Estimate: 1.25, High: 1.32}, Difference: &api.Interval{Low: 0.021, Estimate: 0.15, High: 0.28}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "auto"}, Learned: 55400}},
 			{Name: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Show: api.ShowPolicy, Share: 0.1, Made: 12400, Units: 4500, Group: api.Totals{Rounds: 12456, Purchases: 600, Revenue: 12456 * 1.05}, Mean: api.Interval{Low: 0.91, Estimate: 1.05, High: 1.2}, Difference: &api.Interval{Low: -0.29, Estimate: -0.05, High: 0.19}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "ts-mnl"}, Own: true, Learned: 12456}},
 		},
-		HeldOut: &api.VariantReport{Name: api.Holdout, Show: api.ShowBaseline, Share: 0.05, Units: 2340, Group: api.Totals{Rounds: 6400, Purchases: 320, Revenue: 7000}, Mean: api.Interval{Low: 0.9, Estimate: 1.09, High: 1.3}},
+		HeldOut:   &api.VariantReport{Name: api.Holdout, Show: api.ShowBaseline, Share: 0.05, Units: 2340, Group: api.Totals{Rounds: 6400, Purchases: 320, Revenue: 7000}, Mean: api.Interval{Low: 0.9, Estimate: 1.09, High: 1.3}},
+		Metrics:   []api.MetricReport{{Name: "conversion", Better: "higher", Variants: []api.VariantMetric{{Variant: "shop"}, {Variant: "ours", Mean: api.Interval{Estimate: 0.056}, Difference: &api.Interval{Low: -0.02, Estimate: -0.01, High: -0.005}, Worse: true}}}},
+		SegmentBy: "device", Segments: []api.SegmentReport{{Value: "phone", Variants: []api.SegmentVariant{{Variant: "ours", Group: api.Totals{Rounds: 900}, Difference: &api.Interval{Low: -1, Estimate: 0.2, High: 1.4}}}}, {Variants: []api.SegmentVariant{{Variant: "ours", Group: api.Totals{Rounds: 90}, Difference: &api.Interval{Low: -3, Estimate: 0.5, High: 4}}}}},
 		Pairs:   []api.Pair{{Variant: "ours", Over: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Difference: api.Interval{Low: 0.004, Estimate: 0.2, High: 0.4}}},
 		Ratio:   api.Ratio{Units: 46840, P: 0.42},
-		Verdict: api.Verdict{Result: api.Ship, Variant: "ours", Gain: 0.15, Reason: `"ours" earns at least 0.021 a decision more than "shop"`},
+		Verdict: api.Verdict{Result: api.Ship, Variant: "ours", Gain: 0.15, Reason: `"ours" earns at least 0.021 more per visit than "shop"`},
 		Phases: []api.Phase{
 			{Entry: 7, Time: begun, Shares: []float64{0.8, 0.1, 0.1}, Holdout: 0.05},
 			{Entry: 90000, Time: begun.Add(4 * 24 * time.Hour), Shares: []float64{0.45, 0.45, 0.1}, Holdout: 0.05, Moved: 0.35},
@@ -79,18 +81,20 @@ func TestPage(t *testing.T) {
 	}
 	text := plain(page)
 	for _, want := range []string{
-		`Summer <sale>`, `Experiment on the placement “home”, 1 June 2026 to 16 June 2026, 09:30 UTC, still running. 123,456 of 123,600 decisions count.`,
-		`Ship “ours”. Verdict: ship. Because "ours" earns at least 0.021 a decision more than "shop".`,
-		`shopwhat the shop shows by itself45 %55,6002,780 1.11.04 to 1.17 –`,
-		`oursthe policy auto, the one of the placement45 %55,4003,100 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
-		`the policy ts-mnl, which learns for this variant10 %12,456600 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
+		`Summer <sale>`, `Experiment on the placement “home”, 1 June 2026 to 16 June 2026, 09:30 UTC, still running. 123,456 of 123,600 visits count.`,
+		`Ship “ours”. Verdict: ship. Because "ours" earns at least 0.021 more per visit than "shop".`,
+		`shopwhat the shop shows by itself45 %55,6005 % 1.11.04 to 1.17 –`,
+		`oursthe policy auto, the one of the placement45 %55,4005.596 % 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
+		`the policy ts-mnl, which learns for this variant10 %12,4564.817 % 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
 		`holdoutwhat the shop shows by itself, in no experiment5 % of all6,400`,
 		`ours over a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on+0.2+0.004 to +0.4`,
-		`With “ours” in all 123,456 decisions the shop would have earned +18,518 against “shop”: from +2,593 to +34,568.`,
-		`A change is worth making if it gains 0.01 a decision.`,
+		`With “ours” in all 123,456 visits the shop would have earned +18,518 against “shop”: from +2,593 to +34,568.`,
+		`A change is worth making if it gains 0.01 per visit.`,
 		`Nothing speaks against it (p = 0.42`, `shop20,10042.75 %`, `holdout2,3405 %`,
 		`5 June 2026, 08:00 UTC: 45 % shop, 45 % ours, 10 % a-rival`, `35 % of the shoppers got another variant`,
 		`The learner of a variant learns from its own shoppers only.`,
+		`oursvisitors who buy5.6 % −1 points−2 points to −0.5 pointsworse`,
+		`phoneours900+0.2−1 to +1.4`, `all othersours90+0.5−3 to +4`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
@@ -113,7 +117,7 @@ func TestSentences(t *testing.T) {
 		"Keep going. Verdict: continue. Because it is early.": func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Result: api.Continue, Reason: "it is early"}
 		},
-		"about 12,000 more decisions will tell, by 17 June 2026.": func(r *api.ExperimentReport) {
+		"about 12,000 more visits will tell, by 17 June 2026.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Left = api.Verdict{Result: api.Continue}, &api.Left{Decisions: 12_000, Seconds: 86_400}
 		},
 		`A tie, so keep “ours”. Verdict: tie. Because "ours" and "b" both earn more. You may stop now.`: func(r *api.ExperimentReport) {
@@ -122,19 +126,23 @@ func TestSentences(t *testing.T) {
 		"A tie: keep “b” or “c”. Verdict: tie.": func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Result: api.Tie, Tied: []string{"b", "c"}, Reason: "it is one"}
 		},
-		"0 of 123,600 decisions count; the first ones by 3 June 2026, 22:04 UTC.": func(r *api.ExperimentReport) {
+		"0 of 123,600 visits count; the first ones by 3 June 2026, 22:04 UTC.": func(r *api.ExperimentReport) {
 			r.Decisions, r.Counts = 0, new(time.Date(2026, 6, 3, 22, 4, 0, 0, time.UTC))
 		},
 		"Stop, and stay with “shop”. Verdict: stop.": func(r *api.ExperimentReport) { r.Verdict = api.Verdict{Result: api.Stop, Reason: "no gain"} },
 		"Stop, and find out why the shoppers are not divided as planned.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Ratio = api.Verdict{Result: api.Stop, Reason: "x"}, api.Ratio{P: 1e-6, Mismatch: true}
 		},
-		"to 3 June 2026, 00:00 UTC. 123,456 of 123,600": func(r *api.ExperimentReport) { r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)) },
+		"to 3 June 2026, 00:00 UTC. 123,456 of 123,600":                          func(r *api.ExperimentReport) { r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)) },
+		"Your choice: “ours” earns more, and something suffers. Verdict: weigh.": func(r *api.ExperimentReport) { r.Verdict.Result = api.Weigh },
+		"No winner, so stay with “shop”. Verdict: continue. Because x. The experiment is over": func(r *api.ExperimentReport) {
+			r.Verdict, r.Ends = api.Verdict{Result: api.Continue, Reason: "x"}, time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)
+		},
 		"All learners learn from all shoppers": func(r *api.ExperimentReport) {
 			r.Learn = api.LearnAll
 		},
 		"The picture begins with the second point in time.": func(r *api.ExperimentReport) { r.Points = r.Points[:1] },
-		"0 of 0 decisions count.": func(r *api.ExperimentReport) {
+		"0 of 0 visits count.": func(r *api.ExperimentReport) {
 			*r = api.ExperimentReport{Name: "new", Control: "a", Variants: []api.VariantReport{{Name: "a", Show: api.ShowUniform}, {Name: "b", Show: api.ShowPolicy}}, Verdict: api.Verdict{Result: api.Continue}}
 		},
 	} {

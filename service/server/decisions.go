@@ -152,6 +152,14 @@ func (s *Server) rewards(c *call) error {
 	return c.done(s.engine.Reward(c.ctx, c.placement, c.PathValue("id"), r.Rewards, c.now))
 }
 
+func (s *Server) measure(c *call) error {
+	var m api.Measurements
+	if err := c.read(&m); err != nil {
+		return err
+	}
+	return c.done(s.engine.Measure(c.ctx, c.placement, c.PathValue("id"), m.Metrics, c.now))
+}
+
 func (s *Server) activate(c *call) error {
 	return c.done(s.engine.Activate(c.ctx, c.placement, c.PathValue("id"), c.now))
 }

@@ -183,6 +183,8 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind, t.Note = "relearning-ended", body.Reason
 	case *eventlog.Activated:
 		kind, t.Decision = "activated", body.Decision
+	case *eventlog.Measured:
+		kind, t.Decision = "measured", body.Decision
 	case *eventlog.ItemsChanged:
 		kind, t.Items = "items-changed", len(body.Put)+len(body.Deleted)
 	case *eventlog.ItemsDeclined:

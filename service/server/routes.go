@@ -109,6 +109,8 @@ func (s *Server) routes() (all []*route) {
 	}
 	on("POST "+placement+"/decisions/{id}/rewards", report, s.rewards, op("rewards", "Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing.").
 		takes(api.Rewards{}, `{"rewards":[{"item":"sku1","value":0.5}]}`).gives(204, nil).fails(409))
+	on("POST "+placement+"/decisions/{id}/metrics", report, s.measure, op("measure", "Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them.").
+		takes(api.Measurements{}, `{"metrics":{"margin":4.2,"seconds":1.3}}`).gives(204, nil).fails(409))
 	on("POST "+placement+"/decisions/{id}/corrections", report, s.correct, op("correct", "Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections.").
 		takes(api.Correction{}, `{"id":"return-4711","item":"sku1","value":-5.1}`).gives(204, nil).fails(409))
 

@@ -99,6 +99,8 @@ func MayBecome(before, after *Config) error {
 	switch {
 	case e.Control != o.Control:
 		return api.Fieldf("/experiment/control", "is %q, not %q, and "+end, e.Control, o.Control, e.Name)
+	case !slices.Equal(e.Metrics, o.Metrics):
+		return api.Fieldf("/experiment/metrics", "are %v, not %v, and "+end, e.Metrics, o.Metrics, e.Name)
 	case e.Segments != o.Segments:
 		return api.Fieldf("/experiment/segment_by", "is %q, not %q, and "+end, e.Segments, o.Segments, e.Name)
 	case e.Learn != o.Learn:

@@ -187,6 +187,7 @@ func (r *Record) fields(f *fields.Fields) {
 	if r.Status.Waits() {
 		f.Flag(&r.counts, &r.first)
 		r.passedFields(f)
+		r.measuredFields(f)
 		return
 	}
 	if status&withBasket != 0 {
@@ -227,6 +228,20 @@ const withBasket = 0x80
 func statusOf(f *fields.Fields, b byte) status {
 	f.Check(status(b) <= late, "the status %d of a decision", b)
 	return min(status(b), late)
+}
+
+// measuredFields passes over measurements.
+func (r *Record) measuredFields(f *fields.Fields) {
+	list := r.measured()
+	fields.List(f, &list, (*eventlog.Measurement).Fields)
+	if !f.Reads() || len(list) == 0 {
+		return
+	}
+	fields.Ascending(f, "measurements", list, func(m *eventlog.Measurement) string { return m.Name })
+	if r.extras == nil {
+		r.extras = new(recordExtras)
+	}
+	r.extras.measured = list
 }
 
 // passedFields passes over which of the items shown are reported as not taken, and their rewards.

@@ -163,6 +163,16 @@ func (s *State) activated(p *Placement, b *eventlog.Activated) error {
 	return nil
 }
 
+func (s *State) measured(p *Placement, b *eventlog.Measured) error {
+	r, err := s.openRecord(p, b.Decision)
+	if err != nil {
+		return err
+	}
+	r.measure(b.List)
+	s.forget(p)
+	return nil
+}
+
 func (s *State) declined(p *Placement, b *eventlog.ItemsDeclined) error {
 	r, err := s.openRecord(p, b.Decision)
 	if err != nil {
@@ -188,7 +198,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	var c *offer.Closed
 	own := o != nil && p.isOwn(o)
 	if o != nil {
-		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket, Predicted: own && o.Probability != nil}
+		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket, Measured: r.measured(), Predicted: own && o.Probability != nil}
 	}
 	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
 	if p.Experiment != nil && r.counts {

@@ -59,7 +59,7 @@ func (s *State) Charge(c *setup.Config, others ...*Worker) (int64, error) {
 	}
 	all := size.Learner + int64(2+c.MaxVersions)*size.State + int64(c.Bound())
 	if c.Experiment != nil {
-		all += abtest.Size
+		all += abtest.Size + abtest.MetricSize*int64(len(c.Experiment.Metrics))
 	}
 	err = c.OfVariants(func(_ int, own *setup.Config) error {
 		size, err := s.SizeOf(own)

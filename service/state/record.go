@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strings"
 
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -31,6 +32,8 @@ type Record struct {
 type recordExtras struct {
 	passed   []bool  // which items shown are reported as not taken, or nil
 	reported float64 // the sum of their rewards
+
+	measured []eventlog.Measurement // for the metrics of an experiment, while it waits
 
 	basket      eventlog.Basket // the outcome, unless it is just a choice
 	corrections []correction    // of its outcome, in their order
@@ -75,6 +78,9 @@ func (r *Record) size() int {
 	size := setup.RecordBytes + idBytes(r.id)
 	if r.extras != nil {
 		size += rareBytes + len(r.extras.passed) + takeBytes*len(r.extras.basket)
+		for _, m := range r.extras.measured {
+			size += correctionBytes + idBytes(m.Name)
+		}
 		for i := range r.extras.corrections {
 			size += correctionBytes + idBytes(r.extras.corrections[i].id)
 		}
@@ -168,6 +174,30 @@ func (r *Record) took(place int16) (was bool, others int) {
 		}
 	}
 	return was, others
+}
+
+// measured returns its measurements.
+func (r *Record) measured() []eventlog.Measurement {
+	if r.extras == nil {
+		return nil
+	}
+	return r.extras.measured
+}
+
+// measure notes measurements. Those of the same names are replaced.
+func (r *Record) measure(list []eventlog.Measurement) {
+	var next recordExtras
+	if r.extras != nil {
+		next = *r.extras
+	}
+	next.measured = slices.DeleteFunc(slices.Clone(next.measured), func(old eventlog.Measurement) bool {
+		return slices.ContainsFunc(list, func(m eventlog.Measurement) bool { return m.Name == old.Name })
+	})
+	next.measured = append(next.measured, list...)
+	slices.SortFunc(next.measured, func(a, b eventlog.Measurement) int { return strings.Compare(a.Name, b.Name) })
+	r.placement.Open.bytes -= r.size()
+	r.extras = &next
+	r.placement.Open.bytes += r.size()
 }
 
 // pass notes items that were not taken. At least one item must remain.

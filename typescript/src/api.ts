@@ -341,6 +341,8 @@ export interface Experiment {
   holdout_share?: number;
   /** What the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out. */
   learn_from?: "own" | "all";
+  /** What else to compare the variants by, as the caller reports it: the margin, the time that a page takes. */
+  metrics?: readonly Metric[];
   /** The least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much. */
   min_gain?: number;
   /** Of the experiment: another name begins another one. */
@@ -388,7 +390,7 @@ export interface ExperimentReport {
   /** Share of all units. */
   holdout_share: number;
   learn_from: "own" | "all";
-  /** What else the variants change; conversion is the first. */
+  /** What else the variants change; conversion and items come first. */
   metrics: readonly MetricReport[];
   min_gain: number;
   name: string;
@@ -811,10 +813,26 @@ export interface Loss {
   versions: number;
 }
 
+export interface Measurements {
+  /** Finite values by name; names that the running experiment does not compare are ignored. */
+  metrics: Record<string, unknown>;
+}
+
+export interface Metric {
+  /** Which values are better; higher if left out. */
+  better?: "higher" | "lower";
+  /** The largest value; larger ones count as this one, and negative ones as its negative at least. Intervals are wider if it is larger than needed. */
+  max: number;
+  /** Of letters, digits, '.', '_', '-' and ':'; not conversion or items. */
+  name: string;
+}
+
 export interface MetricReport {
   better: "higher" | "lower";
-  /** Conversion is the share of decisions that sold. */
+  /** Conversion is the share of decisions that sold, items the units taken per decision, of which at most 10 count. */
   name: string;
+  /** Decisions with a value; the others count as 0. */
+  reported: number;
   /** In the order of the configuration. */
   variants: readonly VariantMetric[];
 }
@@ -1630,6 +1648,8 @@ export interface Routes {
   listPolicies: { takes: { header?: { "If-None-Match"?: string | number | boolean } }; answer: PolicyList };
   /** The versions of a placement to roll back to, the oldest first. */
   listVersions: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: VersionList };
+  /** Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them. */
+  measure: { takes: { path: { name: string; id: string }; body: Measurements }; answer: null };
   /** What the learner has learned, as it saves itself, with the configuration of a learner that reads it. */
   model: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: LearnerState };
   /** Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
@@ -1734,6 +1754,7 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   listPlacements: ["GET", "/v1/placements"],
   listPolicies: ["GET", "/v1/policies"],
   listVersions: ["GET", "/v1/placements/{name}/versions"],
+  measure: ["POST", "/v1/placements/{name}/decisions/{id}/metrics"],
   model: ["GET", "/v1/placements/{name}/model"],
   outcome: ["POST", "/v1/placements/{name}/decisions/{id}/outcome"],
   outcomeByID: ["POST", "/v1/decisions/{id}/outcome"],

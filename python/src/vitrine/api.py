@@ -354,6 +354,8 @@ class Experiment(TypedDict):
     """The share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001."""
     learn_from: NotRequired[Literal["own", "all"]]
     """What the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out."""
+    metrics: NotRequired[list[Metric]]
+    """What else to compare the variants by, as the caller reports it: the margin, the time that a page takes."""
     min_gain: NotRequired[float]
     """The least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much."""
     name: str
@@ -402,7 +404,7 @@ class ExperimentReport(TypedDict):
     """Share of all units."""
     learn_from: Literal["own", "all"]
     metrics: list[MetricReport]
-    """What else the variants change; conversion is the first."""
+    """What else the variants change; conversion and items come first."""
     min_gain: float
     name: str
     pairs: list[Pair]
@@ -813,10 +815,26 @@ class Loss(TypedDict):
     """Versions that it has, to roll back to."""
 
 
+class Measurements(TypedDict):
+    metrics: dict[str, Any]
+    """Finite values by name; names that the running experiment does not compare are ignored."""
+
+
+class Metric(TypedDict):
+    better: NotRequired[Literal["higher", "lower"]]
+    """Which values are better; higher if left out."""
+    max: float
+    """The largest value; larger ones count as this one, and negative ones as its negative at least. Intervals are wider if it is larger than needed."""
+    name: str
+    """Of letters, digits, '.', '_', '-' and ':'; not conversion or items."""
+
+
 class MetricReport(TypedDict):
     better: Literal["higher", "lower"]
     name: str
-    """Conversion is the share of decisions that sold."""
+    """Conversion is the share of decisions that sold, items the units taken per decision, of which at most 10 count."""
+    reported: int
+    """Decisions with a value; the others count as 0."""
     variants: list[VariantMetric]
     """In the order of the configuration."""
 
@@ -1723,6 +1741,10 @@ class Routes:
         answer: VersionList = self._call("GET", f"/v1/placements/{quote(name, '')}/versions", {"entry": entry}, {})
         return answer
 
+    def measure(self, name: str, id: str, /, **body: Unpack[Measurements]) -> None:
+        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them."""
+        self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/metrics", {}, {}, body)
+
     def model(self, name: str, /, *, entry: Parameter = None) -> LearnerState:
         """What the learner has learned, as it saves itself, with the configuration of a learner that reads it."""
         answer: LearnerState = self._call("GET", f"/v1/placements/{quote(name, '')}/model", {"entry": entry}, {})
@@ -2034,6 +2056,10 @@ class AsyncRoutes:
         """The versions of a placement to roll back to, the oldest first."""
         answer: VersionList = await self._call("GET", f"/v1/placements/{quote(name, '')}/versions", {"entry": entry}, {})
         return answer
+
+    async def measure(self, name: str, id: str, /, **body: Unpack[Measurements]) -> None:
+        """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them."""
+        await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/metrics", {}, {}, body)
 
     async def model(self, name: str, /, *, entry: Parameter = None) -> LearnerState:
         """What the learner has learned, as it saves itself, with the configuration of a learner that reads it."""

@@ -41,6 +41,9 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 			return err
 		}
 	}
+	if err := checkMetrics(e.Metrics, isLegal); err != nil {
+		return err
+	}
 	total := 0
 	for i := range e.Variants {
 		if err := checkVariant(fmt.Sprintf("/experiment/variants/%d", i), e.Variants[:i+1], isLegal); err != nil {
@@ -62,6 +65,28 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 	}
 	if Of(e, e.Control) < 0 {
 		return api.Fieldf("/experiment/control", "%q: is no variant%s", e.Control, hint.Legal(e.Control, Names(e)))
+	}
+	return nil
+}
+
+const maxMetrics = 5
+
+func checkMetrics(list []api.Metric, isLegal func(string) bool) error {
+	if err := api.CheckLength("/experiment/metrics", len(list), maxMetrics); err != nil {
+		return err
+	}
+	for i := range list {
+		m, field := &list[i], fmt.Sprintf("/experiment/metrics/%d", i)
+		m.Better = cmp.Or(m.Better, api.BetterHigher)
+		switch {
+		case !isLegal(m.Name) || m.Name == api.Conversion || m.Name == api.ItemsTaken || slices.ContainsFunc(list[:i], func(o api.Metric) bool { return o.Name == m.Name }):
+			return api.Fieldf(field+"/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and no other metric's name", api.Abbreviate(m.Name, maxName), maxName)
+		case !(m.Max > 0 && m.Max <= 1e12):
+			return api.Fieldf(field+"/max", "%v: must be positive and at most 1e12", m.Max)
+		}
+		if err := api.OneOf(field+"/better", m.Better, api.BetterHigher, api.BetterLower); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ func (e *Experiment) Copy() *Experiment {
 	c := *e
 	c.phases, c.points = slices.Clone(e.phases), slices.Clone(e.points)
 	c.Results, c.held = e.Results.Copy(), e.held.Copy()
+	c.reported = slices.Clone(e.reported)
 	c.metrics, c.parts = slices.Clone(e.metrics), slices.Clone(e.parts)
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
@@ -114,6 +115,7 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	for _, m := range e.metrics {
 		m.Fields(f)
 	}
+	fields.Elements(f, e.reported)
 	fields.List(f, &e.parts, func(p *segment, f *fields.Fields) {
 		if f.Reads() {
 			p.groups, p.leads = make([]api.Totals, k), make([]confseq.Mean, k)

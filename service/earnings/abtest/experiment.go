@@ -15,19 +15,20 @@ type Experiment struct {
 	Results *Results
 	Ratio   Ratio
 
-	begun   int64
-	phases  []phase      // periods of constant shares, oldest first
-	held    *Results     // the holdout's results, with a single variant
-	metrics []*Results   // by metric: see metricNames
-	parts   []segment    // by segment, in the order of their first decision that counts
-	groups  []api.Totals // by class: the variants, then the holdout
-	later   []float64    // revenue from late outcomes and corrections, by class
-	asked   []uint64     // number of decisions, by class
-	units   []uint64     // number of units, by class
-	seen    []uint64     // one bit per unit hash seen, modulo seenUnits
-	cohorts earnings.Cohorts[*sample]
-	points  []point
-	step    int64 // minimum time between points
+	begun    int64
+	phases   []phase      // periods of constant shares, oldest first
+	held     *Results     // the holdout's results, with a single variant
+	metrics  []*Results   // by metric, the conversion first
+	reported []uint64     // decisions with a value, by metric
+	parts    []segment    // by segment, in the order of their first decision that counts
+	groups   []api.Totals // by class: the variants, then the holdout
+	later    []float64    // revenue from late outcomes and corrections, by class
+	asked    []uint64     // number of decisions, by class
+	units    []uint64     // number of units, by class
+	seen     []uint64     // one bit per unit hash seen, modulo seenUnits
+	cohorts  earnings.Cohorts[*sample]
+	points   []point
+	step     int64 // minimum time between points
 }
 
 // phase is a period of constant shares.
@@ -64,8 +65,10 @@ const (
 	experimentError = 0.05
 	ratioError      = 0.001
 
-	// Size is an experiment's memory in bytes without its learners: its clusters, the seen units and its points.
-	Size = 3 << 19
+	// Size is an experiment's memory in bytes without its learners and metrics: its clusters, the seen units and its points.
+	Size = 7 << 18
+	// MetricSize is the memory of a metric.
+	MetricSize = 1 << 18
 )
 
 // New returns the experiment that starts with a log entry. Its points are initially a step apart.
@@ -79,7 +82,7 @@ func newExperiment(entry uint64, time int64, design *api.Experiment, step int64)
 	n := len(design.Variants)
 	return &Experiment{
 		Routes: &Routes{Number: entry, Design: design}, begun: time, step: step,
-		Results: NewResults(n), held: NewResults(1), metrics: newMetrics(n),
+		Results: NewResults(n), held: NewResults(1), metrics: newMetrics(design), reported: make([]uint64, numMetrics+len(design.Metrics)),
 		groups: make([]api.Totals, n+1), later: make([]float64, n+1), asked: make([]uint64, n+1),
 		units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
 	}
@@ -172,7 +175,10 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 		}
 		e.Results.Cluster(bucket, class, x, s.block.Centre, made.shares)
 		for k, m := range e.metrics {
-			x, bound := metricOf(k, o)
+			x, bound, isReported := e.metric(k, o)
+			if isReported {
+				e.reported[k]++
+			}
 			s.metrics[k].Add(class, x, bound, made.shares)
 			m.Cluster(bucket, class, x, s.metrics[k].Centre, made.shares)
 		}

@@ -1,26 +1,51 @@
 package abtest
 
 import (
+	"slices"
+
 	"vitrine/service/api"
+	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
 
-// metricNames lists what the variants are compared by in addition to revenue.
-var metricNames = []string{"conversion"}
+// The metrics of every experiment come before those of its design.
+const (
+	conversion = iota
+	items
+	numMetrics
+)
 
-func newMetrics(variants int) (list []*Results) {
-	for range metricNames {
-		list = append(list, NewResults(variants))
+// maxUnits is the number of units per page beyond which more do not count in the metric items.
+const maxUnits = 10
+
+// newMetrics returns empty results for all metrics.
+func newMetrics(d *api.Experiment) (list []*Results) {
+	for range numMetrics + len(d.Metrics) {
+		list = append(list, NewResults(len(d.Variants)))
 	}
 	return list
 }
 
-// metricOf returns a closed decision's k-th metric, and its bound.
-func metricOf(k int, o *offer.Closed) (x, bound float64) {
-	if o.Choice > 0 {
-		x = 1
+// metric returns a closed decision's k-th metric, its bound, and whether the caller reported it.
+func (e *Experiment) metric(k int, o *offer.Closed) (x, bound float64, isReported bool) {
+	switch k {
+	case conversion:
+		if o.Choice > 0 {
+			x = 1
+		}
+		return x, 1, true
+	case items:
+		for _, t := range o.Takes() {
+			x += float64(t.Quantity)
+		}
+		return min(x, maxUnits), maxUnits, true
 	}
-	return x, 1
+	m := &e.Design.Metrics[k-numMetrics]
+	at := slices.IndexFunc(o.Measured, func(v eventlog.Measurement) bool { return v.Name == m.Name })
+	if at < 0 {
+		return 0, m.Max, false
+	}
+	return min(max(o.Measured[at].Value, -m.Max), m.Max), m.Max, true
 }
 
 // metricReports compares the variants by each metric. The differences of all metrics and variants from the control share
@@ -29,16 +54,27 @@ func (e *Experiment) metricReports(control int) []api.MetricReport {
 	list := []api.MetricReport{}
 	alpha := experimentError / float64(len(e.metrics)*(len(e.shares)-1))
 	for k, m := range e.metrics {
-		r := api.MetricReport{Name: metricNames[k], Better: "higher"}
+		r := api.MetricReport{Name: api.Conversion, Better: api.BetterHigher, Reported: e.reported[k]}
+		switch {
+		case k == items:
+			r.Name = api.ItemsTaken
+		case k >= numMetrics:
+			m := &e.Design.Metrics[k-numMetrics]
+			r.Name, r.Better = m.Name, m.Better
+		}
+		bound, least := m.Mean.Bound, -m.Mean.Bound
+		if k < numMetrics {
+			least = 0
+		}
 		for v := range e.shares {
 			of := api.VariantMetric{Variant: e.Name(v)}
 			if mean := &m.Variants[v].Mean; mean.N > 0 {
 				low, high := m.Earns(v, experimentError)
-				of.Mean = api.Interval{Low: max(low, 0), Estimate: mean.Average(), High: min(high, mean.Bound)}
+				of.Mean = api.Interval{Low: max(low, least), Estimate: mean.Average(), High: min(high, bound)}
 			}
 			if low, estimate, high, ok := m.Difference(v, control, alpha); ok && v != control {
-				of.Difference = &api.Interval{Low: max(low, -m.Mean.Bound), Estimate: estimate, High: min(high, m.Mean.Bound)}
-				of.Worse = high < 0
+				of.Difference = &api.Interval{Low: max(low, least-bound), Estimate: estimate, High: min(high, bound-least)}
+				of.Worse = r.Better == api.BetterHigher && high < 0 || r.Better == api.BetterLower && low > 0
 			}
 			r.Variants = append(r.Variants, of)
 		}

@@ -89,11 +89,32 @@ func TestConversion(t *testing.T) {
 			if math.Abs(of.Mean.Estimate-revenue.Mean.Estimate) > 1e-12 || math.Abs(of.Difference.Estimate-revenue.Difference.Estimate) > 1e-12 {
 				t.Fatalf("variant %d sells %+v, and earns %+v", v, of, revenue)
 			}
-			if of.Difference.High-of.Difference.Low > revenue.Difference.High-revenue.Difference.Low { // of two, not of three pairs
+			if of.Difference.High-of.Difference.Low > 1.1*(revenue.Difference.High-revenue.Difference.Low) { // of four, not of three
 				t.Fatalf("variant %d: %+v is wider than %+v", v, of.Difference, revenue.Difference)
 			}
 		}
 	})
+}
+
+// A metric that the caller reports is compared as revenue is; values beyond its largest count as that, and a lower one is
+// better where lower is.
+func TestMetric(t *testing.T) {
+	for better, worse := range map[string]bool{api.BetterHigher: false, api.BetterLower: true} {
+		c := trial{rates: []float64{0.2, 0.7}, metric: &api.Metric{Name: "cost", Max: 6, Better: better}, own: 1}
+		c.play(2, 6000, func(r *api.ExperimentReport) {
+			m := r.Metrics[2]
+			if r.Decisions < 5000 {
+				return
+			}
+			rate := m.Variants[1].Mean.Estimate - m.Variants[0].Mean.Estimate
+			if d := m.Variants[1].Difference; m.Name != "cost" || m.Reported != r.Decisions*9/10 || d.Low > 0.9*5*0.5 || d.High < 0.9*5*0.5 || math.Abs(rate-0.9*5*0.5) > 0.3 || m.Variants[1].Worse != worse {
+				t.Fatalf("%s is better: %+v of %d decisions, %v", better, m, r.Decisions, rate)
+			}
+			if r.Verdict.Result != map[bool]string{false: api.Ship, true: api.Weigh}[worse] {
+				t.Fatalf("%s is better: %+v", better, r.Verdict)
+			}
+		})
+	}
 }
 
 // A variant that sells half as often at four times the price earns more, and is weighed against its conversion.

@@ -11,11 +11,11 @@ import (
 
 // verdict applies the stop rule, in this order:
 //
-//	stop      the units are not divided as the shares say
-//	stop      no variant can gain what is worth a change
-//	ship      a variant surely gains as much, and surely earns more than every other variant
-//	tie       several variants surely gain as much, and surely earn more than all others, but cannot be told apart
-//	continue  otherwise
+//	stop         the shoppers are not divided as the shares say
+//	stop         no variant can gain what is worth a change
+//	ship         a variant surely gains as much, and surely earns more than every other variant
+//	tie          several variants surely gain as much, and surely earn more than all others, but cannot be told apart
+//	continue     otherwise
 //
 // If the variant to ship is surely worse in another metric, the verdict is weigh: see weighed.
 //
@@ -24,7 +24,7 @@ import (
 // of ever shipping a variant that does not gain, or is not the best, is at most the experiment's error.
 func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	if r.Ratio.Mismatch {
-		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the units are not divided as the shares say (p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
+		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the shoppers are not divided as the shares say (p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
 	}
 	var list []*api.VariantReport // without the control, largest estimate first
 	for i := range r.Variants {
@@ -47,7 +47,7 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	})
 	if top.Difference.High < r.MinGain {
 		return api.Verdict{Result: api.Stop,
-			Reason: fmt.Sprintf("no variant can earn %.3g a decision more than %q: %q may gain the most, at best %.3g",
+			Reason: fmt.Sprintf("no variant can earn %.3g more per visit than %q: %q may gain the most, at best %.3g",
 				r.MinGain, r.Control, top.Name, top.Difference.High)}
 	}
 	gains := func(v *api.VariantReport) bool { return v.Difference.Low > 0 && v.Difference.Low >= r.MinGain }
@@ -55,7 +55,7 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	if first < 0 {
 		v := list[0]
 		return api.Verdict{Result: api.Continue,
-			Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %.3g and %.3g a decision more than %q",
+			Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %.3g and %.3g more per visit than %q",
 				ofWorth(r.MinGain), v.Name, v.Difference.Low, v.Difference.High, r.Control)}
 	}
 	best := list[first]
@@ -68,11 +68,11 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	switch {
 	case open >= 0:
 		return api.Verdict{Result: api.Continue,
-			Reason: fmt.Sprintf("%q earns at least %.3g a decision more than %q, but %q may earn still more",
+			Reason: fmt.Sprintf("%q earns at least %.3g more per visit than %q, but %q may earn still more",
 				best.Name, best.Difference.Low, r.Control, rivals[open].Name)}
 	case len(rivals) == 1:
 		best = rivals[0]
-		reason := fmt.Sprintf("%q earns at least %.3g a decision more than %q",
+		reason := fmt.Sprintf("%q earns at least %.3g more per visit than %q",
 			best.Name, best.Difference.Low, r.Control)
 		if len(list) > 1 {
 			reason += ", and more than every other variant"
@@ -119,7 +119,7 @@ func tie(r *api.ExperimentReport, tied []*api.VariantReport, own int) api.Verdic
 	if last > 1 {
 		each = "each earn"
 	}
-	v.Reason = fmt.Sprintf("%s and %s %s at least %.3g a decision more than %q, and cannot be told apart",
+	v.Reason = fmt.Sprintf("%s and %s %s at least %.3g more per visit than %q, and cannot be told apart",
 		strings.Join(quoted[:last], ", "), quoted[last], each, least, r.Control)
 	for _, t := range tied {
 		if own >= 0 && t.Name == r.Variants[own].Name {

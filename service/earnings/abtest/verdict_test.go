@@ -21,6 +21,7 @@ type trial struct {
 	rates []float64
 	own   int // the variant that shows the placement's policy, or 0
 
+	metric   *api.Metric                                // which variants report as 10 times their revenue, plus 1
 	prices   []float64                                  // by variant; nil for 1
 	segments func(unit int) (value string, own float64) // of a shopper, who buys own times as often; nil without segments
 }
@@ -44,6 +45,9 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		}
 		design.Variants = append(design.Variants, of)
 	}
+	if c.metric != nil {
+		design.Metrics = []api.Metric{*c.metric}
+	}
 	if c.segments != nil {
 		design.Segments = "device"
 	}
@@ -66,6 +70,9 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		}
 		if rng.Float64() < c.rates[class]*own {
 			closed.Choice = 1
+		}
+		if c.metric != nil && n%10 > 0 {
+			closed.Measured = []eventlog.Measurement{{Name: c.metric.Name, Value: 1 + 10*closed.Earned()}}
 		}
 		_, first := e.Enter(entry, now, cohort, o)
 		e.Leave(entry, now, cohort, first, closed, segment)

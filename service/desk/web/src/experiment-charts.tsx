@@ -21,12 +21,12 @@ export default function Charts(props: { of: ExperimentReport }) {
   return (
     <div class="charts">
       <section>
-        <h3>Revenue a visit</h3>
-        <Chart label={`Revenue a visit of the variants of ${r.name} over time, with 95 % bands`} times={times} lines={lines(r.points.map((p) => p.means), false)} />
+        <h3>Revenue per visit</h3>
+        <Chart label={`Revenue per visit of the variants of ${r.name} over time, with 95 % bands`} times={times} lines={lines(r.points.map((p) => p.means), false)} />
       </section>
       <section>
         <h3>More than {r.control}</h3>
-        <Chart label={`What the variants of ${r.name} earn a visit above ${r.control} over time, with bands that hold together with 95 %`} times={times} lines={lines(r.points.map((p) => p.differences), true)} />
+        <Chart label={`What the variants of ${r.name} earn per visit above ${r.control} over time, with bands that hold together with 95 %`} times={times} lines={lines(r.points.map((p) => p.differences), true)} />
       </section>
     </div>
   );

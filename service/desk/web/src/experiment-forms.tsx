@@ -3,6 +3,7 @@ import { get, placement, request, requestTagged } from "./api";
 import { phase, words, type ExperimentReport } from "./experiment-report";
 import { Labelled, type PolicyList } from "./form";
 import type { Config } from "./placement-form";
+import { usePoll } from "./poll";
 import { Card, count, Failure, number, percent, Table } from "./ui";
 
 interface Done {
@@ -82,18 +83,11 @@ function local(time: number): string {
 // Planned says how long an experiment takes, by the placement's own sales.
 function Planned(props: { name: string; rows: Row[]; control: string; holdout: number; end: (seconds: number) => void }) {
   const { rows } = props;
-  const [plan, setPlan] = useState<Plan>();
-  const [failure, fail] = useState<unknown>();
   const control = rows.find((r) => r.name === props.control) ?? rows.find((r) => r.show === "baseline") ?? rows[0]!;
   const shares = [control, ...rows.filter((r) => r !== control)].map((r) => share(r.share));
   const query = `shares=${shares.join(",")}&holdout_share=${share(props.holdout)}`;
-  useEffect(() => {
-    const stop = new AbortController();
-    const timer = setTimeout(() => get<Plan>(`${placement(props.name, "experiment", "plan")}?${query}`, stop.signal).then((p) => { setPlan(p); fail(undefined); }, (problem) => stop.signal.aborted || fail(problem)), 200);
-    return () => { clearTimeout(timer); stop.abort(); };
-  }, [query]);
-  if (failure) return <Failure of={failure} />;
-  if (!plan) return null;
+  const { value: plan, failure } = usePoll((signal) => get<Plan>(`${placement(props.name, "experiment", "plan")}?${query}`, signal), query, 10_000);
+  if (!plan) return failure ? <Failure of={failure} /> : null;
   if (plan.gains.length === 0) return <p class="empty">How long an experiment takes can be told once this placement has sold something.</p>;
   return (
     <>
@@ -106,7 +100,7 @@ function Planned(props: { name: string; rows: Row[]; control: string; holdout: n
         empty=""
         columns={[
           { title: "If the best variant earns", cell: (g) => `${percent(g.relative)} more`, text: true },
-          { title: "A visit", cell: (g) => number(g.gain, { maximumSignificantDigits: 2, signDisplay: "always" }) },
+          { title: "Per visit", cell: (g) => number(g.gain, { maximumSignificantDigits: 2, signDisplay: "always" }) },
           { title: "Visits", cell: (g) => (g.decisions === null ? "too many" : number(g.decisions, { maximumSignificantDigits: 2, notation: "compact" })) },
           { title: "Time", cell: (g) => (g.seconds === null ? "–" : lasts(g.seconds)) },
           { title: "", text: true, cell: (g) => (g.seconds !== null && g.seconds < 3.2e7 ? <button type="button" onClick={() => props.end(g.seconds!)}>Plan for this</button> : null) },
@@ -203,7 +197,7 @@ export function Begin(props: Done) {
           <div class="fields">
             <Labelled name="Compare with" help="The first variant that shows your own page, or else the first one.">{(id, help) => <select id={id} aria-describedby={help} value={control} onChange={(e) => setControl(e.currentTarget.value)}><option value="">the usual one</option>{rows.map((r) => <option value={r.name}>{r.name}</option>)}</select>}</Labelled>
             <Labelled name="Kept out of all experiments, in percent" help="These shoppers always see your own page.">{(id, help) => <input id={id} aria-describedby={help} type="number" min={0} max={50} step={0.01} value={holdout} onInput={(e) => setHoldout(e.currentTarget.valueAsNumber || 0)} />}</Labelled>
-            <Labelled name="Smallest gain worth a change" help="In revenue a visit. The experiment stops early if no variant can gain as much, and names no winner that may gain less.">{(id, help) => <input id={id} name="worth" aria-describedby={help} type="number" min={0} step="any" placeholder="0" />}</Labelled>
+            <Labelled name="Smallest gain worth a change" help="In revenue per visit. The experiment stops early if no variant can gain as much, and names no winner that may gain less.">{(id, help) => <input id={id} name="worth" aria-describedby={help} type="number" min={0} step="any" placeholder="0" />}</Labelled>
             <Labelled name="Vitrine learns from" help="If each variant learns from its own shoppers, none profits from another.">{(id, help) => <select id={id} name="learn" aria-describedby={help}><option value="own">the variant's own shoppers</option><option value="all">all shoppers</option></select>}</Labelled>
           </div>
         </details>

@@ -113,7 +113,7 @@ function Amount(props: { of: Interval | undefined; format: Intl.NumberFormatOpti
   return i ? <>{number(i.estimate, format)}<br /><small class="nowrap">{range(i, format)}</small></> : <>–</>;
 }
 
-// Difference is what a variant earns a visit above the control.
+// Difference is what a variant earns per visit above the control.
 export function Difference(props: { of: Interval | undefined }) {
   return <Amount of={props.of} format={signed} />;
 }
@@ -131,7 +131,7 @@ export function Report(props: { placement: string; of: ExperimentReport; actions
         {at === "waits" ? `Starts on ${moment(r.starts)}. ` : `Since ${moment(r.starts ?? r.begun)}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
         {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.decisions_made, 0))} visits count so far{r.counts_from ? `; the first ones will by ${moment(r.counts_from)}` : ""}. A visit counts once its outcome is known or the wait for it is over.
         {at === "runs" && r.ends ? ` Planned until ${moment(r.ends)}.` : ""}
-        {r.min_gain > 0 ? ` A change is worth making if it gains ${number(r.min_gain)} a visit.` : ""}
+        {r.min_gain > 0 ? ` A change is worth making if it gains ${number(r.min_gain)} per visit.` : ""}
       </p>
       {at === "runs" && r.remaining ? <TimeLeft of={r} left={r.remaining} /> : null}
       <p class="controls"><a href={placement(props.placement, "experiment", String(r.entry), "report")} target="_blank" rel="noopener">Report to print or send</a>{props.actions}</p>
@@ -144,7 +144,7 @@ export function Report(props: { placement: string; of: ExperimentReport; actions
           { title: "Shoppers", cell: (v) => percent(v.share) },
           { title: "Visits", cell: (v) => count(v.totals.rounds) },
           { title: "Bought something", cell: (v) => (v.totals.rounds === 0 ? "–" : percent(v.totals.purchases / v.totals.rounds)) },
-          { title: "Revenue a visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} format={digits} /> },
+          { title: "Revenue per visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} format={digits} /> },
           { title: `More than ${r.control}`, cell: (v) => <Difference of={v.difference} /> },
           ...(rows.some((v) => v.late_revenue !== 0) ? [{ title: "Came too late to count", cell: (v: Variant) => number(v.late_revenue, digits) }] : []),
         ]}
@@ -156,7 +156,7 @@ export function Report(props: { placement: string; of: ExperimentReport; actions
           empty="There are no pairs."
           columns={[
             { title: "Against each other", cell: (p) => <><bdi>{p.variant}</bdi> over <bdi>{p.over}</bdi></>, text: true },
-            { title: "Revenue a visit", cell: (p) => <Difference of={p.difference} /> },
+            { title: "Revenue per visit", cell: (p) => <Difference of={p.difference} /> },
           ]}
         />
       ) : null}
@@ -173,13 +173,13 @@ export function Report(props: { placement: string; of: ExperimentReport; actions
 // Money says what the variant ahead has earned in total.
 function Money(props: { of: ExperimentReport }) {
   const { of: r } = props;
-  const ahead = r.variants.filter((v) => v.difference).sort((a, b) => b.difference!.estimate - a.difference!.estimate)[0];
+  const ahead = r.variants.filter((v) => v.difference).sort((a, b) => b.difference!.low - a.difference!.low)[0]; // the surest one
   if (!ahead || r.decisions === 0) return null;
   const d = ahead.difference!;
   const said = d.low > 0 ? "clearly more" : d.high < 0 ? "clearly less" : "but that may still be chance";
   return (
     <p class="headline">
-      <bdi>{ahead.name}</bdi> earns <strong>{number(d.estimate, signed)}</strong> a visit against <bdi>{r.control}</bdi>{said.startsWith("but") ? ", " : ": "}{said}.
+      <bdi>{ahead.name}</bdi> earns <strong>{number(d.estimate, signed)}</strong> per visit against <bdi>{r.control}</bdi>{said.startsWith("but") ? ", " : ": "}{said}.
       <br /><small class="quiet">Between {number(d.low, signed)} and {number(d.high, signed)} with 95 % certainty. In all {count(r.decisions)} visits: {range({ low: d.low * r.decisions, estimate: 0, high: d.high * r.decisions }, signed)}.</small>
     </p>
   );
@@ -200,7 +200,7 @@ function TimeLeft(props: { of: ExperimentReport; left: { decisions: number; seco
   );
 }
 
-const metricWords: Record<string, string> = { conversion: "Visitors who buy" };
+const metricWords: Record<string, string> = { conversion: "Visitors who buy", items: "Items bought per visit" };
 
 // Harm shows what else the variants change.
 function Harm(props: { of: ExperimentReport }) {
@@ -247,7 +247,7 @@ function Segments(props: { of: ExperimentReport }) {
           { title: "Variant", cell: (v) => <bdi>{v.variant}</bdi>, text: true },
           { title: "Visits", cell: (v) => count(v.totals.rounds) },
           { title: `Visits of ${r.control}`, cell: (v) => count(v.against.totals.rounds) },
-          { title: `More than ${r.control} a visit`, cell: (v) => <Difference of={v.difference} /> },
+          { title: `More than ${r.control} per visit`, cell: (v) => <Difference of={v.difference} /> },
           { title: "", text: true, cell: (v) => (v.difference && v.difference.low > 0 ? <span class="good">clearly more</span> : v.difference && v.difference.high < 0 ? <span class="bad">clearly less</span> : "may be chance") },
         ]}
       />

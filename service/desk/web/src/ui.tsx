@@ -100,7 +100,7 @@ export function Table<T>(props: { caption: string; columns: Column<T>[]; rows: T
       <table>
         <caption>{props.caption}</caption>
         <thead>
-          <tr>{props.columns.map((c) => <th scope="col" class={of(c)}>{c.plain ? <span class="hidden">{c.title}</span> : c.title}</th>)}</tr>
+          <tr>{props.columns.map((c) => (c.title ? <th scope="col" class={of(c)}>{c.plain ? <span class="hidden">{c.title}</span> : c.title}</th> : <td class={of(c)} />))}</tr>
         </thead>
         <tbody>
           {props.rows.map((row) => <tr>{props.columns.map((c) => <td class={of(c)}>{c.cell(row)}</td>)}</tr>)}
