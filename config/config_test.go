@@ -18,8 +18,8 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000, "contexts": 1000, "shop": 1000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10, "contexts": 60, "shop": 30}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000, "contexts": 1000, "shop": 1000, "baskets": 1000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10, "contexts": 60, "shop": 30, "baskets": 40}
 	for _, name := range experiments.Names() {
 		text := fatal.Or(experiments.Read(name))(t)
 		f := fatal.Or(config.Load(name+".toml", text))(t)
@@ -63,6 +63,8 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 			want = []string{"onl-mnl", "onl-mnl-positions", "ucb-mnl", "ucb-mnl-positions", "ts-mnl", "ts-mnl-positions", "ofu-mnl-plus", "ofu-mnl-plus-positions", "bma-mnl", "bma-mnl-positions", "uniform", "oracle"}
 		case "shop":
 			want = []string{"auto", "uniform", "oracle"}
+		case "baskets":
+			want = []string{"auto", "auto-first", "ucb-mnl", "ucb-mnl-first", "uniform", "oracle"}
 		case "modecanada", "heating", "fishing":
 			want = []string{"onl-mnl", "eps-greedy-mnl", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform",
 				"oracle"}
@@ -203,6 +205,9 @@ func TestWrongTypes(t *testing.T) {
 		plainWorld + "[[policy]]\nname = \"auto\"\nprior_mean = [true]":     "x.toml:8: policy \"auto\": prior_mean = [true]: wrong type: want a list of numbers",
 		plainWorld + "[[policy]]\nname = \"auto\"\nwidth = 1": "x.toml:8: policy \"auto\": unknown key \"width\": must be one of position_effects, prior_covariance, prior_mean, " +
 			"name, label, baselines, takes",
+		plainWorld + "[[policy]]\nname = \"auto\"\ntakes = \"last\"": "x.toml:8: policy \"auto\": takes = \"last\": must be \"first\", or not be there: then the learner sees all takes",
+		plainWorld + "[baskets]\nkind = \"pairs\"":                   "x.toml:7: baskets: kind = 'pairs': unknown: must be one of independent, complements",
+		plainWorld + "[baskets]\nkind = \"independent\"\nmean = 0.5": "x.toml:8: baskets: mean = 0.5: must be from 1 to 100",
 	} {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text+"\n"))
 		if err == nil || err.Error() != want {

@@ -59,6 +59,9 @@ func (l inside) Observe(r vitrine.Round) error {
 	if r.Choice != vitrine.Outside {
 		l.sold[r.Offer.Assortment[r.Choice-1]]++
 	}
+	for _, c := range r.More {
+		l.sold[r.Offer.Assortment[c-1]]++
+	}
 	return nil
 }
 
@@ -82,6 +85,7 @@ func outside(fault string) (status int) {
 			Round *struct {
 				Assortment []int
 				Choice     *int
+				More       []int
 			}
 		}
 		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
@@ -143,6 +147,9 @@ func outside(fault string) (status int) {
 				}
 				p.sold[*c]++
 			}
+			for _, i := range m.Round.More {
+				p.sold[i]++
+			}
 		}
 	}
 	switch fault {
@@ -179,11 +186,17 @@ func withFault(fault string, timeout time.Duration) experiment.Policy {
 }
 
 // A learner in a separate program gets exactly the same regret as in this program, with any number of workers, and a
-// second run finds all of its runs in the journal.
+// second run finds all of its runs in the journal. Visitors take several items.
 func TestProcess(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		e, dir := small(inProcess(), withFault("", time.Minute), withFault("early", time.Minute)), t.TempDir()
 		e.Policies[2].Label = "early"
+		world := e.World
+		e.World = func(rng *rand.Rand) env.Environment {
+			w := world(rng).(*env.World)
+			w.Takers = env.Independent{Number: 1.5}
+			return w
+		}
 		s := run(t, e, experiment.Options{Dir: dir, Workers: workers, Warn: func(m string) { t.Error(m) }})
 		for _, other := range s[1:] {
 			if s[0].FinalMean < 1 || other.FinalMean != s[0].FinalMean || other.FinalSD != s[0].FinalSD {

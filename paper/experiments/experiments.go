@@ -108,6 +108,8 @@ var order = []string{
 	"positions-steep-revenue",
 	"positions-zero",
 	"positions-zero-revenue",
+	"baskets-independent",
+	"baskets-complements",
 	"table1",
 	"imdb",
 	"imdb-probability",
