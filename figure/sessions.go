@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
 	"vitrine/paper/sessions"
 )
 
-// Sessions draws what sessions of pages earn against how many were played: a row for each kind of utilities, a column for
+// Sessions draws what sessions of pages earn, as a share of the optimum, against how many were played: a row for each kind of utilities, a column for
 // each number of items, and the exact plans as level lines.
 type Sessions sessions.Report
 
@@ -31,9 +32,12 @@ func (r Sessions) compose() page {
 	for _, u := range r.Study.Utilities {
 		var row []chart
 		for _, n := range r.Study.Items {
-			c := chart{caption: fmt.Sprintf("%s utilities, N = %d", u, n), nameX: "session", nameY: "expected return"}
+			c := chart{caption: fmt.Sprintf("%s utilities, N = %d", u, n), nameX: "session", nameY: "share of the optimum"}
+			_, best, _ := report.Curve(u, n, sessions.Optimum)
 			for _, label := range slices.Backward(report.Labels()) {
 				at, mean, se := report.Curve(u, n, label)
+				floats.Scale(1/best[0], mean)
+				floats.Scale(1/best[0], se)
 				c.lines = append(c.lines, r.series(styles[label].line(), at, mean, se))
 			}
 			row = append(row, c.fitted(false, false))

@@ -20,7 +20,7 @@ func TestSessions(t *testing.T) {
 	r := fatal.Or(s.Run(context.Background(), 1, func(int) {}))(t)
 	var svg bytes.Buffer
 	fatal.If(t, figure.WriteSVG(&svg, figure.Sessions(*r)))
-	for _, label := range append(r.Labels(), "linear utilities, N = 6", "network utilities, N = 7", "session", "expected return", "2 seeds", "10 sessions") {
+	for _, label := range append(r.Labels(), "linear utilities, N = 6", "network utilities, N = 7", "session", "share of the optimum", "2 seeds", "10 sessions") {
 		if !bytes.Contains(svg.Bytes(), []byte(label)) {
 			t.Errorf("the picture does not say %q", label)
 		}
