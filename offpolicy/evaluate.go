@@ -191,6 +191,20 @@ func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 	return l, nil
 }
 
+// Takes returns the mean number of takes of the visits with any, and its standard error. The direct and doubly robust methods expect so
+// many of every page that sells. The error is 0 if all visits have as many takes.
+func (l *Log) Takes() (mean, se float64) {
+	mean = l.all.number
+	square := 0.0
+	for t := range l.Rounds {
+		if n := len(l.Rounds[t].takes()); n > 0 {
+			d := float64(n) - mean
+			square += d * d
+		}
+	}
+	return mean, math.Sqrt(square / max(1, l.all.visits*(l.all.visits-1)))
+}
+
 // before returns what was fitted only to rounds before round t.
 func (l *Log) before(t int) *fitted {
 	k := 0

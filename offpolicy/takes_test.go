@@ -39,7 +39,11 @@ func TestEvaluateBaskets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 7))
 	for range logs {
 		rounds, pages, truth := baskets(400, rng)
-		r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 20}), pages)
+		l := newLog(t, rounds, offpolicy.Options{Resamples: 20})
+		if mean, se := l.Takes(); math.Abs(mean-1.5) > 4*se || se < 0.03 || se > 0.08 {
+			t.Errorf("%v ± %v takes a visit, want 1.5", mean, se)
+		}
+		r := evaluate(t, l, pages)
 		for _, e := range r.Estimates {
 			if e.None == "" {
 				off[e.Method] = append(off[e.Method], e.Value-truth)

@@ -123,6 +123,9 @@ func (e *Verdict) Text(name string) []byte {
 	mean, se := e.Logged()
 	fmt.Fprintf(&b, "%s, placement %q: %d decisions with an outcome. A page of the log earned %.4f ± %.4f.\n", name,
 		e.Rounds.Placement, len(e.Rounds.Rounds), mean, se)
+	if takes, se := e.log.Takes(); takes > 1 {
+		fmt.Fprintf(&b, "A visitor who takes anything takes %.2f ± %.2f items. Estimates assume that for every page.\n", takes, se)
+	}
 	for _, l := range e.Rounds.Left {
 		fmt.Fprintf(&b, "Left out: %d decisions, which %s.\n", l.Decisions, l.Reason)
 	}
@@ -278,12 +281,17 @@ func (e *Verdict) JSON() ([]byte, error) {
 		Rounds    int        `json:"decisions"`
 		Logged    float64    `json:"logged_revenue"`
 		Error     float64    `json:"logged_standard_error"`
+		Takes     float64    `json:"takes,omitzero"`
+		TakesSE   float64    `json:"takes_standard_error,omitzero"`
 		Level     float64    `json:"level"`
 		Balance   string     `json:"balance,omitzero"`
 		Support   []support  `json:"policies"`
 		Estimates []estimate `json:"estimates"`
 	}{Placement: e.Rounds.Placement, Rounds: len(e.Rounds.Rounds), Logged: mean, Error: se, Level: e.options.Level,
 		Balance: e.balance()}
+	if takes, se := e.log.Takes(); takes > 1 {
+		all.Takes, all.TakesSE = takes, se
+	}
 	for _, r := range e.Results {
 		if r.Report != nil {
 			all.Support = append(all.Support, support{r.Name, append(r.Report.Support.Words(), r.Report.AlarmWords()),
