@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -154,6 +155,10 @@ func TestExpertsOfTakes(t *testing.T) {
 		wantNear(t, "a step's mode", e.posterior.Mode[j], w, 0.1)
 	}
 	wantNear(t, "the evidence of steps", e.posterior.LogEvidence, fit.LogEvidence, 0.02)
+	basket := mle.NewChoices(paperFeatures)
+	basket.AppendRows(mat.NewDense(4, paperFeatures, nil), 1, 2, 2)
+	var none *expert
+	wantNear(t, "the loss of a guess", none.forecast(basket), math.Log(5)+2*math.Log(4), 1e-14)
 	if !e.fit(c, nil, nil) {
 		t.Fatal("no fit")
 	}

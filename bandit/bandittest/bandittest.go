@@ -38,6 +38,7 @@ func TestLearner(t *testing.T, features, size, steps int, newLearner func() vitr
 	t.Run("only Observe learns", b.onlyObserveLearns)
 	t.Run("rounds may be late or missing", b.roundsMayBeLateOrMissing)
 	t.Run("takes have no order", b.takesHaveNoOrder)
+	t.Run("further takes teach", b.furtherTakesTeach)
 	t.Run("a request may narrow the family", b.requestMayNarrowTheFamily)
 	t.Run("bad rounds are refused", b.badRoundsAreRefused)
 	t.Run("a wrong width is named", b.wrongWidthIsNamed)
@@ -310,6 +311,31 @@ func (b battery) takesHaveNoOrder(t *testing.T) {
 	}
 	if diff := cmp.Diff(b.offers(one.Policy()), b.offers(two.Policy()), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the order of the takes matters (-one +two):\n%s", diff)
+	}
+}
+
+// furtherTakesTeach compares the states of learners with and without the takes after the first. A learner to which choices are all the
+// same is exempt.
+func (b battery) furtherTakesTeach(t *testing.T) {
+	state := func(change func(*vitrine.Round)) []byte {
+		l, ok := b.newLearner().(Snapshotter)
+		if !ok {
+			t.Skip("the learner has no snapshots")
+		}
+		for s, r := range b.rounds {
+			change(&r)
+			if err := l.Observe(r); err != nil {
+				t.Fatalf("round %d: %v", s, err)
+			}
+		}
+		return b.marshal(t, l)
+	}
+	all := state(func(*vitrine.Round) {})
+	if bytes.Equal(all, state(func(r *vitrine.Round) { r.Choice, r.More = vitrine.Outside, nil })) {
+		t.Skip("the learner does not learn from choices")
+	}
+	if bytes.Equal(all, state(func(r *vitrine.Round) { r.More = nil })) {
+		t.Error("the learner ignores further takes")
 	}
 }
 
