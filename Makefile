@@ -3,7 +3,7 @@
 FUZZTIME ?= 30s
 COUNT ?= 6
 
-.PHONY: browser desk desk-install screenshots test race lint bench fuzz golden man figures module dist wheel npm packages release artifacts ci
+.PHONY: browser desk desk-install screenshots test race lint bench fuzz golden man figures module dist wheel npm packages release artifacts site ci
 
 test: ## what a newcomer runs
 	go test ./...
@@ -64,6 +64,9 @@ release: ## make release VERSION=0.1.0 URL=https://… SIGNING_KEY=file: everyth
 
 artifacts: ## from each artifact in dist/ to a first decision, as the README says
 	.ci/artifacts dist
+
+site: ## docs, Go packages and the API with search, in dist/site
+	.ci/site/build
 
 ci:
 	.ci/run
