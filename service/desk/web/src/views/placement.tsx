@@ -34,6 +34,7 @@ export default function Placement(props: { name: string }) {
         <p class="quiet">{modeWords(p)}</p>
         <Pick label="Time" of={spans} value={seconds} change={setSeconds} />
         <a class="button" href={tab(name, "/try")}>Try a page</a>
+        {p.experiment ? null : <a class="button" href={tab(name, "/experiments")}>Run an experiment</a>}
       </div>
       {failure ? <Failure of={failure} /> : null}
       <Trouble of={p.health} name={name} />
