@@ -173,7 +173,7 @@ func TestPropensityIsAFrequency(t *testing.T) {
 		t.Errorf("propensity %v, want 0 for none in closed form", offer.Propensity)
 	}
 	share := float64(counts[fmt.Sprint(offer.Assortment)]) / n
-	p, se := propensity(pi, x, offer.Assortment, n, rng)
+	p, se := Propensity(pi, x, offer.Assortment, n, rng)
 	if math.Abs(p-share) > 4*math.Sqrt(2*max(share, 1.0/n)/n) || math.Abs(se-math.Sqrt(p*(1-p)/n)) > 1e-15 {
 		t.Errorf("propensity %v ± %v, the share of other draws is %v", p, se, share)
 	}
@@ -182,7 +182,7 @@ func TestPropensityIsAFrequency(t *testing.T) {
 	x.Features = mat.DenseCopyOf(x.Features.Slice(0, 3, 0, paperFeatures))
 	x.Revenue = nil
 	want := uniform.Offer(x, rng)
-	if p, se := propensity(uniform, x, want.Assortment, n, rng); math.Abs(p-want.Propensity) > 4*se {
+	if p, se := Propensity(uniform, x, want.Assortment, n, rng); math.Abs(p-want.Propensity) > 4*se {
 		t.Errorf("propensity %v ± %v, want %v", p, se, want.Propensity)
 	}
 }
@@ -212,22 +212,4 @@ func TestSearchFindsTheWave(t *testing.T) {
 	if starts := f.starts(empty.experts[0], empty.history, newRand()); starts != nil {
 		t.Errorf("%d starts without a round", len(starts))
 	}
-}
-
-// propensity estimates the probability that a policy offers s in the context x, by the
-// fraction p̂ of n draws that are s, for policies without a closed form of it. The
-// standard error is √(p̂(1−p̂)/n). If p̂ is 0, the probability is probably not much
-// above 1/n. For n < 1 it returns 0 and +Inf.
-func propensity(pi vitrine.Policy, x *vitrine.Context, s vitrine.Assortment, n int, rng *rand.Rand) (p, standardError float64) {
-	if n < 1 {
-		return 0, math.Inf(1)
-	}
-	hits := 0
-	for range n {
-		if slices.Equal(pi.Offer(x, rng).Assortment, s) {
-			hits++
-		}
-	}
-	p = float64(hits) / float64(n)
-	return p, math.Sqrt(p * (1 - p) / float64(n))
 }

@@ -151,7 +151,7 @@ func TestSnapshotsOfAnotherFamilyAreRefused(t *testing.T) {
 func TestPropensityOfNoDraws(t *testing.T) {
 	l := learners()["uniform"](paperProblem())
 	for _, n := range []int{0, -1} {
-		if p, se := propensity(l.Policy(), paperContext(0), vitrine.Assortment{1}, n, newRand()); p != 0 || !math.IsInf(se, 1) {
+		if p, se := Propensity(l.Policy(), paperContext(0), vitrine.Assortment{1}, n, newRand()); p != 0 || !math.IsInf(se, 1) {
 			t.Errorf("%d draws: %v ± %v, want 0 ± +Inf", n, p, se)
 		}
 	}
