@@ -420,11 +420,11 @@ func (s *Store) lookAgain(ctx context.Context) error {
 	}
 	state, err := s.info(ctx)
 	if err != nil {
-		return fmt.Errorf("natslog: %s: %w", s.where(), err)
+		return reopens(ctx, fmt.Errorf("natslog: %s: %w", s.where(), err))
 	}
 	end, err := s.endOf(ctx, state)
 	if err != nil {
-		return err
+		return reopens(ctx, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -439,7 +439,7 @@ func (s *Store) lookAgain(ctx context.Context) error {
 func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error) {
 	state, err := s.info(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("natslog: %s: %w", s.where(), err)
+		return 0, reopens(ctx, fmt.Errorf("natslog: %s: %w", s.where(), err))
 	}
 	low, high := state.FirstSeq, end.message+1
 	for high-low > 1 { // low's frame begins at or before the entry, high's frame after it

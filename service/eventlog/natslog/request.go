@@ -202,7 +202,7 @@ func (s *Store) NewReplica(ctx context.Context) (uint64, error) {
 		case err == nil:
 			revision = entry.Revision()
 		case !errors.Is(err, jetstream.ErrKeyNotFound):
-			return 0, fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
+			return 0, reopens(ctx, fmt.Errorf("natslog: the lease of %s: %w", s.where(), err))
 		}
 		n++
 		value := binary.BigEndian.AppendUint64(nil, n)
@@ -216,7 +216,7 @@ func (s *Store) NewReplica(ctx context.Context) (uint64, error) {
 			return n, nil
 		}
 		if !isWrongRevision(err) && !isUnanswered(err) {
-			return 0, fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
+			return 0, fmt.Errorf("natslog: the lease of %s: %w", s.where(), refused(err))
 		}
 		if isUnanswered(err) { // as in lease.take
 			s.turn(begin)

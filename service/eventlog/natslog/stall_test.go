@@ -177,12 +177,22 @@ func TestUnansweredRead(t *testing.T) {
 	t.Parallel()
 	n := &network{requests: []byte("$JS.API.STREAM.INFO")}
 	o := over(t, n)
-	o.Patience = time.Second
+	o.Patience = 5 * time.Second
 	s := connect(t, o)
 	fill(t, s, 1, 3)
 	n.connection().lost.Store(true)
-	if _, err := s.Extent(t.Context()); !errors.Is(err, eventlog.ErrReopen) {
-		t.Errorf("%v, want ErrReopen", err)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	for what, ask := range map[string]func() error{
+		"extent":   func() error { _, err := s.Extent(t.Context()); return err },
+		"position": func() error { _, err := s.Position(t.Context(), 9); return err },
+		"entries":  func() error { _, err := logtest.Read(s, 1); return err },
+	} {
+		asking.Go(func() {
+			if err := ask(); !errors.Is(err, eventlog.ErrReopen) {
+				t.Errorf("%s: %v, want ErrReopen", what, err)
+			}
+		})
 	}
 }
 
