@@ -21,9 +21,8 @@ import (
 // ledger is the truth: all entries that the servers stored, and what they say of each decision. It checks every entry
 // when it is stored, and every answer when it comes.
 type ledger struct {
-	times     []time.Time // when entries were stored
-	heard     bool        // whether the writer had followed the log
-	first     uint64      // entry that was not removed
+	heard     bool   // whether the writer had followed the log
+	first     uint64 // entry that was not removed
 	w         *world
 	mu        sync.Mutex
 	entries   [][]byte
@@ -91,7 +90,7 @@ func (l *ledger) message(sequence uint64, m *nats.Msg, c *conn) {
 	}
 	l.writers[f.Epoch] = writer
 	if l.conn != c {
-		l.conn, l.heard = c, c.hasHeard(l.times)
+		l.conn, l.heard = c, c.hasHeard()
 	}
 	for _, e := range f.Entries {
 		l.entries = append(l.entries, e)
@@ -108,7 +107,6 @@ func (l *ledger) entry(sequence uint64, e []byte) {
 		return
 	}
 	now := time.Now()
-	l.times = append(l.times, now)
 	l.clock(sequence, event.Time)
 	l.kinds[reflect.TypeOf(event.Body)]++
 	find := func(id string) *decision {
@@ -222,7 +220,8 @@ func (l *ledger) decision(placement, id string) *decision {
 func (l *ledger) ask(placement, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if d := l.decision(placement, id); d.asked.IsZero() {
+	d := l.decision(placement, id)
+	if d.attempts++; d.attempts == 1 {
 		d.asked = time.Now()
 	}
 }
@@ -241,6 +240,7 @@ type answer struct {
 	status, choice            string // that a reading shows
 	value                     int    // of a configuration
 	client                    int
+	byLeader                  bool
 	isForgotten               bool // as an ended decision may be when its entry is removed
 }
 
@@ -259,8 +259,7 @@ func (l *ledger) check(a *answer) {
 	}
 	switch a.kind {
 	case "decide":
-		d.attempts++
-		if surely(a.err) {
+		if surely(a.err) && a.byLeader { // a follower may have proposed it before it led
 			d.failed++
 		}
 		if d.entry > 0 && d.failed == d.attempts {

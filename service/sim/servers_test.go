@@ -148,33 +148,27 @@ type conn struct {
 
 	mu    sync.Mutex
 	drawn map[address]uint64
-	since time.Time // when it began to follow, undisturbed; zero if it does not
+	fresh int // messages that it got as soon as they were stored, undisturbed
 
 	seen, sized uint64        // the stream's last message, when its size was last asked for, and when its messages were measured
 	dead        chan struct{} // closed at a crash
 	once        sync.Once
 }
 
-// hasHeard reports whether the process followed the log for long enough to know its clock, by the times when entries
-// were stored.
-func (c *conn) hasHeard(times []time.Time) bool {
+// hasHeard reports whether the process has followed the log for long enough to know its clock.
+func (c *conn) hasHeard() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := 0
-	for _, at := range times[max(0, len(times)-200):] {
-		if c.since.IsZero() || at.Before(c.since.Add(time.Second)) {
-			n = 0
-		} else {
-			n++
-		}
-	}
-	return n > 10
+	return c.fresh > 10
 }
 
-func (c *conn) follows(since time.Time) {
+// hears notes that the process got a message as soon as it was stored, or that it begins to follow anew.
+func (c *conn) hears(fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.since = since
+	if c.fresh++; !fresh {
+		c.fresh = 0
+	}
 }
 
 func (c *conn) kill() { c.once.Do(func() { close(c.dead) }) }
@@ -515,7 +509,7 @@ func (s *stream) bound(first uint64) {
 			break
 		}
 	}
-	if most := uint64(retained / 10 * 9); left <= most {
+	if most := uint64(s.w.retained() / 10 * 9); left <= most {
 		s.w.finding("the frame before message %d need not have been removed: %d bytes were left with it, and %d may be", first, left, most)
 	}
 }
@@ -602,6 +596,9 @@ func (c messages) Next(opts ...jetstream.NextOpt) (jetstream.Msg, error) {
 			if left <= 0 {
 				c.next++
 				c.count++
+				if m.pending == 0 && !c.headers && time.Since(at) < time.Second/2 {
+					c.hears(true)
+				}
 				return m, nil
 			}
 			timer := time.NewTimer(left)
