@@ -931,7 +931,7 @@ func (w *world) foreign(snapshot []byte) []byte {
 	for at := int(from.Sequence); at < len(entries); at++ {
 		event, err := eventlog.Decode(entries[at])
 		if c, ok := event.Body.(*eventlog.Chosen); err == nil && ok && c.Choice > 0 {
-			c.Choice = 0
+			c.Choice, c.Basket = 0, nil
 			entries[at], _ = event.Encode(nil)
 			for i := at; i < len(entries); i++ {
 				positions[i+1] = positions[i].After(entries[i])
@@ -1065,21 +1065,21 @@ func (w *world) learned(ctx context.Context, e *engine.Engine) {
 	entries, _ := w.ledger.log()
 	for i, entry := range entries[:max(at, is.PolicyEntry)] {
 		event, _ := eventlog.Decode(entry)
-		id, choice, teaches := "", int32(0), false
+		id, choice, teaches, basket := "", int32(0), false, eventlog.Basket(nil)
 		switch b := event.Body.(type) {
 		case *eventlog.Offered:
 			if event.Placement == "home" {
 				offers[b.Decision] = b
 			}
 		case *eventlog.Chosen:
-			id, choice, teaches = b.Decision, b.Choice, !b.Unlearned
+			id, choice, teaches, basket = b.Decision, b.Choice, !b.Unlearned, b.Basket
 		case *eventlog.Expired:
 			id, teaches = b.Decision, !b.Unlearned && !w.ledger.isWithdrawn(uint64(i+1))
 		}
 		if o, failed := offers[id], err; teaches && event.Placement == "home" && failed == nil {
 			var decoded *offer.Offer
 			if decoded, err = offer.Of(o); err == nil {
-				err = l.Observe(decoded.Round(int(choice)))
+				err = l.Observe(decoded.Round(int(choice), basket))
 			}
 			rounds++
 		}
