@@ -101,12 +101,13 @@ func TestCoverageOfBaskets(t *testing.T) {
 	}
 }
 
-// A policy that predicts the choices of one shopper rightly has no alarm if shoppers take 1.5 units on average; one that predicts three
-// times as much has the alarm about its predictions.
+// A policy that predicts one shopper's choices rightly has no alarm if shoppers take 3 units on average; one that predicts
+// three times as much has the alarm about its predictions. The check of sales counts a page's average unit.
 func TestGuardOfBaskets(t *testing.T) {
-	const rounds, more = 20_000, 1. / 3
+	const rounds, more = 20_000, 2. / 3
 	for promise, check := range map[float64]string{1: "", 3: "predictions"} {
 		rng := rand.New(rand.NewPCG(1, 38))
+		sales, amount := 0., 0. // after the apprenticeship
 		e := Earnings{Guard: Guard{Watch: Watch{Mode: api.Learn, Window: 30 * time.Minute}}}
 		for n := 1; n <= rounds && e.Guard.Alarm() == nil; n++ {
 			now := int64(1e18) + int64(n)*int64(30*time.Second)
@@ -126,6 +127,10 @@ func TestGuardOfBaskets(t *testing.T) {
 					}
 				}
 				c.Choice = int(c.Basket[0].Place)
+				if worth := e.Guard.sales.worth; worth > 0 {
+					sales++
+					amount += min(c.Basket.Earned()/float64(units[0]+units[1]+units[2])/worth, 1)
+				}
 			}
 			e.Offered(c.Entry, now, c.Offer, true)
 			e.Closed(atEnd(c, now), c, 10)
@@ -133,6 +138,12 @@ func TestGuardOfBaskets(t *testing.T) {
 		}
 		if a := e.Guard.Alarm(); (a != nil) != (check != "") || a != nil && a.Check != check {
 			t.Errorf("predictions of %v times the truth: the alarm is %+v, want %q", promise, a, check)
+		}
+		if s := &e.Guard.sales; check == "" {
+			have := (s.today[worthOf].Sum + s.before[worthOf].Sum) / (s.today[taken].Sum + s.before[taken].Sum)
+			if math.Abs(have-amount/sales) > 0.01 || math.Abs(s.worth-3) > 0.2 {
+				t.Errorf("a sale has the amount %v in units of %v, want %v in units of 3", have, s.worth, amount/sales)
+			}
 		}
 	}
 }

@@ -55,6 +55,34 @@ func TestSeveralItemsTaken(t *testing.T) {
 	}
 }
 
+// A log may say how many units were taken, and lines of JSON what they earned: as an outcome of the service does.
+func TestUnitsTaken(t *testing.T) {
+	const rows = "decision_id,item,chosen,shown,units\na,x,1,2,3\na,y,0,0,7\na,z,1,1,\n"
+	line := `{"decision_id":"a","items":[{"id":"x"},{"id":"y"},{"id":"z"}],"shown":["z","x"],"choice":"z","choices":[{"item":"x","quantity":3,"value":2.5},{"item":"z"}]}`
+	for _, c := range []struct {
+		name, text string
+		want       []api.Choice
+	}{
+		{"log.csv", rows, []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3)}}},
+		{"log.jsonl", line, []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3), Value: new(2.5)}}},
+	} {
+		list, _, err := read(t, c.name, c.text, &importer.Mapping{})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, list[0].Choices); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+	for _, units := range []string{"0", "1.5", "1001", "-1", "many"} {
+		_, _, err := read(t, "log.csv", strings.Replace(rows, "2,3", "2,"+units, 1), &importer.Mapping{})
+		if want := fmt.Sprintf("line 2: column units: %q is not a number of units from 1 to 1000", units); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s units: %v, want %s", units, err, want)
+		}
+	}
+}
+
 // first is the first item taken in a decision, "" for none.
 func first(d *page.Imported) string { id, _, _ := strings.Cut(taken(d), " "); return id }
 
