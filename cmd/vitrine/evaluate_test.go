@@ -28,7 +28,8 @@ func exploredLog(t *testing.T, dir, explore string, share float64, rounds int) {
 	playedLog(t, dir, fmt.Sprintf(shelf, explore, share), rounds, false)
 }
 
-// playedLog makes the log of a placement of that shop with the given configuration. With baskets, some customers take more than one unit.
+// playedLog makes the log of a placement of that shop with the given configuration. With baskets, some customers take more
+// than one unit.
 func playedLog(t *testing.T, dir, config string, rounds int, baskets bool) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(4, 2))

@@ -58,8 +58,8 @@ func TestBasketsByHand(t *testing.T) {
 	}
 }
 
-// Baskets have no bound that is known in advance. With the bound of Closed.Bound, which grows with them, the intervals still hold at all
-// times: for baskets with a geometric number of units, 1.3 and 3 on average.
+// A basket's bound is not known in advance. With Closed.Bound, which grows with the baskets, the intervals still hold at all
+// times: for geometric numbers of units, 1.3 and 3 on average.
 func TestCoverageOfBaskets(t *testing.T) {
 	const alpha, runs, rounds = 0.1, 400, 1000
 	for name, more := range map[string]float64{"1.3 units": 0.3 / 1.3, "3 units": 2. / 3} {

@@ -82,6 +82,11 @@ func TestBasket(t *testing.T) {
 	if d.Choice != ids[want[0].Place-1] || d.Earned != 9.5 || len(d.Choices) != 2 || d.Choices[0].Item != d.Choice {
 		t.Errorf("%+v", d)
 	}
+	decide(t, e, "home", priced("b"), 0) // a choice takes less memory than two takes do
+	fatal.If(t, e.Outcome(t.Context(), "home", "b", "sku0", 1))
+	if both := fatal.Or(e.Stats("home"))(t).Memory; 2*s.Memory-both != 96+2*16 {
+		t.Errorf("a basket takes %d bytes, and with a choice %d", s.Memory, both)
+	}
 	replays(t, e, engine.Options{Store: store, Build: buildToy})
 }
 
@@ -139,7 +144,7 @@ func TestBadBaskets(t *testing.T) {
 	}
 }
 
-// A basket counts whenever it comes, and so does what comes after it: returns, a second month, an item that was no sale. By hand.
+// A basket counts whenever it comes, and so do later returns, a second month, and an item that was not sold after all. By hand.
 func TestMoneyOfBaskets(t *testing.T) {
 	for _, isLate := range []bool{false, true} {
 		store := new(memlog.Store)
@@ -207,8 +212,8 @@ func TestMoneyOfBaskets(t *testing.T) {
 	}
 }
 
-// A learner gets a round for a page: its first choice, and a further one for each further unit, at most 20, with each item first once. The
-// one that learns again from the log gets the same rounds.
+// A learner gets one round for a page, with a take for each unit: at most 20, and one of each item first. A relearning from
+// the log gets the same rounds.
 func TestUnitsAreLearned(t *testing.T) {
 	var rounds [][]vitrine.Choice
 	build := func(s setup.Spec) (vitrine.Learner, error) {

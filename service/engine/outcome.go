@@ -14,7 +14,7 @@ import (
 	"vitrine/service/state"
 )
 
-// Outcome is Choose for one unit of one item at its revenue: the id of the item that was taken, or "" for none.
+// Outcome is Choose for one unit of one item at its revenue. item is "" if no item was taken.
 func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
 	var choices []api.Choice
 	if item != "" {

@@ -54,7 +54,7 @@ type Offered struct {
 type Chosen struct {
 	Decision  string
 	Choice    int32  // 0 for the outside option, k for the k-th item of Offered.Shown; the first one of a basket
-	Basket    Basket // all that was taken; nil for nothing, and for one unit of one item at its revenue
+	Basket    Basket // all items taken; nil for no item, and for one unit of one item at its revenue
 	Unlearned bool   // whether the learner was too far behind to learn from it
 }
 
@@ -71,7 +71,7 @@ type Take struct {
 // MaxQuantity is the largest number of units of an item in a basket.
 const MaxQuantity = 1000
 
-// Earned returns what all units have earned.
+// Earned returns the earnings of all units.
 func (b Basket) Earned() (sum float64) {
 	for _, t := range b {
 		sum += t.Value
@@ -79,7 +79,8 @@ func (b Basket) Earned() (sum float64) {
 	return sum
 }
 
-// Check reports a basket of a page with the number of items shown that cannot be. A page with a basket has its first item as choice; nil is none.
+// Check returns an error if the basket does not begin with the choice, or is impossible on a page of the given number of
+// items. A nil basket is valid.
 func (b Basket) Check(choice int32, shown int) error {
 	if b != nil && (len(b) == 0 || b[0].Place != choice) {
 		return fmt.Errorf("the basket %v does not begin with the choice, item %d", b, choice)

@@ -54,7 +54,7 @@ type Mapping struct {
 	Actions   int               `toml:"actions,omitempty"`   // vw, vwjson: the number of actions, if they are not listed
 	Loss      bool              `toml:"loss,omitempty"`      // vw, vwjson: whether a cost of 0 means taken and 1 not taken, instead of −1 and 0
 	Items     string            `toml:"items,omitempty"`     // obp: the file of the items, item_context.csv
-	Several   string            `toml:"several,omitempty"`   // which of several items taken counts: "" is all of them, "first" the first on the page, "each" each as a decision of its own, "skip" leaves the decision out
+	Several   string            `toml:"several,omitempty"`   // which of several items taken count: all (""), the "first" on the page, "each" as a decision of its own; "skip" leaves the decision out
 	Rewards   string            `toml:"rewards,omitempty"`   // dsjson: "share" (the default) takes a reward in [0, 1] as the probability of a choice, "choice" a positive one as a choice
 	Columns   Columns           `toml:"columns,omitempty"`
 	Events    *Events           `toml:"events,omitempty"`   // tables of events: which rows show and take items, in place of the column chosen
@@ -400,7 +400,7 @@ type found struct {
 	user       fields
 	shown      []string
 	taken      []string     // in any order
-	choices    []api.Choice // of items taken, with what the file says beyond that they were taken
+	choices    []api.Choice // quantities and values of items taken, if the file gives them
 	rewards    []float64    // of the items shown, in place of taken; nil if the file says which items were taken
 	skip       string       // why it is left out; "" if it is not
 	propensity float64
@@ -495,7 +495,7 @@ func (f *found) earned() (rewards []api.Reward, err error) {
 	return rewards, nil
 }
 
-// choose adds items that were taken, of which the file gives quantities and values.
+// choose adds items taken, with their quantities and values.
 func (f *found) choose(choices []api.Choice) {
 	for _, c := range choices {
 		if !slices.Contains(f.taken, c.Item) {
@@ -505,7 +505,7 @@ func (f *found) choose(choices []api.Choice) {
 	f.choices = choices
 }
 
-// choicesOf returns what was taken of items.
+// choicesOf returns the choices for the items taken.
 func (f *found) choicesOf(rewards []api.Reward) (choices []api.Choice) {
 	for _, r := range rewards {
 		c := api.Choice{Item: r.Item}

@@ -190,7 +190,7 @@ type taken struct {
 	earned        float64 // with corrections
 }
 
-// at returns what was taken of the item at a place, from 1 on; nil for nothing.
+// at returns the take of the item at a place, from 1 on, or nil.
 func (o *outcome) at(place int32) *taken {
 	i := slices.IndexFunc(o.taken, func(t taken) bool { return t.Place == place })
 	if i < 0 {
@@ -199,7 +199,7 @@ func (o *outcome) at(place int32) *taken {
 	return &o.taken[i]
 }
 
-// choose sets what was taken by an outcome in the log.
+// choose sets the items taken.
 func (o *outcome) choose(of *offered, choice int32, basket eventlog.Basket) {
 	o.taken = nil
 	for _, t := range (&offer.Closed{Offer: &offer.Offer{Offered: of.Offered}, Choice: int(choice), Basket: basket}).Takes() {
@@ -207,7 +207,7 @@ func (o *outcome) choose(of *offered, choice int32, basket eventlog.Basket) {
 	}
 }
 
-// basket returns what was taken as the log has it: a choice, or a basket.
+// basket returns the items taken in the log's form: a choice, or a basket.
 func (o *outcome) basket(of *offered) (choice int32, basket eventlog.Basket) {
 	for _, t := range o.taken {
 		basket = append(basket, t.Take)
@@ -459,8 +459,8 @@ func (x *decisions) rest(which func(*offered) bool) error {
 	return nil
 }
 
-// correct applies a late outcome and corrections. Those that retention has removed from the log are missing in what an item has earned, and
-// not in what the page has.
+// correct applies a late outcome and corrections. If retention removed some of them from the log, the page's earnings are
+// still right, but the items' earnings may not be.
 func (o *outcome) correct(of *offered, c *corrected) {
 	for _, change := range c.changes {
 		switch {

@@ -96,6 +96,11 @@ func TestExportOfCorrections(t *testing.T) {
 	x := newDecisions(nil, 1, "", nil)
 	x.each = func(o *offered, end outcome) error {
 		r := roundOf(o, end)
+		for place, want := range map[string][]float64{"late": {3.5, 0}, "sold": {3, 0}, "basket": {3.5, 3}, "later": {0, 3}}[o.Decision] {
+			if taken := end.at(int32(place + 1)); taken == nil && want != 0 || taken != nil && taken.earned != want {
+				t.Errorf("%s: item %d has earned %+v, want %v", o.Decision, place+1, taken, want)
+			}
+		}
 		if want := map[string][]vitrine.Choice{"basket": {2, 1, 2}, "later": {1}}[o.Decision]; want != nil && !slices.Equal(append([]vitrine.Choice{r.Choice}, r.More...), want) {
 			t.Errorf("%s: the round has the takes %d, %d", o.Decision, r.Choice, r.More)
 		}
@@ -108,25 +113,27 @@ func TestExportOfCorrections(t *testing.T) {
 	back.Correction, back.Others, back.Before, back.Value = "back", 1, 10, -3.5
 	lateBasket.Basket, lateBasket.Value = basket, 10
 	mistaken.Correction, mistaken.Others, mistaken.Before, mistaken.Value, mistaken.Withdraws = "mistake", 1, 10, -7, true
-	for _, c := range []*eventlog.Corrected{&late, &returned, &withdrawn, &back, &lateBasket, &mistaken} {
+	second := of("sold", 4, 1) // after one that retention has removed
+	second.Correction, second.Before, second.Value = "second", 4, -1
+	for _, c := range []*eventlog.Corrected{&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken} {
 		x.note(c)
 	}
 	for i, body := range []eventlog.Body{
 		&eventlog.PlacementPut{Config: c.Canonical()}, offer("late"), offer("mistake"), offer("sold"), offer("basket"), offer("later"),
 		&eventlog.Expired{Decision: "late"}, &eventlog.Chosen{Decision: "mistake", Choice: 2}, &eventlog.Chosen{Decision: "sold", Choice: 1},
 		&eventlog.Chosen{Decision: "basket", Choice: 1, Basket: basket}, &eventlog.Expired{Decision: "later"},
-		&late, &returned, &withdrawn, &back, &lateBasket, &mistaken,
+		&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken,
 	} {
 		fatal.If(t, x.event(t.Context(), uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
-	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`, `"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":5}`,
+	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`, `"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":3}`,
 		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":2,"value":7},{"item":"a","quantity":1,"value":3}\],.*"earned":6.5}`,
 		`"status":"late","choice":"a","outcome_entry".*"earned":3}`} {
 		if line := strings.Split(out.String(), "\n")[i]; !regexp.MustCompile(want).MatchString(line) {
 			t.Errorf("line %d is %s, want %s", i, line, want)
 		}
 	}
-	if !slices.Equal(earned, []float64{3.5, 0, 5, 6.5, 3}) {
+	if !slices.Equal(earned, []float64{3.5, 0, 3, 6.5, 3}) {
 		t.Errorf("the rounds have earned %v", earned)
 	}
 }

@@ -17,7 +17,7 @@ type Closed struct {
 	Predicted bool                   // whether the placement's learner made estimates for it
 }
 
-// Takes returns all that was taken, by increasing places.
+// Takes returns the items taken, by increasing places.
 func (c *Closed) Takes() eventlog.Basket {
 	switch {
 	case c.Basket != nil:
@@ -28,7 +28,7 @@ func (c *Closed) Takes() eventlog.Basket {
 	return eventlog.Basket{{Place: int32(c.Choice), Quantity: 1, Value: c.Earned()}}
 }
 
-// Earned returns what the page has earned: the revenue of the choice, or the values of the basket.
+// Earned returns the page's earnings: the choice's revenue, or the basket's values.
 func (c *Closed) Earned() float64 {
 	switch {
 	case c.Basket != nil:
@@ -39,8 +39,8 @@ func (c *Closed) Earned() float64 {
 	return Revenue(c.Revenue, int(c.Shown[c.Choice-1]))
 }
 
-// PerUnit returns what an average unit has earned. The policy predicts the revenue of one taker, so its predictions are compared with
-// this, and not with what several takers earned together.
+// PerUnit returns the earnings of an average unit. Compare predictions with PerUnit, because the policy predicts the revenue
+// from a single shopper.
 func (c *Closed) PerUnit() float64 {
 	if c.Basket == nil {
 		return c.Earned()

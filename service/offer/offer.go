@@ -104,8 +104,8 @@ func (o *Offer) Place(item string) int {
 	return slices.IndexFunc(o.Shown, func(i int32) bool { return o.ItemIDs[i] == item }) + 1
 }
 
-// Outcome returns the outcome that the log holds for choices, which name each item once. wrong is the first choice of an item that was not
-// shown, -1 if there is none. One unit of one item at its revenue needs no basket.
+// Outcome converts choices, which name each item once, to the event for the log. One unit of one item at its revenue needs
+// no basket. wrong is the index of the first choice whose item was not shown, or -1.
 func (o *Offer) Outcome(choices []api.Choice) (end *eventlog.Chosen, wrong int) {
 	end = &eventlog.Chosen{Decision: o.Decision}
 	for k, c := range choices {
@@ -132,7 +132,7 @@ func (o *Offer) Outcome(choices []api.Choice) (end *eventlog.Chosen, wrong int) 
 	return end, -1
 }
 
-// Given returns a basket as callers report it, given the ids of the items shown; nil for no basket.
+// Given converts a basket to the choices that callers report, given the ids of the items shown.
 func Given(ids []string, basket eventlog.Basket) (choices []api.Choice) {
 	for _, t := range basket {
 		choices = append(choices, api.Choice{Item: ids[t.Place-1], Quantity: new(int(t.Quantity)), Value: new(t.Value)})
@@ -140,11 +140,11 @@ func Given(ids []string, basket eventlog.Basket) (choices []api.Choice) {
 	return choices
 }
 
-// MaxTakes bounds the units of a page that a learner learns from, so that no page outweighs all others.
+// MaxTakes limits the units of a page that a learner learns from, so that no page outweighs all others.
 const MaxTakes = 20
 
-// taken returns the places of the units that are learned from a basket: one of each item, then a second one of the items with two units,
-// and so on, at most MaxTakes.
+// taken returns the places of the units to learn from: one unit of each item, then a second unit of items with two or more,
+// and so on, up to MaxTakes.
 func taken(basket eventlog.Basket) (places []int32) {
 	for turn := int32(1); ; turn++ {
 		before := len(places)
@@ -163,7 +163,7 @@ func taken(basket eventlog.Basket) (places []int32) {
 }
 
 // Round returns the round that the learner observes: the recorded rows, in the order of the request. It moves
-// them out of the offer. basket lists all that was taken, if that is more than the choice.
+// them out of the offer. basket is nil for a single choice.
 func (o *Offer) Round(choice int, basket eventlog.Basket) vitrine.Round {
 	x := &vitrine.Context{Revenue: o.Revenue}
 	if n := len(o.ItemIDs); n > 0 {
@@ -180,8 +180,8 @@ func (o *Offer) Round(choice int, basket eventlog.Basket) vitrine.Round {
 	return r
 }
 
-// Choices returns an outcome as learners take it: the first choice and the others, as positions in an assortment, of which shown is the
-// display order.
+// Choices converts an outcome to the first choice and the further takes of a [vitrine.Round]: positions in an assortment s
+// whose items are displayed in the order shown.
 func Choices(s vitrine.Assortment, shown []int32, choice int, basket eventlog.Basket) (first vitrine.Choice, more []vitrine.Choice) {
 	at := func(place int32) vitrine.Choice {
 		k, _ := slices.BinarySearch(s, int(shown[place-1]))

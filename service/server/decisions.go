@@ -103,7 +103,8 @@ var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
 
 func (s *Server) outcome(c *call) error {
 	missing := new(0)
-	o := api.Outcome{Choice: new(""), Choices: []api.Choice{{Quantity: missing}}} // invalid: the body must contain one of them
+	// This default is invalid: the body must contain a choice or choices.
+	o := api.Outcome{Choice: new(""), Choices: []api.Choice{{Quantity: missing}}}
 	err := c.read(&o)
 	var field *api.FieldError
 	switch {

@@ -237,7 +237,7 @@ func (s *State) abandon(r *Record, to status) {
 	s.shelve(r, nil)
 }
 
-// keep makes a basket the only extra of a decision, nil for none.
+// keep drops a decision's extras, except for the basket of its outcome.
 func (r *Record) keep(basket eventlog.Basket) {
 	if r.extras = nil; basket != nil {
 		r.extras = &recordExtras{basket: basket}

@@ -63,7 +63,7 @@ type Decision struct {
 	Time      int64
 	Status    string       // "open", "chosen", "expired", "deferred", "withdrawn", "evicted" or "late"
 	Choice    string       // the item that was taken, "" for none
-	Choices   []api.Choice // all that was taken, if that is more than the choice
+	Choices   []api.Choice // all items taken, if the outcome is a basket
 
 	Earned      float64 // by what was taken, with its corrections
 	Corrections []api.Correction

@@ -132,7 +132,7 @@ func (r *Record) corrections() []correction {
 	return r.extras.corrections
 }
 
-// basket returns all that was taken, nil for just a choice.
+// basket returns the basket, or nil.
 func (r *Record) basket() eventlog.Basket {
 	if r.extras == nil {
 		return nil
@@ -140,7 +140,7 @@ func (r *Record) basket() eventlog.Basket {
 	return r.extras.basket
 }
 
-// takes returns all that was taken, given the offer.
+// takes returns the items taken, given the offer.
 func (r *Record) takes(o *offer.Offer) eventlog.Basket {
 	return (&offer.Closed{Offer: o, Choice: int(r.choice), Basket: r.basket()}).Takes()
 }
