@@ -182,6 +182,37 @@ func TestLinearContributions(t *testing.T) {
 	}
 }
 
+// Contributions compare with the mean shopper of late: that shopper adds nothing, and has the base of all others.
+func TestTypicalShopper(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":1,"policy":{"name":"ucb-mnl"},"features":[{"name":"age","kind":"number","from":"shopper"},{"name":"x","kind":"number"},{"name":"both","kind":"cross","of":["age","x"]}]}`)
+	visit := func(age float64) *api.Request {
+		return &api.Request{User: aged(age), Items: []api.Item{{ID: "only", Features: api.Values{api.Number("x", 1)}}}}
+	}
+	explain := func(age float64, now int64) *api.Explanation {
+		_, why, err := try(t.Context(), e, "home", visit(age), now)
+		fatal.If(t, err)
+		checkReasons(t, why)
+		return why
+	}
+	if why := explain(3, 0); why.Typical || len(why.Items[0].Contributions) > 0 {
+		t.Errorf("before the first shopper: %+v", why.Items[0])
+	}
+	for k := range 20 {
+		a := decide(t, e, "home", visit(float64(k%3)), 0)
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, []string{"only", ""}[k%2], 0))
+	}
+	wait(t, e)
+	last := explain(1, 10*second) // the age of the last shopper, who is all that is known of the only item
+	other := explain(3, 10*second)
+	if !last.Typical || len(last.Items[0].Contributions) > 0 || len(other.Items[0].Contributions) != 2 || *other.Items[0].Base != *last.Items[0].Utility || *other.Items[0].Utility == *last.Items[0].Utility {
+		t.Errorf("the typical shopper: %+v, another one: %+v", last.Items[0], other.Items[0])
+	}
+	if want := []api.FeatureValue{{Feature: "age", Value: 3.0}}; !cmp.Equal(want, other.Shopper) {
+		t.Errorf("who came: %v", other.Shopper)
+	}
+}
+
 // Of the utility xy, two features share the product of their differences from the mean in halves:
 //
 //	xy − ab = b(x − a) + a(y − b) + (x − a)(y − b)
