@@ -119,6 +119,7 @@ export function Begin(props: Done) {
   const [holdout, setHoldout] = useState(0);
   const [starts, setStarts] = useState("");
   const [ends, setEnds] = useState("");
+  const [metrics, setMetrics] = useState<{ name: string; max: number; better: string }[]>([]);
   const { failure, busy, change } = useChange(props.name);
   useEffect(() => {
     get<PolicyList>("v1/policies").then((list) => setPolicies(list.policies.map((p) => p.name)), () => setPolicies([]));
@@ -140,6 +141,7 @@ export function Begin(props: Done) {
         ends: time(ends),
         outside: (starts || ends) && before["mode"] === "shadow" ? "baseline" : undefined,
         control: rows.some((r) => r.name === control) ? control : undefined,
+        metrics: metrics.length > 0 ? metrics : undefined,
         segment_by: data.get("groups") || undefined,
         holdout_share: share(holdout) || undefined,
         min_gain: Number(data.get("worth")) || undefined,
@@ -194,6 +196,7 @@ export function Begin(props: Done) {
             </fieldset>
           ))}
           <div><button type="button" disabled={rows.length >= 20} onClick={() => setRows([...rows, { name: `variant-${rows.length + 1}`, show: "policy", policy: policies[0] ?? "", share: 0 }])}>Add a variant</button></div>
+          <Metrics of={metrics} change={setMetrics} />
           <div class="fields">
             <Labelled name="Compare with" help="The first variant that shows your own page, or else the first one.">{(id, help) => <select id={id} aria-describedby={help} value={control} onChange={(e) => setControl(e.currentTarget.value)}><option value="">the usual one</option>{rows.map((r) => <option value={r.name}>{r.name}</option>)}</select>}</Labelled>
             <Labelled name="Kept out of all experiments, in percent" help="These shoppers always see your own page.">{(id, help) => <input id={id} aria-describedby={help} type="number" min={0} max={50} step={0.01} value={holdout} onInput={(e) => setHoldout(e.currentTarget.valueAsNumber || 0)} />}</Labelled>
@@ -205,6 +208,29 @@ export function Begin(props: Done) {
         <div><button class="main" disabled={busy || sum !== 100}>{starts ? "Plan it" : "Begin"}</button></div>
       </form>
     </Card>
+  );
+}
+
+// Metrics edits what the shop reports besides sales.
+function Metrics(props: { of: { name: string; max: number; better: string }[]; change: (to: { name: string; max: number; better: string }[]) => void }) {
+  const { of, change } = props;
+  const set = (k: number, to: object) => change(of.map((m, i) => (i === k ? { ...m, ...to } : m)));
+  return (
+    <fieldset class="item">
+      <legend>Compare what your shop reports, too</legend>
+      <p class="help">Such as the margin of a sale, or the seconds that a page takes. Visitors who buy and items per visit are always compared.</p>
+      {of.map((m, k) => (
+        <div class="fields" key={k}>
+          <Labelled name={`Name of measure ${k + 1}`}>{(id) => <input id={id} type="text" required maxLength={64} pattern="[A-Za-z0-9._:\-]+" title="letters, digits and . _ - :" value={m.name} onInput={(e) => set(k, { name: e.currentTarget.value })} />}</Labelled>
+          <Labelled name={`Largest value of measure ${k + 1}`}>{(id) => <input id={id} type="number" required min={0} step="any" value={m.max} onInput={(e) => set(k, { max: e.currentTarget.valueAsNumber })} />}</Labelled>
+          <Labelled name={`Measure ${k + 1} is better if it is`}>{(id) => <select id={id} value={m.better} onChange={(e) => set(k, { better: e.currentTarget.value })}><option value="higher">higher</option><option value="lower">lower</option></select>}</Labelled>
+        </div>
+      ))}
+      <div class="controls">
+        <button type="button" disabled={of.length >= 5} onClick={() => change([...of, { name: "margin", max: 100, better: "higher" }])}>Add a measure</button>
+        {of.length > 0 ? <button type="button" onClick={() => change(of.slice(0, -1))}>Remove the last measure</button> : null}
+      </div>
+    </fieldset>
   );
 }
 
