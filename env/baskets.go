@@ -18,7 +18,7 @@ type Baskets interface {
 	Revenue(x *vitrine.Context, s vitrine.Assortment, u []float64, first float64) float64
 
 	// Mean returns the mean number of takes of a visit with any, if pages have no influence on it. Then the page of the
-	// largest expected revenue is that of the first takes. Otherwise Mean returns 0.
+	// largest expected revenue is the first takes'. Otherwise Mean returns 0.
 	Mean() float64
 }
 
@@ -68,13 +68,13 @@ func (b Independent) Revenue(_ *vitrine.Context, _ vitrine.Assortment, _ []float
 	return b.Number * first
 }
 
-// Complements are baskets that violate what learners assume. Who takes item i draws once more, from the other items and nothing, by the
-// MNL model with the utilities
+// Complements are baskets that violate the learners' assumptions. A taker of item i draws once more, from the other
+// items and the outside option, by the MNL model with the utilities
 //
 //	u_j − Reluctance + Strength 1{x_i1 and x_j1 differ in sign}
 //
-// Items on different sides of the first feature, such as a camera and a lens, complement each other. A page with both kinds sells more
-// second items.
+// Items on different sides of the first feature, such as a camera and a lens, complement each other. A page with both
+// kinds sells more second items.
 type Complements struct {
 	Strength   float64
 	Reluctance float64

@@ -271,7 +271,7 @@ func (b battery) roundsMayBeLateOrMissing(t *testing.T) {
 			continue // never reported
 		}
 		r := b.rounds[s]
-		if s%11 == 0 { // shown nothing
+		if s%11 == 0 { // an empty page
 			r.Offer, r.Choice, r.More = vitrine.Offer{Propensity: 1}, vitrine.Outside, nil
 		}
 		if err := l.Observe(r); err != nil {

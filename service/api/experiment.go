@@ -146,8 +146,8 @@ type VariantReport struct {
 	Latency    *Latency       `json:"latency,omitempty" doc:"how long the answering process took for the variant's decisions since it started; left out of past experiments"`
 }
 
-// MetricReport compares the variants by something other than revenue. Its differences all hold together with those of
-// the other metrics, at all times, with 95 %.
+// MetricReport compares the variants by a metric other than revenue. Its differences and the other metrics' all hold
+// together, at all times, with 95 %.
 type MetricReport struct {
 	Name     string          `json:"name" doc:"conversion is the share of decisions that sold, items the units taken per decision, of which at most 10 count"`
 	Better   string          `json:"better" enum:"higher,lower"`
@@ -163,8 +163,8 @@ type VariantMetric struct {
 	Worse      bool      `json:"worse" doc:"whether it is surely worse than the control's"`
 }
 
-// SegmentReport is what the variants have earned from some of the shoppers. The differences of all segments hold together,
-// at all times, with 95 %, apart from those of the whole experiment: among many segments some look different by chance.
+// SegmentReport holds the variants' results for some of the shoppers. The differences of all segments hold together, at
+// all times, with 95 %, apart from the whole experiment's: among many segments some look different by chance.
 type SegmentReport struct {
 	Value    string           `json:"value" doc:"of the feature; empty for all other values"`
 	Variants []SegmentVariant `json:"variants" doc:"in the order of the configuration"`

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// History is what happened to a placement: who changed what, and which alarms its guard had. The latest come first.
+// History lists a placement's changes, with their authors, and its guard's alarms, the latest first.
 type History struct {
 	Placement string      `json:"placement"`
 	Changes   []PastEvent `json:"changes" doc:"from the log: the last 100, without those whose entries were removed from the log, and without changes of items"`

@@ -7,7 +7,7 @@ type Shelf struct {
 	Complete bool        `json:"complete" doc:"whether every item that was shown has counts of its own; otherwise items without counts may have been shown, but rarely"`
 }
 
-// ShelfItem is an item and what it has sold.
+// ShelfItem is an item and its sales.
 type ShelfItem struct {
 	Item     CatalogueItem `json:"item" doc:"of an item that the catalogue does not have, only the id"`
 	State    string        `json:"state" enum:"available,excluded,unavailable,not-yet,over,unfit,gone" doc:"whether it may be shown now. excluded: by the placement; not-yet and over: its time has not come, or is over; unfit: it lacks features; gone: the catalogue does not have it, so requests bring it or it was deleted"`

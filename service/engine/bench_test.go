@@ -13,7 +13,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// devNull is a log that keeps nothing.
+// devNull is a log that drops its entries.
 type devNull struct {
 	*memlog.Store
 	last uint64

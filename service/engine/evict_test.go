@@ -16,7 +16,7 @@ const second = minute / 60
 // small is a placement with memory for a few dozen decisions.
 const small = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory_bytes":12000}`
 
-// A decision evicted for lack of memory teaches nothing. An overdue one is learned from, whoever ends it.
+// A decision evicted for lack of memory is not learned from. An overdue one is, whoever ends it.
 func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

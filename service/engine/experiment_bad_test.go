@@ -46,7 +46,7 @@ func TestDamagedExperiments(t *testing.T) {
 	}
 }
 
-// isInvalid expects an error about the caller's input that begins with the place and says what is wrong.
+// isInvalid expects an error about the caller's input that begins with the place and gives the reason.
 func isInvalid(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {

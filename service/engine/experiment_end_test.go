@@ -179,7 +179,7 @@ func TestEras(t *testing.T) {
 	decide("d", false)
 	close("c", "")
 	close("d", "")
-	put(t, e, "home", fmt.Sprintf(config, 0, "explore", 1)) // nothing changes
+	put(t, e, "home", fmt.Sprintf(config, 0, "explore", 1)) // no change
 	put(t, e, "home", fmt.Sprintf(config, 1, "learn", 0))
 	decide("e", false)
 	stats := fatal.Or(e.Stats("home"))(t)

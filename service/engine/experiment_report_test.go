@@ -285,7 +285,7 @@ func TestCohortsCountOnceTheyAreOver(t *testing.T) {
 	}
 }
 
-// While nothing is certain, the verdict names the variant that is ahead, and not the least known one.
+// Until the result is certain, the verdict names the variant that is ahead, and not the least known one.
 func TestVerdictNamesTheVariantAhead(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(fourVariants))

@@ -11,8 +11,8 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// Before an experiment starts and after it ends, requests need no shopper and no baseline, are shown what the experiment
-// says, and do not count. While it runs it divides the shoppers, and what it has found stays after its end.
+// Before an experiment starts and after it ends, requests need no shopper and no baseline, get the pages that the
+// experiment names, and do not count. While it runs it divides the shoppers, and its results stay after its end.
 func TestSchedule(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildFixed})

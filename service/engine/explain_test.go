@@ -252,8 +252,8 @@ func (product) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons {
 	return bandit.Reasons{By: bandit.ByWeight}
 }
 
-// An explanation says what it cannot know: missing candidates, a policy that is gone, changed features. The policy of a
-// kept version explains again.
+// An explanation lists unknown facts: missing candidates, a policy that is gone, changed features. The policy of a kept
+// version explains again.
 func TestExplainLater(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})

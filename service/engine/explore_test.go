@@ -202,7 +202,7 @@ func TestSlotsWithoutSwaps(t *testing.T) {
 	}
 }
 
-// Without the rows of all items a law means nothing; a certain policy in the mode learn follows one.
+// Without the rows of all items a law is meaningless; a certain policy in the mode learn follows one.
 func TestLawsThatAreNotLogged(t *testing.T) {
 	for config, want := range map[string]bool{
 		`"mode":"explore","log_items":"shown"`: false,

@@ -65,7 +65,7 @@ func AnswerError(data []byte) error {
 	return err
 }
 
-// DecodeAnswer reads the leader's answer to a call. moved reports that the leader did nothing, because the placement
+// DecodeAnswer reads the leader's answer to a call. moved reports that the leader did not act, because the placement
 // had changed.
 func DecodeAnswer(data []byte) (moved bool, err error) {
 	a, err := decodeAnswer(data)

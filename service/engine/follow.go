@@ -146,10 +146,10 @@ func (e *Engine) Failure() error {
 	}
 }
 
-// Lead makes a follower the writer of its log. Its store must already be able to append. Lead first applies the entries that the
-// engine has not seen. Then it calls goOn, unless that is nil, which may move the clock: no call writes anything before goOn returns.
-// Errors are those of the log and of goOn, ErrStopped and that of ctx. After one of the log or of goOn, or of ctx while entries are
-// applied, the engine has stopped.
+// Lead makes a follower the writer of its log. Its store must already be able to append. Lead first applies the
+// remaining entries. Then it calls goOn, unless that is nil, which may move the clock: calls write only after goOn
+// returns. It returns errors of the log and of goOn, ErrStopped or ctx's error. If the log or goOn fails, or ctx ends
+// while entries are applied, the engine has stopped.
 func (e *Engine) Lead(ctx context.Context, goOn func(move MoveClock) error) error {
 	l := leading{ctx, goOn, make(chan error, 1)}
 	select {

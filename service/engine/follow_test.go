@@ -98,7 +98,7 @@ func statsOf(t testing.TB, e *engine.Engine, name string) api.Stats {
 	return s
 }
 
-// A follower reports the entries that it applies, answers reads, and changes nothing.
+// A follower reports the entries that it applies, answers reads, and changes no state.
 func TestFollowerChangesNothing(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

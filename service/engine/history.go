@@ -15,8 +15,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// History returns who changed what of a placement and when, read from the log, and the alarms of its guard. Errors are
-// ErrNotFound and that of ctx.
+// History returns a placement's changes with their authors and times, read from the log, and the alarms of its guard.
+// It returns ErrNotFound or ctx's error.
 func (e *Engine) History(ctx context.Context, name string) (*api.History, error) {
 	v, err := e.View(name)
 	if err != nil {
@@ -53,7 +53,7 @@ func (e *Engine) History(ctx context.Context, name string) (*api.History, error)
 	return h, nil
 }
 
-// event returns the event of an entry, nil if it cannot be read. The error is that of ctx.
+// event returns an entry's event, or nil if it cannot be read. The error is ctx's.
 func (e *Engine) event(ctx context.Context, entry uint64) (*eventlog.Event, error) {
 	data, err := e.store.Entry(ctx, entry)
 	if err != nil {
@@ -66,7 +66,7 @@ func (e *Engine) event(ctx context.Context, entry uint64) (*eventlog.Event, erro
 	return &event, nil
 }
 
-// pastEvent says what an event has done. config is the configuration after it, nil if it changes none.
+// pastEvent describes an event's effects. config is the configuration after it, or nil if it changes none.
 func pastEvent(event *eventlog.Event) (x api.PastEvent, config []byte) {
 	x = api.PastEvent{Time: time.Unix(0, event.Time).UTC(), By: event.By}
 	switch b := event.Body.(type) {

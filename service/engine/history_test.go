@@ -16,7 +16,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// The history says who changed what, and is the same after a replay.
+// The history lists changes and their authors, and is the same after a replay.
 func TestHistory(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})

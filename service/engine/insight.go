@@ -89,8 +89,8 @@ func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []st
 	return rows, nil
 }
 
-// typical returns a row with the columns of the mean shopper, over the decisions that showed the items shown most, nil if none is
-// known. It is computed at most once in three seconds. The error is ctx's.
+// typical returns a row with the columns of the mean shopper, over the decisions that showed the items shown most, or
+// nil. It is computed at most once in three seconds. The error is ctx's.
 func (e *Engine) typical(ctx context.Context, v *View, now int64) ([]float64, error) {
 	row, err := v.Placement.Typical.At(ctx, now, func() ([]float64, error) {
 		e.mu.RLock()

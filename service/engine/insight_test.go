@@ -230,8 +230,8 @@ func revenueIn(r *api.Request, id string) float64 {
 	return *r.Items[slices.IndexFunc(r.Items, func(i api.Item) bool { return i.ID == id })].Revenue
 }
 
-// If there are too many items, the least shown ones are counted together, and nothing is lost. The state stays within
-// the placement's bytes.
+// If there are too many items, the least shown ones are counted together, without loss. The state stays within the
+// placement's bytes.
 func TestInsightManyItems(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})

@@ -200,8 +200,7 @@ func TestCatalogueIsReplayed(t *testing.T) {
 	}
 }
 
-// Decisions go on while prices change, and each sees one version of the catalogue: all prices of a chunk have changed,
-// or none has.
+// Decisions go on while prices change, and each sees one version of the catalogue: a chunk's prices change together.
 func TestPricesChangeBetweenDecisions(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})

@@ -15,7 +15,7 @@ type modelPlace struct {
 	late, corrected                   int // outcomes, and corrections
 	counted                           int // withdrawn decisions that count by a late outcome
 
-	rows    int  // counts the resets: earlier decisions teach nothing
+	rows    int  // counts the resets: decisions before one are not learned from
 	learner int  // the learner that decides
 	learned bool // whether it was given anything
 	kept    []modelVersion
@@ -33,7 +33,7 @@ type modelVersion struct {
 	number  uint64
 	learner int
 	routine bool
-	now     bool // whether nothing was learned since
+	now     bool // whether no round was learned since
 }
 
 // keep adds the engine's last version, if it is new, and drops versions beyond the limit.

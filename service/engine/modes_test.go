@@ -248,8 +248,7 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// A change of the policy starts a new learner, which learns nothing from decisions still open; other changes leave it
-// alone.
+// A change of the policy starts a new learner, which ignores decisions still open; other changes leave it alone.
 func TestChanges(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: setup.NewLearner})

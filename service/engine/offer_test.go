@@ -35,7 +35,7 @@ func (s *unreadable) Entry(ctx context.Context, n uint64) ([]byte, error) {
 	return s.Store.Entry(ctx, n)
 }
 
-// An unreadable log loses nothing: calls that need an offer are refused, decisions go on, and the same call succeeds
+// An unreadable log causes no loss: calls that need an offer are refused, decisions go on, and the same call succeeds
 // when the log is back. A start from a snapshot knows the open decisions, and answers them alike.
 func TestOffersAreReadBack(t *testing.T) {
 	store := new(unreadable)

@@ -47,8 +47,8 @@ func same(t *testing.T, e *engine.Engine, store *memlog.Store, from []byte) {
 	}
 }
 
-// When sales stop, an alarm rings within a hundred decisions. Until it ends the learner learns nothing. It ends by
-// itself once sales are back: the learner then learns the decisions since, but not the outage's.
+// When sales stop, an alarm rings within a hundred decisions. Until it ends the learner rests. It ends by itself once
+// sales are back: the learner then learns the decisions since, but not the outage's.
 func TestOutage(t *testing.T) {
 	w, store := outage(t, "")
 	a := w.alarm()

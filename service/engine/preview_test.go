@@ -12,7 +12,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// A preview predicts the change's effects, and changes nothing: no entry of the log, no byte of the budget.
+// A preview predicts the change's effects, without an entry of the log or a byte of the budget.
 func TestPreview(t *testing.T) {
 	b := budget.New(1 << 40)
 	size := func(setup.Spec) (setup.Size, error) { return setup.Size{Learner: 1000, State: 10}, nil }

@@ -268,7 +268,8 @@ func TestNoLeader(t *testing.T) {
 	is(t, "a follower that proposes nothing", err, engine.ErrFollower)
 }
 
-// A leader that may have been replaced denies nothing, neither to its callers nor to followers, which ask again.
+// A leader that may have been replaced never denies a decision, neither to its callers nor to followers, which ask
+// again.
 func TestLeaderInDoubt(t *testing.T) {
 	defer engine.SetLeaderPatience(10*time.Millisecond, 5*time.Minute)()
 	var replaced atomic.Bool

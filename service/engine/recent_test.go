@@ -11,8 +11,8 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// Memory holds the candidates and rules of the last decisions, up to a number and a size. A repeated request changes
-// nothing, and another placement of the same name shares none of them.
+// Memory holds the candidates and rules of the last decisions, up to a number and a size. A repeated request leaves
+// them alone, and another placement of the same name does not share them.
 func TestRecent(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	const shop = `{"max_size":1,"max_request_items":9000,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`

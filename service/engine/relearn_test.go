@@ -113,7 +113,7 @@ func TestRelearning(t *testing.T) {
 	fatal.Or(e.Expire(t.Context(), 1<<60))(t)
 	decide(t, e, "home", stock("open", 3), 1<<60)
 	relearn(t, e, another)
-	relearn(t, e, another) // again changes nothing
+	relearn(t, e, another) // again: no change
 	if c, _ := e.Config("home"); c.Seed != 2 {
 		t.Errorf("the first learner does not decide: %s", c.Canonical())
 	}

@@ -25,7 +25,8 @@ type ShelfQuery struct {
 // shelfSlice is how many items are looked at before the catalogue's lock is released: a fraction of a millisecond.
 const shelfSlice = 1024
 
-// fewPages is how many more pages, on which it earned nothing, an item is sorted by, so that a lucky one does not come first.
+// fewPages is how many pages without earnings are added to an item's for sorting, so that a lucky one does not come
+// first.
 const fewPages = 30
 
 // shelf is a placement's items while a page of them is made.
@@ -37,7 +38,7 @@ type shelf struct {
 	now   int64
 }
 
-// named says what a placement's configuration says of an item.
+// named says how a placement's configuration mentions an item.
 type named uint8
 
 const (
@@ -119,7 +120,7 @@ func (s *shelf) list(ctx context.Context) (ids []string, total int, err error) {
 			end := min(from+shelfSlice, int32(s.items.Len()))
 			more = end < int32(s.items.Len())
 			if s.Contains == "" && s.Only == "" && s.Sort == "" && (total+int(end-from) <= s.From || len(ids) == s.Limit) {
-				total += int(end - from) // nothing to look at
+				total += int(end - from) // an empty range
 				return
 			}
 			for slot := from; slot < end; slot++ {
@@ -198,7 +199,7 @@ func (s *shelf) finds(id string) bool {
 	return s.state(id) == s.Only
 }
 
-// item returns an item with what it has sold.
+// item returns an item with its sales.
 func (s *shelf) item(id string) api.ShelfItem {
 	x := api.ShelfItem{Item: api.CatalogueItem{ID: id}, State: s.state(id), Pinned: s.named[id] == pinned}
 	if slot, ok := s.slot(id); ok {

@@ -14,7 +14,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// A shelf finds the items that a query is for, and says what they have sold and why they are not shown.
+// A shelf finds the items of a query, with their sales and the reasons why they are not shown.
 func TestShelf(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", `{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"}],"include":["sku3"],"exclude":["sku4","never"]}`)

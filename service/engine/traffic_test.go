@@ -179,8 +179,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// Open decisions never exceed the memory: the oldest are evicted, by entries of the log, and teach nothing, and closed
-// ones are forgotten. The error of a late outcome says that the memory was too small.
+// Open decisions never exceed the memory: the oldest are evicted, by entries of the log, without being learned, and
+// closed ones are forgotten. The error of a late outcome says that the memory was too small.
 func TestMemoryIsBounded(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

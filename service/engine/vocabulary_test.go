@@ -78,7 +78,7 @@ func TestCategoriesLearn(t *testing.T) {
 	}
 }
 
-// A refused request teaches nothing.
+// A refused request adds no values.
 func TestRefusedValuesAreForgotten(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", brands)

@@ -252,7 +252,7 @@ func noteEntry(ctx context.Context, entry uint64) {
 
 type callerKey struct{}
 
-// WithCaller returns a context with which the log says whose API key asked for the engine's changes.
+// WithCaller returns a context that makes the log name the API key behind the engine's changes.
 func WithCaller(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, callerKey{}, name)
 }

@@ -57,7 +57,7 @@ func Sort(l []api.Health) {
 	})
 }
 
-// OfExperiment says what an operator should know of the schedule of an experiment at a time; e is nil if none runs.
+// OfExperiment describes the schedule of an experiment, or nil, at a time for an operator.
 func OfExperiment(e *api.Experiment, now time.Time) []api.Health {
 	l := list{}
 	switch {

@@ -195,7 +195,7 @@ func (l *Learner) Begin(entry uint64) {
 	l.current.Store(&Published{l.current.Load().Policy, entry})
 }
 
-// Run does the tasks until Stop. It reads the log for a placement; a nil log holds nothing.
+// Run does the tasks until Stop. It reads the log for a placement; a nil log is empty.
 func (l *Learner) Run(log Log, placement string) {
 	l.log, l.placement = log, placement
 	for {

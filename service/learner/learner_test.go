@@ -43,7 +43,7 @@ type ledger struct {
 	ballast int             // bytes of the state
 }
 
-// Items with these features make a ledger panic, refuse the round, or note nothing.
+// Items with these features make a ledger panic, refuse the round, or skip its note.
 const (
 	poison = 13
 	sour   = 17
@@ -268,7 +268,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// A learner that has nothing else to do is woken if there is no room for another round.
+// An idle learner is woken if there is no room for another round.
 func TestAFullQueueWakes(t *testing.T) {
 	one := &offer.Offer{Offered: offered("d", 1)}
 	each := learner.RoundBytes(one)
@@ -297,7 +297,7 @@ func TestAFullQueueWakes(t *testing.T) {
 	}
 }
 
-// A queue that was long takes nothing once it is empty.
+// A queue that was long frees its memory once it is empty.
 func TestAQueueGivesItsMemoryBack(t *testing.T) {
 	heap := func() uint64 {
 		var m runtime.MemStats
@@ -325,7 +325,7 @@ func TestAQueueGivesItsMemoryBack(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// A stopped learner drops its rounds, and nobody waits for it.
+// A stopped learner drops its rounds, and its callers do not wait.
 func TestStop(t *testing.T) {
 	gate := make(chan struct{})
 	l := started(t, of(ledger{before: func(float64) { <-gate }}))
@@ -343,7 +343,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// What a version is: its rounds, its policy, and what decides while a guard distrusts the present one.
+// A version consists of its rounds, its policy, and the substitute while a guard distrusts the present policy.
 func TestVersions(t *testing.T) {
 	l := started(t, of(ledger{}))
 	observe(l, 0, 1, 2)
@@ -442,7 +442,7 @@ func TestSavedStates(t *testing.T) {
 	})
 }
 
-// Only one state that nobody waits for is asked for at a time.
+// Only one state without a waiting caller is requested at a time.
 func TestFreezeOnce(t *testing.T) {
 	gate := make(chan struct{})
 	l := started(t, of(ledger{before: func(float64) { <-gate }}))
@@ -463,7 +463,7 @@ func TestFreezeOnce(t *testing.T) {
 	}
 }
 
-// A learner whose saved state cannot be read begins again where it may, and says how much it knew.
+// A learner with an unreadable saved state begins again if it may, and says how much it knew.
 func TestBeginAgain(t *testing.T) {
 	l := started(t, of(ledger{}))
 	observe(l, 0, 1, 2)

@@ -148,7 +148,7 @@ func (v *alternatives) rules() []api.RuleCost {
 	return list
 }
 
-// copy returns a request whose rules may be replaced.
+// copy returns a request with rules that may be replaced.
 func (r *Request) copy() *Request {
 	c := *r
 	c.Request = new(*r.Request)

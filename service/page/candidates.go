@@ -285,9 +285,9 @@ type conditional interface {
 // minShort is the smallest number of candidates for which short rows repay the cost of the map.
 const minShort = 256
 
-// policyFor returns the policy to ask about the request's rows. If all candidates come from the catalogue and the policy is
-// conditional, the stored item columns serve as rows. Otherwise it computes the rows of the request's own items, by a schema that
-// knows the request's values, and fetch adds those of the catalogue.
+// policyFor returns the policy to ask about the request's rows. If all candidates come from the catalogue and the
+// policy is conditional, the stored item columns serve as rows. Otherwise it computes the rows of the request's own
+// items, by a schema that knows the request's values, and fetch adds the catalogue's.
 func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request, pi vitrine.Policy) (asked vitrine.Policy, clipped int, err error) {
 	c, n, width := &r.stock, r.len(), v.Config.Schema().Width()
 	d.width, d.short, d.overflow = width, nil, false

@@ -19,7 +19,7 @@ const (
 	numberPoints  = 9
 	maxValues     = 100 // of a category
 
-	maxSegmented  = 8    // features whose effects are divided by segments
+	maxSegmented  = 8    // features with effects divided by segments
 	maxBy         = 4    // categories that may divide them
 	maxSegments   = 8    // values of such a category
 	maxSegmentRow = 12   // rows over which an effect in a segment is averaged

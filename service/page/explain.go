@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxExplained = 50     // items whose utility is split among features
+	maxExplained = 50     // items with utilities split among features
 	maxTried     = 10_000 // candidates of a trial
 
 	onlyShown = "the candidates that were not shown are no longer in memory, and the log of this placement does not have them. With \"log_items\": \"all\" it keeps them"
@@ -40,7 +40,7 @@ type explanation struct {
 	shown     []int32   // among the candidates, in display order
 	ruled     bool      // whether the rules are known
 	hasRows   bool      // whether the rows have the placement's present features
-	typical   []float64 // a row whose columns of shoppers are those of the mean shopper lately; nil if there is none
+	typical   []float64 // a row with the shopper columns of the recent mean shopper, or nil
 	unknown   []string
 }
 

@@ -69,7 +69,8 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 	}
 }
 
-// pins returns the candidates that the placement pins and nobody excludes, as many as fit next to those that the request includes.
+// pins returns the candidates that the placement pins and no rule excludes, as many as fit next to the ones that the
+// request includes.
 func (r *Request) pins(c *setup.Config, index map[string]int) (pins []int) {
 	room := cmp.Or(r.MaxSize, c.MaxSize)
 	for _, id := range r.Include {

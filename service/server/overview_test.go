@@ -162,7 +162,7 @@ func TestExperimentRoutes(t *testing.T) {
 	s.want(200, "GET", "/v1/placements/home/experiment/"+entry+"/report", "")
 }
 
-// The operator says whether the policy learns from decisions in doubt; what that may be is said, too.
+// The operator decides whether the policy learns from decisions in doubt; other values are refused.
 func TestClearAlarmLearns(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)

@@ -38,7 +38,7 @@ func (c *Config) checkSegments() error {
 	return nil
 }
 
-// NeedsBaseline reports whether each request must have the caller's baseline.
+// NeedsBaseline reports whether each request must contain the caller's baseline.
 func (c *Config) NeedsBaseline() bool {
 	return c.Mode == api.Shadow || abtest.IsShown(c.Experiment, api.ShowBaseline) || c.Experiment != nil && c.Experiment.Holdout > 0
 }

@@ -318,7 +318,7 @@ func unknown(err error) bool {
 		!errors.Is(err, engine.ErrNotShown) && !errors.Is(err, engine.ErrFollower)
 }
 
-// view is what the model knows of a decision or a configuration.
+// view is the model's knowledge of a decision or a configuration.
 type view struct {
 	offered bool
 	ended   string // by an outcome: the item, or "\x00"
@@ -326,8 +326,8 @@ type view struct {
 	value   int
 }
 
-// step is the model of what callers see of one decision, or of one configuration: it knows nothing of how the service works. It returns
-// the states that may follow a call. A decision's window may end at any time, which ledger.entry checks.
+// step is the model of a decision, or of a configuration, as callers see it, independent of the service's code. It
+// returns the states that may follow a call. A decision's window may end at any time, which ledger.entry checks.
 func step(s view, a *answer) (next []view) {
 	after := s
 	changed := func() []view { // by a call that was, may have been or was not carried out

@@ -51,7 +51,7 @@ type world struct {
 	servers *servers
 	ledger  *ledger
 	procs   []*proc
-	calm    bool         // nothing fails
+	calm    bool         // without faults
 	rough   atomic.Int64 // until when messages are slow and answers lost, since begin
 	made    atomic.Bool
 	replies atomic.Uint64
@@ -60,7 +60,7 @@ type world struct {
 
 	mu       sync.Mutex
 	lines    []line
-	counts   map[string]int // of what occurred
+	counts   map[string]int // of events
 	sums     []sum
 	findings []string
 	end      time.Duration // when the first was found
@@ -138,11 +138,11 @@ type proc struct {
 	conn   *conn
 	engine *engine.Engine // nil while it does not answer
 	clock  func() time.Time
-	out    time.Time     // until then nothing gets out
+	out    time.Time     // until then its messages stay inside
 	in     time.Time     // and in
 	wrong  time.Duration // its time of day
 	slept  time.Duration // by its monotonic clock
-	frozen time.Time     // until when it does nothing
+	frozen time.Time     // it sleeps until then
 	slow   time.Time     // until when what it reads lags
 
 	takesOver bool // its next start
@@ -182,7 +182,7 @@ func (p *proc) wall() time.Time {
 // elapsed is the time since the beginning by a steady clock that is up to one percent wrong.
 func (p *proc) elapsed() time.Duration { return time.Duration(p.rate * float64(time.Since(p.w.begin))) }
 
-// clocks are those of the lease, which may be wrong by a 2000th.
+// clocks are the lease's, which may be wrong by a 2000th.
 func (p *proc) clocks() (steady, day time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +198,7 @@ func (p *proc) setsClock(wrong time.Duration) {
 	p.wrong = wrong
 }
 
-// thaws returns until when the process does nothing.
+// thaws returns the end of the process's sleep.
 func (p *proc) thaws() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -431,7 +431,7 @@ var faults = []fault{
 		p.freeze(ctx, 2*time.Second+long, true)
 	}},
 	{2, "clock stepped", func(_ context.Context, w *world, p *proc, r *rand.Rand, _ time.Duration) {
-		if !p.thaws().After(time.Now()) { // nothing runs on a machine that sleeps
+		if !p.thaws().After(time.Now()) { // a sleeping machine runs no timer
 			p.setsClock(w.error(r))
 		}
 	}},
@@ -943,7 +943,7 @@ func (w *world) foreign(snapshot []byte) []byte {
 	return nil
 }
 
-// replay returns the state after an entry, from a snapshot or from nothing.
+// replay returns the state after an entry, from a snapshot or from the beginning.
 func (w *world) replay(entries [][]byte, positions []eventlog.Position, upTo uint64, snapshot []byte) ([]byte, error) {
 	ctx := context.Background()
 	log := truth{new(memlog.Store), positions}
@@ -986,7 +986,7 @@ func (w *world) notes(ctx context.Context, p *proc) {
 	}
 }
 
-// rest checks that all processes reach the state of a replay from nothing, and that nothing is lost.
+// rest checks that all processes reach the state of a full replay, without loss.
 func (w *world) rest(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -1025,7 +1025,7 @@ func (w *world) rest(t *testing.T) {
 	w.compare()
 }
 
-// compare compares the states that processes had with those of a replay from nothing.
+// compare compares the processes' states with a full replay's.
 func (w *world) compare() {
 	slices.SortStableFunc(w.sums, func(a, b sum) int { return cmp.Compare(a.entry, b.entry) })
 	entries, positions := w.ledger.log()

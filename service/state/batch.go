@@ -25,7 +25,7 @@ type Batch struct {
 	Offers  []*offer.Offer // of the decisions that they close
 	Bytes   int
 	Alone   bool      // no other event may be in it
-	By      string    // who asks for the event of Only
+	By      string    // the caller behind the event of Only
 	Ready   *Prepared // prepared for its PlacementPut
 	Staged  *Staged   // its ItemsChanged
 

@@ -47,12 +47,12 @@ var (
 type LossError struct {
 	Placement string
 	Fields    []string // that the learner depends on, and that would change
-	MaxSize   int      // the new size if it is smaller, otherwise 0: the new learner learns nothing from larger sets
+	MaxSize   int      // the new size if it is smaller, otherwise 0: the new learner skips larger sets
 	OtherRows bool     // whether the new features make other rows than the log's, so that a learner cannot learn from the log
 	api.Loss
 
 	Experiment string   // that would end; "" if the learner of the placement would begin again
-	Variants   []string // variants whose learners would be lost with it
+	Variants   []string // variants that would lose their learners
 }
 
 func (e *LossError) Error() string {

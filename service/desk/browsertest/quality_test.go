@@ -43,7 +43,7 @@ func (b *tab) fits(view string) {
 // arabic is a text that is read from right to left, with markup-like brackets.
 const arabic = "مزهرية زجاجية (كبيرة) 12 سم"
 
-// rightToLeft makes a placement whose items, notes and experiment have names that are read from right to left.
+// rightToLeft makes a placement with names of items, notes and an experiment that are read from right to left.
 func (s *served) rightToLeft(t *testing.T, name string) {
 	t.Helper()
 	ctx := t.Context()
@@ -57,7 +57,7 @@ func (s *served) rightToLeft(t *testing.T, name string) {
 	s.sell(t, name, "more", 8, "a")
 }
 
-// No view is wider than its screen, whatever is in it.
+// No view is wider than its screen, whatever it contains.
 func TestWidths(t *testing.T) {
 	for what, c := range map[string]struct {
 		fill     func(s *served, t *testing.T, name string)
@@ -81,13 +81,13 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// empty makes a placement that nobody has asked.
+// empty makes a placement without requests.
 func (s *served) empty(t *testing.T, name string) {
 	t.Helper()
 	fatal.Or(s.Put(t.Context(), name, &api.Placement{MaxSize: 3, Features: []api.Feature{{Name: "price", Kind: "number"}}}))(t)
 }
 
-// A placement that nobody has asked has all its views.
+// A placement without requests shows all its views.
 func TestNoData(t *testing.T) {
 	s := serve(t, nil)
 	s.empty(t, "empty")
@@ -165,7 +165,7 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
-// reader adds a key that may read and nothing else.
+// reader adds a key that may only read.
 func reader(t *testing.T, token string) func(*host.Config, *host.Options) {
 	sum := sha256.Sum256([]byte(token))
 	path := filepath.Join(t.TempDir(), "keys.toml")
@@ -176,7 +176,7 @@ func reader(t *testing.T, token string) func(*host.Config, *host.Options) {
 	return func(c *host.Config, _ *host.Options) { c.Keys = path }
 }
 
-// A key without admin reads every view, and is offered nothing that it may not do.
+// A key without admin reads every view, and is offered only allowed actions.
 func TestReaderOfTheDesk(t *testing.T) {
 	s := serve(t, reader(t, "read-token"))
 	s.Key = "all"

@@ -10,7 +10,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// maxSegments limits the number of segments. The last one contains all values that have none of their own.
+// maxSegments limits the number of segments. The last one contains all values without one of their own.
 const maxSegments = 8
 
 // maxSegmentSums limits the values in a cohort, which become segments when it counts.
@@ -83,8 +83,8 @@ func (p *segment) take(s *segmentSums) {
 }
 
 // segmentReports compares the variants in each segment, values with the most decisions first. All differences share the
-// error, whatever the number of segments. Clusters are not counted for each segment: V_n grows by the factor that they
-// have in the whole experiment.
+// error, whatever the number of segments. Clusters are not counted for each segment: V_n grows by their factor in the
+// whole experiment.
 func (e *Experiment) segmentReports(control int) (list []api.SegmentReport) {
 	alpha, most := experimentError/float64(maxSegments*(len(e.shares)-1)), e.Results.Mean.Bound
 	for i := range e.parts {
