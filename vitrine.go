@@ -46,9 +46,9 @@ func (x *Context) NumItems() int {
 // standardise features accept less, see [MaxUnscaled].
 const MaxFeature = 1e15
 
-// MaxUnscaled bounds the absolute value of a feature for a learner that does not standardise features. Such a learner adds
-// sums of squares of features to a λ near 1. Over a million items of features of 10⁴ such a sum is 10¹⁴, and a float64 holds
-// 16 digits, so with larger features λ would be lost. Features near 1 are best.
+// MaxUnscaled bounds the absolute value of a feature for a learner that does not standardise features. Such a learner
+// adds sums of squares of features to a λ near 1. Over a million items of features of 10⁴ such a sum is 10¹⁴, and a
+// float64 holds 16 digits, so with larger features λ would be lost. Features near 1 are best.
 const MaxUnscaled = 1e4
 
 // MaxRevenue is the largest revenue that [Context.Check] accepts.
@@ -136,8 +136,8 @@ type Offer struct {
 
 // Round records a context, the assortment offered and the customer's choice.
 //
-// A visit with several takes records the others in More. Learners take such a page for the choices of independent customers:
-// the first draws from S∪{0}, and each further one from S, because those who take nothing are not seen
+// A visit with several takes records the others in More. Learners take such a page for the choices of independent
+// customers: the first draws from S∪{0}, and each further one from S, because those who take nothing are not seen
 // (docs/algorithms/baskets.md),
 //
 //	p(c_1, …, c_m | S) ∝ (1 − p(0 | S)) Π_k p(c_k | S) / (1 − p(0 | S))

@@ -112,8 +112,8 @@ func newCrossing(r *Rules, hierarchies []*hierarchy, states []state, never []boo
 	return c, c.fill(hierarchies, never)
 }
 
-// fill reports lower bounds that no set meets, and finds the items that these bounds keep out of all sets. A cell without items in a
-// flow has some in another flow if and only if it is on a cycle of paths that augment and take back.
+// fill reports lower bounds that no set meets, and finds the items that these bounds keep out of all sets. A cell
+// without items in a flow has some in another flow if and only if it is on a cycle of paths that augment and take back.
 func (c *crossing) fill(hierarchies []*hierarchy, never []bool) error {
 	size := len(c.include)
 	if size >= c.minimum && !c.demands {
@@ -151,8 +151,9 @@ func (c *crossing) fill(hierarchies []*hierarchy, never []bool) error {
 	return nil
 }
 
-// components returns the strong component of each node of the nets, those of side 1 after those of side 0, among the steps that
-// keep the bounds. The step from the end of a flow to its beginning changes the size. Source: Tarjan, Depth-First Search and Linear Graph Algorithms (1972).
+// components returns the strong component of each node of the nets, those of side 1 after those of side 0, among the
+// steps that keep the bounds. The step from the end of a flow to its beginning changes the size. Source: Tarjan,
+// Depth-First Search and Linear Graph Algorithms (1972).
 func (f *flow) components(size int) []int32 {
 	first := int32(len(f.nets[0].nodes)) // of side 1
 	steps := make([][]int32, int(first)+len(f.nets[1].nodes))
@@ -268,9 +269,9 @@ type net struct {
 	count               []int32 // of items in the flow
 }
 
-// label is the best walk to a node: it meets the most lower bounds, and of those that meet as many it has the largest gain. A lower
-// bound of h items counts as h. Flows of the most bounds met and then of the largest gain stay so with each best path, because pairs
-// in this order are added and compared as numbers are.
+// label is the best walk to a node: it meets the most lower bounds, and of those that meet as many it has the largest
+// gain. A lower bound of h items counts as h. Flows of the most bounds met and then of the largest gain stay so with
+// each best path, because pairs in this order are added and compared as numbers are.
 type label struct {
 	gain float64
 	met  int32 // of the items of lower bounds, less those given up

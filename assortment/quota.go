@@ -51,9 +51,10 @@ type Quota struct {
 	never []bool // N: whether no set contains the item; nil if there are no such items
 }
 
-// NewQuota returns the family of the sets that obey the rules. It keeps the numbers of r.Limits and r.Weights, and no other slice
-// of r. It returns an error if no set obeys the rules, if they combine groups that cross with a capacity, if groups cross in three ways, which is a [*CrossingError], or if the program for a capacity would be too large, which
-// is an [ErrTable].
+// NewQuota returns the family of the sets that obey the rules. It keeps the numbers of r.Limits and r.Weights, and no
+// other slice of r. It returns an error if no set obeys the rules, if they combine groups that cross with a capacity,
+// if groups cross in three ways, which is a [*CrossingError], or if the program for a capacity would be too large,
+// which is an [ErrTable].
 func NewQuota(r Rules) (*Quota, error) {
 	r.Include, r.Exclude, r.Groups = slices.Compact(sorted(r.Include)), sorted(r.Exclude), slices.Clone(r.Groups)
 	for k := range r.Groups {
@@ -65,9 +66,10 @@ func NewQuota(r Rules) (*Quota, error) {
 	return grow(r, false)
 }
 
-// NewReachable returns the family of rules whose lower bounds may be out of reach: first those of the groups, in their order, then that
-// of all items. Each bound that the sets obeying the rules and bounds before it do not reach is lowered to the most that one of them
-// has. reached are the rules with these bounds. The errors are those of [NewQuota] for other reasons.
+// NewReachable returns the family of rules whose lower bounds may be out of reach: first those of the groups, in their
+// order, then that of all items. Each bound that the sets obeying the rules and bounds before it do not reach is
+// lowered to the most that one of them has. reached are the rules with these bounds. The errors are those of [NewQuota]
+// for other reasons.
 func NewReachable(r Rules) (q *Quota, reached Rules, err error) {
 	if q, err = NewQuota(r); err == nil || r.Min == 0 && !slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Min > 0 }) {
 		return q, r, err

@@ -572,8 +572,8 @@ func BenchmarkQuota(b *testing.B) {
 	}
 }
 
-// Lower bounds out of reach are lowered one after the other, each to the most items that the sets obeying those before it show of its
-// group. The family obeys the lowered bounds.
+// Lower bounds out of reach are lowered one after the other, each to the most items that the sets obeying those before
+// it show of its group. The family obeys the lowered bounds.
 func TestReachable(t *testing.T) {
 	for name, draw := range map[string]func(t *rapid.T, n int) assortment.Rules{"nested": drawRules, "crossing": drawCrossing} {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {

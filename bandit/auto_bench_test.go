@@ -194,8 +194,8 @@ func (a store) regret(tb testing.TB, l vitrine.Learner, seed uint64) float64 {
 	return total
 }
 
-// BenchmarkAuto plays b.N stores of each kind, from the seed 301 on, and reports the mean regret after 1000 rounds and its standard
-// error, of auto and of UCB-MNL on all columns with three pairs of constants. bench/auto.sh runs it.
+// BenchmarkAuto plays b.N stores of each kind, from the seed 301 on, and reports the mean regret after 1000 rounds and
+// its standard error, of auto and of UCB-MNL on all columns with three pairs of constants. bench/auto.sh runs it.
 func BenchmarkAuto(b *testing.B) {
 	learners := []string{"auto"}
 	create := map[string]func(p Problem, rng *rand.Rand) (vitrine.Learner, error){

@@ -63,8 +63,8 @@ func TestRoundsSinceAFitDoNotPileUp(t *testing.T) {
 	j.wait()
 }
 
-// A round waits for a fit that is behind its pace, but not for long, and for one that takes longer than planned even if it
-// was ahead.
+// A round waits for a fit that is behind its pace, but not for long, and for one that takes longer than planned even if
+// it was ahead.
 func TestPauses(t *testing.T) {
 	for _, c := range []struct {
 		expected time.Duration

@@ -44,8 +44,8 @@ func familiesOfMany(t *testing.T, a *mat.Dense) []struct{ limit, same vitrine.Co
 	}
 }
 
-// Among many items the offer is the one that the utilities of all items give, with any number of processors and for short
-// rows too.
+// Among many items the offer is the one that the utilities of all items give, with any number of processors and for
+// short rows too.
 func TestManyItems(t *testing.T) {
 	const d, short, n = paperFeatures, 2, 20_000
 	p := Problem{NumFeatures: d, MaxShown: 4, Rounds: 1000, Constraint: assortment.AtMost(4)}

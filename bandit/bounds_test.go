@@ -93,8 +93,8 @@ func times(factor float64, from, rounds int, columns ...int) func(int, []float64
 	}
 }
 
-// Fifteen rounds with features in another unit do not harm auto: 500 rounds later it shows the best item as often as without them,
-// within 0.05, with every seed.
+// Fifteen rounds with features in another unit do not harm auto: 500 rounds later it shows the best item as often as
+// without them, within 0.05, with every seed.
 func TestAutoForgetsAnotherUnit(t *testing.T) {
 	for name, c := range map[string]struct {
 		shop  faulty

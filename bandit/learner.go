@@ -71,7 +71,8 @@ func (l *learner) Observe(r vitrine.Round) error {
 	return nil
 }
 
-// inOrder returns the round with its takes in the order of the items. So rounding does not depend on the order in which they came.
+// inOrder returns the round with its takes in the order of the items. So rounding does not depend on the order in which
+// they came.
 func inOrder(r vitrine.Round) vitrine.Round {
 	if len(r.More) > 0 {
 		takes := append([]vitrine.Choice{r.Choice}, r.More...)

@@ -86,8 +86,8 @@ func bestPair(z, revenue []float64) (best vitrine.Assortment, value float64) {
 	return best, value
 }
 
-// The offer is the best page under utilities lowered by hand, for linear utilities and a network, for few items and for enough
-// that optimistic utilities are pruned. Estimates stay f_ŵ.
+// The offer is the best page under utilities lowered by hand, for linear utilities and a network, for few items and for
+// enough that optimistic utilities are pruned. Estimates stay f_ŵ.
 func TestPessimismMaximizesTheLowerBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	differ := 0

@@ -20,10 +20,10 @@ import (
 //	U(w) = (ρ/2) ‖w‖² + Σ_s (η ℓ_s(w) − λ max_{S∈𝒮} R_s(S; w))
 //	ℓ_s(w) = −log p(i_s | S_s, w)    or    c Σ_{i∈S_s} (p(i | S_s, w) − 1{i = i_s})²
 //
-// up to a constant. With further takes, ℓ_s sums the losses of all takes, where q(i) = p(i | S_s, w) / (1 − p(0 | S_s, w))
-// replaces p for each further one; the squared error is the mean over all orders of the takes. The posterior needs the items
-// of all rounds, offered or not: a value and its gradient cost Σ_s N_s d_w and an optimisation a round. max R_s is
-// differentiable except where two sets tie, with the gradient of the best of them,
+// up to a constant. With further takes, ℓ_s sums the losses of all takes, where q(i) = p(i | S_s, w) / (1 − p(0 | S_s,
+// w)) replaces p for each further one; the squared error is the mean over all orders of the takes. The posterior needs
+// the items of all rounds, offered or not: a value and its gradient cost Σ_s N_s d_w and an optimisation a round. max
+// R_s is differentiable except where two sets tie, with the gradient of the best of them,
 //
 //	∇_w R_s(S; w) = Σ_{i∈S} p(i | S, w) (r_i − R_s(S; w)) ∇f_w(x_i)
 //

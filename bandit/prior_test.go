@@ -65,7 +65,8 @@ func TestAPriorKeepsTheContract(t *testing.T) {
 	bandittest.TestLearner(t, paperFeatures, paperSize, 60, func() vitrine.Learner { return autoKnowing(t, false) })
 }
 
-// The first page is the known one's, also if features are far from 0, and all families that contain the linear one know it.
+// The first page is the known one's, also if features are far from 0, and all families that contain the linear one know
+// it.
 func TestThePriorDecidesTheFirstPage(t *testing.T) {
 	for _, places := range []bool{false, true} {
 		l := autoKnowing(t, places)

@@ -145,8 +145,8 @@ type tangent struct {
 	nll          mle.NLL
 }
 
-// addTo adds the offered items of a round, of gradients g, to a Gram matrix. A further take says nothing of how much is taken at all,
-// so each adds only the items' spread around their mean ḡ,
+// addTo adds the offered items of a round, of gradients g, to a Gram matrix. A further take says nothing of how much is
+// taken at all, so each adds only the items' spread around their mean ḡ,
 //
 //	V ← V + Σ_{i∈S} g_i g_iᵀ + n Σ_{i∈S} (g_i − ḡ)(g_i − ḡ)ᵀ
 //

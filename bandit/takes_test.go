@@ -16,8 +16,8 @@ import (
 	"vitrine/utility"
 )
 
-// What V gains by further takes bounds the Hessian of their loss on both sides: at least the least q_i of it, and at most half.
-// docs/algorithms/baskets.md, "One likelihood".
+// What V gains by further takes bounds the Hessian of their loss on both sides: at least the least q_i of it, and at
+// most half. docs/algorithms/baskets.md, "One likelihood".
 func TestGramOfFurtherTakes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 5))
 	const d, lambda = 3, 1.0

@@ -125,8 +125,8 @@ func TestLikelihoodRadius(t *testing.T) {
 	}
 }
 
-// The steps of the proof, by brute force. In one dimension the mixture is integrated by the trapezoid rule, and the loss is
-// compared with its quadratic lower bound at many parameters.
+// The steps of the proof, by brute force. In one dimension the mixture is integrated by the trapezoid rule, and the
+// loss is compared with its quadratic lower bound at many parameters.
 func TestLikelihoodProof(t *testing.T) {
 	o := UCBOptions{LinearOptions: LinearOptions{Lambda: 1}}
 	for seed := range uint64(5) {

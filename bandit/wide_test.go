@@ -100,8 +100,8 @@ func TestWideLearnsIDs(t *testing.T) {
 	}
 }
 
-// wideRows returns items with the numeric columns 0 and 2 and indicators, and the same as a dense linear utility reads them: the
-// standardised numbers, 1, and the columns 1, 3, 4, 5.
+// wideRows returns items with the numeric columns 0 and 2 and indicators, and the same as a dense linear utility reads
+// them: the standardised numbers, 1, and the columns 1, 3, 4, 5.
 func wideRows(n int, z standardisation, rng *rand.Rand) (x, dense *mat.Dense) {
 	x, dense = mat.NewDense(n, 6, nil), mat.NewDense(n, 7, nil)
 	for i := range n {

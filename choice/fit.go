@@ -123,7 +123,8 @@ func (o Options) resolve(spec *Spec, d *Data) (Options, error) {
 	return o, nil
 }
 
-// mirrored returns the best minimum of a mixed logit: that one, or one found from its mirror image in a random coefficient.
+// mirrored returns the best minimum of a mixed logit: that one, or one found from its mirror image in a random
+// coefficient.
 func (m *minimiser) mirrored(ctx context.Context, o *objective, l *mixed, best *minimum) (*minimum, error) {
 	for k := range l.random {
 		other, err := m.newton(ctx, o, l.mirror(best.theta, k))

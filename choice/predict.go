@@ -27,8 +27,8 @@ func (p *Prediction) LogLikelihood() float64 {
 	return math.Log(p.Probabilities[p.Chosen])
 }
 
-// Predict returns the model's predictions for the choices in data, which need not be the data of the fit, along with the
-// number of the choice. A prediction is valid until the next one. The error names the columns that the data lack.
+// Predict returns the model's predictions for the choices in data, which need not be the data of the fit, along with
+// the number of the choice. A prediction is valid until the next one. The error names the columns that the data lack.
 func (r *Result) Predict(d *Data) (iter.Seq2[int, *Prediction], error) {
 	l, err := r.likelihood(d)
 	if err != nil {

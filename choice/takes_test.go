@@ -13,9 +13,9 @@ import (
 	"vitrine/mle"
 )
 
-// Several takes from a page fit a table without an option of its own for nothing: the first take is a choice among the items and an
-// alternative of zeros, and the further ones are choices among the items only, weighted by their number. The estimate and the likelihood
-// are those of package mle. docs/algorithms/baskets.md, "Tables of choices".
+// Several takes from a page fit a table without an option of its own for nothing: the first take is a choice among the
+// items and an alternative of zeros, and the further ones are choices among the items only, weighted by their number.
+// The estimate and the likelihood are those of package mle. docs/algorithms/baskets.md, "Tables of choices".
 func TestBasketsInATable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 10))
 	b := NewBuilder([]string{"a", "b", "c", "nothing"}, []string{"x", "y"}, false)

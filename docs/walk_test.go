@@ -36,8 +36,8 @@ func command(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// A policy takes a file in bandit and the line of the catalog that docs/howto/add-a-policy.md shows. Laid over the module, the two pass
-// the tests that judge all policies, the command knows the policy, and an experiment plays it.
+// A policy takes a file in bandit and the line of the catalog that docs/howto/add-a-policy.md shows. Laid over the
+// module, the two pass the tests that judge all policies, the command knows the policy, and an experiment plays it.
 func TestAddingAPolicy(t *testing.T) {
 	long.Test(t)
 	dir := t.TempDir()

@@ -9,8 +9,9 @@ import (
 
 // Baskets says how visitors take several items of a page. It is safe for concurrent use.
 type Baskets interface {
-	// Further returns the takes after the first, as positions in s, from the first on. u holds the utilities of the items of
-	// s as displayed. The draws from rng belong to the items of x, so that several policies can be compared on the same visitor.
+	// Further returns the takes after the first, as positions in s, from the first on. u holds the utilities of the
+	// items of s as displayed. The draws from rng belong to the items of x, so that several policies can be compared on
+	// the same visitor.
 	Further(x *vitrine.Context, s vitrine.Assortment, u []float64, first vitrine.Choice, rng *rand.Rand) []vitrine.Choice
 
 	// Revenue returns the expected revenue of the page s, with the same u. The first takes earn R(s), see
@@ -38,8 +39,8 @@ func BasketsOf(e Environment) Baskets {
 	return nil
 }
 
-// Independent are the baskets that learners assume (docs/algorithms/baskets.md): each take is followed by another with the same
-// probability, 1 − 1/Number, and all follow the MNL model given that something is taken.
+// Independent are the baskets that learners assume (docs/algorithms/baskets.md): each take is followed by another with
+// the same probability, 1 − 1/Number, and all follow the MNL model given that something is taken.
 type Independent struct {
 	Number float64 // the mean number of takes of a visit with any, at least 1
 }

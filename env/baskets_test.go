@@ -59,8 +59,8 @@ func TestBasketsEarnWhatTheySay(t *testing.T) {
 	}
 }
 
-// With one taker a visit is a choice, and different pages meet the same further takers: takes of items that both pages show agree more
-// often than by chance.
+// With one taker a visit is a choice, and different pages meet the same further takers: takes of items that both pages
+// show agree more often than by chance.
 func TestVisitsArePaired(t *testing.T) {
 	one, several := crowd(env.Independent{Number: 1}), crowd(env.Independent{Number: 3})
 	var p env.Shopper

@@ -10,14 +10,15 @@ import (
 // Columns are features as shops have them, one kind for each column. It is the distribution of the features.
 type Columns []Column
 
-// Column is a kind of feature: how it is drawn, and the taste of customers for a value, of mean about 0 and standard deviation about 1.
+// Column is a kind of feature: how it is drawn, and the taste of customers for a value, of mean about 0 and standard
+// deviation about 1.
 type Column struct {
 	Draw  func(rng *rand.Rand) float64
 	Taste func(x float64) float64
 }
 
-// logNormal returns the kind of ⌊exp(mean + sd z)⌋ with standard normal z, in units of unit and at most most. Its taste is z, up to
-// rounding.
+// logNormal returns the kind of ⌊exp(mean + sd z)⌋ with standard normal z, in units of unit and at most most. Its taste
+// is z, up to rounding.
 func logNormal(mean, sd, unit, most float64) Column {
 	return Column{
 		func(rng *rand.Rand) float64 {
@@ -112,8 +113,8 @@ func NewRings(d int, rng *rand.Rand) *Formula {
 	})
 }
 
-// NewLowRank returns a truth in which customers of different features like different items, x = (y, c) with the customer's features
-// c last,
+// NewLowRank returns a truth in which customers of different features like different items, x = (y, c) with the
+// customer's features c last,
 //
 //	f(x) = s Σ_r (yᵀp_r)(cᵀq_r) / √(rank) − 1
 //

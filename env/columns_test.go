@@ -10,7 +10,8 @@ import (
 	"vitrine/env"
 )
 
-// Tastes for columns of each kind have the mean 0 and the standard deviation 1, up to rounding and the bounds of a kind.
+// Tastes for columns of each kind have the mean 0 and the standard deviation 1, up to rounding and the bounds of a
+// kind.
 func TestColumnsHaveStandardTastes(t *testing.T) {
 	for name, c := range env.ColumnKinds {
 		rng, tastes := newRand(4), []float64(nil)

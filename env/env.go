@@ -56,8 +56,8 @@ func At(e Environment, t int) Environment {
 	return e
 }
 
-// World is an environment made of independent parts. It implements [Displayed] and [Crowded], and also [Moving]: a world
-// moves if its contexts or its truth do.
+// World is an environment made of independent parts. It implements [Displayed] and [Crowded], and also [Moving]: a
+// world moves if its contexts or its truth do.
 type World struct {
 	Items    int // N, at least 1
 	Contexts Contexts

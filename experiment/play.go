@@ -62,10 +62,9 @@ type game struct {
 //
 //	Regret_t = Σ_{s≤t} (R_s(S*_s) − R_s(S_s)),
 //
-// with the exact optimum S*_s under the true utilities, in the best order if places have effects, and with all takes of a
-// visit. It passes each round
-// to watch before the learner observes it. If ctx ends first, play returns its error. If the world, the learner or its
-// policy panics, play returns a *PanicError.
+// with the exact optimum S*_s under the true utilities, in the best order if places have effects, and with all takes of
+// a visit. It passes each round to watch before the learner observes it. If ctx ends first, play returns its error. If
+// the world, the learner or its policy panics, play returns a *PanicError.
 func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watch func(vitrine.Round)) (err error) {
 	start, t := time.Now(), 0
 	defer func() {

@@ -68,7 +68,8 @@ func (r *rounds) next() error {
 // maxSets is the largest number of sets that bestBasket looks at in a round.
 const maxSets = 20_000
 
-// bestBasket returns the page of at most size items that earns most with baskets without a formula, among all of them, in dst.
+// bestBasket returns the page of at most size items that earns most with baskets without a formula, among all of them,
+// in dst.
 func bestBasket(dst vitrine.Assortment, b env.Baskets, c vitrine.Constraint, p *env.Shopper) (best vitrine.Assortment, revenue float64, err error) {
 	size, ok := c.(assortment.AtMost)
 	if !ok {

@@ -4,8 +4,8 @@
 // There are eight kinds of [Picture]. A [Panel] is one plot with a [Curve] per policy. A [Composite] is a figure from
 // the paper, with rows of panels above one legend. A [Look] configures these two, and [Panel.Minus] makes a panel of
 // paired differences. A [Landscape] shows the loss under the geometric condition. A [Tuning], a [Theory], a
-// [Tractability] and [Sessions] show the results of the packages with these names. A [Forest] is a forest plot. [ReadPanel] reads a
-// panel, [Write] draws a picture, and a [Table] writes the same regret as LaTeX.
+// [Tractability] and [Sessions] show the results of the packages with these names. A [Forest] is a forest plot.
+// [ReadPanel] reads a panel, [Write] draws a picture, and a [Table] writes the same regret as LaTeX.
 //
 // A policy keeps its colour and its line style in every picture. The colours are safe for colour-blind readers, and the
 // dashes distinguish policies in greyscale.

@@ -170,9 +170,9 @@ func TestBestAgainstAllPages(t *testing.T) {
 	})
 }
 
-// The optimum of the budget shop, and the share of it that the exact myopic plan earns: 0.652, 0.695 and 0.722, and 0.81, 0.73
-// and 0.70, each over 20 other draws and with another program. Two shares that are each the mean of 20 differ by up to three
-// standard errors of their difference.
+// The optimum of the budget shop, and the share of it that the exact myopic plan earns: 0.652, 0.695 and 0.722, and
+// 0.81, 0.73 and 0.70, each over 20 other draws and with another program. Two shares that are each the mean of 20
+// differ by up to three standard errors of their difference.
 func TestBudgetShopOptimum(t *testing.T) {
 	for _, c := range []struct {
 		items         int

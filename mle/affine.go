@@ -47,8 +47,8 @@ func NewAffine(lambda float64, center []float64) *Affine {
 // Dim returns the number of parameters d.
 func (l *Affine) Dim() int { return len(l.center) }
 
-// Append adds a round with choice y, and any further takes, among items with utilities a_k + g_kᵀw; g is len(a)×d. It panics
-// as [Choices.Append] does.
+// Append adds a round with choice y, and any further takes, among items with utilities a_k + g_kᵀw; g is len(a)×d. It
+// panics as [Choices.Append] does.
 func (l *Affine) Append(a []float64, g *mat.Dense, y vitrine.Choice, more ...vitrine.Choice) {
 	checkTakes(len(a), y, more)
 	l.offset = append(l.offset, a...)

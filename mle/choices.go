@@ -34,8 +34,8 @@ type Choices struct {
 // NewChoices returns an empty set of choices among items of d features.
 func NewChoices(d int) *Choices { return &Choices{d: d} }
 
-// Append adds a round with choice y, and any further takes, among the rows s of x. It panics unless the rows consist of d
-// features, y is a position in S∪{0}, and the further takes are positions in S after a y in S.
+// Append adds a round with choice y, and any further takes, among the rows s of x. It panics unless the rows consist of
+// d features, y is a position in S∪{0}, and the further takes are positions in S after a y in S.
 func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice, more ...vitrine.Choice) {
 	if len(s) > 0 {
 		c.checkWidth(x)
@@ -68,8 +68,8 @@ func (c *Choices) checkWidth(x *mat.Dense) {
 	}
 }
 
-// checkTakes panics unless y is a position in S∪{0} for an assortment of the given size, and more are positions in S, or empty
-// if y is the outside option.
+// checkTakes panics unless y is a position in S∪{0} for an assortment of the given size, and more are positions in S,
+// or empty if y is the outside option.
 func checkTakes(size int, y vitrine.Choice, more []vitrine.Choice) {
 	if y < vitrine.Outside || int(y) > size {
 		panic(fmt.Sprintf("mle: choice %d is not a position in an assortment of %d items (0 is the outside option)",
@@ -260,8 +260,9 @@ func (o *outcomes) start(s int) int {
 	return o.end[s-1]
 }
 
-// loss returns −Σ_s log p(i_s | S_s) of the rounds [from, to), given the utilities u of their rows. A round with further takes
-// c_2, …, c_m contributes −log p(i_s | S_s) − Σ_k log q(c_k | S_s), where q(i | S) = p(i | S) / (1 − p(0 | S)).
+// loss returns −Σ_s log p(i_s | S_s) of the rounds [from, to), given the utilities u of their rows. A round with
+// further takes c_2, …, c_m contributes −log p(i_s | S_s) − Σ_k log q(c_k | S_s), where q(i | S) = p(i | S) / (1 − p(0
+// | S)).
 func (o *outcomes) loss(u []float64, from, to int) float64 {
 	loss := 0.0
 	base := o.start(from)
@@ -281,9 +282,9 @@ func (o *outcomes) loss(u []float64, from, to int) float64 {
 	return loss
 }
 
-// probabilities replaces the utilities u of the rounds [from, to) by the choice probabilities p(i | S_s), or by the expected
-// takes of [kernel.Takes] in rounds with further takes. It stores p(0 | S_s) in out, of length to − from, and returns the
-// loss.
+// probabilities replaces the utilities u of the rounds [from, to) by the choice probabilities p(i | S_s), or by the
+// expected takes of [kernel.Takes] in rounds with further takes. It stores p(0 | S_s) in out, of length to − from, and
+// returns the loss.
 func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 	base := o.start(from)
 	loss := 0.0
@@ -391,8 +392,8 @@ func (o *outcomes) shrinkage(s int, p []float64) float64 {
 	return kernel.Shrinkage(p, len(o.further(s)))
 }
 
-// fields encodes or decodes the outcomes for stacked data of the given length, with rows of the given width. A further take
-// follows its round as a round without rows, but with a choice.
+// fields encodes or decodes the outcomes for stacked data of the given length, with rows of the given width. A further
+// take follows its round as a round without rows, but with a choice.
 func (o *outcomes) fields(f *fields.Fields, length, width int) {
 	end, choice := o.end, o.choice
 	if !f.Reads() && len(o.more) > 0 {

@@ -21,8 +21,8 @@ type round struct {
 	more []vitrine.Choice
 }
 
-// randomRounds draws rounds of 0 to 5 items. About one in six choices is the outside option, and a third of the others have one to
-// three further takes.
+// randomRounds draws rounds of 0 to 5 items. About one in six choices is the outside option, and a third of the others
+// have one to three further takes.
 func randomRounds(rng *rand.Rand, n, d int) []round {
 	rounds := make([]round, n)
 	for s := range rounds {

@@ -212,7 +212,8 @@ func (n *Newton) refresh() {
 //
 //	Σ_k p_k g_k g_kᵀ − ḡ ḡᵀ = Σ_k p_k (g_k − ḡ)(g_k − ḡ)ᵀ + p_0 ḡ ḡᵀ
 //
-// With n further takes, p holds the expected takes (see [kernel.Takes]), μ = ḡ / Σ_k p_k is the mean of a take, and the Hessian
+// With n further takes, p holds the expected takes (see [kernel.Takes]), μ = ḡ / Σ_k p_k is the mean of a take, and the
+// Hessian
 //
 //	Σ_k p_k (g_k − μ)(g_k − μ)ᵀ + p_0 (1 − p_0) μ μᵀ
 //

@@ -110,8 +110,8 @@ func (o *Online) shortening(n int) float64 {
 	return 1
 }
 
-// addHessian adds c G_t(w) of a round with further takes to h, and leaves the probabilities at w in o.p, or with further takes
-// the expected ones.
+// addHessian adds c G_t(w) of a round with further takes to h, and leaves the probabilities at w in o.p, or with
+// further takes the expected ones.
 func (o *Online) addHessian(h *gram.Matrix, c float64, a []float64, further int) {
 	o.u, o.p = scratch.Grow(o.u, len(a)), scratch.Grow(o.p, len(a)+1)
 	kernel.Gemv(o.u, a, o.flat, o.w, len(a), len(o.w))

@@ -16,8 +16,8 @@ import (
 	"vitrine/utility"
 )
 
-// A further take c is a choice from an MNL page of the other items with the differences of utilities to c, of which the outside option
-// was taken. docs/algorithms/baskets.md, "One likelihood".
+// A further take c is a choice from an MNL page of the other items with the differences of utilities to c, of which the
+// outside option was taken. docs/algorithms/baskets.md, "One likelihood".
 func TestAFurtherTakeIsARoundOfDifferences(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 1))
 	const d, lambda = 4, 0.5
@@ -51,8 +51,8 @@ func TestAFurtherTakeIsARoundOfDifferences(t *testing.T) {
 		mat.DenseCopyOf(differences.Hessian(nil, w)).RawMatrix().Data, 1e-12)
 }
 
-// Over all baskets that a page can have, weighted by their probabilities, the likelihood sums to 1, the score to 0, and its square to
-// the Hessian.
+// Over all baskets that a page can have, weighted by their probabilities, the likelihood sums to 1, the score to 0, and
+// its square to the Hessian.
 func TestThePageLikelihoodOverAllBaskets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 2))
 	const d, k = 3, 3
@@ -112,7 +112,8 @@ func TestTakesHaveNoOrder(t *testing.T) {
 	}
 }
 
-// A network's gradient is that of the definition, by finite differences, and the Fisher information of a linear family its Hessian.
+// A network's gradient is that of the definition, by finite differences, and the Fisher information of a linear family
+// its Hessian.
 func TestNLLOfTakes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 4))
 	c := manyChoices(rng, 80, []float64{0.5, -1})
@@ -191,7 +192,8 @@ func TestTakesStayWithTheirRound(t *testing.T) {
 	same("Reset", all, func(int) int { return 0 }, 1)
 }
 
-// Snapshots with a further take that no round can have are refused: features of one item, two rounds that end after it, two choices.
+// Snapshots with a further take that no round can have are refused: features of one item, two rounds that end after it,
+// two choices.
 func TestSnapshotWithAFurtherTakeOfNothingIsRefused(t *testing.T) {
 	for choices, valid := range map[[2]byte]bool{{1, 1}: true, {1, 2}: false, {0, 1}: false} {
 		f := fields.Reader([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 1, choices[0], choices[1]})

@@ -191,8 +191,8 @@ func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 	return l, nil
 }
 
-// Takes returns the mean number of takes of the visits with any, and its standard error. The direct and doubly robust methods expect so
-// many of every page that sells. The error is 0 if all visits have as many takes.
+// Takes returns the mean number of takes of the visits with any, and its standard error. The direct and doubly robust
+// methods expect so many of every page that sells. The error is 0 if all visits have as many takes.
 func (l *Log) Takes() (mean, se float64) {
 	mean = l.all.number
 	square := 0.0
@@ -427,8 +427,8 @@ func (l *Log) Balance() Balance {
 //
 //	ψ_t = R̂_t − V + n s_tᵀ H⁻¹ ∇V + 1{m_t ≥ 1} (m_t − μ̂) V n/(n₊ μ̂)
 //
-// where s_t is the score of round t, H the total information, m_t the number of takes, and μ̂ its mean over the n₊ rounds with a
-// take. R̂ has the factor μ̂.
+// where s_t is the score of round t, H the total information, m_t the number of takes, and μ̂ its mean over the n₊
+// rounds with a take. R̂ has the factor μ̂.
 func (l *Log) direct(pages []vitrine.Assortment) Estimate {
 	n := float64(len(pages))
 	w, number, visits := l.all.w, l.all.number, l.all.visits

@@ -30,8 +30,8 @@ func baskets(rounds int, rng *rand.Rand) (log []offpolicy.Round, pages []vitrine
 	return log, pages, 1.5 * truth
 }
 
-// With several takes a visit, every method finds the truth, and its standard error is the spread over repeated logs. No page's earnings
-// are bounded, so there is no interval for any time.
+// With several takes a visit, every method finds the truth, and its standard error is the spread over repeated logs. No
+// page's earnings are bounded, so there is no interval for any time.
 func TestEvaluateBaskets(t *testing.T) {
 	const logs = 40
 	off := map[string][]float64{}
@@ -68,7 +68,8 @@ func TestEvaluateBaskets(t *testing.T) {
 	}
 }
 
-// The number of takes enters the direct method's standard error: with the choices as they are, it is larger if numbers vary.
+// The number of takes enters the direct method's standard error: with the choices as they are, it is larger if numbers
+// vary.
 func TestDirectKnowsTheErrorOfTheNumber(t *testing.T) {
 	rounds, pages, _ := shop{5, 2}.log(300, 0.5, rand.New(rand.NewPCG(38, 8)))
 	number := func(more func(t int) int) *offpolicy.Estimate {

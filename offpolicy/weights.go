@@ -309,7 +309,8 @@ func (j *judgement) pseudoInverse() Estimate {
 //
 //	Σ_{i ∈ S_t ∩ π(x_t)} n_i r_i / P(i ∈ S_t)
 //
-// where n_i counts the takes of item i. It assumes that an item's earnings are independent of the other items on the page.
+// where n_i counts the takes of item i. It assumes that an item's earnings are independent of the other items on the
+// page.
 func (j *judgement) items() Estimate {
 	if why := j.needsLaw(); why != "" {
 		return Estimate{Method: "items", ESS: nan, None: why}

@@ -58,8 +58,8 @@ func NewProducts(d int, of []int, all bool) *Quadratic {
 	return m
 }
 
-// NewCrossed returns the quadratic family of d features with the products of some of them, those of a customer, with each of the
-// others, those of items. It panics as [NewProducts] does.
+// NewCrossed returns the quadratic family of d features with the products of some of them, those of a customer, with
+// each of the others, those of items. It panics as [NewProducts] does.
 func NewCrossed(d int, customer []int) *Quadratic {
 	has := chosen(d, customer)
 	m := &Quadratic{d: d, kind: SomeProducts, name: fmt.Sprintf("products of %v and the others", customer)}
@@ -68,7 +68,8 @@ func NewCrossed(d int, customer []int) *Quadratic {
 	return m
 }
 
-// NewSquares returns the quadratic family of d features with the squares of some of them only. It panics as [NewProducts] does.
+// NewSquares returns the quadratic family of d features with the squares of some of them only. It panics as
+// [NewProducts] does.
 func NewSquares(d int, of []int) *Quadratic {
 	has := chosen(d, of)
 	m := &Quadratic{d: d, kind: SquaresOnly, share: 5 / float64(len(of)), name: fmt.Sprintf("squares of %v", of)}

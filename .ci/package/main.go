@@ -19,7 +19,7 @@ import (
 	"package/licences"
 )
 
-// release is the contents of the packages.
+// release is what is packed.
 type release struct {
 	Version, Commit string
 	URL             string // of the directory that will hold the files

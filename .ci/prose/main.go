@@ -2,8 +2,9 @@
 //
 //	go run ./.ci/prose [-v]
 //
-// It prints each habit per 1,000 words, for the tree and for each package, and the twenty worst sentences. It exits with status 1
-// if the comments or the pages as a whole are above a limit. It is a smoke detector: rewrite the sentence, don't swap a word.
+// It prints each habit per 1,000 words, for the tree and for each package, and the twenty worst sentences. It exits
+// with status 1 if the comments or the pages as a whole are above a limit. It is a smoke detector: rewrite the
+// sentence, don't swap a word.
 package main
 
 import (
@@ -36,9 +37,12 @@ var habits = []struct {
 	{"none/nothing/nobody", 1, regexp.MustCompile(`(?i)\b(none|nothing|nobody)\b`)},
 }
 
+// Lines may have 120 columns. Longer ones are at most these shares of all lines of Go: of comments the goal, of code the
+// rate that was reached, to be lowered.
 const (
 	maxColumns  = 120
-	maxLongRate = 0.003 // of all lines of Go
+	maxComments = 0.003
+	maxCode     = 0.021
 )
 
 // count is the number of words and of each habit.
@@ -207,7 +211,7 @@ func run(verbose bool) (bool, error) {
 	}
 	comments := &tally{name: "comments", parts: map[string]*count{}}
 	pages := &tally{name: "pages", parts: map[string]*count{}}
-	lines, long := 0, 0
+	lines, longComments, longCode := 0, 0, 0
 	for _, path := range strings.Fields(string(list)) {
 		if strings.HasSuffix(path, ".md") {
 			if err := pages.page(path); err != nil {
@@ -224,15 +228,28 @@ func run(verbose bool) (bool, error) {
 		}
 		for line := range strings.Lines(string(data)) {
 			lines++
-			if utf8.RuneCountInString(strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\n")) > maxColumns {
-				long++
+			if utf8.RuneCountInString(strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\n")) <= maxColumns {
+				continue
+			}
+			if strings.HasPrefix(strings.TrimSpace(line), "//") {
+				longComments++
+			} else {
+				longCode++
 			}
 		}
 	}
 	ok := comments.report(verbose)
 	ok = pages.report(verbose) && ok
-	fmt.Printf("lines over %d columns: %d of %d, %.2f %% of %.1f %%\n", maxColumns, long, lines, 100*float64(long)/float64(lines), 100*maxLongRate)
-	return ok && float64(long) <= maxLongRate*float64(lines), nil
+	for _, of := range []struct {
+		what  string
+		n     int
+		limit float64
+	}{{"comments", longComments, maxComments}, {"code", longCode, maxCode}} {
+		rate := float64(of.n) / float64(lines)
+		fmt.Printf("lines of %s over %d columns: %d of %d, %.2f %% of %.1f %%\n", of.what, maxColumns, of.n, lines, 100*rate, 100*of.limit)
+		ok = ok && rate <= of.limit
+	}
+	return ok, nil
 }
 
 func main() {

@@ -285,8 +285,8 @@ func (b battery) roundsMayBeLateOrMissing(t *testing.T) {
 	}
 }
 
-// takesHaveNoOrder shows one learner the takes of each visit in another order. It must learn the same, to the bit, and leave the
-// caller's takes as they are.
+// takesHaveNoOrder shows one learner the takes of each visit in another order. It must learn the same, to the bit, and
+// leave the caller's takes as they are.
 func (b battery) takesHaveNoOrder(t *testing.T) {
 	one, two := b.newLearner(), b.newLearner()
 	several := 0
@@ -314,8 +314,8 @@ func (b battery) takesHaveNoOrder(t *testing.T) {
 	}
 }
 
-// furtherTakesTeach compares the states of learners with and without the takes after the first. A learner to which choices are all the
-// same is exempt.
+// furtherTakesTeach compares the states of learners with and without the takes after the first. A learner to which
+// choices are all the same is exempt.
 func (b battery) furtherTakesTeach(t *testing.T) {
 	state := func(change func(*vitrine.Round)) []byte {
 		l, ok := b.newLearner().(Snapshotter)

@@ -30,8 +30,8 @@ type Policy struct {
 	Serving map[string]any
 	// Warn returns an argument against settings in a placement, or "". It may be nil.
 	Warn func(settings map[string]any) string
-	// AnyScale says that the learner accepts features up to [vitrine.MaxFeature] in size, because it standardises them. Others
-	// accept them up to [vitrine.MaxUnscaled].
+	// AnyScale says that the learner accepts features up to [vitrine.MaxFeature] in size, because it standardises them.
+	// Others accept them up to [vitrine.MaxUnscaled].
 	AnyScale bool
 	// AllRows says that the learner also learns from the items that were not shown.
 	AllRows bool

@@ -1,6 +1,6 @@
 // Command sessions measures the processor time of a run of vitrine reproduce sessions at N = 40, against the 0.62 s a
-// session that the authors of MNL-VQL report (Lee and Oh 2025). With -tune it plays a grid of constants instead, on seeds
-// from 1000; those in use are of 5000 sessions on 2 seeds.
+// session that the authors of MNL-VQL report (Lee and Oh 2025). With -tune it plays a grid of constants instead, on
+// seeds from 1000; those in use are of 5000 sessions on 2 seeds.
 //
 //	go run ./bench/sessions [-sessions 30000]
 //	go run ./bench/sessions -tune -sessions 5000 [-seeds 2]

@@ -20,8 +20,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// The corpus of testdata/assess: one simulated shop, logged in the shapes in which other programs log. go test ./cmd/vitrine -run
-// TestAssessCorpus -rewrite writes it again.
+// The corpus of testdata/assess: one simulated shop, logged in the shapes in which other programs log. go test
+// ./cmd/vitrine -run TestAssessCorpus -rewrite writes it again.
 
 // corpusItem is an item of the shop.
 type corpusItem struct {

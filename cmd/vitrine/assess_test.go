@@ -87,7 +87,8 @@ func TestAssess(t *testing.T) {
 	}
 }
 
-// The intervals of uniform pages and of logged ones agree where pages were drawn uniformly, and the best page earns more.
+// The intervals of uniform pages and of logged ones agree where pages were drawn uniformly, and the best page earns
+// more.
 func TestAssessedValues(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

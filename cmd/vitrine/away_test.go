@@ -42,7 +42,8 @@ func served(t *testing.T, s *service) *busy {
 	return v
 }
 
-// end sends the shoppers away, stops the service, and compares what shoppers were told with the service and with its log.
+// end sends the shoppers away, stops the service, and compares what shoppers were told with the service and with its
+// log.
 func (v *busy) end(log string) {
 	v.Helper()
 	v.Leave()
@@ -152,8 +153,8 @@ const (
 	leading   = "this process writes the log now"
 )
 
-// A second service at the log of a running one follows it, and writes it when the first one is gone, or at once when it is
-// asked to. The first one then follows.
+// A second service at the log of a running one follows it, and writes it when the first one is gone, or at once when it
+// is asked to. The first one then follows.
 func TestSecondService(t *testing.T) {
 	t.Parallel()
 	nats := hosttest.StartNATS(t)

@@ -367,8 +367,8 @@ func testDataFormat(t *testing.T, dir string) {
 	}
 }
 
-// wantReplayed checks what a replay says of the snapshots: they are equal. On other machines than those that wrote them the last
-// digits differ.
+// wantReplayed checks what a replay says of the snapshots: they are equal. On other machines than those that wrote them
+// the last digits differ.
 func wantReplayed(t *testing.T, compares bool, code int, said string) {
 	t.Helper()
 	switch {

@@ -392,7 +392,8 @@ func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, report)
 		}
 	}
-	// The page's placement records what was shown. A placement that does not say so keeps all candidates, which evaluate needs.
+	// The page's placement records what was shown. A placement that does not say so keeps all candidates, which
+	// evaluate needs.
 	write(t, "personalizer.json", strings.Replace(string(config), `"log_items": "shown", `, "", 1))
 	report = run1(t, "import", "log.json", "--format", "personalizer", "--placement", "personalizer", "--create", "personalizer.json", "--to", "data")
 	taken := regexp.MustCompile(`(\d+) decisions with an item taken`).FindStringSubmatch(report)

@@ -12,8 +12,8 @@ import (
 	"vitrine/service/host"
 )
 
-// announce prints the address of the demonstration's shop when the service answers, and opens it, or the desk, in a browser
-// if open is true. A log that is opened again is not announced again.
+// announce prints the address of the demonstration's shop when the service answers, and opens it, or the desk, in a
+// browser if open is true. A log that is opened again is not announced again.
 func announce(o *host.Options, scheme string, demo, open bool, t terminal) {
 	serving := o.Serving
 	var once sync.Once

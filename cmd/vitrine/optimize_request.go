@@ -76,7 +76,8 @@ func isTable(name string) bool {
 // itemColumns are the columns of a table of items.
 var itemColumns = []string{"id", "utility", "revenue", "groups", "space"}
 
-// readTable reads a table of items. With a model the utilities are its own: other columns are its variables, and ids may be missing.
+// readTable reads a table of items. With a model the utilities are its own: other columns are its variables, and ids
+// may be missing.
 func readTable(f *os.File, model bool) (*request, error) {
 	t, err := table.Open(f, table.Options{Texts: true})
 	if err != nil {

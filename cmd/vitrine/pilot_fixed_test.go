@@ -19,8 +19,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// fitModel leaves model.json in a new working directory: the utility x, of 300 customers with exp(x)/(1 + exp(x)). home.json is
-// a placement of the given policy.
+// fitModel leaves model.json in a new working directory: the utility x, of 300 customers with exp(x)/(1 + exp(x)).
+// home.json is a placement of the given policy.
 func fitModel(t *testing.T, policy string) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -36,7 +36,8 @@ func (versionCmd) Run(t terminal) error {
 	return err
 }
 
-// source returns the commit and its time: those that the build passed, otherwise those that the go command noted in a clone.
+// source returns the commit and its time: those that the build passed, otherwise those that the go command noted in a
+// clone.
 func source(info *debug.BuildInfo, ok bool) (string, string) {
 	if commit != "" || !ok {
 		return cmp.Or(commit, "unknown"), cmp.Or(date, "unknown")

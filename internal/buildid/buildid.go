@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// pattern matches the build ID that the go command puts near the beginning of a program: an ELF note, or text before the code.
-// Its last part is a checksum of everything that was linked.
+// pattern matches the build ID that the go command puts near the beginning of a program: an ELF note, or text before
+// the code. Its last part is a checksum of everything that was linked.
 var pattern = regexp.MustCompile(`(?:\x04\x00\x00\x00Go\x00\x00|Go build ID: ")((?:[\w-]{20}/){3}[\w-]{20})`)
 
 // beginning is the part of a file that may hold the build ID, in bytes.
 const beginning = 64 << 10
 
-// Sum returns 12 hexadecimal digits that differ between programs with different code: a checksum of the build ID. Stripping or
-// signing a program does not change it. A program linked without a build ID gets a checksum of its file.
+// Sum returns 12 hexadecimal digits that differ between programs with different code: a checksum of the build ID.
+// Stripping or signing a program does not change it. A program linked without a build ID gets a checksum of its file.
 var Sum = sync.OnceValues(func() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -110,8 +110,9 @@ func (m *Mean) Until(alpha, half float64) float64 {
 	})
 }
 
-// Plan returns the number of observations after which the lower bound of Interval(alpha) exceeds zero with a probability
-// of at least power, if the observations have the mean gain > 0, the mean square around their centres, and the bound:
+// Plan returns the number of observations after which the lower bound of Interval(alpha) exceeds zero with a
+// probability of at least power, if the observations have the mean gain > 0, the mean square around their centres, and
+// the bound:
 //
 //	the smallest n with S_{α/2}(n·square)/n + z √(square/n) ≤ gain,   Φ(z) = power
 //
@@ -125,8 +126,8 @@ func Plan(alpha, power, gain, square, bound float64) float64 {
 	})
 }
 
-// first returns the smallest whole number n from the given one on for which ok holds, or +Inf if it exceeds 10¹². ok holds
-// for all larger n.
+// first returns the smallest whole number n from the given one on for which ok holds, or +Inf if it exceeds 10¹². ok
+// holds for all larger n.
 func first(n float64, ok func(n float64) bool) float64 {
 	low, high := n, n
 	for ; !ok(high); high *= 2 {

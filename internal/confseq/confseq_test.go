@@ -225,8 +225,8 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// Of experiments with a planned number of observations, the planned part has an interval above zero at the end, within the
-// error of the simulation. At half that number far fewer do: the plan asks for no more than it needs.
+// Of experiments with a planned number of observations, the planned part has an interval above zero at the end, within
+// the error of the simulation. At half that number far fewer do: the plan asks for no more than it needs.
 func TestPlan(t *testing.T) {
 	const alpha, power, runs = 0.05, 0.8, 200
 	for name, c := range map[string]struct {

@@ -19,8 +19,8 @@ func LogSumExp(x []float64) float64 {
 	return m + portable.Log(sum)
 }
 
-// Takes replaces the utilities u of a page by the expected takes of each item, if someone draws from the page and the outside
-// option, and n ≥ 1 others take something,
+// Takes replaces the utilities u of a page by the expected takes of each item, if someone draws from the page and the
+// outside option, and n ≥ 1 others take something,
 //
 //	p_i + n q_i = (n + 1 − p_0) q_i,   q_i = exp(u_i) / Σ_j exp(u_j)
 //
@@ -51,7 +51,8 @@ func Takes(u []float64, n int) (logOutside, loss float64) {
 //
 //	diag(w) − s wwᵀ
 //
-// where w are the expected takes with n further ones, see [Takes]. It is 1 for n = 0, where w are the choice probabilities.
+// where w are the expected takes with n further ones, see [Takes]. It is 1 for n = 0, where w are the choice
+// probabilities.
 func Shrinkage(w []float64, n int) float64 {
 	if n == 0 {
 		return 1

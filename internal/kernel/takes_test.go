@@ -9,7 +9,8 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// The expected takes and the loss are their definitions, in numbers of 2,500 bits, and stay so where exp(u) does not fit a float64.
+// The expected takes and the loss are their definitions, in numbers of 2,500 bits, and stay so where exp(u) does not
+// fit a float64.
 func TestTakes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 38))
 	for _, shift := range []float64{0, 5, -30, 300, -300, 699, -699} {

@@ -91,7 +91,8 @@ func file(path string, write func(*os.File) error, mode os.FileMode) error {
 // unfinished matches the names of temporary files for path.
 func unfinished(path string) string { return "." + filepath.Base(path) + ".*" }
 
-// Clean removes temporary files left behind by processes that were killed in File. Call it only while no process is in File.
+// Clean removes temporary files left behind by processes that were killed in File. Call it only while no process is in
+// File.
 func Clean(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

@@ -186,7 +186,8 @@ func TestTransitions(t *testing.T) {
 	d.heard("problem.began home it smells")
 }
 
-// A receiver that is away gets each message later, once, in the order of the problems, with the same id each time; attempts become rare.
+// A receiver that is away gets each message later, once, in the order of the problems, with the same id each time;
+// attempts become rare.
 func TestRetries(t *testing.T) {
 	d := newDesk(t)
 	d.status = 500

@@ -66,7 +66,8 @@ const (
 // Holdout is the name of the units that take no part in experiments.
 const Holdout = "holdout"
 
-// ExperimentPlan says how long an experiment takes to show a gain, from the placement's own revenue in the last four weeks.
+// ExperimentPlan says how long an experiment takes to show a gain, from the placement's own revenue in the last four
+// weeks.
 type ExperimentPlan struct {
 	Decisions  uint64        `json:"decisions" doc:"decisions that the plan is based on; the other numbers are 0 if they earned nothing"`
 	Mean       float64       `json:"mean_revenue" doc:"revenue per decision"`

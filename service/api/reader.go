@@ -46,7 +46,8 @@ func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 	items, values := len(p.items), len(p.values)
 	p.begin(text, maxItems)
 	p.read()
-	// The request has written over the items and values of the one before. The rest must not keep that one's text in memory.
+	// The request has written over the items and values of the one before. The rest must not keep that one's text in
+	// memory.
 	clear(p.items[min(len(p.items), items):items])
 	clear(p.values[min(len(p.values), values):values])
 	if err := p.end(); err != nil {

@@ -17,8 +17,8 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// Policy is the Content-Security-Policy of the page: nothing in it is code but its own files, and it loads nothing from other
-// hosts but pictures of items, which payloads name.
+// Policy is the Content-Security-Policy of the page: nothing in it is code but its own files, and it loads nothing from
+// other hosts but pictures of items, which payloads name.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // File is a built file.

@@ -21,7 +21,8 @@ func basket(entry uint64, mode uint8, taken eventlog.Basket, items ...string) *o
 	return c
 }
 
-// A page with several units counts once, with all its money; its predictions are compared with its average unit. By hand.
+// A page with several units counts once, with all its money; its predictions are compared with its average unit. By
+// hand.
 func TestBasketsByHand(t *testing.T) {
 	var e Earnings
 	e.Eras.Begin(0, 0, "", "", "")

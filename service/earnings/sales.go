@@ -21,8 +21,8 @@ import (
 // count, neither in the past nor now.
 //
 // Amounts. A sale counts 1 in amount 0. In amount 1 it counts its revenue divided by an average sale during the
-// apprenticeship, at most 1: that amount also falls when only cheap items sell. A page with several units taken counts as
-// an average one of them.
+// apprenticeship, at most 1: that amount also falls when only cheap items sell. A page with several units taken counts
+// as an average one of them.
 //
 // Tests. Each stretch of decisions compares its amounts x_1, …, x_n in [0, 1] with a rate r that was known before its
 // first decision. While E[x_t | past] >= b for a boundary b = share · r, the process
@@ -396,7 +396,8 @@ func (s *sales) falls(l *lot) (found *api.Alarm) {
 	return found
 }
 
-// fallen returns the alarm of a stretch of n decisions that sold sum, if the evidence against a rate is at least needed.
+// fallen returns the alarm of a stretch of n decisions that sold sum, if the evidence against a rate is at least
+// needed.
 func (t *stretch) fallen(rate int, n, sum, needed float64) *api.Alarm {
 	expected := t.rates[rate]
 	e := evidence(n, min(sum, n), fallShare*min(expected, 1))

@@ -13,7 +13,8 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// A proposal that the state cannot apply, or that no append takes, is refused: the leader goes on, and its log can be replayed.
+// A proposal that the state cannot apply, or that no append takes, is refused: the leader goes on, and its log can be
+// replayed.
 func TestUnlawfulOffers(t *testing.T) {
 	p := newPair(t, engine.Options{Build: buildFixed})
 	put(t, p.leader, "trial", onTrial(fourVariants))

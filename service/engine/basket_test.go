@@ -90,7 +90,8 @@ func TestBasket(t *testing.T) {
 	replays(t, e, engine.Options{Store: store, Build: buildToy})
 }
 
-// One unit of one item at its revenue is the same event, and the same answer, whichever way it is reported; so is nothing.
+// One unit of one item at its revenue is the same event, and the same answer, whichever way it is reported; so is
+// nothing.
 func TestBasketOfOne(t *testing.T) {
 	for _, same := range [][][]api.Choice{
 		{{{Item: "sku1"}}, {{Item: "sku1", Quantity: new(1)}}, {{Item: "sku1", Value: new(2.0)}}, {{Item: "sku1", Quantity: new(1), Value: new(2.0)}}},

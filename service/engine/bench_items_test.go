@@ -27,8 +27,8 @@ func BenchmarkDecideByIDs(b *testing.B) {
 // pinned is the item in every set.
 var pinned = itemID(7)
 
-// BenchmarkLimitsByIDs shows at most two items of each of 5000 brands, without or with a limit of a group, and that with an
-// item which must be shown.
+// BenchmarkLimitsByIDs shows at most two items of each of 5000 brands, without or with a limit of a group, and that
+// with an item which must be shown.
 func BenchmarkLimitsByIDs(b *testing.B) {
 	limits := []api.Limit{{Attribute: "brand", Max: new(2)}, {Group: "sale", Max: new(4)}}
 	rules := []api.Request{{}, {Limits: limits[:1]}, {Limits: limits}, {Limits: limits, Include: []string{pinned}}}
@@ -58,7 +58,8 @@ func BenchmarkCrossingByIDs(b *testing.B) {
 	}
 }
 
-// BenchmarkCapacityByIDs shows up to five items of the spaces 1 to 20 that take at most 40, without or with a limit of a group.
+// BenchmarkCapacityByIDs shows up to five items of the spaces 1 to 20 that take at most 40, without or with a limit of
+// a group.
 func BenchmarkCapacityByIDs(b *testing.B) {
 	for _, n := range []int{1000, 100_000, 1_000_000} {
 		for _, policy := range []string{"greedy", "ucb-mnl", "auto"} {

@@ -94,8 +94,8 @@ func TestDecideAllocates(t *testing.T) {
 	}
 }
 
-// BenchmarkFollow follows a log to which 16 entries at a time are appended: rounds of 5 shown items of 10 features, each
-// two entries.
+// BenchmarkFollow follows a log to which 16 entries at a time are appended: rounds of 5 shown items of 10 features,
+// each two entries.
 func BenchmarkFollow(b *testing.B) {
 	const rounds = 20_000
 	store := new(memlog.Store)

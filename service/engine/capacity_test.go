@@ -55,7 +55,8 @@ func spaceOf(items []api.CatalogueItem, shown []string) (sum float64) {
 	return sum
 }
 
-// Spaces of items that do not fit need not be multiples of those that do. Sets of equal revenue leave no place for another item.
+// Spaces of items that do not fit need not be multiples of those that do. Sets of equal revenue leave no place for
+// another item.
 func TestSpacesWithoutACommonUnit(t *testing.T) {
 	for _, policy := range []string{`{"name":"greedy","warmup":0}`, `{"name":"uniform"}`} {
 		e := opened(t, engine.Options{Store: new(memlog.Store)})
@@ -411,7 +412,8 @@ func TestCapacityFollowsTheCatalogue(t *testing.T) {
 	}
 }
 
-// Explanations know the capacity: of a request that is tried, of one in memory, and of one in a log with all candidates.
+// Explanations know the capacity: of a request that is tried, of one in memory, and of one in a log with all
+// candidates.
 func TestCapacityIsExplained(t *testing.T) {
 	items := cupboard(30, false)
 	e := opened(t, engine.Options{Store: new(memlog.Store)})

@@ -73,7 +73,8 @@ func TestWindowsMoveWithTheClock(t *testing.T) {
 	}
 }
 
-// A caller may read the clock before it moves ahead, and decide afterwards: its decision has its whole window all the same.
+// A caller may read the clock before it moves ahead, and decide afterwards: its decision has its whole window all the
+// same.
 func TestWindowOfALateCaller(t *testing.T) {
 	const year = int64(365 * 24 * time.Hour)
 	store := new(memlog.Store)
@@ -93,8 +94,8 @@ func TestWindowOfALateCaller(t *testing.T) {
 	replays(t, e, engine.Options{Store: store, Build: buildToy})
 }
 
-// All placements move together, also those without open decisions, and the log says later by how much: a start after the clock was
-// wrong must not take the wrong time for sure.
+// All placements move together, also those without open decisions, and the log says later by how much: a start after
+// the clock was wrong must not take the wrong time for sure.
 func TestAllPlacementsMove(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})

@@ -258,8 +258,8 @@ func TestDifferencesHoldTogether(t *testing.T) {
 	}
 }
 
-// A cohort counts once it is over, and not while decisions may still come into it: sales that are reported at once would come
-// first.
+// A cohort counts once it is over, and not while decisions may still come into it: sales that are reported at once
+// would come first.
 func TestCohortsCountOnceTheyAreOver(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(fourVariants))

@@ -44,7 +44,8 @@ func (e *Engine) SetNumber(placement string, number uint64) {
 	e.state.Placements[placement].LastIssued.Store(number)
 }
 
-// SetLeaderPatience changes how long a follower waits for one answer of the leader, and for a leader, and returns what undoes it.
+// SetLeaderPatience changes how long a follower waits for one answer of the leader, and for a leader, and returns what
+// undoes it.
 func SetLeaderPatience(attempt, patience time.Duration) (undo func()) {
 	a, p := leaderAttempt, leaderPatience
 	leaderAttempt, leaderPatience = attempt, patience

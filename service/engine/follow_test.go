@@ -165,8 +165,8 @@ func TestFollowerLeads(t *testing.T) {
 	replays(t, f, o)
 }
 
-// If the clock moves when a follower begins to lead, it moves before a call that waits for a leader writes its decision, by the new
-// clock.
+// If the clock moves when a follower begins to lead, it moves before a call that waits for a leader writes its
+// decision, by the new clock.
 func TestClockMovesBeforeAFollowerWrites(t *testing.T) {
 	defer engine.SetLeaderPatience(10*time.Millisecond, time.Minute)()
 	store := new(memlog.Store)
@@ -292,7 +292,8 @@ func (s *slowEntries) Entry(ctx context.Context, sequence uint64) ([]byte, error
 	return s.Store.Entry(ctx, sequence)
 }
 
-// A follower looks whether the log still holds what a second learner reads. Callers of the follower do not wait for the log's server.
+// A follower looks whether the log still holds what a second learner reads. Callers of the follower do not wait for the
+// log's server.
 func TestFollowerAsksBeforeItLocks(t *testing.T) {
 	store := &slowEntries{new(memlog.Store), make(chan struct{}, 100), make(chan struct{})}
 	e := opened(t, engine.Options{Store: store.Store, Build: buildToy})

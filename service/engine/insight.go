@@ -115,7 +115,8 @@ func (e *Engine) typical(ctx context.Context, v *View, now int64) ([]float64, er
 	return row, err
 }
 
-// Try returns the offer that a request would get now, and its explanation, without recording anything: see [state.View.Try].
+// Try returns the offer that a request would get now, and its explanation, without recording anything: see
+// [state.View.Try].
 func (e *Engine) Try(ctx context.Context, v *View, r *api.Request, now int64) (*offer.Offer, *api.Explanation, error) {
 	typical, err := e.typical(ctx, v, now)
 	if err != nil {

@@ -159,8 +159,8 @@ func TestInsightFamilies(t *testing.T) {
 	}
 }
 
-// The effect of a feature is the mean utility of the items that were shown, each with this value of it: the same as trials
-// of such items say.
+// The effect of a feature is the mean utility of the items that were shown, each with this value of it: the same as
+// trials of such items say.
 func TestInsightEffects(t *testing.T) {
 	for _, name := range []string{"auto", "ucb-mnl"} {
 		t.Run(name, func(t *testing.T) {
@@ -290,7 +290,8 @@ func TestInsightEmpty(t *testing.T) {
 	is(t, "of an unknown placement", err, engine.ErrNotFound)
 }
 
-// Insights, explanations and trials go on beside decisions, outcomes, versions and changes, and leave the state to them.
+// Insights, explanations and trials go on beside decisions, outcomes, versions and changes, and leave the state to
+// them.
 func TestReadersBesideWriters(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})

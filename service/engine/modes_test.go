@@ -125,7 +125,8 @@ func TestUniformPropensity(t *testing.T) {
 	}
 }
 
-// The gain over chance is the mean of (x − m)(A/P − B/Q), in cohorts: here of one after the other, with m = 0 in the first.
+// The gain over chance is the mean of (x − m)(A/P − B/Q), in cohorts: here of one after the other, with m = 0 in the
+// first.
 func TestGain(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.25}`)

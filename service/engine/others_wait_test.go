@@ -36,8 +36,8 @@ func (p *paused) Err() error {
 	return p.Context.Err()
 }
 
-// others does what other callers do: decisions of this placement, also with a brand that is new, and of another one, a push and
-// statistics.
+// others does what other callers do: decisions of this placement, also with a brand that is new, and of another one, a
+// push and statistics.
 func others(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	decide(t, e, "other", goodsRequest("", 3), 0)
@@ -97,7 +97,8 @@ func TestNobodyWaitsForACatalogue(t *testing.T) {
 	}
 }
 
-// slow is a policy that stops in Offer, if it is asked about many items, and shows the best ones by their first feature.
+// slow is a policy that stops in Offer, if it is asked about many items, and shows the best ones by their first
+// feature.
 func slow(at, goOn chan struct{}) func(setup.Spec) (vitrine.Learner, error) {
 	return func(s setup.Spec) (vitrine.Learner, error) {
 		return &always{toy{size: s.Size}, func(x *vitrine.Context) vitrine.Offer {

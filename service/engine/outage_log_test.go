@@ -115,8 +115,8 @@ type gatedShowing struct {
 
 func (g *gatedShowing) Observe(r vitrine.Round) error { g.wait(); return g.showing.Observe(r) }
 
-// A snapshot of a learner that still has to catch up is readable no matter how quickly the learner finishes. Without a log it
-// finishes immediately.
+// A snapshot of a learner that still has to catch up is readable no matter how quickly the learner finishes. Without a
+// log it finishes immediately.
 func TestSnapshotOfALearnerThatCatchesUp(t *testing.T) {
 	w, store, from, _ := catchingUp(t)
 	slow := func(setup.Spec) (vitrine.Learner, error) {

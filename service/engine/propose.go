@@ -19,10 +19,10 @@ import (
 	"vitrine/service/state"
 )
 
-// A follower decides with its own policy and sends calls to the leader. The leader checks each call against the state, writes the
-// resulting entry, and answers. A call can be repeated: the leader answers a known decision with the recorded offer, and a known
-// outcome with success. Package fields encodes calls and answers, as it does log entries. All processes of a service must run the
-// same release.
+// A follower decides with its own policy and sends calls to the leader. The leader checks each call against the state,
+// writes the resulting entry, and answers. A call can be repeated: the leader answers a known decision with the
+// recorded offer, and a known outcome with success. Package fields encodes calls and answers, as it does log entries.
+// All processes of a service must run the same release.
 
 // proposing is the part of an engine that reaches the leader of its log.
 type proposing struct {
@@ -312,8 +312,8 @@ func (e *Engine) proposeOffer(ctx context.Context, v *View, entry []byte, own *e
 // the leader. After a change it is at least the change's entry.
 func (e *Engine) Entry() uint64 { return max(e.Sequence(), e.known.Load()) }
 
-// Confirm returns ErrNoLeader if this engine believes it leads but may have been superseded. Such an engine must not report a
-// decision as unknown. Call Confirm before a change. On a follower, Confirm returns nil.
+// Confirm returns ErrNoLeader if this engine believes it leads but may have been superseded. Such an engine must not
+// report a decision as unknown. Call Confirm before a change. On a follower, Confirm returns nil.
 func (e *Engine) Confirm(ctx context.Context) error {
 	if e.confirm == nil || e.isFollower.Load() {
 		return nil
@@ -324,9 +324,9 @@ func (e *Engine) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// CatchUp waits until a follower's state includes every entry that the leader's state includes now. On the leader it waits until
-// the state includes every log entry, because a follower may have applied the last ones first. It returns Confirm's error if
-// another process may have written entries since.
+// CatchUp waits until a follower's state includes every entry that the leader's state includes now. On the leader it
+// waits until the state includes every log entry, because a follower may have applied the last ones first. It returns
+// Confirm's error if another process may have written entries since.
 func (e *Engine) CatchUp(ctx context.Context) error {
 	if !e.isFollower.Load() {
 		if err := e.Confirm(ctx); err != nil {

@@ -98,8 +98,8 @@ func TestFollowerDecidesAsTheLeader(t *testing.T) {
 	}
 }
 
-// Requests are repeated at the leader, at a follower, and when the leader's answer was lost: there is one decision. Numbers of
-// decisions without an id are not given twice.
+// Requests are repeated at the leader, at a follower, and when the leader's answer was lost: there is one decision.
+// Numbers of decisions without an id are not given twice.
 func TestFollowersRequestsAreRepeated(t *testing.T) {
 	p := newPair(t, engine.Options{Build: buildToy})
 	p.put(t, toys)

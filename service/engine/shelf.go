@@ -46,8 +46,8 @@ const (
 	excluded
 )
 
-// Shelf returns a page of the items that a placement may show, and then of others that were shown. Errors are ErrNotFound and that
-// of ctx.
+// Shelf returns a page of the items that a placement may show, and then of others that were shown. Errors are
+// ErrNotFound and that of ctx.
 func (e *Engine) Shelf(ctx context.Context, name string, q ShelfQuery, now int64) (*api.Shelf, error) {
 	v, err := e.View(name)
 	if err != nil {

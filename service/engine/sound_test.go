@@ -50,8 +50,8 @@ func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stat
 	return 1 - a.Outside, s
 }
 
-// Fifteen rounds of a feature of 10⁴ ruin a learner without bounds. With bounds it goes on. With the usual ones of a feature with
-// a scale, which are wider, it recovers, by more than a quarter after a thousand rounds.
+// Fifteen rounds of a feature of 10⁴ ruin a learner without bounds. With bounds it goes on. With the usual ones of a
+// feature with a scale, which are wider, it recovers, by more than a quarter after a thousand rounds.
 func TestExtremeRounds(t *testing.T) {
 	const truth = 0.731 // 1/(1 + e⁻¹)
 	off := map[string]float64{}

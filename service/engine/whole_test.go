@@ -13,8 +13,8 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// A decision among 300 items with 52 columns each, no two numbers alike, takes at most 2 KiB of the log, with all candidates, some of
-// them, and others that a filter leaves; its explanation knows the next-best page.
+// A decision among 300 items with 52 columns each, no two numbers alike, takes at most 2 KiB of the log, with all
+// candidates, some of them, and others that a filter leaves; its explanation knows the next-best page.
 func TestSizeOfDecisions(t *testing.T) {
 	features := []string{}
 	for i := range 52 {

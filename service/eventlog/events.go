@@ -176,8 +176,8 @@ type ItemsDeclined struct {
 	Reward   float64 // total of the rewards reported for them, in [0, 1]
 }
 
-// Measured reports measurements of a decision that waits for its outcome, for the metrics of an experiment. They replace
-// earlier ones of the same names.
+// Measured reports measurements of a decision that waits for its outcome, for the metrics of an experiment. They
+// replace earlier ones of the same names.
 type Measured struct {
 	Decision string
 	List     []Measurement // by name, in increasing order

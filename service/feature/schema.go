@@ -312,8 +312,8 @@ func (s *Schema) Numeric() []int {
 	return numeric
 }
 
-// Customer returns the columns of the user's features, in order: they are the same in all rows of a request. It returns nil if the
-// schema has a cross, which says itself which products matter.
+// Customer returns the columns of the user's features, in order: they are the same in all rows of a request. It returns
+// nil if the schema has a cross, which says itself which products matter.
 func (s *Schema) Customer() (columns []int) {
 	for i := range s.columns {
 		c := &s.columns[i]

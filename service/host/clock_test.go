@@ -149,8 +149,8 @@ func (r *running) places() {
 
 const waitsOn = "decisions wait for their outcomes although their attribution windows are over"
 
-// A service that is started while the time of day is a day ahead, and again when it is right, or after a day in which it
-// was down, expires no decision before an outcome could be reported for as long as its window. It says so.
+// A service that is started while the time of day is a day ahead, and again when it is right, or after a day in which
+// it was down, expires no decision before an outcome could be reported for as long as its window. It says so.
 func TestNothingExpiresByAWrongClock(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

@@ -22,8 +22,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector sends spans to an OpenTelemetry collector: OTLP over HTTP with protocol buffers. The exporter's own client does the same, and
-// brings gRPC along. Source: https://opentelemetry.io/docs/specs/otel/protocol/exporter/
+// collector sends spans to an OpenTelemetry collector: OTLP over HTTP with protocol buffers. The exporter's own client
+// does the same, and brings gRPC along. Source: https://opentelemetry.io/docs/specs/otel/protocol/exporter/
 type collector struct {
 	url    string
 	header http.Header

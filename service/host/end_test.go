@@ -52,7 +52,8 @@ func (stop stopper) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A server of a cluster that is behind may say that the log is too short: it is opened again for a while, and then the error is final.
+// A server of a cluster that is behind may say that the log is too short: it is opened again for a while, and then the
+// error is final.
 func TestShortLog(t *testing.T) {
 	for patience, shorts := range map[time.Duration]int{time.Minute: 2, time.Second: 1000} {
 		ctx, stop := context.WithCancel(t.Context())

@@ -70,8 +70,8 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	}
 }
 
-// A log that exceeds its size while all its entries are needed is snapshotted as it grows, and not at every look. Once the
-// entries are no longer needed, they are removed.
+// A log that exceeds its size while all its entries are needed is snapshotted as it grows, and not at every look. Once
+// the entries are no longer needed, they are removed.
 func TestLooksAtALogThatCannotBeCut(t *testing.T) {
 	data := t.TempDir()
 	ctx := t.Context()

@@ -76,7 +76,8 @@ func whileServing(t *testing.T, f func(address string)) string {
 	return log.String()
 }
 
-// The service exports a span of a request over OTLP to where the standard variables say, and ends its export before it ends.
+// The service exports a span of a request over OTLP to where the standard variables say, and ends its export before it
+// ends.
 func TestTracesAreExported(t *testing.T) {
 	var mu sync.Mutex
 	var got []*traces.TracesData
@@ -150,8 +151,8 @@ func TestNoTraces(t *testing.T) {
 	}
 }
 
-// A busy collector is asked again, later. What is sent follows the variables: the address for traces as it is, headers, gzip and the
-// collector's certificate.
+// A busy collector is asked again, later. What is sent follows the variables: the address for traces as it is, headers,
+// gzip and the collector's certificate.
 func TestCollectorIsBusy(t *testing.T) {
 	defer func(p time.Duration) { firstPause = p }(firstPause)
 	firstPause = time.Millisecond

@@ -17,9 +17,9 @@ import (
 )
 
 // tracer returns a tracer that exports spans over OTLP if the standard variables of OpenTelemetry ask for it
-// (OTEL_TRACES_EXPORTER=otlp, or an endpoint in OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT; newCollector
-// and the library read the rest), and otherwise nil. stop exports the last spans. Wrong variables only cause a warning,
-// because the service can decide without traces.
+// (OTEL_TRACES_EXPORTER=otlp, or an endpoint in OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
+// newCollector and the library read the rest), and otherwise nil. stop exports the last spans. Wrong variables only
+// cause a warning, because the service can decide without traces.
 func tracer(ctx context.Context, version string, logger *slog.Logger) (t trace.Tracer, stop func()) {
 	if !asksForTraces() {
 		return nil, func() {}

@@ -45,8 +45,8 @@ var (
 	fillers         = []string{"id", "ids", "key", "uuid", "guid", "no", "nr", "number", "num", "code", "bool", "is", "flag", "was", "score", "event", "local", "utc", "ms", "sec", "list", "item", "user", "value"}
 )
 
-// called returns the columns named by one of the words, the best first. Names that consist of such words come before names that
-// merely contain one.
+// called returns the columns named by one of the words, the best first. Names that consist of such words come before
+// names that merely contain one.
 func called(names []string, of []string) []string {
 	rank := map[string]int{}
 	var list []string
@@ -311,7 +311,8 @@ func (k *recognizer) time(p pages, names []string) {
 	}
 }
 
-// shape returns how many pages a column makes, how many of their items come again, and how many of their rows are taken.
+// shape returns how many pages a column makes, how many of their items come again, and how many of their rows are
+// taken.
 func (k *recognizer) shape(rows []row, name string) (groups, again, taken float64) {
 	c := k.Mapping.Columns
 	p := group(rows, name)
@@ -410,7 +411,8 @@ func (k *recognizer) positions(p pages, names []string) {
 	})
 }
 
-// fromZero drops the column of positions if they count from 0: one item of each page is at 0, and some such item was taken.
+// fromZero drops the column of positions if they count from 0: one item of each page is at 0, and some such item was
+// taken.
 func (k *recognizer) fromZero(p pages) bool {
 	c := &k.Mapping.Columns
 	if c.Shown == "" || !p[0].ofItems(c.Shown, c.Item) {

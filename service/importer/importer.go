@@ -9,8 +9,8 @@
 //	vw, vwjson     the text and the JSON of Vowpal Wabbit, with labels action:cost:probability
 //	sessions       a line for each decision, with lists of its items: JSON Lines or CSV
 //
-// A [Mapping] assigns the columns their roles. Every error names the place in the file. [ReadItems] reads the items of a catalogue
-// from a table in the same way.
+// A [Mapping] assigns the columns their roles. Every error names the place in the file. [ReadItems] reads the items of
+// a catalogue from a table in the same way.
 package importer
 
 import (
@@ -220,9 +220,9 @@ type Log struct {
 	header  []string
 }
 
-// Open opens the log at path, "-" for the standard input. A stream is copied to a temporary file. If the rows of
-// a decision are not consecutive, the table is sorted into another one, in bounded memory, by the time of decisions and their first
-// row. Close removes both. The error names the file and the place.
+// Open opens the log at path, "-" for the standard input. A stream is copied to a temporary file. If the rows of a
+// decision are not consecutive, the table is sorted into another one, in bounded memory, by the time of decisions and
+// their first row. Close removes both. The error names the file and the place.
 func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
 	l = &Log{name: path, format: m.Format, mapping: m}
 	if l.format == "" {
@@ -664,8 +664,10 @@ func probability(column string, v api.Value) (float64, error) {
 	return n.Number, nil
 }
 
-// moment parses a time: RFC 3339, the forms of other programs, or seconds, milliseconds, microseconds or nanoseconds since
-// 1970. Integers tell which by their size: seconds are below 10¹¹, and each of the others below a thousand times that.
+// moment parses a time: RFC 3339, the forms of other programs, or seconds, milliseconds, microseconds or nanoseconds
+// since
+//  1970. Integers tell which by their size: seconds are below 10¹¹, and each of the others below a thousand times
+//     that.
 func moment(text string) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		unit := int64(time.Second)

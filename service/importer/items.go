@@ -72,8 +72,8 @@ func ReadItemMapping(path string, features []api.Feature) (*ItemMapping, error) 
 	return m, nil
 }
 
-// ReadItems calls visit with each item of a table: CSV, Parquet or JSON Lines, plain or compressed. Without a mapping, lines of JSON
-// are items as the service writes them. The error names the file and the place in it.
+// ReadItems calls visit with each item of a table: CSV, Parquet or JSON Lines, plain or compressed. Without a mapping,
+// lines of JSON are items as the service writes them. The error names the file and the place in it.
 func ReadItems(path string, m *ItemMapping, visit func(*api.CatalogueItem) error) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -29,8 +29,8 @@ func (l *Law) itemPropensity() string {
 	return cmp.Or(l.Propensity, "item_propensity")
 }
 
-// drawOfItems returns the law by which the item of each slot was drawn by itself, given the probability and the slot of each
-// item. Slots are numbered in the order in which they come.
+// drawOfItems returns the law by which the item of each slot was drawn by itself, given the probability and the slot of
+// each item. Slots are numbered in the order in which they come.
 func drawOfItems(p []float64, slots []string) (*offer.SamplingLaw, error) {
 	d := &offer.SamplingLaw{Kind: offer.DrawItems, Epsilon: 1, Probability: p}
 	numbers := map[string]uint32{}

@@ -259,7 +259,8 @@ func (s *source) ofRank() *rank {
 	return &rank{personalizer.FeaturesOf(s.config, true), personalizer.FeaturesOf(s.config, false)}
 }
 
-// logged returns the features listed by a Rank: the log's list, and the members that clients add when they log for themselves.
+// logged returns the features listed by a Rank: the log's list, and the members that clients add when they log for
+// themselves.
 func logged(members []member, list string) jsontext.Value {
 	var parts [][]byte
 	var others []member
@@ -328,8 +329,8 @@ func object(members []member) []byte {
 	return slices.Concat([]byte{'{'}, bytes.Join(parts, []byte{','}), []byte{'}'})
 }
 
-// fieldsOf returns the values inside members, each by its path and by its last name, and all as "*". Lists of objects share
-// the name of the list; plain values in lists are left out.
+// fieldsOf returns the values inside members, each by its path and by its last name, and all as "*". Lists of objects
+// share the name of the list; plain values in lists are left out.
 func fieldsOf(members []member) (fields, error) {
 	all := object(members)
 	f := fields{"*": api.Object("", string(all))}
@@ -532,7 +533,8 @@ func (s *source) outcomesOf(f *found, l *vwLine) error {
 	return nil
 }
 
-// outcomes returns the outcome of each slot, and the number of the first action; or why the line cannot be learned from.
+// outcomes returns the outcome of each slot, and the number of the first action; or why the line cannot be learned
+// from.
 func (l *vwLine) outcomes() (list []vwOutcome, first int, skip string, err error) {
 	activated := slices.ContainsFunc(l.Rewards, func(r vwReward) bool {
 		return r.Value != nil || r.Activated || r.Deferred != nil && !*r.Deferred

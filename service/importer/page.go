@@ -21,8 +21,8 @@ import (
 	"vitrine/service/offer"
 )
 
-// pageRows is a decision as its columns hold it: the values of the decision, and lists with a value for each of its items. It
-// comes from the rows of a table, or from a line with lists.
+// pageRows is a decision as its columns hold it: the values of the decision, and lists with a value for each of its
+// items. It comes from the rows of a table, or from a line with lists.
 type pageRows struct {
 	id     string
 	place  string // in the file; "" if the caller adds it to errors
@@ -365,14 +365,14 @@ func (f *found) addItems(p *pageRows, ids []string, c Columns) error {
 	return nil
 }
 
-// ofItems reports whether a column holds a value for each item rather than a list of items: any column of a table, or a member
-// of the objects that list the items.
+// ofItems reports whether a column holds a value for each item rather than a list of items: any column of a table, or a
+// member of the objects that list the items.
 func (p *pageRows) ofItems(column, item string) bool {
 	return p.rows != nil || parent(column) != "" && parent(column) == parent(item)
 }
 
-// arranged returns the items on a page in their order: all in the order of the file if the column is "", or by a column that
-// lists them or holds their positions.
+// arranged returns the items on a page in their order: all in the order of the file if the column is "", or by a column
+// that lists them or holds their positions.
 func (p *pageRows) arranged(column, item string, ids []string) (list []string, err error) {
 	values := p.get(column)
 	switch {
@@ -506,7 +506,8 @@ func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.SamplingLaw,
 	return nil, nil
 }
 
-// readSessions reads lines that are a decision each, with lists of their items: JSON Lines, or CSV with lists in its fields.
+// readSessions reads lines that are a decision each, with lists of their items: JSON Lines, or CSV with lists in its
+// fields.
 func readSessions(s *source) error {
 	s.columns = s.mapping.Columns
 	c := s.columns
@@ -610,7 +611,8 @@ func listOf(text, separator string) (values []api.Value, ok bool) {
 	return values, true
 }
 
-// flatten adds the values of an object by their paths. A list of objects is a list for each of their members, "items.price".
+// flatten adds the values of an object by their paths. A list of objects is a list for each of their members,
+// "items.price".
 func (p *pageRows) flatten(text jsontext.Value) error {
 	if text.Kind() != '{' {
 		return errors.New("want an object")
@@ -631,8 +633,8 @@ func (p *pageRows) flatten(text jsontext.Value) error {
 // parent returns the list of objects of a path, "items" of "items.price".
 func parent(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
 
-// readOBP reads the log of Open Bandit Pipeline: a row for each item shown, and the items in a file of their own. Rows of one
-// decision_id are a decision, and without this column every row is one.
+// readOBP reads the log of Open Bandit Pipeline: a row for each item shown, and the items in a file of their own. Rows
+// of one decision_id are a decision, and without this column every row is one.
 func readOBP(s *source) error {
 	if s.mapping.Items == "" {
 		return errors.New("the format obp needs the items: set items = \"item_context.csv\" in the mapping")

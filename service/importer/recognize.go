@@ -32,8 +32,8 @@ type Recognized struct {
 // sampled is how many rows or lines of a file Recognize looks at.
 const sampled = 20_000
 
-// Recognize finds the format and the mapping of a log from its first rows. It returns an error only if the file cannot be
-// opened or is damaged: if a log lacks something, its needs say so.
+// Recognize finds the format and the mapping of a log from its first rows. It returns an error only if the file cannot
+// be opened or is damaged: if a log lacks something, its needs say so.
 func Recognize(ctx context.Context, path string) (*Recognized, error) {
 	f, err := os.Open(path)
 	if err != nil {

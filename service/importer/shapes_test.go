@@ -95,8 +95,8 @@ func taken(d *page.Imported) string {
 	return strings.Join(ids, " ")
 }
 
-// Rewards of a log are shares of a choice, as in the service: the share of decisions in which the item is taken is the mean
-// reward. A negative one is 0, and one above 1 is no share.
+// Rewards of a log are shares of a choice, as in the service: the share of decisions in which the item is taken is the
+// mean reward. A negative one is 0, and one above 1 is no share.
 func TestRewardsOfALog(t *testing.T) {
 	const line = `{"EventId":"e%d","_label_cost":%v,"a":[1],"p":[1],"c":{"_multi":[{"_tag":"x"}]}}` + "\n"
 	for reward, share := range map[float64]float64{0.05: 0.05, 0.6: 0.6, 1: 1, 0: 0, -0.4: 0} {

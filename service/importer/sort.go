@@ -17,11 +17,12 @@ import (
 // sortMemory bounds the rows in memory while a table is sorted.
 var sortMemory = 64 << 20
 
-// keySize is the size of the key that begins a record of a sorted table: the time of the decision, the number of its first row,
-// and the number of the row.
+// keySize is the size of the key that begins a record of a sorted table: the time of the decision, the number of its
+// first row, and the number of the row.
 const keySize = 24
 
-// sort sorts a table if the rows of some decision are apart. It keeps the id of each decision in memory, and rows on disk.
+// sort sorts a table if the rows of some decision are apart. It keeps the id of each decision in memory, and rows on
+// disk.
 func (l *Log) sort(ctx context.Context) error {
 	s := &source{Log: l, ctx: ctx}
 	column, timeColumn := cmp.Or(l.mapping.Columns.Decision, "decision_id"), cmp.Or(l.mapping.Columns.Time, "time")

@@ -185,7 +185,8 @@ func (v *Survey) add(s *source, f *found, rewards []api.Reward) {
 	}
 }
 
-// values adds the values of an item, or of the user, to their columns. A column belongs to the side that named it first.
+// values adds the values of an item, or of the user, to their columns. A column belongs to the side that named it
+// first.
 func (v *Survey) values(f fields, user, taken bool) {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if name == "*" || len(v.columns) >= maxColumns && v.columns[name] == nil {
@@ -506,7 +507,8 @@ func digits(v float64) float64 {
 	return v
 }
 
-// Text returns the mapping in TOML. It panics if TOML cannot hold the mapping, which cannot happen: a mapping consists of texts and numbers.
+// Text returns the mapping in TOML. It panics if TOML cannot hold the mapping, which cannot happen: a mapping consists
+// of texts and numbers.
 func (m *Mapping) Text() string {
 	text, err := toml.Marshal(m)
 	if err != nil {

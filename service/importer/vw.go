@@ -16,8 +16,8 @@ import (
 )
 
 // readVW reads the text of Vowpal Wabbit. With actions in the mapping a line is a decision (--cb), and its features
-// describe the user. Otherwise lines up to an empty one are a decision: a shared line, one for each action, and for slates or slots
-// (ccb) one for each slot.
+// describe the user. Otherwise lines up to an empty one are a decision: a shared line, one for each action, and for
+// slates or slots (ccb) one for each slot.
 func readVW(s *source) error {
 	var open *found
 	var label vwLine
@@ -264,8 +264,8 @@ func (e *vwExample) namespace(text string) {
 	}
 }
 
-// readVWJSON reads the JSON of Vowpal Wabbit (--json): a line is a decision, with the label next to the features of the user
-// or inside the action that was shown.
+// readVWJSON reads the JSON of Vowpal Wabbit (--json): a line is a decision, with the label next to the features of the
+// user or inside the action that was shown.
 func readVWJSON(s *source) error {
 	return s.lines(func(place string, text []byte) error {
 		members, err := membersOf(text)

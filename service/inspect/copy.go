@@ -19,8 +19,9 @@ import (
 	"vitrine/service/state"
 )
 
-// Copy copies a log, with the newest snapshot, to a data directory or to NATS servers, and returns the position after the last
-// entry, which is the same in both logs. Both are named as in Options.Log. A copy that was interrupted is continued.
+// Copy copies a log, with the newest snapshot, to a data directory or to NATS servers, and returns the position after
+// the last entry, which is the same in both logs. Both are named as in Options.Log. A copy that was interrupted is
+// continued.
 func Copy(ctx context.Context, options Options, to string) (_ eventlog.Position, err error) {
 	from, err := Open(ctx, options)
 	if err != nil {

@@ -1,44 +1,47 @@
-// Package learner runs a [vitrine.Learner] on its own goroutine: decisions never wait for learning, and learning never waits for
-// decisions.
+// Package learner runs a [vitrine.Learner] on its own goroutine: decisions never wait for learning, and learning never
+// waits for decisions.
 //
 // # What runs where
 //
-// [Learner.Run] is the goroutine, and the only one that touches the vitrine.Learner. Everybody else leaves tasks in a queue: observe a
-// round, keep the state as a version, return to a version, retire, read a part of the log. The goroutine performs the tasks in
-// order, which is the order of the log, so what the learner knows is a function of the log. Methods that leave such a task belong to the one
-// goroutine that applies log entries. All other methods are safe to call from any goroutine.
+// [Learner.Run] is the goroutine, and the only one that touches the vitrine.Learner. Everybody else leaves tasks in a
+// queue: observe a round, keep the state as a version, return to a version, retire, read a part of the log. The
+// goroutine performs the tasks in order, which is the order of the log, so what the learner knows is a function of the
+// log. Methods that leave such a task belong to the one goroutine that applies log entries. All other methods are safe
+// to call from any goroutine.
 //
-// Now and then, and always before it goes to sleep, the learner publishes a frozen policy: a policy shares no memory with its learner.
-// [Learner.Current] returns the latest one without a lock.
+// Now and then, and always before it goes to sleep, the learner publishes a frozen policy: a policy shares no memory
+// with its learner. [Learner.Current] returns the latest one without a lock.
 //
 // # What is shared
 //
-// One lock guards the queue, the last checkpoint and the tasks performed since. It is held for moments, and never while the learner
-// learns or saves itself. The current policy, its substitute and the progress are atomic pointers to values that never change.
-// Everything else belongs to the goroutine.
+// One lock guards the queue, the last checkpoint and the tasks performed since. It is held for moments, and never while
+// the learner learns or saves itself. The current policy, its substitute and the progress are atomic pointers to values
+// that never change. Everything else belongs to the goroutine.
 //
 // # Bounds
 //
-// The rounds in the queue take a bounded number of bytes. Callers ask [Learner.HasRoom] first; [Learner.Observe] blocks while the
-// queue is full. The rounds since the checkpoint are bounded as well: when they fill three quarters of the same bound, or take as
-// many bytes as the checkpoint itself, the learner makes the next one.
+// The rounds in the queue take a bounded number of bytes. Callers ask [Learner.HasRoom] first; [Learner.Observe] blocks
+// while the queue is full. The rounds since the checkpoint are bounded as well: when they fill three quarters of the
+// same bound, or take as many bytes as the checkpoint itself, the learner makes the next one.
 //
 // # Saved states
 //
-// A [State] is a checkpoint (the bytes of the vitrine.Learner), the states kept as versions, and the tasks after the checkpoint.
-// [Learner.View] returns one immediately. [Learner.Freeze] lets the learner make a checkpoint first, once it has performed all
-// earlier tasks. [Restore] turns either of them into a learner that continues to exactly the same state.
+// A [State] is a checkpoint (the bytes of the vitrine.Learner), the states kept as versions, and the tasks after the
+// checkpoint. [Learner.View] returns one immediately. [Learner.Freeze] lets the learner make a checkpoint first, once
+// it has performed all earlier tasks. [Restore] turns either of them into a learner that continues to exactly the same
+// state.
 //
 // # The log
 //
 // A learner can read rounds from the log instead of receiving them: every round since an entry ([Learner.Replay] and
-// [Learner.Follow], for a second learner that catches up before it decides), or the rounds of a [Gap] ([Learner.CatchUp]).
+// [Learner.Follow], for a second learner that catches up before it decides), or the rounds of a [Gap]
+// ([Learner.CatchUp]).
 //
 // # Faults
 //
-// If the learner refuses a round or panics on it, the round is skipped. After a panic the learner is rebuilt from the checkpoint
-// and the rounds since then. If rebuilding or saving fails, the learner is broken: it stops learning, and its last good policy keeps
-// deciding.
+// If the learner refuses a round or panics on it, the round is skipped. After a panic the learner is rebuilt from the
+// checkpoint and the rounds since then. If rebuilding or saving fails, the learner is broken: it stops learning, and
+// its last good policy keeps deciding.
 package learner
 
 import (

@@ -33,7 +33,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ledger is a learner that notes the features of the items that were shown, and further takes as negative numbers. Its policy is a copy of it.
+// ledger is a learner that notes the features of the items that were shown, and further takes as negative numbers. Its
+// policy is a copy of it.
 type ledger struct {
 	seen    []float64
 	before  func(x float64) // of Observe
@@ -172,8 +173,8 @@ func restored(data []byte, build learner.Build, c *setup.Config, beginAgain bool
 	return learner.Restore(&s, build, c, beginAgain)
 }
 
-// A round on which the learner panics is as if it had not been: the learner is back where it was, half done as it left its state, and
-// goes on.
+// A round on which the learner panics is as if it had not been: the learner is back where it was, half done as it left
+// its state, and goes on.
 func TestAPanicSkipsTheRound(t *testing.T) {
 	for _, rounds := range []int{3, 255, 256, 257, 600} { // around checkpoints
 		l, want := started(t, of(ledger{})), []float64{}
@@ -249,8 +250,8 @@ func TestNewChecksTheLearner(t *testing.T) {
 	}
 }
 
-// A learner is saved after 256 rounds, after rounds of as many bytes as its state if that is large, and sooner if rounds take three quarters of
-// the bound.
+// A learner is saved after 256 rounds, after rounds of as many bytes as its state if that is large, and sooner if
+// rounds take three quarters of the bound.
 func TestCheckpoints(t *testing.T) {
 	each := learner.RoundBytes(&offer.Offer{Offered: offered("", 1)})
 	for _, c := range []struct{ state, bound, want int }{{0, 1000, 256}, {300, 1000, 300}, {150, 1000, 256}, {300, 200, 151}} {
@@ -482,8 +483,8 @@ func TestBeginAgain(t *testing.T) {
 	}
 }
 
-// A learner that replays the log learns the outcomes of its placement's decisions once they are in force, of those that fit it, until
-// it is given rounds.
+// A learner that replays the log learns the outcomes of its placement's decisions once they are in force, of those that
+// fit it, until it is given rounds.
 func TestReplay(t *testing.T) {
 	log := new(memlog.Store)
 	deferred := offered("deferred", 5)
@@ -594,8 +595,8 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-// A learner that catches up, again after a restart, learns each round once: those after the gap has begun, and after the last one
-// that it was given.
+// A learner that catches up, again after a restart, learns each round once: those after the gap has begun, and after
+// the last one that it was given.
 func TestCatchingUpAgain(t *testing.T) {
 	log := new(memlog.Store)
 	for n := range 20 { // the rounds end at entries 2, 4, …, 40
@@ -613,7 +614,8 @@ func TestCatchingUpAgain(t *testing.T) {
 	}
 }
 
-// Further takes wait for the learner in its saved state, too. Rounds with one take have the bytes that they would have without baskets.
+// Further takes wait for the learner in its saved state, too. Rounds with one take have the bytes that they would have
+// without baskets.
 func TestTakesInSavedStates(t *testing.T) {
 	l := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
 	l.Observe(2, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 3, Value: 5}})

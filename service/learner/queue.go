@@ -88,8 +88,8 @@ func (q *queue) add(t task) {
 	}
 }
 
-// pop waits for the oldest task and takes it; ok is false after the last task of a closed queue. last reports that it is
-// the only one.
+// pop waits for the oldest task and takes it; ok is false after the last task of a closed queue. last reports that it
+// is the only one.
 func (q *queue) pop() (t task, last, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -62,8 +62,8 @@ func (c *Closed) Group() *api.Totals {
 	return g
 }
 
-// Bound is the largest revenue on the page, or a basket's earnings if these are larger. A basket's bound is not known in
-// advance: a confidence sequence's bound grows with the first baskets.
+// Bound is the largest revenue on the page, or a basket's earnings if these are larger. A basket's bound is not known
+// in advance: a confidence sequence's bound grows with the first baskets.
 func (c *Closed) Bound() (bound float64) {
 	if c.Basket != nil {
 		bound = c.Earned()

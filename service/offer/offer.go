@@ -64,7 +64,8 @@ func Read(ctx context.Context, log eventlog.Reader, entry uint64, placement, dec
 	return Of(offered)
 }
 
-// Encode appends the log entry of an offer's event to dst. The error is a *api.FieldError if the entry would be too large.
+// Encode appends the log entry of an offer's event to dst. The error is a *api.FieldError if the entry would be too
+// large.
 func Encode(dst []byte, event *eventlog.Event) (entry []byte, err error) {
 	o := event.Body.(*eventlog.Offered)
 	size := 8 * (len(o.Features) + len(o.Revenue))
@@ -241,8 +242,8 @@ func (o *Offer) Reply() *api.Answer {
 	return a
 }
 
-// WithoutRows returns the offer without its rows and candidates, which share memory with the decider. It removes them from the
-// event, too: call it when the event is in the log.
+// WithoutRows returns the offer without its rows and candidates, which share memory with the decider. It removes them
+// from the event, too: call it when the event is in the log.
 func (o Offer) WithoutRows() *Offer {
 	o.Features, o.Revenue, o.Answer = nil, nil, nil
 	if o.Catalogue != nil {

@@ -29,7 +29,8 @@ func shown() *offer.Offer {
 	}}
 }
 
-// A learner observes the items in the order of the request, with their display order and the place of the choice among them.
+// A learner observes the items in the order of the request, with their display order and the place of the choice among
+// them.
 func TestRoundByHand(t *testing.T) {
 	for choice, want := range []vitrine.Choice{vitrine.Outside, 3, 1, 2} { // d is the third one shown in the order of the request
 		r := shown().Round(choice, nil)
@@ -317,7 +318,8 @@ type constant struct{ own vitrine.Offer }
 
 func (c constant) Offer(*vitrine.Context, *rand.Rand) vitrine.Offer { return c.own }
 
-// Explored sets and swaps are drawn as often as their law and their propensity say, within three and a half standard errors.
+// Explored sets and swaps are drawn as often as their law and their propensity say, within three and a half standard
+// errors.
 func TestExploreByTheLaw(t *testing.T) {
 	const share, draws = 0.4, 20_000
 	x := func(family vitrine.Constraint) *vitrine.Context {
@@ -371,7 +373,8 @@ func TestExploreByTheLaw(t *testing.T) {
 	}
 }
 
-// A set of a family that cannot be sampled uniformly is drawn without the policy: every set that holds as much as fits appears.
+// A set of a family that cannot be sampled uniformly is drawn without the policy: every set that holds as much as fits
+// appears.
 func TestDrawSetWithoutASampler(t *testing.T) {
 	own := vitrine.Offer{Assortment: vitrine.Assortment{0, 1}, Propensity: 1}
 	x := &vitrine.Context{Features: mat.NewDense(6, 1, nil), Feasible: hidden{assortment.AtMost(2)}}

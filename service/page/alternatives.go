@@ -32,8 +32,8 @@ func (v *alternatives) best(q *Request, c *setup.Config) (s vitrine.Assortment, 
 	return s, revenue, true
 }
 
-// next returns the best set other than the one shown. If the best set of all is shown, the next best one drops one of its items
-// or adds one:
+// next returns the best set other than the one shown. If the best set of all is shown, the next best one drops one of
+// its items or adds one:
 //
 //	R(S∪T) is a mean of R(S) and the revenues r_j, j in T, weighted by exp(u_j), so for the best S one j loses
 //	the least

@@ -71,8 +71,8 @@ func (r *Request) AsksCatalogue() bool {
 	return r.Candidates != nil || r.Filter != "" || len(r.Items) == 0
 }
 
-// CatalogueSize bounds the bytes that a request's catalogue candidates take during the decision: N·d floats of rows, plus a
-// constant for each candidate.
+// CatalogueSize bounds the bytes that a request's catalogue candidates take during the decision: N·d floats of rows,
+// plus a constant for each candidate.
 func (v *View) CatalogueSize(r *api.Request) int64 {
 	if q := (&Request{Request: r}); v.Catalogue == nil || !q.AsksCatalogue() {
 		return 0
@@ -96,8 +96,8 @@ func (c *candidates) unlock() {
 // inPlace reports whether a list by catalogue slot can serve as a list by candidate without a copy.
 func (c *candidates) inPlace() bool { return c.from == 0 && c.All && !c.early }
 
-// relock locks the catalogue again. It returns ErrStale if one of the given candidates changed while the rows were copied, or left
-// its slot since.
+// relock locks the catalogue again. It returns ErrStale if one of the given candidates changed while the rows were
+// copied, or left its slot since.
 func (c *candidates) relock(some ...[]int32) error {
 	c.items.RLock()
 	c.unlocks = c.items.RUnlock
@@ -115,8 +115,9 @@ func (c *candidates) relock(some ...[]int32) error {
 	return nil
 }
 
-// lock locks a catalogue for reading once the request's filter and groups are up to date. At most two decisions among many items
-// hold the lock at a time: all placements wait for a change of the catalogue, and the change waits for these decisions.
+// lock locks a catalogue for reading once the request's filter and groups are up to date. At most two decisions among
+// many items hold the lock at a time: all placements wait for a change of the catalogue, and the change waits for these
+// decisions.
 func (r *Request) lock(ctx context.Context, items *catalogue.Catalogue, c *setup.Config) (*catalogue.Filter, error) {
 	for {
 		filter, err := items.Filter(ctx, r.Filter)
@@ -277,7 +278,8 @@ func (r *Request) addNames(config *setup.Config, index map[string]int) {
 	}
 }
 
-// conditional is a policy that can score rows x = M a + c from the shorter rows a. Given returns nil if the policy cannot do so.
+// conditional is a policy that can score rows x = M a + c from the shorter rows a. Given returns nil if the policy
+// cannot do so.
 type conditional interface {
 	Given(m *mat.Dense, c []float64) vitrine.Policy
 }
@@ -372,8 +374,9 @@ func (d *Decider) copyRows(c *candidates, split *feature.Split, w, from, to int)
 // checkEvery is the number of rows between checks whether the caller is still waiting.
 const checkEvery = 4096
 
-// releases reports whether the decision unlocks the catalogue before it copies rows and asks the policy. Afterwards it only reads
-// the ids of the items shown. After too many conflicts with changes (Holds), the decision keeps the lock instead.
+// releases reports whether the decision unlocks the catalogue before it copies rows and asks the policy. Afterwards it
+// only reads the ids of the items shown. After too many conflicts with changes (Holds), the decision keeps the lock
+// instead.
 func (d *Decider) releases(v *View, r *Request) bool {
 	c := &r.stock
 	ownRows := d.short == nil || !c.All

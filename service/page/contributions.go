@@ -19,13 +19,14 @@ const (
 	maxContributions = 24
 )
 
-// contributionsOf splits a row's utility among its features and returns the largest shares. The shares are Shapley values: a coalition
-// of features takes its columns from the row, and all other columns from the reference.
+// contributionsOf splits a row's utility among its features and returns the largest shares. The shares are Shapley
+// values: a coalition of features takes its columns from the row, and all other columns from the reference.
 //
 //	u(row) = u(reference) + Σ_f φ_f
 //
-// The features are added in random orders from a fixed seed, each order followed by its reverse. If the utility is affine, every order
-// gives φ_f = w_f (row_f − reference_f), so one order is enough. A feature whose columns equal the reference gets no share.
+// The features are added in random orders from a fixed seed, each order followed by its reverse. If the utility is
+// affine, every order gives φ_f = w_f (row_f − reference_f), so one order is enough. A feature whose columns equal the
+// reference gets no share.
 func contributionsOf(e bandit.Explainer, s *feature.Schema, row, reference []float64) (base float64, list []api.Contribution) {
 	var active []int
 	parts, shares := s.Parts(), map[int]float64{}

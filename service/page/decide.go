@@ -359,7 +359,8 @@ func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vi
 	return s, nil
 }
 
-// certain notes whether the policy's own set was found without a draw, and which one it is if a random set is shown instead.
+// certain notes whether the policy's own set was found without a draw, and which one it is if a random set is shown
+// instead.
 func (d *Decider) certain(byChance bool) {
 	e := &d.estimates
 	if e.Certain = d.own.Propensity == 1; !e.Certain || !byChance || slices.Equal(d.shown, d.own.Assortment) {

@@ -30,8 +30,9 @@ const (
 //
 //	PD_f(v) = mean over the rows x of u(x with the value v of f)
 //
-// where crosses of f change with it, and the same of the share that would buy, 1/(1+exp(−u)). A number runs from its smallest to its
-// largest value in the rows. The first effects are divided by the category that changes their shape most.
+// where crosses of f change with it, and the same of the share that would buy, 1/(1+exp(−u)). A number runs from its
+// smallest to its largest value in the rows. The first effects are divided by the category that changes their shape
+// most.
 func effectsOf(e bandit.Explainer, s *feature.Schema, rows *mat.Dense) (list []api.Effect, background int) {
 	n, _ := rows.Dims()
 	var grids []grid
@@ -152,7 +153,8 @@ func (d *dependence) points(g grid, count int, among ...setting) (list []api.Eff
 	return list
 }
 
-// divide divides the effect of a feature by the category that changes its shape most. Categories of shoppers come first.
+// divide divides the effect of a feature by the category that changes its shape most. Categories of shoppers come
+// first.
 func (d *dependence) divide(g grid, grids []grid) (by string, segments []api.EffectSegment) {
 	parts := d.s.Parts()
 	n, _ := d.rows.Dims()
@@ -185,8 +187,8 @@ func (d *dependence) divide(g grid, grids []grid) (by string, segments []api.Eff
 	return by, segments
 }
 
-// changeOf returns how much the shapes of curves differ: the mean over the points of the difference between the largest and the
-// smallest share, after each curve's own mean was subtracted.
+// changeOf returns how much the shapes of curves differ: the mean over the points of the difference between the largest
+// and the smallest share, after each curve's own mean was subtracted.
 func changeOf(curves []api.EffectSegment) (change float64) {
 	points := len(curves[0].Points)
 	means := make([]float64, len(curves))

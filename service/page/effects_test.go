@@ -31,8 +31,8 @@ func (taste) IsLinear() bool { return false }
 
 func (taste) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons { return bandit.Reasons{} }
 
-// An effect is divided by the category that changes its shape most, of shoppers if one does, and the segments have the shares that
-// their shoppers would buy.
+// An effect is divided by the category that changes its shape most, of shoppers if one does, and the segments have the
+// shares that their shoppers would buy.
 func TestSegments(t *testing.T) {
 	c := fatal.Or(setup.Parse([]byte(`{"max_size":3,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"},
 		{"name":"kind","kind":"category","from":"shopper","values":["a","b"]},{"name":"brand","kind":"category","values":["c","d"]},{"name":"dull","kind":"number"}]}`)))(t)

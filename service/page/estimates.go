@@ -12,14 +12,14 @@ import (
 	"vitrine/service/offer"
 )
 
-// estimator is a policy that estimates utilities: Utilities stores f_ŵ(x_i) of each item in dst. The probabilities in an answer
-// come from these estimates, not from the optimistic or drawn utilities behind the offer.
+// estimator is a policy that estimates utilities: Utilities stores f_ŵ(x_i) of each item in dst. The probabilities in
+// an answer come from these estimates, not from the optimistic or drawn utilities behind the offer.
 type estimator interface {
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
-// estimate stores the choice probabilities of the set shown and returns the set in display order: by decreasing probability,
-// unless ordered says that the request or the policy fixes the order.
+// estimate stores the choice probabilities of the set shown and returns the set in display order: by decreasing
+// probability, unless ordered says that the request or the policy fixes the order.
 func (d *Decider) estimate(ordered bool) []int32 {
 	order, e, own := int32s(d.shown), &d.estimates, &d.own
 	if e.Shadowed {
@@ -106,7 +106,8 @@ func expectedRevenue[I int | int32](p []float64, items []I, r []float64) float64
 	return sum
 }
 
-// utilities returns the policy's utilities for some items, in d's memory. ok is false if the policy fails or a utility is unusable.
+// utilities returns the policy's utilities for some items, in d's memory. ok is false if the policy fails or a utility
+// is unusable.
 func (d *Decider) utilities(pi estimator, items []int) (u []float64, ok bool) {
 	d.u = resize(d.u, len(items))
 	if len(items) == 0 {

@@ -169,8 +169,8 @@ func Explain(v *View, l *Logged) *api.Explanation {
 // MaxRebuilt is the largest number of candidates that an explanation covers.
 const MaxRebuilt = maxTried
 
-// Rebuild returns the request behind an offer with candidates from the catalogue, and the offer with all candidates. items must be
-// the catalogue at the offer's version.
+// Rebuild returns the request behind an offer with candidates from the catalogue, and the offer with all candidates.
+// items must be the catalogue at the offer's version.
 func Rebuild(ctx context.Context, c *setup.Config, o *offer.Offer, items *catalogue.Frozen) (*Request, *offer.Offer, error) {
 	all, err := Whole(o, items)
 	if err != nil {
@@ -331,7 +331,8 @@ func (m *explanation) reasons(x *api.Explanation, e bandit.Explainer) bandit.Rea
 	return why
 }
 
-// reference is the row with which contributions compare: the mean of the n known rows, with the columns of the mean shopper.
+// reference is the row with which contributions compare: the mean of the n known rows, with the columns of the mean
+// shopper.
 func (m *explanation) reference(n int) []float64 {
 	s := m.config.Schema()
 	reference := make([]float64, s.Width())

@@ -32,8 +32,8 @@ func (d *Decider) logRules(all bool) {
 	}
 }
 
-// fill adds the rows that the log keeps, in candidate order: the items shown and, if all candidates are recorded, the items that the
-// request brought. The other rows can be rebuilt from the catalogue.
+// fill adds the rows that the log keeps, in candidate order: the items shown and, if all candidates are recorded, the
+// items that the request brought. The other rows can be rebuilt from the catalogue.
 func (d *Decider) fill(o *eventlog.Offered, r *Request, order []int32, all bool) {
 	if all && r.stock.items == nil {
 		o.ItemIDs = make([]string, r.len())
@@ -77,8 +77,8 @@ func (d *Decider) fill(o *eventlog.Offered, r *Request, order []int32, all bool)
 	}
 }
 
-// keep stores the candidates in d.Whole if the log does not hold them and there are not too many. If the log does hold them, it
-// stores rules that are too long for the log.
+// keep stores the candidates in d.Whole if the log does not hold them and there are not too many. If the log does hold
+// them, it stores rules that are too long for the log.
 func (d *Decider) keep(v *View, r *Request, o *eventlog.Offered, order []int32) {
 	w := &d.Whole
 	w.Placement = ""
@@ -139,8 +139,8 @@ const (
 	tooManyRules = "null"  // stands for rules that are too long
 )
 
-// logged returns the request's rules for the log in at most size bytes, or "" if there are no rules. They include the spaces of the
-// first n candidates, if they fit; the catalogue holds the spaces of the others.
+// logged returns the request's rules for the log in at most size bytes, or "" if there are no rules. They include the
+// spaces of the first n candidates, if they fit; the catalogue holds the spaces of the others.
 func (r *Request) logged(c *setup.Config, n, size int) string {
 	spaces := r.spacesOf(c, n)
 	if r.MaxSize == 0 && r.MinSize == 0 && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.Limits) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {

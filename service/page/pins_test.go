@@ -9,7 +9,8 @@ import (
 	"vitrine/service/api"
 )
 
-// Pinned items are on every page and excluded ones on none, as far as the request and the other rules go together with that.
+// Pinned items are on every page and excluded ones on none, as far as the request and the other rules go together with
+// that.
 func TestPins(t *testing.T) {
 	const pins = `,"include":["sku4","sku1"],"exclude":["sku5"]`
 	for _, c := range []struct {

@@ -51,8 +51,8 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	return family, nil
 }
 
-// family returns the sets that may be shown. The placement's pinned items are on each of them, except for the last ones if these do
-// not go together with the other rules.
+// family returns the sets that may be shown. The placement's pinned items are on each of them, except for the last ones
+// if these do not go together with the other rules.
 func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	if r.Slots != nil {
 		r.unmet, r.pinned = nil, nil
@@ -166,7 +166,8 @@ func (r *Request) bound(rules *assortment.Rules, numbered assortment.Limit, l ap
 	rules.Groups = append(rules.Groups, g)
 }
 
-// noteUnmet notes the lower bounds of the rules that were lowered to those reached. If the request is strict, the first is an error.
+// noteUnmet notes the lower bounds of the rules that were lowered to those reached. If the request is strict, the first
+// is an error.
 func (r *Request) noteUnmet(c *setup.Config, rules, reached assortment.Rules) error {
 	note := func(field string, u api.Unmet) error {
 		if r.unmet = append(r.unmet, u); r.Strict {

@@ -49,8 +49,8 @@ func stand(n int) *api.Request {
 	return r
 }
 
-// A page that must be full shows as many items as size and the rules allow. The family of its sets is that of the same rules
-// without fill, by exhaustive search, less all smaller sets.
+// A page that must be full shows as many items as size and the rules allow. The family of its sets is that of the same
+// rules without fill, by exhaustive search, less all smaller sets.
 func TestFilledPages(t *testing.T) {
 	const n = 7
 	rng := rand.New(rand.NewPCG(8, 1))
@@ -147,8 +147,8 @@ func TestCrossingSearchIsBounded(t *testing.T) {
 	}
 }
 
-// Lower bounds of groups hold, and a bound that no page can meet is lowered and named. The family obeys the bounds reached, by
-// exhaustive search, and a drawn page has the propensity of one of its sets.
+// Lower bounds of groups hold, and a bound that no page can meet is lowered and named. The family obeys the bounds
+// reached, by exhaustive search, and a drawn page has the propensity of one of its sets.
 func TestLowerBoundsOfGroups(t *testing.T) {
 	const n = 7
 	rng := rand.New(rand.NewPCG(9, 1))

@@ -1,6 +1,7 @@
-// Package page computes the page that a request gets: a [View] of a placement and a request become an offer. It uses no log, no
-// clock, no goroutine and no lock of its own. The time, the decision's number and the policies are arguments, and the same
-// arguments give the same offer. Tests can therefore decide without an engine, and a trial is the same call without a commit.
+// Package page computes the page that a request gets: a [View] of a placement and a request become an offer. It uses no
+// log, no clock, no goroutine and no lock of its own. The time, the decision's number and the policies are arguments,
+// and the same arguments give the same offer. Tests can therefore decide without an engine, and a trial is the same
+// call without a commit.
 //
 //	view.go          a placement as a decision sees it
 //	request.go       a validated request

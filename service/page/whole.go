@@ -12,8 +12,8 @@ import (
 // KnowsCandidates reports whether the log says which items of a catalogue were an offer's candidates.
 func KnowsCandidates(o *offer.Offer) bool { return o.Catalogue != nil && o.Catalogue.NumItems > 0 }
 
-// Whole returns an offer with the rows of all candidates. The log lacks the rows of catalogue items that were not shown, and items
-// supplies them: it must be the catalogue at the offer's version.
+// Whole returns an offer with the rows of all candidates. The log lacks the rows of catalogue items that were not
+// shown, and items supplies them: it must be the catalogue at the offer's version.
 func Whole(o *offer.Offer, items *catalogue.Frozen) (*eventlog.Offered, error) {
 	c, split := o.Catalogue, items.Split()
 	n, d := o.Candidates, o.Width

@@ -25,8 +25,8 @@ const (
 	corsMaxAge  = "600" // seconds that a browser may keep the answer to a preflight
 )
 
-// crossOrigin lets pages of the origins in the allow-list read the answer (the Fetch standard's CORS protocol). It sends
-// no Access-Control-Allow-Credentials: pages send a key, and a session is only for our own pages.
+// crossOrigin lets pages of the origins in the allow-list read the answer (the Fetch standard's CORS protocol). It
+// sends no Access-Control-Allow-Credentials: pages send a key, and a session is only for our own pages.
 func (s *Server) crossOrigin(c *call) {
 	if len(s.options.Origins) == 0 {
 		return

@@ -14,7 +14,8 @@ import (
 	"vitrine/service/server"
 )
 
-// The alerts and the dashboard in deploy/ name metrics and routes that exist, and no placement is missing in a panel by its labels.
+// The alerts and the dashboard in deploy/ name metrics and routes that exist, and no placement is missing in a panel by
+// its labels.
 func TestDeployedMetricsExist(t *testing.T) {
 	s := started(t, func(o *server.Options, _ *engine.Options) { o.Appends = server.NewAppends() })
 	known := s.MetricNames()

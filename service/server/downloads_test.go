@@ -17,7 +17,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// An export is sent as it is written; one that breaks off does not look whole; and one slow reader leaves places to others.
+// An export is sent as it is written; one that breaks off does not look whole; and one slow reader leaves places to
+// others.
 func TestExport(t *testing.T) {
 	var write func(w io.Writer) error
 	begun, goOn := make(chan bool), make(chan bool)

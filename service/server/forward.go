@@ -10,8 +10,8 @@ import (
 	"runtime/debug"
 )
 
-// A follower passes requests that change more than decisions on to the leader, as they came, and answers with its answer.
-// The leader checks the key and the limits again, so all processes need the same keys.
+// A follower passes requests that change more than decisions on to the leader, as they came, and answers with its
+// answer. The leader checks the key and the limits again, so all processes need the same keys.
 
 // forwardedKey marks the context of a request that a follower passed on.
 type forwardedKey struct{}

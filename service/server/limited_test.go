@@ -18,7 +18,8 @@ import (
 	"vitrine/service/server"
 )
 
-// vaulted is a service with the placements home and vault, asked with a key only for home, and for one that does not exist.
+// vaulted is a service with the placements home and vault, asked with a key only for home, and for one that does not
+// exist.
 func vaulted(t testing.TB) (s *service, path, file string) {
 	t.Helper()
 	token, key := keys.New("home's", keys.Scopes...)

@@ -511,8 +511,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// While there is no state yet a socket answers that it is alive and not ready, and then as the service does, on the same
-// connection.
+// While there is no state yet a socket answers that it is alive and not ready, and then as the service does, on the
+// same connection.
 func TestSocket(t *testing.T) {
 	s := started(t, nil)
 	socket := fatal.Or(server.Bind(t.Context(), server.Listen{Address: "127.0.0.1:0"}, server.Options{}))(t)

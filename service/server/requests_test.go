@@ -162,7 +162,8 @@ func TestItemIDs(t *testing.T) {
 	}
 }
 
-// Lengths are counted in bytes. Characters of several bytes reach the limit sooner; characters of one byte reach it at the same length.
+// Lengths are counted in bytes. Characters of several bytes reach the limit sooner; characters of one byte reach it at
+// the same length.
 func TestLengthsAreBytes(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)

@@ -207,7 +207,8 @@ func TestWrongSignInsAtOnce(t *testing.T) {
 	s.signedIn(token)
 }
 
-// Wrong keys are few, by the address that they come from. The right one is accepted all the same: others may share the address.
+// Wrong keys are few, by the address that they come from. The right one is accepted all the same: others may share the
+// address.
 func TestWrongSignIns(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeRead)
 	s, _ := locked(t, key.Table())

@@ -132,8 +132,8 @@ func FuzzNewLearner(f *testing.F) {
 	})
 }
 
-// Numbers of any scale are for policies that standardise features. A placement with another policy, also in an experiment, refuses
-// them.
+// Numbers of any scale are for policies that standardise features. A placement with another policy, also in an
+// experiment, refuses them.
 func TestLargeNumbers(t *testing.T) {
 	for policy, refused := range map[string]bool{
 		`"policy":{"name":"auto"}`: false, `"policy":{"name":"bma-mnl"}`: false, `"policy":{"name":"uniform"}`: false, `"policy":{"name":"ucb-mnl"}`: true,

@@ -244,8 +244,8 @@ func (c *conn) draw(at address) (l luck) {
 	return l
 }
 
-// reach waits until a message passes between the process and the servers, and reports whether it does. A message sent during a partition
-// waits until it ends, or is lost.
+// reach waits until a message passes between the process and the servers, and reports whether it does. A message sent
+// during a partition waits until it ends, or is lost.
 func (c *conn) reach(outward bool, delay time.Duration) bool {
 	time.Sleep(delay)
 	for !c.isDead() {
@@ -362,7 +362,8 @@ func (c *conn) RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Ms
 	})
 }
 
-// peer is a connection for answers to requests: its PublishMsg sends them, while JetStream's PublishMsg stores messages.
+// peer is a connection for answers to requests: its PublishMsg sends them, while JetStream's PublishMsg stores
+// messages.
 type peer struct{ *conn }
 
 func (p peer) PublishMsg(m *nats.Msg) error {

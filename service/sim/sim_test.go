@@ -34,8 +34,8 @@ func TestSeed(t *testing.T) {
 	t.Logf("seed %d: %d decisions in %v of virtual time\n%s", *seeds, w.ledger.decided, *lasts, w.text(60))
 }
 
-// A seed determines every byte of the trace. Go's scheduler interrupts a goroutine after 10 ms of real time, so on a busy machine a play may
-// differ from the others.
+// A seed determines every byte of the trace. Go's scheduler interrupts a goroutine after 10 ms of real time, so on a
+// busy machine a play may differ from the others.
 func TestSame(t *testing.T) {
 	for seed := uint64(1); seed <= 2; seed++ {
 		first := one(t, seed).text(1 << 30)
@@ -62,8 +62,8 @@ func difference(a, b string) string {
 	return fmt.Sprintf("line %d of %d\n%s\nand\n%s", n+1, len(x), near(x), near(y))
 }
 
-// TestSimulation plays one seed after another. The same ones each time, so that a finding comes from a change: bench/sim.sh and the
-// step sim of .ci/run look for new ones.
+// TestSimulation plays one seed after another. The same ones each time, so that a finding comes from a change:
+// bench/sim.sh and the step sim of .ci/run look for new ones.
 func TestSimulation(t *testing.T) {
 	first := max(1, *seeds)
 	if *fresh {

@@ -205,8 +205,8 @@ func (p *proc) thaws() time.Time {
 	return p.frozen
 }
 
-// freeze freezes a process, and its steady clock if it sleeps. Calls that come meanwhile wait. Those under way have a moment to end: the
-// first that a process does afterwards is to answer a call.
+// freeze freezes a process, and its steady clock if it sleeps. Calls that come meanwhile wait. Those under way have a
+// moment to end: the first that a process does afterwards is to answer a call.
 func (p *proc) freeze(ctx context.Context, long time.Duration, sleeps bool) {
 	const moment = 50 * time.Millisecond
 	p.mu.Lock()
@@ -920,8 +920,8 @@ func (w *world) prepare(t *testing.T) {
 	w.ledger.check(&answer{kind: "put", placement: "items", value: 1, begin: w.begin, end: time.Now(), client: clients})
 }
 
-// foreign returns a snapshot of a copy of the log in which one outcome after another snapshot is a different one, nil without such an
-// outcome.
+// foreign returns a snapshot of a copy of the log in which one outcome after another snapshot is a different one, nil
+// without such an outcome.
 func (w *world) foreign(snapshot []byte) []byte {
 	from, err := state.SnapshotPosition(snapshot)
 	entries, positions := w.ledger.log()
@@ -1046,8 +1046,8 @@ func (w *world) compare() {
 	w.trace("world", "has the state %s, and had %d others", short(data), len(w.sums)-len(w.procs))
 }
 
-// learned checks that a learner saw each round once and in order: it has the state of a learner that is given the rounds of the log. The
-// placement has never got another learner or configuration of it.
+// learned checks that a learner saw each round once and in order: it has the state of a learner that is given the
+// rounds of the log. The placement has never got another learner or configuration of it.
 func (w *world) learned(ctx context.Context, e *engine.Engine) {
 	c, err := e.Config("home")
 	if err != nil {

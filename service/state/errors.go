@@ -35,7 +35,8 @@ var (
 	ErrUnread = errors.New("its offer could not be read from the log")
 )
 
-// Errors by which the writer refuses a proposal for now: its caller tries again, or makes room first. page.ErrStale is one of them.
+// Errors by which the writer refuses a proposal for now: its caller tries again, or makes room first. page.ErrStale is
+// one of them.
 var (
 	ErrRetryBatch  = errors.New("not in this batch")
 	ErrSame        = errors.New("nothing changes")

@@ -44,7 +44,8 @@ func (p *Placement) follow(sequence uint64, e *eventlog.Event) {
 	p.alarms = p.alarms[max(0, len(p.alarms)-maxAlarms):]
 }
 
-// isChange reports whether an event belongs into the history of changes. Items change too often, and have prices of their own.
+// isChange reports whether an event belongs into the history of changes. Items change too often, and have prices of
+// their own.
 func isChange(b eventlog.Body) bool {
 	switch b.(type) {
 	case *eventlog.ItemsChanged:

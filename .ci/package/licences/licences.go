@@ -1,4 +1,4 @@
-// Package licences collects the licences of the code linked into the program.
+// Package licences collects the licences of what is linked into the program.
 package licences
 
 import (
@@ -23,10 +23,10 @@ type Module struct {
 	Registry      string // golang or npm, as in package URLs
 	Path, Version string
 	Licences      []string          // SPDX identifiers
-	texts         map[string][]byte // by file; the build of the desk collects npm's
+	texts         map[string][]byte // by file; the build of the desk collects those of npm
 }
 
-// allowed lists the licences that a release satisfies by printing them.
+// allowed lists the licences whose terms a release keeps by printing them.
 var allowed = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "OFL-1.1", "Unlicense"}
 
 // chosen are licences that people had to find, by the module's path: the file and its SPDX identifier.

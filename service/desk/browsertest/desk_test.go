@@ -11,8 +11,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// views returns the addresses of all views, with the parameters replaced. A view with a parameter that is not known fails
-// the test: it needs a line here.
+// views returns the addresses of all views, with the parameters replaced. A view with a parameter that is not known
+// fails the test: it needs a line here.
 func views(t *testing.T, of map[string]string) (list []string) {
 	t.Helper()
 	text := fatal.Or(os.ReadFile("../web/src/routes.ts"))(t)

@@ -43,8 +43,8 @@ func row(text string) string {
 	return `[...document.querySelectorAll("main .row-of-items[aria-rowindex]")].find((r) => r.innerText.includes(` + quote(text) + `))`
 }
 
-// An item is excluded after the page says what that costs, is on no page from then on, and comes back when that is undone; the
-// history says who did it and can undo it too.
+// An item is excluded after the page says what that costs, is on no page from then on, and comes back when that is
+// undone; the history says who did it and can undo it too.
 func TestItemMustGo(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 30, 60)

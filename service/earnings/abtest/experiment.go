@@ -65,7 +65,8 @@ const (
 	experimentError = 0.05
 	ratioError      = 0.001
 
-	// Size is an experiment's memory in bytes without its learners and metrics: its clusters, the seen units and its points.
+	// Size is an experiment's memory in bytes without its learners and metrics: its clusters, the seen units and its
+	// points.
 	Size = 7 << 18
 	// MetricSize is the memory of a metric.
 	MetricSize = 1 << 18
@@ -125,8 +126,8 @@ func (e *Experiment) newSample() *sample {
 	return s
 }
 
-// Enter adds an open decision to its cohort of the given length. It reports whether the decision counts, and whether it is
-// its unit's first.
+// Enter adds an open decision to its cohort of the given length. It reports whether the decision counts, and whether it
+// is its unit's first.
 func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (counts, first bool) {
 	if entry <= e.Number || o.Variant == "" {
 		return false, false

@@ -48,8 +48,8 @@ func (e *Experiment) metric(k int, o *offer.Closed) (x, bound float64, isReporte
 	return min(max(o.Measured[at].Value, -m.Max), m.Max), m.Max, true
 }
 
-// metricReports compares the variants by each metric. The differences of all metrics and variants from the control share
-// the error.
+// metricReports compares the variants by each metric. The differences of all metrics and variants from the control
+// share the error.
 func (e *Experiment) metricReports(control int) []api.MetricReport {
 	list := []api.MetricReport{}
 	alpha := experimentError / float64(len(e.metrics)*(len(e.shares)-1))

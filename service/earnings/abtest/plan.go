@@ -18,8 +18,8 @@ type Basis struct {
 }
 
 // Plan returns the number of decisions, outside the holdout, after which an experiment most likely shows that a variant
-// earns gain more per decision than the control; +Inf if that takes more than 10¹². shares are the variants' shares, the
-// control's first; the answer is for the smallest of the others. The contrast D of the pair has the mean square
+// earns gain more per decision than the control; +Inf if that takes more than 10¹². shares are the variants' shares,
+// the control's first; the answer is for the smallest of the others. The contrast D of the pair has the mean square
 //
 //	E[D²] = (1/p + 1/q) E[(x − m)²]
 //

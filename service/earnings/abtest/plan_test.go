@@ -9,8 +9,8 @@ import (
 	"vitrine/service/earnings/abtest"
 )
 
-// Of simulated experiments with the planned gain, the planned share has shipped it after the planned number of decisions,
-// and fewer than half after half of it.
+// Of simulated experiments with the planned gain, the planned share has shipped it after the planned number of
+// decisions, and fewer than half after half of it.
 func TestPlan(t *testing.T) {
 	const runs = 60
 	for _, c := range []struct {
@@ -45,8 +45,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Half the gain takes about four times as long, a smaller share of the second variant and a holdout take longer, and what
-// is not known is not said.
+// Half the gain takes about four times as long, a smaller share of the second variant and a holdout take longer, and
+// what is not known is not said.
 func TestPlanReport(t *testing.T) {
 	b := &abtest.Basis{Totals: api.Totals{Rounds: 10_000, Purchases: 500, Revenue: 20_000, Squares: 1_000_000}, Bound: 80, Rate: 2}
 	r := b.Report([]float64{0.5, 0.5}, 0, []float64{0.1, 0.2}, 1800)
@@ -96,8 +96,8 @@ func TestConversion(t *testing.T) {
 	})
 }
 
-// A metric that the caller reports is compared as revenue is; values beyond its largest count as that, and a lower one is
-// better where lower is.
+// A metric that the caller reports is compared as revenue is; values beyond its largest count as that, and a lower one
+// is better where lower is.
 func TestMetric(t *testing.T) {
 	for better, worse := range map[string]bool{api.BetterHigher: false, api.BetterLower: true} {
 		c := trial{rates: []float64{0.2, 0.7}, metric: &api.Metric{Name: "cost", Max: 6, Better: better}, own: 1}

@@ -82,8 +82,8 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	return tie(r, rivals, own)
 }
 
-// weighed returns the verdict for a variant to ship that is surely worse than the control in another metric: whether its
-// revenue is worth that is for people to decide.
+// weighed returns the verdict for a variant to ship that is surely worse than the control in another metric: whether
+// its revenue is worth that is for people to decide.
 func weighed(r *api.ExperimentReport, v api.Verdict) api.Verdict {
 	if v.Result != api.Ship {
 		return v

@@ -169,7 +169,8 @@ func (s *Store) openWriter(ctx context.Context) (err error) {
 	}
 	if n := len(s.segments); n > 0 {
 		last := s.segments[n-1]
-		// A killed process may have left writes that are not on the disk yet, in a full segment, too. We are about to rely on them.
+		// A killed process may have left writes that are not on the disk yet, in a full segment, too. We are about to
+		// rely on them.
 		file, err := s.vfs.OpenWriter(dir, filepath.Base(last.path))
 		if err == nil {
 			err = file.Sync()

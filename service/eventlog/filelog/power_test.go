@@ -22,8 +22,8 @@ import (
 
 var powerSeed = flag.Uint64("power-seed", 0, "the seed of TestPowerIsCut; 0 plays some")
 
-// disk is a disk that forgets what was not synced when its power is cut, and whose calls fail now and then. Files in the directory are
-// what a process sees of it.
+// disk is a disk that forgets what was not synced when its power is cut, and whose calls fail now and then. Files in
+// the directory are what a process sees of it.
 type disk struct {
 	types.VFS
 	r     *rand.Rand
@@ -148,8 +148,8 @@ func (d *disk) cut(t *testing.T) {
 	clear(d.files)
 }
 
-// What was acknowledged is there after the power was cut, calls of the disk have failed and entries were removed; what was not is there as a
-// whole, or not at all; and a flipped bit is found.
+// What was acknowledged is there after the power was cut, calls of the disk have failed and entries were removed; what
+// was not is there as a whole, or not at all; and a flipped bit is found.
 func TestPowerIsCut(t *testing.T) {
 	filelog.SetSegmentBytes(t, 4<<10)
 	first, last := uint64(1), uint64(40)

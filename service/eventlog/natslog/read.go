@@ -89,7 +89,8 @@ func (s *Store) locate(ctx context.Context, state jetstream.StreamState) error {
 	return nil
 }
 
-// explain turns an error from reading an entry's message into an error of the store. It is ErrReopen if no server answers.
+// explain turns an error from reading an entry's message into an error of the store. It is ErrReopen if no server
+// answers.
 func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -270,7 +271,8 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 	return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
 }
 
-// arrival waits for the message that arrives next, which should be the wanted one. With idle it waits until that message exists.
+// arrival waits for the message that arrives next, which should be the wanted one. With idle it waits until that
+// message exists.
 func (s *Store) arrival(ctx context.Context, incoming jetstream.MessagesContext, want uint64, wait time.Duration, idle func(time.Time)) (jetstream.Msg, error) {
 	if idle != nil {
 		wait = renewal

@@ -28,8 +28,8 @@ import (
 func (p *Process) freeze() { p.t.Helper(); p.Signal(syscall.SIGSTOP) }
 func (p *Process) thaw()   { p.t.Helper(); p.Signal(syscall.SIGCONT) }
 
-// cluster is three services with their log on three servers of NATS. One service writes it, and the others follow. Shoppers ask
-// them in turn.
+// cluster is three services with their log on three servers of NATS. One service writes it, and the others follow.
+// Shoppers ask them in turn.
 type cluster struct {
 	*testing.T
 	program  Program
@@ -54,8 +54,8 @@ type member struct {
 	away            bool   // killed, or frozen
 }
 
-// newCluster starts the servers and the services. With apart they are in places of their own, and the servers' disks can be
-// slowed down, if the machine permits it.
+// newCluster starts the servers and the services. With apart they are in places of their own, and the servers' disks
+// can be slowed down, if the machine permits it.
 func newCluster(t *testing.T, ctx context.Context, program Program, seed uint64, apart bool) *cluster {
 	c := &cluster{T: t, program: program, ledger: NewLedger(t), rng: rand.New(rand.NewPCG(seed, 3)), without: map[need]error{}, leaders: map[uint64]*Process{}}
 	c.ledger.client.Timeout = 3 * time.Second // a frozen service does not answer
@@ -200,8 +200,8 @@ func (c *cluster) watch(ctx context.Context) {
 	}
 }
 
-// leading waits for a leader among services that are not away, and returns it and the others. Services that are cut off from the
-// servers do not count.
+// leading waits for a leader among services that are not away, and returns it and the others. Services that are cut off
+// from the servers do not count.
 func (c *cluster) leading(cutOff ...*member) (leader *member, followers []*member) {
 	c.Helper()
 	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {

@@ -63,7 +63,8 @@ func (v *victim) diesAtStart(after time.Duration) {
 	v.Kill()
 }
 
-// remembers asks again for some of the rounds that were answered, and for the last one, which was answered just before the end.
+// remembers asks again for some of the rounds that were answered, and for the last one, which was answered just before
+// the end.
 func (v *victim) remembers(ctx context.Context) {
 	v.Helper()
 	rounds := v.all()
@@ -85,8 +86,8 @@ func (v *victim) intact(n int, o Often) {
 	}
 }
 
-// accounts sends the shoppers away, ends the service, and compares what shoppers were told with the service, with its log, and with
-// a replay. It returns the verdict.
+// accounts sends the shoppers away, ends the service, and compares what shoppers were told with the service, with its
+// log, and with a replay. It returns the verdict.
 func (v *victim) accounts(ctx context.Context, snapshots ...string) string {
 	v.Helper()
 	v.Leave()

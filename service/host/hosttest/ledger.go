@@ -349,7 +349,8 @@ type inLog struct {
 // Tally counts the entries of a placement.
 type Tally struct{ Decisions, Outcomes, Expired uint64 }
 
-// readLog reads the entries of all decisions of a log, which must not be open elsewhere: of a directory or of servers at a URL.
+// readLog reads the entries of all decisions of a log, which must not be open elsewhere: of a directory or of servers
+// at a URL.
 func readLog(t *testing.T, where string) (decisions map[string]*inLog, of map[string]Tally) {
 	t.Helper()
 	var store eventlog.Store

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cut stops all that goes to the device, and loses data and journal that are only in memory. From then on every write and sync of the
-// file system fails.
+// cut stops all that goes to the device, and loses data and journal that are only in memory. From then on every write
+// and sync of the file system fails.
 func (d *disk) cut(t *testing.T) {
 	t.Helper()
 	const shutdown, withoutJournal = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
@@ -47,7 +47,8 @@ func (d *disk) doom(t *testing.T, n int) (path string) {
 	return path
 }
 
-// PowerLoss cuts the power of the service's disk under load: all acknowledged entries must be in the log when it is back.
+// PowerLoss cuts the power of the service's disk under load: all acknowledged entries must be in the log when it is
+// back.
 func PowerLoss(t *testing.T, program Program, o Often) (verdict string) {
 	disk, err := newDisk(t)
 	if err != nil {

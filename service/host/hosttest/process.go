@@ -1,6 +1,7 @@
-// Package hosttest runs the service as processes and strikes them: it kills, freezes and stops services and the NATS servers that
-// hold their log, cuts them off from each other, and slows down, stops and cuts the power of their disks. Meanwhile shoppers ask for
-// decisions. A Ledger records what they were answered, and in the end compares it with the log and the services.
+// Package hosttest runs the service as processes and strikes them: it kills, freezes and stops services and the NATS
+// servers that hold their log, cuts them off from each other, and slows down, stops and cuts the power of their disks.
+// Meanwhile shoppers ask for decisions. A Ledger records what they were answered, and in the end compares it with the
+// log and the services.
 package hosttest
 
 import (
@@ -225,8 +226,8 @@ func (p *Process) killed() bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// NATSServer is the main function of the program nats-server, which tests start as a process with the settings that a log needs:
-// nats-server ADDRESS DIR. In a cluster the servers' addresses for each other follow, its own first.
+// NATSServer is the main function of the program nats-server, which tests start as a process with the settings that a
+// log needs: nats-server ADDRESS DIR. In a cluster the servers' addresses for each other follow, its own first.
 func NATSServer() {
 	err := func() error {
 		o := server.Options{StoreDir: os.Args[2], NoSystemAccount: len(os.Args) == 3}

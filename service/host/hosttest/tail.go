@@ -13,9 +13,9 @@ import (
 	"vitrine/service/state"
 )
 
-// DamagedTail damages the log of a killed service near its end. The service must name the first entry that it refuses to read and the
-// last one of the log, and so must check. After the steps of docs/operations.md it must serve again: everything before the damage is
-// as it was answered, and all losses are among the named entries.
+// DamagedTail damages the log of a killed service near its end. The service must name the first entry that it refuses
+// to read and the last one of the log, and so must check. After the steps of docs/operations.md it must serve again:
+// everything before the damage is as it was answered, and all losses are among the named entries.
 func DamagedTail(t *testing.T, program Program) {
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
