@@ -343,6 +343,9 @@ func (c *conn) RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Ms
 		if long := time.Until(h.conn.p.thaws()); long > 0 {
 			time.Sleep(long + l.out)
 		}
+		if h.conn.p.isQuiet() {
+			return nil, nats.ErrNoResponders
+		}
 		if !h.conn.reach(false, l.out) {
 			return nil, context.DeadlineExceeded
 		}

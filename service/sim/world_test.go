@@ -79,8 +79,8 @@ type line struct {
 	text  string
 }
 
-// retained is how many bytes of the log are kept: those of some windows, or of less than one.
-func (w *world) retained() int { return 1_000_000 * (1 + int(w.seed%3)) }
+// retained is how many bytes of the log are kept, at least those of the decisions that callers ask about again.
+func (w *world) retained() int { return 2_000_000 + 500_000*int(w.seed%3) }
 
 // rand returns draws at an address.
 func (w *world) rand(address ...any) *rand.Rand {
@@ -142,7 +142,8 @@ type proc struct {
 	in     time.Time     // and in
 	wrong  time.Duration // its time of day
 	slept  time.Duration // by its monotonic clock
-	frozen time.Time     // it sleeps until then
+	frozen time.Time     // until when it does nothing
+	quiet  time.Time     // until when its callers only read
 	slow   time.Time     // until when what it reads lags
 
 	takesOver bool // its next start
@@ -205,10 +206,19 @@ func (p *proc) thaws() time.Time {
 	return p.frozen
 }
 
-// freeze freezes a process, and its steady clock if it sleeps. Calls that come meanwhile wait. Those under way have a
-// moment to end: the first that a process does afterwards is to answer a call.
+// moment is how long calls under way have to end before a process is cut off or freezes.
+const moment = 50 * time.Millisecond
+
+// isQuiet reports whether the process is to write nothing, and whether its callers only read.
+func (p *proc) isQuiet() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.quiet.After(time.Now())
+}
+
+// freeze freezes a process, and its steady clock if it sleeps. Calls that come meanwhile wait. Those under way have a moment to end: the
+// first that a process does afterwards is to answer a call.
 func (p *proc) freeze(ctx context.Context, long time.Duration, sleeps bool) {
-	const moment = 50 * time.Millisecond
 	p.mu.Lock()
 	p.frozen = time.Now().Add(moment + long)
 	p.mu.Unlock()
@@ -315,7 +325,7 @@ func (p *proc) serve(ctx context.Context, life int, e *engine.Engine, clock func
 			return nil
 		case <-ticker.C:
 		}
-		if p.thaws().After(time.Now()) {
+		if p.isQuiet() || p.thaws().After(time.Now()) {
 			continue
 		}
 		if e.Role() == engine.Follower {
@@ -420,6 +430,13 @@ var faults = []fault{
 		p.end()
 		sleep(ctx, long/8)
 		p.start()
+	}},
+	{6, "cut off while its callers read", func(ctx context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) {
+		p.mu.Lock()
+		p.quiet = time.Now().Add(2*time.Second + long)
+		p.mu.Unlock()
+		sleep(ctx, moment)
+		p.cut(2*time.Second+long, 2*time.Second+long)
 	}},
 	{3, "cut off", func(_ context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) { p.cut(long, long) }},
 	{2, "not heard", func(_ context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) { p.cut(long, 0) }},
@@ -560,7 +577,7 @@ type client struct {
 	partner *client
 	at      *proc
 	n       int
-	waited  bool // for a process that was frozen
+	waited  bool // for a process that was frozen or is quiet: it reads
 }
 
 // asked is a client's decision.
@@ -578,7 +595,7 @@ func (c *client) run(ctx context.Context) {
 		if c.at == nil || c.r.IntN(20) == 0 {
 			c.at = c.w.procs[c.r.IntN(len(c.w.procs))]
 		}
-		if c.waited = false; c.at.thaws().After(time.Now()) {
+		if c.waited = c.at.isQuiet(); c.at.thaws().After(time.Now()) {
 			if c.waited = true; !sleep(ctx, time.Until(c.at.thaws())+time.Duration(1+c.r.Int64N(300_000))) {
 				return
 			}
@@ -716,7 +733,7 @@ func (w *world) operate(ctx context.Context, number int) {
 	for n := 0; sleep(ctx, time.Duration(50_000_000+r.Int64N(700_000_000))); n++ {
 		p := w.procs[r.IntN(len(w.procs))]
 		e, clock := p.at()
-		if e == nil {
+		if e == nil || p.isQuiet() || p.thaws().After(time.Now()) { // a change would keep its callers waiting
 			continue
 		}
 		w.operation(ctx, r, number, n, e, clock().UnixNano())
