@@ -39,7 +39,7 @@ func demonstration(data string, o *host.Options) {
 
 // mayDemonstrate refuses to overwrite placements that are not from an earlier demonstration.
 func mayDemonstrate(e *engine.Engine, data string) error {
-	for name, config := range demo.Placements(demo.Seed) {
+	for name, config := range demo.Placements(demo.Seed, demo.Compare) {
 		there, err := e.Config(name)
 		if err != nil {
 			continue // it does not exist

@@ -29,7 +29,7 @@ func TestServeDemo(t *testing.T) {
 	if page := ask(t, 200, "GET", url+"/", ""); !strings.Contains(page, "desk/index.js") {
 		t.Error("the page is not the desk")
 	}
-	for placement := range demo.Placements(demo.Seed) {
+	for placement := range demo.Placements(demo.Seed, demo.Compare) {
 		for stats := new(api.Stats); stats.Outcomes < 3; time.Sleep(10 * time.Millisecond) {
 			answer, err := http.Get(url + "/v1/placements/" + placement + "/stats")
 			fatal.If(t, err)

@@ -41,7 +41,7 @@ type Demo struct {
 
 	world   *world
 	at      map[string]int // the products by id
-	compare float64        // share of the shoppers who see random windows, so that the desk can say what the learners earn
+	compare float64        // [Compare], or 0 in tests
 	pace    pace
 	service atomic.Pointer[client.Client] // nil while the shop is closed
 
@@ -53,7 +53,7 @@ type Demo struct {
 
 // New returns the shop, which is empty before Run.
 func New(logger *slog.Logger) *Demo {
-	d := &Demo{Logger: logger, world: &world{products: catalogue(Seed), half: halfSeason}, at: map[string]int{}, compare: 0.02}
+	d := &Demo{Logger: logger, world: &world{products: catalogue(Seed), half: halfSeason}, at: map[string]int{}, compare: Compare}
 	for i, p := range d.world.products {
 		d.at[p.ID] = i
 	}
@@ -91,11 +91,8 @@ func (d *Demo) Run(ctx context.Context, url string) error {
 
 // begin makes the placements and the catalogue, and returns the number of shoppers so far.
 func (d *Demo) begin(ctx context.Context, service *client.Client) (met int, err error) {
-	configs := Placements(Seed)
+	configs := Placements(Seed, d.compare)
 	for _, name := range names {
-		if name != chance && d.compare > 0 {
-			configs[name].Mode, configs[name].ExploreShare = api.Explore, &d.compare
-		}
 		if _, err := service.Put(ctx, name, configs[name]); err != nil {
 			return 0, err
 		}

@@ -65,7 +65,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 		World: func(*rand.Rand) env.Environment { return &world{products: catalogue(Seed), half: half} },
 	}
 	for _, name := range []string{auto, linear} {
-		policy := fatal.Or(json.Marshal(Placements(Seed)[name].Policy))(t)
+		policy := fatal.Or(json.Marshal(Placements(Seed, 0)[name].Policy))(t)
 		e.Policies = append(e.Policies, experiment.Policy{Label: name, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
 			l, err := setup.NewLearner(setup.Spec{
 				Policy: policy, Features: columnKind + len(kinds), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice},

@@ -19,8 +19,12 @@ var names = []string{auto, linear, chance}
 // size is the number of products in a window.
 const size = 4
 
-// Placements returns the configurations of the demonstration's placements, by name.
-func Placements(seed uint64) map[string]*api.Placement {
+// Compare is the share of the shoppers who see random windows, so that the desk can say what the learners earn.
+const Compare = 0.02
+
+// Placements returns the configurations of the demonstration's placements, by name. A share of the shoppers, compare, sees random
+// windows.
+func Placements(seed uint64, compare float64) map[string]*api.Placement {
 	line := map[string]any{"kind": "linear", "intercept": true}
 	recent := map[string]any{"kind": "linear", "intercept": true, "memory_rounds": 200.0} // tastes that move
 	all := map[string]*api.Placement{
@@ -28,7 +32,10 @@ func Placements(seed uint64) map[string]*api.Placement {
 		linear: {Policy: map[string]any{"name": "bma-mnl", "experts": []any{line, recent}}, CatalogueOf: auto, LogItems: "all"},
 		chance: {Policy: map[string]any{"name": "uniform"}, CatalogueOf: auto},
 	}
-	for _, p := range all {
+	for name, p := range all {
+		if name != chance && compare > 0 {
+			p.Mode, p.ExploreShare = api.Explore, &compare
+		}
 		p.MaxSize, p.Seed, p.Currency, p.AttributionWindow = size, seed, "EUR", "1m"
 		p.Features = []api.Feature{
 			{Name: "round", Kind: "number"}, {Name: "warm", Kind: "number"}, {Name: "busy", Kind: "number"},

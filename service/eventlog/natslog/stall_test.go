@@ -174,23 +174,21 @@ func TestServerIsCutOff(t *testing.T) {
 
 // No server answers within a store's patience: the log is to be opened again, which a service does by itself.
 func TestUnansweredRead(t *testing.T) {
-	t.Parallel()
-	n := &network{requests: []byte("$JS.API.STREAM.INFO")}
-	o := over(t, n)
-	o.Patience = 5 * time.Second
-	s := connect(t, o)
-	fill(t, s, 1, 3)
-	n.connection().lost.Store(true)
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	for what, ask := range map[string]func() error{
-		"extent":   func() error { _, err := s.Extent(t.Context()); return err },
-		"position": func() error { _, err := s.Position(t.Context(), 9); return err },
-		"entries":  func() error { _, err := logtest.Read(s, 1); return err },
+	for what, ask := range map[string]func(*natslog.Store) error{
+		"extent":   func(s *natslog.Store) error { _, err := s.Extent(t.Context()); return err },
+		"position": func(s *natslog.Store) error { _, err := s.Position(t.Context(), 9); return err },
+		"entries":  func(s *natslog.Store) error { _, err := logtest.Read(s, 1); return err },
 	} {
-		asking.Go(func() {
-			if err := ask(); !errors.Is(err, eventlog.ErrReopen) {
-				t.Errorf("%s: %v, want ErrReopen", what, err)
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			n := &network{requests: []byte("$JS.API.STREAM.INFO")}
+			o := over(t, n)
+			o.Patience = 5 * time.Second
+			s := connect(t, o)
+			fill(t, s, 1, 3)
+			n.connection().lost.Store(true)
+			if err := ask(s); !errors.Is(err, eventlog.ErrReopen) {
+				t.Errorf("%v, want ErrReopen", err)
 			}
 		})
 	}
