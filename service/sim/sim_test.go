@@ -35,15 +35,20 @@ func TestSeed(t *testing.T) {
 }
 
 // A seed determines every byte of the trace. Go's scheduler interrupts a goroutine after 10 ms of real time, so on a
-// busy machine a play may differ from the others: two short ones of many must be the same.
+// busy machine a play may differ from the others: two short ones of many must be the same, unless other processes had
+// more than a tenth of the time.
 func TestSame(t *testing.T) {
 	defer func(d time.Duration) { *lasts = d }(*lasts)
 	*lasts = min(*lasts, 5*time.Second)
+	begin, cpu := time.Now(), used()
 	for seed := uint64(1); seed <= 2; seed++ {
 		first := one(t, seed).text(1 << 30)
 		said, seen := "", map[string]bool{first: true}
 		for again, same := 0, false; !same; again++ {
 			if again == 20 {
+				if used()-cpu < time.Since(begin)*9/10 {
+					t.Skip("the machine is busy")
+				}
 				t.Fatalf("seed %d: no two plays are the same: %s", seed, said)
 			}
 			text := one(t, seed).text(1 << 30)
