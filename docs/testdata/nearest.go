@@ -45,9 +45,14 @@ func (l *Nearest) Observe(r vitrine.Round) error {
 	if err := r.Check(l.p.NumFeatures); err != nil {
 		return err
 	}
-	if r.Choice != vitrine.Outside {
+	takes := append([]vitrine.Choice{r.Choice}, r.More...)
+	slices.Sort(takes) // the same sum to the bit, whatever their order
+	for _, c := range takes {
+		if c == vitrine.Outside {
+			continue
+		}
 		l.bought++
-		for j, v := range r.Context.Features.RawRowView(r.Offer.Assortment[r.Choice-1]) {
+		for j, v := range r.Context.Features.RawRowView(r.Offer.Assortment[c-1]) {
 			l.sum[j] += v
 		}
 	}
