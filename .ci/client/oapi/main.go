@@ -49,7 +49,11 @@ func run(ctx context.Context, base string) error {
 			return fmt.Errorf("decide: %s", decided.Body)
 		}
 		id := decided.JSON201.DecisionId
-		response, err := c.OutcomeWithResponse(ctx, id, shop.Outcome{Choice: choice})
+		body := shop.Outcome{Choice: choice}
+		if choice == nil {
+			body.Choices = &[]shop.Choice{} // a choice of nil would be left out
+		}
+		response, err := c.OutcomeWithResponse(ctx, id, body)
 		if err != nil {
 			return err
 		}

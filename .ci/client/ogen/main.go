@@ -41,7 +41,7 @@ func run(ctx context.Context, base string) error {
 		return shop.NewOptItemFeatures(shop.ItemFeatures{"price": jx.Raw(price)})
 	}
 	request := &shop.DecideRequest{Items: []shop.Item{{ID: "sku1", Features: features("1.2")}, {ID: "sku2", Features: features("0.7")}}}
-	for _, choice := range []shop.NilString{shop.NewNilString("sku2"), {Null: true}} {
+	for _, choice := range []shop.OptNilString{shop.NewOptNilString("sku2"), {Set: true, Null: true}} {
 		answer, err := c.Decide(ctx, request, shop.DecideParams{Name: "ogen"})
 		created, ok := answer.(*shop.DecideCreated)
 		if err != nil || !ok || len(created.Response.Assortment) != 2 || created.Response.OutsideProbability.Null {
