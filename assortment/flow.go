@@ -151,7 +151,7 @@ func (c *crossing) fill(hierarchies []*hierarchy, never []bool) error {
 	return nil
 }
 
-// components returns the strong component of each node of the nets, those of side 1 after those of side 0, among the
+// components returns the strong component of each node of the nets, side 1 after side 0, among the
 // steps that keep the bounds. The step from the end of a flow to its beginning changes the size. Source: Tarjan,
 // Depth-First Search and Linear Graph Algorithms (1972).
 func (f *flow) components(size int) []int32 {

@@ -66,10 +66,10 @@ func NewQuota(r Rules) (*Quota, error) {
 	return grow(r, false)
 }
 
-// NewReachable returns the family of rules whose lower bounds may be out of reach: first those of the groups, in their
-// order, then that of all items. Each bound that the sets obeying the rules and bounds before it do not reach is
-// lowered to the most that one of them has. reached are the rules with these bounds. The errors are those of [NewQuota]
-// for other reasons.
+// NewReachable returns the family of rules whose lower bounds may be out of reach: first the groups' bounds, in their
+// order, then the bound on all items. Each bound that the sets obeying the rules and bounds before it do not reach is
+// lowered to the most that one of them has. reached are the rules with these bounds. For other reasons it returns
+// the errors of [NewQuota].
 func NewReachable(r Rules) (q *Quota, reached Rules, err error) {
 	if q, err = NewQuota(r); err == nil || r.Min == 0 && !slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Min > 0 }) {
 		return q, r, err

@@ -75,7 +75,8 @@ func (s *moments) bounds() *bounds {
 	return b
 }
 
-// bounds are the bounds of features, with the value that replaces all values beyond them. nil bounds nothing.
+// bounds are the bounds of features, with the value that replaces all values beyond them. A nil *bounds leaves values as
+// they are.
 type bounds struct {
 	low, high, usual []float64
 	ofRound          []float64 // the distance beyond which no more than half of a round's values may be

@@ -31,7 +31,7 @@ type algorithm interface {
 	learn(r vitrine.Round)
 	// freeze returns the policy of the coming round. It must not change when the learner learns.
 	freeze() vitrine.Policy
-	// fields passes over the state after a number of rounds. Reading changes nothing until the returned function is
+	// fields passes over the state after a number of rounds. Reading takes effect only when the returned function is
 	// called, which installs the state. It is called only if the snapshot is sound.
 	fields(f *fields.Fields, rounds int) (restore func())
 }

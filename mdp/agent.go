@@ -115,7 +115,7 @@ func (a *Agent) values(s int, next []float64) {
 }
 
 // Observe learns from a page shown in state s: the choice, its reward, and the next state. If the learner returns an
-// error, nothing has changed.
+// error, it stays as it was.
 func (a *Agent) Observe(s int, page vitrine.Assortment, y vitrine.Choice, earned float64, next int) error {
 	round := vitrine.Round{Context: a.contexts[s], Offer: vitrine.Offer{Assortment: page}, Choice: y}
 	if err := a.learner.Observe(round); err != nil {

@@ -58,8 +58,8 @@ func NewProducts(d int, of []int, all bool) *Quadratic {
 	return m
 }
 
-// NewCrossed returns the quadratic family of d features with the products of some of them, those of a customer, with
-// each of the others, those of items. It panics as [NewProducts] does.
+// NewCrossed returns the quadratic family of d features with the products of the customer's features with
+// each of the others, the items'. It panics as [NewProducts] does.
 func NewCrossed(d int, customer []int) *Quadratic {
 	has := chosen(d, customer)
 	m := &Quadratic{d: d, kind: SomeProducts, name: fmt.Sprintf("products of %v and the others", customer)}

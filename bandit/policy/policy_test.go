@@ -60,7 +60,7 @@ func (w shop) sells(t *testing.T, settings string, seed uint64) float64 {
 	return earned / optimum
 }
 
-// seen is a placement's round: with all rows, or with those of the items shown.
+// seen is a placement's round: with all rows, or only the rows of the items shown.
 func seen(x *vitrine.Context, o vitrine.Offer, c vitrine.Choice, all bool) vitrine.Round {
 	if all || len(o.Assortment) == 0 {
 		return vitrine.Round{Context: x, Offer: o, Choice: c}

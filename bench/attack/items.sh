@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Kills a service while a catalogue is pushed in parts of 1000 items. The kills are spread over a push and a half, so that the last
 # one is of a service with all items. It shows that each part is there as a whole or not at all, that nothing acknowledged is lost,
-# that the pusher goes on, and that the state is that of a replay: TestKillItems of cmd/vitrine.
+# that the pusher goes on, and that a replay has the same state: TestKillItems of cmd/vitrine.
 #
 #   bench/attack/items.sh [ITEMS [KILLS [SEED]]]       default 1000000 and 6, and a seed from the clock
 set -euo pipefail

@@ -189,7 +189,7 @@ func (c fitCmd) write(r *choice.Result) error {
 	return drawCoefficients(c.Figure, r)
 }
 
-// print prints the model and the tests that come after it. JSON on standard output is the model and nothing else.
+// print prints the model and the tests that come after it. JSON on standard output is the model alone.
 func (c fitCmd) print(t terminal, r *choice.Result, after []byte) (err error) {
 	var text []byte
 	w := t.err

@@ -400,7 +400,7 @@ func TestReplayOfData(t *testing.T) {
 }
 
 // laterTrade is the work of a service after formatTrade: open decisions get their outcomes or expire, others are made,
-// and those of one placement fill its memory.
+// and one placement's fill its memory.
 func laterTrade(ctx context.Context, e *engine.Engine) error {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC).UnixNano()
 	rng := rand.New(rand.NewPCG(13, 3))

@@ -438,7 +438,7 @@ func messageOf(e *entry, now time.Time) *Message {
 	return m
 }
 
-// Try sends a test message at once and returns the error. It changes nothing.
+// Try sends a test message at once and returns the error. The queue stays as it is.
 func (s *Sender) Try(ctx context.Context) error {
 	now := s.options.Now().UTC()
 	return s.deliver(ctx, &Message{

@@ -97,7 +97,7 @@ type Experiments struct {
 // any difference is ever outside its interval is at most 5 %.
 //
 // All results are of decisions that closed, in the order of the decisions: a decision counts once all earlier ones,
-// except those of the last part of the attribution window, have closed too. So a variant with quickly reported sales
+// except in the last part of the attribution window, have closed too. So a variant with quickly reported sales
 // gains no advantage.
 type ExperimentReport struct {
 	Name      string          `json:"name"`

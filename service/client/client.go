@@ -101,7 +101,7 @@ func (c *Client) Correct(ctx context.Context, placement, decision string, correc
 }
 
 // Reward reports rewards of items shown, as shares of a choice. Only an item's first reward counts, so reporting it
-// again changes nothing.
+// again is harmless.
 func (c *Client) Reward(ctx context.Context, placement, decision string, rewards ...api.Reward) error {
 	return c.post(ctx, api.DecisionPath(placement, decision)+"/rewards", api.Rewards{Rewards: rewards})
 }

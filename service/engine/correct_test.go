@@ -73,7 +73,7 @@ func earningsOf(t *testing.T, e *engine.Engine, now int64) earned {
 	}
 }
 
-// A sale counts whenever it comes: the sums equal those of the same sales in time, by policy, by chance, by era, by
+// A sale counts whenever it comes: the sums are the same as for sales in time, by policy, by chance, by era, by
 // item and over time. The learner ignores it.
 func TestLateSalesCount(t *testing.T) {
 	punctual, _, sales := ended(t, true)

@@ -66,7 +66,7 @@ func (e *Engine) event(ctx context.Context, entry uint64) (*eventlog.Event, erro
 	return &event, nil
 }
 
-// pastEvent describes an event's effects. config is the configuration after it, or nil if it changes none.
+// pastEvent describes an event's effects. config is the configuration after it, or nil if it leaves all as they are.
 func pastEvent(event *eventlog.Event) (x api.PastEvent, config []byte) {
 	x = api.PastEvent{Time: time.Unix(0, event.Time).UTC(), By: event.By}
 	switch b := event.Body.(type) {

@@ -9,8 +9,8 @@ import (
 )
 
 // Measure reports values of an experiment's metrics for a decision that waits for its outcome. Values of other names
-// are ignored. Reporting a value again changes nothing, and another value replaces it. After the outcome Measure
-// returns ErrConflict. Other errors are *api.FieldError, ErrNotFound, ErrStopped or that of ctx; after the last report
+// are ignored. A value may be reported again, and another value replaces it. After the outcome Measure
+// returns ErrConflict. Other errors are *api.FieldError, ErrNotFound, ErrStopped or ctx's; after the last report
 // them again.
 func (e *Engine) Measure(ctx context.Context, placement, decision string, metrics map[string]float64, now int64) error {
 	for name, v := range metrics {

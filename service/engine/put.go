@@ -25,7 +25,7 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 //
 // During a relearning, putting the second learner's configuration is a no-op, the first learner's cancels the
 // relearning, and others return ErrRelearning, unless the learner is reset. Other errors are *api.FieldError,
-// ErrMemory, ErrUnread, those of how.Match, ErrStopped and ctx's.
+// ErrMemory, ErrUnread, the errors of how.Match, ErrStopped and ctx's.
 //
 // The learner is built on the caller's goroutine, so no other caller waits.
 func (e *Engine) Change(ctx context.Context, name string, config []byte, how Change, now int64) (created bool, err error) {

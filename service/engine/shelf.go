@@ -47,7 +47,7 @@ const (
 )
 
 // Shelf returns a page of the items that a placement may show, and then of others that were shown. Errors are
-// ErrNotFound and that of ctx.
+// ErrNotFound and ctx's.
 func (e *Engine) Shelf(ctx context.Context, name string, q ShelfQuery, now int64) (*api.Shelf, error) {
 	v, err := e.View(name)
 	if err != nil {

@@ -93,7 +93,7 @@ func newCollector(version string) (*collector, error) {
 	return c, err
 }
 
-// collectorTLS returns the certificates that the variables name, nil for those of the system.
+// collectorTLS returns the certificates that the variables name, nil for the system's.
 func collectorTLS() (*tls.Config, error) {
 	c := new(tls.Config)
 	if path, name := variable("CERTIFICATE"); path != "" {
@@ -119,7 +119,7 @@ func collectorTLS() (*tls.Config, error) {
 	return c, nil
 }
 
-// Start and Stop are for the exporter, and do nothing.
+// Start and Stop are there for the exporter only.
 func (c *collector) Start(context.Context) error { return nil }
 func (c *collector) Stop(context.Context) error  { return nil }
 

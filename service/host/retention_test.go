@@ -160,7 +160,7 @@ func TestRetentionByAge(t *testing.T) {
 	s.emptied(s.now.Add(48 * time.Hour))
 }
 
-// emptied checks that all entries up to a snapshot are removed, including those of open decisions, which were given up
+// emptied checks that all entries up to a snapshot are removed, including open decisions, which were given up
 // before.
 func (s *shrinking) emptied(now time.Time) {
 	s.Helper()

@@ -18,7 +18,7 @@ import (
 )
 
 // A file in another encoding than UTF-8 is refused, with the line and the column: its categories would differ from
-// those of requests.
+// the categories of requests.
 func TestFileThatIsNotUTF8(t *testing.T) {
 	c, err := setup.Parse([]byte(placement))
 	if err != nil {

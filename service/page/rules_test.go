@@ -49,8 +49,8 @@ func stand(n int) *api.Request {
 	return r
 }
 
-// A page that must be full shows as many items as size and the rules allow. The family of its sets is that of the same
-// rules without fill, by exhaustive search, less all smaller sets.
+// A page that must be full shows as many items as size and the rules allow. By exhaustive search, its sets are the
+// largest sets of the same rules without fill.
 func TestFilledPages(t *testing.T) {
 	const n = 7
 	rng := rand.New(rand.NewPCG(8, 1))

@@ -33,7 +33,7 @@ func (c *chart) add(t time.Time, row []api.Interval) {
 	c.times, c.rows = append(c.times, t), append(c.rows, row)
 }
 
-// span returns the range of the values: of all intervals except those of the first quarter, which are much wider.
+// span returns the range of the values: of all intervals but the first quarter, which are much wider.
 func (c *chart) span() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, row := range c.rows[len(c.rows)/4:] {

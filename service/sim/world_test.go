@@ -79,7 +79,7 @@ type line struct {
 	text  string
 }
 
-// retained is how many bytes of the log are kept, at least those of the decisions that callers ask about again.
+// retained is how many bytes of the log are kept, enough for the decisions that callers ask about again.
 func (w *world) retained() int { return 2_000_000 + 500_000*int(w.seed%3) }
 
 // rand returns draws at an address.

@@ -44,7 +44,7 @@ func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64)
 	case !body.Withdraws:
 		body.Value = *c.Value
 	case others == 0:
-		body.Value = -body.Before // so that nothing is left of it
+		body.Value = -body.Before // so that it is taken back whole
 	default:
 		for _, t := range r.takes(o) {
 			if int(t.Place) == place {

@@ -184,7 +184,7 @@ func (r *Record) measured() []eventlog.Measurement {
 	return r.extras.measured
 }
 
-// measure notes measurements. Those of the same names are replaced.
+// measure notes measurements. Values of the same names are replaced.
 func (r *Record) measure(list []eventlog.Measurement) {
 	var next recordExtras
 	if r.extras != nil {

@@ -23,7 +23,7 @@ type Module struct {
 	Registry      string // golang or npm, as in package URLs
 	Path, Version string
 	Licences      []string          // SPDX identifiers
-	texts         map[string][]byte // by file; the build of the desk collects those of npm
+	texts         map[string][]byte // by file; for npm, the build of the desk collects them
 }
 
 // allowed lists the licences whose terms a release keeps by printing them.

@@ -8,7 +8,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// The metrics of every experiment come before those of its design.
+// The metrics of every experiment come before the metrics of its design.
 const (
 	conversion = iota
 	items

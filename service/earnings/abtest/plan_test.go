@@ -131,7 +131,7 @@ func TestWeigh(t *testing.T) {
 	}
 }
 
-// The sums of the segments are those of the experiment. In at least 95 % of experiments all true differences lie in the
+// The segments' sums add up to the experiment's. In at least 95 % of experiments all true differences lie in the
 // intervals of all segments at all looks.
 func TestSegments(t *testing.T) {
 	worth := func(unit int) (string, float64) {

@@ -3,7 +3,7 @@ import { byReach, reach, useInsight, wish, type Effect } from "./insight";
 import { tabAddress, tabs } from "./routes";
 import { Card, Empty, Failure, Loading, money, number, points, Table } from "./ui";
 
-// writer writes values of a feature: those of a price in the placement's currency.
+// writer writes values of a feature, prices in the placement's currency.
 const writer = (e: Effect, currency: string | undefined) => (v: number) => (/price|cost/i.test(e.feature) && currency ? money(Number(v.toPrecision(2)), currency).replace(/[.,]00(?=\D|$)/, "") : number(v, { maximumSignificantDigits: 2 }));
 
 // Taste is the effect that matters most, for a page about something else.
