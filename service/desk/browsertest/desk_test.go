@@ -132,6 +132,17 @@ func TestViewsRender(t *testing.T) {
 	}
 }
 
+// The documentation says when to choose a policy and what it costs, and the form says when to choose it.
+func TestPolicies(t *testing.T) {
+	b := open(t, serve(t, nil).base)
+	b.visit("/docs/policies")
+	b.reads("Choose it if in doubt")
+	b.reads("An offer costs O(K N d_w²), a round O(K d_w²).")
+	b.visit("/new")
+	b.fill("Name", "window")
+	b.wait(`document.querySelector("main form").textContent.includes("Choose it if in doubt")`) // in closed details
+}
+
 // Views of a service without placements say so.
 func TestEmptyDesk(t *testing.T) {
 	s := serve(t, nil)

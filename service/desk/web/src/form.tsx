@@ -169,9 +169,9 @@ export interface PolicyOption {
 export interface PolicyEntry {
   name: string;
   doc: string;
-  choose?: string;
-  offer?: string;
-  round?: string;
+  choose_when?: string;
+  offer_cost?: string;
+  round_cost?: string;
   options: PolicyOption[];
   default?: boolean;
 }
@@ -189,7 +189,7 @@ export function PolicyField(props: { policies: PolicyEntry[]; value: any; change
   return (
     <fieldset>
       <legend>{title("policy")} <code>policy</code></legend>
-      <Labelled name="Name" help={chosen ? `${chosen.doc}. Choose it ${chosen.choose}.` : undefined}>
+      <Labelled name="Name" help={chosen ? `${chosen.doc}.${chosen.choose_when ? ` Choose it ${chosen.choose_when}.` : ""}` : undefined}>
         {(id, helpID) => (
           <select id={id} aria-describedby={helpID} value={name} onChange={(e) => change(e.currentTarget.value ? { name: e.currentTarget.value } : undefined)}>
             {policies.map((p) => <option value={p.default && !name ? "" : p.name}>{p.name}{p.default ? " (default)" : ""}</option>)}

@@ -138,7 +138,7 @@ function Policy(props: { of: PolicyEntry }) {
   const p = props.of;
   return (
     <Card title={p.default ? `${p.name} (default)` : p.name}>
-      <p>{p.doc}.{p.choose ? ` Choose it ${p.choose}.` : ""}{p.offer ? ` An offer costs O(${p.offer}), a round O(${p.round}).` : ""}</p>
+      <p>{p.doc}.{p.choose_when ? ` Choose it ${p.choose_when}.` : ""}{p.offer_cost ? ` An offer costs O(${p.offer_cost}), a round O(${p.round_cost}).` : ""}</p>
       <Table
         caption={`Settings of ${p.name}`}
         rows={p.options}
