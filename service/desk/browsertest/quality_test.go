@@ -214,6 +214,21 @@ func TestLocale(t *testing.T) {
 	}
 }
 
+// The technical details of a placement ask for something only while they are open.
+func TestDetailsWait(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	b := open(t, s.base)
+	b.visit("/placements/home")
+	b.wait(`document.querySelector("main details.card")`)
+	if n := eval[int](b, `document.querySelector("main details.card").childElementCount`); n != 1 {
+		t.Errorf("closed details have %d elements", n)
+	}
+	b.run(`document.querySelector("main details.card summary").click()`)
+	b.reads("decisions in a row without a sale")
+	b.reads("Page positions")
+}
+
 // Fifty placements, and a hundred thousand items, are no burden: the views show them within their bounds.
 func TestMuch(t *testing.T) {
 	s := serve(t, nil)
@@ -232,6 +247,10 @@ func TestMuch(t *testing.T) {
 	answer := fatal.Or(s.Decide(t.Context(), "home", &api.Request{Decision: "one"}))(t)
 	fatal.If(t, s.Outcome(t.Context(), "home", answer.Decision, answer.Items()[0]))
 	b := open(t, s.base)
+	b.visit("/")
+	if text := eval[string](b, `document.querySelector("main .head p").innerText`); text != "51 placements" { // one page does not count all decisions
+		t.Errorf("the overview begins with %q", text)
+	}
 	for _, view := range views(t, map[string]string{"name": "home", "id": "one", "page": "placements"}) {
 		b.visit(view)
 		b.wait(`document.querySelector("main").innerText.trim().length > 20`)

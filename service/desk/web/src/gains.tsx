@@ -1,5 +1,5 @@
 import type { Interval } from "./experiment-report";
-import { tabAddress, tabs } from "./routes";
+import { address } from "./routes";
 import type { Entry } from "./series";
 import { Figure, duration, money, number, percent } from "./ui";
 
@@ -56,7 +56,7 @@ function EarnedOver(props: { gain: Gain; of: Entry }) {
 // NoComparison says how to get a comparison.
 function NoComparison(props: { of: Entry }) {
   const { of: p } = props;
-  const settings = tabAddress(p.name, tabs.find((t) => t.path.endsWith("/settings")));
+  const settings = address("placements", p.name, "settings");
   const wait = p.series.attribution_window_seconds * (1 + 1 / 16);
   let why = <>No comparison yet. <a href={settings}>Show random pages to 2% of shoppers</a>, and this becomes an amount of money with its uncertainty.</>;
   if (p.policy === "uniform") why = <>It shows random pages itself, so it earns what they earn.</>;

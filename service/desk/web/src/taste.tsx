@@ -1,6 +1,6 @@
 import { Chart } from "./chart";
 import { byReach, reach, useInsight, wish, type Effect } from "./insight";
-import { tabAddress, tabs } from "./routes";
+import { address } from "./routes";
 import { Card, Empty, Failure, Loading, money, number, points, Table } from "./ui";
 
 // writer writes values of a feature, prices in the placement's currency.
@@ -9,10 +9,9 @@ const writer = (e: Effect, currency: string | undefined) => (v: number) => (/pri
 // Taste is the effect that matters most, for a page about something else.
 export default function Taste(props: { name: string; currency?: string | undefined }) {
   const { value, failure } = useInsight(props.name);
-  const tastes = tabAddress(props.name, tabs.find((t) => t.path.endsWith("/tastes")));
   const first = byReach(value?.effects ?? []).find((e) => e.kind === "number" && e.points.length > 1);
   return (
-    <Card title={first ? `What shoppers like: ${first.feature}` : "What shoppers like"} end={<a class="button" href={tastes}>All tastes</a>}>
+    <Card title={first ? `What shoppers like: ${first.feature}` : "What shoppers like"} end={<a class="button" href={address("placements", props.name, "tastes")}>All tastes</a>}>
       {failure ? <Failure of={failure} /> : null}
       {first ? <Curves of={first} currency={props.currency} /> : value ? <Empty>Nothing is known about tastes yet: they show after the first outcomes.</Empty> : <Loading />}
     </Card>

@@ -1,4 +1,4 @@
-import { tabAddress, tabs } from "./routes";
+import { address } from "./routes";
 import type { Health } from "./series";
 import { moment } from "./ui";
 
@@ -6,7 +6,7 @@ import { moment } from "./ui";
 export function Trouble(props: { of: Health[]; name?: string; link?: boolean }) {
   const found = props.of.filter((h) => h.level === "bad" || h.level === "warning");
   if (found.length === 0) return null;
-  const history = props.name === undefined ? undefined : tabAddress(props.name, tabs.find((t) => t.path.endsWith("/history")));
+  const history = props.name === undefined ? undefined : address("placements", props.name, "history");
   return (
     <div class="troubles" role="region" aria-label="Trouble">
       {found.map((h) => (

@@ -2,8 +2,8 @@ import { useState } from "preact/hooks";
 import { get, placement, Problem } from "../api";
 import { Why, type Answer, type Explanation } from "../explain";
 import { usePoll } from "../poll";
-import { useProducts } from "../products";
-import { address, tabAddress, tabs } from "../routes";
+import { useCurrency, useProducts } from "../products";
+import { address } from "../routes";
 import { Failure, Loading, moment, money } from "../ui";
 
 interface Decision extends Answer {
@@ -40,7 +40,7 @@ export default function DecisionView(props: { name: string; id: string }) {
   const { value, failure } = usePoll(
     async (signal) => {
       const decision = placement(name, "decisions", props.id);
-      const ask = (search: string) => Promise.all([get<Decision>(decision + search, signal), get<Explanation>(`${decision}/explanation${search}`, signal), get<{ currency?: string }>(placement(name), signal)]);
+      const ask = (search: string) => Promise.all([get<Decision>(decision + search, signal), get<Explanation>(`${decision}/explanation${search}`, signal)]);
       try {
         return await ask(forgotten ? "?search=log" : "");
       } catch (problem) {
@@ -53,10 +53,11 @@ export default function DecisionView(props: { name: string; id: string }) {
     forgotten ? 3_600_000 : 10_000,
   );
   const d = value?.[0];
+  const currency = useCurrency(name);
   const product = useProducts(name, d?.choices?.map((c) => c.item) ?? (d?.choice ? [d.choice] : []));
-  const back = <p><a href={tabAddress(name, tabs.find((t) => t.path.endsWith("/decisions")))}>All decisions of {name}</a></p>;
+  const back = <p><a href={address("placements", name, "decisions")}>All decisions of {name}</a></p>;
   if (!value || !d) return <>{back}{failure ? <Failure of={failure} /> : <Loading />}</>;
-  const [, why, config] = value;
+  const [, why] = value;
   const again = new URLSearchParams((why.shopper ?? []).filter((f) => f.value !== null).map((f) => [f.feature, String(f.value)]));
   const tryIt = address("placements", name, "try") + (again.size > 0 ? `?${again}` : "");
   return (
@@ -65,12 +66,12 @@ export default function DecisionView(props: { name: string; id: string }) {
       <div class="head">
         <p>
           Shown {moment(d.time)}{d.variant ? `, in the variant ${d.variant}` : ""}. {ends[d.status]}
-          {d.status === "chosen" || d.status === "late" ? (d.choice === null ? " The shopper bought nothing." : <> The shopper bought <Bought of={d} currency={config.currency} product={product} />, which has earned {money(d.earned, config.currency)}{d.corrections ? `, with corrections: ${d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${money(c.value, config.currency)})`)).join(", ")}` : ""}.</>) : null}
+          {d.status === "chosen" || d.status === "late" ? (d.choice === null ? " The shopper bought nothing." : <> The shopper bought <Bought of={d} currency={currency} product={product} />, which has earned {money(d.earned, currency)}{d.corrections ? `, with corrections: ${d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${money(c.value, currency)})`)).join(", ")}` : ""}.</>) : null}
         </p>
         <span class="quiet id">{d.decision_id}</span>
         <a class="button" href={tryIt}>Try another visitor</a>
       </div>
-      <Why of={why} answer={d} currency={config.currency} taken={d.choice} />
+      <Why of={why} answer={d} currency={currency} taken={d.choice} />
     </>
   );
 }

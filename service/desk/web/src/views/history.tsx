@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { adjust } from "../adjust";
 import { get, placement, request } from "../api";
 import { usePoll } from "../poll";
-import { tabAddress, tabs } from "../routes";
+import { address } from "../routes";
 import { useMay } from "../session";
 import { type OverviewAnswer } from "../series";
 import { Trouble } from "../trouble";
@@ -92,7 +92,7 @@ export default function History(props: { name: string }) {
       {standing && may ? (
         <div class="controls">
           <button type="button" onClick={() => void act(() => request("DELETE", placement(name, "alarm")), "The alarm is cleared, and the checks begin again.")}>Clear the alarm</button>
-          <a href={tabAddress(name, tabs.find((t) => t.path.endsWith("/versions")))}>Roll back to an earlier version</a>
+          <a href={address("placements", name, "versions")}>Roll back to an earlier version</a>
         </div>
       ) : null}
       <Card title="Alarms">

@@ -31,11 +31,11 @@ export default function Overview() {
   const begins = contains === "" && (value?.total === 0 || only?.health.some((h) => h.level === "waiting"));
   if (begins && walk === "no") setWalk("on");
   if (walk === "on" && value && value.total < 2) return <FirstRun found={value.placements[0]?.name} done={() => setWalk("done")} />;
-  const decisions = value?.placements.reduce((n, p) => n + p.decisions, 0) ?? 0;
+  const sum = value && value.total === value.placements.length ? ` · ${count(value.placements.reduce((n, p) => n + p.decisions, 0))} decisions` : ""; // one page does not know the sum of all
   return (
     <>
       <div class="head">
-        <p class="quiet">{value ? `${count(value.total)} ${value.total === 1 ? "placement" : "placements"} · ${count(decisions)} decisions` : ""}</p>
+        <p class="quiet">{value ? `${count(value.total)} ${value.total === 1 ? "placement" : "placements"}${sum}` : ""}</p>
         {known > 3 || contains !== "" ? (
           <label>Find <input type="search" value={contains} placeholder="a placement" onInput={(e) => { setContains(e.currentTarget.value); setFrom(0); }} /></label>
         ) : null}

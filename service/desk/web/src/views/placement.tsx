@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import { get, placement } from "../api";
 import { Checks } from "../checks";
 import { Earned, modeWords, Money } from "../gains";
@@ -5,7 +6,7 @@ import { lazy } from "../lazy";
 import { usePoll } from "../poll";
 import { Item, productOf, type Shelf } from "../products";
 import { Revenue } from "../revenue";
-import { address, tabAddress, tabs } from "../routes";
+import { address } from "../routes";
 import { type OverviewAnswer } from "../series";
 import { spans, useSpan } from "../span";
 import { Badge, Trouble } from "../trouble";
@@ -14,12 +15,11 @@ import { Card, count, Empty, Failure, Figure, Loading, money, number, percent, P
 const Details = lazy(() => import("../details"));
 const Taste = lazy(() => import("../taste"));
 
-const tab = (name: string, path: string) => tabAddress(name, tabs.find((t) => t.path.endsWith(path)));
-
 // Placement shows how a placement performs.
 export default function Placement(props: { name: string }) {
   const { name } = props;
   const [seconds, setSeconds] = useSpan();
+  const [open, setOpen] = useState(false); // closed details ask for nothing
   const query = new URLSearchParams({ name, seconds: `${seconds}`, points: "90" });
   const { value, failure } = usePoll((signal) => get<OverviewAnswer>(`v1/overview?${query}`, signal), `${query}`, 2000);
   const best = usePoll((signal) => get<Shelf>(`${placement(name, "shelf")}?sort=earned&limit=5`, signal), name, 10_000).value;
@@ -33,8 +33,8 @@ export default function Placement(props: { name: string }) {
         <Badge of={p.health} />
         <p class="quiet">{modeWords(p)}</p>
         <Pick label="Time" of={spans} value={seconds} change={setSeconds} />
-        <a class="button" href={tab(name, "/try")}>Try a page</a>
-        {p.experiment ? null : <a class="button" href={tab(name, "/experiments")}>Run an experiment</a>}
+        <a class="button" href={address("placements", name, "try")}>Try a page</a>
+        {p.experiment ? null : <a class="button" href={address("placements", name, "experiments")}>Run an experiment</a>}
       </div>
       {failure ? <Failure of={failure} /> : null}
       <Trouble of={p.health} name={name} />
@@ -46,7 +46,7 @@ export default function Placement(props: { name: string }) {
         <Card title="Revenue a visit"><Revenue of={p} seconds={seconds} /></Card>
         <Taste name={name} currency={p.currency} />
       </div>
-      <Card title="Items that earn the most" end={<a class="button" href={tab(name, "/items")}>{best ? `All ${count(best.count)} items` : "All items"}</a>}>
+      <Card title="Items that earn the most" end={<a class="button" href={address("placements", name, "items")}>{best ? `All ${count(best.count)} items` : "All items"}</a>}>
         <Table
           caption="Items that earn the most on a page"
           rows={best?.items.filter((i) => i.shown > 0) ?? []}
@@ -59,14 +59,18 @@ export default function Placement(props: { name: string }) {
           ]}
         />
       </Card>
-      <details class="card">
+      <details class="card" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
         <summary>Technical details</summary>
-        <div class="figures">
-          <Figure name="Answered in" value={ms(p.latency?.p50_seconds)}>{p.latency ? `99% within ${ms(p.latency.p99_seconds)}` : "since the service started"}</Figure>
-          <Figure name="Decisions" value={count(p.decisions)}>{number(p.decisions_per_second, { maximumSignificantDigits: 3 })} a second now</Figure>
-        </div>
-        <Checks name={name} />
-        <Details name={name} />
+        {open ? (
+          <>
+            <div class="figures">
+              <Figure name="Answered in" value={ms(p.latency?.p50_seconds)}>{p.latency ? `99% within ${ms(p.latency.p99_seconds)}` : "since the service started"}</Figure>
+              <Figure name="Decisions" value={count(p.decisions)}>{number(p.decisions_per_second, { maximumSignificantDigits: 3 })} a second now</Figure>
+            </div>
+            <Checks name={name} />
+            <Details name={name} />
+          </>
+        ) : null}
       </details>
     </>
   );
