@@ -52,7 +52,6 @@ type contender struct {
 	experiment.Policy
 	name      string
 	baselines string // "theory", "tuned" or "" for both
-	takes     string // "first" or "", which is all
 	section   settings.Section
 }
 
@@ -291,7 +290,8 @@ func (f *File) loadPolicies(root settings.Section) error {
 
 func (f *File) loadPolicy(s settings.Section) (contender, error) {
 	var c contender
-	for key, dst := range map[string]*string{"name": &c.name, "label": &c.Label, "baselines": &c.baselines, "takes": &c.takes} {
+	var takes string
+	for key, dst := range map[string]*string{"name": &c.name, "label": &c.Label, "baselines": &c.baselines, "takes": &takes} {
 		v, ok := s.Values[key]
 		if !ok {
 			continue
@@ -314,16 +314,13 @@ func (f *File) loadPolicy(s settings.Section) (contender, error) {
 	if !slices.Contains([]string{"", "theory", "tuned"}, c.baselines) {
 		return c, s.Errorf("baselines", "baselines = %q: must be \"theory\" or \"tuned\", or not be there", c.baselines)
 	}
-	if c.takes != "" && c.takes != "first" {
-		return c, s.Errorf("takes", "takes = %q: must be \"first\", or not be there: then the learner sees all takes", c.takes)
+	if takes != "" && takes != "first" {
+		return c, s.Errorf("takes", "takes = %q: must be \"first\", or not be there: then the learner sees all takes", takes)
 	}
 	c.section = s
 	label, err := c.Label, error(nil)
 	c.Policy, err = f.buildPolicy(c.name, s)
 	c.Label = label
-	if c.takes != "" {
-		c.FirstTakes, c.Settings = true, map[string]any{"policy": c.Settings, "takes": c.takes}
-	}
 	return c, err
 }
 
@@ -338,6 +335,9 @@ func (f *File) buildPolicy(name string, s settings.Section) (made experiment.Pol
 		return made, err
 	}
 	made.Settings = m.Settings
+	if made.FirstTakes = s.Values["takes"] == "first"; made.FirstTakes {
+		made.Settings = settings.Merge(map[string]any{"takes": "first"}, m.Settings)
+	}
 	switch {
 	case m.Process != nil:
 		made.New = func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {

@@ -547,7 +547,8 @@ func (t *Tuning) Experiment(panel int, settings []int, seeds []uint64, version s
 	for _, s := range settings {
 		label, m := t.Label(panel, s), p.at(s)
 		if !slices.ContainsFunc(e.Policies, func(o experiment.Policy) bool { return o.Label == label }) {
-			e.Policies = append(e.Policies, experiment.Policy{Label: label, Settings: m.Settings, New: m.New})
+			m.Label = label
+			e.Policies = append(e.Policies, m)
 		}
 	}
 	return e, nil

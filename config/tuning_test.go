@@ -139,6 +139,39 @@ func TestTuningExperiment(t *testing.T) {
 	}
 }
 
+// A policy that sees only first takes sees no more of them at any setting.
+func TestTuningFirstTakes(t *testing.T) {
+	open := func(name string) (*config.File, error) {
+		return config.Load(name, []byte("name = \"a\"\nrounds = 100\n"+plainWorld+`
+[[policy]]
+name = "greedy"
+label = "mine"
+takes = "first"
+warmup = 10
+utility = { kind = "mlp", hidden = [3] }
+`))
+	}
+	const head = "name = \"x\"\nexperiments = [\"a.toml\"]\npolicy = \"mine\"\n"
+	tuning := fatal.Or(config.LoadTuning("x.toml", []byte(head+"[grid]\nwarmup = [10, 20]\n"), open))(t)
+	if !tuning.IsConfigured(0) || tuning.IsConfigured(1) {
+		t.Error("the configured setting is not recognised")
+	}
+	if got := tuning.Values(config.Configured); !slices.Equal(got, []string{"10"}) {
+		t.Errorf("the configured setting is %v", got)
+	}
+	e := fatal.Or(tuning.Experiment(0, []int{config.Configured, 1}, []uint64{0}, ""))(t)
+	for _, p := range e.Policies {
+		if takes := p.Settings.(map[string]any)["takes"]; !p.FirstTakes || takes != "first" {
+			t.Errorf("policy %s: FirstTakes = %v, takes = %v", p.Label, p.FirstTakes, takes)
+		}
+	}
+	if len(e.Policies) != 2 {
+		t.Errorf("%d policies, want 2", len(e.Policies))
+	}
+	// A range of whole numbers draws whole numbers, and others would not be accepted.
+	_ = fatal.Or(config.LoadTuning("x.toml", []byte(head+"[random.ranges]\nwarmup = { low = 10, high = 90 }\n"), open))(t)
+}
+
 // Nested keys are written with dots, and leave neighbouring keys unchanged.
 func TestTuningNestedKeys(t *testing.T) {
 	for _, text := range []string{
