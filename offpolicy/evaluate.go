@@ -43,12 +43,24 @@ func (r *Round) Revenue() float64 {
 	return earned + r.Corrected
 }
 
-// takes returns the takes of the round, none if it has the outside option.
-func (r *Round) takes() []vitrine.Choice {
+// takes counts the round's takes, and takesOf the takes of item i.
+func (r *Round) takes() int {
 	if r.Choice == vitrine.Outside {
-		return nil
+		return 0
 	}
-	return append([]vitrine.Choice{r.Choice}, r.More...)
+	return 1 + len(r.More)
+}
+
+func (r *Round) takesOf(i int) (n int) {
+	if r.Choice != vitrine.Outside && r.Shown[r.Choice-1] == i {
+		n++
+	}
+	for _, c := range r.More {
+		if r.Shown[c-1] == i {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *Round) price(i int) float64 {
@@ -197,7 +209,7 @@ func (l *Log) Takes() (mean, se float64) {
 	mean = l.all.number
 	square := 0.0
 	for t := range l.Rounds {
-		if n := len(l.Rounds[t].takes()); n > 0 {
+		if n := l.Rounds[t].takes(); n > 0 {
 			d := float64(n) - mean
 			square += d * d
 		}
@@ -234,7 +246,7 @@ func (l *Log) fit(ctx context.Context, of func(t int) bool) (*fitted, error) {
 		if of(t) {
 			r := &l.Rounds[t]
 			choices.Append(r.Context.Features, r.Shown, r.Choice, r.More...)
-			if n := len(r.takes()); n > 0 {
+			if n := r.takes(); n > 0 {
 				f.visits++
 				takes += n
 			}
@@ -318,9 +330,9 @@ var nan = math.NaN()
 // the log's requests. While a log grows, all its intervals hold simultaneously with the probability Level, so you may
 // look after every round and stop at any time. Models for dr-pi and dr-sets are then fitted only to earlier rounds. The
 // intervals hold if the log's laws are right, pages[t] is determined before the outcome of round t, and no page earns
-// less than 0 or more than its most expensive item, so a log of several takes a visit has
-// none. For dr-pi and pi, the assumption behind their weights must hold too. If
-// pages depend on later rounds, call [Report.Learned].
+// less than 0 or more than its most expensive item. A log with several takes in a visit therefore gets no Anytime
+// intervals. For dr-pi and pi, the assumption behind their weights must hold too. If pages depend on later rounds, call
+// [Report.Learned].
 func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, error) {
 	if len(pages) != len(l.Rounds) {
 		return nil, fmt.Errorf("%d pages for %d rounds", len(pages), len(l.Rounds))
@@ -454,21 +466,15 @@ func (l *Log) direct(pages []vitrine.Assortment) Estimate {
 		if further := len(r.More); further > 0 { // the expected takes
 			floats.Scale(1+float64(further)/floats.Sum(p[1:]), p[1:])
 		}
-		for k := range r.Shown {
-			y := 0.0
-			for _, c := range r.takes() {
-				if int(c) == k+1 {
-					y++
-				}
-			}
-			add(scores[t*d:(t+1)*d], y-p[k+1], m.g.RawRowView(k))
+		for k, i := range r.Shown {
+			add(scores[t*d:(t+1)*d], float64(r.takesOf(i))-p[k+1], m.g.RawRowView(k))
 		}
 	}
 	a := mat.NewVecDense(d, nil)
 	a.MulVec(l.inverse, mat.NewVecDense(d, gradient))
 	for t := range e.influence {
 		e.influence[t] -= e.Value
-		if m := len(l.Rounds[t].takes()); m > 0 {
+		if m := l.Rounds[t].takes(); m > 0 {
 			e.influence[t] += (float64(m) - number) * e.Value * n / (visits * number)
 		}
 		for j := range d {

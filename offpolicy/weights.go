@@ -124,11 +124,8 @@ func (j *judgement) weighItems(t int, z []float64, sum *lawSums) {
 		s.LeastInclusion = min(s.LeastInclusion, p)
 		if p > 0 {
 			j.itemMost[t] = max(j.itemMost[t], r.price(i)/p)
-			takes := r.takes()
-			for _, c := range takes {
-				if r.Shown[c-1] == i {
-					j.item[t] += (r.price(i) + r.Corrected/float64(len(takes))) / p
-				}
+			for range r.takesOf(i) {
+				j.item[t] += (r.price(i) + r.Corrected/float64(r.takes())) / p
 			}
 		}
 	}
