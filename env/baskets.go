@@ -1,6 +1,7 @@
 package env
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"vitrine"
@@ -90,7 +91,7 @@ func (b Complements) Further(x *vitrine.Context, s vitrine.Assortment, u []float
 	vitrine.DrawShocks(shock, rng)
 	choice, best := vitrine.Outside, shock[0]
 	for k, v := range b.second(x, s, u, int(first)-1) {
-		if v += shock[s[k]+1]; k != int(first)-1 && v > best {
+		if v += shock[s[k]+1]; v > best {
 			choice, best = vitrine.Choice(k+1), v
 		}
 	}
@@ -100,7 +101,7 @@ func (b Complements) Further(x *vitrine.Context, s vitrine.Assortment, u []float
 	return []vitrine.Choice{choice}
 }
 
-// second returns the utilities after the item at a position was taken.
+// second returns the utilities after the item at a position was taken: −∞ for that item.
 func (b Complements) second(x *vitrine.Context, s vitrine.Assortment, u []float64, first int) []float64 {
 	v := make([]float64, len(s))
 	for k := range v {
@@ -109,6 +110,7 @@ func (b Complements) second(x *vitrine.Context, s vitrine.Assortment, u []float6
 			v[k] += b.Strength
 		}
 	}
+	v[first] = math.Inf(-1)
 	return v
 }
 
@@ -120,11 +122,9 @@ func (b Complements) Revenue(x *vitrine.Context, s vitrine.Assortment, u []float
 	for k := range s {
 		sum, earned := 1.0, 0.0
 		for j, v := range b.second(x, s, u, k) {
-			if j != k {
-				e := portable.Exp(v)
-				sum += e
-				earned += float64(e * price(x, s[j]))
-			}
+			e := portable.Exp(v)
+			sum += e
+			earned += float64(e * price(x, s[j]))
 		}
 		total += float64(p[k+1] * earned / sum)
 	}

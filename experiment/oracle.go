@@ -56,23 +56,28 @@ type oracle struct {
 // Offer implements vitrine.Policy.
 func (o *oracle) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 	family := o.p.Family(x) // first, because it panics if x has another number of features
-	u := oracles.Get().(*[]float64)
-	defer oracles.Put(u)
-	*u = scratch.Grow(*u, x.NumItems())
-	o.env.Utilities(*u, x)
+	s := oracles.Get().(*oracleScratch)
+	defer oracles.Put(s)
+	s.u = scratch.Grow(s.u, x.NumItems())
+	o.env.Utilities(s.u, x)
 	if effects := env.PlaceEffects(o.env); effects != nil {
-		order, _, _ := assortment.MaximizeOrdered(nil, family, *u, effects, x.Revenue)
+		order, _, _ := assortment.MaximizeOrdered(nil, family, s.u, effects, x.Revenue)
 		return vitrine.Offer{Assortment: slices.Sorted(slices.Values(order)), Order: order, Propensity: 1}
 	}
 	if b := env.BasketsOf(o.env); b != nil && b.Mean() == 0 {
-		s, _, err := bestBasket(nil, b, family, &env.Shopper{Context: x, Utilities: *u})
+		best, _, err := bestBasket(nil, &s.sets, b, family, &env.Shopper{Context: x, Utilities: s.u})
 		if err != nil {
 			panic(fmt.Sprintf("experiment: the oracle: %v", err))
 		}
-		return vitrine.Offer{Assortment: s, Propensity: 1}
+		return vitrine.Offer{Assortment: best, Propensity: 1}
 	}
-	s, _ := assortment.Maximize(nil, family, *u, x.Revenue)
-	return vitrine.Offer{Assortment: s, Propensity: 1}
+	best, _ := assortment.Maximize(nil, family, s.u, x.Revenue)
+	return vitrine.Offer{Assortment: best, Propensity: 1}
 }
 
-var oracles = sync.Pool{New: func() any { return new([]float64) }}
+type oracleScratch struct {
+	u    []float64
+	sets assortment.Sets
+}
+
+var oracles = sync.Pool{New: func() any { return new(oracleScratch) }}

@@ -97,7 +97,7 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		round, err := g.play(ctx, u.Seed)
+		round, err := g.play(ctx)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 }
 
 // play plays the next round, and adds its regret to the total.
-func (g *game) play(ctx context.Context, seed uint64) (round vitrine.Round, err error) {
+func (g *game) play(ctx context.Context) (round vitrine.Round, err error) {
 	if err := g.next(); err != nil {
 		return round, err
 	}
@@ -138,7 +138,7 @@ func (g *game) play(ctx context.Context, seed uint64) (round vitrine.Round, err 
 	}
 	var offer vitrine.Offer
 	if g.program == nil {
-		offer = policy.Offer(g.Context, g.draws.At(seed, g.t, stream.Policy))
+		offer = policy.Offer(g.Context, g.draws.At(g.shoppers.Seed, g.t, stream.Policy))
 	} else if offer, err = g.program.Offer(ctx, g.Context); ctx.Err() != nil {
 		return round, ctx.Err()
 	}

@@ -24,6 +24,7 @@ type rounds struct {
 	effects []float64 // by place; nil if all places are alike
 	optimum float64   // R_t(S*_t), for best in the best order
 	baskets env.Baskets
+	sets    assortment.Sets // scratch
 }
 
 // rounds returns a seed's rounds, before the first one.
@@ -45,7 +46,7 @@ func (r *rounds) next() error {
 		if r.effects != nil {
 			return errors.New("the best order is not known for baskets that depend on the page: leave out position_effects")
 		}
-		best, optimum, err := bestBasket(r.best, r.baskets, r.e.Constraint, &r.Shopper)
+		best, optimum, err := bestBasket(r.best, &r.sets, r.baskets, r.e.Constraint, &r.Shopper)
 		r.best, r.optimum = best, optimum
 		return err
 	}
@@ -69,13 +70,13 @@ func (r *rounds) next() error {
 const maxSets = 20_000
 
 // bestBasket returns the page of at most size items that earns most with baskets without a formula, among all of them,
-// in dst.
-func bestBasket(dst vitrine.Assortment, b env.Baskets, c vitrine.Constraint, p *env.Shopper) (best vitrine.Assortment, revenue float64, err error) {
+// in dst, with scratch for the sets.
+func bestBasket(dst vitrine.Assortment, scratch *assortment.Sets, b env.Baskets, c vitrine.Constraint, p *env.Shopper) (best vitrine.Assortment, revenue float64, err error) {
 	size, ok := c.(assortment.AtMost)
 	if !ok {
 		return nil, 0, errors.New("the best page is known for baskets that depend on the page only in the family at-most: leave out [constraint]")
 	}
-	sets, err := assortment.Enumerate(nil, c, int(size), len(p.Utilities), maxSets)
+	sets, err := assortment.Enumerate(scratch, c, int(size), len(p.Utilities), maxSets)
 	if err != nil {
 		return nil, 0, fmt.Errorf("baskets that depend on the page: %w: take fewer items", err)
 	}
