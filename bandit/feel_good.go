@@ -11,7 +11,6 @@ import (
 	"vitrine"
 	"vitrine/internal/fields"
 	"vitrine/internal/gram"
-	"vitrine/internal/kernel"
 	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
@@ -132,11 +131,11 @@ func (l *FeelGood) learn(r vitrine.Round) {
 	g := l.tangent.at(l.model, l.w, offered)
 	if g != nil {
 		l.probs = scratch.Grow(l.probs, len(l.tangent.u)+1)
-		vitrine.Probabilities(l.probs, l.tangent.u)
-		if further := len(r.More); further > 0 && l.past.squared == 0 {
-			copy(l.probs[1:], l.tangent.u)
-			kernel.Takes(l.probs[1:], further)
+		further := len(r.More)
+		if l.past.squared > 0 {
+			further = 0
 		}
+		mle.ExpectedTakes(l.probs, l.tangent.u, further)
 		l.inform(g)
 	}
 	if g == nil && len(r.Offer.Assortment) > 0 || !l.past.finite(r, l.w) {

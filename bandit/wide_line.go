@@ -13,6 +13,7 @@ import (
 	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
+	"vitrine/mle"
 )
 
 // wideLine is the posterior of a linear utility of many features,
@@ -333,13 +334,7 @@ func (l *wideLine) learn(x *mat.Dense, takes []vitrine.Choice) {
 		l.block.Solve(solved.RawRowView(i), row)
 	}
 	further := len(takes) - 1
-	if further == 0 {
-		vitrine.Probabilities(p, u)
-	} else {
-		copy(p[1:], u)
-		logOutside, _ := kernel.Takes(p[1:], further)
-		p[0] = portable.Exp(logOutside)
-	}
+	mle.ExpectedTakes(p, u, further)
 	s := l.covariance(z, solved, &rows)
 	a, ok := residuals(s, p[1:], takes)
 	if !ok {
@@ -462,11 +457,7 @@ func (l *wideLine) step(z, solved *mat.Dense, rows *entries, p, a []float64, fur
 		l.known[j] += max(0, sum.square-float64(shrink*sum.average*sum.average))
 		l.pull[j] = mode / l.variance(j)
 	}
-	outside := p[0]
-	if further > 0 {
-		floats.Scale(1/(float64(further+1)-outside), average)
-		outside *= 1 - outside
-	}
+	outside := kernel.MeanTake(average, p[0], further)
 	for i := range a {
 		row := z.RawRowView(i)
 		kernel.Axpy(row, -1, average)

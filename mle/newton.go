@@ -222,10 +222,7 @@ func addRound(h *gram.Matrix, c float64, p []float64, p0 float64, n int, g, mean
 	d := len(mean)
 	clear(mean)
 	kernel.GemvTrans(mean, g, p, len(p), d)
-	if n > 0 {
-		floats.Scale(1/(float64(n+1)-p0), mean)
-		p0 *= 1 - p0
-	}
+	p0 = kernel.MeanTake(mean, p0, n)
 	for k, pk := range p {
 		for j, m := range mean {
 			centered[j] = g[k*d+j] - m

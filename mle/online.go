@@ -9,7 +9,6 @@ import (
 	"vitrine/internal/fields"
 	"vitrine/internal/gram"
 	"vitrine/internal/kernel"
-	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 )
 
@@ -110,18 +109,11 @@ func (o *Online) shortening(n int) float64 {
 	return 1
 }
 
-// addHessian adds c G_t(w) of a round with further takes to h, and leaves the probabilities at w in o.p, or with
-// further takes the expected ones.
+// addHessian adds c G_t(w) of a round with further takes to h, and leaves the [ExpectedTakes] at w in o.p.
 func (o *Online) addHessian(h *gram.Matrix, c float64, a []float64, further int) {
 	o.u, o.p = scratch.Grow(o.u, len(a)), scratch.Grow(o.p, len(a)+1)
 	kernel.Gemv(o.u, a, o.flat, o.w, len(a), len(o.w))
-	if further == 0 {
-		vitrine.Probabilities(o.p, o.u)
-	} else {
-		copy(o.p[1:], o.u)
-		logOutside, _ := kernel.Takes(o.p[1:], further)
-		o.p[0] = portable.Exp(logOutside)
-	}
+	ExpectedTakes(o.p, o.u, further)
 	addRound(h, c, o.p[1:], o.p[0], further, o.flat, o.mean, o.centered)
 }
 

@@ -71,14 +71,13 @@ type scoreTile struct {
 	end []int // one past the last row of each round
 	// Probabilities and y − p of the items, and probabilities of the outside option.
 	p, r, out []float64
-	shrink    []float64 // c of each round, see [kernel.Shrinkage]
+	root      []float64 // √c of each round, see [kernel.Shrinkage]
 	g         scratch.Matrix
 	mean      []float64
 	z         []float64 // (d+1)×n: rows of U⁻ᵀ p (z − z̄), UᵀU = A
 	rows, psi []float64 // the units' inputs, in rows
 	h, ph     []float64 // a unit's outputs, and p h
-	means     []float64 // Σ p h of each round
-	shrunk    []float64 // c Σ p h of each round
+	means     []float64 // √c Σ p h of each round
 }
 
 // tileRows is the minimum number of items in a tile, except the last.
@@ -108,7 +107,7 @@ func (t *ScoreTest) look(from, to int) {
 	}
 	v.p, v.out, v.mean, v.z = scratch.Grow(v.p, n), scratch.Grow(v.out, to-from),
 		scratch.Grow(v.mean, d), scratch.Grow(v.z, d*n)
-	v.shrink = scratch.Grow(v.shrink, to-from)
+	v.root = scratch.Grow(v.root, to-from)
 	g := v.g.Reshape(n, d)
 	utility.Linearize(t.family, v.p, g, t.linear.Mode, x)
 	t.c.probabilities(v.p, v.out, from, to)
@@ -119,9 +118,10 @@ func (t *ScoreTest) look(from, to int) {
 	for s, hi := range v.end {
 		clear(v.mean)
 		kernel.GemvTrans(v.mean, g.RawMatrix().Data[lo*d:hi*d], v.p[lo:hi], hi-lo, d)
-		v.shrink[s] = t.c.shrinkage(from+s, v.p[lo:hi])
+		c := t.c.shrinkage(from+s, v.p[lo:hi])
+		v.root[s] = math.Sqrt(c)
 		for j := range v.mean {
-			v.mean[j] *= v.shrink[s]
+			v.mean[j] *= c
 		}
 		for i := lo; i < hi; i++ {
 			for j, value := range g.RawRowView(i) {
@@ -209,7 +209,6 @@ func (v *scoreTile) add(a *Amplitudes, m *utility.Additive, theta []float64) {
 	n, o, rounds := len(v.p), len(a.Mode), len(v.end)
 	linear := len(a.Cross) / o
 	v.h, v.ph, v.means = scratch.Grow(v.h, o*n), scratch.Grow(v.ph, n), scratch.Grow(v.means, o*rounds)
-	v.shrunk = scratch.Grow(v.shrunk, rounds)
 	m.Unit(v.h, theta, v.psi)
 	for k := range o {
 		h, means, cross := v.h[k*n:][:n], v.means[k*rounds:][:rounds], a.Cross[k*linear:][:linear]
@@ -223,11 +222,11 @@ func (v *scoreTile) add(a *Amplitudes, m *utility.Additive, theta []float64) {
 			for _, ph := range v.ph[lo:hi] {
 				means[s] += ph
 			}
-			v.shrunk[s] = v.shrink[s] * means[s]
+			means[s] *= v.root[s]
 			lo = hi
 		}
 		for b := range k + 1 {
-			a.Root[k*o+b] += kernel.Dot(v.ph, v.h[b*n:][:n]) - kernel.Dot(v.shrunk, v.means[b*rounds:][:rounds])
+			a.Root[k*o+b] += kernel.Dot(v.ph, v.h[b*n:][:n]) - kernel.Dot(means, v.means[b*rounds:][:rounds])
 		}
 	}
 }

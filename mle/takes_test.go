@@ -51,6 +51,20 @@ func TestAFurtherTakeIsARoundOfDifferences(t *testing.T) {
 		mat.DenseCopyOf(differences.Hessian(nil, w)).RawMatrix().Data, 1e-12)
 }
 
+func TestExpectedTakes(t *testing.T) {
+	u := []float64{0.5, -1, 2}
+	p, got := make([]float64, 4), make([]float64, 4)
+	vitrine.Probabilities(p, u)
+	for further := range 4 {
+		want := slices.Clone(p)
+		for k := 1; k < len(want); k++ {
+			want[k] += float64(further) * p[k] / (1 - p[0])
+		}
+		mle.ExpectedTakes(got, u, further)
+		nearAll(t, "takes", got, want, 1e-14)
+	}
+}
+
 // Over all baskets that a page can have, weighted by their probabilities, the likelihood sums to 1, the score to 0, and
 // its square to the Hessian.
 func TestThePageLikelihoodOverAllBaskets(t *testing.T) {

@@ -64,3 +64,20 @@ func Shrinkage(w []float64, n int) float64 {
 	first := sum - float64(n) // 1 − p_0
 	return (float64(first*first) + float64(n)) / (sum * sum)
 }
+
+// MeanTake scales g = Σ_k w_k g_k to the mean over a take, with the expected takes w for n further ones, see [Takes].
+// It returns the weight c of the mean in the Hessian of a page's loss,
+//
+//	Σ_k w_k (g_k − g)(g_k − g)ᵀ + c ggᵀ,   c = p_0 (1 − p_0)
+//
+// For n = 0 it leaves g alone and returns p_0.
+func MeanTake(g []float64, p0 float64, n int) float64 {
+	if n == 0 {
+		return p0
+	}
+	scale := 1 / (float64(n+1) - p0)
+	for j := range g {
+		g[j] *= scale
+	}
+	return p0 * (1 - p0)
+}

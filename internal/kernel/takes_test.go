@@ -48,6 +48,16 @@ func TestTakes(t *testing.T) {
 			later, _ := new(big.Float).Quo(v[0], sum).Float64()
 			if n > 0 {
 				near("∂²/∂u²", w[0]-kernel.Shrinkage(w, n)*w[0]*w[0]+1, first*(1-first)+float64(n)*later*(1-later)+1)
+				mean := []float64{w[0]}
+				positive := kernel.MeanTake(mean, math.Exp(logOutside), n) * mean[0] * mean[0]
+				for k := range w {
+					off := mean[0]
+					if k == 0 {
+						off--
+					}
+					positive += w[k] * off * off
+				}
+				near("∂²/∂u² in positive terms", positive+1, first*(1-first)+float64(n)*later*(1-later)+1)
 			}
 		}
 	}
