@@ -3,6 +3,7 @@ package bandit
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -296,7 +297,7 @@ func backpropagate(m utility.Model, dst, w []float64, x *mat.Dense, loss func(co
 func (p *posterior) fields(f *fields.Fields) {
 	f.Floats(&p.features)
 	list := p.rounds
-	if !f.Reads() {
+	if !f.Reads() && slices.ContainsFunc(list, func(r pastRound) bool { return len(r.more) > 0 }) {
 		list = nil
 		for _, r := range p.rounds {
 			list = append(list, r)

@@ -185,8 +185,7 @@ const maxUtility = vitrine.MaxUnscaled * vitrine.MaxUnscaled
 // the bounds that keep a learner's sums of squares comparable with its λ, as [vitrine.MaxUnscaled] does for features:
 //
 //   - A gradient with an entry beyond [vitrine.MaxUnscaled] is scaled down to it. The utility at w stays, so the round
-//     teaches the same
-//     from a gentler slope.
+//     teaches the same from a gentler slope.
 //   - A utility beyond maxUtility is cut off there.
 //
 // It returns nil if the page was empty, or if a utility or a gradient is not finite: then the round teaches nothing.

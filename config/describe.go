@@ -9,8 +9,9 @@ import (
 
 // Description describes a name that files may use. All names have a doc and options; only policies have more.
 type Description struct {
-	Table string // in a file: "policy", "utility", "contexts", "truth", "revenue", "baskets", "drift", "constraint" or
-	// "pool"
+	// Table is the table in a file: "policy", "utility", "contexts", "truth", "revenue", "baskets", "drift",
+	// "constraint" or "pool".
+	Table  string
 	Source string // where to get a pool's data
 	policy.Policy
 }

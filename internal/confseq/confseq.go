@@ -5,6 +5,8 @@ package confseq
 import (
 	"math"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"vitrine/internal/fields"
 	"vitrine/internal/portable"
 )
@@ -119,7 +121,7 @@ func (m *Mean) Until(alpha, half float64) float64 {
 // The result is +Inf if it exceeds 10¹². The bound may exceed zero earlier and then stay above it or not, so that the
 // probability of having seen that by n is larger.
 func Plan(alpha, power, gain, square, bound float64) float64 {
-	z := math.Sqrt2 * math.Erfinv(float64(2*power)-1)
+	z := distuv.UnitNormal.Quantile(power)
 	return first(1, func(n float64) bool {
 		m := Mean{N: uint64(n), Squares: n * square, First: bound, Bound: bound}
 		return m.width(alpha/2)+float64(z*math.Sqrt(square/n)) <= gain
