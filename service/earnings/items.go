@@ -124,15 +124,15 @@ func spanOf(o *offer.Closed) span {
 
 // drop keeps the items shown most; ties go to the latest.
 func (t *Items) drop(keep int) {
-	for _, id := range t.byShown()[keep:] {
+	for _, id := range t.Counted()[keep:] {
 		t.Others.add(*t.sold[id])
 		t.Dropped++
 		delete(t.sold, id)
 	}
 }
 
-// byShown returns the items, those shown most first.
-func (t *Items) byShown() []string {
+// Counted returns the items, the ones shown most first.
+func (t *Items) Counted() []string {
 	return slices.SortedFunc(maps.Keys(t.sold), func(a, b string) int {
 		x, y := t.sold[a], t.sold[b]
 		return cmp.Or(cmp.Compare(y.Shown, x.Shown), cmp.Compare(y.Last, x.Last), strings.Compare(a, b))
@@ -141,7 +141,7 @@ func (t *Items) byShown() []string {
 
 // Top returns the items shown most, and their counts.
 func (t *Items) Top() (ids []string, sold []Sold) {
-	ids = t.byShown()
+	ids = t.Counted()
 	ids = ids[:min(len(ids), maxSold)]
 	for _, id := range ids {
 		sold = append(sold, *t.sold[id])
@@ -156,9 +156,6 @@ func (t *Items) Sold(id string) (s Sold, ok bool) {
 	}
 	return Sold{}, false
 }
-
-// Counted returns the ids of all items with counts of their own, those shown most first.
-func (t *Items) Counted() []string { return t.byShown() }
 
 // Copy returns a deep copy.
 func (t *Items) Copy() Items {

@@ -136,14 +136,9 @@ func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, 
 	if err != nil {
 		return Decision{}, err
 	}
-	f, err := e.recallNow(ctx, placement, id)
+	f, err := e.anyDecision(ctx, placement, id)
 	if err != nil {
 		return Decision{}, err
-	}
-	if f == nil || f.Offer == nil {
-		if f, err = e.search(ctx, placement, id); err != nil {
-			return Decision{}, err
-		}
 	}
 	if f == nil {
 		return Decision{}, state.UnknownDecision(id)

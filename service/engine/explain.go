@@ -16,14 +16,9 @@ func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (
 	if err != nil {
 		return nil, err
 	}
-	f, err := e.recallNow(ctx, placement, id)
+	f, err := e.anyDecision(ctx, placement, id)
 	if err != nil {
 		return nil, err
-	}
-	if f == nil || f.Offer == nil {
-		if f, err = e.search(ctx, placement, id); err != nil {
-			return nil, err
-		}
 	}
 	if f == nil {
 		return nil, e.missing(placement, id)

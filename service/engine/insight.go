@@ -94,9 +94,9 @@ func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []st
 func (e *Engine) typical(ctx context.Context, v *View, now int64) ([]float64, error) {
 	row, err := v.Placement.Typical.At(ctx, now, func() ([]float64, error) {
 		e.mu.RLock()
-		ids, sold := v.Placement.Earnings.Items.Top()
-		learner := v.Placement.Learner
+		items, learner := v.Placement.Earnings.Items.Copy(), v.Placement.Learner
 		e.mu.RUnlock()
+		ids, sold := items.Top()
 		rows, err := e.lastRows(ctx, v, learner, ids[:min(len(ids), maxItemRows)], sold)
 		if err != nil || len(rows) == 0 {
 			return nil, err

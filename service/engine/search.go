@@ -24,6 +24,15 @@ type found struct {
 	lookup        *state.Lookup
 }
 
+// anyDecision is recallNow, and then a search if ctx asks for one. It returns nil for a decision that is not found.
+func (e *Engine) anyDecision(ctx context.Context, placement, id string) (*state.Lookup, error) {
+	f, err := e.recallNow(ctx, placement, id)
+	if err != nil || f != nil && f.Offer != nil {
+		return f, err
+	}
+	return e.search(ctx, placement, id)
+}
+
 // search finds a decision in the log and what became of it, or returns nil. The errors are ctx's and the log's.
 func (e *Engine) search(ctx context.Context, placement, id string) (*state.Lookup, error) {
 	if ctx.Value(searchKey{}) == nil {
@@ -32,14 +41,6 @@ func (e *Engine) search(ctx context.Context, placement, id string) (*state.Looku
 	v, err := e.View(placement)
 	if err != nil {
 		return nil, err
-	}
-	from := v.Page.Born + 1
-	if bounded, ok := e.store.(eventlog.Bounded); ok {
-		x, err := bounded.Extent(ctx)
-		if err != nil {
-			return nil, err
-		}
-		from = max(from, x.First)
 	}
 	select {
 	case e.searching <- struct{}{}:
@@ -51,10 +52,21 @@ func (e *Engine) search(ctx context.Context, placement, id string) (*state.Looku
 	if f := e.found; f.placement == placement && f.id == id && f.sequence == last {
 		return f.lookup, nil
 	}
+	from := v.Page.Born + 1
+	if bounded, ok := e.store.(eventlog.Bounded); ok {
+		x, err := bounded.Extent(ctx)
+		if err != nil {
+			return nil, err
+		}
+		from = max(from, x.First)
+	}
 	var lookup *state.Lookup
 	sequence, name := from-1, []byte(id)
 	for entry, err := range e.store.Entries(ctx, from) {
-		if sequence++; err != nil || sequence > last {
+		if err != nil {
+			return nil, err
+		}
+		if sequence++; sequence > last {
 			break
 		}
 		if !bytes.Contains(entry, name) {
@@ -73,9 +85,6 @@ func (e *Engine) search(ctx context.Context, placement, id string) (*state.Looku
 		} else if lookup != nil {
 			lookup.Add(event.Body)
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
 	}
 	e.found = found{placement, id, last, lookup}
 	return lookup, nil

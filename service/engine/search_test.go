@@ -1,8 +1,11 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +14,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 )
 
@@ -63,4 +67,35 @@ func TestSearch(t *testing.T) {
 	}
 	_, err := e.Decision(search, "nowhere", "chosen")
 	is(t, "of no placement", err, engine.ErrNotFound)
+}
+
+// unread is a log that ends its entries with an error.
+type unread struct {
+	memlog.Store
+	err error
+}
+
+func (u *unread) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if u.err != nil {
+			yield(nil, u.err)
+			return
+		}
+		u.Store.Entries(ctx, from)(yield)
+	}
+}
+
+// A search of a log that cannot be read does not say that the decision is unknown.
+func TestSearchOfAnUnreadLog(t *testing.T) {
+	log := new(unread)
+	e := opened(t, engine.Options{Store: log})
+	put(t, e, "home", `{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"}]}`)
+	log.err = &eventlog.DamageError{Sequence: 2, Err: io.ErrUnexpectedEOF}
+	search := engine.WithSearch(t.Context())
+	if _, err := e.Decision(search, "home", "gone"); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%v, want the log's error", err)
+	}
+	log.err = nil
+	_, err := e.Decision(search, "home", "gone")
+	is(t, "once it can be read", err, engine.ErrNotFound)
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -97,15 +96,16 @@ func (s *shelf) list(ctx context.Context) (ids []string, total int, err error) {
 	}
 	counted := s.sold.Counted()
 	others := slices.Clone(counted) // that the catalogue may not have
-	for id := range maps.Keys(s.named) {
+	for id := range s.named {
 		if _, ok := s.sold.Sold(id); !ok {
 			others = append(others, id)
 		}
 	}
 	slices.Sort(others[len(counted):])
 	if s.Sort != "" {
+		ordered := s.sorted(counted)
 		s.locked(func() {
-			for _, id := range s.sorted(counted) {
+			for _, id := range ordered {
 				if s.finds(id) {
 					add(id)
 				}

@@ -44,7 +44,8 @@ type Engine struct {
 // error after they are durable.
 type proposal struct {
 	propose func(b *state.Batch) error
-	reads   bool // it adds no entries
+	by      string // the caller, if the log names it
+	reads   bool   // it adds no entries
 	err     error
 	entry   uint64 // the last of its entries, or the last applied one if it wrote none
 	done    chan error
@@ -53,15 +54,8 @@ type proposal struct {
 // submit passes a proposal to the writer, and waits until it is durable and applied. The error of a follower is
 // ErrFollower.
 func (e *Engine) submit(ctx context.Context, propose func(b *state.Batch) error) error {
-	if by, _ := ctx.Value(callerKey{}).(string); by != "" {
-		anonymous := propose
-		propose = func(b *state.Batch) error {
-			b.By = by
-			defer func() { b.By = "" }()
-			return anonymous(b)
-		}
-	}
-	err := e.enqueue(ctx, &proposal{propose: propose, done: make(chan error, 1)})
+	by, _ := ctx.Value(callerKey{}).(string)
+	err := e.enqueue(ctx, &proposal{propose: propose, by: by, done: make(chan error, 1)})
 	if err == ErrFollower {
 		err = e.refusal()
 	}
@@ -151,6 +145,7 @@ func (e *Engine) write(ctx context.Context) {
 func (e *Engine) collect(b *state.Batch, p *proposal) (carried *proposal) {
 	for {
 		before := len(b.Events)
+		b.By = p.by
 		err := p.propose(b)
 		switch {
 		case errors.Is(err, state.ErrRetryBatch):

@@ -36,6 +36,9 @@ func (s *Schema) Value(row []float64, k int) api.Value {
 	return api.Value{Name: c.Name}
 }
 
+// ValueOf returns the value of a feature of the schema, by its name: see Value.
+func (s *Schema) ValueOf(row []float64, name string) api.Value { return s.Value(row, s.index[name]) }
+
 // valueAt returns the category value that owns a column.
 func (c *column) valueAt(b int) api.Value {
 	switch {

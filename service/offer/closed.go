@@ -45,11 +45,18 @@ func (c *Closed) PerUnit() float64 {
 	if c.Basket == nil {
 		return c.Earned()
 	}
-	units := 0
-	for _, t := range c.Basket {
-		units += int(t.Quantity)
+	return c.Earned() / float64(c.Units())
+}
+
+// Units returns how many units were taken from the page.
+func (c *Closed) Units() (n int) {
+	if c.Basket == nil {
+		return min(c.Choice, 1)
 	}
-	return c.Earned() / float64(units)
+	for _, t := range c.Basket {
+		n += int(t.Quantity)
+	}
+	return n
 }
 
 // Group returns the group of this one decision.

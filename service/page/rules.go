@@ -58,9 +58,14 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 		r.unmet, r.pinned = nil, nil
 		return r.slots(c, index)
 	}
+	rules, err := r.rules(c, index)
+	if err != nil {
+		r.unmet, r.pinned = nil, nil
+		return nil, err
+	}
 	pins := r.pins(c, index)
 	for {
-		family, err := r.with(pins, c, index)
+		family, err := r.with(rules, pins, c)
 		if err == nil || len(pins) == 0 {
 			r.pinned = pins
 			return family, err
@@ -87,31 +92,35 @@ func (r *Request) pins(c *setup.Config, index map[string]int) (pins []int) {
 	return pins
 }
 
-// with returns the sets that may be shown with the pinned candidates.
-func (r *Request) with(pins []int, c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
-	r.unmet = nil
-	rules := assortment.Rules{Items: r.len(), Max: cmp.Or(r.MaxSize, c.MaxSize), Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
+// rules returns the rules of the request and the placement, without the pinned candidates.
+func (r *Request) rules(c *setup.Config, index map[string]int) (rules assortment.Rules, err error) {
+	rules = assortment.Rules{Items: r.len(), Max: cmp.Or(r.MaxSize, c.MaxSize), Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
 	rules.Min = min(max(r.MinSize, c.MinSize), rules.Max)
+	if err := r.addLimits(&rules, c, index); err != nil {
+		return rules, err
+	}
+	if rules.Include, err = find("/include", r.Include, index); err != nil {
+		return rules, err
+	}
+	if len(c.Exclude) > 0 { // also what the request includes
+		rules.Include = slices.DeleteFunc(rules.Include, func(i int) bool { return slices.Contains(c.Exclude, r.id(i)) })
+	}
+	rules.Exclude = present(slices.Concat(r.Exclude, c.Exclude), index)
+	if r.capacity(c) != nil && (rules.Min > 0 || len(rules.Groups) > 0) {
+		return rules, api.Fieldf("/capacity", "cannot be combined with min_size or a limit's min: leave out one of them")
+	}
+	return rules, nil
+}
+
+// with returns the sets that may be shown by the rules, with the pinned candidates.
+func (r *Request) with(rules assortment.Rules, pins []int, c *setup.Config) (vitrine.Constraint, error) {
+	r.unmet = nil
 	capacity := r.capacity(c)
 	free := rules.Min == 0 && len(r.Include)+len(r.Exclude)+len(r.Limits)+len(c.Limits)+len(c.Exclude)+len(pins) == 0
 	if free && capacity == nil {
 		return assortment.AtMost(rules.Max), nil
 	}
-	err := r.addLimits(&rules, c, index)
-	if err != nil {
-		return nil, err
-	}
-	if rules.Include, err = find("/include", r.Include, index); err != nil {
-		return nil, err
-	}
-	if len(c.Exclude) > 0 { // also what the request includes
-		rules.Include = slices.DeleteFunc(rules.Include, func(i int) bool { return slices.Contains(c.Exclude, r.id(i)) })
-	}
-	rules.Include = append(rules.Include, pins...)
-	rules.Exclude = present(slices.Concat(r.Exclude, c.Exclude), index)
-	if capacity != nil && (rules.Min > 0 || len(rules.Groups) > 0) {
-		return nil, api.Fieldf("/capacity", "cannot be combined with min_size or a limit's min: leave out one of them")
-	}
+	rules.Include = slices.Concat(rules.Include, pins)
 	if capacity != nil {
 		return r.within(rules, *capacity, c.MaxSize, free)
 	}

@@ -103,16 +103,21 @@ func (s *State) correct(p *Placement, c *eventlog.Corrected) error {
 		return nil
 	}
 	p.closed.bytes -= r.size()
-	if c.Correction == "" {
-		r.Status, r.choice = late, int16(c.Choice)
-		r.keep(c.Basket)
-	} else {
-		more := []correction{{id: c.Correction, place: int16(c.Choice), value: c.Value, withdraws: c.Withdraws}}
-		r.extras = &recordExtras{basket: r.basket(), corrections: slices.Concat(r.corrections(), more)}
-	}
+	r.amend(c)
 	p.closed.bytes += r.size()
 	s.forget(p)
 	return nil
+}
+
+// amend notes a late outcome or a correction.
+func (r *Record) amend(c *eventlog.Corrected) {
+	if c.Correction == "" {
+		r.Status, r.choice = late, int16(c.Choice)
+		r.keep(c.Basket)
+		return
+	}
+	more := []correction{{id: c.Correction, place: int16(c.Choice), value: c.Value, withdraws: c.Withdraws}}
+	r.extras = &recordExtras{basket: r.basket(), corrections: slices.Concat(r.corrections(), more)}
 }
 
 // checkCorrected reports a correction that is impossible in this state.

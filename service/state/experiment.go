@@ -11,7 +11,6 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
-	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -137,8 +136,7 @@ func (p *Placement) segment(o *offer.Closed) string {
 	if p.Experiment.Design.Segments == "" || o == nil || len(o.Features) < schema.Width() {
 		return ""
 	}
-	k := slices.IndexFunc(schema.Parts(), func(f feature.Part) bool { return f.Name == p.Experiment.Design.Segments })
-	return schema.Value(o.Features[:schema.Width()], k).Text
+	return schema.ValueOf(o.Features[:schema.Width()], p.Experiment.Design.Segments).Text
 }
 
 // challengers are the variants' own learners.

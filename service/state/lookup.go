@@ -104,9 +104,7 @@ func (f *Lookup) Add(b eventlog.Body) {
 		r.Status = open
 	case *eventlog.Chosen:
 		r.Status, r.choice = chosen, int16(b.Choice)
-		if b.Basket != nil {
-			r.extras = &recordExtras{basket: b.Basket}
-		}
+		r.keep(b.Basket)
 	case *eventlog.Evicted:
 		r.Status = evicted
 	case *eventlog.Expired:
@@ -116,19 +114,7 @@ func (f *Lookup) Add(b eventlog.Body) {
 			r.Status = expired
 		}
 	case *eventlog.Corrected:
-		if b.Correction == "" {
-			r.Status, r.choice = late, int16(b.Choice)
-			if b.Basket != nil {
-				r.extras = &recordExtras{basket: b.Basket}
-			}
-			return
-		}
-		extras := recordExtras{}
-		if r.extras != nil {
-			extras = *r.extras
-		}
-		extras.corrections = append(slices.Clip(extras.corrections), correction{b.Correction, int16(b.Choice), b.Value, b.Withdraws})
-		r.extras = &extras
+		r.amend(b)
 	}
 }
 

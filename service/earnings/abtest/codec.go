@@ -15,13 +15,9 @@ func (e *Experiment) Copy() *Experiment {
 	c.phases, c.points = slices.Clone(e.phases), slices.Clone(e.points)
 	c.Results, c.held = e.Results.Copy(), e.held.Copy()
 	c.reported = slices.Clone(e.reported)
-	c.metrics, c.parts = slices.Clone(e.metrics), slices.Clone(e.parts)
+	c.metrics, c.parts = slices.Clone(e.metrics), copySegments(e.parts)
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
-	}
-	for i := range c.parts {
-		p := &c.parts[i]
-		p.groups, p.leads = slices.Clone(p.groups), slices.Clone(p.leads)
 	}
 	c.groups, c.later, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.later), slices.Clone(e.asked), slices.Clone(e.units), slices.Clone(e.seen)
 	c.Ratio.Counts = slices.Clone(e.Ratio.Counts)
@@ -32,13 +28,9 @@ func (e *Experiment) Copy() *Experiment {
 }
 
 func (s *sample) copy() *sample {
-	c := &sample{s.block.Copy(), s.held.Copy(), slices.Clone(s.metrics), slices.Clone(s.parts), slices.Clone(s.groups), slices.Clone(s.units)}
+	c := &sample{s.block.Copy(), s.held.Copy(), slices.Clone(s.metrics), copySegments(s.parts), slices.Clone(s.groups), slices.Clone(s.units)}
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
-	}
-	for i := range c.parts {
-		p := &c.parts[i]
-		p.groups, p.leads = slices.Clone(p.groups), slices.Clone(p.leads)
 	}
 	return c
 }
@@ -77,12 +69,7 @@ func (s *sample) fields(f *fields.Fields) {
 	for _, m := range s.metrics {
 		m.Fields(f)
 	}
-	fields.List(f, &s.parts, func(p *segmentSums, f *fields.Fields) {
-		if f.Reads() {
-			p.groups, p.leads = make([]api.Totals, len(s.block.Variants)), make([]confseq.Block, len(s.block.Variants))
-		}
-		p.fields(f)
-	})
+	segmentFields(f, &s.parts, len(s.block.Variants), (*confseq.Block).Fields)
 	f.Check(len(s.parts) <= maxSegmentSums+1, "a cohort of %d segments", len(s.parts))
 	offer.GroupFields(f, s.groups)
 	fields.Elements(f, s.units)
@@ -116,12 +103,7 @@ func (e *Experiment) Fields(f *fields.Fields) {
 		m.Fields(f)
 	}
 	fields.Elements(f, e.reported)
-	fields.List(f, &e.parts, func(p *segment, f *fields.Fields) {
-		if f.Reads() {
-			p.groups, p.leads = make([]api.Totals, k), make([]confseq.Mean, k)
-		}
-		p.fields(f)
-	})
+	segmentFields(f, &e.parts, k, (*confseq.Mean).Fields)
 	f.Check(len(e.parts) <= maxSegments, "an experiment of %d segments", len(e.parts))
 	offer.GroupFields(f, e.groups)
 	f.Vector(&e.later)

@@ -16,16 +16,16 @@ type Experiment struct {
 	Ratio   Ratio
 
 	begun    int64
-	phases   []phase      // periods of constant shares, oldest first
-	held     *Results     // the holdout's results, with a single variant
-	metrics  []*Results   // by metric, the conversion first
-	reported []uint64     // decisions with a value, by metric
-	parts    []segment    // by segment, in the order of their first decision that counts
-	groups   []api.Totals // by class: the variants, then the holdout
-	later    []float64    // revenue from late outcomes and corrections, by class
-	asked    []uint64     // number of decisions, by class
-	units    []uint64     // number of units, by class
-	seen     []uint64     // one bit per unit hash seen, modulo seenUnits
+	phases   []phase        // periods of constant shares, oldest first
+	held     *Results       // the holdout's results, with a single variant
+	metrics  []*Results     // by metric, the conversion first
+	reported []uint64       // decisions with a value, by metric
+	parts    []segmentMeans // by segment, in the order of their first decision that counts
+	groups   []api.Totals   // by class: the variants, then the holdout
+	later    []float64      // revenue from late outcomes and corrections, by class
+	asked    []uint64       // number of decisions, by class
+	units    []uint64       // number of units, by class
+	seen     []uint64       // one bit per unit hash seen, modulo seenUnits
 	cohorts  earnings.Cohorts[*sample]
 	points   []point
 	step     int64 // minimum time between points
@@ -152,8 +152,8 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 		return
 	}
 	s := *left
-	class, x, bound := e.ClassOf(o.Variant), o.Earned(), o.Bound()
-	s.groups[class].Add(o.Group())
+	class, x, bound, group := e.ClassOf(o.Variant), o.Earned(), o.Bound(), o.Group()
+	s.groups[class].Add(group)
 	at, _ := slices.BinarySearchFunc(e.phases, entry, func(p phase, entry uint64) int {
 		if p.entry < entry {
 			return -1
@@ -184,7 +184,7 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 			m.Cluster(bucket, class, x, s.metrics[k].Centre, made.shares)
 		}
 		if e.Design.Segments != "" {
-			s.part(segment, len(e.shares)).add(class, Of(e.Design, e.Design.Control), x, s.block.Centre, bound, made.shares, o.Group())
+			addToSegment(segmentOf(&s.parts, segment, maxSegmentSums, len(e.shares)), class, Of(e.Design, e.Design.Control), x, s.block.Centre, bound, made.shares, group)
 		}
 	}
 }
@@ -212,7 +212,12 @@ func (e *Experiment) take(s *sample, at int64) {
 		m.Take(s.metrics[k])
 	}
 	for i := range s.parts {
-		e.part(s.parts[i].value).take(&s.parts[i])
+		part := &s.parts[i]
+		to := segmentOf(&e.parts, part.value, maxSegments-1, len(e.shares))
+		for v := range to.groups {
+			to.groups[v].Add(&part.groups[v])
+			to.leads[v].Add(&part.leads[v])
+		}
 	}
 	out := float64(e.holdout) / Buckets
 	for class := range e.groups {

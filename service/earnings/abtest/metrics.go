@@ -35,10 +35,7 @@ func (e *Experiment) metric(k int, o *offer.Closed) (x, bound float64, isReporte
 		}
 		return x, 1, true
 	case items:
-		for _, t := range o.Takes() {
-			x += float64(t.Quantity)
-		}
-		return min(x, maxUnits), maxUnits, true
+		return min(float64(o.Units()), maxUnits), maxUnits, true
 	}
 	m := &e.Design.Metrics[k-numMetrics]
 	at := slices.IndexFunc(o.Measured, func(v eventlog.Measurement) bool { return v.Name == m.Name })

@@ -99,16 +99,20 @@ func (b *Block) Add(v int, x, bound float64, shares []float64) {
 			if shares[u] == 0 || shares[other] == 0 {
 				continue
 			}
-			way := earnings.Neither
-			switch v {
-			case other:
-				way = earnings.First
-			case u:
-				way = earnings.Second
-			}
-			earnings.Contrast{P: shares[other], Q: shares[u]}.Add(&b.Pairs[pairOf(u, other)], way, x, b.Centre, bound)
+			earnings.Contrast{P: shares[other], Q: shares[u]}.Add(&b.Pairs[pairOf(u, other)], sideOf(v, other, u), x, b.Centre, bound)
 		}
 	}
+}
+
+// sideOf returns the side of a contrast of two variants that a third one, or one of them, is on.
+func sideOf(v, first, second int) int {
+	switch v {
+	case first:
+		return earnings.First
+	case second:
+		return earnings.Second
+	}
+	return earnings.Neither
 }
 
 // Cluster adds a decision of variant v to the sums of squares by bucket. bucket is the unit's bucket if it still

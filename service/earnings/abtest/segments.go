@@ -1,6 +1,7 @@
 package abtest
 
 import (
+	"cmp"
 	"slices"
 
 	"vitrine/internal/confseq"
@@ -16,69 +17,63 @@ const maxSegments = 8
 // maxSegmentSums limits the values in a cohort, which become segments when it counts.
 const maxSegmentSums = 4 * maxSegments
 
-// segment holds the earnings from shoppers with one value of a feature.
-type segment struct {
+// segment holds the earnings from shoppers with one value of a feature, or a cohort's part of them.
+type segment[T any] struct {
 	value  string
-	groups []api.Totals   // by variant
-	leads  []confseq.Mean // by variant: D over the control, as in [Results]
+	groups []api.Totals // by variant
+	leads  []T          // by variant: D over the control, as in [Results]; blocks are around 0
 }
 
-// segmentSums are a cohort's part of a segment.
-type segmentSums struct {
-	value  string
-	groups []api.Totals
-	leads  []confseq.Block // around 0
-}
+type (
+	segmentMeans = segment[confseq.Mean]
+	segmentSums  = segment[confseq.Block]
+)
 
-// part returns a cohort's sums for a value.
-func (s *sample) part(value string, variants int) *segmentSums {
-	at := slices.IndexFunc(s.parts, func(p segmentSums) bool { return p.value == value })
+// segmentOf returns the segment of a value in a list. After most values, further ones share the value "".
+func segmentOf[T any](list *[]segment[T], value string, most, variants int) *segment[T] {
+	at := slices.IndexFunc(*list, func(p segment[T]) bool { return p.value == value })
 	if at < 0 {
-		if len(s.parts) >= maxSegmentSums && value != "" {
-			return s.part("", variants)
+		if len(*list) >= most && value != "" {
+			return segmentOf(list, "", most, variants)
 		}
-		at = len(s.parts)
-		s.parts = append(s.parts, segmentSums{value, make([]api.Totals, variants), make([]confseq.Block, variants)})
+		at = len(*list)
+		*list = append(*list, segment[T]{value, make([]api.Totals, variants), make([]T, variants)})
 	}
-	return &s.parts[at]
+	return &(*list)[at]
 }
 
-// add adds a decision of a variant with the revenue x ≤ bound. centre is the mean revenue before it.
-func (s *segmentSums) add(variant, control int, x, centre, bound float64, shares []float64, group *api.Totals) {
+// copySegments returns a deep copy.
+func copySegments[T any](list []segment[T]) []segment[T] {
+	list = slices.Clone(list)
+	for i := range list {
+		p := &list[i]
+		p.groups, p.leads = slices.Clone(p.groups), slices.Clone(p.leads)
+	}
+	return list
+}
+
+// segmentFields encodes or decodes segments.
+func segmentFields[T any](f *fields.Fields, list *[]segment[T], variants int, lead func(*T, *fields.Fields)) {
+	fields.List(f, list, func(p *segment[T], f *fields.Fields) {
+		if f.Reads() {
+			p.groups, p.leads = make([]api.Totals, variants), make([]T, variants)
+		}
+		f.String(&p.value)
+		offer.GroupFields(f, p.groups)
+		for v := range p.leads {
+			lead(&p.leads[v], f)
+		}
+	})
+}
+
+// addToSegment adds a decision of a variant with the revenue x ≤ bound. centre is the mean revenue before it.
+func addToSegment(s *segmentSums, variant, control int, x, centre, bound float64, shares []float64, group *api.Totals) {
 	s.groups[variant].Add(group)
 	for v, share := range shares {
 		if v == control || share == 0 || shares[control] == 0 {
 			continue
 		}
-		way := earnings.Neither
-		switch variant {
-		case v:
-			way = earnings.First
-		case control:
-			way = earnings.Second
-		}
-		earnings.Contrast{P: share, Q: shares[control]}.Add(&s.leads[v], way, x, centre, bound)
-	}
-}
-
-// part returns the segment of a value.
-func (e *Experiment) part(value string) *segment {
-	at := slices.IndexFunc(e.parts, func(p segment) bool { return p.value == value })
-	if at < 0 {
-		if len(e.parts) >= maxSegments-1 && value != "" {
-			return e.part("")
-		}
-		at = len(e.parts)
-		e.parts = append(e.parts, segment{value, make([]api.Totals, len(e.shares)), make([]confseq.Mean, len(e.shares))})
-	}
-	return &e.parts[at]
-}
-
-// take adds a cohort's sums.
-func (p *segment) take(s *segmentSums) {
-	for v := range p.groups {
-		p.groups[v].Add(&s.groups[v])
-		p.leads[v].Add(&s.leads[v])
+		earnings.Contrast{P: share, Q: shares[control]}.Add(&s.leads[v], sideOf(variant, v, control), x, centre, bound)
 	}
 }
 
@@ -109,7 +104,7 @@ func (e *Experiment) segmentReports(control int) (list []api.SegmentReport) {
 		case b.Value == "":
 			return -1
 		}
-		return int(rounds(b)) - int(rounds(a))
+		return cmp.Compare(rounds(b), rounds(a))
 	})
 	return list
 }
@@ -128,20 +123,4 @@ func (r *Results) dispersion(v, u int, clustered float64) float64 {
 		return 1
 	}
 	return max(1, clustered/own)
-}
-
-func (p *segment) fields(f *fields.Fields) {
-	f.String(&p.value)
-	offer.GroupFields(f, p.groups)
-	for v := range p.leads {
-		p.leads[v].Fields(f)
-	}
-}
-
-func (s *segmentSums) fields(f *fields.Fields) {
-	f.String(&s.value)
-	offer.GroupFields(f, s.groups)
-	for v := range s.leads {
-		s.leads[v].Fields(f)
-	}
 }
