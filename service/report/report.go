@@ -12,6 +12,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -111,11 +112,6 @@ func (v view) Made() (n uint64) {
 	return n
 }
 
-// Gain is a variant's gain over the control in all decisions of the experiment.
-func (v view) Gain(difference *api.Interval) api.Interval {
-	return difference.Times(v.Decisions)
-}
-
 // Expected is a class's expected share of the units, over all phases, by the present shares.
 func (v view) Expected(of api.VariantReport) float64 {
 	if of.Name == api.Holdout {
@@ -152,12 +148,7 @@ func (v view) Means() template.HTML {
 
 // Differences is the picture of the differences.
 func (v view) Differences() template.HTML {
-	c := chart{label: "Difference to " + v.Control + " over time, with bands that hold together with 95 %", names: v.Names(), skip: -1, zero: true}
-	for i, name := range c.names {
-		if name == v.Control {
-			c.skip = i
-		}
-	}
+	c := chart{label: "Difference to " + v.Control + " over time, with bands that hold together with 95 %", names: v.Names(), skip: slices.Index(v.Names(), v.Control), zero: true}
 	for _, p := range v.Points {
 		c.add(p.Time, p.Differences)
 	}
