@@ -4,6 +4,7 @@ package health
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -118,13 +119,11 @@ func Odds(chance float64) string {
 		return "less than once in a billion times"
 	}
 	n := 1 / chance
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e6, " million"}, {1e3, ",000"}} {
-		if n >= unit.size {
-			return fmt.Sprintf("about once in %.0f%s times", n/unit.size, unit.name)
-		}
+	switch thousands := math.Round(n / 1e3); {
+	case thousands >= 1e3:
+		return fmt.Sprintf("about once in %.0f million times", n/1e6)
+	case math.Round(n) >= 1e3:
+		return fmt.Sprintf("about once in %.0f,000 times", thousands)
 	}
 	return fmt.Sprintf("about once in %.0f times", n)
 }

@@ -48,6 +48,19 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// Probabilities are rounded before their unit is chosen.
+func TestOdds(t *testing.T) {
+	for chance, want := range map[float64]string{
+		0.1: "now and then", 0.004: "about once in 250 times", 1 / 999.4: "about once in 999 times",
+		1 / 999.6: "about once in 1,000 times", 1 / 1499.0: "about once in 1,000 times", 1 / 999_400.0: "about once in 999,000 times",
+		1 / 999_600.0: "about once in 1 million times", 1 / 1_600_000.0: "about once in 2 million times", 1e-10: "less than once in a billion times",
+	} {
+		if got := health.Odds(chance); got != want {
+			t.Errorf("a chance of %g happens %s, want %s", chance, got, want)
+		}
+	}
+}
+
 // A placement without an outcome is waiting, not well.
 func TestHealthWaits(t *testing.T) {
 	for _, c := range []struct {
