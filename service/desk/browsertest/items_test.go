@@ -92,7 +92,7 @@ func TestItemMustGo(t *testing.T) {
 		}
 	}
 	b.visit("/placements/home/history")
-	b.reads("pinned items: added sku-000004")
+	b.reads("Pinned items: added sku-000004")
 	b.run(`[...document.querySelectorAll("main .changes button")][0].click()`)
 	b.reads("The settings are what they were before that change")
 	if p := fatal.Or(s.Placement(t.Context(), "home"))(t); p.Include != nil {

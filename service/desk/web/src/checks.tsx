@@ -1,6 +1,6 @@
 import { get, placement } from "./api";
 import { usePoll } from "./poll";
-import { Card, count, Failure, moment, percent, Table } from "./ui";
+import { Card, count, duration, Failure, moment, percent, Table } from "./ui";
 
 // Guard is the part of a placement's statistics that says what is watched: see Guard of the OpenAPI document.
 interface Guard {
@@ -51,7 +51,7 @@ export function Checks(props: { name: string }) {
           />
           <p class="note">
             {count(guard.without_sale)} decisions in a row without a sale so far.
-            {guard.overdue_seconds ? ` A decision counts as one without a sale when it is ${age(guard.overdue_seconds)} old.` : ""}
+            {guard.overdue_seconds ? ` A decision counts as one without a sale when it is ${duration(guard.overdue_seconds)} old.` : ""}
             {guard.outcomes_held ? ` The policy has not learned from ${count(guard.outcomes_held)} outcomes, because of the alarm.` : ""}
           </p>
         </>
@@ -69,9 +69,4 @@ function state(c: Check): string {
 function notices(c: Check): string {
   if (c.max_silence) return `${count(c.max_silence)} decisions in a row without a sale`;
   return c.detectable_fall ? `a fall of ${percent(c.detectable_fall)}` : "nothing yet";
-}
-
-function age(seconds: number): string {
-  if (seconds < 120) return `${count(seconds)} seconds`;
-  return seconds < 7200 ? `${count(seconds / 60)} minutes` : `${count(seconds / 3600)} hours`;
 }

@@ -87,7 +87,7 @@ function Drift(props: { of: Insight["drift"] }) {
         empty=""
         columns={[
           { title: "When", plain: true, text: true, cell: (r) => r.when },
-          { title: "Policy earns a decision", cell: (r) => mean(r.of.by_policy) },
+          { title: "Policy earns per visit", cell: (r) => mean(r.of.by_policy) },
           ...(some((s) => s.by_chance) ? [{ title: "Random pages", cell: (r: Row) => mean(r.of.by_chance) }] : []),
           ...(some((s) => s.by_baseline) ? [{ title: "Your own pages", cell: (r: Row) => mean(r.of.by_baseline) }] : []),
           { title: "Earned of what was predicted", cell: (r) => percent(r.of.predicted > 0 ? r.of.earned / r.of.predicted : NaN) },

@@ -66,7 +66,7 @@ interface Plan {
 }
 
 // lasts writes how long something takes, in the largest unit that is at least 1.
-export function lasts(seconds: number): string {
+function lasts(seconds: number): string {
   if (seconds < 3600) return "less than an hour";
   for (const [unit, length] of [["year", 31_557_600], ["month", 2_629_800], ["week", 604_800], ["day", 86_400], ["hour", 3600]] as const) {
     if (seconds >= 1.5 * length || unit === "hour") return number(Math.ceil(seconds / length), { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 0 });

@@ -44,6 +44,9 @@ const titles: Record<string, string> = {
   learn_in_alarm: "Learn during an alarm",
   log_items: "Items kept in the log",
   memory_bytes: "Memory for open visits",
+  include: "Pinned items",
+  exclude: "Excluded items",
+  currency: "Currency",
   catalogue_of: "Use the items of another placement",
   max_versions: "Versions to keep",
 };

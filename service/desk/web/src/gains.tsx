@@ -1,7 +1,7 @@
 import type { Interval } from "./experiment-report";
 import { address } from "./routes";
-import type { Entry } from "./series";
-import { Figure, duration, money, number, percent } from "./ui";
+import { z, type Entry } from "./series";
+import { count, duration, Figure, money, number, percent } from "./ui";
 
 // Gain is what a placement earns more than what it is compared with: see the schema of the OpenAPI document.
 export interface Gain {
@@ -69,15 +69,15 @@ function NoComparison(props: { of: Entry }) {
 export function Money(props: { of: Entry; brief?: boolean }) {
   const { of: p } = props;
   const t = p.by_policy;
-  const give = p.standard_error === null ? "" : `± ${money(1.96 * p.standard_error, p.currency)}`;
+  const give = p.standard_error === null ? "" : `± ${money(z * p.standard_error, p.currency)}`;
   if (props.brief) {
-    return <Figure name="Revenue a visit" value={money(p.mean_revenue, p.currency)}>{t.rounds === 0 ? "no visit has ended yet" : `${percent(t.purchases / t.rounds)} buy · ${money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)} an order`}</Figure>;
+    return <Figure name="Revenue per visit" value={money(p.mean_revenue, p.currency)}>{t.rounds === 0 ? "no visit has ended yet" : `${percent(t.purchases / t.rounds)} buy · ${money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)} an order`}</Figure>;
   }
   return (
     <>
-      <Figure name="Revenue a visit" value={money(p.mean_revenue, p.currency)}>{give}</Figure>
-      <Figure name="Visitors who buy" value={percent(t.rounds ? t.purchases / t.rounds : NaN)}>of {number(t.rounds, { maximumFractionDigits: 0 })} visits</Figure>
-      <Figure name="Average order" value={money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)}>{number(t.purchases, { maximumFractionDigits: 0 })} orders</Figure>
+      <Figure name="Revenue per visit" value={money(p.mean_revenue, p.currency)}>{give}</Figure>
+      <Figure name="Visitors who buy" value={percent(t.rounds ? t.purchases / t.rounds : NaN)}>of {count(t.rounds)} visits</Figure>
+      <Figure name="Average order" value={money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)}>{count(t.purchases)} orders</Figure>
     </>
   );
 }

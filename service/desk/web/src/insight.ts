@@ -9,7 +9,6 @@ export interface Insight {
   policy_entry: number;
   time: string;
   effects?: Effect[];
-  background_rows?: number;
   families?: { family: string; points: { learned: number; weight: number }[] }[];
   positions: { position: number; shown: number; taken: number; effect: number | null }[];
   calibration: { low: number; high: number; rounds: number; predicted: number; observed: number; standard_error: number }[];
@@ -55,7 +54,7 @@ export const reach = (e: Effect) => Math.max(0, ...[e.points, ...(e.segments ?? 
 // byReach are the effects, those that matter most first.
 export const byReach = (effects: Effect[]) => effects.toSorted((a, b) => reach(b) - reach(a));
 
-const slight = 0.03; // of the share that would buy: less hardly matters
+export const slight = 0.03; // of the share that would buy: less hardly matters
 
 // wish says which value of a number sells best, undefined if it hardly matters.
 export function wish(points: Point[], write: (v: number) => string): string | undefined {

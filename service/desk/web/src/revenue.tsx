@@ -28,8 +28,8 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
   if (lines.length === 0) return <Empty>The curve of revenue begins when the first decision has its outcome.</Empty>;
   return (
     <>
-      <Chart label={`Revenue a visit of ${p.name} over time. ${said.join(" ")}`} times={s.start_unix_seconds} lines={lines} range={range} height={props.height ?? 220} format={(v) => money(v, p.currency).replace(/[.,]00(?=\D|$)/, "")} />
-      <p class="quiet">Revenue a visit. {said.join(" ")}</p>
+      <Chart label={`Revenue per visit of ${p.name} over time. ${said.join(" ")}`} times={s.start_unix_seconds} lines={lines} range={range} height={props.height ?? 220} format={(v) => money(v, p.currency).replace(/[.,]00(?=\D|$)/, "")} />
+      <p class="quiet">Revenue per visit. {said.join(" ")}</p>
     </>
   );
 }

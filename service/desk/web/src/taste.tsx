@@ -1,5 +1,5 @@
 import { Chart } from "./chart";
-import { byReach, reach, useInsight, wish, type Effect } from "./insight";
+import { byReach, reach, slight, useInsight, wish, type Effect } from "./insight";
 import { address } from "./routes";
 import { Card, Empty, Failure, Loading, money, number, points, Table } from "./ui";
 
@@ -30,7 +30,7 @@ export function Curves(props: { of: Effect; currency?: string | undefined }) {
     ? segments.map((s) => ({ who: s.value, what: wish(s.points, write) }))
     : [{ who: "", what: wish(e.points, write) }];
   const looks = wishes.filter((w) => w.what);
-  const said = reach(e) < 0.03 ? "It hardly matters." : looks.length === 0 ? "" : `Sells best ${looks.map((w) => (w.who ? `to ${w.who} ${w.what}` : w.what)).join(", ")}.`;
+  const said = reach(e) < slight ? "It hardly matters." : looks.length === 0 ? "" : `Sells best ${looks.map((w) => (w.who ? `to ${w.who} ${w.what}` : w.what)).join(", ")}.`;
   const title = `Share who would buy a typical item, by ${e.feature}${segments.length > 1 ? ` and ${e.by}` : ""}.`;
   return (
     <>
@@ -58,7 +58,7 @@ export function Values(props: { of: Effect }) {
           { title: "Likely between", cell: (p) => (p.buy_share_low === undefined ? "–" : `${points(p.buy_share_low)} and ${points(p.buy_share_high)}`), wide: true },
         ]}
       />
-      {reach(e) < 0.03 ? <p class="quiet">It hardly matters which.</p> : null}
+      {reach(e) < slight ? <p class="quiet">It hardly matters which.</p> : null}
     </>
   );
 }

@@ -31,7 +31,7 @@ const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyl
 // moment writes a time of the API in the reader's locale and time zone.
 export const moment = (time: string | undefined) => (time ? times.format(new Date(time)) : "–");
 
-// span writes a length of time.
+// duration writes a length of time.
 export function duration(seconds: number): string {
   const unit = (value: number, name: string) => `${count(value)} ${name}${Math.round(value) === 1 ? "" : "s"}`;
   if (seconds < 120) return unit(seconds, "second");

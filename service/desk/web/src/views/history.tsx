@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { adjust } from "../adjust";
 import { get, placement, request } from "../api";
+import { title } from "../form";
 import { usePoll } from "../poll";
 import { address } from "../routes";
 import { useMay } from "../session";
@@ -53,10 +54,13 @@ const checks = {
   predictions: "Predictions did not come true",
 };
 
-// odds says how rarely something happens that has a probability.
+// odds says how rarely something happens that has a probability, in the words of an alarm.
 function odds(chance: number): string {
   if (chance >= 0.1) return "now and then";
-  return chance < 1e-9 ? "less than once in a billion times" : `once in ${count(Number((1 / chance).toPrecision(1)))} times`;
+  if (chance < 1e-9) return "less than once in a billion times";
+  const n = 1 / chance;
+  if (n >= 999_500) return `about once in ${count(n / 1e6)} million times`;
+  return `about once in ${count(n >= 999.5 ? 1000 * Math.round(n / 1000) : n)} times`;
 }
 
 // History is what went wrong, and who changed what.
@@ -133,7 +137,7 @@ const show = (v: unknown) => (v === undefined ? "default" : typeof v === "string
 // Difference is a setting before and after. Of a list it says what came and went.
 function Difference(props: { of: { field: string; before?: unknown; after?: unknown } }) {
   const { field, before, after } = props.of;
-  const name = field === "include" ? "pinned items" : field === "exclude" ? "excluded items" : field.replaceAll("_", " ");
+  const name = title(field);
   const lists = [before ?? [], after ?? []];
   if (lists.every((l) => Array.isArray(l) && l.every((v) => typeof v === "string"))) {
     const [a, b] = lists as [string[], string[]];

@@ -8,7 +8,7 @@ import type { Insight } from "../insight";
 import { count, Empty, Failure, money, moment, number, percent } from "../ui";
 
 const filters: [string, string][] = [["All", ""], ["Can be shown", "available"], ["Cannot be shown", "unavailable"], ["Shown", "shown"], ["Never shown", "unseen"], ["Pinned", "pinned"], ["Excluded", "excluded"]];
-const orders: [string, string][] = [["Earns the most a page", "earned"], ["Shown most", "shown"], ["Catalogue", ""]];
+const orders: [string, string][] = [["Earns the most per page", "earned"], ["Shown most", "shown"], ["Catalogue", ""]];
 const height = 72; // of a row, in pixels
 const part = 100; // items of a request
 
@@ -126,7 +126,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
       <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${count(state.count)} ${state.count === 1 ? "item" : "items"}`}</p>
       <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count ?? -1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div class="row-of-items heading" role="row">
-          {["Item", "Times shown", "Bought when shown", "Earned a page", "State", ""].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{t}{t === "" ? <span class="hidden">Actions</span> : null}</span>)}
+          {["Item", "Times shown", "Bought when shown", "Earned per page", "State", ""].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{t}{t === "" ? <span class="hidden">Actions</span> : null}</span>)}
         </div>
         <div role="rowgroup" class="tall" style={{ height: `${(state.count ?? 0) * height}px` }}>
           {rows.map(({ i, of }) => (

@@ -43,7 +43,7 @@ export default function Placement(props: { name: string }) {
         <Money of={p} />
       </div>
       <div class="grid two">
-        <Card title="Revenue a visit"><Revenue of={p} seconds={seconds} /></Card>
+        <Card title="Revenue per visit"><Revenue of={p} seconds={seconds} /></Card>
         <Taste name={name} currency={p.currency} />
       </div>
       <Card title="Items that earn the most" end={<a class="button" href={address("placements", name, "items")}>{best ? `All ${count(best.count)} items` : "All items"}</a>}>
@@ -55,7 +55,7 @@ export default function Placement(props: { name: string }) {
             { title: "Item", text: true, cell: (i) => <Item of={productOf(i.item)} currency={p.currency} /> },
             { title: "Times shown", cell: (i) => count(i.shown), wide: true },
             { title: "Bought when shown", cell: (i) => percent(i.taken_share) },
-            { title: "Earned a page it is on", cell: (i) => money(i.revenue_per_page, p.currency) },
+            { title: "Earned per page", cell: (i) => money(i.revenue_per_page, p.currency) },
           ]}
         />
       </Card>
