@@ -133,12 +133,12 @@ func (s sheet) page(width vg.Length) page {
 	return page{width, height, func(c draw.Canvas) {
 		y, letter := height, 'a'
 		if s.title != "" {
-			writeIn(c, faces().title, ink, vg.Point{X: width / 2, Y: y - 15}, centred, width-2*space, s.title)
+			writeIn(c, faces().title, ink, textLine{vg.Point{X: width / 2, Y: y - 15}, centred, width - 2*space}, s.title)
 			y -= headHeight
 		}
 		at := func(j int) vg.Length { return tileLeft + vg.Length(j)*(s.tile.X+between) }
 		for j, h := range s.heads {
-			writeIn(c, faces().title, ink, vg.Point{X: at(j) + s.tile.X/2, Y: y - 15}, centred, s.tile.X+edge, h)
+			writeIn(c, faces().title, ink, textLine{vg.Point{X: at(j) + s.tile.X/2, Y: y - 15}, centred, s.tile.X + edge}, h)
 		}
 		if s.heads != nil {
 			y -= headHeight
@@ -167,7 +167,7 @@ func (s sheet) page(width vg.Length) page {
 		if !s.named {
 			s.legend.draw(c, vg.Point{X: width / 2, Y: s.legend.height() + noteHeight})
 		}
-		writeIn(c, faces().small, faint, vg.Point{X: width / 2, Y: 6}, centred, width-2*space, s.note)
+		writeIn(c, faces().small, faint, textLine{vg.Point{X: width / 2, Y: 6}, centred, width - 2*space}, s.note)
 	}}
 }
 

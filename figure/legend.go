@@ -30,7 +30,7 @@ func (e entry) width() vg.Length { return sample + space + textWidth(faces().tex
 func (e entry) draw(c draw.Canvas, pt vg.Point, room vg.Length) {
 	e.sample(c, pt)
 	pt = pt.Add(vg.Point{X: sample + space, Y: -ascent / 2 * faces().text.Font.Size})
-	writeIn(c, faces().text, ink, pt, fromLeft, room-sample-space, e.name)
+	writeIn(c, faces().text, ink, textLine{pt, fromLeft, room - sample - space}, e.name)
 }
 
 // legend is a block of entries in columns, filled row by row.

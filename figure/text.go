@@ -143,10 +143,16 @@ func fit(f font.Face, room vg.Length, text string) (font.Face, string) {
 	return f, text
 }
 
-// writeIn writes a line of text that fits in the room.
-func writeIn(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, align, room vg.Length, text string) {
-	f, text = fit(f, room, text)
-	write(c, f, ink, pt, align, text)
+// textLine is where a line of text is written: its baseline at a point, and how wide it may be.
+type textLine struct {
+	at          vg.Point
+	align, room vg.Length
+}
+
+// writeIn writes a text that fits in a line.
+func writeIn(c vg.Canvas, f font.Face, ink color.Color, in textLine, text string) {
+	f, text = fit(f, in.room, text)
+	write(c, f, ink, in.at, in.align, text)
 }
 
 // minus replaces the hyphens in numbers by minus signs.

@@ -47,6 +47,12 @@ func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (
 			l.Offer, l.Request = whole, request
 		}
 	}
+	addPolicy(view, v, l, f.Was.Entry)
+	return page.Explain(v, l), nil
+}
+
+// addPolicy adds the policy that decided in an entry of the log, or says why it is unknown.
+func addPolicy(view *View, v *page.View, l *page.Logged, entry uint64) {
 	w := view.Worker
 	l.Policy = v.Policy
 	if v.Routes != nil {
@@ -60,11 +66,10 @@ func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (
 		l.Policy.Policy = nil
 		l.Unknown = append(l.Unknown, "the utilities: the features or the learner of the placement have changed since")
 	}
-	if l.Variant != "" && (v.Routes == nil || f.Was.Entry <= v.Routes.Number) {
+	if l.Variant != "" && (v.Routes == nil || entry <= v.Routes.Number) {
 		l.Policy.Policy = nil
 		l.Unknown = append(l.Unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended", l.Variant))
 	}
-	return page.Explain(v, l), nil
 }
 
 // rebuild returns the request and the candidates of an offer from the catalogue at its version.

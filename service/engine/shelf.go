@@ -88,60 +88,76 @@ func (s *shelf) list(ctx context.Context) (ids []string, total int, err error) {
 	if s.IDs != nil {
 		return s.IDs, len(s.IDs), nil
 	}
-	add := func(id string) {
-		if total >= s.From && len(ids) < s.Limit {
-			ids = append(ids, strings.Clone(id))
-		}
-		total++
+	var p listing
+	p.shelf = s
+	others := s.sold.Counted() // that the catalogue may not have
+	if s.Sort != "" {
+		p.add(s.sorted(others), func(string) bool { return true })
+		others = nil
 	}
-	counted := s.sold.Counted()
-	others := slices.Clone(counted) // that the catalogue may not have
+	if err := p.addStock(ctx); err != nil {
+		return nil, 0, err
+	}
+	isForeign := func(id string) bool { _, known := s.slot(id); return !known }
+	p.add(others, isForeign)
+	var named []string
 	for id := range s.named {
 		if _, ok := s.sold.Sold(id); !ok {
-			others = append(others, id)
+			named = append(named, id)
 		}
 	}
-	slices.Sort(others[len(counted):])
-	if s.Sort != "" {
-		ordered := s.sorted(counted)
-		s.locked(func() {
-			for _, id := range ordered {
-				if s.finds(id) {
-					add(id)
-				}
-			}
-		})
+	slices.Sort(named)
+	p.add(named, isForeign)
+	return p.ids, p.total, nil
+}
+
+// listing collects the ids of one page of a query.
+type listing struct {
+	*shelf
+	ids   []string
+	total int // items found
+}
+
+func (p *listing) note(id string) {
+	if p.total >= p.From && len(p.ids) < p.Limit {
+		p.ids = append(p.ids, strings.Clone(id))
 	}
-	for from, more := int32(0), s.items != nil; more; from += shelfSlice {
-		if err := ctx.Err(); err != nil {
-			return nil, 0, err
-		}
-		s.locked(func() {
-			end := min(from+shelfSlice, int32(s.items.Len()))
-			more = end < int32(s.items.Len())
-			if s.Contains == "" && s.Only == "" && s.Sort == "" && (total+int(end-from) <= s.From || len(ids) == s.Limit) {
-				total += int(end - from) // an empty range
-				return
-			}
-			for slot := from; slot < end; slot++ {
-				id := s.items.ID(slot)
-				if _, counts := s.sold.Sold(id); (s.Sort == "" || !counts) && s.finds(id) {
-					add(id)
-				}
-			}
-		})
-	}
-	if s.Sort != "" {
-		others = others[len(counted):]
-	}
-	s.locked(func() {
-		for _, id := range others {
-			if _, known := s.slot(id); !known && s.finds(id) {
-				add(id)
+	p.total++
+}
+
+// add adds those of the ids that the query finds.
+func (p *listing) add(ids []string, may func(id string) bool) {
+	p.locked(func() {
+		for _, id := range ids {
+			if may(id) && p.finds(id) {
+				p.note(id)
 			}
 		}
 	})
-	return ids, total, nil
+}
+
+// addStock adds what the query finds in the catalogue, in slices between which others may write.
+func (p *listing) addStock(ctx context.Context) error {
+	for from, more := int32(0), p.items != nil; more; from += shelfSlice {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p.locked(func() {
+			end := min(from+shelfSlice, int32(p.items.Len()))
+			more = end < int32(p.items.Len())
+			if p.Contains == "" && p.Only == "" && p.Sort == "" && (p.total+int(end-from) <= p.From || len(p.ids) == p.Limit) {
+				p.total += int(end - from) // an empty range
+				return
+			}
+			for slot := from; slot < end; slot++ {
+				id := p.items.ID(slot)
+				if _, counts := p.sold.Sold(id); (p.Sort == "" || !counts) && p.finds(id) {
+					p.note(id)
+				}
+			}
+		})
+	}
+	return nil
 }
 
 // sorted returns the ids of the counted items in the order of the query.

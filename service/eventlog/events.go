@@ -593,7 +593,7 @@ func (c *Corrected) check() error {
 	if err := c.Basket.Check(c.Choice, len(c.Shown)); err != nil {
 		return fmt.Errorf("a correction of decision %q: %w", c.Decision, err)
 	}
-	switch late := c.Correction == ""; {
+	switch {
 	case c.Decision == "":
 		return errors.New("a correction without a decision's identity")
 	case c.Entry == 0:
@@ -602,14 +602,27 @@ func (c *Corrected) check() error {
 		return fmt.Errorf("a correction of item %d of the %d of decision %q", c.Choice, len(c.Shown), c.Decision)
 	case math.IsNaN(after) || math.IsInf(after, 0):
 		return fmt.Errorf("a correction of decision %q by %v, after it had earned %v", c.Decision, c.Value, c.Before)
-	case late && (c.Before != 0 || c.Withdraws || c.Choice == 0 && c.Value != 0):
-		return fmt.Errorf("a late outcome of decision %q that earns %v, after it had earned %v",
-			c.Decision, c.Value, c.Before)
-	case late && c.Others != 0, !late && c.Basket != nil, c.Basket != nil && c.Value != c.Basket.Earned(), c.Others < 0, c.Others > 0 && c.Others >= len(c.Shown):
-		return fmt.Errorf("correction %q of decision %q, which shows %d items, by %v with the basket %v and %d other items", c.Correction, c.Decision, len(c.Shown), c.Value, c.Basket, c.Others)
-	case !late && (c.Choice == 0 || c.Counts || c.Withdraws && c.Others == 0 && after != 0):
+	case c.Others < 0, c.Others > 0 && c.Others >= len(c.Shown):
+		return fmt.Errorf("a correction of decision %q, which shows %d items, leaves %d others", c.Decision, len(c.Shown), c.Others)
+	case c.Correction == "":
+		return c.checkLate()
+	case c.Basket != nil:
+		return fmt.Errorf("correction %q of decision %q has the basket %v of a late outcome", c.Correction, c.Decision, c.Basket)
+	case c.Choice == 0 || c.Counts || c.Withdraws && c.Others == 0 && after != 0:
 		return fmt.Errorf("correction %q of decision %q is of item %d, by %v, after it had earned %v",
 			c.Correction, c.Decision, c.Choice, c.Value, c.Before)
+	}
+	return nil
+}
+
+// checkLate validates an outcome that came after the deadline.
+func (c *Corrected) checkLate() error {
+	switch {
+	case c.Before != 0 || c.Withdraws || c.Choice == 0 && c.Value != 0:
+		return fmt.Errorf("a late outcome of decision %q that earns %v, after it had earned %v",
+			c.Decision, c.Value, c.Before)
+	case c.Others != 0 || c.Basket != nil && c.Value != c.Basket.Earned():
+		return fmt.Errorf("a late outcome of decision %q earns %v with the basket %v and %d other items", c.Decision, c.Value, c.Basket, c.Others)
 	}
 	return nil
 }

@@ -102,25 +102,21 @@ func (v *alternatives) rules() []api.RuleCost {
 	if least := max(q.MinSize, v.config.MinSize); least > 0 {
 		without(api.RuleCost{Rule: "min_size", On: strconv.Itoa(least)}, func(q *Request, c *setup.Config) { q.MinSize, c.MinSize = 0, 0 })
 	}
-	drop := func(list []string, k int) []string { return slices.Delete(slices.Clone(list), k, k+1) }
-	for k, id := range q.Include {
-		without(api.RuleCost{Rule: "include", Item: id}, func(q *Request, _ *setup.Config) { q.Include = drop(q.Include, k) })
-	}
-	for k, id := range q.Exclude {
-		if _, ok := v.index[id]; ok {
-			without(api.RuleCost{Rule: "exclude", Item: id}, func(q *Request, _ *setup.Config) { q.Exclude = drop(q.Exclude, k) })
+	// each drops the ids of a rule one by one. An id that is no candidate costs nothing.
+	each := func(rule api.RuleCost, ids []string, of func(q *Request, c *setup.Config) *[]string) {
+		for k, id := range ids {
+			if _, ok := v.index[id]; ok {
+				rule.Item = id
+				without(rule, func(q *Request, c *setup.Config) { *of(q, c) = slices.Delete(slices.Clone(ids), k, k+1) })
+			}
 		}
 	}
-	for k, id := range v.config.Include {
-		if _, ok := v.index[id]; ok && q.Slots == nil {
-			without(api.RuleCost{Rule: "pinned", Item: id}, func(_ *Request, c *setup.Config) { c.Include = drop(c.Include, k) })
-		}
+	each(api.RuleCost{Rule: "include"}, q.Include, func(q *Request, _ *setup.Config) *[]string { return &q.Include })
+	each(api.RuleCost{Rule: "exclude"}, q.Exclude, func(q *Request, _ *setup.Config) *[]string { return &q.Exclude })
+	if q.Slots == nil {
+		each(api.RuleCost{Rule: "pinned"}, v.config.Include, func(_ *Request, c *setup.Config) *[]string { return &c.Include })
 	}
-	for k, id := range v.config.Exclude {
-		if _, ok := v.index[id]; ok {
-			without(api.RuleCost{Rule: "excluded", Item: id}, func(_ *Request, c *setup.Config) { c.Exclude = drop(c.Exclude, k) })
-		}
-	}
+	each(api.RuleCost{Rule: "excluded"}, v.config.Exclude, func(_ *Request, c *setup.Config) *[]string { return &c.Exclude })
 	for k, l := range q.Limits {
 		on := cmp.Or(l.By(), fmt.Sprint(k))
 		without(api.RuleCost{Rule: "limit", On: on}, func(q *Request, _ *setup.Config) { q.Limits = slices.Delete(slices.Clone(q.Limits), k, k+1) })
@@ -136,14 +132,10 @@ func (v *alternatives) rules() []api.RuleCost {
 		without(api.RuleCost{Rule: "capacity", On: number(*v.config.Capacity)}, func(_ *Request, c *setup.Config) { c.Capacity = nil })
 	}
 	for k, s := range q.Slots {
-		for j, id := range s.Exclude {
-			if _, ok := v.index[id]; ok {
-				without(api.RuleCost{Rule: "slot", Item: id, On: fmt.Sprint(k + 1)}, func(q *Request, _ *setup.Config) {
-					q.Slots = slices.Clone(q.Slots)
-					q.Slots[k].Exclude = drop(q.Slots[k].Exclude, j)
-				})
-			}
-		}
+		each(api.RuleCost{Rule: "slot", On: fmt.Sprint(k + 1)}, s.Exclude, func(q *Request, _ *setup.Config) *[]string {
+			q.Slots = slices.Clone(q.Slots)
+			return &q.Slots[k].Exclude
+		})
 	}
 	return list
 }

@@ -328,18 +328,9 @@ func (d *Decider) explore(o *eventlog.Offered, c *setup.Config, draw func(*rand.
 
 // baseline returns the caller's own page, in display order.
 func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vitrine.Assortment, error) {
-	switch {
-	case !c.NeedsBaseline() && c.Fallback != api.FallbackBaseline: // a caller may send one before the mode that needs it starts
-	case r.Baseline == nil && r.isTrial:
-		return nil, nil
-	case r.Baseline == nil && to.isOutside && to.show != api.ShowBaseline && c.Fallback != api.FallbackBaseline:
-		return nil, nil
-	case r.Baseline == nil && c.Mode == api.Experimenting && c.NeedsBaseline():
-		return nil, api.Fieldf("/baseline", "is missing: the experiment shows it to some units, and which ones the caller does not know")
-	case r.Baseline == nil && c.Mode == api.Shadow:
-		return nil, api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)
-	case r.Baseline == nil:
-		return nil, api.Fieldf("/baseline", "is missing: with the fallback %q it is what the placement shows while its guard has an alarm", api.FallbackBaseline)
+	needed := c.NeedsBaseline() || c.Fallback == api.FallbackBaseline // a caller may send one before the mode that needs it starts
+	if r.Baseline == nil && needed {
+		return nil, r.missingBaseline(c, to)
 	}
 	if len(r.Baseline) > c.MaxSize {
 		return nil, api.Fieldf("/baseline", "has %d items, the placement shows at most %d", len(r.Baseline), c.MaxSize)
@@ -357,6 +348,19 @@ func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vi
 		}
 	}
 	return s, nil
+}
+
+// missingBaseline says why a request must have a baseline, or returns nil if this one may lack it.
+func (r *Request) missingBaseline(c *setup.Config, to *route) error {
+	switch {
+	case r.isTrial, to.isOutside && to.show != api.ShowBaseline && c.Fallback != api.FallbackBaseline:
+		return nil
+	case c.Mode == api.Experimenting && c.NeedsBaseline():
+		return api.Fieldf("/baseline", "is missing: the experiment shows it to some units, and which ones the caller does not know")
+	case c.Mode == api.Shadow:
+		return api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)
+	}
+	return api.Fieldf("/baseline", "is missing: with the fallback %q it is what the placement shows while its guard has an alarm", api.FallbackBaseline)
 }
 
 // certain notes whether the policy's own set was found without a draw, and which one it is if a random set is shown

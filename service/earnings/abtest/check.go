@@ -30,30 +30,14 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 	if !(e.MinGain >= 0 && e.MinGain <= math.MaxFloat64) {
 		return api.Fieldf("/experiment/min_gain", "%v: must not be negative", e.MinGain)
 	}
-	if !e.Ends.IsZero() && !e.Ends.After(e.Starts) {
-		return api.Fieldf("/experiment/ends", "%s: must be later than the start", e.Ends.Format(time.RFC3339))
-	}
-	if e.Starts.IsZero() && e.Ends.IsZero() && e.Outside != "" {
-		return api.Fieldf("/experiment/outside", "%q: is for experiments that have a start or an end", e.Outside)
-	}
-	if e.Outside != "" {
-		if err := api.OneOf("/experiment/outside", e.Outside, api.ShowPolicy, api.ShowBaseline); err != nil {
-			return err
-		}
+	if err := checkSchedule(e); err != nil {
+		return err
 	}
 	if err := checkMetrics(e.Metrics, isLegal); err != nil {
 		return err
 	}
-	total := 0
-	for i := range e.Variants {
-		if err := checkVariant(fmt.Sprintf("/experiment/variants/%d", i), e.Variants[:i+1], isLegal); err != nil {
-			return err
-		}
-		n, _ := Count(e.Variants[i].Share)
-		total += n
-	}
-	if total != Buckets {
-		return api.Fieldf("/experiment/variants", "the shares sum to %v: must sum to 1", float64(total)/Buckets)
+	if err := checkVariants(e.Variants, isLegal); err != nil {
+		return err
 	}
 	e.Learn = cmp.Or(e.Learn, api.LearnOwn)
 	if err := api.OneOf("/experiment/learn_from", e.Learn, api.LearnOwn, api.LearnAll); err != nil {
@@ -67,6 +51,19 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 		return api.Fieldf("/experiment/control", "%q: is no variant%s", e.Control, hint.Legal(e.Control, Names(e)))
 	}
 	return nil
+}
+
+func checkSchedule(e *api.Experiment) error {
+	if !e.Ends.IsZero() && !e.Ends.After(e.Starts) {
+		return api.Fieldf("/experiment/ends", "%s: must be later than the start", e.Ends.Format(time.RFC3339))
+	}
+	if e.Outside == "" {
+		return nil
+	}
+	if e.Starts.IsZero() && e.Ends.IsZero() {
+		return api.Fieldf("/experiment/outside", "%q: is for experiments that have a start or an end", e.Outside)
+	}
+	return api.OneOf("/experiment/outside", e.Outside, api.ShowPolicy, api.ShowBaseline)
 }
 
 const maxMetrics = 5
@@ -87,6 +84,21 @@ func checkMetrics(list []api.Metric, isLegal func(string) bool) error {
 		if err := api.OneOf(field+"/better", m.Better, api.BetterHigher, api.BetterLower); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func checkVariants(list []api.Variant, isLegal func(string) bool) error {
+	total := 0
+	for i := range list {
+		if err := checkVariant(fmt.Sprintf("/experiment/variants/%d", i), list[:i+1], isLegal); err != nil {
+			return err
+		}
+		n, _ := Count(list[i].Share)
+		total += n
+	}
+	if total != Buckets {
+		return api.Fieldf("/experiment/variants", "the shares sum to %v: must sum to 1", float64(total)/Buckets)
 	}
 	return nil
 }

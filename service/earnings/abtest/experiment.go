@@ -184,7 +184,7 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 			m.Cluster(bucket, class, x, s.metrics[k].Centre, made.shares)
 		}
 		if e.Design.Segments != "" {
-			addToSegment(segmentOf(&s.parts, segment, maxSegmentSums, len(e.shares)), class, Of(e.Design, e.Design.Control), x, s.block.Centre, bound, made.shares, group)
+			e.addToSegment(segmentOf(&s.parts, segment, maxSegmentSums, len(e.shares)), o, s.block.Centre, made.shares)
 		}
 	}
 }

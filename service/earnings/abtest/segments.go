@@ -66,14 +66,15 @@ func segmentFields[T any](f *fields.Fields, list *[]segment[T], variants int, le
 	})
 }
 
-// addToSegment adds a decision of a variant with the revenue x ≤ bound. centre is the mean revenue before it.
-func addToSegment(s *segmentSums, variant, control int, x, centre, bound float64, shares []float64, group *api.Totals) {
-	s.groups[variant].Add(group)
+// addToSegment adds a decision. centre is the mean revenue before it.
+func (e *Experiment) addToSegment(s *segmentSums, o *offer.Closed, centre float64, shares []float64) {
+	variant, control := e.ClassOf(o.Variant), Of(e.Design, e.Design.Control)
+	s.groups[variant].Add(o.Group())
 	for v, share := range shares {
 		if v == control || share == 0 || shares[control] == 0 {
 			continue
 		}
-		earnings.Contrast{P: share, Q: shares[control]}.Add(&s.leads[v], sideOf(variant, v, control), x, centre, bound)
+		earnings.Contrast{P: share, Q: shares[control]}.Add(&s.leads[v], sideOf(variant, v, control), o.Earned(), centre, o.Bound())
 	}
 }
 
