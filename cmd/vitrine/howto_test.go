@@ -31,11 +31,11 @@ func TestHowToFit(t *testing.T) {
 	data, _, _ := bytes.Cut(specs[0][1], []byte("[utility]"))
 	t.Chdir(t.TempDir())
 	modes := regexp.MustCompile("(?s)```csv\n(.*?)```").FindSubmatch(page)[1]
-	for name, text := range map[string][]byte{"trips.csv": trips, "modes.csv": modes, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...), "small.toml": bytes.Replace(specs[0][1], []byte("individual = [\"income\"]\n"), nil, 1), "neural.toml": append(bytes.Clone(data), specs[3][1]...), "wrong.toml": specs[4][1],
+	for name, text := range map[string][]byte{"trips.csv": trips, "modes.csv": modes, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...), "small.toml": bytes.Replace(specs[0][1], []byte("individual = [\"income\"]\n"), nil, 1), "neural.toml": append(bytes.Clone(data), specs[3][1]...),
 		"mixed.toml": append(bytes.Replace(specs[0][1], []byte("weight = \"weight\"\n"), nil, 1), specs[2][1]...)} {
 		write(t, name, string(text))
 	}
-	if commands := play(t, page); commands != 16 {
+	if commands := play(t, page); commands != 14 {
 		t.Errorf("%d commands on the page", commands)
 	}
 }
@@ -308,7 +308,7 @@ func TestHowToRunAnExperiment(t *testing.T) {
 		}
 		answers = append(answers, ask(t, status, method, url+c[2], c[3]))
 	}
-	for i, want := range []string{`"control":"shop"`, `"variant":"`, "", `"result":"continue"`, "<title>summer – home</title>", `"share":0.3`, `"mode":"learn"`} {
+	for i, want := range []string{`"control":"shop"`, `"variant":"`, "", `"result":"continue"`, "<title>summer – home</title>", `"mode":"learn"`} {
 		if i >= len(answers) || !strings.Contains(answers[i], want) {
 			t.Fatalf("command %d of %d answers %v, want %s", i, len(answers), answers, want)
 		}
