@@ -52,8 +52,8 @@ func Probabilities(dst, u []float64) {
 	}
 }
 
-// ExpectedRevenue returns the expected revenue of offering s to a customer with utilities u. The revenues r default to
-// 1 for every item if r is nil; otherwise u and r both contain one entry for each of the N items:
+// ExpectedRevenue returns the expected revenue of offering s to a customer with utilities u. u and r contain one entry
+// for each of the N items; a nil r means revenues of 1:
 //
 //	R(S) = Σ_{i∈S} p(i | S) r_i = Σ_{i∈S} exp(u_i) r_i / (1 + Σ_{j∈S} exp(u_j))
 //

@@ -47,8 +47,8 @@ func (x *Context) NumItems() int {
 const MaxFeature = 1e15
 
 // MaxUnscaled bounds the absolute value of a feature for a learner that does not standardise features. Such a learner
-// adds sums of squares of features to a λ near 1. Over a million items of features of 10⁴ such a sum is 10¹⁴, and a
-// float64 holds 16 digits, so with larger features λ would be lost. Features near 1 are best.
+// adds sums of squares of features to a λ near 1. Over a million items with features near 10⁴ the sum reaches 10¹⁴. A
+// float64 holds 16 digits, so larger features would drown λ. Features near 1 are best.
 const MaxUnscaled = 1e4
 
 // MaxRevenue is the largest revenue that [Context.Check] accepts.
@@ -136,9 +136,9 @@ type Offer struct {
 
 // Round records a context, the assortment offered and the customer's choice.
 //
-// A visit with several takes records the others in More. Learners take such a page for the choices of independent
-// customers: the first draws from S∪{0}, and each further one from S, because those who take nothing are not seen
-// (docs/algorithms/baskets.md),
+// A visit with several takes records the others in More. Learners treat such a page as the choices of independent
+// customers (docs/algorithms/baskets.md). The first chooses from S∪{0}. Each further one chooses from S, because a
+// further customer who takes nothing leaves no trace:
 //
 //	p(c_1, …, c_m | S) ∝ (1 − p(0 | S)) Π_k p(c_k | S) / (1 − p(0 | S))
 //
@@ -223,7 +223,7 @@ type Policy interface {
 	Offer(x *Context, rng *rand.Rand) Offer
 }
 
-// Learner turns rounds into policies. Observe and Policy are not safe for concurrent use; the policies returned are.
+// Learner turns rounds into policies. Observe and Policy are not safe for concurrent use; the returned policies are.
 type Learner interface {
 	// Policy returns π_{t+1}. Later calls of Observe do not change it.
 	Policy() Policy

@@ -18,10 +18,10 @@ import (
 // intermediate flow is the best of its size, and gains are concave in the size, so the search stops at the first path
 // that gains nothing. Source: Ahuja, Magnanti and Orlin, Network Flows (1993), Section 9.7.
 //
-// A call starts with the items of the largest gains. A path cannot gain more than an item that it adds, because the
-// rest of the path would otherwise be a gain by itself, although the flow is already the best of its size. So an item
-// needs to join the search only once the best path gains less than the item. Usually a call costs two passes over the
-// gains, plus a few passes over the cells of a thousand items for each item of the answer.
+// A call starts with the items of the largest gains. A path cannot gain more than the item that it adds: otherwise the
+// rest of the path would be a gain by itself, and the flow would not be the best of its size. So an item needs to join
+// the search only once the best path gains less than the item. Usually a call costs two passes over the gains, plus a
+// few passes over the cells of a thousand items for each item of the answer.
 type crossing struct {
 	minimum, maximum int  // of all items
 	demands          bool // whether a group has a lower bound that the pinned items do not meet
@@ -112,8 +112,9 @@ func newCrossing(r *Rules, hierarchies []*hierarchy, states []state, never []boo
 	return c, c.fill(hierarchies, never)
 }
 
-// fill reports lower bounds that no set meets, and finds the items that these bounds keep out of all sets. A cell
-// without items in a flow has some in another flow if and only if it is on a cycle of paths that augment and take back.
+// fill reports lower bounds that no set meets, and finds the items that these bounds keep out of all sets. If a flow
+// leaves a cell empty, some other flow uses the cell exactly if the cell lies on a cycle of steps that augment and take
+// back.
 func (c *crossing) fill(hierarchies []*hierarchy, never []bool) error {
 	size := len(c.include)
 	if size >= c.minimum && !c.demands {
@@ -270,8 +271,8 @@ type net struct {
 }
 
 // label is the best walk to a node: it meets the most lower bounds, and of those that meet as many it has the largest
-// gain. A lower bound of h items counts as h. Flows of the most bounds met and then of the largest gain stay so with
-// each best path, because pairs in this order are added and compared as numbers are.
+// gain. A lower bound of h items counts as h. Pairs of bounds met and gain add and compare like numbers. So the best
+// path in this order leads from the best flow of a size to the best flow of the next size.
 type label struct {
 	gain float64
 	met  int32 // of the items of lower bounds, less those given up
@@ -497,7 +498,7 @@ func (n *net) takeBack(node int32) (met int32, ok bool) {
 
 func (n *net) hasRoom(node int32) bool { return n.count[node] < n.room[node] }
 
-// up passes labels from groups to those that contain them, the first of which may get one.
+// up passes labels from groups to the groups around them, numbered from first on.
 func (n *net) up(first int32, labels []label, step func(node int32) (met int32, ok bool)) {
 	for node := int32(len(n.nodes)) - 1; node > 0; node-- {
 		if p := n.parent[node]; p >= first {
@@ -506,7 +507,7 @@ func (n *net) up(first int32, labels []label, step func(node int32) (met int32, 
 	}
 }
 
-// down passes labels from groups to their parts, from the first group on.
+// down passes labels from groups, numbered from first on, to their parts.
 func (n *net) down(first int32, labels []label, step func(node int32) (met int32, ok bool)) {
 	for node := int32(1); node < int32(len(n.nodes)); node++ {
 		if p := n.parent[node]; p >= first {

@@ -303,9 +303,9 @@ func (w *workspace) maxUtility(z, minimum float64) float64 {
 	}
 }
 
-// ask returns the oracle's answer at z once it is certain to hold for the utilities. At −∞ the gains are v. Once the
-// answer to the smallest gains is known, only an item with a largest gain of at least the smallest gain in that answer
-// may belong to the result. For sets of at most K items this test is exact.
+// ask returns the oracle's answer at z once it is certain to hold for the utilities. At −∞ the gains are v. The answer
+// to the smallest possible gains sets a threshold, the smallest gain in it: only items that may gain that much can
+// belong to the result. For sets of at most K items this test is exact.
 func (w *workspace) ask(dst vitrine.Assortment, z float64) vitrine.Assortment {
 	for some := minBatch; ; some *= 2 {
 		dst = w.answer(dst, z, w.v, w.low)

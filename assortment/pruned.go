@@ -55,10 +55,10 @@ type Pruned struct {
 // nil means 1 for all. utilities returns the utilities of the given items.
 //
 // The search begins with C = largest. Let S be the best set within C, R = R(S), and v the largest exp(u_i) outside C.
-// The gain v_i (r_i − R) of an outside item is at most g = v (ρ − R) if its revenue is at most ρ. S is the best set of
-// all if all revenues outside C are at most some ρ for which additional items of gain g improve no sum of gains. Items
-// with larger revenues join C until there are none outside. ok is false if C grows to 16 times its size. If several
-// sets tie for the best expected revenue, up to rounding, [Maximize] may find a different one.
+// The gain v_i (r_i − R) of an outside item is at most g = v (ρ − R) if its revenue is at most ρ. Suppose that all
+// revenues outside C are at most ρ. If additional items of gain g improve no sum of gains, S is the best set of all.
+// Items with larger revenues join C until there are none outside. ok is false if C grows to 16 times its size. If
+// several sets tie for the best expected revenue, up to rounding, [Maximize] may find a different one.
 func (f *Pruned) Maximize(
 	rules Rules, r []float64, largest []int, size int, utilities func(items []int) []float64,
 ) (best vitrine.Assortment, ok bool) {
@@ -197,9 +197,9 @@ func (f *Pruned) bound(
 	return revenue + float64(gain*(1-margin)), ok
 }
 
-// harmless tries some gains g and returns g/v for the largest harmless one: additional items of gain g, of every weight
-// and in no group, must improve no sum of gains in C. If revenues are equal, it returns +∞, and ok says whether the
-// gain v R is harmless.
+// harmless tries some gains g and returns g/v for the largest harmless one. A gain is harmless if additional items that
+// gain it, of every weight and in no group, improve no sum of gains in C. If revenues are equal, it returns +∞, and ok
+// says whether the gain v R is harmless.
 func (f *Pruned) harmless(r *Rules, u []float64, revenue, least float64, equal bool) (gain float64, ok bool) {
 	const spread = 300 // largest difference of utilities to compare by their exponentials
 	top, others, total := slices.Max(u), make([]int, len(r.Weights.Of)), 0

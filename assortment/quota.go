@@ -67,9 +67,9 @@ func NewQuota(r Rules) (*Quota, error) {
 }
 
 // NewReachable returns the family of rules whose lower bounds may be out of reach: first the groups' bounds, in their
-// order, then the bound on all items. Each bound that the sets obeying the rules and bounds before it do not reach is
-// lowered to the most that one of them has. reached are the rules with these bounds. For other reasons it returns
-// the errors of [NewQuota].
+// order, then the bound on all items. If no set reaches a bound, given the rules and the earlier bounds, the bound is
+// lowered to the largest number that some set reaches. reached returns the rules with the lowered bounds. Other errors
+// are those of [NewQuota].
 func NewReachable(r Rules) (q *Quota, reached Rules, err error) {
 	if q, err = NewQuota(r); err == nil || r.Min == 0 && !slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Min > 0 }) {
 		return q, r, err
@@ -369,7 +369,7 @@ func (q *Quota) weigh() error {
 	for rank, k := range w.ascending() {
 		order[k] = float64(rank)
 	}
-	// To a greedy oracle, the order of the weights works like their sum.
+	// A greedy oracle looks only at the order of the values, so ranks serve as well as weights.
 	value := make([]float64, r.Items)
 	for i, k := range w.Kind {
 		if w.Of[k] < 0 {

@@ -101,7 +101,7 @@ func (b *barrier) start(sets *assortment.Sets, revenue []float64, items int, gam
 	}
 }
 
-// normalize makes the sum of q 1, and w what belongs to it.
+// normalize scales q to a sum of 1, and computes w.
 func (b *barrier) normalize() {
 	total := 0.0
 	for _, v := range b.q {

@@ -30,7 +30,7 @@ type BMAOptions struct {
 	Growth     float64 `toml:"growth" range:"(1, inf)" doc:"the factor between the rounds of full fits"`
 	Candidates int     `toml:"candidates" range:"[0, 1e6]" doc:"random units that a search looks at, and 0.7 as many along the line"`
 	Sample     int     `toml:"sample" range:"[1, inf)" doc:"the most rounds on which a search compares its candidates"`
-	// Rounds tell the places by the order of their offers.
+	// The order of a round's offer says which place each item had.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 
@@ -106,8 +106,8 @@ func DefaultExperts(d int) []Expert {
 //
 //	π_e ∝ evidence_e
 //
-// An additive expert adds two beliefs with weights of their own: posteriors over one unit, next to a linear fit and
-// next to one with slopes near 0. The linear expert adds one belief, with slopes near 0.
+// An additive expert adds two more beliefs with weights of their own: a posterior over one unit next to a linear fit,
+// and one next to a linear fit with slopes near 0. The linear expert adds one belief, with slopes near 0.
 //
 // For each slot a belief is drawn by weight, and a belief in units also draws a unit and its amplitudes. The slot takes
 // the best remaining item under the index
@@ -117,17 +117,17 @@ func DefaultExperts(d int) []Expert {
 // where the linear parameters stand for all if a unit is drawn. So an assortment combines the answers of several
 // hypotheses: a wrong one costs a slot, and the choice between the items tests the experts' disagreements.
 //
-// Full fits happen after rounds 1, 2, … that grow by the factor Growth. They run alongside Observe on a copy of the
-// beliefs, and a later round that depends only on the number of rounds takes their result. Every round is one step of a
-// Kalman filter at constant cost.
+// A full fit starts after rounds 1, 2, … that grow by the factor Growth. It runs alongside Observe on a copy of the
+// beliefs. A later round, determined by the number of rounds only, adopts its result. In between, every round is one
+// step of a Kalman filter at constant cost.
 //
 // The last 4096 to 8192 rounds are kept for the fits, K·d numbers each. Of older rounds each expert keeps only the
 // posterior.
 //
 // Features are standardised by the mean and the standard deviation of each coordinate over all items of all contexts.
 // Each full fit compares the moments in use with the moments of all items so far. If they moved too far, all experts
-// learn again from the first round on with the new moments, an expert with a memory by its filter. The moments
-// converge, so this ends, at the latest when the first rounds are no longer kept.
+// learn again from the first round on with the new moments; an expert with a memory does so by its filter. The moments
+// converge, so this stops happening, at the latest when the first rounds are no longer kept.
 //
 // An expert that cannot use a round skips it.
 type BMA struct {
@@ -214,7 +214,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 	return l, nil
 }
 
-// know gives the learner a prior. Until features are seen it is in their own terms.
+// know gives the learner a prior. Until features are seen, the prior is in their raw units.
 func (l *BMA) know(known *linearPrior) error {
 	width := len(l.seen.mean)
 	l.known, l.z = known, standardisation{shift: make([]float64, width), scale: slices.Repeat([]float64{1}, width)}
@@ -230,8 +230,8 @@ func (l *BMA) know(known *linearPrior) error {
 	return nil
 }
 
-// CheckExperts returns an error if there are no experts, or for the first that is a
-// duplicate or does not fit items of d features.
+// CheckExperts returns an error if there are no experts, or names the first that is a duplicate or does not fit items
+// of d features.
 func CheckExperts(d int, experts []Expert) error {
 	if len(experts) == 0 {
 		return fmt.Errorf("there are no experts: name at least one utility family")

@@ -45,13 +45,13 @@ func (o *mixture) Families() []Weight {
 // doubt is the power of the weights by which families count for the deviation of a utility.
 const doubt = 0.1
 
-// Value implements [Explainer]: the mean of the mixture Σ_e π_e N(f_ŵ(x), ‖∇f_ŵ(x)‖²_{H⁻¹}), and the deviation from it
-// of
+// Value implements [Explainer]. The mean belongs to the mixture Σ_e π_e N(f_ŵ(x), ‖∇f_ŵ(x)‖²_{H⁻¹}). The standard
+// deviation is around that mean, but of the mixture
 //
 //	Σ_e τ_e N(f_ŵ(x), ‖∇f_ŵ(x)‖²_{H⁻¹}),   τ_e ∝ π_e^0.1
 //
-// because evidence compares the families, and does not say that one of them is right. A belief in units uses the
-// moments of 16 draws, the same for all rows. Beliefs of little weight are left out, as in Utilities.
+// because evidence compares the families without saying that one of them is right. A belief in units uses the moments
+// of 16 draws, the same for all rows. Beliefs of little weight are left out, as in Utilities.
 func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
 	items, look := x, -1
 	w := mixtures.Get().(*mixtureScratch)

@@ -163,7 +163,8 @@ type Outliers struct {
 	Values int // in all rounds
 	Column int // of the last one
 	Since  int // rounds after the last one, up to 2³⁰
-	// Rounds is the number of rounds with such a value of one feature in most items. Every other round lowers it by 1.
+	// Rounds counts the rounds in which most items had such a value of the same feature. Every other round lowers the
+	// count by 1.
 	Rounds int
 }
 

@@ -21,7 +21,7 @@ type EpsGreedyOptions struct {
 	Epsilon  float64 `toml:"epsilon" range:"[0, 1]" doc:"ε of the first round, the probability of exploring (configured)"`
 	Decay    float64 `toml:"decay" range:"[0, 1]" doc:"the factor by which ε shrinks after each round (configured)"`
 	Floor    float64 `toml:"floor" range:"[0, 1]" doc:"the least ε (configured)"`
-	// Rounds tell the places by the order of their offers. A set that explores is in a random order.
+	// The order of a round's offer says which place each item had. A set that explores is in a random order.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 	ErrorOptions
 	RegressionOptions
@@ -42,13 +42,13 @@ func DefaultEpsGreedyOptions() EpsGreedyOptions {
 //
 //	q(S) = (1 − ε_t) 1{S = argmax_S R(S; ŵ)} + (ε_t/N) Σ_i 1{S = {i}}
 //
-// With the schedule of the appendix, and with the theory's, for Err the error of the oracle and m the epoch of round t
-// (online, the horizon T takes the place of 2^{m−2}),
+// With the schedule of the appendix, and with the theory's, where Err is the oracle's error and m the epoch of round t
+// (online, the horizon T takes the place of 2^{m−2}), ε_t is
 //
 //	ε_t = max(floor, ε · decayᵗ⁻¹)
 //	ε_t = min(1, (N K Err(2^{m−2}))^{1/3})
 //
-// ŵ is the oracle's, [RegressionOptions], and Err its error, [ErrorOptions].
+// [RegressionOptions] describe the oracle, which estimates ŵ, and [ErrorOptions] its error.
 type EpsGreedy struct {
 	regressor
 	o EpsGreedyOptions

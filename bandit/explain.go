@@ -11,9 +11,9 @@ import (
 
 // Explainer is a policy that can say how it came to an offer. All policies of this package are.
 type Explainer interface {
-	// Value stores the policy's beliefs about items with the rows of x, one by one and in the first place: the mean
-	// utility of each in mean, and its standard deviation in sd. It reports which of them the policy provides, and
-	// leaves the others alone.
+	// Value stores the policy's beliefs about the items with the rows of x, each judged alone and in the first place:
+	// the mean utility in mean, its standard deviation in sd. It leaves a slice alone if the policy doesn't provide it,
+	// and reports which ones it provides.
 	Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool)
 
 	// IsLinear reports whether the mean is an affine function of the row.
@@ -27,13 +27,13 @@ type Explainer interface {
 type Reasons struct {
 	By Cause
 
-	// Index holds the utilities of all items by which the policy chose: with a bonus, or drawn. If a policy draws for
+	// Index holds the utilities by which the policy chose, for all items: with a bonus, or drawn. If a policy draws for
 	// each slot, an item shown gets the utility of the slot that took it, and others their largest. nil if the policy
 	// uses no index.
 	Index []float64
 
-	// IsBest reports whether the offer is the feasible set of the largest expected revenue under Index. With
-	// position effects it is not: the order of the set counts, too.
+	// IsBest reports whether the offer is the feasible set of the largest expected revenue under Index. With position
+	// effects IsBest is false, because the order of the set counts too.
 	IsBest bool
 
 	// Family names, for each item shown, the utility family of the slot that took it, and is empty for others; nil if

@@ -23,13 +23,13 @@ import (
 type FeelGoodOptions struct {
 	// "squared" is Equation 29 of Zhang and Luo (2024), with η = 1 and their η as λ.
 	Loss string `toml:"loss" range:"squared|log" doc:"squared error of the choice probabilities over 8K, or the log loss"`
-	// A smaller ρ would draw parameters beyond some 10³, and be lost to rounding beside
-	// squares of [vitrine.MaxUnscaled].
+	// A smaller ρ would draw parameters beyond 10³, and would be lost to rounding next to squares of
+	// [vitrine.MaxUnscaled].
 	Ridge    float64 `toml:"ridge" range:"[1e-6, inf)" doc:"ρ, the precision of the prior w ~ N(0, I/ρ)"`
 	Eta      float64 `toml:"eta" range:"(0, inf)" doc:"η, the weight of the loss: of the log loss 1 is the likelihood"`
 	FeelGood float64 `toml:"feel_good" range:"[0, inf)" doc:"λ, the weight of the largest expected revenue; 0 is Thompson sampling"`
 	Moves    int     `toml:"moves" range:"[1, inf)" doc:"the moves of the chain each round"`
-	// Rounds tell the places by the order of their offers.
+	// The order of a round's offer says which place each item had.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 
@@ -189,11 +189,10 @@ func (l *FeelGood) chain() *mle.Langevin {
 	return &mle.Langevin{Root: root, Step: l.step}
 }
 
-// Diagnostics returns acceptance, the mean probability with which the chain accepted a
-// move so far; step, its step size; and effective_size, the number of independent draws
-// that the moves of a round are worth at the end, for the worst of the parameters and
-// the potential: [mle.EffectiveSize] over the moves of 20 more rounds. Below 1 the draw
-// of a round depends on the draw before.
+// Diagnostics returns acceptance, the mean probability with which the chain accepted a move so far; step, its step
+// size; and effective_size, the number of independent draws that the moves of a round are worth. It is the
+// [mle.EffectiveSize] of the worst of the parameters and the potential, over the moves of 20 more rounds. Below 1, a
+// round's draw depends on the previous draw.
 func (l *FeelGood) Diagnostics() map[string]float64 {
 	if l.rounds == 0 {
 		return nil

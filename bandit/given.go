@@ -8,14 +8,13 @@ import (
 	"vitrine/utility"
 )
 
-// Given returns the policy that offers in contexts of rows a, of k features, as this policy offers in the contexts of
-// the rows
+// Given returns a policy for short rows a, of k features. It offers what this policy offers for the rows
 //
 //	x = M a + c
 //
-// up to rounding: M is a d×k matrix and c holds d entries. So rows that share a user's features need not be written
-// out. A linear utility stays linear, θᵀx + b = (Mᵀθ)ᵀa + θᵀc + b, and so do the norms of the rows, with TᵀV⁻¹T in
-// place of V⁻¹ for the map T of (a, 1). It returns nil if the utility is not linear.
+// up to rounding, where M is a d×k matrix and c holds d entries. So rows that share a user's features need not be
+// written out. A linear utility stays linear, θᵀx + b = (Mᵀθ)ᵀa + θᵀc + b, and so do the norms of the rows, with TᵀV⁻¹T
+// in place of V⁻¹ for the map T of (a, 1). It returns nil if the utility is not linear.
 func (o *optimistic) Given(m *mat.Dense, c []float64) vitrine.Policy {
 	linear, ok := o.z.Model.(*utility.Linear)
 	if !ok {
@@ -47,7 +46,7 @@ func (o *optimistic) Given(m *mat.Dense, c []float64) vitrine.Policy {
 	return r
 }
 
-// Given returns the policy for the short rows, which it does not read.
+// Given returns the policy itself, because it reads no rows.
 func (u uniform) Given(m *mat.Dense, _ []float64) vitrine.Policy {
 	_, u.p.NumFeatures = m.Dims()
 	return u

@@ -15,20 +15,20 @@ import (
 	"vitrine/utility"
 )
 
-// GreedyOptions are the options of ONL-MNL without its bonus, and of a fitted model that is shown with caution: with
-// Pessimism c and PilotCovariance Σ the offer is the best one under
+// GreedyOptions are the options of ONL-MNL without its bonus, and of a fitted model that is shown with caution. With
+// Pessimism c and PilotCovariance Σ, the offer is the best one under
 //
 //	z_i = f_ŵ(x_i) − c √(∇f_ŵ(x_i)ᵀ Σ ∇f_ŵ(x_i))
 //
-// a lower bound of each utility, as in pessimistic offline learning (Jin, Yang and Wang 2021). It needs Pilot "given"
-// and Update "none", for Σ describes the given weights.
+// a lower bound of each utility, as in pessimistic offline learning (Jin, Yang and Wang 2021). That needs Pilot "given"
+// and Update "none", because Σ describes the given weights.
 type GreedyOptions struct {
 	FitOptions
 	Pessimism       float64   `toml:"pessimism,omitempty" range:"[0, inf)" doc:"standard errors of the given pilot by which each utility is lowered"`
 	PilotCovariance []float64 `toml:"pilot_covariance,omitempty" doc:"the covariance of pilot_weights, row after row, for pessimism"`
 }
 
-// DefaultGreedyOptions returns the values of DefaultONLOptions.
+// DefaultGreedyOptions returns the fit options of [DefaultONLOptions].
 func DefaultGreedyOptions() GreedyOptions { return GreedyOptions{FitOptions: DefaultFitOptions()} }
 
 // Check returns an error if the options do not suit a learner of the problem with the
@@ -86,9 +86,8 @@ func semidefinite(c *mat.SymDense) bool {
 	return eigen.Factorize(r, false) && slices.Min(eigen.Values(nil)) >= -1e-9
 }
 
-// NewGreedy returns ONL-MNL with β = 0 and C_h = 0: after the same warm-up it offers
-// the best assortment under ŵ_t, or under the lower bounds of [GreedyOptions]. The gain of ONL-MNL
-// with the same λ is the value of the bonus.
+// NewGreedy returns ONL-MNL with β = 0 and C_h = 0: after the same warm-up it offers the best assortment under ŵ_t, or
+// under the lower bounds of [GreedyOptions]. ONL-MNL's gain over it, with the same λ, is the value of the bonus.
 func NewGreedy(p Problem, m utility.Model, o GreedyOptions, rng *rand.Rand) (*ONL, error) {
 	if err := p.checkModel("NewGreedy", m); err != nil {
 		return nil, err

@@ -21,10 +21,10 @@ type LinearOptions struct {
 	Constants string  `toml:"constants" range:"theory|frozen|tuned" doc:"the confidence radius: the paper's formula, its value at t = 1, or radius"`
 	Radius    float64 `toml:"radius" range:"[0, inf)" doc:"the confidence radius of constants = tuned"`
 	// The outside option's utility is 0, so without an intercept the model cannot represent how much customers buy. A
-	// basis includes its own constant or none: it takes no intercept.
+	// basis brings its own constant, if any, and takes no intercept.
 	Intercept bool    `toml:"intercept" doc:"whether the utility has a constant term, u = xᵀθ + b"`
 	Lambda    float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ of the Gram matrix and of the penalty (λ/2)‖θ‖²"`
-	// Rounds tell the places by the order of their offers.
+	// The order of a round's offer says which place each item had.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 

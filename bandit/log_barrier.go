@@ -21,7 +21,7 @@ type LogBarrierOptions struct {
 	Limit     int     `toml:"limit" range:"[1, inf)" doc:"the most assortments that a decision may enumerate"`
 	ErrorOptions
 	RegressionOptions
-	// Rounds tell the places by the order of their offers.
+	// The order of a round's offer says which place each item had.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 
@@ -47,8 +47,8 @@ func (o LogBarrierOptions) check(p Problem) error {
 //	maximise  Σ_S q_S R_S(ŵ_t) + (1/γ_t) Σ_i log Σ_{S∋i} q_S
 //
 // where R_S(w) is the expected revenue of S under f_w, and ŵ_t the estimate of a regression oracle. Items of good
-// assortments are shown often, and every item is shown sometimes. With tuned constants, and with the theory's for an
-// offline oracle in epoch m and for an online one, γ_t is
+// assortments are shown often, and every item is shown sometimes. γ_t is, in this order, with tuned constants, with the
+// theory's for an offline oracle in epoch m, and with the theory's for an online oracle,
 //
 //	γ √t
 //	max{1, √(N (K+1)⁴ / Err(2^{m−2}))} / (K+1)⁴
@@ -59,8 +59,7 @@ func (o LogBarrierOptions) check(p Problem) error {
 //
 // With position effects R_S is the revenue of S in its best order, in which it is shown.
 //
-// The program is solved exactly, over all assortments. There are Σ_l C(N, l) of at most K of N items, so the strategy
-// is not tractable.
+// The program is solved exactly, over all Σ_{l≤K} C(N, l) assortments, so the strategy is not tractable.
 type LogBarrier struct {
 	regressor
 	o LogBarrierOptions
@@ -113,9 +112,8 @@ type logBarrier struct {
 	p     Problem
 }
 
-// Offer implements vitrine.Policy. The propensity is q_S. If a request brings more items than the problem announced,
-// with more assortments than the limit, Offer shows the best assortment under f_ŵ, and likewise if the family contains
-// only the empty set.
+// Offer implements vitrine.Policy. The propensity is q_S. If a request brings so many items that the assortments exceed
+// the limit, or if the family contains only the empty set, Offer shows the best assortment under f_ŵ.
 func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w := barriers.Get().(*barrierScratch)
 	defer barriers.Put(w)

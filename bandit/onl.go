@@ -20,26 +20,26 @@ import (
 	"vitrine/utility"
 )
 
-// FitOptions are the warm-up and the estimation of a learner of a non-linear family.
+// FitOptions configure the warm-up and the estimation of learners of non-linear families.
 type FitOptions struct {
 	Warmup int `toml:"warmup" range:"[0, inf)" doc:"t_0, the rounds of Phase I, whose offers are uniform; fewer than rounds"`
 	// The paper sets λ = c_λ κ^(-5/2) d_w √T with c_λ from a grid search; configure the product.
 	Lambda float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ, the precision of the penalty around the pilot and of V_0"`
-	// "adam" is as printed, "map" is by Levenberg–Marquardt. "given" is for a model that was fitted before.
+	// "adam" is the paper's, "map" uses Levenberg–Marquardt, and "given" takes a model that was fitted before.
 	Pilot        string    `toml:"pilot" range:"adam|map|given" doc:"by Adam, by the ridge-penalised maximum, or given as pilot_weights"`
 	PilotWeights []float64 `toml:"pilot_weights" doc:"ŵ_0 of pilot = given, with which Phase II begins in the first round"`
 	PilotRate    float64   `toml:"pilot_rate" range:"(0, inf)" doc:"the step size of pilot = adam"`
 	PilotSteps   int       `toml:"pilot_steps" range:"[0, inf)" doc:"the number of steps of pilot = adam"`
 	PilotRidge   float64   `toml:"pilot_ridge" range:"(0, inf)" doc:"ρ of the penalty (ρ/2)‖w‖² of pilot = map"`
-	// "mle" is as printed; "online" costs the same in every round; greedy with "none" explores, then commits.
+	// "mle" is the paper's; "online" costs the same in every round; greedy with "none" explores, then commits.
 	Update    string  `toml:"update" range:"mle|online|none" doc:"how ŵ moves each round: to the minimum of the loss, by one step, or never"`
 	Step      float64 `toml:"step" range:"(0, inf)" doc:"η, the step size of update = online"`
 	Tolerance float64 `toml:"tolerance" range:"(0, inf)" doc:"the squared Newton decrement at which update = mle stops"`
-	// Rounds tell the places by the order of their offers.
+	// The order of a round's offer says which place each item had.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 
-// maxPilot bounds a given weight: with the largest features utilities stay finite.
+// maxPilot bounds a given weight, so that utilities stay finite with the largest features.
 const maxPilot = 1e6
 
 // DefaultFitOptions returns the options of our realizable panels. The paper gives t_0
@@ -140,10 +140,10 @@ type ONL struct {
 	w0     []float64    // the initial weights, then the pilot ŵ_0
 	v      *gram.Matrix // V_t
 	est    estimator    // ŵ_t, nil in Phase I
-	kappa  float64      // plug-in κ of the data of Phase II; 1 before, for p(0)p(i) ≤ ¼
+	kappa  float64      // plug-in κ of the data of Phase II; 1 before, above any p(0)p(i) ≤ ¼
 
-	pessimism float64      // of greedy: the standard errors by which utilities are lowered
-	sigma     gram.Inverse // their covariance, if pessimism > 0
+	pessimism float64      // of greedy: how many standard errors utilities are lowered by
+	sigma     gram.Inverse // covariance of the weights, if pessimism > 0
 
 	tangent tangent   // scratch
 	probs   []float64 // scratch
@@ -179,7 +179,7 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 	}
 	l.learner = learner{p: p, self: l, identity: p.identify("onl-mnl", 1, utility.Identity(m), o), places: k}
 	m.Init(l.w0, rng)
-	clear(l.w0[len(l.w0)-int(k):]) // the pilot stays near where it starts: places are alike there
+	clear(l.w0[len(l.w0)-int(k):]) // the pilot stays near its start, where places are alike
 	copy(l.w0, o.PilotWeights)
 	if o.Warmup == 0 {
 		l.begin()
@@ -187,8 +187,7 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 	return l, nil
 }
 
-// learn implements algorithm. Under delay a round is linearised at the
-// estimate of the time at which it is observed.
+// learn implements algorithm. A round that arrives late is linearised at the estimate of its arrival.
 func (l *ONL) learn(r vitrine.Round) {
 	if l.rounds <= l.o.Warmup {
 		l.explore(r)
@@ -197,8 +196,8 @@ func (l *ONL) learn(r vitrine.Round) {
 	}
 }
 
-// explore collects a round of Phase I, and computes the pilot after the last. A round with utilities that are not
-// finite counts as one without items.
+// explore collects a round of Phase I, and computes the pilot after the last. If a utility is not finite, the round
+// counts as one without items.
 func (l *ONL) explore(r vitrine.Round) {
 	if l.tangent.at(l.model, l.w0, r) != nil {
 		l.phase1.Append(r.Context.Features, r.Offer.Assortment, r.Choice, r.More...)
@@ -236,8 +235,7 @@ func (l *ONL) update(r vitrine.Round) {
 	}
 }
 
-// measureKappa lowers the plug-in κ = min p(0 | S) p(i | S) by the items of an
-// offered set of utilities u.
+// measureKappa lowers the plug-in κ to the smallest p(0 | S) p(i | S) of an offered set with utilities u.
 func (l *ONL) measureKappa(u []float64) {
 	l.probs = scratch.Grow(l.probs, len(u)+1)
 	vitrine.Probabilities(l.probs, u)
@@ -276,9 +274,8 @@ func (l *ONL) beta() float64 {
 	return l.o.Beta * float64(l.rounds+1) / float64(l.p.Rounds)
 }
 
-// Diagnostics returns kappa, the plug-in κ of Phase II: the least p(0|S)p(i|S) over the
-// items offered, at the estimate when they were offered. The paper's κ is a minimum
-// over all sets and parameters.
+// Diagnostics returns kappa, the plug-in κ of Phase II: the least p(0|S)p(i|S) over the items offered, at the estimates
+// of their rounds. The paper's κ is a minimum over all sets and parameters.
 func (l *ONL) Diagnostics() map[string]float64 {
 	if l.kappa == 1 {
 		return nil
@@ -329,7 +326,7 @@ func (l *ONL) newEstimator() estimator {
 	return newton{n}
 }
 
-// checkRounds reports an estimator of more rounds than there were.
+// checkRounds fails the decoding if the estimator's data contain more rounds than were observed.
 func checkRounds(f *fields.Fields, e estimator, rounds int) {
 	if n, ok := e.(newton); ok {
 		f.Check(n.Loss().Rounds() <= rounds, "data of %d rounds, of which %d are counted", n.Loss().Rounds(), rounds)

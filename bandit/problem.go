@@ -38,9 +38,9 @@ import (
 
 // Problem describes the task to every learner before the first round.
 //
-// No policy shows more than MaxShown items. If a context's family contains larger sets, it is limited by
-// [assortment.Limiter], which all families of that package implement; policies panic if it demands more items. A family
-// of your own that is no Limiter must not contain larger sets.
+// No policy shows more than MaxShown items. If a context's family contains larger sets, policies restrict it by
+// [assortment.Limiter], which all families of package assortment implement, and panic if it demands more items. If your
+// own family is no Limiter, it must not contain larger sets.
 //
 // Policies panic if the items of a context do not have NumFeatures features.
 type Problem struct {
@@ -49,7 +49,7 @@ type Problem struct {
 	MaxShown    int                // K, the most items that are shown; an AtMost must agree
 	Rounds      int                // T, the horizon
 	Constraint  vitrine.Constraint // 𝒮, for contexts without a family of their own
-	// Numeric are the columns of features that are numbers and not indicators, in order; nil if that is not known. Only
+	// Numeric lists the columns of features that are numbers rather than indicators, in order; nil if unknown. Only
 	// [NewAuto] uses it.
 	Numeric []int
 	// Customer lists the columns of the customer's features, which are equal for all items of a context, in order; nil
@@ -119,8 +119,8 @@ func isNil(v any) bool {
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
 
-// Family returns the feasible family of a context, without sets of more than MaxShown items. It panics if no other sets
-// are left, or if the items do not have NumFeatures features. Every policy asks for it before anything else.
+// Family returns the feasible family of a context, without sets of more than MaxShown items. It panics if no sets are
+// left, or if the items do not have NumFeatures features. Every policy calls it first.
 func (p Problem) Family(x *vitrine.Context) vitrine.Constraint {
 	p.checkWidth(x)
 	switch c := x.Feasible.(type) {

@@ -30,8 +30,8 @@ func DefaultRegressionOptions() RegressionOptions {
 	return RegressionOptions{Oracle: "offline", Rate: 1e-4, Steps: 2000, Lambda: 1, Step: 1}
 }
 
-// ErrorOptions are the error of a regression oracle in the theory's schedules, a bound
-// on its excess log loss after n rounds:
+// ErrorOptions describe the error of a regression oracle in the theory's schedules: a bound on its excess log loss
+// after n rounds,
 //
 //	Err(n) = c d_w n^(−a)
 type ErrorOptions struct {

@@ -62,8 +62,8 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 	return l, nil
 }
 
-// OptimisticSamples returns M(K), the number of samples with a maximum that is optimistic for all K items of the best
-// assortment at once with constant probability (Oh and Iyengar 2019, Theorem 2).
+// OptimisticSamples returns M(K): with that many samples, the maximum is optimistic for all K items of the best
+// assortment at once, with constant probability (Oh and Iyengar 2019, Theorem 2).
 func OptimisticSamples(size int) int {
 	return int(math.Ceil(1 - portable.Log(float64(size))/portable.Log(1-1/(4*math.Sqrt(math.E*math.Pi)))))
 }

@@ -51,8 +51,8 @@ func (l *Uniform) UnmarshalBinary(data []byte) error {
 // uniform is the policy S ~ Unif(𝒮 \ {∅}).
 type uniform struct{ p Problem }
 
-// Offer implements vitrine.Policy. A family that cannot be sampled uniformly
-// is sampled by random gains, with no closed form for the propensity.
+// Offer implements vitrine.Policy. If the family cannot be sampled uniformly, Offer uses random gains, and the
+// propensity has no closed form.
 func (u uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	offer := vitrine.Offer{Assortment: u.draw(nil, x, rng)}
 	if f, ok := assortment.SamplerOf(u.p.Family(x)); ok {

@@ -96,10 +96,9 @@ func AutoBlock(p Problem) int {
 // block returns the largest order of Wide's covariance matrix.
 func (p Problem) block() int { return min(p.NumFeatures+1, maxBlock) }
 
-// AutoOptions hold facts that no learner can know. The zero value is right if the items of a page are not shown in
-// places.
+// AutoOptions hold facts that no learner can find out. The zero value is right unless places differ.
 type AutoOptions struct {
-	// Rounds tell the places by the order of their offers. [Wide] cannot learn them.
+	// The order of a round's offer says which place each item had. [Wide] cannot learn them.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently; up to 30 columns, or 128 numbers"`
 	// A linear utility fitted to earlier choices, for unscaled features: aᵀx + b with (a, b) ~ N(mean, covariance). A
 	// row of 0 in the covariance means that its parameter is unknown. [Wide] does not support this prior.
@@ -164,7 +163,7 @@ type Wide struct {
 	offered scratch.Matrix
 }
 
-// NewWide returns a learner at its first round. It takes numeric columns beyond the 255th for indicators.
+// NewWide returns a learner at its first round. It treats numeric columns beyond the 255th as indicators.
 func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 	if err := p.Check(); err != nil {
 		return nil, err

@@ -7,10 +7,11 @@
 // item is excluded only if its bound is too low. So the answer equals the full computation's, bit for bit, in whatever
 // order the items are visited.
 //
-//	optimistic.go  the utilities, and the choice between the ways to maximise
+//	optimistic.go  the utilities, the choice among the ways to maximise, and the way for unequal revenues or a capacity:
+//	               a few items, and a proof that they suffice
 //	top.go         equal revenues and bounded numbers: the K largest utilities that the rules allow
-//	optimistic.go  unequal revenues or a capacity: a few items, and a proof that they suffice
 //	intervals.go   anything else: bounds for [assortment.MaximizeBounds]
+//	slots.go       for each of several slots, the largest values
 //	workers.go     goroutines that read the context once, in blocks of rows
 package search
 
