@@ -21,7 +21,6 @@ type assessCmd struct {
 	JSON      bool    `help:"Print JSON." name:"json"`
 }
 
-// Help is the tail of the command's help.
 func (assessCmd) Help() string {
 	return `It recognizes the format and the columns of the log, describes the decisions and their gaps, estimates the earnings of other policies, and prints the mapping, the placement and the command that starts the placement from the log. If you must supply something by hand, it names it. Files are written only with --out.
 
@@ -36,7 +35,6 @@ The whole log is read for the counts, in bounded memory. Policies are judged on 
 	)
 }
 
-// Run assesses the log.
 func (c assessCmd) Run(ctx context.Context, t terminal) error {
 	switch {
 	case c.Log == "-":

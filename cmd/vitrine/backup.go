@@ -12,14 +12,12 @@ type backupCmd struct {
 	To   string `arg:"" help:"The directory to create."`
 }
 
-// Help is the tail of the command's help.
 func (backupCmd) Help() string {
 	return `The service may be running: the copy has every decision and outcome acknowledged before the command began. The copy is a data directory: to restore it, start the service on it or on a copy of it. Keys and configuration are your own files and are not copied.
 
 ` + examples("vitrine backup vitrine-data /backup/2026-01-02", "vitrine check /backup/2026-01-02")
 }
 
-// Run copies the data directory.
 func (c backupCmd) Run(ctx context.Context, t terminal) error {
 	progress := stages{w: t.err, name: c.Data}
 	defer progress.close()

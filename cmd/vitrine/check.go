@@ -15,7 +15,6 @@ type checkCmd struct {
 	Against string `placeholder:"LOG" help:"Another copy of the log, such as a backup: find where the two differ."`
 }
 
-// Help is the tail of the command's help.
 func (checkCmd) Help() string {
 	return `The command reads every entry of the log and checks its checksum, its place in the sequence, and whether the service can have written it there: an outcome must belong to an open decision and name an item that it showed, and a decision must belong to a placement that exists. Policies are built but learn nothing; vitrine replay checks what was learned. If the first entries of a log were removed, the check starts from the earliest snapshot that contains them; entries before that snapshot are only decoded.
 
@@ -29,7 +28,6 @@ It prints the number of entries of each kind, the fate of the decisions of each 
 // maxFaults is the number of faults printed: one may cause others.
 const maxFaults = 50
 
-// Run checks the log.
 func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
 	log, err := c.open(ctx, t)
 	var damage *eventlog.DamageError

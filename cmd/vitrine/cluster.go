@@ -21,7 +21,6 @@ type clusterCmd struct {
 	JSON    bool          `name:"json" help:"Print the result as JSON."`
 }
 
-// Help is the tail of the command's help.
 func (clusterCmd) Help() string {
 	return `Asks each process that serves one log what it does: which one writes the log, how far the others are behind it, the last entry of each and the epoch, which grows with every new writer. It needs no key.
 
@@ -37,7 +36,6 @@ type member struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Run prints what the processes do.
 func (c clusterCmd) Run(ctx context.Context, t terminal) error {
 	token, err := readToken(c.KeyFile)
 	if err != nil {

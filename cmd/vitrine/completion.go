@@ -17,7 +17,6 @@ type completionCmd struct {
 	Shell string `arg:"" help:"bash, zsh, fish or powershell." complete:"shells"`
 }
 
-// Help is the tail of the command's help.
 func (completionCmd) Help() string {
 	return "The script completes commands, flags, experiments, policies and other names; it calls vitrine for them, which must be in the PATH.\n\n" + examples(
 		"source <(vitrine completion bash)                                          in ~/.bashrc",
@@ -72,7 +71,6 @@ Register-ArgumentCompleter -Native -CommandName vitrine -ScriptBlock {
 `,
 }
 
-// Run prints the script.
 func (c completionCmd) Run(t terminal) error {
 	script, ok := shells[c.Shell]
 	if !ok {
@@ -86,7 +84,6 @@ type completeCmd struct {
 	Words []string `arg:"" optional:""`
 }
 
-// Run prints the candidates for the last of the words, a line each.
 func (c completeCmd) Run(t terminal, parser *kong.Kong) error {
 	for _, word := range candidates(parser.Model.Node, c.Words) {
 		fmt.Fprintln(t.out, word)

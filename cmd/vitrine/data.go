@@ -31,8 +31,8 @@ func (f dataFlags) open(ctx context.Context, t terminal) data {
 	return data{dataFlags: f, ctx: ctx, t: t, pools: map[string]*env.Pool{}}
 }
 
-// has reports whether --data is a folder with a subfolder for the pool, which experiments need unless they are named
-// one by one. "" needs no pool.
+// has reports whether --data is a folder with a subfolder for the pool. Experiments that are not named one by one need
+// it. "" needs no pool.
 func (f dataFlags) has(pool string) bool {
 	return pool == "" || f.Data != "" && isDir(filepath.Join(f.Data, pool))
 }

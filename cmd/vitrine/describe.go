@@ -22,13 +22,11 @@ type describeCmd struct {
 	Page bool   `help:"Print the policy's page instead: its equations, and the papers beside the code."`
 }
 
-// Help is the tail of the command's help.
 func (describeCmd) Help() string {
 	return "For each option it prints the key and the default as in a file, the legal values and the meaning. A name in several tables, such as uniform, is described for each.\n\n" +
 		examples("vitrine describe onl-mnl", "vitrine describe onl-mnl --page", "vitrine describe mlp")
 }
 
-// Run prints the descriptions of the name.
 func (c describeCmd) Run(t terminal) error {
 	var found []config.Description
 	for _, d := range config.Descriptions() {

@@ -21,7 +21,6 @@ type dumpCmd struct {
 	Policies []string `help:"Play these too, by label or name, separated by commas, and write what they offered." placeholder:"A,B"`
 }
 
-// Help is the tail of the command's help.
 func (dumpCmd) Help() string {
 	return `With these files a learner in any language meets the same customers as the policies of vitrine run, and its regret is against the same optimum.
 
@@ -35,7 +34,6 @@ DIR/NAME/world.json has the experiment's settings, with K and the constraint, an
 	)
 }
 
-// Run writes the experiments one after the other.
 func (c dumpCmd) Run(ctx context.Context, t terminal) error {
 	chosen, err := c.load(ctx, t)
 	if err != nil {

@@ -27,7 +27,6 @@ type evaluateCmd struct {
 	Figure    string   `help:"Draw a forest plot; the file ends in .svg, .png or .pdf." placeholder:"FILE"`
 }
 
-// Help is the tail of the command's help.
 func (evaluateCmd) Help() string {
 	return `It prints the limits of the log first, then the earnings of a page of each policy, by each method, and last the difference of each other policy from the first. Decisions without an outcome are left out; the others are held in memory, 8 bytes a number. The log must have the features of all candidates ("log_items": "all", as in the mode explore), and should explore.
 
@@ -64,7 +63,6 @@ A policy is a TOML file:
 	)
 }
 
-// Run evaluates the policies.
 func (c evaluateCmd) Run(ctx context.Context, t terminal) (err error) {
 	if c.Figure != "" {
 		if _, err := formatOf(c.Figure); err != nil {

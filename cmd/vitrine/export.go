@@ -17,7 +17,6 @@ type exportCmd struct {
 	Items     string  `help:"Of obp: where item_context.csv is written." placeholder:"FILE"`
 }
 
-// Help is the tail of the command's help.
 func (exportCmd) Help() string {
 	return `The command writes one line of JSON a decision, in the order in which their outcomes were learned; those without an outcome come last. Decisions wait for their outcome in memory, as many as the placements' own memory holds.
 
@@ -35,7 +34,6 @@ parquet is a table with a row for each item of one placement. dsjson has slates 
 ` + aboutLog + "\n\n" + examples("vitrine export vitrine-data > decisions.jsonl", "vitrine export vitrine-data --placement home --from 100000 > new.jsonl", "vitrine export vitrine-data --placement home --format parquet > decisions.parquet")
 }
 
-// Run exports the decisions.
 func (c exportCmd) Run(ctx context.Context, t terminal) (err error) {
 	if (c.Format == "obp") != (c.Items != "") {
 		return usageError{errors.New("--items goes with --format obp, which needs it")}

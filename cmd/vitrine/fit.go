@@ -32,7 +32,6 @@ type fitCmd struct {
 	Workers int      `help:"Goroutines (default: one for each processor). The result is the same." placeholder:"N"`
 }
 
-// Help is the tail of the command's help.
 func (fitCmd) Help() string {
 	return `The specification says how the table holds choices and which terms a utility has:
 
@@ -100,7 +99,6 @@ Variables are columns or expressions of them, with or without a name ("hours = t
 	)
 }
 
-// Run fits the model and prints it.
 func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	if c.Figure != "" {
 		if _, err := formatOf(c.Figure); err != nil {

@@ -18,14 +18,12 @@ type healthCmd struct {
 	Timeout time.Duration `default:"3s" help:"How long to wait for the answer."`
 }
 
-// Help is the tail of the command's help.
 func (healthCmd) Help() string {
 	return `The exit status is 0 if the service is alive, otherwise 1. It needs no key, so that containers and supervisors can ask. A service that still reads its log is alive, but not ready.
 
 ` + examples("vitrine health", "vitrine health --ready http://127.0.0.1:8081")
 }
 
-// Run asks the service.
 func (c healthCmd) Run(ctx context.Context, t terminal) error {
 	address, err := url.Parse(c.URL)
 	if err != nil || address.Host == "" {

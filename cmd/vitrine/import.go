@@ -39,7 +39,6 @@ type importCmd struct {
 	DryRun    bool   `help:"Read the log and report, and write nothing."`
 }
 
-// Help is the tail of the command's help.
 func (importCmd) Help() string {
 	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log already contains are left out, so you can repeat an interrupted import.
 
@@ -94,7 +93,6 @@ A time before the log's last entry becomes the last entry's time. An outcome get
 	)
 }
 
-// Run imports the log.
 func (c importCmd) Run(ctx context.Context, t terminal) (err error) {
 	m := &importer.Mapping{}
 	if c.Mapping != "" {

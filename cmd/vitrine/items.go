@@ -20,7 +20,6 @@ type itemsCmd struct {
 	List itemsListCmd `cmd:"" help:"Print the catalogue of a placement as lines of JSON."`
 }
 
-// Help is the tail of the command's help.
 func (itemsCmd) Help() string {
 	return `A placement of a decision service has a catalogue of items, which requests name by their ids.
 
@@ -59,7 +58,6 @@ type itemsListCmd struct {
 	catalogueFlags
 }
 
-// Run prints a catalogue.
 func (c itemsListCmd) Run(ctx context.Context, t terminal) error {
 	service, err := c.client()
 	if err != nil {

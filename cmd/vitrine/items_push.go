@@ -25,7 +25,6 @@ type itemsPushCmd struct {
 	Replace bool   `help:"Delete the items that the file does not have."`
 }
 
-// Help is the tail of the command's help.
 func (itemsPushCmd) Help() string {
 	return `The whole file is read and checked before anything is sent: each item has one id and fits the placement's features. Items are sent in chunks. The service stores each chunk completely or not at all. After an interruption the same command finishes the rest: items that the service has already change nothing.
 
@@ -52,7 +51,6 @@ The columns can also be space, and valid_from and valid_until, which are times s
 ` + examples("vitrine items push products.csv --placement home --mapping products.toml", "vitrine items push prices.jsonl --placement home --patch")
 }
 
-// Run pushes a file.
 func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	if c.Patch && c.Replace {
 		return usageError{errors.New("--patch and --replace do not go together: a patch adds no items and deletes none")}

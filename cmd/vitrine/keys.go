@@ -22,7 +22,6 @@ type keysCmd struct {
 	Rotate keysRotateCmd `cmd:"" help:"Make a second key with the scopes and placements of another one, so that callers can switch to it."`
 }
 
-// Help is the tail of the command's help.
 func (keysCmd) Help() string {
 	return `The keys of a service are in a file; the service reads every change within a second. The file contains no token, so nobody can use the service with the file only.
 
@@ -41,7 +40,6 @@ type keysAddCmd struct {
 	Placements []string `placeholder:"NAME,…" help:"The placements that it is for, which need not exist yet (all)."`
 }
 
-// Run adds a key.
 func (c keysAddCmd) Run(t terminal) error {
 	var scopes []string
 	for _, name := range c.Scopes {
@@ -116,7 +114,6 @@ func reach(k keys.Key) string {
 
 type keysListCmd struct{ keyFileArg }
 
-// Run lists the keys.
 func (c keysListCmd) Run(t terminal) error {
 	f, err := keys.ReadFile(c.File)
 	if err != nil {
@@ -140,7 +137,6 @@ type keysRemoveCmd struct {
 	Name string `arg:"" help:"The key."`
 }
 
-// Run removes a key.
 func (c keysRemoveCmd) Run() error {
 	f, err := keys.EditFile(c.File)
 	if err != nil {
@@ -159,7 +155,6 @@ type keysRotateCmd struct {
 	Name string `arg:"" help:"The key."`
 }
 
-// Run adds a key with the scopes and placements of another one.
 func (c keysRotateCmd) Run(t terminal) error {
 	f, err := keys.EditFile(c.File)
 	if err != nil {

@@ -21,7 +21,6 @@ type listCmd struct {
 	Print string `help:"Print the file of this experiment or tuning." placeholder:"NAME" complete:"files"`
 }
 
-// Help is the tail of the command's help.
 func (listCmd) Help() string {
 	return examples("vitrine list policies", "vitrine list experiments --print main-uniform-misspecified > mine.toml", "vitrine list tunings --print ucb-mnl-main > my-tuning.toml")
 }
@@ -29,7 +28,6 @@ func (listCmd) Help() string {
 // lists are the tables that can be listed.
 var lists = []string{"policies", "utilities", "environments", "pools", "constraints", "experiments", "tunings"}
 
-// Run prints the catalog.
 func (c listCmd) Run(t terminal) error {
 	if c.Print == experiments.Theory || c.Print == experiments.Sessions {
 		return usageError{fmt.Errorf("%s has no file: its experiments are part of the program", c.Print)}

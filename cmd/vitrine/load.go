@@ -43,7 +43,6 @@ type loadCmd struct {
 	AllowRemote  bool          `help:"Permit a service on another machine."`
 }
 
-// Help is the tail of the command's help.
 func (loadCmd) Help() string {
 	return `Simulated shoppers visit a running service. Each asks for a decision, takes one of the items or none by a hidden linear utility, and reports the outcome.
 
@@ -56,7 +55,6 @@ Ctrl-C prints what was measured so far.
 ` + examples("vitrine load http://127.0.0.1:8080 --rate 3000 --duration 30s", "vitrine load http://127.0.0.1:8080 --catalogue --rate max", "vitrine load http://127.0.0.1:8080 --rate 200 --duration 30m --retry 1m --ack-log acknowledged.jsonl")
 }
 
-// Run loads a service.
 func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 	o, err := c.options()
 	if err != nil {

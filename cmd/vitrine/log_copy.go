@@ -16,7 +16,6 @@ type logCopyCmd struct {
 	To string `arg:"" help:"Where the copy goes: a data directory, nats://host:4222, or the configuration file of the service."`
 }
 
-// Help is the tail of the command's help.
 func (logCopyCmd) Help() string {
 	return `The copy has the entries of the log, its identity and its numbers, and the newest snapshot, so a service started on the copy continues where the other one ended. At the end the command compares the running hashes of both logs. If the copy is interrupted, give the same command again: it continues after the last entry copied.
 
@@ -25,7 +24,6 @@ Stop the services first: decisions logged after the copy are not in it, and two 
 ` + examples("vitrine log copy vitrine-data nats://127.0.0.1:4222", "vitrine log copy service.toml vitrine-data")
 }
 
-// Run copies the log.
 func (c logCopyCmd) Run(ctx context.Context, t terminal) error {
 	progress := stages{w: t.err, name: c.Log}
 	defer progress.close()

@@ -1,6 +1,6 @@
-// Command vitrine is the workbench: it plays learners of multinomial-logit
-// contextual bandits on the experiments of the ONL-MNL paper and on your own,
-// and draws their regret.
+// Command vitrine is the one program of the project. It runs the decision service and looks after its log, plays
+// learners of multinomial-logit contextual bandits on the experiments of the ONL-MNL paper and on your own, and fits
+// choice models.
 package main
 
 import (
@@ -32,7 +32,8 @@ func main() {
 	os.Exit(code)
 }
 
-// cli are the commands.
+// cli lists the commands. For each of them kong appends the text of its method Help to the help of its flags, and calls
+// its method Run.
 type cli struct {
 	Reproduce reproduceCmd `cmd:"" help:"Play panels of the paper and draw their regret."`
 	Run       runCmd       `cmd:"" help:"Play experiments of your own, from TOML files."`

@@ -56,7 +56,6 @@ type mergeCmd struct {
 	Out  string   `help:"Directory of the results (default: out): each experiment has its own in it." default:"out" placeholder:"DIR"`
 }
 
-// Help is the tail of the command's help.
 func (mergeCmd) Help() string {
 	return "The result is the same as that of one run: regret.csv and the figures have the same bytes. Seconds are those measured in the shards. Shards must have the same configuration and the same build of vitrine, and no run may be missing.\n\n" +
 		examples(
@@ -66,7 +65,6 @@ func (mergeCmd) Help() string {
 		)
 }
 
-// Run merges the shards of every experiment in the directories.
 func (c mergeCmd) Run(t terminal) error {
 	names, err := experiment.Sharded(c.Dirs)
 	if err != nil {

@@ -34,7 +34,6 @@ type optimizeCmd struct {
 	MinRevenue *float64       `help:"Show no item with a smaller revenue." placeholder:"R"`
 }
 
-// Help is the tail of the command's help.
 func (optimizeCmd) Help() string {
 	return `Each customer takes one item of the assortment S or walks away, by the multinomial-logit model: item i with probability exp(utility_i) / (1 + Σ exp(utility_j)), the sum over S. The answer is exactly the S with the largest expected revenue that obeys the rules.
 
@@ -63,7 +62,6 @@ The answer is a JSON object: assortment (ids in the order of the items), expecte
 	)
 }
 
-// Run reads the request, and prints the answer.
 func (c optimizeCmd) Run(ctx context.Context, t terminal) error {
 	done := make(chan error, 1)
 	go func() { done <- c.optimize(ctx, t) }()

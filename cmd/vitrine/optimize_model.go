@@ -24,7 +24,7 @@ type optimum struct {
 	shown       vitrine.Assortment
 	revenue     float64
 	probability []float64 // of the outside option, and of the items shown
-	iterations  int       // 0 if the search was another
+	iterations  int       // 0 for a search without iterations
 	bound       *float64  // of the revenue of every assortment; nil if revenue is the largest
 }
 

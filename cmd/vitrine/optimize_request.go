@@ -156,10 +156,10 @@ func (i *item) set(column, text string) (err error) {
 
 const (
 	maxUtility         = 700
-	minPositiveRevenue = 1e-100 // that is not 0
+	minPositiveRevenue = 1e-100 // the smallest that is not 0
 )
 
-// checkUtility returns what is legal if a utility is not.
+// checkUtility returns an error that says which utilities are legal, unless v is.
 func checkUtility(v float64) error {
 	if !(math.Abs(v) <= maxUtility) {
 		return fmt.Errorf("must be from -%d to %d", maxUtility, maxUtility)

@@ -16,7 +16,6 @@ type pilotCmd struct {
 	Pessimistic float64 `placeholder:"ERRORS" help:"Show the best page under utilities lowered by ERRORS standard errors, and learn nothing; 0 turns this off."`
 }
 
-// Help is the tail of the command's help.
 func (pilotCmd) Help() string {
 	return `It prints the placement with the policy onl-mnl (or greedy, if the placement names it), whose pilot estimate is the model: the first page is already the model's best one, and no page is drawn for a warm-up. If the placement names the policy auto, the model and its covariance become the prior of auto.
 
@@ -30,7 +29,6 @@ With --pessimistic 1 the policy is also greedy with update = "none", but maximiz
 		"vitrine pilot model.json home.json --pessimistic 1 > careful.json")
 }
 
-// Run prints the placement.
 func (c pilotCmd) Run(t terminal) error {
 	if !(c.Pessimistic >= 0 && c.Pessimistic <= math.MaxFloat64) {
 		return usageError{fmt.Errorf("--pessimistic %v: must be a number of standard errors, at least 0", c.Pessimistic)}

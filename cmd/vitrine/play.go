@@ -33,7 +33,6 @@ type reproduceCmd struct {
 	playFlags
 }
 
-// Help is the tail of the command's help.
 func (reproduceCmd) Help() string {
 	return filesHelp + "\n\n" + examples(
 		"vitrine reproduce main                          the main figure, four panels",
@@ -49,7 +48,6 @@ func (reproduceCmd) Help() string {
 	)
 }
 
-// Run plays the named experiments, and then those without a file.
 func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	names, err := c.resolve()
 	if err != nil {
@@ -140,7 +138,6 @@ type runCmd struct {
 	playFlags
 }
 
-// Help is the tail of the command's help.
 func (runCmd) Help() string {
 	return "vitrine list experiments --print NAME prints the file of a panel of the paper, to start from. A learner in another language is the policy process: see vitrine describe process.\n\n" + filesHelp + "\n\n" + examples(
 		"vitrine list experiments --print main-gaussian-realizable > mine.toml",
@@ -148,7 +145,6 @@ func (runCmd) Help() string {
 	)
 }
 
-// Run plays the files.
 func (c runCmd) Run(ctx context.Context, t terminal) error {
 	var files []*config.File
 	for _, path := range c.Files {

@@ -27,7 +27,6 @@ type plotCmd struct {
 	drawFlags
 }
 
-// Help is the tail of the command's help.
 func (plotCmd) Help() string {
 	return `Pictures are written beside the results: regret.svg, main.svg. --difference also writes difference.svg or main-difference.svg. A table in LaTeX, --format tex, is regret.tex or main.tex; it has the mean ± the standard deviation, and the paired difference to the first policy, or to the one of --difference, ± its standard error. It needs \usepackage{booktabs}.
 
@@ -42,7 +41,6 @@ For tunings and other results that are not regret, only --format has an effect.
 	)
 }
 
-// Run draws the results in the directories.
 func (c plotCmd) Run(t terminal) error {
 	d, err := c.drawing()
 	if err != nil {

@@ -29,7 +29,6 @@ type predictCmd struct {
 	Price            string   `help:"The coefficient of the price, for --willingness-to-pay." placeholder:"NAME"`
 }
 
-// Help is the tail of the command's help.
 func (predictCmd) Help() string {
 	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object.
 
@@ -40,7 +39,6 @@ func (predictCmd) Help() string {
 	)
 }
 
-// Run prints the predictions of the model for the data.
 func (c predictCmd) Run(ctx context.Context, t terminal) error {
 	if len(c.WillingnessToPay) > 0 != (c.Price != "") {
 		return usageError{errors.New("--willingness-to-pay and --price go together")}

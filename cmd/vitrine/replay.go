@@ -15,7 +15,6 @@ type replayCmd struct {
 	Snapshots []string `arg:"" optional:"" help:"Snapshots to compare with, in addition to the one in the data directory."`
 }
 
-// Help is the tail of the command's help.
 func (replayCmd) Help() string {
 	return `The command replays the log from its first entry and learns from it, as the service does when it starts without a snapshot. The state after the last entry of a snapshot must equal the snapshot byte for byte. If the first entries of a log were removed, it is replayed from the earliest snapshot that contains them.
 
@@ -24,7 +23,6 @@ It prints for each snapshot whether it is equal, and what each placement has lea
 ` + aboutLog + "\n\n" + examples("vitrine replay vitrine-data", "vitrine replay vitrine-data /backup/state.snapshot")
 }
 
-// Run replays the log.
 func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 	log, err := c.open(ctx, t)
 	if err != nil {

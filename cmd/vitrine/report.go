@@ -19,14 +19,12 @@ type reportCmd struct {
 	KeyFile    string `placeholder:"FILE" help:"File with the token of an API key with the scope read."`
 }
 
-// Help is the tail of the command's help.
 func (reportCmd) Help() string {
 	return `The command writes one file of HTML for those who decide about the experiment: the verdict, what was tried, revenue a decision and differences over time with bands, money, and whether the shoppers are divided as planned. The page needs no script and no other file, and prints well.
 
 ` + examples("vitrine report home > report.html", "vitrine report home --experiment summer > summer.html")
 }
 
-// Run writes the page.
 func (c reportCmd) Run(ctx context.Context, t terminal) error {
 	token, err := readToken(c.KeyFile)
 	if err != nil {

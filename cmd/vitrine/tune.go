@@ -23,7 +23,6 @@ type tuneCmd struct {
 	Workers int `help:"Runs to play at a time (default: one for each processor). The results do not depend on it." default:"0" placeholder:"N"`
 }
 
-// Help is the tail of the command's help.
 func (tuneCmd) Help() string {
 	return `A tuning names a policy of one or more experiments, and the values of its parameters to try. The regret of a setting is its regret after the last round, averaged over the experiments. All settings meet the same worlds. With [halving], all settings play a few training seeds, the better ones play more, and only the best play all. The winner is then compared, seed by seed, with the setting in the experiments, on fresh seeds that were not used for the choice.
 
@@ -58,7 +57,6 @@ DIR/tune/NAME/ has tune.csv (a row a setting: outcome, parameters, seeds played,
 	)
 }
 
-// Run runs the tunings one after the other.
 func (c tuneCmd) Run(ctx context.Context, t terminal) error {
 	if c.Workers < 0 {
 		return usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", c.Workers)}

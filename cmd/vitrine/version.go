@@ -20,12 +20,10 @@ var (
 
 type versionCmd struct{}
 
-// Help is the tail of the command's help.
 func (versionCmd) Help() string {
 	return "The date is the time of the commit. Programs with the same ID continue each other's runs; stripping or signing a program does not change its ID."
 }
 
-// Run prints the version and what this program was built from.
 func (versionCmd) Run(t terminal) error {
 	id, err := buildid.Sum()
 	if err != nil { // such as in a chroot without /proc

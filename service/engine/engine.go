@@ -19,7 +19,7 @@ import (
 	"vitrine/service/state"
 )
 
-// learners are the goroutines on which learners learn.
+// learners counts the running goroutines of learners.
 type learners struct{ sync.WaitGroup }
 
 // maxRest bounds the wait for stopped learners: each finishes its task, although the result is no longer needed.
@@ -35,8 +35,8 @@ func (l *learners) rest() {
 	}
 }
 
-// Close waits for the running append. Proposals that are not durable by then fail with ErrStopped. A learner
-// in a round that takes more than a second ends by itself after it.
+// Close waits for the running append. Proposals that are not durable by then fail with ErrStopped. A learner that is
+// still busy after a second ends on its own after its round.
 func (e *Engine) Close() {
 	e.closing.Do(func() { close(e.quit) })
 	<-e.stopped
@@ -182,7 +182,7 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 	e.mu.RUnlock()
 	r := s.Report(name, v.Config().Window(), now, span, points)
 	if v.Config().Mode == api.Experimenting {
-		r.OverChance, r.OverBaseline = nil, nil // all variants of the policy together are no answer
+		r.OverChance, r.OverBaseline = nil, nil // the comparison would mix the variants
 	}
 	return r, nil
 }

@@ -147,9 +147,9 @@ func (e *Engine) Failure() error {
 }
 
 // Lead makes a follower the writer of its log. Its store must already be able to append. Lead first applies the
-// remaining entries. Then it calls goOn, unless that is nil, which may move the clock: calls write only after goOn
-// returns. It returns errors of the log and of goOn, ErrStopped or ctx's error. If the log or goOn fails, or ctx ends
-// while entries are applied, the engine has stopped.
+// remaining entries. Then it calls goOn, if given, which may move the clock. No call writes before goOn returns. It
+// returns errors of the log and of goOn, ErrStopped or ctx's error. If the log or goOn fails, or ctx ends while entries
+// are applied, the engine has stopped.
 func (e *Engine) Lead(ctx context.Context, goOn func(move MoveClock) error) error {
 	l := leading{ctx, goOn, make(chan error, 1)}
 	select {
@@ -242,8 +242,8 @@ func (e *Engine) follow(ctx context.Context) bool {
 	}
 }
 
-// read sends the entries from one on, until ctx ends or with an error. It keeps the groups in which they came, so that
-// the other goroutine is not woken for each entry.
+// read sends the entries from the given one on, until ctx ends or an error occurs, which it sends last. It keeps the
+// groups in which they came, so that the other goroutine is not woken for each entry.
 func (e *Engine) read(ctx context.Context, from uint64, to chan<- []followed) {
 	defer close(to)
 	for entries, err := range e.store.Follow(ctx, from) {
@@ -304,7 +304,7 @@ func (e *Engine) take(ctx context.Context, f *followed) error {
 	if err != nil {
 		return err
 	}
-	if offer != nil { // Apply would wait for slow learners too, but then callers would wait for the state
+	if offer != nil { // waiting for slow learners in Apply would also hold up readers of the state
 		for _, w := range e.state.Placements[f.event.Placement].Taught(offer) {
 			w.AwaitRoom(learner.RoundBytes(offer))
 		}

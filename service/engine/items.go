@@ -185,7 +185,7 @@ func (e *Engine) ownItems(name string) (*View, error) {
 	return v, err
 }
 
-// twins returns the items that are there for the second time, with the same values. Other values are an error.
+// twins returns the items that repeat an earlier item with the same values. A repetition with other values is an error.
 func (d *edits) twins(v *View) (map[int]bool, error) {
 	twins := map[int]bool{}
 	first := make(map[string]int, d.n)

@@ -15,7 +15,7 @@ import (
 
 // Options configure an engine.
 type Options struct {
-	Store Log // the engine is its only writer, or follows it; it does not close it
+	Store Log // the engine alone writes it, or follows it, and does not close it
 	Build func(setup.Spec) (vitrine.Learner, error)
 
 	// Size returns the size of a learner, for the Budget, or an error of its policy. nil counts 0.
@@ -33,15 +33,15 @@ type Options struct {
 	// Follow says that another process writes the log: the engine follows it, until Lead.
 	Follow bool
 	// Confirm returns an error if another process may write the log by now, although this one still believes it leads.
-	// Nil is certain.
+	// A nil Confirm rules that out.
 	Confirm func(ctx context.Context) error
 	// Propose asks the writing process once, and that process answers with Accept. If nil, a follower cannot decide.
 	Propose func(ctx context.Context, proposal []byte) (answer []byte, err error)
 	// Clock returns the time in Unix nanoseconds, for calls that waited for a leader and continue after this engine
 	// began to lead. If nil, they keep the time of the call.
 	Clock func() int64
-	// Replica is from 1 on and of this engine only, also among those that followed the log earlier: it keeps the
-	// numbers of decisions apart, and so their draws.
+	// Replica is a number, from 1 on, that no other engine on this log uses or has used. It keeps the numbers of
+	// decisions apart, and with them their random draws.
 	Replica uint64
 	// Leader names the process that writes the log while this one follows, "" if no process does. Nil is allowed.
 	Leader func() string

@@ -42,7 +42,7 @@ func (e *Engine) Choose(ctx context.Context, placement, decision string, choices
 	})
 }
 
-// maxAhead is the maximal number of bytes of their rounds, which are read before.
+// maxAhead bounds the bytes of the rounds that are read before they are proposed.
 const maxAhead = 8 << 20
 
 // Expire ends the wait for outcomes in all placements once the attribution window is over, and evicts decisions of

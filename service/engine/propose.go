@@ -106,7 +106,7 @@ type remoteError struct {
 
 func (e *remoteError) Error() string { return e.text }
 
-// Unwrap returns the error of this package that it is.
+// Unwrap returns the corresponding error of this package.
 func (e *remoteError) Unwrap() error { return e.of }
 
 // remoteKinds are the errors that callers distinguish.

@@ -24,7 +24,7 @@ type ShelfQuery struct {
 // shelfSlice is how many items are looked at before the catalogue's lock is released: a fraction of a millisecond.
 const shelfSlice = 1024
 
-// fewPages is how many pages without earnings are added to an item's for sorting, so that a lucky one does not come
+// fewPages is the number of pages without earnings that sorting adds to each item's, so that a lucky item does not come
 // first.
 const fewPages = 30
 

@@ -35,8 +35,7 @@ func (v *alternatives) best(q *Request, c *setup.Config) (s vitrine.Assortment, 
 // next returns the best set other than the one shown. If the best set of all is shown, the next best one drops one of
 // its items or adds one:
 //
-//	R(S∪T) is a mean of R(S) and the revenues r_j, j in T, weighted by exp(u_j), so for the best S one j loses
-//	the least
+//	R(S∪T) is a mean of R(S) and the revenues r_j of j in T, weighted by exp(u_j): a single j loses the least
 func (v *alternatives) next(shown vitrine.Assortment) (s vitrine.Assortment, revenue float64, ok bool) {
 	s, revenue, ok = v.best(v.request, v.config)
 	if !ok || !slices.Equal(s, shown) {

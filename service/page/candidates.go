@@ -116,8 +116,8 @@ func (c *candidates) relock(some ...[]int32) error {
 }
 
 // lock locks a catalogue for reading once the request's filter and groups are up to date. At most two decisions among
-// many items hold the lock at a time: all placements wait for a change of the catalogue, and the change waits for these
-// decisions.
+// many items hold the lock at a time, because a change of the catalogue waits for them, and all placements wait for the
+// change.
 func (r *Request) lock(ctx context.Context, items *catalogue.Catalogue, c *setup.Config) (*catalogue.Filter, error) {
 	for {
 		filter, err := items.Filter(ctx, r.Filter)

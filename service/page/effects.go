@@ -30,7 +30,7 @@ const (
 //
 //	PD_f(v) = mean over the rows x of u(x with the value v of f)
 //
-// where crosses of f change with it, and the same of the share that would buy, 1/(1+exp(−u)). A number runs from its
+// where crosses of f change with it, and likewise the mean share that would buy, 1/(1+exp(−u)). A number runs from its
 // smallest to its largest value in the rows. The first effects are divided by the category that changes their shape
 // most.
 func effectsOf(e bandit.Explainer, s *feature.Schema, rows *mat.Dense) (list []api.Effect, background int) {
@@ -60,7 +60,7 @@ func effectsOf(e bandit.Explainer, s *feature.Schema, rows *mat.Dense) (list []a
 	return list, background
 }
 
-// grid has the values of a feature at which its effect is computed.
+// grid holds the values of a feature at which its effect is computed.
 type grid struct {
 	part   int
 	values []float64 // of a number, or the column of a category

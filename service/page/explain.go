@@ -145,7 +145,7 @@ type Logged struct {
 	OwnRows  bool      // whether the offer has the current features and came from the current learner
 	SameRows bool      // whether it has the current features
 	Typical  []float64 // a row with the columns of the mean shopper lately; nil compares with the offer's own
-	Policy   Policy    // decided; or, if it is gone, the current one; its Policy is nil if neither fits
+	Policy   Policy    // the one that decided or, if that is gone, the current one; its Policy is nil if neither fits
 	Unknown  []string  // the missing facts, and why they are missing
 }
 

@@ -108,7 +108,7 @@ func (m *Imported) shown(seed uint64, index map[string]int) (at []int, err error
 	return at, nil
 }
 
-// checkLaw reports a law that does not give the items shown, among n, their propensity.
+// checkLaw returns an error if the law does not give the items shown, among n, their propensity.
 func (m *Imported) checkLaw(n int, at []int) error {
 	l := m.Draw
 	if l == nil {

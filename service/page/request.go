@@ -174,8 +174,8 @@ func (r *Request) checkItems(index map[string]int) error {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// Sum returns the HighwayHash-256 of the request's content under a key of zeros. It differs between requests that
-// differ in a field, but for chance, and does not depend on the JSON encoding.
+// Sum returns the HighwayHash-256 of the request's content under a key of zeros. Requests that differ in any field get
+// different sums, except by chance. The JSON encoding makes no difference.
 func (r *Request) Sum() [32]byte {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)

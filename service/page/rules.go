@@ -51,8 +51,8 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	return family, nil
 }
 
-// family returns the sets that may be shown. The placement's pinned items are on each of them, except for the last ones
-// if these do not go together with the other rules.
+// family returns the sets that may be shown. Each of them contains the placement's pinned items, without the last ones
+// if they contradict the other rules.
 func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	if r.Slots != nil {
 		r.unmet, r.pinned = nil, nil
@@ -175,8 +175,8 @@ func (r *Request) bound(rules *assortment.Rules, numbered assortment.Limit, l ap
 	rules.Groups = append(rules.Groups, g)
 }
 
-// noteUnmet notes the lower bounds of the rules that were lowered to those reached. If the request is strict, the first
-// is an error.
+// noteUnmet notes the lower bounds that no page reaches, and that were therefore lowered. For a strict request, the
+// first of them is an error.
 func (r *Request) noteUnmet(c *setup.Config, rules, reached assortment.Rules) error {
 	note := func(field string, u api.Unmet) error {
 		if r.unmet = append(r.unmet, u); r.Strict {
@@ -312,8 +312,8 @@ func (r *Request) groupOf(s *feature.Schema, item *api.Item, name string, stored
 	return k
 }
 
-// present returns the positions of those ids that are in the request. So a rule about an item to hide also works on a
-// day without that item.
+// present returns the positions of those ids that are in the request. So a rule that hides an item also works on a day
+// without that item.
 func present(ids []string, index map[string]int) []int {
 	at := []int{}
 	for _, id := range ids {

@@ -242,7 +242,7 @@ func (c *call) Reserve(bytes int64) error {
 	return c.take(budget.Work, bytes+c.taken[budget.Body])
 }
 
-// keep returns all but some bytes of the memory taken for a purpose.
+// keep gives back the memory taken for a purpose, except the given bytes.
 func (c *call) keep(p budget.Purpose, bytes int64) {
 	if rest := c.taken[p] - bytes; rest > 0 {
 		c.server.options.Budget.Give(p, rest)
@@ -250,7 +250,7 @@ func (c *call) keep(p budget.Purpose, bytes int64) {
 	}
 }
 
-// answer sends a body, compressed if the caller likes that and it is long.
+// answer sends a body. It compresses a long one if the caller accepts that.
 func (c *call) answer(status int, mediaType string, body []byte) error {
 	h := c.w.Header()
 	h["Content-Type"] = []string{mediaType}

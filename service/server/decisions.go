@@ -88,7 +88,7 @@ func (s *Server) try(c *call) error {
 	if err != nil {
 		return err
 	}
-	const rows = 4 // of the candidates, their utilities and the policy's gradients
+	const rows = 4 // for the candidates, their utilities and the policy's gradients
 	if err := c.Reserve(rows * (c.taken[budget.Work] - c.taken[budget.Body])); err != nil {
 		return err
 	}

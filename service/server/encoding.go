@@ -30,7 +30,7 @@ type decoder interface {
 // maxWindow bounds the decompressed bytes that a zstd decoder keeps, as RFC 9659 demands of senders.
 const maxWindow = 8 << 20
 
-// decoders are by coding.
+// decoders pools the decoders of each coding.
 var decoders = map[string]*sync.Pool{
 	asGzip: {New: func() any { return new(gzip.Reader) }},
 	asZstd: {New: func() any {
@@ -64,7 +64,7 @@ func (c *call) coding() (string, error) {
 // errCoding is the error of a body that is not in its coding.
 var errCoding = errors.New("the body is not in its Content-Encoding")
 
-// decoded reads what a compressed body becomes. done must be called after the last read.
+// decoded returns a reader of the decompressed body. Call done after the last read.
 func decoded(coding string, body io.Reader) (r io.Reader, done func()) {
 	d := &decoding{decoder: decoders[coding].Get().(decoder), body: failing{Reader: body}}
 	return d, func() {
@@ -111,7 +111,7 @@ func (f *failing) Read(b []byte) (int, error) {
 // minCompressed is the size from which on answers are compressed, in bytes: smaller ones fit into a packet or two.
 const minCompressed = 2 << 10
 
-// compressed compresses an answer as its caller likes, with zstd if that makes no difference.
+// compressed sends an answer in the coding that its caller prefers, or zstd if the caller has no preference.
 var compressed = func() func(http.Handler) http.HandlerFunc {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.ContentTypeFilter(func(string) bool { return true }),
 		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest)))

@@ -38,7 +38,7 @@ type subscriber struct {
 	live       bool // whether it gets what comes; before that it reads the log
 }
 
-// numbered is an event as it is sent, but for its id, and its entry.
+// numbered is the text of an event without its id, and its entry, which becomes the id.
 type numbered struct {
 	sequence uint64
 	text     []byte

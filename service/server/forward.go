@@ -105,7 +105,7 @@ func (s *Server) Forwarded(request []byte) []byte {
 	return w.bytes()
 }
 
-// serveForwarded is ServeHTTP where no http.Server catches a handler that gives an answer up.
+// serveForwarded calls ServeHTTP and, like an http.Server, recovers from a handler's panic.
 func (s *Server) serveForwarded(w *written, r *http.Request) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -24,7 +24,7 @@ type itemList struct {
 	Items []api.CatalogueItem `json:"items" minItems:"1" doc:"items; the media type application/x-ndjson has one a line instead"`
 }
 
-// itemMemory is how many times the bytes of a body its items take, about.
+// itemMemory is roughly how much memory items take for each byte of their body.
 const itemMemory = 8
 
 // changeItems returns the handler of a change of items.
@@ -118,7 +118,7 @@ func (s *Server) listItems(c *call) error {
 	return c.reply(s.engine.Items(c.placement, from, limit))
 }
 
-// whole returns a number of the query.
+// whole returns a whole number from the query.
 func (c *call) whole(name string, byDefault, minV, maxV int) (int, error) {
 	text := c.URL.Query().Get(name)
 	if text == "" {

@@ -58,7 +58,7 @@ func newMetrics(o Options, inProgress func() int) *metrics {
 	return m
 }
 
-// series are the series of a route, found by its first request that needs them.
+// series holds the metrics of a route. The first request that needs one creates it.
 type series struct {
 	latency  func() prometheus.Observer   // nil for a route without a limit
 	answered [6]func() prometheus.Counter // by the class of the status

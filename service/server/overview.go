@@ -10,7 +10,7 @@ import (
 	"vitrine/service/health"
 )
 
-// period reads which part of a series is asked for.
+// period reads the time span and the number of points from the query.
 func (c *call) period() (span time.Duration, points int, err error) {
 	seconds, err := c.whole("seconds", 0, 0, 1<<30)
 	if err != nil {

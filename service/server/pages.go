@@ -9,7 +9,7 @@ import (
 
 var files = desk.Files()
 
-// desktop answers with the desk's page, which draws what its address says.
+// desktop answers with the desk's page, which draws the view that its address names.
 func desktop(c *call) error {
 	if c.server.options.Demo != nil {
 		return c.file(desk.Demo)

@@ -50,7 +50,7 @@ func (s *Server) previewPlacement(c *call) error {
 	return c.answerJSON(http.StatusOK, preview)
 }
 
-// change returns what the query and the headers of a PUT say.
+// change reads the query and the headers of a PUT.
 func (c *call) change() (how engine.Change, err error) {
 	query := c.URL.Query()
 	switch given := query.Get("reset"); given {

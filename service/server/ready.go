@@ -12,7 +12,7 @@ import (
 // maxLag is how far a follower that is ready may be behind its log.
 const maxLag = time.Second
 
-// unseen is below the lag of a follower that has never reached the end of its log.
+// unseen is longer than any real lag. A follower that has never reached the end of its log reports more.
 const unseen = 10 * 365 * 24 * time.Hour
 
 // ready reports what the process does with its log, or why it gets no requests from a load balancer: it is being

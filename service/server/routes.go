@@ -20,7 +20,7 @@ type route struct {
 
 	contract *personalizer.Route // the contract that sets keys and errors of the route; nil is our own
 
-	// Notes of the wrappers.
+	// Noted by the wrappers:
 	scope                         string // "" needs no key
 	limited, timed, reads, writes bool
 }

@@ -20,8 +20,8 @@ import (
 // handler answers a call, or returns the error to answer with.
 type handler func(*call) error
 
-// wrapper does its part of a route before the next handler, or in its place. It records in the route its text for the
-// OpenAPI document, the metrics and the traces.
+// wrapper returns a handler that does its part and then calls the next one, or answers in its place. It also notes in
+// the route what the OpenAPI document, metrics and traces need to know.
 type wrapper func(s *Server, rt *route, next handler) handler
 
 // within wraps a handler; the first wrapper is the outermost.
