@@ -195,8 +195,8 @@ func (b *barrier) newton(center float64) bool {
 	return true
 }
 
-// move goes along the step, in q and in the prices each as far as all stays
-// positive, and returns the shorter length.
+// move goes along the step: q and the prices each go as far as they stay positive. It returns the shorter of the two
+// lengths.
 func (b *barrier) move() float64 {
 	dz := b.step[1:]
 	primal := longest(1, b.q, b.dq)

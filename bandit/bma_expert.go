@@ -78,7 +78,7 @@ func (e *expert) restart() error {
 		return err
 	}
 	if e.MemoryRounds != 0 {
-		// Never fitted, it would keep the prior's verdict on where it starts.
+		// Without fits, the evidence would keep judging the starting point by the prior.
 		p.LogEvidence = 0
 	}
 	e.posterior = p
@@ -109,8 +109,8 @@ func (e *expert) learn(round *mle.Choices, base *expert, t *tangent) {
 	e.posterior = &p
 }
 
-// forecast returns the log loss of a round at the mode, or the loss of a guess among the |S| + 1 outcomes, and |S| for
-// each further take, if e is nil or the loss is not finite.
+// forecast returns the log loss of a round at the mode. If e is nil or that loss is not finite, it returns the loss of
+// a guess: among |S| + 1 outcomes, and for each further take among |S|.
 func (e *expert) forecast(round *mle.Choices) float64 {
 	if e != nil {
 		if loss := (&mle.NLL{Model: e.model, Choices: round}).Value(e.posterior.Mode); !math.IsNaN(loss) && !math.IsInf(loss, 0) {
@@ -133,7 +133,7 @@ func takes(m utility.Model, w []float64, round *mle.Choices, t *tangent) bool {
 // replay learns a history from its first round on.
 func (e *expert) replay(c *mle.Choices, base *expert) {
 	if e.restart() != nil {
-		return // as it was made, it cannot be
+		return // cannot happen: it was made in the same way
 	}
 	var t tangent
 	for s := range c.Rounds() {
@@ -231,7 +231,7 @@ func (e *expert) fold(c *mle.Choices, base *expert) {
 	}
 	p, err := mle.NewLaplace(e.loss(mle.NewChoices(e.model.NumFeatures()), e.anchor), at)
 	if err != nil {
-		return // as it was made, it cannot be
+		return // cannot happen: it was made in the same way
 	}
 	for s := range c.Rounds() {
 		p.LogEvidence -= base.forecast(c.Round(s))

@@ -93,8 +93,8 @@ func (b *beliefs) set(all []*expert) {
 	}
 }
 
-// learn moves all beliefs by a round, as it came, which must show items. If a fit to this round follows at once, learn
-// moves only those that the fit leaves alone.
+// learn moves all beliefs by a raw round, which must show items. If a fit to this round follows at once, learn moves
+// only those that the fit leaves alone.
 func (b *beliefs) learn(round *mle.Choices, fitted bool, t *tangent) {
 	if b.bent != nil {
 		b.bent.learn(round, fitted, t)
@@ -224,14 +224,14 @@ func (l *BMA) take() {
 	}
 }
 
-// later returns the round Growth times as late as now, at least the given number of
-// rounds from now, and within what an int and a snapshot hold.
+// later returns the round that is Growth times the present one, but at least minimum rounds from now. It fits into an
+// int and a snapshot.
 func (l *BMA) later(minimum int) int {
 	return max(l.rounds+minimum, int(min(l.o.Growth*float64(l.rounds), 1<<30-1)))
 }
 
-// standardise takes the moments of all items so far if those in use do not stand
-// still, and reports whether rounds were learned from in the latter.
+// standardise adopts the moments of all items so far if the ones in use are too far from them. It reports whether it
+// did: then earlier rounds were learned with other moments.
 func (b *beliefs) standardise(seen *moments) bool {
 	if seen.n == 0 || b.z.shift == nil {
 		return false

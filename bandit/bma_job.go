@@ -9,12 +9,12 @@ import (
 	"vitrine/mle"
 )
 
-// fitJob is a full fit of all experts to the rounds of a learner, beside it. The learner goes on
-// learning by its filter and gives the job its rounds, which the fitted beliefs learn too. After round
-// due the learner takes them. So what it knows after a round does not depend on how long the fit takes.
+// fitJob is a full fit of all experts to a learner's rounds, which runs alongside the learner. The learner goes on
+// learning by its filter and also gives its rounds to the job, whose fitted beliefs learn them too. After round due the
+// learner adopts these beliefs. So its knowledge after a round does not depend on how long the fit takes.
 //
-// If rounds come faster than the fit can keep up with, Observe waits for a little of it in each of them,
-// and not for all of it in the last.
+// If rounds come faster than the fit can keep up with, Observe waits a little in each of them, rather than for the
+// whole fit in the last.
 type fitJob struct {
 	due    int // the round after which the result is taken
 	fold   int // kept rounds that the result folded

@@ -33,8 +33,8 @@ func (o *mixture) many(w *mixtureScratch, family vitrine.Constraint, x *vitrine.
 // largest is many for equal revenues. ok is false if a slot finds only items of utility −∞.
 //
 // A slot takes the item of its largest sampled utility that may stand next to the earlier slots' items. That item is in
-// the slot's own best set that the rules allow: else each better item of that set that might take its place would be
-// shown already, and there is always one more in the set that may be added (Edmonds 1971).
+// the slot's own best set. Otherwise every better item of that set that may be added would be shown already; but the
+// set always contains one more that may be added (Edmonds 1971).
 func (o *mixture) largest(w *mixtureScratch, q assortment.Rules, z standardisation, x *mat.Dense) (s vitrine.Assortment, ok bool) {
 	each := q
 	if each.Max = min(q.Max, len(w.expert)); each.Max < q.Max && len(q.Include) > 0 {
@@ -62,7 +62,7 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Rules, z standardisati
 	return s, true
 }
 
-// look tells rank which values to rank.
+// look describes the values to rank.
 type look struct {
 	first, end int // slots
 	every      int // of this many blocks of items, one

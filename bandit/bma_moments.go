@@ -61,8 +61,8 @@ const (
 	minSpread = 1e-12
 )
 
-// standardisation returns the mean and the standard deviation of each feature. For
-// one that is constant the size of its mean stands for the latter, or 1.
+// standardisation returns the mean and the standard deviation of each feature. For a constant feature, the absolute
+// mean or 1 replaces the deviation.
 func (s *moments) standardisation() standardisation {
 	z := standardisation{shift: slices.Clone(s.mean), scale: make([]float64, len(s.mean))}
 	for j, m := range s.mean {
@@ -124,8 +124,7 @@ func (z standardisation) of(items *utility.Columns) {
 	}
 }
 
-// standstill is the share of a standard deviation by which moments may move and be
-// said to stand still.
+// standstill is the share of a standard deviation by which moments may move without a new fit.
 const standstill = 0.25
 
 // stands reports whether the standardisation is as good as a later one: no mean moved by more than a quarter of the

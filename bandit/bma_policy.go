@@ -137,7 +137,7 @@ const (
 	revenueOptimism = 0.3
 )
 
-// fullySpread is the coefficient of variation of revenues from which on α is the lesser.
+// fullySpread is the coefficient of variation of revenues from which on α takes its smaller value.
 const fullySpread = 0.1
 
 // optimismOf returns α for revenues: it falls with their coefficient of variation, from α of equal revenues to α of
@@ -156,9 +156,9 @@ func optimismOf(r []float64) float64 {
 	return max(revenueOptimism, optimism-float64((optimism-revenueOptimism)*variation/fullySpread))
 }
 
-// begin draws a belief for each slot, and a unit and its amplitudes for a belief in units, for the items of x. It draws
-// by systematic sampling: each slot draws by weight, but together the slots repeat a belief or a unit no more often
-// than its weight asks for.
+// begin draws a belief for each slot, for the items of x, and for a belief in units also a unit and its amplitudes. It
+// uses systematic sampling: each slot draws by weight, but together the slots repeat a belief or a unit no more often
+// than its weight warrants.
 func (o *mixture) begin(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
 	w.n = x.NumItems()
 	slots := min(o.p.MaxShown, w.n)
@@ -437,16 +437,16 @@ func (s *mixtureScratch) maximize(k int, family vitrine.Constraint, r, effects [
 	s.answers[k] = order
 }
 
-// ask returns the family's answer to s.gain in the storage of s.whole: one that
-// is the family's own must not find its way into the pool.
+// ask returns the family's answer to s.gain in the storage of s.whole, because a slice that the family keeps must not
+// enter the pool.
 func (s *mixtureScratch) ask(family vitrine.Constraint) vitrine.Assortment {
 	answer := family.MaxGain(s.whole, s.gain)
 	s.whole = append(slices.Grow(s.whole[:0], cap(answer)), answer...)
 	return s.whole
 }
 
-// take adds to s.taken, for slot k, the item of left that gains most, v_i (r_i − R), of
-// those that the family lets stand beside it. The utilities of left are u; it changes both.
+// take adds to s.taken, for slot k, the item of left with the largest gain v_i (r_i − R) among those that the family
+// allows next to the items taken. u holds the utilities of left; take changes both.
 func (s *mixtureScratch) take(k int, family vitrine.Constraint, left vitrine.Assortment, u, r []float64, revenue float64) {
 	for len(left) > 0 {
 		best, maximum := 0, math.Inf(-1)

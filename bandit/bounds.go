@@ -114,7 +114,7 @@ func (b *bounds) width() int {
 // contain reports whether a value of a feature is within them.
 func (b *bounds) contain(j int, v float64) bool { return v >= b.low[j] && v <= b.high[j] }
 
-// columns puts the usual value in the place of those out of bounds.
+// columns replaces values out of bounds by the usual value.
 func (b *bounds) columns(items *utility.Columns) {
 	for j := range b.width() {
 		column := items.Feature(j)
@@ -212,8 +212,8 @@ func (u *outliers) note(b *bounds, x *mat.Dense, column []int) (most bool) {
 	return most
 }
 
-// prevails reports whether the rounds out of bounds are by now the usual ones: as many as the others that a learner
-// keeps, and at least 1,000. Then the learner begins again with them.
+// prevails reports whether rounds out of bounds have become usual: as many as the other rounds that a learner keeps,
+// and at least 1,000. Then the learner begins again with them.
 func (u *outliers) prevails() bool { return u.Rounds >= max(minOutliers, u.usual) }
 
 // again returns the outliers of a learner that begins again.
@@ -221,7 +221,7 @@ func (u *outliers) again() outliers {
 	return outliers{Outliers: Outliers{Values: u.Values, Column: u.Column, Since: u.Since}}
 }
 
-// fields passes over what the bounds come from, beside the moments.
+// fields passes over the state behind the bounds, except the moments.
 func (u *outliers) fields(f *fields.Fields, x *extremes) {
 	f.Count(&u.Values, &u.Column, &u.Since, &u.Rounds, &u.usual)
 	if x != nil {

@@ -51,7 +51,7 @@ const (
 	ByDraw     Cause = "draw"     // the best set under utilities that were drawn
 	BySlot     Cause = "slots"    // for each slot the best item left under utilities of a belief drawn for it
 	ByWeight   Cause = "weights"  // a set drawn from a distribution that prefers good ones
-	ByChance   Cause = "chance"   // a set drawn whatever the utilities are
+	ByChance   Cause = "chance"   // a set drawn without regard to utilities
 )
 
 // Weight is the weight of a utility family in a policy that averages several.

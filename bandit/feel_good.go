@@ -67,7 +67,7 @@ type FeelGood struct {
 	learner
 	o     FeelGoodOptions
 	model utility.Model
-	shown places // the position effects: learner.places is 0, for rounds keep the items that were not shown
+	shown places // the position effects; learner.places is 0, because rounds keep the items that were not shown
 
 	seed     uint64 // of the chain's draws
 	w        []float64
@@ -124,8 +124,8 @@ func (l *FeelGood) Observe(r vitrine.Round) error {
 	return l.learner.Observe(r)
 }
 
-// learn implements algorithm. A round at which the potential is not finite, so that
-// the chain could not go on, is counted as one without items.
+// learn implements algorithm. If the potential of a round is not finite, the chain could not go on, so the round counts
+// as one without items.
 func (l *FeelGood) learn(r vitrine.Round) {
 	offered := l.shown.round(&l.offered, r)
 	g := l.tangent.at(l.model, l.w, offered)
@@ -179,8 +179,7 @@ func (l *FeelGood) move() {
 func (l *FeelGood) chain() *mle.Langevin {
 	root, err := l.v.Inverse().Cholesky()
 	if err != nil {
-		// V ⪰ ρI is definite; only rounding can bring it this far from that, and then only the prior's covariance is
-		// left.
+		// V ⪰ ρI is definite. If rounding spoils that, the prior's covariance has to do.
 		root = mat.NewTriDense(len(l.w), mat.Lower, nil)
 		for j := range l.w {
 			root.SetTri(j, j, 1/math.Sqrt(l.o.Ridge))

@@ -25,8 +25,8 @@ import (
 //	constants=theory
 //	…
 //
-// A snapshot is read if its text is the learner's own. If the meaning of the saved numbers changes, the version is
-// raised.
+// A learner reads a snapshot only if their texts are equal. Raise the version if the meaning of the saved numbers
+// changes.
 type identity struct {
 	learner string
 	version int

@@ -28,9 +28,8 @@ type LinearOptions struct {
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
 
-// basis returns the family of a learner of the problem, which the named
-// constructor makes: m, or if it is nil the linear utilities of the features;
-// with position effects, if they are learned.
+// basis returns the family for a learner of the problem: m, or the linear utilities of the features if m is nil, and
+// with position effects if they are learned. Errors name the constructor.
 func (o LinearOptions) basis(constructor string, p Problem, m utility.LinearInParams) (utility.LinearInParams, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -60,9 +59,8 @@ func (o LinearOptions) radiusAt(t int, formula func(t float64) float64) float64 
 	}
 }
 
-// kappaBound returns the lower bound on p(0 | S) p(i | S) over all sets of at
-// most K items of utilities in [−1, 1] with which published code sets its
-// radii:
+// kappaBound returns the lower bound on p(0 | S) p(i | S) from which published code computes its radii, over all sets
+// of at most K items with utilities in [−1, 1]:
 //
 //	κ = e⁻¹ / (1 + K e)²
 func kappaBound(size int) float64 {
