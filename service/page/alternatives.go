@@ -20,13 +20,14 @@ type alternatives struct {
 	u, r    []float64
 }
 
-// best returns the best set under the rules of a request and a configuration. ok is false if no set satisfies them.
+// best returns the best set under the rules of a request and a configuration. ok is false if no set satisfies them, or if
+// the request's searches have taken too many steps.
 func (v *alternatives) best(q *Request, c *setup.Config) (s vitrine.Assortment, revenue float64, ok bool) {
 	family, err := q.family(c, v.index)
 	if err != nil {
 		return nil, 0, false
 	}
-	if s, revenue = assortment.Maximize(nil, family, v.u, v.r); !family.Contains(s) {
+	if s, revenue = assortment.Maximize(nil, family, v.u, v.r); !family.Contains(s) || q.work.Exceeded() {
 		return nil, 0, false
 	}
 	return s, revenue, true

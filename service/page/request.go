@@ -36,7 +36,7 @@ type Request struct {
 	said    *offer.FromCatalogue                    // of a trial, which owns its candidates
 	groups  map[catalogue.GroupsBy]assortment.Limit // of a trial's candidates, by limited attribute or group
 	spaced  bool                                    // from the log, with the spaces of the candidates
-	work    *assortment.Work                        // search steps under crossing limits; nil without such limits
+	work    *assortment.Work                        // search steps under limits; nil without limits, and before the first search
 	unmet   []api.Unmet                             // lower bounds that no page meets
 	pinned  []int                                   // candidates that the placement pins and every page has
 }

@@ -19,8 +19,8 @@ import (
 // largest choice probability that leaves the other slots fillable, the next slot the best of the remaining items, and
 // so on.
 
-// maxSteps bounds the steps of the search for the best set under limits with crossing groups: some seconds. It is a
-// variable for tests.
+// maxSteps bounds the steps of a request's searches for the best sets under limits with crossing groups: some seconds.
+// It is a variable for tests.
 var maxSteps = 1 << 30
 
 // slots returns the sets that fill the slots.
@@ -66,7 +66,7 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 	pins := r.pins(c, index)
 	for {
 		family, err := r.with(rules, pins, c)
-		if err == nil || len(pins) == 0 {
+		if err == nil || len(pins) == 0 || r.work.Exceeded() {
 			r.pinned = pins
 			return family, err
 		}
@@ -124,7 +124,9 @@ func (r *Request) with(rules assortment.Rules, pins []int, c *setup.Config) (vit
 	if capacity != nil {
 		return r.within(rules, *capacity, c.MaxSize, free)
 	}
-	r.work = assortment.NewWork(maxSteps)
+	if r.work == nil { // all searches of a request and its copies share the steps
+		r.work = assortment.NewWork(maxSteps)
+	}
 	rules.Work = r.work
 	family, reached, err := assortment.NewReachable(rules)
 	switch {

@@ -147,6 +147,32 @@ func TestCrossingSearchIsBounded(t *testing.T) {
 	}
 }
 
+// The searches for what the rules of a request cost share their steps: few steps are enough for the best set, but not for
+// the best set without each rule.
+func TestRulesShareTheSteps(t *testing.T) {
+	v, r := viewOf(t, stalls), stand(40)
+	for k := range 8 {
+		r.Exclude = append(r.Exclude, fmt.Sprint("sku", k))
+	}
+	u, revenue := make([]float64, len(r.Items)), make([]float64, len(r.Items))
+	for i := range u {
+		u[i], revenue[i] = float64(i%7)/7, 1+float64(i%3)
+	}
+	costs := func(steps int) (rules int, ok bool) {
+		page.SetMaxSteps(t, steps)
+		_, _, ok, list, _ := page.Alternatives(v.Config, r, nil, u, revenue)
+		return len(list), ok
+	}
+	all, _ := costs(1 << 30)
+	steps := 1
+	for ok := false; !ok; steps *= 2 {
+		_, ok = costs(steps)
+	}
+	if some, _ := costs(steps); all < 9 || some >= all {
+		t.Errorf("with steps for a search or two, %d of %d rules have a cost", some, all)
+	}
+}
+
 // Lower bounds of groups hold, and a bound that no page can meet is lowered and named. The family obeys the bounds
 // reached, by exhaustive search, and a drawn page has the propensity of one of its sets.
 func TestLowerBoundsOfGroups(t *testing.T) {
