@@ -35,7 +35,7 @@ func TestHowToFit(t *testing.T) {
 		"mixed.toml": append(bytes.Replace(specs[0][1], []byte("weight = \"weight\"\n"), nil, 1), specs[2][1]...)} {
 		write(t, name, string(text))
 	}
-	if commands := play(t, page); commands != 14 {
+	if commands := play(t, page); commands != 13 {
 		t.Errorf("%d commands on the page", commands)
 	}
 }
@@ -78,7 +78,7 @@ func TestHowToLogs(t *testing.T) {
 		}
 		commands += play(t, page)
 	}
-	if commands != 14 {
+	if commands != 13 {
 		t.Errorf("%d commands on the pages", commands)
 	}
 }
