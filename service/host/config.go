@@ -17,7 +17,7 @@ import (
 	"vitrine/service/server"
 )
 
-// Config is the configuration of the decision service. In a file it is TOML; docs/operations.md explains every key.
+// Config is the configuration of the decision service. In a file it is TOML; deploy/defaults.toml explains every key.
 type Config struct {
 	Listen   string     `toml:"listen"`
 	Health   string     `toml:"health"` // another address for /healthz and /readyz, or ""

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -67,18 +69,37 @@ snapshots = {every = "1m", keep_every = "2m"}
 	}
 }
 
-// The configuration in docs/operations.md is the one without a file, and its keys are keys.
-func TestServiceFileOfTheDocs(t *testing.T) {
-	page := fatal.Or(os.ReadFile("../../docs/operations.md"))(t)
-	_, text, _ := strings.Cut(string(page), "\n    listen = ")
-	text, rest, _ := strings.Cut("listen = "+text, "\n\nThe log on NATS servers")
+// The configuration in deploy/defaults.toml is the one without a file, and lists every key.
+func TestDefaultsFile(t *testing.T) {
+	text := fatal.Or(os.ReadFile("../../deploy/defaults.toml"))(t)
 	got := new(Config)
-	fatal.If(t, got.parse([]byte(text)))
+	fatal.If(t, got.parse(text))
 	want := Default()
 	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel || got.Personalizer != want.Personalizer || len(got.CORS.Origins) != 0 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	_, text, _ = strings.Cut(rest, "    [[key]]")
+	var keysOf func(of reflect.Type)
+	keysOf = func(of reflect.Type) {
+		for f := range of.Fields() {
+			key := f.Tag.Get("toml")
+			if !regexp.MustCompile(`(?m)^(# )?\[?` + key + `\b`).Match(text) {
+				t.Errorf("deploy/defaults.toml lacks %s", key)
+			}
+			if f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[Span]() {
+				keysOf(f.Type)
+			}
+		}
+	}
+	keysOf(reflect.TypeFor[Config]())
+}
+
+// The keys in docs/operations.md are keys, and its configurations are configurations.
+func TestServiceFilesOfTheDocs(t *testing.T) {
+	page := string(fatal.Or(os.ReadFile("../../docs/operations.md"))(t))
+	for _, block := range regexp.MustCompile(`(?m)(?:^    (?:listen =|\[retention\]).*\n)(?:    .*\n|\n    .*\n)*`).FindAllString(page, -1) {
+		fatal.If(t, new(Config).parse([]byte(block)))
+	}
+	_, text, _ := strings.Cut(page, "    [[key]]")
 	text, _, _ = strings.Cut("[[key]]"+text, "\n\n")
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))

@@ -19,7 +19,7 @@ import (
 )
 
 // Export writes decisions as lines of JSON, in the order of their outcomes. Decisions without an
-// outcome come last. docs/operations.md describes a line.
+// outcome come last. vitrine export --help describes a line.
 func (log *Log) Export(ctx context.Context, w io.Writer, which Decisions) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := jsontext.NewEncoder(buffered, jsontext.AllowInvalidUTF8(true))
