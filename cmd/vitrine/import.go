@@ -33,7 +33,7 @@ type importCmd struct {
 	Log       string `arg:"" help:"Log of decisions, - for the standard input: CSV, TSV, Parquet, JSON Lines, dsjson, JSON or text of Vowpal Wabbit, dsjson of Azure Personalizer, or CSV of Open Bandit Pipeline; text may be compressed with gzip or zstd."`
 	Placement string `help:"The placement that learns from it." placeholder:"NAME" required:""`
 	To        string `help:"The data directory of the service, which must not be running." placeholder:"DIR" required:""`
-	Create    string `help:"Create the placement, if it does not exist, from its configuration as PUT takes it. The log keeps all candidates, unless the configuration sets record." placeholder:"FILE"`
+	Create    string `help:"Create the placement, if it does not exist, from its configuration as PUT takes it. The log keeps all candidates, unless the configuration sets log_items." placeholder:"FILE"`
 	Mapping   string `help:"TOML file that maps the log's columns to decisions." placeholder:"FILE"`
 	Format    string `help:"Format of the log, in place of the mapping's or the one that its name says." placeholder:"FORMAT" enum:",csv,tsv,parquet,jsonl,dsjson,personalizer,obp,vw,vwjson,sessions" default:""`
 	DryRun    bool   `help:"Read the log and report, and write nothing."`
