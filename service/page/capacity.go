@@ -66,7 +66,7 @@ func (r *Request) within(rules assortment.Rules, capacity float64, size int, fre
 	var crossing *assortment.CrossingError
 	switch {
 	case errors.As(err, &crossing):
-		return nil, api.Fieldf("/capacity", "%v: cannot be combined with limits whose groups cross, as these do: drop the capacity or one of the limits", capacity)
+		return nil, api.Fieldf("/capacity", "%v: cannot be combined with limits whose groups cross, as these do: drop the capacity or one of these limits", capacity)
 	case errors.Is(err, assortment.ErrTable):
 		return nil, tooFine()
 	case err != nil:
