@@ -71,7 +71,9 @@ func playedLog(t *testing.T, dir, config string, rounds int, baskets bool) {
 				choices = append(choices, api.Choice{Item: taken})
 			}
 			if taken != "" && baskets && k%3 == 0 {
-				choices[0].Quantity = new(1 + k/3%3)
+				if choices[0].Quantity = new(1 + k/3%3); k%6 == 0 {
+					choices[0].Value = new(0.1 + float64(k))
+				}
 				if other := a.IDs()[k%len(a.IDs())]; other != taken {
 					choices = append(choices, api.Choice{Item: other})
 				}

@@ -42,7 +42,7 @@ type importCmd struct {
 func (importCmd) Help() string {
 	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log already contains are left out, so you can repeat an interrupted import.
 
-A table contains a row for each item of a decision, with the columns decision_id, item and chosen, and optionally time, shown (the position), units (how many were taken), revenue and propensity; every feature is the column of its name. If your columns have other names, write a mapping, or let vitrine assess find it:
+A table contains a row for each item of a decision, with the columns decision_id, item and chosen, and optionally time, shown (the position), units (how many were taken), units_value (what they earned), revenue and propensity; every feature is the column of its name. If your columns have other names, write a mapping, or let vitrine assess find it:
 
     format = "csv"                 csv, tsv, parquet, jsonl, dsjson, personalizer, obp, vw, vwjson or sessions; found from
                                    the name of the file
@@ -60,6 +60,7 @@ A table contains a row for each item of a decision, with the columns decision_id
     shown = "position"             from 1 on, or true; without it all rows are shown
     chosen = "clicked"             1 or true in the rows that were taken
     units = "quantity"             how many units were taken, in the rows that were taken; 1 if empty
+    value = "paid"                 what these units earned together; units × revenue if empty
     revenue = "margin"
     propensity = "p"               of the page; required in each decision if it is named here
     [events]                       in place of chosen, if impressions and clicks are rows of their own

@@ -124,7 +124,7 @@ func TestExportsAreImports(t *testing.T) {
 	playedLog(t, "data", fmt.Sprintf(shelf, "swaps", 0.5), 60, true)
 	write(t, "home.json", fmt.Sprintf(shelf, "swaps", 0.5))
 	want := decisionsOf(t, "data")
-	if lines := fmt.Sprint(want); strings.Count(lines, `"choices":[`) < 5 || !strings.Contains(lines, `"quantity":3`) {
+	if lines := fmt.Sprint(want); strings.Count(lines, `"choices":[`) < 5 || !strings.Contains(lines, `"quantity":3`) || !strings.Contains(lines, `"value":6.1`) {
 		t.Fatal("the log has few baskets")
 	}
 	write(t, "top.toml", `show = "revenue"`)

@@ -14,7 +14,7 @@ type Answer struct {
 	Decision           string   `json:"decision_id"`
 	Assortment         []Shown  `json:"assortment" doc:"in display order"`
 	OutsideProbability *float64 `json:"outside_probability" doc:"p(0|S), that nothing is taken; null if the policy has no estimate"`
-	ExpectedRevenue    *float64 `json:"expected_revenue" doc:"R(S); null if the policy has no estimate"`
+	ExpectedRevenue    *float64 `json:"expected_revenue" doc:"R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate"`
 	Propensity         *float64 `json:"propensity" doc:"π(S), the probability with which the set was chosen; null if it has no closed form"`
 	PolicyEntry        uint64   `json:"policy_entry" doc:"the last entry of the log that the policy had learned from"`
 	Variant            string   `json:"variant,omitzero" doc:"of the experiment, which the unit is shown; holdout is the part of the units that take no part in it"`
@@ -111,11 +111,11 @@ type Decision struct {
 	Source    string    `json:"source" enum:"policy,chance,baseline,import" doc:"how the set was found"`
 	Time      time.Time `json:"time"`
 	Status    string    `json:"status" enum:"open,chosen,expired,deferred,withdrawn,evicted,late" doc:"late: the outcome came after the decision had expired, or had been withdrawn or evicted. It counts, and the policy does not learn from it"`
-	Choice    *string   `json:"choice" doc:"the item that was taken, or the first one on the page of several; null for none"`
+	Choice    *string   `json:"choice" doc:"the item that was taken, or the first one on the page of several, as reported; null for none"`
 	Choices   []Choice  `json:"choices,omitempty" doc:"all items that were taken, with their quantities and values as reported; left out for one unit of one item at its revenue"`
 
 	Earned      float64      `json:"earned" doc:"the revenue of what was taken, with its corrections"`
-	Corrections []Correction `json:"corrections,omitempty" doc:"corrections in the order in which they came"`
+	Corrections []Correction `json:"corrections,omitempty" doc:"corrections in the order in which they came; items of them that the outcome lacks were bought later"`
 }
 
 // Outcome reports the customer's choice, or choices.
@@ -150,12 +150,12 @@ type LateOutcome struct {
 	Detail  string `json:"detail"`
 }
 
-// Correction changes a decision's earnings after its outcome: a return, a refund, a sale that did not happen. Reports
-// change with it. The policy does not learn from it.
+// Correction changes a decision's earnings after its outcome: a return, a refund, a sale that did not happen, another item
+// of the page that was bought later. Reports change with it. The policy does not learn from it.
 type Correction struct {
 	ID    string   `json:"id" minLength:"1" maxLength:"128" doc:"the caller's id for the correction, of letters, digits, '.', '_', '-' and ':'. A correction that is sent again under its id changes nothing"`
-	Item  string   `json:"item" doc:"the id of an item that was taken"`
-	Value *float64 `json:"value,omitempty" doc:"what is added to the revenue, negative for a return, positive for a subscription's next month. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing"`
+	Item  string   `json:"item" doc:"the id of an item that was shown"`
+	Value *float64 `json:"value,omitempty" doc:"what is added to the revenue, negative for a return, positive for a subscription's next month. If the item was not taken before, it counts as taken from now on, for a value of at least 0. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing"`
 }
 
 // Rewards report a decision's outcome as numbers, for callers without a choice to report: clicks that count in part,

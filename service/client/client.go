@@ -94,7 +94,8 @@ func (c *Client) Measure(ctx context.Context, placement, decision string, metric
 	return c.post(ctx, api.DecisionPath(placement, decision)+"/metrics", &api.Measurements{Metrics: metrics})
 }
 
-// Correct corrects a decision's earnings after its outcome, such as by a return. Sending the same correction twice is a
+// Correct corrects a decision's earnings after its outcome, such as by a return, or by an item of the page that was bought
+// later. Sending the same correction twice is a
 // no-op; another one under its id is the problem "conflict".
 func (c *Client) Correct(ctx context.Context, placement, decision string, correction api.Correction) error {
 	return c.post(ctx, api.DecisionPath(placement, decision)+"/corrections", correction)

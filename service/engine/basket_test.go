@@ -185,7 +185,8 @@ func TestMoneyOfBaskets(t *testing.T) {
 			is(t, "a second month", correct("month", "sku2", new(3.5)), nil)
 		}
 		is(t, "the same id for another item", correct("return", "sku2", new(-1.0)), engine.ErrConflict)
-		is(t, "an item that was not taken", correct("x", "sku1", new(1.0)), engine.ErrConflict)
+		is(t, "a return of an item that was not taken", correct("x", "sku1", new(-1.0)), engine.ErrConflict)
+		is(t, "a withdrawal of one", correct("x", "sku1", nil), engine.ErrConflict)
 		check("a return and a second month", 8, 1, "sku0", "sku2")
 		for range 2 {
 			is(t, "no sale", correct("none", "sku2", nil), nil)
@@ -194,7 +195,16 @@ func TestMoneyOfBaskets(t *testing.T) {
 		is(t, "more of it", correct("more", "sku2", new(1.0)), engine.ErrConflict)
 		is(t, "more of the other", correct("more", "sku0", new(0.25)), nil)
 		check("more of the other", 1.25, 1, "sku0")
-		is(t, "none of all", correct("nothing", "sku0", nil), nil)
+		for range 2 {
+			is(t, "an item bought later", correct("later", "sku1", new(2.5)), nil)
+		}
+		is(t, "one that the page lacks", correct("x", "sku9", new(2.5)), engine.ErrNotShown)
+		check("an item bought later", 3.75, 1, "sku0", "sku1")
+		is(t, "a part of it", correct("part", "sku1", new(-0.5)), nil)
+		check("a part of it", 3.25, 1, "sku0", "sku1")
+		is(t, "none of the first", correct("nothing", "sku0", nil), nil)
+		check("none of the first", 2, 1, "sku1")
+		is(t, "none of all", correct("none-of-it", "sku1", nil), nil)
 		check("none of all", 0, 0)
 		is(t, "the basket again", e.Choose(t.Context(), "home", "a", basket, now), expected)
 
@@ -211,6 +221,31 @@ func TestMoneyOfBaskets(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A page without a sale gets one when an item is bought later. The learner has learned that nothing was taken, and keeps to
+// it. By hand.
+func TestFirstItemBoughtLater(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", threeShown)
+	decide(t, e, "home", priced("a"), 0)
+	is(t, "nothing", e.Choose(t.Context(), "home", "a", nil, 1), nil)
+	wait(t, e)
+	learned := fatal.Or(e.Model(t.Context(), "home"))(t).State
+	is(t, "an item", e.Correct(t.Context(), "home", "a", api.Correction{ID: "later", Item: "sku2", Value: new(3.5)}, 2), nil)
+	wait(t, e)
+	s, d := fatal.Or(e.Stats("home"))(t), fatal.Or(e.Decision(t.Context(), "home", "a"))(t)
+	if g := s.ByPolicy; g.Rounds != 1 || g.Purchases != 1 || g.Revenue != 3.5 || d.Earned != 3.5 || d.Choice != "" || d.Status != "chosen" {
+		t.Errorf("%+v, %+v", g, d)
+	}
+	if state := fatal.Or(e.Model(t.Context(), "home"))(t).State; state != learned || s.Learned != 1 {
+		t.Errorf("%d rounds are learned, and the state was %s and is %s", s.Learned, learned, state)
+	}
+	if body := lastBody(t, store).(*eventlog.Corrected); !body.Adds || body.Value != 3.5 || body.Before != 0 {
+		t.Errorf("%+v", body)
+	}
+	replays(t, e, engine.Options{Store: store, Build: buildToy})
 }
 
 // A learner gets one round for a page, with a take for each unit: at most 20, and one of each item first. A relearning from

@@ -136,8 +136,8 @@ func (d *modelDecision) of(item string) (sum float64, taken bool) {
 		case c.Item != item:
 		case c.Value == nil:
 			return 0, false
-		default:
-			sum += *c.Value
+		default: // which may add the item
+			sum, taken = sum+*c.Value, true
 		}
 	}
 	return sum, taken
@@ -145,8 +145,8 @@ func (d *modelDecision) of(item string) (sum float64, taken bool) {
 
 // earned is what the decision has earned, and whether anything counts as taken.
 func (d *modelDecision) earned() (sum float64, sold bool) {
-	for _, c := range d.taken {
-		value, taken := d.of(c.Item)
+	for _, id := range d.shown {
+		value, taken := d.of(id)
 		sum, sold = sum+value, sold || taken
 	}
 	return sum, sold

@@ -285,12 +285,15 @@ func (m *machine) Correct(t *rapid.T) {
 		return
 	}
 	at := slices.IndexFunc(d.corrections, func(other api.Correction) bool { return other.ID == c.ID })
+	_, taken := d.of(c.Item)
+	before := slices.ContainsFunc(d.corrections, func(other api.Correction) bool { return other.Item == c.Item })
+	adds := (d.status == "chosen" || d.status == "late") && !before && c.Value != nil && *c.Value > 0
 	switch {
 	case !slices.Contains(d.shown, c.Item):
 		want(t, "correct", err, engine.ErrNotShown)
 	case at >= 0 && cmp.Equal(d.corrections[at], c):
 		want(t, "correct", err, nil)
-	case at >= 0 || !countsAsTaken(d.of(c.Item)):
+	case at >= 0 || !taken && !adds:
 		want(t, "correct", err, engine.ErrConflict)
 	default:
 		want(t, "correct", err, nil)
@@ -298,8 +301,6 @@ func (m *machine) Correct(t *rapid.T) {
 		m.places[d.place].corrected++
 	}
 }
-
-func countsAsTaken(_ float64, taken bool) bool { return taken }
 
 // named draws a decision, by its id and its placement, or by its id only.
 func (m *machine) named(t *rapid.T) (place, id string, d *modelDecision) {

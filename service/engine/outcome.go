@@ -144,11 +144,11 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 
 // Correct corrects the outcome of a placement's decision, for as long as the placement remembers the decision. It
 // returns when the correction is in the log. Sums of earnings change, in the era and at the time of the decision;
-// learners, the guard and the intervals of experiments do not. An empty placement means the result of Find, with its
-// errors.
+// learners, the guard and the intervals of experiments do not. An item that the outcome lacks counts as taken from now on.
+// An empty placement means the result of Find, with its errors.
 //
 // Repeating a correction under its id is a no-op. Reusing the id for a different correction returns ErrConflict, as
-// does correcting an item that was not taken, or a withdrawn sale. Other errors are *api.FieldError, ErrNotFound,
+// does withdrawing an item that was not taken, or correcting a withdrawn sale. Other errors are *api.FieldError, ErrNotFound,
 // ErrNotShown, ErrStopped and ctx's; after the last two send the correction again.
 func (e *Engine) Correct(ctx context.Context, placement, decision string, c api.Correction, now int64) error {
 	if err := checkCorrection(&c); err != nil {

@@ -158,6 +158,7 @@ func (c *Corrected) fields(f *fields.Fields) {
 	if c.ofBasket() {
 		f.Count(&c.Others)
 		c.Basket.Fields(f)
+		f.Flag(&c.Adds)
 		f.Check(c.ofBasket(), "a correction of decision %q has an empty basket", c.Decision)
 	}
 }

@@ -221,6 +221,7 @@ type Corrected struct {
 	Shown      []string // ids in display order
 	Choice     int32    // 0 for the outside option, k for the k-th item of Shown; the first one of a basket
 	Basket     Basket   // late outcomes only: as in Chosen
+	Adds       bool     // corrections only: whether the outcome lacked the item, which counts as taken from now on
 	Others     int      // corrections only: number of other items that still count as taken
 	Before     float64  // earnings before the correction
 	Value      float64  // change of the earnings
@@ -252,7 +253,7 @@ func (c *Corrected) Taken() int {
 	switch {
 	case c.Withdraws:
 		return -1
-	case c.Correction == "" && c.Choice > 0:
+	case c.Adds, c.Correction == "" && c.Choice > 0:
 		return 1
 	}
 	return 0
@@ -332,8 +333,8 @@ func (c *Corrected) kind() kind {
 	return corrected
 }
 
-// ofBasket reports whether the page had a basket.
-func (c *Corrected) ofBasket() bool { return c.Basket != nil || c.Others != 0 }
+// ofBasket reports whether more than one item of the page is concerned, or one that its outcome lacked.
+func (c *Corrected) ofBasket() bool { return c.Basket != nil || c.Others != 0 || c.Adds }
 
 func (*Measured) kind() kind { return measured }
 
@@ -608,7 +609,7 @@ func (c *Corrected) check() error {
 		return c.checkLate()
 	case c.Basket != nil:
 		return fmt.Errorf("correction %q of decision %q has the basket %v of a late outcome", c.Correction, c.Decision, c.Basket)
-	case c.Choice == 0 || c.Counts || c.Withdraws && c.Others == 0 && after != 0:
+	case c.Choice == 0 || c.Counts || c.Withdraws && c.Others == 0 && after != 0 || c.Adds && (c.Withdraws || c.Value < 0):
 		return fmt.Errorf("correction %q of decision %q is of item %d, by %v, after it had earned %v",
 			c.Correction, c.Decision, c.Choice, c.Value, c.Before)
 	}
@@ -621,7 +622,7 @@ func (c *Corrected) checkLate() error {
 	case c.Before != 0 || c.Withdraws || c.Choice == 0 && c.Value != 0:
 		return fmt.Errorf("a late outcome of decision %q that earns %v, after it had earned %v",
 			c.Decision, c.Value, c.Before)
-	case c.Others != 0 || c.Basket != nil && c.Value != c.Basket.Earned():
+	case c.Others != 0 || c.Adds || c.Basket != nil && c.Value != c.Basket.Earned():
 		return fmt.Errorf("a late outcome of decision %q earns %v with the basket %v and %d other items", c.Decision, c.Value, c.Basket, c.Others)
 	}
 	return nil

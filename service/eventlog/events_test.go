@@ -237,7 +237,9 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		} else {
 			c.Correction, c.Others = name.Draw(t, "correction"), rapid.IntRange(1, 2).Draw(t, "others")
 			c.Before, c.Value = 7, rapid.Float64Range(-1e9, 1e9).Draw(t, "value")
-			c.Withdraws = rapid.Bool().Draw(t, "withdraws")
+			if c.Withdraws = rapid.Bool().Draw(t, "withdraws"); !c.Withdraws && c.Value >= 0 {
+				c.Adds = rapid.Bool().Draw(t, "adds")
+			}
 		}
 		e.Body = c
 	case 17:
@@ -324,6 +326,9 @@ func TestUnlawfulEvents(t *testing.T) {
 			"leaves 2 others"},
 		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: 1,
 			Basket: eventlog.Basket{{1, 1, 1}}}), "has the basket"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: 1, Adds: true}), "0 other items"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: -1, Adds: true}), "is of item 1, by -1"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i", "j"}, Choice: 1, Others: 1, Adds: true, Withdraws: true}), "is of item 1, by 0"},
 		{at(&eventlog.ItemsDeclined{Items: []int32{1}}), "without a decision"},
 		{at(&eventlog.Measured{Decision: "d"}), "0 measurements"},
 		{at(&eventlog.Measured{Decision: "d", List: []eventlog.Measurement{{Name: "a", Value: math.Inf(1)}}}), "want finite ones"},

@@ -72,6 +72,7 @@ type Columns struct {
 	Shown      string `toml:"shown,omitempty"`      // the position, from 1 on, or true; 0, false or empty if not shown (shown). Without it all rows are shown
 	Chosen     string `toml:"chosen,omitempty"`     // 1 or true in the row that was taken (chosen)
 	Units      string `toml:"units,omitempty"`      // the units that were taken, in rows that were taken (units); 1 if empty
+	Value      string `toml:"value,omitempty"`      // what these units earned together, in rows that were taken (units_value); units × revenue if empty
 	Revenue    string `toml:"revenue,omitempty"`    // of the item (revenue)
 	Propensity string `toml:"propensity,omitempty"` // of the page, in (0, 1] (propensity). A named column must hold it in every decision
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine"
 	"vitrine/internal/table"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -187,14 +188,14 @@ func (s *source) resolve(header []string) (key string, err error) {
 	s.columns = m.Columns
 	c := &s.columns
 	for usual, name := range map[string]*string{
-		"decision_id": &c.Decision, "item": &c.Item, "chosen": &c.Chosen, "time": &c.Time, "shown": &c.Shown, "units": &c.Units, "revenue": &c.Revenue, "propensity": &c.Propensity,
+		"decision_id": &c.Decision, "item": &c.Item, "chosen": &c.Chosen, "time": &c.Time, "shown": &c.Shown, "units": &c.Units, "units_value": &c.Value, "revenue": &c.Revenue, "propensity": &c.Propensity,
 	} {
 		isNeeded := usual == "decision_id" || usual == "item" || usual == "chosen" && m.Events == nil
 		if *name == "" && (isNeeded || slices.Contains(header, usual)) {
 			*name = usual
 		}
 	}
-	if err := s.use(header, c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Units, c.Revenue, c.Propensity); err != nil {
+	if err := s.use(header, c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Units, c.Value, c.Revenue, c.Propensity); err != nil {
 		return "", fmt.Errorf("%w; name it in [columns] of the mapping", err)
 	}
 	type named struct{ field, name string }
@@ -293,7 +294,7 @@ func (s *source) found(p *pageRows) (*found, error) {
 	if f.taken, err = p.takenOf(c.Chosen, ids, flags); err != nil {
 		return nil, err
 	}
-	if f.choices, err = p.units(c.Units, ids, f.taken); err != nil {
+	if f.choices, err = p.takes(c, ids, f.taken); err != nil {
 		return nil, err
 	}
 	for _, id := range f.taken {
@@ -429,19 +430,36 @@ func (p *pageRows) takenOf(column string, ids []string, flags []api.Value) (take
 	return taken, nil
 }
 
-// units returns the items of which several units were taken, by a column of their numbers.
-func (p *pageRows) units(column string, ids, taken []string) (choices []api.Choice, err error) {
-	list := p.get(column)
-	if column == "" || len(list) != len(ids) {
-		return nil, nil
+// takes returns the items taken with their units and values, as far as the columns have them.
+func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, err error) {
+	number := func(column string, i int) (n float64, text string) {
+		if list := p.get(column); column != "" && len(list) == len(ids) {
+			text = textOf(list[i])
+		}
+		if n, err := strconv.ParseFloat(text, 64); err == nil {
+			return n, text
+		}
+		return math.NaN(), text
 	}
-	for i, v := range list {
-		if text := textOf(v); text != "" && slices.Contains(taken, ids[i]) {
-			n, err := strconv.ParseFloat(text, 64)
-			if err != nil || !(n >= 1 && n <= eventlog.MaxQuantity) || n != math.Trunc(n) {
-				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not a number of units from 1 to %d", column, text, eventlog.MaxQuantity))
+	for i, id := range ids {
+		if !slices.Contains(taken, id) {
+			continue
+		}
+		choice := api.Choice{Item: id}
+		if n, text := number(c.Units, i); text != "" {
+			if !(n >= 1 && n <= eventlog.MaxQuantity) || n != math.Trunc(n) {
+				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not a number of units from 1 to %d", c.Units, text, eventlog.MaxQuantity))
 			}
-			choices = append(choices, api.Choice{Item: ids[i], Quantity: new(int(n))})
+			choice.Quantity = new(int(n))
+		}
+		if v, text := number(c.Value, i); text != "" {
+			if !(v >= 0 && v <= vitrine.MaxRevenue) {
+				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not what units earned, from 0 to %v", c.Value, text, vitrine.MaxRevenue))
+			}
+			choice.Value = &v
+		}
+		if choice.Quantity != nil || choice.Value != nil {
+			choices = append(choices, choice)
 		}
 	}
 	return choices, nil

@@ -55,18 +55,21 @@ func TestSeveralItemsTaken(t *testing.T) {
 	}
 }
 
-// A log may say how many units were taken, and lines of JSON what they earned: as an outcome of the service does.
+// A log may say how many units were taken, and what they earned, as an outcome of the service does.
 func TestUnitsTaken(t *testing.T) {
 	const rows = "decision_id,item,chosen,shown,units\na,x,1,2,3\na,y,0,0,7\na,z,1,1,\n"
+	const values = "decision_id,item,chosen,shown,units,paid\na,x,1,2,3,2.5\na,y,0,0,7,-1\na,z,1,1,,\n"
 	line := `{"decision_id":"a","items":[{"id":"x"},{"id":"y"},{"id":"z"}],"shown":["z","x"],"choice":"z","choices":[{"item":"x","quantity":3,"value":2.5},{"item":"z"}]}`
 	for _, c := range []struct {
-		name, text string
-		want       []api.Choice
+		name, text, value string
+		want              []api.Choice
 	}{
-		{"log.csv", rows, []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3)}}},
-		{"log.jsonl", line, []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3), Value: new(2.5)}}},
+		{"log.csv", rows, "", []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3)}}},
+		{"log.csv", values, "paid", []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3), Value: new(2.5)}}},
+		{"log.csv", strings.Replace(values, "paid", "units_value", 1), "", []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3), Value: new(2.5)}}},
+		{"log.jsonl", line, "", []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3), Value: new(2.5)}}},
 	} {
-		list, _, err := read(t, c.name, c.text, &importer.Mapping{})
+		list, _, err := read(t, c.name, c.text, &importer.Mapping{Columns: importer.Columns{Value: c.value}})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -79,6 +82,12 @@ func TestUnitsTaken(t *testing.T) {
 		_, _, err := read(t, "log.csv", strings.Replace(rows, "2,3", "2,"+units, 1), &importer.Mapping{})
 		if want := fmt.Sprintf("line 2: column units: %q is not a number of units from 1 to 1000", units); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s units: %v, want %s", units, err, want)
+		}
+	}
+	for _, value := range []string{"-1", "NaN", "1e101", "much"} {
+		_, _, err := read(t, "log.csv", strings.Replace(values, ",2.5", ","+value, 1), &importer.Mapping{Columns: importer.Columns{Value: "paid"}})
+		if want := fmt.Sprintf("line 2: column paid: %q is not what units earned, from 0 to 1e+100", value); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the value %s: %v, want %s", value, err, want)
 		}
 	}
 }

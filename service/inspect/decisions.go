@@ -83,7 +83,7 @@ func (x *decisions) note(c *eventlog.Corrected) {
 	after := x.corrected[c.Entry]
 	after.late = after.late || c.Correction == ""
 	after.earned = c.Before + c.Value
-	after.changes = append(after.changes, change{late: c.Correction == "", choice: c.Choice, basket: c.Basket, value: c.Value, withdraws: c.Withdraws})
+	after.changes = append(after.changes, change{late: c.Correction == "", choice: c.Choice, basket: c.Basket, value: c.Value, withdraws: c.Withdraws, adds: c.Adds})
 	x.corrected[c.Entry] = after
 }
 
@@ -154,6 +154,7 @@ type change struct {
 	basket    eventlog.Basket
 	value     float64
 	withdraws bool
+	adds      bool
 }
 
 // decisionKey names a decision: ids belong to placements.
@@ -468,6 +469,10 @@ func (o *outcome) correct(of *offered, c *corrected) {
 			return
 		case change.late:
 			o.choose(of, change.choice, change.basket)
+			continue
+		case change.adds:
+			o.taken = append(o.taken, taken{eventlog.Take{Place: change.choice, Quantity: 1, Value: change.value}, change.value})
+			slices.SortFunc(o.taken, func(a, b taken) int { return cmp.Compare(a.Place, b.Place) })
 			continue
 		case o.at(change.choice) == nil: // its late outcome was removed
 			o.choose(of, change.choice, nil)

@@ -96,18 +96,19 @@ func TestExportOfCorrections(t *testing.T) {
 	x := newDecisions(nil, 1, "", nil)
 	x.each = func(o *offered, end outcome) error {
 		r := roundOf(o, end)
-		for place, want := range map[string][]float64{"late": {3.5, 0}, "sold": {3, 0}, "basket": {3.5, 3}, "later": {0, 3}}[o.Decision] {
+		for place, want := range map[string][]float64{"late": {3.5, 0}, "sold": {3, 0}, "basket": {3.5, 3}, "later": {0, 3}, "more": {4.5, 3}, "first": {5, 0}}[o.Decision] {
 			if taken := end.at(int32(place + 1)); taken == nil && want != 0 || taken != nil && taken.earned != want {
 				t.Errorf("%s: item %d has earned %+v, want %v", o.Decision, place+1, taken, want)
 			}
 		}
-		if want := map[string][]vitrine.Choice{"basket": {2, 1, 2}, "later": {1}}[o.Decision]; want != nil && !slices.Equal(append([]vitrine.Choice{r.Choice}, r.More...), want) {
+		if want := map[string][]vitrine.Choice{"basket": {2, 1, 2}, "later": {1}, "more": {2, 1}}[o.Decision]; want != nil && !slices.Equal(append([]vitrine.Choice{r.Choice}, r.More...), want) {
 			t.Errorf("%s: the round has the takes %d, %d", o.Decision, r.Choice, r.More)
 		}
 		earned = append(earned, r.Revenue())
 		return writeLine(encoder, o, end)
 	}
-	// Two units of b and one of a are taken for 7 and 3; one of b comes back. Then both late, of which b was no sale.
+	// Two units of b and one of a are taken for 7 and 3; one of b comes back. Then both late, of which b was no sale. And b is
+	// bought after a, and after nothing.
 	basket := eventlog.Basket{{Place: 1, Quantity: 2, Value: 7}, {Place: 2, Quantity: 1, Value: 3}}
 	back, lateBasket, mistaken := of("basket", 5, 1), of("later", 6, 1), of("later", 6, 1)
 	back.Correction, back.Others, back.Before, back.Value = "back", 1, 10, -3.5
@@ -115,25 +116,31 @@ func TestExportOfCorrections(t *testing.T) {
 	mistaken.Correction, mistaken.Others, mistaken.Before, mistaken.Value, mistaken.Withdraws = "mistake", 1, 10, -7, true
 	second := of("sold", 4, 1) // after one that retention has removed
 	second.Correction, second.Before, second.Value = "second", 4, -1
-	for _, c := range []*eventlog.Corrected{&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken} {
+	more, first := of("more", 7, 1), of("first", 8, 1)
+	more.Correction, more.Others, more.Before, more.Value, more.Adds = "more", 1, 3, 4.5, true
+	first.Correction, first.Value, first.Adds = "first", 5, true
+	for _, c := range []*eventlog.Corrected{&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken, &more, &first} {
 		x.note(c)
 	}
 	for i, body := range []eventlog.Body{
-		&eventlog.PlacementPut{Config: c.Canonical()}, offer("late"), offer("mistake"), offer("sold"), offer("basket"), offer("later"),
+		&eventlog.PlacementPut{Config: c.Canonical()}, offer("late"), offer("mistake"), offer("sold"), offer("basket"), offer("later"), offer("more"), offer("first"),
 		&eventlog.Expired{Decision: "late"}, &eventlog.Chosen{Decision: "mistake", Choice: 2}, &eventlog.Chosen{Decision: "sold", Choice: 1},
 		&eventlog.Chosen{Decision: "basket", Choice: 1, Basket: basket}, &eventlog.Expired{Decision: "later"},
-		&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken,
+		&eventlog.Chosen{Decision: "more", Choice: 2}, &eventlog.Chosen{Decision: "first"},
+		&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken, &more, &first,
 	} {
 		fatal.If(t, x.event(t.Context(), uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
 	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`, `"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":3}`,
 		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":2,"value":7},{"item":"a","quantity":1,"value":3}\],.*"earned":6.5}`,
-		`"status":"late","choice":"a","outcome_entry".*"earned":3}`} {
+		`"status":"late","choice":"a","outcome_entry".*"earned":3}`,
+		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":1,"value":4.5},{"item":"a","quantity":1,"value":3}\],.*"earned":7.5}`,
+		`"status":"chosen","choice":"b","outcome_entry".*"earned":5}`} {
 		if line := strings.Split(out.String(), "\n")[i]; !regexp.MustCompile(want).MatchString(line) {
 			t.Errorf("line %d is %s, want %s", i, line, want)
 		}
 	}
-	if !slices.Equal(earned, []float64{3.5, 0, 3, 6.5, 3}) {
+	if !slices.Equal(earned, []float64{3.5, 0, 3, 6.5, 3, 7.5, 5}) {
 		t.Errorf("the rounds have earned %v", earned)
 	}
 }

@@ -32,7 +32,7 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 	}
 	schema := parquet.Group{
 		"decision_id": parquet.String(), "entry": parquet.Leaf(parquet.Int64Type), "time": parquet.String(), "item": parquet.String(),
-		"shown": parquet.Leaf(parquet.Int64Type), "chosen": parquet.Leaf(parquet.Int64Type), "units": parquet.Leaf(parquet.Int64Type), "revenue": parquet.Leaf(parquet.DoubleType),
+		"shown": parquet.Leaf(parquet.Int64Type), "chosen": parquet.Leaf(parquet.Int64Type), "units": parquet.Leaf(parquet.Int64Type), "units_value": parquet.Leaf(parquet.DoubleType), "revenue": parquet.Leaf(parquet.DoubleType),
 		"propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)), "item_propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)),
 		"sampling_law": parquet.Optional(parquet.String()), "source": parquet.String(), "status": parquet.String(), "earned": parquet.Leaf(parquet.DoubleType),
 	}
@@ -97,12 +97,12 @@ func tableRows(o *offered, end outcome) []map[string]any {
 	var rows []map[string]any
 	for i, id := range o.ItemIDs {
 		place := slices.Index(o.Shown, int32(i)) + 1
-		chosen, units, earned := int64(0), int64(0), 0.0
+		chosen, units, value, earned := int64(0), int64(0), 0.0, 0.0
 		if t := end.at(int32(place)); place > 0 && t != nil {
-			chosen, units, earned = 1, int64(t.Quantity), t.earned
+			chosen, units, value, earned = 1, int64(t.Quantity), t.Value, t.earned
 		}
 		row := map[string]any{
-			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id, "shown": int64(place), "chosen": chosen, "units": units,
+			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id, "shown": int64(place), "chosen": chosen, "units": units, "units_value": value,
 			"revenue": o.revenue(i), "source": offer.SourceNames[o.Mode], "status": end.status, "earned": earned,
 		}
 		if o.Propensity > 0 {

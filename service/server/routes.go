@@ -111,7 +111,7 @@ func (s *Server) routes() (all []*route) {
 		takes(api.Rewards{}, `{"rewards":[{"item":"sku1","value":0.5}]}`).gives(204, nil).fails(409))
 	on("POST "+placement+"/decisions/{id}/metrics", report, s.measure, op("measure", "Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them.").
 		takes(api.Measurements{}, `{"metrics":{"margin":4.2,"seconds":1.3}}`).gives(204, nil).fails(409))
-	on("POST "+placement+"/decisions/{id}/corrections", report, s.correct, op("correct", "Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections.").
+	on("POST "+placement+"/decisions/{id}/corrections", report, s.correct, op("correct", "Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections.").
 		takes(api.Correction{}, `{"id":"return-4711","item":"sku1","value":-5.1}`).gives(204, nil).fails(409))
 
 	on("GET "+placement+"/stats", read, func(c *call) error { return c.reply(e.Stats(c.placement)) },

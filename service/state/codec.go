@@ -16,7 +16,7 @@ import (
 )
 
 // SnapshotKind names the encoding of a snapshot. Rename it whenever the encoding changes.
-const SnapshotKind = "decision engine 3"
+const SnapshotKind = "decision engine 4"
 
 // openSnapshot reads the head of a snapshot, and returns the fields of its placements.
 func openSnapshot(data []byte) (*Frozen, *fields.Fields, error) {
@@ -200,23 +200,19 @@ func (r *Record) fields(f *fields.Fields) {
 	fields.List(f, &list, func(c *correction, f *fields.Fields) {
 		f.String(&c.id)
 		f.Float(&c.value)
-		f.Flag(&c.withdraws)
-		place := choice
-		if basket != nil {
-			place = f.Bounded(int(c.place), shown)
-		}
-		if f.Reads() {
+		f.Flag(&c.withdraws, &c.adds)
+		if place := f.Bounded(int(c.place), shown); f.Reads() {
 			c.place = int16(place)
 		}
 	})
 	if !f.Reads() || len(list)+len(basket) == 0 {
 		return
 	}
-	f.Check(choice > 0 && len(list) <= maxCorrections, "decision %q with choice %d has %d corrections", r.id, choice, len(list))
+	f.Check(len(list) <= maxCorrections, "decision %q has %d corrections", r.id, len(list))
 	r.extras = &recordExtras{basket: basket}
 	for _, c := range list {
 		was, _ := r.took(c.place)
-		f.Check(c.id != "" && was && !r.isWithdrawn(c.place), "decision %q has the correction %q after %d others", r.id, c.id, len(r.corrections()))
+		f.Check(c.id != "" && c.place > 0 && was != c.adds && !(c.adds && c.withdraws) && !r.isWithdrawn(c.place), "decision %q has the correction %q after %d others", r.id, c.id, len(r.corrections()))
 		r.extras.corrections = append(r.extras.corrections, c)
 	}
 	r.extras.corrections = slices.Clip(r.extras.corrections)

@@ -8,7 +8,6 @@ import (
 	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
-	"vitrine/service/setup"
 )
 
 // maxCorrections is the max number of corrections of a decision.
@@ -25,21 +24,22 @@ func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64)
 	was, others := r.took(int16(place))
 	switch {
 	case place == 0:
-		return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(c.Item, setup.MaxID), ErrNotShown, r.id)
+		return r.notShown(c.Item)
 	case at >= 0 && int(before[at].place) == place && before[at].is(c):
 		return nil
 	case at >= 0:
 		return conflict("another correction has this id")
 	case r.Status.Waits() || r.Status != chosen && r.Status != late:
 		return conflict("no outcome was reported: report it first")
-	case !was:
-		return conflict("item %q was not taken", c.Item)
+	case !was && (c.Value == nil || *c.Value < 0):
+		return conflict("item %q was not taken, so it cannot be returned or withdrawn", c.Item)
 	case r.isWithdrawn(int16(place)):
 		return conflict("correction %q has withdrawn the sale", before[slices.IndexFunc(before, func(b correction) bool { return b.withdraws && int(b.place) == place })].id)
 	case len(before) == maxCorrections:
 		return conflict("the decision has %d corrections, which is the limit", maxCorrections)
 	}
 	body := r.corrected(o, int32(place), r.earned(o))
+	body.Adds = !was
 	switch body.Correction, body.Others, body.Withdraws = c.ID, others, c.Value == nil; {
 	case !body.Withdraws:
 		body.Value = *c.Value
@@ -116,7 +116,7 @@ func (r *Record) amend(c *eventlog.Corrected) {
 		r.keep(c.Basket)
 		return
 	}
-	more := []correction{{id: c.Correction, place: int16(c.Choice), value: c.Value, withdraws: c.Withdraws}}
+	more := []correction{{id: c.Correction, place: int16(c.Choice), value: c.Value, withdraws: c.Withdraws, adds: c.Adds}}
 	r.extras = &recordExtras{basket: r.basket(), corrections: slices.Concat(r.corrections(), more)}
 }
 
@@ -129,7 +129,7 @@ func (r *Record) checkCorrected(c *eventlog.Corrected) error {
 		return fmt.Errorf("a correction of decision %q of entry %d, which entry %d has offered", c.Decision, c.Entry, r.Entry)
 	case isLate && (r.Status != expired && !ended || ended != c.Counts):
 		return fmt.Errorf("decision %q is %s, and its outcome comes late", r.id, r.Status)
-	case !isLate && (r.Status != chosen && r.Status != late || !was || others != c.Others || len(r.corrections()) >= maxCorrections):
+	case !isLate && (r.Status != chosen && r.Status != late || was == c.Adds || others != c.Others || len(r.corrections()) >= maxCorrections):
 		return fmt.Errorf("decision %q is %s with item %d, and item %d is corrected", r.id, r.Status, r.choice, c.Choice)
 	}
 	return nil

@@ -73,8 +73,8 @@ type Decision struct {
 func (f *Lookup) Decision() Decision {
 	d := Decision{Placement: f.Was.placement.Name, Offer: f.Offer, Time: f.Was.time, Status: f.Was.Status.String()}
 	ids := f.Offer.IDs()
-	if f.Was.choice > 0 {
-		d.Choice, d.Earned = ids[f.Was.choice-1], f.Was.earned(f.Offer)
+	if d.Earned = f.Was.earned(f.Offer); f.Was.choice > 0 {
+		d.Choice = ids[f.Was.choice-1]
 	}
 	d.Choices = offer.Given(ids, f.Was.basket())
 	for _, c := range f.Was.corrections() {

@@ -14,12 +14,12 @@ import (
 func (b *Batch) Outcome(r *Record, o *offer.Offer, choices []api.Choice, now int64) error {
 	end, wrong := o.Outcome(choices)
 	if wrong >= 0 {
-		return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(choices[wrong].Item, setup.MaxID), ErrNotShown, r.id)
+		return r.notShown(choices[wrong].Item)
 	}
 	counts := r.Status == Deferred || r.Status == withdrawn || r.Status == evicted // from now on
 	switch {
 	case (r.Status == chosen || r.Status == late) && (int32(r.choice) != end.Choice || !slices.Equal(r.basket(), end.Basket)):
-		return fmt.Errorf("decision %q: %w: it has another outcome already", r.id, ErrConflict)
+		return fmt.Errorf("decision %q: %w: it has another outcome already; report what was bought or returned since as corrections", r.id, ErrConflict)
 	case r.Status == chosen:
 		return nil
 	case r.Status == late:
@@ -41,6 +41,10 @@ func (b *Batch) Outcome(r *Record, o *offer.Offer, choices []api.Choice, now int
 	return lateOutcome(r)
 }
 
+func (r *Record) notShown(item string) error {
+	return fmt.Errorf("item %q: %w in decision %q: report it for the decision that showed it, if there is one", api.Abbreviate(item, setup.MaxID), ErrNotShown, r.id)
+}
+
 func lateOutcome(r *Record) error { return fmt.Errorf("decision %q: %w", r.id, ErrLate) }
 
 // Reward draws the outcome of a decision from rewards, or notes the items that were not taken.
@@ -50,7 +54,7 @@ func (b *Batch) Reward(r *Record, o *offer.Offer, rewards []api.Reward, now int6
 	for _, w := range rewards {
 		place := o.Place(w.Item)
 		if place == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, setup.MaxID), ErrNotShown, r.id)
+			return r.notShown(w.Item)
 		}
 		if !r.hasPassed(place) && !slices.Contains(reported.Items, int32(place)) {
 			value[place-1] = w.Value

@@ -45,6 +45,7 @@ type correction struct {
 	place     int16   // of the item
 	value     float64 // its contribution to the revenue
 	withdraws bool    // the item counts as not taken
+	adds      bool    // the outcome lacked the item, which counts as taken
 }
 
 type status uint8
@@ -161,16 +162,24 @@ func (r *Record) isWithdrawn(place int16) bool {
 	return slices.ContainsFunc(r.corrections(), func(c correction) bool { return c.withdraws && c.place == place })
 }
 
-// took reports whether the item at a place was taken, and how many others still count as taken.
+// took reports whether the item at a place was taken, by the outcome or later, and how many others still count as taken.
 func (r *Record) took(place int16) (was bool, others int) {
-	if r.basket() == nil {
-		return place > 0 && r.choice == place, 0
-	}
-	for _, t := range r.basket() {
-		if at := int16(t.Place); at == place {
+	add := func(at int16) {
+		if at == place {
 			was = true
 		} else if !r.isWithdrawn(at) {
 			others++
+		}
+	}
+	if r.basket() == nil && r.choice > 0 {
+		add(r.choice)
+	}
+	for _, t := range r.basket() {
+		add(int16(t.Place))
+	}
+	for _, c := range r.corrections() {
+		if c.adds {
+			add(c.place)
 		}
 	}
 	return was, others

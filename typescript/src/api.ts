@@ -30,7 +30,7 @@ export interface Answer {
   /** The last entry of the log that had changed the catalogue; left out if no candidate was from it. */
   catalogue_entry?: number;
   decision_id: string;
-  /** R(S); null if the policy has no estimate. */
+  /** R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate. */
   expected_revenue: number | null;
   /** The number of unknown and unavailable candidates. */
   missing?: number;
@@ -152,9 +152,9 @@ export interface Contribution {
 export interface Correction {
   /** The caller's id for the correction, of letters, digits, '.', '_', '-' and ':'. A correction that is sent again under its id changes nothing. */
   id: string;
-  /** The id of an item that was taken. */
+  /** The id of an item that was shown. */
   item: string;
-  /** What is added to the revenue, negative for a return, positive for a subscription's next month. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing. */
+  /** What is added to the revenue, negative for a return, positive for a subscription's next month. If the item was not taken before, it counts as taken from now on, for a value of at least 0. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing. */
   value?: number;
 }
 
@@ -200,16 +200,16 @@ export interface Decision {
   assortment: readonly Shown[];
   /** The last entry of the log that had changed the catalogue; left out if no candidate was from it. */
   catalogue_entry?: number;
-  /** The item that was taken, or the first one on the page of several; null for none. */
+  /** The item that was taken, or the first one on the page of several, as reported; null for none. */
   choice: string | null;
   /** All items that were taken, with their quantities and values as reported; left out for one unit of one item at its revenue. */
   choices?: readonly Choice[];
-  /** Corrections in the order in which they came. */
+  /** Corrections in the order in which they came; items of them that the outcome lacks were bought later. */
   corrections?: readonly Correction[];
   decision_id: string;
   /** The revenue of what was taken, with its corrections. */
   earned: number;
-  /** R(S); null if the policy has no estimate. */
+  /** R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate. */
   expected_revenue: number | null;
   /** The number of unknown and unavailable candidates. */
   missing?: number;
@@ -1600,7 +1600,7 @@ export interface Routes {
   activateByID: { takes: { path: { id: string } }; answer: null };
   /** Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed. */
   clearAlarm: { takes: { path: { name: string }; query?: { "learn"?: string | number | boolean } }; answer: null };
-  /** Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections. */
+  /** Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections. */
   correct: { takes: { path: { name: string; id: string }; body: Correction }; answer: null };
   /** Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. */
   decide: { takes: { path: { name: string }; body: DecideRequest }; answer: Answer };

@@ -44,7 +44,7 @@ class Answer(TypedDict):
     """The last entry of the log that had changed the catalogue; left out if no candidate was from it."""
     decision_id: str
     expected_revenue: float | None
-    """R(S); null if the policy has no estimate."""
+    """R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate."""
     missing: NotRequired[int]
     """The number of unknown and unavailable candidates."""
     outside_probability: float | None
@@ -166,9 +166,9 @@ class Correction(TypedDict):
     id: str
     """The caller's id for the correction, of letters, digits, '.', '_', '-' and ':'. A correction that is sent again under its id changes nothing."""
     item: str
-    """The id of an item that was taken."""
+    """The id of an item that was shown."""
     value: NotRequired[float]
-    """What is added to the revenue, negative for a return, positive for a subscription's next month. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing."""
+    """What is added to the revenue, negative for a return, positive for a subscription's next month. If the item was not taken before, it counts as taken from now on, for a value of at least 0. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing."""
 
 
 class DecideRequest(TypedDict):
@@ -214,16 +214,16 @@ class Decision(TypedDict):
     catalogue_entry: NotRequired[int]
     """The last entry of the log that had changed the catalogue; left out if no candidate was from it."""
     choice: str | None
-    """The item that was taken, or the first one on the page of several; null for none."""
+    """The item that was taken, or the first one on the page of several, as reported; null for none."""
     choices: NotRequired[list[Choice]]
     """All items that were taken, with their quantities and values as reported; left out for one unit of one item at its revenue."""
     corrections: NotRequired[list[Correction]]
-    """Corrections in the order in which they came."""
+    """Corrections in the order in which they came; items of them that the outcome lacks were bought later."""
     decision_id: str
     earned: float
     """The revenue of what was taken, with its corrections."""
     expected_revenue: float | None
-    """R(S); null if the policy has no estimate."""
+    """R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate."""
     missing: NotRequired[int]
     """The number of unknown and unavailable candidates."""
     outside_probability: float | None
@@ -1627,7 +1627,7 @@ class Routes:
         self._call("DELETE", f"/v1/placements/{quote(name, '')}/alarm", {"learn": learn}, {})
 
     def correct(self, name: str, id: str, /, **body: Unpack[Correction]) -> None:
-        """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
+        """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
         self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/corrections", {}, {}, body)
 
     def decide(self, name: str, /, **body: Unpack[DecideRequest]) -> Answer:
@@ -1943,7 +1943,7 @@ class AsyncRoutes:
         await self._call("DELETE", f"/v1/placements/{quote(name, '')}/alarm", {"learn": learn}, {})
 
     async def correct(self, name: str, id: str, /, **body: Unpack[Correction]) -> None:
-        """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
+        """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
         await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/corrections", {}, {}, body)
 
     async def decide(self, name: str, /, **body: Unpack[DecideRequest]) -> Answer:
