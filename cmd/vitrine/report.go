@@ -40,8 +40,12 @@ func (c reportCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
+	config, err := service.Placement(ctx, c.Placement)
+	if err != nil {
+		return serviceError(err)
+	}
 	var html bytes.Buffer
-	if err := reports.Page(&html, c.Placement, r, time.Now()); err != nil {
+	if err := reports.Page(&html, c.Placement, config.Currency, r, time.Now()); err != nil {
 		return err
 	}
 	_, err = t.out.Write(html.Bytes())

@@ -12,10 +12,13 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"vitrine/service/api"
 )
@@ -28,19 +31,21 @@ var source string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number, "signed": signed, "count": count, "percent": percent, "day": day, "moment": moment, "shows": shows, "colour": colour,
-	"conversion": conversion, "metric": metric, "amount": amount, "change": change,
+	"sentence": sentence, "conversion": conversion, "metric": metric, "amount": amount, "change": change,
 	"policy": func() string { return Policy },
 }).Parse(source))
 
-// Page writes the page about an experiment of a placement. now is when the report was fetched.
-func Page(w io.Writer, placement string, r *api.ExperimentReport, now time.Time) error {
-	return page.Execute(w, view{ExperimentReport: r, Placement: placement, Now: now})
+// Page writes the page about an experiment of a placement. Revenues are in the currency, which may be "". now is when
+// the report was fetched.
+func Page(w io.Writer, placement, currency string, r *api.ExperimentReport, now time.Time) error {
+	return page.Execute(w, view{ExperimentReport: r, Placement: placement, Currency: currency, Now: now})
 }
 
 // view is the page's data.
 type view struct {
 	*api.ExperimentReport
 	Placement string
+	Currency  string
 	Now       time.Time
 }
 
@@ -173,6 +178,19 @@ func shows(v api.VariantReport) string {
 		}
 	}
 	return of + ", the one of the placement"
+}
+
+// quoted is a name in a reason.
+var quoted = regexp.MustCompile(`"([^"]*)"`)
+
+// sentence writes a reason as a sentence.
+func sentence(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	reason = quoted.ReplaceAllString(reason, "“$1”") + "."
+	first, size := utf8.DecodeRuneInString(reason)
+	return string(unicode.ToUpper(first)) + reason[size:]
 }
 
 // number writes four significant digits, with commas between thousands.

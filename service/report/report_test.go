@@ -62,7 +62,7 @@ func example() *api.ExperimentReport {
 func pageOf(t *testing.T, r *api.ExperimentReport) string {
 	t.Helper()
 	var b bytes.Buffer
-	fatal.If(t, Page(&b, "home", r, time.Date(2026, 6, 16, 9, 30, 0, 0, time.UTC)))
+	fatal.If(t, Page(&b, "home", "EUR", r, time.Date(2026, 6, 16, 9, 30, 0, 0, time.UTC)))
 	return b.String()
 }
 
@@ -82,14 +82,15 @@ func TestPage(t *testing.T) {
 	text := plain(page)
 	for _, want := range []string{
 		`Summer <sale>`, `Experiment on the placement “home”, 1 June 2026 to 16 June 2026, 09:30 UTC, still running. 123,456 of 123,600 visits count.`,
-		`Ship “ours”. Verdict: ship. Because "ours" earns at least 0.021 more per visit than "shop".`,
+		`Ship “ours”. “ours” earns at least 0.021 more per visit than “shop”. The whole`,
 		`shopwhat the shop shows by itself45 %55,6005 % 1.11.04 to 1.17 –`,
 		`oursthe policy auto, the one of the placement45 %55,4005.596 % 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
 		`the policy ts-mnl, which learns for this variant10 %12,4564.817 % 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
 		`holdoutwhat the shop shows by itself, in no experiment5 % of all6,400`,
 		`ours over a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on+0.2+0.004 to +0.4`,
-		`With “ours” in all 123,456 visits the shop would have earned +18,518 against “shop”: from +2,593 to +34,568.`,
-		`A change is worth making if it gains 0.01 per visit.`,
+		`With “ours” in all 123,456 visits the shop would have earned +18,518 EUR against “shop”: from +2,593 to +34,568.`,
+		`A change is worth making if it gains 0.01 EUR per visit.`,
+		`Revenue per visit, in EUR, with intervals`,
 		`Nothing speaks against it (p = 0.42`, `shop20,10042.75 %`, `holdout2,3405 %`,
 		`5 June 2026, 08:00 UTC: 45 % shop, 45 % ours, 10 % a-rival`, `35 % of the shoppers got another variant`,
 		`The learner of a variant learns from its own shoppers only.`,
@@ -114,28 +115,28 @@ func TestPage(t *testing.T) {
 // The verdicts in words.
 func TestSentences(t *testing.T) {
 	for want, change := range map[string]func(*api.ExperimentReport){
-		"Keep going. Verdict: continue. Because it is early.": func(r *api.ExperimentReport) {
+		"Keep going. It is early. The differences": func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Result: api.Continue, Reason: "it is early"}
 		},
 		"about 12,000 more visits will tell, by 17 June 2026.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Left = api.Verdict{Result: api.Continue}, &api.Left{Decisions: 12_000, Seconds: 86_400}
 		},
-		`A tie, so keep “ours”. Verdict: tie. Because "ours" and "b" both earn more. You may stop now.`: func(r *api.ExperimentReport) {
+		`A tie, so keep “ours”. “ours” and “b” both earn more. You may stop now.`: func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Result: api.Tie, Variant: "ours", Tied: []string{"b", "ours"}, Reason: `"ours" and "b" both earn more`}
 		},
-		"A tie: keep “b” or “c”. Verdict: tie.": func(r *api.ExperimentReport) {
+		"A tie: keep “b” or “c”. It is one.": func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Result: api.Tie, Tied: []string{"b", "c"}, Reason: "it is one"}
 		},
 		"0 of 123,600 visits count; the first ones by 3 June 2026, 22:04 UTC.": func(r *api.ExperimentReport) {
 			r.Decisions, r.Counts = 0, new(time.Date(2026, 6, 3, 22, 4, 0, 0, time.UTC))
 		},
-		"Stop, and stay with “shop”. Verdict: stop.": func(r *api.ExperimentReport) { r.Verdict = api.Verdict{Result: api.Stop, Reason: "no gain"} },
+		"Stop, and stay with “shop”. No gain.": func(r *api.ExperimentReport) { r.Verdict = api.Verdict{Result: api.Stop, Reason: "no gain"} },
 		"Stop, and find out why the shoppers are not divided as planned.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Ratio = api.Verdict{Result: api.Stop, Reason: "x"}, api.Ratio{P: 1e-6, Mismatch: true}
 		},
-		"to 3 June 2026, 00:00 UTC. 123,456 of 123,600":                          func(r *api.ExperimentReport) { r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)) },
-		"Your choice: “ours” earns more, and something suffers. Verdict: weigh.": func(r *api.ExperimentReport) { r.Verdict.Result = api.Weigh },
-		"No winner, so stay with “shop”. Verdict: continue. Because x. The experiment is over": func(r *api.ExperimentReport) {
+		"to 3 June 2026, 00:00 UTC. 123,456 of 123,600":                       func(r *api.ExperimentReport) { r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)) },
+		"Your choice: “ours” earns more, and something suffers. “ours” earns": func(r *api.ExperimentReport) { r.Verdict.Result = api.Weigh },
+		"No winner, so stay with “shop”. X. The experiment is over": func(r *api.ExperimentReport) {
 			r.Verdict, r.Ends = api.Verdict{Result: api.Continue, Reason: "x"}, time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)
 		},
 		"All learners learn from all shoppers": func(r *api.ExperimentReport) {

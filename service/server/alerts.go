@@ -18,6 +18,11 @@ import (
 // obstacles that keep this process from answering. Only the writing process reports placements' problems.
 func (s *Server) observe() {
 	problems := s.problems()
+	names := map[string]bool{}
+	for _, p := range problems {
+		names[p.Placement] = true
+	}
+	s.inTrouble.Store(&names)
 	s.troubles.log(problems, s.clock(), s.log)
 	a := s.options.Alerts
 	if a == nil {

@@ -64,8 +64,12 @@ func (s *Server) experimentPage(c *call) error {
 		if strconv.FormatUint(all.Past[i].Number, 10) != entry {
 			continue
 		}
+		config, err := s.engine.Config(c.placement)
+		if err != nil {
+			return err
+		}
 		var text bytes.Buffer
-		if err := page.Page(&text, c.placement, &all.Past[i], time.Unix(0, c.now)); err != nil {
+		if err := page.Page(&text, c.placement, config.Currency, &all.Past[i], time.Unix(0, c.now)); err != nil {
 			return err
 		}
 		c.w.Header().Set("Content-Security-Policy", page.Policy)

@@ -55,6 +55,15 @@ func (s *Server) overview(c *call) error {
 	}
 	page.Total = len(all)
 	slices.Sort(all)
+	if trouble := s.inTrouble.Load(); trouble != nil {
+		rank := func(name string) int {
+			if (*trouble)[name] {
+				return 0
+			}
+			return 1
+		}
+		slices.SortStableFunc(all, func(a, b string) int { return rank(a) - rank(b) })
+	}
 	for _, name := range all[min(from, len(all)):min(from+limit, len(all))] {
 		entry, err := s.overviewOf(name, c.now, span, points)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/keys"
+	"vitrine/service/server"
 )
 
 func (s *service) overview(query string) (v api.Overview) {
@@ -76,6 +77,30 @@ func TestOverview(t *testing.T) {
 	s.clock.advance(time.Hour)
 	if p := s.overview("?contains=p3&seconds=60").Placements[0]; p.Revenue != nil || len(p.Series.Times) != 0 || p.Rate != 0 {
 		t.Errorf("an hour later the last minute has %+v", p)
+	}
+}
+
+// A placement in trouble is on the first page of the overview, wherever its name is.
+func TestTroubleFirst(t *testing.T) {
+	s := started(t, nil)
+	for i := range 3 {
+		s.want(201, "PUT", fmt.Sprintf("/v1/placements/p%d", i), plain)
+	}
+	s.run(server.Listen{Maintain: time.Millisecond})
+	// The theory's constants are a warning of the placement.
+	s.want(201, "PUT", "/v1/placements/shelf", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl","constants":"theory"}}`)
+	first := func() string { return s.overview("?limit=1").Placements[0].Name }
+	for deadline := time.Now().Add(time.Minute); first() != "shelf"; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the overview begins with %s", first())
+		}
+	}
+	var rest []string
+	for _, p := range s.overview("?from=1").Placements {
+		rest = append(rest, p.Name)
+	}
+	if got := strings.Join(rest, " "); got != "p0 p1 p2" {
+		t.Errorf("the others are %s", got)
 	}
 }
 

@@ -129,7 +129,7 @@ func (s *Server) routes() (all []*route) {
 	on("GET "+placement+"/insight", read, func(c *call) error { return c.reply(e.Insight(c.ctx, c.placement, c.now)) },
 		op("insight", "What a placement has sold, by item and by place, and what its policy has learned: utilities, effects of features, calibration. It is computed at most once in three seconds.").
 			gives(200, api.Insight{}))
-	on("GET /v1/overview", list, s.overview, op("overview", "A page of the placements that the key is for, by name: how they are, what they earn and did over time.").
+	on("GET /v1/overview", list, s.overview, op("overview", "A page of the placements that the key is for, those in trouble first and then by name: how they are, what they earn and did over time.").
 		with(parameter{"contains", "only placements whose name contains this, in upper or lower case"}, parameter{"name", "only the placement with this name"}, parameter{"from", "how many placements to skip"},
 			parameter{"limit", "how many to show, from 1 to 100; 20 by default"}, overTime, withPoints).gives(200, api.Overview{}))
 

@@ -79,6 +79,7 @@ type Server struct {
 	options   Options
 	engine    *engine.Engine
 	troubles  troubles
+	inTrouble atomic.Pointer[map[string]bool] // by placement, by the latest observe; nil before
 	clock     func() time.Time
 	keys      *keys.Set
 	sessions  sessions

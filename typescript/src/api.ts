@@ -1656,7 +1656,7 @@ export interface Routes {
   outcome: { takes: { path: { name: string; id: string }; body: Outcome }; answer: LateOutcome | null };
   /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
   outcomeByID: { takes: { path: { id: string }; body: Outcome }; answer: LateOutcome | null };
-  /** A page of the placements that the key is for, by name: how they are, what they earn and did over time. */
+  /** A page of the placements that the key is for, those in trouble first and then by name: how they are, what they earn and did over time. */
   overview: { takes: { query?: { "contains"?: string | number | boolean; "name"?: string | number | boolean; "from"?: string | number | boolean; "limit"?: string | number | boolean; "seconds"?: string | number | boolean; "points"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Overview };
   /** Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer. */
   patchItems: { takes: { path: { name: string }; body: ItemList }; answer: ItemsChanged };

@@ -1761,7 +1761,7 @@ class Routes:
         return answer
 
     def overview(self, *, contains: Parameter = None, name: Parameter = None, from_: Parameter = None, limit: Parameter = None, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Overview:
-        """A page of the placements that the key is for, by name: how they are, what they earn and did over time."""
+        """A page of the placements that the key is for, those in trouble first and then by name: how they are, what they earn and did over time."""
         answer: Overview = self._call("GET", "/v1/overview", {"contains": contains, "name": name, "from": from_, "limit": limit, "seconds": seconds, "points": points, "entry": entry}, {})
         return answer
 
@@ -2077,7 +2077,7 @@ class AsyncRoutes:
         return answer
 
     async def overview(self, *, contains: Parameter = None, name: Parameter = None, from_: Parameter = None, limit: Parameter = None, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Overview:
-        """A page of the placements that the key is for, by name: how they are, what they earn and did over time."""
+        """A page of the placements that the key is for, those in trouble first and then by name: how they are, what they earn and did over time."""
         answer: Overview = await self._call("GET", "/v1/overview", {"contains": contains, "name": name, "from": from_, "limit": limit, "seconds": seconds, "points": points, "entry": entry}, {})
         return answer
 

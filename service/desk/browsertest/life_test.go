@@ -84,7 +84,11 @@ func TestPlacementsLife(t *testing.T) {
 		t.Fatalf("size %d after the change", size())
 	}
 
-	b.visit("/placements/window/versions")
+	b.visit("/placements/window/history")
+	b.reads("Items to show at most: 3 → 4")
+	b.reads("Undo by a version") // the settings alone would not bring back what was learned
+	b.run(`document.querySelector("main .changes a").click()`)
+	b.wait(`location.hash === "#/placements/window/versions"`)
 	b.press("Go back to this…")
 	b.reads("One setting changes")
 	b.reads("Items to show at most")

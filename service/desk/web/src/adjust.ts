@@ -1,4 +1,4 @@
-import { placement, Problem, request, requestTagged } from "./api";
+import { placement, request, requestTagged } from "./api";
 
 type Config = Record<string, any>;
 
@@ -7,11 +7,6 @@ export async function adjust(name: string, change: (config: Config) => Config): 
   const { value, tag } = await requestTagged<Config>(placement(name));
   const { notes, warnings, ...before } = value;
   const after = Object.fromEntries(Object.entries({ ...before, ...change(before) }).filter(([, v]) => v !== undefined));
-  try {
-    await request("PUT", placement(name), { body: after, headers: { "If-Match": tag } });
-  } catch (problem) {
-    if (problem instanceof Problem && problem.type.endsWith(":loss")) throw new Error("The learner would forget what it has learned. Make this change in the settings, which offer to relearn from the log first.");
-    throw problem;
-  }
+  await request("PUT", placement(name), { body: after, headers: { "If-Match": tag } });
   return before;
 }

@@ -48,6 +48,15 @@ export function Chart(props: Props) {
   const xs = props.counts ? ticks(from, to, Math.max(2, Math.floor(width / 110))).filter((t) => t >= from - 1e-9 && t <= to + 1e-9) : instants(from, to, Math.max(2, Math.floor(width / 100)));
   const stepOf = xs.length > 1 ? xs[1]! - xs[0]! : to - from;
   const writeX = props.at ?? (props.counts ? (t: number) => number(t, { maximumSignificantDigits: 6 }) : (t: number) => dateOf(t, stepOf));
+  const labels: { at: number; text: string }[] = []; // of times, as many as do not touch
+  let free = 0;
+  for (const t of xs) {
+    const text = writeX(t), half = 3.4 * text.length;
+    const at = Math.min(x(t), width - half);
+    if (at - half < free) continue;
+    labels.push({ at, text });
+    free = at + half + 10;
+  }
   const nearest = (clientX: number) => {
     const px = clientX - box.current!.getBoundingClientRect().left;
     let best = 0;
@@ -61,14 +70,14 @@ export function Chart(props: Props) {
       <div ref={box} onPointerMove={(e) => nearest(e.clientX)} onPointerLeave={() => setHover(undefined)}>
         <svg class="plot" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={props.label}>
           {ys.map((v) => <><line class="axis" x1={left} x2={width - right} y1={y(v)} y2={y(v)} /><text x={left - 6} y={y(v) + 4} text-anchor="end">{write(v)}</text></>)}
-          {xs.map((t) => <text x={x(t)} y={height - 5} text-anchor={x(t) > width - 40 ? "end" : x(t) < left + 12 ? "start" : "middle"}>{writeX(t)}</text>)}
+          {labels.map((l) => <text x={l.at} y={height - 5} text-anchor="middle">{l.text}</text>)}
           {props.marks?.map((t) => <line class="mark" x1={x(t)} x2={x(t)} y1={above} y2={height - bottom} />)}
           {lines.map((l, i) => (l.low && l.high ? runs(times.map((_, k) => l.low![k] != null && l.high![k] != null)).map((run) => (
             <path class={`band series-${(i % 4) + 1}`} d={`M${[...run.map((k) => `${x(times[k]!)} ${y(l.high![k]!)}`), ...run.toReversed().map((k) => `${x(times[k]!)} ${y(l.low![k]!)}`)].join("L")}Z`} />
           )) : null))}
           {lines.map((l, i) => runs(l.values.map((v) => v !== null)).map((run) => (
             run.length === 1
-              ? <circle class={`dot series-${(i % 4) + 1}`} cx={x(times[run[0]!]!)} cy={y(l.values[run[0]!]!)} r="3" />
+              ? <circle class={`dot series-${(i % 4) + 1}${l.dashed ? " dashed" : ""}`} cx={x(times[run[0]!]!)} cy={y(l.values[run[0]!]!)} r="3" />
               : <path class={`line series-${(i % 4) + 1}${l.dashed ? " dashed" : ""}`} d={path(run.map((k) => [x(times[k]!), y(l.values[k]!)]), props.curved)} />
           )))}
           {hover === undefined || times[hover] === undefined ? null : <line class="mark" x1={x(times[hover]!)} x2={x(times[hover]!)} y1={above} y2={height - bottom} />}

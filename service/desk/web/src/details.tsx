@@ -46,6 +46,7 @@ function Families(props: { of: NonNullable<Insight["families"]> }) {
       return { family: f.family, at, now: at.get(last) ?? 0 };
     })
     .sort((a, b) => b.now - a.now);
+  const some = families.filter((f) => f.now >= 0.001);
   return (
     <Card title="Kinds of utility">
       <p class="note">The weights of the families of utilities that the policy averages, by what predicted best, since the service started.</p>
@@ -55,13 +56,14 @@ function Families(props: { of: NonNullable<Insight["families"]> }) {
       ) : null}
       <Table
         caption="Weights of families"
-        rows={families}
+        rows={some}
         empty=""
         columns={[
           { title: "Family", text: true, cell: (f) => f.family },
           { title: "Weight", cell: (f) => percent(f.now) },
         ]}
       />
+      {some.length < families.length ? <p class="quiet">{count(families.length - some.length)} more weigh less than 0.1% each.</p> : null}
     </Card>
   );
 }

@@ -4,7 +4,7 @@ import { phase, words, type ExperimentReport } from "./experiment-report";
 import { Labelled, type PolicyList } from "./form";
 import type { Config } from "./placement-form";
 import { usePoll } from "./poll";
-import { Card, count, Failure, number, percent, Table } from "./ui";
+import { Card, Failure, money, number, percent, Table } from "./ui";
 
 interface Done {
   name: string;
@@ -67,7 +67,7 @@ interface Plan {
 
 // lasts writes how long something takes, in the largest unit that is at least 1.
 function lasts(seconds: number): string {
-  if (seconds < 3600) return "less than an hour";
+  if (seconds < 3600) return "under an hour";
   for (const [unit, length] of [["year", 31_557_600], ["month", 2_629_800], ["week", 604_800], ["day", 86_400], ["hour", 3600]] as const) {
     if (seconds >= 1.5 * length || unit === "hour") return number(Math.ceil(seconds / length), { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 0 });
   }
@@ -81,7 +81,7 @@ function local(time: number): string {
 }
 
 // Planned says how long an experiment takes, by the placement's own sales.
-function Planned(props: { name: string; rows: Row[]; control: string; holdout: number; end: (seconds: number) => void }) {
+function Planned(props: { name: string; currency: string | undefined; rows: Row[]; control: string; holdout: number; end: (seconds: number) => void }) {
   const { rows } = props;
   const control = rows.find((r) => r.name === props.control) ?? rows.find((r) => r.show === "baseline") ?? rows[0]!;
   const shares = [control, ...rows.filter((r) => r !== control)].map((r) => share(r.share));
@@ -92,7 +92,7 @@ function Planned(props: { name: string; rows: Row[]; control: string; holdout: n
   return (
     <>
       <p>
-        A visit earns {number(plan.mean_revenue, { maximumSignificantDigits: 3 })} now, and {percent(plan.conversion)} of visitors buy. With {count(plan.decisions_per_day)} visits a day, an experiment with these shares shows a gain after about this long. Four of five experiments with that gain are done by then.
+        A visit earns {money(plan.mean_revenue, props.currency)} now, and {percent(plan.conversion)} of visitors buy. With {number(plan.decisions_per_day, { maximumSignificantDigits: 3 })} visits a day, an experiment with these shares shows a gain after about this long. Four of five experiments with that gain are done by then.
       </p>
       <Table
         caption="How long it takes to show a gain"
@@ -100,10 +100,10 @@ function Planned(props: { name: string; rows: Row[]; control: string; holdout: n
         empty=""
         columns={[
           { title: "If the best variant earns", cell: (g) => `${percent(g.relative)} more`, text: true },
-          { title: "Per visit", cell: (g) => number(g.gain, { maximumSignificantDigits: 2, signDisplay: "always" }) },
+          { title: "Per visit", cell: (g) => money(g.gain, props.currency, true), wide: true },
           { title: "Visits", cell: (g) => (g.decisions === null ? "too many" : number(g.decisions, { maximumSignificantDigits: 2, notation: "compact" })) },
           { title: "Time", cell: (g) => (g.seconds === null ? "–" : lasts(g.seconds)) },
-          { title: "", text: true, cell: (g) => (g.seconds !== null && g.seconds < 3.2e7 ? <button type="button" onClick={() => props.end(g.seconds!)}>Plan for this</button> : null) },
+          { title: "Plan", plain: true, text: true, cell: (g) => (g.seconds !== null && g.seconds < 3.2e7 ? <button type="button" onClick={() => props.end(g.seconds!)}>Plan for this</button> : null) },
         ]}
       />
     </>
@@ -170,7 +170,7 @@ export function Begin(props: Done) {
           ))}
         </div>
         <Total of={sum} />
-        {sum === 100 ? <Planned name={props.name} rows={rows} control={control} holdout={holdout} end={(seconds) => setEnds(local((starts ? Date.parse(starts) : Date.now()) + 1000 * seconds))} /> : null}
+        {sum === 100 ? <Planned name={props.name} currency={config?.["currency"]} rows={rows} control={control} holdout={holdout} end={(seconds) => setEnds(local((starts ? Date.parse(starts) : Date.now()) + 1000 * seconds))} /> : null}
         <div class="fields">
           <Labelled name="Name of the experiment" help="Another name begins another experiment.">{(id, help) => <input id={id} name="name" aria-describedby={help} type="text" required maxLength={100} placeholder="summer" />}</Labelled>
           <Labelled name="Starts" help="At once if left empty.">{(id, help) => <input id={id} type="datetime-local" aria-describedby={help} value={starts} onInput={(e) => setStarts(e.currentTarget.value)} />}</Labelled>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { placement } from "./api";
 import { lazy } from "./lazy";
-import { count, moment, number, percent, Table } from "./ui";
+import { count, moment, money, number, percent, Table } from "./ui";
 
 const Charts = lazy(() => import("./experiment-charts"));
 
@@ -72,9 +72,11 @@ export interface ExperimentReport {
 }
 
 const level = { ship: "good", weigh: "warning", tie: "good", stop: "bad", continue: "waiting" };
-const digits = { maximumSignificantDigits: 3 };
-const signed = { ...digits, signDisplay: "exceptZero" } as const;
-const points = { style: "percent", maximumFractionDigits: 1, signDisplay: "exceptZero" } as const;
+type Write = (value: number) => string;
+
+const points: Write = (v) => number(v, { style: "percent", maximumFractionDigits: 1, signDisplay: "exceptZero" });
+const amount: Write = (v) => money(v, undefined); // of something else than revenue
+const change: Write = (v) => money(v, undefined, true);
 
 export const words = { policy: "Vitrine chooses", baseline: "your own page", uniform: "random items" };
 
@@ -103,35 +105,33 @@ export function VerdictLine(props: { of: Verdict; over?: boolean }) {
   return <p class="row"><span class={`badge ${level[v.result]}`}>{text}</span> <span>{sentence(v.reason)}</span></p>;
 }
 
-const sentence = (s: string) => s.charAt(0).toLocaleUpperCase() + s.slice(1) + ".";
+// sentence writes a reason as a sentence, with names that may be read from right to left.
+const sentence = (s: string) => (s.charAt(0).toLocaleUpperCase() + s.slice(1) + ".").replaceAll(/"([^"]*)"/g, "“\u2068$1\u2069”");
 
-const range = (i: Interval, format: Intl.NumberFormatOptions) => `${number(i.low, format)} to ${number(i.high, format)}`;
+const range = (i: Interval, write: Write) => `${write(i.low)} to ${write(i.high)}`;
 
 // Amount is an estimate with its interval below it.
-function Amount(props: { of: Interval | undefined; format: Intl.NumberFormatOptions }) {
-  const { of: i, format } = props;
-  return i ? <>{number(i.estimate, format)}<br /><small class="nowrap">{range(i, format)}</small></> : <>–</>;
-}
-
-// Difference is what a variant earns per visit above the control.
-export function Difference(props: { of: Interval | undefined }) {
-  return <Amount of={props.of} format={signed} />;
+function Amount(props: { of: Interval | undefined; write: Write }) {
+  const { of: i, write } = props;
+  return i ? <>{write(i.estimate)}<br /><small class="nowrap">{range(i, write)}</small></> : <>–</>;
 }
 
 // Report shows what an experiment has found.
-export function Report(props: { placement: string; of: ExperimentReport; actions?: ComponentChildren }) {
-  const { of: r } = props;
+export function Report(props: { placement: string; of: ExperimentReport; currency: string | undefined; actions?: ComponentChildren }) {
+  const { of: r, currency } = props;
+  const paid: Write = (v) => money(v, currency);
+  const gained: Write = (v) => money(v, currency, true);
   const rows = r.holdout ? [...r.variants, r.holdout] : r.variants;
   const at = phase(r);
   return (
     <>
       <VerdictLine of={r.verdict} over={at === "over"} />
-      <Money of={r} />
+      <Ahead of={r} write={paid} />
       <p class="quiet">
         {at === "waits" ? `Starts on ${moment(r.starts)}. ` : `Since ${moment(r.starts ?? r.begun)}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
         {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.decisions_made, 0))} visits count so far{r.counts_from ? `; the first ones will by ${moment(r.counts_from)}` : ""}. A visit counts once its outcome is known or the wait for it is over.
         {at === "runs" && r.ends ? ` Planned until ${moment(r.ends)}.` : ""}
-        {r.min_gain > 0 ? ` A change is worth making if it gains ${number(r.min_gain)} per visit.` : ""}
+        {r.min_gain > 0 ? ` A change is worth making if it gains ${paid(r.min_gain)} per visit.` : ""}
       </p>
       {at === "runs" && r.remaining ? <TimeLeft of={r} left={r.remaining} /> : null}
       <p class="controls"><a href={placement(props.placement, "experiment", String(r.entry), "report")} target="_blank" rel="noopener">Report to print or send</a>{props.actions}</p>
@@ -141,12 +141,12 @@ export function Report(props: { placement: string; of: ExperimentReport; actions
         empty="There are no variants."
         columns={[
           { title: "Variant", cell: (v) => <><bdi>{v.name}</bdi>{v.name === r.control ? " (compared with)" : ""}<br /><small class="quiet">{v === r.holdout ? "your own page, in no experiment" : shows(v)}</small></>, text: true },
-          { title: "Shoppers", cell: (v) => percent(v.share) },
-          { title: "Visits", cell: (v) => count(v.totals.rounds) },
-          { title: "Bought something", cell: (v) => (v.totals.rounds === 0 ? "–" : percent(v.totals.purchases / v.totals.rounds)) },
-          { title: "Revenue per visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} format={digits} /> },
-          { title: `More than ${r.control}`, cell: (v) => <Difference of={v.difference} /> },
-          ...(rows.some((v) => v.late_revenue !== 0) ? [{ title: "Came too late to count", cell: (v: Variant) => number(v.late_revenue, digits) }] : []),
+          { title: "Shoppers", cell: (v) => percent(v.share), wide: true },
+          { title: "Visits", cell: (v) => count(v.totals.rounds), wide: true },
+          { title: "Bought something", cell: (v) => (v.totals.rounds === 0 ? "–" : percent(v.totals.purchases / v.totals.rounds)), wide: true },
+          { title: "Revenue per visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} write={paid} /> },
+          { title: `More than ${r.control}`, cell: (v) => <Amount of={v.difference} write={gained} /> },
+          ...(rows.some((v) => v.late_revenue !== 0) ? [{ title: "Came too late to count", cell: (v: Variant) => paid(v.late_revenue), wide: true }] : []),
         ]}
       />
       {r.pairs.length > 0 ? (
@@ -156,13 +156,13 @@ export function Report(props: { placement: string; of: ExperimentReport; actions
           empty="There are no pairs."
           columns={[
             { title: "Against each other", cell: (p) => <><bdi>{p.variant}</bdi> over <bdi>{p.over}</bdi></>, text: true },
-            { title: "Revenue per visit", cell: (p) => <Difference of={p.difference} /> },
+            { title: "Revenue per visit", cell: (p) => <Amount of={p.difference} write={gained} /> },
           ]}
         />
       ) : null}
-      {r.points.length > 1 ? <Charts of={r} /> : <p class="empty">The charts begin once the first visits count.</p>}
+      {r.points.length > 1 ? <Charts of={r} currency={currency} /> : <p class="empty">The charts begin once the first visits count.</p>}
       <Harm of={r} />
-      <Segments of={r} />
+      <Segments of={r} write={gained} />
       <h3>Are the shoppers divided as planned?</h3>
       <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No. Do not trust the differences, and find the cause first: pages that fail, outcomes that are not reported, a cache." : "Nothing speaks against it."}</span> {count(r.sample_ratio.shoppers)} shoppers: {rows.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")} (p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}).</p>
       <Details of={r} />
@@ -170,17 +170,17 @@ export function Report(props: { placement: string; of: ExperimentReport; actions
   );
 }
 
-// Money says what the variant ahead has earned in total.
-function Money(props: { of: ExperimentReport }) {
-  const { of: r } = props;
+// Ahead says how much more the variant ahead earns.
+function Ahead(props: { of: ExperimentReport; write: Write }) {
+  const { of: r, write } = props;
   const ahead = r.variants.filter((v) => v.difference).sort((a, b) => b.difference!.low - a.difference!.low)[0]; // the surest one
   if (!ahead || r.decisions === 0) return null;
   const d = ahead.difference!;
-  const said = d.low > 0 ? "clearly more" : d.high < 0 ? "clearly less" : "but that may still be chance";
+  const side = (v: number) => `${write(Math.abs(v))} ${v < 0 ? "less" : "more"}`;
   return (
     <p class="headline">
-      <bdi>{ahead.name}</bdi> earns <strong>{number(d.estimate, signed)}</strong> per visit against <bdi>{r.control}</bdi>{said.startsWith("but") ? ", " : ": "}{said}.
-      <br /><small class="quiet">Between {number(d.low, signed)} and {number(d.high, signed)} with 95 % certainty. In all {count(r.decisions)} visits: {range({ low: d.low * r.decisions, estimate: 0, high: d.high * r.decisions }, signed)}.</small>
+      <bdi>{ahead.name}</bdi> earns <strong>{side(d.estimate)}</strong> per visit than <bdi>{r.control}</bdi>{d.low > 0 || d.high < 0 ? "." : ", but that may still be chance."}
+      <br /><small class="quiet">Between {side(d.low)} and {side(d.high)}, with 95% certainty. If all {count(r.decisions)} visits saw it: between {side(d.low * r.decisions)} and {side(d.high * r.decisions)}.</small>
     </p>
   );
 }
@@ -206,7 +206,7 @@ const metricWords: Record<string, string> = { conversion: "Visitors who buy", it
 function Harm(props: { of: ExperimentReport }) {
   const { of: r } = props;
   const rows = (r.metrics ?? []).flatMap((m) => m.variants.filter((v) => v.variant !== r.control).map((v) => ({ ...v, metric: m })));
-  const share = (name: string) => (name === "conversion" ? points : signed);
+  const share = (name: string) => (name === "conversion" ? points : change);
   const took = r.variants.filter((v) => v.latency);
   return (
     <>
@@ -216,20 +216,19 @@ function Harm(props: { of: ExperimentReport }) {
         rows={rows}
         empty="Nothing is measured yet."
         columns={[
-          { title: "", cell: (v) => metricWords[v.metric.name] ?? v.metric.name, text: true },
-          { title: "Variant", cell: (v) => <bdi>{v.variant}</bdi>, text: true },
-          { title: "Average", cell: (v) => (v.difference ? number(v.mean.estimate, v.metric.name === "conversion" ? { style: "percent", maximumFractionDigits: 1 } : digits) : "–") },
-          { title: `Against ${r.control}`, cell: (v) => <Amount of={v.difference} format={share(v.metric.name)} /> },
-          { title: "", text: true, cell: (v) => (v.worse ? <span class="bad">clearly worse</span> : v.difference && (v.metric.better === "higher" ? v.difference.low >= 0 : v.difference.high <= 0) ? <span class="good">clearly not worse</span> : "no sign of harm yet") },
+          { title: "Measure", cell: (v) => <>{metricWords[v.metric.name] ?? v.metric.name}<br /><small class="quiet"><bdi>{v.variant}</bdi></small></>, text: true },
+          { title: "Average", cell: (v) => (v.difference ? (v.metric.name === "conversion" ? percent : amount)(v.mean.estimate) : "–"), wide: true },
+          { title: `Against ${r.control}`, cell: (v) => <Amount of={v.difference} write={share(v.metric.name)} /> },
+          { title: "Verdict", plain: true, text: true, cell: (v) => (v.worse ? <span class="bad">clearly worse</span> : v.difference && (v.metric.better === "higher" ? v.difference.low >= 0 : v.difference.high <= 0) ? <span class="good">clearly not worse</span> : "no sign of harm yet") },
         ]}
       />
-      {took.length > 0 ? <p class="quiet">Answered within (95 % of requests): {took.map((v) => `${v.name} ${number(v.latency!.p95_seconds * 1000, { maximumSignificantDigits: 2 })} ms`).join(", ")}.</p> : null}
+      {took.length > 0 ? <p class="quiet">95% of requests are answered within {took.map((v) => `${number(v.latency!.p95_seconds * 1000, { maximumSignificantDigits: 2 })} ms (${v.name})`).join(", ")}.</p> : null}
     </>
   );
 }
 
 // Segments shows the results by segment, with a warning.
-function Segments(props: { of: ExperimentReport }) {
+function Segments(props: { of: ExperimentReport; write: Write }) {
   const { of: r } = props;
   if (!r.segment_by) return null;
   const rows = (r.segments ?? []).flatMap((s) => s.variants.filter((v) => v.variant !== r.control).map((v) => ({ ...v, value: s.value, against: s.variants.find((o) => o.variant === r.control)! })));
@@ -243,12 +242,11 @@ function Segments(props: { of: ExperimentReport }) {
         rows={rows}
         empty="No visit counts yet."
         columns={[
-          { title: r.segment_by, cell: (v) => <bdi>{v.value || "all others"}</bdi>, text: true },
-          { title: "Variant", cell: (v) => <bdi>{v.variant}</bdi>, text: true },
-          { title: "Visits", cell: (v) => count(v.totals.rounds) },
-          { title: `Visits of ${r.control}`, cell: (v) => count(v.against.totals.rounds) },
-          { title: `More than ${r.control} per visit`, cell: (v) => <Difference of={v.difference} /> },
-          { title: "", text: true, cell: (v) => (v.difference && v.difference.low > 0 ? <span class="good">clearly more</span> : v.difference && v.difference.high < 0 ? <span class="bad">clearly less</span> : "may be chance") },
+          { title: r.segment_by, cell: (v) => <><bdi>{v.value || "all others"}</bdi><br /><small class="quiet"><bdi>{v.variant}</bdi></small></>, text: true },
+          { title: "Visits", cell: (v) => count(v.totals.rounds), wide: true },
+          { title: `Visits of ${r.control}`, cell: (v) => count(v.against.totals.rounds), wide: true },
+          { title: `More than ${r.control} per visit`, cell: (v) => <Amount of={v.difference} write={props.write} /> },
+          { title: "Verdict", plain: true, text: true, cell: (v) => (v.difference && v.difference.low > 0 ? <span class="good">clearly more</span> : v.difference && v.difference.high < 0 ? <span class="bad">clearly less</span> : "may be chance") },
         ]}
       />
     </details>
@@ -263,7 +261,7 @@ function Details(props: { of: ExperimentReport }) {
     <details>
       <summary>How this was measured</summary>
       <ul>
-        <li>Each shopper sees the same variant every time. All intervals hold together, at all times, with 95 %: look as often as you like, and stop at any time.</li>
+        <li>Each shopper sees the same variant every time. All intervals hold together, at all times, with 95%: look as often as you like, and stop at any time.</li>
         <li>The difference weighs each visit by the share of its variant. After few visits, or if shares have changed, it is not the difference of the two means.</li>
         <li>{r.learn_from === "own" ? "Vitrine learns for each variant from its own shoppers only." : "Vitrine learns from all shoppers, so a variant may profit from what another one tried."}</li>
         {r.variants.filter((v) => v.learner?.learned !== undefined).map((v) => <li key={v.name}><bdi>{v.name}</bdi> has learned from {learner(v)}.</li>)}

@@ -1,4 +1,4 @@
-import { Problem, signedOut } from "./api";
+import { Problem, send, signedOut } from "./api";
 
 // LogEvent is an event of the log: see Event of the OpenAPI document.
 export interface LogEvent {
@@ -41,7 +41,7 @@ export async function follow(placement: string, after: number, stop: AbortSignal
   while (!stop.aborted) {
     try {
       const headers: Record<string, string> = last ? { "Last-Event-ID": last } : {};
-      const answer = await fetch(`v1/events?placement=${encodeURIComponent(placement)}`, { headers, signal: stop, credentials: "same-origin" });
+      const answer = await send(`v1/events?placement=${encodeURIComponent(placement)}`, { headers, signal: stop, credentials: "same-origin" });
       if (!answer.ok || !answer.body) {
         if (answer.status === 401) dispatchEvent(new Event(signedOut));
         if (answer.status === 410) last = "";

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import { resolve, typeOf, type Document, type Schema } from "./schema";
+import { number, percent } from "./ui";
 
 // A form edits a value of JSON by its schema. What is left empty is left out, so that it has its default.
 interface Editor {
@@ -53,6 +54,17 @@ const titles: Record<string, string> = {
 
 // title returns the name of a setting in words.
 export const title = (name: string) => titles[name] ?? words(name);
+
+const modes: Record<string, string> = { learn: "Vitrine, for all shoppers", explore: "Vitrine, with random items for a few visits", experiment: "an experiment", shadow: "your own page" };
+
+// written writes the value of a setting, in words where there are some.
+export function written(name: string, value: unknown): string {
+  if (name === "mode") return modes[String(value ?? "learn")] ?? String(value);
+  if (value === undefined) return "–";
+  if (typeof value === "number") return name.endsWith("_share") ? percent(value) : number(value);
+  if (name === "experiment") return `“\u2068${(value as { name: string }).name}\u2069”`;
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
 
 // Field edits a member of an object.
 export function Field(props: Editor & { name: string; required?: boolean }) {
@@ -128,6 +140,9 @@ function applies(help: string | undefined, kind: unknown): boolean {
   return !of || typeof kind !== "string" || of[1]!.includes(kind);
 }
 
+// usual are the members that every feature needs. The others of a feature are under More.
+const usual = ["name", "kind", "from", "values", "of"];
+
 // Rows edits a list of objects.
 function Rows(props: Editor & { name: string; help: string | undefined }) {
   const { doc, schema, change } = props;
@@ -136,20 +151,24 @@ function Rows(props: Editor & { name: string; help: string | undefined }) {
   const set = (i: number, row: any) => change(rows.map((r, k) => (k === i ? row : r)));
   const needed = item.required ?? [];
   const names = [...needed, ...Object.keys(item.properties ?? {}).filter((n) => !needed.includes(n))];
+  const most = props.name === "features" ? usual : names;
   return (
     <fieldset>
       <legend>{title(props.name)} <code>{props.name}</code></legend>
       {props.help ? <p class="help">{props.help}</p> : null}
-      {rows.map((row, i) => (
-        <fieldset class="item" aria-label={`${words(props.name)} ${i + 1}`} key={i}>
-          <div class="fields">
-            {names.filter((n) => needed.includes(n) || applies(item.properties![n]!.description, row.kind)).map((n) => (
-              <Field key={n + String(row.kind)} doc={doc} name={n} schema={item.properties![n]!} value={row[n]} required={needed.includes(n)} change={(v) => set(i, without({ ...row, [n]: v }))} />
-            ))}
-          </div>
-          <button type="button" onClick={() => change(rows.length > 1 ? rows.filter((_, k) => k !== i) : undefined)}>Remove{typeof row.name === "string" && row.name ? ` ${row.name}` : ""}</button>
-        </fieldset>
-      ))}
+      {rows.map((row, i) => {
+        const fields = (of: string[]) => of.filter((n) => needed.includes(n) || applies(item.properties![n]!.description, row.kind)).map((n) => (
+          <Field key={n + String(row.kind)} doc={doc} name={n} schema={item.properties![n]!} value={row[n]} required={needed.includes(n)} change={(v) => set(i, without({ ...row, [n]: v }))} />
+        ));
+        const more = fields(names.filter((n) => !most.includes(n)));
+        return (
+          <fieldset class="item" aria-label={`${words(props.name)} ${i + 1}`} key={i}>
+            <div class="fields">{fields(most)}</div>
+            {more.length > 0 ? <details><summary>More</summary><div class="fields">{more}</div></details> : null}
+            <button type="button" onClick={() => change(rows.length > 1 ? rows.filter((_, k) => k !== i) : undefined)}>Remove{typeof row.name === "string" && row.name ? ` ${row.name}` : ""}</button>
+          </fieldset>
+        );
+      })}
       <button type="button" onClick={() => change([...rows, {}])}>Add</button>
     </fieldset>
   );

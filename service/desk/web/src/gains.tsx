@@ -25,7 +25,7 @@ export function modeWords(p: Entry): string {
       if (p.policy === "uniform") break;
       return `Learning for everyone · ${percent(p.explore_share)} of shoppers see random pages for comparison`;
     case "experiment":
-      return `The experiment ${p.experiment?.name ?? ""} runs`;
+      return `The experiment “\u2068${p.experiment?.name ?? ""}\u2069” runs`; // isolated: it may be read from right to left
   }
   return p.policy === "uniform" ? "Random pages for everyone" : "Learning for everyone";
 }
@@ -42,12 +42,15 @@ function EarnedOver(props: { gain: Gain; of: Entry }) {
   const { low, estimate, high } = g.total;
   const base = p.mean_revenue === null || g.variant ? NaN : p.mean_revenue - g.per_decision.estimate;
   const share = base > 0 ? `${number(g.per_decision.estimate / base, { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" })} · ` : "";
-  const what = `${g.variant ? `${g.variant} earned` : "Earned"} over ${overWords(g.over, p.mode === "experiment")}`;
+  const over = overWords(g.over, p.mode === "experiment");
+  const what = g.variant ? `What ${g.variant} earns over ${over}` : `Earned over ${over}`;
   const tone = low > 0 ? "good" : high < 0 ? "bad" : "";
+  const more = g.decisions * (((high - low) / 2 / estimate) ** 2 - 1); // the interval becomes narrower with the square root
+  const wait = more > 0 && more < 100 * g.decisions ? `. About ${number(more, { maximumSignificantDigits: 1 })} more visits will, if it goes on like this` : "";
   return (
     <Figure name={what} value={money(estimate, p.currency, true)} tone={tone}>
-      {share}between {money(low, p.currency)} and {money(high, p.currency)}
-      {tone ? "" : ". Too early to tell"}
+      {share}between {money(low, p.currency)} and {money(high, p.currency)}{g.variant ? `, if all ${count(g.decisions)} visits saw it` : ""}
+      {tone ? "" : `. Too early to tell${wait}`}
       {g.randomized ? "" : ". Both were shown at different times, whose difference counts too"}
     </Figure>
   );

@@ -26,6 +26,8 @@ function useArrival(at: string, title: string) {
     document.title = title === "Vitrine" ? title : title + " – Vitrine";
   }, [title]);
   useLayoutEffect(() => {
+    const tab = document.querySelector<HTMLElement>(".tabs [aria-current]");
+    if (tab) tab.parentElement!.scrollLeft = tab.offsetLeft - tab.parentElement!.offsetLeft - 48; // with the tab before in sight
     if (!first.current) {
       scrollTo(0, 0);
       heading.current?.focus({ preventScroll: true });
@@ -85,7 +87,7 @@ function Desk() {
         <h1 ref={heading} tabIndex={-1}>{name ?? title}</h1>
         {name === undefined ? null : (
           <nav class="tabs" aria-label="Placement">
-            {tabs.map((t) => <a href={tabAddress(name, t)} {...current(t === found?.route)}>{t.title}</a>)}
+            {tabs.map((t) => <a href={tabAddress(name, t)} {...current(t === found?.route || found?.route.path.startsWith(t.path + "/:") === true)}>{t.title}</a>)}
           </nav>
         )}
         <Boundary key={at}>{content}</Boundary>

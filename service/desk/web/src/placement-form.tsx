@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, placement, request } from "./api";
-import { Field, Labelled, PolicyField, title, without, type PolicyEntry, type PolicyList } from "./form";
+import { Field, Labelled, PolicyField, title, without, written, type PolicyEntry, type PolicyList } from "./form";
 import { address } from "./routes";
 import { apiDocument, type Document } from "./schema";
-import { Card, count, Failure, Loading, number } from "./ui";
+import { Card, count, Failure, Loading } from "./ui";
 
 export type Config = Record<string, any>;
 
@@ -178,7 +178,7 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
   if (p.change === "adopt") text = "The experiment ends, and the variant with this way of learning decides, with what it has learned. The present state is kept as a version.";
   if (p.change === "restart") {
     text = p.lost
-      ? `Vitrine would forget what it has learned from ${count(p.lost.rounds)} visits, because that depends on ${(p.fields ?? []).map(title).join(", ").toLocaleLowerCase()}.`
+      ? `Vitrine would forget what it has learned from ${count(p.lost.rounds)} visits, because that depends on ${(p.fields ?? []).map((f) => `“${title(f)}”`).join(", ")}.`
       : "Vitrine begins again. It has learned nothing yet.";
   }
   const messages: string[] = p.placement["warnings"] ?? [];
@@ -202,7 +202,7 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
 // Differences lists members of two configurations that differ.
 export function Differences(props: { before: Config; after: Config; names: string[]; titles?: [string, string] }) {
   if (props.names.length === 0) return null;
-  const show = (v: unknown) => (v === undefined ? "–" : typeof v === "number" ? number(v) : <code>{typeof v === "string" ? v : JSON.stringify(v)}</code>);
+  const show = (n: string, v: unknown) => (typeof v === "object" && n !== "experiment" ? <code>{written(n, v)}</code> : written(n, v));
   const [before, after] = props.titles ?? ["Now", "Then"];
   const isNew = Object.keys(props.before).length === 0;
   return (
@@ -212,7 +212,7 @@ export function Differences(props: { before: Config; after: Config; names: strin
         <thead><tr><th scope="col" class="text">Setting</th>{isNew ? null : <th scope="col" class="text">{before}</th>}<th scope="col" class="text">{isNew ? "Value" : after}</th></tr></thead>
         <tbody>
           {props.names.map((n) => (
-            <tr><th scope="row" class="text">{title(n)}{title(n).replaceAll(" ", "_").toLocaleLowerCase() === n ? null : <><br /><small class="quiet"><code>{n}</code></small></>}</th>{isNew ? null : <td class="text">{show(props.before[n])}</td>}<td class="text">{show(props.after[n])}</td></tr>
+            <tr><th scope="row" class="text">{title(n)}{title(n).replaceAll(" ", "_").toLocaleLowerCase() === n ? null : <><br /><small class="quiet"><code>{n}</code></small></>}</th>{isNew ? null : <td class="text">{show(n, props.before[n])}</td>}<td class="text">{show(n, props.after[n])}</td></tr>
           ))}
         </tbody>
       </table>

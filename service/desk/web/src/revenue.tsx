@@ -14,8 +14,9 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
   const said: string[] = [];
   if (s.policy) {
     const values = settled(s, s.policy);
-    lines.push({ label: "Vitrine", values, low: edge(values, s.policy.standard_error, -1).map((v) => (v === null ? null : Math.max(v, 0))), high: edge(values, s.policy.standard_error, 1) });
-    said.push("Solid: Vitrine with its 95% band.");
+    const random = p.policy === "uniform";
+    lines.push({ label: random ? "random pages" : "Vitrine", values, low: edge(values, s.policy.standard_error, -1).map((v) => (v === null ? null : Math.max(v, 0))), high: edge(values, s.policy.standard_error, 1) });
+    said.push(`Solid: ${random ? "random pages with their" : "Vitrine with its"} 95% band.`);
   }
   if (s.chance) {
     lines.push({ label: "random pages", values: smooth(s, s.chance, fewest), dashed: true });

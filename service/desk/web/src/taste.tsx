@@ -4,7 +4,7 @@ import { address } from "./routes";
 import { Card, Empty, Failure, Loading, money, number, points, Table } from "./ui";
 
 // writer writes values of a feature, prices in the placement's currency.
-const writer = (e: Effect, currency: string | undefined) => (v: number) => (/price|cost/i.test(e.feature) && currency ? money(Number(v.toPrecision(2)), currency).replace(/[.,]00(?=\D|$)/, "") : number(v, { maximumSignificantDigits: 2 }));
+export const writer = (e: Effect, currency: string | undefined) => (v: number) => (/price|cost/i.test(e.feature) && currency ? money(Number(v.toPrecision(2)), currency).replace(/[.,]00(?=\D|$)/, "") : number(v, { maximumSignificantDigits: 2 }));
 
 // Taste is the effect that matters most, for a page about something else.
 export default function Taste(props: { name: string; currency?: string | undefined }) {

@@ -47,13 +47,21 @@ export default function Decisions(props: { name: string }) {
         <Table
           caption="The last decisions"
           rows={rows}
-          empty={`No decision is among the last ${earlier} entries of the log. Earlier ones are found by their ids.`}
+          empty={perSecond === undefined ? "" : `No decision is among the last ${earlier} entries of the log. Earlier ones are found by their ids.`}
           columns={[
-            { title: "Time", text: true, cell: (d) => clock.format(new Date(d.time)) },
+            {
+              title: "Visit",
+              text: true,
+              cell: (d) => (
+                <>
+                  <small class="quiet">{clock.format(new Date(d.time))}</small><br />
+                  {d.taken ? <>bought <b><bdi>{product(d.taken).title}</bdi></b></> : d.outcome}<br />
+                  <a href={address("placements", props.name, "decisions", d.id)}>Why this page?<span class="hidden"> {d.id}</span></a>
+                </>
+              ),
+            },
             { title: "Shown", text: true, cell: (d) => <span class="products">{d.shown.slice(0, 4).map((id) => <Item of={product(id)} currency={currency} />)}{d.shown.length > 4 ? <span class="quiet">and {d.shown.length - 4} more</span> : null}</span> },
-            { title: "Outcome", text: true, cell: (d) => (d.taken ? <>bought <b>{product(d.taken).title}</b></> : d.outcome) },
             { title: "Chosen by", text: true, cell: (d) => makers[d.by] ?? d.by, wide: true },
-            { title: "Reasons", plain: true, text: true, cell: (d) => <a href={address("placements", props.name, "decisions", d.id)}>Why this page?<span class="hidden"> {d.id}</span></a> },
           ]}
         />
       </Card>

@@ -3,6 +3,7 @@ import { get, placement } from "../api";
 import { Begin, ChangeShares, End } from "../experiment-forms";
 import { phase, Report, type ExperimentReport } from "../experiment-report";
 import { usePoll } from "../poll";
+import { useCurrency } from "../products";
 import { useMay } from "../session";
 import { Card, Empty, Failure, Loading, moment } from "../ui";
 
@@ -16,6 +17,7 @@ const states = { waits: "waits for its start", runs: "runs", over: "is over: cho
 export default function Experiments(props: { name: string }) {
   const { name } = props;
   const may = useMay("admin");
+  const currency = useCurrency(name);
   const [turn, setTurn] = useState(0);
   const [said, say] = useState("");
   const { value, failure } = usePoll((signal) => get<Answer>(placement(name, "experiment"), signal), `${name} ${turn}`, 5000);
@@ -29,7 +31,7 @@ export default function Experiments(props: { name: string }) {
     <>
       <p role="status" class={said ? "good" : "none"}>{said}</p>
       {failure ? <Failure of={failure} /> : null}
-      {now ? <Card title={`${now.name} ${states[phase(now)]}`}><Report placement={name} of={now} /></Card> : (
+      {now ? <Card title={`${now.name} ${states[phase(now)]}`}><Report placement={name} of={now} currency={currency} /></Card> : (
         <Card title="Is B better than A?">
           <Empty>No experiment runs. An experiment shows each shopper one of several pages, always the same one, and compares what they earn.{may ? "" : " A key with the scope admin may begin one."}</Empty>
         </Card>
@@ -41,7 +43,7 @@ export default function Experiments(props: { name: string }) {
         {value.past.length === 0 ? <Empty>None has ended yet.</Empty> : value.past.toReversed().map((r) => (
           <details key={r.entry}>
             <summary><bdi>{r.name}</bdi>, {moment(r.starts ?? r.begun)} to {moment(r.ended)}</summary>
-            <Report placement={name} of={r} />
+            <Report placement={name} of={r} currency={currency} />
           </details>
         ))}
       </Card>

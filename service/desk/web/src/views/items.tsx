@@ -120,13 +120,13 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   const rows = [];
   for (let i = first; i < Math.min(last, state.count ?? 0); i++) rows.push({ i, of: parts.current.get(Math.floor(i / part))?.[i % part] });
   if (state.failure && state.count === undefined) return <Failure of={state.failure} />;
-  if (state.count === 0) return <Empty>No item is like that.</Empty>;
+  if (state.count === 0) return <Empty>{props.query["contains"] || props.query["only"] ? "No item is like that." : "No items yet. Put them into the catalogue, or send them with each request."}</Empty>;
   return (
     <section class="card flush" aria-label="Items">
-      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${count(state.count)} ${state.count === 1 ? "item" : "items"}`}</p>
+      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${count(state.count)} ${state.count === 1 ? "item" : "items"}${props.query["sort"] === "earned" ? ". Those that few pages have shown come later, until they have proved themselves" : ""}`}</p>
       <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count ?? -1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div class="row-of-items heading" role="row">
-          {["Item", "Times shown", "Bought when shown", "Earned per page", "State", ""].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{t}{t === "" ? <span class="hidden">Actions</span> : null}</span>)}
+          {["Item", "Times shown", "Bought when shown", "Earned per page", "State", "Actions"].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{k < 5 ? t : <span class="hidden">{t}</span>}</span>)}
         </div>
         <div role="rowgroup" class="tall" style={{ height: `${(state.count ?? 0) * height}px` }}>
           {rows.map(({ i, of }) => (

@@ -1,6 +1,7 @@
 import { get } from "../api";
 import { usePoll } from "../poll";
-import { Card, count, Failure, Loading, Table } from "../ui";
+import { useMay } from "../session";
+import { Card, count, Empty, Failure, Loading, Table } from "../ui";
 import { Command } from "../command";
 
 interface Key {
@@ -11,6 +12,10 @@ interface Key {
 }
 
 export default function Keys() {
+  return useMay("admin") ? <List /> : <Empty>A key with the scope admin lists the keys.</Empty>;
+}
+
+function List() {
   const { value, failure } = usePoll((signal) => get<{ required: boolean; keys: Key[] }>("v1/keys", signal), "", 10_000);
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
   return (

@@ -20,7 +20,7 @@ export default function New() {
       <div class="field">
         <label for="currency">Currency</label>
         <input id="currency" type="text" maxLength={3} placeholder="EUR" value={currency} aria-describedby="currency-help" onInput={(e) => setCurrency(e.currentTarget.value.trim().toUpperCase())} />
-        <p class="help" id="currency-help">What revenue is in. The desk writes amounts in it.</p>
+        <p class="help" id="currency-help">Of the revenue that you report: three letters, such as EUR or USD.</p>
       </div>
       {name === "" ? <Empty>Name it first.</Empty> : <PlacementForm key={currency.length === 3 ? currency : ""} name={name} config={config} done={() => (location.hash = tabAddress(name))} />}
     </Card>

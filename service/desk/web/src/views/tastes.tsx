@@ -1,8 +1,8 @@
 import { runs } from "../chart";
 import { byReach, useInsight, type Effect, type Insight } from "../insight";
 import { useCurrency } from "../products";
-import { Curves, Values } from "../taste";
-import { Card, count, Empty, Failure, Loading, number, percent, points, Table } from "../ui";
+import { Curves, Values, writer } from "../taste";
+import { Card, count, Empty, Failure, Loading, percent, Table } from "../ui";
 
 // Tastes is what the placement has learned about its shoppers, and how sure it is.
 export default function Tastes(props: { name: string }) {
@@ -21,7 +21,7 @@ export default function Tastes(props: { name: string }) {
           </Card>
         ))}
       </div>
-      {effects.length > 0 ? <Unsure of={effects} /> : null}
+      {effects.length > 0 ? <Unsure of={effects} currency={currency} /> : null}
       <Fit of={x} />
     </>
   );
@@ -30,19 +30,19 @@ export default function Tastes(props: { name: string }) {
 const vague = 0.3; // a share that may be anywhere in a range as wide as this says little
 
 // Unsure says in words where the model knows little.
-function Unsure(props: { of: Effect[] }) {
+function Unsure(props: { of: Effect[]; currency: string | undefined }) {
   const said: string[] = [];
   for (const e of props.of) {
     const open = e.points.filter((p) => (p.buy_share_high ?? 0) - (p.buy_share_low ?? 0) > vague);
     if (open.length === 0) continue;
-    const write = (v: number | string) => (typeof v === "number" ? number(v, { maximumSignificantDigits: 3 }) : v);
+    const write = (v: number | string) => (typeof v === "number" ? writer(e, props.currency)(v) : v);
     if (open.length === e.points.length) said.push(`${e.feature}: not sure about any value yet.`);
     else if (e.kind === "category") said.push(`${e.feature}: not sure about ${open.slice(0, 5).map((p) => write(p.value)).join(", ")}${open.length > 5 ? ` and ${count(open.length - 5)} more` : ""}, which few shoppers have seen.`);
     else said.push(`${e.feature}: not sure ${runs(e.points.map((p) => open.includes(p))).map((r) => whereOf(r.map((k) => write(e.points[k]!.value)), r[0] === 0, r.includes(e.points.length - 1))).join(" and ")}, where few items were shown.`);
   }
   return (
     <Card title="Where it is not sure">
-      {said.length === 0 ? <p>Nowhere much: each share above is likely right to within {points(vague / 2)}.</p> : <ul>{said.map((s) => <li>{s}</li>)}</ul>}
+      {said.length === 0 ? <p>Nowhere much: each share above is likely right to within {count(50 * vague)} percentage points.</p> : <ul>{said.map((s) => <li>{s}</li>)}</ul>}
     </Card>
   );
 }

@@ -3,8 +3,9 @@ import { get, placement, request, requestTagged } from "../api";
 import { title } from "../form";
 import { changed, Differences, type Config } from "../placement-form";
 import { usePoll } from "../poll";
+import { useCurrency } from "../products";
 import { useMay } from "../session";
-import { Card, count, Empty, Failure, Loading, moment, number } from "../ui";
+import { Card, count, Empty, Failure, Loading, moment, money } from "../ui";
 
 interface Version {
   version: number;
@@ -22,6 +23,7 @@ interface Version {
 export default function Versions(props: { name: string }) {
   const { name } = props;
   const may = useMay("admin");
+  const currency = useCurrency(name);
   const [turn, setTurn] = useState(0);
   const [back, setBack] = useState<{ to: Version; now: Config; tag: string }>();
   const [failed, fail] = useState<unknown>();
@@ -72,7 +74,7 @@ export default function Versions(props: { name: string }) {
                 <p>{v.note ? <bdi>{sentence(v.note)}</bdi> : "Kept automatically."}{v.other_learner ? " With other settings than today." : ""}</p>
                 <p class="quiet">
                   {v.learned === undefined ? "" : `Had learned from ${count(v.learned)} visits. `}
-                  {v.rounds_since === 0 ? "No visit has ended since." : `${count(v.rounds_since)} visits since${v.mean_revenue_since === undefined ? "" : `, which earned ${number(v.mean_revenue_since, { maximumSignificantDigits: 3 })} each`}.`}
+                  {v.rounds_since === 0 ? "No visit has ended since." : `${count(v.rounds_since)} visits since${v.mean_revenue_since === undefined ? "" : `, which earned ${money(v.mean_revenue_since, currency)} each`}.`}
                 </p>
                 {may ? <button type="button" aria-expanded={back?.to.version === v.version} onClick={() => void look(v)}>Go back to this…</button> : null}
                 {back?.to.version === v.version ? <Effect {...back} name={name} yes={() => void rollBack(back.to, back.tag)} no={() => setBack(undefined)} /> : null}
