@@ -1,5 +1,5 @@
 import type { ErrorCode, EvaluationContext, JsonValue, Provider, ResolutionDetails, TrackingEventDetails } from "@openfeature/server-sdk";
-import { type Client, type DecideRequest, Problem } from "./index.js";
+import { type Choice, type Client, type DecideRequest, Problem } from "./index.js";
 
 /**
  * A flag is a placement. An array flag is the page: its items in display order, with their payloads. Any other flag is the payload
@@ -8,6 +8,8 @@ import { type Client, type DecideRequest, Problem } from "./index.js";
  *
  *     const page = await flags.getObjectDetails("shop", []);
  *     flags.track("outcome", {}, { placement: "shop", decision: page.flagMetadata.decision_id, choice: "sku1" });
+ *
+ * The choice is an item's id, null, or a list of Choice.
  *
  * If the service does not answer within a second, the flag has its default.
  */
@@ -33,7 +35,8 @@ export class VitrineProvider implements Provider {
 
   track(name: string, _: EvaluationContext, { placement, decision, choice }: TrackingEventDetails = {}): void {
     if (name !== "outcome") return;
-    this.client.outcome(String(placement), String(decision ?? ""), choice == null ? null : String(choice)).catch(() => {}); // the SDK takes no failure
+    const taken = Array.isArray(choice) ? (choice as unknown as Choice[]) : choice == null ? null : String(choice);
+    this.client.outcome(String(placement), String(decision ?? ""), taken).catch(() => {}); // the SDK takes no failure
   }
 
   async #resolve<T extends JsonValue>(flag: string, value: T, context: EvaluationContext): Promise<ResolutionDetails<T>> {

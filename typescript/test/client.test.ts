@@ -80,6 +80,21 @@ test("an outcome is a choice, or a list of what was taken", async () => {
   }
 });
 
+test("a page's own origin gets beacons, other origins and keys need a request", () => {
+  const sent: string[] = [];
+  const browser = { location: { href: "http://a/cart", origin: "http://a" }, navigator: { sendBeacon: (url: string) => sent.push(url) > 0 } };
+  for (const [name, value] of Object.entries(browser)) Object.defineProperty(globalThis, name, { value, configurable: true });
+  new Client().beacon("home", "d/1", null);
+  for (const options of [{ base: "http://a" }, { base: "http://b" }, { base: "http://a", key: "token" }]) {
+    const { client, asked } = hosts([good, good, good], options);
+    client.beacon("home", "d/1", null);
+    sent.push(`asked ${asked.hosts}`);
+  }
+  for (const name of Object.keys(browser)) Reflect.deleteProperty(globalThis, name);
+  const path = "/v1/placements/home/decisions/d%2F1/outcome";
+  assert.deepEqual(sent, [path, `http://a${path}`, "asked ", "asked b", "asked a"]);
+});
+
 test("wrong addresses are refused", () => {
   for (const base of ["http://x,", ",", "http://x,y:8080", "ftp://x", ""]) assert.throws(() => new Client({ base }), /must be a URL such as/);
 });

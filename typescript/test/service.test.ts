@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { OpenFeature, type EvaluationContext, type EvaluationDetails, type JsonObject, type JsonValue } from "@openfeature/server-sdk";
-import { Client, Problem, routes } from "vitrine";
+import { Client, Problem, routes, type Choice } from "vitrine";
 import { VitrineProvider } from "vitrine/openfeature";
 import { serve } from "./service.js";
 
@@ -115,6 +115,15 @@ test("a flag returns a page, and tracking reports its outcome", async () => {
   const decision = String(page.flagMetadata["decision_id"]);
   sdk.track("outcome", {}, { placement: "string-flag", decision, choice: "greeting" });
   for (let status = ""; status !== "chosen"; ) ({ status } = await client.call("getDecision", { path: { name: "string-flag", id: decision } }));
+});
+
+test("tracking reports a list of what was taken", async () => {
+  const page = await sdk.getObjectDetails<JsonValue>("string-flag", []);
+  const decision = String(page.flagMetadata["decision_id"]);
+  sdk.track("outcome", {}, { placement: "string-flag", decision, choice: [{ item: "greeting", quantity: 2, value: 5.1 }] });
+  let choices: readonly Choice[] | undefined;
+  while (!choices) ({ choices } = await client.call("getDecision", { path: { name: "string-flag", id: decision } }));
+  assert.deepEqual(choices.map(({ item, quantity, value }) => [item, quantity, value]), [["greeting", 2, 5.1]]);
 });
 
 test("a context's key is the shopper's, and a flag without a service is the SDK's matter", async () => {
