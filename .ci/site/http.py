@@ -53,7 +53,8 @@ for tag in document["tags"]:
         for method, route in methods.items():
             if route["tags"][0] != tag["name"]:
                 continue
-            print(f"### {route['summary'].rstrip('.')}\n\n`{method.upper()} {path}`\n\n{route.get('description', '')}\n")
+            heading, _, more = route["summary"].rstrip(".").partition(". ")
+            print(f"### {heading}\n\n`{method.upper()} {path}`\n\n{more + '.' if more else ''}\n\n{route.get('description', '')}\n")
             rows = [(f"`{p['name']}`" + (" (header)" if p["in"] == "header" else ""), kind(p["schema"]), p.get("description", "")) for p in route.get("parameters", []) if p["in"] != "path"]
             print(table(rows, "parameter", "type", ""))
             if body := route.get("requestBody"):
