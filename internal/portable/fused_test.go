@@ -20,12 +20,13 @@ import (
 func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 	long.Test(t)
 	program := filepath.Join(t.TempDir(), "vitrine")
-	build := exec.Command("go", "build", "-trimpath=false", "-o", program, "vitrine/cmd/vitrine")
+	build := exec.Command("go", "build", "-trimpath=false", "-o", program, "../../cmd/vitrine")
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	const packages = `^vitrine(/assortment|/bandit|/env|/experiment|/internal/gram|/internal/kernel|/internal/portable` +
+	module := strings.TrimSpace(string(fatal.Or(exec.Command("go", "list", "-m").Output())(t)))
+	packages := "^" + regexp.QuoteMeta(module) + `(/assortment|/bandit|/env|/experiment|/internal/gram|/internal/kernel|/internal/portable` +
 		`|/mdp|/mle|/service/engine|/service/learner|/service/page|/utility)?\.`
 	out := fatal.Or(exec.Command("go", "tool", "objdump", "-s", packages, program).Output())(t)
 	var (
