@@ -259,6 +259,8 @@ func (r *reader) numbers(c *computed) ([]float64, error) {
 	values, i, err := c.numbers(&r.frame)
 	if err != nil && c.program == nil && !c.plain {
 		return nil, fmt.Errorf("%s: %w", c.field, err) // not specific to a row
+	} else if err != nil && c.plain {
+		return nil, r.at(i, "column %s: %w: to compare it with a text, write %[1]s == \"text\"", c.source, err)
 	} else if err != nil {
 		return nil, r.at(i, "column %s: %w", c.source, err)
 	}
@@ -638,7 +640,7 @@ func (r *reader) end() error {
 	case o.rows == 0:
 		return fmt.Errorf("%s %d: %s has no available alternative", r.t.Unit(), o.place, r.name())
 	case observed && o.chosenRows == 0 && r.layout.Outside != "implicit":
-		return fmt.Errorf("%s %d: %s has no chosen alternative", r.t.Unit(), o.place, r.name())
+		return fmt.Errorf("%s %d: %s has no chosen alternative: if nothing was taken, set outside = \"implicit\"", r.t.Unit(), o.place, r.name())
 	}
 	r.builder.close(Case{Chosen: o.chosen, Weight: o.weight, Panel: o.panel, Cluster: o.cluster})
 	return nil

@@ -213,8 +213,8 @@ func TestReadErrors(t *testing.T) {
 		return b.String()
 	}
 	for _, c := range []struct{ name, table, spec, want string }{
-		{"nothing chosen", row("1,car,1", "1,car,0"), longSpec, "line 2: case 1 has no chosen alternative"},
-		{"nothing chosen at the end", row("3,car,1", "3,car,0"), longSpec, "line 6: case 3 has no chosen alternative"},
+		{"nothing chosen", row("1,car,1", "1,car,0"), longSpec, `line 2: case 1 has no chosen alternative: if nothing was taken, set outside = "implicit"`},
+		{"nothing chosen at the end", row("3,car,1", "3,car,0"), longSpec, `line 6: case 3 has no chosen alternative: if nothing was taken, set outside = "implicit"`},
 		{"two chosen", row("1,bus,0", "1,bus,1"), longSpec, "line 3: case 1 has two chosen alternatives"},
 		{"two chosen with an outside option", row("1,bus,0", "1,bus,1"), with(`outside = "implicit"`),
 			"line 3: case 1 has two chosen alternatives"},
@@ -233,7 +233,7 @@ func TestReadErrors(t *testing.T) {
 		{"infinity in the table", row("1,car,1,5", "1,car,1,inf"), longSpec,
 			"line 3: column cost is +Inf, for alternative car"},
 		{"text for a number", row("1,car,1,5", "1,car,1,five"), longSpec,
-			`line 3: column cost: "five" is not a number`},
+			`line 3: column cost: "five" is not a number: to compare it with a text, write cost == "text"`},
 		{"text among numbers, later", longTable + longRows(table.BatchRows) + "x,car,1,three,north,1\n",
 			uses(`generic = ["cost"]`),
 			`line 4103: column case: "x" is not a number, but earlier values in the column are`},
@@ -274,7 +274,7 @@ func TestReadErrors(t *testing.T) {
 		{"a wrong derived column", longTable, with(`derive = ["a == b"]`),
 			`data.derive has "a == b": want "name = expression"`},
 		{"the wrong delimiter", strings.ReplaceAll(longTable, ",", ";"), longSpec,
-			`line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', set delimiter`},
+			`line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', set delimiter = ";"`},
 		{"a header twice", row("2,car,0", "case,alt,took,cost,region,w\n2,car,0"), longSpec,
 			"line 4 repeats the header: remove it"},
 		{"a column twice", row("region", "cost"), longSpec, `line 1 has the column "cost" twice`},

@@ -47,9 +47,10 @@ func (fitCmd) Help() string {
     labels = {1 = "bus", 2 = "car"}   labels for the table's codes
     filter = "year == 1989"           a condition on rows
     exclude = ["air"]                 alternatives to leave out, with the choices that took them
+    delimiter = ";"                   of CSV, instead of a comma
     derive = ["bus_time = bus_wait + bus_ride"]   further columns, which names may use
     weight = "w"                      of a choice
-    panel = "traveller"               the column that identifies the decision maker
+    panel = "traveller"               the column that identifies the decision maker, with the choices of each together
     cluster = "district"              the column that identifies clusters, for --errors clustered
 
     [utility]
@@ -235,7 +236,7 @@ func (c fitCmd) compare(ctx context.Context, w io.Writer, r *choice.Result, othe
 		}
 		fmt.Fprintf(w, "Hausman–McFadden test without %s: %v.\n", c.Drop, test)
 		if expected {
-			fmt.Fprintln(w, "Its covariance is the expected one: the observed difference is not positive definite.")
+			fmt.Fprintln(w, "The test uses the expected covariance, because the observed difference is not positive definite.")
 		}
 	}
 	return nil

@@ -288,7 +288,8 @@ func TestHowToRunAnExperiment(t *testing.T) {
 	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	url, _, stop := serving(t, s)
-	commands := regexp.MustCompile(`(?m)^(?:curl (-X PUT )?localhost:8080(\S+)(?: -d '([^']*)')?|vitrine report (.*) > report.html)$`).FindAllStringSubmatch(string(readPage(t, "run-an-experiment")), -1)
+	commands := regexp.MustCompile(`(?m)^(?:curl (-X PUT )?'?localhost:8080([^\s']+)'?(?: -d '([^']*)')?|vitrine report (.*) > report.html)$`).FindAllStringSubmatch(string(readPage(t, "run-an-experiment")), -1)
+	ask(t, 201, "PUT", url+"/v1/placements/window", `{"max_size": 3, "features": [{"name": "price", "kind": "number"}]}`)
 	var answers []string
 	for _, c := range commands {
 		if c[4] != "" {
@@ -297,8 +298,6 @@ func TestHowToRunAnExperiment(t *testing.T) {
 		}
 		method, status := "GET", 200
 		switch {
-		case c[1] != "" && len(answers) == 0:
-			method, status = "PUT", 201
 		case c[1] != "":
 			method = "PUT"
 		case strings.HasSuffix(c[2], "/decisions"):
@@ -308,18 +307,18 @@ func TestHowToRunAnExperiment(t *testing.T) {
 		}
 		answers = append(answers, ask(t, status, method, url+c[2], c[3]))
 	}
-	for i, want := range []string{`"control":"shop"`, `"variant":"`, "", `"result":"continue"`, "<title>summer – home</title>", `"mode":"learn"`} {
+	for i, want := range []string{`"gains":[]`, `"control":"shop"`, `"variant":"`, "", `"result":"continue"`, "<title>summer – window</title>", `"mode":"learn"`} {
 		if i >= len(answers) || !strings.Contains(answers[i], want) {
 			t.Fatalf("command %d of %d answers %v, want %s", i, len(answers), answers, want)
 		}
 	}
-	if past := ask(t, 200, "GET", url+"/v1/placements/home/experiment", ""); !strings.Contains(past, `"past":[{"name":"summer"`) || strings.Contains(past, `"experiment":`) {
+	if past := ask(t, 200, "GET", url+"/v1/placements/window/experiment", ""); !strings.Contains(past, `"past":[{"name":"summer"`) || strings.Contains(past, `"experiment":`) {
 		t.Errorf("afterwards: %s", past)
 	}
 	for line, want := range map[string]string{
-		"vitrine report home --experiment summer": "<title>summer – home</title>",
-		"vitrine report home --experiment winter": `placement "home" has had no experiment "winter": there are ["summer"]`,
-		"vitrine report cart":                     `placement "cart": not found`,
+		"vitrine report window --experiment summer": "<title>summer – window</title>",
+		"vitrine report window --experiment winter": `placement "window" has had no experiment "winter": there are ["summer"]`,
+		"vitrine report cart":                       `placement "cart": not found`,
 	} {
 		if have := shell(t, line+" --url "+url); !strings.Contains(have, want) {
 			t.Errorf("%s: %s", line, have)
@@ -332,7 +331,7 @@ func TestHowToRunAnExperiment(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	if have := shell(t, "vitrine report home --url "+url); !strings.Contains(have, "is vitrine serve at this URL?") {
+	if have := shell(t, "vitrine report window --url "+url); !strings.Contains(have, "is vitrine serve at this URL?") {
 		t.Errorf("a service that has stopped: %s", have)
 	}
 }
@@ -344,7 +343,7 @@ func TestHowToPlacements(t *testing.T) {
 		has    string
 	}
 	for name, want := range map[string][]answer{
-		"first-placement": {{201, `"auto"`}, {201, `"assortment"`}, {204, ""}, {204, ""}, {200, `"corrected":1`}},
+		"first-placement": {{201, `"auto"`}, {201, `"assortment":[{"id":"sku4","position":1,"choice_probability":0.344`}, {204, ""}, {204, ""}, {200, `"corrected":1`}},
 		"roll-back": {
 			{201, ""}, {201, ""}, {204, ""}, {200, `{"version":3}`},
 			{409, `"rounds":1`}, {200, `"max_size":4`}, {200, `"before the sale"`}, {204, ""}, {200, `"max_size":3`},

@@ -122,10 +122,10 @@ func TestBadRequestsInAnExperiment(t *testing.T) {
 		change func(*api.Request)
 		want   string
 	}{
-		"no unit":     {func(r *api.Request) { r.ShopperID = "" }, `/shopper_id: is missing: in the mode "experiment" it says who is shown the same variant each time`},
+		"no unit":     {func(r *api.Request) { r.ShopperID = "" }, `/shopper_id: is missing: the mode "experiment" shows each shopper the same variant`},
 		"a long unit": {func(r *api.Request) { r.ShopperID = strings.Repeat("u", 201) }, `/shopper_id: "uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu…": must have at most 200 bytes of UTF-8`},
 		"no UTF-8":    {func(r *api.Request) { r.ShopperID = "\xff" }, `/shopper_id: "\xff": must have at most 200 bytes of UTF-8`},
-		"no baseline": {func(r *api.Request) { r.Baseline = nil }, `/baseline: is missing: the experiment shows it to some units`},
+		"no baseline": {func(r *api.Request) { r.Baseline = nil }, `/baseline: is missing: the experiment shows your own page to some shoppers`},
 	} {
 		r := stock("", 3)
 		r.ShopperID, r.Baseline = "u", []string{"sku1"}

@@ -402,17 +402,15 @@ func IsCommand(b Body) bool {
 // Name returns the name of an event's kind, such as "Offered".
 func Name(b Body) string { return strings.TrimPrefix(fmt.Sprintf("%T", b), "*eventlog.") }
 
-// Names returns the names of all event kinds, in the order of their numbers.
-func Names() (names []string) {
-	for _, body := range bodies {
-		if body == nil {
-			continue
-		}
-		if name := Name(body()); !slices.Contains(names, name) {
-			names = append(names, name)
+// Bodies returns an empty body of each event type, in the order of their kinds.
+func Bodies() (all []Body) {
+	for _, body := range bodies[1:] {
+		b := body()
+		if !slices.ContainsFunc(all, func(a Body) bool { return Name(a) == Name(b) }) {
+			all = append(all, b)
 		}
 	}
-	return names
+	return all
 }
 
 // newBody returns an empty body of a kind, or nil.

@@ -67,7 +67,8 @@ func (k *check) run(ctx context.Context) (err error) {
 		next++
 	}
 	k.Last = next - 1
-	for _, name := range eventlog.Names() {
+	for _, body := range eventlog.Bodies() {
+		name := eventlog.Name(body)
 		if n := k.kinds[name]; n > 0 {
 			k.Kinds = append(k.Kinds, Kind{name, n})
 		}

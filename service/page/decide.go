@@ -134,7 +134,7 @@ func (v *View) route(r *Request) (to route, err error) {
 		return route{show: v.Routes.Design.Outside, isOutside: true}, nil
 	}
 	if r.ShopperID == "" {
-		return to, api.Fieldf("/shopper_id", "is missing: in the mode %q it says who is shown the same variant each time, such as a shopper's id", api.Experimenting)
+		return to, api.Fieldf("/shopper_id", "is missing: the mode %q shows each shopper the same variant every time, and needs an id of the shopper", api.Experimenting)
 	}
 	to.unit = abtest.Unit(v.Name, r.ShopperID)
 	class := v.Routes.Class(to.unit)
@@ -356,7 +356,7 @@ func (r *Request) missingBaseline(c *setup.Config, to *route) error {
 	case r.isTrial, to.isOutside && to.show != api.ShowBaseline && c.Fallback != api.FallbackBaseline:
 		return nil
 	case c.Mode == api.Experimenting && c.NeedsBaseline():
-		return api.Fieldf("/baseline", "is missing: the experiment shows it to some units, and which ones the caller does not know")
+		return api.Fieldf("/baseline", "is missing: the experiment shows your own page to some shoppers, so every request must contain it")
 	case c.Mode == api.Shadow:
 		return api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)
 	}
