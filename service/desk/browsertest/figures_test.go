@@ -48,7 +48,7 @@ func TestFigures(t *testing.T) {
 		b.wait(`document.querySelector("main .row-of-items img")?.complete`)
 		b.figure("items")
 		b.visit("/placements/auto/decisions/" + decision)
-		b.wait(`document.querySelectorAll("main .card").length > 2`)
+		b.wait(`document.querySelectorAll("main .card").length > 2 && document.querySelector("main .product img")?.complete`)
 		b.figure("why")
 	})
 	t.Run("placement", func(t *testing.T) {

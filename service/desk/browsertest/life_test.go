@@ -86,7 +86,7 @@ func TestPlacementsLife(t *testing.T) {
 
 	b.visit("/placements/window/history")
 	b.reads("Items to show at most: 3 → 4")
-	b.reads("Undo by a version") // the settings alone would not bring back what was learned
+	b.reads("Undo in versions") // the settings alone would not bring back what was learned
 	b.run(`document.querySelector("main .changes a").click()`)
 	b.wait(`location.hash === "#/placements/window/versions"`)
 	b.press("Go back to this…")

@@ -41,7 +41,7 @@ func TestScreenshots(t *testing.T) {
 					continue
 				}
 				name := strings.NewReplacer("/"+c.name, "", "/", "-").Replace(strings.TrimPrefix(view, "/"))
-				for _, width := range []int{360, 1280, 2560} {
+				for _, width := range []int{390, 1280, 2560} {
 					for _, scheme := range []string{"light", "dark"} {
 						b.dress(width, scheme)
 						b.visit(view)

@@ -45,7 +45,7 @@ export function Chart(props: Props) {
   const x = (t: number) => left + ((t - from) / Math.max(to - from, 1e-9)) * (width - left - right);
   const y = (v: number) => height - bottom - ((v - low) / (high - low || 1)) * (height - bottom - above);
   const write = props.format ?? ((v: number) => number(v, { maximumSignificantDigits: 3 }));
-  const xs = props.counts ? ticks(from, to, Math.max(2, Math.floor(width / 110))).filter((t) => t >= from - 1e-9 && t <= to + 1e-9) : instants(from, to, Math.max(2, Math.floor(width / 100)));
+  const xs = props.counts ? ticks(from, to, Math.max(2, Math.floor(width / 110))).filter((t) => t >= from - 1e-9 && t <= to + 1e-9) : instants(from, to, Math.max(2, Math.floor(width / 60)));
   const stepOf = xs.length > 1 ? xs[1]! - xs[0]! : to - from;
   const writeX = props.at ?? (props.counts ? (t: number) => number(t, { maximumSignificantDigits: 6 }) : (t: number) => dateOf(t, stepOf));
   const labels: { at: number; text: string }[] = []; // of times, as many as do not touch
@@ -116,7 +116,7 @@ function ticks(low: number, high: number, n: number): number[] {
   return list;
 }
 
-const steps = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000];
+const steps = [1, 2, 5, 10, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000];
 
 // instants returns round times of the reader's time zone in a range, at most n.
 function instants(from: number, to: number, n: number): number[] {

@@ -57,8 +57,13 @@ export const title = (name: string) => titles[name] ?? words(name);
 
 const modes: Record<string, string> = { learn: "Vitrine, for all shoppers", explore: "Vitrine, with random items for a few visits", experiment: "an experiment", shadow: "your own page" };
 
-// written writes the value of a setting, in words where there are some.
-export function written(name: string, value: unknown): string {
+// Setting is the value of a setting, in words where there are some.
+export function Setting(props: { name: string; value: unknown }) {
+  const text = written(props.name, props.value);
+  return typeof props.value === "object" && props.name !== "experiment" ? <code>{text}</code> : <bdi>{text}</bdi>;
+}
+
+function written(name: string, value: unknown): string {
   if (name === "mode") return modes[String(value ?? "learn")] ?? String(value);
   if (value === undefined) return "–";
   if (typeof value === "number") return name.endsWith("_share") ? percent(value) : number(value);

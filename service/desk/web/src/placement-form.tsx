@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, placement, request } from "./api";
-import { Field, Labelled, PolicyField, title, without, written, type PolicyEntry, type PolicyList } from "./form";
+import { Field, Labelled, PolicyField, Setting, title, without, type PolicyEntry, type PolicyList } from "./form";
 import { address } from "./routes";
 import { apiDocument, type Document } from "./schema";
 import { Card, count, Failure, Loading } from "./ui";
@@ -202,7 +202,6 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
 // Differences lists members of two configurations that differ.
 export function Differences(props: { before: Config; after: Config; names: string[]; titles?: [string, string] }) {
   if (props.names.length === 0) return null;
-  const show = (n: string, v: unknown) => (typeof v === "object" && n !== "experiment" ? <code>{written(n, v)}</code> : written(n, v));
   const [before, after] = props.titles ?? ["Now", "Then"];
   const isNew = Object.keys(props.before).length === 0;
   return (
@@ -212,7 +211,7 @@ export function Differences(props: { before: Config; after: Config; names: strin
         <thead><tr><th scope="col" class="text">Setting</th>{isNew ? null : <th scope="col" class="text">{before}</th>}<th scope="col" class="text">{isNew ? "Value" : after}</th></tr></thead>
         <tbody>
           {props.names.map((n) => (
-            <tr><th scope="row" class="text">{title(n)}{title(n).replaceAll(" ", "_").toLocaleLowerCase() === n ? null : <><br /><small class="quiet"><code>{n}</code></small></>}</th>{isNew ? null : <td class="text">{show(n, props.before[n])}</td>}<td class="text">{show(n, props.after[n])}</td></tr>
+            <tr><th scope="row" class="text">{title(n)}{title(n).replaceAll(" ", "_").toLocaleLowerCase() === n ? null : <><br /><small class="quiet"><code>{n}</code></small></>}</th>{isNew ? null : <td class="text"><Setting name={n} value={props.before[n]} /></td>}<td class="text"><Setting name={n} value={props.after[n]} /></td></tr>
           ))}
         </tbody>
       </table>

@@ -1,9 +1,9 @@
-import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { adjust } from "../adjust";
-import { get, placement, Problem, request } from "../api";
-import { title, written } from "../form";
+import { get, placement, request } from "../api";
+import { Setting, title } from "../form";
 import { usePoll } from "../poll";
+import { useProducts, type Product } from "../products";
 import { address } from "../routes";
 import { useMay } from "../session";
 import { type OverviewAnswer } from "../series";
@@ -55,8 +55,14 @@ const checks = {
   predictions: "Predictions did not come true",
 };
 
-// again are changes after which another learner decided: the settings alone would not bring back what was learned.
-const again = ["reset", "swapped", "adopted"];
+// elsewhere is the tab that undoes a change which the settings alone would not: they bring back neither what was learned
+// nor a running experiment.
+function elsewhere(c: Change): string {
+  if (["reset", "swapped", "adopted"].includes(c.kind)) return "versions";
+  return c.fields?.some((f) => f.field === "experiment") ? "experiments" : "";
+}
+
+const pages = ["include", "exclude"]; // settings that are items
 
 // odds says how rarely something happens that has a probability, in the words of an alarm.
 function odds(chance: number): string {
@@ -73,14 +79,16 @@ export default function History(props: { name: string }) {
   const may = useMay("admin");
   const [turn, setTurn] = useState(0);
   const [said, say] = useState("");
-  const [failed, fail] = useState<ComponentChildren>();
-  const top = useRef<HTMLDivElement>(null);
-  useEffect(() => (said || failed ? top.current?.scrollIntoView({ block: "nearest" }) : undefined), [said, failed]); // the button may be far below
+  const [failed, fail] = useState<unknown>();
   const { value, failure } = usePoll((signal) => Promise.all([get<Answer>(placement(name, "history"), signal), get<OverviewAnswer>(`v1/overview?${new URLSearchParams({ name, points: "1" })}`, signal)]), `${name} ${turn}`, 5000);
+  useEffect(() => {
+    if (said || failed) scrollTo(0, 0); // the button may be far below
+  }, [said, failed]);
+  const product = useProducts(name, value?.[0].changes.flatMap((c) => c.fields ?? []).filter((f) => pages.includes(f.field)).flatMap((f) => [f.before, f.after]).flat().filter((id) => typeof id === "string") ?? []);
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
   const [history, overview] = value;
   const health = overview.placements[0]?.health ?? [];
-  const act = async (what: () => Promise<unknown>, done: string, instead?: ComponentChildren) => {
+  const act = async (what: () => Promise<unknown>, done: string) => {
     fail(undefined);
     say("");
     try {
@@ -88,23 +96,15 @@ export default function History(props: { name: string }) {
       say(done);
       setTurn(turn + 1);
     } catch (problem) {
-      fail(problem instanceof Problem && problem.type.endsWith(":loss") && instead ? <p class="warning" role="alert">{instead}</p> : <Failure of={problem} />);
+      fail(problem);
     }
   };
-  const undo = (c: Change) => act(
-    () => adjust(name, () => Object.fromEntries(c.fields!.map((f) => [f.field, f.before]))),
-    "The settings are what they were before that change. This is a change of its own, which you can undo too.",
-    c.fields!.some((f) => f.field === "experiment")
-      ? <>What the variants have learned would be lost. <a href={address("placements", name, "experiments")}>End the experiment</a>, which asks what to keep.</>
-      : <>What Vitrine has learned since would be lost. <a href={address("placements", name, "versions")}>Go back to the version</a> that was kept before this change: it has the settings, too.</>,
-  );
+  const undo = (c: Change) => act(() => adjust(name, () => Object.fromEntries(c.fields!.map((f) => [f.field, f.before]))), "The settings are what they were before that change. This is a change of its own, which you can undo too.");
   const standing = history.alarms.find((a) => !a.ended);
   return (
     <>
-      <div ref={top}>
-        <p role="status" class={said ? "good" : "none"}>{said}</p>
-        {failed}
-      </div>
+      <p role="status" class={said ? "good" : "none"}>{said}</p>
+      {failed ? <Failure of={failed} /> : null}
       {failure ? <Failure of={failure} /> : null}
       <Trouble of={health} />
       {standing && may ? (
@@ -132,10 +132,10 @@ export default function History(props: { name: string }) {
                 <div class="head">
                   <strong>{kinds[c.kind] ?? c.kind}{c.version ? ` (${count(c.version)})` : ""}</strong>
                   <span class="quiet">{moment(c.time)}{c.by ? ` by ${c.by}` : ""}</span>
-                  {!may || !c.fields || c.fields.length === 0 ? null : again.includes(c.kind) ? <a class="button" href={address("placements", name, "versions")}>Undo by a version<span class="hidden"> from before {moment(c.time)}</span></a> : <button type="button" onClick={() => void undo(c)}>Undo<span class="hidden"> the change of {moment(c.time)}</span></button>}
+                  {!may || !c.fields || c.fields.length === 0 ? null : elsewhere(c) ? <a class="button" href={address("placements", name, elsewhere(c))}>Undo in {elsewhere(c)}<span class="hidden">, the change of {moment(c.time)}</span></a> : <button type="button" onClick={() => void undo(c)}>Undo<span class="hidden"> the change of {moment(c.time)}</span></button>}
                 </div>
                 {c.note ? <p>{c.note}</p> : null}
-                {c.fields ? <ul>{c.fields.map((f) => <li><Difference of={f} /></li>)}</ul> : null}
+                {c.fields ? <ul>{c.fields.map((f) => <li><Difference of={f} product={product} /></li>)}</ul> : null}
               </li>
             ))}
           </ol>
@@ -146,14 +146,16 @@ export default function History(props: { name: string }) {
 }
 
 // Difference is a setting before and after. Of a list it says what came and went.
-function Difference(props: { of: { field: string; before?: unknown; after?: unknown } }) {
+function Difference(props: { of: { field: string; before?: unknown; after?: unknown }; product: (id: string) => Product }) {
   const { field, before, after } = props.of;
   const name = title(field);
   const lists = [before ?? [], after ?? []];
   if (lists.every((l) => Array.isArray(l) && l.every((v) => typeof v === "string"))) {
     const [a, b] = lists as [string[], string[]];
     const came = b.filter((v) => !a.includes(v)), went = a.filter((v) => !b.includes(v));
-    return <>{name}: {[came.length ? `added ${came.join(", ")}` : "", went.length ? `removed ${went.join(", ")}` : ""].filter(Boolean).join("; ") || "another order"}</>;
+    const item = (id: string) => (pages.includes(field) && props.product(id).title !== id ? `“\u2068${props.product(id).title}\u2069” (${id})` : id);
+    const list = (ids: string[]) => ids.map(item).join(", ");
+    return <>{name}: {[came.length ? `added ${list(came)}` : "", went.length ? `removed ${list(went)}` : ""].filter(Boolean).join("; ") || "another order"}</>;
   }
-  return <>{name}: <code>{written(field, before)}</code> → <code>{written(field, after)}</code></>;
+  return <>{name}: <Setting name={field} value={before} /> → <Setting name={field} value={after} /></>;
 }

@@ -123,7 +123,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   if (state.count === 0) return <Empty>{props.query["contains"] || props.query["only"] ? "No item is like that." : "No items yet. Put them into the catalogue, or send them with each request."}</Empty>;
   return (
     <section class="card flush" aria-label="Items">
-      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${count(state.count)} ${state.count === 1 ? "item" : "items"}${props.query["sort"] === "earned" ? ". Those that few pages have shown come later, until they have proved themselves" : ""}`}</p>
+      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${count(state.count)} ${state.count === 1 ? "item" : "items"}${props.query["sort"] === "earned" ? ". Those that few pages have shown come later, until they have proved themselves." : ""}`}</p>
       <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count ?? -1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div class="row-of-items heading" role="row">
           {["Item", "Times shown", "Bought when shown", "Earned per page", "State", "Actions"].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{k < 5 ? t : <span class="hidden">{t}</span>}</span>)}
@@ -198,6 +198,7 @@ function Ask(props: { name: string; config: Config; of: ShelfItem; what: "pin" |
   return (
     <section class="card ask">
       <h2 ref={heading} tabIndex={-1}>{what === "pin" ? "Pin" : "Exclude"} “{p.title}”?</h2>
+      <p><Item of={p} currency={props.config.currency}>{p.title === p.id ? null : <bdi>{p.id}</bdi>}</Item></p>
       <p>{what === "pin" ? "Every page will show it, as long as it is available and the other rules allow it." : "No page will show it, whatever the request asks for."} You can undo this.</p>
       <p role="status">{cost?.text ?? "Working out what it costs…"}</p>
       <div class="controls">
