@@ -45,12 +45,15 @@ var plannedGains = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5}
 // the usual ones. window is the attribution window in seconds, which the last decisions wait for.
 func (b *Basis) Report(shares []float64, holdout float64, gains []float64, window float64) *api.ExperimentPlan {
 	r := &api.ExperimentPlan{Decisions: b.Totals.Rounds, PerDay: 86_400 * b.Rate, Power: planPower, Gains: []api.PlannedGain{}}
-	if b.Totals.Rounds < 2 || b.Totals.Revenue <= 0 {
+	if b.Totals.Rounds == 0 {
 		return r
 	}
 	n := float64(b.Totals.Rounds)
 	r.Mean, r.Conversion = b.Totals.Revenue/n, float64(b.Totals.Purchases)/n
 	r.SD = math.Sqrt(max(0, b.Totals.Squares/n-float64(r.Mean*r.Mean)))
+	if n < 2 || r.Mean <= 0 {
+		return r
+	}
 	if gains == nil {
 		gains = plannedGains
 	}

@@ -70,6 +70,10 @@ func TestPlanReport(t *testing.T) {
 	if r := (&abtest.Basis{}).Report([]float64{0.5, 0.5}, 0, nil, 0); r.Mean != 0 || len(r.Gains) != 0 {
 		t.Errorf("without decisions: %+v", r)
 	}
+	one := &abtest.Basis{Totals: api.Totals{Rounds: 1, Purchases: 1, Revenue: 2.5, Squares: 6.25}}
+	if r := one.Report([]float64{0.5, 0.5}, 0, nil, 0); r.Mean != 2.5 || r.Conversion != 1 || len(r.Gains) != 0 {
+		t.Errorf("the plan after one decision is %+v", r)
+	}
 	b.Rate = 0
 	if r := b.Report([]float64{1, 0}, 0, nil, 0); len(r.Gains) != 6 || r.Gains[0].Decisions != nil || r.Gains[0].Seconds != nil {
 		t.Errorf("without a share: %+v", r)
