@@ -41,6 +41,11 @@ function kind(doc: Document, schema: Schema): string {
   return (schema.$ref ? schema.$ref.split("/").pop()! : type === "any" ? "any JSON" : type) + range;
 }
 
+// named is the name of a value, with what it may be below.
+const named = (name: string, value: string, standard: unknown, required = false) => (
+  <><code>{name}</code><br /><small class="quiet">{value}{required ? ", required" : standard === undefined ? "" : <>, default <code>{JSON.stringify(standard)}</code></>}</small></>
+);
+
 // Members is a table of the members of a schema.
 function Members(props: { doc: Document; of: string; only?: string[] }) {
   const { doc } = props;
@@ -55,9 +60,7 @@ function Members(props: { doc: Document; of: string; only?: string[] }) {
       rows={rows}
       empty="It has no members."
       columns={[
-        { title: "Member", cell: (r) => <code>{r.name}</code>, text: true },
-        { title: "Value", cell: (r) => kind(doc, r.schema), text: true },
-        { title: "Default", cell: (r) => (r.schema.default !== undefined ? <code>{JSON.stringify(r.schema.default)}</code> : required.includes(r.name) ? "required" : ""), text: true },
+        { title: "Member", cell: (r) => named(r.name, kind(doc, r.schema), r.schema.default, required.includes(r.name)), text: true },
         { title: "Meaning", cell: (r) => r.schema.description ?? "", text: true },
       ]}
     />
@@ -144,9 +147,7 @@ function Policy(props: { of: PolicyEntry }) {
         rows={p.options}
         empty="It has no settings."
         columns={[
-          { title: "Setting", cell: (o) => <code>{o.key}</code>, text: true },
-          { title: "Value", cell: (o) => o.type + (o.range ? `: ${o.range}` : ""), text: true },
-          { title: "Default", cell: (o) => (o.default === undefined ? "" : <code>{JSON.stringify(o.default)}</code>), text: true },
+          { title: "Setting", cell: (o) => named(o.key, o.type + (o.range ? `: ${o.range}` : ""), o.default), text: true },
           { title: "Meaning", cell: (o) => o.doc, text: true },
         ]}
       />
@@ -196,7 +197,7 @@ function Documented(props: { doc: Document; of: Listed }) {
               empty=""
               columns={[
                 { title: "Parameter", cell: (p) => <code>{p.name}</code>, text: true },
-                { title: "In", cell: (p) => p.in, text: true },
+                { title: "In", cell: (p) => p.in, text: true, wide: true },
                 { title: "Meaning", cell: (p) => p.description ?? "", text: true },
               ]}
             />

@@ -192,11 +192,11 @@ function Totals(props: { totals: Total[] }) {
         empty="Nobody has come yet."
         columns={[
           { title: "Placement", cell: (t) => t.placement, text: true },
-          { title: "Shoppers", cell: (t) => count(t.shoppers) },
-          { title: "Bought", cell: (t) => percent(t.sales / t.shoppers) },
+          { title: "Shoppers", cell: (t) => count(t.shoppers), wide: true },
+          { title: "Bought", cell: (t) => percent(t.sales / t.shoppers), wide: true },
           { title: "A shopper", cell: (t) => euros(t.earned / t.shoppers) },
           { title: "More than chance, same shoppers", cell: more },
-          { title: "Earned of what was predicted", cell: (t) => (t.predicted > 0 ? percent(t.estimated / t.predicted) : "–") },
+          { title: "Earned of what was predicted", cell: (t) => (t.predicted > 0 ? percent(t.estimated / t.predicted) : "–"), wide: true },
         ]}
       />
       <p class="empty">± is one standard error. The placements serve the same shoppers, so that their difference is known well.</p>
@@ -263,11 +263,11 @@ function Learned(props: { shop: Catalogue; visit: Visit; lesson: Lesson }) {
         empty=""
         columns={[
           { title: "Vase", cell: (r) => productOf(shop, r.before.id).title + (r.before.id === lesson.taken ? " (yours)" : ""), text: true },
-          { title: "Utility before", cell: (r) => utility(r.before.utility) },
-          { title: "after", cell: (r) => sure(r.after) },
-          { title: "moved", cell: (r) => moved(r.before.utility, r.after.utility) },
-          { title: "Taken before", cell: (r) => percent(r.before.probability) },
-          { title: "after", cell: (r) => percent(r.after.probability) },
+          { title: "Utility before", cell: (r) => utility(r.before.utility), wide: true },
+          { title: "Utility after", cell: (r) => sure(r.after) },
+          { title: "Moved", cell: (r) => moved(r.before.utility, r.after.utility) },
+          { title: "Taken before", cell: (r) => percent(r.before.probability), wide: true },
+          { title: "Taken after", cell: (r) => percent(r.after.probability) },
         ]}
       />
       <p class="empty">
