@@ -150,6 +150,11 @@ type LateOutcome struct {
 	Detail  string `json:"detail"`
 }
 
+// Erasure asks to erase a shopper.
+type Erasure struct {
+	ShopperID string `json:"shopper_id" minLength:"1" maxLength:"200" doc:"of the shopper's requests"`
+}
+
 // Correction changes a decision's earnings after its outcome: a return, a refund, a sale that did not happen, another item
 // of the page that was bought later. Reports change with it. The policy does not learn from it.
 type Correction struct {
@@ -194,11 +199,11 @@ type Request struct {
 	Capacity  *float64 `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals"`
 	Slots     []Slot   `json:"slots,omitzero" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity"`
 	Baseline  []string `json:"baseline,omitzero" doc:"the ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; without effect otherwise"`
-	ShopperID string   `json:"shopper_id,omitzero" maxLength:"200" doc:"at most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it"`
+	ShopperID string   `json:"shopper_id,omitzero" maxLength:"200" doc:"at most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment; a placement with shopper_history also remembers by it what the shopper has seen and bought, and others ignore it. The log keeps a hash of it, with shopper_history under a key that an erasure deletes"`
 	Defer     bool     `json:"defer,omitzero" doc:"whether the decision waits for its outcome only after it is activated"`
 
 	Candidates []string `json:"candidates,omitzero" doc:"ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates"`
-	Filter     string   `json:"filter,omitzero" maxLength:"4000" doc:"a condition on the candidates of the catalogue, such as price <= 20 and not (brand in [\"acme\"]): see the documentation of catalogues"`
+	Filter     string   `json:"filter,omitzero" maxLength:"4000" doc:"a condition on the candidates of the catalogue, such as price <= 20 and not (brand in [\"acme\"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues"`
 	Strict     bool     `json:"strict,omitzero" doc:"whether an unknown or unavailable candidate, or a min that no page can meet, is an error; otherwise the answer names it"`
 	Payload    bool     `json:"payload,omitzero" doc:"whether the answer has the stored payloads of the items shown"`
 }

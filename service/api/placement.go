@@ -5,31 +5,40 @@ import "time"
 // Placement is the configuration of a placement: a place where assortments are shown, with its own
 // features, policy and learner.
 type Placement struct {
-	MaxSize           int            `json:"max_size" minimum:"1" maximum:"1000" doc:"K, the max number of items that are shown"`
-	MinSize           int            `json:"min_size,omitzero" minimum:"0" maximum:"1000" doc:"the min number of items to show, even if fewer would earn more; with max_size as min_size every page is full. A page with too few candidates shows as many as the rules allow. It cannot be combined with a capacity"`
-	MaxItems          int            `json:"max_request_items,omitzero" minimum:"1" maximum:"1000000" doc:"the max number of items of a request; 1000 if left out"`
-	Features          []Feature      `json:"features" minItems:"1" doc:"what is known about items and users"`
-	Include           []string       `json:"include,omitempty" doc:"pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and pins that do not go together with the other rules are left out, the last ones first; at most max_size"`
-	Exclude           []string       `json:"exclude,omitempty" doc:"ids of items that no page shows, whatever a request includes; at most 1000"`
-	Currency          string         `json:"currency,omitzero" doc:"what revenues are in, as the desk and reports write them: three letters of ISO 4217, such as EUR; numbers without a currency if left out"`
-	Limits            []Limit        `json:"limits,omitempty" doc:"bounds on how many items of each value of a category or an attribute, or of a named group, are shown"`
-	Capacity          *float64       `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this: a number with at most 6 decimals. It does not go together with slots. If it is below the space of every item, nothing is shown"`
-	Policy            map[string]any `json:"policy,omitzero" doc:"name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy"`
-	Horizon           int            `json:"horizon,omitzero" minimum:"1" doc:"T, the horizon in decisions, for policies that have one; 100000 if left out"`
-	Seed              uint64         `json:"seed" required:"false" doc:"the seed of all random draws"`
-	AttributionWindow string         `json:"attribution_window,omitzero" doc:"how long a decision waits for its outcome; 30m if left out"`
-	Mode              string         `json:"mode,omitzero" enum:"learn,shadow,explore,experiment" doc:"learn, the default: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn; experiment: each shopper gets one of several variants, which are compared"`
-	Experiment        *Experiment    `json:"experiment,omitempty" doc:"of the mode experiment: what is compared"`
-	Explore           string         `json:"explore,omitzero" enum:"sets,swaps" doc:"in the mode explore, what is drawn: sets, a whole set drawn uniformly, or one item as by swaps under a capacity or limits whose groups cross; swaps, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out"`
-	ExploreShare      *float64       `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
-	Fallback          string         `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues"`
-	LearnInAlarm      bool           `json:"learn_in_alarm,omitzero" doc:"whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends"`
-	LogItems          string         `json:"log_items,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item that the request brings, too; of the catalogue's items that were not shown the log keeps the ids, from which exports compute the features; if left out, all in the mode explore and shown in the others"`
-	MemoryBytes       int            `json:"memory_bytes,omitzero" doc:"the max number of bytes of remembered decisions; 67108864 if left out"`
-	CatalogueOf       string         `json:"catalogue_of,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
-	MaxVersions       int            `json:"max_versions,omitzero" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to; 8 if left out"`
-	Notes             []string       `json:"notes,omitempty" readOnly:"true" doc:"what follows from the settings; ignored in a request"`
-	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"why these settings may do harm; ignored in a request"`
+	MaxSize           int             `json:"max_size" minimum:"1" maximum:"1000" doc:"K, the max number of items that are shown"`
+	MinSize           int             `json:"min_size,omitzero" minimum:"0" maximum:"1000" doc:"the min number of items to show, even if fewer would earn more; with max_size as min_size every page is full. A page with too few candidates shows as many as the rules allow. It cannot be combined with a capacity"`
+	MaxItems          int             `json:"max_request_items,omitzero" minimum:"1" maximum:"1000000" doc:"the max number of items of a request; 1000 if left out"`
+	Features          []Feature       `json:"features" minItems:"1" doc:"what is known about items and users"`
+	Include           []string        `json:"include,omitempty" doc:"pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and pins that do not go together with the other rules are left out, the last ones first; at most max_size"`
+	Exclude           []string        `json:"exclude,omitempty" doc:"ids of items that no page shows, whatever a request includes; at most 1000"`
+	Currency          string          `json:"currency,omitzero" doc:"what revenues are in, as the desk and reports write them: three letters of ISO 4217, such as EUR; numbers without a currency if left out"`
+	Limits            []Limit         `json:"limits,omitempty" doc:"bounds on how many items of each value of a category or an attribute, or of a named group, are shown"`
+	Capacity          *float64        `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this: a number with at most 6 decimals. It does not go together with slots. If it is below the space of every item, nothing is shown"`
+	Policy            map[string]any  `json:"policy,omitzero" doc:"name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy"`
+	Horizon           int             `json:"horizon,omitzero" minimum:"1" doc:"T, the horizon in decisions, for policies that have one; 100000 if left out"`
+	Seed              uint64          `json:"seed" required:"false" doc:"the seed of all random draws"`
+	AttributionWindow string          `json:"attribution_window,omitzero" doc:"how long a decision waits for its outcome; 30m if left out"`
+	Mode              string          `json:"mode,omitzero" enum:"learn,shadow,explore,experiment" doc:"learn, the default: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn; experiment: each shopper gets one of several variants, which are compared"`
+	Experiment        *Experiment     `json:"experiment,omitempty" doc:"of the mode experiment: what is compared"`
+	Explore           string          `json:"explore,omitzero" enum:"sets,swaps" doc:"in the mode explore, what is drawn: sets, a whole set drawn uniformly, or one item as by swaps under a capacity or limits whose groups cross; swaps, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out"`
+	ExploreShare      *float64        `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
+	Fallback          string          `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues"`
+	LearnInAlarm      bool            `json:"learn_in_alarm,omitzero" doc:"whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends"`
+	LogItems          string          `json:"log_items,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item that the request brings, too; of the catalogue's items that were not shown the log keeps the ids, from which exports compute the features; if left out, all in the mode explore and shown in the others"`
+	MemoryBytes       int             `json:"memory_bytes,omitzero" doc:"the max number of bytes of remembered decisions; 67108864 if left out"`
+	CatalogueOf       string          `json:"catalogue_of,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
+	ShopperHistory    *ShopperHistory `json:"shopper_history,omitempty" doc:"remember what shoppers have seen and bought, by the shopper_id of requests; if left out, nothing is remembered"`
+	MaxVersions       int             `json:"max_versions,omitzero" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to; 8 if left out"`
+	Notes             []string        `json:"notes,omitempty" readOnly:"true" doc:"what follows from the settings; ignored in a request"`
+	Warnings          []string        `json:"warnings,omitempty" readOnly:"true" doc:"why these settings may do harm; ignored in a request"`
+}
+
+// ShopperHistory says how a placement remembers what its shoppers have seen and bought. The log holds random names in place
+// of the shoppers' ids. Erasing a shopper deletes the key that leads to the name.
+type ShopperHistory struct {
+	Keep        string `json:"keep" doc:"how long it is remembered, such as 720h; at most 366 days"`
+	MemoryBytes int    `json:"memory_bytes,omitzero" doc:"max bytes; 16777216 if left out, about 9000 shoppers with 20 items each. If it is full, the shoppers who came longest ago are forgotten"`
+	HideBought  bool   `json:"hide_bought,omitzero" doc:"whether pages leave out what the shopper has bought, but for what a request includes"`
 }
 
 // Values of [Placement.Mode].
@@ -55,7 +64,7 @@ const (
 
 // Feature is a feature of items or of users. Its kind determines its fields:
 //
-//	number    from, center, scale, min, max, default
+//	number    from, center, scale, min, max, default, history
 //	category  from, values and allow_other, or columns and own_columns, default
 //	text      from, columns, default
 //	object    from, columns
@@ -73,6 +82,7 @@ type Feature struct {
 	AllowOther bool     `json:"allow_other,omitzero" doc:"of a category with values: whether other values are accepted"`
 	Columns    int      `json:"columns,omitzero" doc:"of a hashed category, a text or an object: its number of columns; if left out, 16 for a category and 64 for the others"`
 	Of         []string `json:"of,omitempty" doc:"of a cross: the names of two earlier features"`
+	History    string   `json:"history,omitzero" enum:"seen,bought" doc:"of a number of items, in a placement with shopper_history: the service fills in how often the request's shopper has seen or bought the item, and 0 for an unknown shopper. Values in requests and in the catalogue count where that is 0"`
 	Default    any      `json:"default,omitzero" doc:"of a number, a category or a text: the value if none is given; without it a missing value is an error"`
 }
 

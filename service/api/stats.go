@@ -23,6 +23,8 @@ type Stats struct {
 
 	RememberedSince *time.Time `json:"remembered_since,omitempty" doc:"when the oldest decision was made that has ended and is still in memory. Late outcomes and corrections of forgotten decisions get 404; more memory remembers longer. Left out while no decision is forgotten"`
 
+	Shoppers *ShopperStats `json:"shoppers,omitempty" doc:"what the placement remembers of its shoppers; left out without shopper_history"`
+
 	Items          int    `json:"items,omitzero" doc:"items of the catalogue that the placement uses"`
 	CatalogueEntry uint64 `json:"catalogue_entry,omitzero" doc:"the last entry of the log that changed the catalogue"`
 
@@ -70,6 +72,13 @@ type Held struct {
 	Decisions int       `json:"decisions" doc:"decisions that still wait for an outcome"`
 	Time      time.Time `json:"time" doc:"time to which the clock moved"`
 	Seconds   float64   `json:"seconds" doc:"seconds by which the clock moved; negative if it moved back"`
+}
+
+// ShopperStats say how much a placement remembers of its shoppers.
+type ShopperStats struct {
+	Remembered int    `json:"remembered" doc:"shoppers"`
+	Bytes      int    `json:"bytes"`
+	Forgotten  uint64 `json:"forgotten" doc:"shoppers who were forgotten before their time, because the memory was full"`
 }
 
 // Outliers are feature values that a learner left out because they were far beyond all that it knows: it takes the

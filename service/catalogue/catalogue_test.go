@@ -265,7 +265,7 @@ func selected(c *Catalogue, ids []string, filter string, now int64) (s Selection
 	if p != nil && !c.CatchUp(p) {
 		return s, errors.New("the filter is behind")
 	}
-	return c.Select(nil, ids, p, now), nil
+	return c.Select(nil, ids, p, nil, now), nil
 }
 
 func groupsOf(c *Catalogue, by GroupsBy) *Groups {

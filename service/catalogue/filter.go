@@ -12,6 +12,7 @@ import (
 	"github.com/expr-lang/expr/parser"
 
 	"vitrine/service/api"
+	"vitrine/service/feature"
 )
 
 // A filter is a condition on the attributes, features and other fields of an item, in the syntax of expr-lang:
@@ -19,7 +20,8 @@ import (
 //	brand == "acme" and price <= 20 and not (season in ["winter", "autumn"] or "sale" in groups)
 //
 // It compares a name with a number, a string, true or false (==, !=, <, <=, >, >=), or looks it up in a list. If an
-// item lacks the attribute, only != holds. The library expr-lang parses the syntax. We compile it here, because items
+// item lacks the attribute, only != holds. The names seen and bought are how often the request's shopper has seen and bought
+// the item. The library expr-lang parses the syntax. We compile it here, because items
 // are records rather than maps.
 
 type FilterError struct{ Message string }
@@ -41,6 +43,7 @@ type compiler struct {
 	find        []func(f *fields) api.Value
 	comparisons int
 	depth       depth
+	asksPast    bool
 }
 
 // compile returns a filter that has not looked at any items yet.
@@ -60,7 +63,7 @@ func (c *Catalogue) compile(text string) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Filter{holds: holds, fields: fields{names: k.names}, find: k.find, depth: k.depth,
+	return &Filter{holds: holds, fields: fields{names: k.names}, find: k.find, depth: k.depth, asksPast: k.asksPast,
 		comparisons: k.comparisons}, nil
 }
 
@@ -293,7 +296,16 @@ func (c *compiler) field(node ast.Node) (at int, err error) {
 		return at, nil
 	}
 	var find func(f *fields) api.Value // nil for an attribute
-	if slot, ok := c.Split().Schema().Item(name); ok {
+	schema := c.Split().Schema()
+	slot, isFeature := schema.Item(name)
+	past := schema.History(name)
+	if !isFeature && (name == feature.PastSeen || name == feature.PastBought) {
+		past = name
+	}
+	if past != "" {
+		c.asksPast = true
+		find = func(f *fields) api.Value { return api.Number("", f.past.Count(past)) }
+	} else if isFeature {
 		c.depth = max(c.depth, untilFeatures)
 		find = func(f *fields) api.Value { return f.values[slot] }
 	} else {
@@ -306,8 +318,8 @@ func (c *compiler) field(node ast.Node) (at int, err error) {
 			find = func(f *fields) api.Value { return api.Number("", f.space) }
 		default:
 			if c.attributes[name] == 0 {
-				known := append(slices.Sorted(maps.Keys(c.attributes)), c.Split().Schema().ItemNames(), "id", "revenue",
-					"space", "groups")
+				known := append(slices.Sorted(maps.Keys(c.attributes)), schema.ItemNames(), "id", "revenue",
+					"space", "groups", feature.PastSeen, feature.PastBought)
 				return 0, wrongf("no item has the attribute %q: there are %s", name, strings.Join(known, ", "))
 			}
 			c.depth = untilRest
@@ -346,6 +358,7 @@ type Filter struct {
 	fields      fields
 	find        []func(f *fields) api.Value // reads the value of each name; nil for an attribute
 	depth       depth                       // how far items are read
+	asksPast    bool                        // whether it depends on the shopper's past
 	comparisons int
 	bits        []uint64 // by slot
 }
@@ -405,8 +418,16 @@ func (p *Filter) fit(n int) {
 
 func (p *Filter) cost() int { return 1 + p.comparisons }
 
+// look is for a shopper without a past.
 func (p *Filter) look(c *Catalogue, slot int32) {
-	f := &p.fields
+	if bit := uint64(1) << (slot % 64); p.holdsFor(c, &p.fields, slot) {
+		p.bits[slot/64] |= bit
+	} else {
+		p.bits[slot/64] &^= bit
+	}
+}
+
+func (p *Filter) holdsFor(c *Catalogue, f *fields, slot int32) bool {
 	f.named = append(f.named[:0], make([]api.Value, len(f.names))...)
 	c.readTo(f, slot, p.depth)
 	for k, find := range p.find {
@@ -414,11 +435,25 @@ func (p *Filter) look(c *Catalogue, slot int32) {
 			f.named[k] = find(f)
 		}
 	}
-	if bit := uint64(1) << (slot % 64); p.holds(f) {
-		p.bits[slot/64] |= bit
-	} else {
-		p.bits[slot/64] &^= bit
+	return p.holds(f)
+}
+
+// AsksPast reports whether the filter depends on what the shopper has seen or bought.
+func (p *Filter) AsksPast() bool { return p != nil && p.asksPast }
+
+// personal returns the filter's answers for the items of a shopper's past, by slot.
+func (c *Catalogue) personal(p *Filter, past []feature.Past) map[int32]bool {
+	if !p.AsksPast() || len(past) == 0 {
+		return nil
 	}
+	answers, f := make(map[int32]bool, len(past)), fields{names: p.fields.names}
+	for i := range past {
+		if slot, ok := c.index.find(past[i].ID); ok {
+			f.past = past[i]
+			answers[slot] = p.holdsFor(c, &f, slot)
+		}
+	}
+	return answers
 }
 
 // has reports whether an item satisfies the filter. Every item satisfies nil.

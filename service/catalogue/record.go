@@ -166,6 +166,7 @@ type fields struct {
 
 	names []string    // attributes that a filter reads, and no others; nil reads them all
 	named []api.Value // their values, without names
+	past  feature.Past
 }
 
 var errRecord = errors.New("the record of an item ends early or has a number in a longer form")

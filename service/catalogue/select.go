@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"vitrine/service/api"
+	"vitrine/service/feature"
 )
 
 // maxNamed limits the ids named in a selection.
@@ -20,28 +21,38 @@ type Selection struct {
 }
 
 // Select returns the items with the given ids (all items if ids is nil) that are available at a time and satisfy a
-// filter. The filter must have caught up. Every item satisfies nil.
-func (c *Catalogue) Select(dst []int32, ids []string, satisfied *Filter, now int64) (s Selection) {
+// filter for a shopper with the given past. The filter must have caught up. Every item satisfies nil.
+func (c *Catalogue) Select(dst []int32, ids []string, satisfied *Filter, past []feature.Past, now int64) (s Selection) {
 	if ids == nil && satisfied == nil && c.limited == 0 {
 		return Selection{All: true}
 	}
 	s.Slots = dst[:0]
+	personal := c.personal(satisfied, past)
 	if ids == nil {
 		for slot := range int32(c.Len()) {
 			if satisfied.has(slot) && c.isOpen(slot, now) {
 				s.Slots = append(s.Slots, slot)
 			}
 		}
+		for slot, holds := range personal {
+			switch at, found := slices.BinarySearch(s.Slots, slot); {
+			case found && !holds:
+				s.Slots = slices.Delete(s.Slots, at, at+1)
+			case !found && holds && c.isOpen(slot, now):
+				s.Slots = slices.Insert(s.Slots, at, slot)
+			}
+		}
 		return s
 	}
 	for _, id := range ids {
 		slot, ok := c.index.find(id)
+		holds, isPersonal := personal[slot]
 		switch {
 		case !ok:
 			s.Unknown = s.miss(s.Unknown, id)
 		case !c.isOpen(slot, now):
 			s.Unavailable = s.miss(s.Unavailable, id)
-		case satisfied.has(slot):
+		case isPersonal && holds, !isPersonal && satisfied.has(slot):
 			s.Slots = append(s.Slots, slot)
 		}
 	}

@@ -95,8 +95,7 @@ func (c *Client) Measure(ctx context.Context, placement, decision string, metric
 }
 
 // Correct corrects a decision's earnings after its outcome, such as by a return, or by an item of the page that was bought
-// later. Sending the same correction twice is a
-// no-op; another one under its id is the problem "conflict".
+// later. Sending the same correction twice is a no-op; another one under its id is the problem "conflict".
 func (c *Client) Correct(ctx context.Context, placement, decision string, correction api.Correction) error {
 	return c.post(ctx, api.DecisionPath(placement, decision)+"/corrections", correction)
 }
@@ -205,6 +204,11 @@ func (c *Client) remove(ctx context.Context, path string) error {
 		return nil
 	}
 	return err
+}
+
+// EraseShopper makes all placements forget a shopper for good. A shopper whom they do not know is no error.
+func (c *Client) EraseShopper(ctx context.Context, shopper string) error {
+	return c.post(ctx, "/v1/erasures", api.Erasure{ShopperID: shopper})
 }
 
 // ClearAlarm clears the alarm of a placement's guard: its policy decides again.

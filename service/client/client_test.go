@@ -258,6 +258,7 @@ func TestCalls(t *testing.T) {
 			if len(versions) != 1 || versions[0].Version != version || versions[0].Note != "before the change" || *versions[0].Learned != 3 {
 				t.Errorf("%+v", versions)
 			}
+			fatal.If(t, c.EraseShopper(ctx, "shopper-7"))
 			fatal.If(t, c.Delete(ctx, "home"))
 			if network.way == nil {
 				refused(t, c.Delete(ctx, "home"), 404, "not-found")

@@ -73,6 +73,11 @@ func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int
 // the request, or if an identical request came first. With holds, the catalogue stays locked.
 func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Request, now int64, holds bool) (*offer.Offer, error) {
 	follows, seen := e.isFollower.Load(), v.Current()
+	r, shopper, err := e.recognize(ctx, seen, r, now, true)
+	if err != nil {
+		return nil, err
+	}
+	seen.Shopper = shopper
 	q, err := d.Read(seen, r)
 	if err != nil {
 		return nil, err

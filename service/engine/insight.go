@@ -122,7 +122,11 @@ func (e *Engine) Try(ctx context.Context, v *View, r *api.Request, now int64) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	return v.Try(ctx, r, now, typical)
+	seen := v.Current()
+	if r, seen.Shopper, err = e.recognize(ctx, seen, r, now, false); err != nil {
+		return nil, nil, err
+	}
+	return v.Try(ctx, seen, r, now, typical)
 }
 
 // offered returns an entry's offer, or nil if it cannot be read. The error is ctx's.

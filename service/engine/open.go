@@ -10,6 +10,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
+	"vitrine/service/shoppers"
 	"vitrine/service/state"
 )
 
@@ -23,6 +24,10 @@ type Options struct {
 	// Budget is charged with placements: a new one that does not fit is refused, but not one in the log. nil
 	// means no bound.
 	Budget *budget.Budget
+
+	// Shoppers holds the keys of the shoppers that placements remember. Without it, requests of such a placement cannot
+	// name their shopper.
+	Shoppers shoppers.Store
 
 	Snapshot []byte // of [Engine.Snapshot]; nil replays the log from its first entry
 
@@ -60,7 +65,7 @@ type Options struct {
 // Open restores the state from a snapshot and the entries of the log after it.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{
-		store: o.Store, recent: offer.NewCandidateCache(), applied: o.Applied, gather: o.Gather,
+		store: o.Store, recent: offer.NewCandidateCache(), applied: o.Applied, gather: o.Gather, shoppers: o.Shoppers,
 		proposals: make(chan *proposal, 256), searching: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{}),
 		follower:  follower{leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm, clock: o.Clock},

@@ -9,6 +9,7 @@ import (
 
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/shoppers"
 	"vitrine/service/state"
 )
 
@@ -22,6 +23,8 @@ type Engine struct {
 	recent  *offer.CandidateCache
 	applied func(uint64, *eventlog.Event)
 	gather  time.Duration
+
+	shoppers shoppers.Store // nil: no shopper is recognised
 
 	mu    sync.RWMutex // owned by the writer, which changes the state
 	state *state.State

@@ -150,7 +150,7 @@ func (c *Corrected) fields(f *fields.Fields) {
 	f.Uvarint(&c.Entry)
 	f.Int64(&c.Made)
 	f.Byte(&c.Mode)
-	f.String(&c.Variant)
+	f.String(&c.Variant, &c.Shopper)
 	f.Strings(&c.Shown)
 	f.Place(&c.Choice)
 	f.Float(&c.Before, &c.Value)

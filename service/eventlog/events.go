@@ -218,6 +218,7 @@ type Corrected struct {
 	Made       int64    // time of the offer, in Unix nanoseconds
 	Mode       uint8    // mode of the offer
 	Variant    string   // experiment variant of the offer; "" without an experiment
+	Shopper    string   // name in the log of the offer's shopper; "" if unknown
 	Shown      []string // ids in display order
 	Choice     int32    // 0 for the outside option, k for the k-th item of Shown; the first one of a basket
 	Basket     Basket   // late outcomes only: as in Chosen

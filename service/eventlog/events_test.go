@@ -58,7 +58,7 @@ func examples() []eventlog.Event {
 		at(&eventlog.AlarmCleared{}),
 		at(&eventlog.LearnerAdopted{Config: []byte(`{"policy":"ts-mnl"}`), Variant: "rival", Note: "an experiment ☕"}),
 		at(&eventlog.ClockMoved{By: -3_600_000_000_000}),
-		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Variant: "rival",
+		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Variant: "rival", Shopper: "sixteen bytes :-)",
 			Shown: []string{"sku0", "ß"}, Choice: 2, Value: 4.5, Counts: true}),
 		at(&eventlog.Chosen{Decision: "d1", Choice: 2, Basket: eventlog.Basket{{2, 1, 0}, {3, 300, 4.5}}}),
 		at(&eventlog.Chosen{Decision: "d1", Choice: 1, Basket: eventlog.Basket{{1, 2, 1e103}}, Unlearned: true}),
@@ -213,8 +213,8 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		c := &eventlog.Corrected{
 			Decision: name.Draw(t, "decision"), Entry: rapid.Uint64Min(1).Draw(t, "entry"),
 			Made: rapid.Int64().Draw(t, "made"), Mode: rapid.Byte().Draw(t, "mode"),
-			Variant: rapid.String().Draw(t, "variant"),
-			Shown:   rapid.SliceOfNDistinct(name, 1, 5, rapid.ID[string]).Draw(t, "shown"), Choice: 1,
+			Variant: rapid.String().Draw(t, "variant"), Shopper: rapid.String().Draw(t, "shopper"),
+			Shown: rapid.SliceOfNDistinct(name, 1, 5, rapid.ID[string]).Draw(t, "shown"), Choice: 1,
 			Value: rapid.Float64Range(-1e9, 1e9).Draw(t, "value"),
 		}
 		if rapid.Bool().Draw(t, "late") {

@@ -12,5 +12,5 @@ func Equal(f, o api.Feature) bool {
 	return f.Name == o.Name && f.Kind == o.Kind && f.From == o.From && f.Center == o.Center && f.Scale == o.Scale &&
 		slices.Equal(f.Values, o.Values) && f.AllowOther == o.AllowOther && f.Columns == o.Columns &&
 		numNames(f) == numNames(o) && slices.Equal(f.Of, o.Of) &&
-		f.Default == o.Default
+		f.Default == o.Default && f.History == o.History
 }

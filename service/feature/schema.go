@@ -126,6 +126,9 @@ func (s *Schema) add(i int, f *api.Feature) error {
 		c.slot = len(*slots)
 		*slots = append(*slots, i)
 	}
+	if err := c.counts(field, f); err != nil {
+		return err
+	}
 	c.Feature = *f
 	c.isNumber = f.Kind == "number" && f.From == "item"
 	if f.Default != nil {
@@ -145,7 +148,7 @@ func (s *Schema) add(i int, f *api.Feature) error {
 // measure checks the fields for f's kind, and sets the number of columns.
 func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 	legal := map[string][]string{
-		"number":   {"from", "center", "scale", "min", "max", "default"},
+		"number":   {"from", "center", "scale", "min", "max", "default", "history"},
 		"category": {"from", "values", "allow_other", "columns", "own_columns", "default"},
 		"text":     {"from", "columns", "default"},
 		"object":   {"from", "columns"},
@@ -162,7 +165,7 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil},
 		{"max", f.Max != nil}, {"values", f.Values != nil}, {"allow_other", f.AllowOther},
 		{"columns", f.Columns != 0}, {"own_columns", f.OwnColumns != nil}, {"of", f.Of != nil},
-		{"default", f.Default != nil},
+		{"default", f.Default != nil}, {"history", f.History != ""},
 	} {
 		if has.set && !slices.Contains(keys, has.key) {
 			return api.Fieldf(field+"/"+has.key, "is not a field of kind %q", f.Kind)
@@ -264,6 +267,9 @@ func (c *column) cross(s *Schema, field string, f *api.Feature) error {
 		j := s.find(name)
 		if j < 0 || s.columns[j].Kind == "cross" {
 			return api.Fieldf(fmt.Sprintf("%s/of/%d", field, k), "%q is not an earlier feature, or is a cross", name)
+		}
+		if h := s.columns[j].History; h != "" {
+			return api.Fieldf(fmt.Sprintf("%s/of/%d", field, k), "%q counts what each shopper has %s, which no cross can have", name, h)
 		}
 		if k == 0 {
 			c.left = j

@@ -17,6 +17,7 @@ const (
 	LogDir       = "log"            // the log
 	SnapshotFile = "state.snapshot" // the last snapshot, with which a start begins
 	alertsFile   = "alerts.json"    // the problems that the receiver of alerts knows
+	shoppersFile = "shoppers"       // the keys of shoppers
 	BasesDir     = "bases"          // snapshots that stand for removed entries
 	baseSuffix   = ".snapshot"
 )

@@ -28,6 +28,7 @@ import (
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/keys"
 	"vitrine/service/server"
+	"vitrine/service/shoppers"
 )
 
 // Options are the settings of [Run] that are the program's and not in the configuration file. The
@@ -292,7 +293,12 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 	defer func() { err = errors.Join(err, l.store.Close()) }()
 	s.TakeOver = false // later sessions do not take the log from its next owner
 	o.Log, o.Appends = l.store, server.NewAppends()
-	if err := l.open(ctx, engine.Options{Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied}, known); err != nil {
+	people, closePeople, err := l.openShoppers()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closePeople()) }()
+	if err := l.open(ctx, engine.Options{Store: measuredLog{l.store, o.Appends}, Shoppers: people, Budget: o.Budget, Applied: o.Feed.Applied}, known); err != nil {
 		return err
 	}
 	defer l.engine.Close()
@@ -359,6 +365,18 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 	l.last = l.engine.Sequence()
 	s.Logger.Info("stopped", "entry", l.last)
 	return err
+}
+
+// openShoppers opens the keys of shoppers: next to the log, so that all processes on the log share them.
+func (l *session) openShoppers() (people shoppers.Store, stop func() error, err error) {
+	if l.shared != nil {
+		return l.shared.Shoppers(), func() error { return nil }, nil
+	}
+	file, err := shoppers.Open(filepath.Join(l.Data, shoppersFile))
+	if err != nil {
+		return nil, nil, err
+	}
+	return file, file.Close, nil
 }
 
 // open makes the engine, the clock and the keeper from the log.

@@ -52,6 +52,9 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 			return
 		case <-snapshots.C:
 			k.cut(ctx)
+			if err := k.engine.SweepShoppers(ctx); err != nil && ctx.Err() == nil {
+				k.logger.Warn("the keys of forgotten shoppers were not deleted", "cause", err.Error())
+			}
 			if age := k.age(); age > snapshotsLate*every {
 				k.logger.Warn("the last snapshot is old: the next start replays every entry since then, and no entries are removed", "seconds", int64(age.Seconds()))
 			}

@@ -12,6 +12,8 @@ import (
 	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
+	"vitrine/service/shoppers"
 )
 
 // Estimates are the part of an answer that an event stores as bytes, in the field Answer:
@@ -21,7 +23,8 @@ import (
 //	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note,
 //	                       128: with the law of the set, 256: with candidates from a catalogue,
 //	                       512: of a variant of an experiment, 1024: with rules of the request,
-//	                       2048: with payloads, 4096: with lower bounds that were not met
+//	                       2048: with payloads, 4096: with lower bounds that were not met,
+//	                       8192: of a shopper with a history, 16384: with counts of it
 //	number       uvarint   of the decision within its placement, from 1 on
 //	where estimated, floats of 8 bytes, little endian
 //	  p(0|S), R(S), p(i|S) of the items shown in display order
@@ -36,6 +39,9 @@ import (
 //	with payloads: strings, one for each item shown
 //	with bounds: their number as a uvarint, and of each the group or number of its limit as a string, "" for min_size, and as
 //	  uvarints the bound and the number of items that could be shown
+//	of a shopper: the name, as a string of 16 bytes
+//	with counts: their number as a uvarint, and of each the item's id as a string, and as uvarints how often the shopper has
+//	  seen and bought it
 //
 // A string is its length as a uvarint, and its bytes; strings are their number, their lengths and then all bytes.
 type Estimates struct {
@@ -59,6 +65,9 @@ type Estimates struct {
 	Unit    uint64 // and the hash of the unit that is shown it
 
 	Rules string // the request's; "" without rules, or if the log lacks candidates
+
+	Shopper string         // the shopper's name in the log, in a placement that remembers shoppers; "" if unknown
+	Past    []feature.Past // of the shopper, for candidates from the catalogue whose rows are not in the log
 
 	Unmet   []api.Unmet
 	Payload []string // of the items shown, "" for an item without one; nil if the request does not ask
@@ -205,7 +214,9 @@ const (
 	flagRules
 	flagPayload
 	flagUnmet
-	allFlags = flagUnmet<<1 - 1
+	flagShopper
+	flagPast
+	allFlags = flagPast<<1 - 1
 )
 
 // flags returns which fields there are, in the order of the constants.
@@ -213,6 +224,7 @@ func (e *Estimates) flags() (flags uint64) {
 	for i, is := range [...]bool{
 		e.Probability != nil, e.Shadowed, e.Agrees, e.Deferred, e.Certain, e.Own != nil,
 		e.Note != "", e.Law != nil, e.Catalogue != nil, e.Variant != "", e.Rules != "", e.Payload != nil, len(e.Unmet) > 0,
+		e.Shopper != "", len(e.Past) > 0,
 	} {
 		if is {
 			flags |= 1 << i
@@ -314,7 +326,22 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 			}
 		}
 	}
+	if has(flagShopper) {
+		f.String(&e.Shopper)
+	}
+	if has(flagPast) {
+		fields.List(f, &e.Past, PastFields)
+	}
 	return flags
+}
+
+// PastFields encodes or decodes how often a shopper has seen and bought an item.
+func PastFields(p *feature.Past, f *fields.Fields) {
+	f.String(&p.ID)
+	seen, bought := f.Bounded(int(p.Seen), math.MaxInt32), f.Bounded(int(p.Bought), math.MaxInt32)
+	if f.Reads() {
+		p.Seen, p.Bought = uint32(seen), uint32(bought)
+	}
 }
 
 // list is a list that there is, even if it is empty.
@@ -332,7 +359,7 @@ func (e *Estimates) valid() bool {
 		}
 	}
 	const maximum = 2 * vitrine.MaxRevenue // a mean of revenues, plus rounding
-	return e.Outside >= 0 && e.Outside <= 1 && e.Expected >= 0 && e.Expected <= maximum && e.Shadow >= 0 && e.Shadow <= maximum &&
+	return (e.Shopper == "" || len(e.Shopper) == shoppers.NameSize) && e.Outside >= 0 && e.Outside <= 1 && e.Expected >= 0 && e.Expected <= maximum && e.Shadow >= 0 && e.Shadow <= maximum &&
 		(e.Shadowed || !e.Agrees) && !slices.ContainsFunc(e.Unmet, func(u api.Unmet) bool { return u.Reached >= u.Min }) && (e.Law == nil || e.Law.valid())
 }
 

@@ -55,15 +55,19 @@ func TestDecode(t *testing.T) {
 		{"\x01\x80\x10\x01\x01\x01p", 2, ""}, // payloads of one item
 		{"\x01\x80\x20\x01\x01\x03new\x03\x02", 0, "[{limit new 3 2}]"},
 		{"\x01\x80\x20\x01\x01\x00\x03\x02", 0, "[{min_size  3 2}]"},
-		{"\x01\x80\x20\x01\x01\x00\x03\x03", 0, ""},        // a bound that was met
-		{"\x01\x80\x20\x01\x00", 0, ""},                    // no bound
-		{"\x01\x80\x40\x01", 0, ""},                        // an unknown flag
-		{"\x02\x08\x01", 0, ""},                            // of another version
-		{"\x01\x08\x01\x00", 0, ""},                        // longer
-		{"\x01\x40\x01\x00", 0, ""},                        // an empty note
-		{"\x01\x04\x01", 0, ""},                            // agrees with no set
-		{"\x01\x80\x04\x01\x0012345678", 1, ""},            // a variant without a name
-		{"\x01\x01\x01" + string(make([]byte, 24)), 2, ""}, // of one item
+		{"\x01\x80\x20\x01\x01\x00\x03\x03", 0, ""}, // a bound that was met
+		{"\x01\x80\x20\x01\x00", 0, ""},             // no bound
+		{"\x01\x80\x40\x01\x10sixteen bytes :)", 0, "sixteen bytes :)[]"},
+		{"\x01\x80\xc0\x01\x01\x10sixteen bytes :)\x01\x01a\x02\x03", 0, "sixteen bytes :)[{a 2 3}]"},
+		{"\x01\x80\x40\x01\x03two", 0, ""},                      // a short name
+		{"\x01\x80\xc0\x01\x01\x10sixteen bytes :)\x00", 0, ""}, // no counts
+		{"\x01\x80\x80\x02\x01", 0, ""},                         // an unknown flag
+		{"\x02\x08\x01", 0, ""},                                 // of another version
+		{"\x01\x08\x01\x00", 0, ""},                             // longer
+		{"\x01\x40\x01\x00", 0, ""},                             // an empty note
+		{"\x01\x04\x01", 0, ""},                                 // agrees with no set
+		{"\x01\x80\x04\x01\x0012345678", 1, ""},                 // a variant without a name
+		{"\x01\x01\x01" + string(make([]byte, 24)), 2, ""},      // of one item
 	} {
 		e, err := offer.Decode([]byte(c.data), c.shown)
 		have := ""
@@ -71,6 +75,8 @@ func TestDecode(t *testing.T) {
 		case err != nil:
 		case e.Rules != "", e.Variant != "", e.Note != "":
 			have = e.Rules + e.Variant + e.Note
+		case e.Shopper != "":
+			have = fmt.Sprint(e.Shopper, e.Past)
 		case len(e.Unmet) > 0:
 			have = fmt.Sprint(e.Unmet)
 		case len(e.Payload) > 0:

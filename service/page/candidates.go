@@ -173,6 +173,9 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 		return errNoItems
 	}
 	filter, err := r.lock(ctx, items, v.Config)
+	if filter.AsksPast() && v.Config.ShopperHistory == nil {
+		return api.Fieldf("/filter", "asks what the shopper has seen or bought, which the placement does not remember: set its shopper_history")
+	}
 	if wrong := new(catalogue.FilterError); errors.As(err, &wrong) {
 		return api.Fieldf("/filter", "%s", wrong.Message)
 	}
@@ -182,7 +185,7 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	s := &r.stock
 	s.items, s.from, s.n, s.version, s.since = items, len(r.Items), items.Len(), items.Version(), items.Position()
 	s.copied = s.since
-	s.Selection = items.Select(d.selected, r.Candidates, filter, r.Now)
+	s.Selection = items.Select(d.selected, r.Candidates, filter, v.Shopper.Past, r.Now)
 	if r.Strict && s.Missing > 0 {
 		return s.missing(r.Candidates)
 	}
@@ -255,7 +258,8 @@ func (r *Request) addRevenues(d *Decider) {
 }
 
 // addNames indexes the catalogue's candidates that the rules of the request and the placement name.
-func (r *Request) addNames(config *setup.Config, index map[string]int) {
+func (r *Request) addNames(v *View, index map[string]int) {
+	config := v.Config
 	add := func(ids []string) {
 		for _, id := range ids {
 			if slot, ok := r.stock.items.Find(id); ok {
@@ -270,6 +274,9 @@ func (r *Request) addNames(config *setup.Config, index map[string]int) {
 	add(r.Include)
 	add(r.Exclude)
 	add(r.Baseline)
+	for _, p := range v.Shopper.Past {
+		add([]string{p.ID})
+	}
 	for _, l := range r.Limits {
 		add(l.Items)
 	}
@@ -303,7 +310,7 @@ func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request, pi vitr
 	if clipped, err = split.User(d.user, r.user); err != nil {
 		return nil, 0, err
 	}
-	if few, ok := pi.(conditional); ok && c.from == 0 && n >= minShort && split.Width() > 0 && v.Config.LogItems != "all" {
+	if few, ok := pi.(conditional); ok && c.from == 0 && n >= minShort && split.Width() > 0 && v.Config.LogItems != "all" && !d.remembers() {
 		d.fromItem = split.Map(d.fromItem, d.user)
 		if asked := few.Given(mat.NewDense(width, split.Width(), d.fromItem), d.user); asked != nil {
 			d.short = c
@@ -316,6 +323,11 @@ func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request, pi vitr
 		clipped = 0
 	}
 	return pi, clipped + more, err
+}
+
+// remembers reports whether some rows differ from those of a shopper without a past.
+func (d *Decider) remembers() bool {
+	return len(d.view.Shopper.Past) > 0 && d.view.Config.Schema().HasHistory()
 }
 
 // fetch returns the rows of all candidates. A decision that has released the catalogue copies them in chunks. The

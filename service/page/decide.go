@@ -108,7 +108,7 @@ func (d *Decider) findCandidates(ctx context.Context) (err error) {
 	if err := d.choose(ctx, v, r); err != nil {
 		return err
 	}
-	r.addNames(v.Config, d.index)
+	r.addNames(v, d.index)
 	return nil
 }
 
@@ -160,6 +160,7 @@ func (d *Decider) findPolicy() (err error) {
 // findRules finds the sets that may be shown, and the caller's own page.
 func (d *Decider) findRules() (err error) {
 	v, r := d.view, d.request
+	r.hide(v, d.index)
 	r.stock.early = d.releases(v, r)
 	family, err := r.family(v.Config, d.index)
 	if err != nil {
@@ -182,7 +183,14 @@ func (d *Decider) findRows(ctx context.Context) (err error) {
 	if d.x.Features, err = d.fetch(ctx, r); err != nil {
 		return err
 	}
-	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Variant: d.to.variant, Unit: d.to.unit, Unmet: r.unmet}
+	if d.remembers() {
+		for k := range d.view.Shopper.Past {
+			if i, ok := d.index[d.view.Shopper.Past[k].ID]; ok {
+				d.view.Config.Schema().Remember(d.rows[i*d.width:(i+1)*d.width], &d.view.Shopper.Past[k])
+			}
+		}
+	}
+	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Variant: d.to.variant, Unit: d.to.unit, Unmet: r.unmet, Shopper: d.view.Shopper.Name}
 	if d.unseen != nil && !r.isTrial {
 		return &UnseenError{d.unseen}
 	}

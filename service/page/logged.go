@@ -27,6 +27,13 @@ func (d *Decider) logRules(all bool) {
 	case c != nil && c.NumItems > 0:
 		e.Rules = r.logged(v.Config, len(r.Items), maxShortRules)
 	}
+	if c := e.Catalogue; c != nil && c.NumItems > 0 && d.remembers() {
+		for _, p := range v.Shopper.Past {
+			if _, ok := d.index[p.ID]; ok {
+				e.Past = append(e.Past, p)
+			}
+		}
+	}
 	if r.isTrial {
 		e.Catalogue = r.said
 	}
@@ -143,11 +150,11 @@ const (
 // spaces of the first n candidates, if they fit; the catalogue holds the spaces of the others.
 func (r *Request) logged(c *setup.Config, n, size int) string {
 	spaces := r.spacesOf(c, n)
-	if r.MaxSize == 0 && r.MinSize == 0 && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.Limits) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
+	if r.MaxSize == 0 && r.MinSize == 0 && len(r.Include) == 0 && len(r.Exclude)+len(r.hidden) == 0 && len(r.Limits) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
 		return ""
 	}
 	for _, spaces := range [][]float64{spaces, nil} {
-		text, err := json.Marshal(rules{r.MaxSize, r.MinSize, r.Include, r.Exclude, r.Limits, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
+		text, err := json.Marshal(rules{r.MaxSize, r.MinSize, r.Include, slices.Concat(r.Exclude, r.hidden), r.Limits, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
 		if err == nil && len(text) <= size {
 			return string(text)
 		}

@@ -39,6 +39,7 @@ type Request struct {
 	work    *assortment.Work                        // search steps under limits; nil without limits, and before the first search
 	unmet   []api.Unmet                             // lower bounds that no page meets
 	pinned  []int                                   // candidates that the placement pins and every page has
+	hidden  []string                                // candidates that the shopper has bought
 }
 
 // Read returns a request with its values in schema order, in d's memory.
@@ -125,8 +126,8 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 			return err
 		}
 	}
-	if len(r.ShopperID) > setup.MaxUnit || !utf8.ValidString(r.ShopperID) {
-		return api.Fieldf("/shopper_id", "%q: must have at most %d bytes of UTF-8", api.Abbreviate(r.ShopperID, 40), setup.MaxUnit)
+	if err := setup.CheckShopper(r.ShopperID); err != nil {
+		return err
 	}
 	if err := r.checkItems(index); err != nil {
 		return err

@@ -39,12 +39,16 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	if len(r.Slots) > c.MaxSize {
 		return nil, api.Fieldf("/slots", "%d slots, the placement shows at most %d items", len(r.Slots), c.MaxSize)
 	}
-	everywhere := present(slices.Concat(r.Exclude, c.Exclude), index)
+	everywhere := present(slices.Concat(r.Exclude, c.Exclude, r.hidden), index)
 	slots := make([]assortment.Slot, len(r.Slots))
 	for k, s := range r.Slots {
 		slots[k] = assortment.Slot{Name: fmt.Sprintf("slot %d", k+1), Exclude: append(present(s.Exclude, index), everywhere...)}
 	}
 	family, err := assortment.NewSlots(r.len(), slots, len(slots))
+	if err != nil && len(r.hidden) > 0 { // the slots must be filled
+		r.hidden = nil
+		return r.slots(c, index)
+	}
 	if err != nil {
 		return nil, api.Fieldf("/slots", "%v", err)
 	}
@@ -84,7 +88,7 @@ func (r *Request) pins(c *setup.Config, index map[string]int) (pins []int) {
 		}
 	}
 	for _, id := range c.Include {
-		if i, ok := index[id]; ok && room > 0 && !slices.Contains(r.Include, id) && !slices.Contains(r.Exclude, id) {
+		if i, ok := index[id]; ok && room > 0 && !slices.Contains(r.Include, id) && !slices.Contains(r.Exclude, id) && !slices.Contains(r.hidden, id) {
 			pins = append(pins, i)
 			room--
 		}
@@ -105,18 +109,31 @@ func (r *Request) rules(c *setup.Config, index map[string]int) (rules assortment
 	if len(c.Exclude) > 0 { // also what the request includes
 		rules.Include = slices.DeleteFunc(rules.Include, func(i int) bool { return slices.Contains(c.Exclude, r.id(i)) })
 	}
-	rules.Exclude = present(slices.Concat(r.Exclude, c.Exclude), index)
+	rules.Exclude = present(slices.Concat(r.Exclude, c.Exclude, r.hidden), index)
 	if r.capacity(c) != nil && (rules.Min > 0 || len(rules.Groups) > 0) {
 		return rules, api.Fieldf("/capacity", "cannot be combined with min_size or a limit's min: leave out one of them")
 	}
 	return rules, nil
 }
 
+// hide hides the candidates that the shopper has bought, except those that the request includes.
+func (r *Request) hide(v *View, index map[string]int) {
+	r.hidden = nil
+	if h := v.Config.ShopperHistory; h == nil || !h.HideBought {
+		return
+	}
+	for _, p := range v.Shopper.Past {
+		if _, ok := index[p.ID]; ok && p.Bought > 0 && !slices.Contains(r.Include, p.ID) {
+			r.hidden = append(r.hidden, p.ID)
+		}
+	}
+}
+
 // with returns the sets that may be shown by the rules, with the pinned candidates.
 func (r *Request) with(rules assortment.Rules, pins []int, c *setup.Config) (vitrine.Constraint, error) {
 	r.unmet = nil
 	capacity := r.capacity(c)
-	free := rules.Min == 0 && len(r.Include)+len(r.Exclude)+len(r.Limits)+len(c.Limits)+len(c.Exclude)+len(pins) == 0
+	free := rules.Min == 0 && len(r.Include)+len(r.Exclude)+len(r.Limits)+len(c.Limits)+len(c.Exclude)+len(r.hidden)+len(pins) == 0
 	if free && capacity == nil {
 		return assortment.AtMost(rules.Max), nil
 	}

@@ -37,6 +37,13 @@ type View struct {
 	ByBaseline bool                 // show the caller's baseline instead of the policy's set, because of the guard's alarm
 	Routes     *abtest.Routes       // of the experiment; nil without one
 	Variants   []*Policy            // by variant; nil for a variant without a policy of its own
+	Shopper    Shopper              // who asks
+}
+
+// Shopper is who asks a placement that remembers shoppers. The zero value is an unknown one.
+type Shopper struct {
+	Name string         // in the log
+	Past []feature.Past // sorted by id
 }
 
 // Policy is a frozen policy.

@@ -6,6 +6,7 @@ import (
 
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 	"vitrine/service/offer"
 )
 
@@ -31,10 +32,17 @@ func Whole(o *offer.Offer, items *catalogue.Frozen) (*eventlog.Offered, error) {
 	for _, id := range o.ItemIDs[from:] {
 		at[id] = -1
 	}
+	past := make(map[string]*feature.Past, len(o.Past))
+	for k := range o.Past {
+		past[o.Past[k].ID] = &o.Past[k]
+	}
 	i := from
 	err := items.Each(c.EachSlot(), func(id string, columns []float64, revenue float64) {
 		w.ItemIDs[i] = id
-		finite = split.Complete(w.Features[i*d:(i+1)*d], user, columns) && finite
+		row := w.Features[i*d : (i+1)*d]
+		if finite = split.Complete(row, user, columns) && finite; past[id] != nil {
+			split.Schema().Remember(row, past[id])
+		}
 		if w.Revenue != nil {
 			w.Revenue[i] = revenue
 		}

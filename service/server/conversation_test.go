@@ -25,6 +25,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
+	"vitrine/service/shoppers"
 )
 
 var rewrite = flag.Bool("rewrite", false, "record the answers in testdata/conversation again, then read the diff")
@@ -113,7 +114,10 @@ func (c *conversation) start(t testing.TB) {
 			file += key.Table()
 		}
 	}
-	c.service = started(t, func(o *server.Options, _ *engine.Options) {
+	c.service = started(t, func(o *server.Options, e *engine.Options) {
+		people := fatal.Or(shoppers.Open(filepath.Join(t.TempDir(), "shoppers")))(t)
+		t.Cleanup(func() { _ = people.Close() })
+		e.Shoppers = people
 		o.Limits = limits
 		if file == "" {
 			return

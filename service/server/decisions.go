@@ -142,6 +142,18 @@ func (s *Server) correct(c *call) error {
 	return c.done(s.engine.Correct(c.ctx, c.placement, c.PathValue("id"), correction, c.now))
 }
 
+// erase erases a shopper. No log and no answer names the shopper.
+func (s *Server) erase(c *call) error {
+	var e api.Erasure
+	if err := c.read(&e); err != nil {
+		return err
+	}
+	if e.ShopperID == "" {
+		return api.Fieldf("/shopper_id", "is missing: it says whom to erase")
+	}
+	return c.done(s.engine.EraseShopper(c.ctx, e.ShopperID))
+}
+
 func (s *Server) rewards(c *call) error {
 	var r api.Rewards
 	if err := c.read(&r); err != nil {

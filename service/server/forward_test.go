@@ -29,7 +29,7 @@ func followed(t testing.TB, leader *service) *service {
 	f := &service{TB: t, feed: new(server.Feed), clock: leader.clock, log: leader.log, token: leader.token, store: leader.store}
 	var err error
 	f.engine, err = engine.Open(context.Background(), engine.Options{
-		Store: leader.store.(engine.Log), Build: setup.NewLearner, Applied: f.feed.Applied, Follow: true, Leader: func() string { return "the leader" },
+		Store: leader.store.(engine.Log), Shoppers: leader.shoppers, Build: setup.NewLearner, Applied: f.feed.Applied, Follow: true, Leader: func() string { return "the leader" },
 		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
 			if leader.Server == nil {
 				return nil, errors.New("nobody answers")

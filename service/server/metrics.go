@@ -131,6 +131,18 @@ var ofPlacement = []struct {
 		return float64(s.Held.Decisions)
 	}},
 	{about("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last minute. 0 if it is not known.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return s.MemorySeconds }},
+	{about("shoppers", "Shoppers of whom the placement remembers what they have seen and bought.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
+		if s.Shoppers == nil {
+			return 0
+		}
+		return float64(s.Shoppers.Remembered)
+	}},
+	{about("shoppers_forgotten_total", "Shoppers who were forgotten before their time, because memory_bytes of shopper_history was full.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 {
+		if s.Shoppers == nil {
+			return 0
+		}
+		return float64(s.Shoppers.Forgotten)
+	}},
 	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Withdrawn) }},
 	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Pending) }},
 	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Memory) }},

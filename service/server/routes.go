@@ -175,6 +175,8 @@ func (s *Server) routes() (all []*route) {
 	on("DELETE /v1/session", public, s.signOut, op("signOut", "End the session of the request's cookie.").gives(204, nil))
 	on("GET /v1/keys", keyholder, s.listKeys, op("listKeys", "The names, scopes and placements of the keys. Their tokens are stored nowhere.").
 		gives(200, api.KeyList{}))
+	on("POST /v1/erasures", keyholder, s.erase, op("eraseShopper", "Erase a shopper for good in all placements: the key is deleted that leads from the id to what was remembered, so that nobody can say whose the entries of the log, the snapshots and the backups are. A later visit is a new shopper's. Unknown shoppers get 204, too.").
+		takes(api.Erasure{}, `{"shopper_id":"shopper-7"}`).gives(204, nil))
 	if s.feed != nil {
 		on("GET /v1/events", stream, s.listen, op("events", "Events as server-sent events; their data has the schema Event. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now.").
 			under(parameter{"Last-Event-ID", "the id of the last event that was seen; 0 is the beginning of the log"}).with(parameter{"placement", "only events of this placement"}).

@@ -24,6 +24,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
 	"vitrine/service/setup"
+	"vitrine/service/shoppers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,7 +40,8 @@ type service struct {
 	log    *lines
 	token  string
 
-	options server.Options
+	shoppers shoppers.Store
+	options  server.Options
 }
 
 // clock is a time that tests move.
@@ -86,7 +88,7 @@ func started(t testing.TB, change func(o *server.Options, e *engine.Options)) *s
 	}
 	t.Cleanup(s.engine.Close)
 	t.Cleanup(s.feed.Close)
-	s.store, so.Engine = eo.Store, s.engine
+	s.store, s.shoppers, so.Engine = eo.Store, eo.Shoppers, s.engine
 	s.options = so
 	s.Server = server.New(so)
 	return s

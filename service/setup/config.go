@@ -10,6 +10,7 @@ package setup
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,19 +35,21 @@ type Config struct {
 	api.Placement
 
 	window time.Duration
+	keep   time.Duration // what shoppers have seen and bought
 	schema *feature.Schema
 }
 
 const (
-	MaxSize   = 1000
-	maxItems  = 1_000_000
-	maxRounds = 100_000_000
-	maxKeep   = 1000
-	maxMinima = 32 // lower bounds of groups, which are searched one after the other where they are out of reach
-	maxWindow = 366 * 24 * time.Hour
-	maxRows   = 1 << 26 // numbers: 512 MiB in each concurrent request
-	minMemory = 16      // decisions of the largest size
-	maxMemory = min(1<<40, math.MaxInt/2)
+	MaxSize     = 1000
+	maxItems    = 1_000_000
+	maxRounds   = 100_000_000
+	maxKeep     = 1000
+	maxMinima   = 32 // lower bounds of groups, which are searched one after the other where they are out of reach
+	maxWindow   = 366 * 24 * time.Hour
+	maxRows     = 1 << 26 // numbers: 512 MiB in each concurrent request
+	minShoppers = 1 << 20 // bytes
+	minMemory   = 16      // decisions of the largest size
+	maxMemory   = min(1<<40, math.MaxInt/2)
 )
 
 // Parse reads the JSON of a placement, strictly: unknown keys, duplicate keys and wrong types are errors that name the
@@ -211,6 +214,9 @@ func (c *Config) check() error {
 	if c.schema, err = feature.New(c.Features); err != nil {
 		return err
 	}
+	if err := c.checkShoppers(); err != nil {
+		return err
+	}
 	if err := c.checkSegments(); err != nil {
 		return err
 	}
@@ -233,6 +239,27 @@ func (c *Config) check() error {
 		return api.Fieldf("/memory_bytes", "%d: must be at least %d bytes, %d decisions of the largest size", c.MemoryBytes, minimum, minMemory)
 	}
 	return nil
+}
+
+// KeepShoppers returns how long the placement remembers what shoppers have seen and bought.
+func (c *Config) KeepShoppers() time.Duration { return c.keep }
+
+// checkShoppers checks what the placement remembers of its shoppers.
+func (c *Config) checkShoppers() (err error) {
+	h := c.ShopperHistory
+	if h == nil {
+		for i, f := range c.Features {
+			if f.History != "" {
+				return api.Fieldf(fmt.Sprintf("/features/%d/history", i), "%q: set shopper_history, or nothing is remembered to count", f.History)
+			}
+		}
+		return nil
+	}
+	if c.keep, err = time.ParseDuration(h.Keep); err != nil || c.keep <= 0 || c.keep > maxWindow {
+		return api.Fieldf("/shopper_history/keep", `%q: must be a duration such as "720h", positive and at most %v`, h.Keep, maxWindow)
+	}
+	h.Keep, h.MemoryBytes = c.keep.String(), cmp.Or(h.MemoryBytes, 16<<20)
+	return api.InRange("/shopper_history/memory_bytes", h.MemoryBytes, minShoppers, maxMemory)
 }
 
 // maxExcluded is the max number of items that a placement never shows.

@@ -105,6 +105,8 @@ func MayBecome(before, after *Config) error {
 		return api.Fieldf("/experiment/segment_by", "is %q, not %q, and "+end, e.Segments, o.Segments, e.Name)
 	case e.Learn != o.Learn:
 		return api.Fieldf("/experiment/learn_from", "is %q, not %q, and "+end, e.Learn, o.Learn, e.Name)
+	case (before.ShopperHistory == nil) != (after.ShopperHistory == nil): // which divides shoppers by other names
+		return api.Fieldf("/shopper_history", end, e.Name)
 	case before.window != after.window:
 		return api.Fieldf("/attribution_window", "is %s, not %s, and "+end, before.AttributionWindow, after.AttributionWindow, e.Name)
 	}

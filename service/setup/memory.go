@@ -27,6 +27,14 @@ func (c *Config) Bound() int {
 	return c.MemoryBytes + 2*c.Share() + c.MemoryBytes/EvictedShare + earnings.ItemBytes*earnings.MaxItems(c.MemoryBytes) + c.schema.NamesBytes()
 }
 
+// ShopperBytes returns the maximal bytes of what the placement remembers of its shoppers.
+func (c *Config) ShopperBytes() int {
+	if c.ShopperHistory == nil {
+		return 0
+	}
+	return c.ShopperHistory.MemoryBytes
+}
+
 // maxRecord bounds the memory of a decision: its record and its round, with rows from the log.
 func (c *Config) maxRecord() int {
 	rows := c.MaxSize

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"vitrine"
 	"vitrine/service/api"
@@ -18,6 +19,14 @@ const (
 // IsName reports whether a name is legal for a placement.
 func IsName(name string) bool {
 	return name != "" && len(name) <= MaxName && CheckDecision("", name) == nil
+}
+
+// CheckShopper reports an impossible id of a shopper. The error does not quote the id, which may be in no log.
+func CheckShopper(id string) error {
+	if len(id) > MaxUnit || !utf8.ValidString(id) {
+		return api.Fieldf("/shopper_id", "must have at most %d bytes of UTF-8", MaxUnit)
+	}
+	return nil
 }
 
 // CheckDecision reports an id in a field that must be escaped in a URL. Ids that the engine makes contain a ~.

@@ -392,7 +392,7 @@ func (c *conn) PublishMsg(ctx context.Context, m *nats.Msg, _ ...jetstream.Publi
 }
 
 func (c *conn) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
-	if !strings.HasPrefix(name, "OBJ_") && !c.w.made.Load() {
+	if strings.HasSuffix(name, "-shoppers") || !strings.HasPrefix(name, "OBJ_") && !c.w.made.Load() {
 		return nil, jetstream.ErrStreamNotFound
 	}
 	return &stream{conn: c, isObjects: strings.HasPrefix(name, "OBJ_")}, nil

@@ -61,7 +61,7 @@ func (s *State) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) er
 	case *eventlog.ClockMoved:
 		return s.clockMoved(p, sequence, at, b)
 	case *eventlog.Corrected:
-		return s.correct(p, b)
+		return s.correct(p, at, b)
 	case *eventlog.ItemsChanged:
 		return s.changeItems(p, sequence, b)
 	case *eventlog.CategoryValuesAdded:

@@ -91,6 +91,10 @@ func (p *frozenPlacement) fields(f *fields.Fields) {
 		p.experiment.Fields(f)
 	}
 	fields.Pointers(f, &p.challengers, (*frozenLearner).fields)
+	fields.Optional(f, &p.memory, (*frozenMemory).fields)
+	if f.Reads() && f.Err() == nil {
+		f.Check((p.memory != nil) == (p.configuration.of.ShopperHistory != nil), "shoppers are remembered without a setting, or not with it")
+	}
 }
 
 // configuration is a configuration in a snapshot.

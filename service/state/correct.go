@@ -79,13 +79,13 @@ func (b *Batch) settle(r *Record, o *offer.Offer, end *eventlog.Chosen, counts b
 // corrected returns a correction by 0 of a decision with the given earnings.
 func (r *Record) corrected(o *offer.Offer, choice int32, earned float64) *eventlog.Corrected {
 	return &eventlog.Corrected{
-		Decision: r.id, Entry: r.Entry, Made: r.time, Mode: o.Mode, Variant: o.Variant, Shown: o.IDs(), Choice: choice, Before: earned,
+		Decision: r.id, Entry: r.Entry, Made: r.time, Mode: o.Mode, Variant: o.Variant, Shopper: o.Shopper, Shown: o.IDs(), Choice: choice, Before: earned,
 	}
 }
 
 // correct applies a late outcome or a correction. Entries of the same commit may have made the placement forget the
 // decision: then only the sums change.
-func (s *State) correct(p *Placement, c *eventlog.Corrected) error {
+func (s *State) correct(p *Placement, now int64, c *eventlog.Corrected) error {
 	if c.Entry > s.Position.Sequence || c.Mode < offer.ByPolicy || c.Mode > offer.ByImport {
 		return fmt.Errorf("a correction of decision %q, which entry %d has offered in mode %d", c.Decision, c.Entry, c.Mode)
 	}
@@ -99,6 +99,7 @@ func (s *State) correct(p *Placement, c *eventlog.Corrected) error {
 	if p.Experiment != nil {
 		p.Experiment.Correct(c)
 	}
+	p.noteTakes(c.Shopper, func() []string { return c.Shown }, c.Takes(), c.Taken(), now)
 	if r == nil {
 		return nil
 	}

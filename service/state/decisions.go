@@ -66,6 +66,9 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 		p.lastLogged = max(p.lastLogged, o.Number)
 	}
 	p.Earnings.Offered(sequence, time, o, p.isOwn(o))
+	if !o.Deferred {
+		p.noteOffer(o, time)
+	}
 	if p.Experiment != nil {
 		r.counts, r.first = p.Experiment.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o)
 	}
@@ -199,6 +202,9 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	own := o != nil && p.isOwn(o)
 	if o != nil {
 		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket, Measured: r.measured(), Predicted: own && o.Probability != nil}
+	}
+	if o != nil {
+		p.noteOutcome(c, now)
 	}
 	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
 	if p.Experiment != nil && r.counts {

@@ -38,6 +38,7 @@ type Placement struct {
 	Open       expiryQueue
 	closed     closedRecords
 	evictedIDs evictedIDs
+	memory     *memory // of shoppers; nil without
 	pace       pace
 	sound      earnings.Soundness
 	Worker     *Worker     // the learner that decides

@@ -50,14 +50,14 @@ func (s *State) prepared(p *Placement, c *setup.Config, needsLearner bool) (r *P
 func (s *State) Charge(c *setup.Config, others ...*Worker) (int64, error) {
 	size, err := s.SizeOf(c)
 	if err != nil {
-		return int64(c.Bound()), err
+		return int64(c.Bound() + c.ShopperBytes()), err
 	}
 	for _, w := range others {
 		if other, err := s.SizeOf(w.Config); err == nil {
 			size.State = max(size.State, other.State)
 		}
 	}
-	all := size.Learner + int64(2+c.MaxVersions)*size.State + int64(c.Bound())
+	all := size.Learner + int64(2+c.MaxVersions)*size.State + int64(c.Bound()+c.ShopperBytes())
 	if c.Experiment != nil {
 		all += abtest.Size + abtest.MetricSize*int64(len(c.Experiment.Metrics))
 	}

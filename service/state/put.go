@@ -129,5 +129,6 @@ func (p *Placement) configure(c *setup.Config, sequence uint64) {
 	}
 	p.Config, p.canonical, p.Changed, p.Worker.Config = c, c.Canonical(), sequence, c.Plain()
 	p.Worker.SetBound(c.Share())
+	p.remember(c)
 	p.fallBack()
 }

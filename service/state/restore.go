@@ -81,6 +81,9 @@ func (s *State) thaw(f *frozenPlacement) (err error) {
 		return fmt.Errorf("the catalogue has the version %d in a snapshot of entry %d", v, s.Position.Sequence)
 	}
 	s.chargeItems(p, 0)
+	if err := p.thawMemory(f.memory); err != nil {
+		return err
+	}
 	if err := s.thawExperiment(p, f); err != nil {
 		return err
 	}

@@ -87,6 +87,7 @@ type frozenPlacement struct {
 	catalogue     *catalogue.Catalogue // of a snapshot that is read
 	experiment    *abtest.Experiment   // nil outside an experiment
 	challengers   []*frozenLearner
+	memory        *frozenMemory
 }
 
 // frozenLearner is a learner of a placement at an entry.
@@ -104,7 +105,7 @@ func (p *Placement) freeze(patient bool) *frozenPlacement {
 	f := &frozenPlacement{
 		persisted: p.persisted, configuration: configurationOf(p.Config), open: copies(p.Open.sorted()), closed: copies(p.closed.records), items: p.Items.Of.Freeze(),
 	}
-	f.moves = slices.Clone(p.Open.moves)
+	f.moves, f.memory = slices.Clone(p.Open.moves), p.memory.freeze()
 	f.versions, f.Earnings = slices.Clone(p.versions), p.Earnings.Copy()
 	f.changes, f.alarms = slices.Clone(p.changes), slices.Clone(p.alarms)
 	if p.Relearning != nil {

@@ -171,7 +171,7 @@ export interface DecideRequest {
   defer?: boolean;
   /** Ids of items that must not be shown. */
   exclude?: readonly string[];
-  /** A condition on the candidates of the catalogue, such as price <= 20 and not (brand in ["acme"]): see the documentation of catalogues. */
+  /** A condition on the candidates of the catalogue, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues. */
   filter?: string;
   /** Ids of items that must be shown. */
   include?: readonly string[];
@@ -187,7 +187,7 @@ export interface DecideRequest {
   payload?: boolean;
   /** Features of the user, by name. */
   shopper?: Record<string, unknown>;
-  /** At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it. */
+  /** At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment; a placement with shopper_history also remembers by it what the shopper has seen and bought, and others ignore it. The log keeps a hash of it, with shopper_history under a key that an erasure deletes. */
   shopper_id?: string;
   /** Places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity. */
   slots?: readonly Slot[];
@@ -286,6 +286,11 @@ export interface Era {
   /** If the caller's sets were shown and the policy's own sets are known. */
   shadow?: Comparison;
   time: string;
+}
+
+export interface Erasure {
+  /** Of the shopper's requests. */
+  shopper_id: string;
 }
 
 export interface Error {
@@ -515,6 +520,8 @@ export interface Feature {
   default?: unknown;
   /** Whose feature it is, except of a cross; item if left out. */
   from?: "item" | "shopper";
+  /** Of a number of items, in a placement with shopper_history: the service fills in how often the request's shopper has seen or bought the item, and 0 for an unknown shopper. Values in requests and in the catalogue count where that is 0. */
+  history?: "seen" | "bought";
   kind: "number" | "category" | "text" | "object" | "cross";
   /** Of a number: larger values count as this one; if left out, center + 10 scale if a center or a scale is given, and no bound otherwise. */
   max?: number;
@@ -1028,6 +1035,8 @@ export interface Placement {
   policy?: Record<string, unknown>;
   /** The seed of all random draws. */
   seed?: number;
+  /** Remember what shoppers have seen and bought, by the shopper_id of requests; if left out, nothing is remembered. */
+  shopper_history?: ShopperHistory;
   /** Why these settings may do harm; ignored in a request. */
   warnings?: readonly string[];
 }
@@ -1336,6 +1345,23 @@ export interface ShelfItem {
   taken_share?: number;
 }
 
+export interface ShopperHistory {
+  /** Whether pages leave out what the shopper has bought, but for what a request includes. */
+  hide_bought?: boolean;
+  /** How long it is remembered, such as 720h; at most 366 days. */
+  keep: string;
+  /** Max bytes; 16777216 if left out, about 9000 shoppers with 20 items each. If it is full, the shoppers who came longest ago are forgotten. */
+  memory_bytes?: number;
+}
+
+export interface ShopperStats {
+  bytes: number;
+  /** Shoppers who were forgotten before their time, because the memory was full. */
+  forgotten: number;
+  /** Shoppers. */
+  remembered: number;
+}
+
 export interface Shown {
   /** P(i|S), that it is taken; null if the policy has no estimate. */
   choice_probability: number | null;
@@ -1462,6 +1488,8 @@ export interface Stats {
   /** Bytes that the service reserves for the placement and its learner. */
   reserved_bytes: number;
   shadow: Comparison;
+  /** What the placement remembers of its shoppers; left out without shopper_history. */
+  shoppers?: ShopperStats;
   /** Rounds that the learner refused, on which it panicked, or that came after it broke. */
   skipped: number;
   /** Rounds decided by an earlier learner of the placement. */
@@ -1610,6 +1638,8 @@ export interface Routes {
   deleteItems: { takes: { path: { name: string }; body: ItemIDs }; answer: ItemsChanged };
   /** Delete a placement and its decisions. */
   deletePlacement: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean; "If-None-Match"?: string | number | boolean } }; answer: null };
+  /** Erase a shopper for good in all placements: the key is deleted that leads from the id to what was remembered, so that nobody can say whose the entries of the log, the snapshots and the backups are. A later visit is a new shopper's. Unknown shoppers get 204, too. */
+  eraseShopper: { takes: { body: Erasure }; answer: null };
   /** Events as server-sent events; their data has the schema Event. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now. */
   events: { takes: { query?: { "placement"?: string | number | boolean }; header?: { "Last-Event-ID"?: string | number | boolean } }; answer: Response };
   /** The experiment of a placement, if one runs, and the last ones that have ended: what the variants earned, the differences with intervals that may be looked at any time, whether the units are divided rightly, and what the stop rule says. It begins, changes and ends with the configuration of the placement, by its mode experiment. */
@@ -1735,6 +1765,7 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   deleteItem: ["DELETE", "/v1/placements/{name}/items/{item}"],
   deleteItems: ["DELETE", "/v1/placements/{name}/items"],
   deletePlacement: ["DELETE", "/v1/placements/{name}"],
+  eraseShopper: ["POST", "/v1/erasures"],
   events: ["GET", "/v1/events"],
   experiment: ["GET", "/v1/placements/{name}/experiment"],
   experimentReport: ["GET", "/v1/placements/{name}/experiment/{experiment}/report"],

@@ -185,7 +185,7 @@ class DecideRequest(TypedDict):
     exclude: NotRequired[list[str]]
     """Ids of items that must not be shown."""
     filter: NotRequired[str]
-    """A condition on the candidates of the catalogue, such as price <= 20 and not (brand in ["acme"]): see the documentation of catalogues."""
+    """A condition on the candidates of the catalogue, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues."""
     include: NotRequired[list[str]]
     """Ids of items that must be shown."""
     items: NotRequired[list[Item]]
@@ -201,7 +201,7 @@ class DecideRequest(TypedDict):
     shopper: NotRequired[dict[str, Any]]
     """Features of the user, by name."""
     shopper_id: NotRequired[str]
-    """At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it."""
+    """At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment; a placement with shopper_history also remembers by it what the shopper has seen and bought, and others ignore it. The log keeps a hash of it, with shopper_history under a key that an erasure deletes."""
     slots: NotRequired[list[Slot]]
     """Places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity."""
     strict: NotRequired[bool]
@@ -299,6 +299,11 @@ class Era(TypedDict):
     shadow: NotRequired[Comparison]
     """If the caller's sets were shown and the policy's own sets are known."""
     time: str
+
+
+class Erasure(TypedDict):
+    shopper_id: str
+    """Of the shopper's requests."""
 
 
 class Error(TypedDict):
@@ -525,6 +530,7 @@ Feature = TypedDict(
         "columns": "NotRequired[int]",
         "default": "NotRequired[Any]",
         "from": "NotRequired[Literal[\"item\", \"shopper\"]]",
+        "history": "NotRequired[Literal[\"seen\", \"bought\"]]",
         "kind": "Literal[\"number\", \"category\", \"text\", \"object\", \"cross\"]",
         "max": "NotRequired[float]",
         "min": "NotRequired[float]",
@@ -1030,6 +1036,8 @@ class Placement(TypedDict):
     """Name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy."""
     seed: NotRequired[int]
     """The seed of all random draws."""
+    shopper_history: NotRequired[ShopperHistory]
+    """Remember what shoppers have seen and bought, by the shopper_id of requests; if left out, nothing is remembered."""
     warnings: NotRequired[list[str]]
     """Why these settings may do harm; ignored in a request."""
 
@@ -1338,6 +1346,23 @@ class ShelfItem(TypedDict):
     """Taken by shown; left out of an item without counts, as the next one."""
 
 
+class ShopperHistory(TypedDict):
+    hide_bought: NotRequired[bool]
+    """Whether pages leave out what the shopper has bought, but for what a request includes."""
+    keep: str
+    """How long it is remembered, such as 720h; at most 366 days."""
+    memory_bytes: NotRequired[int]
+    """Max bytes; 16777216 if left out, about 9000 shoppers with 20 items each. If it is full, the shoppers who came longest ago are forgotten."""
+
+
+class ShopperStats(TypedDict):
+    bytes: int
+    forgotten: int
+    """Shoppers who were forgotten before their time, because the memory was full."""
+    remembered: int
+    """Shoppers."""
+
+
 class Shown(TypedDict):
     choice_probability: float | None
     """P(i|S), that it is taken; null if the policy has no estimate."""
@@ -1464,6 +1489,8 @@ class Stats(TypedDict):
     reserved_bytes: int
     """Bytes that the service reserves for the placement and its learner."""
     shadow: Comparison
+    shoppers: NotRequired[ShopperStats]
+    """What the placement remembers of its shoppers; left out without shopper_history."""
     skipped: int
     """Rounds that the learner refused, on which it panicked, or that came after it broke."""
     stale: int
@@ -1647,6 +1674,10 @@ class Routes:
     def delete_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None) -> None:
         """Delete a placement and its decisions."""
         self._call("DELETE", f"/v1/placements/{quote(name, '')}", {}, {"If-Match": if_match, "If-None-Match": if_none_match})
+
+    def erase_shopper(self, **body: Unpack[Erasure]) -> None:
+        """Erase a shopper for good in all placements: the key is deleted that leads from the id to what was remembered, so that nobody can say whose the entries of the log, the snapshots and the backups are. A later visit is a new shopper's. Unknown shoppers get 204, too."""
+        self._call("POST", "/v1/erasures", {}, {}, body)
 
     def events(self, *, placement: Parameter = None, last_event_id: Parameter = None) -> Iterator[Message]:
         """Events as server-sent events; their data has the schema Event. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now."""
@@ -1963,6 +1994,10 @@ class AsyncRoutes:
     async def delete_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None) -> None:
         """Delete a placement and its decisions."""
         await self._call("DELETE", f"/v1/placements/{quote(name, '')}", {}, {"If-Match": if_match, "If-None-Match": if_none_match})
+
+    async def erase_shopper(self, **body: Unpack[Erasure]) -> None:
+        """Erase a shopper for good in all placements: the key is deleted that leads from the id to what was remembered, so that nobody can say whose the entries of the log, the snapshots and the backups are. A later visit is a new shopper's. Unknown shoppers get 204, too."""
+        await self._call("POST", "/v1/erasures", {}, {}, body)
 
     def events(self, *, placement: Parameter = None, last_event_id: Parameter = None) -> AsyncIterator[Message]:
         """Events as server-sent events; their data has the schema Event. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now."""

@@ -2,6 +2,7 @@ package natslog
 
 import (
 	"context"
+	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -80,4 +81,11 @@ func Sent(s *Store) uint64 { return s.conn.(netConn).Stats().OutMsgs }
 func Age(s *Store, steady, day time.Duration) {
 	i := s.now()
 	s.lease.renewed.Store(&instant{i.steady.Add(-steady), i.day.Add(-day)})
+}
+
+// SetFreshKey changes for how long keys of shoppers are fresh, until the test ends.
+func SetFreshKey(t testing.TB, d time.Duration) {
+	was := freshKey
+	freshKey = d
+	t.Cleanup(func() { freshKey = was })
 }

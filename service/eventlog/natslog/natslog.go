@@ -74,6 +74,9 @@ type Store struct {
 	synced synced
 	turned time.Time // time of the last switch to another server
 
+	opening  sync.Mutex
+	shoppers jetstream.Stream // nil until it is needed; guarded by opening
+
 	memory memory // caches frames for Entry
 }
 

@@ -1,0 +1,160 @@
+package natslog
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/service/shoppers"
+)
+
+// Shoppers returns the keys of shoppers, which are in a stream next to the log, one message for each. So all processes on
+// the log share them, and a message can be deleted for good: entries cannot.
+func (s *Store) Shoppers() shoppers.Store { return shopperKeys{s} }
+
+type shopperKeys struct{ *Store }
+
+// freshKey is the age up to which a key is not swept: the decision that it was drawn for may not be in the state yet.
+var freshKey = 10 * time.Minute
+
+func (k shopperKeys) subjectOf(id string) string {
+	h := shoppers.HashOf(id)
+	return k.options.Stream + ".shopper." + hex.EncodeToString(h[:])
+}
+
+// open returns the stream of the keys, which it creates if creates is set. Otherwise a stream that is missing is nil.
+func (k shopperKeys) open(ctx context.Context, creates bool) (jetstream.Stream, error) {
+	k.opening.Lock()
+	defer k.opening.Unlock()
+	if k.shoppers != nil {
+		return k.shoppers, nil
+	}
+	name := k.options.Stream + "-shoppers"
+	stream, err := ask(ctx, k.Store, func(ctx context.Context) (jetstream.Stream, error) {
+		stream, err := k.js.Stream(ctx, name)
+		if creates && errors.Is(err, jetstream.ErrStreamNotFound) {
+			stream, err = k.js.CreateStream(ctx, jetstream.StreamConfig{
+				Name: name, Subjects: []string{k.options.Stream + ".shopper.*"}, Storage: jetstream.FileStorage, MaxMsgsPerSubject: 1, Replicas: k.replicas,
+			})
+		}
+		return stream, err
+	})
+	if !creates && errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	k.shoppers = stream
+	return stream, k.wrong(err)
+}
+
+func (k shopperKeys) wrong(err error) error {
+	if err != nil {
+		err = fmt.Errorf("natslog: the shoppers of %s: %w", k.where(), err)
+	}
+	return err
+}
+
+// last returns the message with a shopper's key, or nil.
+func (k shopperKeys) last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
+	m, err := ask(ctx, k.Store, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return stream.GetLastMsgForSubject(ctx, subject)
+	})
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return nil, nil
+	case err == nil && len(m.Data) != len(shoppers.Key{}):
+		err = fmt.Errorf("a key has %d bytes", len(m.Data))
+	}
+	return m, k.wrong(err)
+}
+
+// Key implements shoppers.Store.
+func (k shopperKeys) Key(ctx context.Context, id string, draws bool) (shoppers.Key, error) {
+	stream, err := k.open(ctx, draws)
+	if stream == nil {
+		return shoppers.Key{}, err
+	}
+	subject := k.subjectOf(id)
+	for {
+		m, err := k.last(ctx, stream, subject)
+		switch {
+		case err != nil || m == nil && !draws:
+			return shoppers.Key{}, err
+		case m != nil:
+			return shoppers.Key(m.Data), nil
+		}
+		key := shoppers.Draw()
+		_, err = ask(ctx, k.Store, func(ctx context.Context) (*jetstream.PubAck, error) {
+			return k.js.Publish(ctx, subject, key[:], jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
+		})
+		var refused *jetstream.APIError
+		if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+			continue // another process was quicker, or the answer was lost
+		}
+		return key, k.wrong(err)
+	}
+}
+
+// Erase implements shoppers.Store. The server overwrites the key.
+func (k shopperKeys) Erase(ctx context.Context, id string) error {
+	stream, err := k.open(ctx, false)
+	if stream == nil {
+		return err
+	}
+	const attempts = 3 // if an answer is lost, the next attempt fails although the key is gone
+	for attempt := 1; ; attempt++ {
+		m, err := k.last(ctx, stream, k.subjectOf(id))
+		if m == nil || err != nil {
+			return err
+		}
+		if err := k.delete(ctx, stream, m.Sequence); err != nil && attempt == attempts {
+			return err
+		}
+	}
+}
+
+func (k shopperKeys) delete(ctx context.Context, stream jetstream.Stream, sequence uint64) error {
+	_, err := ask(ctx, k.Store, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, stream.SecureDeleteMsg(ctx, sequence)
+	})
+	return k.wrong(err)
+}
+
+// Sweep implements shoppers.Store.
+func (k shopperKeys) Sweep(ctx context.Context, isUsed func(shoppers.Key) bool) error {
+	stream, err := k.open(ctx, false)
+	if stream == nil {
+		return err
+	}
+	info, err := stream.Info(ctx)
+	if err != nil || info.State.Msgs == 0 {
+		return k.wrong(err)
+	}
+	all, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return k.wrong(err)
+	}
+	for {
+		batch, err := all.FetchNoWait(1000)
+		if err != nil {
+			return k.wrong(err)
+		}
+		n := 0
+		for m := range batch.Messages() {
+			n++
+			about, err := m.Metadata()
+			if err != nil || len(m.Data()) != len(shoppers.Key{}) || info.TimeStamp.Sub(about.Timestamp) < freshKey || isUsed(shoppers.Key(m.Data())) {
+				continue
+			}
+			if err := k.delete(ctx, stream, about.Sequence.Stream); err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) { // it was erased meanwhile
+				return err
+			}
+		}
+		if err := batch.Error(); err != nil || n == 0 {
+			return k.wrong(err)
+		}
+	}
+}

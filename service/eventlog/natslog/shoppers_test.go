@@ -1,0 +1,86 @@
+package natslog_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
+	"vitrine/service/shoppers"
+)
+
+// All processes on a log share the keys of shoppers, even if they ask at once. An erased key is gone from the servers.
+func TestShoppers(t *testing.T) {
+	url := natstest.URL(t)
+	leads := connect(t, natslog.Options{URL: url})
+	follows := connect(t, natslog.Options{URL: url, Standby: true})
+	stores := []shoppers.Store{leads.Shoppers(), follows.Shoppers()}
+	key := func(s shoppers.Store, id string, draws bool) shoppers.Key {
+		t.Helper()
+		return fatal.Or(s.Key(t.Context(), id, draws))(t)
+	}
+	if key(stores[1], "anna", false) != (shoppers.Key{}) {
+		t.Error("an unknown shopper has a key")
+	}
+	keys := make([]map[string]shoppers.Key, 8)
+	var all sync.WaitGroup
+	for i := range keys {
+		keys[i] = map[string]shoppers.Key{}
+		all.Go(func() {
+			for k := range 20 {
+				id := fmt.Sprint("shopper ", k)
+				keys[i][id], _ = stores[i%2].Key(t.Context(), id, true)
+			}
+		})
+	}
+	all.Wait()
+	distinct := map[shoppers.Key]bool{}
+	for id, k := range keys[0] {
+		distinct[k] = true
+		for i := range keys {
+			if keys[i][id] != k || k == (shoppers.Key{}) {
+				t.Errorf("%s has the keys %x and %x", id, k, keys[i][id])
+			}
+		}
+	}
+	if len(distinct) != 20 {
+		t.Errorf("%d keys of 20 shoppers", len(distinct))
+	}
+	for _, s := range stores { // again is no error
+		fatal.If(t, s.Erase(t.Context(), "shopper 0"))
+	}
+	if k := key(stores[1], "shopper 0", false); k != (shoppers.Key{}) {
+		t.Errorf("an erased shopper has the key %x", k)
+	}
+	info := fatal.Or(natstest.JetStream(t, url).StreamInfo("vitrine-shoppers"))(t)
+	if info.State.Msgs != 19 {
+		t.Errorf("the servers hold %d keys", info.State.Msgs)
+	}
+	if k := key(stores[0], "shopper 0", true); k == keys[0]["shopper 0"] || k != key(stores[1], "shopper 0", false) {
+		t.Errorf("the next key of the shopper is %x", k)
+	}
+}
+
+// A sweep deletes the keys that are not used, unless they are fresh.
+func TestSweepOfShoppers(t *testing.T) {
+	s := connect(t, natslog.Options{URL: natstest.URL(t)})
+	keys := s.Shoppers()
+	fatal.If(t, keys.Sweep(t.Context(), func(shoppers.Key) bool { return false }))
+	var all []shoppers.Key
+	for k := range 30 {
+		all = append(all, fatal.Or(keys.Key(t.Context(), fmt.Sprint(k), true))(t))
+	}
+	for _, fresh := range []time.Duration{time.Hour, 0} {
+		natslog.SetFreshKey(t, fresh)
+		fatal.If(t, keys.Sweep(t.Context(), func(k shoppers.Key) bool { return k == all[7] }))
+		for k := range all {
+			has := fatal.Or(keys.Key(t.Context(), fmt.Sprint(k), false))(t) == all[k]
+			if has != (fresh > 0 || k == 7) {
+				t.Errorf("fresh for %v: shopper %d has a key: %v", fresh, k, has)
+			}
+		}
+	}
+}

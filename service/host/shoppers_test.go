@@ -1,0 +1,80 @@
+package host
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/eventlog/natslog/natstest"
+)
+
+const (
+	personal = `{"max_size":2,"min_size":2,"features":[{"name":"x","kind":"number"}],"shopper_history":{"keep":"24h","hide_bought":true}}`
+	anna     = "anna@example.com"
+)
+
+// shows asks for a page for a shopper, and reports whether it has the item that she bought.
+func (r *running) shows(id string) bool {
+	r.Helper()
+	text := r.ask(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","shopper_id":"`+anna+`","items":[{"id":"boots","features":{"x":1}},{"id":"socks","features":{"x":2}}]}`)
+	return strings.Contains(text, `"boots"`)
+}
+
+// A service remembers shoppers over a restart. No file of its directory has a shopper's id, and an erasure lasts.
+func TestShoppersAreRemembered(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	r := runs(t, "", data, nil)
+	r.ask(201, "PUT", "/v1/placements/home", personal)
+	r.shows("a")
+	r.ask(204, "POST", "/v1/placements/home/decisions/a/outcome", `{"choice":"boots"}`)
+	for k, want := range []bool{false, false, true, true} {
+		if r.shows(strings.Repeat("b", k+1)) != want {
+			t.Errorf("start %d: the item that was bought is shown: %v", k, !want)
+		}
+		if k == 1 {
+			r.ask(204, "POST", "/v1/erasures", `{"shopper_id":"`+anna+`"}`)
+		}
+		if metrics := r.ask(200, "GET", "/metrics", ""); strings.Contains(metrics, anna) || !strings.Contains(metrics, `vitrine_shoppers{placement="home"} `) {
+			t.Error(metrics)
+		}
+		r.stop()
+		fatal.If(t, filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte(anna)) {
+				t.Errorf("%s has the shopper's id (%v)", path, err)
+			}
+			return nil
+		}))
+		if r.said(anna) {
+			t.Error("the service's log has the shopper's id")
+		}
+		r = runs(t, "", data, nil)
+	}
+}
+
+// All services on a log know the same shoppers, and any of them erases one.
+func TestServicesShareShoppers(t *testing.T) {
+	t.Parallel()
+	url := natstest.URL(t)
+	leader := runs(t, url, t.TempDir(), nil)
+	leader.ask(201, "PUT", "/v1/placements/home", personal)
+	follower := runs(t, url, t.TempDir(), nil)
+	leader.shows("a")
+	leader.ask(204, "POST", "/v1/placements/home/decisions/a/outcome", `{"choice":"boots"}`)
+	n := 0
+	follower.until("the follower hides it", func() bool { n++; return !follower.shows("b" + strings.Repeat("x", n)) })
+	if leader.shows("c") {
+		t.Error("the leader shows it")
+	}
+	follower.ask(204, "POST", "/v1/erasures", `{"shopper_id":"`+anna+`"}`)
+	if !leader.shows("d") || !follower.shows("e") {
+		t.Error("the shopper is not erased")
+	}
+}

@@ -1,0 +1,195 @@
+package shoppers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// File is a [Store] in a file of one process. After a header of 16 bytes it holds records of 32 bytes: the hash of an id
+// and the key, or zeros for a free one. Keys are deleted in place. The first key creates the file.
+//
+// A new key is not synced: if the machine fails before the system has written it, its shopper is unknown at the next
+// visit.
+type File struct {
+	mu    sync.Mutex
+	path  string
+	file  *os.File // nil before the first key
+	keys  map[Hash]*record
+	free  []int64 // offsets of free records
+	end   int64
+	spoil error // of a failed write, after which the file may differ from keys
+}
+
+type record struct {
+	key    Key
+	at     int64 // offset in the file
+	isLive bool  // whether it was asked for since the last sweep
+}
+
+const (
+	header     = "VITRINE SHOPPERS"
+	recordSize = 32
+)
+
+// Open opens the file at a path, which need not exist.
+func Open(path string) (*File, error) {
+	f := &File{path: path, keys: map[Hash]*record{}, end: int64(len(header))}
+	var err error
+	f.file, err = os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		f.file = nil
+		return f, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := f.read(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.file.Close())
+	}
+	return f, nil
+}
+
+func (f *File) read() error {
+	data, err := io.ReadAll(f.file)
+	if err != nil {
+		return err
+	}
+	if len(data) < len(header) && header[:len(data)] == string(data) { // new, or a start that was cut short
+		return f.write([]byte(header), 0)
+	}
+	if string(data[:min(len(header), len(data))]) != header {
+		return errors.New("this is not a file of shoppers' keys: move it away, and all shoppers are new")
+	}
+	for rest := data[len(header):]; len(rest) >= recordSize; rest = rest[recordSize:] {
+		id, r := Hash(rest[:16]), &record{key: Key(rest[16:recordSize]), at: f.end}
+		switch {
+		case id == (Hash{}), r.key == (Key{}):
+			f.free = append(f.free, f.end)
+		case f.keys[id] != nil: // an erasure must find the only one
+			if err := f.write(make([]byte, recordSize), f.end); err != nil {
+				return err
+			}
+			f.free = append(f.free, f.end)
+		default:
+			f.keys[id] = r
+		}
+		f.end += recordSize
+	}
+	return nil
+}
+
+func (f *File) write(b []byte, at int64) error {
+	if f.file == nil && f.spoil == nil {
+		if f.file, f.spoil = os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); f.spoil == nil {
+			_, f.spoil = f.file.WriteAt([]byte(header), 0)
+		}
+	}
+	if f.spoil == nil {
+		_, f.spoil = f.file.WriteAt(b, at)
+	}
+	return f.spoil
+}
+
+// Key implements Store.
+func (f *File) Key(_ context.Context, id string, draws bool) (Key, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := HashOf(id)
+	r := f.keys[h]
+	if r == nil && !draws {
+		return Key{}, nil
+	}
+	if r == nil {
+		r = &record{key: Draw(), at: f.end}
+		if n := len(f.free); n > 0 {
+			r.at = f.free[n-1]
+		}
+		if err := f.write(append(h[:], r.key[:]...), r.at); err != nil {
+			return Key{}, err
+		}
+		if n := len(f.free); n > 0 {
+			f.free = f.free[:n-1]
+		} else {
+			f.end += recordSize
+		}
+		f.keys[h] = r
+	}
+	r.isLive = true
+	return r.key, nil
+}
+
+// Erase implements Store.
+func (f *File) Erase(_ context.Context, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h := HashOf(id); f.keys[h] != nil {
+		return f.delete(h)
+	}
+	return nil
+}
+
+func (f *File) delete(list ...Hash) error {
+	for _, h := range list {
+		if err := f.write(make([]byte, recordSize), f.keys[h].at); err != nil {
+			return err
+		}
+	}
+	if err := f.file.Sync(); err != nil {
+		f.spoil = err
+		return err
+	}
+	for _, h := range list {
+		f.free = append(f.free, f.keys[h].at)
+		delete(f.keys, h)
+	}
+	return nil
+}
+
+// Sweep implements Store.
+func (f *File) Sweep(ctx context.Context, isUsed func(Key) bool) error {
+	f.mu.Lock()
+	old := map[Hash]Key{}
+	for h, r := range f.keys {
+		if !r.isLive {
+			old[h] = r.key
+		}
+		r.isLive = false
+	}
+	f.mu.Unlock()
+	var unused []Hash
+	for h, key := range old {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !isUsed(key) {
+			unused = append(unused, h)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	gone := unused[:0]
+	for _, h := range unused {
+		if r := f.keys[h]; r != nil && !r.isLive {
+			gone = append(gone, h)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return f.delete(gone...)
+}
+
+// Close closes the file.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file == nil {
+		return nil
+	}
+	return errors.Join(f.file.Sync(), f.file.Close())
+}

@@ -1,0 +1,141 @@
+package shoppers
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "vitrine/internal/rapidseed"
+
+	"vitrine/internal/fatal"
+)
+
+func reopened(t *testing.T, f *File, path string) *File {
+	t.Helper()
+	if f != nil {
+		fatal.If(t, f.Close())
+	}
+	again := fatal.Or(Open(path))(t)
+	t.Cleanup(func() { _ = again.Close() })
+	return again
+}
+
+func keyOf(t *testing.T, f *File, id string, draws bool) Key {
+	t.Helper()
+	return fatal.Or(f.Key(t.Context(), id, draws))(t)
+}
+
+// A shopper keeps a key over restarts. Once erased, the file holds neither the key nor the hash of the id, and the next key
+// is another one in the free place.
+func TestKeysAreKeptAndErased(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shoppers")
+	f := reopened(t, nil, path)
+	if k := keyOf(t, f, "anna", false); k != (Key{}) {
+		t.Errorf("%x for an unknown shopper who only looks", k)
+	}
+	anna, bert := keyOf(t, f, "anna", true), keyOf(t, f, "bert", true)
+	if anna == (Key{}) || anna == bert || keyOf(t, f, "anna", true) != anna {
+		t.Fatalf("%x and %x", anna, bert)
+	}
+	f = reopened(t, f, path)
+	if keyOf(t, f, "anna", false) != anna || keyOf(t, f, "bert", false) != bert {
+		t.Error("the keys have changed")
+	}
+	for range 2 {
+		fatal.If(t, f.Erase(t.Context(), "anna"))
+	}
+	data, hash := fatal.Or(os.ReadFile(path))(t), HashOf("anna")
+	if bytes.Contains(data, anna[:]) || bytes.Contains(data, hash[:]) || !bytes.Contains(data, bert[:]) || bytes.Contains(data, []byte("bert")) {
+		t.Errorf("%x", data)
+	}
+	for range 2 {
+		f = reopened(t, f, path)
+		if keyOf(t, f, "anna", false) != (Key{}) || keyOf(t, f, "bert", false) != bert {
+			t.Error("an erased shopper has a key, or another shopper has none")
+		}
+	}
+	if k := keyOf(t, f, "anna", true); k == anna || len(fatal.Or(os.ReadFile(path))(t)) != len(data) {
+		t.Errorf("the key %x", k)
+	}
+}
+
+// A sweep deletes the keys that are not used, unless they were drawn or asked for since the last one.
+func TestSweep(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shoppers")
+	f := reopened(t, nil, path)
+	used, unused := keyOf(t, f, "used", true), keyOf(t, f, "unused", true)
+	sweep := func() {
+		t.Helper()
+		fatal.If(t, f.Sweep(t.Context(), func(k Key) bool { return k == used }))
+	}
+	sweep()
+	if keyOf(t, f, "unused", false) != unused {
+		t.Error("a fresh key is gone")
+	}
+	sweep()
+	for range 2 {
+		sweep()
+		if keyOf(t, f, "unused", false) != (Key{}) || keyOf(t, f, "used", false) != used {
+			t.Error("the wrong keys are swept")
+		}
+		f = reopened(t, f, path)
+	}
+}
+
+// A name depends on the key and the placement.
+func TestNames(t *testing.T) {
+	k := Key{1}
+	if n := k.Name("home"); len(n) != NameSize || n != k.Name("home") || n == k.Name("cart") || n == (Key{2}).Name("home") {
+		t.Errorf("%x", n)
+	}
+}
+
+// A file that was cut short has the keys before; another file is refused, and stays as it is.
+func TestDamagedFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shoppers")
+	f := reopened(t, nil, path)
+	anna := keyOf(t, f, "anna", true)
+	keyOf(t, f, "bert", true)
+	fatal.If(t, f.Close())
+	data := fatal.Or(os.ReadFile(path))(t)
+	for size := range data {
+		fatal.If(t, os.WriteFile(path, data[:size], 0o600))
+		f := fatal.Or(Open(path))(t)
+		if k := keyOf(t, f, "anna", false); (k == anna) != (size >= len(header)+recordSize) || keyOf(t, f, "bert", false) != (Key{}) {
+			t.Errorf("%d bytes: %x", size, k)
+		}
+		bert := keyOf(t, f, "bert", true)
+		f = reopened(t, f, path)
+		if keyOf(t, f, "bert", false) != bert {
+			t.Errorf("%d bytes: the next key is lost", size)
+		}
+		fatal.If(t, f.Close())
+	}
+	for _, other := range []string{"x", "VITRINE SHOPPER?", strings.Repeat("\x00", 100)} {
+		fatal.If(t, os.WriteFile(path, []byte(other), 0o600))
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "not a file of shoppers' keys") || string(fatal.Or(os.ReadFile(path))(t)) != other {
+			t.Errorf("%q: %v", other, err)
+		}
+	}
+}
+
+// Any file is refused, or read, and then holds what it was given.
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(header))
+	f.Add([]byte(header + strings.Repeat("a", recordSize) + strings.Repeat("\x00", recordSize) + "cut"))
+	f.Add([]byte("VITRINE"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "shoppers")
+		fatal.If(t, os.WriteFile(path, data, 0o600))
+		file, err := Open(path)
+		if err != nil {
+			return
+		}
+		k := keyOf(t, file, "anna", true)
+		if file = reopened(t, file, path); keyOf(t, file, "anna", false) != k {
+			t.Error("a key is lost")
+		}
+	})
+}
