@@ -1,6 +1,7 @@
 """Prints the OpenAPI document of a service as a page: python http.py openapi.json"""
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -53,8 +54,8 @@ for tag in document["tags"]:
         for method, route in methods.items():
             if route["tags"][0] != tag["name"]:
                 continue
-            heading, _, more = route["summary"].rstrip(".").partition(". ")
-            print(f"### {heading}\n\n`{method.upper()} {path}`\n\n{more + '.' if more else ''}\n\n{route.get('description', '')}\n")
+            heading, *more = re.split("[.:] ", route["summary"].rstrip("."), maxsplit=1)
+            print(f"### {heading}\n\n`{method.upper()} {path}`\n\n{''.join(m[0].upper() + m[1:] + '.' for m in more)}\n\n{route.get('description', '')}\n")
             rows = [(f"`{p['name']}`" + (" (header)" if p["in"] == "header" else ""), kind(p["schema"]), p.get("description", "")) for p in route.get("parameters", []) if p["in"] != "path"]
             print(table(rows, "parameter", "type", ""))
             if body := route.get("requestBody"):
