@@ -17,7 +17,7 @@ export function sample(language: Language, step: Step, at: string, name: string,
 function curl(step: Step, at: string, name: string, withKey: boolean): string {
   const send = (method: string, path: string, body: unknown) =>
     [`curl -X ${method} ${at}/v1/placements/${name}${path}`, ...(withKey ? [`-H "Authorization: Bearer $VITRINE_KEY"`] : []), `-H "Content-Type: application/json" -d '${JSON.stringify(body)}'`].join(" \\\n  ");
-  if (step === "create") return send("PUT", "", { max_size: 3, min_size: 3, features: [{ name: "price", kind: "number" }] });
+  if (step === "create") return send("PUT", "", { max_size: 3, min_size: 3, mode: "explore", explore_share: 0.02, features: [{ name: "price", kind: "number" }] });
   if (step === "report") return send("POST", "/decisions/visit-1/outcome", { choice: "sku1" });
   return send("POST", "/decisions", { decision_id: "visit-1", items: items.map((i) => ({ id: i.id, features: { price: i.price }, revenue: i.revenue })) });
 }
@@ -26,8 +26,9 @@ function go(step: Step, at: string, name: string, withKey: boolean): string {
   if (step === "create") {
     return `c := &client.Client{Base: "${at}"${withKey ? `, Key: os.Getenv("VITRINE_KEY")` : ""}}
 _, err := c.Put(ctx, "${name}", &api.Placement{
-	MaxSize:  3,
-	MinSize:  3,
+	MaxSize: 3,
+	MinSize: 3,
+	Mode:    api.Explore, ExploreShare: new(0.02),
 	Features: []api.Feature{{Name: "price", Kind: "number"}},
 })`;
   }
@@ -43,7 +44,8 @@ function python(step: Step, at: string, name: string, withKey: boolean): string 
     return `import ${withKey ? "os, " : ""}vitrine
 
 client = vitrine.Client("${at}"${withKey ? `, key=os.environ["VITRINE_KEY"]` : ""})
-client.put_placement("${name}", max_size=3, min_size=3, features=[{"name": "price", "kind": "number"}])`;
+client.put_placement("${name}", max_size=3, min_size=3, mode="explore", explore_share=0.02,
+                     features=[{"name": "price", "kind": "number"}])`;
   }
   if (step === "report") return `client.outcome("${name}", page["decision_id"], choice="sku1")  # None if the shopper took nothing`;
   return `page = client.decide("${name}", items=[
@@ -59,7 +61,7 @@ function typescript(step: Step, at: string, name: string, withKey: boolean): str
 const client = new Client({ base: "${at}"${withKey ? ", key: process.env.VITRINE_KEY" : ""} });
 await client.call("putPlacement", {
   path: { name: "${name}" },
-  body: { max_size: 3, min_size: 3, features: [{ name: "price", kind: "number" }] },
+  body: { max_size: 3, min_size: 3, mode: "explore", explore_share: 0.02, features: [{ name: "price", kind: "number" }] },
 });`;
   }
   if (step === "report") return `await client.outcome("${name}", page.decision_id, "sku1"); // null if the shopper took nothing`;
