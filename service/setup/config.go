@@ -35,7 +35,7 @@ type Config struct {
 	api.Placement
 
 	window time.Duration
-	keep   time.Duration // what shoppers have seen and bought
+	keep   time.Duration // for pages and sales of shoppers
 	schema *feature.Schema
 }
 
