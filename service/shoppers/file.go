@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -14,10 +15,11 @@ import (
 // and the key, or zeros for a free one. Keys are deleted in place. The first key creates the file.
 //
 // A new key is not synced: if the machine fails before the system has written it, its shopper is unknown at the next
-// visit.
+// visit. There are at most 2²⁰ keys: then a new one takes the place of any other, which was most likely to be swept.
 type File struct {
 	mu    sync.Mutex
 	path  string
+	most  int      // keys
 	file  *os.File // nil before the first key
 	keys  map[Hash]*record
 	free  []int64 // offsets of free records
@@ -34,11 +36,13 @@ type record struct {
 const (
 	header     = "VITRINE SHOPPERS"
 	recordSize = 32
+	maxKeys    = 1 << 20 // 32 MB in the file, and some 130 MB in memory
+	sweepKeys  = 256     // deleted with the file locked
 )
 
 // Open opens the file at a path, which need not exist.
 func Open(path string) (*File, error) {
-	f := &File{path: path, keys: map[Hash]*record{}, end: int64(len(header))}
+	f := &File{path: path, most: maxKeys, keys: map[Hash]*record{}, end: int64(len(header))}
 	var err error
 	f.file, err = os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,6 +109,14 @@ func (f *File) Key(_ context.Context, id string, draws bool) (Key, error) {
 		return Key{}, nil
 	}
 	if r == nil {
+		for other := range f.keys {
+			if len(f.keys) < f.most {
+				break
+			}
+			if err := f.delete(other); err != nil {
+				return Key{}, err
+			}
+		}
 		r = &record{key: Draw(), at: f.end}
 		if n := len(f.free); n > 0 {
 			r.at = f.free[n-1]
@@ -126,28 +138,39 @@ func (f *File) Key(_ context.Context, id string, draws bool) (Key, error) {
 // Erase implements Store.
 func (f *File) Erase(_ context.Context, id string) error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if h := HashOf(id); f.keys[h] != nil {
-		return f.delete(h)
+	h := HashOf(id)
+	if f.keys[h] == nil {
+		f.mu.Unlock()
+		return nil
 	}
+	err := f.delete(h)
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return f.sync()
+}
+
+// delete overwrites a key.
+func (f *File) delete(h Hash) error {
+	at := f.keys[h].at
+	if err := f.write(make([]byte, recordSize), at); err != nil {
+		return err
+	}
+	f.free = append(f.free, at)
+	delete(f.keys, h)
 	return nil
 }
 
-func (f *File) delete(list ...Hash) error {
-	for _, h := range list {
-		if err := f.write(make([]byte, recordSize), f.keys[h].at); err != nil {
-			return err
-		}
-	}
-	if err := f.file.Sync(); err != nil {
+// sync makes deletions last, while others ask for keys.
+func (f *File) sync() error {
+	err := f.file.Sync()
+	if err != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		f.spoil = err
-		return err
 	}
-	for _, h := range list {
-		f.free = append(f.free, f.keys[h].at)
-		delete(f.keys, h)
-	}
-	return nil
+	return err
 }
 
 // Sweep implements Store.
@@ -170,18 +193,29 @@ func (f *File) Sweep(ctx context.Context, isUsed func(Key) bool) error {
 			unused = append(unused, h)
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	gone := unused[:0]
-	for _, h := range unused {
-		if r := f.keys[h]; r != nil && !r.isLive {
-			gone = append(gone, h)
-		}
-	}
-	if len(gone) == 0 {
+	if len(unused) == 0 {
 		return nil
 	}
-	return f.delete(gone...)
+	for some := range slices.Chunk(unused, sweepKeys) {
+		if err := f.deleteUnused(some); err != nil {
+			return err
+		}
+	}
+	return f.sync()
+}
+
+func (f *File) deleteUnused(list []Hash) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range list {
+		if r := f.keys[h]; r == nil || r.isLive {
+			continue
+		}
+		if err := f.delete(h); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close closes the file.

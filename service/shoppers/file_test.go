@@ -84,6 +84,25 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// A full file gives a new shopper the place of another one.
+func TestKeysAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shoppers")
+	f := reopened(t, nil, path)
+	f.most = 3
+	for _, id := range strings.Fields("a b c d e f") {
+		k := keyOf(t, f, id, true)
+		if again := keyOf(t, f, id, false); again != k || len(f.keys) > 3 {
+			t.Errorf("%q has the key %x and then %x; the file has %d", id, k, again, len(f.keys))
+		}
+	}
+	if size := len(fatal.Or(os.ReadFile(path))(t)); size != len(header)+3*recordSize {
+		t.Errorf("the file has %d bytes", size)
+	}
+	if f = reopened(t, f, path); len(f.keys) != 3 || f.keys[HashOf("f")] == nil {
+		t.Error("the last shopper has no key")
+	}
+}
+
 // A name depends on the key and the placement.
 func TestNames(t *testing.T) {
 	k := Key{1}
