@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // SetAttempt changes the wait for a server's answer. undo restores it.
@@ -27,6 +28,21 @@ func SetLease(every, hold time.Duration) (undo func()) {
 	before, held := renewal, silence
 	renewal, silence = every, hold
 	return func() { renewal, silence = before, held }
+}
+
+// Unanswered lets no server answer the n-th request for a message from now on, counted from 0.
+func Unanswered(s *Store, n int) { s.stream = &unanswered{Stream: s.stream, left: n} }
+
+type unanswered struct {
+	jetstream.Stream
+	left int
+}
+
+func (u *unanswered) GetMsg(ctx context.Context, sequence uint64, o ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
+	if u.left--; u.left == -1 {
+		return nil, errUnanswered
+	}
+	return u.Stream.GetMsg(ctx, sequence, o...)
 }
 
 // Abandon leaves the log as a killed process does, without releasing it.

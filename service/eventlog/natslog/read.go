@@ -405,13 +405,20 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 	if err != nil {
 		return eventlog.Position{}, err
 	}
-	f, _, err := s.frameFrom(ctx, message, end.message+1)
-	if n := sequence + 1 - f.First; err == nil && n < uint64(len(f.Entries)) {
-		return f.Start().After(f.Entries[:n]...), nil
-	} else if err == nil {
-		err = fmt.Errorf("message %d: %w: it does not have the entry", message, errUnreadable)
+	for {
+		f, at, err := s.frameFrom(ctx, message, end.message+1)
+		n := sequence + 1 - f.First
+		switch {
+		case err == nil && (at > end.message || f.First > sequence+1):
+			err = fmt.Errorf("message %d: %w: it does not have the entry", message, errUnreadable)
+			fallthrough
+		case err != nil:
+			return eventlog.Position{}, s.missing(ctx, sequence+1, err)
+		case n < uint64(len(f.Entries)):
+			return f.Start().After(f.Entries[:n]...), nil
+		}
+		message = at + 1 // find found damage, and begins with the first message; or a frame has no entries
 	}
-	return eventlog.Position{}, s.missing(ctx, sequence+1, err)
 }
 
 // lookAgain updates the end of another process's log: a snapshot may include entries that came after the log was
@@ -450,8 +457,11 @@ func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		if err != nil {
+		if errors.Is(err, errUnreadable) {
 			return state.FirstSeq, nil
+		}
+		if err != nil {
+			return 0, s.explain(ctx, entry, err)
 		}
 		if at < high && f.First <= entry {
 			low = at

@@ -256,6 +256,26 @@ func TestPositionAfterTheEnd(t *testing.T) {
 	}
 }
 
+// A position is what it is, or unknown because the servers did not answer one of the requests. It is no damage.
+func TestPositionIsUnanswered(t *testing.T) {
+	t.Parallel()
+	leader := connect(t, natslog.Options{URL: natstest.URL(t), Standby: true})
+	fill(t, leader, 1, 9)
+	want, unknown := fatal.Or(leader.Position(t.Context(), 4))(t), 0
+	for n := range 12 {
+		natslog.Unanswered(leader, n)
+		switch p, err := leader.Position(t.Context(), 4); {
+		case errors.Is(err, eventlog.ErrReopen):
+			unknown++
+		case err != nil || p != want:
+			t.Errorf("without the answer to request %d: %v, %v, want %v", n, p, err, want)
+		}
+	}
+	if unknown < 3 {
+		t.Errorf("%d requests were not answered: the test shows nothing", unknown)
+	}
+}
+
 // If a server has not stored a message yet that another one delivered, the follower waits.
 func TestFollowedLogIsBehind(t *testing.T) {
 	t.Parallel()
