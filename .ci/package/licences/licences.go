@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/licensecheck"
 )
@@ -206,7 +207,11 @@ func Notices(w io.Writer, root string, modules []*Module) error {
 		}
 		fmt.Fprintf(&out, "\n%s\n%s %s (%s)\n%s\n", line, m.Path, m.Version, strings.Join(m.Licences, ", "), line)
 		for _, name := range m.names() {
-			fmt.Fprintf(&out, "\n--- %s\n\n%s\n", name, bytes.TrimSpace(bytes.ReplaceAll(m.texts[name], []byte("\r\n"), []byte("\n"))))
+			text := m.texts[name]
+			if !utf8.Valid(text) {
+				text = fromLatin1(text)
+			}
+			fmt.Fprintf(&out, "\n--- %s\n\n%s\n", name, bytes.TrimSpace(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))))
 		}
 	}
 	desk, err := os.ReadFile(filepath.Join(root, "service/desk/dist/desk/licenses.md"))
@@ -216,6 +221,15 @@ func Notices(w io.Writer, root string, modules []*Module) error {
 	fmt.Fprintf(&out, "\n%s\nThe desk\n%s\n\n%s\n", line, line, bytes.TrimSpace(desk))
 	_, err = w.Write(out.Bytes())
 	return err
+}
+
+// fromLatin1 converts a text from ISO 8859-1 to UTF-8.
+func fromLatin1(text []byte) []byte {
+	runes := make([]rune, len(text))
+	for i, b := range text {
+		runes[i] = rune(b)
+	}
+	return []byte(string(runes))
 }
 
 func output(dir string, env []string, name string, args ...string) ([]byte, error) {
