@@ -96,28 +96,28 @@ type content struct {
 	example   string // JSON
 }
 
-func op(id, summary string) operation {
-	return operation{id: id, summary: summary, answers: map[int][]content{}}
+func op(id, summary string) *operation {
+	return &operation{id: id, summary: summary, answers: map[int][]content{}}
 }
 
-func (o operation) with(query ...parameter) operation    { o.query = query; return o }
-func (o operation) under(headers ...parameter) operation { o.headers = headers; return o }
-func (o operation) fails(statuses ...int) operation      { o.errors = statuses; return o }
+func (o *operation) with(query ...parameter) *operation    { o.query = query; return o }
+func (o *operation) under(headers ...parameter) *operation { o.headers = headers; return o }
+func (o *operation) fails(statuses ...int) *operation      { o.errors = statuses; return o }
 
 // takes adds a body of JSON, like the value.
-func (o operation) takes(of any, example string) operation {
+func (o *operation) takes(of any, example string) *operation {
 	o.body = append(o.body, content{asJSON, of, example})
 	return o
 }
 
 // takesLines adds a body of a line of JSON for each item.
-func (o operation) takesLines() operation {
+func (o *operation) takesLines() *operation {
 	o.body = append(o.body, content{mediaType: asLines})
 	return o
 }
 
 // gives adds an answer: JSON like the value, a content, or an empty one.
-func (o operation) gives(status int, of any) operation {
+func (o *operation) gives(status int, of any) *operation {
 	switch of := of.(type) {
 	case nil:
 		o.answers[status] = nil
@@ -130,7 +130,7 @@ func (o operation) gives(status int, of any) operation {
 }
 
 // operationOf describes a route of Personalizer's contract.
-func operationOf(of *personalizer.Route) operation {
+func operationOf(of *personalizer.Route) *operation {
 	o := op(of.ID, of.Summary).gives(of.Status, of.Answer)
 	if of.Body != nil {
 		return o.takes(of.Body, of.Example)

@@ -65,9 +65,9 @@ func (s *Server) routes() (all []*route) {
 		rt.handle = rt.within(s, via, h)
 		all = append(all, rt)
 	}
-	on := func(pattern string, via []wrapper, h handler, of operation) {
+	on := func(pattern string, via []wrapper, h handler, of *operation) {
 		method, path, _ := strings.Cut(pattern, " ")
-		add(&route{method: method, path: path, operation: of}, via, h)
+		add(&route{method: method, path: path, operation: *of}, via, h)
 	}
 	const placement = "/v1/placements/{name}"
 
@@ -187,7 +187,7 @@ func (s *Server) routes() (all []*route) {
 			gives(200, api.AlertTest{}).fails(502))
 	}
 	for _, of := range personalizer.Routes() {
-		rt := &route{method: of.Method, path: of.Path, contract: &of, operation: operationOf(&of)}
+		rt := &route{method: of.Method, path: of.Path, contract: &of, operation: *operationOf(&of)}
 		via := []wrapper{origin, key(of.Scope), limit, own, deadline, change, catchUp, lead}
 		if of.Method == http.MethodGet {
 			via = []wrapper{origin, key(of.Scope), limit, own, deadline, catchUp}
@@ -195,15 +195,15 @@ func (s *Server) routes() (all []*route) {
 		add(rt, via, s.adapted(&of))
 	}
 
-	on("GET /metrics", process, s.serveMetrics, operation{})
-	on("GET /healthz", public, (*call).healthy, operation{})
-	on("GET /readyz", public, s.ready, operation{})
-	on("GET /openapi.json", public, func(c *call) error { return c.answer(http.StatusOK, asJSON, s.document) }, operation{})
-	on("GET /docs", public, desktop, operation{})
-	on("GET /{$}", public, desktop, operation{})
-	on("GET /desk/{file}", public, asset, operation{})
+	on("GET /metrics", process, s.serveMetrics, new(operation))
+	on("GET /healthz", public, (*call).healthy, new(operation))
+	on("GET /readyz", public, s.ready, new(operation))
+	on("GET /openapi.json", public, func(c *call) error { return c.answer(http.StatusOK, asJSON, s.document) }, new(operation))
+	on("GET /docs", public, desktop, new(operation))
+	on("GET /{$}", public, desktop, new(operation))
+	on("GET /desk/{file}", public, asset, new(operation))
 	for _, of := range s.options.Demo {
-		on(of.Pattern, public, demonstrated(of), operation{})
+		on(of.Pattern, public, demonstrated(of), new(operation))
 	}
 	return all
 }
