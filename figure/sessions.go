@@ -11,7 +11,7 @@ import (
 	"vitrine/paper/sessions"
 )
 
-// Sessions draws what sessions of pages earn, as a share of the optimum, against how many were played: a row for each
+// Sessions draws the earnings of sessions of pages, as a share of the optimum, against the number of sessions: a row for each
 // kind of utilities, a column for each number of items, and the exact plans as level lines.
 type Sessions sessions.Report
 

@@ -42,7 +42,7 @@ func served(t *testing.T, s *service) *busy {
 	return v
 }
 
-// end sends the shoppers away, stops the service, and compares what shoppers were told with the service and with its
+// end sends the shoppers away, stops the service, and compares the answers to the shoppers with the service and with its
 // log.
 func (v *busy) end(log string) {
 	v.Helper()

@@ -33,8 +33,8 @@ type Placement struct {
 	Warnings          []string        `json:"warnings,omitempty" readOnly:"true" doc:"why these settings may do harm; ignored in a request"`
 }
 
-// ShopperHistory says how a placement remembers what its shoppers have seen and bought. The log holds random names in place
-// of the shoppers' ids. Erasing a shopper deletes the key that leads to the name.
+// ShopperHistory says how long, and in how much memory, a placement remembers which items its shoppers saw and bought.
+// The log holds random names in place of the shoppers' ids. Erasing a shopper deletes the key that leads to the name.
 type ShopperHistory struct {
 	Keep        string `json:"keep" doc:"how long it is remembered, such as 720h; at most 366 days"`
 	MemoryBytes int    `json:"memory_bytes,omitzero" doc:"max bytes; 16777216 if left out, about 9000 shoppers with 20 items each. If it is full, the shoppers who came longest ago are forgotten"`

@@ -20,9 +20,9 @@ import (
 //	brand == "acme" and price <= 20 and not (season in ["winter", "autumn"] or "sale" in groups)
 //
 // It compares a name with a number, a string, true or false (==, !=, <, <=, >, >=), or looks it up in a list. If an
-// item lacks the attribute, only != holds. The names seen and bought are how often the request's shopper has seen and bought
-// the item. The library expr-lang parses the syntax. We compile it here, because items
-// are records rather than maps.
+// item lacks the attribute, only != holds. The names seen and bought count how often the request's shopper saw and
+// bought the item. The library expr-lang parses the syntax. We compile it here, because items are records rather than
+// maps.
 
 type FilterError struct{ Message string }
 
@@ -438,21 +438,28 @@ func (p *Filter) holdsFor(c *Catalogue, f *fields, slot int32) bool {
 	return p.holds(f)
 }
 
-// AsksPast reports whether the filter depends on what the shopper has seen or bought.
+// AsksPast reports whether the filter depends on the shopper's past.
 func (p *Filter) AsksPast() bool { return p != nil && p.asksPast }
 
-// personal returns the filter's answers for the items of a shopper's past, by slot.
-func (c *Catalogue) personal(p *Filter, past []feature.Past) map[int32]bool {
-	if !p.AsksPast() || len(past) == 0 {
+// personal is a filter's answer for an item that a shopper knows.
+type personal struct {
+	slot  int32
+	holds bool
+}
+
+// personal returns the filter's answers for the items of a shopper's past, in the order of the catalogue.
+func (c *Catalogue) personal(p *Filter, past []feature.Past) (answers []personal) {
+	if !p.AsksPast() {
 		return nil
 	}
-	answers, f := make(map[int32]bool, len(past)), fields{names: p.fields.names}
+	f := fields{names: p.fields.names}
 	for i := range past {
 		if slot, ok := c.index.find(past[i].ID); ok {
 			f.past = past[i]
-			answers[slot] = p.holdsFor(c, &f, slot)
+			answers = append(answers, personal{slot, p.holdsFor(c, &f, slot)})
 		}
 	}
+	slices.SortFunc(answers, func(a, b personal) int { return cmp.Compare(a.slot, b.slot) })
 	return answers
 }
 

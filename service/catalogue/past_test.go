@@ -11,7 +11,7 @@ import (
 	"vitrine/service/feature"
 )
 
-// A filter by what a shopper has seen and bought selects as one that looks at each item. Others are not touched.
+// A filter by a shopper's past selects the same items as a look at each item. Filters by other names do not change.
 func TestFiltersByThePast(t *testing.T) {
 	s := schemaOf(t, `[{"name":"price","kind":"number"},{"name":"owned","kind":"number","history":"bought"}]`)
 	c, rng := New(s), rand.New(rand.NewPCG(1, 2))

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -27,33 +28,34 @@ func (c *Catalogue) Select(dst []int32, ids []string, satisfied *Filter, past []
 		return Selection{All: true}
 	}
 	s.Slots = dst[:0]
-	personal := c.personal(satisfied, past)
+	known := c.personal(satisfied, past)
 	if ids == nil {
 		for slot := range int32(c.Len()) {
-			if satisfied.has(slot) && c.isOpen(slot, now) {
-				s.Slots = append(s.Slots, slot)
+			holds := satisfied.has(slot)
+			if len(known) > 0 && known[0].slot == slot {
+				holds, known = known[0].holds, known[1:]
 			}
-		}
-		for slot, holds := range personal {
-			switch at, found := slices.BinarySearch(s.Slots, slot); {
-			case found && !holds:
-				s.Slots = slices.Delete(s.Slots, at, at+1)
-			case !found && holds && c.isOpen(slot, now):
-				s.Slots = slices.Insert(s.Slots, at, slot)
+			if holds && c.isOpen(slot, now) {
+				s.Slots = append(s.Slots, slot)
 			}
 		}
 		return s
 	}
 	for _, id := range ids {
 		slot, ok := c.index.find(id)
-		holds, isPersonal := personal[slot]
 		switch {
 		case !ok:
 			s.Unknown = s.miss(s.Unknown, id)
 		case !c.isOpen(slot, now):
 			s.Unavailable = s.miss(s.Unavailable, id)
-		case isPersonal && holds, !isPersonal && satisfied.has(slot):
-			s.Slots = append(s.Slots, slot)
+		default:
+			holds := satisfied.has(slot)
+			if at, found := slices.BinarySearchFunc(known, slot, func(k personal, slot int32) int { return cmp.Compare(k.slot, slot) }); found {
+				holds = known[at].holds
+			}
+			if holds {
+				s.Slots = append(s.Slots, slot)
+			}
 		}
 	}
 	slices.Sort(s.Slots)

@@ -19,7 +19,7 @@ var names = []string{auto, linear, chance}
 // size is the number of products in a window.
 const size = 4
 
-// Compare is the share of the shoppers who see random windows, so that the desk can say what the learners earn.
+// Compare is the share of shoppers who see random windows. Only by comparison can the desk say how much the learners earn.
 const Compare = 0.02
 
 // Placements returns the configurations of the demonstration's placements, by name. A share of the shoppers, compare, sees random

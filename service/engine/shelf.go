@@ -88,8 +88,7 @@ func (s *shelf) list(ctx context.Context) (ids []string, total int, err error) {
 	if s.IDs != nil {
 		return s.IDs, len(s.IDs), nil
 	}
-	var p listing
-	p.shelf = s
+	p := &listing{shelf: s}
 	others := s.sold.Counted() // that the catalogue may not have
 	if s.Sort != "" {
 		p.add(s.sorted(others), func(string) bool { return true })
@@ -136,7 +135,7 @@ func (p *listing) add(ids []string, may func(id string) bool) {
 	})
 }
 
-// addStock adds what the query finds in the catalogue, in slices between which others may write.
+// addStock adds the items of the catalogue that the query finds. It works in slices, and others may write in between.
 func (p *listing) addStock(ctx context.Context) error {
 	for from, more := int32(0), p.items != nil; more; from += shelfSlice {
 		if err := ctx.Err(); err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // recognize returns a request with the name of its shopper in place of the id, if the placement remembers shoppers, and
-// what the shopper has seen and bought. So the log holds no id, not even in the hash of the request or of the unit of an
-// experiment. A new shopper gets a name if draws is set, and otherwise stays unknown.
+// the shopper's past. So the log holds no id, not even in the hash of the request or of an experiment's unit. A new
+// shopper gets a name if draws is set, and otherwise stays unknown.
 func (e *Engine) recognize(ctx context.Context, v *page.View, r *api.Request, now int64, draws bool) (*api.Request, page.Shopper, error) {
 	if v.Config.ShopperHistory == nil || r.ShopperID == "" {
 		return r, page.Shopper{}, nil
@@ -48,9 +48,10 @@ func (e *Engine) EraseShopper(ctx context.Context, id string) error {
 	return e.shoppers.Erase(ctx, id)
 }
 
-// SweepShoppers deletes the keys of shoppers whom no placement remembers. Call it in the process that writes the log.
+// SweepShoppers deletes the keys of shoppers whom no placement remembers. A follower leaves that to the leader: its own
+// state may lack the last visits.
 func (e *Engine) SweepShoppers(ctx context.Context) error {
-	if e.shoppers == nil {
+	if e.shoppers == nil || e.isFollower.Load() {
 		return nil
 	}
 	return e.shoppers.Sweep(ctx, func(k shoppers.Key) bool {

@@ -53,7 +53,7 @@ func visit(t testing.TB, e *engine.Engine, store *memlog.Store, id, shopper stri
 	return o, rows
 }
 
-// What a shopper has seen and bought is counted in the rows of the next page, by hand: sales, late ones, withdrawn ones,
+// The rows of the next page count the views and purchases of a shopper, by hand: sales, late ones, withdrawn ones,
 // items bought later, deferred pages, and how long it is kept. Others see nothing of it.
 func TestShoppersAreRemembered(t *testing.T) {
 	store := new(memlog.Store)
@@ -113,7 +113,7 @@ func TestShoppersAreRemembered(t *testing.T) {
 	replays(t, e, o)
 }
 
-// What a shopper owns is hidden, but for what a request includes, and unless slots would stay empty. Filters know it, too.
+// Items that a shopper owns are hidden, unless the request includes them or slots would stay empty. Filters know them, too.
 func TestWhatShoppersOwnIsHidden(t *testing.T) {
 	for _, more := range []string{"", `,"log_items":"all"`, `,"mode":"explore","explore_share":1`} {
 		store := new(memlog.Store)
@@ -329,9 +329,10 @@ func TestErasure(t *testing.T) {
 	}
 }
 
-// A follower with the same keys knows what the leader's shoppers did, and tells the leader what its own did.
+// A follower with the same keys knows the past of the leader's shoppers, and tells the leader of the visits of its own.
 func TestFollowersRememberShoppers(t *testing.T) {
-	p := newPair(t, engine.Options{Shoppers: keysOf(t)})
+	keys := keysOf(t)
+	p := newPair(t, engine.Options{Shoppers: keys})
 	p.put(t, strings.Replace(remembering, `"24h"}`, `"24h","hide_bought":true}`, 1))
 	ask := func(e *engine.Engine, id string) []string {
 		t.Helper()
@@ -352,6 +353,16 @@ func TestFollowersRememberShoppers(t *testing.T) {
 	reach(t, p.follower, p.leader.Sequence())
 	if string(snapshot(t, p.follower)) != string(snapshot(t, p.leader)) {
 		t.Error("the follower has another state")
+	}
+
+	fatal.Or(keys.Key(t.Context(), "a shopper of no placement", true))(t)
+	for _, e := range []*engine.Engine{p.follower, p.leader} {
+		for range 2 {
+			fatal.If(t, e.SweepShoppers(t.Context()))
+		}
+		if key := fatal.Or(keys.Key(t.Context(), "a shopper of no placement", false))(t); (key == shoppers.Key{}) != (e == p.leader) {
+			t.Error("not the leader alone has swept the keys")
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *column) counts(field string, f *api.Feature) error {
 	return api.OneOf(field+"/history", f.History, PastSeen, PastBought)
 }
 
-// HasHistory reports whether rows count what shoppers have seen or bought.
+// HasHistory reports whether rows count views or purchases.
 func (s *Schema) HasHistory() bool {
 	for i := range s.columns {
 		if s.columns[i].History != "" {
@@ -46,7 +46,7 @@ func (s *Schema) HasHistory() bool {
 	return false
 }
 
-// History returns what an item's feature counts: [PastSeen], [PastBought], or "".
+// History returns [PastSeen] or [PastBought] for a feature that counts views or purchases, and otherwise "".
 func (s *Schema) History(name string) string {
 	if i := s.find(name); i >= 0 {
 		return s.columns[i].History

@@ -11,7 +11,7 @@ import (
 	"vitrine/service/feature"
 )
 
-// Counts filled into a row are what the row of an item with these counts has, scaled and within their bounds. An item
+// Counts filled into a row equal the values of an item with these counts, scaled and within their bounds. An item
 // without a past keeps its values.
 func TestRemember(t *testing.T) {
 	s := fatal.Or(feature.New([]api.Feature{

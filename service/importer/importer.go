@@ -72,7 +72,7 @@ type Columns struct {
 	Shown      string `toml:"shown,omitempty"`      // the position, from 1 on, or true; 0, false or empty if not shown (shown). Without it all rows are shown
 	Chosen     string `toml:"chosen,omitempty"`     // 1 or true in the row that was taken (chosen)
 	Units      string `toml:"units,omitempty"`      // the units that were taken, in rows that were taken (units); 1 if empty
-	Value      string `toml:"value,omitempty"`      // what these units earned together, in rows that were taken (units_value); units × revenue if empty
+	Value      string `toml:"value,omitempty"`      // the earnings of these units together, in rows that were taken (units_value); units × revenue if empty
 	Revenue    string `toml:"revenue,omitempty"`    // of the item (revenue)
 	Propensity string `toml:"propensity,omitempty"` // of the page, in (0, 1] (propensity). A named column must hold it in every decision
 }
@@ -666,9 +666,8 @@ func probability(column string, v api.Value) (float64, error) {
 }
 
 // moment parses a time: RFC 3339, the forms of other programs, or seconds, milliseconds, microseconds or nanoseconds
-// since
-//  1970. Integers tell which by their size: seconds are below 10¹¹, and each of the others below a thousand times
-//     that.
+// since the year 1970. The size of an integer tells its unit: seconds are below 10¹¹, and each smaller unit is below a
+// thousand times the bound of the one before.
 func moment(text string) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		unit := int64(time.Second)

@@ -432,8 +432,12 @@ func (p *pageRows) takenOf(column string, ids []string, flags []api.Value) (take
 
 // takes returns the items taken with their units and values, as far as the columns have them.
 func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, err error) {
-	number := func(column string, i int) (n float64, text string) {
-		if list := p.get(column); column != "" && len(list) == len(ids) {
+	if c.Units == "" && c.Value == "" {
+		return nil, nil
+	}
+	units, values := p.get(c.Units), p.get(c.Value)
+	number := func(list []api.Value, i int) (n float64, text string) {
+		if len(list) == len(ids) {
 			text = textOf(list[i])
 		}
 		if n, err := strconv.ParseFloat(text, 64); err == nil {
@@ -446,13 +450,13 @@ func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, 
 			continue
 		}
 		choice := api.Choice{Item: id}
-		if n, text := number(c.Units, i); text != "" {
+		if n, text := number(units, i); text != "" {
 			if !(n >= 1 && n <= eventlog.MaxQuantity) || n != math.Trunc(n) {
 				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not a number of units from 1 to %d", c.Units, text, eventlog.MaxQuantity))
 			}
 			choice.Quantity = new(int(n))
 		}
-		if v, text := number(c.Value, i); text != "" {
+		if v, text := number(values, i); text != "" {
 			if !(v >= 0 && v <= vitrine.MaxRevenue) {
 				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not what units earned, from 0 to %v", c.Value, text, vitrine.MaxRevenue))
 			}

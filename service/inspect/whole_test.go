@@ -205,7 +205,7 @@ func exported(t *testing.T, store *memlog.Store, first uint64, snapshot []byte) 
 	return out.String(), rounds
 }
 
-// A log with the ids of candidates gives what a log with their rows gives: exports and evaluations byte by byte, also
+// A log with the ids of candidates gives the same as a log with their rows: exports and evaluations byte by byte, also
 // from an entry in the middle and after changes of the features; explanations; and learners, also those that learn from
 // the log again.
 func TestIDsInTheLogAreRows(t *testing.T) {

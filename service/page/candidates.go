@@ -173,14 +173,14 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 		return errNoItems
 	}
 	filter, err := r.lock(ctx, items, v.Config)
-	if filter.AsksPast() && v.Config.ShopperHistory == nil {
-		return api.Fieldf("/filter", "asks what the shopper has seen or bought, which the placement does not remember: set its shopper_history")
-	}
 	if wrong := new(catalogue.FilterError); errors.As(err, &wrong) {
 		return api.Fieldf("/filter", "%s", wrong.Message)
 	}
 	if err != nil {
 		return err
+	}
+	if filter.AsksPast() && v.Config.ShopperHistory == nil {
+		return api.Fieldf("/filter", "asks what the shopper has seen or bought, which the placement does not remember: set its shopper_history")
 	}
 	s := &r.stock
 	s.items, s.from, s.n, s.version, s.since = items, len(r.Items), items.Len(), items.Version(), items.Position()

@@ -147,7 +147,7 @@ func TestCrossingSearchIsBounded(t *testing.T) {
 	}
 }
 
-// The searches for what the rules of a request cost share their steps: few steps are enough for the best set, but not for
+// The searches for the costs of a request's rules share their steps: few steps are enough for the best set, but not for
 // the best set without each rule.
 func TestRulesShareTheSteps(t *testing.T) {
 	v, r := viewOf(t, stalls), stand(40)

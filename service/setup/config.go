@@ -241,10 +241,10 @@ func (c *Config) check() error {
 	return nil
 }
 
-// KeepShoppers returns how long the placement remembers what shoppers have seen and bought.
+// KeepShoppers returns how long the placement remembers a view or a purchase.
 func (c *Config) KeepShoppers() time.Duration { return c.keep }
 
-// checkShoppers checks what the placement remembers of its shoppers.
+// checkShoppers checks the settings of the memory of shoppers.
 func (c *Config) checkShoppers() (err error) {
 	h := c.ShopperHistory
 	if h == nil {

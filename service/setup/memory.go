@@ -27,7 +27,7 @@ func (c *Config) Bound() int {
 	return c.MemoryBytes + 2*c.Share() + c.MemoryBytes/EvictedShare + earnings.ItemBytes*earnings.MaxItems(c.MemoryBytes) + c.schema.NamesBytes()
 }
 
-// ShopperBytes returns the maximal bytes of what the placement remembers of its shoppers.
+// ShopperBytes returns the most bytes of the memory of shoppers.
 func (c *Config) ShopperBytes() int {
 	if c.ShopperHistory == nil {
 		return 0

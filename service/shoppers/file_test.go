@@ -140,7 +140,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// Any file is refused, or read, and then holds what it was given.
+// Any file is refused, or read, and then keeps a new key.
 func FuzzFile(f *testing.F) {
 	f.Add([]byte(header))
 	f.Add([]byte(header + strings.Repeat("a", recordSize) + strings.Repeat("\x00", recordSize) + "cut"))

@@ -202,8 +202,6 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	own := o != nil && p.isOwn(o)
 	if o != nil {
 		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket, Measured: r.measured(), Predicted: own && o.Probability != nil}
-	}
-	if o != nil {
 		p.noteOutcome(c, now)
 	}
 	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))

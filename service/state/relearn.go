@@ -58,7 +58,7 @@ func (s *State) beginRelearning(p *Placement, sequence uint64, time int64, b *ev
 	return nil
 }
 
-// IsLost reports whether the log no longer holds what a RelearningBegun reads. It may ask the log's server, so call it
+// IsLost reports whether the log no longer holds the entries that a RelearningBegun reads. It may ask the log's server, so call it
 // before the state is locked.
 func (s *State) IsLost(event *eventlog.Event) bool {
 	b, ok := event.Body.(*eventlog.RelearningBegun)

@@ -16,8 +16,8 @@ import (
 	"vitrine/service/shoppers"
 )
 
-// memory is what a placement remembers of its shoppers: part of the fold, so that all processes and replays remember the
-// same. It knows shoppers by their names in the log. If it is full, it forgets the shoppers who came longest ago.
+// memory is a placement's memory of its shoppers, whom it knows by their names in the log. It is part of the fold, so
+// all processes and replays remember the same. If it is full, it forgets the shoppers who came longest ago.
 type memory struct {
 	keep      int64 // nanoseconds
 	size      int   // max bytes
@@ -34,7 +34,7 @@ type shopper struct {
 	at    *list.Element
 }
 
-// visit is what a shopper did with an item.
+// visit counts how often a shopper saw and bought an item.
 type visit struct {
 	feature.Past
 	last int64
@@ -112,7 +112,7 @@ func (m *memory) trim(now int64) {
 	}
 }
 
-// past returns what a shopper has seen and bought as of a time.
+// past returns a shopper's past as of a time.
 func (m *memory) past(name string, now int64) (list []feature.Past) {
 	if m == nil || m.byName[name] == nil {
 		return nil
@@ -169,7 +169,7 @@ func (p *Placement) noteTakes(shopper string, shown func() []string, takes event
 	p.memory.note(shopper, now, ids, 0, change)
 }
 
-// PastOf returns what a shopper of a placement has seen and bought as of a time.
+// PastOf returns the past of a placement's shopper as of a time.
 func (s *State) PastOf(placement, shopper string, now int64) []feature.Past {
 	if p := s.Placements[placement]; p != nil {
 		return p.memory.past(shopper, now)

@@ -148,7 +148,7 @@ func (d *disk) cut(t *testing.T) {
 	clear(d.files)
 }
 
-// What was acknowledged is there after the power was cut, calls of the disk have failed and entries were removed; what
+// Acknowledged entries are there after the power was cut, calls of the disk failed and entries were removed; what
 // was not is there as a whole, or not at all; and a flipped bit is found.
 func TestPowerIsCut(t *testing.T) {
 	filelog.SetSegmentBytes(t, 4<<10)

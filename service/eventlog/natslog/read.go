@@ -407,14 +407,13 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 	}
 	for {
 		f, at, err := s.frameFrom(ctx, message, end.message+1)
-		n := sequence + 1 - f.First
-		switch {
-		case err == nil && (at > end.message || f.First > sequence+1):
+		if err == nil && (at > end.message || f.First > sequence+1) {
 			err = fmt.Errorf("message %d: %w: it does not have the entry", message, errUnreadable)
-			fallthrough
-		case err != nil:
+		}
+		if err != nil {
 			return eventlog.Position{}, s.missing(ctx, sequence+1, err)
-		case n < uint64(len(f.Entries)):
+		}
+		if n := sequence + 1 - f.First; n < uint64(len(f.Entries)) {
 			return f.Start().After(f.Entries[:n]...), nil
 		}
 		message = at + 1 // find found damage, and begins with the first message; or a frame has no entries
@@ -454,18 +453,14 @@ func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error
 	for high-low > 1 { // low's frame begins at or before the entry, high's frame after it
 		middle := low + (high-low)/2
 		f, at, err := s.frameFrom(ctx, middle, high)
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		if errors.Is(err, errUnreadable) {
+		switch {
+		case errors.Is(err, errUnreadable):
 			return state.FirstSeq, nil
-		}
-		if err != nil {
+		case err != nil:
 			return 0, s.explain(ctx, entry, err)
-		}
-		if at < high && f.First <= entry {
+		case at < high && f.First <= entry:
 			low = at
-		} else {
+		default:
 			high = middle
 		}
 	}

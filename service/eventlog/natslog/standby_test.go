@@ -256,7 +256,7 @@ func TestPositionAfterTheEnd(t *testing.T) {
 	}
 }
 
-// A position is what it is, or unknown because the servers did not answer one of the requests. It is no damage.
+// If the servers do not answer one of the requests, a position is unknown, and the log is not damaged.
 func TestPositionIsUnanswered(t *testing.T) {
 	t.Parallel()
 	leader := connect(t, natslog.Options{URL: natstest.URL(t), Standby: true})

@@ -86,7 +86,7 @@ func (v *victim) intact(n int, o Often) {
 	}
 }
 
-// accounts sends the shoppers away, ends the service, and compares what shoppers were told with the service, with its
+// accounts sends the shoppers away, ends the service, and compares the answers to the shoppers with the service, with its
 // log, and with a replay. It returns the verdict.
 func (v *victim) accounts(ctx context.Context, snapshots ...string) string {
 	v.Helper()

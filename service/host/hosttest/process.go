@@ -1,7 +1,7 @@
 // Package hosttest runs the service as processes and strikes them: it kills, freezes and stops services and the NATS
 // servers that hold their log, cuts them off from each other, and slows down, stops and cuts the power of their disks.
-// Meanwhile shoppers ask for decisions. A Ledger records what they were answered, and in the end compares it with the
-// log and the services.
+// Meanwhile shoppers ask for decisions. A Ledger records the answers, and compares them with the log and the services at
+// the end.
 package hosttest
 
 import (
