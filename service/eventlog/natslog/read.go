@@ -174,7 +174,8 @@ type message struct {
 func (s *Store) messages(ctx context.Context, first, last uint64, data bool,
 	idle func(time.Time)) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
-		for wait := attempt; first <= last; wait *= 2 {
+		// A lost request for messages is repeated soon, because a new leader reads the log's end this way.
+		for wait := shortAttempt; first <= last; wait *= 2 {
 			for m, err := range s.consume(ctx, first, last, data, wait, idle) {
 				if errors.Is(err, errStalled) {
 					break
@@ -182,7 +183,7 @@ func (s *Store) messages(ctx context.Context, first, last uint64, data bool,
 				if !yield(m, err) || err != nil {
 					return
 				}
-				first, wait = m.sequence+1, attempt
+				first, wait = m.sequence+1, shortAttempt
 			}
 		}
 	}

@@ -91,9 +91,10 @@ func over(t *testing.T, n *network) natslog.Options {
 	return natslog.Options{URL: natstest.URL(t), Standby: true, Connect: []nats.Option{nats.SetCustomDialer(n)}}
 }
 
-// A consumer's request for messages is lost, as in a cluster without a leader. The reader must not wait forever.
+// A consumer's request for messages is lost, as in a cluster without a leader. The reader must neither wait forever nor
+// as long as a writer waits for an answer: a take-over reads the log's end.
 func TestRequestForMessagesIsLost(t *testing.T) {
-	t.Parallel()
+	defer natslog.SetAttempt(time.Hour)()
 	n := &network{requests: []byte("$JS.API.CONSUMER.MSG.NEXT")}
 	s := connect(t, over(t, n))
 	fill(t, s, 1, 9)
