@@ -129,7 +129,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		panic(fmt.Sprintf("vitrine: the command line is ill-formed: %v", err))
 	}
 	if _, err := vitrine.KernelPath(); err != nil {
-		return report(stderr, hint.New(usageError{err}, "the paths are in docs/adr/0021-vector-code.md"), nil)
+		return report(stderr, hint.New(usageError{err}, "the paths are in docs/adr/0065-one-order.md"), nil)
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
