@@ -2,6 +2,8 @@ package api
 
 import (
 	"math"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -197,6 +199,15 @@ const (
 // NewGain returns the gain of the policy over chance or the baseline.
 func NewGain(over string, decisions uint64, perDecision Interval) Gain {
 	return Gain{Over: over, Randomized: over == OverChance, Decisions: decisions, PerDecision: perDecision, Total: perDecision.Times(decisions)}
+}
+
+// Amount writes a revenue with three significant digits, and its currency unless that is "".
+func Amount(v float64, currency string) string {
+	text := strconv.FormatFloat(v, 'g', 3, 64)
+	if math.Abs(v) >= 1000 {
+		text = strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strings.TrimSpace(text + " " + currency)
 }
 
 // Calibration compares predictions with outcomes, over the decisions with both. A well calibrated policy sells as much

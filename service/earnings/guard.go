@@ -22,6 +22,7 @@ import (
 // An alarm about earnings stays until an operator clears it. An alarm about sales ends by itself once sales are back.
 type Guard struct {
 	Watch    Watch
+	Currency string     // of revenues, in the words of alarms
 	Earnings *api.Alarm // without its fallback; nil if there is no alarm
 	Sales    *api.Alarm // without its fallback; nil if there is no alarm
 	Entry    uint64     // last entry before the period
@@ -98,7 +99,7 @@ const (
 
 // Restart drops the sums and ends any alarm. Watching starts after an entry.
 func (g *Guard) Restart(entry uint64) {
-	*g = Guard{Watch: g.Watch, since: entry, Entry: entry, baseline: g.baseline}
+	*g = Guard{Watch: g.Watch, Currency: g.Currency, since: entry, Entry: entry, baseline: g.baseline}
 }
 
 // watches reports whether a decision counts in a cohort, given its entry.
@@ -269,17 +270,20 @@ func finite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFl
 
 // test returns the first failing check and its explanation.
 func (g *Guard) test() (check, detail string) {
+	less := func(c api.GuardCheck, than string) (check, detail string) {
+		return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %s less a decision than %s", c.Decisions, api.Amount(-*c.High, g.Currency), than)
+	}
 	for _, c := range g.checks() {
 		switch {
 		case c.Name == "predictions" && (*c.High < leastRatio || *c.Low > mostRatio):
 			return c.Name, fmt.Sprintf("in %d decisions the policy earned between %.3g and %.3g times what it predicted", c.Decisions, max(*c.Low, 0), *c.High)
 		case c.Name == "predictions" || *c.High >= 0:
 		case c.Name == "chance":
-			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than sets drawn by chance", c.Decisions, -*c.High)
+			return less(c, "sets drawn by chance")
 		case c.Name == "baseline":
-			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than the baseline did", c.Decisions, -*c.High)
+			return less(c, "the baseline did")
 		default:
-			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than in its first week", c.Decisions, -*c.High)
+			return less(c, "in its first week")
 		}
 	}
 	return "", ""

@@ -21,6 +21,14 @@ const manyExpired = 50
 // share returns the percentage of a group's decisions that sold.
 func share(g api.Totals) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
 
+// counted writes a number of things.
+func counted(n uint64, one, more string) string {
+	if n == 1 {
+		more = one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
 // outlierRounds is how many rounds after the last outlier it is still a warning.
 const outlierRounds = 1000
 
@@ -92,7 +100,7 @@ func (l *list) guard(g *api.Guard) {
 		api.FallbackBaseline: "Your own pages are shown until it is over", api.FallbackVersion: "The pages of an earlier version are shown until it is over",
 	}[a.Fallback], "The policy's pages are still shown")
 	if g.Held > 0 {
-		shown += fmt.Sprintf(", and learning is paused: %d outcomes wait in the log until the alarm ends", g.Held)
+		shown += fmt.Sprintf(", and learning is paused: %s in the log until the alarm ends", counted(g.Held, "outcome waits", "outcomes wait"))
 	}
 	title, rest := "", "The alarm stays until you clear it: find the cause, or roll back to an earlier version."
 	switch a.Check {
@@ -133,7 +141,7 @@ func (l *list) outcomes(s *api.Stats) {
 	switch {
 	case s.Outcomes > 0:
 	case s.Expired < manyExpired:
-		l.say("waiting", "Waiting for the first outcome: %d decisions so far, and no outcome reported yet.", s.Decisions)
+		l.say("waiting", "Waiting for the first outcome: %s so far, and no outcome reported yet.", counted(s.Decisions, "decision", "decisions"))
 	default:
 		l.say("warning", "Waiting for the first outcome: %d decisions have ended, and no outcome was ever reported. Is the page reporting what was bought?", s.Expired)
 	}
@@ -142,7 +150,7 @@ func (l *list) outcomes(s *api.Stats) {
 			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
 	}
 	if s.ExpiredEarly > 0 {
-		l.say("warning", "%d decisions left memory before their outcome: make the placement's memory_bytes larger.", s.ExpiredEarly)
+		l.say("warning", "%s left memory before an outcome: make the placement's memory_bytes larger.", counted(s.ExpiredEarly, "decision", "decisions"))
 	}
 }
 
@@ -152,16 +160,16 @@ func (l *list) learner(s *api.Stats) {
 		l.say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))
 	}
 	if s.Forgotten > 0 {
-		l.say("warning", "The learner lost %d rounds, because its saved state could not be read.", s.Forgotten)
+		l.say("warning", "The learner lost %s, because its saved state could not be read.", counted(s.Forgotten, "round", "rounds"))
 	}
 	if s.Unlearned > 0 {
-		l.say("warning", "The learner is too slow and missed %d outcomes: give it fewer features, or a faster policy.", s.Unlearned)
+		l.say("warning", "The learner is too slow and missed %s: give it fewer features, or a faster policy.", counted(s.Unlearned, "outcome", "outcomes"))
 	}
 	if behind := max(1000, s.Learned/10); s.Lag > behind {
 		l.say("warning", "The learner is %d outcomes behind.", s.Lag)
 	}
 	if s.Skipped > 0 && !s.Broken {
-		l.say("warning", "The learner refused %d rounds: %s.", s.Skipped, cmp.Or(s.Problem, "see the log"))
+		l.say("warning", "The learner refused %s: %s.", counted(s.Skipped, "round", "rounds"), cmp.Or(s.Problem, "see the log"))
 	}
 	if o := s.Outliers; o != nil {
 		level := "warning"

@@ -140,7 +140,7 @@ func TestMemoryIsTooSmall(t *testing.T) {
 	warnings := func(want int) {
 		t.Helper()
 		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-			got := strings.Count(s.log.String(), "left memory before their outcome")
+			got := strings.Count(s.log.String(), "left memory before an outcome")
 			if got > want || time.Now().After(deadline) {
 				t.Fatalf("%d warnings, want %d:\n%s", got, want, s.log)
 			}

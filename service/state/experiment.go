@@ -182,7 +182,7 @@ func (s *State) adopt(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 // report returns the experiment's results, without the learners' knowledge, which is not part of the state.
 func (p *Placement) report() *api.ExperimentReport {
 	e, w := p.Experiment, &p.Earnings.Guard.Watch
-	r := e.Report(w.Window, w.Cohort())
+	r := e.Report(p.Config.Currency, w.Window, w.Cohort())
 	for class := range r.Variants {
 		if w := e.workers[class]; w != nil {
 			r.Variants[class].Learner = &api.LearnerReport{Policy: w.Config.Policy, Own: true}

@@ -127,6 +127,7 @@ func (p *Placement) configure(c *setup.Config, sequence uint64) {
 		p.Earnings.Watch(w, sequence)
 		p.restartGuard(sequence)
 	}
+	p.Earnings.Guard.Currency = c.Currency
 	p.Config, p.canonical, p.Changed, p.Worker.Config = c, c.Canonical(), sequence, c.Plain()
 	p.Worker.SetBound(c.Share())
 	p.remember(c)

@@ -56,7 +56,7 @@ func (s *State) Restore(data []byte) error {
 func (s *State) thaw(f *frozenPlacement) (err error) {
 	p := &Placement{persisted: f.persisted, Config: f.configuration.of}
 	p.canonical = f.configuration.canonical
-	p.Earnings.Guard.Watch = p.Config.Watch()
+	p.Earnings.Guard.Watch, p.Earnings.Guard.Currency = p.Config.Watch(), p.Config.Currency
 	for k, m := range f.moves {
 		if k > 0 && m.entry <= f.moves[k-1].entry || m.entry > s.Position.Sequence {
 			return fmt.Errorf("a move of the clock at entry %d is out of place", m.entry)

@@ -106,7 +106,7 @@ func TestPlacementsLife(t *testing.T) {
 func TestExperiment(t *testing.T) {
 	s := serve(t, nil)
 	b := open(t, s.base)
-	config := &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "price", Kind: "number"}}, AttributionWindow: "5s"}
+	config := &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "price", Kind: "number"}}, AttributionWindow: "5s", Currency: "EUR"}
 	fatal.Or(s.Put(t.Context(), "window", config))(t)
 	b.visit("/placements/window/experiments")
 	b.reads("No experiment runs")
@@ -119,9 +119,10 @@ func TestExperiment(t *testing.T) {
 	s.sell(t, "window", "summer", 30, "a")
 	time.Sleep(400 * time.Millisecond) // longer than a cohort, a sixteenth of the window; a decision after it closes it
 	s.sell(t, "window", "later", 1, "a")
-	b.wait(`/[1-9][0-9]* of [0-9]+ visits count so far/.test(document.querySelector("main").innerText)`)
+	b.wait(`/[1-9][0-9]* of [0-9]+ visits counted so far/.test(document.querySelector("main").innerText)`)
 	b.reads("our-page (compared with)")
 	b.reads("Too early to tell")
+	b.wait(`/earns between -?€[0-9.]+ and €[0-9.]+ more per visit/.test(document.querySelector("main").innerText)`)
 
 	// The feed begins with the last decisions, which are not of the last second.
 	b.visit("/placements/window/decisions")

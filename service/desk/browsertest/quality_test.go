@@ -106,7 +106,7 @@ func TestPhone(t *testing.T) {
 	b := open(t, s.base)
 	b.dress(390, "light")
 	b.visit("/placements/home/experiments")
-	b.wait(`/[1-9][0-9]* of [0-9]+ visits count so far/.test(document.querySelector("main").innerText)`)
+	b.wait(`/[1-9][0-9]* of [0-9]+ visits counted so far/.test(document.querySelector("main").innerText)`)
 	for _, view := range views(t, map[string]string{"name": "home", "id": "e0-3", "page": "placements"}) {
 		if !strings.HasPrefix(view, "/placements") {
 			continue

@@ -72,8 +72,9 @@ func (e *Experiment) point(at int64) point {
 	return p
 }
 
-// Report returns the experiment's findings for decisions with an attribution window. It leaves out the learners.
-func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentReport {
+// Report returns the experiment's findings for decisions with an attribution window, and revenues in a currency, "" for
+// an unnamed one. It leaves out the learners.
+func (e *Experiment) Report(currency string, window time.Duration, cohort int64) *api.ExperimentReport {
 	d := e.Design
 	control := Of(d, d.Control)
 	r := &api.ExperimentReport{
@@ -125,7 +126,7 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 			Differences: p.differences})
 	}
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
-	if r.Verdict = weighed(r, verdict(r, own)); r.Verdict.Result == api.Continue {
+	if r.Verdict = weighed(r, verdict(r, own, currency)); r.Verdict.Result == api.Continue {
 		r.Left = e.left(control)
 	}
 	return r

@@ -32,44 +32,44 @@ func TestVerdict(t *testing.T) {
 	}{
 		"a tie goes to the placement's policy": {0, []variant{linear, ours}, tied, true,
 			api.Verdict{Result: api.Tie, Variant: "ours", Tied: []string{"linear", "ours"}, Gain: 9.170},
-			`"linear" and "ours" both earn at least 4.71 more per visit than "shop", and cannot be told apart; "ours" is the placement's own policy, so keeping it changes nothing`},
+			`"linear" and "ours" both earn at least 4.71 EUR more per visit than "shop", and cannot be told apart; "ours" is the placement's own policy, so keeping it changes nothing`},
 		"a tie of other policies": {0, []variant{linear, ours}, tied, false,
 			api.Verdict{Result: api.Tie, Tied: []string{"linear", "ours"}},
-			`"linear" and "ours" both earn at least 4.71 more per visit than "shop", and cannot be told apart`},
+			`"linear" and "ours" both earn at least 4.71 EUR more per visit than "shop", and cannot be told apart`},
 		"the placement's policy is surely worse": {0, []variant{linear, ours},
 			[]pair{{"linear", "ours", 0.01, 0.063, 3.2}}, true,
 			api.Verdict{Result: api.Ship, Variant: "linear", Gain: 9.233},
-			`"linear" earns at least 4.71 more per visit than "shop", and more than every other variant`},
+			`"linear" earns at least 4.71 EUR more per visit than "shop", and more than every other variant`},
 		"a tie of three": {0, []variant{linear, ours, {"third", 1, 5, 9}},
 			[]pair{{"linear", "ours", -1, 0.063, 1}, {"linear", "third", -1, 4, 9}, {"ours", "third", -1, 4, 9}}, false,
 			api.Verdict{Result: api.Tie, Tied: []string{"linear", "ours", "third"}},
-			`"linear", "ours" and "third" each earn at least 1 more per visit than "shop", and cannot be told apart`},
+			`"linear", "ours" and "third" each earn at least 1 EUR more per visit than "shop", and cannot be told apart`},
 		"a tie of two, and a third that is worse": {0, []variant{linear, ours, {"third", -1, 1, 3}},
 			[]pair{{"linear", "ours", -1, 0.063, 1}, {"linear", "third", 1, 4, 9}, {"ours", "third", -1, 4, 9}}, false,
 			api.Verdict{Result: api.Tie, Tied: []string{"linear", "ours"}},
-			`"linear" and "ours" both earn at least 4.71 more per visit than "shop", and cannot be told apart`},
+			`"linear" and "ours" both earn at least 4.71 EUR more per visit than "shop", and cannot be told apart`},
 		"a third may be better": {0, []variant{linear, ours, {"third", -2, 9, 20}},
 			[]pair{{"linear", "ours", 1, 2, 3}, {"linear", "third", -9, 0.2, 9}, {"third", "ours", -9, 0.2, 9}}, true,
 			api.Verdict{Result: api.Continue},
-			`"linear" earns at least 4.71 more per visit than "shop", but "third" may earn still more`},
+			`"linear" earns at least 4.71 EUR more per visit than "shop", but "third" may earn still more`},
 		"below worth": {4.72, []variant{linear}, nil, true,
 			api.Verdict{Result: api.Continue},
-			`no gain of 4.72 is certain yet: "linear" earns between 4.71 and 13.8 more per visit than "shop"`},
+			`no gain of 4.72 EUR is certain yet: "linear" earns between 4.71 EUR and 13.8 EUR more per visit than "shop"`},
 		"at worth": {4.71, []variant{linear}, nil, true,
 			api.Verdict{Result: api.Ship, Variant: "linear", Gain: 9.233},
-			`"linear" earns at least 4.71 more per visit than "shop"`},
+			`"linear" earns at least 4.71 EUR more per visit than "shop"`},
 		"one of two is at worth": {4.72, []variant{linear, ours}, tied, true,
 			api.Verdict{Result: api.Continue},
-			`"ours" earns at least 4.73 more per visit than "shop", but "linear" may earn still more`},
+			`"ours" earns at least 4.73 EUR more per visit than "shop", but "linear" may earn still more`},
 		"no change for nothing": {0, []variant{{"same", 0, 0, 0}}, nil, false,
 			api.Verdict{Result: api.Continue},
-			`no gain is certain yet: "same" earns between 0 and 0 more per visit than "shop"`},
+			`no gain is certain yet: "same" earns between 0 EUR and 0 EUR more per visit than "shop"`},
 		"no gain is worth it": {14, []variant{linear, ours}, tied, true,
 			api.Verdict{Result: api.Stop},
-			`no variant can earn 14 more per visit than "shop": "linear" may gain the most, at best 13.8`},
+			`no variant can earn 14 EUR more per visit than "shop": "linear" may gain the most, at best 13.8 EUR`},
 		"a pair without decisions": {0, []variant{linear, ours}, nil, false,
 			api.Verdict{Result: api.Tie, Tied: []string{"linear", "ours"}},
-			`"linear" and "ours" both earn at least 4.71 more per visit than "shop", and cannot be told apart`},
+			`"linear" and "ours" both earn at least 4.71 EUR more per visit than "shop", and cannot be told apart`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &api.ExperimentReport{Control: "shop", MinGain: c.worth, Variants: []api.VariantReport{{Name: "shop"}}}
@@ -86,15 +86,15 @@ func TestVerdict(t *testing.T) {
 				own = len(c.variants)
 			}
 			c.want.Reason = c.reason
-			if diff := cmp.Diff(c.want, verdict(r, own)); diff != "" {
+			if diff := cmp.Diff(c.want, verdict(r, own, "EUR")); diff != "" {
 				t.Errorf("the verdict (-want +got):\n%s", diff)
 			}
 			r.Ratio = api.Ratio{P: 1e-4, Mismatch: true}
-			if v := verdict(r, own); v.Result != api.Stop || !strings.Contains(v.Reason, "do not trust") {
+			if v := verdict(r, own, "EUR"); v.Result != api.Stop || !strings.Contains(v.Reason, "do not trust") {
 				t.Errorf("with a mismatch: %+v", v)
 			}
 			r.Ratio, r.Variants[1].Difference = api.Ratio{}, nil
-			if v := verdict(r, own); v.Result != api.Continue ||
+			if v := verdict(r, own, "EUR"); v.Result != api.Continue ||
 				!strings.Contains(v.Reason, "before both have decisions") {
 				t.Errorf("before the first decisions: %+v", v)
 			}

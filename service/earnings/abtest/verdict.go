@@ -22,7 +22,8 @@ import (
 // In a tie the variant at own, which shows the placement's own policy, wins: keeping it requires no change. All
 // intervals hold at all times at once, so the rule may be applied at any time and as often as you like. The probability
 // of ever shipping a variant that does not gain, or is not the best, is at most the experiment's error.
-func verdict(r *api.ExperimentReport, own int) api.Verdict {
+func verdict(r *api.ExperimentReport, own int, currency string) api.Verdict {
+	paid := func(v float64) string { return api.Amount(v, currency) }
 	if r.Ratio.Mismatch {
 		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the shoppers are not divided as the shares say (p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
 	}
@@ -47,16 +48,19 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	})
 	if top.Difference.High < r.MinGain {
 		return api.Verdict{Result: api.Stop,
-			Reason: fmt.Sprintf("no variant can earn %.3g more per visit than %q: %q may gain the most, at best %.3g",
-				r.MinGain, r.Control, top.Name, top.Difference.High)}
+			Reason: fmt.Sprintf("no variant can earn %s more per visit than %q: %q may gain the most, at best %s",
+				paid(r.MinGain), r.Control, top.Name, paid(top.Difference.High))}
 	}
 	gains := func(v *api.VariantReport) bool { return v.Difference.Low > 0 && v.Difference.Low >= r.MinGain }
 	first := slices.IndexFunc(list, gains)
 	if first < 0 {
-		v := list[0]
+		v, worth := list[0], ""
+		if r.MinGain > 0 {
+			worth = " of " + paid(r.MinGain)
+		}
 		return api.Verdict{Result: api.Continue,
-			Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %.3g and %.3g more per visit than %q",
-				ofWorth(r.MinGain), v.Name, v.Difference.Low, v.Difference.High, r.Control)}
+			Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %s and %s more per visit than %q",
+				worth, v.Name, paid(v.Difference.Low), paid(v.Difference.High), r.Control)}
 	}
 	best := list[first]
 	rivals := slices.DeleteFunc(slices.Clone(list), func(v *api.VariantReport) bool { // including best
@@ -68,18 +72,18 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	switch {
 	case open >= 0:
 		return api.Verdict{Result: api.Continue,
-			Reason: fmt.Sprintf("%q earns at least %.3g more per visit than %q, but %q may earn still more",
-				best.Name, best.Difference.Low, r.Control, rivals[open].Name)}
+			Reason: fmt.Sprintf("%q earns at least %s more per visit than %q, but %q may earn still more",
+				best.Name, paid(best.Difference.Low), r.Control, rivals[open].Name)}
 	case len(rivals) == 1:
 		best = rivals[0]
-		reason := fmt.Sprintf("%q earns at least %.3g more per visit than %q",
-			best.Name, best.Difference.Low, r.Control)
+		reason := fmt.Sprintf("%q earns at least %s more per visit than %q",
+			best.Name, paid(best.Difference.Low), r.Control)
 		if len(list) > 1 {
 			reason += ", and more than every other variant"
 		}
 		return api.Verdict{Result: api.Ship, Variant: best.Name, Gain: best.Difference.Estimate, Reason: reason}
 	}
-	return tie(r, rivals, own)
+	return tie(r, rivals, own, paid)
 }
 
 // weighed returns the verdict for a variant to ship that is surely worse than the control in another metric: whether
@@ -103,7 +107,7 @@ func weighed(r *api.ExperimentReport, v api.Verdict) api.Verdict {
 }
 
 // tie returns the verdict about variants that surely gain and cannot be told apart.
-func tie(r *api.ExperimentReport, tied []*api.VariantReport, own int) api.Verdict {
+func tie(r *api.ExperimentReport, tied []*api.VariantReport, own int, paid func(float64) string) api.Verdict {
 	v := api.Verdict{Result: api.Tie}
 	least := tied[0].Difference.Low
 	for _, t := range tied {
@@ -119,8 +123,8 @@ func tie(r *api.ExperimentReport, tied []*api.VariantReport, own int) api.Verdic
 	if last > 1 {
 		each = "each earn"
 	}
-	v.Reason = fmt.Sprintf("%s and %s %s at least %.3g more per visit than %q, and cannot be told apart",
-		strings.Join(quoted[:last], ", "), quoted[last], each, least, r.Control)
+	v.Reason = fmt.Sprintf("%s and %s %s at least %s more per visit than %q, and cannot be told apart",
+		strings.Join(quoted[:last], ", "), quoted[last], each, paid(least), r.Control)
 	for _, t := range tied {
 		if own >= 0 && t.Name == r.Variants[own].Name {
 			v.Variant, v.Gain = t.Name, t.Difference.Estimate
@@ -135,12 +139,4 @@ func beats(r *api.ExperimentReport, variant, over string) bool {
 	return slices.ContainsFunc(r.Pairs, func(p api.Pair) bool {
 		return p.Variant == variant && p.Over == over && p.Difference.Low > 0
 	})
-}
-
-// ofWorth names the gain that is worth a change.
-func ofWorth(worth float64) string {
-	if worth == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" of %.3g", worth)
 }

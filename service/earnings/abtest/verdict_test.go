@@ -78,7 +78,7 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		e.Leave(entry, now, cohort, first, closed, segment)
 		if n%every == every-1 {
 			e.Advance(now+cohort, cohort)
-			look(e.Report(window, cohort))
+			look(e.Report("", window, cohort))
 		}
 	}
 }

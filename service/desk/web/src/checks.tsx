@@ -1,6 +1,6 @@
 import { get, placement } from "./api";
 import { usePoll } from "./poll";
-import { Card, count, duration, Failure, moment, percent, Table } from "./ui";
+import { Card, count, duration, Failure, moment, percent, plural, Table } from "./ui";
 
 // Guard is the part of a placement's statistics that says what is watched: see Guard of the OpenAPI document.
 interface Guard {
@@ -50,9 +50,9 @@ export function Checks(props: { name: string }) {
             ]}
           />
           <p class="note">
-            {count(guard.without_sale)} decisions in a row without a sale so far.
+            {plural(guard.without_sale, "decision")} in a row without a sale so far.
             {guard.overdue_seconds ? ` A decision counts as one without a sale when it is ${duration(guard.overdue_seconds)} old.` : ""}
-            {guard.outcomes_held ? ` The policy has not learned from ${count(guard.outcomes_held)} outcomes, because of the alarm.` : ""}
+            {guard.outcomes_held ? ` The policy has not learned from ${plural(guard.outcomes_held, "outcome")}, because of the alarm.` : ""}
           </p>
         </>
       ) : null}
@@ -61,12 +61,12 @@ export function Checks(props: { name: string }) {
 }
 
 function state(c: Check): string {
-  if (c.needs_decisions) return `needs at least ${count(c.needs_decisions)} more decisions`;
+  if (c.needs_decisions) return `needs at least ${plural(c.needs_decisions, "more decision")}`;
   if (c.from) return `begins after ${moment(c.from)}`;
   return "watching";
 }
 
 function notices(c: Check): string {
-  if (c.max_silence) return `${count(c.max_silence)} decisions in a row without a sale`;
+  if (c.max_silence) return `${plural(c.max_silence, "decision")} in a row without a sale`;
   return c.detectable_fall ? `a fall of ${percent(c.detectable_fall)}` : "nothing yet";
 }

@@ -1,7 +1,7 @@
 import { Chart } from "./chart";
 import { useInsight, type Insight, type Span } from "./insight";
 import type { Totals } from "./series";
-import { Card, count, Empty, Failure, Loading, moment, number, percent, Table } from "./ui";
+import { Card, count, Empty, Failure, Loading, moment, number, percent, plural, Table } from "./ui";
 
 // Details are what an engineer wants to know of a placement.
 export default function Details(props: { name: string }) {
@@ -9,7 +9,7 @@ export default function Details(props: { name: string }) {
   if (!x) return failure ? <Failure of={failure} /> : <Loading />;
   const facts: [string, string][] = [
     ["Policy", x.policy], ["Mode", x.mode], ["Policy entry", count(x.policy_entry)], ["Drawn by chance", percent(x.exploration_share)],
-    ["Learner is behind by", `${count(x.lag_rounds)} outcomes`], ["Waiting for the log", `${count(x.waiting_requests)} requests`],
+    ["Learner is behind by", plural(x.lag_rounds, "outcome")], ["Waiting for the log", plural(x.waiting_requests, "request")],
   ];
   return (
     <>
@@ -78,7 +78,7 @@ function mean(g: Totals): string {
 function Drift(props: { of: Insight["drift"] }) {
   const drift = props.of;
   if (!drift) return <Card title="Drift"><Empty>There are no more than the last 1000 decisions to compare.</Empty></Card>;
-  const rows = [{ when: `The last ${count(drift.recent.decisions)} decisions`, of: drift.recent }, { when: `${count(drift.before.decisions)} decisions before`, of: drift.before }];
+  const rows = [{ when: `The last ${plural(drift.recent.decisions, "decision")}`, of: drift.recent }, { when: `${plural(drift.before.decisions, "decision")} before`, of: drift.before }];
   const some = (g: (s: Span) => Totals) => rows.some((r) => g(r.of).rounds > 0);
   type Row = (typeof rows)[number];
   return (

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { placement } from "./api";
 import { lazy } from "./lazy";
-import { count, moment, money, number, percent, Table } from "./ui";
+import { amounts, count, moment, money, number, percent, plural, Table } from "./ui";
 
 const Charts = lazy(() => import("./experiment-charts"));
 
@@ -99,10 +99,10 @@ const title = (v: Verdict) => {
 };
 
 // VerdictLine is what the stop rule says.
-export function VerdictLine(props: { of: Verdict; over?: boolean }) {
+export function VerdictLine(props: { of: Verdict; currency: string | undefined; over?: boolean }) {
   const { of: v } = props;
   const text = props.over && v.result === "continue" ? "No winner" : title(v);
-  return <p class="row"><span class={`badge ${level[v.result]}`}>{text}</span> <span>{sentence(v.reason)}</span></p>;
+  return <p class="row"><span class={`badge ${level[v.result]}`}>{text}</span> <span>{sentence(amounts(v.reason, props.currency))}</span></p>;
 }
 
 // sentence writes a reason as a sentence, with names that may be read from right to left.
@@ -125,11 +125,11 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
   const at = phase(r);
   return (
     <>
-      <VerdictLine of={r.verdict} over={at === "over"} />
+      <VerdictLine of={r.verdict} currency={currency} over={at === "over"} />
       <Ahead of={r} write={paid} />
       <p class="quiet">
         {at === "waits" ? `Starts on ${moment(r.starts)}. ` : `Since ${moment(r.starts ?? r.begun)}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
-        {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.decisions_made, 0))} visits count so far{r.counts_from ? `; the first ones will by ${moment(r.counts_from)}` : ""}. A visit counts once its outcome is known or the wait for it is over.
+        {count(r.decisions)} of {plural(r.variants.reduce((n, v) => n + v.decisions_made, 0), "visit")} counted so far{r.counts_from ? `; the first ones will by ${moment(r.counts_from)}` : ""}. A visit counts once its outcome is known or the wait for it is over.
         {at === "runs" && r.ends ? ` Planned until ${moment(r.ends)}.` : ""}
         {r.min_gain > 0 ? ` A change is worth making if it gains ${paid(r.min_gain)} per visit.` : ""}
       </p>
@@ -164,7 +164,7 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
       <Harm of={r} />
       <Segments of={r} write={gained} />
       <h3>Are the shoppers divided as planned?</h3>
-      <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No. Do not trust the differences, and find the cause first: pages that fail, outcomes that are not reported, a cache." : "Nothing speaks against it."}</span> {count(r.sample_ratio.shoppers)} shoppers: {rows.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")} (p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}).</p>
+      <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No. Do not trust the differences, and find the cause first: pages that fail, outcomes that are not reported, a cache." : "Nothing speaks against it."}</span> {plural(r.sample_ratio.shoppers, "shopper")}: {rows.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")} (p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}).</p>
       <Details of={r} />
     </>
   );
@@ -180,7 +180,7 @@ function Ahead(props: { of: ExperimentReport; write: Write }) {
   return (
     <p class="headline">
       <bdi>{ahead.name}</bdi> earns <strong>{side(d.estimate)}</strong> per visit than <bdi>{r.control}</bdi>{d.low > 0 || d.high < 0 ? "." : ", but that may still be chance."}
-      <br /><small class="quiet">Between {side(d.low)} and {side(d.high)}, with 95% certainty. If all {count(r.decisions)} visits saw it: between {side(d.low * r.decisions)} and {side(d.high * r.decisions)}.</small>
+      <br /><small class="quiet">Between {side(d.low)} and {side(d.high)}, with 95% certainty. If all {plural(r.decisions, "visit")} saw it: between {side(d.low * r.decisions)} and {side(d.high * r.decisions)}.</small>
     </p>
   );
 }
@@ -236,7 +236,7 @@ function Segments(props: { of: ExperimentReport; write: Write }) {
   return (
     <details>
       <summary>By {r.segment_by}</summary>
-      <p class="warning">Look with care: among {count(rows.length)} comparisons, some look different by chance. The intervals here are wide enough to allow for that, so believe a difference only if its whole interval is on one side of 0{certain === 0 ? ": none is yet" : ""}. Decide by the whole experiment, and test a surprising segment in another one.</p>
+      <p class="warning">Look with care: among {plural(rows.length, "comparison")}, some look different by chance. The intervals here are wide enough to allow for that, so believe a difference only if its whole interval is on one side of 0{certain === 0 ? ": none is yet" : ""}. Decide by the whole experiment, and test a surprising segment in another one.</p>
       <Table
         caption={`Results of ${r.name} by ${r.segment_by}`}
         rows={rows}
@@ -256,7 +256,7 @@ function Segments(props: { of: ExperimentReport; write: Write }) {
 // Details are for those who want to check the numbers.
 function Details(props: { of: ExperimentReport }) {
   const { of: r } = props;
-  const learner = (v: Variant) => (v.learner?.broken ? "broken: " + v.learner.problem : `${count(v.learner?.learned)} visits${v.learner?.lag_rounds ? `, ${count(v.learner.lag_rounds)} behind` : ""}`);
+  const learner = (v: Variant) => (v.learner?.broken ? "broken: " + v.learner.problem : `${plural(v.learner?.learned, "visit")}${v.learner?.lag_rounds ? `, ${count(v.learner.lag_rounds)} behind` : ""}`);
   return (
     <details>
       <summary>How this was measured</summary>

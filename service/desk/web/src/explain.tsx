@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { Item, useProducts, type Product } from "./products";
-import { Card, count, Empty, money, number, percent, points, Table } from "./ui";
+import { Card, count, Empty, money, number, percent, plural, points, Table } from "./ui";
 
 // The explanation of a decision: see Explanation of the OpenAPI document.
 export interface Explanation {
@@ -104,7 +104,7 @@ export function Why(props: { of: Explanation; answer?: Answer; currency?: string
         {x.shopper && x.shopper.length > 0
           ? <ul class="chips">{x.shopper.map((f) => <li>{feature(f.feature, f.value)}</li>)}</ul>
           : <p class="quiet">Nothing is known of the shopper{x.shopper ? "" : ", or the log does not have it"}.</p>}
-        <h2>What was shown, out of {count(x.candidates)} {x.candidates === 1 ? "candidate" : "candidates"}</h2>
+        <h2>What was shown, out of {plural(x.candidates, "candidate")}</h2>
         <Table
           caption="Items shown"
           rows={x.items}
@@ -120,7 +120,7 @@ export function Why(props: { of: Explanation; answer?: Answer; currency?: string
           <p class="quiet">
             {props.answer.outside_probability === null ? "" : `${points(props.answer.outside_probability)} of shoppers like this one buy nothing. `}
             {props.answer.expected_revenue === null ? "" : `The page is expected to earn ${money(props.answer.expected_revenue, currency)}.`}
-            {props.answer.missing ? ` ${count(props.answer.missing)} candidates are unknown or not available.` : null}
+            {props.answer.missing ? ` ${plural(props.answer.missing, "candidate")} could not be shown: unknown or not available.` : null}
             {props.answer.unmet?.map((u) => ` At least ${u.min} ${u.rule === "limit" ? `of ${u.on}` : "items"} were asked for: no page can show more than ${u.reached}.`)}
           </p>
         ) : null}

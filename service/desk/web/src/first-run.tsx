@@ -6,7 +6,7 @@ import { usePoll } from "./poll";
 import { address, tabAddress } from "./routes";
 import { languages, sample, type Language, type Step } from "./samples";
 import { SessionContext, useMay } from "./session";
-import { Card, count, Failure } from "./ui";
+import { Card, count, Failure, plural } from "./ui";
 
 interface Stats {
   decisions: number;
@@ -65,7 +65,7 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
             {may ? <p>Or <a href={address("new")}>fill in a form</a> instead.</p> : null}
           </>
         ))}
-        {step(1, "Ask which items to show", `Vitrine has answered ${count(value?.decisions)} ${value?.decisions === 1 ? "request" : "requests"}.`, (
+        {step(1, "Ask which items to show", `Vitrine has answered ${plural(value?.decisions, "request")}.`, (
           <>
             <p>Send the items that could be shown, with their prices and the revenue if one is bought.</p>
             {code("ask")}
@@ -77,7 +77,7 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
             {code("report")}
           </>
         ))}
-        {step(3, "Watch it learn", `Vitrine has learned from ${count(value?.learned)} ${value?.learned === 1 ? "visit" : "visits"}.`, (
+        {step(3, "Watch it learn", `Vitrine has learned from ${plural(value?.learned, "visit")}.`, (
           <p>Each report changes what Vitrine shows next. Tastes become visible after some hundred visits.</p>
         ))}
       </ol>

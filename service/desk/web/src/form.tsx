@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import { resolve, typeOf, type Document, type Schema } from "./schema";
-import { number, percent } from "./ui";
+import { number, percent, plural } from "./ui";
 
 // A form edits a value of JSON by its schema. What is left empty is left out, so that it has its default.
 interface Editor {
@@ -225,7 +225,7 @@ export function PolicyField(props: { policies: PolicyEntry[]; value: any; change
       </Labelled>
       {chosen && chosen.options.length > 0 ? (
         <details>
-          <summary>{chosen.options.length} {chosen.options.length === 1 ? "setting" : "settings"} of {chosen.name}</summary>
+          <summary>{plural(chosen.options.length, "setting")} of {chosen.name}</summary>
           <div class="fields">
             {chosen.options.map((o) => (
               <PolicyOptionField key={chosen.name + o.key} of={o} value={value?.[o.key]} change={(v) => change(without({ ...value, name: chosen.name, [o.key]: v }))} />

@@ -1,7 +1,7 @@
 import type { Interval } from "./experiment-report";
 import { address } from "./routes";
 import { z, type Entry } from "./series";
-import { count, duration, Figure, money, number, percent } from "./ui";
+import { duration, Figure, money, number, percent, plural } from "./ui";
 
 // Gain is what a placement earns more than what it is compared with: see the schema of the OpenAPI document.
 export interface Gain {
@@ -49,7 +49,7 @@ function EarnedOver(props: { gain: Gain; of: Entry }) {
   const wait = more > 0 && more < 100 * g.decisions ? `. About ${number(more, { maximumSignificantDigits: 1 })} more visits will, if it goes on like this` : "";
   return (
     <Figure name={what} value={money(estimate, p.currency, true)} tone={tone}>
-      {share}between {money(low, p.currency)} and {money(high, p.currency)}{g.variant ? `, if all ${count(g.decisions)} visits saw it` : ""}
+      {share}between {money(low, p.currency)} and {money(high, p.currency)}{g.variant ? `, if all ${plural(g.decisions, "visit")} saw it` : ""}
       {tone ? "" : `. Too early to tell${wait}`}
       {g.randomized ? "" : ". Both were shown at different times, whose difference counts too"}
     </Figure>
@@ -79,8 +79,8 @@ export function Money(props: { of: Entry; brief?: boolean }) {
   return (
     <>
       <Figure name="Revenue per visit" value={money(p.mean_revenue, p.currency)}>{give}</Figure>
-      <Figure name="Visitors who buy" value={percent(t.rounds ? t.purchases / t.rounds : NaN)}>of {count(t.rounds)} visits</Figure>
-      <Figure name="Average order" value={money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)}>{count(t.purchases)} orders</Figure>
+      <Figure name="Visitors who buy" value={percent(t.rounds ? t.purchases / t.rounds : NaN)}>of {plural(t.rounds, "visit")}</Figure>
+      <Figure name="Average order" value={money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)}>{plural(t.purchases, "order")}</Figure>
     </>
   );
 }

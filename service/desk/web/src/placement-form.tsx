@@ -3,7 +3,7 @@ import { get, placement, request } from "./api";
 import { Field, Labelled, PolicyField, Setting, title, without, type PolicyEntry, type PolicyList } from "./form";
 import { address } from "./routes";
 import { apiDocument, type Document } from "./schema";
-import { Card, count, Failure, Loading } from "./ui";
+import { Card, count, Failure, Loading, plural } from "./ui";
 
 export type Config = Record<string, any>;
 
@@ -174,11 +174,11 @@ function Effect(props: { of: Preview; before: Config; isNew: boolean }) {
   let text = "Nothing changes: these are the present settings.";
   if (p.change === "create") text = "This makes the placement. Vitrine knows nothing at first, and learns from every visit.";
   if (p.change === "keep") text = "Vitrine keeps all that it has learned.";
-  if (p.change === "end") text = `The experiment ends, and what its variants have learned from ${count(p.lost?.rounds)} visits is lost.`;
+  if (p.change === "end") text = `The experiment ends, and what its variants have learned from ${plural(p.lost?.rounds, "visit")} is lost.`;
   if (p.change === "adopt") text = "The experiment ends, and the variant with this way of learning decides, with what it has learned. The present state is kept as a version.";
   if (p.change === "restart") {
     text = p.lost
-      ? `Vitrine would forget what it has learned from ${count(p.lost.rounds)} visits, because that depends on ${(p.fields ?? []).map((f) => `“${title(f)}”`).join(", ")}.`
+      ? `Vitrine would forget what it has learned from ${plural(p.lost.rounds, "visit")}, because that depends on ${(p.fields ?? []).map((f) => `“${title(f)}”`).join(", ")}.`
       : "Vitrine begins again. It has learned nothing yet.";
   }
   const messages: string[] = p.placement["warnings"] ?? [];

@@ -1,9 +1,9 @@
 import { address } from "./routes";
 import type { Health } from "./series";
-import { moment } from "./ui";
+import { amounts, moment } from "./ui";
 
 // Trouble is what is wrong, before everything else: what happened, how unlikely that is, what Vitrine has done, what to do.
-export function Trouble(props: { of: Health[]; name?: string; link?: boolean }) {
+export function Trouble(props: { of: Health[]; name?: string; currency?: string | undefined; link?: boolean }) {
   const found = props.of.filter((h) => h.level === "bad" || h.level === "warning");
   if (found.length === 0) return null;
   const history = props.name === undefined ? undefined : address("placements", props.name, "history");
@@ -12,11 +12,11 @@ export function Trouble(props: { of: Health[]; name?: string; link?: boolean }) 
       {found.map((h) => (
         <div class={`trouble ${h.level}`} key={h.title ?? h.text}>
           <div class="head">
-            <strong>{props.link && props.name ? `${props.name}: ` : ""}{h.title ?? h.text}</strong>
+            <strong>{props.link && props.name ? `${props.name}: ` : ""}{amounts(h.title ?? h.text, props.currency)}</strong>
             {h.since ? <span class="quiet">since {moment(h.since)}</span> : null}
             {h.title && history ? <a class="button" href={history}>Investigate</a> : null}
           </div>
-          {h.title ? <p>{h.text.slice(h.title.length).trim()}</p> : null}
+          {h.title ? <p>{amounts(h.text.slice(h.title.length).trim(), props.currency)}</p> : null}
         </div>
       ))}
     </div>

@@ -15,6 +15,9 @@ export const count = (value: number | null | undefined) => number(value, { maxim
 export const percent = (value: number | null | undefined) => number(value, { style: "percent", maximumFractionDigits: 1 });
 export const points = (value: number | null | undefined) => number(value, { style: "percent", maximumFractionDigits: 0 });
 
+// plural writes a number of things, such as "1 visit" or "1,200 visits".
+export const plural = (value: number | null | undefined, one: string, more = `${one}s`) => `${count(value)} ${value === 1 ? one : more}`;
+
 // money writes an amount with the three digits that matter, in a currency if there is one. signed writes a plus, too.
 export function money(value: number | null | undefined, currency: string | undefined, signed = false): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
@@ -26,6 +29,10 @@ export function money(value: number | null | undefined, currency: string | undef
   return number(value, { ...unit, ...sign });
 }
 
+// amounts writes those of a text of the service, such as "0.12 EUR", in the reader's locale.
+export const amounts = (text: string, currency: string | undefined) =>
+  currency ? text.replaceAll(new RegExp(`(-?[0-9][0-9.e+-]*) ${currency}\\b`, "g"), (_, value) => money(Number(value), currency)) : text;
+
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 // moment writes a time of the API in the reader's locale and time zone.
@@ -33,7 +40,7 @@ export const moment = (time: string | undefined) => (time ? times.format(new Dat
 
 // duration writes a length of time.
 export function duration(seconds: number): string {
-  const unit = (value: number, name: string) => `${count(value)} ${name}${Math.round(value) === 1 ? "" : "s"}`;
+  const unit = (value: number, name: string) => plural(Math.round(value), name);
   if (seconds < 120) return unit(seconds, "second");
   if (seconds < 7200) return unit(seconds / 60, "minute");
   return seconds < 172_800 ? unit(seconds / 3600, "hour") : unit(seconds / 86_400, "day");

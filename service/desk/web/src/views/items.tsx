@@ -5,7 +5,7 @@ import { usePoll } from "../poll";
 import { Item, productOf, type Shelf, type ShelfItem } from "../products";
 import { useMay } from "../session";
 import type { Insight } from "../insight";
-import { count, Empty, Failure, money, moment, number, percent } from "../ui";
+import { count, Empty, Failure, moment, money, number, percent, plural } from "../ui";
 
 const filters: [string, string][] = [["All", ""], ["Can be shown", "available"], ["Cannot be shown", "unavailable"], ["Shown", "shown"], ["Never shown", "unseen"], ["Pinned", "pinned"], ["Excluded", "excluded"]];
 const orders: [string, string][] = [["Earns the most per page", "earned"], ["Shown most", "shown"], ["Catalogue", ""]];
@@ -123,7 +123,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   if (state.count === 0) return <Empty>{props.query["contains"] || props.query["only"] ? "No item is like that." : "No items yet. Put them into the catalogue, or send them with each request."}</Empty>;
   return (
     <section class="card flush" aria-label="Items">
-      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${count(state.count)} ${state.count === 1 ? "item" : "items"}${props.query["sort"] === "earned" ? ". Those that few pages have shown come later, until they have proved themselves." : ""}`}</p>
+      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${plural(state.count, "item")}${props.query["sort"] === "earned" ? ". Those that few pages have shown come later, until they have proved themselves." : ""}`}</p>
       <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count ?? -1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div class="row-of-items heading" role="row">
           {["Item", "Times shown", "Bought when shown", "Earned per page", "State", "Actions"].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{k < 5 ? t : <span class="hidden">{t}</span>}</span>)}

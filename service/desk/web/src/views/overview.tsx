@@ -10,7 +10,7 @@ import { type Entry, type OverviewAnswer } from "../series";
 import { useMay } from "../session";
 import { spans, useSpan } from "../span";
 import { Badge, Trouble } from "../trouble";
-import { count, Empty, Failure, Loading, Pick } from "../ui";
+import { amounts, count, Empty, Failure, Loading, Pick, plural } from "../ui";
 
 const FirstRun = lazy(() => import("../first-run"));
 
@@ -31,11 +31,11 @@ export default function Overview() {
   const begins = contains === "" && (value?.total === 0 || only?.health.some((h) => h.level === "waiting"));
   if (begins && walk === "no") setWalk("on");
   if (walk === "on" && value && value.total < 2) return <FirstRun found={value.placements[0]?.name} done={() => setWalk("done")} />;
-  const sum = value && value.total === value.placements.length ? ` · ${count(value.placements.reduce((n, p) => n + p.decisions, 0))} decisions` : ""; // one page does not know the sum of all
+  const sum = value && value.total === value.placements.length ? ` · ${plural(value.placements.reduce((n, p) => n + p.decisions, 0), "decision")}` : ""; // one page does not know the sum of all
   return (
     <>
       <div class="head">
-        <p class="quiet">{value ? `${count(value.total)} ${value.total === 1 ? "placement" : "placements"}${sum}` : ""}</p>
+        <p class="quiet">{value ? `${plural(value.total, "placement")}${sum}` : ""}</p>
         {known > 3 || contains !== "" ? (
           <label>Find <input type="search" value={contains} placeholder="a placement" onInput={(e) => { setContains(e.currentTarget.value); setFrom(0); }} /></label>
         ) : null}
@@ -45,7 +45,7 @@ export default function Overview() {
       {failure ? <Failure of={failure} /> : null}
       {value ? null : failure ? null : <Loading />}
       {value?.health ? <Trouble of={value.health} /> : null}
-      {value?.placements.map((p) => <Trouble key={p.name} of={p.health} name={p.name} link />)}
+      {value?.placements.map((p) => <Trouble key={p.name} of={p.health} name={p.name} currency={p.currency} link />)}
       {value?.total === 0 ? <Empty>No placement's name contains “{contains}”.</Empty> : null}
       <div class="placements">
         {value?.placements.map((p) => <Placement key={p.name} of={p} seconds={seconds} />)}
@@ -71,8 +71,8 @@ function Placement(props: { of: Entry; seconds: number }) {
         <Badge of={p.health} />
       </div>
       <p class="quiet">{modeWords(p)}</p>
-      {p.health.filter((h) => h.level === "waiting").map((h) => <p>{h.text}</p>)}
-      {p.experiment ? <VerdictLine of={p.experiment.verdict} /> : null}
+      {p.health.filter((h) => h.level === "waiting").map((h) => <p>{amounts(h.text, p.currency)}</p>)}
+      {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} /> : null}
       <div class="figures">
         <Earned of={p} />
         <Money of={p} brief />

@@ -37,7 +37,7 @@ export default function Placement(props: { name: string }) {
         {p.experiment ? null : <a class="button" href={address("placements", name, "experiments")}>Run an experiment</a>}
       </div>
       {failure ? <Failure of={failure} /> : null}
-      <Trouble of={p.health} name={name} />
+      <Trouble of={p.health} name={name} currency={p.currency} />
       <div class="grid four">
         <Earned of={p} />
         <Money of={p} />
@@ -46,7 +46,7 @@ export default function Placement(props: { name: string }) {
         <Card title="Revenue per visit"><Revenue of={p} seconds={seconds} /></Card>
         <Taste name={name} currency={p.currency} />
       </div>
-      <Card title="Items that earn the most" end={<a class="button" href={address("placements", name, "items")}>{best && best.count > 0 ? `All ${count(best.count)} items` : "All items"}</a>}>
+      <Card title="Items that earn the most" end={<a class="button" href={address("placements", name, "items")}>{best && best.count > 0 ? `All items (${count(best.count)})` : "All items"}</a>}>
         <Table
           caption="Items that earn the most on a page"
           rows={best?.items.filter((i) => i.shown > 0) ?? []}

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get, request } from "../api";
 import { Chart } from "../chart";
 import { usePoll } from "../poll";
-import { Card, count, Empty, Failure, Loading, number, percent, Table } from "../ui";
+import { Card, count, Empty, Failure, Loading, number, percent, plural, Table } from "../ui";
 import "./shop.css";
 
 interface Product {
@@ -87,7 +87,7 @@ export default function Shop() {
       {late ? <Failure of={late} /> : null}
       <p class="lead">
         Shoppers of {shop.kinds.length} kinds come to a shop of {shop.products.length} vases. Each sees three windows of at most four vases, and takes one or none from each.
-        Nobody tells the windows what a kind likes, and fashion changes after each {count(state.half)} shoppers.
+        Nobody tells the windows what a kind likes, and fashion changes after each {plural(state.half, "shopper")}.
       </p>
       <div class="pair">
         <Windows shop={shop} state={state} />
@@ -171,7 +171,7 @@ function Curves(props: { state: State }) {
         <>
           <Chart label="Expected revenue of a window over shoppers, for each placement and the best window" counts times={curves.rounds} marks={marks}
             lines={[...(totals ?? []).map((t, k) => ({ label: t.placement, values: curves.worth[k]! })), { label: "best possible", values: curves.optimum }]} height={260} />
-          <p class="empty">Euros that a shopper is expected to leave, by the true tastes, over shoppers; mean of {count(curves.width)} shoppers a point.{marks.length ? " The dashed lines are changes of fashion." : ""}</p>
+          <p class="empty">Euros that a shopper is expected to leave, by the true tastes, over shoppers; mean of {plural(curves.width, "shopper")} a point.{marks.length ? " The dashed lines are changes of fashion." : ""}</p>
         </>
       )}
     </Card>

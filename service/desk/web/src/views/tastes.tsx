@@ -2,7 +2,7 @@ import { runs } from "../chart";
 import { byReach, useInsight, type Effect, type Insight } from "../insight";
 import { useCurrency } from "../products";
 import { Curves, Values, writer } from "../taste";
-import { Card, count, Empty, Failure, Loading, percent, Table } from "../ui";
+import { Card, count, Empty, Failure, Loading, percent, plural, Table } from "../ui";
 
 // Tastes is what the placement has learned about its shoppers, and how sure it is.
 export default function Tastes(props: { name: string }) {
@@ -66,7 +66,7 @@ function Fit(props: { of: Insight }) {
     <Card title="Do its predictions come true?">
       {rounds === 0 ? <Empty>No visit with a prediction has its outcome yet.</Empty> : (
         <>
-          <p>Of {count(rounds)} visits, {count(foreseen)} were expected to buy and {count(bought)} did.{" "}
+          <p>Of {plural(rounds, "visit")}, {count(foreseen)} were expected to buy and {count(bought)} did.{" "}
             {off.length === 0 ? "No group of visits differs by more than chance explains." : off.map((b) => `Where ${percent(b.predicted)} should have bought, ${percent(b.observed)} did.`).join(" ")}
             {off.length > 0 ? " A feature may be missing, or tastes have changed." : ""}</p>
           <details>

@@ -5,7 +5,7 @@ import { changed, Differences, type Config } from "../placement-form";
 import { usePoll } from "../poll";
 import { useCurrency } from "../products";
 import { useMay } from "../session";
-import { Card, count, Empty, Failure, Loading, moment, money } from "../ui";
+import { Card, Empty, Failure, Loading, moment, money, plural } from "../ui";
 
 interface Version {
   version: number;
@@ -73,8 +73,8 @@ export default function Versions(props: { name: string }) {
                 <h3><time dateTime={v.time}>{moment(v.time)}</time></h3>
                 <p>{v.note ? <bdi>{sentence(v.note)}</bdi> : "Kept automatically."}{v.other_learner ? " With other settings than today." : ""}</p>
                 <p class="quiet">
-                  {v.learned === undefined ? "" : `Had learned from ${count(v.learned)} visits. `}
-                  {v.rounds_since === 0 ? "No visit has ended since." : `${count(v.rounds_since)} visits since${v.mean_revenue_since === undefined ? "" : `, which earned ${money(v.mean_revenue_since, currency)} each`}.`}
+                  {v.learned === undefined ? "" : `Had learned from ${plural(v.learned, "visit")}. `}
+                  {v.rounds_since === 0 ? "No visit has ended since." : `${plural(v.rounds_since, "visit")} since${v.mean_revenue_since === undefined ? "" : `, which earned ${money(v.mean_revenue_since, currency)} each`}.`}
                 </p>
                 {may ? <button type="button" aria-expanded={back?.to.version === v.version} onClick={() => void look(v)}>Go back to this…</button> : null}
                 {back?.to.version === v.version ? <Effect {...back} name={name} yes={() => void rollBack(back.to, back.tag)} no={() => setBack(undefined)} /> : null}
@@ -111,8 +111,8 @@ function Effect(props: { name: string; to: Version; now: Config; yes: () => void
   return (
     <section class="effect" aria-label={`What going back to ${moment(to.time)} changes`}>
       <ul>
-        <li>{to.rounds_since === 0 ? "Vitrine forgets nothing: no visit has ended since." : `Vitrine forgets what it has learned from the ${count(to.rounds_since)} visits since then, and shows again what it would have shown that day.`}</li>
-        {names.length > 0 ? <li>{names.length === 1 ? "One setting changes" : `${count(names.length)} settings change`}, as the table shows.</li> : <li>The settings stay as they are.</li>}
+        <li>{to.rounds_since === 0 ? "Vitrine forgets nothing: no visit has ended since." : `Vitrine forgets what it has learned from the ${plural(to.rounds_since, "visit")} since then, and shows again what it would have shown that day.`}</li>
+        {names.length > 0 ? <li>{names.length === 1 ? "One setting changes" : `${plural(names.length, "setting")} change`}, as the table shows.</li> : <li>The settings stay as they are.</li>}
         {to.config && now["mode"] === "experiment" ? <li class="warning">The running experiment ends.</li> : null}
         <li>Sales, reports and past experiments stay. Today's state is kept as a version, so you can undo this.</li>
       </ul>
