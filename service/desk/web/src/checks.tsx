@@ -46,7 +46,7 @@ export function Checks(props: { name: string }) {
               { title: "Check", text: true, cell: (c) => names[c.name] ?? c.name },
               { title: "State", text: true, cell: (c) => (guard.alarm?.check === c.name ? <span class="bad">alarm</span> : state(c)) },
               { title: "Would notice", text: true, cell: notices },
-              { title: "Decisions", cell: (c) => count(c.decisions) },
+              { title: "Decisions", cell: (c) => count(c.decisions), wide: true },
             ]}
           />
           <p class="note">

@@ -78,7 +78,7 @@ function Fit(props: { of: Insight }) {
               columns={[
                 { title: "Expected to buy", cell: (b) => percent(b.predicted) },
                 { title: "Bought", cell: (b) => percent(b.observed) },
-                { title: "± by chance", cell: (b) => percent(b.standard_error) },
+                { title: "± by chance", cell: (b) => percent(b.standard_error), wide: true },
                 { title: "Visits", cell: (b) => count(b.rounds) },
               ]}
             />
