@@ -22,17 +22,6 @@ flags=("$@")
 # shellcheck source=bench/service.sh
 source bench/service.sh
 
-# program OLD-OR-NEW NAME makes $work/NAME a program.
-program() {
-	if [[ -x $1 && ! -d $1 ]]; then
-		cp "$1" "$work/$2"
-	else
-		mkdir "$work/source"
-		git archive "$1" | tar -x -C "$work/source"
-		(cd "$work/source" && CGO_ENABLED=0 go build -buildvcs=false -o "$work/$2" ./cmd/vitrine)
-		rm -r "$work/source"
-	fi
-}
 program "${old%@*}" old
 program "${new%@*}" new
 declare -A policy
@@ -68,7 +57,7 @@ echo "medians of $turns turns, vitrine load ${flags[*]}; old is $old, new is $ne
 for name in old new; do
 	printf '%s:' $name
 	for column in 1 2 3 4; do
-		printf ' %s' "$(cut -d' ' -f$column "$work/$name.turns" | sort -n | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }')"
+		printf ' %s' "$(median $name $column)"
 	done
 	echo
 done | awk '{ printf "%-5s user %s µs, system %s µs, both %s µs a decision; p99 %s ms\n", $1, $2, $3, $4, $5 }'

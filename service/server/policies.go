@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // policies is the answer of /v1/policies, and its entity tag.
-var policies, policiesTag = func() ([]byte, string) {
+var policies = sync.OnceValues(func() (text []byte, tag string) {
 	var list api.PolicyList
 	for _, p := range policy.All {
 		if p.Learner.Unfit != "" {
@@ -34,7 +35,7 @@ var policies, policiesTag = func() ([]byte, string) {
 	}
 	sum := sha256.Sum256(text)
 	return text, `"` + hex.EncodeToString(sum[:8]) + `"`
-}()
+})
 
 // optionsOf describes settings. Their defaults in placements may differ from those in files.
 func optionsOf(options []option.Option, serving map[string]any) []api.PolicyOption {
@@ -50,7 +51,8 @@ func optionsOf(options []option.Option, serving map[string]any) []api.PolicyOpti
 }
 
 func (s *Server) listPolicies(c *call) error {
-	if known, err := c.known(policiesTag); known || err != nil {
+	policies, tag := policies()
+	if known, err := c.known(tag); known || err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, asJSON, policies)

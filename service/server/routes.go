@@ -198,7 +198,7 @@ func (s *Server) routes() (all []*route) {
 	on("GET /metrics", process, s.serveMetrics, new(operation))
 	on("GET /healthz", public, (*call).healthy, new(operation))
 	on("GET /readyz", public, s.ready, new(operation))
-	on("GET /openapi.json", public, func(c *call) error { return c.answer(http.StatusOK, asJSON, s.document) }, new(operation))
+	on("GET /openapi.json", public, func(c *call) error { return c.answer(http.StatusOK, asJSON, s.document()) }, new(operation))
 	on("GET /docs", public, desktop, new(operation))
 	on("GET /{$}", public, desktop, new(operation))
 	on("GET /desk/{file}", public, asset, new(operation))

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -92,7 +93,7 @@ type Server struct {
 	log       *slog.Logger
 	metrics   *metrics
 	heartbeat time.Duration // the longest silence of a stream
-	document  []byte        // OpenAPI
+	document  func() []byte // OpenAPI
 
 	origin   *http.CrossOriginProtection
 	handler  http.HandlerFunc
@@ -120,7 +121,7 @@ func New(o Options) *Server {
 	s.requests.what, s.exports.what, s.listeners.what = "requests", "exports", "listeners"
 	s.metrics = newMetrics(o, s.requests.taken)
 	routes := s.routes()
-	s.document = document(routes, o.Version)
+	s.document = sync.OnceValue(func() []byte { return document(routes, o.Version) })
 	mux := http.NewServeMux()
 	for _, rt := range routes {
 		mux.HandleFunc(rt.method+" "+rt.path, s.serve(rt))
