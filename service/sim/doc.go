@@ -12,5 +12,5 @@
 //	disk_test.go      the log in a directory, on a disk in memory
 //
 // Processes are [vitrine/service/host.Run] as it is, over the store of package natslog as it is.
-// docs/adr/0117-simulation.md says why.
+// docs/simulation.md says why.
 package sim
