@@ -336,42 +336,44 @@ func TestHowToRunAnExperiment(t *testing.T) {
 	}
 }
 
-// The requests of the pages about placements work as they stand, and have the answers that the pages promise.
+// The requests of the pages about placements work as they stand, and have the answers that the pages promise. The
+// second page goes on where the first one ends.
 func TestHowToPlacements(t *testing.T) {
 	type answer struct {
 		status int
 		has    string
 	}
-	for name, want := range map[string][]answer{
-		"first-placement": {{201, `"auto"`}, {201, `"assortment":[{"id":"sku4","position":1,"choice_probability":0.344`}, {204, ""}, {204, ""}, {200, `"corrected":1`}},
-		"roll-back": {
-			{201, ""}, {201, ""}, {204, ""}, {200, `{"version":3}`},
+	s := newService()
+	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	url, _, stop := serving(t, s)
+	for _, page := range []struct {
+		name string
+		want []answer
+	}{
+		{"first-placement", []answer{{201, `"auto"`}, {201, `"assortment":[{"id":"sku4","position":1,"choice_probability":0.344`}, {204, ""}, {204, ""}, {200, `"corrected":1`}}},
+		{"roll-back", []answer{
+			{200, `{"version":3}`},
 			{409, `"rounds":1`}, {200, `"max_size":4`}, {200, `"before the sale"`}, {204, ""}, {200, `"max_size":3`},
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := newService()
-			s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
-			url, _, stop := serving(t, s)
-			requests := regexp.MustCompile(`(?m)^curl (-X PUT )?localhost:8080(\S+)(?: -d '([^']*)')?$`).FindAllStringSubmatch(string(readPage(t, name)), -1)
-			if len(requests) != len(want) {
-				t.Fatalf("%d requests, want %d", len(requests), len(want))
+		requests := regexp.MustCompile(`(?m)^curl (-X PUT )?localhost:8080(\S+)(?: -d '([^']*)')?$`).FindAllStringSubmatch(string(readPage(t, page.name)), -1)
+		if len(requests) != len(page.want) {
+			t.Fatalf("%s: %d requests, want %d", page.name, len(requests), len(page.want))
+		}
+		for i, r := range requests {
+			method := "GET"
+			switch {
+			case r[1] != "":
+				method = "PUT"
+			case r[3] != "":
+				method = "POST"
 			}
-			for i, r := range requests {
-				method := "GET"
-				switch {
-				case r[1] != "":
-					method = "PUT"
-				case r[3] != "":
-					method = "POST"
-				}
-				if text := ask(t, want[i].status, method, url+r[2], r[3]); !strings.Contains(text, want[i].has) {
-					t.Errorf("%s %s: %s, want %s", method, r[2], text, want[i].has)
-				}
+			if text := ask(t, page.want[i].status, method, url+r[2], r[3]); !strings.Contains(text, page.want[i].has) {
+				t.Errorf("%s: %s %s: %s, want %s", page.name, method, r[2], text, page.want[i].has)
 			}
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
-		})
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
 }
