@@ -12,6 +12,7 @@ import (
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/past"
 	"vitrine/service/setup"
 )
 
@@ -91,7 +92,7 @@ func (p *frozenPlacement) fields(f *fields.Fields) {
 		p.experiment.Fields(f)
 	}
 	fields.Pointers(f, &p.challengers, (*frozenLearner).fields)
-	fields.Optional(f, &p.memory, (*frozenMemory).fields)
+	fields.Optional(f, &p.memory, (*past.Frozen).Fields)
 	if f.Reads() && f.Err() == nil {
 		f.Check((p.memory != nil) == (p.configuration.of.ShopperHistory != nil), "shoppers are remembered without a setting, or not with it")
 	}
@@ -179,7 +180,7 @@ func (r *Record) fields(f *fields.Fields) {
 	f.Int64(&r.time)
 	shown := f.Bounded(int(r.shown), setup.MaxSize)
 	choice := f.Bounded(int(r.choice), shown)
-	status, basket := byte(r.Status), r.basket()
+	status, basket := byte(r.Status), r.rare().basket
 	if basket != nil {
 		status |= withBasket
 	}
@@ -200,7 +201,7 @@ func (r *Record) fields(f *fields.Fields) {
 			f.Check(basket != nil, "decision %q has an empty basket", r.id)
 		}
 	}
-	list := r.corrections()
+	list := r.rare().corrections
 	fields.List(f, &list, func(c *correction, f *fields.Fields) {
 		f.String(&c.id)
 		f.Float(&c.value)
@@ -216,7 +217,7 @@ func (r *Record) fields(f *fields.Fields) {
 	r.extras = &recordExtras{basket: basket}
 	for _, c := range list {
 		was, _ := r.took(c.place)
-		f.Check(c.id != "" && c.place > 0 && was != c.adds && !(c.adds && c.withdraws) && !r.isWithdrawn(c.place), "decision %q has the correction %q after %d others", r.id, c.id, len(r.corrections()))
+		f.Check(c.id != "" && c.place > 0 && was != c.adds && !(c.adds && c.withdraws) && !r.isWithdrawn(c.place), "decision %q has the correction %q after %d others", r.id, c.id, len(r.rare().corrections))
 		r.extras.corrections = append(r.extras.corrections, c)
 	}
 	r.extras.corrections = slices.Clip(r.extras.corrections)
@@ -232,7 +233,7 @@ func statusOf(f *fields.Fields, b byte) status {
 
 // measuredFields passes over measurements.
 func (r *Record) measuredFields(f *fields.Fields) {
-	list := r.measured()
+	list := r.rare().measured
 	fields.List(f, &list, (*eventlog.Measurement).Fields)
 	if !f.Reads() || len(list) == 0 {
 		return
@@ -258,7 +259,7 @@ func (r *Record) passedFields(f *fields.Fields) {
 	if len(places) == 0 {
 		return
 	}
-	reported := r.reported()
+	reported := r.rare().reported
 	if f.Float(&reported); !f.Reads() {
 		return
 	}

@@ -19,7 +19,7 @@ func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64)
 	conflict := func(format string, args ...any) error {
 		return fmt.Errorf("correction %q of decision %q: %w: %s", c.ID, r.id, ErrConflict, fmt.Sprintf(format, args...))
 	}
-	before := r.corrections()
+	before := r.rare().corrections
 	at := slices.IndexFunc(before, func(other correction) bool { return other.id == c.ID })
 	was, others := r.took(int16(place))
 	switch {
@@ -118,7 +118,7 @@ func (r *Record) amend(c *eventlog.Corrected) {
 		return
 	}
 	more := []correction{{id: c.Correction, place: int16(c.Choice), value: c.Value, withdraws: c.Withdraws, adds: c.Adds}}
-	r.extras = &recordExtras{basket: r.basket(), corrections: slices.Concat(r.corrections(), more)}
+	r.extras = &recordExtras{basket: r.rare().basket, corrections: slices.Concat(r.rare().corrections, more)}
 }
 
 // checkCorrected reports a correction that is impossible in this state.
@@ -130,7 +130,7 @@ func (r *Record) checkCorrected(c *eventlog.Corrected) error {
 		return fmt.Errorf("a correction of decision %q of entry %d, which entry %d has offered", c.Decision, c.Entry, r.Entry)
 	case isLate && (r.Status != expired && !ended || ended != c.Counts):
 		return fmt.Errorf("decision %q is %s, and its outcome comes late", r.id, r.Status)
-	case !isLate && (r.Status != chosen && r.Status != late || was == c.Adds || others != c.Others || len(r.corrections()) >= maxCorrections):
+	case !isLate && (r.Status != chosen && r.Status != late || was == c.Adds || others != c.Others || len(r.rare().corrections) >= maxCorrections):
 		return fmt.Errorf("decision %q is %s with item %d, and item %d is corrected", r.id, r.Status, r.choice, c.Choice)
 	}
 	return nil

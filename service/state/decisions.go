@@ -96,7 +96,7 @@ func (s *State) forget(p *Placement) {
 		r := p.closed.pop()
 		s.decisions.remove(r)
 		if r.Status == evicted {
-			p.evictedIDs.add(r.id, p.Config.MemoryBytes)
+			p.evictedIDs.Add(r.id, p.Config.MemoryBytes/setup.EvictedShare)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	var c *offer.Closed
 	own := o != nil && p.isOwn(o)
 	if o != nil {
-		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket, Measured: r.measured(), Predicted: own && o.Probability != nil}
+		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket, Measured: r.rare().measured, Predicted: own && o.Probability != nil}
 		p.noteOutcome(c, now)
 	}
 	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
@@ -258,7 +258,7 @@ func (s *State) shelve(r *Record, basket eventlog.Basket) {
 
 // Missing returns the error for a decision that is not remembered. p is nil for an unknown placement.
 func (s *State) Missing(p *Placement, id string) error {
-	if p != nil && p.evictedIDs.knows(id) {
+	if p != nil && p.evictedIDs.Knows(id) {
 		return tooSmall(p, id)
 	}
 	if since := p.rememberedSince(); since != nil {

@@ -11,6 +11,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
+	"vitrine/service/live"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -24,7 +25,7 @@ type experiment struct {
 }
 
 // took counts how long the decisions of each variant take in this process.
-type took [abtest.MaxVariants + 1]latency
+type took [abtest.MaxVariants + 1]live.Latency
 
 const maxPast = 10 // ended experiments
 

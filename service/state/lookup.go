@@ -47,7 +47,7 @@ func (s *State) Find(id string, may func(placement string) bool) (names []string
 	}
 	if names == nil {
 		for name, p := range s.Placements {
-			if p.evictedIDs.knows(id) {
+			if p.evictedIDs.Knows(id) {
 				add(name)
 			}
 		}
@@ -76,8 +76,8 @@ func (f *Lookup) Decision() Decision {
 	if d.Earned = f.Was.earned(f.Offer); f.Was.choice > 0 {
 		d.Choice = ids[f.Was.choice-1]
 	}
-	d.Choices = offer.Given(ids, f.Was.basket())
-	for _, c := range f.Was.corrections() {
+	d.Choices = offer.Given(ids, f.Was.rare().basket)
+	for _, c := range f.Was.rare().corrections {
 		given := api.Correction{ID: c.id, Item: ids[c.place-1]}
 		if !c.withdraws {
 			given.Value = &c.value

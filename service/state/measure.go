@@ -20,7 +20,7 @@ func (b *Batch) Measure(r *Record, metrics map[string]float64, now int64) error 
 	body := &eventlog.Measured{Decision: r.id}
 	for _, m := range e.Design.Metrics {
 		v, ok := metrics[m.Name]
-		if next := (eventlog.Measurement{Name: m.Name, Value: v}); ok && !slices.Contains(r.measured(), next) {
+		if next := (eventlog.Measurement{Name: m.Name, Value: v}); ok && !slices.Contains(r.rare().measured, next) {
 			body.List = append(body.List, next)
 		}
 	}

@@ -18,7 +18,7 @@ func (b *Batch) Outcome(r *Record, o *offer.Offer, choices []api.Choice, now int
 	}
 	counts := r.Status == Deferred || r.Status == withdrawn || r.Status == evicted // from now on
 	switch {
-	case (r.Status == chosen || r.Status == late) && (int32(r.choice) != end.Choice || !slices.Equal(r.basket(), end.Basket)):
+	case (r.Status == chosen || r.Status == late) && (int32(r.choice) != end.Choice || !slices.Equal(r.rare().basket, end.Basket)):
 		return fmt.Errorf("decision %q: %w: it has another outcome already; report what was bought or returned since as corrections", r.id, ErrConflict)
 	case r.Status == chosen:
 		return nil
@@ -72,10 +72,10 @@ func (b *Batch) Reward(r *Record, o *offer.Offer, rewards []api.Reward, now int6
 		return nil
 	}
 	before := r.countPassed()
-	place := offer.DrawReward(r.placement.Config.Seed, r.id, before, value, r.reported())
+	place := offer.DrawReward(r.placement.Config.Seed, r.id, before, value, r.rare().reported)
 	if place == 0 && before+len(reported.Items) < int(r.shown) {
 		slices.Sort(reported.Items)
-		reported.Reward = min(reported.Reward, 1-r.reported())
+		reported.Reward = min(reported.Reward, 1-r.rare().reported)
 		b.touched[r.key()] = true
 		b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: reported}, nil)
 		return nil

@@ -7,6 +7,8 @@ import (
 	"vitrine/service/earnings"
 	"vitrine/service/feature"
 	"vitrine/service/learner"
+	"vitrine/service/live"
+	"vitrine/service/past"
 	"vitrine/service/setup"
 )
 
@@ -27,7 +29,7 @@ type persisted struct {
 	Earnings       earnings.Earnings
 	held           learner.Gap // rounds withheld from the learners during an alarm about sales; After 0: no rounds
 	changes        []uint64    // the last entries that changed it for an operator, or ended such a change, the oldest first
-	alarms         []pastAlarm // the last ones, the oldest first
+	alarms         earnings.Alarms
 }
 
 // Placement is the state of a placement.
@@ -37,9 +39,9 @@ type Placement struct {
 	Config     *setup.Config
 	Open       expiryQueue
 	closed     closedRecords
-	evictedIDs evictedIDs
-	memory     *memory // of shoppers; nil without
-	pace       pace
+	evictedIDs live.IDs     // of the last decisions evicted and forgotten, so that a late outcome gets ErrEvicted; not part of the state
+	memory     *past.Memory // of shoppers; nil without
+	pace       live.Pace
 	sound      earnings.Soundness
 	Worker     *Worker     // the learner that decides
 	Relearning *relearning // nil outside a relearning
@@ -48,9 +50,9 @@ type Placement struct {
 	Items      stock
 	LastIssued atomic.Uint64 // of live decisions: the largest number given out
 	Proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
-	Latency    latency
-	Insight    Last[*api.Insight]
-	Typical    Last[[]float64]      // a row with the columns of the mean shopper lately; nil if unknown
+	Latency    live.Latency
+	Insight    live.Last[*api.Insight]
+	Typical    live.Last[[]float64] // a row with the columns of the mean shopper lately; nil if unknown
 	View       atomic.Pointer[View] // for callers without the engine's lock, which add the current policies
 }
 

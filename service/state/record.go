@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -102,14 +101,12 @@ func (r *Record) isLate(now int64) bool { return now-r.since() > int64(r.placeme
 
 // hasPassed reports whether the item at a place, from 1 on, is reported as not taken.
 func (r *Record) hasPassed(place int) bool {
-	return r.extras != nil && r.extras.passed != nil && r.extras.passed[place-1]
+	passed := r.rare().passed
+	return passed != nil && passed[place-1]
 }
 
 func (r *Record) countPassed() (n int) {
-	if r.extras == nil {
-		return 0
-	}
-	for _, p := range r.extras.passed {
+	for _, p := range r.rare().passed {
 		if p {
 			n++
 		}
@@ -117,33 +114,26 @@ func (r *Record) countPassed() (n int) {
 	return n
 }
 
-// reported returns the sum of the rewards reported for items that were not taken.
-func (r *Record) reported() float64 {
+// rare returns the fields that few decisions need.
+func (r *Record) rare() *recordExtras {
 	if r.extras == nil {
-		return 0
+		return &noExtras
 	}
-	return r.extras.reported
+	return r.extras
 }
 
-// corrections returns the corrections of the outcome.
-func (r *Record) corrections() []correction {
-	if r.extras == nil {
-		return nil
-	}
-	return r.extras.corrections
-}
+var noExtras recordExtras
 
-// basket returns the basket, or nil.
-func (r *Record) basket() eventlog.Basket {
-	if r.extras == nil {
-		return nil
-	}
-	return r.extras.basket
+// become gives an open decision other rare fields.
+func (r *Record) become(next recordExtras) {
+	r.placement.Open.bytes -= r.size()
+	r.extras = &next
+	r.placement.Open.bytes += r.size()
 }
 
 // takes returns the items taken, given the offer.
 func (r *Record) takes(o *offer.Offer) eventlog.Basket {
-	return (&offer.Closed{Offer: o, Choice: int(r.choice), Basket: r.basket()}).Takes()
+	return (&offer.Closed{Offer: o, Choice: int(r.choice), Basket: r.rare().basket}).Takes()
 }
 
 // earned sums the decision's earnings, in the order in which they came.
@@ -151,7 +141,7 @@ func (r *Record) earned(o *offer.Offer) (sum float64) {
 	for _, t := range r.takes(o) {
 		sum += t.Value
 	}
-	for _, c := range r.corrections() {
+	for _, c := range r.rare().corrections {
 		sum += c.value
 	}
 	return sum
@@ -159,7 +149,7 @@ func (r *Record) earned(o *offer.Offer) (sum float64) {
 
 // isWithdrawn reports whether the sale of the item at a place was withdrawn.
 func (r *Record) isWithdrawn(place int16) bool {
-	return slices.ContainsFunc(r.corrections(), func(c correction) bool { return c.withdraws && c.place == place })
+	return slices.ContainsFunc(r.rare().corrections, func(c correction) bool { return c.withdraws && c.place == place })
 }
 
 // took reports whether the item at a place was taken, by the outcome or later, and how many others still count as taken.
@@ -171,13 +161,13 @@ func (r *Record) took(place int16) (was bool, others int) {
 			others++
 		}
 	}
-	if r.basket() == nil && r.choice > 0 {
+	if r.rare().basket == nil && r.choice > 0 {
 		add(r.choice)
 	}
-	for _, t := range r.basket() {
+	for _, t := range r.rare().basket {
 		add(int16(t.Place))
 	}
-	for _, c := range r.corrections() {
+	for _, c := range r.rare().corrections {
 		if c.adds {
 			add(c.place)
 		}
@@ -185,45 +175,29 @@ func (r *Record) took(place int16) (was bool, others int) {
 	return was, others
 }
 
-// measured returns its measurements.
-func (r *Record) measured() []eventlog.Measurement {
-	if r.extras == nil {
-		return nil
-	}
-	return r.extras.measured
-}
-
 // measure notes measurements. Values of the same names are replaced.
 func (r *Record) measure(list []eventlog.Measurement) {
-	var next recordExtras
-	if r.extras != nil {
-		next = *r.extras
-	}
+	next := *r.rare()
 	next.measured = slices.DeleteFunc(slices.Clone(next.measured), func(old eventlog.Measurement) bool {
 		return slices.ContainsFunc(list, func(m eventlog.Measurement) bool { return m.Name == old.Name })
 	})
 	next.measured = append(next.measured, list...)
 	slices.SortFunc(next.measured, func(a, b eventlog.Measurement) int { return strings.Compare(a.Name, b.Name) })
-	r.placement.Open.bytes -= r.size()
-	r.extras = &next
-	r.placement.Open.bytes += r.size()
+	r.become(next)
 }
 
 // pass notes items that were not taken. At least one item must remain.
 func (r *Record) pass(p *eventlog.ItemsDeclined) error {
-	reported := r.reported() + p.Reward
+	reported := r.rare().reported + p.Reward
 	if reported > 1 || r.countPassed()+len(p.Items) >= int(r.shown) {
-		return fmt.Errorf("of the %d items of decision %q %v are passed with a reward of %v, after %d with %v", r.shown, r.id, p.Items, p.Reward, r.countPassed(), r.reported())
+		return fmt.Errorf("of the %d items of decision %q %v are passed with a reward of %v, after %d with %v", r.shown, r.id, p.Items, p.Reward, r.countPassed(), r.rare().reported)
 	}
 	for _, place := range p.Items {
 		if int(place) > int(r.shown) || r.hasPassed(int(place)) {
 			return fmt.Errorf("item %d of the %d of decision %q is not there to be passed", place, r.shown, r.id)
 		}
 	}
-	var next recordExtras
-	if r.extras != nil {
-		next = *r.extras
-	}
+	next := *r.rare()
 	next.reported = reported
 	if next.passed = slices.Clone(next.passed); next.passed == nil {
 		next.passed = make([]bool, r.shown)
@@ -231,9 +205,8 @@ func (r *Record) pass(p *eventlog.ItemsDeclined) error {
 	for _, place := range p.Items {
 		next.passed[place-1] = true
 	}
-	r.placement.Open.bytes -= r.size()
-	r.extras, r.Status = &next, open
-	r.placement.Open.bytes += r.size()
+	r.Status = open
+	r.become(next)
 	return nil
 }
 
@@ -317,37 +290,3 @@ func (x index) remove(r *Record) {
 
 // idBytes returns the bytes of an id, rounded up as by an allocator.
 func idBytes(id string) int { return len(id) + 16 }
-
-// evictedIDs holds hashes of a placement's last evicted and forgotten decisions, in a ring, so that a late outcome gets
-// ErrEvicted. They are not part of the state: without them the error is ErrNotFound.
-type evictedIDs struct {
-	hashes []uint64
-	has    map[uint64]bool
-	next   int
-}
-
-const (
-	evictedBytes = 64 // of a name: in the circle and in the map
-)
-
-var evictedSeed = maphash.MakeSeed()
-
-// add adds a decision, in place of the oldest one if there are too many for a part of the placement's memory.
-func (d *evictedIDs) add(id string, memory int) {
-	if d.has == nil {
-		d.has = map[uint64]bool{}
-	}
-	h := maphash.String(evictedSeed, id)
-	if len(d.hashes) < memory/setup.EvictedShare/evictedBytes {
-		d.hashes = append(d.hashes, h)
-	} else {
-		d.next %= len(d.hashes)
-		delete(d.has, d.hashes[d.next])
-		d.hashes[d.next] = h
-		d.next++
-	}
-	d.has[h] = true
-}
-
-// knows reports whether a decision is known as evicted.
-func (d *evictedIDs) knows(id string) bool { return d.has[maphash.String(evictedSeed, id)] }

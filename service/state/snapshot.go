@@ -11,6 +11,7 @@ import (
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
+	"vitrine/service/past"
 )
 
 // Frozen is the state at an entry.
@@ -87,7 +88,7 @@ type frozenPlacement struct {
 	catalogue     *catalogue.Catalogue // of a snapshot that is read
 	experiment    *abtest.Experiment   // nil outside an experiment
 	challengers   []*frozenLearner
-	memory        *frozenMemory
+	memory        *past.Frozen
 }
 
 // frozenLearner is a learner of a placement at an entry.
@@ -105,7 +106,7 @@ func (p *Placement) freeze(patient bool) *frozenPlacement {
 	f := &frozenPlacement{
 		persisted: p.persisted, configuration: configurationOf(p.Config), open: copies(p.Open.sorted()), closed: copies(p.closed.records), items: p.Items.Of.Freeze(),
 	}
-	f.moves, f.memory = slices.Clone(p.Open.moves), p.memory.freeze()
+	f.moves, f.memory = slices.Clone(p.Open.moves), p.memory.Freeze()
 	f.versions, f.Earnings = slices.Clone(p.versions), p.Earnings.Copy()
 	f.changes, f.alarms = slices.Clone(p.changes), slices.Clone(p.alarms)
 	if p.Relearning != nil {

@@ -26,7 +26,7 @@ func (v *View) Stats() api.Stats {
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
 		Calibration: c.Calibration, Shadow: c.Shadow,
 	}
-	s.RememberedSince, s.Shoppers = p.rememberedSince(), p.memory.report()
+	s.RememberedSince, s.Shoppers = p.rememberedSince(), p.memory.Stats()
 	if v.Page.Catalogue != nil {
 		head := v.Page.Catalogue.Head()
 		s.Items, s.CatalogueEntry = head.Items, head.Version

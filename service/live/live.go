@@ -1,4 +1,5 @@
-package state
+// Package live measures a process while it serves. Measurements are no part of the state.
+package live
 
 import (
 	"context"
@@ -16,17 +17,17 @@ const (
 	numTook    = 90 // up to two minutes
 )
 
-// latency counts how long decisions take. Bucket b counts decisions that took at most firstTook·growth^b.
-type latency [numTook]atomic.Uint64
+// Latency counts how long decisions take. Bucket b counts decisions that took at most firstTook·growth^b.
+type Latency [numTook]atomic.Uint64
 
 // Add adds a decision.
-func (l *latency) Add(took time.Duration) {
+func (l *Latency) Add(took time.Duration) {
 	b := math.Ceil(math.Log(took.Seconds()/firstTook) / math.Log(growthTook))
 	l[int(min(max(b, 0), numTook-1))].Add(1)
 }
 
 // Report returns nil before the first decision.
-func (l *latency) Report() *api.Latency {
+func (l *Latency) Report() *api.Latency {
 	var counts [numTook]uint64
 	total := uint64(0)
 	for b := range l {
@@ -73,12 +74,12 @@ func (l *Last[T]) At(ctx context.Context, now int64, create func() (T, error)) (
 	return l.made, err
 }
 
-// pace is the rate of new decisions in bytes a second,
+// Pace is the rate of new decisions in bytes a second,
 //
 //	Σ bytes · exp(−age/τ) / τ(1 − exp(−T/τ)),  τ a minute, T the time since the first one.
 //
 // It is measured by the times in the log, and is not part of the state.
-type pace struct {
+type Pace struct {
 	first, last int64 // Unix nanoseconds
 	bytes       float64
 }
@@ -86,7 +87,7 @@ type pace struct {
 const paceSeconds = 60 // τ
 
 // Add adds a decision of some bytes.
-func (p *pace) Add(time int64, bytes int) {
+func (p *Pace) Add(time int64, bytes int) {
 	if p.bytes == 0 {
 		p.first, p.last = time, time
 	}
@@ -98,7 +99,7 @@ func (p *pace) Add(time int64, bytes int) {
 }
 
 // Seconds returns the time in which decisions of the given bytes come, 0 if it is not known.
-func (p *pace) Seconds(bytes int) float64 {
+func (p *Pace) Seconds(bytes int) float64 {
 	age := float64(p.last-p.first) / 1e9
 	if age < 1 {
 		return 0
