@@ -28,14 +28,13 @@ func TestHowToFit(t *testing.T) {
 	page := readPage(t, "fit-a-choice-model")
 	trips := fatal.Or(os.ReadFile("../../choice/testdata/trips.csv"))(t)
 	specs := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
-	data, _, _ := bytes.Cut(specs[0][1], []byte("[utility]"))
 	t.Chdir(t.TempDir())
 	modes := regexp.MustCompile("(?s)```csv\n(.*?)```").FindSubmatch(page)[1]
-	for name, text := range map[string][]byte{"trips.csv": trips, "modes.csv": modes, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...), "small.toml": bytes.Replace(specs[0][1], []byte("individual = [\"income\"]\n"), nil, 1), "neural.toml": append(bytes.Clone(data), specs[3][1]...),
-		"mixed.toml": append(bytes.Replace(specs[0][1], []byte("weight = \"weight\"\n"), nil, 1), specs[2][1]...)} {
+	for name, text := range map[string][]byte{"trips.csv": trips, "modes.csv": modes, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...),
+		"small.toml": bytes.Replace(specs[0][1], []byte("individual = [\"income\"]\n"), nil, 1)} {
 		write(t, name, string(text))
 	}
-	if commands := play(t, page); commands != 13 {
+	if commands := play(t, page); commands != 11 {
 		t.Errorf("%d commands on the page", commands)
 	}
 }
@@ -78,7 +77,7 @@ func TestHowToLogs(t *testing.T) {
 		}
 		commands += play(t, page)
 	}
-	if commands != 13 {
+	if commands != 12 {
 		t.Errorf("%d commands on the pages", commands)
 	}
 }
