@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 )
 
@@ -19,29 +18,25 @@ type progress struct {
 	of    string // the whole that the work belongs to, " of 30 runs"; may be empty
 	total int
 
-	container *mpb.Progress // nil unless on a terminal
-	bar       *mpb.Bar
-
-	mu   sync.Mutex
-	done int
-	last time.Time
+	isTerminal bool
+	mu         sync.Mutex
+	done       int
+	begun      time.Time
+	last       time.Time // when it was shown
+	width      int       // of the bar on the terminal
 }
 
-// lineEvery is the minimal time between two lines.
-const lineEvery = 5 * time.Second
+// The minimal times between two lines, and between two pictures of a bar.
+const (
+	lineEvery = 5 * time.Second
+	barEvery  = 100 * time.Millisecond
+)
 
 func newProgress(w io.Writer, name, of string, total int) *progress {
-	p := &progress{w: w, name: name, of: of, total: total, last: time.Now()}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.container = mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
-		p.bar = p.container.AddBar(int64(total),
-			mpb.PrependDecorators(decor.Name(name+" ")),
-			mpb.AppendDecorators(
-				decor.Percentage(decor.WC{W: 5}),
-				decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO, decor.WC{W: 8}), ""),
-			),
-		)
-	}
+	now := time.Now()
+	p := &progress{w: w, name: name, of: of, total: total, begun: now, last: now}
+	f, ok := w.(*os.File)
+	p.isTerminal = ok && term.IsTerminal(int(f.Fd()))
 	return p
 }
 
@@ -50,25 +45,37 @@ func (p *progress) add(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done += n
-	if p.bar != nil {
-		p.bar.IncrBy(n)
-		return
-	}
-	if now := time.Now(); now.Sub(p.last) >= lineEvery {
+	switch now := time.Now(); {
+	case p.isTerminal && now.Sub(p.last) >= barEvery:
+		p.draw(now)
+	case !p.isTerminal && now.Sub(p.last) >= lineEvery:
 		p.last = now
 		fmt.Fprintf(p.w, "vitrine: %s: %d %%%s\n", p.name, 100*p.done/p.total, p.of)
 	}
 }
 
+// draw draws the bar over the one before.
+func (p *progress) draw(now time.Time) {
+	const columns = 40
+	p.last = now
+	full := min(columns*p.done/p.total, columns)
+	bar := fmt.Sprintf("%.60s [%s%s] %3d %%", p.name, strings.Repeat("=", full), strings.Repeat("-", columns-full), 100*p.done/p.total)
+	if p.done > 0 && p.done < p.total {
+		left := float64(now.Sub(p.begun)) * float64(p.total-p.done) / float64(p.done)
+		bar += " " + time.Duration(left).Round(time.Second).String()
+	}
+	fmt.Fprintf(p.w, "\r%-*s", p.width, bar)
+	p.width = len(bar)
+}
+
 // close ends the bar, finished or not.
 func (p *progress) close() {
-	if p.container == nil {
-		return
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isTerminal {
+		p.draw(time.Now())
+		fmt.Fprintln(p.w)
 	}
-	if !p.bar.Completed() {
-		p.bar.Abort(false)
-	}
-	p.container.Wait()
 }
 
 // runs names the number of runs of the whole work.
@@ -91,8 +98,7 @@ func (s *stages) report(stage string, done, total int) {
 	s.bar.add(done - s.bar.done)
 }
 
-// close ends the bar, so that other text may be written: a bar clears the lines below it. The next report
-// opens another.
+// close ends the bar, so that other text may be written. The next report opens another.
 func (s *stages) close() {
 	if s.bar != nil {
 		s.bar.close()
