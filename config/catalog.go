@@ -60,6 +60,10 @@ var truths = []settings.Kind[newTruth]{
 	plain("ideals", "1 − (z − w_c)² − v_c, z the logarithm of the price and c the category of priced contexts; w uniform on [-1, 1], v on [0, 1]", 2, env.NewIdeals),
 	plain("rings", "2 sin ‖x‖² − ½", 1, env.NewRings),
 	settings.Of("low-rank", "strength times a product of items' and customers' features of a rank, less 1; customer = 1, rank = 2, strength = 2 by default", lowRankOptions{1, 2, 2}, lowRankTruth),
+	drawn("trees", "strength times a sum of regression trees of a depth over the root of their number, less ½; trees = 12, depth = 1, strength = 2 by default", treesOptions{12, 1, 2}, 1,
+		func(o treesOptions, d int, rng *rand.Rand) *env.Formula {
+			return env.NewTrees(d, o.Trees, o.Depth, o.Strength, rng)
+		}),
 	settings.Of("sparse", "xᵀw with w = ±1 in relevant features, default 3, and 0 in the others", sparseOptions{3}, sparseTruth),
 	settings.Of("pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\"", poolOptions{"logit"}, poolTruth),
 	settings.Of("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", tableOptions{}, tableTruth),
@@ -246,6 +250,12 @@ func lowRankTruth(o lowRankOptions, d settings.Dims) (newTruth, error) {
 	return func(rng *rand.Rand, _ *env.Pool) env.Truth {
 		return env.NewLowRank(d.Features, o.Customer, o.Rank, o.Strength, rng)
 	}, needs("low-rank", o.Customer+1, d)
+}
+
+type treesOptions struct {
+	Trees    int     `toml:"trees" range:"[1, 1000]" doc:"the number of trees"`
+	Depth    int     `toml:"depth" range:"[1, 8]" doc:"the splits between a root and each leaf"`
+	Strength float64 `toml:"strength" range:"[-1000, 1000]" doc:"the standard deviation of utilities"`
 }
 
 type shiftsOptions struct {

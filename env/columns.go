@@ -142,3 +142,40 @@ func NewLowRank(d, customer, rank int, s float64, rng *rand.Rand) *Formula {
 		return float64(s*u/math.Sqrt(float64(rank))) - 1
 	}}
 }
+
+// NewTrees returns a truth of regression trees, for features of mean 0 and standard deviation 1,
+//
+//	f(x) = s Σ_k leaf_k(x) / √trees − ½
+//
+// A tree has 2^depth leaves from N(0, 1). Each of its other nodes sends items with x_j > c to the right, for a j drawn uniformly
+// and c from N(0, ¼). The parameters of a tree are j and c of each node, from the root down, then its leaves.
+func NewTrees(d, trees, depth int, s float64, rng *rand.Rand) *Formula {
+	nodes := 1<<depth - 1
+	size := 3*nodes + 1
+	w := make([]float64, trees*size)
+	for k := range w {
+		switch at := k % size; {
+		case at >= 2*nodes:
+			w[k] = rng.NormFloat64()
+		case at%2 == 0:
+			w[k] = float64(rng.IntN(d))
+		default:
+			w[k] = rng.NormFloat64() / 2
+		}
+	}
+	return &Formula{"trees", d, w, func(x, w []float64) float64 {
+		u := 0.0
+		for ; len(w) > 0; w = w[size:] {
+			node := 0
+			for node < nodes {
+				right := x[int(w[2*node])] > w[2*node+1]
+				node = 2*node + 1
+				if right {
+					node++
+				}
+			}
+			u += w[nodes+node]
+		}
+		return float64(s*u/math.Sqrt(float64(trees))) - 0.5
+	}}
+}

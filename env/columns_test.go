@@ -89,3 +89,34 @@ func TestRingsAreRound(t *testing.T) {
 		t.Errorf("utilities %v, want 1.5", u)
 	}
 }
+
+// Utilities of trees are constant between the cuts, and have the mean and the standard deviation of their leaves.
+func TestTreesAreSteps(t *testing.T) {
+	const d, trees = 3, 5
+	var all []float64
+	for seed := range uint64(400) {
+		truth := env.NewTrees(d, trees, 2, 2, newRand(seed))
+		w, x, u := truth.Params(), mat.NewDense(2, d, nil), make([]float64, 2)
+		env.Gaussian{}.Draw(x, newRand(seed))
+		want := -0.5
+		for ; len(w) > 0; w = w[10:] {
+			node := func(k int) float64 { return x.At(0, int(w[2*k])) - w[2*k+1] }
+			leaf := map[[2]bool]float64{
+				{false, false}: w[6], {false, true}: w[7], {true, false}: w[8], {true, true}: w[9],
+			}
+			second := node(1)
+			if node(0) > 0 {
+				second = node(2)
+			}
+			want += 2 * leaf[[2]bool{node(0) > 0, second > 0}] / math.Sqrt(trees)
+		}
+		truth.Utilities(u, x)
+		if math.Abs(u[0]-want) > 1e-9 {
+			t.Fatalf("seed %d: utility %v, want %v", seed, u[0], want)
+		}
+		all = append(all, u[0])
+	}
+	if mean, sd := stat.MeanStdDev(all, nil); math.Abs(mean+0.5) > 0.4 || math.Abs(sd-2) > 0.3 {
+		t.Errorf("utilities have the mean %v and the standard deviation %v, want −½ and 2", mean, sd)
+	}
+}

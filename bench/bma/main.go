@@ -1,5 +1,5 @@
-// Command bma prints the results of bench/bma.sh as a Markdown table: BMA-MNL and the tuned linear learner with the
-// lowest mean, in each finished panel.
+// Command bma prints the results of bench/bma.sh as a Markdown table: BMA-MNL, the tuned learner with the lowest mean, and the
+// other packages, in each finished panel.
 //
 //	go run ./bench/bma out/bma
 package main
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -61,6 +62,8 @@ func read(dir, panel string) (map[string]finals, error) {
 	return all, nil
 }
 
+func (f finals) mean() float64 { return stat.Mean(f.values(), nil) }
+
 func (f finals) values() (v []float64) {
 	for _, x := range f {
 		v = append(v, x)
@@ -71,7 +74,7 @@ func (f finals) values() (v []float64) {
 
 func best(all map[string]finals) (name string) {
 	for p, f := range all {
-		if name == "" || stat.Mean(f.values(), nil) < stat.Mean(all[name].values(), nil) {
+		if name == "" || f.mean() < all[name].mean() {
 			name = p
 		}
 	}
@@ -90,14 +93,35 @@ func (f finals) minus(g finals) (mean, se float64) {
 	return mean, sd / math.Sqrt(float64(len(d)))
 }
 
+// The packages that bench/peers/race.py finals plays.
+var packages = []string{"Vowpal Wabbit CCB", "contextualbandits LinUCB"}
+
+// standing counts panels against a learner.
+type standing struct{ ahead, level, behind int }
+
+func (s *standing) count(difference, se float64) {
+	switch {
+	case difference < -2*se:
+		s.ahead++
+	case difference <= 2*se:
+		s.level++
+	default:
+		s.behind++
+	}
+}
+
+func (s standing) String() string {
+	return fmt.Sprintf("ahead in %d panels, within two standard errors in %d, behind in %d", s.ahead, s.level, s.behind)
+}
+
 func run(dir string) error {
-	panels, err := filepath.Glob(filepath.Join(dir, "bma", "*", "regret.csv"))
+	panels, err := filepath.Glob(filepath.Join(dir, "played", "*", "regret.csv"))
 	if err != nil {
 		return err
 	}
-	fmt.Println("| panel | regret | best tuned linear learner | difference | median, largest | largest ÷ median |")
-	fmt.Println("|---|---|---|---|---|---|")
-	ahead, level, behind := 0, 0, 0
+	fmt.Println("| panel | regret | best tuned learner | difference | Vowpal Wabbit | LinUCB | median, largest | largest ÷ median |")
+	fmt.Println("|---|---|---|---|---|---|---|---|")
+	var ours, theirs standing
 	for _, path := range panels {
 		panel := filepath.Base(filepath.Dir(path))
 		read := func(part string) map[string]finals {
@@ -105,33 +129,39 @@ func run(dir string) error {
 			err = errors.Join(err, e)
 			return all
 		}
-		bma, linear := read("bma")["bma-mnl"], read("linear")
-		for p, f := range read("forgetting") {
-			if linear != nil {
-				linear[p] = f
+		played, peers := read("played"), read("peers")
+		bma := played["bma-mnl"]
+		if bma == nil {
+			bma = played["auto"]
+		}
+		delete(played, "bma-mnl")
+		delete(played, "auto")
+		maps.Copy(played, read("forgetting"))
+		tuned, difference := "–", "–"
+		if len(played) > 0 {
+			name := best(played)
+			m, se := bma.minus(played[name])
+			ours.count(m, se)
+			tuned = fmt.Sprintf("%.2f (%s)", played[name].mean(), strings.TrimSuffix(name, "-tuned"))
+			difference = fmt.Sprintf("%+.2f ± %.2f", m, se)
+		}
+		cells := []string{"–", "–"}
+		for k, name := range packages {
+			if f := peers[name]; f != nil {
+				cells[k] = fmt.Sprintf("%.2f", f.mean())
 			}
 		}
-		if bma == nil || linear == nil {
-			continue
-		}
-		name := best(linear)
-		m, se := bma.minus(linear[name])
-		switch {
-		case m < -2*se:
-			ahead++
-		case m <= 2*se:
-			level++
-		default:
-			behind++
+		if peers != nil {
+			theirs.count(bma.minus(peers[best(peers)]))
 		}
 		v := bma.values()
 		median, largest := stat.Quantile(0.5, stat.Empirical, v, nil), v[len(v)-1]
-		fmt.Printf("| %s | %.2f | %.2f (%s) | %+.2f ± %.2f | %.1f, %.1f | %.1f |\n",
-			strings.TrimPrefix(panel, "worlds-"), stat.Mean(v, nil),
-			stat.Mean(linear[name].values(), nil), strings.TrimSuffix(name, "-tuned"), m, se, median, largest,
-			largest/median)
+		fmt.Printf("| %s | %.2f | %s | %s | %s | %s | %.1f, %.1f | %.1f |\n",
+			strings.TrimPrefix(panel, "worlds-"), bma.mean(), tuned, difference, cells[0], cells[1], median, largest, largest/median)
 	}
-	fmt.Printf("\nAhead of the best linear learner in %d panels, within two standard errors in %d, behind in %d.\n",
-		ahead, level, behind)
+	fmt.Printf("\nAgainst the best tuned learner: %v.\n", ours)
+	if theirs != (standing{}) {
+		fmt.Printf("Against the better of the packages: %v.\n", theirs)
+	}
 	return err
 }

@@ -3,6 +3,8 @@
     race.py check OUT WORLD...           replays the offers of Vitrine's own policies
     race.py tune SETTINGS WORLD...       chooses the settings of the peers, and writes them
     race.py play SETTINGS OUT WORLD...   plays the peers, and prints them beside the policies in OUT
+    race.py finals OUT TUNING WORLD      plays Vowpal Wabbit and LinUCB in one panel, tuned on TUNING, a dump
+                                         of the panel at other seeds, for the table of bench/bma.sh
 
 A WORLD is an experiment's directory of `vitrine dump`, OUT the directory of `vitrine reproduce` on the
 same seeds. JOBS runs are played at a time, by default one for each processor.
@@ -29,9 +31,13 @@ FIRST = "bma-mnl"  # differences are to it
 class World:
     """A seed of an experiment, as `vitrine dump` wrote it."""
 
-    def __init__(self, directory, seed):
+    def __init__(self, directory, seed, standard=False):
         with np.load(directory / f"seed-{seed}.npz") as arrays:
             self.arrays = {name: arrays[name] for name in arrays}
+        if standard:  # by the items of the first round, as a user would
+            x = self.arrays["features"]
+            sd = x[0].std(axis=0)
+            self.arrays["features"] = (x - x[0].mean(axis=0)) / np.where(sd > 0, sd, 1)
         for name in ("features", "revenues", "utilities", "shocks", "optimum"):
             setattr(self, name, self.arrays[name])
         self.rounds = len(self.optimum)
@@ -101,9 +107,9 @@ def check(out, *worlds):
 
 def play(job):
     """The final regret and the CPU seconds of a peer on a seed. The judge's own work is not in the seconds."""
-    directory, size, seed, peer, setting = job
+    directory, size, seed, peer, setting, *standard = job
     warnings.simplefilter("ignore")  # bayesianbandits warns of each update that stops after its five steps
-    world = World(directory, seed)
+    world = World(directory, seed, *standard)
     regret, spent = 0.0, -time.process_time()
     player = PEERS[peer](size, seed + 1, **setting)  # contextualbandits takes no seed 0
     for t in range(world.rounds):
@@ -147,6 +153,32 @@ def tune(path, *worlds):
         if mean < best.get((peer, experiment), math.inf):
             best[peer, experiment], chosen[peer][experiment] = mean, setting
     path.write_text(json.dumps(chosen, indent=2) + "\n")
+
+
+MOST = 300  # polynomial features of a peer in finals
+
+
+def finals(out, tuning, world):
+    """Writes the final regrets of two peers at their best settings to OUT, as regret.csv has them.
+
+    The peers see standardised features.
+    """
+    described = describe([tuning, world])
+    settings, seeds, rows = described[world]["settings"], described[world]["seeds"], []
+    size, d = settings["size"], settings["features"]
+    degree = max(m for m in (1, 2, 3) if m == 1 or math.comb(d + m, m) <= MOST + 1)
+    for peer in ("Vowpal Wabbit CCB", "contextualbandits LinUCB"):
+        all_settings = PEERS[peer].grid
+        grid = [s for s in all_settings if s["degree"] <= degree] or [s | {"degree": degree} for s in all_settings[:3]]
+        at = described[tuning]["seeds"]
+        results = iter(play_all([(tuning, size, seed, peer, s, True) for s in grid for seed in at], "tuning"))
+        best = min(grid, key=lambda s: np.mean([next(results)[0] for _ in at]))
+        results = play_all([(world, size, seed, peer, best, True) for seed in seeds], "playing")
+        print(f"race: {world.name}, {peer}, {spell(best)}: {np.mean([r for r, _ in results]):.1f}", file=sys.stderr)
+        rows += [(world.name, peer, seed, "", r) for seed, (r, _) in zip(seeds, results, strict=True)]
+    out.mkdir(parents=True, exist_ok=True)
+    with open(out / "regret.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("experiment", "policy", "seed", "round", "regret"), *rows])
 
 
 def cell(regret, first):
@@ -201,7 +233,7 @@ def race(path, out, *worlds):
 
 
 if __name__ == "__main__":
-    commands = {"check": (check, 2), "tune": (tune, 2), "play": (race, 3)}
+    commands = {"check": (check, 2), "tune": (tune, 2), "play": (race, 3), "finals": (finals, 3)}
     command, least = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
     if command is None or len(sys.argv) < 2 + least:
         raise SystemExit(__doc__)

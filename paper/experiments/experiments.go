@@ -104,6 +104,8 @@ var order = []string{
 	"shop-ideals",
 	"shop-rings",
 	"shop-personal",
+	"shop-stumps",
+	"shop-forest",
 	"positions-steep",
 	"positions-steep-revenue",
 	"positions-zero",
