@@ -24,7 +24,7 @@ import (
 
 // running is a service at a log on a server.
 type running struct {
-	*testing.T
+	testing.TB
 	url  string
 	data string
 	stop func() // and waits for its end
@@ -58,15 +58,15 @@ func (r *running) until(what string, is func() bool) {
 }
 
 // runs starts a service, and returns when it answers.
-func runs(t *testing.T, log, data string, change func(c *Config)) *running {
+func runs(t testing.TB, log, data string, change func(c *Config)) *running {
 	t.Helper()
 	return runsWith(t, log, data, Options{}, change)
 }
 
 // runsWith is runs with some options.
-func runsWith(t *testing.T, log, data string, o Options, change func(c *Config)) *running {
+func runsWith(t testing.TB, log, data string, o Options, change func(c *Config)) *running {
 	t.Helper()
-	r := &running{T: t, data: data}
+	r := &running{TB: t, data: data}
 	c := Default()
 	c.Data, c.Listen, c.Log.URL = data, "127.0.0.1:0", log
 	c.Snapshots.Every.Duration = 50 * time.Millisecond
@@ -100,7 +100,7 @@ func runsWith(t *testing.T, log, data string, o Options, change func(c *Config))
 func (r *running) ask(status int, method, path, body string) string {
 	r.Helper()
 	q, _ := http.NewRequest(method, r.url+path, strings.NewReader(body))
-	have, text := roundTrip(r.T, q)
+	have, text := roundTrip(r, q)
 	if have != status {
 		r.Fatalf("%s %s: %d %s", method, path, have, text)
 	}

@@ -43,7 +43,7 @@ func asked(t *testing.T, traceparent string) string {
 }
 
 // roundTrip asks on a connection of its own.
-func roundTrip(t *testing.T, r *http.Request) (status int, body string) {
+func roundTrip(t testing.TB, r *http.Request) (status int, body string) {
 	t.Helper()
 	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 	if err != nil {
@@ -249,5 +249,5 @@ func TestLogIsMeasured(t *testing.T) {
 // get asks for a path and accepts any answer.
 func (r *running) get(path string) (status int, text string) {
 	q, _ := http.NewRequest("GET", r.url+path, nil)
-	return roundTrip(r.T, q)
+	return roundTrip(r, q)
 }

@@ -2,11 +2,14 @@ package host
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -77,4 +80,36 @@ func TestServicesShareShoppers(t *testing.T) {
 	if !leader.shows("d") || !follower.shows("e") {
 		t.Error("the shopper is not erased")
 	}
+}
+
+// BenchmarkShoppers decides in turns without a shopper, for one who came before and for a new one, on a log on a server of
+// NATS. It reports medians: the time of a decision, and how much longer the others take.
+func BenchmarkShoppers(b *testing.B) {
+	r := runs(b, natstest.URL(b), b.TempDir(), nil)
+	r.ask(201, "PUT", "/v1/placements/home", personal)
+	took, k := [3][]float64{}, 0
+	decide := func(kind int) {
+		k++
+		shopper := []string{"", `"shopper_id":"anna",`, fmt.Sprintf(`"shopper_id":"%d",`, k)}[kind]
+		start := time.Now()
+		r.ask(201, "POST", "/v1/placements/home/decisions", `{`+shopper+`"items":[{"id":"boots","features":{"x":1}},{"id":"socks","features":{"x":2}}]}`)
+		took[kind] = append(took[kind], float64(time.Since(start).Nanoseconds()))
+	}
+	for range 20 {
+		decide(1)
+	}
+	took[1] = nil
+	for b.Loop() {
+		for kind := range took {
+			decide(kind)
+		}
+	}
+	median := func(x []float64) float64 {
+		slices.Sort(x)
+		return x[len(x)/2]
+	}
+	none := median(took[0])
+	b.ReportMetric(none/1e6, "ms/decision")
+	b.ReportMetric(median(took[1])/none, "known/none")
+	b.ReportMetric(median(took[2])/none, "new/none")
 }
