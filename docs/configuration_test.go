@@ -78,6 +78,7 @@ var computed = map[string]struct {
 }{
 	experiments.Theory:             {"study", func(seeds []uint64) any { return theory.Default(seeds) }},
 	experiments.Sessions:           {"study", func(seeds []uint64) any { return sessions.Default(seeds) }},
+	experiments.Rivers:             {"study", func(seeds []uint64) any { return sessions.Rivers(seeds) }},
 	experiments.Tractability:       {"setting", func([]uint64) any { return tractability.Figure }},
 	experiments.GeometricCondition: {"setting", func([]uint64) any { return geometry.Figure }},
 }

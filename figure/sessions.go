@@ -11,8 +11,8 @@ import (
 	"vitrine/paper/sessions"
 )
 
-// Sessions draws the earnings of sessions of pages, as a share of the optimum, against the number of sessions: a row for each
-// kind of utilities, a column for each number of items, and the exact plans as level lines.
+// Sessions draws the earnings of sessions of pages, as a share of the optimum, against the number of sessions: a panel for each
+// world, and the exact plans as level lines.
 type Sessions sessions.Report
 
 // compose lays out the figure.
@@ -23,19 +23,25 @@ func (r Sessions) compose() page {
 		names.Curves = append(names.Curves, Curve{Policy: label})
 	}
 	styles := styles(names)
-	styles[sessions.Myopic] = style{grey, []vg.Length{3, 2}}
+	for _, p := range r.Points {
+		if p.Session == 0 && p.Policy != sessions.Optimum {
+			styles[p.Policy] = style{grey, []vg.Length{3, 2}}
+		}
+	}
 	var entries []entry
 	for _, c := range names.Curves {
 		entries = append(entries, entry{line(styles[c.Policy].line()), c.Policy})
 	}
-	s := sheet{title: sessions.Title, tile: vg.Point{X: 182, Y: 130}, note: fmt.Sprintf("%s; each point is the mean of %d sessions", r.Study.Over(), r.Study.Sessions/max(r.Study.Points, 1))}
-	for _, u := range r.Study.Utilities {
+	s := sheet{title: r.Study.Title, tile: vg.Point{X: 182, Y: 130}, note: fmt.Sprintf("%s; each point is the mean of %d sessions", r.Study.Over(), r.Study.Sessions/max(r.Study.Points, 1))}
+	columns := 0
+	for _, worlds := range r.Study.Worlds {
+		columns = max(columns, len(worlds))
 		var row []chart
-		for _, n := range r.Study.Items {
-			c := chart{caption: fmt.Sprintf("%s utilities, N = %d", u, n), nameX: "session", nameY: "share of the optimum"}
-			_, best, _ := report.Curve(u, n, sessions.Optimum)
+		for _, w := range worlds {
+			c := chart{caption: w.String(), nameX: "session", nameY: "share of the optimum"}
+			_, best, _ := report.Curve(w, sessions.Optimum)
 			for _, label := range slices.Backward(report.Labels()) {
-				at, mean, se := report.Curve(u, n, label)
+				at, mean, se := report.Curve(w, label)
 				floats.Scale(1/best[0], mean)
 				floats.Scale(1/best[0], se)
 				c.lines = append(c.lines, r.series(styles[label].line(), at, mean, se))
@@ -44,7 +50,7 @@ func (r Sessions) compose() page {
 		}
 		s.plots = append(s.plots, row)
 	}
-	width := sheetWidth(len(r.Study.Items), s.tile.X, tileNumber)
+	width := sheetWidth(columns, s.tile.X, tileNumber)
 	s.legend = newLegend(entries, width-2*space)
 	return s.page(width)
 }
@@ -52,8 +58,8 @@ func (r Sessions) compose() page {
 // series returns the line of a policy. An exact plan has one point, which becomes a level line.
 func (r Sessions) series(style draw.LineStyle, at, mean, se []float64) series {
 	s := series{style: style, x: at, y: mean, bare: true}
-	if len(at) == 1 {
-		s.x, s.y = []float64{0, at[0]}, []float64{mean[0], mean[0]}
+	if at[0] == 0 {
+		s.x, s.y = []float64{0, float64(r.Study.Sessions)}, []float64{mean[0], mean[0]}
 		return s
 	}
 	for i, m := range mean {

@@ -13,7 +13,7 @@ import (
 // The figure names its worlds, its axes and every line.
 func TestSessions(t *testing.T) {
 	s := sessions.Default([]uint64{0, 1})
-	s.Items, s.Sessions, s.Points = []int{6, 7}, 40, 4
+	s.Worlds, s.Sessions, s.Points = [][]sessions.World{{{Kind: sessions.Linear, Size: 6}}, {{Kind: sessions.Network, Size: 7}}}, 40, 4
 	for i := range s.Policies {
 		s.Policies[i].Warmup = 5
 	}

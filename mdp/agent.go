@@ -37,7 +37,6 @@ type Agent struct {
 	moved         [][][]float64 // S×(N+1)×S: n(s,a,s')
 
 	plan    Plan
-	v       [2][]float64
 	f, gain []float64
 	index   [][]float64
 }
@@ -51,7 +50,6 @@ func NewAgent(p *Problem, l vitrine.Learner, o Options) *Agent {
 		o: o, p: p, learner: l, plan: newPlan(p.Horizon, states),
 		f: make([]float64, n+1), gain: make([]float64, n), index: make([][]float64, states),
 	}
-	a.v[0], a.v[1] = make([]float64, states), make([]float64, states)
 	for _, x := range p.Features {
 		a.contexts = append(a.contexts, &vitrine.Context{Features: x})
 		a.count, a.earned = append(a.count, make([]float64, n+1)), append(a.earned, make([]float64, n+1))
@@ -74,19 +72,15 @@ func (a *Agent) Plan(rng *rand.Rand) Plan {
 			a.index[s] = policy.Reasons(x, rng).Index
 		}
 	}
-	v, next := a.v[0], a.v[1]
-	clear(next)
-	for h := a.p.Horizon - 1; h >= 0; h-- {
-		for s := range a.contexts {
-			if a.index[s] == nil {
-				a.plan[h][s] = a.explore(a.plan[h][s], rng)
-				continue
-			}
-			a.values(s, next)
-			a.plan[h][s], v[s] = Best(a.plan[h][s], a.p.Feasible, a.index[s], a.f, a.gain)
+	backward(a.p.Horizon, len(a.contexts), func(h, s int, next []float64) (value float64) {
+		if a.index[s] == nil {
+			a.plan[h][s] = a.explore(a.plan[h][s], rng)
+			return 0
 		}
-		v, next = next, v
-	}
+		a.values(s, next)
+		a.plan[h][s], value = Best(a.plan[h][s], a.p.Feasible, a.index[s], a.f, a.gain)
+		return value
+	})
 	return a.plan
 }
 

@@ -124,7 +124,7 @@ func (w *World) value(s, a int, next []float64) float64 {
 func (w *World) Solve() (Plan, [][]float64) {
 	plan := newPlan(w.Horizon, len(w.Features))
 	f, gain := make([]float64, w.Items()+1), make([]float64, w.Items())
-	v := w.backward(func(h, s int, next []float64) (value float64) {
+	v := backward(w.Horizon, len(w.Features), func(h, s int, next []float64) (value float64) {
 		for a := range f {
 			f[a] = w.value(s, a, next)
 		}
@@ -137,7 +137,7 @@ func (w *World) Solve() (Plan, [][]float64) {
 // Value returns the values V_h(s) of a plan, (H+1)×S. The plan earns V_0(start) in a session, on average.
 func (w *World) Value(plan Plan) [][]float64 {
 	var p, u []float64
-	return w.backward(func(h, s int, next []float64) float64 {
+	return backward(w.Horizon, len(w.Features), func(h, s int, next []float64) float64 {
 		page := plan[h][s]
 		u, p = u[:0], scratch.Grow(p, len(page)+1)
 		for _, i := range page {
@@ -152,13 +152,13 @@ func (w *World) Value(plan Plan) [][]float64 {
 	})
 }
 
-// backward fills V_h(s) from the last step to the first.
-func (w *World) backward(value func(h, s int, next []float64) float64) [][]float64 {
-	v := make([][]float64, w.Horizon+1)
-	v[w.Horizon] = make([]float64, len(w.Features))
-	for h := w.Horizon - 1; h >= 0; h-- {
-		v[h] = make([]float64, len(w.Features))
-		for s := range w.Features {
+// backward fills V_h(s), (H+1)×S, from the last step to the first.
+func backward(horizon, states int, value func(h, s int, next []float64) float64) [][]float64 {
+	v := make([][]float64, horizon+1)
+	v[horizon] = make([]float64, states)
+	for h := horizon - 1; h >= 0; h-- {
+		v[h] = make([]float64, states)
+		for s := range states {
 			v[h][s] = value(h, s, v[h+1])
 		}
 	}

@@ -1,6 +1,8 @@
 package mdp
 
 import (
+	"math/rand/v2"
+
 	"vitrine"
 	"vitrine/internal/stream"
 )
@@ -9,25 +11,44 @@ import (
 // V_0(start) of [World.Value]; the regret of the session is the optimum minus that. A seed's visitors bring the same
 // shocks for every agent. Play ends early with an error of each or of the agent.
 func Play(w *World, a *Agent, sessions int, seed uint64, each func(k int, value float64) error) error {
-	var draws stream.Stream
 	shock := make([]float64, w.Items()+1)
+	var plan Plan
+	return play(w.Horizon, w.Start, sessions, seed, each, func(rng *rand.Rand) float64 {
+		plan = a.Plan(rng)
+		return w.Value(plan)[0][w.Start]
+	}, func(h, s int, rng *rand.Rand) (next int, err error) {
+		vitrine.DrawShocks(shock, rng)
+		page := plan[h][s]
+		y := vitrine.Choose(page, w.Utility[s], shock)
+		act := action(page, y)
+		next = draw(w.Next[s][act], rng.Float64())
+		return next, a.Observe(s, page, y, w.Reward[s][act], next)
+	})
+}
+
+// Swim is [Play] in a river.
+func Swim(r *River, a *Swimmer, sessions int, seed uint64, each func(k int, value float64) error) error {
+	var course Course
+	return play(r.Horizon, r.Start, sessions, seed, each, func(rng *rand.Rand) float64 {
+		course = a.Plan(rng)
+		return r.Value(course)[0][r.Start]
+	}, func(h, s int, rng *rand.Rand) (next int, err error) {
+		m := &r.Moves[s][course[h][s]]
+		next = m.Reach[draw(m.P, rng.Float64())]
+		return next, a.Observe(s, course[h][s], next)
+	})
+}
+
+// play calls plan and each before every session, and move for every step.
+func play(horizon, start, sessions int, seed uint64, each func(k int, value float64) error, plan func(*rand.Rand) float64, move func(h, s int, rng *rand.Rand) (int, error)) error {
+	var draws stream.Stream
 	for k := range sessions {
-		plan := a.Plan(draws.At(seed, k, stream.Policy))
-		if err := each(k, w.Value(plan)[0][w.Start]); err != nil {
-			return err
+		err := each(k, plan(draws.At(seed, k, stream.Policy)))
+		for h, s := 0, start; h < horizon && err == nil; h++ {
+			s, err = move(h, s, draws.At(seed, k*horizon+h, stream.Customers))
 		}
-		s := w.Start
-		for h := range w.Horizon {
-			rng := draws.At(seed, k*w.Horizon+h, stream.Customers)
-			vitrine.DrawShocks(shock, rng)
-			page := plan[h][s]
-			y := vitrine.Choose(page, w.Utility[s], shock)
-			act := action(page, y)
-			next := draw(w.Next[s][act], rng.Float64())
-			if err := a.Observe(s, page, y, w.Reward[s][act], next); err != nil {
-				return err
-			}
-			s = next
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func (listCmd) Help() string {
 var lists = []string{"policies", "utilities", "environments", "pools", "constraints", "experiments", "tunings"}
 
 func (c listCmd) Run(t terminal) error {
-	if c.Print == experiments.Theory || c.Print == experiments.Sessions {
+	if slices.Contains([]string{experiments.Theory, experiments.Sessions, experiments.Rivers}, c.Print) {
 		return usageError{fmt.Errorf("%s has no file: its experiments are part of the program", c.Print)}
 	}
 	if slices.Contains(experiments.WithoutFile(), c.Print) {
@@ -107,7 +107,8 @@ func panels() ([]config.Description, error) {
 		listed(experiments.GeometricCondition, geometry.Title),
 		listed(experiments.Theory, theory.Title),
 		listed(experiments.Tractability, tractability.Title),
-		listed(experiments.Sessions, sessions.Title),
+		listed(experiments.Sessions, sessions.Default(nil).Title),
+		listed(experiments.Rivers, sessions.Rivers(nil).Title),
 	)
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)

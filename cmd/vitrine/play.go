@@ -12,6 +12,7 @@ import (
 	"vitrine/experiment"
 	"vitrine/internal/hint"
 	"vitrine/paper/experiments"
+	"vitrine/paper/sessions"
 )
 
 // playFlags are the flags shared by reproduce and run.
@@ -45,6 +46,7 @@ func (reproduceCmd) Help() string {
 		"vitrine reproduce theory                        coverage, optimism, constants and growth, against the paper's theory",
 		"vitrine reproduce table1 tractability           the algorithms of Table 1: their regret, time and memory",
 		"vitrine reproduce sessions                      pages that change what a visitor wants next",
+		"vitrine reproduce rivers                        worlds that move by the multinomial logit",
 	)
 }
 
@@ -88,7 +90,8 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 		{experiments.GeometricCondition, func(ctx context.Context, t terminal) error { return reproduceGeometricCondition(ctx, t, c.Out) }},
 		{experiments.Theory, c.reproduceTheory},
 		{experiments.Tractability, func(ctx context.Context, t terminal) error { return reproduceTractability(ctx, t, c.Out) }},
-		{experiments.Sessions, c.reproduceSessions},
+		{experiments.Sessions, c.reproduceSessions(sessions.Default, 10)},
+		{experiments.Rivers, c.reproduceSessions(sessions.Rivers, 30)},
 	} {
 		if slices.Contains(names, other.name) {
 			if err := other.reproduce(ctx, t); err != nil {

@@ -50,7 +50,7 @@ var table = [][]string{
 
 // users lists the only packages allowed to import a restricted package.
 var users = map[string][]string{
-	"internal/kernel": {".", "assortment", "bandit", "choice", "internal/gram", "internal/sparse", "mle", "utility"},
+	"internal/kernel": {".", "assortment", "bandit", "choice", "internal/gram", "internal/sparse", "mdp", "mle", "utility"},
 }
 
 // parts lists the directories of the workbench and of the service. Neither part imports the other, and the library
@@ -116,7 +116,7 @@ func TestViolations(t *testing.T) {
 			[]string{"bandit/onl.go (layer 4) imports vitrine/utility/utilitytest (layer 1, battery)"}},
 		{"a package that is not for everyone", "paper/geometry/minima.go", []string{"vitrine/internal/kernel"},
 			[]string{"paper/geometry/minima.go imports vitrine/internal/kernel, which is only for ., assortment, " +
-				"bandit, choice, internal/gram, internal/sparse, mle, utility"}},
+				"bandit, choice, internal/gram, internal/sparse, mdp, mle, utility"}},
 		{"a test may import it", "paper/geometry/minima_test.go", []string{"vitrine/internal/kernel"}, nil},
 		{"a package without a layer", "pricing/price.go", nil,
 			[]string{"pricing has no layer: give it one in the table of internal/layers"}},

@@ -19,8 +19,13 @@ const Tractability = "tractability"
 // Sessions is the measurement of the agents of package mdp, without a file too.
 const Sessions = "sessions"
 
+// Rivers is the measurement of package mdp's swimmers, also without a file.
+const Rivers = "rivers"
+
 // WithoutFile returns the names of the experiments without a file.
-func WithoutFile() []string { return []string{GeometricCondition, Theory, Tractability, Sessions} }
+func WithoutFile() []string {
+	return []string{GeometricCondition, Theory, Tractability, Sessions, Rivers}
+}
 
 //go:embed *.toml
 var files embed.FS

@@ -27,35 +27,56 @@ import (
 	"vitrine/utility"
 )
 
-// Title is the title of the figure.
-const Title = "Sessions: what a page does to the next one"
-
 // Study configures the measurement.
 type Study struct {
-	Utilities []string `json:"utilities"` // the truths: Linear, Network
-	Items     []int    `json:"items"`     // N
-	Sessions  int      `json:"sessions"`  // K
-	Points    int      `json:"points"`    // of a curve, each the mean of Sessions/Points sessions
-	Policies  []Policy `json:"policies"`
-	Seeds     []uint64 `json:"seeds"`
+	Name     string    `json:"name"` // of the experiment
+	Title    string    `json:"title"`
+	Worlds   [][]World `json:"worlds"`   // a row of the figure each
+	Sessions int       `json:"sessions"` // K
+	Points   int       `json:"points"`   // of a curve, each the mean of Sessions/Points sessions
+	Policies []Policy  `json:"policies"`
+	Seeds    []uint64  `json:"seeds"`
 }
 
-// The utilities of the worlds.
+// World is a kind of world and its size.
+type World struct {
+	Kind string `json:"kind"`
+	Size int    `json:"size,omitempty"` // N of a shop, S of RiverSwim
+}
+
+// The kinds of worlds: budget shops by their utilities, and rivers.
 const (
-	Linear  = "linear"
-	Network = "network"
+	Linear       = "linear"
+	Network      = "network"
+	RiverSwim    = "riverswim"
+	NetworkRiver = "network river"
+	CosineRiver  = "cosine river"
 )
 
-// Optimum and Myopic are the exact plans of a known world, which play without learning.
+// String names the world.
+func (w World) String() string {
+	switch {
+	case w.Size == 0:
+		return w.Kind
+	case w.Kind == RiverSwim:
+		return fmt.Sprintf("%s, S = %d", w.Kind, w.Size)
+	}
+	return fmt.Sprintf("%s utilities, N = %d", w.Kind, w.Size)
+}
+
+// The plans that need no learning.
 const (
 	Optimum = "oracle"
 	Myopic  = "myopic, exact"
+	Right   = "always right"
+	Uniform = "uniform, exact"
 )
 
-// Policy is an agent: a learner of utilities and the options of its item values.
+// Policy is an agent: in a shop a learner of utilities and the options of its item values, in a river an algorithm of
+// package mdp with β as its bonus.
 type Policy struct {
 	Label   string  `json:"label"`
-	Learner string  `json:"learner"`          // ofu-mnl-plus, onl-mnl or uniform
+	Learner string  `json:"learner"`          // ofu-mnl-plus, onl-mnl or uniform; an algorithm
 	Radius  float64 `json:"radius,omitempty"` // α of OFU-MNL+; √β_T of ONL-MNL
 	Lambda  float64 `json:"lambda,omitempty"` // λ
 	mdp.Options
@@ -65,7 +86,9 @@ type Policy struct {
 // over its worlds and up to noise, on seeds from 1000. All optimistic agents share the constants of item values.
 func Default(seeds []uint64) Study {
 	return Study{
-		Utilities: []string{Linear, Network}, Items: []int{10, 20, 40}, Sessions: 30_000, Points: 30, Seeds: seeds,
+		Name: experiments.Sessions, Title: "Sessions: what a page does to the next one",
+		Worlds:   [][]World{{{Linear, 10}, {Linear, 20}, {Linear, 40}}, {{Network, 10}, {Network, 20}, {Network, 40}}},
+		Sessions: 30_000, Points: 30, Seeds: seeds,
 		Policies: []Policy{
 			{Label: "vql", Learner: "ofu-mnl-plus", Radius: 0.3, Lambda: 10, Options: mdp.Options{Warmup: 100, Bonus: 0.1}},
 			{Label: "onl-vql", Learner: "onl-mnl", Radius: 0.3, Lambda: 1, Options: mdp.Options{Warmup: 100, Bonus: 0.1}},
@@ -76,13 +99,24 @@ func Default(seeds []uint64) Study {
 	}
 }
 
-// World returns the world of a seed.
-func World(utilities string, items int, seed uint64) *mdp.World {
-	rng := stream.New(seed, 0, stream.World)
-	if utilities == Network {
-		return mdp.NetworkShop(items, rng)
+// Rivers returns the study of rivers. The constants are the best of bench/sessions -rivers, as in [Default].
+func Rivers(seeds []uint64) Study {
+	policy := func(label, algorithm string, warmup int, lambda, beta float64) Policy {
+		return Policy{Label: label, Learner: algorithm, Lambda: lambda, Options: mdp.Options{Warmup: warmup, Bonus: beta}}
 	}
-	return mdp.BudgetShop(items, rng)
+	return Study{
+		Name: experiments.Rivers, Title: "Rivers: moves that the multinomial logit chooses",
+		Worlds:   [][]World{{{Kind: RiverSwim, Size: 4}, {Kind: RiverSwim, Size: 8}}, {{Kind: NetworkRiver}, {Kind: CosineRiver}}},
+		Sessions: 1000, Points: 50, Seeds: seeds,
+		Policies: []Policy{
+			policy("onl-mdp", "onl-mdp", 20, 1, 0.003),
+			policy("ucrl-mnl", "ucrl-mnl", 0, 1, 0.003),
+			policy("ucrl-mnl-plus", "ucrl-mnl-plus", 0, 10, 0.01),
+			policy("rrl-mnl", "rrl-mnl", 0, 10, 0.003),
+			policy("orrl-mnl", "orrl-mnl", 0, 10, 0.003),
+			policy("greedy", "onl-mdp", 20, 1, 0),
+		},
+	}
 }
 
 // Agent returns an agent for a world and a number of sessions.
@@ -116,8 +150,7 @@ func (p Policy) Agent(w *mdp.World, sessions int, rng *rand.Rand) (*mdp.Agent, e
 
 // Point is the mean return of some consecutive sessions.
 type Point struct {
-	Utility string  `json:"utility"`
-	Items   int     `json:"items"`
+	World   string  `json:"world"`
 	Policy  string  `json:"policy"`
 	Seed    int     `json:"seed"`
 	Session int     `json:"session"` // the last of them
@@ -130,44 +163,94 @@ type Report struct {
 	Points []Point
 }
 
-// curve plays a policy in the world of a seed.
-func (s Study) curve(ctx context.Context, at Point, p Policy, w *mdp.World) ([]Point, error) {
-	a, err := p.Agent(w, s.Sessions, stream.New(uint64(at.Seed), 0, stream.Learner))
-	if err != nil {
-		return nil, err
+// world is a world of a seed.
+type world interface {
+	levels() []Point // Policy and Return of the exact plans
+	play(p Policy, sessions int, seed uint64, each func(k int, value float64) error) error
+}
+
+// at returns the world of a seed.
+func (w World) at(seed uint64) world {
+	rng := stream.New(seed, 0, stream.World)
+	switch w.Kind {
+	case RiverSwim:
+		return river{mdp.RiverSwim(w.Size)}
+	case NetworkRiver:
+		r, _ := mdp.NetworkRiver(rng)
+		return river{r}
+	case CosineRiver:
+		r, _ := mdp.CosineRiver(rng)
+		return river{r}
+	case Network:
+		return shop{mdp.NetworkShop(w.Size, rng)}
 	}
-	points, each, sum := []Point(nil), s.Sessions/s.Points, 0.0
-	err = mdp.Play(w, a, s.Sessions, uint64(at.Seed), func(k int, value float64) error {
+	return shop{mdp.BudgetShop(w.Size, rng)}
+}
+
+type shop struct{ *mdp.World }
+
+func (w shop) levels() []Point {
+	_, v := w.Solve()
+	return []Point{{Policy: Optimum, Return: v[0][w.Start]}, {Policy: Myopic, Return: w.Value(w.Myopic())[0][w.Start]}}
+}
+
+func (w shop) play(p Policy, sessions int, seed uint64, each func(k int, value float64) error) error {
+	a, err := p.Agent(w.World, sessions, stream.New(seed, 0, stream.Learner))
+	if err != nil {
+		return err
+	}
+	return mdp.Play(w.World, a, sessions, seed, each)
+}
+
+type river struct{ *mdp.River }
+
+func (r river) levels() []Point {
+	_, v := r.Solve()
+	return []Point{{Policy: Optimum, Return: v[0][r.Start]}, {Policy: Right, Return: r.Value(r.Always(1))[0][r.Start]}, {Policy: Uniform, Return: r.Uniform()[0][r.Start]}}
+}
+
+func (r river) play(p Policy, sessions int, seed uint64, each func(k int, value float64) error) error {
+	o := mdp.SwimmerOptions{Algorithm: p.Learner, Warmup: p.Warmup, Beta: p.Bonus, Lambda: p.Lambda}
+	a, err := mdp.NewSwimmer(r.River, o, sessions, stream.New(seed, 0, stream.Learner))
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Label, err)
+	}
+	return mdp.Swim(r.River, a, sessions, seed, each)
+}
+
+// curve plays a policy in the world of a seed.
+func (s Study) curve(ctx context.Context, w world, p Policy, seed uint64) (points []Point, err error) {
+	each, sum := s.Sessions/s.Points, 0.0
+	err = w.play(p, s.Sessions, seed, func(k int, value float64) error {
 		if sum += value; (k+1)%each == 0 {
-			at.Session, at.Return = k+1, sum/float64(each)
-			points, sum = append(points, at), 0
+			points, sum = append(points, Point{Policy: p.Label, Session: k + 1, Return: sum / float64(each)}), 0
 		}
 		return ctx.Err()
 	})
 	return points, err
 }
 
+// worlds returns the worlds of all rows.
+func (s Study) worlds() []World { return slices.Concat(s.Worlds...) }
+
 // Runs returns the number of runs in the study.
-func (s Study) Runs() int { return len(s.Utilities) * len(s.Items) * len(s.Seeds) * len(s.Policies) }
+func (s Study) Runs() int { return len(s.worlds()) * len(s.Seeds) * len(s.Policies) }
 
 // Run plays the study on a number of workers; 0 is one for each processor. progress is called after every run.
 func (s Study) Run(ctx context.Context, workers int, progress func(runs int)) (*Report, error) {
 	type run struct {
-		at     Point
+		world  World
+		seed   uint64
 		policy *Policy // nil for the exact plans
 		points []Point
 		err    error
 	}
 	var runs []*run
-	for _, u := range s.Utilities {
-		for _, n := range s.Items {
-			for _, seed := range s.Seeds {
-				at := Point{Utility: u, Items: n, Seed: int(seed)}
-				runs = append(runs, &run{at: at})
-				for _, p := range s.Policies {
-					at.Policy = p.Label
-					runs = append(runs, &run{at: at, policy: &p})
-				}
+	for _, w := range s.worlds() {
+		for _, seed := range s.Seeds {
+			runs = append(runs, &run{world: w, seed: seed})
+			for _, p := range s.Policies {
+				runs = append(runs, &run{world: w, seed: seed, policy: &p})
 			}
 		}
 	}
@@ -183,18 +266,12 @@ func (s Study) Run(ctx context.Context, workers int, progress func(runs int)) (*
 	for range workers {
 		wg.Go(func() {
 			for r := range next {
-				w := World(r.at.Utility, r.at.Items, uint64(r.at.Seed))
-				if r.policy != nil {
-					r.points, r.err = s.curve(ctx, r.at, *r.policy, w)
+				if w := r.world.at(r.seed); r.policy == nil {
+					r.points = w.levels()
+				} else {
+					r.points, r.err = s.curve(ctx, w, *r.policy, r.seed)
 					progress(1)
-					continue
 				}
-				_, v := w.Solve()
-				r.at.Session = s.Sessions
-				r.at.Policy, r.at.Return = Optimum, v[0][w.Start]
-				r.points = append(r.points, r.at)
-				r.at.Policy, r.at.Return = Myopic, w.Value(w.Myopic())[0][w.Start]
-				r.points = append(r.points, r.at)
 			}
 		})
 	}
@@ -204,16 +281,19 @@ func (s Study) Run(ctx context.Context, workers int, progress func(runs int)) (*
 		if r.err != nil {
 			return nil, r.err
 		}
-		report.Points = append(report.Points, r.points...)
+		for _, p := range r.points {
+			p.World, p.Seed = r.world.String(), int(r.seed)
+			report.Points = append(report.Points, p)
+		}
 	}
 	return report, nil
 }
 
 // Curve returns the mean returns of a policy and their standard errors over the seeds, point by point.
-func (r *Report) Curve(utility string, items int, policy string) (sessions, mean, se []float64) {
+func (r *Report) Curve(w World, policy string) (sessions, mean, se []float64) {
 	values := map[int][]float64{}
 	for _, p := range r.Points {
-		if p.Utility == utility && p.Items == items && p.Policy == policy {
+		if p.World == w.String() && p.Policy == policy {
 			values[p.Session] = append(values[p.Session], p.Return)
 		}
 	}
@@ -240,9 +320,10 @@ func (r *Report) Write(dir string) error {
 // Read reads what Write wrote. Errors name the file.
 func Read(dir string) (*Report, error) {
 	r := &Report{}
-	err := study.Read(dir, experiments.Sessions,
-		study.File{Name: study.RecordFile, Decode: func(text []byte) error { return json.Unmarshal(text, r) }},
-		study.File{Name: Mark, Decode: r.decode})
+	err := study.Read(dir, experiments.Sessions, study.File{Name: study.RecordFile, Decode: func(text []byte) error { return json.Unmarshal(text, r) }})
+	if err == nil {
+		err = study.Read(dir, r.Study.Name, study.File{Name: Mark, Decode: r.decode})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -254,24 +335,27 @@ func (r *Report) decode(text []byte) (err error) {
 	if r.Points, err = study.Decode[Point](text); err != nil {
 		return err
 	}
-	if len(r.Study.Utilities) == 0 || len(r.Study.Items) == 0 {
+	if len(r.Study.worlds()) == 0 {
 		return errors.New("the study has no worlds")
 	}
-	for _, u := range r.Study.Utilities {
-		for _, n := range r.Study.Items {
-			for _, label := range r.Labels() {
-				if sessions, _, _ := r.Curve(u, n, label); len(sessions) == 0 {
-					return fmt.Errorf("%s has no points in the %s world of %d items", label, u, n)
-				}
+	for _, w := range r.Study.worlds() {
+		for _, label := range r.Labels() {
+			if sessions, _, _ := r.Curve(w, label); len(sessions) == 0 {
+				return fmt.Errorf("%s has no points in the world %q", label, w)
 			}
 		}
 	}
 	return nil
 }
 
-// Labels returns the exact plans and the policies.
+// Labels returns the exact plans and the policies, the optimum first.
 func (r *Report) Labels() []string {
-	labels := []string{Optimum, Myopic}
+	labels := []string{Optimum}
+	for _, p := range r.Points {
+		if p.Session == 0 && !slices.Contains(labels, p.Policy) {
+			labels = append(labels, p.Policy)
+		}
+	}
 	for _, p := range r.Study.Policies {
 		labels = append(labels, p.Label)
 	}
@@ -288,29 +372,27 @@ func (s Study) Over() string {
 
 // Print writes the optimum of every world, and the share of it that the last sessions of every policy earn.
 func (r *Report) Print(out io.Writer) {
-	fmt.Fprintf(out, "sessions: what the last %d of %d sessions earn, as a share of the optimum; %s\n", r.Study.Sessions/max(r.Study.Points, 1), r.Study.Sessions, r.Study.Over())
+	fmt.Fprintf(out, "%s: what the last %d of %d sessions earn, as a share of the optimum; %s\n", r.Study.Name, r.Study.Sessions/max(r.Study.Points, 1), r.Study.Sessions, r.Study.Over())
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "utilities\titems\toptimum\t")
+	fmt.Fprint(w, "world\toptimum\t")
 	labels := r.Labels()[1:]
 	for _, label := range labels {
 		fmt.Fprintf(w, "%s\t", label)
 	}
 	fmt.Fprintln(w)
-	for _, u := range r.Study.Utilities {
-		for _, n := range r.Study.Items {
-			_, best, _ := r.Curve(u, n, Optimum)
-			fmt.Fprintf(w, "%s\t%d\t%.3f\t", u, n, best[0])
-			for _, label := range labels {
-				_, mean, se := r.Curve(u, n, label)
-				last := len(mean) - 1
-				fmt.Fprintf(w, "%.3f", mean[last]/best[0])
-				if len(r.Study.Seeds) > 1 {
-					fmt.Fprintf(w, " ± %.3f", se[last]/best[0])
-				}
-				fmt.Fprint(w, "\t")
+	for _, world := range r.Study.worlds() {
+		_, best, _ := r.Curve(world, Optimum)
+		fmt.Fprintf(w, "%s\t%.3f\t", world, best[0])
+		for _, label := range labels {
+			_, mean, se := r.Curve(world, label)
+			last := len(mean) - 1
+			fmt.Fprintf(w, "%.3f", mean[last]/best[0])
+			if len(r.Study.Seeds) > 1 {
+				fmt.Fprintf(w, " ± %.3f", se[last]/best[0])
 			}
-			fmt.Fprintln(w)
+			fmt.Fprint(w, "\t")
 		}
+		fmt.Fprintln(w)
 	}
 	w.Flush()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,12 +18,24 @@ import (
 	"vitrine/paper/sessions"
 )
 
+var network = sessions.World{Kind: sessions.Network, Size: 6}
+
 // small is the study of a few short runs.
 func small() sessions.Study {
 	s := sessions.Default([]uint64{0, 1})
-	s.Items, s.Sessions, s.Points = []int{6}, 40, 4
+	s.Worlds, s.Sessions, s.Points = [][]sessions.World{{{Kind: sessions.Linear, Size: 6}, network}}, 40, 4
 	for i := range s.Policies {
 		s.Policies[i].Warmup = min(s.Policies[i].Warmup, 10)
+	}
+	return s
+}
+
+// smallRivers is small in rivers.
+func smallRivers() sessions.Study {
+	s := sessions.Rivers([]uint64{0, 1})
+	s.Sessions, s.Points = 8, 4
+	for i := range s.Policies {
+		s.Policies[i].Warmup = min(s.Policies[i].Warmup, 2)
 	}
 	return s
 }
@@ -38,29 +51,31 @@ func files(t *testing.T, dir string) map[string]string {
 
 // A study is the same bytes with any number of workers, is read as it was written, and covers every policy.
 func TestSameBytes(t *testing.T) {
-	var first map[string]string
-	for _, workers := range []int{1, 8} {
-		dir, runs := t.TempDir(), make(chan int, 100)
-		r := fatal.Or(small().Run(context.Background(), workers, func(n int) { runs <- n }))(t)
-		if len(runs) != small().Runs() {
-			t.Errorf("%d runs were counted of %d", len(runs), small().Runs())
-		}
-		fatal.If(t, r.Write(dir))
-		if first == nil {
-			first = files(t, dir)
-		}
-		if diff := cmp.Diff(first, files(t, dir)); diff != "" {
-			t.Errorf("%d workers: -want +got:\n%s", workers, diff)
-		}
-		again := fatal.Or(sessions.Read(dir))(t)
-		if diff := cmp.Diff(r.Study, again.Study); diff != "" || len(again.Points) != len(r.Points) {
-			t.Errorf("%d points instead of %d: %s", len(again.Points), len(r.Points), diff)
-		}
-		var text bytes.Buffer
-		again.Print(&text)
-		for _, label := range r.Labels()[1:] {
-			if !strings.Contains(text.String(), label) {
-				t.Errorf("%s is missing in\n%s", label, &text)
+	for _, s := range []sessions.Study{small(), smallRivers()} {
+		var first map[string]string
+		for _, workers := range []int{1, 8} {
+			dir, runs := t.TempDir(), make(chan int, 100)
+			r := fatal.Or(s.Run(context.Background(), workers, func(n int) { runs <- n }))(t)
+			if len(runs) != s.Runs() {
+				t.Errorf("%s: %d runs were counted of %d", s.Name, len(runs), s.Runs())
+			}
+			fatal.If(t, r.Write(dir))
+			if first == nil {
+				first = files(t, dir)
+			}
+			if diff := cmp.Diff(first, files(t, dir)); diff != "" {
+				t.Errorf("%s, %d workers: -want +got:\n%s", s.Name, workers, diff)
+			}
+			again := fatal.Or(sessions.Read(dir))(t)
+			if diff := cmp.Diff(r.Study, again.Study); diff != "" || len(again.Points) != len(r.Points) {
+				t.Errorf("%d points instead of %d: %s", len(again.Points), len(r.Points), diff)
+			}
+			var text bytes.Buffer
+			again.Print(&text)
+			for _, name := range append(r.Labels()[1:], slices.Concat(s.Worlds...)[1].String()) {
+				if !strings.Contains(text.String(), name) {
+					t.Errorf("%s is missing in\n%s", name, &text)
+				}
 			}
 		}
 	}
@@ -69,24 +84,24 @@ func TestSameBytes(t *testing.T) {
 // A point is the mean of its sessions, and a curve the mean of its seeds.
 func TestCurve(t *testing.T) {
 	s := small()
-	s.Utilities, s.Policies = []string{sessions.Network}, s.Policies[:1]
+	s.Worlds, s.Policies = [][]sessions.World{{network}}, s.Policies[:1]
 	r := fatal.Or(s.Run(context.Background(), 1, func(int) {}))(t)
 	want := make([]float64, s.Points)
 	for _, seed := range s.Seeds {
-		w := sessions.World(sessions.Network, 6, seed)
+		w := mdp.NetworkShop(6, stream.New(seed, 0, stream.World))
 		a := fatal.Or(s.Policies[0].Agent(w, s.Sessions, stream.New(seed, 0, stream.Learner)))(t)
 		fatal.If(t, mdp.Play(w, a, s.Sessions, seed, func(k int, value float64) error {
 			want[k/10] += value / 10 / 2
 			return nil
 		}))
 	}
-	at, mean, se := r.Curve(sessions.Network, 6, s.Policies[0].Label)
+	at, mean, se := r.Curve(network, s.Policies[0].Label)
 	for k, v := range want {
 		if at[k] != float64(10*(k+1)) || mean[k]-v > 1e-12 || v-mean[k] > 1e-12 || !(se[k] > 0) {
 			t.Errorf("point %d: session %v, return %v ± %v, want %v", k, at[k], mean[k], se[k], v)
 		}
 	}
-	if _, best, _ := r.Curve(sessions.Network, 6, sessions.Optimum); len(best) != 1 || best[0] < mean[0] {
+	if _, best, _ := r.Curve(network, sessions.Optimum); len(best) != 1 || best[0] < mean[0] {
 		t.Errorf("the optimum is %v, %s earns %v", best, s.Policies[0].Label, mean)
 	}
 }
@@ -102,10 +117,15 @@ func TestErrors(t *testing.T) {
 	if _, err := s.Run(context.Background(), 1, func(int) {}); err == nil || !strings.Contains(err.Error(), `vql: there is no learner "best"`) {
 		t.Errorf("error %v", err)
 	}
+	s = smallRivers()
+	s.Policies[0].Learner = "best"
+	if _, err := s.Run(context.Background(), 1, func(int) {}); err == nil || !strings.Contains(err.Error(), `onl-mdp: there is no algorithm "best"`) {
+		t.Errorf("error %v", err)
+	}
 	r := fatal.Or(small().Run(context.Background(), 1, func(int) {}))(t)
 	for want, damage := range map[string]func(*sessions.Report){
-		"vql has no points in the linear world of 6 items": func(r *sessions.Report) { r.Points = r.Points[:2] },
-		"the study has no worlds":                          func(r *sessions.Report) { r.Study.Items = nil },
+		`vql has no points in the world "linear utilities, N = 6"`: func(r *sessions.Report) { r.Points = r.Points[:2] },
+		"the study has no worlds":                                  func(r *sessions.Report) { r.Study.Worlds = nil },
 	} {
 		dir, damaged := t.TempDir(), *r
 		damage(&damaged)
