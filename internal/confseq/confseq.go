@@ -158,13 +158,16 @@ var (
 	k2 = (math.Sqrt(eta) + 1) / 2
 )
 
+// leastBound takes the place of smaller first bounds, which bounds may do, so that c² is not 0.
+const leastBound = 1e-150
+
 // width returns S_α(V_n)/n.
 func (m *Mean) width(alpha float64) float64 {
 	c, k := m.First, 0.0
 	if c == 0 {
 		return 0 // all observations were known in advance
 	}
-	for c < m.Bound {
+	for c = max(c, leastBound); c < m.Bound; {
 		c *= 2
 		k++
 	}

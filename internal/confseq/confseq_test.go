@@ -27,6 +27,20 @@ func TestStitchedBoundary(t *testing.T) {
 	}
 }
 
+// The intervals are numbers even if the square of a bound is 0 in floating point, and they contain the mean.
+func TestTinyBounds(t *testing.T) {
+	for _, bound := range []float64{5e-324, 1e-310, 1e-170, 1e-150} {
+		b := new(Mean).Begin()
+		b.Add(bound, bound)
+		b.Add(0, bound)
+		m := new(Mean)
+		m.Add(&b)
+		if low, high := m.Interval(0.05); !(low < m.Average() && m.Average() < high && high < 1e-140) {
+			t.Errorf("bound %v: an interval from %v to %v around %v", bound, low, high, m.Average())
+		}
+	}
+}
+
 // play draws observations until end, and reports whether a bound was ever on the wrong side of the average mean.
 func play(
 	rng *rand.Rand, alpha float64, end, block int, draw func(t int, rng *rand.Rand) (x, mean, bound float64),

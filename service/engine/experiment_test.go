@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
@@ -124,6 +125,21 @@ func (s *boutique) report() *api.ExperimentReport {
 		s.t.Fatal(all, err)
 	}
 	return all.Experiment
+}
+
+// Revenues with a square of 0 in floating point give a report in JSON, which the end of the experiment keeps.
+func TestTinyRevenues(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildFixed})
+	put(t, e, "home", onTrial(strings.Replace(fourVariants, `"variants"`, `"metrics":[{"name":"m","max":5e-324}],"variants"`, 1)))
+	s := newBoutique(t, e, 0.5, 0.5, 0.5)
+	s.price = 1e-170
+	s.serve(100, 50)
+	s.settle()
+	fatal.Or(json.Marshal(s.report()))(t)
+	fatal.Or(json.Marshal(fatal.Or(e.Stats("home"))(t)))(t)
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"}}`)
+	replays(t, e, engine.Options{Store: store, Build: buildFixed})
 }
 
 // Each unit keeps its variant and sees that variant's pages; the variants' earnings are counted; every snapshot and a
