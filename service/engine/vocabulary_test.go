@@ -152,6 +152,36 @@ func TestCataloguesLearn(t *testing.T) {
 	}
 }
 
+// A learner that decided in an experiment is kept without it, also if the categories of a shared catalogue learned
+// meanwhile: a rollback brings back the policy alone.
+func TestRollBackBehindAnExperiment(t *testing.T) {
+	store := new(memlog.Store)
+	o := engine.Options{Store: store, Build: buildFixed}
+	e := opened(t, o)
+	shelf := strings.Replace(brands, "ucb-mnl", "0", 1)
+	put(t, e, "shelf", shelf)
+	shared := strings.Replace(shelf, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1)
+	put(t, e, "home", strings.TrimSuffix(shared, "}")+`,"mode":"experiment","experiment":{"name":"summer","variants":[
+		{"name":"own","show":"policy","share":0.5},{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.5}]}}`)
+	for k := range 20 {
+		id := fmt.Sprint("d", k)
+		r := branded(id, "a", fmt.Sprint("b", k%3))
+		r.ShopperID = id
+		decide(t, e, "home", r, 1)
+		is(t, "no sale", e.Outcome(t.Context(), "home", id, "", 1), nil)
+	}
+	fatal.Or(e.Put(t.Context(), "home", []byte(strings.Replace(shared, `"name":"0"`, `"name":"1"`, 1)), 2))(t) // adopts
+	live := snapshot(t, e)
+	replays(t, e, o)
+	fatal.If(t, e.RollBack(t.Context(), "home", fatal.Or(e.Versions("home"))(t)[0].Version, nil, 3))
+	if c := fatal.Or(e.Config("home"))(t); c.Mode != api.Learn || c.Experiment != nil {
+		t.Errorf("after a rollback the placement is %s", c.Canonical())
+	}
+	replays(t, e, o)
+	o.Snapshot = live
+	replays(t, e, o)
+}
+
 // A placement with learned category values may share a catalogue only if the owner learned the same values first: from
 // then on it learns as the owner does.
 func TestCatalogueOfOtherValues(t *testing.T) {

@@ -26,7 +26,7 @@ func (s *State) restock(p *Placement) {
 	if owner := s.owner(p); owner != p {
 		c := p.Config.Inherit(owner.Config)
 		if !c.Schema().Same(p.Config.Schema()) {
-			p.Config, p.Worker.Config = c, c
+			p.Config, p.Worker.Config = c, c.Plain()
 		}
 	}
 	schema := p.Config.Schema()
