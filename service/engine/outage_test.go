@@ -172,3 +172,32 @@ func TestOutageInAnExperiment(t *testing.T) {
 		}
 	}
 }
+
+// The learner of a variant that is adopted during an alarm gets the rounds that were held.
+func TestAdoptionInAnOutage(t *testing.T) {
+	store := new(memlog.Store)
+	o := engine.Options{Store: store, Build: buildFixed}
+	e := opened(t, o)
+	put(t, e, "home", onTrial(fourVariants))
+	s := newBoutique(t, e, 0.7, 0.6, 0.5, 0.4)
+	s.serve(3000, 600)
+	for k := range s.sells {
+		s.sells[k] /= 8
+	}
+	s.serve(300, 600)
+	g := mustStats(t, e).Guard
+	if g.Alarm == nil || g.Alarm.Check != "sales" || g.Held < 100 {
+		t.Fatalf("after 300 decisions with few sales the guard is %+v", g)
+	}
+	o.Snapshot = snapshot(t, e)
+	s.now += 40 * minute
+	s.expire()
+	fatal.Or(e.Put(t.Context(), "home", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"1"}}`), s.now))(t)
+	wait(t, e)
+	if now := mustStats(t, e); now.Learned != s.groups["rival"].Rounds || now.Guard.Held != 0 {
+		t.Errorf("the adopted learner has learned %d rounds of %d, and %d are held", now.Learned, s.groups["rival"].Rounds, now.Guard.Held)
+	}
+	replays(t, e, o)
+	o.Snapshot = nil
+	replays(t, e, o)
+}

@@ -171,6 +171,7 @@ func (s *State) adopt(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 		return err
 	}
 	s.keepBefore(p, time, b.Note, 0)
+	s.resume(p, sequence, p.Earnings.Guard.Doubtful(sequence+1)) // which the new guard ends
 	s.retire(p)
 	p.Worker = p.Experiment.workers[at]
 	p.learnedThrough, p.currentVersion = sequence, 0
