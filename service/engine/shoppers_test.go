@@ -100,11 +100,11 @@ func TestShoppersAreRemembered(t *testing.T) {
 	o.Snapshot = live
 	replays(t, e, o)
 	check("a day after the last sale", "anna", day+7+31*minute, map[string][]float64{"sku1": {4, 1}})
-	visit(t, e, store, "d", "bert", 2*day, nil)
+	visit(t, e, store, "d", "bert", 3*day, nil)
 	if s := fatal.Or(e.Stats("home"))(t).Shoppers; s == nil || s.Remembered != 1 || s.Forgotten != 0 {
 		t.Errorf("%+v are remembered, want only the last one", s)
 	}
-	check("two days later", "anna", 2*day, map[string][]float64{})
+	check("three days later", "anna", 3*day, map[string][]float64{})
 	put(t, e, "home", strings.Replace(strings.Replace(strings.Replace(remembering, `,"history":"seen"`, "", 1), `,"history":"bought"`, "", 1), `,"shopper_history":{"keep":"24h"}`, "", 1))
 	if s := fatal.Or(e.Stats("home"))(t).Shoppers; s != nil {
 		t.Errorf("%+v are remembered without the setting", s)
@@ -255,6 +255,23 @@ func TestForgottenShoppers(t *testing.T) {
 	if h := fatal.Or(e.Stats("home"))(t).Shoppers; known+2 != h.Remembered {
 		t.Errorf("there are keys of %d shoppers, and %d are remembered", known+2, h.Remembered)
 	}
+}
+
+// The key of a shopper stays while a deferred page waits, whose sale would otherwise be nobody's.
+func TestKeysStayForDeferredPages(t *testing.T) {
+	store := new(memlog.Store)
+	o := engine.Options{Store: store, Shoppers: keysOf(t)}
+	e := opened(t, o)
+	put(t, e, "home", remembering)
+	visit(t, e, store, "a", "anna", 0, func(r *api.Request) { r.Defer = true })
+	for range 2 {
+		fatal.If(t, e.SweepShoppers(t.Context()))
+	}
+	is(t, "a sale", e.Outcome(t.Context(), "home", "a", "sku1", 1), nil)
+	if _, rows := visit(t, e, store, "b", "anna", 2, nil); !slices.Equal(rows["sku1"], []float64{1, 1}) {
+		t.Errorf("sku1 has %v, want one view and one sale", rows["sku1"])
+	}
+	replays(t, e, o)
 }
 
 // A shopper with many items keeps those bought last.

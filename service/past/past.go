@@ -56,9 +56,9 @@ func (h *shopper) bytes() int {
 	return n
 }
 
-// Note adds to how often a shopper has seen and bought some items.
+// Note notes that a shopper came, and adds to how often the shopper has seen and bought some items.
 func (m *Memory) Note(name string, now int64, ids []string, seen, bought int) {
-	if m == nil || name == "" || len(ids) == 0 {
+	if m == nil || name == "" {
 		return
 	}
 	h := m.byName[name]

@@ -66,9 +66,7 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 		p.lastLogged = max(p.lastLogged, o.Number)
 	}
 	p.Earnings.Offered(sequence, time, o, p.isOwn(o))
-	if !o.Deferred {
-		p.noteOffer(o, time)
-	}
+	p.noteOffer(o, time)
 	if p.Experiment != nil {
 		r.counts, r.first = p.Experiment.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o)
 	}

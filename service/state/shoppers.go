@@ -21,17 +21,22 @@ func (p *Placement) remember(c *setup.Config) {
 	}
 }
 
-// noteOffer notes that a shopper saw the items of an offer.
+// noteOffer notes that a shopper saw the items of an offer. If they will only be shown later, the shopper came: otherwise
+// the key that leads to the shopper could be gone by then.
 func (p *Placement) noteOffer(o *offer.Offer, now int64) {
-	if p.memory != nil {
+	switch {
+	case p.memory == nil:
+	case o.Deferred:
+		p.memory.Note(o.Shopper, now, nil, 0, 0)
+	default:
 		p.memory.Note(o.Shopper, now, o.IDs(), 1, 0)
 	}
 }
 
 // noteOutcome notes which items a shopper took. The items of a deferred offer were shown by then.
 func (p *Placement) noteOutcome(c *offer.Closed, now int64) {
-	if c.Deferred {
-		p.noteOffer(c.Offer, now)
+	if p.memory != nil && c.Deferred {
+		p.memory.Note(c.Shopper, now, c.IDs(), 1, 0)
 	}
 	p.noteTakes(c.Shopper, c.IDs, c.Takes(), 1, now)
 }
