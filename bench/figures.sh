@@ -4,7 +4,7 @@
 # are. Look at the pictures before you commit them.
 #
 #   bench/figures.sh [NAME ...]     main-theory main-tuned geometric-condition theory
-#                                   tractability sessions; default all. tractability is a
+#                                   tractability sessions rivers; default all. tractability is a
 #                                   measurement: draw it on a machine with no other work
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -18,19 +17,17 @@ type Sessions sessions.Report
 // compose lays out the figure.
 func (r Sessions) compose() page {
 	report := sessions.Report(r)
-	var names Panel
-	for _, label := range report.Labels() {
-		names.Curves = append(names.Curves, Curve{Policy: label})
+	names := Panel{Curves: []Curve{{Policy: sessions.Optimum}}}
+	for _, p := range r.Study.Policies {
+		names.Curves = append(names.Curves, Curve{Policy: p.Label})
 	}
 	styles := styles(names)
-	for _, p := range r.Points {
-		if p.Session == 0 && p.Policy != sessions.Optimum {
-			styles[p.Policy] = style{grey, []vg.Length{3, 2}}
-		}
-	}
 	var entries []entry
-	for _, c := range names.Curves {
-		entries = append(entries, entry{line(styles[c.Policy].line()), c.Policy})
+	for k, label := range report.Labels() {
+		if _, ok := styles[label]; !ok {
+			styles[label] = style{grey, []vg.Length{3, vg.Length(1 + k)}}
+		}
+		entries = append(entries, entry{line(styles[label].line()), label})
 	}
 	s := sheet{title: r.Study.Title, tile: vg.Point{X: 182, Y: 130}, note: fmt.Sprintf("%s; each point is the mean of %d sessions", r.Study.Over(), r.Study.Sessions/max(r.Study.Points, 1))}
 	columns := 0
@@ -39,11 +36,8 @@ func (r Sessions) compose() page {
 		var row []chart
 		for _, w := range worlds {
 			c := chart{caption: w.String(), nameX: "session", nameY: "share of the optimum"}
-			_, best, _ := report.Curve(w, sessions.Optimum)
 			for _, label := range slices.Backward(report.Labels()) {
 				at, mean, se := report.Curve(w, label)
-				floats.Scale(1/best[0], mean)
-				floats.Scale(1/best[0], se)
 				c.lines = append(c.lines, r.series(styles[label].line(), at, mean, se))
 			}
 			row = append(row, c.fitted(false, false))

@@ -22,10 +22,10 @@ import (
 
 // SwimmerOptions are how a [Swimmer] learns.
 type SwimmerOptions struct {
-	Algorithm string  `json:"algorithm"`        // a key of the table below
-	Warmup    int     `json:"warmup,omitempty"` // t_0 of onl-mdp, in sessions of H moves with a choice
-	Beta      float64 `json:"beta"`             // β ≥ 0, the radius; greedy without
-	Lambda    float64 `json:"lambda"`           // λ > 0
+	Algorithm string  // ucrl-mnl, ucrl-mnl-plus, rrl-mnl, orrl-mnl or onl-mdp
+	Warmup    int     // t_0 of onl-mdp, in sessions of H moves with a choice
+	Beta      float64 // β ≥ 0, the radius; greedy without
+	Lambda    float64 // λ > 0
 }
 
 // algorithms are the rivers' learners: how they estimate f, whether they bound Q by H, and their bonus of a move.
@@ -67,6 +67,7 @@ type Swimmer struct {
 	o       SwimmerOptions
 	r       *River
 	moves   int // in all sessions
+	most    int // U = max |R|
 	family  utility.Model
 	core    core
 	water   [][]water
@@ -102,25 +103,24 @@ func NewSwimmer(r *River, o SwimmerOptions, sessions int, rng *rand.Rand) (*Swim
 	if o.Algorithm == "onl-mdp" {
 		s.family = Relative(r.Family)
 	}
-	core, err := kind.core(s, rng)
-	if err != nil {
-		return nil, err
-	}
-	s.core = core
+	d := s.family.NumParams()
 	for state := range r.Moves {
 		var moves []water
 		for a := range r.Moves[state] {
 			m := water{Move: &r.Moves[state][a]}
 			n := len(m.Reach)
-			m.p = slices.Repeat([]float64{1}, n)
+			m.p, s.most = slices.Repeat([]float64{1}, n), max(s.most, n)
 			if n > 1 {
-				d := s.family.NumParams()
 				m.u, m.norm, m.g, m.bar = make([]float64, n-1), make([]float64, n), mat.NewDense(n-1, d, nil), mat.NewDense(n, d, nil)
 				s.family.Gradients(m.g, make([]float64, d), m.Context.Features)
 			}
 			moves = append(moves, m)
 		}
 		s.water = append(s.water, moves)
+	}
+	var err error
+	if s.core, err = kind.core(s, rng); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -226,19 +226,9 @@ func (s *Swimmer) sampledCentred(m *water) float64 {
 	bonus := s.second(m)
 	m.centre()
 	for k, p := range m.p {
-		bonus += float64(p * s.highest(m.bar.RawRowView(k), s.reach()))
+		bonus += float64(p * s.highest(m.bar.RawRowView(k), s.most))
 	}
 	return bonus
-}
-
-// reach returns U = max |R|.
-func (s *Swimmer) reach() (most int) {
-	for _, moves := range s.r.Moves {
-		for _, m := range moves {
-			most = max(most, len(m.Reach))
-		}
-	}
-	return most
 }
 
 // highest returns max_m gᵀξ^m over M = ⌈1 − log(H·states)/log Φ(1)⌉ draws, the same for all moves of a plan.
@@ -305,7 +295,7 @@ func addRows(a *gram.Matrix, c float64, g *mat.Dense) {
 type mirror struct{ *mle.Online }
 
 func newMirror(s *Swimmer, _ *rand.Rand) (core, error) {
-	eta := math.Log(float64(s.reach()))/2 + 2 // as of OFU-MNL+
+	eta := math.Log(float64(s.most))/2 + 2 // as of OFU-MNL+
 	return mirror{mle.NewOnline(s.o.Lambda, make([]float64, s.family.NumParams()), eta, eta)}, nil
 }
 
@@ -354,7 +344,7 @@ type onl struct{ *bandit.ONL }
 
 func newONL(update string) func(s *Swimmer, rng *rand.Rand) (core, error) {
 	return func(s *Swimmer, rng *rand.Rand) (core, error) {
-		page := s.reach() - 1
+		page := s.most - 1
 		p := bandit.Problem{NumFeatures: s.family.NumFeatures(), Items: page, MaxShown: page, Rounds: s.moves, Constraint: assortment.AtMost(page)}
 		o := bandit.DefaultONLOptions()
 		o.Warmup, o.Pilot, o.Update, o.Lambda = s.o.Warmup*s.r.Horizon, "map", update, s.o.Lambda

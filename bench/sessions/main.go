@@ -62,21 +62,25 @@ func play(s sessions.Study, worlds []sessions.World, tune bool) error {
 			if err != nil {
 				return err
 			}
-			_, best, _ := r.Curve(w, sessions.Optimum)
 			_, mean, _ := r.Curve(w, p.Label)
-			total += mean[0] / best[0]
+			total += mean[0]
 			took := (cpu.Time() - start).Seconds() / float64(len(s.Seeds))
 			if tune {
-				fmt.Printf("%-28s %-14s radius %-4v λ %-4v t_0 %-5v bonus %-5v: %.4f of the optimum\n", w, p.Label, p.Radius, p.Lambda, p.Warmup, p.Bonus, mean[0]/best[0])
+				report(w.String(), p, mean[0])
 			} else {
-				fmt.Printf("%-28s %-14s: %.1f s a run, %.3f ms a session, 1/%.0f of the reported time in a shop\n", w, p.Label, took, 1e3*took/float64(s.Sessions), reported*float64(s.Sessions)/took)
+				fmt.Printf("%-28s %-14s: %.1f s a run, %.3f ms a session, in a shop 1/%.0f of the reported time\n", w, p.Label, took, 1e3*took/float64(s.Sessions), reported*float64(s.Sessions)/took)
 			}
 		}
 		if tune {
-			fmt.Printf("%-28s %-14s radius %-4v λ %-4v t_0 %-5v bonus %-5v: %.4f of the optimum\n", "all worlds", p.Label, p.Radius, p.Lambda, p.Warmup, p.Bonus, total/float64(len(worlds)))
+			report("all worlds", p, total/float64(len(worlds)))
 		}
 	}
 	return nil
+}
+
+// report prints a setting and its share.
+func report(world string, p sessions.Policy, share float64) {
+	fmt.Printf("%-28s %-14s radius %-4v λ %-4v t_0 %-5v bonus %-5v: %.4f of the optimum\n", world, p.Label, p.Radius, p.Lambda, p.Warmup, p.Bonus, share)
 }
 
 // shopGrid returns the settings that were tried in shops.

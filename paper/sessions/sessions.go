@@ -289,12 +289,23 @@ func (s Study) Run(ctx context.Context, workers int, progress func(runs int)) (*
 	return report, nil
 }
 
-// Curve returns the mean returns of a policy and their standard errors over the seeds, point by point.
+// optimum returns what the optimal plans of a world earn, seed by seed.
+func (r *Report) optimum(w World) map[int]float64 {
+	best := map[int]float64{}
+	for _, p := range r.Points {
+		if p.World == w.String() && p.Policy == Optimum {
+			best[p.Seed] = p.Return
+		}
+	}
+	return best
+}
+
+// Curve returns a policy's mean shares of the optimum and their standard errors over the seeds, point by point.
 func (r *Report) Curve(w World, policy string) (sessions, mean, se []float64) {
-	values := map[int][]float64{}
+	values, best := map[int][]float64{}, r.optimum(w)
 	for _, p := range r.Points {
 		if p.World == w.String() && p.Policy == policy {
-			values[p.Session] = append(values[p.Session], p.Return)
+			values[p.Session] = append(values[p.Session], p.Return/best[p.Seed])
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(values)) {
@@ -381,14 +392,14 @@ func (r *Report) Print(out io.Writer) {
 	}
 	fmt.Fprintln(w)
 	for _, world := range r.Study.worlds() {
-		_, best, _ := r.Curve(world, Optimum)
-		fmt.Fprintf(w, "%s\t%.3f\t", world, best[0])
+		best := stat.Mean(slices.Sorted(maps.Values(r.optimum(world))), nil)
+		fmt.Fprintf(w, "%s\t%.3f\t", world, best)
 		for _, label := range labels {
 			_, mean, se := r.Curve(world, label)
 			last := len(mean) - 1
-			fmt.Fprintf(w, "%.3f", mean[last]/best[0])
+			fmt.Fprintf(w, "%.3f", mean[last])
 			if len(r.Study.Seeds) > 1 {
-				fmt.Fprintf(w, " ± %.3f", se[last]/best[0])
+				fmt.Fprintf(w, " ± %.3f", se[last])
 			}
 			fmt.Fprint(w, "\t")
 		}

@@ -81,7 +81,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// A point is the mean of its sessions, and a curve the mean of its seeds.
+// A point is the mean of its sessions, and a curve the mean of its seeds' shares.
 func TestCurve(t *testing.T) {
 	s := small()
 	s.Worlds, s.Policies = [][]sessions.World{{network}}, s.Policies[:1]
@@ -89,20 +89,21 @@ func TestCurve(t *testing.T) {
 	want := make([]float64, s.Points)
 	for _, seed := range s.Seeds {
 		w := mdp.NetworkShop(6, stream.New(seed, 0, stream.World))
+		_, v := w.Solve()
 		a := fatal.Or(s.Policies[0].Agent(w, s.Sessions, stream.New(seed, 0, stream.Learner)))(t)
 		fatal.If(t, mdp.Play(w, a, s.Sessions, seed, func(k int, value float64) error {
-			want[k/10] += value / 10 / 2
+			want[k/10] += value / v[0][w.Start] / 10 / 2
 			return nil
 		}))
 	}
 	at, mean, se := r.Curve(network, s.Policies[0].Label)
 	for k, v := range want {
-		if at[k] != float64(10*(k+1)) || mean[k]-v > 1e-12 || v-mean[k] > 1e-12 || !(se[k] > 0) {
-			t.Errorf("point %d: session %v, return %v ± %v, want %v", k, at[k], mean[k], se[k], v)
+		if at[k] != float64(10*(k+1)) || mean[k]-v > 1e-12 || v-mean[k] > 1e-12 || !(se[k] > 0) || v >= 1 {
+			t.Errorf("point %d: session %v, share %v ± %v, want %v", k, at[k], mean[k], se[k], v)
 		}
 	}
-	if _, best, _ := r.Curve(network, sessions.Optimum); len(best) != 1 || best[0] < mean[0] {
-		t.Errorf("the optimum is %v, %s earns %v", best, s.Policies[0].Label, mean)
+	if at, best, se := r.Curve(network, sessions.Optimum); len(best) != 1 || at[0] != 0 || best[0] != 1 || se[0] != 0 {
+		t.Errorf("the optimum is %v ± %v of itself", best, se)
 	}
 }
 
