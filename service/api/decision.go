@@ -17,7 +17,7 @@ type Answer struct {
 	ExpectedRevenue    *float64 `json:"expected_revenue" doc:"R(S), from shoppers who take at most one unit. With baskets a page earns it times the mean number of units of those who take any. null if the policy has no estimate"`
 	Propensity         *float64 `json:"propensity" doc:"π(S), the probability with which the set was chosen; null if it has no closed form"`
 	PolicyEntry        uint64   `json:"policy_entry" doc:"the last entry of the log that the policy had learned from"`
-	Variant            string   `json:"variant,omitzero" doc:"of the experiment, which the unit is shown; holdout is the part of the units that take no part in it"`
+	Variant            string   `json:"variant,omitzero" doc:"the variant of the experiment that the shopper is shown; holdout for a shopper who is held out"`
 
 	Unmet []Unmet `json:"unmet,omitzero" doc:"lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow"`
 

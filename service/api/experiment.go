@@ -2,13 +2,12 @@ package api
 
 import "time"
 
-// Experiment configures the mode "experiment". While it runs, only its shares, its holdout and its minimum gain may
-// change; another name begins another experiment.
+// Experiment configures the mode "experiment". While it runs, only its shares and its minimum gain may change; another
+// name begins another experiment.
 type Experiment struct {
 	Name     string    `json:"name" minLength:"1" maxLength:"100" doc:"of the experiment: another name begins another one"`
 	Variants []Variant `json:"variants" minItems:"2" maxItems:"20" doc:"what is compared. Their shares sum to 1"`
 	Control  string    `json:"control,omitzero" doc:"the variant that the others are compared with; if left out, the first baseline, or else the first variant"`
-	Holdout  float64   `json:"holdout_share,omitzero" minimum:"0" maximum:"0.5" doc:"the share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001"`
 	Learn    string    `json:"learn_from,omitzero" enum:"own,all" doc:"what the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out"`
 	Starts   time.Time `json:"starts,omitzero" format:"date-time" doc:"when it starts; at once if left out"`
 	Ends     time.Time `json:"ends,omitzero" format:"date-time" doc:"when it ends; with another configuration of the placement if left out. Its variants keep what they have learned until then"`
@@ -63,8 +62,12 @@ const (
 	LearnAll = "all" // from all outcomes of the placement
 )
 
-// Holdout is the name of the units that take no part in experiments.
-const Holdout = "holdout"
+// The parts of a placement with a hold-out. Every decision belongs to one of them, and those that are not held out may
+// also belong to a variant of an experiment.
+const (
+	Holdout    = "holdout" // always shown the caller's baseline
+	NotHeldOut = "vitrine" // all others
+)
 
 // ExperimentPlan says how long an experiment takes to show a gain, from the placement's own revenue in the last four
 // weeks.
@@ -90,6 +93,7 @@ type PlannedGain struct {
 type Experiments struct {
 	Placement  string             `json:"placement"`
 	Experiment *ExperimentReport  `json:"experiment,omitempty" doc:"the one that runs"`
+	Holdout    *ExperimentReport  `json:"holdout,omitempty" doc:"what all other decisions, of the variant vitrine, earn over the shoppers who are held out, of the variant holdout: in the form of an experiment that begins with the hold-out and never ends; left out without a hold-out"`
 	Past       []ExperimentReport `json:"past" doc:"those that have ended, the oldest first: the last 10, as they were when they ended"`
 }
 
@@ -109,15 +113,13 @@ type ExperimentReport struct {
 	Control   string          `json:"control"`
 	Learn     string          `json:"learn_from" enum:"own,all"`
 	MinGain   float64         `json:"min_gain"`
-	Holdout   float64         `json:"holdout_share" doc:"share of all units"`
-	Decisions uint64          `json:"decisions" doc:"decisions that count so far, without the holdout's"`
+	Decisions uint64          `json:"decisions" doc:"decisions that count so far"`
 	Counts    *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the first decisions will count; left out once some count, and before the first decision"`
 	Variants  []VariantReport `json:"variants" doc:"in the order of the configuration"`
 	Pairs     []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
 	Metrics   []MetricReport  `json:"metrics" doc:"what else the variants change; conversion and items come first"`
 	SegmentBy string          `json:"segment_by,omitzero" doc:"the feature of shoppers that has the segments"`
 	Segments  []SegmentReport `json:"segments,omitempty" doc:"results by value of that feature, the first ones seen, at most 8; the last one of 8 has all other values"`
-	HeldOut   *VariantReport  `json:"holdout,omitempty" doc:"what the holdout earned; left out if there is none"`
 	Phases    []Phase         `json:"phases" doc:"times with the same shares, the oldest first"`
 	Ratio     Ratio           `json:"sample_ratio"`
 	Points    []ReportPoint   `json:"points" doc:"the results over time, at most 256"`
@@ -136,13 +138,13 @@ type Left struct {
 type VariantReport struct {
 	Name       string         `json:"name"`
 	Show       string         `json:"show" enum:"policy,baseline,uniform"`
-	Share      float64        `json:"share" doc:"of the units in the experiment; of the holdout, of all units"`
+	Share      float64        `json:"share" doc:"of the units in the experiment"`
 	Made       uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
 	Units      uint64         `json:"shoppers" doc:"units, by their first decision; some are missed once there are a million"`
 	Group      Totals         `json:"totals" doc:"the decisions that count"`
 	Later      float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it"`
 	Mean       Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
-	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both"`
+	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both"`
 	Learner    *LearnerReport `json:"learner,omitempty" doc:"of the policy"`
 	Latency    *Latency       `json:"latency,omitempty" doc:"how long the answering process took for the variant's decisions since it started; left out of past experiments"`
 }
@@ -210,11 +212,10 @@ type Pair struct {
 
 // Phase is a time with the same shares.
 type Phase struct {
-	Entry   uint64    `json:"entry" doc:"of the log, which began it"`
-	Time    time.Time `json:"time"`
-	Shares  []float64 `json:"shares" doc:"of the variants, in their order"`
-	Holdout float64   `json:"holdout_share"`
-	Moved   float64   `json:"moved_share" doc:"share of the units in the experiment that got another variant; the least that is possible"`
+	Entry  uint64    `json:"entry" doc:"of the log, which began it"`
+	Time   time.Time `json:"time"`
+	Shares []float64 `json:"shares" doc:"of the variants, in their order"`
+	Moved  float64   `json:"moved_share" doc:"share of the units in the experiment that got another variant; the least that is possible"`
 }
 
 // Ratio is the check whether the units are divided as the shares say.
@@ -229,7 +230,7 @@ func (r *ExperimentReport) Gains() []Gain {
 	list := []Gain{}
 	for _, v := range r.Variants {
 		if v.Difference != nil {
-			list = append(list, Gain{v.Name, r.Control, true, r.Decisions, *v.Difference, v.Difference.Times(r.Decisions)})
+			list = append(list, Gain{v.Name, r.Control, true, r.Begun, r.Decisions, *v.Difference, v.Difference.Times(r.Decisions)})
 		}
 	}
 	return list

@@ -59,12 +59,13 @@ type OverviewEntry struct {
 	Rate     float64  `json:"decisions_per_second" doc:"decisions a second, over the last ten"`
 	Currency string   `json:"currency,omitzero" doc:"what revenues are in: of its configuration"`
 	Explored float64  `json:"explore_share,omitzero" doc:"in the mode explore, the share of requests that see random pages for comparison"`
+	Holdout  float64  `json:"holdout_share,omitzero" doc:"the share of shoppers who always see the caller's own page"`
 	ByPolicy Totals   `json:"by_policy" doc:"decisions of the policy that have ended, over the time that was asked for"`
 	Latency  *Latency `json:"latency,omitempty" doc:"of decisions since the service started"`
 
 	Revenue       *float64 `json:"mean_revenue" doc:"a decision of the policy, over the time that was asked for; null if there is none, as the next one"`
 	StandardError *float64 `json:"standard_error"`
-	Gains         []Gain   `json:"gains" doc:"what the placement earns more, over the time that was asked for; of an experiment, since it began"`
+	Gains         []Gain   `json:"gains" doc:"what the placement earns more, over the time that was asked for; of an experiment or a hold-out, since it began"`
 
 	Experiment *OverviewExperiment `json:"experiment,omitempty" doc:"the running experiment, with the numbers of its report"`
 

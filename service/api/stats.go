@@ -182,15 +182,16 @@ func (g Totals) Mean() (mean, standardError float64) {
 // shown. A decision counts once all decisions of its time have closed, at most an attribution window and a sixteenth of
 // one later. The intervals hold at all times at once with 95 %, so they may be read as often as one likes.
 type Gain struct {
-	Variant     string   `json:"variant,omitzero" doc:"variant of the running experiment that earns it; left out if it is the placement's policy"`
-	Over        string   `json:"over" doc:"what it is compared with: chance, for sets drawn uniformly; baseline, for the caller's own sets; in an experiment the name of the control"`
-	Randomized  bool     `json:"randomized" doc:"whether each decision was assigned by chance to one of both. Otherwise, over the baseline, the two were shown at different times, and the difference of these times counts too"`
-	Decisions   uint64   `json:"decisions" doc:"decisions that count"`
-	PerDecision Interval `json:"per_decision" doc:"revenue a decision above what it is compared with"`
-	Total       Interval `json:"total" doc:"the same in all decisions that count"`
+	Variant     string    `json:"variant,omitzero" doc:"variant of the running experiment that earns it; left out if it is the placement's policy"`
+	Over        string    `json:"over" doc:"what it is compared with: chance, for sets drawn uniformly; holdout, for the caller's own sets, shown to the shoppers who are held out; baseline, for the caller's own sets at other times; in an experiment the name of the control"`
+	Randomized  bool      `json:"randomized" doc:"whether each decision was assigned by chance to one of both. Otherwise, over the baseline, the two were shown at different times, and the difference of these times counts too"`
+	Since       time.Time `json:"since,omitzero" format:"date-time" doc:"when the experiment or the hold-out began"`
+	Decisions   uint64    `json:"decisions" doc:"decisions that count"`
+	PerDecision Interval  `json:"per_decision" doc:"revenue a decision above what it is compared with"`
+	Total       Interval  `json:"total" doc:"the same in all decisions that count"`
 }
 
-// Values of [Gain.Over] without an experiment.
+// Values of [Gain.Over] without an experiment, besides [Holdout].
 const (
 	OverChance   = "chance"
 	OverBaseline = "baseline"

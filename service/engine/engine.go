@@ -184,6 +184,9 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 	if v.Config().Mode == api.Experimenting {
 		r.OverChance, r.OverBaseline = nil, nil // the comparison would mix the variants
 	}
+	if v.Config().Holdout > 0 {
+		r.OverBaseline = nil // the hold-out compares with the shoppers of the same time
+	}
 	return r, nil
 }
 
@@ -216,7 +219,7 @@ const planSpan = 28 * 24 * time.Hour
 
 // Plan says how long an experiment with the given shares, the control's first, takes to show gains. See
 // [abtest.Basis.Report].
-func (e *Engine) Plan(name string, shares []float64, holdout float64, gains []float64, now int64) (*api.ExperimentPlan, error) {
+func (e *Engine) Plan(name string, shares, gains []float64, now int64) (*api.ExperimentPlan, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	p, err := e.state.Named(name)
@@ -225,7 +228,7 @@ func (e *Engine) Plan(name string, shares []float64, holdout float64, gains []fl
 	}
 	var b abtest.Basis
 	b.Totals, b.Bound, b.Rate = p.Earnings.Series.Past(now, planSpan)
-	return b.Report(shares, holdout, gains, p.Config.Window().Seconds()), nil
+	return b.Report(shares, p.Config.Holdout, gains, p.Config.Window().Seconds()), nil
 }
 
 // Model returns what a placement's learner knows from all outcomes so far. It returns ErrNotFound, ErrStopped or ctx's

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,6 +12,7 @@ import (
 	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 )
@@ -39,11 +41,14 @@ func (m *trials) start(t *rapid.T, from []byte) {
 func (m *trials) Put(t *rapid.T) {
 	policy := rapid.IntRange(0, 2).Draw(t, "policy")
 	mode := `,"mode":"` + rapid.SampledFrom([]string{"learn", "shadow"}).Draw(t, "mode") + `"`
+	if held := rapid.SampledFrom([]float64{0, 0.25, 0.5}).Draw(t, "holdout"); held > 0 && !strings.Contains(mode, "shadow") {
+		mode += fmt.Sprintf(`,"holdout_share":%v`, held)
+	}
 	if rapid.IntRange(0, 3).Draw(t, "experiment") > 0 {
 		first := rapid.IntRange(0, 100).Draw(t, "first")
 		second := rapid.IntRange(0, 100-first).Draw(t, "second")
-		mode = fmt.Sprintf(`,"mode":"experiment","experiment":{"name":"%s","learn_from":"%s","holdout_share":%v,"variants":[{"name":"shop","show":"baseline","share":%v},{"name":"own","show":"policy","share":%v},{"name":"rival","show":"policy","policy":{"name":"%d"},"share":%v}]}`,
-			rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"own", "all"}).Draw(t, "learn"), rapid.SampledFrom([]float64{0, 0.25, 0.5}).Draw(t, "holdout"),
+		mode = fmt.Sprintf(`,"mode":"experiment","experiment":{"name":"%s","learn_from":"%s","variants":[{"name":"shop","show":"baseline","share":%v},{"name":"own","show":"policy","share":%v},{"name":"rival","show":"policy","policy":{"name":"%d"},"share":%v}]}`,
+			rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"own", "all"}).Draw(t, "learn"),
 			float64(first)/100, float64(second)/100, rapid.IntRange(0, 2).Draw(t, "rival"), float64(100-first-second)/100)
 	}
 	how := engine.Change{Reset: rapid.Bool().Draw(t, "reset")}
@@ -68,12 +73,13 @@ func (m *trials) Decide(t *rapid.T) {
 	r.ShopperID, r.Defer = fmt.Sprint("u", rapid.IntRange(0, 9).Draw(t, "unit")), rapid.IntRange(0, 3).Draw(t, "defer") == 0
 	c, err := m.engine.Config("home")
 	want(t, "config", err, nil)
-	if c.Mode != api.Learn {
+	if c.Mode != api.Learn || c.Holdout > 0 {
 		r.Baseline = []string{"sku2"}
 	}
 	a, err := m.engine.Decide(t.Context(), "home", r, m.now)
 	want(t, "decide", err, nil)
-	if before := m.variants[r.ShopperID]; (a.Variant == "") != (c.Mode != api.Experimenting) || before != "" && before != a.Variant {
+	held := float64(abtest.Bucket(abtest.Unit("home", r.ShopperID), 0)) >= abtest.Buckets*(1-c.Holdout)
+	if before := m.variants[r.ShopperID]; held != (a.Variant == api.Holdout) || (a.Variant == "") != (c.Mode != api.Experimenting && !held) || before != "" && before != a.Variant {
 		t.Fatalf("%s is shown %q after %q in the mode %q", r.ShopperID, a.Variant, before, c.Mode)
 	}
 	m.variants[r.ShopperID] = a.Variant

@@ -169,8 +169,8 @@ func changed(t *testing.T, before func(*census)) *census {
 	return c
 }
 
-// variantNumbers are the places of fourVariants, and of the holdout.
-var variantNumbers = map[string]int{"shop": 0, "own": 1, "rival": 2, "chance": 3, api.Holdout: 4}
+// variantNumbers are the places of fourVariants.
+var variantNumbers = map[string]int{"shop": 0, "own": 1, "rival": 2, "chance": 3}
 
 // The evidence about the ratio comes from the units of each phase that count.
 func TestEvidenceAboutTheRatio(t *testing.T) {
@@ -186,22 +186,25 @@ func TestEvidenceAboutTheRatio(t *testing.T) {
 	want := 0.0
 	c := changed(t, func(c *census) {
 		r, first := c.report(), []float64(nil)
-		for _, v := range append(r.Variants, *r.HeldOut) {
+		for _, v := range r.Variants {
 			first = append(first, float64(v.Units))
 		}
-		want = evidence(first, []float64{0.36, 0.27, 0.18, 0.09, 0.1})
+		want = evidence(first, []float64{0.4, 0.3, 0.2, 0.1})
 		if log, _, _ := c.e.Evidence("home"); math.Abs(log-want) > 1e-9 {
 			t.Errorf("the evidence is %v, want %v", log, want)
 		}
 	})
-	second, seen := make([]float64, 5), map[string]bool{}
+	second, seen := make([]float64, 4), map[string]bool{}
 	for _, a := range c.all {
+		if a.variant == api.Holdout {
+			continue
+		}
 		if !seen[a.unit] && a.phase == 1 {
 			second[variantNumbers[a.variant]]++
 		}
 		seen[a.unit] = true
 	}
-	want += evidence(second, []float64{0.08, 0.48, 0.16, 0.08, 0.2})
+	want += evidence(second, []float64{0.1, 0.6, 0.2, 0.1})
 	if log, _, _ := c.e.Evidence("home"); math.Abs(log-want) > 1e-9 {
 		t.Errorf("after the change the evidence is %v, want %v", log, want)
 	}
@@ -228,9 +231,6 @@ func TestSumsByBuckets(t *testing.T) {
 		}
 	}
 	for name, v := range variantNumbers {
-		if v == 4 {
-			continue
-		}
 		var ss, nn float64
 		for key, c := range clusters {
 			if strings.HasPrefix(key, name) {
@@ -279,7 +279,7 @@ func TestCohortsCountOnceTheyAreOver(t *testing.T) {
 				want++
 			}
 		}
-		if err != nil || all.Experiment.Decisions+all.Experiment.HeldOut.Group.Rounds != want {
+		if err != nil || all.Experiment.Decisions+all.Holdout.Variants[1].Group.Rounds != want {
 			t.Errorf("after %d decisions %d count, want %d; %v", i+1, all.Experiment.Decisions, want, err)
 		}
 	}

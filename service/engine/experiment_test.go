@@ -47,9 +47,10 @@ func onTrial(experiment string) string {
 	return `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"mode":"experiment","attribution_window":"30m","experiment":` + experiment + `}`
 }
 
-const fourVariants = `{"name":"summer","holdout_share":0.1,"variants":[
+// fourVariants are beside a hold-out.
+const fourVariants = `{"name":"summer","variants":[
 	{"name":"shop","show":"baseline","share":0.4},{"name":"own","show":"policy","share":0.3},
-	{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.2},{"name":"chance","show":"uniform","share":0.1}]}`
+	{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.2},{"name":"chance","show":"uniform","share":0.1}]},"holdout_share":0.1`
 
 // boutique is a shop with an experiment. Item k sells with the probability sells[k]; its baseline is the last item.
 type boutique struct {
@@ -154,8 +155,8 @@ func TestExperiment(t *testing.T) {
 	s.serve(1000, 600)
 	s.settle()
 
-	r := s.report()
-	if r.Name != "summer" || r.Control != "shop" || r.Learn != api.LearnOwn || len(r.Variants) != 4 || r.HeldOut == nil {
+	r, held := s.report(), fatal.Or(e.Experiments("home"))(t).Holdout
+	if r.Name != "summer" || r.Control != "shop" || r.Learn != api.LearnOwn || len(r.Variants) != 4 || held == nil {
 		t.Fatalf("%+v", r)
 	}
 	units := map[string]uint64{}
@@ -163,7 +164,7 @@ func TestExperiment(t *testing.T) {
 		units[v]++
 	}
 	total := uint64(0)
-	for _, v := range append(r.Variants, *r.HeldOut) {
+	for _, v := range append(r.Variants, held.Variants[1]) {
 		if diff := cmp.Diff(*s.groups[v.Name], v.Group); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", v.Name, diff)
 		}
@@ -344,7 +345,7 @@ func TestChargeOfAnExperiment(t *testing.T) {
 	before := fatal.Or(e.Stats("home"))(t)
 	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"memory_bytes":8000000,"mode"`, 1))
 	after, err := e.Stats("home")
-	if want := int64(7<<18 + 1000 + 2*10 + 8000000/2); err != nil || after.Charged-before.Charged != want {
+	if want := int64(2*6<<18 + 1000 + 2*10 + 8000000/2); err != nil || after.Charged-before.Charged != want {
 		t.Errorf("the experiment is charged %d bytes, want %d; %v", after.Charged-before.Charged, want, err)
 	}
 }

@@ -66,7 +66,7 @@ func addPolicy(view *View, v *page.View, l *page.Logged, entry uint64) {
 		l.Policy.Policy = nil
 		l.Unknown = append(l.Unknown, "the utilities: the features or the learner of the placement have changed since")
 	}
-	if l.Variant != "" && (v.Routes == nil || entry <= v.Routes.Number) {
+	if l.Variant != "" && l.Variant != api.Holdout && (v.Routes == nil || entry <= v.Routes.Number) {
 		l.Policy.Policy = nil
 		l.Unknown = append(l.Unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended", l.Variant))
 	}

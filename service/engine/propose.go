@@ -11,6 +11,7 @@ import (
 
 	"vitrine/internal/fields"
 	"vitrine/service/api"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
@@ -414,7 +415,7 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 		}
 		o, err := state.OfferOf(v.Page.Config, offered)
 		if err == nil {
-			err = v.Page.Routes.Check(o)
+			err = abtest.CheckOffer(v.Page.Holdout, v.Page.Routes, o)
 		}
 		if err != nil { // otherwise the log would hold an entry that no process can apply
 			return nil, fmt.Errorf("%w: %w", errProposal, err)

@@ -22,7 +22,7 @@ import (
 //	flags        uvarint   1: estimated, 2: with the policy's own set, 4: which is the set shown,
 //	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note,
 //	                       128: with the law of the set, 256: with candidates from a catalogue,
-//	                       512: of a variant of an experiment, 1024: with rules of the request,
+//	                       512: of a unit of an experiment or a hold-out, 1024: with rules of the request,
 //	                       2048: with payloads, 4096: with lower bounds that were not met,
 //	                       8192: of a shopper with a history, 16384: with counts of it
 //	number       uvarint   of the decision within its placement, from 1 on
@@ -34,7 +34,7 @@ import (
 //	with the law: see Draw
 //	of a catalogue: its version and the number of missing candidates as uvarints; strings: the unknown ones;
 //	  strings: the unavailable ones; and see FromCatalogue
-//	of a variant: its name as a string, and the hash of the unit in 8 bytes, little endian
+//	of a unit: the name of its variant as a string, "" for none, and its hash in 8 bytes, little endian
 //	with rules: their JSON as a string
 //	with payloads: strings, one for each item shown
 //	with bounds: their number as a uvarint, and of each the group or number of its limit as a string, "" for min_size, and as
@@ -61,8 +61,8 @@ type Estimates struct {
 
 	Catalogue *FromCatalogue // nil if no candidate may be from a catalogue
 
-	Variant string // of an experiment; "" without one
-	Unit    uint64 // and the hash of the unit that is shown it
+	Variant string // of an experiment, or api.Holdout; "" for neither
+	Unit    uint64 // the hash of the unit, 0 without an experiment and a hold-out
 
 	Rules string // the request's; "" without rules, or if the log lacks candidates
 
@@ -210,7 +210,7 @@ const (
 	flagNote
 	flagLaw
 	flagCatalogue
-	flagVariant
+	flagUnit
 	flagRules
 	flagPayload
 	flagUnmet
@@ -223,7 +223,7 @@ const (
 func (e *Estimates) flags() (flags uint64) {
 	for i, is := range [...]bool{
 		e.Probability != nil, e.Shadowed, e.Agrees, e.Deferred, e.Certain, e.Own != nil,
-		e.Note != "", e.Law != nil, e.Catalogue != nil, e.Variant != "", e.Rules != "", e.Payload != nil, len(e.Unmet) > 0,
+		e.Note != "", e.Law != nil, e.Catalogue != nil, e.Variant != "" || e.Unit != 0, e.Rules != "", e.Payload != nil, len(e.Unmet) > 0,
 		e.Shopper != "", len(e.Past) > 0,
 	} {
 		if is {
@@ -300,7 +300,7 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 		}
 		e.Catalogue.fields(f)
 	}
-	if has(flagVariant) {
+	if has(flagUnit) {
 		f.String(&e.Variant)
 		f.Fixed64(&e.Unit)
 	}

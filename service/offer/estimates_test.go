@@ -66,8 +66,9 @@ func TestDecode(t *testing.T) {
 		{"\x01\x08\x01\x00", 0, ""},                             // longer
 		{"\x01\x40\x01\x00", 0, ""},                             // an empty note
 		{"\x01\x04\x01", 0, ""},                                 // agrees with no set
-		{"\x01\x80\x04\x01\x0012345678", 1, ""},                 // a variant without a name
-		{"\x01\x01\x01" + string(make([]byte, 24)), 2, ""},      // of one item
+		{"\x01\x80\x04\x01\x0012345678", 1, "unit of "},
+		{"\x01\x80\x04\x01\x00" + string(make([]byte, 8)), 1, ""}, // no unit
+		{"\x01\x01\x01" + string(make([]byte, 24)), 2, ""},        // of one item
 	} {
 		e, err := offer.Decode([]byte(c.data), c.shown)
 		have := ""
@@ -81,6 +82,8 @@ func TestDecode(t *testing.T) {
 			have = fmt.Sprint(e.Unmet)
 		case len(e.Payload) > 0:
 			have = e.Payload[0]
+		case e.Unit != 0:
+			have = "unit of " + e.Variant
 		case e.Deferred:
 			have = "deferred"
 		case e.Number == 1:

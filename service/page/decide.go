@@ -112,10 +112,10 @@ func (d *Decider) findCandidates(ctx context.Context) (err error) {
 	return nil
 }
 
-// route is the experiment variant for a request; the zero value without an experiment.
+// route is the experiment variant for a request; the zero value without an experiment and a hold-out.
 type route struct {
 	show    string // api.ShowPolicy, …
-	variant string
+	variant string // also api.Holdout
 	unit    uint64
 	policy  *Policy // the variant's own; nil for the placement's
 
@@ -124,19 +124,28 @@ type route struct {
 
 // route returns the variant for the request's unit.
 func (v *View) route(r *Request) (to route, err error) {
-	if v.Config.Mode != api.Experimenting {
-		return to, nil
-	}
 	if r.ShopperID == "" && r.isTrial { // shows the placement's policy
 		return to, nil
 	}
-	if !v.Routes.Runs(r.Now) {
-		return route{show: v.Routes.Design.Outside, isOutside: true}, nil
-	}
-	if r.ShopperID == "" {
+	runs := v.Config.Mode == api.Experimenting && v.Routes.Runs(r.Now)
+	switch {
+	case r.ShopperID != "" && (runs || v.Holdout != nil):
+		to.unit = abtest.Unit(v.Name, r.ShopperID)
+	case runs:
 		return to, api.Fieldf("/shopper_id", "is missing: the mode %q shows each shopper the same variant every time, and needs an id of the shopper", api.Experimenting)
+	case v.Holdout != nil:
+		return to, api.Fieldf("/shopper_id", "is missing: the placement always shows your own page to some shoppers (holdout_share), and needs an id of the shopper")
 	}
-	to.unit = abtest.Unit(v.Name, r.ShopperID)
+	switch {
+	case v.Holdout.HoldsOut(to.unit):
+		to.variant, to.show = api.Holdout, api.ShowBaseline
+		return to, nil
+	case v.Config.Mode == api.Experimenting && !runs:
+		to.show, to.isOutside = v.Routes.Design.Outside, true
+		return to, nil
+	case !runs:
+		return to, nil
+	}
 	class := v.Routes.Class(to.unit)
 	to.variant, to.show = v.Routes.Name(class), v.Routes.Show(class)
 	if class < len(v.Variants) {
@@ -361,10 +370,12 @@ func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vi
 // missingBaseline says why a request must have a baseline, or returns nil if this one may lack it.
 func (r *Request) missingBaseline(c *setup.Config, to *route) error {
 	switch {
-	case r.isTrial, to.isOutside && to.show != api.ShowBaseline && c.Fallback != api.FallbackBaseline:
+	case r.isTrial, to.isOutside && c.Holdout == 0 && to.show != api.ShowBaseline && c.Fallback != api.FallbackBaseline:
 		return nil
-	case c.Mode == api.Experimenting && c.NeedsBaseline():
+	case abtest.IsShown(c.Experiment, api.ShowBaseline):
 		return api.Fieldf("/baseline", "is missing: the experiment shows your own page to some shoppers, so every request must contain it")
+	case c.Holdout > 0:
+		return api.Fieldf("/baseline", "is missing: the placement always shows your own page to some shoppers (holdout_share), so every request must contain it")
 	case c.Mode == api.Shadow:
 		return api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)
 	}

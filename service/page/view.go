@@ -35,6 +35,7 @@ type View struct {
 	Catalogue  *catalogue.Catalogue // nil if another placement should share its catalogue but does not exist
 	Policy     Policy               // decides, unless a variant has a policy of its own
 	ByBaseline bool                 // show the caller's baseline instead of the policy's set, because of the guard's alarm
+	Holdout    *abtest.Routes       // of the hold-out; nil without one
 	Routes     *abtest.Routes       // of the experiment; nil without one
 	Variants   []*Policy            // by variant; nil for a variant without a policy of its own
 	Shopper    Shopper              // who asks

@@ -117,22 +117,6 @@ func (v view) Made() (n uint64) {
 	return n
 }
 
-// Expected is a class's expected share of the units, over all phases, by the present shares.
-func (v view) Expected(of api.VariantReport) float64 {
-	if of.Name == api.Holdout {
-		return v.Holdout
-	}
-	return (1 - v.Holdout) * of.Share
-}
-
-// Classes are the variants, and the holdout if there is one.
-func (v view) Classes() []api.VariantReport {
-	if v.HeldOut == nil {
-		return v.Variants
-	}
-	return append(v.Variants[:len(v.Variants):len(v.Variants)], *v.HeldOut)
-}
-
 // Names are the names of the variants, in their order.
 func (v view) Names() []string {
 	names := make([]string, len(v.Variants))
@@ -163,8 +147,6 @@ func (v view) Differences() template.HTML {
 // shows says in words what a variant shows.
 func shows(v api.VariantReport) string {
 	switch {
-	case v.Name == api.Holdout:
-		return "what the shop shows by itself, in no experiment"
 	case v.Show == api.ShowBaseline:
 		return "what the shop shows by itself"
 	case v.Show == api.ShowUniform:

@@ -23,21 +23,20 @@ var write = flag.String("report.write", "", "a file for the page of the test, to
 func example() *api.ExperimentReport {
 	begun := time.Date(2026, 6, 1, 8, 0, 0, 0, time.UTC)
 	r := &api.ExperimentReport{
-		Name: "Summer <sale>", Number: 7, Begun: begun, Control: "shop", Learn: api.LearnOwn, MinGain: 0.01, Holdout: 0.05, Decisions: 123456,
+		Name: "Summer <sale>", Number: 7, Begun: begun, Control: "shop", Learn: api.LearnOwn, MinGain: 0.01, Decisions: 123456,
 		Variants: []api.VariantReport{
 			{Name: "shop", Show: api.ShowBaseline, Share: 0.45, Made: 55700, Units: 20100, Group: api.Totals{Rounds: 55600, Purchases: 2780, Revenue: 55600 * 1.1}, Mean: api.Interval{Low: 1.04, Estimate: 1.1, High: 1.17}},
 			{Name: "ours", Show: api.ShowPolicy, Share: 0.45, Made: 55500, Units: 19900, Group: api.Totals{Rounds: 55400, Purchases: 3100, Revenue: 55400 * 1.25}, Mean: api.Interval{Low: 1.18, Estimate: 1.25, High: 1.32}, Difference: &api.Interval{Low: 0.021, Estimate: 0.15, High: 0.28}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "auto"}, Learned: 55400}},
 			{Name: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Show: api.ShowPolicy, Share: 0.1, Made: 12400, Units: 4500, Group: api.Totals{Rounds: 12456, Purchases: 600, Revenue: 12456 * 1.05}, Mean: api.Interval{Low: 0.91, Estimate: 1.05, High: 1.2}, Difference: &api.Interval{Low: -0.29, Estimate: -0.05, High: 0.19}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "ts-mnl"}, Own: true, Learned: 12456}},
 		},
-		HeldOut:   &api.VariantReport{Name: api.Holdout, Show: api.ShowBaseline, Share: 0.05, Units: 2340, Group: api.Totals{Rounds: 6400, Purchases: 320, Revenue: 7000}, Mean: api.Interval{Low: 0.9, Estimate: 1.09, High: 1.3}},
 		Metrics:   []api.MetricReport{{Name: "conversion", Better: "higher", Variants: []api.VariantMetric{{Variant: "shop"}, {Variant: "ours", Mean: api.Interval{Estimate: 0.056}, Difference: &api.Interval{Low: -0.02, Estimate: -0.01, High: -0.005}, Worse: true}}}},
 		SegmentBy: "device", Segments: []api.SegmentReport{{Value: "phone", Variants: []api.SegmentVariant{{Variant: "ours", Group: api.Totals{Rounds: 900}, Difference: &api.Interval{Low: -1, Estimate: 0.2, High: 1.4}}}}, {Variants: []api.SegmentVariant{{Variant: "ours", Group: api.Totals{Rounds: 90}, Difference: &api.Interval{Low: -3, Estimate: 0.5, High: 4}}}}},
 		Pairs:   []api.Pair{{Variant: "ours", Over: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Difference: api.Interval{Low: 0.004, Estimate: 0.2, High: 0.4}}},
 		Ratio:   api.Ratio{Units: 46840, P: 0.42},
 		Verdict: api.Verdict{Result: api.Ship, Variant: "ours", Gain: 0.15, Reason: `"ours" earns at least 0.021 more per visit than "shop"`},
 		Phases: []api.Phase{
-			{Entry: 7, Time: begun, Shares: []float64{0.8, 0.1, 0.1}, Holdout: 0.05},
-			{Entry: 90000, Time: begun.Add(4 * 24 * time.Hour), Shares: []float64{0.45, 0.45, 0.1}, Holdout: 0.05, Moved: 0.35},
+			{Entry: 7, Time: begun, Shares: []float64{0.8, 0.1, 0.1}},
+			{Entry: 90000, Time: begun.Add(4 * 24 * time.Hour), Shares: []float64{0.45, 0.45, 0.1}, Moved: 0.35},
 		},
 	}
 	for k := range 120 {
@@ -86,12 +85,11 @@ func TestPage(t *testing.T) {
 		`shopwhat the shop shows by itself45 %55,6005 % 1.11.04 to 1.17 –`,
 		`oursthe policy auto, the one of the placement45 %55,4005.596 % 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
 		`the policy ts-mnl, which learns for this variant10 %12,4564.817 % 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
-		`holdoutwhat the shop shows by itself, in no experiment5 % of all6,400`,
 		`ours over a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on+0.2+0.004 to +0.4`,
 		`With “ours” in all 123,456 visits the shop would have earned +18,518 EUR against “shop”: from +2,593 to +34,568.`,
 		`A change is worth making if it gains 0.01 EUR per visit.`,
 		`Revenue per visit, in EUR, with intervals`,
-		`Nothing speaks against it (p = 0.42`, `shop20,10042.75 %`, `holdout2,3405 %`,
+		`Nothing speaks against it (p = 0.42`, `shop20,10045 %`,
 		`5 June 2026, 08:00 UTC: 45 % shop, 45 % ours, 10 % a-rival`, `35 % of the shoppers got another variant`,
 		`The learner of a variant learns from its own shoppers only.`,
 		`oursvisitors who buy5.6 % −1 points−2 points to −0.5 pointsworse`,

@@ -23,15 +23,11 @@ func (s *Server) plan(c *call) error {
 	case len(shares) == 1:
 		return problemf(http.StatusBadRequest, "query", "shares: must have at least two numbers, the control's share first")
 	}
-	holdout, err := c.numbers("holdout_share", 1, 0.5)
-	if err != nil {
-		return err
-	}
 	gains, err := c.numbers("gains", 20, 100)
 	if err != nil {
 		return err
 	}
-	return c.reply(s.engine.Plan(c.placement, shares, append(holdout, 0)[0], gains, c.now))
+	return c.reply(s.engine.Plan(c.placement, shares, gains, c.now))
 }
 
 // numbers returns a parameter of the query that lists positive numbers, nil if it is left out.

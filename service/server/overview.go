@@ -97,7 +97,8 @@ func (s *Server) overviewOf(name string, now int64, span time.Duration, points i
 		return e, err
 	}
 	e.Rate, e.Gains, e.ByPolicy, e.Latency = recent.Rate, recent.Gains, recent.Policy, recent.Latency
-	if e.Currency = config.Currency; config.ExploreShare != nil {
+	e.Currency, e.Holdout = config.Currency, config.Holdout
+	if config.ExploreShare != nil {
 		e.Explored = *config.ExploreShare
 	}
 	mean, standardError := recent.Policy.Mean()

@@ -137,7 +137,7 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 	}
 	for i, g := range p.Gains {
 		v := r.Variants[i+1]
-		if want := (api.Gain{Variant: v.Name, Over: "shop", Randomized: true, Decisions: 300, PerDecision: *v.Difference, Total: v.Difference.Times(300)}); g != want {
+		if want := (api.Gain{Variant: v.Name, Over: "shop", Randomized: true, Since: r.Begun, Decisions: 300, PerDecision: *v.Difference, Total: v.Difference.Times(300)}); g != want {
 			t.Errorf("the gain is %+v, want %+v", g, want)
 		}
 	}
@@ -166,10 +166,10 @@ func TestExperimentRoutes(t *testing.T) {
 		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","items":[{"id":"a","features":{"x":1},"revenue":2}]}`)
 		s.want(204, "POST", "/v1/placements/home/decisions/"+id+"/outcome", []string{`{"choice":"a"}`, `{"choice":null}`}[i%2])
 	}
-	if p := read("?gains=0.1,0.2&shares=0.9,0.1&holdout_share=0.1"); p.Decisions != 40 || p.Mean != 1 || p.SD != 1 || p.Conversion != 0.5 || len(p.Gains) != 2 || p.Gains[1].Gain != 0.2 || p.Gains[1].Decisions == nil || *p.Gains[0].Decisions < 3*(*p.Gains[1].Decisions) {
+	if p := read("?gains=0.1,0.2&shares=0.9,0.1"); p.Decisions != 40 || p.Mean != 1 || p.SD != 1 || p.Conversion != 0.5 || len(p.Gains) != 2 || p.Gains[1].Gain != 0.2 || p.Gains[1].Decisions == nil || *p.Gains[0].Decisions < 3*(*p.Gains[1].Decisions) {
 		t.Errorf("%+v", p)
 	}
-	for _, bad := range []string{"shares=0.5", "shares=a,b", "gains=-1", "holdout_share=0.6", "holdout_share=0.1,0.1", "shares=NaN,1"} {
+	for _, bad := range []string{"shares=0.5", "shares=a,b", "gains=-1", "shares=NaN,1"} {
 		s.want(400, "GET", "/v1/placements/home/experiment/plan?"+bad, "")
 	}
 

@@ -122,7 +122,7 @@ func (s *Server) routes() (all []*route) {
 		op("experiment", "The experiment of a placement, if one runs, and the last ones that have ended: what the variants earned, the differences with intervals that may be looked at any time, whether the units are divided rightly, and what the stop rule says. It begins, changes and ends with the configuration of the placement, by its mode experiment.").
 			gives(200, api.Experiments{}))
 	on("GET "+placement+"/experiment/plan", read, s.plan, op("planExperiment", "How long an experiment would take to show a gain, by the revenue that the placement had in the last four weeks. An experiment that runs longer shows smaller gains: for half the gain it takes four times as long.").
-		with(parameter{"shares", "the shares of the variants, the control's first, such as 0.5,0.5; the default"}, parameter{"holdout_share", "the share of shoppers outside the experiment; 0 by default"},
+		with(parameter{"shares", "the shares of the variants, the control's first, such as 0.5,0.5; the default"},
 			parameter{"gains", "the gains, as shares of the mean revenue, such as 0.02,0.1; 0.01 to 0.5 by default"}).gives(200, api.ExperimentPlan{}))
 	on("GET "+placement+"/experiment/{experiment}/report", read, s.experimentPage, op("experimentReport", "The page about an experiment that runs, or one of the last that ended, by the entry that began it: one file that prints well, for people without a desk.").
 		gives(200, content{mediaType: asHTML}))

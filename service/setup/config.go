@@ -211,6 +211,9 @@ func (c *Config) check() error {
 	if err := c.checkExperiment(); err != nil {
 		return err
 	}
+	if err := c.checkHoldout(); err != nil {
+		return err
+	}
 	if c.schema, err = feature.New(c.Features); err != nil {
 		return err
 	}

@@ -26,6 +26,17 @@ func (c *Config) checkExperiment() error {
 	}
 }
 
+// checkHoldout checks the share of shoppers who always see the caller's baseline.
+func (c *Config) checkHoldout() error {
+	if n, ok := abtest.Count(c.Holdout); !ok || n > abtest.Buckets/2 {
+		return api.Fieldf("/holdout_share", "%v: must be from 0 to 0.5, in steps of 0.0001", c.Holdout)
+	}
+	if c.Holdout > 0 && c.Mode == api.Shadow {
+		return api.Fieldf("/holdout_share", "%v: in the mode %q all shoppers see the baseline: leave it out", c.Holdout, api.Shadow)
+	}
+	return nil
+}
+
 // checkSegments checks the feature that has the segments of an experiment.
 func (c *Config) checkSegments() error {
 	if c.Experiment == nil || c.Experiment.Segments == "" {
@@ -40,7 +51,7 @@ func (c *Config) checkSegments() error {
 
 // NeedsBaseline reports whether each request must contain the caller's baseline.
 func (c *Config) NeedsBaseline() bool {
-	return c.Mode == api.Shadow || abtest.IsShown(c.Experiment, api.ShowBaseline) || c.Experiment != nil && c.Experiment.Holdout > 0
+	return c.Mode == api.Shadow || abtest.IsShown(c.Experiment, api.ShowBaseline) || c.Holdout > 0
 }
 
 // Plain returns the configuration without an experiment, in which the policy decides. A learner that decided during an

@@ -87,7 +87,7 @@ func (p *Placement) lessons(w *Worker) (only []string) {
 	if p.Experiment == nil || p.Experiment.Design.Learn == api.LearnAll {
 		return nil
 	}
-	names := []string{""}
+	names := []string{"", api.Holdout}
 	for _, v := range p.Experiment.Design.Variants {
 		names = append(names, v.Name)
 	}

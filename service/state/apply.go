@@ -22,8 +22,10 @@ func (s *State) Apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 	s.Position = next
 	if p := s.Placements[e.Placement]; p != nil {
 		s.restock(p)
-		if p.Experiment != nil {
-			p.Experiment.Advance(e.Time, p.Earnings.Guard.Watch.Cohort())
+		for _, c := range p.comparisons() {
+			if c != nil {
+				c.Advance(e.Time, p.Earnings.Guard.Watch.Cohort())
+			}
 		}
 		s.advance(p, e.Time, next.Sequence)
 		p.follow(next.Sequence, e)

@@ -91,6 +91,16 @@ func (p *frozenPlacement) fields(f *fields.Fields) {
 		}
 		p.experiment.Fields(f)
 	}
+	holdsOut := p.holdout != nil
+	if f.Flag(&holdsOut); f.Reads() && f.Err() == nil {
+		f.Check(holdsOut == (p.configuration.of.Holdout > 0), "the hold-out is missing, or there is one without a share")
+	}
+	if holdsOut && f.Err() == nil {
+		if f.Reads() {
+			p.holdout = abtest.EmptyHoldout(p.configuration.of.Holdout)
+		}
+		p.holdout.Fields(f)
+	}
 	fields.Pointers(f, &p.challengers, (*frozenLearner).fields)
 	fields.Optional(f, &p.memory, (*past.Frozen).Fields)
 	if f.Reads() && f.Err() == nil {
@@ -190,7 +200,9 @@ func (r *Record) fields(f *fields.Fields) {
 	f.Check(r.Entry > 0, "decision %q has no entry", r.id)
 	f.Check(choice == 0 && status&withBasket == 0 || r.Status == chosen || r.Status == late, "decision %q has status %d and choice %d", r.id, status, choice)
 	if r.Status.Waits() {
-		f.Flag(&r.counts, &r.first)
+		f.Byte(&r.counts)
+		f.Byte(&r.first)
+		f.Check((r.counts|r.first)>>numComparisons == 0, "decision %q counts in more comparisons than there are", r.id)
 		r.passedFields(f)
 		r.measuredFields(f)
 		return

@@ -96,8 +96,10 @@ func (s *State) correct(p *Placement, now int64, c *eventlog.Corrected) error {
 		}
 	}
 	p.Earnings.Corrected(c, earnings.MaxItems(p.Config.MemoryBytes))
-	if p.Experiment != nil {
-		p.Experiment.Correct(c)
+	for _, e := range p.comparisons() {
+		if e != nil {
+			e.Correct(c)
+		}
 	}
 	p.noteTakes(c.Shopper, func() []string { return c.Shown }, c.Takes(), c.Taken(), now)
 	if r == nil {

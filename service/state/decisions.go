@@ -49,7 +49,7 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 	if err != nil {
 		return err
 	}
-	if err := p.routing().Check(o); err != nil {
+	if err := p.checkOffer(o); err != nil {
 		return err
 	}
 	if before != nil { // the writer of this entry had forgotten it
@@ -67,8 +67,17 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 	}
 	p.Earnings.Offered(sequence, time, o, p.isOwn(o))
 	p.noteOffer(o, time)
-	if p.Experiment != nil {
-		r.counts, r.first = p.Experiment.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o)
+	for i, e := range p.comparisons() {
+		if e == nil {
+			continue
+		}
+		counts, first := e.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o)
+		if counts {
+			r.counts |= 1 << i
+		}
+		if first {
+			r.first |= 1 << i
+		}
 	}
 	p.pace.Add(time, r.size())
 	isLarge := o.Payload != nil || o.Catalogue != nil && len(o.Catalogue.Slots) > maxKeptSlots
@@ -203,9 +212,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 		p.noteOutcome(c, now)
 	}
 	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
-	if p.Experiment != nil && r.counts {
-		p.Experiment.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), r.first, c, p.segment(c))
-	}
+	r.leave(c)
 	switch {
 	case !r.isOf(p.Learner):
 		p.Earnings.Counts.Stale++
@@ -228,14 +235,22 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	s.shelve(r, by.Basket)
 }
 
+// leave closes a decision in the comparisons in which it counts. c is its outcome, or nil if it teaches nothing.
+func (r *Record) leave(c *offer.Closed) {
+	p := r.placement
+	for i, e := range p.comparisons() {
+		if e != nil && r.counts>>i&1 == 1 {
+			e.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), r.first>>i&1 == 1, c, p.segment(e.Design, c))
+		}
+	}
+}
+
 // abandon ends the wait for an outcome without teaching the learner.
 func (s *State) abandon(r *Record, to status) {
 	r.placement.Open.remove(r)
 	r.Status = to
 	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted)
-	if e := r.placement.Experiment; e != nil && r.counts {
-		e.Leave(r.Entry, r.time, r.placement.Earnings.Guard.Watch.Cohort(), r.first, nil, "")
-	}
+	r.leave(nil)
 	s.shelve(r, nil)
 }
 

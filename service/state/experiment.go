@@ -25,28 +25,62 @@ type experiment struct {
 }
 
 // took counts how long the decisions of each variant take in this process.
-type took [abtest.MaxVariants + 1]live.Latency
+type took [abtest.MaxVariants]live.Latency
 
 const maxPast = 10 // ended experiments
 
-// routing returns the running experiment's routes, or nil.
-func (p *Placement) routing() *abtest.Routes {
-	if p.Experiment == nil {
-		return nil
+const numComparisons = 2
+
+// comparisons are the hold-out and the experiment, nil without one.
+func (p *Placement) comparisons() [numComparisons]*abtest.Experiment {
+	list := [numComparisons]*abtest.Experiment{p.Holdout}
+	if p.Experiment != nil {
+		list[1] = p.Experiment.Experiment
 	}
-	return p.Experiment.Routes
+	return list
+}
+
+// routes returns the routes of the hold-out and of the experiment, nil without one.
+func (p *Placement) routes() (holdout, experiment *abtest.Routes) {
+	if p.Holdout != nil {
+		holdout = p.Holdout.Routes
+	}
+	if p.Experiment != nil {
+		experiment = p.Experiment.Routes
+	}
+	return holdout, experiment
+}
+
+// checkOffer returns an error if an offer is not what its shopper is shown.
+func (p *Placement) checkOffer(o *offer.Offer) error {
+	holdout, experiment := p.routes()
+	return abtest.CheckOffer(holdout, experiment, o)
+}
+
+// holdOut begins, changes or ends the hold-out after a change of configuration.
+func (p *Placement) holdOut(sequence uint64, time int64) {
+	c, before := p.Config, p.divided
+	p.divided = c
+	switch {
+	case c.Holdout == 0:
+		p.Holdout = nil
+	case p.Holdout == nil, before.Window() != c.Window(), (before.ShopperHistory == nil) != (c.ShopperHistory == nil): // cohorts have other lengths, or shoppers other names
+		p.Holdout = abtest.NewHoldout(c.Holdout, sequence, time, p.Earnings.Guard.Watch.Cohort())
+	default:
+		p.Holdout.Divide(abtest.HoldoutDesign(c.Holdout), sequence, time)
+	}
 }
 
 // isOwn reports whether the placement's learner made an offer's estimates.
 func (p *Placement) isOwn(o *offer.Offer) bool {
-	if o.Variant == "" {
+	if o.Variant == "" || o.Variant == api.Holdout {
 		return true
 	}
 	if p.Experiment == nil {
 		return false
 	}
 	class := p.Experiment.ClassOf(o.Variant)
-	return class >= len(p.Experiment.workers) || class >= 0 && p.Experiment.workers[class] == nil
+	return class >= 0 && p.Experiment.workers[class] == nil
 }
 
 // Taught returns the learners that learn from a decision. During an experiment with learn "own" a variant's learner
@@ -59,7 +93,7 @@ func (p *Placement) Taught(o *offer.Offer) (list []*Worker) {
 	}
 	class := e.ClassOf(o.Variant)
 	isVariant := abtest.IsShown(e.Design, api.ShowPolicy)
-	if e.Design.Learn == api.LearnAll || !isVariant || class < 0 || class < len(e.workers) && e.Show(class) == api.ShowPolicy && e.workers[class] == nil {
+	if e.Design.Learn == api.LearnAll || !isVariant || class < 0 && o.Variant != api.Holdout || class >= 0 && e.Show(class) == api.ShowPolicy && e.workers[class] == nil {
 		list = append(list, p.Worker)
 	}
 	for i, w := range e.workers {
@@ -92,6 +126,7 @@ func BuildVariants(build func(setup.Spec) (vitrine.Learner, error), p *Placement
 // conduct begins, changes or ends a placement's experiment after a change of configuration.
 func (s *State) conduct(p *Placement, sequence uint64, time int64, workers []*Worker) {
 	c := p.Config
+	p.holdOut(sequence, time)
 	if e := p.Experiment; e != nil && (c.Experiment == nil || c.Experiment.Name != e.Design.Name || e.owner != p.Worker) {
 		p.endExperiment(time)
 	}
@@ -132,12 +167,12 @@ func (p *Placement) endExperiment(now int64) {
 
 // segment returns the shopper's value of the feature that has the segments of the experiment, "" if it has no column of
 // its own.
-func (p *Placement) segment(o *offer.Closed) string {
+func (p *Placement) segment(design *api.Experiment, o *offer.Closed) string {
 	schema := p.Config.Schema()
-	if p.Experiment.Design.Segments == "" || o == nil || len(o.Features) < schema.Width() {
+	if design.Segments == "" || o == nil || len(o.Features) < schema.Width() {
 		return ""
 	}
-	return schema.ValueOf(o.Features[:schema.Width()], p.Experiment.Design.Segments).Text
+	return schema.ValueOf(o.Features[:schema.Width()], design.Segments).Text
 }
 
 // challengers are the variants' own learners.
@@ -202,6 +237,9 @@ func (p *Placement) Experiments() (*api.Experiments, error) {
 		if err := json.Unmarshal([]byte(text), &all.Past[i]); err != nil {
 			return nil, fmt.Errorf("placement %q: the report of an experiment: %w", p.Name, err)
 		}
+	}
+	if p.Holdout != nil {
+		all.Holdout = p.Holdout.Report(p.Config.Currency, p.Config.Window(), p.Earnings.Guard.Watch.Cohort())
 	}
 	if p.Experiment == nil {
 		return all, nil

@@ -5,6 +5,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/earnings"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/feature"
 	"vitrine/service/learner"
 	"vitrine/service/live"
@@ -43,10 +44,12 @@ type Placement struct {
 	memory     *past.Memory // of shoppers; nil without
 	pace       live.Pace
 	sound      earnings.Soundness
-	Worker     *Worker     // the learner that decides
-	Relearning *relearning // nil outside a relearning
-	former     []*Worker   // learners that decided before and still have versions, in the order of retirement
-	Experiment *experiment // nil outside an experiment
+	Worker     *Worker            // the learner that decides
+	Relearning *relearning        // nil outside a relearning
+	former     []*Worker          // learners that decided before and still have versions, in the order of retirement
+	Experiment *experiment        // nil outside an experiment
+	Holdout    *abtest.Experiment // the comparison with the shoppers who are held out; nil without any
+	divided    *setup.Config      // the last configuration of the hold-out
 	Items      stock
 	LastIssued atomic.Uint64 // of live decisions: the largest number given out
 	Proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica

@@ -58,6 +58,9 @@ func (s *State) Charge(c *setup.Config, others ...*Worker) (int64, error) {
 		}
 	}
 	all := size.Learner + int64(2+c.MaxVersions)*size.State + int64(c.Bound()+c.ShopperBytes())
+	if c.Holdout > 0 {
+		all += abtest.Size
+	}
 	if c.Experiment != nil {
 		all += abtest.Size + abtest.MetricSize*int64(len(c.Experiment.Metrics))
 	}

@@ -23,8 +23,8 @@ type Record struct {
 	shown     uint16        // K
 	choice    int16         // 0 or a position on the page, from 1 on; the first one of a basket
 	Status    status
-	counts    bool // whether it counts in an experiment
-	first     bool // and is the first decision of its unit
+	counts    uint8 // bit i: whether it counts in comparison i of [Placement.comparisons]
+	first     uint8 // bit i: and is the first decision of its unit there
 }
 
 // recordExtras holds the fields that few decisions need.

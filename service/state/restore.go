@@ -198,6 +198,7 @@ func (s *State) thawExperiment(p *Placement, f *frozenPlacement) error {
 	if len(p.past) > maxPast {
 		return fmt.Errorf("there are the reports of %d experiments", len(p.past))
 	}
+	p.Holdout, p.divided = f.holdout, p.Config
 	if f.experiment == nil {
 		if len(f.challengers) > 0 {
 			return errors.New("there are challengers without an experiment")

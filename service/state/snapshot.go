@@ -86,6 +86,7 @@ type frozenPlacement struct {
 	keepers       []int            // the learner of each version
 	items         *catalogue.Frozen
 	catalogue     *catalogue.Catalogue // of a snapshot that is read
+	holdout       *abtest.Experiment   // nil without a hold-out
 	experiment    *abtest.Experiment   // nil outside an experiment
 	challengers   []*frozenLearner
 	memory        *past.Frozen
@@ -111,6 +112,9 @@ func (p *Placement) freeze(patient bool) *frozenPlacement {
 	f.changes, f.alarms = slices.Clone(p.changes), slices.Clone(p.alarms)
 	if p.Relearning != nil {
 		f.relearning = new(*p.Relearning)
+	}
+	if p.Holdout != nil {
+		f.holdout = p.Holdout.Copy()
 	}
 	if p.Experiment != nil {
 		f.experiment = p.Experiment.Copy()

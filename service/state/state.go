@@ -115,12 +115,13 @@ func (s *State) publish(p *Placement) {
 		Page: page.View{Name: p.Name, Born: p.born, Config: p.Config, Catalogue: s.ItemsOf(p), Policy: page.Policy{Config: p.Worker.Config}},
 	}
 	v.Page.ByBaseline = v.fallback == api.FallbackBaseline
+	v.Page.Holdout, v.Page.Routes = p.routes()
 	if x := p.Experiment; x != nil {
-		v.Page.Routes, v.Challengers, v.took = x.Routes, x.workers, x.took
+		v.Challengers, v.took = x.workers, x.took
 	}
 	before := p.View.Load()
 	if before == nil || before.Changed != v.Changed || before.Worker != v.Worker || before.fallback != v.fallback ||
-		before.Page.Config != v.Page.Config || before.Page.Catalogue != v.Page.Catalogue || before.Page.Routes != v.Page.Routes {
+		before.Page.Config != v.Page.Config || before.Page.Catalogue != v.Page.Catalogue || before.Page.Holdout != v.Page.Holdout || before.Page.Routes != v.Page.Routes {
 		p.View.Store(new(v))
 	}
 }

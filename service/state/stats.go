@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"slices"
 
 	"vitrine"
 	"vitrine/bandit"
@@ -48,12 +49,21 @@ func (v *View) Stats() api.Stats {
 	return s
 }
 
-// Gains returns the gains of the running experiment or, if no experiment runs, of the policy.
+// Gains returns the gain over the hold-out, and the gains of the running experiment or, if no experiment runs, of the
+// policy. A hold-out replaces the comparison with baselines at other times.
 func (p *Placement) Gains(r earnings.Recent) []api.Gain {
+	list := r.Gains
 	if p.Experiment != nil {
-		return p.report().Gains()
+		list = p.report().Gains()
 	}
-	return r.Gains
+	if p.Holdout == nil {
+		return list
+	}
+	list = slices.DeleteFunc(list, func(g api.Gain) bool { return g.Variant == "" && g.Over == api.OverBaseline })
+	if g, ok := p.Holdout.Gain(); ok {
+		list = slices.Insert(list, 0, g)
+	}
+	return list
 }
 
 // outliersOf returns the values that a policy's learner left out, or nil.

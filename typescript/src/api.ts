@@ -46,7 +46,7 @@ export interface Answer {
   unknown?: readonly string[];
   /** Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow. */
   unmet?: readonly Unmet[];
-  /** Of the experiment, which the unit is shown; holdout is the part of the units that take no part in it. */
+  /** The variant of the experiment that the shopper is shown; holdout for a shopper who is held out. */
   variant?: string;
 }
 
@@ -231,7 +231,7 @@ export interface Decision {
   unknown?: readonly string[];
   /** Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow. */
   unmet?: readonly Unmet[];
-  /** Of the experiment, which the unit is shown; holdout is the part of the units that take no part in it. */
+  /** The variant of the experiment that the shopper is shown; holdout for a shopper who is held out. */
   variant?: string;
 }
 
@@ -342,8 +342,6 @@ export interface Experiment {
   control?: string;
   /** When it ends; with another configuration of the placement if left out. Its variants keep what they have learned until then. */
   ends?: string;
-  /** The share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001. */
-  holdout_share?: number;
   /** What the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out. */
   learn_from?: "own" | "all";
   /** What else to compare the variants by, as the caller reports it: the margin, the time that a page takes. */
@@ -382,7 +380,7 @@ export interface ExperimentReport {
   control: string;
   /** Latest time at which the first decisions will count; left out once some count, and before the first decision. */
   counts_from?: string;
-  /** Decisions that count so far, without the holdout's. */
+  /** Decisions that count so far. */
   decisions: number;
   /** Left out while it runs. */
   ended?: string;
@@ -390,10 +388,6 @@ export interface ExperimentReport {
   ends?: string;
   /** The entry of the log that began it. */
   entry: number;
-  /** What the holdout earned; left out if there is none. */
-  holdout?: VariantReport;
-  /** Share of all units. */
-  holdout_share: number;
   learn_from: "own" | "all";
   /** What else the variants change; conversion and items come first. */
   metrics: readonly MetricReport[];
@@ -422,6 +416,8 @@ export interface ExperimentReport {
 export interface Experiments {
   /** The one that runs. */
   experiment?: ExperimentReport;
+  /** What all other decisions, of the variant vitrine, earn over the shoppers who are held out, of the variant holdout: in the form of an experiment that begins with the hold-out and never ends; left out without a hold-out. */
+  holdout?: ExperimentReport;
   /** Those that have ended, the oldest first: the last 10, as they were when they ended. */
   past: readonly ExperimentReport[];
   placement: string;
@@ -552,12 +548,14 @@ export interface FilledSlot {
 export interface Gain {
   /** Decisions that count. */
   decisions: number;
-  /** What it is compared with: chance, for sets drawn uniformly; baseline, for the caller's own sets; in an experiment the name of the control. */
+  /** What it is compared with: chance, for sets drawn uniformly; holdout, for the caller's own sets, shown to the shoppers who are held out; baseline, for the caller's own sets at other times; in an experiment the name of the control. */
   over: string;
   /** Revenue a decision above what it is compared with. */
   per_decision: Interval;
   /** Whether each decision was assigned by chance to one of both. Otherwise, over the baseline, the two were shown at different times, and the difference of these times counts too. */
   randomized: boolean;
+  /** When the experiment or the hold-out began. */
+  since?: string;
   /** The same in all decisions that count. */
   total: Interval;
   /** Variant of the running experiment that earns it; left out if it is the placement's policy. */
@@ -903,10 +901,12 @@ export interface OverviewEntry {
   experiment?: OverviewExperiment;
   /** In the mode explore, the share of requests that see random pages for comparison. */
   explore_share?: number;
-  /** What the placement earns more, over the time that was asked for; of an experiment, since it began. */
+  /** What the placement earns more, over the time that was asked for; of an experiment or a hold-out, since it began. */
   gains: readonly Gain[];
   /** The worst first; empty if all is well. */
   health: readonly Health[];
+  /** The share of shoppers who always see the caller's own page. */
+  holdout_share?: number;
   /** Of decisions since the service started. */
   latency?: Latency;
   /** A decision of the policy, over the time that was asked for; null if there is none, as the next one. */
@@ -978,7 +978,6 @@ export interface PersonalizerError {
 export interface Phase {
   /** Of the log, which began it. */
   entry: number;
-  holdout_share: number;
   /** Share of the units in the experiment that got another variant; the least that is possible. */
   moved_share: number;
   /** Of the variants, in their order. */
@@ -1007,6 +1006,8 @@ export interface Placement {
   fallback?: "baseline" | "version";
   /** What is known about items and users. */
   features: readonly Feature[];
+  /** The share of shoppers who always see the caller's baseline, whatever the mode and the experiment, so that there is always something to compare with; in steps of 0.0001. Every request then has a shopper_id and a baseline; not in the mode shadow. */
+  holdout_share?: number;
   /** T, the horizon in decisions, for policies that have one; 100000 if left out. */
   horizon?: number;
   /** Pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and pins that do not go together with the other rules are left out, the last ones first; at most max_size. */
@@ -1562,7 +1563,7 @@ export interface VariantMetric {
 export interface VariantReport {
   /** Decisions, with those that wait for an outcome. */
   decisions_made: number;
-  /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both. */
+  /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both. */
   difference?: Interval;
   /** Revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it. */
   late_revenue: number;
@@ -1573,7 +1574,7 @@ export interface VariantReport {
   /** Revenue a decision; each interval by itself holds at all times with 95 %. */
   mean: Interval;
   name: string;
-  /** Of the units in the experiment; of the holdout, of all units. */
+  /** Of the units in the experiment. */
   share: number;
   /** Units, by their first decision; some are missed once there are a million. */
   shoppers: number;
@@ -1731,7 +1732,7 @@ export interface Routes {
   /** Azure Personalizer's multi-slot Reward, for a placement. */
   placementPersonalizerRewardSlots: { takes: { path: { name: string; version: string; event: string }; body: SlotRewards }; answer: null };
   /** How long an experiment would take to show a gain, by the revenue that the placement had in the last four weeks. An experiment that runs longer shows smaller gains: for half the gain it takes four times as long. */
-  planExperiment: { takes: { path: { name: string }; query?: { "shares"?: string | number | boolean; "holdout_share"?: string | number | boolean; "gains"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: ExperimentPlan };
+  planExperiment: { takes: { path: { name: string }; query?: { "shares"?: string | number | boolean; "gains"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: ExperimentPlan };
   /** What a PUT of this configuration would do: its defaults, and what becomes of the learner. Nothing changes. */
   previewPlacement: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean; "If-None-Match"?: string | number | boolean }; body: Placement }; answer: Preview };
   /** Put items into the placement's catalogue. Items with an id that it has are replaced, the others stay. A body of up to 256 KiB becomes durable as a whole; a larger one in parts, in its order. */

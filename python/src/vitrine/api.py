@@ -60,7 +60,7 @@ class Answer(TypedDict):
     unmet: NotRequired[list[Unmet]]
     """Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow."""
     variant: NotRequired[str]
-    """Of the experiment, which the unit is shown; holdout is the part of the units that take no part in it."""
+    """The variant of the experiment that the shopper is shown; holdout for a shopper who is held out."""
 
 
 class Bin(TypedDict):
@@ -245,7 +245,7 @@ class Decision(TypedDict):
     unmet: NotRequired[list[Unmet]]
     """Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow."""
     variant: NotRequired[str]
-    """Of the experiment, which the unit is shown; holdout is the part of the units that take no part in it."""
+    """The variant of the experiment that the shopper is shown; holdout for a shopper who is held out."""
 
 
 class Drift(TypedDict):
@@ -355,8 +355,6 @@ class Experiment(TypedDict):
     """The variant that the others are compared with; if left out, the first baseline, or else the first variant."""
     ends: NotRequired[str]
     """When it ends; with another configuration of the placement if left out. Its variants keep what they have learned until then."""
-    holdout_share: NotRequired[float]
-    """The share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001."""
     learn_from: NotRequired[Literal["own", "all"]]
     """What the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out."""
     metrics: NotRequired[list[Metric]]
@@ -396,17 +394,13 @@ class ExperimentReport(TypedDict):
     counts_from: NotRequired[str]
     """Latest time at which the first decisions will count; left out once some count, and before the first decision."""
     decisions: int
-    """Decisions that count so far, without the holdout's."""
+    """Decisions that count so far."""
     ended: NotRequired[str]
     """Left out while it runs."""
     ends: NotRequired[str]
     """When it ends, if the configuration says so."""
     entry: int
     """The entry of the log that began it."""
-    holdout: NotRequired[VariantReport]
-    """What the holdout earned; left out if there is none."""
-    holdout_share: float
-    """Share of all units."""
     learn_from: Literal["own", "all"]
     metrics: list[MetricReport]
     """What else the variants change; conversion and items come first."""
@@ -435,6 +429,8 @@ class ExperimentReport(TypedDict):
 class Experiments(TypedDict):
     experiment: NotRequired[ExperimentReport]
     """The one that runs."""
+    holdout: NotRequired[ExperimentReport]
+    """What all other decisions, of the variant vitrine, earn over the shoppers who are held out, of the variant holdout: in the form of an experiment that begins with the hold-out and never ends; left out without a hold-out."""
     past: list[ExperimentReport]
     """Those that have ended, the oldest first: the last 10, as they were when they ended."""
     placement: str
@@ -558,11 +554,13 @@ class Gain(TypedDict):
     decisions: int
     """Decisions that count."""
     over: str
-    """What it is compared with: chance, for sets drawn uniformly; baseline, for the caller's own sets; in an experiment the name of the control."""
+    """What it is compared with: chance, for sets drawn uniformly; holdout, for the caller's own sets, shown to the shoppers who are held out; baseline, for the caller's own sets at other times; in an experiment the name of the control."""
     per_decision: Interval
     """Revenue a decision above what it is compared with."""
     randomized: bool
     """Whether each decision was assigned by chance to one of both. Otherwise, over the baseline, the two were shown at different times, and the difference of these times counts too."""
+    since: NotRequired[str]
+    """When the experiment or the hold-out began."""
     total: Interval
     """The same in all decisions that count."""
     variant: NotRequired[str]
@@ -905,9 +903,11 @@ class OverviewEntry(TypedDict):
     explore_share: NotRequired[float]
     """In the mode explore, the share of requests that see random pages for comparison."""
     gains: list[Gain]
-    """What the placement earns more, over the time that was asked for; of an experiment, since it began."""
+    """What the placement earns more, over the time that was asked for; of an experiment or a hold-out, since it began."""
     health: list[Health]
     """The worst first; empty if all is well."""
+    holdout_share: NotRequired[float]
+    """The share of shoppers who always see the caller's own page."""
     latency: NotRequired[Latency]
     """Of decisions since the service started."""
     mean_revenue: float | None
@@ -979,7 +979,6 @@ class PersonalizerError(TypedDict):
 class Phase(TypedDict):
     entry: int
     """Of the log, which began it."""
-    holdout_share: float
     moved_share: float
     """Share of the units in the experiment that got another variant; the least that is possible."""
     shares: list[float]
@@ -1008,6 +1007,8 @@ class Placement(TypedDict):
     """What is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues."""
     features: list[Feature]
     """What is known about items and users."""
+    holdout_share: NotRequired[float]
+    """The share of shoppers who always see the caller's baseline, whatever the mode and the experiment, so that there is always something to compare with; in steps of 0.0001. Every request then has a shopper_id and a baseline; not in the mode shadow."""
     horizon: NotRequired[int]
     """T, the horizon in decisions, for policies that have one; 100000 if left out."""
     include: NotRequired[list[str]]
@@ -1564,7 +1565,7 @@ class VariantReport(TypedDict):
     decisions_made: int
     """Decisions, with those that wait for an outcome."""
     difference: NotRequired[Interval]
-    """Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both."""
+    """Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both."""
     late_revenue: float
     """Revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it."""
     latency: NotRequired[Latency]
@@ -1575,7 +1576,7 @@ class VariantReport(TypedDict):
     """Revenue a decision; each interval by itself holds at all times with 95 %."""
     name: str
     share: float
-    """Of the units in the experiment; of the holdout, of all units."""
+    """Of the units in the experiment."""
     shoppers: int
     """Units, by their first decision; some are missed once there are a million."""
     show: Literal["policy", "baseline", "uniform"]
@@ -1891,9 +1892,9 @@ class Routes:
         """Azure Personalizer's multi-slot Reward, for a placement."""
         self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/reward", {}, {}, body)
 
-    def plan_experiment(self, name: str, /, *, shares: Parameter = None, holdout_share: Parameter = None, gains: Parameter = None, entry: Parameter = None) -> ExperimentPlan:
+    def plan_experiment(self, name: str, /, *, shares: Parameter = None, gains: Parameter = None, entry: Parameter = None) -> ExperimentPlan:
         """How long an experiment would take to show a gain, by the revenue that the placement had in the last four weeks. An experiment that runs longer shows smaller gains: for half the gain it takes four times as long."""
-        answer: ExperimentPlan = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/plan", {"shares": shares, "holdout_share": holdout_share, "gains": gains, "entry": entry}, {})
+        answer: ExperimentPlan = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/plan", {"shares": shares, "gains": gains, "entry": entry}, {})
         return answer
 
     def preview_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Placement]) -> Preview:
@@ -2211,9 +2212,9 @@ class AsyncRoutes:
         """Azure Personalizer's multi-slot Reward, for a placement."""
         await self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/reward", {}, {}, body)
 
-    async def plan_experiment(self, name: str, /, *, shares: Parameter = None, holdout_share: Parameter = None, gains: Parameter = None, entry: Parameter = None) -> ExperimentPlan:
+    async def plan_experiment(self, name: str, /, *, shares: Parameter = None, gains: Parameter = None, entry: Parameter = None) -> ExperimentPlan:
         """How long an experiment would take to show a gain, by the revenue that the placement had in the last four weeks. An experiment that runs longer shows smaller gains: for half the gain it takes four times as long."""
-        answer: ExperimentPlan = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/plan", {"shares": shares, "holdout_share": holdout_share, "gains": gains, "entry": entry}, {})
+        answer: ExperimentPlan = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/plan", {"shares": shares, "gains": gains, "entry": entry}, {})
         return answer
 
     async def preview_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Placement]) -> Preview:

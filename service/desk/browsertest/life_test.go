@@ -129,3 +129,51 @@ func TestExperiment(t *testing.T) {
 	b.reads("summer-29")
 	b.reads("0 decisions in the last second")
 }
+
+// A placement with a hold-out compares with the shop's own pages before, during and after an experiment.
+func TestHoldout(t *testing.T) {
+	s := serve(t, nil)
+	b := open(t, s.base)
+	pick := func(text string) {
+		t.Helper()
+		b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith(` + quote(text) + `)).control.click()`)
+	}
+	now := func() *api.Placement { t.Helper(); return fatal.Or(s.Placement(t.Context(), "window"))(t) }
+	b.visit("/new")
+	b.fill("Name", "window")
+	b.fill("Currency", "EUR")
+	b.wait(`document.querySelector("main input[name=mode]")`)
+	pick("Vitrine, but a few shoppers always see your own page")
+	b.fill("Shoppers who always see your own page", "50")
+	b.press("See what this does")
+	b.press("Create the placement")
+	b.wait(`location.hash.startsWith("#/placements/window")`)
+	b.reads("50% of shoppers always see your own pages")
+	p := now()
+	if p.Mode != api.Learn || p.Holdout != 0.5 || p.Experiment != nil {
+		t.Fatalf("the placement is %+v", p)
+	}
+	p.Notes, p.Warnings, p.AttributionWindow = nil, nil, "1s"
+	fatal.Or(s.Put(t.Context(), "window", p))(t)
+	for k := 0; len(fatal.Or(s.Stats(t.Context(), "window"))(t).Gains) == 0; k++ {
+		s.sell(t, "window", fmt.Sprint("round-", k), 40, "a")
+	}
+	b.visit("/placements/window")
+	b.reads("Earned over your own pages")
+	b.visit("/placements/window/experiments")
+	b.reads("What Vitrine earns over your own pages")
+	b.fill("Name of the experiment", "summer")
+	b.press("Begin")
+	b.reads("The experiment has begun")
+	b.visit("/")
+	b.reads("Earned over your own pages")
+	b.visit("/placements/window/experiments")
+	b.wait(`document.querySelector("main form button.danger")`)
+	pick("End “summer”")
+	b.press("End the experiment")
+	b.reads("The experiment has ended")
+	if p := now(); p.Mode != api.Learn || p.Holdout != 0.5 {
+		t.Errorf("after the experiment the placement is %+v", p)
+	}
+	b.reads("What Vitrine earns over your own pages")
+}

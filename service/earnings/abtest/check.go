@@ -24,9 +24,6 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 		return api.Fieldf("/experiment/variants",
 			"has %d variants: must have from 2 to %d", len(e.Variants), MaxVariants)
 	}
-	if n, ok := Count(e.Holdout); !ok || n > Buckets/2 {
-		return api.Fieldf("/experiment/holdout_share", "%v: must be from 0 to 0.5, in steps of 0.0001", e.Holdout)
-	}
 	if !(e.MinGain >= 0 && e.MinGain <= math.MaxFloat64) {
 		return api.Fieldf("/experiment/min_gain", "%v: must not be negative", e.MinGain)
 	}
@@ -107,7 +104,7 @@ func checkVariants(list []api.Variant, isLegal func(string) bool) error {
 func checkVariant(field string, list []api.Variant, isLegal func(string) bool) error {
 	v := &list[len(list)-1]
 	if v.Name == api.Holdout {
-		return api.Fieldf(field+"/name", "%q: is the name of the units that take no part", v.Name)
+		return api.Fieldf(field+"/name", "%q: is the name of the shoppers who are held out", v.Name)
 	}
 	if !isLegal(v.Name) {
 		return api.Fieldf(field+"/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':'",

@@ -13,7 +13,7 @@ import (
 func (e *Experiment) Copy() *Experiment {
 	c := *e
 	c.phases, c.points = slices.Clone(e.phases), slices.Clone(e.points)
-	c.Results, c.held = e.Results.Copy(), e.held.Copy()
+	c.Results = e.Results.Copy()
 	c.reported = slices.Clone(e.reported)
 	c.metrics, c.parts = slices.Clone(e.metrics), copySegments(e.parts)
 	for k := range c.metrics {
@@ -28,7 +28,7 @@ func (e *Experiment) Copy() *Experiment {
 }
 
 func (s *sample) copy() *sample {
-	c := &sample{s.block.Copy(), s.held.Copy(), slices.Clone(s.metrics), copySegments(s.parts), slices.Clone(s.groups), slices.Clone(s.units)}
+	c := &sample{s.block.Copy(), slices.Clone(s.metrics), copySegments(s.parts), slices.Clone(s.groups), slices.Clone(s.units)}
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
 	}
@@ -65,7 +65,6 @@ func (b *Block) Fields(f *fields.Fields) {
 
 func (s *sample) fields(f *fields.Fields) {
 	s.block.Fields(f)
-	s.held.Fields(f)
 	for _, m := range s.metrics {
 		m.Fields(f)
 	}
@@ -78,7 +77,7 @@ func (s *sample) fields(f *fields.Fields) {
 func (p *phase) fields(f *fields.Fields) {
 	f.Uvarint(&p.entry)
 	f.Int64(&p.time)
-	f.Count(&p.holdout, &p.moved)
+	f.Count(&p.moved)
 	f.Floats(&p.shares)
 }
 
@@ -98,7 +97,6 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	f.Bytes(&e.Table)
 	fields.List(f, &e.phases, (*phase).fields)
 	e.Results.Fields(f)
-	e.held.Fields(f)
 	for _, m := range e.metrics {
 		m.Fields(f)
 	}
@@ -110,7 +108,7 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	fields.Elements(f, e.asked)
 	fields.Elements(f, e.units)
 	if f.Reads() {
-		e.Ratio.Begin(k + 1)
+		e.Ratio.Begin(k)
 	}
 	fields.Elements(f, e.Ratio.Counts)
 	f.Float(&e.Ratio.Log, &e.Ratio.Max)
@@ -139,7 +137,7 @@ func (e *Experiment) restored(f *fields.Fields, k int) {
 		return
 	}
 	last := &e.phases[len(e.phases)-1]
-	e.shares, e.holdout = last.shares, last.holdout
+	e.shares = last.shares
 	counts := make([]float64, k)
 	for _, v := range e.Table {
 		counts[v]++
@@ -169,6 +167,3 @@ func sparse[T comparable](f *fields.Fields, list []T, element func(*T, *fields.F
 		f.Check(list[i] != zero, "element %d is empty", i)
 	}
 }
-
-// Empty returns an experiment to decode into.
-func Empty(design *api.Experiment) *Experiment { return newExperiment(0, 0, design, 0) }

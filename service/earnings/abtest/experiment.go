@@ -17,11 +17,10 @@ type Experiment struct {
 
 	begun    int64
 	phases   []phase        // periods of constant shares, oldest first
-	held     *Results       // the holdout's results, with a single variant
 	metrics  []*Results     // by metric, the conversion first
 	reported []uint64       // decisions with a value, by metric
 	parts    []segmentMeans // by segment, in the order of their first decision that counts
-	groups   []api.Totals   // by class: the variants, then the holdout
+	groups   []api.Totals   // by class, which is a variant
 	later    []float64      // revenue from late outcomes and corrections, by class
 	asked    []uint64       // number of decisions, by class
 	units    []uint64       // number of units, by class
@@ -33,17 +32,15 @@ type Experiment struct {
 
 // phase is a period of constant shares.
 type phase struct {
-	entry   uint64
-	time    int64
-	shares  []float64
-	holdout int
-	moved   int // number of buckets moved
+	entry  uint64
+	time   int64
+	shares []float64
+	moved  int // number of buckets moved
 }
 
 // sample holds a cohort's sums.
 type sample struct {
 	block   *Block
-	held    *Block
 	metrics []*Block
 	parts   []segmentSums // by segment
 	groups  []api.Totals
@@ -67,42 +64,70 @@ const (
 
 	// Size is an experiment's memory in bytes without its learners and metrics: its clusters, the seen units and its
 	// points.
-	Size = 7 << 18
+	Size = 6 << 18
 	// MetricSize is the memory of a metric.
 	MetricSize = 1 << 18
 )
 
 // New returns the experiment that starts with a log entry. Its points are initially a step apart.
 func New(entry uint64, time int64, design *api.Experiment, step int64) *Experiment {
-	e := newExperiment(entry, time, design, step)
+	e := Empty(design)
+	e.Number, e.begun, e.step = entry, time, step
 	e.Divide(design, entry, time)
 	return e
 }
 
-func newExperiment(entry uint64, time int64, design *api.Experiment, step int64) *Experiment {
+// NewHoldout returns the comparison of a placement's hold-out, a share of its units, with all others: an experiment in
+// which every decision takes part, beside any other. The units in the last buckets are held out, so a larger share adds
+// units and a smaller one returns some.
+func NewHoldout(share float64, entry uint64, time, step int64) *Experiment {
+	e := EmptyHoldout(share)
+	e.Number, e.begun, e.step = entry, time, step
+	e.Divide(e.Design, entry, time)
+	return e
+}
+
+// EmptyHoldout returns a hold-out to decode into.
+func EmptyHoldout(share float64) *Experiment {
+	e := Empty(HoldoutDesign(share))
+	e.IsHoldout = true
+	return e
+}
+
+// HoldoutDesign returns the design of a hold-out with the given share.
+func HoldoutDesign(share float64) *api.Experiment {
+	return &api.Experiment{Name: api.Holdout, Control: api.Holdout, Learn: api.LearnAll, Variants: []api.Variant{
+		notHeldOut: {Name: api.NotHeldOut, Show: api.ShowPolicy, Share: 1 - share}, heldOut: {Name: api.Holdout, Show: api.ShowBaseline, Share: share},
+	}}
+}
+
+// Empty returns an experiment to decode into.
+func Empty(design *api.Experiment) *Experiment {
 	n := len(design.Variants)
 	return &Experiment{
-		Routes: &Routes{Number: entry, Design: design}, begun: time, step: step,
-		Results: NewResults(n), held: NewResults(1), metrics: newMetrics(design), reported: make([]uint64, numMetrics+len(design.Metrics)),
-		groups: make([]api.Totals, n+1), later: make([]float64, n+1), asked: make([]uint64, n+1),
-		units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
+		Routes:  &Routes{Design: design},
+		Results: NewResults(n), metrics: newMetrics(design), reported: make([]uint64, numMetrics+len(design.Metrics)),
+		groups: make([]api.Totals, n), later: make([]float64, n), asked: make([]uint64, n),
+		units: make([]uint64, n), seen: make([]uint64, seenUnits/64),
 	}
 }
 
 // Divide sets the variants' shares. If they change, a new phase begins.
 func (e *Experiment) Divide(design *api.Experiment, entry uint64, time int64) {
-	next := &Routes{Number: e.Number, Design: design, Table: e.Table}
-	next.holdout, _ = Count(design.Holdout)
+	next := &Routes{Number: e.Number, Design: design, Table: e.Table, IsHoldout: e.IsHoldout}
 	counts := make([]int, len(design.Variants))
 	for v := range counts {
 		counts[v], _ = Count(design.Variants[v].Share)
 		next.shares = append(next.shares, float64(counts[v])/Buckets)
 	}
-	if e.Table != nil && e.holdout == next.holdout && slices.Equal(e.shares, next.shares) {
+	if e.Table != nil && slices.Equal(e.shares, next.shares) {
 		e.Routes = next
 		return
 	}
 	table, moved := Allocate(e.Table, counts)
+	if e.IsHoldout { // its units depend only on the share
+		table, _ = Allocate(nil, counts)
+	}
 	if e.Table != nil {
 		e.Results.Move(e.Table, table)
 		for _, m := range e.metrics {
@@ -110,16 +135,16 @@ func (e *Experiment) Divide(design *api.Experiment, entry uint64, time int64) {
 		}
 	}
 	next.Table, e.Routes = table, next
-	e.phases = append(e.phases, phase{entry, time, next.shares, next.holdout, moved})
+	e.phases = append(e.phases, phase{entry, time, next.shares, moved})
 	e.phases = e.phases[max(0, len(e.phases)-maxPhases):]
-	e.Ratio.Begin(len(counts) + 1)
+	e.Ratio.Begin(len(counts))
 	for _, c := range e.cohorts {
 		clear(c.Sums.units)
 	}
 }
 
 func (e *Experiment) newSample() *sample {
-	s := &sample{block: e.Results.Begin(), held: e.held.Begin(), groups: make([]api.Totals, len(e.groups)), units: make([]uint64, len(e.units))}
+	s := &sample{block: e.Results.Begin(), groups: make([]api.Totals, len(e.groups)), units: make([]uint64, len(e.units))}
 	for _, m := range e.metrics {
 		s.metrics = append(s.metrics, m.Begin())
 	}
@@ -129,11 +154,12 @@ func (e *Experiment) newSample() *sample {
 // Enter adds an open decision to its cohort of the given length. It reports whether the decision counts, and whether it
 // is its unit's first.
 func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (counts, first bool) {
-	if entry <= e.Number || o.Variant == "" {
+	class := e.ClassOf(o.Variant)
+	if entry <= e.Number || class < 0 || o.Mode == offer.ByImport {
 		return false, false
 	}
 	e.cohorts.Enter(time/length, e.newSample)
-	e.asked[e.ClassOf(o.Variant)]++
+	e.asked[class]++
 	if word, bit := o.Unit%seenUnits/64, uint64(1)<<(o.Unit%64); e.seen[word]&bit == 0 {
 		e.seen[word] |= bit
 		first = true
@@ -164,13 +190,9 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 	if first && made == &e.phases[len(e.phases)-1] {
 		s.units[class]++
 	}
-	switch {
-	case class == len(e.shares):
-		s.held.Add(0, x, bound, []float64{1})
-		e.held.Cluster(Bucket(o.Unit, 0), 0, x, s.held.Centre, []float64{1})
-	case made.shares[class] > 0:
+	if made.shares[class] > 0 {
 		s.block.Add(class, x, bound, made.shares)
-		bucket := Bucket(o.Unit, e.Number)
+		bucket := e.bucket(o.Unit)
 		if int(e.Table[bucket]) != class {
 			bucket = -1
 		}
@@ -192,7 +214,7 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 // Correct adds a late outcome or a correction to a decision's later revenue. The sums do not change: decisions count as
 // they were at the end of the attribution window, in all variants alike.
 func (e *Experiment) Correct(c *eventlog.Corrected) {
-	if class := e.ClassOf(c.Variant); c.Entry > e.Number && c.Variant != "" && class >= 0 {
+	if class := e.ClassOf(c.Variant); c.Entry > e.Number && class >= 0 && c.Mode != offer.ByImport {
 		e.later[class] += c.Value
 	}
 }
@@ -207,7 +229,6 @@ func (e *Experiment) Advance(now, length int64) {
 // take adds a cohort that ended at a time.
 func (e *Experiment) take(s *sample, at int64) {
 	e.Results.Take(s.block)
-	e.held.Take(s.held)
 	for k, m := range e.metrics {
 		m.Take(s.metrics[k])
 	}
@@ -219,15 +240,10 @@ func (e *Experiment) take(s *sample, at int64) {
 			to.leads[v].Add(&part.leads[v])
 		}
 	}
-	out := float64(e.holdout) / Buckets
 	for class := range e.groups {
 		e.groups[class].Add(&s.groups[class])
 		e.units[class] += s.units[class]
-		p := out
-		if class < len(e.shares) {
-			p = (1 - out) * e.shares[class]
-		}
-		if p > 0 {
+		if p := e.shares[class]; p > 0 {
 			e.Ratio.Add(class, s.units[class], p)
 		}
 	}

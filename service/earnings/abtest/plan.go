@@ -17,7 +17,7 @@ type Basis struct {
 	Rate   float64    // decisions per second
 }
 
-// Plan returns the number of decisions, outside the holdout, after which an experiment most likely shows that a variant
+// Plan returns the number of decisions after which an experiment most likely shows that a variant
 // earns gain more per decision than the control; +Inf if that takes more than 10¹². shares are the variants' shares,
 // the control's first; the answer is for the smallest of the others. The contrast D of the pair has the mean square
 //
@@ -42,7 +42,7 @@ func (b *Basis) Plan(shares []float64, gain float64) float64 {
 var plannedGains = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5}
 
 // Report returns the plan of an experiment with the given shares for some gains, as shares of the mean revenue; nil are
-// the usual ones. window is the attribution window in seconds, which the last decisions wait for.
+// the usual ones. The placement holds out a share of its decisions. window is the attribution window in seconds, which the last decisions wait for.
 func (b *Basis) Report(shares []float64, holdout float64, gains []float64, window float64) *api.ExperimentPlan {
 	r := &api.ExperimentPlan{Decisions: b.Totals.Rounds, PerDay: 86_400 * b.Rate, Power: planPower, Gains: []api.PlannedGain{}}
 	if b.Totals.Rounds == 0 {

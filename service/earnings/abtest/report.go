@@ -11,15 +11,11 @@ import (
 
 // mean returns a class's revenue per decision, or the zero interval without decisions.
 func (e *Experiment) mean(class int) (i api.Interval) {
-	r, v := e.Results, class
-	if class == len(e.shares) {
-		r, v = e.held, 0
-	}
-	m := &r.Variants[v].Mean
+	m := &e.Results.Variants[class].Mean
 	if m.N == 0 {
 		return i
 	}
-	low, high := r.Earns(v, experimentError)
+	low, high := e.Results.Earns(class, experimentError)
 	return api.Interval{Low: max(low, 0), Estimate: m.Average(), High: min(high, m.Bound)}
 }
 
@@ -79,7 +75,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	control := Of(d, d.Control)
 	r := &api.ExperimentReport{
 		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, MinGain: d.MinGain,
-		Holdout: d.Holdout, Starts: d.Starts, Ends: d.Ends, SegmentBy: d.Segments,
+		Starts: d.Starts, Ends: d.Ends, SegmentBy: d.Segments,
 		Decisions: e.Results.Mean.N, Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
 		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
 	}
@@ -88,16 +84,9 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	}
 	for class := range e.groups {
 		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], Units: e.units[class],
-			Group: e.groups[class], Later: e.later[class], Share: d.Holdout}
+			Group: e.groups[class], Later: e.later[class], Share: e.shares[class]}
 		v.Mean = e.mean(class)
 		r.Ratio.Units += e.units[class]
-		if class == len(e.shares) {
-			if d.Holdout > 0 || v.Made > 0 {
-				r.HeldOut = &v
-			}
-			continue
-		}
-		v.Share = e.shares[class]
 		if difference, ok := e.difference(class, control); ok {
 			v.Difference = &difference
 		}
@@ -119,7 +108,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	r.Metrics, r.Segments = e.metricReports(control), e.segmentReports(control)
 	for _, p := range e.phases {
 		r.Phases = append(r.Phases, api.Phase{Entry: p.entry, Time: timeOf(p.time), Shares: p.shares,
-			Holdout: float64(p.holdout) / Buckets, Moved: float64(p.moved) / Buckets})
+			Moved: float64(p.moved) / Buckets})
 	}
 	for _, p := range e.points {
 		r.Points = append(r.Points, api.ReportPoint{Time: timeOf(p.time), Decisions: p.decisions, Means: p.means,
@@ -130,6 +119,13 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 		r.Left = e.left(control)
 	}
 	return r
+}
+
+// Gain returns how much more the decisions earn that a hold-out compares with; ok is false before both sides have some.
+func (e *Experiment) Gain() (g api.Gain, ok bool) {
+	d, ok := e.difference(notHeldOut, heldOut)
+	n := e.groups[notHeldOut].Rounds
+	return api.Gain{Over: api.Holdout, Randomized: true, Since: timeOf(e.begun), Decisions: n, PerDecision: d, Total: d.Times(n)}, ok
 }
 
 func timeOf(t int64) time.Time { return time.Unix(0, t).UTC() }

@@ -9,12 +9,19 @@ import (
 
 // Routes map units to variants. They are immutable.
 type Routes struct {
-	Number  uint64 // log entry that started the experiment
-	Design  *api.Experiment
-	Table   []uint8   // variant of each bucket
-	shares  []float64 // by variant
-	holdout int       // number of buckets
+	Number uint64 // log entry that started the experiment
+	Design *api.Experiment
+	Table  []uint8   // variant of each bucket
+	shares []float64 // by variant
+
+	IsHoldout bool // whether they are those of a placement's hold-out, to which every decision belongs
 }
+
+// The variants of a hold-out.
+const (
+	notHeldOut = iota
+	heldOut
+)
 
 // Runs reports whether the experiment runs at a time: units are divided only while it does.
 func (r *Routes) Runs(now int64) bool {
@@ -22,41 +29,44 @@ func (r *Routes) Runs(now int64) bool {
 	return (d.Starts.IsZero() || now >= d.Starts.UnixNano()) && (d.Ends.IsZero() || now < d.Ends.UnixNano())
 }
 
-// Class returns the variant for a unit's hash, or the number of variants for the holdout.
-func (r *Routes) Class(unit uint64) int {
-	if Bucket(unit, 0) < r.holdout {
-		return len(r.shares)
+func (r *Routes) bucket(unit uint64) int {
+	if r.IsHoldout {
+		return Bucket(unit, 0)
 	}
-	return int(r.Table[Bucket(unit, r.Number)])
+	return Bucket(unit, r.Number)
 }
+
+// Class returns the variant for a unit's hash.
+func (r *Routes) Class(unit uint64) int { return int(r.Table[r.bucket(unit)]) }
+
+// HoldsOut reports whether a unit is held out. Without a hold-out r is nil.
+func (r *Routes) HoldsOut(unit uint64) bool { return r != nil && r.Class(unit) == heldOut }
 
 // Name returns a class's name.
-func (r *Routes) Name(class int) string {
-	if class == len(r.shares) {
-		return api.Holdout
-	}
-	return r.Design.Variants[class].Name
-}
+func (r *Routes) Name(class int) string { return r.Design.Variants[class].Name }
 
-// ClassOf returns the class with a name, or -1.
-func (r *Routes) ClassOf(name string) int {
-	if name == api.Holdout {
-		return len(r.shares)
+// ClassOf returns the class of an offer's variant, or -1.
+func (r *Routes) ClassOf(variant string) int {
+	switch {
+	case !r.IsHoldout:
+		return Of(r.Design, variant)
+	case variant == api.Holdout:
+		return heldOut
 	}
-	return Of(r.Design, name)
+	return notHeldOut
 }
 
 // Show returns the value shown to a class.
-func (r *Routes) Show(class int) string {
-	if class == len(r.shares) {
-		return api.ShowBaseline
-	}
-	return r.Design.Variants[class].Show
-}
+func (r *Routes) Show(class int) string { return r.Design.Variants[class].Show }
 
-// Check returns an error if an offer's variant is not its unit's. Without an experiment r is nil. An experiment with a
-// start or an end also has offers of no variant, and the clocks of processes differ a little.
-func (r *Routes) Check(o *offer.Offer) error {
+// CheckOffer returns an error if an offer's variant is not its unit's. Without a hold-out or an experiment its routes are
+// nil. An experiment with a start or an end also has offers of no variant, and the clocks of processes differ a little.
+func CheckOffer(holdout, r *Routes, o *offer.Offer) error {
+	if held := o.Variant == api.Holdout; o.Mode != offer.ByImport && held != holdout.HoldsOut(o.Unit) {
+		return fmt.Errorf("the offer is of variant %q, and its unit is held out: %v", o.Variant, !held)
+	} else if held {
+		return nil
+	}
 	switch {
 	case r == nil && o.Variant != "":
 		return fmt.Errorf("the offer is of variant %q, and there is no experiment", o.Variant)

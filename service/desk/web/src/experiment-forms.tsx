@@ -81,11 +81,11 @@ function local(time: number): string {
 }
 
 // Planned says how long an experiment takes, by the placement's own sales.
-function Planned(props: { name: string; currency: string | undefined; rows: Row[]; control: string; holdout: number; end: (seconds: number) => void }) {
+function Planned(props: { name: string; currency: string | undefined; rows: Row[]; control: string; end: (seconds: number) => void }) {
   const { rows } = props;
   const control = rows.find((r) => r.name === props.control) ?? rows.find((r) => r.show === "baseline") ?? rows[0]!;
   const shares = [control, ...rows.filter((r) => r !== control)].map((r) => share(r.share));
-  const query = `shares=${shares.join(",")}&holdout_share=${share(props.holdout)}`;
+  const query = `shares=${shares.join(",")}`;
   const { value: plan, failure } = usePoll((signal) => get<Plan>(`${placement(props.name, "experiment", "plan")}?${query}`, signal), query, 10_000);
   if (!plan) return failure ? <Failure of={failure} /> : null;
   if (plan.gains.length === 0) return <p class="empty">How long an experiment takes can be told once this placement has sold something.</p>;
@@ -116,7 +116,6 @@ export function Begin(props: Done) {
   const [policies, setPolicies] = useState<string[]>([]);
   const [config, setConfig] = useState<Config>();
   const [control, setControl] = useState("");
-  const [holdout, setHoldout] = useState(0);
   const [starts, setStarts] = useState("");
   const [ends, setEnds] = useState("");
   const [metrics, setMetrics] = useState<{ name: string; max: number; better: string }[]>([]);
@@ -143,7 +142,6 @@ export function Begin(props: Done) {
         control: rows.some((r) => r.name === control) ? control : undefined,
         metrics: metrics.length > 0 ? metrics : undefined,
         segment_by: data.get("groups") || undefined,
-        holdout_share: share(holdout) || undefined,
         min_gain: Number(data.get("worth")) || undefined,
         learn_from: data.get("learn"),
         variants: rows.map((r) => ({ name: r.name, show: r.show, share: share(r.share), policy: r.show === "policy" && r.policy ? { name: r.policy } : undefined })),
@@ -170,7 +168,7 @@ export function Begin(props: Done) {
           ))}
         </div>
         <Total of={sum} />
-        {sum === 100 ? <Planned name={props.name} currency={config?.["currency"]} rows={rows} control={control} holdout={holdout} end={(seconds) => setEnds(local((starts ? Date.parse(starts) : Date.now()) + 1000 * seconds))} /> : null}
+        {sum === 100 ? <Planned name={props.name} currency={config?.["currency"]} rows={rows} control={control} end={(seconds) => setEnds(local((starts ? Date.parse(starts) : Date.now()) + 1000 * seconds))} /> : null}
         <div class="fields">
           <Labelled name="Name of the experiment" help="Another name begins another experiment.">{(id, help) => <input id={id} name="name" aria-describedby={help} type="text" required maxLength={100} placeholder="summer" />}</Labelled>
           <Labelled name="Starts" help="At once if left empty.">{(id, help) => <input id={id} type="datetime-local" aria-describedby={help} value={starts} onInput={(e) => setStarts(e.currentTarget.value)} />}</Labelled>
@@ -178,7 +176,7 @@ export function Begin(props: Done) {
           {groups.length > 0 ? <Labelled name="Show results by" help="A property of shoppers. Decide by the whole experiment all the same.">{(id, help) => <select id={id} name="groups" aria-describedby={help}><option value="">nothing</option>{groups.map((g) => <option value={g}>{g}</option>)}</select>}</Labelled> : null}
         </div>
         <p>
-          While it runs, each request from your shop must name the shopper in <code>shopper_id</code>{rows.some((r) => r.show === "baseline") || holdout > 0 ? <>, and send your own page in <code>baseline</code></> : null}; other requests are refused. Your shop can send this today.
+          While it runs, each request from your shop must name the shopper in <code>shopper_id</code>{rows.some((r) => r.show === "baseline") || config?.["holdout_share"] ? <>, and send your own page in <code>baseline</code></> : null}; other requests are refused. Your shop can send this today.
           {starts || ends ? ` Before the start and after the end, all shoppers see ${config?.["mode"] === "shadow" ? "your own page" : "what Vitrine chooses"}.` : ""}
         </p>
         <details>
@@ -199,7 +197,6 @@ export function Begin(props: Done) {
           <Metrics of={metrics} change={setMetrics} />
           <div class="fields">
             <Labelled name="Compare with" help="The first variant that shows your own page, or else the first one.">{(id, help) => <select id={id} aria-describedby={help} value={control} onChange={(e) => setControl(e.currentTarget.value)}><option value="">the usual one</option>{rows.map((r) => <option value={r.name}>{r.name}</option>)}</select>}</Labelled>
-            <Labelled name="Kept out of all experiments, in percent" help="These shoppers always see your own page.">{(id, help) => <input id={id} aria-describedby={help} type="number" min={0} max={50} step={0.01} value={holdout} onInput={(e) => setHoldout(e.currentTarget.valueAsNumber || 0)} />}</Labelled>
             <Labelled name="Smallest gain worth a change" help="In revenue per visit. The experiment stops early if no variant can gain as much, and names no winner that may gain less.">{(id, help) => <input id={id} name="worth" aria-describedby={help} type="number" min={0} step="any" placeholder="0" />}</Labelled>
             <Labelled name="Vitrine learns from" help="If each variant learns from its own shoppers, none profits from another.">{(id, help) => <select id={id} name="learn" aria-describedby={help}><option value="own">the variant's own shoppers</option><option value="all">all shoppers</option></select>}</Labelled>
           </div>
@@ -238,7 +235,6 @@ function Metrics(props: { of: { name: string; max: number; better: string }[]; c
 export function ChangeShares(props: Done & { of: ExperimentReport }) {
   const { of: r } = props;
   const [shares, setShares] = useState(r.variants.map((v) => Math.round(v.share * 10_000) / 100));
-  const [holdout, setHoldout] = useState(Math.round(r.holdout_share * 10_000) / 100);
   const [ends, setEnds] = useState(r.ends ? local(Date.parse(r.ends)) : "");
   const { failure, busy, change } = useChange(props.name);
   const sum = total(shares);
@@ -246,7 +242,7 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
     e.preventDefault();
     const changed = await change((config) => ({
       ...config,
-      experiment: { ...config["experiment"], ends: ends ? new Date(ends).toISOString() : undefined, holdout_share: share(holdout || 0), variants: config["experiment"].variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) },
+      experiment: { ...config["experiment"], ends: ends ? new Date(ends).toISOString() : undefined, variants: config["experiment"].variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) },
     }));
     if (changed) props.done("The experiment is changed.");
   };
@@ -258,7 +254,6 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
           {r.variants.map((v, k) => (
             <Labelled key={v.name} name={`${v.name}, in percent`}>{(id) => <input id={id} type="number" required min={0} max={100} step={0.01} value={shares[k]} onInput={(e) => { const to = e.currentTarget.valueAsNumber; setShares((before) => before.map((s, i) => (i === k ? to : s))); }} />}</Labelled>
           ))}
-          <Labelled name="Kept out, in percent of all">{(id) => <input id={id} type="number" min={0} max={50} step={0.01} value={holdout} onInput={(e) => setHoldout(e.currentTarget.valueAsNumber)} />}</Labelled>
           <Labelled name="Ends" help="When you end it, if left empty.">{(id, help) => <input id={id} type="datetime-local" aria-describedby={help} value={ends} onInput={(e) => setEnds(e.currentTarget.value)} />}</Labelled>
         </div>
         <Total of={sum} />
@@ -270,11 +265,12 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
 }
 
 // End ends an experiment, and says what decides from then on.
-export function End(props: Done & { of: ExperimentReport }) {
+export function End(props: Done & { of: ExperimentReport; held: boolean }) {
   const { of: r } = props;
   const rivals = r.variants.filter((v) => v.learner?.own);
   const winner = r.verdict.result === "ship" || r.verdict.result === "tie" ? r.variants.find((v) => v.name === r.verdict.variant) : undefined;
   const [next, setNext] = useState(winner?.learner?.own ? winner.name : winner?.show === "baseline" ? "/shadow" : "");
+  const [compare, setCompare] = useState(true);
   const [sure, setSure] = useState(false);
   const { failure, busy, change } = useChange(props.name);
   const lost = rivals.filter((v) => v.name !== next && (v.learner?.learned ?? 0) > 0).map((v) => v.name);
@@ -282,7 +278,7 @@ export function End(props: Done & { of: ExperimentReport }) {
   const submit = async (e: Event) => {
     e.preventDefault();
     const rival = rivals.find((v) => v.name === next);
-    const ended = await change(({ experiment, ...config }) => ({ ...config, mode: next === "/shadow" ? "shadow" : "learn", policy: rival ? rival.learner!.policy : config["policy"] }), !rival && lost.length > 0 ? "?reset=true" : "");
+    const ended = await change(({ experiment, holdout_share, ...config }) => ({ ...config, ...(next === "/shadow" ? { mode: "shadow" } : compare && !props.held ? { mode: "explore", explore_share: 0.02, holdout_share } : { mode: "learn", holdout_share }), policy: rival ? rival.learner!.policy : config["policy"] }), !rival && lost.length > 0 ? "?reset=true" : "");
     if (ended) props.done("The experiment has ended.");
   };
   return (
@@ -295,6 +291,7 @@ export function End(props: Done & { of: ExperimentReport }) {
           {rivals.map((v) => <label class="choice" key={v.name}><input type="radio" name="next" checked={next === v.name} onChange={() => setNext(v.name)} /> What Vitrine chooses as in <bdi>{v.name}</bdi>, with what it has learned there. The present state is kept as a version</label>)}
           <label class="choice"><input type="radio" name="next" checked={next === "/shadow"} onChange={() => setNext("/shadow")} /> Your own page, while Vitrine learns from it</label>
         </fieldset>
+        {next === "/shadow" || props.held ? null : <label class="choice"><input type="checkbox" checked={compare} onChange={(e) => setCompare(e.currentTarget.checked)} /> {percent(0.02)} of visits see random items, so that there is still something to compare with</label>}
         {lost.length > 0 ? <p class="warning">What {lost.join(", ")} learned is then lost.</p> : null}
         <label class="choice"><input type="checkbox" checked={sure} onChange={(e) => setSure(e.currentTarget.checked)} /> End “{r.name}”</label>
         {failure ? <Failure of={failure} /> : null}

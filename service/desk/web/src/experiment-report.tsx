@@ -55,7 +55,6 @@ export interface ExperimentReport {
   control: string;
   learn_from: string;
   min_gain: number;
-  holdout_share: number;
   decisions: number;
   counts_from?: string;
   variants: Variant[];
@@ -63,8 +62,7 @@ export interface ExperimentReport {
   metrics: Metric[];
   segment_by?: string;
   segments?: { value: string; variants: { variant: string; totals: Totals; difference?: Interval }[] }[];
-  holdout?: Variant;
-  phases: { time: string; shares: number[]; holdout_share: number; moved_share: number }[];
+  phases: { time: string; shares: number[]; moved_share: number }[];
   sample_ratio: { shoppers: number; p_value: number; mismatch: boolean };
   points: { time: string; decisions: number; means: Interval[]; differences: Interval[] }[];
   verdict: Verdict;
@@ -121,7 +119,6 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
   const { of: r, currency } = props;
   const paid: Write = (v) => money(v, currency);
   const gained: Write = (v) => money(v, currency, true);
-  const rows = r.holdout ? [...r.variants, r.holdout] : r.variants;
   const at = phase(r);
   return (
     <>
@@ -135,20 +132,7 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
       </p>
       {at === "runs" && r.remaining ? <TimeLeft of={r} left={r.remaining} /> : null}
       <p class="controls"><a href={placement(props.placement, "experiment", String(r.entry), "report")} target="_blank" rel="noopener">Report to print or send</a>{props.actions}</p>
-      <Table
-        caption={`Variants of ${r.name}`}
-        rows={rows}
-        empty="There are no variants."
-        columns={[
-          { title: "Variant", cell: (v) => <><bdi>{v.name}</bdi>{v.name === r.control ? " (compared with)" : ""}<br /><small class="quiet">{v === r.holdout ? "your own page, in no experiment" : shows(v)}</small></>, text: true },
-          { title: "Shoppers", cell: (v) => percent(v.share), wide: true },
-          { title: "Visits", cell: (v) => count(v.totals.rounds), wide: true },
-          { title: "Bought something", cell: (v) => (v.totals.rounds === 0 ? "–" : percent(v.totals.purchases / v.totals.rounds)), wide: true },
-          { title: "Revenue per visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} write={paid} /> },
-          { title: `More than ${r.control}`, cell: (v) => <Amount of={v.difference} write={gained} /> },
-          ...(rows.some((v) => v.late_revenue !== 0) ? [{ title: "Came too late to count", cell: (v: Variant) => paid(v.late_revenue), wide: true }] : []),
-        ]}
-      />
+      <Variants of={r} currency={currency} />
       {r.pairs.length > 0 ? (
         <Table
           caption={`Variants of ${r.name} against each other`}
@@ -164,8 +148,43 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
       <Harm of={r} />
       <Segments of={r} write={gained} />
       <h3>Are the shoppers divided as planned?</h3>
-      <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No. Do not trust the differences, and find the cause first: pages that fail, outcomes that are not reported, a cache." : "Nothing speaks against it."}</span> {plural(r.sample_ratio.shoppers, "shopper")}: {rows.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")} (p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}).</p>
+      <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No. Do not trust the differences, and find the cause first: pages that fail, outcomes that are not reported, a cache." : "Nothing speaks against it."}</span> {plural(r.sample_ratio.shoppers, "shopper")}: {r.variants.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")} (p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}).</p>
       <Details of={r} />
+    </>
+  );
+}
+
+// Variants is what each variant earns.
+function Variants(props: { of: ExperimentReport; currency: string | undefined }) {
+  const { of: r, currency } = props;
+  const paid: Write = (v) => money(v, currency);
+  return (
+    <Table
+      caption={`Variants of ${r.name}`}
+      rows={r.variants}
+      empty="There are no variants."
+      columns={[
+        { title: "Variant", cell: (v) => <><bdi>{v.name}</bdi>{v.name === r.control ? " (compared with)" : ""}<br /><small class="quiet">{shows(v)}</small></>, text: true },
+        { title: "Shoppers", cell: (v) => percent(v.share), wide: true },
+        { title: "Visits", cell: (v) => count(v.totals.rounds), wide: true },
+        { title: "Bought something", cell: (v) => (v.totals.rounds === 0 ? "–" : percent(v.totals.purchases / v.totals.rounds)), wide: true },
+        { title: "Revenue per visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} write={paid} /> },
+        { title: `More than ${r.control}`, cell: (v) => <Amount of={v.difference} write={(x) => money(x, currency, true)} /> },
+        ...(r.variants.some((v) => v.late_revenue !== 0) ? [{ title: "Came too late to count", cell: (v: Variant) => paid(v.late_revenue), wide: true }] : []),
+      ]}
+    />
+  );
+}
+
+// Holdout compares everybody with the shoppers who are held out.
+export function Holdout(props: { of: ExperimentReport; currency: string | undefined }) {
+  const { of: r } = props;
+  const held = r.variants.find((v) => v.name === r.control)!;
+  return (
+    <>
+      <p>{percent(held.share)} of shoppers are held out: they always see your own page, and take part in no experiment. “vitrine” is everybody else, since {moment(r.begun)}.</p>
+      <Variants of={r} currency={props.currency} />
+      {r.sample_ratio.mismatch ? <p class="bad">The shoppers are not divided as planned: do not trust the difference, and find the cause first.</p> : null}
     </>
   );
 }
@@ -265,7 +284,7 @@ function Details(props: { of: ExperimentReport }) {
         <li>The difference weighs each visit by the share of its variant. After few visits, or if shares have changed, it is not the difference of the two means.</li>
         <li>{r.learn_from === "own" ? "Vitrine learns for each variant from its own shoppers only." : "Vitrine learns from all shoppers, so a variant may profit from what another one tried."}</li>
         {r.variants.filter((v) => v.learner?.learned !== undefined).map((v) => <li key={v.name}><bdi>{v.name}</bdi> has learned from {learner(v)}.</li>)}
-        {r.phases.length > 1 ? r.phases.map((p, k) => <li key={p.time}>{moment(p.time)}: {p.shares.map((s, v) => `${r.variants[v]?.name} ${percent(s)}`).join(", ")}{p.holdout_share ? `; ${percent(p.holdout_share)} held out` : ""}{k > 0 ? `; ${percent(p.moved_share)} of the shoppers moved` : ""}</li>) : null}
+        {r.phases.length > 1 ? r.phases.map((p, k) => <li key={p.time}>{moment(p.time)}: {p.shares.map((s, v) => `${r.variants[v]?.name} ${percent(s)}`).join(", ")}{k > 0 ? `; ${percent(p.moved_share)} of the shoppers moved` : ""}</li>) : null}
       </ul>
     </details>
   );

@@ -36,6 +36,7 @@ const titles: Record<string, string> = {
   features: "What is known about items and shoppers",
   policy: "Way of learning",
   experiment: "Experiment",
+  holdout_share: "Share of shoppers who always see your own page",
   limits: "Limits by group",
   capacity: "Space on the page",
   max_request_items: "Items in a request at most",

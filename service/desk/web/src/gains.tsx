@@ -1,23 +1,28 @@
 import type { Interval } from "./experiment-report";
 import { address } from "./routes";
-import { z, type Entry } from "./series";
-import { duration, Figure, money, number, percent, plural } from "./ui";
+import { z, type Entry, type Means } from "./series";
+import { duration, Figure, moment, money, number, percent, plural } from "./ui";
 
 // Gain is what a placement earns more than what it is compared with: see the schema of the OpenAPI document.
 export interface Gain {
   variant?: string;
   over: string;
   randomized: boolean;
+  since?: string;
   decisions: number;
   per_decision: Interval;
   total: Interval;
 }
 
 // overWords names what a placement is compared with.
-const overWords = (over: string, inExperiment: boolean) => (inExperiment ? over : over === "chance" ? "random pages" : over === "baseline" ? "your own pages" : over);
+const overWords = (over: string, ofVariant: boolean) => (ofVariant ? over : over === "holdout" || over === "baseline" ? "your own pages" : over === "chance" ? "random pages" : over);
 
 // modeWords says who sees what.
 export function modeWords(p: Entry): string {
+  return (p.holdout_share ? `${percent(p.holdout_share)} of shoppers always see your own pages, for comparison · ` : "") + modeOf(p);
+}
+
+function modeOf(p: Entry): string {
   switch (p.mode) {
     case "shadow":
       return "Watching: shoppers see your own pages, and Vitrine learns from them";
@@ -27,7 +32,7 @@ export function modeWords(p: Entry): string {
     case "experiment":
       return `The experiment “\u2068${p.experiment?.name ?? ""}\u2069” runs`; // isolated: it may be read from right to left
   }
-  return p.policy === "uniform" ? "Random pages for everyone" : "Learning for everyone";
+  return `${p.policy === "uniform" ? "Random pages" : "Learning"} for everyone${p.holdout_share ? " else" : ""}`;
 }
 
 // Earned answers first whether a placement earns: in money, with its interval, and compared with something.
@@ -37,12 +42,18 @@ export function Earned(props: { of: Entry }) {
   return <>{p.gains.map((g) => <EarnedOver key={`${g.variant} ${g.over}`} gain={g} of={p} />)}</>;
 }
 
+// mean is what a visit earns over all points.
+function mean(of: Means | undefined): number {
+  const rounds = of?.rounds.reduce((a, b) => a + b, 0) ?? 0;
+  return of ? of.mean.reduce((sum: number, m, k) => sum + (m ?? 0) * of.rounds[k]!, 0) / rounds : NaN;
+}
+
 function EarnedOver(props: { gain: Gain; of: Entry }) {
   const { gain: g, of: p } = props;
   const { low, estimate, high } = g.total;
-  const base = p.mean_revenue === null || g.variant ? NaN : p.mean_revenue - g.per_decision.estimate;
+  const base = g.over === "holdout" ? mean(p.series.baseline) : p.mean_revenue === null || g.variant ? NaN : p.mean_revenue - g.per_decision.estimate;
   const share = base > 0 ? `${number(g.per_decision.estimate / base, { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" })} · ` : "";
-  const over = overWords(g.over, p.mode === "experiment");
+  const over = overWords(g.over, !!g.variant);
   const what = g.variant ? `What ${g.variant} earns over ${over}` : `Earned over ${over}`;
   const tone = low > 0 ? "good" : high < 0 ? "bad" : "";
   const more = g.decisions * (((high - low) / 2 / estimate) ** 2 - 1); // the interval becomes narrower with the square root
@@ -51,6 +62,7 @@ function EarnedOver(props: { gain: Gain; of: Entry }) {
     <Figure name={what} value={money(estimate, p.currency, true)} tone={tone}>
       {share}between {money(low, p.currency)} and {money(high, p.currency)}{g.variant ? `, if all ${plural(g.decisions, "visit")} saw it` : ""}
       {tone ? "" : `. Too early to tell${wait}`}
+      {g.since ? `. Since ${moment(g.since)}` : ""}
       {g.randomized ? "" : ". Both were shown at different times, whose difference counts too"}
     </Figure>
   );
@@ -63,7 +75,7 @@ function NoComparison(props: { of: Entry }) {
   const wait = p.series.attribution_window_seconds * (1 + 1 / 16);
   let why = <>No comparison yet. <a href={settings}>Show random pages to 2% of shoppers</a>, and this becomes an amount of money with its uncertainty.</>;
   if (p.policy === "uniform") why = <>It shows random pages itself, so it earns what they earn.</>;
-  else if (p.mode === "explore" || p.mode === "experiment") why = <>Waiting for the first comparison: decisions count {duration(wait)} after they are made.</>;
+  else if (p.mode === "explore" || p.mode === "experiment" || p.holdout_share) why = <>Waiting for the first comparison: decisions count {duration(wait)} after they are made.</>;
   if (p.mode === "shadow") why = <>Shoppers see your own pages. Once Vitrine decides for some of them, this compares what both earn.</>;
   return <div class="figure"><div class="quiet">Does it earn?</div><p class="words">{why}</p></div>;
 }

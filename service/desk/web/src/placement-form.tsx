@@ -17,7 +17,7 @@ interface Preview {
 }
 
 // These members have fields of their own, in the words of a merchandiser; the others are under Advanced.
-const own = ["mode", "explore", "explore_share", "max_size", "min_size", "attribution_window", "features", "policy", "experiment"];
+const own = ["mode", "explore", "explore_share", "max_size", "min_size", "attribution_window", "features", "policy", "experiment", "holdout_share"];
 
 // changed returns the names of members that two configurations do not share.
 export function changed(before: Config, after: Config): string[] {
@@ -108,15 +108,13 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
 }
 
 // WhoDecides is the mode.
-// ownPages compares with the shop's own pages, as an experiment without an end.
-const ownPages = { name: "own pages", control: "own-pages", learn_from: "all", variants: [{ name: "vitrine", show: "policy", share: 0.98 }, { name: "own-pages", show: "baseline", share: 0.02 }] };
-
 function WhoDecides(props: { name: string; of: Config; isNew: boolean; change: (to: Config) => void }) {
   const { of, change } = props;
   const mode = of["mode"] ?? "learn";
-  const percent = Math.round((of["explore_share"] ?? 0.05) * 10_000) / 100;
+  const percent = (share: number | undefined) => Math.round((share ?? 0.05) * 10_000) / 100;
+  const holds = of["holdout_share"] > 0;
   const choice = (value: string, text: string, to: Config = {}) => (
-    <label class="choice"><input type="radio" name="mode" checked={mode === value} onChange={() => change({ mode: value, explore: undefined, explore_share: undefined, ...(props.isNew ? { experiment: undefined } : {}), ...to })} /> {text}</label>
+    <label class="choice"><input type="radio" name="mode" checked={mode === value && (mode !== "learn" || holds === "holdout_share" in to)} onChange={() => change({ mode: value, explore: undefined, explore_share: undefined, holdout_share: undefined, ...to })} /> {text}</label>
   );
   return (
     <fieldset>
@@ -127,15 +125,19 @@ function WhoDecides(props: { name: string; of: Config; isNew: boolean; change: (
           {choice("explore", "Vitrine, but a few visits see random items. Comparing both shows what Vitrine earns", { explore_share: 0.02 })}
           {mode === "explore" ? (
             <div class="fields">
-              <Labelled name="Visits with random items, in percent" help="More of them make the comparison quicker, and cost more.">{(id, help) => <input id={id} aria-describedby={help} type="number" required min={0.01} max={100} step={0.01} value={percent} onInput={(e) => change({ explore_share: e.currentTarget.valueAsNumber / 100 })} />}</Labelled>
+              <Labelled name="Visits with random items, in percent" help="More of them make the comparison quicker, and cost more.">{(id, help) => <input id={id} aria-describedby={help} type="number" required min={0.01} max={100} step={0.01} value={percent(of["explore_share"])} onInput={(e) => change({ explore_share: e.currentTarget.valueAsNumber / 100 })} />}</Labelled>
               <Labelled name="What is random">{(id) => <select id={id} value={of["explore"] ?? "sets"} onChange={(e) => change({ explore: e.currentTarget.value })}><option value="sets">the whole page</option><option value="swaps">one item of the page</option></select>}</Labelled>
             </div>
           ) : null}
-          {props.isNew ? choice("experiment", "Vitrine, but 2% of shoppers see your own page: the most telling comparison", { experiment: ownPages }) : null}
-          {props.isNew && mode === "experiment" ? <p class="help">Every request then also sends baseline, the ids that your page would show by itself, and shopper_id, so that a shopper always sees the same kind of page.</p> : null}
+          {choice("learn", "Vitrine, but a few shoppers always see your own page: the most telling comparison", { holdout_share: 0.02 })}
           {choice("shadow", "Your own page, while Vitrine learns from it")}
         </>
       )}
+      {holds || mode === "experiment" ? (
+        <div class="fields">
+          <Labelled name="Shoppers who always see your own page, in percent" help="They stay the same ones, whatever else changes. Every request then sends baseline, the ids that your page would show by itself, and shopper_id.">{(id, help) => <input id={id} aria-describedby={help} type="number" required min={0} max={50} step={0.01} value={percent(of["holdout_share"] ?? 0)} onInput={(e) => change({ holdout_share: Math.round(e.currentTarget.valueAsNumber * 100) / 10_000 || undefined })} />}</Labelled>
+        </div>
+      ) : null}
     </fieldset>
   );
 }

@@ -24,7 +24,7 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
   }
   if (s.baseline) {
     lines.push({ label: "your own pages", values: smooth(s, s.baseline, fewest), dashed: true });
-    said.push("Dashed: your own pages.");
+    said.push(`Dashed: your own pages${p.holdout_share ? `, shown to ${percent(p.holdout_share)} of shoppers` : ""}.`);
   }
   if (lines.length === 0) return <Empty>The curve of revenue begins when the first decision has its outcome.</Empty>;
   return (

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { get, placement } from "../api";
 import { Begin, ChangeShares, End } from "../experiment-forms";
-import { phase, Report, type ExperimentReport } from "../experiment-report";
+import { Holdout, phase, Report, type ExperimentReport } from "../experiment-report";
 import { usePoll } from "../poll";
 import { useCurrency } from "../products";
 import { useMay } from "../session";
@@ -9,6 +9,7 @@ import { Card, Empty, Failure, Loading, moment } from "../ui";
 
 interface Answer {
   experiment?: ExperimentReport;
+  holdout?: ExperimentReport;
   past: ExperimentReport[];
 }
 
@@ -36,9 +37,10 @@ export default function Experiments(props: { name: string }) {
           <Empty>No experiment runs. An experiment shows each shopper one of several pages, always the same one, and compares what they earn.{may ? "" : " A key with the scope admin may begin one."}</Empty>
         </Card>
       )}
-      {now && may ? <End key={`end ${now.entry}`} name={name} of={now} done={done} /> : null}
+      {now && may ? <End key={`end ${now.entry}`} name={name} of={now} held={!!value.holdout} done={done} /> : null}
       {now && may ? <ChangeShares key={`shares ${now.entry}`} name={name} of={now} done={done} /> : null}
       {!now && may ? <Begin name={name} done={done} /> : null}
+      {value.holdout ? <Card title="What Vitrine earns over your own pages"><Holdout of={value.holdout} currency={currency} /></Card> : null}
       <Card title="Experiments that have ended">
         {value.past.length === 0 ? <Empty>None has ended yet.</Empty> : value.past.toReversed().map((r) => (
           <details key={r.entry}>
