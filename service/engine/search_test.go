@@ -29,11 +29,16 @@ func TestSearch(t *testing.T) {
 			fatal.If(t, e.Outcome(t.Context(), "home", id, "sku0", 1))
 			fatal.If(t, e.Correct(t.Context(), "home", id, api.Correction{ID: "back", Item: "sku0", Value: new(-0.5)}, 1))
 		},
+		"later": func(id string) { fatal.If(t, e.Outcome(t.Context(), "home", id, "sku0", 1)) }, // is part of other ids
+		"passed": func(id string) {
+			fatal.If(t, e.Reward(t.Context(), "home", id, []api.Reward{{Item: "sku0"}}, 1))
+			fatal.Or(e.Expire(t.Context(), 1+2*minute))(t)
+		},
 	}
 	before := map[string]engine.Decision{}
 	for id, does := range end {
 		r := stock(id, 3)
-		r.Include = []string{"sku0", "sku1"}
+		r.Include, r.Defer = []string{"sku0", "sku1"}, id == "passed"
 		decide(t, e, "home", r, 0)
 		does(id)
 		before[id] = fatal.Or(e.Decision(t.Context(), "home", id))(t)

@@ -96,25 +96,39 @@ func Forgotten(p *Placement, entry uint64, time int64, o *offer.Offer) *Lookup {
 	return f
 }
 
-// Add adds what became of a forgotten decision.
+// Add adds what became of a forgotten decision. Events of other decisions change nothing.
 func (f *Lookup) Add(b eventlog.Body) {
 	r := &f.Was
 	switch b := b.(type) {
 	case *eventlog.Activated:
-		r.Status = open
+		if b.Decision == r.id {
+			r.Status = open
+		}
+	case *eventlog.ItemsDeclined:
+		if b.Decision == r.id {
+			r.Status = open
+		}
 	case *eventlog.Chosen:
-		r.Status, r.choice = chosen, int16(b.Choice)
-		r.keep(b.Basket)
+		if b.Decision == r.id {
+			r.Status, r.choice = chosen, int16(b.Choice)
+			r.keep(b.Basket)
+		}
 	case *eventlog.Evicted:
-		r.Status = evicted
+		if b.Decision == r.id {
+			r.Status = evicted
+		}
 	case *eventlog.Expired:
-		if r.Status == Deferred {
+		switch {
+		case b.Decision != r.id:
+		case r.Status == Deferred:
 			r.Status = withdrawn
-		} else {
+		default:
 			r.Status = expired
 		}
 	case *eventlog.Corrected:
-		r.amend(b)
+		if b.Decision == r.id {
+			r.amend(b)
+		}
 	}
 }
 
