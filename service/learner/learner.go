@@ -135,7 +135,7 @@ const (
 	checkpointRounds = 256 // minimal number of rounds between checkpoints
 	publishRounds    = 64  // a policy is published after at most this number of rounds
 
-	// MaxProblem is the maximal length of [Progress].Problem in bytes.
+	// MaxProblem is the length in bytes from which [Progress].Problem is abbreviated.
 	MaxProblem = 500
 )
 
@@ -312,8 +312,7 @@ func (l *Learner) observe(t *task) {
 }
 
 func (l *Learner) report(err error) {
-	text := err.Error()
-	l.progress.Problem = text[:min(len(text), MaxProblem)]
+	l.progress.Problem = api.Abbreviate(err.Error(), MaxProblem)
 }
 
 // fail ends the learning.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -189,6 +190,18 @@ func TestAPanicSkipsTheRound(t *testing.T) {
 		}
 		if p := l.Progress(); p.Learned != uint64(rounds+2) || p.Skipped != 3 || p.Broken || p.Problem != "panic: poison" || p.Entry != 2002 || p.Lag != 0 {
 			t.Errorf("after %d rounds: %+v", rounds, p)
+		}
+	}
+}
+
+// A long problem stays UTF-8, which JSON needs.
+func TestALongProblem(t *testing.T) {
+	for n := range 4 {
+		l := started(t, of(ledger{before: func(float64) { panic(strings.Repeat("x", n) + strings.Repeat("±", learner.MaxProblem)) }}))
+		observe(l, 0, 1)
+		seen(l)
+		if p := l.Progress().Problem; !utf8.ValidString(p) || len(p) > learner.MaxProblem+3 {
+			t.Errorf("%q", p)
 		}
 	}
 }
