@@ -39,7 +39,8 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 
 // RollBack returns a placement to a version: its learner forgets everything learned since, and the version's
 // configuration comes back. The state before is kept as a version, with a note. If the learner is already in the
-// version's state, it stays. It returns ErrNotFound, the errors of match, ErrStopped or ctx's error.
+// version's state, it stays. It returns ErrNotFound, an *api.FieldError if a shared catalogue forbids the configuration,
+// the errors of match, ErrStopped or ctx's error.
 func (e *Engine) RollBack(ctx context.Context, name string, number uint64, match Match, now int64) error {
 	for {
 		w, err := e.ready(ctx, name, number)
@@ -47,7 +48,11 @@ func (e *Engine) RollBack(ctx context.Context, name string, number uint64, match
 			return err
 		}
 		err = e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
-			return p.RollBackEvent(number, w, match)
+			body, err := p.RollBackEvent(number, w, match)
+			if err == nil && body != nil {
+				_, _, err = e.state.CheckItems(name, w.Config, nil)
+			}
+			return body, err
 		})
 		if err != page.ErrStale {
 			return err

@@ -182,6 +182,21 @@ func TestRollBackBehindAnExperiment(t *testing.T) {
 	replays(t, e, o)
 }
 
+// A rollback does not take the features away from a catalogue that others share: as a put, it names them.
+func TestRollBackOfASharedCatalogue(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "shelf", strings.Replace(toys, `"policy":{}`, `"policy":{"name":"ucb-mnl"}`, 1))
+	one(t, e, "shelf", "d", 1)
+	version := fatal.Or(e.Keep(t.Context(), "shelf", "good", 1))(t)
+	put(t, e, "shelf", brands)
+	put(t, e, "home", strings.Replace(brands, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1))
+	if err := e.RollBack(t.Context(), "shelf", version, nil, 2); err == nil || !strings.HasPrefix(err.Error(), "/features: this placement has the catalogue of home") {
+		t.Errorf("%v", err)
+	}
+	fatal.If(t, e.Delete(t.Context(), "home", nil, 2))
+	fatal.If(t, e.RollBack(t.Context(), "shelf", version, nil, 2))
+}
+
 // A placement with learned category values may share a catalogue only if the owner learned the same values first: from
 // then on it learns as the owner does.
 func TestCatalogueOfOtherValues(t *testing.T) {
