@@ -75,23 +75,29 @@ func (m *Memory) Note(name string, now int64, ids []string, seen, bought int) {
 	}
 	h.last = max(h.last, now)
 	items := slices.DeleteFunc(slices.Clone(h.items), func(v visit) bool { return now-v.last > m.keep })
+	known := len(items)
 	for _, id := range ids {
-		at, found := slices.BinarySearchFunc(items, id, func(v visit, id string) int { return strings.Compare(v.ID, id) })
+		at, found := slices.BinarySearchFunc(items[:known], id, func(v visit, id string) int { return strings.Compare(v.ID, id) })
 		if !found && bought < 0 {
 			continue
 		}
 		if !found {
-			items = slices.Insert(items, at, visit{Past: feature.Past{ID: strings.Clone(id)}})
+			at = len(items)
+			items = append(items, visit{Past: feature.Past{ID: strings.Clone(id)}})
 		}
 		v := &items[at]
 		v.last, v.Seen, v.Bought = max(v.last, now), v.Seen+uint32(seen), uint32(max(0, int(v.Bought)+bought))
 	}
-	for len(items) > maxVisits { // those bought stay longest
-		oldest := slices.MinFunc(items, func(a, b visit) int {
-			return cmp.Or(cmp.Compare(min(a.Bought, 1), min(b.Bought, 1)), cmp.Compare(a.last, b.last), strings.Compare(a.ID, b.ID))
+	if len(items) > maxVisits { // those bought stay longest
+		slices.SortFunc(items, func(a, b visit) int {
+			if order := cmp.Or(cmp.Compare(min(b.Bought, 1), min(a.Bought, 1)), cmp.Compare(b.last, a.last)); order != 0 {
+				return order
+			}
+			return strings.Compare(b.ID, a.ID)
 		})
-		items = slices.DeleteFunc(items, func(v visit) bool { return v.ID == oldest.ID })
+		items = items[:maxVisits]
 	}
+	slices.SortFunc(items, func(a, b visit) int { return strings.Compare(a.ID, b.ID) })
 	h.items = slices.Clip(items)
 	m.bytes += h.bytes()
 	m.trim(now)
