@@ -128,6 +128,13 @@ func TestExperiment(t *testing.T) {
 	b.visit("/placements/window/decisions")
 	b.reads("summer-29")
 	b.reads("0 decisions in the last second")
+
+	// It looks further back if other placements have written the last entries.
+	other := &api.Placement{MaxSize: 1, Features: config.Features}
+	fatal.Or(s.Put(t.Context(), "other", other))(t)
+	s.sell(t, "other", "other", 300)
+	b.visit("/placements/window/decisions")
+	b.reads("later-0")
 }
 
 // A placement with a hold-out compares with the shop's own pages before, during and after an experiment.

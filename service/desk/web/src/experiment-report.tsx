@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { placement } from "./api";
 import { lazy } from "./lazy";
-import { amounts, count, moment, money, number, percent, plural, Table } from "./ui";
+import { amounts, count, moment, money, number, percent, plural, sentence, Table } from "./ui";
 
 const Charts = lazy(() => import("./experiment-charts"));
 
@@ -72,7 +72,7 @@ export interface ExperimentReport {
 const level = { ship: "good", weigh: "warning", tie: "good", stop: "bad", continue: "waiting" };
 type Write = (value: number) => string;
 
-const points: Write = (v) => number(v, { style: "percent", maximumFractionDigits: 1, signDisplay: "exceptZero" });
+const points: Write = (v) => `${number(100 * v, { maximumFractionDigits: 1, signDisplay: "exceptZero" })} points`;
 const amount: Write = (v) => money(v, undefined); // of something else than revenue
 const change: Write = (v) => money(v, undefined, true);
 
@@ -102,9 +102,6 @@ export function VerdictLine(props: { of: Verdict; currency: string | undefined; 
   const text = props.over && v.result === "continue" ? "No winner" : title(v);
   return <p class="row"><span class={`badge ${level[v.result]}`}>{text}</span> <span>{sentence(amounts(v.reason, props.currency))}</span></p>;
 }
-
-// sentence writes a reason as a sentence, with names that may be read from right to left.
-const sentence = (s: string) => (s.charAt(0).toLocaleUpperCase() + s.slice(1) + ".").replaceAll(/"([^"]*)"/g, "“\u2068$1\u2069”");
 
 const range = (i: Interval, write: Write) => `${write(i.low)} to ${write(i.high)}`;
 

@@ -187,12 +187,15 @@ function Others(props: { of: Explanation; product: (id: string) => Product; curr
   if (next) {
     const more = next.items.filter((i) => !shown.has(i)), less = x.items.map((i) => i.id).filter((i) => !next.items.includes(i));
     const how = next.items.length === 0 ? "is empty" : more.length === 0 ? `leaves out ${names(less)}` : less.length === 0 ? `also shows ${names(more)}` : `swaps ${names(less)} for ${names(more)}`;
-    other = `The next-best page ${how} and would earn ${money(Math.abs(next.missed_by), currency)} ${next.missed_by >= 0 ? "less" : "more"}${next.missed_by < 0 ? ": this page was shown to learn something" : ""}.`;
+    const size = Math.abs(next.missed_by);
+    other = size < 1e-6 * (1 + Math.abs(next.revenue))
+      ? `The next-best page ${how} and would earn as much.`
+      : `The next-best page ${how} and would earn ${money(size, currency)} ${next.missed_by >= 0 ? "less" : `more: this page was shown to ${x.source === "policy" ? "learn something" : "compare with"}`}.`;
   }
   return (
     <>
       {costly.length > 0 ? <ul>{costly.map((r) => <li>Without {ruleWords(r, product)} the page would earn {money(r.cost, currency)} more.</li>)}</ul> : null}
-      {free > 0 ? <p>{free === 1 && x.rules!.length === 1 ? `The rule ${ruleWords(x.rules![0]!, product)} costs nothing here.` : `${count(free)} ${costly.length > 0 ? "other rules cost" : free === 1 ? "rule costs" : "rules cost"} nothing here.`}</p> : null}
+      {free > 0 ? <p>{free === 1 && x.rules!.length === 1 ? `The rule ${ruleWords(x.rules![0]!, product)} costs nothing here.` : `${plural(free, costly.length > 0 ? "other rule costs" : "rule costs", costly.length > 0 ? "other rules cost" : "rules cost")} nothing here.`}</p> : null}
       {other ? <p>{other}</p> : null}
       {!other && x.rules === undefined && x.compared_by !== "none" && x.known_candidates === x.candidates ? <Empty>There is no other page, and no rule.</Empty> : null}
       {x.compared_by === "none" || x.known_candidates < x.candidates ? <Empty>Other pages are not known any more: the technical details say why.</Empty> : null}

@@ -61,7 +61,7 @@ const modes: Record<string, string> = { learn: "Vitrine, for all shoppers", expl
 // Setting is the value of a setting, in words where there are some.
 export function Setting(props: { name: string; value: unknown }) {
   const text = written(props.name, props.value);
-  return typeof props.value === "object" && props.name !== "experiment" ? <code>{text}</code> : <bdi>{text}</bdi>;
+  return typeof props.value === "object" && !["experiment", "limits"].includes(props.name) ? <code>{text}</code> : <bdi>{text}</bdi>;
 }
 
 function written(name: string, value: unknown): string {
@@ -69,8 +69,13 @@ function written(name: string, value: unknown): string {
   if (value === undefined) return "–";
   if (typeof value === "number") return name.endsWith("_share") ? percent(value) : number(value);
   if (name === "experiment") return `“\u2068${(value as { name: string }).name}\u2069”`;
+  if (name === "limits") return (value as Limit[]).map(limitWords).join("; ");
   return typeof value === "string" ? value : JSON.stringify(value);
 }
+
+interface Limit { feature?: string; attribute?: string; group?: string; min?: number; max?: number }
+
+const limitWords = (l: Limit) => `${[l.min ? `at least ${l.min}` : "", l.max === undefined ? "" : `at most ${l.max}`].filter(Boolean).join(" and ")} of ${l.group ?? `each ${l.feature ?? l.attribute}`}`;
 
 // Field edits a member of an object.
 export function Field(props: Editor & { name: string; required?: boolean }) {

@@ -4,7 +4,7 @@ import { Empty, money, percent } from "./ui";
 
 const fewest = 30; // decisions of a point of a comparison
 
-// Revenue is what a visit earns over time, with what it is compared with dashed.
+// Revenue is what a visit earns over time, with what it is compared with dashed, and the third line dotted.
 export function Revenue(props: { of: Entry; seconds: number; height?: number }) {
   const { of: p } = props;
   const s = spread(p.series);
@@ -24,7 +24,7 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
   }
   if (s.baseline) {
     lines.push({ label: "your own pages", values: smooth(s, s.baseline, fewest), dashed: true });
-    said.push(`Dashed: your own pages${p.holdout_share ? `, shown to ${percent(p.holdout_share)} of shoppers` : ""}.`);
+    said.push(`${s.chance ? "Dotted" : "Dashed"}: your own pages${p.holdout_share ? `, shown to ${percent(p.holdout_share)} of shoppers` : ""}.`);
   }
   if (lines.length === 0) return <Empty>The curve of revenue begins when the first decision has its outcome.</Empty>;
   return (

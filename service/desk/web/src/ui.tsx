@@ -33,6 +33,9 @@ export function money(value: number | null | undefined, currency: string | undef
 export const amounts = (text: string, currency: string | undefined) =>
   currency ? text.replaceAll(new RegExp(`(-?[0-9][0-9.e+-]*) ${currency}\\b`, "g"), (_, value) => money(Number(value), currency)) : text;
 
+// sentence writes a reason as a sentence, with names that may be read from right to left.
+export const sentence = (s: string) => (s.charAt(0).toLocaleUpperCase() + s.slice(1) + ".").replaceAll(/"([^"]*)"/g, "“\u2068$1\u2069”");
+
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 // moment writes a time of the API in the reader's locale and time zone.

@@ -3,7 +3,7 @@ import { get } from "../api";
 import { follow } from "../feed";
 import { Item, useCurrency, useProducts } from "../products";
 import { address } from "../routes";
-import { Card, Failure, Table } from "../ui";
+import { Card, count, Failure, plural, Table } from "../ui";
 
 // Made is a decision of the feed, and what became of it.
 interface Made {
@@ -18,11 +18,11 @@ interface Made {
 const makers: Record<string, string> = { policy: "Vitrine", chance: "Random, for comparison", baseline: "Your own page", import: "Another program" };
 
 const most = 50; // decisions that the feed shows
-const earlier = 500; // entries of the log that the feed begins with
+const earlier = [500, 5000, 50_000]; // entries of the log that the feed begins with, until it finds a decision among them
 
 // Decisions has a search by id, and the decisions as they are made.
 export default function Decisions(props: { name: string }) {
-  const { rows, perSecond, failure, paused, pause } = useFeed(props.name);
+  const { rows, perSecond, failure, paused, pause, looked } = useFeed(props.name);
   const currency = useCurrency(props.name);
   const product = useProducts(props.name, rows.flatMap((d) => d.shown));
   const search = (event: SubmitEvent) => {
@@ -41,13 +41,13 @@ export default function Decisions(props: { name: string }) {
       <Card title="As they are made">
         <div class="controls">
           <button type="button" aria-pressed={paused} onClick={() => pause(!paused)}>{paused ? "Continue" : "Pause"}</button>
-          <span class="note">{paused ? "Paused." : perSecond === undefined ? "Connecting…" : `${perSecond} decisions in the last second.`}</span>
+          <span class="note">{paused ? "Paused." : perSecond === undefined ? "Connecting…" : `${plural(perSecond, "decision")} in the last second.`}</span>
         </div>
         {failure ? <Failure of={failure} /> : null}
         <Table
           caption="The last decisions"
           rows={rows}
-          empty={perSecond === undefined ? "" : `No decision is among the last ${earlier} entries of the log. Earlier ones are found by their ids.`}
+          empty={perSecond === undefined ? "" : looked ? `No decision of this placement is among the last ${count(earlier.at(-1))} entries of the log. Earlier ones are found by their ids.` : "Looking further back…"}
           columns={[
             {
               title: "Visit",
@@ -77,6 +77,7 @@ function useFeed(name: string) {
   const [state, set] = useState<{ rows: Made[]; perSecond?: number; failure?: unknown }>({ rows: [] });
   const [paused, pause] = useState(false);
   const [hidden, setHidden] = useState(document.hidden);
+  const [reach, setReach] = useState(0); // of earlier
   const made = useRef(new Map<string, Made>());
   useEffect(() => {
     const changed = () => setHidden(document.hidden);
@@ -86,14 +87,15 @@ function useFeed(name: string) {
   useEffect(() => {
     made.current.clear();
     set({ rows: [] });
+    setReach(0);
   }, [name]);
   useEffect(() => {
     if (paused || hidden) return;
     const stop = new AbortController();
-    let fresh = 0, dirty = false, isLive = false, failure: unknown;
+    let fresh = 0, quiet = 0, dirty = false, isLive = false, failure: unknown;
     const begin = (now: number) => follow(
       name,
-      Math.max(0, now - earlier),
+      Math.max(0, now - earlier[reach]!),
       stop.signal,
       (events) => {
         for (const e of events) {
@@ -126,6 +128,7 @@ function useFeed(name: string) {
       }
     })();
     const timer = setInterval(() => {
+      if (isLive && made.current.size === 0 && ++quiet === 2 && reach < earlier.length - 1) setReach(reach + 1);
       if (!dirty && fresh === 0 && isLive) {
         set((s) => (s.perSecond === 0 ? s : { ...s, perSecond: 0 }));
         return;
@@ -137,6 +140,6 @@ function useFeed(name: string) {
       stop.abort();
       clearInterval(timer);
     };
-  }, [name, paused, hidden]);
-  return { ...state, paused, pause };
+  }, [name, paused, hidden, reach]);
+  return { ...state, paused, pause, looked: reach === earlier.length - 1 };
 }

@@ -8,7 +8,7 @@ import { address } from "../routes";
 import { useMay } from "../session";
 import { type OverviewAnswer } from "../series";
 import { Trouble } from "../trouble";
-import { amounts, Card, count, duration, Empty, Failure, Loading, moment, Table } from "../ui";
+import { amounts, Card, count, duration, Empty, Failure, Loading, moment, sentence, Table } from "../ui";
 
 interface Answer {
   changes: Change[];
@@ -120,7 +120,7 @@ export default function History(props: { name: string }) {
           empty="There has been no alarm. Of a hundred placements without a fault, at most one ever gets an alarm."
           columns={[
             { title: "When", text: true, cell: (a) => <>{moment(a.began)}<br /><small class="quiet">{a.ended ? `for ${duration((Date.parse(a.ended) - Date.parse(a.began)) / 1000)}` : "still standing"}</small></> },
-            { title: "What", text: true, cell: (a) => <><strong>{checks[a.check] ?? a.check}</strong><br />{amounts(a.detail, overview.placements[0]?.currency)}<br /><small class="quiet">Without a fault, this happens {odds(a.chance)}.</small></> },
+            { title: "What", text: true, cell: (a) => <><strong>{checks[a.check] ?? a.check}</strong><br />{sentence(amounts(a.detail, overview.placements[0]?.currency))}<br /><small class="quiet">Without a fault, this happens {odds(a.chance)}.</small></> },
           ]}
         />
       </Card>

@@ -149,7 +149,7 @@ function Row(props: { of: ShelfItem; complete: boolean; currency: string | undef
       <span role="cell" class="wide-only number">{count(i.shown)}</span>
       <span role="cell" class="wide-only number">{percent(i.taken_share)}</span>
       <span role="cell" class="number">{money(i.revenue_per_page, currency)}</span>
-      <span role="cell">{stateOf(i, p.stock, props.complete)}</span>
+      <span role="cell" class={i.state !== "available" || i.pinned || i.shown === 0 ? "notable" : ""}>{stateOf(i, p.stock, props.complete)}</span>
       <span role="cell" class="actions">
         {!props.may ? null : i.pinned || i.state === "excluded"
           ? <button type="button" onClick={() => props.release(i)}>{i.pinned ? "Unpin" : "Allow"}<span class="hidden"> {p.title}</span></button>
@@ -177,7 +177,7 @@ function stateOf(i: ShelfItem, stock: number | undefined, complete: boolean) {
   }
   const left = stock === undefined ? "" : stock === 0 ? "0 left, but marked as available" : `${number(stock)} left`;
   if (i.pinned) return <span class="good">Pinned{left ? ` · ${left}` : ""}</span>;
-  if (i.shown === 0) return <span class="quiet">{complete ? "Never shown: other items are expected to earn more" : "Rarely or never shown: others earn more"}{left ? ` · ${left}` : ""}</span>;
+  if (i.shown === 0) return <span class="quiet">{complete ? "Never shown: others should earn more" : "Rarely or never shown: others earn more"}{left ? ` · ${left}` : ""}</span>;
   const until = i.item.valid_until ? `until ${moment(i.item.valid_until)}` : "";
   return <span>{[left || "In stock", until].filter(Boolean).join(" · ")}</span>;
 }

@@ -10,7 +10,7 @@ import { type Entry, type OverviewAnswer } from "../series";
 import { useMay } from "../session";
 import { spans, useSpan } from "../span";
 import { Badge, Trouble } from "../trouble";
-import { amounts, count, Empty, Failure, Loading, Pick, plural } from "../ui";
+import { count, Empty, Failure, Loading, Pick, plural } from "../ui";
 
 const FirstRun = lazy(() => import("../first-run"));
 
@@ -64,6 +64,7 @@ export default function Overview() {
 // Placement is a placement at a glance.
 function Placement(props: { of: Entry; seconds: number }) {
   const { of: p } = props;
+  const waits = p.health.filter((h) => h.level === "waiting");
   return (
     <section class="card" aria-label={p.name}>
       <div class="head">
@@ -71,13 +72,28 @@ function Placement(props: { of: Entry; seconds: number }) {
         <Badge of={p.health} />
       </div>
       <p class="quiet">{modeWords(p)}</p>
-      {p.health.filter((h) => h.level === "waiting").map((h) => <p>{amounts(h.text, p.currency)}</p>)}
       {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} /> : null}
-      <div class="figures">
-        <Earned of={p} />
-        <Money of={p} brief />
-      </div>
-      <Revenue of={p} seconds={props.seconds} height={180} />
+      {waits.length > 0 ? <>{waits.map((h) => <p>{h.text}</p>)}<Steps of={p} /></> : (
+        <>
+          <div class="figures">
+            <Earned of={p} />
+            <Money of={p} brief />
+          </div>
+          <Revenue of={p} seconds={props.seconds} height={180} />
+        </>
+      )}
     </section>
+  );
+}
+
+// Steps are the requests that a new placement waits for.
+function Steps(props: { of: Entry }) {
+  const { name, decisions } = props.of;
+  return (
+    <ol class="steps">
+      <li class={decisions > 0 ? "done" : "next"}>Ask which items to show{decisions > 0 ? <> <span class="badge good">Done</span></> : <pre>POST v1/placements/{name}/decisions</pre>}</li>
+      <li class={decisions > 0 ? "next" : ""}>Report what the shopper took, or null for nothing{decisions > 0 ? <pre>POST v1/placements/{name}/decisions/ID/outcome{"\n"}{`{"choice": "sku1"}`}</pre> : null}</li>
+      <li>Watch it learn</li>
+    </ol>
   );
 }
