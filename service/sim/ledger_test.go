@@ -121,7 +121,8 @@ func (l *ledger) entry(sequence uint64, e []byte) {
 	case *eventlog.Offered:
 		d := l.decision(event.Placement, b.Decision)
 		if d.entry > 0 {
-			l.w.finding("decision %s was offered twice, by entries %d and %d", b.Decision, d.entry, sequence)
+			l.w.finding("decision %s was offered twice, by entries %d and %d, and the log begins with %d", b.Decision, d.entry,
+				sequence, l.first)
 		}
 		d.entry, d.status, d.ahead = sequence, "open", time.Unix(0, event.Time).Sub(d.asked)
 		for _, at := range b.Shown {

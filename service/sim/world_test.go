@@ -588,7 +588,11 @@ type asked struct {
 	item      string // the outcome that will be reported
 	hasItem   bool
 	isOld     bool
+	at        time.Time
 }
+
+// mayBeForgotten reports whether its entry may be removed and the decision forgotten, also because its client slept.
+func (d *asked) mayBeForgotten() bool { return d.isOld || time.Since(d.at) > 10*time.Second }
 
 func (c *client) run(ctx context.Context) {
 	for sleep(ctx, time.Duration(1+c.r.ExpFloat64()*float64(20*time.Millisecond))) {
@@ -622,7 +626,7 @@ func (c *client) act(ctx context.Context, e *engine.Engine, clock func() time.Ti
 	if d == nil || n < 50 {
 		d = c.ask()
 		n = 0
-	} else if n < 56 && d.isOld {
+	} else if n < 56 && d.mayBeForgotten() {
 		n = 99
 	}
 	a.placement, a.id = d.placement, d.request.Decision
@@ -698,7 +702,7 @@ func (c *client) pick(n int) *asked {
 // ask makes a new decision.
 func (c *client) ask() *asked {
 	c.n++
-	d := &asked{placement: "home", request: &api.Request{Decision: fmt.Sprintf("c%d-%d", c.number, c.n)}}
+	d := &asked{placement: "home", at: time.Now(), request: &api.Request{Decision: fmt.Sprintf("c%d-%d", c.number, c.n)}}
 	switch n := c.r.IntN(24_000); {
 	case n < 24: // so few that its learner waits, between two versions
 		d.placement = "quiet"
@@ -719,7 +723,7 @@ func (c *client) ask() *asked {
 	defer c.mu.Unlock()
 	if c.recent = append(c.recent, d); len(c.recent) > 12 {
 		if c.n%15 == 0 || c.w.deferred(c.recent[0].request.Decision) {
-			c.recent[0].isOld = true // it may be forgotten
+			c.recent[0].isOld = true
 			c.old = append(c.old, c.recent[0])
 		}
 		c.recent = c.recent[1:]
