@@ -138,6 +138,23 @@ func TestPhone(t *testing.T) {
 	}
 }
 
+// Within one page, a reader goes to each view and back again.
+func TestBackAndForth(t *testing.T) {
+	s := serve(t, nil)
+	s.rightToLeft(t, "home")
+	b := open(t, s.base)
+	b.visit("/")
+	for range 2 {
+		for _, view := range views(t, map[string]string{"name": "home", "id": "rtl-3", "page": "placements"}) {
+			b.run("(location.hash = " + quote(view) + ", 0)")
+			b.wait(rendered + ` && document.querySelector("main").innerText.trim().length > 20`)
+			if eval[bool](b, `document.querySelector("main .failure") !== null`) {
+				t.Errorf("%s: %s", view, b.text())
+			}
+		}
+	}
+}
+
 // empty makes a placement without requests.
 func (s *served) empty(t *testing.T, name string) {
 	t.Helper()

@@ -6,7 +6,7 @@ import { Failure, Loading } from "./ui";
 export function lazy(load: () => Promise<{ default: ComponentType<any> }>): ComponentType<any> {
   let loaded: ComponentType<any> | undefined;
   return function Lazy(props) {
-    const [, shown] = useState(loaded);
+    const [, shown] = useState(() => loaded); // a component is a function, which useState would call
     const [failure, fail] = useState<unknown>();
     useEffect(() => {
       if (loaded) return;
