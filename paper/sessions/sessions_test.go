@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -104,6 +105,18 @@ func TestCurve(t *testing.T) {
 	}
 	if at, best, se := r.Curve(network, sessions.Optimum); len(best) != 1 || at[0] != 0 || best[0] != 1 || se[0] != 0 {
 		t.Errorf("the optimum is %v ± %v of itself", best, se)
+	}
+}
+
+// The plans of RiverSwim that need no learning earn the shares of another program's 2.6627, 2.6620 and 0.1121.
+func TestPlansWithoutLearning(t *testing.T) {
+	s, swim := smallRivers(), sessions.World{Kind: sessions.RiverSwim, Size: 4}
+	s.Worlds, s.Policies = [][]sessions.World{{swim}}, nil
+	r := fatal.Or(s.Run(context.Background(), 1, func(int) {}))(t)
+	for label, want := range map[string]float64{sessions.Optimum: 1, sessions.Right: 0.99974, sessions.Uniform: 0.0421} {
+		if _, share, _ := r.Curve(swim, label); len(share) != 1 || math.Abs(share[0]-want) > 5e-5 {
+			t.Errorf("%s: %v of the optimum, want %v", label, share, want)
+		}
 	}
 }
 
