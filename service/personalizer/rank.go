@@ -228,7 +228,7 @@ func (q *rankQuery) request(c *setup.Config) (*api.Request, error) {
 			}
 		}
 		r.Slots = append(r.Slots, slot)
-		if c.Mode == api.Shadow {
+		if c.Mode == api.Shadow || c.Fallback == api.FallbackBaseline {
 			r.Baseline = append(r.Baseline, s.BaselineAction)
 		}
 	}

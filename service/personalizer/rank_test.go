@@ -161,9 +161,11 @@ func TestRequest(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	want.Baseline = []string{"a"}
-	got, err = q.request(config("shadow"))
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	for _, shown := range []string{`shadow`, `learn","fallback":"baseline`} {
+		got, err = q.request(config(shown))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", shown, err, diff)
+		}
 	}
 	for want, features := range map[string]string{
 		"/actions/0/features: must be a list":                               `{"price":2}`,
