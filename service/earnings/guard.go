@@ -56,6 +56,11 @@ func (g *Guard) Alarm() *api.Alarm {
 	return g.Earnings
 }
 
+// Needs reports whether a version decides during one of the alarms.
+func (g *Guard) Needs(version uint64) bool {
+	return g.Sales != nil && g.Sales.Version == version || g.Earnings != nil && g.Earnings.Version == version
+}
+
 // sums are the earnings in a period.
 type sums struct {
 	earned    confseq.Mean // by the policy's sets

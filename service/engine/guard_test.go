@@ -247,6 +247,50 @@ func TestFallbackToAVersion(t *testing.T) {
 	lawful(t, store)
 }
 
+// The version of an alarm about earnings stays while an alarm about sales takes precedence, and decides again after it.
+func TestFallbackAfterAnotherAlarm(t *testing.T) {
+	learner := showing{utility: -800, step: 1.0 / 1000}
+	e := guarded(t, new(memlog.Store), learner)
+	put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"explore","explore_share":0.5,"fallback":"version","learn_in_alarm":true,"max_versions":2`))
+	w := newTrade(t, e, 0.7, 0.05, 0.6, 0.6)
+	w.goOn(900, 1)
+	wait(t, e)
+	good := fatal.Or(e.Keep(t.Context(), "home", "", w.now))(t)
+	w.goOn(3000, 1)
+	if a := w.alarm(); a == nil || a.Check == "no-sale" || a.Version != good {
+		t.Fatalf("the alarm %+v, want version %d", a, good)
+	}
+	w.goOn2(20)
+	wait(t, e)
+	fatal.Or(e.Keep(t.Context(), "home", "between the alarms", w.now))(t)
+	sells := w.sells
+	w.sells = make([]float64, len(sells))
+	w.goOn2(300)
+	if a := w.alarm(); a.Check != "no-sale" {
+		t.Fatalf("without sales the alarm is %+v", a)
+	}
+	for _, note := range []string{"one", "two", "three"} {
+		w.goOn2(20)
+		wait(t, e)
+		fatal.Or(e.Keep(t.Context(), "home", note, w.now))(t)
+	}
+	w.sells = sells
+	for range 300 {
+		if w.goOn2(1); w.alarm().Check != "no-sale" {
+			break
+		}
+	}
+	wait(t, e)
+	if a := w.alarm(); a.Check == "no-sale" || a.Version != good {
+		t.Fatalf("once sales are back the alarm is %+v", a)
+	}
+	for i := range 30 {
+		if d := decide(t, e, "home", stock(fmt.Sprint("after", i), 4), w.now); d.Mode == offer.ByPolicy && d.PolicyEntry != good {
+			t.Fatalf("the policy of entry %d decides, want version %d of %v", d.PolicyEntry, good, mustStats(t, e).Versions)
+		}
+	}
+}
+
 func mustStats(t *testing.T, e *engine.Engine) api.Stats {
 	t.Helper()
 	s := fatal.Or(e.Stats("home"))(t)

@@ -86,7 +86,8 @@ func (v *version) annotate(note string) {
 }
 
 // trim drops versions down to the number that the placement keeps: first the timer's oldest, then the oldest. It never
-// drops the last one, spare, or the one that decides during an alarm. An audit, which knows no alarms, drops none.
+// drops the last one, spare, or the one that decides during an alarm, now or once another alarm is over. An audit, which
+// knows no alarms, drops none.
 func (s *State) trim(p *Placement, spare uint64) {
 	for len(p.versions) > p.Config.MaxVersions && !s.isAudit() {
 		at := p.expendable(spare)
@@ -107,7 +108,7 @@ func (p *Placement) expendable(spare uint64) int {
 	oldest := -1
 	for i, v := range p.versions[:len(p.versions)-1] {
 		switch {
-		case v.number == spare, p.Earnings.Guard.Alarm() != nil && v.number == p.Earnings.Guard.Alarm().Version:
+		case v.number == spare, p.Earnings.Guard.Needs(v.number):
 		case v.routine:
 			return i
 		case oldest < 0:
