@@ -195,7 +195,7 @@ func (s *Swimmer) scale() float64 { return float64(s.r.Horizon) * s.o.Beta }
 // second returns the second-order term 3Hβ² max ‖g‖².
 func (s *Swimmer) second(m *water) float64 {
 	_, norm := s.longest(m)
-	return 3 * s.scale() * s.o.Beta * norm * norm
+	return float64(3 * s.scale() * s.o.Beta * norm * norm)
 }
 
 // centre stores ḡ of all states in reach.
