@@ -172,9 +172,11 @@ func TestHoldout(t *testing.T) {
 	b.fill("Name of the experiment", "summer")
 	b.press("Begin")
 	b.reads("The experiment has begun")
-	b.visit("/")
+	b.visit("/placements/window")
 	b.reads("Earned over your own pages")
-	b.visit("/placements/window/experiments")
+	const look = `[...document.querySelectorAll("main a.button")].find((a) => a.innerText === "Look at the experiment")`
+	b.wait(look)
+	b.run(look + ".click()")
 	b.wait(`document.querySelector("main form button.danger")`)
 	pick("End “summer”")
 	b.press("End the experiment")

@@ -279,7 +279,7 @@ export function End(props: Done & { of: ExperimentReport; held: boolean }) {
     e.preventDefault();
     const rival = rivals.find((v) => v.name === next);
     const ended = await change(({ experiment, holdout_share, ...config }) => ({ ...config, ...(next === "/shadow" ? { mode: "shadow" } : compare && !props.held ? { mode: "explore", explore_share: 0.02, holdout_share } : { mode: "learn", holdout_share }), policy: rival ? rival.learner!.policy : config["policy"] }), !rival && lost.length > 0 ? "?reset=true" : "");
-    if (ended) props.done("The experiment has ended.");
+    if (ended) props.done("The experiment has ended. Its result stays, at the end of this page.");
   };
   return (
     <Card title="End the experiment">

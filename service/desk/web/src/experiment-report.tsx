@@ -235,7 +235,7 @@ function Harm(props: { of: ExperimentReport }) {
           { title: "Measure", cell: (v) => <>{metricWords[v.metric.name] ?? v.metric.name}<br /><small class="quiet"><bdi>{v.variant}</bdi></small></>, text: true },
           { title: "Average", cell: (v) => (v.difference ? (v.metric.name === "conversion" ? percent : amount)(v.mean.estimate) : "–"), wide: true },
           { title: `Against ${r.control}`, cell: (v) => <Amount of={v.difference} write={share(v.metric.name)} /> },
-          { title: "Verdict", plain: true, text: true, cell: (v) => (v.worse ? <span class="bad">clearly worse</span> : v.difference && (v.metric.better === "higher" ? v.difference.low >= 0 : v.difference.high <= 0) ? <span class="good">clearly not worse</span> : "no sign of harm yet") },
+          { title: "Verdict", plain: true, text: true, cell: (v) => (v.worse ? <span class="bad">clearly worse</span> : v.difference && (v.metric.better === "higher" ? v.difference.low >= 0 : v.difference.high <= 0) ? <span class="good">clearly not worse</span> : v.difference ? "no sign of harm yet" : "") },
         ]}
       />
       {took.length > 0 ? <p class="quiet">95% of requests are answered within {took.map((v) => `${number(v.latency!.p95_seconds * 1000, { maximumSignificantDigits: 2 })} ms (${v.name})`).join(", ")}.</p> : null}

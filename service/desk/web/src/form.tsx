@@ -56,7 +56,7 @@ const titles: Record<string, string> = {
 // title returns the name of a setting in words.
 export const title = (name: string) => titles[name] ?? words(name);
 
-const modes: Record<string, string> = { learn: "Vitrine, for all shoppers", explore: "Vitrine, with random items for a few visits", experiment: "an experiment", shadow: "your own page" };
+const modes: Record<string, string> = { learn: "Vitrine", explore: "Vitrine, with random items for a few visits", experiment: "an experiment", shadow: "your own page" };
 
 // Setting is the value of a setting, in words where there are some.
 export function Setting(props: { name: string; value: unknown }) {

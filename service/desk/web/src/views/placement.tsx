@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { get, placement } from "../api";
 import { Checks } from "../checks";
+import { VerdictLine } from "../experiment-report";
 import { Earned, modeWords, Money } from "../gains";
 import { lazy } from "../lazy";
 import { usePoll } from "../poll";
@@ -34,10 +35,11 @@ export default function Placement(props: { name: string }) {
         <p class="quiet">{modeWords(p)}</p>
         <Pick label="Time" of={spans} value={seconds} change={setSeconds} />
         <a class="button" href={address("placements", name, "try")}>Try a page</a>
-        {p.experiment ? null : <a class="button" href={address("placements", name, "experiments")}>Run an experiment</a>}
+        <a class="button" href={address("placements", name, "experiments")}>{p.experiment ? "Look at the experiment" : "Run an experiment"}</a>
       </div>
       {failure ? <Failure of={failure} /> : null}
       <Trouble of={p.health} name={name} currency={p.currency} />
+      {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} /> : null}
       <div class="grid four">
         <Earned of={p} />
         <Money of={p} />
