@@ -166,7 +166,7 @@ type Correction struct {
 // Rewards report a decision's outcome as numbers, for callers without a choice to report: clicks that count in part,
 // minutes watched, a return of goods.
 type Rewards struct {
-	Rewards []Reward `json:"rewards" minItems:"1" doc:"of items shown, all of them or some; the first reward of an item counts"`
+	Rewards []Reward `json:"rewards" minItems:"1" maxItems:"1000" doc:"of items shown, all of them or some; the first reward of an item counts"`
 }
 
 // Reward is an item's reward, as a share of a choice.

@@ -128,6 +128,9 @@ func (e *Engine) readAhead(ctx context.Context, late []*state.Lookup) ([]*state.
 // window change nothing. Errors are *api.FieldError for a value, ErrNotFound, ErrNotShown, ErrEvicted, ErrStopped and
 // ctx's; after the last two report the rewards again.
 func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards []api.Reward, now int64) error {
+	if len(rewards) > setup.MaxSize {
+		return api.Fieldf("/rewards", "has %d rewards, and a page shows at most %d items: report each item once", len(rewards), setup.MaxSize)
+	}
 	for k, r := range rewards {
 		field := fmt.Sprintf("/rewards/%d/value", k)
 		switch {

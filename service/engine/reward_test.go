@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"vitrine/internal/fatal"
@@ -11,6 +12,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // rewarded reports rewards of the items shown in several decisions, call after call, and returns how often each place
@@ -95,6 +97,7 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	for _, v := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
 		is(t, "a value", tell("a", 1, api.Reward{Item: a.IDs()[0], Value: v}), api.ErrInvalid)
 	}
+	is(t, "more than any page has", tell("a", 1, slices.Repeat([]api.Reward{{Item: a.IDs()[0]}}, setup.MaxSize+1)...), api.ErrInvalid)
 	before := e.Sequence()
 	is(t, "none", tell("a", 1), nil)
 	if e.Sequence() != before {
