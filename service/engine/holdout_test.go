@@ -78,11 +78,21 @@ func TestHoldout(t *testing.T) {
 		if held := o.Mode == offer.ByBaseline && o.IDs()[0] == "sku3"; held != is || (o.Variant == api.Holdout) != is {
 			t.Errorf("%s is shown %q of %q", unit, o.IDs(), o.Variant)
 		}
+		if x := fatal.Or(e.Explain(t.Context(), "home", o.Decision, s.now))(t); x.Policy != "0" || strings.Contains(strings.Join(x.Unknown, " "), "has ended") {
+			t.Errorf("%s is explained by %+v", unit, x)
+		}
 	}
 	now := snapshot(t, e)
 	for name, from := range map[string][]byte{"the beginning": nil, "the middle": middle, "now": now} {
 		if again := replayed(t, engine.Options{Store: store, Build: buildFixed, Snapshot: from}); string(again) != string(now) {
 			t.Errorf("a replay from %s on gives another state", name)
+		}
+	}
+	fatal.Or(e.Put(t.Context(), "home", fmt.Appendf(nil, holding, 0.2), s.now))(t)
+	s.serve(400, 300)
+	for unit, is := range held() {
+		if was, known := first[unit]; known && was != is {
+			t.Errorf("with the former share %s is held out: %v", unit, is)
 		}
 	}
 	fatal.Or(e.Put(t.Context(), "home", fmt.Appendf(nil, holding, 0), s.now))(t)
@@ -91,8 +101,8 @@ func TestHoldout(t *testing.T) {
 	}
 }
 
-// A hold-out needs to know who asks and what the caller would show. Other hash names of shoppers, and another window,
-// begin its sums again.
+// A hold-out needs to know who asks and what the caller would show. Other names of shoppers, and another window, begin
+// its sums again.
 func TestHoldoutNeeds(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", fmt.Sprintf(holding, 0.5))
@@ -114,7 +124,12 @@ func TestHoldoutNeeds(t *testing.T) {
 		t.Error("another setting begins the hold-out again")
 	}
 	put(t, e, "home", strings.Replace(fmt.Sprintf(holding, 0.5), "30m", "20m", 1))
-	if begun() == first {
+	second := begun()
+	if second == first {
 		t.Error("another window does not begin the hold-out again")
+	}
+	put(t, e, "home", strings.Replace(strings.Replace(fmt.Sprintf(holding, 0.5), "30m", "20m", 1), "}],", `}],"shopper_history":{"keep":"1h"},`, 1))
+	if begun() == second {
+		t.Error("a memory of shoppers, who then have other names, does not begin the hold-out again")
 	}
 }
