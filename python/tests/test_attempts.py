@@ -3,7 +3,7 @@
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -164,6 +164,38 @@ def test_lost_delete(monkeypatch: pytest.MonkeyPatch) -> None:
     with vitrine.Client() as client:
         client._http = httpx.Client(transport=httpx.MockTransport(lambda _: next(said)))
         client.delete_placement("home")
+
+
+STREAMS = {
+    "/v1/events": 'id: 7\nevent: offered\ndata: {"shown":["a\u2028b\x85c"]}\n\n: still here\n\n',
+    "/v1/placements/home/export": '{"id":"a\u2028b"}\n{"id":"\u2029"}\n',
+}
+
+
+def parts(request: httpx.Request) -> list[bytes]:
+    """The stream of a path, one byte in each part."""
+    return [bytes([b]) for b in STREAMS[request.url.path].encode()]
+
+
+def test_streams_with_other_line_breaks() -> None:
+    """Items may have names with the line breaks of Unicode, which JSON does not escape."""
+    event, decisions = (7, "offered", {"shown": ["a\u2028b\x85c"]}), [{"id": "a\u2028b"}, {"id": "\u2029"}]
+    with vitrine.Client() as client:
+        client._http = httpx.Client(transport=httpx.MockTransport(lambda r: httpx.Response(200, content=iter(parts(r)))))
+        assert list(client.events()) == [event]
+        assert list(client.export("home")) == decisions
+
+    async def chunks(request: httpx.Request) -> AsyncIterator[bytes]:
+        for part in parts(request):
+            yield part
+
+    async def both() -> None:
+        client = vitrine.AsyncClient()
+        client._http = httpx.AsyncClient(transport=httpx.MockTransport(lambda r: httpx.Response(200, content=chunks(r))))
+        assert [e async for e in client.events()] == [event]
+        assert [d async for d in client.export("home")] == decisions
+
+    anyio.run(both)
 
 
 def test_mistakes() -> None:

@@ -121,6 +121,18 @@ def addresses(base: str) -> list[str]:
     return all
 
 
+class Lines:
+    """The lines of a stream that comes in parts. Only a line feed ends one: JSON may contain other breaks, such as U+2028."""
+
+    def __init__(self) -> None:
+        self._rest = ""
+
+    def add(self, part: str) -> list[str]:
+        """The lines that a part ends."""
+        *whole, self._rest = (self._rest + part).split("\n")
+        return whole
+
+
 def message(lines: list[str]) -> Message | None:
     """The event in the lines of a stream since the last empty line, None if there is none."""
     fields = {name: value.removeprefix(" ") for name, _, value in (line.partition(":") for line in lines)}

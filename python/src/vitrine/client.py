@@ -14,7 +14,7 @@ import anyio
 import httpx
 
 from vitrine.api import Answer, AsyncRoutes, DecideRequest, Message, Routes
-from vitrine.attempts import Problem, Rules, addresses, decoded, message
+from vitrine.attempts import Lines, Problem, Rules, addresses, decoded, message
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -164,19 +164,22 @@ class Client(_Caller, Routes):
                 answer = failure
 
     def _events(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> Iterator[Message]:
-        lines: list[str] = []
+        split, lines = Lines(), list[str]()
         with closing(self._send("GET", path, query, headers, stream=True)) as answer:
-            for line in answer.iter_lines():
-                lines.append(line)
-                if not line:
-                    if event := message(lines):
-                        yield event
-                    lines.clear()
+            for part in answer.iter_text():
+                for line in split.add(part):
+                    lines.append(line)
+                    if not line:
+                        if event := message(lines):
+                            yield event
+                        lines.clear()
 
     def _lines(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> Iterator[Any]:
+        split = Lines()
         with closing(self._send("GET", path, query, headers, stream=True)) as answer:
-            for line in answer.iter_lines():
-                yield json.loads(line)
+            for part in answer.iter_text():
+                for line in split.add(part):
+                    yield json.loads(line)
 
 
 class AsyncClient(_Caller, AsyncRoutes):
@@ -233,16 +236,19 @@ class AsyncClient(_Caller, AsyncRoutes):
                 answer = failure
 
     async def _events(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> AsyncIterator[Message]:
-        lines: list[str] = []
+        split, lines = Lines(), list[str]()
         async with aclosing(await self._send("GET", path, query, headers, stream=True)) as answer:
-            async for line in answer.aiter_lines():
-                lines.append(line)
-                if not line:
-                    if event := message(lines):
-                        yield event
-                    lines.clear()
+            async for part in answer.aiter_text():
+                for line in split.add(part):
+                    lines.append(line)
+                    if not line:
+                        if event := message(lines):
+                            yield event
+                        lines.clear()
 
     async def _lines(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> AsyncIterator[Any]:
+        split = Lines()
         async with aclosing(await self._send("GET", path, query, headers, stream=True)) as answer:
-            async for line in answer.aiter_lines():
-                yield json.loads(line)
+            async for part in answer.aiter_text():
+                for line in split.add(part):
+                    yield json.loads(line)
