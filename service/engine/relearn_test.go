@@ -406,3 +406,35 @@ func TestRelearnedPolicyDecidesAtOnce(t *testing.T) {
 	close(gate)
 	wait(t, e)
 }
+
+// A second learner is given up while a snapshot waits for it: the snapshot would not be of the bytes of a replay.
+func TestSnapshotOfALearnerGivenUp(t *testing.T) {
+	gate := make(chan struct{})
+	defer close(gate)
+	build := func(s setup.Spec) (vitrine.Learner, error) {
+		if strings.Contains(string(s.Policy), "another") {
+			return gated(gate, new(atomic.Int64))(s)
+		}
+		return buildToy(s)
+	}
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: build})
+	put(t, e, "home", toys)
+	one(t, e, "home", "a", 1)
+	wait(t, e)
+	relearn(t, e, another)
+	snapshot := make(chan error, 1)
+	go func() {
+		_, _, err := e.Snapshot(t.Context())
+		snapshot <- err
+	}()
+	select {
+	case err := <-snapshot:
+		t.Fatalf("%v, without the second learner's round", err)
+	case <-time.After(100 * time.Millisecond): // it waits
+	}
+	put(t, e, "home", toys)
+	gate <- struct{}{}
+	if err := <-snapshot; err == nil || !strings.Contains(err.Error(), "a learner of home ended before entry 4") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"vitrine"
@@ -15,7 +17,7 @@ import (
 // Equal states give equal bytes: a snapshot and the entries after it give the same bytes as all entries.
 //
 // The writer waits while the remembered decisions are listed, but not while they are encoded. The learners continue
-// once they reach that entry.
+// once they reach that entry. It is an error if one ends before, as a second learner does that is given up meanwhile.
 func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err error) {
 	f, err := e.freeze(ctx, -1)
 	if err != nil {
@@ -50,7 +52,13 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*state.Fro
 		over, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
-	return f, f.Await(ctx, over)
+	if err := f.Await(ctx, over); err != nil {
+		return nil, err
+	}
+	if behind := f.Behind(); patience < 0 && behind != nil {
+		return nil, fmt.Errorf("a learner of %s ended before entry %d", strings.Join(behind, ", "), f.At.Sequence)
+	}
+	return f, nil
 }
 
 // VerifySnapshot reads a snapshot as Open does, with its learners, and returns its last entry. It needs the
