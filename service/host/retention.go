@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -52,9 +53,14 @@ func (r *Retention) Begin(ctx context.Context, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	left, err := filepath.Glob(filepath.Join(r.Data, BasesDir, ".*"+baseSuffix+".*"))
-	for _, path := range left {
-		err = errors.Join(err, os.Remove(path))
+	left, err := os.ReadDir(filepath.Join(r.Data, BasesDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, f := range left {
+		if isLeft, _ := filepath.Match(".*"+baseSuffix+".*", f.Name()); isLeft {
+			err = errors.Join(err, os.Remove(filepath.Join(r.Data, BasesDir, f.Name())))
+		}
 	}
 	bases, failed := basesIn(r.Data)
 	err = errors.Join(err, failed)

@@ -254,6 +254,8 @@ func TestRetentionFails(t *testing.T) {
 // entry, are put aside with a warning.
 func TestBasesOfNoUse(t *testing.T) {
 	s := newShrinking(t, new(memlog.Store))
+	s.Data = filepath.Join(s.Data, "shop[1") // which is no pattern
+	fatal.If(t, os.Mkdir(s.Data, 0o700))
 	s.trade(3)
 	sound, upTo := s.snapshot()
 	s.trade(3)

@@ -15,6 +15,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -193,8 +195,8 @@ func Exists(dir string) bool {
 	if err == nil {
 		return true
 	}
-	paths, _ := filepath.Glob(filepath.Join(dir, "*"+suffix))
-	return len(paths) > 0
+	files, _ := os.ReadDir(dir)
+	return slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), suffix) })
 }
 
 // Damage returns why a log open for reading ends before its last entry or lacks its first; nil if it is intact.

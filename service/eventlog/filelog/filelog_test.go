@@ -238,3 +238,18 @@ func TestSpaceIsGivenBack(t *testing.T) {
 		}
 	}
 }
+
+// A log whose mark is gone exists still, also in a directory that is no pattern.
+func TestExistsWithoutMark(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop[1")
+	if filelog.Exists(dir) {
+		t.Error("a log in no directory")
+	}
+	s := openWith(t, filelog.Options{Dir: dir})
+	appendAll(t, s, []byte("entry"))
+	fatal.If(t, s.Close())
+	fatal.If(t, os.Remove(filepath.Join(dir, "mark")))
+	if !filelog.Exists(dir) {
+		t.Error("the log is not found")
+	}
+}
