@@ -25,7 +25,7 @@ import (
 // collector sends spans to an OpenTelemetry collector: OTLP over HTTP with protocol buffers. The exporter's own client
 // does the same, and brings gRPC along. Source: https://opentelemetry.io/docs/specs/otel/protocol/exporter/
 type collector struct {
-	url    string
+	url    string // with its password, if it has one
 	header http.Header
 	zips   bool
 	client *http.Client
@@ -56,7 +56,7 @@ func newCollector(version string) (*collector, error) {
 	address, name := variable("ENDPOINT")
 	u, err := url.Parse(cmp.Or(address, "http://localhost:4318"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return wrong(name, address, "a URL such as http://collector:4318")
+		return nil, fmt.Errorf("%s: must be a URL such as http://collector:4318", name) // it may contain a password
 	}
 	if strings.HasPrefix(name, ofTraces) {
 		u.Path = cmp.Or(u.Path, "/")
@@ -181,5 +181,5 @@ func (c *collector) send(ctx context.Context, body []byte) (wait time.Duration, 
 		}
 		return 0, err
 	}
-	return 0, fmt.Errorf("%s: %s %s", c.url, r.Status, text)
+	return 0, fmt.Errorf("%s: %s %s", q.URL.Redacted(), r.Status, text)
 }

@@ -189,6 +189,12 @@ func TestCollectorIsBusy(t *testing.T) {
 	if asked != 3 {
 		t.Errorf("asked %d times", asked)
 	}
+	wrong := httptest.NewServer(http.NotFoundHandler())
+	defer wrong.Close()
+	c.url = strings.Replace(wrong.URL, "//", "//shop:secret@", 1)
+	if err := c.UploadTraces(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "404 Not Found") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("a wrong address: %v", err)
+	}
 	asked = 0
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -199,7 +205,8 @@ func TestCollectorIsBusy(t *testing.T) {
 
 func TestWrongVariablesOfTheCollector(t *testing.T) {
 	for variable, want := range map[string]string{
-		"ENDPOINT=collector:4318":     "OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318: must be a URL",
+		"ENDPOINT=collector:4318":     "OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL",
+		"ENDPOINT=grpc://a:secret@b":  "OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL",
 		"HEADERS=secret":              "OTEL_EXPORTER_OTLP_HEADERS: must be a list",
 		"COMPRESSION=brotli":          "must be gzip or none",
 		"TIMEOUT=10s":                 "must be a number of milliseconds",
