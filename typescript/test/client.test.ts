@@ -71,6 +71,15 @@ test("a fallback comes in time, but not for the caller's own mistakes", async ()
   assert.equal(once.asked.hosts, "abc");
 });
 
+test("a decision without an id gets one, also if the id is undefined", async () => {
+  for (const request of [{}, { decision_id: undefined } as unknown as {}]) {
+    const { client, asked } = hosts([refuses, good]);
+    await client.decide("home", request);
+    const ids = [...asked.bodies].map((text) => (JSON.parse(String(text)) as { decision_id?: string }).decision_id);
+    assert.ok(ids.length === 1 && ids[0], String(ids));
+  }
+});
+
 test("an outcome is a choice, or a list of what was taken", async () => {
   const choices = [{ item: "x", quantity: 2, value: 5.1 }, { item: "y" }];
   for (const [choice, body] of [["x", { choice: "x" }], [null, { choice: null }], [choices, { choices }], [[], { choices: [] }]] as const) {
