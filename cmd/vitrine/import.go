@@ -117,7 +117,11 @@ func (c importCmd) Run(ctx context.Context, t terminal) (err error) {
 		}
 		return c.fresh(ctx, t, m, create)
 	}
-	return c.into(ctx, t, c.To, m, create)
+	store, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.into(ctx, t, store, m, create), store.Close())
 }
 
 // configuration returns the configuration of a placement to create. By default it records all candidates.
@@ -145,7 +149,11 @@ func (c importCmd) fresh(ctx context.Context, t terminal, m *importer.Mapping, c
 	if err := os.MkdirAll(c.To, 0o700); err != nil {
 		return err
 	}
-	err := c.into(ctx, t, c.To, m, create)
+	store, err := c.open(ctx)
+	if err != nil {
+		return err // another process may have made the log meanwhile
+	}
+	err = errors.Join(c.into(ctx, t, store, m, create), store.Close())
 	if err != nil || c.DryRun {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(c.To, host.LogDir)))
 		if before != nil {
@@ -155,18 +163,21 @@ func (c importCmd) fresh(ctx context.Context, t terminal, m *importer.Mapping, c
 	return err
 }
 
-func (c importCmd) into(ctx context.Context, t terminal, data string, m *importer.Mapping, create []byte) (err error) {
-	logger := slog.New(slog.DiscardHandler)
-	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir), Logger: logger})
+// open opens the log for writing.
+func (c importCmd) open(ctx context.Context) (*filelog.Store, error) {
+	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(c.To, host.LogDir)})
 	if err != nil {
-		return hint.New(err, "stop the service that has this data directory")
+		return nil, hint.New(err, "stop the service that has this data directory")
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	return store, nil
+}
+
+func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m *importer.Mapping, create []byte) (err error) {
 	known, last, err := c.known(ctx, store)
 	if err != nil {
 		return err
 	}
-	e, err := host.OpenEngine(ctx, data, engine.Options{Store: store, Budget: budget.New(math.MaxInt64 / 2)}, logger)
+	e, err := host.OpenEngine(ctx, c.To, engine.Options{Store: store, Budget: budget.New(math.MaxInt64 / 2)}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -179,7 +190,7 @@ func (c importCmd) into(ctx context.Context, t terminal, data string, m *importe
 			return err
 		}
 	case isNew:
-		return hint.New(fmt.Errorf("%s has no placement %q: there are %v", data, c.Placement, e.Placements()), "name its configuration with --create")
+		return hint.New(fmt.Errorf("%s has no placement %q: there are %v", c.To, c.Placement, e.Placements()), "name its configuration with --create")
 	case err != nil:
 		return err
 	}
@@ -221,7 +232,7 @@ func interrupted(err error) error {
 	return err
 }
 
-// known returns the ids of the placement's decisions, and the time of the last entry.
+// known returns the ids of the placement's decisions since it was made, and the time of the last entry.
 func (c importCmd) known(ctx context.Context, store *filelog.Store) (known map[string]bool, last int64, err error) {
 	known = map[string]bool{}
 	extent, err := store.Extent(ctx)
@@ -237,8 +248,14 @@ func (c importCmd) known(ctx context.Context, store *filelog.Store) (known map[s
 			return nil, 0, err
 		}
 		last = max(last, event.Time)
-		if o, ok := event.Body.(*eventlog.Offered); ok && event.Placement == c.Placement {
+		if event.Placement != c.Placement {
+			continue
+		}
+		switch o := event.Body.(type) {
+		case *eventlog.Offered:
 			known[o.Decision] = true
+		case *eventlog.PlacementDeleted: // what it learned is gone
+			clear(known)
 		}
 	}
 	return known, last, nil

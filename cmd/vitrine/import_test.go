@@ -7,17 +7,45 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
+	"vitrine/service/host"
+	"vitrine/service/importer"
+	"vitrine/service/setup"
 )
+
+// forget deletes a placement of a log in a data directory.
+func forget(t *testing.T, data, placement string) {
+	t.Helper()
+	store := fatal.Or(filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: store, Build: setup.NewLearner}))(t)
+	fatal.If(t, e.Delete(t.Context(), placement, nil, time.Now().UnixNano()))
+	e.Close()
+	fatal.If(t, store.Close())
+}
+
+// An import that finds the log of another process leaves it alone, even if there was none when the import began.
+func TestImportBesideAService(t *testing.T) {
+	data := t.TempDir()
+	dir := filepath.Join(data, host.LogDir)
+	store := fatal.Or(filelog.Open(t.Context(), filelog.Options{Dir: dir}))(t)
+	defer store.Close()
+	err := importCmd{Placement: "home", To: data}.fresh(t.Context(), terminal{}, new(importer.Mapping), []byte(clicksPlacement))
+	if err == nil || !filelog.Exists(dir) {
+		t.Errorf("%v, and a log is there: %v", err, filelog.Exists(dir))
+	}
+}
 
 // run1 runs a command that must succeed, and returns what it prints.
 func run1(t *testing.T, args ...string) string {
@@ -73,6 +101,10 @@ func TestImport(t *testing.T) {
 		t.Errorf("again: %s", again)
 	}
 	run1(t, "check", "data")
+	forget(t, "data", "home")
+	if again := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to", "data"); !strings.Contains(again, "2 decisions, 2 imported") {
+		t.Errorf("a placement of the name of a deleted one: %s", again)
+	}
 
 	// Later decisions of earlier times get the time of the last entry, so that times never decrease.
 	write(t, "late.csv", strings.NewReplacer("a,2026", "c,2025", "b,2026", "d,2026").Replace(clicks))
