@@ -53,7 +53,9 @@ type csvRecords struct {
 func (t *textTable) openCSV(text io.Reader, o Options) error {
 	r := csvRecords{Reader: csv.NewReader(text)}
 	if o.Delimiter != "" {
-		r.Comma = []rune(o.Delimiter)[0]
+		if r.Comma = []rune(o.Delimiter)[0]; strings.ContainsRune("\"\r\n\ufffd", r.Comma) {
+			return fmt.Errorf("delimiter = %q: want a character that separates columns", o.Delimiter)
+		}
 	}
 	r.ReuseRecord = true
 	r.FieldsPerRecord = -1
@@ -79,6 +81,7 @@ func (t *textTable) openCSV(text io.Reader, o Options) error {
 	for j, name := range t.names {
 		t.names[j] = strings.TrimSpace(name)
 	}
+	seen := make(map[string]bool, len(t.names))
 	for j, name := range t.names {
 		if !utf8.ValidString(name) {
 			return fmt.Errorf("line 1: the name of column %d, %.40q, is not UTF-8: convert the file", j+1, name)
@@ -86,9 +89,10 @@ func (t *textTable) openCSV(text io.Reader, o Options) error {
 		if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 			return fmt.Errorf("line 1: %.40q cannot be the name of a column: is the file CSV?", name)
 		}
-		if slices.Contains(t.names[:j], name) {
+		if seen[name] {
 			return fmt.Errorf("line 1 has the column %q twice", name)
 		}
+		seen[name] = true
 	}
 	r.names = t.names
 	t.r = r
@@ -167,9 +171,13 @@ func (t *textTable) Next(columns []int) (*Batch, error) {
 				return nil, fmt.Errorf("line %d: column %s: %w, but earlier values in the column are",
 					line, t.names[j], err)
 			}
-			if isLong(text) {
-				return nil, fmt.Errorf("line %d: column %s: %s is beyond 2^53, and earlier values in the column are "+
-					"numbers: begin ids with a letter", line, t.names[j], text)
+			if IsCode(text) {
+				why := "begins with 0"
+				if isLong(text) {
+					why = "is beyond 2^53"
+				}
+				return nil, fmt.Errorf("line %d: column %s: %s %s, and earlier values in the column are "+
+					"numbers: begin ids with a letter", line, t.names[j], text, why)
 			}
 			c.Number = append(c.Number, v)
 		}

@@ -3,6 +3,7 @@ package table_test
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -146,10 +147,30 @@ func TestLateValues(t *testing.T) {
 		!strings.Contains(err.Error(), "line 8195: column a: 9007199254740993 is beyond 2^53") {
 		t.Error(err)
 	}
+	// 007 would become 7, another id.
+	tab = fatal.Or(open(t, []byte("a,b\n"+strings.Repeat("7,2\n", table.BatchRows)+"007,2\n"), table.Options{}))(t)
+	fatal.Or(tab.Next(all[:2]))(t)
+	if _, err := tab.Next(all[:2]); err == nil || !strings.Contains(err.Error(), "line 4098: column a: 007 begins with 0") {
+		t.Error(err)
+	}
 	tab = fatal.Or(open(t, []byte("a,b\n"+strings.Repeat("1,2\n", table.BatchRows)+"1,red\n"), table.Options{}))(t)
 	fatal.Or(tab.Next(all[:2]))(t)
 	if _, err := tab.Next(all[:2]); err == nil ||
 		!strings.Contains(err.Error(), `column b: "red" is not a number, but earlier values in the column are`) {
+		t.Error(err)
+	}
+}
+
+// A header may hold a very large number of columns: a comparison of each with all others would take a minute here.
+func TestWideHeader(t *testing.T) {
+	var b strings.Builder
+	for j := range 200_000 {
+		fmt.Fprintf(&b, "c%d,", j)
+	}
+	if _, err := open(t, []byte(b.String()+"last\n"), table.Options{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := open(t, []byte(b.String()+"c7\n"), table.Options{}); err == nil || err.Error() != `line 1 has the column "c7" twice` {
 		t.Error(err)
 	}
 }
