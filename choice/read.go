@@ -310,7 +310,7 @@ func (r *reader) batch(b *table.Batch) error {
 			if err := r.end(); err != nil {
 				return err
 			}
-			if err := r.begin(i, is.weight); err != nil {
+			if err := r.begin(i); err != nil {
 				return err
 			}
 		}
@@ -348,6 +348,9 @@ func (r *reader) state(i int, is *conditions) (row rowState, err error) {
 	}
 	if row.available, err = r.condition(i, r.available, is.available, true); err != nil {
 		return row, err
+	}
+	if r.open.kept == 0 {
+		return row, r.keep(i, is.weight)
 	}
 	if w := is.weight; w != nil && w[i] != r.open.weight {
 		return row, r.at(i, "column %s: the weight is %v, and %v in the first row of %s", r.weight.source, w[i], r.open.weight, r.name())
@@ -481,7 +484,7 @@ func (r *reader) name() string {
 }
 
 // begin opens a choice at row i.
-func (r *reader) begin(i int, weight []float64) error {
+func (r *reader) begin(i int) error {
 	r.choices++
 	key := r.open.key[:0]
 	for _, slot := range r.key {
@@ -496,23 +499,45 @@ func (r *reader) begin(i int, weight []float64) error {
 		return r.at(i, "%s has rows further up, and others lie between: sort the table by %s", r.name(),
 			strings.Join(r.layout.Choice, ", "))
 	}
+	for _, g := range r.groups() {
+		*g.dst = none
+		for _, slot := range g.slots {
+			if c := &r.frame.columns[slot]; !c.Missing(i) {
+				*g.dst = g.numbering.at(c, i, nil)
+			}
+		}
+	}
+	return nil
+}
+
+// group is a column that numbers the choices' decision makers or clusters.
+type group struct {
+	slots     []int
+	numbering *numbering
+	dst       *int
+}
+
+func (r *reader) groups() [2]group {
+	return [2]group{{r.panel, &r.panels, &r.open.panel}, {r.cluster, &r.clusters, &r.open.cluster}}
+}
+
+// keep takes the weight and the groups of the open choice from row i, the first that the filter kept.
+func (r *reader) keep(i int, weight []float64) error {
 	if weight != nil {
 		if w := weight[i]; !(w >= 0) || math.IsInf(w, 1) {
 			return r.at(i, "column %s: the weight is %v: want a finite number, at least 0", r.weight.source, w)
 		}
 		r.open.weight = weight[i]
 	}
-	for _, group := range []struct {
-		slots     []int
-		numbering *numbering
-		dst       *int
-	}{{r.panel, &r.panels, &r.open.panel}, {r.cluster, &r.clusters, &r.open.cluster}} {
-		for _, slot := range group.slots {
+	for _, g := range r.groups() {
+		for _, slot := range g.slots {
 			c := &r.frame.columns[slot]
 			if c.Missing(i) {
 				return r.at(i, "column %s is empty", r.frame.names[slot])
 			}
-			*group.dst = group.numbering.at(c, i, nil)
+			if *g.dst == none {
+				*g.dst = g.numbering.at(c, i, nil)
+			}
 		}
 	}
 	if r.builder.Panels && r.builder.returns(r.open.panel) {

@@ -163,6 +163,11 @@ available = "av"
 		{"a filter before the other conditions",
 			"case,mode,took,year\n1,bus,1,89\n1,car,0,89\n2,bus,9,88\n2,car,1,88\n2,car,1,88\n",
 			"[data]\nform = \"long\"\nchoice = [\"case\"]\nalternative = \"mode\"\nchosen = \"took\"\nfilter = \"year == 89\"\n[utility]\nconstants = true\n", "bus*; car\n"},
+		{"a filter before weights, panels and clusters",
+			"case,mode,took,year,w,who,town\n1,car,0,88,,,\n1,bus,1,89,2,a,x\n1,car,0,89,2,a,x\n2,bus,1,88,,,\n2,car,0,88,-1,,\n" +
+				"3,bus,0,89,1,b,x\n3,car,1,89,1,b,x\n4,bus,1,88,1,a,x\n",
+			"[data]\nform = \"long\"\nchoice = [\"case\"]\nalternative = \"mode\"\nchosen = \"took\"\nfilter = \"year == 89\"\n" +
+				"weight = \"w\"\npanel = \"who\"\ncluster = \"town\"\n[utility]\nconstants = true\n", "bus*; car ×2 panel 0 cluster 0\nbus; car* panel 1 cluster 0\n"},
 		{"wide with an expression of the choice", "bought,cost_bus,cost_car\n1,2,5\n0,1,4\n",
 			strings.Replace(strings.Replace(wideSpec, "\"mode\"", "\"bought == 1 ? 'bus' : 'car'\"", 1),
 				"available = \"av\"\n", "", 1) + "[utility]\ngeneric = [\"cost\"]\n",
@@ -275,6 +280,8 @@ func TestReadErrors(t *testing.T) {
 			`data.derive has "a == b": want "name = expression"`},
 		{"the wrong delimiter", strings.ReplaceAll(longTable, ",", ";"), longSpec,
 			`line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', set delimiter = ";"`},
+		{"a quote as the delimiter", longTable, with(`delimiter = "\""`),
+			`delimiter = "\"": want a character that separates columns`},
 		{"a header twice", row("2,car,0", "case,alt,took,cost,region,w\n2,car,0"), longSpec,
 			"line 4 repeats the header: remove it"},
 		{"a column twice", row("region", "cost"), longSpec, `line 1 has the column "cost" twice`},
