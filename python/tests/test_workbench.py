@@ -70,6 +70,13 @@ def test_reproduce(tmp_path: Path) -> None:
     assert (tmp_path / "main-gaussian-realizable" / "regret.csv").exists()
 
 
+def test_names_of_any_text() -> None:
+    """Names reach the program through TOML, which has no pairs of surrogates and no raw DEL."""
+    name = "price 😀\x7f\t"
+    renamed = {**SPEC, "utility": {"generic": [name, "rating"]}}
+    assert list(vitrine.fit(FRAMES[0].rename(columns={"price": name}), renamed).frame["name"]) == [name, "rating"]
+
+
 def test_errors() -> None:
     with pytest.raises(vitrine.CommandError, match=r"vitrine fit .*prize"):
         vitrine.fit(vitrine.clicks, {**SPEC, "utility": {"generic": ["prize"]}})

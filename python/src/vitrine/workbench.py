@@ -175,16 +175,16 @@ def _toml(value: Any) -> str:
     '{"a" = [1, 2.5, true, "x"], "b c" = {"d" = 1}}'
     """
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(str(k))} = {_toml(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_toml(str(k))} = {_toml(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML has no pairs of surrogates
 
 
 def _toml_file(spec: Spec, to: Path) -> str:
     if isinstance(spec, Path) or (isinstance(spec, str) and "=" not in spec):
         return str(spec)
-    text = spec if isinstance(spec, str) else "".join(f"{json.dumps(str(k))} = {_toml(v)}\n" for k, v in spec.items())
+    text = spec if isinstance(spec, str) else "".join(f"{_toml(str(k))} = {_toml(v)}\n" for k, v in spec.items())
     to.write_text(text, encoding="utf-8")
     return str(to)
 
