@@ -160,8 +160,13 @@ func allOf(list []api.Value, test func(v api.Value) bool) bool {
 	return !slices.ContainsFunc(list, func(v api.Value) bool { return !test(v) })
 }
 
-func contains(list []api.Value, text string) bool {
-	return slices.ContainsFunc(list, func(v api.Value) bool { return textOf(v) == text })
+// texts returns the set of the values' texts.
+func texts(list []api.Value) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, v := range list {
+		set[textOf(v)] = true
+	}
+	return set
 }
 
 // isFull reports whether a column holds a value for each page and item.
@@ -178,12 +183,9 @@ func (p pages) areIDs(name string) bool {
 	return p.every(func(l *pageRows) bool {
 		list := l.lists[name]
 		several = several || len(list) > 1
-		for i, v := range list {
-			if v.Kind == api.Missing || v.Kind == api.IsNumber && v.Number != math.Trunc(v.Number) || contains(list[:i], textOf(v)) {
-				return false
-			}
-		}
-		return true
+		return len(texts(list)) == len(list) && allOf(list, func(v api.Value) bool {
+			return v.Kind != api.Missing && !(v.Kind == api.IsNumber && v.Number != math.Trunc(v.Number))
+		})
 	}) && several
 }
 
@@ -191,13 +193,13 @@ func (p pages) areIDs(name string) bool {
 func (p pages) inside(outer, inner string) bool {
 	values := 0
 	return p.every(func(l *pageRows) bool {
-		list := l.get(outer)
+		list := texts(l.get(outer))
 		return len(list) == 0 || allOf(l.get(inner), func(v api.Value) bool {
 			text := textOf(v)
 			if text != "" {
 				values++
 			}
-			return text == "" || contains(list, text)
+			return text == "" || list[text]
 		})
 	}) && values > 0
 }
@@ -597,10 +599,12 @@ func areLists(rows []row, name, separator string) bool {
 			continue
 		}
 		lists++
-		for i, v := range list {
-			if slices.Contains(list[:i], v) || !isID(textOf(v), separator) {
+		seen := make(map[api.Value]bool, len(list))
+		for _, v := range list {
+			if seen[v] || !isID(textOf(v), separator) {
 				return false
 			}
+			seen[v] = true
 		}
 	}
 	return lists > 0 && lists*10 >= values*6

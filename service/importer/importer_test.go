@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"vitrine/service/page"
@@ -84,6 +85,23 @@ func TestMissingNumbers(t *testing.T) {
 func TestManyNames(t *testing.T) {
 	if n := importer.Seen(3000); n != 2000 {
 		t.Errorf("%d names", n)
+	}
+}
+
+// A page may list a very large number of items: a comparison of each with all others would take minutes here.
+func TestManyItems(t *testing.T) {
+	ids := make([]string, 100_000)
+	for i := range ids {
+		ids[i] = "sku " + strconv.Itoa(i)
+	}
+	line := fmt.Sprintf(`{"items":["%s"],"click":"%s"}`+"\n", strings.Join(ids, `","`), ids[7])
+	r, err := importer.Recognize(t.Context(), file(t, "log.jsonl", []byte(line)))
+	if err != nil || r.Mapping.Columns.Item != "items" || r.Mapping.Columns.Chosen != "click" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	line = strings.Replace(line, ids[8], ids[9], 1)
+	if r, err = importer.Recognize(t.Context(), file(t, "log.jsonl", []byte(line))); err != nil || r.Mapping.Columns.Item == "items" {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 
