@@ -274,6 +274,23 @@ func TestKeysStayForDeferredPages(t *testing.T) {
 	replays(t, e, o)
 }
 
+// A deferred page that was never activated counts as seen once its outcome comes, late.
+func TestLateOutcomeOfADeferredPage(t *testing.T) {
+	store := new(memlog.Store)
+	o := engine.Options{Store: store, Shoppers: keysOf(t)}
+	e := opened(t, o)
+	put(t, e, "home", remembering)
+	visit(t, e, store, "a", "anna", 0, func(r *api.Request) { r.Defer = true })
+	is(t, "a late sale", e.Outcome(t.Context(), "home", "a", "sku1", 31*minute), engine.ErrLate)
+	is(t, "no sale", e.Correct(t.Context(), "home", "a", api.Correction{ID: "x", Item: "sku1"}, 32*minute), nil)
+	is(t, "another item", e.Correct(t.Context(), "home", "a", api.Correction{ID: "y", Item: "sku0", Value: new(1.0)}, 33*minute), nil)
+	_, rows := visit(t, e, store, "b", "anna", 34*minute, nil)
+	if diff := cmp.Diff(map[string][]float64{"sku0": {1, 1}, "sku1": {1, 0}, "sku2": {1, 0}}, rows); diff != "" {
+		t.Errorf("the shopper's past:\n%s", diff)
+	}
+	replays(t, e, o)
+}
+
 // A shopper with many items keeps those bought last.
 func TestManyItemsOfAShopper(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Shoppers: keysOf(t)})

@@ -101,6 +101,9 @@ func (s *State) correct(p *Placement, now int64, c *eventlog.Corrected) error {
 			e.Correct(c)
 		}
 	}
+	if p.memory != nil && r != nil && r.Status == withdrawn { // the page was shown, although nobody said so in time
+		p.memory.Note(c.Shopper, now, c.Shown, 1, 0)
+	}
 	p.noteTakes(c.Shopper, func() []string { return c.Shown }, c.Takes(), c.Taken(), now)
 	if r == nil {
 		return nil
