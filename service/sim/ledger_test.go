@@ -227,9 +227,11 @@ func (l *ledger) ask(placement, id string) {
 	}
 }
 
-// surely reports whether an error rules out a write.
-func surely(err error) bool {
-	return errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrUnknown) && !errors.Is(err, eventlog.ErrReopen)
+// isFenced reports whether the call's error rules out a write. A process that followed when the call came may have
+// proposed it to the leader before it led itself.
+func (a *answer) isFenced() bool {
+	err := a.err
+	return a.byLeader && errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrUnknown) && !errors.Is(err, eventlog.ErrReopen)
 }
 
 // answer is a call, its answer, and when.
@@ -260,7 +262,7 @@ func (l *ledger) check(a *answer) {
 	}
 	switch a.kind {
 	case "decide":
-		if surely(a.err) && a.byLeader { // a follower may have proposed it before it led
+		if a.isFenced() {
 			d.failed++
 		}
 		if d.entry > 0 && d.failed == d.attempts {
@@ -301,10 +303,10 @@ func (l *ledger) check(a *answer) {
 		}
 	}
 	end := a.end.UnixNano()
-	if a.kind == "decide" && surely(a.err) {
+	if a.kind == "decide" && a.isFenced() {
 		l.w.count("answer: surely fenced")
 	}
-	if unknown(a.err) {
+	if a.isUnknown() {
 		if a.kind == "decide" && d.entry > 0 {
 			l.w.count("answer: unknown, but stored")
 		}
@@ -313,9 +315,10 @@ func (l *ledger) check(a *answer) {
 	l.ops = append(l.ops, porcupine.Operation{ClientId: a.client, Input: a, Output: a, Call: a.begin.UnixNano(), Return: end})
 }
 
-// unknown reports whether a call with the error may have been carried out, or may be yet.
-func unknown(err error) bool {
-	return err != nil && !surely(err) && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrLate) && !errors.Is(err, engine.ErrConflict) && !errors.Is(err, engine.ErrWithdrawn) &&
+// isUnknown reports whether the call may have been carried out, or may be yet.
+func (a *answer) isUnknown() bool {
+	err := a.err
+	return err != nil && !a.isFenced() && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrLate) && !errors.Is(err, engine.ErrConflict) && !errors.Is(err, engine.ErrWithdrawn) &&
 		!errors.Is(err, engine.ErrNotShown) && !errors.Is(err, engine.ErrFollower)
 }
 
@@ -335,7 +338,7 @@ func step(s view, a *answer) (next []view) {
 		switch {
 		case a.err == nil:
 			return []view{after}
-		case unknown(a.err) && after != s:
+		case a.isUnknown() && after != s:
 			return []view{s, after}
 		}
 		return []view{s}
@@ -381,7 +384,7 @@ func step(s view, a *answer) (next []view) {
 			if s.offered {
 				return nil
 			}
-		case unknown(a.err) && s.offered && s.ended == "":
+		case a.isUnknown() && s.offered && s.ended == "":
 			late := after
 			late.isLate = true
 			return []view{s, after, late}

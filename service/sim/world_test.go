@@ -747,7 +747,7 @@ func (w *world) operate(ctx context.Context, number int) {
 func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *engine.Engine, now int64) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	a := &answer{placement: "config", client: clients + number, begin: time.Now()}
+	a := &answer{placement: "config", client: clients + number, begin: time.Now(), byLeader: true}
 	var err error
 	kind := r.IntN(12)
 	pick, item, price := r.IntN(10), fmt.Sprint("s", r.IntN(30)), float64(1+r.IntN(20))
