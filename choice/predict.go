@@ -160,6 +160,8 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 				v = append(v, slices.Index(d.Variables, t.Variable))
 			}
 		}
+		slices.Sort(v)
+		v = slices.Compact(v) // a variable of two terms changes once
 		up, err := r.Shares(d.multiplied(v, j, math.Exp(h)))
 		if err != nil {
 			return nil, err

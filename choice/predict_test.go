@@ -113,6 +113,13 @@ func TestElasticities(t *testing.T) {
 	if diff := cmp.Diff(e, again, cmpopts.EquateApprox(0, 1e-10)); err != nil || diff != "" {
 		t.Errorf("elasticities -price +money: %s, %v", diff, err)
 	}
+	// Two terms of one alternative may have the same variable.
+	r.Spec.Utility.Terms = append(r.Spec.Utility.Terms, Term{"money", "price", []string{"a"}})
+	e = fatal.Or(r.Elasticities(d, "price"))(t)
+	again, err = r.Elasticities(d, "money")
+	if diff := cmp.Diff(e, again, cmpopts.EquateApprox(0, 1e-10)); err != nil || diff != "" {
+		t.Errorf("elasticities -price +money: %s, %v", diff, err)
+	}
 	if _, err := r.Elasticities(d, "colour"); err == nil {
 		t.Error("an unknown variable")
 	}
