@@ -65,6 +65,7 @@ const (
 type Sender struct {
 	options Options
 	client  *http.Client
+	home    string // where the process ran that began the file: a container has another name at each start
 
 	mu       sync.Mutex
 	entries  map[string]*entry
@@ -101,6 +102,7 @@ type entry struct {
 // file is a sender's saved state.
 type file struct {
 	Receiver string   `json:"receiver"` // a hash of its URL
+	Home     string   `json:"home"`
 	Told     []*entry `json:"told"`
 }
 
@@ -128,6 +130,7 @@ func Open(o Options) (*Sender, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
+	s.home = s.here()
 	return s, s.restore()
 }
 
@@ -156,6 +159,9 @@ func (s *Sender) restore() error {
 	if f.Receiver != s.receiver() {
 		return nil
 	}
+	if len(f.Told) > 0 {
+		s.home = f.Home
+	}
 	for _, e := range f.Told {
 		e.told = true
 		s.entries[e.id()] = e
@@ -177,17 +183,25 @@ func short(parts ...string) string {
 // id names the problem, the same each time that it stands and in each process.
 func (e *entry) id() string { return short(e.Source, e.Placement, e.Key) }
 
-// Source names a source of problems that belongs to this process alone, among all that send to the receiver.
-func (s *Sender) Source(what string) string { return what + " " + s.here() }
+// Source names a source of problems that belongs to this process alone, among all that send to the receiver. A later
+// process with the same file has the same sources, as long as the receiver knows of a problem.
+func (s *Sender) Source(what string) string {
+	if s == nil {
+		return what
+	}
+	return what + " " + s.home
+}
 
 // Here begins the text of a problem that concerns one process.
-func (s *Sender) Here() string { return s.here() + ": " }
-
-// here is where the process runs: its host and its directory. Several services may run on a host.
-func (s *Sender) here() string {
+func (s *Sender) Here() string {
 	if s == nil {
 		return ""
 	}
+	return s.here() + ": "
+}
+
+// here is where the process runs: its host and its directory. Several services may run on a host.
+func (s *Sender) here() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "an unknown host"
@@ -385,7 +399,7 @@ func (s *Sender) done(e *entry, m *Message, err error) {
 
 // save writes what the receiver was told. The caller holds mu.
 func (s *Sender) save() {
-	f := file{Receiver: s.receiver(), Told: []*entry{}}
+	f := file{Receiver: s.receiver(), Home: s.home, Told: []*entry{}}
 	for _, e := range s.entries {
 		if e.told {
 			f.Told = append(f.Told, e)

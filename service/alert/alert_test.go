@@ -125,6 +125,33 @@ var (
 	noWater = Problem{Level: "bad", Key: "water", Text: "no water"}
 )
 
+// A problem of a process ends for the receiver also if the next process has another place: a new name of the host, or of
+// the directory.
+func TestProcessMoves(t *testing.T) {
+	d := newDesk(t)
+	watch := func(problems ...Problem) {
+		for range 3 {
+			d.Observe(d.Source("log"), problems)
+			d.now = d.now.Add(time.Minute)
+		}
+		for d.sendNext(d.Context()) {
+		}
+	}
+	watch(noWater)
+	d.heard("problem.began no water")
+	moved := filepath.Join(t.TempDir(), "alerts.json")
+	fatal.If(t, os.Rename(d.File, moved))
+	d.File = moved
+	d.restart()
+	watch(noWater)
+	d.heard()
+	watch()
+	d.heard("problem.ended no water")
+	if !strings.Contains(d.Here(), filepath.Dir(moved)) {
+		t.Errorf("it runs %s", d.Here())
+	}
+}
+
 // The vector is the one of the standard's documentation.
 func TestSignature(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret")
@@ -293,8 +320,9 @@ func TestSources(t *testing.T) {
 // Services on one host that send to one receiver do not end each other's problems; a restart keeps the names.
 func TestTwoServicesOnAHost(t *testing.T) {
 	d := newDesk(t)
-	other := &Sender{options: Options{File: filepath.Join(t.TempDir(), "alerts.json")}}
-	again := &Sender{options: d.Options}
+	o := d.Options
+	o.File = filepath.Join(t.TempDir(), "alerts.json")
+	other, again := fatal.Or(Open(o))(t), fatal.Or(Open(d.Options))(t)
 	if d.Source("log") == other.Source("log") || d.Here() == other.Here() || d.Source("log") != again.Source("log") {
 		t.Errorf("%q and %q, and after a restart %q", d.Source("log"), other.Source("log"), again.Source("log"))
 	}
