@@ -52,7 +52,9 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		return nil, err
 	}
 	r.Errors = o.Errors
-	r.Offered, r.Chosen = frequencies(d)
+	if r.Offered, r.Chosen = frequencies(d); slices.Max(r.Chosen) == 0 {
+		return nil, errors.New("every choice has the weight 0: check data.weight")
+	}
 	m := &minimiser{steps: o.Steps, tolerance: o.Tolerance, watch: o.Watch}
 	start := o.Start
 	if start == nil {

@@ -350,3 +350,13 @@ func cutAfter(text, mark string) string {
 	before, _, _ := strings.Cut(text, mark)
 	return before + mark
 }
+
+// Choices of the weight 0 determine nothing, and the error blames the weights, not the variables.
+func TestFitWithoutWeight(t *testing.T) {
+	spec := replaceLine(longSpec, "[utility]", "weight = \"w - w\"\n[utility]")
+	d := mustLoad(t, "table.csv", []byte(longTable), spec)
+	_, err := Fit(t.Context(), fatal.Or(ReadSpec("spec.toml", []byte(spec)))(t), d, Options{})
+	if err == nil || err.Error() != "every choice has the weight 0: check data.weight" {
+		t.Error(err)
+	}
+}
