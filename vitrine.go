@@ -178,7 +178,8 @@ func (r Round) checkMore() error {
 		return nil
 	}
 	if r.Choice == Outside {
-		return fmt.Errorf("round has %d further takes after the outside option: make one of them the choice", len(r.More))
+		return fmt.Errorf("round has %d further takes after the outside option: make one of them the choice",
+			len(r.More))
 	}
 	if len(r.More) >= MaxTakes {
 		return fmt.Errorf("round has %d takes, and at most %d are accepted: leave out some", len(r.More)+1, MaxTakes)

@@ -185,10 +185,14 @@ func TestRoundCheck(t *testing.T) {
 		{"choice where nothing was offered", round(x, 1),
 			"choice 1 is not a position in an assortment of 0 items (0 is the outside option)"},
 		{"a basket", basket(1, 2, 2, 1), ""},
-		{"a further take of nothing", basket(1, 2, 0), "further take 0 is not an item of an assortment of 2 items (they count from 1)"},
-		{"a further take below 0", basket(1, -1), "further take -1 is not an item of an assortment of 2 items (they count from 1)"},
-		{"a further take not offered", basket(1, 3), "further take 3 is not an item of an assortment of 2 items (they count from 1)"},
-		{"takes after nothing", basket(vitrine.Outside, 1), "round has 1 further takes after the outside option: make one of them the choice"},
+		{"a further take of nothing", basket(1, 2, 0), "further take 0 is not an item of an assortment of 2 items " +
+			"(they count from 1)"},
+		{"a further take below 0", basket(1, -1), "further take -1 is not an item of an assortment of 2 items " +
+			"(they count from 1)"},
+		{"a further take not offered", basket(1, 3), "further take 3 is not an item of an assortment of 2 items " +
+			"(they count from 1)"},
+		{"takes after nothing", basket(vitrine.Outside, 1), "round has 1 further takes after the outside option: " +
+			"make one of them the choice"},
 		{"as many takes as there may be", basket(1, slices.Repeat([]vitrine.Choice{2}, vitrine.MaxTakes-1)...), ""},
 		{"too many takes", basket(1, slices.Repeat([]vitrine.Choice{2}, vitrine.MaxTakes)...),
 			"round has 1001 takes, and at most 1000 are accepted: leave out some"},

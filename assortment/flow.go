@@ -137,7 +137,8 @@ func (c *crossing) fill(hierarchies []*hierarchy, never []bool) error {
 				shown = f.nets[s].count[place-1]
 			}
 			if a := &h.nodes[len(h.nodes)-1-n]; shown < least {
-				return fmt.Errorf("%s: at least %d, but the other bounds leave no more than %d", a.Name, a.Min, a.Min-int(least-shown))
+				return fmt.Errorf("%s: at least %d, but the other bounds leave no more than %d", a.Name, a.Min,
+					a.Min-int(least-shown))
 			}
 		}
 	}
@@ -447,7 +448,8 @@ func (f *flow) label() (t, steps int) {
 			if t > 0 && sending[a].via == carried {
 				continue
 			}
-			if l := (label{sending[a].gain + f.next[k], sending[a].met, int32(j)}); l.gain > noWalk.gain && l.above(&taking[b]) {
+			if l := (label{sending[a].gain + f.next[k], sending[a].met, int32(j)}); l.gain > noWalk.gain &&
+				l.above(&taking[b]) {
 				taking[b], improved = l, true
 			}
 		}
@@ -467,7 +469,8 @@ func (f *flow) label() (t, steps int) {
 			if f.taken[k] == 0 || a == 0 || b == 0 { // a walk must not return to its start or continue past its end
 				continue
 			}
-			if l := (label{taking[b].gain - f.value[f.start[k]+f.taken[k]-1], taking[b].met, int32(j)}); l.gain > noWalk.gain && l.above(&sending[a]) {
+			if l := (label{taking[b].gain - f.value[f.start[k]+f.taken[k]-1], taking[b].met,
+				int32(j)}); l.gain > noWalk.gain && l.above(&sending[a]) {
 				sending[a], improved = l, true
 			}
 		}

@@ -71,7 +71,8 @@ func NewQuota(r Rules) (*Quota, error) {
 // lowered to the largest number that some set reaches. reached returns the rules with the lowered bounds. Other errors
 // are those of [NewQuota].
 func NewReachable(r Rules) (q *Quota, reached Rules, err error) {
-	if q, err = NewQuota(r); err == nil || r.Min == 0 && !slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Min > 0 }) {
+	if q, err = NewQuota(r); err == nil || r.Min == 0 && !slices.ContainsFunc(r.Groups,
+		func(g Group) bool { return g.Min > 0 }) {
 		return q, r, err
 	}
 	want := append(slices.Clone(r.Groups), Group{Items: numbers(r.Items), Min: r.Min})

@@ -575,7 +575,8 @@ func BenchmarkQuota(b *testing.B) {
 // Lower bounds out of reach are lowered one after the other, each to the most items that the sets obeying those before
 // it show of its group. The family obeys the lowered bounds.
 func TestReachable(t *testing.T) {
-	for name, draw := range map[string]func(t *rapid.T, n int) assortment.Rules{"nested": drawRules, "crossing": drawCrossing} {
+	for name, draw := range map[string]func(t *rapid.T, n int) assortment.Rules{"nested": drawRules,
+		"crossing": drawCrossing} {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			n := rapid.IntRange(1, 7).Draw(t, "N")
 			r := draw(t, n)
@@ -616,7 +617,8 @@ func TestReachable(t *testing.T) {
 				want.Groups[k].Min = lower(g.Items, g.Min)
 			}
 			want.Min = lower(numbers(n), r.Min)
-			if reached.Min != want.Min || !slices.EqualFunc(reached.Groups, want.Groups, func(a, b assortment.Group) bool { return a.Min == b.Min }) {
+			if reached.Min != want.Min || !slices.EqualFunc(reached.Groups, want.Groups,
+				func(a, b assortment.Group) bool { return a.Min == b.Min }) {
 				t.Fatalf("%+v: reached %+v, want %+v", r, reached, want)
 			}
 			judgeSets(t, want, q, nil)

@@ -25,112 +25,118 @@ type store struct {
 
 // storeOfIDs offers numbers with a linear utility, and one id an item.
 func storeOfIDs(items, size, numbers, ids int, sd float64) store {
-	return store{items: items, size: size, features: numbers + ids, numeric: numbers, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
-		effect, slope := normals(ids, sd, rng), normals(numbers, 0.5, rng)
-		return func(x []float64, rng *rand.Rand) float64 {
-			u := -2.0
-			for k, s := range slope {
-				v := rng.NormFloat64()
-				x[k] = 10 + 5*v
-				u += s * v
+	return store{items: items, size: size, features: numbers + ids, numeric: numbers,
+		open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
+			effect, slope := normals(ids, sd, rng), normals(numbers, 0.5, rng)
+			return func(x []float64, rng *rand.Rand) float64 {
+				u := -2.0
+				for k, s := range slope {
+					v := rng.NormFloat64()
+					x[k] = 10 + 5*v
+					u += s * v
+				}
+				j := rng.IntN(ids)
+				x[numbers+j] = 1
+				return u + effect[j]
 			}
-			j := rng.IntN(ids)
-			x[numbers+j] = 1
-			return u + effect[j]
-		}
-	}}
+		}}
 }
 
 // storeOfWords offers three numbers, and about six words of a vocabulary an item, some far more frequent than others.
 func storeOfWords(vocabulary int) store {
-	return store{items: 50, size: 4, features: 3 + vocabulary, numeric: 3, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
-		effect := normals(vocabulary, 0.5, rng)
-		return func(x []float64, rng *rand.Rand) float64 {
-			u := -2.0
-			for k := range 3 {
-				x[k] = rng.NormFloat64()
-				u += 0.3 * x[k]
-			}
-			for range 6 {
-				v := rng.Float64()
-				if j := int(float64(vocabulary) * v * v); x[3+j] == 0 {
-					x[3+j] = 1
-					u += effect[j]
+	return store{items: 50, size: 4, features: 3 + vocabulary, numeric: 3,
+		open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
+			effect := normals(vocabulary, 0.5, rng)
+			return func(x []float64, rng *rand.Rand) float64 {
+				u := -2.0
+				for k := range 3 {
+					x[k] = rng.NormFloat64()
+					u += 0.3 * x[k]
 				}
+				for range 6 {
+					v := rng.Float64()
+					if j := int(float64(vocabulary) * v * v); x[3+j] == 0 {
+						x[3+j] = 1
+						u += effect[j]
+					}
+				}
+				return u
 			}
-			return u
-		}
-	}}
+		}}
 }
 
 // storeOfNumbers offers numbers with a linear utility of the given standard deviation: independent ones, or, for an
 // embedding, sums of eight factors and noise.
 func storeOfNumbers(d int, sd float64, embedding bool) store {
-	return store{items: 50, size: 4, features: d, numeric: d, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
-		factors := d
-		if embedding {
-			factors = 8
-		}
-		w := mat.NewVecDense(factors, normals(factors, 1, rng))
-		w.ScaleVec(sd/mat.Norm(w, 2), w)
-		loading := mat.NewDense(d, factors, normals(d*factors, 1/math.Sqrt(float64(factors)), rng))
-		return func(x []float64, rng *rand.Rand) float64 {
-			z := mat.NewVecDense(factors, normals(factors, 1, rng))
+	return store{items: 50, size: 4, features: d, numeric: d,
+		open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
+			factors := d
 			if embedding {
-				mat.NewVecDense(d, x).MulVec(loading, z)
-				for j := range x {
-					x[j] += 0.3 * rng.NormFloat64()
-				}
-			} else {
-				copy(x, z.RawVector().Data)
+				factors = 8
 			}
-			return mat.Dot(z, w) - 2
-		}
-	}}
+			w := mat.NewVecDense(factors, normals(factors, 1, rng))
+			w.ScaleVec(sd/mat.Norm(w, 2), w)
+			loading := mat.NewDense(d, factors, normals(d*factors, 1/math.Sqrt(float64(factors)), rng))
+			return func(x []float64, rng *rand.Rand) float64 {
+				z := mat.NewVecDense(factors, normals(factors, 1, rng))
+				if embedding {
+					mat.NewVecDense(d, x).MulVec(loading, z)
+					for j := range x {
+						x[j] += 0.3 * rng.NormFloat64()
+					}
+				} else {
+					copy(x, z.RawVector().Data)
+				}
+				return mat.Dot(z, w) - 2
+			}
+		}}
 }
 
 // storeOfBends offers five numbers with a non-linear utility.
 func storeOfBends() store {
-	return store{items: 50, size: 4, features: 5, numeric: 5, open: func(*rand.Rand) func(x []float64, rng *rand.Rand) float64 {
-		return func(x []float64, rng *rand.Rand) float64 {
-			copy(x, normals(5, 1, rng))
-			return -2 - x[0]*x[0] + x[1]*x[2]
-		}
-	}}
+	return store{items: 50, size: 4, features: 5, numeric: 5,
+		open: func(*rand.Rand) func(x []float64, rng *rand.Rand) float64 {
+			return func(x []float64, rng *rand.Rand) float64 {
+				copy(x, normals(5, 1, rng))
+				return -2 - x[0]*x[0] + x[1]*x[2]
+			}
+		}}
 }
 
 // storeOfIdeals offers numbers, such as a price, with an ideal value: the nearer the better.
 func storeOfIdeals(d int) store {
-	return store{items: 50, size: 4, features: d, numeric: d, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
-		ideal := normals(d, 0.7, rng)
-		return func(x []float64, rng *rand.Rand) float64 {
-			u := -2.0
-			copy(x, normals(d, 1, rng))
-			for j, v := range x {
-				u -= 0.8 * (v - ideal[j]) * (v - ideal[j])
+	return store{items: 50, size: 4, features: d, numeric: d,
+		open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
+			ideal := normals(d, 0.7, rng)
+			return func(x []float64, rng *rand.Rand) float64 {
+				u := -2.0
+				copy(x, normals(d, 1, rng))
+				for j, v := range x {
+					u -= 0.8 * (v - ideal[j]) * (v - ideal[j])
+				}
+				return u
 			}
-			return u
-		}
-	}}
+		}}
 }
 
 // storeOfSegments offers four numbers, with different slopes for each of some segments of customers. A category of the
 // customer names the segment.
 func storeOfSegments(segments int) store {
 	const numbers, items = 4, 30
-	return store{items: items, size: 4, features: numbers + segments, numeric: numbers, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
-		slope := mat.NewDense(segments, numbers, normals(segments*numbers, 0.7, rng))
-		segment, drawn := 0, 0
-		return func(x []float64, rng *rand.Rand) float64 {
-			if drawn%items == 0 { // another customer
-				segment = rng.IntN(segments)
+	return store{items: items, size: 4, features: numbers + segments, numeric: numbers,
+		open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
+			slope := mat.NewDense(segments, numbers, normals(segments*numbers, 0.7, rng))
+			segment, drawn := 0, 0
+			return func(x []float64, rng *rand.Rand) float64 {
+				if drawn%items == 0 { // another customer
+					segment = rng.IntN(segments)
+				}
+				drawn++
+				x[numbers+segment] = 1
+				copy(x, normals(numbers, 1, rng))
+				return mat.Dot(slope.RowView(segment), mat.NewVecDense(numbers, x[:numbers])) - 2
 			}
-			drawn++
-			x[numbers+segment] = 1
-			copy(x, normals(numbers, 1, rng))
-			return mat.Dot(slope.RowView(segment), mat.NewVecDense(numbers, x[:numbers])) - 2
-		}
-	}}
+		}}
 }
 
 // beside returns a store of items with the features of a and of b, which offers numeric ones only if all of a's are
@@ -187,7 +193,8 @@ func (a store) regret(tb testing.TB, l vitrine.Learner, seed uint64) float64 {
 		}
 		vitrine.DrawShocks(shock, rng)
 		offer := l.Policy().Offer(c, rng)
-		fatal.If(tb, l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
+		fatal.If(tb, l.Observe(vitrine.Round{Context: c, Offer: offer,
+			Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 		_, best := assortment.Maximize(nil, assortment.AtMost(a.size), u, c.Revenue)
 		total += best - vitrine.ExpectedRevenue(offer.Assortment, u, c.Revenue)
 	}
@@ -228,7 +235,8 @@ func BenchmarkAuto(b *testing.B) {
 		{"bends", storeOfBends()},
 		{"bends-categories", storeOfBends().beside(storeOfIDs(50, 4, 0, 8, 0.5)).beside(storeOfIDs(50, 4, 0, 8, 0.5))},
 		{"ideals-numbers", storeOfIdeals(3).beside(storeOfNumbers(17, 1.2, false))},
-		{"ideals-embedding-ids", storeOfIdeals(2).beside(storeOfNumbers(32, 1.2, true)).beside(storeOfIDs(50, 4, 0, 200, 0.7))},
+		{"ideals-embedding-ids", storeOfIdeals(2).beside(storeOfNumbers(32, 1.2, true)).beside(
+			storeOfIDs(50, 4, 0, 200, 0.7))},
 		{"8-segments", storeOfSegments(8)},
 		{"bends-ids", storeOfBends().beside(storeOfIDs(50, 4, 0, 100, 0.7))},
 	} {

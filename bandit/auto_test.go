@@ -26,7 +26,8 @@ func TestWideShowsWhatItDoesNotKnow(t *testing.T) {
 		return &vitrine.Context{Features: x}
 	}
 	for s := range 60 { // the id 1 sells best, and the id 2 never
-		r := vitrine.Round{Context: items(1, 2, 3), Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1, 2}}, Choice: []vitrine.Choice{1, 1, 3, vitrine.Outside}[s%4]}
+		r := vitrine.Round{Context: items(1, 2, 3), Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1, 2}},
+			Choice: []vitrine.Choice{1, 1, 3, vitrine.Outside}[s%4]}
 		fatal.If(t, l.Observe(r))
 	}
 	l.line.mean[l.line.place[3]] = 0 // as if the id was never shown
@@ -43,9 +44,11 @@ func TestWideShowsWhatItDoesNotKnow(t *testing.T) {
 		}
 		var rows entries
 		rows.scan(pi.line, x.Features)
-		reduced := &vitrine.Context{Features: pi.line.reduce(new(scratch.Matrix), x.Features, &rows, 0), Revenue: revenue}
+		reduced := &vitrine.Context{Features: pi.line.reduce(new(scratch.Matrix), x.Features, &rows, 0),
+			Revenue: revenue}
 		for i := range 2 {
-			reduced.Features.Set(i, 1, reduced.Features.At(i, 1)+share*math.Sqrt(varianceOf(pi.line, []int{1 + 3*i}, []float64{1})))
+			reduced.Features.Set(i, 1, reduced.Features.At(i, 1)+share*math.Sqrt(
+				varianceOf(pi.line, []int{1 + 3*i}, []float64{1})))
 		}
 		have, want := pi.Reasons(x, newRand()), pi.inner.Reasons(reduced, newRand())
 		for i, v := range want.Index {
@@ -86,9 +89,11 @@ func TestAutoHasProductsOfNumbers(t *testing.T) {
 		{80, first(80), nil},
 		{300, first(40), []string{"squares of the first 40"}},
 		{60, []int{5, 9}, []string{"quadratic in [0 1]"}}, // and the index
-		{60, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []string{"quadratic in [0 1 2 3 4 5 6 7 8 9]", "quadratic in [0 1 2 3 4 5 6 7 8 9] with all"}},
+		{60, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []string{"quadratic in [0 1 2 3 4 5 6 7 8 9]", "quadratic in [0 " +
+			"1 2 3 4 5 6 7 8 9] with all"}},
 	} {
-		p := Problem{NumFeatures: c.features, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
+		p := Problem{NumFeatures: c.features, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3),
+			Numeric: c.numeric}
 		l := fatal.Or(NewAuto(p, AutoOptions{}, newRand()))(t)
 		bma, ok := l.(*BMA)
 		if !ok {
@@ -118,10 +123,13 @@ func TestAutoChooses(t *testing.T) {
 		numeric  []int
 		want     string
 	}{
-		{3, nil, "bma-mnl"}, {30, numeric(2), "bma-mnl"}, {31, numeric(2), "wide"}, {31, nil, "bma-mnl"}, {128, nil, "bma-mnl"}, {128, numeric(128), "bma-mnl"},
-		{129, nil, "wide"}, {129, numeric(129), "wide"}, {200, numeric(120), "wide"}, {40, numeric(0), "wide"}, {60, numeric(29), "wide"}, {60, numeric(30), "wide"}, {400, numeric(300), "wide"},
+		{3, nil, "bma-mnl"}, {30, numeric(2), "bma-mnl"}, {31, numeric(2), "wide"}, {31, nil, "bma-mnl"},
+		{128, nil, "bma-mnl"}, {128, numeric(128), "bma-mnl"},
+		{129, nil, "wide"}, {129, numeric(129), "wide"}, {200, numeric(120), "wide"}, {40, numeric(0), "wide"},
+		{60, numeric(29), "wide"}, {60, numeric(30), "wide"}, {400, numeric(300), "wide"},
 	} {
-		p := Problem{NumFeatures: c.features, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
+		p := Problem{NumFeatures: c.features, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3),
+			Numeric: c.numeric}
 		l := fatal.Or(NewAuto(p, AutoOptions{}, newRand()))(t)
 		name := "bma-mnl"
 		experts := 0
@@ -129,31 +137,38 @@ func TestAutoChooses(t *testing.T) {
 			name, experts = "wide", len(w.bma.experts)
 			direct := min(len(c.numeric), 127)
 			if n := w.bma.p.NumFeatures; n != direct+1 || w.line.direct != direct {
-				t.Errorf("the experts of %d features have %d, %d of them as they are, want %d", c.features, n, w.line.direct, direct)
+				t.Errorf("the experts of %d features have %d, %d of them as they are, want %d", c.features, n,
+					w.line.direct, direct)
 			}
-			if len(w.line.numeric) != min(len(c.numeric), 255) || w.line.limit != min(c.features+1, 256) || w.line.limit != AutoBlock(p) {
-				t.Errorf("of %d features %d are numeric, and %d in the block", c.features, len(w.line.numeric), w.line.limit)
+			if len(w.line.numeric) != min(len(c.numeric), 255) || w.line.limit != min(c.features+1, 256) ||
+				w.line.limit != AutoBlock(p) {
+				t.Errorf("of %d features %d are numeric, and %d in the block", c.features, len(w.line.numeric),
+					w.line.limit)
 			}
 		} else {
 			experts = len(l.(*BMA).experts)
 		}
 		if name != c.want || experts != len(AutoExperts(p)) {
-			t.Errorf("%d features, numeric %v: %s of %d experts, want %s of %d", c.features, c.numeric, name, experts, c.want, len(AutoExperts(p)))
+			t.Errorf("%d features, numeric %v: %s of %d experts, want %s of %d", c.features, c.numeric, name, experts,
+				c.want, len(AutoExperts(p)))
 		}
 	}
 	for _, features := range []int{30, 31} {
-		p := Problem{NumFeatures: features, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: numeric(2)}
+		p := Problem{NumFeatures: features, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3),
+			Numeric: numeric(2)}
 		l, err := NewAuto(p, AutoOptions{PositionEffects: true}, newRand())
 		if features == 30 && (err != nil || len(l.Policy().(*mixture).PlaceEffects()) != 3) {
 			t.Errorf("%d features with position effects: %T, error %v", features, l, err)
 		}
-		if features == 31 && (err == nil || !strings.Contains(err.Error(), "at most 30 columns, or 128 if all are numbers, and these have 31")) {
+		if features == 31 && (err == nil || !strings.Contains(err.Error(), "at most 30 columns, or 128 if all are "+
+			"numbers, and these have 31")) {
 			t.Errorf("%d features with position effects: %T, error %v", features, l, err)
 		}
 	}
 	for _, bad := range [][]int{{-1}, {3}, {1, 0}, {1, 1}} {
 		p := Problem{NumFeatures: 3, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: bad}
-		if _, err := NewAuto(p, AutoOptions{}, newRand()); err == nil || !strings.Contains(err.Error(), "must be distinct columns of 3 features") {
+		if _, err := NewAuto(p, AutoOptions{}, newRand()); err == nil ||
+			!strings.Contains(err.Error(), "must be distinct columns of 3 features") {
 			t.Errorf("numeric columns %v: error %v", bad, err)
 		}
 	}

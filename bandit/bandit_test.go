@@ -133,7 +133,8 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 			return must(NewBMA(p, DefaultExperts(p.NumFeatures), o, newRand()))
 		},
 		"bma-mnl mlp": func(p Problem) vitrine.Learner {
-			return must(NewBMA(p, []Expert{{Model: paperModel()}, {Model: paperModel(), MemoryRounds: 30}}, DefaultBMAOptions(), newRand()))
+			return must(NewBMA(p, []Expert{{Model: paperModel()}, {Model: paperModel(), MemoryRounds: 30}},
+				DefaultBMAOptions(), newRand()))
 		},
 		"wide": func(p Problem) vitrine.Learner {
 			p.Numeric = []int{0}
@@ -146,7 +147,9 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 func TestLearnersKeepTheContract(t *testing.T) {
 	for name, learner := range learners() {
 		t.Run(name, func(t *testing.T) {
-			bandittest.TestLearner(t, paperFeatures, paperSize, 60, func() vitrine.Learner { return learner(paperProblem()) })
+			bandittest.TestLearner(t, paperFeatures, paperSize, 60, func() vitrine.Learner {
+				return learner(paperProblem())
+			})
 		})
 	}
 }
@@ -253,8 +256,13 @@ func TestOptionsAreChecked(t *testing.T) {
 		"candidates = -1": bma(func(o *BMAOptions) { o.Candidates = -1 }),
 		"candidates = 10": bma(func(o *BMAOptions) { o.Candidates = 10_000_000 }),
 		"sample = 0":      bma(func(o *BMAOptions) { o.Sample = 0 }),
-		"samples = -1":    func() error { o := DefaultTSOptions(); o.Samples = -1; _, err := NewTS(p, o); return err }(),
-		"eta = -1":        func() error { o := DefaultOFUOptions(); o.Eta = -1; _, err := NewOFU(p, o); return err }(),
+		"samples = -1": func() error {
+			o := DefaultTSOptions()
+			o.Samples = -1
+			_, err := NewTS(p, o)
+			return err
+		}(),
+		"eta = -1": func() error { o := DefaultOFUOptions(); o.Eta = -1; _, err := NewOFU(p, o); return err }(),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
@@ -269,7 +277,8 @@ func TestFamiliesWithoutParametersAreRefused(t *testing.T) {
 	_, eps := NewEpsGreedy(p, m, DefaultEpsGreedyOptions(), newRand())
 	_, barrier := NewLogBarrier(p, m, DefaultLogBarrierOptions(), newRand())
 	_, good := NewFeelGood(p, m, DefaultFeelGoodOptions(), newRand())
-	for name, err := range map[string]error{"onl-mnl": onl, "greedy": greedy, "eps-greedy-mnl": eps, "log-barrier-mnl": barrier, "feel-good-ts": good} {
+	for name, err := range map[string]error{"onl-mnl": onl, "greedy": greedy, "eps-greedy-mnl": eps,
+		"log-barrier-mnl": barrier, "feel-good-ts": good} {
 		if err == nil || !strings.Contains(err.Error(), "the utility has no parameters") {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -318,7 +327,8 @@ func TestOverflowTeachesNothing(t *testing.T) {
 		l, idle := create(), create()
 		for s := range 25 {
 			x := paperContext(s)
-			r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: vitrine.Choice(s % 3)}
+			r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}},
+				Choice: vitrine.Choice(s % 3)}
 			same := r
 			if s%5 == 2 {
 				x.Features.Set(2, 0, 1000)
@@ -373,11 +383,28 @@ func TestSnapshotsNameTheirOptions(t *testing.T) {
 	o.Warmup, o.PilotSteps = 12, 50
 	p := paperProblem()
 	for want, l := range map[string]vitrine.Learner{
-		"ball = 0, want 3":                         func() vitrine.Learner { o := o; o.Ball = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
-		"lambda = 10, want 3":                      func() vitrine.Learner { o := o; o.Lambda = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
-		"beta = 10, want 3":                        func() vitrine.Learner { o := o; o.Beta = 3; return must(NewONL(p, paperModel(), o, newRand())) }(),
-		"rounds = 120, want 121":                   func() vitrine.Learner { p := p; p.Rounds++; return must(NewONL(p, paperModel(), o, newRand())) }(),
-		"utility = sigmoid 3-4-1, want tanh 3-4-1": must(NewONL(p, utility.NewMLP(paperFeatures, []int{4}, utility.Tanh), o, newRand())),
+		"ball = 0, want 3": func() vitrine.Learner {
+			o := o
+			o.Ball = 3
+			return must(NewONL(p, paperModel(), o, newRand()))
+		}(),
+		"lambda = 10, want 3": func() vitrine.Learner {
+			o := o
+			o.Lambda = 3
+			return must(NewONL(p, paperModel(), o, newRand()))
+		}(),
+		"beta = 10, want 3": func() vitrine.Learner {
+			o := o
+			o.Beta = 3
+			return must(NewONL(p, paperModel(), o, newRand()))
+		}(),
+		"rounds = 120, want 121": func() vitrine.Learner {
+			p := p
+			p.Rounds++
+			return must(NewONL(p, paperModel(), o, newRand()))
+		}(),
+		"utility = sigmoid 3-4-1, want tanh 3-4-1": must(
+			NewONL(p, utility.NewMLP(paperFeatures, []int{4}, utility.Tanh), o, newRand())),
 	} {
 		err := l.(bandittest.Snapshotter).UnmarshalBinary(data)
 		if err == nil || err.Error() != "snapshot is of "+want {
@@ -405,7 +432,8 @@ func TestForgedCountsAreRefused(t *testing.T) {
 			t.Fatalf("%s: the first field is %d, want the 30 rounds", name, rounds)
 		}
 		forged := []uint64{math.MaxInt64, math.MaxInt64 - 1, math.MaxUint64}
-		if !strings.Contains(name, "online") && !strings.HasPrefix(name, "ofu-mnl-plus") && name != "greedy commits" { // these keep no data
+		if !strings.Contains(name, "online") && !strings.HasPrefix(name, "ofu-mnl-plus") &&
+			name != "greedy commits" { // these keep no data
 			forged = append(forged, 0, 12, 29)
 		}
 		for _, n := range forged {
@@ -443,7 +471,8 @@ func FuzzUnmarshal(f *testing.F) {
 			return
 		}
 		body := data[:len(data)-4]
-		data = binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+		data = binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body,
+			crc32.MakeTable(crc32.Castagnoli)))
 		if err := l.UnmarshalBinary(data); err != nil {
 			return
 		}

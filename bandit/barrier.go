@@ -72,7 +72,8 @@ func (b *barrier) solve(sets *assortment.Sets, revenue []float64, items int, gam
 func (b *barrier) start(sets *assortment.Sets, revenue []float64, items int, gamma float64) {
 	m := sets.Len()
 	b.sets = sets
-	b.r, b.q, b.dq, b.slack, b.ds = scratch.Grow(b.r, m), scratch.Grow(b.q, m), scratch.Grow(b.dq, m), scratch.Grow(b.slack, m), scratch.Grow(b.ds, m)
+	b.r, b.q, b.dq, b.slack, b.ds = scratch.Grow(b.r, m), scratch.Grow(b.q, m), scratch.Grow(b.dq, m),
+		scratch.Grow(b.slack, m), scratch.Grow(b.ds, m)
 	b.w, b.z, b.price = scratch.Grow(b.w, items), scratch.Grow(b.z, items), scratch.Grow(b.price, items)
 	b.hessian, b.step = scratch.Grow(b.hessian, (items+1)*(items+1)), scratch.Grow(b.step, items+1)
 	for s := range b.q {

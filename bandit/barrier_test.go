@@ -122,7 +122,8 @@ func TestBarrierAgainstBruteForce(t *testing.T) {
 						grad[m] = q[m] * (grad[m] - mean)
 					}
 				},
-			}, make([]float64, sets.Len()), &optimize.Settings{GradientThreshold: 1e-9, MajorIterations: 3000}, &optimize.BFGS{})
+			}, make([]float64, sets.Len()), &optimize.Settings{GradientThreshold: 1e-9, MajorIterations: 3000},
+				&optimize.BFGS{})
 			if result == nil {
 				t.Fatal(err)
 			}

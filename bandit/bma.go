@@ -218,7 +218,8 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 func (l *BMA) know(known *linearPrior) error {
 	width := len(l.seen.mean)
 	l.known, l.z = known, standardisation{shift: make([]float64, width), scale: slices.Repeat([]float64{1}, width)}
-	l.identity.facts = append(l.identity.facts, fact{key: "prior", value: fmt.Sprint(known.mean, known.covariance.RawSymmetric().Data)})
+	l.identity.facts = append(l.identity.facts,
+		fact{key: "prior", value: fmt.Sprint(known.mean, known.covariance.RawSymmetric().Data)})
 	if err := l.assume(); err != nil {
 		return err
 	}
@@ -239,7 +240,8 @@ func CheckExperts(d int, experts []Expert) error {
 	known := map[string]int{}
 	for i, x := range experts {
 		if isNil(x.Model) {
-			return fmt.Errorf("NewBMA: the model of expert %d is nil: give it a family, such as utility.NewLinear(%d, true)", i+1, d)
+			return fmt.Errorf("NewBMA: the model of expert %d is nil: give it a family, such as "+
+				"utility.NewLinear(%d, true)", i+1, d)
 		}
 		name := x.String()
 		first, twice := known[name]
@@ -250,7 +252,8 @@ func CheckExperts(d int, experts []Expert) error {
 		case x.Model.NumParams() < 1:
 			return fmt.Errorf("expert %d, %s, has no parameters: there is nothing to learn", i+1, name)
 		case x.MemoryRounds != 0 && !(x.MemoryRounds >= 1 && !math.IsInf(x.MemoryRounds, 0)):
-			return fmt.Errorf("expert %d, %s: memory_rounds = %v: must be finite and at least 1, or 0 for constant parameters", i+1, name, x.MemoryRounds)
+			return fmt.Errorf("expert %d, %s: memory_rounds = %v: must be finite and at least 1, or 0 for "+
+				"constant parameters", i+1, name, x.MemoryRounds)
 		case twice:
 			return fmt.Errorf("experts %d and %d are both %s: an expert counts once", first+1, i+1, name)
 		}
@@ -397,7 +400,8 @@ func (l *BMA) width() float64 {
 
 // freeze implements algorithm.
 func (l *BMA) freeze() vitrine.Policy {
-	pi := &mixture{p: l.p, width: l.width(), unknown: l.rounds == 0 && l.known == nil, outliers: l.outliers.Outliers, places: l.places}
+	pi := &mixture{p: l.p, width: l.width(), unknown: l.rounds == 0 && l.known == nil, outliers: l.outliers.Outliers,
+		places: l.places}
 	all, bounds := l.split(), l.seen.bounds()
 	for k, v := range l.views() {
 		pi.views = append(pi.views, view{z: v.z, bounds: bounds.standardised(v.z)})
@@ -405,7 +409,8 @@ func (l *BMA) freeze() vitrine.Policy {
 	}
 	if l.known != nil && l.seen.n == 0 {
 		// The other families have priors for features with known moments.
-		pi.beliefs, pi.weights = []belief{{family: l.base.Model, model: l.base.model, posterior: l.base.posterior}}, []float64{1}
+		pi.beliefs, pi.weights = []belief{{family: l.base.Model, model: l.base.model, posterior: l.base.posterior}},
+			[]float64{1}
 	}
 	pi.estimateEffects()
 	return pi

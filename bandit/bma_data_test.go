@@ -34,7 +34,8 @@ func (w data) visit(t *testing.T, l vitrine.Learner, seed uint64, rounds int) (r
 		vitrine.DrawShocks(shock, rng)
 		context := &vitrine.Context{Features: x}
 		offer := l.Policy().Offer(context, rng)
-		if err := l.Observe(vitrine.Round{Context: context, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
+		if err := l.Observe(vitrine.Round{Context: context, Offer: offer,
+			Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
 			if refused++; refused == 1 {
 				t.Errorf("seed %d, round %d: %v", seed, s, err)
 			}
@@ -154,7 +155,8 @@ func TestNoFeaturesPoisonBMA(t *testing.T) {
 			const seeds, rounds = 4, 300
 			late, chance := 0.0, 0.0
 			for seed := range uint64(seeds) {
-				p := Problem{NumFeatures: w.features, MaxShown: paperSize, Rounds: rounds, Constraint: assortment.AtMost(paperSize)}
+				p := Problem{NumFeatures: w.features, MaxShown: paperSize, Rounds: rounds,
+					Constraint: assortment.AtMost(paperSize)}
 				l := newBMA(t, p, DefaultExperts(w.features))
 				late += mean(w.visit(t, l, seed, rounds)[rounds/2:]) / seeds
 				chance += mean(w.visit(t, must(NewUniform(p)), seed, rounds)) / seeds
@@ -255,7 +257,8 @@ func TestConstantFeaturesAreNotStandardizedByNoise(t *testing.T) {
 		s := newMoments(1)
 		s.extremes = newExtremes(1)
 		for range 2 * boundRounds {
-			s.add(mat.NewDense(4, 1, []float64{c.mean - c.deviation, c.mean + c.deviation, c.mean - c.deviation, c.mean + c.deviation}))
+			s.add(mat.NewDense(4, 1, []float64{c.mean - c.deviation, c.mean + c.deviation, c.mean - c.deviation,
+				c.mean + c.deviation}))
 		}
 		z := s.standardisation()
 		wantNear(t, "mean", z.shift[0], c.mean, 1e-12)
@@ -275,7 +278,8 @@ func TestStandstill(t *testing.T) {
 	for _, c := range []struct {
 		mean, sd float64
 		stands   bool
-	}{{10, 4, true}, {10.99, 4, true}, {11.01, 4, false}, {8.99, 4, false}, {10, 4.99, true}, {10, 5.01, false}, {10, 3.21, true}, {10, 3.19, false}} {
+	}{{10, 4, true}, {10.99, 4, true}, {11.01, 4, false}, {8.99, 4, false}, {10, 4.99, true}, {10, 5.01, false},
+		{10, 3.21, true}, {10, 3.19, false}} {
 		if got := z.stands(standardisation{shift: []float64{c.mean, 0}, scale: []float64{c.sd, 1}}); got != c.stands {
 			t.Errorf("mean 10 → %v, standard deviation 4 → %v: stands %v", c.mean, c.sd, got)
 		}
@@ -302,7 +306,8 @@ func TestMovedMomentsAreLearnedFromTheFirstRound(t *testing.T) {
 		if l.rounds > 95 {
 			t.Fatal("the standardisation never moved")
 		}
-		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1}}, Choice: 1}))
+		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1}},
+			Choice: 1}))
 	}
 	twin := newBMA(t, paperProblem(), experts)
 	twin.z, twin.history, twin.rounds = l.z, l.history, l.rounds

@@ -42,7 +42,8 @@ type slotSet struct {
 // its revenue, and τ the smallest gain at R in S, 0 if S is smaller than the rules allow. If no gain at z outside C is
 // larger than τ, none is at R, and S is the best set of all: an outside item could only replace an item of S. Otherwise
 // z becomes R. ok is false if some slot still lacks such a set after some passes over the items.
-func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assortment.Rules, z standardisation, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
+func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assortment.Rules, z standardisation,
+	x *vitrine.Context) (s vitrine.Assortment, ok bool) {
 	size := numGaining(q)
 	sets := make([]slotSet, len(w.expert))
 	some := make([]int, 0, 2*sampled)
@@ -122,7 +123,8 @@ func nthGain(some *search.Best, r []float64, before, z float64, n int) float64 {
 
 // solve sets a slot's best set among some items, in any order, under the rules, and returns the smallest gain in it. ok
 // is false if the slot's present set earns more.
-func (o *mixture) solve(w *mixtureScratch, set *slotSet, k int, q assortment.Rules, items []int, z standardisation, x *vitrine.Context) (gain float64, ok bool) {
+func (o *mixture) solve(w *mixtureScratch, set *slotSet, k int, q assortment.Rules, items []int, z standardisation,
+	x *vitrine.Context) (gain float64, ok bool) {
 	w.some = append(w.some[:0], items...)
 	slices.Sort(w.some)
 	best, u, revenue, gain := w.pruned.Among(nil, q, w.some, func(items []int) []float64 {
@@ -138,7 +140,8 @@ func (o *mixture) solve(w *mixtureScratch, set *slotSet, k int, q assortment.Rul
 }
 
 // slotUtilities returns the sampled utilities of a slot for some items of x, in dst.
-func (o *mixture) slotUtilities(dst []float64, w *mixtureScratch, k int, items []int, z standardisation, x *mat.Dense) []float64 {
+func (o *mixture) slotUtilities(dst []float64, w *mixtureScratch, k int, items []int, z standardisation,
+	x *mat.Dense) []float64 {
 	dst = scratch.Grow(dst, len(items))
 	for from := 0; from < len(items); from += indexRows {
 		to := min(from+indexRows, len(items))

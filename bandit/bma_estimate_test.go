@@ -19,7 +19,8 @@ import (
 func TestMeanProbabilities(t *testing.T) {
 	model := utility.NewLinear(1, false)
 	p := bandit.Problem{NumFeatures: 1, Items: 2, MaxShown: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
-	l := fatal.Or(bandit.NewBMA(p, []bandit.Expert{{Model: model}}, bandit.DefaultBMAOptions(), stream.New(1, 0, stream.Learner)))(t)
+	l := fatal.Or(bandit.NewBMA(p, []bandit.Expert{{Model: model}}, bandit.DefaultBMAOptions(),
+		stream.New(1, 0, stream.Learner)))(t)
 	x := &vitrine.Context{Features: mat.NewDense(2, 1, []float64{-1, 1})}
 	prior := make([]float64, 1)
 	utility.Precisions(model, prior)
@@ -46,11 +47,13 @@ func TestMeanProbabilities(t *testing.T) {
 		vitrine.Probabilities(have, u)
 		for k := range want {
 			if math.Abs(have[k]-want[k]/total) > 0.04 {
-				t.Errorf("after %d rounds the probabilities are %.3f, item %d has %.3f by the integral", n, have, k, want[k]/total)
+				t.Errorf("after %d rounds the probabilities are %.3f, item %d has %.3f by the integral", n, have, k,
+					want[k]/total)
 			}
 		}
 		if n < len(choices) {
-			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1}}, Choice: choices[n]}))
+			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1}},
+				Choice: choices[n]}))
 		}
 	}
 }

@@ -113,7 +113,8 @@ func (e *expert) learn(round *mle.Choices, base *expert, t *tangent) {
 // a guess: among |S| + 1 outcomes, and for each further take among |S|.
 func (e *expert) forecast(round *mle.Choices) float64 {
 	if e != nil {
-		if loss := (&mle.NLL{Model: e.model, Choices: round}).Value(e.posterior.Mode); !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+		if loss := (&mle.NLL{Model: e.model, Choices: round}).Value(e.posterior.Mode); !math.IsNaN(loss) &&
+			!math.IsInf(loss, 0) {
 			return loss
 		}
 	}

@@ -35,14 +35,21 @@ func (improper) Precisions(dst []float64) { clear(dst) }
 func TestBadExpertsAreNamed(t *testing.T) {
 	d := paperFeatures
 	for want, experts := range map[string][]Expert{
-		"there are no experts":                                                             nil,
-		"expert 2, nothing, has no parameters":                                             {{Model: utility.NewQuadratic(d)}, {Model: nothing{}}},
-		"expert 1, quadratic, has 5 features, the problem has 3":                           {{Model: utility.NewQuadratic(5)}},
-		"experts 1 and 3 are both quadratic":                                               {{Model: utility.NewQuadratic(d)}, {Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)}},
-		"expert 1, linear of memory 0.5: memory_rounds = 0.5: must be finite and at least": {{Model: utility.NewLinear(d, false), MemoryRounds: 0.5}},
-		"memory_rounds = -1":                                                               {{Model: utility.NewLinear(d, false), MemoryRounds: -1}},
-		"memory_rounds = NaN":                                                              {{Model: utility.NewLinear(d, false), MemoryRounds: math.NaN()}},
-		"expert 1, linear: mle: parameter 0 has a prior of precision 0: must be positive":  {{Model: improper{utility.NewLinear(d, false)}}},
+		"there are no experts": nil,
+		"expert 2, nothing, has no parameters": {
+			{Model: utility.NewQuadratic(d)}, {Model: nothing{}}},
+		"expert 1, quadratic, has 5 features, the problem has 3": {
+			{Model: utility.NewQuadratic(5)}},
+		"experts 1 and 3 are both quadratic": {
+			{Model: utility.NewQuadratic(d)}, {Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)}},
+		"expert 1, linear of memory 0.5: memory_rounds = 0.5: must be finite and at least": {
+			{Model: utility.NewLinear(d, false), MemoryRounds: 0.5}},
+		"memory_rounds = -1": {
+			{Model: utility.NewLinear(d, false), MemoryRounds: -1}},
+		"memory_rounds = NaN": {
+			{Model: utility.NewLinear(d, false), MemoryRounds: math.NaN()}},
+		"expert 1, linear: mle: parameter 0 has a prior of precision 0: must be positive": {
+			{Model: improper{utility.NewLinear(d, false)}}},
 	} {
 		_, err := NewBMA(paperProblem(), experts, DefaultBMAOptions(), newRand())
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -50,7 +57,8 @@ func TestBadExpertsAreNamed(t *testing.T) {
 		}
 	}
 	// The same family with a memory is another expert.
-	newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), MemoryRounds: 50}})
+	newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)},
+		{Model: utility.NewLinear(d, true), MemoryRounds: 50}})
 }
 
 // poisoned is a family with gradients that are not numbers where the first
@@ -86,7 +94,8 @@ func TestPanicOfAModelInAFit(t *testing.T) {
 					t.Errorf("%d models panic, and Observe with %v, want no ink", many, got)
 				}
 			}()
-			err := l.Observe(vitrine.Round{Context: paperContext(0), Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}, Choice: 1})
+			err := l.Observe(vitrine.Round{Context: paperContext(0),
+				Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}, Choice: 1})
 			t.Errorf("%d models panic in a fit, and Observe returns %v", many, err)
 		}()
 	}
@@ -110,12 +119,14 @@ func (m *exploding) Utilities(u, w []float64, x *mat.Dense) {
 
 // An expert that cannot be fitted weighs 0 until it can; if no expert can, all weigh the same.
 func TestExpertsThatCannotBeFittedRest(t *testing.T) {
-	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: cliffs{newByRows(paperFeatures)}}})
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)},
+		{Model: cliffs{newByRows(paperFeatures)}}})
 	play(t, l, product, 0, 1)
 	if got := l.weights(); math.Abs(got[0]-1) > 1e-15 || got[1] != 0 {
 		t.Errorf("weights %v, want all on the first", got)
 	}
-	l = newBMA(t, paperProblem(), []Expert{{Model: utility.NewQuadratic(paperFeatures)}, {Model: cliffs{newByRows(paperFeatures)}}})
+	l = newBMA(t, paperProblem(), []Expert{{Model: utility.NewQuadratic(paperFeatures)},
+		{Model: cliffs{newByRows(paperFeatures)}}})
 	play(t, l, product, 0, 1)
 	l.experts[0].wake = 1 << 20
 	if got := l.weights(); got[0] != 0.5 || got[1] != 0.5 {
@@ -146,8 +157,10 @@ func TestForgedPartsAreRefused(t *testing.T) {
 		"the moments of 0 features, want 3":          func(l *BMA) { l.z.shift = nil },
 		"the standard deviation of a feature is 0":   func(l *BMA) { l.z.scale[1] = 0 },
 		"the moments of 0 items, and data of 60":     func(l *BMA) { l.seen.n = 0 },
-		"the bytes end early":                        func(l *BMA) { l.experts[len(l.experts)-1].posterior = l.experts[0].posterior },
-		"where there is 0 or 1":                      func(l *BMA) { l.experts[3].units = [][]float64{{1}} },
+		"the bytes end early": func(l *BMA) {
+			l.experts[len(l.experts)-1].posterior = l.experts[0].posterior
+		},
+		"where there is 0 or 1": func(l *BMA) { l.experts[3].units = [][]float64{{1}} },
 		"the weights of the beliefs sum to NaN, want 1": func(l *BMA) {
 			l.base.posterior.LogEvidence = math.MaxFloat64
 			i := slices.IndexFunc(l.experts, func(e *expert) bool { return e.unit[0] != nil })

@@ -168,7 +168,8 @@ func (l *BMA) begin() {
 	if lag > 0 { // one is left for the rounds and decisions that come meanwhile
 		workers = max(1, workers-1)
 	}
-	f := fitting{beliefs: job.result, o: l.o, seed: l.seed, rounds: l.rounds, moved: job.moved, search: search, workers: workers}
+	f := fitting{beliefs: job.result, o: l.o, seed: l.seed, rounds: l.rounds, moved: job.moved, search: search,
+		workers: workers}
 	bent := f
 	bent.beliefs, bent.seed, bent.moved = job.result.bent, l.seed+bentSeed, bentMoved
 	job.start(l.cost*time.Duration(kept), lag, func() {

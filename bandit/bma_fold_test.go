@@ -23,7 +23,8 @@ func foldingBMA(t testing.TB, experts []Expert) *BMA {
 // A learner that folds keeps a bounded number of rounds, and its experts know what a fit to all
 // rounds at once knows.
 func TestFoldedRoundsAreNotForgotten(t *testing.T) {
-	l := foldingBMA(t, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewQuadratic(paperFeatures)}})
+	l := foldingBMA(t, []Expert{{Model: utility.NewLinear(paperFeatures, true)},
+		{Model: utility.NewQuadratic(paperFeatures)}})
 	all := mle.NewChoices(paperFeatures)
 	truth := func(x []float64) float64 { return x[0] - x[1] - 1 }
 	for s := range 500 {
@@ -55,7 +56,8 @@ func TestFoldedRoundsAreNotForgotten(t *testing.T) {
 
 // Once rounds are folded a search still finds a wave: its start combines the linear anchor and the prior of the unit.
 func TestANewUnitAfterAFold(t *testing.T) {
-	l := foldingBMA(t, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}})
+	l := foldingBMA(t, []Expert{{Model: utility.NewLinear(paperFeatures, true)},
+		{Model: utility.NewSpectral(paperFeatures, 1)}})
 	play(t, l, func(x []float64) float64 { return x[0] - 1 }, 0, 150)
 	if l.folded == 0 {
 		t.Fatal("nothing is folded")
@@ -107,7 +109,8 @@ func TestPlacesBesideAWave(t *testing.T) {
 	o := DefaultBMAOptions()
 	o.PositionEffects = true
 	create := func() *BMA {
-		l := fatal.Or(NewBMA(p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}}, o, newRand()))(t)
+		l := fatal.Or(NewBMA(p, []Expert{{Model: utility.NewLinear(paperFeatures, true)},
+			{Model: utility.NewSpectral(paperFeatures, 1)}}, o, newRand()))(t)
 		l.window = 400
 		return l
 	}
@@ -129,7 +132,8 @@ func TestPlacesBesideAWave(t *testing.T) {
 			u[i] += vitrine.PlaceEffect(gamma, place)
 		}
 		vitrine.DrawShocks(shock, rng)
-		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
+		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u,
+			shock)}))
 		if s%300 == 250 {
 			data := fatal.Or(l.MarshalBinary())(t)
 			l = create()

@@ -15,7 +15,8 @@ import (
 // Rounds that come while a fit runs, while it learns the rounds since, and after it are learned once each, in their
 // order, whether they wait or not.
 func TestFitLearnsTheRoundsSince(t *testing.T) {
-	for name, expected := range map[string]time.Duration{"on time": time.Nanosecond, "behind": time.Hour, "of unknown length": 0} {
+	for name, expected := range map[string]time.Duration{"on time": time.Nanosecond, "behind": time.Hour,
+		"of unknown length": 0} {
 		t.Run(name, func(t *testing.T) {
 			l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
 			play(t, l, product, 0, 60)
@@ -117,7 +118,8 @@ func TestFitsLeaveAProcessor(t *testing.T) {
 		var now, maximum atomic.Int32
 		var experts []Expert
 		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
-			experts = append(experts, Expert{Model: crowded{utility.NewLinear(paperFeatures, true), name, &now, &maximum}})
+			experts = append(experts, Expert{Model: crowded{utility.NewLinear(paperFeatures, true), name, &now,
+				&maximum}})
 		}
 		l := newBMA(t, paperProblem(), experts)
 		play(t, l, product, 0, 60)
@@ -170,6 +172,7 @@ func TestUnitsLetNoModeRest(t *testing.T) {
 	set(-790, -478, 330)
 	f.rest(f.rounds)
 	if names, units := resting(); len(names) != len(f.experts)-2 || units {
-		t.Errorf("beside a quadratic far above the linear family %v rest, want all but it and the one with a memory; units %v, want none", names, units)
+		t.Errorf("beside a quadratic far above the linear family %v rest, want all but it and the one with a "+
+			"memory; units %v, want none", names, units)
 	}
 }

@@ -15,7 +15,8 @@ import (
 
 // many returns pick's offer from the slots' draws among many items, without holding all utilities in memory. ok is
 // false if there are few items, the family is not ranked, places sell differently, or a slot finds no set.
-func (o *mixture) many(w *mixtureScratch, family vitrine.Constraint, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
+func (o *mixture) many(w *mixtureScratch, family vitrine.Constraint,
+	x *vitrine.Context) (s vitrine.Assortment, ok bool) {
 	q, ok := assortment.Ranked(family)
 	if !ok || q.Max == 0 || o.places > 0 || w.n < search.MinSlots {
 		return nil, false
@@ -35,7 +36,8 @@ func (o *mixture) many(w *mixtureScratch, family vitrine.Constraint, x *vitrine.
 // A slot takes the item of its largest sampled utility that may stand next to the earlier slots' items. That item is in
 // the slot's own best set. Otherwise every better item of that set that may be added would be shown already; but the
 // set always contains one more that may be added (Edmonds 1971).
-func (o *mixture) largest(w *mixtureScratch, q assortment.Rules, z standardisation, x *mat.Dense) (s vitrine.Assortment, ok bool) {
+func (o *mixture) largest(w *mixtureScratch, q assortment.Rules, z standardisation,
+	x *mat.Dense) (s vitrine.Assortment, ok bool) {
 	each := q
 	if each.Max = min(q.Max, len(w.expert)); each.Max < q.Max && len(q.Include) > 0 {
 		return nil, false
@@ -49,7 +51,8 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Rules, z standardisati
 		}
 		next, maximum := -1, math.Inf(-1)
 		for j, i := range b.Items {
-			if v := b.Values[j]; (v > maximum || v == maximum && i < next) && !slices.Contains(s, i) && q.Allows(append(s, i)) {
+			if v := b.Values[j]; (v > maximum || v == maximum && i < next) && !slices.Contains(s, i) &&
+				q.Allows(append(s, i)) {
 				next, maximum = i, v
 			}
 		}
@@ -79,7 +82,8 @@ func (o *mixture) rank(w *mixtureScratch, l look, z standardisation, x *mat.Dens
 		n = n / (l.every * search.BlockRows) * search.BlockRows
 	}
 	at := func(i int) int { return i - i%search.BlockRows }
-	best := search.Slots(n, l.end-l.first, l.rules, l.least, func() (values func(dst []float64, from, to int), done func()) {
+	best := search.Slots(n, l.end-l.first, l.rules, l.least, func() (values func(dst []float64, from, to int),
+		done func()) {
 		own := mixtures.Get().(*mixtureScratch)
 		return func(dst []float64, from, to int) {
 			size := to - from

@@ -29,8 +29,10 @@ func familiesOfMany(t *testing.T, a *mat.Dense) []struct{ limit, same vitrine.Co
 	}
 	partition := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Limits: []assortment.Limit{limit}}))(t)
 	tree := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Groups: groups[:5]}))(t)
-	pinned := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Limits: []assortment.Limit{pairs, limit}, Include: []int{7, 9001}}))(t)
-	pins := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Groups: groups, Include: []int{7, 9001}}))(t)
+	pinned := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Limits: []assortment.Limit{pairs, limit},
+		Include: []int{7, 9001}}))(t)
+	pins := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Groups: groups, Include: []int{7, 9001}}))(
+		t)
 	var exclude []int
 	for i := range n { // the best are hidden, or the worst
 		if a.At(i, 0) > 0 {
@@ -40,7 +42,8 @@ func familiesOfMany(t *testing.T, a *mat.Dense) []struct{ limit, same vitrine.Co
 	rest := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Exclude: exclude}))(t)
 	same := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Exclude: exclude}))(t)
 	return []struct{ limit, same vitrine.Constraint }{
-		{assortment.AtMost(4), assortment.AtMost(4)}, {assortment.AtMost(2), assortment.AtMost(2)}, {partition, tree}, {rest, same}, {pinned, pins},
+		{assortment.AtMost(4), assortment.AtMost(4)}, {assortment.AtMost(2), assortment.AtMost(2)}, {partition, tree},
+		{rest, same}, {pinned, pins},
 	}
 }
 
@@ -56,7 +59,8 @@ func TestManyItems(t *testing.T) {
 	pi.weights = slices.Repeat([]float64{1 / float64(len(pi.weights))}, len(pi.weights)) // all experts take part
 	rng := rand.New(rand.NewPCG(6, 6))
 	a := mat.NewDense(n, short, nil)
-	a.Apply(func(int, int, float64) float64 { return max(-1, min(1, math.Round(4*rng.NormFloat64())/4)) }, a) // many are equal
+	a.Apply(func(int, int, float64) float64 { return max(-1, min(1, math.Round(4*rng.NormFloat64())/4)) },
+		a) // many are equal
 	m := mat.NewDense(d, short, []float64{1, 0, 0, 0.3, 0, 0})
 	c := []float64{0.25, 0, 0.7}
 	x := mat.NewDense(n, d, nil)
@@ -88,7 +92,8 @@ func TestManyItems(t *testing.T) {
 			draws := func() *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
 			for _, family := range families {
 				limit := family.limit
-				whole, mapped := &vitrine.Context{Features: x, Revenue: r, Feasible: limit}, &vitrine.Context{Features: a, Revenue: r, Feasible: limit}
+				whole, mapped := &vitrine.Context{Features: x, Revenue: r, Feasible: limit},
+					&vitrine.Context{Features: a, Revenue: r, Feasible: limit}
 				w := new(mixtureScratch)
 				pi.begin(w, whole, draws())
 				if _, ok := pi.many(w, limit, whole); !ok && seeds > 2 {
@@ -124,7 +129,8 @@ func TestManyItemsOfWideDraws(t *testing.T) {
 	pi := l.Policy().(*mixture)
 	rng := rand.New(rand.NewPCG(8, 8))
 	for seed := range uint64(40) {
-		x := &vitrine.Context{Features: mat.NewDense(n, paperFeatures, nil), Revenue: make([]float64, n), Feasible: p.Constraint}
+		x := &vitrine.Context{Features: mat.NewDense(n, paperFeatures, nil), Revenue: make([]float64, n),
+			Feasible: p.Constraint}
 		x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
 		for i := range x.Revenue {
 			x.Revenue[i] = 0.5 + 0.5*rng.Float64()
@@ -140,7 +146,8 @@ func TestManyItemsUnlikeTheSample(t *testing.T) {
 	l := newBMA(t, p, []Expert{{Model: utility.NewLinear(1, true)}})
 	mode := *l.experts[0].posterior
 	mode.Mode = []float64{1, 0}
-	pi := &mixture{p: p, beliefs: []belief{{family: l.base.Model, model: l.base.model, posterior: &mode}}, weights: []float64{1}, views: []view{{z: standardisation{shift: []float64{0}, scale: []float64{1}}}}}
+	pi := &mixture{p: p, beliefs: []belief{{family: l.base.Model, model: l.base.model, posterior: &mode}},
+		weights: []float64{1}, views: []view{{z: standardisation{shift: []float64{0}, scale: []float64{1}}}}}
 	for _, test := range []struct {
 		attractive int     // items outside the sample that are attractive
 		large      float64 // their attraction, next to that of two others
@@ -189,7 +196,8 @@ func wantAll(t *testing.T, pi *mixture, x *vitrine.Context, seed uint64) {
 func TestClamp(t *testing.T) {
 	z := []float64{-maxSample - 1, math.Inf(-1), -maxSample, 0, maxSample, maxSample + 1, math.Inf(1)}
 	clamp(z)
-	if want := []float64{-maxSample, -maxSample, -maxSample, 0, maxSample, maxSample, maxSample}; !slices.Equal(z, want) {
+	if want := []float64{-maxSample, -maxSample, -maxSample, 0, maxSample, maxSample, maxSample}; !slices.Equal(z,
+		want) {
 		t.Errorf("%v, want %v", z, want)
 	}
 }

@@ -164,7 +164,8 @@ func (z *standardisation) fields(f *fields.Fields, d int) {
 	fields.List(f, &z.bends, func(b *bend, f *fields.Fields) {
 		f.Floats(&b.x)
 		f.Floats(&b.s)
-		f.Check(len(b.x) == len(b.s) && len(b.x) != 1 && slices.IsSorted(b.x) && slices.IsSorted(b.s), "the scores of a feature have %d values and %d scores, or are not in order", len(b.x), len(b.s))
+		f.Check(len(b.x) == len(b.s) && len(b.x) != 1 && slices.IsSorted(b.x) && slices.IsSorted(b.s),
+			"the scores of a feature have %d values and %d scores, or are not in order", len(b.x), len(b.s))
 	})
 	f.Check(len(z.bends) == 0 || len(z.bends) == n, "the scores of %d features, want %d", len(z.bends), n)
 }

@@ -53,13 +53,16 @@ func TestOffersAreOfAnyFamily(t *testing.T) {
 		return fatal.Or(assortment.NewQuota(r))(t)
 	}
 	space := func(size []int, capacity int) vitrine.Constraint {
-		return fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 3, Weights: assortment.WeightsOf(size, capacity)}))(t)
+		return fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 3,
+			Weights: assortment.WeightsOf(size, capacity)}))(t)
 	}
 	for name, c := range map[string]vitrine.Constraint{
-		"at least":     laminar(assortment.Rules{Min: 2, Max: 3}),
-		"exactly":      laminar(assortment.Rules{Min: 3, Max: 3}),
-		"pins":         laminar(assortment.Rules{Max: 3, Include: []int{4, 7}, Exclude: []int{0, 1}}),
-		"groups":       laminar(assortment.Rules{Max: 3, Groups: []assortment.Group{{Items: []int{0, 1, 2, 3, 4, 5}, Max: 1}, {Items: []int{6, 7}, Min: 1, Max: 1}}}),
+		"at least": laminar(assortment.Rules{Min: 2, Max: 3}),
+		"exactly":  laminar(assortment.Rules{Min: 3, Max: 3}),
+		"pins":     laminar(assortment.Rules{Max: 3, Include: []int{4, 7}, Exclude: []int{0, 1}}),
+		"groups": laminar(assortment.Rules{Max: 3,
+			Groups: []assortment.Group{{Items: []int{0, 1, 2, 3, 4, 5}, Max: 1},
+				{Items: []int{6, 7}, Min: 1, Max: 1}}}),
 		"space":        space([]int{1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}, 5),
 		"nothing fits": space([]int{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}, 5),
 		"at most one":  assortment.AtMost(1),
@@ -70,7 +73,8 @@ func TestOffersAreOfAnyFamily(t *testing.T) {
 			if k, ok := c.(assortment.AtMost); ok {
 				p.MaxShown = int(k)
 			}
-			l := newBMA(t, p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewQuadratic(paperFeatures)}})
+			l := newBMA(t, p, []Expert{{Model: utility.NewLinear(paperFeatures, true)},
+				{Model: utility.NewQuadratic(paperFeatures)}})
 			full := 0
 			for s := range 60 {
 				rng := rand.New(rand.NewPCG(31, uint64(s)))
@@ -89,7 +93,8 @@ func TestOffersAreOfAnyFamily(t *testing.T) {
 				if len(offer.Assortment) > 0 {
 					full++
 				}
-				fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % (len(offer.Assortment) + 1))}))
+				fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer,
+					Choice: vitrine.Choice(s % (len(offer.Assortment) + 1))}))
 			}
 			if name != "nothing fits" && full < 60 {
 				t.Errorf("%d of 60 offers are empty", 60-full)
@@ -146,7 +151,8 @@ func TestRequestsMayAllowFewer(t *testing.T) {
 	for _, revenue := range [][]float64{nil, x.Revenue} {
 		for k := range paperSize + 2 {
 			x.Revenue, x.Feasible = revenue, assortment.AtMost(k)
-			if got := len(l.Policy().Offer(x, newRand()).Assortment); got != min(k, paperSize) && (revenue == nil || got > k) {
+			if got := len(l.Policy().Offer(x, newRand()).Assortment); got != min(k, paperSize) &&
+				(revenue == nil || got > k) {
 				t.Errorf("%d items offered where at most %d are allowed", got, k)
 			}
 		}

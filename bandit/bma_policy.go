@@ -177,7 +177,8 @@ func (o *mixture) begin(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
 		e := o.beliefs[i]
 		if e.unit != nil {
 			unit, _ := quantile(e.unit.weight, within)
-			e.unit.sample(w.delta[k*w.width:][:e.model.NumParams()], unit, e.family.(*utility.Additive), e.posterior, max(o.width, amplitudeWidth), 0, rng)
+			e.unit.sample(w.delta[k*w.width:][:e.model.NumParams()], unit, e.family.(*utility.Additive), e.posterior,
+				max(o.width, amplitudeWidth), 0, rng)
 		}
 	}
 }
@@ -204,11 +205,14 @@ const indexRows = 256
 
 // fillRows is fillSlots for the items from ≤ i < to, in the scratch w, by the draws and into the utilities of drawn.
 func (o *mixture) fillRows(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, from, to, first, end int) {
-	o.fillBlock(w, drawn, z, w.view.View(x, from, to), first, end, func(k int) []float64 { return drawn.z[k*drawn.n+from:][:to-from] })
+	o.fillBlock(w, drawn, z, w.view.View(x, from, to), first, end, func(k int) []float64 {
+		return drawn.z[k*drawn.n+from:][:to-from]
+	})
 }
 
 // fillBlock stores in u(k) the sampled utilities of the slots k of [first, end) for the items x, by the draws of drawn.
-func (o *mixture) fillBlock(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, first, end int, u func(k int) []float64) {
+func (o *mixture) fillBlock(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, first, end int,
+	u func(k int) []float64) {
 	look := -1 // the view of the columns
 	for i, e := range o.beliefs {
 		if !slices.Contains(drawn.expert[first:end], i) {
@@ -447,7 +451,8 @@ func (s *mixtureScratch) ask(family vitrine.Constraint) vitrine.Assortment {
 
 // take adds to s.taken, for slot k, the item of left with the largest gain v_i (r_i − R) among those that the family
 // allows next to the items taken. u holds the utilities of left; take changes both.
-func (s *mixtureScratch) take(k int, family vitrine.Constraint, left vitrine.Assortment, u, r []float64, revenue float64) {
+func (s *mixtureScratch) take(k int, family vitrine.Constraint, left vitrine.Assortment, u, r []float64,
+	revenue float64) {
 	for len(left) > 0 {
 		best, maximum := 0, math.Inf(-1)
 		for j, i := range left {

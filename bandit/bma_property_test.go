@@ -33,8 +33,10 @@ func TestASlotTakesWhatAddsRevenue(t *testing.T) {
 			t.Fatalf("u = %v, r = %v: the test's item is not in %v", u, r, with)
 		}
 		s := &mixtureScratch{n: n, z: slices.Clone(u), expert: make([]int, 1)} // one slot
-		if got := s.fill(assortment.AtMost(n), r, nil); len(got) != 1 || got[0] == n-1 || !slices.Contains(others, got[0]) {
-			t.Fatalf("u = %v, r = %v: the slot takes %v of %v, and item %d adds nothing to the others", u, r, got, with, n-1)
+		if got := s.fill(assortment.AtMost(n), r, nil); len(got) != 1 || got[0] == n-1 ||
+			!slices.Contains(others, got[0]) {
+			t.Fatalf("u = %v, r = %v: the slot takes %v of %v, and item %d adds nothing to the others", u, r, got, with,
+				n-1)
 		}
 	}
 }

@@ -114,7 +114,8 @@ const alongTheLine = 0.7
 // other units at random with amplitude 0. The candidates are the best of the last search, draws from the prior, and
 // draws from the prior along a draw of the linear fit's slopes: if a function depends on one direction, its linear fit
 // points there.
-func (f *fitting) searchUnits(e *expert, m *utility.Additive, from *expert, history *mle.Choices, rng *rand.Rand) [][]float64 {
+func (f *fitting) searchUnits(e *expert, m *utility.Additive, from *expert, history *mle.Choices,
+	rng *rand.Rand) [][]float64 {
 	test := mle.NewScoreTestBeside(from.model, m, history, from.posterior, f.o.Sample, rng.IntN(1<<30))
 	if test == nil {
 		return nil

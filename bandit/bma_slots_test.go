@@ -22,11 +22,13 @@ func TestSlotsAreASystematicSample(t *testing.T) {
 	units := &unitPosterior{weight: []float64{0.1, 0.2, 0.7}}
 	for i := range units.weight {
 		units.theta = append(units.theta, []float64{float64(i)})
-		units.amplitudes = append(units.amplitudes, mle.Amplitudes{Mode: make([]float64, 2), Cross: make([]float64, 4), Root: []float64{1, 0, 0, 1}})
+		units.amplitudes = append(units.amplitudes, mle.Amplitudes{Mode: make([]float64, 2), Cross: make([]float64, 4),
+			Root: []float64{1, 0, 0, 1}})
 	}
 	o := &mixture{
-		p:       Problem{NumFeatures: 1, MaxShown: slots, Rounds: 1},
-		beliefs: []belief{{family: line, model: line, posterior: base}, {family: wave, model: wave, posterior: base, unit: units}},
+		p: Problem{NumFeatures: 1, MaxShown: slots, Rounds: 1},
+		beliefs: []belief{{family: line, model: line, posterior: base},
+			{family: wave, model: wave, posterior: base, unit: units}},
 		weights: []float64{0.45, 0.55}, width: 1,
 	}
 	rng, w := newRand(), new(mixtureScratch)
@@ -120,7 +122,8 @@ func TestSlotsAreOptimistic(t *testing.T) {
 	}{{nil, 1}, {slices.Repeat([]float64{2}, n), 1}, {unequal(newRand(), n), 0.3}} {
 		x.Revenue = c.revenue
 		beliefs := l.Policy().(*mixture).beliefs
-		pi := &mixture{p: l.p, beliefs: beliefs, weights: slices.Repeat([]float64{1 / float64(len(beliefs))}, len(beliefs)), width: 0.7, views: []view{{z: l.z}}}
+		pi := &mixture{p: l.p, beliefs: beliefs, weights: slices.Repeat([]float64{1 / float64(len(beliefs))},
+			len(beliefs)), width: 0.7, views: []view{{z: l.z}}}
 		pi.p.MaxShown = n
 		rng, w, seen := newRand(), new(mixtureScratch), map[int]bool{}
 		for range 5 {
@@ -179,6 +182,7 @@ func TestSlotsDrawAmplitudes(t *testing.T) {
 				}
 			}
 		}
-		wantNear(t, fmt.Sprintf("b = %v: variance of amplitudes over its own", b), square/(want*want), 1, 5*math.Sqrt(2.0/draws)/2)
+		wantNear(t, fmt.Sprintf("b = %v: variance of amplitudes over its own", b), square/(want*want), 1,
+			5*math.Sqrt(2.0/draws)/2)
 	}
 }

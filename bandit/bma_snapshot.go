@@ -42,11 +42,13 @@ func (l *BMA) fields(f *fields.Fields, rounds int) func() {
 		j.result = result.fields(f)
 		f.Check(j.fold <= n.history.Rounds(), "a fit folds %d of %d rounds", j.fold, n.history.Rounds())
 	})
-	f.Check(n.history.Rounds()+n.folded == rounds, "data of %d rounds, of which %d are counted", n.history.Rounds()+n.folded, rounds)
+	f.Check(n.history.Rounds()+n.folded == rounds, "data of %d rounds, of which %d are counted",
+		n.history.Rounds()+n.folded, rounds)
 	if f.Err() == nil {
 		rows := n.history.Rows()
 		f.Check(n.z.shift != nil || rows == 0, "data of %d items, and no moments of their features", rows)
-		f.Check((n.seen.n > 0 || rows == 0) && ((n.seen.n > 0) == (n.z.shift != nil) || l.known != nil), "the moments of %d items, and data of %d", n.seen.n, rows)
+		f.Check((n.seen.n > 0 || rows == 0) && ((n.seen.n > 0) == (n.z.shift != nil) || l.known != nil),
+			"the moments of %d items, and data of %d", n.seen.n, rows)
 	}
 	return func() { *l = n }
 }

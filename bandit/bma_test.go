@@ -45,7 +45,8 @@ func playOf(t testing.TB, d int, l vitrine.Learner, truth func(x []float64) floa
 		vitrine.DrawShocks(shock, rng)
 		context := &vitrine.Context{Features: x}
 		offer := l.Policy().Offer(context, rng)
-		fatal.If(t, l.Observe(vitrine.Round{Context: context, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
+		fatal.If(t, l.Observe(vitrine.Round{Context: context, Offer: offer,
+			Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 	}
 }
 
@@ -67,7 +68,8 @@ func TestAnExpertSitsOutWhatItCannotTake(t *testing.T) {
 		x := paperContext(1)
 		x.Features.Set(2, 0, 123)
 		base := l.base.posterior.Mode
-		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1}))
+		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}},
+			Choice: 1}))
 		for j, v := range l.experts[1].posterior.Mode {
 			wantNear(t, "the mode of the one that sits out", v, mode[j], 1e-9)
 		}
@@ -86,7 +88,8 @@ func TestAnExpertSitsOutWhatItCannotTake(t *testing.T) {
 		played := l.rounds
 		play(t, l, product, played, 80)
 		if w := l.weights(); !(w[1] > 0.01) || l.experts[1].wake != 0 {
-			t.Errorf("memory %v: the weights are %v at the end, and the one that sat out wakes at %d", memory, w, l.experts[1].wake)
+			t.Errorf("memory %v: the weights are %v at the end, and the one that sat out wakes at %d", memory, w,
+				l.experts[1].wake)
 		}
 		// Both are the linear family, so one round is all that they differ by.
 		for j, v := range l.experts[1].posterior.Mode {
@@ -116,7 +119,8 @@ func TestEvidenceFindsTheFamily(t *testing.T) {
 		"product": {product, "quadratic"},
 		"wave":    {func(x []float64) float64 { return 2 * math.Cos(3*x[0]-2*x[1]) }, "spectral 3-1"},
 	} {
-		l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)}, {Model: utility.NewSpectral(d, 1)}})
+		l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)},
+			{Model: utility.NewSpectral(d, 1)}})
 		play(t, l, c.truth, 0, 250)
 		if got := l.Diagnostics()[c.want]; got < 0.99 {
 			t.Errorf("%s: the weight of %s is %v: %v", name, c.want, got, l.Diagnostics())
@@ -143,7 +147,8 @@ func TestWeightsAreEvidences(t *testing.T) {
 	}
 	rested, wake := l.rounds, l.experts[0].wake
 	if wake > 2*rested || wake < 2*(rested-1-rested/minLag) || l.weights()[0] > negligible {
-		t.Fatalf("after %d rounds: the linear expert wakes at %d with the weight %v, want it to rest", rested, wake, l.weights()[0])
+		t.Fatalf("after %d rounds: the linear expert wakes at %d with the weight %v, want it to rest", rested, wake,
+			l.weights()[0])
 	}
 	frozen := l.experts[0].posterior
 	play(t, l, product, rested, wake-1)
@@ -160,7 +165,8 @@ func TestWeightsAreEvidences(t *testing.T) {
 // family without.
 func TestMemoryFollowsTastesThatTurn(t *testing.T) {
 	d := paperFeatures
-	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), MemoryRounds: 40}})
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)},
+		{Model: utility.NewLinear(d, true), MemoryRounds: 40}})
 	first := func(x []float64) float64 { return 2 * x[0] }
 	second := func(x []float64) float64 { return 2 * x[1] }
 	play(t, l, first, 0, 200)
@@ -210,7 +216,8 @@ func TestTheFirstRoundMayBeSmall(t *testing.T) {
 					}
 				}
 				offer := l.Policy().Offer(x, rng)
-				r := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(rng.IntN(len(offer.Assortment) + 1))}
+				r := vitrine.Round{Context: x, Offer: offer,
+					Choice: vitrine.Choice(rng.IntN(len(offer.Assortment) + 1))}
 				if err := l.Observe(r); err != nil {
 					t.Fatalf("%d items at first, features of %v, round %d: %v", items, scale, s, err)
 				}
@@ -240,7 +247,8 @@ func TestLargestGrowth(t *testing.T) {
 // The evidence of no rounds is 1 for an expert that is never fitted, wherever it
 // starts.
 func TestNoRoundsSayNothingOfAMemory(t *testing.T) {
-	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: paperModel(), MemoryRounds: 50}})
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)},
+		{Model: paperModel(), MemoryRounds: 50}})
 	if got := l.weights(); math.Abs(got[0]-2.25*got[1]) > 1e-12 {
 		t.Errorf("weights %v before the first round, want 9 : 4", got)
 	}

@@ -54,7 +54,8 @@ func newUnits(m *utility.Additive, prior []float64, places int, rng *rand.Rand) 
 	o := len(gamma)
 	for range population {
 		p.theta = append(p.theta, p.propose(m.Theta(prior, 0), rng))
-		a := mle.Amplitudes{Mode: make([]float64, o), Cross: make([]float64, o*(m.Linear()+places)), Root: make([]float64, o*o)}
+		a := mle.Amplitudes{Mode: make([]float64, o), Cross: make([]float64, o*(m.Linear()+places)),
+			Root: make([]float64, o*o)}
 		for k, rho := range gamma {
 			a.Root[k*o+k] = math.Sqrt(rho)
 		}
@@ -163,7 +164,8 @@ func (p *unitPosterior) draw(rng *rand.Rand) int { return drawIndex(p.weight, rn
 // deviations, and of the linear parameters given these, of lineWidth. linear is the posterior of the linear family.
 //
 //	γ = γ̂ + width J^{−1/2} ξ,  (a, b) = ŵ + U⁻¹(lineWidth ξ' − c̃γ)
-func (p *unitPosterior) sample(w []float64, i int, m *utility.Additive, linear *mle.Laplace, width, lineWidth float64, rng *rand.Rand) {
+func (p *unitPosterior) sample(w []float64, i int, m *utility.Additive, linear *mle.Laplace, width, lineWidth float64,
+	rng *rand.Rand) {
 	clear(w)
 	copy(m.Theta(w, 0), p.theta[i])
 	a, gamma := &p.amplitudes[i], m.Gamma(w, 0)

@@ -56,7 +56,8 @@ func TestUnitsWeighByTheirEvidence(t *testing.T) {
 	}
 	rng := newRand()
 	first := newUnits(m, prior, 0, rng)
-	for name, from := range map[string]*unitPosterior{"from the prior": nil, "about a population": first.next(m, prior, test, rng)} {
+	for name, from := range map[string]*unitPosterior{"from the prior": nil,
+		"about a population": first.next(m, prior, test, rng)} {
 		const n = 400
 		sum, square := 0.0, 0.0
 		for range n {
@@ -103,7 +104,8 @@ func TestUnitsOverflow(t *testing.T) {
 		theta[0] = 1e200
 	}
 	next := far.next(m, prior, test, newRand()) // those drawn from the prior stay
-	if n := len(next.theta); n == 0 || n >= population || math.IsNaN(next.logMean) || math.Abs(floats.Sum(next.weight)-1) > 1e-12 {
+	if n := len(next.theta); n == 0 || n >= population || math.IsNaN(next.logMean) ||
+		math.Abs(floats.Sum(next.weight)-1) > 1e-12 {
 		t.Errorf("%d of %d units, of the weights %v, log mean %v", n, population, next.weight, next.logMean)
 	}
 }
@@ -165,7 +167,8 @@ func wantMoments(t *testing.T, what string, draws []float64, variance float64) {
 
 // Before the first round the units are drawn from the prior, with half the weight of the line.
 func TestUnitsBeforeTheFirstRound(t *testing.T) {
-	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}})
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)},
+		{Model: utility.NewSpectral(paperFeatures, 1)}})
 	s := l.split()[0]
 	modes, units, flat := s.modes, s.units, s.flat
 	wantNear(t, "the weight of the line", modes[0], 2*units[0][1], 1e-12)
@@ -211,15 +214,18 @@ func TestUnitsBesideSlopesNear0(t *testing.T) {
 		f.run(l.history, 0)
 		var evidence [2]float64
 		for k, slope := range []float64{4, 100} {
-			nll := &mle.NLL{Model: utility.NewLinear(paperFeatures, true), Choices: c, Prior: []float64{slope, slope, slope, 1 / (f.intercept * f.intercept)}}
+			nll := &mle.NLL{Model: utility.NewLinear(paperFeatures, true), Choices: c,
+				Prior: []float64{slope, slope, slope, 1 / (f.intercept * f.intercept)}}
 			w := make([]float64, 4)
 			fatal.Or((mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-12}).Minimize(nll, w))(t)
 			p := fatal.Or(mle.NewLaplace(nll, w))(t)
 			evidence[k] = p.LogEvidence + f.experts[0].unit[k].logMean
 		}
 		weights := f.split()[0].units
-		wantNear(t, "the log of the ratio of weights", math.Log(weights[1][0]/weights[0][0]), evidence[1]-evidence[0], 1e-3)
-		if near0 := weights[1][0] / (weights[0][0] + weights[1][0]); name == "bump" && near0 < 0.6 || name == "line" && near0 > 0.01 {
+		wantNear(t, "the log of the ratio of weights", math.Log(weights[1][0]/weights[0][0]), evidence[1]-evidence[0],
+			1e-3)
+		if near0 := weights[1][0] / (weights[0][0] + weights[1][0]); name == "bump" && near0 < 0.6 ||
+			name == "line" && near0 > 0.01 {
 			t.Errorf("with a %s units beside slopes near 0 have the share %v", name, near0)
 		}
 	}
@@ -228,7 +234,8 @@ func TestUnitsBesideSlopesNear0(t *testing.T) {
 // The intercept's scale is the posterior mean of its logarithm, by hand from linear fits at the
 // three scales; a shop where few customers buy widens it, for all experts.
 func TestScaleOfTheIntercept(t *testing.T) {
-	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewQuadratic(paperFeatures)}, {Model: utility.NewLinear(paperFeatures, false)}})
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)},
+		{Model: utility.NewQuadratic(paperFeatures)}, {Model: utility.NewLinear(paperFeatures, false)}})
 	for s := 0; s < 40 || l.job != nil; s++ {
 		play(t, l, func(x []float64) float64 { return x[0] - 5 }, s, s+1)
 	}
@@ -342,7 +349,8 @@ func TestStartsAreTriedOnASample(t *testing.T) {
 	all := rows
 	rows = 0
 	got, _ := e.best(c, starts)
-	if d := math.Abs(got.LogEvidence - want.LogEvidence); d > 1e-3 || math.Abs(math.Abs(m.Theta(got.Mode, 0)[0])-3) > 0.3 {
+	if d := math.Abs(got.LogEvidence - want.LogEvidence); d > 1e-3 ||
+		math.Abs(math.Abs(m.Theta(got.Mode, 0)[0])-3) > 0.3 {
 		t.Errorf("a unit %v with an evidence %v from the best, want 3", m.Theta(got.Mode, 0), d)
 	}
 	if rows > 2*all/3 {
@@ -357,12 +365,14 @@ func TestStartsAreTriedOnASample(t *testing.T) {
 	known := fatal.Or(mle.NewLaplace(e.loss(c.Slice(0, 50), nil), starts[0].w))(t)
 	starts[0], starts[2] = starts[2], starts[0]
 	starts[2].anchor = known
-	if want, err = (mle.LevenbergMarquardt{Steps: 15, Tolerance: 1e-4}).Laplace(e.loss(c, known), slices.Clone(starts[2].w)); err != nil {
+	if want, err = (mle.LevenbergMarquardt{Steps: 15, Tolerance: 1e-4}).Laplace(e.loss(c, known),
+		slices.Clone(starts[2].w)); err != nil {
 		t.Fatal(err)
 	}
 	got, anchor := e.best(c, starts)
 	if anchor != known || math.Abs(got.LogEvidence-want.LogEvidence) > 1e-3 {
-		t.Errorf("of a start with an anchor, evidence %v with %p, want %v with %p", got.LogEvidence, anchor, want.LogEvidence, known)
+		t.Errorf("of a start with an anchor, evidence %v with %p, want %v with %p", got.LogEvidence, anchor,
+			want.LogEvidence, known)
 	}
 	starts[2].anchor = nil
 	short := c.Slice(0, 2*shortRounds)

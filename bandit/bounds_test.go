@@ -29,7 +29,8 @@ const (
 )
 
 func (w faulty) problem() Problem {
-	p := Problem{NumFeatures: w.numbers + w.categories, Items: faultyItems, MaxShown: faultySize, Rounds: 10_000, Constraint: assortment.AtMost(faultySize)}
+	p := Problem{NumFeatures: w.numbers + w.categories, Items: faultyItems, MaxShown: faultySize, Rounds: 10_000,
+		Constraint: assortment.AtMost(faultySize)}
 	for j := range w.numbers {
 		p.Numeric = append(p.Numeric, j)
 	}
@@ -74,7 +75,8 @@ func (w faulty) share(t *testing.T, l vitrine.Learner, seed uint64, rounds int) 
 			}
 			continue
 		}
-		fatal.If(t, l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shocks)}))
+		fatal.If(t, l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u,
+			shocks)}))
 	}
 	return float64(best) / judged
 }
@@ -121,7 +123,8 @@ func TestAutoForgetsAnotherUnit(t *testing.T) {
 					t.Errorf("seed %d: %+v without a fault, %+v with one", seed, none, some)
 				}
 				if b < a-0.05 {
-					t.Errorf("seed %d: the best item is shown in %.3f of rounds, and %.3f without the fault", seed, b, a)
+					t.Errorf("seed %d: the best item is shown in %.3f of rounds, and %.3f without the fault", seed, b,
+						a)
 				}
 				clean, harmed = append(clean, a), append(harmed, b)
 			}
@@ -175,7 +178,9 @@ func TestAutoFollowsAnotherUnit(t *testing.T) {
 	for _, w := range []faulty{{numbers: 2}, {numbers: 2, categories: 40}} {
 		w.wrong = times(1e3, 200, 1<<30)
 		create := func() vitrine.Learner { return must(NewAuto(w.problem(), AutoOptions{}, newRand())) }
-		unusualOf := func(l vitrine.Learner) Outliers { return l.Policy().(interface{ Outliers() Outliers }).Outliers() }
+		unusualOf := func(l vitrine.Learner) Outliers {
+			return l.Policy().(interface{ Outliers() Outliers }).Outliers()
+		}
 		one := create()
 		w.share(t, one, 1, 200+minOutliers-1)
 		if u := unusualOf(one); u.Rounds != minOutliers-1 || u.Values < 9*2*u.Rounds {
@@ -183,7 +188,8 @@ func TestAutoFollowsAnotherUnit(t *testing.T) {
 		}
 		data := fatal.Or(one.(encoding.BinaryMarshaler).MarshalBinary())(t)
 		two := create()
-		if err := two.(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err != nil || unusualOf(two) != unusualOf(one) {
+		if err := two.(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err != nil ||
+			unusualOf(two) != unusualOf(one) {
 			t.Errorf("%+v again, %v", unusualOf(two), err)
 		}
 		later := w

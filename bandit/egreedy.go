@@ -124,7 +124,8 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 		offer.Assortment = append(offer.Assortment[:0], *drawn...)
 		if _, ok := o.best.(*placed); ok {
 			offer.Order = slices.Clone([]int(offer.Assortment))
-			rng.Shuffle(len(offer.Order), func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
+			rng.Shuffle(len(offer.Order),
+				func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
 		}
 	}
 	offer.Propensity = o.mixture(x, offer.Assortment, greedy)

@@ -132,20 +132,22 @@ func epsGreedyFamilies(t *testing.T) map[string]vitrine.Constraint {
 		return l
 	}
 	space := rules(assortment.Rules{Min: 1, Max: 3, Weights: assortment.WeightsOf([]int{1, 2, 3, 4, 5, 6, 7, 3}, 6)})
-	slots := fatal.Or(assortment.NewSlots(paperItems, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2, 7}}, {Name: "b", Exclude: []int{2, 3, 7}}}, 2))(t)
+	slots := fatal.Or(assortment.NewSlots(paperItems, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2, 7}},
+		{Name: "b", Exclude: []int{2, 3, 7}}}, 2))(t)
 	pairs := rules(assortment.Rules{Min: 2, Max: 3, Exclude: []int{4}})
 	return map[string]vitrine.Constraint{
-		"at most":        assortment.AtMost(paperSize),
-		"one item":       assortment.AtMost(1),
-		"nothing":        assortment.AtMost(0),
-		"at least two":   pairs,
-		"opaque":         opaque{pairs},
-		"pinned":         rules(assortment.Rules{Max: 3, Include: []int{5}}),
-		"nothing fits":   rules(assortment.Rules{Max: 1, Include: []int{5}}),
-		"a demanded one": rules(assortment.Rules{Max: 3, Groups: []assortment.Group{{Name: "g", Items: []int{1, 2, 3}, Min: 1, Max: 2}}}),
-		"space":          space,
-		"slots":          slots,
-		"bundle":         bundle{},
+		"at most":      assortment.AtMost(paperSize),
+		"one item":     assortment.AtMost(1),
+		"nothing":      assortment.AtMost(0),
+		"at least two": pairs,
+		"opaque":       opaque{pairs},
+		"pinned":       rules(assortment.Rules{Max: 3, Include: []int{5}}),
+		"nothing fits": rules(assortment.Rules{Max: 1, Include: []int{5}}),
+		"a demanded one": rules(assortment.Rules{Max: 3,
+			Groups: []assortment.Group{{Name: "g", Items: []int{1, 2, 3}, Min: 1, Max: 2}}}),
+		"space":  space,
+		"slots":  slots,
+		"bundle": bundle{},
 	}
 }
 
@@ -202,7 +204,8 @@ func TestEpsGreedyExploresByItems(t *testing.T) {
 				for range draws {
 					offer := pi.Offer(x, rng)
 					count[fmt.Sprint(offer.Assortment)]++
-					wantNear(t, "the propensity of "+fmt.Sprint(offer.Assortment), offer.Propensity, law[fmt.Sprint(offer.Assortment)], 1e-12)
+					wantNear(t, "the propensity of "+fmt.Sprint(offer.Assortment), offer.Propensity,
+						law[fmt.Sprint(offer.Assortment)], 1e-12)
 				}
 				for s, q := range law {
 					if se := math.Sqrt(q * (1 - q) / draws); math.Abs(float64(count[s])/draws-q) > 5*se {
@@ -259,7 +262,8 @@ func TestEpsGreedyExploresBySets(t *testing.T) {
 	o.Explore, o.Epsilon, o.Floor = "set", 0, 0
 	x := paperContext(3)
 	x.Feasible = opaque{assortment.AtMost(paperSize)}
-	wantNear(t, "the propensity where nothing explores", newPaperEpsGreedy(t, o).Policy().Offer(x, newRand()).Propensity, 1, 0)
+	wantNear(t, "the propensity where nothing explores", newPaperEpsGreedy(t, o).Policy().Offer(x,
+		newRand()).Propensity, 1, 0)
 }
 
 // Slots of too many kinds of items allow no uniform draw, and so no propensity by sets; by items they do.

@@ -26,8 +26,10 @@ func TestEstimates(t *testing.T) {
 	fit := bandit.DefaultFitOptions()
 	fit.Warmup, fit.PilotSteps = 5, 10
 	rng := stream.New(1, 1, stream.Contexts)
-	onl := fatal.Or(bandit.NewONL(p, m, bandit.ONLOptions{FitOptions: fit, Schedule: "configured", Beta: 10}, stream.New(1, 0, stream.Learner)))(t)
-	greedy := fatal.Or(bandit.NewGreedy(p, m, bandit.GreedyOptions{FitOptions: fit}, stream.New(1, 0, stream.Learner)))(t)
+	onl := fatal.Or(bandit.NewONL(p, m, bandit.ONLOptions{FitOptions: fit, Schedule: "configured", Beta: 10},
+		stream.New(1, 0, stream.Learner)))(t)
+	greedy := fatal.Or(bandit.NewGreedy(p, m, bandit.GreedyOptions{FitOptions: fit}, stream.New(1, 0, stream.Learner)))(
+		t)
 	if _, ok := onl.Policy().(estimator); ok {
 		t.Error("Phase I has an estimate")
 	}
@@ -36,7 +38,8 @@ func TestEstimates(t *testing.T) {
 		x.Features.SetRow(i, []float64{rng.NormFloat64(), rng.NormFloat64()})
 	}
 	for round := range 30 {
-		r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{round % 6}}, Choice: vitrine.Choice(round / 3 % 2)}
+		r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{round % 6}},
+			Choice: vitrine.Choice(round / 3 % 2)}
 		for _, l := range []vitrine.Learner{onl, greedy} {
 			fatal.If(t, l.Observe(r))
 		}

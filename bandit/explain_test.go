@@ -22,7 +22,8 @@ func taught(t *testing.T, l vitrine.Learner, rounds int) vitrine.Policy {
 	for s := range rounds {
 		x := paperContext(s)
 		o := l.Policy().Offer(x, rng)
-		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: o, Choice: vitrine.Choice(rng.IntN(len(o.Assortment) + 1))}))
+		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: o,
+			Choice: vitrine.Choice(rng.IntN(len(o.Assortment) + 1))}))
 	}
 	return l.Policy()
 }
@@ -45,15 +46,18 @@ func TestExplain(t *testing.T) {
 					draws := func() *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 3)) }
 					shown, why := pi.Offer(x, draws()).Assortment, e.Reasons(x, draws())
 					if why.Index != nil && len(why.Index) != x.NumItems() || why.Index == nil && why.By != ByChance {
-						t.Fatalf("after %d rounds by %s: %d utilities of %d items", rounds, why.By, len(why.Index), x.NumItems())
+						t.Fatalf("after %d rounds by %s: %d utilities of %d items", rounds, why.By, len(why.Index),
+							x.NumItems())
 					}
 					if why.IsBest {
 						k := paperSize
 						if l, ok := l.(*LogBarrier); ok {
 							k = l.p.MaxShown
 						}
-						if best, _ := assortment.Maximize(nil, assortment.AtMost(k), why.Index, x.Revenue); !slices.Equal(best, shown) {
-							t.Errorf("after %d rounds by %s: shows %v, the best set under the index is %v", rounds, why.By, shown, best)
+						if best, _ := assortment.Maximize(nil, assortment.AtMost(k), why.Index,
+							x.Revenue); !slices.Equal(best, shown) {
+							t.Errorf("after %d rounds by %s: shows %v, the best set under the index is %v", rounds,
+								why.By, shown, best)
 						}
 					}
 				}
@@ -67,7 +71,8 @@ func TestExplain(t *testing.T) {
 					one, spread := make([]float64, 1), make([]float64, 1)
 					e.Value(one, spread, x.Features.Slice(i, i+1, 0, paperFeatures).(*mat.Dense))
 					if math.Abs(one[0]-mean[i]) > 1e-9 || hasSD && math.Abs(spread[0]-sd[i]) > 1e-9 {
-						t.Errorf("after %d rounds item %d has the utility %v ± %v beside others, and %v ± %v by itself", rounds, i, mean[i], sd[i], one[0], spread[0])
+						t.Errorf("after %d rounds item %d has the utility %v ± %v beside others, and %v ± %v by itself",
+							rounds, i, mean[i], sd[i], one[0], spread[0])
 					}
 				}
 				if u, ok := pi.(interface {
@@ -77,7 +82,8 @@ func TestExplain(t *testing.T) {
 					u.Utilities(want, x)
 					for i := range want {
 						if math.Abs(want[i]-mean[i]) > 1e-9 {
-							t.Errorf("after %d rounds item %d has the utility %v, and is estimated as %v", rounds, i, mean[i], want[i])
+							t.Errorf("after %d rounds item %d has the utility %v, and is estimated as %v", rounds, i,
+								mean[i], want[i])
 						}
 					}
 				}
@@ -112,7 +118,8 @@ func checkAffine(t *testing.T, e Explainer, x *mat.Dense) {
 // The moments that the policies state match utilities drawn from their posteriors.
 func TestExplainMoments(t *testing.T) {
 	p := paperProblem()
-	bma := must(NewBMA(p, []Expert{{Model: utility.NewLinear(p.NumFeatures, true)}, {Model: utility.NewLinear(p.NumFeatures, true), MemoryRounds: 50}}, DefaultBMAOptions(), newRand()))
+	bma := must(NewBMA(p, []Expert{{Model: utility.NewLinear(p.NumFeatures, true)},
+		{Model: utility.NewLinear(p.NumFeatures, true), MemoryRounds: 50}}, DefaultBMAOptions(), newRand()))
 	mix := taught(t, bma, 40).(*mixture)
 	p.Numeric = []int{0, 1}
 	wide := taught(t, must(NewWide(p, newRand())), 40).(*widePolicy)
@@ -135,7 +142,8 @@ func TestExplainMoments(t *testing.T) {
 			var s wideScratch
 			s.rows.scan(wide.line, x.Features)
 			reduced := wide.line.reduce(&s.reduced, x.Features, &s.rows, 0)
-			reduced.Set(0, 2, reduced.At(0, 2)+float64(math.Sqrt(varianceOf(wide.line, s.rows.column, s.rows.value))*rng.NormFloat64()))
+			reduced.Set(0, 2, reduced.At(0,
+				2)+float64(math.Sqrt(varianceOf(wide.line, s.rows.column, s.rows.value))*rng.NormFloat64()))
 			return drawLinear(inner, reduced, rng)
 		}},
 		"ts-mnl": {ts, func(x *vitrine.Context, rng *rand.Rand) float64 { return ts.Reasons(x, rng).Index[0] }},
@@ -177,7 +185,8 @@ func drawLinear(pi *mixture, x *mat.Dense, rng *rand.Rand) float64 {
 
 // The weights of the families sum to 1, and equal the learner's diagnostics.
 func TestExplainFamilies(t *testing.T) {
-	for _, experts := range [][]Expert{DefaultExperts(paperFeatures), {{Model: utility.NewLinear(paperFeatures, false)}}} {
+	for _, experts := range [][]Expert{DefaultExperts(paperFeatures),
+		{{Model: utility.NewLinear(paperFeatures, false)}}} {
 		l := must(NewBMA(paperProblem(), experts, DefaultBMAOptions(), newRand())).(*BMA)
 		pi := taught(t, l, 25).(*mixture)
 		want, total := l.Diagnostics(), 0.0

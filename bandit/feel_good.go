@@ -209,7 +209,8 @@ func (l *FeelGood) Diagnostics() map[string]float64 {
 	for _, x := range draws {
 		minimum = min(minimum, mle.EffectiveSize(x))
 	}
-	return map[string]float64{"acceptance": l.accepted / float64(l.rounds), "step": l.step, "effective_size": minimum / rounds}
+	return map[string]float64{"acceptance": l.accepted / float64(l.rounds), "step": l.step,
+		"effective_size": minimum / rounds}
 }
 
 // freeze implements algorithm.

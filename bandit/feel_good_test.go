@@ -151,7 +151,8 @@ func potential(t *testing.T, effects bool) {
 		for s := range rounds[1:] {
 			offer := &rounds[s].Offer
 			offer.Order = slices.Clone([]int(offer.Assortment))
-			rng.Shuffle(len(offer.Order), func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
+			rng.Shuffle(len(offer.Order),
+				func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
 		}
 	}
 	for s, r := range rounds {
@@ -166,7 +167,8 @@ func potential(t *testing.T, effects bool) {
 	plain := *rounds[7].Context
 	plain.Revenue = nil
 	rounds[7].Context = &plain
-	for _, m := range []utility.Model{paperModel(), jacobianOnly{paperModel()}, utility.NewLinear(paperFeatures, true)} {
+	for _, m := range []utility.Model{paperModel(), jacobianOnly{paperModel()},
+		utility.NewLinear(paperFeatures, true)} {
 		for _, c := range []struct {
 			loss string
 			feel float64
@@ -200,7 +202,9 @@ func TestFeelGoodChainAgainstAGrid(t *testing.T) {
 func chainAgainstAGrid(t *testing.T, loss string) {
 	const d, n, feel = 2, 5, 2
 	p := Problem{NumFeatures: d, MaxShown: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
-	l := newFeelGood(t, p, utility.NewLinear(d, false), func(o *FeelGoodOptions) { o.Loss, o.FeelGood, o.Moves = loss, feel, 200 })
+	l := newFeelGood(t, p, utility.NewLinear(d, false), func(o *FeelGoodOptions) {
+		o.Loss, o.FeelGood, o.Moves = loss, feel, 200
+	})
 	rng := newRand()
 	context := func() *vitrine.Context {
 		x := &vitrine.Context{Features: mat.NewDense(n, d, nil), Revenue: make([]float64, n)}
@@ -214,7 +218,8 @@ func chainAgainstAGrid(t *testing.T, loss string) {
 	}
 	var rounds []vitrine.Round
 	for s := range 15 {
-		r := vitrine.Round{Context: context(), Offer: vitrine.Offer{Assortment: vitrine.Assortment{s % 4, 4}}, Choice: vitrine.Choice(s % 3)}
+		r := vitrine.Round{Context: context(), Offer: vitrine.Offer{Assortment: vitrine.Assortment{s % 4, 4}},
+			Choice: vitrine.Choice(s % 3)}
 		rounds = append(rounds, r)
 	}
 	observeAll(t, l, rounds)
@@ -261,12 +266,14 @@ func chainAgainstAGrid(t *testing.T, loss string) {
 // changes sum up without bound.
 func TestFeelGoodStepAdaptsFromAfar(t *testing.T) {
 	for _, factor := range []float64{math.Exp(6), math.Exp(-6)} {
-		l := newFeelGood(t, paperProblem(), utility.NewLinear(paperFeatures, true), func(o *FeelGoodOptions) { o.FeelGood = 0 })
+		l := newFeelGood(t, paperProblem(), utility.NewLinear(paperFeatures, true),
+			func(o *FeelGoodOptions) { o.FeelGood = 0 })
 		l.step *= factor
 		observeAll(t, l, linearHistory(t, 100))
 		rate := l.chain().Run(l.past, slices.Clone(l.w), 2000, stream.New(9, 9, stream.Learner), nil)
 		if math.Abs(rate-mle.TargetAcceptance) > 0.2 {
-			t.Errorf("a step that begins %v times too large is %v after 100 rounds, with the acceptance %v", factor, l.step, rate)
+			t.Errorf("a step that begins %v times too large is %v after 100 rounds, with the acceptance %v", factor,
+				l.step, rate)
 		}
 	}
 }
@@ -274,7 +281,8 @@ func TestFeelGoodStepAdaptsFromAfar(t *testing.T) {
 // The term of λ draws parameters that promise more.
 func TestFeelGoodFeelsGood(t *testing.T) {
 	promise := func(feel float64) float64 {
-		l := newFeelGood(t, paperProblem(), utility.NewLinear(paperFeatures, true), func(o *FeelGoodOptions) { o.FeelGood = feel })
+		l := newFeelGood(t, paperProblem(), utility.NewLinear(paperFeatures, true),
+			func(o *FeelGoodOptions) { o.FeelGood = feel })
 		total := 0.0
 		for s, r := range linearHistory(t, 60) {
 			observeAll(t, l, []vitrine.Round{r})
@@ -317,7 +325,8 @@ func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
 	p.Constraint = family
 	l := newFeelGood(t, p, paperModel(), func(*FeelGoodOptions) {})
 	r := linearHistory(t, 1)[0]
-	if err := l.Observe(r); err == nil || !strings.Contains(err.Error(), "the round has 8 items, its feasible family has 5") {
+	if err := l.Observe(r); err == nil || !strings.Contains(err.Error(), "the round has 8 items, its feasible "+
+		"family has 5") {
 		t.Errorf("error %v", err)
 	}
 	x := *r.Context
@@ -339,7 +348,8 @@ func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
 	l := learner(history[0].Context.NumItems())
 	observeAll(t, l, history)
 	data := fatal.Or(l.MarshalBinary())(t)
-	if err := learner(5).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "the round has 8 items, its feasible family has 5") {
+	if err := learner(5).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "the round has 8 "+
+		"items, its feasible family has 5") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -30,7 +30,8 @@ func (o *optimistic) Given(m *mat.Dense, c []float64) vitrine.Policy {
 	}
 	p := o.p
 	p.NumFeatures = k
-	r := &optimistic{p: p, z: search.Optimistic{Model: utility.NewLinear(k, true), Params: w, Radius: o.z.Radius, Slack: o.z.Slack}}
+	r := &optimistic{p: p, z: search.Optimistic{Model: utility.NewLinear(k, true), Params: w, Radius: o.z.Radius,
+		Slack: o.z.Slack}}
 	if o.z.Radius != 0 {
 		t := mat.NewDense(linear.NumParams(), k+1, nil)
 		for j := range d {

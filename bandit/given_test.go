@@ -31,9 +31,12 @@ func TestGiven(t *testing.T) {
 			for range 20 {
 				v.Add(1, normal(1, model.NumParams()).RawRowView(0))
 			}
-			o := &optimistic{p: Problem{NumFeatures: d, MaxShown: 5, Constraint: assortment.AtMost(5)}, z: search.Optimistic{
-				Model: model, Params: normal(1, model.NumParams()).RawRowView(0), Inverse: v.Inverse(), Radius: radius, Slack: 0.3,
-			}}
+			o := &optimistic{p: Problem{NumFeatures: d, MaxShown: 5, Constraint: assortment.AtMost(5)},
+				z: search.Optimistic{
+					Model: model, Params: normal(1, model.NumParams()).RawRowView(0), Inverse: v.Inverse(),
+					Radius: radius,
+					Slack:  0.3,
+				}}
 			m, c, a := normal(d, k), normal(1, d).RawRowView(0), normal(n, k)
 			x := new(mat.Dense)
 			x.Mul(a, m.T())
@@ -47,7 +50,8 @@ func TestGiven(t *testing.T) {
 				for i := range revenue {
 					revenue[i] = math.Abs(revenue[i])
 				}
-				rows, mapped := &vitrine.Context{Features: x, Revenue: revenue}, &vitrine.Context{Features: a, Revenue: revenue}
+				rows, mapped := &vitrine.Context{Features: x, Revenue: revenue},
+					&vitrine.Context{Features: a, Revenue: revenue}
 				want, got := o.z.Utilities(nil, rows), reduced.z.Utilities(nil, mapped)
 				for i := range want {
 					if math.Abs(want[i]-got[i]) > 1e-9*max(1, math.Abs(want[i])) {
@@ -62,7 +66,8 @@ func TestGiven(t *testing.T) {
 	}
 	u := uniform{Problem{NumFeatures: 9, MaxShown: 5, Constraint: assortment.AtMost(5)}}
 	short := u.Given(normal(9, 2), nil).Offer(&vitrine.Context{Features: normal(30, 2)}, rand.New(rand.NewPCG(1, 1)))
-	if whole := u.Offer(&vitrine.Context{Features: normal(30, 9)}, rand.New(rand.NewPCG(1, 1))); !slices.Equal(short.Assortment, whole.Assortment) || short.Propensity != whole.Propensity {
+	if whole := u.Offer(&vitrine.Context{Features: normal(30, 9)}, rand.New(rand.NewPCG(1, 1))); !slices.Equal(
+		short.Assortment, whole.Assortment) || short.Propensity != whole.Propensity {
 		t.Errorf("the uniform offers are %v and %v", short, whole)
 	}
 	mlp := &optimistic{z: search.Optimistic{Model: utility.NewMLP(2, []int{3}, utility.Sigmoid)}}

@@ -57,11 +57,13 @@ func (o GreedyOptions) covariance(params int) (*mat.SymDense, error) {
 	case !given:
 		return nil, fmt.Errorf("pessimism = %v: needs pilot_covariance, the covariance of pilot_weights", o.Pessimism)
 	case o.Pilot != "given" || o.Update != "none":
-		return nil, errors.New("pessimism and pilot_covariance: need pilot = \"given\" and update = \"none\", for a covariance describes weights that stay")
+		return nil, errors.New("pessimism and pilot_covariance: need pilot = \"given\" and update = \"none\", for " +
+			"a covariance describes weights that stay")
 	}
 	c, err := readCovariance("pilot_covariance", o.PilotCovariance, params)
 	if err == nil && !semidefinite(c) {
-		err = fmt.Errorf("pilot_covariance: is not the covariance of %d parameters: must be positive semi-definite", params)
+		err = fmt.Errorf("pilot_covariance: is not the covariance of %d parameters: must be positive semi-definite",
+			params)
 	}
 	return c, err
 }

@@ -23,7 +23,8 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 		l := fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems, Min: least, Max: most}))(t)
 		return l
 	}
-	shelf := fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems, Max: assortment.NoLimit, Weights: assortment.WeightsOf(size, paperSize+2)}))(t)
+	shelf := fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems, Max: assortment.NoLimit,
+		Weights: assortment.WeightsOf(size, paperSize+2)}))(t)
 	places := fatal.Or(assortment.NewSlots(paperItems, slots, 0))(t)
 	for name, learner := range learners() {
 		t.Run(name, func(t *testing.T) {
@@ -35,14 +36,16 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 			}
 			for s := range 30 { // both phases, and random policies
 				for what, family := range map[string]vitrine.Constraint{
-					"AtMost": assortment.AtMost(paperSize + 5), "all": rules(0, assortment.NoLimit), "at least": rules(2, 7), "space": shelf, "slots": places,
+					"AtMost": assortment.AtMost(paperSize + 5), "all": rules(0, assortment.NoLimit),
+					"at least": rules(2, 7), "space": shelf, "slots": places,
 					"one": assortment.AtMost(1), "two": rules(2, 2),
 				} {
 					x := paperContext(s)
 					x.Feasible = family
 					got := l.Policy().Offer(x, newRand()).Assortment
 					if len(got) > bound || !family.Contains(got) {
-						t.Fatalf("round %d, %s: %v is shown, at most %d items may be, and those of the family", s, what, got, bound)
+						t.Fatalf("round %d, %s: %v is shown, at most %d items may be, and those of the family", s, what,
+							got, bound)
 					}
 				}
 				x := paperContext(s)
@@ -52,7 +55,8 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 			x.Feasible = rules(paperSize+1, paperSize+2)
 			func() {
 				defer func() {
-					if got, want := fmt.Sprint(recover()), "the feasible family of a context has no set of at most"; !strings.Contains(got, want) {
+					if got, want := fmt.Sprint(recover()),
+						"the feasible family of a context has no set of at most"; !strings.Contains(got, want) {
 						t.Errorf("panic of %s, want one that says %q", got, want)
 					}
 				}()
@@ -68,7 +72,8 @@ func TestFamilyOfAnotherNumberOfItemsIsRefused(t *testing.T) {
 	for name, learner := range learners() {
 		x := paperContext(0)
 		x.Feasible = family
-		err := learner(paperProblem()).Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}})
+		err := learner(paperProblem()).Observe(vitrine.Round{Context: x,
+			Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}})
 		if err == nil || !strings.Contains(err.Error(), "context has 8 items, its feasible family has 9") {
 			t.Errorf("%s: error %v, want one that names both numbers", name, err)
 		}
@@ -85,10 +90,13 @@ func TestNilModelsAreNamed(t *testing.T) {
 		_, eps := NewEpsGreedy(p, m, DefaultEpsGreedyOptions(), newRand())
 		_, barrier := NewLogBarrier(p, m, DefaultLogBarrierOptions(), newRand())
 		_, good := NewFeelGood(p, m, DefaultFeelGoodOptions(), newRand())
-		_, bma := NewBMA(p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: m}}, DefaultBMAOptions(), newRand())
+		_, bma := NewBMA(p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: m}}, DefaultBMAOptions(),
+			newRand())
 		for want, err := range map[string]error{
-			"NewONL: the utility model is nil": onl, "NewGreedy: the utility model is nil": greedy, "NewEpsGreedy: the utility model is nil": eps,
-			"NewLogBarrier: the utility model is nil": barrier, "NewFeelGood: the utility model is nil": good, "NewBMA: the model of expert 2 is nil": bma,
+			"NewONL: the utility model is nil": onl, "NewGreedy: the utility model is nil": greedy,
+			"NewEpsGreedy: the utility model is nil":  eps,
+			"NewLogBarrier: the utility model is nil": barrier, "NewFeelGood: the utility model is nil": good,
+			"NewBMA: the model of expert 2 is nil": bma,
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want one that says %q", err, want)
@@ -151,7 +159,8 @@ func TestSnapshotsOfAnotherFamilyAreRefused(t *testing.T) {
 func TestPropensityOfNoDraws(t *testing.T) {
 	l := learners()["uniform"](paperProblem())
 	for _, n := range []int{0, -1} {
-		if p, se := Propensity(l.Policy(), paperContext(0), vitrine.Assortment{1}, n, newRand()); p != 0 || !math.IsInf(se, 1) {
+		if p, se := Propensity(l.Policy(), paperContext(0), vitrine.Assortment{1}, n, newRand()); p != 0 ||
+			!math.IsInf(se, 1) {
 			t.Errorf("%d draws: %v ± %v, want 0 ± +Inf", n, p, se)
 		}
 	}

@@ -48,7 +48,8 @@ func checkScale(x *vitrine.Context) error {
 	for i := range x.NumItems() {
 		for j, v := range x.Features.RawRowView(i) {
 			if math.Abs(v) > vitrine.MaxUnscaled {
-				return fmt.Errorf("feature %d of item %d is %v, and this learner accepts at most %v in size: scale it, or use the policy auto, which does", j, i, v, vitrine.MaxUnscaled)
+				return fmt.Errorf("feature %d of item %d is %v, and this learner accepts at most %v in size: "+
+					"scale it, or use the policy auto, which does", j, i, v, vitrine.MaxUnscaled)
 			}
 		}
 	}

@@ -39,7 +39,8 @@ func (o LinearOptions) basis(constructor string, p Problem, m utility.LinearInPa
 		return k.basis(utility.NewLinear(p.NumFeatures, o.Intercept)), nil
 	}
 	if o.Intercept {
-		return nil, fmt.Errorf("intercept = true: the learner has a utility of its own, which has a constant term or none: leave intercept out")
+		return nil, fmt.Errorf("intercept = true: the learner has a utility of its own, which has a constant term " +
+			"or none: leave intercept out")
 	}
 	if err := p.checkModel(constructor, m); err != nil {
 		return nil, err
@@ -90,8 +91,10 @@ type linear struct {
 }
 
 // newLinear returns the common part of a learner, which is self.
-func newLinear(p Problem, m utility.LinearInParams, o LinearOptions, self algorithm, id identity, start func() (estimator, *gram.Matrix)) linear {
-	l := linear{learner: learner{p: p, self: self, identity: id, places: newPlaces(p, o.PositionEffects)}, model: m, start: start}
+func newLinear(p Problem, m utility.LinearInParams, o LinearOptions, self algorithm, id identity,
+	start func() (estimator, *gram.Matrix)) linear {
+	l := linear{learner: learner{p: p, self: self, identity: id, places: newPlaces(p, o.PositionEffects)}, model: m,
+		start: start}
 	l.est, l.v = start()
 	return l
 }

@@ -81,7 +81,8 @@ func expanded(m utility.LinearInParams, r vitrine.Round) vitrine.Round {
 // radius and the λ of their number of features.
 func TestABasisIsLinearInItsFeatures(t *testing.T) {
 	for name, learner := range on {
-		for _, m := range []utility.LinearInParams{utility.NewQuadratic(paperFeatures), hinges{paperFeatures}, utility.NewLinear(paperFeatures, true)} {
+		for _, m := range []utility.LinearInParams{utility.NewQuadratic(paperFeatures), hinges{paperFeatures},
+			utility.NewLinear(paperFeatures, true)} {
 			p := paperProblem()
 			q := p
 			q.NumFeatures = m.NumParams()
@@ -136,16 +137,19 @@ func TestSnapshotsAreOfTheirBasis(t *testing.T) {
 func TestBasesAreChecked(t *testing.T) {
 	p := paperProblem()
 	for name, learner := range on {
-		if _, err := learner(p, utility.NewQuadratic(5)); err == nil || !strings.Contains(err.Error(), "the utility has 5 features") {
+		if _, err := learner(p, utility.NewQuadratic(5)); err == nil ||
+			!strings.Contains(err.Error(), "the utility has 5 features") {
 			t.Errorf("%s: a basis of other features: %v", name, err)
 		}
-		if _, err := learner(Problem{}, utility.NewQuadratic(5)); err == nil || !strings.Contains(err.Error(), "features = 0") {
+		if _, err := learner(Problem{}, utility.NewQuadratic(5)); err == nil ||
+			!strings.Contains(err.Error(), "features = 0") {
 			t.Errorf("%s: no problem: %v", name, err)
 		}
 	}
 	o := DefaultUCBOptions()
 	o.Intercept = true
-	if _, err := NewUCBOn(p, utility.NewQuadratic(paperFeatures), o); err == nil || !strings.HasPrefix(err.Error(), "intercept = true: the learner has a utility of its own,") {
+	if _, err := NewUCBOn(p, utility.NewQuadratic(paperFeatures), o); err == nil ||
+		!strings.HasPrefix(err.Error(), "intercept = true: the learner has a utility of its own,") {
 		t.Errorf("an intercept beside a basis: %v", err)
 	}
 }
@@ -170,7 +174,8 @@ func TestLargeGradientsOfABasisAreGentle(t *testing.T) {
 		m.Utilities(u, w, at.x.Rows(steep.Context.Features, steep.Offer.Assortment))
 		for k := range n {
 			row := g.RawRowView(k)
-			if got := at.u[k] + mat.Dot(mat.NewVecDense(len(w), row), mat.NewVecDense(len(w), w)); math.Abs(got-u[k]) > 1e-9*(1+math.Abs(u[k])) {
+			if got := at.u[k] + mat.Dot(mat.NewVecDense(len(w), row), mat.NewVecDense(len(w), w)); math.Abs(
+				got-u[k]) > 1e-9*(1+math.Abs(u[k])) {
 				t.Errorf("item %d has the utility %v, want %v", k, got, u[k])
 			}
 			if (k == 0) != (at.u[k] != 0) || (k == 0) != (largest(0, row) > 0.999*vitrine.MaxUnscaled) {

@@ -28,7 +28,8 @@ type LogBarrierOptions struct {
 // DefaultLogBarrierOptions returns an offline oracle, and at most 100,000
 // assortments.
 func DefaultLogBarrierOptions() LogBarrierOptions {
-	return LogBarrierOptions{Constants: "tuned", Gamma: 10, Limit: 100_000, ErrorOptions: DefaultErrorOptions(), RegressionOptions: DefaultRegressionOptions()}
+	return LogBarrierOptions{Constants: "tuned", Gamma: 10, Limit: 100_000, ErrorOptions: DefaultErrorOptions(),
+		RegressionOptions: DefaultRegressionOptions()}
 }
 
 func (o LogBarrierOptions) check(p Problem) error {
@@ -36,7 +37,8 @@ func (o LogBarrierOptions) check(p Problem) error {
 		return err
 	}
 	if err := assortment.AtMost(p.MaxShown).CheckCount(p.Items, o.Limit); err != nil {
-		return fmt.Errorf("%w: the log-barrier strategy weighs every one of them in every round: show fewer items, raise the limit, or choose another policy", err)
+		return fmt.Errorf("%w: the log-barrier strategy weighs every one of them in every round: show fewer "+
+			"items, raise the limit, or choose another policy", err)
 	}
 	return nil
 }
@@ -154,7 +156,8 @@ func (o *logBarrier) Propensity(x *vitrine.Context, s vitrine.Assortment) float6
 // distribution returns q, or nil if the family is not enumerated or contains only the empty set.
 func (o *logBarrier) distribution(w *barrierScratch, x *vitrine.Context) []float64 {
 	n := x.NumItems()
-	if _, err := assortment.Enumerate(&w.sets, o.p.Family(x), o.p.MaxShown, n, o.limit); err != nil || w.sets.Len() == 0 {
+	if _, err := assortment.Enumerate(&w.sets, o.p.Family(x), o.p.MaxShown, n, o.limit); err != nil ||
+		w.sets.Len() == 0 {
 		return nil
 	}
 	w.u = scratch.Grow(w.u, n)

@@ -48,12 +48,15 @@ func TestLogBarrierPropensity(t *testing.T) {
 // With position effects the program uses each set's revenue in its best order, in which it is shown.
 func TestLogBarrierOrders(t *testing.T) {
 	for _, revenues := range []bool{false, true} {
-		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Gamma, o.Oracle, o.PositionEffects = 20, "online", true })
+		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) {
+			o.Gamma, o.Oracle, o.PositionEffects = 20, "online", true
+		})
 		rng := newRand()
 		for s := range 60 {
 			x := paperContext(s)
 			offer := l.Policy().Offer(x, rng)
-			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(rng.IntN(1 + min(1, len(offer.Order))))}))
+			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer,
+				Choice: vitrine.Choice(rng.IntN(1 + min(1, len(offer.Order))))}))
 		}
 		x, pi := paperContext(99), l.Policy().(*logBarrier)
 		if !revenues {
@@ -77,7 +80,8 @@ func TestLogBarrierOrders(t *testing.T) {
 		}
 		for range 200 {
 			offer := pi.Offer(x, rng)
-			wantNear(t, "the revenue of the order", vitrine.OrderedRevenue(offer.Order, u, gamma, x.Revenue), best[fmt.Sprint(offer.Assortment)], 1e-12)
+			wantNear(t, "the revenue of the order", vitrine.OrderedRevenue(offer.Order, u, gamma, x.Revenue),
+				best[fmt.Sprint(offer.Assortment)], 1e-12)
 		}
 	}
 }
@@ -121,7 +125,9 @@ func TestLogBarrierWeighsByTheSquareRootOfTime(t *testing.T) {
 // unknown in the first epoch.
 func TestLogBarrierConstantsOfTheTheory(t *testing.T) {
 	for _, c := range []float64{0.01, 1, 1000} {
-		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Steps, o.Constants, o.ErrConstant = 0, "theory", c })
+		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) {
+			o.Steps, o.Constants, o.ErrConstant = 0, "theory", c
+		})
 		for s, r := range linearHistory(t, 20) {
 			want := 1.0
 			if s > 0 {
@@ -169,7 +175,8 @@ func TestLogBarrierRefusesWhatItCannotEnumerate(t *testing.T) {
 	p := paperProblem()
 	p.Items, p.MaxShown, p.Constraint = 100, 5, assortment.AtMost(5)
 	_, err := NewLogBarrier(p, paperModel(), DefaultLogBarrierOptions(), newRand())
-	if err == nil || !strings.HasPrefix(err.Error(), "there are 79375495 assortments of at most 5 of 100 items, more than limit = 100000") {
+	if err == nil || !strings.HasPrefix(err.Error(), "there are 79375495 assortments of at most 5 of 100 items, "+
+		"more than limit = 100000") {
 		t.Errorf("error %v", err)
 	}
 	l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Limit = 10 })

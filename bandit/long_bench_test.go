@@ -82,7 +82,9 @@ func BenchmarkLongRun(b *testing.B) {
 		w      *longWorld
 		create func(p Problem) (vitrine.Learner, error)
 	}{
-		{"N=20,d=10/auto", small, func(p Problem) (vitrine.Learner, error) { return NewAuto(p, AutoOptions{}, newRand()) }},
+		{"N=20,d=10/auto", small, func(p Problem) (vitrine.Learner, error) {
+			return NewAuto(p, AutoOptions{}, newRand())
+		}},
 		{"N=20,d=10/ucb-mnl", small, func(p Problem) (vitrine.Learner, error) {
 			o := DefaultUCBOptions()
 			o.Constants, o.Radius, o.Intercept = "tuned", 0, true
@@ -98,8 +100,12 @@ func BenchmarkLongRun(b *testing.B) {
 			o.Pilot, o.Update = "map", "online"
 			return NewONL(p, utility.NewMLP(p.NumFeatures, []int{8}, utility.Sigmoid), o, newRand())
 		}},
-		{"N=100,d=20/auto", large, func(p Problem) (vitrine.Learner, error) { return NewAuto(p, AutoOptions{}, newRand()) }},
-		{"N=100,d=300/auto", wide, func(p Problem) (vitrine.Learner, error) { return NewAuto(p, AutoOptions{}, newRand()) }},
+		{"N=100,d=20/auto", large, func(p Problem) (vitrine.Learner, error) {
+			return NewAuto(p, AutoOptions{}, newRand())
+		}},
+		{"N=100,d=300/auto", wide, func(p Problem) (vitrine.Learner, error) {
+			return NewAuto(p, AutoOptions{}, newRand())
+		}},
 	} {
 		b.Run(c.name, func(b *testing.B) { playLong(b, c.w, c.create) })
 	}
@@ -122,7 +128,8 @@ func playLong(b *testing.B, w *longWorld, create func(p Problem) (vitrine.Learne
 		begun := time.Now()
 		offer := pi.Offer(c, rng)
 		offering += time.Since(begun)
-		r := vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u.RawVector().Data, shock)}
+		r := vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u.RawVector().Data,
+			shock)}
 		begun = time.Now()
 		before := threadTime()
 		fatal.If(b, l.Observe(r))

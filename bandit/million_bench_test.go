@@ -60,7 +60,8 @@ func millionPolicy(b *testing.B, m utility.Model) *optimistic {
 	if o, ok := millionPolicies.Load(fmt.Sprint(m)); ok {
 		return o.(*optimistic)
 	}
-	p := Problem{NumFeatures: millionFeatures, MaxShown: millionSize, Rounds: millionRounds, Constraint: assortment.AtMost(millionSize)}
+	p := Problem{NumFeatures: millionFeatures, MaxShown: millionSize, Rounds: millionRounds,
+		Constraint: assortment.AtMost(millionSize)}
 	options := DefaultONLOptions()
 	options.Pilot, options.Update = "map", "online"
 	l, err := NewONL(p, m, options, newRand())
@@ -77,7 +78,8 @@ func millionPolicy(b *testing.B, m utility.Model) *optimistic {
 		offer := l.Policy().Offer(x, rng)
 		truth.Utilities(u, w, x.Features)
 		vitrine.DrawShocks(shock, rng)
-		fatal.If(b, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
+		fatal.If(b, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u,
+			shock)}))
 	}
 	o := l.freeze().(*optimistic)
 	millionPolicies.Store(fmt.Sprint(m), o)

@@ -98,7 +98,8 @@ func (l *OFU) beta(t float64) float64 {
 	k, d := float64(l.p.MaxShown), float64(l.model.NumParams())
 	eta, lambda := l.o.Eta, l.o.Lambda
 	c := portable.Log(2 * math.Sqrt(1+float64(2*t)))
-	square := float64((float64(3*portable.Log(1+float64((k+1)*t))) + 3) * (float64(17.0/16*lambda) + float64(2*math.Sqrt(lambda)*c) + float64(16*c*c)))
+	square := float64((float64(3*portable.Log(1+float64((k+1)*t))) + 3) *
+		(float64(17.0/16*lambda) + float64(2*math.Sqrt(lambda)*c) + float64(16*c*c)))
 	width := float64(7 * math.Sqrt(6) / 6 * d * eta * portable.Log(1+(t+1)/(2*lambda)))
 	return math.Sqrt(float64(2*eta*(square+2+width)) + float64(4*lambda))
 }

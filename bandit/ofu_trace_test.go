@@ -43,7 +43,8 @@ type referenceOFU struct {
 
 func newReferenceOFU(sigma float64) *referenceOFU {
 	eta := math.Log(traceSize+1)/2 + 2
-	r := &referenceOFU{eta: eta, sigma: sigma * eta, w: mat.NewVecDense(traceWidth, nil), h: mat.NewDense(traceWidth, traceWidth, nil)}
+	r := &referenceOFU{eta: eta, sigma: sigma * eta, w: mat.NewVecDense(traceWidth, nil),
+		h: mat.NewDense(traceWidth, traceWidth, nil)}
 	for j := range traceWidth {
 		r.h.Set(j, j, 84*math.Sqrt2*traceWidth*eta)
 	}
@@ -121,7 +122,8 @@ func (r *referenceOFU) update(x [][]float64, y vitrine.Choice) {
 func TestOFUTrace(t *testing.T) {
 	final := map[string][]float64{}
 	for constants, sigma := range map[string]float64{"theory": 1, "frozen": 1, "published": 2} {
-		p := Problem{NumFeatures: traceWidth, MaxShown: traceSize, Rounds: traceRounds, Constraint: assortment.AtMost(traceSize)}
+		p := Problem{NumFeatures: traceWidth, MaxShown: traceSize, Rounds: traceRounds,
+			Constraint: assortment.AtMost(traceSize)}
 		l := fatal.Or(NewOFU(p, OFUOptions{LinearOptions: LinearOptions{Constants: constants}}))(t)
 		reference := newReferenceOFU(sigma)
 		for round := 1; round <= traceRounds; round++ {

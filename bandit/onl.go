@@ -104,7 +104,9 @@ func (o ONLOptions) resolve(p Problem, params int) (ONLOptions, error) {
 	if o.Schedule == "theory" {
 		s := o.theory(p, params)
 		if t0 := s.Warmup(); t0 >= float64(p.Rounds) {
-			return o, fmt.Errorf("schedule = \"theory\": asks for t_0 = %.4g rounds of Phase I, which must be less than rounds = %d: give it more than %.4g rounds, or a smaller utility", t0, p.Rounds, s.MinRounds())
+			return o, fmt.Errorf("schedule = \"theory\": asks for t_0 = %.4g rounds of Phase I, which must be "+
+				"less than rounds = %d: give it more than %.4g rounds, or a smaller utility", t0, p.Rounds,
+				s.MinRounds())
 		}
 		o.Warmup, o.Lambda, o.Beta = int(s.Warmup()), s.Lambda(), s.Radius(p.Rounds)
 	}
@@ -112,11 +114,13 @@ func (o ONLOptions) resolve(p Problem, params int) (ONLOptions, error) {
 	case given != (len(o.PilotWeights) > 0):
 		return o, errors.New("pilot_weights: go with pilot = \"given\", which needs them")
 	case given && len(o.PilotWeights) != params:
-		return o, fmt.Errorf("pilot_weights: has %d numbers, the utility has %d parameters", len(o.PilotWeights), params)
+		return o, fmt.Errorf("pilot_weights: has %d numbers, the utility has %d parameters", len(o.PilotWeights),
+			params)
 	case given:
 		for j, w := range o.PilotWeights {
 			if !(math.Abs(w) <= maxPilot) {
-				return o, fmt.Errorf("pilot_weights: number %d is %v, must be finite and at most %v in size", j, w, float64(maxPilot))
+				return o, fmt.Errorf("pilot_weights: number %d is %v, must be finite and at most %v in size", j, w,
+					float64(maxPilot))
 			}
 		}
 		o.Warmup = 0

@@ -113,7 +113,8 @@ func TestLine9OverABall(t *testing.T) {
 			}
 			floats.AddScaled(grad, mu, w)
 			if mu < 0 || floats.Norm(grad, 2) > 1e-4 {
-				t.Errorf("ball %v, t_0 = %d: μ = %v and ∇ℓ + μŵ has the norm %v", ball, warmup, mu, floats.Norm(grad, 2))
+				t.Errorf("ball %v, t_0 = %d: μ = %v and ∇ℓ + μŵ has the norm %v", ball, warmup, mu,
+					floats.Norm(grad, 2))
 			}
 		}
 	}

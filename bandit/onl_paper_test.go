@@ -28,7 +28,8 @@ const (
 )
 
 func paperProblem() Problem {
-	return Problem{NumFeatures: paperFeatures, MaxShown: paperSize, Rounds: paperRounds, Constraint: assortment.AtMost(paperSize)}
+	return Problem{NumFeatures: paperFeatures, MaxShown: paperSize, Rounds: paperRounds,
+		Constraint: assortment.AtMost(paperSize)}
 }
 
 func paperOptions() ONLOptions {

@@ -34,7 +34,8 @@ func TestOptimisticOffersAreTheBest(t *testing.T) {
 					z := o.z.Utilities(nil, x)
 					slots := fatal.Or(assortment.NewSlots(n, make([]assortment.Slot, 2), 0))(t)
 					rules := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 2}))(t)
-					for _, x.Revenue = range [][]float64{nil, slices.Repeat([]float64{2.5}, n), unequal(rng, n), make([]float64, n)} {
+					for _, x.Revenue = range [][]float64{nil, slices.Repeat([]float64{2.5}, n), unequal(rng, n),
+						make([]float64, n)} {
 						x.Feasible = []vitrine.Constraint{nil, slots, rules}[rng.IntN(3)]
 						want, _ := assortment.Maximize(nil, o.p.Family(x), z, x.Revenue)
 						if got := o.Offer(x, nil).Assortment; !slices.Equal(got, want) {

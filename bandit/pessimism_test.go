@@ -174,7 +174,8 @@ func TestPessimismStays(t *testing.T) {
 			other := o
 			change(&other)
 			again := fatal.Or(bandit.NewGreedy(p, m, other, rng))(t)
-			if err := again.UnmarshalBinary(data); (err == nil) != (name == "") || err != nil && !strings.Contains(err.Error(), name) {
+			if err := again.UnmarshalBinary(data); (err == nil) != (name == "") ||
+				err != nil && !strings.Contains(err.Error(), name) {
 				t.Errorf("error %v, want %q", err, name)
 			}
 		}
@@ -197,7 +198,9 @@ func TestPessimismOptions(t *testing.T) {
 		{"pessimism = NaN: must be finite and at least 0", func(o *bandit.GreedyOptions) { o.Pessimism = math.NaN() }},
 		{"pessimism = 1: needs pilot_covariance", numbers()},
 		{`need pilot = "given" and update = "none"`, func(o *bandit.GreedyOptions) { o.Update = "online" }},
-		{`need pilot = "given" and update = "none"`, func(o *bandit.GreedyOptions) { o.Pilot, o.PilotWeights = "map", nil }},
+		{`need pilot = "given" and update = "none"`, func(o *bandit.GreedyOptions) {
+			o.Pilot, o.PilotWeights = "map", nil
+		}},
 		{"pilot_covariance: has 3 numbers, must have the 4 of a matrix of 2 rows", numbers(1, 0, 0)},
 		{"pilot_covariance: row 1 has +Inf, must be finite", numbers(1, 0, 0, math.Inf(1))},
 		{"pilot_covariance: row 0 has NaN, must be finite", numbers(math.NaN(), 0, 0, 1)},

@@ -43,7 +43,8 @@ func TestGivenPilot(t *testing.T) {
 			t.Errorf("offers %v, the pilot's best page is %v", got, want)
 		}
 	}
-	fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}}, Choice: 1}))
+	fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}},
+		Choice: 1}))
 	if e, _ := l.Ellipsoid(); slices.Equal(e.Center, weights) {
 		t.Error("a round does not move the estimate")
 	}
@@ -58,11 +59,17 @@ func TestGivenPilot(t *testing.T) {
 		t.Error("a snapshot of another pilot is taken")
 	}
 	for want, change := range map[string]func(o *bandit.ONLOptions){
-		"pilot_weights: has 2 numbers, the utility has 3":      func(o *bandit.ONLOptions) { o.PilotWeights = weights[:2] },
-		`pilot_weights: go with pilot = "given"`:               func(o *bandit.ONLOptions) { o.Pilot = "adam" },
-		"which needs them":                                     func(o *bandit.ONLOptions) { o.PilotWeights = nil },
-		"pilot_weights: number 1 is NaN, must be finite":       func(o *bandit.ONLOptions) { o.PilotWeights = []float64{0, math.NaN(), 0} },
-		"pilot_weights: number 0 is 1e+07, must be finite and": func(o *bandit.ONLOptions) { o.PilotWeights = []float64{1e7, 0, 0} },
+		"pilot_weights: has 2 numbers, the utility has 3": func(o *bandit.ONLOptions) {
+			o.PilotWeights = weights[:2]
+		},
+		`pilot_weights: go with pilot = "given"`: func(o *bandit.ONLOptions) { o.Pilot = "adam" },
+		"which needs them":                       func(o *bandit.ONLOptions) { o.PilotWeights = nil },
+		"pilot_weights: number 1 is NaN, must be finite": func(o *bandit.ONLOptions) {
+			o.PilotWeights = []float64{0, math.NaN(), 0}
+		},
+		"pilot_weights: number 0 is 1e+07, must be finite and": func(o *bandit.ONLOptions) {
+			o.PilotWeights = []float64{1e7, 0, 0}
+		},
 	} {
 		bad := bandit.DefaultONLOptions()
 		bad.Pilot, bad.PilotWeights = "given", weights

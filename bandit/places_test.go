@@ -171,10 +171,13 @@ func TestFeelGoodLearnsPositionEffects(t *testing.T) {
 func TestPlacesAreFeatures(t *testing.T) {
 	const d, size = 3, 3
 	rng := rand.New(rand.NewPCG(3, 3))
-	o := bandit.UCBOptions{LinearOptions: bandit.LinearOptions{Constants: "tuned", Radius: 0.3, Lambda: 2, PositionEffects: true}}
-	l := fatal.Or(bandit.NewUCB(bandit.Problem{NumFeatures: d, MaxShown: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o))(t)
+	o := bandit.UCBOptions{LinearOptions: bandit.LinearOptions{Constants: "tuned", Radius: 0.3, Lambda: 2,
+		PositionEffects: true}}
+	l := fatal.Or(bandit.NewUCB(bandit.Problem{NumFeatures: d, MaxShown: size, Rounds: 100,
+		Constraint: assortment.AtMost(size)}, o))(t)
 	o.PositionEffects = false
-	wide := fatal.Or(bandit.NewUCB(bandit.Problem{NumFeatures: d + size - 1, MaxShown: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o))(t)
+	wide := fatal.Or(bandit.NewUCB(bandit.Problem{NumFeatures: d + size - 1, MaxShown: size, Rounds: 100,
+		Constraint: assortment.AtMost(size)}, o))(t)
 	for range 80 {
 		x, z := mat.NewDense(6, d, nil), mat.NewDense(6, d+size-1, nil)
 		for i := range 6 {
@@ -186,7 +189,8 @@ func TestPlacesAreFeatures(t *testing.T) {
 		offer := vitrine.Offer{Assortment: slices.Sorted(slices.Values(rng.Perm(6)[:rng.IntN(size+1)]))}
 		if rng.IntN(4) > 0 { // or no places
 			offer.Order = slices.Clone([]int(offer.Assortment))
-			rng.Shuffle(len(offer.Order), func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
+			rng.Shuffle(len(offer.Order),
+				func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
 			for p, i := range offer.Order {
 				if p > 0 {
 					z.Set(i, d+p-1, 1)
@@ -195,7 +199,8 @@ func TestPlacesAreFeatures(t *testing.T) {
 		}
 		choice := vitrine.Choice(rng.IntN(len(offer.Assortment) + 1))
 		fatal.If(t, l.Observe(vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: offer, Choice: choice}))
-		fatal.If(t, wide.Observe(vitrine.Round{Context: &vitrine.Context{Features: z}, Offer: vitrine.Offer{Assortment: offer.Assortment}, Choice: choice}))
+		fatal.If(t, wide.Observe(vitrine.Round{Context: &vitrine.Context{Features: z},
+			Offer: vitrine.Offer{Assortment: offer.Assortment}, Choice: choice}))
 	}
 	x, z := mat.NewDense(6, d, nil), mat.NewDense(6, d+size-1, nil)
 	x.Apply(func(i, j int, _ float64) float64 { v := rng.NormFloat64(); z.Set(i, j, v); return v }, x)
@@ -246,7 +251,8 @@ func TestOffersAreInTheBestOrder(t *testing.T) {
 	}
 	for name, l := range displayed(t, 3, false) {
 		shop(t, l, nil, 30)
-		if offer := l.Policy().Offer(&vitrine.Context{Features: mat.NewDense(8, 3, nil)}, rand.New(rand.NewPCG(1, 1))); offer.Order != nil {
+		if offer := l.Policy().Offer(&vitrine.Context{Features: mat.NewDense(8, 3, nil)},
+			rand.New(rand.NewPCG(1, 1))); offer.Order != nil {
 			t.Errorf("%s without effects: order %v", name, offer.Order)
 		}
 	}
@@ -258,7 +264,8 @@ func TestSnapshotsHavePositionEffects(t *testing.T) {
 	for name := range with {
 		data, err := with[name].(encoding.BinaryMarshaler).MarshalBinary()
 		fatal.If(t, err)
-		if err := without[name].(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "snapshot is of") {
+		if err := without[name].(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err == nil ||
+			!strings.Contains(err.Error(), "snapshot is of") {
 			t.Errorf("%s without effects reads a snapshot with them: %v", name, err)
 		}
 		if data, err = without[name].(encoding.BinaryMarshaler).MarshalBinary(); err != nil {

@@ -318,14 +318,16 @@ func (p *posterior) fields(f *fields.Fields) {
 		}
 		rows += r.items
 		err := r.offered.Check(r.items)
-		f.Check(r.items <= len(p.features) && rows <= len(p.features)/p.d, "%d items, and the features of %d", rows, len(p.features)/p.d)
+		f.Check(r.items <= len(p.features) && rows <= len(p.features)/p.d, "%d items, and the features of %d", rows,
+			len(p.features)/p.d)
 		most := len(r.offered)
 		if r.isFurther() {
 			most = takes
 		} else if takes = 0; r.choice != vitrine.Outside {
 			takes = most
 		}
-		f.Check(err == nil && int(r.choice) <= most && (r.feelGood || !hasRevenue), "a round of %d items and choice %d: %v", r.items, r.choice, err)
+		f.Check(err == nil && int(r.choice) <= most && (r.feelGood || !hasRevenue), "a round of %d items and "+
+			"choice %d: %v", r.items, r.choice, err)
 		if r.feelGood && f.Err() == nil {
 			if err := p.checkItems(p.candidates(*r)); err != nil {
 				f.Fail(fmt.Errorf("another feasible family: %w", err))
@@ -336,7 +338,8 @@ func (p *posterior) fields(f *fields.Fields) {
 			f.Vector(&r.revenue)
 		}
 	})
-	if f.Check(rows*p.d == len(p.features), "%d numbers for %d items of %d features", len(p.features), rows, p.d); f.Reads() && f.Err() == nil {
+	if f.Check(rows*p.d == len(p.features), "%d numbers for %d items of %d features", len(p.features), rows,
+		p.d); f.Reads() && f.Err() == nil {
 		p.rounds = nil
 		for _, r := range list {
 			if last := len(p.rounds) - 1; r.isFurther() {

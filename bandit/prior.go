@@ -28,7 +28,8 @@ func newLinearPrior(mean, covariance []float64, d int) (*linearPrior, error) {
 	case len(mean) == 0 && len(covariance) == 0:
 		return nil, nil
 	case len(mean) != n:
-		return nil, fmt.Errorf("prior_mean: has %d numbers, must have one for each of %d features and the intercept", len(mean), d)
+		return nil, fmt.Errorf("prior_mean: has %d numbers, must have one for each of %d features and the "+
+			"intercept", len(mean), d)
 	}
 	c, err := readCovariance("prior_covariance", covariance, n)
 	if err != nil {
@@ -37,11 +38,13 @@ func newLinearPrior(mean, covariance []float64, d int) (*linearPrior, error) {
 	p := &linearPrior{slices.Clone(mean), c}
 	for j, v := range mean {
 		if !(math.Abs(v) <= maxPilot) {
-			return nil, fmt.Errorf("prior_mean: number %d is %v, must be finite and at most %v in size", j, v, float64(maxPilot))
+			return nil, fmt.Errorf("prior_mean: number %d is %v, must be finite and at most %v in size", j, v,
+				float64(maxPilot))
 		}
 	}
 	if _, err := p.at(standardisation{shift: make([]float64, d), scale: slices.Repeat([]float64{1}, d)}); err != nil {
-		return nil, fmt.Errorf("prior_covariance: is not the covariance of %d parameters: must be positive definite, but for rows of zeros, of which nothing is known", n)
+		return nil, fmt.Errorf("prior_covariance: is not the covariance of %d parameters: must be positive "+
+			"definite, but for rows of zeros, of which nothing is known", n)
 	}
 	return p, nil
 }
@@ -49,17 +52,20 @@ func newLinearPrior(mean, covariance []float64, d int) (*linearPrior, error) {
 // readCovariance returns the symmetric matrix of n rows that an option lists row after row.
 func readCovariance(key string, covariance []float64, n int) (*mat.SymDense, error) {
 	if len(covariance) != n*n {
-		return nil, fmt.Errorf("%s: has %d numbers, must have the %d of a matrix of %d rows", key, len(covariance), n*n, n)
+		return nil, fmt.Errorf("%s: has %d numbers, must have the %d of a matrix of %d rows", key, len(covariance), n*n,
+			n)
 	}
 	c := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range n {
 			v, mirrored := covariance[i*n+j], covariance[j*n+i]
 			if !(math.Abs(v) <= maxPilot*maxPilot) {
-				return nil, fmt.Errorf("%s: row %d has %v, must be finite and at most %v in size", key, i, v, float64(maxPilot*maxPilot))
+				return nil, fmt.Errorf("%s: row %d has %v, must be finite and at most %v in size", key, i, v,
+					float64(maxPilot*maxPilot))
 			}
 			if math.Abs(v-mirrored) > 1e-9*math.Sqrt(math.Abs(covariance[i*n+i]*covariance[j*n+j])) {
-				return nil, fmt.Errorf("%s: row %d has %v in column %d, and row %d has %v in column %d: it must be symmetric", key, i, v, j, j, mirrored, i)
+				return nil, fmt.Errorf("%s: row %d has %v in column %d, and row %d has %v in column %d: it must "+
+					"be symmetric", key, i, v, j, j, mirrored, i)
 			}
 			c.SetSym(i, j, v)
 		}

@@ -150,20 +150,27 @@ func TestBadPriorsAreNamed(t *testing.T) {
 		return mat.DenseCopyOf(mat.NewDiagDense(n, slices.Repeat([]float64{1}, n))).RawMatrix().Data
 	}
 	for want, o := range map[string]AutoOptions{
-		"prior_mean: has 3 numbers, must have one for each of 3 features and the intercept": {PriorMean: make([]float64, 3), PriorCovariance: eye(4)},
-		"prior_mean: has 0 numbers":                                     {PriorCovariance: eye(4)},
-		"prior_covariance: has 0 numbers, must have the 16":             {PriorMean: make([]float64, 4)},
-		"prior_mean: number 1 is NaN, must be finite":                   {PriorMean: []float64{0, math.NaN(), 0, 0}, PriorCovariance: eye(4)},
-		"prior_covariance: row 0 has +Inf, must be finite":              {PriorMean: make([]float64, 4), PriorCovariance: slices.Repeat([]float64{math.Inf(1)}, 16)},
-		"prior_covariance: row 0 has 1 in column 1, and row 1 has 2":    {PriorMean: make([]float64, 4), PriorCovariance: []float64{4, 1, 0, 0, 2, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}},
-		"prior_covariance: is not the covariance of 4 parameters: must": {PriorMean: make([]float64, 4), PriorCovariance: []float64{1, 2, 0, 0, 2, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}},
+		"prior_mean: has 3 numbers, must have one for each of 3 features and the intercept": {
+			PriorMean: make([]float64, 3), PriorCovariance: eye(4)},
+		"prior_mean: has 0 numbers":                         {PriorCovariance: eye(4)},
+		"prior_covariance: has 0 numbers, must have the 16": {PriorMean: make([]float64, 4)},
+		"prior_mean: number 1 is NaN, must be finite": {
+			PriorMean: []float64{0, math.NaN(), 0, 0}, PriorCovariance: eye(4)},
+		"prior_covariance: row 0 has +Inf, must be finite": {
+			PriorMean: make([]float64, 4), PriorCovariance: slices.Repeat([]float64{math.Inf(1)}, 16)},
+		"prior_covariance: row 0 has 1 in column 1, and row 1 has 2": {
+			PriorMean: make([]float64, 4), PriorCovariance: []float64{4, 1, 0, 0, 2, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}},
+		"prior_covariance: is not the covariance of 4 parameters: must": {
+			PriorMean: make([]float64, 4), PriorCovariance: []float64{1, 2, 0, 0, 2, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}},
 	} {
 		if _, err := NewAuto(paperProblem(), o, newRand()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	wide := Problem{NumFeatures: 40, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: []int{0}}
-	if _, err := NewAuto(wide, AutoOptions{PriorMean: make([]float64, 41), PriorCovariance: eye(41)}, newRand()); err == nil || !strings.Contains(err.Error(), "at most 30 columns, or 128 if all are numbers, and these have 40") {
+	if _, err := NewAuto(wide, AutoOptions{PriorMean: make([]float64, 41), PriorCovariance: eye(41)},
+		newRand()); err == nil || !strings.Contains(err.Error(),
+		"at most 30 columns, or 128 if all are numbers, and these have 40") {
 		t.Errorf("a wide learner: error %v", err)
 	}
 }

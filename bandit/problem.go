@@ -69,9 +69,11 @@ func (p Problem) Check() error {
 	case p.Rounds < 1:
 		return fmt.Errorf("rounds = %d: must be at least 1", p.Rounds)
 	case !p.areColumns(p.Numeric):
-		return fmt.Errorf("numeric columns %v: must be distinct columns of %d features, in order", p.Numeric, p.NumFeatures)
+		return fmt.Errorf("numeric columns %v: must be distinct columns of %d features, in order", p.Numeric,
+			p.NumFeatures)
 	case !p.areColumns(p.Customer):
-		return fmt.Errorf("the customer's columns %v: must be distinct columns of %d features, in order", p.Customer, p.NumFeatures)
+		return fmt.Errorf("the customer's columns %v: must be distinct columns of %d features, in order", p.Customer,
+			p.NumFeatures)
 	case p.Constraint == nil:
 		return fmt.Errorf("the problem has no constraint")
 	}
@@ -82,13 +84,15 @@ func (p Problem) Check() error {
 }
 
 func (p Problem) areColumns(list []int) bool {
-	return !slices.ContainsFunc(list, func(j int) bool { return j < 0 || j >= p.NumFeatures }) && slices.IsSorted(list) && len(slices.Compact(slices.Clone(list))) == len(list)
+	return !slices.ContainsFunc(list, func(j int) bool { return j < 0 || j >= p.NumFeatures }) &&
+		slices.IsSorted(list) && len(slices.Compact(slices.Clone(list))) == len(list)
 }
 
 // checkModel reports a utility family that the named constructor cannot take.
 func (p Problem) checkModel(constructor string, m utility.Model) error {
 	if isNil(m) {
-		return fmt.Errorf("%s: the utility model is nil: give it a family, such as utility.NewLinear(%d, true)", constructor, p.NumFeatures)
+		return fmt.Errorf("%s: the utility model is nil: give it a family, such as utility.NewLinear(%d, true)",
+			constructor, p.NumFeatures)
 	}
 	if m.NumFeatures() != p.NumFeatures {
 		return fmt.Errorf("the utility has %d features, the problem has %d", m.NumFeatures(), p.NumFeatures)
@@ -106,7 +110,8 @@ func (p Problem) checkWidth(x *vitrine.Context) {
 		return
 	}
 	if _, have := x.Features.Dims(); have != p.NumFeatures {
-		panic(fmt.Sprintf("bandit: a policy for items of %d features got a context with items of %d: Context.Check reports such a context", p.NumFeatures, have))
+		panic(fmt.Sprintf("bandit: a policy for items of %d features got a context with items of %d: "+
+			"Context.Check reports such a context", p.NumFeatures, have))
 	}
 }
 
@@ -129,7 +134,8 @@ func (p Problem) Family(x *vitrine.Context) vitrine.Constraint {
 	case assortment.Limiter:
 		limited, err := c.Limit(p.MaxShown)
 		if err != nil {
-			panic(fmt.Sprintf("bandit: the feasible family of a context has no set of at most %d items, the size of the problem: %v", p.MaxShown, err))
+			panic(fmt.Sprintf("bandit: the feasible family of a context has no set of at most %d items, the size "+
+				"of the problem: %v", p.MaxShown, err))
 		}
 		return limited
 	default:

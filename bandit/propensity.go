@@ -11,7 +11,8 @@ import (
 // Propensity estimates the probability that a policy offers s in the context x, for policies without a closed form. The
 // estimate is the fraction p̂ of n draws that equal s. The standard error is √(p̂(1−p̂)/n). If p̂ is 0, the probability
 // is unlikely to be much above 1/n. For n < 1 it returns 0 and +Inf.
-func Propensity(pi vitrine.Policy, x *vitrine.Context, s vitrine.Assortment, n int, rng *rand.Rand) (p, standardError float64) {
+func Propensity(pi vitrine.Policy, x *vitrine.Context, s vitrine.Assortment, n int,
+	rng *rand.Rand) (p, standardError float64) {
 	if n < 1 {
 		return 0, math.Inf(1)
 	}

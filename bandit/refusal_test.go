@@ -42,7 +42,8 @@ func (w shop) visit(t *testing.T, l vitrine.Learner, size int, seed uint64, from
 		}
 		vitrine.DrawShocks(shock, rng)
 		offer := l.Policy().Offer(x, rng)
-		if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
+		if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u,
+			shock)}); err != nil {
 			t.Fatalf("seed %d, round %d: %v", seed, s, err)
 		}
 		_, best := assortment.Maximize(nil, assortment.AtMost(size), u, nil)
@@ -100,7 +101,8 @@ func TestNoLearnerRefusesForItsOwnEstimate(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := Problem{NumFeatures: d, Items: 30, MaxShown: size, Rounds: c.rounds, Constraint: assortment.AtMost(size)}
+			p := Problem{NumFeatures: d, Items: 30, MaxShown: size, Rounds: c.rounds,
+				Constraint: assortment.AtMost(size)}
 			early, late := 0.0, 0.0
 			const seeds = 20
 			for seed := range uint64(seeds) {
@@ -113,7 +115,8 @@ func TestNoLearnerRefusesForItsOwnEstimate(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
-				if err := c.create(p, rand.New(rand.NewPCG(seed, 3))).(bandittest.Snapshotter).UnmarshalBinary(saved); err != nil {
+				if err := c.create(p, rand.New(rand.NewPCG(seed, 3))).(bandittest.Snapshotter).UnmarshalBinary(
+					saved); err != nil {
 					t.Errorf("seed %d: %v", seed, err)
 				}
 				switch l := l.(type) {
@@ -175,7 +178,8 @@ func TestTangentsAreWithinTheBounds(t *testing.T) {
 			t.Fatalf("w = %v, slope %v: gradients %v, want %v", c.weight, c.slope, g, c.g)
 		}
 		if g != nil && (!slices.Equal(g.RawMatrix().Data, c.g) || !slices.Equal(at.u, c.u)) {
-			t.Errorf("w = %v, slope %v: utilities %v and gradients %v, want %v and %v", c.weight, c.slope, at.u, g.RawMatrix().Data, c.u, c.g)
+			t.Errorf("w = %v, slope %v: utilities %v and gradients %v, want %v and %v", c.weight, c.slope, at.u,
+				g.RawMatrix().Data, c.u, c.g)
 		}
 	}
 }

@@ -64,7 +64,8 @@ type regressor struct {
 
 // newRegressor returns the oracle of a learner with the given position effects that the named constructor makes.
 // The constructor sets its identity and self.
-func newRegressor(constructor string, p Problem, m utility.Model, k places, o RegressionOptions, rng *rand.Rand) (regressor, error) {
+func newRegressor(constructor string, p Problem, m utility.Model, k places, o RegressionOptions,
+	rng *rand.Rand) (regressor, error) {
 	if err := p.Check(); err != nil {
 		return regressor{}, err
 	}

@@ -60,7 +60,8 @@ func (s TheorySchedule) Lambda() float64 {
 // Radius returns β_t.
 func (s TheorySchedule) Radius(t int) float64 {
 	d, lambda, t0, zeta := float64(s.Params), s.Lambda(), s.Warmup(), s.zeta()
-	alpha := d * portable.Log(1+float64(s.Rounds)*s.Cg*s.Cg/(d*lambda)) * portable.Log(float64(t)*float64(t)*math.Pi*math.Pi/s.Delta)
+	alpha := d * portable.Log(1+float64(s.Rounds)*s.Cg*s.Cg/(d*lambda)) *
+		portable.Log(float64(t)*float64(t)*math.Pi*math.Pi/s.Delta)
 	linearised := math.Pow(s.Ch*s.Cf*s.Cf*zeta/(s.Mu*t0), 2) * math.Pow(s.Kappa, -4) * d * d * d * float64(t)
 	pilot := lambda * math.Pow(s.Kappa, -2) * d * s.Cf * s.Cf * zeta / (s.Mu * t0)
 	return confidence0 / s.Kappa * (float64(alpha) + float64(linearised) + float64(pilot))

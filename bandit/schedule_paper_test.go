@@ -36,7 +36,8 @@ func TestTheoremWarmup(t *testing.T) {
 // λ and β_t, every factor written out with numbers: T = 10 000, K = 2, d_w = 4,
 // κ = 1/4, μ = 1/2, δ = e⁻², C_f = 2, C_g = 1, C_h = 3, so that t_0 = 3200.
 func TestTheoremRadius(t *testing.T) {
-	s := TheorySchedule{Rounds: 10_000, Size: 2, Params: 4, Kappa: 0.25, Mu: 0.5, Delta: math.Exp(-2), Cf: 2, Cg: 1, Ch: 3}
+	s := TheorySchedule{Rounds: 10_000, Size: 2, Params: 4, Kappa: 0.25, Mu: 0.5, Delta: math.Exp(-2), Cf: 2, Cg: 1,
+		Ch: 3}
 	const c0 = 359.88225099390855         // 4(1+6√2)² = 4(73 + 12√2)
 	zeta := math.Ln2 * math.Log(3200) * 2 // log K log(t_0 C_g) log(1/δ)
 	log := 2 + 8*math.Ln10 + 2*math.Log(math.Pi)
@@ -80,15 +81,17 @@ func TestScheduleIsOfTheTheorem(t *testing.T) {
 
 func TestScheduleIsChecked(t *testing.T) {
 	for want, change := range map[string]func(*ONLOptions){
-		`schedule = "paper": unknown: must be one of`:                    func(o *ONLOptions) { o.Schedule = "paper" },
-		"kappa = 0: must be above 0 and at most 0.25":                    func(o *ONLOptions) { o.Kappa = 0 },
-		"kappa = 0.3: must be above 0 and at most 0.25":                  func(o *ONLOptions) { o.Kappa = 0.3 },
-		"kappa = NaN: must be above 0":                                   func(o *ONLOptions) { o.Kappa = math.NaN() },
-		"mu = 0":                                                         func(o *ONLOptions) { o.Mu = 0 },
-		"delta = 1: must be between 0 and 1":                             func(o *ONLOptions) { o.Delta = 1 },
-		"utility_bound = -1":                                             func(o *ONLOptions) { o.UtilityBound = -1 },
-		"gradient_bound = +Inf":                                          func(o *ONLOptions) { o.GradientBound = math.Inf(1) },
-		"curvature = -1":                                                 func(o *ONLOptions) { o.Curvature = -1 },
+		`schedule = "paper": unknown: must be one of`:   func(o *ONLOptions) { o.Schedule = "paper" },
+		"kappa = 0: must be above 0 and at most 0.25":   func(o *ONLOptions) { o.Kappa = 0 },
+		"kappa = 0.3: must be above 0 and at most 0.25": func(o *ONLOptions) { o.Kappa = 0.3 },
+		"kappa = NaN: must be above 0":                  func(o *ONLOptions) { o.Kappa = math.NaN() },
+		"mu = 0":                                        func(o *ONLOptions) { o.Mu = 0 },
+		"delta = 1: must be between 0 and 1":            func(o *ONLOptions) { o.Delta = 1 },
+		"utility_bound = -1":                            func(o *ONLOptions) { o.UtilityBound = -1 },
+		"gradient_bound = +Inf": func(o *ONLOptions) {
+			o.GradientBound = math.Inf(1)
+		},
+		"curvature = -1": func(o *ONLOptions) { o.Curvature = -1 },
 		"asks for t_0 = 1841 rounds of Phase I, which must be less than": func(o *ONLOptions) {},
 		"more than 2.822e+04 rounds":                                     func(o *ONLOptions) {},
 		"asks for t_0 = 2.3e+17":                                         func(o *ONLOptions) { o.Kappa = 1e-10 },
@@ -97,7 +100,8 @@ func TestScheduleIsChecked(t *testing.T) {
 		o.Schedule, o.Kappa, o.Mu = "theory", 0.25, 1
 		change(&o)
 		// The paper's network of four units: d_w = 21, and T = 120.
-		if _, err := NewONL(paperProblem(), paperModel(), o, newRand()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewONL(paperProblem(), paperModel(), o, newRand()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
 	}

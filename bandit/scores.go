@@ -82,9 +82,11 @@ func (s *sketch) fields(f *fields.Fields) {
 	fields.Integers(f, &s.turns)
 	fields.List(f, &s.levels, func(level *[]float64, f *fields.Fields) {
 		f.Floats(level)
-		f.Check(len(*level) < sketchWidth && !slices.ContainsFunc(*level, func(v float64) bool { return v-v != 0 }), "a level of %d values", len(*level))
+		f.Check(len(*level) < sketchWidth && !slices.ContainsFunc(*level, func(v float64) bool { return v-v != 0 }),
+			"a level of %d values", len(*level))
 	})
-	f.Check(len(s.turns) == len(s.levels) && len(s.levels) <= maxLevels, "%d levels of values, and turns of %d", len(s.levels), len(s.turns))
+	f.Check(len(s.turns) == len(s.levels) && len(s.levels) <= maxLevels, "%d levels of values, and turns of %d",
+		len(s.levels), len(s.turns))
 }
 
 // sketches summarise the first features, one sketch each; nil if no feature is summarised.
@@ -213,10 +215,12 @@ func normalQuantile(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {
 		r := 0.180625 - float64(q*q)
-		return q * polynomial(r, 3.3871327179, 50.434271938, 159.29113202, 59.109374720) / polynomial(r, 1, 17.895169469, 78.757757664, 67.187563600)
+		return q * polynomial(r, 3.3871327179, 50.434271938, 159.29113202, 59.109374720) /
+			polynomial(r, 1, 17.895169469, 78.757757664, 67.187563600)
 	}
 	r := math.Sqrt(-portable.Log(min(p, 1-p))) - 1.6
-	return math.Copysign(polynomial(r, 1.4234372777, 2.7568153900, 1.3067284816, 0.17023821103)/polynomial(r, 1, 0.73700164250, 0.12021132975), q)
+	return math.Copysign(polynomial(r, 1.4234372777, 2.7568153900, 1.3067284816, 0.17023821103)/polynomial(r, 1,
+		0.73700164250, 0.12021132975), q)
 }
 
 // polynomial returns Σ_k c_k x^k.

@@ -47,7 +47,8 @@ func TestSketchRanks(t *testing.T) {
 				after++
 			}
 			if rank := (below + m.weight/2) / n; rank < float64(first)/n-0.02 || rank > float64(after)/n+0.02 {
-				t.Errorf("%s: %v has the rank %v, want %v to %v", name, m.value, rank, float64(first)/n, float64(after)/n)
+				t.Errorf("%s: %v has the rank %v, want %v to %v", name, m.value, rank, float64(first)/n,
+					float64(after)/n)
 			}
 			below += m.weight
 		}
@@ -105,7 +106,8 @@ func TestScoresAreNormal(t *testing.T) {
 	}
 	k := len(b.x) - 1
 	if b.of(1e300) != b.s[k]+1 || b.of(-1e300) != b.s[0]-1 {
-		t.Errorf("beyond the extremes scores are %v and %v, of them %v and %v", b.of(-1e300), b.of(1e300), b.s[0], b.s[k])
+		t.Errorf("beyond the extremes scores are %v and %v, of them %v and %v", b.of(-1e300), b.of(1e300), b.s[0],
+			b.s[k])
 	}
 	two := new(sketch)
 	for i := range 1000 {
@@ -166,7 +168,8 @@ func shopOf(t testing.TB, l vitrine.Learner, from, to int, truth func(a, b float
 		vitrine.DrawShocks(shock, rng)
 		c := &vitrine.Context{Features: x}
 		offer := l.Policy().Offer(c, rng)
-		fatal.If(t, l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
+		fatal.If(t, l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u,
+			shock)}))
 	}
 }
 
@@ -178,7 +181,8 @@ func TestBeliefsInScoresCompete(t *testing.T) {
 		"logarithms": func(a, b float64) float64 { return 1.5*a - b - 1 },
 		"linear":     func(a, b float64) float64 { return math.Exp(1.5*a)/2 - b - 1 },
 	} {
-		l := newBMA(t, p, []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewLinear(2, true), MemoryRounds: 200}, {Model: utility.NewSpectral(2, 1)}})
+		l := newBMA(t, p, []Expert{{Model: utility.NewLinear(2, true)},
+			{Model: utility.NewLinear(2, true), MemoryRounds: 200}, {Model: utility.NewSpectral(2, 1)}})
 		shopOf(t, l, 0, 300, truth)
 		if l.bent == nil {
 			t.Fatalf("%s: no feature is bent", name)
@@ -200,7 +204,8 @@ func TestBeliefsInScoresCompete(t *testing.T) {
 			t.Error("a policy of scores says that it is linear")
 		}
 		data := fatal.Or(l.MarshalBinary())(t)
-		twin := newBMA(t, p, []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewLinear(2, true), MemoryRounds: 200}, {Model: utility.NewSpectral(2, 1)}})
+		twin := newBMA(t, p, []Expert{{Model: utility.NewLinear(2, true)},
+			{Model: utility.NewLinear(2, true), MemoryRounds: 200}, {Model: utility.NewSpectral(2, 1)}})
 		fatal.If(t, twin.UnmarshalBinary(data))
 		shopOf(t, l, 300, 340, truth)
 		shopOf(t, twin, 300, 340, truth)
@@ -223,7 +228,8 @@ func TestLargeFeatures(t *testing.T) {
 		t.Errorf("utilities %v, want the second item far above the others", u)
 	}
 	ucb := fatal.Or(NewUCB(p, DefaultUCBOptions()))(t)
-	err := ucb.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}}, Choice: vitrine.Outside})
+	err := ucb.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}},
+		Choice: vitrine.Outside})
 	if err == nil || !strings.Contains(err.Error(), "use the policy auto") {
 		t.Errorf("error %v", err)
 	}
@@ -268,7 +274,8 @@ func TestFirstPagesSpread(t *testing.T) {
 	if len(shown) < 45 {
 		t.Errorf("200 pages show %d of 50 items", len(shown))
 	}
-	known := fatal.Or(NewAuto(p, AutoOptions{PriorMean: []float64{1, 0}, PriorCovariance: []float64{0.01, 0, 0, 0.01}}, newRand()))(t)
+	known := fatal.Or(NewAuto(p, AutoOptions{PriorMean: []float64{1, 0}, PriorCovariance: []float64{0.01, 0, 0, 0.01}},
+		newRand()))(t)
 	for range 20 {
 		if s := known.Policy().Offer(x, rng).Assortment; !slices.Equal(s, vitrine.Assortment{46, 47, 48, 49}) {
 			t.Errorf("with a known utility the first page is %v", s)
@@ -281,11 +288,13 @@ func newRandFrom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7))
 // An expert with one unit more than another waits until that one holds most of the weight, and then starts from it.
 func TestUnitsAreAddedOneAtATime(t *testing.T) {
 	p := Problem{NumFeatures: 2, MaxShown: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}
-	experts := []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewSpectral(2, 1)}, {Model: utility.NewSpectral(2, 2)}}
+	experts := []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewSpectral(2, 1)},
+		{Model: utility.NewSpectral(2, 2)}}
 	waves := func(x []float64) float64 { return 2*math.Sin(2*x[0]) + 2*math.Sin(2*x[1]) - 1 }
 	l := newBMA(t, p, experts)
 	if l.experts[2].wake != waiting || l.weights()[2] != 0 {
-		t.Errorf("before the first round two units have the wake %d and the weight %v", l.experts[2].wake, l.weights()[2])
+		t.Errorf("before the first round two units have the wake %d and the weight %v", l.experts[2].wake,
+			l.weights()[2])
 	}
 	playOf(t, 2, l, func(x []float64) float64 { return x[0] - x[1] }, 0, 200)
 	if w := l.weights(); w[2] > 0.01 {
@@ -301,7 +310,8 @@ func TestUnitsAreAddedOneAtATime(t *testing.T) {
 // An expert that starts from another's mode takes over its utilities, except for the new unit.
 func TestANewUnitStartsFromTheOthers(t *testing.T) {
 	p := Problem{NumFeatures: 2, MaxShown: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}
-	experts := []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewRadial(2, 1)}, {Model: utility.NewRadial(2, 2)}}
+	experts := []Expert{{Model: utility.NewLinear(2, true)}, {Model: utility.NewRadial(2, 1)},
+		{Model: utility.NewRadial(2, 2)}}
 	o := DefaultBMAOptions()
 	o.PositionEffects = true
 	l := fatal.Or(NewBMA(p, experts, o, newRand()))(t)
@@ -360,7 +370,8 @@ func TestReasonsAreTheSlots(t *testing.T) {
 				fits = fits || pi.name(&pi.beliefs[b]) == family && w.z[k*w.n+i] == why.Index[i]
 			}
 			if !fits {
-				t.Errorf("page %v: item %d has the utility %v and the family %s, which no slot has", shown, i, why.Index[i], family)
+				t.Errorf("page %v: item %d has the utility %v and the family %s, which no slot has", shown, i,
+					why.Index[i], family)
 			}
 		}
 	}

@@ -101,7 +101,8 @@ func TestFurtherTakesTeach(t *testing.T) {
 				}
 				return 4
 			}
-			r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1, 2, 3}}, Choice: draw(0)}
+			r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1, 2, 3}},
+				Choice: draw(0)}
 			fatal.If(t, one.Observe(r))
 			for range 2 {
 				if r.Choice != vitrine.Outside {

@@ -169,5 +169,6 @@ func (o *sampling) IsLinear() bool { return isLinear(o.model) }
 func (o *sampling) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
 	w := samplings.Get().(*samplingScratch)
 	defer samplings.Put(w)
-	return Reasons{By: ByDraw, IsBest: o.places == 0, Index: slices.Clone(o.index(w, o.places.first(new(scratch.Matrix), x), rng))}
+	return Reasons{By: ByDraw, IsBest: o.places == 0,
+		Index: slices.Clone(o.index(w, o.places.first(new(scratch.Matrix), x), rng))}
 }

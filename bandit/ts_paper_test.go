@@ -32,7 +32,8 @@ func TestTSSamplesTheGaussian(t *testing.T) {
 	const alpha, draws = 0.8, 20_000
 	p := paperProblem()
 	p.Constraint, p.MaxShown = assortment.AtMost(1), 1
-	l := fatal.Or(NewTS(p, TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: alpha, Lambda: 1}, Samples: 1}))(t)
+	l := fatal.Or(NewTS(p, TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: alpha, Lambda: 1},
+		Samples: 1}))(t)
 	observeAll(t, l, linearHistory(t, 30))
 	x := mat.NewDense(2, paperFeatures, []float64{0.2, -1, 0.5, -0.2, 1, -0.5})
 	norm := make([]float64, 2)
@@ -55,7 +56,8 @@ func TestTSSamplesTheGaussian(t *testing.T) {
 // Optimistic sampling takes the largest utility of each item, so with many
 // samples every item's index exceeds its mean.
 func TestTSTakesTheLargestSample(t *testing.T) {
-	l := fatal.Or(NewTS(paperProblem(), TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 5, Lambda: 1}, Samples: 200}))(t)
+	l := fatal.Or(NewTS(paperProblem(), TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 5,
+		Lambda: 1}, Samples: 200}))(t)
 	observeAll(t, l, linearHistory(t, 30))
 	x := paperContext(7)
 	z := l.Policy().(*sampling).index(new(samplingScratch), x, newRand())

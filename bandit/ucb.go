@@ -107,7 +107,8 @@ func (l *UCB) likelihoodRadius() float64 {
 	h, moved := n.Hessian()
 	delta, bound := cmp.Or(l.o.Delta, 0.05), cmp.Or(l.o.Bound, 1)
 	d, lambda := float64(l.model.NumParams()), l.o.Lambda
-	square := float64(d/2*portable.Log(0.5+l.v.Trace()/(2*lambda*d))) - portable.Log(delta) + float64(lambda/2*bound*bound)
+	square := float64(d/2*portable.Log(0.5+l.v.Trace()/(2*lambda*d))) - portable.Log(delta) +
+		float64(lambda/2*bound*bound)
 	reach, m := 2*n.Loss().Reach(), portable.Exp(moved)
 	wide := math.Sqrt((2 + float64(reach*(bound+math.Sqrt(kernel.Dot(n.Params(), n.Params()))))) * square)
 	b := float64(reach * m * math.Sqrt(h.Inverse().Trace()) * square)

@@ -21,11 +21,13 @@ type ratioPlay struct {
 	rounds []vitrine.Round
 }
 
-func playRatio(t *testing.T, d int, o UCBOptions, theta []float64, rng *rand.Rand, rounds int, each func(r ratioPlay)) ratioPlay {
+func playRatio(t *testing.T, d int, o UCBOptions, theta []float64, rng *rand.Rand, rounds int,
+	each func(r ratioPlay)) ratioPlay {
 	t.Helper()
 	const items, size = 12, 3
 	o.Constants = likelihood
-	l := fatal.Or(NewUCB(Problem{NumFeatures: d, MaxShown: size, Rounds: rounds, Constraint: assortment.AtMost(size)}, o))(t)
+	l := fatal.Or(NewUCB(Problem{NumFeatures: d, MaxShown: size, Rounds: rounds, Constraint: assortment.AtMost(size)},
+		o))(t)
 	p := ratioPlay{UCB: l, theta: theta}
 	shock := make([]float64, items+1)
 	for range rounds {
@@ -179,10 +181,11 @@ func TestLikelihoodCoverage(t *testing.T) {
 			theta[j] /= norm
 		}
 		inside := true
-		p := playRatio(t, 3, UCBOptions{LinearOptions: LinearOptions{Lambda: 1}, Delta: delta}, theta, rng, rounds, func(p ratioPlay) {
-			h, _ := p.est.(newton).Hessian()
-			inside = inside && math.Sqrt(quadratic(h.Sym(nil), theta, p.est.Params())) <= p.radius()
-		})
+		p := playRatio(t, 3, UCBOptions{LinearOptions: LinearOptions{Lambda: 1}, Delta: delta}, theta, rng, rounds,
+			func(p ratioPlay) {
+				h, _ := p.est.(newton).Hessian()
+				inside = inside && math.Sqrt(quadratic(h.Sym(nil), theta, p.est.Params())) <= p.radius()
+			})
 		if !inside {
 			missed++
 		}
@@ -193,7 +196,8 @@ func TestLikelihoodCoverage(t *testing.T) {
 			h.Inverse().Norms(ours[:], mat.DenseCopyOf(row))
 			p.v.Inverse().Norms(paper[:], mat.DenseCopyOf(row))
 			if p.radius()*ours[0] > selfNormalized(rounds+1, 3, 3)*paper[0]/5 {
-				t.Errorf("seed %d: the width is %v, that of the paper %v", seed, p.radius()*ours[0], selfNormalized(rounds+1, 3, 3)*paper[0])
+				t.Errorf("seed %d: the width is %v, that of the paper %v", seed, p.radius()*ours[0],
+					selfNormalized(rounds+1, 3, 3)*paper[0])
 			}
 		}
 	}

@@ -50,7 +50,8 @@ func TestConstantsChooseTheRadius(t *testing.T) {
 		{"frozen", selfNormalized(1, paperFeatures, paperSize)},
 		{"tuned", 0.3},
 	} {
-		l := fatal.Or(NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: c.constants, Radius: 0.3, Lambda: 1}}))(t)
+		l := fatal.Or(NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: c.constants, Radius: 0.3,
+			Lambda: 1}}))(t)
 		observeAll(t, l, rounds)
 		wantNear(t, c.constants, l.radius(), c.want, 1e-14)
 	}
@@ -61,7 +62,8 @@ func TestConstantsChooseTheRadius(t *testing.T) {
 func TestUCBEstimateAndGramMatrix(t *testing.T) {
 	const lambda = 1.5
 	for _, intercept := range []bool{false, true} {
-		l := fatal.Or(NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Lambda: lambda, Intercept: intercept}}))(t)
+		l := fatal.Or(NewUCB(paperProblem(),
+			UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Lambda: lambda, Intercept: intercept}}))(t)
 		d := l.model.NumParams()
 		loss := mle.NewAffine(lambda, make([]float64, d))
 		v := mat.NewSymDense(d, nil)
@@ -93,7 +95,8 @@ func TestUCBEstimateAndGramMatrix(t *testing.T) {
 
 // z_ti = xᵀθ̂ + α‖x‖_{V⁻¹}.
 func TestUCBIndex(t *testing.T) {
-	l := fatal.Or(NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 0.7, Lambda: 1}}))(t)
+	l := fatal.Or(NewUCB(paperProblem(),
+		UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 0.7, Lambda: 1}}))(t)
 	observeAll(t, l, linearHistory(t, 40))
 	var inv mat.Dense
 	fatal.If(t, inv.Inverse(l.v.Sym(nil)))

@@ -24,7 +24,8 @@ const (
 
 // isWide reports whether a problem offers more features than BMA-MNL learns from at once.
 func (p Problem) isWide() bool {
-	return p.NumFeatures > maxLinear || p.NumFeatures > maxAllExperts && p.Numeric != nil && len(p.Numeric) < p.NumFeatures
+	return p.NumFeatures > maxLinear || p.NumFeatures > maxAllExperts && p.Numeric != nil &&
+		len(p.Numeric) < p.NumFeatures
 }
 
 // inner returns the problem of the BMA-MNL within Wide: the first numeric columns, and the index.
@@ -111,10 +112,14 @@ type AutoOptions struct {
 func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) {
 	if p.isWide() {
 		if o.PositionEffects {
-			return nil, fmt.Errorf("position_effects = true: auto learns places of items with at most %d columns, or %d if all are numbers, and these have %d: name fewer features, or the policy ucb-mnl", maxAllExperts, maxLinear, p.NumFeatures)
+			return nil, fmt.Errorf("position_effects = true: auto learns places of items with at most %d columns, "+
+				"or %d if all are numbers, and these have %d: name fewer features, or the policy ucb-mnl",
+				maxAllExperts, maxLinear, p.NumFeatures)
 		}
 		if len(o.PriorMean) > 0 || len(o.PriorCovariance) > 0 {
-			return nil, fmt.Errorf("prior_mean: auto takes a prior of at most %d columns, or %d if all are numbers, and these have %d: name fewer features, or the policy onl-mnl with pilot_weights", maxAllExperts, maxLinear, p.NumFeatures)
+			return nil, fmt.Errorf("prior_mean: auto takes a prior of at most %d columns, or %d if all are "+
+				"numbers, and these have %d: name fewer features, or the policy onl-mnl with pilot_weights",
+				maxAllExperts, maxLinear, p.NumFeatures)
 		}
 		l, err := NewWide(p, rng)
 		if err != nil {
@@ -176,7 +181,8 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 	}
 	bma.seen.extremes = nil                                     // it sees only values within bounds
 	bma.seen.sketches = bma.seen.sketches[:inner.NumFeatures-1] // the index keeps its own scale
-	l := &Wide{line: newWideLine(p.NumFeatures, p.block(), numeric, inner.NumFeatures-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
+	l := &Wide{line: newWideLine(p.NumFeatures, p.block(), numeric, inner.NumFeatures-1),
+		seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
 	l.seen.extremes = newExtremes(len(numeric))
 	l.learner = learner{p: p, self: l, identity: p.identify("wide", 2, fmt.Sprintf("numeric columns %v", numeric), nil)}
 	return l, nil
@@ -241,7 +247,8 @@ func (l *Wide) beginAgain() {
 
 // freeze implements algorithm.
 func (l *Wide) freeze() vitrine.Policy {
-	return &widePolicy{p: l.p, line: l.line.freeze(), inner: l.bma.Policy().(*mixture), bounds: l.seen.bounds(), outliers: l.outliers.Outliers}
+	return &widePolicy{p: l.p, line: l.line.freeze(), inner: l.bma.Policy().(*mixture), bounds: l.seen.bounds(),
+		outliers: l.outliers.Outliers}
 }
 
 // widePolicy is Wide's policy: BMA-MNL's for the numeric features and the index, with its bonus.

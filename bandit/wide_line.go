@@ -548,14 +548,17 @@ func (l *wideLine) fields(f *fields.Fields) *wideLine {
 	n.z.fields(f, len(l.numeric))
 	f.Vector(&n.known, &n.pull)
 	f.Float(&n.slope, &n.spread)
-	f.Check(min(n.slope, n.spread) >= minScale && max(n.slope, n.spread) <= maxScale, "the standard deviations %v and %v, which must be from %v to %v", n.slope, n.spread, minScale, maxScale)
+	f.Check(min(n.slope, n.spread) >= minScale && max(n.slope, n.spread) <= maxScale, "the standard deviations %v "+
+		"and %v, which must be from %v to %v", n.slope, n.spread, minScale, maxScale)
 	fields.Integers(f, &n.joined)
 	size := len(n.mean)
 	f.Count(&size)
 	if f.Reads() {
-		f.Check(size >= n.intercept()+1+len(n.joined) && size <= n.limit, "a block of %d parameters, with %d indicators", size, len(n.joined))
+		f.Check(size >= n.intercept()+1+len(n.joined) && size <= n.limit, "a block of %d parameters, with %d "+
+			"indicators", size, len(n.joined))
 		for k, j := range n.joined {
-			if f.Check(j < len(n.place) && n.place[j] < 0, "the column %d is in the block, where it cannot be", j); f.Err() != nil {
+			if f.Check(j < len(n.place) && n.place[j] < 0, "the column %d is in the block, where it cannot be",
+				j); f.Err() != nil {
 				return nil
 			}
 			n.place[j] = n.intercept() + 1 + k

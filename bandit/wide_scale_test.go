@@ -26,7 +26,8 @@ func TestWideSnapshotsThatCannotBe(t *testing.T) {
 		"the information of column 7 is -1":  func(l *wideLine) { l.known[7] = -1 },
 		"the information of column 2 is 2":   func(l *wideLine) { l.known[2] = 2 },
 	} {
-		l, restored := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide), must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
+		l, restored := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide),
+			must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
 		w.play(t, l, 0, 20)
 		damage(l.line)
 		data := fatal.Or(l.MarshalBinary())(t)
@@ -58,7 +59,8 @@ func TestWideBeginsWithoutItems(t *testing.T) {
 		x.Set(0, 1, 2)
 		x.Set(1, 300, 1)
 		offer := l.Policy().Offer(&vitrine.Context{Features: x}, newRand())
-		if err := l.Observe(vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: offer, Choice: 1}); err != nil || len(offer.Assortment) != 2 {
+		if err := l.Observe(vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: offer,
+			Choice: 1}); err != nil || len(offer.Assortment) != 2 {
 			t.Fatal(offer, err)
 		}
 		u := make([]float64, 2)
@@ -76,7 +78,8 @@ func TestWideFollowsItsFeatures(t *testing.T) {
 		x := mat.NewDense(2, 40, nil)
 		x.Set(0, 0, float64(s))
 		x.Set(1, 0, float64(s%7))
-		fatal.If(t, l.Observe(vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}, Choice: vitrine.Choice(s % 2)}))
+		fatal.If(t, l.Observe(vitrine.Round{Context: &vitrine.Context{Features: x},
+			Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}, Choice: vitrine.Choice(s % 2)}))
 	}
 	if now := l.seen.standardisation(); l.line.z.scale[0] < now.scale[0]/1.6 {
 		t.Errorf("the scale is %v, want near %v", l.line.z.scale, now.scale)
@@ -103,10 +106,12 @@ func TestWideJoins(t *testing.T) {
 func TestWideStandardisation(t *testing.T) {
 	rng := newRand()
 	l := newWideLine(4, 5, []int{0, 1, 2}, 3)
-	first, second := standardisation{shift: []float64{1, 2, 3}, scale: []float64{1, 4, 0.5}}, standardisation{shift: []float64{-1, 2.5, 0}, scale: []float64{3, 1, 0.25}}
+	first, second := standardisation{shift: []float64{1, 2, 3}, scale: []float64{1, 4, 0.5}},
+		standardisation{shift: []float64{-1, 2.5, 0}, scale: []float64{3, 1, 0.25}}
 	l.z = first
 	for s := range 20 {
-		x := mat.NewDense(2, 4, []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), 1, 1, 2, rng.NormFloat64(), 0})
+		x := mat.NewDense(2, 4, []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), 1, 1, 2,
+			rng.NormFloat64(), 0})
 		l.learn(x, []vitrine.Choice{vitrine.Choice(s % 3)})
 	}
 	loss := func(g *mat.SymDense, r, w []float64) float64 {
@@ -138,7 +143,8 @@ func TestWideScales(t *testing.T) {
 	l := newWideLine(4, 4, []int{0, 1}, 2)
 	l.z = standardisation{shift: []float64{0, 0}, scale: []float64{1, 1}}
 	for s := range 10 {
-		l.learn(mat.NewDense(2, 4, []float64{rng.NormFloat64(), rng.NormFloat64(), 1, 0, rng.NormFloat64(), rng.NormFloat64(), 0, 1}), []vitrine.Choice{vitrine.Choice(s % 3)})
+		l.learn(mat.NewDense(2, 4, []float64{rng.NormFloat64(), rng.NormFloat64(), 1, 0, rng.NormFloat64(),
+			rng.NormFloat64(), 0, 1}), []vitrine.Choice{vitrine.Choice(s % 3)})
 	}
 	if !slices.Equal(l.joined, []int{2}) || l.known[3] == 0 {
 		t.Fatalf("the block has %v", l.joined)

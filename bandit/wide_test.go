@@ -33,7 +33,8 @@ func newIDs(seed uint64) ids {
 }
 
 func (w ids) problem() Problem {
-	return Problem{NumFeatures: 103, MaxShown: 3, Rounds: 1 << 20, Constraint: assortment.AtMost(3), Numeric: []int{0, 1, 2}}
+	return Problem{NumFeatures: 103, MaxShown: 3, Rounds: 1 << 20, Constraint: assortment.AtMost(3),
+		Numeric: []int{0, 1, 2}}
 }
 
 // play returns what a learner earns of the optimum in the last half of some rounds of 30 items.
@@ -57,7 +58,8 @@ func (w ids) play(t testing.TB, l vitrine.Learner, from, to int) float64 {
 		vitrine.DrawShocks(shock, rng)
 		c := &vitrine.Context{Features: x}
 		offer := l.Policy().Offer(c, rng)
-		fatal.If(t, l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
+		fatal.If(t, l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u,
+			shock)}))
 		if s >= (from+to)/2 {
 			_, best := assortment.Maximize(nil, assortment.AtMost(3), u, nil)
 			optimum, earned = optimum+best, earned+vitrine.ExpectedRevenue(offer.Assortment, u, nil)
@@ -85,7 +87,8 @@ func TestWideLearnsIDs(t *testing.T) {
 		scale += l.line.spread / stores
 	}
 	if !(share > 0.88 && correlation > 0.55 && scale > 0.4 && scale < 1.2) {
-		t.Errorf("earns %.3f of the optimum; the effects have the correlation %.2f with the truth and the standard deviation %.2f, want about 0.8", share, correlation, scale)
+		t.Errorf("earns %.3f of the optimum; the effects have the correlation %.2f with the truth and the "+
+			"standard deviation %.2f, want about 0.8", share, correlation, scale)
 	}
 	t.Logf("earns %.3f; correlation %.2f, standard deviation %.2f", share, correlation, scale)
 	fresh := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
@@ -106,7 +109,8 @@ func wideRows(n int, z standardisation, rng *rand.Rand) (x, dense *mat.Dense) {
 	x, dense = mat.NewDense(n, 6, nil), mat.NewDense(n, 7, nil)
 	for i := range n {
 		x.SetRow(i, []float64{rng.NormFloat64(), float64(rng.IntN(2)), rng.NormFloat64(), float64(i % 2), 0, -0.5})
-		dense.SetRow(i, []float64{(x.At(i, 0) - z.shift[0]) / z.scale[0], (x.At(i, 2) - z.shift[1]) / z.scale[1], 1, x.At(i, 1), x.At(i, 3), x.At(i, 4), x.At(i, 5)})
+		dense.SetRow(i, []float64{(x.At(i, 0) - z.shift[0]) / z.scale[0], (x.At(i, 2) - z.shift[1]) / z.scale[1], 1,
+			x.At(i, 1), x.At(i, 3), x.At(i, 4), x.At(i, 5)})
 	}
 	return x, dense
 }
@@ -180,11 +184,13 @@ func TestWideDoesNotRunAway(t *testing.T) {
 					x.Set(i, j, rng.NormFloat64())
 				}
 			}
-			r := vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1, 2, 3}}, Choice: vitrine.Choice(rng.IntN(5))}
+			r := vitrine.Round{Context: &vitrine.Context{Features: x},
+				Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1, 2, 3}}, Choice: vitrine.Choice(rng.IntN(5))}
 			fatal.If(t, l.Observe(r))
 		}
 		if l.line.slope > 0.2 || mat.Norm(mat.NewVecDense(numbers, l.line.mean[:numbers]), 2) > 2 {
-			t.Errorf("of noise τ is %v, and the slopes have the length %v", l.line.slope, mat.Norm(mat.NewVecDense(numbers, l.line.mean[:numbers]), 2))
+			t.Errorf("of noise τ is %v, and the slopes have the length %v", l.line.slope,
+				mat.Norm(mat.NewVecDense(numbers, l.line.mean[:numbers]), 2))
 		}
 	}
 }
@@ -204,7 +210,8 @@ func TestWideShortensSteps(t *testing.T) {
 			return share*share*(whole[0]*v.AtVec(0)+whole[1]*v.AtVec(1))/2 - math.Log(p[1])
 		}
 		share := a[0] / whole[0]
-		if share != math.Exp2(math.Round(math.Log2(share))) || a[1] != share*whole[1] || loss(share) > loss(0)+1 || share < 1 && loss(2*share) <= loss(0)+1 {
+		if share != math.Exp2(math.Round(math.Log2(share))) || a[1] != share*whole[1] || loss(share) > loss(0)+1 ||
+			share < 1 && loss(2*share) <= loss(0)+1 {
 			t.Errorf("of the step %v remains %v", whole, a)
 		}
 	}
@@ -226,7 +233,8 @@ func TestWideBesideTheBlock(t *testing.T) {
 	c := mle.NewChoices(7)
 	c.AppendRows(dense, 2)
 	loss := &mle.NLL{Model: utility.NewLinear(7, false), Choices: c}
-	prior := fatal.Or(mle.NewLaplace(&mle.NLL{Model: loss.Model, Choices: mle.NewChoices(7), Prior: []float64{4, 4, 0.25, 4, 4, 4, 4}}, make([]float64, 7)))(t)
+	prior := fatal.Or(mle.NewLaplace(&mle.NLL{Model: loss.Model, Choices: mle.NewChoices(7),
+		Prior: []float64{4, 4, 0.25, 4, 4, 4, 4}}, make([]float64, 7)))(t)
 	want := fatal.Or(prior.Step(loss))(t)
 	l.learn(x, []vitrine.Choice{2})
 	fisher := loss.Fisher(nil, make([]float64, 7))
@@ -269,7 +277,8 @@ func TestWideBesideTheBlock(t *testing.T) {
 	l.limit = 7
 	l.learn(x, []vitrine.Choice{1})
 	if len(l.joined) < 2 || f.index(all, ones) != index || varianceOf(f, all, ones) != variance {
-		t.Errorf("a frozen index is %v ± %v, and was %v ± %v", f.index(all, ones), varianceOf(f, all, ones), index, variance)
+		t.Errorf("a frozen index is %v ± %v, and was %v ± %v", f.index(all, ones), varianceOf(f, all, ones), index,
+			variance)
 	}
 }
 

@@ -46,12 +46,14 @@ func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
 	case r.Spec.Utility.Network != nil || special.Spec.Utility.Network != nil:
 		return Test{}, errors.New("the likelihood of a model with a network is penalised, so its ratio is no test")
 	case r.Spec.Model.Classes != special.Spec.Model.Classes:
-		return Test{}, errors.New("models with other numbers of latent classes are compared by BIC: the ratio of their likelihoods has no χ² distribution")
+		return Test{}, errors.New("models with other numbers of latent classes are compared by BIC: the ratio of " +
+			"their likelihoods has no χ² distribution")
 	case freedom <= 0:
 		return Test{}, fmt.Errorf("a special case has fewer coefficients: these models have %d and %d",
 			len(r.Names), len(special.Names))
 	case ratio < -1e-6: // beyond the minimiser's error
-		return Test{}, fmt.Errorf("the model with fewer coefficients has the larger likelihood, %.6f against %.6f: it is not a special case", special.LogLikelihood, r.LogLikelihood)
+		return Test{}, fmt.Errorf("the model with fewer coefficients has the larger likelihood, %.6f against "+
+			"%.6f: it is not a special case", special.LogLikelihood, r.LogLikelihood)
 	default:
 		return newTest(max(ratio, 0), freedom), nil
 	}
@@ -60,7 +62,8 @@ func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
 // sameChoices returns an error if the models were fitted to different choices.
 func (r *Result) sameChoices(other *Result) error {
 	if r.Choices != other.Choices || r.Rows != other.Rows || math.Abs(r.Null-other.Null) > 1e-9*math.Abs(r.Null) {
-		return fmt.Errorf("the models have other choices: %d choices, %d rows and log-likelihood %.4f at random, and %d, %d and %.4f",
+		return fmt.Errorf("the models have other choices: %d choices, %d rows and log-likelihood %.4f at random, "+
+			"and %d, %d and %.4f",
 			r.Choices, r.Rows, r.Null, other.Choices, other.Rows, other.Null)
 	}
 	return nil
@@ -143,7 +146,8 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 			return test, false, err
 		}
 		if h, ok = statistic(covariance); !ok {
-			return test, false, fmt.Errorf("the choices of %s tell nothing about some of the other coefficients, so the test has no answer", drop)
+			return test, false, fmt.Errorf("the choices of %s tell nothing about some of the other coefficients, "+
+				"so the test has no answer", drop)
 		}
 		expected = true
 	}

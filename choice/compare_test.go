@@ -72,14 +72,22 @@ func TestComparisonErrors(t *testing.T) {
 	robust := *weighted
 	robust.Errors = "robust"
 	for want, err := range map[string]error{
-		"the models have other choices: 240 choices, 846 rows and log-likelihood -359.5360 at random, and 240, 846 and -411.6969": of(r.LikelihoodRatio(weighted)),
-		"a special case has fewer coefficients: these models have 8 and 8":                                                        of(r.LikelihoodRatio(r)),
-		"models with other numbers of latent classes are compared by BIC":                                                         of(r.LikelihoodRatio(latent)),
-		`there is no coefficient "speed"`:                                                                                         of(r.Wald([]string{"speed"})),
-		`alternative "tram": the alternatives of the data are`:                                                                    without(weighted, "tram"),
-		"bike is the reference: set utility.reference to an alternative that stays":                                               without(weighted, "bike"),
-		"the test of Hausman and McFadden is for a multinomial logit with classic errors":                                         without(&robust, "bus"),
-		"the test of Hausman and McFadden is for a multinomial logit with classic errors (latent class)":                          without(latent, "bus"),
+		"the models have other choices: 240 choices, 846 rows and log-likelihood -359.5360 at random, and 240, " +
+			"846 and -411.6969": of(r.LikelihoodRatio(weighted)),
+		"a special case has fewer coefficients: these models have 8 and 8": of(
+			r.LikelihoodRatio(r)),
+		"models with other numbers of latent classes are compared by BIC": of(
+			r.LikelihoodRatio(latent)),
+		`there is no coefficient "speed"`: of(
+			r.Wald([]string{"speed"})),
+		`alternative "tram": the alternatives of the data are`: without(
+			weighted, "tram"),
+		"bike is the reference: set utility.reference to an alternative that stays": without(
+			weighted, "bike"),
+		"the test of Hausman and McFadden is for a multinomial logit with classic errors": without(
+			&robust, "bus"),
+		"the test of Hausman and McFadden is for a multinomial logit with classic errors (latent class)": without(
+			latent, "bus"),
 	} {
 		want, _, _ = strings.Cut(want, " (latent")
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

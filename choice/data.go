@@ -120,9 +120,11 @@ func (b *Builder) check(c Case) error {
 	}
 	switch {
 	case len(c.X) != len(c.Alternatives)*len(d.Variables):
-		return fmt.Errorf("%d values for %d alternatives of %d variables", len(c.X), len(c.Alternatives), len(d.Variables))
+		return fmt.Errorf("%d values for %d alternatives of %d variables", len(c.X), len(c.Alternatives),
+			len(d.Variables))
 	case c.Chosen < minimum || c.Chosen >= len(c.Alternatives):
-		return fmt.Errorf("chosen is %d: want a position among %d alternatives, or -1 for an outside option", c.Chosen, len(c.Alternatives))
+		return fmt.Errorf("chosen is %d: want a position among %d alternatives, or -1 for an outside option", c.Chosen,
+			len(c.Alternatives))
 	case !(c.Weight >= 0) || math.IsInf(c.Weight, 1):
 		return fmt.Errorf("the weight is %v: want a finite number, at least 0", c.Weight)
 	case b.Panels && c.Panel < 0 || b.Clusters && c.Cluster < 0:
@@ -130,7 +132,8 @@ func (b *Builder) check(c Case) error {
 	}
 	for i, v := range c.X {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s of alternative %q is %v", d.Variables[i%len(d.Variables)], d.Alternatives[c.Alternatives[i/len(d.Variables)]], v)
+			return fmt.Errorf("%s of alternative %q is %v", d.Variables[i%len(d.Variables)],
+				d.Alternatives[c.Alternatives[i/len(d.Variables)]], v)
 		}
 	}
 	if b.Panels && b.returns(c.Panel) {

@@ -33,9 +33,11 @@ type IdentificationError struct {
 
 func (e *IdentificationError) Error() string {
 	if len(e.Coefficients) == 1 {
-		return fmt.Sprintf("the data do not determine the coefficient %s: its variable does not vary among the alternatives of any choice", e.Coefficients[0])
+		return fmt.Sprintf("the data do not determine the coefficient %s: its variable does not vary among the "+
+			"alternatives of any choice", e.Coefficients[0])
 	}
-	return fmt.Sprintf("the data do not determine the coefficients %s: some combination of their variables does not vary among the alternatives of any choice", strings.Join(e.Coefficients, ", "))
+	return fmt.Sprintf("the data do not determine the coefficients %s: some combination of their variables does "+
+		"not vary among the alternatives of any choice", strings.Join(e.Coefficients, ", "))
 }
 
 // Fit estimates a specification by maximum likelihood. The error is an [IdentificationError] if the data do not
@@ -76,7 +78,8 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		r.Mirrored = l.upright(best)
 	}
 	if math.IsNaN(best.value) || math.IsInf(best.value, 0) {
-		return nil, fmt.Errorf("the log-likelihood is %v after %d steps: some choice has a probability of 0; check the data for values out of scale, or try another model", -best.value, m.taken)
+		return nil, fmt.Errorf("the log-likelihood is %v after %d steps: some choice has a probability of 0; "+
+			"check the data for values out of scale, or try another model", -best.value, m.taken)
 	}
 	if _, concave := l.(mnl); concave {
 		if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {

@@ -82,11 +82,13 @@ func (m *Model) checkRandom() error {
 		_, known := quantiles[r.Distribution]
 		switch {
 		case !known && r.Distribution != "":
-			return fmt.Errorf("model.random: %s: the distribution is %q: want normal, lognormal, uniform or triangular", r.Coefficient, r.Distribution)
+			return fmt.Errorf("model.random: %s: the distribution is %q: want normal, lognormal, uniform or "+
+				"triangular", r.Coefficient, r.Distribution)
 		case slices.ContainsFunc(m.Random[:i], func(o Random) bool { return o.Coefficient == r.Coefficient }):
 			return fmt.Errorf("model.random has coefficient %q twice", r.Coefficient)
 		case m.Correlated && (r.Distribution == "uniform" || r.Distribution == "triangular"):
-			return fmt.Errorf("model.correlated: %s is %s: only normal and lognormal coefficients can be correlated", r.Coefficient, r.Distribution)
+			return fmt.Errorf("model.correlated: %s is %s: only normal and lognormal coefficients can be "+
+				"correlated", r.Coefficient, r.Distribution)
 		}
 	}
 	if m.Draws < 0 {

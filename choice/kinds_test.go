@@ -290,7 +290,8 @@ func TestKindsErrors(t *testing.T) {
 			"the weights of the choices of a panel differ: this model has one weight for each decision maker"},
 		{"kind = \"mixed\"\ncorrelated = true\n[[model.random]]\ncoefficient = \"cost\"",
 			"model.correlated: one random coefficient has nothing to be correlated with"},
-		{"kind = \"mixed\"\ncorrelated = true\n[[model.random]]\ncoefficient = \"cost\"\n[[model.random]]\ncoefficient = \"income[bus]\"\ndistribution = \"uniform\"",
+		{"kind = \"mixed\"\ncorrelated = true\n[[model.random]]\ncoefficient = " +
+			"\"cost\"\n[[model.random]]\ncoefficient = \"income[bus]\"\ndistribution = \"uniform\"",
 			"model.correlated: income[bus] is uniform: only normal and lognormal coefficients can be correlated"},
 		{"kind = \"mixed\"\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"cauchy\"",
 			`model.random: cost: the distribution is "cauchy": want normal, lognormal, uniform or triangular`},

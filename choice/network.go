@@ -258,7 +258,8 @@ func (s *Scale) check(n *Network) error {
 	}
 	if n == nil || s == nil || len(s.Mean) != len(n.Variables) || len(s.SD) != len(n.Variables) ||
 		slices.ContainsFunc(s.SD, func(v float64) bool { return !(v > 0) }) {
-		return fmt.Errorf("network_scale does not have a mean and a positive standard deviation for each variable of the network")
+		return fmt.Errorf("network_scale does not have a mean and a positive standard deviation for each variable " +
+			"of the network")
 	}
 	return nil
 }

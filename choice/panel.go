@@ -25,7 +25,8 @@ func checkPanelWeights(d *Data) error {
 	for _, b := range d.blocks {
 		for s := 1; b.panel != nil && s < b.choices(); s++ {
 			if b.panel[s] == b.panel[s-1] && b.weightOf(s) != b.weightOf(s-1) {
-				return errors.New("the weights of the choices of a panel differ: this model has one weight for each decision maker")
+				return errors.New("the weights of the choices of a panel differ: this model has one weight for " +
+					"each decision maker")
 			}
 		}
 	}

@@ -353,7 +353,8 @@ func (r *reader) state(i int, is *conditions) (row rowState, err error) {
 		return row, r.keep(i, is.weight)
 	}
 	if w := is.weight; w != nil && w[i] != r.open.weight {
-		return row, r.at(i, "column %s: the weight is %v, and %v in the first row of %s", r.weight.source, w[i], r.open.weight, r.name())
+		return row, r.at(i, "column %s: the weight is %v, and %v in the first row of %s", r.weight.source, w[i],
+			r.open.weight, r.name())
 	}
 	return row, nil
 }
@@ -608,7 +609,8 @@ func (r *reader) evaluate(i, label int) error {
 		case needed != nil && !(label < len(needed) && needed[label]):
 			r.x[v] = 0
 		case math.IsNaN(r.x[v]):
-			return r.at(i, "column %s is missing or not a number, for alternative %s", r.variables[v].source, r.labels.names[label])
+			return r.at(i, "column %s is missing or not a number, for alternative %s", r.variables[v].source,
+				r.labels.names[label])
 		case math.IsInf(r.x[v], 0):
 			return r.at(i, "column %s is %v, for alternative %s", r.variables[v].source, r.x[v], r.labels.names[label])
 		}
@@ -658,14 +660,16 @@ func (r *reader) end() error {
 		r.builder.data.Dropped++
 		return nil
 	case o.lost > 0:
-		return fmt.Errorf("%s %d: the filter leaves out the chosen row of %s, and not all of its rows: to leave an alternative out, use data.exclude", r.t.Unit(), o.lost, r.name())
+		return fmt.Errorf("%s %d: the filter leaves out the chosen row of %s, and not all of its rows: to leave "+
+			"an alternative out, use data.exclude", r.t.Unit(), o.lost, r.name())
 	case r.outside >= 0 && !o.outside:
 		return fmt.Errorf("%s %d: %s has no row of the outside option %s",
 			r.t.Unit(), o.place, r.name(), r.layout.OutsideLabel)
 	case o.rows == 0:
 		return fmt.Errorf("%s %d: %s has no available alternative", r.t.Unit(), o.place, r.name())
 	case observed && o.chosenRows == 0 && r.layout.Outside != "implicit":
-		return fmt.Errorf("%s %d: %s has no chosen alternative: if nothing was taken, set outside = \"implicit\"", r.t.Unit(), o.place, r.name())
+		return fmt.Errorf("%s %d: %s has no chosen alternative: if nothing was taken, set outside = \"implicit\"",
+			r.t.Unit(), o.place, r.name())
 	}
 	r.builder.close(Case{Chosen: o.chosen, Weight: o.weight, Panel: o.panel, Cluster: o.cluster})
 	return nil

@@ -118,7 +118,8 @@ available = "av"
 			"bus 2; car* 5 panel 0 cluster 0\ncar 4; bus* 1 ×2 panel 1 cluster 1\ncar* 3 panel 2 cluster 0\n"},
 		{"filter and derived columns", longTable,
 			replaceLine(replaceLine(longSpec,
-				"[utility]", "filter = \"region == 'north' && cost < 10\"\nderive = [\"half = cost / 2\", \"root = sqrt(half * 8)\"]\n[utility]"),
+				"[utility]", "filter = \"region == 'north' && cost < 10\"\nderive = [\"half = cost / 2\", \"root "+
+					"= sqrt(half * 8)\"]\n[utility]"),
 				`generic = ["cost"]`, `generic = ["root", "log(cost) + exp(0)", "pow(cost, 2)", "cost > 2", "position", "alternative == 'car'"]`),
 			fmt.Sprintf("bus %v %v 4 0 1 0; car* %v %v 25 1 2 1\ncar* %v %v 9 1 1 1\n",
 				math.Sqrt(8), math.Log(2)+1, math.Sqrt(20), math.Log(5)+1, math.Sqrt(12), math.Log(3)+1)},
@@ -157,17 +158,22 @@ available = "av"
 			wideSpec + "labels = {7 = \"car\"}\n[utility]\nconstants = true\n", "bus; car*\nbus*\nbus*\n"},
 		{"wide with codes, a filter before the labels, and derived columns in names",
 			"pick,pass,train_fare,car_fuel,year\n1,0,6,4,89\n2,1,6,5,89\n0,0,1,1,88\n",
-			"[data]\nform = \"wide\"\nchosen = \"pick\"\nnames = \"{alternative}_{variable}\"\nalternatives = [\"train\", \"car\"]\nlabels = {1 = \"train\", 2 = \"car\"}\nfilter = \"year == 89\"\n" +
-				"derive = [\"train_cost = train_fare * (pass == 0)\", \"car_cost = car_fuel\", \"half = cost / 2\"]\n[utility]\ngeneric = [\"cost\", \"half\"]\n",
+			"[data]\nform = \"wide\"\nchosen = \"pick\"\nnames = \"{alternative}_{variable}\"\nalternatives = " +
+				"[\"train\", \"car\"]\nlabels = {1 = \"train\", 2 = \"car\"}\nfilter = \"year == 89\"\n" +
+				"derive = [\"train_cost = train_fare * (pass == 0)\", \"car_cost = car_fuel\", \"half = cost / " +
+				"2\"]\n[utility]\ngeneric = [\"cost\", \"half\"]\n",
 			"train* 6 3; car 4 2\ntrain 0 0; car* 5 2.5\n"},
 		{"a filter before the other conditions",
 			"case,mode,took,year\n1,bus,1,89\n1,car,0,89\n2,bus,9,88\n2,car,1,88\n2,car,1,88\n",
-			"[data]\nform = \"long\"\nchoice = [\"case\"]\nalternative = \"mode\"\nchosen = \"took\"\nfilter = \"year == 89\"\n[utility]\nconstants = true\n", "bus*; car\n"},
+			"[data]\nform = \"long\"\nchoice = [\"case\"]\nalternative = \"mode\"\nchosen = \"took\"\nfilter = " +
+				"\"year == 89\"\n[utility]\nconstants = true\n", "bus*; car\n"},
 		{"a filter before weights, panels and clusters",
 			"case,mode,took,year,w,who,town\n1,car,0,88,,,\n1,bus,1,89,2,a,x\n1,car,0,89,2,a,x\n2,bus,1,88,,,\n2,car,0,88,-1,,\n" +
 				"3,bus,0,89,1,b,x\n3,car,1,89,1,b,x\n4,bus,1,88,1,a,x\n",
-			"[data]\nform = \"long\"\nchoice = [\"case\"]\nalternative = \"mode\"\nchosen = \"took\"\nfilter = \"year == 89\"\n" +
-				"weight = \"w\"\npanel = \"who\"\ncluster = \"town\"\n[utility]\nconstants = true\n", "bus*; car ×2 panel 0 cluster 0\nbus; car* panel 1 cluster 0\n"},
+			"[data]\nform = \"long\"\nchoice = [\"case\"]\nalternative = \"mode\"\nchosen = \"took\"\nfilter = " +
+				"\"year == 89\"\n" +
+				"weight = \"w\"\npanel = \"who\"\ncluster = \"town\"\n[utility]\nconstants = true\n",
+			"bus*; car ×2 panel 0 cluster 0\nbus; car* panel 1 cluster 0\n"},
 		{"wide with an expression of the choice", "bought,cost_bus,cost_car\n1,2,5\n0,1,4\n",
 			strings.Replace(strings.Replace(wideSpec, "\"mode\"", "\"bought == 1 ? 'bus' : 'car'\"", 1),
 				"available = \"av\"\n", "", 1) + "[utility]\ngeneric = [\"cost\"]\n",
@@ -218,8 +224,10 @@ func TestReadErrors(t *testing.T) {
 		return b.String()
 	}
 	for _, c := range []struct{ name, table, spec, want string }{
-		{"nothing chosen", row("1,car,1", "1,car,0"), longSpec, `line 2: case 1 has no chosen alternative: if nothing was taken, set outside = "implicit"`},
-		{"nothing chosen at the end", row("3,car,1", "3,car,0"), longSpec, `line 6: case 3 has no chosen alternative: if nothing was taken, set outside = "implicit"`},
+		{"nothing chosen", row("1,car,1", "1,car,0"), longSpec,
+			`line 2: case 1 has no chosen alternative: if nothing was taken, set outside = "implicit"`},
+		{"nothing chosen at the end", row("3,car,1", "3,car,0"), longSpec,
+			`line 6: case 3 has no chosen alternative: if nothing was taken, set outside = "implicit"`},
 		{"two chosen", row("1,bus,0", "1,bus,1"), longSpec, "line 3: case 1 has two chosen alternatives"},
 		{"two chosen with an outside option", row("1,bus,0", "1,bus,1"), with(`outside = "implicit"`),
 			"line 3: case 1 has two chosen alternatives"},
@@ -268,7 +276,8 @@ func TestReadErrors(t *testing.T) {
 		{"a negative weight", row("3,car,1,3,north,1", "3,car,1,3,north,-1"), with(`weight = "w"`),
 			"line 6: column w: the weight is -1: want a finite number, at least 0"},
 		{"a filter that keeps a part", longTable, with(`filter = "cost < 5"`),
-			"line 3: the filter leaves out the chosen row of case 1, and not all of its rows: to leave an alternative out, use data.exclude"},
+			"line 3: the filter leaves out the chosen row of case 1, and not all of its rows: to leave an " +
+				"alternative out, use data.exclude"},
 		{"a filter that keeps nothing", longTable, with(`filter = "cost > 5"`), `no row meets the filter "cost > 5"`},
 		{"no outside row", longTable, with("outside = \"explicit\"\noutside_alternative = \"bus\""),
 			"line 6: case 3 has no row of the outside option bus"},
@@ -296,13 +305,16 @@ func TestReadErrors(t *testing.T) {
 		{"an empty id", row("1,bus", ",bus"), longSpec, "line 2: column case is empty: it identifies the choice"},
 		{"an empty label", row("1,bus", "1,"), longSpec, "line 2: column alt is empty: it is the alternative"},
 		{"an unknown label", "mode,cost_bus,cost_car\ntram,1,2\n",
-			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
+			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = " +
+				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
 			`line 2: column mode: "tram" is not one of the alternatives bus, car`},
 		{"a variable that an alternative lacks", "mode,cost_bus\nbus,1\n",
-			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
+			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = " +
+				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
 			`line 2: column cost is missing or not a number, for alternative car`},
 		{"text and numbers", "mode,cost_bus,cost_car\nbus,1,x\n",
-			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = [\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
+			"[data]\nform = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\nalternatives = " +
+				"[\"bus\", \"car\"]\n[utility]\ngeneric = [\"cost\"]\n",
 			`variable cost: it is text for some alternatives and a number for others`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

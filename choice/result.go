@@ -131,9 +131,11 @@ func (r *Result) separation() string {
 	names, never := strings.Join(r.Separated, ", "), r.NeverChosen()
 	switch len(never) {
 	case 0:
-		return fmt.Sprintf("there is no finite estimate of %s: some combination of their variables predicts choices perfectly", names)
+		return fmt.Sprintf("there is no finite estimate of %s: some combination of their variables predicts "+
+			"choices perfectly", names)
 	case 1:
-		return fmt.Sprintf("%s is never chosen, so there is no finite estimate of %s: exclude = [%q] in [data] leaves it out", never[0], names, never[0])
+		return fmt.Sprintf("%s is never chosen, so there is no finite estimate of %s: exclude = [%q] in [data] "+
+			"leaves it out", never[0], names, never[0])
 	}
 	return fmt.Sprintf("%s are never chosen, so there is no finite estimate of %s: exclude in [data] leaves them out",
 		strings.Join(never, ", "), names)

@@ -27,7 +27,8 @@ func TestBasketsInATable(t *testing.T) {
 			x[j] = rng.NormFloat64()
 		}
 		first, number := rng.IntN(4), [3]int{rng.IntN(2), rng.IntN(2), rng.IntN(3)} // of the further takes of each item
-		fatal.If(t, b.Add(Case{Alternatives: []int{0, 1, 2, 3}, X: append(append([]float64{}, x...), 0, 0), Chosen: first, Cluster: visit}))
+		fatal.If(t, b.Add(Case{Alternatives: []int{0, 1, 2, 3}, X: append(append([]float64{}, x...), 0, 0),
+			Chosen: first, Cluster: visit}))
 		y, more := vitrine.Outside, []vitrine.Choice(nil)
 		if first < 3 {
 			y = vitrine.Choice(first + 1)
@@ -36,14 +37,16 @@ func TestBasketsInATable(t *testing.T) {
 					more = append(more, vitrine.Choice(item+1))
 				}
 				if n > 0 {
-					fatal.If(t, b.Add(Case{Alternatives: []int{0, 1, 2}, X: x, Chosen: item, Weight: float64(n), Cluster: visit}))
+					fatal.If(t, b.Add(Case{Alternatives: []int{0, 1, 2}, X: x, Chosen: item, Weight: float64(n),
+						Cluster: visit}))
 				}
 			}
 		}
 		l.Append(make([]float64, 3), mat.NewDense(3, 2, x), y, more...)
 	}
 	l.Minimize()
-	r := fatal.Or(Fit(context.Background(), &Spec{Utility: Utility{Generic: []string{"x", "y"}}}, fatal.Or(b.Data())(t), Options{Errors: "clustered"}))(t)
+	r := fatal.Or(Fit(context.Background(), &Spec{Utility: Utility{Generic: []string{"x", "y"}}}, fatal.Or(b.Data())(t),
+		Options{Errors: "clustered"}))(t)
 	for j, want := range l.Params() {
 		if !near(r.Coefficients[j], want, 1e-6) {
 			t.Errorf("coefficient %d is %v, want %v", j, r.Coefficients[j], want)

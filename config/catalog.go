@@ -21,16 +21,26 @@ import (
 // contexts lists the distributions of features.
 var contexts = []settings.Kind[newContexts]{
 	settings.Fixed("gaussian", "standard normal features", always(env.Gaussian{})),
-	settings.Of("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", clippedOptions{}, clippedContexts),
-	settings.Of("uniform", "features uniform on [low, high], default [-3, 3]", intervalOptions{-3, 3}, func(o intervalOptions, _ settings.Dims) (newContexts, error) { return always(env.Uniform(o)), nil }),
-	settings.Of("student-t", "features of Student's distribution with degrees of freedom, default 3, within ±1000", studentOptions{3}, func(o studentOptions, _ settings.Dims) (newContexts, error) { return always(env.StudentT(o)), nil }),
-	settings.Of("shifts", "standard normal features, and from each of rounds = [...] on normal ones of another mean and deviation", shiftsOptions{[]int{51}, []float64{1}, []float64{1}}, shiftedContexts),
-	settings.Of("visits", "standard normal features, the last ones, customer = 1 by default, the customer's: the same for all items", visitsOptions{1}, visitsContexts),
-	settings.Of("columns", "columns as shops have them, of = [...], each one of count, pareto, population, stars, timestamp, yen", columnsOptions{}, columnsContexts),
-	settings.Of("priced", "a log-normal price, and a category: one of the other columns is 1; 2 features or more", struct{}{}, func(_ struct{}, d settings.Dims) (newContexts, error) {
-		return always(env.Priced{}), needs("priced", 2, d)
-	}),
-	settings.Fixed("pool", "distinct items of the file's pool", newContexts(func(p *env.Pool) env.Contexts { return p })),
+	settings.Of("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", clippedOptions{},
+		clippedContexts),
+	settings.Of("uniform", "features uniform on [low, high], default [-3, 3]", intervalOptions{-3, 3},
+		func(o intervalOptions, _ settings.Dims) (newContexts, error) { return always(env.Uniform(o)), nil }),
+	settings.Of("student-t", "features of Student's distribution with degrees of freedom, default 3, within ±1000",
+		studentOptions{3}, func(o studentOptions, _ settings.Dims) (newContexts, error) {
+			return always(env.StudentT(o)), nil
+		}),
+	settings.Of("shifts", "standard normal features, and from each of rounds = [...] on normal ones of another "+
+		"mean and deviation", shiftsOptions{[]int{51}, []float64{1}, []float64{1}}, shiftedContexts),
+	settings.Of("visits", "standard normal features, the last ones, customer = 1 by default, the customer's: the "+
+		"same for all items", visitsOptions{1}, visitsContexts),
+	settings.Of("columns", "columns as shops have them, of = [...], each one of count, pareto, population, stars, "+
+		"timestamp, yen", columnsOptions{}, columnsContexts),
+	settings.Of("priced", "a log-normal price, and a category: one of the other columns is 1; 2 features or more",
+		struct{}{}, func(_ struct{}, d settings.Dims) (newContexts, error) {
+			return always(env.Priced{}), needs("priced", 2, d)
+		}),
+	settings.Fixed("pool", "distinct items of the file's pool",
+		newContexts(func(p *env.Pool) env.Contexts { return p })),
 	settings.Fixed("table", "the alternatives of a choice that the file's pool was fitted to, one of those with as many", newContexts(func(p *env.Pool) env.Contexts { return env.NewTable(p) })),
 }
 
@@ -52,21 +62,30 @@ var truths = []settings.Kind[newTruth]{
 	plain("abs", "|xᵀw| − |x₁ − x₂|, w uniform on [-1, 1]; 2 features or more", 2, env.NewAbs),
 	plain("needle", "4 exp(−2‖x − w‖²) − 3/2, w uniform on [-1, 1]", 1, env.NewNeedle),
 	plain("sawtooth", "3 times the fraction of xᵀw, less 2, w uniform on [-1, 1]", 1, env.NewSawtooth),
-	settings.Of("quadratic", "linear plus all products of two features, parameters uniform on [low, high], default [-1, 1]; ball as of mlp", defaultFamily, quadraticTruth),
-	drawn("segments", "2xᵀw − ½, with a w for each sign of the last feature, uniform on [-1, 1]; opposed = true has w and −w", segmentsOptions{}, 2, func(o segmentsOptions, d int, rng *rand.Rand) *env.Formula {
+	settings.Of("quadratic", "linear plus all products of two features, parameters uniform on [low, high], "+
+		"default [-1, 1]; ball as of mlp", defaultFamily, quadraticTruth),
+	drawn("segments", "2xᵀw − ½, with a w for each sign of the last feature, uniform on [-1, 1]; opposed = true "+
+		"has w and −w", segmentsOptions{}, 2, func(o segmentsOptions, d int, rng *rand.Rand) *env.Formula {
 		return env.NewSegments(d, o.Opposed, rng)
 	}),
-	settings.Of("tastes", "base + strength · Σ w_j t_j(x_j) for columns of = [...], t_j logarithms of log-normal and Pareto columns; w uniform on [-1, 1]", tastesOptions{Strength: 1}, tastesTruth),
-	plain("ideals", "1 − (z − w_c)² − v_c, z the logarithm of the price and c the category of priced contexts; w uniform on [-1, 1], v on [0, 1]", 2, env.NewIdeals),
+	settings.Of("tastes", "base + strength · Σ w_j t_j(x_j) for columns of = [...], t_j logarithms of log-normal "+
+		"and Pareto columns; w uniform on [-1, 1]", tastesOptions{Strength: 1}, tastesTruth),
+	plain("ideals", "1 − (z − w_c)² − v_c, z the logarithm of the price and c the category of priced contexts; w "+
+		"uniform on [-1, 1], v on [0, 1]", 2, env.NewIdeals),
 	plain("rings", "2 sin ‖x‖² − ½", 1, env.NewRings),
-	settings.Of("low-rank", "strength times a product of items' and customers' features of a rank, less 1; customer = 1, rank = 2, strength = 2 by default", lowRankOptions{1, 2, 2}, lowRankTruth),
-	drawn("trees", "strength times a sum of regression trees of a depth over the root of their number, less ½; trees = 12, depth = 1, strength = 2 by default", treesOptions{12, 1, 2}, 1,
+	settings.Of("low-rank", "strength times a product of items' and customers' features of a rank, less 1; "+
+		"customer = 1, rank = 2, strength = 2 by default", lowRankOptions{1, 2, 2}, lowRankTruth),
+	drawn("trees", "strength times a sum of regression trees of a depth over the root of their number, less ½; "+
+		"trees = 12, depth = 1, strength = 2 by default", treesOptions{12, 1, 2}, 1,
 		func(o treesOptions, d int, rng *rand.Rand) *env.Formula {
 			return env.NewTrees(d, o.Trees, o.Depth, o.Strength, rng)
 		}),
-	settings.Of("sparse", "xᵀw with w = ±1 in relevant features, default 3, and 0 in the others", sparseOptions{3}, sparseTruth),
-	settings.Of("pool", "what real choices among the pool's items say: utility = \"logit\", the default, or \"probability\"", poolOptions{"logit"}, poolTruth),
-	settings.Of("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", tableOptions{}, tableTruth),
+	settings.Of("sparse", "xᵀw with w = ±1 in relevant features, default 3, and 0 in the others", sparseOptions{3},
+		sparseTruth),
+	settings.Of("pool", "what real choices among the pool's items say: utility = \"logit\", the default, or "+
+		"\"probability\"", poolOptions{"logit"}, poolTruth),
+	settings.Of("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", tableOptions{},
+		tableTruth),
 }
 
 // revenues lists the items' revenues.
@@ -90,7 +109,8 @@ var baskets = []settings.Kind[env.Baskets]{
 		independentOptions{1.3}, func(o independentOptions, _ settings.Dims) (env.Baskets, error) {
 			return env.Independent{Number: o.Mean}, nil
 		}),
-	settings.Of("complements", "a second take, more often of an item on the other side of the first feature; at most-size families of few items",
+	settings.Of("complements", "a second take, more often of an item on the other side of the first feature; at "+
+		"most-size families of few items",
 		complementsOptions{3, 2}, func(o complementsOptions, _ settings.Dims) (env.Baskets, error) {
 			return env.Complements(o), nil
 		}),
@@ -217,7 +237,8 @@ func (o columnsOptions) columns(d settings.Dims) (env.Columns, error) {
 	for j, name := range o.Of {
 		kind, ok := env.ColumnKinds[name]
 		if !ok {
-			return nil, fmt.Errorf("of = %q: %q is unknown%s", o.Of, name, hint.Legal(name, slices.Sorted(maps.Keys(env.ColumnKinds))))
+			return nil, fmt.Errorf("of = %q: %q is unknown%s", o.Of, name,
+				hint.Legal(name, slices.Sorted(maps.Keys(env.ColumnKinds))))
 		}
 		c[j] = kind
 	}

@@ -40,7 +40,8 @@ func load(t *testing.T, tables string) *experiment.Experiment {
 // loadWide is load for items of another number of features.
 func loadWide(t *testing.T, features int, tables string) *experiment.Experiment {
 	t.Helper()
-	text := fmt.Sprintf("name = \"x\"\npool = \"camera\"\nrounds = 100\nitems = 12\nsize = %d\nfeatures = %d\nseeds = 1\n%s", size, features, tables)
+	text := fmt.Sprintf("name = \"x\"\npool = \"camera\"\nrounds = 100\nitems = 12\nsize = %d\nfeatures = "+
+		"%d\nseeds = 1\n%s", size, features, tables)
 	f := fatal.Or(config.Load("x.toml", []byte(text)))(t)
 	fatal.If(t, f.UsePool(pool(features)))
 	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
@@ -270,8 +271,10 @@ func TestEnvironments(t *testing.T) {
 var rules = []string{
 	"",
 	"min_size = 2\ninclude = [3]\nexclude = [0, 11]\n",
-	"min_size = 1\nexclude = [5]\nlimits = [{ items = [0, 1, 2, 3, 4], max = 2 }, { items = [1, 3], max = 1 }, { items = [11, 10], min = 1, max = 1 }]\n",
-	"spaces = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\nmin_size = 1\nlimits = [{ items = [0, 1, 2, 3], max = 1 }, { items = [6, 7], min = 1 }]\n",
+	"min_size = 1\nexclude = [5]\nlimits = [{ items = [0, 1, 2, 3, 4], max = 2 }, { items = [1, 3], max = 1 }, { " +
+		"items = [11, 10], min = 1, max = 1 }]\n",
+	"spaces = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\nmin_size = 1\nlimits = [{ items = [0, 1, 2, 3], " +
+		"max = 1 }, { items = [6, 7], min = 1 }]\n",
 	"spaces = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\n",
 	"limits = [{ items = [0, 3, 6, 9], max = 1 }, { items = [0, 1, 2], min = 1 }, { items = [3, 4, 5], max = 1 }]\n",
 }

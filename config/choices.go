@@ -18,7 +18,8 @@ import (
 )
 
 // choicesSource describes the data for the pool choices.
-const choicesSource = "your own: a folder with spec.toml, as vitrine fit takes it, or model.json, as it writes it, and the table choices.csv or choices.parquet, plain, .gz or .zst"
+const choicesSource = "your own: a folder with spec.toml, as vitrine fit takes it, or model.json, as it writes " +
+	"it, and the table choices.csv or choices.parquet, plain, .gz or .zst"
 
 // specs are the models for public tables of choices.
 //

@@ -18,8 +18,12 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000, "contexts": 1000, "shop": 1000, "baskets": 1000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10, "contexts": 60, "shop": 30, "baskets": 40}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000,
+		"modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000,
+		"warmup": 1000, "unit": 1000, "linear": 3000, "contexts": 1000, "shop": 1000, "baskets": 1000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30,
+		"heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30,
+		"linear": 10, "contexts": 60, "shop": 30, "baskets": 40}
 	for _, name := range experiments.Names() {
 		text := fatal.Or(experiments.Read(name))(t)
 		f := fatal.Or(config.Load(name+".toml", text))(t)
@@ -60,7 +64,9 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 				want[3] = "onl-mnl-t50"
 			}
 		case "positions":
-			want = []string{"onl-mnl", "onl-mnl-positions", "ucb-mnl", "ucb-mnl-positions", "ts-mnl", "ts-mnl-positions", "ofu-mnl-plus", "ofu-mnl-plus-positions", "bma-mnl", "bma-mnl-positions", "uniform", "oracle"}
+			want = []string{"onl-mnl", "onl-mnl-positions", "ucb-mnl", "ucb-mnl-positions", "ts-mnl",
+				"ts-mnl-positions", "ofu-mnl-plus", "ofu-mnl-plus-positions", "bma-mnl", "bma-mnl-positions", "uniform",
+				"oracle"}
 		case "shop":
 			want = []string{"auto", "uniform", "oracle"}
 		case "baskets":
@@ -117,7 +123,8 @@ func TestUnitPanelsKeepTheAssumption(t *testing.T) {
 }
 
 func TestWorldsOfABallAreChecked(t *testing.T) {
-	const text = "name = \"x\"\n[contexts]\nkind = \"clipped-gaussian\"\n%s\n[truth]\nkind = \"linear\"\n%s\n[[policy]]\nname = \"uniform\"\n"
+	const text = "name = \"x\"\n[contexts]\nkind = \"clipped-gaussian\"\n%s\n[truth]\nkind = " +
+		"\"linear\"\n%s\n[[policy]]\nname = \"uniform\"\n"
 	for _, c := range []struct{ contexts, truth, want string }{
 		{"", "ball = -1", "x.toml:7: truth: ball = -1: must be finite and positive, or 0 for w as drawn"},
 		{"", "ball = nan", "x.toml:7: truth: ball = NaN: must be finite and positive, or 0 for w as drawn"},
@@ -135,7 +142,8 @@ func TestWorldsOfABallAreChecked(t *testing.T) {
 // A run's settings include a linear learner's basis. Without a basis, they are the same as before bases existed.
 func TestSettingsHaveTheBasis(t *testing.T) {
 	e := load(t,
-		plainWorld+"[[policy]]\nname = \"ucb-mnl\"\n[[policy]]\nname = \"ucb-mnl\"\nlabel = \"quadratic\"\nutility = { kind = \"quadratic\" }\n")
+		plainWorld+"[[policy]]\nname = \"ucb-mnl\"\n[[policy]]\nname = \"ucb-mnl\"\nlabel = "+
+			"\"quadratic\"\nutility = { kind = \"quadratic\" }\n")
 	plain := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 0.0, "intercept": false, "lambda": 1.0}
 	if diff := cmp.Diff(plain, e.Policies[0].Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -190,24 +198,33 @@ func TestSelectionOfNothingIsAnError(t *testing.T) {
 // An error about a value of the wrong type quotes it as written in the file.
 func TestWrongTypes(t *testing.T) {
 	for text, want := range map[string]string{
-		"rounds = \"ten\"":            "x.toml:2: rounds = 'ten': wrong type: want an integer",
-		"rounds = 1e3":                "x.toml:2: rounds = 1000.0: wrong type: want an integer",
-		"title = \"a\\u0007b\"":       "x.toml:2: title = \"a\\ab\": must be printable, in one line, and at most 100 bytes long",
-		"title = 3":                   "x.toml:2: title = 3: wrong type: want a string in quotes",
-		"items = [1, 2]":              "x.toml:2: items = [1, 2]: wrong type: want an integer",
-		"items = {a = 1}":             "x.toml:2: items = a table: wrong type: want an integer",
-		"contexts = \"gaussian\"":     "x.toml:2: contexts = 'gaussian': must be a table",
-		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, student-t, shifts, visits, columns, priced, pool, table",
+		"rounds = \"ten\"": "x.toml:2: rounds = 'ten': wrong type: want an integer",
+		"rounds = 1e3":     "x.toml:2: rounds = 1000.0: wrong type: want an integer",
+		"title = \"a\\u0007b\"": "x.toml:2: title = \"a\\ab\": must be printable, in one line, and at most " +
+			"100 bytes long",
+		"title = 3":               "x.toml:2: title = 3: wrong type: want a string in quotes",
+		"items = [1, 2]":          "x.toml:2: items = [1, 2]: wrong type: want an integer",
+		"items = {a = 1}":         "x.toml:2: items = a table: wrong type: want an integer",
+		"contexts = \"gaussian\"": "x.toml:2: contexts = 'gaussian': must be a table",
+		"contexts = {kind = true}": "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, " +
+			"clipped-gaussian, uniform, student-t, shifts, visits, columns, priced, pool, table",
 		"policy = [1]\n" + plainWorld: "x.toml:2: policy: must be an array of tables, [[policy]]",
-		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = ['3']: wrong type: want a list of integers",
+		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = " +
+			"['3']: wrong type: want a list of integers",
 		"position_effects = true": "x.toml:2: position_effects = true: wrong type: want a list of numbers",
-		plainWorld + "[[policy]]\nname = \"bma-mnl\"\nposition_effects = 1": "x.toml:8: policy \"bma-mnl\": position_effects = 1: wrong type: want true or false",
-		plainWorld + "[[policy]]\nname = \"auto\"\nprior_mean = [true]":     "x.toml:8: policy \"auto\": prior_mean = [true]: wrong type: want a list of numbers",
-		plainWorld + "[[policy]]\nname = \"auto\"\nwidth = 1": "x.toml:8: policy \"auto\": unknown key \"width\": must be one of position_effects, prior_covariance, prior_mean, " +
+		plainWorld + "[[policy]]\nname = \"bma-mnl\"\nposition_effects = 1": "x.toml:8: policy \"bma-mnl\": " +
+			"position_effects = 1: wrong type: want true or false",
+		plainWorld + "[[policy]]\nname = \"auto\"\nprior_mean = [true]": "x.toml:8: policy \"auto\": " +
+			"prior_mean = [true]: wrong type: want a list of numbers",
+		plainWorld + "[[policy]]\nname = \"auto\"\nwidth = 1": "x.toml:8: policy \"auto\": unknown key \"width\": " +
+			"must be one of position_effects, prior_covariance, prior_mean, " +
 			"name, label, baselines, takes",
-		plainWorld + "[[policy]]\nname = \"auto\"\ntakes = \"last\"": "x.toml:8: policy \"auto\": takes = \"last\": must be \"first\", or not be there: then the learner sees all takes",
-		plainWorld + "[baskets]\nkind = \"pairs\"":                   "x.toml:7: baskets: kind = 'pairs': unknown: must be one of independent, complements",
-		plainWorld + "[baskets]\nkind = \"independent\"\nmean = 0.5": "x.toml:8: baskets: mean = 0.5: must be from 1 to 100",
+		plainWorld + "[[policy]]\nname = \"auto\"\ntakes = \"last\"": "x.toml:8: policy \"auto\": takes = " +
+			"\"last\": must be \"first\", or not be there: then the learner sees all takes",
+		plainWorld + "[baskets]\nkind = \"pairs\"": "x.toml:7: baskets: kind = 'pairs': " +
+			"unknown: must be one of independent, complements",
+		plainWorld + "[baskets]\nkind = \"independent\"\nmean = 0.5": "x.toml:8: baskets: mean = 0.5: must be " +
+			"from 1 to 100",
 	} {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text+"\n"))
 		if err == nil || err.Error() != want {
@@ -279,7 +296,8 @@ func FuzzLoad(f *testing.F) {
 }
 
 func TestDriftIsChecked(t *testing.T) {
-	const world = "name = \"x\"\nfeatures = %d\ncontexts.kind = \"gaussian\"\ntruth.kind = \"radial\"\n[drift]\n%s\n[[policy]]\nname = \"uniform\"\n"
+	const world = "name = \"x\"\nfeatures = %d\ncontexts.kind = \"gaussian\"\ntruth.kind = " +
+		"\"radial\"\n[drift]\n%s\n[[policy]]\nname = \"uniform\"\n"
 	for _, c := range []struct {
 		features   int
 		text, want string
@@ -303,8 +321,10 @@ func TestDriftIsChecked(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"pool = \"camera\"\nfeatures = 10\ncontexts.kind = \"pool\"\ntruth.kind = \"pool\"\ndrift.kind = \"switches\"\n": "x.toml:6: drift: kind = 'switches': the truth of a pool is not drawn",
-		"features = 2\ncontexts.kind = \"gaussian\"\ntruth.kind = \"product\"\n":                                         "x.toml:4: truth: kind = 'product': needs features = 3 or more, and the file has 2",
+		"pool = \"camera\"\nfeatures = 10\ncontexts.kind = \"pool\"\ntruth.kind = \"pool\"\ndrift.kind = " +
+			"\"switches\"\n": "x.toml:6: drift: kind = 'switches': the truth of a pool is not drawn",
+		"features = 2\ncontexts.kind = \"gaussian\"\ntruth.kind = \"product\"\n": "x.toml:4: truth: kind = " +
+			"'product': needs features = 3 or more, and the file has 2",
 	} {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -315,13 +335,16 @@ func TestDriftIsChecked(t *testing.T) {
 
 // Shifting contexts begin as Gaussian ones and are validated like a drift.
 func TestShiftsAreChecked(t *testing.T) {
-	const world = "name = \"x\"\nrounds = 10\n[contexts]\nkind = \"shifts\"\n%s\n[truth]\nkind = \"radial\"\n[[policy]]\nname = \"uniform\"\n"
+	const world = "name = \"x\"\nrounds = 10\n[contexts]\nkind = \"shifts\"\n%s\n[truth]\nkind = " +
+		"\"radial\"\n[[policy]]\nname = \"uniform\"\n"
 	for text, want := range map[string]string{
 		"rounds = [2, 9]\nmean = [1.0, -1]\ndeviation = [1, 2.5]": "",
-		"rounds = [2, 9]\nmean = [1.0, -1]":                       "x.toml:5: contexts: rounds = [2 9]: mean and deviation have 2 and 1 numbers: must have as many",
+		"rounds = [2, 9]\nmean = [1.0, -1]": "x.toml:5: contexts: rounds = [2 9]: mean and " +
+			"deviation have 2 and 1 numbers: must have as many",
 		"rounds = [9, 2]\nmean = [1.0, -1]\ndeviation = [1, 2.5]": "x.toml:5: contexts: rounds = [9 2]: must increase",
-		"rounds = [1]":                    "x.toml:5: contexts: rounds = [1]: must be at least 2",
-		"rounds = [11]":                   "x.toml:5: contexts: rounds = [11]: the last is beyond the horizon, rounds = 10",
+		"rounds = [1]": "x.toml:5: contexts: rounds = [1]: must be at least 2",
+		"rounds = [11]": "x.toml:5: contexts: rounds = [11]: the last is beyond the horizon, " +
+			"rounds = 10",
 		"rounds = [2]\nmean = [nan]":      "x.toml:6: contexts: mean = [NaN]: must be from -1000 to 1000",
 		"rounds = [2]\ndeviation = [0.0]": "x.toml:6: contexts: deviation = [0]: must be from 1e-09 to 1000",
 	} {

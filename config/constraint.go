@@ -29,8 +29,10 @@ type limitList struct {
 
 // ruled is the kind of family that obeys rules.
 var ruled = settings.Kind[vitrine.Constraint]{
-	Name: "rules", Doc: "rules in the words of the service: limits = [{ items = [0, 1], max = 1 }, { items = [2, 3], min = 1 }] bound groups, which may cross in two ways if there is no capacity",
-	Options: option.List(ruleOptions{}), Make: func(s settings.Section, d settings.Dims) (vitrine.Constraint, map[string]any, error) {
+	Name: "rules", Doc: "rules in the words of the service: limits = [{ items = [0, 1], max = 1 }, { items = [2, " +
+		"3], min = 1 }] bound groups, which may cross in two ways if there is no capacity",
+	Options: option.List(ruleOptions{}), Make: func(s settings.Section, d settings.Dims) (vitrine.Constraint,
+		map[string]any, error) {
 		var o ruleOptions
 		if err := s.Bind(&o, "kind", "limits"); err != nil {
 			return nil, nil, err

@@ -24,7 +24,8 @@ func Descriptions(tables ...string) []Description {
 	}
 	all = slices.Concat(all,
 		descriptions("utility", policy.Families), descriptions("contexts", contexts), descriptions("truth", truths),
-		descriptions("revenue", revenues), descriptions("baskets", baskets), descriptions("drift", drifts), descriptions("constraint", constraints))
+		descriptions("revenue", revenues), descriptions("baskets", baskets), descriptions("drift", drifts),
+		descriptions("constraint", constraints))
 	for _, p := range pools {
 		all = append(all, Description{Table: "pool", Policy: policy.Policy{Name: p.name, Doc: p.doc}, Source: p.source})
 	}

@@ -291,7 +291,8 @@ func (f *File) loadPolicies(root settings.Section) error {
 func (f *File) loadPolicy(s settings.Section) (contender, error) {
 	var c contender
 	var takes string
-	for key, dst := range map[string]*string{"name": &c.name, "label": &c.Label, "baselines": &c.baselines, "takes": &takes} {
+	for key, dst := range map[string]*string{"name": &c.name, "label": &c.Label, "baselines": &c.baselines,
+		"takes": &takes} {
 		v, ok := s.Values[key]
 		if !ok {
 			continue
@@ -315,7 +316,8 @@ func (f *File) loadPolicy(s settings.Section) (contender, error) {
 		return c, s.Errorf("baselines", "baselines = %q: must be \"theory\" or \"tuned\", or not be there", c.baselines)
 	}
 	if takes != "" && takes != "first" {
-		return c, s.Errorf("takes", "takes = %q: must be \"first\", or not be there: then the learner sees all takes", takes)
+		return c, s.Errorf("takes", "takes = %q: must be \"first\", or not be there: then the learner sees all takes",
+			takes)
 	}
 	c.section = s
 	label, err := c.Label, error(nil)

@@ -17,7 +17,8 @@ func TestProcessIsIdentifiedByItsFiles(t *testing.T) {
 		t.Helper()
 		fatal.If(t, os.WriteFile(filepath.Join(dir, "learner.py"), []byte(script), 0o644))
 		f := fatal.Or(Load(filepath.Join(dir,
-			"mine.toml"), []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"linear\"\n[[policy]]\nname = \"process\"\n"+command)))(t)
+			"mine.toml"), []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = "+
+			"\"linear\"\n[[policy]]\nname = \"process\"\n"+command)))(t)
 		known := fatal.Or(json.Marshal(f.contenders[0].Settings))(t)
 		return string(known)
 	}
@@ -41,7 +42,8 @@ func TestProcessIsIdentifiedByItsFiles(t *testing.T) {
 		`command = "python3"`:          `mine.toml:8: policy "process": command = 'python3': wrong type: want a list of strings in quotes`,
 		"command = [\"x\"]\nsteps = 3": `mine.toml:9: policy "process": unknown key "steps"`,
 	} {
-		_, err := Load("mine.toml", []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"linear\"\n[[policy]]\nname = \"process\"\n"+command))
+		_, err := Load("mine.toml", []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = "+
+			"\"linear\"\n[[policy]]\nname = \"process\"\n"+command))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want %s", command, err, want)
 		}

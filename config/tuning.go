@@ -134,7 +134,8 @@ func (t *Tuning) loadSeeds(root settings.Section) error {
 	}
 	t.Training, t.Fresh, t.Best = training.list(), fresh.list(), fresh.Best
 	if t.Fresh[0] <= t.Training[len(t.Training)-1] && t.Training[0] <= t.Fresh[len(t.Fresh)-1] {
-		return fs.Errorf("", "the fresh seeds %d to %d overlap the training seeds %d to %d: settings that were chosen on a seed are too good on it",
+		return fs.Errorf("", "the fresh seeds %d to %d overlap the training seeds %d to %d: settings that were "+
+			"chosen on a seed are too good on it",
 			t.Fresh[0], t.Fresh[len(t.Fresh)-1], t.Training[0], t.Training[len(t.Training)-1])
 	}
 	return nil

@@ -171,7 +171,8 @@ func experimentFile(t *testing.T, name string) *config.File {
 	var shape struct{ Items, Features int }
 	fatal.If(t, toml.Unmarshal(text, &shape))
 	model := utility.NewLinear(shape.Features, false)
-	pool := &env.Pool{Features: mat.NewDense(shape.Items, shape.Features, nil), Model: model, Params: make([]float64, model.NumParams())}
+	pool := &env.Pool{Features: mat.NewDense(shape.Items, shape.Features, nil), Model: model,
+		Params: make([]float64, model.NumParams())}
 	fatal.If(t, f.UsePool(pool))
 	return f
 }

@@ -76,12 +76,14 @@ func TestDecisionsAreShortAndListed(t *testing.T) {
 		if n > most {
 			t.Errorf("%s has %d lines of %d characters", path, n, width)
 		}
-		if diff := cmp.Diff([]string{"**Context.**", "**Decision.**", "**Consequences.**"}, part.FindAllString(text, -1)); diff != "" {
+		if diff := cmp.Diff([]string{"**Context.**", "**Decision.**", "**Consequences.**"},
+			part.FindAllString(text, -1)); diff != "" {
 			t.Errorf("%s, -the parts of a decision +its parts:\n%s", path, diff)
 		}
 	}
 	var listed []string
-	for _, m := range regexp.MustCompile(`(?m)^- (\[\d{4}\]\(\d{4}-[\w-]+\.md\)) \S`).FindAllStringSubmatch(decisions[filepath.Join("adr", "README.md")], -1) {
+	for _, m := range regexp.MustCompile(`(?m)^- (\[\d{4}\]\(\d{4}-[\w-]+\.md\)) \S`).FindAllStringSubmatch(
+		decisions[filepath.Join("adr", "README.md")], -1) {
 		listed = append(listed, m[1]+"\n")
 	}
 	slices.Sort(listed)

@@ -16,7 +16,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-var redraw = flag.String("draw", "", "draw these committed figures again, or all of them, and write their fingerprints; bench/figures.sh does this")
+var redraw = flag.String("draw", "", "draw these committed figures again, or all of them, and write their "+
+	"fingerprints; bench/figures.sh does this")
 
 // provenance is docs/figures/figures.toml: the sources of the committed figures.
 type provenance struct {
@@ -92,7 +93,8 @@ func TestFiguresAreOfTheirConfiguration(t *testing.T) {
 				f.File, f.Command, name, f.File, provenanceFile, cmp.Diff(was, today))
 		}
 		if content(t, filepath.Join("figures", f.File)) != f.Content {
-			t.Errorf("docs/figures/%s is another picture than the one that was drawn: run bench/figures.sh %s", f.File, name)
+			t.Errorf("docs/figures/%s is another picture than the one that was drawn: run bench/figures.sh %s", f.File,
+				name)
 		}
 	}
 	entries := fatal.Or(os.ReadDir("figures"))(t)

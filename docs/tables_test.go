@@ -31,7 +31,8 @@ var (
 	sizeOf       = regexp.MustCompile(`([a-z]) = ([0-9]+)`)
 )
 
-var writeFrom = flag.String("played", "", "write the tables of regrets again, means and errors, from the results in this directory")
+var writeFrom = flag.String("played", "", "write the tables of regrets again, means and errors, from the results "+
+	"in this directory")
 
 // committedPages returns the README and the pages of docs, by their path in the
 // module.
@@ -103,7 +104,8 @@ func tables(t *testing.T, page, text string) (all []regretTable, bare []int) {
 			case key == "numbers":
 				r.numbers = value
 			default:
-				t.Errorf("%s:%d: the comment of a table has no %q: it has columns, without, configuration and numbers", page, i, key)
+				t.Errorf("%s:%d: the comment of a table has no %q: it has columns, without, configuration and numbers",
+					page, i, key)
 			}
 		}
 		all = append(all, r)
@@ -159,7 +161,9 @@ func (r regretTable) experiments(t *testing.T) (played []configuration, missing 
 // only keeps the policies of the rows.
 func (r regretTable) only(played []configuration) []configuration {
 	for i := range played {
-		played[i].Policies = slices.DeleteFunc(played[i].Policies, func(s settings) bool { return !slices.Contains(r.rows, s.Label) })
+		played[i].Policies = slices.DeleteFunc(played[i].Policies, func(s settings) bool {
+			return !slices.Contains(r.rows, s.Label)
+		})
 	}
 	return played
 }
@@ -225,7 +229,8 @@ func cellOf(shape string, regret, first []float64) (string, error) {
 	case paired.MatchString(shape):
 		return signed, nil
 	}
-	return "", fmt.Errorf("the cell %q has none of the shapes of a table: 1.2 ± 0.3, 1.2 (+0.4 ± 0.1), +0.4 ± 0.1", shape)
+	return "", fmt.Errorf("the cell %q has none of the shapes of a table: 1.2 ± 0.3, 1.2 (+0.4 ± 0.1), +0.4 ± 0.1",
+		shape)
 }
 
 // write returns the table's cells from the results in a directory, and the configuration; ok is false if the directory does
@@ -296,7 +301,8 @@ func rewrite(t *testing.T, path, text, dir string) {
 			lines[at] = "| " + cells(lines[at])[0] + " | " + strings.Join(row, " | ") + " |"
 		}
 		head, _, _ := strings.Cut(lines[r.line-2], "; configuration")
-		lines[r.line-2] = fmt.Sprintf("%s; configuration %s; numbers %s -->", strings.TrimSuffix(head, " -->"), configuration, fingerprintOf(rows))
+		lines[r.line-2] = fmt.Sprintf("%s; configuration %s; numbers %s -->", strings.TrimSuffix(head, " -->"),
+			configuration, fingerprintOf(rows))
 		t.Logf("%s: written", r.where())
 	}
 	write(t, filepath.Join("..", path), []byte(strings.Join(lines, "\n")))
@@ -308,7 +314,8 @@ func (r regretTable) check(t *testing.T, p provenance) {
 	problems := r.problems(t)
 	if !p.waits(t, r.name(), len(problems) > 0) && len(problems) > 0 {
 		t.Errorf("%s: the table is not what its commands play: %s. Run `%s` and `go test ./docs -run Tables -played ../out`, or list %q as waiting in docs/%s until it is run",
-			r.where(), strings.Join(problems, "; "), strings.Join(strings.Split(r.commands, " + "), "` and `"), r.name(), provenanceFile)
+			r.where(), strings.Join(problems, "; "), strings.Join(strings.Split(r.commands, " + "), "` and `"),
+			r.name(), provenanceFile)
 	}
 }
 
@@ -335,7 +342,8 @@ func TestTablesAreOfTheirConfiguration(t *testing.T) {
 		names = append(names, page)
 		if !p.waits(t, page, len(bare) > 0) {
 			for _, line := range bare {
-				t.Errorf("%s:%d: a table of regrets without a comment above it: <!-- table: vitrine reproduce …; configuration … -->, or <!-- table: of something else -->", page, line)
+				t.Errorf("%s:%d: a table of regrets without a comment above it: <!-- table: vitrine reproduce …; "+
+					"configuration … -->, or <!-- table: of something else -->", page, line)
 			}
 		}
 	}
@@ -349,21 +357,34 @@ func TestTablesAreOfTheirConfiguration(t *testing.T) {
 // The test above finds what can be wrong with a table.
 func TestTableProblems(t *testing.T) {
 	const command = "vitrine reproduce main-uniform --seeds 2 --policies ucb-mnl,uniform"
-	const right = "| policy | realizable | misspecified, uniform |\n|---|---|---|\n| *theory:* ucb-mnl | 1 ± 1 | 2 ± 1 |\n| uniform (no bonus) | 3 (+1 ± 2) | 4 (+1 ± 2) |\n"
-	hash := fingerprint(t, configured(t, "vitrine reproduce main-uniform-realizable main-uniform-misspecified --seeds 2 --policies ucb-mnl,uniform")...)
+	const right = "| policy | realizable | misspecified, uniform |\n|---|---|---|\n| *theory:* ucb-mnl | 1 ± 1 | " +
+		"2 ± 1 |\n| uniform (no bonus) | 3 (+1 ± 2) | 4 (+1 ± 2) |\n"
+	hash := fingerprint(t, configured(t, "vitrine reproduce main-uniform-realizable main-uniform-misspecified "+
+		"--seeds 2 --policies ucb-mnl,uniform")...)
 	numbers := "; numbers " + fingerprintOf([][]string{{"1 ± 1", "2 ± 1"}, {"3 (+1 ± 2)", "4 (+1 ± 2)"}})
 	for _, c := range []struct{ name, comment, table, want string }{
 		{"right", command + "; configuration " + hash, right, ""},
-		{"another deviation", command + "; configuration " + hash, strings.Replace(right, "1 ± 1", "1 ± 0", 1), "its means and errors are not those that were written"},
-		{"another error", command + "; configuration " + hash, strings.Replace(right, "4 (+1 ± 2)", "4 (+1 ± 1)", 1), "its means and errors are not those that were written"},
-		{"other seeds", "vitrine reproduce main-uniform --policies ucb-mnl,uniform; configuration " + hash, right, "its numbers are of configuration " + hash},
+		{"another deviation", command + "; configuration " + hash, strings.Replace(right, "1 ± 1", "1 ± 0", 1),
+			"its means and errors are not those that were written"},
+		{"another error", command + "; configuration " + hash, strings.Replace(right, "4 (+1 ± 2)", "4 (+1 ± 1)", 1),
+			"its means and errors are not those that were written"},
+		{"other seeds", "vitrine reproduce main-uniform --policies ucb-mnl,uniform; configuration " + hash, right,
+			"its numbers are of configuration " + hash},
 		{"an older configuration", command + "; configuration 0123", right, "its numbers are of configuration 0123"},
-		{"a row too few", "vitrine reproduce main-uniform --seeds 2 --policies ucb-mnl,uniform,oracle; configuration " + hash, right, "its commands play ucb-mnl, uniform, oracle"},
-		{"a row that is named", "vitrine reproduce main-uniform --seeds 2 --policies ucb-mnl,uniform,oracle; without oracle; configuration " + hash, right, ""},
-		{"rows in another order", command + "; configuration " + hash, strings.NewReplacer("*theory:* ucb-mnl", "uniform", "uniform (no bonus)", "ucb-mnl").Replace(right), "it has the rows uniform, ucb-mnl"},
-		{"columns in another order", command + "; configuration " + hash, strings.Replace(right, "| realizable | misspecified, uniform |", "| misspecified | realizable, uniform |", 1), "column \"misspecified\" stands where main-uniform-realizable should"},
-		{"a column too few", command + "; configuration " + hash, strings.Replace(right, " | misspecified, uniform |", " |", 1), "it has 1 columns, and its commands play 2"},
-		{"columns that are not played", command + "; columns imdb; configuration " + hash, right, "its commands do not play imdb"},
+		{"a row too few", "vitrine reproduce main-uniform --seeds 2 --policies ucb-mnl,uniform,oracle; " +
+			"configuration " + hash, right, "its commands play ucb-mnl, uniform, oracle"},
+		{"a row that is named", "vitrine reproduce main-uniform --seeds 2 --policies ucb-mnl,uniform,oracle; " +
+			"without oracle; configuration " + hash, right, ""},
+		{"rows in another order", command + "; configuration " + hash,
+			strings.NewReplacer("*theory:* ucb-mnl", "uniform", "uniform (no bonus)", "ucb-mnl").Replace(right),
+			"it has the rows uniform, ucb-mnl"},
+		{"columns in another order", command + "; configuration " + hash, strings.Replace(right, "| realizable | "+
+			"misspecified, uniform |", "| misspecified | realizable, uniform |", 1), "column \"misspecified\" " +
+			"stands where main-uniform-realizable should"},
+		{"a column too few", command + "; configuration " + hash, strings.Replace(right, " | misspecified, uniform |",
+			" |", 1), "it has 1 columns, and its commands play 2"},
+		{"columns that are not played", command + "; columns imdb; configuration " + hash, right, "its commands " +
+			"do not play imdb"},
 	} {
 		all, bare := tables(t, "page.md", "text\n<!-- table: "+c.comment+numbers+" -->\n"+c.table)
 		if len(all) != 1 || len(bare) != 0 {
@@ -380,9 +401,11 @@ func TestTableProblems(t *testing.T) {
 
 // The means, deviations and paired errors of a table are those of the runs.
 func TestTablesAreWritten(t *testing.T) {
-	const command = "vitrine reproduce main-uniform-realizable main-uniform-misspecified --seeds 2 --policies ucb-mnl,uniform"
+	const command = "vitrine reproduce main-uniform-realizable main-uniform-misspecified --seeds 2 --policies " +
+		"ucb-mnl,uniform"
 	dir := t.TempDir()
-	regrets := map[string][][]float64{"main-uniform-realizable": {{1, 3}, {5, 9}}, "main-uniform-misspecified": {{4, 4}, {2, 3}}}
+	regrets := map[string][][]float64{"main-uniform-realizable": {{1, 3}, {5, 9}},
+		"main-uniform-misspecified": {{4, 4}, {2, 3}}}
 	for _, c := range configured(t, command) {
 		var policies []any
 		for i, p := range c.Policies {
@@ -392,14 +415,17 @@ func TestTablesAreWritten(t *testing.T) {
 			}
 			policies = append(policies, map[string]any{"label": p.Label, "settings": p.Settings, "runs": runs})
 		}
-		text := fatal.Or(json.Marshal(map[string]any{"experiment": c.Experiment, "settings": c.Settings, "seeds": c.Seeds, "policies": policies}))(t)
+		text := fatal.Or(json.Marshal(map[string]any{"experiment": c.Experiment, "settings": c.Settings,
+			"seeds": c.Seeds, "policies": policies}))(t)
 		fatal.If(t, os.Mkdir(filepath.Join(dir, c.Experiment), 0o755))
 		write(t, filepath.Join(dir, c.Experiment, "run.json"), text)
 	}
-	const page = "<!-- table: " + command + "; configuration 0123 -->\n| policy | realizable | misspecified, uniform |\n|---|---|---|\n| ucb-mnl | 0 ± 0 | 0 ± 0 |\n| uniform | 0 (+0 ± 0) | +0 ± 0 |\n"
+	const page = "<!-- table: " + command + "; configuration 0123 -->\n| policy | realizable | misspecified, " +
+		"uniform |\n|---|---|---|\n| ucb-mnl | 0 ± 0 | 0 ± 0 |\n| uniform | 0 (+0 ± 0) | +0 ± 0 |\n"
 	all, _ := tables(t, "page.md", page)
 	rows, configuration, ok := all[0].write(t, dir)
-	if diff := cmp.Diff([][]string{{"2.0 ± 1.4", "4.0 ± 0.0"}, {"7.0 (+5.0 ± 1.0)", "−1.5 ± 0.5"}}, rows); !ok || diff != "" || configuration != fingerprint(t, configured(t, command)...) {
+	if diff := cmp.Diff([][]string{{"2.0 ± 1.4", "4.0 ± 0.0"}, {"7.0 (+5.0 ± 1.0)", "−1.5 ± 0.5"}}, rows); !ok ||
+		diff != "" || configuration != fingerprint(t, configured(t, command)...) {
 		t.Errorf("written %v, configuration %s (-want +got):\n%s", ok, configuration, diff)
 	}
 	all[0].commands += " --first-seed 7"

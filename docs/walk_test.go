@@ -66,10 +66,13 @@ func TestAddingAPolicy(t *testing.T) {
 
 	vitrine := filepath.Join(dir, "vitrine")
 	command(t, module, "go", "build", with, "-o", vitrine, "./cmd/vitrine")
-	if out := command(t, dir, vitrine, "list", "policies"); !strings.Contains(out, "  nearest ") || strings.Count(out, "\n") > 24 {
+	if out := command(t, dir, vitrine, "list", "policies"); !strings.Contains(out, "  nearest ") ||
+		strings.Count(out, "\n") > 24 {
 		t.Errorf("vitrine list policies:\n%s", out)
 	}
-	if out := command(t, dir, vitrine, "describe", "nearest"); !strings.Contains(out, "scale = 1.0   number, positive   how much") || !strings.Contains(out, "It cannot be the policy of a placement: it cannot serve, because") {
+	if out := command(t, dir, vitrine, "describe", "nearest"); !strings.Contains(out, "scale = 1.0   number, "+
+		"positive   how much") || !strings.Contains(out, "It cannot be the policy of a placement: it cannot "+
+		"serve, because") {
 		t.Errorf("vitrine describe nearest:\n%s", out)
 	}
 	write(t, filepath.Join(dir, "mine.toml"), []byte(`name = "mine"
@@ -121,11 +124,14 @@ func TestAnotherModule(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if again := command(t, dir, "go", "run", "-mod=mod", "."); !strings.Contains(again, "season: 10 of 10 runs were there already\n"+out) {
+	if again := command(t, dir, "go", "run", "-mod=mod", "."); !strings.Contains(again, "season: 10 of 10 runs "+
+		"were there already\n"+out) {
 		t.Errorf("the second time it prints %q", again)
 	}
-	write(t, filepath.Join(dir, "main.go"), bytes.Replace(source, []byte("AtMost(size).MaxGain"), []byte("AtMost(1).MaxGain"), 1))
-	if changed := command(t, dir, "go", "run", "-mod=mod", "."); strings.Contains(changed, "already") || strings.Contains(changed, out) || !strings.Contains(changed, "because these changed: the program\n") {
+	write(t, filepath.Join(dir, "main.go"), bytes.Replace(source, []byte("AtMost(size).MaxGain"),
+		[]byte("AtMost(1).MaxGain"), 1))
+	if changed := command(t, dir, "go", "run", "-mod=mod", "."); strings.Contains(changed, "already") ||
+		strings.Contains(changed, out) || !strings.Contains(changed, "because these changed: the program\n") {
 		t.Errorf("with another policy it prints %q", changed)
 	}
 }
@@ -150,8 +156,10 @@ func TestFirstProgram(t *testing.T) {
 	}
 	knows := filepath.Join(t.TempDir(), "main.go")
 	write(t, knows, []byte(strings.Replace(string(source), bought,
-		"best, _ := assortment.Maximize(nil, problem.Constraint, utilities, nil)\nif vitrine.Choose(best, utilities, shock) != vitrine.Outside {", 1)))
-	sentence := fmt.Sprintf("would sell to %d of these 1,000 shoppers; Vitrine sells to %d", sum(t, command(t, "..", "go", "run", knows)), sum(t, out))
+		"best, _ := assortment.Maximize(nil, problem.Constraint, utilities, nil)\nif vitrine.Choose(best, "+
+			"utilities, shock) != vitrine.Outside {", 1)))
+	sentence := fmt.Sprintf("would sell to %d of these 1,000 shoppers; Vitrine sells to %d",
+		sum(t, command(t, "..", "go", "run", knows)), sum(t, out))
 	if !strings.Contains(readme, sentence) {
 		t.Errorf("README.md does not say that a shop that knew the utilities %s", sentence)
 	}

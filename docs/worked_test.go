@@ -50,7 +50,8 @@ func TestWorkedRound(t *testing.T) {
 	x := &vitrine.Context{Features: mat.NewDense(2, 1, []float64{1, 2})}
 	rounds := func(choice vitrine.Choice) (e bandit.Ellipsoid) {
 		rng := rand.New(rand.NewPCG(1, 2))
-		l := fatal.Or(bandit.NewONL(bandit.Problem{NumFeatures: 1, MaxShown: 1, Rounds: 10, Constraint: assortment.AtMost(1)}, hyperbola{}, o, rng))(t)
+		l := fatal.Or(bandit.NewONL(bandit.Problem{NumFeatures: 1, MaxShown: 1, Rounds: 10,
+			Constraint: assortment.AtMost(1)}, hyperbola{}, o, rng))(t)
 		for round := range 2 {
 			e, _ = l.Ellipsoid()
 			f, g := make([]float64, 2), mat.NewDense(2, 1, nil)
@@ -61,7 +62,8 @@ func TestWorkedRound(t *testing.T) {
 					break // the page shows the round after a sale
 				}
 				width := math.Abs(g.At(i, 0)) / math.Sqrt(e.Gram.Sym(nil).At(0, 0))
-				says("| %d | %d | %.3f | %.3f | %.3f | %.3f |", round+1, i+1, f[i], g.At(i, 0), width, f[i]+math.Sqrt(e.Beta)*width)
+				says("| %d | %d | %.3f | %.3f | %.3f | %.3f |", round+1, i+1, f[i], g.At(i, 0), width,
+					f[i]+math.Sqrt(e.Beta)*width)
 			}
 			offer := l.Policy().Offer(x, rng)
 			if len(offer.Assortment) != 1 || offer.Assortment[0] != 0 {

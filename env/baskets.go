@@ -13,7 +13,8 @@ type Baskets interface {
 	// Further returns the takes after the first, as positions in s, from the first on. u holds the utilities of the
 	// items of s as displayed. The draws from rng belong to the items of x, so that several policies can be compared on
 	// the same visitor.
-	Further(x *vitrine.Context, s vitrine.Assortment, u []float64, first vitrine.Choice, rng *rand.Rand) []vitrine.Choice
+	Further(x *vitrine.Context, s vitrine.Assortment, u []float64, first vitrine.Choice,
+		rng *rand.Rand) []vitrine.Choice
 
 	// Revenue returns the expected revenue of the page s, with the same u. The first takes earn R(s), see
 	// [vitrine.ExpectedRevenue].
@@ -50,7 +51,8 @@ type Independent struct {
 func (b Independent) Mean() float64 { return b.Number }
 
 // Further implements [Baskets].
-func (b Independent) Further(x *vitrine.Context, s vitrine.Assortment, u []float64, _ vitrine.Choice, rng *rand.Rand) (more []vitrine.Choice) {
+func (b Independent) Further(x *vitrine.Context, s vitrine.Assortment, u []float64, _ vitrine.Choice,
+	rng *rand.Rand) (more []vitrine.Choice) {
 	shock := make([]float64, x.NumItems()+1)
 	for len(more) < vitrine.MaxTakes-1 && rng.Float64() < 1-1/b.Number {
 		vitrine.DrawShocks(shock, rng)
@@ -86,7 +88,8 @@ type Complements struct {
 func (Complements) Mean() float64 { return 0 }
 
 // Further implements [Baskets].
-func (b Complements) Further(x *vitrine.Context, s vitrine.Assortment, u []float64, first vitrine.Choice, rng *rand.Rand) []vitrine.Choice {
+func (b Complements) Further(x *vitrine.Context, s vitrine.Assortment, u []float64, first vitrine.Choice,
+	rng *rand.Rand) []vitrine.Choice {
 	shock := make([]float64, x.NumItems()+1)
 	vitrine.DrawShocks(shock, rng)
 	choice, best := vitrine.Outside, shock[0]

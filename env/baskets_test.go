@@ -17,7 +17,8 @@ import (
 // crowd returns the visits of a world of 6 items.
 func crowd(b env.Baskets) *env.Shoppers {
 	truth := env.NewFamily(utility.NewLinear(2, false), -1, 1, rand.New(rand.NewPCG(3, 8)))
-	return &env.Shoppers{World: &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: truth, Revenues: env.UniformRevenue{Low: 0.2, High: 1}, Takers: b}, Seed: 5}
+	return &env.Shoppers{World: &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: truth,
+		Revenues: env.UniformRevenue{Low: 0.2, High: 1}, Takers: b}, Seed: 5}
 }
 
 // The mean revenue and the number of takes of many visits are what the baskets say, in standard errors.
@@ -53,7 +54,8 @@ func TestBasketsEarnWhatTheySay(t *testing.T) {
 		if z := off / math.Sqrt(square); math.Abs(z) > 4 {
 			t.Errorf("%s: visits earn %v more than expected, %v standard errors", name, off/visits, z)
 		}
-		if mean := takes / some; b.Mean() > 0 && math.Abs(mean-b.Mean()) > 4*math.Sqrt((takes2/some-mean*mean)/some)+1e-12 {
+		if mean := takes / some; b.Mean() > 0 &&
+			math.Abs(mean-b.Mean()) > 4*math.Sqrt((takes2/some-mean*mean)/some)+1e-12 {
 			t.Errorf("%s: %v takes a visit with any, want %v", name, mean, b.Mean())
 		}
 	}

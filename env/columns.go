@@ -35,7 +35,9 @@ var ColumnKinds = map[string]Column{
 		func(rng *rand.Rand) float64 { return max(2, min(10, math.Round(8+float64(1.2*rng.NormFloat64())))) / 2 },
 		func(x float64) float64 { return (x - 4) / 0.6 },
 	},
-	"pareto":     {func(rng *rand.Rand) float64 { return min(9999, 1/(1-rng.Float64())) }, func(x float64) float64 { return math.Log(max(x, 1)) - 1 }},
+	"pareto": {func(rng *rand.Rand) float64 { return min(9999, 1/(1-rng.Float64())) }, func(x float64) float64 {
+		return math.Log(max(x, 1)) - 1
+	}},
 	"yen":        logNormal(8.5, 0.8, 10, 1e6),
 	"population": logNormal(12, 1.5, 1, 1e8),
 	"timestamp": {

@@ -28,7 +28,8 @@ func (c overhearing) Observe(r vitrine.Round) error {
 }
 
 // crowded is an experiment on visitors with baskets.
-func crowded(p bandit.Problem, b env.Baskets, places []float64, more *int, policies ...experiment.Policy) *experiment.Experiment {
+func crowded(p bandit.Problem, b env.Baskets, places []float64, more *int,
+	policies ...experiment.Policy) *experiment.Experiment {
 	policies = append(policies, experiment.Policy{Label: "uniform", Settings: "uniform",
 		New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
 			l, err := bandit.NewUniform(p)
@@ -36,9 +37,11 @@ func crowded(p bandit.Problem, b env.Baskets, places []float64, more *int, polic
 		}},
 		experiment.Policy{Label: "oracle", Settings: "oracle",
 			New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) { return experiment.NewOracle(p, w) }})
-	return &experiment.Experiment{Name: "x", Rounds: 60, Constraint: p.Constraint, Seeds: []uint64{4}, Settings: 1, Version: "v", Policies: policies,
+	return &experiment.Experiment{Name: "x", Rounds: 60, Constraint: p.Constraint, Seeds: []uint64{4}, Settings: 1,
+		Version: "v", Policies: policies,
 		World: func(rng *rand.Rand) env.Environment {
-			return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng),
+			return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1,
+				1, rng),
 				Revenues: env.UniformRevenue{Low: 0, High: 1}, Places: places, Takers: b}
 		}}
 }
@@ -46,7 +49,8 @@ func crowded(p bandit.Problem, b env.Baskets, places []float64, more *int, polic
 func TestRegretOfBaskets(t *testing.T) {
 	p := bandit.Problem{NumFeatures: 2, Items: 6, MaxShown: 3, Rounds: 60, Constraint: assortment.AtMost(3)}
 	play := func(b env.Baskets, places []float64, more *int, policies ...experiment.Policy) map[string][]float64 {
-		results := fatal.Or(experiment.Results(context.Background(), crowded(p, b, places, more, policies...), experiment.Options{Dir: t.TempDir(), Workers: 1}))(t)
+		results := fatal.Or(experiment.Results(context.Background(), crowded(p, b, places, more, policies...),
+			experiment.Options{Dir: t.TempDir(), Workers: 1}))(t)
 		regrets := map[string][]float64{}
 		for _, r := range results {
 			regrets[r.Policy] = r.Regret
@@ -56,8 +60,10 @@ func TestRegretOfBaskets(t *testing.T) {
 	for _, places := range [][]float64{nil, {0, -1}} {
 		var none, ones, many int
 		single := play(nil, places, &none)
-		if one := play(env.Independent{Number: 1}, places, &ones); !slices.Equal(one["uniform"], single["uniform"]) || ones > 0 {
-			t.Errorf("with one taker a visit the regret is %v, and %v without baskets", one["uniform"], single["uniform"])
+		if one := play(env.Independent{Number: 1}, places, &ones); !slices.Equal(one["uniform"], single["uniform"]) ||
+			ones > 0 {
+			t.Errorf("with one taker a visit the regret is %v, and %v without baskets", one["uniform"],
+				single["uniform"])
 		}
 		double := play(env.Independent{Number: 2}, places, &many)
 		for k, v := range double["uniform"] {
@@ -80,7 +86,8 @@ func TestRegretOfBaskets(t *testing.T) {
 	if hidden > 0 || seen == 0 {
 		t.Errorf("%d further takes are hidden, %d are seen", hidden, seen)
 	}
-	if last := len(pairs["uniform"]) - 1; slices.Max(pairs["oracle"]) != 0 || slices.Min(pairs["oracle"]) != 0 || !slices.IsSorted(pairs["uniform"]) || pairs["uniform"][last] < 1 ||
+	if last := len(pairs["uniform"]) - 1; slices.Max(pairs["oracle"]) != 0 || slices.Min(pairs["oracle"]) != 0 ||
+		!slices.IsSorted(pairs["uniform"]) || pairs["uniform"][last] < 1 ||
 		!slices.Equal(pairs["deaf"], pairs["uniform"]) {
 		t.Errorf("regrets with complements: %v", pairs)
 	}
@@ -93,7 +100,8 @@ func TestBasketsThatCannotBePlayed(t *testing.T) {
 	complements := env.Complements{Strength: 1}
 	fails := func(e *experiment.Experiment, want string) {
 		t.Helper()
-		if _, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -103,11 +111,13 @@ func TestBasketsThatCannotBePlayed(t *testing.T) {
 	fails(e, "leave out [constraint]")
 	e = crowded(p, complements, nil, &more)
 	e.World = func(*rand.Rand) env.Environment {
-		return &env.World{Items: 60, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rand.New(rand.NewPCG(1, 1))),
+		return &env.World{Items: 60, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1,
+			rand.New(rand.NewPCG(1, 1))),
 			Revenues: env.One{}, Takers: complements}
 	}
 	fails(e, "take fewer items")
-	if err := experiment.Dump(context.Background(), crowded(p, env.Independent{Number: 2}, nil, &more), experiment.Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "leave out [baskets]") {
+	if err := experiment.Dump(context.Background(), crowded(p, env.Independent{Number: 2}, nil, &more),
+		experiment.Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "leave out [baskets]") {
 		t.Errorf("a dump of baskets: %v", err)
 	}
 }

@@ -101,7 +101,8 @@ func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err er
 		return fmt.Errorf("%s: seed %d: %w", e.Name, seed, err)
 	}
 	if r.baskets != nil {
-		return fmt.Errorf("%s: a dump holds one choice for each round, and these visitors take several items: leave out [baskets]", e.Name)
+		return fmt.Errorf("%s: a dump holds one choice for each round, and these visitors take several items: "+
+			"leave out [baskets]", e.Name)
 	}
 	at := func(err error) error { return fmt.Errorf("%s: seed %d, round %d: %w", e.Name, seed, r.t, err) }
 	var features, revenues, utilities, shocks, optimum []float64

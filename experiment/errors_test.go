@@ -68,9 +68,10 @@ func TestErrorsNameTheUnit(t *testing.T) {
 		}
 	}
 	for want, w := range map[string]planted{
-		"policy first, seed 0, round 1: feature 0 of item 0 is +Inf: features must be finite":                               {feature: math.Inf(1)},
-		"policy first, seed 0, round 1: revenue of item 1 is NaN: revenues must be finite, not negative and at most 1e+100": {revenue: math.NaN()},
-		"policy first, seed 0, round 1: regret is NaN: the true utilities or the revenues are not finite, or too large":     {utility: math.NaN()},
+		"policy first, seed 0, round 1: feature 0 of item 0 is +Inf: features must be finite": {feature: math.Inf(1)},
+		"policy first, seed 0, round 1: revenue of item 1 is NaN: revenues must be finite, not negative and at " +
+			"most 1e+100": {revenue: math.NaN()},
+		"policy first, seed 0, round 1: regret is NaN: the true utilities or the revenues are not finite, or too large": {utility: math.NaN()},
 	} {
 		e := small(policy("first", first()))
 		e.World = func(*rand.Rand) env.Environment { return w }
@@ -90,14 +91,30 @@ func TestErrorsNameTheUnit(t *testing.T) {
 // An experiment that cannot be played is rejected by name, before any file is written.
 func TestExperimentsThatCannotBePlayed(t *testing.T) {
 	for want, change := range map[string]func(e *experiment.Experiment){
-		`experiment "small": there are no seeds`:                         func(e *experiment.Experiment) { e.Seeds = nil },
-		`experiment "small": seed 2 is a duplicate`:                      func(e *experiment.Experiment) { e.Seeds = []uint64{2, 0, 2} },
-		`experiment "small": there are no policies`:                      func(e *experiment.Experiment) { e.Policies = nil },
-		`experiment "small": policy 2, "best": the label is a duplicate`: func(e *experiment.Experiment) { e.Policies = append(e.Policies, e.Policies[0]) },
-		`experiment "small": policy 1, "unmade": the constructor is nil`: func(e *experiment.Experiment) { e.Policies = []experiment.Policy{{Label: "unmade"}} },
-		`experiment "small": rounds = 0: must be at least 1`:             func(e *experiment.Experiment) { e.Rounds = 0 },
-		`experiment "small": the world is nil`:                           func(e *experiment.Experiment) { e.World = nil },
-		`experiment "small": the constraint is nil`:                      func(e *experiment.Experiment) { e.Constraint = nil },
+		`experiment "small": there are no seeds`: func(e *experiment.Experiment) {
+			e.Seeds = nil
+		},
+		`experiment "small": seed 2 is a duplicate`: func(e *experiment.Experiment) {
+			e.Seeds = []uint64{2, 0, 2}
+		},
+		`experiment "small": there are no policies`: func(e *experiment.Experiment) {
+			e.Policies = nil
+		},
+		`experiment "small": policy 2, "best": the label is a duplicate`: func(e *experiment.Experiment) {
+			e.Policies = append(e.Policies, e.Policies[0])
+		},
+		`experiment "small": policy 1, "unmade": the constructor is nil`: func(e *experiment.Experiment) {
+			e.Policies = []experiment.Policy{{Label: "unmade"}}
+		},
+		`experiment "small": rounds = 0: must be at least 1`: func(e *experiment.Experiment) {
+			e.Rounds = 0
+		},
+		`experiment "small": the world is nil`: func(e *experiment.Experiment) {
+			e.World = nil
+		},
+		`experiment "small": the constraint is nil`: func(e *experiment.Experiment) {
+			e.Constraint = nil
+		},
 	} {
 		e, dir := small(best()), filepath.Join(t.TempDir(), "out")
 		change(e)

@@ -159,7 +159,8 @@ func (g *game) play(ctx context.Context) (round vitrine.Round, err error) {
 		earned = g.baskets.Revenue(g.Context, s, g.Shown(s, offer.Order, g.effects), earned)
 	}
 	if g.total += g.optimum - earned; math.IsNaN(g.total) || math.IsInf(g.total, 0) {
-		return round, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large", g.total)
+		return round, fmt.Errorf("regret is %v: the true utilities or the revenues are not finite, or too large",
+			g.total)
 	}
 	round = vitrine.Round{Context: g.Context, Offer: offer}
 	round.Choice, round.More = g.shoppers.Visit(&g.Shopper, g.t, s, offer.Order, g.effects)

@@ -103,11 +103,13 @@ func (p *Process) send(kind string, content any) error {
 // the program. The error then explains the problem and includes the program's standard error output, or is ctx's error.
 func (p *Process) Offer(ctx context.Context, x *vitrine.Context) (vitrine.Offer, error) {
 	if x.Feasible != nil {
-		return vitrine.Offer{}, p.fail(errors.New("contexts with a feasible family of their own are not part of the protocol"))
+		return vitrine.Offer{}, p.fail(errors.New("contexts with a feasible family of their own are not part of " +
+			"the protocol"))
 	}
 	if p.out.Buffered() > 0 {
 		line, _ := p.out.ReadSlice('\n')
-		return vitrine.Offer{}, p.fail(fmt.Errorf("wrote %s, which nothing asked for: answer only contexts, and print messages to standard error", quote(line)))
+		return vitrine.Offer{}, p.fail(fmt.Errorf("wrote %s, which nothing asked for: answer only contexts, and "+
+			"print messages to standard error", quote(line)))
 	}
 	rows := make([][]float64, x.NumItems())
 	for i := range rows {
@@ -152,7 +154,8 @@ func (p *Process) exchange(ctx context.Context, then func() error) error {
 		p.end(0)
 		return ctx.Err()
 	case limited.Err() != nil:
-		return p.fail(fmt.Errorf("gave no answer in %v: if it has one, it must flush its standard output after each line", p.o.Timeout))
+		return p.fail(fmt.Errorf("gave no answer in %v: if it has one, it must flush its standard output after "+
+			"each line", p.o.Timeout))
 	case errors.Is(err, bufio.ErrBufferFull):
 		return p.fail(fmt.Errorf("answered with a line of more than %d bytes", p.out.Size()))
 	}

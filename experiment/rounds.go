@@ -33,7 +33,8 @@ func (e *Experiment) rounds(seed uint64) (*rounds, error) {
 	if world == nil {
 		return nil, errors.New("the world is nil")
 	}
-	return &rounds{e: e, effects: env.PlaceEffects(world), baskets: env.BasketsOf(world), shoppers: env.Shoppers{World: world, Seed: seed}}, nil
+	return &rounds{e: e, effects: env.PlaceEffects(world), baskets: env.BasketsOf(world),
+		shoppers: env.Shoppers{World: world, Seed: seed}}, nil
 }
 
 // next moves to the next round. It makes a new context but reuses the slices.
@@ -44,7 +45,8 @@ func (r *rounds) next() error {
 	}
 	if r.baskets != nil && r.baskets.Mean() == 0 {
 		if r.effects != nil {
-			return errors.New("the best order is not known for baskets that depend on the page: leave out position_effects")
+			return errors.New("the best order is not known for baskets that depend on the page: leave out " +
+				"position_effects")
 		}
 		best, optimum, err := bestBasket(r.best, &r.sets, r.baskets, r.e.Constraint, &r.Shopper)
 		r.best, r.optimum = best, optimum
@@ -54,7 +56,8 @@ func (r *rounds) next() error {
 		order, optimum, bound := assortment.MaximizeOrdered(r.best, r.e.Constraint, r.Utilities, r.effects,
 			r.Context.Revenue)
 		if bound > optimum*(1+1e-9) {
-			return fmt.Errorf("the best order is known only to earn between %v and %v: position effects need a family without lower bounds on groups, pinned items, capacities and crossing groups", optimum, bound)
+			return fmt.Errorf("the best order is known only to earn between %v and %v: position effects need a "+
+				"family without lower bounds on groups, pinned items, capacities and crossing groups", optimum, bound)
 		}
 		r.best, r.optimum = order, optimum
 	} else {
@@ -71,10 +74,12 @@ const maxSets = 20_000
 
 // bestBasket returns the page of at most size items that earns most with baskets without a formula, among all of them,
 // in dst, with scratch for the sets.
-func bestBasket(dst vitrine.Assortment, scratch *assortment.Sets, b env.Baskets, c vitrine.Constraint, p *env.Shopper) (best vitrine.Assortment, revenue float64, err error) {
+func bestBasket(dst vitrine.Assortment, scratch *assortment.Sets, b env.Baskets, c vitrine.Constraint,
+	p *env.Shopper) (best vitrine.Assortment, revenue float64, err error) {
 	size, ok := c.(assortment.AtMost)
 	if !ok {
-		return nil, 0, errors.New("the best page is known for baskets that depend on the page only in the family at-most: leave out [constraint]")
+		return nil, 0, errors.New("the best page is known for baskets that depend on the page only in the family " +
+			"at-most: leave out [constraint]")
 	}
 	sets, err := assortment.Enumerate(scratch, c, int(size), len(p.Utilities), maxSets)
 	if err != nil {

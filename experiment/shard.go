@@ -93,7 +93,8 @@ func Sharded(dirs []string) ([]string, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%s: no %s in the directories below it: give the directories that vitrine run --shard named", dir, ShardFile)
+			return nil, fmt.Errorf("%s: no %s in the directories below it: give the directories that vitrine run "+
+				"--shard named", dir, ShardFile)
 		}
 	}
 	return slices.Sorted(maps.Keys(names)), nil
@@ -169,7 +170,8 @@ func checkFresh(dir string, units []*unit) error {
 	have, _ := readJournal(data, func(int, string) {})
 	for key := range have {
 		if !merged[key] {
-			return fmt.Errorf("%s has other runs, such as %s, seed %d, which the merged ones would replace: choose another directory", path, key.policy, key.seed)
+			return fmt.Errorf("%s has other runs, such as %s, seed %d, which the merged ones would replace: "+
+				"choose another directory", path, key.policy, key.seed)
 		}
 	}
 	return nil
@@ -210,12 +212,14 @@ func (r *record) differs(other *record) error {
 		{"under the title", r.Title, other.Title},
 	} {
 		if !reflect.DeepEqual(c.a, c.b) {
-			return fmt.Errorf("%s was played %s %v, and %s %s %v: only shards of one configuration and one program build can be merged", r.dir, c.what, c.a, other.dir, c.what, c.b)
+			return fmt.Errorf("%s was played %s %v, and %s %s %v: only shards of one configuration and one "+
+				"program build can be merged", r.dir, c.what, c.a, other.dir, c.what, c.b)
 		}
 	}
 	for i, p := range r.Policies {
 		if a, b := compact(p.Settings), compact(other.Policies[i].Settings); a != b {
-			return fmt.Errorf("policy %s of %s has the settings %s, and in %s %s: only shards of one configuration and one program build can be merged", p.Label, r.dir, a, other.dir, b)
+			return fmt.Errorf("policy %s of %s has the settings %s, and in %s %s: only shards of one "+
+				"configuration and one program build can be merged", p.Label, r.dir, a, other.dir, b)
 		}
 	}
 	return nil
@@ -251,7 +255,9 @@ func (e *Experiment) gather(shards []*record, warn func(string)) ([]*unit, error
 			case old == nil:
 				found[key], from[key] = u, m.dir
 			case !reflect.DeepEqual(old.Regret, u.Regret) || !reflect.DeepEqual(old.Diagnostics, u.Diagnostics):
-				return nil, fmt.Errorf("%s and %s both have policy %s on seed %d, with different results: they cannot be of one experiment and one processor type: play one of them again", from[key], m.dir, key.policy, key.seed)
+				return nil, fmt.Errorf("%s and %s both have policy %s on seed %d, with different results: they "+
+					"cannot be of one experiment and one processor type: play one of them again", from[key], m.dir,
+					key.policy, key.seed)
 			default:
 				if twice++; twice == 1 {
 					example = fmt.Sprintf("policy %s on seed %d of %s", key.policy, key.seed, from[key])
@@ -259,7 +265,8 @@ func (e *Experiment) gather(shards []*record, warn func(string)) ([]*unit, error
 			}
 		}
 		if twice > 0 {
-			warn(fmt.Sprintf("%s repeats runs of other shards with equal results, %d in all, such as %s: each is counted once", m.dir, twice, example))
+			warn(fmt.Sprintf("%s repeats runs of other shards with equal results, %d in all, such as %s: each is "+
+				"counted once", m.dir, twice, example))
 		}
 	}
 	var units []*unit
@@ -293,7 +300,8 @@ func (e *Experiment) missing(shards []*record, lost []int) error {
 	here := map[int]string{}
 	for _, m := range shards {
 		if m.Shard.Of != of {
-			return fmt.Errorf("%s: %d of %d runs are in no shard, the first %s; the shards are of different splits, %v in %s and %v in %s",
+			return fmt.Errorf("%s: %d of %d runs are in no shard, the first %s; the shards are of different "+
+				"splits, %v in %s and %v in %s",
 				e.Name, len(lost), len(e.Policies)*len(e.Seeds), name(lost[0]), shards[0].Shard, shards[0].dir, m.Shard,
 				m.dir)
 		}

@@ -166,7 +166,8 @@ func (a axes) name(x, y string, distance vg.Length) {
 }
 
 func (a axes) caption(text string) {
-	writeIn(a, faces().caption, ink, textLine{vg.Point{X: a.Min.X, Y: a.Max.Y + 6}, fromLeft, a.Max.X - a.Min.X + edge}, text)
+	writeIn(a, faces().caption, ink, textLine{vg.Point{X: a.Min.X, Y: a.Max.Y + 6}, fromLeft, a.Max.X - a.Min.X + edge},
+		text)
 }
 
 // line draws a line through the points that can be placed, clipped to the axes.

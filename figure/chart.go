@@ -133,12 +133,14 @@ func (s sheet) page(width vg.Length) page {
 	return page{width, height, func(c draw.Canvas) {
 		y, letter := height, 'a'
 		if s.title != "" {
-			writeIn(c, faces().title, ink, textLine{vg.Point{X: width / 2, Y: y - 15}, centred, width - 2*space}, s.title)
+			writeIn(c, faces().title, ink, textLine{vg.Point{X: width / 2, Y: y - 15}, centred, width - 2*space},
+				s.title)
 			y -= headHeight
 		}
 		at := func(j int) vg.Length { return tileLeft + vg.Length(j)*(s.tile.X+between) }
 		for j, h := range s.heads {
-			writeIn(c, faces().title, ink, textLine{vg.Point{X: at(j) + s.tile.X/2, Y: y - 15}, centred, s.tile.X + edge}, h)
+			writeIn(c, faces().title, ink, textLine{vg.Point{X: at(j) + s.tile.X/2, Y: y - 15}, centred,
+				s.tile.X + edge}, h)
 		}
 		if s.heads != nil {
 			y -= headHeight

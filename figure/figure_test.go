@@ -90,7 +90,8 @@ func TestWriteSVGGolden(t *testing.T) {
 			}
 			want := fatal.Or(os.ReadFile(path))(t)
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is meant\n-want +got:\n%s", diff)
+				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is "+
+					"meant\n-want +got:\n%s", diff)
 			}
 		})
 	}

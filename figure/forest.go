@@ -44,8 +44,10 @@ func (f Forest) compose() page {
 	height := vg.Length(len(f.Rows)) * forestRow
 	return page{width, top + height + bottom, func(c draw.Canvas) {
 		a := axes{part(c, begin, bottom, forestWidth, height), f.span(), span{0, float64(len(f.Rows)), false}}
-		writeIn(c, faces().title, ink, textLine{vg.Point{X: space, Y: a.Max.Y + 20}, fromLeft, width - 2*space}, f.Title)
-		writeIn(c, faces().small, faint, textLine{vg.Point{X: space, Y: a.Max.Y + 7}, fromLeft, width - 2*space}, f.Subtitle)
+		writeIn(c, faces().title, ink, textLine{vg.Point{X: space, Y: a.Max.Y + 20}, fromLeft, width - 2*space},
+			f.Title)
+		writeIn(c, faces().small, faint, textLine{vg.Point{X: space, Y: a.Max.Y + 7}, fromLeft, width - 2*space},
+			f.Subtitle)
 		a.frame(a.x.ticks(), nil)
 		a.name(f.Axis, "", 0)
 		if x := a.at(f.Reference, 0).X; f.Reference >= a.x.low && f.Reference <= a.x.high {

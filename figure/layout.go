@@ -46,7 +46,8 @@ func (p lookedPanel) compose() page {
 			chart := plot.chart(styles, width)
 			chart.caption = ""
 			a := chart.draw(part(c, left, bottom, width, height))
-			writeIn(c, faces().title, ink, textLine{vg.Point{X: a.Min.X, Y: a.Max.Y + 20}, fromLeft, width + beside}, p.title())
+			writeIn(c, faces().title, ink, textLine{vg.Point{X: a.Min.X, Y: a.Max.Y + 20}, fromLeft, width + beside},
+				p.title())
 			writeIn(c, faces().small, faint, textLine{vg.Point{X: a.Min.X, Y: a.Max.Y + 7}, fromLeft, width + beside},
 				p.look.subtitle(p.Panel))
 			a.name("round t", plot.regretName("cumulative expected"), 36)

@@ -29,7 +29,8 @@ func (r Sessions) compose() page {
 		}
 		entries = append(entries, entry{line(styles[label].line()), label})
 	}
-	s := sheet{title: r.Study.Title, tile: vg.Point{X: 182, Y: 130}, note: fmt.Sprintf("%s; each point is the mean of %d sessions", r.Study.Over(), r.Study.Sessions/max(r.Study.Points, 1))}
+	s := sheet{title: r.Study.Title, tile: vg.Point{X: 182, Y: 130}, note: fmt.Sprintf("%s; each point is the "+
+		"mean of %d sessions", r.Study.Over(), r.Study.Sessions/max(r.Study.Points, 1))}
 	columns := 0
 	for _, worlds := range r.Study.Worlds {
 		columns = max(columns, len(worlds))

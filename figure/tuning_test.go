@@ -155,7 +155,8 @@ func TestWriteTuningSVGGolden(t *testing.T) {
 			}
 			want := fatal.Or(os.ReadFile(path))(t)
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(out.String(), "\n")); diff != "" {
-				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is meant\n-want +got:\n%s", diff)
+				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is "+
+					"meant\n-want +got:\n%s", diff)
 			}
 		})
 	}

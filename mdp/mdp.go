@@ -62,9 +62,11 @@ func (w *World) Check() error {
 	case w.Start < 0 || w.Start >= states:
 		return fmt.Errorf("start = %d: must be a state from 0 to %d", w.Start, states-1)
 	case !assortment.Hereditary(w.Feasible):
-		return fmt.Errorf("the family %T demands items: the value of a page relative to buying nothing needs one without minimums", w.Feasible)
+		return fmt.Errorf("the family %T demands items: the value of a page relative to buying nothing needs one "+
+			"without minimums", w.Feasible)
 	case len(w.Utility) != states || len(w.Reward) != states || len(w.Next) != states:
-		return fmt.Errorf("a world of %d states has utilities of %d, rewards of %d and moves of %d", states, len(w.Utility), len(w.Reward), len(w.Next))
+		return fmt.Errorf("a world of %d states has utilities of %d, rewards of %d and moves of %d", states,
+			len(w.Utility), len(w.Reward), len(w.Next))
 	}
 	n, d := w.Features[0].Dims()
 	for s := range states {
@@ -73,7 +75,8 @@ func (w *World) Check() error {
 			return fmt.Errorf("state %d: %w", s, err)
 		}
 		if x.NumItems() != n || len(w.Utility[s]) != n || len(w.Next[s]) != n+1 {
-			return fmt.Errorf("state %d has features of %d items, %d utilities and the moves of %d actions: want %d, %d and %d", s, x.NumItems(), len(w.Utility[s]), len(w.Next[s]), n, n, n+1)
+			return fmt.Errorf("state %d has features of %d items, %d utilities and the moves of %d actions: want "+
+				"%d, %d and %d", s, x.NumItems(), len(w.Utility[s]), len(w.Next[s]), n, n, n+1)
 		}
 		for a, p := range w.Next[s] {
 			if len(p) != states || !(floats.Min(p) >= 0 && math.Abs(floats.Sum(p)-1) < 1e-9) {

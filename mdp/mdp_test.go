@@ -45,7 +45,8 @@ func random(rng *rand.Rand, states, items, size, horizon int) *mdp.World {
 			}
 			next = append(next, p)
 		}
-		w.Features, w.Utility, w.Reward, w.Next = append(w.Features, x), append(w.Utility, u), append(w.Reward, r), append(w.Next, next)
+		w.Features, w.Utility, w.Reward, w.Next = append(w.Features, x), append(w.Utility, u), append(w.Reward, r),
+			append(w.Next, next)
 	}
 	return w
 }
@@ -160,7 +161,8 @@ func TestBestAgainstAllPages(t *testing.T) {
 		}
 		page, got := mdp.Best(nil, assortment.AtMost(size), u, f, make([]float64, n))
 		if math.Abs(got-maximum) > 1e-12 || math.Abs(value(page, u)-got) > 1e-12 {
-			t.Fatalf("u = %v, f = %v: page %v of value %v (said %v), the best has %v", u, f, page, value(page, u), got, maximum)
+			t.Fatalf("u = %v, f = %v: page %v of value %v (said %v), the best has %v", u, f, page, value(page, u), got,
+				maximum)
 		}
 		for _, i := range page {
 			if f[i+1] <= f[0] {
@@ -201,10 +203,13 @@ func TestBudgetShopOptimum(t *testing.T) {
 
 // Numbers of the paper's Section 6.1, by hand.
 func TestBudgetShop(t *testing.T) {
-	for _, w := range []*mdp.World{mdp.BudgetShop(10, stream.New(0, 0, stream.World)), mdp.NetworkShop(10, stream.New(0, 0, stream.World))} {
+	for _, w := range []*mdp.World{mdp.BudgetShop(10, stream.New(0, 0, stream.World)),
+		mdp.NetworkShop(10, stream.New(0, 0, stream.World))} {
 		fatal.If(t, w.Check())
-		got := [][]float64{w.Next[2][3], w.Next[0][0], w.Next[0][10], w.Next[4][3], {w.Reward[2][0], w.Reward[2][3], w.Reward[4][10]}}
-		want := [][]float64{{0, 0.3, 0, 0.7, 0}, {0, 1, 0, 0, 0}, {1, 0, 0, 0, 0}, {0, 0, 0, 0.3, 0.7}, {0, 0.1206, 0.202}}
+		got := [][]float64{w.Next[2][3], w.Next[0][0], w.Next[0][10], w.Next[4][3],
+			{w.Reward[2][0], w.Reward[2][3], w.Reward[4][10]}}
+		want := [][]float64{{0, 0.3, 0, 0.7, 0}, {0, 1, 0, 0, 0}, {1, 0, 0, 0, 0}, {0, 0, 0, 0.3, 0.7},
+			{0, 0.1206, 0.202}}
 		for i := range want {
 			for j, v := range want[i] {
 				if math.Abs(got[i][j]-v) > 1e-12 {
@@ -213,7 +218,8 @@ func TestBudgetShop(t *testing.T) {
 				}
 			}
 		}
-		if _, d := w.Features[0].Dims(); d == 6 && (w.Features[0].At(3, 5) != -1 || w.Features[3].At(1, 5) != 0.5 || w.Features[4].At(0, 5) != 1) {
+		if _, d := w.Features[0].Dims(); d == 6 && (w.Features[0].At(3, 5) != -1 || w.Features[3].At(1, 5) != 0.5 ||
+			w.Features[4].At(0, 5) != 1) {
 			t.Error("the sixth feature is not the budget")
 		}
 		if w.Start != 2 || w.Horizon != 5 || w.Feasible != assortment.AtMost(5) {
@@ -225,7 +231,8 @@ func TestBudgetShop(t *testing.T) {
 // problem is the bandit's part of a world.
 func problem(w *mdp.World, rounds int) bandit.Problem {
 	_, d := w.Features[0].Dims()
-	return bandit.Problem{NumFeatures: d, MaxShown: int(w.Feasible.(assortment.AtMost)), Rounds: rounds, Constraint: w.Feasible}
+	return bandit.Problem{NumFeatures: d, MaxShown: int(w.Feasible.(assortment.AtMost)), Rounds: rounds,
+		Constraint: w.Feasible}
 }
 
 // ofu returns MNL-VQL's learner of utilities.
@@ -324,7 +331,8 @@ func TestPlanIsBackwardInduction(t *testing.T) {
 	for h := w.Horizon - 1; h >= 0; h-- {
 		v := make([]float64, 3)
 		for s := range v {
-			f, u := agent.Values(s, next), learner.Policy().(bandit.Explainer).Reasons(&vitrine.Context{Features: w.Features[s]}, nil).Index
+			f, u := agent.Values(s, next),
+				learner.Policy().(bandit.Explainer).Reasons(&vitrine.Context{Features: w.Features[s]}, nil).Index
 			var page vitrine.Assortment
 			page, v[s] = mdp.Best(nil, w.Feasible, u, f, make([]float64, 5))
 			if !slices.Equal(page, plan[h][s]) {
@@ -341,7 +349,8 @@ func TestPlayLearns(t *testing.T) {
 	w := mdp.BudgetShop(10, stream.New(0, 0, stream.World))
 	_, v := w.Solve()
 	for warmup, reached := range map[int]bool{100: true, sessions: false} {
-		agent, share := mdp.NewAgent(&w.Problem, ofu(t, w, sessions*w.Horizon), mdp.Options{Warmup: warmup, Bonus: 0.1}), 0.0
+		agent, share := mdp.NewAgent(&w.Problem, ofu(t, w, sessions*w.Horizon),
+			mdp.Options{Warmup: warmup, Bonus: 0.1}), 0.0
 		fatal.If(t, mdp.Play(w, agent, sessions, 0, func(k int, value float64) error {
 			value /= v[0][w.Start]
 			if value > 1+1e-12 {
@@ -366,7 +375,8 @@ func TestExploreWithoutSampler(t *testing.T) {
 	fatal.If(t, w.Check())
 	p := problem(&mdp.World{Problem: mdp.Problem{Features: w.Features, Feasible: assortment.AtMost(2)}}, 60)
 	p.Constraint = w.Feasible
-	agent := mdp.NewAgent(&w.Problem, fatal.Or(bandit.NewOFU(p, bandit.DefaultOFUOptions()))(t), mdp.Options{Warmup: 20})
+	agent := mdp.NewAgent(&w.Problem, fatal.Or(bandit.NewOFU(p, bandit.DefaultOFUOptions()))(t),
+		mdp.Options{Warmup: 20})
 	shown := map[int]bool{}
 	for k := range 20 {
 		for _, page := range agent.Plan(rand.New(rand.NewPCG(uint64(k), 0)))[0] {
@@ -403,7 +413,8 @@ func TestPlayStops(t *testing.T) {
 	if !errors.Is(err, stop) || played != 3 {
 		t.Errorf("error %v after session %d, want stop after 3", err, played)
 	}
-	if err := mdp.NewAgent(&w.Problem, ofu(t, w, 50), mdp.Options{}).Observe(0, vitrine.Assortment{1}, 2, 0, 0); err == nil {
+	if err := mdp.NewAgent(&w.Problem, ofu(t, w, 50), mdp.Options{}).Observe(0, vitrine.Assortment{1}, 2, 0,
+		0); err == nil {
 		t.Error("a choice outside of the page is no error")
 	}
 }
@@ -432,7 +443,9 @@ func TestCheckErrors(t *testing.T) {
 		{"state 2 has features of 3 items", func(w *mdp.World) {
 			w.Features[2], w.Reward[2] = mat.NewDense(3, 2, nil), w.Reward[2][1:]
 		}},
-		{"state 0, action 2: [0.5 0.5 0.5] is no distribution", func(w *mdp.World) { w.Next[0][2] = []float64{0.5, 0.5, 0.5} }},
+		{"state 0, action 2: [0.5 0.5 0.5] is no distribution", func(w *mdp.World) {
+			w.Next[0][2] = []float64{0.5, 0.5, 0.5}
+		}},
 		{"is no distribution over 3 states", func(w *mdp.World) { w.Next[0][2] = []float64{0.5, 0.5} }},
 	} {
 		w := random(rand.New(rand.NewPCG(1, 1)), 3, 4, 2, 2)

@@ -40,7 +40,8 @@ func Swim(r *River, a *Swimmer, sessions int, seed uint64, each func(k int, valu
 }
 
 // play calls plan and each before every session, and move for every step.
-func play(horizon, start, sessions int, seed uint64, each func(k int, value float64) error, plan func(*rand.Rand) float64, move func(h, s int, rng *rand.Rand) (int, error)) error {
+func play(horizon, start, sessions int, seed uint64, each func(k int, value float64) error,
+	plan func(*rand.Rand) float64, move func(h, s int, rng *rand.Rand) (int, error)) error {
 	var draws stream.Stream
 	for k := range sessions {
 		err := each(k, plan(draws.At(seed, k, stream.Policy)))

@@ -69,7 +69,9 @@ func (r *River) Solve() (Course, [][]float64) {
 
 // Value returns the values V_h(s) of a course, (H+1)×S.
 func (r *River) Value(c Course) [][]float64 {
-	return backward(r.Horizon, len(r.Moves), func(h, s int, next []float64) float64 { return r.values(s, next)[c[h][s]] })
+	return backward(r.Horizon, len(r.Moves), func(h, s int, next []float64) float64 {
+		return r.values(s, next)[c[h][s]]
+	})
 }
 
 // Uniform returns the values of actions drawn uniformly.

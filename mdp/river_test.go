@@ -26,7 +26,8 @@ type current struct {
 
 // flowing returns a river in which every action reaches two or all of three states, or only one.
 func flowing(rng *rand.Rand, d, horizon int) current {
-	c := current{River: &mdp.River{Horizon: horizon, Start: 2, Family: utility.NewLinear(d, false)}, theta: make([]float64, d)}
+	c := current{River: &mdp.River{Horizon: horizon, Start: 2, Family: utility.NewLinear(d, false)},
+		theta: make([]float64, d)}
 	for j := range c.theta {
 		c.theta[j] = rng.NormFloat64()
 	}
@@ -36,7 +37,8 @@ func flowing(rng *rand.Rand, d, horizon int) current {
 		for a := range 2 {
 			x := mat.NewDense(3-2*a*rng.IntN(2), d, nil)
 			x.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x)
-			moves = append(moves, mdp.NewMove(rng.Perm(3)[:x.RawMatrix().Rows], x, func(dst []float64, x *mat.Dense) { utility.NewLinear(d, false).Utilities(dst, c.theta, x) }))
+			moves = append(moves, mdp.NewMove(rng.Perm(3)[:x.RawMatrix().Rows], x,
+				func(dst []float64, x *mat.Dense) { utility.NewLinear(d, false).Utilities(dst, c.theta, x) }))
 			moves[a].Reward = rng.Float64() / 2
 			all = append(all, x)
 		}
@@ -116,7 +118,8 @@ func TestRiverAgainstAllCourses(t *testing.T) {
 			maximum, sum = max(maximum, earned), sum+earned
 		}
 		if got := c.Value(best)[0][c.Start]; math.Abs(got-maximum) > 1e-12 || math.Abs(v[0][c.Start]-maximum) > 1e-12 {
-			t.Errorf("seed %d: V = %v, the optimal course earns %v, the best of all %v", seed, v[0][c.Start], got, maximum)
+			t.Errorf("seed %d: V = %v, the optimal course earns %v, the best of all %v", seed, v[0][c.Start], got,
+				maximum)
 		}
 		if got, want := c.Uniform()[0][c.Start], sum/(1<<(states*horizon)); math.Abs(got-want) > 1e-12 {
 			t.Errorf("seed %d: uniform actions earn %v, want the mean %v of all courses", seed, got, want)
@@ -130,7 +133,8 @@ func TestRiverSwim(t *testing.T) {
 		r := mdp.RiverSwim(states)
 		_, v := r.Solve()
 		got := [3]float64{v[0][0], r.Value(r.Always(1))[0][0], r.Uniform()[0][0]}
-		if diff := cmp.Diff(want, got, near(5e-5)); diff != "" || r.Horizon != 3*states || math.Abs(r.Kappa()-0.0175) > 1e-12 {
+		if diff := cmp.Diff(want, got, near(5e-5)); diff != "" || r.Horizon != 3*states ||
+			math.Abs(r.Kappa()-0.0175) > 1e-12 {
 			t.Errorf("S = %d, H = %d, κ = %v: -want +got:\n%s", states, r.Horizon, r.Kappa(), diff)
 		}
 	}
@@ -138,7 +142,8 @@ func TestRiverSwim(t *testing.T) {
 
 // An accepted river is worth planning, and its instance is the seed's.
 func TestRiversOfLanes(t *testing.T) {
-	for name, draw := range map[string]func(*rand.Rand) (*mdp.River, int){"network": mdp.NetworkRiver, "cosine": mdp.CosineRiver} {
+	for name, draw := range map[string]func(*rand.Rand) (*mdp.River, int){"network": mdp.NetworkRiver,
+		"cosine": mdp.CosineRiver} {
 		total := 0
 		for seed := range uint64(5) {
 			r, rejected := draw(stream.New(seed, 0, stream.World))
@@ -149,7 +154,8 @@ func TestRiversOfLanes(t *testing.T) {
 				t.Errorf("%s, seed %d: optimum %v and %v, always right %v", name, seed, v[0][0], other[0][0], right)
 			}
 			m := r.Moves[4][1] // φ = (δ, |δ|, δ s/S, δ c) of states 3 (s⁰), 4 and 5
-			if x := m.Context.Features; m.Reach[2] != 5 || x.At(1, 0) != 1 || x.At(0, 0) != 0 || x.At(1, 1) != 1 || x.At(1, 2) != 0.2 || x.At(1, 4) != -1 || x.At(1, 7) != -x.At(1, 3) {
+			if x := m.Context.Features; m.Reach[2] != 5 || x.At(1, 0) != 1 || x.At(0, 0) != 0 || x.At(1, 1) != 1 ||
+				x.At(1, 2) != 0.2 || x.At(1, 4) != -1 || x.At(1, 7) != -x.At(1, 3) {
 				t.Errorf("%s: features %v", name, mat.Formatted(x))
 			}
 			total += rejected
@@ -264,7 +270,8 @@ func TestCentredBonusAgainstDense(t *testing.T) {
 				longest = max(longest, length(&g))
 			}
 			got, bonus := s.Move(state, act)
-			if want := 6*beta*sum + 3*6*beta*beta*longest*longest; math.Abs(bonus-want) > 1e-9 || !floats.EqualApprox(got, p, 1e-9) {
+			if want := 6*beta*sum + 3*6*beta*beta*longest*longest; math.Abs(bonus-want) > 1e-9 ||
+				!floats.EqualApprox(got, p, 1e-9) {
 				t.Errorf("state %d, action %d: P̂ = %v, bonus %v; want %v and %v", state, act, got, bonus, p, want)
 			}
 		}
@@ -346,7 +353,8 @@ func TestGradientSteps(t *testing.T) {
 // For linear f, onl-mdp with maximum likelihood is ucrl-mnl: the same estimates and courses, as long as no Q exceeds H.
 func TestLinearONLIsUCRL(t *testing.T) {
 	c := flowing(rand.New(rand.NewPCG(9, 9)), 4, 6)
-	plain, network := swimmer(t, c.River, mdp.SwimmerOptions{Algorithm: "ucrl-mnl", Beta: 0.02, Lambda: 1}, 30), mdp.NewBatchONL(t, c.River, mdp.SwimmerOptions{Beta: 0.02, Lambda: 1}, 30)
+	plain, network := swimmer(t, c.River, mdp.SwimmerOptions{Algorithm: "ucrl-mnl", Beta: 0.02, Lambda: 1}, 30),
+		mdp.NewBatchONL(t, c.River, mdp.SwimmerOptions{Beta: 0.02, Lambda: 1}, 30)
 	at := c.Start
 	for k := range 30 {
 		rng := rand.New(rand.NewPCG(uint64(k), 1))
@@ -372,7 +380,8 @@ func TestLinearONLIsUCRL(t *testing.T) {
 // actions tie, and all bound V.
 func TestCourseIsBackwardInduction(t *testing.T) {
 	c := flowing(rand.New(rand.NewPCG(5, 5)), 4, 6)
-	for algorithm, clips := range map[string]bool{"ucrl-mnl": true, "rrl-mnl": true, "orrl-mnl": true, "ucrl-mnl-plus": false, "onl-mdp": false} {
+	for algorithm, clips := range map[string]bool{"ucrl-mnl": true, "rrl-mnl": true, "orrl-mnl": true,
+		"ucrl-mnl-plus": false, "onl-mdp": false} {
 		drawn := map[int]bool{}
 		for _, beta := range []float64{0.02, 0.5, 20} {
 			s := swimmer(t, c.River, mdp.SwimmerOptions{Algorithm: algorithm, Beta: beta, Lambda: 2}, 20)
@@ -397,7 +406,8 @@ func TestCourseIsBackwardInduction(t *testing.T) {
 							q = append(q, value)
 						}
 						if v[state] = floats.Max(q); q[course[h][state]] < v[state]-1e-12 {
-							t.Fatalf("%s, β = %v: action %d of the values %v at step %d", algorithm, beta, course[h][state], q, h)
+							t.Fatalf("%s, β = %v: action %d of the values %v at step %d", algorithm, beta,
+								course[h][state], q, h)
 						}
 						v[state] = min(v[state], 6)
 					}
@@ -417,10 +427,11 @@ func TestSwim(t *testing.T) {
 	_, v := r.Solve()
 	for _, algorithm := range []string{"ucrl-mnl", "ucrl-mnl-plus", "rrl-mnl", "orrl-mnl", "onl-mdp"} {
 		last := 0.0
-		fatal.If(t, mdp.Swim(r, swimmer(t, r, mdp.SwimmerOptions{Algorithm: algorithm, Beta: 0.01, Lambda: 1}, 300), 300, 1, func(_ int, value float64) error {
-			last = value
-			return nil
-		}))
+		fatal.If(t, mdp.Swim(r, swimmer(t, r, mdp.SwimmerOptions{Algorithm: algorithm, Beta: 0.01, Lambda: 1}, 300),
+			300, 1, func(_ int, value float64) error {
+				last = value
+				return nil
+			}))
 		if last < 0.99*v[0][0] || last > v[0][0]+1e-12 {
 			t.Errorf("%s earns %v at last, the optimum is %v", algorithm, last, v[0][0])
 		}
@@ -433,7 +444,8 @@ func TestSwim(t *testing.T) {
 		}
 		return nil
 	}))
-	if _, err := mdp.NewSwimmer(r, mdp.SwimmerOptions{Algorithm: "best"}, 1, nil); err == nil || err.Error() != `there is no algorithm "best": name onl-mdp, orrl-mnl, rrl-mnl, ucrl-mnl, ucrl-mnl-plus` {
+	if _, err := mdp.NewSwimmer(r, mdp.SwimmerOptions{Algorithm: "best"}, 1, nil); err == nil ||
+		err.Error() != `there is no algorithm "best": name onl-mdp, orrl-mnl, rrl-mnl, ucrl-mnl, ucrl-mnl-plus` {
 		t.Errorf("error %v", err)
 	}
 }

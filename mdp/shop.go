@@ -67,7 +67,8 @@ func draws(n, d int, size float64, rng *rand.Rand) *mat.Dense {
 
 // budgetShop returns the world of the features with the utilities.
 func budgetShop(x []*mat.Dense, utilities func(dst []float64, x *mat.Dense)) *World {
-	w := &World{Problem: Problem{Horizon: steps, Features: x, Feasible: assortment.AtMost(pageSize)}, Start: budgets / 2}
+	w := &World{Problem: Problem{Horizon: steps, Features: x, Feasible: assortment.AtMost(pageSize)},
+		Start: budgets / 2}
 	n := w.Items()
 	for s := range x {
 		u, r, next := make([]float64, n), make([]float64, n+1), make([][]float64, n+1)

@@ -96,7 +96,8 @@ type core interface {
 func NewSwimmer(r *River, o SwimmerOptions, sessions int, rng *rand.Rand) (*Swimmer, error) {
 	kind, ok := algorithms[o.Algorithm]
 	if !ok {
-		return nil, fmt.Errorf("there is no algorithm %q: name %s", o.Algorithm, strings.Join(slices.Sorted(maps.Keys(algorithms)), ", "))
+		return nil, fmt.Errorf("there is no algorithm %q: name %s", o.Algorithm,
+			strings.Join(slices.Sorted(maps.Keys(algorithms)), ", "))
 	}
 	s := &Swimmer{o: o, r: r, moves: sessions * r.Horizon, course: r.newCourse()}
 	s.family = Relative(utility.NewLinear(r.Family.NumFeatures(), false))
@@ -111,7 +112,8 @@ func NewSwimmer(r *River, o SwimmerOptions, sessions int, rng *rand.Rand) (*Swim
 			n := len(m.Reach)
 			m.p, s.most = slices.Repeat([]float64{1}, n), max(s.most, n)
 			if n > 1 {
-				m.u, m.norm, m.g, m.bar = make([]float64, n-1), make([]float64, n), mat.NewDense(n-1, d, nil), mat.NewDense(n, d, nil)
+				m.u, m.norm, m.g, m.bar = make([]float64, n-1), make([]float64, n), mat.NewDense(n-1, d, nil),
+					mat.NewDense(n, d, nil)
 				s.family.Gradients(m.g, make([]float64, d), m.Context.Features)
 			}
 			moves = append(moves, m)
@@ -315,7 +317,8 @@ type gradient struct {
 
 func newGradient(s *Swimmer, _ *rand.Rand) (core, error) {
 	d := s.family.NumParams()
-	return &gradient{make([]float64, d), make([]float64, d), make([]float64, d), s.r.Kappa(), gram.New(d, s.o.Lambda)}, nil
+	return &gradient{make([]float64, d), make([]float64, d), make([]float64, d), s.r.Kappa(), gram.New(d, s.o.Lambda)},
+		nil
 }
 
 func (l *gradient) observe(m *water, y vitrine.Choice) error {
@@ -345,7 +348,8 @@ type onl struct{ *bandit.ONL }
 func newONL(update string) func(s *Swimmer, rng *rand.Rand) (core, error) {
 	return func(s *Swimmer, rng *rand.Rand) (core, error) {
 		page := s.most - 1
-		p := bandit.Problem{NumFeatures: s.family.NumFeatures(), Items: page, MaxShown: page, Rounds: s.moves, Constraint: assortment.AtMost(page)}
+		p := bandit.Problem{NumFeatures: s.family.NumFeatures(), Items: page, MaxShown: page, Rounds: s.moves,
+			Constraint: assortment.AtMost(page)}
 		o := bandit.DefaultONLOptions()
 		o.Warmup, o.Pilot, o.Update, o.Lambda = s.o.Warmup*s.r.Horizon, "map", update, s.o.Lambda
 		if _, ok := s.r.Family.(utility.LinearInParams); ok {

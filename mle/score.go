@@ -53,7 +53,8 @@ func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, maximum, off
 
 // NewScoreTestBeside is [NewScoreTest] beside the fit of another family, linearised at its mode: its parameters stand
 // for the linear ones.
-func NewScoreTestBeside(family utility.Model, m *utility.Additive, c *Choices, fit *Laplace, maximum, offset int) *ScoreTest {
+func NewScoreTestBeside(family utility.Model, m *utility.Additive, c *Choices, fit *Laplace, maximum,
+	offset int) *ScoreTest {
 	t := &ScoreTest{m: m, linear: fit, family: family, c: c.Sample(maximum, offset)}
 	t.scale = float64(c.Rounds()) / float64(t.c.Rounds())
 	if t.c.Rows() == 0 {

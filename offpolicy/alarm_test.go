@@ -93,7 +93,8 @@ func TestMeanWeightsOfPages(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 11))
 			rounds, pages, _ := s.log(2500, 1, rng)
 			for t := range rounds {
-				rounds[t].Propensity, rounds[t].SamplingLaw = c.of(rounds[t].SamplingLaw.Propensity(rounds[t].Shown)), nil
+				rounds[t].Propensity, rounds[t].SamplingLaw = c.of(rounds[t].SamplingLaw.Propensity(rounds[t].Shown)),
+					nil
 			}
 			r := evaluate(t, newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 2}), pages)
 			if words := strings.Join(r.Support.Words(), "\n"); !strings.Contains(words, c.words) {

@@ -137,7 +137,8 @@ func (o Options) resolve(rounds []Round) (Options, error) {
 
 // check reports whether the round, of d features, is possible.
 func (r *Round) check(d int) error {
-	if err := (vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown}, Choice: r.Choice, More: r.More}).Check(d); err != nil {
+	if err := (vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown}, Choice: r.Choice,
+		More: r.More}).Check(d); err != nil {
 		return err
 	}
 	switch law := r.SamplingLaw; {
@@ -147,7 +148,8 @@ func (r *Round) check(d int) error {
 	case law.Items() != r.Context.NumItems():
 		return fmt.Errorf("the law is one of %d items, and the request has %d", law.Items(), r.Context.NumItems())
 	case !(law.Propensity(r.Shown) > 0):
-		return fmt.Errorf("the law gives the page %v, which was shown, the probability %v", r.Shown, law.Propensity(r.Shown))
+		return fmt.Errorf("the law gives the page %v, which was shown, the probability %v", r.Shown,
+			law.Propensity(r.Shown))
 	}
 	return nil
 }
@@ -240,7 +242,8 @@ func (l *Log) fit(ctx context.Context, of func(t int) bool) (*fitted, error) {
 		return nil, err
 	}
 	choices := mle.NewChoices(l.o.Model.NumFeatures())
-	f := &fitted{nll: &mle.NLL{Model: l.o.Model, Choices: choices, Ridge: l.o.Ridge}, w: make([]float64, l.o.Model.NumParams())}
+	f := &fitted{nll: &mle.NLL{Model: l.o.Model, Choices: choices, Ridge: l.o.Ridge},
+		w: make([]float64, l.o.Model.NumParams())}
 	takes := 0
 	for t := range l.Rounds {
 		if of(t) {

@@ -28,19 +28,22 @@ func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, erro
 		r := &rounds[t]
 		u, ok := r.SamplingLaw.(*sets)
 		if !ok || u.epsilon < 1 {
-			return nil, fmt.Errorf("round %d: the page was not drawn uniformly: a learning policy can be replayed only on a uniform log", t+1)
+			return nil, fmt.Errorf("round %d: the page was not drawn uniformly: a learning policy can be replayed "+
+				"only on a uniform log", t+1)
 		}
 		if mu := u.Propensity(r.Shown); t == 0 {
 			first = mu
 		} else if math.Abs(mu-first) > 1e-9*first {
-			return nil, fmt.Errorf("round %d: the page has probability %v, and that of the first round %v: a replay needs requests of the same number of items", t+1, mu, first)
+			return nil, fmt.Errorf("round %d: the page has probability %v, and that of the first round %v: a "+
+				"replay needs requests of the same number of items", t+1, mu, first)
 		}
 		offer := learner.Policy().Offer(r.Context, rng)
 		if !equal(offer.Assortment, r.Shown) {
 			continue
 		}
 		if err := learner.Observe(vitrine.Round{Context: r.Context,
-			Offer: vitrine.Offer{Assortment: r.Shown, Propensity: offer.Propensity}, Choice: r.Choice, More: r.More}); err != nil {
+			Offer: vitrine.Offer{Assortment: r.Shown, Propensity: offer.Propensity}, Choice: r.Choice,
+			More: r.More}); err != nil {
 			return nil, fmt.Errorf("round %d: %w", t+1, err)
 		}
 		terms = append(terms, r.Revenue())

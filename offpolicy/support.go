@@ -82,7 +82,8 @@ func (s *Support) Words() []string {
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.KnownLaw == 0 && s.KnownPropensity == 0:
-		say("The log does not say how pages were drawn: only the direct method has a number, and nothing checks its model.")
+		say("The log does not say how pages were drawn: only the direct method has a number, and nothing checks " +
+			"its model.")
 	case s.KnownLaw == 0:
 		say("The log has the propensities of %s of pages but not how pages were drawn, so item weights are unknown.",
 			percent(s.KnownPropensity))
@@ -109,9 +110,11 @@ func (s *Support) Words() []string {
 		case !c.Wrong():
 			say("The mean weight of its pages is %.3g ± %.2g, and %.3g is expected.", c.Mean, c.Error, c.Expected)
 		case c.Mean < c.Low && s.KnownLaw < s.Rounds:
-			say("The mean weight of its pages is %.3g ± %.2g instead of 1: the propensities are too large, or the log never shows some of its pages.", c.Mean, c.Error)
+			say("The mean weight of its pages is %.3g ± %.2g instead of 1: the propensities are too large, or the "+
+				"log never shows some of its pages.", c.Mean, c.Error)
 		default:
-			say("The mean weight of its pages is %.3g ± %.2g instead of %.3g: the propensities are not those with which the pages were drawn.", c.Mean, c.Error, c.Expected)
+			say("The mean weight of its pages is %.3g ± %.2g instead of %.3g: the propensities are not those with "+
+				"which the pages were drawn.", c.Mean, c.Error, c.Expected)
 		}
 	}
 	if s.ItemsSeen < s.Rounds && len(s.Unseen) > 0 {
@@ -120,7 +123,8 @@ func (s *Support) Words() []string {
 		if n := len(s.Unseen) - named; n > 0 {
 			names += fmt.Sprintf(" and %d more", n)
 		}
-		say("The log never showed these items of its pages: %s. They are on %s of pages, and the model extrapolates to them.", names, percent(s.Rounds-s.ItemsSeen))
+		say("The log never showed these items of its pages: %s. They are on %s of pages, and the model "+
+			"extrapolates to them.", names, percent(s.Rounds-s.ItemsSeen))
 	}
 	if s.Possible > 0 {
 		say("The item weights are worth %.0f rounds.", s.ESS)
@@ -140,7 +144,8 @@ func (r *Report) AlarmWords() string {
 	case math.IsNaN(r.Alarm):
 		return "Nothing in the log checks the model of the direct method."
 	case math.Abs(r.Alarm) > 2:
-		return fmt.Sprintf("The model is probably wrong: %s and direct differ by %.1f standard errors. Trust %[1]s, or give the model another family.", r.AlarmMethod, math.Abs(r.Alarm))
+		return fmt.Sprintf("The model is probably wrong: %s and direct differ by %.1f standard errors. Trust "+
+			"%[1]s, or give the model another family.", r.AlarmMethod, math.Abs(r.Alarm))
 	}
 	return fmt.Sprintf("The model agrees with the residuals: %s and direct differ by %.1f standard errors.",
 		r.AlarmMethod, math.Abs(r.Alarm))

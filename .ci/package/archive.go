@@ -46,7 +46,8 @@ func (r *release) archive(target string) error {
 
 // deploy packs the files of deploy/.
 func (r *release) deploy() error {
-	names, err := command(r.root, "git", "ls-files", "--cached", "--others", "--exclude-standard", "deploy", ":!deploy/testdata")
+	names, err := command(r.root, "git", "ls-files", "--cached", "--others", "--exclude-standard", "deploy",
+		":!deploy/testdata")
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,8 @@ func writeTarGz(w io.Writer, list []file, date time.Time) error {
 func writeTar(w io.Writer, list []file, date time.Time) error {
 	t := tar.NewWriter(w)
 	for _, f := range sorted(list) {
-		h := &tar.Header{Name: f.name, Size: int64(len(f.body)), Mode: cmp.Or(f.mode, 0o644), Uid: f.user, Gid: f.user, ModTime: date, Typeflag: tar.TypeReg}
+		h := &tar.Header{Name: f.name, Size: int64(len(f.body)), Mode: cmp.Or(f.mode, 0o644), Uid: f.user, Gid: f.user,
+			ModTime: date, Typeflag: tar.TypeReg}
 		if strings.HasSuffix(f.name, "/") {
 			h.Typeflag, h.Mode = tar.TypeDir, cmp.Or(f.mode, 0o755)
 		}

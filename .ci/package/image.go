@@ -39,13 +39,16 @@ func (r *release) image() error {
 		if err != nil {
 			return err
 		}
-		images = append(images, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: system, Architecture: machine}}})
+		images = append(images, mutate.IndexAddendum{Add: image,
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: system, Architecture: machine}}})
 		manifest, err := image.Manifest()
 		if err != nil {
 			return err
 		}
 		blob := func(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
-		docker = append(docker, map[string]any{"Config": blob(manifest.Config.Digest), "Layers": []string{blob(manifest.Layers[0].Digest)}, "RepoTags": []string{name + ":" + r.Version + "-" + machine}})
+		docker = append(docker, map[string]any{"Config": blob(manifest.Config.Digest),
+			"Layers":   []string{blob(manifest.Layers[0].Digest)},
+			"RepoTags": []string{name + ":" + r.Version + "-" + machine}})
 	}
 	if len(images) == 0 {
 		return nil
@@ -120,7 +123,8 @@ func (r *release) imageFor(machine string) (v1.Image, error) {
 	}
 	list := []file{
 		{name: "vitrine", body: program, mode: 0o755},
-		{name: "etc/"}, {name: "etc/vitrine/"}, {name: "etc/ssl/"}, {name: "etc/ssl/certs/"}, {name: "usr/"}, {name: "usr/share/"}, {name: "usr/share/doc/"}, {name: "usr/share/doc/vitrine/"},
+		{name: "etc/"}, {name: "etc/vitrine/"}, {name: "etc/ssl/"}, {name: "etc/ssl/certs/"}, {name: "usr/"},
+		{name: "usr/share/"}, {name: "usr/share/doc/"}, {name: "usr/share/doc/vitrine/"},
 		{name: "etc/vitrine/service.toml", body: config},
 		{name: "etc/ssl/certs/ca-certificates.crt", body: authorities.Bytes()},
 		{name: "etc/passwd", body: fmt.Appendf(nil, "vitrine:x:%d:%d::/data:/sbin/nologin\n", nobody, nobody)},
@@ -132,11 +136,14 @@ func (r *release) imageFor(machine string) (v1.Image, error) {
 	if err := writeTar(&content, list, r.date); err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil }, tarball.WithMediaType(types.OCILayer))
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content.Bytes())), nil
+	}, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, err
 	}
-	image, err := mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), mutate.Addendum{
+	image, err := mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
+		types.OCIConfigJSON), mutate.Addendum{
 		Layer: layer, History: v1.History{CreatedBy: "vitrine " + r.Version, Created: v1.Time{Time: r.date}},
 	})
 	if err != nil {
@@ -152,10 +159,13 @@ func (r *release) imageFor(machine string) (v1.Image, error) {
 		User: fmt.Sprintf("%d:%d", nobody, nobody), Env: []string{"TMPDIR=/data"}, WorkingDir: "/data",
 		Entrypoint: []string{"/vitrine"}, Cmd: []string{"serve", "--config", "/etc/vitrine/service.toml"},
 		ExposedPorts: map[string]struct{}{"8080/tcp": {}}, Volumes: map[string]struct{}{"/data": {}},
-		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "/vitrine", "health"}, Interval: 10 * time.Second, Timeout: 5 * time.Second, StartPeriod: 5 * time.Second, Retries: 3},
+		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "/vitrine", "health"}, Interval: 10 * time.Second,
+			Timeout: 5 * time.Second, StartPeriod: 5 * time.Second, Retries: 3},
 		Labels: map[string]string{
-			"org.opencontainers.image.title": "vitrine", "org.opencontainers.image.description": "Chooses what to show, and learns from what customers take",
-			"org.opencontainers.image.version": r.Version, "org.opencontainers.image.revision": r.Commit, "org.opencontainers.image.created": r.date.Format(time.RFC3339),
+			"org.opencontainers.image.title": "vitrine", "org.opencontainers.image.description": "Chooses what to " +
+				"show, and learns from what customers take",
+			"org.opencontainers.image.version": r.Version, "org.opencontainers.image.revision": r.Commit,
+			"org.opencontainers.image.created":  r.date.Format(time.RFC3339),
 			"org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.source": r.Home(),
 		},
 	}

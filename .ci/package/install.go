@@ -48,7 +48,8 @@ func (r *release) install(format, machine string) error {
 	var contents nfpmfiles.Contents
 	add := func(destination string, body []byte, mode os.FileMode, kind string) error {
 		source := filepath.Join(work, fmt.Sprint(len(contents)))
-		contents = append(contents, &nfpmfiles.Content{Source: source, Destination: destination, Type: kind, FileInfo: &nfpmfiles.ContentFileInfo{Mode: mode, Owner: "root", Group: "root", MTime: r.date}})
+		contents = append(contents, &nfpmfiles.Content{Source: source, Destination: destination, Type: kind,
+			FileInfo: &nfpmfiles.ContentFileInfo{Mode: mode, Owner: "root", Group: "root", MTime: r.date}})
 		return os.WriteFile(source, body, mode)
 	}
 	user, err := files.ReadFile("files/sysusers.conf")
@@ -69,7 +70,8 @@ func (r *release) install(format, machine string) error {
 		{"/usr/share/bash-completion/completions/vitrine", r.find("completions/vitrine.bash"), 0o644, ""},
 		{"/usr/share/zsh/" + zsh + "/_vitrine", r.find("completions/_vitrine"), 0o644, ""},
 		{"/usr/share/fish/vendor_completions.d/vitrine.fish", r.find("completions/vitrine.fish"), 0o644, ""},
-		{"/usr/share/doc/vitrine/copyright", append(append(r.find("LICENSE"), '\n'), r.find("THIRD-PARTY-NOTICES.txt")...), 0o644, ""},
+		{"/usr/share/doc/vitrine/copyright", append(append(r.find("LICENSE"), '\n'),
+			r.find("THIRD-PARTY-NOTICES.txt")...), 0o644, ""},
 		{"/usr/share/doc/vitrine/CHANGELOG.md", r.find("CHANGELOG.md"), 0o644, ""},
 	} {
 		if err := add(f.destination, f.body, f.mode, f.kind); err != nil {
@@ -77,7 +79,8 @@ func (r *release) install(format, machine string) error {
 		}
 	}
 	var scripts nfpm.Scripts
-	for name, path := range map[string]*string{"postinstall": &scripts.PostInstall, "preremove": &scripts.PreRemove, "postremove": &scripts.PostRemove} {
+	for name, path := range map[string]*string{"postinstall": &scripts.PostInstall, "preremove": &scripts.PreRemove,
+		"postremove": &scripts.PostRemove} {
 		body, err := files.ReadFile("files/" + name + ".sh")
 		if err != nil {
 			return err
@@ -89,12 +92,15 @@ func (r *release) install(format, machine string) error {
 	}
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "vitrine", Arch: machine, Platform: "linux", Version: r.Version, Section: "misc", Priority: "optional",
-		Maintainer: "The Vitrine contributors", Vendor: "The Vitrine contributors", Homepage: r.Home(), License: "Apache-2.0",
-		Description: "Chooses what to show, and learns from what customers take\nA decision service, a workbench and a command for multinomial-logit contextual bandits.",
-		MTime:       r.date,
+		Maintainer: "The Vitrine contributors", Vendor: "The Vitrine contributors", Homepage: r.Home(),
+		License: "Apache-2.0",
+		Description: "Chooses what to show, and learns from what customers take\nA decision service, a workbench " +
+			"and a command for multinomial-logit contextual bandits.",
+		MTime: r.date,
 		Overridables: nfpm.Overridables{
 			Contents: contents, Scripts: scripts,
-			RPM: nfpm.RPM{Group: "Applications/Internet", Summary: "Chooses what to show, and learns from what customers take", BuildHost: "vitrine", Compression: "zstd"},
+			RPM: nfpm.RPM{Group: "Applications/Internet", Summary: "Chooses what to show, and learns from what " +
+				"customers take", BuildHost: "vitrine", Compression: "zstd"},
 			Deb: nfpm.Deb{Compression: "gzip"}, // which takes a tenth of the time of xz
 		},
 	})

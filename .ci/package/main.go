@@ -120,7 +120,8 @@ func (r *release) describe(host string) error {
 		r.common = append(r.common, file{name: name, body: body})
 	}
 	for name, args := range map[string][]string{
-		"vitrine.1": {"man"}, "completions/vitrine.bash": {"completion", "bash"}, "completions/_vitrine": {"completion", "zsh"},
+		"vitrine.1": {"man"}, "completions/vitrine.bash": {"completion", "bash"},
+		"completions/_vitrine":     {"completion", "zsh"},
 		"completions/vitrine.fish": {"completion", "fish"}, "completions/vitrine.ps1": {"completion", "powershell"},
 	} {
 		body, err := command(r.root, host, args...)

@@ -32,17 +32,17 @@ var habits = []struct {
 }{
 	{"has/have/had", 6, regexp.MustCompile(`(?i)\b(has|have|had)\b`)},
 	{"that of", 0.3, regexp.MustCompile(`(?i)\b(that|those) of\b`)},
-	{"what/who clause", 0.7, regexp.MustCompile(`(?i)(^|[.;:,(]\s*|\b(is|are|was|of|to|for|with|from|by|than|and|or|but|if|as|in|on|at|about|like|not|only|says?|shows?|tells?|sees?)\s+)(what|who|whatever|whoever)\b`)},
+	{"what/who clause", 0.7, regexp.MustCompile(
+		`(?i)(^|[.;:,(]\s*|\b(is|are|was|of|to|for|with|from|by|than|and|or|but|if|as|in|on|at|about|like|not|only|says?|shows?|tells?|sees?)\s+)(what|who|whatever|whoever)\b`)},
 	{"of which/whose", 0.4, regexp.MustCompile(`(?i)\bof which\b|\bwhose\b`)},
 	{"none/nothing/nobody", 1, regexp.MustCompile(`(?i)\b(none|nothing|nobody)\b`)},
 }
 
-// Lines may have 120 columns. Longer ones are at most these shares of all lines of Go: of comments the goal, of code the
-// rate that was reached, to be lowered.
+// Lines may have 120 columns. Of comments and of code, longer ones are at most this share of all lines of Go. A raw
+// string, such as a tag or a document in a test, cannot be broken: a line with one may be longer.
 const (
-	maxColumns  = 120
-	maxComments = 0.003
-	maxCode     = 0.021
+	maxColumns = 120
+	maxLong    = 0.003
 )
 
 // count is the number of words and of each habit.
@@ -231,9 +231,10 @@ func run(verbose bool) (bool, error) {
 			if utf8.RuneCountInString(strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\n")) <= maxColumns {
 				continue
 			}
-			if strings.HasPrefix(strings.TrimSpace(line), "//") {
+			switch {
+			case strings.HasPrefix(strings.TrimSpace(line), "//"):
 				longComments++
-			} else {
+			case !strings.Contains(line, "`"):
 				longCode++
 			}
 		}
@@ -241,13 +242,13 @@ func run(verbose bool) (bool, error) {
 	ok := comments.report(verbose)
 	ok = pages.report(verbose) && ok
 	for _, of := range []struct {
-		what  string
-		n     int
-		limit float64
-	}{{"comments", longComments, maxComments}, {"code", longCode, maxCode}} {
+		what string
+		n    int
+	}{{"comments", longComments}, {"code", longCode}} {
 		rate := float64(of.n) / float64(lines)
-		fmt.Printf("lines of %s over %d columns: %d of %d, %.2f %% of %.1f %%\n", of.what, maxColumns, of.n, lines, 100*rate, 100*of.limit)
-		ok = ok && rate <= of.limit
+		fmt.Printf("lines of %s over %d columns: %d of %d, %.2f %% of %.1f %%\n", of.what, maxColumns, of.n, lines,
+			100*rate, 100*maxLong)
+		ok = ok && rate <= maxLong
 	}
 	return ok, nil
 }

@@ -101,7 +101,8 @@ func rngAt(parts ...uint64) *rand.Rand {
 }
 
 // further draws the takes after the first in about one visit of three, up to three of them.
-func (b battery) further(x *vitrine.Context, s vitrine.Assortment, first vitrine.Choice, rng *rand.Rand) (more []vitrine.Choice) {
+func (b battery) further(x *vitrine.Context, s vitrine.Assortment, first vitrine.Choice,
+	rng *rand.Rand) (more []vitrine.Choice) {
 	for first != vitrine.Outside && len(more) < 3 && rng.IntN(3) == 0 {
 		c := b.customer(x, s, rng)
 		for c == vitrine.Outside {
@@ -181,7 +182,8 @@ func (b battery) offersAreFeasible(t *testing.T) {
 				Propensity(x *vitrine.Context, s vitrine.Assortment) float64
 			}); ok {
 				if p := known.Propensity(x, offer.Assortment); math.Abs(p-offer.Propensity) > 1e-12 {
-					t.Fatalf("after %d rounds, N = %d: the policy gives its offer the propensity %v, and says %v of the same set", at, n, offer.Propensity, p)
+					t.Fatalf("after %d rounds, N = %d: the policy gives its offer the propensity %v, and says %v "+
+						"of the same set", at, n, offer.Propensity, p)
 				}
 			}
 		}
@@ -219,7 +221,8 @@ func (b battery) policiesAreFrozen(t *testing.T) {
 	b.replay(t, l, 0, len(b.rounds)/2) // and learn some more
 	for k, p := range policies {
 		if diff := cmp.Diff(want[k], b.offers(p), cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("the policy after %d rounds changed while its learner learned (-then +now):\n%s", b.stations()[k], diff)
+			t.Fatalf("the policy after %d rounds changed while its learner learned (-then +now):\n%s", b.stations()[k],
+				diff)
 		}
 	}
 }
@@ -391,19 +394,31 @@ func (b battery) badRoundsAreRefused(t *testing.T) {
 		"no context":          with(func(r *vitrine.Round, x *vitrine.Context) { r.Context = nil }),
 		"a NaN feature":       with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, math.NaN()) }),
 		"an infinite feature": with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, math.Inf(1)) }),
-		"a feature too large": with(func(r *vitrine.Round, x *vitrine.Context) { x.Features.Set(3, 0, 1.01*vitrine.MaxFeature) }),
+		"a feature too large": with(func(r *vitrine.Round, x *vitrine.Context) {
+			x.Features.Set(3, 0, 1.01*vitrine.MaxFeature)
+		}),
 		"too many features": with(func(r *vitrine.Round, x *vitrine.Context) {
 			x.Features = mat.NewDense(12, b.features+1, nil)
 		}),
-		"a negative revenue":    with(func(r *vitrine.Round, x *vitrine.Context) { x.Revenue[1] = -1 }),
-		"a NaN revenue":         with(func(r *vitrine.Round, x *vitrine.Context) { x.Revenue[1] = math.NaN() }),
-		"too few revenues":      with(func(r *vitrine.Round, x *vitrine.Context) { x.Revenue = x.Revenue[:5] }),
-		"an item out of range":  with(func(r *vitrine.Round, x *vitrine.Context) { r.Offer.Assortment = vitrine.Assortment{12} }),
-		"a repeated item":       with(func(r *vitrine.Round, x *vitrine.Context) { r.Offer.Assortment = vitrine.Assortment{1, 1} }),
-		"items out of order":    with(func(r *vitrine.Round, x *vitrine.Context) { r.Offer.Assortment = vitrine.Assortment{2, 1} }),
-		"a choice not offered":  with(func(r *vitrine.Round, x *vitrine.Context) { r.Choice = vitrine.Choice(len(r.Offer.Assortment) + 1) }),
-		"a negative choice":     with(func(r *vitrine.Round, x *vitrine.Context) { r.Choice = -1 }),
-		"a choice of no offers": with(func(r *vitrine.Round, x *vitrine.Context) { r.Offer.Assortment, r.Choice = nil, 1 }),
+		"a negative revenue": with(func(r *vitrine.Round, x *vitrine.Context) { x.Revenue[1] = -1 }),
+		"a NaN revenue":      with(func(r *vitrine.Round, x *vitrine.Context) { x.Revenue[1] = math.NaN() }),
+		"too few revenues":   with(func(r *vitrine.Round, x *vitrine.Context) { x.Revenue = x.Revenue[:5] }),
+		"an item out of range": with(func(r *vitrine.Round, x *vitrine.Context) {
+			r.Offer.Assortment = vitrine.Assortment{12}
+		}),
+		"a repeated item": with(func(r *vitrine.Round, x *vitrine.Context) {
+			r.Offer.Assortment = vitrine.Assortment{1, 1}
+		}),
+		"items out of order": with(func(r *vitrine.Round, x *vitrine.Context) {
+			r.Offer.Assortment = vitrine.Assortment{2, 1}
+		}),
+		"a choice not offered": with(func(r *vitrine.Round, x *vitrine.Context) {
+			r.Choice = vitrine.Choice(len(r.Offer.Assortment) + 1)
+		}),
+		"a negative choice": with(func(r *vitrine.Round, x *vitrine.Context) { r.Choice = -1 }),
+		"a choice of no offers": with(func(r *vitrine.Round, x *vitrine.Context) {
+			r.Offer.Assortment, r.Choice = nil, 1
+		}),
 		"a further take of no item": with(func(r *vitrine.Round, x *vitrine.Context) {
 			r.Offer.Assortment, r.Choice, r.More = vitrine.Assortment{1, 2}, 1, []vitrine.Choice{2, vitrine.Outside}
 		}),
@@ -452,18 +467,22 @@ func (b battery) wrongWidthIsNamed(t *testing.T) {
 			func() {
 				defer func() {
 					text := fmt.Sprint(recover())
-					for _, part := range []string{fmt.Sprintf("items of %d features", b.features), fmt.Sprintf("items of %d:", width)} {
+					for _, part := range []string{fmt.Sprintf("items of %d features", b.features),
+						fmt.Sprintf("items of %d:", width)} {
 						if !strings.Contains(text, part) {
-							t.Errorf("after %d rounds: asked about items of %d features: %q, want one that says %q", at, width, text, part)
+							t.Errorf("after %d rounds: asked about items of %d features: %q, want one that says %q", at,
+								width, text, part)
 						}
 					}
 				}()
 				wide := battery{features: width}
-				t.Errorf("after %d rounds: offered %v of items of %d features", at, p.Offer(wide.context(12, rngAt(6)), rngAt(7)), width)
+				t.Errorf("after %d rounds: offered %v of items of %d features", at,
+					p.Offer(wide.context(12, rngAt(6)), rngAt(7)), width)
 			}()
 		}
 		if diff := cmp.Diff(want, b.offers(p), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("after %d rounds: the policy decides differently after such a question (-before +after):\n%s", at, diff)
+			t.Errorf("after %d rounds: the policy decides differently after such a question (-before +after):\n%s", at,
+				diff)
 		}
 	}
 }

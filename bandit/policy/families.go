@@ -10,7 +10,8 @@ import (
 // Families are the utilities f_w that learners fit.
 var Families = []settings.Kind[utility.Model]{
 	settings.Of("linear", "xᵀθ, with intercept = true xᵀθ + b", LinearOptions{}, linearFamily),
-	settings.Of("mlp", "a network: hidden = [widths], activation = sigmoid, tanh, relu, softplus or sine", OneLayer(), MLP),
+	settings.Of("mlp", "a network: hidden = [widths], activation = sigmoid, tanh, relu, softplus or sine", OneLayer(),
+		MLP),
 	units("wide", "linear plus odd sigmoids, units = 4 of them", 4, utility.NewWide),
 	units("spectral", "linear plus waves sin(ωᵀx) and cos(ωᵀx), units = 1", 1, utility.NewSpectral),
 	units("radial", "linear plus bumps, sigmoids of ‖x‖², x and 1, units = 1", 1, utility.NewRadial),
@@ -49,7 +50,8 @@ func MLP(o MLPOptions, d settings.Dims) (utility.Model, error) {
 		params += h * (inputs + 1)
 		inputs = h
 		if params > maxParams {
-			return nil, fmt.Errorf("hidden = %v: more than %d parameters: learners keep a matrix of the square of their number", o.Hidden, maxParams)
+			return nil, fmt.Errorf("hidden = %v: more than %d parameters: learners keep a matrix of the square of "+
+				"their number", o.Hidden, maxParams)
 		}
 	}
 	a, err := utility.ParseActivation(o.Activation)

@@ -23,7 +23,8 @@ import (
 )
 
 // OfUtility makes learners of a utility family.
-func OfUtility[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, utility.Model, O, *rand.Rand) (L, error)) Learner {
+func OfUtility[O any, L vitrine.Learner](defaults func() O,
+	create func(bandit.Problem, utility.Model, O, *rand.Rand) (L, error)) Learner {
 	return of(family, defaults, func(p bandit.Problem, f []bandit.Expert, o O, rng *rand.Rand) (L, error) {
 		return create(p, f[0].Model, o, rng)
 	})
@@ -31,7 +32,8 @@ func OfUtility[O any, L vitrine.Learner](defaults func() O, create func(bandit.P
 
 // OfBasis makes learners of utilities that are linear in their parameters: xᵀθ,
 // unless the section names another family of the kind.
-func OfBasis[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, utility.LinearInParams, O) (L, error)) Learner {
+func OfBasis[O any, L vitrine.Learner](defaults func() O,
+	create func(bandit.Problem, utility.LinearInParams, O) (L, error)) Learner {
 	return of(basis, defaults, func(p bandit.Problem, f []bandit.Expert, o O, _ *rand.Rand) (L, error) {
 		if len(f) == 0 {
 			return create(p, nil, o)
@@ -41,28 +43,33 @@ func OfBasis[O any, L vitrine.Learner](defaults func() O, create func(bandit.Pro
 }
 
 // OfExperts makes learners of several utility families.
-func OfExperts[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, []bandit.Expert, O, *rand.Rand) (L, error)) Learner {
+func OfExperts[O any, L vitrine.Learner](defaults func() O,
+	create func(bandit.Problem, []bandit.Expert, O, *rand.Rand) (L, error)) Learner {
 	return of(experts, defaults, create)
 }
 
 // OfOptions makes learners that bring their own utility, or need none.
 func OfOptions[O any, L vitrine.Learner](defaults func() O, create func(bandit.Problem, O) (L, error)) Learner {
-	return of(own, defaults, func(p bandit.Problem, _ []bandit.Expert, o O, _ *rand.Rand) (L, error) { return create(p, o) })
+	return of(own, defaults, func(p bandit.Problem, _ []bandit.Expert, o O, _ *rand.Rand) (L, error) {
+		return create(p, o)
+	})
 }
 
 func noOptions() struct{} { return struct{}{} }
 
 // auto makes the learner that needs no choice.
 func auto() Learner {
-	l := of(own, func() (o bandit.AutoOptions) { return o }, func(p bandit.Problem, _ []bandit.Expert, o bandit.AutoOptions, rng *rand.Rand) (vitrine.Learner, error) {
-		return bandit.NewAuto(p, o, rng)
-	})
+	l := of(own, func() (o bandit.AutoOptions) { return o },
+		func(p bandit.Problem, _ []bandit.Expert, o bandit.AutoOptions, rng *rand.Rand) (vitrine.Learner, error) {
+			return bandit.NewAuto(p, o, rng)
+		})
 	l.Unfit = cmp.Or(unsaved[*bandit.BMA](), unsaved[*bandit.Wide]())
 	build := l.build
 	l.build = func(s settings.Section, p bandit.Problem) (Made, error) {
 		m, err := build(s, p)
 		block := bandit.AutoBlock(p)
-		m.Squares = 2*float64(p.NumFeatures) + float64(block*block)/4 // vectors of effects, and three of the twelve matrices of the table
+		m.Squares = 2*float64(p.NumFeatures) +
+			float64(block*block)/4 // vectors of effects, and three of the twelve matrices of the table
 		for _, e := range bandit.AutoExperts(p) {
 			m.Squares += expertSquare(e)
 		}
@@ -84,14 +91,16 @@ const (
 // options describe the key of the families.
 func (f families) options() []option.Option {
 	return map[families][]option.Option{
-		family:  {{Key: "utility", Type: "table", Required: true, Doc: `the family f_w, { kind = "mlp", hidden = [3] }; vitrine list utilities has all`}},
-		basis:   {{Key: "utility", Type: "table", Doc: `the basis φ, { kind = "quadratic" }, of u = θᵀφ(x); xᵀθ if left out`}},
-		experts: {{Key: "experts", Type: "list of tables", Doc: "the families, each with its kind, its options and its memory_rounds"}},
+		family: {{Key: "utility", Type: "table", Required: true, Doc: `the family f_w, { kind = "mlp", hidden = [3] }; vitrine list utilities has all`}},
+		basis:  {{Key: "utility", Type: "table", Doc: `the basis φ, { kind = "quadratic" }, of u = θᵀφ(x); xᵀθ if left out`}},
+		experts: {{Key: "experts", Type: "list of tables", Doc: "the families, each with its kind, its options " +
+			"and its memory_rounds"}},
 	}[f]
 }
 
 // of makes learners of the given families. create is given as many as the section names.
-func of[O any, L vitrine.Learner](f families, defaults func() O, create func(bandit.Problem, []bandit.Expert, O, *rand.Rand) (L, error)) Learner {
+func of[O any, L vitrine.Learner](f families, defaults func() O,
+	create func(bandit.Problem, []bandit.Expert, O, *rand.Rand) (L, error)) Learner {
 	mine := f.options()
 	keys := slices.Clone(Common)
 	for _, o := range mine {
@@ -185,7 +194,8 @@ func (f families) read(s settings.Section, p bandit.Problem) (m Made, list []ban
 		return m, nil, err
 	}
 	if _, ok := model.(utility.LinearInParams); f == basis && !ok {
-		return m, nil, t.Errorf("kind", "kind = %s: is not linear in its parameters, and this policy learns only such utilities%s", settings.Literal(t.Values["kind"]), hint.Legal("", linearFamilies()))
+		return m, nil, t.Errorf("kind", "kind = %s: is not linear in its parameters, and this policy learns only "+
+			"such utilities%s", settings.Literal(t.Values["kind"]), hint.Legal("", linearFamilies()))
 	}
 	m.Settings, m.Squares = map[string]any{"utility": known}, square(model)
 	return m, []bandit.Expert{{Model: model}}, nil
@@ -275,7 +285,8 @@ func expertSquare(e bandit.Expert) float64 {
 // its learners.
 func unsaved[L vitrine.Learner]() string {
 	l := reflect.TypeFor[L]()
-	if l.Implements(reflect.TypeFor[encoding.BinaryMarshaler]()) && l.Implements(reflect.TypeFor[encoding.BinaryUnmarshaler]()) {
+	if l.Implements(reflect.TypeFor[encoding.BinaryMarshaler]()) &&
+		l.Implements(reflect.TypeFor[encoding.BinaryUnmarshaler]()) {
 		return ""
 	}
 	return "cannot serve, because it cannot be saved: it has no MarshalBinary and UnmarshalBinary"
@@ -309,7 +320,8 @@ func process() Learner {
 			return none, err
 		}
 		if len(o.Command) == 0 {
-			return none, s.Errorf("command", `command is missing: name the program and its arguments, command = ["python3", "learner.py"]`)
+			return none, s.Errorf("command",
+				`command is missing: name the program and its arguments, command = ["python3", "learner.py"]`)
 		}
 		p := &Process{o.Command, filepath.Dir(s.Doc.Name), time.Duration(o.Timeout * float64(time.Second))}
 		files, err := p.files()

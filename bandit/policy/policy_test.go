@@ -29,7 +29,8 @@ var (
 )
 
 func (w shop) problem() bandit.Problem {
-	return bandit.Problem{NumFeatures: w.features, Items: w.items, MaxShown: w.size, Rounds: 100_000, Constraint: assortment.AtMost(w.size)}
+	return bandit.Problem{NumFeatures: w.features, Items: w.items, MaxShown: w.size, Rounds: 100_000,
+		Constraint: assortment.AtMost(w.size)}
 }
 
 // sells plays a placement's policy with its settings and returns what it earns of the optimum.
@@ -105,7 +106,8 @@ func TestDefaultsSell(t *testing.T) {
 			for seed := range seeds {
 				earned, chance := world.sells(t, `{"name":"`+p.Name+`"}`, seed+1), chance(t, world, seed+1)
 				if earned < least || earned < chance+0.1 {
-					t.Errorf("seed %d: earns %.3f of the optimum, want %.2f; chance earns %.3f", seed+1, earned, least, chance)
+					t.Errorf("seed %d: earns %.3f of the optimum, want %.2f; chance earns %.3f", seed+1, earned, least,
+						chance)
 				}
 			}
 		})
@@ -134,9 +136,11 @@ func TestTheoryIsWarnedOf(t *testing.T) {
 	}
 	world := brief
 	for _, name := range []string{"ucb-mnl", "ts-mnl", "ofu-mnl-plus"} {
-		tuned, theory := world.sells(t, `{"name":"`+name+`"}`, 1), world.sells(t, `{"name":"`+name+`","constants":"theory"}`, 1)
+		tuned, theory := world.sells(t, `{"name":"`+name+`"}`, 1), world.sells(t,
+			`{"name":"`+name+`","constants":"theory"}`, 1)
 		if theory > tuned-0.1 {
-			t.Errorf("%s earns %.3f of the optimum by the theory and %.3f tuned: the warning is wrong", name, theory, tuned)
+			t.Errorf("%s earns %.3f of the optimum by the theory and %.3f tuned: the warning is wrong", name, theory,
+				tuned)
 		}
 	}
 }
@@ -149,7 +153,8 @@ func TestCompleteIsComplete(t *testing.T) {
 		}
 		all := fatal.Or(policy.Complete([]byte(`{"name":"`+p.Name+`"}`), large.problem(), true))(t)
 		for _, o := range p.Learner.Options {
-			if _, ok := all[o.Key]; !ok && o.Type != "table" && !o.Omitted && o.Key != "pilot_weights" { // an empty list
+			if _, ok := all[o.Key]; !ok && o.Type != "table" && !o.Omitted &&
+				o.Key != "pilot_weights" { // an empty list
 				t.Errorf("%s has no %s", p.Name, o.Key)
 			}
 		}

@@ -42,7 +42,8 @@ var All = []Policy{
 	},
 	{
 		Name: "ts-mnl", Doc: "optimistic Thompson sampling, linear (Oh and Iyengar 2019)",
-		Choose: "for offers that vary, with linear utilities", Offer: "N d_w log K", Round: "(d_w + t) K d_w", Page: "ts-mnl",
+		Choose: "for offers that vary, with linear utilities", Offer: "N d_w log K", Round: "(d_w + t) K d_w",
+		Page:    "ts-mnl",
 		Serving: tuned, Warn: notTuned,
 		Line:     Line{Color: "sky blue", Dashes: []float64{5, 2}},
 		Matrices: Matrices{8, 2.5},
@@ -93,7 +94,8 @@ var All = []Policy{
 	},
 	{
 		Name: "bma-mnl", Doc: "utility families averaged by evidence, one for each slot",
-		Choose: "if it is not known what utilities look like", Offer: "N d_w² + K N d", Round: "d_w³ + K d_w²", Page: "bma-mnl",
+		Choose: "if it is not known what utilities look like", Offer: "N d_w² + K N d", Round: "d_w³ + K d_w²",
+		Page:     "bma-mnl",
 		Matrices: Matrices{20, 9},
 		AnyScale: true,
 		Learner:  OfExperts(bandit.DefaultBMAOptions, bandit.NewBMA),
@@ -103,7 +105,9 @@ var All = []Policy{
 		Choose: "for unbiased logs, and as the ceiling of regret", Offer: "K", Round: "1", Page: "uniform-and-oracle",
 		Line:     Line{Color: "grey"},
 		AnyScale: true,
-		Learner:  OfOptions(noOptions, func(p bandit.Problem, _ struct{}) (*bandit.Uniform, error) { return bandit.NewUniform(p) }),
+		Learner: OfOptions(noOptions, func(p bandit.Problem, _ struct{}) (*bandit.Uniform, error) {
+			return bandit.NewUniform(p)
+		}),
 	},
 	{
 		Name: "oracle", Doc: "knows the truth: regret 0",
@@ -131,7 +135,8 @@ func notTuned(s map[string]any) string {
 	if s["constants"] == "tuned" || s["constants"] == "likelihood" {
 		return ""
 	}
-	return fmt.Sprintf("constants = %q: these constants are for proofs, and explore for longer than any shop lasts; it may earn less than items drawn by chance. Leave constants out", s["constants"])
+	return fmt.Sprintf("constants = %q: these constants are for proofs, and explore for longer than any shop "+
+		"lasts; it may earn less than items drawn by chance. Leave constants out", s["constants"])
 }
 
 // scheduled warns of a schedule that a shop cannot afford.

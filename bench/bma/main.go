@@ -119,7 +119,8 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("| panel | regret | best tuned learner | difference | Vowpal Wabbit | LinUCB | median, largest | largest ÷ median |")
+	fmt.Println("| panel | regret | best tuned learner | difference | Vowpal Wabbit | LinUCB | median, largest | " +
+		"largest ÷ median |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	var ours, theirs standing
 	for _, path := range panels {
@@ -157,7 +158,8 @@ func run(dir string) error {
 		v := bma.values()
 		median, largest := stat.Quantile(0.5, stat.Empirical, v, nil), v[len(v)-1]
 		fmt.Printf("| %s | %.2f | %s | %s | %s | %s | %.1f, %.1f | %.1f |\n",
-			strings.TrimPrefix(panel, "worlds-"), bma.mean(), tuned, difference, cells[0], cells[1], median, largest, largest/median)
+			strings.TrimPrefix(panel, "worlds-"), bma.mean(), tuned, difference, cells[0], cells[1], median, largest,
+			largest/median)
 	}
 	fmt.Printf("\nAgainst the best tuned learner: %v.\n", ours)
 	if theirs != (standing{}) {

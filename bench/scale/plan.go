@@ -55,7 +55,8 @@ func plan(w io.Writer, c *costs) {
 	fmt.Fprintf(w,
 		"An append of n entries takes %.2f ms + n · %.2f µs. A leader is %.0f %% busy at %.0f decisions a second.\n\n",
 		a*1e3, b*1e6, 100*busy, c.maxRate())
-	fmt.Fprintf(w, "| decisions a second | services | processes of %d cores | share of their time to follow | log's servers send, GB/s | busiest learner |\n|---|---|---|---|---|---|\n", perProcess)
+	fmt.Fprintf(w, "| decisions a second | services | processes of %d cores | share of their time to follow | "+
+		"log's servers send, GB/s | busiest learner |\n|---|---|---|---|---|---|\n", perProcess)
 	for _, rate := range []float64{1e4, 1e5, 1e6} {
 		z := c.size(rate)
 		fmt.Fprintf(w, "| %.0f | %d | %d | %.0f %% | %.2f | %.0f %% |\n", rate, z.services, z.processes,

@@ -68,7 +68,8 @@ func play(s sessions.Study, worlds []sessions.World, tune bool) error {
 			if tune {
 				report(w.String(), p, mean[0])
 			} else {
-				fmt.Printf("%-28s %-14s: %.1f s a run, %.3f ms a session, in a shop 1/%.0f of the reported time\n", w, p.Label, took, 1e3*took/float64(s.Sessions), reported*float64(s.Sessions)/took)
+				fmt.Printf("%-28s %-14s: %.1f s a run, %.3f ms a session, in a shop 1/%.0f of the reported time\n", w,
+					p.Label, took, 1e3*took/float64(s.Sessions), reported*float64(s.Sessions)/took)
 			}
 		}
 		if tune {
@@ -80,7 +81,8 @@ func play(s sessions.Study, worlds []sessions.World, tune bool) error {
 
 // report prints a setting and its share.
 func report(world string, p sessions.Policy, share float64) {
-	fmt.Printf("%-28s %-14s radius %-4v λ %-4v t_0 %-5v bonus %-5v: %.4f of the optimum\n", world, p.Label, p.Radius, p.Lambda, p.Warmup, p.Bonus, share)
+	fmt.Printf("%-28s %-14s radius %-4v λ %-4v t_0 %-5v bonus %-5v: %.4f of the optimum\n", world, p.Label, p.Radius,
+		p.Lambda, p.Warmup, p.Bonus, share)
 }
 
 // shopGrid returns the settings that were tried in shops.
@@ -94,7 +96,8 @@ func shopGrid() (all []sessions.Policy) {
 					sessions.Policy{Label: "onl-vql", Learner: "onl-mnl", Radius: radius, Lambda: 1, Options: o})
 			}
 		}
-		all = append(all, sessions.Policy{Label: "greedy-vql", Learner: "ofu-mnl-plus", Lambda: 10, Options: mdp.Options{Warmup: warmup}})
+		all = append(all, sessions.Policy{Label: "greedy-vql", Learner: "ofu-mnl-plus", Lambda: 10,
+			Options: mdp.Options{Warmup: warmup}})
 	}
 	return all
 }

@@ -350,7 +350,8 @@ func (s *soak) sample(ctx context.Context) (samples [][]float64, err error) {
 		if err := w.Error(); err != nil {
 			return nil, err
 		}
-		fmt.Printf("%7s s  resident %5.1f MB  live heap %5.1f MB  %3.0f goroutines  %3.0f files  log %7.1f MB  lag %3.0f  remembered %.2f MB  %7.0f decisions\n",
+		fmt.Printf("%7s s  resident %5.1f MB  live heap %5.1f MB  %3.0f goroutines  %3.0f files  log %7.1f MB  "+
+			"lag %3.0f  remembered %.2f MB  %7.0f decisions\n",
 			row[0], v[resident]/1e6, v[nextGC]/2e6, v[goroutines], v[files], v[logBytes]/1e6, v[lag], v[remembered]/1e6,
 			v[decisions])
 	}
@@ -392,7 +393,8 @@ func (s *soak) judge(samples [][]float64) error {
 		}
 	}
 	last := samples[n-1]
-	fmt.Printf("%.0f decisions, %.0f outcomes, %.0f expired, %d reported, %d refused as late or forgotten, %d not sent in time; %.0f µs of processor time a decision\n",
+	fmt.Printf("%.0f decisions, %.0f outcomes, %.0f expired, %d reported, %d refused as late or forgotten, %d not "+
+		"sent in time; %.0f µs of processor time a decision\n",
 		last[decisions], last[outcomes], last[expired], s.reported.Load(), s.late.Load(), s.skipped.Load(),
 		last[cpu]/last[decisions]*1e6)
 	for _, m := range []struct {

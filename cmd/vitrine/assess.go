@@ -45,7 +45,8 @@ func (c assessCmd) Run(ctx context.Context, t terminal) error {
 		return usageError{fmt.Errorf("--decisions is %d: a policy is judged on at least %d", c.Decisions, judge.Fewest)}
 	}
 	bar := &stages{w: t.err, name: c.Log}
-	o := judge.AssessOptions{Placement: c.Placement, To: c.To, Out: c.Out, Decisions: c.Decisions, Level: c.Level, Seed: c.Seed, Progress: bar.report}
+	o := judge.AssessOptions{Placement: c.Placement, To: c.To, Out: c.Out, Decisions: c.Decisions, Level: c.Level,
+		Seed: c.Seed, Progress: bar.report}
 	if c.Mapping != "" {
 		m, err := importer.ReadMapping(c.Mapping)
 		if err != nil {

@@ -25,26 +25,49 @@ func TestAssess(t *testing.T) {
 		need string   // facts to supply, or ""
 		pays bool     // whether other policies are judged
 	}{
-		{"personalizer.json", []string{"Azure Personalizer's log", "1 of 6 candidates", "how the page was drawn, in 100 %", "of items: id, action; of the user: context", `format = 'personalizer'`}, "", true},
-		{"decisions.dsjson", []string{"contextual bandit in Vowpal Wabbit's dsjson", "5 decisions are left out: they have no context", "of items: brand, price, rating; of the user: age, device", "effective decisions only"}, "", true},
-		{"ccb.dsjson", []string{"slots that share their actions (ccb)", "the probability of the page is unknown", "3 of 6 candidates", "1: 33.3 %"}, "", true},
+		{"personalizer.json", []string{"Azure Personalizer's log", "1 of 6 candidates",
+			"how the page was drawn, in 100 %", "of items: id, action; of the user: context",
+			`format = 'personalizer'`}, "", true},
+		{"decisions.dsjson", []string{"contextual bandit in Vowpal Wabbit's dsjson", "5 decisions are left out: " +
+			"they have no context", "of items: brand, price, rating; of the user: age, device",
+			"effective decisions only"}, "", true},
+		{"ccb.dsjson", []string{"slots that share their actions (ccb)", "the probability of the page is unknown",
+			"3 of 6 candidates", "1: 33.3 %"}, "", true},
 		{"slates.dsjson", []string{"slates in Vowpal Wabbit's dsjson"}, "which item earned the reward", false},
-		{"adf.vw", []string{"(--cb_adf)", "Costs are from 0 to 1: taken as losses", "loss = true", "every page was drawn uniformly", `price = 'Action.price'`, "dr-pi"}, "", true},
-		{"actions.dat", []string{"(--cb)", "the 6 actions", "actions = 6", "of items: id; of the user: age, device"}, "", true},
-		{"bandit.json", []string{"(--cb_adf --json)", "of items: brand, price, rating; of the user: device", "dr-pi"}, "", true},
-		{"random/all.csv", []string{"Open Bandit's log", "every page was drawn uniformly", "user-item_affinity", `items = '../../../random/item_context.csv'`, "dr-pi"}, "", true},
-		{"bts/all.csv", []string{"Open Bandit's log", "the probability of the page, in 100 %", "1 of 4 candidates"}, "", true},
+		{"adf.vw", []string{"(--cb_adf)", "Costs are from 0 to 1: taken as losses", "loss = true",
+			"every page was drawn uniformly", `price = 'Action.price'`, "dr-pi"}, "", true},
+		{"actions.dat", []string{"(--cb)", "the 6 actions", "actions = 6", "of items: id; of the user: age, device"},
+			"", true},
+		{"bandit.json", []string{"(--cb_adf --json)", "of items: brand, price, rating; of the user: device", "dr-pi"},
+			"", true},
+		{"random/all.csv", []string{"Open Bandit's log", "every page was drawn uniformly", "user-item_affinity",
+			`items = '../../../random/item_context.csv'`, "dr-pi"}, "", true},
+		{"bts/all.csv", []string{"Open Bandit's log", "the probability of the page, in 100 %", "1 of 4 candidates"}, "",
+			true},
 		{"alone/all.csv", []string{"Open Bandit's log"}, "put item_context.csv next to the log", false},
-		{"requests.csv", []string{"a table in CSV", `decision = 'request_id'`, `item = 'sku'`, `revenue = 'margin'`, "every page was drawn uniformly", "revenue ", "dr-pi"}, "", true},
-		{"clicks.tsv.gz", []string{"a table in TSV", "In 9 of 90 pages several items were taken: all of them count", "Rows of a decision are apart", `decision = 'impressionId'`, `delimiter = "\t"`}, "", false},
-		{"klicks.csv", []string{"a table in CSV with the delimiter ';'", `decision = 'Anfrage_Nr'`, `chosen = 'Klick'`, "every row counts as shown", "Other policies cannot be judged"}, "", false},
-		{"searches.csv", []string{"a table in CSV", "click_bool says what was taken. The log also contains booking_bool", "Not features: booking_bool, gross_bookings_usd, which tell the outcome", `item = 'prop_id'`, `shown = 'position'`}, "", false},
-		{"events.csv", []string{"a table of events in CSV", `shown = 'view_item_list'`, `chosen = 'select_item'`, `decision = 'page_view_id'`, "90, with an item taken in 73"}, "", false},
-		{"bought.parquet", []string{"a table in Parquet", "2026-03-01 08:08 to 2026-03-01", `item = 'product_id'`, `shown = 'displayed'`, "the model alone"}, "", true},
-		{"pages.jsonl", []string{"a line for each page, in JSON", `item = 'candidates'`, `shown = 'shown'`, "every page was drawn uniformly", "dr-pi"}, "", true},
-		{"objects.jsonl", []string{"a line for each page, in JSON", `chosen = 'items.clicked'`, `shown = 'items.rank'`, `revenue = 'items.margin'`, "of items: brand, items.price, item; of the user: price, age, device"}, "", true},
-		{"steps.csv", []string{"a line for each page in CSV", `list = '|'`, `chosen = 'reference'`, "90 decisions are left out: they list no items", "An item was taken on every page"}, "", false},
-		{"news.tsv", []string{"a line for each page in TSV without a header", `header = ['column1'`, `list = ' '`, `chosen = 'column5'`}, "", false},
+		{"requests.csv", []string{"a table in CSV", `decision = 'request_id'`, `item = 'sku'`, `revenue = 'margin'`,
+			"every page was drawn uniformly", "revenue ", "dr-pi"}, "", true},
+		{"clicks.tsv.gz", []string{"a table in TSV", "In 9 of 90 pages several items were taken: all of them count",
+			"Rows of a decision are apart", `decision = 'impressionId'`, `delimiter = "\t"`}, "", false},
+		{"klicks.csv", []string{"a table in CSV with the delimiter ';'", `decision = 'Anfrage_Nr'`, `chosen = 'Klick'`,
+			"every row counts as shown", "Other policies cannot be judged"}, "", false},
+		{"searches.csv", []string{"a table in CSV",
+			"click_bool says what was taken. The log also contains booking_bool",
+			"Not features: booking_bool, gross_bookings_usd, which tell the outcome", `item = 'prop_id'`,
+			`shown = 'position'`}, "", false},
+		{"events.csv", []string{"a table of events in CSV", `shown = 'view_item_list'`, `chosen = 'select_item'`,
+			`decision = 'page_view_id'`, "90, with an item taken in 73"}, "", false},
+		{"bought.parquet", []string{"a table in Parquet", "2026-03-01 08:08 to 2026-03-01", `item = 'product_id'`,
+			`shown = 'displayed'`, "the model alone"}, "", true},
+		{"pages.jsonl", []string{"a line for each page, in JSON", `item = 'candidates'`, `shown = 'shown'`,
+			"every page was drawn uniformly", "dr-pi"}, "", true},
+		{"objects.jsonl", []string{"a line for each page, in JSON", `chosen = 'items.clicked'`, `shown = 'items.rank'`,
+			`revenue = 'items.margin'`, "of items: brand, items.price, item; of the user: price, age, device"}, "",
+			true},
+		{"steps.csv", []string{"a line for each page in CSV", `list = '|'`, `chosen = 'reference'`,
+			"90 decisions are left out: they list no items", "An item was taken on every page"}, "", false},
+		{"news.tsv", []string{"a line for each page in TSV without a header", `header = ['column1'`, `list = ' '`,
+			`chosen = 'column5'`}, "", false},
 		{"yoo.csv", []string{"a table in CSV"}, "what was taken: a column of 0 and 1", false},
 		{"ads.tsv", []string{"a table in TSV"}, "an id of each page", false},
 	} {
@@ -63,13 +86,15 @@ func TestAssess(t *testing.T) {
 				t.Log(text)
 			}
 			if c.need != "" {
-				if !strings.Contains(text, "The log cannot be imported as it is. Supply:") || !strings.Contains(text, c.need) {
+				if !strings.Contains(text, "The log cannot be imported as it is. Supply:") ||
+					!strings.Contains(text, c.need) {
 					t.Errorf("want %q in\n%s", c.need, text)
 				}
 				return
 			}
 			var a judge.Assessment
-			fatal.If(t, json.Unmarshal([]byte(run1(t, "assess", c.log, "--out", out, "--to", filepath.Join(out, "data"), "--json")), &a))
+			fatal.If(t, json.Unmarshal([]byte(run1(t, "assess", c.log, "--out", out, "--to", filepath.Join(out, "data"),
+				"--json")), &a))
 			for _, p := range a.Problems {
 				if strings.Contains(p, "cannot be read") || strings.Contains(p, "does not fit") {
 					t.Error(p)
@@ -77,10 +102,12 @@ func TestAssess(t *testing.T) {
 			}
 			words := strings.Fields(a.Command)
 			report := run1(t, words[1:]...)
-			if want := "decisions, " + strings.Fields(a.Holds[0][1])[0]; !strings.Contains(report, strings.TrimSuffix(want, ",")+" imported") {
+			if want := "decisions, " + strings.Fields(a.Holds[0][1])[0]; !strings.Contains(report,
+				strings.TrimSuffix(want, ",")+" imported") {
 				t.Errorf("no %q in\n%s", want, report)
 			}
-			if got := run1(t, "evaluate", filepath.Join(out, "data"), "--policy", "best.toml"); !strings.Contains(got, "direct ") {
+			if got := run1(t, "evaluate", filepath.Join(out, "data"), "--policy", "best.toml"); !strings.Contains(got,
+				"direct ") {
 				t.Error(got)
 			}
 		})
@@ -133,20 +160,24 @@ func TestAssessOther(t *testing.T) {
 		}
 	}
 	write(t, "partial.dsjson", `{"EventId":"a","_label_cost":-0.05,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"x":{"p":1}},{"x":{"p":2}}]}}`)
-	if text := run1(t, "assess", "partial.dsjson"); !strings.Contains(text, "between 0 and 1 in 1 of these") || !strings.Contains(text, "30 decisions are needed, and the log holds 1") {
+	if text := run1(t, "assess", "partial.dsjson"); !strings.Contains(text, "between 0 and 1 in 1 of these") ||
+		!strings.Contains(text, "30 decisions are needed, and the log holds 1") {
 		t.Error(text)
 	}
 	// Few decisions give no interval, and JSON could not hold one.
 	var a judge.Assessment
-	if err := json.Unmarshal([]byte(run1(t, "assess", "partial.dsjson", "--json")), &a); err != nil || a.Values != nil || a.Unknown == "" {
+	if err := json.Unmarshal([]byte(run1(t, "assess", "partial.dsjson", "--json")), &a); err != nil ||
+		a.Values != nil || a.Unknown == "" {
 		t.Errorf("%v, %+v", err, a)
 	}
 	for _, flag := range []string{"--level=0", "--level=2", "--level=NaN", "--decisions=0"} {
-		if _, errs, code := vitrineRun(t, "assess", "partial.dsjson", flag); code == 0 || !strings.Contains(errs, flag[:strings.Index(flag, "=")]+" is ") {
+		if _, errs, code := vitrineRun(t, "assess", "partial.dsjson", flag); code == 0 ||
+			!strings.Contains(errs, flag[:strings.Index(flag, "=")]+" is ") {
 			t.Errorf("%s: %q", flag, errs)
 		}
 	}
-	for log, want := range map[string]string{"cut.csv": "cut.csv: line 32 has 2 fields", "none.csv": "none.csv: no such file", "empty.csv": "the file is empty"} {
+	for log, want := range map[string]string{"cut.csv": "cut.csv: line 32 has 2 fields",
+		"none.csv": "none.csv: no such file", "empty.csv": "the file is empty"} {
 		if log == "empty.csv" {
 			write(t, log, "")
 		}

@@ -166,7 +166,8 @@ func TestSecondService(t *testing.T) {
 	}
 	second := program.Serve(t, file)
 	url := second.Listening()
-	for deadline := time.Now().Add(patience); !strings.Contains(second.Said(), following); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !strings.Contains(second.Said(),
+		following); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it does not follow:\n%s", second.Said())
 		}
@@ -176,7 +177,8 @@ func TestSecondService(t *testing.T) {
 	}
 	mine, yours := first.Stats(t.Context(), "home"), hosttest.Learning{}
 	first.At(url)
-	for deadline := time.Now().Add(patience); yours.Tally != mine.Tally && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); yours.Tally != mine.Tally &&
+		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		yours = first.Stats(t.Context(), "home")
 	}
 	if yours.Tally != mine.Tally || mine.Decisions == 0 {

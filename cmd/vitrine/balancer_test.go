@@ -92,7 +92,8 @@ func TestLoadBalancer(t *testing.T) {
 		servers = append(servers, fmt.Sprintf("nats://127.0.0.1:%d", ports[i][0]))
 		routes = append(routes, fmt.Sprintf("%q", fmt.Sprintf("nats://127.0.0.1:%d", ports[i][1])))
 	}
-	write(t, "nats.conf", "server_name: $NAME\nhost: \"127.0.0.1\"\nport: $PORT\njetstream { store_dir: $NAME, sync_interval: always }\n"+
+	write(t, "nats.conf", "server_name: $NAME\nhost: \"127.0.0.1\"\nport: $PORT\njetstream { store_dir: $NAME, "+
+		"sync_interval: always }\n"+
 		"cluster { name: three, host: \"127.0.0.1\", port: $ROUTES, routes: ["+strings.Join(routes, ", ")+"] }\n")
 	h := &three{T: t}
 	for i, p := range ports {
@@ -109,12 +110,14 @@ func TestLoadBalancer(t *testing.T) {
 	const decisions = 1000
 	killed := false
 	r, err := load.Run(t.Context(), load.Options{
-		Bases: []string{address}, Placement: "home", Policy: map[string]any{"name": "onl-mnl"}, Decisions: decisions, Rate: 300, Connections: 8,
+		Bases: []string{address}, Placement: "home", Policy: map[string]any{"name": "onl-mnl"}, Decisions: decisions,
+		Rate: 300, Connections: 8,
 		Items: 10, Features: 3, Size: 3, Outcomes: 1, Patience: patience, Seed: 1,
 		Progress: func(g load.Progress) {
 			for i, u := range urls {
 				one := &client.Client{Base: u, Patience: -1}
-				if p, err := one.Process(t.Context()); err == nil && p.Role == "leader" && !killed && g.Decisions > decisions/10 {
+				if p, err := one.Process(t.Context()); err == nil && p.Role == "leader" && !killed &&
+					g.Decisions > decisions/10 {
 					processes[i].Kill()
 					killed = true
 				}
@@ -132,7 +135,8 @@ func TestLoadBalancer(t *testing.T) {
 	defer caller.CloseIdleConnections()
 	fatal.Or(caller.Keep(t.Context(), "home", "after it all"))(t)
 	for range 4 { // each process is asked twice
-		if s, err := caller.Stats(t.Context(), "home"); err != nil || s.Decisions != decisions || s.Outcomes != decisions {
+		if s, err := caller.Stats(t.Context(), "home"); err != nil || s.Decisions != decisions ||
+			s.Outcomes != decisions {
 			t.Errorf("%+v, %v", s, err)
 		}
 	}

@@ -81,7 +81,8 @@ func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
 
 func (checkCmd) print(t terminal, name string, r *inspect.Report) error {
 	if r.Base != "" {
-		fmt.Fprintf(t.out, "entries before %d were removed: those after %d are compared with %s\n", r.First, r.BaseEntry, r.Base)
+		fmt.Fprintf(t.out, "entries before %d were removed: those after %d are compared with %s\n", r.First,
+			r.BaseEntry, r.Base)
 	}
 	if r.Entries == 0 {
 		fmt.Fprintf(t.out, "%s has no entries\n", name)
@@ -98,7 +99,8 @@ func (checkCmd) print(t terminal, name string, r *inspect.Report) error {
 	}
 	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\tevicted\twithdrawn\topen")
 	for _, p := range r.Placements {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", p.Placement, p.Decisions, p.Chosen, p.Expired, p.Evicted, p.Withdrawn, p.Open)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", p.Placement, p.Decisions, p.Chosen, p.Expired, p.Evicted,
+			p.Withdrawn, p.Open)
 	}
 	return w.Flush()
 }

@@ -100,9 +100,13 @@ func verdict(members []member) error {
 	}
 	switch {
 	case len(leaders) == 0:
-		return hint.New(fmt.Errorf("none of %d processes leads, %d are not ready", len(members), len(away)), "a follower takes over within two seconds, unless the log's servers have no majority: try again, and read the logs of the processes")
+		return hint.New(fmt.Errorf("none of %d processes leads, %d are not ready", len(members), len(away)),
+			"a follower takes over within two seconds, unless the log's servers have no majority: try again, and "+
+				"read the logs of the processes")
 	case len(leaders) > 1:
-		return hint.New(fmt.Errorf("%s say that they lead", strings.Join(leaders, " and ")), "they serve different logs, or one has not noticed yet that the log's servers refuse it: the one with the higher epoch writes")
+		return hint.New(fmt.Errorf("%s say that they lead", strings.Join(leaders, " and ")),
+			"they serve different logs, or one has not noticed yet that the log's servers refuse it: the one with "+
+				"the higher epoch writes")
 	case len(away) > 0:
 		return fmt.Errorf("%d of %d processes are not ready: %s", len(away), len(members), strings.Join(away, ", "))
 	}

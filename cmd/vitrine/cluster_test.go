@@ -42,10 +42,14 @@ func TestCluster(t *testing.T) {
 		code      int
 		out, errs string // patterns
 	}{
-		{"well", []string{leader, follower, alone}, 0, `(?m)^process +role +entry +lag +epoch *\nURL +leader +0 +3\nURL +follower +0 +[\d.]+ ms +3 +follows process 7 on a\nURL +follower +0 +[\d.]+ ms +3 +knows of no leader\n$`, `^$`},
-		{"one is away", []string{leader, away}, 1, `URL +not ready: .*connection refused\n`, `1 of 2 processes are not ready: http://127\.0\.0\.1:1\n`},
-		{"one is behind", []string{leader, behind}, 1, `URL +not ready: lag: this process is a follower that has not seen`, `1 of 2 processes are not ready`},
-		{"no leader", []string{follower, away}, 1, `follower`, `none of 2 processes leads, 1 are not ready\n.*hint: a follower takes over`},
+		{"well", []string{leader, follower, alone}, 0,
+			`(?m)^process +role +entry +lag +epoch *\nURL +leader +0 +3\nURL +follower +0 +[\d.]+ ms +3 +follows process 7 on a\nURL +follower +0 +[\d.]+ ms +3 +knows of no leader\n$`, `^$`},
+		{"one is away", []string{leader, away}, 1, `URL +not ready: .*connection refused\n`,
+			`1 of 2 processes are not ready: http://127\.0\.0\.1:1\n`},
+		{"one is behind", []string{leader, behind}, 1,
+			`URL +not ready: lag: this process is a follower that has not seen`, `1 of 2 processes are not ready`},
+		{"no leader", []string{follower, away}, 1, `follower`,
+			`none of 2 processes leads, 1 are not ready\n.*hint: a follower takes over`},
 		{"two leaders", []string{leader, leader}, 1, `leader`, `(\S+) and \S+ say that they lead\n.*higher epoch`},
 		{"no URL", []string{"a:8080"}, 1, `must be a URL such as`, `none of 1`},
 	} {
@@ -53,7 +57,8 @@ func TestCluster(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(t.Context(), append([]string{"cluster"}, c.urls...), &out, &errs)
 			printed := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "URL")
-			if code != c.code || !regexp.MustCompile(c.out).MatchString(printed) || !regexp.MustCompile(c.errs).MatchString(errs.String()) {
+			if code != c.code || !regexp.MustCompile(c.out).MatchString(printed) ||
+				!regexp.MustCompile(c.errs).MatchString(errs.String()) {
 				t.Errorf("status %d, %s%s", code, printed, errs.String())
 			}
 		})
@@ -63,7 +68,8 @@ func TestCluster(t *testing.T) {
 		t.Errorf("status %d, %s", code, errs.String())
 	}
 	var members []member
-	if err := json.Unmarshal(out.Bytes(), &members); err != nil || len(members) != 2 || members[0].Epoch != 3 || members[1].Process != nil || !strings.Contains(members[1].Error, "refused") {
+	if err := json.Unmarshal(out.Bytes(), &members); err != nil || len(members) != 2 || members[0].Epoch != 3 ||
+		members[1].Process != nil || !strings.Contains(members[1].Error, "refused") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }

@@ -18,7 +18,8 @@ type completionCmd struct {
 }
 
 func (completionCmd) Help() string {
-	return "The script completes commands, flags, experiments, policies and other names; it calls vitrine for them, which must be in the PATH.\n\n" + examples(
+	return "The script completes commands, flags, experiments, policies and other names; it calls vitrine for " +
+		"them, which must be in the PATH.\n\n" + examples(
 		"source <(vitrine completion bash)                                          in ~/.bashrc",
 		"vitrine completion zsh > \"${fpath[1]}/_vitrine\"                            once, before compinit",
 		"vitrine completion fish > ~/.config/fish/completions/vitrine.fish          once",
@@ -112,7 +113,9 @@ var sources = map[string]func(root *kong.Node) []string{
 
 // candidates returns the completions of the last word.
 func candidates(root *kong.Node, words []string) []string {
-	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "=" }) // bash splits --flag=value at it
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool {
+		return w == "="
+	}) // bash splits --flag=value at it
 	if len(words) == 0 {
 		words = []string{""}
 	}

@@ -15,7 +15,8 @@ import (
 func complete(t *testing.T, words ...string) []string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), append([]string{"complete", "--"}, words...), &stdout, &stderr); code != 0 || stderr.Len() > 0 {
+	if code := run(t.Context(), append([]string{"complete", "--"}, words...), &stdout, &stderr); code != 0 ||
+		stderr.Len() > 0 {
 		t.Fatalf("%q: exit status %d, %s", words, code, &stderr)
 	}
 	return strings.Fields(stdout.String())
@@ -34,7 +35,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"reproduce", "main", "--policies", "on"}, []string{"onl-mnl"}},
 		{[]string{"reproduce", "main", "--policies", "onl-mnl,u"}, []string{"onl-mnl,ucb-mnl", "onl-mnl,uniform"}},
 		{[]string{"reproduce", "main", "--policies", "uniform,u"}, []string{"uniform,ucb-mnl"}},
-		{[]string{"reproduce", "main", "--policies=greedy,o"}, []string{"--policies=greedy,onl-mnl", "--policies=greedy,ofu-mnl-plus", "--policies=greedy,oracle"}},
+		{[]string{"reproduce", "main", "--policies=greedy,o"}, []string{"--policies=greedy,onl-mnl",
+			"--policies=greedy,ofu-mnl-plus", "--policies=greedy,oracle"}},
 		{[]string{"reproduce", "main", "--policies", "=", "greedy,b"}, []string{"greedy,bma-mnl"}}, // bash
 		{[]string{"reproduce", "--baselines", "t"}, []string{"theory", "tuned"}},
 		{[]string{"plot", "out", "--band", "s"}, []string{"se", "sd"}},

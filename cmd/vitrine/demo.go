@@ -53,7 +53,8 @@ func mayDemonstrate(e *engine.Engine, data string) error {
 			return err
 		}
 		if !bytes.Equal(there.Canonical(), ours.Canonical()) {
-			return hint.New(fmt.Errorf("--demo: the demonstration would overwrite the placement %[2]q of %[1]s, which is not its own", data, name), "leave --data out, or name another directory")
+			return hint.New(fmt.Errorf("--demo: the demonstration would overwrite the placement %[2]q of %[1]s, "+
+				"which is not its own", data, name), "leave --data out, or name another directory")
 		}
 	}
 	return nil

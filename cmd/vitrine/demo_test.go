@@ -56,11 +56,13 @@ func TestDemoOverwritesNothing(t *testing.T) {
 	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	url, _, stop := serving(t, s)
-	ask(t, 201, "PUT", url+"/v1/placements/auto", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	ask(t, 201, "PUT", url+"/v1/placements/auto",
+		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	before := ask(t, 200, "GET", url+"/v1/placements", "")
 	fatal.If(t, stop())
 	s.demo = true
-	if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `the placement "auto"`) {
+	if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil ||
+		!strings.Contains(err.Error(), `the placement "auto"`) {
 		t.Fatalf("the demonstration over a placement of that name: %v", err)
 	}
 	s.demo = false
@@ -81,7 +83,8 @@ func TestDemoOfChangedPlacement(t *testing.T) {
 	o := host.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	demonstration("data", &o)
 	fatal.If(t, o.Opened(e))
-	fatal.Or(e.Put(t.Context(), "auto", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), 0))(t)
+	fatal.Or(e.Put(t.Context(), "auto", []byte(
+		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), 0))(t)
 	if err := o.Opened(e); err != nil || !strings.Contains(log.String(), "the demonstration is over") {
 		t.Errorf("opened again: %v, %s", err, &log)
 	}
@@ -94,10 +97,12 @@ func TestRequestsOfTheREADME(t *testing.T) {
 	s := newService()
 	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true
 	url, _, stop := serving(t, s)
-	for ask(t, 200, "GET", url+"/v1/placements", "") == `{"placements":[]}` || strings.Contains(ask(t, 200, "GET", url+"/v1/placements/auto/items", ""), `"count":0`) {
+	for ask(t, 200, "GET", url+"/v1/placements", "") == `{"placements":[]}` ||
+		strings.Contains(ask(t, 200, "GET", url+"/v1/placements/auto/items", ""), `"count":0`) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	requests := regexp.MustCompile(`(?m)^curl (-X PUT )?localhost:8080(\S+) -d '([^']*)'$`).FindAllStringSubmatch(string(text), -1)
+	requests := regexp.MustCompile(`(?m)^curl (-X PUT )?localhost:8080(\S+) -d '([^']*)'$`).FindAllStringSubmatch(
+		string(text), -1)
 	if len(requests) != 6 {
 		t.Fatalf("%d requests", len(requests))
 	}

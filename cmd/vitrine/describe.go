@@ -23,7 +23,8 @@ type describeCmd struct {
 }
 
 func (describeCmd) Help() string {
-	return "For each option it prints the key and the default as in a file, the legal values and the meaning. A name in several tables, such as uniform, is described for each.\n\n" +
+	return "For each option it prints the key and the default as in a file, the legal values and the meaning. A " +
+		"name in several tables, such as uniform, is described for each.\n\n" +
 		examples("vitrine describe onl-mnl", "vitrine describe onl-mnl --page", "vitrine describe mlp")
 }
 
@@ -35,7 +36,8 @@ func (c describeCmd) Run(t terminal) error {
 		}
 	}
 	if len(found) == 0 {
-		return usageError{hint.New(fmt.Errorf("nothing has the name %q%s", c.Name, hint.Legal(c.Name, describable())), "vitrine list prints all names")}
+		return usageError{hint.New(fmt.Errorf("nothing has the name %q%s", c.Name, hint.Legal(c.Name, describable())),
+			"vitrine list prints all names")}
 	}
 	if c.Page {
 		return c.page(t, found)
@@ -78,7 +80,8 @@ func describable() []string {
 func describe(out io.Writer, d config.Description) error {
 	fmt.Fprintf(out, "%s %s: %s\n", d.Table, d.Name, d.Doc)
 	if d.Table == "policy" {
-		fmt.Fprintf(out, "\nChoose it %s.\nAn offer costs O(%s) and an observed round O(%s),\n%s.\n", d.Choose, d.Offer, d.Round, policy.CostLegend)
+		fmt.Fprintf(out, "\nChoose it %s.\nAn offer costs O(%s) and an observed round O(%s),\n%s.\n", d.Choose, d.Offer,
+			d.Round, policy.CostLegend)
 	}
 	if len(d.Options) > 0 {
 		fmt.Fprintln(out)

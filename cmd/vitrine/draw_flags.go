@@ -86,7 +86,8 @@ func (f drawFlags) drawing() (drawing, error) {
 		{"--title", f.Title != "", false},
 	} {
 		if flag.given && flag.picture && d.noPicture {
-			return d, usageError{fmt.Errorf("%s: has no effect on a table, and --format %s asks for no picture", flag.name, strings.Join(f.Format, ","))}
+			return d, usageError{fmt.Errorf("%s: has no effect on a table, and --format %s asks for no picture",
+				flag.name, strings.Join(f.Format, ","))}
 		}
 		if flag.given {
 			d.regretOnly = append(d.regretOnly, flag.name)
@@ -120,7 +121,8 @@ var length = regexp.MustCompile(`^([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?) *([a-z]*)$`
 // parseWidth reads the width of a picture, as 3.3in.
 func parseWidth(text string) (vg.Length, error) {
 	wrong := func(what string) error {
-		return usageError{fmt.Errorf("--width %s: %s from %gin to %gin", text, what, figure.MinWidth/vg.Inch, figure.MaxWidth/vg.Inch)}
+		return usageError{fmt.Errorf("--width %s: %s from %gin to %gin", text, what, figure.MinWidth/vg.Inch,
+			figure.MaxWidth/vg.Inch)}
 	}
 	m := length.FindStringSubmatch(text)
 	if m == nil {

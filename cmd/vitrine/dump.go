@@ -59,7 +59,8 @@ func (c dumpCmd) load(ctx context.Context, t terminal) ([]*experiment.Experiment
 	case c.Seeds != nil && (*c.Seeds < 1 || *c.Seeds > config.MaxSeeds):
 		return nil, usageError{fmt.Errorf("--seeds %d: must be from 1 to %d", *c.Seeds, config.MaxSeeds)}
 	case c.Workers < 0:
-		return nil, usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", c.Workers)}
+		return nil, usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)",
+			c.Workers)}
 	}
 	version, err := fullVersion()
 	if err != nil {
@@ -80,7 +81,8 @@ func (c dumpCmd) load(ctx context.Context, t terminal) ([]*experiment.Experiment
 			return nil, usageError{err}
 		}
 		if slices.ContainsFunc(chosen, func(o *experiment.Experiment) bool { return o.Name == f.Name }) {
-			return nil, usageError{fmt.Errorf("%s: another experiment is also called %q: their dumps would share a directory", name, f.Name)}
+			return nil, usageError{fmt.Errorf("%s: another experiment is also called %q: their dumps would share "+
+				"a directory", name, f.Name)}
 		}
 		if err := data.supply(f); err != nil {
 			return nil, err

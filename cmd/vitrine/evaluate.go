@@ -92,7 +92,8 @@ func (c evaluateCmd) Run(ctx context.Context, t terminal) (err error) {
 		return err
 	}
 	log.progress.close()
-	v, err := judge.Run(ctx, rounds, policies, judge.Options{Utility: c.Utility, Level: c.Level, Folds: c.Folds, Resamples: c.Resamples, Seed: c.Seed})
+	v, err := judge.Run(ctx, rounds, policies, judge.Options{Utility: c.Utility, Level: c.Level, Folds: c.Folds,
+		Resamples: c.Resamples, Seed: c.Seed})
 	if errors.As(err, new(judge.OptionsError)) {
 		return usageError{err}
 	} else if err != nil {
@@ -127,12 +128,14 @@ func (c evaluateCmd) draw(v *judge.Verdict) error {
 	}
 	mean, se := v.Logged()
 	f := figure.Forest{Title: "revenue of a page", Axis: "revenue", Reference: mean,
-		Subtitle: fmt.Sprintf("%d decisions of %s, normal %g %% intervals; the line is what the log earned", len(v.Rounds.Rounds), v.Rounds.Placement, 100*c.Level)}
+		Subtitle: fmt.Sprintf("%d decisions of %s, normal %g %% intervals; the line is what the log earned",
+			len(v.Rounds.Rounds), v.Rounds.Placement, 100*c.Level)}
 	z := math.Sqrt2 * math.Erfinv(c.Level)
 	f.Rows = append(f.Rows, figure.ForestRow{Name: "as logged", Value: mean, Low: mean - z*se, High: mean + z*se})
 	v.Each(func(policy, minus string, s offpolicy.Estimate) {
 		if minus == "" {
-			f.Rows = append(f.Rows, figure.ForestRow{Name: policy + ", " + s.Method, Value: s.Value, Low: s.Normal.Low, High: s.Normal.High})
+			f.Rows = append(f.Rows, figure.ForestRow{Name: policy + ", " + s.Method, Value: s.Value, Low: s.Normal.Low,
+				High: s.Normal.High})
 		}
 	})
 	return figure.Write(strings.TrimSuffix(c.Figure, "."+format.Name), f, format)

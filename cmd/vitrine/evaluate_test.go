@@ -45,7 +45,8 @@ func playedLog(t *testing.T, dir, config string, rounds int, baskets bool) {
 				x := rng.Float64()*2 - 1
 				id := fmt.Sprint("sku", i)
 				u[id] = x
-				r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number("x", x)}, Revenue: new(1 + float64(i)/8)})
+				r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number("x", x)},
+					Revenue: new(1 + float64(i)/8)})
 			}
 			a, err := e.Decide(ctx, "home", r, now)
 			if err != nil {
@@ -112,28 +113,34 @@ func TestEvaluate(t *testing.T) {
 	write(t, "same.toml", "show = \"items\"\nitems = [\"sku3\", \"none\"]\nsize = 1")
 	write(t, "learned.toml", "show = \"policy\"\n[policy]\nname = \"ucb-mnl\"")
 	write(t, "drawn.toml", `show = "uniform"`)
-	text, errs, code := vitrineRun(t, "evaluate", "data", "--policy", "top.toml", "--policy", "best.toml", "--policy", "same.toml", "--policy", "learned.toml", "--policy", "drawn.toml", "--figure", "forest.svg")
+	text, errs, code := vitrineRun(t, "evaluate", "data", "--policy", "top.toml", "--policy", "best.toml", "--policy",
+		"same.toml", "--policy", "learned.toml", "--policy", "drawn.toml", "--figure", "forest.svg")
 	if code != 0 {
 		t.Fatal(errs)
 	}
 	for _, want := range []string{
-		`placement "home": 980 decisions with an outcome. A page of the log earned `, "Left out: 20 decisions, which have no outcome.",
+		`placement "home": 980 decisions with an outcome. A page of the log earned `,
+		"Left out: 20 decisions, which have no outcome.",
 		"dearest: the items of the largest revenues\n  The log says how every page was drawn.",
-		"best minus dearest, on the same rounds:", "learned: the page of a policy that has learned from the log, ucb-mnl", "no support: ",
+		"best minus dearest, on the same rounds:",
+		"learned: the page of a policy that has learned from the log, ucb-mnl", "no support: ",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if svg, err := os.ReadFile("forest.svg"); err != nil || !strings.Contains(string(svg), "best, dr-pi") || !strings.Contains(string(svg), "as logged") {
+	if svg, err := os.ReadFile("forest.svg"); err != nil || !strings.Contains(string(svg), "best, dr-pi") ||
+		!strings.Contains(string(svg), "as logged") {
 		t.Errorf("the figure: %v", err)
 	}
-	table, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "top.toml", "--policy", "best.toml", "--policy", "learned.toml", "--format", "csv")
+	table, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "top.toml", "--policy", "best.toml", "--policy",
+		"learned.toml", "--format", "csv")
 	rows := fatal.Or(csv.NewReader(strings.NewReader(table)).ReadAll())(t)
 	value := map[string]float64{}
 	for _, r := range rows[1:] {
 		// Only a policy that is fixed before the log begins gets an interval that holds at any time.
-		if fixed := r[0] == "dearest" && slices.Contains([]string{"dr-pi", "pi", "items"}, r[2]); (r[9] != "") != fixed {
+		if fixed := r[0] == "dearest" && slices.Contains([]string{"dr-pi", "pi", "items"},
+			r[2]); (r[9] != "") != fixed {
 			t.Errorf("%s, %s: the interval at any time begins at %q", r[0], r[2], r[9])
 		}
 		value[r[0]+"-"+r[1]+" "+r[2]], _ = strconv.ParseFloat(r[3], 64)
@@ -147,7 +154,8 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%s: what has learned is %v off the best page", method, off)
 		}
 	}
-	if j, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "same.toml", "--format", "json"); !strings.Contains(j, `"effective_rounds"`) || !strings.Contains(j, `"none": "no support: `) {
+	if j, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "same.toml", "--format", "json"); !strings.Contains(j,
+		`"effective_rounds"`) || !strings.Contains(j, `"none": "no support: `) {
 		t.Errorf("%s", j)
 	}
 }
@@ -158,7 +166,8 @@ func TestEvaluateReplay(t *testing.T) {
 	exploredLog(t, "data", "sets", 1, 2500)
 	write(t, "live.toml", "show = \"replay\"\n[policy]\nname = \"ucb-mnl\"")
 	text, errs, code := vitrineRun(t, "evaluate", "data", "--policy", "live.toml")
-	if code != 0 || !strings.Contains(text, "of 2450 rounds its page is that of the log") || !strings.Contains(text, "  replay ") {
+	if code != 0 || !strings.Contains(text, "of 2450 rounds its page is that of the log") ||
+		!strings.Contains(text, "  replay ") {
 		t.Errorf("%s%s", text, errs)
 	}
 	write(t, "bad.toml", "show = \"best\"\nitem = 3")
@@ -176,13 +185,17 @@ func TestEvaluateReplay(t *testing.T) {
 		`strange.toml: items = ["nobody"]: no request has any of them`:               {"strange.toml"},
 		`large.toml: size = 3: the placement shows at most 2 items`:                  {"large.toml"},
 		`unknown.toml: [policy]: ucb: name = "ucb": unknown`:                         {"unknown.toml"},
-		`live.toml: name = "live": another policy has it`:                            {"live.toml", "--policy", "live.toml"},
-		`data has no placement "shop": there are home`:                               {"live.toml", "--placement", "shop"},
-		`--utility:1: utility: kind = 'cubic': unknown`:                              {"live.toml", "--utility", `{kind = "cubic"}`},
-		`missing.toml: no such file`:                                                 {"missing.toml"},
-		`the level is 1.5`:                                                           {"live.toml", "--level", "1.5"},
+		`live.toml: name = "live": another policy has it`: {
+			"live.toml", "--policy", "live.toml"},
+		`data has no placement "shop": there are home`: {
+			"live.toml", "--placement", "shop"},
+		`--utility:1: utility: kind = 'cubic': unknown`: {
+			"live.toml", "--utility", `{kind = "cubic"}`},
+		`missing.toml: no such file`: {"missing.toml"},
+		`the level is 1.5`:           {"live.toml", "--level", "1.5"},
 	} {
-		if out, errs, code := vitrineRun(t, append([]string{"evaluate", "data", "--policy"}, args...)...); code == 0 || out != "" || !strings.Contains(errs, want) {
+		if out, errs, code := vitrineRun(t, append([]string{"evaluate", "data", "--policy"}, args...)...); code == 0 ||
+			out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%v: %s\nwant %q", args, errs, want)
 		}
 	}
@@ -234,10 +247,14 @@ func TestEvaluateChecksImportedLogs(t *testing.T) {
 		policy    string
 		want      []string
 	}{
-		{false, linear, 1, true, "best.toml", []string{"The items shown are like those that the log's laws draw", "The model agrees with the residuals: dr-pi"}},
-		{true, linear, 1, true, "best.toml", []string{`Warning: the pages were not drawn as the log says: items with more of the feature "x" were shown more often than its laws would, by `}},
-		{false, linear, 1, false, "fixed.toml", []string{"and 1 is expected", "The model agrees with the residuals: dr-sets"}},
-		{false, linear, 0.5, false, "fixed.toml", []string{"instead of 1: the propensities are not those with which the pages were drawn"}},
+		{false, linear, 1, true, "best.toml", []string{"The items shown are like those that the log's laws draw",
+			"The model agrees with the residuals: dr-pi"}},
+		{true, linear, 1, true, "best.toml",
+			[]string{`Warning: the pages were not drawn as the log says: items with more of the feature "x" were shown more often than its laws would, by `}},
+		{false, linear, 1, false, "fixed.toml", []string{"and 1 is expected", "The model agrees with the " +
+			"residuals: dr-sets"}},
+		{false, linear, 0.5, false, "fixed.toml", []string{"instead of 1: the propensities are not those with " +
+			"which the pages were drawn"}},
 		{false, v, 1, false, "best.toml", []string{"The model is probably wrong: dr-sets and direct differ"}},
 	} {
 		uniformLog(t, 2000, c.byFeature, c.u, c.factor)

@@ -161,9 +161,11 @@ func (c fitCmd) fit(ctx context.Context, t terminal) (r *choice.Result, data, he
 			return nil, nil, nil, usageError{fmt.Errorf("--holdout: %w", err)}
 		}
 	}
-	r, err = choice.Fit(ctx, spec, data, choice.Options{Errors: c.Errors, Workers: c.Workers, Watch: func(s choice.Step) {
-		fmt.Fprintf(t.err, "vitrine: step %d: log-likelihood %.4f of %d choices\n", s.Step, s.LogLikelihood, s.Choices)
-	}})
+	r, err = choice.Fit(ctx, spec, data, choice.Options{Errors: c.Errors, Workers: c.Workers,
+		Watch: func(s choice.Step) {
+			fmt.Fprintf(t.err, "vitrine: step %d: log-likelihood %.4f of %d choices\n", s.Step, s.LogLikelihood,
+				s.Choices)
+		}})
 	if err != nil {
 		unidentified := new(choice.IdentificationError)
 		err, is := fmt.Errorf("%s: %w", c.Spec, err), errors.As(err, &unidentified)
@@ -216,7 +218,8 @@ func (c fitCmd) print(t terminal, r *choice.Result, after []byte) (err error) {
 }
 
 // compare prints how the model compares with others, and with itself without an alternative.
-func (c fitCmd) compare(ctx context.Context, w io.Writer, r *choice.Result, others []*choice.Result, data *choice.Data) error {
+func (c fitCmd) compare(ctx context.Context, w io.Writer, r *choice.Result, others []*choice.Result,
+	data *choice.Data) error {
 	var tests []string
 	for i, other := range others {
 		lines, err := r.Against(c.Against[i], other)
@@ -236,7 +239,8 @@ func (c fitCmd) compare(ctx context.Context, w io.Writer, r *choice.Result, othe
 		}
 		fmt.Fprintf(w, "Hausman–McFadden test without %s: %v.\n", c.Drop, test)
 		if expected {
-			fmt.Fprintln(w, "The test uses the expected covariance, because the observed difference is not positive definite.")
+			fmt.Fprintln(w, "The test uses the expected covariance, because the observed difference is not "+
+				"positive definite.")
 		}
 	}
 	return nil

@@ -52,7 +52,8 @@ func stocked(t *testing.T, rounds int, cut bool) (data string) {
 			if err = errors.Join(err, replace.File(filepath.Join(data, host.SnapshotFile), bytes)); err != nil || !cut {
 				return err
 			}
-			_, err = (&host.Retention{Size: uint64(rounds) * 7000, Log: store, Data: data}).Apply(ctx, upTo, time.Time{})
+			_, err = (&host.Retention{Size: uint64(rounds) * 7000, Log: store, Data: data}).Apply(ctx, upTo,
+				time.Time{})
 			return err
 		}
 		rng := rand.New(rand.NewPCG(13, 3))
@@ -141,7 +142,8 @@ func TestFlips(t *testing.T) {
 			wantFirst, want := entriesOf(t, before)
 			first, have := entriesOf(t, data)
 			if first != wantFirst || len(have) < len(want) {
-				t.Errorf("%s: entries %d to %d, and there were %d to %d:\n%s", said, first, first+uint64(len(have))-1, wantFirst, wantFirst+uint64(len(want))-1, p.Said())
+				t.Errorf("%s: entries %d to %d, and there were %d to %d:\n%s", said, first, first+uint64(len(have))-1,
+					wantFirst, wantFirst+uint64(len(want))-1, p.Said())
 				continue
 			}
 			for i := range want {
@@ -173,7 +175,8 @@ func TestFlips(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(tried)) {
 		all = append(all, fmt.Sprintf("%s %d refused, %d mended", name, refused[name], mended[name]))
 	}
-	held(t, fmt.Sprintf("seed %d: %d flips of one bit, each refused with its place named or mended with a warning, none silent: %s", *killSeed, *flips, strings.Join(all, "; ")))
+	held(t, fmt.Sprintf("seed %d: %d flips of one bit, each refused with its place named or mended with a "+
+		"warning, none silent: %s", *killSeed, *flips, strings.Join(all, "; ")))
 }
 
 // flip flips a bit of a data directory: every other time one of the log's entries, else one of any file.

@@ -26,13 +26,15 @@ func tradeOn(t *testing.T, data, name string, decisions int) {
 	t.Helper()
 	err := withEngine(data, func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
-		if err := e.Create(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), now); err != nil {
+		if err := e.Create(ctx, "home", []byte(
+			`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), now); err != nil {
 			return err
 		}
 		for i := range decisions {
 			r := &api.Request{Decision: fmt.Sprint(name, i)}
 			for k := range 3 {
-				r.Items = append(r.Items, api.Item{ID: fmt.Sprint("i", k), Features: api.Values{api.Number("x", float64((i*k)%5+len(name)))}})
+				r.Items = append(r.Items, api.Item{ID: fmt.Sprint("i", k),
+					Features: api.Values{api.Number("x", float64((i*k)%5+len(name)))}})
 			}
 			a, err := e.Decide(ctx, "home", r, now)
 			if err == nil {
@@ -73,7 +75,8 @@ func TestForeignSnapshots(t *testing.T) {
 			data := copyOf(t, ours)
 			foreign := fatal.Or(os.ReadFile(filepath.Join(c.data, host.SnapshotFile)))(t)
 			fatal.If(t, os.WriteFile(filepath.Join(data, host.SnapshotFile), foreign, 0o600))
-			if output, code := command(t, "check", data); code != 1 || !strings.Contains(output, host.SnapshotFile+": ") {
+			if output, code := command(t, "check", data); code != 1 ||
+				!strings.Contains(output, host.SnapshotFile+": ") {
 				t.Errorf("check: exit status %d: %s", code, output)
 			}
 			s := newService()
@@ -85,7 +88,8 @@ func TestForeignSnapshots(t *testing.T) {
 				}
 			}
 			ask(t, 404, "GET", url+"/v1/decisions/fork1", "")
-			if line, ok := log.line("a snapshot is unusable: more of the log is replayed"); !ok || line["level"] != "WARN" || !strings.Contains(fmt.Sprint(line["cause"]), c.want) {
+			if line, ok := log.line("a snapshot is unusable: more of the log is replayed"); !ok ||
+				line["level"] != "WARN" || !strings.Contains(fmt.Sprint(line["cause"]), c.want) {
 				t.Errorf("the service says %v, want a warning of %q", line, c.want)
 			}
 			if err := stop(); err != nil {
@@ -119,12 +123,16 @@ func TestForksAreFound(t *testing.T) {
 		{ours, ours, 0, "are the same, up to entry 59"},
 		{ours, backup, 0, backup + " is what " + ours + " was after entry 41"},
 		{backup, fork, 0, backup + " is what " + fork + " was after entry 41"},
-		{ours, fork, 1, "have forked: they are the same up to entry 41 and differ after it; their last entries are 59 and 47"},
-		{fork, ours, 1, "have forked: they are the same up to entry 41 and differ after it; their last entries are 47 and 59"},
-		{ours, brief, 1, "have forked: they are the same up to entry 41 and differ after it; their last entries are 59 and 42"},
+		{ours, fork, 1, "have forked: they are the same up to entry 41 and differ after it; their last entries " +
+			"are 59 and 47"},
+		{fork, ours, 1, "have forked: they are the same up to entry 41 and differ after it; their last entries " +
+			"are 47 and 59"},
+		{ours, brief, 1, "have forked: they are the same up to entry 41 and differ after it; their last entries " +
+			"are 59 and 42"},
 		{ours, other, 1, "they are not copies of one log"},
 	} {
-		if output, code := command(t, "check", c.a, "--against", c.b); code != c.code || !strings.Contains(output, c.want) {
+		if output, code := command(t, "check", c.a, "--against", c.b); code != c.code ||
+			!strings.Contains(output, c.want) {
 			t.Errorf("exit status %d: %s\nwant %d with %q", code, output, c.code, c.want)
 		}
 	}
@@ -138,9 +146,11 @@ func TestMovedDirectory(t *testing.T) {
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(root, "data")
 	s.Snapshots.Every.Duration = 5 * time.Millisecond
 	url, _, stop := serving(t, s)
-	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	ask(t, 201, "PUT", url+"/v1/placements/home",
+		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	for i := range 40 {
-		ask(t, 201, "POST", url+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"a%d","items":[{"id":"a","features":{"x":1}}]}`, i))
+		ask(t, 201, "POST", url+"/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":"a%d","items":[{"id":"a","features":{"x":1}}]}`, i))
 	}
 	fatal.If(t, os.Rename(s.Data, filepath.Join(root, "moved")))
 	tradeOn(t, s.Data, "new", 35)
@@ -211,7 +221,8 @@ func TestServeBeginsAgain(t *testing.T) {
 		if stats["forgotten"] != forgotten || stats["learned"] != 20-forgotten {
 			t.Errorf("cut %v: statistics %v", cut, stats)
 		}
-		if line, ok := log.line("a learner starts from nothing: its saved state cannot be read, and the log no longer has its rounds"); ok != cut || ok && line["level"] != "WARN" {
+		if line, ok := log.line("a learner starts from nothing: its saved state cannot be read, and the log no " +
+			"longer has its rounds"); ok != cut || ok && line["level"] != "WARN" {
 			t.Errorf("cut %v: the service says %v", cut, line)
 		}
 		known := 200

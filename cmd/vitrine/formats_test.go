@@ -80,7 +80,8 @@ func formatTrade(ctx context.Context, e *engine.Engine, half, late func() error)
 		if name == "small" { // its memory holds some seventy decisions
 			size = `"max_size":1,"memory_bytes":12500`
 		}
-		if _, err := e.Put(ctx, name, fmt.Appendf(nil, `{%s,"max_request_items":4,"horizon":1000,"seed":%d,%s,%s}`, size, i, features, policy), now); err != nil {
+		if _, err := e.Put(ctx, name, fmt.Appendf(nil, `{%s,"max_request_items":4,"horizon":1000,"seed":%d,%s,%s}`,
+			size, i, features, policy), now); err != nil {
 			return err
 		}
 	}
@@ -226,13 +227,17 @@ func knowledgeOf(ctx context.Context, e *engine.Engine) (map[string]knowledge, e
 			return nil, err
 		}
 		k := knowledge{
-			s.Decisions, s.Outcomes, s.Expired, s.ExpiredEarly, s.Withdrawn, s.Learned, s.Skipped, s.Stale, s.Pending, s.PolicyEntry, s.Versions, s.Problem,
-			[]float64{s.ByPolicy.Revenue, s.ByChance.Revenue, s.ByBaseline.Revenue, s.Calibration.Revenue, s.Calibration.Predicted},
-			[]float64{float64(s.Shadow.Rounds), float64(s.Shadow.Agreements), s.Shadow.Policy, s.Shadow.Baseline}, nil, nil,
+			s.Decisions, s.Outcomes, s.Expired, s.ExpiredEarly, s.Withdrawn, s.Learned, s.Skipped, s.Stale, s.Pending,
+			s.PolicyEntry, s.Versions, s.Problem,
+			[]float64{s.ByPolicy.Revenue, s.ByChance.Revenue, s.ByBaseline.Revenue, s.Calibration.Revenue,
+				s.Calibration.Predicted},
+			[]float64{float64(s.Shadow.Rounds), float64(s.Shadow.Agreements), s.Shadow.Policy, s.Shadow.Baseline}, nil,
+			nil,
 		}
 		rng := rand.New(rand.NewPCG(13, 2))
 		for range 3 {
-			a, err := e.Decide(ctx, name, formatRequest(name, rng), time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC).UnixNano())
+			a, err := e.Decide(ctx, name, formatRequest(name, rng), time.Date(2026, 2, 1, 0, 0, 0, 0,
+				time.UTC).UnixNano())
 			if err != nil {
 				return nil, err
 			}
@@ -406,7 +411,8 @@ func laterTrade(ctx context.Context, e *engine.Engine) error {
 	rng := rand.New(rand.NewPCG(13, 3))
 	for _, name := range e.Placements() {
 		err := e.Outcome(ctx, "", name+"-22", "", now) // a reward was reported
-		if err != nil && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrConflict) && !errors.Is(err, engine.ErrLate) {
+		if err != nil && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrConflict) &&
+			!errors.Is(err, engine.ErrLate) {
 			return err
 		}
 		n := 4
@@ -436,7 +442,8 @@ func TestDataFormatIsWhole(t *testing.T) {
 		t.Fatalf("exit status %d: %s%s", code, &stdout, &stderr)
 	}
 	for _, kind := range []string{
-		"PlacementPut", "PlacementDeleted", "Offered", "Chosen", "Expired", "SnapshotTaken", "LearnerRolledBack", "Activated", "ItemsDeclined", "Evicted", "ItemsChanged", "CategoryValuesAdded",
+		"PlacementPut", "PlacementDeleted", "Offered", "Chosen", "Expired", "SnapshotTaken", "LearnerRolledBack",
+		"Activated", "ItemsDeclined", "Evicted", "ItemsChanged", "CategoryValuesAdded",
 	} {
 		if !strings.Contains(stdout.String(), "\n"+kind+" ") {
 			t.Errorf("no %s in\n%s", kind, &stdout)

@@ -35,7 +35,8 @@ func TestHealth(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		began := time.Now()
-		if code := run(t.Context(), append([]string{"health"}, strings.Fields(c.args)...), &out, &out); code != c.code || !strings.Contains(out.String(), c.says) {
+		if code := run(t.Context(), append([]string{"health"}, strings.Fields(c.args)...), &out,
+			&out); code != c.code || !strings.Contains(out.String(), c.says) {
 			t.Errorf("health %s: exit status %d after %v: %s", c.args, code, time.Since(began), &out)
 		}
 	}

@@ -19,7 +19,8 @@ func (c helpCmd) Run(parser *kong.Kong) error {
 		children := visible(node)
 		i := slices.IndexFunc(children, func(n *kong.Node) bool { return n.Name == name })
 		if i < 0 {
-			return usageError{fmt.Errorf("there is no command %q: there are %s", strings.Join(c.Command, " "), strings.Join(nodeNames(visible(parser.Model.Node)), ", "))}
+			return usageError{fmt.Errorf("there is no command %q: there are %s", strings.Join(c.Command, " "),
+				strings.Join(nodeNames(visible(parser.Model.Node)), ", "))}
 		}
 		node = children[i]
 	}
@@ -29,7 +30,9 @@ func (c helpCmd) Run(parser *kong.Kong) error {
 
 // visible returns the subcommands of a node that help shows.
 func visible(node *kong.Node) []*kong.Node {
-	return slices.DeleteFunc(slices.Clone(node.Children), func(n *kong.Node) bool { return n.Hidden || n.Type != kong.CommandNode })
+	return slices.DeleteFunc(slices.Clone(node.Children), func(n *kong.Node) bool {
+		return n.Hidden || n.Type != kong.CommandNode
+	})
 }
 
 func nodeNames(nodes []*kong.Node) (list []string) {

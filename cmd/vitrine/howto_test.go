@@ -30,8 +30,9 @@ func TestHowToFit(t *testing.T) {
 	specs := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
 	t.Chdir(t.TempDir())
 	modes := regexp.MustCompile("(?s)```csv\n(.*?)```").FindSubmatch(page)[1]
-	for name, text := range map[string][]byte{"trips.csv": trips, "modes.csv": modes, "trips.toml": specs[0][1], "nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...),
-		"small.toml": bytes.Replace(specs[0][1], []byte("individual = [\"income\"]\n"), nil, 1)} {
+	for name, text := range map[string][]byte{"trips.csv": trips, "modes.csv": modes, "trips.toml": specs[0][1],
+		"nested.toml": append(bytes.Clone(specs[0][1]), specs[1][1]...),
+		"small.toml":  bytes.Replace(specs[0][1], []byte("individual = [\"income\"]\n"), nil, 1)} {
 		write(t, name, string(text))
 	}
 	if commands := play(t, page); commands != 11 {
@@ -52,7 +53,8 @@ func TestHowToSwissmetro(t *testing.T) {
 	}
 	specs := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
 	t.Chdir(t.TempDir())
-	for name, text := range map[string][]byte{"swissmetro.dat": data, "swissmetro.toml": specs[0][1], "nested.toml": slices.Concat(specs[0][1], specs[1][1])} {
+	for name, text := range map[string][]byte{"swissmetro.dat": data, "swissmetro.toml": specs[0][1],
+		"nested.toml": slices.Concat(specs[0][1], specs[1][1])} {
 		write(t, name, string(text))
 	}
 	if commands := play(t, page); commands != 3 {
@@ -72,7 +74,8 @@ func TestHowToLogs(t *testing.T) {
 	write(t, "clicks.csv", string(clicks))
 	commands := 0
 	for _, page := range [][]byte{evaluate, live} {
-		for _, file := range regexp.MustCompile("(?s)`([\\w-]+\\.(?:toml|json))`[^`]*```(?:toml|json)\n(.*?)```").FindAllSubmatch(page, -1) {
+		for _, file := range regexp.MustCompile(
+			"(?s)`([\\w-]+\\.(?:toml|json))`[^`]*```(?:toml|json)\n(.*?)```").FindAllSubmatch(page, -1) {
 			write(t, string(file[1]), string(file[2]))
 		}
 		commands += play(t, page)
@@ -214,7 +217,8 @@ generic = ["cost", "time / 60"]
 		"trips.csv": string(trips), "modes.csv": "id,mode,cost,time,revenue\na,bike,0,32,0.5\nb,bus,1,46.2,1\nc,car,4,15.6,2\nd,train,4,26,2.5\n",
 		"latent.toml": spec + "kind = \"latent\"\nclasses = 2\n",
 		"mixed.toml":  spec + "kind = \"mixed\"\ndraws = 30\n[[model.random]]\ncoefficient = \"cost\"\n",
-		"nested.toml": spec + "kind = \"nested\"\n[[model.nests]]\nname = \"road\"\nalternatives = [\"bus\", \"car\"]\n",
+		"nested.toml": spec + "kind = \"nested\"\n[[model.nests]]\nname = \"road\"\nalternatives = [\"bus\", " +
+			"\"car\"]\n",
 	} {
 		fatal.If(t, os.WriteFile(name, []byte(text), 0o644))
 	}
@@ -222,7 +226,8 @@ generic = ["cost", "time / 60"]
 		shell(t, "vitrine fit trips.csv "+kind+".toml --out model.json")
 		rules := " --max-size 2"
 		if kind == "nested" {
-			if got := shell(t, "vitrine optimize modes.csv --model model.json"+rules); !strings.Contains(got, "modes.csv: the best assortment under nested logit is known without rules only") {
+			if got := shell(t, "vitrine optimize modes.csv --model model.json"+rules); !strings.Contains(got,
+				"modes.csv: the best assortment under nested logit is known without rules only") {
 				t.Errorf("nested logit with rules: %s", got)
 			}
 			rules = ""
@@ -267,7 +272,8 @@ func TestHowToLearnersInOtherLanguages(t *testing.T) {
 	write(t, filepath.Join(dir, "learner.py"), string(learner))
 	file := regexp.MustCompile("(?s)```toml\n(.*?)```").FindSubmatch(page)[1]
 	write(t, filepath.Join(dir, "mine.toml"), strings.Replace(string(file), "python3", python, 1))
-	if got := shell(t, "vitrine run "+filepath.Join(dir, "mine.toml")+" --out "+dir); !strings.Contains(got, "mine: regret after 500 rounds, 5 seeds") {
+	if got := shell(t, "vitrine run "+filepath.Join(dir, "mine.toml")+" --out "+dir); !strings.Contains(got,
+		"mine: regret after 500 rounds, 5 seeds") {
 		t.Fatal(got)
 	}
 	summary := fatal.Or(os.ReadFile(filepath.Join(dir, "mine", "summary.csv")))(t)
@@ -288,7 +294,8 @@ func TestHowToRunAnExperiment(t *testing.T) {
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	url, _, stop := serving(t, s)
 	commands := regexp.MustCompile(`(?m)^(?:curl (-X PUT )?'?localhost:8080([^\s']+)'?(?: -d '([^']*)')?|vitrine report (.*) > report.html)$`).FindAllStringSubmatch(string(readPage(t, "run-an-experiment")), -1)
-	ask(t, 201, "PUT", url+"/v1/placements/window", `{"max_size": 3, "features": [{"name": "price", "kind": "number"}]}`)
+	ask(t, 201, "PUT", url+"/v1/placements/window",
+		`{"max_size": 3, "features": [{"name": "price", "kind": "number"}]}`)
 	var answers []string
 	for _, c := range commands {
 		if c[4] != "" {
@@ -306,12 +313,14 @@ func TestHowToRunAnExperiment(t *testing.T) {
 		}
 		answers = append(answers, ask(t, status, method, url+c[2], c[3]))
 	}
-	for i, want := range []string{`"gains":[]`, `"control":"shop"`, `"variant":"`, "", `"result":"continue"`, "<title>summer – window</title>", `"mode":"learn"`} {
+	for i, want := range []string{`"gains":[]`, `"control":"shop"`, `"variant":"`, "", `"result":"continue"`,
+		"<title>summer – window</title>", `"mode":"learn"`} {
 		if i >= len(answers) || !strings.Contains(answers[i], want) {
 			t.Fatalf("command %d of %d answers %v, want %s", i, len(answers), answers, want)
 		}
 	}
-	if past := ask(t, 200, "GET", url+"/v1/placements/window/experiment", ""); !strings.Contains(past, `"past":[{"name":"summer"`) || strings.Contains(past, `"experiment":`) {
+	if past := ask(t, 200, "GET", url+"/v1/placements/window/experiment", ""); !strings.Contains(past,
+		`"past":[{"name":"summer"`) || strings.Contains(past, `"experiment":`) {
 		t.Errorf("afterwards: %s", past)
 	}
 	for line, want := range map[string]string{
@@ -324,7 +333,8 @@ func TestHowToRunAnExperiment(t *testing.T) {
 		}
 	}
 	ask(t, 201, "PUT", url+"/v1/placements/cart", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
-	if have := shell(t, "vitrine report cart --url "+url); !strings.Contains(have, `placement "cart" has had no experiment`) || !strings.Contains(have, "hint: an experiment begins with") {
+	if have := shell(t, "vitrine report cart --url "+url); !strings.Contains(have,
+		`placement "cart" has had no experiment`) || !strings.Contains(have, "hint: an experiment begins with") {
 		t.Errorf("a placement without experiments: %s", have)
 	}
 	if err := stop(); err != nil {
@@ -349,7 +359,9 @@ func TestHowToPlacements(t *testing.T) {
 		name string
 		want []answer
 	}{
-		{"first-placement", []answer{{201, `"auto"`}, {201, `"assortment":[{"id":"sku4","position":1,"choice_probability":0.344`}, {204, ""}, {204, ""}, {200, `"corrected":1`}}},
+		{"first-placement", []answer{{201, `"auto"`},
+			{201, `"assortment":[{"id":"sku4","position":1,"choice_probability":0.344`}, {204, ""}, {204, ""},
+			{200, `"corrected":1`}}},
 		{"roll-back", []answer{
 			{200, `{"version":3}`},
 			{409, `"rounds":1`}, {200, `"max_size":4`}, {200, `"before the sale"`}, {204, ""}, {200, `"max_size":3`},

@@ -52,7 +52,8 @@ func newThree(t *testing.T) *three {
 // files writes the files of a page.
 func (h *three) files(name string) {
 	h.Helper()
-	for _, file := range regexp.MustCompile("(?s)This is `([\\w.]+)`[^`]*(?:`[^`]*`[^`]*)?```\\w*\n(.*?)```").FindAllStringSubmatch(h.pages[name], -1) {
+	for _, file := range regexp.MustCompile(
+		"(?s)This is `([\\w.]+)`[^`]*(?:`[^`]*`[^`]*)?```\\w*\n(.*?)```").FindAllStringSubmatch(h.pages[name], -1) {
 		write(h.T, file[1], h.ports.Replace(file[2]))
 	}
 }

@@ -90,7 +90,8 @@ A time before the log's last entry becomes the last entry's time. An outcome get
 		"vitrine import clicks.csv --placement home --create home.json --to vitrine-data",
 		"vitrine import clicks.parquet --placement home --to vitrine-data --mapping clicks.toml --dry-run",
 		"vitrine import vw.dsjson --placement home --to vitrine-data",
-		"zcat personalizer/*.gz | vitrine import - --format personalizer --placement personalizer --to vitrine-data --create personalizer.json",
+		"zcat personalizer/*.gz | vitrine import - --format personalizer --placement personalizer --to "+
+			"vitrine-data --create personalizer.json",
 	)
 }
 
@@ -113,7 +114,8 @@ func (c importCmd) Run(ctx context.Context, t terminal) (err error) {
 	dir := filepath.Join(c.To, host.LogDir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if c.Create == "" {
-			return hint.New(fmt.Errorf("%s has no log", c.To), "name the placement's configuration with --create, and the directory is made")
+			return hint.New(fmt.Errorf("%s has no log", c.To), "name the placement's configuration with --create, "+
+				"and the directory is made")
 		}
 		return c.fresh(ctx, t, m, create)
 	}
@@ -172,12 +174,14 @@ func (c importCmd) open(ctx context.Context) (*filelog.Store, error) {
 	return store, nil
 }
 
-func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m *importer.Mapping, create []byte) (err error) {
+func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m *importer.Mapping,
+	create []byte) (err error) {
 	known, last, err := c.known(ctx, store)
 	if err != nil {
 		return err
 	}
-	e, err := host.OpenEngine(ctx, c.To, engine.Options{Store: store, Budget: budget.New(math.MaxInt64 / 2)}, slog.New(slog.DiscardHandler))
+	e, err := host.OpenEngine(ctx, c.To, engine.Options{Store: store, Budget: budget.New(math.MaxInt64 / 2)},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -190,7 +194,8 @@ func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m
 			return err
 		}
 	case isNew:
-		return hint.New(fmt.Errorf("%s has no placement %q: there are %v", c.To, c.Placement, e.Placements()), "name its configuration with --create")
+		return hint.New(fmt.Errorf("%s has no placement %q: there are %v", c.To, c.Placement, e.Placements()),
+			"name its configuration with --create")
 	case err != nil:
 		return err
 	}
@@ -212,7 +217,9 @@ func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m
 				return err
 			}
 		}
-		if _, err := log.Read(ctx, c.Placement, config, func(d *page.Imported) error { return i.write(ctx, d) }); err != nil {
+		if _, err := log.Read(ctx, c.Placement, config, func(d *page.Imported) error {
+			return i.write(ctx, d)
+		}); err != nil {
 			return interrupted(err)
 		}
 		if err := i.flush(ctx); err != nil {
@@ -281,7 +288,8 @@ type importing struct {
 // check is the first pass.
 func (i *importing) check(d *page.Imported) error {
 	if d.Time > i.now+int64(time.Minute) {
-		return fmt.Errorf("the time of decision %q, %s, is in the future", d.Request.Decision, time.Unix(0, d.Time).UTC().Format(time.RFC3339))
+		return fmt.Errorf("the time of decision %q, %s, is in the future", d.Request.Decision,
+			time.Unix(0, d.Time).UTC().Format(time.RFC3339))
 	}
 	if i.known[d.Request.Decision] {
 		i.before++
@@ -347,19 +355,24 @@ func (i *importing) print(t terminal, r *importer.Report) error {
 	if name == "-" {
 		name = "standard input"
 	}
-	fmt.Fprintf(t.out, "%s: %d decisions, %d %s to placement %q of %s\n", name, r.Decisions, i.decisions, verb, i.Placement, i.To)
+	fmt.Fprintf(t.out, "%s: %d decisions, %d %s to placement %q of %s\n", name, r.Decisions, i.decisions, verb,
+		i.Placement, i.To)
 	if i.decisions > 0 {
-		fmt.Fprintf(t.out, "%.1f items a decision, %d decisions with an item taken, %d with a propensity, %d with how the page was drawn\n",
+		fmt.Fprintf(t.out, "%.1f items a decision, %d decisions with an item taken, %d with a propensity, %d with "+
+			"how the page was drawn\n",
 			float64(i.items)/float64(i.decisions), i.chosen, i.withPropensity, i.withLaw)
 	}
 	if i.config.LogItems != "all" && i.unshown > 0 {
-		fmt.Fprintf(t.out, "%d candidates that were not shown are left out, which vitrine evaluate needs: the placement has \"log_items\": \"shown\"\n", i.unshown)
+		fmt.Fprintf(t.out, "%d candidates that were not shown are left out, which vitrine evaluate needs: the "+
+			"placement has \"log_items\": \"shown\"\n", i.unshown)
 	}
 	if r.Sorted {
 		fmt.Fprintln(t.out, "the rows of some decisions are apart: the table was sorted by time")
 	}
 	if r.Several > 0 {
-		fmt.Fprintf(t.out, "%d decisions have several items taken: %s\n", r.Several, map[string]string{"first": "the first on the page counts", "each": "each is a decision of its own", "": "the choice was drawn from their rewards"}[i.several])
+		fmt.Fprintf(t.out, "%d decisions have several items taken: %s\n", r.Several,
+			map[string]string{"first": "the first on the page counts", "each": "each is a decision of its own",
+				"": "the choice was drawn from their rewards"}[i.several])
 	}
 	if i.before > 0 {
 		fmt.Fprintf(t.out, "%d decisions are in the log already\n", i.before)

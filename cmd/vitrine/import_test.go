@@ -41,7 +41,8 @@ func TestImportBesideAService(t *testing.T) {
 	dir := filepath.Join(data, host.LogDir)
 	store := fatal.Or(filelog.Open(t.Context(), filelog.Options{Dir: dir}))(t)
 	defer store.Close()
-	err := importCmd{Placement: "home", To: data}.fresh(t.Context(), terminal{}, new(importer.Mapping), []byte(clicksPlacement))
+	err := importCmd{Placement: "home", To: data}.fresh(t.Context(), terminal{}, new(importer.Mapping),
+		[]byte(clicksPlacement))
 	if err == nil || !filelog.Exists(dir) {
 		t.Errorf("%v, and a log is there: %v", err, filelog.Exists(dir))
 	}
@@ -88,7 +89,9 @@ func TestImport(t *testing.T) {
 		}
 	}
 	exported := run1(t, "export", "data")
-	for _, want := range []string{`"time":"2026-01-01T10:00:00Z"`, `"shown":["sku2","sku1"],"propensity":0.2,`, `"source":"import","status":"chosen","choice":"sku2"`, `"brand":"zeta"`, `"shopper":{"age":41}`, `"choice":null`} {
+	for _, want := range []string{`"time":"2026-01-01T10:00:00Z"`, `"shown":["sku2","sku1"],"propensity":0.2,`,
+		`"source":"import","status":"chosen","choice":"sku2"`, `"brand":"zeta"`, `"shopper":{"age":41}`,
+		`"choice":null`} {
 		if !strings.Contains(exported, want) {
 			t.Errorf("no %q in\n%s", want, exported)
 		}
@@ -97,18 +100,22 @@ func TestImport(t *testing.T) {
 		t.Errorf("not learned: %s", replayed)
 	}
 	again := run1(t, "import", "clicks.csv", "--placement", "home", "--to", "data")
-	if !strings.Contains(again, "2 decisions, 0 imported") || !strings.Contains(again, "2 decisions are in the log already") || run1(t, "export", "data") != exported {
+	if !strings.Contains(again, "2 decisions, 0 imported") || !strings.Contains(again, "2 decisions are in the "+
+		"log already") || run1(t, "export", "data") != exported {
 		t.Errorf("again: %s", again)
 	}
 	run1(t, "check", "data")
 	forget(t, "data", "home")
-	if again := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to", "data"); !strings.Contains(again, "2 decisions, 2 imported") {
+	if again := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to",
+		"data"); !strings.Contains(again, "2 decisions, 2 imported") {
 		t.Errorf("a placement of the name of a deleted one: %s", again)
 	}
 
 	// Later decisions of earlier times get the time of the last entry, so that times never decrease.
 	write(t, "late.csv", strings.NewReplacer("a,2026", "c,2025", "b,2026", "d,2026").Replace(clicks))
-	if out := run1(t, "import", "late.csv", "--placement", "home", "--to", "data"); !strings.Contains(out, "2 decisions have the time of the entry before them") && !strings.Contains(out, "1 decisions have the time of the entry before them") {
+	if out := run1(t, "import", "late.csv", "--placement", "home", "--to", "data"); !strings.Contains(out,
+		"2 decisions have the time of the entry before them") && !strings.Contains(out,
+		"1 decisions have the time of the entry before them") {
 		t.Errorf("%s", out)
 	}
 	last := int64(0)
@@ -156,7 +163,8 @@ func TestExportsAreImports(t *testing.T) {
 	playedLog(t, "data", fmt.Sprintf(shelf, "swaps", 0.5), 60, true)
 	write(t, "home.json", fmt.Sprintf(shelf, "swaps", 0.5))
 	want := decisionsOf(t, "data")
-	if lines := fmt.Sprint(want); strings.Count(lines, `"choices":[`) < 5 || !strings.Contains(lines, `"quantity":3`) || !strings.Contains(lines, `"value":6.1`) {
+	if lines := fmt.Sprint(want); strings.Count(lines, `"choices":[`) < 5 || !strings.Contains(lines, `"quantity":3`) ||
+		!strings.Contains(lines, `"value":6.1`) {
 		t.Fatal("the log has few baskets")
 	}
 	write(t, "top.toml", `show = "revenue"`)
@@ -177,7 +185,8 @@ func TestExportsAreImports(t *testing.T) {
 			}
 			t.Errorf("%s: %d decisions, want %d", format, len(got), len(want))
 		}
-		if again := run1(t, "evaluate", format, "--policy", "top.toml", "--format", "csv"); format == "jsonl" && again != verdict {
+		if again := run1(t, "evaluate", format, "--policy", "top.toml", "--format", "csv"); format == "jsonl" &&
+			again != verdict {
 			t.Errorf("%s: judged differently:\n%s\n%s", format, verdict, again)
 		}
 	}
@@ -188,7 +197,8 @@ func TestExportsAreImports(t *testing.T) {
 	}
 	write(t, "log.csv", obp)
 	write(t, "obp.toml", "format = \"obp\"\nitems = \"item_context.csv\"")
-	report := run1(t, "import", "log.csv", "--placement", "home", "--create", "home.json", "--to", "obp", "--mapping", "obp.toml")
+	report := run1(t, "import", "log.csv", "--placement", "home", "--create", "home.json", "--to", "obp", "--mapping",
+		"obp.toml")
 	if !strings.Contains(report, "59 decisions, 59 imported") {
 		t.Error(report)
 	}
@@ -212,7 +222,8 @@ func TestExportsOfRandomPolicies(t *testing.T) {
 		"eps-greedy-mnl": {"all", "", ""},
 		"auto":           {"all", "60 of 60 decisions (100 %) have no propensity", ""},
 	} {
-		config := strings.Replace(strings.Replace(fmt.Sprintf(shelf, "sets", 0.5), "ucb-mnl", policy, 1), `"mode"`, `"log_items":"`+c.record+`","mode"`, 1)
+		config := strings.Replace(strings.Replace(fmt.Sprintf(shelf, "sets", 0.5), "ucb-mnl", policy, 1), `"mode"`,
+			`"log_items":"`+c.record+`","mode"`, 1)
 		playedLog(t, policy, config, rounds, false)
 		exported, errs, code := vitrineRun(t, "export", policy)
 		if code != 0 || c.jsonl == "" && errs != "" || !strings.Contains(errs, c.jsonl) {
@@ -233,7 +244,8 @@ func TestExportsOfRandomPolicies(t *testing.T) {
 			write(t, policy+".json", config)
 			write(t, policy+".jsonl", exported)
 			want := decisionsOf(t, policy)
-			run1(t, "import", policy+".jsonl", "--placement", "home", "--create", policy+".json", "--to", policy+" again")
+			run1(t, "import", policy+".jsonl", "--placement", "home", "--create", policy+".json", "--to",
+				policy+" again")
 			if diff := cmp.Diff(want, decisionsOf(t, policy+" again")); diff != "" {
 				t.Errorf("%s: imported otherwise (-exported +imported):\n%s", policy, diff)
 			}
@@ -250,14 +262,18 @@ func TestForeignLogs(t *testing.T) {
 `)
 	write(t, "food.json", `{"max_size":1,"log_items":"all","features":[{"name":"heat","kind":"number"},{"name":"diet","kind":"category","values":["none","low"]},{"name":"all","kind":"object","columns":8},{"name":"hour","kind":"number","from":"shopper"}],"policy":{"name":"ucb-mnl"}}`)
 	write(t, "food.toml", "[features]\nheat = \"spicy\"\nall = \"*\"\n")
-	report := run1(t, "import", "cb.dsjson", "--placement", "food", "--create", "food.json", "--to", "food", "--mapping", "food.toml")
-	for _, want := range []string{"3 decisions, 2 imported", "1 decisions are left out: they have no context", "heat     spicy   4", "not used: FromUrl.hour, i.constant, j.diet, j.spicy"} {
-		if !strings.Contains(strings.ReplaceAll(report, "constant, ", ""), strings.ReplaceAll(want, "i.constant, ", "i.")) && !strings.Contains(report, want) {
+	report := run1(t, "import", "cb.dsjson", "--placement", "food", "--create", "food.json", "--to", "food",
+		"--mapping", "food.toml")
+	for _, want := range []string{"3 decisions, 2 imported", "1 decisions are left out: they have no context",
+		"heat     spicy   4", "not used: FromUrl.hour, i.constant, j.diet, j.spicy"} {
+		if !strings.Contains(strings.ReplaceAll(report, "constant, ", ""),
+			strings.ReplaceAll(want, "i.constant, ", "i.")) && !strings.Contains(report, want) {
 			t.Errorf("no %q in\n%s", want, report)
 		}
 	}
 	exported := run1(t, "export", "food")
-	for _, want := range []string{`"decision_id":"import-`, `"shown":["salad"],"propensity":0.8`, `"choice":"salad"`, `"decision_id":"e2"`, `"choice":null`, `"shopper":{"hour":9}`, `"diet":"low"`} {
+	for _, want := range []string{`"decision_id":"import-`, `"shown":["salad"],"propensity":0.8`, `"choice":"salad"`,
+		`"decision_id":"e2"`, `"choice":null`, `"shopper":{"hour":9}`, `"diet":"low"`} {
 		if !strings.Contains(exported, want) {
 			t.Errorf("no %q in\n%s", want, exported)
 		}
@@ -265,7 +281,8 @@ func TestForeignLogs(t *testing.T) {
 	write(t, "ccb.dsjson", `{"Timestamp":"2026-01-02T03:04:05Z","EventId":"p","c":{"user":{"hour":3},"_multi":[{"_tag":"a","f":{"heat":1}},{"_tag":"b","f":{"heat":2}},{"_tag":"c","f":{"heat":3}}],"_slots":[{},{}]},"_outcomes":[{"_label_cost":0,"_a":[2,0,1],"_p":[0.5,0.3,0.2]},{"_label_cost":-1,"_a":[0,1],"_p":[0.6,0.4]}]}`)
 	write(t, "slots.json", `{"max_size":2,"log_items":"all","features":[{"name":"heat","kind":"number"},{"name":"hour","kind":"number","from":"shopper"}],"policy":{"name":"ucb-mnl"}}`)
 	run1(t, "import", "ccb.dsjson", "--placement", "page", "--create", "slots.json", "--to", "page")
-	if exported := run1(t, "export", "page"); !strings.Contains(exported, `"shown":["c","a"],"propensity":null`) || !strings.Contains(exported, `"choice":"a"`) {
+	if exported := run1(t, "export", "page"); !strings.Contains(exported, `"shown":["c","a"],"propensity":null`) ||
+		!strings.Contains(exported, `"choice":"a"`) {
 		t.Error(exported)
 	}
 	// The data set of Open Bandit: rows are impressions, and every page of one item was drawn uniformly.
@@ -274,10 +291,14 @@ func TestForeignLogs(t *testing.T) {
 1,2019-11-24 00:00:23.715857+00:00,0,1,1,0.5,4ae3,1,0
 `)
 	write(t, "item_context.csv", ",item_id,item_feature_0\n0,0,-0.7\n1,1,0.3\n")
-	write(t, "random.toml", "format = \"obp\"\nitems = \"item_context.csv\"\n[features]\naffinity = \"user-item_affinity\"\n[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 1\n")
+	write(t, "random.toml", "format = \"obp\"\nitems = \"item_context.csv\"\n[features]\naffinity = "+
+		"\"user-item_affinity\"\n[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 1\n")
 	write(t, "obp.json", `{"max_size":1,"log_items":"all","features":[{"name":"item_feature_0","kind":"number"},{"name":"affinity","kind":"number"},{"name":"user_feature_0","kind":"category","from":"shopper"}],"policy":{"name":"ucb-mnl"}}`)
-	report = run1(t, "import", "random.csv", "--placement", "zozo", "--create", "obp.json", "--to", "zozo", "--mapping", "random.toml")
-	if exported := run1(t, "export", "zozo"); !strings.Contains(report, "2 with how the page was drawn") || !strings.Contains(exported, `"affinity":2}`) || !strings.Contains(exported, `"sampling_law":{"draw":"pages","share":1,"size":1`) {
+	report = run1(t, "import", "random.csv", "--placement", "zozo", "--create", "obp.json", "--to", "zozo", "--mapping",
+		"random.toml")
+	if exported := run1(t, "export", "zozo"); !strings.Contains(report, "2 with how the page was drawn") ||
+		!strings.Contains(exported, `"affinity":2}`) || !strings.Contains(exported,
+		`"sampling_law":{"draw":"pages","share":1,"size":1`) {
 		t.Errorf("%s%s", report, exported)
 	}
 }
@@ -298,47 +319,85 @@ func TestBadImports(t *testing.T) {
 	z.Write([]byte(fresh))
 	z.Close()
 	for want, c := range map[string]struct{ name, text, mapping string }{
-		"the file is truncated or damaged":                                              {"cut.parquet", string(whole[:len(whole)/2]), ""},
-		"truncated or damaged: unexpected EOF":                                          {"cut.csv.gz", zipped.String()[:zipped.Len()-20], ""},
-		"if columns are separated by ';', set delimiter":                                {"semicolon.csv", strings.ReplaceAll(fresh, ",", ";"), ""},
-		"line 7 repeats the header":                                                     {"twice.csv", fresh + strings.SplitAfter(fresh, "\n")[0], ""},
-		`line 1 has the column "price" twice`:                                           {"column.csv", strings.Replace(fresh, "brand", "price", 1), ""},
-		"line 7 has 2 fields, and the header 10":                                        {"short.csv", fresh + "e,2026-01-01T10:00:00Z\n", ""},
-		"line 3: column propensity: the propensity is missing":                          {"missing.csv", strings.Replace(fresh, "sku2,1,1,2,0.2", "sku2,1,1,2,", 1), strict},
-		"line 2: column propensity: the propensity is 0: must be in (0, 1]":             {"zero.csv", strings.ReplaceAll(fresh, "0.2,", "0,"), ""},
-		"line 5: column propensity: the propensity is 1.5":                              {"above.csv", strings.ReplaceAll(fresh, "0.3,", "1.5,"), ""},
-		"line 3: column propensity: the propensity is 0.4, and 0.2":                     {"varies.csv", strings.Replace(fresh, "2,0.2,1.5", "2,0.4,1.5", 1), ""},
-		"line 4: decision c: item \"sku3\" was chosen and not shown":                    {"unseen.csv", strings.Replace(strings.Replace(fresh, "sku3,0,0", "sku3,0,1", 1), "sku2,1,1", "sku2,1,0", 1), ""},
-		`line 3: decision c has item "sku1" twice`:                                      {"item.csv", strings.Replace(fresh, "sku2", "sku1", 1), ""},
-		`line 2: decision "c": /shown: has 3 items, the placement shows at most`:        {"many.csv", strings.Replace(fresh, "sku3,0,0,1,0.2", "sku3,3,0,1,0.2", 1), ""},
-		`item "sku2": column price: "dear" is not a finite number`:                      {"number.csv", strings.Replace(fresh, "0.2,1.5", "0.2,dear", 1), ""},
-		`/items/1/features/price: is missing`:                                           {"nan.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1), ""},
-		`/items/1/features/brand: "other"`:                                              {"brand.csv", strings.Replace(fresh, "zeta", "other", 1), ""},
-		`/items/0/features/price`:                                                       {"none.csv", strings.Replace(fresh, "price", "cost", 1), ""},
-		`line 2: column time: "yesterday" is not a time`:                                {"time.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z", "yesterday", 1), ""},
-		`line 3: column time: "later" is not a time`:                                    {"later.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z,sku2", "later,sku2", 1), ""},
-		"is in the future":                                                              {"future.csv", strings.ReplaceAll(fresh, "2026", "2226"), ""},
-		`line 7: decision c has item "sku1" twice`:                                      {"again.csv", fresh + strings.SplitAfter(fresh, "\n")[1], ""},
-		`there is no column "click": the columns are`:                                   {"map.csv", fresh, "[columns]\nchosen = \"click\""},
-		`features.price: there is no column "cost"`:                                     {"feature.csv", fresh, "[features]\nprice = \"cost\""},
-		`weight.csv.toml: features.weight: the placement has no such feature`:           {"weight.csv", fresh, "[features]\nweight = \"price\""},
-		`/sampling_law: gives the set ["sku2" "sku1"], which was shown, the propensity`: {"law.csv", fresh, "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 2"},
-		`law.csv.toml: sampling_law.page is missing`:                                    {"law.csv", fresh, "[sampling_law]\ndraw = \"pages\"\nshare = 0.5\nsize = 2"},
-		`key.csv.toml:1: unknown key "column"`:                                          {"key.csv", fresh, "column = 1"},
-		`format = "xml": want one of csv, tsv, parquet`:                                 {"xml.csv", fresh, "format = \"xml\""},
-		`its name does not say its format`:                                              {"clicks.txt", fresh, ""},
-		`it has no decision`:                                                            {"header.csv", strings.SplitAfter(fresh, "\n")[0], ""},
-		`the file is empty`:                                                             {"empty.csv", "", ""},
-		`line 2: _multi is missing`:                                                     {"bad.dsjson", "\n" + `{"EventId":"x","c":{"_multi":3}}`, ""},
-		`line 1: c: _multi is missing`:                                                  {"multi.dsjson", `{"EventId":"x","c":{}}`, ""},
-		`line 1: slot 0: the propensity is 0: must be in (0, 1]`:                        {"zero.dsjson", `{"EventId":"x","_label_cost":0,"a":[1],"p":[0],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
-		`line 1: slot 0: the propensity is 1.5`:                                         {"p.dsjson", `{"EventId":"x","_label_cost":0,"a":[1],"p":[1.5],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
-		`line 1: slot 0 has 0 propensities for 1 actions`:                               {"nop.dsjson", `{"EventId":"x","_label_cost":0,"a":[1],"p":[],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
-		`line 1: slot 0 shows the action [7] of 1`:                                      {"a.dsjson", `{"EventId":"x","_label_cost":0,"a":[7],"p":[1],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
-		`line 1: `:                                   {"cut.jsonl", `{"decision_id":"x","items":[{"id":`, ""},
-		`the propensity is 2: must be in (0, 1]`:     {"two.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"propensity":2,"status":"chosen"}`, ""},
-		`the format obp needs the items`:             {"obp.csv", fresh, "format = \"obp\""},
-		`page has "b", which is not among the items`: {"law.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"sampling_law":{"draw":"sets","share":0.1,"size":1,"page":["b"]},"status":"chosen"}`, ""},
+		"the file is truncated or damaged": {
+			"cut.parquet", string(whole[:len(whole)/2]), ""},
+		"truncated or damaged: unexpected EOF": {
+			"cut.csv.gz", zipped.String()[:zipped.Len()-20], ""},
+		"if columns are separated by ';', set delimiter": {
+			"semicolon.csv", strings.ReplaceAll(fresh, ",", ";"), ""},
+		"line 7 repeats the header": {
+			"twice.csv", fresh + strings.SplitAfter(fresh, "\n")[0], ""},
+		`line 1 has the column "price" twice`: {
+			"column.csv", strings.Replace(fresh, "brand", "price", 1), ""},
+		"line 7 has 2 fields, and the header 10": {
+			"short.csv", fresh + "e,2026-01-01T10:00:00Z\n", ""},
+		"line 3: column propensity: the propensity is missing": {
+			"missing.csv", strings.Replace(fresh, "sku2,1,1,2,0.2", "sku2,1,1,2,", 1), strict},
+		"line 2: column propensity: the propensity is 0: must be in (0, 1]": {
+			"zero.csv", strings.ReplaceAll(fresh, "0.2,", "0,"), ""},
+		"line 5: column propensity: the propensity is 1.5": {
+			"above.csv", strings.ReplaceAll(fresh, "0.3,", "1.5,"), ""},
+		"line 3: column propensity: the propensity is 0.4, and 0.2": {
+			"varies.csv", strings.Replace(fresh, "2,0.2,1.5", "2,0.4,1.5", 1), ""},
+		"line 4: decision c: item \"sku3\" was chosen and not shown": {
+			"unseen.csv", strings.Replace(strings.Replace(fresh, "sku3,0,0", "sku3,0,1", 1), "sku2,1,1", "sku2,1,0", 1),
+			""},
+		`line 3: decision c has item "sku1" twice`: {
+			"item.csv", strings.Replace(fresh, "sku2", "sku1", 1), ""},
+		`line 2: decision "c": /shown: has 3 items, the placement shows at most`: {
+			"many.csv", strings.Replace(fresh, "sku3,0,0,1,0.2", "sku3,3,0,1,0.2", 1), ""},
+		`item "sku2": column price: "dear" is not a finite number`: {
+			"number.csv", strings.Replace(fresh, "0.2,1.5", "0.2,dear", 1), ""},
+		`/items/1/features/price: is missing`: {
+			"nan.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1), ""},
+		`/items/1/features/brand: "other"`: {
+			"brand.csv", strings.Replace(fresh, "zeta", "other", 1), ""},
+		`/items/0/features/price`: {
+			"none.csv", strings.Replace(fresh, "price", "cost", 1), ""},
+		`line 2: column time: "yesterday" is not a time`: {
+			"time.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z", "yesterday", 1), ""},
+		`line 3: column time: "later" is not a time`: {
+			"later.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z,sku2", "later,sku2", 1), ""},
+		"is in the future": {
+			"future.csv", strings.ReplaceAll(fresh, "2026", "2226"), ""},
+		`line 7: decision c has item "sku1" twice`: {
+			"again.csv", fresh + strings.SplitAfter(fresh, "\n")[1], ""},
+		`there is no column "click": the columns are`: {
+			"map.csv", fresh, "[columns]\nchosen = \"click\""},
+		`features.price: there is no column "cost"`: {
+			"feature.csv", fresh, "[features]\nprice = \"cost\""},
+		`weight.csv.toml: features.weight: the placement has no such feature`: {
+			"weight.csv", fresh, "[features]\nweight = \"price\""},
+		`/sampling_law: gives the set ["sku2" "sku1"], which was shown, the propensity`: {
+			"law.csv", fresh, "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 2"},
+		`law.csv.toml: sampling_law.page is missing`: {
+			"law.csv", fresh, "[sampling_law]\ndraw = \"pages\"\nshare = 0.5\nsize = 2"},
+		`key.csv.toml:1: unknown key "column"`: {
+			"key.csv", fresh, "column = 1"},
+		`format = "xml": want one of csv, tsv, parquet`: {
+			"xml.csv", fresh, "format = \"xml\""},
+		`its name does not say its format`: {"clicks.txt", fresh, ""},
+		`it has no decision`: {
+			"header.csv", strings.SplitAfter(fresh, "\n")[0], ""},
+		`the file is empty`: {"empty.csv", "", ""},
+		`line 2: _multi is missing`: {
+			"bad.dsjson", "\n" + `{"EventId":"x","c":{"_multi":3}}`, ""},
+		`line 1: c: _multi is missing`: {
+			"multi.dsjson", `{"EventId":"x","c":{}}`, ""},
+		`line 1: slot 0: the propensity is 0: must be in (0, 1]`: {
+			"zero.dsjson", `{"EventId":"x","_label_cost":0,"a":[1],"p":[0],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
+		`line 1: slot 0: the propensity is 1.5`: {
+			"p.dsjson", `{"EventId":"x","_label_cost":0,"a":[1],"p":[1.5],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
+		`line 1: slot 0 has 0 propensities for 1 actions`: {
+			"nop.dsjson", `{"EventId":"x","_label_cost":0,"a":[1],"p":[],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
+		`line 1: slot 0 shows the action [7] of 1`: {
+			"a.dsjson", `{"EventId":"x","_label_cost":0,"a":[7],"p":[1],"c":{"_multi":[{"_tag":"a"}]}}`, ""},
+		`line 1: `: {"cut.jsonl", `{"decision_id":"x","items":[{"id":`, ""},
+		`the propensity is 2: must be in (0, 1]`: {
+			"two.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"propensity":2,"status":"chosen"}`, ""},
+		`the format obp needs the items`: {"obp.csv", fresh, "format = \"obp\""},
+		`page has "b", which is not among the items`: {
+			"law.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"sampling_law":{"draw":"sets","share":0.1,"size":1,"page":["b"]},"status":"chosen"}`, ""},
 	} {
 		write(t, c.name, c.text)
 		args := []string{"import", c.name, "--placement", "home", "--to", "data"}
@@ -359,7 +418,8 @@ func TestBadImports(t *testing.T) {
 	}
 	// A new directory is gone after a bad log, and a running service's is refused.
 	write(t, "bad.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1))
-	if _, _, code := vitrineRun(t, "import", "bad.csv", "--placement", "home", "--create", "home.json", "--to", "new"); code == 0 {
+	if _, _, code := vitrineRun(t, "import", "bad.csv", "--placement", "home", "--create", "home.json", "--to",
+		"new"); code == 0 {
 		t.Error("a bad log was imported")
 	}
 	if _, err := os.Stat("new"); err == nil {
@@ -373,7 +433,8 @@ func TestBadImports(t *testing.T) {
 		if want == "home.csv: " {
 			write(t, "home.csv", `{"max_size":0}`)
 		}
-		if _, errs, code := vitrineRun(t, append([]string{"import"}, args...)...); code == 0 || !strings.Contains(errs, want) {
+		if _, errs, code := vitrineRun(t, append([]string{"import"}, args...)...); code == 0 ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%s, want %q", errs, want)
 		}
 	}
@@ -395,7 +456,8 @@ func TestImportOfManyCategories(t *testing.T) {
 	write(t, "many.csv", string(text))
 	write(t, "home.json", `{"max_size":2,"features":[{"name":"sku","kind":"category"}],"policy":{"name":"ucb-mnl"}}`)
 	_, errs, code := vitrineRun(t, "import", "many.csv", "--placement", "home", "--create", "home.json", "--to", "data")
-	if code == 0 || !strings.Contains(errs, "column sku: the category sku has more than 100000 distinct values: it is probably an id") || !strings.Contains(errs, "line 100002") {
+	if code == 0 || !strings.Contains(errs, "column sku: the category sku has more than 100000 distinct values: "+
+		"it is probably an id") || !strings.Contains(errs, "line 100002") {
 		t.Error(errs)
 	}
 }
@@ -418,8 +480,10 @@ func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
 		fmt.Fprintf(&text, line, -reward, p, a, reward, k, 3-a, 1-p)
 	}
 	write(t, "log.json", text.String())
-	report := run1(t, "import", "log.json", "--format", "personalizer", "--placement", "personalizer", "--create", "personalizer.json", "--to", "data", "--dry-run")
-	for _, want := range []string{"id       id       200     0", "action   action   200     0", "context  context  100     0", "100 with how the page was drawn", "left out"} {
+	report := run1(t, "import", "log.json", "--format", "personalizer", "--placement", "personalizer", "--create",
+		"personalizer.json", "--to", "data", "--dry-run")
+	for _, want := range []string{"id       id       200     0", "action   action   200     0",
+		"context  context  100     0", "100 with how the page was drawn", "left out"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("no %q in\n%s", want, report)
 		}
@@ -427,16 +491,21 @@ func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
 	// The page's placement records what was shown. A placement that does not say so keeps all candidates, which
 	// evaluate needs.
 	write(t, "personalizer.json", strings.Replace(string(config), `"log_items": "shown", `, "", 1))
-	report = run1(t, "import", "log.json", "--format", "personalizer", "--placement", "personalizer", "--create", "personalizer.json", "--to", "data")
+	report = run1(t, "import", "log.json", "--format", "personalizer", "--placement", "personalizer", "--create",
+		"personalizer.json", "--to", "data")
 	taken := regexp.MustCompile(`(\d+) decisions with an item taken`).FindStringSubmatch(report)
-	if taken == nil || len(taken[1]) != 2 || taken[1] < "33" || taken[1] > "42" || strings.Contains(report, "left out") { // 33 rewards of 1, and 33 of 0.05
+	if taken == nil || len(taken[1]) != 2 || taken[1] < "33" || taken[1] > "42" ||
+		strings.Contains(report, "left out") { // 33 rewards of 1, and 33 of 0.05
 		t.Errorf("%v\n%s", taken, report)
 	}
-	if exported := run1(t, "export", "data"); !strings.Contains(exported, `"decision_id":"personalizer:event-7"`) || !strings.Contains(exported, `"sampling_law":{"draw":"items","share":1,"size":1,"page":[],"probability":[0.1,0.9],"slot":[0,0]}`) && !strings.Contains(exported, `"probability":[0.9,0.1`) {
+	if exported := run1(t, "export", "data"); !strings.Contains(exported, `"decision_id":"personalizer:event-7"`) ||
+		!strings.Contains(exported, `"sampling_law":{"draw":"items","share":1,"size":1,"page":[],"probability":[0.1,0.9],"slot":[0,0]}`) && !strings.Contains(exported, `"probability":[0.9,0.1`) {
 		t.Errorf("%.1500s", exported)
 	}
 	write(t, "cold.toml", `show = "revenue"`)
-	if verdict := run1(t, "evaluate", "data", "--policy", "cold.toml"); !strings.Contains(verdict, "The log says how every page was drawn.") || !strings.Contains(verdict, "Every item of the policy's pages could have been shown") {
+	if verdict := run1(t, "evaluate", "data", "--policy", "cold.toml"); !strings.Contains(verdict, "The log says "+
+		"how every page was drawn.") || !strings.Contains(verdict, "Every item of the policy's pages could have "+
+		"been shown") {
 		t.Error(verdict)
 	}
 }
@@ -450,7 +519,8 @@ func TestImportCreatesWithAllCandidates(t *testing.T) {
 	write(t, "top.toml", `show = "revenue"`)
 	write(t, "all.json", fmt.Sprintf(home, ""))
 	write(t, "shown.json", fmt.Sprintf(home, `"log_items":"shown",`))
-	if report := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "all.json", "--to", "all"); strings.Contains(report, "left out") {
+	if report := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "all.json", "--to",
+		"all"); strings.Contains(report, "left out") {
 		t.Error(report)
 	}
 	if exported := run1(t, "export", "all"); strings.Count(exported, `"id":`) != 5 {
@@ -460,7 +530,8 @@ func TestImportCreatesWithAllCandidates(t *testing.T) {
 		t.Errorf("%d %s", code, errs)
 	}
 	const lost = `2 candidates that were not shown are left out, which vitrine evaluate needs: the placement has "log_items": "shown"`
-	if report := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "shown.json", "--to", "shown"); !strings.Contains(report, lost) {
+	if report := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "shown.json", "--to",
+		"shown"); !strings.Contains(report, lost) {
 		t.Error(report)
 	}
 }

@@ -49,7 +49,8 @@ func readToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", hint.New(fmt.Errorf("%s is not a file with one token", path), "write the token that vitrine keys add prints to it, and nothing else")
+		return "", hint.New(fmt.Errorf("%s is not a file with one token", path), "write the token that vitrine "+
+			"keys add prints to it, and nothing else")
 	}
 	return token, nil
 }
@@ -64,9 +65,12 @@ func (c itemsListCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	defer service.CloseIdleConnections()
-	version, err := eachPage(ctx, service, c.Placement, func(items []api.CatalogueItem) error { return writeLines(t.out, items) })
+	version, err := eachPage(ctx, service, c.Placement, func(items []api.CatalogueItem) error {
+		return writeLines(t.out, items)
+	})
 	if errors.Is(err, errMoving) {
-		t.warn(fmt.Sprintf("the catalogue changed meanwhile, up to version %d: items may be missing or there twice", version))
+		t.warn(fmt.Sprintf("the catalogue changed meanwhile, up to version %d: items may be missing or there twice",
+			version))
 		return nil
 	}
 	return serviceError(err)
@@ -88,7 +92,8 @@ func writeLines(w io.Writer, items []api.CatalogueItem) error {
 var errMoving = errors.New("the catalogue has changed while it was read")
 
 // eachPage calls visit with each page of a catalogue.
-func eachPage(ctx context.Context, service *client.Client, placement string, visit func([]api.CatalogueItem) error) (version uint64, err error) {
+func eachPage(ctx context.Context, service *client.Client, placement string,
+	visit func([]api.CatalogueItem) error) (version uint64, err error) {
 	moving := false
 	for from, first := 0, true; first || from > 0; first = false {
 		page, err := service.Items(ctx, placement, from, 1000)

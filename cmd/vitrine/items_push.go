@@ -86,7 +86,8 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.err, "vitrine: %s in the file: %d changed, %d deleted\n", hint.Count(len(ids), "item"), changed, deleted)
+	fmt.Fprintf(t.err, "vitrine: %s in the file: %d changed, %d deleted\n", hint.Count(len(ids), "item"), changed,
+		deleted)
 	if unknown > 0 {
 		t.warn("the catalogue lacks " + hint.Count(unknown, "item") + " of the file: --patch adds none")
 	}
@@ -131,7 +132,8 @@ func (c itemsPushCmd) check(m *importer.ItemMapping, schema *feature.Schema) (ma
 }
 
 // send sends the items of the file in parts.
-func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *importer.ItemMapping) (changed, unknown int, err error) {
+func (c itemsPushCmd) send(ctx context.Context, service *client.Client,
+	m *importer.ItemMapping) (changed, unknown int, err error) {
 	change := service.PutItems
 	if c.Patch {
 		change = service.PatchItems
@@ -168,7 +170,8 @@ func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *impor
 }
 
 // deleteOthers deletes the catalogue's items that are not in the file.
-func (c itemsPushCmd) deleteOthers(ctx context.Context, service *client.Client, ids map[string]uint64) (n int, err error) {
+func (c itemsPushCmd) deleteOthers(ctx context.Context, service *client.Client,
+	ids map[string]uint64) (n int, err error) {
 	var others []string
 	_, err = eachPage(ctx, service, c.Placement, func(items []api.CatalogueItem) error {
 		for i := range items {

@@ -49,7 +49,8 @@ func (s *itemShop) run(args ...string) (code int, out, errors string) {
 
 func (s *itemShop) push(want string, args ...string) {
 	s.Helper()
-	if code, _, said := s.run(append([]string{"items", "push"}, args...)...); code != 0 || !strings.Contains(said, want) {
+	if code, _, said := s.run(append([]string{"items", "push"}, args...)...); code != 0 ||
+		!strings.Contains(said, want) {
 		s.Fatalf("exit status %d: %s, want %s", code, said, want)
 	}
 }
@@ -109,7 +110,8 @@ func TestPushForms(t *testing.T) {
 	fatal.If(t, z.Close())
 	for name, text := range map[string]string{
 		"items.jsonl.gz": zipped.String(),
-		"items.csv":      "sku,margin,stock,collection,title,eur,maker,season,stars,more\na,2,yes,x | y,\"Boots, \"\"high\"\"\",1.5,acme,summer,4,1\nb,,0,,Hat,2,,,,\n",
+		"items.csv": "sku,margin,stock,collection,title,eur,maker,season,stars,more\na,2,yes,x | y,\"Boots, " +
+			"\"\"high\"\"\",1.5,acme,summer,4,1\nb,,0,,Hat,2,,,,\n",
 		"items.jsonl": `{"sku":"a","margin":2,"stock":true,"collection":"x|y","title":"Boots, \"high\"","eur":1.5,"maker":"acme","season":"summer","stars":4}
 {"sku":"b","margin":null,"stock":false,"title":"Hat","eur":2}`,
 		"items.parquet": table.String(),
@@ -174,26 +176,36 @@ func TestBadPushes(t *testing.T) {
 		args       []string
 		want       string
 	}{
-		{"twice.csv", "id,price\na,1\nb,1\na,2\n", nil, `twice.csv: line 4: item "a" is there before, with different values`},
-		{"number.csv", "id,price\na,1\nb,cheap\n", nil, `number.csv: line 3: column price: "cheap" is not a finite number, and feature price is`},
-		{"noid.csv", "sku,price\na,1\n", nil, `noid.csv: there is no column "id": the columns are sku, price: name the column of ids with --mapping`},
-		{"mapped.csv", "sku,eur\na,1\n", []string{"--mapping", mapping}, `there is no column "margin": the columns are sku, eur`},
+		{"twice.csv", "id,price\na,1\nb,1\na,2\n", nil,
+			`twice.csv: line 4: item "a" is there before, with different values`},
+		{"number.csv", "id,price\na,1\nb,cheap\n", nil,
+			`number.csv: line 3: column price: "cheap" is not a finite number, and feature price is`},
+		{"noid.csv", "sku,price\na,1\n", nil,
+			`noid.csv: there is no column "id": the columns are sku, price: name the column of ids with --mapping`},
+		{"mapped.csv", "sku,eur\na,1\n", []string{"--mapping", mapping},
+			`there is no column "margin": the columns are sku, eur`},
 		{"empty.csv", "", nil, "empty.csv: the file is empty"},
 		{"none.csv", "id,price\n", nil, "has no items"},
 		{"columns.csv", "id,price,price\n", nil, `line 1 has the column "price" twice`},
 		{"cut.jsonl", `{"id":"a","features":{"price":1}}` + "\n" + `{"id":`, nil, "cut.jsonl: item 2: "},
 		{"key.jsonl", `{"id":"a","prize":1}`, nil, "item 1: /prize: unknown key"},
 		{"noid.jsonl", `{"features":{"price":1}}`, nil, "item 1: has no id"},
-		{"nested.parquet", nested.String(), nil, "column tags holds lists or groups, which are no values of an item: name the columns to use with --mapping"},
+		{"nested.parquet", nested.String(), nil, "column tags holds lists or groups, which are no values of an " +
+			"item: name the columns to use with --mapping"},
 		{"bad.parquet", "PAR1 is not a table", nil, "bad.parquet: "},
-		{"time.csv", "id,price,valid_from\na,1,yesterday\n", nil, `line 2: column valid_from: "yesterday" is not a time`},
-		{"stock.csv", "id,price,available\na,1,perhaps\n", nil, `line 2: column available: "perhaps" is neither 0 nor 1`},
-		{"missing.csv", "id,brand\na,acme\n", nil, `missing.csv: line 2: item "a": /features/price: is missing, and the feature has no default`},
+		{"time.csv", "id,price,valid_from\na,1,yesterday\n", nil,
+			`line 2: column valid_from: "yesterday" is not a time`},
+		{"stock.csv", "id,price,available\na,1,perhaps\n", nil,
+			`line 2: column available: "perhaps" is neither 0 nor 1`},
+		{"missing.csv", "id,brand\na,acme\n", nil,
+			`missing.csv: line 2: item "a": /features/price: is missing, and the feature has no default`},
 		{"late.csv", manyRows() + "z,\n", nil, `late.csv: line 1202: item "z": /features/price: is missing`},
 		{"spaces.csv", "id,price,space\na,1,0.1234567\n", nil, `line 2: item "a": /space: `},
 		{"both.csv", "id,price\na,1\n", []string{"--patch", "--replace"}, "do not go together"},
-		{"map.csv", "id,price\na,1\n", []string{"--mapping", s.file("bad.toml", "[features]\ncolour = \"c\"\n")}, "features.colour: the placement has no feature of items of this name: it has brand, price"},
-		{"key.csv", "id,price\na,1\n", []string{"--mapping", s.file("key.toml", "sku = \"c\"\n")}, `key.toml:1: unknown key "sku"`},
+		{"map.csv", "id,price\na,1\n", []string{"--mapping", s.file("bad.toml", "[features]\ncolour = \"c\"\n")},
+			"features.colour: the placement has no feature of items of this name: it has brand, price"},
+		{"key.csv", "id,price\na,1\n", []string{"--mapping", s.file("key.toml", "sku = \"c\"\n")},
+			`key.toml:1: unknown key "sku"`},
 	} {
 		code, _, said := s.run(append([]string{"items", "push", s.file(c.name, c.text)}, c.args...)...)
 		if code == 0 || !strings.Contains(said, c.want) {
@@ -204,7 +216,8 @@ func TestBadPushes(t *testing.T) {
 		t.Errorf("the catalogue has %s", list)
 	}
 	var o, e bytes.Buffer
-	if code := run(t.Context(), []string{"items", "list", "--url", s.url, "--placement", "nowhere"}, &o, &e); code != 1 || !strings.Contains(e.String(), `placement "nowhere": not found`) {
+	if code := run(t.Context(), []string{"items", "list", "--url", s.url, "--placement", "nowhere"}, &o,
+		&e); code != 1 || !strings.Contains(e.String(), `placement "nowhere": not found`) {
 		t.Errorf("exit status %d: %s", code, e.String())
 	}
 }

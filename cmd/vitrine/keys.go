@@ -56,7 +56,8 @@ func (c keysAddCmd) Run(t terminal) error {
 	}
 	for _, name := range c.Placements {
 		if !setup.IsName(name) {
-			return usageError{fmt.Errorf("--placements %q: a placement's name has from 1 to 64 letters, digits, '.', '_', '-' and ':'", name)}
+			return usageError{fmt.Errorf("--placements %q: a placement's name has from 1 to 64 letters, digits, "+
+				"'.', '_', '-' and ':'", name)}
 		}
 	}
 	f, err := keys.EditFile(c.File)
@@ -79,7 +80,8 @@ func addKey(t terminal, f *keys.File, name string, scopes []string, placements [
 		return err
 	}
 	if _, err := fmt.Fprintln(t.out, token); err != nil {
-		return hint.New(fmt.Errorf("the token of %q could not be printed: %w", name, err), "the key is in the file, and nobody has its token: remove it")
+		return hint.New(fmt.Errorf("the token of %q could not be printed: %w", name, err), "the key is in the "+
+			"file, and nobody has its token: remove it")
 	}
 	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", name, reach(key))
 	if file, ok := t.out.(*os.File); ok {
@@ -92,7 +94,8 @@ func addKey(t terminal, f *keys.File, name string, scopes []string, placements [
 func warnReadable(w io.Writer, file *os.File) {
 	info, err := file.Stat()
 	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		fmt.Fprintf(w, "vitrine: warning: other users can read the file that has the token (mode %v): chmod 600 it, or make a new key after umask 077\n", info.Mode().Perm())
+		fmt.Fprintf(w, "vitrine: warning: other users can read the file that has the token (mode %v): chmod 600 "+
+			"it, or make a new key after umask 077\n", info.Mode().Perm())
 	}
 }
 
@@ -168,7 +171,8 @@ func (c keysRotateCmd) Run(t terminal) error {
 	if err := addKey(t, f, successor(f, c.Name), key.Scopes, key.Placements); err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "vitrine: once no caller uses the token of %q: vitrine keys remove %s %s\n", c.Name, c.File, c.Name)
+	fmt.Fprintf(t.err, "vitrine: once no caller uses the token of %q: vitrine keys remove %s %s\n", c.Name, c.File,
+		c.Name)
 	return nil
 }
 

@@ -16,9 +16,10 @@ var (
 	natsKills    = flag.Int("nats-kills", 6, "how often TestKillNATS kills the server that holds the log")
 	leaderKills  = flag.Int("leader-kills", 2, "how often TestKillLeader kills the service that writes the log")
 	leaderLimit  = flag.Duration("leader-limit", 0, "how long a take-over after that may take; 0 is no limit")
-	strikesAsked = flag.Int("strikes", 6, "how often TestKillServices kills, freezes, stops, cuts off or slows down services and servers")
-	itemKills    = flag.Int("item-kills", 3, "how often TestKillItems kills the service during a push")
-	killedItems  = flag.Int("killed-items", 20_000, "how many items it pushes")
+	strikesAsked = flag.Int("strikes", 6, "how often TestKillServices kills, freezes, stops, cuts off or slows "+
+		"down services and servers")
+	itemKills   = flag.Int("item-kills", 3, "how often TestKillItems kills the service during a push")
+	killedItems = flag.Int("killed-items", 20_000, "how many items it pushes")
 )
 
 func TestKill(t *testing.T) {

@@ -22,7 +22,8 @@ type listCmd struct {
 }
 
 func (listCmd) Help() string {
-	return examples("vitrine list policies", "vitrine list experiments --print main-uniform-misspecified > mine.toml", "vitrine list tunings --print ucb-mnl-main > my-tuning.toml")
+	return examples("vitrine list policies", "vitrine list experiments --print main-uniform-misspecified > "+
+		"mine.toml", "vitrine list tunings --print ucb-mnl-main > my-tuning.toml")
 }
 
 // lists are the tables that can be listed.
@@ -41,7 +42,9 @@ func (c listCmd) Run(t terminal) error {
 			text, err = experiments.ReadTuning(c.Print)
 		}
 		if err != nil {
-			return hint.New(fmt.Errorf("there is no experiment and no tuning %q%s", c.Print, hint.Near(c.Print, append(experiments.Names(), experiments.Tunings()...), "")), "vitrine list experiments and vitrine list tunings name them")
+			return hint.New(fmt.Errorf("there is no experiment and no tuning %q%s", c.Print,
+				hint.Near(c.Print, append(experiments.Names(), experiments.Tunings()...), "")),
+				"vitrine list experiments and vitrine list tunings name them")
 		}
 		_, err = t.out.Write(text)
 		return err
@@ -88,7 +91,8 @@ func (c listCmd) Run(t terminal) error {
 		}
 	}
 	if !known {
-		return usageError{fmt.Errorf("there is no list of %q%s", c.What, hint.Near(c.What, lists, ": there are "+strings.Join(lists, ", ")))}
+		return usageError{fmt.Errorf("there is no list of %q%s", c.What,
+			hint.Near(c.What, lists, ": there are "+strings.Join(lists, ", ")))}
 	}
 	return w.Flush()
 }
@@ -101,7 +105,8 @@ func listed(name, doc string) config.Description {
 func panels() ([]config.Description, error) {
 	var entries []config.Description
 	for _, g := range experiments.Groups() {
-		entries = append(entries, listed(g, fmt.Sprintf("all %d experiments called %s-…", len(experiments.Members(g)), g)))
+		entries = append(entries, listed(g, fmt.Sprintf("all %d experiments called %s-…", len(experiments.Members(g)),
+			g)))
 	}
 	entries = append(entries,
 		listed(experiments.GeometricCondition, geometry.Title),
@@ -132,7 +137,8 @@ func embeddedTunings() ([]config.Description, error) {
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, listed(name, fmt.Sprintf("%s: %s of %s", t.Title, strings.Join(t.Parameters, ", "), t.Policy)))
+		entries = append(entries, listed(name, fmt.Sprintf("%s: %s of %s", t.Title, strings.Join(t.Parameters, ", "),
+			t.Policy)))
 	}
 	return entries, nil
 }

@@ -88,7 +88,8 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 	case errors.Is(err, load.ErrPlacement):
 		return hint.New(err, "name another one with --placement: a missing placement is made")
 	case err != nil && result == nil:
-		return hint.New(err, "is this the URL of vitrine serve? If it has API keys, --key-file names a file with a token that has the scopes decide, outcome, read and admin")
+		return hint.New(err, "is this the URL of vitrine serve? If it has API keys, --key-file names a file with "+
+			"a token that has the scopes decide, outcome, read and admin")
 	case err != nil:
 		return err
 	case result.Decisions.Count == 0:
@@ -104,7 +105,8 @@ func (c loadCmd) options() (*load.Options, error) {
 	}
 	o := &load.Options{
 		Bases: c.URLs, Placement: c.Placement, Decisions: c.Decisions, Duration: c.Duration, Connections: c.Connections,
-		Items: c.Items, Features: c.Features, Size: c.Size, Catalogue: c.Catalogue, Outcomes: c.Outcomes, Delay: c.OutcomeDelay, Patience: c.Retry, Seed: c.Seed,
+		Items: c.Items, Features: c.Features, Size: c.Size, Catalogue: c.Catalogue, Outcomes: c.Outcomes,
+		Delay: c.OutcomeDelay, Patience: c.Retry, Seed: c.Seed,
 		Poisson: c.Arrivals == "poisson", Policy: map[string]any{"name": c.Policy},
 	}
 	if c.Catalogue {
@@ -116,7 +118,8 @@ func (c loadCmd) options() (*load.Options, error) {
 	var err error
 	if c.Rate != "max" {
 		if o.Rate, err = strconv.ParseFloat(c.Rate, 64); err != nil || !(o.Rate > 0 && o.Rate <= 1e6) {
-			return nil, usageError{fmt.Errorf("--rate %s: must be a number above 0 and at most 1000000, or max", c.Rate)}
+			return nil, usageError{fmt.Errorf("--rate %s: must be a number above 0 and at most 1000000, or max",
+				c.Rate)}
 		}
 	}
 	if o.Duration == 0 && o.Decisions == 0 {
@@ -139,8 +142,10 @@ func (c loadCmd) checkURLs() error {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return usageError{fmt.Errorf("%q: must be a URL such as http://127.0.0.1:8080", address)}
 		}
-		if ip := net.ParseIP(u.Hostname()); !c.AllowRemote && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return hint.New(usageError{fmt.Errorf("%s is not on this machine", address)}, "load can stop a service from serving others: use it on your own, with --allow-remote on another machine")
+		if ip := net.ParseIP(u.Hostname()); !c.AllowRemote && u.Hostname() != "localhost" &&
+			(ip == nil || !ip.IsLoopback()) {
+			return hint.New(usageError{fmt.Errorf("%s is not on this machine", address)}, "load can stop a "+
+				"service from serving others: use it on your own, with --allow-remote on another machine")
 		}
 	}
 	return nil
@@ -155,7 +160,8 @@ func (c loadCmd) checkNumbers() error {
 	for _, n := range []struct {
 		flag           string
 		value, maximum int
-	}{{"connections", c.Connections, 10_000}, {"items", c.Items, maxItems}, {"features", c.Features, 1000}, {"user-features", c.UserFeatures, 1000}, {"size", c.Size, c.Items}} {
+	}{{"connections", c.Connections, 10_000}, {"items", c.Items, maxItems}, {"features", c.Features, 1000},
+		{"user-features", c.UserFeatures, 1000}, {"size", c.Size, c.Items}} {
 		if n.value < 1 || n.value > n.maximum {
 			return fmt.Errorf("--%s %d: must be from 1 to %d", n.flag, n.value, n.maximum)
 		}
@@ -163,7 +169,8 @@ func (c loadCmd) checkNumbers() error {
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
-	}{{"duration", c.Duration}, {"outcome-delay", c.OutcomeDelay}, {"retry", c.Retry}, {"decisions", time.Duration(c.Decisions)}} {
+	}{{"duration", c.Duration}, {"outcome-delay", c.OutcomeDelay}, {"retry", c.Retry},
+		{"decisions", time.Duration(c.Decisions)}} {
 		if d.value < 0 {
 			return fmt.Errorf("--%s: must not be negative", d.flag)
 		}
@@ -187,7 +194,8 @@ func newPace(w io.Writer) *pace {
 }
 
 func (p *pace) report(g load.Progress) {
-	text := fmt.Sprintf("vitrine: %v: %d decisions, %.0f a second, p99 %s ms, %d failed", g.Elapsed.Round(time.Second), g.Decisions, float64(g.Decisions)/g.Elapsed.Seconds(), load.Milliseconds(g.P99), g.Failed)
+	text := fmt.Sprintf("vitrine: %v: %d decisions, %.0f a second, p99 %s ms, %d failed", g.Elapsed.Round(time.Second),
+		g.Decisions, float64(g.Decisions)/g.Elapsed.Seconds(), load.Milliseconds(g.P99), g.Failed)
 	switch {
 	case p.terminal:
 		fmt.Fprintf(p.w, "\r\x1b[K%s", text)

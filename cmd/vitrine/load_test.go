@@ -29,7 +29,8 @@ func TestLoad(t *testing.T) {
 	tokens := map[string]string{}
 	for name, scopes := range map[string]string{"all": "decide,outcome,read,admin", "blind": "decide,outcome"} {
 		var out, errs bytes.Buffer
-		if code := run(t.Context(), []string{"keys", "add", path("keys.toml"), name, "--scopes", scopes}, &out, &errs); code != 0 {
+		if code := run(t.Context(), []string{"keys", "add", path("keys.toml"), name, "--scopes", scopes}, &out,
+			&errs); code != 0 {
 			t.Fatal(errs.String())
 		}
 		tokens[name] = strings.TrimSpace(out.String())
@@ -52,7 +53,8 @@ func TestLoad(t *testing.T) {
 	out, errs := loaded(t, 0, append(few, "--rate", "max", "--ack-log", path("reported"))...)
 	for _, want := range []string{
 		`^JSON, 10 items × 2 features, 4 connections, closed loop, as fast as possible: each caller waits for its answer before the next request\n`,
-		`\n[\d.]+ decisions a second in [\d.]+ s\n`, `\ndecisions +50( +[\d.]+){5}\n`, `\noutcomes +\d+( +[\d.]+){5}\n`, `\npurchases: [\d.]+ % of outcomes\n`, `\ngenerator: \d+ µs a decision; delay of sending p99`,
+		`\n[\d.]+ decisions a second in [\d.]+ s\n`, `\ndecisions +50( +[\d.]+){5}\n`, `\noutcomes +\d+( +[\d.]+){5}\n`,
+		`\npurchases: [\d.]+ % of outcomes\n`, `\ngenerator: \d+ µs a decision; delay of sending p99`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%q is not in\n%s", want, out)
@@ -61,13 +63,16 @@ func TestLoad(t *testing.T) {
 	if !strings.Contains(errs, `created placement "load" with the policy onl-mnl`) {
 		t.Error(errs)
 	}
-	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--json", "--ack-log", path("reported"))...)
+	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--json", "--ack-log",
+		path("reported"))...)
 	var r load.Result
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Decisions.Count != 50 || r.Target != 500 || strings.Contains(errs2, "created placement") {
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Decisions.Count != 50 || r.Target != 500 ||
+		strings.Contains(errs2, "created placement") {
 		t.Errorf("%+v, %v, %s", r, err, errs2)
 	}
 	reported, err := os.ReadFile(path("reported"))
-	if _, errs := loaded(t, 0, append(few, "--policy", "ucb-mnl")...); !strings.Contains(errs, `placement "load" has the policy onl-mnl`) || strings.Contains(errs2, "has the policy") {
+	if _, errs := loaded(t, 0, append(few, "--policy", "ucb-mnl")...); !strings.Contains(errs,
+		`placement "load" has the policy onl-mnl`) || strings.Contains(errs2, "has the policy") {
 		t.Errorf("%s, and before %s", errs, errs2)
 	}
 	if n := strings.Count(string(reported), `"shown"`); err != nil || n != 100 {

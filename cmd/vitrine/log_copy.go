@@ -27,7 +27,8 @@ Stop the services first: decisions logged after the copy are not in it, and two 
 func (c logCopyCmd) Run(ctx context.Context, t terminal) error {
 	progress := stages{w: t.err, name: c.Log}
 	defer progress.close()
-	at, err := inspect.Copy(ctx, inspect.Options{Log: c.Log, Data: c.Data, Warn: t.warn, Progress: progress.report}, c.To)
+	at, err := inspect.Copy(ctx, inspect.Options{Log: c.Log, Data: c.Data, Warn: t.warn, Progress: progress.report},
+		c.To)
 	progress.close()
 	if err != nil {
 		return err

@@ -77,7 +77,8 @@ func trade(ctx context.Context, e *engine.Engine, snapshot string, rounds int) e
 	if _, err := e.Put(ctx, "home", []byte(shop), now); err != nil {
 		return err
 	}
-	if _, err := e.Put(ctx, "cart", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), now); err != nil {
+	if _, err := e.Put(ctx, "cart", []byte(
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), now); err != nil {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(1, uint64(rounds)))
@@ -121,9 +122,11 @@ func trade(ctx context.Context, e *engine.Engine, snapshot string, rounds int) e
 // chosen item, one that was not activated in time, and one that still can be.
 func deferred(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(withEngine(ts.MkAbs(args[0]), func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
-		_, err := e.Put(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"o","kind":"object","columns":2}],"policy":{"name":"ucb-mnl"}}`), 0)
+		_, err := e.Put(ctx, "home", []byte(
+			`{"max_size":2,"features":[{"name":"o","kind":"object","columns":2}],"policy":{"name":"ucb-mnl"}}`), 0)
 		decide := func(id string, now time.Duration) {
-			r := &api.Request{Decision: id, Defer: true, Slots: []api.Slot{{ID: "left", Exclude: []string{"b"}}, {ID: "right"}}}
+			r := &api.Request{Decision: id, Defer: true, Slots: []api.Slot{{ID: "left", Exclude: []string{"b"}},
+				{ID: "right"}}}
 			for _, item := range []string{"a", "b"} {
 				r.Items = append(r.Items, api.Item{ID: item, Features: api.Values{api.Object("o", `{"x":1}`)}})
 			}
@@ -134,7 +137,8 @@ func deferred(ts *testscript.TestScript, _ bool, args []string) {
 		for _, id := range []string{"activated", "in-parts", "taken", "late"} {
 			decide(id, 0)
 		}
-		err = errors.Join(err, e.Activate(ctx, "", "activated", 1), e.Reward(ctx, "", "in-parts", []api.Reward{{Item: "a"}}, 1), e.Outcome(ctx, "", "taken", "b", 1))
+		err = errors.Join(err, e.Activate(ctx, "", "activated", 1), e.Reward(ctx, "", "in-parts",
+			[]api.Reward{{Item: "a"}}, 1), e.Outcome(ctx, "", "taken", "b", 1))
 		decide("left", time.Hour)
 		_, expired := e.Expire(ctx, int64(time.Hour))
 		return errors.Join(err, expired)
@@ -220,7 +224,8 @@ func TestLogOnServer(t *testing.T) {
 	data := t.TempDir()
 	fatal.If(t, os.Rename(snapshot, filepath.Join(data, host.SnapshotFile)))
 	limits := host.Retention{Size: 1, Log: store, Data: data}
-	if removed, err := limits.Apply(t.Context(), 12, time.Now()); err != nil || removed.To != 6 { // entry 7 is an open decision's
+	if removed, err := limits.Apply(t.Context(), 12, time.Now()); err != nil ||
+		removed.To != 6 { // entry 7 is an open decision's
 		t.Errorf("removed %+v, %v", removed, err)
 	}
 	for _, c := range []struct{ args, want string }{
@@ -229,7 +234,8 @@ func TestLogOnServer(t *testing.T) {
 		{"export", `"decision_id":"d12"`},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), []string{c.args, url, "--data", data}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), c.want) {
+		if code := run(t.Context(), []string{c.args, url, "--data", data}, &stdout, &stderr); code != 0 ||
+			!strings.Contains(stdout.String(), c.want) {
 			t.Errorf("%s: exit status %d, %s%s", c.args, code, &stdout, &stderr)
 		}
 	}
@@ -248,10 +254,12 @@ func TestLogOfSomebodyElse(t *testing.T) {
 	fatal.If(t, withLog(data, func(context.Context, *filelog.Store) error { return nil }))
 	for _, closed := range []string{data, filepath.Join(data, "log")} {
 		fatal.If(t, os.Chmod(closed, 0))
-		for _, args := range [][]string{{"check", data}, {"replay", data}, {"export", data}, {"backup", data, filepath.Join(t.TempDir(), "to")}} {
+		for _, args := range [][]string{{"check", data}, {"replay", data}, {"export", data},
+			{"backup", data, filepath.Join(t.TempDir(), "to")}} {
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), args, &stdout, &stderr)
-			if code != 1 || !strings.Contains(stderr.String(), "permission denied") || strings.Contains(stderr.String(), "--out") {
+			if code != 1 || !strings.Contains(stderr.String(), "permission denied") ||
+				strings.Contains(stderr.String(), "--out") {
 				t.Errorf("%s without permission for %s: exit status %d, %s", args, closed, code, &stderr)
 			}
 		}
@@ -266,14 +274,18 @@ func TestBackupOfService(t *testing.T) {
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	s.Snapshots.Every.Duration = 10 * time.Millisecond
 	url, _, stop := serving(t, s)
-	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	ask(t, 201, "PUT", url+"/v1/placements/home",
+		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	for i := range 10 {
-		ask(t, 201, "POST", url+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`, i, i))
+		ask(t, 201, "POST", url+"/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`,
+				i, i))
 		ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":"a"}`)
 	}
 	decision := ask(t, 200, "GET", url+"/v1/decisions/d7", "")
 	backup := filepath.Join(t.TempDir(), "backup")
-	for _, args := range [][]string{{"backup", s.Data, backup}, {"check", s.Data}, {"check", backup}, {"replay", s.Data}, {"replay", backup}} {
+	for _, args := range [][]string{{"backup", s.Data, backup}, {"check", s.Data}, {"check", backup},
+		{"replay", s.Data}, {"replay", backup}} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), args, &stdout, &stderr); code != 0 {
 			t.Errorf("%s: exit status %d: %s%s", args, code, &stdout, &stderr)

@@ -83,7 +83,8 @@ func usage(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s: error %q does not match %q", strings.Join(args[1:], " "), stderr.String(), args[0])
 	}
 	if !strings.Contains(stderr.String(), "vitrine: hint: ") || stdout.Len() > 0 {
-		ts.Fatalf("%s: stdout %q, stderr %q: want a hint, and nothing on stdout", strings.Join(args[1:], " "), &stdout, &stderr)
+		ts.Fatalf("%s: stdout %q, stderr %q: want a hint, and nothing on stdout", strings.Join(args[1:], " "), &stdout,
+			&stderr)
 	}
 }
 

@@ -19,8 +19,10 @@ func (manCmd) Run(t terminal, parser *kong.Kong) error {
 // manual returns the page in the language of man(7).
 func manual(app *kong.Application) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, ".TH VITRINE 1 \"\" \"vitrine %s\"\n.SH NAME\nvitrine \\- multinomial-logit contextual bandits\n", version)
-	fmt.Fprintf(&out, ".SH SYNOPSIS\n.B vitrine\n.I command\n[\\fIargument\\fR ...] [\\fB\\-\\-flag\\fR ...]\n.SH DESCRIPTION\n")
+	fmt.Fprintf(&out, ".TH VITRINE 1 \"\" \"vitrine %s\"\n.SH NAME\nvitrine \\- multinomial-logit contextual "+
+		"bandits\n", version)
+	fmt.Fprintf(&out, ".SH SYNOPSIS\n.B vitrine\n.I command\n[\\fIargument\\fR ...] [\\fB\\-\\-flag\\fR ...]\n.SH "+
+		"DESCRIPTION\n")
 	prose(&out, app.Help)
 	out.WriteString(".SH COMMANDS\n")
 	for _, n := range visible(app.Node) {
@@ -63,7 +65,8 @@ func prose(out *bytes.Buffer, text string) {
 		switch {
 		case paragraph == "":
 		case strings.HasPrefix(paragraph, "    "):
-			fmt.Fprintf(out, ".PP\n.RS 4\n.nf\n%s\n.fi\n.RE\n", roff(strings.ReplaceAll(strings.TrimPrefix(paragraph, "    "), "\n    ", "\n")))
+			fmt.Fprintf(out, ".PP\n.RS 4\n.nf\n%s\n.fi\n.RE\n",
+				roff(strings.ReplaceAll(strings.TrimPrefix(paragraph, "    "), "\n    ", "\n")))
 		default:
 			fmt.Fprintf(out, ".PP\n%s\n", roff(paragraph))
 		}

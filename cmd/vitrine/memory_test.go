@@ -31,7 +31,8 @@ func TestMemoryWaits(t *testing.T) {
 	p := program.Serve(t, file)
 	url := p.Listening()
 	list := filepath.Join(t.TempDir(), "acknowledged.jsonl")
-	output, err := exec.Command(string(*program), "load", url, "--rate", *memoryRate, "--duration", memoryTime.String(), "--outcomes", "0", "--ack-log", list).CombinedOutput()
+	output, err := exec.Command(string(*program), "load", url, "--rate", *memoryRate, "--duration", memoryTime.String(),
+		"--outcomes", "0", "--ack-log", list).CombinedOutput()
 	if err != nil {
 		t.Fatalf("load: %v: %s", err, output)
 	}
@@ -42,11 +43,13 @@ func TestMemoryWaits(t *testing.T) {
 	}
 	s, shown := stats(), decisionsIn(t, list)
 	if s.Expired+s.ExpiredEarly > 0 || uint64(s.Pending) != s.Decisions || s.Decisions < uint64(len(shown)) {
-		t.Errorf("of %d decisions, %d of them acknowledged, %d wait, %d have expired and %d were evicted", s.Decisions, len(shown), s.Pending, s.Expired, s.ExpiredEarly)
+		t.Errorf("of %d decisions, %d of them acknowledged, %d wait, %d have expired and %d were evicted", s.Decisions,
+			len(shown), s.Pending, s.Expired, s.ExpiredEarly)
 	}
 	first := shown[:min(100, len(shown))]
 	for _, a := range first {
-		ask(t, 204, "POST", url+"/v1/placements/load/decisions/"+a.Decision+"/outcome", fmt.Sprintf(`{"choice":%q}`, a.Shown[0]))
+		ask(t, 204, "POST", url+"/v1/placements/load/decisions/"+a.Decision+"/outcome",
+			fmt.Sprintf(`{"choice":%q}`, a.Shown[0]))
 	}
 	learned := stats()
 	for deadline := time.Now().Add(patience); learned.Lag > 0 && time.Now().Before(deadline); learned = stats() {
@@ -61,8 +64,11 @@ func TestMemoryWaits(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	t.Logf("verdict: %d decisions in %v, %.0f a second of %s asked, and no outcomes: none expired or was evicted. The outcomes of the first %d were accepted and learned. Memory used: %.1f MB, enough for %.0f s at this rate. Resident set: %s",
-		len(shown), *memoryTime, float64(len(shown))/memoryTime.Seconds(), *memoryRate, len(first), float64(s.Memory)/1e6, s.MemorySeconds, resident)
+	t.Logf("verdict: %d decisions in %v, %.0f a second of %s asked, and no outcomes: none expired or was evicted. "+
+		"The outcomes of the first %d were accepted and learned. Memory used: %.1f MB, enough for %.0f s at this "+
+		"rate. Resident set: %s",
+		len(shown), *memoryTime, float64(len(shown))/memoryTime.Seconds(), *memoryRate, len(first),
+		float64(s.Memory)/1e6, s.MemorySeconds, resident)
 }
 
 // acknowledgedDecision is load's record of a decision.

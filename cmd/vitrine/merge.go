@@ -32,7 +32,8 @@ func (c playFlags) shardDir(s experiment.Shard) string {
 func (c playFlags) playShard(ctx context.Context, t terminal, e *experiment.Experiment, s experiment.Shard) error {
 	units := s.Units(e)
 	bar := newProgress(t.err, e.Name, runs(units), units*e.Rounds)
-	err := experiment.RunShard(ctx, e, s, experiment.Options{Dir: c.shardDir(s), Workers: c.Workers, Progress: bar.add, Note: t.note, Warn: t.warn})
+	err := experiment.RunShard(ctx, e, s, experiment.Options{Dir: c.shardDir(s), Workers: c.Workers, Progress: bar.add,
+		Note: t.note, Warn: t.warn})
 	bar.close()
 	return err
 }
@@ -57,7 +58,9 @@ type mergeCmd struct {
 }
 
 func (mergeCmd) Help() string {
-	return "The result is the same as that of one run: regret.csv and the figures have the same bytes. Seconds are those measured in the shards. Shards must have the same configuration and the same build of vitrine, and no run may be missing.\n\n" +
+	return "The result is the same as that of one run: regret.csv and the figures have the same bytes. Seconds " +
+		"are those measured in the shards. Shards must have the same configuration and the same build of vitrine, " +
+		"and no run may be missing.\n\n" +
 		examples(
 			"vitrine run mine.toml --shard 1/2        on one machine",
 			"vitrine run mine.toml --shard 2/2        on another",

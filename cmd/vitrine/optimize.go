@@ -125,7 +125,8 @@ func (c optimizeCmd) override(r *request) {
 	if c.MinSize != nil {
 		r.MinSize = *c.MinSize
 	}
-	r.MaxSize, r.Capacity, r.MinRevenue = cmp.Or(c.MaxSize, r.MaxSize), cmp.Or(c.Capacity, r.Capacity), cmp.Or(c.MinRevenue, r.MinRevenue)
+	r.MaxSize, r.Capacity, r.MinRevenue = cmp.Or(c.MaxSize, r.MaxSize), cmp.Or(c.Capacity, r.Capacity),
+		cmp.Or(c.MinRevenue, r.MinRevenue)
 	for k := range r.Limits {
 		l := &r.Limits[k]
 		if _, given := c.AtMost[l.Group]; given {

@@ -150,7 +150,8 @@ func (r *asked) earns(set int) (revenue float64, obeys bool) {
 			}
 		}
 	}
-	obeys = obeys && size >= r.MinSize && (r.MaxSize == nil || size <= *r.MaxSize) && (r.Capacity == nil || space <= *r.Capacity)
+	obeys = obeys && size >= r.MinSize && (r.MaxSize == nil || size <= *r.MaxSize) &&
+		(r.Capacity == nil || space <= *r.Capacity)
 	for group, n := range r.atLeast {
 		obeys = obeys && in[group] >= n
 	}

@@ -39,7 +39,8 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 	case c.Outside != nil:
 		outside = *c.Outside
 	case !m.Outside:
-		return nil, hint.New(fmt.Errorf("%s: the data of the model had no outside option, and its utilities no zero", c.Model), "say with --outside what utility taking nothing has")
+		return nil, hint.New(fmt.Errorf("%s: the data of the model had no outside option, and its utilities no zero",
+			c.Model), "say with --outside what utility taking nothing has")
 	}
 	d, err := m.LoadItems(ctx, c.File)
 	if err != nil {
@@ -50,7 +51,8 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 	}
 	for _, a := range d.Alternatives {
 		if m.Labelled() && !slices.Contains(m.Alternatives, a) {
-			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or coefficient of its own", c.File, a))
+			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or "+
+				"coefficient of its own", c.File, a))
 		}
 	}
 	if r.numbered && len(d.Alternatives) == d.Choices { // every item is labelled differently
@@ -110,7 +112,8 @@ func (d *demand) maximize(r *request, family vitrine.Constraint) (optimum, error
 
 func (d *demand) maximizeNested(r *request) (optimum, error) {
 	if r.hasRules() {
-		return optimum{}, errors.New("the best assortment under nested logit is known without rules only: leave them out, or leave out the rows of items that cannot be shown")
+		return optimum{}, errors.New("the best assortment under nested logit is known without rules only: leave " +
+			"them out, or leave out the rows of items that cannot be shown")
 	}
 	s, revenue, err := assortment.MaximizeNested(nil, *d.nests, r.utility, r.revenue)
 	if err != nil {

@@ -180,8 +180,10 @@ func (r *request) check(model bool) error {
 			wrong = errors.New("utility is missing")
 		case i.Utility != nil && checkUtility(*i.Utility) != nil:
 			wrong = fmt.Errorf("utility = %v: %w", *i.Utility, checkUtility(*i.Utility))
-		case i.Revenue != nil && *i.Revenue != 0 && !(*i.Revenue >= minPositiveRevenue && *i.Revenue <= vitrine.MaxRevenue):
-			wrong = fmt.Errorf("revenue = %v: must be 0 or from %v to %v", *i.Revenue, minPositiveRevenue, vitrine.MaxRevenue)
+		case i.Revenue != nil && *i.Revenue != 0 && !(*i.Revenue >= minPositiveRevenue &&
+			*i.Revenue <= vitrine.MaxRevenue):
+			wrong = fmt.Errorf("revenue = %v: must be 0 or from %v to %v", *i.Revenue, minPositiveRevenue,
+				vitrine.MaxRevenue)
 		case i.Space != nil && *i.Space < 0:
 			wrong = fmt.Errorf("space = %d: must not be negative", *i.Space)
 		}
@@ -210,7 +212,8 @@ func (r *request) itemName(i int) string {
 
 // hasRules reports whether a rule keeps a set of items from being shown.
 func (r *request) hasRules() bool {
-	return r.MinSize > 0 || r.MaxSize != nil && *r.MaxSize < len(r.Items) || len(r.Limits)+len(r.Include)+len(r.Exclude) > 0 || r.Capacity != nil || r.MinRevenue != nil
+	return r.MinSize > 0 || r.MaxSize != nil && *r.MaxSize < len(r.Items) ||
+		len(r.Limits)+len(r.Include)+len(r.Exclude) > 0 || r.Capacity != nil || r.MinRevenue != nil
 }
 
 // family returns the assortments that obey the rules.
@@ -218,7 +221,8 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 	index := make(map[string]int, len(r.Items))
 	for i := range r.Items {
 		if first, ok := index[r.Items[i].ID]; ok {
-			return nil, refused("items %d and %d both have the id %q: every item needs its own", first+1, i+1, r.Items[i].ID)
+			return nil, refused("items %d and %d both have the id %q: every item needs its own", first+1, i+1,
+				r.Items[i].ID)
 		}
 		index[r.Items[i].ID] = i
 	}
@@ -316,7 +320,8 @@ func (r *request) groups(index map[string]int, warn func(string)) ([]assortment.
 			return nil, refused("%w", err)
 		}
 		if l.Feature != "" || l.Attribute != "" {
-			return nil, refused("%s: items have groups only: a feature or an attribute is of a placement's items", field)
+			return nil, refused("%s: items have groups only: a feature or an attribute is of a placement's items",
+				field)
 		}
 		g, err := bounded(field, l.Group, l.Items)
 		if err != nil {
@@ -359,7 +364,8 @@ func (r *request) fill(list []assortment.Group, place map[string]int) {
 			}
 			within[name] = containing
 			for _, k := range containing {
-				if items := list[k].Items; len(items) == 0 || items[len(items)-1] != i { // only once, from several groups within
+				if items := list[k].Items; len(items) == 0 ||
+					items[len(items)-1] != i { // only once, from several groups within
 					list[k].Items = append(items, i)
 				}
 			}
@@ -404,7 +410,8 @@ func (r *request) checkSpread(hidden []bool) error {
 		}
 	}
 	if r.utility[high]-r.utility[low] > maximum {
-		return refused("%s has utility %v and %s %v: if rules demand a number of items, utilities must lie within %d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], maximum)
+		return refused("%s has utility %v and %s %v: if rules demand a number of items, utilities must lie within "+
+			"%d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], maximum)
 	}
 	return nil
 }

@@ -88,7 +88,8 @@ func TestForms(t *testing.T) {
 	want := fatal.Or(decodeJSON([]byte(`{"\u0069tems":[{"\u0069d":"a\"\u00e9","utility":1e0,"groups":["g\/h","x"],"space":2}]}`)))(t)
 	for _, text := range []string{
 		"id,utility,groups,space\n\"a\"\"é\",1,g/h | x,2\n",
-		`{"id":"a\"é","utility":1,"groups":["g/h","x"],"space":2}`, `{"id":"a\"é","utility":1,"groups":"g/h|x","space":2}`,
+		`{"id":"a\"é","utility":1,"groups":["g/h","x"],"space":2}`,
+		`{"id":"a\"é","utility":1,"groups":"g/h|x","space":2}`,
 	} {
 		got := fatal.Or(readItems(t, []byte(text)))(t)
 		for i := range got.Items {
@@ -106,7 +107,8 @@ func FuzzRequest(f *testing.F) {
 	for _, text := range []string{
 		`{"items":[{"id":"a","utility":1.2,"revenue":3.0,"groups":["shoes"],"space":2}],"max_size":5,"min_size":0,"limits":[{"group":"shoes","max":2}],"include":["a"],"exclude":["b"],"capacity":10}`,
 		`{"items":[{"id":"a","utility":1},{"id":"b","utility":-2,"groups":["x/y","z"]},{"id":"c","utility":3,"groups":["x"]}],"limits":[{"group":"x","min":1},{"group":"x/y","max":0},{"items":["a"],"max":1}],"min_revenue":0.5}`,
-		`{"items":[{"id":"a","utility":NaN}]}`, `{"items":[{"id":"\ud800","utility":1}]}`, "{\"items\":[{\"id\":\"a\"", "[[[", "",
+		`{"items":[{"id":"a","utility":NaN}]}`, `{"items":[{"id":"\ud800","utility":1}]}`, "{\"items\":[{\"id\":\"a\"",
+		"[[[", "",
 	} {
 		f.Add([]byte(text), false)
 	}
@@ -147,7 +149,8 @@ func FuzzRequest(f *testing.F) {
 			sum += got.Choice[id]
 		}
 		best := assortmenttest.Best(assortmenttest.Sets(family, len(r.Items)), r.utility, r.revenue)
-		if math.Abs(sum-1) > 1e-12 || got.Revenue < best*(1-1e-12) || len(got.Choice) != len(got.Assortment) || got.Iterations < 1 {
+		if math.Abs(sum-1) > 1e-12 || got.Revenue < best*(1-1e-12) || len(got.Choice) != len(got.Assortment) ||
+			got.Iterations < 1 {
 			t.Errorf("%s: probabilities sum to %v, the best set earns %v", &out, sum, best)
 		}
 	})
@@ -161,7 +164,8 @@ func TestGroupsWithinGroups(t *testing.T) {
 	for n := range 20 {
 		rules += fmt.Sprintf(`,{"group":"g%s","max":1}`, strings.Repeat("/g", n+1))
 	}
-	r := fatal.Or(decodeJSON([]byte(`{"items":[{"id":"a","utility":1,"groups":["` + name + `","g/x"]},{"id":"b","utility":1,"groups":["gg"]}],"limits":[` + rules + `]}`)))(t)
+	r := fatal.Or(decodeJSON([]byte(`{"items":[{"id":"a","utility":1,"groups":["` + name +
+		`","g/x"]},{"id":"b","utility":1,"groups":["gg"]}],"limits":[` + rules + `]}`)))(t)
 	groups := fatal.Or(r.groups(map[string]int{}, func(string) {}))(t)
 	for _, g := range groups {
 		want := []int{0}
@@ -181,7 +185,8 @@ func BenchmarkDecode(b *testing.B) {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		fmt.Fprintf(&text, `{"id":"item-%d","utility":%v,"revenue":%v,"groups":["g%d"],"space":%d}`, i, math.Sin(float64(i)), i%17, i%100, i%7)
+		fmt.Fprintf(&text, `{"id":"item-%d","utility":%v,"revenue":%v,"groups":["g%d"],"space":%d}`, i,
+			math.Sin(float64(i)), i%17, i%100, i%7)
 	}
 	text.WriteString(`]}`)
 	b.SetBytes(int64(text.Len()))

@@ -37,8 +37,9 @@ func fitModel(t *testing.T, policy string) {
 		table.WriteString("i" + string(text) + "," + string(text) + "," + took + "\n")
 	}
 	for name, text := range map[string]string{
-		"log.csv":   table.String(),
-		"spec.toml": "[data]\nform = \"long\"\nchoice = [\"id\"]\nchosen = \"took\"\noutside = \"implicit\"\n[utility]\ngeneric = [\"x\"]\n",
+		"log.csv": table.String(),
+		"spec.toml": "[data]\nform = \"long\"\nchoice = [\"id\"]\nchosen = \"took\"\noutside = " +
+			"\"implicit\"\n[utility]\ngeneric = [\"x\"]\n",
 		"home.json": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"` + policy + `"}}`,
 	} {
 		fatal.If(t, os.WriteFile(name, []byte(text), 0o644))
@@ -60,7 +61,9 @@ func TestPilotOfAuto(t *testing.T) {
 	fatal.Or(e.Put(t.Context(), "home", config, 0))(t)
 	best := 0
 	for round := range 50 {
-		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", -1)}}, {ID: "b", Features: api.Values{api.Number("x", 1)}}}}
+		r := &api.Request{Decision: fmt.Sprint("d", round),
+			Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", -1)}},
+				{ID: "b", Features: api.Values{api.Number("x", 1)}}}}
 		a := fatal.Or(e.Decide(t.Context(), "home", r, 0))(t)
 		if len(a.IDs()) == 1 && a.IDs()[0] == "b" {
 			best++
@@ -81,7 +84,9 @@ func TestFixedPilot(t *testing.T) {
 	fatal.Or(e.Put(t.Context(), "home", config, 0))(t)
 	var before float64
 	for round := range 200 {
-		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}, {ID: "b", Features: api.Values{api.Number("x", -1)}}}}
+		r := &api.Request{Decision: fmt.Sprint("d", round),
+			Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}},
+				{ID: "b", Features: api.Values{api.Number("x", -1)}}}}
 		a := fatal.Or(e.Decide(t.Context(), "home", r, 0))(t)
 		if len(a.IDs()) != 1 || a.IDs()[0] != "a" || len(a.Probability) != 1 {
 			t.Fatalf("round %d: %+v", round, a)
@@ -118,18 +123,21 @@ func TestPessimisticPilot(t *testing.T) {
 	model, err := choice.ReadModel("model.json")
 	fatal.If(t, err)
 	p := config.Policy
-	if p.Name != "greedy" || p.Update != "none" || p.Pessimism != 1.5 || !slices.Equal(p.Weights, []float64{model.Coefficients[0], 0}) ||
+	if p.Name != "greedy" || p.Update != "none" || p.Pessimism != 1.5 ||
+		!slices.Equal(p.Weights, []float64{model.Coefficients[0], 0}) ||
 		!slices.Equal(p.Covariance, []float64{model.Covariance.At(0, 0), 0, 0, 0}) {
 		t.Errorf("the policy is %+v", p)
 	}
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	fatal.Or(e.Put(t.Context(), "home", []byte(text), 0))(t)
-	if off, fixed := shell(t, "vitrine pilot model.json home.json --no-learning --pessimistic 0"), shell(t, "vitrine pilot model.json home.json --no-learning"); off != fixed {
+	if off, fixed := shell(t, "vitrine pilot model.json home.json --no-learning --pessimistic 0"),
+		shell(t, "vitrine pilot model.json home.json --no-learning"); off != fixed {
 		t.Errorf("a pessimism of 0 gives %s, want %s", off, fixed)
 	}
 	for _, level := range []string{"-1", "NaN", "Inf"} {
-		if got := shell(t, "vitrine pilot model.json home.json --pessimistic="+level); !strings.Contains(got, "must be a number of standard errors, at least 0") {
+		if got := shell(t, "vitrine pilot model.json home.json --pessimistic="+level); !strings.Contains(got,
+			"must be a number of standard errors, at least 0") {
 			t.Errorf("--pessimistic=%s: %s", level, got)
 		}
 	}
@@ -142,7 +150,8 @@ func TestPessimisticPilot(t *testing.T) {
 	}
 	fatal.If(t, os.WriteFile("model.json", whole, 0o644))
 	for _, flags := range []string{"--pessimistic 1", "--pessimistic 1 --no-learning", ""} {
-		if got := shell(t, strings.TrimSpace("vitrine pilot model.json home.json "+flags)); !strings.Contains(got, "the model has no covariance") {
+		if got := shell(t, strings.TrimSpace("vitrine pilot model.json home.json "+flags)); !strings.Contains(got,
+			"the model has no covariance") {
 			t.Errorf("without a covariance, flags %q: %s", flags, got)
 		}
 	}

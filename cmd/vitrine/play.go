@@ -58,7 +58,9 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	played := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(experiments.WithoutFile(), n) })
+	played := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return slices.Contains(experiments.WithoutFile(), n)
+	})
 	var files []*config.File
 	for _, name := range played {
 		text, err := experiments.Read(name)
@@ -87,9 +89,13 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 		name      string
 		reproduce func(ctx context.Context, t terminal) error
 	}{
-		{experiments.GeometricCondition, func(ctx context.Context, t terminal) error { return reproduceGeometricCondition(ctx, t, c.Out) }},
+		{experiments.GeometricCondition, func(ctx context.Context, t terminal) error {
+			return reproduceGeometricCondition(ctx, t, c.Out)
+		}},
 		{experiments.Theory, c.reproduceTheory},
-		{experiments.Tractability, func(ctx context.Context, t terminal) error { return reproduceTractability(ctx, t, c.Out) }},
+		{experiments.Tractability, func(ctx context.Context, t terminal) error {
+			return reproduceTractability(ctx, t, c.Out)
+		}},
 		{experiments.Sessions, c.reproduceSessions(sessions.Default, 10)},
 		{experiments.Rivers, c.reproduceSessions(sessions.Rivers, 30)},
 	} {
@@ -107,7 +113,8 @@ func (c reproduceCmd) resolve() (names []string, err error) {
 	all, groups := append(experiments.WithoutFile(), experiments.Names()...), experiments.Groups()
 	known := strings.Join(groups, ", ")
 	if len(c.Names) == 0 {
-		return nil, usageError{fmt.Errorf("reproduce what? name a group (%s), experiments (see vitrine list experiments) or all", known)}
+		return nil, usageError{fmt.Errorf("reproduce what? name a group (%s), experiments (see vitrine list "+
+			"experiments) or all", known)}
 	}
 	for _, n := range c.Names {
 		switch {
@@ -119,7 +126,8 @@ func (c reproduceCmd) resolve() (names []string, err error) {
 			names = append(names, n)
 		default:
 			otherwise := fmt.Sprintf(": name a group (%s) or one that vitrine list experiments names", known)
-			return nil, usageError{fmt.Errorf("there is no experiment %q%s", n, hint.Near(n, append(groups, all...), otherwise))}
+			return nil, usageError{fmt.Errorf("there is no experiment %q%s", n,
+				hint.Near(n, append(groups, all...), otherwise))}
 		}
 	}
 	return unique(names), nil
@@ -142,10 +150,12 @@ type runCmd struct {
 }
 
 func (runCmd) Help() string {
-	return "vitrine list experiments --print NAME prints the file of a panel of the paper, to start from. A learner in another language is the policy process: see vitrine describe process.\n\n" + filesHelp + "\n\n" + examples(
-		"vitrine list experiments --print main-gaussian-realizable > mine.toml",
-		"vitrine run mine.toml --seeds 5",
-	)
+	return "vitrine list experiments --print NAME prints the file of a panel of the paper, to start from. A " +
+		"learner in another language is the policy process: see vitrine describe process.\n\n" + filesHelp + "\n\n" +
+		examples(
+			"vitrine list experiments --print main-gaussian-realizable > mine.toml",
+			"vitrine run mine.toml --seeds 5",
+		)
 }
 
 func (c runCmd) Run(ctx context.Context, t terminal) error {
@@ -153,7 +163,8 @@ func (c runCmd) Run(ctx context.Context, t terminal) error {
 	for _, path := range c.Files {
 		text, err := os.ReadFile(path)
 		if _, panels := (reproduceCmd{Names: []string{path}}).resolve(); err != nil && panels == nil {
-			return hint.New(err, fmt.Sprintf("%s is part of the paper: vitrine reproduce %s plays it, and run plays files of yours", path, path))
+			return hint.New(err, fmt.Sprintf("%s is part of the paper: vitrine reproduce %s plays it, and run "+
+				"plays files of yours", path, path))
 		}
 		if err != nil {
 			return err
@@ -163,7 +174,8 @@ func (c runCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		if i := slices.IndexFunc(files, func(o *config.File) bool { return o.Name == f.Name }); i >= 0 {
-			return fmt.Errorf("%s and %s are both called %q: their results would share a directory", c.Files[i], path, f.Name)
+			return fmt.Errorf("%s and %s are both called %q: their results would share a directory", c.Files[i], path,
+				f.Name)
 		}
 		files = append(files, f)
 	}
@@ -212,7 +224,8 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 			continue
 		}
 		bar := newProgress(t.err, e.Name, runs(len(e.Policies)*len(e.Seeds)), len(e.Policies)*len(e.Seeds)*e.Rounds)
-		summaries, err := experiment.Run(ctx, e, experiment.Options{Dir: c.Out, Workers: c.Workers, Progress: bar.add, Note: t.note, Warn: t.warn})
+		summaries, err := experiment.Run(ctx, e, experiment.Options{Dir: c.Out, Workers: c.Workers, Progress: bar.add,
+			Note: t.note, Warn: t.warn})
 		bar.close()
 		if err != nil {
 			return err
@@ -226,7 +239,8 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		}
 	}
 	if shard != nil {
-		fmt.Fprintf(t.err, "vitrine: the results of shard %v are in %s; vitrine merge joins all shards\n", *shard, c.shardDir(*shard))
+		fmt.Fprintf(t.err, "vitrine: the results of shard %v are in %s; vitrine merge joins all shards\n", *shard,
+			c.shardDir(*shard))
 		return nil
 	}
 	for _, f := range figures {

@@ -97,7 +97,8 @@ var others = []struct {
 
 // regretOf returns the regret of the experiment with results in dir.
 func regretOf(dir string) drawable {
-	return drawable{path: dir, stem: filepath.Join(dir, "regret"), differences: filepath.Join(dir, "difference"), dirs: [][]string{{dir}}}
+	return drawable{path: dir, stem: filepath.Join(dir, "regret"), differences: filepath.Join(dir, "difference"),
+		dirs: [][]string{{dir}}}
 }
 
 // figureIn returns a figure of the experiments in out.
@@ -169,7 +170,8 @@ func findDrawables(dir string) ([]drawable, error) {
 	switch {
 	case len(found) > 0:
 	case exists(filepath.Join(dir, "runs.jsonl")):
-		return nil, hint.New(fmt.Errorf("%s: no regret.csv: the experiment is not finished", dir), "give its command again, it continues from the finished runs")
+		return nil, hint.New(fmt.Errorf("%s: no regret.csv: the experiment is not finished", dir),
+			"give its command again, it continues from the finished runs")
 	default:
 		return nil, hint.New(fmt.Errorf("%s: no regret.csv in it or below it, and no tune.csv", dir), whence)
 	}
@@ -205,7 +207,8 @@ func findFigure(path string) ([]drawable, error) {
 	for _, row := range all[i].Rows {
 		for _, place := range row {
 			if !exists(filepath.Join(out, place.Experiment, "regret.csv")) {
-				return nil, hint.New(fmt.Errorf("%s: the figure needs %s, and %s has no regret.csv of it", path, place.Experiment, out), "vitrine reproduce "+name+" --out "+out+" plays its experiments")
+				return nil, hint.New(fmt.Errorf("%s: the figure needs %s, and %s has no regret.csv of it", path,
+					place.Experiment, out), "vitrine reproduce "+name+" --out "+out+" plays its experiments")
 			}
 		}
 	}
@@ -216,7 +219,8 @@ func findFigure(path string) ([]drawable, error) {
 func (d drawing) draw(t terminal, found []drawable) error {
 	regret := slices.DeleteFunc(slices.Clone(found), func(f drawable) bool { return !f.isRegret() })
 	if d.title != "" && len(regret) != 1 {
-		return usageError{fmt.Errorf("--title: there are %d pictures of regret here, and the title is for one: name the directory of an experiment, or a figure such as out/main", len(regret))}
+		return usageError{fmt.Errorf("--title: there are %d pictures of regret here, and the title is for one: "+
+			"name the directory of an experiment, or a figure such as out/main", len(regret))}
 	}
 	panels := map[string]figure.Panel{}
 	for _, f := range regret {
@@ -277,10 +281,12 @@ func (d drawing) known(panels map[string]figure.Panel) error {
 	for _, wanted := range []struct {
 		flag   string
 		labels []string
-	}{{"--policies", d.policies}, {"--difference", slices.DeleteFunc([]string{d.against}, func(s string) bool { return s == "" })}} {
+	}{{"--policies", d.policies}, {"--difference", slices.DeleteFunc([]string{d.against},
+		func(s string) bool { return s == "" })}} {
 		for _, label := range wanted.labels {
 			if !slices.Contains(all, label) {
-				return hint.New(fmt.Errorf("%s: there is no policy %q in these results", wanted.flag, label), "they have "+strings.Join(all, ", "))
+				return hint.New(fmt.Errorf("%s: there is no policy %q in these results", wanted.flag, label),
+					"they have "+strings.Join(all, ", "))
 			}
 		}
 	}
@@ -297,7 +303,8 @@ func labelsOf(p figure.Panel) (labels []string) {
 // drawOther draws a result that is not regret.
 func (d drawing) drawOther(f drawable) error {
 	if len(d.regretOnly) > 0 {
-		return nothing{hint.New(usageError{fmt.Errorf("%s holds no regret, and only regret has %s", f.path, strings.Join(d.regretOnly, " and "))}, "such results have only --format svg, png and pdf")}
+		return nothing{hint.New(usageError{fmt.Errorf("%s holds no regret, and only regret has %s", f.path,
+			strings.Join(d.regretOnly, " and "))}, "such results have only --format svg, png and pdf")}
 	}
 	return f.other(f.path, d.outputs...)
 }
@@ -320,7 +327,8 @@ func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 				return nothing{fmt.Errorf("%s has none of the policies %s", dir, strings.Join(d.policies, ", "))}
 			}
 			if policy, zero := kept.Zero(); zero && d.look.Log {
-				return nothing{hint.New(fmt.Errorf("--scale log: %s has regret 0 in %s, which has no logarithm", policy, dir), "leave it out: --policies with those to be drawn")}
+				return nothing{hint.New(fmt.Errorf("--scale log: %s has regret 0 in %s, which has no logarithm", policy,
+					dir), "leave it out: --policies with those to be drawn")}
 			}
 			row = append(row, kept)
 			against := cmp.Or(d.against, kept.Curves[0].Policy)
@@ -347,7 +355,8 @@ func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 	if !d.table {
 		return nil
 	}
-	table := figure.Table{Panels: slices.Concat(regret.Rows...), Differences: slices.Concat(differences.Rows...), Paper: d.look.Paper}
+	table := figure.Table{Panels: slices.Concat(regret.Rows...), Differences: slices.Concat(differences.Rows...),
+		Paper: d.look.Paper}
 	if f.isFigure() {
 		table.Title = d.title
 	}
@@ -361,7 +370,9 @@ func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 // keep returns the panel with only the policies to draw.
 func (d drawing) keep(p figure.Panel) figure.Panel {
 	if d.policies != nil {
-		p.Curves = slices.DeleteFunc(slices.Clone(p.Curves), func(c figure.Curve) bool { return !slices.Contains(d.policies, c.Policy) })
+		p.Curves = slices.DeleteFunc(slices.Clone(p.Curves), func(c figure.Curve) bool {
+			return !slices.Contains(d.policies, c.Policy)
+		})
 	}
 	return p
 }
@@ -384,7 +395,9 @@ func readPanel(dir string) (figure.Panel, error) {
 		whole = whole && len(c.Regret) == played.Seeds && len(c.Regret[0]) == played.Rounds
 	}
 	if !whole {
-		return p, fmt.Errorf("%s: differs from run.json, which has %d policies on %d seeds of %d rounds: give the command again, it continues from the finished runs", path, len(played.Policies), played.Seeds, played.Rounds)
+		return p, fmt.Errorf("%s: differs from run.json, which has %d policies on %d seeds of %d rounds: give the "+
+			"command again, it continues from the finished runs", path, len(played.Policies), played.Seeds,
+			played.Rounds)
 	}
 	return p, nil
 }

@@ -57,7 +57,8 @@ func (c predictCmd) Run(ctx context.Context, t terminal) error {
 	}
 	for _, a := range data.Alternatives {
 		if !slices.Contains(r.Alternatives, a) {
-			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or coefficient of its own", c.Data, a))
+			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or "+
+				"coefficient of its own", c.Data, a))
 		}
 	}
 	switch {
@@ -67,7 +68,8 @@ func (c predictCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 		text, err := json.Marshal(map[string]any{"choices": score.Choices, "log_likelihood": score.LogLikelihood,
-			"per_choice": score.PerChoice, "null_log_likelihood": score.Null, "predicted": score.Hits}, json.Deterministic(true), jsontext.Multiline(true))
+			"per_choice": score.PerChoice, "null_log_likelihood": score.Null, "predicted": score.Hits},
+			json.Deterministic(true), jsontext.Multiline(true))
 		if err != nil {
 			return err
 		}

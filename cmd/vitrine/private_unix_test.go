@@ -24,7 +24,8 @@ func TestFilesArePrivate(t *testing.T) {
 	p := program.Serve(t, file)
 	url := p.Listening()
 	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
-	ask(t, 201, "POST", url+"/v1/placements/home/decisions", `{"decision_id":"a","items":[{"id":"sku","features":{"x":1}}]}`)
+	ask(t, 201, "POST", url+"/v1/placements/home/decisions",
+		`{"decision_id":"a","items":[{"id":"sku","features":{"x":1}}]}`)
 	base := filepath.Join(data, "bases", "*.snapshot")
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if found, _ := filepath.Glob(base); len(found) > 0 {

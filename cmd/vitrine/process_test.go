@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	program  = (*hosttest.Program)(flag.String("vitrine", "vitrine", "the program that the tests start as the service; by default the test itself"))
+	program = (*hosttest.Program)(flag.String("vitrine", "vitrine", "the program that the tests start as the "+
+		"service; by default the test itself"))
 	killSeed = flag.Uint64("kill-seed", 1, "of the moments at which tests strike")
 )
 

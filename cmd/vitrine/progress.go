@@ -59,7 +59,8 @@ func (p *progress) draw(now time.Time) {
 	const columns = 40
 	p.last = now
 	full := min(columns*p.done/p.total, columns)
-	bar := fmt.Sprintf("%.60s [%s%s] %3d %%", p.name, strings.Repeat("=", full), strings.Repeat("-", columns-full), 100*p.done/p.total)
+	bar := fmt.Sprintf("%.60s [%s%s] %3d %%", p.name, strings.Repeat("=", full), strings.Repeat("-", columns-full),
+		100*p.done/p.total)
 	if p.done > 0 && p.done < p.total {
 		left := float64(now.Sub(p.begun)) * float64(p.total-p.done) / float64(p.done)
 		bar += " " + time.Duration(left).Round(time.Second).String()

@@ -63,7 +63,8 @@ func (replayCmd) print(t terminal, e *engine.Engine) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", name, s.Decisions, s.Outcomes, s.Expired, s.ExpiredEarly, s.Pending, s.Learned, s.Skipped, s.PolicyEntry)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", name, s.Decisions, s.Outcomes, s.Expired, s.ExpiredEarly,
+			s.Pending, s.Learned, s.Skipped, s.PolicyEntry)
 		if s.Problem != "" {
 			t.warn(fmt.Sprintf("placement %q: %s", name, s.Problem))
 		}

@@ -67,7 +67,8 @@ func chosen(all *api.Experiments, name string) (*api.ExperimentReport, error) {
 		names = append(names, list[i].Name)
 	}
 	if names == nil {
-		return nil, hint.New(fmt.Errorf("placement %q has had no experiment", all.Placement), "an experiment begins with the mode experiment of the placement: see docs/experiments.md")
+		return nil, hint.New(fmt.Errorf("placement %q has had no experiment", all.Placement), "an experiment "+
+			"begins with the mode experiment of the placement: see docs/experiments.md")
 	}
 	return nil, fmt.Errorf("placement %q has had no experiment %q: there are %q", all.Placement, name, names)
 }

@@ -51,7 +51,8 @@ type secrets struct {
 // forms are the possible encodings of a secret: unchanged, quoted in a URL, and encoded.
 func forms(secret string) map[string][]byte {
 	all := map[string][]byte{
-		"as it is": []byte(secret), "in a query": []byte(url.QueryEscape(secret)), "in a path": []byte(url.PathEscape(secret)), "in a URL": []byte(url.User(secret).String()),
+		"as it is": []byte(secret), "in a query": []byte(url.QueryEscape(secret)),
+		"in a path": []byte(url.PathEscape(secret)), "in a URL": []byte(url.User(secret).String()),
 		"in hexadecimal": []byte(hex.EncodeToString([]byte(secret))),
 	}
 	for i := range 3 { // preceding text moves the groups of three bytes; the ends depend on the neighbours
@@ -100,7 +101,8 @@ func (s *secrets) request(want int, method, url, body string, header ...string) 
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	a := fatal.Or(client.Do(r))(s)
 	defer a.Body.Close()
 	var text bytes.Buffer
@@ -115,12 +117,14 @@ func (s *secrets) request(want int, method, url, body string, header ...string) 
 func certify(t *testing.T, dir string) (secret string) {
 	t.Helper()
 	key := fatal.Or(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	certificate := fatal.Or(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
 	private := fatal.Or(x509.MarshalPKCS8PrivateKey(key))(t)
 	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
 	if err := errors.Join(
-		os.WriteFile(filepath.Join(dir, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600),
+		os.WriteFile(filepath.Join(dir, "cert.pem"),
+			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600),
 		os.WriteFile(filepath.Join(dir, "key.pem"), text, 0o600),
 	); err != nil {
 		t.Fatal(err)
@@ -131,9 +135,12 @@ func certify(t *testing.T, dir string) (secret string) {
 // newSecrets starts servers of logs and writes configurations.
 func newSecrets(t *testing.T) *secrets {
 	s := &secrets{T: t, said: map[string]string{}, of: map[string]string{
-		"the password": "pa$$w/rd of the log 1", "the token": "s3cr3t-t0k3n-of-the-log", "a wrong password": "wr0ng&password?of=mine", "a wrong API key": "vitrine_bm90LWEta2V5LW9mLXRoaXMtc2VydmljZQ",
-		"a seed": "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY", // of the documentation of NATS
-		"a JWT":  "eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ.eyJuYW1lIjoic2hvcCJ9.c2lnbmF0dXJl",
+		"the password": "pa$$w/rd of the log 1", "the token": "s3cr3t-t0k3n-of-the-log",
+		"a wrong password": "wr0ng&password?of=mine",
+		"a wrong API key":  "vitrine_bm90LWEta2V5LW9mLXRoaXMtc2VydmljZQ",
+		"a seed":           "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY",
+		// of the documentation of NATS
+		"a JWT": "eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ.eyJuYW1lIjoic2hvcCJ9.c2lnbmF0dXJl",
 	}}
 	s.byPassword = natstest.Serve(t, natsserver.Options{Username: "shop", Password: s.of["the password"]})
 	byToken := natstest.Serve(t, natsserver.Options{Authorization: s.of["the token"]})
@@ -142,14 +149,17 @@ func newSecrets(t *testing.T) *secrets {
 	s.mine = filepath.Join(s.root, "mine")
 	s.file("token", s.of["the token"]+"\n")
 	s.file("seed", s.of["a seed"]+"\n")
-	s.file("shop.creds", "-----BEGIN NATS USER JWT-----\n"+s.of["a JWT"]+"\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n"+s.of["a seed"]+"\n------END USER NKEY SEED------\n")
+	s.file("shop.creds", "-----BEGIN NATS USER JWT-----\n"+s.of["a JWT"]+"\n------END NATS USER "+
+		"JWT------\n\n-----BEGIN USER NKEY SEED-----\n"+s.of["a seed"]+"\n------END USER NKEY SEED------\n")
 	s.of["the private key"] = certify(t, s.mine)
 	s.keys = filepath.Join(s.mine, "keys.toml")
 	s.token = newKey(t, s.keys, "shop") // the one time that it is printed
 	s.of["the API key"] = s.token
 	s.tokenFile = s.file("shop.token", s.token+"\n")
-	s.password = s.configuration("password", fmt.Sprintf("[log]\nurl = %q\n", withPassword(s.passwordHost, s.of["the password"])))
-	s.tokens = s.configuration("tokens", fmt.Sprintf("[log]\nurl = %q\nstream = \"shop\"\ntoken = \"token\"\n", "nats://"+s.tokenHost))
+	s.password = s.configuration("password", fmt.Sprintf("[log]\nurl = %q\n",
+		withPassword(s.passwordHost, s.of["the password"])))
+	s.tokens = s.configuration("tokens", fmt.Sprintf("[log]\nurl = %q\nstream = \"shop\"\ntoken = \"token\"\n",
+		"nats://"+s.tokenHost))
 	s.local = s.configuration("local", "[tls]\ncertificate = \"cert.pem\"\nkey = \"key.pem\"\n")
 	return s
 }
@@ -168,7 +178,8 @@ func (s *secrets) file(name, text string) string {
 }
 
 func (s *secrets) configuration(name, log string) string {
-	return s.file(name+".toml", fmt.Sprintf("listen = \"127.0.0.1:0\"\ndata = %q\nkeys = \"keys.toml\"\nlog_level = \"debug\"\npersonalizer = true\n[snapshots]\nevery = \"100ms\"\n%s", filepath.Join(s.root, name), log))
+	return s.file(name+".toml", fmt.Sprintf("listen = \"127.0.0.1:0\"\ndata = %q\nkeys = \"keys.toml\"\nlog_level "+
+		"= \"debug\"\npersonalizer = true\n[snapshots]\nevery = \"100ms\"\n%s", filepath.Join(s.root, name), log))
 }
 
 const secretPlacement = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"}}`
@@ -178,14 +189,17 @@ func (s *secrets) trade(at string) {
 	bearer := []string{"Authorization", "Bearer " + s.token}
 	s.request(201, "PUT", at+"/v1/placements/home", secretPlacement, bearer...)
 	for i := range 3 {
-		s.request(201, "POST", at+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, i), bearer...)
+		s.request(201, "POST", at+"/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, i), bearer...)
 		s.request(204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", at, i), `{"choice":null}`, bearer...)
 	}
 	s.request(200, "GET", at+"/metrics", "", bearer...)
-	s.request(201, "POST", at+"/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", s.token)
+	s.request(201, "POST", at+"/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key",
+		s.token)
 	s.request(401, "GET", at+"/v1/placements", "", "Authorization", "Bearer "+s.of["a wrong API key"])
 	s.request(401, "GET", at+"/v1/placements?key="+s.token+"&password="+url.QueryEscape(s.of["the password"]), "")
-	s.request(401, "GET", at+"/v1/placements", "", "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("shop:"+s.of["the password"])))
+	s.request(401, "GET", at+"/v1/placements", "", "Authorization",
+		"Basic "+base64.StdEncoding.EncodeToString([]byte("shop:"+s.of["the password"])))
 	s.request(401, "GET", at+"/v1/placements", "", "Authorization", s.token)
 	s.request(400, "POST", at+"/v1/placements/home/decisions", `{"items":`, bearer...)
 }
@@ -204,7 +218,8 @@ func (s *secrets) serves() {
 			follower := program.Serve(s.T, file)
 			second := follower.Listening()
 			s.request(200, "GET", second+"/v1/placements", "", "Authorization", "Bearer "+s.token)
-			s.request(201, "PUT", second+"/v1/placements/cart", secretPlacement, "Authorization", "Bearer "+s.token) // the leader's
+			s.request(201, "PUT", second+"/v1/placements/cart", secretPlacement, "Authorization",
+				"Bearer "+s.token) // the leader's
 			s.end(follower)
 			s.command(0, "export", file)
 		}
@@ -216,13 +231,16 @@ func (s *secrets) serves() {
 				back.Shutdown()
 				back.WaitForShutdown()
 				back = natstest.Serve(s.T, natsserver.Options{Port: port, Username: "shop", Password: password})
-				for deadline := time.Now().Add(patience); password == s.of["the password"] && !strings.Contains(p.Said(), "connected to the log's server again"); time.Sleep(10 * time.Millisecond) {
+				for deadline := time.Now().Add(patience); password == s.of["the password"] &&
+					!strings.Contains(p.Said(), "connected to the log's server again"); time.Sleep(10 *
+					time.Millisecond) {
 					if time.Now().After(deadline) {
 						s.Fatalf("the service does not connect again:\n%s", p.Said())
 					}
 				}
 			}
-			s.request(503, "POST", at+"/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":1}}]}`, "Authorization", "Bearer "+s.token)
+			s.request(503, "POST", at+"/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":1}}]}`,
+				"Authorization", "Bearer "+s.token)
 		}
 		s.end(p)
 	}
@@ -312,5 +330,7 @@ func TestSecrets(t *testing.T) {
 	s.reads()
 	s.errs()
 	files := s.search()
-	held(t, fmt.Sprintf("%d secrets, each in %d forms, in none of %d bytes that serve, check, replay, export, backup, keys and load printed, answered or wrote in %d files", len(s.of), len(forms("0123456789")), s.bytes, files))
+	held(t, fmt.Sprintf("%d secrets, each in %d forms, in none of %d bytes that serve, check, replay, export, "+
+		"backup, keys and load printed, answered or wrote in %d files", len(s.of), len(forms("0123456789")), s.bytes,
+		files))
 }

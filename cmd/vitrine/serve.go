@@ -24,7 +24,9 @@ type serveCmd struct {
 }
 
 func (serveCmd) Help() string {
-	return "The decision service makes decisions, receives their outcomes, and learns from them. Its API is at /docs; docs/operations.md has the configuration. Several processes may share a log on external servers ([log] url).\n\n" +
+	return "The decision service makes decisions, receives their outcomes, and learns from them. Its API is at " +
+		"/docs; docs/operations.md has the configuration. Several processes may share a log on external servers " +
+		"([log] url).\n\n" +
 		examples("vitrine serve --demo --open", "vitrine serve", "vitrine serve --config service.toml")
 }
 
@@ -42,9 +44,11 @@ func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
 		s.Data = c.Data
 	}
 	if c.TakeOver && s.Log.URL == "" {
-		return usageError{errors.New("--take-over is for logs on servers: this log is in a directory; stop the process that uses it")}
+		return usageError{errors.New("--take-over is for logs on servers: this log is in a directory; stop the " +
+			"process that uses it")}
 	}
-	o := host.Options{Version: version, TakeOver: c.TakeOver, Export: inspect.ExportPlacement, Logger: slog.New(slog.NewJSONHandler(t.err, &slog.HandlerOptions{Level: s.LogLevel}))}
+	o := host.Options{Version: version, TakeOver: c.TakeOver, Export: inspect.ExportPlacement,
+		Logger: slog.New(slog.NewJSONHandler(t.err, &slog.HandlerOptions{Level: s.LogLevel}))}
 	if c.Demo {
 		if s.Keys != "" || s.TLS.Key != "" {
 			return usageError{errors.New("--demo: its shoppers have no API key and no TLS: leave keys and [tls] out")}

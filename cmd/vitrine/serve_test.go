@@ -119,13 +119,16 @@ func TestServeSaysItFirst(t *testing.T) {
 	taken := fatal.Or(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	for want, change := range map[string]func(*service){
-		"in use: stop the program that listens there, or name another address with --listen": func(s *service) { s.Listen = taken.Addr().String() },
+		"in use: stop the program that listens there, or name another address with --listen": func(s *service) {
+			s.Listen = taken.Addr().String()
+		},
 		"TLS": func(s *service) { s.TLS.Certificate, s.TLS.Key = "none.pem", "none.pem" },
 	} {
 		s := newService()
 		s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 		change(s)
-		if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if _, err := os.Stat(filepath.Join(s.Data, host.LogDir)); err == nil {
@@ -139,9 +142,12 @@ func TestServeRestarts(t *testing.T) {
 	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	url, _, stop := serving(t, s)
-	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	ask(t, 201, "PUT", url+"/v1/placements/home",
+		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	for i := range 10 {
-		ask(t, 201, "POST", url+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`, i, i))
+		ask(t, 201, "POST", url+"/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`,
+				i, i))
 		ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":null}`)
 	}
 	decision := ask(t, 200, "GET", url+"/v1/decisions/d7", "")
@@ -204,7 +210,10 @@ func TestDirectoryIsMoved(t *testing.T) {
 	first := served(t, s)
 	fatal.If(t, os.Rename(s.Data, s.Data+"-moved"))
 	fatal.If(t, os.Mkdir(s.Data, 0o700))
-	first.ends(func(err error) bool { return errors.Is(err, eventlog.ErrLost) && strings.Contains(err.Error(), s.Data) })
+	first.ends(func(err error) bool {
+		return errors.Is(err, eventlog.ErrLost) && strings.Contains(
+			err.Error(), s.Data)
+	})
 	if left, err := os.ReadDir(s.Data); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v are in the new directory", left, err)
 	}
@@ -219,11 +228,13 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 	s.Snapshots.Every.Duration = 5 * time.Millisecond
 	s.Retention.Size = 20_000
 	url, log, stop := serving(t, s)
-	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":5}}`)
+	ask(t, 201, "PUT", url+"/v1/placements/home",
+		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":5}}`)
 	serve := func(url string, first, last int) {
 		t.Helper()
 		for i := first; i <= last; i++ {
-			ask(t, 201, "POST", url+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`, i, i))
+			ask(t, 201, "POST", url+"/v1/placements/home/decisions",
+				fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`, i, i))
 			ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":null}`)
 		}
 	}

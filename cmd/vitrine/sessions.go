@@ -11,7 +11,8 @@ import (
 
 // reproduceSessions plays a study of package mdp's agents, by default on n seeds, writes and draws what their sessions
 // earn, and prints a table.
-func (c playFlags) reproduceSessions(study func(seeds []uint64) sessions.Study, n int) func(context.Context, terminal) error {
+func (c playFlags) reproduceSessions(study func(seeds []uint64) sessions.Study,
+	n int) func(context.Context, terminal) error {
 	return func(ctx context.Context, t terminal) error {
 		if err := c.check(); err != nil {
 			return err

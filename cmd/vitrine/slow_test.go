@@ -46,7 +46,8 @@ var (
 	}
 
 	slowBody behave = func(c *crowd, conn net.Conn) {
-		fmt.Fprintf(conn, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 1000000\r\n\r\n{", c.key)
+		fmt.Fprintf(conn, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+
+			"Bearer %s\r\nContent-Length: 1000000\r\n\r\n{", c.key)
 		go func() {
 			for { // a space is white space of JSON
 				if _, err := io.WriteString(conn, " "); err != nil {
@@ -142,7 +143,8 @@ func (s *shopper) shop(times int) {
 	}
 	for range times {
 		s.asked++
-		s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, s.asked))
+		s.want(201, "POST", "/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, s.asked))
 		s.want(204, "POST", fmt.Sprintf("/v1/decisions/d%d/outcome", s.asked), `{"choice":null}`)
 	}
 	heard := 0
@@ -173,14 +175,17 @@ func TestSlowCallers(t *testing.T) {
 	long.Test(t)
 	t.Parallel()
 	const connections, concurrent, subscribers = 400, 64, 64
-	file, data := hosttest.ServiceFile(t, fmt.Sprintf("keys = \"keys.toml\"\n[limits]\nconnections = %d\nconcurrent = %d\nsubscribers = %d\n[timeouts]\nheader = \"1h\"\nread = \"1h\"\nwrite = \"1h\"\nidle = \"1h\"\ndrain = \"1s\"\n",
+	file, data := hosttest.ServiceFile(t, fmt.Sprintf("keys = \"keys.toml\"\n[limits]\nconnections = "+
+		"%d\nconcurrent = %d\nsubscribers = %d\n[timeouts]\nheader = \"1h\"\nread = \"1h\"\nwrite = \"1h\"\nidle "+
+		"= \"1h\"\ndrain = \"1s\"\n",
 		connections, concurrent, subscribers))
 	keys := filepath.Join(filepath.Dir(file), "keys.toml")
 	key := newKey(t, keys, "crowd")
 	shopper := &shopper{T: t, key: newKey(t, keys, "shop")}
 	p := program.Serve(t, file)
 	shopper.url = p.Listening()
-	shopper.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"}}`)
+	shopper.want(201, "PUT", "/v1/placements/home",
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"}}`)
 	report := ""
 	for range *slowTimes {
 		report = ""
@@ -191,12 +196,18 @@ func TestSlowCallers(t *testing.T) {
 			do      behave
 			crowded func(c *crowd) bool // there is no more room for them
 		}{
-			{"silent connections", connections + 50, silent, func(c *crowd) bool { return c.came.Load() > 2*connections }},
-			{"half headers", connections + 50, halfHeader, func(c *crowd) bool { return c.came.Load() > 2*connections }},
+			{"silent connections", connections + 50, silent, func(c *crowd) bool {
+				return c.came.Load() > 2*connections
+			}},
+			{"half headers", connections + 50, halfHeader, func(c *crowd) bool {
+				return c.came.Load() > 2*connections
+			}},
 			{"idle connections", connections + 50, idle, func(c *crowd) bool { return c.came.Load() > 2*connections }},
 			{"slow bodies", concurrent + 20, slowBody, func(c *crowd) bool { return c.refused.Load() > 10 }},
 			{"listeners", subscribers + 20, listener, func(c *crowd) bool { return c.refused.Load() > 10 }},
-			{"all of them", 0, nil, func(c *crowd) bool { return c.came.Load() > 5*connections && c.refused.Load() > 20 }},
+			{"all of them", 0, nil, func(c *crowd) bool {
+				return c.came.Load() > 5*connections && c.refused.Load() > 20
+			}},
 		} {
 			c := &crowd{address: strings.TrimPrefix(shopper.url, "http://"), key: key}
 			ctx, cancel := context.WithCancel(t.Context())
@@ -212,12 +223,14 @@ func TestSlowCallers(t *testing.T) {
 			}
 			for deadline := time.Now().Add(patience); !k.crowded(c); time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatalf("%s: %d came and %d were refused: that is no crowd\n%s", k.name, c.came.Load(), c.refused.Load(), p.Said())
+					t.Fatalf("%s: %d came and %d were refused: that is no crowd\n%s", k.name, c.came.Load(),
+						c.refused.Load(), p.Said())
 				}
 			}
 			shopper.longest = 0
 			shopper.shop(10)
-			report += fmt.Sprintf("; %s: %d came, %d were refused, %v", k.name, c.came.Load(), c.refused.Load(), shopper.longest.Round(time.Millisecond))
+			report += fmt.Sprintf("; %s: %d came, %d were refused, %v", k.name, c.came.Load(), c.refused.Load(),
+				shopper.longest.Round(time.Millisecond))
 			cancel()
 			for _, wait := range waits {
 				wait()
@@ -227,6 +240,7 @@ func TestSlowCallers(t *testing.T) {
 	p.Stop()
 	program.Sound(t, data)
 	if !t.Failed() {
-		t.Logf("verdict: %d decisions, their outcomes and events under another key were all answered; the last crowds and the longest wait of the other key%s", shopper.asked, report)
+		t.Logf("verdict: %d decisions, their outcomes and events under another key were all answered; the last "+
+			"crowds and the longest wait of the other key%s", shopper.asked, report)
 	}
 }

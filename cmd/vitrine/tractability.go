@@ -64,7 +64,8 @@ func drawTractability(dir string, formats ...figure.Format) error {
 		return err
 	}
 	if len(s.Points) == 0 {
-		return hint.New(fmt.Errorf("%s: nothing is measured yet", filepath.Join(dir, tractability.Mark)), "vitrine reproduce tractability measures it")
+		return hint.New(fmt.Errorf("%s: nothing is measured yet", filepath.Join(dir, tractability.Mark)),
+			"vitrine reproduce tractability measures it")
 	}
 	return figure.Write(filepath.Join(dir, experiments.Tractability), figure.Tractability(*s), formats...)
 }

@@ -73,7 +73,8 @@ func (c tuneCmd) Run(ctx context.Context, t terminal) error {
 		if i > 0 {
 			fmt.Fprintln(t.out)
 		}
-		s := search{Tuning: tuning, terminal: t, dir: filepath.Join(c.Out, tuningsDir, tuning.Name), workers: c.Workers, version: v}
+		s := search{Tuning: tuning, terminal: t, dir: filepath.Join(c.Out, tuningsDir, tuning.Name), workers: c.Workers,
+			version: v}
 		if err := s.run(ctx); err != nil {
 			return err
 		}
@@ -109,7 +110,8 @@ func (c tuneCmd) load(terminal terminal, d data) ([]*config.Tuning, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(tunings, func(o *config.Tuning) bool { return o.Name == t.Name }) {
-			return nil, fmt.Errorf("%s: another tuning is also called %q: their results would share a directory", n, t.Name)
+			return nil, fmt.Errorf("%s: another tuning is also called %q: their results would share a directory", n,
+				t.Name)
 		}
 		tunings = append(tunings, t)
 	}
@@ -126,7 +128,9 @@ func loadTuning(name string) (*config.Tuning, error) {
 		return config.LoadTuning(name+".toml", text, openExperiment(""))
 	}
 	if !isPath(name) {
-		return nil, usageError{fmt.Errorf("there is no tuning %q%s", name, hint.Near(name, experiments.Tunings(), ": there are "+strings.Join(experiments.Tunings(), ", ")+", and files that end in .toml"))}
+		return nil, usageError{fmt.Errorf("there is no tuning %q%s", name,
+			hint.Near(name, experiments.Tunings(), ": there are "+strings.Join(experiments.Tunings(),
+				", ")+", and files that end in .toml"))}
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -143,7 +147,9 @@ func openExperiment(dir string) func(name string) (*config.File, error) {
 		if !isPath(name) {
 			text, err := experiments.Read(name)
 			if err != nil {
-				return nil, fmt.Errorf("there is no experiment %q%s", name, hint.Near(name, experiments.Names(), ": vitrine list experiments names them, and paths end in .toml"))
+				return nil, fmt.Errorf("there is no experiment %q%s", name,
+					hint.Near(name, experiments.Names(),
+						": vitrine list experiments names them, and paths end in .toml"))
 			}
 			return config.Load(name+".toml", text)
 		}

@@ -25,7 +25,8 @@ type search struct {
 func (s search) run(ctx context.Context) error {
 	rungs := s.Halving.Rungs(s.Settings, len(s.Training))
 	rung := 0
-	ranking, err := tune.Search(s.Settings, s.Training, s.Halving, func(settings []int, seeds []uint64) ([][][]float64, error) {
+	ranking, err := tune.Search(s.Settings, s.Training, s.Halving, func(settings []int, seeds []uint64) ([][][]float64,
+		error) {
 		rung++
 		return s.play(ctx, fmt.Sprintf("rung %d of %d", rung, len(rungs)), settings, seeds)
 	})
@@ -34,7 +35,8 @@ func (s search) run(ctx context.Context) error {
 	}
 	training := s.table()
 	for i, score := range ranking {
-		training.Rows = append(training.Rows, tune.Row{Outcome: s.outcome(i, score), Values: s.Values(score.Setting), Score: score})
+		training.Rows = append(training.Rows, tune.Row{Outcome: s.outcome(i, score), Values: s.Values(score.Setting),
+			Score: score})
 	}
 	configured, err := s.scores(ctx, "as configured", []int{config.Configured}, s.Training, len(rungs))
 	if err != nil {
@@ -52,7 +54,8 @@ func (s search) run(ctx context.Context) error {
 	}
 	fresh := s.table()
 	for i := range best {
-		fresh.Rows = append(fresh.Rows, tune.Row{Outcome: training.Rows[i].Outcome, Values: training.Rows[i].Values, Score: scores[i]})
+		fresh.Rows = append(fresh.Rows, tune.Row{Outcome: training.Rows[i].Outcome, Values: training.Rows[i].Values,
+			Score: scores[i]})
 	}
 	fresh.Rows = append(fresh.Rows, s.configured(scores[len(best)]))
 
@@ -101,7 +104,8 @@ func (s search) play(ctx context.Context, what string, settings []int, seeds []u
 	defer bar.close()
 	regret := make([][][]float64, len(settings))
 	for p, e := range panels {
-		finals, err := experiment.Finals(ctx, e, experiment.Options{Dir: s.dir, Workers: s.workers, Progress: bar.add, Warn: s.warn})
+		finals, err := experiment.Finals(ctx, e, experiment.Options{Dir: s.dir, Workers: s.workers, Progress: bar.add,
+			Warn: s.warn})
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +117,8 @@ func (s search) play(ctx context.Context, what string, settings []int, seeds []u
 }
 
 // scores plays settings outside the search.
-func (s search) scores(ctx context.Context, what string, settings []int, seeds []uint64, rung int) ([]tune.Score, error) {
+func (s search) scores(ctx context.Context, what string, settings []int, seeds []uint64,
+	rung int) ([]tune.Score, error) {
 	regret, err := s.play(ctx, what, settings, seeds)
 	if err != nil {
 		return nil, err
@@ -159,7 +164,8 @@ func (s search) write(training, fresh tune.Table, rungs []tune.Rung) error {
 		Version    string         `json:"version"`
 		Machine    map[string]any `json:"machine"`
 		Panels     []panel        `json:"panels"`
-	}{s.Name, s.Title, s.Policy, s.Parameters, s.Settings, rungs, s.Training, s.Fresh, winner.Values, s.version, experiment.Machine(), panels}, "", "  ")
+	}{s.Name, s.Title, s.Policy, s.Parameters, s.Settings, rungs, s.Training, s.Fresh, winner.Values, s.version,
+		experiment.Machine(), panels}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}

@@ -21,7 +21,8 @@ var (
 type versionCmd struct{}
 
 func (versionCmd) Help() string {
-	return "The date is the time of the commit. Programs with the same ID continue each other's runs; stripping or signing a program does not change its ID."
+	return "The date is the time of the commit. Programs with the same ID continue each other's runs; stripping " +
+		"or signing a program does not change its ID."
 }
 
 func (versionCmd) Run(t terminal) error {
@@ -30,7 +31,8 @@ func (versionCmd) Run(t terminal) error {
 		id = "unknown: " + err.Error()
 	}
 	commit, date := source(debug.ReadBuildInfo())
-	_, err = fmt.Fprintf(t.out, "vitrine %s\ncommit    %s\ndate      %s\nprogram   %s\nplatform  %s/%s, %s\n", version, commit, date, id, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	_, err = fmt.Fprintf(t.out, "vitrine %s\ncommit    %s\ndate      %s\nprogram   %s\nplatform  %s/%s, %s\n", version,
+		commit, date, id, runtime.GOOS, runtime.GOARCH, runtime.Version())
 	return err
 }
 

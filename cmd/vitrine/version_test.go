@@ -7,8 +7,10 @@ import (
 
 // The commit is the one that the build passes, or the one that the go command notes.
 func TestSource(t *testing.T) {
-	noted := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-02T15:04:05Z"}}}
-	changed := &debug.BuildInfo{Settings: append(noted.Settings, debug.BuildSetting{Key: "vcs.modified", Value: "true"})}
+	noted := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"},
+		{Key: "vcs.time", Value: "2026-01-02T15:04:05Z"}}}
+	changed := &debug.BuildInfo{Settings: append(noted.Settings, debug.BuildSetting{Key: "vcs.modified",
+		Value: "true"})}
 	for _, c := range []struct {
 		what         string
 		passed, when string

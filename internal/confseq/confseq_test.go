@@ -282,7 +282,8 @@ func TestPlan(t *testing.T) {
 		}
 		wrong := 4 * math.Sqrt(power*(1-power)*runs)
 		if math.Abs(float64(end)-power*runs) > wrong+0.05*runs || half > end/2 {
-			t.Errorf("%s: of %d experiments with %d observations %d have shown the gain at the end, and %d half-way; planned are %.0f", name, runs, n, end, half, power*runs)
+			t.Errorf("%s: of %d experiments with %d observations %d have shown the gain at the end, and %d "+
+				"half-way; planned are %.0f", name, runs, n, end, half, power*runs)
 		}
 	}
 	if n := Plan(alpha, power, 0, 1, 1); !math.IsInf(n, 1) {

@@ -65,7 +65,8 @@ func TestTakes(t *testing.T) {
 		t.Error("no entries, or no further takes")
 	}
 	w := []float64{-5000, -5001}
-	if logOutside, loss := kernel.Takes(w, 1); math.Abs(w[0]+w[1]-1) > 1e-15 || logOutside != 0 || math.Abs(loss+5000-math.Log1p(math.Exp(-1))) > 1e-12 {
+	if logOutside, loss := kernel.Takes(w, 1); math.Abs(w[0]+w[1]-1) > 1e-15 || logOutside != 0 ||
+		math.Abs(loss+5000-math.Log1p(math.Exp(-1))) > 1e-12 {
 		t.Errorf("of utilities near −5000: %v, %v, %v", w, logOutside, loss)
 	}
 }

@@ -21,12 +21,15 @@ import (
 
 // table lists the directories of every layer, from 0 on; "." is the root.
 var table = [][]string{
-	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/buildid", "internal/cpu",
-		"internal/decompress", "internal/extsort", "internal/fatal", "internal/fields", "internal/flock", "internal/freeport",
+	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/buildid",
+		"internal/cpu",
+		"internal/decompress", "internal/extsort", "internal/fatal", "internal/fields", "internal/flock",
+		"internal/freeport",
 		"internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics",
 		"internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch",
 		"internal/sockets", "internal/stream", "internal/strict", "internal/watch"},
-	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/health", "service/live", "service/keys", "service/shoppers",
+	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/health", "service/live",
+		"service/keys", "service/shoppers",
 		"service/eventlog/natslog/natstest", "service/report", "internal/confseq", "internal/gram",
 		"internal/settings", "internal/sparse", "internal/table", "paper/study"},
 	{"assortment", "choice", "mle", "env", "service/eventlog/filelog",

@@ -77,7 +77,9 @@ func TestCheck(t *testing.T) {
 			*o = options{inner{0, "adam"}, 0, 0.5, -9, "map", 0, 0, nil, 2, 1, math.Inf(1), true, -1}
 		},
 		"lambda = 0.4: must be finite and at least 0.5, or 0 for the paper's": func(o *options) { o.Lambda = 0.4 },
-		"lambda = +Inf: must be finite and at least 0.5":                      func(o *options) { o.Lambda = math.Inf(1) },
+		"lambda = +Inf: must be finite and at least 0.5": func(o *options) {
+			o.Lambda = math.Inf(1)
+		},
 		"lambda = NaN: must be":                               func(o *options) { o.Lambda = math.NaN() },
 		`pilot = "newton": unknown: must be one of adam, map`: func(o *options) { o.Pilot = "newton" },
 		"warmup = -1: must be at least 0":                     func(o *options) { o.Warmup = -1 },

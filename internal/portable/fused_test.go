@@ -26,7 +26,8 @@ func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	module := strings.TrimSpace(string(fatal.Or(exec.Command("go", "list", "-m").Output())(t)))
-	packages := "^" + regexp.QuoteMeta(module) + `(/assortment|/bandit|/env|/experiment|/internal/gram|/internal/kernel|/internal/portable` +
+	packages := "^" + regexp.QuoteMeta(module) +
+		`(/assortment|/bandit|/env|/experiment|/internal/gram|/internal/kernel|/internal/portable` +
 		`|/mdp|/mle|/service/engine|/service/learner|/service/page|/utility)?\.`
 	out := fatal.Or(exec.Command("go", "tool", "objdump", "-s", packages, program).Output())(t)
 	var (

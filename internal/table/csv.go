@@ -72,7 +72,8 @@ func (t *textTable) openCSV(text io.Reader, o Options) error {
 		if len(names) == 1 {
 			for _, other := range ",;\t|" {
 				if other != r.Comma && strings.ContainsRune(names[0], other) {
-					return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set delimiter = %q",
+					return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set "+
+						"delimiter = %q",
 						names[0], other, string(other))
 				}
 			}

@@ -150,7 +150,8 @@ func TestLateValues(t *testing.T) {
 	// 007 would become 7, another id.
 	tab = fatal.Or(open(t, []byte("a,b\n"+strings.Repeat("7,2\n", table.BatchRows)+"007,2\n"), table.Options{}))(t)
 	fatal.Or(tab.Next(all[:2]))(t)
-	if _, err := tab.Next(all[:2]); err == nil || !strings.Contains(err.Error(), "line 4098: column a: 007 begins with 0") {
+	if _, err := tab.Next(all[:2]); err == nil || !strings.Contains(err.Error(),
+		"line 4098: column a: 007 begins with 0") {
 		t.Error(err)
 	}
 	tab = fatal.Or(open(t, []byte("a,b\n"+strings.Repeat("1,2\n", table.BatchRows)+"1,red\n"), table.Options{}))(t)
@@ -170,7 +171,8 @@ func TestWideHeader(t *testing.T) {
 	if _, err := open(t, []byte(b.String()+"last\n"), table.Options{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := open(t, []byte(b.String()+"c7\n"), table.Options{}); err == nil || err.Error() != `line 1 has the column "c7" twice` {
+	if _, err := open(t, []byte(b.String()+"c7\n"), table.Options{}); err == nil ||
+		err.Error() != `line 1 has the column "c7" twice` {
 		t.Error(err)
 	}
 }

@@ -37,10 +37,14 @@ func TestEveryFileHasItsPlace(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian", "sweep-uniform", "warmup", "unit", "contexts", "linear", "worlds", "shop", "positions", "baskets"}, experiments.Groups()); diff != "" {
+	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian",
+		"sweep-uniform", "warmup", "unit", "contexts", "linear", "worlds", "shop", "positions", "baskets"},
+		experiments.Groups()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8, "warmup": 4, "unit": 4, "contexts": 4, "linear": 8, "worlds": 25, "shop": 8, "positions": 4, "baskets": 2, "none": 0} {
+	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8,
+		"warmup": 4, "unit": 4, "contexts": 4, "linear": 8, "worlds": 25, "shop": 8, "positions": 4, "baskets": 2,
+		"none": 0} {
 		if n := len(experiments.Members(group)); n != want {
 			t.Errorf("%s has %d members, want %d", group, n, want)
 		}

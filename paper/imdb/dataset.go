@@ -72,7 +72,8 @@ func compute(ctx context.Context, reviews []Review, report Reporter) (*Dataset, 
 
 // String returns the report as one line.
 func (r Report) String() string {
-	return fmt.Sprintf("%d reviews, %d words, %d weights; singular values %.5f … %.4f, explained variance %.4f; held out: accuracy %.4f, utility %+.4f ± %.4f",
+	return fmt.Sprintf("%d reviews, %d words, %d weights; singular values %.5f … %.4f, explained variance %.4f; "+
+		"held out: accuracy %.4f, utility %+.4f ± %.4f",
 		r.Reviews, r.Terms, r.Nonzeros, r.SingularValues[0], r.SingularValues[len(r.SingularValues)-1],
 		r.ExplainedVariance, r.Accuracy, r.MeanUtility, r.SDUtility)
 }

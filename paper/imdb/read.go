@@ -71,7 +71,8 @@ func find(path string) (string, error) {
 			return inside, nil
 		}
 	}
-	return "", fmt.Errorf("%s has neither the folders train and test of aclImdb nor imdb.jsonl.zst, imdb.jsonl or aclImdb_v1.tar.gz: the data is %s", path, Source)
+	return "", fmt.Errorf("%s has neither the folders train and test of aclImdb nor imdb.jsonl.zst, imdb.jsonl or "+
+		"aclImdb_v1.tar.gz: the data is %s", path, Source)
 }
 
 // readFile returns a file's reviews, in any order.

@@ -58,7 +58,8 @@ func TestPublishedReviews(t *testing.T) {
 	ctx := context.Background()
 	reviews, err := Read(ctx, dataFolder(t), nil)
 	fatal.If(t, err)
-	if got, want := digest(reviews), "30b3da1e177b693c294f74691c316bfec93c1e0d69230e14201469a22432e00d"; len(reviews) != Published || got != want {
+	if got, want := digest(reviews), "30b3da1e177b693c294f74691c316bfec93c1e0d69230e14201469a22432e00d"; len(
+		reviews) != Published || got != want {
 		t.Fatalf("%d reviews with digest %s, want %d with %s", len(reviews), got, Published, want)
 	}
 

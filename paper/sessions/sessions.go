@@ -90,10 +90,13 @@ func Default(seeds []uint64) Study {
 		Worlds:   [][]World{{{Linear, 10}, {Linear, 20}, {Linear, 40}}, {{Network, 10}, {Network, 20}, {Network, 40}}},
 		Sessions: 30_000, Points: 30, Seeds: seeds,
 		Policies: []Policy{
-			{Label: "vql", Learner: "ofu-mnl-plus", Radius: 0.3, Lambda: 10, Options: mdp.Options{Warmup: 100, Bonus: 0.1}},
-			{Label: "onl-vql", Learner: "onl-mnl", Radius: 0.3, Lambda: 1, Options: mdp.Options{Warmup: 100, Bonus: 0.1}},
+			{Label: "vql", Learner: "ofu-mnl-plus", Radius: 0.3, Lambda: 10,
+				Options: mdp.Options{Warmup: 100, Bonus: 0.1}},
+			{Label: "onl-vql", Learner: "onl-mnl", Radius: 0.3, Lambda: 1,
+				Options: mdp.Options{Warmup: 100, Bonus: 0.1}},
 			{Label: "greedy-vql", Learner: "ofu-mnl-plus", Lambda: 10, Options: mdp.Options{Warmup: 500}},
-			{Label: "myopic", Learner: "ofu-mnl-plus", Radius: 0.3, Lambda: 10, Options: mdp.Options{Warmup: 100, Bonus: 0.1, Myopic: true}},
+			{Label: "myopic", Learner: "ofu-mnl-plus", Radius: 0.3, Lambda: 10,
+				Options: mdp.Options{Warmup: 100, Bonus: 0.1, Myopic: true}},
 			{Label: "uniform", Learner: "uniform"},
 		},
 	}
@@ -102,11 +105,13 @@ func Default(seeds []uint64) Study {
 // Rivers returns the study of rivers. The constants are the best of bench/sessions -rivers, as in [Default].
 func Rivers(seeds []uint64) Study {
 	policy := func(label, algorithm string, warmup int, lambda, beta float64) Policy {
-		return Policy{Label: label, Learner: algorithm, Lambda: lambda, Options: mdp.Options{Warmup: warmup, Bonus: beta}}
+		return Policy{Label: label, Learner: algorithm, Lambda: lambda,
+			Options: mdp.Options{Warmup: warmup, Bonus: beta}}
 	}
 	return Study{
 		Name: experiments.Rivers, Title: "Rivers: moves that the multinomial logit chooses",
-		Worlds:   [][]World{{{Kind: RiverSwim, Size: 4}, {Kind: RiverSwim, Size: 8}}, {{Kind: NetworkRiver}, {Kind: CosineRiver}}},
+		Worlds: [][]World{{{Kind: RiverSwim, Size: 4}, {Kind: RiverSwim, Size: 8}},
+			{{Kind: NetworkRiver}, {Kind: CosineRiver}}},
 		Sessions: 1000, Points: 50, Seeds: seeds,
 		Policies: []Policy{
 			policy("onl-mdp", "onl-mdp", 20, 1, 0.003),
@@ -123,7 +128,8 @@ func Rivers(seeds []uint64) Study {
 func (p Policy) Agent(w *mdp.World, sessions int, rng *rand.Rand) (*mdp.Agent, error) {
 	_, d := w.Features[0].Dims()
 	problem := bandit.Problem{
-		NumFeatures: d, Items: w.Items(), MaxShown: int(w.Feasible.(assortment.AtMost)), Rounds: sessions * w.Horizon, Constraint: w.Feasible,
+		NumFeatures: d, Items: w.Items(), MaxShown: int(w.Feasible.(assortment.AtMost)), Rounds: sessions * w.Horizon,
+		Constraint: w.Feasible,
 	}
 	var l vitrine.Learner
 	var err error
@@ -206,7 +212,8 @@ type river struct{ *mdp.River }
 
 func (r river) levels() []Point {
 	_, v := r.Solve()
-	return []Point{{Policy: Optimum, Return: v[0][r.Start]}, {Policy: Right, Return: r.Value(r.Always(1))[0][r.Start]}, {Policy: Uniform, Return: r.Uniform()[0][r.Start]}}
+	return []Point{{Policy: Optimum, Return: v[0][r.Start]}, {Policy: Right, Return: r.Value(r.Always(1))[0][r.Start]},
+		{Policy: Uniform, Return: r.Uniform()[0][r.Start]}}
 }
 
 func (r river) play(p Policy, sessions int, seed uint64, each func(k int, value float64) error) error {
@@ -313,7 +320,8 @@ func (r *Report) Curve(w World, policy string) (sessions, mean, se []float64) {
 		if len(values[k]) == 1 {
 			sd = 0
 		}
-		sessions, mean, se = append(sessions, float64(k)), append(mean, m), append(se, sd/math.Sqrt(float64(len(values[k]))))
+		sessions, mean, se = append(sessions, float64(k)), append(mean, m),
+			append(se, sd/math.Sqrt(float64(len(values[k]))))
 	}
 	return sessions, mean, se
 }
@@ -331,7 +339,8 @@ func (r *Report) Write(dir string) error {
 // Read reads what Write wrote. Errors name the file.
 func Read(dir string) (*Report, error) {
 	r := &Report{}
-	err := study.Read(dir, experiments.Sessions, study.File{Name: study.RecordFile, Decode: func(text []byte) error { return json.Unmarshal(text, r) }})
+	err := study.Read(dir, experiments.Sessions, study.File{Name: study.RecordFile,
+		Decode: func(text []byte) error { return json.Unmarshal(text, r) }})
 	if err == nil {
 		err = study.Read(dir, r.Study.Name, study.File{Name: Mark, Decode: r.decode})
 	}
@@ -383,7 +392,8 @@ func (s Study) Over() string {
 
 // Print writes the optimum of every world, and the share of it that the last sessions of every policy earn.
 func (r *Report) Print(out io.Writer) {
-	fmt.Fprintf(out, "%s: what the last %d of %d sessions earn, as a share of the optimum; %s\n", r.Study.Name, r.Study.Sessions/max(r.Study.Points, 1), r.Study.Sessions, r.Study.Over())
+	fmt.Fprintf(out, "%s: what the last %d of %d sessions earn, as a share of the optimum; %s\n", r.Study.Name,
+		r.Study.Sessions/max(r.Study.Points, 1), r.Study.Sessions, r.Study.Over())
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "world\toptimum\t")
 	labels := r.Labels()[1:]

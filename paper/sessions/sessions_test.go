@@ -113,7 +113,8 @@ func TestPlansWithoutLearning(t *testing.T) {
 	s, swim := smallRivers(), sessions.World{Kind: sessions.RiverSwim, Size: 4}
 	s.Worlds, s.Policies = [][]sessions.World{{swim}}, nil
 	r := fatal.Or(s.Run(context.Background(), 1, func(int) {}))(t)
-	for label, want := range map[string]float64{sessions.Optimum: 1, sessions.Right: 0.99974, sessions.Uniform: 0.0421} {
+	for label, want := range map[string]float64{sessions.Optimum: 1, sessions.Right: 0.99974,
+		sessions.Uniform: 0.0421} {
 		if _, share, _ := r.Curve(swim, label); len(share) != 1 || math.Abs(share[0]-want) > 5e-5 {
 			t.Errorf("%s: %v of the optimum, want %v", label, share, want)
 		}
@@ -128,23 +129,28 @@ func TestErrors(t *testing.T) {
 	}
 	s := small()
 	s.Policies[0].Learner = "best"
-	if _, err := s.Run(context.Background(), 1, func(int) {}); err == nil || !strings.Contains(err.Error(), `vql: there is no learner "best"`) {
+	if _, err := s.Run(context.Background(), 1, func(int) {}); err == nil ||
+		!strings.Contains(err.Error(), `vql: there is no learner "best"`) {
 		t.Errorf("error %v", err)
 	}
 	s = smallRivers()
 	s.Policies[0].Learner = "best"
-	if _, err := s.Run(context.Background(), 1, func(int) {}); err == nil || !strings.Contains(err.Error(), `onl-mdp: there is no algorithm "best"`) {
+	if _, err := s.Run(context.Background(), 1, func(int) {}); err == nil ||
+		!strings.Contains(err.Error(), `onl-mdp: there is no algorithm "best"`) {
 		t.Errorf("error %v", err)
 	}
 	r := fatal.Or(small().Run(context.Background(), 1, func(int) {}))(t)
 	for want, damage := range map[string]func(*sessions.Report){
-		`vql has no points in the world "linear utilities, N = 6"`: func(r *sessions.Report) { r.Points = r.Points[:2] },
-		"the study has no worlds":                                  func(r *sessions.Report) { r.Study.Worlds = nil },
+		`vql has no points in the world "linear utilities, N = 6"`: func(r *sessions.Report) {
+			r.Points = r.Points[:2]
+		},
+		"the study has no worlds": func(r *sessions.Report) { r.Study.Worlds = nil },
 	} {
 		dir, damaged := t.TempDir(), *r
 		damage(&damaged)
 		fatal.If(t, damaged.Write(dir))
-		if _, err := sessions.Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "vitrine reproduce sessions") {
+		if _, err := sessions.Read(dir); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "vitrine reproduce sessions") {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

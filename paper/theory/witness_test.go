@@ -47,7 +47,8 @@ func live(t *testing.T, change func(*bandit.ONLOptions)) *life {
 	p := bandit.Problem{NumFeatures: 2, MaxShown: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	onl, err := bandit.NewONL(p, m, l.options, newRand(2))
 	fatal.If(t, err)
-	if l.witness, err = theory.NewWitness(onl, p, m, l.symmetries, theory.Truth{World: l.world, Params: truth.Params(), Curvature: 2}); err != nil {
+	if l.witness, err = theory.NewWitness(onl, p, m, l.symmetries, theory.Truth{World: l.world, Params: truth.Params(),
+		Curvature: 2}); err != nil {
 		t.Fatal(err)
 	}
 	rng, u := newRand(3), make([]float64, 8)
@@ -238,7 +239,8 @@ func TestWitnessReportsErrors(t *testing.T) {
 		theory.Truth{World: l.world, Params: l.pilot, Curvature: 1}); err == nil {
 		t.Error("symmetries of another network are accepted")
 	}
-	w := fatal.Or(theory.NewWitness(onl, p, m, l.symmetries, theory.Truth{World: l.world, Params: l.pilot, Curvature: 1}))(t)
+	w := fatal.Or(theory.NewWitness(onl, p, m, l.symmetries, theory.Truth{World: l.world, Params: l.pilot,
+		Curvature: 1}))(t)
 	if d := w.Diagnostics(); d != nil {
 		t.Errorf("diagnostics %v before Phase II", d)
 	}

@@ -159,12 +159,17 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 	fatal.If(t, s.Write(dir))
 	whole := fatal.Or(os.ReadFile(filepath.Join(dir, tractability.Mark)))(t)
 	for want, text := range map[string]string{
-		`the header is "policy,seconds", want`:                                               "policy,seconds\n",
-		"wrong number of fields":                                                             strings.TrimSuffix(string(whole), ",\n") + "\n",
-		`line 2: items "three" is not a whole number`:                                        strings.Replace(string(whole), "a,3", "a,three", 1),
-		"line 2: a policy, items, a size and seconds":                                        strings.Replace(string(whole), "1e-06", "-1", 1),
-		`line 2: round_seconds "Inf" is not a finite`:                                        strings.Replace(string(whole), "0.001", "Inf", 1),
-		"line 2: a policy, items, a size":                                                    strings.Replace(string(whole), "a,3", ",3", 1),
+		`the header is "policy,seconds", want`: "policy,seconds\n",
+		"wrong number of fields": strings.TrimSuffix(
+			string(whole), ",\n") + "\n",
+		`line 2: items "three" is not a whole number`: strings.Replace(
+			string(whole), "a,3", "a,three", 1),
+		"line 2: a policy, items, a size and seconds": strings.Replace(
+			string(whole), "1e-06", "-1", 1),
+		`line 2: round_seconds "Inf" is not a finite`: strings.Replace(
+			string(whole), "0.001", "Inf", 1),
+		"line 2: a policy, items, a size": strings.Replace(
+			string(whole), "a,3", ",3", 1),
 		`truncated: the last line is not complete; run vitrine reproduce tractability again`: "",
 	} {
 		fatal.If(t, os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644))

@@ -153,7 +153,8 @@ func (s *Sender) restore() error {
 		err = json.Unmarshal(text, &f)
 	}
 	if err != nil {
-		s.options.Logger.Warn("the file of delivered alerts cannot be read: every problem that still stands is sent again", "file", s.options.File, "cause", err.Error())
+		s.options.Logger.Warn("the file of delivered alerts cannot be read: every problem that still stands is "+
+			"sent again", "file", s.options.File, "cause", err.Error())
 		return nil
 	}
 	if f.Receiver != s.receiver() {
@@ -226,7 +227,8 @@ func (s *Sender) Observe(source string, problems []Problem) {
 		if p.Level != "bad" && (p.Level != "warning" || s.options.Level != "warning") {
 			continue
 		}
-		fresh := &entry{Source: source, Placement: p.Placement, Level: p.Level, Key: p.Key, Text: cut(p.Text), Since: now}
+		fresh := &entry{Source: source, Placement: p.Placement, Level: p.Level, Key: p.Key, Text: cut(p.Text),
+			Since: now}
 		id := fresh.id()
 		standing[id] = true
 		switch e := s.entries[id]; {
@@ -353,7 +355,8 @@ func (s *Sender) due() (*entry, *Message) {
 		if now.Before(s.next) && e.attempts > 0 {
 			continue
 		}
-		if e.isDue(now) && (first == nil || cmp.Or(e.attempts-first.attempts, e.Since.Compare(first.Since), cmp.Compare(e.id(), first.id())) < 0) {
+		if e.isDue(now) && (first == nil || cmp.Or(e.attempts-first.attempts, e.Since.Compare(first.Since),
+			cmp.Compare(e.id(), first.id())) < 0) {
 			first = e
 		}
 	}
@@ -379,7 +382,8 @@ func (s *Sender) done(e *entry, m *Message, err error) {
 		pause := min(minPause<<min(s.failures-1, 20), maxPause)
 		pause = pause/2 + rand.N(pause/2+1)
 		s.next = now.Add(pause)
-		s.options.Logger.Warn("an alert was not delivered", "message", m.ID, "attempts", e.attempts, "again", pause.Round(time.Millisecond).String(), "cause", err.Error())
+		s.options.Logger.Warn("an alert was not delivered", "message", m.ID, "attempts", e.attempts, "again",
+			pause.Round(time.Millisecond).String(), "cause", err.Error())
 		return
 	}
 	s.stats.Delivered++
@@ -413,7 +417,8 @@ func (s *Sender) save() {
 		err = replace.Private(s.options.File, text)
 	}
 	if err != nil && s.saved {
-		s.options.Logger.Warn("the file of delivered alerts cannot be written: a restart sends those alerts again", "cause", err.Error())
+		s.options.Logger.Warn("the file of delivered alerts cannot be written: a restart sends those alerts again",
+			"cause", err.Error())
 	}
 	s.saved = err == nil
 }
@@ -444,7 +449,8 @@ type Data struct {
 }
 
 func messageOf(e *entry, now time.Time) *Message {
-	m := &Message{Type: Began, Timestamp: e.Since, Data: Data{Problem: e.id(), Placement: e.Placement, Level: e.Level, Text: e.Text, Since: new(e.Since)}}
+	m := &Message{Type: Began, Timestamp: e.Since, Data: Data{Problem: e.id(), Placement: e.Placement, Level: e.Level,
+		Text: e.Text, Since: new(e.Since)}}
 	if e.told {
 		m.Type, m.Timestamp = Ended, e.gone
 	}

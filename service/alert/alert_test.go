@@ -47,8 +47,9 @@ func newDesk(t *testing.T) *desk {
 	t.Cleanup(receiver.Close)
 	dir := t.TempDir()
 	d.Options = Options{
-		URL: receiver.URL + "/hook/of-a-secret", Secret: filepath.Join(dir, "secret"), File: filepath.Join(dir, "alerts.json"),
-		Now: func() time.Time { return d.now }, Logger: slog.New(slog.NewTextHandler(&d.log, nil)),
+		URL: receiver.URL + "/hook/of-a-secret", Secret: filepath.Join(dir, "secret"),
+		File: filepath.Join(dir, "alerts.json"),
+		Now:  func() time.Time { return d.now }, Logger: slog.New(slog.NewTextHandler(&d.log, nil)),
 	}
 	fatal.If(t, os.WriteFile(d.Secret, []byte(secret+"\n"), 0o600))
 	d.restart()
@@ -166,7 +167,8 @@ func TestSignature(t *testing.T) {
 	if secrets, err = readSecrets(path); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Fields(sign(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`))); len(got) != 2 || got[0] != want || got[1] == want {
+	if got := strings.Fields(sign(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330",
+		[]byte(`{"test": 2432232314}`))); len(got) != 2 || got[0] != want || got[1] == want {
 		t.Errorf("two secrets sign %s", got)
 	}
 	for _, bad := range []string{"", "\n", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=", "whsec_%%%"} {
@@ -234,10 +236,12 @@ func TestRetries(t *testing.T) {
 		}
 	}
 	s := d.Stats()
-	if s.Failed != uint64(attempts) || s.Waiting != 1 || s.Delivered != 0 || !strings.Contains(s.Failure, "answered 500") || !s.Since.Equal(begun) {
+	if s.Failed != uint64(attempts) || s.Waiting != 1 || s.Delivered != 0 ||
+		!strings.Contains(s.Failure, "answered 500") || !s.Since.Equal(begun) {
 		t.Errorf("%+v", s)
 	}
-	if !strings.Contains(d.log.String(), "an alert was not delivered") || strings.Contains(d.log.String(), "of-a-secret") {
+	if !strings.Contains(d.log.String(), "an alert was not delivered") ||
+		strings.Contains(d.log.String(), "of-a-secret") {
 		t.Errorf("the log: %s", d.log.String())
 	}
 	d.after(0, fire, noWater) // a new problem does not wait for the attempts of another
@@ -367,7 +371,8 @@ func TestBoundedMemory(t *testing.T) {
 	d := newDesk(t)
 	var many []Problem
 	for i := range maxKept + 7 {
-		many = append(many, Problem{Placement: fmt.Sprint(i), Level: "bad", Key: "fire", Text: strings.Repeat("x", 2*maxText)})
+		many = append(many, Problem{Placement: fmt.Sprint(i), Level: "bad", Key: "fire",
+			Text: strings.Repeat("x", 2*maxText)})
 	}
 	d.Observe("log", many)
 	bytes := 0

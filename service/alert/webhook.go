@@ -31,7 +31,8 @@ func readSecrets(path string) ([][]byte, error) {
 		encoded, ok := strings.CutPrefix(line, secretPrefix)
 		secret, err := base64.StdEncoding.DecodeString(encoded)
 		if !ok || err != nil || len(secret) < 24 || len(secret) > 64 {
-			return nil, fmt.Errorf("%s: secret %d: must be whsec_ and base64 of 24 to 64 bytes: make one with echo whsec_$(openssl rand -base64 32)", path, i+1)
+			return nil, fmt.Errorf("%s: secret %d: must be whsec_ and base64 of 24 to 64 bytes: make one with "+
+				"echo whsec_$(openssl rand -base64 32)", path, i+1)
 		}
 		secrets = append(secrets, secret)
 	}

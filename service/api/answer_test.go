@@ -16,13 +16,15 @@ import (
 // drawn is an answer with drawn members; those of the log are few of these.
 func drawn(rng *rand.Rand) *Answer {
 	number := func() *float64 {
-		v := []float64{rng.Float64(), 0, 1, 1e-7 * rng.Float64(), 1e21, 1e20, 1e-6, rng.NormFloat64(), math.Copysign(0, -1), 5e-324, math.MaxFloat64}[rng.IntN(11)]
+		v := []float64{rng.Float64(), 0, 1, 1e-7 * rng.Float64(), 1e21, 1e20, 1e-6, rng.NormFloat64(),
+			math.Copysign(0, -1), 5e-324, math.MaxFloat64}[rng.IntN(11)]
 		return []*float64{&v, &v, nil}[rng.IntN(3)]
 	}
 	text := func() string {
 		return []string{"sku1", "", "a\"b\\", "<ü>\u2028\n\x01", "😀", "\ufffd"}[rng.IntN(6)]
 	}
-	a := &Answer{Decision: text(), OutsideProbability: number(), ExpectedRevenue: number(), Propensity: number(), PolicyEntry: rng.Uint64N(1 << 40), Assortment: []Shown{}}
+	a := &Answer{Decision: text(), OutsideProbability: number(), ExpectedRevenue: number(), Propensity: number(),
+		PolicyEntry: rng.Uint64N(1 << 40), Assortment: []Shown{}}
 	for k := range rng.IntN(4) {
 		a.Assortment = append(a.Assortment, Shown{ID: text(), Position: k + 1, Probability: number()})
 	}
@@ -68,7 +70,9 @@ func TestAppendJSON(t *testing.T) {
 		}
 		appends(t, a)
 	}
-	for _, shown := range []Shown{{ID: "i", Slot: "top"}, {ID: "i", Payload: jsontext.Value(`{"a": [1]}`)}, {ID: "i", Payload: jsontext.Value(`{`)}, {ID: "\xff"}, {Probability: new(math.NaN())}, {Probability: new(math.Inf(1))}} {
+	for _, shown := range []Shown{{ID: "i", Slot: "top"}, {ID: "i", Payload: jsontext.Value(`{"a": [1]}`)},
+		{ID: "i", Payload: jsontext.Value(`{`)}, {ID: "\xff"}, {Probability: new(math.NaN())},
+		{Probability: new(math.Inf(1))}} {
 		appends(t, &Answer{Assortment: []Shown{shown}})
 	}
 	if n := reflect.TypeFor[Shown]().NumField(); n != 5 {
@@ -81,7 +85,8 @@ func BenchmarkAnswer(b *testing.B) {
 	a := drawn(stream.New(1, 0, stream.World))
 	a.Assortment = nil
 	for k := range 5 {
-		a.Assortment = append(a.Assortment, Shown{ID: "item-123", Position: k + 1, Probability: new(0.1 + 0.01/float64(k+3))})
+		a.Assortment = append(a.Assortment, Shown{ID: "item-123", Position: k + 1,
+			Probability: new(0.1 + 0.01/float64(k+3))})
 	}
 	b.Run("hand", func(b *testing.B) {
 		text := make([]byte, 0, 1000)

@@ -34,14 +34,16 @@ func (c *CatalogueItem) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 		ValidFrom  orDefault[time.Time] `json:"valid_from"`
 		ValidUntil orDefault[time.Time] `json:"valid_until"`
 	}{
-		Revenue: orDefault[float64]{byDefault: 1}, Groups: orDefault[[]string]{byDefault: []string{}}, Space: orDefault[float64]{byDefault: 1},
+		Revenue: orDefault[float64]{byDefault: 1}, Groups: orDefault[[]string]{byDefault: []string{}},
+		Space:     orDefault[float64]{byDefault: 1},
 		Available: orDefault[bool]{byDefault: true},
 	}
 	if err := json.UnmarshalDecode(in, &v); err != nil {
 		return err
 	}
 	*c = CatalogueItem(v.item)
-	c.Revenue, c.Space, c.Available, c.ValidFrom, c.ValidUntil = v.Revenue.is, v.Space.is, v.Available.is, v.ValidFrom.is, v.ValidUntil.is
+	c.Revenue, c.Space, c.Available, c.ValidFrom, c.ValidUntil = v.Revenue.is, v.Space.is, v.Available.is,
+		v.ValidFrom.is, v.ValidUntil.is
 	if v.Groups.is != nil {
 		c.Groups = *v.Groups.is
 	}

@@ -11,7 +11,8 @@ import (
 // The JSON of a request, and of an outcome in which nothing was taken.
 func Example() {
 	for _, v := range []any{
-		&api.Request{User: api.Values{api.Text("city", "Bern")}, Items: []api.Item{{ID: "tea", Features: api.Values{api.Number("price", 4.5)}}}},
+		&api.Request{User: api.Values{api.Text("city", "Bern")},
+			Items: []api.Item{{ID: "tea", Features: api.Values{api.Number("price", 4.5)}}}},
 		&api.Outcome{},
 	} {
 		text, err := json.Marshal(v)

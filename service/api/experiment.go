@@ -230,7 +230,8 @@ func (r *ExperimentReport) Gains() []Gain {
 	list := []Gain{}
 	for _, v := range r.Variants {
 		if v.Difference != nil {
-			list = append(list, Gain{v.Name, r.Control, true, r.Begun, r.Decisions, *v.Difference, v.Difference.Times(r.Decisions)})
+			list = append(list, Gain{v.Name, r.Control, true, r.Begun, r.Decisions, *v.Difference,
+				v.Difference.Times(r.Decisions)})
 		}
 	}
 	return list

@@ -33,7 +33,8 @@ func JSONError(err error) error {
 		case semantic.Err != nil:
 			return Fieldf(field, "%v", semantic.Err)
 		case semantic.GoType != nil:
-			return Fieldf(field, "wrong type: have %s, want %s", kindName(semantic.JSONKind), typeName(semantic.GoType.Kind().String()))
+			return Fieldf(field, "wrong type: have %s, want %s", kindName(semantic.JSONKind),
+				typeName(semantic.GoType.Kind().String()))
 		}
 		return Fieldf(field, "wrong type")
 	case errors.As(err, &syntactic):

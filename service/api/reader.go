@@ -58,7 +58,8 @@ func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 
 func (p *RequestReader) begin(text []byte, maxItems int) {
 	if p.request.names == nil {
-		p.request = keysOf("decision_id", "items", "shopper", "min_size", "max_size", "include", "exclude", "limits", "capacity", "slots", "baseline", "shopper_id", "defer", "candidates", "filter", "strict", "payload")
+		p.request = keysOf("decision_id", "items", "shopper", "min_size", "max_size", "include", "exclude", "limits",
+			"capacity", "slots", "baseline", "shopper_id", "defer", "candidates", "filter", "strict", "payload")
 		p.item = keysOf("id", "features", "revenue", "space")
 		p.limit = keysOf("items", "feature", "attribute", "group", "min", "max")
 		p.slot = keysOf("id", "exclude")
@@ -827,7 +828,8 @@ var tens = [...]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
 
 // powersOfTen are the powers that are exact in a float64.
 var powersOfTen = [...]float64{
-	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+	1e21, 1e22,
 }
 
 // wrong skips the next value and reports its wrong type.

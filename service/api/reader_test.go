@@ -32,11 +32,14 @@ func agree(t *testing.T, p *RequestReader, text []byte) {
 	case wantErr != nil && err == nil:
 		t.Fatalf("%s: %+v, and by json v2 %v", text, have, wantErr)
 	case err == nil:
-		if diff := cmp.Diff(&want, have, cmpopts.EquateEmpty()); diff != "" || (want.User == nil) != (have.User == nil) || (want.Baseline == nil) != (have.Baseline == nil) || (want.Candidates == nil) != (have.Candidates == nil) {
+		if diff := cmp.Diff(&want, have, cmpopts.EquateEmpty()); diff != "" ||
+			(want.User == nil) != (have.User == nil) || (want.Baseline == nil) != (have.Baseline == nil) ||
+			(want.Candidates == nil) != (have.Candidates == nil) {
 			t.Fatalf("%s: request (-json v2 +reader):\n%s", text, diff)
 		}
 	case wantErr == nil:
-		if m := err.(*FieldError).Message; !strings.HasPrefix(m, "have null, ") && !strings.HasSuffix(m, ": want a whole number that is not negative") {
+		if m := err.(*FieldError).Message; !strings.HasPrefix(m, "have null, ") &&
+			!strings.HasSuffix(m, ": want a whole number that is not negative") {
 			t.Fatalf("%s: %v", text, err)
 		}
 	}
@@ -45,18 +48,24 @@ func agree(t *testing.T, p *RequestReader, text []byte) {
 var requests = []string{
 	`{"items":[{"id":"i","features":{"price":1,"a/b~ü":"a","t":"x y"},"space":0.5,"revenue":2},{"id":"j","features":{"price":-3.25e-2,"a\/b~\u00fc":"\ud83d\ude00","o":{"x":[1,{"y": null}]}}}, {"revenue":3, "features":{ "t" :"\n", "price":null } , "id":"k"}],"shopper":{"age":3,"place":"Trier"},"max_size":1,"capacity":1.5,"include":["i"],"exclude":["j"],"limits":[{"feature":"a/b~ü","max":1},{"items":["i"],"max":1},{"attribute":"shop","max":2},{"max":0,"group":"sale"},{"min":1,"group":"new"}],"min_size":1,"decision_id":"x","baseline":[],"defer":true}`,
 	`{"items":[]}`, `{"items":[{}]}`, `{"items":[{"features":{"price":[{"a":{"b":[1,"x",true,false,null,1e9,{}]}}]}}]}`,
-	`{"items":[{"features":{"price":[{"a":1,"\u0061":2}]}}]}`, `{"shopper":{"age":true}}`, `{"max_size":-0}`, `{"max_size":1e0}`, `{"max_size":2147483648}`,
-	`{"items":[{"features":{"price":1e999}}]}`, ` [1]`, `"x"`, "\ufeff{}", `{} x`, `{"items":[{"id":"\ud800"}]}`, `{"a":1}`, `{"items":[{"features":{"age":1}}]}`,
-	`{"include":["a", 1]}`, `{"include":{"a":1}}`, `{"limits":[{"max":1},{"max":-1}]}`, `{"limits":[3]}`, `{"shopper":[]}`, `{"decision_id":null}`,
-	`{"items":[{"id":"a"},[}]}`, `{"items":[{"id":"a"} {"id":"b"}]}`, `{"items":[{"id":"a",}]}`, `{"items":[,]}`, `{"max_size":01}`, `{"max_size":1.}`, `{"max_size":-}`, `{"max_size":.5}`, `{"max_size":1e}`,
+	`{"items":[{"features":{"price":[{"a":1,"\u0061":2}]}}]}`, `{"shopper":{"age":true}}`, `{"max_size":-0}`,
+	`{"max_size":1e0}`, `{"max_size":2147483648}`,
+	`{"items":[{"features":{"price":1e999}}]}`, ` [1]`, `"x"`, "\ufeff{}", `{} x`, `{"items":[{"id":"\ud800"}]}`,
+	`{"a":1}`, `{"items":[{"features":{"age":1}}]}`,
+	`{"include":["a", 1]}`, `{"include":{"a":1}}`, `{"limits":[{"max":1},{"max":-1}]}`, `{"limits":[3]}`,
+	`{"shopper":[]}`, `{"decision_id":null}`,
+	`{"items":[{"id":"a"},[}]}`, `{"items":[{"id":"a"} {"id":"b"}]}`, `{"items":[{"id":"a",}]}`, `{"items":[,]}`,
+	`{"max_size":01}`, `{"max_size":1.}`, `{"max_size":-}`, `{"max_size":.5}`, `{"max_size":1e}`,
 }
 
 // Numbers of the second item, whose keys are predicted, are read as those of the first, whatever their form.
 func TestNumbersUnderPredictedKeys(t *testing.T) {
 	p, rng := new(RequestReader), stream.New(3, 0, stream.World)
 	texts := []string{
-		"0", "-0", "00", "01", "-01", "0.", "-", "--1", "1.5", "-1.5", "1234567", "12345678", "123456789", "0.1234567", "0.12345678", "0.123456789012", "1234567.1234567",
-		"-1234567.1234567", "1e3", "1.5E-3", "1.e3", ".5", "+1", "1.5.5", "0.0000001", "9999999.9999999", "1 ", " 1", "null", `"1"`, "true", "{}", "1:", "1\u0030", "1.5x", "0x1",
+		"0", "-0", "00", "01", "-01", "0.", "-", "--1", "1.5", "-1.5", "1234567", "12345678", "123456789", "0.1234567",
+		"0.12345678", "0.123456789012", "1234567.1234567",
+		"-1234567.1234567", "1e3", "1.5E-3", "1.e3", ".5", "+1", "1.5.5", "0.0000001", "9999999.9999999", "1 ", " 1",
+		"null", `"1"`, "true", "{}", "1:", "1\u0030", "1.5x", "0x1",
 	}
 	for range 2000 {
 		text := make([]byte, 1+rng.IntN(10))
@@ -66,7 +75,8 @@ func TestNumbersUnderPredictedKeys(t *testing.T) {
 		texts = append(texts, string(text), strconv.FormatFloat(rng.NormFloat64(), 'f', rng.IntN(9), 64))
 	}
 	for _, text := range texts {
-		for _, tail := range []string{`}}]}`, `,"b":2}}],"max_size":1,"include":["x","y"]}`, `, "b" : 2 } }],"max_size":1}                         `} {
+		for _, tail := range []string{`}}]}`, `,"b":2}}],"max_size":1,"include":["x","y"]}`,
+			`, "b" : 2 } }],"max_size":1}                         `} {
 			agree(t, p, fmt.Appendf(nil, `{"items":[{"features":{"a":1,"b":2}},{"features":{"a":%s%s`, text, tail))
 		}
 	}
@@ -132,7 +142,8 @@ func TestReaderForgetsNames(t *testing.T) {
 // In memory that is there, reading takes none for each item.
 func TestReaderAllocates(t *testing.T) {
 	p := new(RequestReader)
-	text := []byte(`{"items":[` + strings.Repeat(`{"id":"i","features":{"price":0.25,"t":"a"},"revenue":1},`, 500) + `{}]}`)
+	text := []byte(`{"items":[` + strings.Repeat(`{"id":"i","features":{"price":0.25,"t":"a"},"revenue":1},`, 500) +
+		`{}]}`)
 	read := func() {
 		fatal.Or(p.Read(text, maxItems))(t)
 	}
@@ -155,7 +166,8 @@ func FuzzReader(f *testing.F) {
 
 // Any value is taken as it stands, and refused where it is no JSON.
 func FuzzRaw(f *testing.F) {
-	for _, text := range []string{`{"a":[1,{"b":"x"}]}`, ` [ ] `, `1e3`, `{"a":1,"a":2}`, `"\ud800"`, `nul`, `-`, `[[1],[2`} {
+	for _, text := range []string{`{"a":[1,{"b":"x"}]}`, ` [ ] `, `1e3`, `{"a":1,"a":2}`, `"\ud800"`, `nul`, `-`,
+		`[[1],[2`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -190,8 +202,11 @@ func checkNumber(t *testing.T, text string) {
 
 func TestNumbers(t *testing.T) {
 	for _, text := range []string{
-		"0", "-0", "-0.0", "0e99999", "1e22", "1e23", "1e-22", "1e-23", "9007199254740992", "9007199254740993", "9007199254740993e-1", "9999999999999999999", "99999999999999999999",
-		"18446744073709551616", "0.0000000000000000001", "0.00000000000000000001", "1e00000000000000000000005", "1e-99999999999999999999", "1e18446744073709551617", "5e-324", "2e-324", "1.7976931348623157e308", "1.8e308", "123456789012345678e-40",
+		"0", "-0", "-0.0", "0e99999", "1e22", "1e23", "1e-22", "1e-23", "9007199254740992", "9007199254740993",
+		"9007199254740993e-1", "9999999999999999999", "99999999999999999999",
+		"18446744073709551616", "0.0000000000000000001", "0.00000000000000000001", "1e00000000000000000000005",
+		"1e-99999999999999999999", "1e18446744073709551617", "5e-324", "2e-324", "1.7976931348623157e308",
+		"1.8e308", "123456789012345678e-40",
 		"0.1000000000000000055511151231257827", "1e+5", "1E5", "8.41e21", "9007199254740991e22",
 	} {
 		checkNumber(t, text)
@@ -239,7 +254,8 @@ func randomNumber(rng *rand.Rand) string {
 		some(22)
 	}
 	if rng.IntN(2) > 0 {
-		b = fmt.Appendf(b, "%c%s%d", "eE"[rng.IntN(2)], []string{"", "+", "-"}[rng.IntN(3)], rng.IntN([]int{5, 25, 330}[rng.IntN(3)]))
+		b = fmt.Appendf(b, "%c%s%d", "eE"[rng.IntN(2)], []string{"", "+", "-"}[rng.IntN(3)],
+			rng.IntN([]int{5, 25, 330}[rng.IntN(3)]))
 	}
 	return string(b)
 }
@@ -259,14 +275,16 @@ func FuzzNumber(f *testing.F) {
 // Strings hold what RFC 8259 says of them, in valid UTF-8 only.
 func TestStrings(t *testing.T) {
 	for text, want := range map[string]string{
-		`"\"\\\/\b\f\n\r\t"`: "\"\\/\b\f\n\r\t", `"\u00e9é"`: "éé", `"a\u0000b"`: "a\x00b", `"\uD834\uDd1e"`: "𝄞", "\"\x7f\u2028\"": "\x7f\u2028", `""`: "",
+		`"\"\\\/\b\f\n\r\t"`: "\"\\/\b\f\n\r\t", `"\u00e9é"`: "éé", `"a\u0000b"`: "a\x00b", `"\uD834\uDd1e"`: "𝄞",
+		"\"\x7f\u2028\"": "\x7f\u2028", `""`: "",
 	} {
 		r := reader{in: []byte(text)}
 		if have := r.text(); have != want || r.err != nil || r.at != len(text) {
 			t.Errorf("%s is read as %q, want %q, %v", text, have, want, r.err)
 		}
 	}
-	for _, text := range []string{`"\x"`, `"\u12"`, `"\u12g4"`, `"\ud834"`, `"\ud834x"`, `"\ud834\ud834"`, `"\udd1e"`, "\"\n\"", "\"\x00\"", "\"\xff\"", "\"\xe2\x82\"", "\"\xed\xa0\x80\"", `"`, `"\`, `"\u1`} {
+	for _, text := range []string{`"\x"`, `"\u12"`, `"\u12g4"`, `"\ud834"`, `"\ud834x"`, `"\ud834\ud834"`, `"\udd1e"`,
+		"\"\n\"", "\"\x00\"", "\"\xff\"", "\"\xe2\x82\"", "\"\xed\xa0\x80\"", `"`, `"\`, `"\u1`} {
 		r := reader{in: []byte(text)}
 		if have := r.text(); r.err == nil {
 			t.Errorf("%q is read as %q", text, have)

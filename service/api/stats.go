@@ -199,7 +199,8 @@ const (
 
 // NewGain returns the gain of the policy over chance or the baseline.
 func NewGain(over string, decisions uint64, perDecision Interval) Gain {
-	return Gain{Over: over, Randomized: over == OverChance, Decisions: decisions, PerDecision: perDecision, Total: perDecision.Times(decisions)}
+	return Gain{Over: over, Randomized: over == OverChance, Decisions: decisions, PerDecision: perDecision,
+		Total: perDecision.Times(decisions)}
 }
 
 // Amount writes a revenue with three significant digits, and its currency unless that is "".

@@ -60,7 +60,8 @@ type FullError struct {
 
 // Error implements error.
 func (e *FullError) Error() string {
-	return fmt.Sprintf("%d bytes are needed, and other placements hold %d of the %d that placements may have", e.Need, e.Held, e.Max)
+	return fmt.Sprintf("%d bytes are needed, and other placements hold %d of the %d that placements may have", e.Need,
+		e.Held, e.Max)
 }
 
 // New returns a budget of size bytes. It panics unless size ≥ 1.

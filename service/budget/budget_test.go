@@ -41,7 +41,8 @@ func TestPlacementsHoldThreeQuarters(t *testing.T) {
 // Requests get the memory that placements leave, and at least a quarter of the whole.
 func TestRequestsPart(t *testing.T) {
 	b := budget.New(1600)
-	for _, c := range []struct{ held, body, work int64 }{{0, 400, 1200}, {800, 200, 600}, {1200, 100, 300}, {5000, 100, 300}} {
+	for _, c := range []struct{ held, body, work int64 }{{0, 400, 1200}, {800, 200, 600}, {1200, 100, 300},
+		{5000, 100, 300}} {
 		b.Charge(c.held)
 		for p, maximum := range map[budget.Purpose]int64{budget.Body: c.body, budget.Work: c.work} {
 			if err := b.Take(t.Context(), p, maximum+1, patience); !errors.Is(err, budget.ErrNever) {
@@ -116,7 +117,8 @@ func TestTakeIsBusy(t *testing.T) {
 		b := budget.New(400)
 		fatal.If(t, b.Take(t.Context(), budget.Work, 200, patience))
 		began := time.Now()
-		if err := b.Take(t.Context(), budget.Work, 150, 3*time.Second); !errors.Is(err, budget.ErrBusy) || time.Since(began) != 3*time.Second {
+		if err := b.Take(t.Context(), budget.Work, 150, 3*time.Second); !errors.Is(err, budget.ErrBusy) ||
+			time.Since(began) != 3*time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		if u := b.Usage(); u.Requests != 200 || u.Waiting != 0 {

@@ -262,7 +262,10 @@ func (c *compiler) comparison(name ast.Node, operator string, v api.Value) (cond
 	switch v.Kind {
 	case api.IsNumber:
 		return ordered(operator,
-			v.Number, func(f *fields) (float64, bool) { have := &f.named[at]; return have.Number, have.Kind == api.IsNumber }), nil
+			v.Number, func(f *fields) (float64, bool) {
+				have := &f.named[at]
+				return have.Number, have.Kind == api.IsNumber
+			}), nil
 	case api.IsText:
 		return ordered(operator, v.Text,
 			func(f *fields) (string, bool) { have := &f.named[at]; return have.Text, have.Kind == api.IsText }), nil

@@ -28,7 +28,8 @@ const (
 )
 
 // reserved lists the names of an item's other fields in filters.
-var reserved = []string{"id", "revenue", "space", "groups", "payload", "available", feature.PastSeen, feature.PastBought}
+var reserved = []string{"id", "revenue", "space", "groups", "payload", "available", feature.PastSeen,
+	feature.PastBought}
 
 // Encode returns the record of an item with the schema's features. Errors have the type *[api.FieldError], with fields
 // below field.

@@ -21,17 +21,20 @@ func TestFiltersByThePast(t *testing.T) {
 	for i := range n {
 		id := fmt.Sprint("sku", i)
 		price[id] = float64(rng.IntN(9))
-		put = append(put, fatal.Or(Encode(&api.CatalogueItem{ID: id, Features: api.Values{api.Number("price", price[id])}}, s, ""))(t))
+		put = append(put, fatal.Or(Encode(
+			&api.CatalogueItem{ID: id, Features: api.Values{api.Number("price", price[id])}}, s, ""))(t))
 		all = append(all, id)
 	}
 	apply(t, c, 1, put, nil)
 	for filter, want := range map[string]func(id string, p feature.Past) bool{
-		"bought == 0":                  func(_ string, p feature.Past) bool { return p.Bought == 0 },
-		"not (bought > 0)":             func(_ string, p feature.Past) bool { return p.Bought == 0 },
-		"owned >= 1":                   func(_ string, p feature.Past) bool { return p.Bought >= 1 },
-		"seen < 3 and bought in [0,2]": func(_ string, p feature.Past) bool { return p.Seen < 3 && (p.Bought == 0 || p.Bought == 2) },
-		"price > 4 or 2 <= seen":       func(id string, p feature.Past) bool { return price[id] > 4 || p.Seen >= 2 },
-		"price > 4":                    func(id string, _ feature.Past) bool { return price[id] > 4 },
+		"bought == 0":      func(_ string, p feature.Past) bool { return p.Bought == 0 },
+		"not (bought > 0)": func(_ string, p feature.Past) bool { return p.Bought == 0 },
+		"owned >= 1":       func(_ string, p feature.Past) bool { return p.Bought >= 1 },
+		"seen < 3 and bought in [0,2]": func(_ string, p feature.Past) bool {
+			return p.Seen < 3 && (p.Bought == 0 || p.Bought == 2)
+		},
+		"price > 4 or 2 <= seen": func(id string, p feature.Past) bool { return price[id] > 4 || p.Seen >= 2 },
+		"price > 4":              func(id string, _ feature.Past) bool { return price[id] > 4 },
 	} {
 		f := fatal.Or(c.Filter(t.Context(), filter))(t)
 		if f.AsksPast() != (filter != "price > 4") {
@@ -62,14 +65,16 @@ func TestFiltersByThePast(t *testing.T) {
 						expected = append(expected, id)
 					}
 				}
-				if slices.Sort(expected); !slices.IsSorted(got.Slots) || !slices.Equal(slices.Sorted(slices.Values(have)), expected) {
+				if slices.Sort(expected); !slices.IsSorted(got.Slots) ||
+					!slices.Equal(slices.Sorted(slices.Values(have)), expected) {
 					t.Fatalf("%s among %d items: %v, want %v", filter, len(among), have, expected)
 				}
 			}
 		}
 	}
 	for _, name := range []string{"seen", "bought"} {
-		if _, err := Encode(&api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 1)}, Attributes: map[string]any{name: 1.0}}, s, ""); err == nil {
+		if _, err := Encode(&api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 1)},
+			Attributes: map[string]any{name: 1.0}}, s, ""); err == nil {
 			t.Errorf("an attribute is called %s", name)
 		}
 	}

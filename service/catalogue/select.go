@@ -50,7 +50,9 @@ func (c *Catalogue) Select(dst []int32, ids []string, satisfied *Filter, past []
 			s.Unavailable = s.miss(s.Unavailable, id)
 		default:
 			holds := satisfied.has(slot)
-			if at, found := slices.BinarySearchFunc(known, slot, func(k personal, slot int32) int { return cmp.Compare(k.slot, slot) }); found {
+			if at, found := slices.BinarySearchFunc(known, slot, func(k personal, slot int32) int {
+				return cmp.Compare(k.slot, slot)
+			}); found {
 				holds = known[at].holds
 			}
 			if holds {

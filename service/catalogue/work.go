@@ -41,7 +41,8 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("the new filters of this key are over their limit: %d run at once, with %.0f million comparisons a second in the long run: "+
+	return fmt.Sprintf("the new filters of this key are over their limit: %d run at once, with %.0f million "+
+		"comparisons a second in the long run: "+
 		"try again in %v, repeat filters, which are remembered, or name the candidates", filtersAtOnce,
 		comparisonsPerSecond/1e6, e.After)
 }

@@ -96,21 +96,26 @@ func TestAddresses(t *testing.T) {
 		{"the first answers", good, good, good, "a", []time.Duration{0}, "", "a"},
 		{"refusal", refuses, good, good, "ab", []time.Duration{0, 0}, "", "b"},
 		{"two refusals", refuses, refuses, good, "abc", []time.Duration{0, 0, 0}, "", "c"},
-		{"503 that asks for a wait", answers(503, "Retry-After", "9"), good, good, "ab", []time.Duration{0, 0}, "", "b"},
+		{"503 that asks for a wait", answers(503, "Retry-After", "9"), good, good, "ab", []time.Duration{0, 0}, "",
+			"b"},
 		{"502 and 504", answers(502), answers(504), good, "abc", []time.Duration{0, 0, 0}, "", "c"},
 		{"one that hangs", hangs, good, good, "ab", []time.Duration{0, 3 * second}, "", "b"},
 		{"no name, and a bad certificate", noName, badCertificate, good, "abc", []time.Duration{0, 0, 0}, "", "c"},
 		{"no help anywhere", noName, badCertificate, noName, "abc", []time.Duration{0, 0, 0}, "lookup", "abc"},
 		{"a refusal by the service", answers(409), good, good, "a", []time.Duration{0}, "full", "a"},
-		{"a limit of the rate", answers(429, "Retry-After", "3"), good, good, "aa", []time.Duration{0, 3 * second}, "after 2 attempts", "aa"},
-		{"the shortest wait that is asked for", answers(503, "Retry-After", "4"), answers(503, "Retry-After", "3"), noName, "abcabc", []time.Duration{0, 0, 0, 3 * second, 3 * second, 3 * second}, "after 6 attempts", "abcabc"},
+		{"a limit of the rate", answers(429, "Retry-After", "3"), good, good, "aa", []time.Duration{0, 3 * second},
+			"after 2 attempts", "aa"},
+		{"the shortest wait that is asked for", answers(503, "Retry-After", "4"), answers(503, "Retry-After", "3"),
+			noName, "abcabc", []time.Duration{0, 0, 0, 3 * second, 3 * second, 3 * second}, "after 6 attempts",
+			"abcabc"},
 		{"patience ends within a round", hangs, hangs, hangs, "ab", []time.Duration{0, 3 * second}, "deadline", "ca"},
 		{"a limit of the rate, then refusal", limitsOnce, good, good, "aab", []time.Duration{0, 0, 0}, "", "b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &hosts{answers: map[string]doing{"a": c.a, "b": c.b, "c": c.c}}
-				k := &client.Client{Base: "http://a, http://b/,http://c", HTTP: h, Timeout: 3 * time.Second, Patience: 5 * time.Second, Jitter: func() float64 { return 0 }}
+				k := &client.Client{Base: "http://a, http://b/,http://c", HTTP: h, Timeout: 3 * time.Second,
+					Patience: 5 * time.Second, Jitter: func() float64 { return 0 }}
 				_, err := k.Decide(t.Context(), "home", &api.Request{})
 				if (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 					t.Errorf("%v, want %q", err, c.wrong)
@@ -135,7 +140,8 @@ func TestAddresses(t *testing.T) {
 func TestAddressesOnce(t *testing.T) {
 	h := &hosts{answers: map[string]func(*http.Request) (*http.Response, error){"a": refuses, "b": answers(503)}}
 	retries := 0
-	k := &client.Client{Base: "http://a,http://b", HTTP: h, Patience: -1, Retrying: func(error, time.Duration) { retries++ }}
+	k := &client.Client{Base: "http://a,http://b", HTTP: h, Patience: -1,
+		Retrying: func(error, time.Duration) { retries++ }}
 	var p *api.Problem
 	if _, err := k.Stats(t.Context(), "home"); !errors.As(err, &p) || p.Kind() != "busy" {
 		t.Error(err)
@@ -189,7 +195,8 @@ func TestServersDie(t *testing.T) {
 func TestWrongAddresses(t *testing.T) {
 	for _, base := range []string{"http://x,", ",", "http://x,y:8080", "http://x,http://y z"} {
 		k := &client.Client{Base: base, HTTP: &hosts{}}
-		if _, err := k.Stats(t.Context(), "home"); err == nil || !strings.Contains(err.Error(), "must be a URL such as") {
+		if _, err := k.Stats(t.Context(), "home"); err == nil || !strings.Contains(err.Error(),
+			"must be a URL such as") {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
@@ -200,18 +207,19 @@ func TestReadYourWrites(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		entries := []string{"7", "12", "9", "", "x"}
 		var queries []string
-		k := &client.Client{Base: "http://x", ReadYourWrites: own, HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
-			if r.Method == "GET" {
-				queries = append(queries, r.URL.RawQuery)
-				return reply(200, "application/json", "{}"), nil
-			}
-			if r.URL.RawQuery != "" {
-				t.Errorf("a change asks for %s", r.URL)
-			}
-			entry := entries[0]
-			entries = entries[1:]
-			return reply(204, "", "", "Vitrine-Entry", entry), nil
-		})}
+		k := &client.Client{Base: "http://x", ReadYourWrites: own,
+			HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
+				if r.Method == "GET" {
+					queries = append(queries, r.URL.RawQuery)
+					return reply(200, "application/json", "{}"), nil
+				}
+				if r.URL.RawQuery != "" {
+					t.Errorf("a change asks for %s", r.URL)
+				}
+				entry := entries[0]
+				entries = entries[1:]
+				return reply(204, "", "", "Vitrine-Entry", entry), nil
+			})}
 		read := func() {
 			fatal.Or(k.Items(t.Context(), "home", 0, 5))(t)
 		}
@@ -222,7 +230,8 @@ func TestReadYourWrites(t *testing.T) {
 		}
 		want := slices.Repeat([]string{"from=0&limit=5"}, 6)
 		if own {
-			want = []string{"from=0&limit=5", "entry=7&from=0&limit=5", "entry=12&from=0&limit=5", "entry=12&from=0&limit=5", "entry=12&from=0&limit=5", "entry=12&from=0&limit=5"}
+			want = []string{"from=0&limit=5", "entry=7&from=0&limit=5", "entry=12&from=0&limit=5",
+				"entry=12&from=0&limit=5", "entry=12&from=0&limit=5", "entry=12&from=0&limit=5"}
 		}
 		if !slices.Equal(queries, want) {
 			t.Errorf("reads ask %q, want %q", queries, want)

@@ -86,7 +86,8 @@ func (c *Client) Outcome(ctx context.Context, placement, decision, item string) 
 // Choose reports the outcome of a decision, as Outcome does, for several items, several units, or other values than the
 // revenues. Name each item once.
 func (c *Client) Choose(ctx context.Context, placement, decision string, choices ...api.Choice) error {
-	return c.post(ctx, api.DecisionPath(placement, decision)+"/outcome", api.Outcome{Choices: slices.Concat([]api.Choice{}, choices)})
+	return c.post(ctx, api.DecisionPath(placement, decision)+"/outcome",
+		api.Outcome{Choices: slices.Concat([]api.Choice{}, choices)})
 }
 
 // Measure reports values of an experiment's metrics for a decision, before its outcome.
@@ -143,7 +144,8 @@ type Change struct {
 
 // Change is Put with conditions. A change that would begin the learner again is the problem "loss" unless how.Reset
 // or how.Relearn is set, and one of a placement with another ETag is the problem "precondition".
-func (c *Client) Change(ctx context.Context, placement string, config *api.Placement, how Change) (created bool, err error) {
+func (c *Client) Change(ctx context.Context, placement string, config *api.Placement,
+	how Change) (created bool, err error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return false, err
@@ -155,7 +157,8 @@ func (c *Client) Change(ctx context.Context, placement string, config *api.Place
 	case how.Relearn:
 		query = "?relearn=log"
 	}
-	a, err := c.send(ctx, "PUT", api.PlacementPath(placement)+query, payload{mediaType: asJSON, rest: text, match: how.ETag})
+	a, err := c.send(ctx, "PUT", api.PlacementPath(placement)+query, payload{mediaType: asJSON, rest: text,
+		match: how.ETag})
 	return err == nil && a.status == http.StatusCreated, err
 }
 

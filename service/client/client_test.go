@@ -54,17 +54,19 @@ func started(t testing.TB) *service {
 func (s *service) start() {
 	s.Helper()
 	var err error
-	if s.engine, err = engine.Open(context.Background(), engine.Options{Store: s.store, Build: setup.NewLearner}); err != nil {
+	if s.engine, err = engine.Open(context.Background(), engine.Options{Store: s.store,
+		Build: setup.NewLearner}); err != nil {
 		s.Fatal(err)
 	}
 	listener := fatal.Or(net.Listen("tcp", s.address))(s)
 	s.address = listener.Addr().String()
 	s.options.Engine = s.engine
-	s.http = &httptest.Server{Listener: listener, Config: &http.Server{Handler: server.New(s.options), ConnState: func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			s.opened.Add(1)
-		}
-	}}}
+	s.http = &httptest.Server{Listener: listener, Config: &http.Server{Handler: server.New(s.options),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				s.opened.Add(1)
+			}
+		}}}
 	s.http.Start()
 }
 
@@ -140,8 +142,9 @@ func request() *api.Request {
 			{ID: "b", Features: api.Values{api.Number("price", -0.25), api.Text("brand", "zenith")}, Revenue: new(0.0)},
 			{ID: "c", Features: api.Values{api.Number("price", 1e-3), api.Text("brand", "acme")}, Revenue: new(1.0)},
 		},
-		User: api.Values{api.Number("age", 44), api.Text("place", "Trier")}, MaxSize: 2, Include: []string{"b"}, Exclude: []string{"c"},
-		Limits: []api.Limit{{Items: []string{"a/ü", "c"}, Max: new(1)}, {Feature: "brand", Max: new(1)}},
+		User: api.Values{api.Number("age", 44), api.Text("place", "Trier")}, MaxSize: 2, Include: []string{"b"},
+		Exclude: []string{"c"},
+		Limits:  []api.Limit{{Items: []string{"a/ü", "c"}, Max: new(1)}, {Feature: "brand", Max: new(1)}},
 	}
 }
 
@@ -155,7 +158,8 @@ func refused(t testing.TB, err error, status int, kind string) *api.Problem {
 	if !errors.As(err, &p) {
 		t.Fatalf("%v, want the problem %q", err, kind)
 	}
-	if p.Status != status || p.Kind() != kind || p.Detail == "" || p.RequestID == "" || p.Title != http.StatusText(status) {
+	if p.Status != status || p.Kind() != kind || p.Detail == "" || p.RequestID == "" ||
+		p.Title != http.StatusText(status) {
 		t.Fatalf("%+v, want the problem %q", p, kind)
 	}
 	return p
@@ -181,7 +185,8 @@ func TestCalls(t *testing.T) {
 				t.Error("created twice")
 			}
 			a := fatal.Or(c.Decide(ctx, "home", request()))(t)
-			if diff := cmp.Diff([]string{"a/ü", "b"}, a.Items()); diff != "" || len(a.Decision) < 20 || *a.Assortment[1].Probability <= 0 || *a.OutsideProbability <= 0 || *a.ExpectedRevenue <= 0 {
+			if diff := cmp.Diff([]string{"a/ü", "b"}, a.Items()); diff != "" || len(a.Decision) < 20 ||
+				*a.Assortment[1].Probability <= 0 || *a.OutsideProbability <= 0 || *a.ExpectedRevenue <= 0 {
 				t.Errorf("%+v %s", a, diff)
 			}
 			again := request()
@@ -195,16 +200,19 @@ func TestCalls(t *testing.T) {
 			fatal.If(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
 			why := fatal.Or(c.Explain(ctx, "home", a.Decision))(t)
 			trial := fatal.Or(c.Try(ctx, "home", request()))(t)
-			if why.Decision != a.Decision || len(why.Items) != 2 || trial.Answer.Decision != "" || !slices.Equal(trial.Answer.Items(), a.Items()) || trial.Explanation.Next == nil {
+			if why.Decision != a.Decision || len(why.Items) != 2 || trial.Answer.Decision != "" ||
+				!slices.Equal(trial.Answer.Items(), a.Items()) || trial.Explanation.Next == nil {
 				t.Errorf("%+v %+v", why, trial)
 			}
 			d := fatal.Or(c.Decision(ctx, "home", a.Decision))(t)
 			a.Repeated = false
-			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.Source != "policy" || d.Status != "chosen" || *d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
+			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.Source != "policy" ||
+				d.Status != "chosen" || *d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
 				t.Errorf("%+v %s", d, diff)
 			}
 			earned := fatal.Or(c.Decide(ctx, "home", request()))(t)
-			fatal.If(t, c.Reward(ctx, "home", earned.Decision, api.Reward{Item: "a/ü"}, api.Reward{Item: "b", Value: 1}))
+			fatal.If(t, c.Reward(ctx, "home", earned.Decision, api.Reward{Item: "a/ü"},
+				api.Reward{Item: "b", Value: 1}))
 			if d := fatal.Or(c.Decision(ctx, "home", earned.Decision))(t); d.Choice == nil || *d.Choice != "b" {
 				t.Errorf("%+v", d)
 			}
@@ -226,7 +234,8 @@ func TestCalls(t *testing.T) {
 			}
 			version := fatal.Or(c.Keep(ctx, "home", "before the change"))(t)
 			stats = fatal.Or(c.Stats(ctx, "home"))(t)
-			if stats.Decisions != 3 || stats.Outcomes != 3 || stats.ByPolicy.Purchases != 2 || len(stats.Versions) != 1 {
+			if stats.Decisions != 3 || stats.Outcomes != 3 || stats.ByPolicy.Purchases != 2 ||
+				len(stats.Versions) != 1 {
 				t.Errorf("%+v", stats)
 			}
 			fatal.If(t, c.RollBack(ctx, "home", version))
@@ -240,10 +249,12 @@ func TestCalls(t *testing.T) {
 			full, etag, err := c.PlacementETag(ctx, "home")
 			fatal.If(t, err)
 			full.Seed++
-			if p := refused(t, failed(c.Put(ctx, "home", full)), 409, "loss"); p.Lost == nil || p.Lost.Versions != 1 || p.Pointer() != "#/seed" {
+			if p := refused(t, failed(c.Put(ctx, "home", full)), 409, "loss"); p.Lost == nil || p.Lost.Versions != 1 ||
+				p.Pointer() != "#/seed" {
 				t.Errorf("%+v", p)
 			}
-			refused(t, failed(c.Change(ctx, "home", full, client.Change{Reset: true, ETag: `"0"`})), 412, "precondition")
+			refused(t, failed(c.Change(ctx, "home", full, client.Change{Reset: true, ETag: `"0"`})), 412,
+				"precondition")
 			fatal.If(t, failed(c.Change(ctx, "home", full, client.Change{Reset: true, ETag: etag})))
 			full.Seed++
 			fatal.If(t, failed(c.Change(ctx, "home", full, client.Change{Relearn: true})))
@@ -255,7 +266,8 @@ func TestCalls(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				versions = fatal.Or(c.Versions(ctx, "home"))(t)
 			}
-			if len(versions) != 1 || versions[0].Version != version || versions[0].Note != "before the change" || *versions[0].Learned != 3 {
+			if len(versions) != 1 || versions[0].Version != version || versions[0].Note != "before the change" ||
+				*versions[0].Learned != 3 {
 				t.Errorf("%+v", versions)
 			}
 			fatal.If(t, c.EraseShopper(ctx, "shopper-7"))
@@ -320,7 +332,8 @@ func TestServiceRestarts(t *testing.T) {
 	}
 	r := request()
 	r.Decision = before.Decision
-	if again := fatal.Or(c.Decide(ctx, "home", r))(t); !again.Repeated || !reflect.DeepEqual(again.Items(), before.Items()) {
+	if again := fatal.Or(c.Decide(ctx, "home", r))(t); !again.Repeated ||
+		!reflect.DeepEqual(again.Items(), before.Items()) {
 		t.Errorf("%+v, was %+v", again, before)
 	}
 	fatal.If(t, c.Outcome(ctx, "home", before.Decision, "b"))
@@ -342,10 +355,12 @@ func TestRefusals(t *testing.T) {
 		return err
 	}
 	refused(t, ask(func(r *api.Request) { r.Decision, r.MaxSize = "one", 1 }), 409, "conflict")
-	if p := refused(t, ask(func(r *api.Request) { r.Items[1].ID = "" }), 422, "invalid"); p.Pointer() != "#/items/1/id" {
+	if p := refused(t, ask(func(r *api.Request) { r.Items[1].ID = "" }), 422,
+		"invalid"); p.Pointer() != "#/items/1/id" {
 		t.Errorf("%+v", p)
 	}
-	if p := refused(t, ask(func(r *api.Request) { r.Decision = `a"}/` }), 422, "invalid"); p.Pointer() != "#/decision_id" {
+	if p := refused(t, ask(func(r *api.Request) { r.Decision = `a"}/` }), 422,
+		"invalid"); p.Pointer() != "#/decision_id" {
 		t.Errorf("%+v", p)
 	}
 	_, err := c.Decide(ctx, "nowhere/..", request())
@@ -441,7 +456,8 @@ func TestExperiments(t *testing.T) {
 		}
 	}
 	all := fatal.Or(c.Experiments(ctx, "home"))(t)
-	if all.Experiment == nil || all.Experiment.Name != "summer" || all.Experiment.Variants[0].Made+all.Experiment.Variants[1].Made != 2 || all.Past == nil {
+	if all.Experiment == nil || all.Experiment.Name != "summer" ||
+		all.Experiment.Variants[0].Made+all.Experiment.Variants[1].Made != 2 || all.Past == nil {
 		t.Errorf("%+v", all)
 	}
 	refused(t, failed(c.Experiments(ctx, "cart")), 404, "not-found")

@@ -20,7 +20,8 @@ func (c *Client) PutItems(ctx context.Context, placement string, items []api.Cat
 }
 
 // PatchItems changes the given fields of items: see [api.CatalogueItem]. Features and attributes are merged by name.
-func (c *Client) PatchItems(ctx context.Context, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {
+func (c *Client) PatchItems(ctx context.Context, placement string,
+	items []api.CatalogueItem) (*api.ItemsChanged, error) {
 	return c.changeItems(ctx, "PATCH", placement, items)
 }
 
@@ -28,7 +29,8 @@ func (c *Client) PatchItems(ctx context.Context, placement string, items []api.C
 // the log.
 const ItemsChunk = 1000
 
-func (c *Client) changeItems(ctx context.Context, method, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {
+func (c *Client) changeItems(ctx context.Context, method, placement string,
+	items []api.CatalogueItem) (*api.ItemsChanged, error) {
 	var body bytes.Buffer
 	for i := range items {
 		if err := json.MarshalWrite(&body, &items[i]); err != nil {
@@ -36,7 +38,8 @@ func (c *Client) changeItems(ctx context.Context, method, placement string, item
 		}
 		body.WriteByte('\n')
 	}
-	return receive[api.ItemsChanged](ctx, c, method, itemsPath(placement), payload{mediaType: asLines, rest: body.Bytes()})
+	return receive[api.ItemsChanged](ctx, c, method, itemsPath(placement),
+		payload{mediaType: asLines, rest: body.Bytes()})
 }
 
 // DeleteItems deletes items from the catalogue of a placement.

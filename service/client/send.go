@@ -124,7 +124,8 @@ const (
 
 // round makes an attempt at each address, until one does not send the call to the next address. If it fails, after is
 // the min time until the next round, or never.
-func (c *Client) round(ctx context.Context, began time.Time, method, path string, body payload, a *answer) (after time.Duration, err error) {
+func (c *Client) round(ctx context.Context, began time.Time, method, path string, body payload,
+	a *answer) (after time.Duration, err error) {
 	list, err := c.addresses.read(c.Base)
 	if err != nil {
 		return never, err
@@ -151,7 +152,8 @@ func (c *Client) round(ctx context.Context, began time.Time, method, path string
 }
 
 // attempt sends a request once. If it fails, after is the min time until the next attempt, never or elsewhere.
-func (c *Client) attempt(ctx context.Context, base, method, path string, body payload, a *answer) (after time.Duration, err error) {
+func (c *Client) attempt(ctx context.Context, base, method, path string, body payload,
+	a *answer) (after time.Duration, err error) {
 	trying, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, 10*time.Second))
 	defer cancel()
 	a.status = 0
@@ -327,7 +329,8 @@ func (a *addresses) read(base string) ([]string, error) {
 			address = strings.TrimSpace(address)
 			u, err := url.Parse(address)
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				a.err = fmt.Errorf("client: Base %q: must be a URL such as %q, or several with commas between them", address, "http://127.0.0.1:8080")
+				a.err = fmt.Errorf("client: Base %q: must be a URL such as %q, or several with commas between them",
+					address, "http://127.0.0.1:8080")
 				return
 			}
 			a.list = append(a.list, strings.TrimSuffix(address, "/"))

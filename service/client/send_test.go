@@ -25,7 +25,8 @@ func reply(status int, mediaType, body string, headers ...string) *http.Response
 	for i := 0; i < len(headers); i += 2 {
 		h.Set(headers[i], headers[i+1])
 	}
-	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body))}
 }
 
 const busy = `{"type":"urn:vitrine:problem:busy","title":"Service Unavailable","status":503,"detail":"full","request_id":"x-1"}`
@@ -69,12 +70,18 @@ func TestWaits(t *testing.T) {
 		came    []time.Duration
 	}{
 		{"at once", 0.5, []func() (*http.Response, error){done}, []time.Duration{0}},
-		{"doubling", 0.5, slices.Concat(slices.Repeat([]func() (*http.Response, error){failing(io.EOF)}, 9), []func() (*http.Response, error){done}),
-			[]time.Duration{0, 25 * ms, 75 * ms, 175 * ms, 375 * ms, 775 * ms, 1575 * ms, 3175 * ms, 5675 * ms, 8175 * ms}},
-		{"no jitter", 0, []func() (*http.Response, error){status(503), status(429), status(502), status(504), done}, []time.Duration{0, 0, 0, 0, 0}},
-		{"asked to wait", 0.5, []func() (*http.Response, error){status(429, "Retry-After", "3"), status(503, "Retry-After", "nonsense"), done}, []time.Duration{0, 3025 * ms, 3075 * ms}},
-		{"until a time", 0, []func() (*http.Response, error){status(503, "Retry-After", "Sat, 01 Jan 2000 00:00:07 GMT"), done}, []time.Duration{0, 7000 * ms}},
-		{"a time that is over", 0, []func() (*http.Response, error){status(503, "Retry-After", "Sat, 01 Jan 1990 00:00:07 GMT"), done}, []time.Duration{0, 0}},
+		{"doubling", 0.5, slices.Concat(slices.Repeat([]func() (*http.Response, error){failing(io.EOF)}, 9),
+			[]func() (*http.Response, error){done}),
+			[]time.Duration{0, 25 * ms, 75 * ms, 175 * ms, 375 * ms, 775 * ms, 1575 * ms, 3175 * ms, 5675 * ms,
+				8175 * ms}},
+		{"no jitter", 0, []func() (*http.Response, error){status(503), status(429), status(502), status(504), done},
+			[]time.Duration{0, 0, 0, 0, 0}},
+		{"asked to wait", 0.5, []func() (*http.Response, error){status(429, "Retry-After", "3"),
+			status(503, "Retry-After", "nonsense"), done}, []time.Duration{0, 3025 * ms, 3075 * ms}},
+		{"until a time", 0, []func() (*http.Response, error){status(503, "Retry-After", "Sat, 01 Jan 2000 "+
+			"00:00:07 GMT"), done}, []time.Duration{0, 7000 * ms}},
+		{"a time that is over", 0, []func() (*http.Response, error){status(503, "Retry-After", "Sat, 01 Jan 1990 "+
+			"00:00:07 GMT"), done}, []time.Duration{0, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // the time is 2000-01-01
@@ -96,7 +103,8 @@ func TestEndsOfPatience(t *testing.T) {
 		c := &client.Client{Base: "http://x", HTTP: s}
 		err := c.Outcome(t.Context(), "home", "d", "")
 		var p *api.Problem
-		if !errors.As(err, &p) || p.Kind() != "busy" || p.Status != 503 || p.RequestID != "x-1" || !strings.Contains(err.Error(), "attempts: busy: full") {
+		if !errors.As(err, &p) || p.Kind() != "busy" || p.Status != 503 || p.RequestID != "x-1" ||
+			!strings.Contains(err.Error(), "attempts: busy: full") {
 			t.Errorf("%v", err)
 		}
 		if last := s.came[len(s.came)-1]; last > 30*time.Second || last < 20*time.Second {
@@ -105,14 +113,16 @@ func TestEndsOfPatience(t *testing.T) {
 		for _, patience := range []time.Duration{-1, time.Second} { // the second: less than is asked for
 			s = &scripted{answers: []func() (*http.Response, error){status(503, "Retry-After", "18446744073709551615")}}
 			c = &client.Client{Base: "http://x", HTTP: s, Patience: patience}
-			if err := c.Outcome(t.Context(), "home", "d", ""); !errors.As(err, &p) || len(s.came) != 1 || s.came[0] != 0 {
+			if err := c.Outcome(t.Context(), "home", "d", ""); !errors.As(err, &p) || len(s.came) != 1 ||
+				s.came[0] != 0 {
 				t.Errorf("%v, attempts at %v", err, s.came)
 			}
 		}
 		for _, code := range []int{301, 400, 401, 403, 404, 408, 409, 413, 422, 500, 501} {
 			s = &scripted{answers: []func() (*http.Response, error){status(code)}}
 			c = &client.Client{Base: "http://x", HTTP: s}
-			if err := c.Outcome(t.Context(), "home", "d", ""); !errors.As(err, &p) || p.Status != code || len(s.came) != 1 {
+			if err := c.Outcome(t.Context(), "home", "d", ""); !errors.As(err, &p) || p.Status != code ||
+				len(s.came) != 1 {
 				t.Errorf("%d: %v, attempts at %v", code, err, s.came)
 			}
 		}
@@ -121,7 +131,8 @@ func TestEndsOfPatience(t *testing.T) {
 		s = &scripted{answers: []func() (*http.Response, error){failing(io.EOF)}}
 		c = &client.Client{Base: "http://x", HTTP: s}
 		began := time.Now()
-		if err := c.Outcome(ctx, "home", "d", ""); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, io.EOF) || time.Since(began) != 3*time.Second {
+		if err := c.Outcome(ctx, "home", "d", ""); !errors.Is(err, context.DeadlineExceeded) ||
+			!errors.Is(err, io.EOF) || time.Since(began) != 3*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
@@ -131,13 +142,14 @@ func TestEndsOfPatience(t *testing.T) {
 func TestAttemptsTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		c := &client.Client{Base: "http://x", Timeout: 2 * time.Second, Jitter: func() float64 { return 0 }, HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
-			if n++; n == 3 {
-				return done()
-			}
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		})}
+		c := &client.Client{Base: "http://x", Timeout: 2 * time.Second, Jitter: func() float64 { return 0 },
+			HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
+				if n++; n == 3 {
+					return done()
+				}
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})}
 		began := time.Now()
 		if err := c.Outcome(t.Context(), "home", "d", ""); err != nil || time.Since(began) != 4*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
@@ -173,7 +185,8 @@ func TestNotWorthwhile(t *testing.T) {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
-	if err := ask(&client.Client{Base: "http://127.0.0.1:1", Key: "secret\n"}); err == nil || !strings.Contains(err.Error(), "line break") || strings.Contains(err.Error(), "secret") {
+	if err := ask(&client.Client{Base: "http://127.0.0.1:1", Key: "secret\n"}); err == nil ||
+		!strings.Contains(err.Error(), "line break") || strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
 	long := reply(200, "application/json", "")
@@ -184,10 +197,12 @@ func TestNotWorthwhile(t *testing.T) {
 		"client: the answer has more than":              long,
 		"Not Found: not an answer of the service":       reply(404, "text/html", "<p>"),
 		"Not Found: a problem that cannot be read":      reply(404, "application/problem+json", "{"),
-		"conflict: no reason was given":                 reply(409, "application/problem+json", `{"type":"urn:vitrine:problem:conflict"}`),
-		"client: the answer has the type \"\"":          reply(200, "", ""),
+		"conflict: no reason was given": reply(409, "application/problem+json",
+			`{"type":"urn:vitrine:problem:conflict"}`),
+		"client: the answer has the type \"\"": reply(200, "", ""),
 	} {
-		c := &client.Client{Base: "http://x", HTTP: roundTrip(func(*http.Request) (*http.Response, error) { return answer, nil })}
+		c := &client.Client{Base: "http://x",
+			HTTP: roundTrip(func(*http.Request) (*http.Response, error) { return answer, nil })}
 		if err := ask(c); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%v, want %s", err, name)
 		}
@@ -200,7 +215,8 @@ func TestEndlessAnswer(t *testing.T) {
 	answer.ContentLength = -1
 	answer.Body = io.NopCloser(spaces{})
 	n := 0
-	c := &client.Client{Base: "http://x", HTTP: roundTrip(func(*http.Request) (*http.Response, error) { n++; return answer, nil })}
+	c := &client.Client{Base: "http://x",
+		HTTP: roundTrip(func(*http.Request) (*http.Response, error) { n++; return answer, nil })}
 	if _, err := c.Stats(t.Context(), "home"); err == nil || !strings.Contains(err.Error(), "more than") || n != 1 {
 		t.Errorf("%v after %d attempts", err, n)
 	}

@@ -53,7 +53,8 @@ type Demo struct {
 
 // New returns the shop, which is empty before Run.
 func New(logger *slog.Logger) *Demo {
-	d := &Demo{Logger: logger, world: &world{products: catalogue(Seed), half: halfSeason}, at: map[string]int{}, compare: Compare}
+	d := &Demo{Logger: logger, world: &world{products: catalogue(Seed), half: halfSeason}, at: map[string]int{},
+		compare: Compare}
 	for i, p := range d.world.products {
 		d.at[p.ID] = i
 	}
@@ -174,7 +175,8 @@ func (s *shopping) meet(ctx context.Context, round int) error {
 func (s *shopping) visit(ctx context.Context, placement string, round int) (*window, error) {
 	p := &s.shopper
 	kind := kindOf(p.Context.Features.RawRowView(0))
-	answer, err := s.service.Decide(ctx, placement, &api.Request{Decision: fmt.Sprintf("%s-%d", placement, round), User: user(kind)})
+	answer, err := s.service.Decide(ctx, placement, &api.Request{Decision: fmt.Sprintf("%s-%d", placement, round),
+		User: user(kind)})
 	if err != nil {
 		return nil, err
 	}

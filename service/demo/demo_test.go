@@ -51,7 +51,8 @@ func opened(t *testing.T, half int) *shop {
 		t.Fatalf("%d shoppers, %v", met, err)
 	}
 	d.service.Store(service)
-	return &shop{d, shopping{Shoppers: env.Shoppers{World: d.world, Seed: Seed}, demo: d, service: service}, e, api.Config.Handler}
+	return &shop{d, shopping{Shoppers: env.Shoppers{World: d.world, Seed: Seed}, demo: d, service: service}, e,
+		api.Config.Handler}
 }
 
 // The regret of each placement over HTTP equals, in every round, the regret of an experiment with the same world,
@@ -66,13 +67,16 @@ func TestDemoIsTheExperiment(t *testing.T) {
 	}
 	for _, name := range []string{auto, linear} {
 		policy := fatal.Or(json.Marshal(Placements(Seed, 0)[name].Policy))(t)
-		e.Policies = append(e.Policies, experiment.Policy{Label: name, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			l, err := setup.NewLearner(setup.Spec{
-				Policy: policy, Features: columnKind + len(kinds), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice},
-				Items: 1000, Size: size, Rounds: 100_000, Seed: Seed,
-			})
-			return ofShown{l}, err
-		}})
+		e.Policies = append(e.Policies, experiment.Policy{Label: name,
+			New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+				l, err := setup.NewLearner(setup.Spec{
+					Policy: policy, Features: columnKind + len(kinds),
+					Numeric: []int{columnRound, columnWarm, columnBusy,
+						columnPrice},
+					Items: 1000, Size: size, Rounds: 100_000, Seed: Seed,
+				})
+				return ofShown{l}, err
+			}})
 	}
 	fatal.Or(experiment.Run(t.Context(), &e, experiment.Options{Dir: dir}))(t)
 	text := fatal.Or(os.ReadFile(filepath.Join(dir, "demo", "runs.jsonl")))(t)
@@ -92,7 +96,8 @@ func TestDemoIsTheExperiment(t *testing.T) {
 		fatal.If(t, s.meet(t.Context(), round))
 		for i, w := range s.last.Windows[:2] {
 			if regret[i] += s.last.optimum - w.worth; regret[i] != want[names[i]][round-1] {
-				t.Fatalf("%s: regret %v in round %d, the experiment has %v", names[i], regret[i], round, want[names[i]][round-1])
+				t.Fatalf("%s: regret %v in round %d, the experiment has %v", names[i], regret[i], round,
+					want[names[i]][round-1])
 			}
 		}
 		if err := s.engine.Wait(t.Context()); err != nil { // an experiment waits for its learner

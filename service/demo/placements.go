@@ -28,8 +28,9 @@ func Placements(seed uint64, compare float64) map[string]*api.Placement {
 	line := map[string]any{"kind": "linear", "intercept": true}
 	recent := map[string]any{"kind": "linear", "intercept": true, "memory_rounds": 200.0} // tastes that move
 	all := map[string]*api.Placement{
-		auto:   {Policy: map[string]any{"name": "auto"}, LogItems: "all"},
-		linear: {Policy: map[string]any{"name": "bma-mnl", "experts": []any{line, recent}}, CatalogueOf: auto, LogItems: "all"},
+		auto: {Policy: map[string]any{"name": "auto"}, LogItems: "all"},
+		linear: {Policy: map[string]any{"name": "bma-mnl", "experts": []any{
+			line, recent}}, CatalogueOf: auto, LogItems: "all"},
 		chance: {Policy: map[string]any{"name": "uniform"}, CatalogueOf: auto},
 	}
 	for name, p := range all {
@@ -51,8 +52,10 @@ func items(products []product) []api.CatalogueItem {
 	list := make([]api.CatalogueItem, len(products))
 	for i, p := range products {
 		list[i] = api.CatalogueItem{
-			ID: p.ID, Revenue: &products[i].Price, Payload: fmt.Appendf(nil, `{"title":%q,"price":%v,"image":"demo/pictures/%s.svg"}`, p.Title, p.Price, p.ID),
-			Features: api.Values{api.Number("round", p.Round), api.Number("warm", p.Warm), api.Number("busy", p.Busy), api.Number("price", p.Price)},
+			ID: p.ID, Revenue: &products[i].Price, Payload: fmt.Appendf(nil,
+				`{"title":%q,"price":%v,"image":"demo/pictures/%s.svg"}`, p.Title, p.Price, p.ID),
+			Features: api.Values{api.Number("round", p.Round), api.Number("warm", p.Warm), api.Number("busy", p.Busy),
+				api.Number("price", p.Price)},
 		}
 	}
 	return list

@@ -28,7 +28,8 @@ func catalogue(seed uint64) []product {
 	side := func(rng *rand.Rand) float64 { return float64(rng.IntN(21)-10) / 10 }
 	products := make([]product, numProducts)
 	for i := range products {
-		p := product{ID: fmt.Sprintf("vase-%02d", i+1), Round: side(rng), Warm: side(rng), Busy: side(rng), Price: minPrice + float64(rng.IntN(maxPrice-minPrice+1))}
+		p := product{ID: fmt.Sprintf("vase-%02d", i+1), Round: side(rng), Warm: side(rng), Busy: side(rng),
+			Price: minPrice + float64(rng.IntN(maxPrice-minPrice+1))}
 		p.Title = p.describe()
 		products[i] = p
 	}
@@ -46,5 +47,6 @@ func (p *product) describe() string {
 		}
 		return middle
 	}
-	return fmt.Sprintf("%s %s vase, %s", word(p.Round, "angular", "oval", "round"), word(p.Warm, "blue", "violet", "red"), word(p.Busy, "plain", "striped", "dotted"))
+	return fmt.Sprintf("%s %s vase, %s", word(p.Round, "angular", "oval", "round"),
+		word(p.Warm, "blue", "violet", "red"), word(p.Busy, "plain", "striped", "dotted"))
 }

@@ -53,7 +53,8 @@ func (d *Demo) state(api.Call) (any, error) {
 		Last   *visited `json:"last"`             // null before the first shopper
 		Totals []total  `json:"totals,omitempty"` // since the demonstration was started
 		Curves curves   `json:"curves"`
-	}{d.service.Load() != nil, speed, math.Round(10*served) / 10, d.world.half, d.last, slices.Clone(d.record.totals), d.record.curves()}, nil
+	}{d.service.Load() != nil, speed, math.Round(10*served) / 10, d.world.half, d.last, slices.Clone(d.record.totals),
+		d.record.curves()}, nil
 }
 
 // drawing is the picture of a product.
@@ -116,7 +117,8 @@ func (d *Demo) choice(c api.Call) (any, error) {
 func (d *Demo) enterable() (visitor, error) {
 	service := d.service.Load()
 	if service == nil {
-		return visitor{}, api.NewProblem(http.StatusServiceUnavailable, "closed", "the shop is not open yet: try again in a second")
+		return visitor{}, api.NewProblem(http.StatusServiceUnavailable, "closed", "the shop is not open yet: try "+
+			"again in a second")
 	}
 	return visitor{service}, nil
 }

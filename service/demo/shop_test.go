@@ -58,7 +58,8 @@ func TestVisitor(t *testing.T) {
 	}
 	var lesson lesson
 	s.ask(t, 200, "POST", "/demo/visits/"+visit.Decision, fmt.Sprintf(`{"taken":%q}`, taken), &lesson)
-	if !lesson.Learned || lesson.Taken != taken || lesson.After.Learned <= visit.Before.Learned || len(lesson.Next) == 0 {
+	if !lesson.Learned || lesson.Taken != taken || lesson.After.Learned <= visit.Before.Learned ||
+		len(lesson.Next) == 0 {
 		t.Errorf("lesson %+v", lesson)
 	}
 	for k, after := range lesson.After.Items {
@@ -77,7 +78,8 @@ func TestVisitor(t *testing.T) {
 
 	s.ask(t, 200, "POST", "/demo/visits", `{"kind":"student"}`, &visit)
 	s.ask(t, 200, "POST", "/demo/visits/"+visit.Decision, `{"taken":""}`, &lesson)
-	if d, err := s.engine.Decision(t.Context(), auto, visit.Decision); err != nil || d.Choice != "" || d.Status != "chosen" || lesson.Taken != "" {
+	if d, err := s.engine.Decision(t.Context(), auto, visit.Decision); err != nil || d.Choice != "" ||
+		d.Status != "chosen" || lesson.Taken != "" {
 		t.Errorf("who walked away has %+v, %v", d, err)
 	}
 }
@@ -111,12 +113,14 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	s.ask(t, 200, "POST", "/demo/visits/"+visit.Decision, `{"taken":""}`, nil)
-	text := s.ask(t, 409, "POST", "/demo/visits/"+visit.Decision, fmt.Sprintf(`{"taken":%q}`, visit.Before.Items[0].ID), nil)
+	text := s.ask(t, 409, "POST", "/demo/visits/"+visit.Decision, fmt.Sprintf(`{"taken":%q}`, visit.Before.Items[0].ID),
+		nil)
 	if !strings.Contains(text, "conflict") {
 		t.Errorf("another choice of the same visit: %s", text)
 	}
 	s.Demo.service.Store(nil)
-	if text := s.ask(t, 503, "POST", "/demo/visits", `{"kind":"student"}`, nil); !strings.Contains(text, "not open yet") {
+	if text := s.ask(t, 503, "POST", "/demo/visits", `{"kind":"student"}`, nil); !strings.Contains(text,
+		"not open yet") {
 		t.Errorf("a closed shop: %s", text)
 	}
 	s.ask(t, 503, "POST", "/demo/visits/"+visit.Decision, `{"taken":""}`, nil)
@@ -149,14 +153,16 @@ func TestPictures(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", p.ID, err)
 			}
-			if e, ok := token.(xml.StartElement); ok && (e.Name.Local == "script" || slices.ContainsFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == "style" })) {
+			if e, ok := token.(xml.StartElement); ok && (e.Name.Local == "script" ||
+				slices.ContainsFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == "style" })) {
 				t.Errorf("%s has a %s", p.ID, e.Name.Local)
 			}
 		}
 		if other, ok := seen[text]; ok {
 			t.Errorf("%s looks like %s", p.ID, other)
 		}
-		if seen[text] = p.ID; strings.Contains(text, "NaN") || !strings.Contains(text, fmt.Sprintf(">%.0f €<", p.Price)) {
+		if seen[text] = p.ID; strings.Contains(text, "NaN") || !strings.Contains(text,
+			fmt.Sprintf(">%.0f €<", p.Price)) {
 			t.Errorf("%s: %s", p.ID, text)
 		}
 	}
@@ -171,13 +177,15 @@ func TestTastes(t *testing.T) {
 		for k, s := range tastes[season] {
 			best := s.utility(s.round, s.warm, s.busy, s.budget)
 			for _, d := range []float64{-0.2, 0.2} {
-				for _, u := range []float64{s.utility(s.round+d, s.warm, s.busy, s.budget), s.utility(s.round, s.warm+d, s.busy, s.budget), s.utility(s.round, s.warm, s.busy+d, s.budget)} {
+				for _, u := range []float64{s.utility(s.round+d, s.warm, s.busy, s.budget),
+					s.utility(s.round, s.warm+d, s.busy, s.budget), s.utility(s.round, s.warm, s.busy+d, s.budget)} {
 					if u >= best {
 						t.Errorf("%s: %v beside the ideal, %v at it", kinds[k], u, best)
 					}
 				}
 			}
-			if s.utility(s.round, s.warm, s.busy, s.budget+1) >= best || s.utility(s.round, s.warm, s.busy, s.budget-1) != best {
+			if s.utility(s.round, s.warm, s.busy, s.budget+1) >= best ||
+				s.utility(s.round, s.warm, s.busy, s.budget-1) != best {
 				t.Errorf("%s: the budget does not bound the price", kinds[k])
 			}
 		}
@@ -208,7 +216,8 @@ func TestCurves(t *testing.T) {
 		round := met + 1 + (i ^ 1) // neighbours change places
 		v := &visited{Round: round, optimum: 10}
 		for k, name := range names {
-			v.Windows = append(v.Windows, &window{Placement: name, worth: worth(round, k), predicted: math.NaN(), earned: float64(k)})
+			v.Windows = append(v.Windows, &window{Placement: name, worth: worth(round, k), predicted: math.NaN(),
+				earned: float64(k)})
 		}
 		r.add(v)
 	}
@@ -228,7 +237,8 @@ func TestCurves(t *testing.T) {
 		}
 	}
 	for k, total := range r.totals {
-		if more := float64(k - 2); total.Shoppers != n || total.Earned != float64(k*n) || total.More != more*n || total.Squares != more*more*n || total.Predicted != 0 {
+		if more := float64(k - 2); total.Shoppers != n || total.Earned != float64(k*n) || total.More != more*n ||
+			total.Squares != more*more*n || total.Predicted != 0 {
 			t.Errorf("%s: %+v", names[k], total)
 		}
 	}

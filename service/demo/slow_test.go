@@ -22,7 +22,8 @@ func TestAutoIsCalibrated(t *testing.T) {
 	for _, seed := range []uint64{Seed, 5, 6} {
 		w := &world{products: catalogue(seed), half: halfSeason}
 		width := columnKind + len(kinds)
-		p := bandit.Problem{NumFeatures: width, MaxShown: size, Rounds: 1 << 20, Constraint: assortment.AtMost(size), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice}}
+		p := bandit.Problem{NumFeatures: width, MaxShown: size, Rounds: 1 << 20, Constraint: assortment.AtMost(size),
+			Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice}}
 		l, err := bandit.NewAuto(p, bandit.AutoOptions{}, stream.New(seed, 0, stream.Learner))
 		fatal.If(t, err)
 		shoppers := env.Shoppers{World: w, Seed: seed}
@@ -33,7 +34,8 @@ func TestAutoIsCalibrated(t *testing.T) {
 			pi := l.Policy()
 			offer := pi.Offer(s.Context, stream.New(seed, round, stream.Policy))
 			n := len(offer.Assortment)
-			window, revenue, u, all := mat.NewDense(n, width, nil), make([]float64, n), make([]float64, n), make(vitrine.Assortment, n)
+			window, revenue, u, all := mat.NewDense(n, width, nil), make([]float64, n), make([]float64, n),
+				make(vitrine.Assortment, n)
 			for k, i := range offer.Assortment {
 				copy(window.RawRowView(k), s.Context.Features.RawRowView(i))
 				revenue[k], all[k] = s.Context.Revenue[i], k

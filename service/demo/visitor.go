@@ -50,7 +50,8 @@ func visitorOf(decision string) (kind int, err error) {
 	rest, ok := strings.CutPrefix(decision, visitorPrefix)
 	name, _, whole := strings.Cut(rest, "-")
 	if !ok || !whole {
-		return 0, api.Fieldf("/decision", "%q is not the decision of a visit: send the one that the visit has", decision)
+		return 0, api.Fieldf("/decision", "%q is not the decision of a visit: send the one that the visit has",
+			decision)
 	}
 	return kindNamed(name)
 }
@@ -60,7 +61,8 @@ type visitor struct{ *client.Client }
 
 // enter shows a window to a visitor of a kind.
 func (v visitor) enter(ctx context.Context, kind int) (*visit, error) {
-	answer, err := v.Decide(ctx, auto, &api.Request{Decision: visitorPrefix + kinds[kind] + "-" + client.NewDecision(), User: user(kind)})
+	answer, err := v.Decide(ctx, auto, &api.Request{Decision: visitorPrefix + kinds[kind] + "-" + client.NewDecision(),
+		User: user(kind)})
 	if err != nil {
 		return nil, err
 	}

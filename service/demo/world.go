@@ -69,7 +69,8 @@ func (w *world) context(kind int) *vitrine.Context {
 	revenue := make([]float64, len(w.products))
 	for i, p := range w.products {
 		row := x.RawRowView(i)
-		row[columnRound], row[columnWarm], row[columnBusy], row[columnPrice] = p.Round, p.Warm, p.Busy, (p.Price-priceCenter)/priceScale
+		row[columnRound], row[columnWarm], row[columnBusy], row[columnPrice] = p.Round, p.Warm, p.Busy,
+			(p.Price-priceCenter)/priceScale
 		row[columnKind+kind] = 1
 		revenue[i] = p.Price
 	}

@@ -19,7 +19,8 @@ var dist embed.FS
 
 // Policy is the Content-Security-Policy of the page: nothing in it is code but its own files, and it loads nothing from
 // other hosts but pictures of items, which payloads name.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https:; connect-src " +
+	"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // File is a built file.
 type File struct {
@@ -52,7 +53,8 @@ func Files() map[string]File {
 	if err != nil {
 		panic("vitrine/service/desk: " + err.Error()) // the files are part of the program
 	}
-	files[Demo] = file(Demo, bytes.Replace(files[Index].Body, []byte("</head>"), []byte("<meta name=\"demo\">\n</head>"), 1))
+	files[Demo] = file(Demo, bytes.Replace(files[Index].Body, []byte("</head>"),
+		[]byte("<meta name=\"demo\">\n</head>"), 1))
 	return files
 }
 

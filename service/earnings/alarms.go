@@ -33,7 +33,8 @@ func (a *Alarms) Follow(now *api.Alarm, time int64) {
 	if now == nil {
 		return
 	}
-	*a = append(*a, pastAlarm{check: now.Check, detail: now.Detail, chance: now.Chance, began: now.Time.UnixNano(), entry: now.Entry})
+	*a = append(*a, pastAlarm{check: now.Check, detail: now.Detail, chance: now.Chance, began: now.Time.UnixNano(),
+		entry: now.Entry})
 	*a = (*a)[max(0, len(*a)-maxAlarms):]
 }
 

@@ -27,7 +27,8 @@ func TestBasketsByHand(t *testing.T) {
 	var e Earnings
 	e.Eras.Begin(0, 0, "", "", "")
 	// 5 for two of b, and 1 for a
-	c := expecting(basket(1, offer.ByPolicy, eventlog.Basket{{Place: 1, Quantity: 2, Value: 5}, {Place: 3, Quantity: 1, Value: 1}}, "b", "c", "a"), 0.5, 1.5)
+	c := expecting(basket(1, offer.ByPolicy, eventlog.Basket{{Place: 1, Quantity: 2, Value: 5},
+		{Place: 3, Quantity: 1, Value: 1}}, "b", "c", "a"), 0.5, 1.5)
 	e.Offered(1, 0, c.Offer, true)
 	e.Closed(atEnd(c, 0), c, 10)
 	g := e.Counts.Arms[0]
@@ -40,7 +41,8 @@ func TestBasketsByHand(t *testing.T) {
 	if e.Items.all.earned != 2 {
 		t.Errorf("%+v", e.Items.all)
 	}
-	want := map[string]*Sold{"b": {Shown: 1, Taken: 1, Revenue: 5, Last: 1}, "c": {Shown: 1, Last: 1}, "a": {Shown: 1, Taken: 1, Revenue: 1, Last: 1}}
+	want := map[string]*Sold{"b": {Shown: 1, Taken: 1, Revenue: 5, Last: 1}, "c": {Shown: 1, Last: 1},
+		"a": {Shown: 1, Taken: 1, Revenue: 1, Last: 1}}
 	if diff := cmp.Diff(want, e.Items.sold); diff != "" {
 		t.Error(diff)
 	}
@@ -49,11 +51,14 @@ func TestBasketsByHand(t *testing.T) {
 	}
 	// The first one of two items is withdrawn, then the other.
 	shown := []string{"b", "c", "a"}
-	e.Corrected(&eventlog.Corrected{Decision: "d", Correction: "x", Entry: 1, Mode: offer.ByPolicy, Shown: shown, Choice: 1, Others: 1, Before: 6, Value: -5, Withdraws: true}, 10)
-	if g := e.Counts.Arms[0]; g.Purchases != 1 || g.Revenue != 1 || g.Squares != 1 || e.Items.sold["b"].Taken != 0 || e.Items.sold["b"].Revenue != 0 {
+	e.Corrected(&eventlog.Corrected{Decision: "d", Correction: "x", Entry: 1, Mode: offer.ByPolicy, Shown: shown,
+		Choice: 1, Others: 1, Before: 6, Value: -5, Withdraws: true}, 10)
+	if g := e.Counts.Arms[0]; g.Purchases != 1 || g.Revenue != 1 || g.Squares != 1 || e.Items.sold["b"].Taken != 0 ||
+		e.Items.sold["b"].Revenue != 0 {
 		t.Errorf("%+v", g)
 	}
-	e.Corrected(&eventlog.Corrected{Decision: "d", Correction: "y", Entry: 1, Mode: offer.ByPolicy, Shown: shown, Choice: 3, Before: 1, Value: -1, Withdraws: true}, 10)
+	e.Corrected(&eventlog.Corrected{Decision: "d", Correction: "y", Entry: 1, Mode: offer.ByPolicy, Shown: shown,
+		Choice: 3, Before: 1, Value: -1, Withdraws: true}, 10)
 	if g := e.Counts.Arms[0]; g.Purchases != 0 || g.Revenue != 0 || g.Squares != 0 || e.Items.sold["a"].Taken != 0 {
 		t.Errorf("%+v", g)
 	}
@@ -124,7 +129,8 @@ func TestGuardOfBaskets(t *testing.T) {
 				}
 				for k, n := range units {
 					if n > 0 {
-						c.Basket = append(c.Basket, eventlog.Take{Place: int32(k + 1), Quantity: n, Value: float64(n) * float64(2+k)})
+						c.Basket = append(c.Basket, eventlog.Take{Place: int32(k + 1), Quantity: n,
+							Value: float64(n) * float64(2+k)})
 					}
 				}
 				c.Choice = int(c.Basket[0].Place)

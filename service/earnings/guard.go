@@ -197,7 +197,8 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) 
 		}
 		g.take(&c.Sums, c.Number*length, entry)
 		if check, detail := g.test(); check != "" {
-			g.Earnings = &api.Alarm{Check: check, Detail: detail, Time: time.Unix(0, now).UTC(), Entry: entry, Chance: g.alpha()}
+			g.Earnings = &api.Alarm{Check: check, Detail: detail, Time: time.Unix(0, now).UTC(), Entry: entry,
+				Chance: g.alpha()}
 			g.cohorts = nil
 			return true, nil
 		}
@@ -276,12 +277,14 @@ func finite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFl
 // test returns the first failing check and its explanation.
 func (g *Guard) test() (check, detail string) {
 	less := func(c api.GuardCheck, than string) (check, detail string) {
-		return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %s less a decision than %s", c.Decisions, api.Amount(-*c.High, g.Currency), than)
+		return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %s less a decision than %s", c.Decisions,
+			api.Amount(-*c.High, g.Currency), than)
 	}
 	for _, c := range g.checks() {
 		switch {
 		case c.Name == "predictions" && (*c.High < leastRatio || *c.Low > mostRatio):
-			return c.Name, fmt.Sprintf("in %d decisions the policy earned between %.3g and %.3g times what it predicted", c.Decisions, max(*c.Low, 0), *c.High)
+			return c.Name, fmt.Sprintf("in %d decisions the policy earned between %.3g and %.3g times what it "+
+				"predicted", c.Decisions, max(*c.Low, 0), *c.High)
 		case c.Name == "predictions" || *c.High >= 0:
 		case c.Name == "chance":
 			return less(c, "sets drawn by chance")

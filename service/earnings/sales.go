@@ -404,7 +404,8 @@ func (t *stretch) fallen(rate int, n, sum, needed float64) *api.Alarm {
 	if e < needed {
 		return nil
 	}
-	return &api.Alarm{Check: fall, Detail: fmt.Sprintf("%.0f decisions sold as much as %.3g average sales, less than half of the %.3g that were expected", n, sum, expected*n), Since: t.entry, Chance: portable.Exp(-e)}
+	return &api.Alarm{Check: fall, Detail: fmt.Sprintf("%.0f decisions sold as much as %.3g average sales, less "+
+		"than half of the %.3g that were expected", n, sum, expected*n), Since: t.entry, Chance: portable.Exp(-e)}
 }
 
 // renew starts the stretch after t, and freezes its rates.

@@ -25,7 +25,10 @@ func TestUnlawfulOffers(t *testing.T) {
 	decide(t, p.follower, "trial", r, 0)
 	data := fatal.Or(p.store.Entry(t.Context(), 3))(t)
 	for name, change := range map[string]func(e *eventlog.Event, o *eventlog.Offered) (placement uint64){
-		"of a variant without an experiment": func(e *eventlog.Event, _ *eventlog.Offered) uint64 { e.Placement = "home"; return 2 },
+		"of a variant without an experiment": func(e *eventlog.Event, _ *eventlog.Offered) uint64 {
+			e.Placement = "home"
+			return 2
+		},
 		"larger than an append": func(_ *eventlog.Event, o *eventlog.Offered) uint64 {
 			o.ItemIDs[0] = strings.Repeat("x", eventlog.MaxFrame)
 			return 1
@@ -38,12 +41,14 @@ func TestUnlawfulOffers(t *testing.T) {
 		entry := fatal.Or(e.Encode(nil))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		if err := engine.AnswerError(p.leader.Accept(ctx, engine.OfferCall(changed, entry), 1)); err == nil || !strings.Contains(err.Error(), "use one release for all: ") || strings.Contains(err.Error(), "count of") {
+		if err := engine.AnswerError(p.leader.Accept(ctx, engine.OfferCall(changed, entry), 1)); err == nil ||
+			!strings.Contains(err.Error(), "use one release for all: ") || strings.Contains(err.Error(), "count of") {
 			t.Errorf("%s: %v", name, err)
 		}
 		is(t, name, p.leader.Failure(), nil)
 	}
-	decide(t, p.leader, "trial", &api.Request{Decision: "c", ShopperID: "shopper", Items: r.Items, Baseline: r.Baseline}, 0)
+	decide(t, p.leader, "trial", &api.Request{Decision: "c", ShopperID: "shopper", Items: r.Items,
+		Baseline: r.Baseline}, 0)
 	if n := p.leader.Sequence(); n != 4 {
 		t.Errorf("the log has %d entries, want 4", n)
 	}
@@ -55,10 +60,11 @@ func FuzzAccept(f *testing.F) {
 	store := new(memlog.Store)
 	e := opened(f, engine.Options{Store: store, Build: buildToy})
 	put(f, e, "home", toys)
-	recorder := follower(f, engine.Options{Store: store, Build: buildToy, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
-		f.Add(proposal)
-		return e.Accept(ctx, proposal, 1), nil
-	}})
+	recorder := follower(f, engine.Options{Store: store, Build: buildToy, Replica: 1,
+		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+			f.Add(proposal)
+			return e.Accept(ctx, proposal, 1), nil
+		}})
 	reach(f, recorder, 1)
 	decide(f, recorder, "home", stock("a", 2), 0)
 	decide(f, recorder, "home", stock("", 1), 0)
@@ -77,7 +83,8 @@ func FuzzAccept(f *testing.F) {
 
 // An answer is read, or is an error.
 func FuzzAnswer(f *testing.F) {
-	for _, text := range []string{"", "\x01\x00\x00\x00\x00\x00", "\x05\x01\x00\x00\x00\x00", "\x02\x00\x04rest\x00\x00\x00", "\x02\x00\x00\x05\x00\x04late", "\x02\x00\x00\xfe\x06/items\x03bad"} {
+	for _, text := range []string{"", "\x01\x00\x00\x00\x00\x00", "\x05\x01\x00\x00\x00\x00",
+		"\x02\x00\x04rest\x00\x00\x00", "\x02\x00\x00\x05\x00\x04late", "\x02\x00\x00\xfe\x06/items\x03bad"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = engine.DecodeAnswer(data) })

@@ -79,7 +79,8 @@ func (a *Audit) Tallies() []Tally {
 
 // Unchanged returns the configurations of the placements that no entry changed from before on, and the placements'
 // catalogues at that entry. It leaves out a catalogue if the features of its items changed since.
-func (a *Audit) Unchanged(ctx context.Context, log eventlog.Reader, before uint64) (map[string]*setup.Config, map[string]*catalogue.Catalogue, error) {
+func (a *Audit) Unchanged(ctx context.Context, log eventlog.Reader,
+	before uint64) (map[string]*setup.Config, map[string]*catalogue.Catalogue, error) {
 	configs, items := map[string]*setup.Config{}, map[string]*catalogue.Catalogue{}
 	for name, p := range a.state.Placements {
 		if p.Changed < before {

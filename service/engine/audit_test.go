@@ -60,7 +60,8 @@ func TestAuditOfAnEngine(t *testing.T) {
 	fatal.Or(e.Expire(t.Context(), 60*minute))(t)
 	fatal.If(t, e.Delete(t.Context(), "cart", nil, 0))
 	s := fatal.Or(e.Stats("home"))(t)
-	want := []engine.Tally{{Placement: "home", Decisions: s.Decisions, Chosen: s.Outcomes, Expired: s.Expired, Open: s.Pending}}
+	want := []engine.Tally{{Placement: "home", Decisions: s.Decisions, Chosen: s.Outcomes, Expired: s.Expired,
+		Open: s.Pending}}
 	for _, from := range [][]byte{nil, middle} {
 		a := newAudit(t, from)
 		if faults := audited(t, a, store); faults != nil {
@@ -83,7 +84,8 @@ func TestAuditOfAnEngine(t *testing.T) {
 func TestAuditOfUnlawfulEntries(t *testing.T) {
 	offer := func(id string) *eventlog.Offered {
 		return &eventlog.Offered{
-			Decision: id, Candidates: 1, ItemIDs: []string{"i"}, Width: 1, Features: []float64{1}, Shown: []int32{0}, Mode: offer.ByPolicy, Answer: []byte{1, 0, 1},
+			Decision: id, Candidates: 1, ItemIDs: []string{"i"}, Width: 1, Features: []float64{1}, Shown: []int32{0},
+			Mode: offer.ByPolicy, Answer: []byte{1, 0, 1},
 		}
 	}
 	store := new(memlog.Store)
@@ -98,7 +100,8 @@ func TestAuditOfUnlawfulEntries(t *testing.T) {
 		nil,                              // 8, no event
 		offer("b"),
 		&eventlog.Expired{Decision: "b"},
-		&eventlog.PlacementPut{Config: []byte(strings.Replace(toys, `"policy":{}`, `"policy":{"name":"none"}`, 1))}, // 11
+		&eventlog.PlacementPut{Config: []byte(strings.Replace(toys, `"policy":{}`, `"policy":{"name":"none"}`, 1))},
+		// 11
 		offer("c"),
 	} {
 		entry := []byte{1, 99}
@@ -122,7 +125,8 @@ func TestAuditOfUnlawfulEntries(t *testing.T) {
 	if diff := cmp.Diff(want, audited(t, a, store)); diff != "" {
 		t.Errorf("faults:\n%s", diff)
 	}
-	if diff := cmp.Diff([]engine.Tally{{Placement: "home", Decisions: 3, Chosen: 1, Expired: 1, Open: 1}}, a.Tallies()); diff != "" {
+	if diff := cmp.Diff([]engine.Tally{{Placement: "home", Decisions: 3, Chosen: 1, Expired: 1, Open: 1}},
+		a.Tallies()); diff != "" {
 		t.Errorf("tallies:\n%s", diff)
 	}
 }

@@ -54,19 +54,23 @@ func TestBasket(t *testing.T) {
 		is(t, "with the defaults", choose(api.Choice{Item: "sku2", Quantity: new(1), Value: new(4.0)}, two), nil)
 	}
 	is(t, "without an item", choose(two), engine.ErrConflict)
-	is(t, "another quantity", choose(one, api.Choice{Item: "sku0", Quantity: new(3), Value: new(5.5)}), engine.ErrConflict)
+	is(t, "another quantity", choose(one, api.Choice{Item: "sku0", Quantity: new(3), Value: new(5.5)}),
+		engine.ErrConflict)
 	is(t, "another value", choose(one, api.Choice{Item: "sku0", Quantity: new(2)}), engine.ErrConflict)
 	is(t, "a choice", e.Outcome(t.Context(), "home", "a", "sku0", 1), engine.ErrConflict)
-	want := eventlog.Basket{{Place: place("sku0"), Quantity: 2, Value: 5.5}, {Place: place("sku2"), Quantity: 1, Value: 4}}
+	want := eventlog.Basket{{Place: place("sku0"), Quantity: 2, Value: 5.5},
+		{Place: place("sku2"), Quantity: 1, Value: 4}}
 	if want[0].Place > want[1].Place {
 		slices.Reverse(want)
 	}
-	if diff := cmp.Diff(eventlog.Body(&eventlog.Chosen{Decision: "a", Choice: want[0].Place, Basket: want}), lastBody(t, store)); diff != "" {
+	if diff := cmp.Diff(eventlog.Body(&eventlog.Chosen{Decision: "a", Choice: want[0].Place, Basket: want}),
+		lastBody(t, store)); diff != "" {
 		t.Error(diff)
 	}
 	wait(t, e)
 	s := fatal.Or(e.Stats("home"))(t)
-	if g := s.ByPolicy; g.Rounds != 1 || g.Purchases != 1 || g.Revenue != 9.5 || g.Squares != 9.5*9.5 || s.Outcomes != 1 || s.Learned != 1 {
+	if g := s.ByPolicy; g.Rounds != 1 || g.Purchases != 1 || g.Revenue != 9.5 || g.Squares != 9.5*9.5 ||
+		s.Outcomes != 1 || s.Learned != 1 {
 		t.Errorf("%+v", s)
 	}
 	if s.Calibration.Revenue != 0 && s.Calibration.Revenue != 9.5/3 { // per unit
@@ -74,7 +78,8 @@ func TestBasket(t *testing.T) {
 	}
 	x := fatal.Or(e.Insight(t.Context(), "home", 1))(t)
 	for _, item := range x.Items {
-		if want := map[string][2]float64{"sku0": {1, 5.5}, "sku1": {0, 0}, "sku2": {1, 4}}[item.ID]; float64(item.Taken) != want[0] || item.Revenue != want[1] {
+		if want := map[string][2]float64{"sku0": {1, 5.5}, "sku1": {0, 0},
+			"sku2": {1, 4}}[item.ID]; float64(item.Taken) != want[0] || item.Revenue != want[1] {
 			t.Errorf("%+v, want %v", item, want)
 		}
 	}
@@ -94,7 +99,8 @@ func TestBasket(t *testing.T) {
 // nothing.
 func TestBasketOfOne(t *testing.T) {
 	for _, same := range [][][]api.Choice{
-		{{{Item: "sku1"}}, {{Item: "sku1", Quantity: new(1)}}, {{Item: "sku1", Value: new(2.0)}}, {{Item: "sku1", Quantity: new(1), Value: new(2.0)}}},
+		{{{Item: "sku1"}}, {{Item: "sku1", Quantity: new(1)}}, {{Item: "sku1", Value: new(2.0)}},
+			{{Item: "sku1", Quantity: new(1), Value: new(2.0)}}},
 		{nil, {}},
 	} {
 		for _, choices := range same {
@@ -108,7 +114,8 @@ func TestBasketOfOne(t *testing.T) {
 			}
 			is(t, "choices", e.Choose(t.Context(), "home", "a", choices, 1), nil)
 			is(t, "the choice", e.Outcome(t.Context(), "home", "a", item, 1), nil)
-			if diff := cmp.Diff(eventlog.Body(&eventlog.Chosen{Decision: "a", Choice: place}), lastBody(t, store)); diff != "" {
+			if diff := cmp.Diff(eventlog.Body(&eventlog.Chosen{Decision: "a", Choice: place}),
+				lastBody(t, store)); diff != "" {
 				t.Errorf("%v: %s", choices, diff)
 			}
 			if d := fatal.Or(e.Decision(t.Context(), "home", "a"))(t); d.Choices != nil || d.Choice != item {
@@ -125,15 +132,24 @@ func TestBadBaskets(t *testing.T) {
 	put(t, e, "home", threeShown)
 	decide(t, e, "home", priced("a"), 0)
 	for want, choices := range map[string][]api.Choice{
-		"/choices/1/item: must be the id of an item that was shown":                                     {{Item: "sku0"}, {}},
-		`/choices/1/item: "sku0" is also choice 0: report each item once, with its quantity`:            {{Item: "sku0"}, {Item: "sku0"}},
-		"/choices/0/quantity: 0: must be from 1 to 1000; leave out an item that was not taken":          {{Item: "sku0", Quantity: new(0)}},
-		"/choices/0/quantity: 1001: must be from 1 to 1000; leave out an item that was not taken":       {{Item: "sku0", Quantity: new(1001)}},
-		"/choices/0/value: -1: must be from 0 to 1e+100; report a return later, as a correction":        {{Item: "sku0", Value: new(-1.0)}},
-		"/choices/0/value: NaN: must be from 0 to 1e+100; report a return later, as a correction":       {{Item: "sku0", Value: new(math.NaN())}},
-		"/choices/0/value: 2e+100: must be from 0 to 1e+100; report a return later, as a correction":    {{Item: "sku0", Value: new(2e100)}},
-		"/choices: has 1001 items, and a page shows at most 1000: report each item once, with its quan": make([]api.Choice, 1001),
-		`item "sku9": the item was not shown in decision "a"`:                                           {{Item: "sku0"}, {Item: "sku9"}},
+		"/choices/1/item: must be the id of an item that was shown": {
+			{Item: "sku0"}, {}},
+		`/choices/1/item: "sku0" is also choice 0: report each item once, with its quantity`: {
+			{Item: "sku0"}, {Item: "sku0"}},
+		"/choices/0/quantity: 0: must be from 1 to 1000; leave out an item that was not taken": {
+			{Item: "sku0", Quantity: new(0)}},
+		"/choices/0/quantity: 1001: must be from 1 to 1000; leave out an item that was not taken": {
+			{Item: "sku0", Quantity: new(1001)}},
+		"/choices/0/value: -1: must be from 0 to 1e+100; report a return later, as a correction": {
+			{Item: "sku0", Value: new(-1.0)}},
+		"/choices/0/value: NaN: must be from 0 to 1e+100; report a return later, as a correction": {
+			{Item: "sku0", Value: new(math.NaN())}},
+		"/choices/0/value: 2e+100: must be from 0 to 1e+100; report a return later, as a correction": {
+			{Item: "sku0", Value: new(2e100)}},
+		"/choices: has 1001 items, and a page shows at most 1000: report each item once, with its quan": make(
+			[]api.Choice, 1001),
+		`item "sku9": the item was not shown in decision "a"`: {
+			{Item: "sku0"}, {Item: "sku9"}},
 	} {
 		err := e.Choose(t.Context(), "home", "a", choices, 1)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -162,7 +178,8 @@ func TestMoneyOfBaskets(t *testing.T) {
 		check := func(what string, earned float64, pages uint64, taken ...string) {
 			t.Helper()
 			s, d := fatal.Or(e.Stats("home"))(t), fatal.Or(e.Decision(t.Context(), "home", "a"))(t)
-			if g := s.ByPolicy; g.Rounds != 1 || g.Purchases != pages || g.Revenue != earned || g.Squares != earned*earned || d.Earned != earned {
+			if g := s.ByPolicy; g.Rounds != 1 || g.Purchases != pages || g.Revenue != earned ||
+				g.Squares != earned*earned || d.Earned != earned {
 				t.Errorf("%s: %+v and the decision %v, want %v and %d pages", what, g, d.Earned, earned, pages)
 			}
 			now += int64(minute) // an insight is kept for seconds
@@ -216,7 +233,8 @@ func TestMoneyOfBaskets(t *testing.T) {
 				t.Errorf("%s has another state", what)
 			}
 			its := fatal.Or(again.Decision(t.Context(), "home", "a"))(t)
-			if diff := cmp.Diff([]any{d.Choices, d.Corrections, d.Earned}, []any{its.Choices, its.Corrections, its.Earned}); diff != "" {
+			if diff := cmp.Diff([]any{d.Choices, d.Corrections, d.Earned},
+				[]any{its.Choices, its.Corrections, its.Earned}); diff != "" {
 				t.Errorf("%s: %s", what, diff)
 			}
 		}
@@ -233,10 +251,12 @@ func TestFirstItemBoughtLater(t *testing.T) {
 	is(t, "nothing", e.Choose(t.Context(), "home", "a", nil, 1), nil)
 	wait(t, e)
 	learned := fatal.Or(e.Model(t.Context(), "home"))(t).State
-	is(t, "an item", e.Correct(t.Context(), "home", "a", api.Correction{ID: "later", Item: "sku2", Value: new(3.5)}, 2), nil)
+	is(t, "an item", e.Correct(t.Context(), "home", "a", api.Correction{ID: "later", Item: "sku2", Value: new(3.5)}, 2),
+		nil)
 	wait(t, e)
 	s, d := fatal.Or(e.Stats("home"))(t), fatal.Or(e.Decision(t.Context(), "home", "a"))(t)
-	if g := s.ByPolicy; g.Rounds != 1 || g.Purchases != 1 || g.Revenue != 3.5 || d.Earned != 3.5 || d.Choice != "" || d.Status != "chosen" {
+	if g := s.ByPolicy; g.Rounds != 1 || g.Purchases != 1 || g.Revenue != 3.5 || d.Earned != 3.5 || d.Choice != "" ||
+		d.Status != "chosen" {
 		t.Errorf("%+v, %+v", g, d)
 	}
 	if state := fatal.Or(e.Model(t.Context(), "home"))(t).State; state != learned || s.Learned != 1 {
@@ -261,7 +281,8 @@ func TestUnitsAreLearned(t *testing.T) {
 	e := opened(t, engine.Options{Store: store, Build: build})
 	put(t, e, "home", threeShown)
 	for k, choices := range [][]api.Choice{
-		nil, {{Item: "sku1"}}, {{Item: "sku2", Value: new(0.0)}}, {{Item: "sku0", Quantity: new(2)}, {Item: "sku2", Quantity: new(3)}},
+		nil, {{Item: "sku1"}}, {{Item: "sku2", Value: new(0.0)}}, {{Item: "sku0", Quantity: new(2)},
+			{Item: "sku2", Quantity: new(3)}},
 		{{Item: "sku1", Quantity: new(1000)}, {Item: "sku0"}},
 	} {
 		id := fmt.Sprint("d", k)
@@ -270,7 +291,8 @@ func TestUnitsAreLearned(t *testing.T) {
 	}
 	wait(t, e)
 	sorted := func(list []vitrine.Choice) []vitrine.Choice { return slices.Sorted(slices.Values(list)) }
-	want := [][]vitrine.Choice{{0}, {2}, {3}, {1, 1, 3, 3, 3}, append([]vitrine.Choice{1}, slices.Repeat([]vitrine.Choice{2}, 19)...)}
+	want := [][]vitrine.Choice{{0}, {2}, {3}, {1, 1, 3, 3, 3}, append([]vitrine.Choice{1},
+		slices.Repeat([]vitrine.Choice{2}, 19)...)}
 	if len(rounds) != len(want) {
 		t.Fatalf("%d rounds", len(rounds))
 	}

@@ -22,7 +22,8 @@ func BenchmarkInsight(b *testing.B) {
 		r = &api.Request{}
 		for k := range 30 {
 			r.Items = append(r.Items, api.Item{ID: fmt.Sprint("item", (k+rng.IntN(34)*30)%1000), Features: api.Values{
-				api.Number("a", rng.NormFloat64()), api.Number("b", rng.NormFloat64()), api.Number("c", rng.NormFloat64()), api.Number("d", rng.NormFloat64()), api.Text("kind", "x")}})
+				api.Number("a", rng.NormFloat64()), api.Number("b", rng.NormFloat64()),
+				api.Number("c", rng.NormFloat64()), api.Number("d", rng.NormFloat64()), api.Text("kind", "x")}})
 			r.Items[k].ID += fmt.Sprint("-", k)
 		}
 		a := decide(b, e, "home", r, 0)

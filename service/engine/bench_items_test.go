@@ -18,7 +18,8 @@ func BenchmarkDecideByIDs(b *testing.B) {
 	for _, n := range []int{1000, 100_000, 1_000_000} {
 		for _, policy := range []string{"greedy", "ucb-mnl", "auto"} {
 			for _, equal := range []bool{true, false} {
-				b.Run(fmt.Sprintf("%d/%s/equal=%v", n, policy, equal), func(b *testing.B) { decideByIDs(b, n, policy, equal, &api.Request{}) })
+				b.Run(fmt.Sprintf("%d/%s/equal=%v", n, policy, equal),
+					func(b *testing.B) { decideByIDs(b, n, policy, equal, &api.Request{}) })
 			}
 		}
 	}
@@ -36,7 +37,8 @@ func BenchmarkLimitsByIDs(b *testing.B) {
 		for _, policy := range []string{"ucb-mnl", "auto"} {
 			for _, equal := range []bool{true, false} {
 				for k, r := range rules {
-					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, k), func(b *testing.B) { decideByIDs(b, n, policy, equal, &r) })
+					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, k),
+						func(b *testing.B) { decideByIDs(b, n, policy, equal, &r) })
 				}
 			}
 		}
@@ -50,7 +52,8 @@ func BenchmarkCrossingByIDs(b *testing.B) {
 			for _, equal := range []bool{true, false} {
 				for _, size := range []int{10, 20} {
 					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, size), func(b *testing.B) {
-						decideByIDs(b, n, policy, equal, &api.Request{MaxSize: size, Limits: []api.Limit{{Attribute: "brand", Max: new(2)}, {Attribute: "kind", Max: new(3)}}})
+						decideByIDs(b, n, policy, equal, &api.Request{MaxSize: size,
+							Limits: []api.Limit{{Attribute: "brand", Max: new(2)}, {Attribute: "kind", Max: new(3)}}})
 					})
 				}
 			}
@@ -80,7 +83,8 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Re
 	for j := range 5 {
 		features = fmt.Sprintf(`{"name":"u%d","kind":"number","from":"shopper"},`, j) + features
 	}
-	put(b, e, "home", fmt.Sprintf(`{"max_size":%d,"max_request_items":%d,"policy":{"name":%q%s},"features":[%s}`, max(request.MaxSize, 5), n, policy, map[string]string{"greedy": `,"warmup":0`}[policy], features))
+	put(b, e, "home", fmt.Sprintf(`{"max_size":%d,"max_request_items":%d,"policy":{"name":%q%s},"features":[%s}`,
+		max(request.MaxSize, 5), n, policy, map[string]string{"greedy": `,"warmup":0`}[policy], features))
 	sim := newSimulator(1, n, 10)
 	r, _ := sim.request(1)
 	var items []api.CatalogueItem
@@ -142,7 +146,8 @@ func BenchmarkPatchItems(b *testing.B) {
 		price++
 		patches := make([]api.CatalogueItem, len(items))
 		for i := range items {
-			patches[i] = api.CatalogueItem{ID: items[i].ID, Features: api.Values{api.Number("x", price/1000)}, Revenue: new(price)}
+			patches[i] = api.CatalogueItem{ID: items[i].ID, Features: api.Values{api.Number("x", price/1000)},
+				Revenue: new(price)}
 		}
 		if a, err := e.PatchItems(b.Context(), "home", patches, 0); err != nil || a.Changed != len(items) {
 			b.Fatal(a, err)

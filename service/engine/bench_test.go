@@ -27,7 +27,8 @@ func (s *devNull) Append(_ context.Context, entries ...[]byte) (uint64, error) {
 func wide(t testing.TB, policy string, record string) (*engine.Engine, *api.Request) {
 	store := &devNull{Store: new(memlog.Store)}
 	e := opened(t, engine.Options{Store: store, Build: setup.NewLearner})
-	put(t, e, "home", fmt.Sprintf(`{"max_size":5,"features":%s,"policy":%s,"log_items":%q,"memory_bytes":64000000}`, numbers(10), policy, record))
+	put(t, e, "home", fmt.Sprintf(`{"max_size":5,"features":%s,"policy":%s,"log_items":%q,"memory_bytes":64000000}`,
+		numbers(10), policy, record))
 	s := newSimulator(1, 100, 10)
 	r, _ := s.request(1)
 	return e, r

@@ -58,7 +58,8 @@ func TestMemoryCanBeFilled(t *testing.T) {
 		e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 		place := func(memory int) {
 			t.Helper()
-			put(t, e, "home", fmt.Sprintf(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory_bytes":%d}`, memory))
+			put(t, e, "home", fmt.Sprintf(
+				`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory_bytes":%d}`, memory))
 		}
 		decide := func(i int) {
 			t.Helper()
@@ -93,7 +94,8 @@ func TestMemoryCanBeFilled(t *testing.T) {
 			}
 			place(decisions*each - 1)
 			if got := status(0); got != "forgotten" || status(1) == "forgotten" {
-				t.Errorf("the memory is exceeded by a byte, and the oldest is %s and the next %s, want only the first forgotten", got, status(1))
+				t.Errorf("the memory is exceeded by a byte, and the oldest is %s and the next %s, want only the "+
+					"first forgotten", got, status(1))
 			}
 			continue
 		}
@@ -104,7 +106,8 @@ func TestMemoryCanBeFilled(t *testing.T) {
 		}
 		decide(decisions + 1)
 		if got := status(0); got == before || status(1) != before {
-			t.Errorf("the memory is exceeded, and the oldest is %s and the next %s, want only the next %s", got, status(1), before)
+			t.Errorf("the memory is exceeded, and the oldest is %s and the next %s, want only the next %s", got,
+				status(1), before)
 		}
 	}
 }

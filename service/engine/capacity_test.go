@@ -99,9 +99,11 @@ func TestUnitWithoutTheExcluded(t *testing.T) {
 	items[5].Space = new(1.000001)
 	putItems(t, e, "home", items)
 	fine := []string{items[5].ID, items[5].ID}
-	for _, q := range []api.Request{{}, {Items: inline(items)}, {Filter: "space > 0"}, {Include: []string{items[0].ID}}} {
+	for _, q := range []api.Request{{}, {Items: inline(items)}, {Filter: "space > 0"},
+		{Include: []string{items[0].ID}}} {
 		q.User, q.Capacity = aged(1), new(2.5)
-		if _, err := e.Decide(t.Context(), "home", &q, 0); err == nil || !strings.Contains(err.Error(), "multiples of 1e-06") {
+		if _, err := e.Decide(t.Context(), "home", &q, 0); err == nil ||
+			!strings.Contains(err.Error(), "multiples of 1e-06") {
 			t.Errorf("%+v: %v, want that the units are too many", q, err)
 		}
 		q.Exclude = fine
@@ -132,7 +134,8 @@ func TestFineSpacesUnderLooseLimits(t *testing.T) {
 }
 
 // ruled draws the rules of a request, of at most 6.25 of space, and returns whether a set obeys them.
-func ruled(rng *rand.Rand, user api.Values, capacity float64, items []api.CatalogueItem) (q *api.Request, obeys func(vitrine.Assortment) bool) {
+func ruled(rng *rand.Rand, user api.Values, capacity float64,
+	items []api.CatalogueItem) (q *api.Request, obeys func(vitrine.Assortment) bool) {
 	q = &api.Request{User: user, MaxSize: 1 + rng.IntN(4), Capacity: &capacity}
 	if rng.IntN(2) == 0 {
 		q.Exclude = []string{items[rng.IntN(len(items))].ID}
@@ -142,10 +145,12 @@ func ruled(rng *rand.Rand, user api.Values, capacity float64, items []api.Catalo
 		q.Limits = []api.Limit{{Feature: "brand", Max: new(brand)}}
 	}
 	if shop {
-		q.Limits = append(q.Limits, api.Limit{Items: []string{items[0].ID, items[1].ID, items[2].ID, items[3].ID, items[4].ID, items[5].ID, items[6].ID, items[7].ID, items[8].ID}, Max: new(2)})
+		q.Limits = append(q.Limits, api.Limit{Items: []string{items[0].ID, items[1].ID, items[2].ID, items[3].ID,
+			items[4].ID, items[5].ID, items[6].ID, items[7].ID, items[8].ID}, Max: new(2)})
 	}
 	if rng.IntN(3) == 0 {
-		if id := items[rng.IntN(len(items))].ID; !slices.Contains(q.Exclude, id) && spaceOf(items, []string{id}) <= min(capacity, 6.25) {
+		if id := items[rng.IntN(len(items))].ID; !slices.Contains(q.Exclude, id) &&
+			spaceOf(items, []string{id}) <= min(capacity, 6.25) {
 			q.Include = []string{id}
 		}
 	}
@@ -166,7 +171,8 @@ func ruled(rng *rand.Rand, user api.Values, capacity float64, items []api.Catalo
 				return false
 			}
 		}
-		return len(ids) <= q.MaxSize && !(shop && len(ids) > 2) && !slices.ContainsFunc(q.Exclude, func(id string) bool { return slices.Contains(ids, id) }) &&
+		return len(ids) <= q.MaxSize && !(shop && len(ids) > 2) && !slices.ContainsFunc(q.Exclude,
+			func(id string) bool { return slices.Contains(ids, id) }) &&
 			spaceOf(items, ids) <= min(capacity, 6.25)
 	}
 	return q, obeys
@@ -180,11 +186,13 @@ func TestCapacityIsExact(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 9))
 		items := cupboard(n, equal)
 		e := opened(t, engine.Options{Store: new(memlog.Store)})
-		config := strings.Replace(strings.Replace(window, `{"name":"ucb-mnl"}`, `{"name":"greedy","warmup":0}`, 1), `"max_size":3`, `"max_size":4`, 1)
+		config := strings.Replace(strings.Replace(window, `{"name":"ucb-mnl"}`, `{"name":"greedy","warmup":0}`, 1),
+			`"max_size":3`, `"max_size":4`, 1)
 		put(t, e, "home", config+`,"capacity":6.25}`)
 		putItems(t, e, "home", items)
 		for round := range 40 { // it learns something
-			a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("l", round), User: aged(rng.Float64()), Items: inline(items)[:3]}, 0)
+			a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("l", round), User: aged(rng.Float64()),
+				Items: inline(items)[:3]}, 0)
 			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[rng.IntN(len(a.IDs()))], 0))
 			wait(t, e)
 		}
@@ -195,7 +203,9 @@ func TestCapacityIsExact(t *testing.T) {
 				if r[i] = 1; items[i].Revenue != nil {
 					r[i] = *items[i].Revenue
 				}
-				single := decide(t, e, "home", &api.Request{User: user, Items: []api.Item{{ID: items[i].ID, Features: items[i].Features, Revenue: items[i].Revenue, Space: new(0.0)}}, Include: []string{items[i].ID}}, 0)
+				single := decide(t, e, "home", &api.Request{User: user,
+					Items: []api.Item{{ID: items[i].ID, Features: items[i].Features, Revenue: items[i].Revenue,
+						Space: new(0.0)}}, Include: []string{items[i].ID}}, 0)
 				u[i] = math.Log(single.Probability[0] / single.Outside)
 			}
 			q, obeys := ruled(rng, user, capacity, items)
@@ -235,12 +245,14 @@ func TestCapacityOfACatalogue(t *testing.T) {
 		if n > 1000 && !long.Wanted() {
 			continue
 		}
-		for _, policy := range []string{`{"name":"ucb-mnl"}`, `{"name":"greedy","warmup":0}`, `{"name":"auto"}`, `{"name":"uniform"}`} {
+		for _, policy := range []string{`{"name":"ucb-mnl"}`, `{"name":"greedy","warmup":0}`, `{"name":"auto"}`,
+			`{"name":"uniform"}`} {
 			for _, equal := range []bool{true, false} {
 				items := cupboard(n, equal)
 				config := strings.Replace(window, `{"name":"ucb-mnl"}`, policy, 1)
 				engines := map[string]*engine.Engine{}
-				for name, more := range map[string]string{"items": "", "ids": "", "placement": `,"capacity":2.75`, "both": `,"capacity":9.5`} {
+				for name, more := range map[string]string{"items": "", "ids": "", "placement": `,"capacity":2.75`,
+					"both": `,"capacity":9.5`} {
 					engines[name] = opened(t, engine.Options{Store: new(memlog.Store)})
 					put(t, engines[name], "home", config+more+"}")
 					if name != "items" {
@@ -248,7 +260,8 @@ func TestCapacityOfACatalogue(t *testing.T) {
 					}
 				}
 				for round := range 4 {
-					q := api.Request{Decision: fmt.Sprint("d", round), User: aged(0.3), Capacity: new(2.75), Exclude: []string{items[5].ID}}
+					q := api.Request{Decision: fmt.Sprint("d", round), User: aged(0.3), Capacity: new(2.75),
+						Exclude: []string{items[5].ID}}
 					if round%2 == 1 {
 						q.Limits = []api.Limit{{Feature: "brand", Max: new(1)}}
 					}
@@ -267,7 +280,8 @@ func TestCapacityOfACatalogue(t *testing.T) {
 							got := decide(t, e, "home", &byID, 0)
 							got.Catalogue, got.PolicyEntry = nil, want.PolicyEntry
 							if diff := cmp.Diff(asSeen(want), asSeen(got)); diff != "" {
-								t.Fatalf("%d items, %s, equal revenues %v, %s (-items +%s):\n%s", n, policy, equal, name, name, diff)
+								t.Fatalf("%d items, %s, equal revenues %v, %s (-items +%s):\n%s", n, policy, equal,
+									name, name, diff)
 							}
 						}
 						if policy != `{"name":"uniform"}` {
@@ -286,7 +300,8 @@ func TestCapacityInEveryMode(t *testing.T) {
 	items := cupboard(8, true)
 	uniform := `,"mode":"experiment","experiment":{"name":"x","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"uniform","share":0.5}]}`
 	for name, more := range map[string]string{
-		"sets": `,"mode":"explore","explore_share":1`, "slots": `,"mode":"explore","explore":"swaps","explore_share":1`, "experiment": uniform, "learn_from": "",
+		"sets": `,"mode":"explore","explore_share":1`, "slots": `,"mode":"explore","explore":"swaps","explore_share":1`,
+		"experiment": uniform, "learn_from": "",
 	} {
 		for _, policy := range []string{"uniform", "ucb-mnl", "onl-mnl", "ts-mnl", "eps-greedy-mnl", "auto"} {
 			store := new(memlog.Store)
@@ -294,7 +309,8 @@ func TestCapacityInEveryMode(t *testing.T) {
 			put(t, e, "home", strings.Replace(window, "ucb-mnl", policy, 1)+more+`,"capacity":3.5}`)
 			putItems(t, e, "home", items)
 			for k := range 40 {
-				a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("d", k), User: aged(0.1), ShopperID: fmt.Sprint(k)}, 0)
+				a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("d", k), User: aged(0.1),
+					ShopperID: fmt.Sprint(k)}, 0)
 				if taken := spaceOf(items, a.IDs()); taken > 3.5 {
 					t.Fatalf("%s, %s: %v take %v", name, policy, a.IDs(), taken)
 				}
@@ -328,7 +344,8 @@ func TestCapacityOfARequest(t *testing.T) {
 		return list
 	}
 	requests := []api.Request{
-		{Items: few()}, {Items: few(), Capacity: new(0.0)}, {Items: few(), Capacity: new(2.0)}, {Items: few(1)}, {Items: few(1, 2)}, {Items: few(1, 2), Capacity: new(2.0)},
+		{Items: few()}, {Items: few(), Capacity: new(0.0)}, {Items: few(), Capacity: new(2.0)}, {Items: few(1)},
+		{Items: few(1, 2)}, {Items: few(1, 2), Capacity: new(2.0)},
 	}
 	second := few()
 	second[1].Space = new(1.0)
@@ -348,11 +365,14 @@ func TestCapacityOfARequest(t *testing.T) {
 		"/capacity: -1: must be finite and not negative":        {Capacity: new(-1.0)},
 		"/capacity: NaN: must be finite and not negative":       {Capacity: new(math.NaN())},
 		"/items/1/space: +Inf: must be finite and not negative": {Items: few(1, math.Inf(1))},
-		"/items/1/space: 0.3333333333333333: must have at most 6 decimals, so that spaces can be summed exactly: round a space up, a capacity down": {Items: few(1, 1.0/3)},
+		"/items/1/space: 0.3333333333333333: must have at most 6 decimals, so that spaces can be summed exactly: " +
+			"round a space up, a capacity down": {Items: few(1, 1.0/3)},
 		"/capacity: 2e+09: must be at most 10⁹":      {Capacity: new(2e9)},
 		"/capacity: does not go together with slots": {Items: few(), Capacity: new(2.0), Slots: []api.Slot{{}}},
-		fmt.Sprintf("/include: these items do not fit into the capacity of 2.5: item %q takes 2, item %q takes 0.75", id, items[1].ID): {Items: few(2, 0.75), Include: []string{id, items[1].ID}, Capacity: new(2.5)},
-		fmt.Sprintf("/include: these items do not fit into the capacity of 0: item %q takes 1", id):                                    {Items: few(), Include: []string{id, id}, Capacity: new(0.0)},
+		fmt.Sprintf("/include: these items do not fit into the capacity of 2.5: item %q takes 2, item %q takes 0.75",
+			id, items[1].ID): {Items: few(2, 0.75), Include: []string{id, items[1].ID}, Capacity: new(2.5)},
+		fmt.Sprintf("/include: these items do not fit into the capacity of 0: item %q takes 1",
+			id): {Items: few(), Include: []string{id, id}, Capacity: new(0.0)},
 	} {
 		q.User = aged(1)
 		if _, err := e.Decide(t.Context(), "home", &q, 0); err == nil || err.Error() != want {
@@ -361,7 +381,8 @@ func TestCapacityOfARequest(t *testing.T) {
 	}
 	fine := &api.Request{User: aged(1), Capacity: new(100.0)}
 	for i := range 200 {
-		fine.Items = append(fine.Items, api.Item{ID: fmt.Sprint(i), Features: items[0].Features, Space: new(50 + float64(i*i%7919)/1000)})
+		fine.Items = append(fine.Items, api.Item{ID: fmt.Sprint(i), Features: items[0].Features,
+			Space: new(50 + float64(i*i%7919)/1000)})
 	}
 	if _, err := e.Decide(t.Context(), "home", fine, 0); err != nil {
 		t.Errorf("two of them fit: %v", err)
@@ -371,17 +392,21 @@ func TestCapacityOfARequest(t *testing.T) {
 	for i := range fine.Items {
 		fine.Items[i].Space = new(3 + float64(i*i%7919)/1e6)
 	}
-	if _, err := e.Decide(t.Context(), "wide", fine, 0); err == nil || !strings.HasPrefix(err.Error(), "/capacity: 200: the spaces of the candidates are multiples of 1e-06, and") {
+	if _, err := e.Decide(t.Context(), "wide", fine, 0); err == nil ||
+		!strings.HasPrefix(err.Error(), "/capacity: 200: the spaces of the candidates are multiples of 1e-06, and") {
 		t.Errorf("error %v, want that spaces are too fine", err)
 	}
-	if a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(3, 3, 3), Capacity: new(2.5)}, 0); len(a.IDs()) > 0 {
+	if a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(3, 3, 3), Capacity: new(2.5)},
+		0); len(a.IDs()) > 0 {
 		t.Errorf("%v are shown, none fits", a.IDs())
 	}
-	a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(0.1, 0.2, 5), Capacity: new(0.1 + 0.2), Include: []string{id, items[1].ID}}, 0)
+	a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(0.1, 0.2, 5), Capacity: new(0.1 + 0.2),
+		Include: []string{id, items[1].ID}}, 0)
 	if len(a.IDs()) != 2 {
 		t.Errorf("%v are shown: 0.1 and 0.2 take 0.3", a.IDs())
 	}
-	if _, err := setup.Parse([]byte(window + `,"capacity":-2}`)); err == nil || !strings.HasPrefix(err.Error(), "/capacity: -2: must be") {
+	if _, err := setup.Parse([]byte(window + `,"capacity":-2}`)); err == nil ||
+		!strings.HasPrefix(err.Error(), "/capacity: -2: must be") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -406,7 +431,8 @@ func TestCapacityFollowsTheCatalogue(t *testing.T) {
 			q.User = aged(1)
 			want[j] = decide(t, e, "home", &q, 0)
 			if taken := spaceOf(items, want[j].IDs()); taken > 2 || want[j].Propensity != want[0].Propensity {
-				t.Fatalf("round %d: %v take %v, with propensities %v and %v", round, want[j].IDs(), taken, want[j].Propensity, want[0].Propensity)
+				t.Fatalf("round %d: %v take %v, with propensities %v and %v", round, want[j].IDs(), taken,
+					want[j].Propensity, want[0].Propensity)
 			}
 		}
 	}
@@ -447,7 +473,8 @@ func TestCapacityIsExplained(t *testing.T) {
 	}
 	many := &api.Request{Decision: "many", User: aged(0.3), Capacity: new(2.25)}
 	for i := range 4000 { // with spaces that are too long for the log
-		many.Items = append(many.Items, api.Item{ID: fmt.Sprint(i), Features: items[i%30].Features, Space: new(1.125 + float64(i%2)/16)})
+		many.Items = append(many.Items, api.Item{ID: fmt.Sprint(i), Features: items[i%30].Features,
+			Space: new(1.125 + float64(i%2)/16)})
 	}
 	put(t, e, "all", window+`,"log_items":"all","memory_bytes":1000000000}`)
 	decide(t, e, "all", many, 0)
@@ -458,12 +485,14 @@ func TestCapacityIsExplained(t *testing.T) {
 }
 
 func TestUnitsOfSpace(t *testing.T) {
-	for space, want := range map[float64]int64{0: 0, 1: 1e6, 0.1 + 0.2: 3e5, 1e-6: 1, 2.5: 25e5, 1e9: 1e15, 999999999.999999: 999999999999999, 123456.789012: 123456789012} {
+	for space, want := range map[float64]int64{0: 0, 1: 1e6, 0.1 + 0.2: 3e5, 1e-6: 1, 2.5: 25e5, 1e9: 1e15,
+		999999999.999999: 999999999999999, 123456.789012: 123456789012} {
 		if units, ok := catalogue.SpaceUnits(space); !ok || units != want {
 			t.Errorf("%v: %d units, %v", space, units, ok)
 		}
 	}
-	for _, space := range []float64{-1, 1e-7, 1.0 / 3, 2e9, math.NaN(), math.Inf(1), 0.1234565, 123456789.1234565, 999999999.0000005} {
+	for _, space := range []float64{-1, 1e-7, 1.0 / 3, 2e9, math.NaN(), math.Inf(1), 0.1234565, 123456789.1234565,
+		999999999.0000005} {
 		if units, ok := catalogue.SpaceUnits(space); ok {
 			t.Errorf("%v: %d units", space, units)
 		}

@@ -45,7 +45,8 @@ func TestWindowsMoveWithTheClock(t *testing.T) {
 			if n, err := e.Expire(t.Context(), now); n != 0 || err != nil {
 				t.Fatalf("%d have expired at once, %v", n, err)
 			}
-			if held := mustStats(t, e).Held; held == nil || held.Decisions != 20 || held.Seconds != time.Duration(by[len(by)-1]).Seconds() {
+			if held := mustStats(t, e).Held; held == nil || held.Decisions != 20 ||
+				held.Seconds != time.Duration(by[len(by)-1]).Seconds() {
 				t.Errorf("held: %+v", held)
 			}
 			if err := e.Outcome(t.Context(), "home", "a19", last.IDs()[0], now+29*minute); err != nil {
@@ -105,7 +106,8 @@ func TestAllPlacementsMove(t *testing.T) {
 	now := 5000 * day
 	decide(t, e, "home", stock("a", 3), now)
 	before := e.Sequence()
-	if open, late, err := e.MoveClock(t.Context(), now, now+365*day); open != 1 || late != 1 || err != nil || e.Sequence() != before+2 {
+	if open, late, err := e.MoveClock(t.Context(), now, now+365*day); open != 1 || late != 1 || err != nil ||
+		e.Sequence() != before+2 {
 		t.Errorf("%d open, %d late, %v, entry %d after %d", open, late, err, e.Sequence(), before)
 	}
 	now += 365 * day
@@ -119,10 +121,12 @@ func TestAllPlacementsMove(t *testing.T) {
 		{now + 2*day, 0, 0},
 	} {
 		if by, at := e.Jumped(c.now, 24*time.Hour); by != c.by || at != c.at {
-			t.Errorf("at %v the clock has jumped by %v at %v", time.Duration(c.now-now), time.Duration(by), time.Duration(at-now))
+			t.Errorf("at %v the clock has jumped by %v at %v", time.Duration(c.now-now), time.Duration(by),
+				time.Duration(at-now))
 		}
 	}
-	if _, _, err := e.MoveClock(t.Context(), now+4*minute, now+4*minute-365*day); err != nil { // the clock is right again
+	if _, _, err := e.MoveClock(t.Context(), now+4*minute,
+		now+4*minute-365*day); err != nil { // the clock is right again
 		t.Fatal(err)
 	}
 	if by, _ := e.Jumped(now+5*minute-365*day, 24*time.Hour); by > 2*minute {

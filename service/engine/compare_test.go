@@ -29,7 +29,8 @@ func TestCompare(t *testing.T) {
 
 	level := o
 	level.Build = func(s setup.Spec) (vitrine.Learner, error) { return &toy{size: s.Size, level: 7}, nil }
-	if have, err := engine.Compare(t.Context(), e, opened(t, level)); err != nil || !slices.Equal(have, []string{"away", "home"}) {
+	if have, err := engine.Compare(t.Context(), e, opened(t, level)); err != nil ||
+		!slices.Equal(have, []string{"away", "home"}) {
 		t.Errorf("other learners: %q, %v", have, err)
 	}
 	before := opened(t, o)

@@ -69,7 +69,8 @@ func earningsOf(t *testing.T, e *engine.Engine, now int64) earned {
 	}
 	return earned{
 		ByPolicy: [2]any{s.ByPolicy, s.Eras[0].ByPolicy}, ByChance: [2]any{s.ByChance, s.Eras[0].ByChance},
-		Items: byID, Positions: [2]uint64{x.Positions[0].Shown, x.Positions[0].Taken}, Policy: series.Policy, Chance: series.Chance, Recent: recent.Policy,
+		Items: byID, Positions: [2]uint64{x.Positions[0].Shown, x.Positions[0].Taken}, Policy: series.Policy,
+		Chance: series.Chance, Recent: recent.Policy,
 	}
 }
 
@@ -100,14 +101,16 @@ func TestLateSalesCount(t *testing.T) {
 		t.Errorf("earned (-in time +late):\n%s", diff)
 	}
 	s, err := tardy.Stats("home")
-	if err != nil || s.Learned != before.Learned || s.PolicyEntry != before.PolicyEntry || s.Late != 28 || s.Expired != before.Expired || s.Withdrawn != 12 {
+	if err != nil || s.Learned != before.Learned || s.PolicyEntry != before.PolicyEntry || s.Late != 28 ||
+		s.Expired != before.Expired || s.Withdrawn != 12 {
 		t.Errorf("%+v, %v, it was %+v", s, err, before)
 	}
 	if !cmp.Equal(s.Guard, before.Guard) || !cmp.Equal(s.Calibration, before.Calibration) {
 		t.Errorf("the guard or the calibration has changed: %+v", s)
 	}
 	d, err := tardy.Decision(t.Context(), "home", "d3")
-	if err != nil || d.Status != "late" || d.Choice != sales["d3"] || d.Earned != 1+float64(d.Choice[len(d.Choice)-1]-'0') {
+	if err != nil || d.Status != "late" || d.Choice != sales["d3"] ||
+		d.Earned != 1+float64(d.Choice[len(d.Choice)-1]-'0') {
 		t.Errorf("%+v, %v", d, err)
 	}
 	live := snapshot(t, tardy)
@@ -141,7 +144,8 @@ func TestCorrections(t *testing.T) {
 		t.Helper()
 		r, s, p := total()
 		if r != revenue+value || s != squares+square || int(p) != int(purchases)+taken {
-			t.Errorf("%s: earned %v, squares %v, %d sales, want %v, %v, %d", what, r, s, p, revenue+value, squares+square, int(purchases)+taken)
+			t.Errorf("%s: earned %v, squares %v, %d sales, want %v, %v, %d", what, r, s, p, revenue+value,
+				squares+square, int(purchases)+taken)
 		}
 	}
 	correct := func(id, correction, item string, value *float64) error {
@@ -159,7 +163,8 @@ func TestCorrections(t *testing.T) {
 	is(t, "a return that costs more than the sale", correct("d0", "return", sales["d0"], new(-p)), nil)
 	square = 0.25 - p*p
 	check("a return", -0.5-p, square, 0)
-	if d, err := e.Decision(t.Context(), "home", "d0"); err != nil || d.Earned != -0.5 || len(d.Corrections) != 2 || *d.Corrections[1].Value != -p || d.Status != "chosen" {
+	if d, err := e.Decision(t.Context(), "home", "d0"); err != nil || d.Earned != -0.5 || len(d.Corrections) != 2 ||
+		*d.Corrections[1].Value != -p || d.Status != "chosen" {
 		t.Errorf("%+v, %v", d, err)
 	}
 	for range 2 {
@@ -236,9 +241,11 @@ func TestForgottenMoney(t *testing.T) {
 		t.Errorf("%v, want %s", forgotten, want)
 	}
 	for k := range 20 {
-		is(t, "the last one", e.Correct(t.Context(), "home", "d99", api.Correction{ID: fmt.Sprint("c", k), Item: "sku0", Value: new(-0.01)}, 0), nil)
+		is(t, "the last one", e.Correct(t.Context(), "home", "d99", api.Correction{ID: fmt.Sprint("c", k), Item: "sku0",
+			Value: new(-0.01)}, 0), nil)
 	}
-	if after, err := e.Stats("home"); err != nil || !after.RememberedSince.After(*s.RememberedSince) || after.Memory > 12000 {
+	if after, err := e.Stats("home"); err != nil || !after.RememberedSince.After(*s.RememberedSince) ||
+		after.Memory > 12000 {
 		t.Errorf("decisions are remembered since %v, %v, with %d bytes", after.RememberedSince, err, after.Memory)
 	}
 	replays(t, e, engine.Options{Store: store, Build: buildToy})
@@ -285,7 +292,8 @@ func TestCorrectionOfWhatTheCommitForgets(t *testing.T) {
 		func() error { _, err := e.Decide(t.Context(), "home", stock("d100", 1), 0); return err },
 		func() error { _, err := e.Decide(t.Context(), "home", stock("d101", 1), 0); return err },
 		func() error {
-			return e.Correct(t.Context(), "home", forgotten, api.Correction{ID: "return", Item: item, Value: new(-1.0)}, 0)
+			return e.Correct(t.Context(), "home", forgotten, api.Correction{ID: "return", Item: item, Value: new(-1.0)},
+				0)
 		},
 	} {
 		go func() { errs <- propose() }()
@@ -331,13 +339,15 @@ func TestLateMoneyOfVariants(t *testing.T) {
 			is(t, "a late sale", e.Outcome(t.Context(), "home", id, d.Offer.IDs()[0], s.now), engine.ErrLate)
 		case d.Status == "chosen" && k%2 == 0:
 			value = -2
-			is(t, "a return", e.Correct(t.Context(), "home", id, api.Correction{ID: "return", Item: d.Choice, Value: &value}, s.now), nil)
+			is(t, "a return", e.Correct(t.Context(), "home", id, api.Correction{ID: "return", Item: d.Choice,
+				Value: &value}, s.now), nil)
 		default:
 			continue
 		}
 		later[d.Offer.Variant] += value
 	}
-	is(t, "a late sale of before", e.Outcome(t.Context(), "home", "before", itemOf(t, e, "before"), s.now), engine.ErrLate)
+	is(t, "a late sale of before", e.Outcome(t.Context(), "home", "before", itemOf(t, e, "before"), s.now),
+		engine.ErrLate)
 	after := s.report()
 	seen := 0
 	for _, v := range append(slices.Clone(after.Variants), fatal.Or(e.Experiments("home"))(t).Holdout.Variants[1]) {

@@ -18,7 +18,8 @@ func stand(id string, n int) *api.Request {
 	r := &api.Request{Decision: id}
 	for i := range n {
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Revenue: new(1 + rng.Float64()), Features: api.Values{
-			api.Number("x", rng.Float64()), api.Text("brand", fmt.Sprint("b", rng.IntN(5))), api.Text("kind", fmt.Sprint("k", rng.IntN(4))),
+			api.Number("x", rng.Float64()), api.Text("brand", fmt.Sprint("b", rng.IntN(5))),
+			api.Text("kind", fmt.Sprint("k", rng.IntN(4))),
 		}})
 	}
 	return r
@@ -72,7 +73,8 @@ func TestBrandAndCategory(t *testing.T) {
 						t.Errorf("%s, %s: shows %d items of the kind %s: %v", policy, mode, n, name, a.IDs())
 					}
 				}
-				if k%3 == 1 && (!slices.Contains(a.IDs(), "sku3") || slices.Contains(a.IDs(), "sku1")) || k%3 == 2 && len(a.IDs()) > 3 || len(a.IDs()) == 0 {
+				if k%3 == 1 && (!slices.Contains(a.IDs(), "sku3") || slices.Contains(a.IDs(), "sku1")) ||
+					k%3 == 2 && len(a.IDs()) > 3 || len(a.IDs()) == 0 {
 					t.Errorf("%s, %s: request %d shows %v", policy, mode, k, a.IDs())
 				}
 			}

@@ -71,7 +71,8 @@ func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int
 
 // decide decides once. It returns page.ErrStale if the placement changed, if its categories just learned values from
 // the request, or if an identical request came first. With holds, the catalogue stays locked.
-func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Request, now int64, holds bool) (*offer.Offer, error) {
+func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Request, now int64,
+	holds bool) (*offer.Offer, error) {
 	follows, seen := e.isFollower.Load(), v.Current()
 	r, shopper, err := e.recognize(ctx, seen, r, now, true)
 	if err != nil {
@@ -122,7 +123,8 @@ func (e *Engine) number(p *state.Placement, follows bool) uint64 {
 }
 
 // commitOffer writes an offer. It returns page.ErrStale if the placement changed or an identical request came first.
-func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event, o *offer.Offer, forgotten *state.Record, entry []byte) error {
+func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event, o *offer.Offer,
+	forgotten *state.Record, entry []byte) error {
 	for urgent := false; ; {
 		err := e.submit(ctx, func(b *state.Batch) error { return b.Offer(v, event, o, forgotten, entry) })
 		if !errors.Is(err, state.ErrExpireFirst) {
@@ -138,7 +140,8 @@ func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event
 
 // earlier returns the offer that the same request got under this id before. If its entry was removed from the log, the
 // offer is forgotten.
-func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byte) (o *offer.Offer, forgotten *state.Record, err error) {
+func (e *Engine) earlier(ctx context.Context, name, decision string,
+	sum [32]byte) (o *offer.Offer, forgotten *state.Record, err error) {
 	if decision == "" {
 		return nil, nil, nil
 	}

@@ -42,11 +42,13 @@ func TestPolicyIsComplete(t *testing.T) {
 	if c, err = e.Config("any"); err != nil || c.Policy["name"] != policy.Default {
 		t.Errorf("the default policy is %v, %v", c.Policy, err)
 	}
-	if c, err = e.Config("old"); err != nil || len(c.Answer().Warnings) != 1 || !strings.Contains(c.Answer().Warnings[0], `constants = "theory"`) {
+	if c, err = e.Config("old"); err != nil || len(c.Answer().Warnings) != 1 ||
+		!strings.Contains(c.Answer().Warnings[0], `constants = "theory"`) {
 		t.Errorf("warnings of the theory: %q, %v", c.Answer().Warnings, err)
 	}
 	for event := range events(t, store) {
-		if text := string(event.Body.(*eventlog.PlacementPut).Config); event.Placement == "home" && !strings.Contains(text, `"radius":1`) || strings.Contains(text, "warnings") {
+		if text := string(event.Body.(*eventlog.PlacementPut).Config); event.Placement == "home" &&
+			!strings.Contains(text, `"radius":1`) || strings.Contains(text, "warnings") {
 			t.Errorf("the log has %s", text)
 		}
 	}

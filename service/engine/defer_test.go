@@ -53,13 +53,15 @@ func TestDefer(t *testing.T) {
 	if n, err := e.Expire(ctx, late); n != 2 || err != nil {
 		t.Errorf("%d expired, %v", n, err)
 	}
-	for id, want := range map[string]string{"never": "late", "activated-late": "withdrawn", "left": "late", "activated": "expired", "passed": "expired"} {
+	for id, want := range map[string]string{"never": "late", "activated-late": "withdrawn", "left": "late",
+		"activated": "expired", "passed": "expired"} {
 		status(id, want)
 	}
 	is(t, "a reward too late", e.Reward(ctx, "", "left", []api.Reward{{Item: shown, Value: 1}}, late), nil)
 	wait(t, e)
 	s, err := e.Stats("home")
-	if err != nil || s.Decisions != 7 || s.Withdrawn != 3 || s.Expired != 2 || s.Outcomes != 2 || s.Learned != 4 || s.Pending != 0 {
+	if err != nil || s.Decisions != 7 || s.Withdrawn != 3 || s.Expired != 2 || s.Outcomes != 2 || s.Learned != 4 ||
+		s.Pending != 0 {
 		t.Errorf("stats %+v, %v", s, err)
 	}
 	replays(t, e, engine.Options{Store: store, Build: buildToy})

@@ -47,7 +47,8 @@ func (e *Engine) Close() {
 }
 
 // about proposes an event about a placement, unless body returns nil.
-func (e *Engine) about(ctx context.Context, name string, now int64, body func(p *state.Placement) (eventlog.Body, error)) error {
+func (e *Engine) about(ctx context.Context, name string, now int64,
+	body func(p *state.Placement) (eventlog.Body, error)) error {
 	return e.submit(ctx, func(b *state.Batch) error {
 		if len(b.Events) > 0 {
 			return state.ErrRetryBatch
@@ -69,7 +70,8 @@ func (e *Engine) about(ctx context.Context, name string, now int64, body func(p 
 func (e *Engine) Delete(ctx context.Context, name string, match Match, now int64) error {
 	return e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
 		if sharers := e.state.Sharers(name); len(sharers) > 0 {
-			return nil, api.Fieldf("", "placement %q has the catalogue of %s: change or delete these first", name, strings.Join(sharers, ", "))
+			return nil, api.Fieldf("", "placement %q has the catalogue of %s: change or delete these first", name,
+				strings.Join(sharers, ", "))
 		}
 		return new(eventlog.PlacementDeleted), match.Check(p)
 	})

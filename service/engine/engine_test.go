@@ -89,7 +89,8 @@ func asSeen(o *offer.Offer) any {
 }
 
 // try is [engine.Engine.Try] for a placement as it is now.
-func try(ctx context.Context, e *engine.Engine, name string, r *api.Request, now int64) (*offer.Offer, *api.Explanation, error) {
+func try(ctx context.Context, e *engine.Engine, name string, r *api.Request,
+	now int64) (*offer.Offer, *api.Explanation, error) {
 	v, err := e.View(name)
 	if err != nil {
 		return nil, nil, err
@@ -141,7 +142,8 @@ func newWorld(items, d int) func(*rand.Rand) env.Environment {
 	return func(rng *rand.Rand) env.Environment {
 		return &env.World{
 			Items: items, Contexts: env.Gaussian{},
-			Truth: env.NewFamily(utility.NewLinear(d, false), -1, 1, rng), Revenues: env.UniformRevenue{Low: 0.5, High: 1},
+			Truth:    env.NewFamily(utility.NewLinear(d, false), -1, 1, rng),
+			Revenues: env.UniformRevenue{Low: 0.5, High: 1},
 		}
 	}
 }
@@ -206,15 +208,19 @@ func TestRegretIsTheExperiments(t *testing.T) {
 				continue // they look at the items that were not shown, too
 			}
 			e := experiment.Experiment{
-				Name: "x", Rounds: rounds, Constraint: assortment.AtMost(size), World: newWorld(items, d), Seeds: []uint64{seed},
-				Policies: []experiment.Policy{{Label: "p", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-					return setup.NewLearner(setup.Spec{Policy: []byte(policy), Features: d, Items: items, All: true, Size: size, Rounds: rounds, Seed: seed})
-				}}},
+				Name: "x", Rounds: rounds, Constraint: assortment.AtMost(size), World: newWorld(items, d),
+				Seeds: []uint64{seed},
+				Policies: []experiment.Policy{
+					{Label: "p", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+						return setup.NewLearner(setup.Spec{Policy: []byte(policy), Features: d, Items: items, All: true,
+							Size: size, Rounds: rounds, Seed: seed})
+					}}},
 			}
 			want := played(t, &e)
 
 			engine := opened(t, engine.Options{Store: new(memlog.Store)})
-			put(t, engine, "home", fmt.Sprintf(`{"max_size":%d,"max_request_items":%d,"features":%s,"policy":%s,"horizon":%d,"seed":%d,"log_items":%q}`, size, items, numbers(d), policy, rounds, seed, record))
+			put(t, engine, "home", fmt.Sprintf(
+				`{"max_size":%d,"max_request_items":%d,"features":%s,"policy":%s,"horizon":%d,"seed":%d,"log_items":%q}`, size, items, numbers(d), policy, rounds, seed, record))
 			s, total := newSimulator(seed, items, d), 0.0
 			for round := 1; round <= rounds; round++ {
 				r, x := s.request(round)
@@ -223,7 +229,8 @@ func TestRegretIsTheExperiments(t *testing.T) {
 				_, optimum := assortment.Maximize(nil, assortment.AtMost(size), s.Utilities, x.Revenue)
 				total += optimum - vitrine.ExpectedRevenue(set, s.Utilities, x.Revenue)
 				if total != want[round-1] {
-					t.Fatalf("%s, record %s: regret %v in round %d, the experiment has %v", policy, record, total, round, want[round-1])
+					t.Fatalf("%s, record %s: regret %v in round %d, the experiment has %v", policy, record, total,
+						round, want[round-1])
 				}
 				fatal.If(t, engine.Outcome(t.Context(), "", a.Decision, item, 1))
 				wait(t, engine)
@@ -276,12 +283,14 @@ func TestOutcomes(t *testing.T) {
 	if len(a.IDs()) != 2 || len(a.Probability) != 2 || a.Propensity != 1 || a.Mode != offer.ByPolicy {
 		t.Fatalf("answer %+v", a)
 	}
-	if sum := a.Outside + a.Probability[0] + a.Probability[1]; math.Abs(sum-1) > 1e-12 || math.Abs(a.Expected-(1-a.Outside)) > 1e-12 {
+	if sum := a.Outside + a.Probability[0] + a.Probability[1]; math.Abs(sum-1) > 1e-12 ||
+		math.Abs(a.Expected-(1-a.Outside)) > 1e-12 {
 		t.Errorf("probabilities sum to %v, and the revenue is %v", sum, a.Expected)
 	}
 	is(t, "not shown", e.Outcome(ctx, "", "a", "sku77", 1), engine.ErrNotShown)
 	is(t, "unknown", e.Outcome(ctx, "", "b", "", 1), engine.ErrNotFound)
-	for _, err := range []error{e.Outcome(ctx, "", "a", strings.Repeat("x", 1<<20), 1), e.Outcome(ctx, "", strings.Repeat("x", 1<<20), "", 1)} {
+	for _, err := range []error{e.Outcome(ctx, "", "a", strings.Repeat("x", 1<<20), 1),
+		e.Outcome(ctx, "", strings.Repeat("x", 1<<20), "", 1)} {
 		if err == nil || len(err.Error()) > 1000 {
 			t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
 		}
@@ -323,7 +332,8 @@ func TestOutcomes(t *testing.T) {
 	}
 	wait(t, e)
 	s, err := e.Stats("home")
-	if err != nil || s.Decisions != 4 || s.Outcomes != 2 || s.Expired != 2 || s.Pending != 0 || s.Learned != 4 || s.Lag != 0 || s.Late != 1 || s.ByPolicy.Purchases != 2 {
+	if err != nil || s.Decisions != 4 || s.Outcomes != 2 || s.Expired != 2 || s.Pending != 0 || s.Learned != 4 ||
+		s.Lag != 0 || s.Late != 1 || s.ByPolicy.Purchases != 2 {
 		t.Errorf("stats %+v, %v", s, err)
 	}
 	replays(t, e, engine.Options{Store: store})
@@ -370,7 +380,8 @@ func TestExpiryAfterAStepOfTheClock(t *testing.T) {
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"},"attribution_window":"30m"}`)
 	const year = 365 * 24 * 60 * minute
 	for i, now := range []int64{year, 0, 2 * minute, minute} {
-		r := &api.Request{Decision: fmt.Sprint("d", i), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
+		r := &api.Request{Decision: fmt.Sprint("d", i),
+			Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
 		decide(t, e, "home", r, now)
 	}
 	expired := func(now int64, want int) {
@@ -401,7 +412,8 @@ func TestFeaturesChangePlaces(t *testing.T) {
 		}
 	}})
 	const price, stock = `{"name":"price","kind":"number"}`, `{"name":"stock","kind":"number"}`
-	request := &api.Request{Include: []string{"a"}, Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 9.5), api.Number("stock", 3)}}}}
+	request := &api.Request{Include: []string{"a"},
+		Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 9.5), api.Number("stock", 3)}}}}
 	for _, features := range []string{price + "," + stock, stock + "," + price} {
 		put(t, e, "home", fmt.Sprintf(`{"max_size":1,"features":[%s],"policy":{"name":"onl-mnl"}}`, features))
 		decide(t, e, "home", request, 0)
@@ -410,10 +422,12 @@ func TestFeaturesChangePlaces(t *testing.T) {
 	if diff := cmp.Diff([][]float64{{9.5, 3}, {3, 9.5}}, rows); diff != "" {
 		t.Error(diff)
 	}
-	twice := &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 9.5), api.Number("price", 3)}}}}
+	twice := &api.Request{Items: []api.Item{
+		{ID: "a", Features: api.Values{api.Number("price", 9.5), api.Number("price", 3)}}}}
 	e = opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", `{"max_size":1,"features":[`+price+`],"policy":{"name":"onl-mnl"}}`)
-	if _, err := e.Decide(t.Context(), "home", twice, 0); err == nil || !strings.Contains(err.Error(), "/items/0/features/price: duplicate key") {
+	if _, err := e.Decide(t.Context(), "home", twice, 0); err == nil ||
+		!strings.Contains(err.Error(), "/items/0/features/price: duplicate key") {
 		t.Errorf("a price twice: %v", err)
 	}
 }

@@ -14,14 +14,15 @@ import (
 func TestWithEntry(t *testing.T) {
 	const callers, rounds = 8, 25
 	entries := map[uint64]string{}
-	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy, Applied: func(sequence uint64, event *eventlog.Event) {
-		switch b := event.Body.(type) {
-		case *eventlog.Offered:
-			entries[sequence] = "offered " + b.Decision
-		case *eventlog.Chosen:
-			entries[sequence] = "chosen " + b.Decision
-		}
-	}})
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy,
+		Applied: func(sequence uint64, event *eventlog.Event) {
+			switch b := event.Body.(type) {
+			case *eventlog.Offered:
+				entries[sequence] = "offered " + b.Decision
+			case *eventlog.Chosen:
+				entries[sequence] = "chosen " + b.Decision
+			}
+		}})
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	var mu sync.Mutex
 	named := map[string]uint64{}
@@ -32,7 +33,8 @@ func TestWithEntry(t *testing.T) {
 				var offered, again, chosen, twice uint64
 				id := fmt.Sprintf("%d-%d", c, i)
 				for _, entry := range []*uint64{&offered, &again} {
-					if _, err := e.Decide(engine.WithEntry(t.Context(), entry), "home", stock(id, 3), int64(i)); err != nil {
+					if _, err := e.Decide(engine.WithEntry(t.Context(), entry), "home", stock(id, 3),
+						int64(i)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -42,7 +44,8 @@ func TestWithEntry(t *testing.T) {
 					}
 				}
 				if again != offered || twice < chosen {
-					t.Errorf("%s: repeated, entries %d and %d, want %d and at least %d", id, again, twice, offered, chosen)
+					t.Errorf("%s: repeated, entries %d and %d, want %d and at least %d", id, again, twice, offered,
+						chosen)
 				}
 				mu.Lock()
 				named["offered "+id], named["chosen "+id] = offered, chosen

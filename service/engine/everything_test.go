@@ -43,7 +43,8 @@ func TestEverythingAtOnce(t *testing.T) {
 				name := names[rng.IntN(len(names))]
 				switch rng.IntN(40) { // errors are part of it
 				case 0:
-					_, _ = e.Change(ctx, name, place(rng), engine.Change{Reset: rng.IntN(3) > 0, Relearn: rng.IntN(2) > 0}, i)
+					_, _ = e.Change(ctx, name, place(rng), engine.Change{Reset: rng.IntN(3) > 0,
+						Relearn: rng.IntN(2) > 0}, i)
 				case 1:
 					_ = e.Delete(ctx, name, nil, i)
 				case 2:
@@ -79,10 +80,12 @@ func TestEverythingAtOnce(t *testing.T) {
 					}
 					a, err := e.Decide(ctx, name, r, i)
 					if err == nil && rng.IntN(3) > 0 {
-						_ = e.Outcome(ctx, name, a.Decision, append(a.IDs(), "")[rng.IntN(len(a.IDs())+1)], i+rng.Int64N(2000))
+						_ = e.Outcome(ctx, name, a.Decision, append(a.IDs(), "")[rng.IntN(len(a.IDs())+1)],
+							i+rng.Int64N(2000))
 					}
 					if err == nil && len(a.IDs()) > 0 && rng.IntN(3) == 0 {
-						_ = e.Correct(ctx, name, a.Decision, api.Correction{ID: fmt.Sprint(rng.IntN(9)), Item: a.IDs()[0], Value: new(float64(rng.IntN(9) - 6))}, i)
+						_ = e.Correct(ctx, name, a.Decision, api.Correction{ID: fmt.Sprint(rng.IntN(9)),
+							Item: a.IDs()[0], Value: new(float64(rng.IntN(9) - 6))}, i)
 					}
 				}
 				cancel()

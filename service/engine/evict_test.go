@@ -43,10 +43,12 @@ func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"an item": e.Outcome(t.Context(), "", "d0", "sku0", 1), "none": e.Outcome(t.Context(), "", "d0", "", 1),
-		"a reward": e.Reward(t.Context(), "", "d0", []api.Reward{{Item: "sku0", Value: 1}}, 1), "an activation": e.Activate(t.Context(), "", "d0", 1),
+		"a reward":      e.Reward(t.Context(), "", "d0", []api.Reward{{Item: "sku0", Value: 1}}, 1),
+		"an activation": e.Activate(t.Context(), "", "d0", 1),
 	} {
 		is(t, what, err, engine.ErrEvicted)
-		if err != nil && !strings.Contains(err.Error(), `12000 bytes of "home" must hold the attribution window of 30m0s`) {
+		if err != nil && !strings.Contains(err.Error(),
+			`12000 bytes of "home" must hold the attribution window of 30m0s`) {
 			t.Error(err)
 		}
 	}
@@ -58,7 +60,8 @@ func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 		fill(32*minute, true) // and deferred ones
 	}
 	s, _ := e.Stats("home")
-	if s.ExpiredEarly == early.ExpiredEarly || s.Withdrawn != 0 || s.Decisions != s.Expired+s.ExpiredEarly+uint64(s.Pending) {
+	if s.ExpiredEarly == early.ExpiredEarly || s.Withdrawn != 0 ||
+		s.Decisions != s.Expired+s.ExpiredEarly+uint64(s.Pending) {
 		t.Errorf("at the end: %+v", s)
 	}
 	live := snapshot(t, e)

@@ -58,25 +58,33 @@ func TestBadExperiments(t *testing.T) {
 	const a, b = `{"name":"a","show":"policy","share":0.5}`, `{"name":"b","show":"baseline","share":0.5}`
 	of := func(fields string) string { return onTrial(`{"name":"x",` + fields + `}`) }
 	for text, want := range map[string]string{
-		strings.Replace(onTrial(fourVariants), `"mode":"experiment"`, `"mode":"learn"`, 1):             `/experiment: is for the mode "experiment", and the mode is "learn": leave it out`,
-		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"mode":"experiment"}`:                 `/experiment: is missing: in the mode "experiment" it says what is compared`,
-		onTrial(`{"variants":[` + a + `,` + b + `]}`):                                                  `/experiment/name: "": must have from 1 to 100 bytes`,
-		of(`"variants":[` + a + `]`):                                                                   `/experiment/variants: has 1 variants: must have from 2 to 20`,
-		of(`"variants":[` + a + `,{"name":"b","show":"baseline","share":0.4}]`):                        `/experiment/variants: the shares sum to 0.9: must sum to 1`,
-		of(`"variants":[` + a + `,{"name":"b","show":"baseline","share":0.6}]`):                        `/experiment/variants: the shares sum to 1.1: must sum to 1`,
-		of(`"variants":[` + a + `,` + a + `]`):                                                         `/experiment/variants/1/name: "a" is the name of variant 0 too`,
-		of(`"variants":[` + a + `,{"name":"b c","show":"baseline","share":0.5}]`):                      `/experiment/variants/1/name: "b c": must have from 1 to 64 letters`,
-		of(`"variants":[` + a + `,{"name":"holdout","show":"baseline","share":0.5}]`):                  `/experiment/variants/1/name: "holdout": is the name of the shoppers who are held out`,
-		of(`"variants":[` + a + `,{"name":"b","show":"magic","share":0.5}]`):                           `/experiment/variants/1/show: "magic": unknown: must be one of policy, baseline, uniform`,
-		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":-0.5}]`):                        `/experiment/variants/1/share: -0.5: must be from 0 to 1, in steps of 0.0001`,
-		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":0.50001}]`):                     `/experiment/variants/1/share: 0.50001: must be from 0 to 1, in steps of 0.0001`,
-		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":0.5,"policy":{}}]`):             `/experiment/variants/1/policy: is for variants that show "policy", and this one shows "uniform"`,
-		of(`"variants":[` + a + `,` + b + `],"control":"c"`):                                           `/experiment/control: "c": is no variant: must be one of a, b`,
-		of(`"variants":[` + a + `,` + b + `],"learn_from":"none"`):                                     `/experiment/learn_from: "none": unknown: must be one of own, all`,
-		onTrial(`{"name":"x","variants":[` + a + `,` + b + `]},"holdout_share":0.6`):                   `/holdout_share: 0.6: must be from 0 to 0.5, in steps of 0.0001`,
+		strings.Replace(onTrial(fourVariants), `"mode":"experiment"`, `"mode":"learn"`,
+			1): `/experiment: is for the mode "experiment", and the mode is "learn": leave it out`,
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"mode":"experiment"}`: `/experiment: is missing: in the mode "experiment" it says what is compared`,
+		onTrial(`{"variants":[` + a + `,` + b +
+			`]}`): `/experiment/name: "": must have from 1 to 100 bytes`,
+		of(`"variants":[` + a + `]`): `/experiment/variants: has 1 variants: must have from 2 to 20`,
+		of(`"variants":[` + a + `,{"name":"b","show":"baseline","share":0.4}]`): `/experiment/variants: the shares sum to 0.9: must sum to 1`,
+		of(`"variants":[` + a + `,{"name":"b","show":"baseline","share":0.6}]`): `/experiment/variants: the shares sum to 1.1: must sum to 1`,
+		of(`"variants":[` + a + `,` + a +
+			`]`): `/experiment/variants/1/name: "a" is the name of variant 0 too`,
+		of(`"variants":[` + a + `,{"name":"b c","show":"baseline","share":0.5}]`):          `/experiment/variants/1/name: "b c": must have from 1 to 64 letters`,
+		of(`"variants":[` + a + `,{"name":"holdout","show":"baseline","share":0.5}]`):      `/experiment/variants/1/name: "holdout": is the name of the shoppers who are held out`,
+		of(`"variants":[` + a + `,{"name":"b","show":"magic","share":0.5}]`):               `/experiment/variants/1/show: "magic": unknown: must be one of policy, baseline, uniform`,
+		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":-0.5}]`):            `/experiment/variants/1/share: -0.5: must be from 0 to 1, in steps of 0.0001`,
+		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":0.50001}]`):         `/experiment/variants/1/share: 0.50001: must be from 0 to 1, in steps of 0.0001`,
+		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":0.5,"policy":{}}]`): `/experiment/variants/1/policy: is for variants that show "policy", and this one shows "uniform"`,
+		of(`"variants":[` + a + `,` + b +
+			`],"control":"c"`): `/experiment/control: "c": is no variant: must be one of a, b`,
+		of(`"variants":[` + a + `,` + b +
+			`],"learn_from":"none"`): `/experiment/learn_from: "none": unknown: must be one of own, all`,
+		onTrial(`{"name":"x","variants":[` + a + `,` + b +
+			`]},"holdout_share":0.6`): `/holdout_share: 0.6: must be from 0 to 0.5, in steps of 0.0001`,
 		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"mode":"shadow","holdout_share":0.1}`: `/holdout_share: 0.1: in the mode "shadow" all shoppers see the baseline: leave it out`,
-		of(`"variants":[` + a + `,` + b + `],"min_gain":-1`):                                           `/experiment/min_gain: -1: must not be negative`,
-		of(`"variants":[` + a + `,` + b + `],"arms":2`):                                                `/experiment/arms: unknown key`,
+		of(`"variants":[` + a + `,` + b +
+			`],"min_gain":-1`): `/experiment/min_gain: -1: must not be negative`,
+		of(`"variants":[` + a + `,` + b +
+			`],"arms":2`): `/experiment/arms: unknown key`,
 	} {
 		_, err := setup.Parse([]byte(text))
 		isInvalid(t, text, err, want)
@@ -86,12 +94,14 @@ func TestBadExperiments(t *testing.T) {
 // newReal is an engine for experiments with real policies, and the configuration of one.
 func newReal(t *testing.T) (e *engine.Engine, config string) {
 	return opened(t, engine.Options{Store: new(memlog.Store), Build: setup.NewLearner, Size: setup.LearnerSize}),
-		strings.NewReplacer(`{"name":"0"}`, `{"name":"ucb-mnl"}`, `{"name":"1"}`, `{"name":"ts-mnl"}`).Replace(onTrial(fourVariants))
+		strings.NewReplacer(`{"name":"0"}`, `{"name":"ucb-mnl"}`, `{"name":"1"}`,
+			`{"name":"ts-mnl"}`).Replace(onTrial(fourVariants))
 }
 
 func TestBadPolicyOfAVariant(t *testing.T) {
 	e, config := newReal(t)
-	for from, to := range map[string]string{`{"name":"ts-mnl"}`: `{"name":"ts-mnl","lambda":-3}`, `"name":"ts-mnl"`: `"name":"tsmnl"`} {
+	for from, to := range map[string]string{`{"name":"ts-mnl"}`: `{"name":"ts-mnl","lambda":-3}`,
+		`"name":"ts-mnl"`: `"name":"tsmnl"`} {
 		_, err := e.Put(t.Context(), "home", []byte(strings.Replace(config, from, to, 1)), 0)
 		isInvalid(t, to, err, `/experiment/variants/2/policy: `)
 	}
@@ -103,13 +113,21 @@ func TestExperimentMustNotChange(t *testing.T) {
 	put(t, e, "home", config)
 	const end = ` cannot change while the experiment "summer" runs: end it with another mode, or begin another one under another name`
 	for from, want := range map[string][2]string{
-		`"name":"rival"`:                  {`"name":"other"`, `/experiment/variants: the variants are ["shop" "own" "rival" "chance"], not ["shop" "own" "other" "chance"], and` + end},
-		`"show":"uniform"`:                {`"show":"policy"`, `/experiment/variants/3/show: is "uniform", not "policy", and` + end},
-		`"policy":{"name":"ts-mnl"}`:      {`"policy":{"name":"onl-mnl"}`, `/experiment/variants/2/policy: of variant "rival"` + end},
-		`"name":"summer"`:                 {`"name":"summer","control":"own"`, `/experiment/control: is "shop", not "own", and` + end},
-		`"name":"summer",`:                {`"name":"summer","learn_from":"all",`, `/experiment/learn_from: is "own", not "all", and` + end},
-		`"attribution_window":"30m"`:      {`"attribution_window":"20m"`, `/attribution_window: is 30m0s, not 20m0s, and` + end},
-		`{"name":"chance","show":"unifor`: {`{"name":"more","show":"baseline","share":0},{"name":"chance","show":"unifor`, `/experiment/variants: the variants are`},
+		`"name":"rival"`: {
+			`"name":"other"`, `/experiment/variants: the variants are ["shop" "own" "rival" "chance"], not ["shop" "own" "other" "chance"], and` + end},
+		`"show":"uniform"`: {
+			`"show":"policy"`, `/experiment/variants/3/show: is "uniform", not "policy", and` + end},
+		`"policy":{"name":"ts-mnl"}`: {
+			`"policy":{"name":"onl-mnl"}`, `/experiment/variants/2/policy: of variant "rival"` + end},
+		`"name":"summer"`: {
+			`"name":"summer","control":"own"`, `/experiment/control: is "shop", not "own", and` + end},
+		`"name":"summer",`: {
+			`"name":"summer","learn_from":"all",`, `/experiment/learn_from: is "own", not "all", and` + end},
+		`"attribution_window":"30m"`: {
+			`"attribution_window":"20m"`, `/attribution_window: is 30m0s, not 20m0s, and` + end},
+		`{"name":"chance","show":"unifor`: {
+			`{"name":"more","show":"baseline","share":0},{"name":"chance","show":"unifor`,
+			`/experiment/variants: the variants are`},
 	} {
 		_, err := e.Put(t.Context(), "home", []byte(strings.Replace(config, from, want[0], 1)), 0)
 		isInvalid(t, want[0], err, want[1])
@@ -123,10 +141,18 @@ func TestBadRequestsInAnExperiment(t *testing.T) {
 		change func(*api.Request)
 		want   string
 	}{
-		"no unit":     {func(r *api.Request) { r.ShopperID = "" }, `/shopper_id: is missing: the mode "experiment" shows each shopper the same variant`},
-		"a long unit": {func(r *api.Request) { r.ShopperID = strings.Repeat("u", 201) }, `/shopper_id: must have at most 200 bytes of UTF-8`},
-		"no UTF-8":    {func(r *api.Request) { r.ShopperID = "\xff" }, `/shopper_id: must have at most 200 bytes of UTF-8`},
-		"no baseline": {func(r *api.Request) { r.Baseline = nil }, `/baseline: is missing: the experiment shows your own page to some shoppers`},
+		"no unit": {func(r *api.Request) {
+			r.ShopperID = ""
+		}, `/shopper_id: is missing: the mode "experiment" shows each shopper the same variant`},
+		"a long unit": {func(r *api.Request) {
+			r.ShopperID = strings.Repeat("u", 201)
+		}, `/shopper_id: must have at most 200 bytes of UTF-8`},
+		"no UTF-8": {func(r *api.Request) {
+			r.ShopperID = "\xff"
+		}, `/shopper_id: must have at most 200 bytes of UTF-8`},
+		"no baseline": {func(r *api.Request) {
+			r.Baseline = nil
+		}, `/baseline: is missing: the experiment shows your own page to some shoppers`},
 	} {
 		r := stock("", 3)
 		r.ShopperID, r.Baseline = "u", []string{"sku1"}
@@ -163,7 +189,8 @@ func TestOffersOfOtherVariants(t *testing.T) {
 	put(t, e, "home", onTrial(fourVariants))
 	newBoutique(t, e, 0, 0, 0).serve(40, 40)
 	for want, change := range map[string]string{
-		"and its unit is shown":      strings.NewReplacer(`"share":0.4`, `"share":0.1`, `"share":0.1`, `"share":0.4`).Replace(onTrial(fourVariants)),
+		"and its unit is shown": strings.NewReplacer(`"share":0.4`, `"share":0.1`, `"share":0.1`,
+			`"share":0.4`).Replace(onTrial(fourVariants)),
 		"and there is no experiment": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`,
 	} {
 		c := fatal.Or(setup.Parse([]byte(change)))(t)

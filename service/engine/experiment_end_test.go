@@ -25,7 +25,8 @@ func TestChangeOfShares(t *testing.T) {
 	s := newBoutique(t, e, 0.1, 0.5, 0.1)
 	s.serve(300, 200)
 	before := maps.Clone(s.variants)
-	changed := strings.NewReplacer(`"holdout_share":0.1`, `"holdout_share":0.15`, `"share":0.4`, `"share":0.2`, `"share":0.3`, `"share":0.5`).Replace(fourVariants)
+	changed := strings.NewReplacer(`"holdout_share":0.1`, `"holdout_share":0.15`, `"share":0.4`, `"share":0.2`,
+		`"share":0.3`, `"share":0.5`).Replace(fourVariants)
 	fatal.Or(e.Put(t.Context(), "home", []byte(onTrial(changed)), s.now))(t)
 	clear(s.variants)
 	s.serve(400, 200)
@@ -40,7 +41,8 @@ func TestChangeOfShares(t *testing.T) {
 	}
 	s.settle()
 	r := s.report()
-	if moved == 0 || len(r.Phases) != 2 || r.Phases[1].Moved != 0.2 || !slices.Equal(r.Phases[1].Shares, []float64{0.2, 0.5, 0.2, 0.1}) {
+	if moved == 0 || len(r.Phases) != 2 || r.Phases[1].Moved != 0.2 ||
+		!slices.Equal(r.Phases[1].Shares, []float64{0.2, 0.5, 0.2, 0.1}) {
 		t.Errorf("%d units moved, the phases are %+v", moved, r.Phases)
 	}
 	for _, v := range r.Variants {
@@ -65,7 +67,8 @@ func TestEndOfAnExperiment(t *testing.T) {
 	}
 	ended := func(t *testing.T, e *engine.Engine, store *memlog.Store) api.ExperimentReport {
 		all, err := e.Experiments("home")
-		if err != nil || all.Experiment != nil || len(all.Past) != 1 || all.Past[0].Ended == nil || all.Past[0].Left != nil || all.Past[0].Name != "summer" {
+		if err != nil || all.Experiment != nil || len(all.Past) != 1 || all.Past[0].Ended == nil ||
+			all.Past[0].Left != nil || all.Past[0].Name != "summer" {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		replays(t, e, engine.Options{Store: store, Build: buildFixed})
@@ -79,7 +82,8 @@ func TestEndOfAnExperiment(t *testing.T) {
 	t.Run("adopted", func(t *testing.T) {
 		e, store, s := begun(t)
 		rounds := s.report().Variants[2].Learner.Learned
-		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 1), engine.Change{}); err != nil || v.Change != api.PreviewAdopt || v.Lost != nil {
+		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 1), engine.Change{}); err != nil ||
+			v.Change != api.PreviewAdopt || v.Lost != nil {
 			t.Errorf("the preview is %+v, %v", v, err)
 		}
 		fatal.Or(e.Put(t.Context(), "home", fmt.Appendf(nil, learning, 1), s.now))(t)
@@ -95,7 +99,8 @@ func TestEndOfAnExperiment(t *testing.T) {
 			t.Errorf("the report has the policy %v", past.Variants[1].Learner.Policy)
 		}
 		versions, err := e.Versions("home")
-		if err != nil || len(versions) != 1 || !versions[0].OtherLearner || versions[0].Note != `before variant "rival" of the experiment "summer"` {
+		if err != nil || len(versions) != 1 || !versions[0].OtherLearner ||
+			versions[0].Note != `before variant "rival" of the experiment "summer"` {
 			t.Fatalf("the versions are %+v, %v", versions, err)
 		}
 		fatal.If(t, e.RollBack(t.Context(), "home", versions[0].Version, nil, s.now))
@@ -109,10 +114,12 @@ func TestEndOfAnExperiment(t *testing.T) {
 		wait(t, e)
 		var loss *engine.LossError
 		_, err := e.Put(t.Context(), "home", fmt.Appendf(nil, learning, 0), s.now)
-		if !errors.As(err, &loss) || loss.Experiment != "summer" || !slices.Equal(loss.Variants, []string{"rival"}) || loss.Rounds != s.report().Variants[2].Learner.Learned {
+		if !errors.As(err, &loss) || loss.Experiment != "summer" || !slices.Equal(loss.Variants, []string{"rival"}) ||
+			loss.Rounds != s.report().Variants[2].Learner.Learned {
 			t.Fatalf("%+v, %v", loss, err)
 		}
-		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 0), engine.Change{}); err != nil || v.Change != api.PreviewEnd || v.Lost == nil || v.Lost.Rounds != loss.Rounds {
+		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 0), engine.Change{}); err != nil ||
+			v.Change != api.PreviewEnd || v.Lost == nil || v.Lost.Rounds != loss.Rounds {
 			t.Errorf("the preview is %+v, %v", v, err)
 		}
 		put(t, e, "home", fmt.Sprintf(learning, 0))
@@ -125,7 +132,8 @@ func TestEndOfAnExperiment(t *testing.T) {
 		e, store, _ := begun(t)
 		put(t, e, "home", onTrial(strings.Replace(fourVariants, "summer", "autumn", 1)))
 		all, err := e.Experiments("home")
-		if err != nil || all.Experiment == nil || all.Experiment.Name != "autumn" || len(all.Past) != 1 || all.Experiment.Decisions != 0 || all.Experiment.Variants[2].Learner.Learned != 0 {
+		if err != nil || all.Experiment == nil || all.Experiment.Name != "autumn" || len(all.Past) != 1 ||
+			all.Experiment.Decisions != 0 || all.Experiment.Variants[2].Learner.Learned != 0 {
 			t.Errorf("%+v, %v", all, err)
 		}
 		replays(t, e, engine.Options{Store: store, Build: buildFixed})
@@ -144,7 +152,8 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if err := e.RollBack(t.Context(), "home", versions[0].Version, nil, 0); !errors.Is(err, engine.ErrExperiment) {
 			t.Errorf("a roll back to another learner: %v", err)
 		}
-		if _, err := e.Change(t.Context(), "home", fmt.Appendf(nil, learning, 3), engine.Change{Relearn: true}, 0); !errors.Is(err, engine.ErrExperiment) {
+		if _, err := e.Change(t.Context(), "home", fmt.Appendf(nil, learning, 3), engine.Change{Relearn: true},
+			0); !errors.Is(err, engine.ErrExperiment) {
 			t.Errorf("a relearning: %v", err)
 		}
 		replays(t, e, engine.Options{Store: store, Build: buildFixed})
@@ -189,7 +198,8 @@ func TestEras(t *testing.T) {
 		if x.Shadow != nil {
 			shadow = x.Shadow.Rounds
 		}
-		have = append(have, []any{x.Began, x.Mode, x.Decisions, x.ByBaseline.Rounds, x.ByChance.Rounds, x.ByPolicy.Rounds, shadow})
+		have = append(have, []any{x.Began, x.Mode, x.Decisions, x.ByBaseline.Rounds, x.ByChance.Rounds,
+			x.ByPolicy.Rounds, shadow})
 	}
 	want := [][]any{
 		{api.BegunByCreation, "shadow", uint64(2), uint64(2), uint64(0), uint64(0), uint64(2)},

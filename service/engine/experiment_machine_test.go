@@ -41,15 +41,18 @@ func (m *trials) start(t *rapid.T, from []byte) {
 func (m *trials) Put(t *rapid.T) {
 	policy := rapid.IntRange(0, 2).Draw(t, "policy")
 	mode := `,"mode":"` + rapid.SampledFrom([]string{"learn", "shadow"}).Draw(t, "mode") + `"`
-	if held := rapid.SampledFrom([]float64{0, 0.25, 0.5}).Draw(t, "holdout"); held > 0 && !strings.Contains(mode, "shadow") {
+	if held := rapid.SampledFrom([]float64{0, 0.25, 0.5}).Draw(t, "holdout"); held > 0 &&
+		!strings.Contains(mode, "shadow") {
 		mode += fmt.Sprintf(`,"holdout_share":%v`, held)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "experiment") > 0 {
 		first := rapid.IntRange(0, 100).Draw(t, "first")
 		second := rapid.IntRange(0, 100-first).Draw(t, "second")
 		mode = fmt.Sprintf(`,"mode":"experiment","experiment":{"name":"%s","learn_from":"%s","variants":[{"name":"shop","show":"baseline","share":%v},{"name":"own","show":"policy","share":%v},{"name":"rival","show":"policy","policy":{"name":"%d"},"share":%v}]}`,
-			rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"own", "all"}).Draw(t, "learn"),
-			float64(first)/100, float64(second)/100, rapid.IntRange(0, 2).Draw(t, "rival"), float64(100-first-second)/100)
+			rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"own", "all"}).Draw(t,
+				"learn"),
+			float64(first)/100, float64(second)/100, rapid.IntRange(0, 2).Draw(t, "rival"),
+			float64(100-first-second)/100)
 	}
 	how := engine.Change{Reset: rapid.Bool().Draw(t, "reset")}
 	_, err := m.engine.Change(t.Context(), "home", fmt.Appendf(nil, trialPlacement, policy, mode), how, m.now)
@@ -70,7 +73,8 @@ func (m *trials) Put(t *rapid.T) {
 func (m *trials) Decide(t *rapid.T) {
 	m.next++
 	r := stock(fmt.Sprint("d", m.next), 3)
-	r.ShopperID, r.Defer = fmt.Sprint("u", rapid.IntRange(0, 9).Draw(t, "unit")), rapid.IntRange(0, 3).Draw(t, "defer") == 0
+	r.ShopperID, r.Defer = fmt.Sprint("u", rapid.IntRange(0, 9).Draw(t, "unit")),
+		rapid.IntRange(0, 3).Draw(t, "defer") == 0
 	c, err := m.engine.Config("home")
 	want(t, "config", err, nil)
 	if c.Mode != api.Learn || c.Holdout > 0 {
@@ -79,7 +83,8 @@ func (m *trials) Decide(t *rapid.T) {
 	a, err := m.engine.Decide(t.Context(), "home", r, m.now)
 	want(t, "decide", err, nil)
 	held := float64(abtest.Bucket(abtest.Unit("home", r.ShopperID), 0)) >= abtest.Buckets*(1-c.Holdout)
-	if before := m.variants[r.ShopperID]; held != (a.Variant == api.Holdout) || (a.Variant == "") != (c.Mode != api.Experimenting && !held) || before != "" && before != a.Variant {
+	if before := m.variants[r.ShopperID]; held != (a.Variant == api.Holdout) ||
+		(a.Variant == "") != (c.Mode != api.Experimenting && !held) || before != "" && before != a.Variant {
 		t.Fatalf("%s is shown %q after %q in the mode %q", r.ShopperID, a.Variant, before, c.Mode)
 	}
 	m.variants[r.ShopperID] = a.Variant
@@ -98,7 +103,8 @@ func (m *trials) Close(t *rapid.T) {
 	if rapid.Bool().Draw(t, "sold") {
 		item = m.shown[id]
 	}
-	if err := m.engine.Outcome(t.Context(), "home", id, item, m.now); err != nil && !errors.Is(err, engine.ErrLate) && !errors.Is(err, engine.ErrNotFound) {
+	if err := m.engine.Outcome(t.Context(), "home", id, item, m.now); err != nil && !errors.Is(err, engine.ErrLate) &&
+		!errors.Is(err, engine.ErrNotFound) {
 		t.Fatal(err)
 	}
 }
@@ -153,7 +159,8 @@ func (m *trials) Check(t *rapid.T) {
 		sum := 0.0
 		for _, v := range r.Variants {
 			sum += v.Share
-			if v.Group.Rounds > v.Made || v.Units > v.Made || v.Group.Rounds > 0 && !(v.Mean.Low <= v.Mean.Estimate && v.Mean.Estimate <= v.Mean.High) {
+			if v.Group.Rounds > v.Made || v.Units > v.Made || v.Group.Rounds > 0 &&
+				!(v.Mean.Low <= v.Mean.Estimate && v.Mean.Estimate <= v.Mean.High) {
 				t.Fatalf("%+v", v)
 			}
 		}
@@ -179,7 +186,8 @@ func TestExperimentMachine(t *testing.T) {
 		_, err := m.engine.Put(t.Context(), "home", fmt.Appendf(nil, trialPlacement, 0, ""), m.now)
 		want(t, "put", err, nil)
 		t.Repeat(map[string]func(*rapid.T){
-			"": m.Check, "put": m.Put, "decide": m.Decide, "decide again": m.Decide, "decide more": m.Decide, "close": m.Close, "close again": m.Close, "pass": m.Pass,
+			"": m.Check, "put": m.Put, "decide": m.Decide, "decide again": m.Decide, "decide more": m.Decide,
+			"close": m.Close, "close again": m.Close, "pass": m.Pass,
 			"keep": m.Keep, "roll back": m.RollBack, "restart": m.Restart,
 		})
 		m.Restart(t)

@@ -57,13 +57,15 @@ func TestStopRule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
-			put(t, e, "home", onTrial(fmt.Sprintf(`{"name":"x","min_gain":%v,"variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`, c.worth)))
+			put(t, e, "home", onTrial(fmt.Sprintf(
+				`{"name":"x","min_gain":%v,"variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`, c.worth)))
 			s := newBoutique(t, e, c.sells...)
 			if r := s.report(); r.Verdict.Result != api.Continue || r.Counts != nil {
 				t.Errorf("before the first decision the verdict is %+v, counted from %v on", r.Verdict, r.Counts)
 			}
 			s.serve(500, 500)
-			if r := s.report(); r.Verdict.Result != c.rule || r.Control != "shop" || (r.Verdict.Variant == "own") != (c.rule == api.Ship) {
+			if r := s.report(); r.Verdict.Result != c.rule || r.Control != "shop" ||
+				(r.Verdict.Variant == "own") != (c.rule == api.Ship) {
 				t.Errorf("the verdict is %+v", r.Verdict)
 			}
 		})
@@ -97,7 +99,8 @@ func TestFirstDecisionsCount(t *testing.T) {
 // The points stay few, and are in order.
 func TestPointsStayFew(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
-	put(t, e, "home", strings.Replace(onTrial(`{"name":"x","variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`), "30m", "1m", 1))
+	put(t, e, "home", strings.Replace(onTrial(
+		`{"name":"x","variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`), "30m", "1m", 1))
 	s := newBoutique(t, e, 0.3, 0.3)
 	s.serve(700, 50)
 	r := s.report()
@@ -115,7 +118,8 @@ func TestPointsStayFew(t *testing.T) {
 			t.Fatalf("point %d is at %v, and the one before at %v", i+1, r.Points[i+1].Time, r.Points[i].Time)
 		}
 	}
-	if last := r.Points[len(r.Points)-1]; last.Means[0].High <= last.Means[0].Low || last.Differences[0].High <= 0 || last.Differences[1] != (api.Interval{}) {
+	if last := r.Points[len(r.Points)-1]; last.Means[0].High <= last.Means[0].Low || last.Differences[0].High <= 0 ||
+		last.Differences[1] != (api.Interval{}) {
 		t.Errorf("the last point is %+v", last)
 	}
 }
@@ -142,7 +146,8 @@ func (c *census) serve(n, phase int, units string) {
 		if c.rng.IntN(2) == 0 {
 			fatal.If(c.t, c.e.Outcome(c.t.Context(), "home", a.Decision, a.IDs()[0], c.now))
 		}
-		c.all = append(c.all, asked{id: a.Decision, unit: r.ShopperID, variant: a.Variant, bucket: abtest.Bucket(abtest.Unit("home", r.ShopperID), 1), phase: phase})
+		c.all = append(c.all, asked{id: a.Decision, unit: r.ShopperID, variant: a.Variant,
+			bucket: abtest.Bucket(abtest.Unit("home", r.ShopperID), 1), phase: phase})
 		c.expire()
 	}
 }
@@ -158,7 +163,8 @@ func changed(t *testing.T, before func(*census)) *census {
 	for i := range c.all {
 		c.all[i].waits = fatal.Or(e.Decision(t.Context(), "home", c.all[i].id))(t).Status == "open"
 	}
-	config := strings.NewReplacer(`"holdout_share":0.1`, `"holdout_share":0.2`, `"share":0.4`, `"share":0.1`, `"share":0.3`, `"share":0.6`).Replace(fourVariants)
+	config := strings.NewReplacer(`"holdout_share":0.1`, `"holdout_share":0.2`, `"share":0.4`, `"share":0.1`,
+		`"share":0.3`, `"share":0.6`).Replace(fourVariants)
 	fatal.Or(e.Put(t.Context(), "home", []byte(onTrial(config)), c.now))(t)
 	c.serve(200, 1, "u")
 	c.serve(200, 1, "new")
@@ -291,7 +297,8 @@ func TestVerdictNamesTheVariantAhead(t *testing.T) {
 	put(t, e, "home", onTrial(fourVariants))
 	s := newBoutique(t, e, 0.6, 0.5, 0.5)
 	s.serve(300, 300)
-	if r := s.report(); r.Verdict.Result != api.Continue || !strings.HasPrefix(r.Verdict.Reason, `no gain is certain yet: "own" earns between -`) {
+	if r := s.report(); r.Verdict.Result != api.Continue || !strings.HasPrefix(r.Verdict.Reason,
+		`no gain is certain yet: "own" earns between -`) {
 		t.Errorf("the verdict is %+v of %+v", r.Verdict, r.Variants)
 	}
 }

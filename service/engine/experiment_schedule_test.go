@@ -50,7 +50,9 @@ func TestSchedule(t *testing.T) {
 		fatal.Or(e.Expire(t.Context(), begin+k*minute))(t)
 	}
 	r := fatal.Or(e.Experiments("home"))(t).Experiment
-	if r.Decisions != 100 || r.Variants[0].Made != uint64(count["shop"]) || r.Variants[1].Made != uint64(count["ours"]) || r.Starts.UnixNano() != begin+100*minute || r.Ends.UnixNano() != begin+200*minute {
+	if r.Decisions != 100 || r.Variants[0].Made != uint64(count["shop"]) ||
+		r.Variants[1].Made != uint64(count["ours"]) || r.Starts.UnixNano() != begin+100*minute ||
+		r.Ends.UnixNano() != begin+200*minute {
 		t.Errorf("%d decisions count, %v: %+v", r.Decisions, count, r.Variants)
 	}
 	restarted := opened(t, engine.Options{Store: store, Build: buildFixed, Snapshot: snapshot(t, e)})
@@ -62,7 +64,8 @@ func TestSchedule(t *testing.T) {
 	if _, _, err := ask("late", 310, "", nil); err == nil {
 		t.Error("after the end a request needs no baseline, which is shown")
 	}
-	if variant, item, err := ask("late", 310, "", []string{itemID(1)}); err != nil || variant != "" || item != itemID(1) {
+	if variant, item, err := ask("late", 310, "", []string{itemID(1)}); err != nil || variant != "" ||
+		item != itemID(1) {
 		t.Errorf("after the end variant %q shows %s, %v", variant, item, err)
 	}
 	for what, bad := range map[string]string{
@@ -110,7 +113,8 @@ func TestSegmentsOfShoppers(t *testing.T) {
 		for _, v := range r.Segments[k].Variants {
 			sum.Add(&v.Group)
 		}
-		if s := r.Segments[k]; s.Value != want.value || sum.Rounds > want.rounds || sum.Rounds+4 < want.rounds || sum.Purchases > want.purchases || sum.Purchases+2 < want.purchases {
+		if s := r.Segments[k]; s.Value != want.value || sum.Rounds > want.rounds || sum.Rounds+4 < want.rounds ||
+			sum.Purchases > want.purchases || sum.Purchases+2 < want.purchases {
 			t.Errorf("segment %d is %+v, want %+v", k, s, want)
 		}
 	}

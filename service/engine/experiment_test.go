@@ -67,7 +67,8 @@ type boutique struct {
 }
 
 func newBoutique(t *testing.T, e *engine.Engine, sells ...float64) *boutique {
-	return &boutique{t: t, e: e, sells: sells, price: 2, now: 1e18, rng: rand.New(rand.NewPCG(5, 6)), groups: map[string]*api.Totals{}, variants: map[string]string{}}
+	return &boutique{t: t, e: e, sells: sells, price: 2, now: 1e18, rng: rand.New(rand.NewPCG(5, 6)),
+		groups: map[string]*api.Totals{}, variants: map[string]string{}}
 }
 
 // serve answers the requests of a number of shoppers, one a minute. Decisions without a sale expire.
@@ -132,7 +133,8 @@ func (s *boutique) report() *api.ExperimentReport {
 func TestTinyRevenues(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildFixed})
-	put(t, e, "home", onTrial(strings.Replace(fourVariants, `"variants"`, `"metrics":[{"name":"m","max":5e-324}],"variants"`, 1)))
+	put(t, e, "home", onTrial(strings.Replace(fourVariants, `"variants"`,
+		`"metrics":[{"name":"m","max":5e-324}],"variants"`, 1)))
 	s := newBoutique(t, e, 0.5, 0.5, 0.5)
 	s.price = 1e-170
 	s.serve(100, 50)
@@ -148,7 +150,8 @@ func TestTinyRevenues(t *testing.T) {
 func TestExperiment(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildFixed})
-	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"learn_in_alarm":true,"mode"`, 1)) // item 0 sells less than its policy predicts
+	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"learn_in_alarm":true,"mode"`,
+		1)) // item 0 sells less than its policy predicts
 	s := newBoutique(t, e, 0.05, 0.6, 0.05, 0.2)
 	s.serve(1000, 600)
 	middle := snapshot(t, e)
@@ -171,7 +174,8 @@ func TestExperiment(t *testing.T) {
 		if v.Units < units[v.Name]-1 || v.Units > units[v.Name] { // the last decision may be of a new one
 			t.Errorf("%s has %d units, want %d", v.Name, v.Units, units[v.Name])
 		}
-		if mean, _ := v.Group.Mean(); math.Abs(v.Mean.Estimate-mean) > 1e-9 || !(v.Mean.Low <= mean && mean <= v.Mean.High) {
+		if mean, _ := v.Group.Mean(); math.Abs(v.Mean.Estimate-mean) > 1e-9 ||
+			!(v.Mean.Low <= mean && mean <= v.Mean.High) {
 			t.Errorf("%s earns %+v a decision, want %v", v.Name, v.Mean, mean)
 		}
 		if (v.Difference == nil) != (v.Name == "shop" || v.Name == api.Holdout) {
@@ -195,7 +199,8 @@ func TestExperiment(t *testing.T) {
 	}
 	for _, p := range r.Pairs {
 		want := earned[p.Variant].Estimate - earned[p.Over].Estimate
-		if d := p.Difference; d.Estimate < 0 || math.Abs(d.Estimate-want) > 1e-9 || d.Low >= d.Estimate || d.High <= d.Estimate {
+		if d := p.Difference; d.Estimate < 0 || math.Abs(d.Estimate-want) > 1e-9 || d.Low >= d.Estimate ||
+			d.High <= d.Estimate {
 			t.Errorf("%q earns %+v more than %q, want about %v", p.Variant, d, p.Over, want)
 		}
 	}
@@ -204,7 +209,8 @@ func TestExperiment(t *testing.T) {
 	}
 	for name, learned := range map[string]uint64{"own": s.groups["own"].Rounds, "rival": s.groups["rival"].Rounds} {
 		for _, v := range r.Variants {
-			if v.Name == name && (v.Learner == nil || v.Learner.Learned != learned || v.Learner.Own != (name == "rival")) {
+			if v.Name == name && (v.Learner == nil || v.Learner.Learned != learned ||
+				v.Learner.Own != (name == "rival")) {
 				t.Errorf("%s has the learner %+v, want %d rounds", name, v.Learner, learned)
 			}
 		}
@@ -212,7 +218,8 @@ func TestExperiment(t *testing.T) {
 
 	now := snapshot(t, e)
 	for name, from := range map[string][]byte{"the beginning": nil, "the middle": middle, "now": now} {
-		if again := replayed(t, engine.Options{Store: store, Build: buildFixed, Snapshot: from}); !bytes.Equal(again, now) {
+		if again := replayed(t, engine.Options{Store: store, Build: buildFixed, Snapshot: from}); !bytes.Equal(again,
+			now) {
 			t.Errorf("a replay from %s on gives another state", name)
 		}
 		a := fatal.Or(engine.NewAudit(buildFixed, from))(t)
@@ -248,7 +255,8 @@ func TestWhatVariantsShow(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	wantBy := map[string]map[uint8]bool{
-		"shop": {offer.ByBaseline: true}, api.Holdout: {offer.ByBaseline: true}, "own": {offer.ByPolicy: true}, "rival": {offer.ByPolicy: true},
+		"shop": {offer.ByBaseline: true}, api.Holdout: {offer.ByBaseline: true}, "own": {offer.ByPolicy: true},
+		"rival":  {offer.ByPolicy: true},
 		"chance": {offer.ByChance: true},
 	}
 	if diff := cmp.Diff(wantBy, by); diff != "" {
@@ -307,7 +315,8 @@ func TestShares(t *testing.T) {
 		a := decide(t, e, "home", r, 0)
 		have[a.Variant]++
 	}
-	for name, p := range map[string]float64{"shop": 0.36, "own": 0.27, "rival": 0.18, "chance": 0.09, api.Holdout: 0.1} {
+	for name, p := range map[string]float64{"shop": 0.36, "own": 0.27, "rival": 0.18, "chance": 0.09,
+		api.Holdout: 0.1} {
 		if z := (have[name] - n*p) / math.Sqrt(n*p*(1-p)); math.Abs(z) > 4 {
 			t.Errorf("%s has %v of %d units, want a share of %v", name, have[name], n, p)
 		}
@@ -338,9 +347,10 @@ func TestGuardInAnExperiment(t *testing.T) {
 
 // A placement is charged for the learners of its variants, and for the sums of the experiment.
 func TestChargeOfAnExperiment(t *testing.T) {
-	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed, Size: func(setup.Spec) (setup.Size, error) {
-		return setup.Size{Learner: 1000, State: 10}, nil
-	}})
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed,
+		Size: func(setup.Spec) (setup.Size, error) {
+			return setup.Size{Learner: 1000, State: 10}, nil
+		}})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m","memory_bytes":8000000}`)
 	before := fatal.Or(e.Stats("home"))(t)
 	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"memory_bytes":8000000,"mode"`, 1))
@@ -376,7 +386,8 @@ func TestExplainAVariant(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)
-	if x := explain(asked["rival"]); !strings.Contains(strings.Join(x.Unknown, " "), `the experiment of the variant "rival" has ended`) {
+	if x := explain(asked["rival"]); !strings.Contains(strings.Join(x.Unknown, " "),
+		`the experiment of the variant "rival" has ended`) {
 		t.Errorf("after the end: %+v", x)
 	}
 }

@@ -56,7 +56,8 @@ func addPolicy(view *View, v *page.View, l *page.Logged, entry uint64) {
 	w := view.Worker
 	l.Policy = v.Policy
 	if v.Routes != nil {
-		if class := v.Routes.ClassOf(l.Variant); class >= 0 && class < len(view.Challengers) && view.Challengers[class] != nil {
+		if class := v.Routes.ClassOf(l.Variant); class >= 0 && class < len(view.Challengers) &&
+			view.Challengers[class] != nil {
 			w, l.Policy = view.Challengers[class], *v.Variants[class]
 		}
 	}
@@ -68,14 +69,16 @@ func addPolicy(view *View, v *page.View, l *page.Logged, entry uint64) {
 	}
 	if l.Variant != "" && l.Variant != api.Holdout && (v.Routes == nil || entry <= v.Routes.Number) {
 		l.Policy.Policy = nil
-		l.Unknown = append(l.Unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended", l.Variant))
+		l.Unknown = append(l.Unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended",
+			l.Variant))
 	}
 }
 
 // rebuild returns the request and the candidates of an offer from the catalogue at its version.
 func (e *Engine) rebuild(ctx context.Context, v *page.View, o *offer.Offer) (*page.Request, *offer.Offer, error) {
 	if o.Candidates > page.MaxRebuilt {
-		return nil, nil, fmt.Errorf("%d items were candidates, and an explanation has at most %d", o.Candidates, page.MaxRebuilt)
+		return nil, nil, fmt.Errorf("%d items were candidates, and an explanation has at most %d", o.Candidates,
+			page.MaxRebuilt)
 	}
 	items := v.Catalogue.Freeze()
 	if err := Rewind(ctx, e.store, items, o.Catalogue.Version, maxUndone); err != nil {

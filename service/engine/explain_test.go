@@ -38,7 +38,8 @@ func asking(rng *rand.Rand) *api.Request {
 	for i := range 6 {
 		r.Items = append(r.Items, api.Item{
 			ID: itemID(i), Revenue: new(0.5 + rng.Float64()),
-			Features: api.Values{api.Number("x", rng.NormFloat64()), api.Text("brand", []string{"a", "b"}[rng.IntN(2)]), api.Text("words", []string{"red shoe", "blue hat", ""}[rng.IntN(3)])},
+			Features: api.Values{api.Number("x", rng.NormFloat64()), api.Text("brand", []string{"a", "b"}[rng.IntN(2)]),
+				api.Text("words", []string{"red shoe", "blue hat", ""}[rng.IntN(3)])},
 		})
 	}
 	return r
@@ -73,7 +74,8 @@ func checkReasons(t *testing.T, x *api.Explanation) {
 			}
 		}
 		if math.Abs(sum-*item.Utility) > 1e-9*(1+math.Abs(sum)) {
-			t.Errorf("%s: base and contributions of %s sum to %v, the utility is %v", x.Policy, item.ID, sum, *item.Utility)
+			t.Errorf("%s: base and contributions of %s sum to %v, the utility is %v", x.Policy, item.ID, sum,
+				*item.Utility)
 		}
 	}
 }
@@ -101,7 +103,8 @@ func TestTry(t *testing.T) {
 				before, at := snapshot(t, e), e.Sequence()
 				r := asking(rng)
 				if decisions > 0 {
-					r.Exclude, r.MaxSize, r.Limits = []string{"sku1", "gone"}, 1, []api.Limit{{Feature: "brand", Max: new(1)}}
+					r.Exclude, r.MaxSize, r.Limits = []string{"sku1", "gone"}, 1,
+						[]api.Limit{{Feature: "brand", Max: new(1)}}
 				}
 				tried, why, err := try(t.Context(), e, "home", r, 0)
 				fatal.If(t, err)
@@ -141,7 +144,10 @@ func TestExplainRules(t *testing.T) {
 		}
 		a := decide(t, e, "home", r, 0)
 		why := fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0))(t)
-		if known := n == 1; known != (len(why.Rules) == 1 && len(why.Unknown) == 0 && len(why.Next.Items) == 2) || known == slices.ContainsFunc(why.Unknown, func(u string) bool { return strings.Contains(u, "the log does not have them") }) {
+		if known := n == 1; known != (len(why.Rules) == 1 && len(why.Unknown) == 0 && len(why.Next.Items) == 2) ||
+			known == slices.ContainsFunc(why.Unknown, func(u string) bool {
+				return strings.Contains(u, "the log does not have them")
+			}) {
 			t.Errorf("with %d rules: %+v, %v", n, why.Rules, why.Unknown)
 		}
 	}
@@ -153,7 +159,8 @@ func TestLinearContributions(t *testing.T) {
 	put(t, e, "home", `{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"},{"name":"x1","kind":"number"}]}`)
 	r := &api.Request{}
 	for i, v := range [][2]float64{{1, 0}, {0, 1}, {2, 0}, {0, 0}} {
-		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", v[0]), api.Number("x1", v[1])}})
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", v[0]),
+			api.Number("x1", v[1])}})
 	}
 	for range 20 {
 		a := decide(t, e, "home", r, 0)
@@ -176,7 +183,8 @@ func TestLinearContributions(t *testing.T) {
 		x  float64
 	}{{one, 1}, {two, 2}, {none, 0}} {
 		at := slices.IndexFunc(c.of.Contributions, func(c api.Contribution) bool { return c.Feature == "x" })
-		if got := c.of.Contributions[at]; got.Value != c.x || math.Abs(got.Utility-weight*(c.x-0.75)) > 1e-12 || *c.of.Base != *one.Base {
+		if got := c.of.Contributions[at]; got.Value != c.x || math.Abs(got.Utility-weight*(c.x-0.75)) > 1e-12 ||
+			*c.of.Base != *one.Base {
 			t.Errorf("x = %v contributes %v to %v, its weight is %v and the mean 0.75", c.x, got, *c.of.Base, weight)
 		}
 	}
@@ -205,7 +213,8 @@ func TestTypicalShopper(t *testing.T) {
 	wait(t, e)
 	last := explain(1, 10*second) // the age of the last shopper, who is all that is known of the only item
 	other := explain(3, 10*second)
-	if !last.Typical || len(last.Items[0].Contributions) > 0 || len(other.Items[0].Contributions) != 2 || *other.Items[0].Base != *last.Items[0].Utility || *other.Items[0].Utility == *last.Items[0].Utility {
+	if !last.Typical || len(last.Items[0].Contributions) > 0 || len(other.Items[0].Contributions) != 2 ||
+		*other.Items[0].Base != *last.Items[0].Utility || *other.Items[0].Utility == *last.Items[0].Utility {
 		t.Errorf("the typical shopper: %+v, another one: %+v", last.Items[0], other.Items[0])
 	}
 	if want := []api.FeatureValue{{Feature: "age", Value: 3.0}}; !cmp.Equal(want, other.Shopper) {
@@ -217,11 +226,14 @@ func TestTypicalShopper(t *testing.T) {
 //
 //	xy − ab = b(x − a) + a(y − b) + (x − a)(y − b)
 func TestShapley(t *testing.T) {
-	e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &stuck{policy: product{near{2, 0}}}, nil }})
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
+		return &stuck{policy: product{near{2, 0}}}, nil
+	}})
 	put(t, e, "home", `{"max_size":2,"features":`+numbers(2)+`}`)
 	r := &api.Request{}
 	for i, v := range [][2]float64{{1, 3}, {-1, 1}, {3, 2}} { // of the mean (1, 2)
-		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", v[0]), api.Number("x1", v[1])}})
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", v[0]),
+			api.Number("x1", v[1])}})
 	}
 	_, why, err := try(t.Context(), e, "home", r, 0)
 	fatal.If(t, err)
@@ -278,7 +290,8 @@ func TestExplainLater(t *testing.T) {
 	e = opened(t, engine.Options{Store: store})
 	wait(t, e)
 	at := explain()
-	if at.Known != len(a.IDs()) || at.Candidates != 6 || at.Next != nil || len(at.Unknown) < 2 || !at.SamePolicy || at.Items[0].Index != nil || at.Items[0].Utility == nil {
+	if at.Known != len(a.IDs()) || at.Candidates != 6 || at.Next != nil || len(at.Unknown) < 2 || !at.SamePolicy ||
+		at.Items[0].Index != nil || at.Items[0].Utility == nil {
 		t.Errorf("of a log without the other candidates: %+v", at)
 	}
 	teach(t, e, "home", 5)
@@ -288,7 +301,8 @@ func TestExplainLater(t *testing.T) {
 	b := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
 	teach(t, e, "home", 5)
 	x := fatal.Or(e.Explain(t.Context(), "home", b.Decision, 0))(t)
-	if x.SamePolicy || x.PolicyEntry != b.PolicyEntry || x.ExplainedByEntry <= x.PolicyEntry || x.Items[0].Utility == nil {
+	if x.SamePolicy || x.PolicyEntry != b.PolicyEntry || x.ExplainedByEntry <= x.PolicyEntry ||
+		x.Items[0].Utility == nil {
 		t.Errorf("of a version that has gone: %+v", x)
 	}
 	put(t, e, "home", strings.Replace(text, `"columns":4`, `"columns":5`, 1))
@@ -306,8 +320,11 @@ func TestTryCatalogue(t *testing.T) {
 	put(t, e, "home", window+`,"log_items":"all"}`)
 	putItems(t, e, "home", goods(1, 40))
 	for _, r := range []*api.Request{
-		{User: aged(1)}, {User: aged(-1), Candidates: []string{"sku3", "sku7", "gone"}, Payload: true}, {User: aged(1), Filter: "half == 1", Exclude: []string{"sku1"}},
-		{User: aged(2), Candidates: []string{"sku9"}, Items: []api.Item{{ID: "own", Features: api.Values{api.Number("x", 1), api.Number("x1", 1), api.Text("brand", "c")}}}},
+		{User: aged(1)}, {User: aged(-1), Candidates: []string{"sku3", "sku7", "gone"}, Payload: true},
+		{User: aged(1), Filter: "half == 1", Exclude: []string{"sku1"}},
+		{User: aged(2), Candidates: []string{"sku9"},
+			Items: []api.Item{{ID: "own", Features: api.Values{api.Number("x", 1), api.Number("x1", 1),
+				api.Text("brand", "c")}}}},
 	} {
 		before, at := snapshot(t, e), e.Sequence()
 		tried, why, err := try(t.Context(), e, "home", r, 0)
@@ -359,7 +376,9 @@ func TestTryShadow(t *testing.T) {
 // An explanation by a policy that panics, or that is not one of ours, names the items shown and the unknown facts.
 func TestExplainForeign(t *testing.T) {
 	for name, policy := range map[string]vitrine.Policy{"no explainer": near{2, 0}, "a panic": panicking{near{2, 0}}} {
-		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &stuck{policy: policy}, nil }})
+		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
+			return &stuck{policy: policy}, nil
+		}})
 		put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`}`)
 		_, why, err := try(t.Context(), e, "home", stock("", 4), 0)
 		fatal.If(t, err)

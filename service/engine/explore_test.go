@@ -66,11 +66,15 @@ func TestLogHasTheLaw(t *testing.T) {
 		change  func(*api.Request)
 		sets    int // that are shown
 	}{
-		"sets":              {"sets", func(*api.Request) {}, 5 + 10},
-		"slots":             {"swaps", func(*api.Request) {}, 1 + 2*3},
-		"slots under rules": {"swaps", func(r *api.Request) { r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: new(1)}} }, 1 + 2 + 3},
-		"pinned items":      {"swaps", func(r *api.Request) { r.Include = []string{"sku0"} }, 1 + 3},
-		"slots of a page":   {"swaps", func(r *api.Request) { r.Slots = []api.Slot{{Exclude: []string{"sku3"}}, {Exclude: []string{"sku4"}}} }, 0},
+		"sets":  {"sets", func(*api.Request) {}, 5 + 10},
+		"slots": {"swaps", func(*api.Request) {}, 1 + 2*3},
+		"slots under rules": {"swaps", func(r *api.Request) {
+			r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: new(1)}}
+		}, 1 + 2 + 3},
+		"pinned items": {"swaps", func(r *api.Request) { r.Include = []string{"sku0"} }, 1 + 3},
+		"slots of a page": {"swaps", func(r *api.Request) {
+			r.Slots = []api.Slot{{Exclude: []string{"sku3"}}, {Exclude: []string{"sku4"}}}
+		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := new(memlog.Store)
@@ -79,7 +83,8 @@ func TestLogHasTheLaw(t *testing.T) {
 					return vitrine.Offer{Assortment: vitrine.Assortment{0, 1}, Propensity: 1}
 				}}, nil
 			}})
-			put(t, e, "home", fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore":%q,"explore_share":%v}`, c.explore, share))
+			put(t, e, "home", fmt.Sprintf(
+				`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore":%q,"explore_share":%v}`, c.explore, share))
 			for range rounds {
 				r := stock("", n)
 				c.change(r)
@@ -102,7 +107,8 @@ func TestLogHasTheLaw(t *testing.T) {
 				if math.Abs(p-o.Propensity) > 1e-12 || p == 0 {
 					t.Fatalf("%v has the propensity %v, and %v by its law", s, o.Propensity, p)
 				}
-				if by := o.Mode == offer.ByChance; c.explore == "swaps" && by != !slices.Equal(s, vitrine.Assortment{0, 1}) {
+				if by := o.Mode == offer.ByChance; c.explore == "swaps" &&
+					by != !slices.Equal(s, vitrine.Assortment{0, 1}) {
 					t.Fatalf("%v was found in way %d", s, o.Mode)
 				}
 				shown[fmt.Sprint(s)]++
@@ -141,7 +147,8 @@ func TestExploreWeights(t *testing.T) {
 		for _, explore := range []string{"sets", "swaps"} {
 			store := new(memlog.Store)
 			e := opened(t, engine.Options{Store: store})
-			put(t, e, "home", fmt.Sprintf(`{"max_size":2,"max_request_items":10,"features":[{"name":"x","kind":"number"}],"policy":{"name":%q},"mode":"explore","explore":%q,"explore_share":%v}`,
+			put(t, e, "home", fmt.Sprintf(
+				`{"max_size":2,"max_request_items":10,"features":[{"name":"x","kind":"number"}],"policy":{"name":%q},"mode":"explore","explore":%q,"explore_share":%v}`,
 				name, explore, share))
 			for _, phase := range []string{"first", "later"} {
 				var weights []float64
@@ -166,7 +173,8 @@ func TestExploreWeights(t *testing.T) {
 					known[name+" "+explore] = true
 					mean, sd := stat.MeanStdDev(weights, nil)
 					if math.Abs(mean-1) > 4*sd/math.Sqrt(float64(len(weights)))+1e-9 {
-						t.Errorf("%s: the mean of 1/μ is %.3f ± %.3f, want 1", what, mean, sd/math.Sqrt(float64(len(weights))))
+						t.Errorf("%s: the mean of 1/μ is %.3f ± %.3f, want 1", what, mean,
+							sd/math.Sqrt(float64(len(weights))))
 					}
 				}
 				for i := range 60 {

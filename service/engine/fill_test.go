@@ -15,11 +15,13 @@ func TestPoliciesFillPages(t *testing.T) {
 	for _, policy := range []string{"ucb-mnl", "ts-mnl", "auto", "eps-greedy-mnl", "uniform"} {
 		for _, mode := range []string{"sets", "swaps"} {
 			e := opened(t, engine.Options{Store: new(memlog.Store)})
-			put(t, e, "home", strings.Replace(fmt.Sprintf(stalls, policy, mode), `"max_size":6`, `"max_size":6,"min_size":6`, 1))
+			put(t, e, "home", strings.Replace(fmt.Sprintf(stalls, policy, mode), `"max_size":6`,
+				`"max_size":6,"min_size":6`, 1))
 			for k := range 40 {
 				r := stand(fmt.Sprint(k), 12)
 				for i := range r.Items {
-					r.Items[i].Features[1], r.Items[i].Features[2] = api.Text("brand", fmt.Sprint("b", i%5)), api.Text("kind", fmt.Sprint("k", i%4))
+					r.Items[i].Features[1], r.Items[i].Features[2] = api.Text("brand", fmt.Sprint("b", i%5)),
+						api.Text("kind", fmt.Sprint("k", i%4))
 					r.Items[i].Revenue = new([]float64{0.01, 10}[i%2]) // the cheap ones lower the revenue of a page
 				}
 				want := 5 // there are five brands
@@ -38,7 +40,8 @@ func TestPoliciesFillPages(t *testing.T) {
 	put(t, e, "home", fmt.Sprintf(stalls, "ucb-mnl", "sets"))
 	r := stand("a", 5)
 	r.MinSize, r.Capacity = 5, new(3.0)
-	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(), "cannot be combined with min_size") {
+	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(),
+		"cannot be combined with min_size") {
 		t.Errorf("min_size with a capacity: %v", err)
 	}
 }

@@ -309,7 +309,8 @@ func (e *Engine) take(ctx context.Context, f *followed) error {
 			w.AwaitRoom(learner.RoundBytes(offer))
 		}
 	}
-	staged, moved, lost := e.state.PrepareItems(sequence, &f.event), e.state.PrepareRefit(&f.event), e.state.IsLost(&f.event)
+	staged, moved, lost := e.state.PrepareItems(sequence, &f.event), e.state.PrepareRefit(&f.event),
+		e.state.IsLost(&f.event)
 	e.mu.Lock()
 	e.state.Staged, e.state.Refit, e.state.Lost = staged, moved, lost
 	if err = e.state.Apply(f.entry, &f.event, offer); err == nil {

@@ -103,20 +103,23 @@ func TestFollowerChangesNothing(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
 	var applied atomic.Uint64
-	f := follower(t, engine.Options{Store: store, Build: buildToy, Leader: func() string { return "process 7" }, Applied: func(sequence uint64, _ *eventlog.Event) {
-		if applied.Add(1) != sequence {
-			t.Errorf("entry %d is the %d-th that is reported", sequence, applied.Load())
-		}
-	}})
+	f := follower(t, engine.Options{Store: store, Build: buildToy, Leader: func() string { return "process 7" },
+		Applied: func(sequence uint64, _ *eventlog.Event) {
+			if applied.Add(1) != sequence {
+				t.Errorf("entry %d is the %d-th that is reported", sequence, applied.Load())
+			}
+		}})
 	put(t, e, "home", toys)
 	one(t, e, "home", "a", 1)
-	is(t, "a push", errOf(e.PutItems(t.Context(), "home", []api.CatalogueItem{{ID: "sku", Features: api.Values{api.Number("x", 1)}}}, 1)), nil)
+	is(t, "a push", errOf(e.PutItems(t.Context(), "home",
+		[]api.CatalogueItem{{ID: "sku", Features: api.Values{api.Number("x", 1)}}}, 1)), nil)
 	reach(t, f, e.Sequence())
 	for what, err := range map[string]error{
 		"a placement": errOf(f.Put(t.Context(), "cart", []byte(toys), 1)),
 		"a deletion":  f.Delete(t.Context(), "home", nil, 1),
 		"a version":   errOf(f.Keep(t.Context(), "home", "", 1)),
-		"a push":      errOf(f.PutItems(t.Context(), "home", []api.CatalogueItem{{ID: "other", Features: api.Values{api.Number("x", 1)}}}, 1)),
+		"a push": errOf(f.PutItems(t.Context(), "home",
+			[]api.CatalogueItem{{ID: "other", Features: api.Values{api.Number("x", 1)}}}, 1)),
 	} {
 		if !errors.Is(err, engine.ErrFollower) {
 			t.Errorf("%s: %v, want ErrFollower", what, err)
@@ -135,8 +138,10 @@ func TestFollowerChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n != e.Sequence() || applied.Load() != n || f.Role() != engine.Follower || e.Role() != engine.Leader || f.Leader() != "process 7" {
-		t.Errorf("%d events, %d reported, of %d; %s and %s, led by %q", n, applied.Load(), e.Sequence(), f.Role(), e.Role(), f.Leader())
+	if n != e.Sequence() || applied.Load() != n || f.Role() != engine.Follower || e.Role() != engine.Leader ||
+		f.Leader() != "process 7" {
+		t.Errorf("%d events, %d reported, of %d; %s and %s, led by %q", n, applied.Load(), e.Sequence(), f.Role(),
+			e.Role(), f.Leader())
 	}
 }
 
@@ -173,10 +178,11 @@ func TestClockMovesBeforeAFollowerWrites(t *testing.T) {
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
 	put(t, e, "home", toys)
 	now, asked := atomic.Int64{}, make(chan struct{}, 1000)
-	f := follower(t, engine.Options{Store: store, Build: buildToy, Replica: 1, Clock: now.Load, Propose: func(context.Context, []byte) ([]byte, error) {
-		asked <- struct{}{}
-		return nil, errors.New("nobody answers")
-	}})
+	f := follower(t, engine.Options{Store: store, Build: buildToy, Replica: 1, Clock: now.Load,
+		Propose: func(context.Context, []byte) ([]byte, error) {
+			asked <- struct{}{}
+			return nil, errors.New("nobody answers")
+		}})
 	reach(t, f, e.Sequence())
 	decided := make(chan error)
 	go func() { decided <- errOf(f.Decide(t.Context(), "home", stock("a", 2), 1)) }()
@@ -197,7 +203,8 @@ func TestClockMovesBeforeAFollowerWrites(t *testing.T) {
 			t.Errorf("entry %d is a %T at %d, want a %T at %d", 2+after, event.Body, event.Time, want, to)
 		}
 	}
-	if err := follower(t, engine.Options{Store: new(memlog.Store)}).Lead(t.Context(), func(engine.MoveClock) error { return eventlog.ErrFenced }); !errors.Is(err, eventlog.ErrFenced) {
+	if err := follower(t, engine.Options{Store: new(memlog.Store)}).Lead(t.Context(),
+		func(engine.MoveClock) error { return eventlog.ErrFenced }); !errors.Is(err, eventlog.ErrFenced) {
 		t.Errorf("%v, want that the clock could not go on", err)
 	}
 }
@@ -268,11 +275,13 @@ func TestFollowerStops(t *testing.T) {
 	reach(t, first, 3)
 	store.is.Store(true)
 	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", "", 2), nil)
-	if err := first.WaitFor(t.Context(), 5); !errors.Is(err, engine.ErrStopped) || !errors.Is(err, eventlog.ErrReopen) || !errors.Is(first.Failure(), eventlog.ErrRemoved) {
+	if err := first.WaitFor(t.Context(), 5); !errors.Is(err, engine.ErrStopped) ||
+		!errors.Is(err, eventlog.ErrReopen) || !errors.Is(first.Failure(), eventlog.ErrRemoved) {
 		t.Errorf("%v, %v", err, first.Failure())
 	}
 	fatal.Or(store.Append(t.Context(), []byte("rubbish")))(t)
-	if err := second.WaitFor(t.Context(), 5); !errors.Is(err, engine.ErrStopped) || errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "entry 5") {
+	if err := second.WaitFor(t.Context(), 5); !errors.Is(err, engine.ErrStopped) ||
+		errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "entry 5") {
 		t.Errorf("%v, want that entry 5 cannot be applied", err)
 	}
 	if err := second.Lead(t.Context(), nil); !errors.Is(err, engine.ErrStopped) {
@@ -342,7 +351,8 @@ func TestFollowerEndsWithoutItsLog(t *testing.T) {
 	e := opened(t, engine.Options{Store: store.Store, Build: buildToy})
 	put(t, e, "home", toys)
 	decide(t, e, "home", stock("a", 2), 1)
-	o := engine.Options{Store: store, Build: buildToy, Snapshot: snapshot(t, e)} // without the offer, which must be read
+	o := engine.Options{Store: store, Build: buildToy, Snapshot: snapshot(t,
+		e)} // without the offer, which must be read
 	first, second := follower(t, o), follower(t, o)
 	reach(t, first, 2)
 	reach(t, second, 2)
@@ -355,7 +365,8 @@ func TestFollowerEndsWithoutItsLog(t *testing.T) {
 	if err := <-led; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want that it was canceled", err)
 	}
-	if err := first.WaitFor(t.Context(), 99); !errors.Is(err, engine.ErrStopped) || !errors.Is(first.Failure(), context.Canceled) {
+	if err := first.WaitFor(t.Context(), 99); !errors.Is(err, engine.ErrStopped) ||
+		!errors.Is(first.Failure(), context.Canceled) {
 		t.Errorf("%v, and it stopped with %v", err, first.Failure())
 	}
 	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", "", 2), nil)
@@ -424,7 +435,10 @@ func TestFollowerEndsBeforeWhatItHasRead(t *testing.T) {
 	e := opened(t, engine.Options{Store: store.Store, Build: buildToy})
 	gate := make(chan struct{})
 	var applied atomic.Int64
-	f := follower(t, engine.Options{Store: store, Build: buildToy, Applied: func(uint64, *eventlog.Event) { applied.Add(1); <-gate }})
+	f := follower(t, engine.Options{Store: store, Build: buildToy, Applied: func(uint64, *eventlog.Event) {
+		applied.Add(1)
+		<-gate
+	}})
 	put(t, e, "home", toys)
 	for i := range 300 {
 		decide(t, e, "home", stock(fmt.Sprint("d", i), 1), 0)
@@ -509,7 +523,8 @@ func TestLearnersAreWoken(t *testing.T) {
 	store := &held{new(memlog.Store), make(chan struct{}, 100)}
 	e := opened(t, engine.Options{Store: store.Store, Build: buildToy})
 	put(t, e, "home", toys)
-	f, heir := follower(t, engine.Options{Store: store.Store, Build: buildToy}), follower(t, engine.Options{Store: store, Build: buildToy})
+	f, heir := follower(t, engine.Options{Store: store.Store, Build: buildToy}),
+		follower(t, engine.Options{Store: store, Build: buildToy})
 	for i := range rounds {
 		a := decide(t, e, "home", stock(fmt.Sprint("d", i), 1), 0)
 		is(t, "outcome", e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 1), nil)
@@ -521,7 +536,8 @@ func TestLearnersAreWoken(t *testing.T) {
 		"follower": f,
 		"heir":     heir,
 	} {
-		for end := time.Now().Add(5 * time.Minute); statsOf(t, learns, "home").Learned < rounds; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(5 * time.Minute); statsOf(t, learns,
+			"home").Learned < rounds; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("%s: it has learned %d rounds of %d", name, statsOf(t, learns, "home").Learned, rounds)
 			}

@@ -62,15 +62,18 @@ func TestForeignSnapshots(t *testing.T) {
 			e.Close()
 		}
 	}
-	if _, err := engine.Open(t.Context(), engine.Options{Store: named{log}, Build: buildToy, Snapshot: want}); !errors.Is(err, eventlog.ErrForeign) {
+	if _, err := engine.Open(t.Context(), engine.Options{Store: named{log}, Build: buildToy,
+		Snapshot: want}); !errors.Is(err, eventlog.ErrForeign) {
 		t.Errorf("of another identity: %v, want ErrForeign", err)
 	}
 	short := new(memlog.Store)
 	fill(short)
-	if _, err := engine.Open(t.Context(), engine.Options{Store: short, Build: buildToy, Snapshot: want}); !errors.Is(err, eventlog.ErrBeyond) {
+	if _, err := engine.Open(t.Context(), engine.Options{Store: short, Build: buildToy, Snapshot: want}); !errors.Is(
+		err, eventlog.ErrBeyond) {
 		t.Errorf("of entries that the log has lost: %v, want ErrBeyond", err)
 	}
-	if _, err := engine.Open(t.Context(), engine.Options{Store: named{short}, Build: buildToy, Snapshot: want}); !errors.Is(err, eventlog.ErrForeign) {
+	if _, err := engine.Open(t.Context(), engine.Options{Store: named{short}, Build: buildToy,
+		Snapshot: want}); !errors.Is(err, eventlog.ErrForeign) {
 		t.Errorf("of another log's later entries: %v, want ErrForeign", err)
 	}
 }
@@ -87,7 +90,9 @@ func TestBeginAgain(t *testing.T) {
 	e.Close()
 	is(t, "removing", store.TruncateBefore(t.Context(), e.Sequence()+1), nil)
 
-	o := engine.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) { return &later{toy{size: s.Size}}, nil }, Snapshot: old}
+	o := engine.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
+		return &later{toy{size: s.Size}}, nil
+	}, Snapshot: old}
 	if _, err := engine.Open(t.Context(), o); err == nil {
 		t.Fatal("a state that cannot be read is read")
 	}
@@ -97,7 +102,8 @@ func TestBeginAgain(t *testing.T) {
 		t.Helper()
 		is(t, "waiting", e.Wait(t.Context()), nil)
 		s, err := e.Stats("home")
-		if err != nil || s.Forgotten != 5 || s.Learned != learned || s.Broken || s.Decisions < 5 || !strings.Contains(s.Problem, "began again") {
+		if err != nil || s.Forgotten != 5 || s.Learned != learned || s.Broken || s.Decisions < 5 ||
+			!strings.Contains(s.Problem, "began again") {
 			t.Errorf("%+v, %v", s, err)
 		}
 	}

@@ -64,7 +64,8 @@ func FuzzRequest(f *testing.F) {
 		put(t, e, "home", clothes)
 		a, err := e.Decide(t.Context(), "home", r, 0)
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "/") && !strings.Contains(err.Error(), "item") && !strings.Contains(err.Error(), "size") {
+			if !strings.HasPrefix(err.Error(), "/") && !strings.Contains(err.Error(), "item") &&
+				!strings.Contains(err.Error(), "size") {
 				t.Fatalf("%s: %v", text, err)
 			}
 			return
@@ -94,7 +95,8 @@ func busy(t testing.TB, store engine.Log) []byte {
 		}
 		page = decide(t, e, "home", r, 0).IDs()
 	}
-	fatal.If(t, e.Choose(t.Context(), "", "d", []api.Choice{{Item: page[0], Quantity: new(2), Value: new(1.5)}, {Item: page[1]}}, 1))
+	fatal.If(t, e.Choose(t.Context(), "", "d", []api.Choice{{Item: page[0], Quantity: new(2), Value: new(1.5)},
+		{Item: page[1]}}, 1))
 	fatal.If(t, e.Correct(t.Context(), "", "d", api.Correction{ID: "return", Item: page[1], Value: new(-1.0)}, 1))
 	fatal.If(t, e.Correct(t.Context(), "", "d", api.Correction{ID: "mistake", Item: page[0]}, 1))
 	r := stock("e", 3)
@@ -173,11 +175,13 @@ func TestDamagedSnapshots(t *testing.T) {
 	if taken == 0 || !restoreAny(t, body) {
 		t.Error("no snapshot was taken")
 	}
-	if _, err := engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: buildToy, Snapshot: data}); err == nil {
+	if _, err := engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: buildToy,
+		Snapshot: data}); err == nil {
 		t.Error("a snapshot of entries that the log does not have is taken")
 	}
 	data[len(data)/2] ^= 1
-	if _, err := engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: buildToy, Snapshot: data}); err == nil {
+	if _, err := engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: buildToy,
+		Snapshot: data}); err == nil {
 		t.Error("a wrong checksum is taken")
 	}
 }

@@ -61,7 +61,8 @@ func TestGather(t *testing.T) {
 			{[]int{0}, 1000, []int{1}},
 		} {
 			if took := decide(c.at...); took != c.last || !slices.Equal(log.appends, c.each) {
-				t.Errorf("callers at %v µs: the last one has its answer at %d in appends of %v, want %d and %v", c.at, took, log.appends, c.last, c.each)
+				t.Errorf("callers at %v µs: the last one has its answer at %d in appends of %v, want %d and %v", c.at,
+					took, log.appends, c.last, c.each)
 			}
 			log.appends = nil
 		}

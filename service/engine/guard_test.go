@@ -127,16 +127,19 @@ func TestGuardAgainstChance(t *testing.T) {
 		w.goOn(1800, 3)
 		s := fatal.Or(e.Stats("home"))(t)
 		if good != (s.Guard.Alarm == nil) {
-			t.Errorf("good %v: after %d decisions the guard is %+v with the alarm %+v", good, w.n, s.Guard, s.Guard.Alarm)
+			t.Errorf("good %v: after %d decisions the guard is %+v with the alarm %+v", good, w.n, s.Guard,
+				s.Guard.Alarm)
 		}
-		if a := s.Guard.Alarm; a != nil && (a.Check != "chance" || !strings.Contains(a.Detail, "less a decision than sets drawn by chance") || a.Entry != e.Sequence() && a.Entry+5 < e.Sequence()) {
+		if a := s.Guard.Alarm; a != nil && (a.Check != "chance" || !strings.Contains(a.Detail, "less a decision "+
+			"than sets drawn by chance") || a.Entry != e.Sequence() && a.Entry+5 < e.Sequence()) {
 			t.Errorf("the alarm %+v", a)
 		}
 		now := snapshot(t, e)
 		if !bytes.Equal(now, replayed(t, engine.Options{Store: store, Build: buildShowing(showing{utility: -800})})) {
 			t.Error("a replay gives another state")
 		}
-		if !bytes.Equal(now, replayed(t, engine.Options{Store: store, Snapshot: now, Build: buildShowing(showing{utility: -800})})) {
+		if !bytes.Equal(now, replayed(t, engine.Options{Store: store, Snapshot: now,
+			Build: buildShowing(showing{utility: -800})})) {
 			t.Error("a snapshot gives another state")
 		}
 	}
@@ -148,7 +151,8 @@ func TestFallbackToTheBaseline(t *testing.T) {
 	e := guarded(t, store, showing{utility: -800})
 	put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"explore","explore_share":0.5,"fallback":"baseline"`))
 	w := newTrade(t, e, 0.1, 0.6, 0.6)
-	if _, err := e.Decide(t.Context(), "home", stock("none", 3), w.now); err == nil || !strings.Contains(err.Error(), `/baseline: is missing: with the fallback "baseline"`) {
+	if _, err := e.Decide(t.Context(), "home", stock("none", 3), w.now); err == nil ||
+		!strings.Contains(err.Error(), `/baseline: is missing: with the fallback "baseline"`) {
 		t.Errorf("without a baseline: %v", err)
 	}
 	w.base = []string{"sku2"}
@@ -165,7 +169,8 @@ func TestFallbackToTheBaseline(t *testing.T) {
 		t.Errorf("the decision %+v, %v", d, err)
 	}
 	wait(t, e)
-	if !bytes.Equal(snapshot(t, e), replayed(t, engine.Options{Store: store, Snapshot: middle, Build: buildShowing(showing{utility: -800})})) {
+	if !bytes.Equal(snapshot(t, e), replayed(t, engine.Options{Store: store, Snapshot: middle,
+		Build: buildShowing(showing{utility: -800})})) {
 		t.Error("a snapshot with an alarm gives another state")
 	}
 	if err := e.ClearAlarm(t.Context(), "home", false, w.now); err != nil || w.alarm() != nil {
@@ -230,7 +235,8 @@ func TestFallbackToAVersion(t *testing.T) {
 		if kept, err := e.Keep(t.Context(), "home", "", w.now); err != nil || len(mustStats(t, e).Versions) != 2 {
 			t.Errorf("with an alarm version %d is kept by the clock, %v", kept, err)
 		}
-		put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"explore","explore_share":0.5,"fallback":"version","max_versions":2`))
+		put(t, e, "home", fmt.Sprintf(guardedShop,
+			`,"mode":"explore","explore_share":0.5,"fallback":"version","max_versions":2`))
 		for _, note := range []string{"one", "two"} { // drop others, and not the one that decides
 			w.goOn2(20)
 			fatal.Or(e.Keep(t.Context(), "home", fmt.Sprint(note, restart), w.now))(t)
@@ -251,7 +257,8 @@ func TestFallbackToAVersion(t *testing.T) {
 func TestFallbackAfterAnotherAlarm(t *testing.T) {
 	learner := showing{utility: -800, step: 1.0 / 1000}
 	e := guarded(t, new(memlog.Store), learner)
-	put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"explore","explore_share":0.5,"fallback":"version","learn_in_alarm":true,"max_versions":2`))
+	put(t, e, "home", fmt.Sprintf(guardedShop,
+		`,"mode":"explore","explore_share":0.5,"fallback":"version","learn_in_alarm":true,"max_versions":2`))
 	w := newTrade(t, e, 0.7, 0.05, 0.6, 0.6)
 	w.goOn(900, 1)
 	wait(t, e)
@@ -285,8 +292,10 @@ func TestFallbackAfterAnotherAlarm(t *testing.T) {
 		t.Fatalf("once sales are back the alarm is %+v", a)
 	}
 	for i := range 30 {
-		if d := decide(t, e, "home", stock(fmt.Sprint("after", i), 4), w.now); d.Mode == offer.ByPolicy && d.PolicyEntry != good {
-			t.Fatalf("the policy of entry %d decides, want version %d of %v", d.PolicyEntry, good, mustStats(t, e).Versions)
+		if d := decide(t, e, "home", stock(fmt.Sprint("after", i), 4), w.now); d.Mode == offer.ByPolicy &&
+			d.PolicyEntry != good {
+			t.Fatalf("the policy of entry %d decides, want version %d of %v", d.PolicyEntry, good,
+				mustStats(t, e).Versions)
 		}
 	}
 }
@@ -307,7 +316,8 @@ func TestGuardOfPredictions(t *testing.T) {
 		put(t, e, "home", fmt.Sprintf(guardedShop, ""))
 		w := newTrade(t, e, c.sells)
 		w.goOn(1500, 2)
-		if a := w.alarm(); (a != nil) != c.alarm || a != nil && (a.Check != "predictions" || !strings.Contains(a.Detail, "times what it predicted")) {
+		if a := w.alarm(); (a != nil) != c.alarm || a != nil && (a.Check != "predictions" ||
+			!strings.Contains(a.Detail, "times what it predicted")) {
 			t.Errorf("sold %v of a predicted half: the alarm is %+v", c.sells, a)
 		}
 	}
@@ -355,7 +365,9 @@ func TestGuardIsSilent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const items, d = 12, 3
 			e := opened(t, engine.Options{Store: new(memlog.Store)})
-			put(t, e, "home", fmt.Sprintf(`{"max_size":3,"max_request_items":%d,"features":%s,"policy":{"name":%q},"mode":"explore"}`, items, numbers(d), name))
+			put(t, e, "home", fmt.Sprintf(
+				`{"max_size":3,"max_request_items":%d,"features":%s,"policy":{"name":%q},"mode":"explore"}`, items,
+				numbers(d), name))
 			s, now := newSimulator(7, items, d), int64(1e18)
 			for round := 1; round <= rounds; round++ {
 				now += minute
@@ -370,11 +382,13 @@ func TestGuardIsSilent(t *testing.T) {
 				}
 			}
 			g := mustStats(t, e).Guard
-			if g.Alarm != nil || g.Period != 1 || len(g.Checks) != 5 || *g.Checks[2].Low >= *g.Checks[2].High || *g.Checks[3].Low >= *g.Checks[3].High {
+			if g.Alarm != nil || g.Period != 1 || len(g.Checks) != 5 || *g.Checks[2].Low >= *g.Checks[2].High ||
+				*g.Checks[3].Low >= *g.Checks[3].High {
 				t.Errorf("the guard is %+v, with the alarm %+v", g, g.Alarm)
 			}
 			for _, c := range g.Checks {
-				t.Logf("%s after %d decisions: from %d without a sale, %d more decisions needed", c.Name, c.Decisions, c.Silence, c.Needs)
+				t.Logf("%s after %d decisions: from %d without a sale, %d more decisions needed", c.Name, c.Decisions,
+					c.Silence, c.Needs)
 			}
 		})
 	}

@@ -22,7 +22,8 @@ func TestHistory(t *testing.T) {
 	e := opened(t, engine.Options{Store: store})
 	as := func(name string) context.Context { return engine.WithCaller(t.Context(), name) }
 	config := func(more string) []byte {
-		return []byte(`{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"}]` + more + `}`)
+		return []byte(`{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"}]` + more +
+			`}`)
 	}
 	fatal.Or(e.Put(as("ann"), "home", config(""), 1))(t)
 	decide(t, e, "home", stock("d", 3), 2)
@@ -32,19 +33,24 @@ func TestHistory(t *testing.T) {
 	fatal.Or(e.Change(as("ann"), "home", config(`,"seed":4`), engine.Change{Reset: true}, 6))(t)
 	middle := snapshot(t, e)
 	want := []api.PastEvent{
-		{Kind: "reset", By: "ann", Fields: []api.ChangedField{{Field: "include", Before: []byte(`["sku1","sku2"]`)}, {Field: "seed", Before: []byte("0"), After: []byte("4")}}},
-		{Kind: "changed", By: "ann", Fields: []api.ChangedField{{Field: "currency", Before: []byte(`"EUR"`)}, {Field: "include", Before: []byte(`["sku1"]`), After: []byte(`["sku1","sku2"]`)}}},
+		{Kind: "reset", By: "ann", Fields: []api.ChangedField{{Field: "include", Before: []byte(`["sku1","sku2"]`)},
+			{Field: "seed", Before: []byte("0"), After: []byte("4")}}},
+		{Kind: "changed", By: "ann", Fields: []api.ChangedField{{Field: "currency", Before: []byte(`"EUR"`)},
+			{Field: "include", Before: []byte(`["sku1"]`), After: []byte(`["sku1","sku2"]`)}}},
 		{Kind: "version-saved", Note: "before the sale"},
-		{Kind: "changed", By: "bob", Fields: []api.ChangedField{{Field: "currency", After: []byte(`"EUR"`)}, {Field: "include", After: []byte(`["sku1"]`)}}},
+		{Kind: "changed", By: "bob", Fields: []api.ChangedField{{Field: "currency", After: []byte(`"EUR"`)},
+			{Field: "include", After: []byte(`["sku1"]`)}}},
 		{Kind: "created", By: "ann"},
 	}
 	again := opened(t, engine.Options{Store: store, Snapshot: middle})
 	for _, e := range []*engine.Engine{e, again} {
 		h := fatal.Or(e.History(t.Context(), "home"))(t)
-		if diff := cmp.Diff(want, h.Changes, cmpopts.IgnoreFields(api.PastEvent{}, "Entry", "Time", "Version")); diff != "" {
+		if diff := cmp.Diff(want, h.Changes, cmpopts.IgnoreFields(api.PastEvent{}, "Entry", "Time",
+			"Version")); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if !slices.IsSortedFunc(h.Changes, func(a, b api.PastEvent) int { return int(b.Entry) - int(a.Entry) }) || len(h.Alarms) > 0 {
+		if !slices.IsSortedFunc(h.Changes, func(a, b api.PastEvent) int { return int(b.Entry) - int(a.Entry) }) ||
+			len(h.Alarms) > 0 {
 			t.Errorf("%+v", h)
 		}
 	}
@@ -52,7 +58,8 @@ func TestHistory(t *testing.T) {
 		fatal.Or(e.Put(t.Context(), "home", config(fmt.Sprintf(`,"seed":4,"exclude":["sku%d"]`, k)), 7))(t)
 	}
 	h := fatal.Or(e.History(t.Context(), "home"))(t)
-	if n := len(h.Changes); n != 100 || len(h.Changes[98].Fields) != 1 || h.Changes[99].Fields != nil || h.Changes[99].Kind != "changed" {
+	if n := len(h.Changes); n != 100 || len(h.Changes[98].Fields) != 1 || h.Changes[99].Fields != nil ||
+		h.Changes[99].Kind != "changed" {
 		t.Errorf("%d changes, the first ones are %+v", n, h.Changes[98:])
 	}
 	_, err := e.History(t.Context(), "nowhere")
@@ -68,18 +75,21 @@ func TestPastAlarms(t *testing.T) {
 	w.goOn(1800, 1)
 	raised := w.alarm()
 	h := fatal.Or(e.History(t.Context(), "home"))(t)
-	if raised == nil || len(h.Alarms) != 1 || h.Alarms[0].Check != "chance" || h.Alarms[0].Ended != nil || h.Alarms[0].Chance != raised.Chance || !(raised.Chance > 0 && raised.Chance <= 0.002) {
+	if raised == nil || len(h.Alarms) != 1 || h.Alarms[0].Check != "chance" || h.Alarms[0].Ended != nil ||
+		h.Alarms[0].Chance != raised.Chance || !(raised.Chance > 0 && raised.Chance <= 0.002) {
 		t.Fatalf("the alarm %+v, the history %+v", raised, h.Alarms)
 	}
 	middle := snapshot(t, e)
 	w.goOn2(5)
 	fatal.If(t, e.ClearAlarm(engine.WithCaller(t.Context(), "ann"), "home", false, w.now))
 	h = fatal.Or(e.History(t.Context(), "home"))(t)
-	if len(h.Alarms) != 1 || h.Alarms[0].Ended == nil || h.Alarms[0].Ended.UnixNano() != w.now || h.Changes[0].Kind != "alarm-cleared" || h.Changes[0].By != "ann" {
+	if len(h.Alarms) != 1 || h.Alarms[0].Ended == nil || h.Alarms[0].Ended.UnixNano() != w.now ||
+		h.Changes[0].Kind != "alarm-cleared" || h.Changes[0].By != "ann" {
 		t.Errorf("cleared: %+v", h)
 	}
 	wait(t, e)
-	if !bytes.Equal(snapshot(t, e), replayed(t, engine.Options{Store: store, Snapshot: middle, Build: buildShowing(showing{utility: -800})})) {
+	if !bytes.Equal(snapshot(t, e), replayed(t, engine.Options{Store: store, Snapshot: middle,
+		Build: buildShowing(showing{utility: -800})})) {
 		t.Error("a snapshot with an alarm gives another state")
 	}
 }

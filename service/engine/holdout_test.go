@@ -32,18 +32,21 @@ func TestHoldout(t *testing.T) {
 	}
 	s.serve(800, 300)
 	first := held()
-	if g := fatal.Or(e.Stats("home"))(t).Gains; len(g) != 1 || g[0].Over != api.Holdout || !g[0].Randomized || g[0].PerDecision.Low <= 0 || g[0].PerDecision.High < 1 || math.Abs(g[0].PerDecision.Estimate-1) > 0.4 {
+	if g := fatal.Or(e.Stats("home"))(t).Gains; len(g) != 1 || g[0].Over != api.Holdout || !g[0].Randomized ||
+		g[0].PerDecision.Low <= 0 || g[0].PerDecision.High < 1 || math.Abs(g[0].PerDecision.Estimate-1) > 0.4 {
 		t.Errorf("the gains are %+v, want about 2·(0.6 − 0.1)", g)
 	}
 	middle := snapshot(t, e)
-	fatal.Or(e.Put(t.Context(), "home", []byte(strings.Replace(onTrial(fourVariants), `"holdout_share":0.1`, `"holdout_share":0.2,"learn_in_alarm":true`, 1)), s.now))(t)
+	fatal.Or(e.Put(t.Context(), "home", []byte(strings.Replace(onTrial(fourVariants), `"holdout_share":0.1`,
+		`"holdout_share":0.2,"learn_in_alarm":true`, 1)), s.now))(t)
 	s.serve(800, 300)
 	g := fatal.Or(e.Stats("home"))(t).Gains
 	if len(g) != 4 || g[0].Over != api.Holdout || g[0].Variant != "" || g[1].Over != "shop" {
 		t.Errorf("during an experiment the gains are %+v", g)
 	}
 	all := fatal.Or(e.Experiments("home"))(t)
-	if h := all.Holdout; h.Variants[0].Group.Rounds != g[0].Decisions || len(h.Phases) != 1 || h.Ratio.Mismatch || h.Ratio.Units == 0 || all.Experiment.Decisions >= h.Variants[0].Group.Rounds {
+	if h := all.Holdout; h.Variants[0].Group.Rounds != g[0].Decisions || len(h.Phases) != 1 || h.Ratio.Mismatch ||
+		h.Ratio.Units == 0 || all.Experiment.Decisions >= h.Variants[0].Group.Rounds {
 		t.Errorf("the hold-out's report is %+v", h)
 	}
 	for unit, is := range held() {
@@ -68,7 +71,8 @@ func TestHoldout(t *testing.T) {
 	}
 	s.settle()
 	h := fatal.Or(e.Experiments("home"))(t).Holdout
-	if len(h.Phases) != 2 || math.Abs(h.Phases[1].Moved-0.2) > 1e-9 || h.Verdict.Result != api.Ship || h.Verdict.Variant != api.NotHeldOut {
+	if len(h.Phases) != 2 || math.Abs(h.Phases[1].Moved-0.2) > 1e-9 || h.Verdict.Result != api.Ship ||
+		h.Verdict.Variant != api.NotHeldOut {
 		t.Errorf("after the change: %+v", h)
 	}
 	for unit, is := range last {
@@ -78,13 +82,15 @@ func TestHoldout(t *testing.T) {
 		if held := o.Mode == offer.ByBaseline && o.IDs()[0] == "sku3"; held != is || (o.Variant == api.Holdout) != is {
 			t.Errorf("%s is shown %q of %q", unit, o.IDs(), o.Variant)
 		}
-		if x := fatal.Or(e.Explain(t.Context(), "home", o.Decision, s.now))(t); x.Policy != "0" || strings.Contains(strings.Join(x.Unknown, " "), "has ended") {
+		if x := fatal.Or(e.Explain(t.Context(), "home", o.Decision, s.now))(t); x.Policy != "0" ||
+			strings.Contains(strings.Join(x.Unknown, " "), "has ended") {
 			t.Errorf("%s is explained by %+v", unit, x)
 		}
 	}
 	now := snapshot(t, e)
 	for name, from := range map[string][]byte{"the beginning": nil, "the middle": middle, "now": now} {
-		if again := replayed(t, engine.Options{Store: store, Build: buildFixed, Snapshot: from}); string(again) != string(now) {
+		if again := replayed(t, engine.Options{Store: store, Build: buildFixed, Snapshot: from}); string(
+			again) != string(now) {
 			t.Errorf("a replay from %s on gives another state", name)
 		}
 	}
@@ -128,7 +134,8 @@ func TestHoldoutNeeds(t *testing.T) {
 	if second == first {
 		t.Error("another window does not begin the hold-out again")
 	}
-	put(t, e, "home", strings.Replace(strings.Replace(fmt.Sprintf(holding, 0.5), "30m", "20m", 1), "}],", `}],"shopper_history":{"keep":"1h"},`, 1))
+	put(t, e, "home", strings.Replace(strings.Replace(fmt.Sprintf(holding, 0.5), "30m", "20m", 1), "}],",
+		`}],"shopper_history":{"keep":"1h"},`, 1))
 	if begun() == second {
 		t.Error("a memory of shoppers, who then have other names, does not begin the hold-out again")
 	}

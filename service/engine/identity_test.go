@@ -18,12 +18,14 @@ func TestEveryFieldIsPartOfTheRequest(t *testing.T) {
 	put(t, e, "home", clothes)
 	items := func() (list []api.Item) {
 		for _, id := range []string{"a", "b", "c"} {
-			list = append(list, api.Item{ID: id, Features: api.Values{api.Number("price", 1), api.Text("brand", "a")}, Revenue: new(2.0), Space: new(1.0)})
+			list = append(list, api.Item{ID: id, Features: api.Values{api.Number("price", 1), api.Text("brand", "a")},
+				Revenue: new(2.0), Space: new(1.0)})
 		}
 		return list
 	}
 	limited := &api.Request{
-		Items: items(), User: api.Values{api.Number("age", 30)}, MaxSize: 1, Include: []string{"a"}, Exclude: []string{"b"}, Capacity: new(5.0),
+		Items: items(), User: api.Values{api.Number("age", 30)}, MaxSize: 1, Include: []string{"a"},
+		Exclude: []string{"b"}, Capacity: new(5.0),
 		Limits: []api.Limit{{Items: []string{"a", "c"}, Max: new(1)}}, Baseline: []string{"c"}, ShopperID: "ann",
 	}
 	slotted := &api.Request{Items: items(), Slots: []api.Slot{{ID: "left", Exclude: []string{"b"}}, {ID: "right"}}}

@@ -25,7 +25,8 @@ func CheckImport(name string, c *setup.Config, m *page.Imported) error {
 
 // ImportedEvents returns the decision and the outcome that [Engine.Import] would log, and the configuration with the
 // category values that the decision adds.
-func ImportedEvents(name string, c *setup.Config, m *page.Imported) (*eventlog.Offered, *eventlog.Chosen, *setup.Config, error) {
+func ImportedEvents(name string, c *setup.Config,
+	m *page.Imported) (*eventlog.Offered, *eventlog.Chosen, *setup.Config, error) {
 	d := page.NewDecider()
 	defer d.Release()
 	for {
@@ -56,7 +57,8 @@ func (e *Engine) Import(ctx context.Context, name string, decisions ...*page.Imp
 		}
 		list, err := importedTogether(d, &v.Page, decisions)
 		if unseen := new(page.UnseenError); errors.As(err, &unseen) && len(list) == 0 {
-			if err := e.logValues(ctx, name, v.Changed, unseen.Values, decisions[0].Time); err != nil && !errors.Is(err, page.ErrStale) {
+			if err := e.logValues(ctx, name, v.Changed, unseen.Values, decisions[0].Time); err != nil &&
+				!errors.Is(err, page.ErrStale) {
 				return err
 			}
 			continue
@@ -82,7 +84,8 @@ func (e *Engine) Import(ctx context.Context, name string, decisions ...*page.Imp
 
 // importedTogether returns the first decisions: as many as fit into a commit and half of the learner's queue, but at
 // least one. The error belongs to the decision after them.
-func importedTogether(d *page.Decider, v *page.View, decisions []*page.Imported) (list []state.ImportedEvents, err error) {
+func importedTogether(d *page.Decider, v *page.View,
+	decisions []*page.Imported) (list []state.ImportedEvents, err error) {
 	bytes, rounds := 0, 0
 	ids := map[string]bool{}
 	for _, m := range decisions {

@@ -64,7 +64,8 @@ func TestImportTeachesAsDecisionsDo(t *testing.T) {
 		t.Error("a replay gives another state")
 	}
 	d, err := again.Decision(t.Context(), "home", "d1")
-	if err != nil || d.Offer.Mode != offer.ByImport || d.Status != "chosen" || d.Offer.Propensity != 0.25 || d.Time != 5 {
+	if err != nil || d.Offer.Mode != offer.ByImport || d.Status != "chosen" || d.Offer.Propensity != 0.25 ||
+		d.Time != 5 {
 		t.Errorf("%+v %+v, %v", d, d.Offer, err)
 	}
 }
@@ -90,11 +91,15 @@ func TestImportedLawsInAnyOrder(t *testing.T) {
 		draw       offer.SamplingLaw
 		propensity float64
 	}{
-		{offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.4/6 + 0.6},  // one in 3 + 3 sets
-		{offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 6},      // another one
-		{offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: []uint32{0, 2}}, 0.3/3 + 0.7}, // one in 3 pages
+		{offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.4/6 + 0.6},
+		// one in 3 + 3 sets
+		{offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 6},
+		// another one
+		{offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: []uint32{0, 2}}, 0.3/3 + 0.7},
+		// one in 3 pages
 		{offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.6},
-		{offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 2}, // one in two swaps
+		{offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 2},
+		// one in two swaps
 	} {
 		for _, shown := range [][]string{{"sku0", "sku2"}, {"sku2", "sku0"}} {
 			store := new(memlog.Store)
@@ -107,8 +112,10 @@ func TestImportedLawsInAnyOrder(t *testing.T) {
 				continue
 			}
 			o := offers(t, store)[0]
-			if p := offer.LawOf(o).Propensity(vitrine.Assortment{0, 2}); math.Abs(p-c.propensity) > 1e-12 || o.Propensity != c.propensity {
-				t.Errorf("%+v, shown %v: the propensity is %v by its law, and %v in the log, want %v", c.draw, shown, p, o.Propensity, c.propensity)
+			if p := offer.LawOf(o).Propensity(vitrine.Assortment{0, 2}); math.Abs(p-c.propensity) > 1e-12 ||
+				o.Propensity != c.propensity {
+				t.Errorf("%+v, shown %v: the propensity is %v by its law, and %v in the log, want %v", c.draw, shown, p,
+					o.Propensity, c.propensity)
 			}
 			d, err := e.Decision(t.Context(), "home", "d")
 			if err != nil || !slices.Equal(d.Offer.IDs(), shown) || d.Choice != "sku0" {
@@ -125,24 +132,40 @@ func TestBadImports(t *testing.T) {
 	for want, change := range map[string]func(m *page.Imported){
 		"/decision_id: is missing":                  func(m *page.Imported) { m.Request.Decision = "" },
 		"/decision_id: \"a b\": must be of letters": func(m *page.Imported) { m.Request.Decision = "a b" },
-		"/shown: has 3 items, the placement shows":  func(m *page.Imported) { m.Shown = []string{"sku0", "sku1", "sku2"} },
+		"/shown: has 3 items, the placement shows": func(m *page.Imported) {
+			m.Shown = []string{"sku0", "sku1", "sku2"}
+		},
 		"/shown/1: \"sku9\" is not among the items": func(m *page.Imported) { m.Shown[1] = "sku9" },
 		"/shown/1: \"sku2\" is shown twice":         func(m *page.Imported) { m.Shown[1] = "sku2" },
-		"/choices/0/item: \"sku1\" was not shown":   func(m *page.Imported) { m.Choices = []api.Choice{{Item: "sku1"}} },
-		"/choices/0/quantity: 0: must be from 1":    func(m *page.Imported) { m.Choices = []api.Choice{{Item: "sku0", Quantity: new(0)}} },
-		"/propensity: 1.5: must be in (0, 1]":       func(m *page.Imported) { m.Propensity = 1.5 },
-		"/items: must have at least one item":       func(m *page.Imported) { m.Request.Items = nil },
-		"/items/1/features/y: unknown key":          func(m *page.Imported) { m.Request.Items[1].Features[0].Name = "y" },
+		"/choices/0/item: \"sku1\" was not shown": func(m *page.Imported) {
+			m.Choices = []api.Choice{{Item: "sku1"}}
+		},
+		"/choices/0/quantity: 0: must be from 1": func(m *page.Imported) {
+			m.Choices = []api.Choice{{Item: "sku0", Quantity: new(0)}}
+		},
+		"/propensity: 1.5: must be in (0, 1]": func(m *page.Imported) { m.Propensity = 1.5 },
+		"/items: must have at least one item": func(m *page.Imported) { m.Request.Items = nil },
+		"/items/1/features/y: unknown key": func(m *page.Imported) {
+			m.Request.Items[1].Features[0].Name = "y"
+		},
 		"/sampling_law: the policy's own set [7] is not one": func(m *page.Imported) {
 			m.Draw = &offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 1, Size: 2, Page: []uint32{7}}
 		},
-		"/sampling_law: sets of kind 9 are not known":         func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: 9, Epsilon: 1, Size: 2} },
-		"/sampling_law: the share of drawn sets is 2":         func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 2, Size: 2} },
-		"/sampling_law: sets of 4 of 3 items cannot be drawn": func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 1, Size: 4} },
+		"/sampling_law: sets of kind 9 are not known": func(m *page.Imported) {
+			m.Draw = &offer.SamplingLaw{Kind: 9, Epsilon: 1, Size: 2}
+		},
+		"/sampling_law: the share of drawn sets is 2": func(m *page.Imported) {
+			m.Draw = &offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 2, Size: 2}
+		},
+		"/sampling_law: sets of 4 of 3 items cannot be drawn": func(m *page.Imported) {
+			m.Draw = &offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 1, Size: 4}
+		},
 		"/sampling_law: 9 bytes of swaps for 0 items of 3": func(m *page.Imported) {
 			m.Draw = &offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 1, Swaps: make([]byte, 9)}
 		},
-		"the propensity 0.333333": func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 1, Size: 2} },
+		"the propensity 0.333333": func(m *page.Imported) {
+			m.Draw = &offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 1, Size: 2}
+		},
 	} {
 		m := past("d", "")
 		change(m)
@@ -166,10 +189,12 @@ func TestBadImports(t *testing.T) {
 		t.Errorf("twice: %v", err)
 	}
 	// Of several decisions those before a bad one are there, and those after it are not.
-	if err := e.Import(t.Context(), "home", past("e", ""), past("e", ""), past("h", "")); !errors.Is(err, engine.ErrConflict) {
+	if err := e.Import(t.Context(), "home", past("e", ""), past("e", ""), past("h", "")); !errors.Is(err,
+		engine.ErrConflict) {
 		t.Errorf("one id twice: %v", err)
 	}
-	if err := e.Import(t.Context(), "home", past("f", ""), past("g", "sku1"), past("h", "")); err == nil || !strings.Contains(err.Error(), "/choice") {
+	if err := e.Import(t.Context(), "home", past("f", ""), past("g", "sku1"), past("h", "")); err == nil ||
+		!strings.Contains(err.Error(), "/choice") {
 		t.Errorf("a bad one: %v", err)
 	}
 	for id, want := range map[string]error{"e": nil, "f": nil, "g": engine.ErrNotFound, "h": engine.ErrNotFound} {

@@ -26,7 +26,8 @@ func TestIDsBelongToPlacements(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", name, a, err)
 		}
 		shown[name] = a.IDs()[0]
-		if again, err := e.Decide(ctx, name, stock("one", 2+i), 0); err != nil || !again.Decoded || !slices.Equal(again.IDs(), a.IDs()) {
+		if again, err := e.Decide(ctx, name, stock("one", 2+i), 0); err != nil || !again.Decoded ||
+			!slices.Equal(again.IDs(), a.IDs()) {
 			t.Errorf("%s again: %+v, %v", name, again, err)
 		}
 		_, err = e.Decide(ctx, name, stock("one", 5), 0)
@@ -35,7 +36,8 @@ func TestIDsBelongToPlacements(t *testing.T) {
 	ambiguous := func(what string, err error) {
 		t.Helper()
 		is(t, what, err, engine.ErrAmbiguous)
-		if err != nil && !strings.Contains(err.Error(), `decision "one": several placements have a decision of this id: name one of a, b, c`) {
+		if err != nil && !strings.Contains(err.Error(),
+			`decision "one": several placements have a decision of this id: name one of a, b, c`) {
 			t.Error(err)
 		}
 	}
@@ -59,7 +61,8 @@ func TestIDsBelongToPlacements(t *testing.T) {
 	is(t, "a's outcome", e.Outcome(ctx, "a", "one", "", 1), nil)
 	status := func(name, want, choice string) {
 		t.Helper()
-		if d, err := e.Decision(ctx, name, "one"); err != nil || d.Status != want || d.Choice != choice || d.Placement != name {
+		if d, err := e.Decision(ctx, name, "one"); err != nil || d.Status != want || d.Choice != choice ||
+			d.Placement != name {
 			t.Errorf("%s: %+v, %v", name, d, err)
 		}
 	}

@@ -33,7 +33,8 @@ func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight,
 	e.mu.RUnlock()
 	current, config := *v.Worker.Current(), v.Config()
 	x := &api.Insight{
-		Placement: v.Page.Name, Mode: config.Mode, Policy: (&page.Policy{Config: config}).Name(), PolicyEntry: current.Entry, Time: time.Unix(0, now).UTC(),
+		Placement: v.Page.Name, Mode: config.Mode, Policy: (&page.Policy{Config: config}).Name(),
+		PolicyEntry: current.Entry, Time: time.Unix(0, now).UTC(),
 		Gains: gains, Items: []api.ItemInsight{}, Families: v.Worker.Families(), Calibration: t.Counts.Calibrated(),
 		Lag: v.Worker.Progress().Lag, Waiting: len(e.proposals), Latency: v.Placement.Latency.Report(),
 	}
@@ -64,7 +65,8 @@ func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight,
 
 // lastRows reads the rows with which items were last shown. It leaves out rows that the log lost, and rows of earlier
 // features, from before the entry that began the learner.
-func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []string, sold []earnings.Sold) (rows []page.ItemRow, err error) {
+func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []string,
+	sold []earnings.Sold) (rows []page.ItemRow, err error) {
 	offers := map[uint64]*eventlog.Offered{}
 	width := v.Config().Schema().Width()
 	for item, id := range ids {
@@ -83,7 +85,8 @@ func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []st
 			continue
 		}
 		if i := slices.Index(o.ItemIDs, id); i >= 0 {
-			rows = append(rows, page.ItemRow{Item: item, Row: o.Features[i*width : (i+1)*width], Revenue: offer.Revenue(o.Revenue, i)})
+			rows = append(rows, page.ItemRow{Item: item, Row: o.Features[i*width : (i+1)*width],
+				Revenue: offer.Revenue(o.Revenue, i)})
 		}
 	}
 	return rows, nil

@@ -81,11 +81,13 @@ func TestInsightCounts(t *testing.T) {
 			if got.Utility == nil || got.SD == nil || *got.SD <= 0 || *got.SlotWorth <= 0 {
 				t.Errorf("%s has no utility: %+v", got.ID, got)
 			}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(api.ItemInsight{}, "Utility", "SD", "SlotWorth"), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(api.ItemInsight{}, "Utility", "SD", "SlotWorth"),
+				cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 				t.Errorf("(-counted +insight):\n%s", diff)
 			}
 		}
-		if !slices.IsSortedFunc(x.Items, func(a, b api.ItemInsight) int { return int(b.Shown) - int(a.Shown) }) || len(x.Items) != len(items) {
+		if !slices.IsSortedFunc(x.Items, func(a, b api.ItemInsight) int { return int(b.Shown) - int(a.Shown) }) ||
+			len(x.Items) != len(items) {
 			t.Errorf("%d items, %d were shown: %+v", len(x.Items), len(items), x.Items)
 		}
 	})
@@ -102,7 +104,8 @@ func TestInsightCounts(t *testing.T) {
 	t.Run("calibration", func(t *testing.T) {
 		for _, b := range x.Calibration {
 			want := bins[int(math.Round(b.Low*10))]
-			if float64(b.Rounds) != want.n || math.Abs(b.Observed-want.bought/want.n) > 1e-12 || math.Abs(b.Predicted-want.predicted/want.n) > 1e-9 || b.High <= b.Low {
+			if float64(b.Rounds) != want.n || math.Abs(b.Observed-want.bought/want.n) > 1e-12 ||
+				math.Abs(b.Predicted-want.predicted/want.n) > 1e-9 || b.High <= b.Low {
 				t.Errorf("bin %+v, counted %+v", b, want)
 			}
 		}
@@ -112,8 +115,10 @@ func TestInsightCounts(t *testing.T) {
 		for _, r := range revenues[300:] {
 			last += r
 		}
-		if d := x.Drift; d == nil || d.Recent.Decisions != 1000 || d.Before.Decisions != 300 || math.Abs(d.Recent.Earned-last) > 1e-9 || math.Abs(d.Before.Earned-(earned-last)) > 1e-9 ||
-			math.Abs(d.Recent.Predicted+d.Before.Predicted-predicted) > 1e-9 || int(d.Recent.ByChance.Rounds+d.Before.ByChance.Rounds) != chance {
+		if d := x.Drift; d == nil || d.Recent.Decisions != 1000 || d.Before.Decisions != 300 ||
+			math.Abs(d.Recent.Earned-last) > 1e-9 || math.Abs(d.Before.Earned-(earned-last)) > 1e-9 ||
+			math.Abs(d.Recent.Predicted+d.Before.Predicted-predicted) > 1e-9 ||
+			int(d.Recent.ByChance.Rounds+d.Before.ByChance.Rounds) != chance {
 			t.Errorf("drift %+v, the last 1000 earned %v of %v", d, last, earned)
 		}
 	})
@@ -126,7 +131,8 @@ func TestInsightCounts(t *testing.T) {
 		t.Run("from "+name, func(t *testing.T) {
 			again := opened(t, engine.Options{Store: store, Snapshot: snapshot})
 			wait(t, again)
-			if diff := cmp.Diff(x, insight(t, again, "home", 0), cmpopts.IgnoreFields(api.Insight{}, "Latency", "Families")); diff != "" {
+			if diff := cmp.Diff(x, insight(t, again, "home", 0), cmpopts.IgnoreFields(api.Insight{}, "Latency",
+				"Families")); diff != "" {
 				t.Errorf("(-before +after):\n%s", diff)
 			}
 		})
@@ -145,7 +151,8 @@ func TestInsightFamilies(t *testing.T) {
 	for _, f := range x.Families {
 		for k, p := range f.Points {
 			if total[p.Learned] += p.Weight; k > 0 && p.Learned <= f.Points[k-1].Learned {
-				t.Errorf("%s has the weight after %d rounds after that of %d", f.Family, p.Learned, f.Points[k-1].Learned)
+				t.Errorf("%s has the weight after %d rounds after that of %d", f.Family, p.Learned,
+					f.Points[k-1].Learned)
 			}
 		}
 	}
@@ -165,7 +172,8 @@ func TestInsightEffects(t *testing.T) {
 	for _, name := range []string{"auto", "ucb-mnl"} {
 		t.Run(name, func(t *testing.T) {
 			e := opened(t, engine.Options{Store: new(memlog.Store)})
-			put(t, e, "home", strings.Replace(reasoned(fmt.Sprintf(`{"name":%q}`, name), ""), `"max_size":2`, `"max_size":6`, 1))
+			put(t, e, "home", strings.Replace(reasoned(fmt.Sprintf(`{"name":%q}`, name), ""), `"max_size":2`,
+				`"max_size":6`, 1))
 			rng := rand.New(rand.NewPCG(1, 7))
 			var r *api.Request
 			for range 40 {
@@ -210,15 +218,18 @@ func TestInsightEffects(t *testing.T) {
 						}
 					}, r.User)
 					if math.Abs(p.Utility-mean) > 1e-9 || math.Abs(*p.SD-sd) > 1e-9 {
-						t.Errorf("%s = %v has the effect %v ± %v, trials have %v ± %v", f.Feature, p.Value, p.Utility, *p.SD, mean, sd)
+						t.Errorf("%s = %v has the effect %v ± %v, trials have %v ± %v", f.Feature, p.Value, p.Utility,
+							*p.SD, mean, sd)
 					}
 					if math.Abs(p.Share-share) > 1e-9 || math.Abs(*p.High-high) > 1e-9 || *p.Low >= p.Share {
-						t.Errorf("%s = %v: %v would buy, from %v to %v, trials have %v and %v", f.Feature, p.Value, p.Share, *p.Low, *p.High, share, high)
+						t.Errorf("%s = %v: %v would buy, from %v to %v, trials have %v and %v", f.Feature, p.Value,
+							p.Share, *p.Low, *p.High, share, high)
 					}
 				}
 			}
 			for _, item := range x.Items {
-				if u, worth := *item.Utility, *item.SlotWorth; math.Abs(worth-revenueIn(r, item.ID)*math.Exp(u)/(1+math.Exp(u))) > 1e-12 {
+				if u, worth := *item.Utility,
+					*item.SlotWorth; math.Abs(worth-revenueIn(r, item.ID)*math.Exp(u)/(1+math.Exp(u))) > 1e-12 {
 					t.Errorf("a slot of %s is worth %v", item.ID, worth)
 				}
 			}
@@ -241,7 +252,8 @@ func TestInsightManyItems(t *testing.T) {
 	for round := range n {
 		r := &api.Request{}
 		for k := range 2 {
-			r.Items = append(r.Items, api.Item{ID: fmt.Sprint(long, round, "<script>", k), Features: api.Values{api.Number("x", 1)}})
+			r.Items = append(r.Items, api.Item{ID: fmt.Sprint(long, round, "<script>", k),
+				Features: api.Values{api.Number("x", 1)}})
 		}
 		r.Items[1].ID = "always"
 		r.Include = []string{"always"}
@@ -275,7 +287,8 @@ func TestInsightEmpty(t *testing.T) {
 	put(t, e, "home", shop)
 	x := insight(t, e, "home", 0)
 	text, err := json.Marshal(x)
-	if err != nil || !strings.Contains(string(text), `"items":[]`) || !strings.Contains(string(text), `"positions":[]`) || x.Drift != nil || x.Latency != nil {
+	if err != nil || !strings.Contains(string(text), `"items":[]`) || !strings.Contains(string(text),
+		`"positions":[]`) || x.Drift != nil || x.Latency != nil {
 		t.Errorf("%s, %v", text, err)
 	}
 	for k, at := range []int64{1, 2e9, 4e9, 3e9} {
@@ -327,7 +340,8 @@ func TestReadersBesideWriters(t *testing.T) {
 				if _, _, err := try(t.Context(), e, "home", asking(rng), 0); err != nil {
 					t.Error(err)
 				}
-				if _, err := e.Explain(t.Context(), "home", fmt.Sprint("home~1.", 1+rng.IntN(100)), 0); err != nil && !errors.Is(err, engine.ErrNotFound) {
+				if _, err := e.Explain(t.Context(), "home", fmt.Sprint("home~1.", 1+rng.IntN(100)), 0); err != nil &&
+					!errors.Is(err, engine.ErrNotFound) {
 					t.Error(err)
 				}
 			}

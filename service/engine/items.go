@@ -17,7 +17,8 @@ import (
 
 // checkItems reports whether a configuration's catalogue, its own or a shared one, forbids it. If the features of the
 // placement's items change, checkItems returns the catalogue for them, and the bytes reserved for it.
-func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, how *Change) (m *state.Refit, held int64, err error) {
+func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config,
+	how *Change) (m *state.Refit, held int64, err error) {
 	e.mu.RLock()
 	items, schema, err := e.state.CheckItems(name, c, how)
 	e.mu.RUnlock()
@@ -26,7 +27,8 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, h
 	}
 	held = items.Bytes()
 	if err := e.state.Budget.Hold(held); err != nil {
-		return nil, 0, fmt.Errorf("placement %q: %w: %w: the catalogue needs its memory twice while its features change: delete items, or give the service more, in [limits] memory", name, ErrMemory, err)
+		return nil, 0, fmt.Errorf("placement %q: %w: %w: the catalogue needs its memory twice while its features "+
+			"change: delete items, or give the service more, in [limits] memory", name, ErrMemory, err)
 	}
 	m, misfit, err := state.NewRefit(ctx, items, schema)
 	switch {
@@ -47,9 +49,11 @@ const chunkBytes = 256 << 10
 // PutItems puts items into a placement's catalogue, replacing known ids. Items are written in chunks, in order; each
 // chunk becomes durable completely or not at all. After an error the earlier chunks stay. Items equal to the
 // catalogue's change nothing. It returns *api.FieldError, ErrNotFound, ErrMemory, ErrStopped or ctx's error.
-func (e *Engine) PutItems(ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
+func (e *Engine) PutItems(ctx context.Context, name string, items []api.CatalogueItem,
+	now int64) (*api.ItemsChanged, error) {
 	return e.writeItems(ctx, name, now, edits{
-		n: len(items), field: "/items/%d", id: func(i int) string { return items[i].ID }, features: func(i int) api.Values { return items[i].Features },
+		n: len(items), field: "/items/%d", id: func(i int) string { return items[i].ID },
+		features: func(i int) api.Values { return items[i].Features },
 		record: func(c *catalogue.Catalogue, i int, field string) (string, bool, error) {
 			record, err := catalogue.Encode(&items[i], c.Split().Schema(), field)
 			return record, true, err
@@ -59,9 +63,11 @@ func (e *Engine) PutItems(ctx context.Context, name string, items []api.Catalogu
 
 // PatchItems changes some fields of items: see [api.CatalogueItem]. The answer names unknown items. Chunks and errors
 // are as in PutItems.
-func (e *Engine) PatchItems(ctx context.Context, name string, patches []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
+func (e *Engine) PatchItems(ctx context.Context, name string, patches []api.CatalogueItem,
+	now int64) (*api.ItemsChanged, error) {
 	return e.writeItems(ctx, name, now, edits{
-		n: len(patches), field: "/items/%d", id: func(i int) string { return patches[i].ID }, features: func(i int) api.Values { return patches[i].Features },
+		n: len(patches), field: "/items/%d", id: func(i int) string { return patches[i].ID },
+		features: func(i int) api.Values { return patches[i].Features },
 		record: func(c *catalogue.Catalogue, i int, field string) (string, bool, error) {
 			return c.Patch(&patches[i], field)
 		},
@@ -205,7 +211,8 @@ func (d *edits) twins(v *View) (map[int]bool, error) {
 			}
 		}
 		if records[0] != records[1] {
-			return nil, api.Fieldf(fmt.Sprintf(d.field, i)+"/id", "%q is item %d too, with different values", api.Abbreviate(d.id(i), 40), j)
+			return nil, api.Fieldf(fmt.Sprintf(d.field, i)+"/id", "%q is item %d too, with different values",
+				api.Abbreviate(d.id(i), 40), j)
 		}
 		twins[i] = true
 	}
@@ -259,7 +266,8 @@ func (e *Engine) submitItems(ctx context.Context, v *View, k *chunk, at string, 
 	var misfit *catalogue.ItemError
 	var field *api.FieldError
 	if errors.As(err, &misfit) && errors.As(err, &field) {
-		return true, api.Fieldf(fmt.Sprintf(at, k.places[misfit.Index])+strings.TrimPrefix(field.Field, "/items/0"), "%s", field.Message)
+		return true, api.Fieldf(fmt.Sprintf(at, k.places[misfit.Index])+strings.TrimPrefix(field.Field, "/items/0"),
+			"%s", field.Message)
 	}
 	if err != nil {
 		return true, api.Fieldf("/items", "%v", err)
@@ -271,7 +279,8 @@ func (e *Engine) submitItems(ctx context.Context, v *View, k *chunk, at string, 
 		err = e.state.Budget.Hold(g.Held)
 	}
 	if err != nil {
-		return true, fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service more, in [limits] memory", v.Page.Name, ErrMemory, err, g.Held)
+		return true, fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service "+
+			"more, in [limits] memory", v.Page.Name, ErrMemory, err, g.Held)
 	}
 	err = e.submit(ctx, func(b *state.Batch) error {
 		return b.ChangeItems(v, g, k.version, &eventlog.Event{Time: now, Placement: v.Page.Name, Body: &k.body})

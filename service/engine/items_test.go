@@ -30,7 +30,8 @@ func goods(seed uint64, n int) []api.CatalogueItem {
 	items := make([]api.CatalogueItem, n)
 	for i := range items {
 		items[i] = api.CatalogueItem{
-			ID: itemID(i), Features: api.Values{api.Number("x1", rng.NormFloat64()), api.Number("x", rng.NormFloat64()), api.Text("brand", []string{"a", "b"}[rng.IntN(2)])},
+			ID: itemID(i), Features: api.Values{api.Number("x1", rng.NormFloat64()), api.Number("x", rng.NormFloat64()),
+				api.Text("brand", []string{"a", "b"}[rng.IntN(2)])},
 			Revenue: new(0.5 + rng.Float64()), Attributes: map[string]any{"half": float64(i % 2)},
 		}
 	}
@@ -48,7 +49,8 @@ func aged(age float64) api.Values { return api.Values{api.Number("age", age)} }
 // A decision by ids equals the decision on the same items with their features: the page, its probabilities and the
 // learner's round. The rules mean the same.
 func TestIDsAreItems(t *testing.T) {
-	for _, more := range []string{"", `,"seed":1`, `,"log_items":"all"`, `,"mode":"explore","explore_share":0.5`, `,"limits":[{"feature":"brand","max":1}]`} {
+	for _, more := range []string{"", `,"seed":1`, `,"log_items":"all"`, `,"mode":"explore","explore_share":0.5`,
+		`,"limits":[{"feature":"brand","max":1}]`} {
 		n := 60
 		if more == `,"seed":1` {
 			n = 700 // as many rows as this are not written out
@@ -67,7 +69,8 @@ func TestIDsAreItems(t *testing.T) {
 			byID := &api.Request{Decision: full.Decision, User: full.User}
 			for i, item := range goods(1, n) {
 				if round%2 == 0 || rng.IntN(2) == 0 {
-					full.Items = append(full.Items, api.Item{ID: item.ID, Features: item.Features, Revenue: item.Revenue})
+					full.Items = append(full.Items, api.Item{ID: item.ID, Features: item.Features,
+						Revenue: item.Revenue})
 					if round%2 == 1 {
 						byID.Candidates = append(byID.Candidates, itemID(i))
 					}
@@ -108,7 +111,8 @@ func TestIDsAreItems(t *testing.T) {
 		mine, its := offers(t, stores[0]), offers(t, stores[1])
 		for k := range mine {
 			its[k] = engines[1].Whole(t, "home", its[k])
-			if !slices.Equal(mine[k].Features, its[k].Features) || !slices.Equal(mine[k].Revenue, its[k].Revenue) || !slices.Equal(mine[k].ItemIDs, its[k].ItemIDs) || mine[k].Candidates != its[k].Candidates {
+			if !slices.Equal(mine[k].Features, its[k].Features) || !slices.Equal(mine[k].Revenue, its[k].Revenue) ||
+				!slices.Equal(mine[k].ItemIDs, its[k].ItemIDs) || mine[k].Candidates != its[k].Candidates {
 				t.Fatalf("%s: offer %d has other rows by ids than by items", more, k)
 			}
 		}
@@ -121,14 +125,16 @@ func TestItemsAndIDs(t *testing.T) {
 	put(t, e, "home", window+`,"limits":[{"feature":"brand","max":1}]}`)
 	putItems(t, e, "home", goods(1, 20))
 	own := func(id string) api.Item {
-		return api.Item{ID: id, Features: api.Values{api.Number("x", 1), api.Number("x1", 1), api.Text("brand", "c")}, Revenue: new(9.0)}
+		return api.Item{ID: id, Features: api.Values{api.Number("x", 1), api.Number("x1", 1), api.Text("brand", "c")},
+			Revenue: new(9.0)}
 	}
 	for i, c := range []struct {
 		request api.Request
 		want    []string // must be shown
 		n       int
 	}{
-		{api.Request{Items: []api.Item{own("new")}, Candidates: []string{"sku3"}, Include: []string{"new", "sku3"}}, []string{"new", "sku3"}, 2},
+		{api.Request{Items: []api.Item{own("new")}, Candidates: []string{"sku3"}, Include: []string{"new", "sku3"}},
+			[]string{"new", "sku3"}, 2},
 		{api.Request{Items: []api.Item{own("sku3")}, Filter: "true"}, []string{"sku3"}, 20},
 		{api.Request{Items: []api.Item{own("sku3"), own("z")}, Candidates: []string{"sku3", "sku4"}}, nil, 3},
 		{api.Request{Items: []api.Item{own("z")}}, []string{"z"}, 1},
@@ -158,19 +164,23 @@ func TestCatalogueIsReplayed(t *testing.T) {
 		t.Errorf("%+v: want 6000 items in several chunks", a)
 	}
 	early := snapshot(t, e)
-	patch := []api.CatalogueItem{{ID: "sku7", Revenue: new(4.0), Features: api.Values{api.Number("x", 3)}}, {ID: "nothing", Revenue: new(1.0)}}
+	patch := []api.CatalogueItem{{ID: "sku7", Revenue: new(4.0), Features: api.Values{api.Number("x", 3)}},
+		{ID: "nothing", Revenue: new(1.0)}}
 	a, err := e.PatchItems(t.Context(), "home", patch, 0)
 	if err != nil || a.Changed != 1 || !slices.Equal(a.Unknown, []string{"nothing"}) {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if a, err := e.DeleteItems(t.Context(), "home", []string{"sku3", "nothing", "sku3"}, 0); err != nil || a.Changed != 1 || a.Items != 5999 || len(a.Unknown) != 1 {
+	if a, err := e.DeleteItems(t.Context(), "home", []string{"sku3", "nothing", "sku3"}, 0); err != nil ||
+		a.Changed != 1 || a.Items != 5999 || len(a.Unknown) != 1 {
 		t.Errorf("%+v, %v", a, err)
 	}
 	decide(t, e, "home", &api.Request{Decision: "d", User: aged(1)}, 0)
-	put(t, e, "home", strings.Replace(window, `{"name":"x1","kind":"number"},`, `{"name":"x1","kind":"number","scale":2},`, 1)+"}")
+	put(t, e, "home", strings.Replace(window, `{"name":"x1","kind":"number"},`,
+		`{"name":"x1","kind":"number","scale":2},`, 1)+"}")
 	decide(t, e, "home", &api.Request{Decision: "f", User: aged(1)}, 0)
 	data := snapshot(t, e)
-	for what, from := range map[string][]byte{"the first entry": nil, "an early snapshot": early, "the last snapshot": data} {
+	for what, from := range map[string][]byte{"the first entry": nil, "an early snapshot": early,
+		"the last snapshot": data} {
 		if !bytes.Equal(replayed(t, engine.Options{Store: store, Snapshot: from}), data) {
 			t.Errorf("the state from %s is another one", what)
 		}
@@ -270,42 +280,53 @@ func TestBadCatalogues(t *testing.T) {
 		want  string
 	}{
 		{two, `/items/2/id: "sku0" is item 0 too, with different values`},
-		{[]api.CatalogueItem{goods(1, 1)[0], {ID: "b"}}, "/items/1/features/x: is missing, and the feature has no default"},
-		{[]api.CatalogueItem{{ID: "b", Features: api.Values{api.Number("x", 1e19), api.Number("x1", 1)}}}, "/items/0/features/x: 1e+19: is 1e+19 after scaling"},
+		{[]api.CatalogueItem{goods(1, 1)[0], {ID: "b"}},
+			"/items/1/features/x: is missing, and the feature has no default"},
+		{[]api.CatalogueItem{{ID: "b", Features: api.Values{api.Number("x", 1e19), api.Number("x1", 1)}}},
+			"/items/0/features/x: 1e+19: is 1e+19 after scaling"},
 	} {
-		if _, err := e.PutItems(t.Context(), "home", c.items, 0); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if _, err := e.PutItems(t.Context(), "home", c.items, 0); err == nil ||
+			!strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
 	if page, err := e.Items("home", 0, 10); err != nil || page.Count != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if _, err := e.Decide(t.Context(), "home", &api.Request{}, 0); err == nil || err.Error() != "/items: must have at least one item" {
+	if _, err := e.Decide(t.Context(), "home", &api.Request{}, 0); err == nil || err.Error() != "/items: must "+
+		"have at least one item" {
 		t.Errorf("an empty catalogue: %v", err)
 	}
 	putItems(t, e, "home", goods(1, 20))
 	put(t, e, "small", strings.Replace(window, "9000", "10", 1)+`,"catalogue_of":"home"}`)
-	if _, err := e.Decide(t.Context(), "small", &api.Request{User: aged(1)}, 0); err == nil || !strings.HasPrefix(err.Error(), "/candidates: 20 items are candidates, the placement decides among at most 10") {
+	if _, err := e.Decide(t.Context(), "small", &api.Request{User: aged(1)}, 0); err == nil ||
+		!strings.HasPrefix(err.Error(), "/candidates: 20 items are candidates, the placement decides among at most 10") {
 		t.Errorf("too many candidates: %v", err)
 	}
 	for name, config := range map[string]string{
 		`/catalogue_of: there is no placement "nowhere"`:        window + `,"catalogue_of":"nowhere"}`,
 		`/catalogue_of: "self" is this placement: leave it out`: window + `,"catalogue_of":"self"}`,
 		`/catalogue_of: "small" has the catalogue of "home"`:    window + `,"catalogue_of":"small"}`,
-		`/catalogue_of: placement "home" has other features`:    strings.Replace(window, `"columns":3`, `"columns":4`, 1) + `,"catalogue_of":"home"}`,
+		`/catalogue_of: placement "home" has other features`: strings.Replace(window, `"columns":3`, `"columns":4`,
+			1) + `,"catalogue_of":"home"}`,
 	} {
-		if _, err := e.Put(t.Context(), "self", []byte(config), 0); err == nil || !strings.HasPrefix(err.Error(), name) {
+		if _, err := e.Put(t.Context(), "self", []byte(config), 0); err == nil ||
+			!strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%v, want %s", err, name)
 		}
 	}
-	if _, err := e.Put(t.Context(), "home", []byte(strings.Replace(window, `{"name":"x1"`, `{"name":"y","kind":"number"},{"name":"x1"`, 1)+"}"), 0); err == nil || !strings.Contains(err.Error(), "small") {
+	if _, err := e.Put(t.Context(), "home",
+		[]byte(strings.Replace(window, `{"name":"x1"`, `{"name":"y","kind":"number"},{"name":"x1"`, 1)+"}"),
+		0); err == nil || !strings.Contains(err.Error(), "small") {
 		t.Errorf("features of a shared catalogue: %v", err)
 	}
 	if err := e.Delete(t.Context(), "home", nil, 0); err == nil || !strings.Contains(err.Error(), "small") {
 		t.Errorf("a shared catalogue is deleted: %v", err)
 	}
 	fatal.If(t, e.Delete(t.Context(), "small", nil, 0))
-	if _, err := e.Put(t.Context(), "home", []byte(strings.Replace(window, `{"name":"x1"`, `{"name":"y","kind":"number"},{"name":"x1"`, 1)+"}"), 0); err == nil || !strings.HasPrefix(err.Error(), `/features: the catalogue does not fit: item "sku`) {
+	if _, err := e.Put(t.Context(), "home",
+		[]byte(strings.Replace(window, `{"name":"x1"`, `{"name":"y","kind":"number"},{"name":"x1"`, 1)+"}"),
+		0); err == nil || !strings.HasPrefix(err.Error(), `/features: the catalogue does not fit: item "sku`) {
 		t.Errorf("features that the items do not have: %v", err)
 	}
 	if err := e.Delete(t.Context(), "home", nil, 0); err != nil {
@@ -320,7 +341,8 @@ func TestItemsAreCharged(t *testing.T) {
 	put(t, e, "home", window+`,"memory_bytes":1000000}`)
 	before := b.Usage().Placements
 	putItems(t, e, "home", goods(1, 1000))
-	if grown := b.Usage().Placements - before; grown < 80_000 || grown > 150_000 || charged(t, e, "home") != before+grown {
+	if grown := b.Usage().Placements - before; grown < 80_000 || grown > 150_000 ||
+		charged(t, e, "home") != before+grown {
 		t.Errorf("1000 items are charged %d bytes, the placement %d", grown, charged(t, e, "home"))
 	}
 	var ids []string
@@ -362,8 +384,10 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 	items := plenty.Usage().Placements
 	is := func(what string, lists int) {
 		t.Helper()
-		if have := plenty.Usage().Placements - items; have < int64(4*n*lists) || have > int64((4*n+1000)*lists) || charged(t, e, "home") != items+have {
-			t.Errorf("%s: %d bytes are charged, the placement %d, want about %d × %d", what, have, charged(t, e, "home")-items, lists, 4*n)
+		if have := plenty.Usage().Placements - items; have < int64(4*n*lists) || have > int64((4*n+1000)*lists) ||
+			charged(t, e, "home") != items+have {
+			t.Errorf("%s: %d bytes are charged, the placement %d, want about %d × %d", what, have,
+				charged(t, e, "home")-items, lists, 4*n)
 		}
 	}
 	decide(e)
@@ -373,7 +397,8 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 	decide(e, half)
 	decide(e, brand)
 	is("two limits", 2)
-	put(t, e, "home", strings.Replace(window, `{"name":"x1"`, `{"name":"other","kind":"number","default":0},{"name":"x1"`, 1)+`,"memory_bytes":1000000}`)
+	put(t, e, "home", strings.Replace(window, `{"name":"x1"`,
+		`{"name":"other","kind":"number","default":0},{"name":"x1"`, 1)+`,"memory_bytes":1000000}`)
 	items = charged(t, e, "home")
 	is("another schema", 0)
 	decide(e, half)

@@ -37,11 +37,12 @@ func TestFollowerIsAhead(t *testing.T) {
 	f := follower(t, engine.Options{Store: store.Store, Build: buildToy})
 	slow := &held{store.Store, make(chan struct{}, 100)}
 	slow.gate <- struct{}{}
-	behind := follower(t, engine.Options{Store: slow, Build: buildToy, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
-		data := e.Accept(ctx, proposal, leaderTime)
-		close(slow.gate)
-		return data, nil
-	}})
+	behind := follower(t, engine.Options{Store: slow, Build: buildToy, Replica: 1,
+		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+			data := e.Accept(ctx, proposal, leaderTime)
+			close(slow.gate)
+			return data, nil
+		}})
 	reach(t, behind, 1)
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -94,13 +95,14 @@ func TestFollowerIsBehind(t *testing.T) {
 	store := &held{new(memlog.Store), make(chan struct{}, 100)}
 	e := opened(t, engine.Options{Store: store.Store})
 	moved := make(chan struct{}, 100)
-	f := follower(t, engine.Options{Store: store, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
-		data := e.Accept(ctx, proposal, leaderTime)
-		if was, err := engine.DecodeAnswer(data); was || err != nil {
-			moved <- struct{}{}
-		}
-		return data, nil
-	}})
+	f := follower(t, engine.Options{Store: store, Replica: 1,
+		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+			data := e.Accept(ctx, proposal, leaderTime)
+			if was, err := engine.DecodeAnswer(data); was || err != nil {
+				moved <- struct{}{}
+			}
+			return data, nil
+		}})
 	put(t, e, "home", brands)
 	store.gate <- struct{}{}
 	reach(t, f, 1)

@@ -124,10 +124,14 @@ func TestWaitIsInterrupted(t *testing.T) {
 // Policies that panic or break the rules are errors of the request.
 func TestBadPolicies(t *testing.T) {
 	for what, offer := range map[string]func(x *vitrine.Context) vitrine.Offer{
-		"panic: no":              func(*vitrine.Context) vitrine.Offer { panic("no") },
-		"breaks the constraints": func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Assortment: vitrine.Assortment{0, 1}} },
-		"outside [0, 3)":         func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Assortment: vitrine.Assortment{9}} },
-		"the propensity is NaN":  func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Propensity: math.NaN()} },
+		"panic: no": func(*vitrine.Context) vitrine.Offer { panic("no") },
+		"breaks the constraints": func(*vitrine.Context) vitrine.Offer {
+			return vitrine.Offer{Assortment: vitrine.Assortment{0, 1}}
+		},
+		"outside [0, 3)": func(*vitrine.Context) vitrine.Offer {
+			return vitrine.Offer{Assortment: vitrine.Assortment{9}}
+		},
+		"the propensity is NaN": func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Propensity: math.NaN()} },
 	} {
 		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
 			return &always{offer: offer}, nil

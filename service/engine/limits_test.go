@@ -60,12 +60,14 @@ func TestLimitsOfACatalogue(t *testing.T) {
 		sizes = append(sizes, 12_000)
 	}
 	for _, n := range sizes {
-		for _, policy := range []string{`{"name":"ucb-mnl"}`, `{"name":"greedy","warmup":0}`, `{"name":"auto"}`, `{"name":"uniform"}`} {
+		for _, policy := range []string{`{"name":"ucb-mnl"}`, `{"name":"greedy","warmup":0}`, `{"name":"auto"}`,
+			`{"name":"uniform"}`} {
 			for _, equal := range []bool{true, false} {
 				items := shelf(n, equal)
 				config := strings.Replace(strings.Replace(window, `{"name":"ucb-mnl"}`, policy, 1), "9000", "12000", 1)
 				engines := map[string]*engine.Engine{}
-				for name, more := range map[string]string{"items": "", "ids": "", "placement": `,"limits":[{"attribute":"shop","max":1}]`} {
+				for name, more := range map[string]string{"items": "", "ids": "",
+					"placement": `,"limits":[{"attribute":"shop","max":1}]`} {
 					engines[name] = opened(t, engine.Options{Store: new(memlog.Store)})
 					put(t, engines[name], "home", config+more+"}")
 					if name != "items" {
@@ -79,7 +81,8 @@ func TestLimitsOfACatalogue(t *testing.T) {
 				}{
 					{[]api.Limit{{Attribute: "shop", Max: new(1)}}, limited(items, 1, shop)},
 					{[]api.Limit{{Attribute: "shop", Max: new(1)}}, limited(items, 1, shop)},
-					{[]api.Limit{{Feature: "brand", Max: new(1)}}, limited(items, 1, func(i int) any { return items[i].Features[2].Text })},
+					{[]api.Limit{{Feature: "brand", Max: new(1)}}, limited(items, 1,
+						func(i int) any { return items[i].Features[2].Text })},
 					{[]api.Limit{{Group: "sale", Max: new(0)}}, limited(items, 0, func(i int) any {
 						if items[i].Groups != nil {
 							return 1
@@ -87,9 +90,11 @@ func TestLimitsOfACatalogue(t *testing.T) {
 						return nil
 					})},
 				} {
-					full := &api.Request{Decision: fmt.Sprint("d", round), User: aged(0.3), Limits: c.groups, Exclude: []string{items[5].ID, items[2].ID}}
+					full := &api.Request{Decision: fmt.Sprint("d", round), User: aged(0.3), Limits: c.groups,
+						Exclude: []string{items[5].ID, items[2].ID}}
 					for _, item := range items {
-						full.Items = append(full.Items, api.Item{ID: item.ID, Features: item.Features, Revenue: item.Revenue})
+						full.Items = append(full.Items, api.Item{ID: item.ID, Features: item.Features,
+							Revenue: item.Revenue})
 					}
 					byID := &api.Request{Decision: full.Decision, User: full.User, Limits: c.by, Exclude: full.Exclude}
 					want := decide(t, engines["items"], "home", full, 0)
@@ -110,7 +115,8 @@ func TestLimitsOfACatalogue(t *testing.T) {
 						}
 						got.Catalogue, got.PolicyEntry = nil, want.PolicyEntry
 						if diff := cmp.Diff(asSeen(want), asSeen(got)); diff != "" {
-							t.Fatalf("%d items, %s, equal revenues %v, %v, %s (-items +ids):\n%s", n, policy, equal, c.by, name, diff)
+							t.Fatalf("%d items, %s, equal revenues %v, %v, %s (-items +ids):\n%s", n, policy, equal,
+								c.by, name, diff)
 						}
 					}
 					if policy == `{"name":"uniform"}` {
@@ -135,7 +141,8 @@ func TestLimitsOfARequest(t *testing.T) {
 		_, err := e.Decide(t.Context(), "home", &api.Request{Decision: id, User: aged(1), Limits: limits}, 0)
 		return err
 	}
-	lists := [][]api.Limit{nil, {{Group: "sale", Max: new(1)}}, {{Group: "new", Max: new(1)}}, {{Attribute: "shop", Max: new(1)}}, {{Attribute: "shop", Max: new(2)}}}
+	lists := [][]api.Limit{nil, {{Group: "sale", Max: new(1)}}, {{Group: "new", Max: new(1)}},
+		{{Attribute: "shop", Max: new(1)}}, {{Attribute: "shop", Max: new(2)}}}
 	for k, limits := range lists {
 		for j, others := range lists {
 			id := fmt.Sprintf("d%d.%d", k, j)
@@ -147,9 +154,10 @@ func TestLimitsOfARequest(t *testing.T) {
 	}
 	for want, limit := range map[string]api.Limit{
 		`/limits/0/attribute: no item of the catalogue has the attribute "colour"`: {Attribute: "colour", Max: new(1)},
-		"/limits/0: must have one of items, feature, attribute and group":          {Attribute: "shop", Group: "sale", Max: new(1)},
-		"/limits/0/max: -1: must not be negative":                                  {Group: "sale", Max: new(-1)},
-		`/limits/0/feature: "x": must be a category of items`:                      {Feature: "x", Max: new(1)},
+		"/limits/0: must have one of items, feature, attribute and group": {
+			Attribute: "shop", Group: "sale", Max: new(1)},
+		"/limits/0/max: -1: must not be negative":             {Group: "sale", Max: new(-1)},
+		`/limits/0/feature: "x": must be a category of items`: {Feature: "x", Max: new(1)},
 	} {
 		if err := ask("", limit); err == nil || err.Error() != want {
 			t.Errorf("%+v: %v, want %s", limit, err, want)
@@ -193,7 +201,9 @@ func TestLimitsAreExplained(t *testing.T) {
 			t.Errorf("the rules cost %+v, want one rule that costs something", c.Rules)
 		}
 	}
-	if _, _, err := try(t.Context(), free, "home", &api.Request{Limits: []api.Limit{{Attribute: "colour", Max: new(1)}}}, 0); err == nil || !strings.Contains(err.Error(), "/limits/0/attribute") {
+	if _, _, err := try(t.Context(), free, "home",
+		&api.Request{Limits: []api.Limit{{Attribute: "colour", Max: new(1)}}}, 0); err == nil ||
+		!strings.Contains(err.Error(), "/limits/0/attribute") {
 		t.Errorf("%v, want that no item has the attribute", err)
 	}
 	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)}, 0)

@@ -91,7 +91,8 @@ var (
 
 func (m *machine) Put(t *rapid.T) {
 	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
-	c := modelConfig{rapid.IntRange(0, 1).Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "window"), rapid.IntRange(1, 3).Draw(t, "keep")}
+	c := modelConfig{rapid.IntRange(0, 1).Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "window"),
+		rapid.IntRange(1, 3).Draw(t, "keep")}
 	config := fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"attribution_window":"%dm","seed":%d,"max_versions":%d}`, c.minutes, c.seed, c.keep)
 	how := engine.Change{Reset: rapid.Bool().Draw(t, "reset"), Relearn: rapid.Bool().Draw(t, "relearn")}
 	how.Relearn = how.Relearn && !how.Reset
@@ -217,7 +218,8 @@ func (m *machine) Decide(t *rapid.T) {
 		if a.Decoded || len(a.IDs()) != min(2, len(items)) {
 			t.Fatalf("answer %+v", a)
 		}
-		m.asked[modelKey{name, id}] = &modelDecision{place: name, items: items, defers: r.Defer, rows: p.rows, shown: a.IDs(), time: m.now, status: "open"}
+		m.asked[modelKey{name, id}] = &modelDecision{place: name, items: items, defers: r.Defer, rows: p.rows,
+			shown: a.IDs(), time: m.now, status: "open"}
 		if r.Defer {
 			m.asked[modelKey{name, id}].status = "deferred"
 		}
@@ -228,8 +230,10 @@ func (m *machine) Decide(t *rapid.T) {
 func (m *machine) Outcome(t *rapid.T) {
 	place, id, d := m.named(t)
 	choices := rapid.SampledFrom([][]api.Choice{
-		nil, {{Item: "sku0"}}, {{Item: "sku1"}}, {{Item: "sku2"}}, {{Item: "sku99"}}, {{Item: "sku1", Quantity: new(1), Value: new(1.0)}},
-		{{Item: "sku0", Quantity: new(3)}}, {{Item: "sku1", Value: new(0.5)}, {Item: "sku0"}}, {{Item: "sku1"}, {Item: "sku2", Quantity: new(2), Value: new(0.0)}},
+		nil, {{Item: "sku0"}}, {{Item: "sku1"}}, {{Item: "sku2"}}, {{Item: "sku99"}},
+		{{Item: "sku1", Quantity: new(1), Value: new(1.0)}},
+		{{Item: "sku0", Quantity: new(3)}}, {{Item: "sku1", Value: new(0.5)}, {Item: "sku0"}},
+		{{Item: "sku1"}, {Item: "sku2", Quantity: new(2), Value: new(0.0)}},
 	}).Draw(t, "choices")
 	err := m.some(t).Choose(t.Context(), place, id, choices, m.now)
 	has := func(list []string) bool {
@@ -369,7 +373,8 @@ func (m *machine) Activate(t *rapid.T) {
 func (m *machine) Reward(t *rapid.T) {
 	place, id, d := m.named(t)
 	var rewards []api.Reward
-	for _, item := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"sku0", "sku1", "sku2"}), 0, 2, rapid.ID[string]).Draw(t, "items") {
+	for _, item := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"sku0", "sku1", "sku2"}), 0, 2,
+		rapid.ID[string]).Draw(t, "items") {
 		rewards = append(rewards, api.Reward{Item: item, Value: float64(rapid.IntRange(0, 3).Draw(t, "value") / 3)})
 	}
 	err := m.some(t).Reward(t.Context(), place, id, rewards, m.now)
@@ -514,7 +519,8 @@ func (m *machine) Check(t *rapid.T) {
 		have, err := m.engine.Decision(t.Context(), key.place, key.id)
 		want(t, "decision", err, nil)
 		earned, _ := d.earned()
-		if have.Status != d.status || have.Choice != d.choice() || have.Time != d.time || have.Earned != earned || !cmp.Equal(have.Corrections, d.corrections) || !cmp.Equal(have.Choices, d.basket()) {
+		if have.Status != d.status || have.Choice != d.choice() || have.Time != d.time || have.Earned != earned ||
+			!cmp.Equal(have.Corrections, d.corrections) || !cmp.Equal(have.Choices, d.basket()) {
 			t.Fatalf("decision %v is %+v, want %+v", key, have, d)
 		}
 	}
@@ -533,11 +539,15 @@ func (m *machine) Check(t *rapid.T) {
 			}
 		}
 		s, err := m.engine.Stats(name)
-		if g := s.ByPolicy; int(g.Rounds) != rounds || int(g.Purchases) != purchases || g.Revenue != revenue || g.Squares != squares || int(s.Late) != p.late || int(s.Corrected) != p.corrected {
-			t.Fatalf("%s: %+v, late %d, corrected %d, want %d rounds, %d purchases, revenue %v, squares %v of %+v", name, g, s.Late, s.Corrected, rounds, purchases, revenue, squares, p)
+		if g := s.ByPolicy; int(g.Rounds) != rounds || int(g.Purchases) != purchases || g.Revenue != revenue ||
+			g.Squares != squares || int(s.Late) != p.late || int(s.Corrected) != p.corrected {
+			t.Fatalf("%s: %+v, late %d, corrected %d, want %d rounds, %d purchases, revenue %v, squares %v of %+v",
+				name, g, s.Late, s.Corrected, rounds, purchases, revenue, squares, p)
 		}
 		want(t, "stats", err, nil)
-		if int(s.Decisions) != p.decided || int(s.Outcomes+s.Expired) != p.closed || s.Pending != p.decided-p.closed-p.withdrawn || int(s.Withdrawn) != p.withdrawn || int(s.Stale) != p.stale || !slices.Equal(s.Versions, p.numbers()) {
+		if int(s.Decisions) != p.decided || int(s.Outcomes+s.Expired) != p.closed ||
+			s.Pending != p.decided-p.closed-p.withdrawn || int(s.Withdrawn) != p.withdrawn || int(s.Stale) != p.stale ||
+			!slices.Equal(s.Versions, p.numbers()) {
 			t.Fatalf("%s: %+v, want %+v", name, s, p)
 		}
 	}
@@ -567,7 +577,8 @@ func TestMachine(t *testing.T) {
 			_, err = audit.Entry(entry)
 			want(t, "an entry", err, nil)
 		}
-		for what, from := range map[string][]byte{"the whole log": nil, "a snapshot and the tail": m.snapshot, "the last snapshot": live} {
+		for what, from := range map[string][]byte{"the whole log": nil, "a snapshot and the tail": m.snapshot,
+			"the last snapshot": live} {
 			m.engine.Close()
 			m.open(t, from)
 			again, _, err := m.engine.Snapshot(t.Context())

@@ -18,7 +18,10 @@ func (e *Engine) Measure(ctx context.Context, placement, decision string, metric
 			return api.Fieldf("/metrics/"+name, "%v: must be finite", v)
 		}
 	}
-	return e.forward(ctx, &remoteCall{what: callMeasure, placement: placement, decision: decision, metrics: metrics}, now, func(now int64) error {
-		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Measure(f.Record, metrics, now) })
-	})
+	return e.forward(ctx, &remoteCall{what: callMeasure, placement: placement, decision: decision, metrics: metrics},
+		now, func(now int64) error {
+			return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error {
+				return b.Measure(f.Record, metrics, now)
+			})
+		})
 }

@@ -51,7 +51,8 @@ func TestMeasure(t *testing.T) {
 	for k, want := range map[int]float64{0: 1, 1: 1, 2: 2, 3: 0.5} {
 		for _, v := range r.Metrics[k].Variants {
 			if m := r.Metrics[k]; m.Reported != 40 || math.Abs(v.Mean.Estimate-want) > 1e-12 {
-				t.Errorf("metric %s of %s is %v, want %v, reported %d times", m.Name, v.Variant, v.Mean.Estimate, want, m.Reported)
+				t.Errorf("metric %s of %s is %v, want %v, reported %d times", m.Name, v.Variant, v.Mean.Estimate, want,
+					m.Reported)
 			}
 		}
 	}
@@ -64,7 +65,8 @@ func TestMeasure(t *testing.T) {
 		"/experiment/metrics/0/better": `[{"name":"m","max":1,"better":"more"}]`,
 		"/experiment/metrics: ":        `[{"name":"a","max":1},{"name":"b","max":1},{"name":"c","max":1},{"name":"d","max":1},{"name":"e","max":1},{"name":"f","max":1}]`,
 	} {
-		_, err := e.Put(t.Context(), "home", []byte(onTrial(`{"name":"y","metrics":`+bad+`,"variants":[{"name":"a","show":"uniform","share":0.5},{"name":"b","show":"policy","share":0.5}]}`)), now)
+		_, err := e.Put(t.Context(), "home",
+			[]byte(onTrial(`{"name":"y","metrics":`+bad+`,"variants":[{"name":"a","show":"uniform","share":0.5},{"name":"b","show":"policy","share":0.5}]}`)), now)
 		isInvalid(t, what, err, what)
 	}
 	if fatal.Or(e.Stats("shop"))(t).Decisions != 0 {

@@ -152,7 +152,8 @@ func TestGain(t *testing.T) {
 	}
 	decide(t, e, "home", stock("", 3), 3600*second)
 	s := fatal.Or(e.Stats("home"))(t)
-	if len(s.Gains) != 1 || s.Gains[0].Decisions != 200 || math.Abs(s.Gains[0].Total.Estimate-sum) > 1e-9 || math.Abs(s.Gains[0].PerDecision.Estimate-sum/200) > 1e-12 {
+	if len(s.Gains) != 1 || s.Gains[0].Decisions != 200 || math.Abs(s.Gains[0].Total.Estimate-sum) > 1e-9 ||
+		math.Abs(s.Gains[0].PerDecision.Estimate-sum/200) > 1e-12 {
 		t.Errorf("the gains are %+v, want %v", s.Gains, sum)
 	}
 }
@@ -160,7 +161,8 @@ func TestGain(t *testing.T) {
 // A caller may send a baseline before a mode that needs it begins, without effect.
 func TestBaselineAhead(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
-	for name, mode := range map[string]string{"learns": "", "explores": `,"mode":"explore","explore_share":0.5`, "falls-back": `,"fallback":"version"`} {
+	for name, mode := range map[string]string{"learns": "", "explores": `,"mode":"explore","explore_share":0.5`,
+		"falls-back": `,"fallback":"version"`} {
 		put(t, e, name, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}`+mode+`}`)
 		put(t, e, name+"-ahead", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}`+mode+`}`)
 		for range 50 {
@@ -174,7 +176,8 @@ func TestBaselineAhead(t *testing.T) {
 		}
 		r := stock("", 4)
 		r.Baseline = []string{"sku9"}
-		if _, err := e.Decide(t.Context(), name, r, 0); err == nil || err.Error() != `/baseline/0: "sku9" is not among the items` {
+		if _, err := e.Decide(t.Context(), name, r, 0); err == nil ||
+			err.Error() != `/baseline/0: "sku9" is not among the items` {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -190,7 +193,8 @@ func TestShadow(t *testing.T) {
 	a := decide(t, e, "home", r, 0)
 	v := []float64{1, math.Exp(-0.1), math.Exp(-0.2), math.Exp(-0.3)}
 	revenue := (v[3]*4 + v[1]*2) / (1 + v[3] + v[1])
-	if !slices.Equal(a.IDs(), r.Baseline) || a.Mode != offer.ByBaseline || a.Propensity != 0 || math.Abs(a.Expected-revenue) > 1e-12 {
+	if !slices.Equal(a.IDs(), r.Baseline) || a.Mode != offer.ByBaseline || a.Propensity != 0 ||
+		math.Abs(a.Expected-revenue) > 1e-12 {
 		t.Errorf("answer %+v, the revenue is %v", a, revenue)
 	}
 	if want := v[1] / (1 + v[3] + v[1]); math.Abs(a.Probability[1]-want) > 1e-12 {
@@ -200,13 +204,16 @@ func TestShadow(t *testing.T) {
 	wait(t, e)
 	s, _ := e.Stats("home")
 	own := (v[0]*1 + v[1]*2) / (1 + v[0] + v[1])
-	if s.Learned != 1 || s.Shadow.Rounds != 1 || s.Shadow.Agreements != 0 || s.ByBaseline.Revenue != 4 || math.Abs(s.Shadow.Policy-own) > 1e-12 || math.Abs(s.Shadow.Baseline-revenue) > 1e-12 {
+	if s.Learned != 1 || s.Shadow.Rounds != 1 || s.Shadow.Agreements != 0 || s.ByBaseline.Revenue != 4 ||
+		math.Abs(s.Shadow.Policy-own) > 1e-12 || math.Abs(s.Shadow.Baseline-revenue) > 1e-12 {
 		t.Errorf("stats %+v, the policy's own set is worth %v", s, own)
 	}
-	if b := s.Calibration.Bins[int(10*(1-a.Outside))]; b.Rounds != 1 || b.Purchases != 1 || s.Calibration.Revenue != 4 || s.Calibration.Predicted != a.Expected {
+	if b := s.Calibration.Bins[int(10*(1-a.Outside))]; b.Rounds != 1 || b.Purchases != 1 ||
+		s.Calibration.Revenue != 4 || s.Calibration.Predicted != a.Expected {
 		t.Errorf("calibration %+v", s.Calibration)
 	}
-	if again, err := e.Decide(t.Context(), "home", r, 0); err != nil || fmt.Sprint(again.Probability) != fmt.Sprint(a.Probability) {
+	if again, err := e.Decide(t.Context(), "home", r, 0); err != nil ||
+		fmt.Sprint(again.Probability) != fmt.Sprint(a.Probability) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 }
@@ -221,7 +228,8 @@ func TestConstraints(t *testing.T) {
 	for i := range 200 {
 		r := &api.Request{}
 		for i, b := range brand {
-			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("price", float64(i%3)/3), api.Text("brand", b)}})
+			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("price", float64(i%3)/3),
+				api.Text("brand", b)}})
 		}
 		r.Include, r.Exclude = []string{"sku1"}, []string{"sku5"}
 		r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: new(0)}}
@@ -235,7 +243,9 @@ func TestConstraints(t *testing.T) {
 			brands[brand[id[3]-'0']]++
 		}
 		maximum := 2 - (i+1)%2
-		if !strings.Contains(shown, " sku1 ") || strings.Contains(shown, " sku5 ") || strings.Contains(shown, " sku0 ") || strings.Contains(shown, " sku2 ") || brands["a"] > maximum || brands["b"] > maximum || len(a.IDs()) > 3-(i+1)%2 {
+		if !strings.Contains(shown, " sku1 ") || strings.Contains(shown, " sku5 ") ||
+			strings.Contains(shown, " sku0 ") || strings.Contains(shown, " sku2 ") || brands["a"] > maximum ||
+			brands["b"] > maximum || len(a.IDs()) > 3-(i+1)%2 {
 			t.Fatalf("round %d shows %v", i, a.IDs())
 		}
 		seen[len(a.IDs())] = true
@@ -259,7 +269,8 @@ func TestChanges(t *testing.T) {
 	}
 	one(t, e, "home", "a", 1)
 	decide(t, e, "home", stock("b", 3), 0)
-	put(t, e, "home", strings.Replace(shop, `"memory_bytes":200000`, `"memory_bytes":300000,"attribution_window":"1h"`, 1))
+	put(t, e, "home", strings.Replace(shop, `"memory_bytes":200000`, `"memory_bytes":300000,"attribution_window":"1h"`,
+		1))
 	wait(t, e)
 	if s, _ := e.Stats("home"); s.Learned != 1 {
 		t.Errorf("another window: %+v", s)
@@ -275,7 +286,8 @@ func TestChanges(t *testing.T) {
 		t.Errorf("another schema: %+v", s)
 	}
 	live := snapshot(t, e)
-	if string(live) != string(replayed(t, engine.Options{Store: store})) || string(live) != string(replayed(t, engine.Options{Store: store, Snapshot: live})) {
+	if string(live) != string(replayed(t, engine.Options{Store: store})) ||
+		string(live) != string(replayed(t, engine.Options{Store: store, Snapshot: live})) {
 		t.Error("a replay has another state")
 	}
 }

@@ -54,7 +54,8 @@ func TestOffersAreReadBack(t *testing.T) {
 	_, known := e.Decision(ctx, "home", "old")
 	_, expired := e.Expire(ctx, 31*minute)
 	for what, err := range map[string]error{
-		"outcome": e.Outcome(ctx, "home", "old", first.IDs()[0], 1), "reward": e.Reward(ctx, "home", "old", []api.Reward{{Item: first.IDs()[0], Value: 1}}, 1),
+		"outcome": e.Outcome(ctx, "home", "old", first.IDs()[0], 1), "reward": e.Reward(ctx, "home", "old",
+			[]api.Reward{{Item: first.IDs()[0], Value: 1}}, 1),
 		"decide again": repeated, "decision": known, "expire": expired,
 	} {
 		is(t, what, err, engine.ErrUnread)

@@ -77,11 +77,14 @@ func TestNobodyWaitsForACatalogue(t *testing.T) {
 			return err
 		},
 		"groups": func(ctx context.Context) error {
-			_, err := e.Decide(ctx, "home", &api.Request{User: aged(1), Limits: []api.Limit{{Attribute: "half", Max: new(1)}}}, 0)
+			_, err := e.Decide(ctx, "home", &api.Request{User: aged(1),
+				Limits: []api.Limit{{Attribute: "half", Max: new(1)}}}, 0)
 			return err
 		},
 		"a preview of other features": func(ctx context.Context) error {
-			_, err := e.Preview(ctx, "home", []byte(strings.Replace(window, `"x1","kind":"number"`, `"x1","kind":"number","scale":2`, 1)+"}"), engine.Change{})
+			_, err := e.Preview(ctx, "home",
+				[]byte(strings.Replace(window, `"x1","kind":"number"`, `"x1","kind":"number","scale":2`, 1)+"}"),
+				engine.Change{})
 			return err
 		},
 	} {
@@ -127,7 +130,8 @@ func TestNobodyWaitsForAPolicy(t *testing.T) {
 	putItems(t, e, "home", items)
 	var a *offer.Offer
 	done := make(chan error, 1)
-	for _, r := range []*api.Request{{User: aged(1)}, {User: aged(1), Filter: "half == 1"}, {User: aged(1), Limits: []api.Limit{{Feature: "brand", Max: new(1)}}}} {
+	for _, r := range []*api.Request{{User: aged(1)}, {User: aged(1), Filter: "half == 1"},
+		{User: aged(1), Limits: []api.Limit{{Feature: "brand", Max: new(1)}}}} {
 		go func() {
 			var err error
 			a, err = e.Decide(t.Context(), "home", r, 0)
@@ -189,7 +193,8 @@ func TestWhoLeavesStopsTheWork(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		var unfinished *engine.UnfinishedError
-		if is := errors.As(err, &unfinished); is != (name == "other features") || is && unfinished.What != "the placement was not changed" {
+		if is := errors.As(err, &unfinished); is != (name == "other features") ||
+			is && unfinished.What != "the placement was not changed" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -211,12 +216,15 @@ func TestOtherFeaturesLearn(t *testing.T) {
 	put(t, e, "home", brands)
 	var items []api.CatalogueItem
 	for i := range 20 {
-		items = append(items, api.CatalogueItem{ID: itemID(i), Features: api.Values{api.Number("x", float64(i)), api.Text("brand", fmt.Sprint("b", i%15))}})
+		items = append(items, api.CatalogueItem{ID: itemID(i), Features: api.Values{api.Number("x", float64(i)),
+			api.Text("brand", fmt.Sprint("b", i%15))}})
 	}
 	putItems(t, e, "home", items)
-	put(t, e, "home", strings.Replace(brands, `"kind":"category"`, `"kind":"category","own_columns":20,"columns":24`, 1))
+	put(t, e, "home", strings.Replace(brands, `"kind":"category"`, `"kind":"category","own_columns":20,"columns":24`,
+		1))
 	s, err := e.Stats("home")
-	if want := (api.Category{Feature: "brand", Learned: 15, OwnColumns: 20, SharedColumns: 4}); err != nil || len(s.Categories) != 1 || s.Categories[0] != want {
+	if want := (api.Category{Feature: "brand", Learned: 15, OwnColumns: 20, SharedColumns: 4}); err != nil ||
+		len(s.Categories) != 1 || s.Categories[0] != want {
 		t.Errorf("categories %+v, want %+v: %v", s.Categories, want, err)
 	}
 	before := e.Sequence()
@@ -242,7 +250,8 @@ func TestPushDuringOtherFeatures(t *testing.T) {
 	ctx := pausedAt(t, 2)
 	done := make(chan error, 1)
 	go func() {
-		_, err := e.Put(ctx, "home", []byte(strings.Replace(window, `"x1","kind":"number"`, `"x1","kind":"number","scale":2`, 1)+"}"), 0)
+		_, err := e.Put(ctx, "home", []byte(strings.Replace(window, `"x1","kind":"number"`,
+			`"x1","kind":"number","scale":2`, 1)+"}"), 0)
 		done <- err
 	}()
 	<-ctx.at

@@ -29,7 +29,8 @@ func TestOutageAfterOtherFeatures(t *testing.T) {
 	put(t, e, "home", fmt.Sprintf(guardedShop, `,"attribution_window":"24h"`))
 	w := newTrade(t, e, 0.5)
 	w.goOn(300, 2) // half of them stay open for a day
-	put(t, e, "home", strings.Replace(fmt.Sprintf(guardedShop, `,"attribution_window":"24h"`), `"number"}`, `"number"},{"name":"y","kind":"number","default":0}`, 1))
+	put(t, e, "home", strings.Replace(fmt.Sprintf(guardedShop, `,"attribution_window":"24h"`), `"number"}`,
+		`"number"},{"name":"y","kind":"number","default":0}`, 1))
 	w.goOn(700, 2)
 	w.sells[0] = 0
 	w.goOn(400, 2)
@@ -45,7 +46,8 @@ func TestOutageAfterOtherFeatures(t *testing.T) {
 	}
 	fatal.If(t, e.ClearAlarm(t.Context(), "home", true, w.now))
 	if now := w.learned() - learned; now != held || held < 100 || foreign.Load() > 0 {
-		t.Errorf("%d of %d rounds that were held are learned, %d of them with other features", now, held, foreign.Load())
+		t.Errorf("%d of %d rounds that were held are learned, %d of them with other features", now, held,
+			foreign.Load())
 	}
 	now := snapshot(t, e)
 	for what, from := range map[string][]byte{"the log": nil, "a snapshot": middle, "the end": now} {
@@ -126,7 +128,8 @@ func TestSnapshotOfALearnerThatCatchesUp(t *testing.T) {
 	if _, err := engine.VerifySnapshot(slow, from); err != nil {
 		t.Error(err)
 	}
-	if now := snapshot(t, w.e); !bytes.Equal(now, replayed(t, engine.Options{Store: store, Snapshot: from, Build: slow})) {
+	if now := snapshot(t, w.e); !bytes.Equal(now,
+		replayed(t, engine.Options{Store: store, Snapshot: from, Build: slow})) {
 		t.Error("the snapshot gives another state")
 	}
 	same(t, w.e, store, from)
@@ -137,7 +140,8 @@ func TestSnapshotOfALearnerThatCatchesUp(t *testing.T) {
 func TestOutageOfALogThatIsCut(t *testing.T) {
 	_, store, from, _ := catchingUp(t)
 	is(t, "removing", store.TruncateBefore(t.Context(), lastOf(t, store)), nil)
-	if _, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildShowing(showing{}), Snapshot: from}); !errors.Is(err, eventlog.ErrRemoved) {
+	if _, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildShowing(showing{}),
+		Snapshot: from}); !errors.Is(err, eventlog.ErrRemoved) {
 		t.Errorf("a snapshot whose learner needs entries that were removed: %v", err)
 	}
 
@@ -149,7 +153,8 @@ func TestOutageOfALogThatIsCut(t *testing.T) {
 	learned := w.learned()
 	s := mustStats(t, w.e)
 	if learned != before || held < 290 || s.Skipped != held || !strings.Contains(s.Problem, "sales alarm") {
-		t.Errorf("of %d rounds that were held %d are learned and %d skipped, with the problem %q", held, learned-before, s.Skipped, s.Problem)
+		t.Errorf("of %d rounds that were held %d are learned and %d skipped, with the problem %q", held, learned-before,
+			s.Skipped, s.Problem)
 	}
 	now := snapshot(t, w.e)
 	if !bytes.Equal(now, replayed(t, engine.Options{Store: store, Snapshot: now, Build: buildShowing(showing{})})) {

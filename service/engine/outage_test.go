@@ -82,7 +82,8 @@ func TestOutage(t *testing.T) {
 	now := w.learned() - learned
 	closed := uint64(w.n - back) // about as many, as some are open and some were open before the outage
 	if now+40 < closed || now > closed+60 {
-		t.Errorf("after an outage of %d decisions and %d others the learner has learned %d rounds", back-3000, closed, now)
+		t.Errorf("after an outage of %d decisions and %d others the learner has learned %d rounds", back-3000, closed,
+			now)
 	}
 	same(t, w.e, store, middle)
 	if needs := w.e.Needs(w.e.Sequence()); needs != math.MaxUint64 {
@@ -192,10 +193,12 @@ func TestAdoptionInAnOutage(t *testing.T) {
 	o.Snapshot = snapshot(t, e)
 	s.now += 40 * minute
 	s.expire()
-	fatal.Or(e.Put(t.Context(), "home", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"1"}}`), s.now))(t)
+	fatal.Or(e.Put(t.Context(), "home", []byte(
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"1"}}`), s.now))(t)
 	wait(t, e)
 	if now := mustStats(t, e); now.Learned != s.groups["rival"].Rounds || now.Guard.Held != 0 {
-		t.Errorf("the adopted learner has learned %d rounds of %d, and %d are held", now.Learned, s.groups["rival"].Rounds, now.Guard.Held)
+		t.Errorf("the adopted learner has learned %d rounds of %d, and %d are held", now.Learned,
+			s.groups["rival"].Rounds, now.Guard.Held)
 	}
 	replays(t, e, o)
 	o.Snapshot = nil

@@ -35,11 +35,12 @@ func (e *Engine) Choose(ctx context.Context, placement, decision string, choices
 	if err := setup.CheckChoices(choices); err != nil {
 		return err
 	}
-	return e.forward(ctx, &remoteCall{what: callOutcome, placement: placement, decision: decision, choices: choices}, now, func(now int64) error {
-		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error {
-			return b.Outcome(f.Record, f.Offer, choices, now)
+	return e.forward(ctx, &remoteCall{what: callOutcome, placement: placement, decision: decision, choices: choices},
+		now, func(now int64) error {
+			return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error {
+				return b.Outcome(f.Record, f.Offer, choices, now)
+			})
 		})
-	})
 }
 
 // maxAhead bounds the bytes of the rounds that are read before they are proposed.
@@ -76,7 +77,10 @@ func (e *Engine) expire(ctx context.Context, name string, now int64, urgent bool
 			return total, err
 		}
 		n := 0 // owned by the writer until submit returns
-		if err = e.submit(ctx, func(b *state.Batch) error { n = b.ExpireDue(name, late, now, urgent); return nil }); err != nil {
+		if err = e.submit(ctx, func(b *state.Batch) error {
+			n = b.ExpireDue(name, late, now, urgent)
+			return nil
+		}); err != nil {
 			return total, err
 		}
 		if total += n; n == 0 || n < len(late) {
@@ -129,7 +133,8 @@ func (e *Engine) readAhead(ctx context.Context, late []*state.Lookup) ([]*state.
 // ctx's; after the last two report the rewards again.
 func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards []api.Reward, now int64) error {
 	if len(rewards) > setup.MaxSize {
-		return api.Fieldf("/rewards", "has %d rewards, and a page shows at most %d items: report each item once", len(rewards), setup.MaxSize)
+		return api.Fieldf("/rewards", "has %d rewards, and a page shows at most %d items: report each item once",
+			len(rewards), setup.MaxSize)
 	}
 	for k, r := range rewards {
 		field := fmt.Sprintf("/rewards/%d/value", k)
@@ -140,9 +145,12 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 			return api.Fieldf(field, "%v: must be in [0, 1]", r.Value)
 		}
 	}
-	return e.forward(ctx, &remoteCall{what: callReward, placement: placement, decision: decision, rewards: rewards}, now, func(now int64) error {
-		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Reward(f.Record, f.Offer, rewards, now) })
-	})
+	return e.forward(ctx, &remoteCall{what: callReward, placement: placement, decision: decision, rewards: rewards},
+		now, func(now int64) error {
+			return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error {
+				return b.Reward(f.Record, f.Offer, rewards, now)
+			})
+		})
 }
 
 // Correct corrects the outcome of a placement's decision, for as long as the placement remembers the decision. It
@@ -157,9 +165,12 @@ func (e *Engine) Correct(ctx context.Context, placement, decision string, c api.
 	if err := checkCorrection(&c); err != nil {
 		return err
 	}
-	return e.forward(ctx, &remoteCall{what: callCorrect, placement: placement, decision: decision, correction: c}, now, func(now int64) error {
-		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Correct(f.Record, f.Offer, &c, now) })
-	})
+	return e.forward(ctx, &remoteCall{what: callCorrect, placement: placement, decision: decision, correction: c}, now,
+		func(now int64) error {
+			return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error {
+				return b.Correct(f.Record, f.Offer, &c, now)
+			})
+		})
 }
 
 func checkCorrection(c *api.Correction) error {
@@ -182,13 +193,14 @@ func checkCorrection(c *api.Correction) error {
 //
 // An outcome also activates a deferred decision.
 func (e *Engine) Activate(ctx context.Context, placement, decision string, now int64) error {
-	return e.forward(ctx, &remoteCall{what: callActivate, placement: placement, decision: decision}, now, func(now int64) error {
-		placement, err := e.placementOf(ctx, placement, decision)
-		if err != nil {
-			return err
-		}
-		return e.submit(ctx, func(b *state.Batch) error { return b.Activate(placement, decision, now) })
-	})
+	return e.forward(ctx, &remoteCall{what: callActivate, placement: placement, decision: decision}, now,
+		func(now int64) error {
+			placement, err := e.placementOf(ctx, placement, decision)
+			if err != nil {
+				return err
+			}
+			return e.submit(ctx, func(b *state.Batch) error { return b.Activate(placement, decision, now) })
+		})
 }
 
 // EvictBefore evicts the open decisions that were offered before an entry and began their attribution windows before

@@ -97,8 +97,10 @@ func TestBytesOfPayloads(t *testing.T) {
 		entry := fatal.Or(store.Entry(t.Context(), e.Sequence()))(t)
 		bytes[with] = len(entry)
 		if with && len(a.IDs()) > 0 && len(entry) > bytes[false]+len(a.IDs())*(len(payload)+2)+4 {
-			t.Errorf("an entry of %d items takes %d bytes, and %d with payloads of %d", len(a.IDs()), bytes[false], len(entry), len(payload))
+			t.Errorf("an entry of %d items takes %d bytes, and %d with payloads of %d", len(a.IDs()), bytes[false],
+				len(entry), len(payload))
 		}
-		t.Logf("%d items shown, %d bytes of payload each: the entry takes %d bytes", len(a.IDs()), len(payload), len(entry))
+		t.Logf("%d items shown, %d bytes of payload each: the entry takes %d bytes", len(a.IDs()), len(payload),
+			len(entry))
 	}
 }

@@ -58,7 +58,8 @@ func TestOrdersOfPolicies(t *testing.T) {
 			t.Errorf("%s: shown %v, want %v", mode, a.IDs(), want)
 		}
 		// By hand: exp(u) = 1 and ½ beside the outside option's 1.
-		if len(a.Probability) != 2 || math.Abs(a.Probability[0]-1/2.5) > 1e-12 || math.Abs(a.Probability[1]-0.5/2.5) > 1e-12 {
+		if len(a.Probability) != 2 || math.Abs(a.Probability[0]-1/2.5) > 1e-12 ||
+			math.Abs(a.Probability[1]-0.5/2.5) > 1e-12 {
 			t.Errorf("%s: probabilities %v, want 0.4 and 0.2", mode, a.Probability)
 		}
 		fatal.If(t, e.Outcome(t.Context(), "", "a", want[1], 1))

@@ -112,7 +112,8 @@ func (e *remoteError) Unwrap() error { return e.of }
 
 // remoteKinds are the errors that callers distinguish.
 var remoteKinds = []error{
-	ErrNotFound, ErrConflict, ErrAmbiguous, ErrNotShown, ErrLate, ErrWithdrawn, ErrEvicted, ErrMemory, ErrRelearning, ErrUnread, page.ErrPolicy, ErrFollower, ErrNoLeader, ErrStopped,
+	ErrNotFound, ErrConflict, ErrAmbiguous, ErrNotShown, ErrLate, ErrWithdrawn, ErrEvicted, ErrMemory, ErrRelearning,
+	ErrUnread, page.ErrPolicy, ErrFollower, ErrNoLeader, ErrStopped,
 }
 
 const (
@@ -395,7 +396,8 @@ func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (record
 
 // acceptOffer writes an offer made under the placement's configuration as of entry changed. The log gets the leader's
 // time. If the placement already holds this decision, from the same request, acceptOffer returns the recorded entry.
-func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, now int64) (recorded []byte, err error) {
+func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte,
+	now int64) (recorded []byte, err error) {
 	event, err := eventlog.Decode(entry)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errProposal, err)

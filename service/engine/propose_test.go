@@ -81,7 +81,8 @@ func TestFollowerDecidesAsTheLeader(t *testing.T) {
 			if mine.PolicyEntry != 101 || !reflect.DeepEqual(asSeen(mine), asSeen(yours)) {
 				t.Fatalf("%s: the follower decides %+v, the leader %+v", mode, mine, yours)
 			}
-			if other := decide(t, p.leader, "home", stock(fmt.Sprint("f", i), 6), 0); !reflect.DeepEqual(other.IDs(), mine.IDs()) {
+			if other := decide(t, p.leader, "home", stock(fmt.Sprint("f", i), 6), 0); !reflect.DeepEqual(other.IDs(),
+				mine.IDs()) {
 				differ++
 			}
 		}
@@ -126,14 +127,16 @@ func TestFollowersRequestsAreRepeated(t *testing.T) {
 	}
 	var number uint64
 	a := decide(t, p.follower, "home", stock("", 3), 0)
-	if _, err := fmt.Sscanf(a.Decision, "home~1.%d", &number); err != nil || a.Decoded || number>>40 != 5 || asked.Load() != 2 {
+	if _, err := fmt.Sscanf(a.Decision, "home~1.%d", &number); err != nil || a.Decoded || number>>40 != 5 ||
+		asked.Load() != 2 {
 		t.Errorf("after a lost answer, asked %d times: %+v", asked.Load(), a)
 	}
 	decide(t, p.leader, "home", stock("", 3), 0)
 	if s := statsOf(t, p.leader, "home"); s.Decisions != 4 {
 		t.Errorf("%d decisions", s.Decisions)
 	}
-	if again := opened(t, engine.Options{Store: p.store, Build: buildToy}); decide(t, again, "home", stock("", 2), 0).Decision != "home~1.3" {
+	if again := opened(t, engine.Options{Store: p.store, Build: buildToy}); decide(t, again, "home", stock("", 2),
+		0).Decision != "home~1.3" {
 		t.Error("the leader's numbers do not go on from its own")
 	}
 }
@@ -163,7 +166,8 @@ func TestManyFollowers(t *testing.T) {
 				}
 				answers[id] = a.IDs()
 				mu.Unlock()
-				if err := engines[(c+i)%3].Outcome(t.Context(), "home", id, a.IDs()[c%2], 1); err != nil && !errors.Is(err, engine.ErrConflict) {
+				if err := engines[(c+i)%3].Outcome(t.Context(), "home", id, a.IDs()[c%2], 1); err != nil &&
+					!errors.Is(err, engine.ErrConflict) {
 					t.Errorf("outcome: %v", err)
 				}
 			}
@@ -209,7 +213,8 @@ func TestFollowersOutcomes(t *testing.T) {
 		{f.Choose(t.Context(), "home", "basket", two, 1), nil},
 		{f.Choose(t.Context(), "home", "basket", two[:1], 1), engine.ErrConflict},
 		{f.Choose(t.Context(), "home", "basket", append(two, two...), 1), api.ErrInvalid},
-		{f.Correct(t.Context(), "home", "basket", api.Correction{ID: "return", Item: "sku1", Value: new(-0.25)}, 1), nil},
+		{f.Correct(t.Context(), "home", "basket", api.Correction{ID: "return", Item: "sku1", Value: new(-0.25)}, 1),
+			nil},
 		{f.Reward(t.Context(), "home", "b", []api.Reward{{Item: "sku0", Value: 1}}, 1), nil},
 		{f.Activate(t.Context(), "home", "d", 1), nil},
 		{f.Activate(t.Context(), "home", "z", 1), engine.ErrNotFound},
@@ -219,14 +224,16 @@ func TestFollowersOutcomes(t *testing.T) {
 		}
 	}
 	var field *api.FieldError
-	if err := f.Reward(t.Context(), "home", "c", []api.Reward{{Item: "sku0", Value: 2}}, 1); !errors.As(err, &field) || field.Field != "/rewards/0/value" {
+	if err := f.Reward(t.Context(), "home", "c", []api.Reward{{Item: "sku0", Value: 2}}, 1); !errors.As(err, &field) ||
+		field.Field != "/rewards/0/value" {
 		t.Errorf("%v, want a fault of the first reward", err)
 	}
 	reach(t, f, f.Entry())
 	if d, err := f.Decision(t.Context(), "home", "b"); err != nil || d.Choice != "sku0" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if d, err := f.Decision(t.Context(), "home", "basket"); err != nil || d.Earned != 1.25 || len(d.Choices) != 2 || len(d.Corrections) != 1 {
+	if d, err := f.Decision(t.Context(), "home", "basket"); err != nil || d.Earned != 1.25 || len(d.Choices) != 2 ||
+		len(d.Corrections) != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if s := statsOf(t, f, "home"); s.Outcomes != 3 || s.Expired != 1 {
@@ -248,7 +255,8 @@ func TestNoLeader(t *testing.T) {
 	defer cancel()
 	is(t, "a caller that leaves", p.follower.Outcome(ctx, "home", "a", "", 1), context.DeadlineExceeded)
 	p.answer = func([]byte) ([]byte, error) { return []byte("nonsense"), nil }
-	if _, err := p.follower.Decide(t.Context(), "home", stock("b", 2), 1); err == nil || errors.Is(err, engine.ErrNoLeader) {
+	if _, err := p.follower.Decide(t.Context(), "home", stock("b", 2), 1); err == nil ||
+		errors.Is(err, engine.ErrNoLeader) {
 		t.Errorf("a leader that speaks another language: %v", err)
 	}
 	engine.SetLeaderPatience(10*time.Millisecond, time.Minute)
@@ -284,10 +292,12 @@ func TestLeaderInDoubt(t *testing.T) {
 	is(t, "the writer", p.leader.Confirm(t.Context()), nil)
 	replaced.Store(true)
 	engine.SetLeaderPatience(10*time.Millisecond, 100*time.Millisecond)
-	is(t, "an unknown decision of a leader in doubt", p.follower.Outcome(t.Context(), "home", "a", "", 1), engine.ErrNoLeader)
+	is(t, "an unknown decision of a leader in doubt", p.follower.Outcome(t.Context(), "home", "a", "", 1),
+		engine.ErrNoLeader)
 	_, err := p.leader.Find(t.Context(), "a", nil)
 	is(t, "its placement", err, engine.ErrNoLeader)
-	if err := p.leader.Confirm(t.Context()); !errors.Is(err, engine.ErrNoLeader) || !errors.Is(err, eventlog.ErrFenced) {
+	if err := p.leader.Confirm(t.Context()); !errors.Is(err, engine.ErrNoLeader) ||
+		!errors.Is(err, eventlog.ErrFenced) {
 		t.Errorf("%v, want ErrNoLeader, and why", err)
 	}
 	is(t, "a follower", p.follower.Confirm(t.Context()), nil)
@@ -306,14 +316,15 @@ func TestFollowerLooksForADecision(t *testing.T) {
 	store := &held{new(memlog.Store), make(chan struct{}, 100)}
 	e := opened(t, engine.Options{Store: store.Store})
 	var gone atomic.Bool
-	f := follower(t, engine.Options{Store: store, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
-		if gone.Load() {
-			return nil, errors.New("nobody answers")
-		}
-		data := e.Accept(ctx, proposal, leaderTime)
-		store.gate <- struct{}{} // the follower gets one entry for each question
-		return data, nil
-	}})
+	f := follower(t, engine.Options{Store: store, Replica: 1,
+		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
+			if gone.Load() {
+				return nil, errors.New("nobody answers")
+			}
+			data := e.Accept(ctx, proposal, leaderTime)
+			store.gate <- struct{}{} // the follower gets one entry for each question
+			return data, nil
+		}})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	store.gate <- struct{}{}
 	reach(t, f, e.Sequence())
@@ -334,5 +345,6 @@ func TestFollowerLooksForADecision(t *testing.T) {
 		is(t, "a decision that only the leader has", ask(id), nil)
 	}
 	store.gate <- struct{}{} // the outcome
-	is(t, "no decision", func() error { _, err := f.Decision(t.Context(), "home", "none"); return err }(), engine.ErrNotFound)
+	is(t, "no decision", func() error { _, err := f.Decision(t.Context(), "home", "none"); return err }(),
+		engine.ErrNotFound)
 }

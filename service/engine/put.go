@@ -28,7 +28,8 @@ func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64)
 // ErrMemory, ErrUnread, the errors of how.Match, ErrStopped and ctx's.
 //
 // The learner is built on the caller's goroutine, so no other caller waits.
-func (e *Engine) Change(ctx context.Context, name string, config []byte, how Change, now int64) (created bool, err error) {
+func (e *Engine) Change(ctx context.Context, name string, config []byte, how Change,
+	now int64) (created bool, err error) {
 	return e.put(ctx, name, config, now, &how)
 }
 
@@ -41,7 +42,8 @@ func (e *Engine) Create(ctx context.Context, name string, config []byte, now int
 const unchanged = "the placement was not changed"
 
 // put leaves an existing placement as it is if how is nil.
-func (e *Engine) put(ctx context.Context, name string, config []byte, now int64, how *Change) (created bool, err error) {
+func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
+	how *Change) (created bool, err error) {
 	c, err := e.parsePut(name, config)
 	if err != nil {
 		return false, err
@@ -78,7 +80,8 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 		case unused:
 			return false, unfinished(err, unchanged)
 		default:
-			return false, unfinished(err, "the placement may have been changed: read it, or send the same configuration again, which is safe")
+			return false, unfinished(err, "the placement may have been changed: read it, or send the same "+
+				"configuration again, which is safe")
 		}
 	}
 }
@@ -86,14 +89,16 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 // parsePut reads the configuration of a put.
 func (e *Engine) parsePut(name string, config []byte) (*setup.Config, error) {
 	if !setup.IsName(name) {
-		return nil, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, setup.MaxName)
+		return nil, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and "+
+			"be no step of a path", name, setup.MaxName)
 	}
 	c, err := setup.Parse(config)
 	if err != nil {
 		return nil, err
 	}
 	if n := len(c.Canonical()); n > eventlog.MaxBatch/2 {
-		return nil, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", n, eventlog.MaxBatch/2)
+		return nil, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", n,
+			eventlog.MaxBatch/2)
 	}
 	return c, nil
 }
@@ -155,8 +160,10 @@ func (e *Engine) prepare(ctx context.Context, name string, c *setup.Config, how 
 	r.Held = max(charge-charged, 0)
 	if err := s.Budget.Hold(r.Held); err != nil {
 		s.Budget.Charge(-r.Spare)
-		return nil, fmt.Errorf("placement %q: %w: %w: its rows have %d columns, max_versions is %d and memory_bytes %d: lower the columns of its features, max_versions or memory_bytes, "+
-			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err, c.Schema().Width(), c.MaxVersions, c.MemoryBytes)
+		return nil, fmt.Errorf("placement %q: %w: %w: its rows have %d columns, max_versions is %d and "+
+			"memory_bytes %d: lower the columns of its features, max_versions or memory_bytes, "+
+			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err,
+			c.Schema().Width(), c.MaxVersions, c.MemoryBytes)
 	}
 	if !goesOn {
 		r.Worker, err = state.NewWorker(s.Build, c)

@@ -88,7 +88,8 @@ func TestPlacementsAreCharged(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Size: setup.LearnerSize, Budget: b})
 	put(t, e, "home", shop)
 	c := fatal.Or(e.Config("home"))(t)
-	size, err := setup.LearnerSize(setup.Spec{Policy: []byte(`{"name":"ucb-mnl"}`), Features: 1, Size: 2, Items: 1000, Rounds: 100})
+	size, err := setup.LearnerSize(setup.Spec{Policy: []byte(`{"name":"ucb-mnl"}`), Features: 1, Size: 2, Items: 1000,
+		Rounds: 100})
 	if err != nil || size.Learner == 0 || size.State == 0 {
 		t.Fatal(size, err)
 	}
@@ -99,7 +100,8 @@ func TestPlacementsAreCharged(t *testing.T) {
 	}{
 		{"as it is", shop, home},
 		{"more memory", strings.Replace(shop, "200000", "400000", 1), home + 200000 + 2*50000 + 200000/16},
-		{"fewer states", strings.Replace(shop, `"memory_bytes"`, `"max_versions":1,"memory_bytes"`, 1), home - 7*size.State},
+		{"fewer states", strings.Replace(shop, `"memory_bytes"`, `"max_versions":1,"memory_bytes"`, 1),
+			home - 7*size.State},
 		{"a bad policy", strings.Replace(shop, "ucb-mnl", "ucb-mln", 1), home - 7*size.State},
 		{"another learner", strings.Replace(shop, `"max_size":2`, `"max_size":1`, 1), home},
 	} {
@@ -118,12 +120,13 @@ func TestPlacementsAreCharged(t *testing.T) {
 func TestPutThatDoesNotFit(t *testing.T) {
 	b := budget.New(1 << 30)
 	store := new(memlog.Store)
-	e := opened(t, engine.Options{Store: store, Size: setup.LearnerSize, Budget: b, Build: func(s setup.Spec) (vitrine.Learner, error) {
-		if s.Features > 100 {
-			t.Error("what does not fit is built")
-		}
-		return setup.NewLearner(s)
-	}})
+	e := opened(t, engine.Options{Store: store, Size: setup.LearnerSize, Budget: b,
+		Build: func(s setup.Spec) (vitrine.Learner, error) {
+			if s.Features > 100 {
+				t.Error("what does not fit is built")
+			}
+			return setup.NewLearner(s)
+		}})
 	put(t, e, "home", shop)
 	before := b.Usage()
 	_, err := e.Put(t.Context(), "wide", []byte(broad), 0)
@@ -132,7 +135,8 @@ func TestPutThatDoesNotFit(t *testing.T) {
 	if !errors.As(err, &full) || full.Need < 1e9 || full.Max != 3<<28 || full.Held != before.Placements {
 		t.Errorf("the error has the sizes %+v", full)
 	}
-	for _, part := range []string{`placement "wide"`, "4095 columns", "max_versions is 2", "memory_bytes 67108864", "[limits] memory"} {
+	for _, part := range []string{`placement "wide"`, "4095 columns", "max_versions is 2", "memory_bytes 67108864",
+		"[limits] memory"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v: does not say %q", err, part)
 		}
@@ -149,13 +153,14 @@ func TestPutThatDoesNotFit(t *testing.T) {
 func TestPutGivesBack(t *testing.T) {
 	b := budget.New(1 << 30)
 	ctx, cancel := context.WithCancel(t.Context())
-	e := opened(t, engine.Options{Store: new(memlog.Store), Budget: b, Build: func(s setup.Spec) (vitrine.Learner, error) {
-		if string(s.Policy) == `{"name":"bad"}` {
-			return nil, errors.New("bad")
-		}
-		cancel()
-		return &toy{size: s.Size}, nil
-	}})
+	e := opened(t, engine.Options{Store: new(memlog.Store), Budget: b,
+		Build: func(s setup.Spec) (vitrine.Learner, error) {
+			if string(s.Policy) == `{"name":"bad"}` {
+				return nil, errors.New("bad")
+			}
+			cancel()
+			return &toy{size: s.Size}, nil
+		}})
 	_, err := e.Put(t.Context(), "home", []byte(strings.Replace(toys, "{}", `{"name":"bad"}`, 1)), 0)
 	is(t, "a bad policy", err, api.ErrInvalid)
 	if u := b.Usage(); u.Placements != 0 {
@@ -227,7 +232,8 @@ func copied(t *testing.T, s *memlog.Store) *memlog.Store {
 func TestWrongPolicyIsSaidBeforeItsLoss(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: setup.NewLearner, Size: setup.LearnerSize})
 	put := func(policy string) error {
-		_, err := e.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":`+policy+`}`), 100)
+		_, err := e.Put(t.Context(), "home",
+			[]byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":`+policy+`}`), 100)
 		return err
 	}
 	fatal.If(t, put(`{"name":"auto"}`))

@@ -56,7 +56,8 @@ func (e *Engine) recall(ctx context.Context, placement, id string) (*state.Looku
 
 // concerning submits a proposal about a remembered decision, and repeats it if the decision was replaced
 // meanwhile. An empty placement means the one that Find returns, with its errors.
-func (e *Engine) concerning(ctx context.Context, placement, id string, propose func(b *state.Batch, f *state.Lookup) error) error {
+func (e *Engine) concerning(ctx context.Context, placement, id string,
+	propose func(b *state.Batch, f *state.Lookup) error) error {
 	placement, err := e.placementOf(ctx, placement, id)
 	if err != nil {
 		return err
@@ -123,7 +124,8 @@ func (e *Engine) find(id string, may func(placement string) bool) (placement str
 	case 1:
 		return names[0], nil
 	}
-	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, setup.MaxDecision), ErrAmbiguous, strings.Join(names, ", "))
+	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, setup.MaxDecision), ErrAmbiguous,
+		strings.Join(names, ", "))
 }
 
 // Time returns the time of a log entry. Its errors are ErrUnread, which may wrap [eventlog.ErrRemoved], and ctx's.

@@ -21,7 +21,8 @@ func TestRecent(t *testing.T) {
 		t.Helper()
 		r := &api.Request{Decision: id, Exclude: exclude}
 		for i := range items {
-			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", float64(i%7))}, Revenue: new(1 + float64(i%3))})
+			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", float64(i%7))},
+				Revenue: new(1 + float64(i%3))})
 		}
 		decide(t, e, "home", r, 0)
 	}
@@ -32,11 +33,13 @@ func TestRecent(t *testing.T) {
 	}
 	ask("ruled", 5, itemID(0))
 	ask("ruled", 5, itemID(0))
-	if x := why("ruled"); x.Known != 5 || x.Next == nil || len(x.Rules) == 0 && x.Items[0].ID == itemID(0) || len(x.Unknown) > 0 {
+	if x := why("ruled"); x.Known != 5 || x.Next == nil || len(x.Rules) == 0 && x.Items[0].ID == itemID(0) ||
+		len(x.Unknown) > 0 {
 		t.Errorf("a decision of a moment ago: %+v", x)
 	}
 	ask("large", 5000)
-	if x := why("large"); x.Known != 1 || x.Candidates != 5000 || x.Next != nil || !strings.Contains(strings.Join(x.Unknown, " "), "no longer in memory") {
+	if x := why("large"); x.Known != 1 || x.Candidates != 5000 || x.Next != nil ||
+		!strings.Contains(strings.Join(x.Unknown, " "), "no longer in memory") {
 		t.Errorf("a large decision: %+v", x)
 	}
 	ask("all", 1)
@@ -85,7 +88,8 @@ func TestRowsOfADeletedTwin(t *testing.T) {
 		why := fatal.Or(e.Explain(t.Context(), name, "one", 0))(t)
 		item := why.Items[0]
 		if why.Candidates != n || why.Known != n || item.ID != itemID(0) || len(why.Unknown) > 0 {
-			t.Errorf("%s: %d candidates, %d known, the first %q, unknown %q, want %d", name, why.Candidates, why.Known, item.ID, why.Unknown, n)
+			t.Errorf("%s: %d candidates, %d known, the first %q, unknown %q, want %d", name, why.Candidates, why.Known,
+				item.ID, why.Unknown, n)
 		}
 	}
 	var others []string

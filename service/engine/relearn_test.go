@@ -49,7 +49,8 @@ func learnedFrom(t *testing.T, store *memlog.Store, l *toy) {
 	observe := func(id string, choice int) {
 		o := offers[id]
 		n := len(o.ItemIDs)
-		r := vitrine.Round{Context: &vitrine.Context{Features: mat.NewDense(n, o.Width, o.Features)}, Choice: vitrine.Outside}
+		r := vitrine.Round{Context: &vitrine.Context{Features: mat.NewDense(n, o.Width, o.Features)},
+			Choice: vitrine.Outside}
 		for i := range n {
 			r.Offer.Assortment = append(r.Offer.Assortment, i) // only items shown are recorded
 		}
@@ -123,7 +124,8 @@ func TestRelearning(t *testing.T) {
 	trade(30)
 	wait(t, e)
 	s, _ := e.Stats("home")
-	if p := s.Relearning; p == nil || p.Learned+p.Skipped != s.Outcomes+s.Expired || p.Skipped < 100 || p.Entry != p.To || p.From != 2 || !p.Since.Equal(time.Unix(0, 500)) || s.Learned >= p.Learned {
+	if p := s.Relearning; p == nil || p.Learned+p.Skipped != s.Outcomes+s.Expired || p.Skipped < 100 ||
+		p.Entry != p.To || p.From != 2 || !p.Since.Equal(time.Unix(0, 500)) || s.Learned >= p.Learned {
 		t.Errorf("%+v, %+v", s, s.Relearning)
 	}
 	exchange(t, e)
@@ -139,7 +141,8 @@ func TestRelearning(t *testing.T) {
 	}
 	s, _ = e.Stats("home")
 	versions, _ := e.Versions("home")
-	if s.Relearning != nil || s.Stale != 1 || len(versions) != 2 || versions[1].Note != "before a change of policy/name, seed" {
+	if s.Relearning != nil || s.Stale != 1 || len(versions) != 2 || versions[1].Note != "before a change of "+
+		"policy/name, seed" {
 		t.Errorf("%+v, %+v", s, versions)
 	}
 	replays(t, e, o)
@@ -176,7 +179,8 @@ func TestRelearningGoesOn(t *testing.T) {
 	for waiting.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if s, _ := e.Stats("home"); s.Relearning == nil || s.Relearning.Entry >= s.Relearning.To || s.Lag > 0 && s.Relearning.Learned == 0 {
+	if s, _ := e.Stats("home"); s.Relearning == nil || s.Relearning.Entry >= s.Relearning.To ||
+		s.Lag > 0 && s.Relearning.Learned == 0 {
 		t.Errorf("%+v", s.Relearning)
 	}
 	if done, ended, err := e.Exchange(t.Context(), 1); done != nil || ended != nil || err != nil {
@@ -224,12 +228,13 @@ func TestRelearningEnds(t *testing.T) {
 	size := func(setup.Spec) (setup.Size, error) { return setup.Size{Learner: 1000, State: 100}, nil }
 	store := new(memlog.Store)
 	var broken atomic.Bool
-	e := opened(t, engine.Options{Store: store, Size: size, Budget: b, Build: func(s setup.Spec) (vitrine.Learner, error) {
-		if strings.Contains(string(s.Policy), "another") && broken.Load() {
-			return &fragile{toy{size: s.Size}, &broken}, nil
-		}
-		return &toy{size: s.Size}, nil
-	}})
+	e := opened(t, engine.Options{Store: store, Size: size, Budget: b,
+		Build: func(s setup.Spec) (vitrine.Learner, error) {
+			if strings.Contains(string(s.Policy), "another") && broken.Load() {
+				return &fragile{toy{size: s.Size}, &broken}, nil
+			}
+			return &toy{size: s.Size}, nil
+		}})
 	put(t, e, "home", toys)
 	alone := charged(t, e, "home")
 	one(t, e, "home", "a", 1)
@@ -243,10 +248,12 @@ func TestRelearningEnds(t *testing.T) {
 		if have := charged(t, e, "home") - alone; have != 1200+int64(c.Bound()) {
 			t.Errorf("a second learner is charged %d", have)
 		}
-		_, err := e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"seed":9`, 1)), engine.Change{Relearn: true}, 0)
+		_, err := e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"seed":9`, 1)),
+			engine.Change{Relearn: true}, 0)
 		is(t, "another change", err, engine.ErrRelearning)
 		for _, reset := range []bool{false, true} { // it would be lost with the exchange
-			_, err = e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"max_versions":3`, 1)), engine.Change{Reset: reset}, 0)
+			_, err = e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"max_versions":3`, 1)),
+				engine.Change{Reset: reset}, 0)
 			is(t, "a change that no learner sees", err, engine.ErrRelearning)
 		}
 		is(t, what, f(), nil)
@@ -263,7 +270,8 @@ func TestRelearningEnds(t *testing.T) {
 	})
 	ends("a roll back", func() error { return e.RollBack(t.Context(), "home", version, nil, 0) })
 	ends("a reset", func() error {
-		_, err := e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"seed":9`, 1)), engine.Change{Reset: true}, 0)
+		_, err := e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"seed":9`, 1)),
+			engine.Change{Reset: true}, 0)
 		return err
 	})
 	put(t, e, "home", toys)
@@ -279,7 +287,8 @@ func TestRelearningEnds(t *testing.T) {
 		return err
 	})
 	broken.Store(false)
-	_, err = e.Change(t.Context(), "home", []byte(strings.Replace(another, `"x"`, `"y"`, 1)), engine.Change{Relearn: true}, 0)
+	_, err = e.Change(t.Context(), "home", []byte(strings.Replace(another, `"x"`, `"y"`, 1)),
+		engine.Change{Relearn: true}, 0)
 	is(t, "other features", err, api.ErrInvalid)
 	ends("a delete", func() error { return e.Delete(t.Context(), "home", nil, 0) })
 	e.Close()
@@ -312,7 +321,8 @@ func TestRelearningOfALogThatIsCut(t *testing.T) {
 	after := snapshot(t, e)
 	is(t, "removing", store.TruncateBefore(t.Context(), 5), nil)
 	for what, from := range map[string][]byte{"before": base, "in the middle": middle} {
-		if _, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildToy, Snapshot: from}); !errors.Is(err, eventlog.ErrRemoved) {
+		if _, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildToy,
+			Snapshot: from}); !errors.Is(err, eventlog.ErrRemoved) {
 			t.Errorf("from a snapshot %s: %v", what, err)
 		}
 	}
@@ -399,7 +409,8 @@ func TestRelearnedPolicyDecidesAtOnce(t *testing.T) {
 	if done, ended, err := e.Exchange(t.Context(), 0); len(done) != 1 || ended != nil || err != nil {
 		t.Fatalf("exchanged %q, ended %q, %v", done, ended, err)
 	}
-	r := &api.Request{Items: []api.Item{{ID: "first", Features: api.Values{api.Number("x", 0)}}, {ID: "learned", Features: api.Values{api.Number("x", 16)}}}}
+	r := &api.Request{Items: []api.Item{{ID: "first", Features: api.Values{api.Number("x", 0)}},
+		{ID: "learned", Features: api.Values{api.Number("x", 16)}}}}
 	if a := choose(t, e, r, 2); a.IDs()[0] != "learned" {
 		t.Errorf("the learner decides as if it had learned nothing: %q", a.IDs())
 	}

@@ -54,9 +54,10 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[` + item + `],"baseline":["j"]}`:                                                   `/baseline/0: "j" is not among the items`,
 		`{"items":[` + item + `],"decision_id":".."}`:                                                 `/decision_id: "..": is no name in a URL`,
 		`{"items":[` + item + `],"decision_id":"a b"}`:                                                `/decision_id: "a b": must be of letters`,
-		`{"items":[` + item + `],"decision_id":"` + strings.Repeat("a", 129) + `"}`:                   `/decision_id: must have at most 128 bytes`,
-		`{"items":` + strings.Repeat("[", 20000):                                                      `/items/0/0`,
-		`{"items":[` + item + `],"defer":"yes"}`:                                                      `/defer: have a string, want true or false`,
+		`{"items":[` + item + `],"decision_id":"` + strings.Repeat("a", 129) +
+			`"}`: `/decision_id: must have at most 128 bytes`,
+		`{"items":` + strings.Repeat("[", 20000): `/items/0/0`,
+		`{"items":[` + item + `],"defer":"yes"}`: `/defer: have a string, want true or false`,
 	} {
 		r, err := new(api.RequestReader).Read([]byte(text), c.MaxItems)
 		if err == nil {
@@ -98,15 +99,18 @@ func TestBadPolicyOfAPlacement(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	fatal.If(t, err)
 	defer e.Close()
-	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"feel-good-ts"}}`), 0)
+	_, err = e.Put(t.Context(), "home", []byte(
+		`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"feel-good-ts"}}`), 0)
 	if want := `/policy: feel-good-ts: learns from the items that were not shown, too: the placement must have "log_items": "all"`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"onl-mnl","lamda":3}}`), 0)
+	_, err = e.Put(t.Context(), "home", []byte(
+		`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"onl-mnl","lamda":3}}`), 0)
 	if want := `/policy: onl-mnl: unknown key "lamda": did you mean "lambda"?`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if _, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20},"attribution_window":"30m","mode":"learn"}`), 0); err != nil {
+	if _, err = e.Put(t.Context(), "home",
+		[]byte(`{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20},"attribution_window":"30m","mode":"learn"}`), 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -79,7 +79,8 @@ func TestRewards(t *testing.T) {
 		for place, p := range c.want {
 			sd := math.Sqrt(rounds * p * (1 - p))
 			if d := have[place] - rounds*p; math.Abs(d) > 4*sd+1e-9 {
-				t.Errorf("rewards %v: place %d was chosen %v times of %d, want a share of %v", c.calls, place, have[place], rounds, p)
+				t.Errorf("rewards %v: place %d was chosen %v times of %d, want a share of %v", c.calls, place,
+					have[place], rounds, p)
 			}
 		}
 	}
@@ -97,7 +98,8 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	for _, v := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
 		is(t, "a value", tell("a", 1, api.Reward{Item: a.IDs()[0], Value: v}), api.ErrInvalid)
 	}
-	is(t, "more than any page has", tell("a", 1, slices.Repeat([]api.Reward{{Item: a.IDs()[0]}}, setup.MaxSize+1)...), api.ErrInvalid)
+	is(t, "more than any page has", tell("a", 1, slices.Repeat([]api.Reward{{Item: a.IDs()[0]}}, setup.MaxSize+1)...),
+		api.ErrInvalid)
 	before := e.Sequence()
 	is(t, "none", tell("a", 1), nil)
 	if e.Sequence() != before {
@@ -124,7 +126,8 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 // An outcome in parts that no engine can have written is refused.
 func TestUnlawfulParts(t *testing.T) {
 	offer := &eventlog.Offered{
-		Decision: "a", Candidates: 2, ItemIDs: []string{"i", "j"}, Width: 1, Features: []float64{1, 2}, Shown: []int32{0, 1}, Mode: offer.ByPolicy, Answer: []byte{1, 0, 1},
+		Decision: "a", Candidates: 2, ItemIDs: []string{"i", "j"}, Width: 1, Features: []float64{1, 2},
+		Shown: []int32{0, 1}, Mode: offer.ByPolicy, Answer: []byte{1, 0, 1},
 	}
 	pass := func(reward float64, items ...int32) eventlog.Body {
 		return &eventlog.ItemsDeclined{Decision: "a", Items: items, Reward: reward}
@@ -132,14 +135,22 @@ func TestUnlawfulParts(t *testing.T) {
 	deferred := *offer
 	deferred.Answer = []byte{1, 8, 1}
 	for want, bodies := range map[string][]eventlog.Body{
-		`entry 3, placement "home": decision "a" is activated, and does not wait to be`:                          {offer, &eventlog.Activated{Decision: "a"}},
-		`entry 4, placement "home": decision "a" is activated, and does not wait to be`:                          {&deferred, &eventlog.Activated{Decision: "a"}, &eventlog.Activated{Decision: "a"}},
-		`entry 3, placement "home": decision "b": not found`:                                                     {offer, &eventlog.Activated{Decision: "b"}},
-		`entry 4, placement "home": decision "a" has its outcome already`:                                        {&deferred, &eventlog.Expired{Decision: "a"}, &eventlog.Activated{Decision: "a"}},
-		`entry 3, placement "home": of the 2 items of decision "a" [1 2] are passed with a reward of 0, after`:   {offer, pass(0, 1, 2)},
-		`entry 3, placement "home": item 3 of the 2 of decision "a" is not there to be passed`:                   {offer, pass(0, 3)},
-		`entry 4, placement "home": of the 2 items of decision "a" [2] are passed with a reward of 0.7, after 1`: {offer, pass(0.5, 1), pass(0.7, 2)},
-		`entry 4, placement "home": item 1 of decision "a" was chosen after it was passed`:                       {offer, pass(0.5, 1), &eventlog.Chosen{Decision: "a", Choice: 1}},
+		`entry 3, placement "home": decision "a" is activated, and does not wait to be`: {
+			offer, &eventlog.Activated{Decision: "a"}},
+		`entry 4, placement "home": decision "a" is activated, and does not wait to be`: {
+			&deferred, &eventlog.Activated{Decision: "a"}, &eventlog.Activated{Decision: "a"}},
+		`entry 3, placement "home": decision "b": not found`: {
+			offer, &eventlog.Activated{Decision: "b"}},
+		`entry 4, placement "home": decision "a" has its outcome already`: {
+			&deferred, &eventlog.Expired{Decision: "a"}, &eventlog.Activated{Decision: "a"}},
+		`entry 3, placement "home": of the 2 items of decision "a" [1 2] are passed with a reward of 0, after`: {
+			offer, pass(0, 1, 2)},
+		`entry 3, placement "home": item 3 of the 2 of decision "a" is not there to be passed`: {
+			offer, pass(0, 3)},
+		`entry 4, placement "home": of the 2 items of decision "a" [2] are passed with a reward of 0.7, after 1`: {
+			offer, pass(0.5, 1), pass(0.7, 2)},
+		`entry 4, placement "home": item 1 of decision "a" was chosen after it was passed`: {
+			offer, pass(0.5, 1), &eventlog.Chosen{Decision: "a", Choice: 1}},
 	} {
 		store := written(t, append([]eventlog.Body{&eventlog.PlacementPut{Config: []byte(three)}}, bodies...)...)
 		_, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildToy})

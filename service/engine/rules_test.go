@@ -33,8 +33,10 @@ func TestStandingRules(t *testing.T) {
 			t.Errorf("%s: shows %v", name, a.IDs())
 		}
 	}
-	r := fatal.Or(new(api.RequestReader).Read([]byte(`{"items":[{"id":"a","features":{"kind":"hat"}}],"include":["gone"]}`), 10))(t)
-	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(), `/include/0: "gone" is not among the items`) {
+	r := fatal.Or(new(api.RequestReader).Read(
+		[]byte(`{"items":[{"id":"a","features":{"kind":"hat"}}],"include":["gone"]}`), 10))(t)
+	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(),
+		`/include/0: "gone" is not among the items`) {
 		t.Errorf("an item that cannot be shown is included: %v", err)
 	}
 }

@@ -27,7 +27,8 @@ func TestSearch(t *testing.T) {
 		"none":   func(id string) { fatal.If(t, e.Outcome(t.Context(), "home", id, "", 1)) },
 		"returned": func(id string) {
 			fatal.If(t, e.Outcome(t.Context(), "home", id, "sku0", 1))
-			fatal.If(t, e.Correct(t.Context(), "home", id, api.Correction{ID: "back", Item: "sku0", Value: new(-0.5)}, 1))
+			fatal.If(t, e.Correct(t.Context(), "home", id, api.Correction{ID: "back", Item: "sku0", Value: new(-0.5)},
+				1))
 		},
 		"later": func(id string) { fatal.If(t, e.Outcome(t.Context(), "home", id, "sku0", 1)) }, // is part of other ids
 		"passed": func(id string) {

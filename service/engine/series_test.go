@@ -80,10 +80,12 @@ func TestSeriesIsTheLog(t *testing.T) {
 	}
 	recent := fatal.Or(e.Recent("home", w.now+10*second, 0))(t)
 	stats, _ := e.Stats("home")
-	if diff := cmp.Diff(earnings.Recent{Policy: stats.ByPolicy, Gains: stats.Gains, Rate: 0.1}, recent, cmpopts.IgnoreFields(earnings.Recent{}, "Latency")); diff != "" {
+	if diff := cmp.Diff(earnings.Recent{Policy: stats.ByPolicy, Gains: stats.Gains, Rate: 0.1}, recent,
+		cmpopts.IgnoreFields(earnings.Recent{}, "Latency")); diff != "" {
 		t.Errorf("the statistics (-want +got): %s", diff)
 	}
-	if g := stats.Gains[0]; len(stats.Gains) != 1 || g.Over != api.OverChance || g.Total != (api.Interval{Low: s.OverChance.Low[last], Estimate: estimate, High: s.OverChance.High[last]}) {
+	if g := stats.Gains[0]; len(stats.Gains) != 1 || g.Over != api.OverChance ||
+		g.Total != (api.Interval{Low: s.OverChance.Low[last], Estimate: estimate, High: s.OverChance.High[last]}) {
 		t.Errorf("the series ends elsewhere than the gains %+v", stats.Gains)
 	}
 
@@ -122,19 +124,23 @@ func compareSeries(t *testing.T, s api.Series, all []*fate, span time.Duration, 
 			squares[f.by-offer.ByPolicy] += f.earned * f.earned
 		}
 		if decisions != s.Decisions[i] || open != s.Open[i] {
-			t.Errorf("span %v, %d points: point %d has %d decisions, %d of them open, want %d, %d", span, points, i, s.Decisions[i], s.Open[i], decisions, open)
+			t.Errorf("span %v, %d points: point %d has %d decisions, %d of them open, want %d, %d", span, points, i,
+				s.Decisions[i], s.Open[i], decisions, open)
 		}
 		for k, group := range []*api.SeriesMeans{s.Policy, s.Chance} {
 			if group.Rounds[i] != rounds[k] || (group.Mean[i] == nil) != (rounds[k] == 0) {
-				t.Fatalf("span %v, %d points: point %d of group %d has %d rounds, want %d", span, points, i, k, group.Rounds[i], rounds[k])
+				t.Fatalf("span %v, %d points: point %d of group %d has %d rounds, want %d", span, points, i, k,
+					group.Rounds[i], rounds[k])
 			}
 			if rounds[k] > 0 && math.Abs(*group.Mean[i]-revenue[k]/float64(rounds[k])) > 1e-9 {
-				t.Errorf("span %v, %d points: point %d of group %d has the mean %v, want %v", span, points, i, k, *group.Mean[i], revenue[k]/float64(rounds[k]))
+				t.Errorf("span %v, %d points: point %d of group %d has the mean %v, want %v", span, points, i, k,
+					*group.Mean[i], revenue[k]/float64(rounds[k]))
 			}
 			if n := float64(rounds[k]); n > 1 {
 				want := math.Sqrt((squares[k]/n - revenue[k]/n*revenue[k]/n) / (n - 1))
 				if group.StandardError[i] == nil || math.Abs(*group.StandardError[i]-want) > 1e-6 {
-					t.Errorf("span %v, %d points: point %d of group %d has the standard error %v, want %v", span, points, i, k, group.StandardError[i], want)
+					t.Errorf("span %v, %d points: point %d of group %d has the standard error %v, want %v", span,
+						points, i, k, group.StandardError[i], want)
 				}
 			} else if group.StandardError[i] != nil {
 				t.Errorf("a standard error of %v rounds", n)
@@ -167,10 +173,12 @@ func TestSeriesOverBaseline(t *testing.T) {
 	if s.OverBaseline == nil || s.OverChance != nil || s.Chance != nil {
 		t.Fatalf("%+v", s)
 	}
-	if low, high, want := s.OverBaseline.Low[last], s.OverBaseline.High[last], 600*2*0.4; !(low < want && want < high) || low < 0 {
+	if low, high, want := s.OverBaseline.Low[last], s.OverBaseline.High[last],
+		600*2*0.4; !(low < want && want < high) || low < 0 {
 		t.Errorf("the policy earned between %v and %v more than the baseline, want %v", low, high, want)
 	}
-	if stats := fatal.Or(e.Stats("home"))(t); len(stats.Gains) != 1 || stats.Gains[0].Over != api.OverBaseline || stats.Gains[0].Randomized || stats.Gains[0].Total.Low != s.OverBaseline.Low[last] {
+	if stats := fatal.Or(e.Stats("home"))(t); len(stats.Gains) != 1 || stats.Gains[0].Over != api.OverBaseline ||
+		stats.Gains[0].Randomized || stats.Gains[0].Total.Low != s.OverBaseline.Low[last] {
 		t.Errorf("the gains are %+v", stats.Gains)
 	}
 }

@@ -53,7 +53,8 @@ func (e *Engine) Shelf(ctx context.Context, name string, q ShelfQuery, now int64
 		return nil, err
 	}
 	e.mu.RLock()
-	s := &shelf{ShelfQuery: q, items: v.Page.Catalogue, sold: v.Placement.Earnings.Items.Copy(), named: map[string]named{}, now: now}
+	s := &shelf{ShelfQuery: q, items: v.Page.Catalogue, sold: v.Placement.Earnings.Items.Copy(),
+		named: map[string]named{}, now: now}
 	e.mu.RUnlock()
 	for _, id := range v.Config().Include {
 		s.named[id] = pinned
@@ -144,7 +145,8 @@ func (p *listing) addStock(ctx context.Context) error {
 		p.locked(func() {
 			end := min(from+shelfSlice, int32(p.items.Len()))
 			more = end < int32(p.items.Len())
-			if p.Contains == "" && p.Only == "" && p.Sort == "" && (p.total+int(end-from) <= p.From || len(p.ids) == p.Limit) {
+			if p.Contains == "" && p.Only == "" && p.Sort == "" && (p.total+int(end-from) <= p.From ||
+				len(p.ids) == p.Limit) {
 				p.total += int(end - from) // an empty range
 				return
 			}

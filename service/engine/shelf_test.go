@@ -24,7 +24,8 @@ func TestShelf(t *testing.T) {
 	}
 	at := func(seconds int64) *time.Time { return new(time.Unix(seconds, 0).UTC()) }
 	items[5].Available, items[6].ValidFrom, items[7].ValidUntil = new(false), at(200), at(50)
-	items[8].Payload, items[9].Attributes, items[2999].Groups = jsontext.Value(`{"title":"Blue Vase"}`), map[string]any{"brand": "Vasello"}, []string{"VASES"}
+	items[8].Payload, items[9].Attributes, items[2999].Groups = jsontext.Value(`{"title":"Blue Vase"}`),
+		map[string]any{"brand": "Vasello"}, []string{"VASES"}
 	putItems(t, e, "home", items)
 	now := int64(100 * second)
 	for k, ids := range [][]string{{"sku3", "sku1"}, {"sku3", "sku1"}, {"sku3", "sku2"}} {
@@ -52,9 +53,12 @@ func TestShelf(t *testing.T) {
 		{"a later page", engine.ShelfQuery{From: 2047, Limit: 2}, 3002, []string{"sku2047", "sku2048"}},
 		{"the end", engine.ShelfQuery{From: 2999, Limit: 9}, 3002, []string{"sku2999", "other", "never"}},
 		{"after the end", engine.ShelfQuery{From: 4000, Limit: 9}, 3002, nil},
-		{"by earnings", engine.ShelfQuery{Sort: "earned", Limit: 5}, 3002, []string{"sku3", "sku1", "other", "sku2", "sku0"}},
-		{"by how often they were shown", engine.ShelfQuery{Sort: "shown", Limit: 2, From: 1}, 3002, []string{"sku1", "other"}},
-		{"a title, a brand and a group", engine.ShelfQuery{Contains: "vase", Limit: 9}, 3, []string{"sku8", "sku9", "sku2999"}},
+		{"by earnings", engine.ShelfQuery{Sort: "earned", Limit: 5}, 3002,
+			[]string{"sku3", "sku1", "other", "sku2", "sku0"}},
+		{"by how often they were shown", engine.ShelfQuery{Sort: "shown", Limit: 2, From: 1}, 3002,
+			[]string{"sku1", "other"}},
+		{"a title, a brand and a group", engine.ShelfQuery{Contains: "vase", Limit: 9}, 3,
+			[]string{"sku8", "sku9", "sku2999"}},
 		{"an id", engine.ShelfQuery{Contains: "sku299", Limit: 2}, 11, []string{"sku299", "sku2990"}},
 		{"shown", engine.ShelfQuery{Only: "shown", Limit: 9}, 4, []string{"sku1", "sku2", "sku3", "other"}},
 		{"never shown", engine.ShelfQuery{Only: "unseen", Limit: 2}, 2998, []string{"sku0", "sku4"}},
@@ -67,16 +71,19 @@ func TestShelf(t *testing.T) {
 			t.Errorf("%s: %d items, %v, want %d, %v", c.what, s.Count, ids(s), c.count, c.want)
 		}
 	}
-	states := map[string]string{"sku0": "available", "sku3": "available", "sku4": "excluded", "sku5": "unavailable", "sku6": "not-yet", "sku7": "over", "other": "gone", "never": "excluded"}
+	states := map[string]string{"sku0": "available", "sku3": "available", "sku4": "excluded", "sku5": "unavailable",
+		"sku6": "not-yet", "sku7": "over", "other": "gone", "never": "excluded"}
 	for id, want := range states {
 		if i := ask(engine.ShelfQuery{IDs: []string{id}}).Items[0]; i.State != want || i.Pinned != (id == "sku3") {
 			t.Errorf("%s is %+v, want %s", id, i, want)
 		}
 	}
-	if i := ask(engine.ShelfQuery{IDs: []string{"sku3"}}).Items[0]; i.Shown != 3 || i.Taken != 2 || i.Revenue != 2 || *i.Selling != 2./3 || *i.PerShown != 2./3 {
+	if i := ask(engine.ShelfQuery{IDs: []string{"sku3"}}).Items[0]; i.Shown != 3 || i.Taken != 2 || i.Revenue != 2 ||
+		*i.Selling != 2./3 || *i.PerShown != 2./3 {
 		t.Errorf("%+v", i)
 	}
-	if i := ask(engine.ShelfQuery{IDs: []string{"sku8"}}).Items[0]; i.Selling != nil || string(i.Item.Payload) != `{"title":"Blue Vase"}` {
+	if i := ask(engine.ShelfQuery{IDs: []string{"sku8"}}).Items[0]; i.Selling != nil ||
+		string(i.Item.Payload) != `{"title":"Blue Vase"}` {
 		t.Errorf("%+v", i)
 	}
 }

@@ -13,7 +13,8 @@ import (
 // recognize returns a request with the name of its shopper in place of the id, if the placement remembers shoppers, and
 // the shopper's past. So the log holds no id, not even in the hash of the request or of an experiment's unit. A new
 // shopper gets a name if draws is set, and otherwise stays unknown.
-func (e *Engine) recognize(ctx context.Context, v *page.View, r *api.Request, now int64, draws bool) (*api.Request, page.Shopper, error) {
+func (e *Engine) recognize(ctx context.Context, v *page.View, r *api.Request, now int64,
+	draws bool) (*api.Request, page.Shopper, error) {
 	if v.Config.ShopperHistory == nil || r.ShopperID == "" {
 		return r, page.Shopper{}, nil
 	}
@@ -21,7 +22,8 @@ func (e *Engine) recognize(ctx context.Context, v *page.View, r *api.Request, no
 		return nil, page.Shopper{}, err
 	}
 	if e.shoppers == nil {
-		return nil, page.Shopper{}, api.Fieldf("/shopper_id", "this program has no keys of shoppers: ask the service, or leave the shopper out")
+		return nil, page.Shopper{}, api.Fieldf("/shopper_id", "this program has no keys of shoppers: ask the "+
+			"service, or leave the shopper out")
 	}
 	key, err := e.shoppers.Key(ctx, r.ShopperID, draws)
 	if err != nil {

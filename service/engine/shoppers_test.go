@@ -37,7 +37,8 @@ func keysOf(t testing.TB) *shoppers.File {
 }
 
 // visit decides for a shopper among three items, and returns the page's rows by item.
-func visit(t testing.TB, e *engine.Engine, store *memlog.Store, id, shopper string, now int64, change func(*api.Request)) (o *offer.Offer, rows map[string][]float64) {
+func visit(t testing.TB, e *engine.Engine, store *memlog.Store, id, shopper string, now int64,
+	change func(*api.Request)) (o *offer.Offer, rows map[string][]float64) {
 	t.Helper()
 	r := priced(id)
 	if r.ShopperID = shopper; change != nil {
@@ -64,7 +65,8 @@ func TestShoppersAreRemembered(t *testing.T) {
 	check := func(what, shopper string, now int64, want map[string][]float64) {
 		t.Helper()
 		n++
-		_, rows := visit(t, e, store, fmt.Sprint("check", n), shopper, now, func(r *api.Request) { r.Defer = true }) // is not counted
+		_, rows := visit(t, e, store, fmt.Sprint("check", n), shopper, now,
+			func(r *api.Request) { r.Defer = true }) // is not counted
 		for id, row := range rows {
 			if want[id] == nil {
 				want[id] = []float64{0, 0}
@@ -82,13 +84,15 @@ func TestShoppersAreRemembered(t *testing.T) {
 	check("one page", "anna", 1, map[string][]float64{"sku0": {1, 0}, "sku1": {1, 0}})
 	check("of another shopper", "bert", 1, map[string][]float64{})
 	check("of nobody", "", 1, map[string][]float64{})
-	is(t, "a basket", e.Choose(t.Context(), "home", "a", []api.Choice{{Item: "sku0", Quantity: new(3)}, {Item: "sku1"}}, 2), nil)
+	is(t, "a basket", e.Choose(t.Context(), "home", "a", []api.Choice{{Item: "sku0", Quantity: new(3)}, {Item: "sku1"}},
+		2), nil)
 	check("a basket", "anna", 2, map[string][]float64{"sku0": {1, 1}, "sku1": {1, 1}})
 	is(t, "no sale", e.Correct(t.Context(), "home", "a", api.Correction{ID: "x", Item: "sku1"}, 3), nil)
 	check("a sale withdrawn", "anna", 3, map[string][]float64{"sku0": {1, 1}, "sku1": {1, 0}})
 	visit(t, e, store, "b", "anna", 4, nil)
 	is(t, "nothing", e.Outcome(t.Context(), "home", "b", "", 5), nil)
-	is(t, "bought later", e.Correct(t.Context(), "home", "b", api.Correction{ID: "later", Item: "sku2", Value: new(4.0)}, 6), nil)
+	is(t, "bought later", e.Correct(t.Context(), "home", "b", api.Correction{ID: "later", Item: "sku2",
+		Value: new(4.0)}, 6), nil)
 	check("two pages", "anna", 6, map[string][]float64{"sku0": {2, 1}, "sku1": {2, 0}, "sku2": {1, 1}})
 	visit(t, e, store, "c", "anna", 7, nil)
 	is(t, "a late sale", e.Outcome(t.Context(), "home", "c", "sku1", 7+31*minute), engine.ErrLate)
@@ -105,7 +109,8 @@ func TestShoppersAreRemembered(t *testing.T) {
 		t.Errorf("%+v are remembered, want only the last one", s)
 	}
 	check("three days later", "anna", 3*day, map[string][]float64{})
-	put(t, e, "home", strings.Replace(strings.Replace(strings.Replace(remembering, `,"history":"seen"`, "", 1), `,"history":"bought"`, "", 1), `,"shopper_history":{"keep":"24h"}`, "", 1))
+	put(t, e, "home", strings.Replace(strings.Replace(strings.Replace(remembering, `,"history":"seen"`, "", 1),
+		`,"history":"bought"`, "", 1), `,"shopper_history":{"keep":"24h"}`, "", 1))
 	if s := fatal.Or(e.Stats("home"))(t).Shoppers; s != nil {
 		t.Errorf("%+v are remembered without the setting", s)
 	}
@@ -121,7 +126,8 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 		e := opened(t, o)
 		put(t, e, "home", strings.Replace(remembering, `"24h"}`, `"24h","hide_bought":true}`+more, 1))
 		for i := range 3 {
-			fatal.Or(e.PutItems(t.Context(), "home", []api.CatalogueItem{{ID: itemID(i), Features: api.Values{api.Number("x", float64(i))}}}, 0))(t)
+			fatal.Or(e.PutItems(t.Context(), "home",
+				[]api.CatalogueItem{{ID: itemID(i), Features: api.Values{api.Number("x", float64(i))}}}, 0))(t)
 		}
 		number := 0
 		show := func(what string, change func(*api.Request), want ...string) {
@@ -144,7 +150,8 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 					}
 				}
 				tried, _, err := try(t.Context(), e, "home", r, 2)
-				if err != nil || more == "" && !cmp.Equal(slices.Sorted(slices.Values(tried.IDs())), slices.Sorted(slices.Values(a.IDs()))) {
+				if err != nil || more == "" && !cmp.Equal(slices.Sorted(slices.Values(tried.IDs())),
+					slices.Sorted(slices.Values(a.IDs()))) {
 					t.Errorf("%s%s: tried %v, %v, want %v", what, more, tried, err, a.IDs())
 				}
 				if _, err := e.Explain(t.Context(), "home", r.Decision, 3); err != nil {
@@ -163,7 +170,8 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 		show("bought again", func(r *api.Request) { r.Filter, r.Include = "owned > 0", []string{"sku1"} }, "sku1")
 		wait(t, e)
 		replays(t, e, o)
-		for entry, err := range store.Entries(t.Context(), 1) { // the log has the rows of all candidates, or lets them be rebuilt
+		for entry, err := range store.Entries(t.Context(),
+			1) { // the log has the rows of all candidates, or lets them be rebuilt
 			fatal.If(t, err)
 			offered, ok := fatal.Or(eventlog.Decode(entry))(t).Body.(*eventlog.Offered)
 			if !ok || more == "" {
@@ -171,20 +179,27 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 			}
 			whole := e.Whole(t, "home", offered)
 			logged := fatal.Or(offer.Of(offered))(t)
-			if d := offered.Decision; (d == "show0" || d == "show1") && !strings.Contains(logged.Rules, `"exclude":["sku1"]`) {
+			if d := offered.Decision; (d == "show0" || d == "show1") &&
+				!strings.Contains(logged.Rules, `"exclude":["sku1"]`) {
 				t.Errorf("decision %s has the rules %s", d, logged.Rules)
 			}
 			for i, id := range whole.ItemIDs {
-				if owned := whole.Features[i*whole.Width+2]; (owned > 0) != (id == "sku1" && slices.ContainsFunc(logged.Past, func(p feature.Past) bool { return p.ID == id && p.Bought > 0 })) && logged.Catalogue != nil {
-					t.Errorf("decision %s: item %s has the count %v, and the log %v", offered.Decision, id, owned, logged.Past)
+				if owned := whole.Features[i*whole.Width+2]; (owned > 0) != (id == "sku1" &&
+					slices.ContainsFunc(logged.Past, func(p feature.Past) bool {
+						return p.ID == id && p.Bought > 0
+					})) && logged.Catalogue != nil {
+					t.Errorf("decision %s: item %s has the count %v, and the log %v", offered.Decision, id, owned,
+						logged.Past)
 				}
 			}
 		}
 	}
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", toys)
-	fatal.Or(e.PutItems(t.Context(), "home", []api.CatalogueItem{{ID: "a", Features: api.Values{api.Number("x", 1)}}}, 0))(t)
-	if _, err := e.Decide(t.Context(), "home", &api.Request{ShopperID: "anna", Filter: "bought == 0"}, 1); err == nil || !strings.Contains(err.Error(), "set its shopper_history") {
+	fatal.Or(e.PutItems(t.Context(), "home", []api.CatalogueItem{{ID: "a", Features: api.Values{api.Number("x", 1)}}},
+		0))(t)
+	if _, err := e.Decide(t.Context(), "home", &api.Request{ShopperID: "anna", Filter: "bought == 0"}, 1); err == nil ||
+		!strings.Contains(err.Error(), "set its shopper_history") {
 		t.Errorf("a filter without a history: %v", err)
 	}
 }
@@ -200,7 +215,8 @@ func TestCountsInALargeCatalogue(t *testing.T) {
 	}
 	putItems(t, e, "home", items)
 	for seen := range 3 {
-		_, rows := visit(t, e, store, fmt.Sprint("d", seen), "anna", int64(seen), func(r *api.Request) { r.Items, r.Include = nil, []string{"sku5", "sku299"} })
+		_, rows := visit(t, e, store, fmt.Sprint("d", seen), "anna", int64(seen),
+			func(r *api.Request) { r.Items, r.Include = nil, []string{"sku5", "sku299"} })
 		for _, id := range []string{"sku5", "sku299"} {
 			if want := []float64{float64(seen), 0}; !slices.Equal(rows[id], want) {
 				t.Errorf("%s has the counts %v, want %v", id, rows[id], want)
@@ -233,7 +249,8 @@ func TestForgottenShoppers(t *testing.T) {
 		}
 	}
 	s := fatal.Or(e.Stats("home"))(t)
-	if h := s.Shoppers; h.Bytes > 1<<20 || h.Bytes < 1<<20-2000 || h.Forgotten == 0 || h.Forgotten+uint64(h.Remembered) != more+2 {
+	if h := s.Shoppers; h.Bytes > 1<<20 || h.Bytes < 1<<20-2000 || h.Forgotten == 0 ||
+		h.Forgotten+uint64(h.Remembered) != more+2 {
 		t.Errorf("%+v", h)
 	}
 	if a := decideFor("x", "loyal"); slices.Contains(a.IDs(), "sku1") {
@@ -283,7 +300,8 @@ func TestLateOutcomeOfADeferredPage(t *testing.T) {
 	visit(t, e, store, "a", "anna", 0, func(r *api.Request) { r.Defer = true })
 	is(t, "a late sale", e.Outcome(t.Context(), "home", "a", "sku1", 31*minute), engine.ErrLate)
 	is(t, "no sale", e.Correct(t.Context(), "home", "a", api.Correction{ID: "x", Item: "sku1"}, 32*minute), nil)
-	is(t, "another item", e.Correct(t.Context(), "home", "a", api.Correction{ID: "y", Item: "sku0", Value: new(1.0)}, 33*minute), nil)
+	is(t, "another item", e.Correct(t.Context(), "home", "a", api.Correction{ID: "y", Item: "sku0", Value: new(1.0)},
+		33*minute), nil)
 	_, rows := visit(t, e, store, "b", "anna", 34*minute, nil)
 	if diff := cmp.Diff(map[string][]float64{"sku0": {1, 1}, "sku1": {1, 0}, "sku2": {1, 0}}, rows); diff != "" {
 		t.Errorf("the shopper's past:\n%s", diff)
@@ -297,7 +315,8 @@ func TestManyItemsOfAShopper(t *testing.T) {
 	put(t, e, "home", `{"max_size":1,"min_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"shopper_history":{"keep":"24h","hide_bought":true}}`)
 	one := func(id, item string) *offer.Offer {
 		t.Helper()
-		return decide(t, e, "home", &api.Request{Decision: id, ShopperID: "anna", Items: []api.Item{{ID: item, Features: api.Values{api.Number("x", 1)}}}}, 1)
+		return decide(t, e, "home", &api.Request{Decision: id, ShopperID: "anna",
+			Items: []api.Item{{ID: item, Features: api.Values{api.Number("x", 1)}}}}, 1)
 	}
 	one("bought", "bought")
 	is(t, "a sale", e.Outcome(t.Context(), "home", "bought", "bought", 1), nil)
@@ -340,7 +359,8 @@ func TestErasure(t *testing.T) {
 		t.Error("the unit follows from the id")
 	}
 	is(t, "asked again", errOf(e.Decide(t.Context(), "home", r, 4)), engine.ErrConflict)
-	unknown := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed}) // the same request, whose hash is without a key
+	unknown := opened(t, engine.Options{Store: new(memlog.Store),
+		Build: buildFixed}) // the same request, whose hash is without a key
 	put(t, unknown, "home", strings.Replace(toys, `"policy":{}`, `"policy":{"name":"0"}`, 1))
 	plain := decide(t, unknown, "home", r, 1)
 	everything := [][]byte{snapshot(t, e)}
@@ -350,7 +370,8 @@ func TestErasure(t *testing.T) {
 	}
 	hash := shoppers.HashOf(anna)
 	for _, data := range everything {
-		for what, secret := range map[string][]byte{"the id": []byte(anna), "the hash of the id": hash[:], "the hash of the request": plain.Request[:]} {
+		for what, secret := range map[string][]byte{"the id": []byte(anna), "the hash of the id": hash[:],
+			"the hash of the request": plain.Request[:]} {
 			if bytes.Contains(data, secret) {
 				t.Errorf("%s is in the log or a snapshot", what)
 			}
@@ -358,7 +379,8 @@ func TestErasure(t *testing.T) {
 	}
 	replays(t, e, o)
 	is(t, "a long id", e.EraseShopper(t.Context(), strings.Repeat("x", setup.MaxUnit+1)), api.ErrInvalid)
-	if err := errOf(unknown.Decide(t.Context(), "home", &api.Request{Items: priced("").Items, ShopperID: strings.Repeat("x", 201)}, 1)); err == nil || strings.Contains(err.Error(), "xx") {
+	if err := errOf(unknown.Decide(t.Context(), "home", &api.Request{Items: priced("").Items,
+		ShopperID: strings.Repeat("x", 201)}, 1)); err == nil || strings.Contains(err.Error(), "xx") {
 		t.Errorf("a long id: %v", err)
 	}
 }
@@ -421,10 +443,12 @@ func TestBadHistories(t *testing.T) {
 	}
 	const test = plain + `,"mode":"experiment","experiment":{"name":"test","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"uniform","share":0.5}]}`
 	put(t, e, "home", test+"}")
-	if _, err := e.Put(t.Context(), "home", []byte(test+`,"shopper_history":{"keep":"1h"}}`), 1); err == nil || !strings.Contains(err.Error(), "/shopper_history: cannot change while the experiment") {
+	if _, err := e.Put(t.Context(), "home", []byte(test+`,"shopper_history":{"keep":"1h"}}`), 1); err == nil ||
+		!strings.Contains(err.Error(), "/shopper_history: cannot change while the experiment") {
 		t.Errorf("%v", err)
 	}
-	if c := fatal.Or(setup.Parse([]byte(plain + `,"shopper_history":{"keep":"90m"}}`)))(t); c.KeepShoppers() != 90*time.Minute || c.ShopperBytes() != 16<<20 {
+	if c := fatal.Or(setup.Parse([]byte(plain + `,"shopper_history":{"keep":"90m"}}`)))(
+		t); c.KeepShoppers() != 90*time.Minute || c.ShopperBytes() != 16<<20 {
 		t.Errorf("%v, %d bytes", c.KeepShoppers(), c.ShopperBytes())
 	}
 	if _, err := e.Decide(t.Context(), "none", &api.Request{}, 1); err == nil {

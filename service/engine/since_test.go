@@ -78,7 +78,8 @@ func TestSnapshotOfALearnerThatIsBehind(t *testing.T) {
 	if n, err := engine.VerifySnapshot(buildToy, snapshots[0]); err != nil || n == 0 {
 		t.Errorf("verified up to %d, %v", n, err)
 	}
-	if _, _, err := again.WriteSnapshot(t.Context(), broken{}, 0); err == nil || !strings.Contains(err.Error(), "full") {
+	if _, _, err := again.WriteSnapshot(t.Context(), broken{}, 0); err == nil ||
+		!strings.Contains(err.Error(), "full") {
 		t.Errorf("a snapshot on a full disk: %v", err)
 	}
 }

@@ -69,7 +69,9 @@ func TestSlotsThatAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*api.Request){
 		"/slots: must have at least one":               func(r *api.Request) { r.Slots = []api.Slot{} },
 		"/slots: 4 slots, the placement shows at most": func(r *api.Request) { r.Slots = without(nil, nil, nil, nil) },
-		"/slots: slot 2 takes none of the 2 items":     func(r *api.Request) { r.Slots = without(nil, []string{"sku0", "sku1"}) },
+		"/slots: slot 2 takes none of the 2 items": func(r *api.Request) {
+			r.Slots = without(nil, []string{"sku0", "sku1"})
+		},
 		"/slots: slot 1, slot 2 and slot 3: together they take 2 items": func(r *api.Request) {
 			r.Slots = without(nil, nil, nil)
 		},
@@ -78,9 +80,13 @@ func TestSlotsThatAreRefused(t *testing.T) {
 		"/limits: does not go together": func(r *api.Request) {
 			r.Slots, r.Limits = without(nil), []api.Limit{{Items: []string{"sku0"}}}
 		},
-		"/slots/1/id: all slots have an id":     func(r *api.Request) { r.Slots = []api.Slot{{ID: "hero"}, {}} },
-		`/slots/1/id: "hero" is the id of an`:   func(r *api.Request) { r.Slots = []api.Slot{{ID: "hero"}, {ID: "hero"}} },
-		"/slots/0/id: must have at most 1024 b": func(r *api.Request) { r.Slots = []api.Slot{{ID: strings.Repeat("x", 1025)}} },
+		"/slots/1/id: all slots have an id": func(r *api.Request) { r.Slots = []api.Slot{{ID: "hero"}, {}} },
+		`/slots/1/id: "hero" is the id of an`: func(r *api.Request) {
+			r.Slots = []api.Slot{{ID: "hero"}, {ID: "hero"}}
+		},
+		"/slots/0/id: must have at most 1024 b": func(r *api.Request) {
+			r.Slots = []api.Slot{{ID: strings.Repeat("x", 1025)}}
+		},
 		"/slots: the ids take more than 16384": func(r *api.Request) {
 			r.Slots = make([]api.Slot, 3)
 			for k := range r.Slots {
@@ -125,7 +131,8 @@ func TestSlotsExplore(t *testing.T) {
 		}
 		shown := a.IDs()
 		slices.Sort(shown)
-		if byPolicy := slices.Equal(shown, []string{"sku0", "sku1"}); byPolicy && a.Own != nil || !byPolicy && !slices.Equal(a.Own, []string{"sku0", "sku1"}) {
+		if byPolicy := slices.Equal(shown, []string{"sku0", "sku1"}); byPolicy && a.Own != nil ||
+			!byPolicy && !slices.Equal(a.Own, []string{"sku0", "sku1"}) {
 			t.Fatalf("answer %+v", a)
 		}
 		set := fmt.Sprint(shown)
@@ -183,11 +190,13 @@ func TestSlotsShadow(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	r.Slots = []api.Slot{{ID: "left"}}
-	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || err.Error() != "/baseline: has 2 items, and /slots has 1: the k-th item is in the k-th slot" {
+	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || err.Error() != "/baseline: has 2 items, and "+
+		"/slots has 1: the k-th item is in the k-th slot" {
 		t.Errorf("a baseline with more items than slots: %v", err)
 	}
 	r.Slots = append(r.Slots, api.Slot{ID: "middle"}, api.Slot{ID: "right"})
-	if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || !slices.Equal(a.IDs(), r.Baseline) || !slices.Equal(offer.SlotIDs(a.Note)[:2], []string{"left", "middle"}) {
+	if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || !slices.Equal(a.IDs(), r.Baseline) ||
+		!slices.Equal(offer.SlotIDs(a.Note)[:2], []string{"left", "middle"}) {
 		t.Errorf("a baseline with fewer items than slots: %+v, %v", a, err)
 	}
 }

@@ -30,7 +30,8 @@ func (e *Engine) Snapshot(ctx context.Context) (data []byte, upTo uint64, err er
 // WriteSnapshot encodes the state to w. It waits at most the time patience for learners that have not reached the
 // entry. For learners that are still behind, the snapshot holds the last checkpoint and the rounds after it, which they
 // learn when an engine is opened with it: the same state in other bytes. It returns the placements of these learners.
-func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.Duration) (upTo uint64, behind []string, err error) {
+func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer,
+	patience time.Duration) (upTo uint64, behind []string, err error) {
 	f, err := e.freeze(ctx, patience)
 	if err != nil {
 		return 0, nil, err

@@ -28,7 +28,8 @@ func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stat
 	put(t, e, "home", `{"max_size":1,"features":[`+text+`,{"name":"one","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	rng := rand.New(rand.NewPCG(1, 1))
 	round := func(x float64) *offer.Offer {
-		a := decide(t, e, "home", &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", x), api.Number("one", 1)}}}}, 1)
+		a := decide(t, e, "home", &api.Request{
+			Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", x), api.Number("one", 1)}}}}, 1)
 		item := ""
 		if rng.Float64() < 1/(1+math.Exp(-x)) == (math.Abs(x) < 100) { // the extreme ones say the opposite
 			item = "a"
@@ -84,7 +85,8 @@ func TestOutliers(t *testing.T) {
 		}
 		r := &api.Request{Decision: fmt.Sprint("d", i)}
 		for k := range 4 {
-			r.Items = append(r.Items, api.Item{ID: itemID(k), Features: api.Values{api.Number("size", float64((i+k)%7)), api.Number("price", factor*float64(3+(i*k)%5))}})
+			r.Items = append(r.Items, api.Item{ID: itemID(k), Features: api.Values{api.Number("size", float64((i+k)%7)),
+				api.Number("price", factor*float64(3+(i*k)%5))}})
 		}
 		a := decide(t, e, "home", r, 0)
 		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 0))
@@ -97,7 +99,8 @@ func TestOutliers(t *testing.T) {
 	}
 	saved := snapshot(t, e)
 	for name, again := range map[string]*engine.Engine{
-		"live": e, "replay": opened(t, engine.Options{Store: store}), "snapshot": opened(t, engine.Options{Store: store, Snapshot: saved}),
+		"live": e, "replay": opened(t, engine.Options{Store: store}), "snapshot": opened(t,
+			engine.Options{Store: store, Snapshot: saved}),
 	} {
 		wait(t, again)
 		s, err := again.Stats("home")
@@ -117,8 +120,10 @@ func TestBoundsOfFeatures(t *testing.T) {
 		return `{"max_size":1,"features":[{"name":"x","kind":` + text + `}],"policy":{}}`
 	}
 	for text, want := range map[string]string{
-		`"number","min":1,"max":1`: "/features/0/min", `"number","min":2,"max":1`: "/features/0/min", `"number","center":1,"max":-10`: "/features/0/min",
-		`"number","max":1e19`: "/features/0/max: 1e+19: is 1e+19 after scaling", `"category","min":1`: "/features/0/min: is not a field of kind",
+		`"number","min":1,"max":1`: "/features/0/min", `"number","min":2,"max":1`: "/features/0/min",
+		`"number","center":1,"max":-10`: "/features/0/min",
+		`"number","max":1e19`:           "/features/0/max: 1e+19: is 1e+19 after scaling",
+		`"category","min":1`:            "/features/0/min: is not a field of kind",
 	} {
 		if _, err := setup.Parse([]byte(place(text))); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
@@ -129,7 +134,8 @@ func TestBoundsOfFeatures(t *testing.T) {
 		v, want float64
 	}{
 		{`"number","min":-1,"max":2`, 1e300, 2}, {`"number","min":-1,"max":2`, -5, -1}, {`"number","min":-1`, 5, 5},
-		{`"number","scale":2,"center":10`, 1000, 10}, {`"number","scale":2,"center":10`, -1e6, -10}, {`"number","scale":2,"center":10`, 28, 9}, {`"number"`, 9999, 9999},
+		{`"number","scale":2,"center":10`, 1000, 10}, {`"number","scale":2,"center":10`, -1e6, -10},
+		{`"number","scale":2,"center":10`, 28, 9}, {`"number"`, 9999, 9999},
 		{`"number","from":"shopper","max":1`, 3, 1}, {`"number","max":1,"default":7`, math.NaN(), 1},
 	} {
 		config := fatal.Or(setup.Parse([]byte(place(c.text))))(t)
@@ -148,7 +154,8 @@ func TestBoundsOfFeatures(t *testing.T) {
 	}
 	for _, v := range []float64{math.Inf(1), math.NaN()} {
 		config, _ := setup.Parse([]byte(place(`"number","max":1`)))
-		if _, err := config.Schema().Rows(make([]float64, 1), nil, []api.Item{{ID: "a", Features: []api.Value{api.Number("", v)}}}); err == nil {
+		if _, err := config.Schema().Rows(make([]float64, 1), nil,
+			[]api.Item{{ID: "a", Features: []api.Value{api.Number("", v)}}}); err == nil {
 			t.Errorf("%v is taken", v)
 		}
 	}
@@ -180,8 +187,11 @@ func TestUnsoundPolicies(t *testing.T) {
 	for _, c := range []struct {
 		u       float64
 		problem string
-	}{{0, ""}, {math.NaN(), "not finite"}, {math.Inf(1), "not finite"}, {701, "not finite"}, {30, "below 1e-06"}, {10, ""}} {
-		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &sure{u: c.u}, nil }})
+	}{{0, ""}, {math.NaN(), "not finite"}, {math.Inf(1), "not finite"}, {701, "not finite"}, {30, "below 1e-06"},
+		{10, ""}} {
+		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
+			return &sure{u: c.u}, nil
+		}})
 		put(t, e, "home", small)
 		for i := range 30 {
 			id := fmt.Sprint("d", i)
@@ -189,7 +199,8 @@ func TestUnsoundPolicies(t *testing.T) {
 			fatal.If(t, e.Outcome(t.Context(), "", id, "", 2))
 			wait(t, e)
 		}
-		if s, err := e.Stats("home"); err != nil || s.Unsound != (c.problem != "") || !strings.Contains(s.Problem, c.problem) || c.problem == "" && s.Problem != "" {
+		if s, err := e.Stats("home"); err != nil || s.Unsound != (c.problem != "") ||
+			!strings.Contains(s.Problem, c.problem) || c.problem == "" && s.Problem != "" {
 			t.Errorf("u = %v: unsound %v, %q, %v", c.u, s.Unsound, s.Problem, err)
 		}
 		put(t, e, "home", strings.Replace(small, `"policy"`, `"seed":3,"policy"`, 1))

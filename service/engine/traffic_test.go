@@ -50,7 +50,9 @@ func TestManyCallers(t *testing.T) {
 	const callers, rounds = 16, 40
 	store := &faultyStore{fails: func(int64) error { time.Sleep(time.Millisecond); return nil }} // as a disk does
 	var order []uint64
-	e := opened(t, engine.Options{Store: store, Build: buildToy, Applied: func(sequence uint64, _ *eventlog.Event) { order = append(order, sequence) }})
+	e := opened(t, engine.Options{Store: store, Build: buildToy, Applied: func(sequence uint64, _ *eventlog.Event) {
+		order = append(order, sequence)
+	}})
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	var mu sync.Mutex
 	answers, taken := map[string][]string{}, map[string]map[string]bool{}
@@ -201,7 +203,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	wait(t, e)
 	s, _ := e.Stats("home")
-	if s.ExpiredEarly == 0 || s.Expired > 0 || s.Learned != s.Outcomes || s.Decisions != s.Outcomes+s.ExpiredEarly+uint64(s.Pending) {
+	if s.ExpiredEarly == 0 || s.Expired > 0 || s.Learned != s.Outcomes ||
+		s.Decisions != s.Outcomes+s.ExpiredEarly+uint64(s.Pending) {
 		t.Errorf("stats %+v", s)
 	}
 	is(t, "forgotten", e.Outcome(t.Context(), "", "d000", "", 1000), engine.ErrNotFound)
@@ -228,7 +231,8 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestUnlawfulLogs(t *testing.T) {
 	place := &eventlog.PlacementPut{Config: []byte(toys)}
 	offer := &eventlog.Offered{
-		Decision: "a", Candidates: 1, ItemIDs: []string{"i"}, Width: 1, Features: []float64{1}, Shown: []int32{0}, Mode: offer.ByPolicy, Answer: []byte{1, 0, 1},
+		Decision: "a", Candidates: 1, ItemIDs: []string{"i"}, Width: 1, Features: []float64{1}, Shown: []int32{0},
+		Mode: offer.ByPolicy, Answer: []byte{1, 0, 1},
 	}
 	wide := *offer
 	wide.Width, wide.Features = 2, []float64{1, 2}
@@ -237,20 +241,30 @@ func TestUnlawfulLogs(t *testing.T) {
 	dear := *offer
 	dear.Revenue = []float64{1e308} // its square is infinite
 	for want, bodies := range map[string][]eventlog.Body{
-		`entry 2, placement "home": item 0 has the revenue 1e+308`:                      {place, &dear},
-		`entry 1, placement "home": the placement: not found`:                           {offer},
-		`entry 2, placement "home": the offer is of 1 items of 2 features`:              {place, &wide},
-		`entry 2, placement "home": the offer was found in way 0`:                       {place, &modeless},
-		`entry 3, placement "home": decision "a" is open already`:                       {place, offer, offer},
-		`entry 3, placement "home": decision "b": not found`:                            {place, offer, &eventlog.Chosen{Decision: "b"}},
-		`entry 3, placement "home": decision "a" showed 1 items, and item 2 was chosen`: {place, offer, &eventlog.Chosen{Decision: "a", Choice: 2}},
-		`entry 4, placement "home": decision "a" has its outcome already`:               {place, offer, &eventlog.Expired{Decision: "a"}, &eventlog.Chosen{Decision: "a"}},
-		`entry 2, placement "home": version 7: not found`:                               {place, &eventlog.LearnerRolledBack{Version: 7}},
-		`entry 2, placement "home": version 7 is kept while the learner is at 1`:        {place, &eventlog.SnapshotTaken{Version: 7, Name: "x"}},
-		`entry 1, placement "home": /max_size: 0: must be from 1 to 1000`:               {&eventlog.PlacementPut{Config: []byte("{}")}},
-		`entry 1, placement "home": /policy: there is no such toy`:                      {&eventlog.PlacementPut{Config: []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"none"}}`)}},
-		`entry 3, placement "home": the placement: not found`:                           {place, &eventlog.PlacementDeleted{}, offer},
-		`entry 2, placement "home": the answer of an offer: the bytes end early`:        {place, func() *eventlog.Offered { o := *offer; o.Answer = nil; return &o }()},
+		`entry 2, placement "home": item 0 has the revenue 1e+308`:         {place, &dear},
+		`entry 1, placement "home": the placement: not found`:              {offer},
+		`entry 2, placement "home": the offer is of 1 items of 2 features`: {place, &wide},
+		`entry 2, placement "home": the offer was found in way 0`:          {place, &modeless},
+		`entry 3, placement "home": decision "a" is open already`:          {place, offer, offer},
+		`entry 3, placement "home": decision "b": not found`: {
+			place, offer, &eventlog.Chosen{Decision: "b"}},
+		`entry 3, placement "home": decision "a" showed 1 items, and item 2 was chosen`: {
+			place, offer, &eventlog.Chosen{Decision: "a", Choice: 2}},
+		`entry 4, placement "home": decision "a" has its outcome already`: {
+			place, offer, &eventlog.Expired{Decision: "a"}, &eventlog.Chosen{Decision: "a"}},
+		`entry 2, placement "home": version 7: not found`: {
+			place, &eventlog.LearnerRolledBack{Version: 7}},
+		`entry 2, placement "home": version 7 is kept while the learner is at 1`: {
+			place, &eventlog.SnapshotTaken{Version: 7, Name: "x"}},
+		`entry 1, placement "home": /max_size: 0: must be from 1 to 1000`: {
+			&eventlog.PlacementPut{Config: []byte("{}")}},
+		`entry 1, placement "home": /policy: there is no such toy`: {
+			&eventlog.PlacementPut{Config: []byte(
+				`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"none"}}`)}},
+		`entry 3, placement "home": the placement: not found`: {
+			place, &eventlog.PlacementDeleted{}, offer},
+		`entry 2, placement "home": the answer of an offer: the bytes end early`: {
+			place, func() *eventlog.Offered { o := *offer; o.Answer = nil; return &o }()},
 	} {
 		store := written(t, bodies...)
 		_, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildToy})
@@ -298,7 +312,8 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 			wait(t, e)
 			s, _ := e.Stats("home")
 			if takes := heap() - before; takes > s.Memory-counted+noise || takes < (s.Memory-counted)/3-noise {
-				t.Errorf("%d %s decisions of ids like %q take %d bytes, and are counted as %d", decisions, what, id, takes, s.Memory-counted)
+				t.Errorf("%d %s decisions of ids like %q take %d bytes, and are counted as %d", decisions, what, id,
+					takes, s.Memory-counted)
 			}
 		}
 		check("open")
@@ -349,7 +364,8 @@ func TestMemoryShrinks(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
 	place := func(memory int) string {
-		return fmt.Sprintf(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory_bytes":%d}`, memory)
+		return fmt.Sprintf(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory_bytes":%d}`,
+			memory)
 	}
 	const small = 40_000
 	for _, closed := range []bool{true, false} {

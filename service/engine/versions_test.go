@@ -41,7 +41,8 @@ func TestChangeKeepsAVersion(t *testing.T) {
 	sequence := e.Sequence()
 	_, err := e.Put(t.Context(), "home", []byte(second), 200)
 	var loss *engine.LossError
-	if !errors.As(err, &loss) || !errors.Is(err, engine.ErrLoss) || loss.Rounds != 20 || loss.Versions != 0 || !slices.Equal(loss.Fields, []string{"policy/lambda"}) {
+	if !errors.As(err, &loss) || !errors.Is(err, engine.ErrLoss) || loss.Rounds != 20 || loss.Versions != 0 ||
+		!slices.Equal(loss.Fields, []string{"policy/lambda"}) {
 		t.Fatalf("%v, %+v", err, loss)
 	}
 	if e.Sequence() != sequence {
@@ -61,7 +62,8 @@ func TestChangeKeepsAVersion(t *testing.T) {
 			t.Fatalf("%+v, %+v, %v, %v", s, versions, err, failed)
 		}
 		v := versions[0]
-		if *v.Learned != 20 || !v.Time.Equal(time.Unix(0, 200)) || v.RoundsSince != 4 || *v.RevenueSince != 0.75 || v.Automatic || !v.OtherLearner ||
+		if *v.Learned != 20 || !v.Time.Equal(time.Unix(0, 200)) || v.RoundsSince != 4 || *v.RevenueSince != 0.75 ||
+			v.Automatic || !v.OtherLearner ||
 			v.Note != "before a change of policy/lambda" || v.Policy["lambda"] != 1.0 {
 			t.Errorf("the version %+v", v)
 		}
@@ -76,13 +78,15 @@ func TestChangeKeepsAVersion(t *testing.T) {
 		t.Errorf("the configuration is %s, %v", c.Canonical(), err)
 	}
 	for range 2 { // at once, and after the roll back was learned
-		if after := ask(e, ""); !slices.Equal(after.IDs(), before.IDs()) || !slices.Equal(after.Probability, before.Probability) {
+		if after := ask(e, ""); !slices.Equal(after.IDs(), before.IDs()) ||
+			!slices.Equal(after.Probability, before.Probability) {
 			t.Errorf("it decides %+v, and decided %+v", after, before)
 		}
 		wait(t, e)
 	}
 	s, _ := e.Stats("home")
-	if versions, _ := e.Versions("home"); s.Learned != 20 || len(versions) != 2 || *versions[1].Learned != 3 || !strings.HasPrefix(versions[1].Note, "before the roll back to version") {
+	if versions, _ := e.Versions("home"); s.Learned != 20 || len(versions) != 2 || *versions[1].Learned != 3 ||
+		!strings.HasPrefix(versions[1].Note, "before the roll back to version") {
 		t.Errorf("%+v, %+v", s, versions)
 	}
 	one(t, e, "home", "c", 1) // rows of all three learners are alike
@@ -103,7 +107,8 @@ func canonicalOf(t *testing.T, text string) []byte {
 func TestNothingIsLostBeforeTheFirstOutcome(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	for i := range 3 {
-		fatal.Or(e.Put(t.Context(), "home", []byte(strings.Replace(toys, `{}`, fmt.Sprintf(`{"name":"t%d"}`, i), 1)), 0))(t)
+		fatal.Or(e.Put(t.Context(), "home", []byte(strings.Replace(toys, `{}`, fmt.Sprintf(`{"name":"t%d"}`, i), 1)),
+			0))(t)
 	}
 	if v, err := e.Versions("home"); err != nil || len(v) != 0 {
 		t.Errorf("%+v, %v", v, err)
@@ -168,7 +173,8 @@ func TestNoteKeepsAVersion(t *testing.T) {
 				t.Errorf("%+v", v)
 			}
 		}
-		if !slices.Equal(notes, []string{"before the sale", fmt.Sprintf("before the roll back to version %d", timers), ""}) {
+		if !slices.Equal(notes, []string{"before the sale", fmt.Sprintf("before the roll back to version %d", timers),
+			""}) {
 			t.Errorf("the versions are %q", notes)
 		}
 	}

@@ -21,7 +21,8 @@ const brands = `{"max_size":1,"features":[{"name":"x","kind":"number"},{"name":"
 func branded(id string, brands ...string) *api.Request {
 	r := &api.Request{Decision: id}
 	for i, b := range brands {
-		r.Items = append(r.Items, api.Item{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", 0.1), api.Text("brand", b)}})
+		r.Items = append(r.Items, api.Item{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", 0.1),
+			api.Text("brand", b)}})
 	}
 	return r
 }
@@ -102,7 +103,8 @@ func TestCallersLearnTogether(t *testing.T) {
 	for caller := range 8 {
 		callers.Go(func() {
 			for i := range 20 {
-				if _, err := e.Decide(t.Context(), "home", branded("", fmt.Sprint(i), fmt.Sprint((i+caller)%20), "all"), 0); err != nil {
+				if _, err := e.Decide(t.Context(), "home", branded("", fmt.Sprint(i), fmt.Sprint((i+caller)%20), "all"),
+					0); err != nil {
 					t.Error(err)
 				}
 			}
@@ -115,7 +117,8 @@ func TestCallersLearnTogether(t *testing.T) {
 	}
 	c := fatal.Or(e.Config("home"))(t)
 	answer := c.Answer()
-	if len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "times a value shared a column") || len(answer.Notes) != 2 || !strings.Contains(answer.Notes[0], "(12 have)") {
+	if len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "times a value shared a column") ||
+		len(answer.Notes) != 2 || !strings.Contains(answer.Notes[0], "(12 have)") {
 		t.Errorf("the placement says %q, %q", answer.Notes, answer.Warnings)
 	}
 	wait(t, e)
@@ -130,13 +133,16 @@ func TestCataloguesLearn(t *testing.T) {
 	put(t, e, "home", strings.Replace(brands, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1))
 	var items []api.CatalogueItem
 	for i, b := range []string{"a", "b", "c", "a"} {
-		items = append(items, api.CatalogueItem{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", 0.1), api.Text("brand", b)}})
+		items = append(items, api.CatalogueItem{ID: fmt.Sprint("i", i),
+			Features: api.Values{api.Number("x", 0.1), api.Text("brand", b)}})
 	}
 	fatal.Or(e.PutItems(t.Context(), "shelf", items, 1))(t)
 	middle := snapshot(t, e)
 	choose(t, e, &api.Request{}, 2)
 	choose(t, e, branded("x", "d"), 3)
-	fatal.Or(e.PutItems(t.Context(), "shelf", append(items, api.CatalogueItem{ID: "late", Features: api.Values{api.Number("x", 0.1), api.Text("brand", "e")}}), 4))(t)
+	fatal.Or(e.PutItems(t.Context(), "shelf",
+		append(items, api.CatalogueItem{ID: "late", Features: api.Values{api.Number("x", 0.1),
+			api.Text("brand", "e")}}), 4))(t)
 	choose(t, e, &api.Request{}, 5)
 	for _, name := range []string{"shelf", "home"} {
 		if s, err := e.Stats(name); err != nil || s.Categories[0].Learned != 5 || s.Categories[0].Collisions != 0 {
@@ -190,7 +196,8 @@ func TestRollBackOfASharedCatalogue(t *testing.T) {
 	version := fatal.Or(e.Keep(t.Context(), "shelf", "good", 1))(t)
 	put(t, e, "shelf", brands)
 	put(t, e, "home", strings.Replace(brands, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1))
-	if err := e.RollBack(t.Context(), "shelf", version, nil, 2); err == nil || !strings.HasPrefix(err.Error(), "/features: this placement has the catalogue of home") {
+	if err := e.RollBack(t.Context(), "shelf", version, nil, 2); err == nil ||
+		!strings.HasPrefix(err.Error(), "/features: this placement has the catalogue of home") {
 		t.Errorf("%v", err)
 	}
 	fatal.If(t, e.Delete(t.Context(), "home", nil, 2))
@@ -203,7 +210,8 @@ func TestCatalogueOfOtherValues(t *testing.T) {
 	for _, c := range []struct {
 		shelf []string
 		fits  bool
-	}{{nil, false}, {[]string{"a"}, false}, {[]string{"c"}, false}, {[]string{"b", "a"}, false}, {[]string{"a", "b"}, true}, {[]string{"a", "b", "c"}, true}} {
+	}{{nil, false}, {[]string{"a"}, false}, {[]string{"c"}, false}, {[]string{"b", "a"}, false},
+		{[]string{"a", "b"}, true}, {[]string{"a", "b", "c"}, true}} {
 		e := opened(t, engine.Options{Store: new(memlog.Store)})
 		put(t, e, "home", brands)
 		choose(t, e, branded("1", "a", "b"), 1)
@@ -211,10 +219,12 @@ func TestCatalogueOfOtherValues(t *testing.T) {
 		if c.shelf != nil {
 			fatal.Or(e.Decide(t.Context(), "shelf", branded("2", c.shelf...), 2))(t)
 		}
-		_, err := e.Put(t.Context(), "home", []byte(strings.Replace(brands, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1)), 3)
+		_, err := e.Put(t.Context(), "home",
+			[]byte(strings.Replace(brands, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1)), 3)
 		switch {
 		case !c.fits:
-			if err == nil || !strings.HasPrefix(err.Error(), "/catalogue_of: the categories of this placement have learned other values than those of \"shelf\"") {
+			if err == nil || !strings.HasPrefix(err.Error(), "/catalogue_of: the categories of this placement "+
+				"have learned other values than those of \"shelf\"") {
 				t.Errorf("after %q: %v", c.shelf, err)
 			}
 			continue

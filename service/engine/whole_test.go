@@ -37,7 +37,8 @@ func TestSizeOfDecisions(t *testing.T) {
 		e := opened(t, engine.Options{Store: store})
 		put(t, e, "home", `{"max_size":4,"max_request_items":300,"policy":{"name":"ucb-mnl"},`+mode+`,"features":[`+strings.Join(features, ",")+`]}`)
 		putItems(t, e, "home", items)
-		for name, r := range map[string]*api.Request{"all": {}, "some": {Candidates: some}, "filter": {Filter: "f1 > 0.5", Exclude: some[:5]}} {
+		for name, r := range map[string]*api.Request{"all": {}, "some": {Candidates: some},
+			"filter": {Filter: "f1 > 0.5", Exclude: some[:5]}} {
 			r.Decision = name
 			decide(t, e, "home", r, 0)
 			entry, err := store.Entry(t.Context(), e.Sequence())
@@ -49,7 +50,8 @@ func TestSizeOfDecisions(t *testing.T) {
 			}
 			c, err := e.Config("home")
 			fatal.If(t, err)
-			if bound, item := c.LogBytes(); len(entry) > bound || bound > len(entry)*3/2 || item < 52*8 || item > 52*9 || !strings.Contains(strings.Join(c.Answer().Notes, "\n"), "takes up to about 2.") {
+			if bound, item := c.LogBytes(); len(entry) > bound || bound > len(entry)*3/2 || item < 52*8 ||
+				item > 52*9 || !strings.Contains(strings.Join(c.Answer().Notes, "\n"), "takes up to about 2.") {
 				t.Errorf("%s: a decision among %s takes %d bytes, and the placement says at most %d, and %d an item: %q", mode, name, len(entry), bound, item, c.Answer().Notes)
 			}
 			x, err := e.Explain(t.Context(), "home", name, 0)
@@ -82,7 +84,8 @@ func TestExplainWithACatalogue(t *testing.T) {
 		t.Errorf("after a change of the catalogue %+v", x)
 	}
 	defer engine.SetMaxUndone(engine.SetMaxUndone(100))
-	if x := why(); x.Known == 200 || len(x.Unknown) == 0 || !strings.Contains(x.Unknown[0], "more than 100 items of the catalogue have changed since") {
+	if x := why(); x.Known == 200 || len(x.Unknown) == 0 || !strings.Contains(x.Unknown[0], "more than 100 items "+
+		"of the catalogue have changed since") {
 		t.Errorf("after a larger change of the catalogue %+v", x)
 	}
 }

@@ -87,8 +87,10 @@ func (b Basket) Check(choice int32, shown int) error {
 	}
 	last := int32(0)
 	for _, t := range b {
-		if t.Place <= last || int(t.Place) > shown || t.Quantity < 1 || t.Quantity > MaxQuantity || !(t.Value >= 0 && t.Value <= math.MaxFloat64) {
-			return fmt.Errorf("a basket has %d units of item %d of %d, after item %d, for %v", t.Quantity, t.Place, shown, last, t.Value)
+		if t.Place <= last || int(t.Place) > shown || t.Quantity < 1 || t.Quantity > MaxQuantity ||
+			!(t.Value >= 0 && t.Value <= math.MaxFloat64) {
+			return fmt.Errorf("a basket has %d units of item %d of %d, after item %d, for %v", t.Quantity, t.Place,
+				shown, last, t.Value)
 		}
 		last = t.Place
 	}
@@ -394,7 +396,8 @@ var bodies = [...]func() Body{
 // IsCommand reports whether an event of this kind is what an operator has asked for, so that its entry says who did.
 func IsCommand(b Body) bool {
 	switch b.(type) {
-	case *PlacementPut, *PlacementDeleted, *VersionSaved, *LearnerReset, *LearnerRolledBack, *RelearningBegun, *LearnerAdopted, *AlarmCleared, *ItemsChanged:
+	case *PlacementPut, *PlacementDeleted, *VersionSaved, *LearnerReset, *LearnerRolledBack, *RelearningBegun,
+		*LearnerAdopted, *AlarmCleared, *ItemsChanged:
 		return true
 	}
 	return false
@@ -521,7 +524,8 @@ func (c *Chosen) check() error {
 		return errors.New("a choice without a decision's identity")
 	}
 	if c.Choice < 0 {
-		return fmt.Errorf("the choice of decision %q is %d, want 0 for the outside option or the place of an item, from 1 on", c.Decision, c.Choice)
+		return fmt.Errorf("the choice of decision %q is %d, want 0 for the outside option or the place of an "+
+			"item, from 1 on", c.Decision, c.Choice)
 	}
 	if err := c.Basket.Check(c.Choice, math.MaxInt32); err != nil {
 		return fmt.Errorf("decision %q: %w", c.Decision, err)
@@ -603,12 +607,15 @@ func (c *Corrected) check() error {
 	case math.IsNaN(after) || math.IsInf(after, 0):
 		return fmt.Errorf("a correction of decision %q by %v, after it had earned %v", c.Decision, c.Value, c.Before)
 	case c.Others < 0, c.Others > 0 && c.Others >= len(c.Shown):
-		return fmt.Errorf("a correction of decision %q, which shows %d items, leaves %d others", c.Decision, len(c.Shown), c.Others)
+		return fmt.Errorf("a correction of decision %q, which shows %d items, leaves %d others", c.Decision,
+			len(c.Shown), c.Others)
 	case c.Correction == "":
 		return c.checkLate()
 	case c.Basket != nil:
-		return fmt.Errorf("correction %q of decision %q has the basket %v of a late outcome", c.Correction, c.Decision, c.Basket)
-	case c.Choice == 0 || c.Counts || c.Withdraws && c.Others == 0 && after != 0 || c.Adds && (c.Withdraws || c.Value < 0):
+		return fmt.Errorf("correction %q of decision %q has the basket %v of a late outcome", c.Correction, c.Decision,
+			c.Basket)
+	case c.Choice == 0 || c.Counts || c.Withdraws && c.Others == 0 && after != 0 ||
+		c.Adds && (c.Withdraws || c.Value < 0):
 		return fmt.Errorf("correction %q of decision %q is of item %d, by %v, after it had earned %v",
 			c.Correction, c.Decision, c.Choice, c.Value, c.Before)
 	}
@@ -622,7 +629,8 @@ func (c *Corrected) checkLate() error {
 		return fmt.Errorf("a late outcome of decision %q that earns %v, after it had earned %v",
 			c.Decision, c.Value, c.Before)
 	case c.Others != 0 || c.Adds || c.Basket != nil && c.Value != c.Basket.Earned():
-		return fmt.Errorf("a late outcome of decision %q earns %v with the basket %v and %d other items", c.Decision, c.Value, c.Basket, c.Others)
+		return fmt.Errorf("a late outcome of decision %q earns %v with the basket %v and %d other items", c.Decision,
+			c.Value, c.Basket, c.Others)
 	}
 	return nil
 }
@@ -648,7 +656,8 @@ func (m *Measured) check() error {
 	}
 	for k, v := range m.List {
 		if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || v.Name == "" || k > 0 && m.List[k-1].Name >= v.Name {
-			return fmt.Errorf("the measurements of decision %q are %v, want finite ones of names that increase", m.Decision, m.List)
+			return fmt.Errorf("the measurements of decision %q are %v, want finite ones of names that increase",
+				m.Decision, m.List)
 		}
 	}
 	return nil

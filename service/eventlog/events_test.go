@@ -28,7 +28,8 @@ func examples() []eventlog.Event {
 		return eventlog.Event{Time: 1_700_000_000_123_456_789, Placement: "home", Body: body}
 	}
 	return []eventlog.Event{
-		{Time: 1_700_000_000_123_456_789, Placement: "home", By: "ops", Body: &eventlog.PlacementPut{Config: []byte(`{"policy":"onl-mnl"}`)}},
+		{Time: 1_700_000_000_123_456_789, Placement: "home", By: "ops",
+			Body: &eventlog.PlacementPut{Config: []byte(`{"policy":"onl-mnl"}`)}},
 		at(&eventlog.PlacementDeleted{}),
 		at(&eventlog.Offered{
 			Decision: "d1", Request: sha256.Sum256([]byte("request")), Candidates: 300,
@@ -42,7 +43,8 @@ func examples() []eventlog.Event {
 			SHA256: sha256.Sum256([]byte("state"))}),
 		at(&eventlog.Activated{Decision: "d1"}),
 		at(&eventlog.ItemsDeclined{Decision: "d1", Items: []int32{1, 300}, Reward: 0.25}),
-		at(&eventlog.Measured{Decision: "d1", List: []eventlog.Measurement{{Name: "items", Value: 2}, {Name: "margin", Value: -0.25}}}),
+		at(&eventlog.Measured{Decision: "d1", List: []eventlog.Measurement{{Name: "items", Value: 2},
+			{Name: "margin", Value: -0.25}}}),
 		at(&eventlog.Evicted{Decision: "d1"}),
 		at(&eventlog.Chosen{Decision: "d1", Choice: 2, Unlearned: true}),
 		at(&eventlog.Expired{Decision: "d1", Unlearned: true}),
@@ -58,8 +60,9 @@ func examples() []eventlog.Event {
 		at(&eventlog.AlarmCleared{}),
 		at(&eventlog.LearnerAdopted{Config: []byte(`{"policy":"ts-mnl"}`), Variant: "rival", Note: "an experiment ☕"}),
 		at(&eventlog.ClockMoved{By: -3_600_000_000_000}),
-		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Variant: "rival", Shopper: "sixteen bytes :-)",
-			Shown: []string{"sku0", "ß"}, Choice: 2, Value: 4.5, Counts: true}),
+		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Variant: "rival",
+			Shopper: "sixteen bytes :-)",
+			Shown:   []string{"sku0", "ß"}, Choice: 2, Value: 4.5, Counts: true}),
 		at(&eventlog.Chosen{Decision: "d1", Choice: 2, Basket: eventlog.Basket{{2, 1, 0}, {3, 300, 4.5}}}),
 		at(&eventlog.Chosen{Decision: "d1", Choice: 1, Basket: eventlog.Basket{{1, 2, 1e103}}, Unlearned: true}),
 		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Shown: []string{"sku0", "ß"}, Choice: 1,
@@ -230,7 +233,8 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.Body = &eventlog.Chosen{Decision: name.Draw(t, "decision"), Choice: 1, Basket: drawBasket(t),
 			Unlearned: rapid.Bool().Draw(t, "unlearned")}
 	case 24:
-		c := &eventlog.Corrected{Decision: name.Draw(t, "decision"), Entry: 1, Shown: []string{"a", "b", "c"}, Choice: 1}
+		c := &eventlog.Corrected{Decision: name.Draw(t, "decision"), Entry: 1, Shown: []string{"a", "b", "c"},
+			Choice: 1}
 		if rapid.Bool().Draw(t, "late") {
 			c.Basket = drawBasket(t)
 			c.Value = c.Basket.Earned()
@@ -255,7 +259,8 @@ func drawEvent(t *rapid.T) eventlog.Event {
 func drawBasket(t *rapid.T) (b eventlog.Basket) {
 	for place := range int32(3) {
 		if place == 0 || rapid.Bool().Draw(t, "taken") {
-			b = append(b, eventlog.Take{Place: place + 1, Quantity: rapid.Int32Range(1, eventlog.MaxQuantity).Draw(t, "quantity"),
+			b = append(b, eventlog.Take{Place: place + 1, Quantity: rapid.Int32Range(1, eventlog.MaxQuantity).Draw(t,
+				"quantity"),
 				Value: rapid.Float64Range(0, 1e100).Draw(t, "value")})
 		}
 	}
@@ -311,7 +316,8 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 2,
 			Value: -1, Withdraws: true}), "by -1"},
 		{at(&eventlog.Chosen{Decision: "d", Basket: eventlog.Basket{}}), "does not begin with the choice"},
-		{at(&eventlog.Chosen{Decision: "d", Choice: 2, Basket: eventlog.Basket{{1, 1, 1}}}), "does not begin with the choice"},
+		{at(&eventlog.Chosen{Decision: "d", Choice: 2, Basket: eventlog.Basket{{1, 1, 1}}}), "does not begin with " +
+			"the choice"},
 		{at(&eventlog.Chosen{Decision: "d", Choice: 1, Basket: eventlog.Basket{{1, 1, 1}, {1, 1, 1}}}), "after item 1"},
 		{at(&eventlog.Chosen{Decision: "d", Choice: 1, Basket: eventlog.Basket{{1, 0, 1}}}), "has 0 units"},
 		{at(&eventlog.Chosen{Decision: "d", Choice: 1, Basket: eventlog.Basket{{1, 1001, 1}}}), "has 1001 units"},
@@ -321,18 +327,25 @@ func TestUnlawfulEvents(t *testing.T) {
 			Basket: eventlog.Basket{{1, 1, 1}, {2, 1, 1}}}), "item 2 of 1"},
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: 2,
 			Basket: eventlog.Basket{{1, 1, 1}}}), "earns 2 with the basket"},
-		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i", "j"}, Choice: 1, Others: 1}), "1 other items"},
-		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i", "j"}, Choice: 1, Others: 2}),
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i", "j"}, Choice: 1, Others: 1}),
+			"1 other items"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i", "j"}, Choice: 1,
+			Others: 2}),
 			"leaves 2 others"},
 		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: 1,
 			Basket: eventlog.Basket{{1, 1, 1}}}), "has the basket"},
-		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: 1, Adds: true}), "0 other items"},
-		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: -1, Adds: true}), "is of item 1, by -1"},
-		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i", "j"}, Choice: 1, Others: 1, Adds: true, Withdraws: true}), "is of item 1, by 0"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: 1, Adds: true}),
+			"0 other items"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: -1,
+			Adds: true}), "is of item 1, by -1"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i", "j"}, Choice: 1,
+			Others: 1, Adds: true, Withdraws: true}), "is of item 1, by 0"},
 		{at(&eventlog.ItemsDeclined{Items: []int32{1}}), "without a decision"},
 		{at(&eventlog.Measured{Decision: "d"}), "0 measurements"},
-		{at(&eventlog.Measured{Decision: "d", List: []eventlog.Measurement{{Name: "a", Value: math.Inf(1)}}}), "want finite ones"},
-		{at(&eventlog.Measured{Decision: "d", List: []eventlog.Measurement{{Name: "b"}, {Name: "a"}}}), "names that increase"},
+		{at(&eventlog.Measured{Decision: "d", List: []eventlog.Measurement{{Name: "a", Value: math.Inf(1)}}}),
+			"want finite ones"},
+		{at(&eventlog.Measured{Decision: "d", List: []eventlog.Measurement{{Name: "b"}, {Name: "a"}}}),
+			"names that increase"},
 		{at(&eventlog.ItemsDeclined{Decision: "d"}), "no items"},
 		{at(&eventlog.ItemsDeclined{Decision: "d", Items: []int32{0}}), "places from 1 on"},
 		{at(&eventlog.ItemsDeclined{Decision: "d", Items: []int32{2, 2}}), "that increase"},

@@ -15,7 +15,8 @@ import (
 // without a past keeps its values.
 func TestRemember(t *testing.T) {
 	s := fatal.Or(feature.New([]api.Feature{
-		{Name: "x", Kind: "number"}, {Name: "seen", Kind: "number", History: "seen", Center: 2, Scale: 4, Max: new(10.0)}, {Name: "owned", Kind: "number", History: "bought"},
+		{Name: "x", Kind: "number"}, {Name: "seen", Kind: "number", History: "seen", Center: 2, Scale: 4,
+			Max: new(10.0)}, {Name: "owned", Kind: "number", History: "bought"},
 	}))(t)
 	row := func(seen, owned api.Value) []float64 {
 		t.Helper()
@@ -28,7 +29,8 @@ func TestRemember(t *testing.T) {
 	}
 	for _, p := range []feature.Past{{}, {Seen: 1}, {Seen: 3, Bought: 2}, {Seen: 1000, Bought: 1}, {Bought: 1}} {
 		have := row(api.Value{}, api.Value{})
-		if s.Remember(have, &p); !cmp.Equal(have, row(api.Number("", float64(p.Seen)), api.Number("", float64(p.Bought)))) {
+		if s.Remember(have, &p); !cmp.Equal(have, row(api.Number("", float64(p.Seen)),
+			api.Number("", float64(p.Bought)))) {
 			t.Errorf("%+v: %v", p, have)
 		}
 	}
@@ -41,11 +43,16 @@ func TestRemember(t *testing.T) {
 
 func TestBadCounts(t *testing.T) {
 	for want, f := range map[string]api.Feature{
-		`/features/1/history: "sold": unknown: must be one of`:                  {Name: "b", Kind: "number", History: "sold"},
-		"/features/1/history: counts items":                                     {Name: "b", Kind: "number", History: "seen", From: "shopper"},
-		`/features/1/history: is not a field of kind "text"`:                    {Name: "b", Kind: "text", History: "seen"},
-		"/features/1/default: 1: is 0 for items that the shopper does not know": {Name: "b", Kind: "number", History: "seen", Default: 1.},
-		`/features/1/of/1: "a" counts what each shopper has seen`:               {Name: "b", Kind: "cross", Of: []string{"x", "a"}},
+		`/features/1/history: "sold": unknown: must be one of`: {
+			Name: "b", Kind: "number", History: "sold"},
+		"/features/1/history: counts items": {
+			Name: "b", Kind: "number", History: "seen", From: "shopper"},
+		`/features/1/history: is not a field of kind "text"`: {
+			Name: "b", Kind: "text", History: "seen"},
+		"/features/1/default: 1: is 0 for items that the shopper does not know": {
+			Name: "b", Kind: "number", History: "seen", Default: 1.},
+		`/features/1/of/1: "a" counts what each shopper has seen`: {
+			Name: "b", Kind: "cross", Of: []string{"x", "a"}},
 	} {
 		features := []api.Feature{{Name: "a", Kind: "number", History: "seen"}, f}
 		if f.Kind == "cross" {

@@ -31,7 +31,8 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 			if c.isNumber {
 				v := &items[i].Features[c.slot]
 				c.count(v, &clipped)
-				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == api.IsNumber && c.fits(x) && !math.IsInf(v.Number, 0) {
+				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == api.IsNumber && c.fits(x) &&
+					!math.IsInf(v.Number, 0) {
 					to[0] = x
 					continue
 				}
@@ -52,7 +53,8 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 			}
 			for _, v := range to {
 				if !c.fits(v) {
-					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be finite and at most %v in size: scale it", c.Name, v, c.most)
+					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be "+
+						"finite and at most %v in size: scale it", c.Name, v, c.most)
 				}
 			}
 		}
@@ -122,7 +124,8 @@ func (c *column) scaled(to []float64, v float64) (message string) {
 		return fmt.Sprintf("%v: want a finite number", v)
 	}
 	if to[0] = (c.clipped(v) - c.Center) / c.Scale; !c.fits(to[0]) {
-		return fmt.Sprintf("%v: is %v after scaling, and must be at most %v in size: set center and scale", v, to[0], c.most)
+		return fmt.Sprintf("%v: is %v after scaling, and must be at most %v in size: set center and scale", v, to[0],
+			c.most)
 	}
 	return ""
 }

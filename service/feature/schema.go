@@ -138,7 +138,8 @@ func (s *Schema) add(i int, f *api.Feature) error {
 	}
 	c.shared = newShared(c.Kind == "category" && c.byValue == nil, c.size-c.names)
 	if s.width += c.size; s.width > maxWidth {
-		return api.Fieldf(field, "the row has more than %d columns up to this feature: a learner's memory grows with the square of this number", maxWidth)
+		return api.Fieldf(field, "the row has more than %d columns up to this feature: a learner's memory grows "+
+			"with the square of this number", maxWidth)
 	}
 	s.index[f.Name] = i
 	s.columns = append(s.columns, c)
@@ -223,7 +224,8 @@ func (c *column) bounds(field string, f *api.Feature) error {
 			continue
 		}
 		if scaled := (*b.given - f.Center) / f.Scale; !c.fits(scaled) {
-			return api.Fieldf(field+b.key, "%v: is %v after scaling, which is too large: set center and scale", *b.given, scaled)
+			return api.Fieldf(field+b.key, "%v: is %v after scaling, which is too large: set center and scale",
+				*b.given, scaled)
 		}
 		*b.to = *b.given
 	}
@@ -269,7 +271,8 @@ func (c *column) cross(s *Schema, field string, f *api.Feature) error {
 			return api.Fieldf(fmt.Sprintf("%s/of/%d", field, k), "%q is not an earlier feature, or is a cross", name)
 		}
 		if h := s.columns[j].History; h != "" {
-			return api.Fieldf(fmt.Sprintf("%s/of/%d", field, k), "%q counts what each shopper has %s, which no cross can have", name, h)
+			return api.Fieldf(fmt.Sprintf("%s/of/%d", field, k), "%q counts what each shopper has %s, which no "+
+				"cross can have", name, h)
 		}
 		if k == 0 {
 			c.left = j

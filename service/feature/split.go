@@ -73,7 +73,8 @@ func (p *Split) Items(dst []float64, items []api.Item) (clipped int, err error) 
 			if c.Kind == "cross" {
 				p.outer(to, row, c)
 				if v, ok := large(to, c); ok {
-					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be finite and at most %v in size: scale it", c.Name, v, c.most)
+					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be "+
+						"finite and at most %v in size: scale it", c.Name, v, c.most)
 				}
 				continue
 			}
@@ -132,7 +133,8 @@ func (p *Split) User(row []float64, user api.Values) (clipped int, err error) {
 			if s.columns[c.left].From == "shopper" && s.columns[c.right].From == "shopper" {
 				s.outer(to, row, c)
 				if v, ok := large(to, c); ok {
-					return 0, api.Fieldf("/shopper", "feature %q has the column %v: it must be finite and at most %v in size: scale it", c.Name, v, c.most)
+					return 0, api.Fieldf("/shopper", "feature %q has the column %v: it must be finite and at most "+
+						"%v in size: scale it", c.Name, v, c.most)
 				}
 			}
 			continue

@@ -74,7 +74,8 @@ func OfExperiment(e *api.Experiment, now time.Time) []api.Health {
 	case now.Before(e.Starts):
 		l.say("note", "The experiment “%s” starts on %s.", e.Name, e.Starts.UTC().Format("2 January 2006 at 15:04 UTC"))
 	case !e.Ends.IsZero() && !now.Before(e.Ends):
-		l.say("warning", "The experiment “%s” ended on %s as planned. Read its result, and choose what shoppers see from now on.", e.Name, e.Ends.UTC().Format("2 January 2006"))
+		l.say("warning", "The experiment “%s” ended on %s as planned. Read its result, and choose what shoppers "+
+			"see from now on.", e.Name, e.Ends.UTC().Format("2 January 2006"))
 	}
 	return l
 }
@@ -97,24 +98,29 @@ func (l *list) guard(g *api.Guard) {
 	}
 	a := g.Alarm
 	shown := cmp.Or(map[string]string{
-		api.FallbackBaseline: "Your own pages are shown until it is over", api.FallbackVersion: "The pages of an earlier version are shown until it is over",
+		api.FallbackBaseline: "Your own pages are shown until it is over", api.FallbackVersion: "The pages of an " +
+			"earlier version are shown until it is over",
 	}[a.Fallback], "The policy's pages are still shown")
 	if g.Held > 0 {
-		shown += fmt.Sprintf(", and learning is paused: %s in the log until the alarm ends", counted(g.Held, "outcome waits", "outcomes wait"))
+		shown += fmt.Sprintf(", and learning is paused: %s in the log until the alarm ends",
+			counted(g.Held, "outcome waits", "outcomes wait"))
 	}
 	title, rest := "", "The alarm stays until you clear it: find the cause, or roll back to an earlier version."
 	switch a.Check {
 	case "no-sale":
-		title, rest = fmt.Sprintf("No sale in the last %d decisions.", g.WithoutSale), "Is the checkout reporting what was bought? The alarm ends once sales are back."
+		title, rest = fmt.Sprintf("No sale in the last %d decisions.", g.WithoutSale), "Is the checkout reporting "+
+			"what was bought? The alarm ends once sales are back."
 	case "sales":
-		title, rest = fmt.Sprintf("Sales have fallen: %s.", a.Detail), "Does every page report its outcome, and can shoppers buy? The alarm ends once sales are back."
+		title, rest = fmt.Sprintf("Sales have fallen: %s.", a.Detail), "Does every page report its outcome, and "+
+			"can shoppers buy? The alarm ends once sales are back."
 	case "predictions":
 		title = fmt.Sprintf("Predictions are wrong: %s.", a.Detail)
 	default:
 		title = fmt.Sprintf("The policy earns too little: %s.", a.Detail)
 	}
 	h := api.Health{Level: "bad", Title: title, Since: &a.Time, Key: a.Check}
-	h.Text = strings.Join([]string{title, fmt.Sprintf("On a placement that sells as it should, that happens %s.", Odds(a.Chance)), shown + ".", rest}, " ")
+	h.Text = strings.Join([]string{title, fmt.Sprintf("On a placement that sells as it should, that happens %s.",
+		Odds(a.Chance)), shown + ".", rest}, " ")
 	*l = append(*l, h)
 }
 
@@ -141,16 +147,20 @@ func (l *list) outcomes(s *api.Stats) {
 	switch {
 	case s.Outcomes > 0:
 	case s.Expired < manyExpired:
-		l.say("waiting", "Waiting for the first outcome: %s so far, and no outcome reported yet.", counted(s.Decisions, "decision", "decisions"))
+		l.say("waiting", "Waiting for the first outcome: %s so far, and no outcome reported yet.",
+			counted(s.Decisions, "decision", "decisions"))
 	default:
-		l.say("warning", "Waiting for the first outcome: %d decisions have ended, and no outcome was ever reported. Is the page reporting what was bought?", s.Expired)
+		l.say("warning", "Waiting for the first outcome: %d decisions have ended, and no outcome was ever "+
+			"reported. Is the page reporting what was bought?", s.Expired)
 	}
 	if h := s.Held; h != nil {
-		l.say("warning", "The clock moved by %v: %d open decisions wait that much longer for their outcomes. Check the clocks of the machines, unless the service was down.",
+		l.say("warning", "The clock moved by %v: %d open decisions wait that much longer for their outcomes. "+
+			"Check the clocks of the machines, unless the service was down.",
 			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
 	}
 	if s.ExpiredEarly > 0 {
-		l.say("warning", "%s left memory before an outcome: make the placement's memory_bytes larger.", counted(s.ExpiredEarly, "decision", "decisions"))
+		l.say("warning", "%s left memory before an outcome: make the placement's memory_bytes larger.",
+			counted(s.ExpiredEarly, "decision", "decisions"))
 	}
 }
 
@@ -160,36 +170,44 @@ func (l *list) learner(s *api.Stats) {
 		l.say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))
 	}
 	if s.Forgotten > 0 {
-		l.say("warning", "The learner lost %s, because its saved state could not be read.", counted(s.Forgotten, "round", "rounds"))
+		l.say("warning", "The learner lost %s, because its saved state could not be read.",
+			counted(s.Forgotten, "round", "rounds"))
 	}
 	if s.Unlearned > 0 {
-		l.say("warning", "The learner is too slow and missed %s: give it fewer features, or a faster policy.", counted(s.Unlearned, "outcome", "outcomes"))
+		l.say("warning", "The learner is too slow and missed %s: give it fewer features, or a faster policy.",
+			counted(s.Unlearned, "outcome", "outcomes"))
 	}
 	if behind := max(1000, s.Learned/10); s.Lag > behind {
 		l.say("warning", "The learner is %d outcomes behind.", s.Lag)
 	}
 	if s.Skipped > 0 && !s.Broken {
-		l.say("warning", "The learner refused %s: %s.", counted(s.Skipped, "round", "rounds"), cmp.Or(s.Problem, "see the log"))
+		l.say("warning", "The learner refused %s: %s.", counted(s.Skipped, "round", "rounds"),
+			cmp.Or(s.Problem, "see the log"))
 	}
 	if o := s.Outliers; o != nil {
 		level := "warning"
 		if o.Since >= outlierRounds {
 			level = "note"
 		}
-		l.say(level, "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The learner left these values out. Is a unit wrong? If the values are right, give the feature a center and a scale, or min and max.", o.Values, o.Feature, o.Since)
+		l.say(level, "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The "+
+			"learner left these values out. Is a unit wrong? If the values are right, give the feature a center "+
+			"and a scale, or min and max.", o.Values, o.Feature, o.Since)
 	}
 }
 
 // predictions finds predictions that are wrong, and sales that fall.
 func (l *list) predictions(s *api.Stats) {
 	if s.Unsound {
-		l.say("bad", "The predictions cannot be right: %s. Roll back to an earlier version.", cmp.Or(s.Problem, "see the log"))
+		l.say("bad", "The predictions cannot be right: %s. Roll back to an earlier version.",
+			cmp.Or(s.Problem, "see the log"))
 	}
 	if s.Guard != nil && s.Guard.FarOff != nil {
 		b := s.Guard.FarOff
-		l.say("warning", "Predictions are far off: where %.0f%% of the shoppers should have bought, %.0f%% of %d did. A feature is missing, or tastes have changed.", 100*b.Predicted, 100*b.Observed, b.Rounds)
+		l.say("warning", "Predictions are far off: where %.0f%% of the shoppers should have bought, %.0f%% of %d "+
+			"did. A feature is missing, or tastes have changed.", 100*b.Predicted, 100*b.Observed, b.Rounds)
 	}
 	if d := s.Drift; d != nil && d.Fell {
-		l.say("warning", "Sales drift: %.1f%% of the policy's last %d pages sold, %.1f%% before.", share(d.Recent.ByPolicy), d.Recent.ByPolicy.Rounds, share(d.Before.ByPolicy))
+		l.say("warning", "Sales drift: %.1f%% of the policy's last %d pages sold, %.1f%% before.",
+			share(d.Recent.ByPolicy), d.Recent.ByPolicy.Rounds, share(d.Before.ByPolicy))
 	}
 }

@@ -11,15 +11,20 @@ import (
 
 // Each fault of a placement is said, the worst first.
 func TestHealth(t *testing.T) {
-	if got := health.Of(&api.Stats{Outcomes: 1, Guard: new(api.Guard), Learned: 50_000, Lag: 4000, Drift: new(api.Drift)}, nil); len(got) != 0 || got == nil {
+	if got := health.Of(&api.Stats{Outcomes: 1, Guard: new(api.Guard), Learned: 50_000, Lag: 4000,
+		Drift: new(api.Drift)}, nil); len(got) != 0 || got == nil {
 		t.Errorf("a placement without a fault: %+v", got)
 	}
-	alarm := &api.Guard{Alarm: &api.Alarm{Detail: "in 900 decisions the policy earned less", Chance: 0.004, Fallback: "baseline"}}
+	alarm := &api.Guard{Alarm: &api.Alarm{Detail: "in 900 decisions the policy earned less", Chance: 0.004,
+		Fallback: "baseline"}}
 	got := health.Of(&api.Stats{
-		Outcomes: 1, Guard: alarm, Broken: true, Unsound: true, Problem: "V is singular", Forgotten: 2, ExpiredEarly: 3, Unlearned: 4, Lag: 1001, Skipped: 6, Relearning: &api.Relearning{Entry: 7, To: 8},
+		Outcomes: 1, Guard: alarm, Broken: true, Unsound: true, Problem: "V is singular", Forgotten: 2, ExpiredEarly: 3,
+		Unlearned: 4, Lag: 1001, Skipped: 6, Relearning: &api.Relearning{Entry: 7, To: 8},
 	}, []string{"a warning"})
 	want := []string{
-		"bad: The policy earns too little: in 900 decisions the policy earned less. On a placement that sells as it should, that happens about once in 250 times. Your own pages are shown until it is over. The alarm stays until you clear it",
+		"bad: The policy earns too little: in 900 decisions the policy earned less. On a placement that sells as " +
+			"it should, that happens about once in 250 times. Your own pages are shown until it is over. The " +
+			"alarm stays until you clear it",
 		"bad: The learner has failed, and its last good policy decides: V is singular.",
 		"bad: The predictions cannot be right: V is singular.",
 		"warning: 3 decisions left memory",
@@ -38,12 +43,14 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	for since, level := range map[uint64]string{7: "warning", 1000: "note"} {
-		got := health.Of(&api.Stats{Outcomes: 1, Outliers: &api.Outliers{Values: 40, Feature: "price", Since: since, Rounds: 3}}, nil)
+		got := health.Of(&api.Stats{Outcomes: 1, Outliers: &api.Outliers{Values: 40, Feature: "price", Since: since,
+			Rounds: 3}}, nil)
 		if want := fmt.Sprintf(`40 values of features were far beyond all others, the last one of "price", %d rounds ago.`, since); len(got) != 1 || got[0].Level != level || !strings.HasPrefix(got[0].Text, want) {
 			t.Errorf("%v", got)
 		}
 	}
-	if got := health.Of(&api.Stats{Outcomes: 1, Skipped: 6, Problem: "x"}, nil); len(got) != 1 || got[0].Text != "The learner refused 6 rounds: x." {
+	if got := health.Of(&api.Stats{Outcomes: 1, Skipped: 6, Problem: "x"}, nil); len(got) != 1 ||
+		got[0].Text != "The learner refused 6 rounds: x." {
 		t.Errorf("%+v", got)
 	}
 }
@@ -52,8 +59,10 @@ func TestHealth(t *testing.T) {
 func TestOdds(t *testing.T) {
 	for chance, want := range map[float64]string{
 		0.1: "now and then", 0.004: "about once in 250 times", 1 / 999.4: "about once in 999 times",
-		1 / 999.6: "about once in 1,000 times", 1 / 1499.0: "about once in 1,000 times", 1 / 999_400.0: "about once in 999,000 times",
-		1 / 999_600.0: "about once in 1 million times", 1 / 1_600_000.0: "about once in 2 million times", 1e-10: "less than once in a billion times",
+		1 / 999.6: "about once in 1,000 times", 1 / 1499.0: "about once in 1,000 times",
+		1 / 999_400.0: "about once in 999,000 times",
+		1 / 999_600.0: "about once in 1 million times", 1 / 1_600_000.0: "about once in 2 million times",
+		1e-10: "less than once in a billion times",
 	} {
 		if got := health.Odds(chance); got != want {
 			t.Errorf("a chance of %g happens %s, want %s", chance, got, want)
@@ -68,8 +77,10 @@ func TestHealthWaits(t *testing.T) {
 		want  string
 	}{
 		{api.Stats{}, "waiting: Waiting for the first outcome: 0 decisions so far, and no outcome reported yet."},
-		{api.Stats{Decisions: 40, Expired: 40}, "waiting: Waiting for the first outcome: 40 decisions so far, and no outcome reported yet."},
-		{api.Stats{Decisions: 90, Expired: 70}, "warning: Waiting for the first outcome: 70 decisions have ended, and no outcome was ever reported. Is the page reporting what was bought?"},
+		{api.Stats{Decisions: 40, Expired: 40}, "waiting: Waiting for the first outcome: 40 decisions so far, and " +
+			"no outcome reported yet."},
+		{api.Stats{Decisions: 90, Expired: 70}, "warning: Waiting for the first outcome: 70 decisions have ended, " +
+			"and no outcome was ever reported. Is the page reporting what was bought?"},
 	} {
 		got := health.Of(&c.stats, nil)
 		if len(got) != 1 || got[0].Level+": "+got[0].Text != c.want {
@@ -88,16 +99,24 @@ func TestHealthOfSales(t *testing.T) {
 		want  string
 	}{
 		{
-			api.Stats{Guard: &api.Guard{WithoutSale: 200, Held: 180, Alarm: &api.Alarm{Check: "no-sale", Chance: 5e-7, Detail: "no sale in the last 74 decisions"}}},
-			"bad: No sale in the last 200 decisions. On a placement that sells as it should, that happens about once in 2 million times. The policy's pages are still shown, and learning is paused: 180 outcomes wait in the log until the alarm ends. Is the checkout reporting what was bought? The alarm ends once sales are back.",
+			api.Stats{Guard: &api.Guard{WithoutSale: 200, Held: 180, Alarm: &api.Alarm{Check: "no-sale", Chance: 5e-7,
+				Detail: "no sale in the last 74 decisions"}}},
+			"bad: No sale in the last 200 decisions. On a placement that sells as it should, that happens about " +
+				"once in 2 million times. The policy's pages are still shown, and learning is paused: 180 " +
+				"outcomes wait in the log until the alarm ends. Is the checkout reporting what was bought? The " +
+				"alarm ends once sales are back.",
 		},
 		{
-			api.Stats{Guard: &api.Guard{Alarm: &api.Alarm{Check: "sales", Chance: 1. / 3000, Detail: "the last 90 decisions sold 10", Fallback: "version"}}},
-			"bad: Sales have fallen: the last 90 decisions sold 10. On a placement that sells as it should, that happens about once in 3,000 times. The pages of an earlier version are shown until it is over. Does every page report its outcome, and can shoppers buy? The alarm ends once sales are back.",
+			api.Stats{Guard: &api.Guard{Alarm: &api.Alarm{Check: "sales", Chance: 1. / 3000,
+				Detail: "the last 90 decisions sold 10", Fallback: "version"}}},
+			"bad: Sales have fallen: the last 90 decisions sold 10. On a placement that sells as it should, that " +
+				"happens about once in 3,000 times. The pages of an earlier version are shown until it is over. " +
+				"Does every page report its outcome, and can shoppers buy? The alarm ends once sales are back.",
 		},
 		{
 			api.Stats{Guard: &api.Guard{FarOff: &api.Calibrated{Predicted: .42, Observed: .2, Rounds: 900}}},
-			"warning: Predictions are far off: where 42% of the shoppers should have bought, 20% of 900 did. A feature is missing, or tastes have changed.",
+			"warning: Predictions are far off: where 42% of the shoppers should have bought, 20% of 900 did. A " +
+				"feature is missing, or tastes have changed.",
 		},
 		{
 			api.Stats{Drift: &api.Drift{Fell: true, Recent: group(1000, 100), Before: group(4000, 1200)}},

@@ -56,7 +56,8 @@ func TestClockIsStepped(t *testing.T) {
 // between them is a gap.
 func TestClockGoesOnFromTheLog(t *testing.T) {
 	for last, want := range map[int64]struct{ now, gap int64 }{
-		0: {1_000_000, 0}, 999_999: {1_000_000, 0}, 999_940: {1_000_000, 0}, 999_939: {1_000_000, 61}, 1_000_030: {1_000_030, 0}, 1_000_061: {1_000_000, -61},
+		0: {1_000_000, 0}, 999_999: {1_000_000, 0}, 999_940: {1_000_000, 0}, 999_939: {1_000_000, 61},
+		1_000_030: {1_000_030, 0}, 1_000_061: {1_000_000, -61},
 	} {
 		c, _, _, _ := steps(last * 1e9)
 		now, gap := c.goOn(last * 1e9)
@@ -114,14 +115,16 @@ func withClock(off time.Duration) Options {
 func (r *running) clocked(word string) {
 	r.Helper()
 	for i := range 20 {
-		r.ask(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"%s-%d","items":[{"id":"a","features":{"x":1}}]}`, word, i))
+		r.ask(201, "POST", "/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":"%s-%d","items":[{"id":"a","features":{"x":1}}]}`, word, i))
 	}
 }
 
 // expires waits until a decision of the last placement expires, and so all other overdue ones.
 func (r *running) expires(id string) {
 	r.Helper()
-	r.ask(201, "POST", "/v1/placements/short/decisions", fmt.Sprintf(`{"decision_id":"%s","items":[{"id":"a","features":{"x":1}}]}`, id))
+	r.ask(201, "POST", "/v1/placements/short/decisions",
+		fmt.Sprintf(`{"decision_id":"%s","items":[{"id":"a","features":{"x":1}}]}`, id))
 	r.until("a decision with a window of a millisecond expires", func() bool {
 		return strings.Contains(r.ask(200, "GET", "/v1/placements/short/decisions/"+id, ""), `"expired"`)
 	})
@@ -136,14 +139,16 @@ func (r *running) waiting(pending, held int) {
 		s.Held = new(api.Held)
 	}
 	if s.Expired+s.ExpiredEarly > 0 || s.Pending != pending || s.Held.Decisions != held {
-		r.Errorf("%d have expired, %d are open and %d held, want %d and %d", s.Expired+s.ExpiredEarly, s.Pending, s.Held.Decisions, pending, held)
+		r.Errorf("%d have expired, %d are open and %d held, want %d and %d", s.Expired+s.ExpiredEarly, s.Pending,
+			s.Held.Decisions, pending, held)
 	}
 }
 
 func (r *running) places() {
 	r.Helper()
 	for name, window := range map[string]string{"home": "30m", "short": "1ms"} {
-		r.ask(201, "PUT", "/v1/placements/"+name, fmt.Sprintf(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"attribution_window":"%s"}`, window))
+		r.ask(201, "PUT", "/v1/placements/"+name,
+			fmt.Sprintf(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"attribution_window":"%s"}`, window))
 	}
 }
 
@@ -169,7 +174,9 @@ func TestNothingExpiresByAWrongClock(t *testing.T) {
 		if r.said(waitsOn) != (c.pending == 20 || c.pending == 77) {
 			t.Errorf("with the clock at %v it said otherwise", c.off)
 		}
-		if text := r.ask(200, "GET", "/metrics", ""); !strings.Contains(text, fmt.Sprintf("\nvitrine_held_decisions{placement=\"home\"} %d\n", c.pending)) || !strings.Contains(text, "\nvitrine_clock_skew_seconds ") {
+		if text := r.ask(200, "GET", "/metrics", ""); !strings.Contains(text,
+			fmt.Sprintf("\nvitrine_held_decisions{placement=\"home\"} %d\n", c.pending)) ||
+			!strings.Contains(text, "\nvitrine_clock_skew_seconds ") {
 			t.Error("/metrics does not say how many decisions are held, or how the clock is")
 		} else if !strings.Contains(text, "\nvitrine_log_first_entry 1\n") {
 			t.Error("entries are removed for an age that the clock may be wrong about")
@@ -200,7 +207,10 @@ func TestFollowerHasAWrongClock(t *testing.T) {
 			follower.until("it follows", func() bool { status, _ := follower.get("/readyz"); return status == 200 })
 			if hears {
 				leader.clocked("a")
-				follower.until("it warns", func() bool { return follower.said("this machine's clock differs from the log's") })
+				follower.until("it warns", func() bool {
+					return follower.said("this machine's clock differs from " +
+						"the log's")
+				})
 			}
 			leader.stop()
 			follower.until("it leads", func() bool { return follower.said("this process writes the log now") })

@@ -76,7 +76,9 @@ func runsWith(t testing.TB, log, data string, o Options, change func(c *Config))
 	ctx, stop := context.WithCancel(t.Context())
 	address, ended := make(chan string, 10), make(chan error, 1)
 	go func() {
-		o.Logger, o.Serving = slog.New(slog.NewJSONHandler(r, nil)), func(_ context.Context, at string) { address <- at }
+		o.Logger, o.Serving = slog.New(slog.NewJSONHandler(r, nil)), func(_ context.Context, at string) {
+			address <- at
+		}
 		ended <- Run(ctx, c, o)
 	}()
 	r.stop = sync.OnceFunc(func() {
@@ -122,13 +124,16 @@ func TestServicesShareALog(t *testing.T) {
 	first := runs(t, log, t.TempDir(), small)
 	second := runs(t, log, t.TempDir(), small)
 	second.until("following", func() bool { return second.said("following the log") })
-	second.ask(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory_bytes":100000}`)
+	second.ask(201, "PUT", "/v1/placements/home",
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory_bytes":100000}`)
 	for i := range 200 {
 		to, and := first, second
 		if i%2 == 0 {
 			to, and = second, first
 		}
-		to.ask(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`, i, i%3))
+		to.ask(201, "POST", "/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":%d}},{"id":"b","features":{"x":1}}]}`,
+				i, i%3))
 		and.ask(204, "POST", fmt.Sprintf("/v1/decisions/d%d/outcome", i), `{"choice":null}`)
 	}
 	first.until("retention", func() bool { return first.said(`"msg":"removed"`) })
@@ -151,8 +156,10 @@ func TestServicesShareALog(t *testing.T) {
 	second.until("leading", func() bool {
 		return second.said("this process writes the log now") || third.said("this process writes the log now")
 	})
-	third.ask(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"new","items":[{"id":"a","features":{"x":1}}]}`)
-	second.ask(200, "POST", "/v1/placements/home/decisions", `{"decision_id":"new","items":[{"id":"a","features":{"x":1}}]}`)
+	third.ask(201, "POST", "/v1/placements/home/decisions",
+		`{"decision_id":"new","items":[{"id":"a","features":{"x":1}}]}`)
+	second.ask(200, "POST", "/v1/placements/home/decisions",
+		`{"decision_id":"new","items":[{"id":"a","features":{"x":1}}]}`)
 
 	// A machine without a snapshot of its own, when the one beside the log is damaged or of another log.
 	third.stop()
@@ -163,13 +170,15 @@ func TestServicesShareALog(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b"} {
 		last := fatal.Or(bucket.GetInfo(name))(t)
-		fatal.Or(bucket.Put(&nats.ObjectMeta{Name: name, Metadata: map[string]string{"entry": last.Metadata["entry"], "log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}}, strings.NewReader("x")))(t)
+		fatal.Or(bucket.Put(&nats.ObjectMeta{Name: name, Metadata: map[string]string{"entry": last.Metadata["entry"],
+			"log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}}, strings.NewReader("x")))(t)
 	}
 	o := Default()
 	o.Data, o.Log.URL, o.Listen = t.TempDir(), log, "127.0.0.1:0"
 	var said bytes.Buffer
 	err = Run(t.Context(), o, Options{Logger: slog.New(slog.NewJSONHandler(&said, nil))})
-	if err == nil || !strings.Contains(said.String(), "the snapshot beside the log is not used") || !strings.Contains(said.String(), "another log") {
+	if err == nil || !strings.Contains(said.String(), "the snapshot beside the log is not used") ||
+		!strings.Contains(said.String(), "another log") {
 		t.Errorf("%v:\n%s", err, &said)
 	}
 	runs(t, log, second.data, nil).tally() // it keeps one of its own
@@ -206,7 +215,9 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 	}
 	at.Sequence = 6
 	fatal.If(t, s.PutSnapshot(t.Context(), at, strings.NewReader("six")))
-	if info, err = js.StreamInfo("OBJ_vitrine-snapshots", &nats.StreamInfoRequest{SubjectsFilter: "$O.vitrine-snapshots.C.>"}); err != nil || len(info.State.Subjects) != 2 {
+	if info, err = js.StreamInfo("OBJ_vitrine-snapshots",
+		&nats.StreamInfoRequest{SubjectsFilter: "$O.vitrine-snapshots.C.>"}); err != nil ||
+		len(info.State.Subjects) != 2 {
 		t.Errorf("%v, %v: parts of two snapshots should be there", info.State.Subjects, err)
 	}
 	bucket := fatal.Or(js.ObjectStore("vitrine-snapshots"))(t)

@@ -46,7 +46,8 @@ func variable(name string) (value, full string) {
 
 // newCollector returns the collector that the variables name.
 func newCollector(version string) (*collector, error) {
-	c := &collector{header: http.Header{"Content-Type": {"application/x-protobuf"}, "User-Agent": {"vitrine/" + version}}}
+	c := &collector{header: http.Header{"Content-Type": {"application/x-protobuf"},
+		"User-Agent": {"vitrine/" + version}}}
 	wrong := func(name, value, want string) (*collector, error) {
 		return nil, fmt.Errorf("%s=%s: must be %s", name, value, want)
 	}
@@ -69,7 +70,8 @@ func newCollector(version string) (*collector, error) {
 			key, value, ok := strings.Cut(pair, "=")
 			value, err := url.PathUnescape(strings.TrimSpace(value))
 			if !ok || err != nil {
-				return nil, fmt.Errorf("%s: must be a list such as name=value,other=value", name) // a value may be secret
+				return nil, fmt.Errorf("%s: must be a list such as name=value,other=value",
+					name) // a value may be secret
 			}
 			c.header.Set(strings.TrimSpace(key), value)
 		}
@@ -176,7 +178,8 @@ func (c *collector) send(ctx context.Context, body []byte) (wait time.Duration, 
 		seconds, _ := strconv.Atoi(r.Header.Get("Retry-After"))
 		return time.Duration(seconds) * time.Second, fmt.Errorf("%w: %s %s", errCollectorBusy, r.Status, text)
 	case http.StatusOK:
-		if len(text) > 0 && r.Header.Get("Content-Type") == "application/x-protobuf" { // a partial success, whose message has a reason
+		if len(text) > 0 && r.Header.Get(
+			"Content-Type") == "application/x-protobuf" { // a partial success, whose message has a reason
 			otel.Handle(fmt.Errorf("the collector did not take all spans: %q", text))
 		}
 		return 0, err

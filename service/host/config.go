@@ -100,7 +100,8 @@ type ByteCount uint64
 func (b *ByteCount) UnmarshalText(text []byte) error {
 	number := strings.TrimRight(string(text), "kKMGTiB")
 	unit, ok := map[string]uint64{
-		"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+		"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+		"TiB": 1 << 40,
 	}[string(text[len(number):])]
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || !ok || n == 0 || n > math.MaxInt64/unit {
@@ -146,7 +147,8 @@ func (c *Config) parse(text []byte) error {
 		value float64
 	}{
 		{"body", float64(c.Limits.Body)}, {"concurrent", float64(c.Limits.Concurrent)}, {"rate", c.Limits.Rate},
-		{"burst", float64(c.Limits.Burst)}, {"connections", float64(c.Limits.Connections)}, {"subscribers", float64(c.Limits.Subscribers)},
+		{"burst", float64(c.Limits.Burst)}, {"connections", float64(c.Limits.Connections)},
+		{"subscribers", float64(c.Limits.Subscribers)},
 		{"key_concurrent", float64(c.Limits.KeyConcurrent)}, {"key_subscribers", float64(c.Limits.KeySubscribers)},
 	} {
 		if !(l.value >= 0 && l.value <= maxLimit) {
@@ -162,7 +164,8 @@ func (c *Config) parse(text []byte) error {
 		return err
 	}
 	if a := c.Alerts; (a.URL == "") != (a.Secret == "") || a.URL == "" && a.Level != "" {
-		return errors.New("[alerts] needs both url and secret, a file with a secret that echo whsec_$(openssl rand -base64 32) makes")
+		return errors.New("[alerts] needs both url and secret, a file with a secret that echo whsec_$(openssl " +
+			"rand -base64 32) makes")
 	}
 	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
 		return errors.New("[tls] needs both certificate and key")
@@ -178,7 +181,8 @@ func (c *Config) budget() *budget.Budget {
 func (c *Config) limits() server.Limits {
 	l := c.Limits
 	return server.Limits{
-		Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst, Connections: l.Connections, Subscribers: l.Subscribers, Answer: l.Answer.Duration,
+		Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst, Connections: l.Connections,
+		Subscribers: l.Subscribers, Answer: l.Answer.Duration,
 		KeyConcurrent: l.KeyConcurrent, KeySubscribers: l.KeySubscribers,
 	}
 }
@@ -191,6 +195,7 @@ func (c *Config) listen() server.Listen {
 	t := c.Timeouts
 	return server.Listen{
 		Address: c.Listen, Health: c.Health, Certificate: c.TLS.Certificate, Key: c.TLS.Key,
-		Header: t.Header.Duration, Read: t.Read.Duration, Write: t.Write.Duration, Idle: t.Idle.Duration, Drain: t.Drain.Duration,
+		Header: t.Header.Duration, Read: t.Read.Duration, Write: t.Write.Duration, Idle: t.Idle.Duration,
+		Drain: t.Drain.Duration,
 	}
 }

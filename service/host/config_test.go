@@ -43,13 +43,16 @@ timeouts = {header = "1s", read = "2s", write = "3s", idle = "4s", drain = "5s"}
 snapshots = {every = "1m", keep_every = "2m"}
 `)
 	s := fatal.Or(ReadConfig(path))(t)
-	if s.Log.URL != "nats://host:4222" || s.Data != filepath.Join(dir, "d") || s.Keys != filepath.Join(dir, "k.toml") || s.TLS.Certificate != "/c.pem" || s.TLS.Key != filepath.Join(dir, "p.pem") || s.LogLevel != slog.LevelDebug {
+	if s.Log.URL != "nats://host:4222" || s.Data != filepath.Join(dir, "d") || s.Keys != filepath.Join(dir, "k.toml") ||
+		s.TLS.Certificate != "/c.pem" || s.TLS.Key != filepath.Join(dir, "p.pem") || s.LogLevel != slog.LevelDebug {
 		t.Errorf("%+v", s)
 	}
-	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9, Connections: 7}); got != want {
+	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9,
+		Connections: 7}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if p, err := s.proxies(); err != nil || p.Header != "X-Real-Ip" || fmt.Sprint(p.Trusted) != "[127.0.0.1/32 10.0.0.0/8]" {
+	if p, err := s.proxies(); err != nil || p.Header != "X-Real-Ip" ||
+		fmt.Sprint(p.Trusted) != "[127.0.0.1/32 10.0.0.0/8]" {
 		t.Errorf("proxies: %+v, %v", p, err)
 	}
 	if !s.Personalizer || Default().Personalizer {
@@ -64,7 +67,8 @@ snapshots = {every = "1m", keep_every = "2m"}
 	if u := Default().budget().Usage(); u.Size != defaultMemory() {
 		t.Errorf("without a configuration memory is %+v", u)
 	}
-	if l := s.listen(); l.Address != ":8443" || l.Header != 1e9 || l.Read != 2e9 || l.Write != 3e9 || l.Idle != 4e9 || l.Drain != 5e9 {
+	if l := s.listen(); l.Address != ":8443" || l.Header != 1e9 || l.Read != 2e9 || l.Write != 3e9 || l.Idle != 4e9 ||
+		l.Drain != 5e9 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -75,7 +79,8 @@ func TestDefaultsFile(t *testing.T) {
 	got := new(Config)
 	fatal.If(t, got.parse(text))
 	want := Default()
-	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel || got.Personalizer != want.Personalizer || len(got.CORS.Origins) != 0 {
+	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots ||
+		got.LogLevel != want.LogLevel || got.Personalizer != want.Personalizer || len(got.CORS.Origins) != 0 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	var keysOf func(of reflect.Type)
@@ -96,7 +101,8 @@ func TestDefaultsFile(t *testing.T) {
 // The keys in docs/operations.md are keys, and its configurations are configurations.
 func TestServiceFilesOfTheDocs(t *testing.T) {
 	page := string(fatal.Or(os.ReadFile("../../docs/operations.md"))(t))
-	for _, block := range regexp.MustCompile(`(?m)(?:^    (?:listen =|\[retention\]).*\n)(?:    .*\n|\n    .*\n)*`).FindAllString(page, -1) {
+	for _, block := range regexp.MustCompile(
+		`(?m)(?:^    (?:listen =|\[retention\]).*\n)(?:    .*\n|\n    .*\n)*`).FindAllString(page, -1) {
 		fatal.If(t, new(Config).parse([]byte(block)))
 	}
 	_, text, _ := strings.Cut(page, "    [[key]]")
@@ -110,7 +116,8 @@ func TestServiceFilesOfTheDocs(t *testing.T) {
 
 // The image and the packages have configurations that the service reads.
 func TestInstalledServiceFiles(t *testing.T) {
-	if c, err := ReadConfig("../../deploy/service.toml"); err != nil || c.Listen != Default().Listen || c.Data != "/var/lib/vitrine" || c.Keys != "" {
+	if c, err := ReadConfig("../../deploy/service.toml"); err != nil || c.Listen != Default().Listen ||
+		c.Data != "/var/lib/vitrine" || c.Keys != "" {
 		t.Errorf("%+v, %v", c, err)
 	}
 	c, err := ReadConfig("../../deploy/container.toml")
@@ -162,7 +169,8 @@ func FuzzServiceFile(f *testing.F) {
 			return
 		}
 		w := httptest.NewRecorder()
-		server.New(server.Options{Engine: e, Limits: s.limits(), Origins: s.CORS.Origins}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
+		server.New(server.Options{Engine: e, Limits: s.limits(), Origins: s.CORS.Origins}).ServeHTTP(w,
+			httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
 		if w.Code != http.StatusOK {
 			t.Errorf("the first request: %d %s", w.Code, w.Body)
 		}
@@ -170,18 +178,21 @@ func FuzzServiceFile(f *testing.F) {
 }
 
 func TestRetentionLimits(t *testing.T) {
-	for text, want := range map[string]ByteCount{"1B": 1, "30kB": 30_000, "30KB": 30_000, "10GB": 1e10, "2TB": 2e12, "1KiB": 1024, "3MiB": 3 << 20, "1GiB": 1 << 30} {
+	for text, want := range map[string]ByteCount{"1B": 1, "30kB": 30_000, "30KB": 30_000, "10GB": 1e10, "2TB": 2e12,
+		"1KiB": 1024, "3MiB": 3 << 20, "1GiB": 1 << 30} {
 		var have ByteCount
 		if err := have.UnmarshalText([]byte(text)); err != nil || have != want {
 			t.Errorf("%q is %d, %v, want %d", text, have, err, want)
 		}
 	}
-	for _, text := range []string{"", "10", "GB", "0GB", "-1GB", "1.5GB", "1G", "1 GB", "9999999999GB", "18446744073709551616B", "1BB"} {
+	for _, text := range []string{"", "10", "GB", "0GB", "-1GB", "1.5GB", "1G", "1 GB", "9999999999GB",
+		"18446744073709551616B", "1BB"} {
 		if have := new(ByteCount); have.UnmarshalText([]byte(text)) == nil {
 			t.Errorf("%q is %d bytes", text, *have)
 		}
 	}
-	for text, want := range map[string]time.Duration{"90d": 90 * 24 * time.Hour, "2160h": 90 * 24 * time.Hour, "1h30m": 90 * time.Minute} {
+	for text, want := range map[string]time.Duration{"90d": 90 * 24 * time.Hour, "2160h": 90 * 24 * time.Hour,
+		"1h30m": 90 * time.Minute} {
 		var have Span
 		if err := have.UnmarshalText([]byte(text)); err != nil || have.Duration != want {
 			t.Errorf("%q is %v, %v, want %v", text, have, err, want)

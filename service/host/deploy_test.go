@@ -31,7 +31,8 @@ func TestDeployedCluster(t *testing.T) {
 			t.Errorf("the log is at %s, the route leads to %s", server, want)
 		}
 		text := fatal.Or(os.ReadFile(filepath.Join(dir, "compose.yaml")))(t)
-		if name := strings.TrimSuffix(strings.TrimPrefix(server, "nats://"), ":4222"); !strings.Contains(string(text), "aliases: ["+name+"]") {
+		if name := strings.TrimSuffix(strings.TrimPrefix(server, "nats://"), ":4222"); !strings.Contains(string(text),
+			"aliases: ["+name+"]") {
 			t.Errorf("compose.yaml has no %s", name)
 		}
 	}

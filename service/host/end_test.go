@@ -36,7 +36,8 @@ func TestEndWhileOpening(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	c := Default()
 	c.Data, c.Listen = t.TempDir(), "127.0.0.1:0"
-	err := Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(stopper(stop), nil)), Opened: func(*engine.Engine) error { return eventlog.ErrReopen }})
+	err := Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(stopper(stop), nil)),
+		Opened: func(*engine.Engine) error { return eventlog.ErrReopen }})
 	if err != nil {
 		t.Errorf("between two attempts: %v", err)
 	}
@@ -66,7 +67,8 @@ func TestShortLog(t *testing.T) {
 			}
 			return nil
 		}, Serving: func(context.Context, string) { stop() }})
-		if isFinal := shorts > 2; isFinal != errors.Is(err, eventlog.ErrBeyond) || !isFinal && (err != nil || attempts != 3) {
+		if isFinal := shorts > 2; isFinal != errors.Is(err, eventlog.ErrBeyond) ||
+			!isFinal && (err != nil || attempts != 3) {
 			t.Errorf("with a patience of %v: %v after %d attempts", patience, err, attempts)
 		}
 	}

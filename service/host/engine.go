@@ -29,7 +29,8 @@ func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog
 	o.Progress = func(entries int) { logger.Info("replaying", "entries", entries) }
 	e, err := openEngine(ctx, data, o, logger)
 	if u := o.Budget.Usage(); err == nil && u.Over() > 0 {
-		logger.Warn("the placements need more memory than they may have, and the process may run out of memory: delete placements, lower their memory_bytes, max_versions or columns, or raise memory in [limits]",
+		logger.Warn("the placements need more memory than they may have, and the process may run out of memory: "+
+			"delete placements, lower their memory_bytes, max_versions or columns, or raise memory in [limits]",
 			"bytes", u.Placements, "over", u.Over(), "memory", u.Size)
 	}
 	return e, err
@@ -59,7 +60,8 @@ func openEngine(ctx context.Context, data string, o engine.Options, logger *slog
 		if e := beginAgain(ctx, o, paths, logger); e != nil {
 			return e, nil
 		}
-		return nil, hint.New(err, "the first entries of the log are only in a snapshot: copy state.snapshot or bases/ from its former data directory, or from a backup, to "+data)
+		return nil, hint.New(err, "the first entries of the log are only in a snapshot: copy state.snapshot or "+
+			"bases/ from its former data directory, or from a backup, to "+data)
 	}
 	return e, err
 }
@@ -79,7 +81,8 @@ func beginAgain(ctx context.Context, o engine.Options, paths []string, logger *s
 		}
 		for _, name := range e.Placements() {
 			if stats, err := e.Stats(name); err == nil && stats.Forgotten > 0 {
-				logger.Warn("a learner starts from nothing: its saved state cannot be read, and the log no longer has its rounds",
+				logger.Warn("a learner starts from nothing: its saved state cannot be read, and the log no longer "+
+					"has its rounds",
 					"placement", name, "forgotten", stats.Forgotten, "snapshot", path, "cause", stats.Problem)
 			}
 		}
@@ -93,6 +96,7 @@ func beginAgain(ctx context.Context, o engine.Options, paths []string, logger *s
 func compareMachines(path string, snapshot []byte, logger *slog.Logger) {
 	machines, err := state.SnapshotMachines(snapshot)
 	if err == nil && machines != nil && !slices.Equal(machines, []string{runtime.GOARCH}) {
-		logger.Info("the state was learned on other machines: a replay of the log may differ in the last digits", "snapshot", path, "machines", machines, "here", runtime.GOARCH)
+		logger.Info("the state was learned on other machines: a replay of the log may differ in the last digits",
+			"snapshot", path, "machines", machines, "here", runtime.GOARCH)
 	}
 }

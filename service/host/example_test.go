@@ -24,7 +24,8 @@ func ExampleRun() {
 		defer stop()
 		c := &client.Client{Base: "http://" + address}
 		defer c.CloseIdleConnections()
-		created, err := c.Put(ctx, "home", &api.Placement{MaxSize: 3, Features: []api.Feature{{Name: "price", Kind: "number"}}})
+		created, err := c.Put(ctx, "home",
+			&api.Placement{MaxSize: 3, Features: []api.Feature{{Name: "price", Kind: "number"}}})
 		fmt.Println("created:", created, err)
 	}
 	if err := host.Run(ctx, config, host.Options{Serving: serving}); err != nil {

@@ -27,7 +27,8 @@ func TestLogFileIsRemoved(t *testing.T) {
 			var acknowledged []string
 			decide := func() {
 				id := fmt.Sprint("d", len(acknowledged))
-				q, _ := http.NewRequest("POST", r.url+"/v1/placements/home/decisions", strings.NewReader(fmt.Sprintf(`{"decision_id":"%s","items":[{"id":"a","features":{"x":1}}]}`, id)))
+				q, _ := http.NewRequest("POST", r.url+"/v1/placements/home/decisions",
+					strings.NewReader(fmt.Sprintf(`{"decision_id":"%s","items":[{"id":"a","features":{"x":1}}]}`, id)))
 				if a, err := http.DefaultClient.Do(q); err == nil {
 					if a.Body.Close(); a.StatusCode == 201 {
 						acknowledged = append(acknowledged, id)
@@ -44,7 +45,10 @@ func TestLogFileIsRemoved(t *testing.T) {
 			for _, path := range paths {
 				fatal.If(t, os.RemoveAll(path))
 			}
-			r.until("it notices", func() bool { decide(); return r.said("was removed while the log was open") && r.said("is put back") })
+			r.until("it notices", func() bool {
+				decide()
+				return r.said("was removed while the log was open") && r.said("is put back")
+			})
 			have := len(acknowledged)
 			r.until("it answers again", func() bool { decide(); return len(acknowledged) > have })
 			find := func() {
@@ -72,7 +76,10 @@ func TestSnapshotIsRemoved(t *testing.T) {
 	path := filepath.Join(r.data, SnapshotFile)
 	r.until("there is a snapshot", func() bool { return isFile(path) })
 	fatal.If(t, os.Remove(path))
-	r.until("there is one again", func() bool { return isFile(path) && r.said("the snapshot was removed while the service ran") })
+	r.until("there is one again", func() bool {
+		return isFile(path) && r.said("the snapshot was removed while the "+
+			"service ran")
+	})
 }
 
 // If a file of the log is cut under a service, the service notices within seconds. The bytes are lost, so the service
@@ -82,16 +89,18 @@ func TestLogFileIsCut(t *testing.T) {
 	data := t.TempDir()
 	c := Default()
 	c.Data, c.Listen = data, "127.0.0.1:0"
-	err := Run(t.Context(), c, Options{Logger: slog.New(slog.DiscardHandler), Serving: func(ctx context.Context, address string) {
-		put, _ := http.NewRequest("PUT", "http://"+address+"/v1/placements/home", strings.NewReader(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`))
-		roundTrip(t, put)
-		paths, _ := filepath.Glob(filepath.Join(data, LogDir, "*.wal"))
-		for _, path := range paths {
-			if err := os.Truncate(path, 10); err != nil {
-				t.Error(err)
+	err := Run(t.Context(), c, Options{Logger: slog.New(slog.DiscardHandler),
+		Serving: func(ctx context.Context, address string) {
+			put, _ := http.NewRequest("PUT", "http://"+address+"/v1/placements/home",
+				strings.NewReader(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`))
+			roundTrip(t, put)
+			paths, _ := filepath.Glob(filepath.Join(data, LogDir, "*.wal"))
+			for _, path := range paths {
+				if err := os.Truncate(path, 10); err != nil {
+					t.Error(err)
+				}
 			}
-		}
-	}})
+		}})
 	if err == nil || !strings.Contains(err.Error(), "were acknowledged: restore a backup") {
 		t.Errorf("it ends with %v", err)
 	}

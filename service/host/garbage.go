@@ -46,10 +46,12 @@ type heap struct {
 
 func readHeap() heap {
 	samples := []metrics.Sample{
-		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/heap/allocs:bytes"},
+		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/heap/allocs:bytes"},
 	}
 	metrics.Read(samples)
-	return heap{samples[0].Value.Uint64(), samples[1].Value.Uint64() + samples[2].Value.Uint64(), samples[3].Value.Uint64()}
+	return heap{samples[0].Value.Uint64(), samples[1].Value.Uint64() + samples[2].Value.Uint64(),
+		samples[3].Value.Uint64()}
 }
 
 // rest decides when to collect garbage because little is allocated. Once is not enough: a pool frees memory only if it

@@ -14,7 +14,8 @@ import (
 )
 
 func TestGarbagePercent(t *testing.T) {
-	for live, want := range map[uint64]int{0: 400, 16 << 20: 400, 17 << 20: 200, 64 << 20: 100, 65 << 20: 50, 128 << 20: 50, 129 << 20: 25, 1 << 40: 25} {
+	for live, want := range map[uint64]int{0: 400, 16 << 20: 400, 17 << 20: 200, 64 << 20: 100, 65 << 20: 50,
+		128 << 20: 50, 129 << 20: 25, 1 << 40: 25} {
 		if have := garbagePercent(live); have != want {
 			t.Errorf("%d bytes: %d %%, want %d %%", live, have, want)
 		}
@@ -57,7 +58,8 @@ func TestRestCollects(t *testing.T) {
 		want                    bool
 	}{
 		{17 * mb, 500 * mb, 0, true}, {16 * mb, 500 * mb, 0, false}, {500 * mb, 16 * mb, 0, false},
-		{120 * mb, 500 * mb, 2 * mb, true}, {120 * mb, 500 * mb, 2*mb + 1, false}, {500 * mb, 120 * mb, 2*mb + 1, false},
+		{120 * mb, 500 * mb, 2 * mb, true}, {120 * mb, 500 * mb, 2*mb + 1, false},
+		{500 * mb, 120 * mb, 2*mb + 1, false},
 	} {
 		r := rest{before: 7*mb + c.allocated - c.second, given: 7 * mb}
 		if have := r.collects(heap{held: c.held, allocated: 7*mb + c.allocated}); have != c.want {

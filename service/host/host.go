@@ -90,7 +90,8 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		s.Elapsed = func() time.Duration { return time.Since(start) }
 	}
 	if s.TakeOver && s.Log.URL == "" {
-		return errors.New("only a log on NATS servers can be taken over: stop the process that has the log in the directory")
+		return errors.New("only a log on NATS servers can be taken over: stop the process that has the log in the " +
+			"directory")
 	}
 	if s.Keys != "" {
 		var err error
@@ -103,7 +104,8 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		return err
 	}
 	if err := server.MayListen(s.Listen, s.keys); errors.Is(err, server.ErrOpen) {
-		return hint.New(err, "name a file of API keys in the configuration, keys = \"keys.toml\", or listen on 127.0.0.1")
+		return hint.New(err, "name a file of API keys in the configuration, keys = \"keys.toml\", or listen on "+
+			"127.0.0.1")
 	} else if err != nil {
 		return err
 	}
@@ -121,7 +123,8 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	if err = s.run(ctx); err != nil && ctx.Err() == nil {
 		last, cancel := context.WithTimeout(ctx, lastAlert)
 		defer cancel()
-		s.alerts.Flush(last, s.logSource(), alert.Problem{Level: "bad", Key: "log", Text: s.alerts.Here() + "the service has ended: " + err.Error()})
+		s.alerts.Flush(last, s.logSource(), alert.Problem{Level: "bad", Key: "log",
+			Text: s.alerts.Here() + "the service has ended: " + err.Error()})
 	}
 	return err
 }
@@ -135,7 +138,8 @@ func (s *service) sendAlerts(ctx context.Context) (stop func(), err error) {
 	if a.URL == "" {
 		return func() {}, nil
 	}
-	if s.alerts, err = alert.Open(alert.Options{URL: a.URL, Secret: a.Secret, Level: a.Level, File: filepath.Join(s.Data, alertsFile), Logger: s.Logger}); err != nil {
+	if s.alerts, err = alert.Open(alert.Options{URL: a.URL, Secret: a.Secret, Level: a.Level,
+		File: filepath.Join(s.Data, alertsFile), Logger: s.Logger}); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -148,7 +152,8 @@ func (s *service) logSource() string { return s.alerts.Source("log") }
 
 // logFails says in an alert that the log is away, while that lasts.
 func (s *service) logFails(cause error) {
-	s.alerts.Observe(s.logSource(), []alert.Problem{{Level: "bad", Key: "log", Text: s.alerts.Here() + "the log cannot be used, and the service tries to open it again: " + cause.Error()}})
+	s.alerts.Observe(s.logSource(), []alert.Problem{{Level: "bad", Key: "log",
+		Text: s.alerts.Here() + "the log cannot be used, and the service tries to open it again: " + cause.Error()}})
 }
 
 func (s *service) logWorks() { s.alerts.Observe(s.logSource(), nil) }
@@ -260,8 +265,10 @@ func (s *service) session(ctx context.Context, known uint64) (*session, error) {
 // serverOptions returns a server's options, except those that depend on the log.
 func (s *service) serverOptions() server.Options {
 	return server.Options{
-		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(),
-		Personalizer: s.Personalizer, Proxies: s.proxies, Alerts: s.alerts, Origins: s.CORS.Origins, Tracer: s.tracer, Demo: s.Demo,
+		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version,
+		Budget:       s.budget(),
+		Personalizer: s.Personalizer, Proxies: s.proxies, Alerts: s.alerts, Origins: s.CORS.Origins, Tracer: s.tracer,
+		Demo: s.Demo,
 	}
 }
 
@@ -275,7 +282,8 @@ func (s *service) bind(ctx context.Context, o server.Options, ready func(address
 	}
 	socket, err := server.Bind(ctx, listen, o)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		err = fmt.Errorf("%w: stop the program that listens there, or name another address with --listen or the key listen", err)
+		err = fmt.Errorf("%w: stop the program that listens there, or name another address with --listen or the "+
+			"key listen", err)
 	}
 	return socket, err
 }
@@ -298,7 +306,8 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 		return err
 	}
 	defer func() { err = errors.Join(err, closePeople()) }()
-	if err := l.open(ctx, engine.Options{Store: measuredLog{l.store, o.Appends}, Shoppers: people, Budget: o.Budget, Applied: o.Feed.Applied}, known); err != nil {
+	if err := l.open(ctx, engine.Options{Store: measuredLog{l.store, o.Appends}, Shoppers: people, Budget: o.Budget,
+		Applied: o.Feed.Applied}, known); err != nil {
 		return err
 	}
 	defer l.engine.Close()
@@ -394,7 +403,8 @@ func (l *session) open(ctx context.Context, o engine.Options, known uint64) (err
 		}
 	}()
 	if at := l.engine.Sequence(); at < known {
-		return &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("%w, but entries up to %d were acknowledged", errShort, known)}
+		return &eventlog.DamageError{Sequence: at + 1, Err: fmt.Errorf("%w, but entries up to %d were acknowledged",
+			errShort, known)}
 	}
 	if l.Opened != nil {
 		if err := l.Opened(l.engine); err != nil {
@@ -451,10 +461,12 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 		}
 	}
 	e, err := OpenEngine(ctx, l.Data, o, l.Logger)
-	if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched, eventlog.ErrForeign) { // it may be there next time
+	if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched,
+		eventlog.ErrForeign) { // it may be there next time
 		err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 	}
-	if unfetched == nil && errors.Is(err, eventlog.ErrRemoved) { // perhaps by the leader meanwhile: it stored a later snapshot first
+	if unfetched == nil && errors.Is(err,
+		eventlog.ErrRemoved) { // perhaps by the leader meanwhile: it stored a later snapshot first
 		if later, _, failed := l.shared.LastSnapshot(ctx); failed == nil && later.Sequence > at.Sequence {
 			err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 		}
@@ -464,12 +476,14 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 }
 
 func (l *session) newKeeper() *keeper {
-	k := &keeper{engine: l.engine, log: l.store, now: l.clock.now, sure: l.clock.sure, path: filepath.Join(l.Data, SnapshotFile), logger: l.Logger}
+	k := &keeper{engine: l.engine, log: l.store, now: l.clock.now, sure: l.clock.sure,
+		path: filepath.Join(l.Data, SnapshotFile), logger: l.Logger}
 	k.retention = &Retention{Age: l.Retention.Age.Duration, Size: uint64(l.Retention.Size), Log: l.store, Data: l.Data}
 	k.retention.Evict = func(ctx context.Context, before uint64, since int64) (int, error) {
 		n, err := l.engine.EvictBefore(ctx, before, since, l.clock.now().UnixNano())
 		if n > 0 {
-			l.Logger.Warn("decisions are given up before their attribution window is over: the log must be smaller than they need", "decisions", n, "before", before)
+			l.Logger.Warn("decisions are given up before their attribution window is over: the log must be "+
+				"smaller than they need", "decisions", n, "before", before)
 		}
 		return n, err
 	}
@@ -507,10 +521,12 @@ func (l *session) lead(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if errors.Is(err, eventlog.ErrFenced) || errors.Is(err, eventlog.ErrReopen) || errors.Is(err, eventlog.ErrClosed) {
+		if errors.Is(err, eventlog.ErrFenced) || errors.Is(err, eventlog.ErrReopen) ||
+			errors.Is(err, eventlog.ErrClosed) {
 			return err
 		}
-		l.alerts.Observe(unled, []alert.Problem{{Level: "bad", Key: "lead", Text: l.alerts.Here() + "this process could not take over the log if the leader failed: " + err.Error()}})
+		l.alerts.Observe(unled, []alert.Problem{{Level: "bad", Key: "lead", Text: l.alerts.Here() + "this process " +
+			"could not take over the log if the leader failed: " + err.Error()}})
 		if text := err.Error(); text != said {
 			said = text
 			l.Logger.Error("this process could not take the log over if its leader went", "cause", text)
@@ -552,17 +568,21 @@ func (l *session) goOn(last int64, move engine.MoveClock) error {
 		return nil
 	}
 	if gap < 0 {
-		l.Logger.Warn("the log's last event is in the future: the clock was ahead then or is behind now", "seconds", int64(-gap.Seconds()))
+		l.Logger.Warn("the log's last event is in the future: the clock was ahead then or is behind now", "seconds",
+			int64(-gap.Seconds()))
 	}
 	open, late, err := move(last, now)
 	switch {
 	case err != nil:
 		return err
 	case late > 0:
-		l.Logger.Warn("decisions wait for their outcomes although their attribution windows are over: the service was down, or a clock is wrong. Each keeps what was left of its window at the log's last event; check the clocks of the machines",
+		l.Logger.Warn("decisions wait for their outcomes although their attribution windows are over: the service "+
+			"was down, or a clock is wrong. Each keeps what was left of its window at the log's last event; check "+
+			"the clocks of the machines",
 			"decisions", late, "seconds", int64(gap.Seconds()), "open", open)
 	case open > 0:
-		l.Logger.Info("the attribution windows of open decisions move with the clock", "open", open, "seconds", int64(gap.Seconds()))
+		l.Logger.Info("the attribution windows of open decisions move with the clock", "open", open, "seconds",
+			int64(gap.Seconds()))
 	}
 	return nil
 }

@@ -56,7 +56,8 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 				k.logger.Warn("the keys of forgotten shoppers were not deleted", "cause", err.Error())
 			}
 			if age := k.age(); age > snapshotsLate*every {
-				k.logger.Warn("the last snapshot is old: the next start replays every entry since then, and no entries are removed", "seconds", int64(age.Seconds()))
+				k.logger.Warn("the last snapshot is old: the next start replays every entry since then, and no "+
+					"entries are removed", "seconds", int64(age.Seconds()))
 			}
 		case <-looks.C:
 			if k.upTo > 0 && !isFile(k.path) {
@@ -117,7 +118,8 @@ func (k *keeper) spread(ctx context.Context, deadline time.Duration) {
 		return k.share(ctx, at, file)
 	}()
 	if err != nil {
-		k.logger.Warn("the snapshot is not beside the log for other machines, and no entries are removed", "entry", k.upTo, "cause", err.Error())
+		k.logger.Warn("the snapshot is not beside the log for other machines, and no entries are removed", "entry",
+			k.upTo, "cause", err.Error())
 		return
 	}
 	k.shared = k.upTo
@@ -146,7 +148,8 @@ func (k *keeper) write(ctx context.Context) {
 	k.written.Store(begin.UnixNano())
 	k.logger.Info("snapshot", "entry", upTo, "bytes", int64(size))
 	if len(behind) > 0 && !slices.Equal(behind, k.behind) {
-		k.logger.Warn("learners lag: the snapshot has their last checkpoint and the rounds since, which the next start learns again", "placements", behind)
+		k.logger.Warn("learners lag: the snapshot has their last checkpoint and the rounds since, which the next "+
+			"start learns again", "placements", behind)
 	}
 	k.behind = behind
 }
@@ -180,7 +183,8 @@ func (k *keeper) cut(ctx context.Context) {
 // entries of the open decisions that it gives up: the next snapshot does not need them.
 func (k *keeper) shrink(ctx context.Context) (removes bool) {
 	for range evictions {
-		if k.upTo == 0 || !k.retention.limits() || k.share != nil && k.shared != k.upTo { // a new machine needs a snapshot of the removed entries
+		if k.upTo == 0 || !k.retention.limits() ||
+			k.share != nil && k.shared != k.upTo { // a new machine needs a snapshot of the removed entries
 			return removes
 		}
 		removed, err := k.retention.Apply(ctx, k.upTo, k.sure())

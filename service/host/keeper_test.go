@@ -55,17 +55,20 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	}
 	var log bytes.Buffer
 	now := time.Unix(1000, 0)
-	k := keeper{engine: e, log: store, now: func() time.Time { return now }, path: filepath.Join(data, SnapshotFile), logger: slog.New(slog.NewJSONHandler(&log, nil))}
+	k := keeper{engine: e, log: store, now: func() time.Time { return now }, path: filepath.Join(data, SnapshotFile),
+		logger: slog.New(slog.NewJSONHandler(&log, nil))}
 	for i := range 2 {
 		decide(string(rune('a' + i)))
 		now = now.Add(time.Hour)
 		k.write(ctx)
 		snapshot := fatal.Or(os.ReadFile(k.path))(t)
 		if p, err := state.SnapshotPosition(snapshot); err != nil || p.Sequence != e.Sequence() || k.age() != 0 {
-			t.Errorf("the snapshot ends with entry %d, the engine with %d, %v old, %v", p.Sequence, e.Sequence(), k.age(), err)
+			t.Errorf("the snapshot ends with entry %d, the engine with %d, %v old, %v", p.Sequence, e.Sequence(),
+				k.age(), err)
 		}
 	}
-	if text := log.String(); strings.Count(text, "learners lag") != 1 || !strings.Contains(text, `"placements":["home"]`) {
+	if text := log.String(); strings.Count(text, "learners lag") != 1 ||
+		!strings.Contains(text, `"placements":["home"]`) {
 		t.Errorf("the log has %s", text)
 	}
 }

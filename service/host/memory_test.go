@@ -14,13 +14,17 @@ func TestContainerMemory(t *testing.T) {
 		want  int64
 	}{
 		{"no control groups", nil, 0},
-		{"a container", map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "536870912\n"}, 512 << 20},
-		{"no limit", map[string]string{"proc/self/cgroup": "0::/a.slice\n", "sys/fs/cgroup/a.slice/memory.max": "max\n"}, 0},
+		{"a container", map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "536870912\n"},
+			512 << 20},
+		{"no limit", map[string]string{"proc/self/cgroup": "0::/a.slice\n",
+			"sys/fs/cgroup/a.slice/memory.max": "max\n"}, 0},
 		{"the limit of a parent", map[string]string{
-			"proc/self/cgroup": "0::/a.slice/b.service\n", "sys/fs/cgroup/a.slice/memory.max": "1000\n", "sys/fs/cgroup/a.slice/b.service/memory.max": "2000\n",
+			"proc/self/cgroup": "0::/a.slice/b.service\n", "sys/fs/cgroup/a.slice/memory.max": "1000\n",
+			"sys/fs/cgroup/a.slice/b.service/memory.max": "2000\n",
 		}, 1000},
 		{"its own limit", map[string]string{
-			"proc/self/cgroup": "0::/a.slice/b.service\n", "sys/fs/cgroup/a.slice/memory.max": "max\n", "sys/fs/cgroup/a.slice/b.service/memory.max": "2000\n",
+			"proc/self/cgroup": "0::/a.slice/b.service\n", "sys/fs/cgroup/a.slice/memory.max": "max\n",
+			"sys/fs/cgroup/a.slice/b.service/memory.max": "2000\n",
 		}, 2000},
 		{"version 1", map[string]string{
 			"proc/self/cgroup": "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n",
@@ -45,7 +49,8 @@ func TestDefaultMemory(t *testing.T) {
 			t.Errorf("the least of %d and %d is %d", c[0], c[1], have)
 		}
 	}
-	if have := machineMemory(); (runtime.GOOS == "linux" || runtime.GOOS == "darwin") && (have < 100<<20 || have > 1<<46) {
+	if have := machineMemory(); (runtime.GOOS == "linux" || runtime.GOOS == "darwin") &&
+		(have < 100<<20 || have > 1<<46) {
 		t.Errorf("the machine has %d bytes of memory", have)
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(50 << 20))

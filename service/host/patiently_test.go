@@ -29,7 +29,10 @@ func TestReadsStall(t *testing.T) {
 		t.Error(err)
 	}
 	broken, attempts := errors.New("broken"), 0
-	if err := patiently(t.Context(), time.Minute, func(context.Context) error { attempts++; return broken }); err != broken || attempts != 1 {
+	if err := patiently(t.Context(), time.Minute, func(context.Context) error {
+		attempts++
+		return broken
+	}); err != broken || attempts != 1 {
 		t.Errorf("%v after %d attempts", err, attempts)
 	}
 }

@@ -67,7 +67,8 @@ func (r *Retention) Begin(ctx context.Context, logger *slog.Logger) error {
 	for _, upTo := range bases {
 		path := basePath(r.Data, upTo)
 		if cause := r.checkBase(ctx, path, upTo); cause != nil {
-			logger.Warn("a base is unusable and is renamed", "base", path, "as", path+asideSuffix, "cause", cause.Error())
+			logger.Warn("a base is unusable and is renamed", "base", path, "as", path+asideSuffix, "cause",
+				cause.Error())
 			err = errors.Join(err, os.Rename(path, path+asideSuffix))
 		}
 	}
@@ -91,7 +92,8 @@ func (r *Retention) checkBase(ctx context.Context, path string, upTo uint64) err
 	if err != nil {
 		return err
 	}
-	if _, err = eventlog.Locate(ctx, r.Log, at); errors.Is(err, eventlog.ErrRemoved) || errors.Is(err, eventlog.ErrBeyond) {
+	if _, err = eventlog.Locate(ctx, r.Log, at); errors.Is(err, eventlog.ErrRemoved) ||
+		errors.Is(err, eventlog.ErrBeyond) {
 		return nil // it cannot be compared, and tidy removes it
 	}
 	return err
@@ -107,7 +109,8 @@ type Removal struct {
 
 // LogValue implements slog.LogValuer.
 func (r Removal) LogValue() slog.Value {
-	return slog.GroupValue(slog.Uint64("from", r.From), slog.Uint64("to", r.To), slog.Uint64("bytes", r.Bytes), slog.Uint64("base", r.Base))
+	return slog.GroupValue(slog.Uint64("from", r.From), slog.Uint64("to", r.To), slog.Uint64("bytes", r.Bytes),
+		slog.Uint64("base", r.Base))
 }
 
 // Apply removes entries beyond the limits, after making a base if they need one. upTo is the last entry of the snapshot
@@ -178,7 +181,8 @@ func (r *Retention) remove(ctx context.Context, before eventlog.Extent, cut, upT
 	if err != nil {
 		return none, err
 	}
-	return Removal{From: before.First, To: after.First - 1, Bytes: before.Bytes - min(before.Bytes, after.Bytes), Base: base}, r.tidy(after)
+	return Removal{From: before.First, To: after.First - 1, Bytes: before.Bytes - min(before.Bytes, after.Bytes),
+		Base: base}, r.tidy(after)
 }
 
 // needs is Needs, and the end of all entries without it.

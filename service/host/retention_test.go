@@ -40,8 +40,10 @@ func newShrinking(t *testing.T, log Shrinkable) *shrinking {
 	evict := func(ctx context.Context, before uint64, since int64) (int, error) {
 		return e.EvictBefore(ctx, before, since, s.now.UnixNano())
 	}
-	s = &shrinking{T: t, engine: e, Retention: Retention{Log: log, Data: t.TempDir(), Evict: evict}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	fatal.Or(e.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2},"memory_bytes":100000}`), s.now.UnixNano()))(t)
+	s = &shrinking{T: t, engine: e, Retention: Retention{Log: log, Data: t.TempDir(), Evict: evict},
+		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	fatal.Or(e.Put(t.Context(), "home", []byte(
+		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2},"memory_bytes":100000}`), s.now.UnixNano()))(t)
 	return s
 }
 
@@ -53,7 +55,8 @@ func (s *shrinking) trade(decisions int) {
 		s.now = s.now.Add(time.Minute)
 		r := &api.Request{Decision: fmt.Sprint("d", s.decisions)}
 		for k := range 3 {
-			r.Items = append(r.Items, api.Item{ID: fmt.Sprint("sku", k), Features: api.Values{api.Number("x", float64((k*s.decisions)%7)/7)}})
+			r.Items = append(r.Items, api.Item{ID: fmt.Sprint("sku", k),
+				Features: api.Values{api.Number("x", float64((k*s.decisions)%7)/7)}})
 		}
 		a := fatal.Or(s.engine.Decide(s.Context(), "home", r, s.now.UnixNano()))(s)
 		if s.decisions%4 > 0 {
@@ -174,7 +177,8 @@ func (s *shrinking) emptied(now time.Time) {
 	}
 	given, err := s.engine.Stats("home")
 	if err != nil || given.Pending != 0 || given.ExpiredEarly-open.ExpiredEarly != uint64(open.Pending) {
-		s.Errorf("%d decisions are open and %d given up of %d, %v", given.Pending, given.ExpiredEarly-open.ExpiredEarly, open.Pending, err)
+		s.Errorf("%d decisions are open and %d given up of %d, %v", given.Pending, given.ExpiredEarly-open.ExpiredEarly,
+			open.Pending, err)
 	}
 	_, upTo = s.snapshot()
 	s.trade(1)
@@ -316,7 +320,8 @@ func TestRetentionWhileLearningAgain(t *testing.T) {
 			}
 			s.sound(data)
 		}
-		if done, ended, err := s.engine.Exchange(t.Context(), s.now.UnixNano()); len(done) != 1 || ended != nil || err != nil {
+		if done, ended, err := s.engine.Exchange(t.Context(), s.now.UnixNano()); len(done) != 1 || ended != nil ||
+			err != nil {
 			t.Fatalf("exchanged %q, ended %q, %v", done, ended, err)
 		}
 		fatal.If(t, s.engine.Wait(t.Context()))
@@ -346,12 +351,14 @@ func TestSizeWithOpenDecisions(t *testing.T) {
 		c.Retention.Size = size
 	}
 	r := runs(t, "", data, small)
-	r.ask(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"attribution_window":"8h"}`)
+	r.ask(201, "PUT", "/v1/placements/home",
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"attribution_window":"8h"}`)
 	decisions := 0
 	trade := func() {
 		t.Helper()
 		for range 500 {
-			r.ask(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, decisions))
+			r.ask(201, "POST", "/v1/placements/home/decisions",
+				fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, decisions))
 			decisions++
 		}
 	}
@@ -369,7 +376,8 @@ func TestSizeWithOpenDecisions(t *testing.T) {
 		trade()
 		before := bytes()
 		r.until("the log keeps to its size", func() bool { return bytes() <= size })
-		t.Logf("%v bytes after 500 decisions, then %v of %d, with %d of %d decisions open", before, bytes(), size, stats().Pending, decisions)
+		t.Logf("%v bytes after 500 decisions, then %v of %d, with %d of %d decisions open", before, bytes(), size,
+			stats().Pending, decisions)
 	}
 	if s := stats(); s.ExpiredEarly == 0 || s.Pending == 0 || bytes() < size/2 {
 		t.Errorf("%d given up, %d open, %v bytes", s.ExpiredEarly, s.Pending, bytes())
@@ -377,8 +385,10 @@ func TestSizeWithOpenDecisions(t *testing.T) {
 	open := stats().Pending
 	r.stop()
 	r = runs(t, "", data, small)
-	if s := stats(); s.Pending == 0 || s.Pending > open || s.Pending+int(s.ExpiredEarly) != decisions { // more may be given up meanwhile
-		t.Errorf("%d of %d are open, and after a restart %d, and %d were given up", open, decisions, s.Pending, s.ExpiredEarly)
+	if s := stats(); s.Pending == 0 || s.Pending > open ||
+		s.Pending+int(s.ExpiredEarly) != decisions { // more may be given up meanwhile
+		t.Errorf("%d of %d are open, and after a restart %d, and %d were given up", open, decisions, s.Pending,
+			s.ExpiredEarly)
 	}
 	r.ask(204, "POST", fmt.Sprintf("/v1/placements/home/decisions/d%d/outcome", decisions-1), `{"choice":"a"}`)
 }

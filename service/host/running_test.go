@@ -25,9 +25,12 @@ import (
 
 // variables are those that may be set where the tests run.
 var variables = []string{
-	"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL",
-	"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_TRACES_SAMPLER", "OTEL_EXPORTER_OTLP_HEADERS",
-	"OTEL_EXPORTER_OTLP_COMPRESSION", "OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY",
+	"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+	"OTEL_EXPORTER_OTLP_PROTOCOL",
+	"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_TRACES_SAMPLER",
+	"OTEL_EXPORTER_OTLP_HEADERS",
+	"OTEL_EXPORTER_OTLP_COMPRESSION", "OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_CERTIFICATE",
+	"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY",
 }
 
 // asked runs a service that answers one request, with the caller's traceparent, and returns what was logged.
@@ -109,7 +112,8 @@ func TestTracesAreExported(t *testing.T) {
 		t.Fatalf("%v, header %v, path %s", got, header, path)
 	}
 	span := got[0].ResourceSpans[0].ScopeSpans[0].Spans[0]
-	if span.Name != "GET /v1/placements" || !bytes.HasPrefix(span.TraceId, []byte{0x4b, 0xf9, 0x2f}) || !bytes.HasSuffix(span.ParentSpanId, []byte{0x02, 0xb7}) {
+	if span.Name != "GET /v1/placements" || !bytes.HasPrefix(span.TraceId, []byte{0x4b, 0xf9, 0x2f}) ||
+		!bytes.HasSuffix(span.ParentSpanId, []byte{0x02, 0xb7}) {
 		t.Errorf("%v", span)
 	}
 	var attributes []string
@@ -132,8 +136,11 @@ func TestNoTraces(t *testing.T) {
 		{nil, ""},
 		{[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_SDK_DISABLED=true"}, ""},
 		{[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_EXPORTER=none"}, ""},
-		{[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: must be http/protobuf"},
-		{[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json: must be"},
+		{[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
+			"OTEL_EXPORTER_OTLP_PROTOCOL=grpc: must be http/protobuf"},
+		{[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:1",
+			"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"},
+			"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json: must be"},
 	} {
 		for _, v := range variables {
 			t.Setenv(v, "")
@@ -169,13 +176,15 @@ func TestCollectorIsBusy(t *testing.T) {
 		}
 		text, _ := io.ReadAll(unzipped)
 		got := new(traces.TracesData)
-		if err := proto.Unmarshal(text, got); err != nil || got.ResourceSpans[0].SchemaUrl != "x" || r.URL.Path != "/own" || r.Header.Get("X-Tenant") != "a shop" {
+		if err := proto.Unmarshal(text, got); err != nil || got.ResourceSpans[0].SchemaUrl != "x" ||
+			r.URL.Path != "/own" || r.Header.Get("X-Tenant") != "a shop" {
 			t.Errorf("%v at %s, header %v: %v", got, r.URL, r.Header, err)
 		}
 	}))
 	defer to.Close()
 	certificate := filepath.Join(t.TempDir(), "collector.pem")
-	fatal.If(t, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: to.Certificate().Raw}), 0o600))
+	fatal.If(t, os.WriteFile(certificate,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: to.Certificate().Raw}), 0o600))
 	for _, v := range variables {
 		t.Setenv(v, "")
 	}
@@ -192,7 +201,8 @@ func TestCollectorIsBusy(t *testing.T) {
 	wrong := httptest.NewServer(http.NotFoundHandler())
 	defer wrong.Close()
 	c.url = strings.Replace(wrong.URL, "//", "//shop:secret@", 1)
-	if err := c.UploadTraces(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "404 Not Found") || strings.Contains(err.Error(), "secret") {
+	if err := c.UploadTraces(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "404 Not Found") ||
+		strings.Contains(err.Error(), "secret") {
 		t.Errorf("a wrong address: %v", err)
 	}
 	asked = 0
@@ -218,7 +228,8 @@ func TestWrongVariablesOfTheCollector(t *testing.T) {
 		}
 		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv("OTEL_EXPORTER_OTLP_"+name, value)
-		if _, err := newCollector("1"); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if _, err := newCollector("1"); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q", variable, err, want)
 		}
 	}
@@ -231,7 +242,8 @@ func TestCollectorIsAway(t *testing.T) {
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:1/v1/traces")
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
-	if log := asked(t, ""); !strings.Contains(log, `"level":"WARN","msg":"traces","cause":"`) && !strings.Contains(log, "the last traces were not exported") {
+	if log := asked(t, ""); !strings.Contains(log, `"level":"WARN","msg":"traces","cause":"`) &&
+		!strings.Contains(log, "the last traces were not exported") {
 		t.Errorf("no warning:\n%s", log)
 	}
 }
@@ -239,7 +251,8 @@ func TestCollectorIsAway(t *testing.T) {
 // The service measures appends to its log, and shows the epoch of their writer.
 func TestLogIsMeasured(t *testing.T) {
 	whileServing(t, func(address string) {
-		put, _ := http.NewRequest("PUT", "http://"+address+"/v1/placements/home", strings.NewReader(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`))
+		put, _ := http.NewRequest("PUT", "http://"+address+"/v1/placements/home",
+			strings.NewReader(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`))
 		if status, text := roundTrip(t, put); status != 201 {
 			t.Errorf("%d %s", status, text)
 		}

@@ -23,7 +23,8 @@ const (
 // shows asks for a page for a shopper, and reports whether it has the item that she bought.
 func (r *running) shows(id string) bool {
 	r.Helper()
-	text := r.ask(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","shopper_id":"`+anna+`","items":[{"id":"boots","features":{"x":1}},{"id":"socks","features":{"x":2}}]}`)
+	text := r.ask(201, "POST", "/v1/placements/home/decisions",
+		`{"decision_id":"`+id+`","shopper_id":"`+anna+`","items":[{"id":"boots","features":{"x":1}},{"id":"socks","features":{"x":2}}]}`)
 	return strings.Contains(text, `"boots"`)
 }
 
@@ -42,7 +43,8 @@ func TestShoppersAreRemembered(t *testing.T) {
 		if k == 1 {
 			r.ask(204, "POST", "/v1/erasures", `{"shopper_id":"`+anna+`"}`)
 		}
-		if metrics := r.ask(200, "GET", "/metrics", ""); strings.Contains(metrics, anna) || !strings.Contains(metrics, `vitrine_shoppers{placement="home"} `) {
+		if metrics := r.ask(200, "GET", "/metrics", ""); strings.Contains(metrics, anna) ||
+			!strings.Contains(metrics, `vitrine_shoppers{placement="home"} `) {
 			t.Error(metrics)
 		}
 		r.stop()
@@ -92,7 +94,8 @@ func BenchmarkShoppers(b *testing.B) {
 		k++
 		shopper := []string{"", `"shopper_id":"anna",`, fmt.Sprintf(`"shopper_id":"%d",`, k)}[kind]
 		start := time.Now()
-		r.ask(201, "POST", "/v1/placements/home/decisions", `{`+shopper+`"items":[{"id":"boots","features":{"x":1}},{"id":"socks","features":{"x":2}}]}`)
+		r.ask(201, "POST", "/v1/placements/home/decisions",
+			`{`+shopper+`"items":[{"id":"boots","features":{"x":1}},{"id":"socks","features":{"x":2}}]}`)
 		took[kind] = append(took[kind], float64(time.Since(start).Nanoseconds()))
 	}
 	for range 20 {

@@ -31,7 +31,8 @@ func tracer(ctx context.Context, version string, logger *slog.Logger) (t trace.T
 		logger.Warn("traces are not exported", "cause", err.Error())
 		return nil, func() {}
 	}
-	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(semconv.ServiceName("vitrine"), semconv.ServiceVersion(version)), resource.WithFromEnv())
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(semconv.ServiceName("vitrine"),
+		semconv.ServiceVersion(version)), resource.WithFromEnv())
 	if err != nil {
 		logger.Warn("traces lack attributes of their resource", "cause", err.Error())
 	}

@@ -35,14 +35,24 @@ func words(name string) (list []string) {
 
 // Words in the names of columns, by their role, the best first.
 var (
-	decisionWords   = []string{"decision", "request", "req", "impression", "imp", "search", "srch", "query", "qid", "pageview", "page", "slate", "display", "serve", "auction", "round", "event", "visit", "session", "basket", "choice", "case", "obs", "anfrage", "recherche"}
-	itemWords       = []string{"item", "items", "sku", "product", "products", "prod", "prop", "hotel", "article", "artikel", "produkt", "produit", "news", "content", "doc", "document", "ad", "banner", "creative", "campaign", "offer", "video", "movie", "song", "track", "listing", "asin", "ean", "gtin", "restaurant", "recipe", "alternative", "alt", "arm", "action", "variant", "candidate", "candidates", "impressions", "results", "slate", "shown", "reference"}
-	chosenWords     = []string{"chosen", "click", "clicked", "clicks", "clickout", "klick", "clic", "purchase", "purchased", "bought", "buy", "order", "ordered", "booking", "booked", "conversion", "converted", "selected", "taken", "picked", "choice", "label", "target", "response", "reward", "y"}
-	positionWords   = []string{"position", "pos", "rank", "slot", "place", "shown", "displayed", "impressed", "visible", "viewed", "seen", "index", "idx"}
+	decisionWords = []string{"decision", "request", "req", "impression", "imp", "search", "srch", "query", "qid",
+		"pageview", "page", "slate", "display", "serve", "auction", "round", "event", "visit", "session", "basket",
+		"choice", "case", "obs", "anfrage", "recherche"}
+	itemWords = []string{"item", "items", "sku", "product", "products", "prod", "prop", "hotel", "article",
+		"artikel", "produkt", "produit", "news", "content", "doc", "document", "ad", "banner", "creative", "campaign",
+		"offer", "video", "movie", "song", "track", "listing", "asin", "ean", "gtin", "restaurant", "recipe",
+		"alternative", "alt", "arm", "action", "variant", "candidate", "candidates", "impressions", "results",
+		"slate", "shown", "reference"}
+	chosenWords = []string{"chosen", "click", "clicked", "clicks", "clickout", "klick", "clic", "purchase",
+		"purchased", "bought", "buy", "order", "ordered", "booking", "booked", "conversion", "converted", "selected",
+		"taken", "picked", "choice", "label", "target", "response", "reward", "y"}
+	positionWords = []string{"position", "pos", "rank", "slot", "place", "shown", "displayed", "impressed", "visible",
+		"viewed", "seen", "index", "idx"}
 	timeWords       = []string{"time", "timestamp", "ts", "datetime", "date", "at", "zeit", "created", "when", "dt"}
 	propensityWords = []string{"propensity", "pscore", "probability", "prob", "p"}
 	revenueWords    = []string{"revenue", "margin", "profit", "gain", "contribution", "marge", "commission"}
-	fillers         = []string{"id", "ids", "key", "uuid", "guid", "no", "nr", "number", "num", "code", "bool", "is", "flag", "was", "score", "event", "local", "utc", "ms", "sec", "list", "item", "user", "value"}
+	fillers         = []string{"id", "ids", "key", "uuid", "guid", "no", "nr", "number", "num", "code", "bool", "is",
+		"flag", "was", "score", "event", "local", "utc", "ms", "sec", "list", "item", "user", "value"}
 )
 
 // called returns the columns named by one of the words, the best first. Names that consist of such words come before
@@ -223,16 +233,21 @@ func (k *recognizer) taken(l *pageRows) (ids, taken []string) {
 func (k *recognizer) long(header []string, rows []row) {
 	c := &k.Mapping.Columns
 	every := group(rows, "") // all rows as one page
-	flags := slices.DeleteFunc(called(header, chosenWords), func(name string) bool { return !every.accept(name, isFlag) })
+	flags := slices.DeleteFunc(called(header, chosenWords), func(name string) bool {
+		return !every.accept(name, isFlag)
+	})
 	if len(flags) > 0 {
 		c.Chosen = flags[0]
 		if others := flags[1:]; len(others) > 0 {
-			k.note("%s says what was taken. The log also contains %s: name another column as chosen if that is the outcome.", c.Chosen, strings.Join(others, ", "))
+			k.note("%s says what was taken. The log also contains %s: name another column as chosen if that is "+
+				"the outcome.", c.Chosen, strings.Join(others, ", "))
 		}
 	}
 	views := rows
 	if k.events(header, rows) {
-		views = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return textOf(r.fields[k.Mapping.Events.Column]) != k.Mapping.Events.Shown })
+		views = slices.DeleteFunc(slices.Clone(rows), func(r row) bool {
+			return textOf(r.fields[k.Mapping.Events.Column]) != k.Mapping.Events.Shown
+		})
 		every = group(views, "")
 	}
 	k.time(every, header)
@@ -240,10 +255,13 @@ func (k *recognizer) long(header []string, rows []row) {
 		return every.isFull(name) && name != c.Chosen && !every.accept(name, isFlag)
 	})
 	if c.Chosen == "" && k.Mapping.Events == nil {
-		k.need("what was taken: a column of 0 and 1 in a row for each item shown, named as chosen in [columns]. The columns are %s. If rows are clicks only, the items that were shown and not taken are missing, and without them no other page can be judged", strings.Join(header, ", "))
+		k.need("what was taken: a column of 0 and 1 in a row for each item shown, named as chosen in [columns]. "+
+			"The columns are %s. If rows are clicks only, the items that were shown and not taken are missing, "+
+			"and without them no other page can be judged", strings.Join(header, ", "))
 	}
 	if c.Item == "" {
-		k.need("the item of each row, named as item in [columns]: no column looks like the id of an item. The columns are %s", strings.Join(header, ", "))
+		k.need("the item of each row, named as item in [columns]: no column looks like the id of an item. The "+
+			"columns are %s", strings.Join(header, ", "))
 	}
 	if k.pageID(header, views, every); k.Needs != nil {
 		return
@@ -271,7 +289,8 @@ func (k *recognizer) sessions(p pages) {
 	switch {
 	case c.Item != "":
 	case len(lists) == 0:
-		k.need("the items of each page: lines have no lists. A line needs the items that were shown, and which of them was taken")
+		k.need("the items of each page: lines have no lists. A line needs the items that were shown, and which of " +
+			"them was taken")
 		return
 	default:
 		k.need("the list of the items' ids, named as item in [columns]. The lists are %s", strings.Join(lists, ", "))
@@ -284,7 +303,8 @@ func (k *recognizer) sessions(p pages) {
 		k.chosenList(p, scalars, lists)
 	}
 	if c.Chosen == "" {
-		k.need("what was taken: a field with the id of the item, a list of ids, or a list of 0 and 1 for the items of %s, named as chosen in [columns]", c.Item)
+		k.need("what was taken: a field with the id of the item, a list of ids, or a list of 0 and 1 for the "+
+			"items of %s, named as chosen in [columns]", c.Item)
 		return
 	}
 	if !k.fromZero(p) && c.Shown == "" && c.Chosen != c.Item {
@@ -364,11 +384,14 @@ func (k *recognizer) pageID(header []string, rows []row, every pages) {
 			return again == 0 && groups > 1 && taken <= 1.5*groups && groups < few
 		})
 	}
-	const missing = "an id of each page, the same in all its rows: %s. If each row is a page of one item, the items that could have been shown instead are missing"
+	const missing = "an id of each page, the same in all its rows: %s. If each row is a page of one item, the " +
+		"items that could have been shown instead are missing"
 	switch {
 	case c.Decision != "":
 	case repeated != "":
-		k.need("an id of each page: rows of one %s have an item several times, so that it is several pages. Make one, the same in all rows of a page and in no others (such as %[1]s with the time of the page), and name it as decision in [columns]", repeated)
+		k.need("an id of each page: rows of one %s have an item several times, so that it is several pages. Make "+
+			"one, the same in all rows of a page and in no others (such as %[1]s with the time of the page), and "+
+			"name it as decision in [columns]", repeated)
 	case single != "":
 		k.need(missing, single+" differs in nearly every row")
 	default:
@@ -401,15 +424,16 @@ func (k *recognizer) lineID(p pages, names []string) {
 func (k *recognizer) positions(p pages, names []string) {
 	c := &k.Mapping.Columns
 	c.Shown = first(called(names, positionWords), func(name string) bool {
-		return name != c.Item && name != c.Decision && name != c.Chosen && p.accept(name, isPosition) && p.every(func(l *pageRows) bool {
-			seen := map[float64]bool{}
-			return allOf(l.get(name), func(v api.Value) bool {
-				at, _ := position("", v, 0)
-				again := at > 1 && seen[at]
-				seen[at] = true
-				return !again
+		return name != c.Item && name != c.Decision && name != c.Chosen && p.accept(name, isPosition) &&
+			p.every(func(l *pageRows) bool {
+				seen := map[float64]bool{}
+				return allOf(l.get(name), func(v api.Value) bool {
+					at, _ := position("", v, 0)
+					again := at > 1 && seen[at]
+					seen[at] = true
+					return !again
+				})
 			})
-		})
 	})
 }
 
@@ -460,7 +484,8 @@ func (k *recognizer) several(p pages) {
 		}
 	}
 	if several > 0 {
-		k.note("In %d of %d pages several items were taken: all of them count, as the choices of independent shoppers. Clicks are rarely that: for clicks set several = \"first\".", several, nonempty)
+		k.note("In %d of %d pages several items were taken: all of them count, as the choices of independent "+
+			"shoppers. Clicks are rarely that: for clicks set several = \"first\".", several, nonempty)
 	}
 }
 
@@ -468,7 +493,10 @@ func (k *recognizer) several(p pages) {
 func (k *recognizer) propensities(p pages, names []string) {
 	c := &k.Mapping.Columns
 	name := first(called(names, propensityWords), func(name string) bool {
-		return name != c.Chosen && p.accept(name, func(v api.Value) bool { n, ok := number(v); return ok && n >= 0 && n <= 1 })
+		return name != c.Chosen && p.accept(name, func(v api.Value) bool {
+			n, ok := number(v)
+			return ok && n >= 0 && n <= 1
+		})
 	})
 	if name == "" {
 		return
@@ -490,7 +518,8 @@ func (k *recognizer) propensities(p pages, names []string) {
 		k.Mapping.Law = &Law{Draw: "items", Propensity: name}
 		k.note("%s is the probability of each item, and adds up to 1 on every page ([sampling_law]).", name)
 	case !ofPage:
-		k.note("%s varies inside a page, so it is not the probability of the page, and it is not used. Name it as propensity in [sampling_law] with draw = \"items\" if each slot's item was drawn by itself.", name)
+		k.note("%s varies inside a page, so it is not the probability of the page, and it is not used. Name it as "+
+			"propensity in [sampling_law] with draw = \"items\" if each slot's item was drawn by itself.", name)
 	case !p.isFull(name):
 		k.note("%s is missing on some pages, and it is not used.", name)
 	default:
@@ -502,7 +531,8 @@ func (k *recognizer) propensities(p pages, names []string) {
 func (k *recognizer) revenue(p pages, names []string) {
 	c := &k.Mapping.Columns
 	c.Revenue = first(called(names, revenueWords), func(name string) bool {
-		return p.accept(name, isRevenue) && p.every(func(l *pageRows) bool { return len(l.list(name)) == len(l.get(c.Item)) }) && !k.tells(p, name)
+		return p.accept(name, isRevenue) &&
+			p.every(func(l *pageRows) bool { return len(l.list(name)) == len(l.get(c.Item)) }) && !k.tells(p, name)
 	})
 }
 
@@ -552,7 +582,8 @@ func (k *recognizer) events(header []string, rows []row) bool {
 		}
 		k.What = strings.Replace(k.What, "a table", "a table of events", 1)
 		k.Mapping.Events = e
-		k.note("A row whose %s is %s shows an item, and %s takes it ([events]). Other rows are not read.", name, e.Shown, e.Chosen)
+		k.note("A row whose %s is %s shows an item, and %s takes it ([events]). Other rows are not read.", name,
+			e.Shown, e.Chosen)
 		return true
 	}
 	return false

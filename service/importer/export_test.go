@@ -55,7 +55,8 @@ func SortIn(bytes int) (undo func()) {
 }
 
 // Read opens a log and reads it once, for no placement: events of Personalizer keep their ids.
-func Read(ctx context.Context, path string, m *Mapping, c *setup.Config, each func(d *page.Imported) error) (*Report, error) {
+func Read(ctx context.Context, path string, m *Mapping, c *setup.Config,
+	each func(d *page.Imported) error) (*Report, error) {
 	l, err := Open(ctx, path, m)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,8 @@ func FuzzRead(f *testing.F) {
 		n := 0
 		items := filepath.Join(t.TempDir(), "items.csv")
 		fatal.If(t, os.WriteFile(items, []byte("item_id,price\nx,1\ny,2\n"), 0o600))
-		report, err := importer.Read(t.Context(), path, &importer.Mapping{Format: format, Items: items, Several: "first"}, c, func(d *page.Imported) error {
+		report, err := importer.Read(t.Context(), path, &importer.Mapping{Format: format, Items: items,
+			Several: "first"}, c, func(d *page.Imported) error {
 			n++
 			return engine.CheckImport("home", c, d)
 		})

@@ -114,7 +114,8 @@ func ReadMapping(path string) (*Mapping, error) {
 }
 
 func (m *Mapping) check() error {
-	err := cmp.Or(oneOf("format", m.Format, formatNames...), oneOf("several", m.Several, "first", "skip", "each"), oneOf("rewards", m.Rewards, "share", "choice"))
+	err := cmp.Or(oneOf("format", m.Format, formatNames...), oneOf("several", m.Several, "first", "skip", "each"),
+		oneOf("rewards", m.Rewards, "share", "choice"))
 	switch e := m.Events; {
 	case err != nil:
 		return err
@@ -149,8 +150,10 @@ func (l *Law) check() error {
 		isSet bool
 		draws []string
 	}{
-		{"size", l.Size, l.Size != 0, drawn[:2]}, {"page", l.Page, l.Page != "", drawn}, {"share", l.Share, l.Share != 0, drawn},
-		{"propensity", l.Propensity, l.Propensity != "", []string{"items"}}, {"slot", l.Slot, l.Slot != "", []string{"items"}},
+		{"size", l.Size, l.Size != 0, drawn[:2]}, {"page", l.Page, l.Page != "", drawn},
+		{"share", l.Share, l.Share != 0, drawn},
+		{"propensity", l.Propensity, l.Propensity != "", []string{"items"}},
+		{"slot", l.Slot, l.Slot != "", []string{"items"}},
 	} {
 		if o.isSet && !slices.Contains(o.draws, l.Draw) {
 			return fmt.Errorf("sampling_law.%s = %v: belongs to draw = %q", o.field, o.value, o.draws)
@@ -163,7 +166,8 @@ func (l *Law) check() error {
 	case l.Draw != "swaps" && l.Size < 1:
 		return fmt.Errorf("sampling_law.size = %d: must be at least 1", l.Size)
 	case l.Page == "" && (l.Share < 1 || l.Draw == "swaps"):
-		return fmt.Errorf("sampling_law.page is missing: name the column of the policy's own page, which was shown where no page was drawn")
+		return fmt.Errorf("sampling_law.page is missing: name the column of the policy's own page, which was " +
+			"shown where no page was drawn")
 	}
 	return nil
 }
@@ -171,10 +175,12 @@ func (l *Law) check() error {
 // formats are the readers by name.
 var formats = map[string]func(*source) error{}
 
-var formatNames = []string{"csv", "tsv", "parquet", "jsonl", "dsjson", "personalizer", "obp", "vw", "vwjson", "sessions"}
+var formatNames = []string{"csv", "tsv", "parquet", "jsonl", "dsjson", "personalizer", "obp", "vw", "vwjson",
+	"sessions"}
 
 func init() {
-	for k, read := range []func(*source) error{readTable, readTable, readTable, readLines, readDecisions, readDecisions, readOBP, readVW, readVWJSON, readSessions} {
+	for k, read := range []func(*source) error{readTable, readTable, readTable, readLines, readDecisions, readDecisions,
+		readOBP, readVW, readVWJSON, readSessions} {
 		formats[formatNames[k]] = read
 	}
 }
@@ -236,8 +242,10 @@ func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
 		tabs.Delimiter = cmp.Or(m.Delimiter, "\t")
 		l.format, l.mapping = "csv", &tabs
 	}
-	if w := m.Law; w != nil && (w.Page != "" || w.Draw == "items") && !slices.Contains([]string{"csv", "parquet", "jsonl"}, l.format) {
-		return nil, fmt.Errorf("%s: sampling_law.draw = %q with columns is of tables and jsonl, and the format is %s", m.path, w.Draw, l.format)
+	if w := m.Law; w != nil && (w.Page != "" || w.Draw == "items") &&
+		!slices.Contains([]string{"csv", "parquet", "jsonl"}, l.format) {
+		return nil, fmt.Errorf("%s: sampling_law.draw = %q with columns is of tables and jsonl, and the format is %s",
+			m.path, w.Draw, l.format)
 	}
 	if path == "-" {
 		l.name, l.file = "standard input", os.Stdin
@@ -295,9 +303,12 @@ func (l *Log) named(ctx context.Context, err error) error {
 
 // Read reads the log for a placement, and calls each for every decision with an outcome. An import calls it twice, and
 // checks everything first. The error names the file and the place.
-func (l *Log) Read(ctx context.Context, placement string, c *setup.Config, each func(d *page.Imported) error) (*Report, error) {
+func (l *Log) Read(ctx context.Context, placement string, c *setup.Config,
+	each func(d *page.Imported) error) (*Report, error) {
 	m := l.mapping
-	s := &source{Log: l, ctx: ctx, placement: placement, config: c, each: each, report: &Report{Skipped: map[string]int{}, Sorted: l.sorted != nil}, used: map[string]bool{}, seen: map[string]bool{}, ids: map[string]bool{}, values: map[string]map[string]bool{}}
+	s := &source{Log: l, ctx: ctx, placement: placement, config: c, each: each,
+		report: &Report{Skipped: map[string]int{}, Sorted: l.sorted != nil}, used: map[string]bool{},
+		seen: map[string]bool{}, ids: map[string]bool{}, values: map[string]map[string]bool{}}
 	for _, feature := range c.Features {
 		if feature.Kind == "cross" {
 			continue
@@ -456,7 +467,8 @@ func (s *source) add(f *found) error {
 // imported returns a decision with the values of the placement's features.
 func (s *source) imported(f *found) (d *page.Imported, err error) {
 	f.id = decisionID(f.id)
-	d = &page.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity, Draw: f.law}
+	d = &page.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity,
+		Draw: f.law}
 	if l := s.mapping.Law; l != nil && l.Draw != "items" && d.Draw == nil && l.Page == "" { // share is 1
 		if d.Draw, err = l.of(nil, idsOf(f.items)); err != nil {
 			return nil, err
@@ -558,7 +570,8 @@ func (s *source) outcomes(f *found, d *page.Imported, rewards []api.Reward) erro
 func decisionID(id string) string {
 	ok := id != "" && len(id) <= 128 && id != "." && id != ".."
 	for _, c := range []byte(id) {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-:", c) >= 0)
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("._-:", c) >= 0)
 	}
 	if ok {
 		return id
@@ -596,7 +609,8 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 			return nil, fmt.Errorf("column %s: %.40q is not UTF-8: convert the file", m.Column, v.Text)
 		}
 		if feature.Columns > 0 && isColumns(v, feature.Columns) {
-			return nil, fmt.Errorf("column %s: %.40s are columns: the values of hashed categories, texts and objects are not in an export", m.Column, v.Text)
+			return nil, fmt.Errorf("column %s: %.40s are columns: the values of hashed categories, texts and "+
+				"objects are not in an export", m.Column, v.Text)
 		}
 		typed, err := typed(feature.Kind, v)
 		if err != nil {
@@ -612,7 +626,8 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 				s.values[feature.Name] = map[string]bool{}
 			}
 			if s.values[feature.Name][typed.Text] = true; len(s.values[feature.Name]) > maxValues {
-				return nil, fmt.Errorf("column %s: the category %s has more than %d distinct values: it is probably an id", m.Column, feature.Name, maxValues)
+				return nil, fmt.Errorf("column %s: the category %s has more than %d distinct values: it is "+
+					"probably an id", m.Column, feature.Name, maxValues)
 			}
 		}
 		typed.Name = feature.Name
@@ -638,7 +653,8 @@ func typed(kind string, v api.Value) (api.Value, error) {
 	case (kind == "category" || kind == "text") && v.Kind == api.IsNumber:
 		return api.Text("", textOf(v)), nil
 	case (kind == "category" || kind == "text") && v.Kind == api.IsObject:
-		return v, fmt.Errorf("%.40s is not a text: the values of hashed categories and of texts are not in an export", v.Text)
+		return v, fmt.Errorf("%.40s is not a text: the values of hashed categories and of texts are not in an export",
+			v.Text)
 	case kind == "object" && v.Kind == api.IsText:
 		return api.Object("", v.Text), nil
 	}
@@ -648,7 +664,8 @@ func typed(kind string, v api.Value) (api.Value, error) {
 // isColumns reports whether a value is the list of n columns that an export writes in place of a hashed value.
 func isColumns(v api.Value, n int) bool {
 	var columns []float64
-	return (v.Kind == api.IsText || v.Kind == api.IsObject) && strings.HasPrefix(v.Text, "[") && json.Unmarshal([]byte(v.Text), &columns) == nil && len(columns) == n
+	return (v.Kind == api.IsText || v.Kind == api.IsObject) && strings.HasPrefix(v.Text, "[") &&
+		json.Unmarshal([]byte(v.Text), &columns) == nil && len(columns) == n
 }
 
 // probability parses a propensity, which must be in (0, 1].
@@ -680,7 +697,9 @@ func moment(text string) (int64, error) {
 	} else if seconds, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(seconds) < math.MaxInt64/1e9 {
 		return int64(seconds * 1e9), nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999-07:00", "2006-01-02 15:04:05.999999999", time.DateOnly, "2006-01-02T15:04:05.999999999", "1/2/2006 3:04:05 PM"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
+		"2006-01-02 15:04:05.999999999-07:00", "2006-01-02 15:04:05.999999999", time.DateOnly,
+		"2006-01-02T15:04:05.999999999", "1/2/2006 3:04:05 PM"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			if y := t.Year(); y < 1678 || y > 2261 {
 				return 0, fmt.Errorf("the time %.40q is beyond what a log holds", text)

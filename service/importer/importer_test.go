@@ -28,7 +28,8 @@ func TestFileThatIsNotUTF8(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.csv")
 	fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,brand\na,x,1,acme\na,y,0,caf\xe9\n"), 0o600))
 	_, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*page.Imported) error { return nil })
-	if err == nil || !strings.HasSuffix(err.Error(), `item "y": column brand: "caf\xe9" is not UTF-8: convert the file`) {
+	if err == nil || !strings.HasSuffix(err.Error(),
+		`item "y": column brand: "caf\xe9" is not UTF-8: convert the file`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -36,7 +37,8 @@ func TestFileThatIsNotUTF8(t *testing.T) {
 // An export contains columns in place of hashed values. They are no values, in a table of an export either.
 func TestColumnsOfAnExport(t *testing.T) {
 	for kind, buckets := range map[string]int{"text": 3, "object": 3, "category": 3} {
-		c, err := setup.Parse(fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"t","kind":%q,"columns":%d}]}`, kind, buckets))
+		c, err := setup.Parse(fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"t","kind":%q,"columns":%d}]}`, kind,
+			buckets))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,13 +49,15 @@ func TestColumnsOfAnExport(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name)
 			fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 			_, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*page.Imported) error { return nil })
-			if err == nil || !strings.HasSuffix(err.Error(), "column t: [0,1,0.5] are columns: the values of hashed categories, texts and objects are not in an export") {
+			if err == nil || !strings.HasSuffix(err.Error(), "column t: [0,1,0.5] are columns: the values of "+
+				"hashed categories, texts and objects are not in an export") {
 				t.Errorf("%s, %s: %v", kind, name, err)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "log.csv")
 		fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,t\na,x,1,\"[{\"\"year\"\":2026}]\"\n"), 0o600))
-		if _, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*page.Imported) error { return nil }); err != nil {
+		if _, err = importer.Read(t.Context(), path, &importer.Mapping{}, c,
+			func(*page.Imported) error { return nil }); err != nil {
 			t.Errorf("%s: another list: %v", kind, err)
 		}
 	}
@@ -62,13 +66,16 @@ func TestColumnsOfAnExport(t *testing.T) {
 // Numbers are ids and times with the file's digits, however long they are.
 func TestNumbersAsIDsAndTimes(t *testing.T) {
 	const ids = `[1234567,9007199254740993]`
-	list, _, err := read(t, "log.jsonl", `{"id":7000000,"time":1700000000123,"items":`+ids+`,"chosen":9007199254740993}`,
-		&importer.Mapping{Format: "sessions", Columns: importer.Columns{Decision: "id", Time: "time", Item: "items", Chosen: "chosen"}})
+	list, _, err := read(t, "log.jsonl",
+		`{"id":7000000,"time":1700000000123,"items":`+ids+`,"chosen":9007199254740993}`,
+		&importer.Mapping{Format: "sessions", Columns: importer.Columns{Decision: "id", Time: "time", Item: "items",
+			Chosen: "chosen"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := list[0]
-	if want := strings.Split(strings.Trim(ids, "[]"), ","); !slices.Equal(d.Shown, want) || first(d) != want[1] || d.Request.Decision != "7000000" || d.Time != 1700000000123e6 {
+	if want := strings.Split(strings.Trim(ids, "[]"), ","); !slices.Equal(d.Shown, want) || first(d) != want[1] ||
+		d.Request.Decision != "7000000" || d.Time != 1700000000123e6 {
 		t.Errorf("%+v, want items %q", d, want)
 	}
 }
@@ -76,7 +83,8 @@ func TestNumbersAsIDsAndTimes(t *testing.T) {
 // A number that is NA is missing, as it is for fits.
 func TestMissingNumbers(t *testing.T) {
 	list, r, err := read(t, "log.csv", "decision_id,item,chosen,price\na,x,1,NA\na,y,0,2\n", &importer.Mapping{})
-	if err != nil || len(list[0].Request.Items[0].Features) != 0 || r.Features[0].Missing != 1 || r.Features[0].Found != 1 {
+	if err != nil || len(list[0].Request.Items[0].Features) != 0 || r.Features[0].Missing != 1 ||
+		r.Features[0].Found != 1 {
 		t.Errorf("%+v, %+v, %v", list, r, err)
 	}
 }
@@ -100,7 +108,8 @@ func TestManyItems(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	line = strings.Replace(line, ids[8], ids[9], 1)
-	if r, err = importer.Recognize(t.Context(), file(t, "log.jsonl", []byte(line))); err != nil || r.Mapping.Columns.Item == "items" {
+	if r, err = importer.Recognize(t.Context(), file(t, "log.jsonl", []byte(line))); err != nil ||
+		r.Mapping.Columns.Item == "items" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

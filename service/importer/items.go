@@ -66,7 +66,8 @@ func ReadItemMapping(path string, features []api.Feature) (*ItemMapping, error) 
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Features)) {
 		if m.kinds[name] == "" {
-			return nil, fmt.Errorf("%s: features.%s: the placement has no feature of items of this name: it has %s", path, name, strings.Join(slices.Sorted(maps.Keys(m.kinds)), ", "))
+			return nil, fmt.Errorf("%s: features.%s: the placement has no feature of items of this name: it has %s",
+				path, name, strings.Join(slices.Sorted(maps.Keys(m.kinds)), ", "))
 		}
 	}
 	return m, nil
@@ -128,7 +129,8 @@ func (m *ItemMapping) rows(f *os.File, visit func(*api.CatalogueItem) error) err
 	}
 	names, nested := t.Header(), t.Nested()
 	if nested != nil && !m.given {
-		return fmt.Errorf("column %s holds lists or groups, which are no values of an item: name the columns to use with --mapping", strings.Join(table.NestedColumns(nested), ", "))
+		return fmt.Errorf("column %s holds lists or groups, which are no values of an item: name the columns to "+
+			"use with --mapping", strings.Join(table.NestedColumns(nested), ", "))
 	}
 	if m, err = m.infer(names, nested); err != nil {
 		return err
@@ -162,7 +164,8 @@ func (m *ItemMapping) rows(f *os.File, visit func(*api.CatalogueItem) error) err
 func (m *ItemMapping) infer(columns, nested []string) (*ItemMapping, error) {
 	if m.given {
 		c := m.Columns
-		named := slices.Concat([]string{c.ID, c.Revenue, c.Space, c.Available, c.ValidFrom, c.ValidUntil}, c.Groups, c.Payload,
+		named := slices.Concat([]string{c.ID, c.Revenue, c.Space, c.Available, c.ValidFrom, c.ValidUntil}, c.Groups,
+			c.Payload,
 			slices.Sorted(maps.Values(m.Features)), slices.Sorted(maps.Values(m.Attributes)))
 		for _, name := range named {
 			if name != "" && !slices.Contains(columns, name) {
@@ -176,7 +179,8 @@ func (m *ItemMapping) infer(columns, nested []string) (*ItemMapping, error) {
 	}
 	n := *m
 	n.Features, n.Attributes = map[string]string{}, map[string]string{}
-	to := map[string]*string{"id": &n.Columns.ID, "revenue": &n.Columns.Revenue, "space": &n.Columns.Space, "available": &n.Columns.Available,
+	to := map[string]*string{"id": &n.Columns.ID, "revenue": &n.Columns.Revenue, "space": &n.Columns.Space,
+		"available":  &n.Columns.Available,
 		"valid_from": &n.Columns.ValidFrom, "valid_until": &n.Columns.ValidUntil}
 	for _, name := range columns {
 		switch {

@@ -18,12 +18,14 @@ func inFile(t *testing.T, name string, text []byte) string {
 	return path
 }
 
-var itemFeatures = []api.Feature{{Name: "price", Kind: "number", From: "item"}, {Name: "brand", Kind: "category", From: "item", Columns: 4}}
+var itemFeatures = []api.Feature{{Name: "price", Kind: "number", From: "item"},
+	{Name: "brand", Kind: "category", From: "item", Columns: 4}}
 
 // Any file's items get ids, or an error names the file.
 func FuzzItemsFile(f *testing.F) {
 	for _, text := range []string{
-		"id,price,brand\na,1.5,acme\nb,,zen\n", "id;price\n", `{"id":"a","features":{"price":1,"brand":"acme"},"revenue":2,"groups":["g"]}` + "\n" + `{"id":"b"}`,
+		"id,price,brand\na,1.5,acme\nb,,zen\n", "id;price\n",
+		`{"id":"a","features":{"price":1,"brand":"acme"},"revenue":2,"groups":["g"]}` + "\n" + `{"id":"b"}`,
 		`{"id":1,"price":"2"}`, `{"id":"a","price":[1,{}]}`, "PAR1", "", "{", "\"", "id,id\na,b\n",
 	} {
 		f.Add([]byte(text), false)
@@ -32,7 +34,8 @@ func FuzzItemsFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, given bool) {
 		mapped := ""
 		if given {
-			mapped = inFile(t, "mapping.toml", []byte("[columns]\nid = \"id\"\nrevenue = \"price\"\n[features]\nprice = \"price\"\n"))
+			mapped = inFile(t, "mapping.toml", []byte("[columns]\nid = \"id\"\nrevenue = "+
+				"\"price\"\n[features]\nprice = \"price\"\n"))
 		}
 		m := fatal.Or(importer.ReadItemMapping(mapped, itemFeatures))(t)
 		_ = importer.ReadItems(inFile(t, "items", text), m, func(item *api.CatalogueItem) error {
@@ -46,7 +49,9 @@ func FuzzItemsFile(f *testing.F) {
 
 // Any mapping of items is read, or an error names its file.
 func FuzzItemsMapping(f *testing.F) {
-	for _, text := range []string{"", "[columns]\nid = \"sku\"\nrevenue = \"margin\"\ngroups = [\"shelf\"]\n[features]\nbrand = \"make\"\n", "[attributes]\ncolour = \"colour\"\n", "columns.id = 1", "[features"} {
+	for _, text := range []string{"", "[columns]\nid = \"sku\"\nrevenue = \"margin\"\ngroups = " +
+		"[\"shelf\"]\n[features]\nbrand = \"make\"\n", "[attributes]\ncolour = \"colour\"\n", "columns.id = 1",
+		"[features"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -519,7 +519,8 @@ func (s *source) outcomesOf(f *found, l *vwLine) error {
 		f.shown = append(f.shown, id)
 		switch reward := o.reward(); {
 		case s.mapping.Rewards != "choice" && reward > 1 && l.Vitrine == nil:
-			return fmt.Errorf("slot %d: the reward is %v, more than 1: set rewards = \"choice\" in the mapping if each positive reward is an item taken", k, reward)
+			return fmt.Errorf("slot %d: the reward is %v, more than 1: set rewards = \"choice\" in the mapping if "+
+				"each positive reward is an item taken", k, reward)
 		case s.mapping.Rewards != "choice":
 			f.rewards = append(f.rewards, max(reward, 0))
 		case reward > 0:
@@ -545,7 +546,8 @@ func (l *vwLine) outcomes() (list []vwOutcome, first int, skip string, err error
 	case l.Outcomes == nil && (l.Cost == nil || len(l.Actions) == 0):
 		return nil, 0, noLabel, nil
 	case l.Outcomes == nil: // a contextual bandit counts actions from 1
-		return []vwOutcome{{Cost: l.Cost, Original: l.Original, actions: l.Actions, p: l.P, Rewards: l.Rewards}}, 1, "", nil
+		return []vwOutcome{{Cost: l.Cost, Original: l.Original, actions: l.Actions, p: l.P, Rewards: l.Rewards}}, 1, "",
+			nil
 	}
 	for k := range l.Outcomes {
 		o := &l.Outcomes[k]

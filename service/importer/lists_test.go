@@ -39,12 +39,15 @@ func TestSessions(t *testing.T) {
 		columns importer.Columns
 		mapping importer.Mapping
 	}{
-		"an id":         {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,z\n", columns, importer.Mapping{List: "|"}},
-		"JSON in CSV":   {"id,t,age,items,price,shown,click\na,2,30,\"[\"\"x\"\",\"\"y\"\",\"\"z\"\"]\",\"[10,20,30]\",\"[\"\"z\"\", \"\"x\"\"]\",z\n", columns, importer.Mapping{}},
-		"Python in CSV": {"id;t;age;items;price;shown;click\na;2;30;['x', 'y', 'z'];[10. 20. 30.];['z', 'x'];['z']\n", columns, importer.Mapping{Delimiter: ";"}},
-		"flags":         {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,0|0|1\n", columns, importer.Mapping{List: "|"}},
-		"JSON Lines":    {`{"id":"a","t":2,"age":30,"items":["x","y","z"],"price":[10,20,30],"shown":["z","x"],"click":"z"}`, columns, importer.Mapping{}},
-		"objects":       {"\n" + `{"id":"a","t":2,"age":30,"items":[{"sku":"x","price":10,"at":2},{"sku":"y","price":20,"at":null},{"sku":"z","price":30,"at":1,"click":true}]}`, nested, importer.Mapping{Features: map[string]string{"price": "items.price"}}},
+		"an id": {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,z\n", columns, importer.Mapping{
+			List: "|"}},
+		"JSON in CSV": {"id,t,age,items,price,shown,click\na,2,30,\"[\"\"x\"\",\"\"y\"\",\"\"z\"\"]\",\"[10,20,30]\",\"[\"\"z\"\", \"\"x\"\"]\",z\n", columns, importer.Mapping{}},
+		"Python in CSV": {"id;t;age;items;price;shown;click\na;2;30;['x', 'y', 'z'];[10. 20. 30.];['z', " +
+			"'x'];['z']\n", columns, importer.Mapping{Delimiter: ";"}},
+		"flags": {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,0|0|1\n", columns, importer.Mapping{
+			List: "|"}},
+		"JSON Lines": {`{"id":"a","t":2,"age":30,"items":["x","y","z"],"price":[10,20,30],"shown":["z","x"],"click":"z"}`, columns, importer.Mapping{}},
+		"objects":    {"\n" + `{"id":"a","t":2,"age":30,"items":[{"sku":"x","price":10,"at":2},{"sku":"y","price":20,"at":null},{"sku":"z","price":30,"at":1,"click":true}]}`, nested, importer.Mapping{Features: map[string]string{"price": "items.price"}}},
 	} {
 		c.mapping.Format, c.mapping.Columns = "sessions", c.columns
 		got, r, err := read(t, "log", c.text, &c.mapping)
@@ -58,7 +61,8 @@ func TestSessions(t *testing.T) {
 	}
 	// Items with their outcomes, in a file without a header: y was taken.
 	got, _, err := read(t, "log", "7\tU\t11/15/2019 10:22:32 AM\tx-0 y-1\n", &importer.Mapping{
-		Format: "sessions", Delimiter: "\t", List: " ", Header: []string{"id", "user", "t", "items"}, Columns: importer.Columns{Decision: "id", Time: "t", Item: "items", Chosen: "items"},
+		Format: "sessions", Delimiter: "\t", List: " ", Header: []string{"id", "user", "t", "items"},
+		Columns: importer.Columns{Decision: "id", Time: "t", Item: "items", Chosen: "items"},
 	})
 	if err != nil || first(got[0]) != "y" || len(got[0].Shown) != 2 || got[0].Time != 1573813352e9 {
 		t.Errorf("%+v, %v", got[0], err)
@@ -70,7 +74,8 @@ func TestSessions(t *testing.T) {
 		`line 1: there is no column "click": the columns are id, t`: "id,t,items,shown\n",
 		`line 2: /shown/0: "w" is not among the items`:              "id,t,items,shown,click\na,2,x|y,w,\n",
 	} {
-		if _, _, err := read(t, "log", text, &importer.Mapping{Format: "sessions", List: "|", Columns: columns}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
+		if _, _, err := read(t, "log", text, &importer.Mapping{Format: "sessions", List: "|",
+			Columns: columns}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -94,9 +99,10 @@ func TestVW(t *testing.T) {
 		format, text string
 		mapping      importer.Mapping
 	}{
-		"text":            {"vw", "shared e1|u age:30\na|i price:10\n0:-1:0.25 b|i price:20\n\n", importer.Mapping{}},
-		"a scale":         {"vw", "shared 'e1 |u:2 age:15\n'a |i price:10 |j new\n2:-1:0.25 'b |i price:20", importer.Mapping{}},
-		"losses":          {"vw", "shared e1|u age:30\na|i price:10\n2:0:0.25 b|i price:20\n\n\n", importer.Mapping{Loss: true}},
+		"text":    {"vw", "shared e1|u age:30\na|i price:10\n0:-1:0.25 b|i price:20\n\n", importer.Mapping{}},
+		"a scale": {"vw", "shared 'e1 |u:2 age:15\n'a |i price:10 |j new\n2:-1:0.25 'b |i price:20", importer.Mapping{}},
+		"losses": {"vw", "shared e1|u age:30\na|i price:10\n2:0:0.25 b|i price:20\n\n\n", importer.Mapping{
+			Loss: true}},
 		"a label outside": {"vwjson", `{"_tag":"e1","u":{"age":30},"_label_Action":2,"_label_Cost":-1,"_label_Probability":0.25,"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20}}]}`, importer.Mapping{}},
 		"an index":        {"vwjson", `{"_tag":"e1","u":{"age":30},"_labelIndex":1,"_label_Action":1,"_label_Cost":0,"_label_Probability":0.25,"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20}}]}`, importer.Mapping{Loss: true}},
 		"a label inside":  {"vwjson", `{"_tag":"e1","u":{"age":30},"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20},"_label":"1:-1:0.25"}]}`, importer.Mapping{}},
@@ -113,20 +119,28 @@ func TestVW(t *testing.T) {
 		}
 	}
 	// Actions without lines, and slots.
-	got, r, err := read(t, "log", "1:-1:0.4 | age:3\n3:0:0.2 x| age:4 b\n| age:5\n", &importer.Mapping{Format: "vw", Actions: 3})
-	if err != nil || len(got) != 2 || len(got[0].Request.Items) != 3 || first(got[0]) != "1" || got[1].Request.Decision != "x" || got[1].Shown[0] != "3" || got[1].Propensity != 0.2 || r.Skipped["have no label"] != 1 {
+	got, r, err := read(t, "log", "1:-1:0.4 | age:3\n3:0:0.2 x| age:4 b\n| age:5\n",
+		&importer.Mapping{Format: "vw", Actions: 3})
+	if err != nil || len(got) != 2 || len(got[0].Request.Items) != 3 || first(got[0]) != "1" ||
+		got[1].Request.Decision != "x" || got[1].Shown[0] != "3" || got[1].Propensity != 0.2 ||
+		r.Skipped["have no label"] != 1 {
 		t.Errorf("%+v, %+v, %v", got, r, err)
 	}
-	got, _, err = read(t, "log", "ccb shared |u age:3\nccb action |i price:1\nccb action |i price:2\nccb action |i price:3\nccb slot 2:0:0.5,0:0.3,1:0.2 |\nccb slot 0:-1:0.6,1:0.4 |\n", &importer.Mapping{Format: "vw", Features: price})
+	got, _, err = read(t, "log", "ccb shared |u age:3\nccb action |i price:1\nccb action |i price:2\nccb action "+
+		"|i price:3\nccb slot 2:0:0.5,0:0.3,1:0.2 |\nccb slot 0:-1:0.6,1:0.4 |\n",
+		&importer.Mapping{Format: "vw", Features: price})
 	if err != nil || strings.Join(got[0].Shown, "") != "31" || first(got[0]) != "1" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, _, err = read(t, "log", "ccb shared |\nccb action |\nccb action |\nccb slot 0:0:0.5,1:0.5 |\nccb slot 1:1:1 |\n", &importer.Mapping{Format: "vw", Loss: true})
+	got, _, err = read(t, "log", "ccb shared |\nccb action |\nccb action |\nccb slot 0:0:0.5,1:0.5 |\nccb slot "+
+		"1:1:1 |\n", &importer.Mapping{Format: "vw", Loss: true})
 	if err != nil || first(got[0]) != "1" {
 		t.Errorf("losses of slots: %+v, %v", got, err)
 	}
-	_, r, err = read(t, "log", "slates shared 0.8 | s\nslates action 0 | a\nslates slot 0:0.8 |\n\nshared |\n1:-1:0.5 | a\n | b\n", &importer.Mapping{Format: "vw"})
-	if err != nil || r.Decisions != 2 || r.Skipped["have one reward for a page of slots, and not for an item (slates)"] != 1 {
+	_, r, err = read(t, "log", "slates shared 0.8 | s\nslates action 0 | a\nslates slot 0:0.8 |\n\nshared "+
+		"|\n1:-1:0.5 | a\n | b\n", &importer.Mapping{Format: "vw"})
+	if err != nil || r.Decisions != 2 ||
+		r.Skipped["have one reward for a page of slots, and not for an item (slates)"] != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for want, text := range map[string]string{
@@ -135,7 +149,8 @@ func TestVW(t *testing.T) {
 		`line 2: slot 0: the propensity is 2: must be in (0, 1]`: "shared |\n1:0:2 | a",
 		`line 1: "ccb ": want ccb shared`:                        "ccb |",
 	} {
-		if _, _, err := read(t, "log", text, &importer.Mapping{Format: "vw"}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
+		if _, _, err := read(t, "log", text, &importer.Mapping{Format: "vw"}); err == nil ||
+			!strings.Contains(err.Error(), "log: "+want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -145,7 +160,8 @@ func TestVW(t *testing.T) {
 func TestSlates(t *testing.T) {
 	_, r, err := read(t, "log.dsjson", `{"_label_cost":-1,"EventId":"a","_outcomes":[{"_a":1,"_p":0.5},{"_a":[0],"_p":[0.25]}],"c":{"_multi":[{"_slot_id":0},{"_slot_id":0},{"_slot_id":1}],"_slots":[{},{}]}}`+"\n"+
 		`{"EventId":"b","_label_cost":0,"a":[1],"p":[1],"c":{"_multi":[{"f":1}]}}`, &importer.Mapping{})
-	if err != nil || r.Decisions != 2 || r.Skipped["have one reward for a page of slots, and not for an item (slates)"] != 1 {
+	if err != nil || r.Decisions != 2 ||
+		r.Skipped["have one reward for a page of slots, and not for an item (slates)"] != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -153,9 +169,11 @@ func TestSlates(t *testing.T) {
 // Any lines are read, or an error names one.
 func FuzzLines(f *testing.F) {
 	for _, text := range []string{
-		"shared e1|u:2 age:30\na|i price:10 c=d\n0:-1:0.25 b|i price:20\n\n1:0:.5 | a", "ccb shared |\nccb action |i a:b\nccb slot 0:1:0.5,1:0.5 |", "slates shared 0.8 |\n",
+		"shared e1|u:2 age:30\na|i price:10 c=d\n0:-1:0.25 b|i price:20\n\n1:0:.5 | a", "ccb shared |\nccb action " +
+			"|i a:b\nccb slot 0:1:0.5,1:0.5 |", "slates shared 0.8 |\n",
 		`{"_tag":"e1","u":{"age":[30]},"_labelIndex":1,"_label_Cost":-1,"_label_Probability":0.25,"_multi":[{"i":{"price":10}},{"_label":"1:2:.5"}]}`, `{"_label":{"Action":1,"Cost":0,"Probability":1},"a":1}`,
-		`{"id":"a","t":2,"age":30,"items":[{"sku":"x","price":[10]},{"sku":"z","click":true}],"click":["z"]}`, "id,items,click\na,x|y,[1]\nb,['x' 'y'],0|1\n",
+		`{"id":"a","t":2,"age":30,"items":[{"sku":"x","price":[10]},{"sku":"z","click":true}],"click":["z"]}`,
+		"id,items,click\na,x|y,[1]\nb,['x' 'y'],0|1\n",
 	} {
 		f.Add(text, uint8(0))
 		f.Add(text, uint8(2))
@@ -170,8 +188,10 @@ func FuzzLines(f *testing.F) {
 		for _, m := range []importer.Mapping{
 			{Format: "vw", Actions: int(actions)}, {Format: "vwjson", Actions: int(actions)},
 			{Format: "sessions", List: "|", Columns: importer.Columns{Item: "items", Chosen: "click"}},
-			{Format: "sessions", Columns: importer.Columns{Item: "items.sku", Chosen: "items.click", Shown: "items.at"}},
-			{Format: "sessions", List: " ", Header: []string{"items"}, Columns: importer.Columns{Item: "items", Chosen: "items"}},
+			{Format: "sessions", Columns: importer.Columns{Item: "items.sku", Chosen: "items.click",
+				Shown: "items.at"}},
+			{Format: "sessions", List: " ", Header: []string{"items"},
+				Columns: importer.Columns{Item: "items", Chosen: "items"}},
 		} {
 			n := 0
 			report, err := importer.Read(t.Context(), path, &m, c, func(d *page.Imported) error {
@@ -188,13 +208,16 @@ func FuzzLines(f *testing.F) {
 // Events of the kinds in the mapping show and take items; an item may be shown again.
 func TestEvents(t *testing.T) {
 	const text = "page,kind,item,price\na,view,x,1\na,view,y,2\na,view,x,1\na,cart,x,1\na,click,y,2\na,click,y,2\nb,view,x,1\nc,view,x,1\nc,click,z,9\nd,click,x,1\n"
-	m := &importer.Mapping{Columns: importer.Columns{Decision: "page"}, Events: &importer.Events{Column: "kind", Shown: "view", Chosen: "click"}}
+	m := &importer.Mapping{Columns: importer.Columns{Decision: "page"},
+		Events: &importer.Events{Column: "kind", Shown: "view", Chosen: "click"}}
 	list, r, err := read(t, "log.csv", text, m)
-	if err != nil || len(list) != 2 || strings.Join(list[0].Shown, "") != "xy" || first(list[0]) != "y" || first(list[1]) != "" || r.Skipped["have an item taken that was not shown"] != 2 {
+	if err != nil || len(list) != 2 || strings.Join(list[0].Shown, "") != "xy" || first(list[0]) != "y" ||
+		first(list[1]) != "" || r.Skipped["have an item taken that was not shown"] != 2 {
 		t.Errorf("%+v, %+v, %v", list, r, err)
 	}
 	m.Events.Column = "type"
-	if _, _, err := read(t, "log.csv", text, m); err == nil || !strings.Contains(err.Error(), `events.column: there is no column "type": the columns are page, kind`) {
+	if _, _, err := read(t, "log.csv", text, m); err == nil || !strings.Contains(err.Error(),
+		`events.column: there is no column "type": the columns are page, kind`) {
 		t.Error(err)
 	}
 }
@@ -215,9 +238,12 @@ func roundTrip(t *testing.T, m *importer.Mapping) {
 
 func TestMappingText(t *testing.T) {
 	roundTrip(t, &importer.Mapping{
-		Format: "sessions", Delimiter: "\t", Header: []string{"a \"b\"", "ü\\"}, List: " ", Items: "/x/y z.csv", Actions: 3, Loss: true, Several: "first", Rewards: "choice",
-		Columns: importer.Columns{Decision: "d", Time: "t", Item: "i.id", Shown: "s", Chosen: "c", Revenue: "r", Propensity: "p"}, Events: &importer.Events{Column: "e", Shown: "s'", Chosen: "\x01"},
-		Features: map[string]string{"price": "price €", "a.b": "c", "x y": "z"}, Law: &importer.Law{Draw: "pages", Share: 0.25, Size: 3, Page: "own"},
+		Format: "sessions", Delimiter: "\t", Header: []string{"a \"b\"", "ü\\"}, List: " ", Items: "/x/y z.csv",
+		Actions: 3, Loss: true, Several: "first", Rewards: "choice",
+		Columns: importer.Columns{Decision: "d", Time: "t", Item: "i.id", Shown: "s", Chosen: "c", Revenue: "r",
+			Propensity: "p"}, Events: &importer.Events{Column: "e", Shown: "s'", Chosen: "\x01"},
+		Features: map[string]string{"price": "price €", "a.b": "c", "x y": "z"},
+		Law:      &importer.Law{Draw: "pages", Share: 0.25, Size: 3, Page: "own"},
 	})
 	roundTrip(t, &importer.Mapping{Format: "csv", Law: &importer.Law{Draw: "items", Propensity: "p", Slot: "s"}})
 }
@@ -225,9 +251,14 @@ func TestMappingText(t *testing.T) {
 // Any log is recognized or an error says why not; the mapping of a recognized one can be written.
 func FuzzRecognize(f *testing.F) {
 	for _, text := range []string{
-		"request_id,sku,pos,click,p,price\na,x,1,1,0.5,2\na,y,2,0,0.5,3\nb,x,1,0,0.5,2\nb,z,0,0,0.5,1\n", "srch;hotel;klick\n1;7;0\n1;8;1\n", "7\tU\t11/15/2019 10:22:32 AM\tx1-0 y2-1\n8\tU\t11/15/2019 10:22:33 AM\tx1-0 y2-1\n",
-		"session,ts,items,clicked\na,2,1|2|3,2\nb,3,1|3,\n", "page,event,item\na,view,x\na,view,y\na,click,y\n", "shared |u a\n0:1:.5 |i b\n |i c\n\n", "1:0:.5 | a\n2:1:.5 | b\n", "timestamp,item_id,position,click,propensity_score\n", "[{}]",
-		`{"id":"a","items":[{"sku":"x","click":true},{"sku":"y","click":false}]}`, `{"EventId":"x","_label_cost":-1,"a":[2,1],"p":[0.5,0.5],"c":{"u":[{"age":4}],"_multi":[{"_tag":"a","j":{"price":1}},{"_tag":"b"}]}}`, `{"_label":"1:0:.5","a":1}`, `{"_multi":[{},{"_label":"1:0:.5"}]}`,
+		"request_id,sku,pos,click,p,price\na,x,1,1,0.5,2\na,y,2,0,0.5,3\nb,x,1,0,0.5,2\nb,z,0,0,0.5,1\n",
+		"srch;hotel;klick\n1;7;0\n1;8;1\n",
+		"7\tU\t11/15/2019 10:22:32 AM\tx1-0 y2-1\n8\tU\t11/15/2019 10:22:33 AM\tx1-0 y2-1\n",
+		"session,ts,items,clicked\na,2,1|2|3,2\nb,3,1|3,\n", "page,event,item\na,view,x\na,view,y\na,click,y\n",
+		"shared |u a\n0:1:.5 |i b\n |i c\n\n", "1:0:.5 | a\n2:1:.5 | b\n",
+		"timestamp,item_id,position,click,propensity_score\n", "[{}]",
+		`{"id":"a","items":[{"sku":"x","click":true},{"sku":"y","click":false}]}`,
+		`{"EventId":"x","_label_cost":-1,"a":[2,1],"p":[0.5,0.5],"c":{"u":[{"age":4}],"_multi":[{"_tag":"a","j":{"price":1}},{"_tag":"b"}]}}`, `{"_label":"1:0:.5","a":1}`, `{"_multi":[{},{"_label":"1:0:.5"}]}`,
 	} {
 		f.Add([]byte(text))
 	}

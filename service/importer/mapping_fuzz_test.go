@@ -12,8 +12,10 @@ import (
 // Any mapping is read, or an error names its file.
 func FuzzMapping(f *testing.F) {
 	for _, text := range []string{
-		"", "format = \"csv\"\ndelimiter = \";\"\n[columns]\nchosen = \"bought\"\n", "several = \"each\"\nitems = \"items.csv\"\n",
-		"[sampling_law]\ndraw = \"swaps\"\nshare = 0.2\nsize = 3\npage = \"own\"\n", "[sampling_law]\ndraw = \"items\"\nslot = \"slot\"\n", "format = [", "law = 1",
+		"", "format = \"csv\"\ndelimiter = \";\"\n[columns]\nchosen = \"bought\"\n", "several = \"each\"\nitems = " +
+			"\"items.csv\"\n",
+		"[sampling_law]\ndraw = \"swaps\"\nshare = 0.2\nsize = 3\npage = \"own\"\n", "[sampling_law]\ndraw = " +
+			"\"items\"\nslot = \"slot\"\n", "format = [", "law = 1",
 	} {
 		f.Add([]byte(text))
 	}

@@ -188,14 +188,16 @@ func (s *source) resolve(header []string) (key string, err error) {
 	s.columns = m.Columns
 	c := &s.columns
 	for usual, name := range map[string]*string{
-		"decision_id": &c.Decision, "item": &c.Item, "chosen": &c.Chosen, "time": &c.Time, "shown": &c.Shown, "units": &c.Units, "units_value": &c.Value, "revenue": &c.Revenue, "propensity": &c.Propensity,
+		"decision_id": &c.Decision, "item": &c.Item, "chosen": &c.Chosen, "time": &c.Time, "shown": &c.Shown,
+		"units": &c.Units, "units_value": &c.Value, "revenue": &c.Revenue, "propensity": &c.Propensity,
 	} {
 		isNeeded := usual == "decision_id" || usual == "item" || usual == "chosen" && m.Events == nil
 		if *name == "" && (isNeeded || slices.Contains(header, usual)) {
 			*name = usual
 		}
 	}
-	if err := s.use(header, c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Units, c.Value, c.Revenue, c.Propensity); err != nil {
+	if err := s.use(header, c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Units, c.Value, c.Revenue,
+		c.Propensity); err != nil {
 		return "", fmt.Errorf("%w; name it in [columns] of the mapping", err)
 	}
 	type named struct{ field, name string }
@@ -204,7 +206,8 @@ func (s *source) resolve(header []string) (key string, err error) {
 		others = append(others, named{"events.column", m.Events.Column})
 	}
 	if l := m.Law; l != nil {
-		others = append(others, named{"sampling_law.page", l.Page}, named{"sampling_law.propensity", l.itemPropensity()}, named{"sampling_law.slot", l.Slot})
+		others = append(others, named{"sampling_law.page", l.Page}, named{"sampling_law.propensity",
+			l.itemPropensity()}, named{"sampling_law.slot", l.Slot})
 	}
 	for _, f := range slices.Sorted(maps.Keys(m.Features)) {
 		others = append(others, named{"features." + f, m.Features[f]})
@@ -304,7 +307,8 @@ func (s *source) found(p *pageRows) (*found, error) {
 			f.skip = "have an item taken that was not shown"
 			return f, nil
 		default:
-			return nil, p.at(max(0, slices.Index(ids, id)), fmt.Errorf("decision %s: item %q was chosen and not shown", f.id, id))
+			return nil, p.at(max(0, slices.Index(ids, id)), fmt.Errorf("decision %s: item %q was chosen and not shown",
+				f.id, id))
 		}
 	}
 	if f.propensity, err = p.propensity(c.Propensity); err != nil {
@@ -452,13 +456,15 @@ func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, 
 		choice := api.Choice{Item: id}
 		if n, text := number(units, i); text != "" {
 			if !(n >= 1 && n <= eventlog.MaxQuantity) || n != math.Trunc(n) {
-				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not a number of units from 1 to %d", c.Units, text, eventlog.MaxQuantity))
+				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not a number of units from 1 to %d", c.Units, text,
+					eventlog.MaxQuantity))
 			}
 			choice.Quantity = new(int(n))
 		}
 		if v, text := number(values, i); text != "" {
 			if !(v >= 0 && v <= vitrine.MaxRevenue) {
-				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not what units earned, from 0 to %v", c.Value, text, vitrine.MaxRevenue))
+				return nil, p.at(i, fmt.Errorf("column %s: %.40q is not what units earned, from 0 to %v", c.Value, text,
+					vitrine.MaxRevenue))
 			}
 			choice.Value = &v
 		}
@@ -477,7 +483,8 @@ func (p *pageRows) propensity(column string) (propensity float64, err error) {
 	for i, v := range p.get(column) {
 		q, err := probability(column, v)
 		if err == nil && i > 0 && q != propensity {
-			err = fmt.Errorf("column %s: the propensity is %v, and %v in the first row of decision %s", column, q, propensity, p.id)
+			err = fmt.Errorf("column %s: the propensity is %v, and %v in the first row of decision %s", column, q,
+				propensity, p.id)
 		}
 		if err != nil {
 			return 0, p.at(i, err)
@@ -518,7 +525,8 @@ func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.SamplingLaw,
 		for i, item := range f.items {
 			n, ok := number(item.fields[column])
 			if !ok || !(n >= 0 && n <= 1) {
-				return nil, p.at(i, fmt.Errorf("column %s: %.40q is no probability", column, textOf(item.fields[column])))
+				return nil, p.at(i, fmt.Errorf("column %s: %.40q is no probability", column,
+					textOf(item.fields[column])))
 			}
 			probabilities[i], slots[i] = n, textOf(item.fields[l.Slot])
 		}
@@ -534,7 +542,8 @@ func readSessions(s *source) error {
 	s.columns = s.mapping.Columns
 	c := s.columns
 	if c.Item == "" || c.Chosen == "" {
-		return errors.New("sessions need columns.item, the list of items, and columns.chosen, the items taken, in the mapping")
+		return errors.New("sessions need columns.item, the list of items, and columns.chosen, the items taken, in " +
+			"the mapping")
 	}
 	session := func(p *pageRows) error {
 		if c.Decision != "" {

@@ -40,7 +40,8 @@ func newEngine(t *testing.T) *engine.Engine {
 
 func newLive(t *testing.T) *live {
 	l := &live{T: t, engine: newEngine(t), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	l.server = server.New(server.Options{Engine: l.engine, Clock: func() time.Time { return l.now }, Personalizer: true})
+	l.server = server.New(server.Options{Engine: l.engine, Clock: func() time.Time { return l.now },
+		Personalizer: true})
 	return l
 }
 
@@ -119,15 +120,18 @@ func TestPersonalizerLogsTeachAsTheirCalls(t *testing.T) {
 	t.Parallel()
 	const root = "/personalizer/v1.1-preview.3"
 	actions := []string{"Cappucino", "Cold brew", "Iced mocha", "Latte"}
-	features := []string{`{"type":"hot","origin":"kenya"},{"price":3.5}`, `{"type":"cold","price":2.25,"organic":true}`, `{"type":"cold","price":4,"roast":{"shade":"light","hours":2}}`, `{"price":3}`}
+	features := []string{`{"type":"hot","origin":"kenya"},{"price":3.5}`, `{"type":"cold","price":2.25,"organic":true}`,
+		`{"type":"cold","price":4,"roast":{"shade":"light","hours":2}}`, `{"price":3}`}
 	rng := rand.New(rand.NewPCG(1, 2))
 	one, several := newLive(t), newLive(t)
 	for _, l := range []*live{one, several} { // docs/personalizer.md's, with fewer buckets and a policy that learns online
-		l.send("PUT", "/v1/placements/personalizer", `{"max_size":2,"mode":"explore","explore_share":0.2,"log_items":"shown","attribution_window":"10m","features":[{"name":"id","kind":"category","columns":8},{"name":"price","kind":"number"},{"name":"action","kind":"object","columns":8},{"name":"context","kind":"object","from":"shopper","columns":4},{"name":"action in context","kind":"cross","of":["action","context"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
+		l.send("PUT", "/v1/placements/personalizer",
+			`{"max_size":2,"mode":"explore","explore_share":0.2,"log_items":"shown","attribution_window":"10m","features":[{"name":"id","kind":"category","columns":8},{"name":"price","kind":"number"},{"name":"action","kind":"object","columns":8},{"name":"context","kind":"object","from":"shopper","columns":4},{"name":"action in context","kind":"cross","of":["action","context"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
 	}
 	var cb, ccb bytes.Buffer
 	for k := range events() {
-		context := fmt.Sprintf(`{"timeofday":%q,"weather":"Sunny"},{"visits":%d}`, []string{"Morning", "Evening"}[rng.IntN(2)], rng.IntN(5))
+		context := fmt.Sprintf(`{"timeofday":%q,"weather":"Sunny"},{"visits":%d}`,
+			[]string{"Morning", "Evening"}[rng.IntN(2)], rng.IntN(5))
 		id := fmt.Sprintf("%032x", k)
 		if k%5 == 0 {
 			id = fmt.Sprint("shopper ", k) // becomes a hash
@@ -147,7 +151,8 @@ func TestPersonalizerLogsTeachAsTheirCalls(t *testing.T) {
 				Probability float64 `json:"probability"`
 			} `json:"ranking"`
 		}
-		body := fmt.Sprintf(`{"eventId":%q,"contextFeatures":[%s],"actions":[%s]`, id, context, strings.Join(ranks, ","))
+		body := fmt.Sprintf(`{"eventId":%q,"contextFeatures":[%s],"actions":[%s]`, id, context,
+			strings.Join(ranks, ","))
 		one.send("POST", root+"/rank", body+"}", &r)
 		event := strings.ReplaceAll(id, " ", "%20")
 		one.send("POST", root+"/events/"+event+"/reward", fmt.Sprintf(`{"value":%v}`, reward), nil)
@@ -172,14 +177,18 @@ func TestPersonalizerLogsTeachAsTheirCalls(t *testing.T) {
 				RewardActionID string `json:"rewardActionId"`
 			} `json:"slots"`
 		}
-		several.send("POST", root+"/multislot/rank", body+`,"slots":[{"id":"hero","baselineAction":"Latte"},{"id":"side","baselineAction":"Cappucino"}]}`, &s)
+		several.send("POST", root+"/multislot/rank",
+			body+`,"slots":[{"id":"hero","baselineAction":"Latte"},{"id":"side","baselineAction":"Cappucino"}]}`, &s)
 		rewards := []float64{reward, []float64{0, 0.2, 1}[rng.IntN(3)]}
-		several.send("POST", root+"/multislot/events/"+event+"/reward", fmt.Sprintf(`{"reward":[{"slotId":"hero","value":%v},{"slotId":"side","value":%v}]}`, rewards[0], rewards[1]), nil)
+		several.send("POST", root+"/multislot/events/"+event+"/reward",
+			fmt.Sprintf(`{"reward":[{"slotId":"hero","value":%v},{"slotId":"side","value":%v}]}`, rewards[0],
+				rewards[1]), nil)
 		var outcomes []string
 		for j, slot := range s.Slots {
 			for i, name := range actions {
 				if name == slot.RewardActionID {
-					outcomes = append(outcomes, fmt.Sprintf(`{"_label_cost":%v,"_id":%q,"_a":[%d],"_p":[1],"_o":[{"v":%v,"EventId":%q,"ActionTaken":false}],"_original_label_cost":%[1]v}`, -rewards[j], []string{"hero", "side"}[j], i, rewards[j], id))
+					outcomes = append(outcomes,
+						fmt.Sprintf(`{"_label_cost":%v,"_id":%q,"_a":[%d],"_p":[1],"_o":[{"v":%v,"EventId":%q,"ActionTaken":false}],"_original_label_cost":%[1]v}`, -rewards[j], []string{"hero", "side"}[j], i, rewards[j], id))
 				}
 			}
 		}
@@ -195,7 +204,8 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 	t.Parallel()
 	const n = 8
 	l := newLive(t)
-	l.send("PUT", "/v1/placements/home", `{"max_size":3,"log_items":"all","seed":5,"features":[{"name":"price","kind":"number","center":10,"scale":3},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"shopper","scale":10},{"name":"x","kind":"cross","of":["brand","age"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
+	l.send("PUT", "/v1/placements/home",
+		`{"max_size":3,"log_items":"all","seed":5,"features":[{"name":"price","kind":"number","center":10,"scale":3},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"shopper","scale":10},{"name":"x","kind":"cross","of":["brand","age"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
 	rng := rand.New(rand.NewPCG(3, 4))
 	price, revenue, brand := make([]float64, n), make([]float64, n), make([]string, n)
 	var items []string
@@ -203,7 +213,8 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 	contexts.WriteString("item_id,revenue,price,brand\n")
 	for i := range n {
 		price[i], revenue[i], brand[i] = 20*rng.Float64(), rng.Float64(), []string{"acme", "zeta"}[i%2]
-		items = append(items, fmt.Sprintf(`{"id":"sku%d","features":{"price":%v,"brand":%q},"revenue":%v}`, i, price[i], brand[i], revenue[i]))
+		items = append(items, fmt.Sprintf(`{"id":"sku%d","features":{"price":%v,"brand":%q},"revenue":%v}`, i, price[i],
+			brand[i], revenue[i]))
 		fmt.Fprintf(&contexts, "sku%d,%v,%v,%s\n", i, revenue[i], price[i], brand[i])
 	}
 	csv.WriteString("id;at;sku;place;got;price;brand;age;revenue\n")
@@ -228,7 +239,8 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 				ID string `json:"id"`
 			} `json:"assortment"`
 		}
-		l.send("POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[%s],"shopper":{"age":%d}}`, id, strings.Join(items, ","), age), &a)
+		l.send("POST", "/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":%q,"items":[%s],"shopper":{"age":%d}}`, id, strings.Join(items, ","), age), &a)
 		var page []string
 		for _, x := range a.Assortment {
 			page = append(page, x.ID)
@@ -262,30 +274,39 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 		for i := range n {
 			sku := fmt.Sprint("sku", i)
 			chosen := isTaken(place[sku])
-			fmt.Fprintf(&csv, "%s;%d;%s;%d;%t;%v;%s;%d;%v\n", id, l.now.UnixMilli(), sku, place[sku], chosen, price[i], brand[i], age, revenue[i])
-			batch = append(batch, row{id, l.now, sku, int32(place[sku]), chosen, revenue[i], price[i], brand[i], int64(age)})
-			actions = append(actions, fmt.Sprintf(`{"_tag":%q,"_revenue":%v,"item":{"price":%v,"brand":%q}}`, sku, revenue[i], price[i], brand[i]))
+			fmt.Fprintf(&csv, "%s;%d;%s;%d;%t;%v;%s;%d;%v\n", id, l.now.UnixMilli(), sku, place[sku], chosen, price[i],
+				brand[i], age, revenue[i])
+			batch = append(batch, row{id, l.now, sku, int32(place[sku]), chosen, revenue[i], price[i], brand[i],
+				int64(age)})
+			actions = append(actions, fmt.Sprintf(`{"_tag":%q,"_revenue":%v,"item":{"price":%v,"brand":%q}}`, sku,
+				revenue[i], price[i], brand[i]))
 		}
 		fatal.Or(rows.Write(batch))(t)
 		for i := range n {
-			objects = append(objects, fmt.Sprintf(`{"sku":"sku%d","price":%v,"brand":%q,"min_gain":%v}`, i, price[i], brand[i], revenue[i]))
+			objects = append(objects, fmt.Sprintf(`{"sku":"sku%d","price":%v,"brand":%q,"min_gain":%v}`, i, price[i],
+				brand[i], revenue[i]))
 		}
 		shown, _ := json.Marshal(page)
-		fmt.Fprintf(&sessions, `{"id":%q,"at":%q,"age":%d,"items":[%s],"page":%s,"bought":%s}`+"\n", id, stamp, age, strings.Join(objects, ","), shown, choice)
+		fmt.Fprintf(&sessions, `{"id":%q,"at":%q,"age":%d,"items":[%s],"page":%s,"bought":%s}`+"\n", id, stamp, age,
+			strings.Join(objects, ","), shown, choice)
 		fmt.Fprintf(&jsonl, `{"decision_id":%q,"time":%q,"shopper":{"age":%d},"items":[%s],"shown":%s,"choice":%s}`+"\n", id, stamp, age, strings.Join(items, ","), shown, choice)
 		fmt.Fprintf(&dsjson, `{"EventId":%q,"Timestamp":%q,"c":{"User":{"age":%d},"_multi":[%s],"_slots":[{},{},{}]},"_outcomes":[%s]}`+"\n", id, stamp, age, strings.Join(actions, ","), strings.Join(outcomes, ","))
 		l.now = l.now.Add(time.Millisecond)
 	}
 	fatal.If(t, rows.Close())
 	columns := importer.Columns{Decision: "id", Time: "at", Item: "sku", Shown: "place", Chosen: "got"}
-	same(t, "csv", l.engine, "home", file(t, "log.csv", csv.Bytes()), &importer.Mapping{Delimiter: ";", Columns: columns})
-	same(t, "tsv", l.engine, "home", file(t, "log.tsv", bytes.ReplaceAll(csv.Bytes(), []byte(";"), []byte("\t"))), &importer.Mapping{Format: "tsv", Columns: columns})
+	same(t, "csv", l.engine, "home", file(t, "log.csv", csv.Bytes()), &importer.Mapping{Delimiter: ";",
+		Columns: columns})
+	same(t, "tsv", l.engine, "home", file(t, "log.tsv", bytes.ReplaceAll(csv.Bytes(), []byte(";"), []byte("\t"))),
+		&importer.Mapping{Format: "tsv", Columns: columns})
 	same(t, "sessions", l.engine, "home", file(t, "log.jsonl", sessions.Bytes()), &importer.Mapping{
-		Format: "sessions", Columns: importer.Columns{Decision: "id", Time: "at", Item: "items.sku", Shown: "page", Chosen: "bought", Revenue: "items.worth"},
+		Format: "sessions", Columns: importer.Columns{Decision: "id", Time: "at", Item: "items.sku", Shown: "page",
+			Chosen: "bought", Revenue: "items.worth"},
 		Features: map[string]string{"price": "items.price", "brand": "items.brand"},
 	})
 	same(t, "parquet", l.engine, "home", file(t, "log.parquet", table.Bytes()), &importer.Mapping{})
 	same(t, "jsonl", l.engine, "home", file(t, "log.jsonl", jsonl.Bytes()), &importer.Mapping{})
 	same(t, "dsjson", l.engine, "home", file(t, "log.dsjson", dsjson.Bytes()), &importer.Mapping{Rewards: "choice"})
-	same(t, "obp", l.engine, "home", file(t, "log.csv", obp.Bytes()), &importer.Mapping{Format: "obp", Items: file(t, "item_context.csv", contexts.Bytes())})
+	same(t, "obp", l.engine, "home", file(t, "log.csv", obp.Bytes()), &importer.Mapping{Format: "obp",
+		Items: file(t, "item_context.csv", contexts.Bytes())})
 }

@@ -68,7 +68,8 @@ func TestFormats(t *testing.T) {
 	var table strings.Builder
 	w := parquet.NewGenericWriter[row](&table)
 	const at = "1970-01-01T00:00:02Z"
-	fatal.Or(w.Write([]row{{"a", at, "x", 2, false, 1.5, 0.25, 10, 30}, {"a", at, "y", 0, false, 2, 0.25, 20, 30}, {"a", at, "z", 1, true, 3, 0.25, 30, 30}}))(t)
+	fatal.Or(w.Write([]row{{"a", at, "x", 2, false, 1.5, 0.25, 10, 30}, {"a", at, "y", 0, false, 2, 0.25, 20, 30},
+		{"a", at, "z", 1, true, 3, 0.25, 30, 30}}))(t)
 	fatal.If(t, w.Close())
 	const context = `"c":{"user":{"age":30},"_multi":[{"_tag":"x","_revenue":1.5,"item":{"price":10}},{"_tag":"y","_revenue":2,"item":{"price":20}},{"_tag":"z","_revenue":3,"item":{"price":30}}]}`
 	for _, c := range []struct {
@@ -79,29 +80,35 @@ func TestFormats(t *testing.T) {
 		{name: "log.csv", text: "decision_id,time,item,shown,chosen,revenue,propensity,price,age\na,2,x,2,0,1.5,.25,10,30\na,2,y,0,0,2,.25,20,30\na,2,z,1,1,3,.25,30,30\n"},
 		{
 			name: "log.csv", text: "id;sku;got;place;worth;cost;age\na;x;;2;1.5;10;30\na;y;;;2;20;30\na;z;true;1;3;30;30\n",
-			mapping: importer.Mapping{Delimiter: ";", Columns: importer.Columns{Decision: "id", Item: "sku", Chosen: "got", Shown: "place", Revenue: "worth"}, Features: map[string]string{"price": "cost"}},
-			change:  func(d *page.Imported) { d.Time, d.Propensity = 0, 0 },
+			mapping: importer.Mapping{Delimiter: ";", Columns: importer.Columns{Decision: "id", Item: "sku",
+				Chosen: "got", Shown: "place", Revenue: "worth"}, Features: map[string]string{"price": "cost"}},
+			change: func(d *page.Imported) { d.Time, d.Propensity = 0, 0 },
 		},
 		{name: "log.parquet", text: table.String()},
 		{
 			name: "log.jsonl",
-			text: `{"decision_id":"a","time":"` + at + `","items":[{"id":"x","features":{"price":10},"revenue":1.5},{"id":"y","features":{"price":20},"revenue":2},{"id":"z","features":{"price":30},"revenue":3}],"shopper":{"age":30},"shown":["z","x"],"propensity":0.25,"status":"chosen","choice":"z"}`,
+			text: `{"decision_id":"a","time":"` + at +
+				`","items":[{"id":"x","features":{"price":10},"revenue":1.5},{"id":"y","features":{"price":20},"revenue":2},{"id":"z","features":{"price":30},"revenue":3}],"shopper":{"age":30},"shown":["z","x"],"propensity":0.25,"status":"chosen","choice":"z"}`,
 		},
 		{ // slots count from 0
 			name: "log.dsjson",
-			text: `{"EventId":"a","Timestamp":"` + at + `",` + context + `,"_outcomes":[{"_label_cost":-3,"_a":[2,0],"_p":[0.5,0.5]},{"_label_cost":0,"_a":[0],"_p":[1]}],"_vitrine":{"choice":"z","propensity":0.25}}`,
+			text: `{"EventId":"a","Timestamp":"` + at + `",` + context +
+				`,"_outcomes":[{"_label_cost":-3,"_a":[2,0],"_p":[0.5,0.5]},{"_label_cost":0,"_a":[0],"_p":[1]}],"_vitrine":{"choice":"z","propensity":0.25}}`,
 		},
 		{ // actions count from 1, and the reward came later
 			name: "log.dsjson",
-			text: `{"EventId":"a","Timestamp":"` + at + `","_label_cost":0,"a":[3,1,2],"p":[0.25,0.5,0.25],"o":[{"v":1}],` + context + `}`,
+			text: `{"EventId":"a","Timestamp":"` + at +
+				`","_label_cost":0,"a":[3,1,2],"p":[0.25,0.5,0.25],"o":[{"v":1}],` + context + `}`,
 			change: func(d *page.Imported) {
 				d.Shown = []string{"z"}
-				d.Draw = &offer.SamplingLaw{Kind: offer.DrawItems, Epsilon: 1, Size: 1, Probability: []float64{0.5, 0.25, 0.25}, Slot: []uint32{0, 0, 0}}
+				d.Draw = &offer.SamplingLaw{Kind: offer.DrawItems, Epsilon: 1, Size: 1,
+					Probability: []float64{0.5, 0.25, 0.25}, Slot: []uint32{0, 0, 0}}
 			},
 			mapping: importer.Mapping{Format: "personalizer"},
 		},
 		{ // propensities of items, which determine no page's
-			name: "log.csv", text: "decision_id,timestamp,item_id,position,click,propensity_score,age\na," + at + ",z,1,1,.5,30\na," + at + ",x,2,0,.5,30\n",
+			name: "log.csv", text: "decision_id,timestamp,item_id,position,click,propensity_score,age\na," + at +
+				",z,1,1,.5,30\na," + at + ",x,2,0,.5,30\n",
 			mapping: importer.Mapping{Format: "obp", Items: items},
 			change:  func(d *page.Imported) { d.Propensity = 0 },
 		},
@@ -146,7 +153,8 @@ func TestLawsInAnyOrder(t *testing.T) {
 	} {
 		for _, page := range []string{`"x","z"`, `"z","x"`} {
 			for _, shown := range []string{`"x","z"`, `"z","x"`} {
-				list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, shown, fmt.Sprintf(`"propensity":%v,`, c.propensity), fmt.Sprintf(c.law, page)), &importer.Mapping{})
+				list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, shown,
+					fmt.Sprintf(`"propensity":%v,`, c.propensity), fmt.Sprintf(c.law, page)), &importer.Mapping{})
 				if err != nil {
 					t.Errorf("page %s, shown %s: %v", page, shown, err)
 					continue
@@ -166,7 +174,8 @@ func TestLawsInAnyOrder(t *testing.T) {
 	// A bit for each item of the page and each item: only x may be replaced, by y.
 	swaps := base64.StdEncoding.EncodeToString([]byte{0b000010})
 	law := `{"draw":"swaps","share":0.4,"size":2,"page":[%s],"swaps":"` + swaps + `"}`
-	list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"y","z"`, `"propensity":0.4,`, fmt.Sprintf(law, `"x","z"`)), &importer.Mapping{})
+	list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"y","z"`, `"propensity":0.4,`, fmt.Sprintf(law, `"x","z"`)),
+		&importer.Mapping{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,19 +191,23 @@ func TestLawsInAnyOrder(t *testing.T) {
 		"swaps: illegal base64":                            `{"draw":"swaps","page":["x"],"swaps":"?"}`,
 		"the propensity 0.6, not 0.5":                      `{"draw":"swaps","share":0.4,"size":2,"page":["x","z"]}`,
 	} {
-		if _, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"x","z"`, `"propensity":0.5,`, text), &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 1: ") || !strings.Contains(err.Error(), want) {
+		if _, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"x","z"`, `"propensity":0.5,`, text),
+			&importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 1: ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	// The law of a mapping covers all decisions. A page of 5 of 3 items would show them all, but only two were shown.
-	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n", &importer.Mapping{Law: &importer.Law{Draw: "pages", Share: 1, Size: 5}})
+	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n",
+		&importer.Mapping{Law: &importer.Law{Draw: "pages", Share: 1, Size: 5}})
 	if err == nil || !strings.Contains(err.Error(), "/sampling_law") {
 		t.Errorf("%v", err)
 	}
 	if d := list[0].Draw; d.Size != 3 { // no more than there are items
 		t.Errorf("%+v", d)
 	}
-	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n", &importer.Mapping{Law: &importer.Law{Draw: "sets", Share: 1, Size: 2}})
+	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n",
+		&importer.Mapping{Law: &importer.Law{Draw: "sets", Share: 1, Size: 2}})
 	if err != nil || math.Abs(list[0].Draw.Law(3).Propensity([]int{0, 1})-1.0/6) > 1e-12 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -213,18 +226,21 @@ func TestPlaces(t *testing.T) {
 		`line 3: column propensity: the propensity is 0.5, and 0.25 in the first row `: "a,x,0,1,0.25\na,y,0,2,0.5\n",
 		`line 2 has 4 fields, and the header 5`:                                        "a,x,0,1\n",
 	} {
-		if _, _, err := read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows, &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "log.csv: "+want) {
+		if _, _, err := read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows,
+			&importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "log.csv: "+want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	list, r, err := read(t, "log.csv", "decision_id,item,chosen,shown,status,other\na,x,0,1,open,1\nb,x,0,0,,1\nc d,x,0,1,,1\n", &importer.Mapping{})
+	list, r, err := read(t, "log.csv", "decision_id,item,chosen,shown,status,other\na,x,0,1,open,1\nb,x,0,0,,1\nc "+
+		"d,x,0,1,,1\n", &importer.Mapping{})
 	if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Request.Decision, "import-") {
 		t.Errorf("%+v, %v", list, err)
 	}
 	want := &importer.Report{
 		Decisions: 3, Skipped: map[string]int{"have the status open": 1, "show nothing": 1},
-		Features: []importer.Match{{Feature: "price", Column: "price", Missing: 1}, {Feature: "age", Column: "age", Missing: 1}},
-		Unused:   []string{"other"},
+		Features: []importer.Match{{Feature: "price", Column: "price", Missing: 1},
+			{Feature: "age", Column: "age", Missing: 1}},
+		Unused: []string{"other"},
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -234,7 +250,8 @@ func TestPlaces(t *testing.T) {
 // Times are RFC 3339, in other programs' forms, or seconds.
 func TestTimes(t *testing.T) {
 	for text, want := range map[string]int64{
-		"2": 2e9, "1.5": 15e8, "1970-01-01T00:00:02Z": 2e9, "1970-01-01T01:00:02.5+01:00": 25e8, "1970-01-01 00:00:02": 2e9, "1970-01-01 00:00:02.25+00:00": 225e7, "-3": -3e9,
+		"2": 2e9, "1.5": 15e8, "1970-01-01T00:00:02Z": 2e9, "1970-01-01T01:00:02.5+01:00": 25e8,
+		"1970-01-01 00:00:02": 2e9, "1970-01-01 00:00:02.25+00:00": 225e7, "-3": -3e9,
 	} {
 		list, _, err := read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n", &importer.Mapping{})
 		if err != nil || list[0].Time != want {
@@ -242,7 +259,8 @@ func TestTimes(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"yesterday", "1e11", "2300-01-01T00:00:00Z", "1600-01-01T00:00:00Z"} {
-		if _, _, err := read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n", &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 2: column time: ") {
+		if _, _, err := read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n",
+			&importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 2: column time: ") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -124,7 +124,8 @@ func isVW(start string) bool {
 		if head == "" {
 			return false
 		}
-		if strings.Count(head, ":") >= 2 || strings.HasPrefix(head, "shared") || strings.HasPrefix(head, "ccb") || strings.HasPrefix(head, "slates") {
+		if strings.Count(head, ":") >= 2 || strings.HasPrefix(head, "shared") || strings.HasPrefix(head, "ccb") ||
+			strings.HasPrefix(head, "slates") {
 			labels++
 		}
 	}
@@ -138,7 +139,8 @@ func (k *recognizer) judge(c Range[float64]) {
 		k.need("labels with a cost and a probability: no decision has an outcome")
 	case c.Least >= 0 && c.Most > 0 && c.Most <= 1:
 		k.Mapping.Loss = true
-		k.note("Costs are from %v to %v: taken as losses, 0 for an item taken and 1 for none (loss = true).", c.Least, c.Most)
+		k.note("Costs are from %v to %v: taken as losses, 0 for an item taken and 1 for none (loss = true).", c.Least,
+			c.Most)
 	case c.Least >= -1 && c.Most <= 1:
 		if c.Most > 0 {
 			k.note("Costs are from %v to %v: a positive cost counts as nothing taken.", c.Least, c.Most)
@@ -146,14 +148,16 @@ func (k *recognizer) judge(c Range[float64]) {
 	case c.Least < -1:
 		k.amounts(c)
 	default:
-		k.need("costs from −1 (the best outcome) to 0, or losses from 0 to 1: the costs are from %v to %v", c.Least, c.Most)
+		k.need("costs from −1 (the best outcome) to 0, or losses from 0 to 1: the costs are from %v to %v", c.Least,
+			c.Most)
 	}
 }
 
 // amounts makes choices of rewards above 1.
 func (k *recognizer) amounts(c Range[float64]) {
 	k.Mapping.Rewards = "choice"
-	k.note("Rewards are up to %v: each positive one counts as an item taken (rewards = \"choice\"). The amount is not kept.", -c.Least)
+	k.note("Rewards are up to %v: each positive one counts as an item taken (rewards = \"choice\"). The amount is "+
+		"not kept.", -c.Least)
 }
 
 // vw recognizes the text of Vowpal Wabbit.
@@ -204,7 +208,8 @@ func (k *recognizer) vw() error {
 
 // slates says why slates cannot be read.
 func (k *recognizer) slates() {
-	k.need("which item earned the reward: slates have one reward for the page, and a choice model needs the item that was taken. Log a cost for each slot, as ccb does (_outcomes[]._label_cost)")
+	k.need("which item earned the reward: slates have one reward for the page, and a choice model needs the item " +
+		"that was taken. Log a cost for each slot, as ccb does (_outcomes[]._label_cost)")
 }
 
 // jsonSample summarizes the first lines of JSON.
@@ -283,17 +288,22 @@ func (k *recognizer) lines() error {
 		k.What = "outcomes of Azure Personalizer without their decisions"
 		k.need("the joined log: these lines have rewards only, and what was shown is in other files")
 	case keys["_multi"]:
-		k.What, k.Mapping.Format = "Vowpal Wabbit's JSON of a contextual bandit with features of actions (--cb_adf --json)", "vwjson"
+		k.What, k.Mapping.Format = "Vowpal Wabbit's JSON of a contextual bandit with features of actions "+
+			"(--cb_adf --json)", "vwjson"
 		k.judge(s.costs)
 	case s.costs.N > 0:
-		k.What, k.Mapping.Format, k.Mapping.Actions = "Vowpal Wabbit's JSON of a contextual bandit (--cb --json)", "vwjson", s.actions
+		k.What, k.Mapping.Format, k.Mapping.Actions = "Vowpal Wabbit's JSON of a contextual bandit (--cb --json)",
+			"vwjson", s.actions
 		k.note("Each line is a decision between the %d actions that labels name.", s.actions)
 		k.judge(s.costs)
 	case keys["decision_id"] && keys["items"] && keys["shown"] && keys["status"]:
 		k.What, k.Mapping.Format = "an export of Vitrine", "jsonl"
 	case keys["event_name"] && keys["event_params"]:
 		k.What = "events of Google Analytics 4"
-		k.need("pages instead of events: a row for each item of a view_item_list with the columns decision_id (one for each list that was shown), item, shown (item_list_index), chosen (1 if a select_item of the same list names the item), time. In BigQuery: UNNEST(items), and a LEFT JOIN of select_item on user_pseudo_id, ga_session_id, item_list_id and item_id")
+		k.need("pages instead of events: a row for each item of a view_item_list with the columns decision_id " +
+			"(one for each list that was shown), item, shown (item_list_index), chosen (1 if a select_item of the " +
+			"same list names the item), time. In BigQuery: UNNEST(items), and a LEFT JOIN of select_item on " +
+			"user_pseudo_id, ga_session_id, item_list_id and item_id")
 	default:
 		k.What, k.Mapping.Format = "a line for each page, in JSON", "sessions"
 		k.sessions(s.pages)
@@ -309,7 +319,8 @@ func (k *recognizer) dsjson(c Range[float64]) {
 	case c.Least < -1:
 		k.amounts(c)
 	case c.Least >= 0 && c.Most > 0:
-		k.need("negative costs for what was taken: _label_cost is from %v to %v, and minus the cost is the reward. Subtract 1 if the costs are losses", c.Least, c.Most)
+		k.need("negative costs for what was taken: _label_cost is from %v to %v, and minus the cost is the "+
+			"reward. Subtract 1 if the costs are losses", c.Least, c.Most)
 	case c.Least > -1 && c.Least < 0:
 		k.note("Rewards are at most %v: a reward counts as the probability that the item was taken.", -c.Least)
 	}
@@ -325,7 +336,8 @@ func (k *recognizer) csv(start string) error {
 	}
 	if width < 2 {
 		k.What = "text"
-		k.need("a log: the lines are no table of columns separated by a comma, a tab, a semicolon or |, no JSON, and no labels of Vowpal Wabbit")
+		k.need("a log: the lines are no table of columns separated by a comma, a tab, a semicolon or |, no JSON, " +
+			"and no labels of Vowpal Wabbit")
 		return nil
 	}
 	k.format = "csv"
@@ -382,7 +394,8 @@ func isHeader(first []string) bool {
 		if _, err := strconv.ParseFloat(text, 64); err == nil {
 			return false
 		}
-		if _, err := moment(text); err == nil || text != "" && slices.Contains(first[:j], first[j]) || strings.HasPrefix(text, "[") {
+		if _, err := moment(text); err == nil || text != "" && slices.Contains(first[:j], first[j]) ||
+			strings.HasPrefix(text, "[") {
 			return false
 		}
 		if text != "" {

@@ -34,10 +34,14 @@ func TestSeveralItemsTaken(t *testing.T) {
 	}{
 		{"log.csv", "decision_id,item,chosen,shown\na,x,1,2\na,y,0,0\na,z,1,1\n", importer.Mapping{}},
 		{"log.jsonl", `{"decision_id":"a","items":[{"id":"x"},{"id":"y"},{"id":"z"}],"shown":["z","x"],"choice":["x","z"]}`, importer.Mapping{}},
-		{"log.dsjson", `{"EventId":"a",` + context + `,"_outcomes":[{"_label_cost":-1,"_a":[2],"_p":[1]},{"_label_cost":-7,"_a":[0],"_p":[1]}]}`, importer.Mapping{Rewards: "choice"}},
-		{"log.csv", "decision_id,item_id,click,propensity_score\na,z,1,.5\na,x,1,.5\n", importer.Mapping{Format: "obp", Items: items}},
+		{"log.dsjson", `{"EventId":"a",` + context +
+			`,"_outcomes":[{"_label_cost":-1,"_a":[2],"_p":[1]},{"_label_cost":-7,"_a":[0],"_p":[1]}]}`,
+			importer.Mapping{Rewards: "choice"}},
+		{"log.csv", "decision_id,item_id,click,propensity_score\na,z,1,.5\na,x,1,.5\n",
+			importer.Mapping{Format: "obp", Items: items}},
 	} {
-		for rule, want := range map[string][]string{"": {"a z x"}, "first": {"a z"}, "skip": nil, "each": {"a z", "a.2 x"}} {
+		for rule, want := range map[string][]string{"": {"a z x"}, "first": {"a z"}, "skip": nil,
+			"each": {"a z", "a.2 x"}} {
 			c.mapping.Several = rule
 			list, r, err := read(t, c.name, c.text, &c.mapping)
 			if err != nil {
@@ -48,7 +52,8 @@ func TestSeveralItemsTaken(t *testing.T) {
 			for _, d := range list {
 				got = append(got, d.Request.Decision+" "+taken(d))
 			}
-			if skipped := r.Skipped["have several items taken"]; !slices.Equal(got, want) || r.Decisions != 1 || r.Several+skipped != 1 || (skipped == 1) != (rule == "skip") {
+			if skipped := r.Skipped["have several items taken"]; !slices.Equal(got, want) || r.Decisions != 1 ||
+				r.Several+skipped != 1 || (skipped == 1) != (rule == "skip") {
 				t.Errorf("%s, %s: %v, %+v, want %v", c.name, rule, got, r, want)
 			}
 		}
@@ -66,7 +71,8 @@ func TestUnitsTaken(t *testing.T) {
 	}{
 		{"log.csv", rows, "", []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3)}}},
 		{"log.csv", values, "paid", []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3), Value: new(2.5)}}},
-		{"log.csv", strings.Replace(values, "paid", "units_value", 1), "", []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3), Value: new(2.5)}}},
+		{"log.csv", strings.Replace(values, "paid", "units_value", 1), "",
+			[]api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3), Value: new(2.5)}}},
 		{"log.jsonl", line, "", []api.Choice{{Item: "z"}, {Item: "x", Quantity: new(3), Value: new(2.5)}}},
 	} {
 		list, _, err := read(t, c.name, c.text, &importer.Mapping{Columns: importer.Columns{Value: c.value}})
@@ -80,13 +86,16 @@ func TestUnitsTaken(t *testing.T) {
 	}
 	for _, units := range []string{"0", "1.5", "1001", "-1", "many"} {
 		_, _, err := read(t, "log.csv", strings.Replace(rows, "2,3", "2,"+units, 1), &importer.Mapping{})
-		if want := fmt.Sprintf("line 2: column units: %q is not a number of units from 1 to 1000", units); err == nil || !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("line 2: column units: %q is not a number of units from 1 to 1000", units); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s units: %v, want %s", units, err, want)
 		}
 	}
 	for _, value := range []string{"-1", "NaN", "1e101", "much"} {
-		_, _, err := read(t, "log.csv", strings.Replace(values, ",2.5", ","+value, 1), &importer.Mapping{Columns: importer.Columns{Value: "paid"}})
-		if want := fmt.Sprintf("line 2: column paid: %q is not what units earned, from 0 to 1e+100", value); err == nil || !strings.Contains(err.Error(), want) {
+		_, _, err := read(t, "log.csv", strings.Replace(values, ",2.5", ","+value, 1),
+			&importer.Mapping{Columns: importer.Columns{Value: "paid"}})
+		if want := fmt.Sprintf("line 2: column paid: %q is not what units earned, from 0 to 1e+100",
+			value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the value %s: %v, want %s", value, err, want)
 		}
 	}
@@ -128,10 +137,12 @@ func TestRewardsOfALog(t *testing.T) {
 			t.Errorf("reward %v: %d of %d taken", reward, taken, n)
 		}
 	}
-	if _, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5), &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), `line 1: slot 0: the reward is 1.5, more than 1: set rewards = "choice" in the mapping`) {
+	if _, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5), &importer.Mapping{}); err == nil ||
+		!strings.Contains(err.Error(), `line 1: slot 0: the reward is 1.5, more than 1: set rewards = "choice" in the mapping`) {
 		t.Errorf("%v", err)
 	}
-	list, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5)+fmt.Sprintf(line, 2, 3), &importer.Mapping{Rewards: "choice"})
+	list, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5)+fmt.Sprintf(line, 2, 3),
+		&importer.Mapping{Rewards: "choice"})
 	if err != nil || first(list[0]) != "x" || first(list[1]) != "" {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -144,13 +155,17 @@ func TestLinesWithoutARound(t *testing.T) {
 		{"", `{"_label_cost":0,"DeferredAction":true,"o":[{"EventId":"e","DeferredAction":false}],` + c + `}`},
 		{"", `{"_label_cost":-0.0,"DeferredAction":true,"o":[{"EventId":"e","ActionTaken":true}],` + c + `}`},
 		{"", `{"_label_cost":-1,"_original_label_cost":-1,"o":[{"v":1}],` + c + `}`},
-		{"were deferred and not activated", `{"_label_cost":-1,"_skipLearn":true,"o":[{"v":1,"ActionTaken":false}],` + c + `}`},
+		{"were deferred and not activated", `{"_label_cost":-1,"_skipLearn":true,"o":[{"v":1,"ActionTaken":false}],` +
+			c + `}`},
 		{"were deferred and not activated", `{"_label_cost":0,"_deferred":true,"DeferredAction":true,` + c + `}`},
-		{"are of Personalizer's Apprentice mode: their reward is not that of the action in the log", `{"_label_cost":0,"_original_label_cost":-1,` + c + `}`},
+		{"are of Personalizer's Apprentice mode: their reward is not that of the action in the log",
+			`{"_label_cost":0,"_original_label_cost":-1,` + c + `}`},
 		{"have no context", `{"RewardValue":1.0,"EnqueuedTimeUtc":"2021-02-04T16:31:29Z","EventId":"e"}`},
 		{"have no label", `{` + c + `}`},
-		{"have one reward for a page of slots, and not for an item (slates)", `{"_label_cost":-1.5,"_outcomes":[{"_a":[0,1],"_p":[1,0]}],"c":{"_multi":[{"T":{"a":"f"},"_slot_id":0},{"_slot_id":0}],"_slots":[{}]}}`},
-		{"have one reward for a page of slots, and not for an item (slates)", `{"_label_cost":1.0,"_outcomes":[{"_a":0,"_p":1.0}],"c":{"_multi":[{"T":1}],"_slots":[{}]}}`},
+		{"have one reward for a page of slots, and not for an item (slates)",
+			`{"_label_cost":-1.5,"_outcomes":[{"_a":[0,1],"_p":[1,0]}],"c":{"_multi":[{"T":{"a":"f"},"_slot_id":0},{"_slot_id":0}],"_slots":[{}]}}`},
+		{"have one reward for a page of slots, and not for an item (slates)",
+			`{"_label_cost":1.0,"_outcomes":[{"_a":0,"_p":1.0}],"c":{"_multi":[{"T":1}],"_slots":[{}]}}`},
 	} {
 		list, r, err := read(t, "log.dsjson", line.text, &importer.Mapping{Format: "personalizer"})
 		if err != nil || (line.why == "") != (len(list) == 1) || line.why != "" && r.Skipped[line.why] != 1 {
@@ -171,9 +186,13 @@ func TestUnsortedTables(t *testing.T) {
 		}
 	}
 	const header = "decision_id,time,item,chosen,price\n"
-	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:strings.Index(a, ",")], b[:strings.Index(b, ",")]) })
+	slices.SortStableFunc(lines, func(a, b string) int {
+		return strings.Compare(a[:strings.Index(a, ",")], b[:strings.Index(b, ",")])
+	})
 	byTime := slices.Clone(lines)
-	slices.SortStableFunc(byTime, func(a, b string) int { return strings.Compare(strings.Split(a, ",")[1], strings.Split(b, ",")[1]) })
+	slices.SortStableFunc(byTime, func(a, b string) int {
+		return strings.Compare(strings.Split(a, ",")[1], strings.Split(b, ",")[1])
+	})
 	want, r, err := read(t, "log.csv", header+strings.Join(byTime, ""), &importer.Mapping{})
 	if err != nil || len(want) != 300 || r.Sorted {
 		t.Fatal(len(want), r, err)
@@ -198,10 +217,13 @@ func TestUnsortedTables(t *testing.T) {
 		}
 	}
 	// Errors name the line of the file.
-	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,0,dear\n", &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), `log.csv: line 2: item "y": column price: "dear"`) {
+	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,0,dear\n",
+		&importer.Mapping{}); err == nil || !strings.Contains(err.Error(),
+		`log.csv: line 2: item "y": column price: "dear"`) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,3,2\n", &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), `log.csv: line 4: column chosen`) {
+	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,3,2\n", &importer.Mapping{}); err == nil ||
+		!strings.Contains(err.Error(), `log.csv: line 4: column chosen`) {
 		t.Errorf("%v", err)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
@@ -223,14 +245,17 @@ func TestParquetTypes(t *testing.T) {
 		"nanoseconds":  {parquet.Timestamp(parquet.Nanosecond), parquet.ValueOf(at.UnixNano()), at},
 		"days":         {parquet.Date(), parquet.ValueOf(int32(day)), at.Truncate(24 * time.Hour)},
 		"of Spark": {parquet.Leaf(parquet.Int96Type), parquet.ValueOf(deprecated.Int96{
-			uint32((at.UnixNano() - day*86400e9) & math.MaxUint32), uint32((at.UnixNano() - day*86400e9) >> 32), uint32(day + 2440588),
+			uint32((at.UnixNano() - day*86400e9) & math.MaxUint32), uint32((at.UnixNano() - day*86400e9) >> 32),
+			uint32(day + 2440588),
 		}), at},
 		"integers": {parquet.Leaf(parquet.Int64Type), parquet.ValueOf(at.UnixMicro()), at},
 	} {
 		schema := parquet.NewSchema("log", parquet.Group{
-			"decision_id": parquet.String(), "time": c.node, "item": parquet.String(), "chosen": parquet.Leaf(parquet.BooleanType), "price": parquet.Decimal(2, 10, parquet.Int64Type),
+			"decision_id": parquet.String(), "time": c.node, "item": parquet.String(),
+			"chosen": parquet.Leaf(parquet.BooleanType), "price": parquet.Decimal(2, 10, parquet.Int64Type),
 		})
-		value := map[string]parquet.Value{"decision_id": parquet.ValueOf("a"), "time": c.value, "item": parquet.ValueOf("x"), "chosen": parquet.ValueOf(true), "price": parquet.ValueOf(int64(1995))}
+		value := map[string]parquet.Value{"decision_id": parquet.ValueOf("a"), "time": c.value,
+			"item": parquet.ValueOf("x"), "chosen": parquet.ValueOf(true), "price": parquet.ValueOf(int64(1995))}
 		var cells parquet.Row
 		for j, path := range schema.Columns() {
 			cells = append(cells, value[path[0]].Level(0, 0, j))
@@ -256,7 +281,8 @@ func TestLawsOfColumns(t *testing.T) {
 		inclusion  [4]float64
 	}{ // sets of one or two of four items: 10
 		{importer.Law{Draw: "sets", Share: 0.5, Size: 2, Page: "greedy"}, 0.5 + 0.5/10, [4]float64{0.7, 0.2, 0.7, 0.2}},
-		{importer.Law{Draw: "pages", Share: 0.3, Size: 2, Page: "greedy"}, 0.7 + 0.3/6, [4]float64{0.85, 0.15, 0.85, 0.15}},
+		{importer.Law{Draw: "pages", Share: 0.3, Size: 2, Page: "greedy"}, 0.7 + 0.3/6,
+			[4]float64{0.85, 0.15, 0.85, 0.15}},
 		{importer.Law{Draw: "swaps", Share: 0.4, Page: "greedy"}, 0.6, [4]float64{0.8, 0.2, 0.8, 0.2}},
 		{importer.Law{Draw: "items", Slot: "slot"}, 0.2 * 0.7, [4]float64{0.2, 0.8, 0.7, 0.3}},
 	} {
@@ -278,18 +304,24 @@ func TestLawsOfColumns(t *testing.T) {
 		}
 	}
 	// A log of Vowpal Wabbit holds the probability of each action.
-	list, _, err := read(t, "log.dsjson", `{"_label_cost":0,"a":[2,1,3],"p":[0.899999976,0.0500000007,0.0500000007],"c":{"_multi":[{},{},{}]}}`, &importer.Mapping{})
+	list, _, err := read(t, "log.dsjson",
+		`{"_label_cost":0,"a":[2,1,3],"p":[0.899999976,0.0500000007,0.0500000007],"c":{"_multi":[{},{},{}]}}`,
+		&importer.Mapping{})
 	if err != nil || list[0].Draw.Kind != offer.DrawItems || math.Abs(list[0].Draw.Law(3).Inclusion(0)-0.05) > 1e-6 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	for want, law := range map[string]importer.Law{
 		`line 2: the probabilities of the items of slot "" have the sum 2: must be 1`: {Draw: "items"},
-		`sampling_law.page: there is no column "none"`:                                {Draw: "pages", Size: 2, Share: 0.5, Page: "none"},
-		`sampling_law.slot: there is no column "none"`:                                {Draw: "items", Slot: "none"},
-		`/sampling_law: gives the set ["x" "z"], which was shown, the propensity 0`:   {Draw: "swaps", Share: 1, Page: "other"},
+		`sampling_law.page: there is no column "none"`: {
+			Draw: "pages", Size: 2, Share: 0.5, Page: "none"},
+		`sampling_law.slot: there is no column "none"`: {Draw: "items", Slot: "none"},
+		`/sampling_law: gives the set ["x" "z"], which was shown, the propensity 0`: {
+			Draw: "swaps", Share: 1, Page: "other"},
 	} {
-		text := strings.NewReplacer("slot\n", "slot,other\n", ".2,left\n", ".2,left,\n", ".8,left\n", ".8,left,true\n", ".7,right\n", ".7,right,0\n", ".3,right\n", ".3,right,1\n").Replace(table)
-		if _, _, err := read(t, "log.csv", text, &importer.Mapping{Law: &law}); err == nil || !strings.Contains(err.Error(), want) {
+		text := strings.NewReplacer("slot\n", "slot,other\n", ".2,left\n", ".2,left,\n", ".8,left\n", ".8,left,true\n",
+			".7,right\n", ".7,right,0\n", ".3,right\n", ".3,right,1\n").Replace(table)
+		if _, _, err := read(t, "log.csv", text, &importer.Mapping{Law: &law}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -315,7 +347,8 @@ func TestBadMappings(t *testing.T) {
 		}
 	}
 	_, _, err := read(t, "log.dsjson", "{}", &importer.Mapping{Law: &importer.Law{Draw: "items"}})
-	if err == nil || !strings.Contains(err.Error(), `sampling_law.draw = "items" with columns is of tables and jsonl, and the format is dsjson`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`sampling_law.draw = "items" with columns is of tables and jsonl, and the format is dsjson`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -334,14 +367,16 @@ func TestStream(t *testing.T) {
 	stdin := os.Stdin
 	os.Stdin = in
 	defer func() { os.Stdin = stdin }()
-	if _, err := importer.Open(t.Context(), "-", &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "give --format") {
+	if _, err := importer.Open(t.Context(), "-", &importer.Mapping{}); err == nil ||
+		!strings.Contains(err.Error(), "give --format") {
 		t.Errorf("%v", err)
 	}
 	fmt.Fprint(out, "decision_id,item,chosen,price\na,x,1,3\n")
 	out.Close()
 	log := fatal.Or(importer.Open(t.Context(), "-", &importer.Mapping{Format: "csv"}))(t)
 	for range 2 {
-		if r, err := log.Read(t.Context(), "home", c, func(*page.Imported) error { return nil }); err != nil || r.Decisions != 1 {
+		if r, err := log.Read(t.Context(), "home", c, func(*page.Imported) error { return nil }); err != nil ||
+			r.Decisions != 1 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}

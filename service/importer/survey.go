@@ -81,7 +81,8 @@ type column struct {
 
 func (c *column) add(v api.Value, taken bool) {
 	text := textOf(v)
-	if v.Kind == api.Missing || text == "" || strings.EqualFold(text, "null") || strings.EqualFold(text, "nan") || text == `\N` {
+	if v.Kind == api.Missing || text == "" || strings.EqualFold(text, "null") || strings.EqualFold(text, "nan") ||
+		text == `\N` {
 		c.missing++
 		return
 	}
@@ -114,8 +115,10 @@ func (l *Log) Survey(ctx context.Context, progress func(done, total int64)) (*Su
 	if err != nil {
 		return nil, err
 	}
-	v := &Survey{Skipped: map[string]int{}, columns: map[string]*column{}, items: map[string]bool{}, Sorted: l.sorted != nil}
-	s := &source{Log: l, ctx: ctx, config: c, survey: v, report: &Report{Skipped: v.Skipped}, used: map[string]bool{}, seen: map[string]bool{}, ids: map[string]bool{}}
+	v := &Survey{Skipped: map[string]int{}, columns: map[string]*column{}, items: map[string]bool{},
+		Sorted: l.sorted != nil}
+	s := &source{Log: l, ctx: ctx, config: c, survey: v, report: &Report{Skipped: v.Skipped}, used: map[string]bool{},
+		seen: map[string]bool{}, ids: map[string]bool{}}
 	info, err := l.file.Stat()
 	if err != nil {
 		return nil, err
@@ -217,7 +220,8 @@ const personalizerPlacement = `{"max_size": 10, "mode": "explore", "explore_shar
 // mapping. Notes list the columns left out. It returns an error if nothing describes the items.
 func (r *Recognized) Propose(v *Survey) (text []byte, notes []string, err error) {
 	notes = r.uniform(v)
-	p := map[string]any{"max_size": max(1, v.Shown.Most), "log_items": "all", "mode": "explore", "explore": "swaps", "explore_share": 0.1}
+	p := map[string]any{"max_size": max(1, v.Shown.Most), "log_items": "all", "mode": "explore", "explore": "swaps",
+		"explore_share": 0.1}
 	if v.Items.Most > 1000 {
 		p["max_request_items"] = v.Items.Most
 	}
@@ -232,7 +236,8 @@ func (r *Recognized) Propose(v *Survey) (text []byte, notes []string, err error)
 		var more []string
 		features, more = r.features(v)
 		if notes = append(notes, more...); len(features) == 0 {
-			return nil, notes, errors.New("no column describes the items: neither their features nor an id that comes again")
+			return nil, notes, errors.New("no column describes the items: neither their features nor an id that " +
+				"comes again")
 		}
 	}
 	p["features"] = []any{}
@@ -241,13 +246,15 @@ func (r *Recognized) Propose(v *Survey) (text []byte, notes []string, err error)
 	}
 	var lines [][]byte // a feature on each
 	for _, f := range features {
-		line, err := json.Marshal(f, json.Deterministic(true), jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true))
+		line, err := json.Marshal(f, json.Deterministic(true), jsontext.SpaceAfterColon(true),
+			jsontext.SpaceAfterComma(true))
 		if err != nil {
 			return nil, nil, err
 		}
 		lines = append(lines, line)
 	}
-	text = bytes.Replace(text, []byte("[]"), slices.Concat([]byte("[\n    "), bytes.Join(lines, []byte(",\n    ")), []byte("\n  ]")), 1)
+	text = bytes.Replace(text, []byte("[]"), slices.Concat([]byte("[\n    "), bytes.Join(lines, []byte(",\n    ")),
+		[]byte("\n  ]")), 1)
 	if _, err := setup.Parse(text); err != nil {
 		return nil, notes, fmt.Errorf("the proposed placement: %w", err)
 	}
@@ -261,18 +268,21 @@ func (r *Recognized) uniform(v *Survey) (notes []string) {
 	for i := range k {
 		all *= float64(n-i) / float64(i+1)
 	}
-	if r.Mapping.Law != nil || v.Laws > 0 || v.Propensities < v.Decisions || n == k || v.Items.Least < n || v.Shown.Least < k || !(v.Propensity.Most-p <= 0.001*p) || !(math.Abs(p*all-1) < 0.01) {
+	if r.Mapping.Law != nil || v.Laws > 0 || v.Propensities < v.Decisions || n == k || v.Items.Least < n ||
+		v.Shown.Least < k || !(v.Propensity.Most-p <= 0.001*p) || !(math.Abs(p*all-1) < 0.01) {
 		return nil
 	}
 	r.Mapping.Law = &Law{Draw: "pages", Share: 1, Size: k}
 	v.Laws = v.Decisions
-	return []string{fmt.Sprintf("Every propensity is 1/%.0f, and there are as many pages of %d of %d items: every page was drawn uniformly ([sampling_law]).", all, k, n)}
+	return []string{fmt.Sprintf("Every propensity is 1/%.0f, and there are as many pages of %d of %d items: every "+
+		"page was drawn uniformly ([sampling_law]).", all, k, n)}
 }
 
 // roles are the columns that are no features.
 func (m *Mapping) roles() []string {
 	c := m.Columns
-	list := []string{c.Decision, c.Time, c.Shown, c.Chosen, c.Revenue, c.Propensity, "sampling_law", "status", "outcome_time", "earned", "decision_id", "_revenue"}
+	list := []string{c.Decision, c.Time, c.Shown, c.Chosen, c.Revenue, c.Propensity, "sampling_law", "status",
+		"outcome_time", "earned", "decision_id", "_revenue"}
 	if m.Events != nil {
 		list = append(list, m.Events.Column)
 	}
@@ -321,7 +331,8 @@ func (r *Recognized) features(v *Survey) (features []any, notes []string) {
 			continue
 		}
 		short := name
-		if last := lastOf(name); sharing[last] == 1 || sharing[last] == 2 && r.repeats() && last != name && v.columns[last] != nil {
+		if last := lastOf(name); sharing[last] == 1 || sharing[last] == 2 && r.repeats() && last != name &&
+			v.columns[last] != nil {
 			short = last
 		}
 		if name == r.Mapping.Columns.Item && sharing["item"] == 0 {
@@ -333,7 +344,8 @@ func (r *Recognized) features(v *Survey) (features []any, notes []string) {
 		features = append(features, f)
 	}
 	if left > 0 {
-		notes = append(notes, fmt.Sprintf("%d more features are left out: the first %d are proposed.", left, maxProposed))
+		notes = append(notes, fmt.Sprintf("%d more features are left out: the first %d are proposed.", left,
+			maxProposed))
 	}
 	for _, why := range []string{tellOutcome, idLike, constant, rare} {
 		names, more := none[why], ""
@@ -352,7 +364,9 @@ func (r *Recognized) skips(v *Survey, name string) bool {
 	switch format := r.Mapping.Format; {
 	case name == "", slices.Contains(r.Mapping.roles(), name):
 		return true
-	case r.repeats() && slices.ContainsFunc(v.names, func(o string) bool { return strings.HasSuffix(o, "."+name) }): // a path ends with it
+	case r.repeats() && slices.ContainsFunc(v.names, func(o string) bool {
+		return strings.HasSuffix(o, "."+name)
+	}): // a path ends with it
 		return true
 	case format == "obp":
 		return strings.HasPrefix(name, "user-item_affinity_")
@@ -365,7 +379,8 @@ func (r *Recognized) isVW() bool { return r.Mapping.Format == "vw" || r.Mapping.
 
 // whyNone returns why a column is no feature, "" if it may be one.
 func (r *Recognized) whyNone(v *Survey, name string, c *column, user bool) string {
-	isOutcome := c.isUnit() && c.numbers.N == c.n && hasWord(name, chosenWords) || c.taken > 0 && c.passed == 0 && v.Taken < v.Decisions
+	isOutcome := c.isUnit() && c.numbers.N == c.n && hasWord(name, chosenWords) ||
+		c.taken > 0 && c.passed == 0 && v.Taken < v.Decisions
 	switch {
 	case user && isPerson(name):
 		return idLike

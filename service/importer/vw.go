@@ -205,7 +205,8 @@ func labelOf(w string) (l vwLabel, err error) {
 		}
 	}
 	if len(parts) != 3 || err != nil {
-		return l, fmt.Errorf("the label %.40q is not action:cost:probability: only contextual bandits have decisions", w)
+		return l, fmt.Errorf("the label %.40q is not action:cost:probability: only contextual bandits have "+
+			"decisions", w)
 	}
 	return l, nil
 }
@@ -276,7 +277,8 @@ func readVWJSON(s *source) error {
 		if _, ok := valueOf(members, "_multi"); ok {
 			err = f.context(text, nil)
 		} else if f.items = numbered(s.mapping.Actions); f.items == nil {
-			err = errors.New("_multi is missing: it has the actions. If actions have no features, set actions = their number in the mapping")
+			err = errors.New("_multi is missing: it has the actions. If actions have no features, set actions = " +
+				"their number in the mapping")
 		} else {
 			f.user, err = fieldsOf(members)
 		}

@@ -23,7 +23,8 @@ func Backup(ctx context.Context, data, to string, progress func(what string, don
 	}
 	if err := os.Mkdir(to, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return hint.New(fmt.Errorf("%s exists", to), "a backup never overwrites: name a directory that does not exist")
+			return hint.New(fmt.Errorf("%s exists", to), "a backup never overwrites: name a directory that does "+
+				"not exist")
 		}
 		return err
 	}

@@ -93,7 +93,8 @@ func (k *check) begin(ctx context.Context) (*engine.Audit, error) {
 	}
 	base, upTo := k.log.base(ctx, k.log.snapshots, false)
 	if base == nil {
-		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: later entries cannot be checked against them", k.log.First))
+		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: later entries cannot be "+
+			"checked against them", k.log.First))
 		return engine.NewAudit(setup.NewLearner, nil)
 	}
 	k.Base, k.BaseEntry = base.path, upTo

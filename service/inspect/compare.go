@@ -32,9 +32,11 @@ func (log *Log) Compare(ctx context.Context, other *Log) (string, error) {
 	}
 	switch first := max(log.First, other.First); {
 	case have.Log != with.Log:
-		return "", forked("%s is the log %v, and %s is %v: they are not copies of one log", log.Name, have.Log, other.Name, with.Log)
+		return "", forked("%s is the log %v, and %s is %v: they are not copies of one log", log.Name, have.Log,
+			other.Name, with.Log)
 	case first > last+1:
-		return "", forked("%s and %s have no entry in common: one ends with entry %d, the other begins with %d", log.Name, other.Name, last, first)
+		return "", forked("%s and %s have no entry in common: one ends with entry %d, the other begins with %d",
+			log.Name, other.Name, last, first)
 	}
 	// The running hashes of forks differ from their first different entry on.
 	first := max(log.First, other.First) - 1
@@ -56,7 +58,8 @@ func (log *Log) Compare(ctx context.Context, other *Log) (string, error) {
 	case same == first:
 		return "", forked("%s and %s have forked before entry %d", log.Name, other.Name, first+1)
 	case same-1 < last:
-		return "", forked("%s and %s have forked: they are the same up to entry %d and differ after it; their last entries are %d and %d", log.Name, other.Name, same-1, log.Last, other.Last)
+		return "", forked("%s and %s have forked: they are the same up to entry %d and differ after it; their "+
+			"last entries are %d and %d", log.Name, other.Name, same-1, log.Last, other.Last)
 	case log.Last == other.Last:
 		return fmt.Sprintf("%s and %s are the same, up to entry %d", log.Name, other.Name, last), nil
 	case log.Last > last:

@@ -65,7 +65,8 @@ func copyInto(ctx context.Context, to, from eventlog.Log, progress func(string, 
 }
 
 // copyEntries copies the entries of a log to a directory.
-func copyEntries(ctx context.Context, dir string, from eventlog.Log, progress func(string, int, int)) (at eventlog.Position, err error) {
+func copyEntries(ctx context.Context, dir string, from eventlog.Log,
+	progress func(string, int, int)) (at eventlog.Position, err error) {
 	begin, err := start(ctx, from)
 	if err != nil {
 		return at, err
@@ -92,7 +93,8 @@ func (r *Log) copyToDir(ctx context.Context, data string) (eventlog.Position, er
 		if err != nil {
 			return at, err
 		}
-		return at, replace.PrivateStream(filepath.Join(data, host.SnapshotFile), func(w io.Writer) error { return read(ctx, w) })
+		return at, replace.PrivateStream(filepath.Join(data, host.SnapshotFile),
+			func(w io.Writer) error { return read(ctx, w) })
 	}
 	for _, s := range r.snapshots {
 		if err := s.writeTo(data); err != nil {
@@ -127,7 +129,8 @@ func (r *Log) copyToServers(ctx context.Context, o natslog.Options) (at eventlog
 	}
 	if last == nil {
 		if r.First > 1 {
-			return at, fmt.Errorf("the first entry is %d, and %s has no snapshot of those before: a service could not start on the copy", r.First, cmp.Or(r.options.Data, strings.TrimSpace(r.Name)))
+			return at, fmt.Errorf("the first entry is %d, and %s has no snapshot of those before: a service could "+
+				"not start on the copy", r.First, cmp.Or(r.options.Data, strings.TrimSpace(r.Name)))
 		}
 		return at, nil
 	}

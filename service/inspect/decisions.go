@@ -26,7 +26,8 @@ type Decisions struct {
 
 // decisions calls each for the selected decisions, in the order of their outcomes. Decisions without
 // an outcome come last. It returns the configurations of the placements.
-func (log *Log) decisions(ctx context.Context, what string, which Decisions, each func(o *offered, end outcome) error) (map[string]*setup.Config, error) {
+func (log *Log) decisions(ctx context.Context, what string, which Decisions,
+	each func(o *offered, end outcome) error) (map[string]*setup.Config, error) {
 	x := newDecisions(log, log.First, which.Placement, each)
 	if which.From != nil {
 		x.from = *which.From
@@ -44,18 +45,23 @@ func (log *Log) decisions(ctx context.Context, what string, which Decisions, eac
 		return nil, err
 	}
 	if x.lost > 0 && what == "exporting" {
-		log.warn(fmt.Sprintf("For %s, only the items shown could be exported: the log and snapshots no longer hold the catalogue version they used", share(x.lost, x.candidates)))
+		log.warn(fmt.Sprintf("For %s, only the items shown could be exported: the log and snapshots no longer "+
+			"hold the catalogue version they used", share(x.lost, x.candidates)))
 	}
 	if _, ok := x.configs[which.Placement]; which.Placement != "" && !ok {
-		return nil, fmt.Errorf("%s has no placement %q%s", log.Name, which.Placement, theseAre(slices.Sorted(maps.Keys(x.configs))))
+		return nil, fmt.Errorf("%s has no placement %q%s", log.Name, which.Placement,
+			theseAre(slices.Sorted(maps.Keys(x.configs))))
 	}
 	return x.configs, nil
 }
 
-func newDecisions(log eventlog.Reader, from uint64, placement string, each func(o *offered, end outcome) error) *decisions {
+func newDecisions(log eventlog.Reader, from uint64, placement string,
+	each func(o *offered, end outcome) error) *decisions {
 	return &decisions{
-		log: log, placement: placement, from: from, each: each, configs: map[string]*setup.Config{}, former: map[string]*setup.Config{},
-		items: map[string]*catalogue.Catalogue{}, frozen: map[string][]*catalogue.Frozen{}, open: map[decisionKey]*offered{}, corrected: map[uint64]corrected{},
+		log: log, placement: placement, from: from, each: each, configs: map[string]*setup.Config{},
+		former: map[string]*setup.Config{},
+		items:  map[string]*catalogue.Catalogue{}, frozen: map[string][]*catalogue.Frozen{},
+		open: map[decisionKey]*offered{}, corrected: map[uint64]corrected{},
 	}
 }
 
@@ -83,7 +89,8 @@ func (x *decisions) note(c *eventlog.Corrected) {
 	after := x.corrected[c.Entry]
 	after.late = after.late || c.Correction == ""
 	after.earned = c.Before + c.Value
-	after.changes = append(after.changes, change{late: c.Correction == "", choice: c.Choice, basket: c.Basket, value: c.Value, withdraws: c.Withdraws, adds: c.Adds})
+	after.changes = append(after.changes, change{late: c.Correction == "", choice: c.Choice, basket: c.Basket,
+		value: c.Value, withdraws: c.Withdraws, adds: c.Adds})
 	x.corrected[c.Entry] = after
 }
 
@@ -203,7 +210,8 @@ func (o *outcome) at(place int32) *taken {
 // choose sets the items taken.
 func (o *outcome) choose(of *offered, choice int32, basket eventlog.Basket) {
 	o.taken = nil
-	for _, t := range (&offer.Closed{Offer: &offer.Offer{Offered: of.Offered}, Choice: int(choice), Basket: basket}).Takes() {
+	for _, t := range (&offer.Closed{Offer: &offer.Offer{Offered: of.Offered}, Choice: int(choice),
+		Basket: basket}).Takes() {
 		o.taken = append(o.taken, taken{t, t.Value})
 	}
 }
@@ -242,7 +250,8 @@ func (x *decisions) run(ctx context.Context, log *Log, what string) error {
 		}
 		if err != nil {
 			if n := len(x.open); n > 0 && ctx.Err() == nil && !x.failed {
-				log.warn(fmt.Sprintf("%d decisions without an outcome are left out, because it may be in an entry that cannot be read", n))
+				log.warn(fmt.Sprintf("%d decisions without an outcome are left out, because it may be in an entry "+
+					"that cannot be read", n))
 			}
 			return err
 		}
@@ -265,11 +274,14 @@ func (x *decisions) event(ctx context.Context, sequence uint64, e *eventlog.Even
 			x.open[decisionKey{e.Placement, b.Decision}] = x.offered(ctx, sequence, e, b)
 		}
 	case *eventlog.Chosen:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "chosen", sequence: sequence, time: e.Time}, b)
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "chosen", sequence: sequence,
+			time: e.Time}, b)
 	case *eventlog.Expired:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "expired", sequence: sequence, time: e.Time}, nil)
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "expired", sequence: sequence,
+			time: e.Time}, nil)
 	case *eventlog.Evicted:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "evicted", sequence: sequence, time: e.Time}, nil)
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "evicted", sequence: sequence,
+			time: e.Time}, nil)
 	case *eventlog.Activated:
 		x.activate(decisionKey{e.Placement, b.Decision})
 	case *eventlog.ItemsDeclined:
@@ -471,7 +483,8 @@ func (o *outcome) correct(of *offered, c *corrected) {
 			o.choose(of, change.choice, change.basket)
 			continue
 		case change.adds:
-			o.taken = append(o.taken, taken{eventlog.Take{Place: change.choice, Quantity: 1, Value: change.value}, change.value})
+			o.taken = append(o.taken, taken{eventlog.Take{Place: change.choice, Quantity: 1, Value: change.value},
+				change.value})
 			slices.SortFunc(o.taken, func(a, b taken) int { return cmp.Compare(a.Place, b.Place) })
 			continue
 		case o.at(change.choice) == nil: // its late outcome was removed
@@ -508,7 +521,8 @@ func (x *decisions) close(key decisionKey, end outcome, c *eventlog.Chosen) erro
 	}
 	if c != nil {
 		if int(c.Choice) > len(o.Shown) {
-			return fmt.Errorf("entry %d: decision %q showed %d items, and item %d was chosen", end.sequence, key.id, len(o.Shown), c.Choice)
+			return fmt.Errorf("entry %d: decision %q showed %d items, and item %d was chosen", end.sequence, key.id,
+				len(o.Shown), c.Choice)
 		}
 		if err := c.Basket.Check(c.Choice, len(o.Shown)); err != nil {
 			return fmt.Errorf("entry %d: decision %q: %w", end.sequence, key.id, err)

@@ -37,11 +37,13 @@ const (
 	noPropensity   = "have no propensity: how likely their pages were is not known"
 	noOutcome      = "are left out: they have no outcome"
 	otherFeatures  = "are left out: they have the features of another configuration"
-	noPropensities = "are left out: they have no propensities of items, which only placements in the mode explore have, or the features of another configuration"
+	noPropensities = "are left out: they have no propensities of items, which only placements in the mode explore " +
+		"have, or the features of another configuration"
 )
 
 // export calls write for each decision, and warns how many decisions got each remark.
-func (log *Log) export(ctx context.Context, which Decisions, write func(o *offered, end outcome) (remark string, err error)) error {
+func (log *Log) export(ctx context.Context, which Decisions,
+	write func(o *offered, end outcome) (remark string, err error)) error {
 	all, remarks := 0, map[string]int{}
 	_, err := log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
 		all++

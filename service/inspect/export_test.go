@@ -21,7 +21,8 @@ func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 	encoder := jsontext.NewEncoder(&out)
 	x := newDecisions(nil, 1, "", func(o *offered, end outcome) error { return writeLine(encoder, o, end) })
 	offer := func(item string) *eventlog.Offered {
-		return &eventlog.Offered{Decision: "d", ItemIDs: []string{item}, Shown: []int32{0}, Candidates: 1, Width: 1, Features: []float64{1}, Propensity: 1}
+		return &eventlog.Offered{Decision: "d", ItemIDs: []string{item}, Shown: []int32{0}, Candidates: 1, Width: 1,
+			Features: []float64{1}, Propensity: 1}
 	}
 	for i, e := range []*eventlog.Event{
 		{Placement: "a", Body: offer("sku a")},
@@ -32,7 +33,8 @@ func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 		fatal.If(t, x.event(t.Context(), uint64(i+1), e))
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], `"choice":"sku a"`) || !strings.Contains(lines[1], `"status":"expired"`) || !strings.Contains(lines[1], "sku b") {
+	if len(lines) != 2 || !strings.Contains(lines[0], `"choice":"sku a"`) ||
+		!strings.Contains(lines[1], `"status":"expired"`) || !strings.Contains(lines[1], "sku b") {
 		t.Errorf("%s", &out)
 	}
 }
@@ -45,14 +47,16 @@ func TestExportNamesLearnedValues(t *testing.T) {
 		c := fatal.Or(setup.Parse([]byte(strings.Replace(brands, "POLICY", policy, 1))))(t)
 		return c.Canonical()
 	}
-	other := fatal.Or(setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`)))(t)
+	other := fatal.Or(setup.Parse([]byte(
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`)))(t)
 	var out bytes.Buffer
 	encoder := jsontext.NewEncoder(&out)
 	x := newDecisions(nil, 1, "", func(o *offered, end outcome) error { return writeLine(encoder, o, end) })
 	offer := func(id string, column int) *eventlog.Offered {
 		row := make([]float64, 4)
 		row[column] = 1
-		return &eventlog.Offered{Decision: id, ItemIDs: []string{"i"}, Shown: []int32{0}, Candidates: 1, Width: 4, Features: row, Propensity: 1}
+		return &eventlog.Offered{Decision: id, ItemIDs: []string{"i"}, Shown: []int32{0}, Candidates: 1, Width: 4,
+			Features: row, Propensity: 1}
 	}
 	for i, body := range []eventlog.Body{
 		&eventlog.PlacementPut{Config: config("ucb-mnl")},
@@ -70,7 +74,8 @@ func TestExportNamesLearnedValues(t *testing.T) {
 		fatal.If(t, x.event(t.Context(), uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	for i, want := range []string{`"brand":"zen"`, `"brand":[0,0,0,1]`, `"brand":"acme"`, `"brand":"late"`, `"brand":"zen"`} {
+	for i, want := range []string{`"brand":"zen"`, `"brand":[0,0,0,1]`, `"brand":"acme"`, `"brand":"late"`,
+		`"brand":"zen"`} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d is %s, want %s", i, lines[i], want)
 		}
@@ -80,7 +85,8 @@ func TestExportNamesLearnedValues(t *testing.T) {
 // The money of late outcomes and of corrections is in the line of their decision, which comes before them in the log.
 func TestExportOfCorrections(t *testing.T) {
 	offer := func(id string) *eventlog.Offered {
-		return &eventlog.Offered{Decision: id, ItemIDs: []string{"a", "b"}, Shown: []int32{1, 0}, Candidates: 2, Width: 1, Features: []float64{1, 2}, Revenue: []float64{3, 5}, Propensity: 1, Mode: 1}
+		return &eventlog.Offered{Decision: id, ItemIDs: []string{"a", "b"}, Shown: []int32{1, 0}, Candidates: 2,
+			Width: 1, Features: []float64{1, 2}, Revenue: []float64{3, 5}, Propensity: 1, Mode: 1}
 	}
 	of := func(id string, entry uint64, choice int32) eventlog.Corrected {
 		return eventlog.Corrected{Decision: id, Entry: entry, Mode: 1, Shown: []string{"b", "a"}, Choice: choice}
@@ -96,12 +102,15 @@ func TestExportOfCorrections(t *testing.T) {
 	x := newDecisions(nil, 1, "", nil)
 	x.each = func(o *offered, end outcome) error {
 		r := roundOf(o, end)
-		for place, want := range map[string][]float64{"late": {3.5, 0}, "sold": {3, 0}, "basket": {3.5, 3}, "later": {0, 3}, "more": {4.5, 3}, "first": {5, 0}}[o.Decision] {
+		for place, want := range map[string][]float64{"late": {3.5, 0}, "sold": {3, 0}, "basket": {3.5, 3},
+			"later": {0, 3}, "more": {4.5, 3}, "first": {5, 0}}[o.Decision] {
 			if taken := end.at(int32(place + 1)); taken == nil && want != 0 || taken != nil && taken.earned != want {
 				t.Errorf("%s: item %d has earned %+v, want %v", o.Decision, place+1, taken, want)
 			}
 		}
-		if want := map[string][]vitrine.Choice{"basket": {2, 1, 2}, "later": {1}, "more": {2, 1}}[o.Decision]; want != nil && !slices.Equal(append([]vitrine.Choice{r.Choice}, r.More...), want) {
+		if want := map[string][]vitrine.Choice{"basket": {2, 1, 2}, "later": {1},
+			"more": {2, 1}}[o.Decision]; want != nil && !slices.Equal(append([]vitrine.Choice{r.Choice}, r.More...),
+			want) {
 			t.Errorf("%s: the round has the takes %d, %d", o.Decision, r.Choice, r.More)
 		}
 		earned = append(earned, r.Revenue())
@@ -113,25 +122,30 @@ func TestExportOfCorrections(t *testing.T) {
 	back, lateBasket, mistaken := of("basket", 5, 1), of("later", 6, 1), of("later", 6, 1)
 	back.Correction, back.Others, back.Before, back.Value = "back", 1, 10, -3.5
 	lateBasket.Basket, lateBasket.Value = basket, 10
-	mistaken.Correction, mistaken.Others, mistaken.Before, mistaken.Value, mistaken.Withdraws = "mistake", 1, 10, -7, true
+	mistaken.Correction, mistaken.Others, mistaken.Before, mistaken.Value, mistaken.Withdraws = "mistake", 1, 10, -7,
+		true
 	second := of("sold", 4, 1) // after one that retention has removed
 	second.Correction, second.Before, second.Value = "second", 4, -1
 	more, first := of("more", 7, 1), of("first", 8, 1)
 	more.Correction, more.Others, more.Before, more.Value, more.Adds = "more", 1, 3, 4.5, true
 	first.Correction, first.Value, first.Adds = "first", 5, true
-	for _, c := range []*eventlog.Corrected{&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken, &more, &first} {
+	for _, c := range []*eventlog.Corrected{&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken, &more,
+		&first} {
 		x.note(c)
 	}
 	for i, body := range []eventlog.Body{
-		&eventlog.PlacementPut{Config: c.Canonical()}, offer("late"), offer("mistake"), offer("sold"), offer("basket"), offer("later"), offer("more"), offer("first"),
-		&eventlog.Expired{Decision: "late"}, &eventlog.Chosen{Decision: "mistake", Choice: 2}, &eventlog.Chosen{Decision: "sold", Choice: 1},
+		&eventlog.PlacementPut{Config: c.Canonical()}, offer("late"), offer("mistake"), offer("sold"), offer("basket"),
+		offer("later"), offer("more"), offer("first"),
+		&eventlog.Expired{Decision: "late"}, &eventlog.Chosen{Decision: "mistake", Choice: 2},
+		&eventlog.Chosen{Decision: "sold", Choice: 1},
 		&eventlog.Chosen{Decision: "basket", Choice: 1, Basket: basket}, &eventlog.Expired{Decision: "later"},
 		&eventlog.Chosen{Decision: "more", Choice: 2}, &eventlog.Chosen{Decision: "first"},
 		&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken, &more, &first,
 	} {
 		fatal.If(t, x.event(t.Context(), uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
-	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`, `"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":3}`,
+	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`,
+		`"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":3}`,
 		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":2,"value":7},{"item":"a","quantity":1,"value":3}\],.*"earned":6.5}`,
 		`"status":"late","choice":"a","outcome_entry".*"earned":3}`,
 		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":1,"value":4.5},{"item":"a","quantity":1,"value":3}\],.*"earned":7.5}`,

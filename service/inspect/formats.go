@@ -31,10 +31,15 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 		return err
 	}
 	schema := parquet.Group{
-		"decision_id": parquet.String(), "entry": parquet.Leaf(parquet.Int64Type), "time": parquet.String(), "item": parquet.String(),
-		"shown": parquet.Leaf(parquet.Int64Type), "chosen": parquet.Leaf(parquet.Int64Type), "units": parquet.Leaf(parquet.Int64Type), "units_value": parquet.Leaf(parquet.DoubleType), "revenue": parquet.Leaf(parquet.DoubleType),
-		"propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)), "item_propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)),
-		"sampling_law": parquet.Optional(parquet.String()), "source": parquet.String(), "status": parquet.String(), "earned": parquet.Leaf(parquet.DoubleType),
+		"decision_id": parquet.String(), "entry": parquet.Leaf(parquet.Int64Type), "time": parquet.String(),
+		"item":  parquet.String(),
+		"shown": parquet.Leaf(parquet.Int64Type), "chosen": parquet.Leaf(parquet.Int64Type),
+		"units": parquet.Leaf(parquet.Int64Type), "units_value": parquet.Leaf(parquet.DoubleType),
+		"revenue":         parquet.Leaf(parquet.DoubleType),
+		"propensity":      parquet.Optional(parquet.Leaf(parquet.DoubleType)),
+		"item_propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)),
+		"sampling_law":    parquet.Optional(parquet.String()), "source": parquet.String(), "status": parquet.String(),
+		"earned": parquet.Leaf(parquet.DoubleType),
 	}
 	for _, f := range c.Features {
 		if f.Kind == "cross" {
@@ -48,7 +53,8 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 			schema[f.Name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
 		}
 	}
-	out := parquet.NewGenericWriter[map[string]any](w, parquet.NewSchema("decisions", schema), parquet.Compression(&parquet.Zstd))
+	out := parquet.NewGenericWriter[map[string]any](w, parquet.NewSchema("decisions", schema),
+		parquet.Compression(&parquet.Zstd))
 	width := c.Schema().Width()
 	err = log.export(ctx, which, func(o *offered, end outcome) (remark string, err error) {
 		switch {
@@ -70,14 +76,16 @@ func (log *Log) configOf(ctx context.Context, which Decisions) (*setup.Config, e
 		return nil, err
 	}
 	if which.Placement == "" && len(configs) != 1 {
-		return nil, fmt.Errorf("%s has the placements %v: name one with --placement, a table has the features of one", log.Name, slices.Sorted(maps.Keys(configs)))
+		return nil, fmt.Errorf("%s has the placements %v: name one with --placement, a table has the features of one",
+			log.Name, slices.Sorted(maps.Keys(configs)))
 	}
 	for name, c := range configs {
 		if which.Placement != "" && name != which.Placement {
 			continue
 		}
 		if c == nil {
-			return nil, fmt.Errorf("%s: the configuration of placement %q is neither in the log nor in a snapshot", log.Name, name)
+			return nil, fmt.Errorf("%s: the configuration of placement %q is neither in the log nor in a snapshot",
+				log.Name, name)
 		}
 		return c, nil
 	}
@@ -102,7 +110,8 @@ func tableRows(o *offered, end outcome) []map[string]any {
 			chosen, units, value, earned = 1, int64(t.Quantity), t.Value, t.earned
 		}
 		row := map[string]any{
-			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id, "shown": int64(place), "chosen": chosen, "units": units, "units_value": value,
+			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id,
+			"shown": int64(place), "chosen": chosen, "units": units, "units_value": value,
 			"revenue": o.revenue(i), "source": offer.SourceNames[o.Mode], "status": end.status, "earned": earned,
 		}
 		if o.Propensity > 0 {
@@ -260,7 +269,8 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 	own, users := c.FeatureNames()
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := csv.NewWriter(buffered)
-	out.Write(slices.Concat([]string{"decision_id", "timestamp", "item_id", "position", "click", "propensity_score"}, users))
+	out.Write(slices.Concat([]string{"decision_id", "timestamp", "item_id", "position", "click", "propensity_score"},
+		users))
 	changed, contexts := map[string]bool{}, map[string][]string{}
 	var order []string
 	width := c.Schema().Width()
@@ -287,7 +297,8 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 			if end.at(int32(k+1)) != nil {
 				click = "1"
 			}
-			out.Write(slices.Concat([]string{o.Decision, stamp(o.time), o.ItemIDs[i], strconv.Itoa(k + 1), click, decimalOf(p[k])}, user))
+			out.Write(slices.Concat([]string{o.Decision, stamp(o.time), o.ItemIDs[i], strconv.Itoa(k + 1), click,
+				decimalOf(p[k])}, user))
 		}
 		return "", out.Error()
 	})
@@ -302,7 +313,8 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 	}
 	list.Flush()
 	if n := len(changed); n > 0 {
-		log.warn(fmt.Sprintf("%d items have other features or revenues in some decisions: item_context.csv has the last ones", n))
+		log.warn(fmt.Sprintf("%d items have other features or revenues in some decisions: item_context.csv has "+
+			"the last ones", n))
 	}
 	return list.Error()
 }

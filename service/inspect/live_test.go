@@ -23,9 +23,12 @@ func TestExportPlacement(t *testing.T) {
 	e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner}))(t)
 	defer e.Close()
 	for _, name := range []string{"home", "other"} {
-		fatal.Or(e.Put(ctx, name, []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1))(t)
+		fatal.Or(e.Put(ctx, name, []byte(
+			`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1))(t)
 		for _, id := range []string{"a", "b", "c"} {
-			fatal.Or(e.Decide(ctx, name, &api.Request{Decision: id, Items: []api.Item{{ID: "sku1", Features: api.Values{api.Number("x", 1)}}}}, 1))(t)
+			fatal.Or(e.Decide(ctx, name,
+				&api.Request{Decision: id, Items: []api.Item{{ID: "sku1", Features: api.Values{api.Number("x", 1)}}}},
+				1))(t)
 			if id != "c" {
 				fatal.If(t, e.Outcome(ctx, name, id, "sku1", 2))
 			}
@@ -36,7 +39,8 @@ func TestExportPlacement(t *testing.T) {
 	log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data}))(t)
 	defer log.Close()
 	fatal.If(t, log.Export(ctx, &copied, inspect.Decisions{Placement: "home"}))
-	if live.String() != copied.String() || strings.Count(live.String(), "\n") != 3 || strings.Contains(live.String(), "other") {
+	if live.String() != copied.String() || strings.Count(live.String(), "\n") != 3 ||
+		strings.Contains(live.String(), "other") {
 		t.Errorf("%s\nand from a copy\n%s", &live, &copied)
 	}
 }

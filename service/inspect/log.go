@@ -221,7 +221,8 @@ func findLog(name string) (dir, data string, err error) {
 		}
 		return dir, name, nil
 	}
-	return "", "", hint.New(fmt.Errorf("%s has no log", name), "give the data directory of the service, or the directory log in it")
+	return "", "", hint.New(fmt.Errorf("%s has no log", name), "give the data directory of the service, or the "+
+		"directory log in it")
 }
 
 // snapshot is a snapshot of the state.

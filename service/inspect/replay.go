@@ -59,10 +59,12 @@ func (log *Log) Replay(ctx context.Context, paths []string, compared func(Compar
 	}
 	if log.First > 1 {
 		if r.base, r.first = log.base(ctx, snapshots, true); r.base == nil {
-			return nil, fmt.Errorf("%s cannot be replayed: entries before %d were removed, and no snapshot has them", log.Name, log.First)
+			return nil, fmt.Errorf("%s cannot be replayed: entries before %d were removed, and no snapshot has them",
+				log.Name, log.First)
 		}
 		r.state = r.base.data
-		compared(Comparison{Path: r.base.path, Entry: r.first, Note: fmt.Sprintf("the replay begins with it, after entry %d", r.first)})
+		compared(Comparison{Path: r.base.path, Entry: r.first, Note: fmt.Sprintf("the replay begins with it, "+
+			"after entry %d", r.first)})
 	}
 	for _, s := range snapshots {
 		if s != r.base {
@@ -80,7 +82,8 @@ func (r *replay) add(ctx context.Context, s *snapshot) {
 	case err != nil:
 		r.compared(Comparison{Path: s.path, Entry: upTo, Different: err.Error()})
 	case upTo < r.first:
-		r.compared(Comparison{Path: s.path, Entry: upTo, Note: fmt.Sprintf("not compared: entries after %d were removed", upTo)})
+		r.compared(Comparison{Path: s.path, Entry: upTo,
+			Note: fmt.Sprintf("not compared: entries after %d were removed", upTo)})
 	default:
 		r.saved = append(r.saved, savedState{s, upTo})
 	}
@@ -121,7 +124,8 @@ func otherMachines(snapshot []byte) string {
 	if err != nil || slices.Equal(machines, []string{runtime.GOARCH}) {
 		return ""
 	}
-	return fmt.Sprintf(": the snapshot was learned on %s, and this machine is %s: the last digits may differ", strings.Join(machines, " and "), runtime.GOARCH)
+	return fmt.Sprintf(": the snapshot was learned on %s, and this machine is %s: the last digits may differ",
+		strings.Join(machines, " and "), runtime.GOARCH)
 }
 
 // compare compares the state of e with a snapshot. A snapshot with different bytes may hold the same
@@ -132,7 +136,8 @@ func (r *replay) compare(ctx context.Context, source *section, e *engine.Engine,
 		return c
 	}
 	different := func(of string) Comparison {
-		return Comparison{Path: s.path, Entry: s.upTo, Different: fmt.Sprintf("the state at entry %d is another one%s%s", s.upTo, of, otherMachines(s.data))}
+		return Comparison{Path: s.path, Entry: s.upTo,
+			Different: fmt.Sprintf("the state at entry %d is another one%s%s", s.upTo, of, otherMachines(s.data))}
 	}
 	source.last = s.upTo
 	saved, err := engine.Open(ctx, engine.Options{Store: source, Build: setup.NewLearner, Snapshot: s.data})

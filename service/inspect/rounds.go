@@ -57,15 +57,19 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 		return nil
 	})
 	if which.Placement == "" && len(seen) > 1 {
-		if configs, err = log.decisions(ctx, "reading", which, func(*offered, outcome) error { return nil }); err == nil {
-			err = fmt.Errorf("%s has several placements: name one of %v with --placement", log.Name, slices.Sorted(maps.Keys(configs)))
+		if configs, err = log.decisions(ctx, "reading", which, func(*offered, outcome) error {
+			return nil
+		}); err == nil {
+			err = fmt.Errorf("%s has several placements: name one of %v with --placement", log.Name,
+				slices.Sorted(maps.Keys(configs)))
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if r.Config = configs[r.Placement]; r.Config == nil {
-		return nil, fmt.Errorf("%s: the configuration of placement %q is neither in the log nor in a snapshot", log.Name, r.Placement)
+		return nil, fmt.Errorf("%s: the configuration of placement %q is neither in the log nor in a snapshot",
+			log.Name, r.Placement)
 	}
 	// After a change of the features rows mean something else.
 	width, k := r.Config.Schema().Width(), 0
@@ -112,7 +116,8 @@ func (r *Rounds) ImportRound(d *page.Imported) error {
 func roundOf(o *offered, end outcome) offpolicy.Round {
 	r := offpolicy.Round{
 		Context: &vitrine.Context{Features: mat.NewDense(len(o.ItemIDs), o.Width, o.Features), Revenue: o.Revenue},
-		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity, SamplingLaw: offer.LawOf(o.Offered),
+		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity,
+		SamplingLaw: offer.LawOf(o.Offered),
 	}
 	for k, i := range o.Shown {
 		r.Shown[k] = int(i)

@@ -89,7 +89,8 @@ func (w *twins) stock() {
 			continue
 		}
 		seen[i] = true
-		item := api.CatalogueItem{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", w.rng.NormFloat64()), api.Text("brand", fmt.Sprint("b", w.rng.IntN(8)))}}
+		item := api.CatalogueItem{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", w.rng.NormFloat64()),
+			api.Text("brand", fmt.Sprint("b", w.rng.IntN(8)))}}
 		if w.rng.IntN(2) == 0 {
 			item.Revenue = new(w.rng.Float64())
 		}
@@ -108,10 +109,12 @@ func (w *twins) stock() {
 // decide asks both for a decision among some items of the catalogue, and sometimes others.
 func (w *twins) decide() {
 	id := fmt.Sprint("d", len(w.all))
-	byID := &api.Request{Decision: id, User: api.Values{api.Number("age", w.rng.NormFloat64()), api.Text("city", fmt.Sprint("c", w.rng.IntN(5)))}}
+	byID := &api.Request{Decision: id, User: api.Values{api.Number("age", w.rng.NormFloat64()),
+		api.Text("city", fmt.Sprint("c", w.rng.IntN(5)))}}
 	all := w.items()
 	if w.rng.IntN(3) == 0 {
-		byID.Items = []api.Item{{ID: all[0].ID, Features: api.Values{api.Number("x", 0.5)}}, {ID: "new", Features: api.Values{api.Number("x", 1), api.Text("brand", "b1")}}}
+		byID.Items = []api.Item{{ID: all[0].ID, Features: api.Values{api.Number("x", 0.5)}},
+			{ID: "new", Features: api.Values{api.Number("x", 1), api.Text("brand", "b1")}}}
 	}
 	some := w.rng.IntN(3) > 0
 	if some || byID.Items != nil {
@@ -127,7 +130,8 @@ func (w *twins) decide() {
 			byID.Candidates = append(byID.Candidates, item.ID)
 		}
 		if !slices.ContainsFunc(byID.Items, func(own api.Item) bool { return own.ID == item.ID }) {
-			byRow.Items = append(slices.Clip(byRow.Items), api.Item{ID: item.ID, Features: item.Features, Revenue: item.Revenue})
+			byRow.Items = append(slices.Clip(byRow.Items), api.Item{ID: item.ID, Features: item.Features,
+				Revenue: item.Revenue})
 		}
 	}
 	if w.rng.IntN(3) == 0 {
@@ -226,7 +230,8 @@ func TestIDsInTheLogAreRows(t *testing.T) {
 				w.outcome()
 			}
 			if i == 100 {
-				w.put(`"mode":"explore","explore_share":0.5,"explore":"swaps",`, map[bool]string{true: `,"scale":2`}[seed%2 == 0], engine.Change{Reset: true})
+				w.put(`"mode":"explore","explore_share":0.5,"explore":"swaps",`,
+					map[bool]string{true: `,"scale":2`}[seed%2 == 0], engine.Change{Reset: true})
 			}
 		}
 		ids, ofIDs := exported(t, w.stores[0], 1, nil)
@@ -234,7 +239,8 @@ func TestIDsInTheLogAreRows(t *testing.T) {
 		if diff := cmp.Diff(rows, ids); diff != "" {
 			t.Fatalf("seed %d: the export (-rows +ids):\n%s", seed, diff)
 		}
-		if diff := cmp.Diff(ofRows, ofIDs, cmp.Comparer(func(a, b *mat.Dense) bool { return mat.Equal(a, b) }), cmp.Comparer(func(a, b offpolicy.SamplingLaw) bool { return fmt.Sprint(a) == fmt.Sprint(b) })); diff != "" {
+		if diff := cmp.Diff(ofRows, ofIDs, cmp.Comparer(func(a, b *mat.Dense) bool { return mat.Equal(a, b) }),
+			cmp.Comparer(func(a, b offpolicy.SamplingLaw) bool { return fmt.Sprint(a) == fmt.Sprint(b) })); diff != "" {
 			t.Fatalf("seed %d: the rounds (-rows +ids):\n%s", seed, diff)
 		}
 		snapshot, upTo := w.compare(seed)
@@ -341,7 +347,8 @@ func TestSharersInheritFromTheOwner(t *testing.T) {
 		}
 		learned := fatal.Or(x.configs["home"].Learn(feature.Seen{Feature: "brand", Values: []string{"b1"}}))(t)
 		x.items["home"] = catalogue.New(learned.Schema())
-		fatal.If(t, x.stock(t.Context(), 1, &eventlog.Event{Placement: "home", Body: &eventlog.PlacementPut{Config: own}}))
+		fatal.If(t, x.stock(t.Context(), 1, &eventlog.Event{Placement: "home",
+			Body: &eventlog.PlacementPut{Config: own}}))
 		for name, c := range x.configs {
 			if !c.Schema().Same(learned.Schema()) {
 				t.Fatalf("%s has not the values of the items", name)

@@ -190,13 +190,15 @@ func (a *Assessment) doubt(v *importer.Survey) {
 		a.Notes = append(a.Notes, "Rows of a decision are apart: the table is sorted, in a temporary file.")
 	}
 	if v.Decisions > 0 && v.Taken == v.Decisions && v.Shown.Most > 1 {
-		a.Problems = append(a.Problems, "An item was taken on every page: pages on which nothing was taken are missing, or were never logged. How often nothing is taken is then unknown, and values are too large.")
+		a.Problems = append(a.Problems, "An item was taken on every page: pages on which nothing was taken are "+
+			"missing, or were never logged. How often nothing is taken is then unknown, and values are too large.")
 	}
 	if v.Taken == 0 && v.Decisions > 0 {
 		a.Problems = append(a.Problems, "Nothing was ever taken: the outcome may be another column.")
 	}
 	if len(v.Positions) > 2 && v.Positions[0].Taken > 3*(v.Positions[1].Taken+1) && v.Positions[0].Taken > 20 {
-		a.Problems = append(a.Problems, "The first position is taken far more often than the second: the order matters, and the estimates are of pages in any order.")
+		a.Problems = append(a.Problems, "The first position is taken far more often than the second: the order "+
+			"matters, and the estimates are of pages in any order.")
 	}
 }
 
@@ -348,7 +350,10 @@ func (a *Assessment) advise(v *importer.Survey) {
 		say("all candidates with their features, not only the items that were shown")
 	}
 	if v.Laws == 0 {
-		say("how each page was drawn: the probability of the page, and for pages of one item that of every item. Show random pages, or a random item in a slot, in a share of requests. If every page was drawn uniformly already, say so in the mapping: [sampling_law] draw = \"pages\", share = 1, size = %d", v.Shown.Most)
+		say("how each page was drawn: the probability of the page, and for pages of one item that of every item. "+
+			"Show random pages, or a random item in a slot, in a share of requests. If every page was drawn "+
+			"uniformly already, say so in the mapping: [sampling_law] draw = \"pages\", share = 1, size = %d",
+			v.Shown.Most)
 	}
 	if v.Revenue.N == 0 {
 		say("the revenue of each item, if items differ in it")
@@ -424,7 +429,8 @@ func (a *Assessment) Text() []byte {
 		fmt.Fprintf(&b, "  %s\n", wrapped("Other policies cannot be judged: "+a.Unknown+".", "  "))
 	}
 	list("To judge other policies with certainty, log", a.Advice)
-	where := "Start a placement with these two files, mapping.toml and placement.json (--out writes them), and the command"
+	where := "Start a placement with these two files, mapping.toml and placement.json (--out writes them), and " +
+		"the command"
 	if a.options.Out != "" {
 		where = fmt.Sprintf("Start a placement with these two files, now in %s, and the command", a.options.Out)
 	}

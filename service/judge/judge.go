@@ -124,7 +124,8 @@ func (e *Verdict) Text(name string) []byte {
 	fmt.Fprintf(&b, "%s, placement %q: %d decisions with an outcome. A page of the log earned %.4f ± %.4f.\n", name,
 		e.Rounds.Placement, len(e.Rounds.Rounds), mean, se)
 	if takes, se := e.log.Takes(); takes > 1 {
-		fmt.Fprintf(&b, "A visitor who takes anything takes %.2f ± %.2f items. Estimates assume that for every page.\n", takes, se)
+		fmt.Fprintf(&b, "A visitor who takes anything takes %.2f ± %.2f items. Estimates assume that for every page.\n",
+			takes, se)
 	}
 	for _, l := range e.Rounds.Left {
 		fmt.Fprintf(&b, "Left out: %d decisions, which %s.\n", l.Decisions, l.Reason)
@@ -160,7 +161,8 @@ func (e *Verdict) balance() string {
 		return ""
 	}
 	if !b.Wrong() {
-		return fmt.Sprintf("The items shown are like those that the log's laws draw: no feature is off by more than %.1f standard errors.", math.Abs(b.Z))
+		return fmt.Sprintf("The items shown are like those that the log's laws draw: no feature is off by more "+
+			"than %.1f standard errors.", math.Abs(b.Z))
 	}
 	what, more := "larger pages were shown", "smaller pages were shown"
 	for _, f := range e.Rounds.Config.Features {
@@ -172,7 +174,8 @@ func (e *Verdict) balance() string {
 	if b.Z < 0 {
 		what = more
 	}
-	return fmt.Sprintf("Warning: the pages were not drawn as the log says: %s than its laws would, by %.1f standard errors. Estimates with weights are wrong.", what, math.Abs(b.Z))
+	return fmt.Sprintf("Warning: the pages were not drawn as the log says: %s than its laws would, by %.1f "+
+		"standard errors. Estimates with weights are wrong.", what, math.Abs(b.Z))
 }
 
 // table writes estimates.

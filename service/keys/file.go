@@ -146,7 +146,8 @@ func without(text string, i int) string {
 	for end > begin && isBlank(lines[end-1]) {
 		end--
 	}
-	for end < len(lines) && begin > 0 && strings.TrimSpace(lines[begin-1]) == "" && strings.TrimSpace(lines[end]) == "" {
+	for end < len(lines) && begin > 0 && strings.TrimSpace(lines[begin-1]) == "" &&
+		strings.TrimSpace(lines[end]) == "" {
 		end++
 	}
 	return strings.Join(lines[:begin], "") + strings.Join(lines[end:], "")

@@ -61,7 +61,8 @@ func TestKeyFileKeepsWhatItIsNotAskedAbout(t *testing.T) {
 			_, k := New(fmt.Sprintf("k%d", i), ScopeRead)
 			names = append(names, k.Name)
 			text += fmt.Sprintf("# above %d\n[[key]]%s\nscopes = [ # s\n 'read']\nname = %q\n%s sha256 = '%s'%s",
-				i, rapid.SampledFrom([]string{"", " # x"}).Draw(t, "beside"), k.Name, rapid.SampledFrom([]string{"", "\n\t"}).Draw(t, "indent"), k.SHA256,
+				i, rapid.SampledFrom([]string{"", " # x"}).Draw(t, "beside"), k.Name,
+				rapid.SampledFrom([]string{"", "\n\t"}).Draw(t, "indent"), k.SHA256,
 				rapid.SampledFrom([]string{"\n", "\n\n", "\n# below\n\n"}).Draw(t, "after"))
 		}
 		if rapid.Bool().Draw(t, "cut") {

@@ -144,7 +144,8 @@ func decode(text []byte) ([]Key, error) {
 			}
 		}
 		if k.Placements != nil && len(k.Placements) == 0 || slices.Contains(k.Placements, "") {
-			return nil, fmt.Errorf("key %q: placements must be names of placements; leave it out for all placements", k.Name)
+			return nil, fmt.Errorf("key %q: placements must be names of placements; leave it out for all "+
+				"placements", k.Name)
 		}
 	}
 	return file.Keys, nil

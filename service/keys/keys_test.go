@@ -21,12 +21,13 @@ func TestKeyFiles(t *testing.T) {
 		"[[key]]\nnam=''":                    "line 2: unknown key",
 		strings.Replace(good, "shop", "", 1): "key 1: the name",
 		good + good:                          "key 2: the name",
-		strings.Replace(good, key.SHA256, key.SHA256[1:], 1):           `key "shop": sha256 must have`,
-		strings.Replace(good, `["read"]`, `[]`, 1):                     `key "shop": scopes is missing`,
-		strings.Replace(good, `["read"]`, `["read", "everything"]`, 1): `key "shop": scope "everything": unknown: must be one of`,
-		good + "placements = []":                                       `key "shop": placements must be`,
-		good + `placements = ["a",""]`:                                 `key "shop": placements must be`,
-		good + `placements = "a"`:                                      "line 5: not TOML",
+		strings.Replace(good, key.SHA256, key.SHA256[1:], 1): `key "shop": sha256 must have`,
+		strings.Replace(good, `["read"]`, `[]`, 1):           `key "shop": scopes is missing`,
+		strings.Replace(good, `["read"]`, `["read", "everything"]`,
+			1): `key "shop": scope "everything": unknown: must be one of`,
+		good + "placements = []":       `key "shop": placements must be`,
+		good + `placements = ["a",""]`: `key "shop": placements must be`,
+		good + `placements = "a"`:      "line 5: not TOML",
 	} {
 		path := filepath.Join(t.TempDir(), "keys.toml")
 		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))

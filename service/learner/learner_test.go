@@ -138,7 +138,9 @@ func seen(l *learner.Learner) []float64 {
 
 // offered is a decision that shows an item with the given feature.
 func offered(decision string, x float64) *eventlog.Offered {
-	return &eventlog.Offered{Decision: decision, Candidates: 1, ItemIDs: []string{"i"}, Width: 1, Features: []float64{x}, Shown: []int32{0}, Propensity: 1, Mode: offer.ByPolicy, Answer: new(offer.Estimates).Append(nil)}
+	return &eventlog.Offered{Decision: decision, Candidates: 1, ItemIDs: []string{"i"}, Width: 1,
+		Features: []float64{x}, Shown: []int32{0}, Propensity: 1, Mode: offer.ByPolicy,
+		Answer: new(offer.Estimates).Append(nil)}
 }
 
 // observe gives a learner the rounds of items with the given features, after the entry.
@@ -188,7 +190,8 @@ func TestAPanicSkipsTheRound(t *testing.T) {
 		if got := seen(l); !slices.Equal(got, append(want, 1, 2)) {
 			t.Errorf("after %d rounds it has seen %v", rounds, got)
 		}
-		if p := l.Progress(); p.Learned != uint64(rounds+2) || p.Skipped != 3 || p.Broken || p.Problem != "panic: poison" || p.Entry != 2002 || p.Lag != 0 {
+		if p := l.Progress(); p.Learned != uint64(rounds+2) || p.Skipped != 3 || p.Broken ||
+			p.Problem != "panic: poison" || p.Entry != 2002 || p.Lag != 0 {
 			t.Errorf("after %d rounds: %+v", rounds, p)
 		}
 	}
@@ -197,7 +200,9 @@ func TestAPanicSkipsTheRound(t *testing.T) {
 // A long problem stays UTF-8, which JSON needs.
 func TestALongProblem(t *testing.T) {
 	for n := range 4 {
-		l := started(t, of(ledger{before: func(float64) { panic(strings.Repeat("x", n) + strings.Repeat("±", learner.MaxProblem)) }}))
+		l := started(t, of(ledger{before: func(float64) {
+			panic(strings.Repeat("x", n) + strings.Repeat("±", learner.MaxProblem))
+		}}))
 		observe(l, 0, 1)
 		seen(l)
 		if p := l.Progress().Problem; !utf8.ValidString(p) || len(p) > learner.MaxProblem+3 {
@@ -223,7 +228,8 @@ func TestABrokenLearner(t *testing.T) {
 	observe(l, 1, 2)
 	seen(l)
 	observe(l, 2, poison, 4)
-	if got, p := seen(l), l.Progress(); !slices.Equal(got, []float64{1, 2}) || !p.Broken || p.Skipped != 2 || p.Problem != "after panic: poison the learner could not be restored: no more" || l.Current().Entry != 2 {
+	if got, p := seen(l), l.Progress(); !slices.Equal(got, []float64{1, 2}) || !p.Broken || p.Skipped != 2 ||
+		p.Problem != "after panic: poison the learner could not be restored: no more" || l.Current().Entry != 2 {
 		t.Errorf("it has seen %v: %+v", got, p)
 	}
 	broken = false
@@ -244,7 +250,8 @@ func TestALearnerThatCannotBeSaved(t *testing.T) {
 		return nil
 	}}))
 	observe(l, 0, 1)
-	if s, ok := <-l.Freeze(false); !ok || !s.Broken || !strings.Contains(s.Problem, "cannot be saved: not this one") || s.IsBehind() {
+	if s, ok := <-l.Freeze(false); !ok || !s.Broken || !strings.Contains(s.Problem, "cannot be saved: not this one") ||
+		s.IsBehind() {
 		t.Errorf("%v: %+v", ok, s.Progress)
 	}
 }
@@ -253,11 +260,14 @@ func TestNewChecksTheLearner(t *testing.T) {
 	for want, build := range map[string]learner.Build{
 		"/policy: no":        func(setup.Spec) (vitrine.Learner, error) { return nil, errors.New("no") },
 		"/policy: panic: oh": func(setup.Spec) (vitrine.Learner, error) { panic("oh") },
-		"/policy: the learner cannot be saved, so": func(setup.Spec) (vitrine.Learner, error) { return struct{ vitrine.Learner }{&ledger{}}, nil },
+		"/policy: the learner cannot be saved, so": func(setup.Spec) (vitrine.Learner, error) {
+			return struct{ vitrine.Learner }{&ledger{}}, nil
+		},
 		"/policy: the learner has no first policy": of(ledger{noFirst: true}),
 		"/policy: the learner cannot be saved: no": of(ledger{saved: func() error { return errors.New("no") }}),
 	} {
-		if _, err := learner.New(build, config(t)); err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {
+		if _, err := learner.New(build, config(t)); err == nil || !strings.HasPrefix(err.Error(), want) ||
+			!errors.Is(err, api.ErrInvalid) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -267,7 +277,8 @@ func TestNewChecksTheLearner(t *testing.T) {
 // rounds take three quarters of the bound.
 func TestCheckpoints(t *testing.T) {
 	each := learner.RoundBytes(&offer.Offer{Offered: offered("", 1)})
-	for _, c := range []struct{ state, bound, want int }{{0, 1000, 256}, {300, 1000, 300}, {150, 1000, 256}, {300, 200, 151}} {
+	for _, c := range []struct{ state, bound, want int }{{0, 1000, 256}, {300, 1000, 300}, {150, 1000, 256},
+		{300, 200, 151}} {
 		rounds, maximum := 0, 0
 		l := started(t, of(ledger{
 			ballast: c.state * each / 8 * 8,
@@ -330,7 +341,8 @@ func TestAQueueGivesItsMemoryBack(t *testing.T) {
 	<-l.Freeze(false)
 	<-l.Reached()
 	after := heap()
-	for deadline := time.Now().Add(10 * time.Second); after > before+100*long && time.Now().Before(deadline); after = heap() {
+	for deadline := time.Now().Add(10 * time.Second); after > before+100*long &&
+		time.Now().Before(deadline); after = heap() {
 		runtime.Gosched() // the learner's stack may hold the last rounds until it waits
 	}
 	if after > before+100*long {
@@ -368,8 +380,10 @@ func TestVersions(t *testing.T) {
 	if _, none := l.Learned(3); rounds != 2 || !ok || none {
 		t.Errorf("version 2 has learned %d rounds, %v; version 3 %v", rounds, ok, none)
 	}
-	for entry, want := range map[uint64]learner.Published{2: {Policy: ledger{seen: []float64{1, 2}}, Entry: 2}, 3: *l.Current(), 9: *l.Current()} {
-		if got := l.PolicyOf(entry); got.Entry != want.Entry || !slices.Equal(got.Policy.(ledger).seen, want.Policy.(ledger).seen) {
+	for entry, want := range map[uint64]learner.Published{2: {Policy: ledger{seen: []float64{1, 2}}, Entry: 2},
+		3: *l.Current(), 9: *l.Current()} {
+		if got := l.PolicyOf(entry); got.Entry != want.Entry || !slices.Equal(got.Policy.(ledger).seen,
+			want.Policy.(ledger).seen) {
 			t.Errorf("the policy of %d is %+v", entry, got)
 		}
 	}
@@ -449,7 +463,8 @@ func TestSavedStates(t *testing.T) {
 		}
 		want := <-l.Freeze(false)
 		for _, other := range others {
-			if got := <-other.Freeze(false); !bytes.Equal(encoded(got), encoded(want)) || !slices.Equal(seen(other), seen(l)) {
+			if got := <-other.Freeze(false); !bytes.Equal(encoded(got), encoded(want)) ||
+				!slices.Equal(seen(other), seen(l)) {
 				rt.Fatalf("the state of %+v is %+v", want, got)
 			}
 		}
@@ -488,7 +503,8 @@ func TestBeginAgain(t *testing.T) {
 		t.Error("a state that cannot be read is read")
 	}
 	l = run(t, fatal.Or(restored(data, later, config(t), true))(t), nil)
-	if got, p := seen(l), l.Progress(); len(got) != 0 || p.Forgotten != 2 || p.Learned != 0 || !strings.Contains(p.Problem, "began again") {
+	if got, p := seen(l), l.Progress(); len(got) != 0 || p.Forgotten != 2 || p.Learned != 0 ||
+		!strings.Contains(p.Problem, "began again") {
 		t.Errorf("it has seen %v: %+v", got, p)
 	}
 	if rounds, ok := l.Learned(2); rounds != 0 || !ok {
@@ -506,8 +522,10 @@ func TestReplay(t *testing.T) {
 	later.Decision = "later"
 	large := offered("large", 6)
 	large.ItemIDs, large.Candidates, large.Features, large.Shown = []string{"i", "j"}, 2, []float64{6, 6}, []int32{0, 1}
-	write(t, log, offered("first", 1), offered("a", 2), &eventlog.Chosen{Decision: "first", Choice: 1}, deferred, &later, large,
-		&eventlog.Activated{Decision: "later"}, &eventlog.Expired{Decision: "deferred"}, &eventlog.Expired{Decision: "later"}, &eventlog.Chosen{Decision: "large"},
+	write(t, log, offered("first", 1), offered("a", 2), &eventlog.Chosen{Decision: "first", Choice: 1}, deferred,
+		&later, large,
+		&eventlog.Activated{Decision: "later"}, &eventlog.Expired{Decision: "deferred"},
+		&eventlog.Expired{Decision: "later"}, &eventlog.Chosen{Decision: "large"},
 		&eventlog.Chosen{Decision: "a"}, offered("gone", 7), &eventlog.Evicted{Decision: "gone"})
 	other := &eventlog.Event{Placement: "other", Body: offered("a", 8)}
 	fatal.Or(log.Append(t.Context(), fatal.Or(other.Encode(nil))(t)))(t)
@@ -521,7 +539,8 @@ func TestReplay(t *testing.T) {
 	}
 	l.Follow(13)
 	l.Follow(15)
-	if got, r := seen(l), l.Replaying(); !slices.Equal(got, []float64{5, 2}) || r != (learner.Replaying{From: 2, Reached: 15, UpTo: 15}) {
+	if got, r := seen(l), l.Replaying(); !slices.Equal(got, []float64{5, 2}) ||
+		r != (learner.Replaying{From: 2, Reached: 15, UpTo: 15}) {
 		t.Errorf("up to entry 15 it has seen %v: %+v", got, r)
 	}
 	again := run(t, fatal.Or(restored(encoded(l.View()), of(ledger{}), config(t), false))(t), log)
@@ -578,7 +597,8 @@ func TestLogsThatFail(t *testing.T) {
 	}
 	l = run(t, fatal.Or(learner.New(of(ledger{}), config(t)))(t), log)
 	l.CatchUp(4, learner.Gap{From: 1, Rounds: 2})
-	if got, p := seen(l), l.Progress(); len(got) != 0 || p.Skipped != 2 || !strings.Contains(p.Problem, "2 rounds held back during a sales alarm are lost") {
+	if got, p := seen(l), l.Progress(); len(got) != 0 || p.Skipped != 2 ||
+		!strings.Contains(p.Problem, "2 rounds held back during a sales alarm are lost") {
 		t.Errorf("it has seen %v: %+v", got, p)
 	}
 }
@@ -615,7 +635,8 @@ func TestCatchingUpAgain(t *testing.T) {
 	for n := range 20 { // the rounds end at entries 2, 4, …, 40
 		write(t, log, offered(fmt.Sprint(n), 1), &eventlog.Chosen{Decision: fmt.Sprint(n)})
 	}
-	for _, c := range []struct{ given, after, want uint64 }{{0, 0, 20}, {10, 0, 15}, {0, 10, 15}, {30, 10, 5}, {40, 0, 0}} {
+	for _, c := range []struct{ given, after, want uint64 }{{0, 0, 20}, {10, 0, 15}, {0, 10, 15}, {30, 10, 5},
+		{40, 0, 0}} {
 		l := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
 		l.Begin(c.given)
 		run(t, l, log)

@@ -113,7 +113,9 @@ func (s *State) Fields(f *fields.Fields) {
 	fields.List(f, &s.since, (*task).fields)
 	f.Uvarint(&s.from)
 	f.Check(!s.Retired || !s.Broken && len(s.Data) == 0, "a learner that has retired has a state")
-	f.Check(s.from > 0 || !slices.ContainsFunc(s.since, func(t task) bool { return t.what == toFollow || t.what == toEndReplay }), "a learner follows the log from no entry on")
+	f.Check(s.from > 0 || !slices.ContainsFunc(s.since, func(t task) bool {
+		return t.what == toFollow || t.what == toEndReplay
+	}), "a learner follows the log from no entry on")
 }
 
 func (t *task) fields(f *fields.Fields) {
@@ -166,7 +168,8 @@ func roundFields(f *fields.Fields, r *vitrine.Round) {
 	if !f.Reads() {
 		return
 	}
-	f.Check(n == 0 && len(rows) == 0 || n > 0 && len(rows) > 0 && len(rows)%n == 0, "a round of %d items with %d numbers", n, len(rows))
+	f.Check(n == 0 && len(rows) == 0 || n > 0 && len(rows) > 0 && len(rows)%n == 0,
+		"a round of %d items with %d numbers", n, len(rows))
 	f.Check(x.Revenue == nil || len(x.Revenue) == n, "a round of %d items with %d revenues", n, len(x.Revenue))
 	f.Check(int(r.Choice) <= len(o.Order), "a round in which an item was chosen that was not shown")
 	if f.Err() != nil {
@@ -186,7 +189,8 @@ func moreFields(f *fields.Fields, r *vitrine.Round) {
 	fields.Integers(f, &r.More)
 	f.Check(len(r.More) > 0 && len(r.More) < offer.MaxTakes, "a round with %d further choices", len(r.More))
 	for _, c := range r.More {
-		f.Check(c > 0 && int(c) <= len(r.Offer.Order) && r.Choice > 0, "a round in which item %d was chosen, after item %d, of %d", c, r.Choice, len(r.Offer.Order))
+		f.Check(c > 0 && int(c) <= len(r.Offer.Order) && r.Choice > 0, "a round in which item %d was chosen, "+
+			"after item %d, of %d", c, r.Choice, len(r.Offer.Order))
 	}
 }
 
@@ -207,7 +211,8 @@ func (s *State) fit(spec *setup.Spec) error {
 			continue
 		}
 		if x := t.round.Context.Features; x != nil && x.RawMatrix().Cols != spec.Features {
-			return fmt.Errorf("the state has a round of items with %d numbers, of %d each", x.RawMatrix().Cols, spec.Features)
+			return fmt.Errorf("the state has a round of items with %d numbers, of %d each", x.RawMatrix().Cols,
+				spec.Features)
 		}
 		if k := len(t.round.Offer.Order); k > spec.Size {
 			return fmt.Errorf("the state has a round that shows %d items, at most %d are possible", k, spec.Size)

@@ -72,7 +72,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	ownBefore := cpu.Time()
 	start := time.Now()
 	r := &run{
-		Options: &o, world: w, counts: newTally(), journal: journal{to: o.Acknowledged}, name: "load-" + rand.Text()[:10],
+		Options: &o, world: w, counts: newTally(), journal: journal{to: o.Acknowledged},
+		name:     "load-" + rand.Text()[:10],
 		schedule: newSchedule(&o, start, stream.New(o.Seed, 1, stream.World)),
 	}
 	err = r.all(ctx, start)
@@ -117,15 +118,19 @@ func open(ctx context.Context, c *client.Client, o *Options) error {
 	if err != nil {
 		return fmt.Errorf("placement %q: %w", o.Placement, err)
 	}
-	same := len(there.Features) == len(want.Features) && there.MaxItems >= o.Items && there.MaxSize >= o.Size && there.Mode != "shadow"
+	same := len(there.Features) == len(want.Features) && there.MaxItems >= o.Items && there.MaxSize >= o.Size &&
+		there.Mode != "shadow"
 	for j := range want.Features {
-		same = same && there.Features[j].Name == want.Features[j].Name && there.Features[j].Kind == "number" && (there.Features[j].From == "shopper") == (want.Features[j].From == "shopper")
+		same = same && there.Features[j].Name == want.Features[j].Name && there.Features[j].Kind == "number" &&
+			(there.Features[j].From == "shopper") == (want.Features[j].From == "shopper")
 	}
 	if !same {
-		return fmt.Errorf("placement %q: %w: these have %d items with %d numbers x0, x1, …, and show %d", o.Placement, ErrPlacement, o.Items, o.Features, o.Size)
+		return fmt.Errorf("placement %q: %w: these have %d items with %d numbers x0, x1, …, and show %d", o.Placement,
+			ErrPlacement, o.Items, o.Features, o.Size)
 	}
 	if o.Note != nil && there.Policy["name"] != o.Policy["name"] {
-		o.Note(fmt.Sprintf("placement %q has the policy %v: --policy is for a new placement", o.Placement, there.Policy["name"]))
+		o.Note(fmt.Sprintf("placement %q has the policy %v: --policy is for a new placement", o.Placement,
+			there.Policy["name"]))
 	}
 	return nil
 }
@@ -187,7 +192,8 @@ func transport() *http.Transport {
 func (r *run) work(ctx context.Context, base string) error {
 	one := transport()
 	defer one.CloseIdleConnections()
-	c := &client.Client{Base: base, Key: r.Key, HTTP: one, Patience: r.Patience, Retrying: func(error, time.Duration) { r.counts.retried() }}
+	c := &client.Client{Base: base, Key: r.Key, HTTP: one, Patience: r.Patience,
+		Retrying: func(error, time.Duration) { r.counts.retried() }}
 	if r.Patience == 0 {
 		c.Patience = -1
 	}
@@ -264,7 +270,8 @@ func (r *run) result(start time.Time, interrupted bool) *Result {
 		r.schedule.stop(time.Now())
 	}
 	result := &Result{
-		Target: r.Rate, Decisions: t.decisions.latency(), Outcomes: t.outcomes.latency(), Purchases: t.purchases, Repeated: t.repeated, Retries: t.retries,
+		Target: r.Rate, Decisions: t.decisions.latency(), Outcomes: t.outcomes.latency(), Purchases: t.purchases,
+		Repeated: t.repeated, Retries: t.retries,
 		Unsent: r.schedule.unsent, Unreported: len(r.schedule.outcomes), Errors: t.errors, Late: t.late.latency(),
 		Unanswered: t.unanswered, Interrupted: interrupted,
 	}

@@ -41,7 +41,8 @@ func service(t *testing.T) (*engine.Engine, string) {
 
 func small(url string) load.Options {
 	return load.Options{
-		Bases: []string{url}, Placement: "p", Policy: map[string]any{"name": "ucb-mnl"}, Decisions: 300, Connections: 8, Items: 12, Features: 3, Size: 4, Outcomes: 0.7, Seed: 1,
+		Bases: []string{url}, Placement: "p", Policy: map[string]any{"name": "ucb-mnl"}, Decisions: 300, Connections: 8,
+		Items: 12, Features: 3, Size: 4, Outcomes: 0.7, Seed: 1,
 	}
 }
 
@@ -66,8 +67,10 @@ func TestRun(t *testing.T) {
 			c.change(&o)
 			r := fatal.Or(load.Run(t.Context(), o))(t)
 			stats := fatal.Or(e.Stats("p"))(t)
-			if r.Decisions.Count != 300 || stats.Decisions != 300 || uint64(r.Outcomes.Count) != stats.Outcomes || uint64(r.Purchases) != stats.ByPolicy.Purchases ||
-				len(r.Errors) > 0 || r.Unreported > 0 || r.Unsent > 0 || r.Repeated > 0 || r.Interrupted || len(notes) != 1 {
+			if r.Decisions.Count != 300 || stats.Decisions != 300 || uint64(r.Outcomes.Count) != stats.Outcomes ||
+				uint64(r.Purchases) != stats.ByPolicy.Purchases ||
+				len(r.Errors) > 0 || r.Unreported > 0 || r.Unsent > 0 || r.Repeated > 0 || r.Interrupted ||
+				len(notes) != 1 {
 				t.Errorf("%+v, the service has %+v, notes %q", r, stats, notes)
 			}
 			if got := r.Outcomes.Count; got < 150 || got > 270 { // of 300, 70 %: 210 ± 8
@@ -143,7 +146,8 @@ func TestPlacementThatIsThere(t *testing.T) {
 		t.Errorf("%s was %s", after.Canonical(), before.Canonical())
 	}
 	for _, change := range []func(*load.Options){
-		func(o *load.Options) { o.Features = 4 }, func(o *load.Options) { o.Items = 13 }, func(o *load.Options) { o.Size = 5 },
+		func(o *load.Options) { o.Features = 4 }, func(o *load.Options) { o.Items = 13 },
+		func(o *load.Options) { o.Size = 5 },
 	} {
 		o := small(url)
 		change(&o)
@@ -152,7 +156,8 @@ func TestPlacementThatIsThere(t *testing.T) {
 		}
 	}
 	o.Placement, o.Policy = "q", map[string]any{"name": "none"}
-	if _, err := load.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), `placement "q" cannot be created`) {
+	if _, err := load.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(),
+		`placement "q" cannot be created`) {
 		t.Error(err)
 	}
 }
@@ -188,7 +193,8 @@ func standing(t *testing.T, before int64, still func()) string {
 	var n atomic.Int64
 	var gate sync.RWMutex
 	transport := &http.Transport{MaxIdleConnsPerHost: 8}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }, Transport: transport, ErrorLog: log.New(io.Discard, "", 0)}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }, Transport: transport,
+		ErrorLog: log.New(io.Discard, "", 0)}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/decisions") {
 			if n.Add(1) == before+1 {
@@ -234,7 +240,8 @@ func TestInterruptedAtAStandstill(t *testing.T) {
 	}))
 	o.Rate, o.Decisions, o.Outcomes, o.Connections = 200, 0, 0, 4
 	r, err := load.Run(ctx, o)
-	if err != nil || !r.Interrupted || r.Decisions.Count != 20 || r.Unanswered != 4 || r.Unsent < 30 || len(r.Errors) > 0 {
+	if err != nil || !r.Interrupted || r.Decisions.Count != 20 || r.Unanswered != 4 || r.Unsent < 30 ||
+		len(r.Errors) > 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -249,7 +256,8 @@ func TestFailures(t *testing.T) {
 	o := small(url)
 	o.Acknowledged = writer(func(b []byte) (int, error) {
 		if strings.Contains(string(b), "-100\"") {
-			if err := e.Delete(context.Background(), "p", nil, time.Now().UnixNano()); err != nil && !errors.Is(err, engine.ErrNotFound) {
+			if err := e.Delete(context.Background(), "p", nil, time.Now().UnixNano()); err != nil &&
+				!errors.Is(err, engine.ErrNotFound) {
 				t.Error(err)
 			}
 		}
@@ -283,7 +291,8 @@ func TestRetries(t *testing.T) {
 	o.Policy, o.Patience, o.Decisions = map[string]any{"name": "uniform"}, time.Minute, 100
 	r := fatal.Or(load.Run(t.Context(), o))(t)
 	stats, err := e.Stats("p")
-	if err != nil || stats.Decisions != 100 || r.Decisions.Count != 100 || r.Repeated == 0 || r.Retries == 0 || len(r.Errors) > 0 || uint64(r.Outcomes.Count) != stats.Outcomes {
+	if err != nil || stats.Decisions != 100 || r.Decisions.Count != 100 || r.Repeated == 0 || r.Retries == 0 ||
+		len(r.Errors) > 0 || uint64(r.Outcomes.Count) != stats.Outcomes {
 		t.Errorf("%+v, the service has %+v, %v", r, stats, err)
 	}
 }

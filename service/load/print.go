@@ -42,14 +42,17 @@ func (r *Result) Print(w io.Writer, o *Options) {
 	if r.ServerCPU > 0 {
 		fmt.Fprintf(w, "server: %.0f µs of processor time a decision, with its outcomes and learning\n", r.ServerCPU)
 	}
-	fmt.Fprintf(w, "generator: %.0f µs a decision; delay of sending p99 %s ms, at most %s ms\n", r.GeneratorCPU, Milliseconds(r.Late.P99), Milliseconds(r.Late.Max))
+	fmt.Fprintf(w, "generator: %.0f µs a decision; delay of sending p99 %s ms, at most %s ms\n", r.GeneratorCPU,
+		Milliseconds(r.Late.P99), Milliseconds(r.Late.Max))
 	for _, n := range []struct {
 		count int
 		what  string
 	}{
-		{r.Retries, "requests were retried"}, {r.Repeated, "decisions were made by an earlier attempt whose answer was lost"},
+		{r.Retries, "requests were retried"}, {r.Repeated, "decisions were made by an earlier attempt whose " +
+			"answer was lost"},
 		{r.Unreported, "outcomes were not reported before the end"},
-		{r.Unsent, "decisions that were due were not sent before the end"}, {r.Unanswered, "requests were unanswered when the run was interrupted"},
+		{r.Unsent, "decisions that were due were not sent before the end"}, {r.Unanswered, "requests were " +
+			"unanswered when the run was interrupted"},
 	} {
 		if n.count > 0 {
 			fmt.Fprintf(w, "%d %s\n", n.count, n.what)
@@ -84,10 +87,13 @@ func (r *Result) Warnings() (list []string) {
 		list = append(list, fmt.Sprintf("%d requests failed: latencies do not include them", failed))
 	}
 	if float64(r.Unsent) > 0.01*float64(r.Decisions.Count) {
-		list = append(list, fmt.Sprintf("%d decisions that were due were not sent, because all connections were busy: the service did not keep up, and in a longer run latencies would grow", r.Unsent))
+		list = append(list, fmt.Sprintf("%d decisions that were due were not sent, because all connections were "+
+			"busy: the service did not keep up, and in a longer run latencies would grow", r.Unsent))
 	}
 	if r.Late.P99 > 1 {
-		list = append(list, fmt.Sprintf("the generator itself fell behind: 1 %% of the requests were sent at least %s ms late, and latencies include this: give it more processor time, or lower --rate", Milliseconds(r.Late.P99)))
+		list = append(list, fmt.Sprintf("the generator itself fell behind: 1 %% of the requests were sent at "+
+			"least %s ms late, and latencies include this: give it more processor time, or lower --rate",
+			Milliseconds(r.Late.P99)))
 	}
 	return list
 }

@@ -18,7 +18,8 @@ func TestLoopIsOpen(t *testing.T) {
 	s := scheduled(Options{Rate: 10, Decisions: 5})
 	for i, asked := range []time.Duration{0, 0, 3 * time.Second, 3 * time.Second, time.Hour} {
 		task, ok := s.next(noon.Add(asked))
-		if want := noon.Add(time.Duration(i) * 100 * time.Millisecond); !ok || !task.due.Equal(want) || task.round != i || task.decision != "" {
+		if want := noon.Add(time.Duration(i) * 100 * time.Millisecond); !ok || !task.due.Equal(want) ||
+			task.round != i || task.decision != "" {
 			t.Errorf("%+v, %v, want round %d at %v", task, ok, i, want)
 		}
 	}
@@ -38,7 +39,8 @@ func TestPoissonArrivals(t *testing.T) {
 	}
 	// exponential gaps have mean 1, with standard error 1/√n, and variance 1, with standard error √8/√n
 	mean := sum / n
-	if variance := squares/n - mean*mean; math.Abs(mean-1) > 4/math.Sqrt(n) || math.Abs(variance-1) > 4*math.Sqrt(8.0/n) {
+	if variance := squares/n - mean*mean; math.Abs(mean-1) > 4/math.Sqrt(n) ||
+		math.Abs(variance-1) > 4*math.Sqrt(8.0/n) {
 		t.Errorf("gaps of mean %v and variance %v", mean, variance)
 	}
 }

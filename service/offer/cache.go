@@ -77,7 +77,8 @@ func (r *CandidateCache) Complete(placement string, born uint64, o *Offer) (all 
 	ring.mu.Lock()
 	defer ring.mu.Unlock()
 	at := slices.IndexFunc(ring.list, func(w *Candidates) bool {
-		return w.Placement == placement && w.Born == born && w.Decision == o.Decision && w.Number == o.Number && (len(w.IDs) == 0 || len(w.Shown) == len(o.Shown))
+		return w.Placement == placement && w.Born == born && w.Decision == o.Decision && w.Number == o.Number &&
+			(len(w.IDs) == 0 || len(w.Shown) == len(o.Shown))
 	})
 	if at < 0 {
 		return o, false
@@ -94,7 +95,8 @@ func (r *CandidateCache) Complete(placement string, born uint64, o *Offer) (all 
 		}
 	}
 	offered := *o.Offered
-	offered.ItemIDs, offered.Features, offered.Shown = slices.Clone(w.IDs), slices.Clone(w.Features), slices.Clone(w.Shown)
+	offered.ItemIDs, offered.Features, offered.Shown = slices.Clone(w.IDs), slices.Clone(w.Features),
+		slices.Clone(w.Shown)
 	offered.Revenue = nil
 	if len(w.Revenue) > 0 {
 		offered.Revenue = slices.Clone(w.Revenue)

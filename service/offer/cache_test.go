@@ -34,7 +34,8 @@ func TestRecentKnowsTwinsApart(t *testing.T) {
 		}
 	}
 	for k, x := range row {
-		logged := &offer.Offer{Offered: &eventlog.Offered{Decision: k.decision, Candidates: 2, ItemIDs: []string{"b"}, Width: 1, Features: []float64{-x}, Shown: []int32{0}}}
+		logged := &offer.Offer{Offered: &eventlog.Offered{Decision: k.decision, Candidates: 2, ItemIDs: []string{"b"},
+			Width: 1, Features: []float64{-x}, Shown: []int32{0}}}
 		logged.Number = k.number
 		all, ok := r.Complete(k.placement, k.born, logged)
 		if !ok || all.Features[0] != x || all.Features[1] != -x {

@@ -175,7 +175,8 @@ func (c *FromCatalogue) fields(f *fields.Fields) {
 		f.Fail(errEstimates)
 	}
 	if f.Reads() && f.Err() == nil {
-		if again, _ := c.size(); again != form&^formRecorded || len(c.Slots) > 0 && int(c.Slots[len(c.Slots)-1]) >= c.NumItems || c.Slots != nil && len(c.Slots) == c.NumItems {
+		if again, _ := c.size(); again != form&^formRecorded || len(c.Slots) > 0 &&
+			int(c.Slots[len(c.Slots)-1]) >= c.NumItems || c.Slots != nil && len(c.Slots) == c.NumItems {
 			f.Fail(errEstimates)
 		}
 	}
@@ -223,7 +224,8 @@ const (
 func (e *Estimates) flags() (flags uint64) {
 	for i, is := range [...]bool{
 		e.Probability != nil, e.Shadowed, e.Agrees, e.Deferred, e.Certain, e.Own != nil,
-		e.Note != "", e.Law != nil, e.Catalogue != nil, e.Variant != "" || e.Unit != 0, e.Rules != "", e.Payload != nil, len(e.Unmet) > 0,
+		e.Note != "", e.Law != nil, e.Catalogue != nil, e.Variant != "" || e.Unit != 0, e.Rules != "", e.Payload != nil,
+		len(e.Unmet) > 0,
 		e.Shopper != "", len(e.Past) > 0,
 	} {
 		if is {
@@ -269,7 +271,8 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 	}
 	has := func(flag uint64) bool { return flags&flag != 0 && f.Err() == nil }
 	f.Uvarint(&e.Number)
-	e.Shadowed, e.Agrees, e.Deferred, e.Certain = has(flagShadowed), has(flagAgrees), has(flagDeferred), has(flagCertain)
+	e.Shadowed, e.Agrees, e.Deferred, e.Certain = has(flagShadowed), has(flagAgrees), has(flagDeferred),
+		has(flagCertain)
 	if has(flagEstimated) {
 		f.Float(&e.Outside, &e.Expected)
 		if f.Reads() {
@@ -359,8 +362,11 @@ func (e *Estimates) valid() bool {
 		}
 	}
 	const maximum = 2 * vitrine.MaxRevenue // a mean of revenues, plus rounding
-	return (e.Shopper == "" || len(e.Shopper) == shoppers.NameSize) && e.Outside >= 0 && e.Outside <= 1 && e.Expected >= 0 && e.Expected <= maximum && e.Shadow >= 0 && e.Shadow <= maximum &&
-		(e.Shadowed || !e.Agrees) && !slices.ContainsFunc(e.Unmet, func(u api.Unmet) bool { return u.Reached >= u.Min }) && (e.Law == nil || e.Law.valid())
+	return (e.Shopper == "" || len(e.Shopper) == shoppers.NameSize) && e.Outside >= 0 && e.Outside <= 1 &&
+		e.Expected >= 0 && e.Expected <= maximum && e.Shadow >= 0 && e.Shadow <= maximum &&
+		(e.Shadowed || !e.Agrees) && !slices.ContainsFunc(e.Unmet, func(u api.Unmet) bool {
+		return u.Reached >= u.Min
+	}) && (e.Law == nil || e.Law.valid())
 }
 
 // IsDeferred reports whether an offer of this program waits to be activated.

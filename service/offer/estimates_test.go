@@ -45,7 +45,8 @@ func TestDecode(t *testing.T) {
 		{"\x01\x80\x04\x01\x05rival12345678", 1, "rival"},
 		{"\x01\x80\x08\x01\x0a{\"size\":1}", 0, `{"size":1}`},
 		{"\x01\x80\x01\x01\x02\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x01\x0c", 2, "1"},
-		{"\x01\x80\x01\x01\x02\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x01\x00\x01\x0c", 2, ""}, // a page that does not increase
+		{"\x01\x80\x01\x01\x02\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x01\x00\x01\x0c", 2, ""},
+		// a page that does not increase
 		{"\x01\x80\x01\x01\x02\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x01\x01\x01\x0c", 2, ""}, // twice the same item
 		{"\x01\x80\x01\x01\x04\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x00", 2, ""},     // an unknown kind
 		{"\x01\x80\x01\x01\x00\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x00", 2, ""},
@@ -98,7 +99,8 @@ func TestDecode(t *testing.T) {
 // Lists without ids are nil again, so that a repeated answer leaves them out as the first one does.
 func TestNoMissingCandidates(t *testing.T) {
 	for _, unknown := range [][]string{nil, {"sku1"}} {
-		was := offer.Estimates{Number: 1, Catalogue: &offer.FromCatalogue{Version: 3, Unknown: unknown, Missing: len(unknown)}}
+		was := offer.Estimates{Number: 1, Catalogue: &offer.FromCatalogue{Version: 3, Unknown: unknown,
+			Missing: len(unknown)}}
 		e, err := offer.Decode(was.Append(nil), 0)
 		if err != nil || !reflect.DeepEqual(e.Catalogue, was.Catalogue) {
 			t.Errorf("%+v is read as %+v (%v)", was.Catalogue, e.Catalogue, err)

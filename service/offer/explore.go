@@ -24,7 +24,8 @@ type lawful interface {
 
 // probability returns π_policy(s), given the policy's own offer. Whether it is known depends on the policy and the
 // request, never on s: otherwise the decisions with a propensity would be a biased sample.
-func probability(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, s vitrine.Assortment) (p float64, known bool) {
+func probability(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context,
+	s vitrine.Assortment) (p float64, known bool) {
 	same := slices.Equal(s, own.Assortment)
 	l, ok := pi.(lawful)
 	switch {

@@ -71,13 +71,15 @@ func (l *SamplingLaw) valid() bool {
 			return false
 		}
 	}
-	return l.Kind >= DrawSets && l.Kind <= DrawItems && l.Epsilon >= 0 && l.Epsilon <= 1 && (l.Swaps == nil || l.Kind == DrawSwaps) && (l.Kind != DrawItems || l.checkItems(len(l.Slot)) == nil)
+	return l.Kind >= DrawSets && l.Kind <= DrawItems && l.Epsilon >= 0 && l.Epsilon <= 1 &&
+		(l.Swaps == nil || l.Kind == DrawSwaps) && (l.Kind != DrawItems || l.checkItems(len(l.Slot)) == nil)
 }
 
 // checkItems reports probabilities of n items that do not belong to slots.
 func (l *SamplingLaw) checkItems(n int) error {
 	if len(l.Probability) != n || len(l.Slot) != n || l.Size < 1 || l.Size > n {
-		return fmt.Errorf("%d probabilities and %d slots of %d in all for %d items", len(l.Probability), len(l.Slot), l.Size, n)
+		return fmt.Errorf("%d probabilities and %d slots of %d in all for %d items", len(l.Probability), len(l.Slot),
+			l.Size, n)
 	}
 	sum := make([]float64, l.Size)
 	for i, p := range l.Probability {

@@ -19,7 +19,8 @@ type NamedLaw struct {
 
 // Named returns the draw for exports, given the ids of the decision's items.
 func (l *SamplingLaw) Named(ids []string) *NamedLaw {
-	n := &NamedLaw{Draw: DrawNames[l.Kind], Share: l.Epsilon, Size: l.Size, Swaps: l.Swaps, Probability: l.Probability, Slot: l.Slot}
+	n := &NamedLaw{Draw: DrawNames[l.Kind], Share: l.Epsilon, Size: l.Size, Swaps: l.Swaps, Probability: l.Probability,
+		Slot: l.Slot}
 	for _, i := range l.Page {
 		n.Page = append(n.Page, ids[i])
 	}

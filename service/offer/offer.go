@@ -76,7 +76,8 @@ func Encode(dst []byte, event *eventlog.Event) (entry []byte, err error) {
 		size = eventlog.EntrySize(dst)
 	}
 	if size > eventlog.MaxBatch {
-		return dst, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, record only the items shown, or do not ask for payloads", size, eventlog.MaxBatch)
+		return dst, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer "+
+			"items, record only the items shown, or do not ask for payloads", size, eventlog.MaxBatch)
 	}
 	return dst, nil
 }
@@ -84,13 +85,16 @@ func Encode(dst []byte, event *eventlog.Event) (entry []byte, err error) {
 // Check reports an offer that is impossible for a placement with rows of a width and pages of at most maxSize items.
 func (o *Offer) Check(width, maxSize int) error {
 	if len(o.Shown) > maxSize || o.Width != width {
-		return fmt.Errorf("the offer is of %d items of %d features, the placement shows %d of %d", len(o.Shown), o.Width, maxSize, width)
+		return fmt.Errorf("the offer is of %d items of %d features, the placement shows %d of %d", len(o.Shown),
+			o.Width, maxSize, width)
 	}
 	if o.Mode < ByPolicy || o.Mode > ByImport {
 		return fmt.Errorf("the offer was found in way %d, which this program does not know", o.Mode)
 	}
-	if c := o.Catalogue; c != nil && c.NumItems > 0 && (c.Candidates() > o.Candidates || len(o.ItemIDs) < max(o.Candidates-c.Candidates(), 1)) {
-		return fmt.Errorf("the offer has %d rows of %d candidates, and %d of them come from a catalogue", len(o.ItemIDs), o.Candidates, c.Candidates())
+	if c := o.Catalogue; c != nil && c.NumItems > 0 && (c.Candidates() > o.Candidates ||
+		len(o.ItemIDs) < max(o.Candidates-c.Candidates(), 1)) {
+		return fmt.Errorf("the offer has %d rows of %d candidates, and %d of them come from a catalogue",
+			len(o.ItemIDs), o.Candidates, c.Candidates())
 	}
 	for i, v := range o.Revenue {
 		if v > vitrine.MaxRevenue {
@@ -183,7 +187,8 @@ func (o *Offer) Round(choice int, basket eventlog.Basket) vitrine.Round {
 
 // Choices converts an outcome to the first choice and the further takes of a [vitrine.Round]: positions in an assortment s
 // whose items are displayed in the order shown.
-func Choices(s vitrine.Assortment, shown []int32, choice int, basket eventlog.Basket) (first vitrine.Choice, more []vitrine.Choice) {
+func Choices(s vitrine.Assortment, shown []int32, choice int,
+	basket eventlog.Basket) (first vitrine.Choice, more []vitrine.Choice) {
 	at := func(place int32) vitrine.Choice {
 		k, _ := slices.BinarySearch(s, int(shown[place-1]))
 		return vitrine.Choice(k + 1)
@@ -215,7 +220,8 @@ func (o *Offer) IDs() []string {
 
 // Reply returns the offer as the caller of the service gets it. Both share memory.
 func (o *Offer) Reply() *api.Answer {
-	a := &api.Answer{Decision: o.Decision, Assortment: make([]api.Shown, len(o.Shown)), PolicyEntry: o.PolicyEntry, Variant: o.Variant, Unmet: o.Unmet}
+	a := &api.Answer{Decision: o.Decision, Assortment: make([]api.Shown, len(o.Shown)), PolicyEntry: o.PolicyEntry,
+		Variant: o.Variant, Unmet: o.Unmet}
 	if c := o.Catalogue; c != nil {
 		a.CatalogueEntry, a.Unknown, a.Unavailable, a.Missing = c.Version, c.Unknown, c.Unavailable, c.Missing
 	}

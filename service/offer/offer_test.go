@@ -24,23 +24,27 @@ import (
 // shown is an offer of four items with two features, which shows the fourth, the first and the third one.
 func shown() *offer.Offer {
 	return &offer.Offer{Offered: &eventlog.Offered{
-		Mode: offer.ByPolicy, ItemIDs: []string{"a", "b", "c", "d"}, Width: 2, Features: []float64{1, 2, 3, 4, 5, 6, 7, 8},
-		Revenue: []float64{10, 50, 30, 40}, Shown: []int32{3, 0, 2}, Propensity: 0.25,
+		Mode: offer.ByPolicy, ItemIDs: []string{"a", "b", "c", "d"}, Width: 2,
+		Features: []float64{1, 2, 3, 4, 5, 6, 7, 8},
+		Revenue:  []float64{10, 50, 30, 40}, Shown: []int32{3, 0, 2}, Propensity: 0.25,
 	}}
 }
 
 // A learner observes the items in the order of the request, with their display order and the place of the choice among
 // them.
 func TestRoundByHand(t *testing.T) {
-	for choice, want := range []vitrine.Choice{vitrine.Outside, 3, 1, 2} { // d is the third one shown in the order of the request
+	for choice, want := range []vitrine.Choice{vitrine.Outside, 3, 1,
+		2} { // d is the third one shown in the order of the request
 		r := shown().Round(choice, nil)
 		if r.Choice != want {
 			t.Errorf("the item at place %d is the choice %d, want %d", choice, r.Choice, want)
 		}
-		if !slices.Equal(r.Offer.Assortment, vitrine.Assortment{0, 2, 3}) || !slices.Equal(r.Offer.Order, []int{3, 0, 2}) || r.Offer.Propensity != 0.25 {
+		if !slices.Equal(r.Offer.Assortment, vitrine.Assortment{0, 2, 3}) ||
+			!slices.Equal(r.Offer.Order, []int{3, 0, 2}) || r.Offer.Propensity != 0.25 {
 			t.Errorf("the offer is %+v", r.Offer)
 		}
-		if n, d := r.Context.Features.Dims(); n != 4 || d != 2 || r.Context.Features.At(3, 1) != 8 || r.Context.Revenue[3] != 40 {
+		if n, d := r.Context.Features.Dims(); n != 4 || d != 2 || r.Context.Features.At(3, 1) != 8 ||
+			r.Context.Revenue[3] != 40 {
 			t.Errorf("the context is %+v", r.Context)
 		}
 	}
@@ -112,7 +116,8 @@ func TestEstimatesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "shown")
 		has := func(name string) bool { return rapid.Bool().Draw(t, name) }
-		e := offer.Estimates{Number: rapid.Uint64().Draw(t, "number"), Deferred: has("deferred"), Certain: has("certain")}
+		e := offer.Estimates{Number: rapid.Uint64().Draw(t, "number"), Deferred: has("deferred"),
+			Certain: has("certain")}
 		if e.Shadowed = has("shadowed"); e.Shadowed {
 			e.Agrees = has("agrees")
 		}
@@ -140,14 +145,17 @@ func TestEstimatesRoundTrip(t *testing.T) {
 			e.Law.Swaps = rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "swaps")
 			if has("items") {
 				p := probability.Draw(t, "p of the first")
-				e.Law = &offer.SamplingLaw{Kind: offer.DrawItems, Epsilon: 1, Size: 2, Probability: []float64{p, 1, 1 - p}, Slot: []uint32{0, 1, 0}}
+				e.Law = &offer.SamplingLaw{Kind: offer.DrawItems, Epsilon: 1, Size: 2,
+					Probability: []float64{p, 1, 1 - p}, Slot: []uint32{0, 1, 0}}
 			}
 		}
 		if has("catalogue") {
-			e.Catalogue = &offer.FromCatalogue{Version: rapid.Uint64().Draw(t, "version"), Missing: rapid.IntRange(0, 1000).Draw(t, "missing"), Unknown: texts.Draw(t, "unknown")}
+			e.Catalogue = &offer.FromCatalogue{Version: rapid.Uint64().Draw(t, "version"),
+				Missing: rapid.IntRange(0, 1000).Draw(t, "missing"), Unknown: texts.Draw(t, "unknown")}
 			if c := e.Catalogue; has("candidates") {
 				c.NumItems, c.All = rapid.IntRange(1, 300).Draw(t, "items"), rapid.Bool().Draw(t, "all")
-				if few := rapid.SliceOfNDistinct(rapid.Int32Range(0, int32(c.NumItems-1)), 0, c.NumItems-1, rapid.ID).Draw(t, "slots"); rapid.Bool().Draw(t, "some") {
+				if few := rapid.SliceOfNDistinct(rapid.Int32Range(0, int32(c.NumItems-1)), 0, c.NumItems-1,
+					rapid.ID).Draw(t, "slots"); rapid.Bool().Draw(t, "some") {
 					slices.Sort(few)
 					c.Slots = append([]int32{}, few...)
 				}
@@ -215,17 +223,20 @@ func TestDrawCheck(t *testing.T) {
 		law offer.SamplingLaw
 		ok  bool
 	}{
-		"sets":                        {offer.SamplingLaw{Kind: offer.DrawSets, Size: 5, Page: []uint32{0, 4}}, true},
-		"slots":                       {offer.SamplingLaw{Kind: offer.DrawSwaps, Page: []uint32{0, 4}, Swaps: []byte{1, 2}}, true},
-		"sets larger than the items":  {offer.SamplingLaw{Kind: offer.DrawSets, Size: 6}, false},
-		"sets of no items":            {offer.SamplingLaw{Kind: offer.DrawPages}, false},
-		"an item that is not there":   {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{5}}, false},
-		"an item twice":               {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{1, 1}}, false},
-		"an unknown kind":             {offer.SamplingLaw{Kind: 4, Size: 2}, false},
-		"a share above 1":             {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Epsilon: 1.5}, false},
-		"no share":                    {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Epsilon: math.NaN()}, false},
-		"too few swaps":               {offer.SamplingLaw{Kind: offer.DrawSwaps, Page: []uint32{0, 4}, Swaps: []byte{1}}, false},
-		"swaps of something else":     {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{0, 4}, Swaps: []byte{1, 2}}, false},
+		"sets": {offer.SamplingLaw{Kind: offer.DrawSets, Size: 5, Page: []uint32{0, 4}}, true},
+		"slots": {
+			offer.SamplingLaw{Kind: offer.DrawSwaps, Page: []uint32{0, 4}, Swaps: []byte{1, 2}}, true},
+		"sets larger than the items": {offer.SamplingLaw{Kind: offer.DrawSets, Size: 6}, false},
+		"sets of no items":           {offer.SamplingLaw{Kind: offer.DrawPages}, false},
+		"an item that is not there":  {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{5}}, false},
+		"an item twice":              {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{1, 1}}, false},
+		"an unknown kind":            {offer.SamplingLaw{Kind: 4, Size: 2}, false},
+		"a share above 1":            {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Epsilon: 1.5}, false},
+		"no share":                   {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Epsilon: math.NaN()}, false},
+		"too few swaps": {
+			offer.SamplingLaw{Kind: offer.DrawSwaps, Page: []uint32{0, 4}, Swaps: []byte{1}}, false},
+		"swaps of something else": {
+			offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{0, 4}, Swaps: []byte{1, 2}}, false},
 		"a page that does not ascend": {offer.SamplingLaw{Kind: offer.DrawSwaps, Page: []uint32{4, 0}}, false},
 	} {
 		if err := c.law.Check(5); (err == nil) != c.ok {
@@ -242,13 +253,17 @@ func TestLawByHand(t *testing.T) {
 		want map[string]float64
 	}{
 		// Ten sets of one or two items.
-		"sets": {offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.3, Size: 2, Page: page}, map[string]float64{"[0 2]": 0.7 + 0.03, "[0]": 0.03, "[1 3]": 0.03, "[0 1 2]": 0}},
+		"sets": {offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.3, Size: 2, Page: page}, map[string]float64{
+			"[0 2]": 0.7 + 0.03, "[0]": 0.03, "[1 3]": 0.03, "[0 1 2]": 0}},
 		// Six pairs.
-		"pages": {offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: page}, map[string]float64{"[0 2]": 0.7 + 0.05, "[0]": 0, "[1 3]": 0.05}},
+		"pages": {offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: page}, map[string]float64{
+			"[0 2]": 0.7 + 0.05, "[0]": 0, "[1 3]": 0.05}},
 		// Four swaps: 1 or 3 in the place of 0 or 2.
-		"slots": {offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.3, Page: page}, map[string]float64{"[0 2]": 0.7, "[1 2]": 0.075, "[0 3]": 0.075, "[1 3]": 0}},
+		"slots": {offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.3, Page: page}, map[string]float64{
+			"[0 2]": 0.7, "[1 2]": 0.075, "[0 3]": 0.075, "[1 3]": 0}},
 		// Two of them: 1 in the place of 0, which is bit 1, and 3 in the place of 2, which is bit 7.
-		"some slots": {offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.3, Page: page, Swaps: []byte{0b1000_0010}}, map[string]float64{"[0 2]": 0.7, "[1 2]": 0.15, "[0 3]": 0.15, "[2 3]": 0}},
+		"some slots": {offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.3, Page: page, Swaps: []byte{
+			0b1000_0010}}, map[string]float64{"[0 2]": 0.7, "[1 2]": 0.15, "[0 3]": 0.15, "[2 3]": 0}},
 	} {
 		law, total := c.law.Law(4), 0.0
 		for size := 1; size <= 3; size++ {
@@ -286,16 +301,19 @@ func setsOf(n, size int) (list []vitrine.Assortment) {
 func TestLawOf(t *testing.T) {
 	law := &offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.5, Size: 2, Page: []uint32{0, 2}}
 	logged := func(law *offer.SamplingLaw, change func(*eventlog.Offered)) *eventlog.Offered {
-		o := &eventlog.Offered{Mode: offer.ByPolicy, Candidates: 4, ItemIDs: []string{"a", "b", "c", "d"}, Shown: []int32{2, 0}, Propensity: 0.5}
+		o := &eventlog.Offered{Mode: offer.ByPolicy, Candidates: 4, ItemIDs: []string{"a", "b", "c", "d"},
+			Shown: []int32{2, 0}, Propensity: 0.5}
 		e := offer.Estimates{Number: 1, Law: law}
 		o.Answer = e.Append(nil)
 		change(o)
 		return o
 	}
-	if l := offer.LawOf(logged(law, func(*eventlog.Offered) {})); l == nil || math.Abs(l.Propensity(vitrine.Assortment{0, 1})-0.125) > 1e-12 {
+	if l := offer.LawOf(logged(law, func(*eventlog.Offered) {})); l == nil ||
+		math.Abs(l.Propensity(vitrine.Assortment{0, 1})-0.125) > 1e-12 {
 		t.Errorf("the law of a swap is %v", l)
 	}
-	if l := offer.LawOf(logged(nil, func(o *eventlog.Offered) { o.Propensity = 1 })); l == nil || l.Propensity(vitrine.Assortment{0, 2}) != 1 {
+	if l := offer.LawOf(logged(nil, func(o *eventlog.Offered) { o.Propensity = 1 })); l == nil ||
+		l.Propensity(vitrine.Assortment{0, 2}) != 1 {
 		t.Errorf("the law of a certain policy is %v", l)
 	}
 	for name, o := range map[string]*eventlog.Offered{
@@ -304,8 +322,9 @@ func TestLawOf(t *testing.T) {
 		"a random policy":        logged(nil, func(*eventlog.Offered) {}),
 		"a certain baseline":     logged(nil, func(o *eventlog.Offered) { o.Propensity, o.Mode = 1, offer.ByBaseline }),
 		"an empty page":          logged(nil, func(o *eventlog.Offered) { o.Propensity, o.Shown = 1, nil }),
-		"a law of other items":   logged(&offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{9}}, func(*eventlog.Offered) {}),
-		"bytes that are no law":  logged(law, func(o *eventlog.Offered) { o.Answer = o.Answer[1:] }),
+		"a law of other items": logged(&offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{9}},
+			func(*eventlog.Offered) {}),
+		"bytes that are no law": logged(law, func(o *eventlog.Offered) { o.Answer = o.Answer[1:] }),
 	} {
 		if l := offer.LawOf(o); l != nil {
 			t.Errorf("%s: there is a law", name)
@@ -325,17 +344,22 @@ func TestExploreByTheLaw(t *testing.T) {
 	x := func(family vitrine.Constraint) *vitrine.Context {
 		return &vitrine.Context{Features: mat.NewDense(4, 1, nil), Feasible: family}
 	}
-	rules := fatal.Or(assortment.NewQuota(assortment.Rules{Items: 4, Max: 2, Groups: []assortment.Group{{Name: "pair", Items: []int{2, 3}, Max: 1}}}))(t)
+	rules := fatal.Or(assortment.NewQuota(assortment.Rules{Items: 4, Max: 2,
+		Groups: []assortment.Group{{Name: "pair", Items: []int{2, 3}, Max: 1}}}))(t)
 	own := vitrine.Offer{Assortment: vitrine.Assortment{0, 2}, Propensity: 1}
 	for name, c := range map[string]struct {
 		family vitrine.Constraint
 		slots  bool
 		want   map[string]float64
 	}{
-		"sets":              {assortment.AtMost(2), false, map[string]float64{"[0 2]": 0.6 + 0.04, "[1]": 0.04, "[2 3]": 0.04}},       // of ten
-		"sets under rules":  {rules, false, map[string]float64{"[0 2]": 0.6 + 0.4/9, "[1]": 0.4 / 9, "[2 3]": 0}},                     // of nine
-		"slots":             {assortment.AtMost(2), true, map[string]float64{"[0 2]": 0.6, "[1 2]": 0.1, "[2 3]": 0.1, "[0 3]": 0.1}}, // of four swaps
-		"slots under rules": {rules, true, map[string]float64{"[0 2]": 0.6, "[1 2]": 0.4 / 3, "[2 3]": 0, "[0 1]": 0.4 / 3}},          // of three
+		"sets": {assortment.AtMost(2), false, map[string]float64{
+			"[0 2]": 0.6 + 0.04, "[1]": 0.04, "[2 3]": 0.04}}, // of ten
+		"sets under rules": {rules, false, map[string]float64{"[0 2]": 0.6 + 0.4/9, "[1]": 0.4 / 9, "[2 3]": 0}},
+		// of nine
+		"slots": {assortment.AtMost(2), true, map[string]float64{
+			"[0 2]": 0.6, "[1 2]": 0.1, "[2 3]": 0.1, "[0 3]": 0.1}}, // of four swaps
+		"slots under rules": {rules, true, map[string]float64{
+			"[0 2]": 0.6, "[1 2]": 0.4 / 3, "[2 3]": 0, "[0 1]": 0.4 / 3}}, // of three
 	} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		count := map[string]float64{}
@@ -411,13 +435,15 @@ func TestExploreARandomPolicy(t *testing.T) {
 		if sets.Propensity != 0 || slots.Propensity != 0 || sets.Law == nil || slots.Law == nil {
 			t.Fatalf("%+v and %+v", sets, slots)
 		}
-		if all := offer.ExploreSets(constant{own}, own, x, 1, rng); math.Abs(all.Propensity-0.1) > 1e-12 || !all.ByChance {
+		if all := offer.ExploreSets(constant{own}, own, x, 1, rng); math.Abs(all.Propensity-0.1) > 1e-12 ||
+			!all.ByChance {
 			t.Fatalf("the policy has no part in it: %+v", all)
 		}
 	}
 	full := &vitrine.Context{Features: mat.NewDense(2, 1, nil), Feasible: assortment.AtMost(2)}
 	every := vitrine.Offer{Assortment: vitrine.Assortment{0, 1}, Propensity: 1}
-	if e := offer.ExploreSlots(every, full, 0.5, rng); e.ByChance || e.Propensity != 1 || !slices.Equal(e.Shown, every.Assortment) {
+	if e := offer.ExploreSlots(every, full, 0.5, rng); e.ByChance || e.Propensity != 1 ||
+		!slices.Equal(e.Shown, every.Assortment) {
 		t.Errorf("without another item the page is %+v", e)
 	}
 }

@@ -97,39 +97,53 @@ func (v *alternatives) rules() []api.RuleCost {
 	}
 	q := v.request
 	if q.MaxSize != 0 && q.MaxSize < v.config.MaxSize {
-		without(api.RuleCost{Rule: "max_size", On: strconv.Itoa(q.MaxSize)}, func(q *Request, _ *setup.Config) { q.MaxSize = 0 })
+		without(api.RuleCost{Rule: "max_size", On: strconv.Itoa(q.MaxSize)},
+			func(q *Request, _ *setup.Config) { q.MaxSize = 0 })
 	}
 	if least := max(q.MinSize, v.config.MinSize); least > 0 {
-		without(api.RuleCost{Rule: "min_size", On: strconv.Itoa(least)}, func(q *Request, c *setup.Config) { q.MinSize, c.MinSize = 0, 0 })
+		without(api.RuleCost{Rule: "min_size", On: strconv.Itoa(least)},
+			func(q *Request, c *setup.Config) { q.MinSize, c.MinSize = 0, 0 })
 	}
 	// each drops the ids of a rule one by one. An id that is no candidate costs nothing.
 	each := func(rule api.RuleCost, ids []string, of func(q *Request, c *setup.Config) *[]string) {
 		for k, id := range ids {
 			if _, ok := v.index[id]; ok {
 				rule.Item = id
-				without(rule, func(q *Request, c *setup.Config) { *of(q, c) = slices.Delete(slices.Clone(ids), k, k+1) })
+				without(rule, func(q *Request, c *setup.Config) {
+					*of(q, c) = slices.Delete(slices.Clone(ids), k, k+1)
+				})
 			}
 		}
 	}
 	each(api.RuleCost{Rule: "include"}, q.Include, func(q *Request, _ *setup.Config) *[]string { return &q.Include })
 	each(api.RuleCost{Rule: "exclude"}, q.Exclude, func(q *Request, _ *setup.Config) *[]string { return &q.Exclude })
 	if q.Slots == nil {
-		each(api.RuleCost{Rule: "pinned"}, v.config.Include, func(_ *Request, c *setup.Config) *[]string { return &c.Include })
+		each(api.RuleCost{Rule: "pinned"}, v.config.Include, func(_ *Request, c *setup.Config) *[]string {
+			return &c.Include
+		})
 	}
-	each(api.RuleCost{Rule: "excluded"}, v.config.Exclude, func(_ *Request, c *setup.Config) *[]string { return &c.Exclude })
+	each(api.RuleCost{Rule: "excluded"}, v.config.Exclude, func(_ *Request, c *setup.Config) *[]string {
+		return &c.Exclude
+	})
 	for k, l := range q.Limits {
 		on := cmp.Or(l.By(), fmt.Sprint(k))
-		without(api.RuleCost{Rule: "limit", On: on}, func(q *Request, _ *setup.Config) { q.Limits = slices.Delete(slices.Clone(q.Limits), k, k+1) })
+		without(api.RuleCost{Rule: "limit", On: on}, func(q *Request, _ *setup.Config) {
+			q.Limits = slices.Delete(slices.Clone(q.Limits), k, k+1)
+		})
 	}
 	for k, l := range v.config.Limits {
-		without(api.RuleCost{Rule: "limit", On: l.By()}, func(_ *Request, c *setup.Config) { c.Limits = slices.Delete(slices.Clone(c.Limits), k, k+1) })
+		without(api.RuleCost{Rule: "limit", On: l.By()}, func(_ *Request, c *setup.Config) {
+			c.Limits = slices.Delete(slices.Clone(c.Limits), k, k+1)
+		})
 	}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	if q.Capacity != nil {
-		without(api.RuleCost{Rule: "capacity", On: number(*q.Capacity)}, func(q *Request, _ *setup.Config) { q.Capacity = nil })
+		without(api.RuleCost{Rule: "capacity", On: number(*q.Capacity)},
+			func(q *Request, _ *setup.Config) { q.Capacity = nil })
 	}
 	if v.config.Capacity != nil {
-		without(api.RuleCost{Rule: "capacity", On: number(*v.config.Capacity)}, func(_ *Request, c *setup.Config) { c.Capacity = nil })
+		without(api.RuleCost{Rule: "capacity", On: number(*v.config.Capacity)},
+			func(_ *Request, c *setup.Config) { c.Capacity = nil })
 	}
 	for k, s := range q.Slots {
 		each(api.RuleCost{Rule: "slot", On: fmt.Sprint(k + 1)}, s.Exclude, func(q *Request, _ *setup.Config) *[]string {

@@ -23,7 +23,9 @@ func reasoned(rule string) string {
 func asking(rng *rand.Rand) *api.Request {
 	r := new(api.Request)
 	for i := range 6 {
-		r.Items = append(r.Items, api.Item{ID: fmt.Sprint("sku", i), Features: api.Values{api.Number("x", rng.NormFloat64()), api.Text("brand", []string{"a", "b"}[rng.IntN(2)])}})
+		r.Items = append(r.Items, api.Item{ID: fmt.Sprint("sku", i),
+			Features: api.Values{api.Number("x", rng.NormFloat64()), api.Text("brand",
+				[]string{"a", "b"}[rng.IntN(2)])}})
 	}
 	return r
 }
@@ -68,7 +70,8 @@ func TestAlternatives(t *testing.T) {
 		_, want, _ := search(t, c, r, u, revenue, shown)
 		next, earns, ok, rules, _ := page.Alternatives(c, r, shown, u, revenue)
 		if ok != (len(all) > 1) || ok && (math.Abs(earns-want) > 1e-12 || slices.Equal(next, shown)) {
-			t.Errorf("trial %d: other than %v the best set is %v with %v, %v: an exhaustive search has %v", trial, shown, next, earns, ok, want)
+			t.Errorf("trial %d: other than %v the best set is %v with %v, %v: an exhaustive search has %v", trial,
+				shown, next, earns, ok, want)
 		}
 		for _, rule := range rules {
 			loose, config := *r, *c
@@ -78,7 +81,8 @@ func TestAlternatives(t *testing.T) {
 			case "include":
 				loose.Include = nil
 			case "exclude":
-				loose.Exclude = slices.DeleteFunc(slices.Clone(r.Exclude), func(id string) bool { return id == rule.Item })
+				loose.Exclude = slices.DeleteFunc(slices.Clone(r.Exclude),
+					func(id string) bool { return id == rule.Item })
 			case "limit":
 				if len(r.Limits) > 0 && (rule.On == "0" || len(c.Limits) == 0) {
 					loose.Limits = nil
@@ -86,13 +90,15 @@ func TestAlternatives(t *testing.T) {
 					config.Limits = nil
 				}
 			case "pinned":
-				config.Include = slices.DeleteFunc(slices.Clone(c.Include), func(id string) bool { return id == rule.Item })
+				config.Include = slices.DeleteFunc(slices.Clone(c.Include),
+					func(id string) bool { return id == rule.Item })
 			case "excluded":
 				config.Exclude = nil
 			case "slot":
 				loose.Slots = []api.Slot{{}, {}}
 			}
-			if _, without, _ := search(t, &config, &loose, u, revenue, nil); math.Abs(rule.Cost-max(0, without-with)) > 1e-12 {
+			if _, without, _ := search(t, &config, &loose, u, revenue,
+				nil); math.Abs(rule.Cost-max(0, without-with)) > 1e-12 {
 				t.Errorf("trial %d: %+v, an exhaustive search has %v", trial, rule, without-with)
 			}
 		}
@@ -100,14 +106,16 @@ func TestAlternatives(t *testing.T) {
 		if r.Slots != nil {
 			pinned = 0
 		}
-		if n := pinned + len(c.Exclude) + len(r.Include) + len(r.Limits) + len(c.Limits) + min(r.MaxSize, 1) + len(r.Exclude)/3*2 + len(r.Slots)/2; len(rules) != n {
+		if n := pinned + len(c.Exclude) + len(r.Include) + len(r.Limits) + len(c.Limits) + min(r.MaxSize, 1) +
+			len(r.Exclude)/3*2 + len(r.Slots)/2; len(rules) != n {
 			t.Errorf("trial %d: there are %d rules: %+v", trial, n, rules)
 		}
 	}
 }
 
 // search returns the best set of the rules other than one, and all sets, by their number.
-func search(t *testing.T, c *setup.Config, r *api.Request, u, revenue []float64, other vitrine.Assortment) (best vitrine.Assortment, earns float64, all []vitrine.Assortment) {
+func search(t *testing.T, c *setup.Config, r *api.Request, u, revenue []float64,
+	other vitrine.Assortment) (best vitrine.Assortment, earns float64, all []vitrine.Assortment) {
 	t.Helper()
 	_, _, _, _, family := page.Alternatives(c, r, other, u, revenue)
 	earns = math.Inf(-1)

@@ -148,7 +148,8 @@ func (r *Request) group(ctx context.Context, items *catalogue.Catalogue, c *setu
 		by[catalogue.GroupsBy{Space: true}] = nil
 	}
 	for i, l := range slices.Concat(c.Limits, r.Limits) {
-		if l.Items == nil && (i < len(c.Limits) || setup.CheckLimit(r.Limits[:i-len(c.Limits)], l, "", c.Schema()) == nil) {
+		if l.Items == nil && (i < len(c.Limits) || setup.CheckLimit(r.Limits[:i-len(c.Limits)], l, "",
+			c.Schema()) == nil) {
 			by[setup.GroupsBy(l)] = nil
 		}
 	}
@@ -180,7 +181,8 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 		return err
 	}
 	if filter.AsksPast() && v.Config.ShopperHistory == nil {
-		return api.Fieldf("/filter", "asks what the shopper has seen or bought, which the placement does not remember: set its shopper_history")
+		return api.Fieldf("/filter", "asks what the shopper has seen or bought, which the placement does not "+
+			"remember: set its shopper_history")
 	}
 	s := &r.stock
 	s.items, s.from, s.n, s.version, s.since = items, len(r.Items), items.Len(), items.Version(), items.Position()
@@ -209,7 +211,8 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	}
 	switch n := r.len(); {
 	case n > v.Config.MaxItems:
-		return api.Fieldf("/candidates", "%d items are candidates, the placement decides among at most %d: name fewer, set a filter, or raise its max_items", n, v.Config.MaxItems)
+		return api.Fieldf("/candidates", "%d items are candidates, the placement decides among at most %d: name "+
+			"fewer, set a filter, or raise its max_items", n, v.Config.MaxItems)
 	case n == 0 && s.Missing > 0:
 		return s.missing(r.Candidates)
 	case n == 0:
@@ -229,7 +232,8 @@ func (c *candidates) missing(ids []string) error {
 	} else {
 		first, what = c.Unavailable[0], "is not available"
 	}
-	return api.Fieldf(fmt.Sprintf("/candidates/%d", slices.Index(ids, first)), "%q %s: %d of %d candidates are unknown or not available", api.Abbreviate(first, 40), what, c.Missing, len(ids))
+	return api.Fieldf(fmt.Sprintf("/candidates/%d", slices.Index(ids, first)), "%q %s: %d of %d candidates are "+
+		"unknown or not available", api.Abbreviate(first, 40), what, c.Missing, len(ids))
 }
 
 // addRevenues appends the revenues of the catalogue's candidates to the revenues of the request's items.
@@ -297,7 +301,8 @@ const minShort = 256
 // policyFor returns the policy to ask about the request's rows. If all candidates come from the catalogue and the
 // policy is conditional, the stored item columns serve as rows. Otherwise it computes the rows of the request's own
 // items, by a schema that knows the request's values, and fetch adds the catalogue's.
-func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request, pi vitrine.Policy) (asked vitrine.Policy, clipped int, err error) {
+func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request,
+	pi vitrine.Policy) (asked vitrine.Policy, clipped int, err error) {
 	c, n, width := &r.stock, r.len(), v.Config.Schema().Width()
 	d.width, d.short, d.overflow = width, nil, false
 	if c.items == nil {
@@ -310,7 +315,8 @@ func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request, pi vitr
 	if clipped, err = split.User(d.user, r.user); err != nil {
 		return nil, 0, err
 	}
-	if few, ok := pi.(conditional); ok && c.from == 0 && n >= minShort && split.Width() > 0 && v.Config.LogItems != "all" && !d.remembers() {
+	if few, ok := pi.(conditional); ok && c.from == 0 && n >= minShort && split.Width() > 0 &&
+		v.Config.LogItems != "all" && !d.remembers() {
 		d.fromItem = split.Map(d.fromItem, d.user)
 		if asked := few.Given(mat.NewDense(width, split.Width(), d.fromItem), d.user); asked != nil {
 			d.short = c

@@ -50,7 +50,8 @@ func (r *Request) within(rules assortment.Rules, capacity float64, size int, fre
 	unit = max(unit, 1)
 	room := min(most, largest*int64(size)) / unit
 	tooFine := func() error {
-		return api.Fieldf("/capacity", "%v: the spaces of the candidates are multiples of %v, and the exact search cannot count that many: round spaces to larger steps", capacity, catalogue.SpaceOf(unit))
+		return api.Fieldf("/capacity", "%v: the spaces of the candidates are multiples of %v, and the exact "+
+			"search cannot count that many: round spaces to larger steps", capacity, catalogue.SpaceOf(unit))
 	}
 	if room >= math.MaxInt32 {
 		return nil, tooFine()
@@ -61,12 +62,14 @@ func (r *Request) within(rules assortment.Rules, capacity float64, size int, fre
 			weight[k] = int(min(units/unit, room+1))
 		}
 	}
-	rules.Weights, rules.MaxTable = &assortment.Weights{Kind: s.kind, Of: weight, Count: s.count, Capacity: int(room)}, maxTable
+	rules.Weights, rules.MaxTable = &assortment.Weights{Kind: s.kind, Of: weight, Count: s.count, Capacity: int(room)},
+		maxTable
 	family, err := assortment.NewQuota(rules)
 	var crossing *assortment.CrossingError
 	switch {
 	case errors.As(err, &crossing):
-		return nil, api.Fieldf("/capacity", "%v: cannot be combined with limits whose groups cross, as these do: drop the capacity or one of these limits", capacity)
+		return nil, api.Fieldf("/capacity", "%v: cannot be combined with limits whose groups cross, as these do: "+
+			"drop the capacity or one of these limits", capacity)
 	case errors.Is(err, assortment.ErrTable):
 		return nil, tooFine()
 	case err != nil:
@@ -168,7 +171,8 @@ func (r *Request) checkSpaces(s *spaces, capacity float64) error {
 		}
 		units, ok := catalogue.SpaceUnits(s.of[k])
 		if !ok && s.of[k] <= capacity {
-			return api.Fieldf("/capacity", "item %q has the space %v: with a capacity it must have at most 6 decimals", r.id(slices.Index(s.kind, int32(k))), s.of[k])
+			return api.Fieldf("/capacity", "item %q has the space %v: with a capacity it must have at most 6 decimals",
+				r.id(slices.Index(s.kind, int32(k))), s.of[k])
 		}
 		if s.units[k] = units; !ok {
 			s.units[k] = math.MaxInt64
@@ -192,5 +196,6 @@ func (r *Request) checkInclude(s *spaces, most int64, include []int) error {
 	if len(list) > few {
 		list = append(list[:few], fmt.Sprintf("and %d more", len(list)-few))
 	}
-	return api.Fieldf("/include", "these items do not fit into the capacity of %v: %s", catalogue.SpaceOf(most), strings.Join(list, ", "))
+	return api.Fieldf("/include", "these items do not fit into the capacity of %v: %s", catalogue.SpaceOf(most),
+		strings.Join(list, ", "))
 }

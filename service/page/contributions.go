@@ -27,7 +27,8 @@ const (
 // The features are added in random orders from a fixed seed, each order followed by its reverse. If the utility is
 // affine, every order gives φ_f = w_f (row_f − reference_f), so one order is enough. A feature whose columns equal the
 // reference gets no share.
-func contributionsOf(e bandit.Explainer, s *feature.Schema, row, reference []float64) (base float64, list []api.Contribution) {
+func contributionsOf(e bandit.Explainer, s *feature.Schema, row,
+	reference []float64) (base float64, list []api.Contribution) {
 	var active []int
 	parts, shares := s.Parts(), map[int]float64{}
 	for k, p := range parts {
@@ -71,7 +72,9 @@ func largest(s *feature.Schema, row []float64, shares map[int]float64) []api.Con
 			list = append(list, api.Contribution{Feature: p.Name, Value: valueOf(s.Value(row, k)), Utility: share})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b api.Contribution) int { return cmp.Compare(math.Abs(b.Utility), math.Abs(a.Utility)) })
+	slices.SortStableFunc(list, func(a, b api.Contribution) int {
+		return cmp.Compare(math.Abs(b.Utility), math.Abs(a.Utility))
+	})
 	if len(list) > maxContributions {
 		rest := api.Contribution{}
 		for _, c := range list[maxContributions:] {

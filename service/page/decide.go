@@ -132,9 +132,11 @@ func (v *View) route(r *Request) (to route, err error) {
 	case r.ShopperID != "" && (runs || v.Holdout != nil):
 		to.unit = abtest.Unit(v.Name, r.ShopperID)
 	case runs:
-		return to, api.Fieldf("/shopper_id", "is missing: the mode %q shows each shopper the same variant every time, and needs an id of the shopper", api.Experimenting)
+		return to, api.Fieldf("/shopper_id", "is missing: the mode %q shows each shopper the same variant every "+
+			"time, and needs an id of the shopper", api.Experimenting)
 	case v.Holdout != nil:
-		return to, api.Fieldf("/shopper_id", "is missing: the placement always shows your own page to some shoppers (holdout_share), and needs an id of the shopper")
+		return to, api.Fieldf("/shopper_id", "is missing: the placement always shows your own page to some "+
+			"shoppers (holdout_share), and needs an id of the shopper")
 	}
 	switch {
 	case v.Holdout.HoldsOut(to.unit):
@@ -199,7 +201,8 @@ func (d *Decider) findRows(ctx context.Context) (err error) {
 			}
 		}
 	}
-	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Variant: d.to.variant, Unit: d.to.unit, Unmet: r.unmet, Shopper: d.view.Shopper.Name}
+	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Variant: d.to.variant, Unit: d.to.unit,
+		Unmet: r.unmet, Shopper: d.view.Shopper.Name}
 	if d.unseen != nil && !r.isTrial {
 		return &UnseenError{d.unseen}
 	}
@@ -235,7 +238,9 @@ func (d *Decider) pick() (err error) {
 	d.made.Offered, d.shown = o, d.own.Assortment
 	switch {
 	case d.to.show == api.ShowUniform:
-		d.shown, err = d.explore(o, v.Config, func(rng *rand.Rand) offer.Explored { return offer.DrawSet(d.asked, d.own, d.x, rng) })
+		d.shown, err = d.explore(o, v.Config, func(rng *rand.Rand) offer.Explored {
+			return offer.DrawSet(d.asked, d.own, d.x, rng)
+		})
 		if err == nil && r.work.Exceeded() {
 			err = errSteps(r.len())
 		}
@@ -317,11 +322,13 @@ func (d *Decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 
 // errSteps reports that the limits on n candidates cross in too many ways to search.
 func errSteps(n int) error {
-	return api.Fieldf("/limits", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
+	return api.Fieldf("/limits", "the groups of the limits cross, and the search for the best set of %d "+
+		"candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
 }
 
 // explore returns a set from draw, and stores its propensity in o and its sampling law in d.estimates.
-func (d *Decider) explore(o *eventlog.Offered, c *setup.Config, draw func(*rand.Rand) offer.Explored) (vitrine.Assortment, error) {
+func (d *Decider) explore(o *eventlog.Offered, c *setup.Config,
+	draw func(*rand.Rand) offer.Explored) (vitrine.Assortment, error) {
 	var e offer.Explored
 	rng := d.coin.Numbered(c.Seed, d.estimates.Number, stream.Exploration)
 	err, _ := panics.Safely(func() error {
@@ -353,7 +360,8 @@ func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vi
 		return nil, api.Fieldf("/baseline", "has %d items, the placement shows at most %d", len(r.Baseline), c.MaxSize)
 	}
 	if r.Slots != nil && len(r.Baseline) > len(r.Slots) {
-		return nil, api.Fieldf("/baseline", "has %d items, and /slots has %d: the k-th item is in the k-th slot", len(r.Baseline), len(r.Slots))
+		return nil, api.Fieldf("/baseline", "has %d items, and /slots has %d: the k-th item is in the k-th slot",
+			len(r.Baseline), len(r.Slots))
 	}
 	s, err := find("/baseline", r.Baseline, index)
 	if err != nil {
@@ -373,13 +381,16 @@ func (r *Request) missingBaseline(c *setup.Config, to *route) error {
 	case r.isTrial, to.isOutside && c.Holdout == 0 && to.show != api.ShowBaseline && c.Fallback != api.FallbackBaseline:
 		return nil
 	case abtest.IsShown(c.Experiment, api.ShowBaseline):
-		return api.Fieldf("/baseline", "is missing: the experiment shows your own page to some shoppers, so every request must contain it")
+		return api.Fieldf("/baseline", "is missing: the experiment shows your own page to some shoppers, so every "+
+			"request must contain it")
 	case c.Holdout > 0:
-		return api.Fieldf("/baseline", "is missing: the placement always shows your own page to some shoppers (holdout_share), so every request must contain it")
+		return api.Fieldf("/baseline", "is missing: the placement always shows your own page to some shoppers "+
+			"(holdout_share), so every request must contain it")
 	case c.Mode == api.Shadow:
 		return api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)
 	}
-	return api.Fieldf("/baseline", "is missing: with the fallback %q it is what the placement shows while its guard has an alarm", api.FallbackBaseline)
+	return api.Fieldf("/baseline", "is missing: with the fallback %q it is what the placement shows while its "+
+		"guard has an alarm", api.FallbackBaseline)
 }
 
 // certain notes whether the policy's own set was found without a draw, and which one it is if a random set is shown

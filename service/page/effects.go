@@ -123,7 +123,8 @@ func (d *dependence) at(count int, settings ...setting) api.EffectPoint {
 		}
 	}
 	_, hasSD := d.e.Value(d.mean, d.sd, d.moved)
-	point := api.EffectPoint{Value: valueOf(d.s.Value(d.moved.RawRowView(0), settings[0].part)), Utility: meanOf(d.mean), Share: d.share(0)}
+	point := api.EffectPoint{Value: valueOf(d.s.Value(d.moved.RawRowView(0), settings[0].part)),
+		Utility: meanOf(d.mean), Share: d.share(0)}
 	if hasSD {
 		point.SD, point.Low, point.High = usable(meanOf(d.sd)), usable(d.share(-1)), usable(d.share(1))
 	}
@@ -163,7 +164,8 @@ func (d *dependence) divide(g grid, grids []grid) (by string, segments []api.Eff
 		most, tried := leastChange, 0
 		for _, other := range grids {
 			_, isShopper := d.s.User(parts[other.part].Name)
-			if parts[other.part].Kind != "category" || other.part == g.part || isShopper != ofShoppers || len(other.values) < 2 || tried == maxBy {
+			if parts[other.part].Kind != "category" || other.part == g.part || isShopper != ofShoppers ||
+				len(other.values) < 2 || tried == maxBy {
 				continue
 			}
 			tried++

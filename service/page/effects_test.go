@@ -42,8 +42,12 @@ func TestSegments(t *testing.T) {
 		u        taste
 		values   []string
 	}{
-		{"kinds that want other numbers", "kind", func(x float64, kind, _ int) float64 { return 1 - square(x-float64(2*kind-1)) }, []string{"a", "b"}},
-		{"brands that want other numbers", "brand", func(x float64, _, brand int) float64 { return 1 - square(x-float64(2*brand-1)) }, []string{"c", "d"}},
+		{"kinds that want other numbers", "kind", func(x float64, kind, _ int) float64 {
+			return 1 - square(x-float64(2*kind-1))
+		}, []string{"a", "b"}},
+		{"brands that want other numbers", "brand", func(x float64, _, brand int) float64 {
+			return 1 - square(x-float64(2*brand-1))
+		}, []string{"c", "d"}},
 		{"both, brands more so", "kind", func(x float64, kind, brand int) float64 {
 			return 1 - square(x-float64(2*brand-1)) - square(x-0.5*float64(2*kind-1))
 		}, []string{"a", "b"}},
@@ -52,7 +56,8 @@ func TestSegments(t *testing.T) {
 		var rows []page.ItemRow
 		x := new(api.Insight)
 		for i := range 8 {
-			rows = append(rows, page.ItemRow{Item: i, Row: []float64{float64(i)/3.5 - 1, float64(1 - i%2), float64(i % 2), float64(1 - i/2%2), float64(i / 2 % 2), 3}, Revenue: 1})
+			rows = append(rows, page.ItemRow{Item: i, Row: []float64{float64(i)/3.5 - 1, float64(1 - i%2),
+				float64(i % 2), float64(1 - i/2%2), float64(i / 2 % 2), 3}, Revenue: 1})
 			x.Items = append(x.Items, api.ItemInsight{ID: fmt.Sprint(i)})
 		}
 		page.Value(x, test.u, rows, c.Schema())

@@ -22,7 +22,8 @@ const (
 	maxExplained = 50     // items with utilities split among features
 	maxTried     = 10_000 // candidates of a trial
 
-	onlyShown = "the candidates that were not shown are no longer in memory, and the log of this placement does not have them. With \"log_items\": \"all\" it keeps them"
+	onlyShown = "the candidates that were not shown are no longer in memory, and the log of this placement does " +
+		"not have them. With \"log_items\": \"all\" it keeps them"
 )
 
 // averaging is a policy that averages utility families.
@@ -49,7 +50,8 @@ type explanation struct {
 // [Decider.Decide] except *UnseenError.
 //
 // The explanation compares with the shopper of the row typical, or with the request's own if that is nil.
-func Try(ctx context.Context, v *View, r *api.Request, now int64, typical []float64, number func() uint64) (*offer.Offer, *api.Explanation, error) {
+func Try(ctx context.Context, v *View, r *api.Request, now int64, typical []float64,
+	number func() uint64) (*offer.Offer, *api.Explanation, error) {
 	d := &Decider{index: map[string]int{}} // not from the pool: the offer keeps its memory
 	q, err := d.Read(v, r)
 	if err != nil {
@@ -68,7 +70,8 @@ func Try(ctx context.Context, v *View, r *api.Request, now int64, typical []floa
 	if r.Decision == "" {
 		o.Decision = ""
 	}
-	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: d.policy, request: q, x: d.x, ruled: true, hasRows: true, typical: typical}
+	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: d.policy, request: q, x: d.x,
+		ruled: true, hasRows: true, typical: typical}
 	index := q.places()
 	for _, id := range e.ids {
 		e.shown = append(e.shown, int32(index[id]))
@@ -97,7 +100,8 @@ func (d *Decider) inline(ctx context.Context, v *View, q *Request) error {
 	}
 	n := q.len()
 	if n > maxTried {
-		return api.Fieldf("/candidates", "%d items of the catalogue are candidates: at most %d can be tried: name fewer, or set a filter", n, maxTried)
+		return api.Fieldf("/candidates", "%d items of the catalogue are candidates: at most %d can be tried: name "+
+			"fewer, or set a filter", n, maxTried)
 	}
 	for i, l := range q.Limits {
 		if err := q.checkAttribute(l, fmt.Sprintf("/limits/%d", i)); err != nil {
@@ -120,7 +124,8 @@ func (q *Request) own(c *setup.Config) {
 		if values[i].ID = items[i].ID; i < len(q.items) {
 			items[i].Space, values[i].Features = q.Items[i].Space, q.items[i].Features
 		} else {
-			items[i].Space, values[i].Features = new(q.stock.items.Space(q.stock.slot(i))), slices.Clone(q.stock.items.Features(q.stock.slot(i)))
+			items[i].Space, values[i].Features = new(q.stock.items.Space(q.stock.slot(i))),
+				slices.Clone(q.stock.items.Features(q.stock.slot(i)))
 		}
 	}
 	q.revenue = slices.Clone(q.revenue)
@@ -152,7 +157,8 @@ type Logged struct {
 // Explain explains a decision from the log.
 func Explain(v *View, l *Logged) *api.Explanation {
 	o := l.Offer
-	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: l.Policy, shown: o.Shown, unknown: l.Unknown, x: &vitrine.Context{Revenue: o.Revenue},
+	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: l.Policy, shown: o.Shown,
+		unknown: l.Unknown, x: &vitrine.Context{Revenue: o.Revenue},
 		hasRows: l.SameRows && o.Width == v.Config.Schema().Width(), typical: l.Typical}
 	if n := len(o.ItemIDs); n > 0 {
 		e.x.Features = mat.NewDense(n, o.Width, o.Features)
@@ -171,12 +177,14 @@ const MaxRebuilt = maxTried
 
 // Rebuild returns the request behind an offer with candidates from the catalogue, and the offer with all candidates.
 // items must be the catalogue at the offer's version.
-func Rebuild(ctx context.Context, c *setup.Config, o *offer.Offer, items *catalogue.Frozen) (*Request, *offer.Offer, error) {
+func Rebuild(ctx context.Context, c *setup.Config, o *offer.Offer,
+	items *catalogue.Frozen) (*Request, *offer.Offer, error) {
 	all, err := Whole(o, items)
 	if err != nil {
 		return nil, nil, err
 	}
-	some, err := catalogue.Restore(items.Split().Schema(), items.Version, slices.Values(items.Some(o.Catalogue.EachSlot())))
+	some, err := catalogue.Restore(items.Split().Schema(), items.Version,
+		slices.Values(items.Some(o.Catalogue.EachSlot())))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -187,14 +195,16 @@ func Rebuild(ctx context.Context, c *setup.Config, o *offer.Offer, items *catalo
 		return nil, nil, err
 	}
 	defer func() { q.stock.unlock(); q.stock.items = nil }()
-	q.stock.items, q.stock.from, q.stock.n, q.stock.All, q.revenue, q.spaced = some, brought, some.Len(), true, all.Revenue, q.spaced || brought == 0
+	q.stock.items, q.stock.from, q.stock.n, q.stock.All, q.revenue, q.spaced = some, brought, some.Len(), true,
+		all.Revenue, q.spaced || brought == 0
 	q.own(c)
 	return q, &offer.Offer{Offered: all, Estimates: o.Estimates}, nil
 }
 
 // requestOf returns the request behind an offer as far as the log holds it: the candidates, with their categories.
 func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *Request {
-	q := &Request{Request: &api.Request{Items: make([]api.Item, len(o.ItemIDs))}, items: make([]api.Item, len(o.ItemIDs)), revenue: o.Revenue}
+	q := &Request{Request: &api.Request{Items: make([]api.Item, len(o.ItemIDs))},
+		items: make([]api.Item, len(o.ItemIDs)), revenue: o.Revenue}
 	s := c.Schema()
 	for i, id := range o.ItemIDs {
 		q.Items[i].ID, q.items[i].ID = id, id
@@ -205,8 +215,10 @@ func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *Request {
 				continue
 			}
 			row := o.Features[i*o.Width : (i+1)*o.Width]
-			if q.items[i].Features[slot] = s.Value(row, k); q.items[i].Features[slot].Kind == api.Missing { // several values share a column
-				q.items[i].Features[slot] = api.Text(p.Name, fmt.Sprint("column ", slices.Index(row[p.From:p.From+p.Size], 1)))
+			if q.items[i].Features[slot] = s.Value(row,
+				k); q.items[i].Features[slot].Kind == api.Missing { // several values share a column
+				q.items[i].Features[slot] = api.Text(p.Name, fmt.Sprint("column ",
+					slices.Index(row[p.From:p.From+p.Size], 1)))
 			}
 		}
 	}
@@ -217,8 +229,10 @@ func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *Request {
 func (m *explanation) explain() *api.Explanation {
 	x := &api.Explanation{
 		Decision: m.offer.Decision, Placement: m.placement, Source: offer.SourceNames[m.offer.Mode],
-		Policy: m.policy.Name(), PolicyEntry: m.offer.PolicyEntry, ExplainedByEntry: m.policy.Entry, SamePolicy: m.policy.Entry == m.offer.PolicyEntry && m.policy.Policy != nil,
-		Candidates: m.offer.Candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none", Items: []api.Explained{}, Unmet: m.offer.Unmet, Unknown: m.unknown,
+		Policy: m.policy.Name(), PolicyEntry: m.offer.PolicyEntry, ExplainedByEntry: m.policy.Entry,
+		SamePolicy: m.policy.Entry == m.offer.PolicyEntry && m.policy.Policy != nil,
+		Candidates: m.offer.Candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none",
+		Items: []api.Explained{}, Unmet: m.offer.Unmet, Unknown: m.unknown,
 	}
 	m.list(x)
 	if m.hasRows && x.Known > 0 {
@@ -258,7 +272,8 @@ func (m *explanation) shopper() (list []api.FeatureValue) {
 	s := m.config.Schema()
 	for k, p := range s.Parts() {
 		if _, ok := s.User(p.Name); ok {
-			list = append(list, api.FeatureValue{Feature: p.Name, Value: valueOf(s.Value(m.x.Features.RawRowView(0), k))})
+			list = append(list, api.FeatureValue{Feature: p.Name,
+				Value: valueOf(s.Value(m.x.Features.RawRowView(0), k))})
 		}
 	}
 	return list
@@ -354,7 +369,8 @@ func (m *explanation) unknownRules(x *api.Explanation) string {
 	switch {
 	case x.Known < x.Candidates:
 		return onlyShown
-	case m.offer.Catalogue != nil && m.offer.Catalogue.Version != 0 && m.request.groups == nil && len(m.request.byCatalogue(m.config)) > 0:
+	case m.offer.Catalogue != nil && m.offer.Catalogue.Version != 0 && m.request.groups == nil &&
+		len(m.request.byCatalogue(m.config)) > 0:
 		return "a rule limits items by an attribute or a group, which the log does not have. Try the request to see them"
 	case m.request.capacity(m.config) != nil && !m.request.isTrial && !m.request.spaced:
 		return "a capacity bounds the spaces of the items, which the log does not have. Try the request to see them"
@@ -382,7 +398,8 @@ func (m *explanation) compare(x *api.Explanation, u []float64) {
 		return
 	}
 	if !m.ruled {
-		x.Unknown = append(x.Unknown, "the rules of the request: the log does not have them. Sets are compared by the rules of the placement")
+		x.Unknown = append(x.Unknown, "the rules of the request: the log does not have them. Sets are compared by "+
+			"the rules of the placement")
 	}
 	v := &alternatives{request: m.request, config: m.config, index: m.request.places(), u: u, r: m.x.Revenue}
 	if s, revenue, ok := v.next(shown); ok {

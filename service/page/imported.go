@@ -40,7 +40,8 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	case m.Request.Decision == "":
 		return events, entries, api.Fieldf("/decision_id", "is missing")
 	case len(m.Shown) > v.Config.MaxSize:
-		return events, entries, api.Fieldf("/shown", "has %d items, the placement shows at most %d", len(m.Shown), v.Config.MaxSize)
+		return events, entries, api.Fieldf("/shown", "has %d items, the placement shows at most %d", len(m.Shown),
+			v.Config.MaxSize)
 	case !(m.Propensity >= 0 && m.Propensity <= 1):
 		return events, entries, api.Fieldf("/propensity", "%v: must be in (0, 1]", m.Propensity)
 	}
@@ -59,7 +60,8 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 		return events, entries, err
 	}
 	d.estimates = offer.Estimates{}
-	o := &eventlog.Offered{Decision: m.Request.Decision, Request: q.Sum(), Candidates: n, Width: width, Propensity: m.Propensity, Mode: offer.ByImport}
+	o := &eventlog.Offered{Decision: m.Request.Decision, Request: q.Sum(), Candidates: n, Width: width,
+		Propensity: m.Propensity, Mode: offer.ByImport}
 	if err := m.checkLaw(n, at); err != nil {
 		return events, entries, err
 	}
@@ -71,7 +73,8 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	events[0] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: o}
 	end, wrong := (&offer.Offer{Offered: o}).Outcome(m.Choices)
 	if wrong >= 0 {
-		return events, entries, api.Fieldf(fmt.Sprintf("/choices/%d/item", wrong), "%q was not shown", api.Abbreviate(m.Choices[wrong].Item, setup.MaxID))
+		return events, entries, api.Fieldf(fmt.Sprintf("/choices/%d/item", wrong), "%q was not shown",
+			api.Abbreviate(m.Choices[wrong].Item, setup.MaxID))
 	}
 	events[1] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: end}
 	if entries[0], err = offer.Encode(nil, events[0]); err == nil {
@@ -123,7 +126,8 @@ func (m *Imported) checkLaw(n int, at []int) error {
 		within += 1 - l.Epsilon
 	}
 	if p == 0 || m.Propensity > 0 && math.Abs(p-m.Propensity) > within {
-		return api.Fieldf("/sampling_law", "gives the set %q, which was shown, the propensity %v, not %v", m.Shown, p, m.Propensity)
+		return api.Fieldf("/sampling_law", "gives the set %q, which was shown, the propensity %v, not %v", m.Shown, p,
+			m.Propensity)
 	}
 	return nil
 }
@@ -134,14 +138,16 @@ func (m *Imported) draw(seed uint64) error {
 		return nil
 	}
 	if len(m.Choices) > 0 {
-		return api.Fieldf("/choices", "%q: a decision has choices or rewards, not both", api.Abbreviate(m.Choices[0].Item, setup.MaxID))
+		return api.Fieldf("/choices", "%q: a decision has choices or rewards, not both",
+			api.Abbreviate(m.Choices[0].Item, setup.MaxID))
 	}
 	value := make([]float64, len(m.Shown))
 	for k, r := range m.Rewards {
 		at := slices.Index(m.Shown, r.Item)
 		switch {
 		case at < 0:
-			return api.Fieldf(fmt.Sprintf("/rewards/%d/item", k), "%q was not shown", api.Abbreviate(r.Item, setup.MaxID))
+			return api.Fieldf(fmt.Sprintf("/rewards/%d/item", k), "%q was not shown",
+				api.Abbreviate(r.Item, setup.MaxID))
 		case !(r.Value >= 0 && r.Value <= 1):
 			return api.Fieldf(fmt.Sprintf("/rewards/%d/value", k), "%v: must be in [0, 1]", r.Value)
 		}

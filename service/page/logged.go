@@ -95,12 +95,14 @@ func (d *Decider) keep(v *View, r *Request, o *eventlog.Offered, order []int32) 
 	case r.isTrial || v.Config.LogItems == "all":
 		return
 	case onlyRules && d.estimates.Rules == tooManyRules:
-		*w = offer.Candidates{Placement: v.Name, Born: v.Born, Decision: o.Decision, Number: d.estimates.Number, Rules: r.logged(v.Config, len(r.Items), maxRulesText)}
+		*w = offer.Candidates{Placement: v.Name, Born: v.Born, Decision: o.Decision, Number: d.estimates.Number,
+			Rules: r.logged(v.Config, len(r.Items), maxRulesText)}
 		return
 	case onlyRules || d.short != nil || n*(o.Width+1) > offer.MaxCandidates:
 		return
 	}
-	w.Placement, w.Born, w.Decision, w.Number, w.Rules = v.Name, v.Born, o.Decision, d.estimates.Number, r.logged(v.Config, n, maxRulesText)
+	w.Placement, w.Born, w.Decision, w.Number, w.Rules = v.Name, v.Born, o.Decision, d.estimates.Number,
+		r.logged(v.Config, n, maxRulesText)
 	w.IDs = slices.Grow(w.IDs[:0], n)
 	for i := range n {
 		w.IDs = append(w.IDs, r.id(i))
@@ -115,7 +117,8 @@ func (c *candidates) said(all bool) *offer.FromCatalogue {
 	if c.items == nil {
 		return nil
 	}
-	said := &offer.FromCatalogue{Version: c.version, Unknown: c.Unknown, Unavailable: c.Unavailable, Missing: c.Missing, NumItems: c.n, All: all}
+	said := &offer.FromCatalogue{Version: c.version, Unknown: c.Unknown, Unavailable: c.Unavailable, Missing: c.Missing,
+		NumItems: c.n, All: all}
 	if !c.All && len(c.Slots) < c.n {
 		said.Slots = slices.Clip(c.Slots)
 		if said.Slots == nil {
@@ -150,11 +153,13 @@ const (
 // spaces of the first n candidates, if they fit; the catalogue holds the spaces of the others.
 func (r *Request) logged(c *setup.Config, n, size int) string {
 	spaces := r.spacesOf(c, n)
-	if r.MaxSize == 0 && r.MinSize == 0 && len(r.Include) == 0 && len(r.Exclude)+len(r.hidden) == 0 && len(r.Limits) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
+	if r.MaxSize == 0 && r.MinSize == 0 && len(r.Include) == 0 && len(r.Exclude)+len(r.hidden) == 0 &&
+		len(r.Limits) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
 		return ""
 	}
 	for _, spaces := range [][]float64{spaces, nil} {
-		text, err := json.Marshal(rules{r.MaxSize, r.MinSize, r.Include, slices.Concat(r.Exclude, r.hidden), r.Limits, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
+		text, err := json.Marshal(rules{r.MaxSize, r.MinSize, r.Include, slices.Concat(r.Exclude, r.hidden), r.Limits,
+			r.Slots, r.Capacity, spaces}, json.Deterministic(true))
 		if err == nil && len(text) <= size {
 			return string(text)
 		}
@@ -171,7 +176,8 @@ func (r *Request) rule(text string) bool {
 	if err := json.Unmarshal([]byte(text), &logged); err != nil || logged == nil {
 		return false
 	}
-	r.MaxSize, r.MinSize, r.Include, r.Exclude, r.Limits, r.Slots, r.Capacity = logged.Size, logged.Least, logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
+	r.MaxSize, r.MinSize, r.Include, r.Exclude, r.Limits, r.Slots, r.Capacity = logged.Size, logged.Least,
+		logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
 	if r.spaced = len(logged.Spaces) == len(r.Items); r.spaced {
 		for i := range r.Items {
 			r.Items[i].Space = &logged.Spaces[i]

@@ -19,14 +19,23 @@ func TestPins(t *testing.T) {
 		has, lacks   []string
 	}{
 		{"pins", pins, api.Request{}, []string{"sku4", "sku1"}, []string{"sku5"}},
-		{"a request that excludes a pin", pins, api.Request{Exclude: []string{"sku4"}}, []string{"sku1"}, []string{"sku4", "sku5"}},
-		{"a request that includes what is excluded", pins, api.Request{Include: []string{"sku5", "sku0"}}, []string{"sku0", "sku4", "sku1"}, []string{"sku5"}},
-		{"room for one pin", pins, api.Request{Include: []string{"sku0"}, MaxSize: 2}, []string{"sku0", "sku4"}, []string{"sku1", "sku5"}},
-		{"room for none", pins, api.Request{Include: []string{"sku0"}, MaxSize: 1}, []string{"sku0"}, []string{"sku4", "sku1"}},
-		{"pins that break a limit", pins, api.Request{Limits: []api.Limit{{Items: []string{"sku4", "sku1"}, Max: new(1)}}}, []string{"sku4"}, []string{"sku1", "sku5"}},
-		{"the first one of two pins that break a limit", `,"include":["sku1","sku4"]`, api.Request{Limits: []api.Limit{{Items: []string{"sku4", "sku1"}, Max: new(1)}}}, []string{"sku1"}, []string{"sku4"}},
+		{"a request that excludes a pin", pins, api.Request{Exclude: []string{"sku4"}}, []string{"sku1"},
+			[]string{"sku4", "sku5"}},
+		{"a request that includes what is excluded", pins, api.Request{Include: []string{"sku5", "sku0"}},
+			[]string{"sku0", "sku4", "sku1"}, []string{"sku5"}},
+		{"room for one pin", pins, api.Request{Include: []string{"sku0"}, MaxSize: 2}, []string{"sku0", "sku4"},
+			[]string{"sku1", "sku5"}},
+		{"room for none", pins, api.Request{Include: []string{"sku0"}, MaxSize: 1}, []string{"sku0"},
+			[]string{"sku4", "sku1"}},
+		{"pins that break a limit", pins,
+			api.Request{Limits: []api.Limit{{Items: []string{"sku4", "sku1"}, Max: new(1)}}}, []string{"sku4"},
+			[]string{"sku1", "sku5"}},
+		{"the first one of two pins that break a limit", `,"include":["sku1","sku4"]`,
+			api.Request{Limits: []api.Limit{{Items: []string{"sku4", "sku1"}, Max: new(1)}}}, []string{"sku1"},
+			[]string{"sku4"}},
 		{"a pin that is gone", `,"include":["gone","sku2"]`, api.Request{}, []string{"sku2"}, nil},
-		{"slots", pins, api.Request{Slots: []api.Slot{{Exclude: []string{"sku4", "sku1"}}, {Exclude: []string{"sku4", "sku1"}}}}, nil, []string{"sku4", "sku1", "sku5"}},
+		{"slots", pins, api.Request{Slots: []api.Slot{{Exclude: []string{"sku4", "sku1"}},
+			{Exclude: []string{"sku4", "sku1"}}}}, nil, []string{"sku4", "sku1", "sku5"}},
 	} {
 		v := viewOf(t, reasoned(c.config))
 		r := c.request

@@ -50,7 +50,9 @@ func (d *Decider) Read(v *View, r *api.Request) (*Request, error) {
 	d.items = slices.Grow(d.items[:0], n)[:n]
 	d.placer.Reset()
 	for i := range r.Items {
-		values, err := d.placer.Item(r.Items[i].Features, s, func() string { return fmt.Sprintf("/items/%d/features/", i) })
+		values, err := d.placer.Item(r.Items[i].Features, s, func() string {
+			return fmt.Sprintf("/items/%d/features/", i)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +122,8 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 		field  string
 		length int
 	}{
-		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)}, {"/limits", len(r.Limits)}, {"/baseline", len(r.Baseline)}, {"/candidates", len(r.Candidates)},
+		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)},
+		{"/limits", len(r.Limits)}, {"/baseline", len(r.Baseline)}, {"/candidates", len(r.Candidates)},
 	} {
 		if err := api.CheckLength(list.field, list.length, c.MaxItems); err != nil {
 			return err
@@ -152,7 +155,8 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 func (r *Request) checkItems(index map[string]int) error {
 	for i, v := range r.revenue {
 		if !(v >= 0 && v <= vitrine.MaxRevenue) {
-			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v, vitrine.MaxRevenue)
+			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v,
+				vitrine.MaxRevenue)
 		}
 	}
 	for i := range r.Items {

@@ -28,7 +28,8 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	for _, other := range []struct {
 		field string
 		has   bool
-	}{{"/max_size", r.MaxSize != 0}, {"/min_size", r.MinSize != 0}, {"/include", r.Include != nil}, {"/limits", len(r.Limits)+len(c.Limits) > 0}, {"/capacity", r.capacity(c) != nil}} {
+	}{{"/max_size", r.MaxSize != 0}, {"/min_size", r.MinSize != 0}, {"/include", r.Include != nil},
+		{"/limits", len(r.Limits)+len(c.Limits) > 0}, {"/capacity", r.capacity(c) != nil}} {
 		if other.has {
 			return nil, api.Fieldf(other.field, "does not go together with slots")
 		}
@@ -42,7 +43,8 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	everywhere := present(slices.Concat(r.Exclude, c.Exclude, r.hidden), index)
 	slots := make([]assortment.Slot, len(r.Slots))
 	for k, s := range r.Slots {
-		slots[k] = assortment.Slot{Name: fmt.Sprintf("slot %d", k+1), Exclude: append(present(s.Exclude, index), everywhere...)}
+		slots[k] = assortment.Slot{Name: fmt.Sprintf("slot %d", k+1), Exclude: append(present(s.Exclude, index),
+			everywhere...)}
 	}
 	family, err := assortment.NewSlots(r.len(), slots, len(slots))
 	if err != nil && len(r.hidden) > 0 { // the slots must be filled
@@ -88,7 +90,8 @@ func (r *Request) pins(c *setup.Config, index map[string]int) (pins []int) {
 		}
 	}
 	for _, id := range c.Include {
-		if i, ok := index[id]; ok && room > 0 && !slices.Contains(r.Include, id) && !slices.Contains(r.Exclude, id) && !slices.Contains(r.hidden, id) {
+		if i, ok := index[id]; ok && room > 0 && !slices.Contains(r.Include, id) && !slices.Contains(r.Exclude, id) &&
+			!slices.Contains(r.hidden, id) {
 			pins = append(pins, i)
 			room--
 		}
@@ -98,7 +101,8 @@ func (r *Request) pins(c *setup.Config, index map[string]int) (pins []int) {
 
 // rules returns the rules of the request and the placement, without the pinned candidates.
 func (r *Request) rules(c *setup.Config, index map[string]int) (rules assortment.Rules, err error) {
-	rules = assortment.Rules{Items: r.len(), Max: cmp.Or(r.MaxSize, c.MaxSize), Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
+	rules = assortment.Rules{Items: r.len(), Max: cmp.Or(r.MaxSize, c.MaxSize),
+		Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
 	rules.Min = min(max(r.MinSize, c.MinSize), rules.Max)
 	if err := r.addLimits(&rules, c, index); err != nil {
 		return rules, err
@@ -107,11 +111,14 @@ func (r *Request) rules(c *setup.Config, index map[string]int) (rules assortment
 		return rules, err
 	}
 	if len(c.Exclude) > 0 { // also what the request includes
-		rules.Include = slices.DeleteFunc(rules.Include, func(i int) bool { return slices.Contains(c.Exclude, r.id(i)) })
+		rules.Include = slices.DeleteFunc(rules.Include, func(i int) bool {
+			return slices.Contains(c.Exclude, r.id(i))
+		})
 	}
 	rules.Exclude = present(slices.Concat(r.Exclude, c.Exclude, r.hidden), index)
 	if r.capacity(c) != nil && (rules.Min > 0 || len(rules.Groups) > 0) {
-		return rules, api.Fieldf("/capacity", "cannot be combined with min_size or a limit's min: leave out one of them")
+		return rules, api.Fieldf("/capacity",
+			"cannot be combined with min_size or a limit's min: leave out one of them")
 	}
 	return rules, nil
 }
@@ -133,7 +140,8 @@ func (r *Request) hide(v *View, index map[string]int) {
 func (r *Request) with(rules assortment.Rules, pins []int, c *setup.Config) (vitrine.Constraint, error) {
 	r.unmet = nil
 	capacity := r.capacity(c)
-	free := rules.Min == 0 && len(r.Include)+len(r.Exclude)+len(r.Limits)+len(c.Limits)+len(c.Exclude)+len(r.hidden)+len(pins) == 0
+	free := rules.Min == 0 && len(r.Include)+len(r.Exclude)+len(r.Limits)+len(c.Limits)+len(c.Exclude)+len(
+		r.hidden)+len(pins) == 0
 	if free && capacity == nil {
 		return assortment.AtMost(rules.Max), nil
 	}
@@ -200,7 +208,8 @@ func (r *Request) noteUnmet(c *setup.Config, rules, reached assortment.Rules) er
 	note := func(field string, u api.Unmet) error {
 		if r.unmet = append(r.unmet, u); r.Strict {
 			if field == "" {
-				return api.Fieldf("", "the placement's limit on %q: %d: the candidates and the other rules leave at most %d", u.On, u.Min, u.Reached)
+				return api.Fieldf("", "the placement's limit on %q: %d: the candidates and the other rules leave "+
+					"at most %d", u.On, u.Min, u.Reached)
 			}
 			return api.Fieldf(field, "%d: the candidates and the other rules leave at most %d", u.Min, u.Reached)
 		}
@@ -216,7 +225,8 @@ func (r *Request) noteUnmet(c *setup.Config, rules, reached assortment.Rules) er
 			if i -= len(c.Limits); i >= 0 {
 				field = fmt.Sprintf("/limits/%d/min", i)
 			}
-			if err := note(field, api.Unmet{Rule: "limit", On: cmp.Or(l.Group, fmt.Sprint(i)), Min: l.Min, Reached: n}); err != nil {
+			if err := note(field, api.Unmet{Rule: "limit", On: cmp.Or(l.Group, fmt.Sprint(i)), Min: l.Min,
+				Reached: n}); err != nil {
 				return err
 			}
 		}
@@ -238,7 +248,9 @@ func (r *Request) checkAttribute(l api.Limit, field string) error {
 
 // byCatalogue returns the limits of a request and its placement that need facts known only to the catalogue.
 func (r *Request) byCatalogue(c *setup.Config) []api.Limit {
-	return slices.DeleteFunc(slices.Concat(c.Limits, r.Limits), func(l api.Limit) bool { return l.Attribute == "" && l.Group == "" })
+	return slices.DeleteFunc(slices.Concat(c.Limits, r.Limits), func(l api.Limit) bool {
+		return l.Attribute == "" && l.Group == ""
+	})
 }
 
 // keepGroups keeps the groups of the candidates for when the catalogue is no longer locked.
@@ -252,7 +264,8 @@ func (r *Request) keepGroups(c *setup.Config) {
 				names[number] = g.Name(number)
 			}
 		}
-		r.groups[setup.GroupsBy(l)] = assortment.Limit{Group: slices.Clone(g.Group), Name: func(number int32) string { return names[number] }}
+		r.groups[setup.GroupsBy(l)] = assortment.Limit{Group: slices.Clone(g.Group),
+			Name: func(number int32) string { return names[number] }}
 	}
 }
 
@@ -315,7 +328,8 @@ func (r *Request) limit(s *feature.Schema, l api.Limit, name string, index map[s
 
 // groupOf returns the group number of an item's category: the catalogue's number if a catalogue item shares the value,
 // otherwise a number after the catalogue's.
-func (r *Request) groupOf(s *feature.Schema, item *api.Item, name string, stored *catalogue.Groups, values map[string]int32) int32 {
+func (r *Request) groupOf(s *feature.Schema, item *api.Item, name string, stored *catalogue.Groups,
+	values map[string]int32) int32 {
 	value, known := s.Category(item, name), 0
 	if stored != nil {
 		if k, ok := stored.Number(value); ok {

@@ -42,9 +42,11 @@ func stand(n int) *api.Request {
 	rng := rand.New(rand.NewPCG(3, uint64(n)))
 	r := new(api.Request)
 	for i := range n {
-		r.Items = append(r.Items, api.Item{ID: fmt.Sprint("sku", i), Revenue: new(1 + rng.Float64()), Features: api.Values{
-			api.Number("x", rng.Float64()), api.Text("brand", fmt.Sprint("b", rng.IntN(5))), api.Text("kind", fmt.Sprint("k", rng.IntN(4))),
-		}})
+		r.Items = append(r.Items, api.Item{ID: fmt.Sprint("sku", i), Revenue: new(1 + rng.Float64()),
+			Features: api.Values{
+				api.Number("x", rng.Float64()), api.Text("brand", fmt.Sprint("b", rng.IntN(5))),
+				api.Text("kind", fmt.Sprint("k", rng.IntN(4))),
+			}})
 	}
 	return r
 }
@@ -56,7 +58,8 @@ func TestFilledPages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	u, revenue := make([]float64, n), make([]float64, n)
 	for trial := range 60 {
-		c := fatal.Or(setup.Parse([]byte(`{"max_size":4,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],"policy":{"name":"uniform"}}`)))(t)
+		c := fatal.Or(setup.Parse([]byte(
+			`{"max_size":4,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],"policy":{"name":"uniform"}}`)))(t)
 		r := stand(n)
 		if rng.IntN(2) == 0 {
 			c.Limits = append(c.Limits, api.Limit{Feature: "brand", Max: new(1)})
@@ -109,7 +112,8 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 	for want, change := range map[string]func(r *api.Request){
 		"drop the capacity or one of these limits": func(r *api.Request) { r.Capacity = new(3.0) },
 		"drop one of these limits": func(r *api.Request) {
-			r.Limits = []api.Limit{{Items: []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5", "sku6"}, Max: new(1)}}
+			r.Limits = []api.Limit{{Items: []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5", "sku6"},
+				Max: new(1)}}
 		},
 		"does not go together with slots": func(r *api.Request) { r.Slots = []api.Slot{{}, {}} },
 		`brand "b`: func(r *api.Request) {
@@ -119,7 +123,9 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 				}
 			}
 		},
-		`item "sku1" is both included and excluded`: func(r *api.Request) { r.Include, r.Exclude = []string{"sku1"}, []string{"sku1"} },
+		`item "sku1" is both included and excluded`: func(r *api.Request) {
+			r.Include, r.Exclude = []string{"sku1"}, []string{"sku1"}
+		},
 	} {
 		r := stand(40)
 		change(r)
@@ -133,7 +139,8 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 func TestCrossingSearchIsBounded(t *testing.T) {
 	v := viewOf(t, stalls)
 	page.SetMaxSteps(t, 500)
-	if _, err := try(t.Context(), v, stand(40)); err == nil || !strings.Contains(err.Error(), "takes too many steps: set a filter") {
+	if _, err := try(t.Context(), v, stand(40)); err == nil || !strings.Contains(err.Error(), "takes too many "+
+		"steps: set a filter") {
 		t.Errorf("a search of 500 steps: %v", err)
 	}
 	page.SetMaxSteps(t, 1<<30)
@@ -209,7 +216,8 @@ func TestLowerBoundsOfGroups(t *testing.T) {
 					brands[r.Items[i].Features[1].Text]++
 				}
 			}
-			if len(s) <= 4 && !slices.ContainsFunc(slices.Collect(maps.Values(brands)), func(k int) bool { return k > most }) {
+			if len(s) <= 4 && !slices.ContainsFunc(slices.Collect(maps.Values(brands)),
+				func(k int) bool { return k > most }) {
 				sets = append(sets, s)
 			}
 		}
@@ -225,14 +233,15 @@ func TestLowerBoundsOfGroups(t *testing.T) {
 		}
 		first := len(r.Limits) - 2
 		for k := range groups {
-			lower(api.Unmet{Rule: "limit", On: fmt.Sprint(first + k), Min: r.Limits[first+k].Min}, func(s []int) (n int) {
-				for _, i := range s {
-					if slices.Contains(groups[k], fmt.Sprint("sku", i)) {
-						n++
+			lower(api.Unmet{Rule: "limit", On: fmt.Sprint(first + k), Min: r.Limits[first+k].Min},
+				func(s []int) (n int) {
+					for _, i := range s {
+						if slices.Contains(groups[k], fmt.Sprint("sku", i)) {
+							n++
+						}
 					}
-				}
-				return n
-			})
+					return n
+				})
 		}
 		lower(api.Unmet{Rule: "min_size", Min: r.MinSize}, func(s []int) int { return len(s) })
 		o, why, err := page.Try(t.Context(), v, r, 0, nil, func() uint64 { return 1 })
@@ -243,7 +252,8 @@ func TestLowerBoundsOfGroups(t *testing.T) {
 		if errors.As(err, &crossing) && strings.Contains(err.Error(), "cross each other") {
 			continue // three ways
 		}
-		if err != nil || !slices.Equal(o.Unmet, unmet) || !slices.Equal(why.Unmet, unmet) || !slices.Equal(o.Reply().Unmet, unmet) {
+		if err != nil || !slices.Equal(o.Unmet, unmet) || !slices.Equal(why.Unmet, unmet) ||
+			!slices.Equal(o.Reply().Unmet, unmet) {
 			t.Fatalf("%+v: unmet %+v, %v, want %+v", r.Limits, o, err, unmet)
 		}
 		var shown []int
@@ -254,7 +264,8 @@ func TestLowerBoundsOfGroups(t *testing.T) {
 		if len(sets) > 0 && !slices.ContainsFunc(sets, func(s []int) bool { return slices.Equal(s, shown) }) {
 			t.Fatalf("%+v shows %v, and %v obey", r.Limits, shown, sets)
 		}
-		if p := o.Propensity; p != 0 && math.Abs(p*float64(max(len(sets), 1))-1) > 1e-12 { // 0: stated unknown, as the groups cross
+		if p := o.Propensity; p != 0 && math.Abs(
+			p*float64(max(len(sets), 1))-1) > 1e-12 { // 0: stated unknown, as the groups cross
 			t.Fatalf("propensity %v of %d sets", p, len(sets))
 		}
 		r.Strict = true
@@ -272,16 +283,34 @@ func TestLowerBoundsThatAreRefused(t *testing.T) {
 		many[k] = api.Limit{Items: []string{fmt.Sprint("sku", k)}, Min: 1}
 	}
 	for want, change := range map[string]func(r *api.Request){
-		"/min_size: 7: must be from 0 to 6":                                    func(r *api.Request) { r.MinSize = 7 },
-		"/min_size: 3: must be from 0 to 2":                                    func(r *api.Request) { r.MinSize, r.MaxSize = 3, 2 },
-		"/limits/0: needs a min, a max or both":                                func(r *api.Request) { r.Limits = []api.Limit{{Items: []string{"sku1"}}} },
-		"/limits/0/min: 2: must be at most the max, 1":                         func(r *api.Request) { r.Limits = []api.Limit{{Group: "new", Min: 2, Max: new(1)}} },
-		"/limits/0/min: needs items or a group":                                func(r *api.Request) { r.Limits = []api.Limit{{Feature: "brand", Min: 1}} },
-		"/limits/32/min: at most 32 limits may have a min":                     func(r *api.Request) { r.Limits = many },
-		"/capacity: cannot be combined with min_size":                          func(r *api.Request) { r.Limits, r.Capacity = many[:1], new(3.0) },
-		"/min_size: does not go together with slots":                           func(r *api.Request) { r.MinSize, r.Slots = 1, []api.Slot{{}} },
-		"/min_size: 5: the candidates and the other rules leave at most 2":     func(r *api.Request) { r.MinSize, r.Items, r.Strict = 5, r.Items[:2], true },
-		"/limits/0/min: 1: the candidates and the other rules leave at most 0": func(r *api.Request) { r.Limits, r.Items, r.Strict = many[20:21], r.Items[:2], true },
+		"/min_size: 7: must be from 0 to 6": func(r *api.Request) { r.MinSize = 7 },
+		"/min_size: 3: must be from 0 to 2": func(r *api.Request) {
+			r.MinSize, r.MaxSize = 3, 2
+		},
+		"/limits/0: needs a min, a max or both": func(r *api.Request) {
+			r.Limits = []api.Limit{{Items: []string{"sku1"}}}
+		},
+		"/limits/0/min: 2: must be at most the max, 1": func(r *api.Request) {
+			r.Limits = []api.Limit{{Group: "new", Min: 2, Max: new(1)}}
+		},
+		"/limits/0/min: needs items or a group": func(r *api.Request) {
+			r.Limits = []api.Limit{{Feature: "brand", Min: 1}}
+		},
+		"/limits/32/min: at most 32 limits may have a min": func(r *api.Request) {
+			r.Limits = many
+		},
+		"/capacity: cannot be combined with min_size": func(r *api.Request) {
+			r.Limits, r.Capacity = many[:1], new(3.0)
+		},
+		"/min_size: does not go together with slots": func(r *api.Request) {
+			r.MinSize, r.Slots = 1, []api.Slot{{}}
+		},
+		"/min_size: 5: the candidates and the other rules leave at most 2": func(r *api.Request) {
+			r.MinSize, r.Items, r.Strict = 5, r.Items[:2], true
+		},
+		"/limits/0/min: 1: the candidates and the other rules leave at most 0": func(r *api.Request) {
+			r.Limits, r.Items, r.Strict = many[20:21], r.Items[:2], true
+		},
 	} {
 		r := stand(40)
 		change(r)

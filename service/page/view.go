@@ -77,7 +77,8 @@ func (e *UnseenError) Error() string {
 // Items returns the placement's catalogue, or an error that names the placement that should share it.
 func (v *View) Items() (*catalogue.Catalogue, error) {
 	if v.Catalogue == nil {
-		return nil, api.Fieldf("", "placement %q has the catalogue of %q, which is not there or has other features", v.Name, v.Config.CatalogueOf)
+		return nil, api.Fieldf("", "placement %q has the catalogue of %q, which is not there or has other features",
+			v.Name, v.Config.CatalogueOf)
 	}
 	return v.Catalogue, nil
 }

@@ -19,8 +19,11 @@ func Whole(o *offer.Offer, items *catalogue.Frozen) (*eventlog.Offered, error) {
 	c, split := o.Catalogue, items.Split()
 	n, d := o.Candidates, o.Width
 	from := n - c.Candidates()
-	if items.Version != c.Version || items.Len() != c.NumItems || split.Schema().Width() != d || len(o.ItemIDs) < max(from, 1) {
-		return nil, fmt.Errorf("decision %q has %d candidates of version %d of a catalogue of %d items, but the catalogue at hand is version %d with %d items", o.Decision, c.Candidates(), c.Version, c.NumItems, items.Version, items.Len())
+	if items.Version != c.Version || items.Len() != c.NumItems || split.Schema().Width() != d ||
+		len(o.ItemIDs) < max(from, 1) {
+		return nil, fmt.Errorf("decision %q has %d candidates of version %d of a catalogue of %d items, but the "+
+			"catalogue at hand is version %d with %d items", o.Decision, c.Candidates(), c.Version, c.NumItems,
+			items.Version, items.Len())
 	}
 	w := *o.Offered
 	w.ItemIDs, w.Features, w.Shown = make([]string, n), make([]float64, n*d), make([]int32, len(o.Shown))
@@ -58,7 +61,8 @@ func Whole(o *offer.Offer, items *catalogue.Frozen) (*eventlog.Offered, error) {
 			copy(w.Features[i*d:(i+1)*d], row)
 		}
 		if i < 0 || !finite || err != nil || !slices.Equal(w.Features[i*d:(i+1)*d], row) {
-			return nil, fmt.Errorf("item %q of decision %q is not in version %d of the catalogue as it was shown", id, o.Decision, c.Version)
+			return nil, fmt.Errorf("item %q of decision %q is not in version %d of the catalogue as it was shown", id,
+				o.Decision, c.Version)
 		}
 		w.ItemIDs[i] = id
 		if w.Revenue != nil {

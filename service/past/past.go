@@ -77,7 +77,9 @@ func (m *Memory) Note(name string, now int64, ids []string, seen, bought int) {
 	items := slices.DeleteFunc(slices.Clone(h.items), func(v visit) bool { return now-v.last > m.keep })
 	known := len(items)
 	for _, id := range ids {
-		at, found := slices.BinarySearchFunc(items[:known], id, func(v visit, id string) int { return strings.Compare(v.ID, id) })
+		at, found := slices.BinarySearchFunc(items[:known], id, func(v visit, id string) int {
+			return strings.Compare(v.ID, id)
+		})
 		if !found && bought < 0 {
 			continue
 		}
@@ -90,7 +92,8 @@ func (m *Memory) Note(name string, now int64, ids []string, seen, bought int) {
 	}
 	if len(items) > maxVisits { // those bought stay longest
 		slices.SortFunc(items, func(a, b visit) int {
-			if order := cmp.Or(cmp.Compare(min(b.Bought, 1), min(a.Bought, 1)), cmp.Compare(b.last, a.last)); order != 0 {
+			if order := cmp.Or(cmp.Compare(min(b.Bought, 1), min(a.Bought, 1)),
+				cmp.Compare(b.last, a.last)); order != 0 {
 				return order
 			}
 			return strings.Compare(b.ID, a.ID)
@@ -185,7 +188,8 @@ func (m *Frozen) Fields(f *fields.Fields) {
 			f.Int64(&v.last)
 		})
 		fields.Ascending(f, "items of a shopper", h.items, func(v *visit) string { return v.ID })
-		f.Check(len(h.name) == shoppers.NameSize && len(h.items) <= maxVisits, "a shopper has a name of %d bytes and %d items", len(h.name), len(h.items))
+		f.Check(len(h.name) == shoppers.NameSize && len(h.items) <= maxVisits, "a shopper has a name of %d bytes "+
+			"and %d items", len(h.name), len(h.items))
 	})
 }
 

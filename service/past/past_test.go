@@ -38,7 +38,8 @@ func TestItemsOfAShopper(t *testing.T) {
 		for len(want) > maxVisits {
 			var first *visit
 			for _, v := range want {
-				if first == nil || cmp.Or(cmp.Compare(min(v.Bought, 1), min(first.Bought, 1)), cmp.Compare(v.last, first.last), cmp.Compare(v.ID, first.ID)) < 0 {
+				if first == nil || cmp.Or(cmp.Compare(min(v.Bought, 1), min(first.Bought, 1)),
+					cmp.Compare(v.last, first.last), cmp.Compare(v.ID, first.ID)) < 0 {
 					first = &v
 				}
 			}

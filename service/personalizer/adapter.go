@@ -75,7 +75,8 @@ const RequestHeader = "X-Ms-Client-Request-Id"
 var Versions = []string{"v1.0", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3", "2022-09-01-preview"}
 
 // ErrVersion is returned for an unknown path below Personalizer's.
-var ErrVersion = fmt.Errorf("there is nothing at this path: the versions are %q, the last one also as the api-version of the query; multi-slot calls are in all but the first", Versions)
+var ErrVersion = fmt.Errorf("there is nothing at this path: the versions are %q, the last one also as the "+
+	"api-version of the query; multi-slot calls are in all but the first", Versions)
 
 // Below is the route of unknown paths below Personalizer's: it answers 404.
 var Below Route
@@ -92,38 +93,50 @@ func Routes() []Route {
 		for _, rt := range []Route{
 			{
 				Path: "/rank", ID: "Rank", Summary: "Rank", Invalid: "InvalidRankRequest", Handle: (*Adapter).rank,
-				Body: rankDocument{}, Example: exampleRank, Answer: rankedDocument{}, Scope: "decide", Status: http.StatusCreated,
+				Body: rankDocument{}, Example: exampleRank, Answer: rankedDocument{}, Scope: "decide",
+				Status: http.StatusCreated,
 			},
 			{
-				Path: "/events/{event}/reward", ID: "Reward", Summary: "Reward", Invalid: "InvalidRewardRequest", Handle: (*Adapter).reward,
-				Body: eventRewardDocument{}, Example: `{"value":1}`,
+				Path: "/events/{event}/reward", ID: "Reward", Summary: "Reward", Invalid: "InvalidRewardRequest",
+				Handle: (*Adapter).reward,
+				Body:   eventRewardDocument{}, Example: `{"value":1}`,
 			},
-			{Path: "/events/{event}/activate", ID: "Activate", Summary: "Activate", Invalid: invalidActivate, Handle: (*Adapter).activate},
+			{Path: "/events/{event}/activate", ID: "Activate", Summary: "Activate", Invalid: invalidActivate,
+				Handle: (*Adapter).activate},
 			{
-				Path: "/multislot/rank", ID: "RankSlots", Summary: "multi-slot Rank", Invalid: "InvalidRankRequest", Handle: (*Adapter).rankSlots,
-				Body: slotsRankDocument{}, Example: exampleSlotsRank, Answer: slotsRankedDocument{}, Scope: "decide", Status: http.StatusCreated,
+				Path: "/multislot/rank", ID: "RankSlots", Summary: "multi-slot Rank", Invalid: "InvalidRankRequest",
+				Handle: (*Adapter).rankSlots,
+				Body:   slotsRankDocument{}, Example: exampleSlotsRank, Answer: slotsRankedDocument{}, Scope: "decide",
+				Status: http.StatusCreated,
 			},
 			{
-				Path: "/multislot/events/{event}/reward", ID: "RewardSlots", Summary: "multi-slot Reward", Invalid: "InvalidRewardRequest", Handle: (*Adapter).rewardSlots,
+				Path: "/multislot/events/{event}/reward", ID: "RewardSlots", Summary: "multi-slot Reward",
+				Invalid: "InvalidRewardRequest", Handle: (*Adapter).rewardSlots,
 				Body: slotRewardsDocument{}, Example: `{"reward":[{"slotId":"hero","value":1}]}`,
 			},
-			{Path: "/multislot/events/{event}/activate", ID: "ActivateSlots", Summary: "multi-slot Activate", Invalid: invalidActivate, Handle: (*Adapter).activate},
+			{Path: "/multislot/events/{event}/activate", ID: "ActivateSlots", Summary: "multi-slot Activate",
+				Invalid: invalidActivate, Handle: (*Adapter).activate},
 			{
-				Method: "GET", Path: "/configurations/service", ID: "GetService", Summary: "service configuration", Handle: (*Adapter).getService,
+				Method: "GET", Path: "/configurations/service", ID: "GetService", Summary: "service configuration",
+				Handle: (*Adapter).getService,
 				Answer: serviceDocument{}, Scope: "read", Status: http.StatusOK,
 			},
 			{
-				Method: "PUT", Path: "/configurations/service", ID: "PutService", Summary: "change of the service configuration", Invalid: "InvalidServiceConfiguration", Handle: (*Adapter).putService,
+				Method: "PUT", Path: "/configurations/service", ID: "PutService", Summary: "change of the service " +
+					"configuration", Invalid: "InvalidServiceConfiguration", Handle: (*Adapter).putService,
 				Body: serviceChange{}, Example: `{"rewardWaitTime":"PT10M","explorationPercentage":0.2,"learningMode":"Online"}`,
 				Answer: serviceDocument{}, Scope: "admin", Status: http.StatusOK,
 			},
-			{Method: "DELETE", Path: "/model", ID: "ResetModel", Summary: "reset of the model", Invalid: "ModelResetFailed", Handle: (*Adapter).resetModel, Scope: "admin"},
+			{Method: "DELETE", Path: "/model", ID: "ResetModel", Summary: "reset of the model",
+				Invalid: "ModelResetFailed", Handle: (*Adapter).resetModel, Scope: "admin"},
 			{
-				Method: "GET", Path: "/model/properties", ID: "ModelProperties", Summary: "properties of the model", Handle: (*Adapter).modelProperties,
+				Method: "GET", Path: "/model/properties", ID: "ModelProperties", Summary: "properties of the model",
+				Handle: (*Adapter).modelProperties,
 				Answer: modelDocument{}, Scope: "read", Status: http.StatusOK,
 			},
 		} {
-			rt.Method, rt.Scope, rt.Status = cmp.Or(rt.Method, "POST"), cmp.Or(rt.Scope, "outcome"), cmp.Or(rt.Status, http.StatusNoContent)
+			rt.Method, rt.Scope, rt.Status = cmp.Or(rt.Method, "POST"), cmp.Or(rt.Scope, "outcome"),
+				cmp.Or(rt.Status, http.StatusNoContent)
 			rt.Handle = ofVersion(rt.Handle, strings.HasPrefix(rt.Path, "/multislot/"))
 			rt.Path, rt.ID = base+rt.Path, at.id+rt.ID
 			rt.Summary = "Azure Personalizer's " + rt.Summary + at.where + "."
@@ -165,7 +178,8 @@ func (a *Adapter) view(c Call) (*engine.View, error) {
 		return v, err
 	}
 	if !a.Create {
-		return nil, fmt.Errorf("placement %q: %w: make it with a PUT, or set personalizer = true in the configuration of the service, and the first Rank makes it", name, engine.ErrNotFound)
+		return nil, fmt.Errorf("placement %q: %w: make it with a PUT, or set personalizer = true in the "+
+			"configuration of the service, and the first Rank makes it", name, engine.ErrNotFound)
 	}
 	if err := a.Engine.Create(c.Context(), name, []byte(defaults), c.Now()); err != nil {
 		return nil, err
@@ -333,7 +347,8 @@ func (a *Adapter) activate(c Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := a.Engine.Activate(c.Context(), c.Placement(), o.Decision, c.Now()); err != nil && !errors.Is(err, engine.ErrWithdrawn) {
+	if err := a.Engine.Activate(c.Context(), c.Placement(), o.Decision, c.Now()); err != nil &&
+		!errors.Is(err, engine.ErrWithdrawn) {
 		return Answer{}, err
 	}
 	return Answer{}, nil

@@ -92,11 +92,13 @@ func TestAdapter(t *testing.T) {
 	if err != nil || d.Status != "open" || len(d.Offer.IDs()) != 1 || d.Time != 1 {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	answer, err := routeOf(t, a, "events/{event}/reward").Handle(&call{ctx: t.Context(), path: path("e"), body: `{"value":1}`})
+	answer, err := routeOf(t, a, "events/{event}/reward").Handle(&call{ctx: t.Context(), path: path("e"),
+		body: `{"value":1}`})
 	if answer.Body != nil || err != nil {
 		t.Fatal(answer, err)
 	}
-	if d, err = e.Decision(t.Context(), personalizer.Placement, "personalizer:e"); err != nil || d.Status != "chosen" || d.Choice != d.Offer.IDs()[0] {
+	if d, err = e.Decision(t.Context(), personalizer.Placement, "personalizer:e"); err != nil || d.Status != "chosen" ||
+		d.Choice != d.Offer.IDs()[0] {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -108,7 +110,8 @@ func TestRefusedCalls(t *testing.T) {
 		{"rank", `{` + actions + `}`},
 		{"multislot/rank", `{` + actions + `,"slots":[{"id":"s","baselineAction":"a"}]}`},
 	} {
-		_, err := routeOf(t, &personalizer.Adapter{Engine: e}, rank.path).Handle(&call{ctx: t.Context(), path: path(""), body: rank.body})
+		_, err := routeOf(t, &personalizer.Adapter{Engine: e}, rank.path).Handle(
+			&call{ctx: t.Context(), path: path(""), body: rank.body})
 		if !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "personalizer = true") {
 			t.Errorf("%s: %v", rank.path, err)
 		}
@@ -116,9 +119,11 @@ func TestRefusedCalls(t *testing.T) {
 	if n := len(e.Placements()); n != 0 {
 		t.Fatalf("%d placements", n)
 	}
-	fatal.If(t, e.Create(t.Context(), personalizer.Placement, []byte(`{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`), 0))
+	fatal.If(t, e.Create(t.Context(), personalizer.Placement,
+		[]byte(`{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`), 0))
 	before := e.Sequence()
-	_, err := routeOf(t, &personalizer.Adapter{Engine: e}, "rank").Handle(&call{ctx: t.Context(), path: path(""), body: `{` + actions + `}`, full: full})
+	_, err := routeOf(t, &personalizer.Adapter{Engine: e}, "rank").Handle(
+		&call{ctx: t.Context(), path: path(""), body: `{` + actions + `}`, full: full})
 	if !errors.Is(err, full) {
 		t.Errorf("error %v, want %v", err, full)
 	}
@@ -131,7 +136,8 @@ func TestRefusedCalls(t *testing.T) {
 func TestVersions(t *testing.T) {
 	a := &personalizer.Adapter{Engine: opened(t)}
 	for version, known := range map[string][2]bool{ // without and with slots
-		"v1.0": {true, false}, "v1.1-preview.1": {true, true}, "v1.1-preview.2": {true, true}, "v1.1-preview.3": {true, true},
+		"v1.0": {true, false}, "v1.1-preview.1": {true, true}, "v1.1-preview.2": {true, true},
+		"v1.1-preview.3":     {true, true},
 		"2022-09-01-preview": {true, true},
 		"":                   {}, "v1.1": {}, "v2.0": {}, "V1.0": {},
 	} {
@@ -140,7 +146,8 @@ func TestVersions(t *testing.T) {
 			if strings.Contains(rt.Path, "/multislot/") {
 				want = known[1]
 			}
-			_, err := rt.Handle(a, &call{ctx: t.Context(), path: map[string]string{"version": version, "name": "nowhere"}, body: `{}`})
+			_, err := rt.Handle(a, &call{ctx: t.Context(), path: map[string]string{"version": version,
+				"name": "nowhere"}, body: `{}`})
 			if err == nil || errors.Is(err, personalizer.ErrVersion) == want {
 				t.Errorf("%s of version %q: %v", rt.Path, version, err)
 			}
@@ -159,7 +166,8 @@ func TestProbabilities(t *testing.T) {
 	var first map[string]float64
 	shown := map[string]int{}
 	for range 60 {
-		answer := fatal.Or(rank.Handle(&call{ctx: t.Context(), path: path(""), body: `{"actions":[{"id":"out"},` + actions[len(`"actions":[`):] + `,"excludedActions":["out"]}`}))(t)
+		answer := fatal.Or(rank.Handle(&call{ctx: t.Context(), path: path(""),
+			body: `{"actions":[{"id":"out"},` + actions[len(`"actions":[`):] + `,"excludedActions":["out"]}`}))(t)
 		text := fatal.Or(json.Marshal(answer.Body))(t)
 		var r struct {
 			Ranking []struct {
@@ -183,7 +191,8 @@ func TestProbabilities(t *testing.T) {
 		shown[r.Ranking[0].ID]++
 	}
 	sorted := slices.Sorted(maps.Values(first))
-	if diff := gocmp.Diff([]float64{0, share / n, share / n, 1 - share + share/n}, sorted, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+	if diff := gocmp.Diff([]float64{0, share / n, share / n, 1 - share + share/n}, sorted,
+		cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if len(shown) != n {
@@ -195,23 +204,26 @@ func TestProbabilities(t *testing.T) {
 func TestCanonicalPaths(t *testing.T) {
 	const newest = "?api-version=2022-09-01-preview"
 	for from, want := range map[string]string{
-		"/personalizer/v1.0/rank":                                "/personalizer/v1.0/rank",
-		"/personalizer/rank" + newest:                            "/personalizer/2022-09-01-preview/rank",
-		"/personalizer/multislot/events/a%2Fb/reward" + newest:   "/personalizer/2022-09-01-preview/multislot/events/a%2Fb/reward",
-		"//personalizer/model/properties" + newest:               "/personalizer/2022-09-01-preview/model/properties",
-		"//personalizer/v1.0/rank":                               "/personalizer/v1.0/rank",
-		"/v1/placements/shop/personalizer/rank" + newest:         "/v1/placements/shop/personalizer/2022-09-01-preview/rank",
-		"/v1/placements/a%2Fb//personalizer/v1.0/rank":           "/v1/placements/a%2Fb/personalizer/v1.0/rank",
-		"/personalizer/v1.0/rank" + newest:                       "/personalizer/v1.0/rank",
-		"/personalizer/rank":                                     "/personalizer/rank",
-		"/personalizer/rank?api-version=2021-01-01":              "/personalizer/rank",
-		"/personalizer/rank?api-version=../../v1/placements":     "/personalizer/rank",
-		"/v1/placements/personalizer" + newest:                   "/v1/placements/personalizer",
-		"/v1/placements/personalizer/decisions" + newest:         "/v1/placements/personalizer/decisions",
-		"/v1/placements/personalizer/personalizer/rank" + newest: "/v1/placements/personalizer/personalizer/2022-09-01-preview/rank",
-		"/v1/decisions/personalizer/rank" + newest:               "/v1/decisions/personalizer/rank",
-		"/x//personalizer/v1.0/rank":                             "/x//personalizer/v1.0/rank",
-		"/personalizer":                                          "/personalizer",
+		"/personalizer/v1.0/rank":     "/personalizer/v1.0/rank",
+		"/personalizer/rank" + newest: "/personalizer/2022-09-01-preview/rank",
+		"/personalizer/multislot/events/a%2Fb/reward" +
+			newest: "/personalizer/2022-09-01-preview/multislot/events/a%2Fb/reward",
+		"//personalizer/model/properties" + newest: "/personalizer/2022-09-01-preview/model/properties",
+		"//personalizer/v1.0/rank":                 "/personalizer/v1.0/rank",
+		"/v1/placements/shop/personalizer/rank" +
+			newest: "/v1/placements/shop/personalizer/2022-09-01-preview/rank",
+		"/v1/placements/a%2Fb//personalizer/v1.0/rank":       "/v1/placements/a%2Fb/personalizer/v1.0/rank",
+		"/personalizer/v1.0/rank" + newest:                   "/personalizer/v1.0/rank",
+		"/personalizer/rank":                                 "/personalizer/rank",
+		"/personalizer/rank?api-version=2021-01-01":          "/personalizer/rank",
+		"/personalizer/rank?api-version=../../v1/placements": "/personalizer/rank",
+		"/v1/placements/personalizer" + newest:               "/v1/placements/personalizer",
+		"/v1/placements/personalizer/decisions" + newest:     "/v1/placements/personalizer/decisions",
+		"/v1/placements/personalizer/personalizer/rank" +
+			newest: "/v1/placements/personalizer/personalizer/2022-09-01-preview/rank",
+		"/v1/decisions/personalizer/rank" + newest: "/v1/decisions/personalizer/rank",
+		"/x//personalizer/v1.0/rank":               "/x//personalizer/v1.0/rank",
+		"/personalizer":                            "/personalizer",
 	} {
 		r := httptest.NewRequest("POST", "http://localhost"+from, nil)
 		got := personalizer.Canonical(r)
@@ -221,7 +233,9 @@ func TestCanonicalPaths(t *testing.T) {
 		if again := personalizer.Canonical(got); again.URL.EscapedPath() != want {
 			t.Errorf("%s became %s, and %s again", from, want, again.URL.EscapedPath())
 		}
-		if owns := strings.Contains(want, "/personalizer/") && !strings.Contains(want, "placements/personalizer/decisions") && !strings.HasPrefix(want, "/x") && !strings.HasPrefix(want, "/v1/decisions"); personalizer.Owns(got) != owns {
+		if owns := strings.Contains(want, "/personalizer/") && !strings.Contains(want,
+			"placements/personalizer/decisions") && !strings.HasPrefix(want, "/x") &&
+			!strings.HasPrefix(want, "/v1/decisions"); personalizer.Owns(got) != owns {
 			t.Errorf("%s is Personalizer's: %v", want, !owns)
 		}
 	}
@@ -250,30 +264,40 @@ func TestServiceConfiguration(t *testing.T) {
 		window, placementsIs string
 	}{
 		{`{"defaultReward":0}`, "PT10M", "Online", 0.2, "10m0s", "explore"},
-		{`{"rewardWaitTime":"PT1H30M","modelExportFrequency":"PT5M","logRetentionDays":90,"logMirrorEnabled":true}`, "PT1H30M", "Online", 0.2, "1h30m0s", "explore"},
-		{`{"explorationPercentage":0.5,"rewardWaitTime":"P1DT0.5S"}`, "P1DT0.5S", "Online", 0.5, "24h0m0.5s", "explore"},
+		{`{"rewardWaitTime":"PT1H30M","modelExportFrequency":"PT5M","logRetentionDays":90,"logMirrorEnabled":true}`,
+			"PT1H30M", "Online", 0.2, "1h30m0s", "explore"},
+		{`{"explorationPercentage":0.5,"rewardWaitTime":"P1DT0.5S"}`, "P1DT0.5S", "Online", 0.5, "24h0m0.5s",
+			"explore"},
 		{`{"learningMode":"Apprentice"}`, "P1DT0.5S", "Apprentice", 0, "24h0m0.5s", "shadow"},
 		{`{"learningMode":"Online"}`, "P1DT0.5S", "Online", 0, "24h0m0.5s", "learn"},
-		{`{"explorationPercentage":1,"rewardAggregation":"earliest","defaultReward":0,"rewardWaitTime":"P2W"}`, "P14D", "Online", 1, "336h0m0s", "explore"},
+		{`{"explorationPercentage":1,"rewardAggregation":"earliest","defaultReward":0,"rewardWaitTime":"P2W"}`, "P14D",
+			"Online", 1, "336h0m0s", "explore"},
 		{`{"explorationPercentage":0}`, "P14D", "Online", 0, "336h0m0s", "learn"},
 	} {
 		if _, err := put.Handle(&call{ctx: t.Context(), path: path(""), body: c.body}); err != nil {
 			t.Fatalf("%s: %v", c.body, err)
 		}
 		s := get()
-		if s["rewardWaitTime"] != c.wait || s["learningMode"] != c.mode || s["explorationPercentage"] != c.share || s["rewardAggregation"] != "earliest" || s["defaultReward"] != 0.0 || s["logRetentionDays"] != -1.0 {
+		if s["rewardWaitTime"] != c.wait || s["learningMode"] != c.mode || s["explorationPercentage"] != c.share ||
+			s["rewardAggregation"] != "earliest" || s["defaultReward"] != 0.0 || s["logRetentionDays"] != -1.0 {
 			t.Errorf("%s: %v", c.body, s)
 		}
-		if config, err := e.Config(personalizer.Placement); err != nil || config.AttributionWindow != c.window || config.Mode != c.placementsIs {
+		if config, err := e.Config(personalizer.Placement); err != nil || config.AttributionWindow != c.window ||
+			config.Mode != c.placementsIs {
 			t.Errorf("%s: %+v, %v", c.body, config, err)
 		}
 	}
 	before := e.Sequence()
 	for body, field := range map[string]string{
-		`{"rewardWaitTime":"10m"}`: "/rewardWaitTime", `{"rewardWaitTime":"PT"}`: "/rewardWaitTime", `{"rewardWaitTime":"P"}`: "/rewardWaitTime", `{"rewardWaitTime":"P1DT"}`: "/rewardWaitTime",
-		`{"rewardWaitTime":"P1Y"}`: "/rewardWaitTime", `{"rewardWaitTime":"PT0S"}`: "/rewardWaitTime", `{"rewardWaitTime":"P366DT1S"}`: "/rewardWaitTime", `{"rewardWaitTime":"P99999999999999999999D"}`: "/rewardWaitTime",
+		`{"rewardWaitTime":"10m"}`: "/rewardWaitTime", `{"rewardWaitTime":"PT"}`: "/rewardWaitTime",
+		`{"rewardWaitTime":"P"}`: "/rewardWaitTime", `{"rewardWaitTime":"P1DT"}`: "/rewardWaitTime",
+		`{"rewardWaitTime":"P1Y"}`: "/rewardWaitTime", `{"rewardWaitTime":"PT0S"}`: "/rewardWaitTime",
+		`{"rewardWaitTime":"P366DT1S"}`:               "/rewardWaitTime",
+		`{"rewardWaitTime":"P99999999999999999999D"}`: "/rewardWaitTime",
 		`{}`: "", `{"logRetentionDays":7}`: "",
-		`{"defaultReward":1}`: "/defaultReward", `{"rewardAggregation":"sum"}`: "/rewardAggregation", `{"explorationPercentage":1.5}`: "/explorationPercentage", `{"explorationPercentage":-1}`: "/explorationPercentage",
+		`{"defaultReward":1}`: "/defaultReward", `{"rewardAggregation":"sum"}`: "/rewardAggregation",
+		`{"explorationPercentage":1.5}`:  "/explorationPercentage",
+		`{"explorationPercentage":-1}`:   "/explorationPercentage",
 		`{"learningMode":"LoggingOnly"}`: "/learningMode",
 	} {
 		_, err := put.Handle(&call{ctx: t.Context(), path: path(""), body: body})
@@ -320,7 +344,8 @@ func TestResetModel(t *testing.T) {
 		t.Errorf("%+v, %v", after, err)
 	}
 	for _, end := range []string{"model", "model/properties"} {
-		_, err := routeOf(t, a, end).Handle(&call{ctx: t.Context(), path: map[string]string{"version": "v1.0", "name": "nowhere"}})
+		_, err := routeOf(t, a, end).Handle(
+			&call{ctx: t.Context(), path: map[string]string{"version": "v1.0", "name": "nowhere"}})
 		if !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("%s of no placement: %v", end, err)
 		}
@@ -354,9 +379,11 @@ func TestErrors(t *testing.T) {
 		{"rank", "unauthorized", "", 401, 401, "401", ""},
 		{"rank", "method", "", 405, 405, "405", ""},
 		{"rank", "no-route", "", 404, 404, "404", ""},
-		{"configurations/service", "invalid", "#/learningMode", 422, 400, "InvalidServiceConfiguration", "/learningMode"},
+		{"configurations/service", "invalid", "#/learningMode", 422, 400, "InvalidServiceConfiguration",
+			"/learningMode"},
 	} {
-		p := &api.Problem{Type: api.ProblemType + c.kind, Title: http.StatusText(c.status), Status: c.status, Detail: "wrong"}
+		p := &api.Problem{Type: api.ProblemType + c.kind, Title: http.StatusText(c.status), Status: c.status,
+			Detail: "wrong"}
 		if c.pointer != "" {
 			p.Errors = []api.ProblemField{{Pointer: c.pointer, Detail: "wrong"}}
 		}

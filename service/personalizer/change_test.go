@@ -26,7 +26,8 @@ func TestChangeMeanwhile(t *testing.T) {
 	fatal.If(t, err)
 	defer e.Close()
 	put := func(window string) error {
-		_, err := e.Put(t.Context(), "shop", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"attribution_window":"`+window+`"}`), 1)
+		_, err := e.Put(t.Context(), "shop",
+			[]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"attribution_window":"`+window+`"}`), 1)
 		return err
 	}
 	fatal.If(t, put("1m"))

@@ -51,7 +51,8 @@ const (
 func serviceOf(c *setup.Config) *serviceDocument {
 	window, _ := time.ParseDuration(c.AttributionWindow) // already checked by the Config
 	s := &serviceDocument{
-		RewardWaitTime: isoDuration(window), RewardAggregation: earliest, ModelExportFrequency: "PT1S", LogRetentionDays: -1, LearningMode: online,
+		RewardWaitTime: isoDuration(window), RewardAggregation: earliest, ModelExportFrequency: "PT1S",
+		LogRetentionDays: -1, LearningMode: online,
 	}
 	if c.Mode == api.Shadow {
 		s.LearningMode = apprentice
@@ -76,7 +77,8 @@ func (a *Adapter) putService(c Call) (Answer, error) {
 		return Answer{}, err
 	}
 	if change == (serviceChange{}) {
-		return Answer{}, &api.FieldError{Message: "must have rewardWaitTime, explorationPercentage or learningMode: the rest of a configuration cannot be changed"}
+		return Answer{}, &api.FieldError{Message: "must have rewardWaitTime, explorationPercentage or " +
+			"learningMode: the rest of a configuration cannot be changed"}
 	}
 	if _, err := a.view(c); err != nil {
 		return Answer{}, err
@@ -121,10 +123,12 @@ func (s *serviceChange) apply(p *api.Placement) error {
 		p.AttributionWindow = wait.String()
 	}
 	if s.DefaultReward != nil && *s.DefaultReward != 0 {
-		return api.Fieldf("/defaultReward", "%v: must be 0, the reward of a customer who takes nothing", *s.DefaultReward)
+		return api.Fieldf("/defaultReward", "%v: must be 0, the reward of a customer who takes nothing",
+			*s.DefaultReward)
 	}
 	if s.RewardAggregation != nil && *s.RewardAggregation != earliest {
-		return api.Fieldf("/rewardAggregation", "%q: must be %q: the first reward counts", *s.RewardAggregation, earliest)
+		return api.Fieldf("/rewardAggregation", "%q: must be %q: the first reward counts", *s.RewardAggregation,
+			earliest)
 	}
 	now := serviceOf(&setup.Config{Placement: *p})
 	if s.ExplorationPercentage != nil {

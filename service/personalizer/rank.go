@@ -216,7 +216,8 @@ func (q *rankQuery) request(c *setup.Config) (*api.Request, error) {
 		a := &q.Actions[i]
 		there[a.ID] = true
 		r.Items[i].ID = a.ID
-		if r.Items[i].Features, err = items.values(a.Features, a.ID, fmt.Sprintf("/actions/%d/features", i)); err != nil {
+		if r.Items[i].Features, err = items.values(a.Features, a.ID, fmt.Sprintf("/actions/%d/features",
+			i)); err != nil {
 			return nil, err
 		}
 	}
@@ -309,7 +310,8 @@ func (f *Features) values(features jsontext.Value, id, field string) (api.Values
 }
 
 // members decodes the next object of a list.
-func (f *Features) members(values api.Values, rest []byte, in *jsontext.Decoder, field string) (api.Values, []byte, error) {
+func (f *Features) members(values api.Values, rest []byte, in *jsontext.Decoder,
+	field string) (api.Values, []byte, error) {
 	_, _ = in.ReadToken()
 	rest = append(rest, '{')
 	for first := true; in.PeekKind() == '"'; {
@@ -329,15 +331,18 @@ func (f *Features) members(values api.Values, rest []byte, in *jsontext.Decoder,
 			}
 			v, ok := valueOf(name, kind, value)
 			if !ok && f.logged {
-				v, ok = valueOf(name, map[jsontext.Kind]string{'0': "number", '"': "text", 't': "category", 'f': "category", '{': "object", '[': "object"}[value.Kind()], value)
+				v, ok = valueOf(name, map[jsontext.Kind]string{'0': "number", '"': "text", 't': "category",
+					'f': "category", '{': "object", '[': "object"}[value.Kind()], value)
 			}
 			if !ok {
-				return nil, nil, api.Fieldf(field+string(in.StackPointer()), "is of another type than the placement's feature, which is of the kind %q", kind)
+				return nil, nil, api.Fieldf(field+string(in.StackPointer()), "is of another type than the "+
+					"placement's feature, which is of the kind %q", kind)
 			}
 			values = append(values, v)
 		case f.rest == "" && f.logged:
 		case f.rest == "":
-			return nil, nil, api.Fieldf(field+string(in.StackPointer()), "the placement has no such feature, and no object %q or %q for others", restOfActions, restOfContext)
+			return nil, nil, api.Fieldf(field+string(in.StackPointer()), "the placement has no such feature, and "+
+				"no object %q or %q for others", restOfActions, restOfContext)
 		default:
 			if !first {
 				rest = append(rest, ',')

@@ -42,16 +42,25 @@ func TestProbabilitiesByHand(t *testing.T) {
 		a    *offer.Offer
 		want []float64
 	}{
-		"its own, the first":            {asked(nil, "a", "b", "c"), shown("a", nil, 0.8, offer.ByPolicy), []float64{0.8, 0.1, 0.1}},
-		"its own, the last":             {asked(nil, "a", "b", "c"), shown("c", nil, 0.8, offer.ByPolicy), []float64{0.1, 0.1, 0.8}},
-		"by chance, its own the first":  {asked(nil, "a", "b", "c"), shown("b", []string{"a"}, 0.1, offer.ByPolicy), []float64{0.8, 0.1, 0.1}},
-		"by chance, its own the second": {asked(nil, "a", "b", "c"), shown("a", []string{"b"}, 0.1, offer.ByPolicy), []float64{0.1, 0.8, 0.1}},
-		"by chance, its own the last":   {asked(nil, "a", "b", "c"), shown("a", []string{"c"}, 0.1, offer.ByPolicy), []float64{0.1, 0.1, 0.8}},
-		"one is excluded":               {asked([]string{"b"}, "a", "b", "c"), shown("c", []string{"a"}, 0.15, offer.ByPolicy), []float64{0.85, 0, 0.15}},
-		"its own, and one is excluded":  {asked([]string{"a"}, "a", "b", "c"), shown("b", nil, 0.85, offer.ByPolicy), []float64{0, 0.85, 0.15}},
-		"only one is left":              {asked([]string{"b"}, "a", "b"), shown("a", nil, 1, offer.ByPolicy), []float64{1, 0}},
-		"the baseline":                  {asked(nil, "a", "b"), shown("b", nil, 0, offer.ByBaseline), []float64{0, 1}},
-		"no propensity":                 {asked(nil, "a", "b"), shown("b", nil, 0, offer.ByPolicy), nil},
+		"its own, the first": {
+			asked(nil, "a", "b", "c"), shown("a", nil, 0.8, offer.ByPolicy), []float64{0.8, 0.1, 0.1}},
+		"its own, the last": {
+			asked(nil, "a", "b", "c"), shown("c", nil, 0.8, offer.ByPolicy), []float64{0.1, 0.1, 0.8}},
+		"by chance, its own the first": {
+			asked(nil, "a", "b", "c"), shown("b", []string{"a"}, 0.1, offer.ByPolicy), []float64{0.8, 0.1, 0.1}},
+		"by chance, its own the second": {
+			asked(nil, "a", "b", "c"), shown("a", []string{"b"}, 0.1, offer.ByPolicy), []float64{0.1, 0.8, 0.1}},
+		"by chance, its own the last": {
+			asked(nil, "a", "b", "c"), shown("a", []string{"c"}, 0.1, offer.ByPolicy), []float64{0.1, 0.1, 0.8}},
+		"one is excluded": {
+			asked([]string{"b"}, "a", "b", "c"), shown("c", []string{"a"}, 0.15, offer.ByPolicy),
+			[]float64{0.85, 0, 0.15}},
+		"its own, and one is excluded": {
+			asked([]string{"a"}, "a", "b", "c"), shown("b", nil, 0.85, offer.ByPolicy), []float64{0, 0.85, 0.15}},
+		"only one is left": {
+			asked([]string{"b"}, "a", "b"), shown("a", nil, 1, offer.ByPolicy), []float64{1, 0}},
+		"the baseline":  {asked(nil, "a", "b"), shown("b", nil, 0, offer.ByBaseline), []float64{0, 1}},
+		"no propensity": {asked(nil, "a", "b"), shown("b", nil, 0, offer.ByPolicy), nil},
 	} {
 		c.a.Certain = c.a.Mode != offer.ByBaseline
 		if diff := cmp.Diff(c.want, c.q.probabilities(c.a), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
@@ -90,19 +99,22 @@ func TestRanking(t *testing.T) {
 	}
 	q := &rankQuery{EventID: "e", Slots: []rankSlot{{ID: "hero"}, {ID: "footer"}}}
 	want := &slotsRankedDocument{Slots: []filledSlot{{"hero", "b"}, {"footer", "a"}}, EventID: "e"}
-	if diff := cmp.Diff(want, q.filled(&offer.Offer{Offered: &eventlog.Offered{ItemIDs: []string{"a", "b"}, Shown: []int32{1, 0}}})); diff != "" {
+	if diff := cmp.Diff(want, q.filled(&offer.Offer{Offered: &eventlog.Offered{ItemIDs: []string{"a", "b"},
+		Shown: []int32{1, 0}}})); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // The baseline of a Rank without slots is its first action that is not excluded.
 func TestSingle(t *testing.T) {
-	for want, q := range map[string]*rankQuery{"a": asked(nil, "a", "b"), "b": asked([]string{"a"}, "a", "b"), "": asked(nil)} {
+	for want, q := range map[string]*rankQuery{"a": asked(nil, "a", "b"), "b": asked([]string{"a"}, "a", "b"),
+		"": asked(nil)} {
 		if err := q.single(); err != nil || len(q.Slots) != 1 || q.Slots[0].BaselineAction != want {
 			t.Errorf("%+v, %v, want %s", q.Slots, err, want)
 		}
 	}
-	if err := asked([]string{"b", "a"}, "a", "b").single(); err == nil || !strings.HasPrefix(err.Error(), "/excludedActions") {
+	if err := asked([]string{"b", "a"}, "a", "b").single(); err == nil ||
+		!strings.HasPrefix(err.Error(), "/excludedActions") {
 		t.Errorf("%v", err)
 	}
 }
@@ -122,7 +134,8 @@ func TestCheckSlots(t *testing.T) {
 		"/slots/0/baselineAction: is exclu": func(q *rankQuery) { q.Slots[0].ExcludedActions = []string{"a"} },
 	} {
 		q := asked(nil, "a", "b")
-		q.Slots = []rankSlot{{ID: "hero", BaselineAction: "a"}, {ID: "footer", BaselineAction: "b", ExcludedActions: []string{"a"}}}
+		q.Slots = []rankSlot{{ID: "hero", BaselineAction: "a"}, {ID: "footer", BaselineAction: "b",
+			ExcludedActions: []string{"a"}}}
 		change(q)
 		switch err := q.checkSlots(); {
 		case want == "" && err != nil, want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)):
@@ -135,7 +148,8 @@ func TestCheckSlots(t *testing.T) {
 // it offers.
 func TestRequest(t *testing.T) {
 	config := func(mode string) *setup.Config {
-		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"id","kind":"category"},{"name":"action","kind":"object","columns":4},{"name":"age","kind":"number","from":"shopper"}],"policy":{"name":"ucb-mnl"},"mode":"` + mode + `"}`)))(t)
+		c := fatal.Or(setup.Parse([]byte(
+			`{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"id","kind":"category"},{"name":"action","kind":"object","columns":4},{"name":"age","kind":"number","from":"shopper"}],"policy":{"name":"ucb-mnl"},"mode":"` + mode + `"}`)))(t)
 		return c
 	}
 	q := &rankQuery{
@@ -150,7 +164,8 @@ func TestRequest(t *testing.T) {
 	want := &api.Request{
 		User: api.Values{api.Number("age", 3)},
 		Items: []api.Item{
-			{ID: "a", Features: api.Values{api.Number("price", 2), api.Object("action", `[{"taste":"sweet"},{"size":{"cm":4}}]`), api.Text("id", "a")}},
+			{ID: "a", Features: api.Values{api.Number("price", 2), api.Object("action",
+				`[{"taste":"sweet"},{"size":{"cm":4}}]`), api.Text("id", "a")}},
 			{ID: "b", Features: api.Values{api.Object("action", `[]`), api.Text("id", "b")}},
 		},
 		Slots: []api.Slot{{ID: "s", Exclude: []string{"b"}}},
@@ -200,7 +215,8 @@ func TestDurations(t *testing.T) {
 	if got := isoDuration(7*24*time.Hour + 90*time.Second); got != "P7DT1M30S" {
 		t.Error(got)
 	}
-	for _, text := range []string{"", "P", "PT", "PT0S", "P1DT", "P1Y", "10", "-PT1S", "P366DT1S", "P" + strings.Repeat("9", 400) + "D"} {
+	for _, text := range []string{"", "P", "PT", "PT0S", "P1DT", "P1Y", "10", "-PT1S", "P366DT1S",
+		"P" + strings.Repeat("9", 400) + "D"} {
 		if d, err := parseISO(text); err == nil {
 			t.Errorf("%q is %v", text, d)
 		}

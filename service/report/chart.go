@@ -66,12 +66,14 @@ func (c *chart) draw() template.HTML {
 		return chartTop + (chartHeight-chartTop-chartBottom)*(high-v)/(high-low)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, chartHeight, template.HTMLEscapeString(c.label))
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, chartHeight,
+		template.HTMLEscapeString(c.label))
 	for _, v := range ticks(low, high) {
 		fmt.Fprintf(&b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text class="value" x="%d" y="%.1f">%s</text>`, chartLeft, chartWidth-chartRight, y(v), y(v), chartLeft-6, y(v)+4, number(v))
 	}
 	if c.zero {
-		fmt.Fprintf(&b, `<line class="zero" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, chartLeft, chartWidth-chartRight, y(0), y(0))
+		fmt.Fprintf(&b, `<line class="zero" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, chartLeft, chartWidth-chartRight,
+			y(0), y(0))
 	}
 	format := "2 Jan"
 	if last.Sub(first) < 48*time.Hour {
@@ -80,7 +82,8 @@ func (c *chart) draw() template.HTML {
 	for k := range 4 {
 		t := first.Add(last.Sub(first) * time.Duration(k) / 3)
 		anchor := [4]string{"start", "middle", "middle", "end"}[k]
-		fmt.Fprintf(&b, `<text class="time" text-anchor="%s" x="%.1f" y="%d">%s</text>`, anchor, x(t), chartHeight-8, t.UTC().Format(format))
+		fmt.Fprintf(&b, `<text class="time" text-anchor="%s" x="%.1f" y="%d">%s</text>`, anchor, x(t), chartHeight-8,
+			t.UTC().Format(format))
 	}
 	shown := func(v float64) float64 { return y(min(max(v, low), high)) }
 	for v := range c.names {
@@ -95,7 +98,8 @@ func (c *chart) draw() template.HTML {
 			back := len(c.rows) - 1 - k
 			fmt.Fprintf(&below, "L%.1f %.1f", x(c.times[back]), shown(c.rows[back][v].Low))
 		}
-		fmt.Fprintf(&b, `<path class="band %s" d="%s%sZ"/><path class="line %s" d="%s"/>`, colour(v), above.String(), below.String(), colour(v), line.String())
+		fmt.Fprintf(&b, `<path class="band %s" d="%s%sZ"/><path class="line %s" d="%s"/>`, colour(v), above.String(),
+			below.String(), colour(v), line.String())
 	}
 	b.WriteString(`</svg><p class="key">`)
 	for v, name := range c.names {

@@ -30,7 +30,8 @@ const Policy = "default-src 'none'; style-src 'unsafe-inline'"
 var source string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"number": number, "signed": signed, "count": count, "percent": percent, "day": day, "moment": moment, "shows": shows, "colour": colour,
+	"number": number, "signed": signed, "count": count, "percent": percent, "day": day, "moment": moment,
+	"shows": shows, "colour": colour,
 	"sentence": sentence, "conversion": conversion, "metric": metric, "amount": amount, "change": change,
 	"policy": func() string { return Policy },
 }).Parse(source))
@@ -89,22 +90,28 @@ func (v view) IsOver() bool { return v.Ended != nil || !v.Ends.IsZero() && !v.No
 func (v view) Advice() string {
 	switch {
 	case v.Verdict.Result == api.Ship:
-		return "The whole interval of its difference is above what a change is worth. You may act on that at any time, without waiting for a planned end."
+		return "The whole interval of its difference is above what a change is worth. You may act on that at any " +
+			"time, without waiting for a planned end."
 	case v.Verdict.Result == api.Weigh:
-		return "The whole interval of its difference in revenue is above what a change is worth. Decide whether that is worth the harm below."
+		return "The whole interval of its difference in revenue is above what a change is worth. Decide whether " +
+			"that is worth the harm below."
 	case v.Verdict.Result == api.Tie:
 		return "You may stop now. If you go on, more visits may still tell which one earns more."
 	case v.Ratio.Mismatch:
-		return "Something loses visits of some variants: pages that fail, outcomes that are not reported, a cache. Until it is found the differences mean nothing."
+		return "Something loses visits of some variants: pages that fail, outcomes that are not reported, a " +
+			"cache. Until it is found the differences mean nothing."
 	case v.Verdict.Result == api.Stop:
 		return "Even at best no other variant gains as much as a change is worth."
 	}
 	if v.IsOver() {
-		return "The experiment is over, and the differences may be chance: it was too short, or the gain is too small to show."
+		return "The experiment is over, and the differences may be chance: it was too short, or the gain is too " +
+			"small to show."
 	}
-	advice := "The differences may still be chance. More visits make the intervals narrower: four times as many halve them."
+	advice := "The differences may still be chance. More visits make the intervals narrower: four times as many " +
+		"halve them."
 	if l := v.Left; l != nil {
-		advice += fmt.Sprintf(" If all goes on as it does, about %s more visits will tell, by %s.", number(float64(l.Decisions)), day(v.Until().Add(time.Duration(l.Seconds*float64(time.Second)))))
+		advice += fmt.Sprintf(" If all goes on as it does, about %s more visits will tell, by %s.",
+			number(float64(l.Decisions)), day(v.Until().Add(time.Duration(l.Seconds*float64(time.Second)))))
 	}
 	return advice
 }
@@ -137,7 +144,8 @@ func (v view) Means() template.HTML {
 
 // Differences is the picture of the differences.
 func (v view) Differences() template.HTML {
-	c := chart{label: "Difference to " + v.Control + " over time, with bands that hold together with 95 %", names: v.Names(), skip: slices.Index(v.Names(), v.Control), zero: true}
+	c := chart{label: "Difference to " + v.Control + " over time, with bands that hold together with 95 %",
+		names: v.Names(), skip: slices.Index(v.Names(), v.Control), zero: true}
 	for _, p := range v.Points {
 		c.add(p.Time, p.Differences)
 	}

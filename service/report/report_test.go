@@ -23,17 +23,37 @@ var write = flag.String("report.write", "", "a file for the page of the test, to
 func example() *api.ExperimentReport {
 	begun := time.Date(2026, 6, 1, 8, 0, 0, 0, time.UTC)
 	r := &api.ExperimentReport{
-		Name: "Summer <sale>", Number: 7, Begun: begun, Control: "shop", Learn: api.LearnOwn, MinGain: 0.01, Decisions: 123456,
+		Name: "Summer <sale>", Number: 7, Begun: begun, Control: "shop", Learn: api.LearnOwn, MinGain: 0.01,
+		Decisions: 123456,
 		Variants: []api.VariantReport{
-			{Name: "shop", Show: api.ShowBaseline, Share: 0.45, Made: 55700, Units: 20100, Group: api.Totals{Rounds: 55600, Purchases: 2780, Revenue: 55600 * 1.1}, Mean: api.Interval{Low: 1.04, Estimate: 1.1, High: 1.17}},
-			{Name: "ours", Show: api.ShowPolicy, Share: 0.45, Made: 55500, Units: 19900, Group: api.Totals{Rounds: 55400, Purchases: 3100, Revenue: 55400 * 1.25}, Mean: api.Interval{Low: 1.18, Estimate: 1.25, High: 1.32}, Difference: &api.Interval{Low: 0.021, Estimate: 0.15, High: 0.28}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "auto"}, Learned: 55400}},
-			{Name: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Show: api.ShowPolicy, Share: 0.1, Made: 12400, Units: 4500, Group: api.Totals{Rounds: 12456, Purchases: 600, Revenue: 12456 * 1.05}, Mean: api.Interval{Low: 0.91, Estimate: 1.05, High: 1.2}, Difference: &api.Interval{Low: -0.29, Estimate: -0.05, High: 0.19}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "ts-mnl"}, Own: true, Learned: 12456}},
+			{Name: "shop", Show: api.ShowBaseline, Share: 0.45, Made: 55700, Units: 20100,
+				Group: api.Totals{Rounds: 55600, Purchases: 2780, Revenue: 55600 * 1.1},
+				Mean:  api.Interval{Low: 1.04, Estimate: 1.1, High: 1.17}},
+			{Name: "ours", Show: api.ShowPolicy, Share: 0.45, Made: 55500, Units: 19900,
+				Group:      api.Totals{Rounds: 55400, Purchases: 3100, Revenue: 55400 * 1.25},
+				Mean:       api.Interval{Low: 1.18, Estimate: 1.25, High: 1.32},
+				Difference: &api.Interval{Low: 0.021, Estimate: 0.15, High: 0.28},
+				Learner:    &api.LearnerReport{Policy: map[string]any{"name": "auto"}, Learned: 55400}},
+			{Name: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Show: api.ShowPolicy, Share: 0.1,
+				Made: 12400, Units: 4500, Group: api.Totals{Rounds: 12456, Purchases: 600, Revenue: 12456 * 1.05},
+				Mean:       api.Interval{Low: 0.91, Estimate: 1.05, High: 1.2},
+				Difference: &api.Interval{Low: -0.29, Estimate: -0.05, High: 0.19},
+				Learner: &api.LearnerReport{Policy: map[string]any{"name": "ts-mnl"}, Own: true,
+					Learned: 12456}},
 		},
-		Metrics:   []api.MetricReport{{Name: "conversion", Better: "higher", Variants: []api.VariantMetric{{Variant: "shop"}, {Variant: "ours", Mean: api.Interval{Estimate: 0.056}, Difference: &api.Interval{Low: -0.02, Estimate: -0.01, High: -0.005}, Worse: true}}}},
-		SegmentBy: "device", Segments: []api.SegmentReport{{Value: "phone", Variants: []api.SegmentVariant{{Variant: "ours", Group: api.Totals{Rounds: 900}, Difference: &api.Interval{Low: -1, Estimate: 0.2, High: 1.4}}}}, {Variants: []api.SegmentVariant{{Variant: "ours", Group: api.Totals{Rounds: 90}, Difference: &api.Interval{Low: -3, Estimate: 0.5, High: 4}}}}},
-		Pairs:   []api.Pair{{Variant: "ours", Over: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Difference: api.Interval{Low: 0.004, Estimate: 0.2, High: 0.4}}},
-		Ratio:   api.Ratio{Units: 46840, P: 0.42},
-		Verdict: api.Verdict{Result: api.Ship, Variant: "ours", Gain: 0.15, Reason: `"ours" earns at least 0.021 more per visit than "shop"`},
+		Metrics: []api.MetricReport{{Name: "conversion", Better: "higher",
+			Variants: []api.VariantMetric{{Variant: "shop"}, {Variant: "ours", Mean: api.Interval{Estimate: 0.056},
+				Difference: &api.Interval{Low: -0.02, Estimate: -0.01, High: -0.005}, Worse: true}}}},
+		SegmentBy: "device", Segments: []api.SegmentReport{{Value: "phone",
+			Variants: []api.SegmentVariant{{Variant: "ours", Group: api.Totals{Rounds: 900},
+				Difference: &api.Interval{Low: -1, Estimate: 0.2, High: 1.4}}}},
+			{Variants: []api.SegmentVariant{{Variant: "ours", Group: api.Totals{Rounds: 90},
+				Difference: &api.Interval{Low: -3, Estimate: 0.5, High: 4}}}}},
+		Pairs: []api.Pair{{Variant: "ours", Over: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on",
+			Difference: api.Interval{Low: 0.004, Estimate: 0.2, High: 0.4}}},
+		Ratio: api.Ratio{Units: 46840, P: 0.42},
+		Verdict: api.Verdict{Result: api.Ship, Variant: "ours", Gain: 0.15,
+			Reason: `"ours" earns at least 0.021 more per visit than "shop"`},
 		Phases: []api.Phase{
 			{Entry: 7, Time: begun, Shares: []float64{0.8, 0.1, 0.1}},
 			{Entry: 90000, Time: begun.Add(4 * 24 * time.Hour), Shares: []float64{0.45, 0.45, 0.1}, Moved: 0.35},
@@ -69,7 +89,8 @@ func pageOf(t *testing.T, r *api.ExperimentReport) string {
 func plain(page string) string {
 	_, body, _ := strings.Cut(page, "<body>")
 	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, "")
-	return strings.Join(strings.Fields(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&#43;", "+").Replace(text)), " ")
+	return strings.Join(strings.Fields(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'",
+		"&#43;", "+").Replace(text)), " ")
 }
 
 // The page shows the report, escapes names, asks no other host and needs no script.
@@ -120,7 +141,8 @@ func TestSentences(t *testing.T) {
 			r.Verdict, r.Left = api.Verdict{Result: api.Continue}, &api.Left{Decisions: 12_000, Seconds: 86_400}
 		},
 		`A tie, so keep “ours”. “ours” and “b” both earn more. You may stop now.`: func(r *api.ExperimentReport) {
-			r.Verdict = api.Verdict{Result: api.Tie, Variant: "ours", Tied: []string{"b", "ours"}, Reason: `"ours" and "b" both earn more`}
+			r.Verdict = api.Verdict{Result: api.Tie, Variant: "ours", Tied: []string{"b", "ours"},
+				Reason: `"ours" and "b" both earn more`}
 		},
 		"A tie: keep “b” or “c”. It is one.": func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Result: api.Tie, Tied: []string{"b", "c"}, Reason: "it is one"}
@@ -128,21 +150,30 @@ func TestSentences(t *testing.T) {
 		"0 of 123,600 visits count; the first ones by 3 June 2026, 22:04 UTC.": func(r *api.ExperimentReport) {
 			r.Decisions, r.Counts = 0, new(time.Date(2026, 6, 3, 22, 4, 0, 0, time.UTC))
 		},
-		"Stop, and stay with “shop”. No gain.": func(r *api.ExperimentReport) { r.Verdict = api.Verdict{Result: api.Stop, Reason: "no gain"} },
+		"Stop, and stay with “shop”. No gain.": func(r *api.ExperimentReport) {
+			r.Verdict = api.Verdict{Result: api.Stop, Reason: "no gain"}
+		},
 		"Stop, and find out why the shoppers are not divided as planned.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Ratio = api.Verdict{Result: api.Stop, Reason: "x"}, api.Ratio{P: 1e-6, Mismatch: true}
 		},
-		"to 3 June 2026, 00:00 UTC. 123,456 of 123,600":                       func(r *api.ExperimentReport) { r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)) },
-		"Your choice: “ours” earns more, and something suffers. “ours” earns": func(r *api.ExperimentReport) { r.Verdict.Result = api.Weigh },
+		"to 3 June 2026, 00:00 UTC. 123,456 of 123,600": func(r *api.ExperimentReport) {
+			r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC))
+		},
+		"Your choice: “ours” earns more, and something suffers. “ours” earns": func(r *api.ExperimentReport) {
+			r.Verdict.Result = api.Weigh
+		},
 		"No winner, so stay with “shop”. X. The experiment is over": func(r *api.ExperimentReport) {
-			r.Verdict, r.Ends = api.Verdict{Result: api.Continue, Reason: "x"}, time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)
+			r.Verdict, r.Ends = api.Verdict{Result: api.Continue, Reason: "x"},
+				time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)
 		},
 		"All learners learn from all shoppers": func(r *api.ExperimentReport) {
 			r.Learn = api.LearnAll
 		},
 		"The picture begins with the second point in time.": func(r *api.ExperimentReport) { r.Points = r.Points[:1] },
 		"0 of 0 visits count.": func(r *api.ExperimentReport) {
-			*r = api.ExperimentReport{Name: "new", Control: "a", Variants: []api.VariantReport{{Name: "a", Show: api.ShowUniform}, {Name: "b", Show: api.ShowPolicy}}, Verdict: api.Verdict{Result: api.Continue}}
+			*r = api.ExperimentReport{Name: "new", Control: "a",
+				Variants: []api.VariantReport{{Name: "a", Show: api.ShowUniform}, {Name: "b", Show: api.ShowPolicy}},
+				Verdict:  api.Verdict{Result: api.Continue}}
 		},
 	} {
 		r := example()
@@ -201,7 +232,8 @@ func TestTicks(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 1234567: "1,234,567", -0.01234567: "−0.01235", 999.96: "1,000", 12.5: "12.5", 1e-9: "0.000000001", 100: "100", -1000: "−1,000"} {
+	for v, want := range map[float64]string{0: "0", 1234567: "1,234,567", -0.01234567: "−0.01235", 999.96: "1,000",
+		12.5: "12.5", 1e-9: "0.000000001", 100: "100", -1000: "−1,000"} {
 		if have := number(v); have != want {
 			t.Errorf("%v is written as %q, want %q", v, have, want)
 		}

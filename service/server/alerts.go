@@ -98,10 +98,12 @@ func (s *Server) serviceHealth() (all []api.Health) {
 	}
 	of := s.options.Alerts.Stats()
 	if of.Failure != "" {
-		all = append(all, api.Health{Level: "bad", Text: fmt.Sprintf("Alerts have not been delivered since %s, and %d are waiting: %s.", of.Since.UTC().Format(time.DateTime), of.Waiting, of.Failure)})
+		all = append(all, api.Health{Level: "bad", Text: fmt.Sprintf("Alerts have not been delivered since %s, "+
+			"and %d are waiting: %s.", of.Since.UTC().Format(time.DateTime), of.Waiting, of.Failure)})
 	}
 	if of.Dropped > 0 {
-		all = append(all, api.Health{Level: "warning", Text: fmt.Sprintf("No alerts were sent for %d problems, because too many stood at once.", of.Dropped)})
+		all = append(all, api.Health{Level: "warning", Text: fmt.Sprintf("No alerts were sent for %d problems, "+
+			"because too many stood at once.", of.Dropped)})
 	}
 	return all
 }

@@ -36,7 +36,8 @@ func alarmed(t *testing.T, status func() int) (s *service, told chan string, sen
 	fatal.If(t, os.WriteFile(secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600))
 	s = started(t, func(o *server.Options, _ *engine.Options) {
 		var err error
-		sender, err = alert.Open(alert.Options{URL: receiver.URL, Secret: secret, Level: "warning", File: filepath.Join(dir, "alerts.json"), Now: o.Clock})
+		sender, err = alert.Open(alert.Options{URL: receiver.URL, Secret: secret, Level: "warning",
+			File: filepath.Join(dir, "alerts.json"), Now: o.Clock})
 		fatal.If(t, err)
 		o.Alerts = sender
 	})
@@ -69,14 +70,16 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	// The theory's constants are a warning of the placement.
-	s.want(201, "PUT", "/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl","constants":"theory"}}`)
+	s.want(201, "PUT", "/v1/placements/home",
+		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl","constants":"theory"}}`)
 	hears(10*time.Second, `"type":"problem.began"`, `"placement":"home"`, `"level":"warning"`)
 	s.want(204, "DELETE", "/v1/placements/home", "")
 	hears(30*time.Second, `"type":"problem.ended"`, `"placement":"home"`)
 	for sender.Stats().Delivered < 2 { // it counts after the receiver
 		time.Sleep(time.Millisecond)
 	}
-	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_alerts_delivered_total 2\n") || !strings.Contains(a.body, "vitrine_alerts_failing 0\n") {
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_alerts_delivered_total 2\n") ||
+		!strings.Contains(a.body, "vitrine_alerts_failing 0\n") {
 		t.Error(a.body)
 	}
 }
@@ -105,10 +108,13 @@ func TestAlertsDoNotArrive(t *testing.T) {
 	s, _, sender := alarmed(t, func() int { return 500 })
 	sender.Flush(t.Context(), "log", alert.Problem{Level: "bad", Key: "log", Text: "the log is lost"})
 	page := s.overview("")
-	if len(page.Health) != 1 || page.Health[0].Level != "bad" || !strings.Contains(page.Health[0].Text, "Alerts have not been delivered since 1970-01-01 01:00:00") || !strings.Contains(page.Health[0].Text, "answered 500") {
+	if len(page.Health) != 1 || page.Health[0].Level != "bad" || !strings.Contains(page.Health[0].Text,
+		"Alerts have not been delivered since 1970-01-01 01:00:00") ||
+		!strings.Contains(page.Health[0].Text, "answered 500") {
 		t.Errorf("%+v", page.Health)
 	}
-	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_alerts_failed_total 1\n") || !strings.Contains(a.body, "vitrine_alerts_failing 1\n") {
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_alerts_failed_total 1\n") ||
+		!strings.Contains(a.body, "vitrine_alerts_failing 1\n") {
 		t.Error(a.body)
 	}
 }

@@ -30,10 +30,12 @@ func crowd() (placement, text string) {
 		for j := range 10 {
 			row = append(row, fmt.Sprintf(`"x%d":%.6f`, j, rng.NormFloat64()))
 		}
-		inJSON = append(inJSON, fmt.Sprintf(`{"id":"item-%d","features":{%s},"revenue":%.2f}`, i, strings.Join(row, ","), rng.Float64()))
+		inJSON = append(inJSON, fmt.Sprintf(`{"id":"item-%d","features":{%s},"revenue":%.2f}`, i,
+			strings.Join(row, ","), rng.Float64()))
 	}
 	list := func(v []string) string { return "[" + strings.Join(v, ",") + "]" }
-	placement = `{"max_size":5,"features":` + list(features) + `,"policy":{"name":"onl-mnl","warmup":0},"memory_bytes":4000000}`
+	placement = `{"max_size":5,"features":` + list(features) +
+		`,"policy":{"name":"onl-mnl","warmup":0},"memory_bytes":4000000}`
 	return placement, `{"items":` + list(inJSON) + `}`
 }
 
@@ -78,7 +80,8 @@ func BenchmarkDecision(b *testing.B) {
 		fatal.If(b, err)
 		defer c.Close()
 		in := bufio.NewReader(c)
-		request := fmt.Appendf(nil, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		request := fmt.Appendf(nil, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: "+
+			"localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		before := processor()
 		for b.Loop() {
 			if _, err := c.Write(request); err != nil {

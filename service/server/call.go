@@ -138,9 +138,11 @@ func (c *call) body() ([]byte, error) {
 	case errors.As(err, &large):
 		return nil, tooLarge(limit)
 	case int64(b.Len()) > limit:
-		return nil, problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes when it is decompressed", limit)
+		return nil, problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes when "+
+			"it is decompressed", limit)
 	case errors.Is(err, errCoding):
-		return nil, problemf(http.StatusBadRequest, "body", "the body is not %s, which its Content-Encoding says", coding)
+		return nil, problemf(http.StatusBadRequest, "body", "the body is not %s, which its Content-Encoding says",
+			coding)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, problemf(http.StatusRequestTimeout, "slow", "the body did not arrive in time")
 	case err == io.ErrUnexpectedEOF:
@@ -215,7 +217,8 @@ func malformed(body []byte, err error) error {
 		return err
 	}
 	p := problemOf(err)
-	p.Type, p.Status, p.Title = api.ProblemType+"malformed", http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
+	p.Type, p.Status, p.Title = api.ProblemType+"malformed", http.StatusBadRequest,
+		http.StatusText(http.StatusBadRequest)
 	return p
 }
 
@@ -229,7 +232,9 @@ func (c *call) take(p budget.Purpose, bytes int64) error {
 	case err == nil:
 		c.taken[p] += bytes
 	case errors.Is(err, budget.ErrNever):
-		return problemf(http.StatusRequestEntityTooLarge, "memory", "the request may need %s: send fewer items or a shorter body, lower the columns or the memory_bytes of placements, or give the service more, in [limits] memory", err)
+		return problemf(http.StatusRequestEntityTooLarge, "memory", "the request may need %s: send fewer items or "+
+			"a shorter body, lower the columns or the memory_bytes of placements, or give the service more, in "+
+			"[limits] memory", err)
 	case errors.Is(err, budget.ErrBusy):
 		return problemf(http.StatusServiceUnavailable, "busy", "%s", err)
 	}

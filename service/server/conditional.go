@@ -30,9 +30,11 @@ func (c *call) match() (engine.Match, error) {
 		case wanted != nil && !has(wanted) && revision == 0:
 			return problemf(http.StatusPreconditionFailed, "precondition", "If-Match: there is no such placement")
 		case wanted != nil && !has(wanted):
-			return problemf(http.StatusPreconditionFailed, "precondition", "If-Match: the placement has changed, its ETag is %s: get it again, and change what you then have", tagOf(revision))
+			return problemf(http.StatusPreconditionFailed, "precondition", "If-Match: the placement has changed, "+
+				"its ETag is %s: get it again, and change what you then have", tagOf(revision))
 		case has(unwanted):
-			return problemf(http.StatusPreconditionFailed, "precondition", "If-None-Match: the placement is there, its ETag is %s", tagOf(revision))
+			return problemf(http.StatusPreconditionFailed, "precondition", "If-None-Match: the placement is "+
+				"there, its ETag is %s", tagOf(revision))
 		}
 		return nil
 	}, nil
@@ -48,7 +50,8 @@ func tags(h http.Header, name string) ([]string, error) {
 		tag = strings.TrimSpace(tag)
 		strong := strings.TrimPrefix(tag, "W/")
 		if tag != "*" && (len(strong) < 2 || strong[0] != '"' || strong[len(strong)-1] != '"') {
-			return nil, problemf(http.StatusBadRequest, "header", "%s: must be *, or entity tags such as %s, in their quotes", name, tagOf(17))
+			return nil, problemf(http.StatusBadRequest, "header", "%s: must be *, or entity tags such as %s, in "+
+				"their quotes", name, tagOf(17))
 		}
 		list = append(list, tag)
 	}

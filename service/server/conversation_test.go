@@ -62,7 +62,8 @@ func parseConversation(t testing.TB, text string) (c *conversation) {
 	c = &conversation{}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	begins := func(i int) bool {
-		return i == len(lines) || strings.HasPrefix(lines[i], "# ") || strings.HasPrefix(lines[i], "! ") || strings.HasPrefix(lines[i], ">>> ") || strings.HasPrefix(lines[i], "<<< ")
+		return i == len(lines) || strings.HasPrefix(lines[i], "# ") || strings.HasPrefix(lines[i], "! ") ||
+			strings.HasPrefix(lines[i], ">>> ") || strings.HasPrefix(lines[i], "<<< ")
 	}
 	part := func(i int) (text string, next int) {
 		from := i
@@ -106,7 +107,8 @@ func (c *conversation) start(t testing.TB) {
 		case "rate":
 			limits.Rate, _ = strconv.ParseFloat(words[1], 64)
 		case "key":
-			key := keys.Key{Name: words[1], SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(words[1]))), Scopes: strings.Split(words[2], ",")}
+			key := keys.Key{Name: words[1], SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(words[1]))),
+				Scopes: strings.Split(words[2], ",")}
 			key.Placements = words[3:]
 			if len(key.Placements) == 0 {
 				key.Placements = nil
@@ -353,7 +355,8 @@ func TestConversations(t *testing.T) {
 	for _, r := range s.Routes() {
 		name := r.Method + " " + r.Path
 		if !routes[name][true] || r.Documented && !routes[name][false] {
-			t.Errorf("%s: the conversations ask it well: %v, and badly: %v", name, routes[name][true], routes[name][false])
+			t.Errorf("%s: the conversations ask it well: %v, and badly: %v", name, routes[name][true],
+				routes[name][false])
 		}
 	}
 }
@@ -365,7 +368,9 @@ func asked(routes map[string]map[bool]bool, s *service, request, answer string) 
 	steps := strings.Split(path, "/")
 	for _, r := range s.Routes() {
 		of := strings.Split(strings.TrimSuffix(r.Path, "{$}"), "/")
-		fits := slices.EqualFunc(of, steps, func(of, step string) bool { return of == step || strings.HasPrefix(of, "{") && step != "" })
+		fits := slices.EqualFunc(of, steps, func(of, step string) bool {
+			return of == step || strings.HasPrefix(of, "{") && step != ""
+		})
 		if r.Method == method && fits {
 			name := r.Method + " " + r.Path
 			if routes[name] == nil {
@@ -379,7 +384,8 @@ func asked(routes map[string]map[bool]bool, s *service, request, answer string) 
 func (c *conversation) compare(s *step, got string) {
 	c.Helper()
 	if !*rewrite && !alike(got, s.answer) {
-		c.Errorf("%s\n%s\nthe answer has changed; where that is meant run the test with -rewrite and read the diff\n-recorded +got:\n%s",
+		c.Errorf("%s\n%s\nthe answer has changed; where that is meant run the test with -rewrite and read the "+
+			"diff\n-recorded +got:\n%s",
 			s.head[0], s.body, gocmp.Diff(strings.Split(s.answer, "\n"), strings.Split(got, "\n")))
 	}
 	if !alike(got, s.answer) {

@@ -12,7 +12,9 @@ import (
 // "http://localhost:3000".
 func CheckOrigin(origin string) error {
 	u, err := url.Parse(origin)
-	if err != nil || http.NewCrossOriginProtection().AddTrustedOrigin(origin) != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.ToLower(origin) != origin || strings.Contains(u.Host, "*") {
+	if err != nil || http.NewCrossOriginProtection().AddTrustedOrigin(origin) != nil ||
+		u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+u.Host != origin ||
+		strings.ToLower(origin) != origin || strings.Contains(u.Host, "*") {
 		return fmt.Errorf("origin %q: must be of the form \"https://shop.example\" or \"http://localhost:3000\", in lower case, without a path or a wildcard", origin)
 	}
 	return nil
@@ -20,9 +22,11 @@ func CheckOrigin(origin string) error {
 
 // Headers of requests that pages of other origins may send, and headers of answers that they may read.
 const (
-	corsRequest = "Authorization, Content-Encoding, Content-Type, If-Match, If-None-Match, Last-Event-ID, Ocp-Apim-Subscription-Key, Traceparent, Tracestate, X-Ms-Client-Request-Id, X-Request-Id"
-	corsAnswer  = "Allow, ETag, Location, RateLimit, RateLimit-Policy, Retry-After, Traceparent, Vitrine-Entry, WWW-Authenticate, X-Ms-Client-Request-Id, X-Request-Id"
-	corsMaxAge  = "600" // seconds that a browser may keep the answer to a preflight
+	corsRequest = "Authorization, Content-Encoding, Content-Type, If-Match, If-None-Match, Last-Event-ID, " +
+		"Ocp-Apim-Subscription-Key, Traceparent, Tracestate, X-Ms-Client-Request-Id, X-Request-Id"
+	corsAnswer = "Allow, ETag, Location, RateLimit, RateLimit-Policy, Retry-After, Traceparent, Vitrine-Entry, " +
+		"WWW-Authenticate, X-Ms-Client-Request-Id, X-Request-Id"
+	corsMaxAge = "600" // seconds that a browser may keep the answer to a preflight
 )
 
 // crossOrigin lets pages of the origins in the allow-list read the answer (the Fetch standard's CORS protocol). It

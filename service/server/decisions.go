@@ -128,7 +128,8 @@ func (s *Server) outcome(c *call) error {
 	if errors.Is(err, engine.ErrLate) {
 		return c.answerJSON(http.StatusOK, api.LateOutcome{
 			Status: "late",
-			Detail: "The decision had ended before this outcome came. The outcome is recorded and its revenue counts, but the policy does not learn from it.",
+			Detail: "The decision had ended before this outcome came. The outcome is recorded and its revenue " +
+				"counts, but the policy does not learn from it.",
 		})
 	}
 	return c.done(err)
@@ -193,7 +194,8 @@ func (s *Server) getDecision(c *call) error {
 		return err
 	}
 	reply := api.Decision{
-		Answer: *d.Offer.Reply(), Placement: d.Placement, Source: offer.SourceNames[d.Offer.Mode], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
+		Answer: *d.Offer.Reply(), Placement: d.Placement, Source: offer.SourceNames[d.Offer.Mode],
+		Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
 		Choices: d.Choices, Earned: d.Earned, Corrections: d.Corrections,
 	}
 	if d.Choice != "" {

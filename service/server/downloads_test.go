@@ -34,7 +34,8 @@ func TestExport(t *testing.T) {
 	const path = "/v1/placements/home/export"
 	write = func(w io.Writer) error { _, err := io.WriteString(w, "{}\n{}\n"); return err }
 	a := s.want(200, "GET", path, "")
-	if a.body != "{}\n{}\n" || a.header.Get("Content-Type") != "application/x-ndjson" || a.header.Get("Content-Disposition") != `attachment; filename="home.jsonl"` {
+	if a.body != "{}\n{}\n" || a.header.Get("Content-Type") != "application/x-ndjson" ||
+		a.header.Get("Content-Disposition") != `attachment; filename="home.jsonl"` {
 		t.Errorf("%v %q", a.header, a.body)
 	}
 	write = func(io.Writer) error { return nil }
@@ -72,12 +73,14 @@ func TestExport(t *testing.T) {
 func TestModel(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)
-	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a","items":[{"id":"sku1","features":{"x":1},"revenue":3}]}`)
+	s.want(201, "POST", "/v1/placements/home/decisions",
+		`{"decision_id":"a","items":[{"id":"sku1","features":{"x":1},"revenue":3}]}`)
 	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku1"}`)
 	a := s.want(200, "GET", "/v1/placements/home/model", "")
 	var m api.LearnerState
 	fatal.If(t, json.Unmarshal([]byte(a.body), &m))
-	if m.Placement != "home" || m.Learned != 1 || m.PolicyEntry != 3 || m.Config.Policy["name"] != "ucb-mnl" || len(m.State) == 0 || !strings.Contains(a.header.Get("Content-Disposition"), "home.model.json") {
+	if m.Placement != "home" || m.Learned != 1 || m.PolicyEntry != 3 || m.Config.Policy["name"] != "ucb-mnl" ||
+		len(m.State) == 0 || !strings.Contains(a.header.Get("Content-Disposition"), "home.model.json") {
 		t.Errorf("%v %s", a.header, a.body)
 	}
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: s.store.(engine.Log), Build: setup.NewLearner}))(t)

@@ -35,7 +35,8 @@ var decoders = map[string]*sync.Pool{
 	asGzip: {New: func() any { return new(gzip.Reader) }},
 	asZstd: {New: func() any {
 		// Without goroutines: concurrency 1 decodes in Read.
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			panic(err)
 		}
@@ -58,7 +59,8 @@ func (c *call) coding() (string, error) {
 		return asZstd, nil
 	}
 	c.w.Header().Set("Accept-Encoding", asZstd+", "+asGzip) // RFC 9110, section 12.5.3
-	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Encoding must be %s", hint.List([]string{asZstd, asGzip}))
+	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Encoding must be %s",
+		hint.List([]string{asZstd, asGzip}))
 }
 
 // errCoding is the error of a body that is not in its coding.
@@ -113,8 +115,10 @@ const minCompressed = 2 << 10
 
 // compressed sends an answer in the coding that its caller prefers, or zstd if the caller has no preference.
 var compressed = func() func(http.Handler) http.HandlerFunc {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.ContentTypeFilter(func(string) bool { return true }),
-		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest)))
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed),
+		gzhttp.ContentTypeFilter(func(string) bool { return true }),
+		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.CompressionLevel(gzip.BestSpeed),
+		gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest)))
 	if err != nil {
 		panic(err)
 	}

@@ -66,10 +66,12 @@ func TestCompressedRequests(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", gzipped(t, home), "Content-Encoding", "gzip")
 	first := s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"abc",`+items+`}`)
 	for coding, compress := range map[string]func(testing.TB, string) string{
-		"gzip": gzipped, "x-gzip": gzipped, "GZIP": gzipped, "zstd": zstandard, "identity": func(_ testing.TB, text string) string { return text },
+		"gzip": gzipped, "x-gzip": gzipped, "GZIP": gzipped, "zstd": zstandard,
+		"identity": func(_ testing.TB, text string) string { return text },
 	} {
 		for range 3 { // decoders are used again
-			a := s.want(200, "POST", "/v1/placements/home/decisions", compress(t, `{"decision_id":"abc",`+items+`}`), "Content-Encoding", coding)
+			a := s.want(200, "POST", "/v1/placements/home/decisions", compress(t, `{"decision_id":"abc",`+items+`}`),
+				"Content-Encoding", coding)
 			if a.body != first.body {
 				t.Errorf("%s: %s, want %s", coding, a.body, first.body)
 			}
@@ -96,7 +98,8 @@ func TestCompressedRequests(t *testing.T) {
 	for _, coding := range []string{"br", "deflate", "gzip, zstd", "gzip,", "zip"} {
 		in(415, "media-type", coding, good)
 	}
-	if got := s.ask("POST", "/v1/placements/home/decisions", good, "Content-Encoding", "br").header.Get("Accept-Encoding"); got != "zstd, gzip" {
+	if got := s.ask("POST", "/v1/placements/home/decisions", good, "Content-Encoding",
+		"br").header.Get("Accept-Encoding"); got != "zstd, gzip" {
 		t.Errorf("Accept-Encoding of a 415: %q", got)
 	}
 }
@@ -111,7 +114,8 @@ func TestDecompressedBound(t *testing.T) {
 	for coding, compress := range map[string]func(testing.TB, string) string{"gzip": gzipped, "zstd": zstandard} {
 		s.want(201, "POST", "/v1/placements/home/decisions", compress(t, padded(limit)), "Content-Encoding", coding)
 		for _, n := range []int{limit + 1, 100 * limit} {
-			a := s.want(413, "POST", "/v1/placements/home/decisions", compress(t, padded(n)), "Content-Encoding", coding)
+			a := s.want(413, "POST", "/v1/placements/home/decisions", compress(t, padded(n)), "Content-Encoding",
+				coding)
 			if !strings.Contains(a.body, "decompressed") || !strings.Contains(a.body, ":too-large") {
 				t.Errorf("%s of %d bytes: %s", coding, n, a.body)
 			}
@@ -128,7 +132,8 @@ func TestDecompressedBound(t *testing.T) {
 		t.Errorf("%d bytes of memory for a body of at most %d", after.TotalAlloc-before.TotalAlloc, limit)
 	}
 	// A window beyond what is kept is refused: a frame that says it needs 1 GiB.
-	s.problem(400, "body", "", "POST", "/v1/placements/home/decisions", "\x28\xb5\x2f\xfd\x00\xa0\x01\x00\x00", "Content-Encoding", "zstd")
+	s.problem(400, "body", "", "POST", "/v1/placements/home/decisions", "\x28\xb5\x2f\xfd\x00\xa0\x01\x00\x00",
+		"Content-Encoding", "zstd")
 	if u := b.Usage(); u.Requests != 0 || u.Waiting != 0 {
 		t.Errorf("memory is still taken: %+v", u)
 	}
@@ -139,7 +144,8 @@ func TestWindowIsCharged(t *testing.T) {
 	for size, status := range map[int64]int{16 << 20: 413, 64 << 20: 201} { // requests get a quarter of it
 		b := budget.New(size)
 		s := started(t, func(o *server.Options, e *engine.Options) { o.Limits.Body, o.Budget, e.Budget = 1<<16, b, b })
-		s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `{`, `{"memory_bytes":100000,"max_versions":1,`, 1))
+		s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `{`,
+			`{"memory_bytes":100000,"max_versions":1,`, 1))
 		body := `{"items":[{"id":"a","features":{"x":1}}]}`
 		s.want(201, "POST", "/v1/placements/home/decisions", gzipped(t, body), "Content-Encoding", "gzip")
 		s.want(status, "POST", "/v1/placements/home/decisions", zstandard(t, body), "Content-Encoding", "zstd")
@@ -154,8 +160,10 @@ func TestCompressedAnswers(t *testing.T) {
 		t.Errorf("without Accept-Encoding: %v", plain.header)
 	}
 	for accept, want := range map[string]string{
-		"gzip": "gzip", "gzip, deflate": "gzip", "zstd": "zstd", "gzip, deflate, br, zstd": "zstd", "zstd;q=0.5, gzip;q=0.8": "gzip", "GZIP ; q = 1": "gzip",
-		"*;q=0.1, gzip": "gzip", "zstd;q=0, gzip": "gzip", "identity": "", "br": "", "gzip;q=0": "", "gzip;q=x": "", "": "",
+		"gzip": "gzip", "gzip, deflate": "gzip", "zstd": "zstd", "gzip, deflate, br, zstd": "zstd",
+		"zstd;q=0.5, gzip;q=0.8": "gzip", "GZIP ; q = 1": "gzip",
+		"*;q=0.1, gzip": "gzip", "zstd;q=0, gzip": "gzip", "identity": "", "br": "", "gzip;q=0": "", "gzip;q=x": "",
+		"": "",
 	} {
 		a := s.want(200, "GET", "/openapi.json", "", "Accept-Encoding", accept)
 		if got := a.header.Get("Content-Encoding"); got != want {
@@ -168,7 +176,8 @@ func TestCompressedAnswers(t *testing.T) {
 			t.Errorf("Accept-Encoding: %s: it becomes another document", accept)
 		}
 	}
-	if a := s.want(200, "GET", "/v1/placements", "", "Accept-Encoding", "gzip"); a.header.Get("Content-Encoding") != "" {
+	if a := s.want(200, "GET", "/v1/placements", "", "Accept-Encoding",
+		"gzip"); a.header.Get("Content-Encoding") != "" {
 		t.Errorf("a short answer is compressed: %v", a.header)
 	}
 }
@@ -188,7 +197,8 @@ func TestCompressedAtOnce(t *testing.T) {
 			for i := range 10 {
 				id := fmt.Sprintf("%d-%d", caller, i)
 				body := compress(t, `{"decision_id":"`+id+`",`+items+`}`)
-				if a := s.ask("POST", "/v1/placements/home/decisions", body, "Content-Encoding", coding); a.status != 201 || !strings.Contains(a.body, `"`+id+`"`) {
+				if a := s.ask("POST", "/v1/placements/home/decisions", body, "Content-Encoding",
+					coding); a.status != 201 || !strings.Contains(a.body, `"`+id+`"`) {
 					t.Errorf("%s: %d %s", id, a.status, a.body)
 				}
 				if plainOf(t, s.ask("GET", "/openapi.json", "", "Accept-Encoding", coding)) != document {
@@ -208,7 +218,8 @@ func FuzzCompressed(f *testing.F) {
 	f.Add(false, []byte(zstandard(f, `{`+items+`}`)))
 	f.Add(false, []byte("\x28\xb5\x2f\xfd\x00\xa0\x01\x00\x00"))
 	f.Fuzz(func(t *testing.T, gzip bool, body []byte) {
-		r := httptest.NewRequestWithContext(context.Background(), "POST", "http://localhost/v1/placements/home/decisions", bytes.NewReader(body))
+		r := httptest.NewRequestWithContext(context.Background(), "POST",
+			"http://localhost/v1/placements/home/decisions", bytes.NewReader(body))
 		r.Header.Set("Content-Encoding", map[bool]string{true: "gzip", false: "zstd"}[gzip])
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)

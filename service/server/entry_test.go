@@ -41,11 +41,13 @@ func TestEntryOfAChange(t *testing.T) {
 			Responses map[string]struct{ Headers map[string]any }
 		}
 	}
-	fatal.If(t, json.Unmarshal([]byte(s.ask("GET", "/openapi.json", "").body), &document, json.MatchCaseInsensitiveNames(true)))
+	fatal.If(t, json.Unmarshal([]byte(s.ask("GET", "/openapi.json", "").body), &document,
+		json.MatchCaseInsensitiveNames(true)))
 	n := 0
 	for path, operations := range document.Paths {
 		for method, operation := range operations {
-			changes := method != "get" && path != "/v1/session" && path != "/v1/erasures" && path != "/v1/placements/{name}/try"
+			changes := method != "get" && path != "/v1/session" && path != "/v1/erasures" &&
+				path != "/v1/placements/{name}/try"
 			for status, response := range operation.Responses {
 				want := changes && strings.HasPrefix(status, "2")
 				if has := response.Headers["Vitrine-Entry"] != nil; has != want {
@@ -81,22 +83,28 @@ func TestReadYourWrites(t *testing.T) {
 	follower.want(200, "GET", "/v1/placements/home?entry="+entry, "")
 	for i := range 50 {
 		id := fmt.Sprint("d", i)
-		entry = leader.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","items":[{"id":"i","features":{"x":1}}]}`).header.Get("Vitrine-Entry")
+		entry = leader.want(201, "POST", "/v1/placements/home/decisions",
+			`{"decision_id":"`+id+`","items":[{"id":"i","features":{"x":1}}]}`).header.Get("Vitrine-Entry")
 		follower.want(200, "GET", "/v1/placements/home/decisions/"+id+"?entry="+entry, "")
 	}
 	follower.want(200, "GET", "/v1/placements/home?entry=", "")
 	for _, entry := range []string{"x", "-1", "1.5", "18446744073709551616"} {
 		follower.problem(422, "invalid", "#/entry", "GET", "/v1/placements?entry="+entry, "")
 	}
-	leader.want(201, "POST", "/v1/placements/home/decisions?entry=1000", `{"items":[{"id":"i","features":{"x":1}}]}`) // a change does not wait
+	leader.want(201, "POST", "/v1/placements/home/decisions?entry=1000",
+		`{"items":[{"id":"i","features":{"x":1}}]}`) // a change does not wait
 }
 
 // An entry that does not come is the problem lag.
 func TestEntryDoesNotCome(t *testing.T) {
-	_, follower := twoProcesses(t, func(o *server.Options, _ *engine.Options) { o.Limits.Answer = 200 * time.Millisecond })
-	for _, path := range []string{"/v1/placements?entry=1000", "/v1/placements/home/stats?entry=1000", "/v1/placements/nothing?entry=18446744073709551615"} {
+	_, follower := twoProcesses(t, func(o *server.Options, _ *engine.Options) {
+		o.Limits.Answer = 200 * time.Millisecond
+	})
+	for _, path := range []string{"/v1/placements?entry=1000", "/v1/placements/home/stats?entry=1000",
+		"/v1/placements/nothing?entry=18446744073709551615"} {
 		a := follower.want(503, "GET", path, "")
-		if !strings.Contains(a.body, `"urn:vitrine:problem:lag"`) || !strings.Contains(a.body, "is at entry 0: try again") || a.header.Get("Retry-After") != "1" {
+		if !strings.Contains(a.body, `"urn:vitrine:problem:lag"`) || !strings.Contains(a.body,
+			"is at entry 0: try again") || a.header.Get("Retry-After") != "1" {
 			t.Errorf("%s: %s, %v", path, a.body, a.header)
 		}
 	}
@@ -104,20 +112,27 @@ func TestEntryDoesNotCome(t *testing.T) {
 
 // A process describes its part in its log. A follower too far behind is not ready, and says why.
 func TestReady(t *testing.T) {
-	leader, follower := twoProcesses(t, func(o *server.Options, _ *engine.Options) { o.Epoch = func() uint64 { return 5 } })
+	leader, follower := twoProcesses(t, func(o *server.Options, _ *engine.Options) {
+		o.Epoch = func() uint64 { return 5 }
+	})
 	leader.want(201, "PUT", "/v1/placements/home", homeOfX)
 	follower.want(200, "GET", "/v1/placements?entry=1", "")
 	if a := leader.want(200, "GET", "/readyz", ""); a.body != `{"role":"leader","entry":1}` {
 		t.Error(a.body)
 	}
 	var p api.Process
-	if a := follower.want(200, "GET", "/readyz", ""); json.Unmarshal([]byte(a.body), &p) != nil || p.Role != "follower" || p.Leader != "process 7" || p.Entry != 1 || p.Epoch != 5 || !(p.LagSeconds >= 0 && p.LagSeconds < 60) {
+	if a := follower.want(200, "GET", "/readyz", ""); json.Unmarshal([]byte(a.body), &p) != nil ||
+		p.Role != "follower" || p.Leader != "process 7" || p.Entry != 1 || p.Epoch != 5 ||
+		!(p.LagSeconds >= 0 && p.LagSeconds < 60) {
 		t.Error(a.body)
 	}
-	if leader.gauge("vitrine_leader") != 1 || follower.gauge("vitrine_leader") != 0 || leader.gauge("vitrine_follower_lag_seconds") != 0 {
+	if leader.gauge("vitrine_leader") != 1 || follower.gauge("vitrine_leader") != 0 ||
+		leader.gauge("vitrine_follower_lag_seconds") != 0 {
 		t.Error("the metrics have another role")
 	}
-	for _, c := range []struct{ leader, want string }{{"process 7", `1h\d+m.*s behind the log, which is written by process 7`}, {"", `1h\d+m.*s behind the log, which no process is known to write`}} {
+	for _, c := range []struct{ leader, want string }{
+		{"process 7", `1h\d+m.*s behind the log, which is written by process 7`},
+		{"", `1h\d+m.*s behind the log, which no process is known to write`}} {
 		_, late := twoProcesses(t, func(_ *server.Options, e *engine.Options) {
 			e.Store, e.Leader = old{e.Store, time.Now().Add(-time.Hour)}, func() string { return c.leader }
 		})
@@ -144,7 +159,8 @@ func (o old) Synced() (uint64, time.Time) { return 0, o.at }
 // isLate checks the answer of a follower that is not ready.
 func (s *service) isLate(want string, a answer) {
 	s.Helper()
-	if !strings.Contains(a.body, "problem:lag") || !regexp.MustCompile(want).MatchString(a.body) || a.header.Get("Retry-After") == "" {
+	if !strings.Contains(a.body, "problem:lag") || !regexp.MustCompile(want).MatchString(a.body) ||
+		a.header.Get("Retry-After") == "" {
 		s.Errorf("%s, want %s", a.body, want)
 	}
 }

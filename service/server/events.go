@@ -88,7 +88,8 @@ func (f *Feed) subscribe(c *call) *subscriber {
 	if f.to == nil {
 		f.to = map[*subscriber]struct{}{}
 	}
-	s := &subscriber{placement: c.URL.Query().Get("placement"), placements: c.key.Placements, messages: make(chan numbered, backlog)}
+	s := &subscriber{placement: c.URL.Query().Get("placement"), placements: c.key.Placements,
+		messages: make(chan numbered, backlog)}
 	f.to[s] = struct{}{}
 	f.listening.Add(1)
 	if f.closed {
@@ -140,7 +141,8 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind = "placement-deleted"
 	case *eventlog.Offered:
 		kind, t.Decision = "offered", body.Decision
-		t.Candidates, t.Source, t.PolicyEntry, t.Shown = body.Candidates, offer.SourceNames[body.Mode], body.PolicyEntry, make([]string, len(body.Shown))
+		t.Candidates, t.Source, t.PolicyEntry, t.Shown = body.Candidates, offer.SourceNames[body.Mode],
+			body.PolicyEntry, make([]string, len(body.Shown))
 		for k, i := range body.Shown {
 			t.Shown[k] = body.ItemIDs[i]
 		}
@@ -154,7 +156,8 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		if kind = "corrected"; body.Correction == "" {
 			kind = "late-outcome"
 		}
-		t.Decision, t.Correction, t.Position, t.Value = body.Decision, body.Correction, new(int(body.Choice)), new(body.Value)
+		t.Decision, t.Correction, t.Position, t.Value = body.Decision, body.Correction, new(int(body.Choice)),
+			new(body.Value)
 		t.Taken = takenOf(body.Basket)
 	case *eventlog.AlarmCleared:
 		kind = "alarm-cleared"
@@ -224,7 +227,8 @@ const (
 // event that it saw first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
 	key := c.key.Name
-	if _, err := s.listeners.take(key, s.limits.Subscribers, s.share(s.limits.KeySubscribers, s.limits.Subscribers)); err != nil {
+	if _, err := s.listeners.take(key, s.limits.Subscribers, s.share(s.limits.KeySubscribers,
+		s.limits.Subscribers)); err != nil {
 		return err
 	}
 	defer s.listeners.leave(key)
@@ -264,11 +268,13 @@ func (s *Server) lastEvent(c *call) (after uint64, resumes bool, err error) {
 	}
 	after, err = strconv.ParseUint(text, 10, 64)
 	if end := s.engine.Sequence(); err != nil || after > end {
-		return 0, false, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event of this service, from 0 to %d", readable(text), end)
+		return 0, false, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event "+
+			"of this service, from 0 to %d", readable(text), end)
 	}
 	for _, err := range s.engine.Events(c.ctx, after+1) {
 		if errors.Is(err, eventlog.ErrRemoved) {
-			return 0, false, problemf(http.StatusGone, "removed", "Last-Event-ID: %d: events after it were removed from the log: connect without it, and read the state again", after)
+			return 0, false, problemf(http.StatusGone, "removed", "Last-Event-ID: %d: events after it were "+
+				"removed from the log: connect without it, and read the state again", after)
 		}
 		return after, true, err
 	}

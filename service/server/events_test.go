@@ -67,7 +67,8 @@ func TestEvents(t *testing.T) {
 	all, one := open(""), open("?placement=home")
 	s.want(201, "PUT", "/v1/placements/home", strings.Replace(home, `,"values":["acme","zenith"]`, "", 1))
 	s.want(201, "PUT", "/v1/placements/other", plain)
-	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a","include":["sku2"],"max_size":1,`+items+`}`)
+	s.want(201, "POST", "/v1/placements/home/decisions",
+		`{"decision_id":"a","include":["sku2"],"max_size":1,`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku2"}`)
 	version := fatal.Or(s.engine.Keep(t.Context(), "home", "", 0))(t)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a2",`+items+`}`)
@@ -76,13 +77,16 @@ func TestEvents(t *testing.T) {
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"b",`+items+`}`)
 	s.clock.advance(1e15)
 	fatal.Or(s.engine.Expire(t.Context(), s.clock.now().UnixNano()))(t)
-	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"c","defer":true,"include":["sku1","sku2"],`+items+`}`)
+	s.want(201, "POST", "/v1/placements/home/decisions",
+		`{"decision_id":"c","defer":true,"include":["sku1","sku2"],`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/c/activate", "")
 	fatal.If(t, s.engine.Reward(t.Context(), "", "c", []api.Reward{{Item: "sku1"}}, s.clock.now().UnixNano()))
 	s.want(204, "DELETE", "/v1/placements/home", "")
 	want := []string{
-		"2 placement-put home", "3 placement-put other", "4 category-values-added home", "5 offered home", "6 chosen home", "7 version-saved home", "8 offered home", "9 chosen home", "10 rolled-back home",
-		"11 offered home", "12 expired home", "13 offered home", "14 activated home", "15 items-declined home", "16 placement-deleted home",
+		"2 placement-put home", "3 placement-put other", "4 category-values-added home", "5 offered home",
+		"6 chosen home", "7 version-saved home", "8 offered home", "9 chosen home", "10 rolled-back home",
+		"11 offered home", "12 expired home", "13 offered home", "14 activated home", "15 items-declined home",
+		"16 placement-deleted home",
 	}
 	for _, w := range want {
 		e := nextEvent(t, all)
@@ -92,7 +96,8 @@ func TestEvents(t *testing.T) {
 		if e.id == "4" && (e.data["feature"] != "brand" || fmt.Sprint(e.data["values"]) != "[acme zenith]") {
 			t.Errorf("the values %v", e.data)
 		}
-		if e.id == "5" && (fmt.Sprint(e.data["shown"]) != "[sku2]" || e.data["decision_id"] != "a" || e.data["time"] != "1970-01-01T01:00:00Z") {
+		if e.id == "5" && (fmt.Sprint(e.data["shown"]) != "[sku2]" || e.data["decision_id"] != "a" ||
+			e.data["time"] != "1970-01-01T01:00:00Z") {
 			t.Errorf("the offer %v", e.data)
 		}
 		if e.id == "6" && e.data["position"] != 1.0 {
@@ -119,7 +124,8 @@ func TestEventsResume(t *testing.T) {
 		var err error
 		for i := range decisions {
 			for _, name := range []string{"home", "other"} {
-				r := &api.Request{Decision: fmt.Sprint(i), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
+				r := &api.Request{Decision: fmt.Sprint(i),
+					Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
 				if _, failed := s.engine.Decide(t.Context(), name, r, s.clock.now().UnixNano()); err == nil {
 					err = failed
 				}
@@ -130,7 +136,8 @@ func TestEventsResume(t *testing.T) {
 	last, seen, connections := "2", 0, 0 // the placement home
 	for seen < decisions {
 		connections++
-		r := fatal.Or(http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events?placement=home", nil))(t)
+		r := fatal.Or(http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events?placement=home",
+			nil))(t)
 		r.Header.Set("Last-Event-ID", last)
 		a, err := client(nil).Do(r)
 		if err != nil || a.StatusCode != 200 {
@@ -147,7 +154,8 @@ func TestEventsResume(t *testing.T) {
 			if e.kind == "end" {
 				break // too slow
 			}
-			if want := fmt.Sprint(seen); e.kind != "offered" || e.data["decision_id"] != want || e.data["placement"] != "home" {
+			if want := fmt.Sprint(seen); e.kind != "offered" || e.data["decision_id"] != want ||
+				e.data["placement"] != "home" {
 				t.Fatalf("after %s: %+v, want decision %s", last, e, want)
 			}
 			last = e.id
@@ -200,7 +208,8 @@ func (w *untilWriter) Write(b []byte) (int, error) {
 // The timeouts of other requests do not end a stream.
 func TestEventsStay(t *testing.T) {
 	s := started(t, nil)
-	address, _ := s.run(server.Listen{Header: 20 * time.Millisecond, Read: 20 * time.Millisecond, Write: 20 * time.Millisecond, Idle: 20 * time.Millisecond})
+	address, _ := s.run(server.Listen{Header: 20 * time.Millisecond, Read: 20 * time.Millisecond,
+		Write: 20 * time.Millisecond, Idle: 20 * time.Millisecond})
 	r, err := client(nil).Get("http://" + address + "/v1/events")
 	for tries := 1; err != nil && tries < 100; tries++ { // on a busy machine the header itself may take more than 20 ms
 		r, err = client(nil).Get("http://" + address + "/v1/events")
@@ -231,7 +240,8 @@ func TestSlowListeners(t *testing.T) {
 	}
 	close(stuck.gate)
 	<-ended
-	if text := stuck.text.String(); strings.Count(text, "\n\n") > 1100 || !strings.HasSuffix(text, "event: end\ndata: {}\n\n") {
+	if text := stuck.text.String(); strings.Count(text, "\n\n") > 1100 ||
+		!strings.HasSuffix(text, "event: end\ndata: {}\n\n") {
 		t.Errorf("the stream has %d events and ends with %q", strings.Count(text, "\n\n"), text[max(0, len(text)-100):])
 	}
 }
@@ -266,7 +276,8 @@ func TestEventsInBrowsers(t *testing.T) {
 		o.Keys = keysOf(t, o, "page", keys.ScopeRead)
 	})
 	address, _ := s.run(server.Listen{})
-	a := s.want(204, "OPTIONS", "/v1/events", "", "Origin", shop, "Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "authorization,last-event-id")
+	a := s.want(204, "OPTIONS", "/v1/events", "", "Origin", shop, "Access-Control-Request-Method", "GET",
+		"Access-Control-Request-Headers", "authorization,last-event-id")
 	for _, name := range []string{"Authorization", "Last-Event-ID"} {
 		if !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), name) {
 			t.Errorf("pages may not send %s", name)
@@ -289,7 +300,8 @@ func TestEventsInBrowsers(t *testing.T) {
 func keysOf(t *testing.T, o *server.Options, name string, scopes ...string) *keys.Set {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	write(t, path, (&keys.Key{Name: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name))), Scopes: scopes}).Table())
+	write(t, path, (&keys.Key{Name: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name))),
+		Scopes: scopes}).Table())
 	set := fatal.Or(keys.Open(path, o.Clock, o.Logger))(t)
 	return set
 }

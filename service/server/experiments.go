@@ -21,7 +21,8 @@ func (s *Server) plan(c *call) error {
 	case shares == nil:
 		shares = []float64{0.5, 0.5}
 	case len(shares) == 1:
-		return problemf(http.StatusBadRequest, "query", "shares: must have at least two numbers, the control's share first")
+		return problemf(http.StatusBadRequest, "query", "shares: must have at least two numbers, the control's "+
+			"share first")
 	}
 	gains, err := c.numbers("gains", 20, 100)
 	if err != nil {
@@ -39,7 +40,8 @@ func (c *call) numbers(name string, length int, most float64) (list []float64, e
 	for word := range strings.SplitSeq(text, ",") {
 		v, err := strconv.ParseFloat(word, 64)
 		if err != nil || !(v >= 0 && v <= most) || len(list) == length {
-			return nil, problemf(http.StatusBadRequest, "query", "%s: %q: must be at most %d numbers from 0 to %v, with commas between", name, api.Abbreviate(text, 100), length, most)
+			return nil, problemf(http.StatusBadRequest, "query", "%s: %q: must be at most %d numbers from 0 to "+
+				"%v, with commas between", name, api.Abbreviate(text, 100), length, most)
 		}
 		list = append(list, v)
 	}
@@ -71,7 +73,8 @@ func (s *Server) experimentPage(c *call) error {
 		c.w.Header().Set("Content-Security-Policy", page.Policy)
 		return c.answer(http.StatusOK, asHTML, text.Bytes())
 	}
-	return problemf(http.StatusNotFound, "not-found", "placement %q has no experiment that began with the entry %q: the last 10 that ended are kept", c.placement, entry)
+	return problemf(http.StatusNotFound, "not-found", "placement %q has no experiment that began with the entry "+
+		"%q: the last 10 that ended are kept", c.placement, entry)
 }
 
 const asHTML = "text/html; charset=utf-8"

@@ -21,7 +21,8 @@ type Route struct {
 func (s *Server) Routes() []Route {
 	var list []Route
 	for _, rt := range s.routes() {
-		r := Route{Method: rt.method, Path: rt.path, Scope: rt.scope, Stream: !rt.timed, Documented: rt.id != "", Personalizer: rt.contract != nil}
+		r := Route{Method: rt.method, Path: rt.path, Scope: rt.scope, Stream: !rt.timed, Documented: rt.id != "",
+			Personalizer: rt.contract != nil}
 		for _, c := range rt.body {
 			r.Bodies = append(r.Bodies, c.mediaType)
 		}

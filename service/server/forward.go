@@ -111,7 +111,8 @@ func (s *Server) serveForwarded(w *written, r *http.Request) {
 		if v := recover(); v != nil {
 			*w = written{header: http.Header{}, status: http.StatusInternalServerError}
 			if v != http.ErrAbortHandler {
-				s.log.Error("panic", "request_id", r.Header.Get("X-Request-Id"), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+				s.log.Error("panic", "request_id", r.Header.Get("X-Request-Id"), "panic", fmt.Sprint(v), "stack",
+					string(debug.Stack()))
 			}
 		}
 	}()
@@ -128,7 +129,8 @@ type written struct {
 // bytes returns the answer in the form of HTTP/1.1.
 func (w *written) bytes() []byte {
 	a := &http.Response{
-		StatusCode: w.status, ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()),
+		StatusCode: w.status, ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Body: io.NopCloser(&w.body),
+		ContentLength: int64(w.body.Len()),
 	}
 	var answer bytes.Buffer
 	_ = a.Write(&answer) // into memory

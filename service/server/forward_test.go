@@ -26,10 +26,12 @@ import (
 // leader would.
 func followed(t testing.TB, leader *service) *service {
 	t.Helper()
-	f := &service{TB: t, feed: new(server.Feed), clock: leader.clock, log: leader.log, token: leader.token, store: leader.store}
+	f := &service{TB: t, feed: new(server.Feed), clock: leader.clock, log: leader.log, token: leader.token,
+		store: leader.store}
 	var err error
 	f.engine, err = engine.Open(context.Background(), engine.Options{
-		Store: leader.store.(engine.Log), Shoppers: leader.shoppers, Build: setup.NewLearner, Applied: f.feed.Applied, Follow: true, Leader: func() string { return "the leader" },
+		Store: leader.store.(engine.Log), Shoppers: leader.shoppers, Build: setup.NewLearner, Applied: f.feed.Applied,
+		Follow: true, Leader: func() string { return "the leader" },
 		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
 			if leader.Server == nil {
 				return nil, errors.New("nobody answers")
@@ -64,7 +66,8 @@ func TestConversationsWithAFollower(t *testing.T) {
 			c.Server, c.feed = f.Server, f.feed
 			learn := func() {
 				t.Helper()
-				fatal.If(t, errors.Join(leader.Wait(t.Context()), f.engine.WaitFor(t.Context(), leader.Sequence()), f.engine.Wait(t.Context())))
+				fatal.If(t, errors.Join(leader.Wait(t.Context()), f.engine.WaitFor(t.Context(), leader.Sequence()),
+					f.engine.Wait(t.Context())))
 			}
 			var listening *step
 			for i := range c.steps {
@@ -111,7 +114,8 @@ func TestForwarding(t *testing.T) {
 	f := followed(t, leader)
 	const home = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
 	a := f.want(201, "PUT", "/v1/placements/home", home, "X-Request-Id", "mine")
-	if a.header.Get("X-Request-Id") != "mine" || a.header.Get("Etag") == "" || a.header.Get("Vitrine-Entry") != "1" || len(a.header.Values("X-Content-Type-Options")) != 1 {
+	if a.header.Get("X-Request-Id") != "mine" || a.header.Get("Etag") == "" || a.header.Get("Vitrine-Entry") != "1" ||
+		len(a.header.Values("X-Content-Type-Options")) != 1 {
 		t.Errorf("%v", a.header)
 	}
 	f.want(200, "GET", "/v1/placements/home", "")
@@ -119,8 +123,10 @@ func TestForwarding(t *testing.T) {
 		t.Error(err)
 	}
 	leader.want(201, "PUT", "/v1/placements/cart", home)
-	f.want(201, "POST", "/v1/placements/cart/decisions", `{"decision_id":"a","items":[{"id":"i","features":{"x":1}}]}`) // it looks for the placement
-	leader.want(201, "POST", "/v1/placements/cart/decisions", `{"decision_id":"b","items":[{"id":"i","features":{"x":1}}]}`)
+	f.want(201, "POST", "/v1/placements/cart/decisions",
+		`{"decision_id":"a","items":[{"id":"i","features":{"x":1}}]}`) // it looks for the placement
+	leader.want(201, "POST", "/v1/placements/cart/decisions",
+		`{"decision_id":"b","items":[{"id":"i","features":{"x":1}}]}`)
 	f.want(204, "POST", "/v1/decisions/b/outcome", `{"choice":"i"}`) // and for the decision
 	f.problem(422, "invalid", "#/max_size", "PUT", "/v1/placements/home", `{"max_size":0}`)
 	f.options.Forward = func(context.Context, []byte) ([]byte, error) { return nil, engine.ErrNoLeader }
@@ -144,7 +150,8 @@ func TestForwarding(t *testing.T) {
 // Without a leader a follower does not say that what it does not know does not exist: the caller would give up.
 func TestUnknownWithoutALeader(t *testing.T) {
 	leader := started(t, func(o *server.Options, _ *engine.Options) { o.Limits.Answer = time.Second })
-	leader.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	leader.want(201, "PUT", "/v1/placements/home",
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	f := followed(t, leader)
 	f.want(200, "GET", "/v1/placements/home", "")
 	leader.Server = nil
@@ -158,7 +165,9 @@ func TestUnknownWithoutALeader(t *testing.T) {
 // abandoned one is answered all the same.
 func TestForwardedIsContained(t *testing.T) {
 	leader := started(t, func(o *server.Options, _ *engine.Options) {
-		o.Demo = []api.Route{{Pattern: "POST /demo/x", Handle: func(api.Call) (any, error) { panic(http.ErrAbortHandler) }}}
+		o.Demo = []api.Route{{Pattern: "POST /demo/x", Handle: func(api.Call) (any, error) {
+			panic(http.ErrAbortHandler)
+		}}}
 	})
 	for _, request := range []struct{ line, want string }{
 		{"GET /v1/events", "405"},
@@ -195,22 +204,28 @@ func TestForwardingOfASession(t *testing.T) {
 		return append(slices.Clone(own), "Cookie", cookie.Name+"="+cookie.Value)
 	}
 	f.want(201, "PUT", "/v1/placements/home", plain, with(token)...)
-	f.problem(403, "forbidden", "", "DELETE", "/v1/placements/home", "", append(with(reads), "Vitrine-Session", key.SHA256)...)
+	f.problem(403, "forbidden", "", "DELETE", "/v1/placements/home", "",
+		append(with(reads), "Vitrine-Session", key.SHA256)...)
 	for _, s := range []*service{leader, f} {
-		s.problem(401, "unauthorized", "", "DELETE", "/v1/placements/home", "", append(slices.Clone(own), "Vitrine-Session", key.SHA256)...)
+		s.problem(401, "unauthorized", "", "DELETE", "/v1/placements/home", "",
+			append(slices.Clone(own), "Vitrine-Session", key.SHA256)...)
 	}
 	f.want(204, "DELETE", "/v1/placements/home", "", append(with(token), "Vitrine-Session", readsKey.SHA256)...)
-	f.want(201, "PUT", "/v1/placements/home", plain, "Authorization", "Bearer "+token, "Vitrine-Session", readsKey.SHA256)
+	f.want(201, "PUT", "/v1/placements/home", plain, "Authorization", "Bearer "+token, "Vitrine-Session",
+		readsKey.SHA256)
 }
 
 // A follower's requests are always answered, and the leader's answers reach the caller or count as failures.
 func FuzzForwarded(f *testing.F) {
 	for _, request := range []string{
-		"PUT /v1/placements/home HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}", "DELETE /v1/placements/home HTTP/1.1\r\nHost: localhost\r\n\r\n",
-		"POST /v1/placements/home/rollback HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "PUT\r\n", "",
+		"PUT /v1/placements/home HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}",
+		"DELETE /v1/placements/home HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"POST /v1/placements/home/rollback HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n0\r\n\r\n", "PUT\r\n", "",
 	} {
 		for _, answer := range []string{
-			"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nVitrine-Entry: 2\r\n\r\n{}", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 099 Low\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
+			"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nVitrine-Entry: 2\r\n\r\n{}", "HTTP/1.1 204 " +
+				"No Content\r\n\r\n", "HTTP/1.1 099 Low\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
 			"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", "HTTP/9", "",
 		} {
 			f.Add([]byte(request), []byte(answer))

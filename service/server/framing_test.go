@@ -15,7 +15,8 @@ import (
 	"vitrine/service/server"
 )
 
-const chunkedWithLength = "POST /v1/placements/home/try HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+const chunkedWithLength = "POST /v1/placements/home/try HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+	"application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 
 // exchange sends text and returns the answers, and whether the server closed the connection after them.
 func exchange(t *testing.T, c net.Conn, text string, answers int) (list []*http.Response, closed bool) {
@@ -48,11 +49,13 @@ func TestTwoLengths(t *testing.T) {
 	address, _ := s.run(server.Listen{})
 	const after = "GET /v1/placements HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	for name, request := range map[string]string{
-		"length first":   chunkedWithLength,
-		"encoding first": strings.Replace(chunkedWithLength, "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 5", 1),
-		"other case":     strings.Replace(chunkedWithLength, "Content-Length", "cOntent-lEngth", 1),
-		"bare newlines":  strings.ReplaceAll(chunkedWithLength, "\r\n", "\n"),
-		"long header":    strings.Replace(chunkedWithLength, "Content-Length", "X-Long: "+strings.Repeat("x", 10_000)+"\r\nContent-Length", 1),
+		"length first": chunkedWithLength,
+		"encoding first": strings.Replace(chunkedWithLength, "Content-Length: 5\r\nTransfer-Encoding: chunked",
+			"Transfer-Encoding: chunked\r\nContent-Length: 5", 1),
+		"other case":    strings.Replace(chunkedWithLength, "Content-Length", "cOntent-lEngth", 1),
+		"bare newlines": strings.ReplaceAll(chunkedWithLength, "\r\n", "\n"),
+		"long header": strings.Replace(chunkedWithLength, "Content-Length",
+			"X-Long: "+strings.Repeat("x", 10_000)+"\r\nContent-Length", 1),
 	} {
 		c := fatal.Or(net.Dial("tcp", address))(t)
 		answers, closed := exchange(t, c, request+after, 1)
@@ -68,7 +71,8 @@ func TestTwoLengths(t *testing.T) {
 	}
 	// A body with one length that looks like the head of such a request is accepted.
 	const innocent = "Transfer-Encoding: chunked\r\n\r\n\r\nContent-Length: 5\r\n\r\n"
-	body := "POST /v1/placements/home/try HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n35\r\n" + innocent + "\r\n0\r\n\r\n"
+	body := "POST /v1/placements/home/try HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n35\r\n" +
+		innocent + "\r\n0\r\n\r\n"
 	if len(innocent) != 0x35 {
 		t.Fatalf("%#x", len(innocent))
 	}

@@ -33,11 +33,13 @@ func FuzzBodies(f *testing.F) {
 	} {
 		f.Add(uint8(route), []byte(body))
 	}
-	for _, body := range []string{`{"choices":[{"item":"sku1","quantity":2,"value":5.1},{"item":"sku2"}]}`, `{"choices":[]}`, `{"choices":null,"choice":null}`} {
+	for _, body := range []string{`{"choices":[{"item":"sku1","quantity":2,"value":5.1},{"item":"sku2"}]}`,
+		`{"choices":[]}`, `{"choices":null,"choice":null}`} {
 		f.Add(uint8(3), []byte(body))
 	}
 	for route := range fuzzed {
-		for _, body := range []string{"", "null", "{", "[]", `{"items":[{"id":"a","features":{"price":1e308}}]}`, "\x00", strings.Repeat("[", 2000)} {
+		for _, body := range []string{"", "null", "{", "[]", `{"items":[{"id":"a","features":{"price":1e308}}]}`,
+			"\x00", strings.Repeat("[", 2000)} {
 			f.Add(uint8(route), []byte(body))
 		}
 	}
@@ -56,7 +58,8 @@ func FuzzBodies(f *testing.F) {
 			return
 		}
 		var p api.Problem
-		if err := json.Unmarshal([]byte(a.body), &p); err != nil || p.Status != a.status || p.Title != http.StatusText(a.status) || p.Detail == "" {
+		if err := json.Unmarshal([]byte(a.body), &p); err != nil || p.Status != a.status ||
+			p.Title != http.StatusText(a.status) || p.Detail == "" {
 			t.Fatalf("%s %s: %s, %v", r.method, r.path, a.body, err)
 		}
 	})
@@ -64,7 +67,8 @@ func FuzzBodies(f *testing.F) {
 
 // Every path gets an answer.
 func FuzzPaths(f *testing.F) {
-	for _, path := range []string{"/v1/placements/home", "/v1/decisions/a/outcome", "/v1/placements/../x", "/%00", "/v1/decisions/%ff", "//", "/v1//x", "*"} {
+	for _, path := range []string{"/v1/placements/home", "/v1/decisions/a/outcome", "/v1/placements/../x", "/%00",
+		"/v1/decisions/%ff", "//", "/v1//x", "*"} {
 		f.Add("GET", path)
 	}
 	s := started(f, nil)

@@ -24,7 +24,8 @@ func callersID(h http.Header, name string) string {
 		return ""
 	}
 	for _, c := range []byte(values[0]) {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("._:~/+=@-", c) >= 0) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+			strings.IndexByte("._:~/+=@-", c) >= 0) {
 			return ""
 		}
 	}

@@ -136,9 +136,11 @@ const maxShelf = 200
 
 func (s *Server) shelf(c *call) (err error) {
 	query := c.URL.Query()
-	q := engine.ShelfQuery{Contains: strings.ToLower(query.Get("contains")), Only: query.Get("only"), Sort: query.Get("sort"), IDs: query["id"]}
+	q := engine.ShelfQuery{Contains: strings.ToLower(query.Get("contains")), Only: query.Get("only"),
+		Sort: query.Get("sort"), IDs: query["id"]}
 	if q.Only != "" {
-		if err := api.OneOf("/only", q.Only, "available", "unavailable", "shown", "unseen", "pinned", "excluded"); err != nil {
+		if err := api.OneOf("/only", q.Only, "available", "unavailable", "shown", "unseen", "pinned",
+			"excluded"); err != nil {
 			return err
 		}
 	}

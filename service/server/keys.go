@@ -17,7 +17,8 @@ func (s *Server) authorize(c *call, scope string) error {
 	}
 	for _, name := range []string{"Authorization", personalizer.KeyHeader} {
 		if len(c.Header[name]) > 1 {
-			return problemf(http.StatusBadRequest, "header", "the request has more than one header %s: send one key", name)
+			return problemf(http.StatusBadRequest, "header", "the request has more than one header %s: send one key",
+				name)
 		}
 	}
 	key, err := s.keyOf(c)
@@ -26,7 +27,8 @@ func (s *Server) authorize(c *call, scope string) error {
 	}
 	c.key = key
 	if !slices.Contains(key.Scopes, scope) {
-		c.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="vitrine", error="insufficient_scope", scope=%q`, scope))
+		c.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="vitrine", error="insufficient_scope", scope=%q`,
+			scope))
 		return problemf(http.StatusForbidden, "forbidden", "the API key lacks the scope %q", scope)
 	}
 	return nil
@@ -49,7 +51,8 @@ func (s *Server) keyOf(c *call) (keys.Key, error) {
 	}
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="vitrine"`)
-		return keys.Key{}, problemf(http.StatusUnauthorized, "unauthorized", "an API key is needed, in the header %s", where)
+		return keys.Key{}, problemf(http.StatusUnauthorized, "unauthorized", "an API key is needed, in the header %s",
+			where)
 	}
 	key, ok := s.keys.Find(token)
 	if !ok {

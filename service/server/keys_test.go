@@ -47,18 +47,24 @@ func TestScopes(t *testing.T) {
 		text += key.Table()
 	}
 	s, _ := locked(t, text)
-	free := []string{"/healthz", "/readyz", "/openapi.json", "/docs", "/{$}", "/desk/{file}", "/v1/session", "/v1/policies"}
+	free := []string{"/healthz", "/readyz", "/openapi.json", "/docs", "/{$}", "/desk/{file}", "/v1/session",
+		"/v1/policies"}
 	scopes := map[string]string{
 		"GET /v1/keys":              keys.ScopeAdmin,
-		"PUT /v1/placements/{name}": keys.ScopeAdmin, "DELETE /v1/placements/{name}": keys.ScopeAdmin, "POST /v1/placements/{name}/rollback": keys.ScopeAdmin,
+		"PUT /v1/placements/{name}": keys.ScopeAdmin, "DELETE /v1/placements/{name}": keys.ScopeAdmin,
+		"POST /v1/placements/{name}/rollback":  keys.ScopeAdmin,
 		"POST /v1/placements/{name}/decisions": keys.ScopeDecide, "POST /v1/decisions/{id}/outcome": keys.ScopeOutcome,
-		"POST /v1/placements/{name}/decisions/{id}/rewards":  keys.ScopeOutcome,
-		"PUT /personalizer/{version}/configurations/service": keys.ScopeAdmin, "DELETE /personalizer/{version}/model": keys.ScopeAdmin,
-		"PUT /v1/placements/{name}/personalizer/{version}/configurations/service": keys.ScopeAdmin, "DELETE /v1/placements/{name}/personalizer/{version}/model": keys.ScopeAdmin,
-		"POST /v1/placements/{name}/decisions/{id}/outcome": keys.ScopeOutcome, "POST /v1/placements/{name}/decisions/{id}/activate": keys.ScopeOutcome,
+		"POST /v1/placements/{name}/decisions/{id}/rewards":                       keys.ScopeOutcome,
+		"PUT /personalizer/{version}/configurations/service":                      keys.ScopeAdmin,
+		"DELETE /personalizer/{version}/model":                                    keys.ScopeAdmin,
+		"PUT /v1/placements/{name}/personalizer/{version}/configurations/service": keys.ScopeAdmin,
+		"DELETE /v1/placements/{name}/personalizer/{version}/model":               keys.ScopeAdmin,
+		"POST /v1/placements/{name}/decisions/{id}/outcome":                       keys.ScopeOutcome,
+		"POST /v1/placements/{name}/decisions/{id}/activate":                      keys.ScopeOutcome,
 	}
 	for _, r := range s.Routes() {
-		path := strings.NewReplacer("{name}", "home", "{id}", "abc", "{$}", "", "{version}", "v1.1-preview.3", "{event}", "e", "{file}", "index.js").Replace(r.Path)
+		path := strings.NewReplacer("{name}", "home", "{id}", "abc", "{$}", "", "{version}", "v1.1-preview.3",
+			"{event}", "e", "{file}", "index.js").Replace(r.Path)
 		if slices.Contains(free, r.Path) {
 			s.token = ""
 			if r.Method == "GET" {
@@ -98,7 +104,8 @@ func TestWrongTokens(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeRead)
 	s, _ := locked(t, key.Table())
 	for _, header := range []string{
-		"", token, "Basic " + token, "Bearer", "Bearer ", "Bearer " + token[:len(token)-1], "Bearer " + token + "A", "Bearer  " + token,
+		"", token, "Basic " + token, "Bearer", "Bearer ", "Bearer " + token[:len(token)-1], "Bearer " + token + "A",
+		"Bearer  " + token,
 		"Bearer " + key.SHA256, "Bearer " + strings.ToUpper(token),
 	} {
 		s.problem(401, "unauthorized", "", "GET", "/v1/placements", "", "Authorization", header)
@@ -201,16 +208,20 @@ func TestNoSecretIsLogged(t *testing.T) {
 	s.token = token
 	s.want(201, "PUT", "/v1/placements/home", home)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
-	for _, place := range []string{"/v1/placements/" + token, "/" + token, "/v1/placements?key=" + token, "/v1/decisions/" + token} {
+	for _, place := range []string{"/v1/placements/" + token, "/" + token, "/v1/placements?key=" + token,
+		"/v1/decisions/" + token} {
 		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
 			s.ask(method, place, token)
 			s.ask(method, place, token, "Authorization", token)
 			s.ask(method, place, token, "Authorization", "Basic "+token, "X-Request-Id", token, "Content-Type", token)
-			s.ask(method, place, token, "Authorization", "Bearer x"+token, token, token, "User-Agent", token, "Referer", token)
+			s.ask(method, place, token, "Authorization", "Bearer x"+token, token, token, "User-Agent", token, "Referer",
+				token)
 		}
 	}
-	for _, body := range []string{`{"` + token + `":1}`, `{"choice":"` + token + `"}`, `{"items":[{"id":"a","features":{"price":"` + token + `"}}]}`} {
-		for _, path := range []string{"/v1/placements/home/decisions", "/v1/decisions/abc/outcome", "/v1/placements/home/rollback"} {
+	for _, body := range []string{`{"` + token + `":1}`, `{"choice":"` + token + `"}`,
+		`{"items":[{"id":"a","features":{"price":"` + token + `"}}]}`} {
+		for _, path := range []string{"/v1/placements/home/decisions", "/v1/decisions/abc/outcome",
+			"/v1/placements/home/rollback"} {
 			s.ask("POST", path, body)
 		}
 		s.ask("PUT", "/v1/placements/home", body)
@@ -236,11 +247,13 @@ func TestNoSecretIsLogged(t *testing.T) {
 func TestOwnPages(t *testing.T) {
 	s := started(t, nil)
 	s.want(200, "GET", "/v1/placements", "", "Origin", "http://localhost", "Sec-Fetch-Site", "same-origin")
-	s.problem(403, "forbidden", "", "PUT", "/v1/placements/home", home, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site")
+	s.problem(403, "forbidden", "", "PUT", "/v1/placements/home", home, "Origin", "http://evil.example",
+		"Sec-Fetch-Site", "cross-site")
 	s.problem(403, "forbidden", "", "PUT", "/v1/placements/home", home, "Origin", "http://evil.example")
 	s.want(201, "PUT", "/v1/placements/home", home)
 	for host, want := range map[string]int{
-		"localhost:8080": 200, "127.0.0.1": 200, "[::1]:80": 200, "[::1]": 200, "evil.example": 403, "localhost.evil.example:80": 403, "10.0.0.1": 403,
+		"localhost:8080": 200, "127.0.0.1": 200, "[::1]:80": 200, "[::1]": 200, "evil.example": 403,
+		"localhost.evil.example:80": 403, "10.0.0.1": 403,
 	} {
 		if got := s.askHost(host, "/v1/placements"); got != want {
 			t.Errorf("Host %s: %d, want %d", host, got, want)

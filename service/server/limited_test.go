@@ -61,10 +61,12 @@ func TestLimitedKeys(t *testing.T) {
 	s, _, _ := vaulted(t)
 	fatal.If(t, s.engine.Wait(t.Context()))
 	before := s.engine.Sequence()
-	bodies := []string{"", "{", "{}", plain, `{` + jewels + `}`, `{"choice":"jewel"}`, `{"choice":null}`, `{"version":1}`}
+	bodies := []string{"", "{", "{}", plain, `{` + jewels + `}`, `{"choice":"jewel"}`, `{"choice":null}`,
+		`{"version":1}`}
 	about := func(r server.Route, name, id, body string) string {
 		event := strings.TrimPrefix(id, name+":")
-		path := strings.NewReplacer("{name}", name, "{id}", id, "{version}", "v1.1-preview.3", "{event}", event).Replace(r.Path)
+		path := strings.NewReplacer("{name}", name, "{id}", id, "{version}", "v1.1-preview.3", "{event}",
+			event).Replace(r.Path)
 		return s.ask(r.Method, path, body).without(id, name)
 	}
 	for _, r := range s.Routes() {
@@ -73,7 +75,8 @@ func TestLimitedKeys(t *testing.T) {
 			for _, body := range bodies {
 				for _, id := range []string{"vault:gem-1", "vault:gem-2"} {
 					got, want := about(r, "vault", id, body), about(r, "other", "other:cup-9", body)
-					if got != want || !strings.HasPrefix(got, "404 ") && !r.Personalizer || strings.HasPrefix(got, "2") {
+					if got != want || !strings.HasPrefix(got, "404 ") && !r.Personalizer ||
+						strings.HasPrefix(got, "2") {
 						t.Errorf("%s %s %s: %s, and of what does not exist %s", r.Method, r.Path, body, got, want)
 					}
 				}
@@ -84,7 +87,8 @@ func TestLimitedKeys(t *testing.T) {
 				t.Errorf("%s: %s", r.Path, text)
 			}
 		case r.Path == "/v1/placements", r.Path == "/v1/overview":
-			if text := about(r, "vault", "vault:gem-1", ""); !strings.Contains(text, `"name":"home"`) || strings.Contains(text, "vault") {
+			if text := about(r, "vault", "vault:gem-1", ""); !strings.Contains(text, `"name":"home"`) ||
+				strings.Contains(text, "vault") {
 				t.Errorf("its own placement is not in the list, or another one is: %s", text)
 			}
 		default:
@@ -99,7 +103,8 @@ func TestLimitedKeys(t *testing.T) {
 			continue
 		}
 		for _, body := range append(slices.Clip(bodies), home, `{`+items+`}`, `{"choice":"sku1"}`) {
-			path := strings.NewReplacer("{name}", "home", "{id}", "mine", "{$}", "", "{version}", "v1.0", "{event}", "mine").Replace(r.Path)
+			path := strings.NewReplacer("{name}", "home", "{id}", "mine", "{$}", "", "{version}", "v1.0", "{event}",
+				"mine").Replace(r.Path)
 			a := s.ask(r.Method, path, body)
 			if a.status == 401 || a.status >= 500 {
 				t.Errorf("%s %s %s: %d", r.Method, path, body, a.status)
@@ -117,7 +122,8 @@ func TestLimitedKeys(t *testing.T) {
 // Without the placement's name an id means the key's own placements, and for an unlimited key it is ambiguous.
 func TestTakenIDs(t *testing.T) {
 	s, _, _ := vaulted(t)
-	s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"vault:gem-1","max_size":1,%s}`, items))
+	s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"vault:gem-1","max_size":1,%s}`,
+		items))
 	s.want(200, "GET", "/v1/decisions/vault:gem-1", "")
 	s.want(200, "GET", "/v1/placements/home/decisions/vault:gem-1", "")
 	s.problem(404, "not-found", "", "GET", "/v1/placements/vault/decisions/vault:gem-1", "")
@@ -132,7 +138,8 @@ func TestTakenIDs(t *testing.T) {
 	all := started(t, nil)
 	for _, name := range []string{"a", "b"} {
 		all.want(201, "PUT", "/v1/placements/"+name, plain)
-		all.want(201, "POST", "/v1/placements/"+name+"/decisions", `{"decision_id":"one","items":[{"id":"a","features":{"x":1}}]}`)
+		all.want(201, "POST", "/v1/placements/"+name+"/decisions",
+			`{"decision_id":"one","items":[{"id":"a","features":{"x":1}}]}`)
 	}
 	all.problem(409, "ambiguous", "", "POST", "/v1/decisions/one/outcome", `{"choice":null}`)
 	all.problem(409, "ambiguous", "", "POST", "/v1/decisions/one/activate", "")
@@ -140,7 +147,8 @@ func TestTakenIDs(t *testing.T) {
 	all.want(204, "POST", "/v1/placements/a/decisions/one/activate", "")
 	all.want(204, "POST", "/v1/placements/a/decisions/one/outcome", `{"choice":"a"}`)
 	for name, want := range map[string]string{"a": "chosen", "b": "open"} {
-		if a := all.want(200, "GET", "/v1/placements/"+name+"/decisions/one", ""); !strings.Contains(a.body, `"placement":"`+name+`"`) || !strings.Contains(a.body, `"status":"`+want+`"`) {
+		if a := all.want(200, "GET", "/v1/placements/"+name+"/decisions/one", ""); !strings.Contains(a.body,
+			`"placement":"`+name+`"`) || !strings.Contains(a.body, `"status":"`+want+`"`) {
 			t.Errorf("the decision of %s: %s, want it to be %s", name, a.body, want)
 		}
 	}
@@ -170,10 +178,12 @@ func TestLimitedSlowOutcome(t *testing.T) {
 	s, _, _ := vaulted(t)
 	moves := func() {
 		fatal.If(t, s.engine.Delete(t.Context(), "home", nil, 0))
-		r := &api.Request{Decision: "mine", Items: []api.Item{{ID: "jewel", Features: api.Values{api.Number("carat", 3)}}}}
+		r := &api.Request{Decision: "mine",
+			Items: []api.Item{{ID: "jewel", Features: api.Values{api.Number("carat", 3)}}}}
 		fatal.Or(s.engine.Decide(t.Context(), "vault", r, s.clock.now().UnixNano()))(t)
 	}
-	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/decisions/mine/outcome", &laterBody{moves, strings.NewReader(`{"choice":"jewel"}`)})
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/decisions/mine/outcome",
+		&laterBody{moves, strings.NewReader(`{"choice":"jewel"}`)})
 	r.Header.Set("Authorization", "Bearer "+s.token)
 	answer := httptest.NewRecorder()
 	s.ServeHTTP(answer, r)
@@ -191,12 +201,14 @@ func TestLimitedCatalogue(t *testing.T) {
 	with := func(catalogue, config string) string { return `{"catalogue_of":"` + catalogue + `",` + config[1:] }
 	for _, config := range []string{carat, plain} { // of the vault's features, and of others
 		s.problem(422, "invalid", "#/catalogue_of", "PUT", "/v1/placements/nowhere", with("vault", config))
-		if got, want := s.ask("PUT", "/v1/placements/nowhere", with("vault", config)).without("vault"), s.ask("PUT", "/v1/placements/nowhere", with("other", config)).without("other"); got != want {
+		if got, want := s.ask("PUT", "/v1/placements/nowhere", with("vault", config)).without("vault"),
+			s.ask("PUT", "/v1/placements/nowhere", with("other", config)).without("other"); got != want {
 			t.Errorf("%s, and of what does not exist %s", got, want)
 		}
 	}
 	fatal.Or(s.engine.Put(t.Context(), "nowhere", []byte(with("vault", carat)), 0))(t)
-	s.want(200, "PUT", "/v1/placements/nowhere", with("vault", strings.Replace(carat, `{"max_size"`, `{"max_versions":3,"max_size"`, 1)))
+	s.want(200, "PUT", "/v1/placements/nowhere",
+		with("vault", strings.Replace(carat, `{"max_size"`, `{"max_versions":3,"max_size"`, 1)))
 	s.want(200, "PUT", "/v1/placements/nowhere", carat)
 }
 
@@ -232,7 +244,8 @@ func TestRankMakesNoPlacement(t *testing.T) {
 	if names, entries := s.engine.Placements(), s.engine.Sequence(); len(names) > 0 || entries > 0 {
 		t.Errorf("a key with the scope decide has made %v, and %d entries", names, entries)
 	}
-	fatal.Or(s.engine.Put(t.Context(), "personalizer", []byte(`{"max_size":1,"features":[{"name":"id","kind":"category"}],"policy":{"name":"uniform"}}`), 0))(t)
+	fatal.Or(s.engine.Put(t.Context(), "personalizer",
+		[]byte(`{"max_size":1,"features":[{"name":"id","kind":"category"}],"policy":{"name":"uniform"}}`), 0))(t)
 	s.want(201, "POST", "/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", token)
 }
 
@@ -254,13 +267,15 @@ func TestLimitedListener(t *testing.T) {
 	hears := func(in *bufio.Scanner, want string) {
 		t.Helper()
 		e := nextEvent(t, in)
-		if text := fmt.Sprintln(e); strings.TrimSpace(fmt.Sprint(e.kind, " ", e.data["placement"])) != want || strings.Contains(text, "vault") {
+		if text := fmt.Sprintln(e); strings.TrimSpace(fmt.Sprint(e.kind, " ", e.data["placement"])) != want ||
+			strings.Contains(text, "vault") {
 			t.Errorf("heard %s, want %s", text, want)
 		}
 	}
 	all, others := listen(""), listen("?placement=vault")
 	for _, placement := range []string{"vault", "home"} {
-		fatal.Or(s.engine.Change(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)), engine.Change{Reset: true}, 0))(t)
+		fatal.Or(s.engine.Change(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)),
+			engine.Change{Reset: true}, 0))(t)
 	}
 	hears(all, "learner-reset home")
 	write(t, path, strings.Replace(file, `"home", "nowhere"`, `"nowhere"`, 1))
@@ -279,7 +294,8 @@ func TestKeysPayForFilters(t *testing.T) {
 	s, _ := locked(t, key.Table()+theirs.Table())
 	s.token = mine
 	s.want(201, "PUT", "/v1/placements/home", plain)
-	s.want(200, "PUT", "/v1/placements/home/items", `{"items":[{"id":"a","features":{"x":1}},{"id":"b","features":{"x":2}}]}`)
+	s.want(200, "PUT", "/v1/placements/home/items",
+		`{"items":[{"id":"a","features":{"x":1}},{"id":"b","features":{"x":2}}]}`)
 	const decisions = "/v1/placements/home/decisions"
 	s.want(201, "POST", decisions, `{"filter":"x > 0.5"}`)
 	s.Exhaust("mine")

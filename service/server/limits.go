@@ -95,7 +95,8 @@ func (p *places) take(key string, limit, perKey int) (free int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if mine := p.byKey[key]; p.all >= limit || mine >= perKey {
-		return 0, problemf(http.StatusServiceUnavailable, "busy", "%d %s are in progress, %d of them with this key: at most %d may be, and %d with one key", p.all, p.what, mine, limit, perKey)
+		return 0, problemf(http.StatusServiceUnavailable, "busy", "%d %s are in progress, %d of them with this "+
+			"key: at most %d may be, and %d with one key", p.all, p.what, mine, limit, perKey)
 	}
 	if p.byKey == nil {
 		p.byKey = map[string]int{}

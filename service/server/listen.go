@@ -100,7 +100,8 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	s := &Socket{listen: l, at: listener, process: rand.Text()[:8], served: make(chan error, 1)}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: sockets.MaxHeader,
-		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: limited.State, ConnContext: sockets.WithHead,
+		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle,
+		ConnState: limited.State, ConnContext: sockets.WithHead,
 		ErrorLog: log.New(connections{o.Logger}, "", 0),
 	}
 	if l.Health != "" {
@@ -124,8 +125,9 @@ func (s *Socket) bindHealth(ctx context.Context) error {
 		mux.HandleFunc("GET "+path, s.answer)
 	}
 	s.health = &http.Server{
-		Handler: mux, MaxHeaderBytes: sockets.MaxHeader, ReadHeaderTimeout: s.listen.Header, ReadTimeout: s.listen.Read, WriteTimeout: s.listen.Write,
-		IdleTimeout: s.listen.Idle, ErrorLog: s.http.ErrorLog,
+		Handler: mux, MaxHeaderBytes: sockets.MaxHeader, ReadHeaderTimeout: s.listen.Header, ReadTimeout: s.listen.Read,
+		WriteTimeout: s.listen.Write,
+		IdleTimeout:  s.listen.Idle, ErrorLog: s.http.ErrorLog,
 	}
 	go func() { _ = s.health.Serve(at) }() // until it is closed
 	return nil
@@ -153,7 +155,8 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	c := &call{Request: r, w: recorder{ResponseWriter: w}, id: cmp.Or(callersID(r.Header, "X-Request-Id"), s.process)}
 	w.Header().Set("X-Request-Id", c.id)
 	if twice {
-		c.fail(problemf(http.StatusBadRequest, "header", "the request has both Content-Length and Transfer-Encoding: send one of them"))
+		c.fail(problemf(http.StatusBadRequest, "header", "the request has both Content-Length and "+
+			"Transfer-Encoding: send one of them"))
 		return
 	}
 	if r.URL.Path == "/healthz" {

@@ -102,7 +102,8 @@ func TestDrain(t *testing.T) {
 	defer events.Body.Close()
 	answered := make(chan int, 1)
 	go func() {
-		r, err := client(nil).Post("http://"+address+"/v1/placements/home/decisions", "application/json", strings.NewReader(`{`+items+`}`))
+		r, err := client(nil).Post("http://"+address+"/v1/placements/home/decisions", "application/json",
+			strings.NewReader(`{`+items+`}`))
 		if err != nil {
 			t.Error(err)
 			answered <- 0
@@ -114,7 +115,8 @@ func TestDrain(t *testing.T) {
 	<-store.waiting
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
-	if text, err := io.ReadAll(events.Body); err != nil || !strings.HasSuffix(string(text), "event: end\ndata: {}\n\n") {
+	if text, err := io.ReadAll(events.Body); err != nil || !strings.HasSuffix(string(text),
+		"event: end\ndata: {}\n\n") {
 		t.Errorf("events ended with %q, %v", text, err)
 	}
 	s.problem(503, "draining", "", "GET", "/readyz", "")
@@ -147,7 +149,8 @@ func TestDrainEnds(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		r, err := client(nil).Post("http://"+address+"/v1/placements/home/decisions", "application/json", strings.NewReader(`{`+items+`}`))
+		r, err := client(nil).Post("http://"+address+"/v1/placements/home/decisions", "application/json",
+			strings.NewReader(`{`+items+`}`))
 		if err == nil {
 			r.Body.Close()
 		}
@@ -210,7 +213,8 @@ func TestMostConnections(t *testing.T) {
 		fatal.If(t, ask(c))
 		open = append(open, c)
 	}
-	if first, second, third := ask(open[0]), ask(open[1]), ask(open[2]); (first == nil) == (second == nil) || third != nil {
+	if first, second, third := ask(open[0]), ask(open[1]), ask(open[2]); (first == nil) == (second == nil) ||
+		third != nil {
 		t.Errorf("of two connections at most and three that asked: %v, %v, %v", first, second, third)
 	}
 	if err := stop(); err != nil {
@@ -231,7 +235,8 @@ func TestMostConnectionsBusy(t *testing.T) {
 	address, stop := s.run(server.Listen{Health: health})
 	body := `{` + items + `}`
 	busy := dial(t, address)
-	fmt.Fprintf(busy, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	fmt.Fprintf(busy, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "+
+		"%d\r\n\r\n%s", len(body), body)
 	<-store.waiting
 	next, last := dial(t, address), dial(t, address)
 	for _, c := range []net.Conn{next, last} {
@@ -347,7 +352,8 @@ func TestSlowLog(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
 	patient := s.Server
-	s.Server = server.New(server.Options{Engine: s.engine, Clock: s.clock.now, Limits: server.Limits{Answer: 200 * time.Millisecond}})
+	s.Server = server.New(server.Options{Engine: s.engine, Clock: s.clock.now,
+		Limits: server.Limits{Answer: 200 * time.Millisecond}})
 	s.problem(503, "slow", "", "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`)
 	s.Server = patient
 	close(store.gate)
@@ -364,7 +370,8 @@ func TestCallerWentAway(t *testing.T) {
 	defer close(store.gate)
 	ctx, hangUp := context.WithCancel(t.Context())
 	answer := httptest.NewRecorder()
-	request := httptest.NewRequestWithContext(ctx, "POST", "http://localhost/v1/placements/home/decisions", strings.NewReader(`{"decision_id":"a",`+items+`}`))
+	request := httptest.NewRequestWithContext(ctx, "POST", "http://localhost/v1/placements/home/decisions",
+		strings.NewReader(`{"decision_id":"a",`+items+`}`))
 	var under sync.WaitGroup
 	under.Go(func() { s.ServeHTTP(answer, request) })
 	<-store.waiting
@@ -418,11 +425,13 @@ func certify(t testing.TB, dir string, serial int64) {
 	t.Helper()
 	key := fatal.Or(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	certificate := fatal.Or(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
 	private := fatal.Or(x509.MarshalPKCS8PrivateKey(key))(t)
-	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate},
+		"key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
 		write(t, filepath.Join(dir, name), string(pem.EncodeToMemory(block)))
 	}
 }
@@ -439,7 +448,8 @@ func TestTLSSuites(t *testing.T) {
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA:          false,
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256:       false,
 	} {
-		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite}})
+		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12,
+			CipherSuites: []uint16{suite}})
 		if err == nil {
 			c.Close()
 		}
@@ -478,7 +488,8 @@ func TestTLS(t *testing.T) {
 			t.Error("what is not encrypted is answered")
 		}
 	}
-	err := started(t, nil).Run(t.Context(), server.Listen{Address: "127.0.0.1:0", Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
+	err := started(t, nil).Run(t.Context(), server.Listen{Address: "127.0.0.1:0",
+		Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
 	if err == nil || !strings.Contains(err.Error(), "TLS") {
 		t.Errorf("a key that is none: %v", err)
 	}
@@ -494,7 +505,8 @@ func TestConnections(t *testing.T) {
 	var both bytes.Buffer
 	for i := range 2 {
 		body := fmt.Sprintf(`{"decision_id":"%d","items":[{"id":"a","features":{"x":1}}]}`, i)
-		fmt.Fprintf(&both, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		fmt.Fprintf(&both, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "+
+			"%d\r\n\r\n%s", len(body), body)
 	}
 	c.Write(both.Bytes())
 	in := bufio.NewReader(c)
@@ -532,7 +544,8 @@ func TestSocket(t *testing.T) {
 	}
 	try("/healthz", 200)
 	for _, path := range []string{"/readyz", "/v1/placements", "//", "/nothing"} {
-		if header, text := try(path, 503); header.Get("Retry-After") != "1" || header.Get("X-Request-Id") == "" || !strings.Contains(text, `"urn:vitrine:problem:starting"`) {
+		if header, text := try(path, 503); header.Get("Retry-After") != "1" || header.Get("X-Request-Id") == "" ||
+			!strings.Contains(text, `"urn:vitrine:problem:starting"`) {
 			t.Errorf("%s: %v %s", path, header, text)
 		}
 	}
@@ -562,8 +575,9 @@ func TestBindRefuses(t *testing.T) {
 	defer taken.Close()
 	dir := t.TempDir()
 	for name, l := range map[string]server.Listen{
-		"in use":  {Address: taken.Addr().String()},
-		"TLS":     {Address: "127.0.0.1:0", Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")},
+		"in use": {Address: taken.Addr().String()},
+		"TLS": {Address: "127.0.0.1:0", Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(
+			dir, "key.pem")},
 		"without": {Address: ":0"},
 	} {
 		if _, err := server.Bind(t.Context(), l, server.Options{}); err == nil || !strings.Contains(err.Error(), name) {

@@ -39,7 +39,8 @@ func (s *Server) advance(ctx context.Context) error {
 		s.log.Info("a learner that has learned from the log decides", "placement", name)
 	}
 	for _, name := range ended {
-		s.log.Warn("a relearning is given up: its learner has broken, or the log no longer has what it needs", "placement", name)
+		s.log.Warn("a relearning is given up: its learner has broken, or the log no longer has what it needs",
+			"placement", name)
 	}
 	return err
 }

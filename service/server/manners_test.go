@@ -16,7 +16,8 @@ func TestCallersRequestID(t *testing.T) {
 	s := started(t, nil)
 	const id = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 	a := s.want(404, "GET", "/v1/placements/home", "", "X-Request-Id", id)
-	if a.header.Get("X-Request-Id") != id || !strings.Contains(a.body, `"request_id":"`+id+`"`) || !strings.Contains(s.log.String(), `"request_id":"`+id+`"`) {
+	if a.header.Get("X-Request-Id") != id || !strings.Contains(a.body, `"request_id":"`+id+`"`) ||
+		!strings.Contains(s.log.String(), `"request_id":"`+id+`"`) {
 		t.Errorf("%v %s\n%s", a.header, a.body, s.log)
 	}
 	longest := strings.Repeat("x", 128)
@@ -26,7 +27,8 @@ func TestCallersRequestID(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", longest + "x", "a b", "é", "a\tb", `"`, "<a>", "vitrine_token", "a,b"} {
-		if got := s.ask("GET", "/healthz", "", "X-Request-Id", bad).header.Get("X-Request-Id"); got == bad || got == "" {
+		if got := s.ask("GET", "/healthz", "", "X-Request-Id", bad).header.Get("X-Request-Id"); got == bad ||
+			got == "" {
 			t.Errorf("%q became %q", bad, got)
 		}
 	}
@@ -45,11 +47,13 @@ func TestLocation(t *testing.T) {
 	for _, request := range []string{`{"decision_id":"a:b",` + items + `}`, `{` + items + `}`} {
 		a := s.want(201, "POST", "/v1/placements/home/decisions", request)
 		at := s.want(200, "GET", a.header.Get("Location"), "")
-		if parsed(t, a.body).Decision == "" || !strings.Contains(at.body, `"decision_id":"`+parsed(t, a.body).Decision+`"`) {
+		if parsed(t, a.body).Decision == "" || !strings.Contains(at.body,
+			`"decision_id":"`+parsed(t, a.body).Decision+`"`) {
 			t.Errorf("%s is at %s: %s", a.body, a.header.Get("Location"), at.body)
 		}
 	}
-	if got := s.want(200, "POST", "/v1/placements/home/decisions", `{"decision_id":"a:b",`+items+`}`).header.Get("Location"); got != "" {
+	if got := s.want(200, "POST", "/v1/placements/home/decisions", `{"decision_id":"a:b",`+items+`}`).header.Get(
+		"Location"); got != "" {
 		t.Errorf("Location of a repeated decision: %q", got)
 	}
 }
@@ -67,7 +71,8 @@ func TestOptions(t *testing.T) {
 		"/v1/placements/none/personalizer": "",
 	} {
 		a := s.ask("OPTIONS", path, "")
-		if status := map[bool]int{true: 404, false: 204}[want == ""]; a.status != status || a.header.Get("Allow") != want {
+		if status := map[bool]int{true: 404, false: 204}[want == ""]; a.status != status ||
+			a.header.Get("Allow") != want {
 			t.Errorf("OPTIONS %s: %d %v", path, a.status, a.header)
 		}
 		if a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Vary") != "" {
@@ -87,40 +92,48 @@ func storedKey(t testing.TB, name string, scopes ...string) string {
 func TestCORS(t *testing.T) {
 	const shop, other = "https://shop.example", "https://evil.example"
 	s := started(t, func(o *server.Options, _ *engine.Options) { o.Origins = []string{"http://localhost:3000", shop} })
-	preflight := []string{"Access-Control-Request-Method", "PUT", "Access-Control-Request-Headers", "authorization,content-type"}
+	preflight := []string{"Access-Control-Request-Method", "PUT", "Access-Control-Request-Headers",
+		"authorization,content-type"}
 	a := s.want(204, "OPTIONS", "/v1/placements/home", "", append(preflight, "Origin", shop)...)
 	for name, want := range map[string]string{
-		"Access-Control-Allow-Origin": shop, "Access-Control-Allow-Methods": "GET, HEAD, PUT, DELETE, OPTIONS", "Access-Control-Max-Age": "600", "Vary": "Origin",
+		"Access-Control-Allow-Origin": shop, "Access-Control-Allow-Methods": "GET, HEAD, PUT, DELETE, OPTIONS",
+		"Access-Control-Max-Age": "600", "Vary": "Origin",
 		"Access-Control-Allow-Credentials": "",
 	} {
 		if got := a.header.Get(name); got != want {
 			t.Errorf("the preflight's %s is %q, want %q", name, got, want)
 		}
 	}
-	for _, name := range []string{"Authorization", "Content-Type", "Ocp-Apim-Subscription-Key", "Last-Event-ID", "X-Request-Id", "Traceparent"} {
+	for _, name := range []string{"Authorization", "Content-Type", "Ocp-Apim-Subscription-Key", "Last-Event-ID",
+		"X-Request-Id", "Traceparent"} {
 		if !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), name) {
 			t.Errorf("pages may not send %s: %q", name, a.header.Get("Access-Control-Allow-Headers"))
 		}
 	}
 	a = s.want(201, "PUT", "/v1/placements/home", home, "Origin", shop, "Sec-Fetch-Site", "cross-site")
-	if a.header.Get("Access-Control-Allow-Origin") != shop || !strings.Contains(a.header.Get("Access-Control-Expose-Headers"), "X-Request-Id") {
+	if a.header.Get("Access-Control-Allow-Origin") != shop ||
+		!strings.Contains(a.header.Get("Access-Control-Expose-Headers"), "X-Request-Id") {
 		t.Errorf("an answer to a page of the shop: %v", a.header)
 	}
-	if a := s.want(404, "GET", "/v1/placements/none", "", "Origin", shop); a.header.Get("Access-Control-Allow-Origin") != shop {
+	if a := s.want(404, "GET", "/v1/placements/none", "", "Origin", shop); a.header.Get(
+		"Access-Control-Allow-Origin") != shop {
 		t.Errorf("a page of the shop cannot read a problem: %v", a.header)
 	}
-	for _, origin := range []string{other, "https://shop.example.evil.example", "null", "https://shop.example:8443", "http://shop.example"} {
+	for _, origin := range []string{other, "https://shop.example.evil.example", "null", "https://shop.example:8443",
+		"http://shop.example"} {
 		for _, a := range []answer{
 			s.ask("OPTIONS", "/v1/placements/home", "", append(preflight, "Origin", origin)...),
 			s.ask("GET", "/v1/placements", "", "Origin", origin),
 		} {
-			if a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Access-Control-Allow-Methods") != "" || a.header.Get("Vary") != "Origin" {
+			if a.header.Get("Access-Control-Allow-Origin") != "" ||
+				a.header.Get("Access-Control-Allow-Methods") != "" || a.header.Get("Vary") != "Origin" {
 				t.Errorf("an answer to %s: %d %v", origin, a.status, a.header)
 			}
 		}
 		s.problem(403, "forbidden", "", "PUT", "/v1/placements/home", home, "Origin", origin)
 	}
-	for _, bad := range []string{"*", "https://*.example", "shop.example", "https://shop.example/", "https://Shop.example", "ftp://shop.example", "https://", "null", "https://a@b"} {
+	for _, bad := range []string{"*", "https://*.example", "shop.example", "https://shop.example/",
+		"https://Shop.example", "ftp://shop.example", "https://", "null", "https://a@b"} {
 		if server.CheckOrigin(bad) == nil {
 			t.Errorf("the origin %q is taken", bad)
 		}
@@ -169,7 +182,8 @@ func TestRateLimitHeaders(t *testing.T) {
 	expect(s.want(200, "GET", "/v1/placements", ""), `"places";q=30;qu="concurrent-requests"`, `"places";r=29`)
 	s = limited(func(l *server.Limits) { l.Concurrent, l.Rate = 40, 10 }, key.Table())
 	s.token = token
-	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=10;w=1, "places";q=40;qu="concurrent-requests"`, `"rate";r=9;t=1, "places";r=39`)
+	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=10;w=1, "places";q=40;qu="concurrent-requests"`,
+		`"rate";r=9;t=1, "places";r=39`)
 }
 
 // HEAD answers as GET does.

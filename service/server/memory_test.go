@@ -41,7 +41,8 @@ func TestPlacementsTakeMemory(t *testing.T) {
 			t.Errorf("/metrics has no %s", want)
 		}
 	}
-	if stats := s.want(http.StatusOK, "GET", "/v1/placements/home/stats", "").body; !strings.Contains(stats, fmt.Sprintf(`"reserved_bytes":%d`, u.Placements)) {
+	if stats := s.want(http.StatusOK, "GET", "/v1/placements/home/stats", "").body; !strings.Contains(stats,
+		fmt.Sprintf(`"reserved_bytes":%d`, u.Placements)) {
 		t.Errorf("the statistics do not have the %d bytes that are charged: %s", u.Placements, stats)
 	}
 	const wide = `{"max_size":3,"features":[{"name":"sku","kind":"category","columns":4095}],"policy":{"name":"onl-mnl"}}`
@@ -90,7 +91,8 @@ func TestRequestsTakeMemory(t *testing.T) {
 	for range 6 {
 		all.Go(func() {
 			for range 20 { // as clients do that are asked to try again
-				if a := s.ask("POST", "/v1/placements/wide/decisions", body); a.status != http.StatusServiceUnavailable {
+				if a := s.ask("POST", "/v1/placements/wide/decisions",
+					body); a.status != http.StatusServiceUnavailable {
 					if a.status != http.StatusCreated {
 						t.Errorf("status %d: %s", a.status, a.body)
 					}
@@ -114,7 +116,8 @@ func TestRequestsTakeMemory(t *testing.T) {
 func TestRequestsWaitForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := within(t, 400<<20)
-		s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"max_request_items":16384,"features":[{"name":"sku","kind":"category","columns":4096}],"policy":{"name":"uniform"},"memory_bytes":1000000}`)
+		s.want(http.StatusCreated, "PUT", "/v1/placements/home",
+			`{"max_size":1,"max_request_items":16384,"features":[{"name":"sku","kind":"category","columns":4096}],"policy":{"name":"uniform"},"memory_bytes":1000000}`)
 		free := b.Usage().Size - b.Usage().Placements
 		work, body := free-free/4, free/4
 		const path = "/v1/placements/home/decisions"
@@ -135,7 +138,8 @@ func TestRequestsWaitForMemory(t *testing.T) {
 			}
 		}
 		s.problem(http.StatusRequestEntityTooLarge, "memory", "", "POST", path, rows(16000))
-		if a := s.ask("POST", "/v1/placements/home/personalizer/v1.0/rank", rankOf(9900)); a.status != http.StatusRequestEntityTooLarge {
+		if a := s.ask("POST", "/v1/placements/home/personalizer/v1.0/rank",
+			rankOf(9900)); a.status != http.StatusRequestEntityTooLarge {
 			t.Errorf("a Rank that never fits: %d %s", a.status, a.body)
 		}
 		s.engine.Close()
@@ -149,7 +153,8 @@ func TestRequestsReturnMemory(t *testing.T) {
 	var taken int64
 	c := &offers{offered: func() { taken = b.Usage().Requests }}
 	s := started(t, func(so *server.Options, eo *engine.Options) { so.Budget, eo.Build = b, c.build })
-	s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"sku","kind":"category","columns":1000}],"policy":{"name":"uniform"}}`)
+	s.want(http.StatusCreated, "PUT", "/v1/placements/home",
+		`{"max_size":1,"features":[{"name":"sku","kind":"category","columns":1000}],"policy":{"name":"uniform"}}`)
 	config := fatal.Or(s.engine.Config("home"))(t)
 	const items = 30
 	s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", rows(items))

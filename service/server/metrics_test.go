@@ -25,9 +25,12 @@ func TestMetrics(t *testing.T) {
 	fatal.If(t, s.engine.Wait(t.Context()))
 	text := s.want(200, "GET", "/metrics", "").body
 	for _, line := range []string{
-		`vitrine_decisions_total{placement="home"} 20`, `vitrine_outcomes_total{placement="home"} 1`, `vitrine_pending{placement="home"} 19`,
-		`vitrine_learner_lag_rounds{placement="home"} 0`, `vitrine_log_lag_entries 0`, `vitrine_log_entries 22`, `vitrine_exploration_share{placement="home"} `,
-		`vitrine_calibration_predicted_total{placement="home"} `, `vitrine_revenue_total{placement="home",source="policy"} 0`,
+		`vitrine_decisions_total{placement="home"} 20`, `vitrine_outcomes_total{placement="home"} 1`,
+		`vitrine_pending{placement="home"} 19`,
+		`vitrine_learner_lag_rounds{placement="home"} 0`, `vitrine_log_lag_entries 0`, `vitrine_log_entries 22`,
+		`vitrine_exploration_share{placement="home"} `,
+		`vitrine_calibration_predicted_total{placement="home"} `,
+		`vitrine_revenue_total{placement="home",source="policy"} 0`,
 		`vitrine_request_seconds_count{method="POST",route="/v1/placements/{name}/decisions"} 20`,
 		`vitrine_requests_total{method="POST",route="/v1/placements/{name}/decisions",status="2xx"} 20`,
 		`vitrine_requests_total{method="POST",route="/v1/decisions/{id}/outcome",status="2xx"} 1`,
@@ -91,7 +94,8 @@ func TestLogMetrics(t *testing.T) {
 	})
 	appends.Observe(time.Second)
 	appends.Observe(2 * time.Second)
-	for name, want := range map[string]float64{"vitrine_log_append_seconds_count": 2, "vitrine_log_append_seconds_sum": 3, "vitrine_log_epoch": 7, "vitrine_snapshot_age_seconds": 90} {
+	for name, want := range map[string]float64{"vitrine_log_append_seconds_count": 2,
+		"vitrine_log_append_seconds_sum": 3, "vitrine_log_epoch": 7, "vitrine_snapshot_age_seconds": 90} {
 		if got := s.gauge(name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
@@ -112,11 +116,13 @@ func TestShadowMetrics(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `"max_size"`, `"mode":"shadow","max_size"`, 1))
 	for range 3 {
-		s.want(201, "POST", "/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":0}},{"id":"b","features":{"x":0}}],"baseline":["a"]}`)
+		s.want(201, "POST", "/v1/placements/home/decisions",
+			`{"items":[{"id":"a","features":{"x":0}},{"id":"b","features":{"x":0}}],"baseline":["a"]}`)
 	}
 	text := s.want(200, "GET", "/metrics", "").body
 	for _, line := range []string{ // utilities of 0: p(a|{a}) = 1/2, and of two items 1/3 each
-		`vitrine_shadow_rounds_total{placement="home"} 3`, `vitrine_shadow_policy_total{placement="home"} 2`, `vitrine_shadow_baseline_total{placement="home"} 1.5`,
+		`vitrine_shadow_rounds_total{placement="home"} 3`, `vitrine_shadow_policy_total{placement="home"} 2`,
+		`vitrine_shadow_baseline_total{placement="home"} 1.5`,
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("%s is missing", line)
@@ -127,13 +133,15 @@ func TestShadowMetrics(t *testing.T) {
 // A memory that is too small is one warning when it begins, a metric and a figure of the statistics.
 func TestMemoryIsTooSmall(t *testing.T) {
 	s := started(t, nil)
-	s.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"price","kind":"number"}],"policy":{"name":"uniform"},"memory_bytes":16000}`)
+	s.want(201, "PUT", "/v1/placements/home",
+		`{"max_size":1,"features":[{"name":"price","kind":"number"}],"policy":{"name":"uniform"},"memory_bytes":16000}`)
 	n := 0
 	more := func(count int) {
 		for range count {
 			n++
 			s.clock.advance(time.Second / 10)
-			s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"price":1}}]}`, n))
+			s.want(201, "POST", "/v1/placements/home/decisions",
+				fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"price":1}}]}`, n))
 		}
 	}
 	s.run(server.Listen{Maintain: time.Millisecond})
@@ -154,13 +162,17 @@ func TestMemoryIsTooSmall(t *testing.T) {
 	s.problem(409, "evicted", "", "POST", "/v1/decisions/d95/outcome", `{"choice":"a"}`)
 	more(200)
 	warnings(1)
-	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, `vitrine_expired_early_total{placement="home"} 298`) || !strings.Contains(a.body, `vitrine_expired_total{placement="home"} 0`) {
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body,
+		`vitrine_expired_early_total{placement="home"} 298`) || !strings.Contains(a.body,
+		`vitrine_expired_total{placement="home"} 0`) {
 		t.Errorf("no early ends in %s", a.body)
 	}
-	if a := s.want(200, "GET", "/v1/placements/home/stats", ""); !strings.Contains(a.body, `"expired_early":298`) || !strings.Contains(a.body, `"memory_seconds":`) {
+	if a := s.want(200, "GET", "/v1/placements/home/stats", ""); !strings.Contains(a.body, `"expired_early":298`) ||
+		!strings.Contains(a.body, `"memory_seconds":`) {
 		t.Errorf("no early ends in %s", a.body)
 	}
-	if text := s.log.String(); !strings.Contains(text, `"level":"WARN"`) || !strings.Contains(text, `"placement":"home"`) {
+	if text := s.log.String(); !strings.Contains(text, `"level":"WARN"`) ||
+		!strings.Contains(text, `"placement":"home"`) {
 		t.Error(text)
 	}
 }

@@ -37,8 +37,10 @@ func document(routes []*route, version string) []byte {
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
 			Title: "Vitrine", Version: version,
-			Description: "Decides which items to show, and learns from the outcomes that are reported. Errors are problem details (RFC 9457). What may be null has the type null beside its own; everything else is left out if it is not there.",
-			License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+			Description: "Decides which items to show, and learns from the outcomes that are reported. Errors are " +
+				"problem details (RFC 9457). What may be null has the type null beside its own; everything else " +
+				"is left out if it is not there.",
+			License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
 		Servers: []*huma.Server{{URL: "/", Description: "The service that the document is from."}},
 		Tags: []*huma.Tag{
@@ -51,7 +53,10 @@ func document(routes []*route, version string) []byte {
 			Schemas: registry,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"subscription": {Type: "apiKey", In: "header", Name: personalizer.KeyHeader, Description: "An API key, on the routes of Personalizer."},
-				"key":          {Type: "http", Scheme: "bearer", Description: "An API key. A key that is limited to placements gets 404 for other placements, whether they exist or not, and 403 for what concerns the whole service. A service without configured keys listens only on loopback and needs none."},
+				"key": {Type: "http", Scheme: "bearer", Description: "An API key. A key that is limited " +
+					"to placements gets 404 for other placements, whether they exist or not, and 403 for what " +
+					"concerns the whole service. A service without configured keys listens only on loopback and " +
+					"needs none."},
 			},
 		},
 	}
@@ -190,7 +195,8 @@ func tagOfRoute(rt *route) string {
 
 func (rt *route) describe(registry huma.Registry) *huma.Operation {
 	op := &huma.Operation{
-		Method: rt.method, Path: rt.path, OperationID: rt.id, Tags: []string{tagOfRoute(rt)}, Summary: rt.summary, Responses: map[string]*huma.Response{},
+		Method: rt.method, Path: rt.path, OperationID: rt.id, Tags: []string{tagOfRoute(rt)}, Summary: rt.summary,
+		Responses:   map[string]*huma.Response{},
 		Description: fmt.Sprintf("Needs the scope `%s`.", rt.scope),
 		Security:    []map[string][]string{{"key": {string(rt.scope)}}},
 	}
@@ -201,7 +207,8 @@ func (rt *route) describe(registry huma.Registry) *huma.Operation {
 	for _, m := range pathParameter.FindAllStringSubmatch(rt.path, -1) {
 		parameter := &huma.Param{Name: m[1], In: "path", Required: true, Schema: text}
 		if m[1] == "version" {
-			parameter.Description = "The version of the contract. The last one may stand in the query instead, as api-version, in a path without this step."
+			parameter.Description = "The version of the contract. The last one may stand in the query instead, as " +
+				"api-version, in a path without this step."
 			parameter.Schema = &huma.Schema{Type: huma.TypeString}
 			for _, v := range personalizer.Versions {
 				parameter.Schema.Enum = append(parameter.Schema.Enum, v)
@@ -214,7 +221,8 @@ func (rt *route) describe(registry huma.Registry) *huma.Operation {
 	}
 	entry := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: new(0.0)}
 	if rt.reads {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: entryParameter.name, In: "query", Description: entryParameter.doc, Schema: entry})
+		op.Parameters = append(op.Parameters, &huma.Param{Name: entryParameter.name, In: "query",
+			Description: entryParameter.doc, Schema: entry})
 	}
 	for _, h := range rt.headers {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: h.name, In: "header", Description: h.doc, Schema: text})
@@ -225,7 +233,8 @@ func (rt *route) describe(registry huma.Registry) *huma.Operation {
 	for status, body := range rt.answers {
 		response := &huma.Response{Description: http.StatusText(status), Content: contents(body, registry)}
 		if rt.writes {
-			response.Headers = map[string]*huma.Param{api.EntryHeader: {Description: "The entry of the log that has the change.", Schema: entry}}
+			response.Headers = map[string]*huma.Param{api.EntryHeader: {Description: "The entry of the log that " +
+				"has the change.", Schema: entry}}
 		}
 		op.Responses[strconv.Itoa(status)] = response
 	}

@@ -42,7 +42,8 @@ type openAPI struct {
 
 func documentOf(s *service) (d openAPI) {
 	s.Helper()
-	fatal.If(s, json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d, json.MatchCaseInsensitiveNames(true)))
+	fatal.If(s, json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d,
+		json.MatchCaseInsensitiveNames(true)))
 	return d
 }
 
@@ -55,9 +56,12 @@ func TestDocumentIsTrue(t *testing.T) {
 		t.Errorf("OpenAPI %q", d.OpenAPI)
 	}
 	for _, want := range []string{
-		"put /v1/placements/{name}", "get /v1/placements/{name}", "delete /v1/placements/{name}", "get /v1/placements", "post /v1/placements/{name}/decisions",
-		"post /v1/decisions/{id}/outcome", "get /v1/decisions/{id}", "get /v1/placements/{name}/stats", "get /v1/events", "post /v1/placements/{name}/rollback", "post /v1/decisions/{id}/activate",
-		"post /v1/placements/{name}/decisions/{id}/outcome", "post /v1/placements/{name}/decisions/{id}/rewards", "get /v1/placements/{name}/decisions/{id}", "post /v1/placements/{name}/decisions/{id}/activate",
+		"put /v1/placements/{name}", "get /v1/placements/{name}", "delete /v1/placements/{name}", "get /v1/placements",
+		"post /v1/placements/{name}/decisions",
+		"post /v1/decisions/{id}/outcome", "get /v1/decisions/{id}", "get /v1/placements/{name}/stats",
+		"get /v1/events", "post /v1/placements/{name}/rollback", "post /v1/decisions/{id}/activate",
+		"post /v1/placements/{name}/decisions/{id}/outcome", "post /v1/placements/{name}/decisions/{id}/rewards",
+		"get /v1/placements/{name}/decisions/{id}", "post /v1/placements/{name}/decisions/{id}/activate",
 	} {
 		method, path, _ := strings.Cut(want, " ")
 		if _, ok := d.Paths[path][method]; !ok {
@@ -65,17 +69,20 @@ func TestDocumentIsTrue(t *testing.T) {
 		}
 	}
 	for _, r := range s.Routes() {
-		if _, ok := d.Paths[r.Path][strings.ToLower(r.Method)]; ok != (strings.HasPrefix(r.Path, "/v1/") || r.Personalizer) {
+		if _, ok := d.Paths[r.Path][strings.ToLower(r.Method)]; ok != (strings.HasPrefix(r.Path, "/v1/") ||
+			r.Personalizer) {
 			t.Errorf("%s %s is in the document: %v", r.Method, r.Path, ok)
 		}
 	}
 	ask := func(status, method, path string) {
 		t.Helper()
 		op := d.Paths[path][strings.ToLower(method)]
-		where := strings.NewReplacer("{name}", "home", "{id}", "abc", "{version}", "v1.1-preview.3", "{event}", map[bool]string{false: "abc", true: "def"}[strings.Contains(path, "multislot")]).Replace(path)
+		where := strings.NewReplacer("{name}", "home", "{id}", "abc", "{version}", "v1.1-preview.3", "{event}",
+			map[bool]string{false: "abc", true: "def"}[strings.Contains(path, "multislot")]).Replace(path)
 		a := s.ask(method, where, string(op.RequestBody.Content["application/json"].Example))
 		response, ok := op.Responses[status]
-		if !ok || status != string([]byte{byte('0' + a.status/100), byte('0' + a.status/10%10), byte('0' + a.status%10)}) {
+		if !ok || status != string([]byte{byte('0' + a.status/100), byte('0' + a.status/10%10),
+			byte('0' + a.status%10)}) {
 			t.Fatalf("%s %s: %d %s, want the documented %s", method, path, a.status, a.body, status)
 		}
 		if a.status == 204 {
@@ -173,11 +180,21 @@ func TestDocumentForGenerators(t *testing.T) {
 	}
 	slices.Sort(nullable)
 	want := []string{
-		"Answer.expected_revenue [number null]", "Answer.outside_probability [number null]", "Answer.propensity [number null]",
-		"Decision.choice [string null]", "Decision.expected_revenue [number null]", "Decision.outside_probability [number null]", "Decision.propensity [number null]", "EffectPoint.sd [number null]", "Explained.choice_probability [number null]", "Explained.index [number null]", "Explained.sd [number null]", "Explained.utility [number null]", "ItemInsight.sd [number null]", "ItemInsight.solo_revenue [number null]", "ItemInsight.utility [number null]",
-		"Outcome.choice [string null]", "Outcome.choices [array null]", "OverviewEntry.mean_revenue [number null]", "OverviewEntry.standard_error [number null]", "PageSlot.excludedActions [array null]", "PlannedGain.decisions [number null]", "PlannedGain.seconds [number null]", "Position.effect [number null]",
-		"Rank.contextFeatures [array null]", "Rank.deferActivation [boolean null]", "Rank.eventId [string null]", "Rank.excludedActions [array null]",
-		"Shown.choice_probability [number null]", "SlotsRank.contextFeatures [array null]", "SlotsRank.deferActivation [boolean null]", "SlotsRank.eventId [string null]",
+		"Answer.expected_revenue [number null]", "Answer.outside_probability [number null]", "Answer.propensity " +
+			"[number null]",
+		"Decision.choice [string null]", "Decision.expected_revenue [number null]", "Decision.outside_probability " +
+			"[number null]", "Decision.propensity [number null]", "EffectPoint.sd [number null]",
+		"Explained.choice_probability [number null]", "Explained.index [number null]",
+		"Explained.sd [number null]", "Explained.utility [number null]", "ItemInsight.sd [number null]",
+		"ItemInsight.solo_revenue [number null]", "ItemInsight.utility [number null]",
+		"Outcome.choice [string null]", "Outcome.choices [array null]", "OverviewEntry.mean_revenue [number null]",
+		"OverviewEntry.standard_error [number null]", "PageSlot.excludedActions [array null]",
+		"PlannedGain.decisions [number null]", "PlannedGain.seconds [number null]",
+		"Position.effect [number null]",
+		"Rank.contextFeatures [array null]", "Rank.deferActivation [boolean null]", "Rank.eventId [string null]",
+		"Rank.excludedActions [array null]",
+		"Shown.choice_probability [number null]", "SlotsRank.contextFeatures [array null]",
+		"SlotsRank.deferActivation [boolean null]", "SlotsRank.eventId [string null]",
 	}
 	if diff := cmp.Diff(want, nullable); diff != "" {
 		t.Errorf("what may be null: -want +got\n%s", diff)
@@ -221,7 +238,8 @@ func TestDocumentForLinters(t *testing.T) {
 			}
 		}
 	}
-	fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d, json.MatchCaseInsensitiveNames(true)))
+	fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d,
+		json.MatchCaseInsensitiveNames(true)))
 	if d.Info.License.Identifier != "Apache-2.0" || len(d.Servers) != 1 || d.Servers[0].URL != "/" {
 		t.Errorf("license %+v, servers %+v", d.Info.License, d.Servers)
 	}

@@ -56,7 +56,8 @@ func TestOverview(t *testing.T) {
 	s.problem(422, "invalid", "#/points", "GET", "/v1/placements/p1/series?points=0", "")
 
 	for i := range 4 {
-		s.want(201, "POST", "/v1/placements/p3/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1},"revenue":8}]}`, i))
+		s.want(201, "POST", "/v1/placements/p3/decisions",
+			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1},"revenue":8}]}`, i))
 	}
 	s.want(204, "POST", "/v1/decisions/d0/outcome", `{"choice":"a"}`)
 	s.want(204, "POST", "/v1/decisions/d1/outcome", `{"choice":null}`)
@@ -67,7 +68,8 @@ func TestOverview(t *testing.T) {
 		t.Fatalf("a key that is limited sees %s", got)
 	}
 	p := v.Placements[1]
-	if p.Decisions != 4 || p.Rate != 0.4 || p.Revenue == nil || *p.Revenue != 4 || len(p.Gains) != 0 || p.Policy != "ucb-mnl" || p.Mode != "learn" || len(p.Series.Times) != 1 || p.Series.Open[0] != 2 {
+	if p.Decisions != 4 || p.Rate != 0.4 || p.Revenue == nil || *p.Revenue != 4 || len(p.Gains) != 0 ||
+		p.Policy != "ucb-mnl" || p.Mode != "learn" || len(p.Series.Times) != 1 || p.Series.Open[0] != 2 {
 		t.Errorf("%+v", p)
 	}
 	if len(p.Health) != 0 {
@@ -75,7 +77,8 @@ func TestOverview(t *testing.T) {
 	}
 	s.problem(404, "not-found", "", "GET", "/v1/placements/p5/series", "")
 	s.clock.advance(time.Hour)
-	if p := s.overview("?contains=p3&seconds=60").Placements[0]; p.Revenue != nil || len(p.Series.Times) != 0 || p.Rate != 0 {
+	if p := s.overview("?contains=p3&seconds=60").Placements[0]; p.Revenue != nil || len(p.Series.Times) != 0 ||
+		p.Rate != 0 {
 		t.Errorf("an hour later the last minute has %+v", p)
 	}
 }
@@ -88,7 +91,8 @@ func TestTroubleFirst(t *testing.T) {
 	}
 	s.run(server.Listen{Maintain: time.Millisecond})
 	// The theory's constants are a warning of the placement.
-	s.want(201, "PUT", "/v1/placements/shelf", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl","constants":"theory"}}`)
+	s.want(201, "PUT", "/v1/placements/shelf",
+		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl","constants":"theory"}}`)
 	first := func() string { return s.overview("?limit=1").Placements[0].Name }
 	for deadline := time.Now().Add(time.Minute); first() != "shelf"; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -112,7 +116,8 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 		"experiment":{"name":"summer","variants":[{"name":"shop","show":"baseline","share":0.4},{"name":"ours","show":"policy","share":0.3},{"name":"rival","show":"policy","policy":{"name":"ucb-mnl"},"share":0.3}]}}`)
 	for i := range 300 {
 		id := fmt.Sprint("d", i)
-		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","shopper_id":"`+id+`","baseline":["a"],"items":[{"id":"a","features":{"x":1},"revenue":2},{"id":"b","features":{"x":0}}]}`)
+		s.want(201, "POST", "/v1/placements/home/decisions",
+			`{"decision_id":"`+id+`","shopper_id":"`+id+`","baseline":["a"],"items":[{"id":"a","features":{"x":1},"revenue":2},{"id":"b","features":{"x":0}}]}`)
 		if i%3 == 0 {
 			var d api.Decision
 			fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+id, "").body), &d))
@@ -121,7 +126,8 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 	}
 	s.clock.advance(time.Hour)
 	fatal.Or(s.engine.Expire(t.Context(), s.clock.now().UnixNano()))(t)
-	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"last","shopper_id":"last","baseline":["a"],"items":[{"id":"a","features":{"x":1}}]}`)
+	s.want(201, "POST", "/v1/placements/home/decisions",
+		`{"decision_id":"last","shopper_id":"last","baseline":["a"],"items":[{"id":"a","features":{"x":1}}]}`)
 	var all api.Experiments
 	fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/experiment", "").body), &all))
 	p, r := s.overview("").Placements[0], all.Experiment
@@ -137,7 +143,8 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 	}
 	for i, g := range p.Gains {
 		v := r.Variants[i+1]
-		if want := (api.Gain{Variant: v.Name, Over: "shop", Randomized: true, Since: r.Begun, Decisions: 300, PerDecision: *v.Difference, Total: v.Difference.Times(300)}); g != want {
+		if want := (api.Gain{Variant: v.Name, Over: "shop", Randomized: true, Since: r.Begun, Decisions: 300,
+			PerDecision: *v.Difference, Total: v.Difference.Times(300)}); g != want {
 			t.Errorf("the gain is %+v, want %+v", g, want)
 		}
 	}
@@ -155,7 +162,8 @@ func TestExperimentRoutes(t *testing.T) {
 	read := func(query string) *api.ExperimentPlan {
 		t.Helper()
 		plan = api.ExperimentPlan{}
-		fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/experiment/plan"+query, "").body), &plan))
+		fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/experiment/plan"+query, "").body),
+			&plan))
 		return &plan
 	}
 	if p := read(""); p.Decisions != 0 || len(p.Gains) != 0 {
@@ -163,24 +171,33 @@ func TestExperimentRoutes(t *testing.T) {
 	}
 	for i := range 40 {
 		id := fmt.Sprint("d", i)
-		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","items":[{"id":"a","features":{"x":1},"revenue":2}]}`)
-		s.want(204, "POST", "/v1/placements/home/decisions/"+id+"/outcome", []string{`{"choice":"a"}`, `{"choice":null}`}[i%2])
+		s.want(201, "POST", "/v1/placements/home/decisions",
+			`{"decision_id":"`+id+`","items":[{"id":"a","features":{"x":1},"revenue":2}]}`)
+		s.want(204, "POST", "/v1/placements/home/decisions/"+id+"/outcome",
+			[]string{`{"choice":"a"}`, `{"choice":null}`}[i%2])
 	}
-	if p := read("?gains=0.1,0.2&shares=0.9,0.1"); p.Decisions != 40 || p.Mean != 1 || p.SD != 1 || p.Conversion != 0.5 || len(p.Gains) != 2 || p.Gains[1].Gain != 0.2 || p.Gains[1].Decisions == nil || *p.Gains[0].Decisions < 3*(*p.Gains[1].Decisions) {
+	if p := read("?gains=0.1,0.2&shares=0.9,0.1"); p.Decisions != 40 || p.Mean != 1 || p.SD != 1 ||
+		p.Conversion != 0.5 || len(p.Gains) != 2 || p.Gains[1].Gain != 0.2 || p.Gains[1].Decisions == nil ||
+		*p.Gains[0].Decisions < 3*(*p.Gains[1].Decisions) {
 		t.Errorf("%+v", p)
 	}
 	for _, bad := range []string{"shares=0.5", "shares=a,b", "gains=-1", "shares=NaN,1"} {
 		s.want(400, "GET", "/v1/placements/home/experiment/plan?"+bad, "")
 	}
 
-	entry := s.want(200, "PUT", "/v1/placements/home", config+`,"mode":"experiment","experiment":{"name":"<summer>","ends":"`+s.clock.now().Add(time.Hour).Format(time.RFC3339)+`","variants":[{"name":"a","show":"uniform","share":0.5},{"name":"b","show":"policy","share":0.5}]}}`).header.Get(api.EntryHeader)
+	entry := s.want(200, "PUT", "/v1/placements/home",
+		config+`,"mode":"experiment","experiment":{"name":"<summer>","ends":"`+s.clock.now().Add(time.Hour).Format(
+			time.RFC3339)+`","variants":[{"name":"a","show":"uniform","share":0.5},{"name":"b","show":"policy","share":0.5}]}}`).header.Get(api.EntryHeader)
 	page := s.want(200, "GET", "/v1/placements/home/experiment/"+entry+"/report", "")
-	if !strings.Contains(page.body, "&lt;summer&gt;") || page.header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(page.header.Get("Content-Security-Policy"), "default-src 'none'") {
+	if !strings.Contains(page.body, "&lt;summer&gt;") ||
+		page.header.Get("Content-Type") != "text/html; charset=utf-8" ||
+		!strings.HasPrefix(page.header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("%v: %.300s", page.header, page.body)
 	}
 	s.want(404, "GET", "/v1/placements/home/experiment/9999/report", "")
 	s.clock.advance(2 * time.Hour)
-	if h := s.overview("").Placements[0].Health; !slices.ContainsFunc(h, func(h api.Health) bool { return strings.Contains(h.Text, "The experiment “<summer>” ended on") }) {
+	if h := s.overview("").Placements[0].Health; !slices.ContainsFunc(h,
+		func(h api.Health) bool { return strings.Contains(h.Text, "The experiment “<summer>” ended on") }) {
 		t.Errorf("an experiment that is over: %+v", h)
 	}
 	s.want(200, "PUT", "/v1/placements/home", config+`}`)

@@ -94,12 +94,14 @@ type words struct {
 
 var (
 	inPython = words{
-		map[string]string{"string": "str", "number": "float", "integer": "int", "boolean": "bool", "object": "dict[str, Any]", "": "Any"}, "None",
+		map[string]string{"string": "str", "number": "float", "integer": "int", "boolean": "bool",
+			"object": "dict[str, Any]", "": "Any"}, "None",
 		func(of string) string { return "list[" + of + "]" },
 		func(values string) string { return "Literal[" + strings.ReplaceAll(values, " | ", ", ") + "]" },
 	}
 	inTypeScript = words{
-		map[string]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean", "object": "Record<string, unknown>", "": "unknown"}, "null",
+		map[string]string{"string": "string", "number": "number", "integer": "number", "boolean": "boolean",
+			"object": "Record<string, unknown>", "": "unknown"}, "null",
 		func(of string) string { return "readonly " + parenthesized.ReplaceAllString(of, "($0)") + "[]" },
 		func(values string) string { return values },
 	}
@@ -163,7 +165,8 @@ func (d *spec) calls() (all []*call) {
 			named := *c
 			named.method, named.path = strings.ToUpper(method), path
 			// Callers of a package know the placement, so its routes get the short names.
-			if named.OperationID = strings.TrimSuffix(c.OperationID, "OfPlacement"); strings.HasPrefix(path, "/v1/decisions/") {
+			if named.OperationID = strings.TrimSuffix(c.OperationID, "OfPlacement"); strings.HasPrefix(path,
+				"/v1/decisions/") {
 				named.OperationID += "ByID"
 			}
 			all = append(all, &named)
@@ -290,11 +293,13 @@ class %[1]sRoutes:
 				arguments, body = append(arguments, "**body: Unpack["+of+"]"), ", body"
 			}
 			answer, mediaType := c.answer(inPython)
-			parameters := fmt.Sprintf("f%q, {%s}, {%s}", path, strings.Join(sent["query"], ", "), strings.Join(sent["header"], ", "))
+			parameters := fmt.Sprintf("f%q, {%s}, {%s}", path, strings.Join(sent["query"], ", "),
+				strings.Join(sent["header"], ", "))
 			if !strings.Contains(path, "{") {
 				parameters = parameters[1:]
 			}
-			head := fmt.Sprintf("\n    %%s %s(%s) -> %%s:\n        \"\"\"%s\"\"\"\n", snake(c.OperationID), strings.Join(arguments, ", "), sentence(c.Summary))
+			head := fmt.Sprintf("\n    %%s %s(%s) -> %%s:\n        \"\"\"%s\"\"\"\n", snake(c.OperationID),
+				strings.Join(arguments, ", "), sentence(c.Summary))
 			switch mediaType {
 			case "text/event-stream":
 				fmt.Fprintf(&b, head+"        return self._events(%s)\n", "def", async+"Iterator[Message]", parameters)
@@ -305,7 +310,8 @@ class %[1]sRoutes:
 				if answer == "None" {
 					fmt.Fprintf(&b, "        %sself._call(%q, %s%s)\n", await, c.method, parameters, body)
 				} else {
-					fmt.Fprintf(&b, "        answer: %s = %sself._call(%q, %s%s)\n        return answer\n", answer, await, c.method, parameters, body)
+					fmt.Fprintf(&b, "        answer: %s = %sself._call(%q, %s%s)\n        return answer\n", answer,
+						await, c.method, parameters, body)
 				}
 			}
 		}
@@ -332,7 +338,8 @@ func (d *spec) typescript() string {
 		}
 		b.WriteString("}\n")
 	}
-	b.WriteString("\n/** What a route takes and answers. A stream is answered as a Response. */\nexport interface Routes {\n")
+	b.WriteString("\n/** What a route takes and answers. A stream is answered as a Response. */\nexport interface " +
+		"Routes {\n")
 	var table strings.Builder
 	for _, c := range d.calls() {
 		sent := map[string][]string{}
@@ -360,9 +367,11 @@ func (d *spec) typescript() string {
 		if len(parts) == 0 {
 			takes = "Record<string, never>"
 		}
-		fmt.Fprintf(&b, "  /** %s */\n  %s: { takes: %s; answer: %s };\n", sentence(c.Summary), c.OperationID, takes, answer)
+		fmt.Fprintf(&b, "  /** %s */\n  %s: { takes: %s; answer: %s };\n", sentence(c.Summary), c.OperationID, takes,
+			answer)
 		fmt.Fprintf(&table, "  %s: [%q, %q],\n", c.OperationID, c.method, c.path)
 	}
-	b.WriteString("}\n\nexport const routes: { readonly [K in keyof Routes]: readonly [method: string, path: string] } = {\n" + table.String() + "};\n")
+	b.WriteString("}\n\nexport const routes: { readonly [K in keyof Routes]: readonly [method: string, path: " +
+		"string] } = {\n" + table.String() + "};\n")
 	return b.String()
 }

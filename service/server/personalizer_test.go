@@ -75,7 +75,8 @@ func (s *service) refusedBy(method string, status int, code, target, path, body 
 	if err := json.Unmarshal([]byte(a.body), &f); err != nil {
 		s.Fatalf("%v: %s", err, a.body)
 	}
-	if f.Error.Code != code || f.Error.Target != target || f.Error.Message == "" || f.Error.InnerError.Code == "" || a.header.Get("Content-Type") != "application/json" {
+	if f.Error.Code != code || f.Error.Target != target || f.Error.Message == "" || f.Error.InnerError.Code == "" ||
+		a.header.Get("Content-Type") != "application/json" {
 		s.Errorf("%s %s: %s, want the code %s at %q", path, body, a.body, code, target)
 	}
 	if (target != "") != (len(f.Error.Details) == 1) {
@@ -126,31 +127,37 @@ func TestRanksThatAreRefused(t *testing.T) {
 		{at + "/rank", `{` + pair + `,` + pair + `}`, "BadRequest", "/actions"},
 		{at + "/rank", `{"actions":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, "InvalidRankRequest", "/actions"},
 		{at + "/events/one/reward", `{"value":1e999}`, "InvalidRewardRequest", "/value"},
-		{atSlots + "/events/two/reward", `{"reward":[` + strings.Repeat("{},", 10_000) + `{}]}`, "InvalidRewardRequest", "/reward"},
+		{atSlots + "/events/two/reward", `{"reward":[` + strings.Repeat("{},", 10_000) + `{}]}`, "InvalidRewardRequest",
+			"/reward"},
 	} {
 		s.refused(400, c.code, c.target, c.path, c.body)
 	}
-	s.want(201, "PUT", "/v1/placements/two", `{"max_size":2,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`)
+	s.want(201, "PUT", "/v1/placements/two",
+		`{"max_size":2,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`)
 	two := "/v1/placements/two" + atSlots + "/rank"
 	slots := func(exclude ...string) string {
 		var list []string
 		for k, x := range exclude {
-			list = append(list, fmt.Sprintf(`{"id":"s%d","baselineAction":"%c","excludedActions":[%s]}`, k, "abc"[k], x))
+			list = append(list, fmt.Sprintf(`{"id":"s%d","baselineAction":"%c","excludedActions":[%s]}`, k, "abc"[k],
+				x))
 		}
 		return `{` + trio + `,"slots":[` + strings.Join(list, ",") + `]}`
 	}
 	s.refused(400, "InvalidRankRequest", "/slots", two, slots("", "", ""))
-	s.want(201, "PUT", "/v1/placements/many", `{"max_size":30,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`)
+	s.want(201, "PUT", "/v1/placements/many",
+		`{"max_size":30,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`)
 	var actions, long []string
 	for i := range 30 {
 		actions = append(actions, fmt.Sprintf(`{"id":"%d"}`, i))
 		long = append(long, fmt.Sprintf(`{"id":"%d%s","baselineAction":"%d"}`, i, strings.Repeat("😀", 250), i))
 	}
-	s.refused(400, "InvalidRankRequest", "/slots", "/v1/placements/many"+atSlots+"/rank", `{"actions":[`+strings.Join(actions, ",")+`],"slots":[`+strings.Join(long, ",")+`]}`)
+	s.refused(400, "InvalidRankRequest", "/slots", "/v1/placements/many"+atSlots+"/rank",
+		`{"actions":[`+strings.Join(actions, ",")+`],"slots":[`+strings.Join(long, ",")+`]}`)
 	s.want(201, "POST", two, slots(`"b","c"`, `"a","c"`))
 	s.want(201, "POST", two, `{`+pair+`,"slots":[{"id":"s","baselineAction":"a"},{"id":"t","baselineAction":"b"}]}`)
 
-	s.refused(413, "PayloadSizeExceeded", "", at+"/rank", `{"contextFeatures":[{"a":"`+strings.Repeat("x", 5<<20)+`"}],`+pair+`}`)
+	s.refused(413, "PayloadSizeExceeded", "", at+"/rank", `{"contextFeatures":[{"a":"`+strings.Repeat("x",
+		5<<20)+`"}],`+pair+`}`)
 	s.refused(415, "415", "", at+"/rank", `{`+pair+`}`, "Content-Type", "text/plain")
 	s.refused(404, "404", "", "/personalizer/v2.0/rank", `{`+pair+`}`)
 	s.refused(404, "404", "", "/personalizer/v1.0/multislot/rank", `{`+pair+`}`)
@@ -161,7 +168,9 @@ func TestRanksThatAreRefused(t *testing.T) {
 func TestSmallFeatures(t *testing.T) {
 	s := started(t, nil)
 	body := `{"actions":[` + strings.Repeat(`{"features":[`+strings.Repeat("{},", 9_999)+`{}]},`, 10) + `{}]}`
-	allocs := testing.AllocsPerRun(1, func() { s.refused(400, "InvalidRankRequest", "/actions/0/id", at+"/rank", body) })
+	allocs := testing.AllocsPerRun(1, func() {
+		s.refused(400, "InvalidRankRequest", "/actions/0/id", at+"/rank", body)
+	})
 	if allocs > 10_000 {
 		t.Errorf("%v allocations for a body of %d bytes", allocs, len(body))
 	}
@@ -182,7 +191,8 @@ func TestSlotsOfBaselines(t *testing.T) {
 // Members of features become the placement's features of the same names, and the rest goes to the object feature.
 func TestRankWithSchema(t *testing.T) {
 	s := started(t, nil)
-	s.want(201, "PUT", "/v1/placements/strict", `{"max_size":1,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":""},{"name":"sale","kind":"category","default":"false"},{"name":"more","kind":"object"},{"name":"age","kind":"number","from":"shopper","default":30}],"policy":{"name":"ucb-mnl"}}`)
+	s.want(201, "PUT", "/v1/placements/strict",
+		`{"max_size":1,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":""},{"name":"sale","kind":"category","default":"false"},{"name":"more","kind":"object"},{"name":"age","kind":"number","from":"shopper","default":30}],"policy":{"name":"ucb-mnl"}}`)
 	strict := "/v1/placements/strict" + at + "/rank"
 	s.want(201, "POST", strict, `{"contextFeatures":[{"age":3}],"actions":[{"id":"a","features":[{"price":1,"brand":"x"},{"sale":true,"more":{"b":[1]}}]},{"id":"b","features":[{"price":2,"brand":null}]}]}`)
 	for body, target := range map[string]string{
@@ -198,8 +208,10 @@ func TestRankWithSchema(t *testing.T) {
 	} {
 		s.refused(400, "InvalidRankRequest", target, strict, body)
 	}
-	s.want(201, "PUT", "/v1/placements/loose", `{"max_size":1,"features":[{"name":"id","kind":"text"},{"name":"price","kind":"number","default":0},{"name":"action","kind":"object"},{"name":"context","kind":"object","from":"shopper"}],"policy":{"name":"ucb-mnl"}}`)
-	s.want(201, "POST", "/v1/placements/loose"+at+"/rank", `{"contextFeatures":[{"any":[1,2]}],"actions":[{"id":"a","features":[{"id":"b","price":1,"co\u006cour":"red"},{"action":3,"more":{"x":1}}]}]}`)
+	s.want(201, "PUT", "/v1/placements/loose",
+		`{"max_size":1,"features":[{"name":"id","kind":"text"},{"name":"price","kind":"number","default":0},{"name":"action","kind":"object"},{"name":"context","kind":"object","from":"shopper"}],"policy":{"name":"ucb-mnl"}}`)
+	s.want(201, "POST", "/v1/placements/loose"+at+"/rank",
+		`{"contextFeatures":[{"any":[1,2]}],"actions":[{"id":"a","features":[{"id":"b","price":1,"co\u006cour":"red"},{"action":3,"more":{"x":1}}]}]}`)
 }
 
 // The key is in that service's header, or in ours; errors of keys use the shape of its gateway.
@@ -239,7 +251,8 @@ func TestEndpointsWithASlash(t *testing.T) {
 // Failures of the engine get that service's codes, too.
 func TestPersonalizerFailures(t *testing.T) {
 	s := started(t, func(_ *server.Options, e *engine.Options) { e.Build = brokenUnder("uniform") })
-	s.want(201, "PUT", "/v1/placements/broken", `{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"uniform"}}`)
+	s.want(201, "PUT", "/v1/placements/broken",
+		`{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"uniform"}}`)
 	s.refused(500, "ModelRankingError", "", "/v1/placements/broken"+at+"/rank", `{`+pair+`}`)
 	s.engine.Close()
 	s.refused(503, "503", "", at+"/rank", `{`+pair+`}`)
@@ -269,7 +282,8 @@ func TestPersonalizerLearns(t *testing.T) {
 	earned, uniform, late := 0.0, 0.0, 0.0
 	for i := range rounds {
 		c := rng.IntN(len(contexts))
-		r := s.rank(at, fmt.Sprintf(`{"contextFeatures":[{"time":%q},{"weather":%q}],"actions":[%s]}`, contexts[c], []string{"dry", "wet"}[rng.IntN(2)], body[1:]))
+		r := s.rank(at, fmt.Sprintf(`{"contextFeatures":[{"time":%q},{"weather":%q}],"actions":[%s]}`, contexts[c],
+			[]string{"dry", "wet"}[rng.IntN(2)], body[1:]))
 		v := like(c, slices.Index(actions, r.RewardActionID))
 		earned += v
 		for a := range actions {
@@ -285,7 +299,8 @@ func TestPersonalizerLearns(t *testing.T) {
 	}
 	t.Logf("%.3f a round, %.3f in the last third, uniform %.3f", earned/rounds, late/(rounds/3), uniform/rounds)
 	if earned < 1.3*uniform || late/(rounds/3) < 1.8*uniform/rounds {
-		t.Errorf("earned %v and in the end %v a round, uniform draws earn %v", earned/rounds, late/(rounds/3), uniform/rounds)
+		t.Errorf("earned %v and in the end %v a round, uniform draws earn %v", earned/rounds, late/(rounds/3),
+			uniform/rounds)
 	}
 }
 
@@ -293,15 +308,18 @@ func TestPersonalizerLearns(t *testing.T) {
 func FuzzRank(f *testing.F) {
 	for _, body := range []string{
 		`{` + pair + `}`, `{` + trio + `,"slots":[{"id":"s","baselineAction":"a","excludedActions":["b"]}],"eventId":"e","deferActivation":true}`,
-		`{"contextFeatures":[{"a":{"b":[1,"c",null,true]}}],` + pair + `,"excludedActions":["a","z"]}`, ``, `{`, `null`, `[]`, `{"actions":[{}]}`, `{"actions":[null]}`,
-		`{"actions":[{"id":"a","features":[null]}]}`, `{` + pair + `,"slots":[null]}`, "{\"actions\":[{\"id\":\"\xff\"}]}",
+		`{"contextFeatures":[{"a":{"b":[1,"c",null,true]}}],` + pair + `,"excludedActions":["a","z"]}`, ``, `{`, `null`,
+		`[]`, `{"actions":[{}]}`, `{"actions":[null]}`,
+		`{"actions":[{"id":"a","features":[null]}]}`, `{` + pair + `,"slots":[null]}`,
+		"{\"actions\":[{\"id\":\"\xff\"}]}",
 	} {
 		for route := range uint8(3) {
 			f.Add(route, []byte(body))
 		}
 	}
 	s := started(f, nil)
-	s.want(201, "PUT", "/v1/placements/strict", `{"max_size":2,"features":[{"name":"kind","kind":"category","default":"x"}],"policy":{"name":"ucb-mnl"}}`)
+	s.want(201, "PUT", "/v1/placements/strict",
+		`{"max_size":2,"features":[{"name":"kind","kind":"category","default":"x"}],"policy":{"name":"ucb-mnl"}}`)
 	paths := []string{at, atSlots, "/v1/placements/strict" + at}
 	f.Fuzz(func(t *testing.T, route uint8, body []byte) {
 		path := paths[int(route)%len(paths)] + "/rank"
@@ -331,7 +349,8 @@ func TestRootOfAKey(t *testing.T) {
 	s, _ := locked(t, shop.Table()+both.Table())
 	s.token = one
 	s.want(404, "POST", at+"/rank", `{`+pair+`}`) // which no Rank makes
-	s.want(201, "PUT", "/v1/placements/shop", `{"max_size":1,"features":[{"name":"action","kind":"object","columns":4}]}`)
+	s.want(201, "PUT", "/v1/placements/shop",
+		`{"max_size":1,"features":[{"name":"action","kind":"object","columns":4}]}`)
 	a := s.want(201, "POST", at+"/rank", `{`+pair+`,"eventId":"e"}`)
 	if got := a.header.Get("Location"); got != "/v1/placements/shop/decisions/shop:e" {
 		t.Errorf("Location: %q", got)
@@ -352,13 +371,16 @@ func TestRootOfAKey(t *testing.T) {
 func TestNowhereInPersonalizer(t *testing.T) {
 	s := started(t, nil)
 	for path, code := range map[string]string{
-		"GET " + at + "/rank": "405", "DELETE " + at + "/configurations/service": "405", "POST " + at + "/evaluations": "404", "POST /personalizer/rank": "404",
-		"GET /v1/placements/shop/personalizer/x": "404", "GET /v1/placements/shop" + at + "/rank": "405", "POST " + at + "//rank": "404", "POST /personalizer/": "404",
+		"GET " + at + "/rank": "405", "DELETE " + at + "/configurations/service": "405",
+		"POST " + at + "/evaluations": "404", "POST /personalizer/rank": "404",
+		"GET /v1/placements/shop/personalizer/x": "404", "GET /v1/placements/shop" + at + "/rank": "405",
+		"POST " + at + "//rank": "404", "POST /personalizer/": "404",
 	} {
 		method, path, _ := strings.Cut(path, " ")
 		a := s.ask(method, path, "")
 		var f fault
-		if err := json.Unmarshal([]byte(a.body), &f); err != nil || fmt.Sprint(a.status) != code || f.Error.Code != code || f.Error.Message == "" || a.header.Get("Content-Type") != "application/json" {
+		if err := json.Unmarshal([]byte(a.body), &f); err != nil || fmt.Sprint(a.status) != code ||
+			f.Error.Code != code || f.Error.Message == "" || a.header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s %s: %d %s", method, path, a.status, a.body)
 		}
 		if (code == "405") != (a.header.Get("Allow") != "") {

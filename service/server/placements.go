@@ -65,7 +65,8 @@ func (c *call) change() (how engine.Change, err error) {
 	case given != "log":
 		return how, problemf(http.StatusBadRequest, "query", "relearn: %q: must be log", given)
 	case how.Reset:
-		return how, problemf(http.StatusBadRequest, "query", "relearn=log and reset=true exclude each other: the first learns what the second forgets")
+		return how, problemf(http.StatusBadRequest, "query", "relearn=log and reset=true exclude each other: the "+
+			"first learns what the second forgets")
 	default:
 		how.Relearn = true
 	}
@@ -124,7 +125,8 @@ func (s *Server) rollBack(c *call) error {
 		return err
 	}
 	if r.Version == 0 {
-		return &api.FieldError{Field: "/version", Message: "is missing: which of the versions of the placement's statistics to return to"}
+		return &api.FieldError{Field: "/version", Message: "is missing: which of the versions of the placement's " +
+			"statistics to return to"}
 	}
 	match, err := c.match()
 	if err != nil {

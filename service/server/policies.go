@@ -22,12 +22,14 @@ var policies = sync.OnceValues(func() (text []byte, tag string) {
 			continue // cannot be the policy of a placement
 		}
 		list.Policies = append(list.Policies, api.PolicyEntry{
-			Name: p.Name, Doc: p.Doc, Choose: p.Choose, Offer: p.Offer, Round: p.Round, Default: p.Name == policy.Default,
+			Name: p.Name, Doc: p.Doc, Choose: p.Choose, Offer: p.Offer, Round: p.Round,
+			Default: p.Name == policy.Default,
 			Options: optionsOf(p.Learner.Options, p.Serving),
 		})
 	}
 	for _, f := range policy.Families {
-		list.Utilities = append(list.Utilities, api.PolicyEntry{Name: f.Name, Doc: f.Doc, Options: optionsOf(f.Options, nil)})
+		list.Utilities = append(list.Utilities, api.PolicyEntry{Name: f.Name, Doc: f.Doc,
+			Options: optionsOf(f.Options, nil)})
 	}
 	text, err := json.Marshal(list, json.Deterministic(true))
 	if err != nil {

@@ -90,12 +90,14 @@ func problemOf(err error) *problem {
 	case errors.Is(err, page.ErrPolicy):
 		p = problemf(http.StatusInternalServerError, "policy", "the policy of the placement failed on this request")
 	case errors.Is(err, engine.ErrStopped):
-		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped: requests that were not acknowledged may be lost")
+		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped: requests that were not "+
+			"acknowledged may be lost")
 	case errors.Is(err, context.Canceled): // only the service's log sees this answer
 		p = problemf(statusGone, "gone", "the caller went away")
 		p.Title = "Client Closed Request"
 	case errors.Is(err, context.DeadlineExceeded):
-		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: try again with the same decision_id")
+		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: try again with the same "+
+			"decision_id")
 		var unfinished *engine.UnfinishedError
 		if errors.As(err, &unfinished) {
 			p.Detail = "the answer took too long: " + unfinished.What
@@ -110,12 +112,14 @@ func problemOf(err error) *problem {
 // lossProblem lists the losses of a change, and says how to make it all the same.
 func lossProblem(loss *engine.LossError) *problem {
 	if loss.Experiment != "" {
-		p := problemf(http.StatusConflict, "loss", "%v. To ship a variant put its policy as that of the placement: its learner continues. With ?reset=true the experiment ends all the same", loss)
+		p := problemf(http.StatusConflict, "loss", "%v. To ship a variant put its policy as that of the "+
+			"placement: its learner continues. With ?reset=true the experiment ends all the same", loss)
 		p.Lost = &loss.Loss
 		p.Errors = []api.ProblemField{{Pointer: "#/experiment", Detail: "the learners of its variants end with it"}}
 		return p
 	}
-	p := problemf(http.StatusConflict, "loss", "%v. %s. With ?reset=true it begins again. What it has learned is kept as a version to roll back to", loss, relearning(loss))
+	p := problemf(http.StatusConflict, "loss", "%v. %s. With ?reset=true it begins again. What it has learned is "+
+		"kept as a version to roll back to", loss, relearning(loss))
 	p.Lost = &loss.Loss
 	for _, field := range loss.Fields {
 		p.Errors = append(p.Errors, api.ProblemField{Pointer: "#/" + field, Detail: "the learner depends on it"})

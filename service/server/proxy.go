@@ -19,10 +19,12 @@ type Proxies struct {
 func ParseProxies(addresses []string, header string) (Proxies, error) {
 	p := Proxies{Header: http.CanonicalHeaderKey(cmp.Or(header, "X-Forwarded-For"))}
 	if header != "" && len(addresses) == 0 {
-		return p, fmt.Errorf("client_address_header = %q needs trusted_proxies: without them anybody could claim any address", header)
+		return p, fmt.Errorf("client_address_header = %q needs trusted_proxies: without them anybody could claim "+
+			"any address", header)
 	}
 	if p.Header == "Forwarded" {
-		return p, fmt.Errorf("client_address_header = %q: must be a header that has only addresses, such as X-Forwarded-For or X-Real-IP", header)
+		return p, fmt.Errorf("client_address_header = %q: must be a header that has only addresses, such as "+
+			"X-Forwarded-For or X-Real-IP", header)
 	}
 	for _, text := range addresses {
 		network, err := netip.ParsePrefix(text)
@@ -30,7 +32,8 @@ func ParseProxies(addresses []string, header string) (Proxies, error) {
 			network, err = address.Prefix(address.BitLen())
 		}
 		if err != nil {
-			return p, fmt.Errorf("trusted_proxies: %q: must be an address such as \"10.0.0.7\", or a network such as \"10.0.0.0/8\"", text)
+			return p, fmt.Errorf("trusted_proxies: %q: must be an address such as \"10.0.0.7\", or a network such "+
+				"as \"10.0.0.0/8\"", text)
 		}
 		p.Trusted = append(p.Trusted, network.Masked())
 	}

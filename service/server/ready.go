@@ -47,7 +47,8 @@ func (s *Server) standing() (p *api.Process, problem string) {
 	case lag > unseen:
 		problem, p.LagSeconds = "this process is a follower that has not seen the end of the log yet", 0
 	case lag > maxLag:
-		problem = fmt.Sprintf("this process is a follower and %v behind the log, %s", lag.Round(time.Millisecond), writes)
+		problem = fmt.Sprintf("this process is a follower and %v behind the log, %s", lag.Round(time.Millisecond),
+			writes)
 	}
 	return p, problem
 }

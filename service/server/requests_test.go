@@ -42,14 +42,16 @@ func TestBadInput(t *testing.T) {
 	decide(422, "invalid", "#/items", `{"items":[`+strings.Join(many, ",")+`]}`)
 
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"d",`+items+`}`)
-	if a := s.want(422, "POST", "/v1/decisions/d/outcome", `{"choice":"`+strings.Repeat("a", 90_000)+`"}`); len(a.body) > 2000 {
+	if a := s.want(422, "POST", "/v1/decisions/d/outcome", `{"choice":"`+strings.Repeat("a", 90_000)+`"}`); len(
+		a.body) > 2000 {
 		t.Errorf("an outcome of 90 KB is repeated in %d bytes", len(a.body))
 	}
 	s.problem(404, "not-found", "", "POST", "/v1/decisions/%2e%2e%2fd/outcome", `{"choice":null}`)
 	for _, name := range []string{"a%20b", strings.Repeat("a", 65), "%2e%2e"} {
 		s.problem(422, "invalid", "#/name", "PUT", "/v1/placements/"+name, home)
 	}
-	for _, mediaType := range []string{"", "application/json; charset=utf-8", "application/x-www-form-urlencoded"} { // it still decides
+	for _, mediaType := range []string{"", "application/json; charset=utf-8",
+		"application/x-www-form-urlencoded"} { // it still decides
 		s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`, "Content-Type", mediaType)
 	}
 }
@@ -59,12 +61,16 @@ func TestBadInput(t *testing.T) {
 func TestGarbageOnEveryRoute(t *testing.T) {
 	s := started(t, nil)
 	bodies := []string{
-		"", "null", "true", "0", `""`, "[]", "{", "}", `{"a"`, "{}{}", "\x00", "\xff\xfe", `{"a":NaN}`, `{"\xff":1}`, `{"items":1e999}`, `{"a":1,"a":1}`, "\xef\xbb\xbf{}",
-		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `{"items":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, strings.Repeat("\x0a", 10_000),
-		`{"` + strings.Repeat("a", 100_000) + `":1}`, `{"choice":{},"version":"1","items":{},"max_size":[],"shopper":1}`, strings.Repeat(" ", 5<<20),
+		"", "null", "true", "0", `""`, "[]", "{", "}", `{"a"`, "{}{}", "\x00", "\xff\xfe", `{"a":NaN}`, `{"\xff":1}`,
+		`{"items":1e999}`, `{"a":1,"a":1}`, "\xef\xbb\xbf{}",
+		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `{"items":[` + strings.Repeat("{},", 1_000_000) +
+			`{}]}`, strings.Repeat("\x0a", 10_000),
+		`{"` + strings.Repeat("a", 100_000) + `":1}`,
+		`{"choice":{},"version":"1","items":{},"max_size":[],"shopper":1}`, strings.Repeat(" ", 5<<20),
 	}
 	names := []string{
-		"home", "%2e%2e", "a%2Fb", "%2F", "a%00b", "%ff", "%C3%A9", "%20", "a%0d%0ab", strings.Repeat("a", 15_000), "%25", "-", "*",
+		"home", "%2e%2e", "a%2Fb", "%2F", "a%00b", "%ff", "%C3%A9", "%20", "a%0d%0ab", strings.Repeat("a", 15_000),
+		"%25", "-", "*",
 	}
 	document := documentOf(s)
 	check := func(r server.Route, path, mediaType, body string) {
@@ -75,13 +81,17 @@ func TestGarbageOnEveryRoute(t *testing.T) {
 		if r.Personalizer && err == nil && p.Type == "" {
 			var f fault
 			err = json.Unmarshal([]byte(a.body), &f)
-			p = api.Problem{Type: "urn:vitrine:problem:" + f.Error.InnerError.Code, Status: a.status, Detail: f.Error.Message}
+			p = api.Problem{Type: "urn:vitrine:problem:" + f.Error.InnerError.Code, Status: a.status,
+				Detail: f.Error.Message}
 		}
-		if a.status < 400 || a.status >= 500 || err != nil || p.Status != a.status || p.Detail == "" || len(a.body) > 5000 {
+		if a.status < 400 || a.status >= 500 || err != nil || p.Status != a.status || p.Detail == "" ||
+			len(a.body) > 5000 {
 			t.Errorf("%s %.60s, %s %.60q: %d %.300s, %v", r.Method, path, mediaType, body, a.status, a.body, err)
 		}
-		if _, ok := document.Paths[r.Path][strings.ToLower(r.Method)].Responses[strconv.Itoa(a.status)]; !ok && p.Type != "urn:vitrine:problem:no-route" {
-			t.Errorf("%s %.60s, %s %.60q: the status %d is not in the OpenAPI document", r.Method, path, mediaType, body, a.status)
+		if _, ok := document.Paths[r.Path][strings.ToLower(r.Method)].Responses[strconv.Itoa(a.status)]; !ok &&
+			p.Type != "urn:vitrine:problem:no-route" {
+			t.Errorf("%s %.60s, %s %.60q: the status %d is not in the OpenAPI document", r.Method, path, mediaType,
+				body, a.status)
 		}
 	}
 	for _, r := range s.Routes() {
@@ -89,9 +99,11 @@ func TestGarbageOnEveryRoute(t *testing.T) {
 			continue
 		}
 		for i, name := range names {
-			path := strings.NewReplacer("{name}", name, "{id}", name, "{version}", "v1.1-preview.3", "{event}", name).Replace(r.Path)
+			path := strings.NewReplacer("{name}", name, "{id}", name, "{version}", "v1.1-preview.3", "{event}",
+				name).Replace(r.Path)
 			if i > 0 {
-				if regexp.MustCompile(`\{(name|id|event)\}`).MatchString(r.Path) || r.Bodies != nil { // otherwise the request is valid
+				if regexp.MustCompile(`\{(name|id|event)\}`).MatchString(r.Path) ||
+					r.Bodies != nil { // otherwise the request is valid
 					check(r, path, "", "{}")
 				}
 				continue
@@ -121,7 +133,9 @@ func TestLongLists(t *testing.T) {
 		features = append(features, fmt.Sprintf(`{"name":"x%d","kind":"number","default":0}`, i))
 	}
 	features = append(features, `{"name":"brand","kind":"category","default":"none"}`)
-	s.want(201, "PUT", "/v1/placements/wide", `{"max_size":2,"max_request_items":100,"policy":{"name":"uniform"},"features":[`+strings.Join(features, ",")+`]}`)
+	s.want(201, "PUT", "/v1/placements/wide",
+		`{"max_size":2,"max_request_items":100,"policy":{"name":"uniform"},"features":[`+strings.Join(features,
+			",")+`]}`)
 	many := func(element string) string { return "[" + strings.Repeat(element+",", 1_000_000) + element + "]" }
 	for _, c := range []struct{ field, body string }{
 		{"#/items", `{"items":` + many(`{}`) + `}`},
@@ -148,7 +162,8 @@ func TestItemIDs(t *testing.T) {
 	for i, id := range []string{`"`, `\`, "a\nb\x00", "<script>", "été 🛍", "\u2028", " "} {
 		quoted := fatal.Or(json.Marshal(id))(t)
 		decision := fmt.Sprintf("d%d", i)
-		a := parsed(t, s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[{"id":%s,"features":{"x":1}}]}`, decision, quoted)).body)
+		a := parsed(t, s.want(201, "POST", "/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":%q,"items":[{"id":%s,"features":{"x":1}}]}`, decision, quoted)).body)
 		if len(a.Assortment) != 1 || a.Assortment[0].ID != id {
 			t.Errorf("%q came back as %+v", id, a)
 		}
@@ -156,7 +171,8 @@ func TestItemIDs(t *testing.T) {
 		var d struct {
 			Choice string `json:"choice"`
 		}
-		if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+decision, "").body), &d); err != nil || d.Choice != id {
+		if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+decision, "").body), &d); err != nil ||
+			d.Choice != id {
 			t.Errorf("%q was taken, reported is %q, %v", id, d.Choice, err)
 		}
 	}
@@ -208,7 +224,9 @@ func TestLengthsAreBytes(t *testing.T) {
 		{"#/slots/0/id", 1024, func(status int, field, text string) {
 			decides(status, field, fmt.Sprintf(`%s,"slots":[{"id":%q}]`, one, text))
 		}},
-		{"#/items/0/id", 200, func(status int, field, text string) { puts(status, field, fmt.Sprintf(`"id":%q`, text)) }},
+		{"#/items/0/id", 200, func(status int, field, text string) {
+			puts(status, field, fmt.Sprintf(`"id":%q`, text))
+		}},
 		{"#/items/0/groups/0", 100, func(status int, field, text string) {
 			puts(status, field, fmt.Sprintf(`"id":"g","groups":[%q]`, text))
 		}},
@@ -223,8 +241,10 @@ func TestLengthsAreBytes(t *testing.T) {
 	}
 	long := strings.Repeat("d", 128)
 	s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,%s}`, long, one))
-	s.problem(422, "invalid", "#/decision_id", "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,%s}`, long+"d", one))
-	s.problem(422, "invalid", "#/decision_id", "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"é",%s}`, one))
+	s.problem(422, "invalid", "#/decision_id", "POST", "/v1/placements/home/decisions",
+		fmt.Sprintf(`{"decision_id":%q,%s}`, long+"d", one))
+	s.problem(422, "invalid", "#/decision_id", "POST", "/v1/placements/home/decisions",
+		fmt.Sprintf(`{"decision_id":"é",%s}`, one))
 }
 
 // If a placement's features change while a body arrives, the new ones apply.

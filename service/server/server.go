@@ -154,7 +154,8 @@ func (s *Server) serve(rt *route) http.HandlerFunc {
 	series := s.metrics.series(rt)
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := s.clock()
-		c := &call{Request: r, ctx: r.Context(), server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(), contract: rt.contract, id: s.idOf(r)}
+		c := &call{Request: r, ctx: r.Context(), server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(),
+			contract: rt.contract, id: s.idOf(r)}
 		h := w.Header()
 		h["X-Request-Id"] = []string{c.id}
 		h["X-Content-Type-Options"] = noSniff
@@ -203,8 +204,10 @@ func (s *Server) logCall(c *call, rt *route, took time.Duration) {
 		return
 	}
 	attributes := []slog.Attr{
-		slog.String("request_id", c.id), slog.String("method", rt.method), slog.String("route", rt.path), slog.Int("status", c.w.status),
-		slog.Float64("seconds", took.Seconds()), slog.String("key", c.key.Name), slog.String("remote", s.options.Proxies.caller(c.Request).String()),
+		slog.String("request_id", c.id), slog.String("method", rt.method), slog.String("route", rt.path),
+		slog.Int("status", c.w.status),
+		slog.Float64("seconds", took.Seconds()), slog.String("key", c.key.Name),
+		slog.String("remote", s.options.Proxies.caller(c.Request).String()),
 	}
 	attributes = append(attributes, c.traceAttributes()...)
 	if c.problem != nil {

@@ -143,7 +143,8 @@ func (s *service) problem(status int, kind, pointer, method, path, body string, 
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
 		s.Fatalf("%s %s: %v: %s", method, path, err, a.body)
 	}
-	if p.Type != "urn:vitrine:problem:"+kind || p.Status != status || p.Title != http.StatusText(status) || p.Detail == "" || p.RequestID != a.header.Get("X-Request-Id") {
+	if p.Type != "urn:vitrine:problem:"+kind || p.Status != status || p.Title != http.StatusText(status) ||
+		p.Detail == "" || p.RequestID != a.header.Get("X-Request-Id") {
 		s.Errorf("%s %s %s: %s, want a problem of the kind %q", method, path, body, a.body, kind)
 	}
 	if status == http.StatusServiceUnavailable && a.header.Get("Retry-After") == "" {
@@ -185,7 +186,8 @@ func parsed(t testing.TB, body string) (a reply) {
 // If the policy makes estimates, the probabilities are a choice's, and the revenue is its expectation.
 func TestEstimates(t *testing.T) {
 	s := started(t, nil)
-	s.want(201, "PUT", "/v1/placements/home", strings.Replace(home, `{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20}`, `{"name":"ucb-mnl"}`, 1))
+	s.want(201, "PUT", "/v1/placements/home",
+		strings.Replace(home, `{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20}`, `{"name":"ucb-mnl"}`, 1))
 	a := parsed(t, s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`).body)
 	total, revenue := *a.Outside, 0.0
 	for _, i := range a.Assortment {
@@ -208,7 +210,8 @@ func TestIDsTakeMemory(t *testing.T) {
 	var taken []int
 	for _, id := range []string{"a", "b", strings.Repeat("c", 101)} {
 		before := memory()
-		s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[{"id":"sku","features":{"x":1}}]}`, id))
+		s.want(201, "POST", "/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":%q,"items":[{"id":"sku","features":{"x":1}}]}`, id))
 		taken = append(taken, memory()-before)
 	}
 	if taken[0] <= 1 || taken[1] != taken[0] || taken[2] != taken[0]+100 {
@@ -242,12 +245,14 @@ func TestStandingPages(t *testing.T) {
 	s.want(200, "GET", "/readyz", "")
 	for _, path := range []string{"/", "/docs"} {
 		page := s.want(200, "GET", path, "")
-		if strings.Contains(page.body, "//") || !strings.Contains(page.header.Get("Content-Security-Policy"), "default-src 'none'") {
+		if strings.Contains(page.body, "//") || !strings.Contains(page.header.Get("Content-Security-Policy"),
+			"default-src 'none'") {
 			t.Errorf("the page at %s is not whole by itself", path)
 		}
 	}
 	script := s.want(200, "GET", "/desk/index.js", "")
-	if !strings.HasPrefix(script.header.Get("Content-Type"), "text/javascript") || script.header.Get("Cache-Control") != "no-cache" {
+	if !strings.HasPrefix(script.header.Get("Content-Type"), "text/javascript") ||
+		script.header.Get("Cache-Control") != "no-cache" {
 		t.Errorf("the script has the headers %v", script.header)
 	}
 	s.want(304, "GET", "/desk/index.js", "", "If-None-Match", script.header.Get("ETag"))
@@ -258,11 +263,13 @@ func TestStandingPages(t *testing.T) {
 func TestUncleanPaths(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", home)
-	for _, path := range []string{"//", "//v1/placements", "/v1//placements", "/v1/./placements", "/v1/x/../placements", "/../healthz", "/healthz/", "/v1/placements/home/"} {
+	for _, path := range []string{"//", "//v1/placements", "/v1//placements", "/v1/./placements", "/v1/x/../placements",
+		"/../healthz", "/healthz/", "/v1/placements/home/"} {
 		for _, method := range []string{"GET", "POST"} {
 			before := len(s.log.String())
 			s.problem(404, "no-route", "", method, path, "")
-			if line := s.log.String()[before:]; !strings.Contains(line, `"status":404`) || strings.Contains(line, path) && path != "//" {
+			if line := s.log.String()[before:]; !strings.Contains(line, `"status":404`) ||
+				strings.Contains(line, path) && path != "//" {
 				t.Errorf("%s %s is logged as %q", method, path, line)
 			}
 		}

@@ -130,7 +130,8 @@ func (s *sessions) isTooMany(from netip.Addr, now time.Time) bool {
 	return !l.AllowN(now, 1)
 }
 
-var errOtherOrigin = problemf(http.StatusForbidden, "origin", "the session of the desk is only for requests of its own pages: send an API key in the header Authorization")
+var errOtherOrigin = problemf(http.StatusForbidden, "origin", "the session of the desk is only for requests of "+
+	"its own pages: send an API key in the header Authorization")
 
 // ownPage reports whether a page of this service sent the request, or the user herself if it only reads. A browser says
 // so in Sec-Fetch-Site, or over plain HTTP in Origin, which every writing request carries.
@@ -186,7 +187,8 @@ func (s *Server) signIn(c *call) error {
 		return c.answerJSON(http.StatusOK, s.sessionOf(keys.Key{}, time.Time{}))
 	}
 	if !ownPage(c.Request) {
-		return problemf(http.StatusForbidden, "origin", "only a page of the desk may sign in: send an API key in the header Authorization")
+		return problemf(http.StatusForbidden, "origin", "only a page of the desk may sign in: send an API key in "+
+			"the header Authorization")
 	}
 	var given api.SignIn
 	body, err := io.ReadAll(http.MaxBytesReader(&c.w, c.Request.Body, maxSignIn))
@@ -217,7 +219,8 @@ func (s *Server) wrongKey(c *call, now time.Time) error {
 	if !s.sessions.isTooMany(s.options.Proxies.caller(c.Request), now) {
 		return problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
 	}
-	p := problemf(http.StatusTooManyRequests, "rate", "too many wrong keys came from this address: the right key is still accepted")
+	p := problemf(http.StatusTooManyRequests, "rate", "too many wrong keys came from this address: the right key "+
+		"is still accepted")
 	p.retry = strconv.Itoa(int(wrongEvery / time.Second))
 	return p
 }
@@ -275,7 +278,8 @@ func (s *Server) listKeys(c *call) error {
 	list := api.KeyList{Required: s.keys != nil, Keys: []api.KeyEntry{}}
 	if s.keys != nil {
 		for _, k := range s.keys.All() {
-			list.Keys = append(list.Keys, api.KeyEntry{Name: k.Name, Scopes: k.Scopes, Placements: k.Placements, Sessions: s.sessions.count(k.SHA256, s.clock())})
+			list.Keys = append(list.Keys, api.KeyEntry{Name: k.Name, Scopes: k.Scopes, Placements: k.Placements,
+				Sessions: s.sessions.count(k.SHA256, s.clock())})
 		}
 	}
 	return c.answerJSON(http.StatusOK, list)

@@ -55,16 +55,19 @@ func TestSignIn(t *testing.T) {
 	if set != name+"="+value+"; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict" || len(value) < 50 {
 		t.Errorf("the cookie is %q", set)
 	}
-	if strings.Contains(a.body, value) || strings.Contains(a.body, token) || a.header.Get("Cache-Control") != "no-store" {
+	if strings.Contains(a.body, value) || strings.Contains(a.body, token) ||
+		a.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("the answer is %v %s", a.header, a.body)
 	}
 	cookie := name + "=" + value
 	s.want(200, "GET", "/v1/placements", "", "Cookie", cookie)
 	s.want(201, "PUT", "/v1/placements/home", plain, append(own, "Cookie", cookie)...)
-	if v := s.session(cookie); !v.Required || v.Key != "shop" || strings.Join(v.Scopes, " ") != "read admin" || v.Placements != nil || !v.Expires.Equal(s.clock.now().Add(12*time.Hour)) {
+	if v := s.session(cookie); !v.Required || v.Key != "shop" || strings.Join(v.Scopes, " ") != "read admin" ||
+		v.Placements != nil || !v.Expires.Equal(s.clock.now().Add(12*time.Hour)) {
 		t.Errorf("the session is %+v", v)
 	}
-	over := s.want(200, "POST", "/v1/session", `{"key":"`+token+`"}`, "Origin", "https://localhost", "Sec-Fetch-Site", "same-origin")
+	over := s.want(200, "POST", "/v1/session", `{"key":"`+token+`"}`, "Origin", "https://localhost", "Sec-Fetch-Site",
+		"same-origin")
 	if !strings.HasSuffix(over.header.Get("Set-Cookie"), "; Secure; SameSite=Strict") {
 		t.Errorf("over TLS the cookie is %q", over.header.Get("Set-Cookie"))
 	}
@@ -108,7 +111,8 @@ func TestSessionIsItsKey(t *testing.T) {
 	s.problem(404, "not-found", "", "GET", "/v1/placements/home", "", with...)
 	s.want(204, "DELETE", "/v1/placements/other", "", with...)
 
-	s.problem(401, "unauthorized", "", "GET", "/v1/placements/other", "", append(with, "Authorization", "Bearer wrong")...)
+	s.problem(401, "unauthorized", "", "GET", "/v1/placements/other", "",
+		append(with, "Authorization", "Bearer wrong")...)
 	write(t, path, ownersKey.Table())
 	s.clock.advance(time.Minute)
 	s.problem(401, "unauthorized", "", "GET", "/v1/placements/other", "", with...)
@@ -165,11 +169,13 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 	alive := func(c *http.Cookie) bool { return s.session(c.Name+"="+c.Value).Key != "" }
 	if alive(all[0]) || !alive(all[1]) || !alive(all[64]) || !alive(others) {
-		t.Errorf("the oldest is alive %t, the second %t, the last %t, the other key's %t", alive(all[0]), alive(all[1]), alive(all[64]), alive(others))
+		t.Errorf("the oldest is alive %t, the second %t, the last %t, the other key's %t", alive(all[0]), alive(all[1]),
+			alive(all[64]), alive(others))
 	}
 	s.clock.advance(12*time.Hour - 2*time.Second)
 	if alive(all[63]) || !alive(all[64]) {
-		t.Errorf("after twelve hours the last but one is alive %t, the last, a second younger, %t", alive(all[63]), alive(all[64]))
+		t.Errorf("after twelve hours the last but one is alive %t, the last, a second younger, %t", alive(all[63]),
+			alive(all[64]))
 	}
 	s.clock.advance(time.Second)
 	if alive(all[64]) {
@@ -336,7 +342,8 @@ func TestWrongSignInsBehindAProxy(t *testing.T) {
 		return w.Code
 	}
 	for i := range 11 {
-		if got, want := from("10.0.0.1:1", fmt.Sprintf("203.0.113.%d, 198.51.100.1", i), "wrong"), 401+28*(i/10); got != want {
+		if got, want := from("10.0.0.1:1", fmt.Sprintf("203.0.113.%d, 198.51.100.1", i), "wrong"),
+			401+28*(i/10); got != want {
 			t.Errorf("wrong key %d through the proxy: %d, want %d", i, got, want)
 		}
 		if got, want := from("192.0.2.1:1", fmt.Sprintf("203.0.113.%d", i), "wrong"), 401+28*(i/10); got != want {
@@ -349,7 +356,8 @@ func TestWrongSignInsBehindAProxy(t *testing.T) {
 	if got := from("10.0.0.1:1", "198.51.100.1", token); got != 200 {
 		t.Errorf("the right key: %d", got)
 	}
-	if line := s.log.String(); !strings.Contains(line, `"remote":"198.51.100.1"`) || !strings.Contains(line, `"remote":"192.0.2.1"`) {
+	if line := s.log.String(); !strings.Contains(line, `"remote":"198.51.100.1"`) ||
+		!strings.Contains(line, `"remote":"192.0.2.1"`) {
 		t.Errorf("the log has not the callers' addresses: %s", line)
 	}
 }

@@ -19,12 +19,15 @@ func (s *Server) beginTrace(c *call, rt *route) {
 		ctx = propagation.TraceContext{}.Extract(ctx, carrier)
 	}
 	if s.options.Tracer != nil && rt.limited {
-		ctx, _ = s.options.Tracer.Start(ctx, cmp.Or(rt.method, "HTTP")+" "+rt.path, trace.WithSpanKind(trace.SpanKindServer),
-			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(rt.method), semconv.HTTPRoute(rt.path), attribute.String("vitrine.request_id", c.id)))
+		ctx, _ = s.options.Tracer.Start(ctx, cmp.Or(rt.method, "HTTP")+" "+rt.path,
+			trace.WithSpanKind(trace.SpanKindServer),
+			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(rt.method), semconv.HTTPRoute(rt.path),
+				attribute.String("vitrine.request_id", c.id)))
 	}
 	c.ctx = ctx
 	if own := trace.SpanContextFromContext(ctx); own.IsValid() {
-		propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(ctx, own.WithTraceState(trace.TraceState{})), propagation.HeaderCarrier(c.w.Header()))
+		propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(ctx, own.WithTraceState(trace.TraceState{})),
+			propagation.HeaderCarrier(c.w.Header()))
 	}
 }
 

@@ -25,12 +25,16 @@ func TestTraceWithoutATracer(t *testing.T) {
 	if got := a.header.Get("Traceparent"); got != traceparent {
 		t.Errorf("Traceparent: %q", got)
 	}
-	if want := `"trace_id":"` + callersTrace + `","span_id":"` + callersSpan + `"`; !strings.Contains(s.log.String(), want) {
+	if want := `"trace_id":"` + callersTrace + `","span_id":"` + callersSpan +
+		`"`; !strings.Contains(s.log.String(), want) {
 		t.Errorf("the log has no %s:\n%s", want, s.log)
 	}
-	for _, bad := range []string{"", "00", "00-" + strings.Repeat("0", 32) + "-" + callersSpan + "-01", "ff-" + callersTrace + "-" + callersSpan + "-01", strings.ToUpper(traceparent), traceparent + "-x", "vitrine_token"} {
+	for _, bad := range []string{"", "00", "00-" + strings.Repeat("0", 32) + "-" + callersSpan + "-01",
+		"ff-" + callersTrace + "-" + callersSpan + "-01", strings.ToUpper(traceparent), traceparent + "-x",
+		"vitrine_token"} {
 		s := started(t, nil)
-		if got := s.ask("GET", "/v1/placements", "", "Traceparent", bad).header.Get("Traceparent"); got != "" || strings.Contains(s.log.String(), "trace_id") {
+		if got := s.ask("GET", "/v1/placements", "", "Traceparent", bad).header.Get("Traceparent"); got != "" ||
+			strings.Contains(s.log.String(), "trace_id") {
 			t.Errorf("%q: Traceparent %q\n%s", bad, got, s.log)
 		}
 	}
@@ -41,7 +45,8 @@ func TestSpans(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(recorder))
 	s := started(t, func(o *server.Options, _ *engine.Options) { o.Tracer = provider.Tracer("test") })
-	a := s.want(201, "PUT", "/v1/placements/home", home, "Traceparent", traceparent, "Tracestate", "shop=1", "X-Request-Id", "abc")
+	a := s.want(201, "PUT", "/v1/placements/home", home, "Traceparent", traceparent, "Tracestate", "shop=1",
+		"X-Request-Id", "abc")
 	s.want(404, "GET", "/v1/placements/none", "")
 	s.want(405, "POST", "/v1/placements", "")
 	for _, path := range []string{"/healthz", "/readyz", "/docs", "/"} {
@@ -52,18 +57,22 @@ func TestSpans(t *testing.T) {
 		t.Fatalf("%d spans: %v", len(spans), spans)
 	}
 	first := spans[0]
-	if got := fmt.Sprint(first.SpanContext().TraceID(), first.Parent().SpanID(), first.Parent().IsRemote(), first.SpanContext().TraceState()); got != callersTrace+" "+callersSpan+" true shop=1" {
+	if got := fmt.Sprint(first.SpanContext().TraceID(), first.Parent().SpanID(), first.Parent().IsRemote(),
+		first.SpanContext().TraceState()); got != callersTrace+" "+callersSpan+" true shop=1" {
 		t.Errorf("a span of %s", got)
 	}
-	if want := fmt.Sprintf("00-%s-%s-01", callersTrace, first.SpanContext().SpanID()); a.header.Get("Traceparent") != want {
+	if want := fmt.Sprintf("00-%s-%s-01", callersTrace, first.SpanContext().SpanID()); a.header.Get(
+		"Traceparent") != want {
 		t.Errorf("Traceparent: %q, want %q", a.header.Get("Traceparent"), want)
 	}
 	if want := fmt.Sprintf(`"span_id":"%s"`, first.SpanContext().SpanID()); !strings.Contains(s.log.String(), want) {
 		t.Errorf("the log has no %s:\n%s", want, s.log)
 	}
 	for i, want := range []string{
-		"server PUT /v1/placements/{name} [http.request.method=PUT http.route=/v1/placements/{name} vitrine.request_id=abc http.response.status_code=201] Unset",
-		"server GET /v1/placements/{name} [http.request.method=GET http.route=/v1/placements/{name} vitrine.request_id=ID http.response.status_code=404 error.type=not-found] Unset",
+		"server PUT /v1/placements/{name} [http.request.method=PUT http.route=/v1/placements/{name} " +
+			"vitrine.request_id=abc http.response.status_code=201] Unset",
+		"server GET /v1/placements/{name} [http.request.method=GET http.route=/v1/placements/{name} " +
+			"vitrine.request_id=ID http.response.status_code=404 error.type=not-found] Unset",
 	} {
 		var attributes []string
 		for _, a := range spans[i].Attributes() {

@@ -20,7 +20,8 @@ func TestTroubles(t *testing.T) {
 		after  time.Duration
 		stands bool
 		logged int
-	}{{0, true, 1}, {time.Second, true, 1}, {problemIsOver / 2, false, 1}, {time.Second, true, 1}, {2 * problemIsOver, false, 1}, {time.Second, true, 2}} {
+	}{{0, true, 1}, {time.Second, true, 1}, {problemIsOver / 2, false, 1}, {time.Second, true, 1},
+		{2 * problemIsOver, false, 1}, {time.Second, true, 2}} {
 		now = now.Add(c.after)
 		var problems []alert.Problem
 		if c.stands {

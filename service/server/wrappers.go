@@ -40,7 +40,8 @@ func origin(s *Server, _ *route, next handler) handler {
 	}
 	return func(c *call) error {
 		if c.Host != "" && !isLoopback(c.Host) || s.origin.Check(c.Request) != nil {
-			return problemf(http.StatusForbidden, "forbidden", "without API keys the service answers only requests to localhost and from its own pages")
+			return problemf(http.StatusForbidden, "forbidden", "without API keys the service answers only "+
+				"requests to localhost and from its own pages")
 		}
 		return next(c)
 	}
@@ -92,7 +93,8 @@ func own(s *Server, rt *route, next handler) handler {
 		case c.placement != "" && !c.mine(c.placement):
 			return fmt.Errorf("placement %q: %w", c.placement, engine.ErrNotFound)
 		case c.placement == "" && c.PathValue("id") == "": // find looks for an id among the key's placements
-			return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this concerns the whole service")
+			return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this "+
+				"concerns the whole service")
 		}
 		return next(c)
 	}
@@ -122,7 +124,9 @@ func change(s *Server, rt *route, next handler) handler {
 }
 
 // entryParameter is the parameter of reads that must reflect their caller's writes.
-var entryParameter = parameter{"entry", "an entry of the log, from the header " + api.EntryHeader + " of an answer: the answer to this request is from a state that has it. 503 with the problem lag if this process does not have it within two seconds"}
+var entryParameter = parameter{"entry", "an entry of the log, from the header " + api.EntryHeader +
+	" of an answer: the answer to this request is from a state that has it. 503 with the problem lag if this " +
+	"process does not have it within two seconds"}
 
 // maxEntryWait is how long a read waits for an entry.
 const maxEntryWait = 2 * time.Second
@@ -147,13 +151,15 @@ func (s *Server) awaitEntry(ctx context.Context, query url.Values) error {
 	}
 	entry, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return api.Fieldf("/entry", "%q: must be a whole number, the header %s of an answer", api.Abbreviate(text, 40), api.EntryHeader)
+		return api.Fieldf("/entry", "%q: must be a whole number, the header %s of an answer", api.Abbreviate(text, 40),
+			api.EntryHeader)
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxEntryWait)
 	defer cancel()
 	err = s.engine.WaitFor(ctx, entry)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return problemf(http.StatusServiceUnavailable, "lag", "entry %d is not part of the state of this process, which is at entry %d: try again, or ask the process that wrote it", entry, s.engine.Sequence())
+		return problemf(http.StatusServiceUnavailable, "lag", "entry %d is not part of the state of this process, "+
+			"which is at entry %d: try again, or ask the process that wrote it", entry, s.engine.Sequence())
 	}
 	return err
 }

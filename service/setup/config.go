@@ -56,7 +56,8 @@ const (
 // field. Missing members, and missing settings of the policy, take their defaults. Errors of a policy come from its
 // learner's builder.
 func Parse(text []byte) (*Config, error) {
-	c := &Config{Placement: api.Placement{MaxItems: 1000, Horizon: 100_000, AttributionWindow: "30m", Mode: api.Learn, MemoryBytes: 64 << 20, MaxVersions: 8}}
+	c := &Config{Placement: api.Placement{MaxItems: 1000, Horizon: 100_000, AttributionWindow: "30m", Mode: api.Learn,
+		MemoryBytes: 64 << 20, MaxVersions: 8}}
 	if err := json.Unmarshal(text, &c.Placement, json.RejectUnknownMembers(true)); err != nil {
 		err := api.JSONError(err)
 		if field := new(api.FieldError); errors.As(err, &field) && field.Field == "/policy" {
@@ -120,18 +121,25 @@ func (c *Config) Answer() api.Placement {
 	p.Warnings = policy.Warnings(c.Policy)
 	for _, k := range c.schema.Categories() {
 		if k.OwnColumns > 0 {
-			p.Notes = append(p.Notes, fmt.Sprintf("%s: the first %d values have columns of their own (%d have), and all others share %d: give values, or raise own_columns and columns, if there are more", k.Feature, k.OwnColumns, k.Learned, k.SharedColumns))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: the first %d values have columns of their own (%d have), "+
+				"and all others share %d: give values, or raise own_columns and columns, if there are more", k.Feature,
+				k.OwnColumns, k.Learned, k.SharedColumns))
 		} else {
-			p.Notes = append(p.Notes, fmt.Sprintf("%s: all values are hashed and share %d columns: give values or own_columns, so that each has its own", k.Feature, k.SharedColumns))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: all values are hashed and share %d columns: give values or "+
+				"own_columns, so that each has its own", k.Feature, k.SharedColumns))
 		}
 		if k.Collisions > 0 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %d times a value shared a column with another one, so that the policy took them for the same: give values, or raise own_columns and columns", k.Feature, k.Collisions))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %d times a value shared a column with another one, "+
+				"so that the policy took them for the same: give values, or raise own_columns and columns", k.Feature,
+				k.Collisions))
 		}
 	}
 	decision, item := c.LogBytes()
-	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %d items shown", size(decision), c.MaxSize)
+	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %d items shown", size(decision),
+		c.MaxSize)
 	if c.LogItems == "all" {
-		note += fmt.Sprintf(" and which items of the catalogue were candidates, and %s more for each item that a request brings", size(item))
+		note += fmt.Sprintf(" and which items of the catalogue were candidates, and %s more for each item that a "+
+			"request brings", size(item))
 	}
 	p.Notes = append(p.Notes, note)
 	return p
@@ -191,7 +199,9 @@ func (c *Config) check() error {
 		field             string
 		value, least, max int
 	}{
-		{"/max_size", c.MaxSize, 1, MaxSize}, {"/min_size", c.MinSize, 0, c.MaxSize}, {"/max_request_items", c.MaxItems, 1, maxItems}, {"/horizon", c.Horizon, 1, maxRounds}, {"/max_versions", c.MaxVersions, 1, maxKeep},
+		{"/max_size", c.MaxSize, 1, MaxSize}, {"/min_size", c.MinSize, 0, c.MaxSize},
+		{"/max_request_items", c.MaxItems, 1, maxItems}, {"/horizon", c.Horizon, 1, maxRounds},
+		{"/max_versions", c.MaxVersions, 1, maxKeep},
 	} {
 		if err := api.InRange(n.field, n.value, n.least, n.max); err != nil {
 			return err
@@ -202,7 +212,8 @@ func (c *Config) check() error {
 	}
 	var err error
 	if c.window, err = time.ParseDuration(c.AttributionWindow); err != nil || c.window <= 0 || c.window > maxWindow {
-		return api.Fieldf("/attribution_window", `%q: must be a duration such as "30m", positive and at most %v`, c.AttributionWindow, maxWindow)
+		return api.Fieldf("/attribution_window", `%q: must be a duration such as "30m", positive and at most %v`,
+			c.AttributionWindow, maxWindow)
 	}
 	c.AttributionWindow = c.window.String()
 	if err := c.checkMode(); err != nil {
@@ -233,13 +244,15 @@ func (c *Config) check() error {
 		return err
 	}
 	if maximum := maxRows / c.schema.Width(); c.MaxItems > maximum {
-		return api.Fieldf("/max_request_items", "%d: must be at most %d of %d columns each", c.MaxItems, maximum, c.schema.Width())
+		return api.Fieldf("/max_request_items", "%d: must be at most %d of %d columns each", c.MaxItems, maximum,
+			c.schema.Width())
 	}
 	if c.MemoryBytes > maxMemory {
 		return api.Fieldf("/memory_bytes", "%d: must be at most %d bytes", c.MemoryBytes, int64(maxMemory))
 	}
 	if minimum := minMemory * c.maxRecord(); c.MemoryBytes < minimum {
-		return api.Fieldf("/memory_bytes", "%d: must be at least %d bytes, %d decisions of the largest size", c.MemoryBytes, minimum, minMemory)
+		return api.Fieldf("/memory_bytes", "%d: must be at least %d bytes, %d decisions of the largest size",
+			c.MemoryBytes, minimum, minMemory)
 	}
 	return nil
 }
@@ -253,13 +266,15 @@ func (c *Config) checkShoppers() (err error) {
 	if h == nil {
 		for i, f := range c.Features {
 			if f.History != "" {
-				return api.Fieldf(fmt.Sprintf("/features/%d/history", i), "%q: set shopper_history, or nothing is remembered to count", f.History)
+				return api.Fieldf(fmt.Sprintf("/features/%d/history", i), "%q: set shopper_history, or nothing is "+
+					"remembered to count", f.History)
 			}
 		}
 		return nil
 	}
 	if c.keep, err = time.ParseDuration(h.Keep); err != nil || c.keep <= 0 || c.keep > maxWindow {
-		return api.Fieldf("/shopper_history/keep", `%q: must be a duration such as "720h", positive and at most %v`, h.Keep, maxWindow)
+		return api.Fieldf("/shopper_history/keep", `%q: must be a duration such as "720h", positive and at most %v`,
+			h.Keep, maxWindow)
 	}
 	h.Keep, h.MemoryBytes = c.keep.String(), cmp.Or(h.MemoryBytes, 16<<20)
 	return api.InRange("/shopper_history/memory_bytes", h.MemoryBytes, minShoppers, maxMemory)
@@ -291,7 +306,8 @@ func (c *Config) checkPinned() error {
 		}
 	}
 	if len(c.Currency) != 0 && (len(c.Currency) != 3 || strings.Trim(c.Currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
-		return api.Fieldf("/currency", "%q: must be three capital letters of ISO 4217, such as EUR", api.Abbreviate(c.Currency, 40))
+		return api.Fieldf("/currency", "%q: must be three capital letters of ISO 4217, such as EUR",
+			api.Abbreviate(c.Currency, 40))
 	}
 	return nil
 }
@@ -360,7 +376,8 @@ func (c *Config) checkMode() error {
 // SameLearner reports whether a learner of one configuration can continue under the other: it is built in the
 // same way and sees the same rows.
 func (c *Config) SameLearner(o *Config) bool {
-	return bytes.Equal(Canonical(c.Policy), Canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Horizon == o.Horizon && c.Seed == o.Seed &&
+	return bytes.Equal(Canonical(c.Policy), Canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Horizon == o.Horizon &&
+		c.Seed == o.Seed &&
 		slices.EqualFunc(c.Features, o.Features, feature.Equal)
 }
 
@@ -411,7 +428,8 @@ func CheckLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema
 	case l.Check(field) != nil:
 		return l.Check(field)
 	case l.Min > 0 && (l.Feature != "" || l.Attribute != ""):
-		return api.Fieldf(field+"/min", "needs items or a group: %q has many groups, which cannot all be on a page", l.By())
+		return api.Fieldf(field+"/min", "needs items or a group: %q has many groups, which cannot all be on a page",
+			l.By())
 	case l.Min > 0 && len(minima(before)) == maxMinima:
 		return api.Fieldf(field+"/min", "at most %d limits may have a min", maxMinima)
 	case l.Feature != "" && !s.IsCategory(l.Feature):
@@ -445,7 +463,9 @@ func (c *Config) takesAnyScale() bool {
 }
 
 func (c *Config) Spec() Spec {
-	return Spec{Policy: Canonical(c.Policy), Features: c.schema.Width(), Numeric: c.schema.Numeric(), Customer: c.schema.Customer(), Size: c.MaxSize, Items: c.MaxItems, All: c.LogItems == "all", Rounds: c.Horizon, Seed: c.Seed}
+	return Spec{Policy: Canonical(c.Policy), Features: c.schema.Width(), Numeric: c.schema.Numeric(),
+		Customer: c.schema.Customer(), Size: c.MaxSize, Items: c.MaxItems, All: c.LogItems == "all", Rounds: c.Horizon,
+		Seed: c.Seed}
 }
 
 // IsLogged reports whether a configuration is the logged one.

@@ -16,7 +16,8 @@ import (
 func (c *Config) checkExperiment() error {
 	switch e := c.Experiment; {
 	case c.Mode != api.Experimenting && e != nil:
-		return api.Fieldf("/experiment", "is for the mode %q, and the mode is %q: leave it out", api.Experimenting, c.Mode)
+		return api.Fieldf("/experiment", "is for the mode %q, and the mode is %q: leave it out", api.Experimenting,
+			c.Mode)
 	case c.Mode != api.Experimenting:
 		return nil
 	case e == nil:
@@ -32,7 +33,8 @@ func (c *Config) checkHoldout() error {
 		return api.Fieldf("/holdout_share", "%v: must be from 0 to 0.5, in steps of 0.0001", c.Holdout)
 	}
 	if c.Holdout > 0 && c.Mode == api.Shadow {
-		return api.Fieldf("/holdout_share", "%v: in the mode %q all shoppers see the baseline: leave it out", c.Holdout, api.Shadow)
+		return api.Fieldf("/holdout_share", "%v: in the mode %q all shoppers see the baseline: leave it out", c.Holdout,
+			api.Shadow)
 	}
 	return nil
 }
@@ -43,7 +45,8 @@ func (c *Config) checkSegments() error {
 		return nil
 	}
 	by := c.Experiment.Segments
-	if k := slices.IndexFunc(c.Features, func(f api.Feature) bool { return f.Name == by }); k < 0 || c.Features[k].Kind != "category" || c.Features[k].From != "shopper" {
+	if k := slices.IndexFunc(c.Features, func(f api.Feature) bool { return f.Name == by }); k < 0 ||
+		c.Features[k].Kind != "category" || c.Features[k].From != "shopper" {
 		return api.Fieldf("/experiment/segment_by", "%q: must be a feature of shoppers that is a category", by)
 	}
 	return nil
@@ -94,9 +97,11 @@ func (c *Config) OfVariants(f func(i int, c *Config) error) error {
 // MayBecome reports what of an experiment must not change while it runs.
 func MayBecome(before, after *Config) error {
 	e, o := before.Experiment, after.Experiment
-	const end = "cannot change while the experiment %q runs: end it with another mode, or begin another one under another name"
+	const end = "cannot change while the experiment %q runs: end it with another mode, or begin another one under " +
+		"another name"
 	if !slices.Equal(abtest.Names(e), abtest.Names(o)) {
-		return api.Fieldf("/experiment/variants", "the variants are %q, not %q, and "+end, abtest.Names(e), abtest.Names(o), e.Name)
+		return api.Fieldf("/experiment/variants", "the variants are %q, not %q, and "+end, abtest.Names(e),
+			abtest.Names(o), e.Name)
 	}
 	for i := range e.Variants {
 		field := fmt.Sprintf("/experiment/variants/%d", i)
@@ -119,7 +124,8 @@ func MayBecome(before, after *Config) error {
 	case (before.ShopperHistory == nil) != (after.ShopperHistory == nil): // which divides shoppers by other names
 		return api.Fieldf("/shopper_history", end, e.Name)
 	case before.window != after.window:
-		return api.Fieldf("/attribution_window", "is %s, not %s, and "+end, before.AttributionWindow, after.AttributionWindow, e.Name)
+		return api.Fieldf("/attribution_window", "is %s, not %s, and "+end, before.AttributionWindow,
+			after.AttributionWindow, e.Name)
 	}
 	return nil
 }

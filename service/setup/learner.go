@@ -50,6 +50,7 @@ func LearnerSize(s Spec) (Size, error) {
 
 func (s Spec) problem() bandit.Problem {
 	return bandit.Problem{
-		NumFeatures: s.Features, Numeric: s.Numeric, Customer: s.Customer, Items: s.Items, MaxShown: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size),
+		NumFeatures: s.Features, Numeric: s.Numeric, Customer: s.Customer, Items: s.Items, MaxShown: s.Size,
+		Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size),
 	}
 }

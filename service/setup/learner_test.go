@@ -22,15 +22,18 @@ import (
 const specFeatures, specSize = 3, 3
 
 func specOf(policy string) setup.Spec {
-	return setup.Spec{Policy: []byte(policy), Features: specFeatures, Items: 12, All: true, Size: specSize, Rounds: 100, Seed: 4}
+	return setup.Spec{Policy: []byte(policy), Features: specFeatures, Items: 12, All: true, Size: specSize, Rounds: 100,
+		Seed: 4}
 }
 
 // A placement's learner equals the library's with the same options.
 func TestNewLearner(t *testing.T) {
-	have := fatal.Or(setup.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`)))(t)
+	have := fatal.Or(setup.NewLearner(specOf(
+		`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`)))(t)
 	o := bandit.DefaultONLOptions()
 	o.Lambda, o.Beta, o.Warmup, o.Update = 3, 1.5, 20, "online"
-	want := fatal.Or(bandit.NewONL(bandit.Problem{NumFeatures: specFeatures, MaxShown: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)},
+	want := fatal.Or(bandit.NewONL(bandit.Problem{NumFeatures: specFeatures, MaxShown: specSize, Rounds: 100,
+		Constraint: assortment.AtMost(specSize)},
 		utility.NewMLP(specFeatures, []int{4, 2}, utility.Tanh), o, stream.New(4, 0, stream.Learner)))(t)
 	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
 		t.Errorf("the learner (-library +placement):\n%s", diff)
@@ -63,7 +66,8 @@ func TestPoliciesServe(t *testing.T) {
 			t.Errorf("%s cannot be restored", d.Name)
 		}
 	}
-	for _, name := range []string{"onl-mnl", "greedy", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "eps-greedy-mnl", "log-barrier-mnl", "feel-good-ts", "bma-mnl", "auto", "uniform"} {
+	for _, name := range []string{"onl-mnl", "greedy", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "eps-greedy-mnl",
+		"log-barrier-mnl", "feel-good-ts", "bma-mnl", "auto", "uniform"} {
 		if unfit[name] != "" {
 			t.Errorf("%s does not serve: %s", name, unfit[name])
 		}
@@ -72,8 +76,10 @@ func TestPoliciesServe(t *testing.T) {
 
 // Learners of linear utilities take a basis, which brings its own constant term.
 func TestNewLearnerOnABasis(t *testing.T) {
-	p := bandit.Problem{NumFeatures: specFeatures, MaxShown: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)}
-	have := fatal.Or(setup.NewLearner(specOf(`{"name":"ucb-mnl","constants":"theory","radius":0,"lambda":3,"utility":{"kind":"quadratic"}}`)))(t)
+	p := bandit.Problem{NumFeatures: specFeatures, MaxShown: specSize, Rounds: 100,
+		Constraint: assortment.AtMost(specSize)}
+	have := fatal.Or(setup.NewLearner(specOf(
+		`{"name":"ucb-mnl","constants":"theory","radius":0,"lambda":3,"utility":{"kind":"quadratic"}}`)))(t)
 	o := bandit.DefaultUCBOptions()
 	o.Lambda = 3
 	want := fatal.Or(bandit.NewUCBOn(p, utility.NewQuadratic(specFeatures), o))(t)
@@ -81,7 +87,8 @@ func TestNewLearnerOnABasis(t *testing.T) {
 		t.Errorf("the learner (-library +placement):\n%s", diff)
 	}
 	for _, name := range []string{"ts-mnl", "ofu-mnl-plus"} {
-		if _, err := setup.NewLearner(specOf(`{"name":"` + name + `","utility":{"kind":"linear","intercept":true}}`)); err != nil {
+		if _, err := setup.NewLearner(specOf(`{"name":"` + name +
+			`","utility":{"kind":"linear","intercept":true}}`)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -136,13 +143,16 @@ func FuzzNewLearner(f *testing.F) {
 // experiment, refuses them.
 func TestLargeNumbers(t *testing.T) {
 	for policy, refused := range map[string]bool{
-		`"policy":{"name":"auto"}`: false, `"policy":{"name":"bma-mnl"}`: false, `"policy":{"name":"uniform"}`: false, `"policy":{"name":"ucb-mnl"}`: true,
+		`"policy":{"name":"auto"}`: false, `"policy":{"name":"bma-mnl"}`: false, `"policy":{"name":"uniform"}`: false,
+		`"policy":{"name":"ucb-mnl"}`: true,
 		`"policy":{"name":"auto"},"mode":"experiment","experiment":{"name":"e","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"policy","share":0.5,"policy":{"name":"ucb-mnl"}}]}`: true,
 	} {
-		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"yen","kind":"number"}],` + policy + `}`)))(t)
+		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"yen","kind":"number"}],` + policy + `}`)))(
+			t)
 		row := make([]float64, 1)
 		_, err := c.Schema().Split().Items(row, []api.Item{{Features: api.Values{api.Number("yen", 120_000)}}})
-		if (err != nil) != refused || err != nil && !strings.Contains(err.Error(), "must be at most 10000 in size: set center and scale") {
+		if (err != nil) != refused || err != nil && !strings.Contains(err.Error(), "must be at most 10000 in "+
+			"size: set center and scale") {
 			t.Errorf("%s: error %v", policy, err)
 		}
 	}
@@ -151,7 +161,8 @@ func TestLargeNumbers(t *testing.T) {
 // The learner knows the user's columns, unless the schema declares a cross.
 func TestTheUsersColumns(t *testing.T) {
 	features := `{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"shopper"},{"name":"land","kind":"category","values":["a","b"],"from":"shopper"}`
-	for text, want := range map[string][]int{features: {1, 2, 3}, features + `,{"name":"both","kind":"cross","of":["price","age"]}`: nil} {
+	for text, want := range map[string][]int{features: {1, 2, 3}, features +
+		`,{"name":"both","kind":"cross","of":["price","age"]}`: nil} {
 		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[` + text + `]}`)))(t)
 		if have := c.Spec().Customer; !slices.Equal(have, want) {
 			t.Errorf("the user's columns are %v, want %v", have, want)

@@ -24,7 +24,8 @@ func (c *Config) Share() int { return c.MemoryBytes / 4 }
 // items. The learner and its kept states come on top; their size depends on the policy, and some policies keep all
 // rounds.
 func (c *Config) Bound() int {
-	return c.MemoryBytes + 2*c.Share() + c.MemoryBytes/EvictedShare + earnings.ItemBytes*earnings.MaxItems(c.MemoryBytes) + c.schema.NamesBytes()
+	return c.MemoryBytes + 2*c.Share() + c.MemoryBytes/EvictedShare +
+		earnings.ItemBytes*earnings.MaxItems(c.MemoryBytes) + c.schema.NamesBytes()
 }
 
 // ShopperBytes returns the most bytes of the memory of shoppers.

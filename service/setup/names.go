@@ -60,11 +60,14 @@ func CheckChoices(choices []api.Choice) error {
 		case c.Item == "":
 			return api.Fieldf(at+"/item", "must be the id of an item that was shown")
 		case again:
-			return api.Fieldf(at+"/item", "%q is also choice %d: report each item once, with its quantity", api.Abbreviate(c.Item, MaxID), before)
+			return api.Fieldf(at+"/item", "%q is also choice %d: report each item once, with its quantity",
+				api.Abbreviate(c.Item, MaxID), before)
 		case q != nil && (*q < 1 || *q > eventlog.MaxQuantity):
-			return api.Fieldf(at+"/quantity", "%d: must be from 1 to %d; leave out an item that was not taken", *q, eventlog.MaxQuantity)
+			return api.Fieldf(at+"/quantity", "%d: must be from 1 to %d; leave out an item that was not taken", *q,
+				eventlog.MaxQuantity)
 		case v != nil && !(*v >= 0 && *v <= vitrine.MaxRevenue):
-			return api.Fieldf(at+"/value", "%v: must be from 0 to %v; report a return later, as a correction", *v, vitrine.MaxRevenue)
+			return api.Fieldf(at+"/value", "%v: must be from 0 to %v; report a return later, as a correction", *v,
+				vitrine.MaxRevenue)
 		}
 		seen[c.Item] = k
 	}

@@ -30,10 +30,13 @@ func Pilot(text []byte, weights, covariance []float64, noLearning bool, pessimis
 		return nil, err
 	}
 	policy, _ := place["policy"].(map[string]any)
-	given := map[string]any{"utility": map[string]any{"kind": "linear", "intercept": true}, "pilot": "given", "pilot_weights": weights}
+	given := map[string]any{"utility": map[string]any{"kind": "linear", "intercept": true}, "pilot": "given",
+		"pilot_weights": weights}
 	name := policy["name"]
 	if covariance == nil && (pessimism > 0 || name == "auto" && !noLearning) {
-		return nil, errors.New("the model has no covariance, which --pessimistic and the prior of auto need: leave out --pessimistic and name the policy onl-mnl, or fit the model again to data that tell all coefficients apart")
+		return nil, errors.New("the model has no covariance, which --pessimistic and the prior of auto need: " +
+			"leave out --pessimistic and name the policy onl-mnl, or fit the model again to data that tell all " +
+			"coefficients apart")
 	}
 	switch {
 	case noLearning || pessimism > 0:
@@ -61,9 +64,12 @@ func Pilot(text []byte, weights, covariance []float64, noLearning bool, pessimis
 func (c *Config) Weights(r *choice.Result) (w, covariance []float64, err error) {
 	switch {
 	case r.Kind() != "multinomial logit" || r.Listed() < len(r.Names):
-		return nil, nil, fmt.Errorf("it is a %s: only a multinomial logit without a network has utilities that are linear in the features", r.Kind())
+		return nil, nil, fmt.Errorf("it is a %s: only a multinomial logit without a network has utilities that "+
+			"are linear in the features", r.Kind())
 	case !r.Outside:
-		return nil, nil, hint.New(errors.New("it has no outside option, so its utilities say nothing of who buys nothing"), "fit it with data.outside, to data that have customers who took nothing")
+		return nil, nil, hint.New(errors.New(
+			"it has no outside option, so its utilities say nothing of who buys nothing"),
+			"fit it with data.outside, to data that have customers who took nothing")
 	}
 	n, k := c.Schema().Width()+1, len(r.Names)
 	w = make([]float64, n)
@@ -98,12 +104,14 @@ func (c *Config) Weights(r *choice.Result) (w, covariance []float64, err error) 
 var valueOf = regexp.MustCompile(`^\s*(\w+)\s*==\s*("(?:[^"\\]|\\.)*")\s*$`)
 
 // addWeight adds a coefficient. A number's column is (v − center)/scale.
-func addWeight(w []float64, name string, b float64, spec *choice.Spec, features []api.Feature, s *feature.Schema) error {
+func addWeight(w []float64, name string, b float64, spec *choice.Spec, features []api.Feature,
+	s *feature.Schema) error {
 	variable := name
 	if i := slices.IndexFunc(spec.Utility.Terms, func(t choice.Term) bool { return t.Name == name }); i >= 0 {
 		t := spec.Utility.Terms[i]
 		if t.Alternatives != nil {
-			return fmt.Errorf("coefficient %s applies only to the alternatives %q: a placement's items have no alternatives", name, t.Alternatives)
+			return fmt.Errorf("coefficient %s applies only to the alternatives %q: a placement's items have no "+
+				"alternatives", name, t.Alternatives)
 		}
 		variable = t.Variable
 	}
@@ -132,7 +140,8 @@ func addWeight(w []float64, name string, b float64, spec *choice.Spec, features 
 	case f.Kind == "category" && value != "" && k >= 0:
 		w[from+k] += b
 	default:
-		return fmt.Errorf("coefficient %s: the feature %q is a %s: want a number, or a value of a category that lists its values", name, f.Name, f.Kind)
+		return fmt.Errorf("coefficient %s: the feature %q is a %s: want a number, or a value of a category that "+
+			"lists its values", name, f.Name, f.Kind)
 	}
 	return nil
 }

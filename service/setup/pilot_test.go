@@ -19,16 +19,20 @@ import (
 func TestModelWeights(t *testing.T) {
 	c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"age","kind":"number","from":"shopper","center":40,"scale":20},{"name":"brand","kind":"category","values":["acme","zeta"],"allow_other":true},{"name":"price","kind":"number","center":10,"scale":5},{"name":"word","kind":"text","columns":3,"default":""}]}`)))(t)
 	names := []string{"price", `brand == "zeta"`, "age", "constant"}
-	r := &choice.Result{Outside: true, Names: names, Coefficients: []float64{-0.3, 0.7, 0.02, 1.5}, Covariance: mat.NewSymDense(4, []float64{0.04, 0, 0, 0.01, 0, 0.09, 0, 0, 0, 0, 0.0001, 0, 0.01, 0, 0, 0.25}),
-		Spec: &choice.Spec{Utility: choice.Utility{Generic: names[:3], Terms: []choice.Term{{Name: "constant", Variable: "1"}}}}}
+	r := &choice.Result{Outside: true, Names: names, Coefficients: []float64{-0.3, 0.7, 0.02, 1.5},
+		Covariance: mat.NewSymDense(4, []float64{0.04, 0, 0, 0.01, 0, 0.09, 0, 0, 0, 0, 0.0001, 0, 0.01, 0, 0, 0.25}),
+		Spec: &choice.Spec{Utility: choice.Utility{Generic: names[:3],
+			Terms: []choice.Term{{Name: "constant", Variable: "1"}}}}}
 	w, covariance, err := c.Weights(r)
 	fatal.If(t, err)
 	for _, v := range []struct {
 		brand            string
 		price, age, want float64
-	}{{"acme", 7, 30, -0.3*7 + 0.02*30 + 1.5}, {"zeta", 12, 55, -0.3*12 + 0.7 + 0.02*55 + 1.5}, {"other", 10, 40, -3 + 0.8 + 1.5}} {
+	}{{"acme", 7, 30, -0.3*7 + 0.02*30 + 1.5}, {"zeta", 12, 55, -0.3*12 + 0.7 + 0.02*55 + 1.5},
+		{"other", 10, 40, -3 + 0.8 + 1.5}} {
 		row := make([]float64, c.Schema().Width())
-		items := []api.Item{{ID: "i", Features: api.Values{api.Text("brand", v.brand), api.Number("price", v.price), api.Value{Name: "word"}}}}
+		items := []api.Item{{ID: "i", Features: api.Values{api.Text("brand", v.brand), api.Number("price", v.price),
+			api.Value{Name: "word"}}}}
 		fatal.Or(c.Schema().Rows(row, api.Values{api.Number("age", v.age)}, items))(t)
 		u := make([]float64, 1)
 		utility.NewLinear(len(row), true).Utilities(u, w, mat.NewDense(1, len(row), row))
@@ -47,10 +51,12 @@ func TestModelWeights(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(r *choice.Result){
-		"it has no outside option":                              func(r *choice.Result) { r.Outside = false },
-		"it is a nested logit":                                  func(r *choice.Result) { r.Spec.Model.Kind = "nested" },
-		`coefficient cost: the placement has no feature "cost"`: func(r *choice.Result) { r.Names[0] = "cost" },
-		`coefficient brand: the feature "brand" is a category`:  func(r *choice.Result) { r.Names[1] = "brand" },
+		"it has no outside option": func(r *choice.Result) { r.Outside = false },
+		"it is a nested logit": func(r *choice.Result) {
+			r.Spec.Model.Kind = "nested"
+		},
+		`coefficient cost: the placement has no feature "cost"`:                                     func(r *choice.Result) { r.Names[0] = "cost" },
+		`coefficient brand: the feature "brand" is a category`:                                      func(r *choice.Result) { r.Names[1] = "brand" },
 		`coefficient brand == "none": the feature "brand" is a category: want a number, or a value`: func(r *choice.Result) { r.Names[1] = `brand == "none"` },
 		`coefficient word: the feature "word" is a text`:                                            func(r *choice.Result) { r.Names[2] = "word" },
 		`coefficient constant applies only to the alternatives ["bus"]`:                             func(r *choice.Result) { r.Spec.Utility.Terms[0].Alternatives = []string{"bus"} },

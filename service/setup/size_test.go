@@ -41,7 +41,8 @@ func TestLearnerSize(t *testing.T) {
 		{`{"name":"auto"}`, 2000, []int{0, 1, 2}},
 		{`{"name":"bma-mnl","experts":[{"kind":"linear","intercept":true},{"kind":"linear","intercept":true,"memory_rounds":200}]}`, 120, nil},
 	} {
-		s := setup.Spec{Policy: []byte(c.policy), Features: c.features, Numeric: c.numeric, Size: 2, Items: 4, All: true, Rounds: 1000, Seed: 1}
+		s := setup.Spec{Policy: []byte(c.policy), Features: c.features, Numeric: c.numeric, Size: 2, Items: 4,
+			All: true, Rounds: 1000, Seed: 1}
 		size := fatal.Or(setup.LearnerSize(s))(t)
 		before := heap()
 		l := fatal.Or(setup.NewLearner(s))(t)
@@ -58,7 +59,8 @@ func TestLearnerSize(t *testing.T) {
 			if c.numeric == nil { // else the learner keeps a few columns of them
 				rounds += int64(8 * 4 * c.features)
 			}
-			r := vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 3}, Propensity: 1}, Choice: 1}
+			r := vitrine.Round{Context: &vitrine.Context{Features: x},
+				Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 3}, Propensity: 1}, Choice: 1}
 			fatal.If(t, l.Observe(r))
 		}
 		next := l.Policy()
@@ -68,12 +70,14 @@ func TestLearnerSize(t *testing.T) {
 		runtime.KeepAlive(p)
 		runtime.KeepAlive(next)
 		square := float64(8 * c.features * c.features)
-		t.Logf("%s: live %.2f of %.2f, state %.2f of %.2f d²", c.policy, float64(live)/square, float64(size.Learner)/square, float64(state)/square, float64(size.State)/square)
+		t.Logf("%s: live %.2f of %.2f, state %.2f of %.2f d²", c.policy, float64(live)/square,
+			float64(size.Learner)/square, float64(state)/square, float64(size.State)/square)
 		if live > size.Learner || size.Learner > 6*live {
 			t.Errorf("%s of %d features: takes %d bytes, and its size is %d", c.policy, c.features, live, size.Learner)
 		}
 		if state > size.State || size.State > 4*state {
-			t.Errorf("%s of %d features: its state takes %d bytes, and its size is %d", c.policy, c.features, state, size.State)
+			t.Errorf("%s of %d features: its state takes %d bytes, and its size is %d", c.policy, c.features, state,
+				size.State)
 		}
 		sized[nameOf(t, s)] = true
 	}
@@ -100,7 +104,8 @@ func TestLearnerSizeOfALargeOne(t *testing.T) {
 	if took := heap() - before; took > 1e6 {
 		t.Errorf("its size takes %d bytes to know", took)
 	}
-	if _, err := setup.LearnerSize(specOf(`{"name":"ucb-mnl","lambda":-1}`)); err == nil || err.Error() != "ucb-mnl: lambda = -1: must be finite and at least 1e-09" {
+	if _, err := setup.LearnerSize(specOf(`{"name":"ucb-mnl","lambda":-1}`)); err == nil ||
+		err.Error() != "ucb-mnl: lambda = -1: must be finite and at least 1e-09" {
 		t.Errorf("a bad option: %v", err)
 	}
 }

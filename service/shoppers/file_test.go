@@ -47,7 +47,8 @@ func TestKeysAreKeptAndErased(t *testing.T) {
 		fatal.If(t, f.Erase(t.Context(), "anna"))
 	}
 	data, hash := fatal.Or(os.ReadFile(path))(t), HashOf("anna")
-	if bytes.Contains(data, anna[:]) || bytes.Contains(data, hash[:]) || !bytes.Contains(data, bert[:]) || bytes.Contains(data, []byte("bert")) {
+	if bytes.Contains(data, anna[:]) || bytes.Contains(data, hash[:]) || !bytes.Contains(data, bert[:]) ||
+		bytes.Contains(data, []byte("bert")) {
 		t.Errorf("%x", data)
 	}
 	for range 2 {
@@ -106,7 +107,8 @@ func TestKeysAreBounded(t *testing.T) {
 // A name depends on the key and the placement.
 func TestNames(t *testing.T) {
 	k := Key{1}
-	if n := k.Name("home"); len(n) != NameSize || n != k.Name("home") || n == k.Name("cart") || n == (Key{2}).Name("home") {
+	if n := k.Name("home"); len(n) != NameSize || n != k.Name("home") || n == k.Name("cart") ||
+		n == (Key{2}).Name("home") {
 		t.Errorf("%x", n)
 	}
 }
@@ -122,7 +124,8 @@ func TestDamagedFiles(t *testing.T) {
 	for size := range data {
 		fatal.If(t, os.WriteFile(path, data[:size], 0o600))
 		f := fatal.Or(Open(path))(t)
-		if k := keyOf(t, f, "anna", false); (k == anna) != (size >= len(header)+recordSize) || keyOf(t, f, "bert", false) != (Key{}) {
+		if k := keyOf(t, f, "anna", false); (k == anna) != (size >= len(header)+recordSize) ||
+			keyOf(t, f, "bert", false) != (Key{}) {
 			t.Errorf("%d bytes: %x", size, k)
 		}
 		bert := keyOf(t, f, "bert", true)
@@ -134,7 +137,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	for _, other := range []string{"x", "VITRINE SHOPPER?", strings.Repeat("\x00", 100)} {
 		fatal.If(t, os.WriteFile(path, []byte(other), 0o600))
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "not a file of shoppers' keys") || string(fatal.Or(os.ReadFile(path))(t)) != other {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "not a file of shoppers' keys") ||
+			string(fatal.Or(os.ReadFile(path))(t)) != other {
 			t.Errorf("%q: %v", other, err)
 		}
 	}

@@ -54,7 +54,9 @@ type decision struct {
 }
 
 func newLedger(w *world) *ledger {
-	return &ledger{w: w, positions: make([]eventlog.Position, 1), decisions: map[string]*decision{}, claims: map[string]bool{}, writers: map[uint64]string{}, withdrawn: map[uint64]bool{}, kinds: map[reflect.Type]int{}}
+	return &ledger{w: w, positions: make([]eventlog.Position, 1), decisions: map[string]*decision{},
+		claims: map[string]bool{}, writers: map[uint64]string{}, withdrawn: map[uint64]bool{},
+		kinds: map[reflect.Type]int{}}
 }
 
 // tolerance is how much earlier than its window a decision may end: clocks that differ by less than a second are right.
@@ -83,7 +85,8 @@ func (l *ledger) message(sequence uint64, m *nats.Msg, c *conn) {
 		l.positions[0].Log, end.Log = f.Log, f.Log
 	}
 	if f.Start() != end {
-		l.w.finding("message %d is of a frame that begins after entry %d, the log ends with %d", sequence, f.First-1, end.Sequence)
+		l.w.finding("message %d is of a frame that begins after entry %d, the log ends with %d", sequence, f.First-1,
+			end.Sequence)
 	}
 	if before := l.writers[f.Epoch]; before != "" && before != writer {
 		l.w.finding("two writers write in epoch %d", f.Epoch)
@@ -121,7 +124,8 @@ func (l *ledger) entry(sequence uint64, e []byte) {
 	case *eventlog.Offered:
 		d := l.decision(event.Placement, b.Decision)
 		if d.entry > 0 {
-			l.w.finding("decision %s was offered twice, by entries %d and %d, and the log begins with %d", b.Decision, d.entry,
+			l.w.finding("decision %s was offered twice, by entries %d and %d, and the log begins with %d", b.Decision,
+				d.entry,
 				sequence, l.first)
 		}
 		d.entry, d.status, d.ahead = sequence, "open", time.Unix(0, event.Time).Sub(d.asked)
@@ -150,7 +154,8 @@ func (l *ledger) entry(sequence uint64, e []byte) {
 			l.w.finding("entry %d ends decision %s, which is %s", sequence, b.Decision, d.status)
 		}
 		if age := now.Sub(d.asked); age < window-tolerance+min(0, max(d.ahead, -time.Minute)) {
-			l.w.finding("entry %d ends decision %s after %v of %v: its entry %d was %v ahead of the first call, and the log is %v ahead", sequence, b.Decision, age, window, d.entry, d.ahead, l.skew)
+			l.w.finding("entry %d ends decision %s after %v of %v: its entry %d was %v ahead of the first call, "+
+				"and the log is %v ahead", sequence, b.Decision, age, window, d.entry, d.ahead, l.skew)
 		}
 		if d.status == "deferred" {
 			d.status = "withdrawn"
@@ -203,7 +208,8 @@ func (l *ledger) clock(sequence uint64, at int64) {
 	before := l.skew
 	l.skew = skew
 	if d := (skew - before).Abs(); sequence > 1 && l.heard && d > time.Minute {
-		l.w.finding("entry %d moves the log's clock by %v, though its writer had followed the log", sequence, skew-before)
+		l.w.finding("entry %d moves the log's clock by %v, though its writer had followed the log", sequence,
+			skew-before)
 	}
 }
 
@@ -231,7 +237,8 @@ func (l *ledger) ask(placement, id string) {
 // proposed it to the leader before it led itself.
 func (a *answer) isFenced() bool {
 	err := a.err
-	return a.byLeader && errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrUnknown) && !errors.Is(err, eventlog.ErrReopen)
+	return a.byLeader && errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrUnknown) &&
+		!errors.Is(err, eventlog.ErrReopen)
 }
 
 // answer is a call, its answer, and when.
@@ -258,7 +265,8 @@ func (l *ledger) check(a *answer) {
 	}
 	a.isForgotten = errors.Is(a.err, engine.ErrNotFound) && d.entry < l.first && !d.shut.IsZero()
 	if errors.Is(a.err, engine.ErrNotFound) && a.kind != "decide" && known && !a.isForgotten && d.status != "evicted" {
-		fail("is not found, but was acknowledged %v before, and is %s by entry %d", a.begin.Sub(d.ackedAt), d.status, d.entry)
+		fail("is not found, but was acknowledged %v before, and is %s by entry %d", a.begin.Sub(d.ackedAt), d.status,
+			d.entry)
 	}
 	switch a.kind {
 	case "decide":
@@ -298,8 +306,10 @@ func (l *ledger) check(a *answer) {
 			fail("is said to be withdrawn, and is %s", d.status)
 		}
 	case "read":
-		if a.err == nil && !d.outcome.IsZero() && d.outcome.Before(a.begin) && (a.status != d.status || int32(slices.Index(d.shown, a.choice)+1) != d.choice) {
-			fail("reads %s %q, but is %s with %d since %v before", a.status, a.choice, d.status, d.choice, a.begin.Sub(d.outcome))
+		if a.err == nil && !d.outcome.IsZero() && d.outcome.Before(a.begin) &&
+			(a.status != d.status || int32(slices.Index(d.shown, a.choice)+1) != d.choice) {
+			fail("reads %s %q, but is %s with %d since %v before", a.status, a.choice, d.status, d.choice,
+				a.begin.Sub(d.outcome))
 		}
 	}
 	end := a.end.UnixNano()
@@ -312,13 +322,15 @@ func (l *ledger) check(a *answer) {
 		}
 		end = 1<<62 + int64(len(l.ops))
 	}
-	l.ops = append(l.ops, porcupine.Operation{ClientId: a.client, Input: a, Output: a, Call: a.begin.UnixNano(), Return: end})
+	l.ops = append(l.ops, porcupine.Operation{ClientId: a.client, Input: a, Output: a, Call: a.begin.UnixNano(),
+		Return: end})
 }
 
 // isUnknown reports whether the call may have been carried out, or may be yet.
 func (a *answer) isUnknown() bool {
 	err := a.err
-	return err != nil && !a.isFenced() && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrLate) && !errors.Is(err, engine.ErrConflict) && !errors.Is(err, engine.ErrWithdrawn) &&
+	return err != nil && !a.isFenced() && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrLate) &&
+		!errors.Is(err, engine.ErrConflict) && !errors.Is(err, engine.ErrWithdrawn) &&
 		!errors.Is(err, engine.ErrNotShown) && !errors.Is(err, engine.ErrFollower)
 }
 
@@ -395,7 +407,8 @@ func step(s view, a *answer) (next []view) {
 		case errors.Is(a.err, engine.ErrNotFound) && s.offered:
 			return nil
 		case a.err != nil:
-		case !s.offered, (a.status == "chosen" || a.status == "late") != (s.ended != ""), s.ended != "" && (a.status == "late") != s.isLate:
+		case !s.offered, (a.status == "chosen" || a.status == "late") != (s.ended != ""),
+			s.ended != "" && (a.status == "late") != s.isLate:
 			return nil
 		}
 	case "activate":
@@ -420,7 +433,8 @@ func (l *ledger) linearize() {
 			text := ""
 			for _, o := range by[key] {
 				a := o.Input.(*answer)
-				text += fmt.Sprintf("\n  %s–%s client %d: %s %s%s%s %v", l.w.at(a.begin), l.w.at(a.end), a.client, a.kind, a.item, a.status, a.choice, a.err)
+				text += fmt.Sprintf("\n  %s–%s client %d: %s %s%s%s %v", l.w.at(a.begin), l.w.at(a.end), a.client,
+					a.kind, a.item, a.status, a.choice, a.err)
 			}
 			l.w.finding("calls about %s have no order:%s", key, text)
 		}

@@ -60,7 +60,8 @@ type handler struct {
 }
 
 func newServers(w *world) *servers {
-	return &servers{w: w, first: 1, ids: map[string]uint64{}, keys: map[string]*value{}, objects: map[string]*object{}, handlers: map[string]*handler{}, changed: make(chan struct{})}
+	return &servers{w: w, first: 1, ids: map[string]uint64{}, keys: map[string]*value{}, objects: map[string]*object{},
+		handlers: map[string]*handler{}, changed: make(chan struct{})}
 }
 
 func (s *servers) last() uint64 { return s.first + uint64(len(s.log)) - 1 }
@@ -85,7 +86,8 @@ func (s *servers) publish(c *conn, m *nats.Msg) (*jetstream.PubAck, error) {
 			return &jetstream.PubAck{Stream: stream, Sequence: at, Duplicate: true}, nil
 		}
 	}
-	if after := m.Header.Get(jetstream.ExpectedLastSeqHeader); after != "" && after != strconv.FormatUint(s.last(), 10) {
+	if after := m.Header.Get(jetstream.ExpectedLastSeqHeader); after != "" &&
+		after != strconv.FormatUint(s.last(), 10) {
 		return nil, refused(wrongLast, "wrong last sequence: "+strconv.FormatUint(s.last(), 10))
 	}
 	if time.Now().Before(s.full) {
@@ -388,7 +390,8 @@ func (p peer) PublishMsg(m *nats.Msg) error {
 
 func (c *conn) PublishMsg(ctx context.Context, m *nats.Msg, _ ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	sent := &nats.Msg{Subject: m.Subject, Header: m.Header, Data: bytes.Clone(m.Data)}
-	return trip(ctx, c, "publish", hash([]byte(sent.Header.Get(jetstream.ExpectedLastSeqHeader))), func() (*jetstream.PubAck, error) { return c.servers.publish(c, sent) })
+	return trip(ctx, c, "publish", hash([]byte(sent.Header.Get(jetstream.ExpectedLastSeqHeader))),
+		func() (*jetstream.PubAck, error) { return c.servers.publish(c, sent) })
 }
 
 func (c *conn) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
@@ -461,7 +464,8 @@ func (s *stream) Info(ctx context.Context, _ ...jetstream.StreamInfoOpt) (*jetst
 	})
 }
 
-func (s *stream) GetMsg(ctx context.Context, sequence uint64, _ ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
+func (s *stream) GetMsg(ctx context.Context, sequence uint64,
+	_ ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
 	return trip(ctx, s.conn, "get", sequence, func() (*jetstream.RawStreamMsg, error) {
 		s.servers.mu.Lock()
 		defer s.servers.mu.Unlock()
@@ -469,7 +473,8 @@ func (s *stream) GetMsg(ctx context.Context, sequence uint64, _ ...jetstream.Get
 			return nil, jetstream.ErrMsgNotFound
 		}
 		m := s.log[sequence-s.first]
-		return &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: sequence, Header: m.Header, Data: m.Data, Time: m.at}, nil
+		return &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: sequence, Header: m.Header, Data: m.Data,
+			Time: m.at}, nil
 	})
 }
 
@@ -514,7 +519,8 @@ func (s *stream) bound(first uint64) {
 		}
 	}
 	if most := uint64(s.w.retained() / 10 * 9); left <= most {
-		s.w.finding("the frame before message %d need not have been removed: %d bytes were left with it, and %d may be", first, left, most)
+		s.w.finding("the frame before message %d need not have been removed: %d bytes were left with it, and %d may be",
+			first, left, most)
 	}
 }
 
@@ -525,7 +531,8 @@ func (s *stream) CreateConsumer(ctx context.Context, config jetstream.ConsumerCo
 		if config.HeadersOnly {
 			s.sized = s.seen
 		}
-		return &consumer{conn: s.conn, next: max(config.OptStartSeq, s.first), headers: config.HeadersOnly, stopped: make(chan struct{})}, nil
+		return &consumer{conn: s.conn, next: max(config.OptStartSeq, s.first), headers: config.HeadersOnly,
+			stopped: make(chan struct{})}, nil
 	})
 }
 
@@ -579,7 +586,8 @@ func (c messages) Next(opts ...jetstream.NextOpt) (jetstream.Msg, error) {
 		var at time.Time
 		if last := c.last(); c.next <= last {
 			s := &c.log[c.next-c.first]
-			m, at = &delivered{sequence: c.next, count: c.count + 1, pending: last - c.next, headers: s.Header, data: s.Data}, s.at
+			m, at = &delivered{sequence: c.next, count: c.count + 1, pending: last - c.next, headers: s.Header,
+				data: s.Data}, s.at
 		}
 		c.servers.mu.Unlock()
 		var due <-chan time.Time
@@ -633,7 +641,8 @@ func (d *delivered) Data() []byte         { return d.data }
 func (d *delivered) Headers() nats.Header { return d.headers }
 
 func (d *delivered) Metadata() (*jetstream.MsgMetadata, error) {
-	return &jetstream.MsgMetadata{Sequence: jetstream.SequencePair{Consumer: d.count, Stream: d.sequence}, NumPending: d.pending}, nil
+	return &jetstream.MsgMetadata{Sequence: jetstream.SequencePair{Consumer: d.count, Stream: d.sequence},
+		NumPending: d.pending}, nil
 }
 
 // bucket is the bucket of the lease.
@@ -663,7 +672,9 @@ func (b bucket) Delete(ctx context.Context, key string, _ ...jetstream.KVDeleteO
 	if err != nil || !bytes.Contains(held.Value(), []byte(`"`+b.p.id()+`"`)) { // as its option says
 		return err
 	}
-	_, err = trip(ctx, b.conn, "release", 0, func() (struct{}, error) { return struct{}{}, b.servers.delete(key, held.Revision()) })
+	_, err = trip(ctx, b.conn, "release", 0, func() (struct{}, error) {
+		return struct{}{}, b.servers.delete(key, held.Revision())
+	})
 	return err
 }
 
@@ -699,7 +710,8 @@ func (o objects) find(name string) (*object, error) {
 	return nil, jetstream.ErrObjectNotFound
 }
 
-func (o objects) GetInfo(ctx context.Context, name string, _ ...jetstream.GetObjectInfoOpt) (*jetstream.ObjectInfo, error) {
+func (o objects) GetInfo(ctx context.Context, name string,
+	_ ...jetstream.GetObjectInfoOpt) (*jetstream.ObjectInfo, error) {
 	return trip(ctx, o.conn, "object", 0, func() (*jetstream.ObjectInfo, error) {
 		found, err := o.find(name)
 		if err != nil {

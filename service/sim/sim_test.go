@@ -84,11 +84,14 @@ func TestSimulation(t *testing.T) {
 			counts[what] += times
 		}
 		if t.Failed() {
-			t.Logf("found: seed %d, after %v of virtual time, %d decisions and %.0f s of processor time: %s", first+n, virtual-*lasts+w.end, decided, (used() - cpu).Seconds(), w.findings[0])
-			t.Logf("play it again: go test ./service/sim -run TestSeed -v -seed %d -lasts %v\n%s", first+n, *lasts, w.text(60))
+			t.Logf("found: seed %d, after %v of virtual time, %d decisions and %.0f s of processor time: %s", first+n,
+				virtual-*lasts+w.end, decided, (used() - cpu).Seconds(), w.findings[0])
+			t.Logf("play it again: go test ./service/sim -run TestSeed -v -seed %d -lasts %v\n%s", first+n, *lasts,
+				w.text(60))
 		}
 	}
-	t.Logf("seeds %d to %d: %d decisions in %v of virtual time, %.0f a second of processor time", first, first+n-1, decided, virtual, float64(decided)/(used()-cpu).Seconds())
+	t.Logf("seeds %d to %d: %d decisions in %v of virtual time, %.0f a second of processor time", first, first+n-1,
+		decided, virtual, float64(decided)/(used()-cpu).Seconds())
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		t.Logf("%8d × %s", counts[what], what)
 	}
@@ -101,9 +104,12 @@ func TestSimulation(t *testing.T) {
 
 // occurs lists what the seeds of ten minutes must contain, next to the kinds of faults.
 var occurs = []string{
-	"answer: surely fenced", "answer: unknown, but stored", "message: publish lost", "message: publish doubled", "message: answer to publish lost",
-	"message: answer to publish late", "message: answer to renew lost", "operation: change", "operation: delete", "operation: keep", "operation: push",
-	"operation: put", "operation: roll back", "entry: Activated", "entry: CategoryValuesAdded", "entry: Chosen", "entry: ClockMoved",
+	"answer: surely fenced", "answer: unknown, but stored", "message: publish lost", "message: publish doubled",
+	"message: answer to publish lost",
+	"message: answer to publish late", "message: answer to renew lost", "operation: change", "operation: delete",
+	"operation: keep", "operation: push",
+	"operation: put", "operation: roll back", "entry: Activated", "entry: CategoryValuesAdded", "entry: Chosen",
+	"entry: ClockMoved",
 	"entry: Corrected", "entry: Expired", "entry: ItemsChanged", "entry: LearnerReset",
 	"entry: LearnerRolledBack", "entry: LearnerSwapped", "entry: Offered", "entry: PlacementPut",
 	"entry: RelearningBegun", "entry: VersionSaved", "experiment", "entries removed",

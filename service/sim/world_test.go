@@ -265,13 +265,15 @@ func (p *proc) start() {
 	takesOver := p.takesOver
 	p.takesOver = false
 	o := host.Options{
-		TakeOver: takesOver, Wall: p.wall, Elapsed: p.elapsed, Patience: 6 * time.Second, Logger: w.logger.With("process", p.id()),
+		TakeOver: takesOver, Wall: p.wall, Elapsed: p.elapsed, Patience: 6 * time.Second,
+		Logger: w.logger.With("process", p.id()),
 		Connecting: func(o *natslog.Options) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			o.Process, o.Lease, o.Now = fmt.Sprint(p.name, "-", life), p.lease, p.clocks
 			o.Servers = func() (natslog.Conn, jetstream.JetStream) {
-				n := &conn{servers: w.servers, p: p, life: life, base: w.rand(p.name, life).Uint64(), drawn: map[address]uint64{}, dead: make(chan struct{})}
+				n := &conn{servers: w.servers, p: p, life: life, base: w.rand(p.name, life).Uint64(),
+					drawn: map[address]uint64{}, dead: make(chan struct{})}
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				if p.life != life {
@@ -376,7 +378,8 @@ func (p *proc) crash(r *rand.Rand) {
 	default:
 		p.w.trace(p.name, "crashes")
 		_ = os.CopyFS(after, os.DirFS(before))
-		if data, err := os.ReadFile(filepath.Join(before, host.SnapshotFile)); err == nil && n == 3 { // while it writes the next
+		if data, err := os.ReadFile(filepath.Join(before, host.SnapshotFile)); err == nil &&
+			n == 3 { // while it writes the next
 			_ = os.WriteFile(filepath.Join(after, "."+host.SnapshotFile+".1"), data[:len(data)/2], 0o600)
 		}
 	}
@@ -431,22 +434,26 @@ var faults = []fault{
 		sleep(ctx, long/8)
 		p.start()
 	}},
-	{6, "cut off while its callers read", func(ctx context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) {
-		p.mu.Lock()
-		p.quiet = time.Now().Add(2*time.Second + long)
-		p.mu.Unlock()
-		sleep(ctx, moment)
-		p.cut(2*time.Second+long, 2*time.Second+long)
-	}},
+	{6, "cut off while its callers read",
+		func(ctx context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) {
+			p.mu.Lock()
+			p.quiet = time.Now().Add(2*time.Second + long)
+			p.mu.Unlock()
+			sleep(ctx, moment)
+			p.cut(2*time.Second+long, 2*time.Second+long)
+		}},
 	{3, "cut off", func(_ context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) { p.cut(long, long) }},
 	{2, "not heard", func(_ context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) { p.cut(long, 0) }},
-	{3, "hears nothing", func(_ context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) { p.cut(0, long) }},
+	{3, "hears nothing", func(_ context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) {
+		p.cut(0, long)
+	}},
 	{4, "frozen", func(ctx context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) {
 		p.freeze(ctx, 2*time.Second+long, false)
 	}},
-	{6, "asleep, and its steady clock, too", func(ctx context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) {
-		p.freeze(ctx, 2*time.Second+long, true)
-	}},
+	{6, "asleep, and its steady clock, too",
+		func(ctx context.Context, _ *world, p *proc, _ *rand.Rand, long time.Duration) {
+			p.freeze(ctx, 2*time.Second+long, true)
+		}},
 	{2, "clock stepped", func(_ context.Context, w *world, p *proc, r *rand.Rand, _ time.Duration) {
 		if !p.thaws().After(time.Now()) { // a sleeping machine runs no timer
 			p.setsClock(w.error(r))
@@ -468,16 +475,21 @@ var faults = []fault{
 			p.cut(long, long)
 		}
 	}},
-	{1, "two take over", func(_ context.Context, w *world, p *proc, _ *rand.Rand, _ time.Duration) { w.twoTakeOver(p, 0) }},
-	{2, "rough network", func(_ context.Context, w *world, _ *proc, _ *rand.Rand, long time.Duration) { w.roughens(long) }},
-	{4, "rough network, one takes over", func(ctx context.Context, w *world, p *proc, _ *rand.Rand, long time.Duration) {
-		q := w.beside(p)
-		q.end()
-		q.takesOver = true
-		w.roughens(2*time.Second + long)
-		sleep(ctx, long/4)
-		q.start()
+	{1, "two take over", func(_ context.Context, w *world, p *proc, _ *rand.Rand, _ time.Duration) {
+		w.twoTakeOver(p, 0)
 	}},
+	{2, "rough network", func(_ context.Context, w *world, _ *proc, _ *rand.Rand, long time.Duration) {
+		w.roughens(long)
+	}},
+	{4, "rough network, one takes over",
+		func(ctx context.Context, w *world, p *proc, _ *rand.Rand, long time.Duration) {
+			q := w.beside(p)
+			q.end()
+			q.takesOver = true
+			w.roughens(2*time.Second + long)
+			sleep(ctx, long/4)
+			q.start()
+		}},
 	{4, "rough network, two take over", func(_ context.Context, w *world, p *proc, _ *rand.Rand, long time.Duration) {
 		w.twoTakeOver(p, 4*time.Second+long/2)
 	}},
@@ -702,7 +714,8 @@ func (c *client) pick(n int) *asked {
 // ask makes a new decision.
 func (c *client) ask() *asked {
 	c.n++
-	d := &asked{placement: "home", at: time.Now(), request: &api.Request{Decision: fmt.Sprintf("c%d-%d", c.number, c.n)}}
+	d := &asked{placement: "home", at: time.Now(),
+		request: &api.Request{Decision: fmt.Sprintf("c%d-%d", c.number, c.n)}}
 	switch n := c.r.IntN(24_000); {
 	case n < 24: // so few that its learner waits, between two versions
 		d.placement = "quiet"
@@ -712,7 +725,9 @@ func (c *client) ask() *asked {
 		d.request.MaxSize, d.request.ShopperID = 1, fmt.Sprint("u", c.r.IntN(50))
 	default:
 		for i := range 3 {
-			d.request.Items = append(d.request.Items, api.Item{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", float64(c.r.IntN(8))/8), api.Text("kind", fmt.Sprint("k", c.r.IntN(4)))}})
+			d.request.Items = append(d.request.Items, api.Item{ID: fmt.Sprint("i", i),
+				Features: api.Values{api.Number("x", float64(c.r.IntN(8))/8),
+					api.Text("kind", fmt.Sprint("k", c.r.IntN(4)))}})
 		}
 	}
 	if c.r.IntN(12) == 0 {
@@ -765,7 +780,8 @@ func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *e
 		}
 	case 6:
 		if pick < 5 {
-			_, err = e.PutItems(ctx, "shop", []api.CatalogueItem{{ID: item, Features: api.Values{api.Number("x", price/20)}, Revenue: &price}}, now)
+			_, err = e.PutItems(ctx, "shop",
+				[]api.CatalogueItem{{ID: item, Features: api.Values{api.Number("x", price/20)}, Revenue: &price}}, now)
 			break
 		}
 		a.kind, a.placement, a.value = "put", "items", 2+2*n+number
@@ -792,14 +808,16 @@ func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *e
 			mode = `,"mode":"experiment","experiment":{"name":"e","variants":[{"name":"own","show":"policy","share":0.5},{"name":"rival","show":"policy","policy":{"name":"greedy"},"share":0.5}]}`
 		}
 		how := engine.Change{Reset: pick%3 == 0, Relearn: pick%3 == 1}
-		if _, err = e.Change(ctx, "shop", fmt.Appendf(nil, shopConfig, pick%2, mode), how, now); err == nil && mode != "" {
+		if _, err = e.Change(ctx, "shop", fmt.Appendf(nil, shopConfig, pick%2, mode), how, now); err == nil &&
+			mode != "" {
 			w.count("experiment")
 		}
 	}
 	a.end, a.err = time.Now(), err
 	w.trace(fmt.Sprint("operator ", number), "%d: %v", kind, plain(cmpErr(err)))
 	if err == nil {
-		w.count(fmt.Sprint("operation: ", [...]string{"put", "put", "put", "read", "read", "read", "push", "list", "delete", "keep", "roll back", "change"}[kind]))
+		w.count(fmt.Sprint("operation: ", [...]string{"put", "put", "put", "read", "read", "read", "push", "list",
+			"delete", "keep", "roll back", "change"}[kind]))
 	}
 	if a.kind != "" {
 		w.ledger.check(a)
@@ -809,7 +827,8 @@ func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *e
 // priced are items that are pushed together, and have one price.
 func priced(price int) (items []api.CatalogueItem) {
 	for i := range 4 {
-		items = append(items, api.CatalogueItem{ID: fmt.Sprint("t", i), Features: api.Values{api.Number("x", float64(i)/4)}, Revenue: new(float64(price))})
+		items = append(items, api.CatalogueItem{ID: fmt.Sprint("t", i),
+			Features: api.Values{api.Number("x", float64(i)/4)}, Revenue: new(float64(price))})
 	}
 	return items
 }
@@ -862,7 +881,8 @@ func (w *world) run(t *testing.T, lasts time.Duration) {
 	w.calm = true
 	leases := w.rand("leases")
 	for i := range processes {
-		p := &proc{w: w, name: fmt.Sprint("p", i), lease: time.Second + time.Duration(leases.IntN(3))*time.Second, rate: 1 + (leases.Float64()-0.5)/50}
+		p := &proc{w: w, name: fmt.Sprint("p", i), lease: time.Second + time.Duration(leases.IntN(3))*time.Second,
+			rate: 1 + (leases.Float64()-0.5)/50}
 		w.procs = append(w.procs, p)
 		p.start()
 		time.Sleep(1_234_567)
@@ -931,13 +951,15 @@ func (w *world) prepare(t *testing.T) {
 	_, err4 := e.Put(ctx, "quiet", fmt.Appendf(nil, homeConfig, 60_000_000), now)
 	items := priced(1)
 	for i := range 10 {
-		items = append(items, api.CatalogueItem{ID: fmt.Sprint("s", i), Features: api.Values{api.Number("x", float64(i)/10)}})
+		items = append(items, api.CatalogueItem{ID: fmt.Sprint("s", i),
+			Features: api.Values{api.Number("x", float64(i)/10)}})
 	}
 	_, err3 := e.PutItems(ctx, "shop", items, now)
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
-	w.ledger.check(&answer{kind: "put", placement: "config", value: 60_000_000, begin: w.begin, end: time.Now(), client: clients})
+	w.ledger.check(&answer{kind: "put", placement: "config", value: 60_000_000, begin: w.begin, end: time.Now(),
+		client: clients})
 	w.ledger.check(&answer{kind: "put", placement: "items", value: 1, begin: w.begin, end: time.Now(), client: clients})
 }
 
@@ -946,7 +968,8 @@ func (w *world) prepare(t *testing.T) {
 func (w *world) foreign(snapshot []byte) []byte {
 	from, err := state.SnapshotPosition(snapshot)
 	entries, positions := w.ledger.log()
-	if err != nil || from.Log != positions[0].Log || from.Sequence > uint64(len(entries)) || positions[from.Sequence] != from {
+	if err != nil || from.Log != positions[0].Log || from.Sequence > uint64(len(entries)) ||
+		positions[from.Sequence] != from {
 		return nil
 	}
 	for at := int(from.Sequence); at < len(entries); at++ {
@@ -973,7 +996,8 @@ func (w *world) replay(entries [][]byte, positions []eventlog.Position, upTo uin
 			return nil, err
 		}
 	}
-	e, err := engine.Open(ctx, engine.Options{Store: log, Build: setup.NewLearner, Size: setup.LearnerSize, Snapshot: snapshot})
+	e, err := engine.Open(ctx, engine.Options{Store: log, Build: setup.NewLearner, Size: setup.LearnerSize,
+		Snapshot: snapshot})
 	if err != nil {
 		return nil, err
 	}
@@ -1111,7 +1135,8 @@ func (w *world) learned(ctx context.Context, e *engine.Engine) {
 	}
 	data, err := l.(encoding.BinaryMarshaler).MarshalBinary()
 	if want := base64.StdEncoding.EncodeToString(data); err != nil || is.Learned != rounds || is.State != want {
-		w.finding("a learner has learned %d rounds up to entry %d, and the log has %d, or others: %v", is.Learned, is.PolicyEntry, rounds, err)
+		w.finding("a learner has learned %d rounds up to entry %d, and the log has %d, or others: %v", is.Learned,
+			is.PolicyEntry, rounds, err)
 	}
 	w.countN("checked: rounds of a learner", int(rounds))
 	w.trace("world", "has a learner of %d rounds", rounds)

@@ -93,7 +93,8 @@ func (s *State) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) er
 // PublishAfter publishes the placements that an event may have changed. A replay publishes only once, at its end.
 func (s *State) PublishAfter(e *eventlog.Event) {
 	switch e.Body.(type) {
-	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated, *eventlog.ItemsDeclined, *eventlog.Measured, *eventlog.Corrected, *eventlog.ItemsChanged:
+	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated,
+		*eventlog.ItemsDeclined, *eventlog.Measured, *eventlog.Corrected, *eventlog.ItemsChanged:
 		s.publish(s.Placements[e.Placement])
 	default:
 		s.PublishAll()

@@ -93,7 +93,9 @@ func (b *Batch) Offer(v *View, e *eventlog.Event, o *offer.Offer, forgotten *Rec
 // room reports whether the learner can take the round of a decision.
 func (b *Batch) room(r *Record, o *offer.Offer) bool {
 	p := r.placement
-	return !r.isOf(p.Learner) || !slices.ContainsFunc(p.Taught(o), func(w *Worker) bool { return !w.HasRoom(b.rounds[p], learner.RoundBytes(o)) })
+	return !r.isOf(p.Learner) || !slices.ContainsFunc(p.Taught(o), func(w *Worker) bool {
+		return !w.HasRoom(b.rounds[p], learner.RoundBytes(o))
+	})
 }
 
 // canExpire reports whether a decision may expire now. A deferred decision makes no round.
@@ -126,7 +128,8 @@ func (b *Batch) LogValues(name string, changed uint64, values []feature.Seen, no
 	for _, seen := range values {
 		if seen = schema.Fresh(seen); seen.Values != nil {
 			b.Alone = true
-			b.encode(&eventlog.Event{Time: now, Placement: owner.Name, Body: &eventlog.CategoryValuesAdded{Feature: seen.Feature, Values: seen.Values}}, nil)
+			b.encode(&eventlog.Event{Time: now, Placement: owner.Name,
+				Body: &eventlog.CategoryValuesAdded{Feature: seen.Feature, Values: seen.Values}}, nil)
 		}
 	}
 	return nil
@@ -157,7 +160,8 @@ func (b *Batch) ChangeItems(v *View, g *Staged, version uint64, e *eventlog.Even
 		return ErrRetryBatch
 	}
 	p, items := v.Placement, g.Items
-	if b.State.Placements[p.Name] != p || v.Changed != p.Changed || p.Items.Of != items || items.Split() != g.Change.Split || items.Version() != version {
+	if b.State.Placements[p.Name] != p || v.Changed != p.Changed || p.Items.Of != items ||
+		items.Split() != g.Change.Split || items.Version() != version {
 		return page.ErrStale
 	}
 	if n := items.LenAfter(g.Change); n > catalogue.MaxItems {

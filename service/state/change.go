@@ -40,7 +40,8 @@ type Change struct {
 }
 
 // Put creates or changes a placement, with what the caller prepared. The log begins at entry from.
-func (b *Batch) Put(name string, c *setup.Config, how *Change, from uint64, r *Prepared, now int64) (isNew bool, err error) {
+func (b *Batch) Put(name string, c *setup.Config, how *Change, from uint64, r *Prepared,
+	now int64) (isNew bool, err error) {
 	if len(b.Events) > 0 {
 		return false, ErrRetryBatch
 	}
@@ -80,7 +81,8 @@ func (how *Change) Check(p *Placement, c *setup.Config) error {
 	switch {
 	case p == nil || string(p.canonical) == string(c.Canonical()):
 		return nil
-	case p.Relearning != nil && !how.Reset, p.Relearning != nil && p.Config.SameLearner(c): // the exchange would undo it
+	case p.Relearning != nil && !how.Reset,
+		p.Relearning != nil && p.Config.SameLearner(c): // the exchange would undo it
 		return fmt.Errorf("placement %q: %w", p.Name, ErrRelearning)
 	}
 	if done, err := p.ends(c, how); done || err != nil {
@@ -90,7 +92,8 @@ func (how *Change) Check(p *Placement, c *setup.Config) error {
 	case how.Reset || p.Config.SameLearner(c):
 		return nil
 	case how.Relearns() && !p.Config.Schema().Equal(c.Schema()):
-		return api.Fieldf("/features", "are not those of the decisions in the log, from which a learner could learn them")
+		return api.Fieldf("/features", "are not those of the decisions in the log, from which a learner could "+
+			"learn them")
 	case how.Relearn || !p.hasLearned():
 		return nil
 	}
@@ -100,7 +103,8 @@ func (how *Change) Check(p *Placement, c *setup.Config) error {
 // mayUse reports whether a placement with this configuration may share another placement's catalogue. before is its
 // present configuration, nil for a new placement.
 func (how *Change) mayUse(c, before *setup.Config) bool {
-	return how == nil || how.Uses == nil || before != nil && before.CatalogueOf == c.CatalogueOf || how.Uses(c.CatalogueOf)
+	return how == nil || how.Uses == nil || before != nil && before.CatalogueOf == c.CatalogueOf ||
+		how.Uses(c.CatalogueOf)
 }
 
 // IsReset reports whether the learner may begin again.
@@ -124,8 +128,9 @@ func (p *Placement) loss(c *setup.Config) error {
 		smaller = c.MaxSize
 	}
 	return &LossError{
-		Placement: p.Name, Fields: p.Config.LearnerFields(c), MaxSize: smaller, OtherRows: !p.Config.Schema().Equal(c.Schema()),
-		Loss: api.Loss{Rounds: p.Worker.rounds(), Versions: len(p.numbersOf(p.Worker))},
+		Placement: p.Name, Fields: p.Config.LearnerFields(c), MaxSize: smaller,
+		OtherRows: !p.Config.Schema().Equal(c.Schema()),
+		Loss:      api.Loss{Rounds: p.Worker.rounds(), Versions: len(p.numbersOf(p.Worker))},
 	}
 }
 
@@ -140,7 +145,8 @@ func (p *Placement) change(c *setup.Config, canonical []byte, how *Change, from 
 		return &eventlog.PlacementPut{Config: canonical}
 	case !how.Reset && p.Adoptable(c) >= 0:
 		variant := p.Experiment.Name(p.Adoptable(c))
-		return &eventlog.LearnerAdopted{Config: canonical, Variant: variant, Note: fmt.Sprintf("before variant %q of the experiment %q", variant, p.Config.Experiment.Name)}
+		return &eventlog.LearnerAdopted{Config: canonical, Variant: variant, Note: fmt.Sprintf("before variant %q "+
+			"of the experiment %q", variant, p.Config.Experiment.Name)}
 	}
 	note := "before a change of " + abbreviated(p.Config.LearnerFields(c))
 	if how.Relearns() {
@@ -207,7 +213,8 @@ func (p *Placement) KeepEvent(note string, sequence uint64) (number uint64, keep
 	case note != "":
 		return p.learnedThrough, &eventlog.VersionSaved{Version: p.learnedThrough, Note: note}
 	}
-	return p.learnedThrough, &eventlog.SnapshotTaken{Version: p.learnedThrough, UpTo: sequence, Name: fmt.Sprintf("%s@%d", p.Name, p.learnedThrough)}
+	return p.learnedThrough, &eventlog.SnapshotTaken{Version: p.learnedThrough, UpTo: sequence,
+		Name: fmt.Sprintf("%s@%d", p.Name, p.learnedThrough)}
 }
 
 // RollBackEvent returns the event that returns the placement to a version, or nil if its learner is already there. The
@@ -223,7 +230,8 @@ func (p *Placement) RollBackEvent(number uint64, ready *Worker, match Match) (ev
 	case v.learner != p.Worker && v.learner != ready:
 		return nil, page.ErrStale
 	case v.learner != p.Worker && p.Experiment != nil:
-		return nil, fmt.Errorf("placement %q, version %d, which is of another learner: %w", p.Name, number, ErrExperiment)
+		return nil, fmt.Errorf("placement %q, version %d, which is of another learner: %w", p.Name, number,
+			ErrExperiment)
 	case p.currentVersion == number:
 		return nil, nil
 	}
@@ -240,7 +248,8 @@ func (p *Placement) ends(c *setup.Config, how *Change) (done bool, err error) {
 	switch {
 	case p.Experiment == nil:
 		if how.Relearns() && c.Experiment != nil && !same {
-			return true, api.Fieldf("/mode", "%q cannot begin with a relearning: begin it when that has ended", api.Experimenting)
+			return true, api.Fieldf("/mode", "%q cannot begin with a relearning: begin it when that has ended",
+				api.Experimenting)
 		}
 		return false, nil
 	case same && c.Experiment != nil && c.Experiment.Name == p.Config.Experiment.Name:
@@ -270,7 +279,8 @@ func (p *Placement) ends(c *setup.Config, how *Change) (done bool, err error) {
 
 // CheckItems reports whether a configuration's catalogue, its own or a shared one, forbids it. If the features of the
 // placement's items change, CheckItems returns the items and their next schema.
-func (s *State) CheckItems(name string, c *setup.Config, how *Change) (items *catalogue.Catalogue, next *feature.Schema, err error) {
+func (s *State) CheckItems(name string, c *setup.Config,
+	how *Change) (items *catalogue.Catalogue, next *feature.Schema, err error) {
 	sharers := strings.Join(s.Sharers(name), ", ")
 	var before *setup.Config // nil if there is no such placement
 	if p := s.Placements[name]; p != nil {
@@ -282,11 +292,14 @@ func (s *State) CheckItems(name string, c *setup.Config, how *Change) (items *ca
 		}
 		switch {
 		case sharers != "":
-			return nil, nil, api.Fieldf("/catalogue_of", "this placement has the catalogue of %s: change these first", sharers)
+			return nil, nil, api.Fieldf("/catalogue_of", "this placement has the catalogue of %s: change these first",
+				sharers)
 		case items != nil && items.Bytes() > 0:
 			return nil, nil, api.Fieldf("/catalogue_of", "this placement has items of its own: delete them first")
-		case before != nil && !c.Inherit(before).Inherit(s.Placements[c.CatalogueOf].Config).Schema().Same(s.Placements[c.CatalogueOf].Config.Schema()):
-			return nil, nil, api.Fieldf("/catalogue_of", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
+		case before != nil && !c.Inherit(before).Inherit(s.Placements[c.CatalogueOf].Config).Schema().Same(
+			s.Placements[c.CatalogueOf].Config.Schema()):
+			return nil, nil, api.Fieldf("/catalogue_of", "the categories of this placement have learned other "+
+				"values than those of %q, whose rows they would not fit: "+
 				"let %q have the catalogue of this placement, or put a new placement", c.CatalogueOf, c.CatalogueOf)
 		}
 	}
@@ -294,7 +307,8 @@ func (s *State) CheckItems(name string, c *setup.Config, how *Change) (items *ca
 	case before == nil || before.Schema().Equal(c.Schema()):
 		return nil, nil, nil
 	case sharers != "":
-		return nil, nil, api.Fieldf("/features", "this placement has the catalogue of %s, which need the same features: change these first", sharers)
+		return nil, nil, api.Fieldf("/features", "this placement has the catalogue of %s, which need the same "+
+			"features: change these first", sharers)
 	}
 	return items, c.Inherit(before).Schema(), nil
 }
@@ -308,7 +322,8 @@ func (s *State) checkShared(name string, c, before *setup.Config, how *Change) e
 	case owner == nil || !how.mayUse(c, before):
 		return api.Fieldf("/catalogue_of", "there is no placement %q", c.CatalogueOf)
 	case owner.Config.CatalogueOf != "":
-		return api.Fieldf("/catalogue_of", "%q has the catalogue of %q: name that one", c.CatalogueOf, owner.Config.CatalogueOf)
+		return api.Fieldf("/catalogue_of", "%q has the catalogue of %q: name that one", c.CatalogueOf,
+			owner.Config.CatalogueOf)
 	case !owner.Config.Schema().Equal(c.Schema()):
 		return api.Fieldf("/catalogue_of", "placement %q has other features: they must be the same", c.CatalogueOf)
 	}

@@ -43,9 +43,11 @@ func (s *Frozen) head(f *fields.Fields) {
 	fields.List(f, &s.relearned, func(r *relearned, f *fields.Fields) { f.Uvarint(&r.begun, &r.from) })
 	f.Check(!s.At.Log.IsZero() || s.At.Hash == [16]byte{}, "it names no log, and has a hash of its entries")
 	fields.Ascending(f, "the machines", s.machines, func(name *string) string { return *name })
-	f.Check(s.oldest > 0 && s.oldest <= s.At.Sequence+1, "a snapshot of entry %d with an open decision of entry %d", s.At.Sequence, s.oldest)
+	f.Check(s.oldest > 0 && s.oldest <= s.At.Sequence+1, "a snapshot of entry %d with an open decision of entry %d",
+		s.At.Sequence, s.oldest)
 	for _, r := range s.relearned {
-		f.Check(r.from <= r.begun && r.begun <= s.At.Sequence, "a learner that entry %d began learned from entry %d on", r.begun, r.from)
+		f.Check(r.from <= r.begun && r.begun <= s.At.Sequence, "a learner that entry %d began learned from entry %d on",
+			r.begun, r.from)
 	}
 	fields.Ascending(f, "second learners", s.relearned, func(r *relearned) uint64 { return r.begun })
 	fields.Ascending(f, "second learners", s.relearned, func(r *relearned) uint64 { return r.from })
@@ -83,7 +85,8 @@ func (p *frozenPlacement) fields(f *fields.Fields) {
 	f.Strings(&p.past)
 	hasExperiment := p.experiment != nil
 	if f.Flag(&hasExperiment); f.Reads() && f.Err() == nil {
-		f.Check(hasExperiment == (p.configuration.of.Experiment != nil), "the experiment is missing, or there is one in another mode")
+		f.Check(hasExperiment == (p.configuration.of.Experiment != nil), "the experiment is missing, or there is "+
+			"one in another mode")
 	}
 	if hasExperiment && f.Err() == nil {
 		if f.Reads() {
@@ -93,7 +96,8 @@ func (p *frozenPlacement) fields(f *fields.Fields) {
 	}
 	holdsOut := p.holdout != nil
 	if f.Flag(&holdsOut); f.Reads() && f.Err() == nil {
-		f.Check(holdsOut == (p.configuration.of.Holdout > 0), "the hold-out is missing, or there is one without a share")
+		f.Check(holdsOut == (p.configuration.of.Holdout > 0),
+			"the hold-out is missing, or there is one without a share")
 	}
 	if holdsOut && f.Err() == nil {
 		if f.Reads() {
@@ -104,7 +108,8 @@ func (p *frozenPlacement) fields(f *fields.Fields) {
 	fields.Pointers(f, &p.challengers, (*frozenLearner).fields)
 	fields.Optional(f, &p.memory, (*past.Frozen).Fields)
 	if f.Reads() && f.Err() == nil {
-		f.Check((p.memory != nil) == (p.configuration.of.ShopperHistory != nil), "shoppers are remembered without a setting, or not with it")
+		f.Check((p.memory != nil) == (p.configuration.of.ShopperHistory != nil), "shoppers are remembered without "+
+			"a setting, or not with it")
 	}
 }
 
@@ -198,7 +203,8 @@ func (r *Record) fields(f *fields.Fields) {
 		r.shown, r.choice, r.Status = uint16(shown), int16(choice), statusOf(f, status&^withBasket)
 	}
 	f.Check(r.Entry > 0, "decision %q has no entry", r.id)
-	f.Check(choice == 0 && status&withBasket == 0 || r.Status == chosen || r.Status == late, "decision %q has status %d and choice %d", r.id, status, choice)
+	f.Check(choice == 0 && status&withBasket == 0 || r.Status == chosen || r.Status == late, "decision %q has "+
+		"status %d and choice %d", r.id, status, choice)
 	if r.Status.Waits() {
 		f.Byte(&r.counts)
 		f.Byte(&r.first)
@@ -229,7 +235,8 @@ func (r *Record) fields(f *fields.Fields) {
 	r.extras = &recordExtras{basket: basket}
 	for _, c := range list {
 		was, _ := r.took(c.place)
-		f.Check(c.id != "" && c.place > 0 && was != c.adds && !(c.adds && c.withdraws) && !r.isWithdrawn(c.place), "decision %q has the correction %q after %d others", r.id, c.id, len(r.rare().corrections))
+		f.Check(c.id != "" && c.place > 0 && was != c.adds && !(c.adds && c.withdraws) && !r.isWithdrawn(c.place),
+			"decision %q has the correction %q after %d others", r.id, c.id, len(r.rare().corrections))
 		r.extras.corrections = append(r.extras.corrections, c)
 	}
 	r.extras.corrections = slices.Clip(r.extras.corrections)
@@ -276,8 +283,10 @@ func (r *Record) passedFields(f *fields.Fields) {
 		return
 	}
 	fields.Ascending(f, "passed items", places, func(k *int) int { return *k })
-	f.Check(len(places) < int(r.shown) && places[len(places)-1] < int(r.shown), "decision %q has items %v of %d passed", r.id, places, r.shown)
-	f.Check(reported >= 0 && reported <= 1 && r.Status == open, "decision %q has %d items passed with a reward of %v", r.id, len(places), reported)
+	f.Check(len(places) < int(r.shown) && places[len(places)-1] < int(r.shown), "decision %q has items %v of %d passed",
+		r.id, places, r.shown)
+	f.Check(reported >= 0 && reported <= 1 && r.Status == open, "decision %q has %d items passed with a reward of %v",
+		r.id, len(places), reported)
 	if f.Err() == nil {
 		r.extras = &recordExtras{passed: make([]bool, r.shown), reported: reported}
 		for _, k := range places {

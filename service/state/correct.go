@@ -34,7 +34,9 @@ func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64)
 	case !was && (c.Value == nil || *c.Value < 0):
 		return conflict("item %q was not taken, so it cannot be returned or withdrawn", c.Item)
 	case r.isWithdrawn(int16(place)):
-		return conflict("correction %q has withdrawn the sale", before[slices.IndexFunc(before, func(b correction) bool { return b.withdraws && int(b.place) == place })].id)
+		return conflict("correction %q has withdrawn the sale",
+			before[slices.IndexFunc(before,
+				func(b correction) bool { return b.withdraws && int(b.place) == place })].id)
 	case len(before) == maxCorrections:
 		return conflict("the decision has %d corrections, which is the limit", maxCorrections)
 	}
@@ -79,7 +81,8 @@ func (b *Batch) settle(r *Record, o *offer.Offer, end *eventlog.Chosen, counts b
 // corrected returns a correction by 0 of a decision with the given earnings.
 func (r *Record) corrected(o *offer.Offer, choice int32, earned float64) *eventlog.Corrected {
 	return &eventlog.Corrected{
-		Decision: r.id, Entry: r.Entry, Made: r.time, Mode: o.Mode, Variant: o.Variant, Shopper: o.Shopper, Shown: o.IDs(), Choice: choice, Before: earned,
+		Decision: r.id, Entry: r.Entry, Made: r.time, Mode: o.Mode, Variant: o.Variant, Shopper: o.Shopper,
+		Shown: o.IDs(), Choice: choice, Before: earned,
 	}
 }
 
@@ -87,7 +90,8 @@ func (r *Record) corrected(o *offer.Offer, choice int32, earned float64) *eventl
 // decision: then only the sums change.
 func (s *State) correct(p *Placement, now int64, c *eventlog.Corrected) error {
 	if c.Entry > s.Position.Sequence || c.Mode < offer.ByPolicy || c.Mode > offer.ByImport {
-		return fmt.Errorf("a correction of decision %q, which entry %d has offered in mode %d", c.Decision, c.Entry, c.Mode)
+		return fmt.Errorf("a correction of decision %q, which entry %d has offered in mode %d", c.Decision, c.Entry,
+			c.Mode)
 	}
 	r := s.decisions.find(p, c.Decision)
 	if r != nil {
@@ -122,7 +126,8 @@ func (r *Record) amend(c *eventlog.Corrected) {
 		r.keep(c.Basket)
 		return
 	}
-	more := []correction{{id: c.Correction, place: int16(c.Choice), value: c.Value, withdraws: c.Withdraws, adds: c.Adds}}
+	more := []correction{{id: c.Correction, place: int16(c.Choice), value: c.Value, withdraws: c.Withdraws,
+		adds: c.Adds}}
 	r.extras = &recordExtras{basket: r.rare().basket, corrections: slices.Concat(r.rare().corrections, more)}
 }
 
@@ -132,11 +137,14 @@ func (r *Record) checkCorrected(c *eventlog.Corrected) error {
 	was, others := r.took(int16(c.Choice))
 	switch isLate := c.Correction == ""; {
 	case r.Entry != c.Entry || len(c.Shown) != int(r.shown):
-		return fmt.Errorf("a correction of decision %q of entry %d, which entry %d has offered", c.Decision, c.Entry, r.Entry)
+		return fmt.Errorf("a correction of decision %q of entry %d, which entry %d has offered", c.Decision, c.Entry,
+			r.Entry)
 	case isLate && (r.Status != expired && !ended || ended != c.Counts):
 		return fmt.Errorf("decision %q is %s, and its outcome comes late", r.id, r.Status)
-	case !isLate && (r.Status != chosen && r.Status != late || was == c.Adds || others != c.Others || len(r.rare().corrections) >= maxCorrections):
-		return fmt.Errorf("decision %q is %s with item %d, and item %d is corrected", r.id, r.Status, r.choice, c.Choice)
+	case !isLate && (r.Status != chosen && r.Status != late || was == c.Adds || others != c.Others ||
+		len(r.rare().corrections) >= maxCorrections):
+		return fmt.Errorf("decision %q is %s with item %d, and item %d is corrected", r.id, r.Status, r.choice,
+			c.Choice)
 	}
 	return nil
 }

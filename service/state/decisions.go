@@ -33,7 +33,8 @@ func (s *State) closes(e *eventlog.Event) *Record {
 }
 
 // offer adds a decision. o is its offer with its estimates, nil to decode them.
-func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventlog.Offered, o *offer.Offer) (err error) {
+func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventlog.Offered,
+	o *offer.Offer) (err error) {
 	before := s.decisions.find(p, offered.Decision)
 	if before != nil && before.Status.Waits() {
 		return fmt.Errorf("decision %q is open already", offered.Decision)
@@ -56,7 +57,8 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 		p.closed.remove(before)
 		s.decisions.remove(before)
 	}
-	r := &Record{placement: p, id: strings.Clone(offered.Decision), Entry: sequence, time: time, shown: uint16(len(offered.Shown))}
+	r := &Record{placement: p, id: strings.Clone(offered.Decision), Entry: sequence, time: time,
+		shown: uint16(len(offered.Shown))}
 	if o.Deferred {
 		r.Status = Deferred
 	}
@@ -131,7 +133,8 @@ func (s *State) chosen(p *Placement, sequence uint64, time int64, b *eventlog.Ch
 	if err := b.Basket.Check(b.Choice, int(r.shown)); err != nil {
 		return fmt.Errorf("decision %q: %w", r.id, err)
 	}
-	if b.Choice > 0 && r.hasPassed(int(b.Choice)) || slices.ContainsFunc(b.Basket, func(t eventlog.Take) bool { return r.hasPassed(int(t.Place)) }) {
+	if b.Choice > 0 && r.hasPassed(int(b.Choice)) || slices.ContainsFunc(b.Basket,
+		func(t eventlog.Take) bool { return r.hasPassed(int(t.Place)) }) {
 		return fmt.Errorf("item %d of decision %q was chosen after it was passed", b.Choice, r.id)
 	}
 	s.close(sequence, time, r, o, ending{chosen, b})
@@ -208,10 +211,12 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	var c *offer.Closed
 	own := o != nil && p.isOwn(o)
 	if o != nil {
-		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket, Measured: r.rare().measured, Predicted: own && o.Probability != nil}
+		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: int(by.Choice), Basket: by.Basket,
+			Measured: r.rare().measured, Predicted: own && o.Probability != nil}
 		p.noteOutcome(c, now)
 	}
-	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
+	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: by.status == chosen,
+		Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
 	r.leave(c)
 	switch {
 	case !r.isOf(p.Learner):
@@ -275,7 +280,8 @@ func (s *State) Missing(p *Placement, id string) error {
 		return tooSmall(p, id)
 	}
 	if since := p.rememberedSince(); since != nil {
-		return fmt.Errorf("%w: the placement has forgotten decisions of before %s: give it more memory to remember them longer", UnknownDecision(id), since.Format(time.RFC3339))
+		return fmt.Errorf("%w: the placement has forgotten decisions of before %s: give it more memory to "+
+			"remember them longer", UnknownDecision(id), since.Format(time.RFC3339))
 	}
 	return UnknownDecision(id)
 }
@@ -302,14 +308,17 @@ func tooSmall(p *Placement, id string) error {
 	if s := p.pace.Seconds(p.Config.MemoryBytes); s > 0 {
 		holds = fmt.Sprintf(" hold %.3g seconds of decisions at the present rate, and", s)
 	}
-	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its memory larger",
-		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.Config.MemoryBytes, p.Name, holds, p.Config.AttributionWindow)
+	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its "+
+		"memory larger",
+		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.Config.MemoryBytes, p.Name, holds,
+		p.Config.AttributionWindow)
 }
 
 // rememberedSince returns the time of the oldest ended decision in memory, or nil if the placement remembers all
 // decisions.
 func (p *Placement) rememberedSince() *time.Time {
-	if p == nil || len(p.closed.records) == 0 || p.Earnings.Counts.Offered == uint64(len(p.Open.Heap)+len(p.closed.records)) {
+	if p == nil || len(p.closed.records) == 0 ||
+		p.Earnings.Counts.Offered == uint64(len(p.Open.Heap)+len(p.closed.records)) {
 		return nil
 	}
 	return new(time.Unix(0, p.closed.records[0].time).UTC())

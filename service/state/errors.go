@@ -27,7 +27,8 @@ var (
 	// ErrLoss is wrapped by every *LossError.
 	ErrLoss = errors.New("the learner would begin again")
 	// ErrRelearning is returned for a change of a placement while its second learner is catching up.
-	ErrRelearning = errors.New("a relearning is under way: wait until it has ended, or put the configuration that the placement has, which gives it up")
+	ErrRelearning = errors.New("a relearning is under way: wait until it has ended, or put the configuration that " +
+		"the placement has, which gives it up")
 	// ErrExperiment is returned for a change that a running experiment does not allow.
 	ErrExperiment = errors.New("an experiment is under way: end it first, by a PUT with another mode")
 	// ErrUnread is returned if the log cannot be read back at the moment. The state is unchanged; a later attempt may
@@ -58,9 +59,11 @@ type LossError struct {
 
 func (e *LossError) Error() string {
 	if e.Experiment != "" {
-		return fmt.Sprintf("placement %q: the experiment %q would end, and the %d rounds that the learners of its variants %q have learned would be forgotten", e.Placement, e.Experiment, e.Rounds, e.Variants)
+		return fmt.Sprintf("placement %q: the experiment %q would end, and the %d rounds that the learners of its "+
+			"variants %q have learned would be forgotten", e.Placement, e.Experiment, e.Rounds, e.Variants)
 	}
-	return fmt.Sprintf("placement %q: %v and forget the %d rounds that it has learned, because it depends on %s", e.Placement, ErrLoss, e.Rounds, strings.Join(e.Fields, ", "))
+	return fmt.Sprintf("placement %q: %v and forget the %d rounds that it has learned, because it depends on %s",
+		e.Placement, ErrLoss, e.Rounds, strings.Join(e.Fields, ", "))
 }
 
 // Unwrap returns ErrLoss.

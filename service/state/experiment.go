@@ -64,7 +64,8 @@ func (p *Placement) holdOut(sequence uint64, time int64) {
 	switch {
 	case c.Holdout == 0:
 		p.Holdout = nil
-	case p.Holdout == nil, before.Window() != c.Window(), (before.ShopperHistory == nil) != (c.ShopperHistory == nil): // cohorts have other lengths, or shoppers other names
+	case p.Holdout == nil, before.Window() != c.Window(),
+		(before.ShopperHistory == nil) != (c.ShopperHistory == nil): // cohorts have other lengths, or shoppers other names
 		p.Holdout = abtest.NewHoldout(c.Holdout, sequence, time, p.Earnings.Guard.Watch.Cohort())
 	default:
 		p.Holdout.Divide(abtest.HoldoutDesign(c.Holdout), sequence, time)
@@ -93,7 +94,8 @@ func (p *Placement) Taught(o *offer.Offer) (list []*Worker) {
 	}
 	class := e.ClassOf(o.Variant)
 	isVariant := abtest.IsShown(e.Design, api.ShowPolicy)
-	if e.Design.Learn == api.LearnAll || !isVariant || class < 0 && o.Variant != api.Holdout || class >= 0 && e.Show(class) == api.ShowPolicy && e.workers[class] == nil {
+	if e.Design.Learn == api.LearnAll || !isVariant || class < 0 && o.Variant != api.Holdout ||
+		class >= 0 && e.Show(class) == api.ShowPolicy && e.workers[class] == nil {
 		list = append(list, p.Worker)
 	}
 	for i, w := range e.workers {
@@ -106,7 +108,8 @@ func (p *Placement) Taught(o *offer.Offer) (list []*Worker) {
 
 // NewVariants reports whether an experiment begins with a configuration.
 func (p *Placement) NewVariants(c *setup.Config) bool {
-	return c.Experiment != nil && (p == nil || p.Experiment == nil || p.Config.Experiment.Name != c.Experiment.Name || !p.Config.SameLearner(c))
+	return c.Experiment != nil && (p == nil || p.Experiment == nil || p.Config.Experiment.Name != c.Experiment.Name ||
+		!p.Config.SameLearner(c))
 }
 
 // BuildVariants builds the variants' own learners for an experiment that begins with a configuration, or returns nil if
@@ -127,14 +130,16 @@ func BuildVariants(build func(setup.Spec) (vitrine.Learner, error), p *Placement
 func (s *State) conduct(p *Placement, sequence uint64, time int64, workers []*Worker) {
 	c := p.Config
 	p.holdOut(sequence, time)
-	if e := p.Experiment; e != nil && (c.Experiment == nil || c.Experiment.Name != e.Design.Name || e.owner != p.Worker) {
+	if e := p.Experiment; e != nil && (c.Experiment == nil || c.Experiment.Name != e.Design.Name ||
+		e.owner != p.Worker) {
 		p.endExperiment(time)
 	}
 	switch {
 	case c.Experiment == nil:
 		return
 	case p.Experiment == nil:
-		p.Experiment = &experiment{abtest.New(sequence, time, c.Experiment, p.Earnings.Guard.Watch.Cohort()), p.Worker, workers, new(took)}
+		p.Experiment = &experiment{abtest.New(sequence, time, c.Experiment, p.Earnings.Guard.Watch.Cohort()), p.Worker,
+			workers, new(took)}
 		for _, w := range workers {
 			if w != nil {
 				w.begin(sequence)
@@ -255,7 +260,8 @@ func (p *Placement) Experiments() (*api.Experiments, error) {
 			w = p.Worker
 		}
 		seen := w.Progress()
-		v.Learner.Learned, v.Learner.Skipped, v.Learner.Broken, v.Learner.Problem, v.Learner.Lag = seen.Learned, seen.Skipped, seen.Broken, seen.Problem, seen.Lag
+		v.Learner.Learned, v.Learner.Skipped, v.Learner.Broken, v.Learner.Problem, v.Learner.Lag = seen.Learned,
+			seen.Skipped, seen.Broken, seen.Problem, seen.Lag
 	}
 	return all, nil
 }

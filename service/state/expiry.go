@@ -51,7 +51,9 @@ func (d *expiryQueue) isHeld(r *Record) bool {
 // after a day.
 func (d *expiryQueue) move(m clockMove) {
 	oldest := d.oldest(m.entry)
-	d.moves = append(slices.DeleteFunc(d.moves, func(o clockMove) bool { return o.entry < oldest && time.Duration(m.time-o.time).Abs() > 24*time.Hour }), m)
+	d.moves = append(slices.DeleteFunc(d.moves, func(o clockMove) bool {
+		return o.entry < oldest && time.Duration(m.time-o.time).Abs() > 24*time.Hour
+	}), m)
 	d.held = len(d.Heap)
 }
 

@@ -89,7 +89,8 @@ func (f *Lookup) Decision() Decision {
 
 // Forgotten returns a decision that is no longer remembered, by the entry of its offer in the log.
 func Forgotten(p *Placement, entry uint64, time int64, o *offer.Offer) *Lookup {
-	f := &Lookup{Offer: o, Was: Record{placement: p, id: o.Decision, Entry: entry, time: time, shown: uint16(len(o.Shown))}}
+	f := &Lookup{Offer: o, Was: Record{placement: p, id: o.Decision, Entry: entry, time: time,
+		shown: uint16(len(o.Shown))}}
 	if o.Deferred {
 		f.Was.Status = Deferred
 	}

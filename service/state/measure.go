@@ -11,7 +11,8 @@ import (
 // Measure notes measurements of a decision for the metrics of the running experiment. Others are ignored.
 func (b *Batch) Measure(r *Record, metrics map[string]float64, now int64) error {
 	if !r.Status.Waits() || r.isLate(now) {
-		return fmt.Errorf("decision %q: %w: it has ended, and metrics are reported before its outcome", r.id, ErrConflict)
+		return fmt.Errorf("decision %q: %w: it has ended, and metrics are reported before its outcome", r.id,
+			ErrConflict)
 	}
 	e := r.placement.Experiment
 	if e == nil {

@@ -18,8 +18,10 @@ func (b *Batch) Outcome(r *Record, o *offer.Offer, choices []api.Choice, now int
 	}
 	counts := r.Status == Deferred || r.Status == withdrawn || r.Status == evicted // from now on
 	switch {
-	case (r.Status == chosen || r.Status == late) && (int32(r.choice) != end.Choice || !slices.Equal(r.rare().basket, end.Basket)):
-		return fmt.Errorf("decision %q: %w: it has another outcome already; report what was bought or returned since as corrections", r.id, ErrConflict)
+	case (r.Status == chosen || r.Status == late) && (int32(r.choice) != end.Choice ||
+		!slices.Equal(r.rare().basket, end.Basket)):
+		return fmt.Errorf("decision %q: %w: it has another outcome already; report what was bought or returned "+
+			"since as corrections", r.id, ErrConflict)
 	case r.Status == chosen:
 		return nil
 	case r.Status == late:
@@ -27,7 +29,8 @@ func (b *Batch) Outcome(r *Record, o *offer.Offer, choices []api.Choice, now int
 	}
 	for _, t := range (&offer.Closed{Offer: o, Choice: int(end.Choice), Basket: end.Basket}).Takes() {
 		if r.Status.Waits() && r.hasPassed(int(t.Place)) {
-			return fmt.Errorf("decision %q: %w: a reward has reported that item %q was not taken", r.id, ErrConflict, o.IDs()[t.Place-1])
+			return fmt.Errorf("decision %q: %w: a reward has reported that item %q was not taken", r.id, ErrConflict,
+				o.IDs()[t.Place-1])
 		}
 	}
 	switch {
@@ -42,7 +45,8 @@ func (b *Batch) Outcome(r *Record, o *offer.Offer, choices []api.Choice, now int
 }
 
 func (r *Record) notShown(item string) error {
-	return fmt.Errorf("item %q: %w in decision %q: report it for the decision that showed it, if there is one", api.Abbreviate(item, setup.MaxID), ErrNotShown, r.id)
+	return fmt.Errorf("item %q: %w in decision %q: report it for the decision that showed it, if there is one",
+		api.Abbreviate(item, setup.MaxID), ErrNotShown, r.id)
 }
 
 func lateOutcome(r *Record) error { return fmt.Errorf("decision %q: %w", r.id, ErrLate) }
@@ -92,7 +96,8 @@ func (b *Batch) Activate(placement, decision string, now int64) error {
 	}
 	if r.Status == Deferred && !r.isLate(now) {
 		b.touched[r.key()] = true
-		b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: &eventlog.Activated{Decision: decision}}, nil)
+		b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: &eventlog.Activated{Decision: decision}},
+			nil)
 		return nil
 	}
 	switch r.Status {

@@ -23,7 +23,8 @@ type Prepared struct {
 
 // fits reports whether the placement and its items are still the same.
 func (r *Prepared) fits(p *Placement, c *setup.Config) bool {
-	return p == r.Placement && (p == nil || p.Changed == r.Changed) && (r.Refit == nil || r.Refit.fits(p.Items.Of, c.Inherit(p.Config).Schema()))
+	return p == r.Placement && (p == nil || p.Changed == r.Changed) &&
+		(r.Refit == nil || r.Refit.fits(p.Items.Of, c.Inherit(p.Config).Schema()))
 }
 
 // Claim returns true to its first caller: the writer, or Put if the writer did not use the learner.

@@ -190,7 +190,8 @@ func (r *Record) measure(list []eventlog.Measurement) {
 func (r *Record) pass(p *eventlog.ItemsDeclined) error {
 	reported := r.rare().reported + p.Reward
 	if reported > 1 || r.countPassed()+len(p.Items) >= int(r.shown) {
-		return fmt.Errorf("of the %d items of decision %q %v are passed with a reward of %v, after %d with %v", r.shown, r.id, p.Items, p.Reward, r.countPassed(), r.rare().reported)
+		return fmt.Errorf("of the %d items of decision %q %v are passed with a reward of %v, after %d with %v", r.shown,
+			r.id, p.Items, p.Reward, r.countPassed(), r.rare().reported)
 	}
 	for _, place := range p.Items {
 		if int(place) > int(r.shown) || r.hasPassed(int(place)) {

@@ -27,7 +27,8 @@ type relearned struct{ begun, from uint64 }
 
 // remember notes a second learner. One that reads less than a later one is covered by it.
 func remember(list []relearned, r relearned) []relearned {
-	return append(slices.DeleteFunc(slices.Clone(list), func(before relearned) bool { return before.from >= r.from }), r)
+	return append(slices.DeleteFunc(slices.Clone(list), func(before relearned) bool { return before.from >= r.from }),
+		r)
 }
 
 // beginRelearning gives a placement a second learner.
@@ -39,7 +40,8 @@ func (s *State) beginRelearning(p *Placement, sequence uint64, time int64, b *ev
 	case p.Relearning != nil:
 		return errors.New("a relearning is under way already")
 	case b.From < p.Rows || b.From > sequence:
-		return fmt.Errorf("a relearning from entry %d on of a placement whose features entry %d has changed", b.From, p.Rows)
+		return fmt.Errorf("a relearning from entry %d on of a placement whose features entry %d has changed", b.From,
+			p.Rows)
 	case !p.Config.Schema().Equal(c.Schema()):
 		return errors.New("a relearning of other features")
 	}
@@ -81,7 +83,8 @@ func (s *State) swap(p *Placement, sequence uint64, time int64, b *eventlog.Lear
 	case r == nil || !r.Worker.Config.IsLogged(b.Config):
 		return errors.New("no second learner of this configuration can decide")
 	case r.lost:
-		return fmt.Errorf("the learner has learned from entry %d on: %w", r.Worker.Replaying().From, eventlog.ErrRemoved)
+		return fmt.Errorf("the learner has learned from entry %d on: %w", r.Worker.Replaying().From,
+			eventlog.ErrRemoved)
 	}
 	s.keepBefore(p, time, r.note, 0)
 	s.retire(p)
@@ -141,7 +144,8 @@ func (p *Placement) NextOfRelearning() eventlog.Body {
 	case at.Lost || r.lost:
 		return &eventlog.RelearningEnded{Reason: "entries of the log that it needs were removed"}
 	case seen.Broken:
-		return &eventlog.RelearningEnded{Reason: api.Abbreviate("the learner has broken: "+seen.Problem, learner.MaxProblem)}
+		return &eventlog.RelearningEnded{Reason: api.Abbreviate("the learner has broken: "+seen.Problem,
+			learner.MaxProblem)}
 	case at.UpTo > at.Reached+caughtUp:
 		return nil
 	}

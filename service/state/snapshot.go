@@ -105,7 +105,8 @@ type frozenLearner struct {
 // will do.
 func (p *Placement) freeze(patient bool) *frozenPlacement {
 	f := &frozenPlacement{
-		persisted: p.persisted, configuration: configurationOf(p.Config), open: copies(p.Open.sorted()), closed: copies(p.closed.records), items: p.Items.Of.Freeze(),
+		persisted: p.persisted, configuration: configurationOf(p.Config), open: copies(p.Open.sorted()),
+		closed: copies(p.closed.records), items: p.Items.Of.Freeze(),
 	}
 	f.moves, f.memory = slices.Clone(p.Open.moves), p.memory.Freeze()
 	f.versions, f.Earnings = slices.Clone(p.versions), p.Earnings.Copy()
@@ -136,7 +137,9 @@ func (p *Placement) freeze(patient bool) *frozenPlacement {
 		}
 	}
 	for _, v := range f.versions {
-		f.keepers = append(f.keepers, slices.IndexFunc(f.learners, func(l *frozenLearner) bool { return l.of == v.learner }))
+		f.keepers = append(f.keepers, slices.IndexFunc(f.learners, func(l *frozenLearner) bool {
+			return l.of == v.learner
+		}))
 	}
 	return f
 }

@@ -40,7 +40,8 @@ type State struct {
 
 // NewState returns the state before the first entry. run starts a learner, which learns until it is stopped.
 func NewState(build func(setup.Spec) (vitrine.Learner, error), run func(learn func())) *State {
-	s := &State{Build: build, run: run, machines: []string{runtime.GOARCH}, Placements: map[string]*Placement{}, decisions: index{}}
+	s := &State{Build: build, run: run, machines: []string{runtime.GOARCH}, Placements: map[string]*Placement{},
+		decisions: index{}}
 	s.PublishAll()
 	return s
 }
@@ -112,7 +113,8 @@ func (s *State) Stop() {
 func (s *State) publish(p *Placement) {
 	v := View{
 		Placement: p, Changed: p.Changed, Worker: p.Worker, fallback: p.fallsBack(),
-		Page: page.View{Name: p.Name, Born: p.born, Config: p.Config, Catalogue: s.ItemsOf(p), Policy: page.Policy{Config: p.Worker.Config}},
+		Page: page.View{Name: p.Name, Born: p.born, Config: p.Config, Catalogue: s.ItemsOf(p),
+			Policy: page.Policy{Config: p.Worker.Config}},
 	}
 	v.Page.ByBaseline = v.fallback == api.FallbackBaseline
 	v.Page.Holdout, v.Page.Routes = p.routes()
@@ -121,7 +123,8 @@ func (s *State) publish(p *Placement) {
 	}
 	before := p.View.Load()
 	if before == nil || before.Changed != v.Changed || before.Worker != v.Worker || before.fallback != v.fallback ||
-		before.Page.Config != v.Page.Config || before.Page.Catalogue != v.Page.Catalogue || before.Page.Holdout != v.Page.Holdout || before.Page.Routes != v.Page.Routes {
+		before.Page.Config != v.Page.Config || before.Page.Catalogue != v.Page.Catalogue ||
+		before.Page.Holdout != v.Page.Holdout || before.Page.Routes != v.Page.Routes {
 		p.View.Store(new(v))
 	}
 }

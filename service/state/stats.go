@@ -18,11 +18,13 @@ func (v *View) Stats() api.Stats {
 	seen, current := v.Worker.Progress(), v.Worker.Current()
 	s := api.Stats{
 		Placement: p.Name, Mode: config.Mode,
-		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late, Corrected: c.Corrected, Pending: len(p.Open.Heap), Memory: p.Open.bytes + p.closed.bytes,
+		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late,
+		Corrected: c.Corrected, Pending: len(p.Open.Heap), Memory: p.Open.bytes + p.closed.bytes,
 		Charged:      p.Charged + p.Items.charged + p.Items.Of.ListBytes(),
 		ExpiredEarly: c.Evicted, MemorySeconds: p.pace.Seconds(config.MemoryBytes),
 		PolicyEntry: current.Entry, Lag: seen.Lag,
-		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.Broken, Problem: seen.Problem,
+		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale,
+		Broken: seen.Broken, Problem: seen.Problem,
 		Versions: p.numbersOf(nil),
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
 		Calibration: c.Calibration, Shadow: c.Shadow,
@@ -40,7 +42,8 @@ func (v *View) Stats() api.Stats {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
 	s.Clipped, s.Outliers = p.sound.Clipped.Load(), outliersOf(current.Policy, config.Schema())
-	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.Earnings.Guard.Report(p.fallsBack()), p.Earnings.Eras.Report()
+	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.Earnings.Guard.Report(p.fallsBack()),
+		p.Earnings.Eras.Report()
 	s.Guard.Held, s.Drift = p.held.Rounds, p.Earnings.Items.Drift()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
@@ -76,5 +79,6 @@ func outliersOf(pi vitrine.Policy, schema *feature.Schema) *api.Outliers {
 	if o.Values == 0 {
 		return nil
 	}
-	return &api.Outliers{Values: uint64(o.Values), Feature: schema.At(o.Column), Since: uint64(o.Since), Rounds: uint64(o.Rounds)}
+	return &api.Outliers{Values: uint64(o.Values), Feature: schema.At(o.Column), Since: uint64(o.Since),
+		Rounds: uint64(o.Rounds)}
 }

@@ -189,7 +189,8 @@ func (p *Placement) List() []api.Version {
 	rounds, revenue := p.Earnings.Counts.Earned()
 	list := []api.Version{}
 	for _, v := range p.versions {
-		a := api.Version{Version: v.number, Time: time.Unix(0, v.time).UTC(), RoundsSince: rounds - v.rounds, Note: v.note, Automatic: v.routine, Policy: v.learner.Config.Policy, OtherLearner: v.learner != p.Worker}
+		a := api.Version{Version: v.number, Time: time.Unix(0, v.time).UTC(), RoundsSince: rounds - v.rounds,
+			Note: v.note, Automatic: v.routine, Policy: v.learner.Config.Policy, OtherLearner: v.learner != p.Worker}
 		if a.OtherLearner {
 			a.Config = new(v.learner.Config.Answer())
 		}

@@ -38,7 +38,8 @@ func run(ctx context.Context, base string) error {
 		return fmt.Errorf("put: %s", put.Body)
 	}
 	features := func(price float64) *map[string]any { return &map[string]any{"price": price} }
-	request := shop.DecideRequest{Items: &[]shop.Item{{Id: "sku1", Features: features(1.2)}, {Id: "sku2", Features: features(0.7)}}}
+	request := shop.DecideRequest{Items: &[]shop.Item{{Id: "sku1", Features: features(1.2)},
+		{Id: "sku2", Features: features(0.7)}}}
 	taken := "sku2"
 	for _, choice := range []*string{&taken, nil} {
 		decided, err := c.DecideWithResponse(ctx, "home", request)

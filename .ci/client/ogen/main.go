@@ -30,9 +30,10 @@ func run(ctx context.Context, base string) error {
 		return err
 	}
 	put, err := c.PutPlacement(ctx, &shop.Placement{
-		MaxSize:  2,
-		Features: []shop.Feature{{Name: "price", Kind: shop.FeatureKindNumber}, {Name: "brand", Kind: shop.FeatureKindCategory, Default: jx.Raw(`"none"`)}},
-		Policy:   shop.NewOptPlacementPolicy(shop.PlacementPolicy{"name": jx.Raw(`"ucb-mnl"`)}),
+		MaxSize: 2,
+		Features: []shop.Feature{{Name: "price", Kind: shop.FeatureKindNumber},
+			{Name: "brand", Kind: shop.FeatureKindCategory, Default: jx.Raw(`"none"`)}},
+		Policy: shop.NewOptPlacementPolicy(shop.PlacementPolicy{"name": jx.Raw(`"ucb-mnl"`)}),
 	}, shop.PutPlacementParams{Name: "ogen"})
 	if _, ok := put.(*shop.PutPlacementCreated); err != nil || !ok {
 		return fmt.Errorf("put: %#v, %v", put, err)
@@ -40,19 +41,22 @@ func run(ctx context.Context, base string) error {
 	features := func(price string) shop.OptItemFeatures {
 		return shop.NewOptItemFeatures(shop.ItemFeatures{"price": jx.Raw(price)})
 	}
-	request := &shop.DecideRequest{Items: []shop.Item{{ID: "sku1", Features: features("1.2")}, {ID: "sku2", Features: features("0.7")}}}
+	request := &shop.DecideRequest{Items: []shop.Item{{ID: "sku1", Features: features("1.2")},
+		{ID: "sku2", Features: features("0.7")}}}
 	for _, choice := range []shop.OptNilString{shop.NewOptNilString("sku2"), {Set: true, Null: true}} {
 		answer, err := c.Decide(ctx, request, shop.DecideParams{Name: "ogen"})
 		created, ok := answer.(*shop.DecideCreated)
 		if err != nil || !ok || len(created.Response.Assortment) != 2 || created.Response.OutsideProbability.Null {
 			return fmt.Errorf("decide: %#v, %v", answer, err)
 		}
-		outcome, err := c.Outcome(ctx, &shop.Outcome{Choice: choice}, shop.OutcomeParams{ID: created.Response.DecisionID})
+		outcome, err := c.Outcome(ctx, &shop.Outcome{Choice: choice},
+			shop.OutcomeParams{ID: created.Response.DecisionID})
 		if _, ok := outcome.(*shop.OutcomeNoContent); err != nil || !ok {
 			return fmt.Errorf("outcome: %#v, %v", outcome, err)
 		}
 		decision, err := c.GetDecision(ctx, shop.GetDecisionParams{ID: created.Response.DecisionID})
-		if got, ok := decision.(*shop.Decision); err != nil || !ok || got.Status != "chosen" || got.Choice.Null != choice.Null {
+		if got, ok := decision.(*shop.Decision); err != nil || !ok || got.Status != "chosen" ||
+			got.Choice.Null != choice.Null {
 			return fmt.Errorf("the decision: %#v, %v", decision, err)
 		}
 	}

@@ -28,7 +28,8 @@ type Module struct {
 }
 
 // allowed lists the licences whose terms a release keeps by printing them.
-var allowed = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "OFL-1.1", "Unlicense"}
+var allowed = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "OFL-1.1",
+	"Unlicense"}
 
 // chosen are licences that people had to find, by the module's path: the file and its SPDX identifier.
 var chosen = map[string][2]string{
@@ -60,14 +61,16 @@ func Linked(root string, targets []string) ([]*Module, error) {
 		return nil, err
 	}
 	dir, version, _ := strings.Cut(strings.TrimSpace(string(goroot)), "\n")
-	std := &Module{Registry: "golang", Path: "std", Version: strings.TrimPrefix(version, "go"), texts: map[string][]byte{}}
+	std := &Module{Registry: "golang", Path: "std", Version: strings.TrimPrefix(version, "go"),
+		texts: map[string][]byte{}}
 	if err := std.collect(dir, dir); err != nil {
 		return nil, err
 	}
 	found := map[string]*Module{}
 	for _, target := range targets {
 		system, machine, _ := strings.Cut(target, "/")
-		list, err := output(root, []string{"GOOS=" + system, "GOARCH=" + machine, "CGO_ENABLED=0", "GOFLAGS="}, "go", "list", "-deps", "-json=ImportPath,Dir,Standard,Module", "./cmd/vitrine")
+		list, err := output(root, []string{"GOOS=" + system, "GOARCH=" + machine, "CGO_ENABLED=0", "GOFLAGS="}, "go",
+			"list", "-deps", "-json=ImportPath,Dir,Standard,Module", "./cmd/vitrine")
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +86,8 @@ func Linked(root string, targets []string) ([]*Module, error) {
 			}
 			m := found[p.Module.Path]
 			if m == nil {
-				m = &Module{Registry: "golang", Path: p.Module.Path, Version: p.Module.Version, texts: map[string][]byte{}}
+				m = &Module{Registry: "golang", Path: p.Module.Path, Version: p.Module.Version,
+					texts: map[string][]byte{}}
 				found[m.Path] = m
 			}
 			if err := m.collect(p.Dir, p.Module.Dir); err != nil {
@@ -128,7 +132,8 @@ func deskPackages(root string) (packages []*Module, err error) {
 		if !slices.Contains(allowed, p.License) {
 			return nil, fmt.Errorf("%s@%s is %s, which a release may not have", name, p.Version, p.License)
 		}
-		packages = append(packages, &Module{Registry: "npm", Path: name, Version: p.Version, Licences: []string{p.License}})
+		packages = append(packages, &Module{Registry: "npm", Path: name, Version: p.Version,
+			Licences: []string{p.License}})
 	}
 	return packages, nil
 }
@@ -176,7 +181,8 @@ func (m *Module) classify() error {
 		}
 		cover := licensecheck.Scan(m.texts[name])
 		if cover.Percent < 75 {
-			return fmt.Errorf("%s@%s: %s is no licence that is known: read it, and add it to .ci/package/licences if a release may have it", m.Path, m.Version, name)
+			return fmt.Errorf("%s@%s: %s is no licence that is known: read it, and add it to .ci/package/licences "+
+				"if a release may have it", m.Path, m.Version, name)
 		}
 		for _, match := range cover.Match {
 			if !slices.Contains(allowed, match.ID) {
@@ -199,7 +205,8 @@ func (m *Module) names() []string { return slices.Sorted(maps.Keys(m.texts)) }
 // Notices prints the modules with their licences, and then the licences of the packages for npm in the desk.
 func Notices(w io.Writer, root string, modules []*Module) error {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "The program vitrine contains the modules below, under their own licences. The source of each is in the Go module proxy\nunder the path and version given here.\n")
+	fmt.Fprintf(&out, "The program vitrine contains the modules below, under their own licences. The source of "+
+		"each is in the Go module proxy\nunder the path and version given here.\n")
 	line := strings.Repeat("=", 100)
 	for _, m := range modules {
 		if m.Registry == "npm" {
@@ -211,7 +218,8 @@ func Notices(w io.Writer, root string, modules []*Module) error {
 			if !utf8.Valid(text) {
 				text = fromLatin1(text)
 			}
-			fmt.Fprintf(&out, "\n--- %s\n\n%s\n", name, bytes.TrimSpace(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))))
+			fmt.Fprintf(&out, "\n--- %s\n\n%s\n", name,
+				bytes.TrimSpace(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))))
 		}
 	}
 	desk, err := os.ReadFile(filepath.Join(root, "service/desk/dist/desk/licenses.md"))

@@ -63,7 +63,8 @@ func browser(t *testing.T) context.Context {
 		options := []chromedp.ExecAllocatorOption{
 			chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		}
-		for _, name := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-extensions", "hide-scrollbars", "disable-dev-shm-usage"} {
+		for _, name := range []string{"disable-quic", "disable-background-networking", "disable-component-update",
+			"disable-sync", "disable-extensions", "hide-scrollbars", "disable-dev-shm-usage"} {
 			options = append(options, chromedp.Flag(name, true))
 		}
 		allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
@@ -125,7 +126,8 @@ func open(t *testing.T, base string) *tab {
 				b.note("log: %s %s", e.Entry.Text, e.Entry.URL)
 			}
 		case *network.EventRequestWillBeSent:
-			if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme != "data" && to.Scheme != "about" && to.Host != host {
+			if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme != "data" && to.Scheme != "about" &&
+				to.Host != host {
 				b.note("a request to %s", e.Request.URL)
 			}
 		}
@@ -217,7 +219,8 @@ func (b *tab) wait(expression string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.Fatalf("never true: %s (%v); the page has:\n%s", expression, err, eval[string](b, "document.body?.innerText.slice(0, 2000) ?? ''"))
+			b.Fatalf("never true: %s (%v); the page has:\n%s", expression, err,
+				eval[string](b, "document.body?.innerText.slice(0, 2000) ?? ''"))
 		}
 	}
 }
@@ -245,7 +248,8 @@ func quote(s string) string { return fmt.Sprintf("%q", s) }
 
 // button is an expression that finds a button by its text.
 func button(text string) string {
-	return `[...document.querySelectorAll("main button")].find((b) => b.innerText.trim() === ` + quote(text) + ` && !b.disabled)`
+	return `[...document.querySelectorAll("main button")].find((b) => b.innerText.trim() === ` + quote(text) +
+		` && !b.disabled)`
 }
 
 // press presses a button once it is there.
@@ -258,7 +262,8 @@ func (b *tab) press(text string) {
 // dress sets the width and the colours of the page.
 func (b *tab) dress(width int, scheme string) {
 	b.Helper()
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 	b.do(chromedp.EmulateViewport(int64(width), 900))
 }
 

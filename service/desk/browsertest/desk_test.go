@@ -80,7 +80,8 @@ func TestDemoLearns(t *testing.T) {
 	for _, w := range state.Curves.Optimum[len(state.Curves.Rounds)/2:] {
 		optimum += w
 	}
-	if earned["auto"] <= earned["chance"] || last["auto"] < 1.3*last["chance"] || last["auto"] < 1.1*last["linear"] || last["auto"] > optimum+1e-6 {
+	if earned["auto"] <= earned["chance"] || last["auto"] < 1.3*last["chance"] || last["auto"] < 1.1*last["linear"] ||
+		last["auto"] > optimum+1e-6 {
 		t.Errorf("earned %v; the later windows were worth %v, the best ones %v", earned, last, optimum)
 	}
 	b.wait(`document.querySelector("main .window li") && document.querySelector("main svg.plot")`)
@@ -100,7 +101,8 @@ func TestVisitorsChoice(t *testing.T) {
 		b.wait(`document.querySelector("main button.vase:not(:disabled)")`)
 		id := ""
 		if take {
-			id = strings.TrimSuffix(eval[string](b, `document.querySelector("main button.vase img").src.split("/").pop()`), ".svg")
+			id = strings.TrimSuffix(eval[string](b,
+				`document.querySelector("main button.vase img").src.split("/").pop()`), ".svg")
 			b.run(`document.querySelector("main button.vase").click()`)
 			b.wait(`document.querySelector("main [aria-live] table")`)
 		} else {
@@ -169,7 +171,8 @@ func TestSignIn(t *testing.T) {
 		b.press("Sign in")
 		if token == "wrong-token" {
 			b.wait(`document.querySelector("main .failure")`)
-			if p := b.take(); len(p) == 0 || slices.ContainsFunc(p, func(p string) bool { return !strings.Contains(p, "401") }) {
+			if p := b.take(); len(p) == 0 ||
+				slices.ContainsFunc(p, func(p string) bool { return !strings.Contains(p, "401") }) {
 				t.Errorf("a wrong key: %q", p)
 			}
 		}

@@ -19,14 +19,16 @@ func TestFirstRun(t *testing.T) {
 	for _, step := range []string{"Create the placement", "Ask which items to show", "Report what the shopper took"} {
 		b.wait(next + `.startsWith(` + quote(step) + `)`)
 		for _, language := range []string{"Go", "Python", "TypeScript", "curl"} {
-			b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim() === ` + quote(language) + `).control.click()`)
+			b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim() === ` + quote(language) +
+				`).control.click()`)
 			b.wait(`document.querySelector("main li.next pre")?.innerText.includes("home")`)
 		}
 		command := eval[string](b, `document.querySelector("main li.next pre").innerText`)
 		if !strings.HasPrefix(command, "curl ") {
 			t.Fatalf("%s: %s", step, command)
 		}
-		out := fatal.Or(exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(command, "curl ", "curl -sS --fail-with-body ", 1)).CombinedOutput())(t)
+		out := fatal.Or(exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(command, "curl ",
+			"curl -sS --fail-with-body ", 1)).CombinedOutput())(t)
 		if strings.Contains(string(out), "problem") {
 			t.Fatalf("%s: %s", step, out)
 		}

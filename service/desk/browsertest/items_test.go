@@ -13,12 +13,15 @@ import (
 // stocked makes a placement with items that have titles and prices, and decisions with outcomes.
 func (s *served) stocked(t *testing.T, name string, items, decisions int) {
 	t.Helper()
-	fatal.Or(s.Put(t.Context(), name, &api.Placement{MaxSize: 3, MaxItems: 1_000_000, Currency: "EUR", Features: []api.Feature{
-		{Name: "price", Kind: "number"}, {Name: "kind", Kind: "category", From: "shopper", Values: []string{"student", "family"}},
-	}}))(t)
+	fatal.Or(s.Put(t.Context(), name, &api.Placement{MaxSize: 3, MaxItems: 1_000_000, Currency: "EUR",
+		Features: []api.Feature{
+			{Name: "price", Kind: "number"}, {Name: "kind", Kind: "category", From: "shopper",
+				Values: []string{"student", "family"}},
+		}}))(t)
 	var list []api.CatalogueItem
 	for i := range items {
-		item := api.CatalogueItem{ID: fmt.Sprintf("sku-%06d", i), Revenue: new(float64(1 + i%9)), Features: api.Values{api.Number("price", float64(i%97))}}
+		item := api.CatalogueItem{ID: fmt.Sprintf("sku-%06d", i), Revenue: new(float64(1 + i%9)),
+			Features: api.Values{api.Number("price", float64(i%97))}}
 		item.Payload = fmt.Appendf(nil, `{"title":"Vase %d","price":%d}`, i, i%97)
 		if i == 2 {
 			item.Available = new(false)
@@ -29,7 +32,8 @@ func (s *served) stocked(t *testing.T, name string, items, decisions int) {
 		}
 	}
 	for k := range decisions {
-		answer := fatal.Or(s.Decide(t.Context(), name, &api.Request{Decision: fmt.Sprintf("d-%d", k), User: api.Values{api.Text("kind", []string{"student", "family"}[k%2])}}))(t)
+		answer := fatal.Or(s.Decide(t.Context(), name, &api.Request{Decision: fmt.Sprintf("d-%d", k),
+			User: api.Values{api.Text("kind", []string{"student", "family"}[k%2])}}))(t)
 		taken := ""
 		if k%3 > 0 && len(answer.Items()) > 0 {
 			taken = answer.Items()[0]
@@ -40,7 +44,8 @@ func (s *served) stocked(t *testing.T, name string, items, decisions int) {
 
 // row is an expression that finds a row of items by a text in it.
 func row(text string) string {
-	return `[...document.querySelectorAll("main .row-of-items[aria-rowindex]")].find((r) => r.innerText.includes(` + quote(text) + `))`
+	return `[...document.querySelectorAll("main .row-of-items[aria-rowindex]")].find((r) => r.innerText.includes(` +
+		quote(text) + `))`
 }
 
 // An item is excluded after the page says what that costs, is on no page from then on, and comes back when that is
@@ -57,8 +62,10 @@ func TestItemMustGo(t *testing.T) {
 	act := func(item, button string) {
 		t.Helper()
 		b.fill("Find", item)
-		find := `[...` + row(item) + `.querySelectorAll("button")].find((b) => b.innerText.startsWith(` + quote(button) + `))`
-		b.wait(`document.querySelectorAll("main .row-of-items[aria-rowindex]").length === 1 && ` + row(item) + "&&" + find) // no row of the list before
+		find := `[...` + row(item) + `.querySelectorAll("button")].find((b) => b.innerText.startsWith(` +
+			quote(button) + `))`
+		b.wait(`document.querySelectorAll("main .row-of-items[aria-rowindex]").length === 1 && ` + row(item) + "&&" +
+			find) // no row of the list before
 		b.run(find + ".click()")
 	}
 	excluded := func() []string {
@@ -86,7 +93,8 @@ func TestItemMustGo(t *testing.T) {
 	b.press("Pin it")
 	b.reads("“Vase 4” is on every page now.")
 	for k := range 5 {
-		answer := fatal.Or(s.Decide(t.Context(), "home", &api.Request{Decision: fmt.Sprint("pinned-", k), User: api.Values{api.Text("kind", "student")}}))(t)
+		answer := fatal.Or(s.Decide(t.Context(), "home", &api.Request{Decision: fmt.Sprint("pinned-", k),
+			User: api.Values{api.Text("kind", "student")}}))(t)
 		if !slices.Contains(answer.Items(), "sku-000004") {
 			t.Errorf("a page without the pinned item: %q", answer.Items())
 		}
@@ -160,7 +168,8 @@ func TestOneNumber(t *testing.T) {
 		seen = append(seen, eval[string](b, figure))
 	}
 	total := fatal.Or(s.Stats(t.Context(), "window"))(t).Gains[0].Total.Estimate
-	if want := eval[string](b, fmt.Sprintf(`((v) => Math.abs(v) >= 100 ? Number(v.toPrecision(3)).toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero", maximumFractionDigits: 0 }) : v.toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero" }))(%v)`, total)); seen[0] != seen[1] || seen[0] != want {
+	if want := eval[string](b, fmt.Sprintf(
+		`((v) => Math.abs(v) >= 100 ? Number(v.toPrecision(3)).toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero", maximumFractionDigits: 0 }) : v.toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero" }))(%v)`, total)); seen[0] != seen[1] || seen[0] != want {
 		t.Errorf("the pages have %q, the statistics %s", seen, want)
 	}
 }

@@ -12,9 +12,11 @@ import (
 // fill types a value into the field with a label.
 func (b *tab) fill(label, value string) {
 	b.Helper()
-	field := `[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith(` + quote(label) + `))?.control`
+	field := `[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith(` + quote(label) +
+		`))?.control`
 	b.wait(field)
-	b.run(`((e) => { Object.getOwnPropertyDescriptor(Object.getPrototypeOf(e), "value").set.call(e, ` + quote(value) + `); e.dispatchEvent(new Event("input", { bubbles: true })); e.dispatchEvent(new Event("change", { bubbles: true })); })(` + field + `)`)
+	b.run(`((e) => { Object.getOwnPropertyDescriptor(Object.getPrototypeOf(e), "value").set.call(e, ` + quote(value) +
+		`); e.dispatchEvent(new Event("input", { bubbles: true })); e.dispatchEvent(new Event("change", { bubbles: true })); })(` + field + `)`)
 }
 
 // reads waits until the view shows a text.
@@ -28,7 +30,8 @@ func (b *tab) reads(text string) {
 func (s *served) sell(t *testing.T, name, prefix string, n int, baseline ...string) {
 	t.Helper()
 	for k := range n {
-		r := &api.Request{Decision: fmt.Sprintf("%s-%d", prefix, k), ShopperID: fmt.Sprintf("shopper-%d", k), Baseline: baseline}
+		r := &api.Request{Decision: fmt.Sprintf("%s-%d", prefix, k), ShopperID: fmt.Sprintf("shopper-%d", k),
+			Baseline: baseline}
 		for i, id := range []string{"a", "b", "c", "d"} {
 			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number("price", float64((i+k)%5))}})
 		}
@@ -106,7 +109,8 @@ func TestPlacementsLife(t *testing.T) {
 func TestExperiment(t *testing.T) {
 	s := serve(t, nil)
 	b := open(t, s.base)
-	config := &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "price", Kind: "number"}}, AttributionWindow: "5s", Currency: "EUR"}
+	config := &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "price", Kind: "number"}},
+		AttributionWindow: "5s", Currency: "EUR"}
 	fatal.Or(s.Put(t.Context(), "window", config))(t)
 	b.visit("/placements/window/experiments")
 	b.reads("No experiment runs")
@@ -143,7 +147,8 @@ func TestHoldout(t *testing.T) {
 	b := open(t, s.base)
 	pick := func(text string) {
 		t.Helper()
-		b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith(` + quote(text) + `)).control.click()`)
+		b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith(` + quote(text) +
+			`)).control.click()`)
 	}
 	now := func() *api.Placement { t.Helper(); return fatal.Or(s.Placement(t.Context(), "window"))(t) }
 	b.visit("/new")

@@ -35,8 +35,10 @@ func (b *tab) fits(view string) {
 		b.dress(width, "light")
 		b.wait("innerWidth === " + fmt.Sprint(width))
 		wide := 0
-		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) { // charts follow the window
-			if wide = eval[int](b, "document.documentElement.scrollWidth"); wide <= width || time.Now().After(deadline) {
+		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(50 *
+			time.Millisecond) { // charts follow the window
+			if wide = eval[int](b, "document.documentElement.scrollWidth"); wide <= width ||
+				time.Now().After(deadline) {
 				break
 			}
 		}
@@ -57,12 +59,16 @@ const arabic = "مزهرية زجاجية (كبيرة) 12 سم"
 func (s *served) rightToLeft(t *testing.T, name string) {
 	t.Helper()
 	ctx := t.Context()
-	config := &api.Placement{MaxSize: 2, AttributionWindow: "5s", Features: []api.Feature{{Name: "price", Kind: "number"}, {Name: "وقت", Kind: "category", From: "shopper", Values: []string{arabic, "b"}, AllowOther: true, Default: "b"}}}
+	config := &api.Placement{MaxSize: 2, AttributionWindow: "5s",
+		Features: []api.Feature{{Name: "price", Kind: "number"}, {Name: "وقت", Kind: "category", From: "shopper",
+			Values: []string{arabic, "b"}, AllowOther: true, Default: "b"}}}
 	fatal.Or(s.Put(ctx, name, config))(t)
 	s.sell(t, name, "rtl", 8)
 	fatal.Or(s.Keep(ctx, name, arabic))(t)
 	config.Mode = api.Experimenting
-	config.Experiment = &api.Experiment{Name: arabic, Segments: "وقت", Variants: []api.Variant{{Name: "a", Show: api.ShowBaseline, Share: 0.5}, {Name: "b", Show: api.ShowPolicy, Share: 0.5}}}
+	config.Experiment = &api.Experiment{Name: arabic, Segments: "وقت",
+		Variants: []api.Variant{{Name: "a", Show: api.ShowBaseline, Share: 0.5},
+			{Name: "b", Show: api.ShowPolicy, Share: 0.5}}}
 	fatal.Or(s.Put(ctx, name, config))(t)
 	s.sell(t, name, "more", 8, "a")
 }
@@ -99,12 +105,16 @@ func TestPhone(t *testing.T) {
 	config := fatal.Or(s.Placement(t.Context(), "home"))(t)
 	config.Notes, config.Warnings = nil, nil
 	config.AttributionWindow, config.Mode = "5s", api.Experimenting
-	config.Experiment = &api.Experiment{Name: "summer", Segments: "kind", Variants: []api.Variant{{Name: "our-page", Show: api.ShowBaseline, Share: 0.5}, {Name: "vitrine", Show: api.ShowPolicy, Share: 0.5}}}
+	config.Experiment = &api.Experiment{Name: "summer", Segments: "kind",
+		Variants: []api.Variant{{Name: "our-page", Show: api.ShowBaseline, Share: 0.5},
+			{Name: "vitrine", Show: api.ShowPolicy, Share: 0.5}}}
 	fatal.Or(s.Put(t.Context(), "home", config))(t)
 	sell := func(prefix string, n int) {
 		t.Helper()
 		for k := range n {
-			r := &api.Request{Decision: fmt.Sprint(prefix, k), ShopperID: fmt.Sprint("shopper-", k), Baseline: []string{"sku-000001"}, User: api.Values{api.Text("kind", []string{"student", "family"}[k%2])}}
+			r := &api.Request{Decision: fmt.Sprint(prefix, k), ShopperID: fmt.Sprint("shopper-", k),
+				Baseline: []string{"sku-000001"},
+				User:     api.Values{api.Text("kind", []string{"student", "family"}[k%2])}}
 			answer := fatal.Or(s.Decide(t.Context(), "home", r))(t)
 			fatal.If(t, s.Outcome(t.Context(), "home", answer.Decision, answer.Items()[0]))
 		}
@@ -158,7 +168,8 @@ func TestBackAndForth(t *testing.T) {
 // empty makes a placement without requests.
 func (s *served) empty(t *testing.T, name string) {
 	t.Helper()
-	fatal.Or(s.Put(t.Context(), name, &api.Placement{MaxSize: 3, Features: []api.Feature{{Name: "price", Kind: "number"}}}))(t)
+	fatal.Or(s.Put(t.Context(), name, &api.Placement{MaxSize: 3,
+		Features: []api.Feature{{Name: "price", Kind: "number"}}}))(t)
 }
 
 // A placement without requests shows all its views.
@@ -172,7 +183,8 @@ func TestNoData(t *testing.T) {
 		}
 		b.visit(view)
 		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
-		if text := b.text(); strings.Contains(text, "NaN") || strings.Contains(text, "undefined") || strings.Contains(text, "Infinity") || eval[bool](b, `document.querySelector("main .failure") !== null`) {
+		if text := b.text(); strings.Contains(text, "NaN") || strings.Contains(text, "undefined") ||
+			strings.Contains(text, "Infinity") || eval[bool](b, `document.querySelector("main .failure") !== null`) {
 			t.Errorf("%s: %s", view, text)
 		}
 	}
@@ -182,7 +194,8 @@ func TestNoData(t *testing.T) {
 func (b *tab) tabKey() {
 	b.Helper()
 	for _, kind := range []input.DispatchKeyEventType{"rawKeyDown", "keyUp"} {
-		call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: "Tab", Code: "Tab", WindowsVirtualKeyCode: 9})
+		call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: "Tab", Code: "Tab",
+			WindowsVirtualKeyCode: 9})
 	}
 }
 
@@ -196,7 +209,8 @@ func TestKeyboard(t *testing.T) {
 	for _, view := range views(t, map[string]string{"name": "home", "id": "rtl-3", "page": "placements"}) {
 		b.visit(view)
 		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
-		b.run(`(window.wanted = ` + list + `, window.seen = [], window.bare = [], addEventListener("focusin", (e) => { seen.push(e.target); const s = getComputedStyle(e.target); if (s.outlineStyle === "none" && s.boxShadow === "none") bare.push(e.target.outerHTML.slice(0, 100)); }), 0)`)
+		b.run(`(window.wanted = ` + list +
+			`, window.seen = [], window.bare = [], addEventListener("focusin", (e) => { seen.push(e.target); const s = getComputedStyle(e.target); if (s.outlineStyle === "none" && s.boxShadow === "none") bare.push(e.target.outerHTML.slice(0, 100)); }), 0)`)
 		n := eval[int](b, "wanted.length")
 		if n > 150 { // the document of the API has hundreds
 			n = 150
@@ -225,7 +239,8 @@ func TestLostConnection(t *testing.T) {
 	s.empty(t, "home")
 	s.sell(t, "home", "first", 5)
 	b := open(t, s.base)
-	for _, view := range []string{"/", "/placements/home", "/placements/home/experiments", "/placements/home/versions"} {
+	for _, view := range []string{"/", "/placements/home", "/placements/home/experiments",
+		"/placements/home/versions"} {
 		b.visit(view)
 		b.wait(`document.querySelector("main .card")`)
 		b.careless = true // requests fail
@@ -245,7 +260,8 @@ func reader(t *testing.T, token string) func(*host.Config, *host.Options) {
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	text := fmt.Sprintf("[[key]]\nname = \"boss\"\nsha256 = %q\nscopes = [\"read\"]\n", hex.EncodeToString(sum[:]))
 	all := sha256.Sum256([]byte("all"))
-	text += fmt.Sprintf("[[key]]\nname = \"shop\"\nsha256 = %q\nscopes = [\"read\", \"decide\", \"outcome\", \"admin\"]\n", hex.EncodeToString(all[:]))
+	text += fmt.Sprintf("[[key]]\nname = \"shop\"\nsha256 = %q\nscopes = [\"read\", \"decide\", \"outcome\", "+
+		"\"admin\"]\n", hex.EncodeToString(all[:]))
 	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return func(c *host.Config, _ *host.Options) { c.Keys = path }
 }
@@ -283,7 +299,8 @@ func TestLocale(t *testing.T) {
 	for locale, want := range map[string]string{"de-DE": "1.200 ", "en-GB": "1,200 ", "fr-FR": "1 200 "} {
 		call(b, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: locale})
 		b.visit("/placements/home/versions")
-		b.wait(`document.querySelector("main li")?.innerText.replaceAll(/[\u202f\u00a0]/g, " ").includes(` + quote("learned from "+want) + `)`)
+		b.wait(`document.querySelector("main li")?.innerText.replaceAll(/[\u202f\u00a0]/g, " ").includes(` +
+			quote("learned from "+want) + `)`)
 	}
 }
 
@@ -308,10 +325,12 @@ func TestMuch(t *testing.T) {
 	for k := range 50 {
 		s.empty(t, fmt.Sprintf("placement-%02d-%s", k, strings.Repeat("x", 45)))
 	}
-	fatal.Or(s.Put(t.Context(), "home", &api.Placement{MaxSize: 3, MaxItems: 100_000, Features: []api.Feature{{Name: "price", Kind: "number"}}}))(t)
+	fatal.Or(s.Put(t.Context(), "home", &api.Placement{MaxSize: 3, MaxItems: 100_000,
+		Features: []api.Feature{{Name: "price", Kind: "number"}}}))(t)
 	items := make([]api.CatalogueItem, 0, 1000)
 	for i := range 100_000 {
-		items = append(items, api.CatalogueItem{ID: fmt.Sprintf("sku-%06d", i), Features: api.Values{api.Number("price", float64(i%97))}})
+		items = append(items, api.CatalogueItem{ID: fmt.Sprintf("sku-%06d", i),
+			Features: api.Values{api.Number("price", float64(i%97))}})
 		if len(items) == cap(items) {
 			fatal.Or(s.PutItems(t.Context(), "home", items))(t)
 			items = items[:0]

@@ -82,7 +82,8 @@ func withDemo(c *host.Config, o *host.Options) {
 // withKey adds a key of all scopes with a token.
 func withKey(t *testing.T, token string) func(*host.Config, *host.Options) {
 	sum := sha256.Sum256([]byte(token))
-	text := fmt.Sprintf("[[key]]\nname = \"shop\"\nsha256 = %q\nscopes = [\"read\", \"decide\", \"outcome\", \"admin\"]\n", hex.EncodeToString(sum[:]))
+	text := fmt.Sprintf("[[key]]\nname = \"shop\"\nsha256 = %q\nscopes = [\"read\", \"decide\", \"outcome\", "+
+		"\"admin\"]\n", hex.EncodeToString(sum[:]))
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return func(c *host.Config, _ *host.Options) { c.Keys = path }
@@ -122,14 +123,18 @@ var (
 func (s *served) harmful(t *testing.T, name string) {
 	t.Helper()
 	ctx := t.Context()
-	config := &api.Placement{MaxSize: 2, LogItems: "all", Policy: map[string]any{"name": "auto"}, Features: []api.Feature{
-		{Name: picture, Kind: "number"}, {Name: script, Kind: "category", Values: []string{picture, braces}}, {Name: braces, Kind: "number", From: "shopper"},
-	}}
+	config := &api.Placement{MaxSize: 2, LogItems: "all", Policy: map[string]any{"name": "auto"},
+		Features: []api.Feature{
+			{Name: picture, Kind: "number"}, {Name: script, Kind: "category", Values: []string{picture, braces}},
+			{Name: braces, Kind: "number", From: "shopper"},
+		}}
 	fatal.Or(s.Put(ctx, name, config))(t)
 	for round := range 12 {
-		r := &api.Request{Decision: fmt.Sprintf("harm-%d", round), User: api.Values{api.Number(braces, float64(round%3))}}
+		r := &api.Request{Decision: fmt.Sprintf("harm-%d", round),
+			User: api.Values{api.Number(braces, float64(round%3))}}
 		for k, id := range []string{picture, script, braces} {
-			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number(picture, float64((round*k)%5)), api.Text(script, []string{picture, braces}[k%2])}})
+			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number(picture, float64((round*k)%5)),
+				api.Text(script, []string{picture, braces}[k%2])}})
 		}
 		answer := fatal.Or(s.Decide(ctx, name, r))(t)
 		fatal.If(t, s.Outcome(ctx, name, answer.Decision, answer.Items()[0]))
@@ -148,15 +153,18 @@ func (s *served) many(t *testing.T, name string) {
 	t.Helper()
 	ctx := t.Context()
 	long := strings.Repeat("averyverylongfeaturename", 4)
-	config := &api.Placement{MaxSize: 10, Policy: map[string]any{"name": "auto"}, Features: []api.Feature{{Name: long, Kind: "number"}}}
+	config := &api.Placement{MaxSize: 10, Policy: map[string]any{"name": "auto"},
+		Features: []api.Feature{{Name: long, Kind: "number"}}}
 	fatal.Or(s.Put(ctx, name, config))(t)
 	var items []api.CatalogueItem
 	for i := range 1000 {
-		items = append(items, api.CatalogueItem{ID: fmt.Sprintf("%04d-%s", i, strings.Repeat("item", 48)), Features: api.Values{api.Number(long, float64(i%7))}})
+		items = append(items, api.CatalogueItem{ID: fmt.Sprintf("%04d-%s", i, strings.Repeat("item", 48)),
+			Features: api.Values{api.Number(long, float64(i%7))}})
 	}
 	fatal.Or(s.PutItems(ctx, name, items))(t)
 	for round := range 30 {
-		answer := fatal.Or(s.Decide(ctx, name, &api.Request{Decision: strings.Replace(longDecision, "3", fmt.Sprint(round), 1)}))(t)
+		answer := fatal.Or(s.Decide(ctx, name,
+			&api.Request{Decision: strings.Replace(longDecision, "3", fmt.Sprint(round), 1)}))(t)
 		fatal.If(t, s.Outcome(ctx, name, answer.Decision, answer.Items()[round%2]))
 	}
 }
@@ -167,7 +175,8 @@ func (s *served) chosen(t *testing.T, placement, prefix string, n int) (id, item
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	r := fatal.Or(http.NewRequestWithContext(ctx, "GET", s.base+"v1/events?placement="+url.QueryEscape(placement), nil))(t)
+	r := fatal.Or(http.NewRequestWithContext(ctx, "GET", s.base+"v1/events?placement="+url.QueryEscape(placement),
+		nil))(t)
 	r.Header.Set("Last-Event-ID", "0") // from the beginning of the log
 	answer := fatal.Or(http.DefaultClient.Do(r))(t)
 	defer answer.Body.Close()

@@ -25,8 +25,12 @@ func TestScreenshots(t *testing.T) {
 			s.season(t)
 			return s
 		}, "auto", ""},
-		"harm":  {func(t *testing.T) *served { s := serve(t, nil); s.harmful(t, "harm"); return s }, "harm", "harm-3"},
-		"long":  {func(t *testing.T) *served { s := serve(t, nil); s.many(t, longName); return s }, longName, longDecision},
+		"harm": {func(t *testing.T) *served { s := serve(t, nil); s.harmful(t, "harm"); return s }, "harm", "harm-3"},
+		"long": {func(t *testing.T) *served {
+			s := serve(t, nil)
+			s.many(t, longName)
+			return s
+		}, longName, longDecision},
 		"empty": {func(t *testing.T) *served { return serve(t, nil) }, "none", "none"},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -73,8 +73,10 @@ func checkMetrics(list []api.Metric, isLegal func(string) bool) error {
 		m, field := &list[i], fmt.Sprintf("/experiment/metrics/%d", i)
 		m.Better = cmp.Or(m.Better, api.BetterHigher)
 		switch {
-		case !isLegal(m.Name) || m.Name == api.Conversion || m.Name == api.ItemsTaken || slices.ContainsFunc(list[:i], func(o api.Metric) bool { return o.Name == m.Name }):
-			return api.Fieldf(field+"/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and no other metric's name", api.Abbreviate(m.Name, maxName), maxName)
+		case !isLegal(m.Name) || m.Name == api.Conversion || m.Name == api.ItemsTaken ||
+			slices.ContainsFunc(list[:i], func(o api.Metric) bool { return o.Name == m.Name }):
+			return api.Fieldf(field+"/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', "+
+				"and no other metric's name", api.Abbreviate(m.Name, maxName), maxName)
 		case !(m.Max > 0 && m.Max <= 1e12):
 			return api.Fieldf(field+"/max", "%v: must be positive and at most 1e12", m.Max)
 		}

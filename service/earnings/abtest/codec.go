@@ -19,7 +19,8 @@ func (e *Experiment) Copy() *Experiment {
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
 	}
-	c.groups, c.later, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.later), slices.Clone(e.asked), slices.Clone(e.units), slices.Clone(e.seen)
+	c.groups, c.later, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.later), slices.Clone(e.asked),
+		slices.Clone(e.units), slices.Clone(e.seen)
 	c.Ratio.Counts = slices.Clone(e.Ratio.Counts)
 	c.cohorts = e.cohorts.Copy(func(s **sample) *sample {
 		return (*s).copy()
@@ -28,7 +29,8 @@ func (e *Experiment) Copy() *Experiment {
 }
 
 func (s *sample) copy() *sample {
-	c := &sample{s.block.Copy(), slices.Clone(s.metrics), copySegments(s.parts), slices.Clone(s.groups), slices.Clone(s.units)}
+	c := &sample{s.block.Copy(), slices.Clone(s.metrics), copySegments(s.parts), slices.Clone(s.groups),
+		slices.Clone(s.units)}
 	for k := range c.metrics {
 		c.metrics[k] = c.metrics[k].Copy()
 	}

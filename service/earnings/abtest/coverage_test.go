@@ -161,7 +161,8 @@ func bucketsOf(shares []float64) (counts []int) {
 // simultaneously, even if shoppers come back, revenues drift and shares change.
 func TestCoverage(t *testing.T) {
 	if *table {
-		fmt.Println("| experiment | held at all looks | without sums by buckets | an interval for one look | half-width at the end | of one look |\n|---|---|---|---|---|---|")
+		fmt.Println("| experiment | held at all looks | without sums by buckets | an interval for one look | " +
+			"half-width at the end | of one look |\n|---|---|---|---|---|---|")
 	}
 	for i := range worlds {
 		if !*table && !long.Wanted() && !slices.Contains([]int{4, 6, 8}, i) {

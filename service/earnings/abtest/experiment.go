@@ -97,7 +97,8 @@ func EmptyHoldout(share float64) *Experiment {
 // HoldoutDesign returns the design of a hold-out with the given share.
 func HoldoutDesign(share float64) *api.Experiment {
 	return &api.Experiment{Name: api.Holdout, Control: api.Holdout, Learn: api.LearnAll, Variants: []api.Variant{
-		notHeldOut: {Name: api.NotHeldOut, Show: api.ShowPolicy, Share: 1 - share}, heldOut: {Name: api.Holdout, Show: api.ShowBaseline, Share: share},
+		notHeldOut: {Name: api.NotHeldOut, Show: api.ShowPolicy, Share: 1 - share},
+		heldOut:    {Name: api.Holdout, Show: api.ShowBaseline, Share: share},
 	}}
 }
 
@@ -144,7 +145,8 @@ func (e *Experiment) Divide(design *api.Experiment, entry uint64, time int64) {
 }
 
 func (e *Experiment) newSample() *sample {
-	s := &sample{block: e.Results.Begin(), groups: make([]api.Totals, len(e.groups)), units: make([]uint64, len(e.units))}
+	s := &sample{block: e.Results.Begin(), groups: make([]api.Totals, len(e.groups)),
+		units: make([]uint64, len(e.units))}
 	for _, m := range e.metrics {
 		s.metrics = append(s.metrics, m.Begin())
 	}

@@ -70,7 +70,8 @@ func (e *Experiment) metricReports(control int) []api.MetricReport {
 				of.Mean = api.Interval{Low: max(low, least), Estimate: mean.Average(), High: min(high, bound)}
 			}
 			if low, estimate, high, ok := m.Difference(v, control, alpha); ok && v != control {
-				of.Difference = &api.Interval{Low: max(low, least-bound), Estimate: estimate, High: min(high, bound-least)}
+				of.Difference = &api.Interval{Low: max(low, least-bound), Estimate: estimate,
+					High: min(high, bound-least)}
 				of.Worse = r.Better == api.BetterHigher && high < 0 || r.Better == api.BetterLower && low > 0
 			}
 			r.Variants = append(r.Variants, of)

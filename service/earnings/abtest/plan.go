@@ -44,7 +44,8 @@ var plannedGains = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5}
 // Report returns the plan of an experiment with the given shares for some gains, as shares of the mean revenue; nil are
 // the usual ones. The placement holds out a share of its decisions. window is the attribution window in seconds, which the last decisions wait for.
 func (b *Basis) Report(shares []float64, holdout float64, gains []float64, window float64) *api.ExperimentPlan {
-	r := &api.ExperimentPlan{Decisions: b.Totals.Rounds, PerDay: 86_400 * b.Rate, Power: planPower, Gains: []api.PlannedGain{}}
+	r := &api.ExperimentPlan{Decisions: b.Totals.Rounds, PerDay: 86_400 * b.Rate, Power: planPower,
+		Gains: []api.PlannedGain{}}
 	if b.Totals.Rounds == 0 {
 		return r
 	}

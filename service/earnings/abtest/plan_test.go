@@ -40,7 +40,8 @@ func TestPlan(t *testing.T) {
 			}
 		}
 		if end < runs*7/10 || half > runs/2 {
-			t.Errorf("rates %v: planned are %.0f decisions for 80 %% of %d experiments; %d have shown the gain by then, and %d half-way", c.rates, n, runs, end, half)
+			t.Errorf("rates %v: planned are %.0f decisions for 80 %% of %d experiments; %d have shown the gain by "+
+				"then, and %d half-way", c.rates, n, runs, end, half)
 		}
 	}
 }
@@ -48,9 +49,11 @@ func TestPlan(t *testing.T) {
 // Half the gain takes about four times as long, a smaller share of the second variant and a holdout take longer, and
 // what is not known is not said.
 func TestPlanReport(t *testing.T) {
-	b := &abtest.Basis{Totals: api.Totals{Rounds: 10_000, Purchases: 500, Revenue: 20_000, Squares: 1_000_000}, Bound: 80, Rate: 2}
+	b := &abtest.Basis{Totals: api.Totals{Rounds: 10_000, Purchases: 500, Revenue: 20_000, Squares: 1_000_000},
+		Bound: 80, Rate: 2}
 	r := b.Report([]float64{0.5, 0.5}, 0, []float64{0.1, 0.2}, 1800)
-	if r.Mean != 2 || r.Conversion != 0.05 || math.Abs(r.SD-math.Sqrt(96)) > 1e-12 || r.PerDay != 2*86_400 || r.Power != 0.8 || len(r.Gains) != 2 || r.Gains[0].Gain != 0.2 {
+	if r.Mean != 2 || r.Conversion != 0.05 || math.Abs(r.SD-math.Sqrt(96)) > 1e-12 || r.PerDay != 2*86_400 ||
+		r.Power != 0.8 || len(r.Gains) != 2 || r.Gains[0].Gain != 0.2 {
 		t.Fatalf("%+v", r)
 	}
 	small, large := *r.Gains[0].Decisions, *r.Gains[1].Decisions
@@ -75,7 +78,8 @@ func TestPlanReport(t *testing.T) {
 		t.Errorf("the plan after one decision is %+v", r)
 	}
 	b.Rate = 0
-	if r := b.Report([]float64{1, 0}, 0, nil, 0); len(r.Gains) != 6 || r.Gains[0].Decisions != nil || r.Gains[0].Seconds != nil {
+	if r := b.Report([]float64{1, 0}, 0, nil, 0); len(r.Gains) != 6 || r.Gains[0].Decisions != nil ||
+		r.Gains[0].Seconds != nil {
 		t.Errorf("without a share: %+v", r)
 	}
 }
@@ -90,7 +94,8 @@ func TestConversion(t *testing.T) {
 		}
 		for v, of := range m.Variants[1:] {
 			revenue := r.Variants[v+1]
-			if math.Abs(of.Mean.Estimate-revenue.Mean.Estimate) > 1e-12 || math.Abs(of.Difference.Estimate-revenue.Difference.Estimate) > 1e-12 {
+			if math.Abs(of.Mean.Estimate-revenue.Mean.Estimate) > 1e-12 ||
+				math.Abs(of.Difference.Estimate-revenue.Difference.Estimate) > 1e-12 {
 				t.Fatalf("variant %d sells %+v, and earns %+v", v, of, revenue)
 			}
 			if of.Difference.High-of.Difference.Low > 1.1*(revenue.Difference.High-revenue.Difference.Low) { // of four, not of three
@@ -111,7 +116,8 @@ func TestMetric(t *testing.T) {
 				return
 			}
 			rate := m.Variants[1].Mean.Estimate - m.Variants[0].Mean.Estimate
-			if d := m.Variants[1].Difference; m.Name != "cost" || m.Reported != r.Decisions*9/10 || d.Low > 0.9*5*0.5 || d.High < 0.9*5*0.5 || math.Abs(rate-0.9*5*0.5) > 0.3 || m.Variants[1].Worse != worse {
+			if d := m.Variants[1].Difference; m.Name != "cost" || m.Reported != r.Decisions*9/10 || d.Low > 0.9*5*0.5 ||
+				d.High < 0.9*5*0.5 || math.Abs(rate-0.9*5*0.5) > 0.3 || m.Variants[1].Worse != worse {
 				t.Fatalf("%s is better: %+v of %d decisions, %v", better, m, r.Decisions, rate)
 			}
 			if r.Verdict.Result != map[bool]string{false: api.Ship, true: api.Weigh}[worse] {
@@ -169,9 +175,11 @@ func TestSegments(t *testing.T) {
 				}
 			}
 			if sum[0] != r.Variants[0].Group || sum[1] != r.Variants[1].Group {
-				t.Fatalf("the segments have %+v, the experiment %+v and %+v", sum, r.Variants[0].Group, r.Variants[1].Group)
+				t.Fatalf("the segments have %+v, the experiment %+v and %+v", sum, r.Variants[0].Group,
+					r.Variants[1].Group)
 			}
-			if d := r.Variants[1].Difference; d != nil && n == float64(r.Decisions) && math.Abs(total/n-d.Estimate) > 1e-9 {
+			if d := r.Variants[1].Difference; d != nil && n == float64(r.Decisions) &&
+				math.Abs(total/n-d.Estimate) > 1e-9 {
 				t.Fatalf("the segments differ by %v, the variants by %v", total/n, d.Estimate)
 			}
 		})

@@ -125,7 +125,8 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 func (e *Experiment) Gain() (g api.Gain, ok bool) {
 	d, ok := e.difference(notHeldOut, heldOut)
 	n := e.groups[notHeldOut].Rounds
-	return api.Gain{Over: api.Holdout, Randomized: true, Since: timeOf(e.begun), Decisions: n, PerDecision: d, Total: d.Times(n)}, ok
+	return api.Gain{Over: api.Holdout, Randomized: true, Since: timeOf(e.begun), Decisions: n, PerDecision: d,
+		Total: d.Times(n)}, ok
 }
 
 func timeOf(t int64) time.Time { return time.Unix(0, t).UTC() }

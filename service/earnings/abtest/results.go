@@ -99,7 +99,8 @@ func (b *Block) Add(v int, x, bound float64, shares []float64) {
 			if shares[u] == 0 || shares[other] == 0 {
 				continue
 			}
-			earnings.Contrast{P: shares[other], Q: shares[u]}.Add(&b.Pairs[pairOf(u, other)], sideOf(v, other, u), x, b.Centre, bound)
+			earnings.Contrast{P: shares[other], Q: shares[u]}.Add(&b.Pairs[pairOf(u, other)], sideOf(v, other, u), x,
+				b.Centre, bound)
 		}
 	}
 }

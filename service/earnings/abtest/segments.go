@@ -74,7 +74,8 @@ func (e *Experiment) addToSegment(s *segmentSums, o *offer.Closed, centre float6
 		if v == control || share == 0 || shares[control] == 0 {
 			continue
 		}
-		earnings.Contrast{P: share, Q: shares[control]}.Add(&s.leads[v], sideOf(variant, v, control), o.Earned(), centre, o.Bound())
+		earnings.Contrast{P: share, Q: shares[control]}.Add(&s.leads[v], sideOf(variant, v, control), o.Earned(),
+			centre, o.Bound())
 	}
 }
 

@@ -25,7 +25,8 @@ import (
 func verdict(r *api.ExperimentReport, own int, currency string) api.Verdict {
 	paid := func(v float64) string { return api.Amount(v, currency) }
 	if r.Ratio.Mismatch {
-		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the shoppers are not divided as the shares say (p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
+		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the shoppers are not divided as the shares say "+
+			"(p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
 	}
 	var list []*api.VariantReport // without the control, largest estimate first
 	for i := range r.Variants {
@@ -94,7 +95,9 @@ func weighed(r *api.ExperimentReport, v api.Verdict) api.Verdict {
 	}
 	var worse []string
 	for _, m := range r.Metrics {
-		if slices.ContainsFunc(m.Variants, func(of api.VariantMetric) bool { return of.Variant == v.Variant && of.Worse }) {
+		if slices.ContainsFunc(m.Variants, func(of api.VariantMetric) bool {
+			return of.Variant == v.Variant && of.Worse
+		}) {
 			worse = append(worse, m.Name)
 		}
 	}

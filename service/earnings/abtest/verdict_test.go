@@ -21,9 +21,10 @@ type trial struct {
 	rates []float64
 	own   int // the variant that shows the placement's policy, or 0
 
-	metric   *api.Metric                                // which variants report as 10 times their revenue, plus 1
-	prices   []float64                                  // by variant; nil for 1
-	segments func(unit int) (value string, own float64) // of a shopper, who buys own times as often; nil without segments
+	metric   *api.Metric // which variants report as 10 times their revenue, plus 1
+	prices   []float64   // by variant; nil for 1
+	segments func(unit int) (value string,
+		own float64) // of a shopper, who buys own times as often; nil without segments
 }
 
 const (

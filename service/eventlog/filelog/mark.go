@@ -124,7 +124,8 @@ func (m *mark) missing(first, next uint64) error {
 		return &eventlog.DamageError{Sequence: next, Err: fmt.Errorf("its files end there, and %s", m.advice())}
 	case m.first > 0 && first > m.first:
 		return &eventlog.DamageError{Sequence: m.first, Err: fmt.Errorf(
-			"its files begin with entry %d, and those from %d on were not removed: restore a backup, or remove %s to go on without them", first, m.first, m.path)}
+			"its files begin with entry %d, and those from %d on were not removed: restore a backup, or remove %s "+
+				"to go on without them", first, m.first, m.path)}
 	}
 	return nil
 }

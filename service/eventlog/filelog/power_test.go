@@ -54,7 +54,9 @@ func (d *disk) Create(dir, name string, size uint64) (types.WritableFile, error)
 	if d.fails && d.r.IntN(10) == 0 {
 		return nil, errDisk
 	}
-	return d.file(filepath.Join(dir, name), nil, func() (types.WritableFile, error) { return d.VFS.Create(dir, name, size) })
+	return d.file(filepath.Join(dir, name), nil, func() (types.WritableFile, error) {
+		return d.VFS.Create(dir, name, size)
+	})
 }
 
 func (d *disk) OpenWriter(dir, name string) (types.WritableFile, error) {
@@ -181,7 +183,8 @@ func cutPower(t *testing.T, seed uint64) {
 		case uint64(len(known) + len(doubtful)):
 			known = append(known, doubtful...)
 		default:
-			t.Fatalf("life %d: the log ends with entry %d, of %d acknowledged and %d doubtful ones", life, x.Last, len(known), len(doubtful))
+			t.Fatalf("life %d: the log ends with entry %d, of %d acknowledged and %d doubtful ones", life, x.Last,
+				len(known), len(doubtful))
 		}
 		doubtful = nil
 		check(t, s, x.First, known)

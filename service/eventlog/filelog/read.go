@@ -262,7 +262,8 @@ func (s *Store) some(ctx context.Context, from uint64) (some [][]byte, err error
 func (s *Store) since(from uint64) [][]byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if from < s.recent.first || from-s.recent.first >= uint64(len(s.recent.entries)) { // nothing after opening and closing
+	if from < s.recent.first || from-s.recent.first >= uint64(
+		len(s.recent.entries)) { // nothing after opening and closing
 		return nil
 	}
 	some := s.recent.entries[from-s.recent.first:]

@@ -137,7 +137,8 @@ func (c *check) run(ctx context.Context) (at int64, err error) {
 // record checks the next record and, at the end of an append, the append's bytes.
 func (c *check) record(version, sequence uint64, data []byte) error {
 	if version != format {
-		return fmt.Errorf("it is in format %d, and this program reads format %d: use the release of vitrine that wrote the log", version, format)
+		return fmt.Errorf("it is in format %d, and this program reads format %d: use the release of vitrine that "+
+			"wrote the log", version, format)
 	}
 	r, err := decodeRecord(sequence, data)
 	switch {

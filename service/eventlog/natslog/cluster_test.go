@@ -81,7 +81,8 @@ func (c *cluster) stop(servers ...int) {
 func (c *cluster) standing() {
 	c.Helper()
 	for i, s := range c.servers {
-		c.Logf("server %d on ports %d and %d: runs %v, listens %v, %d routes, leads the cluster %v of %d, and the stream %v", i, c.options[i].Port, c.options[i].Cluster.Port,
+		c.Logf("server %d on ports %d and %d: runs %v, listens %v, %d routes, leads the cluster %v of %d, and the "+
+			"stream %v", i, c.options[i].Port, c.options[i].Cluster.Port,
 			s.Running(), s.ReadyForConnections(time.Second), s.NumRoutes(), s.JetStreamIsLeader(),
 			len(s.JetStreamClusterPeers()), s.JetStreamIsStreamLeader("$G", "vitrine"))
 	}

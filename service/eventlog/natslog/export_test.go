@@ -38,7 +38,8 @@ type unanswered struct {
 	left int
 }
 
-func (u *unanswered) GetMsg(ctx context.Context, sequence uint64, o ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
+func (u *unanswered) GetMsg(ctx context.Context, sequence uint64,
+	o ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
 	if u.left--; u.left == -1 {
 		return nil, errUnanswered
 	}

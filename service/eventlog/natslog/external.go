@@ -28,7 +28,8 @@ func SplitURL(urls string) (hosts string, user *url.Userinfo, err error) {
 		}
 		if u.User != nil {
 			if user != nil && user.String() != u.User.String() {
-				return "", nil, fmt.Errorf("natslog: address %d of the log's server names another user than those before: give one user for all", i+1)
+				return "", nil, fmt.Errorf("natslog: address %d of the log's server names another user than those "+
+					"before: give one user for all", i+1)
 			}
 			user, u.User = u.User, nil
 		}
@@ -108,7 +109,8 @@ func (s *Store) dial() (Conn, jetstream.JetStream, error) {
 	}
 	if v := conn.ConnectedServerVersion(); !syncsAlways(v) {
 		conn.Close()
-		return nil, nil, fmt.Errorf("it has version %s, which cannot sync each write before it acknowledges it: use 2.10 or later", v)
+		return nil, nil, fmt.Errorf("it has version %s, which cannot sync each write before it acknowledges it: "+
+			"use 2.10 or later", v)
 	}
 	js, err := jetstream.New(conn)
 	return netConn{conn}, js, err

@@ -94,7 +94,8 @@ func TestUnfitStream(t *testing.T) {
 		{func(c *jetstream.StreamConfig) { c.AllowDirect = true }, "allow_direct"},
 		{func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 }, "max_msg_size is 1000"},
 		{func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 1<<20, jetstream.DiscardNew }, ""},
-		{func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 50, jetstream.DiscardNew }, eventlog.ErrReopen.Error()}, // full
+		{func(c *jetstream.StreamConfig) { c.MaxBytes, c.Discard = 50, jetstream.DiscardNew },
+			eventlog.ErrReopen.Error()}, // full
 	} {
 		o.Stream = fmt.Sprint("s", i)
 		config := jetstream.StreamConfig{Name: o.Stream, Subjects: []string{o.Stream + ".log"},

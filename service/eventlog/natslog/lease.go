@@ -67,7 +67,8 @@ func (s *Store) openLease(ctx context.Context, mayMake bool) error {
 		return s.js.KeyValue(ctx, name)
 	})
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return fmt.Errorf("%w: the bucket %q of %s is missing, so another process may write the log unseen: stop all, and start one with --take-over, which makes it again",
+		return fmt.Errorf("%w: the bucket %q of %s is missing, so another process may write the log unseen: stop "+
+			"all, and start one with --take-over, which makes it again",
 			eventlog.ErrLease, name, s.where())
 	}
 	if err != nil {
@@ -129,7 +130,8 @@ func (s *Store) self() Holder {
 	if err != nil {
 		host = "an unknown host"
 	}
-	return Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Address: s.options.Address, Lasts: s.options.Lease.Milliseconds()}
+	return Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(),
+		Address: s.options.Address, Lasts: s.options.Lease.Milliseconds()}
 }
 
 // quiet measures the time since a lease was last renewed.
@@ -173,7 +175,8 @@ func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held Holde
 		return 0, Holder{}, nil
 	}
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return 0, Holder{}, fmt.Errorf("%w: its bucket %q was removed: the leader makes it again, or a process that is started with --take-over", eventlog.ErrLease, l.bucket.Bucket())
+		return 0, Holder{}, fmt.Errorf("%w: its bucket %q was removed: the leader makes it again, or a process "+
+			"that is started with --take-over", eventlog.ErrLease, l.bucket.Bucket())
 	}
 	if err != nil {
 		return 0, Holder{}, err
@@ -256,7 +259,8 @@ func (l *lease) renew(ctx context.Context, s *Store) bool {
 	}
 	if !isWrongRevision(err) { // an unreachable server says nothing about the lease
 		if s.lacks(ctx, l.bucket.Bucket()) {
-			s.options.Logger.Error("the bucket of the lease was removed: it is made again, and nobody could take the log over meanwhile", "bucket", l.bucket.Bucket())
+			s.options.Logger.Error("the bucket of the lease was removed: it is made again, and nobody could take "+
+				"the log over meanwhile", "bucket", l.bucket.Bucket())
 			l.revision = 0
 			// the next renewal reports failures
 			_, _ = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: l.bucket.Bucket(), Replicas: s.replicas})

@@ -110,7 +110,8 @@ func TestAnsweredLater(t *testing.T) {
 		server.NewJSStreamDuplicateMessageConflictError(): true,
 		server.NewJSStreamNotFoundError():                 false,
 	} {
-		if got := natslog.IsUnanswered(&jetstream.APIError{ErrorCode: jetstream.ErrorCode(refused.ErrCode)}); got != want {
+		if got := natslog.IsUnanswered(&jetstream.APIError{ErrorCode: jetstream.ErrorCode(
+			refused.ErrCode)}); got != want {
 			t.Errorf("%v: asked again: %v", refused, got)
 		}
 	}

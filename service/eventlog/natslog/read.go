@@ -251,7 +251,8 @@ func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
 var errUnreadable = errors.New("it cannot be read")
 
 // next returns the message with a sequence. It must arrive next, with the given delivery number.
-func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want, delivery uint64, wait time.Duration, idle func(time.Time)) (message, error) {
+func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want, delivery uint64, wait time.Duration,
+	idle func(time.Time)) (message, error) {
 	m, err := s.arrival(ctx, incoming, want, wait, idle)
 	if err != nil {
 		return message{}, err
@@ -274,7 +275,8 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 
 // arrival waits for the message that arrives next, which should be the wanted one. With idle it waits until that
 // message exists.
-func (s *Store) arrival(ctx context.Context, incoming jetstream.MessagesContext, want uint64, wait time.Duration, idle func(time.Time)) (jetstream.Msg, error) {
+func (s *Store) arrival(ctx context.Context, incoming jetstream.MessagesContext, want uint64, wait time.Duration,
+	idle func(time.Time)) (jetstream.Msg, error) {
 	if idle != nil {
 		wait = renewal
 	}

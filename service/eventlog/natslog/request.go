@@ -104,7 +104,8 @@ func (s *Store) Answer(service string, handle func(request []byte) []byte) (stop
 func (s *Store) respond(m *nats.Msg, answer []byte) {
 	switch err := s.conn.PublishMsg(&nats.Msg{Subject: m.Reply, Data: answer}); {
 	case errors.Is(err, nats.ErrMaxPayload):
-		s.refuse(m, fmt.Errorf("it is done, but the answer of %d bytes is larger than a message of the log's server: raise its max_payload of %d", len(answer), s.conn.MaxPayload()))
+		s.refuse(m, fmt.Errorf("it is done, but the answer of %d bytes is larger than a message of the log's "+
+			"server: raise its max_payload of %d", len(answer), s.conn.MaxPayload()))
 	case err != nil && !s.isClosed(): // the follower will ask again
 		s.options.Logger.Warn("a request of a follower is not answered", "cause", err.Error())
 	}
@@ -142,7 +143,8 @@ func (a *assembly) add(m *nats.Msg) (request []byte, complete bool, err error) {
 	var id string
 	var left, before int
 	if _, err := fmt.Sscanf(header, "%s %d %d", &id, &left, &before); err != nil {
-		return nil, false, fmt.Errorf("the part %q of a request is not one that this program knows: use one release for all", header)
+		return nil, false, fmt.Errorf("the part %q of a request is not one that this program knows: use one "+
+			"release for all", header)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,7 +165,8 @@ func (a *assembly) add(m *nats.Msg) (request []byte, complete bool, err error) {
 			before+1, partTime)
 	case a.size+len(m.Data) > maxParts:
 		a.forget(id)
-		return nil, false, fmt.Errorf("parts of requests have %d bytes, at most %d fit: send smaller requests, or fewer at once", a.size+len(m.Data), maxParts)
+		return nil, false, fmt.Errorf("parts of requests have %d bytes, at most %d fit: send smaller requests, or "+
+			"fewer at once", a.size+len(m.Data), maxParts)
 	}
 	p.data = append(p.data, m.Data...)
 	p.parts++

@@ -38,7 +38,8 @@ func (k shopperKeys) open(ctx context.Context, creates bool) (jetstream.Stream, 
 		stream, err := k.js.Stream(ctx, name)
 		if creates && errors.Is(err, jetstream.ErrStreamNotFound) {
 			stream, err = k.js.CreateStream(ctx, jetstream.StreamConfig{
-				Name: name, Subjects: []string{k.options.Stream + ".shopper.*"}, Storage: jetstream.FileStorage, MaxMsgsPerSubject: 1, Replicas: k.replicas,
+				Name: name, Subjects: []string{k.options.Stream + ".shopper.*"}, Storage: jetstream.FileStorage,
+				MaxMsgsPerSubject: 1, Replicas: k.replicas,
 			})
 		}
 		return stream, err
@@ -58,7 +59,8 @@ func (k shopperKeys) wrong(err error) error {
 }
 
 // last returns the message with a shopper's key, or nil.
-func (k shopperKeys) last(ctx context.Context, stream jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
+func (k shopperKeys) last(ctx context.Context, stream jetstream.Stream,
+	subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := ask(ctx, k.Store, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return stream.GetLastMsgForSubject(ctx, subject)
 	})
@@ -88,7 +90,8 @@ func (k shopperKeys) Key(ctx context.Context, id string, draws bool) (shoppers.K
 		}
 		key := shoppers.Draw()
 		_, err = ask(ctx, k.Store, func(ctx context.Context) (*jetstream.PubAck, error) {
-			return k.js.Publish(ctx, subject, key[:], jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
+			return k.js.Publish(ctx, subject, key[:], jetstream.WithExpectLastSequencePerSubject(0),
+				jetstream.WithRetryAttempts(0))
 		})
 		var refused *jetstream.APIError
 		if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
@@ -146,10 +149,12 @@ func (k shopperKeys) Sweep(ctx context.Context, isUsed func(shoppers.Key) bool) 
 		for m := range batch.Messages() {
 			n++
 			about, err := m.Metadata()
-			if err != nil || len(m.Data()) != len(shoppers.Key{}) || info.TimeStamp.Sub(about.Timestamp) < freshKey || isUsed(shoppers.Key(m.Data())) {
+			if err != nil || len(m.Data()) != len(shoppers.Key{}) || info.TimeStamp.Sub(about.Timestamp) < freshKey ||
+				isUsed(shoppers.Key(m.Data())) {
 				continue
 			}
-			if err := k.delete(ctx, stream, about.Sequence.Stream); err != nil && !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) { // it was erased meanwhile
+			if err := k.delete(ctx, stream, about.Sequence.Stream); err != nil &&
+				!errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) { // it was erased meanwhile
 				return err
 			}
 		}

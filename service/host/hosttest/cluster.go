@@ -57,7 +57,8 @@ type member struct {
 // newCluster starts the servers and the services. With apart they are in places of their own, and the servers' disks
 // can be slowed down, if the machine permits it.
 func newCluster(t *testing.T, ctx context.Context, program Program, seed uint64, apart bool) *cluster {
-	c := &cluster{T: t, program: program, ledger: NewLedger(t), rng: rand.New(rand.NewPCG(seed, 3)), without: map[need]error{}, leaders: map[uint64]*Process{}}
+	c := &cluster{T: t, program: program, ledger: NewLedger(t), rng: rand.New(rand.NewPCG(seed, 3)),
+		without: map[need]error{}, leaders: map[uint64]*Process{}}
 	c.ledger.client.Timeout = 3 * time.Second // a frozen service does not answer
 	places := make([]*place, len(c.servers)+len(c.members))
 	if apart {
@@ -70,7 +71,8 @@ func newCluster(t *testing.T, ctx context.Context, program Program, seed uint64,
 	}
 	for i := range c.members {
 		m := &member{at: places[len(c.servers)+i]}
-		m.file, m.data = ServiceFile(t, fmt.Sprintf("%s[limits]\nanswer = \"2s\"\n[log]\nurl = %q\nreplicas = 3\n[snapshots]\nevery = \"1s\"\n", keys, c.url))
+		m.file, m.data = ServiceFile(t, fmt.Sprintf("%s[limits]\nanswer = \"2s\"\n[log]\nurl = %q\nreplicas = "+
+			"3\n[snapshots]\nevery = \"1s\"\n", keys, c.url))
 		c.members[i] = m
 		c.startMember(m)
 	}
@@ -113,7 +115,8 @@ func (c *cluster) startServers(places []*place) {
 	addresses, routes := make([]string, len(places)), make([]string, len(places))
 	for i, at := range places {
 		if at == nil {
-			addresses[i], routes[i] = fmt.Sprint("127.0.0.1:", freeport.Local(c.T)), fmt.Sprint("127.0.0.1:", freeport.Local(c.T))
+			addresses[i], routes[i] = fmt.Sprint("127.0.0.1:", freeport.Local(c.T)),
+				fmt.Sprint("127.0.0.1:", freeport.Local(c.T))
 		} else {
 			addresses[i], routes[i] = at.address+":4222", at.address+":6222"
 		}
@@ -124,7 +127,8 @@ func (c *cluster) startServers(places []*place) {
 		if c.disks != nil {
 			dir = filepath.Join(c.disks[i].dir, "server")
 		}
-		c.servers[i] = &NATS{t: c.T, at: at, address: addresses[i], Dir: dir, routes: append(routes[i:3:3], routes[:i]...)}
+		c.servers[i] = &NATS{t: c.T, at: at, address: addresses[i], Dir: dir,
+			routes: append(routes[i:3:3], routes[:i]...)}
 		urls = append(urls, c.servers[i].URL())
 		c.servers[i].Start()
 	}
@@ -339,7 +343,8 @@ func (c *cluster) accounts(ctx context.Context) {
 			if i == 0 {
 				learned[name] = l
 			}
-			for deadline := time.Now().Add(Patience); l.Tally != learned[name].Tally || l.Learned != learned[name].Learned; l = c.ledger.settled(ctx, name) {
+			for deadline := time.Now().Add(Patience); l.Tally != learned[name].Tally ||
+				l.Learned != learned[name].Learned; l = c.ledger.settled(ctx, name) {
 				if time.Now().After(deadline) {
 					c.Fatalf("%s: a service has %+v, another one %+v", name, l, learned[name])
 				}
@@ -412,9 +417,11 @@ func (c *cluster) oneWriter(ctx context.Context) {
 		epoch, known := writers[writer]
 		switch {
 		case f.First != last.Next():
-			c.Errorf("message %d begins with entry %d, and the one before ended with %d", meta.Sequence.Stream, f.First, last.Next()-1)
+			c.Errorf("message %d begins with entry %d, and the one before ended with %d", meta.Sequence.Stream, f.First,
+				last.Next()-1)
 		case known && (epoch != f.Epoch || f.Epoch != last.Epoch), !known && f.Epoch <= last.Epoch:
-			c.Errorf("message %d is of epoch %d of the writer %q, after epoch %d", meta.Sequence.Stream, f.Epoch, writer, last.Epoch)
+			c.Errorf("message %d is of epoch %d of the writer %q, after epoch %d", meta.Sequence.Stream, f.Epoch,
+				writer, last.Epoch)
 		}
 		writers[writer], last = f.Epoch, f
 	}
@@ -447,7 +454,8 @@ func KillLeader(t *testing.T, program Program, o Often) (longest time.Duration, 
 	}
 	c.accounts(ctx)
 	longest = slices.Max(c.takeOver)
-	return longest, fmt.Sprintf("seed %d: %d kills of the leader: %v in the middle, %v at most, until another one leads and a decision is acknowledged; %v by three services, none lost, changed, doubled or learned twice",
+	return longest, fmt.Sprintf("seed %d: %d kills of the leader: %v in the middle, %v at most, until another one "+
+		"leads and a decision is acknowledged; %v by three services, none lost, changed, doubled or learned twice",
 		o.Seed, o.Times, c.middle(), longest.Round(time.Millisecond), c.ledger)
 }
 

@@ -73,14 +73,17 @@ func (p *pusher) reaches(ctx context.Context, kill, kills int) {
 func (p *pusher) placement(ctx context.Context, t *testing.T) {
 	t.Helper()
 	c := &client.Client{Base: *p.url.Load()}
-	if _, err := c.Put(ctx, "home", &api.Placement{MaxSize: 2, Features: []api.Feature{{Name: "x", Kind: "number", Scale: 1e6}}, Policy: map[string]any{"name": "greedy"}}); err != nil {
+	if _, err := c.Put(ctx, "home", &api.Placement{MaxSize: 2,
+		Features: []api.Feature{{Name: "x", Kind: "number", Scale: 1e6}},
+		Policy:   map[string]any{"name": "greedy"}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (p *pusher) part(part int, price int64) (items []api.CatalogueItem) {
 	for i := part * client.ItemsChunk; i < min((part+1)*client.ItemsChunk, p.items); i++ {
-		items = append(items, api.CatalogueItem{ID: fmt.Sprint("sku", i), Features: api.Values{api.Number("x", float64(i))}, Revenue: new(float64(price))})
+		items = append(items, api.CatalogueItem{ID: fmt.Sprint("sku", i),
+			Features: api.Values{api.Number("x", float64(i))}, Revenue: new(float64(price))})
 	}
 	return items
 }
@@ -118,7 +121,8 @@ func (p *pusher) holds(ctx context.Context, t *testing.T, url string) (n int) {
 		whole := min(client.ItemsChunk, p.items-part*client.ItemsChunk)
 		for price, n := range of {
 			if n != whole || price < acknowledged[part] {
-				t.Errorf("part %d of %d items: %d have the price %d, acknowledged is %d", part, whole, n, price, acknowledged[part])
+				t.Errorf("part %d of %d items: %d have the price %d, acknowledged is %d", part, whole, n, price,
+					acknowledged[part])
 			}
 		}
 		if len(of) == 0 && acknowledged[part] > 0 {
@@ -160,5 +164,6 @@ func KillItems(t *testing.T, program Program, items int, o Often) (verdict strin
 	}
 	service.Stop()
 	program.Sound(t, data)
-	return fmt.Sprintf("seed %d: %d kills, %d parts acknowledged, none lost or in part, %d items at the last start", o.Seed, o.Times, p.parts.Load(), n)
+	return fmt.Sprintf("seed %d: %d kills, %d parts acknowledged, none lost or in part, %d items at the last start",
+		o.Seed, o.Times, p.parts.Load(), n)
 }

@@ -106,7 +106,8 @@ func (v *victim) accounts(ctx context.Context, snapshots ...string) string {
 	for name, l := range learned {
 		l.once(v.T, name, of[name])
 	}
-	return fmt.Sprintf("%v, none lost, changed, doubled or learned twice, %d twins, %d retries, %d expired, the longest wait %d ms",
+	return fmt.Sprintf("%v, none lost, changed, doubled or learned twice, %d twins, %d retries, %d expired, the "+
+		"longest wait %d ms",
 		v.Ledger, v.twins, v.retries.Load(), learned["brief"].Expired, v.slowest.Load())
 }
 
@@ -161,7 +162,8 @@ func Kill(t *testing.T, program Program, o Often) (verdict string) {
 	for death, n := range died {
 		report += fmt.Sprintf(" %d %s,", n, deathNames[death])
 	}
-	return fmt.Sprintf("seed %d: %d kills:%s %s, %d snapshots compared", o.Seed, o.Times, report, verdict, len(copies)+1)
+	return fmt.Sprintf("seed %d: %d kills:%s %s, %d snapshots compared", o.Seed, o.Times, report, verdict,
+		len(copies)+1)
 }
 
 // dies kills a service that listens.
@@ -235,6 +237,7 @@ func KillNATS(t *testing.T, program Program, o Often) (verdict string) {
 		away += time.Since(begin)
 		v.intact(n, o)
 	}
-	return fmt.Sprintf("seed %d: %d kills of the log's server, %d of them with the service, %v a kill until it works again: %s",
+	return fmt.Sprintf("seed %d: %d kills of the log's server, %d of them with the service, %v a kill until it "+
+		"works again: %s",
 		o.Seed, o.Times, o.Times/4, (away / time.Duration(max(o.Times, 1))).Round(time.Millisecond), v.accounts(ctx))
 }

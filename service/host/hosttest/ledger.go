@@ -105,7 +105,8 @@ func (l *Ledger) ask(ctx context.Context, method, path, body string) (status int
 		status, answer, err := l.once(ctx, method, path, body)
 		if err == nil && status != http.StatusServiceUnavailable {
 			waited := time.Since(begin).Milliseconds()
-			for maximum := l.slowest.Load(); waited > maximum && !l.slowest.CompareAndSwap(maximum, waited); maximum = l.slowest.Load() {
+			for maximum := l.slowest.Load(); waited > maximum && !l.slowest.CompareAndSwap(maximum,
+				waited); maximum = l.slowest.Load() {
 			}
 			return status, answer, true
 		}
@@ -243,7 +244,8 @@ func (l *Ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
 		if item == other {
 			other = ""
 		}
-		if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(other)); ok && status != 409 {
+		if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(other)); ok &&
+			status != 409 {
 			l.Errorf("outcome %q of %s after %q: %d %s", other, a.id, item, status, answer)
 		}
 	}
@@ -316,7 +318,8 @@ func (l *Ledger) holds(ctx context.Context, rounds []*acknowledged) {
 					continue
 				}
 				want := map[bool]int{false: 204, true: 200}[late]
-				if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item)); ok && status != want {
+				if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item)); ok &&
+					status != want {
 					l.Errorf("outcome %q of %s: %d %s", item, a.id, status, answer)
 				}
 			}
@@ -426,7 +429,8 @@ func (a *acknowledged) isIn(decisions map[string]*inLog) error {
 	case a.reported && (d.outcomes != 1 || d.choice != a.item):
 		return fmt.Errorf("has %d outcomes in the log, %q, and %q was told", d.outcomes, d.choice, a.item)
 	case a.reported && d.expired, a.late && (!d.expired || d.late != 1 || d.choice != a.item):
-		return fmt.Errorf("has expired in the log: %v, with %d late outcomes, %q, and was told %v, late %v, %q", d.expired, d.late, d.choice, a.reported, a.late, a.item)
+		return fmt.Errorf("has expired in the log: %v, with %d late outcomes, %q, and was told %v, late %v, %q",
+			d.expired, d.late, d.choice, a.reported, a.late, a.item)
 	}
 	return nil
 }
@@ -442,7 +446,8 @@ func (l *Ledger) IsIn(where string) (of map[string]Tally) {
 		}
 	}
 	if len(decisions) != len(l.rounds) {
-		l.Errorf("the log has %d decisions, %d were acknowledged, and all were asked for until they were", len(decisions), len(l.rounds))
+		l.Errorf("the log has %d decisions, %d were acknowledged, and all were asked for until they were",
+			len(decisions), len(l.rounds))
 	}
 	return of
 }

@@ -136,7 +136,8 @@ func newDisk(t *testing.T) (*disk, error) {
 }
 
 // throttles limit the writes to a device, a second, of all processes outside of groups of their own.
-var throttles = []string{"/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device", "/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device"}
+var throttles = []string{"/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device",
+	"/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device"}
 
 // A slow disk takes slowWrites of 4 kB a second. A synced write is some of them.
 const slowWrites = 80

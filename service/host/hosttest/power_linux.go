@@ -72,14 +72,17 @@ func PowerLoss(t *testing.T, program Program, o Often) (verdict string) {
 		time.Sleep(within(v.rng, 50*time.Millisecond)) // it goes on without its disk for a moment
 		v.Kill()
 		disk.on(t)
-		if text, err := os.ReadFile(doomed); err != nil && !errors.Is(err, fs.ErrNotExist) || bytes.Count(text, []byte{1}) == 1<<20 {
-			t.Fatalf("a file that was not synced has survived the cut, which shows nothing then: %d bytes, %v", len(text), err)
+		if text, err := os.ReadFile(doomed); err != nil && !errors.Is(err, fs.ErrNotExist) ||
+			bytes.Count(text, []byte{1}) == 1<<20 {
+			t.Fatalf("a file that was not synced has survived the cut, which shows nothing then: %d bytes, %v",
+				len(text), err)
 		}
 		v.start()
 		v.Flows(ctx)
 		v.remembers(ctx)
 		v.intact(n, o)
 	}
-	return fmt.Sprintf("seed %d: %d cuts of the power of an ext4 disk under load, %d of them while the service starts, each of which lost a file that was not synced: %s",
+	return fmt.Sprintf("seed %d: %d cuts of the power of an ext4 disk under load, %d of them while the service "+
+		"starts, each of which lost a file that was not synced: %s",
 		o.Seed, o.Times, o.Times/4, v.accounts(ctx))
 }

@@ -286,12 +286,13 @@ func StartNATS(t *testing.T) *NATS {
 // Start starts a killed server again.
 func (s *NATS) Start() {
 	s.t.Helper()
-	s.Process = launch(s.t, s.at.command("nats-server", append([]string{s.address, s.Dir}, s.routes...)...), func(line []byte) string {
-		if text := string(line); strings.HasPrefix(text, "nats://") {
-			return text
-		}
-		return ""
-	})
+	s.Process = launch(s.t, s.at.command("nats-server", append([]string{s.address, s.Dir}, s.routes...)...),
+		func(line []byte) string {
+			if text := string(line); strings.HasPrefix(text, "nats://") {
+				return text
+			}
+			return ""
+		})
 	s.Listening()
 }
 

@@ -264,6 +264,7 @@ func Strikes(t *testing.T, program Program, o Often) (verdict string) {
 			text += fmt.Sprintf(" %d × %s,", count[s.name], s.name)
 		}
 	}
-	return fmt.Sprintf("seed %d: %d strikes (%s)%s: %v by three services, %d retries, the longest wait %d ms: none lost, changed, doubled or learned twice, each epoch written by one service",
+	return fmt.Sprintf("seed %d: %d strikes (%s)%s: %v by three services, %d retries, the longest wait %d ms: "+
+		"none lost, changed, doubled or learned twice, each epoch written by one service",
 		o.Seed, o.Times, strings.Trim(text, " ,"), left, c.ledger, c.ledger.retries.Load(), c.ledger.slowest.Load())
 }

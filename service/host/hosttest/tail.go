@@ -129,10 +129,12 @@ func (v *victim) recovers(ctx context.Context, before map[string]*inLog) {
 			}
 		case was.closed >= first:
 			unreported++
-			if status, answer, _ := v.ask(ctx, "GET", "/v1/decisions/"+a.id, ""); status != 200 || !regexp.MustCompile(`"status":"(open|expired)"`).MatchString(answer) {
+			if status, answer, _ := v.ask(ctx, "GET", "/v1/decisions/"+a.id, ""); status != 200 ||
+				!regexp.MustCompile(`"status":"(open|expired)"`).MatchString(answer) {
 				v.Errorf("%s with an outcome of entry %d: %d %s", a.id, was.closed, status, answer)
 			}
-			kept = append(kept, &acknowledged{placement: a.placement, id: a.id, body: a.body, answer: a.answer, shown: a.shown})
+			kept = append(kept, &acknowledged{placement: a.placement, id: a.id, body: a.body, answer: a.answer,
+				shown: a.shown})
 		default:
 			kept = append(kept, a)
 		}
@@ -147,5 +149,6 @@ func (v *victim) recovers(ctx context.Context, before map[string]*inLog) {
 	v.hangUp()
 	v.Process.Stop()
 	v.program.Sound(v.T, v.data)
-	v.Logf("entries %d to %d are named: %d decisions of %d are lost, and of %d the outcome", first, last, lost, len(before), unreported)
+	v.Logf("entries %d to %d are named: %d decisions of %d are lost, and of %d the outcome", first, last, lost,
+		len(before), unreported)
 }
