@@ -97,6 +97,14 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	if r.Covariance, err = covariance(ctx, objective, best, d, o.Errors); err != nil {
 		return nil, err
 	}
+	r.hideSeparated()
+	r.Null = null(d)
+	r.ConstantsOnly, err = constantsOnly(ctx, d, r.Offered, r.Chosen, o.Workers)
+	return r, err
+}
+
+// hideSeparated leaves out the covariances of coefficients without a finite estimate.
+func (r *Result) hideSeparated() {
 	for j, name := range r.Names {
 		if slices.Contains(r.Separated, name) {
 			for i := range r.Names {
@@ -104,9 +112,6 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 			}
 		}
 	}
-	r.Null = null(d)
-	r.ConstantsOnly, err = constantsOnly(ctx, d, r.Offered, r.Chosen, o.Workers)
-	return r, err
 }
 
 // resolve validates the options and fills in their defaults.

@@ -191,21 +191,7 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	if r.Strict && s.Missing > 0 {
 		return s.missing(r.Candidates)
 	}
-	for i := range r.Items { // an item of the request replaces the catalogue's item of the same id
-		slot, ok := items.Find(r.Items[i].ID)
-		if !ok {
-			continue
-		}
-		if s.All {
-			s.All = false
-			for other := range int32(items.Len()) {
-				s.Slots = append(s.Slots, other)
-			}
-		}
-		if at, ok := slices.BinarySearch(s.Slots, slot); ok {
-			s.Slots = slices.Delete(s.Slots, at, at+1)
-		}
-	}
+	s.replace(r.Items)
 	if !s.All {
 		d.selected = s.Slots
 	}
@@ -220,6 +206,25 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	}
 	r.addRevenues(d)
 	return nil
+}
+
+// replace drops the catalogue's items for which the request has items of the same id.
+func (c *candidates) replace(by []api.Item) {
+	for i := range by {
+		slot, ok := c.items.Find(by[i].ID)
+		if !ok {
+			continue
+		}
+		if c.All {
+			c.All = false
+			for other := range int32(c.items.Len()) {
+				c.Slots = append(c.Slots, other)
+			}
+		}
+		if at, ok := slices.BinarySearch(c.Slots, slot); ok {
+			c.Slots = slices.Delete(c.Slots, at, at+1)
+		}
+	}
 }
 
 var errNoItems = api.Fieldf("/items", "must have at least one item")

@@ -48,20 +48,26 @@ func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64)
 	case others == 0:
 		body.Value = -body.Before // so that it is taken back whole
 	default:
-		for _, t := range r.takes(o) {
-			if int(t.Place) == place {
-				body.Value = -t.Value
-			}
-		}
-		for _, b := range before {
-			if int(b.place) == place {
-				body.Value -= b.value
-			}
-		}
+		body.Value = 0 - r.earnedBy(o, place) // never -0
 	}
 	b.touched[r.key()] = true
 	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, nil)
 	return nil
+}
+
+// earnedBy sums what the item at a place has earned.
+func (r *Record) earnedBy(o *offer.Offer, place int) (sum float64) {
+	for _, t := range r.takes(o) {
+		if int(t.Place) == place {
+			sum = t.Value
+		}
+	}
+	for _, b := range r.rare().corrections {
+		if int(b.place) == place {
+			sum += b.value
+		}
+	}
+	return sum
 }
 
 // is reports whether the caller's correction of this id is this one.
