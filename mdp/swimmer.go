@@ -297,7 +297,7 @@ func addRows(a *gram.Matrix, c float64, g *mat.Dense) {
 type mirror struct{ *mle.Online }
 
 func newMirror(s *Swimmer, _ *rand.Rand) (core, error) {
-	eta := math.Log(float64(s.most))/2 + 2 // as of OFU-MNL+
+	eta := float64(math.Log(float64(s.most))/2) + 2 // as of OFU-MNL+
 	return mirror{mle.NewOnline(s.o.Lambda, make([]float64, s.family.NumParams()), eta, eta)}, nil
 }
 
