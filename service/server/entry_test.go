@@ -120,6 +120,9 @@ func TestReady(t *testing.T) {
 	if a := leader.want(200, "GET", "/readyz", ""); a.body != `{"role":"leader","entry":1}` {
 		t.Error(a.body)
 	}
+	for follower.gauge("vitrine_follower_lag_seconds") > 3700 { // it has not looked yet
+		time.Sleep(10 * time.Millisecond)
+	}
 	var p api.Process
 	if a := follower.want(200, "GET", "/readyz", ""); json.Unmarshal([]byte(a.body), &p) != nil ||
 		p.Role != "follower" || p.Leader != "process 7" || p.Entry != 1 || p.Epoch != 5 ||
