@@ -182,7 +182,8 @@ def test_streams_with_other_line_breaks() -> None:
     event, decisions = (7, "offered", {"shown": ["a\u2028b\x85c"]}), [{"id": "a\u2028b"}, {"id": "\u2029"}]
     with vitrine.Client() as client:
         client._http = httpx.Client(transport=httpx.MockTransport(lambda r: httpx.Response(200, content=iter(parts(r)))))
-        assert list(client.events()) == [event]
+        events: list[object] = list(client.events())
+        assert events == [event]
         assert list(client.export("home")) == decisions
 
     async def chunks(request: httpx.Request) -> AsyncIterator[bytes]:
@@ -192,7 +193,8 @@ def test_streams_with_other_line_breaks() -> None:
     async def both() -> None:
         client = vitrine.AsyncClient()
         client._http = httpx.AsyncClient(transport=httpx.MockTransport(lambda r: httpx.Response(200, content=chunks(r))))
-        assert [e async for e in client.events()] == [event]
+        events: list[object] = [e async for e in client.events()]
+        assert events == [event]
         assert [d async for d in client.export("home")] == decisions
 
     anyio.run(both)
