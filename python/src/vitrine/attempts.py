@@ -8,7 +8,7 @@ import random
 import socket
 import ssl
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -133,10 +133,23 @@ class Lines:
         return whole
 
 
-def message(lines: list[str]) -> Message | None:
-    """The event in the lines of a stream since the last empty line, None if there is none."""
-    fields = {name: value.removeprefix(" ") for name, _, value in (line.partition(":") for line in lines)}
-    return Message(int(fields["id"]), fields["event"], json.loads(fields["data"])) if "id" in fields else None
+class Messages:
+    """The events of a stream that comes in parts. An empty line ends an event."""
+
+    def __init__(self) -> None:
+        self._split = Lines()
+        self._fields: dict[str, str] = {}
+
+    def add(self, part: str) -> Iterator[Message]:
+        """The events that a part ends."""
+        for line in self._split.add(part):
+            if line:
+                name, _, value = line.partition(":")
+                self._fields[name] = value.removeprefix(" ")
+                continue
+            fields, self._fields = self._fields, {}
+            if "id" in fields:
+                yield Message(int(fields["id"]), fields["event"], json.loads(fields["data"]))
 
 
 def _media_type(answer: httpx.Response) -> str:

@@ -14,7 +14,7 @@ import anyio
 import httpx
 
 from vitrine.api import Answer, AsyncRoutes, DecideRequest, Message, Routes
-from vitrine.attempts import Lines, Problem, Rules, addresses, decoded, message
+from vitrine.attempts import Lines, Messages, Problem, Rules, addresses, decoded
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -164,15 +164,10 @@ class Client(_Caller, Routes):
                 answer = failure
 
     def _events(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> Iterator[Message]:
-        split, lines = Lines(), list[str]()
+        messages = Messages()
         with closing(self._send("GET", path, query, headers, stream=True)) as answer:
             for part in answer.iter_text():
-                for line in split.add(part):
-                    lines.append(line)
-                    if not line:
-                        if event := message(lines):
-                            yield event
-                        lines.clear()
+                yield from messages.add(part)
 
     def _lines(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> Iterator[Any]:
         split = Lines()
@@ -236,15 +231,11 @@ class AsyncClient(_Caller, AsyncRoutes):
                 answer = failure
 
     async def _events(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> AsyncIterator[Message]:
-        split, lines = Lines(), list[str]()
+        messages = Messages()
         async with aclosing(await self._send("GET", path, query, headers, stream=True)) as answer:
             async for part in answer.aiter_text():
-                for line in split.add(part):
-                    lines.append(line)
-                    if not line:
-                        if event := message(lines):
-                            yield event
-                        lines.clear()
+                for event in messages.add(part):
+                    yield event
 
     async def _lines(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> AsyncIterator[Any]:
         split = Lines()
