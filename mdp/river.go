@@ -34,7 +34,7 @@ type Move struct {
 	Reward  float64
 	Reach   []int            // s⁰ and the other states in reach
 	P       []float64        // their probabilities
-	Context *vitrine.Context // a row φ(s,a,s'), φ(s,a,s⁰) for each other state; nil if there is none
+	Context *vitrine.Context // a row φ(s,a,s'), φ(s,a,s⁰) for each other state; nil if only s⁰ is in reach
 }
 
 // value returns r(s,a) + Σ_s' P(s'|s,a) V(s') for probabilities of the states in reach.

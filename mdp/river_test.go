@@ -166,7 +166,7 @@ func TestRiversOfLanes(t *testing.T) {
 	}
 }
 
-// What an error of the utilities costs: |Σ (P' − P) V| ≤ (H/2) max |Δu − c| for V in [0, H].
+// The cost of an error of the utilities: |Σ (P' − P) V| ≤ (H/2) max |Δu − c| for V in [0, H].
 func TestRadiusBoundsTheError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 3))

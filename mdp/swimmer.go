@@ -28,12 +28,14 @@ type SwimmerOptions struct {
 	Lambda    float64 // λ > 0
 }
 
-// algorithms are the rivers' learners: how they estimate f, whether they bound Q by H, and their bonus of a move.
-var algorithms = map[string]struct {
-	core  func(s *Swimmer, rng *rand.Rand) (core, error)
-	clips bool
-	bonus func(s *Swimmer, m *water) float64
-}{
+// algorithm is a learner of rivers.
+type algorithm struct {
+	core  func(s *Swimmer, rng *rand.Rand) (core, error) // how it estimates f
+	clips bool                                           // whether it bounds Q by H
+	bonus func(s *Swimmer, m *water) float64             // of a move
+}
+
+var algorithms = map[string]algorithm{
 	"ucrl-mnl":      {newBatch, true, (*Swimmer).radius},
 	"ucrl-mnl-plus": {newMirror, false, (*Swimmer).centred},
 	"rrl-mnl":       {newGradient, true, (*Swimmer).sampled},
@@ -65,6 +67,7 @@ var algorithms = map[string]struct {
 // of all factors of a radius besides H; every ξ serves all steps.
 type Swimmer struct {
 	o       SwimmerOptions
+	kind    algorithm
 	r       *River
 	moves   int // in all sessions
 	most    int // U = max |R|
@@ -86,7 +89,7 @@ type water struct {
 	bonus  float64
 }
 
-// core estimates the parameters of relative utilities. estimate returns ŵ and A, or nil as long as there is none.
+// core estimates the parameters of relative utilities. estimate returns ŵ and A, or nil before the first estimate.
 type core interface {
 	observe(m *water, y vitrine.Choice) error
 	estimate() ([]float64, *gram.Matrix)
@@ -99,7 +102,7 @@ func NewSwimmer(r *River, o SwimmerOptions, sessions int, rng *rand.Rand) (*Swim
 		return nil, fmt.Errorf("there is no algorithm %q: name %s", o.Algorithm,
 			strings.Join(slices.Sorted(maps.Keys(algorithms)), ", "))
 	}
-	s := &Swimmer{o: o, r: r, moves: sessions * r.Horizon, course: r.newCourse()}
+	s := &Swimmer{o: o, kind: kind, r: r, moves: sessions * r.Horizon, course: r.newCourse()}
 	s.family = Relative(utility.NewLinear(r.Family.NumFeatures(), false))
 	if o.Algorithm == "onl-mdp" {
 		s.family = Relative(r.Family)
@@ -140,13 +143,13 @@ func (s *Swimmer) Plan(rng *rand.Rand) Course {
 		return s.course
 	}
 	s.look(w, a, rng)
-	top, clips := float64(s.r.Horizon), algorithms[s.o.Algorithm].clips
+	top := float64(s.r.Horizon)
 	backward(s.r.Horizon, len(s.water), func(h, state int, next []float64) float64 {
 		best, ties := math.Inf(-1), 0
 		for k := range s.water[state] {
 			m := &s.water[state][k]
 			q := m.value(m.p, next) + m.bonus
-			if clips {
+			if s.kind.clips {
 				q = min(q, top)
 			}
 			if q > best {
@@ -172,7 +175,7 @@ func (s *Swimmer) look(w []float64, a *gram.Matrix, rng *rand.Rand) {
 				utility.Linearize(s.family, m.u, m.g, w, m.Context.Features)
 				vitrine.Probabilities(m.p, m.u)
 				if s.o.Beta > 0 {
-					m.bonus = algorithms[s.o.Algorithm].bonus(s, m)
+					m.bonus = s.kind.bonus(s, m)
 				}
 			}
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"vitrine/experiment"
@@ -25,12 +24,7 @@ func reproduceGeometricCondition(ctx context.Context, t terminal, out string) er
 	if err := l.Write(dir); err != nil {
 		return err
 	}
-	if err := drawGeometricCondition(dir); err != nil {
-		return err
-	}
-	l.Constants.Print(t.out)
-	fmt.Fprintf(t.err, "vitrine: results are in %s\n", dir)
-	return nil
+	return t.present(dir, drawGeometricCondition, l.Constants.Print)
 }
 
 func drawGeometricCondition(dir string, formats ...figure.Format) error {

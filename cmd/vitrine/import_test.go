@@ -35,7 +35,7 @@ func forget(t *testing.T, data, placement string) {
 	fatal.If(t, store.Close())
 }
 
-// An import that finds the log of another process leaves it alone, even if there was none when the import began.
+// An import that finds the log of another process leaves it alone, also if that log began after the import.
 func TestImportBesideAService(t *testing.T) {
 	data := t.TempDir()
 	dir := filepath.Join(data, host.LogDir)

@@ -21,6 +21,7 @@ import (
 
 	"vitrine"
 	"vitrine/experiment"
+	"vitrine/figure"
 	"vitrine/internal/hint"
 )
 
@@ -91,6 +92,17 @@ type terminal struct {
 
 func (t terminal) note(message string) { fmt.Fprintf(t.err, "vitrine: %s\n", message) }
 func (t terminal) warn(message string) { fmt.Fprintf(t.err, "vitrine: warning: %s\n", message) }
+
+// present draws the results in a directory, prints them, and says where they are.
+func (t terminal) present(dir string, draw func(dir string, formats ...figure.Format) error,
+	print func(io.Writer)) error {
+	if err := draw(dir); err != nil {
+		return err
+	}
+	print(t.out)
+	fmt.Fprintf(t.err, "vitrine: results are in %s\n", dir)
+	return nil
+}
 
 // printJSON prints a value, indented.
 func (t terminal) printJSON(v any) error {

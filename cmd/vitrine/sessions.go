@@ -31,12 +31,7 @@ func (c playFlags) reproduceSessions(study func(seeds []uint64) sessions.Study,
 		if err := r.Write(dir); err != nil {
 			return err
 		}
-		if err := drawSessions(dir); err != nil {
-			return err
-		}
-		r.Print(t.out)
-		fmt.Fprintf(t.err, "vitrine: results are in %s\n", dir)
-		return nil
+		return t.present(dir, drawSessions, r.Print)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"vitrine/experiment"
@@ -35,12 +34,7 @@ func (c playFlags) reproduceTheory(ctx context.Context, t terminal) error {
 	if err := r.Write(dir); err != nil {
 		return err
 	}
-	if err := drawTheory(dir); err != nil {
-		return err
-	}
-	r.Print(t.out)
-	fmt.Fprintf(t.err, "vitrine: results are in %s\n", dir)
-	return nil
+	return t.present(dir, drawTheory, r.Print)
 }
 
 func drawTheory(dir string, formats ...figure.Format) error {

@@ -44,12 +44,7 @@ func reproduceTractability(ctx context.Context, t terminal, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := drawTractability(dir); err != nil {
-		return err
-	}
-	s.Print(t.out)
-	fmt.Fprintf(t.err, "vitrine: results are in %s\n", dir)
-	return nil
+	return t.present(dir, drawTractability, s.Print)
 }
 
 // machine returns the kind and the number of processors.
