@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 )
 
@@ -20,14 +21,6 @@ const manyExpired = 50
 
 // share returns the percentage of a group's decisions that sold.
 func share(g api.Totals) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
-
-// counted writes a number of things.
-func counted(n uint64, one, more string) string {
-	if n == 1 {
-		more = one
-	}
-	return fmt.Sprintf("%d %s", n, more)
-}
 
 // outlierRounds is how many rounds after the last outlier it is still a warning.
 const outlierRounds = 1000
@@ -102,8 +95,12 @@ func (l *list) guard(g *api.Guard) {
 			"earlier version are shown until it is over",
 	}[a.Fallback], "The policy's pages are still shown")
 	if g.Held > 0 {
-		shown += fmt.Sprintf(", and learning is paused: %s in the log until the alarm ends",
-			counted(g.Held, "outcome waits", "outcomes wait"))
+		wait := "wait"
+		if g.Held == 1 {
+			wait = "waits"
+		}
+		shown += fmt.Sprintf(", and learning is paused: %s %s in the log until the alarm ends",
+			hint.Count(int(g.Held), "outcome"), wait)
 	}
 	title, rest := "", "The alarm stays until you clear it: find the cause, or roll back to an earlier version."
 	switch a.Check {
@@ -148,7 +145,7 @@ func (l *list) outcomes(s *api.Stats) {
 	case s.Outcomes > 0:
 	case s.Expired < manyExpired:
 		l.say("waiting", "Waiting for the first outcome: %s so far, and no outcome reported yet.",
-			counted(s.Decisions, "decision", "decisions"))
+			hint.Count(int(s.Decisions), "decision"))
 	default:
 		l.say("warning", "Waiting for the first outcome: %d decisions have ended, and no outcome was ever "+
 			"reported. Is the page reporting what was bought?", s.Expired)
@@ -160,7 +157,7 @@ func (l *list) outcomes(s *api.Stats) {
 	}
 	if s.ExpiredEarly > 0 {
 		l.say("warning", "%s left memory before an outcome: make the placement's memory_bytes larger.",
-			counted(s.ExpiredEarly, "decision", "decisions"))
+			hint.Count(int(s.ExpiredEarly), "decision"))
 	}
 }
 
@@ -171,17 +168,17 @@ func (l *list) learner(s *api.Stats) {
 	}
 	if s.Forgotten > 0 {
 		l.say("warning", "The learner lost %s, because its saved state could not be read.",
-			counted(s.Forgotten, "round", "rounds"))
+			hint.Count(int(s.Forgotten), "round"))
 	}
 	if s.Unlearned > 0 {
 		l.say("warning", "The learner is too slow and missed %s: give it fewer features, or a faster policy.",
-			counted(s.Unlearned, "outcome", "outcomes"))
+			hint.Count(int(s.Unlearned), "outcome"))
 	}
 	if behind := max(1000, s.Learned/10); s.Lag > behind {
 		l.say("warning", "The learner is %d outcomes behind.", s.Lag)
 	}
 	if s.Skipped > 0 && !s.Broken {
-		l.say("warning", "The learner refused %s: %s.", counted(s.Skipped, "round", "rounds"),
+		l.say("warning", "The learner refused %s: %s.", hint.Count(int(s.Skipped), "round"),
 			cmp.Or(s.Problem, "see the log"))
 	}
 	if o := s.Outliers; o != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // Memory is a placement's memory of its shoppers, whom it knows by their names in the log. It is part of the fold, so
-// all processes and replays remember the same. If it is full, it forgets the shoppers who came longest ago. The methods
-// of a nil Memory note nothing and know nobody.
+// all processes and replays remember the same. If it is full, it forgets the shoppers who came longest ago. A nil Memory
+// notes no visit and knows no shopper.
 type Memory struct {
 	keep      int64 // nanoseconds
 	size      int   // max bytes
@@ -44,7 +44,7 @@ type visit struct {
 const (
 	shopperBytes = 320 // with the places in the list and the index, and the key in its store
 	visitBytes   = 48
-	idBytes      = 16  // beside the id's own, as by an allocator
+	idBytes      = 16  // more than the id's own, as by an allocator
 	maxVisits    = 500 // of a shopper
 )
 
@@ -54,6 +54,12 @@ func (h *shopper) bytes() int {
 		n += visitBytes + idBytes + len(h.items[i].ID)
 	}
 	return n
+}
+
+// New returns a memory of at most the given bytes. It forgets items that a shopper has not seen for the time keep, and
+// shoppers who did not come for as long.
+func New(keep time.Duration, size int) *Memory {
+	return &Memory{keep: int64(keep), size: size, byName: map[string]*shopper{}}
 }
 
 // Note notes that a shopper came, and adds to how often the shopper has seen and bought some items.
@@ -136,12 +142,6 @@ func (m *Memory) Of(name string, now int64) (list []feature.Past) {
 	return list
 }
 
-// New returns a memory of at most the given bytes, which forgets an item that a shopper did not see again, and a shopper
-// who did not come again, for the time keep.
-func New(keep time.Duration, size int) *Memory {
-	return &Memory{keep: int64(keep), size: size, byName: map[string]*shopper{}}
-}
-
 // Limit changes both limits.
 func (m *Memory) Limit(keep time.Duration, size int) {
 	m.keep, m.size = int64(keep), size
@@ -167,6 +167,7 @@ type Frozen struct {
 	shoppers  []shopper
 }
 
+// Freeze returns a copy that does not change, nil without a memory.
 func (m *Memory) Freeze() *Frozen {
 	if m == nil {
 		return nil
@@ -178,6 +179,7 @@ func (m *Memory) Freeze() *Frozen {
 	return f
 }
 
+// Fields passes over the shoppers in a snapshot.
 func (m *Frozen) Fields(f *fields.Fields) {
 	f.Uvarint(&m.forgotten)
 	fields.List(f, &m.shoppers, func(h *shopper, f *fields.Fields) {

@@ -97,34 +97,31 @@ func Forgotten(p *Placement, entry uint64, time int64, o *offer.Offer) *Lookup {
 	return f
 }
 
-// Add adds what became of a forgotten decision. Events of other decisions change nothing.
+// Add adds what became of a forgotten decision. It ignores events of other decisions.
 func (f *Lookup) Add(b eventlog.Body) {
 	r := &f.Was
+	become := func(decision string, to status) {
+		if decision == r.id {
+			r.Status = to
+		}
+	}
 	switch b := b.(type) {
 	case *eventlog.Activated:
-		if b.Decision == r.id {
-			r.Status = open
-		}
+		become(b.Decision, open)
 	case *eventlog.ItemsDeclined:
-		if b.Decision == r.id {
-			r.Status = open
+		become(b.Decision, open)
+	case *eventlog.Evicted:
+		become(b.Decision, evicted)
+	case *eventlog.Expired:
+		to := expired
+		if r.Status == Deferred {
+			to = withdrawn
 		}
+		become(b.Decision, to)
 	case *eventlog.Chosen:
 		if b.Decision == r.id {
 			r.Status, r.choice = chosen, int16(b.Choice)
 			r.keep(b.Basket)
-		}
-	case *eventlog.Evicted:
-		if b.Decision == r.id {
-			r.Status = evicted
-		}
-	case *eventlog.Expired:
-		switch {
-		case b.Decision != r.id:
-		case r.Status == Deferred:
-			r.Status = withdrawn
-		default:
-			r.Status = expired
 		}
 	case *eventlog.Corrected:
 		if b.Decision == r.id {
