@@ -382,27 +382,16 @@ func TestSnapshotsNameTheirOptions(t *testing.T) {
 	o := DefaultONLOptions()
 	o.Warmup, o.PilotSteps = 12, 50
 	p := paperProblem()
+	with := func(change func(p *Problem, o *ONLOptions)) vitrine.Learner {
+		p, o := p, o
+		change(&p, &o)
+		return must(NewONL(p, paperModel(), o, newRand()))
+	}
 	for want, l := range map[string]vitrine.Learner{
-		"ball = 0, want 3": func() vitrine.Learner {
-			o := o
-			o.Ball = 3
-			return must(NewONL(p, paperModel(), o, newRand()))
-		}(),
-		"lambda = 10, want 3": func() vitrine.Learner {
-			o := o
-			o.Lambda = 3
-			return must(NewONL(p, paperModel(), o, newRand()))
-		}(),
-		"beta = 10, want 3": func() vitrine.Learner {
-			o := o
-			o.Beta = 3
-			return must(NewONL(p, paperModel(), o, newRand()))
-		}(),
-		"rounds = 120, want 121": func() vitrine.Learner {
-			p := p
-			p.Rounds++
-			return must(NewONL(p, paperModel(), o, newRand()))
-		}(),
+		"ball = 0, want 3":       with(func(_ *Problem, o *ONLOptions) { o.Ball = 3 }),
+		"lambda = 10, want 3":    with(func(_ *Problem, o *ONLOptions) { o.Lambda = 3 }),
+		"beta = 10, want 3":      with(func(_ *Problem, o *ONLOptions) { o.Beta = 3 }),
+		"rounds = 120, want 121": with(func(p *Problem, _ *ONLOptions) { p.Rounds++ }),
 		"utility = sigmoid 3-4-1, want tanh 3-4-1": must(
 			NewONL(p, utility.NewMLP(paperFeatures, []int{4}, utility.Tanh), o, newRand())),
 	} {
