@@ -351,7 +351,7 @@ func cutAfter(text, mark string) string {
 	return before + mark
 }
 
-// Choices of the weight 0 determine nothing, and the error blames the weights, not the variables.
+// If all choices weigh 0, the error blames the weights, not the variables.
 func TestFitWithoutWeight(t *testing.T) {
 	spec := replaceLine(longSpec, "[utility]", "weight = \"w - w\"\n[utility]")
 	d := mustLoad(t, "table.csv", []byte(longTable), spec)

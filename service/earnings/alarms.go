@@ -21,7 +21,7 @@ type pastAlarm struct {
 	over          bool
 }
 
-// Follow notes the alarm that is in force from a time on, nil for none.
+// Follow notes the alarm that is in force from a time on; nil means that no alarm is.
 func (a *Alarms) Follow(now *api.Alarm, time int64) {
 	if n := len(*a); n > 0 && !(*a)[n-1].over {
 		last := &(*a)[n-1]

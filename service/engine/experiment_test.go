@@ -47,7 +47,7 @@ func onTrial(experiment string) string {
 	return `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"mode":"experiment","attribution_window":"30m","experiment":` + experiment + `}`
 }
 
-// fourVariants are beside a hold-out.
+// fourVariants runs in a placement with a hold-out.
 const fourVariants = `{"name":"summer","variants":[
 	{"name":"shop","show":"baseline","share":0.4},{"name":"own","show":"policy","share":0.3},
 	{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.2},{"name":"chance","show":"uniform","share":0.1}]},"holdout_share":0.1`

@@ -107,7 +107,7 @@ func TestHoldout(t *testing.T) {
 	}
 }
 
-// A hold-out needs to know who asks and what the caller would show. Other names of shoppers, and another window, begin
+// A hold-out needs the shopper's id and the caller's page. Other names of shoppers, and another window, begin
 // its sums again.
 func TestHoldoutNeeds(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})

@@ -274,7 +274,7 @@ func TestForgottenShoppers(t *testing.T) {
 	}
 }
 
-// The key of a shopper stays while a deferred page waits, whose sale would otherwise be nobody's.
+// The key of a shopper stays while a deferred page waits: its sale still needs the shopper's name.
 func TestKeysStayForDeferredPages(t *testing.T) {
 	store := new(memlog.Store)
 	o := engine.Options{Store: store, Shoppers: keysOf(t)}

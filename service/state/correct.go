@@ -111,7 +111,7 @@ func (s *State) correct(p *Placement, now int64, c *eventlog.Corrected) error {
 			e.Correct(c)
 		}
 	}
-	if p.memory != nil && r != nil && r.Status == withdrawn { // the page was shown, although nobody said so in time
+	if p.memory != nil && r != nil && r.Status == withdrawn { // the page was shown, but its caller reported that too late
 		p.memory.Note(c.Shopper, now, c.Shown, 1, 0)
 	}
 	p.noteTakes(c.Shopper, func() []string { return c.Shown }, c.Takes(), c.Taken(), now)

@@ -240,7 +240,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	s.shelve(r, by.Basket)
 }
 
-// leave closes a decision in the comparisons in which it counts. c is its outcome, or nil if it teaches nothing.
+// leave closes a decision in the comparisons in which it counts. c is nil for a decision that is not learned.
 func (r *Record) leave(c *offer.Closed) {
 	p := r.placement
 	for i, e := range p.comparisons() {

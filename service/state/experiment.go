@@ -51,7 +51,7 @@ func (p *Placement) routes() (holdout, experiment *abtest.Routes) {
 	return holdout, experiment
 }
 
-// checkOffer returns an error if an offer is not what its shopper is shown.
+// checkOffer returns an error if an offer does not follow the hold-out and the experiment.
 func (p *Placement) checkOffer(o *offer.Offer) error {
 	holdout, experiment := p.routes()
 	return abtest.CheckOffer(holdout, experiment, o)

@@ -86,8 +86,8 @@ func (v *version) annotate(note string) {
 }
 
 // trim drops versions down to the number that the placement keeps: first the timer's oldest, then the oldest. It never
-// drops the last one, spare, or the one that decides during an alarm, now or once another alarm is over. An audit, which
-// knows no alarms, drops none.
+// drops the last one, spare, or the one that decides during an alarm, now or once another alarm is over. An audit knows
+// no alarms, so it keeps all versions.
 func (s *State) trim(p *Placement, spare uint64) {
 	for len(p.versions) > p.Config.MaxVersions && !s.isAudit() {
 		at := p.expendable(spare)

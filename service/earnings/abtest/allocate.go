@@ -38,7 +38,7 @@ func Unit(placement, unit string) uint64 {
 // Bucket returns a unit's bucket in the experiment with the given number: the first 64 bits of SHA-256 over the number
 // and the unit, modulo Buckets. The buckets in two experiments are therefore independent.
 //
-// Number 0 is the placement's hold-out: its units are the same beside every experiment.
+// Number 0 is the placement's hold-out: its units stay the same whichever experiment runs.
 func Bucket(unit, experiment uint64) int {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], experiment)

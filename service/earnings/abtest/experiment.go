@@ -78,7 +78,7 @@ func New(entry uint64, time int64, design *api.Experiment, step int64) *Experime
 }
 
 // NewHoldout returns the comparison of a placement's hold-out, a share of its units, with all others: an experiment in
-// which every decision takes part, beside any other. The units in the last buckets are held out, so a larger share adds
+// which every decision takes part, also while another one runs. The units in the last buckets are held out, so a larger share adds
 // units and a smaller one returns some.
 func NewHoldout(share float64, entry uint64, time, step int64) *Experiment {
 	e := EmptyHoldout(share)

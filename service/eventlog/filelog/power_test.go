@@ -150,8 +150,8 @@ func (d *disk) cut(t *testing.T) {
 	clear(d.files)
 }
 
-// Acknowledged entries are there after the power was cut, calls of the disk failed and entries were removed; what
-// was not is there as a whole, or not at all; and a flipped bit is found.
+// Acknowledged entries are there after the power was cut, calls of the disk failed and entries were removed. Other
+// entries are there as a whole or not at all. A flipped bit is found.
 func TestPowerIsCut(t *testing.T) {
 	filelog.SetSegmentBytes(t, 4<<10)
 	first, last := uint64(1), uint64(40)
