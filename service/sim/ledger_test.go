@@ -22,6 +22,7 @@ import (
 // when it is stored, and every answer when it comes.
 type ledger struct {
 	heard     bool   // whether the writer had followed the log
+	moved     uint64 // the message that moved its clock last
 	first     uint64 // entry that was not removed
 	w         *world
 	mu        sync.Mutex
@@ -93,24 +94,24 @@ func (l *ledger) message(sequence uint64, m *nats.Msg, c *conn) {
 	}
 	l.writers[f.Epoch] = writer
 	if l.conn != c {
-		l.conn, l.heard = c, c.hasHeard()
+		l.conn, l.heard = c, c.hasHeard(l.moved)
 	}
 	for _, e := range f.Entries {
 		l.entries = append(l.entries, e)
 		end = end.After(e)
 		l.positions = append(l.positions, end)
-		l.entry(end.Sequence, e)
+		l.entry(end.Sequence, e, sequence)
 	}
 }
 
-func (l *ledger) entry(sequence uint64, e []byte) {
+func (l *ledger) entry(sequence uint64, e []byte, message uint64) {
 	event, err := eventlog.Decode(e)
 	if err != nil {
 		l.w.finding("entry %d: %v", sequence, err)
 		return
 	}
 	now := time.Now()
-	l.clock(sequence, event.Time)
+	l.clock(sequence, event.Time, message)
 	l.kinds[reflect.TypeOf(event.Body)]++
 	find := func(id string) *decision {
 		d := l.decisions[event.Placement+"/"+id]
@@ -202,12 +203,16 @@ func (l *ledger) removed(m *nats.Msg) {
 	}
 }
 
-// clock checks that the log's time goes on as before, unless every process that heard it is gone.
-func (l *ledger) clock(sequence uint64, at int64) {
+// clock checks that the log's time goes on as before, unless the process that goes on has not heard it.
+func (l *ledger) clock(sequence uint64, at int64, message uint64) {
 	skew := time.Until(time.Unix(0, at))
 	before := l.skew
 	l.skew = skew
-	if d := (skew - before).Abs(); sequence > 1 && l.heard && d > time.Minute {
+	if (skew - before).Abs() <= time.Minute {
+		return
+	}
+	l.moved = message
+	if sequence > 1 && l.heard {
 		l.w.finding("entry %d moves the log's clock by %v, though its writer had followed the log", sequence,
 			skew-before)
 	}

@@ -150,27 +150,35 @@ type conn struct {
 
 	mu    sync.Mutex
 	drawn map[address]uint64
-	fresh int // messages that it got as soon as they were stored, undisturbed
+	fresh int    // messages that it got as soon as they were stored, undisturbed
+	heard uint64 // the last of them
 
 	seen, sized uint64        // the stream's last message, when its size was last asked for, and when its messages were measured
 	dead        chan struct{} // closed at a crash
 	once        sync.Once
 }
 
-// hasHeard reports whether the process has followed the log for long enough to know its clock.
-func (c *conn) hasHeard() bool {
+// hasHeard reports whether the process has followed the log for long enough to know its clock, which the given message
+// moved last.
+func (c *conn) hasHeard(moved uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.fresh > 10
+	return c.fresh > 10 && c.heard >= moved
 }
 
-// hears notes that the process got a message as soon as it was stored, or that it begins to follow anew.
-func (c *conn) hears(fresh bool) {
+// hears notes that the process got a message as soon as it was stored.
+func (c *conn) hears(message uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fresh++; !fresh {
-		c.fresh = 0
-	}
+	c.fresh++
+	c.heard = message
+}
+
+// followsAnew notes that the process has yet to hear the log.
+func (c *conn) followsAnew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fresh = 0
 }
 
 func (c *conn) kill() { c.once.Do(func() { close(c.dead) }) }
@@ -609,7 +617,7 @@ func (c messages) Next(opts ...jetstream.NextOpt) (jetstream.Msg, error) {
 				c.next++
 				c.count++
 				if m.pending == 0 && !c.headers && time.Since(at) < time.Second/2 {
-					c.hears(true)
+					c.hears(m.sequence)
 				}
 				return m, nil
 			}

@@ -317,7 +317,7 @@ func (p *proc) serve(ctx context.Context, life int, e *engine.Engine, clock func
 	}()
 	p.w.trace(p.name, "answers as the %s at entry %d", e.Role(), e.Sequence())
 	if e.Role() == engine.Follower {
-		n.hears(false)
+		n.followsAnew()
 	}
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -411,7 +411,7 @@ func (p *proc) cut(out, in time.Duration) {
 	now := time.Now()
 	p.out, p.in = now.Add(out), now.Add(in)
 	if p.conn != nil {
-		p.conn.hears(false)
+		p.conn.followsAnew()
 	}
 }
 
@@ -463,7 +463,7 @@ var faults = []fault{
 		p.mu.Lock()
 		p.slow = time.Now().Add(long)
 		p.mu.Unlock()
-		p.conn.hears(false)
+		p.conn.followsAnew()
 	}},
 	{1, "disk of the servers full", func(_ context.Context, w *world, _ *proc, _ *rand.Rand, long time.Duration) {
 		w.servers.mu.Lock()
