@@ -26,7 +26,9 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/feed"
 	"vitrine/service/keys"
+	"vitrine/service/metrics"
 	"vitrine/service/server"
 	"vitrine/service/shoppers"
 )
@@ -265,7 +267,7 @@ func (s *service) session(ctx context.Context, known uint64) (*session, error) {
 // serverOptions returns a server's options, except those that depend on the log.
 func (s *service) serverOptions() server.Options {
 	return server.Options{
-		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version,
+		Keys: s.keys, Feed: new(feed.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version,
 		Budget:       s.budget(),
 		Personalizer: s.Personalizer, Proxies: s.proxies, Alerts: s.alerts, Origins: s.CORS.Origins, Tracer: s.tracer,
 		Demo: s.Demo,
@@ -300,7 +302,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 	}
 	defer func() { err = errors.Join(err, l.store.Close()) }()
 	s.TakeOver = false // later sessions do not take the log from its next owner
-	o.Log, o.Appends = l.store, server.NewAppends()
+	o.Log, o.Appends = l.store, metrics.NewAppends()
 	people, closePeople, err := l.openShoppers()
 	if err != nil {
 		return err
@@ -590,7 +592,7 @@ func (l *session) goOn(last int64, move engine.MoveClock) error {
 // measuredLog measures a log's appends.
 type measuredLog struct {
 	store
-	appends *server.Appends
+	appends *metrics.Appends
 }
 
 // Append implements eventlog.Store.

@@ -11,13 +11,14 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
+	"vitrine/service/metrics"
 	"vitrine/service/server"
 )
 
 // The alerts and the dashboard in deploy/ name metrics and routes that exist, and no placement is missing in a panel by
 // its labels.
 func TestDeployedMetricsExist(t *testing.T) {
-	s := started(t, func(o *server.Options, _ *engine.Options) { o.Appends = server.NewAppends() })
+	s := started(t, func(o *server.Options, _ *engine.Options) { o.Appends = metrics.NewAppends() })
 	known := s.MetricNames()
 	if len(known) < 40 {
 		t.Fatalf("the metrics are %q", known)

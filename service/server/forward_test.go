@@ -17,6 +17,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
+	"vitrine/service/feed"
 	"vitrine/service/keys"
 	"vitrine/service/server"
 	"vitrine/service/setup"
@@ -26,7 +27,7 @@ import (
 // leader would.
 func followed(t testing.TB, leader *service) *service {
 	t.Helper()
-	f := &service{TB: t, feed: new(server.Feed), clock: leader.clock, log: leader.log, token: leader.token,
+	f := &service{TB: t, feed: new(feed.Feed), clock: leader.clock, log: leader.log, token: leader.token,
 		store: leader.store}
 	var err error
 	f.engine, err = engine.Open(context.Background(), engine.Options{

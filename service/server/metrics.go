@@ -11,17 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"vitrine/service/alert"
-	"vitrine/service/api"
-	"vitrine/service/budget"
-	"vitrine/service/engine"
-	"vitrine/service/eventlog"
-	"vitrine/service/offer"
+	"vitrine/service/metrics"
 )
 
-// metrics is a server's registry of Prometheus metrics. A series of requests begins with the first request of its
+// requestMetrics is a server's registry of Prometheus metrics. A series of requests begins with the first request of its
 // labels.
-type metrics struct {
+type requestMetrics struct {
 	registry *prometheus.Registry
 	latency  *prometheus.HistogramVec
 	requests *prometheus.CounterVec
@@ -29,8 +24,8 @@ type metrics struct {
 	page     http.Handler
 }
 
-func newMetrics(o Options, inProgress func() int) *metrics {
-	m := &metrics{
+func newMetrics(o Options, inProgress func() int) *requestMetrics {
+	m := &requestMetrics{
 		registry: prometheus.NewRegistry(),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "vitrine_request_seconds", Help: "Time from a request's header to the end of its answer, " +
@@ -56,7 +51,9 @@ func newMetrics(o Options, inProgress func() int) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_limit", Help: "Requests that may be " +
 			"in progress, [limits] concurrent."},
 			func() float64 { return float64(o.Limits.Concurrent) }),
-		collector{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		metrics.New(metrics.Sources{Engine: o.Engine, Log: o.Log, Appends: o.Appends, Alerts: o.Alerts, Budget: o.Budget,
+			Reopened: o.Reopened, SnapshotAge: o.SnapshotAge, ClockSkew: o.ClockSkew}),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
 }
@@ -68,7 +65,7 @@ type series struct {
 	refusals *prometheus.CounterVec
 }
 
-func (m *metrics) series(rt *route) *series {
+func (m *requestMetrics) series(rt *route) *series {
 	all := &series{refusals: m.refusals}
 	for class := range all.answered {
 		all.answered[class] = sync.OnceValue(func() prometheus.Counter {
@@ -91,285 +88,6 @@ func (s *series) observe(c *call, took time.Duration) {
 	}
 	if c.problem != nil {
 		s.refusals.WithLabelValues(c.problem.Kind()).Inc()
-	}
-}
-
-// Appends measures how long appends to a log take, for /metrics.
-type Appends struct{ seconds prometheus.Histogram }
-
-// NewAppends returns a measure for one server.
-func NewAppends() *Appends {
-	return &Appends{prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "vitrine_log_append_seconds", Help: "Time to append a commit group to the log, until it is durable.",
-		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30},
-	})}
-}
-
-// Observe counts an append.
-func (a *Appends) Observe(took time.Duration) { a.seconds.Observe(took.Seconds()) }
-
-func indicator(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
-}
-
-func about(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("vitrine_"+name, help, labels, nil)
-}
-
-// ofPlacement lists the metrics of a placement, and how they follow from its statistics.
-var ofPlacement = []struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	of   func(s *api.Stats) float64
-}{
-	{about("decisions_total", "Decisions.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Decisions) }},
-	{about("outcomes_total", "Outcomes reported in time.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Outcomes) }},
-	{about("expired_total", "Decisions without an outcome in time.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Expired) }},
-	{about("expired_early_total", "Decisions that left memory before the end of their attribution window. The "+
-		"policy learns nothing from them.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.ExpiredEarly) }},
-	{about("held_decisions", "Decisions that wait for an outcome longer than their attribution window, because "+
-		"the clock moved.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		if s.Held == nil {
-			return 0
-		}
-		return float64(s.Held.Decisions)
-	}},
-	{about("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last "+
-		"minute. 0 if it is not known.", "placement"), prometheus.GaugeValue,
-		func(s *api.Stats) float64 { return s.MemorySeconds }},
-	{about("shoppers", "Shoppers of whom the placement remembers what they have seen and bought.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 {
-			if s.Shoppers == nil {
-				return 0
-			}
-			return float64(s.Shoppers.Remembered)
-		}},
-	{about("shoppers_forgotten_total", "Shoppers who were forgotten before their time, because memory_bytes of "+
-		"shopper_history was full.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 {
-		if s.Shoppers == nil {
-			return 0
-		}
-		return float64(s.Shoppers.Forgotten)
-	}},
-	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"),
-		prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Withdrawn) }},
-	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue,
-		func(s *api.Stats) float64 { return float64(s.Pending) }},
-	{about("remembered_bytes", "Memory of remembered decisions.", "placement"), prometheus.GaugeValue,
-		func(s *api.Stats) float64 { return float64(s.Memory) }},
-	{about("charged_bytes", "Memory that the service reserves for the placement and its learner.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Charged) }},
-	{about("learner_lag_rounds", "Outcomes that the learner has not processed yet.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Lag) }},
-	{about("learned_rounds_total", "Rounds that the learner has learned from.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Learned) }},
-	{about("forgotten_rounds_total", "Rounds that were lost because the saved state of the learner could not be read.",
-		"placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Forgotten) }},
-	{about("unlearned_rounds_total", "Outcomes and expiries that the learner did not learn from, because its "+
-		"queue was full.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 {
-		return float64(s.Unlearned)
-	}},
-	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Skipped) }},
-	{about("learner_broken", "1 if the learner has failed.", "placement"), prometheus.GaugeValue,
-		func(s *api.Stats) float64 { return indicator(s.Broken) }},
-	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return float64(s.Clipped) }},
-	{about("outlier_values_total", "Values of features that the learner left out, because they were far beyond "+
-		"all others.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 {
-		if s.Outliers == nil {
-			return 0
-		}
-		return float64(s.Outliers.Values)
-	}},
-	{about("guard_alarm", "1 if the placement sells or earns less than it should, or other than it predicts: see "+
-		"guard in its statistics.", "placement"), prometheus.GaugeValue,
-		func(s *api.Stats) float64 { return indicator(s.Guard.Alarm != nil) }},
-	{about("no_sale_alarm", "1 if nothing has been sold for so long that the checkout has probably stopped "+
-		"reporting.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		return indicator(s.Guard.Alarm != nil && s.Guard.Alarm.Check == "no-sale")
-	}},
-	{about("decisions_without_sale", "Decisions in a row without a sale, the last ones whose outcomes are known "+
-		"or overdue.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		return float64(s.Guard.WithoutSale)
-	}},
-	{about("held_rounds", "Outcomes that the learner has not been given because of an alarm about sales.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Guard.Held) }},
-	{about("drift_fell", "1 if the policy certainly sells less than four fifths as often as before, over the last "+
-		"1000 decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		return indicator(s.Drift != nil && s.Drift.Fell)
-	}},
-	{about("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did "+
-		"not happen.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Unsound) }},
-	{about("policy_entry", "The last entry of the log that the policy has learned from.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.PolicyEntry) }},
-	{about("relearning_behind_entries", "Entries of the log that a second learner has not read yet, 0 if no "+
-		"relearning is under way.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
-		if s.Relearning == nil {
-			return 0
-		}
-		return max(float64(s.Relearning.To)-float64(s.Relearning.Entry), 0)
-	}},
-	{about("exploration_share", "Share of uniformly drawn sets among the decisions.", "placement"),
-		prometheus.GaugeValue, func(s *api.Stats) float64 { return s.ExplorationShare }},
-	{about("calibration_earned_total", "Revenue of the decisions with a predicted revenue.", "placement"),
-		prometheus.CounterValue, func(s *api.Stats) float64 { return s.Calibration.Revenue }},
-	{about("calibration_predicted_total", "Predicted revenue of the same decisions: about as much as was earned, "+
-		"if the policy is well calibrated.", "placement"), prometheus.CounterValue,
-		func(s *api.Stats) float64 { return s.Calibration.Predicted }},
-	{about("shadow_rounds_total", "Decisions in the mode shadow with an estimated revenue.", "placement"),
-		prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Shadow.Estimated) }},
-	{about("shadow_policy_total", "Estimated revenue of the policy's own sets in these decisions.", "placement"),
-		prometheus.CounterValue, func(s *api.Stats) float64 { return s.Shadow.Policy }},
-	{about("shadow_baseline_total", "Estimated revenue of the baselines that were shown in these decisions.",
-		"placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return s.Shadow.Baseline }},
-}
-
-var (
-	revenueDesc = about("revenue_total", "Revenue earned, by how the set was found.", "placement", "source")
-	roundsDesc  = about("rounds_total", "Decisions with an outcome, or expired, by how the set was found.", "placement",
-		"source")
-	gainDesc = about("gain", "Revenue a decision above what the placement, or a variant of its experiment, is "+
-		"compared with: the estimate, and bounds that hold at all times with 95 %.", "placement", "variant", "over",
-		"bound")
-	memoryUsed = about("memory_used_bytes", "Memory in use, by purpose.", "purpose")
-)
-
-// scraped holds a scrape's readings of the process. Extent is nil if the log did not report it.
-type scraped struct {
-	Options
-	applied uint64
-	alerts  alert.Stats
-	memory  budget.Usage
-	extent  *eventlog.Extent
-}
-
-// Conditions of metrics of the process.
-func (s *scraped) isBounded() bool { return s.memory.Size > 0 }
-func (s *scraped) hasLog() bool    { return s.extent != nil }
-
-// ofProcess lists the metrics of the process, each with a condition; nil means always.
-var ofProcess = []struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	has  func(s *scraped) bool
-	of   func(s *scraped) float64
-}{
-	{about("leader", "1 if this process writes the log, 0 if it follows the log."), prometheus.GaugeValue, nil,
-		func(s *scraped) float64 { return indicator(s.Engine.Role() == engine.Leader) }},
-	{about("follower_lag_seconds", "How long ago the state had all entries of the log that it follows. 0 in the "+
-		"process that writes the log."), prometheus.GaugeValue, nil, func(s *scraped) float64 {
-		return s.Engine.Lag().Seconds()
-	}},
-	{about("applied_entries", "The last entry of the log that is part of the state."), prometheus.GaugeValue, nil,
-		func(s *scraped) float64 { return float64(s.applied) }},
-	{about("snapshot_age_seconds", "Age of the last snapshot; before the first snapshot, the time since the start."),
-		prometheus.GaugeValue, func(s *scraped) bool { return s.SnapshotAge != nil },
-		func(s *scraped) float64 { return s.SnapshotAge().Seconds() }},
-	{about("clock_skew_seconds", "By how much the machine's time of day is ahead of the service's time, by which "+
-		"attribution windows end."), prometheus.GaugeValue, func(s *scraped) bool { return s.ClockSkew != nil },
-		func(s *scraped) float64 { return s.ClockSkew().Seconds() }},
-	{about("log_reopened_total", "How often the log was opened again since the process began: its servers were "+
-		"away, the disk was full, or a file of it was removed."), prometheus.CounterValue,
-		func(s *scraped) bool { return s.Reopened != nil }, func(s *scraped) float64 {
-			return float64(s.Reopened())
-		}},
-	{about("log_lag_entries", "Entries of the log that are not yet part of the state."), prometheus.GaugeValue,
-		(*scraped).hasLog, func(s *scraped) float64 { return max(float64(s.extent.Last)-float64(s.applied), 0) }},
-	{about("log_first_entry", "The first entry of the log: earlier ones were removed."), prometheus.GaugeValue,
-		(*scraped).hasLog, func(s *scraped) float64 { return float64(s.extent.First) }},
-	{about("log_entries", "Entries in the log."), prometheus.GaugeValue, (*scraped).hasLog,
-		func(s *scraped) float64 { return float64(s.extent.Last + 1 - s.extent.First) }},
-	{about("log_bytes", "Bytes of the log."), prometheus.GaugeValue, (*scraped).hasLog,
-		func(s *scraped) float64 { return float64(s.extent.Bytes) }},
-	{about("log_epoch", "Epoch of the writer of a log on NATS servers, which grows with every start of a service "+
-		"on the log."), prometheus.GaugeValue, func(s *scraped) bool { return s.hasLog() && s.extent.Epoch > 0 },
-		func(s *scraped) float64 { return float64(s.extent.Epoch) }},
-	{about("memory_limit_bytes", "Memory that placements and requests share, [limits] memory. Placements get "+
-		"three quarters of it."), prometheus.GaugeValue, (*scraped).isBounded,
-		func(s *scraped) float64 { return float64(s.memory.Size) }},
-	{about("memory_waiting_requests", "Requests that wait for memory."), prometheus.GaugeValue, (*scraped).isBounded,
-		func(s *scraped) float64 { return float64(s.memory.Waiting) }},
-	{about("alerts_delivered_total", "Messages that the receiver of alerts accepted."), prometheus.CounterValue, nil,
-		func(s *scraped) float64 { return float64(s.alerts.Delivered) }},
-	{about("alerts_failed_total", "Attempts to deliver an alert that failed."), prometheus.CounterValue, nil,
-		func(s *scraped) float64 { return float64(s.alerts.Failed) }},
-	{about("alerts_dropped_total", "Problems without an alert, because too many stood at once."),
-		prometheus.CounterValue, nil, func(s *scraped) float64 { return float64(s.alerts.Dropped) }},
-	{about("alerts_waiting", "Alerts that wait to be delivered."), prometheus.GaugeValue, nil,
-		func(s *scraped) float64 { return float64(s.alerts.Waiting) }},
-	{about("alerts_failing", "1 if the last attempt to deliver an alert failed."), prometheus.GaugeValue, nil,
-		func(s *scraped) float64 { return indicator(s.alerts.Failure != "") }},
-}
-
-// collector reads the counters of the placements and of the process at each scrape.
-type collector struct{ Options }
-
-// Describe implements prometheus.Collector.
-func (collector) Describe(to chan<- *prometheus.Desc) {
-	NewAppends().seconds.Describe(to)
-	for _, m := range ofPlacement {
-		to <- m.desc
-	}
-	for _, m := range ofProcess {
-		to <- m.desc
-	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, gainDesc, memoryUsed} {
-		to <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c collector) Collect(to chan<- prometheus.Metric) {
-	if c.Appends != nil {
-		c.Appends.seconds.Collect(to)
-	}
-	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, kind, v, labels...)
-	}
-	for _, name := range c.Engine.Placements() {
-		s, err := c.Engine.Stats(name)
-		if err != nil {
-			continue // deleted meanwhile
-		}
-		for _, m := range ofPlacement {
-			send(m.desc, m.kind, m.of(&s), name)
-		}
-		for mode, group := range map[uint8]api.Totals{offer.ByPolicy: s.ByPolicy, offer.ByChance: s.ByChance,
-			offer.ByBaseline: s.ByBaseline} {
-			send(revenueDesc, prometheus.CounterValue, group.Revenue, name, offer.SourceNames[mode])
-			send(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, offer.SourceNames[mode])
-		}
-		for _, g := range s.Gains {
-			for bound, v := range map[string]float64{"low": g.PerDecision.Low, "estimate": g.PerDecision.Estimate,
-				"high": g.PerDecision.High} {
-				send(gainDesc, prometheus.GaugeValue, v, name, g.Variant, g.Over, bound)
-			}
-		}
-	}
-	s := &scraped{Options: c.Options, applied: c.Engine.Sequence(), alerts: c.Alerts.Stats(), memory: c.Budget.Usage()}
-	if c.Log != nil {
-		ctx, cancel := timeout(5 * time.Second)
-		defer cancel()
-		if x, err := c.Log.Extent(ctx); err == nil {
-			s.extent = &x
-		}
-	}
-	for _, m := range ofProcess {
-		if m.has == nil || m.has(s) {
-			send(m.desc, m.kind, m.of(s))
-		}
-	}
-	if s.isBounded() {
-		send(memoryUsed, prometheus.GaugeValue, float64(s.memory.Placements), "placements")
-		send(memoryUsed, prometheus.GaugeValue, float64(s.memory.Requests), "requests")
 	}
 }
 

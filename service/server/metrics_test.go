@@ -11,6 +11,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
+	"vitrine/service/metrics"
 	"vitrine/service/server"
 )
 
@@ -87,7 +88,7 @@ func (s *service) gauge(name string) (v float64) {
 
 // Appends to the log are measured, and the epoch of its writer and the age of the snapshot are shown.
 func TestLogMetrics(t *testing.T) {
-	appends := server.NewAppends()
+	appends := metrics.NewAppends()
 	s := started(t, func(o *server.Options, _ *engine.Options) {
 		o.Appends, o.Log = appends, epochLog{o.Log}
 		o.SnapshotAge = func() time.Duration { return 90 * time.Second }

@@ -21,7 +21,9 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
+	"vitrine/service/feed"
 	"vitrine/service/keys"
+	"vitrine/service/metrics"
 	"vitrine/service/personalizer"
 )
 
@@ -31,7 +33,7 @@ type Options struct {
 	Clock   func() time.Time // nil is time.Now
 	Log     eventlog.Bounded // its extent is in /metrics; may be nil
 	Epoch   func() uint64    // of the log's writer; may be nil
-	Appends *Appends         // to the log, for /metrics; may be nil
+	Appends *metrics.Appends // to the log, for /metrics; may be nil
 
 	Reopened    func() int64         // how often the log was opened again, for /metrics; may be nil
 	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
@@ -44,8 +46,8 @@ type Options struct {
 	// of the leader's Forwarded. Nil is allowed.
 	Forward func(ctx context.Context, request []byte) (answer []byte, err error)
 
-	Keys   *keys.Set // nil asks for no key, which is only for loopback
-	Feed   *Feed     // the engine must call its Applied; nil means there is no /v1/events
+	Keys   *keys.Set  // nil asks for no key, which is only for loopback
+	Feed   *feed.Feed // the engine must call its Applied; nil means there is no /v1/events
 	Limits Limits
 	Budget *budget.Budget // the requests' memory; nil is unlimited
 
@@ -84,14 +86,14 @@ type Server struct {
 	clock     func() time.Time
 	keys      *keys.Set
 	sessions  sessions
-	feed      *Feed
+	feed      *feed.Feed
 	limits    Limits
 	accounts  accounts
 	requests  places // without probes, pages and streams
 	exports   places
 	listeners places
 	log       *slog.Logger
-	metrics   *metrics
+	metrics   *requestMetrics
 	heartbeat time.Duration // the longest silence of a stream
 	document  func() []byte // OpenAPI
 

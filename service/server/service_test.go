@@ -22,6 +22,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/feed"
 	"vitrine/service/server"
 	"vitrine/service/setup"
 	"vitrine/service/shoppers"
@@ -35,7 +36,7 @@ type service struct {
 	*server.Server
 	engine *engine.Engine
 	store  eventlog.Store
-	feed   *server.Feed
+	feed   *feed.Feed
 	clock  *clock
 	log    *lines
 	token  string
@@ -71,7 +72,7 @@ func (l *lines) String() string {
 // started makes a service. change may be nil.
 func started(t testing.TB, change func(o *server.Options, e *engine.Options)) *service {
 	t.Helper()
-	s := &service{TB: t, feed: new(server.Feed), clock: new(clock), log: new(lines)}
+	s := &service{TB: t, feed: new(feed.Feed), clock: new(clock), log: new(lines)}
 	s.clock.advance(time.Hour)
 	store := new(memlog.Store)
 	eo := engine.Options{Store: store, Build: setup.NewLearner, Applied: s.feed.Applied}

@@ -1,0 +1,222 @@
+// Package feed passes a log's events to those who listen to them.
+package feed
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/keys"
+	"vitrine/service/offer"
+)
+
+// Feed passes events to listeners. Pass its method Applied as engine.Options.Applied. The zero value is ready.
+//
+// The engine never waits for a listener: one that cannot keep up is disconnected. When it returns with the last event
+// that it saw, it first gets the later ones from the log.
+type Feed struct {
+	listening atomic.Int64
+
+	mu     sync.Mutex
+	closed bool
+	to     map[*Subscription]struct{}
+}
+
+// Subscription is a listener's part of a feed.
+type Subscription struct {
+	placement  string   // "" is every one
+	placements []string // of the listener's key; nil is all
+	messages   chan Message
+	live       bool // whether it gets what comes; before that it reads the log
+}
+
+// Message is an event's text, and its entry, which is its id.
+type Message struct {
+	Sequence uint64
+	Text     []byte // without the id
+}
+
+// Messages returns the channel of what comes while the subscription is live. It is closed when the subscription ends.
+func (s *Subscription) Messages() <-chan Message { return s.messages }
+
+// IsLive reports whether the listener gets what comes. Before that it reads the log.
+func (s *Subscription) IsLive() bool { return s.live }
+
+// Wants reports whether a listener gets the events of a placement.
+func (s *Subscription) Wants(placement string) bool {
+	return (s.placement == "" || s.placement == placement) && keys.Covers(s.placements, placement)
+}
+
+// Backlog is how many events a listener may be behind.
+const Backlog = 1024
+
+// Applied sends an entry of the log to the listeners.
+func (f *Feed) Applied(sequence uint64, e *eventlog.Event) {
+	if f.listening.Load() == 0 {
+		return
+	}
+	text := Text(e)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s := range f.to {
+		if !s.live || !s.Wants(e.Placement) {
+			continue
+		}
+		select {
+		case s.messages <- Message{sequence, text}:
+		default:
+			f.drop(s)
+		}
+	}
+}
+
+// drop ends a subscription. The caller holds mu.
+func (f *Feed) drop(s *Subscription) {
+	if _, ok := f.to[s]; ok {
+		delete(f.to, s)
+		f.listening.Add(-1)
+		close(s.messages)
+	}
+}
+
+// Subscribe adds a listener to the events of a placement, "" for every one, as far as its key covers them. In a closed
+// feed the subscription has ended.
+func (f *Feed) Subscribe(placement string, covered []string) *Subscription {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.to == nil {
+		f.to = map[*Subscription]struct{}{}
+	}
+	s := &Subscription{placement: placement, placements: covered, messages: make(chan Message, Backlog)}
+	f.to[s] = struct{}{}
+	f.listening.Add(1)
+	if f.closed {
+		f.drop(s)
+	}
+	return s
+}
+
+// GoLive lets a listener get what comes from now on.
+func (f *Feed) GoLive(s *Subscription) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.live = true
+}
+
+// Leave ends a subscription.
+func (f *Feed) Leave(s *Subscription) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drop(s)
+}
+
+// Close ends all subscriptions.
+func (f *Feed) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for s := range f.to {
+		f.drop(s)
+	}
+}
+
+// Text returns a server-sent event without its id.
+func Text(e *eventlog.Event) []byte {
+	kind, event := eventOf(e)
+	data, err := json.Marshal(event, json.Deterministic(true))
+	if err != nil {
+		panic(fmt.Sprintf("feed: an event does not marshal: %v", err))
+	}
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", kind, data)
+}
+
+// eventOf returns the event that listeners receive, and its kind.
+func eventOf(e *eventlog.Event) (kind string, t api.Event) {
+	t = api.Event{Time: time.Unix(0, e.Time).UTC(), Placement: e.Placement, By: e.By}
+	switch body := e.Body.(type) {
+	case *eventlog.PlacementPut:
+		kind, t.Config = "placement-put", configOf(body.Config)
+	case *eventlog.PlacementDeleted:
+		kind = "placement-deleted"
+	case *eventlog.Offered:
+		kind, t.Decision = "offered", body.Decision
+		t.Candidates, t.Source, t.PolicyEntry, t.Shown = body.Candidates, offer.SourceNames[body.Mode],
+			body.PolicyEntry, make([]string, len(body.Shown))
+		for k, i := range body.Shown {
+			t.Shown[k] = body.ItemIDs[i]
+		}
+	case *eventlog.Chosen:
+		kind, t.Decision, t.Position, t.Taken = "chosen", body.Decision, new(int(body.Choice)), takenOf(body.Basket)
+	case *eventlog.Expired:
+		kind, t.Decision = "expired", body.Decision
+	case *eventlog.Evicted:
+		kind, t.Decision = "evicted", body.Decision
+	case *eventlog.Corrected:
+		if kind = "corrected"; body.Correction == "" {
+			kind = "late-outcome"
+		}
+		t.Decision, t.Correction, t.Position, t.Value = body.Decision, body.Correction, new(int(body.Choice)),
+			new(body.Value)
+		t.Taken = takenOf(body.Basket)
+	case *eventlog.AlarmCleared:
+		kind = "alarm-cleared"
+	case *eventlog.ClockMoved:
+		kind, t.Seconds = "clock-moved", time.Duration(body.By).Seconds()
+	case *eventlog.CategoryValuesAdded:
+		kind, t.Feature, t.Values = "category-values-added", body.Feature, body.Values
+	case *eventlog.SnapshotTaken:
+		kind, t.Version = "version-saved", body.Version
+	case *eventlog.VersionSaved:
+		kind, t.Version, t.Note = "version-saved", body.Version, body.Note
+	case *eventlog.LearnerRolledBack:
+		kind, t.Version = "rolled-back", body.Version
+		if len(body.Config) > 0 {
+			t.Config = configOf(body.Config)
+		}
+	case *eventlog.LearnerReset:
+		kind, t.Config = "learner-reset", configOf(body.Config)
+	case *eventlog.RelearningBegun:
+		kind, t.Config = "relearning-begun", configOf(body.Config)
+	case *eventlog.LearnerSwapped:
+		kind, t.Config = "learner-swapped", configOf(body.Config)
+	case *eventlog.LearnerAdopted:
+		kind, t.Config = "learner-adopted", configOf(body.Config)
+	case *eventlog.RelearningEnded:
+		kind, t.Note = "relearning-ended", body.Reason
+	case *eventlog.Activated:
+		kind, t.Decision = "activated", body.Decision
+	case *eventlog.Measured:
+		kind, t.Decision = "measured", body.Decision
+	case *eventlog.ItemsChanged:
+		kind, t.Items = "items-changed", len(body.Put)+len(body.Deleted)
+	case *eventlog.ItemsDeclined:
+		kind, t.Decision = "items-declined", body.Decision
+		for _, i := range body.Items {
+			t.Positions = append(t.Positions, int(i))
+		}
+	default:
+		panic(fmt.Sprintf("feed: an event of type %T", body))
+	}
+	return kind, t
+}
+
+func takenOf(basket eventlog.Basket) (taken []api.Taken) {
+	for _, t := range basket {
+		taken = append(taken, api.Taken{Position: int(t.Place), Quantity: int(t.Quantity), Value: t.Value})
+	}
+	return taken
+}
+
+// configOf reads a configuration of the log.
+func configOf(text []byte) *api.Placement {
+	p := new(api.Placement)
+	if err := json.Unmarshal(text, p); err != nil {
+		panic(fmt.Sprintf("feed: a configuration of the log does not unmarshal: %v", err))
+	}
+	return p
+}
