@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/internal/commandline"
 )
 
 func complete(t *testing.T, words ...string) []string {
@@ -100,32 +101,19 @@ func TestCompletionSources(t *testing.T) {
 	}
 }
 
-// The scripts are of their shells' grammar, where these are installed.
-func TestCompletionScripts(t *testing.T) {
-	for shell, script := range shells {
-		if _, err := exec.LookPath(shell); err != nil {
-			continue
-		}
-		c := exec.CommandContext(t.Context(), shell, "-n")
-		c.Stdin = strings.NewReader(script)
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", shell, err, out)
-		}
-	}
-}
-
 // The manual contains every command and flag in the help.
 func TestManual(t *testing.T) {
 	parser := kong.Must(&cli{}, kong.Name("vitrine"), kong.Description(description))
-	page := string(manual(parser.Model))
+	escaped := strings.NewReplacer("-", `\-`).Replace
+	page := string(commandline.Manual(parser.Model, version))
 	var walk func(n *kong.Node)
 	walk = func(n *kong.Node) {
-		for _, c := range visible(n) {
-			if !strings.Contains(page, ".SS "+roff(c.Path())) {
+		for _, c := range commandline.Visible(n) {
+			if !strings.Contains(page, ".SS "+escaped(c.Path())) {
 				t.Errorf("the manual has no command %s", c.Path())
 			}
 			for _, f := range c.Flags {
-				if !strings.Contains(page, roff("--"+f.Name)) {
+				if !strings.Contains(page, escaped("--"+f.Name)) {
 					t.Errorf("the manual has no %s of %s", f.Name, c.Path())
 				}
 			}
@@ -135,8 +123,5 @@ func TestManual(t *testing.T) {
 	walk(parser.Model.Node)
 	if strings.Contains(page, "complete ") && strings.Contains(page, ".SS complete\n") {
 		t.Error("the manual has the hidden command complete")
-	}
-	if want := "\\&.x \\-\\e"; roff(`.x -\`) != want {
-		t.Errorf("roff gives %q, want %q", roff(`.x -\`), want)
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // table lists the directories of every layer, from 0 on; "." is the root.
 var table = [][]string{
-	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/buildid",
+	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/buildid", "internal/commandline",
 		"internal/cpu",
 		"internal/decompress", "internal/extsort", "internal/fatal", "internal/fields", "internal/flock",
 		"internal/freeport",
