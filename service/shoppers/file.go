@@ -135,17 +135,16 @@ func (f *File) Key(_ context.Context, id string, draws bool) (Key, error) {
 	return r.key, nil
 }
 
-// Erase implements Store.
+// Erase implements Store. A key that is gone already may not have been synced yet.
 func (f *File) Erase(_ context.Context, id string) error {
 	f.mu.Lock()
 	h := HashOf(id)
-	if f.keys[h] == nil {
-		f.mu.Unlock()
-		return nil
+	err, isEmpty := f.spoil, f.file == nil
+	if err == nil && f.keys[h] != nil {
+		err = f.delete(h)
 	}
-	err := f.delete(h)
 	f.mu.Unlock()
-	if err != nil {
+	if err != nil || isEmpty {
 		return err
 	}
 	return f.sync()

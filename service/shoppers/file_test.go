@@ -62,6 +62,20 @@ func TestKeysAreKeptAndErased(t *testing.T) {
 	}
 }
 
+// An erasure that may not last is an error, also the second time.
+func TestFailedErasure(t *testing.T) {
+	f := reopened(t, nil, filepath.Join(t.TempDir(), "shoppers"))
+	fatal.If(t, f.Erase(t.Context(), "nobody"))
+	keyOf(t, f, "anna", true)
+	fatal.If(t, f.Erase(t.Context(), "anna"))
+	fatal.If(t, f.file.Close())
+	for range 2 {
+		if err := f.Erase(t.Context(), "anna"); err == nil {
+			t.Error("an erasure that was not synced is reported as done")
+		}
+	}
+}
+
 // A sweep deletes the keys that are not used, unless they were drawn or asked for since the last one.
 func TestSweep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shoppers")
