@@ -438,8 +438,8 @@ func (l *ledger) linearize() {
 			text := ""
 			for _, o := range by[key] {
 				a := o.Input.(*answer)
-				text += fmt.Sprintf("\n  %s–%s client %d: %s %s%s%s %v", l.w.at(a.begin), l.w.at(a.end), a.client,
-					a.kind, a.item, a.status, a.choice, a.err)
+				text += fmt.Sprintf("\n  %s–%s client %d: %s %s%s%s %d %v", l.w.at(a.begin), l.w.at(a.end), a.client,
+					a.kind, a.item, a.status, a.choice, a.value, a.err)
 			}
 			l.w.finding("calls about %s have no order:%s", key, text)
 		}

@@ -106,3 +106,10 @@ func SetFreshKey(t testing.TB, d time.Duration) {
 	freshKey = d
 	t.Cleanup(func() { freshKey = was })
 }
+
+// TakeOver takes a lease from a live process, as a standby does.
+func TakeOver(ctx context.Context, bucket jetstream.KeyValue, process string) error {
+	l := &lease{bucket: bucket}
+	return l.take(ctx, &Store{lease: l, options: Options{Process: process, Standby: true, TakeOver: true,
+		Patience: time.Minute, Now: clocks}}, true)
+}

@@ -87,7 +87,8 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 		return err
 	}
 	var seen quiet
-	begin := time.Now() // start of the attempts
+	var owed time.Duration // how long the processes that the lease is taken from may trust it yet
+	begin := time.Now()    // start of the attempts
 	for answer := shortAttempt; ; {
 		revision, held, err := l.look(ctx, s)
 		if err != nil {
@@ -102,11 +103,14 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 		case renewed && !waits && !s.options.TakeOver:
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
 		case isFree || s.options.TakeOver:
+			if !isFree { // if the answer is lost, the lease is this process's at the next look
+				owed = max(owed, held.silence())
+			}
 			err := l.put(ctx, s, revision, answer)
 			if err == nil {
 				s.holder.Store(&mine)
-				if s.options.Standby && !isFree {
-					return wait(ctx, held.silence()) // by then the previous holder knows, or no longer trusts its lease
+				if s.options.Standby {
+					return wait(ctx, owed)
 				}
 				return nil
 			}

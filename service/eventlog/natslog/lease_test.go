@@ -11,10 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
@@ -372,4 +374,41 @@ func TestSlowClaim(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) || standbys[0].Leads() == standbys[1].Leads() {
 		t.Errorf("the other one: %v; %v and %v lead", err, standbys[0].Leads(), standbys[1].Leads())
 	}
+}
+
+// onlyLease is a bucket with the lease of a live process. It stores a new holder, and loses the first answer.
+type onlyLease struct {
+	jetstream.KeyValue
+	jetstream.KeyValueEntry
+	value    []byte
+	revision uint64
+	taken    time.Time
+}
+
+func (l *onlyLease) Get(context.Context, string) (jetstream.KeyValueEntry, error) { return l, nil }
+func (l *onlyLease) Value() []byte                                                { return l.value }
+func (l *onlyLease) Revision() uint64                                             { return l.revision }
+func (l *onlyLease) Bucket() string                                               { return "lease" }
+
+func (l *onlyLease) Update(ctx context.Context, _ string, value []byte, _ uint64) (uint64, error) {
+	l.value, l.revision = value, l.revision+1
+	if l.taken.IsZero() {
+		l.taken = time.Now()
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return l.revision, nil
+}
+
+// A process that takes a lease over writes only when the holder before cannot trust its lease any more, also if the
+// answer was lost and the lease is its own at the next look.
+func TestTakenLeaseRunsOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &onlyLease{value: []byte(`{"process":"other","lasts_ms":5000}`), revision: 7}
+		fatal.If(t, natslog.TakeOver(t.Context(), l, "this"))
+		if waited := time.Since(l.taken); waited < 5*time.Second || waited > 7*time.Second {
+			t.Errorf("the log is taken %v after the lease, want its 5s and little more", waited)
+		}
+	})
 }
