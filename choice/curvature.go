@@ -26,7 +26,12 @@ func symmetric(packed []float64, d int) *mat.SymDense {
 
 // scaled returns D^−½ M D^−½ for the diagonal matrix D of positive numbers d.
 func scaled(m *mat.SymDense, d []float64) *mat.SymDense {
-	return symOf(len(d), func(i, j int) float64 { return m.At(i, j) / math.Sqrt(d[i]*d[j]) })
+	return symOf(len(d), func(i, j int) float64 {
+		if p := d[i] * d[j]; p > 1e-290 && p < 1e290 {
+			return m.At(i, j) / math.Sqrt(p)
+		}
+		return m.At(i, j) / math.Sqrt(d[i]) / math.Sqrt(d[j]) // the product would overflow, or lose digits
+	})
 }
 
 // diagonal returns the diagonal of m, with 1 in place of entries that are not positive.

@@ -18,7 +18,6 @@ import (
 // Options configure [Fit]. The zero value is a sensible default.
 type Options struct {
 	Errors    string     // covariance: "classic" (""), "robust" or "clustered"
-	Start     []float64  // where the minimiser starts; nil means 0
 	Steps     int        // maximum number of steps; 0 means 100
 	Tolerance float64    // decrement at which it stops; 0 means 1e-10
 	Workers   int        // number of goroutines; 0 means one per processor. The result does not depend on it
@@ -58,13 +57,9 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		return nil, errors.New("every choice has the weight 0: check data.weight")
 	}
 	m := &minimiser{steps: o.Steps, tolerance: o.Tolerance, watch: o.Watch}
-	start := o.Start
-	if start == nil {
-		if start, err = m.start(ctx, r, l, d, o.Workers); err != nil {
-			return nil, err
-		}
-	} else if len(start) != len(r.Names) {
-		return nil, fmt.Errorf("the start has %d numbers for %d coefficients", len(start), len(r.Names))
+	start, err := m.start(ctx, r, l, d, o.Workers)
+	if err != nil {
+		return nil, err
 	}
 	objective := newObjective(l, d, o.Workers)
 	best, err := m.newton(ctx, objective, start)

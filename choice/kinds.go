@@ -24,6 +24,9 @@ type Model struct {
 	Seed   uint64 `toml:"seed" json:"seed,omitempty"` // seeds the starts
 }
 
+// The memory of a fit grows with the square of the classes, and with the draws of all decision makers.
+const maxClasses, maxDraws = 100, 100_000
+
 // check returns an error that names the first invalid field.
 func (m *Model) check() error {
 	if m.Kind != "nested" && len(m.Nests) > 0 {
@@ -38,8 +41,8 @@ func (m *Model) check() error {
 	switch m.Kind {
 	case "", "mnl":
 	case "latent":
-		if m.Classes < 2 {
-			return fmt.Errorf("model.classes is %d: want at least 2", m.Classes)
+		if m.Classes < 2 || m.Classes > maxClasses {
+			return fmt.Errorf("model.classes is %d: want 2 to %d", m.Classes, maxClasses)
 		}
 		if m.Starts < 0 {
 			return fmt.Errorf("model.starts is %d", m.Starts)
@@ -91,8 +94,8 @@ func (m *Model) checkRandom() error {
 				"correlated", r.Coefficient, r.Distribution)
 		}
 	}
-	if m.Draws < 0 {
-		return fmt.Errorf("model.draws is %d", m.Draws)
+	if m.Draws < 0 || m.Draws > maxDraws {
+		return fmt.Errorf("model.draws is %d: want at most %d", m.Draws, maxDraws)
 	}
 	return nil
 }

@@ -239,11 +239,16 @@ func TestMixedMirror(t *testing.T) {
 	drawn := fatal.Or(truth.simulate(d, rng))(t)
 	var ends []float64
 	for _, start := range [][]float64{{1, -0.5, 1}, {1, -0.5, -1}} {
-		r := fatal.Or(Fit(context.Background(), spec, drawn, Options{Start: start}))(t)
-		if !r.Converged || r.Coefficients[2] < 0 {
-			t.Errorf("from %v: %v, converged %v", start, r.Coefficients, r.Converged)
+		_, l, err := begin(spec, drawn)
+		fatal.If(t, err)
+		o, m := newObjective(l, drawn, 0), &minimiser{steps: 100, tolerance: 1e-10}
+		near := fatal.Or(m.newton(context.Background(), o, start))(t)
+		best := fatal.Or(m.mirrored(context.Background(), o, l.(*mixed), near))(t)
+		l.(*mixed).upright(best)
+		if !best.converged || best.theta[2] < 0 {
+			t.Errorf("from %v: %v, converged %v", start, best.theta, best.converged)
 		}
-		ends = append(ends, r.LogLikelihood)
+		ends = append(ends, best.value)
 	}
 	if !near(ends[0], ends[1], 1e-10) {
 		t.Errorf("log-likelihoods %v", ends)
@@ -275,7 +280,10 @@ func TestKindsErrors(t *testing.T) {
 		{`kind = "nested"`, "model.nests is missing: a nested logit has nests"},
 		{`kind = "mixed"`, "model.random is missing: a mixed logit has coefficients that vary"},
 		{"classes = 2", `model.classes, membership, starts and seed need kind = "latent"`},
-		{"kind = \"latent\"\nclasses = 1", "model.classes is 1: want at least 2"},
+		{"kind = \"latent\"\nclasses = 1", "model.classes is 1: want 2 to 100"},
+		{"kind = \"latent\"\nclasses = 4_000_000_000_000", "model.classes is 4000000000000: want 2 to 100"},
+		{"kind = \"mixed\"\ndraws = 4_000_000_000_000\n[[model.random]]\ncoefficient = \"cost\"",
+			"model.draws is 4000000000000: want at most 100000"},
 		{"draws = 5", `model.random, correlated and draws need kind = "mixed"`},
 		{"[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\", \"car\"]", `model.nests needs kind = "nested"`},
 		{"kind = \"nested\"\n[[model.nests]]\nname = \"a\"\nalternatives = [\"bus\"]",

@@ -2,7 +2,9 @@ package choice
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -86,6 +88,10 @@ func (m *minimiser) newton(ctx context.Context, o *objective, theta []float64) (
 			kernel.Axpy(r.theta, -1, step)
 			r.value -= r.decrement / 2
 			return r, nil
+		}
+		if j := slices.IndexFunc(r.moment, func(v float64) bool { return math.IsInf(v, 1) }); r.steps == 1 && j >= 0 {
+			return nil, fmt.Errorf("the squares of the values behind coefficient %s are beyond 1e308: measure them "+
+				"in larger units", o.names()[j])
 		}
 		if r.steps > m.steps || math.IsNaN(r.decrement) {
 			return r, nil
