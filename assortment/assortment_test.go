@@ -181,9 +181,14 @@ func TestMaximizeRefusesOtherLengths(t *testing.T) {
 	assortment.Maximize(nil, assortment.AtMost(1), []float64{1, 2}, []float64{1})
 }
 
-// NaN utilities are the caller's mistake, but the search still terminates.
+// NaN utilities are the caller's mistake, but the search still ends with a set of the family.
 func TestMaximizeEndsOnNaN(t *testing.T) {
 	nan := math.NaN()
+	demanding := quota(t, assortment.Rules{Items: 3, Max: 3, Groups: []assortment.Group{
+		{Name: "a", Items: []int{0, 1}, Min: 1, Max: 1}, {Name: "b", Items: []int{1, 2}, Min: 1, Max: 1}}})
+	if s, _ := assortment.Maximize(nil, demanding, []float64{nan, nan, 0}, []float64{1, 2, 3}); !demanding.Contains(s) {
+		t.Errorf("%v is not in the family", s)
+	}
 	assortment.Maximize(nil, assortment.AtMost(2), []float64{nan, 1, 2}, []float64{1, 2, 3})
 	assortment.Maximize(nil, assortment.AtMost(2), []float64{0, 1, 2}, []float64{nan, 2, 3})
 }

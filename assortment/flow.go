@@ -344,6 +344,9 @@ func (f *flow) join() {
 	f.size *= joiningGrowth
 	for i, g := range f.gain {
 		k := f.cell[i]
+		if !(g > -1e300) { // also includes NaN: a lower bound may need the item
+			g = -1e300
+		}
 		if !(g < before) || g < f.least || !(g > f.floor) || k < 0 {
 			continue
 		}

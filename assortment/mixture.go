@@ -68,7 +68,9 @@ func MaximizeMixture(
 			s, revenue = best, v
 		}
 		for i, v := range u {
-			mean[i] += float64(m.Weight[k] * v)
+			if m.Weight[k] > 0 { // 0 times −∞ is no number
+				mean[i] += float64(m.Weight[k] * v)
+			}
 		}
 	}
 	best, _ := Maximize(nil, c, mean, r)
@@ -90,22 +92,20 @@ func (m Mixture) neighbour(
 	c vitrine.Constraint, s vitrine.Assortment, r []float64,
 ) (best vitrine.Assortment, revenue float64) {
 	revenue = math.Inf(-1)
-	sums := m.sums(s, r)
-	try := func(drop, add int) {
-		v := sums.changed(drop, add)
-		if v > revenue {
-			if t := exchanged(s, drop, add); c.Contains(t) {
-				best, revenue = t, v
-			}
-		}
+	drops := append([]int{-1}, s...)
+	sums := make([]*mixtureSums, len(drops))
+	for k, drop := range drops {
+		sums[k] = m.sums(exchanged(s, drop, -1), r)
 	}
 	for add := -1; add < len(m.Utility[0]); add++ {
 		if add >= 0 && slices.Contains(s, add) {
 			continue
 		}
-		for _, drop := range append([]int{-1}, s...) {
-			if drop >= 0 || add >= 0 {
-				try(drop, add)
+		for k, drop := range drops {
+			if v := sums[k].with(add); (drop >= 0 || add >= 0) && v > revenue {
+				if t := exchanged(s, drop, add); c.Contains(t) {
+					best, revenue = t, v
+				}
 			}
 		}
 	}
@@ -155,15 +155,11 @@ func (m Mixture) sums(s vitrine.Assortment, r []float64) *mixtureSums {
 	return q
 }
 
-// changed estimates the revenue of the set with item drop removed and item add inserted.
-func (q *mixtureSums) changed(drop, add int) float64 {
+// with returns the revenue of the set with item add, or of the set itself for −1.
+func (q *mixtureSums) with(add int) float64 {
 	revenue := 0.0
 	for c, u := range q.m.Utility {
 		weight, earned := q.weight[c], q.earned[c]
-		if drop >= 0 {
-			v := math.Exp(u[drop] - q.top[c])
-			weight, earned = weight-v, earned-float64(v*revenueOf(q.r, drop))
-		}
 		if add >= 0 {
 			v := math.Exp(u[add] - q.top[c])
 			weight, earned = weight+v, earned+float64(v*revenueOf(q.r, add))

@@ -202,9 +202,9 @@ func (n Nests) grow(items []int, u, r []float64) prefix {
 	for _, i := range items {
 		v := u[i] / lambda
 		top := max(inclusive, v)
-		joint := top + math.Log(math.Exp(inclusive-top)+math.Exp(v-top))
-		revenue += float64((revenueOf(r, i) - revenue) * math.Exp(v-joint))
-		inclusive = joint
+		had, more := math.Exp(inclusive-top), math.Exp(v-top)
+		revenue = (float64(revenue*had) + float64(revenueOf(r, i)*more)) / (had + more)
+		inclusive = top + math.Log(had+more)
 		p.parts = append(p.parts, part{lambda * inclusive, revenue})
 	}
 	return p

@@ -60,6 +60,15 @@ func TestNestsRevenue(t *testing.T) {
 	}
 }
 
+// An expensive item that hardly sells leaves the mean revenue of its nest as it is.
+func TestMaximizeNestedOfUnequalRevenues(t *testing.T) {
+	n := assortment.Nests{Of: []int{0, 0}, Dissimilarity: []float64{1}}
+	s, revenue, err := assortment.MaximizeNested(nil, n, []float64{-100, 0}, []float64{1e40, 1})
+	if err != nil || fmt.Sprint(s) != "[0 1]" || math.Abs(revenue-0.5) > 0.01 {
+		t.Errorf("%v earns %v, %v", s, revenue, err)
+	}
+}
+
 // With λ = 1 the model is MNL, and Maximize finds the same optimum.
 func TestMaximizeNestedIsMNL(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -32,7 +32,8 @@ import (
 // compute the bound, it replaces g_(1) + … + g_(j) by the sum of the j largest gains of all items, or by the largest
 // sum of positive gains of a set if that is less.
 //
-// r ≥ 0; nil means 1 for all. MaximizeOrdered panics unless r is nil or as long as u, and if a utility or an effect is
+// Exponentials are compared on one scale, so utilities and effects should lie within 400 of each other. r ≥ 0; nil
+// means 1 for all. MaximizeOrdered panics unless r is nil or as long as u, and if a utility or an effect is
 // NaN or +∞.
 func MaximizeOrdered(dst []int, c vitrine.Constraint, u, gamma, r []float64) (order []int, revenue, bound float64) {
 	if r != nil && len(r) != len(u) {
@@ -47,7 +48,7 @@ func MaximizeOrdered(dst []int, c vitrine.Constraint, u, gamma, r []float64) (or
 	found := false
 	z := 0.0
 	for {
-		next := o.best(z)
+		next := o.best(z * (1 + rounding(len(order)))) // just above z: see maximizeRevenue
 		earned := vitrine.OrderedRevenue(next, u, gamma, r)
 		if found && !(earned > revenue) {
 			break

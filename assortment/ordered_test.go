@@ -182,6 +182,12 @@ func TestMaximizeOrderedWithoutEffects(t *testing.T) {
 	); len(order) != 0 || revenue != 0 {
 		t.Errorf("of no items %v earns %v", order, revenue)
 	}
+	// An item that always sells earns as much as the set, so that its gain is 0 up to rounding. The best order leaves
+	// it out, and fills the first place to show item 0 in the second.
+	if order, revenue, _ := assortment.MaximizeOrdered(nil, assortment.AtMost(3), []float64{0, -30, 300},
+		[]float64{0, 1}, []float64{1, 0, 0.5}); !slices.Equal(order, []int{1, 0}) {
+		t.Errorf("order %v earns %v", order, revenue)
+	}
 	u := []float64{700, 699, math.Inf(-1)}
 	if order, revenue, _ := assortment.MaximizeOrdered(
 		nil, assortment.AtMost(2), u, []float64{0, -700}, []float64{1, 2, 5},
