@@ -32,7 +32,7 @@ var errDumpInterrupted = errors.New("interrupted: the dump is not complete, and 
 // A customer's choice follows [vitrine.Choose]. Each policy P in the experiment is played, and adds
 //
 //	P.offers      T×m int64    S_t, filled up with −1; m is the size of the largest
-//	P.orders      T×K int64    with position effects: the items from the first place on, filled up with −1
+//	P.orders      T×m int64    with position effects: the items from the first place on, filled up with −1
 //	P.choices     T   int64    the position in S_t that was chosen, from 1, or 0 for none
 //	P.propensity  T   float64  π_t(S_t | X_t), 0 if it is not known
 //	P.regret      T   float64  cumulative

@@ -56,8 +56,9 @@ func spanOf(log bool, lists ...[]float64) span {
 	switch {
 	case s.low > s.high:
 		s.low, s.high = 0, 1
-	case !(s.high-s.low > 1e-9): // a single value
-		s.low, s.high = s.low-1, s.low+1
+	case !(s.high-s.low > max(1e-300, 1e-12*max(math.Abs(s.low), math.Abs(s.high)))): // a single value
+		margin := max(1, 1e-9*math.Abs(s.low))
+		s.low, s.high = s.low-margin, s.low+margin
 	}
 	return s
 }

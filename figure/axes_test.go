@@ -6,6 +6,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// Small values spread over the axis like large ones, and an axis around one value is never empty.
+func TestSpans(t *testing.T) {
+	if s := spanOf(false, []float64{-7e-10, -5e-10}); s.low != -7e-10 || s.high != -5e-10 {
+		t.Errorf("%v", s)
+	}
+	for _, v := range []float64{0, 3, -1e20, 1e300, 5e-324} {
+		s := spanOf(false, []float64{v, v})
+		if n := len(s.ticks()); !(s.low < v && v < s.high) || n < 2 || n > 7 {
+			t.Errorf("%v: %v with %d ticks", v, s, n)
+		}
+	}
+}
+
 func TestTicks(t *testing.T) {
 	for _, test := range []struct {
 		span    span

@@ -142,6 +142,10 @@ func (r *Round) check(d int) error {
 		return err
 	}
 	switch law := r.SamplingLaw; {
+	case r.Items != nil && len(r.Items) != r.Context.NumItems():
+		return fmt.Errorf("%d names for %d items", len(r.Items), r.Context.NumItems())
+	case math.IsNaN(r.Corrected) || math.IsInf(r.Corrected, 0):
+		return fmt.Errorf("the earnings are corrected by %v", r.Corrected)
 	case !(r.Propensity >= 0 && r.Propensity <= 1):
 		return fmt.Errorf("the propensity is %v: want a number in (0, 1], or 0 if it is not known", r.Propensity)
 	case law == nil:

@@ -295,6 +295,14 @@ func TestBadLogs(t *testing.T) {
 			r[2].Propensity = math.NaN()
 			return r
 		},
+		"round 3: 1 names for 4 items": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
+			r[2].Items = []string{"a"}
+			return r
+		},
+		"round 3: the earnings are corrected by NaN": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
+			r[2].Corrected = math.NaN()
+			return r
+		},
 		"round 4: choice 3 is not a position": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
 			r[3].Choice = 3
 			return r

@@ -122,7 +122,7 @@ func EpsilonSets(epsilon float64, n, k int, page vitrine.Assortment) SamplingLaw
 	sizes := make([]float64, k+1)
 	total := 0.0
 	for l := 1; l <= k; l++ {
-		sizes[l] = math.Exp(logChoose(n, l) - logChoose(n, k))
+		sizes[l] = math.Exp(logChoose(n, l) - logChoose(n, min(k, n/2))) // at most 1
 		total += sizes[l]
 	}
 	for l := range sizes {

@@ -254,6 +254,10 @@ func TestSetsAreTheSamplers(t *testing.T) {
 		4}), assortment.AtMost(k).Propensity(n); math.Abs(got-want) > 1e-12 {
 		t.Errorf("μ = %v, want %v", got, want)
 	}
+	// Of 2,000 items, there are 2⁹⁹⁹·² times more sets of half the items than of all.
+	if p := offpolicy.EpsilonSets(1, 2000, 2000, nil).Inclusion(3); math.Abs(p-0.5) > 1e-9 {
+		t.Errorf("an item is in a set of all with probability %v, want half", p)
+	}
 	hits := 0
 	const draws = 20000
 	for range draws {

@@ -8,6 +8,7 @@ package tune
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -32,10 +33,14 @@ type Rung struct {
 	Seeds    int `json:"seeds"`
 }
 
-// Rungs returns the rungs of a search over the given numbers of settings and seeds.
+// Rungs returns the rungs of a search over the given numbers of settings and seeds. It panics if First or Factor is too
+// small.
 func (h Halving) Rungs(settings, seeds int) []Rung {
 	if h == (Halving{}) {
 		return []Rung{{settings, seeds}}
+	}
+	if h.First < 1 || h.Factor < 2 {
+		panic(fmt.Sprintf("tune: halving from %d seeds by the factor %d: want at least 1 and 2", h.First, h.Factor))
 	}
 	r := Rung{settings, min(h.First, seeds)}
 	rungs := []Rung{r}
@@ -52,8 +57,8 @@ func (h Halving) Rungs(settings, seeds int) []Rung {
 }
 
 // Search plays the settings 0, …, n − 1 by successive halving and returns their scores, best first: later rungs before
-// earlier ones, and within a rung by the mean regret over seeds and panels. Ties keep their order. A rung plays only
-// seeds that earlier rungs did not.
+// earlier ones, and within a rung by the mean regret over seeds and panels, NaN last. Ties keep their order. A rung
+// plays only seeds that earlier rungs did not.
 //
 // The first is the winner. On the seeds that it shares with another score its mean is not larger, because a setting
 // that stops at a rung is no better there than one that continues.
@@ -81,7 +86,7 @@ func Search(n int, seeds []uint64, h Halving, play Play) ([]Score, error) {
 			playing[i].add(regret[i])
 		}
 		slices.SortStableFunc(playing, func(a, b Score) int {
-			return cmp.Compare(a.Estimate().Mean, b.Estimate().Mean)
+			return cmp.Compare(-b.Estimate().Mean, -a.Estimate().Mean) // NaN comes last
 		})
 		played = rung.Seeds
 	}

@@ -114,6 +114,28 @@ func TestSearchByHand(t *testing.T) {
 	}
 }
 
+// A setting without a regret does not win.
+func TestNaNComesLast(t *testing.T) {
+	scores := fatal.Or(tune.Search(3, seeds(1), tune.Halving{}, table([][][]float64{{{math.NaN()}}, {{2}}, {{1}}}, nil)))(t)
+	if diff := cmp.Diff([]int{2, 1, 0}, places(scores)); diff != "" {
+		t.Errorf("ranking (-want +got):\n%s", diff)
+	}
+}
+
+// Rungs that would never reach all seeds panic.
+func TestHalvingThatNeverEnds(t *testing.T) {
+	for _, h := range []tune.Halving{{First: 1}, {First: 1, Factor: 1}, {Factor: 2}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v: no panic", h)
+				}
+			}()
+			h.Rungs(3, 4)
+		}()
+	}
+}
+
 func draw(t *rapid.T) (regret [][][]float64, n, panels, seeds int) {
 	n, panels, seeds = rapid.IntRange(1, 20).Draw(t, "settings"), rapid.IntRange(1, 3).Draw(t,
 		"panels"), rapid.IntRange(1, 12).Draw(t, "seeds")
