@@ -204,7 +204,8 @@ func (l *list) predictions(s *api.Stats) {
 			"did. A feature is missing, or tastes have changed.", 100*b.Predicted, 100*b.Observed, b.Rounds)
 	}
 	if d := s.Drift; d != nil && d.Fell {
-		l.say("warning", "Sales drift: %.1f%% of the policy's last %d pages sold, %.1f%% before.",
+		l.say("warning", "Fewer pages sell than before: %.1f%% of the policy's last %d pages, %.1f%% before. Have prices, "+
+			"stock or the reporting of outcomes changed?",
 			share(d.Recent.ByPolicy), d.Recent.ByPolicy.Rounds, share(d.Before.ByPolicy))
 	}
 }

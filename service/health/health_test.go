@@ -120,7 +120,8 @@ func TestHealthOfSales(t *testing.T) {
 		},
 		{
 			api.Stats{Drift: &api.Drift{Fell: true, Recent: group(1000, 100), Before: group(4000, 1200)}},
-			"warning: Sales drift: 10.0% of the policy's last 1000 pages sold, 30.0% before.",
+			"warning: Fewer pages sell than before: 10.0% of the policy's last 1000 pages, 30.0% before. Have prices, " +
+				"stock or the reporting of outcomes changed?",
 		},
 	} {
 		c.stats.Outcomes = 1

@@ -3,6 +3,7 @@ package abtest
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -47,10 +48,17 @@ func verdict(r *api.ExperimentReport, own int, currency string) api.Verdict {
 	top := slices.MaxFunc(list, func(a, b *api.VariantReport) int {
 		return cmp.Compare(a.Difference.High, b.Difference.High)
 	})
-	if top.Difference.High < r.MinGain {
+	if most := top.Difference.High; most < r.MinGain {
+		worth, side := "", "more"
+		if r.MinGain > 0 {
+			worth = paid(r.MinGain) + " "
+		}
+		if most < 0 {
+			side = "less"
+		}
 		return api.Verdict{Result: api.Stop,
-			Reason: fmt.Sprintf("no variant can earn %s more per visit than %q: %q may gain the most, at best %s",
-				paid(r.MinGain), r.Control, top.Name, paid(top.Difference.High))}
+			Reason: fmt.Sprintf("no variant can earn %smore per visit than %q: at best, %q earns %s %s",
+				worth, r.Control, top.Name, paid(math.Abs(most)), side)}
 	}
 	gains := func(v *api.VariantReport) bool { return v.Difference.Low > 0 && v.Difference.Low >= r.MinGain }
 	first := slices.IndexFunc(list, gains)
