@@ -104,7 +104,7 @@ func TestItemMustGo(t *testing.T) {
 	b.reads("Vase 4")
 	b.reads("(sku-000004)")
 	b.run(`[...document.querySelectorAll("main .changes button")][0].click()`)
-	b.reads("The settings are what they were before that change")
+	b.reads("That change is undone.")
 	if p := fatal.Or(s.Placement(t.Context(), "home"))(t); p.Include != nil {
 		t.Errorf("after undoing it pinned are %q", p.Include)
 	}

@@ -60,12 +60,16 @@ async function answered<T>(method: string, path: string, options: Options): Prom
     } catch {
       problem = { detail: text };
     }
+    if (answer.status === 412) problem.detail = options.headers?.["If-Match"] ? "The placement has changed since you opened this page, in another tab or by somebody else." : "There is a placement of this name already.";
     throw new Problem(answer.status, problem.title ?? answer.statusText, problem.detail ?? "", problem.type);
   }
   return { value: (text ? JSON.parse(text) : undefined) as T, tag: answer.headers.get("ETag") ?? "" };
 }
 
 export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", path, signal ? { signal } : {});
+
+// nameOf makes a name of a placement from what was typed.
+export const nameOf = (typed: string) => typed.replaceAll(/[^A-Za-z0-9._:-]/g, "-");
 
 // placement returns the path of a placement's resource: placement("home", "stats").
 export function placement(name: string, ...rest: string[]): string {

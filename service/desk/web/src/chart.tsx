@@ -40,7 +40,8 @@ export function Chart(props: Props) {
   const { times, lines } = props;
   const [from, to] = props.range ?? [times[0] ?? 0, times[times.length - 1] ?? 1];
   const given = lines.flatMap((l) => [l.values, l.low ?? [], l.high ?? []]).flat().filter((v): v is number => v !== null && Number.isFinite(v));
-  const ys = ticks(Math.min(0, ...given), Math.max(props.top ?? -Infinity, ...given, Math.min(0, ...given) + 1e-9), 4);
+  const least = Math.min(0, ...given), most = Math.max(props.top ?? -Infinity, 0, ...given);
+  const ys = ticks(least, most > least ? most : 1, 4); // a line of zeros has a scale, too
   const [low, high] = [ys[0]!, ys[ys.length - 1]!];
   const x = (t: number) => left + ((t - from) / Math.max(to - from, 1e-9)) * (width - left - right);
   const y = (v: number) => height - bottom - ((v - low) / (high - low || 1)) * (height - bottom - above);

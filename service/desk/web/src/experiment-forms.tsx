@@ -11,6 +11,9 @@ interface Done {
   done: (said: string) => void;
 }
 
+// changedSince is thrown if an experiment is not the one that the form shows.
+const changedSince = () => new Error("The experiment has changed since you opened this page, in another tab or by somebody else.");
+
 // useChange changes the placement as it is: nobody else's change is overwritten.
 function useChange(name: string) {
   const [failure, fail] = useState<unknown>();
@@ -131,22 +134,25 @@ export function Begin(props: Done) {
     e.preventDefault();
     const data = new FormData(e.currentTarget as HTMLFormElement);
     const time = (value: string) => (value ? new Date(value).toISOString() : undefined);
-    const begun = await change(({ explore, explore_share, ...before }) => ({
-      ...before,
-      mode: "experiment",
-      experiment: {
-        name: String(data.get("name")),
-        starts: time(starts),
-        ends: time(ends),
-        outside: (starts || ends) && before["mode"] === "shadow" ? "baseline" : undefined,
-        control: rows.some((r) => r.name === control) ? control : undefined,
-        metrics: metrics.length > 0 ? metrics : undefined,
-        segment_by: data.get("groups") || undefined,
-        min_gain: Number(data.get("worth")) || undefined,
-        learn_from: data.get("learn"),
-        variants: rows.map((r) => ({ name: r.name, show: r.show, share: share(r.share), policy: r.show === "policy" && r.policy ? { name: r.policy } : undefined })),
-      },
-    }));
+    const begun = await change(({ explore, explore_share, ...before }) => {
+      if (before["mode"] === "experiment") throw new Error("An experiment runs already, from another tab or by somebody else. Only one runs at a time.");
+      return {
+        ...before,
+        mode: "experiment",
+        experiment: {
+          name: String(data.get("name")),
+          starts: time(starts),
+          ends: time(ends),
+          outside: (starts || ends) && before["mode"] === "shadow" ? "baseline" : undefined,
+          control: rows.some((r) => r.name === control) ? control : undefined,
+          metrics: metrics.length > 0 ? metrics : undefined,
+          segment_by: data.get("groups") || undefined,
+          min_gain: Number(data.get("worth")) || undefined,
+          learn_from: data.get("learn"),
+          variants: rows.map((r) => ({ name: r.name, show: r.show, share: share(r.share), policy: r.show === "policy" && r.policy ? { name: r.policy } : undefined })),
+        },
+      };
+    });
     if (begun) props.done(starts ? "The experiment is planned." : "The experiment has begun.");
   };
   return (
@@ -240,10 +246,11 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
   const sum = total(shares);
   const submit = async (e: Event) => {
     e.preventDefault();
-    const changed = await change((config) => ({
-      ...config,
-      experiment: { ...config["experiment"], ends: ends ? new Date(ends).toISOString() : undefined, variants: config["experiment"].variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) },
-    }));
+    const changed = await change((config) => {
+      const now = config["experiment"];
+      if (now?.name !== r.name || now.variants.some((v: Config, k: number) => v["share"] !== r.variants[k]?.share)) throw changedSince();
+      return { ...config, experiment: { ...now, ends: ends ? new Date(ends).toISOString() : undefined, variants: now.variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) } };
+    });
     if (changed) props.done("The experiment is changed.");
   };
   return (
@@ -278,7 +285,10 @@ export function End(props: Done & { of: ExperimentReport; held: boolean }) {
   const submit = async (e: Event) => {
     e.preventDefault();
     const rival = rivals.find((v) => v.name === next);
-    const ended = await change(({ experiment, holdout_share, ...config }) => ({ ...config, ...(next === "/shadow" ? { mode: "shadow" } : compare && !props.held ? { mode: "explore", explore_share: 0.02, holdout_share } : { mode: "learn", holdout_share }), policy: rival ? rival.learner!.policy : config["policy"] }), !rival && lost.length > 0 ? "?reset=true" : "");
+    const ended = await change(({ experiment, holdout_share, ...config }) => {
+      if (experiment?.name !== r.name) throw changedSince();
+      return { ...config, ...(next === "/shadow" ? { mode: "shadow" } : compare && !props.held ? { mode: "explore", explore_share: 0.02, holdout_share } : { mode: "learn", holdout_share }), policy: rival ? rival.learner!.policy : config["policy"] };
+    }, !rival && lost.length > 0 ? "?reset=true" : "");
     if (ended) props.done("The experiment has ended. Its result stays, at the end of this page.");
   };
   return (
@@ -288,7 +298,7 @@ export function End(props: Done & { of: ExperimentReport; held: boolean }) {
         <fieldset>
           <legend>What shoppers see from then on</legend>
           <label class="choice"><input type="radio" name="next" checked={next === ""} onChange={() => setNext("")} /> What Vitrine chooses, with the placement's own way of learning</label>
-          {rivals.map((v) => <label class="choice" key={v.name}><input type="radio" name="next" checked={next === v.name} onChange={() => setNext(v.name)} /> What Vitrine chooses as in <bdi>{v.name}</bdi>, with what it has learned there. The present state is kept as a version</label>)}
+          {rivals.map((v) => <label class="choice" key={v.name}><input type="radio" name="next" checked={next === v.name} onChange={() => setNext(v.name)} /> <span>What Vitrine chooses as in <bdi>{v.name}</bdi>, with what it has learned there. The present state is kept as a version</span></label>)}
           <label class="choice"><input type="radio" name="next" checked={next === "/shadow"} onChange={() => setNext("/shadow")} /> Your own page, while Vitrine learns from it</label>
         </fieldset>
         {next === "/shadow" || props.held ? null : <label class="choice"><input type="checkbox" checked={compare} onChange={(e) => setCompare(e.currentTarget.checked)} /> {percent(0.02)} of visits see random items, so that there is still something to compare with</label>}

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useContext, useState } from "preact/hooks";
-import { get, placement } from "./api";
+import { get, nameOf, placement } from "./api";
 import { Command } from "./command";
 import { usePoll } from "./poll";
 import { address, tabAddress } from "./routes";
@@ -56,7 +56,7 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
             {props.found ? null : (
               <div class="field">
                 <label for="first-name">Name</label>
-                <input id="first-name" type="text" maxLength={64} value={chosen} spellcheck={false} aria-describedby="first-name-help" onInput={(e) => choose(e.currentTarget.value.replaceAll(/[^A-Za-z0-9._:-]/g, "-"))} />
+                <input id="first-name" type="text" maxLength={64} value={chosen} spellcheck={false} aria-describedby="first-name-help" onInput={(e) => choose(nameOf(e.currentTarget.value))} />
                 <p class="help" id="first-name-help">Letters, digits and . _ - : only.</p>
               </div>
             )}

@@ -1,8 +1,10 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { send } from "./api";
 import { Failure, Loading } from "./ui";
 
-// lazy is a view that is loaded when it is first shown, so that the first paint does not wait for all views.
+// lazy is a view that is loaded when it is first shown, so that the first paint does not wait for all views. It tries again
+// until it is loaded.
 export function lazy(load: () => Promise<{ default: ComponentType<any> }>): ComponentType<any> {
   let loaded: ComponentType<any> | undefined;
   return function Lazy(props) {
@@ -10,10 +12,22 @@ export function lazy(load: () => Promise<{ default: ComponentType<any> }>): Comp
     const [failure, fail] = useState<unknown>();
     useEffect(() => {
       if (loaded) return;
-      load().then((module) => {
-        loaded = module.default;
-        shown(() => loaded);
-      }, fail);
+      let timer = 0, gone = false;
+      const turn = async () => {
+        try {
+          loaded = (await load()).default;
+          shown(() => loaded);
+          fail(undefined);
+        } catch {
+          fail(await send("readyz", {}).then(() => "This view could not be loaded. Reload the page.", (lost) => lost));
+          if (!gone) timer = window.setTimeout(turn, 3000);
+        }
+      };
+      void turn();
+      return () => {
+        gone = true;
+        clearTimeout(timer);
+      };
     }, []);
     if (failure) return <Failure of={failure} />;
     return loaded ? <>{((View) => <View {...props} />)(loaded)}</> : <Loading />;

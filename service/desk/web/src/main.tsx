@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Boundary } from "./boundary";
-import { reached, request } from "./api";
+import { reached, request, send } from "./api";
 import { address, match, routes, shop, tabAddress, tabs } from "./routes";
 import { SessionContext, SignIn, useSession } from "./session";
 import { Empty, Failure, Loading } from "./ui";
@@ -37,7 +37,8 @@ function useArrival(at: string, title: string) {
   return heading;
 }
 
-// Lost says that the service does not answer, and since when: what the page shows is from before.
+// Lost says that the service does not answer, and since when: what the page shows is from before. Until the service answers
+// it asks by itself, because not every view does.
 function Lost() {
   const [since, setSince] = useState<number>();
   useEffect(() => {
@@ -45,6 +46,11 @@ function Lost() {
     addEventListener(reached, told);
     return () => removeEventListener(reached, told);
   }, []);
+  useEffect(() => {
+    if (since === undefined) return;
+    const timer = setInterval(() => void send("readyz", {}).catch(() => {}), 3000);
+    return () => clearInterval(timer);
+  }, [since]);
   return <div role="alert">{since === undefined ? null : <p class="lost">No connection to the service since {new Date(since).toLocaleTimeString()}. Everything on this page is from before. The page goes on by itself once the service answers.</p>}</div>;
 }
 

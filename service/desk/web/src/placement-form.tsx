@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { get, placement, request } from "./api";
+import { get, placement, Problem, request } from "./api";
 import { Field, Labelled, PolicyField, Setting, title, without, type PolicyEntry, type PolicyList } from "./form";
 import { address } from "./routes";
 import { apiDocument, type Document } from "./schema";
@@ -25,8 +25,8 @@ export function changed(before: Config, after: Config): string[] {
 }
 
 // PlacementForm edits a configuration, and says what a change would do before it makes it. tag is the ETag of a placement
-// that exists.
-export function PlacementForm(props: { name: string; config: Config; tag?: string | undefined; done: () => void }) {
+// that exists, which reload reads again; currency is that of a new one.
+export function PlacementForm(props: { name: string; config: Config; tag?: string | undefined; currency?: string | undefined; reload?: () => void; done: () => void }) {
   const [config, setConfig] = useState(props.config);
   const [known, setKnown] = useState<{ doc: Document; policies: PolicyEntry[] }>();
   const [preview, setPreview] = useState<Preview>();
@@ -36,6 +36,11 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   useEffect(() => {
     Promise.all([apiDocument(), get<PolicyList>("v1/policies")]).then(([doc, list]) => setKnown({ doc, policies: list.policies }), fail);
   }, []);
+  useEffect(() => {
+    if (props.tag) return;
+    setPreview(undefined);
+    setConfig((before) => without({ ...before, currency: props.currency }));
+  }, [props.currency]);
   if (!known) return failure ? <Failure of={failure} /> : <Loading />;
   const schema = known.doc.components.schemas["Placement"] ?? {};
   const more = Object.entries(schema.properties ?? {}).filter(([n, s]) => !s.readOnly && !own.includes(n)).map(([n]) => n);
@@ -87,6 +92,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
         <PolicyField policies={known.policies} value={config["policy"]} change={(v) => change({ policy: v })} />
       </details>
       {failure ? <Failure of={failure} /> : null}
+      {props.reload && failure instanceof Problem && failure.status === 412 ? <div><button type="button" onClick={props.reload}>Show the settings as they are now</button></div> : null}
       <div class="controls"><button class={preview ? "" : "main"} disabled={busy}>See what this does</button></div>
       {preview ? (
         <Card title="What this does">

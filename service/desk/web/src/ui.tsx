@@ -49,6 +49,12 @@ export function duration(seconds: number): string {
   return seconds < 172_800 ? unit(seconds / 3600, "hour") : unit(seconds / 86_400, "day");
 }
 
+// toTop shows the top of the page, which says what was done, and moves the focus there: what was pressed is gone.
+export function toTop() {
+  scrollTo(0, 0);
+  document.getElementById("main")!.focus({ preventScroll: true });
+}
+
 // Card is a section with a heading.
 export function Card(props: { title: string; end?: ComponentChildren; children: ComponentChildren }) {
   return (

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get } from "../api";
+import { get, placement } from "../api";
 import { follow } from "../feed";
-import { Item, useCurrency, useProducts } from "../products";
+import { usePoll } from "../poll";
+import { Item, useProducts } from "../products";
 import { address } from "../routes";
 import { Card, count, Failure, plural, Table } from "../ui";
 
@@ -23,13 +24,15 @@ const earlier = [500, 5000, 50_000]; // entries of the log that the feed begins 
 // Decisions has a search by id, and the decisions as they are made.
 export default function Decisions(props: { name: string }) {
   const { rows, perSecond, failure, paused, pause, looked } = useFeed(props.name);
-  const currency = useCurrency(props.name);
+  const config = usePoll((signal) => get<{ currency?: string }>(placement(props.name), signal), props.name, 60_000);
+  const currency = config.value?.currency;
   const product = useProducts(props.name, rows.flatMap((d) => d.shown));
   const search = (event: SubmitEvent) => {
     event.preventDefault();
     const id = String(new FormData(event.currentTarget as HTMLFormElement).get("id")).trim();
     if (id) location.hash = address("placements", props.name, "decisions", id);
   };
+  if (config.failure && !config.value) return <Failure of={config.failure} />;
   return (
     <>
       <Card title="Why was a page shown?">

@@ -5,7 +5,7 @@ import { Holdout, phase, Report, type ExperimentReport } from "../experiment-rep
 import { usePoll } from "../poll";
 import { useCurrency } from "../products";
 import { useMay } from "../session";
-import { Card, Empty, Failure, Loading, moment } from "../ui";
+import { Card, Empty, Failure, Loading, moment, toTop } from "../ui";
 
 interface Answer {
   experiment?: ExperimentReport;
@@ -21,9 +21,10 @@ export default function Experiments(props: { name: string }) {
   const currency = useCurrency(name);
   const [turn, setTurn] = useState(0);
   const [said, say] = useState("");
-  const { value, failure } = usePoll((signal) => get<Answer>(placement(name, "experiment"), signal), `${name} ${turn}`, 5000);
+  const { value, failure } = usePoll((signal) => get<Answer>(placement(name, "experiment"), signal), name, 5000, turn);
   const done = (text: string) => {
     say(text);
+    toTop();
     setTurn(turn + 1);
   };
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
@@ -38,7 +39,7 @@ export default function Experiments(props: { name: string }) {
         </Card>
       )}
       {now && may ? <End key={`end ${now.entry}`} name={name} of={now} held={!!value.holdout} done={done} /> : null}
-      {now && may ? <ChangeShares key={`shares ${now.entry}`} name={name} of={now} done={done} /> : null}
+      {now && may ? <ChangeShares key={`shares ${now.entry} ${now.ends} ${now.variants.map((v) => v.share)}`} name={name} of={now} done={done} /> : null}
       {!now && may ? <Begin name={name} done={done} /> : null}
       {value.holdout ? <Card title="What Vitrine earns over your own pages"><Holdout of={value.holdout} currency={currency} /></Card> : null}
       <Card title="Experiments that have ended">

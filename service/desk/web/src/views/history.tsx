@@ -1,14 +1,15 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { adjust } from "../adjust";
-import { get, placement, request } from "../api";
+import { get, placement, Problem, request } from "../api";
 import { Setting, title } from "../form";
+import { changed, type Config } from "../placement-form";
 import { usePoll } from "../poll";
 import { useProducts, type Product } from "../products";
 import { address } from "../routes";
 import { useMay } from "../session";
 import { type OverviewAnswer } from "../series";
 import { Trouble } from "../trouble";
-import { amounts, Card, count, duration, Empty, Failure, Loading, moment, sentence, Table } from "../ui";
+import { amounts, Card, count, duration, Empty, Failure, Loading, moment, percent, sentence, Table, toTop } from "../ui";
 
 interface Answer {
   changes: Change[];
@@ -22,7 +23,13 @@ interface Change {
   by?: string;
   version?: number;
   note?: string;
-  fields?: { field: string; before?: unknown; after?: unknown }[];
+  fields?: Changed[];
+}
+
+interface Changed {
+  field: string;
+  before?: any;
+  after?: any;
 }
 
 interface Alarm {
@@ -58,11 +65,25 @@ const checks = {
 // elsewhere is the tab that undoes a change which the settings alone would not: they bring back neither what was learned
 // nor a running experiment.
 function elsewhere(c: Change): string {
-  if (["reset", "swapped", "adopted"].includes(c.kind)) return "versions";
+  if (["reset", "swapped", "adopted", "rolled-back"].includes(c.kind)) return "versions";
   return c.fields?.some((f) => f.field === "experiment") ? "experiments" : "";
 }
 
 const pages = ["include", "exclude"]; // settings that are items
+
+// moved says what came into a list of names, and what went. It is undefined for other settings.
+function moved({ before = [], after = [] }: Changed): { came: string[]; went: string[] } | undefined {
+  if (![before, after].every((l) => Array.isArray(l) && l.every((v) => typeof v === "string"))) return undefined;
+  return { came: after.filter((v: string) => !before.includes(v)), went: before.filter((v: string) => !after.includes(v)) };
+}
+
+// undone returns a setting without a change. Later changes of a list stay.
+function undone(now: string[] | undefined, c: Changed): unknown {
+  const { came, went } = moved(c) ?? { came: [], went: [] };
+  if (came.length + went.length === 0) return c.before;
+  const list = [...(now ?? []).filter((v) => !came.includes(v) && !went.includes(v)), ...went];
+  return list.length > 0 ? list : undefined;
+}
 
 // odds says how rarely something happens that has a probability, in the words of an alarm.
 function odds(chance: number): string {
@@ -80,10 +101,7 @@ export default function History(props: { name: string }) {
   const [turn, setTurn] = useState(0);
   const [said, say] = useState("");
   const [failed, fail] = useState<unknown>();
-  const { value, failure } = usePoll((signal) => Promise.all([get<Answer>(placement(name, "history"), signal), get<OverviewAnswer>(`v1/overview?${new URLSearchParams({ name, points: "1" })}`, signal)]), `${name} ${turn}`, 5000);
-  useEffect(() => {
-    if (said || failed) scrollTo(0, 0); // the button may be far below
-  }, [said, failed]);
+  const { value, failure } = usePoll((signal) => Promise.all([get<Answer>(placement(name, "history"), signal), get<OverviewAnswer>(`v1/overview?${new URLSearchParams({ name, points: "1" })}`, signal)]), name, 5000, turn);
   const product = useProducts(name, value?.[0].changes.flatMap((c) => c.fields ?? []).filter((f) => pages.includes(f.field)).flatMap((f) => [f.before, f.after]).flat().filter((id) => typeof id === "string") ?? []);
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
   const [history, overview] = value;
@@ -96,10 +114,11 @@ export default function History(props: { name: string }) {
       say(done);
       setTurn(turn + 1);
     } catch (problem) {
-      fail(problem);
+      fail(problem instanceof Problem && problem.type.endsWith(":loss") ? "Vitrine would forget what it has learned. Change this in the settings, where you choose what it keeps." : problem);
     }
+    toTop();
   };
-  const undo = (c: Change) => act(() => adjust(name, () => Object.fromEntries(c.fields!.map((f) => [f.field, f.before]))), "The settings are what they were before that change. This is a change of its own, which you can undo too.");
+  const undo = (c: Change) => act(() => adjust(name, (now) => Object.fromEntries(c.fields!.map((f) => [f.field, undone(now[f.field], f)]))), "That change is undone. This is a change of its own, which you can undo too.");
   const standing = history.alarms.find((a) => !a.ended);
   return (
     <>
@@ -130,7 +149,7 @@ export default function History(props: { name: string }) {
             {history.changes.map((c) => (
               <li key={c.entry}>
                 <div class="head">
-                  <strong>{kinds[c.kind] ?? c.kind}{c.version ? ` (${count(c.version)})` : ""}</strong>
+                  <strong>{kinds[c.kind] ?? c.kind}{c.version ? ` (version ${c.version})` : ""}</strong>
                   <span class="quiet">{moment(c.time)}{c.by ? ` by ${c.by}` : ""}</span>
                   {!may || !c.fields || c.fields.length === 0 ? null : elsewhere(c) ? <a class="button" href={address("placements", name, elsewhere(c))}>Undo in {elsewhere(c)}<span class="hidden">, the change of {moment(c.time)}</span></a> : <button type="button" onClick={() => void undo(c)}>Undo<span class="hidden"> the change of {moment(c.time)}</span></button>}
                 </div>
@@ -146,16 +165,25 @@ export default function History(props: { name: string }) {
 }
 
 // Difference is a setting before and after. Of a list it says what came and went.
-function Difference(props: { of: { field: string; before?: unknown; after?: unknown }; product: (id: string) => Product }) {
+function Difference(props: { of: Changed; product: (id: string) => Product }) {
   const { field, before, after } = props.of;
   const name = title(field);
-  const lists = [before ?? [], after ?? []];
-  if (lists.every((l) => Array.isArray(l) && l.every((v) => typeof v === "string"))) {
-    const [a, b] = lists as [string[], string[]];
-    const came = b.filter((v) => !a.includes(v)), went = a.filter((v) => !b.includes(v));
+  if (field === "experiment" && before && before.name === after?.name) return <>{name} <Setting name={field} value={after} />: {inExperiment(before, after)}</>;
+  const list = moved(props.of);
+  if (list) {
+    const { came, went } = list;
     const item = (id: string) => (pages.includes(field) && props.product(id).title !== id ? `“\u2068${props.product(id).title}\u2069” (${id})` : id);
-    const list = (ids: string[]) => ids.map(item).join(", ");
-    return <>{name}: {[came.length ? `added ${list(came)}` : "", went.length ? `removed ${list(went)}` : ""].filter(Boolean).join("; ") || "another order"}</>;
+    const all = (ids: string[]) => ids.map(item).join(", ");
+    return <>{name}: {[came.length ? `added ${all(came)}` : "", went.length ? `removed ${all(went)}` : ""].filter(Boolean).join("; ") || "another order"}</>;
   }
   return <>{name}: <Setting name={field} value={before} /> → <Setting name={field} value={after} /></>;
+}
+
+// inExperiment says what a change of a running experiment changed.
+function inExperiment(before: Config, after: Config): string {
+  const write = (name: string, value: any) => (value === undefined ? "–" : ["starts", "ends"].includes(name) ? moment(value) : JSON.stringify(value));
+  return changed(before, after).flatMap((n) => {
+    if (n !== "variants") return [`${n.replaceAll("_", " ")} ${write(n, before[n])} → ${write(n, after[n])}`];
+    return after[n].flatMap((v: Config, k: number) => (v["share"] === before[n][k]?.share ? [] : [`${v["name"]} ${percent(before[n][k]?.share)} → ${percent(v["share"])}`]));
+  }).join("; ");
 }

@@ -19,6 +19,25 @@ interface Config {
   features: { name: string; kind: string; from?: string; values?: string[]; default?: unknown }[];
 }
 
+// Place is where an item is in the lists of pinned and of excluded items, -1 if it is not in one.
+interface Place {
+  id: string;
+  pin: number;
+  exclude: number;
+}
+
+const indexIn = (list: string[] | undefined, id: string) => list?.indexOf(id) ?? -1;
+
+// placed moves an item within the lists, and leaves the other items where they are.
+const placed = (id: string, pin: number, exclude: number) => (c: Record<string, any>) => {
+  const move = (list: string[] = [], at: number) => {
+    const rest = list.filter((o) => o !== id);
+    if (at >= 0) rest.splice(at, 0, id);
+    return rest.length > 0 ? rest : undefined;
+  };
+  return { include: move(c["include"], pin), exclude: move(c["exclude"], exclude) };
+};
+
 // Items are all items of a placement: what they earn, whether they may be shown, and why they are not.
 export default function Items(props: { name: string }) {
   const { name } = props;
@@ -29,52 +48,42 @@ export default function Items(props: { name: string }) {
   const [sort, setSort] = useState("earned");
   const [turn, setTurn] = useState(0);
   const [asked, ask] = useState<{ item: ShelfItem; what: "pin" | "exclude" }>();
-  const [done, setDone] = useState<{ text: string; undo?: () => Promise<unknown> }>();
+  const [done, setDone] = useState<{ text: string; before?: Place }>();
   const [failed, fail] = useState<unknown>();
-  const config = usePoll((signal) => get<Config>(placement(name), signal), `${name} ${turn}`, 30_000).value;
+  const opener = useRef<Element | null>(null);
+  const config = usePoll((signal) => get<Config>(placement(name), signal), name, 30_000, turn).value;
   useEffect(() => {
     const timer = setTimeout(() => setContains(typed), 250);
     return () => clearTimeout(timer);
   }, [typed]);
-  const act = async (what: (c: Config) => Partial<Config>, text: string) => {
+  const settle = async (what: () => Promise<Place | void>, text: string) => {
     fail(undefined);
     try {
-      const before = (await adjust(name, (c) => what(c as Config))) as Config;
-      setDone({ text, undo: () => adjust(name, () => ({ include: before.include, exclude: before.exclude })) });
+      const before = await what();
+      setDone({ text, ...(before ? { before } : {}) });
+      document.querySelector<HTMLElement>("main .rows")?.focus({ preventScroll: true }); // what was pressed is gone
       ask(undefined);
       setTurn((n) => n + 1);
     } catch (problem) {
       fail(problem);
     }
   };
-  const undo = async () => {
-    try {
-      await done!.undo!();
-      setDone({ text: "It is as it was before." });
-      setTurn((n) => n + 1);
-    } catch (problem) {
-      fail(problem);
-    }
-  };
-  const with_ = (list: string[] | undefined, id: string) => [...(list ?? []).filter((o) => o !== id), id];
-  const off = (list: string[] | undefined, id: string) => {
-    const rest = (list ?? []).filter((o) => o !== id);
-    return rest.length > 0 ? rest : undefined;
-  };
-  const pin = (i: ShelfItem) => act((c) => ({ include: with_(c.include, i.item.id), exclude: off(c.exclude, i.item.id) } as Partial<Config>), `“${productOf(i.item).title}” is on every page now.`);
-  const exclude = (i: ShelfItem) => act((c) => ({ exclude: with_(c.exclude, i.item.id), include: off(c.include, i.item.id) } as Partial<Config>), `“${productOf(i.item).title}” is on no page now.`);
-  const release = (i: ShelfItem) => act((c) => ({ include: off(c.include, i.item.id), exclude: off(c.exclude, i.item.id) } as Partial<Config>), `“${productOf(i.item).title}” is up to Vitrine again.`);
+  const move = (i: ShelfItem, pin: number, exclude: number, said: string) => settle(async () => {
+    const { include, exclude: out } = (await adjust(name, placed(i.item.id, pin, exclude))) as Config;
+    return { id: i.item.id, pin: indexIn(include, i.item.id), exclude: indexIn(out, i.item.id) };
+  }, `“${productOf(i.item).title}” is ${said}.`);
+  const undo = ({ id, pin, exclude }: Place) => settle(async () => void (await adjust(name, placed(id, pin, exclude))), "It is as it was before.");
   return (
     <>
-      <div role="status" class={done ? "said" : "none"}>{done ? <>{done.text} {done.undo ? <button type="button" onClick={() => void undo()}>Undo</button> : null}</> : null}</div>
+      <div role="status" class={done ? "said" : "none"}>{done ? <>{done.text} {done.before ? <button type="button" onClick={() => void undo(done.before!)}>Undo</button> : null}</> : null}</div>
       {failed ? <Failure of={failed} /> : null}
-      {asked && config ? <Ask name={name} config={config} of={asked.item} what={asked.what} leave={() => ask(undefined)} go={() => void (asked.what === "pin" ? pin : exclude)(asked.item)} /> : null}
+      {asked && config ? <Ask name={name} config={config} of={asked.item} what={asked.what} leave={() => { if (opener.current instanceof HTMLElement) opener.current.focus(); ask(undefined); }} go={() => void (asked.what === "pin" ? move(asked.item, Infinity, -1, "on every page now") : move(asked.item, -1, Infinity, "on no page now"))} /> : null}
       <div class="controls">
         <label>Find <input type="search" placeholder="title, brand or id" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} /></label>
         <label>Show <select value={only} onChange={(e) => setOnly(e.currentTarget.value)}>{filters.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
         <label>First <select value={sort} onChange={(e) => setSort(e.currentTarget.value)}>{orders.map(([text, v]) => <option value={v}>{text}</option>)}</select></label>
       </div>
-      <List key={`${name} ${contains} ${only} ${sort}`} name={name} turn={turn} query={{ contains, only, sort }} currency={config?.currency} may={may} ask={(item, what) => ask({ item, what })} release={(i) => void release(i)} />
+      <List key={`${name} ${contains} ${only} ${sort}`} name={name} turn={turn} query={{ contains, only, sort }} currency={config?.currency} may={may} ask={(item, what) => { opener.current = document.activeElement; ask({ item, what }); }} release={(i) => void move(i, -1, -1, "up to Vitrine again")} />
     </>
   );
 }
@@ -123,6 +132,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   if (state.count === 0) return <Empty>{props.query["contains"] || props.query["only"] ? "No item is like that." : "No items yet. Put them into the catalogue, or send them with each request."}</Empty>;
   return (
     <section class="card flush" aria-label="Items">
+      {state.failure ? <Failure of={state.failure} /> : null}
       <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${plural(state.count, "item")}${props.query["sort"] === "earned" ? ". Those that few pages have shown come later, until they have proved themselves." : ""}`}</p>
       <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count ?? -1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div class="row-of-items heading" role="row">
@@ -192,11 +202,11 @@ function Ask(props: { name: string; config: Config; of: ShelfItem; what: "pin" |
   useEffect(() => {
     const stop = new AbortController();
     setCost(undefined);
-    costOf(props.name, props.config, i.item.id, what, stop.signal).then((text) => setCost({ text }), () => stop.signal.aborted || setCost({ text: "What it costs is not known: the placement cannot try such a page." }));
+    costOf(props.name, props.config, i.item.id, what, stop.signal).then((text) => setCost({ text }), (problem) => stop.signal.aborted || setCost({ text: `What it costs is not known. ${problem.message}` }));
     return () => stop.abort();
   }, [i.item.id, what]);
   return (
-    <section class="card ask">
+    <section class="card ask" onKeyDown={(e) => e.key === "Escape" && props.leave()}>
       <h2 ref={heading} tabIndex={-1}>{what === "pin" ? "Pin" : "Exclude"} “{p.title}”?</h2>
       <p><Item of={p} currency={props.config.currency}>{p.title === p.id ? null : <bdi>{p.id}</bdi>}</Item></p>
       <p>{what === "pin" ? "Every page will show it, as long as it is available and the other rules allow it." : "No page will show it, whatever the request asks for."} You can undo this.</p>

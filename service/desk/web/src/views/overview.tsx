@@ -23,9 +23,10 @@ export default function Overview() {
   const [from, setFrom] = useState(0);
   const [walk, setWalk] = useState<"no" | "on" | "done">("no"); // through the first placement
   const query = new URLSearchParams({ seconds: `${seconds}`, points: "60", limit: `${page}`, from: `${from}`, contains });
-  const { value, failure } = usePoll((signal) => get<OverviewAnswer>(`v1/overview?${query}`, signal), `${query}`, 2000);
+  const { value, failure } = usePoll((signal) => get<OverviewAnswer>(`v1/overview?${query}`, signal), `${seconds} ${contains}`, 2000, from);
   const [known, setKnown] = useState(0); // the placements when none is filtered out
   const may = useMay("admin");
+  if (value && from > 0 && from >= value.total) setFrom(page * Math.max(Math.ceil(value.total / page) - 1, 0)); // the last placements were deleted
   if (value && contains === "" && value.total !== known) setKnown(value.total);
   const only = value?.total === 1 && contains === "" ? value.placements[0] : undefined;
   const begins = contains === "" && (value?.total === 0 || only?.health.some((h) => h.level === "waiting"));
@@ -46,7 +47,7 @@ export default function Overview() {
       {value ? null : failure ? null : <Loading />}
       {value?.health ? <Trouble of={value.health} /> : null}
       {value?.placements.map((p) => <Trouble key={p.name} of={p.health} name={p.name} currency={p.currency} link />)}
-      {value?.total === 0 ? <Empty>No placement's name contains “{contains}”.</Empty> : null}
+      {value?.total === 0 ? <Empty>{contains === "" ? "There is no placement any more." : `No placement's name contains “${contains}”.`}</Empty> : null}
       <div class="placements">
         {value?.placements.map((p) => <Placement key={p.name} of={p} seconds={seconds} />)}
       </div>

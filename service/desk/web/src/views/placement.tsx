@@ -8,7 +8,7 @@ import { usePoll } from "../poll";
 import { Item, productOf, type Shelf } from "../products";
 import { Revenue } from "../revenue";
 import { address } from "../routes";
-import { type OverviewAnswer } from "../series";
+import { type Entry, type OverviewAnswer } from "../series";
 import { spans, useSpan } from "../span";
 import { Badge, Trouble } from "../trouble";
 import { Card, count, Empty, Failure, Figure, Loading, money, number, percent, Pick, Table } from "../ui";
@@ -25,19 +25,10 @@ export default function Placement(props: { name: string }) {
   const { value, failure } = usePoll((signal) => get<OverviewAnswer>(`v1/overview?${query}`, signal), `${query}`, 2000);
   const best = usePoll((signal) => get<Shelf>(`${placement(name, "shelf")}?sort=earned&limit=5`, signal), name, 10_000).value;
   const p = value?.placements[0];
-  if (!value) return failure ? <Failure of={failure} /> : <Loading />;
-  if (!p) return <Empty>There is no placement “{name}”. <a href={address()}>Go to the overview.</a></Empty>;
+  if (value && !p) return <Empty>There is no placement “{name}”. <a href={address()}>Go to the overview.</a></Empty>;
   const ms = (s: number | undefined) => (s === undefined ? "–" : `${number(s * 1000, { maximumSignificantDigits: 2 })} ms`);
-  return (
+  const figures = (p: Entry) => (
     <>
-      <div class="head">
-        <Badge of={p.health} />
-        <p class="quiet">{modeWords(p)}</p>
-        <Pick label="Time" of={spans} value={seconds} change={setSeconds} />
-        <a class="button" href={address("placements", name, "try")}>Try a page</a>
-        <a class="button" href={address("placements", name, "experiments")}>{p.experiment ? "Look at the experiment" : "Run an experiment"}</a>
-      </div>
-      {failure ? <Failure of={failure} /> : null}
       <Trouble of={p.health} name={name} currency={p.currency} />
       {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} /> : null}
       <div class="grid four">
@@ -74,6 +65,19 @@ export default function Placement(props: { name: string }) {
           </>
         ) : null}
       </details>
+    </>
+  );
+  return (
+    <>
+      <div class="head">
+        {p ? <Badge of={p.health} /> : null}
+        {p ? <p class="quiet">{modeWords(p)}</p> : null}
+        <Pick label="Time" of={spans} value={seconds} change={setSeconds} />
+        <a class="button" href={address("placements", name, "try")}>Try a page</a>
+        <a class="button" href={address("placements", name, "experiments")}>{p?.experiment ? "Look at the experiment" : "Run an experiment"}</a>
+      </div>
+      {failure ? <Failure of={failure} /> : null}
+      {p ? figures(p) : failure ? null : <Loading />}
     </>
   );
 }

@@ -3,7 +3,7 @@ import { placement, request, requestTagged } from "../api";
 import { changed, Differences, PlacementForm, type Config } from "../placement-form";
 import { address } from "../routes";
 import { useMay } from "../session";
-import { Card, Failure, Loading } from "../ui";
+import { Card, Failure, Loading, toTop } from "../ui";
 
 export default function Settings(props: { name: string }) {
   const { name } = props;
@@ -21,7 +21,7 @@ export default function Settings(props: { name: string }) {
       <Card title="Settings">
         {(warnings ?? []).map((w: string) => <p class="warning">Warning: {w}</p>)}
         {may
-          ? <PlacementForm key={state.turn} name={name} config={config} tag={state.tag} done={() => { say(true); void load(); }} />
+          ? <PlacementForm key={state.turn} name={name} config={config} tag={state.tag} reload={() => { say(false); void load(); }} done={() => { say(true); toTop(); void load(); }} />
           : <><p class="empty">A key with the scope admin may change them.</p><Differences before={{}} after={config} names={changed({}, config)} /></>}
       </Card>
       {may ? <Delete name={name} tag={state.tag} /> : null}

@@ -5,7 +5,7 @@ import { changed, Differences, type Config } from "../placement-form";
 import { usePoll } from "../poll";
 import { useCurrency } from "../products";
 import { useMay } from "../session";
-import { Card, Empty, Failure, Loading, moment, money, plural } from "../ui";
+import { Card, Empty, Failure, Loading, moment, money, plural, toTop } from "../ui";
 
 interface Version {
   version: number;
@@ -28,7 +28,7 @@ export default function Versions(props: { name: string }) {
   const [back, setBack] = useState<{ to: Version; now: Config; tag: string }>();
   const [failed, fail] = useState<unknown>();
   const [said, say] = useState("");
-  const { value, failure } = usePoll((signal) => get<{ versions: Version[] }>(placement(name, "versions"), signal), `${name} ${turn}`, 5000);
+  const { value, failure } = usePoll((signal) => get<{ versions: Version[] }>(placement(name, "versions"), signal), name, 5000, turn);
   if (!value) return failure ? <Failure of={failure} /> : <Loading />;
   const act = async (what: () => Promise<void>, done = "") => {
     fail(undefined);
@@ -37,6 +37,7 @@ export default function Versions(props: { name: string }) {
       await what();
       if (!done) return;
       say(done);
+      toTop();
       setBack(undefined);
       setTurn(turn + 1);
     } catch (problem) {
@@ -70,14 +71,14 @@ export default function Versions(props: { name: string }) {
           <ol class="timeline">
             {value.versions.toReversed().map((v) => (
               <li key={v.version}>
-                <h3><time dateTime={v.time}>{moment(v.time)}</time></h3>
+                <h3><time dateTime={v.time}>{moment(v.time)}</time> <small class="quiet">version {v.version}</small></h3>
                 <p>{v.note ? <bdi>{sentence(v.note)}</bdi> : "Kept automatically."}{v.other_learner ? " With other settings than today." : ""}</p>
                 <p class="quiet">
                   {v.learned === undefined ? "" : `Had learned from ${plural(v.learned, "visit")}. `}
                   {v.rounds_since === 0 ? "No visit has ended since." : `${plural(v.rounds_since, "visit")} since${v.mean_revenue_since === undefined ? "" : `, which earned ${money(v.mean_revenue_since, currency)} each`}.`}
                 </p>
-                {may ? <button type="button" aria-expanded={back?.to.version === v.version} onClick={() => void look(v)}>Go back to this…</button> : null}
-                {back?.to.version === v.version ? <Effect {...back} name={name} yes={() => void rollBack(back.to, back.tag)} no={() => setBack(undefined)} /> : null}
+                {may ? <button type="button" id={`back-${v.version}`} aria-expanded={back?.to.version === v.version} onClick={() => void look(v)}>Go back to this…</button> : null}
+                {back?.to.version === v.version ? <Effect {...back} name={name} yes={() => void rollBack(back.to, back.tag)} no={() => { document.getElementById(`back-${v.version}`)!.focus(); setBack(undefined); }} /> : null}
               </li>
             ))}
           </ol>

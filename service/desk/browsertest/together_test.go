@@ -1,0 +1,239 @@
+package browsertest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+)
+
+// goTo shows another view of the same page.
+func (b *tab) goTo(view string) {
+	b.Helper()
+	b.run("(location.hash = " + quote(view) + ", 0)")
+	b.wait(rendered + ` && document.querySelector("main").innerText.trim().length > 20`)
+}
+
+// onItem presses a button of an item, and then confirms it.
+func (b *tab) onItem(title, verb, confirm string) {
+	b.Helper()
+	find := `[...document.querySelectorAll("main .row-of-items button")].find((b) => b.textContent === ` +
+		quote(verb+" "+title) + `)`
+	b.wait(find)
+	b.run(find + ".click()")
+	b.press(confirm)
+	b.wait(`!document.querySelector("main .ask")`)
+}
+
+// Undoing a change leaves what was changed since, in another tab or in this one.
+func TestUndoOne(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 0)
+	lists := func(pinned, excluded string) {
+		t.Helper()
+		p := fatal.Or(s.Placement(t.Context(), "home"))(t)
+		if got := fmt.Sprint(p.Include, p.Exclude); got != pinned+" "+excluded {
+			t.Errorf("pinned and excluded are %s, want %s %s", got, pinned, excluded)
+		}
+	}
+	a, b := open(t, s.base), open(t, s.base)
+	a.visit("/placements/home/items")
+	b.visit("/placements/home/items")
+	a.onItem("Vase 0", "Pin", "Pin it")
+	b.onItem("Vase 1", "Exclude", "Exclude it")
+	lists("[sku-000000]", "[sku-000001]")
+	a.press("Undo")
+	a.reads("It is as it was before.")
+	lists("[]", "[sku-000001]")
+	a.onItem("Vase 3", "Pin", "Pin it")
+	a.onItem("Vase 4", "Pin", "Pin it")
+	a.goTo("/placements/home/history")
+	a.reads("(sku-000003)")
+	a.run(`[...document.querySelectorAll("main .changes li")].find((l) => l.innerText.includes("added") && l.innerText.includes("sku-000003")).querySelector("button").click()`)
+	a.reads("That change is undone.")
+	lists("[sku-000004]", "[sku-000001]")
+}
+
+// Settings that have changed since they were shown are not overwritten, and the page leads on.
+func TestChangedElsewhere(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	a, b := open(t, s.base), open(t, s.base)
+	b.careless = true // the service refuses a change
+	for size, in := range map[string]*tab{"4": a, "5": b} {
+		in.visit("/placements/home/settings")
+		in.fill("At most", size)
+		in.press("See what this does")
+		in.reads("Vitrine begins again")
+	}
+	a.press("Make the change")
+	a.reads("The change is made")
+	b.press("Make the change")
+	b.reads("The placement has changed since you opened this page")
+	b.press("Show the settings as they are now")
+	b.wait(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith("At most"))?.control.value === "4"`)
+	if size := fatal.Or(s.Placement(t.Context(), "home"))(t).MaxSize; size != 4 {
+		t.Errorf("size %d", size)
+	}
+	b.goTo("/new")
+	b.fill("Name", "home")
+	b.press("See what this does")
+	b.reads("There is a placement of this name already.")
+}
+
+// An experiment that another tab began or changed is neither ended nor changed back.
+func TestExperimentElsewhere(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	running := func() *api.Experiment { t.Helper(); return fatal.Or(s.Placement(t.Context(), "home"))(t).Experiment }
+	a, b := open(t, s.base), open(t, s.base)
+	for name, in := range map[string]*tab{"spring": a, "summer": b} {
+		in.visit("/placements/home/experiments")
+		in.fill("Name of the experiment", name)
+	}
+	const asleep = `(Object.defineProperty(document, "hidden", { value: %v, configurable: true }), document.dispatchEvent(new Event("visibilitychange")))`
+	b.run(fmt.Sprintf(asleep, true)) // it does not notice
+	a.press("Begin")
+	a.reads("The experiment has begun")
+	b.press("Begin")
+	b.reads("An experiment runs already")
+	if e := running(); e == nil || e.Name != "spring" {
+		t.Fatalf("the experiment is %+v", e)
+	}
+	b.run(fmt.Sprintf(asleep, false))
+	b.reads("Change the shares or the end")
+	const first = `document.querySelector("main input[type=number]")`
+	a.fill("our-page, in percent", "40")
+	a.fill("vitrine, in percent", "60")
+	a.press("Change the experiment")
+	a.reads("The experiment is changed.")
+	b.wait(first + `.value === "40"`)
+	b.fill("Ends", "2099-01-01T10:00")
+	b.press("Change the experiment")
+	b.reads("The experiment is changed.")
+	if e := running(); e.Variants[0].Share != 0.4 || e.Ends.IsZero() {
+		t.Errorf("the experiment is %+v", e)
+	}
+	b.goTo("/placements/home/history")
+	b.reads("our-page 50% → 40%; vitrine 50% → 60%")
+	b.wait(`/ends – → .*2099/.test(document.querySelector("main").innerText)`)
+}
+
+// While the service is away the page says so, and goes on by itself: also a view that was not loaded before, and one
+// that asks for nothing.
+func TestServiceReturns(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	b := open(t, s.base)
+	b.careless = true
+	online := func(is bool) {
+		t.Helper()
+		call(b, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
+			MatchedNetworkConditions: []*network.Conditions{{Offline: !is, DownloadThroughput: -1, UploadThroughput: -1}}})
+	}
+	const lost = `document.querySelector(".lost")`
+	b.visit("/placements/home/settings")
+	b.wait(button("See what this does"))
+	online(false)
+	b.press("See what this does")
+	b.wait(lost)
+	online(true)
+	b.wait("!" + lost)
+	online(false)
+	b.run(`(location.hash = "/placements/home/versions", 0)`)
+	b.reads("The service does not answer.")
+	b.wait(lost)
+	online(true)
+	b.reads("No version is kept yet.")
+	b.wait("!" + lost)
+}
+
+// The page of the overview that is shown has placements after the last ones are deleted, and going through pages and
+// times by keyboard keeps its place.
+func TestPages(t *testing.T) {
+	s := serve(t, nil)
+	for k := range 13 {
+		s.empty(t, fmt.Sprintf("p-%02d", k))
+	}
+	b := open(t, s.base)
+	b.visit("/")
+	keeps := func(text string) {
+		t.Helper()
+		b.wait(button(text))
+		b.run(`((e) => { e.focus(); e.click(); })(` + button(text) + `)`)
+		b.wait(rendered + ` && document.querySelector("main h2")`)
+		if at := eval[string](b, "document.activeElement.innerText"); at != text {
+			t.Errorf("after %q the focus is on %.40q", text, at)
+		}
+	}
+	keeps("1 hour")
+	b.press("Next")
+	b.reads("13 to 13 of 13")
+	fatal.If(t, s.Delete(t.Context(), "p-12"))
+	b.reads("p-11")
+	b.goTo("/placements/p-01")
+	keeps("24 hours")
+	s.empty(t, "p-12")
+	b.goTo("/placements/gone/decisions")
+	b.careless = true
+	b.reads(`Placement "gone": not found`)
+}
+
+// A new placement keeps what was filled in, and a name has only what names may have. Its first visits buy nothing, and
+// the scale of the curve says so.
+func TestNewPlacement(t *testing.T) {
+	s := serve(t, nil)
+	b := open(t, s.base)
+	b.visit("/new")
+	b.fill("Name", "my shöp")
+	b.fill("At most", "7")
+	b.fill("Currency", "eur")
+	b.press("See what this does")
+	b.reads("This makes the placement")
+	b.press("Create the placement")
+	b.wait(`location.hash === "#/placements/my-sh-p"`)
+	p := fatal.Or(s.Placement(t.Context(), "my-sh-p"))(t)
+	if p.MaxSize != 7 || p.Currency != "EUR" || p.Mode != api.Explore {
+		t.Errorf("the placement is %+v", p)
+	}
+	r := &api.Request{Decision: "first", Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 1)}}}}
+	fatal.Or(s.Decide(t.Context(), "my-sh-p", r))(t)
+	fatal.If(t, s.Outcome(t.Context(), "my-sh-p", "first", ""))
+	b.wait(`document.querySelector("main svg.plot text")`)
+	labels := eval[[]string](b, `[...document.querySelectorAll("main svg.plot text[text-anchor=end]")].map((t) => t.textContent)`)
+	if !slices.Contains(labels, "€0") || !slices.Contains(labels, "€1") {
+		t.Errorf("the scale is %q", labels)
+	}
+}
+
+// A panel that asks closes with Escape or its button, and the focus goes back to what opened it.
+func TestFocusReturns(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 12)
+	fatal.Or(s.Keep(t.Context(), "home", "before"))(t)
+	b := open(t, s.base)
+	back := func(opener, panel, leave string) {
+		t.Helper()
+		b.wait(opener)
+		b.run(opener + ".focus()")
+		b.run(opener + ".click()")
+		b.wait(panel)
+		b.run(leave)
+		b.wait("!" + panel)
+		if !eval[bool](b, "document.activeElement === "+opener) {
+			t.Errorf("after %s the focus is on %.40q", leave, eval[string](b, "document.activeElement.innerText"))
+		}
+	}
+	b.visit("/placements/home/items")
+	pin := `document.querySelector("main .row-of-items button")`
+	back(pin, `document.querySelector("main .ask")`, button("Leave it")+".click()")
+	back(pin, `document.querySelector("main .ask")`,
+		`document.querySelector("main .ask").dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }))`)
+	b.goTo("/placements/home/versions")
+	back(`document.querySelector("main .timeline button")`, `document.querySelector("main .effect")`,
+		button("Leave it as it is")+".click()")
+}
