@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -108,6 +109,11 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	}
 	if c.Matrix != "" && c.Format != "text" {
 		return usageError{errors.New("--matrix goes with --format text; the model in JSON has the covariance")}
+	}
+	for _, path := range []string{c.Out, c.Figure} { // a fit may take hours, and its result would be lost
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return err
+		}
 	}
 	var others []*choice.Result
 	for _, path := range c.Against {

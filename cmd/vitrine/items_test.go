@@ -147,10 +147,13 @@ func TestPushAndList(t *testing.T) {
 	if got := s.list(); !strings.Contains(got, `"revenue":4,"space":0.5`) {
 		t.Errorf("after a patch %s", got)
 	}
+	s.push("2 items in the file: 0 changed", s.file("marked.jsonl", "\ufeff"+list[strings.Index(list, "\n{")+1:]+`{"id":"a","revenue":4}`), "--patch")
 	s.push("1 item in the file: 1 changed, 2 deleted", s.file("c.csv", "id,price\nc,1\n"), "--replace")
 	if got := s.list(); got != `{"id":"c","features":{"price":1}}`+"\n" {
 		t.Errorf("after a replacement %s", got)
 	}
+	// A column without a name, such as the index of a data frame, says nothing about the item.
+	s.push("1 item in the file: 0 changed", s.file("frame.csv", ",id,price,\n0,c,1,\n"))
 }
 
 // manyRows are more items than fit into one request.
@@ -206,6 +209,8 @@ func TestBadPushes(t *testing.T) {
 			"features.colour: the placement has no feature of items of this name: it has brand, price"},
 		{"key.csv", "id,price\na,1\n", []string{"--mapping", s.file("key.toml", "sku = \"c\"\n")},
 			`key.toml:1: unknown key "sku"`},
+		{"list.json", `[{"id":"a","features":{"price":1}}]`, nil,
+			"list.json: the file is one list of JSON: write an object a line, without [ and ] around them"},
 	} {
 		code, _, said := s.run(append([]string{"items", "push", s.file(c.name, c.text)}, c.args...)...)
 		if code == 0 || !strings.Contains(said, c.want) {

@@ -90,7 +90,7 @@ func (t *textTable) openCSV(text io.Reader, o Options) error {
 		if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 			return fmt.Errorf("line 1: %.40q cannot be the name of a column: is the file CSV?", name)
 		}
-		if seen[name] {
+		if seen[name] && name != "" { // columns without a name have no use, so several are fine
 			return fmt.Errorf("line 1 has the column %q twice", name)
 		}
 		seen[name] = true

@@ -194,8 +194,9 @@ func Open(f *os.File, o Options) (Table, error) {
 	case strings.HasSuffix(f.Name(), ".parquet"):
 		return nil, Damaged(errors.New("it does not begin as a Parquet file does"))
 	}
-	if mark, _ := r.Peek(3); string(mark) == "\ufeff" {
-		r.Discard(3)
+	SkipMark(r)
+	if list, _ := r.Peek(1 << 10); bytes.HasPrefix(bytes.Join(bytes.Fields(list), nil), []byte("[{")) {
+		return nil, errors.New("the file is one list of JSON: write an object a line, without [ and ] around them")
 	}
 	t := &textTable{bytes: counted, size: size, texts: o.Texts}
 	if !IsObject(r) {
@@ -213,8 +214,16 @@ func Open(f *os.File, o Options) (Table, error) {
 	if r, _, err = decompressed(t.bytes); err != nil {
 		return nil, err
 	}
+	SkipMark(r)
 	t.names, t.r = names, newLines(r, names, o.Texts)
 	return t, nil
+}
+
+// SkipMark skips a byte order mark.
+func SkipMark(r *bufio.Reader) {
+	if mark, _ := r.Peek(3); string(mark) == "\ufeff" {
+		r.Discard(3)
+	}
 }
 
 func decompressed(r io.Reader) (*bufio.Reader, decompress.Coding, error) {

@@ -64,6 +64,8 @@ func TestTypes(t *testing.T) {
 			[]table.Column{text("9007199254740993", false), number(-1 << 53)}},
 		{"x|\"y\"\n", table.Options{Names: []string{"a", "b"}, Delimiter: "|"},
 			[]table.Column{text("x", false), text("y", false)}},
+		{"a,b,,\n1,x,y,z\n", table.Options{}, []table.Column{number(1), text("x", false), text("y", false), text("z", false)}},
+		{"\ufeff{\"a\":1,\"b\":\"x\"}\n", table.Options{}, []table.Column{{Number: []float64{1}, Bare: true}, text("x", false)}},
 		{"a\tb\nx\t5\" disk\n", table.Options{Delimiter: "\t"},
 			[]table.Column{text("x", false), text(`5" disk`, false)}},
 	} {

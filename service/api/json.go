@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,6 +19,7 @@ func JSONError(err error) error {
 	var inside *FieldError
 	var syntactic *jsontext.SyntacticError
 	var semantic *json.SemanticError
+	var moment *time.ParseError
 	switch {
 	case errors.As(err, &inside):
 		return inside
@@ -30,6 +32,8 @@ func JSONError(err error) error {
 			return Fieldf(field, "must be %s", typeName(semantic.GoType.Kind().String()))
 		case errors.Is(semantic.Err, strconv.ErrRange):
 			return Fieldf(field, "must be %s, and not that large", typeName(semantic.GoType.Kind().String()))
+		case errors.As(semantic.Err, &moment):
+			return Fieldf(field, "%q: must be a time such as 2026-11-22T10:00:00Z", Abbreviate(moment.Value, 40))
 		case semantic.Err != nil:
 			return Fieldf(field, "%v", semantic.Err)
 		case semantic.GoType != nil:

@@ -90,7 +90,9 @@ func (p *RequestReader) read() {
 		case "shopper":
 			r.User = p.readValues(&p.user)
 		case "max_size":
-			r.MaxSize = p.whole()
+			if r.MaxSize = p.whole(); r.MaxSize == 0 {
+				p.errorf("0: must be at least 1; leave it out for the placement's max_size")
+			}
 		case "min_size":
 			r.MinSize = p.whole()
 		case "include":

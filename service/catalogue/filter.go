@@ -321,8 +321,8 @@ func (c *compiler) field(node ast.Node) (at int, err error) {
 			find = func(f *fields) api.Value { return api.Number("", f.space) }
 		default:
 			if c.attributes[name] == 0 {
-				known := append(slices.Sorted(maps.Keys(c.attributes)), schema.ItemNames(), "id", "revenue",
-					"space", "groups", feature.PastSeen, feature.PastBought)
+				known := slices.Concat(slices.Sorted(maps.Keys(c.attributes)), schema.ItemNames(), []string{"id",
+					"revenue", "space", "groups", feature.PastSeen, feature.PastBought})
 				return 0, wrongf("no item has the attribute %q: there are %s", name, strings.Join(known, ", "))
 			}
 			c.depth = untilRest

@@ -1,6 +1,9 @@
 package feature
 
-import "vitrine/service/api"
+import (
+	"vitrine/internal/hint"
+	"vitrine/service/api"
+)
 
 // Placer puts values into the slots of a schema. It remembers the slots of the last names, because most items list the
 // same names in the same order, and reuses its memory.
@@ -36,15 +39,18 @@ func (p *Placer) User(values api.Values, s *Schema) (api.Values, error) {
 }
 
 func (p *Placer) place(values api.Values, width int, find func(name string) (slot int, ok bool),
-	field, names func() string) (api.Values, error) {
+	field func() string, names func() []string) (api.Values, error) {
 	ordered := len(values) == width
 	for k := range values {
 		name := values[k].Name
 		if k == len(p.slots) || p.slots[k].name != name {
 			slot, ok := find(name)
 			if !ok {
-				return nil, api.Fieldf(field()+api.Pointer(name), "unknown key %q: must be one of %s",
-					api.Abbreviate(name, 40), names())
+				advice := ": the placement has no such features"
+				if legal := names(); legal != nil {
+					advice = hint.Legal(name, legal)
+				}
+				return nil, api.Fieldf(field()+api.Pointer(name), "unknown key %q%s", api.Abbreviate(name, 40), advice)
 			}
 			p.slots = append(p.slots[:k], slotOf{name, slot})
 		}

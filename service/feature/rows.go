@@ -108,7 +108,7 @@ func (c *column) encode(to []float64, v api.Value) (message string) {
 	default:
 		k, ok := c.byValue[v.Text]
 		if !ok && !c.AllowOther {
-			return fmt.Sprintf("%q: is not one of the feature's values: add it, or set other = true", v.Text)
+			return fmt.Sprintf("%q: is not one of the feature's values: add it, or set allow_other", v.Text)
 		}
 		if !ok {
 			k = len(c.Values)

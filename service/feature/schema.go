@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"vitrine"
 	"vitrine/service/api"
@@ -16,7 +15,7 @@ import (
 //
 //	number              (v' − center) / scale with v' = min(max(v, min), max). If center or scale is given,
 //	                    min and max are center ± 10 scale by default; otherwise there are no bounds
-//	category, values    e_k in ℝ^m for the k-th of m values. With other = true, e_{m+1} in ℝ^{m+1} for any
+//	category, values    e_k in ℝ^m for the k-th of m values. With allow_other, e_{m+1} in ℝ^{m+1} for any
 //	                    other value, which is an error otherwise
 //	category            e_b in ℝ^B: the first m values that a schema learns have b = 0, …, m − 1, and the others
 //	                    b = m + h(v) mod (B − m), with m = names
@@ -359,23 +358,19 @@ func (s *Schema) slotOf(name, from string) (int, bool) {
 	return s.columns[i].slot, true
 }
 
-// ItemNames lists the features of items for an error message.
-func (s *Schema) ItemNames() string { return s.names("item") }
+// ItemNames returns the names of the items' features.
+func (s *Schema) ItemNames() []string { return s.names("item") }
 
-// UserNames lists the features of the user for an error message.
-func (s *Schema) UserNames() string { return s.names("shopper") }
+// UserNames returns the names of the user's features.
+func (s *Schema) UserNames() []string { return s.names("shopper") }
 
-func (s *Schema) names(from string) string {
-	var list []string
+func (s *Schema) names(from string) (list []string) {
 	for _, c := range s.columns {
 		if c.From == from {
 			list = append(list, c.Name)
 		}
 	}
-	if list == nil {
-		return "there are none"
-	}
-	return strings.Join(list, ", ")
+	return list
 }
 
 // NumItem returns the number of features of items.

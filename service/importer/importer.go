@@ -365,7 +365,9 @@ func text(f *os.File) (*bufio.Reader, error) {
 	if err != nil {
 		return nil, table.Damaged(err)
 	}
-	return bufio.NewReaderSize(plain, 1<<16), nil // r itself if it is plain
+	r = bufio.NewReaderSize(plain, 1<<16) // r itself if it is plain
+	table.SkipMark(r)
+	return r, nil
 }
 
 // lines calls each for every line that is not empty. A line is at most 64 MB.

@@ -82,7 +82,8 @@ func ReadItems(path string, m *ItemMapping, visit func(*api.CatalogueItem) error
 	}
 	defer f.Close()
 	if plain, _, err := decompress.Reader(bufio.NewReader(f)); err == nil && !m.given {
-		if r := bufio.NewReaderSize(plain, 1<<16); table.IsObject(r) {
+		r := bufio.NewReaderSize(plain, 1<<16)
+		if table.SkipMark(r); table.IsObject(r) {
 			return inFile(path, itemLines(r, visit))
 		}
 	}
@@ -139,7 +140,7 @@ func (m *ItemMapping) rows(f *os.File, visit func(*api.CatalogueItem) error) err
 		r := cells{}
 		for j, name := range names {
 			switch c := &b.Columns[j]; {
-			case c.Missing(i):
+			case name == "" || c.Missing(i): // "" is a column that the mapping leaves out
 			case c.Text == nil:
 				r[name] = c.Number[i]
 			case c.Bare:

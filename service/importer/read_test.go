@@ -87,7 +87,7 @@ func TestFormats(t *testing.T) {
 		{name: "log.parquet", text: table.String()},
 		{
 			name: "log.jsonl",
-			text: `{"decision_id":"a","time":"` + at +
+			text: "\ufeff" + `{"decision_id":"a","time":"` + at +
 				`","items":[{"id":"x","features":{"price":10},"revenue":1.5},{"id":"y","features":{"price":20},"revenue":2},{"id":"z","features":{"price":30},"revenue":3}],"shopper":{"age":30},"shown":["z","x"],"propensity":0.25,"status":"chosen","choice":"z"}`,
 		},
 		{ // slots count from 0

@@ -85,7 +85,7 @@ func (k *recognizer) recognize() error {
 	if err != nil && err != io.EOF && len(start) == 0 {
 		return table.Damaged(err)
 	}
-	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
+	start = bytes.TrimLeft(start, " \t\r\n")
 	switch {
 	case len(start) == 0:
 		return errors.New("the file is empty")

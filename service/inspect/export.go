@@ -92,6 +92,7 @@ type line struct {
 	Law         *offer.NamedLaw `json:"sampling_law,omitzero"`
 	PolicyEntry uint64          `json:"policy_entry"`
 	Source      string          `json:"source"`
+	Variant     string          `json:"variant,omitzero"`
 	Status      string          `json:"status"`
 	Outcome     *lineOutcome    `json:",embed"`
 }
@@ -117,6 +118,9 @@ func writeLine(out *jsontext.Encoder, o *offered, end outcome) error {
 	l := line{
 		Placement: o.placement, Decision: o.Decision, Entry: o.sequence, Time: stamp(o.time), Candidates: o.Candidates,
 		PolicyEntry: o.PolicyEntry, Source: offer.SourceNames[o.Mode], Status: end.status,
+	}
+	if e, err := offer.Decode(o.Answer, len(o.Shown)); err == nil {
+		l.Variant = e.Variant
 	}
 	named := o.named()
 	if named && len(o.ItemIDs) > 0 && o.config.Schema().NumUser() > 0 {

@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine"
 	"vitrine/internal/fatal"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
 
@@ -78,6 +81,24 @@ func TestExportNamesLearnedValues(t *testing.T) {
 		`"brand":"zen"`} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d is %s, want %s", i, lines[i], want)
+		}
+	}
+}
+
+// A line names the variant that the shopper was shown.
+func TestExportNamesVariant(t *testing.T) {
+	for _, variant := range []string{"", "rival", api.Holdout} {
+		var out bytes.Buffer
+		e := offer.Estimates{Variant: variant, Unit: 7}
+		o := &offered{placement: "home", Offered: &eventlog.Offered{Decision: "d", ItemIDs: []string{"a"}, Shown: []int32{0},
+			Candidates: 1, Width: 1, Features: []float64{1}, Revenue: []float64{1}, Mode: 1, Answer: e.Append(nil)}}
+		fatal.If(t, writeLine(jsontext.NewEncoder(&out), o, outcome{}))
+		var l struct {
+			Variant *string `json:"variant"`
+		}
+		fatal.If(t, json.Unmarshal(out.Bytes(), &l))
+		if variant == "" && l.Variant != nil || variant != "" && (l.Variant == nil || *l.Variant != variant) {
+			t.Errorf("%q: %s", variant, out.Bytes())
 		}
 	}
 }

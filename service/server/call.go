@@ -193,6 +193,21 @@ func (c *call) mediaType(legal ...string) (string, error) {
 // read decodes a small body and refuses unknown keys.
 func (c *call) read(dst any) error { return c.decode(dst, json.RejectUnknownMembers(true)) }
 
+// readReport is read for numbers that callers report: none may be null, into which JavaScript turns NaN.
+func (c *call) readReport(dst any) error {
+	return c.decode(dst, json.RejectUnknownMembers(true), withoutNulls)
+}
+
+var withoutNulls = json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(notNull[*float64]),
+	json.UnmarshalFromFunc(notNull[**float64]), json.UnmarshalFromFunc(notNull[**int])))
+
+func notNull[T any](in *jsontext.Decoder, _ T) error {
+	if in.PeekKind() == 'n' {
+		return errors.New("null: must be a number; leave it out if there is none")
+	}
+	return errors.ErrUnsupported
+}
+
 // Decode decodes a body and ignores unknown keys.
 func (c *call) Decode(dst any) error { return c.decode(dst) }
 

@@ -105,7 +105,7 @@ func (s *Server) outcome(c *call) error {
 	missing := new(0)
 	// This default is invalid: the body must contain a choice or choices.
 	o := api.Outcome{Choice: new(""), Choices: []api.Choice{{Quantity: missing}}}
-	err := c.read(&o)
+	err := c.readReport(&o)
 	var field *api.FieldError
 	switch {
 	case errors.As(err, &field) && field.Field == errChoice.Field:
@@ -137,7 +137,7 @@ func (s *Server) outcome(c *call) error {
 
 func (s *Server) correct(c *call) error {
 	var correction api.Correction
-	if err := c.read(&correction); err != nil {
+	if err := c.readReport(&correction); err != nil {
 		return err
 	}
 	return c.done(s.engine.Correct(c.ctx, c.placement, c.PathValue("id"), correction, c.now))
@@ -157,7 +157,7 @@ func (s *Server) erase(c *call) error {
 
 func (s *Server) rewards(c *call) error {
 	var r api.Rewards
-	if err := c.read(&r); err != nil {
+	if err := c.readReport(&r); err != nil {
 		return err
 	}
 	if len(r.Rewards) == 0 {
@@ -168,7 +168,7 @@ func (s *Server) rewards(c *call) error {
 
 func (s *Server) measure(c *call) error {
 	var m api.Measurements
-	if err := c.read(&m); err != nil {
+	if err := c.readReport(&m); err != nil {
 		return err
 	}
 	return c.done(s.engine.Measure(c.ctx, c.placement, c.PathValue("id"), m.Metrics, c.now))

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -21,8 +22,14 @@ func (s *Server) plan(c *call) error {
 	case shares == nil:
 		shares = []float64{0.5, 0.5}
 	case len(shares) == 1:
-		return problemf(http.StatusBadRequest, "query", "shares: must have at least two numbers, the control's "+
-			"share first")
+		return api.Fieldf("/shares", "must have at least two numbers, the control's share first")
+	}
+	total := 0.0
+	for _, share := range shares {
+		total += share
+	}
+	if math.Abs(total-1) > 1e-9 {
+		return api.Fieldf("/shares", "sum to %.4g: must sum to 1", total)
 	}
 	gains, err := c.numbers("gains", 20, 100)
 	if err != nil {
@@ -40,8 +47,8 @@ func (c *call) numbers(name string, length int, most float64) (list []float64, e
 	for word := range strings.SplitSeq(text, ",") {
 		v, err := strconv.ParseFloat(word, 64)
 		if err != nil || !(v >= 0 && v <= most) || len(list) == length {
-			return nil, problemf(http.StatusBadRequest, "query", "%s: %q: must be at most %d numbers from 0 to "+
-				"%v, with commas between", name, api.Abbreviate(text, 100), length, most)
+			return nil, api.Fieldf("/"+name, "%q: must be at most %d numbers from 0 to %v, with commas between",
+				api.Abbreviate(text, 100), length, most)
 		}
 		list = append(list, v)
 	}

@@ -182,7 +182,7 @@ func TestExperimentRoutes(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	for _, bad := range []string{"shares=0.5", "shares=a,b", "gains=-1", "shares=NaN,1"} {
-		s.want(400, "GET", "/v1/placements/home/experiment/plan?"+bad, "")
+		s.want(422, "GET", "/v1/placements/home/experiment/plan?"+bad, "")
 	}
 
 	entry := s.want(200, "PUT", "/v1/placements/home",

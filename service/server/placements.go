@@ -58,15 +58,14 @@ func (c *call) change() (how engine.Change, err error) {
 	case "true":
 		how.Reset = true
 	default:
-		return how, problemf(http.StatusBadRequest, "query", "reset: %q: must be true or false", given)
+		return how, api.Fieldf("/reset", "%q: must be true or false", given)
 	}
 	switch given := query.Get("relearn"); {
 	case given == "":
 	case given != "log":
-		return how, problemf(http.StatusBadRequest, "query", "relearn: %q: must be log", given)
+		return how, api.Fieldf("/relearn", "%q: must be log", given)
 	case how.Reset:
-		return how, problemf(http.StatusBadRequest, "query", "relearn=log and reset=true exclude each other: the "+
-			"first learns what the second forgets")
+		return how, api.Fieldf("/relearn", "log: excludes reset=true, which forgets what relearn=log learns")
 	default:
 		how.Relearn = true
 	}

@@ -3,8 +3,10 @@ package state
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
@@ -168,7 +170,15 @@ func (s *State) rollBack(p *Placement, sequence uint64, time int64, b *eventlog.
 const MaxVersionNote = 500 // bytes
 
 func noVersion(p *Placement, number uint64) error {
-	return fmt.Errorf("placement %q, version %d: %w: there are %v", p.Name, number, ErrNotFound, p.numbersOf(nil))
+	var kept []string
+	for _, version := range p.numbersOf(nil) {
+		kept = append(kept, strconv.FormatUint(version, 10))
+	}
+	advice := "the placement has none yet"
+	if kept != nil {
+		advice = "must be " + hint.List(kept)
+	}
+	return fmt.Errorf("placement %q, version %d: %w: %s", p.Name, number, ErrNotFound, advice)
 }
 
 // LearnerOf returns the learner that keeps a placement's version, and whether it is a former one.
