@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,9 +68,13 @@ func (c predictCmd) Run(ctx context.Context, t terminal) error {
 		if err != nil {
 			return err
 		}
-		text, err := json.Marshal(map[string]any{"choices": score.Choices, "log_likelihood": score.LogLikelihood,
-			"per_choice": score.PerChoice, "null_log_likelihood": score.Null, "predicted": score.Hits},
-			json.Deterministic(true), jsontext.Multiline(true))
+		values := map[string]any{"choices": score.Choices, "log_likelihood": score.LogLikelihood,
+			"per_choice": score.PerChoice, "null_log_likelihood": score.Null, "predicted": score.Hits}
+		if math.IsInf(score.LogLikelihood, -1) {
+			t.warn(c.Data + ": the model gives some choice a probability of 0: check the data for values out of scale")
+			values["log_likelihood"], values["per_choice"] = nil, nil // JSON has no −∞
+		}
+		text, err := json.Marshal(values, json.Deterministic(true), jsontext.Multiline(true))
 		if err != nil {
 			return err
 		}
