@@ -145,10 +145,7 @@ func (m *minimiser) mirrored(ctx context.Context, o *objective, l *mixed, best *
 
 // begin validates a specification, and returns the likelihood and a Result without an estimate.
 func begin(spec *Spec, d *Data) (*Result, likelihood, error) {
-	if err := spec.Utility.check(); err != nil {
-		return nil, nil, err
-	}
-	if err := spec.checkNetwork(); err != nil {
+	if err := spec.checkModel(); err != nil {
 		return nil, nil, err
 	}
 	if d.Unobserved {

@@ -281,6 +281,27 @@ func TestIdentification(t *testing.T) {
 	}
 }
 
+// Data from Go need no layout of a table. Fit checks the model as ReadSpec does, and ReadModel reads what Fit made.
+func TestFitInGo(t *testing.T) {
+	d, u := simulated(t, 200, 2)
+	for want, m := range map[string]Model{
+		`model.kind is "probit": want mnl, nested, mixed or latent`: {Kind: "probit"},
+		"model.classes is 0: want 2 to 100":                         {Kind: "latent"},
+		"model.draws is -1: want at most 100000":                    {Kind: "mixed", Draws: -1, Random: []Random{{Coefficient: "a"}}},
+		"model.random, correlated and draws need kind = \"mixed\"":  {Draws: 5},
+		"model.nests is missing: a nested logit has nests":          {Kind: "nested"},
+	} {
+		if _, err := Fit(context.Background(), &Spec{Utility: u, Model: m}, d, Options{}); err == nil || err.Error() != want {
+			t.Errorf("%+v: error %v, want %s", m, err, want)
+		}
+	}
+	r := fatal.Or(Fit(context.Background(), &Spec{Utility: u}, d, Options{}))(t)
+	again := fatal.Or(decodeModel(fatal.Or(r.JSON())(t)))(t)
+	if got, want := fatal.Or(again.Shares(d))(t), fatal.Or(r.Shares(d))(t); !slices.Equal(got, want) {
+		t.Errorf("shares %v, want %v", got, want)
+	}
+}
+
 // A variable's units change only its coefficient. If squares overflow, the error says so.
 func TestUnits(t *testing.T) {
 	in := func(unit string) (*Result, error) {

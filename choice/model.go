@@ -155,7 +155,11 @@ func decodeModel(text []byte) (*Result, error) {
 	if f.Spec == nil {
 		return nil, errors.New("spec is missing")
 	}
-	if err := f.Spec.check(); err != nil {
+	check := f.Spec.check
+	if f.Spec.Data.Form == "" { // a model of data from a Builder
+		check = f.Spec.checkModel
+	}
+	if err := check(); err != nil {
 		return nil, err
 	}
 	n := len(f.Coefficients)

@@ -97,17 +97,17 @@ func (s *Spec) check() error {
 	if err := s.Data.check(); err != nil {
 		return err
 	}
+	return s.checkModel()
+}
+
+// checkModel is check without the layout of a table: data may come from a [Builder].
+func (s *Spec) checkModel() error {
 	if err := s.Utility.check(); err != nil {
 		return err
 	}
-	if err := s.checkNetwork(); err != nil {
+	if err := s.Model.check(); err != nil {
 		return err
 	}
-	return s.Model.check()
-}
-
-// checkNetwork returns an error if the kind of model does not support networks.
-func (s *Spec) checkNetwork() error {
 	if s.Utility.Network != nil && !s.Model.plain() {
 		return fmt.Errorf("utility.network needs a multinomial logit: model.kind is %q", s.Model.Kind)
 	}
