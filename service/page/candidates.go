@@ -198,11 +198,15 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	switch n := r.len(); {
 	case n > v.Config.MaxItems:
 		return api.Fieldf("/candidates", "%d items are candidates, the placement decides among at most %d: name "+
-			"fewer, set a filter, or raise its max_items", n, v.Config.MaxItems)
-	case n == 0 && s.Missing > 0:
+			"fewer, set a filter, or raise its max_request_items", n, v.Config.MaxItems)
+	case n == 0 && s.Missing > 0 && (r.Filter == "" || s.Missing == len(r.Candidates)):
 		return s.missing(r.Candidates)
-	case n == 0:
+	case n == 0 && r.Filter != "":
 		return api.Fieldf("/filter", "no item that is available satisfies it")
+	case n == 0 && r.Candidates != nil:
+		return api.Fieldf("/candidates", "must have at least one id")
+	case n == 0:
+		return api.Fieldf("/items", "none is given, and no item of the catalogue is available now")
 	}
 	r.addRevenues(d)
 	return nil

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -98,6 +99,35 @@ func TestErrorsAreReadable(t *testing.T) {
 	for _, header := range []string{"Content-Type", "Content-Encoding"} {
 		if a := s.ask("PUT", put, put1+"}", header, "x/y"); a.status != 415 || goSyntax.MatchString(a.body) {
 			t.Errorf("%s: %d %s", header, a.status, a.body)
+		}
+	}
+}
+
+// If there is nothing to decide among, the error names what left nothing.
+func TestNothingToShow(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/shop", `{"max_size":1,"max_request_items":2,"features":[{"name":"price","kind":"number"}]}`)
+	const item = `{"items":[{"id":"%s","features":{"price":9},"available":%t}]}`
+	for _, c := range []struct {
+		available   []bool
+		body, field string
+		says        string
+	}{
+		{nil, `{}`, "#/items", "must have at least one item"},
+		{[]bool{false}, `{}`, "#/items", "no item of the catalogue is available now"},
+		{[]bool{false}, `{"filter":"price < 10"}`, "#/filter", "no item that is available satisfies it"},
+		{[]bool{false}, `{"candidates":[]}`, "#/candidates", "must have at least one id"},
+		{[]bool{false}, `{"candidates":["i0","i0"]}`, "#/candidates/0", "is not available"},
+		{[]bool{true}, `{"candidates":["none","i0"],"filter":"price < 5"}`, "#/filter", "no item that is available satisfies it"},
+		{[]bool{true}, `{"candidates":["none"],"filter":"price < 5"}`, "#/candidates/0", "is unknown to the catalogue"},
+		{[]bool{true, true, true}, `{}`, "#/candidates", "or raise its max_request_items"},
+	} {
+		for i, is := range c.available {
+			s.want(200, "PUT", "/v1/placements/shop/items", fmt.Sprintf(item, fmt.Sprint("i", i), is))
+		}
+		a := s.want(422, "POST", "/v1/placements/shop/decisions", c.body)
+		if !strings.Contains(a.body, `"`+c.field+`"`) || !strings.Contains(a.body, c.says) {
+			t.Errorf("%s among %v: %s, want %s", c.body, c.available, a.body, c.says)
 		}
 	}
 }

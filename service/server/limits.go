@@ -15,7 +15,7 @@ import (
 	"vitrine/service/catalogue"
 )
 
-// Limits limits requests. 0 stands for the default in parentheses. A placement's max_items limits the
+// Limits limits requests. 0 stands for the default in parentheses. A placement's max_request_items limits the
 // items of a request.
 type Limits struct {
 	Body        int64         // bytes of a body (4 MiB)
