@@ -75,9 +75,11 @@ type OverviewEntry struct {
 
 // OverviewExperiment summarises an experiment's report, with the placement's gains.
 type OverviewExperiment struct {
-	Name    string  `json:"name"`
-	Control string  `json:"control"`
-	Verdict Verdict `json:"verdict"`
+	Name    string    `json:"name"`
+	Starts  time.Time `json:"starts,omitzero" format:"date-time" doc:"when it starts, if the configuration says so"`
+	Ends    time.Time `json:"ends,omitzero" format:"date-time" doc:"when it ends, if the configuration says so"`
+	Control string    `json:"control"`
+	Verdict Verdict   `json:"verdict"`
 }
 
 // Health is something that an operator should know.

@@ -125,5 +125,5 @@ func (s *Server) experiment(name string) (*api.OverviewExperiment, error) {
 		return nil, err
 	}
 	r := all.Experiment
-	return &api.OverviewExperiment{Name: r.Name, Control: r.Control, Verdict: r.Verdict}, nil
+	return &api.OverviewExperiment{Name: r.Name, Starts: r.Starts, Ends: r.Ends, Control: r.Control, Verdict: r.Verdict}, nil
 }

@@ -920,7 +920,11 @@ export interface OverviewEntry {
 
 export interface OverviewExperiment {
   control: string;
+  /** When it ends, if the configuration says so. */
+  ends?: string;
   name: string;
+  /** When it starts, if the configuration says so. */
+  starts?: string;
   verdict: Verdict;
 }
 

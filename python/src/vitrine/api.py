@@ -921,7 +921,11 @@ class OverviewEntry(TypedDict):
 
 class OverviewExperiment(TypedDict):
     control: str
+    ends: NotRequired[str]
+    """When it ends, if the configuration says so."""
     name: str
+    starts: NotRequired[str]
+    """When it starts, if the configuration says so."""
     verdict: Verdict
 
 

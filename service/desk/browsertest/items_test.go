@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
@@ -171,5 +172,49 @@ func TestOneNumber(t *testing.T) {
 	if want := eval[string](b, fmt.Sprintf(
 		`((v) => Math.abs(v) >= 100 ? Number(v.toPrecision(3)).toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero", maximumFractionDigits: 0 }) : v.toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero" }))(%v)`, total)); seen[0] != seen[1] || seen[0] != want {
 		t.Errorf("the pages have %q, the statistics %s", seen, want)
+	}
+}
+
+// A gain is a share of what random pages earned, whatever is earned after the comparison has ended.
+func TestShareOfGain(t *testing.T) {
+	s := serve(t, nil)
+	p := &api.Placement{MaxSize: 1, AttributionWindow: "1s", Mode: api.Explore, ExploreShare: new(0.5),
+		Features: []api.Feature{{Name: "price", Kind: "number"}}}
+	fatal.Or(s.Put(t.Context(), "window", p))(t)
+	sold := map[string][2]int{} // pages and sales
+	visit := func(id string, buys func(string) bool) {
+		t.Helper()
+		answer := fatal.Or(s.Decide(t.Context(), "window", &api.Request{Decision: id, Items: []api.Item{
+			{ID: "a", Features: api.Values{api.Number("price", 1)}},
+			{ID: "b", Features: api.Values{api.Number("price", 2)}}}}))(t)
+		d := fatal.Or(s.Decision(t.Context(), "window", id))(t)
+		taken, n := "", sold[d.Source]
+		if n[0]++; buys(d.Source) {
+			n[1]++
+			taken = answer.Items()[0]
+		}
+		sold[d.Source] = n
+		fatal.If(t, s.Outcome(t.Context(), "window", id, taken))
+	}
+	for k := 0; k < 100 || len(fatal.Or(s.Stats(t.Context(), "window"))(t).Gains) == 0; k++ {
+		visit(fmt.Sprint("d-", k), func(by string) bool { return by == "policy" || k%4 == 0 })
+	}
+	b := open(t, s.base)
+	share := func() string {
+		t.Helper()
+		b.visit("/placements/window")
+		const context = `[...document.querySelectorAll("main .figure")].find((f) => f.innerText.startsWith("Earned over random pages"))?.innerText.match(/[-+][0-9]+%/)?.[0]`
+		b.wait(context)
+		return eval[string](b, context)
+	}
+	fatal.Or(s.Put(t.Context(), "window", &api.Placement{MaxSize: 1, AttributionWindow: "1s", Features: p.Features}))(t)
+	time.Sleep(1200 * time.Millisecond) // all visits with random pages count
+	visit("after", func(string) bool { return false })
+	before := share()
+	for k := range 300 {
+		visit(fmt.Sprint("later-", k), func(string) bool { return false })
+	}
+	if after := share(); after != before {
+		t.Errorf("the gain was %s of what random pages earn, and is %s after visits without them", before, after)
 	}
 }

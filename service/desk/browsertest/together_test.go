@@ -83,6 +83,14 @@ func TestChangedElsewhere(t *testing.T) {
 	b.fill("Name", "home")
 	b.press("See what this does")
 	b.reads("There is a placement of this name already.")
+	b.goTo("/placements/home/settings")
+	b.press("See what this does")
+	b.reads("Nothing changes")
+	fatal.If(t, s.Delete(t.Context(), "home"))
+	b.press("See what this does")
+	b.reads("The placement was deleted, in another tab or by somebody else.")
+	b.press("Show the settings as they are now")
+	b.reads(`Placement "home": not found`)
 }
 
 // An experiment that another tab began or changed is neither ended nor changed back.
@@ -121,6 +129,31 @@ func TestExperimentElsewhere(t *testing.T) {
 	b.goTo("/placements/home/history")
 	b.reads("our-page 50% → 40%; vitrine 50% → 60%")
 	b.wait(`/ends – → .*2099/.test(document.querySelector("main").innerText)`)
+}
+
+// An experiment that waits for its start does not run, and one that is ended before it has no time in which it ran.
+func TestPlannedExperiment(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	b := open(t, s.base)
+	b.careless = true
+	b.visit("/placements/home/experiments")
+	b.fill("Name of the experiment", "spring")
+	b.fill("Starts", "2098-01-01T10:00")
+	b.fill("Ends", "2097-01-01T10:00")
+	b.press("Plan it")
+	b.wait(`document.querySelector("main .failure")?.innerText.startsWith("Experiment, ends: ")`)
+	b.fill("Ends", "2099-01-01T10:00")
+	b.press("Plan it")
+	b.reads("The experiment is planned.")
+	b.goTo("/")
+	b.run(`[...document.querySelectorAll("main button")].find((b) => b.innerText === "Go to the overview")?.click()`)
+	b.wait(`/The experiment .*spring.* starts on .*2098/.test(document.querySelector("main").innerText)`)
+	b.goTo("/placements/home/experiments")
+	b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.includes("End “spring”")).control.click()`)
+	b.press("End the experiment")
+	b.reads("The experiment has ended")
+	b.reads("spring, ended before its start")
 }
 
 // While the service is away the page says so, and goes on by itself: also a view that was not loaded before, and one

@@ -60,13 +60,20 @@ async function answered<T>(method: string, path: string, options: Options): Prom
     } catch {
       problem = { detail: text };
     }
-    if (answer.status === 412) problem.detail = options.headers?.["If-Match"] ? "The placement has changed since you opened this page, in another tab or by somebody else." : "There is a placement of this name already.";
+    if (answer.status === 412) problem.detail = unmet(problem.detail ?? "");
+    problem.detail = problem.detail?.replace(/^\/[\w/]+(?=: )/, (field) => field.slice(1).replaceAll("/", ", ").replaceAll("_", " "));
     throw new Problem(answer.status, problem.title ?? answer.statusText, problem.detail ?? "", problem.type);
   }
   return { value: (text ? JSON.parse(text) : undefined) as T, tag: answer.headers.get("ETag") ?? "" };
 }
 
 export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", path, signal ? { signal } : {});
+
+// unmet says in words that a condition of a change is not met.
+function unmet(detail: string): string {
+  if (detail.startsWith("If-None-Match")) return "There is a placement of this name already.";
+  return detail.includes("no such") ? "The placement was deleted, in another tab or by somebody else." : "The placement has changed since you opened this page, in another tab or by somebody else.";
+}
 
 // nameOf makes a name of a placement from what was typed.
 export const nameOf = (typed: string) => typed.replaceAll(/[^A-Za-z0-9._:-]/g, "-");

@@ -84,10 +84,13 @@ function shows(v: Variant): string {
 }
 
 // phase says where an experiment stands: before its start, while it runs, or after its end.
-export function phase(r: ExperimentReport, now = Date.now()): "waits" | "runs" | "over" {
+export function phase(r: Pick<ExperimentReport, "starts" | "ends" | "ended">, now = Date.now()): "waits" | "runs" | "over" {
   if (r.ended || (r.ends && Date.parse(r.ends) <= now)) return "over";
   return r.starts && Date.parse(r.starts) > now ? "waits" : "runs";
 }
+
+// never reports whether an experiment ended before its start.
+export const never = (r: ExperimentReport) => !!r.ended && !!r.starts && Date.parse(r.ended) < Date.parse(r.starts);
 
 const title = (v: Verdict) => {
   if (v.result === "ship") return `Switch to ${v.variant}`;
@@ -122,7 +125,7 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
       <VerdictLine of={r.verdict} currency={currency} over={at === "over"} />
       <Ahead of={r} write={paid} />
       <p class="quiet">
-        {at === "waits" ? `Starts on ${moment(r.starts)}. ` : `Since ${moment(r.starts ?? r.begun)}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
+        {at === "waits" ? `Starts on ${moment(r.starts)}. ` : never(r) ? `It was ended on ${moment(r.ended)}, before its start. ` : `Since ${moment(r.starts ?? r.begun)}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
         {count(r.decisions)} of {plural(r.variants.reduce((n, v) => n + v.decisions_made, 0), "visit")} counted so far{r.counts_from ? `; the first ones will by ${moment(r.counts_from)}` : ""}. A visit counts once its outcome is known or the wait for it is over.
         {at === "runs" && r.ends ? ` Planned until ${moment(r.ends)}.` : ""}
         {r.min_gain > 0 ? ` A change is worth making if it gains ${paid(r.min_gain)} per visit.` : ""}

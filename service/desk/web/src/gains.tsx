@@ -1,4 +1,4 @@
-import type { Interval } from "./experiment-report";
+import { phase, type Interval } from "./experiment-report";
 import { address } from "./routes";
 import { z, type Entry, type Means } from "./series";
 import { duration, Figure, moment, money, number, percent, plural } from "./ui";
@@ -30,7 +30,9 @@ function modeOf(p: Entry): string {
       if (p.policy === "uniform") break;
       return `Learning for everyone · ${percent(p.explore_share)} of shoppers see random pages for comparison`;
     case "experiment":
-      return `The experiment “\u2068${p.experiment?.name ?? ""}\u2069” runs`; // isolated: it may be read from right to left
+      const e = p.experiment;
+      const state = { waits: `starts on ${moment(e?.starts)}`, runs: "runs", over: "is over" }[e ? phase(e) : "runs"];
+      return `The experiment “\u2068${e?.name ?? ""}\u2069” ${state}`; // isolated: it may be read from right to left
   }
   return `${p.policy === "uniform" ? "Random pages" : "Learning"} for everyone${p.holdout_share ? " else" : ""}`;
 }
@@ -51,7 +53,7 @@ function mean(of: Means | undefined): number {
 function EarnedOver(props: { gain: Gain; of: Entry }) {
   const { gain: g, of: p } = props;
   const { low, estimate, high } = g.total;
-  const base = g.over === "holdout" ? mean(p.series.baseline) : p.mean_revenue === null || g.variant ? NaN : p.mean_revenue - g.per_decision.estimate;
+  const base = g.variant ? NaN : mean(g.over === "chance" ? p.series.chance : p.series.baseline);
   const share = base > 0 ? `${number(g.per_decision.estimate / base, { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" })} · ` : "";
   const over = overWords(g.over, !!g.variant);
   const what = g.variant ? `What ${g.variant} earns over ${over}` : `Earned over ${over}`;

@@ -56,7 +56,7 @@ export interface Entry {
   by_policy: Totals;
   latency?: { decisions: number; p50_seconds: number; p95_seconds: number; p99_seconds: number };
   gains: Gain[];
-  experiment?: { name: string; control: string; verdict: Verdict };
+  experiment?: { name: string; starts?: string; ends?: string; control: string; verdict: Verdict };
   health: Health[];
   series: Series;
 }

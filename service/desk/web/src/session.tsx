@@ -55,7 +55,7 @@ export function SignIn(props: { done: (session: Session) => void }) {
         <label for="key">API key</label>
         <input id="key" name="key" type="password" autocomplete="off" required spellcheck={false} aria-describedby="key-help" />
         <p class="empty" id="key-help">
-          <code>vitrine keys add keys.toml desk --scopes read,admin</code> makes one. The page does not keep it: a cookie stands for it for twelve hours.
+          <code>vitrine keys add keys.toml desk --scopes read,admin</code> makes one. The page does not keep it: a cookie stands for it for twelve hours, or until the service restarts.
         </p>
         {failure ? <Failure of={failure instanceof Problem && failure.status === 401 ? "This key is unknown, or was removed." : failure} /> : null}
         <div><button class="main" disabled={busy}>Sign in</button></div>

@@ -53,7 +53,7 @@ export default function Items(props: { name: string }) {
   const opener = useRef<Element | null>(null);
   const config = usePoll((signal) => get<Config>(placement(name), signal), name, 30_000, turn).value;
   useEffect(() => {
-    const timer = setTimeout(() => setContains(typed), 250);
+    const timer = setTimeout(() => setContains(typed.trim()), 250);
     return () => clearTimeout(timer);
   }, [typed]);
   const settle = async (what: () => Promise<Place | void>, text: string) => {

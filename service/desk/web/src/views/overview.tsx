@@ -22,7 +22,7 @@ export default function Overview() {
   const [contains, setContains] = useState("");
   const [from, setFrom] = useState(0);
   const [walk, setWalk] = useState<"no" | "on" | "done">("no"); // through the first placement
-  const query = new URLSearchParams({ seconds: `${seconds}`, points: "60", limit: `${page}`, from: `${from}`, contains });
+  const query = new URLSearchParams({ seconds: `${seconds}`, points: "60", limit: `${page}`, from: `${from}`, contains: contains.trim() });
   const { value, failure } = usePoll((signal) => get<OverviewAnswer>(`v1/overview?${query}`, signal), `${seconds} ${contains}`, 2000, from);
   const [known, setKnown] = useState(0); // the placements when none is filtered out
   const may = useMay("admin");

@@ -11,13 +11,17 @@ export default function Settings(props: { name: string }) {
   const [state, set] = useState<{ config: Config; tag: string; turn: number }>();
   const [failure, fail] = useState<unknown>();
   const [said, say] = useState(false);
-  const load = () => requestTagged<Config>(placement(name)).then(({ value, tag }) => set((before) => ({ config: value, tag, turn: (before?.turn ?? 0) + 1 })), fail);
+  const load = () => requestTagged<Config>(placement(name)).then(({ value, tag }) => {
+    fail(undefined);
+    set((before) => ({ config: value, tag, turn: (before?.turn ?? 0) + 1 }));
+  }, fail);
   useEffect(() => void load(), [name]);
   if (!state) return failure ? <Failure of={failure} /> : <Loading />;
   const { notes, warnings, ...config } = state.config;
   return (
     <>
       <p role="status" class={said ? "good" : "none"}>{said ? <>The change is made. <a href={address("placements", name, "versions")}>You can go back to the state before.</a></> : null}</p>
+      {failure ? <Failure of={failure} /> : null}
       <Card title="Settings">
         {(warnings ?? []).map((w: string) => <p class="warning">Warning: {w}</p>)}
         {may
