@@ -218,3 +218,26 @@ func TestShareOfGain(t *testing.T) {
 		t.Errorf("the gain was %s of what random pages earn, and is %s after visits without them", before, after)
 	}
 }
+
+// A decision marks every item that was bought, and a view that is shown again knows an item's new title.
+func TestBought(t *testing.T) {
+	s := serve(t, nil)
+	s.stocked(t, "home", 6, 0)
+	d := fatal.Or(s.Decide(t.Context(), "home", &api.Request{Decision: "two",
+		User: api.Values{api.Text("kind", "student")}}))(t).Items()
+	s.ask(t, "POST", "v1/placements/home/decisions/two/outcome", map[string]any{"choices": []any{
+		map[string]any{"item": d[0], "quantity": 2, "value": 3}, map[string]any{"item": d[1], "quantity": 1, "value": 4}}}, nil)
+	b := open(t, s.base)
+	b.visit("/placements/home/decisions/two")
+	b.reads("which has earned €7.00")
+	b.wait(`document.querySelector("main td b.good")`)
+	if n := eval[int](b, `document.querySelectorAll("main td b.good").length`); n != 2 {
+		t.Errorf("%d of two items are marked as bought", n)
+	}
+	s.ask(t, "PATCH", "v1/placements/home/items", map[string]any{"items": []any{
+		map[string]any{"id": d[0], "payload": map[string]any{"title": "Renamed"}}}}, nil)
+	b.run(`(Date.now = ((now) => () => now() + 120_000)(Date.now), 0)`)
+	b.goTo("/placements/home/history")
+	b.goTo("/placements/home/decisions/two")
+	b.reads("Renamed")
+}

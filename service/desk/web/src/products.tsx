@@ -59,14 +59,18 @@ export function productOf(of: CatalogueItem): Product {
   return { id: of.id, title: textOf(p?.title, p?.name, a["title"], a["name"]) ?? of.id, ...Object.fromEntries(Object.entries(all).filter(([, v]) => v !== undefined)) };
 }
 
-const kept = new Map<string, Map<string, Product>>(); // by placement and id
+const kept = new Map<string, { since: number; known: Map<string, Product> }>(); // by placement, and then by id
+const fresh = 60_000; // milliseconds for which views share what they know: prices and titles change
 const most = 200; // ids of a request
 
 // useProducts returns a function that knows the products of a placement with the given ids; until then it knows their ids.
 export function useProducts(name: string, ids: string[]): (id: string) => Product {
   const [, arrived] = useState(0);
-  const known = kept.get(name) ?? new Map<string, Product>();
-  kept.set(name, known);
+  const [known] = useState(() => {
+    let k = kept.get(name);
+    if (!k || Date.now() - k.since > fresh) kept.set(name, (k = { since: Date.now(), known: new Map() }));
+    return k.known;
+  });
   const missing = [...new Set(ids)].filter((id) => !known.has(id));
   const key = missing.join("\n");
   useEffect(() => {

@@ -54,7 +54,8 @@ export default function DecisionView(props: { name: string; id: string }) {
   );
   const d = value?.[0];
   const currency = useCurrency(name);
-  const product = useProducts(name, d?.choices?.map((c) => c.item) ?? (d?.choice ? [d.choice] : []));
+  const taken = d?.choices?.map((c) => c.item) ?? (d?.choice ? [d.choice] : []);
+  const product = useProducts(name, taken);
   const back = <p><a href={address("placements", name, "decisions")}>All decisions of {name}</a></p>;
   if (!value || !d) return <>{back}{failure ? <Failure of={failure} /> : <Loading />}</>;
   const [, why] = value;
@@ -71,7 +72,7 @@ export default function DecisionView(props: { name: string; id: string }) {
         <span class="quiet id">{d.decision_id}</span>
         <a class="button" href={tryIt}>Try another visitor</a>
       </div>
-      <Why of={why} answer={d} currency={currency} taken={d.choice} />
+      <Why of={why} answer={d} currency={currency} taken={taken} />
     </>
   );
 }
