@@ -41,6 +41,7 @@ type Holder struct {
 	Since   time.Time `json:"since"`
 	Address string    `json:"address,omitempty"`  // where it serves, "" if unknown
 	Lasts   int64     `json:"lasts_ms,omitempty"` // milliseconds that the lease holds after a renewal
+	Waits   int64     `json:"waits_ms,omitempty"` // milliseconds until those it took the lease from cannot trust it any more
 }
 
 func (h Holder) String() string {
@@ -49,6 +50,14 @@ func (h Holder) String() string {
 		text += " at " + h.Address
 	}
 	return text + ", since " + h.Since.Format(time.DateTime)
+}
+
+func (h Holder) encode() []byte {
+	text, err := json.Marshal(h)
+	if err != nil {
+		panic(err) // text and numbers
+	}
+	return text
 }
 
 // silence returns how long a lease holds without a renewal.
@@ -82,13 +91,8 @@ func (s *Store) openLease(ctx context.Context, mayMake bool) error {
 // and otherwise returns ErrAlive.
 func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 	mine := s.self()
-	var err error
-	if l.value, err = json.Marshal(mine); err != nil {
-		return err
-	}
 	var seen quiet
-	var owed time.Duration // how long the processes that the lease is taken from may trust it yet
-	begin := time.Now()    // start of the attempts
+	begin := time.Now() // start of the attempts
 	for answer := shortAttempt; ; {
 		revision, held, err := l.look(ctx, s)
 		if err != nil {
@@ -99,20 +103,21 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 		if renewed {
 			begin = time.Now()
 		}
-		switch isFree := revision == 0 || held.Process == s.options.Process || seen.lasted > held.silence(); {
+		isMine := held.Process == s.options.Process
+		switch isFree := revision == 0 || isMine || seen.lasted > held.silence(); {
 		case renewed && !waits && !s.options.TakeOver:
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
 		case isFree || s.options.TakeOver:
-			if !isFree { // if the answer is lost, the lease is this process's at the next look
-				owed = max(owed, held.silence())
+			if isMine { // the answer to an earlier attempt was lost
+				mine.Waits = max(mine.Waits, held.Waits)
+			} else if !isFree {
+				mine.Waits = max(mine.Waits, held.Lasts)
 			}
+			l.value = mine.encode()
 			err := l.put(ctx, s, revision, answer)
 			if err == nil {
 				s.holder.Store(&mine)
-				if s.options.Standby {
-					return wait(ctx, owed)
-				}
-				return nil
+				return l.await(ctx, s, mine)
 			}
 			if !isWrongRevision(err) && (!isUnanswered(err) || time.Since(begin) > s.options.Patience) {
 				return fmt.Errorf("natslog: the lease of %s: %w", s.where(), refused(err))
@@ -126,6 +131,19 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 			return err
 		}
 	}
+}
+
+// await keeps the lease until no process from which it was taken trusts it any more.
+func (l *lease) await(ctx context.Context, s *Store, mine Holder) error {
+	if !s.options.Standby || mine.Waits == 0 {
+		return nil
+	}
+	stop := l.hold(s)
+	err := wait(ctx, time.Duration(mine.Waits)*time.Millisecond)
+	stop()
+	mine.Waits = 0
+	l.value = mine.encode()
+	return err
 }
 
 // self returns what the lease says of this process.
@@ -298,6 +316,20 @@ func (l *lease) hold(s *Store) (stop func()) {
 		cancel()
 		<-ended
 	}
+}
+
+// keep returns an error if another process may have taken the lease. Call it after claiming the log: a process that slept
+// before it claimed may have fenced another one, which trusts its lease and does not know yet.
+func (l *lease) keep(ctx context.Context, s *Store) error {
+	isFresh := func() bool { return s.now().since(*l.renewed.Load()) < s.options.Lease }
+	switch {
+	case isFresh():
+	case !l.renew(ctx, s):
+		return fmt.Errorf("%w: it took the lease of %s before the claim", eventlog.ErrFenced, s.where())
+	case !isFresh():
+		return fmt.Errorf("%w: the lease of %s was not renewed for %v", eventlog.ErrReopen, s.where(), s.options.Lease)
+	}
+	return nil
 }
 
 // release frees the lease, so that the next process need not wait.

@@ -376,6 +376,32 @@ func TestSlowClaim(t *testing.T) {
 	}
 }
 
+// A process whose lease has run out before it claimed the log, as one that slept, does not lead: the process that has the
+// lease now may trust it.
+func TestClaimAfterTheLease(t *testing.T) {
+	t.Parallel()
+	n := &network{requests: []byte("vitrine.log")}
+	o := over(t, n)
+	leader := connect(t, natslog.Options{URL: o.URL, Standby: true})
+	fill(t, leader, 1, 3)
+	s := connect(t, o)
+	const lost = 1 << 30
+	n.left.Store(lost)
+	natslog.Abandon(leader)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Lead(t.Context()) }()
+	for n.left.Load() == lost { // until it claims
+		time.Sleep(10 * time.Millisecond)
+	}
+	bucket := fatal.Or(natstest.JetStream(t, o.URL).KeyValue("vitrine-lease"))(t)
+	fatal.Or(bucket.PutString("writer", `{"process":"another","lasts_ms":60000}`))(t)
+	time.Sleep(lease + lease/4)
+	n.left.Store(0)
+	if err := <-ended; !errors.Is(err, eventlog.ErrFenced) || s.Leads() {
+		t.Errorf("%v, and it leads: %v; want ErrFenced", err, s.Leads())
+	}
+}
+
 // onlyLease is a bucket with the lease of a live process. It stores a new holder, and loses the first answer.
 type onlyLease struct {
 	jetstream.KeyValue

@@ -251,9 +251,17 @@ func (s *Store) Lead(ctx context.Context) error {
 	return s.begin(ctx)
 }
 
-// claimEnd claims the log, and reads the end of the log before the claim.
+// claimEnd claims the log, and reads the end of the log before the claim. The lease is this process's afterwards.
 func (s *Store) claimEnd(ctx context.Context) error {
-	defer s.lease.hold(s)()
+	stop := s.lease.hold(s)
+	err := s.findClaimed(ctx)
+	if stop(); err != nil {
+		return err
+	}
+	return s.lease.keep(ctx, s)
+}
+
+func (s *Store) findClaimed(ctx context.Context) error {
 	claimed, err := s.claim(ctx)
 	if err != nil {
 		return err
