@@ -167,11 +167,7 @@ func (c importCmd) fresh(ctx context.Context, t terminal, m *importer.Mapping, c
 
 // open opens the log for writing.
 func (c importCmd) open(ctx context.Context) (*filelog.Store, error) {
-	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(c.To, host.LogDir)})
-	if err != nil {
-		return nil, hint.New(err, "stop the service that has this data directory")
-	}
-	return store, nil
+	return filelog.Open(ctx, filelog.Options{Dir: filepath.Join(c.To, host.LogDir)})
 }
 
 func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m *importer.Mapping,

@@ -425,6 +425,10 @@ func TestBadImports(t *testing.T) {
 	if _, err := os.Stat("new"); err == nil {
 		t.Error("a bad log has left a directory")
 	}
+	if _, errs, _ := vitrineRun(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to",
+		"clicks.csv/data"); !strings.Contains(errs, "not a directory") || strings.Contains(errs, "service") {
+		t.Errorf("into a file: %s", errs)
+	}
 	for want, args := range map[string][]string{
 		"nowhere has no log":                              {"clicks.csv", "--placement", "home", "--to", "nowhere"},
 		`data has no placement "shelf": there are [home]`: {"clicks.csv", "--placement", "shelf", "--to", "data"},

@@ -91,7 +91,7 @@ func TestReaderBesideWriter(t *testing.T) {
 	dir := t.TempDir()
 	w := openWith(t, filelog.Options{Dir: dir})
 	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: dir}); err == nil ||
-		!strings.Contains(err.Error(), "another process") {
+		!strings.Contains(err.Error(), "another process, such as a service: stop it first") {
 		t.Errorf("two writers: %v", err)
 	}
 	want := [][]byte{}

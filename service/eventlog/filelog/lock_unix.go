@@ -19,7 +19,7 @@ type fileLock struct{ *flock.Lock }
 func lockDir(dir string) (*fileLock, error) {
 	l, err := take(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, flock.TryExclusive)
 	if errors.Is(err, flock.ErrTaken) {
-		return nil, fmt.Errorf("filelog: %s is open in another process", dir)
+		return nil, fmt.Errorf("filelog: %s is open in another process, such as a service: stop it first", dir)
 	}
 	return l, err
 }
