@@ -234,7 +234,7 @@ func TestTheFirstRoundMayBeSmall(t *testing.T) {
 // be saved.
 func TestLargestGrowth(t *testing.T) {
 	o := DefaultBMAOptions()
-	o.Growth = 1e300
+	o.Growth = 1e100
 	create := func() *BMA { return must(NewBMA(paperProblem(), DefaultExperts(paperFeatures), o, newRand())).(*BMA) }
 	l := create()
 	play(t, l, product, 0, 20)

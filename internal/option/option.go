@@ -179,7 +179,7 @@ func (o Option) checkOne(v reflect.Value) error {
 			number = v.Float()
 		}
 		if !o.Legal.contains(number) && !(number == 0 && o.zero != "") {
-			return fmt.Errorf("%s = %v: must be %s", o.Key, o.Default, o.Legal.demand()+o.orZero())
+			return fmt.Errorf("%s = %v: must be %s", o.Key, o.Default, o.Legal.demand(number)+o.orZero())
 		}
 	}
 	return nil
@@ -204,7 +204,7 @@ func (o Option) Range() string {
 // When returns the option, and its value, under which the range applies. The key is "" if the range always applies.
 func (o Option) When() (key, value string) { return o.when[0], o.when[1] }
 
-// Interval is a range of numbers. Float means that they need not be whole; they must be finite.
+// Interval is a range of numbers. Float means that they need not be whole; none is beyond 1e100 in size.
 type Interval struct {
 	Low, High         float64
 	OpenLow, OpenHigh bool
@@ -224,13 +224,19 @@ func parseInterval(text string, float bool) *Interval {
 	return r
 }
 
+// largest bounds every number in size, so that products of a few options and their squares stay finite.
+const largest = 1e100
+
 func (r *Interval) contains(v float64) bool {
-	return !math.IsInf(v, 0) && (v > r.Low || v == r.Low && !r.OpenLow) && (v < r.High || v == r.High && !r.OpenHigh)
+	return math.Abs(v) <= largest && (v > r.Low || v == r.Low && !r.OpenLow) && (v < r.High || v == r.High && !r.OpenHigh)
 }
 
-// demand returns an error's description of the legal numbers.
-func (r *Interval) demand() string {
-	if r.Float && math.IsInf(r.High, 1) {
+// demand returns an error's description of the legal numbers for one that is not.
+func (r *Interval) demand(v float64) string {
+	switch {
+	case math.Abs(v) > largest && !math.IsInf(v, 0) && math.IsInf(r.High, 1):
+		return fmt.Sprintf("at most %v", float64(largest))
+	case r.Float && math.IsInf(r.High, 1):
 		return "finite and " + r.String()
 	}
 	return r.String()

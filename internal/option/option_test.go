@@ -80,6 +80,7 @@ func TestCheck(t *testing.T) {
 		"lambda = +Inf: must be finite and at least 0.5": func(o *options) {
 			o.Lambda = math.Inf(1)
 		},
+		"lambda = 1e+101: must be at most 1e+100":             func(o *options) { o.Lambda = 1e101 },
 		"lambda = NaN: must be":                               func(o *options) { o.Lambda = math.NaN() },
 		`pilot = "newton": unknown: must be one of adam, map`: func(o *options) { o.Pilot = "newton" },
 		"warmup = -1: must be at least 0":                     func(o *options) { o.Warmup = -1 },
