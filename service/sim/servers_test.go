@@ -150,7 +150,7 @@ type conn struct {
 
 	mu    sync.Mutex
 	drawn map[address]uint64
-	fresh int    // messages that it got as soon as they were stored, undisturbed
+	fresh int    // messages with entries that it got as soon as they were stored, undisturbed
 	heard uint64 // the last of them
 
 	seen, sized uint64        // the stream's last message, when its size was last asked for, and when its messages were measured
@@ -166,7 +166,7 @@ func (c *conn) hasHeard(moved uint64) bool {
 	return c.fresh > 10 && c.heard >= moved
 }
 
-// hears notes that the process got a message as soon as it was stored.
+// hears notes that the process got a message with entries as soon as it was stored.
 func (c *conn) hears(message uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -616,7 +616,7 @@ func (c messages) Next(opts ...jetstream.NextOpt) (jetstream.Msg, error) {
 			if left <= 0 {
 				c.next++
 				c.count++
-				if m.pending == 0 && !c.headers && time.Since(at) < time.Second/2 {
+				if m.pending == 0 && !c.headers && len(m.data) > eventlog.EmptyFrame && time.Since(at) < time.Second/2 {
 					c.hears(m.sequence)
 				}
 				return m, nil
