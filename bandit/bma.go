@@ -64,7 +64,7 @@ func (e Expert) called(family string) string {
 	return family + fmt.Sprintf(" of memory %v", e.MemoryRounds)
 }
 
-// maxProducts is the largest d with which all products are among the defaults.
+// maxProducts is the largest d with which all products of features, and steps of each, are among the defaults.
 const maxProducts = 10
 
 // maxUnits is the largest d with which families of units are among the defaults: a round of one costs
@@ -79,7 +79,7 @@ const (
 )
 
 // DefaultExperts returns the recommended experts for items of d features: fewer if d is large, so that a round stays
-// cheap, and the quadratic family only if it needs not many more parameters than the others.
+// cheap, and the quadratic family and steps only if they need not many more parameters than the others.
 func DefaultExperts(d int) []Expert {
 	experts := []Expert{
 		{Model: utility.NewLinear(d, true)},
@@ -95,7 +95,7 @@ func DefaultExperts(d int) []Expert {
 		}
 	}
 	if d <= maxProducts {
-		experts = append(experts, Expert{Model: utility.NewQuadratic(d)})
+		experts = append(experts, Expert{Model: utility.NewQuadratic(d)}, Expert{Model: utility.NewSteps(d)})
 	}
 	return experts
 }

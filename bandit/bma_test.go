@@ -118,9 +118,13 @@ func TestEvidenceFindsTheFamily(t *testing.T) {
 	}{
 		"product": {product, "quadratic"},
 		"wave":    {func(x []float64) float64 { return 2 * math.Cos(3*x[0]-2*x[1]) }, "spectral 3-1"},
+		"stumps": {func(x []float64) float64 {
+			return 2 * (math.Copysign(1, 0.4-math.Abs(x[0])) + math.Copysign(1, 0.4-math.Abs(x[1]-0.7)) +
+				math.Copysign(1, x[2]-0.7))
+		}, "steps"},
 	} {
 		l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)},
-			{Model: utility.NewSpectral(d, 1)}})
+			{Model: utility.NewSpectral(d, 1)}, {Model: utility.NewSteps(d)}})
 		play(t, l, c.truth, 0, 250)
 		if got := l.Diagnostics()[c.want]; got < 0.99 {
 			t.Errorf("%s: the weight of %s is %v: %v", name, c.want, got, l.Diagnostics())

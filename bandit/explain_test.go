@@ -126,9 +126,10 @@ func TestExplainMoments(t *testing.T) {
 	inner := &mixture{p: wide.inner.p, views: wide.inner.views} // without units, which Value draws
 	for _, e := range wide.inner.beliefs {
 		if e.unit == nil && isLinear(e.model) {
-			inner.beliefs, inner.weights = append(inner.beliefs, e), append(inner.weights, 0.5)
+			inner.beliefs, inner.weights = append(inner.beliefs, e), append(inner.weights, 1)
 		}
 	}
+	floats.Scale(1/floats.Sum(inner.weights), inner.weights)
 	wide = &widePolicy{p: wide.p, line: wide.line, inner: inner}
 	options := DefaultTSOptions()
 	options.Constants, options.Radius, options.Samples = "tuned", 1, 1

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/utility"
@@ -29,7 +30,7 @@ func TestNestedFamiliesKeepTheContract(t *testing.T) {
 		})
 	}
 	for _, m := range []*utility.Quadratic{utility.NewProducts(3, []int{1}, false),
-		utility.NewProducts(4, []int{0, 2}, true), utility.NewSquares(3, []int{0, 2})} {
+		utility.NewProducts(4, []int{0, 2}, true), utility.NewSquares(3, []int{0, 2}), utility.NewSteps(1), utility.NewSteps(3)} {
 		t.Run(m.String(), func(t *testing.T) { utilitytest.TestModel(t, m) })
 	}
 }
@@ -84,6 +85,7 @@ func TestUnitsByHand(t *testing.T) {
 		{utility.NewProducts(2, []int{1}, true), []float64{3, 4, 5, 0.2, 0.3}, 16 + 0.2*2 + 0.3*4},
 		{utility.NewSquares(2, []int{0}), []float64{3, 4, 5, 0.3}, 16 + 0.3*1},
 		{utility.NewSquares(2, []int{0, 1}), []float64{3, 4, 5, 0.2, 0.3}, 16 + 0.2*1 + 0.3*4},
+		{utility.NewSteps(2), []float64{3, 4, 5, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 7, 1, 2, 3, 4, 5, 6, 7}, 16 + 2.1 + 28},
 		{utility.NewProducts(2, []int{0, 1}, false), []float64{3, 4, 5, 0.1, 0.2, 0.3}, 16 + 0.1*1 + 0.2*2 + 0.3*4},
 	} {
 		u := make([]float64, 1)
@@ -166,6 +168,7 @@ func TestPriors(t *testing.T) {
 		{utility.NewSquares(10, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}),
 			append(append(slices.Repeat([]float64{4}, 10), 1), slices.Repeat([]float64{8}, 10)...)},
 		{utility.NewSquares(4, []int{1, 3}), []float64{4, 4, 4, 4, 1, 1.6, 1.6}}, // independent of d
+		{utility.NewSteps(1), []float64{4, 1, 4, 4, 4, 4, 4, 4, 4}},
 		{utility.NewMLP(1, []int{1}, utility.Sigmoid), []float64{1, 1, 1, 1}},
 	} {
 		got := make([]float64, c.m.NumParams())
@@ -183,6 +186,7 @@ func TestFamiliesOfNothingPanic(t *testing.T) {
 		"products of nothing":   func() { utility.NewQuadratic(0) },
 		"products of none":      func() { utility.NewProducts(3, nil, true) },
 		"one feature twice":     func() { utility.NewProducts(3, []int{1, 1}, false) },
+		"steps of nothing":      func() { utility.NewSteps(0) },
 		"squares of none":       func() { utility.NewSquares(3, nil) },
 		"a feature too many":    func() { utility.NewProducts(3, []int{3}, false) },
 		"products in no order":  func() { utility.NewProducts(3, []int{1, 0}, false) },
@@ -199,5 +203,20 @@ func TestFamiliesOfNothingPanic(t *testing.T) {
 			}()
 			create()
 		}()
+	}
+}
+
+// The cuts of steps part standard normal features in eight equal shares.
+func TestStepsAreAtQuantiles(t *testing.T) {
+	m := utility.NewSteps(1)
+	g := mat.NewDense(1, m.NumParams(), nil)
+	for k := range 8 {
+		for _, share := range []float64{0.01, 0.99} {
+			x := math.Sqrt2 * math.Erfinv(2*(float64(k)+share)/8-1)
+			m.Gradients(g, make([]float64, m.NumParams()), mat.NewDense(1, 1, []float64{x}))
+			if above := floats.Sum(g.RawRowView(0)[2:]); above != float64(k) {
+				t.Errorf("%v is above %v cuts, want %d", x, above, k)
+			}
+		}
 	}
 }

@@ -122,6 +122,7 @@ func TestIdentityOfThePackagesFamilies(t *testing.T) {
 		"quadratic in [1] with all": utility.NewProducts(3, []int{1}, true),
 		"squares of [0 2]":          utility.NewSquares(3, []int{0, 2}),
 		"squares of the first 2":    utility.NewSquares(3, []int{0, 1}),
+		"steps":                     utility.NewSteps(3),
 		"quadratic":                 utility.NewQuadratic(3),
 		"sigmoid 3-15-1":            utility.NewMLP(3, []int{15}, utility.Sigmoid),
 		"wide 3-4":                  utility.NewWide(3, 4),

@@ -4,8 +4,8 @@
 // A [Model] holds no parameters: w is always an argument, because Algorithm 1 evaluates one family at the pilot ŵ_0, at
 // past estimates ŵ_s and at ŵ_t. Functions panic if a slice or a matrix has the wrong size.
 //
-// [NewLinear], [NewQuadratic], [NewProducts], [NewSquares], [NewMLP], [NewWide], [NewSpectral] and [NewRadial] make
-// families, and [NewSum] adds two. To add your own family, implement Model and check it with package utilitytest. The
+// [NewLinear], [NewQuadratic], [NewProducts], [NewSquares], [NewSteps], [NewMLP], [NewWide], [NewSpectral] and [NewRadial]
+// make families, and [NewSum] adds two. To add your own family, implement Model and check it with package utilitytest. The
 // other interfaces, Linearizer, Columnar, Backpropagator, Sketcher, Prior and LinearInParams, are optional: they make
 // learners faster or tell them more about the family.
 package utility

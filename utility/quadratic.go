@@ -16,23 +16,20 @@ import (
 // with w = [a, b, q_11, q_12, …, q_1d, q_22, …, q_dd], or with a subset of the products in the same order. With P
 // products the prior is q ~ N(0, d/(4P)), which gives them the variance of aᵀx; with all products that is 1/(2(d+1))
 // each. With squares only the prior is q ~ N(0, 5/(4P)): some five features may bend.
+//
+// Steps of each feature, in the place of the products, are additive trees of one split:
+//
+//	f_w(x) = aᵀx + b + Σ_j Σ_{k=1}^7 q_jk 1{x_j > c_k},  Φ(c_k) = k/8,  q ~ N(0, ¼)
+//
+// with w = [a, b, q_11, q_12, …, q_17, q_21, …].
 type Quadratic struct {
 	d       int
 	pairs   [][2]int // j ≤ k
-	share   float64  // prior variance of a product's parameter, relative to a slope's
-	kind    Products
+	steps   bool     // of each feature, instead of products
+	share   float64  // prior variance of a product's or a step's parameter, relative to a slope's
 	name    string
 	scratch scratch
 }
-
-// Products tells which products a [Quadratic] includes.
-type Products int
-
-const (
-	AllProducts  Products = iota // [NewQuadratic]
-	SomeProducts                 // [NewProducts]
-	SquaresOnly                  // [NewSquares]
-)
 
 // NewQuadratic returns the quadratic family of d features. It panics if d < 1.
 func NewQuadratic(d int) *Quadratic {
@@ -49,7 +46,7 @@ func NewQuadratic(d int) *Quadratic {
 // true, between those and every feature. It panics if d < 1, or if of is empty or not strictly increasing.
 func NewProducts(d int, of []int, all bool) *Quadratic {
 	has := chosen(d, of)
-	m := &Quadratic{d: d, kind: SomeProducts, name: fmt.Sprintf("quadratic in %v", of)}
+	m := &Quadratic{d: d, name: fmt.Sprintf("quadratic in %v", of)}
 	if all {
 		m.name += " with all"
 	}
@@ -62,7 +59,7 @@ func NewProducts(d int, of []int, all bool) *Quadratic {
 // each of the others, the items'. It panics as [NewProducts] does.
 func NewCrossed(d int, customer []int) *Quadratic {
 	has := chosen(d, customer)
-	m := &Quadratic{d: d, kind: SomeProducts, name: fmt.Sprintf("products of %v and the others", customer)}
+	m := &Quadratic{d: d, name: fmt.Sprintf("products of %v and the others", customer)}
 	m.choose(func(j, k int) bool { return has[j] != has[k] })
 	m.share = float64(d) / float64(len(m.pairs))
 	return m
@@ -72,12 +69,26 @@ func NewCrossed(d int, customer []int) *Quadratic {
 // [NewProducts] does.
 func NewSquares(d int, of []int) *Quadratic {
 	has := chosen(d, of)
-	m := &Quadratic{d: d, kind: SquaresOnly, share: 5 / float64(len(of)), name: fmt.Sprintf("squares of %v", of)}
+	m := &Quadratic{d: d, share: 5 / float64(len(of)), name: fmt.Sprintf("squares of %v", of)}
 	if n := len(of); of[n-1] == n-1 {
 		m.name = fmt.Sprintf("squares of the first %d", n)
 	}
 	m.choose(func(j, k int) bool { return j == k && has[j] })
 	return m
+}
+
+// cuts are the quantiles k/8 of the standard normal distribution.
+var cuts = [...]float64{
+	-1.1503493803760079, -0.6744897501960817, -0.31863936396437514, 0,
+	0.31863936396437514, 0.6744897501960817, 1.1503493803760079,
+}
+
+// NewSteps returns the linear family of d features with steps of each. It panics if d < 1.
+func NewSteps(d int) *Quadratic {
+	if d < 1 {
+		panic(fmt.Sprintf("utility: steps of %d features, want at least 1", d))
+	}
+	return &Quadratic{d: d, steps: true, share: 1, name: "steps"}
 }
 
 // chosen reports, for each of d features, whether it is in of.
@@ -107,16 +118,21 @@ func (m *Quadratic) choose(has func(j, k int) bool) {
 	}
 }
 
-// String returns "quadratic", followed by the features in products or squares unless the family includes all products.
+// String returns "quadratic" or "steps", followed by the features in products unless these are all.
 func (m *Quadratic) String() string { return m.name }
 
 // NumFeatures returns d.
 func (m *Quadratic) NumFeatures() int { return m.d }
 
-// NumParams returns d_w = d + 1 + P, which is (d+1)(d+2)/2 with all products.
-func (m *Quadratic) NumParams() int { return m.d + 1 + len(m.pairs) }
+// NumParams returns d_w = d + 1 + P, which is (d+1)(d+2)/2 with all products; P = 7d with steps.
+func (m *Quadratic) NumParams() int {
+	if m.steps {
+		return m.d + 1 + len(cuts)*m.d
+	}
+	return m.d + 1 + len(m.pairs)
+}
 
-// LinearInParams implements [LinearInParams]. φ(x) consists of the features, 1 and the products.
+// LinearInParams implements [LinearInParams]. φ(x) consists of the features, 1 and the products or steps.
 func (m *Quadratic) LinearInParams() {}
 
 // Precisions implements [Prior].
@@ -141,6 +157,21 @@ func (m *Quadratic) monomials(g, x []float64) {
 	products := g[m.d+1:]
 	for i, p := range m.pairs {
 		products[i] = x[p[0]] * x[p[1]]
+	}
+	for i := 0; m.steps && i < m.d; i++ {
+		steps(products[i*len(cuts):], x[i:i+1])
+	}
+}
+
+// steps stores 1{x_i > c_k} in g[k n + i] for the n features x.
+func steps(g, x []float64) {
+	for k, c := range cuts {
+		for i, v := range x {
+			g[k*len(x)+i] = 0
+			if v > c {
+				g[k*len(x)+i] = 1
+			}
+		}
 	}
 }
 
@@ -181,6 +212,9 @@ func (m *Quadratic) ColumnLinearize(u, g, w []float64, c *Columns) {
 		copy(products[:c.n], c.Feature(p[0]))
 		kernel.Mul(products[:c.n], c.Feature(p[1]))
 		products = products[c.n:]
+	}
+	for j := 0; m.steps && j < m.d; j++ {
+		steps(products[j*len(cuts)*c.n:], c.Feature(j))
 	}
 	kernel.Combine(u, 0, w, 1, g, len(w))
 }

@@ -15,7 +15,10 @@ var Families = []settings.Kind[utility.Model]{
 	units("wide", "linear plus odd sigmoids, units = 4 of them", 4, utility.NewWide),
 	units("spectral", "linear plus waves sin(ωᵀx) and cos(ωᵀx), units = 1", 1, utility.NewSpectral),
 	units("radial", "linear plus bumps, sigmoids of ‖x‖², x and 1, units = 1", 1, utility.NewRadial),
-	settings.Bare("quadratic", "linear plus all products of two features", quadratic),
+	fixed("quadratic", "linear plus all products of two features", func(d int) int { return (d + 1) * (d + 2) / 2 },
+		utility.NewQuadratic),
+	fixed("steps", "linear plus seven steps of each feature, at normal quantiles", func(d int) int { return 8*d + 1 },
+		utility.NewSteps),
 }
 
 // LinearOptions are the options of the linear family.
@@ -75,9 +78,12 @@ func units(name, doc string, n int, create func(d, units int) *utility.Additive)
 	})
 }
 
-func quadratic(d settings.Dims) (utility.Model, error) {
-	if (d.Features+1)*(d.Features+2)/2 > maxParams {
-		return nil, fmt.Errorf("kind = \"quadratic\": %d features make more than %d parameters", d.Features, maxParams)
-	}
-	return utility.NewQuadratic(d.Features), nil
+// fixed is for families without options. It knows their parameters without building them.
+func fixed(name, doc string, params func(d int) int, create func(d int) *utility.Quadratic) settings.Kind[utility.Model] {
+	return settings.Bare(name, doc, func(d settings.Dims) (utility.Model, error) {
+		if params(d.Features) > maxParams {
+			return nil, fmt.Errorf("kind = %q: %d features make more than %d parameters", name, d.Features, maxParams)
+		}
+		return create(d.Features), nil
+	})
 }

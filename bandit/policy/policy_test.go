@@ -183,6 +183,25 @@ func TestDefaultExperts(t *testing.T) {
 	}
 }
 
+// The families without options have at most 10,000 parameters.
+func TestFixedFamiliesAreBounded(t *testing.T) {
+	for kind, create := range map[string]func(d int) *utility.Quadratic{"quadratic": utility.NewQuadratic,
+		"steps": utility.NewSteps} {
+		problem := large.problem()
+		for problem.NumFeatures = 1; create(problem.NumFeatures).NumParams() <= 10_000; problem.NumFeatures++ {
+		}
+		text := fmt.Appendf(nil, `{"name":"ucb-mnl","utility":{"kind":%q}}`, kind)
+		want := fmt.Sprintf("kind = %q: %d features make more than 10000 parameters", kind, problem.NumFeatures)
+		if _, _, err := policy.Read(text, problem, true); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		problem.NumFeatures--
+		if _, _, err := policy.Read(text, problem, true); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func jsonOf(t *testing.T, v any) []byte {
 	t.Helper()
 	text := fatal.Or(json.Marshal(v))(t)
