@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
+	"vitrine"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // outage is a shop after 3,000 decisions with sales, from which reports stop.
@@ -203,4 +206,106 @@ func TestAdoptionInAnOutage(t *testing.T) {
 	replays(t, e, o)
 	o.Snapshot = nil
 	replays(t, e, o)
+}
+
+// noting sums the rounds that it has learned in a way that depends on each and on their order.
+type noting struct{ showing }
+
+func (l *noting) Observe(r vitrine.Round) error {
+	l.level = math.Mod(3*l.level+1+float64(r.Choice), 1<<40-87)
+	return nil
+}
+
+func (l *noting) Policy() vitrine.Policy { return &shows{0, 0} }
+
+// A second learner learns what the first one has learned, and leaves out the rounds of an outage, whenever it begins, and
+// however the alarm ends.
+func TestRelearningWithOutages(t *testing.T) {
+	const before, during, after = 0, 1, 2
+	for _, ends := range []string{"by itself", "cleared", "cleared, to learn all", "roll back", "reset"} {
+		for begins := before; begins <= after; begins++ {
+			if begins < after && (ends == "roll back" || ends == "reset") {
+				continue // which end the relearning
+			}
+			last := map[string]*noting{} // by policy
+			build := func(s setup.Spec) (vitrine.Learner, error) {
+				l := new(noting)
+				last[string(s.Policy)] = l
+				return l, nil
+			}
+			store := new(memlog.Store)
+			o := engine.Options{Store: store, Build: build}
+			e := opened(t, o)
+			put(t, e, "home", fmt.Sprintf(guardedShop, ""))
+			second := strings.Replace(fmt.Sprintf(guardedShop, ""), `{}`, `{"name":"another"}`, 1)
+			w := newTrade(t, e, 0.5)
+			relearnAt := func(at int) {
+				if at == begins {
+					fatal.Or(e.Change(t.Context(), "home", []byte(second), engine.Change{Relearn: true}, w.now))(t)
+				}
+			}
+			w.goOn(1500, 2)
+			relearnAt(before)
+			w.sells[0] = 0
+			w.goOn(200, 2)
+			if w.alarm() == nil {
+				t.Fatal("no alarm")
+			}
+			wait(t, e)
+			kept := fatal.Or(e.Keep(t.Context(), "home", "in the outage", w.now))(t)
+			first := last[`{}`]
+			w.goOn2(150)
+			relearnAt(during)
+			w.goOn2(150)
+			held := mustStats(t, e).Guard.Held
+			o.Snapshot = snapshot(t, e)
+			switch ends {
+			case "by itself":
+				w.sells[0] = 0.5
+				for w.alarm() != nil {
+					w.goOn2(1)
+				}
+			case "roll back":
+				fatal.If(t, e.RollBack(t.Context(), "home", kept, nil, w.now))
+				first = last[`{}`]
+			case "reset":
+				fatal.Or(e.Change(t.Context(), "home", []byte(strings.Replace(fmt.Sprintf(guardedShop, ""), `{}`,
+					`{},"seed":2`, 1)), engine.Change{Reset: true}, w.now))(t)
+			default:
+				fatal.If(t, e.ClearAlarm(t.Context(), "home", ends != "cleared", w.now))
+			}
+			w.sells[0] = 0.5
+			w.goOn2(100)
+			relearnAt(after)
+			w.goOn2(20)
+			wait(t, e)
+			if held < 250 || last[`{"name":"another"}`].level != first.level && ends != "reset" {
+				t.Errorf("%s, begun at %d: after an outage with %d rounds held the second learner has learned %d rounds "+
+					"of %d, or others", ends, begins, held, mustStats(t, e).Relearning.Learned, mustStats(t, e).Learned)
+			}
+			if n := mustStats(t, e).Relearning.Learned; ends == "reset" && (n < 1500 || n > 1500+held) {
+				t.Errorf("after a reset in an outage the second learner has learned %d rounds", n)
+			}
+			replays(t, e, o)
+			exchange(t, e)
+			replays(t, e, o)
+			o.Snapshot = nil
+			replays(t, e, o)
+		}
+	}
+}
+
+// A second learner that takes over in an outage does not learn the outage, whose alarm it ends.
+func TestExchangeInAnOutage(t *testing.T) {
+	w, store := outage(t, "")
+	learned := w.learned()
+	w.goOn2(300)
+	fatal.Or(w.e.Change(t.Context(), "home", []byte(strings.Replace(fmt.Sprintf(guardedShop, ""), `{}`,
+		`{"name":"another"}`, 1)), engine.Change{Relearn: true}, w.now))(t)
+	exchange(t, w.e)
+	if now := w.learned(); w.alarm() != nil || now < learned || now > learned+20 {
+		t.Errorf("the second learner has learned %d rounds, and the first one %d, with the alarm %+v", now, learned,
+			w.alarm())
+	}
+	same(t, w.e, store, nil)
 }

@@ -248,7 +248,7 @@ func (l *Learner) do(t *task) {
 	case toRetire:
 		l.retire()
 	case toFollow:
-		l.follow(t.entry)
+		l.follow(t.entry, t.outages)
 	case toCatchUp:
 		l.catchUp(t.entry, t.gap)
 	case toEndReplay:

@@ -537,15 +537,15 @@ func TestReplay(t *testing.T) {
 	if l.Needs() != 2 {
 		t.Errorf("it needs entry %d", l.Needs())
 	}
-	l.Follow(13)
-	l.Follow(15)
+	l.Follow(13, nil)
+	l.Follow(15, nil)
 	if got, r := seen(l), l.Replaying(); !slices.Equal(got, []float64{5, 2}) ||
 		r != (learner.Replaying{From: 2, Reached: 15, UpTo: 15}) {
 		t.Errorf("up to entry 15 it has seen %v: %+v", got, r)
 	}
 	again := run(t, fatal.Or(restored(encoded(l.View()), of(ledger{}), config(t), false))(t), log)
 	for _, l := range []*learner.Learner{l, again} {
-		l.Follow(16)
+		l.Follow(16, nil)
 		l.EndReplay()
 		observe(l, 16, 9)
 		if got := seen(l); !slices.Equal(got, []float64{5, 2, 3, 9}) || l.Needs() != math.MaxUint64 {
@@ -578,7 +578,7 @@ func TestLogsThatFail(t *testing.T) {
 		l := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
 		l.Replay(1)
 		run(t, l, &failing{log, 3})
-		l.Follow(4)
+		l.Follow(4, nil)
 		synctest.Wait()
 		if p := l.Progress(); p.Problem != "no answer" {
 			t.Errorf("%+v", p)
@@ -591,7 +591,7 @@ func TestLogsThatFail(t *testing.T) {
 	l := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
 	l.Replay(1)
 	run(t, l, log)
-	l.Follow(4)
+	l.Follow(4, nil)
 	if got := seen(l); len(got) != 0 || !l.Replaying().Lost {
 		t.Errorf("it has seen %v: %+v", got, l.Replaying())
 	}
@@ -680,7 +680,7 @@ func FuzzRestore(f *testing.F) {
 	l.Forget(1)
 	observe(l, 2, 1)
 	l.CatchUp(3, learner.Gap{After: 1, From: 1, Rounds: 1, Only: []string{"a"}})
-	l.Follow(4)
+	l.Follow(4, nil)
 	l.EndReplay()
 	add()
 	l.Observe(5, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 3, Value: 5}})

@@ -27,6 +27,12 @@ type Gap struct {
 	Only     []string  // variants, nil for all
 }
 
+// Outage describes rounds that no learner learns, because their sales were probably not reported.
+type Outage struct {
+	After, UpTo uint64    // rounds that end after the first entry, up to the second
+	Doubtful    [2]uint64 // offers from the first entry on, before the second
+}
+
 // CatchUp learns the rounds of a gap from the log, up to an entry. It waits while the log cannot be read. If the log
 // lost entries that the learner needs, it skips the remaining rounds.
 func (l *Learner) CatchUp(upTo uint64, g Gap) {
@@ -35,7 +41,7 @@ func (l *Learner) CatchUp(upTo uint64, g Gap) {
 
 func (l *Learner) catchUp(upTo uint64, g *Gap) {
 	h := newHistory(g.From)
-	h.gap = g
+	h.gap, h.outages = g, []Outage{{g.After, upTo, g.Doubtful}}
 	err := l.replay(h, upTo)
 	if !errors.Is(err, eventlog.ErrRemoved) {
 		return
@@ -54,16 +60,17 @@ func (l *Learner) Replay(from uint64) {
 	l.replaying.From = from
 }
 
-// Follow lets a replaying learner continue up to an entry. It waits while the log cannot be read. If the log lost
-// entries that the learner needs, the learner is lost: it learns no more.
-func (l *Learner) Follow(upTo uint64) {
+// Follow lets a replaying learner continue up to an entry, without the rounds of outages, which must not change later. It
+// waits while the log cannot be read. If the log lost entries that the learner needs, the learner is lost: it learns no
+// more.
+func (l *Learner) Follow(upTo uint64, outages []Outage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if last := len(l.tasks) - 1; last >= 0 && l.tasks[last].what == toFollow && !(last == 0 && l.busy) {
-		l.tasks[last].entry, l.replaying.UpTo = upTo, upTo
+		l.tasks[last].entry, l.tasks[last].outages, l.replaying.UpTo = upTo, outages, upTo
 		return
 	}
-	l.add(task{what: toFollow, entry: upTo})
+	l.add(task{what: toFollow, entry: upTo, outages: outages})
 	l.changed.Broadcast()
 }
 
@@ -87,10 +94,11 @@ func (l *Learner) Replaying() (r Replaying) {
 // Needs returns the first entry that the learner still reads, or [math.MaxUint64].
 func (l *Learner) Needs() uint64 { return l.View().Needs() }
 
-func (l *Learner) follow(upTo uint64) {
+func (l *Learner) follow(upTo uint64, outages []Outage) {
 	if l.history == nil {
 		l.history = newHistory(l.replaying.From)
 	}
+	l.history.outages = outages
 	if l.replaying.Lost {
 		return
 	}
@@ -137,10 +145,11 @@ func (l *Learner) replay(h *history, upTo uint64) error {
 // history reads the outcomes of a placement's decisions from the log, since an entry, whichever learner decided them.
 // The placement's features are the same since then.
 type history struct {
-	gap    *Gap               // its limits; nil reads everything
-	next   uint64             // the next entry
-	rounds uint64             // read
-	open   map[string]waiting // decisions that can be learned from
+	gap     *Gap               // its limits; nil reads everything
+	outages []Outage           // left out
+	next    uint64             // the next entry
+	rounds  uint64             // read
+	open    map[string]waiting // decisions that can be learned from
 }
 
 // waiting is a decision without an outcome.
@@ -214,7 +223,9 @@ func (h *history) activate(decision string) {
 func (h *history) round(l *Learner, c *eventlog.Chosen) (*task, error) {
 	decision := c.Decision
 	d, ok := h.open[decision]
-	if ok && h.gap != nil && (h.next <= h.gap.After || d.entry >= h.gap.Doubtful[0] && d.entry < h.gap.Doubtful[1]) {
+	if ok && (h.gap != nil && h.next <= h.gap.After || slices.ContainsFunc(h.outages, func(o Outage) bool {
+		return h.next > o.After && h.next <= o.UpTo && d.entry >= o.Doubtful[0] && d.entry < o.Doubtful[1]
+	})) {
 		delete(h.open, decision)
 		ok = false
 	}

@@ -17,6 +17,7 @@ type task struct {
 	bytes   int           // of the round
 	version uint64        // to keep, to forget, or to return to
 	gap     *Gap          // to catch up on
+	outages []Outage      // to leave out
 	call    func()        // not part of the state
 }
 

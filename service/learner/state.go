@@ -136,8 +136,10 @@ func (t *task) fields(f *fields.Fields) {
 		if roundFields(f, &t.round); what == toObserveBasket {
 			moreFields(f, &t.round)
 		}
-	case toKeep, toForget, toReturn, toRetire, toFollow, toEndReplay:
+	case toKeep, toForget, toReturn, toRetire, toEndReplay:
 		f.Uvarint(&t.version)
+	case toFollow:
+		fields.List(f, &t.outages, (*Outage).Fields)
 	case toCatchUp:
 		if f.Reads() {
 			t.gap = new(Gap)
@@ -192,6 +194,11 @@ func moreFields(f *fields.Fields, r *vitrine.Round) {
 		f.Check(c > 0 && int(c) <= len(r.Offer.Order) && r.Choice > 0, "a round in which item %d was chosen, "+
 			"after item %d, of %d", c, r.Choice, len(r.Offer.Order))
 	}
+}
+
+// Fields passes over the outage.
+func (o *Outage) Fields(f *fields.Fields) {
+	f.Uvarint(&o.After, &o.UpTo, &o.Doubtful[0], &o.Doubtful[1])
 }
 
 func (g *Gap) fields(f *fields.Fields) {

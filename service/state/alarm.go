@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -9,8 +10,9 @@ import (
 	"vitrine/service/offer"
 )
 
-// restartGuard restarts the guard after an entry, and ends its alarm.
+// restartGuard restarts the guard after an entry, and ends its alarm. Rounds that are still held are not learned.
 func (p *Placement) restartGuard(sequence uint64) {
+	p.endHold(sequence, p.Earnings.Guard.Doubtful(sequence+1))
 	p.Earnings.Guard.Restart(sequence)
 	p.Worker.ClearSubstitute()
 }
@@ -69,17 +71,30 @@ func (p *Placement) fallBack() {
 
 // resume gives a placement's learners the held rounds, except the rounds of decisions in doubt.
 func (s *State) resume(p *Placement, sequence uint64, doubtful [2]uint64) {
-	held := p.held
-	if p.held = (learner.Gap{}); held.Rounds == 0 {
+	held := p.endHold(sequence, doubtful)
+	if held.Rounds == 0 {
 		return
 	}
-	held.Doubtful = doubtful
 	for _, w := range append([]*Worker{p.Worker}, p.challengers()...) {
 		held.Only = p.lessons(w)
 		w.CatchUp(sequence, held)
 	}
 	p.learnedThrough, p.currentVersion = sequence, 0
 	s.relearned = remember(s.relearned, relearned{sequence, held.From})
+}
+
+// maxOutages bounds the outages that second learners leave out. A further one takes the place of the oldest.
+const maxOutages = 100
+
+// endHold ends the pause of learning and returns it. A second learner, which paused, too, leaves out the rounds in doubt.
+func (p *Placement) endHold(sequence uint64, doubtful [2]uint64) (held learner.Gap) {
+	held, p.held = p.held, learner.Gap{}
+	held.Doubtful = doubtful
+	if held.Rounds > 0 && doubtful[1] > 0 {
+		p.outages = append(slices.Clone(p.outages[max(len(p.outages)-maxOutages+1, 0):]),
+			learner.Outage{After: held.After, UpTo: sequence, Doubtful: doubtful})
+	}
+	return held
 }
 
 // lessons returns the variants that teach a learner, or nil if all decisions do.
@@ -112,7 +127,7 @@ func (s *State) alarmCleared(p *Placement, sequence uint64, b *eventlog.AlarmCle
 	if b.All {
 		doubtful = [2]uint64{}
 	}
-	p.restartGuard(sequence)
 	s.resume(p, sequence, doubtful)
+	p.restartGuard(sequence)
 	return nil
 }

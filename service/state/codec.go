@@ -12,6 +12,7 @@ import (
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/learner"
 	"vitrine/service/past"
 	"vitrine/service/setup"
 )
@@ -67,6 +68,8 @@ func (p *frozenPlacement) fields(f *fields.Fields) {
 	p.configuration.fields(f)
 	p.Earnings.Fields(f)
 	f.Uvarint(&p.held.After, &p.held.From, &p.held.Rounds)
+	fields.List(f, &p.outages, (*learner.Outage).Fields)
+	f.Check(len(p.outages) <= maxOutages, "%d outages", len(p.outages))
 	p.historyFields(f)
 	fields.List(f, &p.moves, func(m *clockMove, f *fields.Fields) {
 		f.Uvarint(&m.entry)

@@ -204,8 +204,8 @@ type ending struct {
 func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by ending) {
 	p := r.placement
 	p.Open.remove(r)
-	if p.Relearning != nil {
-		p.Relearning.Worker.Follow(sequence)
+	if p.Relearning != nil && p.held.After == 0 {
+		p.Relearning.Worker.Follow(sequence, p.outages)
 	}
 	r.Status, r.choice = by.status, int16(by.Choice)
 	var c *offer.Closed

@@ -28,8 +28,9 @@ type persisted struct {
 	currentVersion uint64    // the version equal to the learner's state, or 0
 	past           []string  // reports of ended experiments, canonical JSON
 	Earnings       earnings.Earnings
-	held           learner.Gap // rounds withheld from the learners during an alarm about sales; After 0: no rounds
-	changes        []uint64    // the last entries that changed it for an operator, or ended such a change, the oldest first
+	held           learner.Gap      // rounds withheld from the learners during an alarm about sales; After 0: no rounds
+	outages        []learner.Outage // since Rows, the oldest first; it is replaced at each change
+	changes        []uint64         // the last entries that changed it for an operator, or ended such a change, the oldest first
 	alarms         earnings.Alarms
 }
 

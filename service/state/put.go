@@ -5,7 +5,6 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
-	"vitrine/service/learner"
 	"vitrine/service/setup"
 )
 
@@ -76,7 +75,6 @@ func (s *State) reset(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 func (s *State) replaced(p *Placement, sequence uint64, time int64, began string, spare uint64, held int64) {
 	p.sound.Forget()
 	p.restartGuard(sequence)
-	p.held = learner.Gap{}
 	p.turn(sequence, time, began)
 	s.trim(p, spare)
 	s.recharge(p, s.chargeOf(p), held)
@@ -91,7 +89,6 @@ func (s *State) begin(p *Placement, w *Worker, c *setup.Config, sequence uint64)
 	p.configure(c, sequence)
 	p.sound.Forget()
 	p.restartGuard(sequence)
-	p.held = learner.Gap{}
 	s.start(p, w)
 }
 
@@ -118,7 +115,7 @@ func (s *State) delete(p *Placement) {
 func (p *Placement) configure(c *setup.Config, sequence uint64) {
 	before := p.Config
 	if before == nil || !before.Schema().Equal(c.Schema()) {
-		p.Rows = sequence
+		p.Rows, p.outages = sequence, nil
 	}
 	if before != nil {
 		c = c.Inherit(before)

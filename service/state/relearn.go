@@ -55,7 +55,10 @@ func (s *State) beginRelearning(p *Placement, sequence uint64, time int64, b *ev
 	p.Relearning = &relearning{Worker: w, note: b.Note, time: time, lost: r.Placement == nil && s.Lost}
 	s.relearned = remember(s.relearned, relearned{sequence, b.From})
 	s.start(p, w)
-	w.Follow(sequence)
+	if p.held.After > 0 {
+		sequence = p.held.After
+	}
+	w.Follow(sequence, p.outages)
 	s.recharge(p, s.chargeOf(p), r.Held)
 	return nil
 }
@@ -87,6 +90,7 @@ func (s *State) swap(p *Placement, sequence uint64, time int64, b *eventlog.Lear
 			eventlog.ErrRemoved)
 	}
 	s.keepBefore(p, time, r.note, 0)
+	p.restartGuard(sequence) // so that the second learner leaves out an outage that is under way
 	s.retire(p)
 	if !p.Config.SameRows(r.Worker.Config) {
 		p.Learner = sequence
@@ -94,7 +98,7 @@ func (s *State) swap(p *Placement, sequence uint64, time int64, b *eventlog.Lear
 	p.Worker, p.Relearning = r.Worker, nil
 	p.learnedThrough, p.currentVersion = sequence, 0
 	p.configure(r.Worker.Config, sequence)
-	p.Worker.Follow(sequence)
+	p.Worker.Follow(sequence, p.outages)
 	p.Worker.EndReplay()
 	s.conduct(p, sequence, time, nil)
 	s.replaced(p, sequence, time, api.BegunByRelearning, 0, 0)
