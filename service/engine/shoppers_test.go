@@ -118,6 +118,37 @@ func TestShoppersAreRemembered(t *testing.T) {
 	replays(t, e, o)
 }
 
+// A late outcome tells that a deferred page was shown: its shopper then has seen it once, however it ended.
+func TestLateOutcomesAreViews(t *testing.T) {
+	for _, c := range []struct{ deferred, activated, evicted bool }{
+		{evicted: true}, {deferred: true}, {deferred: true, evicted: true}, {true, true, false}, {true, true, true},
+	} {
+		store := new(memlog.Store)
+		o := engine.Options{Store: store, Shoppers: keysOf(t)}
+		e := opened(t, o)
+		put(t, e, "home", remembering)
+		visit(t, e, store, "a", "anna", 0, func(r *api.Request) { r.Defer = c.deferred })
+		if c.activated {
+			fatal.If(t, e.Activate(t.Context(), "home", "a", 1))
+		}
+		end := 31 * int64(minute)
+		if c.evicted {
+			n, err := e.EvictBefore(t.Context(), e.Sequence()+1, end, 2)
+			is(t, "evicting", err, nil)
+			if n != 1 {
+				t.Errorf("%d decisions were evicted", n)
+			}
+		}
+		o.Snapshot = snapshot(t, e)
+		is(t, "a late sale", e.Outcome(t.Context(), "home", "a", "sku1", end), engine.ErrLate)
+		_, rows := visit(t, e, store, "b", "anna", end, nil)
+		if got := fmt.Sprint(rows); got != "map[sku0:[1 0] sku1:[1 1] sku2:[1 0]]" {
+			t.Errorf("after a late sale of %+v the shopper has %s", c, got)
+		}
+		replays(t, e, o)
+	}
+}
+
 // Items that a shopper owns are hidden, unless the request includes them or slots would stay empty. Filters know them, too.
 func TestWhatShoppersOwnIsHidden(t *testing.T) {
 	for _, more := range []string{"", `,"log_items":"all"`, `,"mode":"explore","explore_share":1`} {

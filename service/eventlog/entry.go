@@ -154,7 +154,7 @@ func (c *Corrected) fields(f *fields.Fields) {
 	f.Strings(&c.Shown)
 	f.Place(&c.Choice)
 	f.Float(&c.Before, &c.Value)
-	f.Flag(&c.Withdraws, &c.Counts)
+	f.Flag(&c.Withdraws, &c.Counts, &c.Viewed)
 	if c.ofBasket() {
 		f.Count(&c.Others)
 		c.Basket.Fields(f)

@@ -230,6 +230,7 @@ type Corrected struct {
 	Value      float64  // change of the earnings
 	Withdraws  bool     // whether the item now counts as not taken and as earning 0
 	Counts     bool     // whether an evicted or withdrawn decision counts as a round again
+	Viewed     bool     // whether that decision was deferred, so that only this outcome tells that its page was shown
 }
 
 // Takes returns the items whose earnings change, and by how much.
@@ -614,7 +615,7 @@ func (c *Corrected) check() error {
 	case c.Basket != nil:
 		return fmt.Errorf("correction %q of decision %q has the basket %v of a late outcome", c.Correction, c.Decision,
 			c.Basket)
-	case c.Choice == 0 || c.Counts || c.Withdraws && c.Others == 0 && after != 0 ||
+	case c.Choice == 0 || c.Counts || c.Viewed || c.Withdraws && c.Others == 0 && after != 0 ||
 		c.Adds && (c.Withdraws || c.Value < 0):
 		return fmt.Errorf("correction %q of decision %q is of item %d, by %v, after it had earned %v",
 			c.Correction, c.Decision, c.Choice, c.Value, c.Before)
@@ -628,6 +629,9 @@ func (c *Corrected) checkLate() error {
 	case c.Before != 0 || c.Withdraws || c.Choice == 0 && c.Value != 0:
 		return fmt.Errorf("a late outcome of decision %q that earns %v, after it had earned %v",
 			c.Decision, c.Value, c.Before)
+	case c.Viewed && !c.Counts:
+		return fmt.Errorf("a late outcome of decision %q tells that its page was shown, and it counted before",
+			c.Decision)
 	case c.Others != 0 || c.Adds || c.Basket != nil && c.Value != c.Basket.Earned():
 		return fmt.Errorf("a late outcome of decision %q earns %v with the basket %v and %d other items", c.Decision,
 			c.Value, c.Basket, c.Others)

@@ -66,7 +66,7 @@ func examples() []eventlog.Event {
 		at(&eventlog.Chosen{Decision: "d1", Choice: 2, Basket: eventlog.Basket{{2, 1, 0}, {3, 300, 4.5}}}),
 		at(&eventlog.Chosen{Decision: "d1", Choice: 1, Basket: eventlog.Basket{{1, 2, 1e103}}, Unlearned: true}),
 		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Shown: []string{"sku0", "ß"}, Choice: 1,
-			Basket: eventlog.Basket{{1, 1, 4}, {2, 1000, 0.5}}, Value: 4.5, Counts: true}),
+			Basket: eventlog.Basket{{1, 1, 4}, {2, 1000, 0.5}}, Value: 4.5, Counts: true, Viewed: true}),
 	}
 }
 
@@ -222,6 +222,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		}
 		if rapid.Bool().Draw(t, "late") {
 			c.Counts = rapid.Bool().Draw(t, "counts")
+			c.Viewed = c.Counts && rapid.Bool().Draw(t, "viewed")
 		} else {
 			c.Correction, c.Before = name.Draw(t, "correction"), rapid.Float64Range(-1e9, 1e9).Draw(t, "before")
 			if rapid.Bool().Draw(t, "withdraws") {

@@ -78,7 +78,7 @@ func (c *correction) is(other *api.Correction) bool {
 // settle applies a late outcome to an ended decision.
 func (b *Batch) settle(r *Record, o *offer.Offer, end *eventlog.Chosen, counts bool, now int64) {
 	body := r.corrected(o, end.Choice, 0)
-	body.Basket, body.Counts = end.Basket, counts
+	body.Basket, body.Counts, body.Viewed = end.Basket, counts, counts && o.Deferred
 	body.Value = (&offer.Closed{Offer: o, Choice: int(end.Choice), Basket: end.Basket}).Earned()
 	b.touched[r.key()] = true
 	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, nil)
@@ -111,7 +111,7 @@ func (s *State) correct(p *Placement, now int64, c *eventlog.Corrected) error {
 			e.Correct(c)
 		}
 	}
-	if p.memory != nil && r != nil && r.Status == withdrawn { // the page was shown, but its caller reported that too late
+	if c.Viewed {
 		p.memory.Note(c.Shopper, now, c.Shown, 1, 0)
 	}
 	p.noteTakes(c.Shopper, func() []string { return c.Shown }, c.Takes(), c.Taken(), now)
