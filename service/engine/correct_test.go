@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 )
 
@@ -205,6 +207,25 @@ func TestCorrections(t *testing.T) {
 				t.Errorf("%s of %s: %v\n%s", id, what, err, diff)
 			}
 		}
+	}
+}
+
+// A log in which a sale is withdrawn twice is refused: no snapshot of it could be read.
+func TestASaleIsWithdrawnOnce(t *testing.T) {
+	e, store, sales := ended(t, true)
+	is(t, "no sale", e.Correct(t.Context(), "home", "d0", api.Correction{ID: "one", Item: sales["d0"]}, 2*halfHour), nil)
+	var last eventlog.Event
+	for event := range events(t, store) {
+		last = event
+	}
+	e.Close()
+	again := *last.Body.(*eventlog.Corrected)
+	again.Correction, again.Before, again.Value = "two", 0, 0
+	last.Body = &again
+	fatal.Or(store.Append(t.Context(), fatal.Or(last.Encode(nil))(t)))(t)
+	if _, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildFixed}); err == nil ||
+		!strings.Contains(err.Error(), `decision "d0" is chosen with item`) {
+		t.Errorf("opening it: %v", err)
 	}
 }
 

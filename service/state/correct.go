@@ -148,7 +148,7 @@ func (r *Record) checkCorrected(c *eventlog.Corrected) error {
 	case isLate && (r.Status != expired && !ended || ended != c.Counts):
 		return fmt.Errorf("decision %q is %s, and its outcome comes late", r.id, r.Status)
 	case !isLate && (r.Status != chosen && r.Status != late || was == c.Adds || others != c.Others ||
-		len(r.rare().corrections) >= maxCorrections):
+		r.isWithdrawn(int16(c.Choice)) || len(r.rare().corrections) >= maxCorrections):
 		return fmt.Errorf("decision %q is %s with item %d, and item %d is corrected", r.id, r.Status, r.choice,
 			c.Choice)
 	}

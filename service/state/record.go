@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -153,24 +154,25 @@ func (r *Record) isWithdrawn(place int16) bool {
 }
 
 // took reports whether the item at a place was taken, by the outcome or later, and how many others still count as taken.
+// An item is withdrawn at most once.
 func (r *Record) took(place int16) (was bool, others int) {
-	add := func(at int16) {
-		if at == place {
-			was = true
-		} else if !r.isWithdrawn(at) {
-			others++
-		}
-	}
-	if r.rare().basket == nil && r.choice > 0 {
-		add(r.choice)
-	}
-	for _, t := range r.rare().basket {
-		add(int16(t.Place))
+	basket := r.rare().basket
+	_, was = slices.BinarySearchFunc(basket, int32(place), func(t eventlog.Take, place int32) int {
+		return cmp.Compare(t.Place, place)
+	})
+	if others = len(basket); basket == nil && r.choice > 0 {
+		was, others = r.choice == place, 1
 	}
 	for _, c := range r.rare().corrections {
-		if c.adds {
-			add(c.place)
+		switch {
+		case c.adds:
+			was, others = was || c.place == place, others+1
+		case c.withdraws:
+			others--
 		}
+	}
+	if was && !r.isWithdrawn(place) {
+		others--
 	}
 	return was, others
 }
