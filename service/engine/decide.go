@@ -12,6 +12,7 @@ import (
 	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/page"
+	"vitrine/service/shoppers"
 	"vitrine/service/state"
 )
 
@@ -74,10 +75,13 @@ func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int
 func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Request, now int64,
 	holds bool) (*offer.Offer, error) {
 	follows, seen := e.isFollower.Load(), v.Current()
-	r, shopper, err := e.recognize(ctx, seen, r, now, true)
+	asked := time.Now()
+	r, shopper, key, err := e.recognize(ctx, seen, r, now, true)
 	if err != nil {
 		return nil, err
 	}
+	e.flights.add(key, 1)
+	defer e.flights.add(key, -1)
 	seen.Shopper = shopper
 	q, err := d.Read(seen, r)
 	if err != nil {
@@ -103,9 +107,12 @@ func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Re
 	if d.Entry, err = offer.Encode(d.Entry[:0], event); err != nil {
 		return nil, err
 	}
-	if follows { // the leader may know an earlier request
+	switch {
+	case follows && time.Since(asked) > shoppers.MaxFlight: // paused: the leader may have deleted the shopper's key
+		return nil, page.ErrStale
+	case follows: // the leader may know an earlier request
 		before, err = e.proposeOffer(ctx, v, d.Entry, made.Offered)
-	} else {
+	default:
 		err = e.commitOffer(ctx, v, event, &made.Offer, forgotten, d.Entry)
 	}
 	if before != nil || err != nil {

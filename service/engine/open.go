@@ -66,6 +66,7 @@ type Options struct {
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{
 		store: o.Store, recent: offer.NewCandidateCache(), applied: o.Applied, gather: o.Gather, shoppers: o.Shoppers,
+		flights:   flights{keys: map[shoppers.Key]int{}},
 		proposals: make(chan *proposal, 256), searching: make(chan struct{}, 1), quit: make(chan struct{}),
 		stopped:   make(chan struct{}),
 		follower:  follower{leader: o.Leader, lead: make(chan leading)},

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
+	"sync"
 
 	"vitrine/service/api"
 	"vitrine/service/page"
@@ -10,35 +12,59 @@ import (
 	"vitrine/service/shoppers"
 )
 
+// flights counts the decisions that use a key and are not in the log yet.
+type flights struct {
+	mu   sync.Mutex
+	keys map[shoppers.Key]int
+}
+
+// add counts one more decision, or one less.
+func (f *flights) add(k shoppers.Key, n int) {
+	if k == (shoppers.Key{}) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.keys[k] += n; f.keys[k] == 0 {
+		delete(f.keys, k)
+	}
+}
+
+func (f *flights) use(k shoppers.Key) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.keys[k] > 0
+}
+
 // recognize returns a request with the name of its shopper in place of the id, if the placement remembers shoppers, and
 // the shopper's past. So the log holds no id, not even in the hash of the request or of an experiment's unit. A new
 // shopper gets a name if draws is set, and otherwise stays unknown.
 func (e *Engine) recognize(ctx context.Context, v *page.View, r *api.Request, now int64,
-	draws bool) (*api.Request, page.Shopper, error) {
+	draws bool) (_ *api.Request, _ page.Shopper, key shoppers.Key, err error) {
 	if v.Config.ShopperHistory == nil || r.ShopperID == "" {
-		return r, page.Shopper{}, nil
+		return r, page.Shopper{}, key, nil
 	}
 	if err := setup.CheckShopper(r.ShopperID); err != nil {
-		return nil, page.Shopper{}, err
+		return nil, page.Shopper{}, key, err
 	}
 	if e.shoppers == nil {
-		return nil, page.Shopper{}, api.Fieldf("/shopper_id", "this program has no keys of shoppers: ask the "+
-			"service, or leave the shopper out")
+		return nil, page.Shopper{}, key, api.Fieldf("/shopper_id", "this program has no keys of shoppers: ask "+
+			"the service, or leave the shopper out")
 	}
-	key, err := e.shoppers.Key(ctx, r.ShopperID, draws)
+	key, err = e.shoppers.Key(ctx, r.ShopperID, draws)
 	if err != nil {
-		return nil, page.Shopper{}, err
+		return nil, page.Shopper{}, key, err
 	}
 	known := *r
 	if known.ShopperID = ""; key == (shoppers.Key{}) {
-		return &known, page.Shopper{}, nil
+		return &known, page.Shopper{}, key, nil
 	}
 	s := page.Shopper{Name: key.Name(v.Name)}
 	known.ShopperID = hex.EncodeToString([]byte(s.Name))
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	s.Past = e.state.PastOf(v.Name, s.Name, now)
-	return &known, s, nil
+	return &known, s, key, nil
 }
 
 // EraseShopper erases a shopper for good: nobody can say any more which names in the log, the state and the backups were
@@ -56,9 +82,15 @@ func (e *Engine) SweepShoppers(ctx context.Context) error {
 	if e.shoppers == nil || e.isFollower.Load() {
 		return nil
 	}
-	return e.shoppers.Sweep(ctx, func(k shoppers.Key) bool {
+	// This process may have been paused for so long that another one leads, whose visits its state lacks.
+	behind := sync.OnceValue(func() error { return e.CatchUp(ctx) })
+	err := e.shoppers.Sweep(ctx, func(k shoppers.Key) bool {
+		if behind() != nil || e.isFollower.Load() || e.flights.use(k) { // before the state: a decision lands there
+			return true
+		}
 		e.mu.RLock()
 		defer e.mu.RUnlock()
 		return e.state.Remembers(k)
 	})
+	return cmp.Or(err, behind())
 }

@@ -2,15 +2,20 @@ package engine_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
@@ -320,6 +325,89 @@ func TestKeysStayForDeferredPages(t *testing.T) {
 		t.Errorf("sku1 has %v, want one view and one sale", rows["sku1"])
 	}
 	replays(t, e, o)
+}
+
+// hooked is a store of keys, and a policy, that call a function at each question.
+type hooked struct {
+	shoppers.Store
+	showing
+	asked func()
+}
+
+func (h *hooked) Key(ctx context.Context, id string, draws bool) (shoppers.Key, error) {
+	defer h.asked()
+	return h.Store.Key(ctx, id, draws)
+}
+
+func (h *hooked) Policy() vitrine.Policy { return h }
+
+func (h *hooked) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	h.asked()
+	return h.showing.Policy().Offer(x, rng)
+}
+
+// The key of a shopper stays while a decision for which it was asked is not in the log yet, however long that takes.
+func TestKeysStayForDecisions(t *testing.T) {
+	var e *engine.Engine
+	n := 0
+	sweep := func() {
+		if n++; n == 2 { // the first policy is tried when it is made
+			for range 3 {
+				fatal.If(t, e.SweepShoppers(t.Context()))
+			}
+		}
+	}
+	keys := keysOf(t)
+	e = opened(t, engine.Options{Store: new(memlog.Store), Shoppers: keys,
+		Build: func(setup.Spec) (vitrine.Learner, error) { return &hooked{asked: sweep}, nil }})
+	put(t, e, "home", strings.Replace(remembering, `3,"min_size":3`, "1", 1))
+	n = 1
+	r := priced("a")
+	r.ShopperID = "anna"
+	decide(t, e, "home", r, 0)
+	if key := fatal.Or(keys.Key(t.Context(), "anna", false))(t); n < 2 || key == (shoppers.Key{}) {
+		t.Errorf("after %d questions the key of the decision's shopper is gone", n)
+	}
+}
+
+// A process that may not lead any more sweeps nothing: the one that leads may know visits that it does not.
+func TestOnlyLeadersSweep(t *testing.T) {
+	keys, paused := keysOf(t), error(nil)
+	e := opened(t, engine.Options{Store: new(memlog.Store), Shoppers: keys,
+		Confirm: func(context.Context) error { return paused }})
+	key := fatal.Or(keys.Key(t.Context(), "anna", true))(t)
+	paused = errors.New("another process may lead")
+	for range 3 {
+		if err := e.SweepShoppers(t.Context()); err != nil {
+			is(t, "a sweep", err, engine.ErrNoLeader)
+		}
+	}
+	if again := fatal.Or(keys.Key(t.Context(), "anna", false))(t); again != key {
+		t.Error("the key is gone")
+	}
+}
+
+// A follower that was paused asks for the key of a shopper again.
+func TestPausedFollowersAskAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		keys := &hooked{Store: keysOf(t)}
+		keys.asked = func() {
+			if asked++; asked == 1 {
+				time.Sleep(shoppers.MaxFlight + 1)
+				fatal.If(t, keys.Erase(t.Context(), "anna")) // as a sweep would
+			}
+		}
+		p := newPair(t, engine.Options{Shoppers: keys})
+		p.put(t, remembering)
+		r := priced("a")
+		r.ShopperID = "anna"
+		decide(t, p.follower, "home", r, leaderTime)
+		_, rows := visit(t, p.leader, p.store, "b", "anna", leaderTime, nil)
+		if asked != 3 || !slices.Equal(rows["sku1"], []float64{1, 0}) {
+			t.Errorf("after %d questions for a key sku1 has %v, want one view", asked, rows["sku1"])
+		}
+	})
 }
 
 // A deferred page that was never activated counts as seen once its outcome comes, late.

@@ -25,6 +25,7 @@ type Engine struct {
 	gather  time.Duration
 
 	shoppers shoppers.Store // nil: no shopper is recognised
+	flights  flights
 
 	mu    sync.RWMutex // owned by the writer, which changes the state
 	state *state.State

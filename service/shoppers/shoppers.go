@@ -15,6 +15,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"time"
 )
 
 // NameSize is the number of bytes of a shopper's name in the log.
@@ -26,9 +27,13 @@ type Store interface {
 	Key(ctx context.Context, id string, draws bool) (Key, error)
 	// Erase deletes the key of a shopper. When it returns nil, the key is gone for good.
 	Erase(ctx context.Context, id string) error
-	// Sweep deletes the keys that are not used, except keys that were drawn or asked for since the last sweep.
+	// Sweep deletes the keys that are not used. It spares keys that were drawn, or asked for with draws, since the last
+	// sweep or, if several processes share the store, in the last MaxFlight. It asks isUsed about the others only.
 	Sweep(ctx context.Context, isUsed func(Key) bool) error
 }
+
+// MaxFlight is how long a decision may use the key that it has asked for before the log has its shopper's name.
+const MaxFlight = 30 * time.Minute
 
 // Key is a shopper's key.
 type Key [16]byte

@@ -18,8 +18,9 @@ func (s *Store) Shoppers() shoppers.Store { return shopperKeys{s} }
 
 type shopperKeys struct{ *Store }
 
-// freshKey is the age up to which a key is not swept: the decision that it was drawn for may not be in the state yet.
-var freshKey = 10 * time.Minute
+// freshKey is the age up to which a key is not swept: the decision that asked for it may not be in the state yet. A key
+// that is asked for at half this age is written again.
+var freshKey = 2 * shoppers.MaxFlight
 
 func (k shopperKeys) subjectOf(id string) string {
 	h := shoppers.HashOf(id)
@@ -85,12 +86,15 @@ func (k shopperKeys) Key(ctx context.Context, id string, draws bool) (shoppers.K
 		switch {
 		case err != nil || m == nil && !draws:
 			return shoppers.Key{}, err
-		case m != nil:
+		case m != nil && (!draws || time.Since(m.Time) < freshKey/2):
 			return shoppers.Key(m.Data), nil
 		}
-		key := shoppers.Draw()
+		key, before := shoppers.Draw(), uint64(0)
+		if m != nil { // a sweep may be about to delete this message, and then does not find it
+			key, before = shoppers.Key(m.Data), m.Sequence
+		}
 		_, err = ask(ctx, k.Store, func(ctx context.Context) (*jetstream.PubAck, error) {
-			return k.js.Publish(ctx, subject, key[:], jetstream.WithExpectLastSequencePerSubject(0),
+			return k.js.Publish(ctx, subject, key[:], jetstream.WithExpectLastSequencePerSubject(before),
 				jetstream.WithRetryAttempts(0))
 		})
 		var refused *jetstream.APIError

@@ -83,4 +83,13 @@ func TestSweepOfShoppers(t *testing.T) {
 			}
 		}
 	}
+	fatal.If(t, keys.Sweep(t.Context(), func(k shoppers.Key) bool {
+		if again := fatal.Or(keys.Key(t.Context(), "7", true))(t); again != k {
+			t.Errorf("shopper 7 has the key %x, after %x", again, k)
+		}
+		return false
+	}))
+	if k := fatal.Or(keys.Key(t.Context(), "7", false))(t); k != all[7] {
+		t.Errorf("the key %x of shopper 7 was asked for during a sweep, which deleted it", k)
+	}
 }
