@@ -80,6 +80,7 @@ type Stats struct {
 	Delivered uint64 // messages that the receiver took
 	Failed    uint64 // attempts
 	Dropped   uint64 // problems beyond the number that is kept
+	LastDrop  time.Time
 	Waiting   int    // messages that are due
 	Failure   string // of the last attempt; "" if it succeeded
 	Since     time.Time
@@ -236,6 +237,7 @@ func (s *Sender) Observe(source string, problems []Problem) {
 			e.gone, e.Text, e.Level = time.Time{}, fresh.Text, fresh.Level
 		case len(s.entries) >= maxKept:
 			s.stats.Dropped++
+			s.stats.LastDrop = now
 		default:
 			s.entries[id] = fresh
 		}

@@ -379,7 +379,7 @@ func TestBoundedMemory(t *testing.T) {
 	for _, e := range d.entries {
 		bytes += len(e.Text)
 	}
-	if s := d.Stats(); len(d.entries) != maxKept || s.Dropped != 7 || bytes > maxKept*(maxText+3) {
+	if s := d.Stats(); len(d.entries) != maxKept || s.Dropped != 7 || !s.LastDrop.Equal(d.now) || bytes > maxKept*(maxText+3) {
 		t.Errorf("%d problems of %d bytes are kept, %+v", len(d.entries), bytes, s)
 	}
 }

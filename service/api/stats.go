@@ -54,6 +54,8 @@ type Stats struct {
 	Problem     string   `json:"problem,omitzero" doc:"the last problem of the learner"`
 	Versions    []uint64 `json:"versions" doc:"kept versions, to roll back to"`
 
+	SinceExpiredEarly, SinceUnlearned, SinceSkipped uint64 `json:"-"` // rounds after the last one of ExpiredEarly, …
+
 	ExplorationShare float64 `json:"exploration_share" doc:"share of the decisions whose set was drawn uniformly"`
 	ByPolicy         Totals  `json:"by_policy" doc:"decisions whose set the policy chose"`
 	ByChance         Totals  `json:"by_chance" doc:"decisions whose set was drawn uniformly"`

@@ -12,6 +12,7 @@ import (
 type Counts struct {
 	Offered, Chosen, Expired, Stale uint64
 	Withdrawn, Evicted, Unlearned   uint64
+	SinceEvicted, SinceUnlearned    uint64 // decisions that ended after the last one
 	Late, Corrected                 uint64
 	Chance                          uint64
 	Arms                            [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
@@ -45,6 +46,8 @@ func compare(c *api.Comparison, o *offer.Offer) {
 
 // closed counts a decision with an outcome. Everything beyond that needs its offer: o may be nil.
 func (c *Counts) closed(isChosen bool, o *offer.Closed) {
+	c.SinceEvicted++
+	c.SinceUnlearned++
 	if isChosen {
 		c.Chosen++
 	} else {
@@ -120,7 +123,7 @@ func (b *bins) fields(f *fields.Fields) {
 }
 
 func (c *Counts) fields(f *fields.Fields) {
-	f.Uvarint(&c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Late, &c.Corrected)
+	f.Uvarint(&c.SinceUnlearned, &c.SinceEvicted, &c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Late, &c.Corrected)
 	f.Uvarint(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
 	comparison(f, &c.Shadow)
 	f.Float(&c.Calibration.Revenue, &c.Calibration.Predicted)

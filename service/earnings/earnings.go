@@ -75,6 +75,7 @@ func (e *Earnings) Closed(d Ended, c *offer.Closed, maxItems int) {
 func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted bool) {
 	if isEvicted {
 		e.Counts.Evicted++
+		e.Counts.SinceEvicted = 0
 	} else {
 		e.Counts.Withdrawn++
 	}

@@ -67,7 +67,7 @@ func TestCountsByHand(t *testing.T) {
 	c.closed(true, nil)
 	c.closed(false, nil)
 	want := Counts{
-		Offered: 7, Chance: 1, Chosen: 5, Expired: 2,
+		Offered: 7, Chance: 1, Chosen: 5, Expired: 2, SinceEvicted: 7, SinceUnlearned: 7,
 		Arms: [3]api.Totals{{Rounds: 3, Purchases: 2, Revenue: 2 + 3, Squares: 4 + 9},
 			{Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}, {}},
 		// Without estimates, a comparison counts the round but no revenue.

@@ -53,14 +53,14 @@ func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 		}
 	}
 	early, _ := e.Stats("home")
-	if s := fill(31*minute, true); s.ExpiredEarly != early.ExpiredEarly || s.Expired == 0 || s.Learned != s.Expired {
+	if s := fill(31*minute, true); s.SinceExpiredEarly != s.Expired || s.ExpiredEarly != early.ExpiredEarly || s.Expired == 0 || s.Learned != s.Expired {
 		t.Errorf("after windows that were over: %+v", s)
 	}
 	for range 60 {
 		fill(32*minute, true) // and deferred ones
 	}
 	s, _ := e.Stats("home")
-	if s.ExpiredEarly == early.ExpiredEarly || s.Withdrawn != 0 ||
+	if s.ExpiredEarly == early.ExpiredEarly || s.SinceExpiredEarly != 0 || s.Withdrawn != 0 ||
 		s.Decisions != s.Expired+s.ExpiredEarly+uint64(s.Pending) {
 		t.Errorf("at the end: %+v", s)
 	}

@@ -83,7 +83,8 @@ func TestSlowLearner(t *testing.T) {
 		t.Errorf("%d expired, %v: an expiry waits for the learner", n, err)
 	}
 	s, _ := e.Stats("slow")
-	if s.Outcomes != rounds-1 || s.Lag+s.Unlearned != rounds-1 || s.Lag < 20 || s.Unlearned < 20 || s.Pending != 1 {
+	if s.Outcomes != rounds-1 || s.Lag+s.Unlearned != rounds-1 || s.Lag < 20 || s.Unlearned < 20 || s.Pending != 1 ||
+		s.SinceUnlearned != 0 {
 		t.Errorf("stats %+v after %d outcomes", s, rounds-1)
 	}
 	lag := s.Lag

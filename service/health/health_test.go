@@ -2,6 +2,7 @@ package health_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,13 @@ func TestHealth(t *testing.T) {
 			Rounds: 3}}, nil)
 		if want := fmt.Sprintf(`40 values of features were far beyond all others, the last one of "price", %d rounds ago.`, since); len(got) != 1 || got[0].Level != level || !strings.HasPrefix(got[0].Text, want) {
 			t.Errorf("%v", got)
+		}
+	}
+	for since, level := range map[uint64]string{0: "warning", 999: "warning", 1000: "note"} { // counters never fall
+		got := health.Of(&api.Stats{Outcomes: 1, Forgotten: 2, Learned: since, ExpiredEarly: 3, SinceExpiredEarly: since,
+			Unlearned: 4, SinceUnlearned: since, Skipped: 6, SinceSkipped: since}, nil)
+		if len(got) != 4 || slices.ContainsFunc(got, func(h api.Health) bool { return h.Level != level }) {
+			t.Errorf("%d rounds after the last one: %+v, want the level %s", since, got, level)
 		}
 	}
 	if got := health.Of(&api.Stats{Outcomes: 1, Skipped: 6, Problem: "x"}, nil); len(got) != 1 ||

@@ -80,6 +80,7 @@ type Progress struct {
 	Learned   uint64 // rounds learned
 	Forgotten uint64 // rounds learned before a state that could not be read
 	Skipped   uint64 // rounds that it refused, on which it panicked, or that came after it broke
+	Since     uint64 // rounds learned after the last one that it skipped
 	Broken    bool
 	Retired   bool   // it only keeps states
 	Problem   string // the last one
@@ -296,19 +297,25 @@ func (l *Learner) learn(t *task) {
 func (l *Learner) observe(t *task) {
 	l.progress.Entry = t.entry
 	if l.progress.Broken {
-		l.progress.Skipped++
+		l.skip(1)
 		return
 	}
 	err, panicked := panics.Safely(func() error { return l.learner.Observe(t.round) })
 	if err == nil {
 		l.progress.Learned++
+		l.progress.Since++
 		return
 	}
-	l.progress.Skipped++
+	l.skip(1)
 	l.report(err)
 	if panicked {
 		l.rebuild()
 	}
+}
+
+func (l *Learner) skip(rounds uint64) {
+	l.progress.Skipped += rounds
+	l.progress.Since = 0
 }
 
 func (l *Learner) report(err error) {

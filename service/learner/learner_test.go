@@ -190,7 +190,7 @@ func TestAPanicSkipsTheRound(t *testing.T) {
 		if got := seen(l); !slices.Equal(got, append(want, 1, 2)) {
 			t.Errorf("after %d rounds it has seen %v", rounds, got)
 		}
-		if p := l.Progress(); p.Learned != uint64(rounds+2) || p.Skipped != 3 || p.Broken ||
+		if p := l.Progress(); p.Learned != uint64(rounds+2) || p.Skipped != 3 || p.Since != 2 || p.Broken ||
 			p.Problem != "panic: poison" || p.Entry != 2002 || p.Lag != 0 {
 			t.Errorf("after %d rounds: %+v", rounds, p)
 		}

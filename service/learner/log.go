@@ -48,7 +48,7 @@ func (l *Learner) catchUp(upTo uint64, g *Gap) {
 	}
 	// Without the log the learner cannot tell which of the lost rounds are of decisions in doubt.
 	lost := g.Rounds - min(h.rounds, g.Rounds)
-	l.progress.Skipped += lost
+	l.skip(lost)
 	l.report(fmt.Errorf("%d rounds held back during a sales alarm are lost: %w", lost, err))
 	l.save() // so that later states count them, too
 }

@@ -102,7 +102,7 @@ func (s State) Versions() []uint64 {
 
 // Fields passes over the state.
 func (s *State) Fields(f *fields.Fields) {
-	f.Uvarint(&s.Entry, &s.Learned, &s.Skipped, &s.Forgotten)
+	f.Uvarint(&s.Entry, &s.Learned, &s.Skipped, &s.Since, &s.Forgotten)
 	f.Flag(&s.Broken, &s.Retired)
 	f.String(&s.Problem)
 	f.Bytes(&s.Data)

@@ -101,7 +101,7 @@ func (s *Server) serviceHealth() (all []api.Health) {
 		all = append(all, api.Health{Level: "bad", Text: fmt.Sprintf("Alerts have not been delivered since %s, "+
 			"and %d are waiting: %s.", of.Since.UTC().Format(time.DateTime), of.Waiting, of.Failure)})
 	}
-	if of.Dropped > 0 {
+	if of.Dropped > 0 && s.clock().Sub(of.LastDrop) < time.Hour {
 		all = append(all, api.Health{Level: "warning", Text: fmt.Sprintf("No alerts were sent for %d problems, "+
 			"because too many stood at once.", of.Dropped)})
 	}

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -116,5 +117,23 @@ func TestAlertsDoNotArrive(t *testing.T) {
 	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_alerts_failed_total 1\n") ||
 		!strings.Contains(a.body, "vitrine_alerts_failing 1\n") {
 		t.Error(a.body)
+	}
+}
+
+// Problems for which there was no room are a warning for an hour.
+func TestDroppedAlerts(t *testing.T) {
+	s, _, sender := alarmed(t, func() int { return 202 })
+	many := make([]alert.Problem, 1002)
+	for i := range many {
+		many[i] = alert.Problem{Level: "bad", Key: fmt.Sprint(i)}
+	}
+	sender.Observe("log", many)
+	if page := s.overview(""); len(page.Health) != 1 || !strings.HasPrefix(page.Health[0].Text,
+		"No alerts were sent for 2 problems") {
+		t.Errorf("%+v", page.Health)
+	}
+	s.clock.advance(time.Hour)
+	if page := s.overview(""); len(page.Health) != 0 {
+		t.Errorf("an hour later: %+v", page.Health)
 	}
 }

@@ -225,6 +225,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 		p.held.Rounds++
 	case by.Unlearned:
 		p.Earnings.Counts.Unlearned++
+		p.Earnings.Counts.SinceUnlearned = 0
 	case o != nil:
 		p.sound.Closed(c)
 		for _, w := range p.Taught(o) {

@@ -25,6 +25,7 @@ func (v *View) Stats() api.Stats {
 		PolicyEntry: current.Entry, Lag: seen.Lag,
 		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale,
 		Broken: seen.Broken, Problem: seen.Problem,
+		SinceExpiredEarly: c.SinceEvicted, SinceUnlearned: c.SinceUnlearned, SinceSkipped: seen.Since,
 		Versions: p.numbersOf(nil),
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
 		Calibration: c.Calibration, Shadow: c.Shadow,
