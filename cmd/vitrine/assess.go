@@ -14,7 +14,7 @@ type assessCmd struct {
 	Mapping   string  `help:"TOML file that maps the log's columns to decisions, in place of the mapping that is found." placeholder:"FILE"`
 	Placement string  `help:"The placement in the printed command (default: home)." default:"home" placeholder:"NAME"`
 	To        string  `help:"The data directory in the printed command (default: vitrine-data)." default:"vitrine-data" placeholder:"DIR"`
-	Out       string  `help:"Write the mapping and the placement to mapping.toml and placement.json in this directory." placeholder:"DIR"`
+	Out       string  `help:"Write the mapping and the placement to mapping.toml and placement.json in this directory, which must not have them." placeholder:"DIR"`
 	Decisions int     `help:"Judge policies on at most this many decisions (default: 10000)." default:"10000" placeholder:"N"`
 	Level     float64 `help:"Confidence level of the intervals (default: 0.95)." default:"0.95" placeholder:"SHARE"`
 	Seed      uint64  `help:"Seed of drawn pages (default: 1)." default:"1" placeholder:"N"`

@@ -73,7 +73,7 @@ func TestAssess(t *testing.T) {
 	} {
 		t.Run(c.log, func(t *testing.T) {
 			out := filepath.Join("start", c.log)
-			text := run1(t, "assess", c.log, "--out", out, "--to", filepath.Join(out, "data"))
+			text := run1(t, "assess", c.log, "--out", out+".text", "--to", filepath.Join(out, "data"))
 			for _, want := range c.want {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q", want)
@@ -175,6 +175,16 @@ func TestAssessOther(t *testing.T) {
 			!strings.Contains(errs, flag[:strings.Index(flag, "=")]+" is ") {
 			t.Errorf("%s: %q", flag, errs)
 		}
+	}
+	fatal.If(t, os.Mkdir("start", 0o755))
+	write(t, "start/placement.json", "mine")
+	if _, errs, code := vitrineRun(t, "assess", "partial.dsjson", "--out", "start"); code == 0 ||
+		!strings.Contains(errs, filepath.Join("start", "placement.json")+" exists") ||
+		!strings.Contains(errs, "hint: assess never overwrites: name another directory") {
+		t.Errorf("a file of the user's: %q", errs)
+	}
+	if text := fatal.Or(os.ReadFile("start/placement.json"))(t); string(text) != "mine" {
+		t.Errorf("it is now %s", text)
 	}
 	for log, want := range map[string]string{"cut.csv": "cut.csv: line 32 has 2 fields",
 		"none.csv": "none.csv: no such file", "empty.csv": "the file is empty"} {

@@ -18,6 +18,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/internal/hint"
+	"vitrine/internal/replace"
 	"vitrine/offpolicy"
 	"vitrine/service/importer"
 	"vitrine/service/inspect"
@@ -66,9 +68,20 @@ type AssessOptions struct {
 	Progress  func(stage string, done, total int)
 }
 
+// files returns the paths of the mapping and of the placement.
+func (o *AssessOptions) files() [2]string {
+	return [2]string{filepath.Join(o.Out, "mapping.toml"), filepath.Join(o.Out, "placement.json")}
+}
+
 // Assess describes the log at path and the way to start a placement from it.
 func Assess(ctx context.Context, path string, o AssessOptions) (*Assessment, error) {
 	a := &Assessment{Log: path, options: o}
+	for _, file := range o.files() { // before the log is read, which may take long
+		if _, err := os.Lstat(file); err == nil && o.Out != "" {
+			return nil, hint.New(fmt.Errorf("%s exists", file), "assess never overwrites: name another directory "+
+				"with --out, or move the file away")
+		}
+	}
 	found, err := importer.Recognize(ctx, path)
 	if err != nil {
 		return nil, err
@@ -225,13 +238,14 @@ func (a *Assessment) start(found *importer.Recognized, config []byte) error {
 		}
 	}
 	a.Mapping, a.Placement = m.Text(), jsontext.Value(config)
-	mapping, placement := filepath.Join(a.options.Out, "mapping.toml"), filepath.Join(a.options.Out, "placement.json")
+	files := a.options.files()
+	mapping, placement := files[0], files[1]
 	a.Command = fmt.Sprintf("vitrine import %s --placement %s --create %s --mapping %s --to %s", shellWord(a.Log),
 		shellWord(a.options.Placement), shellWord(placement), shellWord(mapping), shellWord(a.options.To))
 	if a.options.Out == "" {
 		return nil
 	}
-	return errors.Join(os.WriteFile(mapping, []byte(a.Mapping), 0o644), os.WriteFile(placement, config, 0o644))
+	return errors.Join(replace.File(mapping, []byte(a.Mapping)), replace.File(placement, config))
 }
 
 // shellWord quotes a word for a shell if necessary.
