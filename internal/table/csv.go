@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -47,11 +48,13 @@ const (
 // csvRecords reads the rows of a CSV file.
 type csvRecords struct {
 	*csv.Reader
-	names []string
+	bounded *Bounded
+	names   []string
 }
 
 func (t *textTable) openCSV(text io.Reader, o Options) error {
-	r := csvRecords{Reader: csv.NewReader(text)}
+	bounded := NewBounded(text)
+	r := csvRecords{Reader: csv.NewReader(bufio.NewReaderSize(bounded, 1<<16)), bounded: bounded}
 	if o.Delimiter != "" {
 		if r.Comma = []rune(o.Delimiter)[0]; strings.ContainsRune("\"\r\n\ufffd", r.Comma) {
 			return fmt.Errorf("delimiter = %q: want a character that separates columns", o.Delimiter)
@@ -101,6 +104,7 @@ func (t *textTable) openCSV(text io.Reader, o Options) error {
 }
 
 func (r csvRecords) next() (record []string, line int, err error) {
+	r.bounded.Next()
 	if record, err = r.Read(); errors.Is(err, io.EOF) {
 		return nil, 0, err
 	} else if err != nil {

@@ -20,6 +20,7 @@ func IsObject(r *bufio.Reader) bool {
 // digits of a number, the JSON of a list or an object, and true or false, or, if numeric columns are detected, 1 or 0.
 type lineRecords struct {
 	r       *bufio.Reader
+	bounded *Bounded
 	line    int
 	column  map[string]int
 	record  []string
@@ -28,7 +29,8 @@ type lineRecords struct {
 }
 
 func newLines(r *bufio.Reader, names []string, texts bool) *lineRecords {
-	l := &lineRecords{r: r, column: map[string]int{}, record: make([]string, len(names)),
+	bounded := NewBounded(r)
+	l := &lineRecords{r: bufio.NewReaderSize(bounded, 1<<16), bounded: bounded, column: map[string]int{}, record: make([]string, len(names)),
 		strings: make([]bool, len(names)), yes: "1", no: "0"}
 	if texts {
 		l.yes, l.no = "true", "false"
@@ -61,6 +63,7 @@ func membersOf(r *bufio.Reader) (names []string, err error) {
 func (l *lineRecords) object(visit func(name string, v jsontext.Value)) error {
 	var text []byte
 	for len(text) == 0 {
+		l.bounded.Next()
 		line, err := l.r.ReadBytes('\n')
 		if len(line) == 0 && errors.Is(err, io.EOF) {
 			return io.EOF

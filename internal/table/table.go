@@ -239,6 +239,34 @@ func Damaged(err error) error {
 	return fmt.Errorf("the file is truncated or damaged: %w", err)
 }
 
+// ErrLong is the error of a line with more than MaxLine bytes.
+var ErrLong = fmt.Errorf("a line has more than %d MB: is the file a table, and is each quote closed?", MaxLine>>20)
+
+// MaxLine is the maximal number of bytes of a line.
+const MaxLine = 64 << 20
+
+// Bounded is a reader of lines. A small file may be a line that fills all memory once it is decompressed.
+type Bounded struct {
+	r    io.Reader
+	left int
+}
+
+// NewBounded returns a reader of the first line.
+func NewBounded(r io.Reader) *Bounded { return &Bounded{r, MaxLine} }
+
+// Next begins the next line.
+func (b *Bounded) Next() { b.left = MaxLine }
+
+// Read returns ErrLong if the present line is too long.
+func (b *Bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, ErrLong
+	}
+	n, err := b.r.Read(p)
+	b.left -= n
+	return n, err
+}
+
 // counter counts the bytes read.
 type counter struct {
 	r io.Reader

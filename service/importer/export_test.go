@@ -64,3 +64,10 @@ func Read(ctx context.Context, path string, m *Mapping, c *setup.Config,
 	defer l.Close()
 	return l.Read(ctx, "", c, each)
 }
+
+// SetMaxRows changes the max number of rows of a decision, until the test ends.
+func SetMaxRows(t interface{ Cleanup(func()) }, n int) {
+	was := maxRows
+	maxRows = n
+	t.Cleanup(func() { maxRows = was })
+}

@@ -387,7 +387,7 @@ func (s *source) everyLine(each func(place string, line []byte) error) error {
 		return err
 	}
 	scan := bufio.NewScanner(r)
-	scan.Buffer(nil, 64<<20)
+	scan.Buffer(nil, table.MaxLine)
 	for n := 1; scan.Scan(); n++ {
 		if err := s.ctx.Err(); err != nil {
 			return err
@@ -398,6 +398,9 @@ func (s *source) everyLine(each func(place string, line []byte) error) error {
 		}
 	}
 	if err := scan.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = table.ErrLong
+		}
 		return table.Damaged(err)
 	}
 	return nil
@@ -440,7 +443,7 @@ func (s *source) add(f *found) error {
 	if f.skip == "" && len(f.items) > 0 && len(f.shown)+len(f.taken) == 0 {
 		f.skip = "show nothing"
 	}
-	if f.skip != "" {
+	if f.skip != "" || f.isLarge() {
 		s.report.Skipped[f.skip]++
 		return nil
 	}
@@ -492,6 +495,14 @@ func (s *source) imported(f *found) (d *page.Imported, err error) {
 	return d, nil
 }
 
+// isLarge leaves a decision out that shows, or takes, more items than any page has.
+func (f *found) isLarge() bool {
+	if max(len(f.shown), len(f.taken)) > setup.MaxSize {
+		f.skip = fmt.Sprintf("show more than %d items", setup.MaxSize)
+	}
+	return f.skip != ""
+}
+
 // earned returns the rewards of the items taken, in the order of the page.
 func (f *found) earned() (rewards []api.Reward, err error) {
 	for k, id := range f.shown {
@@ -512,8 +523,13 @@ func (f *found) earned() (rewards []api.Reward, err error) {
 
 // choose adds items taken, with their quantities and values.
 func (f *found) choose(choices []api.Choice) {
+	taken := map[string]bool{}
+	for _, id := range f.taken {
+		taken[id] = true
+	}
 	for _, c := range choices {
-		if !slices.Contains(f.taken, c.Item) {
+		if !taken[c.Item] {
+			taken[c.Item] = true
 			f.taken = append(f.taken, c.Item)
 		}
 	}

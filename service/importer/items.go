@@ -102,8 +102,10 @@ func inFile(path string, err error) error {
 
 // itemLines reads items as the service writes them.
 func itemLines(r io.Reader, visit func(*api.CatalogueItem) error) error {
-	in := jsontext.NewDecoder(r)
+	bounded := table.NewBounded(r)
+	in := jsontext.NewDecoder(bounded)
 	for number := 1; ; number++ {
+		bounded.Next()
 		item := new(api.CatalogueItem)
 		err := json.UnmarshalDecode(in, item, json.RejectUnknownMembers(true))
 		switch {
@@ -200,6 +202,8 @@ func (m *ItemMapping) infer(columns, nested []string) (*ItemMapping, error) {
 	return &n, nil
 }
 
+const maxGroups = 100 // as of a catalogue's items
+
 // cells are a row of a table: float64, bool or string by column. Empty cells are not there.
 type cells map[string]any
 
@@ -237,6 +241,9 @@ func (m *ItemMapping) item(r cells) (item *api.CatalogueItem, err error) {
 	for _, column := range c.Groups {
 		for name := range strings.SplitSeq(textOf(f[column]), "|") {
 			if name = strings.TrimSpace(name); name != "" && !slices.Contains(item.Groups, name) {
+				if len(item.Groups) == maxGroups {
+					return nil, fmt.Errorf("column %s: has more than %d groups", column, maxGroups)
+				}
 				item.Groups = append(item.Groups, name)
 			}
 		}

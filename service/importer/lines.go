@@ -349,10 +349,16 @@ type place struct {
 	lists     int    // how many lists there are around it
 	i, n      int    // its place in the innermost one, and the length of that
 	isElement bool   // whether it is a plain element of the list
+	depth     int    // how many lists and objects there are around it
 }
+
+const maxDepth = 100
 
 // walk calls visit for the values inside an object or a list, in their order. Lists of lists are left out.
 func walk(text jsontext.Value, at place, visit func(at place, v api.Value)) error {
+	if at.depth++; at.depth > maxDepth { // each reads those inside it again
+		return fmt.Errorf("lists and objects are nested more than %d deep", maxDepth-1)
+	}
 	switch text.Kind() {
 	case '{':
 		members, err := membersOf(text)

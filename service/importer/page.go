@@ -78,6 +78,11 @@ func (p *pageRows) addRow(r row) {
 	p.rows = append(p.rows, r)
 }
 
+var (
+	maxRows  = 1_000_000 // of a page
+	maxCells = 1 << 20   // of the lists of a line, or as many as the line has bytes
+)
+
 // row is a row of a table.
 type row struct {
 	place  string
@@ -154,7 +159,10 @@ func (s *source) pages(begin func(header []string) (key string, err error), each
 			}
 			open = newPage(id, r.place)
 		}
-		open.addRow(r)
+		if open.addRow(r); len(open.rows) > maxRows {
+			return fmt.Errorf("%s: decision %.40q has more than %d rows: does column %s identify decisions?", r.place, id,
+				maxRows, key)
+		}
 		return nil
 	})
 	if err != nil {
@@ -249,10 +257,11 @@ func (s *source) use(header []string, names ...string) error {
 func (p *pageRows) views(e *Events, item string) *pageRows {
 	v := newPage(p.id, p.place)
 	v.fields, v.rows, v.taken = p.fields, []row{}, []string{}
-	shown := map[string]bool{}
+	shown, taken := map[string]bool{}, map[string]bool{}
 	for _, r := range p.rows {
 		id, kind := textOf(r.fields[item]), textOf(r.fields[e.Column])
-		if kind == e.Chosen && !slices.Contains(v.taken, id) {
+		if kind == e.Chosen && !taken[id] {
+			taken[id] = true
 			v.taken = append(v.taken, id)
 		}
 		if kind == e.Shown && !shown[id] {
@@ -296,6 +305,9 @@ func (s *source) found(p *pageRows) (*found, error) {
 	}
 	if f.taken, err = p.takenOf(c.Chosen, ids, flags); err != nil {
 		return nil, err
+	}
+	if f.isLarge() {
+		return f, nil
 	}
 	if f.choices, err = p.takes(c, ids, f.taken); err != nil {
 		return nil, err
@@ -344,6 +356,12 @@ func (p *pageRows) items(c Columns) (ids []string, flags []api.Value, err error)
 // addItems adds the items with their values.
 func (f *found) addItems(p *pageRows, ids []string, c Columns) error {
 	seen := map[string]bool{}
+	columns := map[string][]api.Value{}
+	for name, list := range p.lists {
+		if len(list) == len(ids) {
+			columns[name] = list
+		}
+	}
 	for i, id := range ids {
 		if seen[id] {
 			return p.at(i, fmt.Errorf("decision %s has item %q twice", f.id, id))
@@ -354,10 +372,8 @@ func (f *found) addItems(p *pageRows, ids []string, c Columns) error {
 			item.fields = p.rows[i].fields
 		} else {
 			item.fields = fields{}
-			for name, list := range p.lists {
-				if len(list) == len(ids) {
-					item.fields[name] = list[i]
-				}
+			for name, list := range columns {
+				item.fields[name] = list[i]
 			}
 			item.fields[c.Item] = api.Text("", id)
 		}
@@ -648,17 +664,26 @@ func (p *pageRows) flatten(text jsontext.Value) error {
 	if text.Kind() != '{' {
 		return errors.New("want an object")
 	}
-	return walk(text, place{}, func(at place, v api.Value) {
+	cells := 0
+	err := walk(text, place{}, func(at place, v api.Value) {
 		switch at.lists {
 		case 0:
 			p.fields[at.path] = v
 		case 1:
 			if len(p.lists[at.path]) != at.n {
+				if cells += at.n; cells > max(maxCells, len(text)) {
+					return
+				}
 				p.lists[at.path] = make([]api.Value, at.n)
 			}
 			p.lists[at.path][at.i] = v
 		}
 	})
+	if cells > max(maxCells, len(text)) {
+		return fmt.Errorf("its lists of objects have %d members for all objects together, at most %d are read: name "+
+			"members alike, or leave out the others", cells, max(maxCells, len(text)))
+	}
+	return err
 }
 
 // parent returns the list of objects of a path, "items" of "items.price".
@@ -670,7 +695,7 @@ func readOBP(s *source) error {
 	if s.mapping.Items == "" {
 		return errors.New("the format obp needs the items: set items = \"item_context.csv\" in the mapping")
 	}
-	items, err := s.obpItems()
+	items, known, err := s.obpItems()
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.mapping.Items, err)
 	}
@@ -690,7 +715,7 @@ func readOBP(s *source) error {
 			return err
 		}
 		for k, shown := range f.items {
-			if !slices.ContainsFunc(items, func(o foundItem) bool { return o.id == shown.id }) {
+			if !known[shown.id] {
 				return p.at(k, fmt.Errorf("item_id %q is not in %s", shown.id, s.mapping.Items))
 			}
 			if f.propensity, err = probability("propensity_score", shown.fields["propensity_score"]); err != nil {
@@ -713,30 +738,32 @@ func readOBP(s *source) error {
 	})
 }
 
-// obpItems reads the items of a log of Open Bandit Pipeline.
-func (s *source) obpItems() (items []foundItem, err error) {
+// obpItems reads the items of a log of Open Bandit Pipeline, and their ids.
+func (s *source) obpItems() (items []foundItem, known map[string]bool, err error) {
 	file, err := os.Open(s.mapping.Items)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer file.Close()
+	known = map[string]bool{}
 	s.used["revenue"] = true
 	err = s.rows(file, func(header []string) error { return s.use(header, "item_id") }, func(r row) error {
 		item := foundItem{id: textOf(r.fields["item_id"]), fields: r.fields}
-		if item.id == "" || slices.ContainsFunc(items, func(o foundItem) bool { return o.id == item.id }) {
+		if item.id == "" || known[item.id] {
 			return fmt.Errorf("%s: item_id %q is empty or a duplicate", r.place, item.id)
 		}
 		var err error
 		if item.revenue, err = item.fields.revenue("revenue"); err != nil {
 			return fmt.Errorf("%s: %w", r.place, err)
 		}
+		known[item.id] = true
 		items = append(items, item)
 		return nil
 	})
 	if err == nil && items == nil {
 		err = errors.New("it has no items")
 	}
-	return items, err
+	return items, known, err
 }
 
 // textOf returns a field as text.
