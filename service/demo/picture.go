@@ -19,14 +19,14 @@ func (p *product) picture() []byte {
 		60-curve(28, 44), curve(108, 118), 60-curve(25, 46), curve(56, 44))
 	hue := 285 + 65*p.Warm
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 150" role="img"><title>%s, %.0f €</title>`, html.EscapeString(p.Title), p.Price)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 150" role="img"><title>%s, €%.0f</title>`, html.EscapeString(p.Title), p.Price)
 	fmt.Fprintf(&b, `<defs><clipPath id="body"><path d="%s"/></clipPath></defs>`, body)
 	fmt.Fprintf(&b, `<ellipse cx="60" cy="132" rx="34" ry="5" fill="#000" opacity=".15"/>`)
 	fmt.Fprintf(&b, `<path d="%s" fill="hsl(%.0f 60%% 52%%)"/><g clip-path="url(#body)" fill="hsl(%.0f 75%% 88%%)">`,
 		body, hue, hue)
 	p.pattern(&b)
 	fmt.Fprintf(&b, `</g><path d="M46 22h28l-2 8h-24z" fill="hsl(%.0f 55%% 38%%)"/>`, hue)
-	fmt.Fprintf(&b, `<path d="M74 30L92 42" stroke="#777" stroke-width="1"/><rect x="74" y="40" width="45" height="24" rx="3" fill="#fff" stroke="#777"/><text x="96.5" y="58" font-family="sans-serif" font-size="17" text-anchor="middle" fill="#222">%.0f €</text></svg>`, p.Price)
+	fmt.Fprintf(&b, `<path d="M74 30L92 42" stroke="#777" stroke-width="1"/><rect x="74" y="40" width="45" height="24" rx="3" fill="#fff" stroke="#777"/><text x="96.5" y="58" font-family="sans-serif" font-size="17" text-anchor="middle" fill="#222">€%.0f</text></svg>`, p.Price)
 	return []byte(b.String())
 }
 

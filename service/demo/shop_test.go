@@ -162,7 +162,7 @@ func TestPictures(t *testing.T) {
 			t.Errorf("%s looks like %s", p.ID, other)
 		}
 		if seen[text] = p.ID; strings.Contains(text, "NaN") || !strings.Contains(text,
-			fmt.Sprintf(">%.0f €<", p.Price)) {
+			fmt.Sprintf(">€%.0f<", p.Price)) {
 			t.Errorf("%s: %s", p.ID, text)
 		}
 	}

@@ -71,7 +71,8 @@ const does: Record<string, string> = {
 
 const euros = (value: number | null | undefined) => number(value, { style: "currency", currency: "EUR" });
 const utility = (value: number | null) => number(value, { minimumFractionDigits: 3, maximumFractionDigits: 3, signDisplay: "exceptZero" });
-const sure = (of: { utility: number | null; sd: number | null }) => utility(of.utility) + (of.sd === null ? "" : ` ± ${number(of.sd, { maximumFractionDigits: 2 })}`);
+const chance = (value: number | null) => number(value, { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const sure = (of: { utility: number | null; sd: number | null }) => utility(of.utility) + (of.sd === null ? "" : ` ± ${number(of.sd, { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`);
 
 export default function Shop() {
   const [shop, open] = useState<Catalogue>();
@@ -266,13 +267,13 @@ function Learned(props: { shop: Catalogue; visit: Visit; lesson: Lesson }) {
           { title: "Utility before", cell: (r) => utility(r.before.utility), wide: true },
           { title: "Utility after", cell: (r) => sure(r.after) },
           { title: "Moved", cell: (r) => moved(r.before.utility, r.after.utility) },
-          { title: "Taken before", cell: (r) => percent(r.before.probability), wide: true },
-          { title: "Taken after", cell: (r) => percent(r.after.probability) },
+          { title: "Taken before", cell: (r) => chance(r.before.probability), wide: true },
+          { title: "Taken after", cell: (r) => chance(r.after.probability) },
         ]}
       />
       <p class="empty">
-        A shopper takes nothing from this window with {percent(visit.before.outside_probability)} before, {percent(lesson.after.outside_probability)} after.
-        Few shoppers move it far, and after thousands one more moves it little: start the demonstration again to teach it yourself.
+        Nothing taken from this window: {chance(visit.before.outside_probability)} before, {chance(lesson.after.outside_probability)} after.
+        The first shoppers move them far. After thousands, one more moves them little: start the demonstration again to teach it yourself.
       </p>
       <p>To a {visit.kind} it would show now:</p>
       <ul class="vases">{lesson.next.map((id) => <li><Picture of={productOf(shop, id)} /></li>)}</ul>
