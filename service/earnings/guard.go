@@ -102,9 +102,11 @@ const (
 	mostRatio      = 1.25
 )
 
-// Restart drops the sums and ends any alarm. Watching starts after an entry.
+// Restart drops the sums and ends any alarm. Watching starts after an entry. How late sales are reported is still known:
+// a checkout that breaks with the change that restarts the guard must ring, too.
 func (g *Guard) Restart(entry uint64) {
-	*g = Guard{Watch: g.Watch, Currency: g.Currency, since: entry, Entry: entry, baseline: g.baseline}
+	*g = Guard{Watch: g.Watch, Currency: g.Currency, since: entry, Entry: entry, baseline: g.baseline,
+		sales: g.sales.again(g.Watch.Window)}
 }
 
 // watches reports whether a decision counts in a cohort, given its entry.

@@ -114,14 +114,15 @@ func (s *sales) checks() []api.GuardCheck {
 
 // needs returns the minimum number of further decisions before a rate is known, followed by another length of them.
 func (s *sales) needs(length uint64) uint64 {
+	n := apprenticeship - min(s.watched, apprenticeship)
 	if s.wait > 0 {
-		return length + max(lengths[0], s.octaves[0].pair[0].n+1) - s.octaves[0].pair[0].n
+		return n + length + max(lengths[0], s.octaves[0].pair[0].n+1) - s.octaves[0].pair[0].n
 	}
 	sales := uint64(0)
 	for _, k := range s.delays {
 		sales += k
 	}
-	n := apprenticeship + 1 - min(s.watched, apprenticeship)
+	n++
 	if sales > 0 && sales < minSales {
 		n = max(n, (minSales-sales)*s.watched/sales)
 	}

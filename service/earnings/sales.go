@@ -34,7 +34,8 @@ import (
 // a probability of at most α (Ville 1939; Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by
 // betting, JRSS B 86(1), Section 4).
 //
-//   - no-sale: a stretch begins after each sale and ends with the next one. θ = 0, so log E_n = −n log(1 − b).
+//   - no-sale: a stretch begins after each sale, the first one with the first known rate, and ends with the next sale.
+//     θ = 0, so log E_n = −n log(1 − b).
 //   - sales: stretches of 50 to 5,000 decisions, two of each length; the second begins in the middle of the first.
 //     θ is 1/4, 1/2 and 3/4.
 //
@@ -45,7 +46,7 @@ import (
 // Error. Stretch j of a length spends the share 2^−e/((e+1)(e+2)) of its error, e = ⌊log₂ j⌋, which sums to 1 over all
 // j. The confidence bounds of day j spend 1/(j(j+1)) of theirs.
 type sales struct {
-	watched uint64                // decisions since the guard started
+	watched uint64                // decisions since the guard started; the apprenticeship's are not judged
 	delays  [delayOctaves]uint64  // sales by delay: element i counts delays up to 2^i seconds, but above half of that
 	revenue float64               // from sales before wait was known
 	worth   float64               // revenue of an average sale among them
@@ -135,13 +136,17 @@ const (
 	fall   = "sales"
 )
 
+// again returns what is known of sales when the guard restarts: their delays, and what one is worth.
+func (s *sales) again(window time.Duration) sales {
+	return sales{delays: s.delays, revenue: s.revenue, worth: s.worth, wait: min(s.wait, int64(window))}
+}
+
 // enter adds an open decision. own says whether the placement's learner predicted it.
 func (s *sales) enter(entry uint64, now int64, o *offer.Offer, own bool) {
 	if !counts(o) {
 		return
 	}
-	s.watched++
-	if s.wait == 0 {
+	if s.watched++; s.wait == 0 || s.watched <= apprenticeship {
 		return
 	}
 	var l *lot
@@ -308,11 +313,15 @@ func (s *sales) sold(amount int) float64 {
 	return max(m.Low(ratesError/amounts/(day*(day+1))), 0)
 }
 
-// lengthen adds a lot to the stretch without a sale, or starts another one. It reports whether the lot sold nothing.
+// lengthen adds a lot to the stretch without a sale, or starts another one. It reports whether the lot sold nothing. The
+// first stretch starts when a rate is known, even if nothing was sold since the guard restarted.
 func (s *sales) lengthen(l *lot) bool {
-	if l.sum[taken] > 0 {
+	isSale := l.sum[taken] > 0
+	if isSale || s.runs == 0 && s.frozen > 0 {
 		s.run = stretch{rates: [rates]float64{s.frozen, s.sold(taken)}}
 		s.runs++
+	}
+	if isSale {
 		return false
 	}
 	if s.run.n == 0 {

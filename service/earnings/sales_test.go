@@ -114,6 +114,30 @@ func TestOutage(t *testing.T) {
 
 // Shops with normal variation raise no alarm: a learner that starts with poor sets, days and nights, changing tastes,
 // biased predictions, prices that vary a hundredfold, and late reports.
+// A checkout that breaks with a restart of the guard, as by a roll back, rings after the apprenticeship; one that still
+// sells does not.
+func TestOutageAtARestart(t *testing.T) {
+	for seed := range uint64(20) {
+		for _, sells := range []bool{true, false} {
+			rng := rand.New(rand.NewPCG(seed, 3))
+			g := &Guard{Watch: Watch{Window: 30 * time.Minute}}
+			s := &shop{price: at(2.), gap: time.Minute, delay: at(time.Minute), window: 30 * time.Minute,
+				rate: always(0.2), predicts: always(0.2)}
+			var queue []outcome
+			if n := s.run(g, rng, 1, 3000, &queue); n > 0 {
+				t.Fatalf("alarm after decision %d of a healthy shop", n)
+			}
+			if g.Restart(3000); !sells {
+				s.rate = always(0)
+			}
+			n := s.run(g, rng, 3001, 6000, &queue)
+			if !sells && (n <= 3000+apprenticeship || n > 3000+apprenticeship+250 || g.Alarm().Check != noSale) || sells && n > 0 {
+				t.Errorf("seed %d, sells %v: alarm after %d decisions", seed, sells, n-3000)
+			}
+		}
+	}
+}
+
 func TestHealthyShopsAreSilent(t *testing.T) {
 	shops, decisions := 200, 2000
 	if long.Wanted() {
@@ -269,7 +293,7 @@ func TestWait(t *testing.T) {
 func TestLots(t *testing.T) {
 	const wait = int64(160 * time.Second) // lots span ten seconds
 	const second = int64(time.Second)
-	s := &sales{wait: wait, worth: 4}
+	s := &sales{wait: wait, worth: 4, watched: apprenticeship}
 	enter := func(entry uint64, at int64) { s.enter(entry, at, decided(entry, at, 0).Offer, false) }
 	leave := func(entry uint64, made, at int64, choice int) {
 		s.leave(decided(entry, made, choice), at-made, time.Hour)
@@ -419,7 +443,7 @@ func TestSalesMoveWithTheClock(t *testing.T) {
 	const second = int64(time.Second)
 	const wait = 160 * second
 	for _, by := range []int64{3 * int64(time.Hour), -3 * int64(time.Hour)} {
-		s := &sales{wait: wait, worth: 2, day: 1}
+		s := &sales{wait: wait, worth: 2, day: 1, watched: apprenticeship}
 		s.enter(1, 0, decided(1, 0, 0).Offer, false)
 		s.enter(2, 20*second, decided(2, 20*second, 0).Offer, false)
 		s.move(by)
