@@ -426,15 +426,25 @@ func step(s view, a *answer) (next []view) {
 
 // linearize checks that the calls about each decision and each configuration can be ordered.
 func (l *ledger) linearize() {
-	by := map[string][]porcupine.Operation{}
+	by, read := map[string][]porcupine.Operation{}, map[int]bool{}
 	for _, o := range l.ops {
 		a := o.Input.(*answer)
 		key := a.placement + "/" + a.id
 		by[key] = append(by[key], o)
+		read[a.value] = read[a.value] || a.kind == "config" && a.err == nil
 	}
 	l.w.countN("checked: calls in order", len(l.ops))
 	for _, key := range slices.Sorted(maps.Keys(by)) {
-		if !porcupine.CheckOperations(model, by[key]) {
+		// Orders grow exponentially with the calls whose outcome is unknown. Most of them change nothing that is read.
+		list := slices.DeleteFunc(slices.Clone(by[key]), func(o porcupine.Operation) bool {
+			a := o.Input.(*answer)
+			return a.isUnknown() && (a.kind == "config" || a.kind == "read" || a.kind == "activate" ||
+				a.kind == "put" && !read[a.value])
+		})
+		switch porcupine.CheckOperationsTimeout(model, list, 10*time.Second) {
+		case porcupine.Unknown:
+			l.w.count("not checked: calls with too many orders")
+		case porcupine.Illegal:
 			text := ""
 			for _, o := range by[key] {
 				a := o.Input.(*answer)
