@@ -109,6 +109,10 @@ func (g *Guard) Restart(entry uint64) {
 		sales: g.sales.again(g.Watch.Window)}
 }
 
+// Forget drops what is known of sales: how late they are reported, and what one is worth. Call it before Restart if both
+// may be others from now on.
+func (g *Guard) Forget() { g.sales = sales{} }
+
 // watches reports whether a decision counts in a cohort, given its entry.
 func (g *Guard) watches(entry uint64) bool { return entry > g.since && g.Alarm() == nil }
 

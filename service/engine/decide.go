@@ -108,7 +108,7 @@ func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Re
 		return nil, err
 	}
 	switch {
-	case follows && time.Since(asked) > shoppers.MaxFlight: // paused: the leader may have deleted the shopper's key
+	case follows && isOld(asked): // paused, or asleep: the leader may have deleted the shopper's key
 		return nil, page.ErrStale
 	case follows: // the leader may know an earlier request
 		before, err = e.proposeOffer(ctx, v, d.Entry, made.Offered)
@@ -175,4 +175,10 @@ func (e *Engine) logValues(ctx context.Context, name string, changed uint64, val
 		return e.WaitFor(ctx, a.entry)
 	}
 	return e.submit(ctx, func(b *state.Batch) error { return b.LogValues(name, changed, values, now) })
+}
+
+// isOld reports whether a shopper's key was asked for too long ago to be used. The monotonic clock stands still while a
+// machine sleeps.
+func isOld(asked time.Time) bool {
+	return max(time.Since(asked), time.Now().Round(0).Sub(asked.Round(0))) > shoppers.MaxFlight
 }

@@ -121,6 +121,9 @@ func (p *Placement) configure(c *setup.Config, sequence uint64) {
 		c = c.Inherit(before)
 	}
 	if w := c.Watch(); before == nil || w != p.Earnings.Guard.Watch {
+		if w.Window > p.Earnings.Guard.Watch.Window { // later sales count from now on
+			p.Earnings.Guard.Forget()
+		}
 		p.Earnings.Watch(w, sequence)
 		p.restartGuard(sequence)
 	}

@@ -108,9 +108,8 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 		case renewed && !waits && !s.options.TakeOver:
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
 		case isFree || s.options.TakeOver:
-			if isMine { // the answer to an earlier attempt was lost
-				mine.Waits = max(mine.Waits, held.Waits)
-			} else if !isFree {
+			mine.Waits = max(mine.Waits, held.Waits) // also its own, if the answer to an earlier attempt was lost
+			if !isFree {
 				mine.Waits = max(mine.Waits, held.Lasts)
 			}
 			l.value = mine.encode()
@@ -322,11 +321,15 @@ func (l *lease) hold(s *Store) (stop func()) {
 // before it claimed may have fenced another one, which trusts its lease and does not know yet.
 func (l *lease) keep(ctx context.Context, s *Store) error {
 	isFresh := func() bool { return s.now().since(*l.renewed.Load()) < s.options.Lease }
-	switch {
-	case isFresh():
-	case !l.renew(ctx, s):
-		return fmt.Errorf("%w: it took the lease of %s before the claim", eventlog.ErrFenced, s.where())
-	case !isFresh():
+	for range 2 { // the first renewal may only find that an earlier one was stored
+		if isFresh() {
+			return nil
+		}
+		if !l.renew(ctx, s) {
+			return fmt.Errorf("%w: it took the lease of %s before the claim", eventlog.ErrFenced, s.where())
+		}
+	}
+	if !isFresh() {
 		return fmt.Errorf("%w: the lease of %s was not renewed for %v", eventlog.ErrReopen, s.where(), s.options.Lease)
 	}
 	return nil

@@ -40,7 +40,7 @@ func (k shopperKeys) open(ctx context.Context, creates bool) (jetstream.Stream, 
 		if creates && errors.Is(err, jetstream.ErrStreamNotFound) {
 			stream, err = k.js.CreateStream(ctx, jetstream.StreamConfig{
 				Name: name, Subjects: []string{k.options.Stream + ".shopper.*"}, Storage: jetstream.FileStorage,
-				MaxMsgsPerSubject: 1, Replicas: k.replicas,
+				Replicas: k.replicas, // without a limit per subject: a server does not overwrite what it evicts
 			})
 		}
 		return stream, err
@@ -100,6 +100,9 @@ func (k shopperKeys) Key(ctx context.Context, id string, draws bool) (shoppers.K
 		var refused *jetstream.APIError
 		if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
 			continue // another process was quicker, or the answer was lost
+		}
+		if err == nil && m != nil {
+			_ = k.delete(ctx, stream, m.Sequence) // or Erase does it
 		}
 		return key, k.wrong(err)
 	}

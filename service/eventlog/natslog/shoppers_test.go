@@ -66,8 +66,8 @@ func TestShoppers(t *testing.T) {
 
 // A sweep deletes the keys that are not used, unless they are fresh.
 func TestSweepOfShoppers(t *testing.T) {
-	s := connect(t, natslog.Options{URL: natstest.URL(t)})
-	keys := s.Shoppers()
+	url := natstest.URL(t)
+	keys := connect(t, natslog.Options{URL: url}).Shoppers()
 	fatal.If(t, keys.Sweep(t.Context(), func(shoppers.Key) bool { return false }))
 	var all []shoppers.Key
 	for k := range 30 {
@@ -91,5 +91,10 @@ func TestSweepOfShoppers(t *testing.T) {
 	}))
 	if k := fatal.Or(keys.Key(t.Context(), "7", false))(t); k != all[7] {
 		t.Errorf("the key %x of shopper 7 was asked for during a sweep, which deleted it", k)
+	}
+	// The server overwrites a message only when it is told to delete it: none must be left for another to replace.
+	info := fatal.Or(natstest.JetStream(t, url).StreamInfo("vitrine-shoppers"))(t)
+	if info.State.Msgs != 1 || info.Config.MaxMsgsPerSubject > 0 {
+		t.Errorf("the servers hold %d messages of one key, at most %d", info.State.Msgs, info.Config.MaxMsgsPerSubject)
 	}
 }
