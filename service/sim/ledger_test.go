@@ -327,9 +327,21 @@ func (l *ledger) check(a *answer) {
 		}
 		end = 1<<62 + int64(len(l.ops))
 	}
-	l.ops = append(l.ops, porcupine.Operation{ClientId: a.client, Input: a, Output: a, Call: a.begin.UnixNano(),
-		Return: end})
+	note := func(a *answer, end int64) {
+		l.ops = append(l.ops, porcupine.Operation{ClientId: a.client, Input: a, Output: a, Call: a.begin.UnixNano(),
+			Return: end})
+	}
+	note(a, end)
+	if a.kind == "outcome" && errors.Is(a.err, engine.ErrNotFound) && !a.byLeader && a.end.Sub(a.begin) > repeated {
+		copied := *a
+		copied.err = eventlog.ErrUnknown
+		note(&copied, 1<<62+int64(len(l.ops)))
+	}
 }
+
+// repeated is after how long a follower has sent a proposal to the leader again. A copy that comes late may find the
+// decision that the answered one did not.
+const repeated = 400 * time.Millisecond
 
 // isUnknown reports whether the call may have been carried out, or may be yet.
 func (a *answer) isUnknown() bool {
