@@ -416,6 +416,8 @@ func (l *session) open(ctx context.Context, o engine.Options, known uint64) (err
 	l.keeper = l.newKeeper()
 	begin, err := lastTime(ctx, l.store, max(l.engine.Sequence(), 1))
 	switch {
+	case errors.Is(err, eventlog.ErrRemoved) && !l.leads(): // by the leader, before this process followed the log
+		return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 	case err != nil:
 		return err
 	case !l.leads():
