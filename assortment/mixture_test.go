@@ -90,13 +90,13 @@ func TestMixtureRevenue(t *testing.T) {
 	if err != nil || fmt.Sprint(s) != "[0 1]" || !(revenue > 0.98 && bound >= revenue && bound < 1.01) {
 		t.Errorf("%v earns %v, bound %v, %v", s, revenue, bound, err)
 	}
-	// Beside an item that a class always takes, its other items seem to earn nothing until that item is dropped.
+	// Next to an item that a class always takes, its other items seem worthless until that item is dropped.
 	taken := assortment.Mixture{Utility: [][]float64{{1, 0, 40}, {-1, 0, 0}}, Weight: []float64{0.3, 0.7}}
 	s, revenue, _, err = assortment.MaximizeMixture(nil, assortment.AtMost(3), taken, []float64{2, 1, 1})
 	if best := taken.Revenue([]int{0, 1}, []float64{2, 1, 1}); err != nil || revenue < best {
 		t.Errorf("%v earns %v, the best %v, %v", s, revenue, best, err)
 	}
-	// A class without customers may have items that nobody takes.
+	// A class without customers may contain items of utility −∞.
 	_, revenue, _, err = assortment.MaximizeMixture(nil, assortment.AtMost(1), assortment.Mixture{
 		Utility: [][]float64{{0, math.Inf(-1)}, {0, 1}}, Weight: []float64{1, 0}}, nil)
 	if err != nil || revenue != 0.5 {

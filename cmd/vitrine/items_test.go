@@ -152,7 +152,7 @@ func TestPushAndList(t *testing.T) {
 	if got := s.list(); got != `{"id":"c","features":{"price":1}}`+"\n" {
 		t.Errorf("after a replacement %s", got)
 	}
-	// A column without a name, such as the index of a data frame, says nothing about the item.
+	// A column without a name, such as the index of a data frame, is ignored.
 	s.push("1 item in the file: 0 changed", s.file("frame.csv", ",id,price,\n0,c,1,\n"))
 }
 

@@ -204,7 +204,7 @@ func (o Option) Range() string {
 // When returns the option, and its value, under which the range applies. The key is "" if the range always applies.
 func (o Option) When() (key, value string) { return o.when[0], o.when[1] }
 
-// Interval is a range of numbers. Float means that they need not be whole; none is beyond 1e100 in size.
+// Interval is a range of numbers. Float means that they need not be whole; all are within ±1e100.
 type Interval struct {
 	Low, High         float64
 	OpenLow, OpenHigh bool

@@ -30,8 +30,8 @@ type lineRecords struct {
 
 func newLines(r *bufio.Reader, names []string, texts bool) *lineRecords {
 	bounded := NewBounded(r)
-	l := &lineRecords{r: bufio.NewReaderSize(bounded, 1<<16), bounded: bounded, column: map[string]int{}, record: make([]string, len(names)),
-		strings: make([]bool, len(names)), yes: "1", no: "0"}
+	l := &lineRecords{r: bufio.NewReaderSize(bounded, 1<<16), bounded: bounded, column: map[string]int{},
+		record: make([]string, len(names)), strings: make([]bool, len(names)), yes: "1", no: "0"}
 	if texts {
 		l.yes, l.no = "true", "false"
 	}

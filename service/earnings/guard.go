@@ -109,8 +109,7 @@ func (g *Guard) Restart(entry uint64) {
 		sales: g.sales.again(g.Watch.Window)}
 }
 
-// Forget drops what is known of sales: how late they are reported, and what one is worth. Call it before Restart if both
-// may be others from now on.
+// Forget drops the delays of sales and the revenue of an average sale. Call it before Restart if either may change.
 func (g *Guard) Forget() { g.sales = sales{} }
 
 // watches reports whether a decision counts in a cohort, given its entry.

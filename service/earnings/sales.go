@@ -136,7 +136,7 @@ const (
 	fall   = "sales"
 )
 
-// again returns what is known of sales when the guard restarts: their delays, and what one is worth.
+// again returns the knowledge of sales that outlasts a restart: their delays, and the revenue of an average sale.
 func (s *sales) again(window time.Duration) sales {
 	return sales{delays: s.delays, revenue: s.revenue, worth: s.worth, wait: min(s.wait, int64(window))}
 }
@@ -313,8 +313,8 @@ func (s *sales) sold(amount int) float64 {
 	return max(m.Low(ratesError/amounts/(day*(day+1))), 0)
 }
 
-// lengthen adds a lot to the stretch without a sale, or starts another one. It reports whether the lot sold nothing. The
-// first stretch starts when a rate is known, even if nothing was sold since the guard restarted.
+// lengthen adds a lot to the stretch without a sale, or starts another one. It reports whether the lot is without a
+// sale. The first stretch starts when a rate is known, even without a sale since the guard restarted.
 func (s *sales) lengthen(l *lot) bool {
 	isSale := l.sum[taken] > 0
 	if isSale || s.runs == 0 && s.frozen > 0 {

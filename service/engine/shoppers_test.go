@@ -370,7 +370,7 @@ func TestKeysStayForDecisions(t *testing.T) {
 	}
 }
 
-// A process that may not lead any more sweeps nothing: the one that leads may know visits that it does not.
+// A process that may not lead any more does not sweep: the new leader may know later visits.
 func TestOnlyLeadersSweep(t *testing.T) {
 	keys, paused := keysOf(t), error(nil)
 	e := opened(t, engine.Options{Store: new(memlog.Store), Shoppers: keys,

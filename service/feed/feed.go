@@ -32,7 +32,7 @@ type Subscription struct {
 	placement  string   // "" is every one
 	placements []string // of the listener's key; nil is all
 	messages   chan Message
-	live       bool // whether it gets what comes; before that it reads the log
+	live       bool // whether it receives events; before that it reads the log
 }
 
 // Message is an event's text, and its entry, which is its id.
@@ -41,10 +41,10 @@ type Message struct {
 	Text     []byte // without the id
 }
 
-// Messages returns the channel of what comes while the subscription is live. It is closed when the subscription ends.
+// Messages returns the channel of events while the subscription is live. It is closed when the subscription ends.
 func (s *Subscription) Messages() <-chan Message { return s.messages }
 
-// IsLive reports whether the listener gets what comes. Before that it reads the log.
+// IsLive reports whether the listener receives events. Before that it reads the log.
 func (s *Subscription) IsLive() bool { return s.live }
 
 // Wants reports whether a listener gets the events of a placement.
@@ -101,7 +101,7 @@ func (f *Feed) Subscribe(placement string, covered []string) *Subscription {
 	return s
 }
 
-// GoLive lets a listener get what comes from now on.
+// GoLive sends a listener all events from now on.
 func (f *Feed) GoLive(s *Subscription) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

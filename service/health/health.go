@@ -25,8 +25,8 @@ func share(g api.Totals) float64 { return 100 * float64(g.Purchases) / float64(g
 // quietRounds is for how many rounds after it was last counted something is still a warning.
 const quietRounds = 1000
 
-// counted returns the level of something that was last counted that many rounds ago.
-func counted(since uint64) string {
+// levelOf returns the level of something that was last counted that many rounds ago.
+func levelOf(since uint64) string {
 	if since < quietRounds {
 		return "warning"
 	}
@@ -164,7 +164,7 @@ func (l *list) outcomes(s *api.Stats) {
 			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
 	}
 	if s.ExpiredEarly > 0 {
-		l.say(counted(s.SinceExpiredEarly), "%s left memory before an outcome: make the placement's memory_bytes larger.",
+		l.say(levelOf(s.SinceExpiredEarly), "%s left memory before an outcome: make the placement's memory_bytes larger.",
 			hint.Count(int(s.ExpiredEarly), "decision"))
 	}
 }
@@ -175,22 +175,22 @@ func (l *list) learner(s *api.Stats) {
 		l.say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))
 	}
 	if s.Forgotten > 0 {
-		l.say(counted(s.Learned), "The learner lost %s, because its saved state could not be read.",
+		l.say(levelOf(s.Learned), "The learner lost %s, because its saved state could not be read.",
 			hint.Count(int(s.Forgotten), "round"))
 	}
 	if s.Unlearned > 0 {
-		l.say(counted(s.SinceUnlearned), "The learner is too slow and missed %s: give it fewer features, or a faster policy.",
+		l.say(levelOf(s.SinceUnlearned), "The learner is too slow and missed %s: give it fewer features, or a faster policy.",
 			hint.Count(int(s.Unlearned), "outcome"))
 	}
 	if behind := max(1000, s.Learned/10); s.Lag > behind {
 		l.say("warning", "The learner is %d outcomes behind.", s.Lag)
 	}
 	if s.Skipped > 0 && !s.Broken {
-		l.say(counted(s.SinceSkipped), "The learner refused %s: %s.", hint.Count(int(s.Skipped), "round"),
+		l.say(levelOf(s.SinceSkipped), "The learner refused %s: %s.", hint.Count(int(s.Skipped), "round"),
 			cmp.Or(s.Problem, "see the log"))
 	}
 	if o := s.Outliers; o != nil {
-		l.say(counted(o.Since), "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The "+
+		l.say(levelOf(o.Since), "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The "+
 			"learner left these values out. Is a unit wrong? If the values are right, give the feature a center "+
 			"and a scale, or min and max.", o.Values, o.Feature, o.Since)
 	}

@@ -1,4 +1,4 @@
-// Package metrics collects what a service of decisions tells Prometheus about its placements and its process.
+// Package metrics exposes a decision service's placements and process to Prometheus.
 package metrics
 
 import (
@@ -15,7 +15,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// Sources are what the metrics are read from. Only the engine is required.
+// Sources supply the metrics. Only the engine is required.
 type Sources struct {
 	Engine  *engine.Engine
 	Log     eventlog.Bounded // its extent

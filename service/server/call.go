@@ -193,7 +193,7 @@ func (c *call) mediaType(legal ...string) (string, error) {
 // read decodes a small body and refuses unknown keys.
 func (c *call) read(dst any) error { return c.decode(dst, json.RejectUnknownMembers(true)) }
 
-// readReport is read for numbers that callers report: none may be null, into which JavaScript turns NaN.
+// readReport is read for numbers that callers report: a null, into which JavaScript turns NaN, is an error.
 func (c *call) readReport(dst any) error {
 	return c.decode(dst, json.RejectUnknownMembers(true), withoutNulls)
 }

@@ -103,7 +103,7 @@ func TestErrorsAreReadable(t *testing.T) {
 	}
 }
 
-// If there is nothing to decide among, the error names what left nothing.
+// A request without candidates gets an error that names the cause.
 func TestNothingToShow(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/shop", `{"max_size":1,"max_request_items":2,"features":[{"name":"price","kind":"number"}]}`)

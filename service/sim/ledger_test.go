@@ -447,7 +447,7 @@ func (l *ledger) linearize() {
 	}
 	l.w.countN("checked: calls in order", len(l.ops))
 	for _, key := range slices.Sorted(maps.Keys(by)) {
-		// Orders grow exponentially with the calls whose outcome is unknown. Most of them change nothing that is read.
+		// Orders grow exponentially with the calls of unknown outcome. Most of these calls change no answer.
 		list := slices.DeleteFunc(slices.Clone(by[key]), func(o porcupine.Operation) bool {
 			a := o.Input.(*answer)
 			return a.isUnknown() && (a.kind == "config" || a.kind == "read" || a.kind == "activate" ||

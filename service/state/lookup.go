@@ -97,7 +97,7 @@ func Forgotten(p *Placement, entry uint64, time int64, o *offer.Offer) *Lookup {
 	return f
 }
 
-// Add adds what became of a forgotten decision. It ignores events of other decisions.
+// Add applies an event to a forgotten decision. It ignores events of other decisions.
 func (f *Lookup) Add(b eventlog.Body) {
 	r := &f.Was
 	become := func(decision string, to status) {

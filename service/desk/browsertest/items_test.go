@@ -175,7 +175,7 @@ func TestOneNumber(t *testing.T) {
 	}
 }
 
-// A gain is a share of what random pages earned, whatever is earned after the comparison has ended.
+// A gain is a share of the random pages' revenue, and later revenue does not change it.
 func TestShareOfGain(t *testing.T) {
 	s := serve(t, nil)
 	p := &api.Placement{MaxSize: 1, AttributionWindow: "1s", Mode: api.Explore, ExploreShare: new(0.5),

@@ -29,7 +29,7 @@ func (b *tab) onItem(title, verb, confirm string) {
 	b.wait(`!document.querySelector("main .ask")`)
 }
 
-// Undoing a change leaves what was changed since, in another tab or in this one.
+// Undoing a change keeps all later changes, from another tab or from this one.
 func TestUndoOne(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 6, 0)
@@ -216,8 +216,8 @@ func TestPages(t *testing.T) {
 	b.reads(`Placement "gone": not found`)
 }
 
-// A new placement keeps what was filled in, and a name has only what names may have. Its first visits buy nothing, and
-// the scale of the curve says so.
+// A new placement keeps the filled-in form, and its name only letters that are allowed. The curve of first visits without
+// a sale starts at 0 on a readable scale.
 func TestNewPlacement(t *testing.T) {
 	s := serve(t, nil)
 	b := open(t, s.base)
@@ -243,7 +243,7 @@ func TestNewPlacement(t *testing.T) {
 	}
 }
 
-// A panel that asks closes with Escape or its button, and the focus goes back to what opened it.
+// A panel that asks closes with Escape or its button, and the focus returns to the button that opened it.
 func TestFocusReturns(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 6, 12)

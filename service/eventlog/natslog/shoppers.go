@@ -40,7 +40,7 @@ func (k shopperKeys) open(ctx context.Context, creates bool) (jetstream.Stream, 
 		if creates && errors.Is(err, jetstream.ErrStreamNotFound) {
 			stream, err = k.js.CreateStream(ctx, jetstream.StreamConfig{
 				Name: name, Subjects: []string{k.options.Stream + ".shopper.*"}, Storage: jetstream.FileStorage,
-				Replicas: k.replicas, // without a limit per subject: a server does not overwrite what it evicts
+				Replicas: k.replicas, // without a limit per subject: a server does not overwrite evicted messages
 			})
 		}
 		return stream, err

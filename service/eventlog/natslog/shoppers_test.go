@@ -92,7 +92,7 @@ func TestSweepOfShoppers(t *testing.T) {
 	if k := fatal.Or(keys.Key(t.Context(), "7", false))(t); k != all[7] {
 		t.Errorf("the key %x of shopper 7 was asked for during a sweep, which deleted it", k)
 	}
-	// The server overwrites a message only when it is told to delete it: none must be left for another to replace.
+	// A server overwrites deleted messages, but not those that a limit evicts: all must be deleted.
 	info := fatal.Or(natstest.JetStream(t, url).StreamInfo("vitrine-shoppers"))(t)
 	if info.State.Msgs != 1 || info.Config.MaxMsgsPerSubject > 0 {
 		t.Errorf("the servers hold %d messages of one key, at most %d", info.State.Msgs, info.Config.MaxMsgsPerSubject)

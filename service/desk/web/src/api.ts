@@ -75,7 +75,7 @@ function unmet(detail: string): string {
   return detail.includes("no such") ? "The placement was deleted, in another tab or by somebody else." : "The placement has changed since you opened this page, in another tab or by somebody else.";
 }
 
-// nameOf makes a name of a placement from what was typed.
+// nameOf makes a placement's name from typed text.
 export const nameOf = (typed: string) => typed.replaceAll(/[^A-Za-z0-9._:-]/g, "-");
 
 // placement returns the path of a placement's resource: placement("home", "stats").

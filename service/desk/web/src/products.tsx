@@ -60,7 +60,7 @@ export function productOf(of: CatalogueItem): Product {
 }
 
 const kept = new Map<string, { since: number; known: Map<string, Product> }>(); // by placement, and then by id
-const fresh = 60_000; // milliseconds for which views share what they know: prices and titles change
+const fresh = 60_000; // milliseconds for which views share prices and titles, which change
 const most = 200; // ids of a request
 
 // useProducts returns a function that knows the products of a placement with the given ids; until then it knows their ids.

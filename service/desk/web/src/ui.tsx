@@ -49,7 +49,7 @@ export function duration(seconds: number): string {
   return seconds < 172_800 ? unit(seconds / 3600, "hour") : unit(seconds / 86_400, "day");
 }
 
-// toTop shows the top of the page, which says what was done, and moves the focus there: what was pressed is gone.
+// toTop scrolls to the message at the top of the page, and focuses it: the pressed button is gone.
 export function toTop() {
   scrollTo(0, 0);
   document.getElementById("main")!.focus({ preventScroll: true });

@@ -71,7 +71,7 @@ function elsewhere(c: Change): string {
 
 const pages = ["include", "exclude"]; // settings that are items
 
-// moved says what came into a list of names, and what went. It is undefined for other settings.
+// moved names the additions to a list of names, and the removals. It is undefined for other settings.
 function moved({ before = [], after = [] }: Changed): { came: string[]; went: string[] } | undefined {
   if (![before, after].every((l) => Array.isArray(l) && l.every((v) => typeof v === "string"))) return undefined;
   return { came: after.filter((v: string) => !before.includes(v)), went: before.filter((v: string) => !after.includes(v)) };
@@ -179,7 +179,7 @@ function Difference(props: { of: Changed; product: (id: string) => Product }) {
   return <>{name}: <Setting name={field} value={before} /> → <Setting name={field} value={after} /></>;
 }
 
-// inExperiment says what a change of a running experiment changed.
+// inExperiment describes a change of a running experiment.
 function inExperiment(before: Config, after: Config): string {
   const write = (name: string, value: any) => (value === undefined ? "–" : ["starts", "ends"].includes(name) ? moment(value) : JSON.stringify(value));
   return changed(before, after).flatMap((n) => {

@@ -61,7 +61,7 @@ export default function Items(props: { name: string }) {
     try {
       const before = await what();
       setDone({ text, ...(before ? { before } : {}) });
-      document.querySelector<HTMLElement>("main .rows")?.focus({ preventScroll: true }); // what was pressed is gone
+      document.querySelector<HTMLElement>("main .rows")?.focus({ preventScroll: true }); // the pressed button is gone
       ask(undefined);
       setTurn((n) => n + 1);
     } catch (problem) {
