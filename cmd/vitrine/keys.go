@@ -51,6 +51,9 @@ func (c keysAddCmd) Run(t terminal) error {
 			scopes = append(scopes, scope)
 		}
 	}
+	if scopes == nil {
+		return usageError{fmt.Errorf("--scopes names no scope: must be one or more of %s", words(keys.Scopes))}
+	}
 	if c.Placements != nil && len(c.Placements) == 0 {
 		return usageError{errors.New("--placements names no placement: leave it out for all")}
 	}
@@ -201,6 +204,9 @@ func hintOfNames(err error, f *keys.File) error {
 	var names []string
 	for _, k := range f.Keys() {
 		names = append(names, k.Name)
+	}
+	if names == nil {
+		return hint.New(err, "the file does not exist, or has no key: is its path right?")
 	}
 	return hint.New(err, "there are: "+strings.Join(names, ", "))
 }

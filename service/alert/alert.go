@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -69,6 +68,7 @@ type Sender struct {
 
 	mu       sync.Mutex
 	entries  map[string]*entry
+	refused  map[string]int // by source: problems without room at the last observation
 	stats    Stats
 	failures int       // since the last success
 	next     time.Time // of the next attempt, after a failure
@@ -97,6 +97,7 @@ type entry struct {
 
 	told     bool      // of its beginning
 	gone     time.Time // since when it does not stand; zero while it does
+	others   bool      // another process tells the receiver
 	attempts int
 }
 
@@ -125,7 +126,7 @@ func Open(o Options) (*Sender, error) {
 		return nil, fmt.Errorf("alerts.secret: %w", err)
 	}
 	s := &Sender{
-		options: o, entries: map[string]*entry{}, saved: true,
+		options: o, entries: map[string]*entry{}, refused: map[string]int{}, saved: true,
 		client: &http.Client{
 			Timeout:       timeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -216,14 +217,20 @@ func (s *Sender) here() string {
 }
 
 // Observe reports a source's open problems. It sends no message itself and never waits for the receiver.
-func (s *Sender) Observe(source string, problems []Problem) {
+func (s *Sender) Observe(source string, problems []Problem) { s.observe(source, problems, false) }
+
+// Follow is Observe while another process tells the receiver of the source's problems. If this process takes over, it
+// reports those that stand, unless it did before, and the end of those that ended lately.
+func (s *Sender) Follow(source string, problems []Problem) { s.observe(source, problems, true) }
+
+func (s *Sender) observe(source string, problems []Problem, follows bool) {
 	if s == nil {
 		return
 	}
 	now := s.options.Now().UTC()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	standing := map[string]bool{}
+	standing, refused := map[string]bool{}, 0
 	for _, p := range problems {
 		if p.Level != "bad" && (p.Level != "warning" || s.options.Level != "warning") {
 			continue
@@ -233,23 +240,42 @@ func (s *Sender) Observe(source string, problems []Problem) {
 		id := fresh.id()
 		standing[id] = true
 		switch e := s.entries[id]; {
-		case e != nil:
-			e.gone, e.Text, e.Level = time.Time{}, fresh.Text, fresh.Level
-		case len(s.entries) >= maxKept:
-			s.stats.Dropped++
-			s.stats.LastDrop = now
-		default:
+		case e == nil && len(s.entries) >= maxKept:
+			refused++
+		case e == nil, e.others && !e.gone.IsZero() && now.Sub(e.gone) >= ends: // the other process told its end
 			s.entries[id] = fresh
+		default:
+			e.gone, e.Text, e.Level = time.Time{}, fresh.Text, fresh.Level
 		}
 	}
+	forgot := false
 	for id, e := range s.entries {
+		if e.Source != source {
+			continue
+		}
 		switch {
-		case e.Source != source || standing[id]:
-		case !e.told && now.Sub(e.Since) < begins: // too short to ring
+		case standing[id]:
+		case !e.told && now.Sub(e.Since) < begins, // too short to ring
+			follows && !e.gone.IsZero() && now.Sub(e.gone) >= 2*ends: // the other process told its end
 			delete(s.entries, id)
+			forgot = forgot || e.told
 		case e.gone.IsZero():
 			e.gone = now
 		}
+		if e.others && !follows && !e.gone.IsZero() {
+			e.told = true // by the other process, which may not have told its end
+		}
+		e.others = follows
+	}
+	if forgot {
+		s.save()
+	}
+	if follows {
+		return
+	}
+	s.stats.Dropped += uint64(max(0, refused-s.refused[source]))
+	if s.refused[source] = refused; refused > 0 {
+		s.stats.LastDrop = now
 	}
 }
 
@@ -259,21 +285,6 @@ func cut(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxText], "") + "…"
-}
-
-// Leave says that another process looks after the problems of a source now, and tells the receiver of them.
-func (s *Sender) Leave(source string) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.DeleteFunc(s.entries, func(_ string, e *entry) bool { return e.Source == source && !e.told })
-	for _, e := range s.entries {
-		if e.Source == source {
-			e.gone = time.Time{}
-		}
-	}
 }
 
 // Stats returns the counters.
@@ -295,7 +306,10 @@ func (s *Sender) Stats() Stats {
 
 // isDue reports whether the receiver is to be told of the beginning or the end of a problem.
 func (e *entry) isDue(now time.Time) bool {
-	if !e.told {
+	switch {
+	case e.others:
+		return false
+	case !e.told:
 		return now.Sub(e.Since) >= begins
 	}
 	return !e.gone.IsZero() && now.Sub(e.gone) >= ends

@@ -310,8 +310,8 @@ func TestSources(t *testing.T) {
 	d.heard("problem.began home it burns")
 	d.Observe("other", nil)
 	d.after(0, smoke)
-	d.Leave("other")
-	d.Leave("log")
+	d.Follow("other", nil)
+	d.Follow("log", []Problem{fire})
 	d.now = d.now.Add(time.Hour)
 	for d.sendNext(t.Context()) {
 	}
@@ -319,6 +319,71 @@ func TestSources(t *testing.T) {
 	d.after(0, fire) // it looks after the source again, and knows what it told
 	d.after(ends, fire)
 	d.heard("problem.ended no water")
+}
+
+// A process that takes a source over reports the problems that stand, and the ends that the process before may not have
+// reported.
+func TestTakesOver(t *testing.T) {
+	follow := func(d *desk, span time.Duration, problems ...Problem) {
+		for end := d.now.Add(span); d.now.Before(end); {
+			d.now = d.now.Add(time.Second)
+			d.Follow("log", problems)
+			for d.sendNext(t.Context()) {
+			}
+		}
+	}
+	lead := func(d *desk, span time.Duration, problems ...Problem) {
+		for end := d.now.Add(span); d.now.Before(end); {
+			d.after(time.Second, problems...)
+		}
+	}
+	const long = 5 * time.Minute
+
+	d := newDesk(t) // it followed all the time
+	follow(d, long, fire)
+	d.heard()
+	lead(d, time.Second, fire)
+	d.heard("problem.began home it burns")
+
+	d = newDesk(t) // the other process died before it told the end
+	follow(d, long, fire)
+	follow(d, ends/2)
+	lead(d, ends/2-time.Second)
+	d.heard()
+	lead(d, 3*time.Second)
+	d.heard("problem.ended home it burns")
+	lead(d, long, fire)
+	d.heard("problem.began home it burns")
+
+	d = newDesk(t) // a problem that ended long ago is the other's
+	follow(d, long, fire)
+	follow(d, long)
+	lead(d, long)
+	d.heard()
+
+	for _, gone := range []time.Duration{ends + begins, long} { // while another process led, one ended and began again
+		d = newDesk(t)
+		lead(d, long, fire)
+		d.heard("problem.began home it burns")
+		follow(d, long, fire)
+		follow(d, gone)
+		if gone == long {
+			d.restart()
+		}
+		follow(d, begins, fire)
+		lead(d, long, fire)
+		d.heard("problem.began home it burns")
+		if d.ids[0] == d.ids[1] {
+			t.Error("the problem rings with the id of a message that the receiver knows")
+		}
+	}
+
+	d = newDesk(t) // one that never ended rings once
+	lead(d, long, fire)
+	follow(d, long, fire)
+	follow(d, ends/2)
+	lead(d, long, fire)
+	d.heard("problem.began home it burns")
 }
 
 // Services on one host that send to one receiver do not end each other's problems; a restart keeps the names.
@@ -374,7 +439,13 @@ func TestBoundedMemory(t *testing.T) {
 		many = append(many, Problem{Placement: fmt.Sprint(i), Level: "bad", Key: "fire",
 			Text: strings.Repeat("x", 2*maxText)})
 	}
-	d.Observe("log", many)
+	d.Follow("log", many) // what another process reports is not dropped here
+	if s := d.Stats(); s.Dropped != 0 || !s.LastDrop.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	for range 3 { // each counts once
+		d.Observe("log", many)
+	}
 	bytes := 0
 	for _, e := range d.entries {
 		bytes += len(e.Text)
@@ -397,7 +468,7 @@ func TestFlush(t *testing.T) {
 	d.heard("problem.ended no water")
 	var none *Sender
 	none.Observe("log", nil)
-	none.Leave("log")
+	none.Follow("log", nil)
 	none.Flush(t.Context(), "log", noWater)
 }
 

@@ -35,7 +35,7 @@ func (s *Server) observe() {
 	a.Observe(a.Source("process"), own)
 	placements := "placements of log " + s.engine.Log().String() // another service may use the same placement names
 	if s.engine.Role() == engine.Follower {
-		a.Leave(placements)
+		a.Follow(placements, problems)
 		return
 	}
 	a.Observe(placements, problems)
