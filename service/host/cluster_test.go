@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"vitrine/internal/fatal"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
 )
@@ -182,6 +183,36 @@ func TestServicesShareALog(t *testing.T) {
 		t.Errorf("%v:\n%s", err, &said)
 	}
 	runs(t, log, second.data, nil).tally() // it keeps one of its own
+}
+
+// A service opens the log again if the leader removes the entries that it was about to read: it opened an empty log,
+// without a snapshot. The second time it begins with the leader's snapshot.
+func TestRemovedWhileOpening(t *testing.T) {
+	log := natstest.URL(t)
+	leader := runs(t, log, t.TempDir(), func(c *Config) { c.Retention.Size = 10_000 })
+	opened := 0
+	follower := runsWith(t, log, t.TempDir(), Options{Opened: func(e *engine.Engine) error {
+		if opened++; opened > 1 {
+			return nil
+		}
+		e.Close() // or it might follow the log faster than the leader removes entries
+		if at := e.Sequence(); at != 0 {
+			t.Errorf("the log has %d entries already", at)
+		}
+		leader.ask(201, "PUT", "/v1/placements/home",
+			`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory_bytes":100000}`)
+		for i := range 100 {
+			leader.ask(201, "POST", "/v1/placements/home/decisions",
+				fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, i))
+			leader.ask(204, "POST", fmt.Sprintf("/v1/decisions/d%d/outcome", i), `{"choice":null}`)
+		}
+		leader.until("retention", func() bool { return leader.said(`"msg":"removed"`) })
+		return nil
+	}}, nil)
+	follower.until("the state", func() bool { return follower.tally().Learned == 100 })
+	if opened != 2 || !follower.said("the log will be opened again") {
+		t.Errorf("the log was opened %d times:\n%s", opened, &follower.log)
+	}
 }
 
 // A log that is empty or missing offers no snapshot; invalid names and metadata are reported.
