@@ -19,7 +19,7 @@ type Answer struct {
 	PolicyEntry        uint64   `json:"policy_entry" doc:"the last entry of the log that the policy had learned from"`
 	Variant            string   `json:"variant,omitzero" doc:"the variant of the experiment that the shopper is shown; holdout for a shopper who is held out"`
 
-	Unmet []Unmet `json:"unmet,omitzero" doc:"lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow"`
+	Unmet []Unmet `json:"unmet,omitzero" doc:"rules of the request and lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow"`
 
 	CatalogueEntry uint64   `json:"catalogue_entry,omitzero" doc:"the last entry of the log that had changed the catalogue; left out if no candidate was from it"`
 	Unknown        []string `json:"unknown,omitzero" doc:"candidates that the catalogue does not have, the first 100"`
@@ -29,10 +29,10 @@ type Answer struct {
 	Repeated bool `json:"-"` // this answer was given before, under the same decision id: the status was 200
 }
 
-// Unmet is a lower bound that no page could meet.
+// Unmet is a lower bound that no page could meet. An included item has the bound 1.
 type Unmet struct {
-	Rule    string `json:"rule" enum:"min_size,limit"`
-	On      string `json:"on,omitzero" doc:"of a limit, the group, or the number of the request's limit"`
+	Rule    string `json:"rule" enum:"include,limit,min_size"`
+	On      string `json:"on,omitzero" doc:"of a limit, the group, or the number of the request's limit; of an include, the item that the placement excludes"`
 	Min     int    `json:"min" doc:"the bound"`
 	Reached int    `json:"reached" doc:"the most items that a page could show"`
 }
@@ -204,7 +204,7 @@ type Request struct {
 
 	Candidates []string `json:"candidates,omitzero" doc:"ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates"`
 	Filter     string   `json:"filter,omitzero" maxLength:"4000" doc:"a condition on the candidates of the catalogue, such as price <= 20 and not (brand in [\"acme\"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues"`
-	Strict     bool     `json:"strict,omitzero" doc:"whether an unknown or unavailable candidate, or a min that no page can meet, is an error; otherwise the answer names it"`
+	Strict     bool     `json:"strict,omitzero" doc:"whether an unknown or unavailable candidate, an included item that the placement excludes, or a min that no page can meet, is an error; otherwise the answer names it"`
 	Payload    bool     `json:"payload,omitzero" doc:"whether the answer has the stored payloads of the items shown"`
 }
 

@@ -316,17 +316,14 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 		}
 	}
 	if has(flagUnmet) {
-		n := f.Length(len(e.Unmet), 3)
+		n := f.Length(len(e.Unmet), 4)
 		if f.Reads() {
 			e.Unmet = make([]api.Unmet, n)
 		}
 		for i := range e.Unmet {
 			u := &e.Unmet[i]
-			f.String(&u.On)
+			f.String(&u.Rule, &u.On)
 			f.Count(&u.Min, &u.Reached)
-			if u.Rule = "limit"; u.On == "" {
-				u.Rule = "min_size"
-			}
 		}
 	}
 	if has(flagShopper) {

@@ -3,6 +3,7 @@ package page_test
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"vitrine/internal/fatal"
@@ -50,6 +51,39 @@ func TestPins(t *testing.T) {
 			if slices.Contains(shown, id) {
 				t.Errorf("%s: the page %v has %s", c.what, shown, id)
 			}
+		}
+	}
+}
+
+// An included item that the placement excludes, and a page smaller than the placement's least, are unmet; a strict
+// request is refused.
+func TestRulesOfRequestAndPlacement(t *testing.T) {
+	for _, c := range []struct {
+		what, config string
+		request      api.Request
+		shown        int
+		unmet        api.Unmet
+		strict       string
+	}{
+		{"an excluded item", `,"exclude":["sku5"]`, api.Request{Include: []string{"sku5", "sku0"}, MaxSize: 2}, 2,
+			api.Unmet{Rule: "include", On: "sku5", Min: 1}, `the placement excludes item "sku5"`},
+		{"an excluded item within a capacity", `,"exclude":["sku5"]`,
+			api.Request{Include: []string{"sku0", "sku5"}, Capacity: new(1.0)}, 1,
+			api.Unmet{Rule: "include", On: "sku5", Min: 1}, `the placement excludes item "sku5"`},
+		{"a small page", `,"min_size":2`, api.Request{MaxSize: 1}, 1,
+			api.Unmet{Rule: "min_size", Min: 2, Reached: 1}, "2: the candidates and the other rules leave at most 1"},
+	} {
+		v := viewOf(t, reasoned(c.config))
+		r := c.request
+		r.Items = asking(rand.New(rand.NewPCG(1, 7))).Items
+		o := fatal.Or(try(t.Context(), v, &r))(t)
+		if a := o.Reply(); len(a.Assortment) != c.shown || !slices.Equal(a.Unmet, []api.Unmet{c.unmet}) {
+			t.Errorf("%s: a page of %d, unmet %+v, want %d and %+v", c.what, len(a.Assortment), a.Unmet, c.shown,
+				c.unmet)
+		}
+		r.Strict = true
+		if _, err := try(t.Context(), v, &r); err == nil || !strings.Contains(err.Error(), c.strict) {
+			t.Errorf("%s, strict: error %v, want one with %q", c.what, err, c.strict)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type Request struct {
 	groups  map[catalogue.GroupsBy]assortment.Limit // of a trial's candidates, by limited attribute or group
 	spaced  bool                                    // from the log, with the spaces of the candidates
 	work    *assortment.Work                        // search steps under limits; nil without limits, and before the first search
-	unmet   []api.Unmet                             // lower bounds that no page meets
+	unmet   []api.Unmet                             // lower bounds that no page meets, and excluded includes
 	pinned  []int                                   // candidates that the placement pins and every page has
 	hidden  []string                                // candidates that the shopper has bought
 }

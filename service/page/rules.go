@@ -83,12 +83,7 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 // pins returns the candidates that the placement pins and no rule excludes, as many as fit next to the ones that the
 // request includes.
 func (r *Request) pins(c *setup.Config, index map[string]int) (pins []int) {
-	room := cmp.Or(r.MaxSize, c.MaxSize)
-	for _, id := range r.Include {
-		if !slices.Contains(c.Exclude, id) {
-			room--
-		}
-	}
+	room := cmp.Or(r.MaxSize, c.MaxSize) - len(r.Include) + len(r.excluded(c))
 	for _, id := range c.Include {
 		if i, ok := index[id]; ok && room > 0 && !slices.Contains(r.Include, id) && !slices.Contains(r.Exclude, id) &&
 			!slices.Contains(r.hidden, id) {
@@ -103,17 +98,18 @@ func (r *Request) pins(c *setup.Config, index map[string]int) (pins []int) {
 func (r *Request) rules(c *setup.Config, index map[string]int) (rules assortment.Rules, err error) {
 	rules = assortment.Rules{Items: r.len(), Max: cmp.Or(r.MaxSize, c.MaxSize),
 		Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
-	rules.Min = min(max(r.MinSize, c.MinSize), rules.Max)
+	rules.Min = min(r.least(c), rules.Max)
 	if err := r.addLimits(&rules, c, index); err != nil {
 		return rules, err
 	}
 	if rules.Include, err = find("/include", r.Include, index); err != nil {
 		return rules, err
 	}
-	if len(c.Exclude) > 0 { // also what the request includes
-		rules.Include = slices.DeleteFunc(rules.Include, func(i int) bool {
-			return slices.Contains(c.Exclude, r.id(i))
-		})
+	for _, u := range r.excluded(c) {
+		if r.Strict {
+			return rules, api.Fieldf("/include", "the placement excludes item %q", u.On)
+		}
+		rules.Include = slices.DeleteFunc(rules.Include, func(i int) bool { return i == index[u.On] })
 	}
 	rules.Exclude = present(slices.Concat(r.Exclude, c.Exclude, r.hidden), index)
 	if r.capacity(c) != nil && (rules.Min > 0 || len(rules.Groups) > 0) {
@@ -122,6 +118,19 @@ func (r *Request) rules(c *setup.Config, index map[string]int) (rules assortment
 	}
 	return rules, nil
 }
+
+// excluded returns the items that the request includes and the placement excludes, as unmet bounds.
+func (r *Request) excluded(c *setup.Config) (unmet []api.Unmet) {
+	for _, id := range r.Include {
+		if slices.Contains(c.Exclude, id) {
+			unmet = append(unmet, api.Unmet{Rule: "include", On: id, Min: 1})
+		}
+	}
+	return unmet
+}
+
+// least returns the lower bound on a page's size.
+func (r *Request) least(c *setup.Config) int { return max(r.MinSize, c.MinSize) }
 
 // hide hides the candidates that the shopper has bought, except those that the request includes.
 func (r *Request) hide(v *View, index map[string]int) {
@@ -138,7 +147,7 @@ func (r *Request) hide(v *View, index map[string]int) {
 
 // with returns the sets that may be shown by the rules, with the pinned candidates.
 func (r *Request) with(rules assortment.Rules, pins []int, c *setup.Config) (vitrine.Constraint, error) {
-	r.unmet = nil
+	r.unmet = r.excluded(c)
 	capacity := r.capacity(c)
 	free := rules.Min == 0 && len(r.Include)+len(r.Exclude)+len(r.Limits)+len(c.Limits)+len(c.Exclude)+len(
 		r.hidden)+len(pins) == 0
@@ -232,8 +241,8 @@ func (r *Request) noteUnmet(c *setup.Config, rules, reached assortment.Rules) er
 		}
 		k++
 	}
-	if reached.Min < rules.Min {
-		return note("/min_size", api.Unmet{Rule: "min_size", Min: rules.Min, Reached: reached.Min})
+	if least := r.least(c); reached.Min < least {
+		return note("/min_size", api.Unmet{Rule: "min_size", Min: least, Reached: reached.Min})
 	}
 	return nil
 }

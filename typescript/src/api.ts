@@ -44,7 +44,7 @@ export interface Answer {
   unavailable?: readonly string[];
   /** Candidates that the catalogue does not have, the first 100. */
   unknown?: readonly string[];
-  /** Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow. */
+  /** Rules of the request and lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow. */
   unmet?: readonly Unmet[];
   /** The variant of the experiment that the shopper is shown; holdout for a shopper who is held out. */
   variant?: string;
@@ -191,7 +191,7 @@ export interface DecideRequest {
   shopper_id?: string;
   /** Places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity. */
   slots?: readonly Slot[];
-  /** Whether an unknown or unavailable candidate, or a min that no page can meet, is an error; otherwise the answer names it. */
+  /** Whether an unknown or unavailable candidate, an included item that the placement excludes, or a min that no page can meet, is an error; otherwise the answer names it. */
   strict?: boolean;
 }
 
@@ -229,7 +229,7 @@ export interface Decision {
   unavailable?: readonly string[];
   /** Candidates that the catalogue does not have, the first 100. */
   unknown?: readonly string[];
-  /** Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow. */
+  /** Rules of the request and lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow. */
   unmet?: readonly Unmet[];
   /** The variant of the experiment that the shopper is shown; holdout for a shopper who is held out. */
   variant?: string;
@@ -1536,11 +1536,11 @@ export interface Trial {
 export interface Unmet {
   /** The bound. */
   min: number;
-  /** Of a limit, the group, or the number of the request's limit. */
+  /** Of a limit, the group, or the number of the request's limit; of an include, the item that the placement excludes. */
   on?: string;
   /** The most items that a page could show. */
   reached: number;
-  rule: "min_size" | "limit";
+  rule: "include" | "limit" | "min_size";
 }
 
 export interface Variant {

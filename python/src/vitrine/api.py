@@ -58,7 +58,7 @@ class Answer(TypedDict):
     unknown: NotRequired[list[str]]
     """Candidates that the catalogue does not have, the first 100."""
     unmet: NotRequired[list[Unmet]]
-    """Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow."""
+    """Rules of the request and lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow."""
     variant: NotRequired[str]
     """The variant of the experiment that the shopper is shown; holdout for a shopper who is held out."""
 
@@ -205,7 +205,7 @@ class DecideRequest(TypedDict):
     slots: NotRequired[list[Slot]]
     """Places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity."""
     strict: NotRequired[bool]
-    """Whether an unknown or unavailable candidate, or a min that no page can meet, is an error; otherwise the answer names it."""
+    """Whether an unknown or unavailable candidate, an included item that the placement excludes, or a min that no page can meet, is an error; otherwise the answer names it."""
 
 
 class Decision(TypedDict):
@@ -243,7 +243,7 @@ class Decision(TypedDict):
     unknown: NotRequired[list[str]]
     """Candidates that the catalogue does not have, the first 100."""
     unmet: NotRequired[list[Unmet]]
-    """Lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow."""
+    """Rules of the request and lower bounds that the candidates and the other rules could not meet; the page has as many items as they allow."""
     variant: NotRequired[str]
     """The variant of the experiment that the shopper is shown; holdout for a shopper who is held out."""
 
@@ -1538,10 +1538,10 @@ class Unmet(TypedDict):
     min: int
     """The bound."""
     on: NotRequired[str]
-    """Of a limit, the group, or the number of the request's limit."""
+    """Of a limit, the group, or the number of the request's limit; of an include, the item that the placement excludes."""
     reached: int
     """The most items that a page could show."""
-    rule: Literal["min_size", "limit"]
+    rule: Literal["include", "limit", "min_size"]
 
 
 class Variant(TypedDict):

@@ -121,7 +121,7 @@ export function Why(props: { of: Explanation; answer?: Answer; currency?: string
             {props.answer.outside_probability === null ? "" : `${points(props.answer.outside_probability)} of shoppers like this one buy nothing. `}
             {props.answer.expected_revenue === null ? "" : `The page is expected to earn ${money(props.answer.expected_revenue, currency)}.`}
             {props.answer.missing ? ` ${plural(props.answer.missing, "candidate")} could not be shown: unknown or not available.` : null}
-            {props.answer.unmet?.map((u) => ` At least ${u.min} ${u.rule === "limit" ? `of ${u.on}` : "items"} were asked for: no page can show more than ${u.reached}.`)}
+            {props.answer.unmet?.map((u) => u.rule === "include" ? ` “${product(u.on!).title}” was asked for, but the placement excludes it.` : ` At least ${u.min} ${u.rule === "limit" ? `of ${u.on}` : "items"} were asked for: no page can show more than ${u.reached}.`)}
           </p>
         ) : null}
         <p class="quiet">{found[x.source]} {x.source === "policy" && x.cause ? causes[x.cause] : null}</p>
