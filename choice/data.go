@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Data hold choices. A choice consists of rows, one for each available alternative, and each row holds a value for
@@ -265,6 +266,27 @@ func (b *Builder) Data() (*Data, error) {
 	}
 	b.flush(len(b.open.alt))
 	return b.data, nil
+}
+
+// order numbers the alternatives as labels lists them. Without labels they keep their numbers.
+func (d *Data) order(labels []string) {
+	ordered := slices.Clone(d.Alternatives)
+	slices.SortStableFunc(ordered, func(a, b string) int {
+		return slices.Index(labels, a) - slices.Index(labels, b)
+	})
+	if slices.Equal(ordered, d.Alternatives) {
+		return
+	}
+	number := make([]int32, len(ordered))
+	for a, label := range d.Alternatives {
+		number[a] = int32(slices.Index(ordered, label))
+	}
+	for _, b := range d.blocks {
+		for i, a := range b.alt {
+			b.alt[i] = number[a]
+		}
+	}
+	d.Alternatives = ordered
 }
 
 // Choice returns the alternatives of choice s, as indices, and the chosen one's position among them, or -1 for the

@@ -684,5 +684,9 @@ func (r *reader) finish() (*Data, error) {
 		return nil, fmt.Errorf("no row meets the filter %q", r.layout.Filter)
 	}
 	r.builder.data.PanelNames = r.panels.names
-	return r.builder.Data()
+	d, err := r.builder.Data()
+	if err == nil {
+		d.order(r.layout.Alternatives)
+	}
+	return d, err
 }

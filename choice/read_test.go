@@ -192,6 +192,41 @@ available = "av"
 	}
 }
 
+// The alternatives come in the order of data.alternatives, even if the first choice did not offer the first one: it
+// is the reference.
+func TestReadOrder(t *testing.T) {
+	wide := "mode,cost_bus,cost_car,cost_train,av_bus,av_car,av_train\ncar,2,5,6,0,1,1\nbus,1,4,7,1,0,1\n"
+	for _, c := range []struct{ name, table, spec string }{
+		{"long", "case,mode,took,cost\n1,train,0,6\n1,car,1,5\n2,train,0,7\n2,bus,1,1\n",
+			"form = \"long\"\nchoice = [\"case\"]\nalternative = \"mode\"\nchosen = \"took\"\n"},
+		{"wide", wide, "form = \"wide\"\nchosen = \"mode\"\nnames = \"{variable}_{alternative}\"\navailable = \"av\"\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := "[data]\n" + c.spec + "alternatives = [\"bus\", \"plane\", \"car\", \"train\"]\n" +
+				"[utility]\nconstants = true\ngeneric = [\"cost\"]\n"
+			if c.name == "wide" {
+				text = strings.Replace(text, " \"plane\",", "", 1)
+			}
+			d := mustLoad(t, "table.csv", []byte(c.table), text)
+			if diff := cmp.Diff([]string{"bus", "car", "train"}, d.Alternatives); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			cells := map[string]bool{}
+			for _, cell := range strings.FieldsFunc(describe(d), func(r rune) bool { return r == ';' || r == '\n' }) {
+				cells[strings.TrimSpace(cell)] = true
+			}
+			if diff := cmp.Diff(map[string]bool{"bus* 1": true, "train 7": true, "car* 5": true, "train 6": true},
+				cells); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			g := fatal.Or(newDesign(&fatal.Or(ReadSpec("spec.toml", []byte(text)))(t).Utility, d.Alternatives, d))(t)
+			if diff := cmp.Diff([]string{"constant[car]", "constant[train]", "cost"}, g.names); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 // A nested column in a Parquet file is not a column, and the error says so.
 func TestReadNested(t *testing.T) {
 	var b bytes.Buffer
