@@ -91,7 +91,7 @@ func TestReadYourWrites(t *testing.T) {
 	for _, entry := range []string{"x", "-1", "1.5", "18446744073709551616"} {
 		follower.problem(422, "invalid", "#/entry", "GET", "/v1/placements?entry="+entry, "")
 	}
-	leader.want(201, "POST", "/v1/placements/home/decisions?entry=1000",
+	leader.problem(400, "query", "", "POST", "/v1/placements/home/decisions?entry=1000",
 		`{"items":[{"id":"i","features":{"x":1}}]}`) // a change does not wait
 }
 

@@ -39,7 +39,7 @@ func document(routes []*route, version string) []byte {
 			Title: "Vitrine", Version: version,
 			Description: "Decides which items to show, and learns from the outcomes that are reported. Errors are " +
 				"problem details (RFC 9457). What may be null has the type null beside its own; everything else " +
-				"is left out if it is not there.",
+				"is left out if it is not there. Unknown keys in a query or a body are errors.",
 			License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
 		Servers: []*huma.Server{{URL: "/", Description: "The service that the document is from."}},
@@ -161,7 +161,7 @@ func (rt *route) refusals() []int {
 			all = append(all, 422)
 		}
 	}
-	if rt.headers != nil {
+	if rt.headers != nil || rt.contract == nil {
 		all = append(all, 400)
 	}
 	if slices.Contains(rt.headers, ifMatch) {

@@ -274,3 +274,29 @@ func TestFeaturesChangeWhileABodyComes(t *testing.T) {
 		}
 	}
 }
+
+// An unknown key in a query is refused, with the known ones; probes and pages may carry any.
+func TestUnknownQuery(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	for _, c := range []struct{ method, path, body, want string }{
+		{"GET", "/v1/placements/home/items?limt=5", "", `unknown key "limt": did you mean "limit"?`},
+		{"GET", "/v1/placements/home/series?from=2026", "", `unknown key "from": must be one of seconds, points, entry`},
+		{"GET", "/v1/placements/home?x", "", `unknown key "x": must be one of entry`},
+		{"PUT", "/v1/placements/home?rest=true", home, `unknown key "rest": did you mean "reset"?`},
+		{"POST", "/v1/placements/home/decisions?strict=true", "{" + items + "}",
+			`the key "strict": this request takes no query`},
+		{"GET", "/v1/policies?a=%zz", "", "is not of the form key=value&key=value: invalid URL escape"},
+	} {
+		s.problem(400, "query", "", c.method, c.path, c.body)
+		var p api.Problem
+		fatal.If(t, json.Unmarshal([]byte(s.ask(c.method, c.path, c.body).body), &p))
+		if !strings.Contains(p.Detail, c.want) {
+			t.Errorf("%s: %q, want %q", c.path, p.Detail, c.want)
+		}
+	}
+	for _, path := range []string{"/healthz?probe=1", "/readyz?probe=1", "/metrics?format=text", "/?utm_source=x",
+		"/openapi.json?v=1", "/v1/policies?entry=1"} {
+		s.want(200, "GET", path, "")
+	}
+}

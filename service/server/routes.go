@@ -68,7 +68,11 @@ func (s *Server) routes() (all []*route) {
 	}
 	on := func(pattern string, via []wrapper, h handler, of *operation) {
 		method, path, _ := strings.Cut(pattern, " ")
-		add(&route{method: method, path: path, operation: *of}, via, h)
+		rt := &route{method: method, path: path, operation: *of}
+		if rt.id != "" { // probes, scrapers and links to pages may carry any query
+			h = rt.queried(h)
+		}
+		add(rt, via, h)
 	}
 	const placement = "/v1/placements/{name}"
 

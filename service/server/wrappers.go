@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/engine"
@@ -138,6 +140,38 @@ func upToDate(s *Server, rt *route, next handler) handler {
 		if c.URL.RawQuery != "" {
 			if err := s.awaitEntry(c.ctx, c.URL.Query()); err != nil {
 				return err
+			}
+		}
+		return next(c)
+	}
+}
+
+// queried returns the handler of a route that refuses unknown keys in the query. Clients add the entry to every GET.
+func (rt *route) queried(next handler) handler {
+	return func(c *call) error {
+		if c.URL.RawQuery == "" {
+			return next(c)
+		}
+		var known []string
+		for _, q := range rt.query {
+			known = append(known, q.name)
+		}
+		if rt.reads || rt.method == http.MethodGet {
+			known = append(known, entryParameter.name)
+		}
+		query, err := url.ParseQuery(c.URL.RawQuery)
+		if err != nil {
+			return problemf(http.StatusBadRequest, "query", "the query is not of the form key=value&key=value: %v", err)
+		}
+		for _, key := range slices.Sorted(maps.Keys(query)) {
+			switch {
+			case slices.Contains(known, key):
+			case known == nil:
+				return problemf(http.StatusBadRequest, "query", "the query has the key %q: this request takes no query",
+					api.Abbreviate(key, 40))
+			default:
+				return problemf(http.StatusBadRequest, "query", "the query has the unknown key %q%s",
+					api.Abbreviate(key, 40), hint.Legal(key, known))
 			}
 		}
 		return next(c)
