@@ -170,6 +170,9 @@ func TestSentences(t *testing.T) {
 			r.Learn = api.LearnAll
 		},
 		"The picture begins with the second point in time.": func(r *api.ExperimentReport) { r.Points = r.Points[:1] },
+		"0 %0– – –": func(r *api.ExperimentReport) { // a variant without visits
+			r.Variants[2].Share, r.Variants[2].Group, r.Variants[2].Difference = 0, api.Totals{}, nil
+		},
 		"0 of 0 visits count.": func(r *api.ExperimentReport) {
 			*r = api.ExperimentReport{Name: "new", Control: "a",
 				Variants: []api.VariantReport{{Name: "a", Show: api.ShowUniform}, {Name: "b", Show: api.ShowPolicy}},
