@@ -1,6 +1,8 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,8 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"vitrine/internal/fatal"
+	"vitrine/service/alert"
 )
 
 // A service that cannot go on says so before it ends, and does not repeat itself each time that it is started again.
@@ -40,5 +45,36 @@ func TestLastAlert(t *testing.T) {
 	}
 	if got := <-told; !strings.Contains(got, "the service has ended") || !strings.Contains(got, "mark") {
 		t.Error(got)
+	}
+}
+
+// A log on a full disk opens again each time that it failed. It rings all the same, and a log that takes entries again
+// does not.
+func TestLogOpensAndFails(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	fatal.If(t, os.WriteFile(secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600))
+	for wrote, rings := range map[bool]bool{false: true, true: false} {
+		synctest.Test(t, func(t *testing.T) {
+			sender := fatal.Or(alert.Open(alert.Options{URL: "http://127.0.0.1:1", Secret: secret,
+				File: filepath.Join(t.TempDir(), "alerts.json")}))(t)
+			s := &service{alerts: sender}
+			for range 5 {
+				s.logFails(errors.New("no space left on device"))
+				l := &session{service: s}
+				l.wrote.Store(wrote)
+				ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
+				l.works(ctx)
+				<-ctx.Done()
+				stop()
+			}
+			if got := sender.Stats().Waiting == 1; got != rings {
+				t.Errorf("it took an entry: %v, it rings: %v", wrote, got)
+			}
+			begin := time.Now()
+			(&session{service: s}).works(t.Context())
+			if took := time.Since(begin); took != calm {
+				t.Errorf("an idle log works after %v, want %v", took, calm)
+			}
+		})
 	}
 }

@@ -152,13 +152,36 @@ func (s *service) sendAlerts(ctx context.Context) (stop func(), err error) {
 
 func (s *service) logSource() string { return s.alerts.Source("log") }
 
-// logFails says in an alert that the log is away, while that lasts.
+// logFails says in an alert that the log is away, until logWorks.
 func (s *service) logFails(cause error) {
 	s.alerts.Observe(s.logSource(), []alert.Problem{{Level: "bad", Key: "log",
 		Text: s.alerts.Here() + "the log cannot be used, and the service tries to open it again: " + cause.Error()}})
 }
 
 func (s *service) logWorks() { s.alerts.Observe(s.logSource(), nil) }
+
+// How long a log must stay open before it works, if this process did not write to it: a log on a full disk opens, too.
+const (
+	calm         = 30 * time.Second
+	followerCalm = 5 * time.Second
+)
+
+// works calls logWorks once the log took an entry, or stayed open for a while.
+func (l *session) works(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for begin := time.Now(); ; {
+		if open := time.Since(begin); l.wrote.Load() || open >= calm || open >= followerCalm && !l.leads() {
+			l.logWorks()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
 
 // run opens the log, and reopens it after an error that may be temporary.
 func (s *service) run(ctx context.Context) error {
@@ -235,8 +258,9 @@ type session struct {
 	engine *engine.Engine
 	clock  *steadyClock
 	keeper *keeper
-	served bool   // whether it ever answered requests
-	last   uint64 // the last entry when it ended
+	wrote  atomic.Bool // whether the log took an entry
+	served bool        // whether it ever answered requests
+	last   uint64      // the last entry when it ended
 }
 
 // session runs the service for as long as its log stays open. An earlier session acknowledged entries up to known.
@@ -251,7 +275,6 @@ func (s *service) session(ctx context.Context, known uint64) (*session, error) {
 	defer beside.Wait()
 	socket, err := s.bind(ctx, options, func(address string) {
 		l.served = true
-		s.logWorks()
 		if s.Serving != nil {
 			beside.Go(func() { s.Serving(ctx, address) })
 		}
@@ -308,12 +331,13 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 		return err
 	}
 	defer func() { err = errors.Join(err, closePeople()) }()
-	if err := l.open(ctx, engine.Options{Store: measuredLog{l.store, o.Appends}, Shoppers: people, Budget: o.Budget,
+	if err := l.open(ctx, engine.Options{Store: measuredLog{l.store, o.Appends, &l.wrote}, Shoppers: people, Budget: o.Budget,
 		Applied: o.Feed.Applied}, known); err != nil {
 		return err
 	}
 	defer l.engine.Close()
 	beside.Go(func() { l.clock.watch(ctx, time.Second, s.Logger) })
+	beside.Go(func() { l.works(ctx) })
 	defer beside.Wait()
 	defer stop()
 	o.Reopened = s.reopened.Load
@@ -591,10 +615,11 @@ func (l *session) goOn(last int64, move engine.MoveClock) error {
 	return nil
 }
 
-// measuredLog measures a log's appends.
+// measuredLog measures a log's appends, and notes whether any succeeded.
 type measuredLog struct {
 	store
 	appends *metrics.Appends
+	wrote   *atomic.Bool
 }
 
 // Append implements eventlog.Store.
@@ -602,6 +627,9 @@ func (l measuredLog) Append(ctx context.Context, entries ...[]byte) (uint64, err
 	begin := time.Now()
 	last, err := l.store.Append(ctx, entries...)
 	l.appends.Observe(time.Since(begin))
+	if err == nil {
+		l.wrote.Store(true)
+	}
 	return last, err
 }
 
