@@ -41,8 +41,9 @@ func (e *IdentificationError) Error() string {
 
 // Fit estimates a specification by maximum likelihood. The error is an [IdentificationError] if the data do not
 // determine the coefficients, and ctx's error if ctx ends. A log-likelihood that is not finite is an error too.
-// Variables that predict choices perfectly are an error unless the model is a multinomial logit. If the fit does not
-// converge, Fit returns a Result that says so, without an error.
+// Variables that predict choices perfectly are an error unless the model is a multinomial logit, or only some classes
+// of a latent class model go to infinity. If the fit does not converge, Fit returns a Result that says so, without an
+// error.
 func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	o, err := o.resolve(spec, d)
 	if err != nil {
@@ -83,6 +84,9 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
 	} else if _, ok := inverse(best.hessian); !ok {
 		best.converged = false // not a maximum
+	} else if m.alike.hessian != nil {
+		best.origin = m.alike
+		r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
 	}
 	r.Coefficients, r.LogLikelihood = best.theta, -best.value
 	if p, ok := l.(penalised); ok {
@@ -195,6 +199,15 @@ func (m *minimiser) start(ctx context.Context, r *Result, l likelihood, d *Data,
 	}
 	climbing, starts := v.climb()
 	o := newObjective(climbing, d, workers)
+	var err error
+	if m.alike, err = alike(ctx, o, d); err != nil {
+		return nil, err
+	}
+	if flat := flatDirections(m.alike.hessian, m.alike.moment); len(flat) > 0 {
+		return nil, fmt.Errorf("model.membership: the data do not determine %s: some combination of the variables "+
+			"is the same for all decision makers: leave one of them out",
+			strings.Join(involved(o.names(), flat, m.alike.moment), ", "))
+	}
 	var highest *minimum
 	for n := range starts {
 		c := &minimiser{steps: 200, tolerance: 1e-2}
@@ -208,6 +221,16 @@ func (m *minimiser) start(ctx context.Context, r *Result, l likelihood, d *Data,
 		}
 	}
 	return highest.theta, nil
+}
+
+// alike returns the information at 0, where all classes are alike: no class has lost its decision makers, and none
+// predicts a choice perfectly.
+func alike(ctx context.Context, o *objective, d *Data) (curvature, error) {
+	s, err := o.at(ctx, make([]float64, o.dim), second)
+	if err != nil {
+		return curvature{}, err
+	}
+	return curvature{symmetric(s.hessian, o.dim), s.moment, d.Choices}, nil
 }
 
 // unboundedDirections returns, as rows, the directions in which the estimate goes to infinity: a combination of

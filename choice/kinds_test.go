@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"vitrine/internal/fatal"
 )
 
@@ -178,6 +180,85 @@ func TestLatentFindsClasses(t *testing.T) {
 		if !r.Converged || math.Abs(r.Coefficients[j]-want[j]) > 4*se {
 			t.Errorf("%s: %v (%v), want %v; converged %v", r.Names[j], r.Coefficients[j], se, want[j], r.Converged)
 		}
+	}
+}
+
+// A variable that says who belongs to which class has no finite coefficient, and no standard error of any kind. The
+// classes' coefficients are then those of two multinomial logits.
+func TestLatentSeparation(t *testing.T) {
+	const people, each = 60, 12
+	build := func(class int) *Data {
+		b := NewBuilder([]string{"a", "b", "c"}, []string{"x", "z", "sign"}, false)
+		b.Panels = true
+		panels := 0
+		rng := rand.New(rand.NewPCG(4, 4))
+		for n := range people {
+			beta := []float64{2, -1}
+			if n%2 == 1 {
+				beta = []float64{-1, 2}
+			}
+			kept := class < 0 || n%2 == class
+			for range each {
+				c := Case{Alternatives: []int{0, 1, 2}, Panel: panels}
+				best := math.Inf(-1)
+				for i := range 3 {
+					x, z := rng.NormFloat64(), rng.NormFloat64()
+					c.X = append(c.X, x, z, float64(2*(n%2)-1))
+					if u := beta[0]*x + beta[1]*z - math.Log(-math.Log(rng.Float64())); u > best {
+						best, c.Chosen = u, i
+					}
+				}
+				if kept {
+					fatal.If(t, b.Add(c))
+				}
+			}
+			if kept {
+				panels++
+			}
+		}
+		return fatal.Or(b.Data())(t)
+	}
+	spec := func(membership ...string) *Spec {
+		return &Spec{Utility: Utility{Generic: []string{"x", "z"}},
+			Model: Model{Kind: "latent", Classes: 2, Starts: 3, Membership: membership}}
+	}
+	all := build(-1)
+	for _, kind := range []string{"classic", "robust"} {
+		r := fatal.Or(Fit(context.Background(), spec("sign"), all, Options{Errors: kind}))(t)
+		if diff := cmp.Diff([]string{"class 2", "sign in class 2"}, r.Separated); diff != "" || r.Converged {
+			t.Fatalf("converged %v, separated (-want +got):\n%s", r.Converged, diff)
+		}
+		if !strings.HasPrefix(r.Text(), "there is no finite estimate of class 2, sign in class 2: in some class") {
+			t.Error(r.Text())
+		}
+		se := r.StandardErrors()
+		if !math.IsNaN(se[4]) || !math.IsNaN(se[5]) {
+			t.Errorf("standard errors %v", se)
+		}
+		for class := range 2 {
+			mnl := fatal.Or(Fit(context.Background(), &Spec{Utility: spec().Utility}, build(class), Options{}))(t)
+			at := 2 * class
+			if (mnl.Coefficients[0] > 0) != (r.Coefficients[at] > 0) {
+				at = 2 - at // classes are in no particular order
+			}
+			for j, want := range mnl.StandardErrors() {
+				if got := r.Coefficients[at+j]; !near(got, mnl.Coefficients[j], 1e-5) {
+					t.Errorf("%s: %v, want %v", r.Names[at+j], got, mnl.Coefficients[j])
+				}
+				if kind == "classic" && !near(se[at+j], want, 1e-5) {
+					t.Errorf("%s: error %v, want %v", r.Names[at+j], se[at+j], want)
+				}
+			}
+		}
+	}
+	if r, err := Fit(context.Background(), spec(), all, Options{}); err != nil || !r.Converged {
+		t.Errorf("without the variable: %v", err)
+	}
+	// All members of one class have the same sign.
+	_, err := Fit(context.Background(), spec("sign"), build(1), Options{})
+	if want := "model.membership: the data do not determine class 2, sign in class 2: some combination of the " +
+		"variables is the same for all decision makers: leave one of them out"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

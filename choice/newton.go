@@ -45,6 +45,8 @@ type minimiser struct {
 	tolerance float64 // for the decrement
 	watch     func(Step)
 	taken     int // steps so far, over all samples
+	// of a model with several starts: the information if all classes are alike
+	alike curvature
 }
 
 // newton minimises the negative log-likelihood from θ by Newton steps,

@@ -129,6 +129,10 @@ func (r *Result) NeverChosen() (list []string) {
 // separation explains why some coefficients lack a finite estimate.
 func (r *Result) separation() string {
 	names, never := strings.Join(r.Separated, ", "), r.NeverChosen()
+	if r.Spec.Model.Kind == "latent" && never == nil {
+		return fmt.Sprintf("there is no finite estimate of %s: in some class they predict the choices or the members "+
+			"perfectly, or the class is almost empty: fit fewer classes, or leave variables out", names)
+	}
 	switch len(never) {
 	case 0:
 		return fmt.Sprintf("there is no finite estimate of %s: some combination of their variables predicts "+

@@ -264,6 +264,9 @@ func notConverged(c fitCmd, r *choice.Result) error {
 	if len(r.NeverChosen()) > 0 {
 		return hint.New(err, "exclude in [data] leaves out alternatives that are never chosen")
 	}
+	if r.Spec.Model.Classes > 0 {
+		return hint.New(err, "fit fewer classes, or leave out variables")
+	}
 	return hint.New(err, "leave out the variables that predict choices perfectly, or fit a simpler model")
 }
 
