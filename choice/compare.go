@@ -188,7 +188,7 @@ func (r *Result) refitWithout(ctx context.Context, d *Data, drop string) (*Resul
 	case err != nil:
 		return nil, fmt.Errorf("without %s %w", drop, err)
 	case without.Separated != nil:
-		return nil, fmt.Errorf("without %s %s", drop, without.separation())
+		return nil, fmt.Errorf("without %s %s", drop, without.Separation())
 	case !without.Converged:
 		return nil, fmt.Errorf("without %s the fit did not converge after %d steps", drop, without.Steps)
 	}

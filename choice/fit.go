@@ -31,12 +31,13 @@ type IdentificationError struct {
 }
 
 func (e *IdentificationError) Error() string {
+	const vary = "does not vary among the alternatives of any choice, or by less than a millionth of its size " +
+		"(then subtract its mean)"
 	if len(e.Coefficients) == 1 {
-		return fmt.Sprintf("the data do not determine the coefficient %s: its variable does not vary among the "+
-			"alternatives of any choice", e.Coefficients[0])
+		return fmt.Sprintf("the data do not determine the coefficient %s: its variable %s", e.Coefficients[0], vary)
 	}
-	return fmt.Sprintf("the data do not determine the coefficients %s: some combination of their variables does "+
-		"not vary among the alternatives of any choice", strings.Join(e.Coefficients, ", "))
+	return fmt.Sprintf("the data do not determine the coefficients %s: some combination of their variables "+
+		"does not vary among the alternatives of any choice, or hardly", strings.Join(e.Coefficients, ", "))
 }
 
 // Fit estimates a specification by maximum likelihood. The error is an [IdentificationError] if the data do not
@@ -190,7 +191,7 @@ func (m *minimiser) start(ctx context.Context, r *Result, l likelihood, d *Data,
 		}
 		// Variables that predict choices perfectly in MNL do so in every model that contains it.
 		if r.Separated = involved(o.names(), unboundedDirections(best), best.origin.moment); r.Separated != nil {
-			return nil, errors.New(r.separation())
+			return nil, errors.New(r.Separation())
 		}
 	}
 	v, ok := s.(several)

@@ -302,6 +302,25 @@ func TestFitInGo(t *testing.T) {
 	}
 }
 
+// A large number added to a variable changes neither its coefficient nor the error, or the error says what to do.
+func TestOffset(t *testing.T) {
+	in := func(variable string) (*Result, error) {
+		spec, d := loadTrips(t, cutAfter(trips, "[utility]\n")+`generic = ["`+variable+`"]`)
+		d.Outside = false
+		kept := fatal.Or(d.Filter(func(s int) bool { _, c := d.Choice(s); return c >= 0 }))(t)
+		return Fit(context.Background(), spec, kept, Options{})
+	}
+	one, large := fatal.Or(in("time"))(t), fatal.Or(in("time + 1_000_000"))(t)
+	if !near(one.Coefficients[0], large.Coefficients[0], 1e-4) ||
+		!near(one.StandardErrors()[0], large.StandardErrors()[0], 1e-4) {
+		t.Errorf("%v (%v), want %v (%v)", large.Coefficients, large.StandardErrors(), one.Coefficients,
+			one.StandardErrors())
+	}
+	if _, err := in("time + 1e12"); err == nil || !strings.HasSuffix(err.Error(), "(then subtract its mean)") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A variable's units change only its coefficient. If squares overflow, the error says so.
 func TestUnits(t *testing.T) {
 	in := func(unit string) (*Result, error) {
@@ -348,10 +367,16 @@ func TestSeparation(t *testing.T) {
 			{Utility{Generic: []string{"perfect"}}, []string{"perfect"}},
 			{Utility{Constants: true, Generic: []string{"noise"}}, []string{"constant[never]"}},
 			{Utility{Generic: []string{"noise"}}, nil},
+			{Utility{Constants: true, Generic: []string{"perfect"}}, []string{"constant[b]", "constant[never]", "perfect"}},
 		} {
 			r := fatal.Or(Fit(context.Background(), &Spec{Utility: c.utility}, d, Options{}))(t)
 			if diff := cmp.Diff(c.want, r.Separated); diff != "" || r.Converged != (c.want == nil) {
 				t.Errorf("scale %v, %v: converged %v, separated %v", scale, c.utility, r.Converged, diff)
+			}
+			// An alternative that is never chosen explains its own coefficients only.
+			if why := r.Separation(); strings.HasPrefix(why, "never is never chosen") != slices.Equal(r.Separated,
+				[]string{"constant[never]"}) || (why == "") != r.Converged {
+				t.Errorf("%v: %s", r.Separated, why)
 			}
 		}
 	}

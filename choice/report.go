@@ -18,7 +18,7 @@ const maxFrequencies = 20
 func (r *Result) Text() string {
 	var b strings.Builder
 	if r.Separated != nil {
-		fmt.Fprintf(&b, "%s.\n\n", r.separation())
+		fmt.Fprintf(&b, "%s.\n\n", r.Separation())
 	}
 	fmt.Fprintf(&b, "%s: %d choices, %d rows, %s\n\n", r.Kind(), r.Choices, r.Rows, r.sets())
 	if n := len(r.Chosen); n > 0 && n <= maxFrequencies {
@@ -128,7 +128,7 @@ func align(rows [][]string) string {
 func (r *Result) LaTeX() string {
 	var b strings.Builder
 	if r.Separated != nil {
-		fmt.Fprintf(&b, "%% %s.\n", r.separation())
+		fmt.Fprintf(&b, "%% %s.\n", r.Separation())
 	}
 	b.WriteString("\\begin{tabular}{lrrrr}\n\\toprule\n & estimate & std.\\ error & $z$ & $p$ \\\\\n\\midrule\n")
 	for _, row := range r.rows(4, 3) {

@@ -73,7 +73,7 @@ AIC, BIC & \multicolumn{4}{r}{24.00, 29.21} \\
 	}
 	r.Separated = []string{"b<c"}
 	if text := r.LaTeX(); !strings.HasPrefix(text,
-		"% there is no finite estimate of b<c: some combination of their variables predicts choices perfectly.\n") ||
+		"% there is no finite estimate of b<c: some combination of their variables predicts choices perfectly; leave variables out.\n") ||
 		!strings.Contains(text, "b$<$c &  &  &  &  \\\\\n") {
 		t.Error(text)
 	}

@@ -126,17 +126,26 @@ func (r *Result) NeverChosen() (list []string) {
 	return list
 }
 
-// separation explains why some coefficients lack a finite estimate.
-func (r *Result) separation() string {
+// Separation says why some coefficients lack a finite estimate, and what to do. It is "" if all have one.
+func (r *Result) Separation() string {
+	if r.Separated == nil {
+		return ""
+	}
 	names, never := strings.Join(r.Separated, ", "), r.NeverChosen()
-	if r.Spec.Model.Kind == "latent" && never == nil {
+	terms, _ := r.Spec.Utility.terms(r.Alternatives)
+	if slices.ContainsFunc(terms, func(t Term) bool {
+		return t.Alternatives == nil && slices.Contains(r.Separated, t.Name)
+	}) {
+		never = nil // alternatives that stay predict the choices, too
+	}
+	if r.Spec.Model.Kind == "latent" && slices.Contains(r.Names, r.Separated[0]) { // not found by MNL already
 		return fmt.Sprintf("there is no finite estimate of %s: in some class they predict the choices or the members "+
 			"perfectly, or the class is almost empty: fit fewer classes, or leave variables out", names)
 	}
 	switch len(never) {
 	case 0:
 		return fmt.Sprintf("there is no finite estimate of %s: some combination of their variables predicts "+
-			"choices perfectly", names)
+			"choices perfectly; leave variables out", names)
 	case 1:
 		return fmt.Sprintf("%s is never chosen, so there is no finite estimate of %s: exclude = [%q] in [data] "+
 			"leaves it out", never[0], names, never[0])

@@ -255,17 +255,14 @@ func (c fitCmd) compare(ctx context.Context, w io.Writer, r *choice.Result, othe
 // notConverged is the error of estimates that are printed, but must not be used.
 func notConverged(c fitCmd, r *choice.Result) error {
 	err := fmt.Errorf("%s: the fit did not converge after %d steps", c.Spec, r.Steps)
-	if r.Separated != nil {
-		err = fmt.Errorf("%s: there is no finite estimate of %s", c.Spec, strings.Join(r.Separated, ", "))
+	if why := r.Separation(); why != "" {
+		err = fmt.Errorf("%s: %s", c.Spec, why)
 	}
 	if c.Out != "" {
 		err = fmt.Errorf("%w; %s is not written", err, c.Out)
 	}
-	if len(r.NeverChosen()) > 0 {
-		return hint.New(err, "exclude in [data] leaves out alternatives that are never chosen")
-	}
-	if r.Spec.Model.Classes > 0 {
-		return hint.New(err, "fit fewer classes, or leave out variables")
+	if r.Separated != nil {
+		return err
 	}
 	return hint.New(err, "leave out the variables that predict choices perfectly, or fit a simpler model")
 }
