@@ -7,13 +7,16 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/logtest"
 )
 
@@ -94,4 +97,44 @@ func TestDiskFull(t *testing.T) {
 	s.Close()
 	fatal.If(t, os.Remove(ballast))
 	wantAfter(t, dir, acknowledged)
+}
+
+// A segment that the system does not open is not damaged: nothing is removed, and the error says what to do.
+func TestSegmentCannotBeOpened(t *testing.T) {
+	// The thread ends with the test, and without the rights of the superuser over files.
+	runtime.LockOSThread()
+	dir := t.TempDir()
+	segments := filled(t, dir)
+	fatal.If(t, os.Chmod(filepath.Dir(dir), 0o755))
+	fatal.If(t, os.Chmod(dir, 0o777))
+	for _, path := range append(segments, filepath.Join(dir, "mark"), filepath.Join(dir, "lock")) {
+		fatal.If(t, os.Chmod(path, 0o666))
+	}
+	reader := fatal.Or(filelog.Open(t.Context(), filelog.Options{Dir: dir, ReadOnly: true}))(t)
+	defer reader.Close()
+	before := contents(t, dir)
+	for _, path := range []string{segments[1], segments[len(segments)-1]} {
+		fatal.If(t, os.Chmod(path, 0))
+		if os.Geteuid() == 0 {
+			fatal.If(t, unix.Setfsuid(65534))
+		}
+		for _, readOnly := range []bool{true, false} {
+			_, err := filelog.Open(t.Context(), filelog.Options{Dir: dir, ReadOnly: readOnly})
+			if damage := new(eventlog.DamageError); errors.As(err, &damage) || !errors.Is(err, os.ErrPermission) ||
+				!strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "as the owner") {
+				t.Errorf("read only %v, %s: %v", readOnly, filepath.Base(path), err)
+			}
+		}
+		_, err := logtest.Read(reader, 1)
+		if damage := new(eventlog.DamageError); errors.As(err, &damage) || !errors.Is(err, os.ErrPermission) {
+			t.Errorf("an open log: %v", err)
+		}
+		if os.Geteuid() == 0 {
+			fatal.If(t, unix.Setfsuid(0))
+		}
+		fatal.If(t, os.Chmod(path, 0o666))
+	}
+	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+		t.Error(diff)
+	}
 }

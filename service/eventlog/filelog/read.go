@@ -85,13 +85,17 @@ func (s *Store) find(sequence uint64) *part {
 	return s.segments[max(i-1, 0)]
 }
 
-// missing returns the error for an unreadable entry, which is damaged or was just removed.
+// missing returns the error for an unreadable entry, which is damaged, was just removed, or is in a file that cannot be
+// opened at present.
 func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 	switch x, failed := s.Extent(ctx); {
 	case failed != nil:
 		return failed
 	case entry < x.First:
 		return x.CheckFrom(entry)
+	}
+	if failed := new(fs.PathError); errors.As(err, &failed) && failed.Op == "open" && !errors.Is(err, fs.ErrNotExist) {
+		return unreadable(err)
 	}
 	return &eventlog.DamageError{Sequence: entry, Err: err}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -49,8 +50,13 @@ func (s *Store) verify(ctx context.Context) (*flaw, error) {
 	s.end, s.first = begin, max(s.mark.first, begin.Sequence+1)
 	progress := s.progress(parts)
 	for i, p := range parts {
+		file, err := os.Open(p.path)
+		if err != nil { // nobody knows whether it is damaged
+			return nil, unreadable(err)
+		}
 		c := check{store: s, part: p, isLast: i == len(parts)-1}
-		at, err := c.run(ctx)
+		at, err := c.run(ctx, file)
+		file.Close()
 		progress(at)
 		switch {
 		case ctx.Err() != nil:
@@ -70,6 +76,14 @@ func (s *Store) verify(ctx context.Context) (*flaw, error) {
 		}
 	}
 	return nil, nil
+}
+
+// unreadable adds the remedy to an error of opening a file.
+func unreadable(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("filelog: %w: run the program as the owner of the log's files, or change their owner", err)
+	}
+	return fmt.Errorf("filelog: %w", err)
 }
 
 // progress returns a function that reports the number of verified bytes.
@@ -100,12 +114,7 @@ type check struct {
 }
 
 // run returns the end of the segment's intact appends, and the reason why the segment does not end there.
-func (c *check) run(ctx context.Context) (at int64, err error) {
-	file, err := os.Open(c.part.path)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
+func (c *check) run(ctx context.Context, file *os.File) (at int64, err error) {
 	c.end, c.head = c.store.end, c.store.head
 	if next := c.end.Sequence + 1; c.part.info.BaseIndex != next {
 		return 0, fmt.Errorf("it begins with entry %d where %d follows", c.part.info.BaseIndex, next)
