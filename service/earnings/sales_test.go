@@ -300,6 +300,13 @@ func TestWait(t *testing.T) {
 	if want := 256 * second; s.wait != want {
 		t.Errorf("with earlier sales it waits %v", time.Duration(s.wait))
 	}
+	again := s.again(time.Hour) // 64 sales, and an apprenticeship
+	for range 64 {
+		again.leave(decided(0, 0, 1), 1000*second, time.Hour)
+	}
+	if want := 2048 * second; again.wait != want {
+		t.Errorf("with later sales in the next apprenticeship it waits %v", time.Duration(again.wait))
+	}
 }
 
 // Decisions count in the order in which they were made, once all decisions in a lot are closed or overdue. Later sales
