@@ -88,6 +88,8 @@ type tab struct {
 
 	mu       sync.Mutex
 	problems []string
+	stays    bool     // whether a question of the page is answered with no
+	asked    []string // its questions
 }
 
 // watcher notes violations of the Content-Security-Policy before scripts of the page run.
@@ -125,6 +127,14 @@ func open(t *testing.T, base string) *tab {
 			if e.Entry.Level == "error" || e.Entry.Level == "warning" {
 				b.note("log: %s %s", e.Entry.Text, e.Entry.URL)
 			}
+		case *page.EventJavascriptDialogOpening:
+			b.mu.Lock()
+			b.asked = append(b.asked, string(e.Type)+": "+e.Message)
+			yes := !b.stays
+			b.mu.Unlock()
+			go func() { // or the tab waits for the answer of its own listener
+				_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: yes})
+			}()
 		case *network.EventRequestWillBeSent:
 			if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme != "data" && to.Scheme != "about" &&
 				to.Host != host {

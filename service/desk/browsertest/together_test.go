@@ -270,3 +270,49 @@ func TestFocusReturns(t *testing.T) {
 	back(`document.querySelector("main .timeline button")`, `document.querySelector("main .effect")`,
 		button("Leave it as it is")+".click()")
 }
+
+// Leaving a form with changes asks first, in the desk and for another page; a form that is saved, or was left as it is, goes
+// without a question.
+func TestUnsaved(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	b := open(t, s.base)
+	const settings, history = `#/placements/home/settings`, `#/placements/home/history`
+	goes := func(stays bool, asked int) {
+		t.Helper()
+		b.mu.Lock()
+		b.asked, b.stays = nil, stays
+		b.mu.Unlock()
+		eval[bool](b, `new Promise((done) => {
+			addEventListener("hashchange", () => done(true), { once: true });
+			document.querySelector("main .tabs a[href='`+history+`']").click();
+		})`)
+		b.wait("location.hash === " + quote(map[bool]string{true: settings, false: history}[stays]))
+		b.wait(rendered)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.asked) != asked {
+			t.Errorf("leaving the form asks %q, want %d questions", b.asked, asked)
+		}
+	}
+	b.visit("/placements/home/settings")
+	b.reads("How many items shoppers see")
+	goes(false, 0)
+	b.goTo("/placements/home/settings")
+	b.fill("At most", "4")
+	goes(true, 1)
+	b.wait(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith("At most")).control.value === "4"`)
+	if eval[bool](b, `dispatchEvent(new Event("beforeunload", { cancelable: true }))`) {
+		t.Error("the browser does not ask before it shows another page")
+	}
+	goes(false, 1)
+	if !eval[bool](b, `dispatchEvent(new Event("beforeunload", { cancelable: true }))`) {
+		t.Error("the browser asks without a form")
+	}
+	b.goTo("/placements/home/settings")
+	b.fill("At most", "5")
+	b.press("See what this does")
+	b.press("Make the change")
+	b.reads("The change is made")
+	goes(false, 0)
+}

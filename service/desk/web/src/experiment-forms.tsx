@@ -5,6 +5,7 @@ import { Labelled, type PolicyList } from "./form";
 import type { Config } from "./placement-form";
 import { usePoll } from "./poll";
 import { Card, Failure, money, number, percent, Table } from "./ui";
+import { useUnsaved } from "./unsaved";
 
 interface Done {
   name: string;
@@ -18,6 +19,7 @@ const changedSince = () => new Error("The experiment has changed since you opene
 function useChange(name: string) {
   const [failure, fail] = useState<unknown>();
   const [busy, setBusy] = useState(false);
+  const [edited, saved] = useUnsaved();
   const change = async (to: (config: Config) => Config, query = ""): Promise<boolean> => {
     setBusy(true);
     fail(undefined);
@@ -25,6 +27,7 @@ function useChange(name: string) {
       const { value, tag } = await requestTagged<Config>(placement(name));
       const { notes, warnings, ...config } = value;
       await request("PUT", placement(name) + query, { body: to(config), headers: { "If-Match": tag } });
+      saved();
       return true;
     } catch (problem) {
       fail(problem);
@@ -33,7 +36,7 @@ function useChange(name: string) {
       setBusy(false);
     }
   };
-  return { failure, busy, change };
+  return { failure, busy, edited, change };
 }
 
 interface Row {
@@ -122,7 +125,7 @@ export function Begin(props: Done) {
   const [starts, setStarts] = useState("");
   const [ends, setEnds] = useState("");
   const [metrics, setMetrics] = useState<{ name: string; max: number; better: string }[]>([]);
-  const { failure, busy, change } = useChange(props.name);
+  const { failure, busy, edited, change } = useChange(props.name);
   useEffect(() => {
     get<PolicyList>("v1/policies").then((list) => setPolicies(list.policies.map((p) => p.name)), () => setPolicies([]));
     get<Config>(placement(props.name)).then(setConfig, () => setConfig(undefined));
@@ -157,7 +160,7 @@ export function Begin(props: Done) {
   };
   return (
     <Card title="Plan an experiment">
-      <form class="wide" onSubmit={submit}>
+      <form class="wide" onInput={edited} onSubmit={submit}>
         <fieldset>
           <legend>What do you want to know?</legend>
           {questions.map((q) => <label class="choice" key={q.ask}><input type="radio" name="question" checked={rows === q.rows} onChange={() => setRows(q.rows)} /> {q.ask}</label>)}
@@ -242,7 +245,7 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
   const { of: r } = props;
   const [shares, setShares] = useState(r.variants.map((v) => Math.round(v.share * 10_000) / 100));
   const [ends, setEnds] = useState(r.ends ? local(Date.parse(r.ends)) : "");
-  const { failure, busy, change } = useChange(props.name);
+  const { failure, busy, edited, change } = useChange(props.name);
   const sum = total(shares);
   const submit = async (e: Event) => {
     e.preventDefault();
@@ -255,7 +258,7 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
   };
   return (
     <Card title="Change the shares or the end">
-      <form class="wide" onSubmit={submit}>
+      <form class="wide" onInput={edited} onSubmit={submit}>
         <p>The fewest shoppers possible move, and only from variants that shrink. What was learned and counted stays.</p>
         <div class="fields">
           {r.variants.map((v, k) => (

@@ -5,15 +5,19 @@ import { reached, request, send } from "./api";
 import { address, match, routes, shop, tabAddress, tabs } from "./routes";
 import { SessionContext, SignIn, useSession } from "./session";
 import { Empty, Failure, Loading } from "./ui";
+import { mayLeave } from "./unsaved";
 import "./style.css";
 
 function useAddress(): string {
   const [at, move] = useState(location.hash.slice(1) || "/");
   useEffect(() => {
-    const moved = () => move(location.hash.slice(1) || "/");
+    const moved = () => {
+      if (mayLeave()) move(location.hash.slice(1) || "/");
+      else history.replaceState(null, "", "#" + at);
+    };
     addEventListener("hashchange", moved);
     return () => removeEventListener("hashchange", moved);
-  }, []);
+  }, [at]);
   return at;
 }
 

@@ -4,6 +4,7 @@ import { Field, Labelled, PolicyField, Setting, title, without, type PolicyEntry
 import { address } from "./routes";
 import { apiDocument, type Document } from "./schema";
 import { Card, count, Failure, Loading, plural } from "./ui";
+import { useUnsaved } from "./unsaved";
 
 export type Config = Record<string, any>;
 
@@ -33,6 +34,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   const [how, setHow] = useState("relearn=log");
   const [failure, fail] = useState<unknown>();
   const [busy, setBusy] = useState(false);
+  const [edited, saved] = useUnsaved();
   useEffect(() => {
     Promise.all([apiDocument(), get<PolicyList>("v1/policies")]).then(([doc, list]) => setKnown({ doc, policies: list.policies }), fail);
   }, []);
@@ -71,10 +73,11 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   const make = () => act(async () => {
     const query = preview!.change === "end" ? "?reset=true" : preview!.change === "restart" && preview!.lost ? "?" + how : "";
     await request("PUT", placement(props.name) + query, { body: config, headers });
+    saved();
     props.done();
   });
   return (
-    <form class="wide" onSubmit={ask}>
+    <form class="wide" onInput={edited} onSubmit={ask}>
       <WhoDecides name={props.name} of={config} isNew={!props.tag} change={change} />
       <fieldset>
         <legend>How many items shoppers see</legend>
