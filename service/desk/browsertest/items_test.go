@@ -219,7 +219,7 @@ func TestShareOfGain(t *testing.T) {
 	}
 }
 
-// A decision marks every item that was bought, and a view that is shown again knows an item's new title.
+// A decision marks every item that was bought, the list of decisions names them, and a view that is shown again knows an item's new title.
 func TestBought(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 6, 0)
@@ -230,6 +230,10 @@ func TestBought(t *testing.T) {
 	b := open(t, s.base)
 	b.visit("/placements/home/decisions/two")
 	b.reads("which has earned €7.00")
+	title := func(id string) string { return "Vase " + id[len(id)-1:] } // of six items
+	b.goTo("/placements/home/decisions")
+	b.reads("bought " + title(d[0]) + ", " + title(d[1]))
+	b.goTo("/placements/home/decisions/two")
 	b.wait(`document.querySelector("main td b.good")`)
 	if n := eval[int](b, `document.querySelectorAll("main td b.good").length`); n != 2 {
 		t.Errorf("%d of two items are marked as bought", n)

@@ -10,6 +10,7 @@ export interface LogEvent {
   source?: string;
   shown?: string[];
   position?: number;
+  taken?: { position: number }[];
 }
 
 // Parser takes the messages of server-sent events out of a text that comes in parts.

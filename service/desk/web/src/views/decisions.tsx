@@ -12,7 +12,7 @@ interface Made {
   time: string;
   by: string;
   shown: string[];
-  taken?: string;
+  taken: string[];
   outcome: string;
 }
 
@@ -58,7 +58,7 @@ export default function Decisions(props: { name: string }) {
               cell: (d) => (
                 <>
                   <small class="quiet">{clock.format(new Date(d.time))}</small><br />
-                  {d.taken ? <>bought <b><bdi>{product(d.taken).title}</bdi></b></> : d.outcome}<br />
+                  {d.taken.length > 0 ? <>bought {d.taken.map((id, k) => <>{k > 0 ? ", " : null}<b><bdi>{product(id).title}</bdi></b></>)}</> : d.outcome}<br />
                   <a href={address("placements", props.name, "decisions", d.id)}>Why this page?<span class="hidden"> {d.id}</span></a>
                 </>
               ),
@@ -106,11 +106,11 @@ function useFeed(name: string) {
           const d = made.current.get(e.decision_id);
           if (e.kind === "offered") {
             if (e.entry > now) fresh++;
-            made.current.set(e.decision_id, { id: e.decision_id, time: e.time, by: e.source ?? "", shown: e.shown ?? [], outcome: "awaited" });
+            made.current.set(e.decision_id, { id: e.decision_id, time: e.time, by: e.source ?? "", shown: e.shown ?? [], taken: [], outcome: "awaited" });
             if (made.current.size > most) made.current.delete(made.current.keys().next().value!);
           } else if (d && e.kind === "chosen") {
             d.outcome = e.position ? "bought an item" : "bought nothing";
-            if (e.position && d.shown[e.position - 1]) d.taken = d.shown[e.position - 1]!;
+            d.taken = (e.taken ?? [{ position: e.position ?? 0 }]).flatMap((t) => d.shown[t.position - 1] ?? []);
           }
           else if (d && (e.kind === "expired" || e.kind === "evicted")) d.outcome = e.kind === "expired" ? "nothing reported in time" : "left memory";
           dirty = true;
