@@ -68,7 +68,7 @@ func (l *lineRecords) object(visit func(name string, v jsontext.Value)) error {
 		if len(line) == 0 && errors.Is(err, io.EOF) {
 			return io.EOF
 		} else if err != nil && !errors.Is(err, io.EOF) {
-			return Damaged(err)
+			return fmt.Errorf("line %d: %w", l.line+1, Damaged(err))
 		}
 		l.line++
 		text = bytes.TrimSpace(line)

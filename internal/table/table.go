@@ -234,13 +234,17 @@ func decompressed(r io.Reader) (*bufio.Reader, decompress.Coding, error) {
 	return bufio.NewReaderSize(plain, 1<<18), coding, nil
 }
 
-// Damaged returns the error about a file that ends early or was changed.
+// Damaged returns the error about a file that ends early or was changed, and ErrLong as it is.
 func Damaged(err error) error {
+	if errors.Is(err, ErrLong) {
+		return err
+	}
 	return fmt.Errorf("the file is truncated or damaged: %w", err)
 }
 
 // ErrLong is the error of a line with more than MaxLine bytes.
-var ErrLong = fmt.Errorf("a line has more than %d MB: is the file a table, and is each quote closed?", MaxLine>>20)
+var ErrLong = fmt.Errorf("a line is longer than %d bytes: end each record with a line break, close each quote, and leave "+
+	"longer values out", MaxLine)
 
 // MaxLine is the maximal number of bytes of a line.
 const MaxLine = 64 << 20

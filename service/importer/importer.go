@@ -388,7 +388,8 @@ func (s *source) everyLine(each func(place string, line []byte) error) error {
 	}
 	scan := bufio.NewScanner(r)
 	scan.Buffer(nil, table.MaxLine)
-	for n := 1; scan.Scan(); n++ {
+	n := 1
+	for ; scan.Scan(); n++ {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
@@ -399,7 +400,7 @@ func (s *source) everyLine(each func(place string, line []byte) error) error {
 	}
 	if err := scan.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {
-			err = table.ErrLong
+			return fmt.Errorf("line %d: %w", n, table.ErrLong)
 		}
 		return table.Damaged(err)
 	}
