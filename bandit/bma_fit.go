@@ -478,7 +478,7 @@ func (e *expert) setIntercept(sd float64) {
 		if m.NumParams() == d {
 			return
 		}
-	case *utility.Additive, *utility.Quadratic:
+	case *utility.Additive, *utility.Expansion:
 	default:
 		return
 	}

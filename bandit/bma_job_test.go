@@ -143,7 +143,7 @@ func TestUnitsLetNoModeRest(t *testing.T) {
 			e.wake = 0
 			p := *e.posterior
 			p.LogEvidence = base
-			if _, ok := e.Model.(*utility.Quadratic); ok {
+			if _, ok := e.Model.(*utility.Expansion); ok {
 				p.LogEvidence = quadratic
 			}
 			e.posterior = &p

@@ -94,7 +94,7 @@ func (e *expert) anchorOf(m *utility.Additive, prior []float64) (*mle.Laplace, e
 // concave reports a family whose utility is linear in its parameters, so that one start is as good as any.
 func concave(m utility.Model) bool {
 	switch m.(type) {
-	case *utility.Linear, *utility.Quadratic:
+	case *utility.Linear, *utility.Expansion:
 		return true
 	}
 	return false

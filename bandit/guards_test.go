@@ -103,7 +103,7 @@ func TestNilModelsAreNamed(t *testing.T) {
 			}
 		}
 	}
-	var basis *utility.Quadratic
+	var basis *utility.Expansion
 	_, ucb := NewUCBOn(p, basis, DefaultUCBOptions())
 	_, ts := NewTSOn(p, basis, DefaultTSOptions())
 	_, ofu := NewOFUOn(p, basis, DefaultOFUOptions())

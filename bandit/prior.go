@@ -136,7 +136,7 @@ func (b *beliefs) assume() error {
 			if own == d {
 				continue
 			}
-		case *utility.Additive, *utility.Quadratic:
+		case *utility.Additive, *utility.Expansion:
 			if anchor, err = line.Extended(d+1, e.prior[d+1:own]); err != nil {
 				return err
 			}

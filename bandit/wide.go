@@ -63,7 +63,7 @@ const (
 // numericProducts returns experts with the products of the numeric features with each other, and with all features,
 // unless these are among the defaults or too many. If the first are too many, the expert takes squares only.
 func numericProducts(p Problem) (experts []Expert) {
-	add := func(m *utility.Quadratic, maxParams int) bool {
+	add := func(m *utility.Expansion, maxParams int) bool {
 		fits := m.NumParams() <= maxParams
 		if fits {
 			experts = append(experts, Expert{Model: m})

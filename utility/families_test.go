@@ -29,7 +29,7 @@ func TestNestedFamiliesKeepTheContract(t *testing.T) {
 			utilitytest.TestModel(t, utility.NewQuadratic(d))
 		})
 	}
-	for _, m := range []*utility.Quadratic{utility.NewProducts(3, []int{1}, false),
+	for _, m := range []*utility.Expansion{utility.NewProducts(3, []int{1}, false),
 		utility.NewProducts(4, []int{0, 2}, true), utility.NewSquares(3, []int{0, 2}), utility.NewSteps(1), utility.NewSteps(3)} {
 		t.Run(m.String(), func(t *testing.T) { utilitytest.TestModel(t, m) })
 	}

@@ -30,7 +30,7 @@ func Identity(m Model) string {
 	name := fmt.Sprintf("%T", m)
 	if s, ok := m.(fmt.Stringer); ok {
 		switch m.(type) {
-		case *Linear, *Quadratic, *MLP, *Additive:
+		case *Linear, *Expansion, *MLP, *Additive:
 			return s.String()
 		}
 		name += fmt.Sprintf(" %q", s.String())

@@ -79,7 +79,7 @@ func units(name, doc string, n int, create func(d, units int) *utility.Additive)
 }
 
 // fixed is for families without options. It knows their parameters without building them.
-func fixed(name, doc string, params func(d int) int, create func(d int) *utility.Quadratic) settings.Kind[utility.Model] {
+func fixed(name, doc string, params func(d int) int, create func(d int) *utility.Expansion) settings.Kind[utility.Model] {
 	return settings.Bare(name, doc, func(d settings.Dims) (utility.Model, error) {
 		if params(d.Features) > maxParams {
 			return nil, fmt.Errorf("kind = %q: %d features make more than %d parameters", name, d.Features, maxParams)

@@ -185,7 +185,7 @@ func TestDefaultExperts(t *testing.T) {
 
 // The families without options have at most 10,000 parameters.
 func TestFixedFamiliesAreBounded(t *testing.T) {
-	for kind, create := range map[string]func(d int) *utility.Quadratic{"quadratic": utility.NewQuadratic,
+	for kind, create := range map[string]func(d int) *utility.Expansion{"quadratic": utility.NewQuadratic,
 		"steps": utility.NewSteps} {
 		problem := large.problem()
 		for problem.NumFeatures = 1; create(problem.NumFeatures).NumParams() <= 10_000; problem.NumFeatures++ {

@@ -444,7 +444,7 @@ func (s *source) add(f *found) error {
 	if f.skip == "" && len(f.items) > 0 && len(f.shown)+len(f.taken) == 0 {
 		f.skip = "show nothing"
 	}
-	if f.skip != "" || f.isLarge() {
+	if f.skipLarge() {
 		s.report.Skipped[f.skip]++
 		return nil
 	}
@@ -496,9 +496,10 @@ func (s *source) imported(f *found) (d *page.Imported, err error) {
 	return d, nil
 }
 
-// isLarge leaves a decision out that shows, or takes, more items than any page has.
-func (f *found) isLarge() bool {
-	if max(len(f.shown), len(f.taken)) > setup.MaxSize {
+// skipLarge leaves a decision out that shows, or takes, more items than any page has. It reports whether the decision is
+// left out, for whatever reason.
+func (f *found) skipLarge() bool {
+	if f.skip == "" && max(len(f.shown), len(f.taken)) > setup.MaxSize {
 		f.skip = fmt.Sprintf("show more than %d items", setup.MaxSize)
 	}
 	return f.skip != ""

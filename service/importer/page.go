@@ -306,7 +306,7 @@ func (s *source) found(p *pageRows) (*found, error) {
 	if f.taken, err = p.takenOf(c.Chosen, ids, flags); err != nil {
 		return nil, err
 	}
-	if f.isLarge() {
+	if f.skipLarge() {
 		return f, nil
 	}
 	if f.choices, err = p.takes(c, ids, f.taken); err != nil {

@@ -9,7 +9,8 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Quadratic is the family of quadratic utilities, linear in their parameters:
+// Expansion is a family of linear utilities with further terms of the features. The terms are products of two features,
+// for quadratic utilities, or steps of each; either way the family is linear in its parameters. With products
 //
 //	f_w(x) = aᵀx + b + Σ_{j≤k} q_jk x_j x_k
 //
@@ -17,12 +18,12 @@ import (
 // products the prior is q ~ N(0, d/(4P)), which gives them the variance of aᵀx; with all products that is 1/(2(d+1))
 // each. With squares only the prior is q ~ N(0, 5/(4P)): some five features may bend.
 //
-// Steps of each feature, in the place of the products, are additive trees of one split:
+// Steps are additive trees of one split:
 //
 //	f_w(x) = aᵀx + b + Σ_j Σ_{k=1}^7 q_jk 1{x_j > c_k},  Φ(c_k) = k/8,  q ~ N(0, ¼)
 //
 // with w = [a, b, q_11, q_12, …, q_17, q_21, …].
-type Quadratic struct {
+type Expansion struct {
 	d       int
 	pairs   [][2]int // j ≤ k
 	steps   bool     // of each feature, instead of products
@@ -32,11 +33,11 @@ type Quadratic struct {
 }
 
 // NewQuadratic returns the quadratic family of d features. It panics if d < 1.
-func NewQuadratic(d int) *Quadratic {
+func NewQuadratic(d int) *Expansion {
 	if d < 1 {
 		panic(fmt.Sprintf("utility: quadratic utility of %d features, want at least 1", d))
 	}
-	m := &Quadratic{d: d, name: "quadratic"}
+	m := &Expansion{d: d, name: "quadratic"}
 	m.choose(func(j, k int) bool { return true })
 	m.share = float64(d) / float64(len(m.pairs))
 	return m
@@ -44,9 +45,9 @@ func NewQuadratic(d int) *Quadratic {
 
 // NewProducts returns the quadratic family of d features with only the products among the features in of, or, if all is
 // true, between those and every feature. It panics if d < 1, or if of is empty or not strictly increasing.
-func NewProducts(d int, of []int, all bool) *Quadratic {
+func NewProducts(d int, of []int, all bool) *Expansion {
 	has := chosen(d, of)
-	m := &Quadratic{d: d, name: fmt.Sprintf("quadratic in %v", of)}
+	m := &Expansion{d: d, name: fmt.Sprintf("quadratic in %v", of)}
 	if all {
 		m.name += " with all"
 	}
@@ -57,9 +58,9 @@ func NewProducts(d int, of []int, all bool) *Quadratic {
 
 // NewCrossed returns the quadratic family of d features with the products of the customer's features with
 // each of the others, the items'. It panics as [NewProducts] does.
-func NewCrossed(d int, customer []int) *Quadratic {
+func NewCrossed(d int, customer []int) *Expansion {
 	has := chosen(d, customer)
-	m := &Quadratic{d: d, name: fmt.Sprintf("products of %v and the others", customer)}
+	m := &Expansion{d: d, name: fmt.Sprintf("products of %v and the others", customer)}
 	m.choose(func(j, k int) bool { return has[j] != has[k] })
 	m.share = float64(d) / float64(len(m.pairs))
 	return m
@@ -67,9 +68,9 @@ func NewCrossed(d int, customer []int) *Quadratic {
 
 // NewSquares returns the quadratic family of d features with the squares of some of them only. It panics as
 // [NewProducts] does.
-func NewSquares(d int, of []int) *Quadratic {
+func NewSquares(d int, of []int) *Expansion {
 	has := chosen(d, of)
-	m := &Quadratic{d: d, share: 5 / float64(len(of)), name: fmt.Sprintf("squares of %v", of)}
+	m := &Expansion{d: d, share: 5 / float64(len(of)), name: fmt.Sprintf("squares of %v", of)}
 	if n := len(of); of[n-1] == n-1 {
 		m.name = fmt.Sprintf("squares of the first %d", n)
 	}
@@ -84,11 +85,11 @@ var cuts = [...]float64{
 }
 
 // NewSteps returns the linear family of d features with steps of each. It panics if d < 1.
-func NewSteps(d int) *Quadratic {
+func NewSteps(d int) *Expansion {
 	if d < 1 {
 		panic(fmt.Sprintf("utility: steps of %d features, want at least 1", d))
 	}
-	return &Quadratic{d: d, steps: true, share: 1, name: "steps"}
+	return &Expansion{d: d, steps: true, share: 1, name: "steps"}
 }
 
 // chosen reports, for each of d features, whether it is in of.
@@ -108,7 +109,7 @@ func chosen(d int, of []int) []bool {
 }
 
 // choose sets the pairs to the products accepted by has.
-func (m *Quadratic) choose(has func(j, k int) bool) {
+func (m *Expansion) choose(has func(j, k int) bool) {
 	for j := range m.d {
 		for k := j; k < m.d; k++ {
 			if has(j, k) {
@@ -119,13 +120,13 @@ func (m *Quadratic) choose(has func(j, k int) bool) {
 }
 
 // String returns "quadratic" or "steps", followed by the features in products unless these are all.
-func (m *Quadratic) String() string { return m.name }
+func (m *Expansion) String() string { return m.name }
 
 // NumFeatures returns d.
-func (m *Quadratic) NumFeatures() int { return m.d }
+func (m *Expansion) NumFeatures() int { return m.d }
 
 // NumParams returns d_w = d + 1 + P, which is (d+1)(d+2)/2 with all products; P = 7d with steps.
-func (m *Quadratic) NumParams() int {
+func (m *Expansion) NumParams() int {
 	if m.steps {
 		return m.d + 1 + len(cuts)*m.d
 	}
@@ -133,10 +134,10 @@ func (m *Quadratic) NumParams() int {
 }
 
 // LinearInParams implements [LinearInParams]. φ(x) consists of the features, 1 and the products or steps.
-func (m *Quadratic) LinearInParams() {}
+func (m *Expansion) LinearInParams() {}
 
 // Precisions implements [Prior].
-func (m *Quadratic) Precisions(dst []float64) {
+func (m *Expansion) Precisions(dst []float64) {
 	checkParams(m, dst)
 	linearPrecisions(dst[:m.d+1], m.d)
 	for j := m.d + 1; j < len(dst); j++ {
@@ -145,13 +146,13 @@ func (m *Quadratic) Precisions(dst []float64) {
 }
 
 // Init draws the initial parameters as [Linear] does. It panics unless len(w) = d_w.
-func (m *Quadratic) Init(w []float64, rng *rand.Rand) {
+func (m *Expansion) Init(w []float64, rng *rand.Rand) {
 	checkParams(m, w)
 	initUniform(w, m.d, rng)
 }
 
 // monomials stores ∇f_w(x) in g. It does not depend on w.
-func (m *Quadratic) monomials(g, x []float64) {
+func (m *Expansion) monomials(g, x []float64) {
 	copy(g, x)
 	g[m.d] = 1
 	products := g[m.d+1:]
@@ -176,7 +177,7 @@ func steps(g, x []float64) {
 }
 
 // Utilities implements [Model].
-func (m *Quadratic) Utilities(dst, w []float64, x *mat.Dense) {
+func (m *Expansion) Utilities(dst, w []float64, x *mat.Dense) {
 	checkUtilities(m, dst, w, x)
 	buf := m.scratch.get(len(w))
 	defer m.scratch.put(buf)
@@ -187,7 +188,7 @@ func (m *Quadratic) Utilities(dst, w []float64, x *mat.Dense) {
 }
 
 // Gradients implements [Model].
-func (m *Quadratic) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
+func (m *Expansion) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
 	n := checkGradients(m, dst, w, x)
 	for i := range n {
 		m.monomials(dst.RawRowView(i), x.RawRowView(i))
@@ -195,7 +196,7 @@ func (m *Quadratic) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
 }
 
 // Linearize implements [Linearizer].
-func (m *Quadratic) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
+func (m *Expansion) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 	checkUtilities(m, u, w, x)
 	m.Gradients(g, w, x)
 	for i := range u {
@@ -204,7 +205,7 @@ func (m *Quadratic) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Den
 }
 
 // ColumnLinearize implements [Columnar].
-func (m *Quadratic) ColumnLinearize(u, g, w []float64, c *Columns) {
+func (m *Expansion) ColumnLinearize(u, g, w []float64, c *Columns) {
 	checkColumnGradients(m, u, g, w, c)
 	copy(g, c.Affine())
 	products := g[(m.d+1)*c.n:]
