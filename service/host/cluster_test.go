@@ -185,6 +185,27 @@ func TestServicesShareALog(t *testing.T) {
 	runs(t, log, second.data, nil).tally() // it keeps one of its own
 }
 
+// If two processes are to take the log over at once, one of them leads and the other follows it. They wait three
+// seconds between the lease and the claim, as long as the lease of the first one lasts.
+func TestTwoTakeOver(t *testing.T) {
+	log := natstest.URL(t)
+	long := Options{Connecting: func(o *natslog.Options) { o.Lease = 3 * time.Second }}
+	all := [3]*running{runsWith(t, log, t.TempDir(), long, nil)}
+	var starts sync.WaitGroup
+	for i := range 2 {
+		starts.Go(func() { all[1+i] = runsWith(t, log, t.TempDir(), Options{TakeOver: true}, nil) })
+		time.Sleep(1500 * time.Millisecond)
+	}
+	starts.Wait()
+	all[0].until("the first one follows", func() bool { return all[0].said("following the log") })
+	all[1].ask(201, "PUT", "/v1/placements/home",
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	for i, r := range all {
+		r.ask(201, "POST", "/v1/placements/home/decisions",
+			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, i))
+	}
+}
+
 // A service opens the log again if the leader removes the entries that it was about to read: it opened an empty log,
 // without a snapshot. The second time it begins with the leader's snapshot.
 func TestRemovedWhileOpening(t *testing.T) {

@@ -198,7 +198,7 @@ func (s *service) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return err
 		case s.Log.URL != "" && errors.Is(err, eventlog.ErrFenced):
-			pause = minPause
+			pause, s.TakeOver = minPause, false // two that take it from each other would never end
 		case s.isShort(err) && (short.IsZero() || time.Since(short) < s.patience()):
 			if short.IsZero() {
 				short = time.Now()
