@@ -295,17 +295,33 @@ func TestRelearningWithOutages(t *testing.T) {
 	}
 }
 
-// A second learner that takes over in an outage does not learn the outage, whose alarm it ends.
-func TestExchangeInAnOutage(t *testing.T) {
-	w, store := outage(t, "")
-	learned := w.learned()
-	w.goOn2(300)
-	fatal.Or(w.e.Change(t.Context(), "home", []byte(strings.Replace(fmt.Sprintf(guardedShop, ""), `{}`,
-		`{"name":"another"}`, 1)), engine.Change{Relearn: true}, w.now))(t)
-	exchange(t, w.e)
-	if now := w.learned(); w.alarm() != nil || now < learned || now > learned+20 {
-		t.Errorf("the second learner has learned %d rounds, and the first one %d, with the alarm %+v", now, learned,
-			w.alarm())
+// A second learner does not take over in an outage, whose alarm would end: it waits until the alarm has ended, and has
+// learned what was held back by then.
+func TestExchangeAfterAnOutage(t *testing.T) {
+	for _, ends := range []string{"by itself", "cleared"} {
+		w, store := outage(t, "")
+		w.goOn2(300)
+		fatal.Or(w.e.Change(t.Context(), "home", []byte(strings.Replace(fmt.Sprintf(guardedShop, ""), `{}`,
+			`{"name":"another"}`, 1)), engine.Change{Relearn: true}, w.now))(t)
+		w.goOn2(300)
+		if done, ended, err := w.e.Exchange(t.Context(), w.now); done != nil || ended != nil || err != nil ||
+			w.alarm() == nil {
+			t.Errorf("%s: in an outage: exchanged %q, ended %q, %v, with the alarm %+v", ends, done, ended, err,
+				w.alarm())
+		}
+		if ends == "cleared" {
+			fatal.If(t, w.e.ClearAlarm(t.Context(), "home", false, w.now))
+		} else {
+			for w.sells[0] = 0.5; w.alarm() != nil; {
+				w.goOn2(1)
+			}
+		}
+		first, to := w.learned(), w.e.Sequence()
+		if r := mustStats(t, w.e).Relearning; r.Learned < first-20 || r.Learned > first || r.To+10 < to {
+			t.Errorf("%s: at entry %d the second learner has learned %d rounds up to entry %d, and the first one %d",
+				ends, to, r.Learned, r.To, first)
+		}
+		exchange(t, w.e)
+		same(t, w.e, store, nil)
 	}
-	same(t, w.e, store, nil)
 }

@@ -86,13 +86,17 @@ func (s *State) resume(p *Placement, sequence uint64, doubtful [2]uint64) {
 // maxOutages bounds the outages that second learners leave out. A further one takes the place of the oldest.
 const maxOutages = 100
 
-// endHold ends the pause of learning and returns it. A second learner, which paused, too, leaves out the rounds in doubt.
+// endHold ends the pause of learning and returns it. A second learner, which paused, too, goes on without the rounds in
+// doubt.
 func (p *Placement) endHold(sequence uint64, doubtful [2]uint64) (held learner.Gap) {
 	held, p.held = p.held, learner.Gap{}
 	held.Doubtful = doubtful
 	if held.Rounds > 0 && doubtful[1] > 0 {
 		p.outages = append(slices.Clone(p.outages[max(len(p.outages)-maxOutages+1, 0):]),
 			learner.Outage{After: held.After, UpTo: sequence, Doubtful: doubtful})
+	}
+	if held.After > 0 && p.Relearning != nil {
+		p.Relearning.Worker.Follow(sequence, p.outages)
 	}
 	return held
 }

@@ -85,12 +85,14 @@ func (s *State) swap(p *Placement, sequence uint64, time int64, b *eventlog.Lear
 	switch {
 	case r == nil || !r.Worker.Config.IsLogged(b.Config):
 		return errors.New("no second learner of this configuration can decide")
+	case p.held.After > 0:
+		return errors.New("a second learner cannot decide while an alarm holds rounds back")
 	case r.lost:
 		return fmt.Errorf("the learner has learned from entry %d on: %w", r.Worker.Replaying().From,
 			eventlog.ErrRemoved)
 	}
 	s.keepBefore(p, time, r.note, 0)
-	p.restartGuard(sequence) // so that the second learner leaves out an outage that is under way
+	p.restartGuard(sequence) // before its alarm could name a version of this learner to the second one
 	s.retire(p)
 	if !p.Config.SameRows(r.Worker.Config) {
 		p.Learner = sequence
@@ -150,7 +152,7 @@ func (p *Placement) NextOfRelearning() eventlog.Body {
 	case seen.Broken:
 		return &eventlog.RelearningEnded{Reason: api.Abbreviate("the learner has broken: "+seen.Problem,
 			learner.MaxProblem)}
-	case at.UpTo > at.Reached+caughtUp:
+	case p.held.After > 0, at.UpTo > at.Reached+caughtUp: // to decide would end the alarm
 		return nil
 	}
 	return &eventlog.LearnerSwapped{Config: r.Worker.Config.Canonical()}
