@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -67,15 +68,36 @@ func share(n, all int) string {
 
 // ExportPlacement writes a placement's decisions as [Log.Export] does, from the log of a running service with snapshots
 // in the directory data.
+//
+// If the service removes the log's first entries before the export has read them, the export begins again.
 func ExportPlacement(ctx context.Context, store eventlog.Log, data, placement string, w io.Writer) (err error) {
-	log := &Log{Log: store, Name: "the log"}
-	if err := log.readSnapshots(data); err != nil {
-		return err
+	out := &begun{w: w}
+	for range maxBegins {
+		log := &Log{Log: store, Name: "the log"}
+		if err := log.readSnapshots(data); err != nil {
+			return err
+		}
+		if log.Extent, err = store.Extent(ctx); err != nil {
+			return err
+		}
+		if err = log.Export(ctx, out, Decisions{Placement: placement}); out.yes || !errors.Is(err, eventlog.ErrRemoved) {
+			return err
+		}
 	}
-	if log.Extent, err = store.Extent(ctx); err != nil {
-		return err
-	}
-	return log.Export(ctx, w, Decisions{Placement: placement})
+	return err
+}
+
+const maxBegins = 5 // of an export
+
+// begun notes whether anything was written.
+type begun struct {
+	w   io.Writer
+	yes bool
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	b.yes = true
+	return b.w.Write(p)
 }
 
 // line is a decision in an export.

@@ -2,6 +2,9 @@ package inspect_test
 
 import (
 	"bytes"
+	"context"
+	"iter"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
+	"vitrine/service/eventlog/memlog"
 	"vitrine/service/host"
 	"vitrine/service/inspect"
 	"vitrine/service/setup"
@@ -42,5 +46,44 @@ func TestExportPlacement(t *testing.T) {
 	if live.String() != copied.String() || strings.Count(live.String(), "\n") != 3 ||
 		strings.Contains(live.String(), "other") {
 		t.Errorf("%s\nand from a copy\n%s", &live, &copied)
+	}
+}
+
+// cutLog removes its entries before a sequence once they were read.
+type cutLog struct {
+	*memlog.Store
+	before uint64
+}
+
+func (l *cutLog) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		l.Store.Entries(ctx, from)(yield)
+		if err := l.TruncateBefore(ctx, l.before); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// An export begins again if the entries that it would read next are removed.
+func TestExportDuringRemoval(t *testing.T) {
+	ctx, data, store := t.Context(), t.TempDir(), new(memlog.Store)
+	e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner}))(t)
+	defer e.Close()
+	fatal.Or(e.Put(ctx, "home", []byte(
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1))(t)
+	for _, id := range []string{"a", "b", "c"} {
+		if id == "c" {
+			snapshot, _, err := e.Snapshot(ctx)
+			fatal.If(t, err)
+			fatal.If(t, os.WriteFile(filepath.Join(data, host.SnapshotFile), snapshot, 0o600))
+		}
+		fatal.Or(e.Decide(ctx, "home",
+			&api.Request{Decision: id, Items: []api.Item{{ID: "sku1", Features: api.Values{api.Number("x", 1)}}}}, 1))(t)
+		fatal.If(t, e.Outcome(ctx, "home", id, "sku1", 2))
+	}
+	var text bytes.Buffer
+	fatal.If(t, inspect.ExportPlacement(ctx, &cutLog{store, 6}, data, "home", &text))
+	if n := strings.Count(text.String(), "\n"); n != 1 || !strings.Contains(text.String(), `"decision_id":"c"`) {
+		t.Errorf("%d decisions: %s", n, &text)
 	}
 }
