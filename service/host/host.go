@@ -72,7 +72,8 @@ type service struct {
 	alerts  *alert.Sender // nil without alerts
 	tracer  trace.Tracer  // nil without traces
 
-	reopened atomic.Int64 // how often the log was opened again after a failure
+	reopened atomic.Int64   // how often the log was opened again after a failure
+	waiting  *server.Socket // of a session that could not open the log; it answers 503 until the next one
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil. If the log cannot
@@ -187,6 +188,7 @@ func (l *session) works(ctx context.Context) {
 func (s *service) run(ctx context.Context) error {
 	last, begun, pause := uint64(0), false, minPause
 	var short time.Time // since when the log ends before what is known of it
+	defer s.stopWaiting()
 	for {
 		l, err := s.session(ctx, last)
 		if l.served {
@@ -217,6 +219,14 @@ func (s *service) run(ctx context.Context) error {
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, maxPause)
+	}
+}
+
+// stopWaiting frees the address for the next session.
+func (s *service) stopWaiting() {
+	if s.waiting != nil {
+		s.waiting.Close()
+		s.waiting = nil
 	}
 }
 
@@ -282,9 +292,12 @@ func (s *service) session(ctx context.Context, known uint64) (*session, error) {
 	if err != nil {
 		return l, err
 	}
-	defer socket.Close()
 	defer stop()
-	return l, l.work(ctx, known, options, socket)
+	err = l.work(ctx, known, options, socket)
+	if s.waiting = socket; l.served {
+		s.stopWaiting()
+	}
+	return l, err
 }
 
 // serverOptions returns a server's options, except those that depend on the log.
@@ -299,6 +312,7 @@ func (s *service) serverOptions() server.Options {
 
 // bind binds the service's address, before the replay, which may take long. ready is called when requests are answered.
 func (s *service) bind(ctx context.Context, o server.Options, ready func(address string)) (*server.Socket, error) {
+	s.stopWaiting()
 	listen := s.listen()
 	listen.Ready = func(a net.Addr) {
 		s.Listen = a.String() // the next session listens at the same port

@@ -163,7 +163,7 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 		_ = c.healthy()
 		return
 	}
-	c.fail(problemf(http.StatusServiceUnavailable, "starting", "the service is reading its log: try again"))
+	c.fail(problemf(http.StatusServiceUnavailable, "starting", "the service is opening its log: try again"))
 }
 
 // Run is Bind and Serve.
