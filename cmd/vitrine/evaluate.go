@@ -32,7 +32,7 @@ func (evaluateCmd) Help() string {
 
     direct    the revenue that a fitted choice model predicts: precise, and wrong if the family is
     dr-pi     direct, corrected by what the log earned, with pseudo-inverse weights of items
-    pi        pseudo-inverse weights without a model, as if a page earned the sum of its items
+    pi        pseudo-inverse weights without a model, as if a page earned the sum of its items; biased, for comparison
     items     independent weights of items, as in Open Bandit Pipeline; biased, for comparison
     snips     weights of whole pages; no number unless they are worth 50 rounds
     dr-sets   direct, corrected with weights of whole pages; as snips

@@ -42,10 +42,10 @@ type importCmd struct {
 func (importCmd) Help() string {
 	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log already contains are left out, so you can repeat an interrupted import.
 
-A table contains a row for each item of a decision, with the columns decision_id, item and chosen, and optionally time, shown (the position), units (how many were taken), units_value (what they earned), revenue and propensity; every feature is the column of its name. If your columns have other names, write a mapping, or let vitrine assess find it:
+A table is CSV, TSV, Parquet or JSON Lines. It contains a row for each item of a decision, with the columns decision_id, item and chosen, and optionally time, shown (the position), units (how many were taken), units_value (what they earned), revenue and propensity; every feature is the column of its name. If your columns have other names, write a mapping, or let vitrine assess find it:
 
-    format = "csv"                 csv, tsv, parquet, jsonl, dsjson, personalizer, obp, vw, vwjson or sessions; found from
-                                   the name of the file
+    format = "csv"                 csv, tsv, parquet, jsonl (a table, or lines of vitrine export), dsjson, personalizer, obp,
+                                   vw, vwjson or sessions; found from the name of the file
     delimiter = ";"
     header = ["id", "sku", …]      names of the columns, if the first line of CSV has none
     items = "item_context.csv"     of obp: the file of the items
@@ -61,7 +61,7 @@ A table contains a row for each item of a decision, with the columns decision_id
     chosen = "clicked"             1 or true in the rows that were taken
     units = "quantity"             how many units were taken, in the rows that were taken; 1 if empty
     value = "paid"                 what these units earned together; units × revenue if empty
-    revenue = "margin"
+    revenue = "margin"             of the item, taken or not; 1 without the column
     propensity = "p"               of the page; required in each decision if it is named here
     [events]                       in place of chosen, if impressions and clicks are rows of their own
     column = "event_name"
@@ -84,7 +84,7 @@ personalizer reads the logs that Azure Personalizer exported, and the placement 
 
 sessions holds a decision in each line, in JSON or CSV: item and revenue are lists, shown is a list of items, and chosen is an item, a list of items, or a list of 0 and 1. A path such as items.price names a member of the objects in a list; list = "|" separates the values of a list in CSV. vw and vwjson have labels action:cost:probability: actions = 4 is the number of actions that have no lines, and loss = true says that costs are 0 for an item taken and 1 for none, in place of −1 and 0.
 
-A time before the log's last entry becomes the last entry's time. An outcome gets the time of its decision.
+A time before the log's last entry becomes the last entry's time, and so does a missing time if other decisions have one. An outcome gets the time of its decision.
 
 ` + examples(
 		"vitrine import clicks.csv --placement home --create home.json --to vitrine-data",
@@ -272,12 +272,14 @@ type importing struct {
 	config  *setup.Config
 	known   map[string]bool
 	last    int64 // the time of the log's last entry
-	first   int64 // the first decision's
+	first   int64 // the earliest time of a decision
+	timed   bool  // whether there is any
 	now     int64
 
 	waiting []*page.Imported
 
 	decisions, chosen, before, withLaw, withPropensity, moved int
+	untimed                                                   int
 	items, unshown                                            int
 }
 
@@ -294,8 +296,8 @@ func (i *importing) check(d *page.Imported) error {
 	if err := engine.CheckImport(i.Placement, i.config, d); err != nil {
 		return fmt.Errorf("decision %q: %w", d.Request.Decision, err)
 	}
-	if i.decisions == 0 || d.Time > 0 && d.Time < i.first {
-		i.first = d.Time
+	if d.Time > 0 && (!i.timed || d.Time < i.first) {
+		i.first, i.timed = d.Time, true
 	}
 	i.decisions++
 	i.items += len(d.Request.Items)
@@ -317,7 +319,10 @@ func (i *importing) write(ctx context.Context, d *page.Imported) error {
 	if i.known[d.Request.Decision] {
 		return nil
 	}
-	if d.Time == 0 {
+	if d.Time == 0 && i.timed { // the present would move all later decisions
+		d.Time = max(i.last, i.first)
+		i.untimed++
+	} else if d.Time == 0 {
 		d.Time = i.now
 	}
 	if d.Time < i.last {
@@ -365,16 +370,23 @@ func (i *importing) print(t terminal, r *importer.Report) error {
 	if r.Sorted {
 		fmt.Fprintln(t.out, "the rows of some decisions are apart: the table was sorted by time")
 	}
-	if r.Several > 0 {
-		fmt.Fprintf(t.out, "%d decisions have several items taken: %s\n", r.Several,
+	if n := r.Several - r.Drawn; n > 0 {
+		fmt.Fprintf(t.out, "%d decisions have several items taken: %s\n", n,
 			map[string]string{"first": "the first on the page counts", "each": "each is a decision of its own",
-				"": "the choice was drawn from their rewards"}[i.several])
+				"": "all of them count, as the choices of independent customers"}[i.several])
+	}
+	if r.Drawn > 0 {
+		fmt.Fprintf(t.out, "%d decisions have several items with a reward: the choice was drawn from their rewards\n",
+			r.Drawn)
 	}
 	if i.before > 0 {
 		fmt.Fprintf(t.out, "%d decisions are in the log already\n", i.before)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
 		fmt.Fprintf(t.out, "%d decisions are left out: they %s\n", r.Skipped[reason], reason)
+	}
+	if i.untimed > 0 {
+		fmt.Fprintf(t.out, "%d decisions have no time: they have the time of the entry before them\n", i.untimed)
 	}
 	if i.moved > 0 {
 		fmt.Fprintf(t.out, "%d decisions have the time of the entry before them, which is later than theirs\n", i.moved)

@@ -212,29 +212,30 @@ func TestExportsAreImports(t *testing.T) {
 	}
 }
 
-// An export reports the share of decisions without a propensity. That share does not depend on the pages: in
-// particular, formats with item propensities do not keep only the pages with one item.
+// An export reports the share of decisions that it leaves out. That share does not depend on the pages: in particular,
+// formats with item propensities do not keep only the pages with one item. The law of a policy with random pages of its
+// own gives the probability of a page given the policy's, and no propensity.
 func TestExportsOfRandomPolicies(t *testing.T) {
 	const rounds = 60
 	t.Chdir(t.TempDir())
-	for policy, c := range map[string]struct{ record, jsonl, dsjson string }{
-		"uniform":        {"shown", "", "59 of 60 decisions (98.3 %) are left out: they have no propensities of items"},
-		"eps-greedy-mnl": {"all", "", ""},
-		"auto":           {"all", "60 of 60 decisions (100 %) have no propensity", ""},
+	for policy, c := range map[string]struct {
+		record string
+		none   int // decisions without a propensity
+		dsjson string
+	}{
+		"uniform":        {"shown", 0, "59 of 60 decisions (98.3 %) are left out: they have no propensities of items"},
+		"eps-greedy-mnl": {"all", 0, ""},
+		"auto":           {"all", rounds, ""},
 	} {
 		config := strings.Replace(strings.Replace(fmt.Sprintf(shelf, "sets", 0.5), "ucb-mnl", policy, 1), `"mode"`,
 			`"log_items":"`+c.record+`","mode"`, 1)
 		playedLog(t, policy, config, rounds, false)
 		exported, errs, code := vitrineRun(t, "export", policy)
-		if code != 0 || c.jsonl == "" && errs != "" || !strings.Contains(errs, c.jsonl) {
-			t.Errorf("%s: exit code %d, %q, want %q", policy, code, errs, c.jsonl)
+		if code != 0 || errs != "" {
+			t.Errorf("%s: exit code %d, %q", policy, code, errs)
 		}
-		none := 0
-		if c.jsonl != "" {
-			none = rounds
-		}
-		if n := strings.Count(exported, `"propensity":null`); n != none {
-			t.Errorf("%s: %d decisions without a propensity, want %d", policy, n, none)
+		if n := strings.Count(exported, `"propensity":null`); n != c.none {
+			t.Errorf("%s: %d decisions without a propensity, want %d", policy, n, c.none)
 		}
 		_, errs, _ = vitrineRun(t, "export", policy, "--format", "dsjson")
 		if !strings.Contains(errs, c.dsjson) || c.dsjson == "" && strings.Contains(errs, "no propensities") {
@@ -250,6 +251,32 @@ func TestExportsOfRandomPolicies(t *testing.T) {
 				t.Errorf("%s: imported otherwise (-exported +imported):\n%s", policy, diff)
 			}
 		}
+	}
+}
+
+// The report of an import says which of several items taken count, and which decisions got a time. An export of pages
+// drawn by a known law does not say that their probability is unknown.
+func TestImportReports(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "home.json", clicksPlacement)
+	rows := strings.NewReplacer("sku1,2,0", "sku1,2,1", ",propensity", "", "0.2,", "", "0.3,", "").Replace(clicks)
+	rows += strings.ReplaceAll(rows[strings.Index(rows, "b,2026"):], "b,2026-01-01T10:01:00Z", "c,")
+	write(t, "clicks.csv", rows)
+	write(t, "pages.toml", "[sampling_law]\ndraw = \"sets\"\nshare = 1\nsize = 2\n")
+	out := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to", "data", "--mapping",
+		"pages.toml")
+	for _, want := range []string{
+		"1 decisions have several items taken: all of them count, as the choices of independent customers",
+		"1 decisions have no time: they have the time of the entry before them",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	exported, errs, code := vitrineRun(t, "export", "data")
+	if code != 0 || errs != "" || strings.Count(exported, `"time":"2026-01-01T10:01:00Z"`) != 2 ||
+		strings.Count(exported, `"sampling_law":{"draw":"sets"`) != 3 || !strings.Contains(exported, `"earned":3.5`) {
+		t.Errorf("exit code %d, %q\n%s", code, errs, exported)
 	}
 }
 

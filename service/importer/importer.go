@@ -202,6 +202,7 @@ type Report struct {
 	Decisions int            // read
 	Skipped   map[string]int // decisions that are left out, by the reason
 	Several   int            // decisions with several items taken, that count
+	Drawn     int            // of them, decisions with a choice drawn from the items' rewards
 	Sorted    bool           // whether the rows of a decision were apart, so that the table was sorted by time
 	Features  []Match
 	Unused    []string // columns and paths of the file that are no feature, at most 50 of them
@@ -255,6 +256,9 @@ func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
 	if info, failed := l.file.Stat(); path == "-" || failed == nil && !info.Mode().IsRegular() {
 		err = l.spool()
 	}
+	if err == nil && l.format == "jsonl" && l.hasRows(ctx) {
+		l.format = "csv" // the reader of tables sees JSON
+	}
 	if err == nil {
 		err = l.sort(ctx)
 	}
@@ -262,6 +266,17 @@ func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
 		return nil, errors.Join(l.named(ctx, err), l.Close())
 	}
 	return l, nil
+}
+
+// hasRows reports whether the lines of JSON are the rows of a table: a line of vitrine export lists items.
+func (l *Log) hasRows(ctx context.Context) (rows bool) {
+	s := &source{Log: l, ctx: ctx}
+	_ = s.lines(func(_ string, line []byte) error { // Read reports errors
+		members, err := membersOf(line)
+		rows = err == nil && !slices.ContainsFunc(members, func(m member) bool { return m.name == "items" })
+		return errEnough
+	})
+	return rows
 }
 
 // spool replaces a stream by a copy of it.
@@ -562,6 +577,10 @@ func (s *source) outcomes(f *found, d *page.Imported, rewards []api.Reward) erro
 			list[0] = rewards[:1]
 		case "each":
 			list = slices.Collect(slices.Chunk(rewards, 1))
+		default:
+			if !isChoice {
+				s.report.Drawn++
+			}
 		}
 		s.report.Several++
 	}

@@ -381,6 +381,10 @@ func (f *found) addItems(p *pageRows, ids []string, c Columns) error {
 		if item.revenue, err = item.fields.revenue(c.Revenue); err != nil {
 			return p.at(i, err)
 		}
+		if item.revenue == nil && c.Revenue != "" && p.rows != nil {
+			return p.at(i, fmt.Errorf("column %s is empty: every item needs its revenue, also one that was not taken. "+
+				"To count each as 1, leave the column out", c.Revenue))
+		}
 		f.items = append(f.items, item)
 	}
 	return nil

@@ -27,6 +27,8 @@ type Recognized struct {
 	Mapping *Mapping // how Read reads it
 	Notes   []string // assumptions of the mapping
 	Needs   []string // missing before the file can be read; nil if it can be read
+
+	rows bool // whether lines of JSON are the rows of a table
 }
 
 // sampled is how many rows or lines of a file Recognize looks at.
@@ -305,6 +307,10 @@ func (k *recognizer) lines() error {
 			"same list names the item), time. In BigQuery: UNNEST(items), and a LEFT JOIN of select_item on " +
 			"user_pseudo_id, ga_session_id, item_list_id and item_id")
 	default:
+		if _, lists := s.pages.names(); len(lists) == 0 && !keys["items"] {
+			k.What, k.Mapping.Format, k.rows, k.format = "a table in JSON Lines", "jsonl", true, "csv"
+			return k.table()
+		}
 		k.What, k.Mapping.Format = "a line for each page, in JSON", "sessions"
 		k.sessions(s.pages)
 	}

@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"vitrine/service/page"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 
@@ -53,10 +55,64 @@ func TestSeveralItemsTaken(t *testing.T) {
 				got = append(got, d.Request.Decision+" "+taken(d))
 			}
 			if skipped := r.Skipped["have several items taken"]; !slices.Equal(got, want) || r.Decisions != 1 ||
-				r.Several+skipped != 1 || (skipped == 1) != (rule == "skip") {
+				r.Several+skipped != 1 || (skipped == 1) != (rule == "skip") || r.Drawn != 0 {
 				t.Errorf("%s, %s: %v, %+v, want %v", c.name, rule, got, r, want)
 			}
 		}
+	}
+	_, r, err := read(t, "log.dsjson", `{"EventId":"a",`+context+
+		`,"_outcomes":[{"_label_cost":-1,"_a":[2],"_p":[1]},{"_label_cost":-0.5,"_a":[0],"_p":[1]}]}`, &importer.Mapping{})
+	if err != nil || r.Several != 1 || r.Drawn != 1 {
+		t.Errorf("shares: %+v, %v", r, err)
+	}
+}
+
+// A table in JSON Lines holds the same decisions as the table in CSV, and Recognize knows it. A null is an empty cell.
+func TestRowsOfJSON(t *testing.T) {
+	const csv = "decision_id,item,chosen,shown,price,revenue,kind\na,x,1,2,10,1.5,new\na,y,0,0,,2,\na,z,0,1,30,3,old\n" +
+		"b,x,0,1,11,1.5,new\nb,z,1,2,31,3,old\n"
+	const lines = `
+{"decision_id":"a","item":"x","chosen":1,"shown":2,"price":10,"revenue":1.5,"kind":"new"}
+{"decision_id":"a","item":"y","chosen":false,"shown":0,"price":null,"revenue":2}
+{"item":"z","decision_id":"a","chosen":0,"shown":1,"price":30,"revenue":3,"kind":"old"}
+{"decision_id":"b","item":"x","chosen":0,"shown":1,"price":11,"revenue":1.5,"kind":"new"}
+{"decision_id":"b","item":"z","chosen":true,"shown":2,"price":31,"revenue":3,"kind":"old"}
+`
+	want, _, err := read(t, "log.csv", csv, &importer.Mapping{})
+	fatal.If(t, err)
+	got, _, err := read(t, "log.jsonl", lines, &importer.Mapping{})
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(page.Imported{})); diff != "" || err != nil || len(got) != 2 {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	path := file(t, "log.jsonl", []byte(lines))
+	r := fatal.Or(importer.Recognize(t.Context(), path))(t)
+	if r.What != "a table in JSON Lines" || r.Needs != nil || r.Mapping.Format != "jsonl" ||
+		r.Mapping.Columns.Revenue != "revenue" {
+		t.Errorf("%+v, %+v", r, r.Mapping)
+	}
+	// An empty cell makes the proposed feature optional, in each format.
+	for name, text := range map[string]string{"log.jsonl": lines, "log.csv": csv} {
+		path := file(t, name, []byte(text))
+		r := fatal.Or(importer.Recognize(t.Context(), path))(t)
+		log := fatal.Or(importer.Open(t.Context(), path, r.Mapping))(t)
+		proposed, _, err := r.Propose(fatal.Or(log.Survey(t.Context(), nil))(t))
+		if err := errors.Join(err, log.Close()); err != nil ||
+			!strings.Contains(string(proposed), `"default": "none", "kind": "category", "name": "kind"`) {
+			t.Errorf("%s: %s, %v", name, proposed, err)
+		}
+	}
+}
+
+// An item without a revenue does not count as 1 among others that have one.
+func TestEmptyRevenue(t *testing.T) {
+	const rows = "decision_id,item,chosen,revenue\na,x,1,49.9\na,y,0,\n"
+	_, _, err := read(t, "log.csv", rows, &importer.Mapping{})
+	if err == nil || !strings.Contains(err.Error(), "line 3: column revenue is empty: every item needs its revenue") {
+		t.Errorf("error %v", err)
+	}
+	if list, _, err := read(t, "log.csv", strings.Replace(rows, "revenue", "paid", 1), &importer.Mapping{}); err != nil ||
+		list[0].Request.Items[0].Revenue != nil {
+		t.Errorf("without the column: %v", err)
 	}
 }
 
@@ -315,7 +371,7 @@ func TestLawsOfColumns(t *testing.T) {
 		`sampling_law.page: there is no column "none"`: {
 			Draw: "pages", Size: 2, Share: 0.5, Page: "none"},
 		`sampling_law.slot: there is no column "none"`: {Draw: "items", Slot: "none"},
-		`/sampling_law: gives the set ["x" "z"], which was shown, the propensity 0`: {
+		`/sampling_law: never shows the set ["x" "z"], which was shown`: {
 			Draw: "swaps", Share: 1, Page: "other"},
 	} {
 		text := strings.NewReplacer("slot\n", "slot,other\n", ".2,left\n", ".2,left,\n", ".8,left\n", ".8,left,true\n",

@@ -132,6 +132,11 @@ func (l *Log) Survey(ctx context.Context, progress func(done, total int64)) (*Su
 		}
 	}
 	err = l.named(ctx, formats[l.format](s))
+	if s.isTable() {
+		for _, c := range v.columns {
+			c.missing = v.Items.Sum - c.n // an empty cell is no field of its row
+		}
+	}
 	return v, err
 }
 
@@ -478,7 +483,7 @@ func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why stri
 
 // isTable reports whether the format is a table, with the user's columns in each row.
 func (r *Recognized) isTable() bool {
-	return slices.Contains([]string{"csv", "tsv", "parquet"}, r.Mapping.Format)
+	return r.rows || slices.Contains([]string{"csv", "tsv", "parquet"}, r.Mapping.Format)
 }
 
 // lastOf returns the last name of a path.

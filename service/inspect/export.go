@@ -25,7 +25,7 @@ func (log *Log) Export(ctx context.Context, w io.Writer, which Decisions) error 
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := jsontext.NewEncoder(buffered, jsontext.AllowInvalidUTF8(true))
 	err := log.export(ctx, which, func(o *offered, end outcome) (remark string, err error) {
-		if o.Propensity == 0 {
+		if o.Propensity == 0 && offer.RecordedLawOf(o.Offered) == nil {
 			remark = noPropensity
 		}
 		return remark, writeLine(out, o, end)

@@ -125,7 +125,10 @@ func (m *Imported) checkLaw(n int, at []int) error {
 	if l.Kind != offer.DrawSwaps { // the law is conditional on the policy's own set, which may be random
 		within += 1 - l.Epsilon
 	}
-	if p == 0 || m.Propensity > 0 && math.Abs(p-m.Propensity) > within {
+	if p == 0 {
+		return api.Fieldf("/sampling_law", "never shows the set %q, which was shown", m.Shown)
+	}
+	if m.Propensity > 0 && math.Abs(p-m.Propensity) > within {
 		return api.Fieldf("/sampling_law", "gives the set %q, which was shown, the propensity %v, not %v", m.Shown, p,
 			m.Propensity)
 	}
