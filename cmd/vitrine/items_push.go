@@ -14,7 +14,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/client"
 	"vitrine/service/feature"
-	"vitrine/service/importer"
+	"vitrine/service/importer/items"
 )
 
 type itemsPushCmd struct {
@@ -64,7 +64,7 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return serviceError(fmt.Errorf("placement %q: %w", c.Placement, err))
 	}
-	m, err := importer.ReadItemMapping(c.Mapping, config.Features)
+	m, err := items.ReadMapping(c.Mapping, config.Features)
 	if err != nil {
 		return err
 	}
@@ -96,10 +96,10 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 
 // check reads the file, and returns the ids of its items. It returns an error if an item does not fit the features,
 // unless it is a patch, or if two items with different values share an id.
-func (c itemsPushCmd) check(m *importer.ItemMapping, schema *feature.Schema) (map[string]uint64, error) {
+func (c itemsPushCmd) check(m *items.Mapping, schema *feature.Schema) (map[string]uint64, error) {
 	seed, empty := maphash.MakeSeed(), catalogue.New(schema)
 	ids, row := map[string]uint64{}, 0
-	err := importer.ReadItems(c.File, m, func(item *api.CatalogueItem) error {
+	err := items.Read(c.File, m, func(item *api.CatalogueItem) error {
 		row++
 		if !c.Patch {
 			record, err := catalogue.Encode(item, schema, "")
@@ -133,7 +133,7 @@ func (c itemsPushCmd) check(m *importer.ItemMapping, schema *feature.Schema) (ma
 
 // send sends the items of the file in parts.
 func (c itemsPushCmd) send(ctx context.Context, service *client.Client,
-	m *importer.ItemMapping) (changed, unknown int, err error) {
+	m *items.Mapping) (changed, unknown int, err error) {
 	change := service.PutItems
 	if c.Patch {
 		change = service.PatchItems
@@ -153,7 +153,7 @@ func (c itemsPushCmd) send(ctx context.Context, service *client.Client,
 		part = part[:0]
 		return nil
 	}
-	err = importer.ReadItems(c.File, m, func(item *api.CatalogueItem) error {
+	err = items.Read(c.File, m, func(item *api.CatalogueItem) error {
 		if seen[item.ID] {
 			return nil
 		}

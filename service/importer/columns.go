@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"vitrine/service/api"
+	"vitrine/service/importer/cell"
 )
 
 // words splits a name into lower-case words: "prop_id", "propId" and "Prop ID" are prop, id.
@@ -103,18 +104,7 @@ func first(names []string, accept func(name string) bool) string {
 	return ""
 }
 
-func isFlag(v api.Value) bool { _, err := flag("", v); return err == nil }
-
-func isMoment(v api.Value) bool { _, err := moment(textOf(v)); return err == nil }
-
-func isPosition(v api.Value) bool { _, err := position("", v, 1); return err == nil }
-
-func isRevenue(v api.Value) bool { n, ok := number(v); return ok && n >= 0 }
-
-func number(v api.Value) (float64, bool) {
-	n, err := typed("number", v)
-	return n.Number, err == nil && n.Kind == api.IsNumber
-}
+func isRevenue(v api.Value) bool { n, ok := cell.Number(v); return ok && n >= 0 }
 
 // pages is a sample of decisions.
 type pages []*pageRows
@@ -123,7 +113,7 @@ type pages []*pageRows
 func group(rows []row, key string) (p pages) {
 	byID := map[string]*pageRows{}
 	for _, r := range rows {
-		id := textOf(r.fields[key])
+		id := cell.Text(r.fields[key])
 		if byID[id] == nil {
 			byID[id] = newPage(id, r.place)
 			p = append(p, byID[id])
@@ -174,7 +164,7 @@ func allOf(list []api.Value, test func(v api.Value) bool) bool {
 func texts(list []api.Value) map[string]bool {
 	set := make(map[string]bool, len(list))
 	for _, v := range list {
-		set[textOf(v)] = true
+		set[cell.Text(v)] = true
 	}
 	return set
 }
@@ -205,7 +195,7 @@ func (p pages) inside(outer, inner string) bool {
 	return p.every(func(l *pageRows) bool {
 		list := texts(l.get(outer))
 		return len(list) == 0 || allOf(l.get(inner), func(v api.Value) bool {
-			text := textOf(v)
+			text := cell.Text(v)
 			if text != "" {
 				values++
 			}
@@ -234,7 +224,7 @@ func (k *recognizer) long(header []string, rows []row) {
 	c := &k.Mapping.Columns
 	every := group(rows, "") // all rows as one page
 	flags := slices.DeleteFunc(called(header, chosenWords), func(name string) bool {
-		return !every.accept(name, isFlag)
+		return !every.accept(name, cell.IsFlag)
 	})
 	if len(flags) > 0 {
 		c.Chosen = flags[0]
@@ -246,13 +236,13 @@ func (k *recognizer) long(header []string, rows []row) {
 	views := rows
 	if k.events(header, rows) {
 		views = slices.DeleteFunc(slices.Clone(rows), func(r row) bool {
-			return textOf(r.fields[k.Mapping.Events.Column]) != k.Mapping.Events.Shown
+			return cell.Text(r.fields[k.Mapping.Events.Column]) != k.Mapping.Events.Shown
 		})
 		every = group(views, "")
 	}
 	k.time(every, header)
 	c.Item = first(called(header, itemWords), func(name string) bool {
-		return every.isFull(name) && name != c.Chosen && !every.accept(name, isFlag)
+		return every.isFull(name) && name != c.Chosen && !every.accept(name, cell.IsFlag)
 	})
 	if c.Chosen == "" && k.Mapping.Events == nil {
 		k.need("what was taken: a column of 0 and 1 in a row for each item shown, named as chosen in [columns]. "+
@@ -296,7 +286,7 @@ func (k *recognizer) sessions(p pages) {
 		k.need("the list of the items' ids, named as item in [columns]. The lists are %s", strings.Join(lists, ", "))
 		return
 	}
-	if p.accept(c.Item, func(v api.Value) bool { return endsWithFlags(textOf(v), " ") }) {
+	if p.accept(c.Item, func(v api.Value) bool { return endsWithFlags(cell.Text(v), " ") }) {
 		c.Chosen = c.Item
 	} else {
 		k.shownLists(p, lists)
@@ -322,13 +312,13 @@ func (k *recognizer) time(p pages, names []string) {
 	c := &k.Mapping.Columns
 	c.Time = first(called(names, timeWords), func(name string) bool {
 		return p.accept(name, func(v api.Value) bool {
-			n, isNumber := number(v)
-			return isMoment(v) && (!isNumber || n >= 6e8) // seconds and the like since 1990
+			n, isNumber := cell.Number(v)
+			return cell.IsTime(v) && (!isNumber || n >= 6e8) // seconds and the like since 1990
 		})
 	})
 	if c.Time == "" && k.Mapping.Header != nil { // names do not help
 		c.Time = first(names, func(name string) bool {
-			return p.accept(name, func(v api.Value) bool { _, isNumber := number(v); return isMoment(v) && !isNumber })
+			return p.accept(name, func(v api.Value) bool { _, isNumber := cell.Number(v); return cell.IsTime(v) && !isNumber })
 		})
 	}
 }
@@ -341,12 +331,12 @@ func (k *recognizer) shape(rows []row, name string) (groups, again, taken float6
 	for _, l := range p {
 		seen := map[string]bool{}
 		for _, r := range l.rows {
-			id := textOf(r.fields[c.Item])
+			id := cell.Text(r.fields[c.Item])
 			if seen[id] {
 				again++
 			}
 			seen[id] = true
-			if is, _ := flag("", r.fields[c.Chosen]); is {
+			if is, _ := cell.Flag("", r.fields[c.Chosen]); is {
 				taken++
 			}
 		}
@@ -409,7 +399,7 @@ func (k *recognizer) lineID(p pages, names []string) {
 	c.Decision = first(ids, func(name string) bool {
 		seen := map[string]bool{}
 		return name != c.Time && name != c.Chosen && p.every(func(l *pageRows) bool {
-			id := textOf(l.fields[name])
+			id := cell.Text(l.fields[name])
 			again := id == "" || seen[id]
 			seen[id] = true
 			return !again || len(l.get(c.Item)) == 0
@@ -424,11 +414,11 @@ func (k *recognizer) lineID(p pages, names []string) {
 func (k *recognizer) positions(p pages, names []string) {
 	c := &k.Mapping.Columns
 	c.Shown = first(called(names, positionWords), func(name string) bool {
-		return name != c.Item && name != c.Decision && name != c.Chosen && p.accept(name, isPosition) &&
+		return name != c.Item && name != c.Decision && name != c.Chosen && p.accept(name, cell.IsPosition) &&
 			p.every(func(l *pageRows) bool {
 				seen := map[float64]bool{}
 				return allOf(l.get(name), func(v api.Value) bool {
-					at, _ := position("", v, 0)
+					at, _ := cell.Position("", v, 0)
 					again := at > 1 && seen[at]
 					seen[at] = true
 					return !again
@@ -449,10 +439,10 @@ func (k *recognizer) fromZero(p pages) bool {
 		ids, taken := k.taken(l)
 		zeros := 0
 		for i, v := range l.get(c.Shown)[:min(len(ids), len(l.get(c.Shown)))] {
-			if at, _ := position("", v, 1); at > 0 {
+			if at, _ := cell.Position("", v, 1); at > 0 {
 				continue
 			}
-			if zeros++; textOf(v) == "0" && slices.Contains(taken, ids[i]) {
+			if zeros++; cell.Text(v) == "0" && slices.Contains(taken, ids[i]) {
 				clicked++
 			}
 		}
@@ -494,7 +484,7 @@ func (k *recognizer) propensities(p pages, names []string) {
 	c := &k.Mapping.Columns
 	name := first(called(names, propensityWords), func(name string) bool {
 		return name != c.Chosen && p.accept(name, func(v api.Value) bool {
-			n, ok := number(v)
+			n, ok := cell.Number(v)
 			return ok && n >= 0 && n <= 1
 		})
 	})
@@ -505,9 +495,9 @@ func (k *recognizer) propensities(p pages, names []string) {
 	for _, l := range p {
 		sum, list := 0.0, l.get(name)
 		for _, v := range list {
-			n, _ := number(v)
+			n, _ := cell.Number(v)
 			sum += n
-			ofPage = ofPage && textOf(v) == textOf(list[0])
+			ofPage = ofPage && cell.Text(v) == cell.Text(list[0])
 		}
 		ids, _ := k.taken(l)
 		shown, _ := l.arranged(c.Shown, c.Item, ids)
@@ -542,7 +532,7 @@ func (k *recognizer) tells(p pages, name string) bool {
 	for _, l := range p {
 		ids, taken := k.taken(l)
 		for i, v := range l.get(name)[:min(len(ids), len(l.get(name)))] {
-			if n, ok := number(v); ok && n != 0 && slices.Contains(taken, ids[i]) {
+			if n, ok := cell.Number(v); ok && n != 0 && slices.Contains(taken, ids[i]) {
 				with++
 			} else if ok && n != 0 {
 				without++
@@ -563,7 +553,7 @@ func (k *recognizer) events(header []string, rows []row) bool {
 		}
 		kinds := map[string]int{}
 		for _, r := range rows {
-			if kinds[textOf(r.fields[name])]++; len(kinds) > 50 {
+			if kinds[cell.Text(r.fields[name])]++; len(kinds) > 50 {
 				break
 			}
 		}
@@ -601,7 +591,7 @@ func (k *recognizer) listColumn(header []string, rows []row) bool {
 			if k.Mapping.Header != nil { // of MIND: the history is a list, too, and the last column holds the outcomes
 				whole := group(rows, "")
 				for _, later := range slices.Backward(header) {
-					if whole.accept(later, func(v api.Value) bool { return endsWithFlags(textOf(v), separator) }) {
+					if whole.accept(later, func(v api.Value) bool { return endsWithFlags(cell.Text(v), separator) }) {
 						k.Mapping.Columns.Item = later
 						break
 					}
@@ -617,11 +607,11 @@ func (k *recognizer) listColumn(header []string, rows []row) bool {
 func areLists(rows []row, name, separator string) bool {
 	lists, values := 0, 0
 	for _, r := range rows {
-		text := textOf(r.fields[name])
+		text := cell.Text(r.fields[name])
 		if text == "" {
 			continue
 		}
-		if isMoment(r.fields[name]) {
+		if cell.IsTime(r.fields[name]) {
 			return false
 		}
 		values++
@@ -632,7 +622,7 @@ func areLists(rows []row, name, separator string) bool {
 		lists++
 		seen := make(map[api.Value]bool, len(list))
 		for _, v := range list {
-			if seen[v] || !isID(textOf(v), separator) {
+			if seen[v] || !isID(cell.Text(v), separator) {
 				return false
 			}
 			seen[v] = true
@@ -683,7 +673,7 @@ func (k *recognizer) chosenList(p pages, scalars, lists []string) {
 	names := slices.Concat(scalars, lists)
 	c.Chosen = first(append(called(names, chosenWords), names...), func(name string) bool {
 		flags := func(l *pageRows) bool {
-			return len(l.lists[name]) == len(l.lists[c.Item]) && allOf(l.lists[name], isFlag)
+			return len(l.lists[name]) == len(l.lists[c.Item]) && allOf(l.lists[name], cell.IsFlag)
 		}
 		return name != c.Item && name != c.Shown && (p.every(flags) || p.inside(c.Item, name))
 	})

@@ -12,6 +12,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/importer"
+	"vitrine/service/importer/items"
 )
 
 // Reading takes time and memory in proportion to the file, even if all of it is one decision, or one list of items. Each
@@ -85,29 +86,13 @@ func TestLongLines(t *testing.T) {
 			_, err = l.Survey(t.Context(), nil)
 		}
 		if name == "an item" {
-			err = importer.ReadItems(path, fatal.Or(importer.ReadItemMapping("", nil))(t),
+			err = items.Read(path, fatal.Or(items.ReadMapping("", nil))(t),
 				func(*api.CatalogueItem) error { return nil })
 		}
 		if err == nil || !strings.Contains(err.Error(), "a line is longer than 67108864 bytes: end each record with "+
 			"a line break") || strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%s: %.300v", name, err)
 		}
-	}
-}
-
-// An item has at most as many groups as a catalogue takes.
-func TestManyGroups(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "items.csv")
-	fatal.If(t, os.WriteFile(path, []byte("id,groups\nx,"+strings.Repeat("a|", 1000)+"b|c\ny,"+numbers("g%d|", 101)),
-		0o600))
-	err := importer.ReadItems(path, fatal.Or(importer.ReadItemMapping("", nil))(t), func(i *api.CatalogueItem) error {
-		if i.ID != "x" || len(i.Groups) != 3 {
-			t.Errorf("%+v", i)
-		}
-		return nil
-	})
-	if err == nil || !strings.Contains(err.Error(), "line 3: column groups: has more than 100 groups") {
-		t.Error(err)
 	}
 }
 

@@ -9,8 +9,7 @@
 //	vw, vwjson     the text and the JSON of Vowpal Wabbit, with labels action:cost:probability
 //	sessions       a line for each decision, with lists of its items: JSON Lines or CSV
 //
-// A [Mapping] assigns the columns their roles. Every error names the place in the file. [ReadItems] reads the items of
-// a catalogue from a table in the same way.
+// A [Mapping] assigns the columns their roles. Every error names the place in the file.
 package importer
 
 import (
@@ -29,17 +28,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 	"vitrine/internal/extsort"
 	"vitrine/service/page"
-
-	"github.com/go-json-experiment/json"
 
 	"vitrine/internal/decompress"
 	"vitrine/internal/strict"
 	"vitrine/internal/table"
 	"vitrine/service/api"
+	"vitrine/service/importer/cell"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -647,11 +644,11 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 		if !utf8.ValidString(v.Text) {
 			return nil, fmt.Errorf("column %s: %.40q is not UTF-8: convert the file", m.Column, v.Text)
 		}
-		if feature.Columns > 0 && isColumns(v, feature.Columns) {
+		if feature.Columns > 0 && cell.IsColumns(v, feature.Columns) {
 			return nil, fmt.Errorf("column %s: %.40s are columns: the values of hashed categories, texts and "+
 				"objects are not in an export", m.Column, v.Text)
 		}
-		typed, err := typed(feature.Kind, v)
+		typed, err := cell.Typed(feature.Kind, v)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", m.Column, err)
 		}
@@ -673,78 +670,4 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 		list = append(list, typed)
 	}
 	return list, nil
-}
-
-// typed returns a value as a feature of a kind takes it. A text that stands for no number, such as NA, is missing.
-func typed(kind string, v api.Value) (api.Value, error) {
-	switch {
-	case kind == "number" && v.Kind == api.IsText:
-		n, err := table.ParseNumber(v.Text)
-		if err != nil || math.IsInf(n, 0) {
-			return v, fmt.Errorf("%.40q is not a finite number", v.Text)
-		}
-		if math.IsNaN(n) {
-			return api.Value{}, nil
-		}
-		return api.Number("", n), nil
-	case kind == "number" && v.Kind == api.IsNumber && (math.IsNaN(v.Number) || math.IsInf(v.Number, 0)):
-		return v, fmt.Errorf("%v is not a finite number", v.Number)
-	case (kind == "category" || kind == "text") && v.Kind == api.IsNumber:
-		return api.Text("", textOf(v)), nil
-	case (kind == "category" || kind == "text") && v.Kind == api.IsObject:
-		return v, fmt.Errorf("%.40s is not a text: the values of hashed categories and of texts are not in an export",
-			v.Text)
-	case kind == "object" && v.Kind == api.IsText:
-		return api.Object("", v.Text), nil
-	}
-	return v, nil
-}
-
-// isColumns reports whether a value is the list of n columns that an export writes in place of a hashed value.
-func isColumns(v api.Value, n int) bool {
-	var columns []float64
-	return (v.Kind == api.IsText || v.Kind == api.IsObject) && strings.HasPrefix(v.Text, "[") &&
-		json.Unmarshal([]byte(v.Text), &columns) == nil && len(columns) == n
-}
-
-// probability parses a propensity, which must be in (0, 1].
-func probability(column string, v api.Value) (float64, error) {
-	n, err := typed("number", v)
-	switch {
-	case err == nil && n.Kind == api.Missing:
-		return 0, fmt.Errorf("column %s: the propensity is missing", column)
-	case err != nil:
-		return 0, fmt.Errorf("column %s: the propensity %w", column, err)
-	case !(n.Number > 0 && n.Number <= 1):
-		return 0, fmt.Errorf("column %s: the propensity is %v: must be in (0, 1]", column, n.Number)
-	}
-	return n.Number, nil
-}
-
-// moment parses a time: RFC 3339, the forms of other programs, or seconds, milliseconds, microseconds or nanoseconds
-// since the year 1970. The size of an integer tells its unit: seconds are below 10¹¹, and each smaller unit is below a
-// thousand times the bound of the one before.
-func moment(text string) (int64, error) {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		unit := int64(time.Second)
-		for limit := int64(1e11); unit > 1 && (n >= limit || n <= -limit); limit *= 1000 {
-			unit /= 1000
-		}
-		if n < math.MaxInt64/unit && n > math.MinInt64/unit {
-			return n * unit, nil
-		}
-	} else if seconds, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(seconds) < math.MaxInt64/1e9 {
-		return int64(seconds * 1e9), nil
-	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
-		"2006-01-02 15:04:05.999999999-07:00", "2006-01-02 15:04:05.999999999", time.DateOnly,
-		"2006-01-02T15:04:05.999999999", "1/2/2006 3:04:05 PM"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			if y := t.Year(); y < 1678 || y > 2261 {
-				return 0, fmt.Errorf("the time %.40q is beyond what a log holds", text)
-			}
-			return t.UnixNano(), nil
-		}
-	}
-	return 0, fmt.Errorf("%.40q is not a time such as 2026-01-02T15:04:05Z", text)
 }

@@ -16,6 +16,7 @@ import (
 
 	"vitrine/internal/table"
 	"vitrine/service/api"
+	"vitrine/service/importer/cell"
 	"vitrine/service/offer"
 	"vitrine/service/personalizer"
 )
@@ -65,11 +66,11 @@ func readLines(s *source) error {
 			}
 			f.items = append(f.items, foundItem{item.ID, named(item.Features), item.Revenue})
 		}
-		if f.time, err = timeOf("time", api.Text("", l.Time)); err != nil {
+		if f.time, err = cell.Time("time", api.Text("", l.Time)); err != nil {
 			return err
 		}
 		if l.Propensity != nil {
-			if f.propensity, err = probability("propensity", api.Number("", *l.Propensity)); err != nil {
+			if f.propensity, err = cell.Probability("propensity", api.Number("", *l.Propensity)); err != nil {
 				return err
 			}
 		}
@@ -213,7 +214,7 @@ func readDecisions(s *source) error {
 			f.skip = "have no context"
 			return s.add(f)
 		}
-		if f.time, err = timeOf("Timestamp", api.Text("", l.Time)); err != nil {
+		if f.time, err = cell.Time("Timestamp", api.Text("", l.Time)); err != nil {
 			return err
 		}
 		if err := f.context(l.Context, own); err != nil {

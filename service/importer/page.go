@@ -19,6 +19,7 @@ import (
 	"vitrine/internal/table"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/importer/cell"
 	"vitrine/service/offer"
 )
 
@@ -149,7 +150,7 @@ func (s *source) pages(begin func(header []string) (key string, err error), each
 		number++
 		id := "row-" + strconv.Itoa(number)
 		if key != "" {
-			if id = textOf(r.fields[key]); id == "" {
+			if id = cell.Text(r.fields[key]); id == "" {
 				return fmt.Errorf("%s: column %s is empty: it identifies the decision", r.place, key)
 			}
 		}
@@ -259,7 +260,7 @@ func (p *pageRows) views(e *Events, item string) *pageRows {
 	v.fields, v.rows, v.taken = p.fields, []row{}, []string{}
 	shown, taken := map[string]bool{}, map[string]bool{}
 	for _, r := range p.rows {
-		id, kind := textOf(r.fields[item]), textOf(r.fields[e.Column])
+		id, kind := cell.Text(r.fields[item]), cell.Text(r.fields[e.Column])
 		if kind == e.Chosen && !taken[id] {
 			taken[id] = true
 			v.taken = append(v.taken, id)
@@ -277,7 +278,7 @@ func (s *source) found(p *pageRows) (*found, error) {
 	c := s.columns
 	f := &found{id: p.id, user: p.fields}
 	for i, v := range p.get(c.Time) {
-		at, err := timeOf(c.Time, v)
+		at, err := cell.Time(c.Time, v)
 		if err != nil {
 			return nil, p.at(i, err)
 		}
@@ -289,7 +290,7 @@ func (s *source) found(p *pageRows) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	if status := textOf(p.fields["status"]); p.rows != nil && slices.Contains(unfinished, status) {
+	if status := cell.Text(p.fields["status"]); p.rows != nil && slices.Contains(unfinished, status) {
 		f.skip = "have the status " + status
 	} else if len(ids) == 0 && len(p.taken) == 0 {
 		f.skip = "list no items"
@@ -345,10 +346,10 @@ func (p *pageRows) items(c Columns) (ids []string, flags []api.Value, err error)
 			flags = append(flags, api.Text("", v.Text[at+1:]))
 			v = api.Text("", v.Text[:at])
 		}
-		if textOf(v) == "" {
+		if cell.Text(v) == "" {
 			return nil, nil, p.at(i, fmt.Errorf("column %s is empty: it is the item", c.Item))
 		}
-		ids = append(ids, textOf(v))
+		ids = append(ids, cell.Text(v))
 	}
 	return ids, flags, nil
 }
@@ -378,7 +379,7 @@ func (f *found) addItems(p *pageRows, ids []string, c Columns) error {
 			item.fields[c.Item] = api.Text("", id)
 		}
 		var err error
-		if item.revenue, err = item.fields.revenue(c.Revenue); err != nil {
+		if item.revenue, err = cell.Amount(c.Revenue, item.fields[c.Revenue]); err != nil {
 			return p.at(i, err)
 		}
 		if item.revenue == nil && c.Revenue != "" && p.rows != nil {
@@ -405,7 +406,7 @@ func (p *pageRows) arranged(column, item string, ids []string) (list []string, e
 		return ids, nil
 	case !p.ofItems(column, item):
 		for _, v := range values {
-			list = append(list, textOf(v))
+			list = append(list, cell.Text(v))
 		}
 		return list, nil
 	case len(values) != len(ids):
@@ -413,7 +414,7 @@ func (p *pageRows) arranged(column, item string, ids []string) (list []string, e
 	}
 	order := map[string]float64{}
 	for i, id := range ids {
-		at, err := position(column, values[i], float64(i+1))
+		at, err := cell.Position(column, values[i], float64(i+1))
 		if err != nil {
 			return nil, p.at(i, err)
 		}
@@ -432,18 +433,18 @@ func (p *pageRows) takenOf(column string, ids []string, flags []api.Value) (take
 	switch {
 	case p.taken != nil:
 		return p.taken, nil
-	case flags == nil && (p.rows != nil || len(list) == len(ids) && allOf(list, isFlag)):
+	case flags == nil && (p.rows != nil || len(list) == len(ids) && allOf(list, cell.IsFlag)):
 		flags = list
 	case flags == nil:
 		for _, v := range list {
-			if text := textOf(v); text != "" {
+			if text := cell.Text(v); text != "" {
 				taken = append(taken, text)
 			}
 		}
 		return taken, nil
 	}
 	for i, v := range flags {
-		is, err := flag(column, v)
+		is, err := cell.Flag(column, v)
 		if err != nil {
 			return nil, p.at(i, err)
 		}
@@ -462,7 +463,7 @@ func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, 
 	units, values := p.get(c.Units), p.get(c.Value)
 	number := func(list []api.Value, i int) (n float64, text string) {
 		if len(list) == len(ids) {
-			text = textOf(list[i])
+			text = cell.Text(list[i])
 		}
 		if n, err := strconv.ParseFloat(text, 64); err == nil {
 			return n, text
@@ -501,7 +502,7 @@ func (p *pageRows) propensity(column string) (propensity float64, err error) {
 		return 0, nil
 	}
 	for i, v := range p.get(column) {
-		q, err := probability(column, v)
+		q, err := cell.Probability(column, v)
 		if err == nil && i > 0 && q != propensity {
 			err = fmt.Errorf("column %s: the propensity is %v, and %v in the first row of decision %s", column, q,
 				propensity, p.id)
@@ -512,7 +513,7 @@ func (p *pageRows) propensity(column string) (propensity float64, err error) {
 		propensity = q
 	}
 	if propensity == 0 {
-		_, err = probability(column, api.Value{})
+		_, err = cell.Probability(column, api.Value{})
 	}
 	return propensity, p.at(0, err)
 }
@@ -543,12 +544,12 @@ func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.SamplingLaw,
 		column := l.itemPropensity()
 		probabilities, slots := make([]float64, len(ids)), make([]string, len(ids))
 		for i, item := range f.items {
-			n, ok := number(item.fields[column])
+			n, ok := cell.Number(item.fields[column])
 			if !ok || !(n >= 0 && n <= 1) {
 				return nil, p.at(i, fmt.Errorf("column %s: %.40q is no probability", column,
-					textOf(item.fields[column])))
+					cell.Text(item.fields[column])))
 			}
-			probabilities[i], slots[i] = n, textOf(item.fields[l.Slot])
+			probabilities[i], slots[i] = n, cell.Text(item.fields[l.Slot])
 		}
 		d, err := drawOfItems(probabilities, slots)
 		return d, p.at(0, err)
@@ -567,7 +568,7 @@ func readSessions(s *source) error {
 	}
 	session := func(p *pageRows) error {
 		if c.Decision != "" {
-			if p.id = textOf(p.fields[c.Decision]); p.id == "" {
+			if p.id = cell.Text(p.fields[c.Decision]); p.id == "" {
 				return p.at(0, fmt.Errorf("column %s is empty: it identifies the decision", c.Decision))
 			}
 		}
@@ -620,7 +621,7 @@ func (s *source) listed(r row) *pageRows {
 				separator = ""
 			}
 		}
-		if list, ok := listOf(textOf(v), separator); ok {
+		if list, ok := listOf(cell.Text(v), separator); ok {
 			p.lists[name] = list
 		} else {
 			p.fields[name] = v
@@ -722,7 +723,7 @@ func readOBP(s *source) error {
 			if !known[shown.id] {
 				return p.at(k, fmt.Errorf("item_id %q is not in %s", shown.id, s.mapping.Items))
 			}
-			if f.propensity, err = probability("propensity_score", shown.fields["propensity_score"]); err != nil {
+			if f.propensity, err = cell.Probability("propensity_score", shown.fields["propensity_score"]); err != nil {
 				return p.at(k, err)
 			}
 		}
@@ -752,12 +753,12 @@ func (s *source) obpItems() (items []foundItem, known map[string]bool, err error
 	known = map[string]bool{}
 	s.used["revenue"] = true
 	err = s.rows(file, func(header []string) error { return s.use(header, "item_id") }, func(r row) error {
-		item := foundItem{id: textOf(r.fields["item_id"]), fields: r.fields}
+		item := foundItem{id: cell.Text(r.fields["item_id"]), fields: r.fields}
 		if item.id == "" || known[item.id] {
 			return fmt.Errorf("%s: item_id %q is empty or a duplicate", r.place, item.id)
 		}
 		var err error
-		if item.revenue, err = item.fields.revenue("revenue"); err != nil {
+		if item.revenue, err = cell.Amount("revenue", item.fields["revenue"]); err != nil {
 			return fmt.Errorf("%s: %w", r.place, err)
 		}
 		known[item.id] = true
@@ -768,65 +769,4 @@ func (s *source) obpItems() (items []foundItem, known map[string]bool, err error
 		err = errors.New("it has no items")
 	}
 	return items, known, err
-}
-
-// textOf returns a field as text.
-func textOf(v api.Value) string {
-	if v.Kind == api.IsNumber {
-		return table.FormatNumber(v.Number)
-	}
-	return v.Text
-}
-
-// timeOf returns the time in a field, 0 if it is empty.
-func timeOf(column string, v api.Value) (at int64, err error) {
-	if text := textOf(v); text != "" {
-		if at, err = moment(text); err != nil {
-			err = fmt.Errorf("column %s: %w", column, err)
-		}
-	}
-	return at, err
-}
-
-// revenue returns the number in a column, nil if the field or the column's name is empty.
-func (f fields) revenue(column string) (*float64, error) {
-	v := f[column]
-	if column == "" || v.Kind == api.Missing {
-		return nil, nil
-	}
-	n, err := typed("number", v)
-	if err != nil {
-		return nil, fmt.Errorf("column %s: %w", column, err)
-	}
-	if n.Kind == api.Missing {
-		return nil, nil
-	}
-	return &n.Number, nil
-}
-
-// flag parses a condition.
-func flag(column string, v api.Value) (bool, error) {
-	switch strings.ToLower(textOf(v)) {
-	case "1", "true", "yes", "1.0":
-		return true, nil
-	case "", "0", "false", "no", "0.0":
-		return false, nil
-	}
-	return false, fmt.Errorf("column %s: %.40q is neither 0 nor 1", column, textOf(v))
-}
-
-// position parses the position of an item on a page: 0 if it is not there, and last for "true".
-func position(column string, v api.Value, last float64) (float64, error) {
-	switch text := strings.ToLower(textOf(v)); text {
-	case "", "false", "0":
-		return 0, nil
-	case "true":
-		return last, nil
-	default:
-		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(n >= 0) {
-			return 0, fmt.Errorf("column %s: %.40q is no position", column, text)
-		}
-		return n, nil
-	}
 }

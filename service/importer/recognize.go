@@ -19,6 +19,7 @@ import (
 
 	"vitrine/internal/table"
 	"vitrine/service/api"
+	"vitrine/service/importer/cell"
 )
 
 // Recognized describes the format that a file appears to use.
@@ -400,7 +401,7 @@ func isHeader(first []string) bool {
 		if _, err := strconv.ParseFloat(text, 64); err == nil {
 			return false
 		}
-		if _, err := moment(text); err == nil || text != "" && slices.Contains(first[:j], first[j]) ||
+		if _, err := cell.Moment(text); err == nil || text != "" && slices.Contains(first[:j], first[j]) ||
 			strings.HasPrefix(text, "[") {
 			return false
 		}

@@ -12,6 +12,7 @@ import (
 	"vitrine/internal/extsort"
 	codec "vitrine/internal/fields"
 	"vitrine/service/api"
+	"vitrine/service/importer/cell"
 )
 
 // sortMemory bounds the rows in memory while a table is sorted.
@@ -37,7 +38,7 @@ func (l *Log) sort(ctx context.Context) error {
 	apart := errors.New("rows of a decision are apart")
 	seed, hashes, last := maphash.MakeSeed(), map[uint64]bool{}, ""
 	err := s.rows(l.file, begin, func(r row) error {
-		id := textOf(r.fields[column])
+		id := cell.Text(r.fields[column])
 		if id == last || id == "" {
 			return nil
 		}
@@ -58,12 +59,12 @@ func (l *Log) sort(ctx context.Context) error {
 	n, scratch := uint64(0), []byte(nil)
 	err = s.rows(l.file, begin, func(r row) error {
 		n++
-		id := textOf(r.fields[column])
+		id := cell.Text(r.fields[column])
 		if id == "" {
 			return fmt.Errorf("%s: column %s is empty: it identifies the decision", r.place, column)
 		}
 		if order[id] == nil {
-			at, err := timeOf(timeColumn, r.fields[timeColumn])
+			at, err := cell.Time(timeColumn, r.fields[timeColumn])
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.place, err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"vitrine/service/api"
+	"vitrine/service/importer/cell"
 	"vitrine/service/setup"
 )
 
@@ -80,18 +81,18 @@ type column struct {
 }
 
 func (c *column) add(v api.Value, taken bool) {
-	text := textOf(v)
+	text := cell.Text(v)
 	if v.Kind == api.Missing || text == "" || strings.EqualFold(text, "null") || strings.EqualFold(text, "nan") ||
 		text == `\N` {
 		c.missing++
 		return
 	}
 	c.n++
-	x, isNumber := number(v)
+	x, isNumber := cell.Number(v)
 	if isNumber {
 		c.numbers.add(x)
 		c.squares += float64(x * x)
-	} else if isMoment(v) {
+	} else if cell.IsTime(v) {
 		c.times++
 	}
 	if strings.Contains(text, " ") {

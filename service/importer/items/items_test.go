@@ -1,13 +1,15 @@
-package importer_test
+package items_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/importer"
+	"vitrine/service/importer/items"
 )
 
 // inFile writes bytes into a file of the test and returns its path.
@@ -18,8 +20,26 @@ func inFile(t *testing.T, name string, text []byte) string {
 	return path
 }
 
-var itemFeatures = []api.Feature{{Name: "price", Kind: "number", From: "item"},
+var features = []api.Feature{{Name: "price", Kind: "number", From: "item"},
 	{Name: "brand", Kind: "category", From: "item", Columns: 4}}
+
+// An item has at most as many groups as a catalogue takes.
+func TestManyGroups(t *testing.T) {
+	text := "id,groups\nx," + strings.Repeat("a|", 1000) + "b|c\ny,"
+	for k := range 101 {
+		text += fmt.Sprintf("g%d|", k)
+	}
+	m := fatal.Or(items.ReadMapping("", nil))(t)
+	err := items.Read(inFile(t, "items.csv", []byte(text)), m, func(i *api.CatalogueItem) error {
+		if i.ID != "x" || len(i.Groups) != 3 {
+			t.Errorf("%+v", i)
+		}
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "line 3: column groups: has more than 100 groups") {
+		t.Error(err)
+	}
+}
 
 // Any file's items get ids, or an error names the file.
 func FuzzItemsFile(f *testing.F) {
@@ -37,8 +57,8 @@ func FuzzItemsFile(f *testing.F) {
 			mapped = inFile(t, "mapping.toml", []byte("[columns]\nid = \"id\"\nrevenue = "+
 				"\"price\"\n[features]\nprice = \"price\"\n"))
 		}
-		m := fatal.Or(importer.ReadItemMapping(mapped, itemFeatures))(t)
-		_ = importer.ReadItems(inFile(t, "items", text), m, func(item *api.CatalogueItem) error {
+		m := fatal.Or(items.ReadMapping(mapped, features))(t)
+		_ = items.Read(inFile(t, "items", text), m, func(item *api.CatalogueItem) error {
 			if item.ID == "" {
 				t.Error("an item without an id")
 			}
@@ -55,7 +75,7 @@ func FuzzItemsMapping(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := importer.ReadItemMapping(inFile(t, "mapping.toml", text), itemFeatures)
+		m, err := items.ReadMapping(inFile(t, "mapping.toml", text), features)
 		if (m == nil) == (err == nil) {
 			t.Errorf("%+v, %v", m, err)
 		}

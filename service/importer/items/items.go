@@ -1,4 +1,5 @@
-package importer
+// Package items reads the items of a catalogue from a table: CSV, Parquet or JSON Lines.
+package items
 
 import (
 	"bufio"
@@ -19,13 +20,14 @@ import (
 	"vitrine/internal/strict"
 	"vitrine/internal/table"
 	"vitrine/service/api"
+	"vitrine/service/importer/cell"
 )
 
-// ItemMapping says how the rows of a table hold the items of a catalogue.
-type ItemMapping struct {
+// Mapping says how the rows of a table hold the items of a catalogue.
+type Mapping struct {
 	Delimiter  string            `toml:"delimiter"` // of CSV; "" is a comma
 	Header     []string          `toml:"header"`    // the columns of CSV without a header
-	Columns    ItemColumns       `toml:"columns"`
+	Columns    Columns           `toml:"columns"`
 	Features   map[string]string `toml:"features"`   // the column of a feature
 	Attributes map[string]string `toml:"attributes"` // the column of an attribute
 
@@ -33,22 +35,22 @@ type ItemMapping struct {
 	given bool              // whether a file said so
 }
 
-// ItemColumns are the names of columns, or "".
-type ItemColumns struct {
+// Columns are the names of columns, or "".
+type Columns struct {
 	ID         string   `toml:"id"`
 	Revenue    string   `toml:"revenue"`
 	Space      string   `toml:"space"`
 	Available  string   `toml:"available"`   // 1, true or yes
-	ValidFrom  string   `toml:"valid_from"`  // a time as in [Columns]
+	ValidFrom  string   `toml:"valid_from"`  // a time as in the mapping of a log
 	ValidUntil string   `toml:"valid_until"` // the same
 	Groups     []string `toml:"groups"`      // names of groups, with | between them
 	Payload    []string `toml:"payload"`     // the members of the payload
 }
 
-// ReadItemMapping reads the mapping in the TOML file at path for the features of a placement. Without a path, columns
+// ReadMapping reads the mapping in the TOML file at path for the features of a placement. Without a path, columns
 // are fields and features by name, and the others are attributes.
-func ReadItemMapping(path string, features []api.Feature) (*ItemMapping, error) {
-	m := &ItemMapping{kinds: map[string]string{}, given: path != ""}
+func ReadMapping(path string, features []api.Feature) (*Mapping, error) {
+	m := &Mapping{kinds: map[string]string{}, given: path != ""}
 	for _, f := range features {
 		if f.Kind != "cross" && f.From != "shopper" {
 			m.kinds[f.Name] = f.Kind
@@ -73,9 +75,9 @@ func ReadItemMapping(path string, features []api.Feature) (*ItemMapping, error) 
 	return m, nil
 }
 
-// ReadItems calls visit with each item of a table: CSV, Parquet or JSON Lines, plain or compressed. Without a mapping,
+// Read calls visit with each item of a table: CSV, Parquet or JSON Lines, plain or compressed. Without a mapping,
 // lines of JSON are items as the service writes them. The error names the file and the place in it.
-func ReadItems(path string, m *ItemMapping, visit func(*api.CatalogueItem) error) error {
+func Read(path string, m *Mapping, visit func(*api.CatalogueItem) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -125,7 +127,7 @@ func itemLines(r io.Reader, visit func(*api.CatalogueItem) error) error {
 }
 
 // rows reads the items of a table.
-func (m *ItemMapping) rows(f *os.File, visit func(*api.CatalogueItem) error) error {
+func (m *Mapping) rows(f *os.File, visit func(*api.CatalogueItem) error) error {
 	t, err := table.Open(f, table.Options{Delimiter: m.Delimiter, Names: m.Header, Texts: true})
 	if err != nil {
 		return err
@@ -164,7 +166,7 @@ func (m *ItemMapping) rows(f *os.File, visit func(*api.CatalogueItem) error) err
 
 // infer returns the mapping for the columns of a table. Without a file a column's name decides: a field, a feature, or
 // else an attribute. The error names a column that the table lacks.
-func (m *ItemMapping) infer(columns, nested []string) (*ItemMapping, error) {
+func (m *Mapping) infer(columns, nested []string) (*Mapping, error) {
 	if m.given {
 		c := m.Columns
 		named := slices.Concat([]string{c.ID, c.Revenue, c.Space, c.Available, c.ValidFrom, c.ValidUntil}, c.Groups,
@@ -208,38 +210,38 @@ const maxGroups = 100 // as of a catalogue's items
 type cells map[string]any
 
 // item returns the item of a row.
-func (m *ItemMapping) item(r cells) (item *api.CatalogueItem, err error) {
-	f := fields{}
-	for name, cell := range r {
-		if n, ok := cell.(float64); ok {
+func (m *Mapping) item(r cells) (item *api.CatalogueItem, err error) {
+	f := make(map[string]api.Value, len(r))
+	for name, v := range r {
+		if n, ok := v.(float64); ok {
 			f[name] = api.Number("", n)
 		} else {
-			f[name] = api.Text("", fmt.Sprint(cell))
+			f[name] = api.Text("", fmt.Sprint(v))
 		}
 	}
 	c := &m.Columns
-	item = &api.CatalogueItem{ID: textOf(f[c.ID])}
+	item = &api.CatalogueItem{ID: cell.Text(f[c.ID])}
 	if item.ID == "" {
 		return nil, fmt.Errorf("column %s: has no id", c.ID)
 	}
-	if item.Revenue, err = f.revenue(c.Revenue); err != nil {
+	if item.Revenue, err = cell.Amount(c.Revenue, f[c.Revenue]); err != nil {
 		return nil, err
 	}
-	if item.Space, err = f.revenue(c.Space); err != nil {
+	if item.Space, err = cell.Amount(c.Space, f[c.Space]); err != nil {
 		return nil, err
 	}
 	if _, ok := r[c.Available]; ok {
-		v, err := flag(c.Available, f[c.Available])
+		v, err := cell.Flag(c.Available, f[c.Available])
 		if err != nil {
 			return nil, err
 		}
 		item.Available = &v
 	}
-	if err := cmp.Or(f.time(c.ValidFrom, &item.ValidFrom), f.time(c.ValidUntil, &item.ValidUntil)); err != nil {
+	if err := cmp.Or(setTime(f, c.ValidFrom, &item.ValidFrom), setTime(f, c.ValidUntil, &item.ValidUntil)); err != nil {
 		return nil, err
 	}
 	for _, column := range c.Groups {
-		for name := range strings.SplitSeq(textOf(f[column]), "|") {
+		for name := range strings.SplitSeq(cell.Text(f[column]), "|") {
 			if name = strings.TrimSpace(name); name != "" && !slices.Contains(item.Groups, name) {
 				if len(item.Groups) == maxGroups {
 					return nil, fmt.Errorf("column %s: has more than %d groups", column, maxGroups)
@@ -249,7 +251,7 @@ func (m *ItemMapping) item(r cells) (item *api.CatalogueItem, err error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Features)) {
-		v, err := typed(m.kinds[name], f[m.Features[name]])
+		v, err := cell.Typed(m.kinds[name], f[m.Features[name]])
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w, and feature %s is", m.Features[name], err, name)
 		}
@@ -258,24 +260,24 @@ func (m *ItemMapping) item(r cells) (item *api.CatalogueItem, err error) {
 		}
 	}
 	for name, column := range m.Attributes {
-		if cell, ok := r[column]; ok {
+		if v, ok := r[column]; ok {
 			if item.Attributes == nil {
 				item.Attributes = map[string]any{}
 			}
-			item.Attributes[name] = guess(cell)
+			item.Attributes[name] = guess(v)
 		}
 	}
 	item.Payload, err = r.payload(c.Payload)
 	return item, err
 }
 
-// time stores a column's time, if the row sets one.
-func (f fields) time(column string, to **time.Time) error {
+// setTime stores a column's time, if the row sets one.
+func setTime(f map[string]api.Value, column string, to **time.Time) error {
 	v, ok := f[column]
 	if !ok {
 		return nil
 	}
-	at, err := timeOf(column, v)
+	at, err := cell.Time(column, v)
 	if err == nil {
 		*to = new(time.Unix(0, at).UTC())
 	}
@@ -289,20 +291,20 @@ func (r cells) payload(columns []string) (jsontext.Value, error) {
 	}
 	payload := map[string]any{}
 	for _, column := range columns {
-		if cell, ok := r[column]; ok {
-			payload[column] = cell
+		if v, ok := r[column]; ok {
+			payload[column] = v
 		}
 	}
 	return json.Marshal(payload, json.Deterministic(true))
 }
 
 // guess returns the number or the truth that a text is.
-func guess(cell any) any {
-	text, ok := cell.(string)
+func guess(v any) any {
+	text, ok := v.(string)
 	if !ok {
-		return cell
+		return v
 	}
-	if n, isNumber := number(api.Text("", strings.TrimSpace(text))); isNumber && !table.IsCode(text) {
+	if n, isNumber := cell.Number(api.Text("", strings.TrimSpace(text))); isNumber && !table.IsCode(text) {
 		return n
 	}
 	if text == "true" || text == "false" {

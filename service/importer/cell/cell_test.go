@@ -1,0 +1,48 @@
+package cell_test
+
+import (
+	"testing"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/importer/cell"
+)
+
+// Times are read in the forms of other programs, and integers by their size in seconds to nanoseconds.
+func TestTime(t *testing.T) {
+	want := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+	for _, text := range []string{
+		"2026-01-02T15:04:05Z", "2026-01-02T16:04:05+01:00", "2026-01-02 15:04:05", "2026-01-02T15:04:05",
+		"1/2/2026 3:04:05 PM", "1767366245", "1767366245.0", "1767366245000", "1767366245000000", "1767366245000000000",
+	} {
+		if at, err := cell.Time("time", api.Text("", text)); err != nil || at != want.UnixNano() {
+			t.Errorf("%s is %v, %v", text, time.Unix(0, at).UTC(), err)
+		}
+	}
+	for _, text := range []string{"yesterday", "0001-01-01T00:00:00Z", "1e300"} {
+		if _, err := cell.Time("time", api.Text("", text)); err == nil {
+			t.Errorf("%s is a time", text)
+		}
+	}
+	if at, err := cell.Time("time", api.Value{}); at != 0 || err != nil {
+		t.Errorf("an empty cell is %d, %v", at, err)
+	}
+}
+
+// A cell is a condition, a position or a number in few forms; anything else is an error that names the column.
+func TestForms(t *testing.T) {
+	for text, want := range map[string]struct{ flag, position, number bool }{
+		"1": {true, true, true}, "Yes": {true, false, false}, "false": {true, true, false}, "": {true, true, false},
+		"2.5": {false, true, true}, "-1": {false, false, true}, "NA": {false, false, false}, "x": {false, false, false},
+	} {
+		v := api.Text("", text)
+		if _, is := cell.Number(v); is != want.number || cell.IsFlag(v) != want.flag || cell.IsPosition(v) != want.position {
+			t.Errorf("%q is a number %v, a condition %v, a position %v, want %+v", text, is, cell.IsFlag(v),
+				cell.IsPosition(v), want)
+		}
+	}
+	const want = `column chosen: "maybe" is neither 0 nor 1`
+	if _, err := cell.Flag("chosen", api.Text("", "maybe")); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
