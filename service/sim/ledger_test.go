@@ -193,6 +193,13 @@ func (l *ledger) isWithdrawn(entry uint64) bool {
 	return l.withdrawn[entry]
 }
 
+// begins is the first entry that was not removed.
+func (l *ledger) begins() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first
+}
+
 // removed notes that the log begins with a message.
 func (l *ledger) removed(m *nats.Msg) {
 	l.mu.Lock()
