@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -64,6 +65,13 @@ func (s *Server) lastEvent(c *call) (after uint64, resumes bool, err error) {
 		return 0, false, nil
 	}
 	after, err = strconv.ParseUint(text, 10, 64)
+	if err == nil && after > s.engine.Sequence() { // another process may have sent it
+		ctx, cancel := context.WithTimeout(c.ctx, s.limits.Answer)
+		defer cancel()
+		if err := s.engine.CatchUp(ctx); err != nil {
+			return 0, false, err
+		}
+	}
 	if end := s.engine.Sequence(); err != nil || after > end {
 		return 0, false, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event "+
 			"of this service, from 0 to %d", readable(text), end)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -171,6 +172,45 @@ func TestEventsResume(t *testing.T) {
 	s.problem(400, "header", "", "GET", "/v1/events", "", "Last-Event-ID", "99999")
 	fatal.If(t, s.store.(eventlog.Truncater).TruncateBefore(t.Context(), 10))
 	s.problem(410, "removed", "", "GET", "/v1/events", "", "Last-Event-ID", "8")
+}
+
+// gated is a log that a follower hears of once a channel is closed.
+type gated struct {
+	engine.Log
+	open chan bool
+}
+
+func (g gated) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		<-g.open
+		g.Log.Follow(ctx, from)(yield)
+	}
+}
+
+// A listener may come back to another process, which does not know the last event yet.
+func TestEventsResumeElsewhere(t *testing.T) {
+	leader := started(t, nil)
+	store := leader.store.(engine.Log)
+	open := make(chan bool)
+	leader.store = gated{store, open}
+	f := followed(t, leader)
+	leader.store = store
+	address, _ := f.run(server.Listen{})
+	entry := leader.want(201, "PUT", "/v1/placements/home", plain).header.Get("Vitrine-Entry")
+	resumes := func(last string) int {
+		r := fatal.Or(http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events", nil))(t)
+		r.Header.Set("Last-Event-ID", last)
+		a := fatal.Or(client(nil).Do(r))(t)
+		defer a.Body.Close()
+		return a.StatusCode
+	}
+	time.AfterFunc(50*time.Millisecond, func() { close(open) })
+	if status := resumes(entry); status != 200 {
+		t.Errorf("after the leader's last event: %d", status)
+	}
+	if status := resumes("2"); status != 400 {
+		t.Errorf("after an event that is to come: %d", status)
+	}
 }
 
 // A listener gets heartbeats while a long log does not concern it.
