@@ -223,6 +223,8 @@ func TestLogOnServer(t *testing.T) {
 	// Without its first entries it is compared with the snapshots in the data directory.
 	data := t.TempDir()
 	fatal.If(t, os.Rename(snapshot, filepath.Join(data, host.SnapshotFile)))
+	config := filepath.Join(t.TempDir(), "service.toml")
+	fatal.If(t, os.WriteFile(config, fmt.Appendf(nil, "data = %q\n[log]\nurl = %q\n", data, url), 0o600))
 	limits := host.Retention{Size: 1, Log: store, Data: data}
 	if removed, err := limits.Apply(t.Context(), 12, time.Now()); err != nil ||
 		removed.To != 6 { // entry 7 is an open decision's
@@ -233,10 +235,12 @@ func TestLogOnServer(t *testing.T) {
 		{"replay", "equal, at entry 12"},
 		{"export", `"decision_id":"d12"`},
 	} {
-		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), []string{c.args, url, "--data", data}, &stdout, &stderr); code != 0 ||
-			!strings.Contains(stdout.String(), c.want) {
-			t.Errorf("%s: exit status %d, %s%s", c.args, code, &stdout, &stderr)
+		for _, log := range [][]string{{url, "--data", data}, {config}} {
+			var stdout, stderr bytes.Buffer
+			if code := run(t.Context(), append([]string{c.args}, log...), &stdout, &stderr); code != 0 ||
+				!strings.Contains(stdout.String(), c.want) {
+				t.Errorf("%s %s: exit status %d, %s%s", c.args, log, code, &stdout, &stderr)
+			}
 		}
 	}
 	// The writer is still the writer.

@@ -25,7 +25,8 @@ import (
 type Options struct {
 	// Log is a data directory, the log in it, nats://host:4222, or a configuration file of the service.
 	Log string
-	// Data is the data directory with the snapshots, for a log on a server.
+	// Data is the data directory with the snapshots, for a log on a server. If it is "", it is the one that the
+	// configuration file names.
 	Data string
 	// Warn, if set, is called for faults that leave the log readable.
 	Warn func(message string)
@@ -128,6 +129,7 @@ func (r *Log) source() (natslog.Options, error) {
 		r.Name = s.Data
 		return natslog.Options{}, nil
 	}
+	r.options.Data = cmp.Or(r.options.Data, s.Data)
 	return s.Log.Options()
 }
 
