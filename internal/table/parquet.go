@@ -36,6 +36,16 @@ func newParquet(r io.ReaderAt, size int64, o Options) (t Table, err error) {
 	if err != nil {
 		return nil, Damaged(err)
 	}
+	// The library has no decoder for LZ4 and LZO. Its decoder for LZ4_RAW fails on some files, and takes memory without
+	// end on damaged ones.
+	for _, group := range f.Metadata().RowGroups {
+		for _, c := range group.Columns {
+			switch codec := c.MetaData.Codec; codec {
+			case format.Lz4, format.Lz4Raw, format.LZO:
+				return nil, fmt.Errorf("the compression %v is not read: write the file with zstd or snappy", codec)
+			}
+		}
+	}
 	p := &parquetTable{file: f, texts: o.Texts}
 	for _, path := range f.Schema().Columns() {
 		leaf, ok := f.Schema().Lookup(path...)

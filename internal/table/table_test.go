@@ -281,3 +281,11 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// A codec that is not read is named. pandas writes testdata/lz4.parquet with compression = "lz4".
+func TestLZ4(t *testing.T) {
+	_, err := open(t, fatal.Or(os.ReadFile("testdata/lz4.parquet"))(t), table.Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "the compression LZ4_RAW is not read: ") {
+		t.Errorf("error %v", err)
+	}
+}
