@@ -354,6 +354,9 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 	r.Support = j.support
 	for _, e := range []Estimate{l.direct(pages), j.doublyRobust(), j.pseudoInverse(), j.items(), j.snips(),
 		j.setsRobust()} {
+		if e.None == "" && l.all.visits == 0 { // its standard error is 0
+			e.None = "nothing was taken in any round"
+		}
 		r.finish(&e)
 		r.Estimates = append(r.Estimates, e)
 	}
@@ -442,34 +445,49 @@ func (l *Log) Balance() Balance {
 	return b
 }
 
-// direct is the direct method, V = (1/n) Σ_t R̂(π(x_t)), with the influence
+// direct is the direct method, V = (1/n) Σ_t R̂(π(x_t)), with the influence R̂_t − V and that of the parameters.
+func (l *Log) direct(pages []vitrine.Assortment) Estimate {
+	n := float64(len(pages))
+	e := Estimate{Method: "direct", ESS: nan, influence: make([]float64, len(pages))}
+	for t, page := range pages {
+		e.influence[t] = l.revenue(l.all, t, page)
+		e.Value += e.influence[t] / n
+	}
+	for t := range e.influence {
+		e.influence[t] -= e.Value
+	}
+	l.addParameters(e.influence, func(t int, of func(c float64, page vitrine.Assortment)) { of(1, pages[t]) })
+	return e
+}
+
+// addParameters adds the influence of the fitted parameters on V = (1/n) Σ_t Σ c R̂_t(S), over the pages S and numbers c
+// that each hands to of:
 //
-//	ψ_t = R̂_t − V + n s_tᵀ H⁻¹ ∇V + 1{m_t ≥ 1} (m_t − μ̂) V n/(n₊ μ̂)
+//	n s_tᵀ H⁻¹ ∇V + 1{m_t ≥ 1} (m_t − μ̂) V n/(n₊ μ̂)
 //
 // where s_t is the score of round t, H the total information, m_t the number of takes, and μ̂ its mean over the n₊
 // rounds with a take. R̂ has the factor μ̂.
-func (l *Log) direct(pages []vitrine.Assortment) Estimate {
-	n := float64(len(pages))
+func (l *Log) addParameters(influence []float64, each func(t int, of func(c float64, page vitrine.Assortment))) {
+	n := float64(len(influence))
 	w, number, visits := l.all.w, l.all.number, l.all.visits
 	d := len(w)
-	e := Estimate{Method: "direct", ESS: nan, influence: make([]float64, len(pages))}
-	gradient := make([]float64, d)
-	scores := make([]float64, len(pages)*d)
+	gradient, total := make([]float64, d), 0.0
+	scores := make([]float64, len(influence)*d)
 	var m moments
 	for t := range l.Rounds {
 		r := &l.Rounds[t]
-		p := m.at(l.o.Model, w, r, pages[t])
-		value := 0.0
-		for k, i := range pages[t] {
-			value += p[k+1] * r.price(i)
-		}
-		for k, i := range pages[t] {
-			add(gradient, number*p[k+1]*(r.price(i)-value)/n, m.g.RawRowView(k))
-		}
-		value *= number
-		e.influence[t] = value
-		e.Value += value / n
-		p = m.at(l.o.Model, w, r, r.Shown)
+		each(t, func(c float64, page vitrine.Assortment) {
+			p := m.at(l.o.Model, w, r, page)
+			value := 0.0
+			for k, i := range page {
+				value += p[k+1] * r.price(i)
+			}
+			for k, i := range page {
+				add(gradient, c*number*p[k+1]*(r.price(i)-value)/n, m.g.RawRowView(k))
+			}
+			total += c * value * number / n
+		})
+		p := m.at(l.o.Model, w, r, r.Shown)
 		if further := len(r.More); further > 0 { // the expected takes
 			floats.Scale(1+float64(further)/floats.Sum(p[1:]), p[1:])
 		}
@@ -479,16 +497,14 @@ func (l *Log) direct(pages []vitrine.Assortment) Estimate {
 	}
 	a := mat.NewVecDense(d, nil)
 	a.MulVec(l.inverse, mat.NewVecDense(d, gradient))
-	for t := range e.influence {
-		e.influence[t] -= e.Value
+	for t := range influence {
 		if m := l.Rounds[t].takes(); m > 0 {
-			e.influence[t] += (float64(m) - number) * e.Value * n / (visits * number)
+			influence[t] += (float64(m) - number) * total * n / (visits * number)
 		}
 		for j := range d {
-			e.influence[t] += n * scores[t*d+j] * a.AtVec(j)
+			influence[t] += n * scores[t*d+j] * a.AtVec(j)
 		}
 	}
-	return e
 }
 
 func add(dst []float64, c float64, x []float64) {

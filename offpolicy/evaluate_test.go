@@ -155,6 +155,55 @@ func TestEvaluateFindsTheTruth(t *testing.T) {
 	}
 }
 
+// If the log's law is known in few rounds, dr-pi trusts the model in the others, and its standard error contains that
+// of the model's parameters: it is the spread over repeated logs.
+func TestErrorOfATrustedModel(t *testing.T) {
+	const logs = 60
+	var off []float64
+	mean := 0.0
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range logs {
+		rounds, pages, truth := shop{5, 2}.log(400, 1, rng)
+		for t := range rounds {
+			if t%10 > 0 {
+				rounds[t].SamplingLaw = nil
+			}
+		}
+		e := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 2, Folds: 3}), pages).Estimate("dr-pi")
+		off, mean = append(off, e.Value-truth), mean+e.StandardError/logs
+	}
+	// The truth is taken over each log's contexts, so the spread is slightly smaller. Without the parameters, the ratio
+	// is 1.6.
+	if ratio := stat.StdDev(off, nil) / mean; ratio < 0.75 || ratio > 1.25 {
+		t.Errorf("a standard error of %v, and a spread of %v", mean, stat.StdDev(off, nil))
+	}
+}
+
+// A log without a sale has no spread, and gives no number. Wrong propensities give none by weights.
+func TestNoNumber(t *testing.T) {
+	rounds, pages, _ := shop{5, 2}.log(600, 1, rand.New(rand.NewPCG(1, 9)))
+	for t := range rounds {
+		rounds[t].Choice = vitrine.Outside
+	}
+	r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 2}), pages)
+	for _, e := range r.Estimates {
+		if e.None == "" || !math.IsNaN(e.Value) {
+			t.Errorf("%s: %v without a sale", e.Method, e.Value)
+		}
+	}
+	// A program that always shows the same page says that it was certain. It says nothing about other pages.
+	rounds, pages, _ = shop{5, 2}.log(3000, 0.5, rand.New(rand.NewPCG(1, 9)))
+	for t := range rounds {
+		rounds[t].SamplingLaw, rounds[t].Propensity = nil, 1
+	}
+	r = evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 2}), pages)
+	for _, method := range []string{"snips", "dr-sets"} {
+		if e := r.Estimate(method); !strings.HasSuffix(e.None, "instead of 1: the propensities are wrong") {
+			t.Errorf("%s: %v, %q", method, e.Value, e.None)
+		}
+	}
+}
+
 // A round's influence on the direct method is n times the change from leaving it out.
 func TestDirectInfluenceIsTheJackknife(t *testing.T) {
 	rounds, pages, _ := shop{4, 2}.log(40, 1, rand.New(rand.NewPCG(1, 1)))

@@ -37,6 +37,9 @@ type WeightCheck struct {
 // Wrong reports whether the pages were not drawn as the log says.
 func (c *WeightCheck) Wrong() bool { return c.Mean < c.Low || c.Mean > c.High }
 
+// enoughRounds is the effective sample size from which on normal intervals, and the alarm, are close to their level.
+const enoughRounds = 30
+
 // lawError is the probability of a false alarm in each check of laws.
 const lawError = 0.001
 
@@ -127,7 +130,11 @@ func (s *Support) Words() []string {
 			"extrapolates to them.", names, percent(s.Rounds-s.ItemsSeen))
 	}
 	if s.Possible > 0 {
-		say("The item weights are worth %.0f rounds.", s.ESS)
+		few := ""
+		if s.ESS < enoughRounds {
+			few = ": with so few, rely on the intervals at any time"
+		}
+		say("The item weights are worth %.0f rounds%s.", s.ESS, few)
 		if c := s.Weights; c.Wrong() {
 			say("Their mean is %.3g ± %.2g instead of %.3g: the pages were not drawn as the log says.",
 				c.Mean, c.Error, c.Expected)
@@ -143,6 +150,9 @@ func (r *Report) AlarmWords() string {
 	switch {
 	case math.IsNaN(r.Alarm):
 		return "Nothing in the log checks the model of the direct method."
+	case r.Estimate(r.AlarmMethod).ESS < enoughRounds:
+		return fmt.Sprintf("The log is too small to check the model: the weights of %s are worth %.0f rounds.",
+			r.AlarmMethod, r.Estimate(r.AlarmMethod).ESS)
 	case math.Abs(r.Alarm) > 2:
 		return fmt.Sprintf("The model is probably wrong: %s and direct differ by %.1f standard errors. Trust "+
 			"%[1]s, or give the model another family.", r.AlarmMethod, math.Abs(r.Alarm))

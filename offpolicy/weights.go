@@ -261,22 +261,39 @@ func (j *judgement) needsLaw() string {
 	return ""
 }
 
+// refuted explains why the weights of items are wrong.
+func (j *judgement) refuted() string {
+	if c := j.support.Weights; c.Wrong() {
+		return fmt.Sprintf("the item weights have the mean %.3g instead of %.3g: the pages were not drawn as the log says",
+			c.Mean, c.Expected)
+	}
+	return ""
+}
+
 // doublyRobust averages the terms
 //
 //	R̂(π(x_t)) + w_t (ρ_t − R̂(S_t)),  w_t = 1_πᵀ Γ_t† 1_{S_t}
 //
-// If the law does not determine a round's page, w_t = 0 and the model is trusted there. Source: Swaminathan et al.
-// (2017) for w, applied to the model's residuals.
+// If the law does not determine a round's page, w_t = 0 and the model is trusted there, with the error of its
+// parameters. In other rounds the weights balance this error. Source: Swaminathan et al. (2017) for w, applied to the
+// model's residuals.
 func (j *judgement) doublyRobust() Estimate {
 	if j.support.Possible == 0 {
 		return Estimate{Method: "dr-pi", ESS: 0, None: j.needsLaw()}
+	} else if why := j.refuted(); why != "" {
+		return Estimate{Method: "dr-pi", ESS: j.support.ESS, None: why}
 	}
 	terms := make([]float64, len(j.pages))
 	for t := range terms {
 		terms[t] = j.target[t] + j.weight[t]*(j.earned[t]-j.shown[t])
 	}
 	e := j.mean("dr-pi", terms, j.support.ESS)
-	if j.needsLaw() == "" {
+	if j.needsLaw() != "" {
+		j.log.addParameters(e.influence, func(t int, of func(c float64, page vitrine.Assortment)) {
+			of(1, j.pages[t])
+			of(-j.weight[t], j.log.Rounds[t].Shown)
+		})
+	} else {
 		e.steps = j.steps(func(t int) step {
 			target, shown, best := j.early(t)
 			return both(target, j.weight[t]*(j.earned[t]-shown), max(j.up[t]*best, j.down[t]*j.price[t]),
@@ -288,7 +305,7 @@ func (j *judgement) doublyRobust() Estimate {
 
 // pseudoInverse averages the terms w_t ρ_t.
 func (j *judgement) pseudoInverse() Estimate {
-	if why := j.needsLaw(); why != "" {
+	if why := cmp.Or(j.needsLaw(), j.refuted()); why != "" {
 		return Estimate{Method: "pi", ESS: j.support.ESS, None: why}
 	}
 	terms := make([]float64, len(j.pages))
@@ -309,7 +326,7 @@ func (j *judgement) pseudoInverse() Estimate {
 // where n_i counts the takes of item i. It assumes that an item's earnings are independent of the other items on the
 // page.
 func (j *judgement) items() Estimate {
-	if why := j.needsLaw(); why != "" {
+	if why := cmp.Or(j.needsLaw(), j.refuted()); why != "" {
 		return Estimate{Method: "items", ESS: nan, None: why}
 	}
 	e := j.mean("items", slices.Clone(j.item), nan)
@@ -331,6 +348,9 @@ func (j *judgement) tooFew() string {
 	case s.SetESS < MinESS:
 		return fmt.Sprintf("no support: the log has %.3g effective rounds with the policy's page, and %d are needed",
 			s.SetESS, MinESS)
+	case s.SetWeights.Wrong():
+		return fmt.Sprintf("the page weights have the mean %.3g instead of %.3g: the propensities are wrong",
+			s.SetWeights.Mean, s.SetWeights.Expected)
 	}
 	return ""
 }
