@@ -56,6 +56,16 @@ func (c *Catalogue) UndoOf(put, deleted []string) []string {
 	return undo
 }
 
+// Size returns the bytes of an item's record, which bound those of undoing its change, or 0 for an unknown item. The
+// caller holds the catalogue's lock.
+func (c *Catalogue) Size(id string) int {
+	slot, ok := c.index.find(id)
+	if !ok {
+		return 0
+	}
+	return len(c.record(slot))
+}
+
 // common returns the lengths of the common prefix and of the common suffix after it.
 func common(a, b string) (prefix, suffix int) {
 	most := min(len(a), len(b))

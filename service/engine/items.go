@@ -42,7 +42,7 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config,
 	return nil, 0, err
 }
 
-// chunkBytes limits the records of an entry of the log. A chunk is durable as a whole or not at all; smaller ones
+// chunkBytes limits the records of an entry of the log, the new ones and those that undo the change. A chunk is durable as a whole or not at all; smaller ones
 // keep other entries waiting for a shorter time.
 const chunkBytes = 256 << 10
 
@@ -253,6 +253,7 @@ func (d *edits) chunk(v *View, from int, twins map[int]bool) (*chunk, error) {
 			k.body.Put = append(k.body.Put, record)
 			size += len(record)
 		}
+		size += v.Page.Catalogue.Size(d.id(k.to))
 		k.places = append(k.places, k.to)
 	}
 	k.body.Before, k.body.Undo = k.version, v.Page.Catalogue.UndoOf(k.body.Put, k.body.Deleted)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -446,5 +447,50 @@ func TestCatalogueSize(t *testing.T) {
 		if got := fatal.Or(e.View("home"))(t).Page.CatalogueSize(r); got != want {
 			t.Errorf("%+v takes %d bytes, want %d", r, got, want)
 		}
+	}
+}
+
+// Items take more room in the log when they are replaced or deleted than when they are put, because the log holds their
+// former values, too. The entries stay small, and an item too large for an entry is refused, without a halt.
+func TestLargeItemsChange(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	put(t, e, "home", window+"}")
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	const n = 100
+	ids := make([]string, n)
+	for _, fill := range []string{"a", "b"} {
+		items := goods(1, n)
+		for i := range items {
+			ids[i] = items[i].ID
+			items[i].Payload = []byte(`"` + strings.Repeat(fill, 16_000) + `"`)
+		}
+		if a, err := e.PutItems(ctx, "home", items, 0); err != nil || a.Changed != n {
+			t.Fatalf("with %s: %+v, %v", fill, a, err)
+		}
+	}
+	if a, err := e.PutItems(ctx, "home", goods(1, n/2), 0); err != nil || a.Changed != n/2 {
+		t.Fatalf("without payloads: %+v, %v", a, err)
+	}
+	if a, err := e.DeleteItems(ctx, "home", ids, 0); err != nil || a.Changed != n || a.Items != 0 {
+		t.Errorf("deleted: %+v, %v", a, err)
+	}
+	for entry, err := range store.Entries(ctx, 1) {
+		if fatal.If(t, err); len(entry) > 300_000 {
+			t.Errorf("an entry of %d bytes", len(entry))
+		}
+	}
+	for _, fill := range []string{"c", "d"} {
+		large := goods(1, 1)
+		large[0].Features[2] = api.Text("brand", strings.Repeat(fill, 600_000))
+		_, err := e.PutItems(ctx, "home", large, 0)
+		if field := new(api.FieldError); fill == "d" && (!errors.As(err, &field) || !strings.Contains(err.Error(),
+			"at most 999932 fit")) || fill == "c" && err != nil {
+			t.Errorf("a brand of 600,000 bytes: %v", err)
+		}
+	}
+	if a, err := e.DeleteItems(ctx, "home", ids, 0); err != nil || a.Changed != 1 || a.Items != 0 {
+		t.Errorf("deleted the large one: %+v, %v", a, err)
 	}
 }

@@ -175,7 +175,7 @@ func (e *Engine) collect(b *state.Batch, p *proposal) (carried *proposal) {
 // commit appends the batch and applies it. After an error any part of it may be in the log.
 func (e *Engine) commit(ctx context.Context, b *state.Batch) error {
 	for from := 0; from < len(b.Entries); {
-		to := from + fitting(b.Entries[from:])
+		to := from + max(1, fitting(b.Entries[from:])) // the log refuses an entry that is too large
 		last, err := e.store.Append(ctx, b.Entries[from:to]...)
 		if err != nil {
 			return err

@@ -58,13 +58,20 @@ func (b *Batch) encode(e *eventlog.Event, o *offer.Offer) {
 	b.add(e, entry, o)
 }
 
-// Only adds an event to a batch of its own.
+// Only adds an event to a batch of its own. It returns an *api.FieldError if the event does not fit into an append.
 func (b *Batch) Only(e *eventlog.Event) error {
-	b.Alone = true
 	if eventlog.IsCommand(e.Body) {
 		e.By = b.By
 	}
-	b.encode(e, nil)
+	entry, err := e.Encode(nil)
+	if err != nil {
+		panic(fmt.Sprintf("state: an invalid event: %v", err))
+	}
+	if n := eventlog.EntrySize(entry); n > eventlog.MaxBatch {
+		return api.Fieldf("", "the change takes %d bytes of the log, at most %d fit: make it smaller", n, eventlog.MaxBatch)
+	}
+	b.Alone = true
+	b.add(e, entry, nil)
 	return nil
 }
 
@@ -167,9 +174,13 @@ func (b *Batch) ChangeItems(v *View, g *Staged, version uint64, e *eventlog.Even
 	if n := items.LenAfter(g.Change); n > catalogue.MaxItems {
 		return api.Fieldf("/items", "the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
 	}
-	if !g.Claim() {
-		return page.ErrStale // the caller is gone
+	if err := b.Only(e); err != nil {
+		return err
+	}
+	if !g.Claim() { // the caller is gone
+		b.Reset()
+		return page.ErrStale
 	}
 	b.Staged = g
-	return b.Only(e)
+	return nil
 }
