@@ -173,7 +173,7 @@ func TestErrorOfATrustedModel(t *testing.T) {
 		off, mean = append(off, e.Value-truth), mean+e.StandardError/logs
 	}
 	// The truth is taken over each log's contexts, so the spread is slightly smaller. Without the parameters, the ratio
-	// is 1.6.
+	// is 1.7.
 	if ratio := stat.StdDev(off, nil) / mean; ratio < 0.75 || ratio > 1.25 {
 		t.Errorf("a standard error of %v, and a spread of %v", mean, stat.StdDev(off, nil))
 	}

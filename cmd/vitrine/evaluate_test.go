@@ -82,6 +82,12 @@ func playedLog(t *testing.T, dir, config string, rounds int, baskets bool) {
 			if err := e.Choose(ctx, "home", a.Decision, choices, now); err != nil {
 				return err
 			}
+			if taken != "" && baskets && k%4 == 0 { // part of the money comes back
+				c := api.Correction{ID: "back", Item: taken, Value: new(-0.25)}
+				if err := e.Correct(ctx, "home", a.Decision, c, now); err != nil {
+					return err
+				}
+			}
 			if err := e.Wait(ctx); err != nil { // each decision follows all earlier outcomes, on a slow machine too
 				return err
 			}

@@ -192,7 +192,8 @@ func TestExportsAreImports(t *testing.T) {
 	}
 	// Open Bandit Pipeline keeps one context an item, and no pages.
 	obp, errs, code := vitrineRun(t, "export", "data", "--format", "obp", "--items", "item_context.csv")
-	if code != 0 || !strings.Contains(errs, "8 items have other features or revenues in some decisions") {
+	if code != 0 || !strings.Contains(errs, "8 items have other features or revenues in some decisions") ||
+		!strings.Contains(errs, "earned other amounts than their clicks say") {
 		t.Fatal(errs)
 	}
 	write(t, "log.csv", obp)
@@ -202,7 +203,7 @@ func TestExportsAreImports(t *testing.T) {
 	if !strings.Contains(report, "59 decisions, 59 imported") {
 		t.Error(report)
 	}
-	shown := regexp.MustCompile(`"shown":.*?\].*"choice":[^,]*`)
+	shown := regexp.MustCompile(`"shown":.*?\].*"choice":[^,}]*`)
 	law := regexp.MustCompile(`"(propensity|sampling_law)":([^{,]*|\{.*?\}),`)
 	for id, line := range decisionsOf(t, "obp") {
 		strip := func(s string) string { return law.ReplaceAllString(shown.FindString(s), "") }

@@ -216,9 +216,11 @@ func (o *outcome) choose(of *offered, choice int32, basket eventlog.Basket) {
 	}
 }
 
-// basket returns the items taken in the log's form: a choice, or a basket.
+// basket returns the items taken, with their corrected values, in the log's form: a choice, or a basket. An import of
+// them earns as much.
 func (o *outcome) basket(of *offered) (choice int32, basket eventlog.Basket) {
 	for _, t := range o.taken {
+		t.Value = t.earned
 		basket = append(basket, t.Take)
 	}
 	switch {

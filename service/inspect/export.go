@@ -36,6 +36,7 @@ func (log *Log) Export(ctx context.Context, w io.Writer, which Decisions) error 
 // Remarks on decisions that an export leaves out, or writes incompletely.
 const (
 	noPropensity   = "have no propensity: how likely their pages were is not known"
+	otherMoney     = "earned other amounts than their clicks say: the format has no units, values or corrections"
 	noOutcome      = "are left out: they have no outcome"
 	otherFeatures  = "are left out: they have the features of another configuration"
 	noPropensities = "are left out: they have no propensities of items, which only placements in the mode explore " +

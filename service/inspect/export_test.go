@@ -165,9 +165,9 @@ func TestExportOfCorrections(t *testing.T) {
 	} {
 		fatal.If(t, x.event(t.Context(), uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
-	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`,
+	for i, want := range []string{`"status":"late","choice":"b","choices":\[{"item":"b","quantity":1,"value":3.5}\],.*"earned":3.5}`,
 		`"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":3}`,
-		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":2,"value":7},{"item":"a","quantity":1,"value":3}\],.*"earned":6.5}`,
+		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":2,"value":3.5},{"item":"a","quantity":1,"value":3}\],.*"earned":6.5}`,
 		`"status":"late","choice":"a","outcome_entry".*"earned":3}`,
 		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":1,"value":4.5},{"item":"a","quantity":1,"value":3}\],.*"earned":7.5}`,
 		`"status":"chosen","choice":"b","outcome_entry".*"earned":5}`} {

@@ -107,7 +107,7 @@ func tableRows(o *offered, end outcome) []map[string]any {
 		place := slices.Index(o.Shown, int32(i)) + 1
 		chosen, units, value, earned := int64(0), int64(0), 0.0, 0.0
 		if t := end.at(int32(place)); place > 0 && t != nil {
-			chosen, units, value, earned = 1, int64(t.Quantity), t.Value, t.earned
+			chosen, units, value, earned = 1, int64(t.Quantity), t.earned, t.earned
 		}
 		row := map[string]any{
 			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id,
@@ -300,7 +300,11 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 			out.Write(slices.Concat([]string{o.Decision, stamp(o.time), o.ItemIDs[i], strconv.Itoa(k + 1), click,
 				decimalOf(p[k])}, user))
 		}
-		return "", out.Error()
+		remark := ""
+		if slices.ContainsFunc(end.taken, func(t taken) bool { return t.earned != o.revenue(int(o.Shown[t.Place-1])) }) {
+			remark = otherMoney
+		}
+		return remark, out.Error()
 	})
 	out.Flush()
 	if err = errors.Join(err, out.Error(), buffered.Flush()); err != nil {
