@@ -28,7 +28,7 @@ var table = [][]string{
 		"internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics",
 		"internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch",
 		"internal/sockets", "internal/stream", "internal/strict", "internal/watch"},
-	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/health", "service/live",
+	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/expiry", "service/health", "service/live",
 		"service/keys", "service/shoppers",
 		"service/eventlog/natslog/natstest", "service/report", "internal/confseq", "internal/gram",
 		"internal/settings", "internal/sparse", "internal/table", "paper/study"},

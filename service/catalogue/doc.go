@@ -5,6 +5,7 @@
 //	kept.go       an item in bytes, for memory
 //	pages.go      many short texts
 //	catalogue.go  the items, their rows, and changes
+//	prepared.go   a catalogue or a change that is made before the writer runs
 //	freeze.go     the items at one version while the catalogue changes
 //	select.go     the items that a request may be offered
 //	filter.go     conditions on items

@@ -72,7 +72,7 @@ func (a *Audit) Tallies() []Tally {
 	for _, name := range slices.Sorted(maps.Keys(a.state.Placements)) {
 		p := a.state.Placements[name]
 		c := &p.Earnings.Counts
-		tallies = append(tallies, Tally{name, c.Offered, c.Chosen, c.Expired, c.Evicted, c.Withdrawn, len(p.Open.Heap)})
+		tallies = append(tallies, Tally{name, c.Offered, c.Chosen, c.Expired, c.Evicted, c.Withdrawn, p.Open.Len()})
 	}
 	return tallies
 }

@@ -18,7 +18,7 @@ import (
 // checkItems reports whether a configuration's catalogue, its own or a shared one, forbids it. If the features of the
 // placement's items change, checkItems returns the catalogue for them, and the bytes reserved for it.
 func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config,
-	how *Change) (m *state.Refit, held int64, err error) {
+	how *Change) (m *catalogue.Refit, held int64, err error) {
 	e.mu.RLock()
 	items, schema, err := e.state.CheckItems(name, c, how)
 	e.mu.RUnlock()
@@ -30,7 +30,7 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config,
 		return nil, 0, fmt.Errorf("placement %q: %w: %w: the catalogue needs its memory twice while its features "+
 			"change: delete items, or give the service more, in [limits] memory", name, ErrMemory, err)
 	}
-	m, misfit, err := state.NewRefit(ctx, items, schema)
+	m, misfit, err := catalogue.NewRefit(ctx, items, schema)
 	switch {
 	case err != nil:
 	case misfit != nil:
@@ -273,7 +273,7 @@ func (e *Engine) submitItems(ctx context.Context, v *View, k *chunk, at string, 
 	if err != nil {
 		return true, api.Fieldf("/items", "%v", err)
 	}
-	g := &state.Staged{Items: v.Page.Catalogue, Change: change, Held: v.Page.Catalogue.MaxBytes(change)}
+	g := &catalogue.Staged{Items: v.Page.Catalogue, Change: change, Held: v.Page.Catalogue.MaxBytes(change)}
 	err = e.state.Budget.Hold(g.Held)
 	if err != nil {
 		v.Page.Catalogue.DropLists() // decisions make them again if there is room

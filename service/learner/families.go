@@ -6,6 +6,7 @@ import (
 	"vitrine"
 	"vitrine/bandit"
 	"vitrine/service/api"
+	"vitrine/service/feature"
 )
 
 // families holds the weights of families after some rounds. When full, it drops every other point and from then on
@@ -66,4 +67,18 @@ func (l *Learner) Families() (list []api.FamilyHistory) {
 		}
 	}
 	return list
+}
+
+// Outliers returns the values that a policy's learner left out, or nil.
+func Outliers(pi vitrine.Policy, schema *feature.Schema) *api.Outliers {
+	p, ok := pi.(interface{ Outliers() bandit.Outliers })
+	if !ok {
+		return nil
+	}
+	o := p.Outliers()
+	if o.Values == 0 {
+		return nil
+	}
+	return &api.Outliers{Values: uint64(o.Values), Feature: schema.At(o.Column), Since: uint64(o.Since),
+		Rounds: uint64(o.Rounds)}
 }

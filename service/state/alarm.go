@@ -28,7 +28,7 @@ func (s *State) advance(p *Placement, now int64, sequence uint64) {
 		if p.Earnings.Guard.Sales != nil && !p.Config.LearnInAlarm && p.held.After == 0 {
 			// The learner does not learn from decisions made for an earlier learner: their rows may come from other
 			// features.
-			p.held = learner.Gap{After: sequence, From: max(p.Open.oldest(sequence+1), p.Learner+1)}
+			p.held = learner.Gap{After: sequence, From: max(p.Open.Oldest(sequence+1), p.Learner+1)}
 		}
 	case over != nil:
 		s.resume(p, sequence, *over)

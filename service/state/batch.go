@@ -24,10 +24,10 @@ type Batch struct {
 	Entries [][]byte
 	Offers  []*offer.Offer // of the decisions that they close
 	Bytes   int
-	Alone   bool      // no other event may be in it
-	By      string    // the caller behind the event of Only
-	Ready   *Prepared // prepared for its PlacementPut
-	Staged  *Staged   // its ItemsChanged
+	Alone   bool              // no other event may be in it
+	By      string            // the caller behind the event of Only
+	Ready   *Prepared         // prepared for its PlacementPut
+	Staged  *catalogue.Staged // its ItemsChanged
 
 	touched map[decisionKey]bool
 	open    map[*Placement]int // additional bytes of open decisions
@@ -88,7 +88,7 @@ func (b *Batch) Offer(v *View, e *eventlog.Event, o *offer.Offer, forgotten *Rec
 		return page.ErrStale
 	}
 	size := setup.RecordBytes + idBytes(o.Decision)
-	if _, err := b.makeRoom(p, p.Open.bytes+b.open[p]+size-p.Config.MemoryBytes, e.Time, math.MaxInt); err != nil {
+	if _, err := b.makeRoom(p, p.Open.Bytes+b.open[p]+size-p.Config.MemoryBytes, e.Time, math.MaxInt); err != nil {
 		return err
 	}
 	b.touched[key] = true
@@ -114,7 +114,7 @@ func (b *Batch) canExpire(r *Record, o *offer.Offer) bool {
 func (b *Batch) close(r *Record, o *offer.Offer, now int64, body eventlog.Body) {
 	p := r.placement
 	b.touched[r.key()] = true
-	b.open[p] -= r.size()
+	b.open[p] -= r.Size()
 	if o != nil && b.canExpire(r, o) {
 		b.rounds[p] += learner.RoundBytes(o)
 	}
@@ -149,8 +149,8 @@ func (b *Batch) MoveClock(from, to int64) (open, late int, err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.State.Placements)) {
 		p := b.State.Placements[name]
-		open += len(p.Open.Heap)
-		for _, r := range p.Open.Heap {
+		open += p.Open.Len()
+		for r := range p.Open.Each() {
 			if r.isLate(to) && !r.isLate(from) {
 				late++
 			}
@@ -162,7 +162,7 @@ func (b *Batch) MoveClock(from, to int64) (open, late int, err error) {
 }
 
 // ChangeItems changes the items of a placement, which were at a version when the change was made.
-func (b *Batch) ChangeItems(v *View, g *Staged, version uint64, e *eventlog.Event) error {
+func (b *Batch) ChangeItems(v *View, g *catalogue.Staged, version uint64, e *eventlog.Event) error {
 	if len(b.Events) > 0 {
 		return ErrRetryBatch
 	}

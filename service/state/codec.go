@@ -11,6 +11,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
+	"vitrine/service/expiry"
 	"vitrine/service/feature"
 	"vitrine/service/learner"
 	"vitrine/service/past"
@@ -71,10 +72,7 @@ func (p *frozenPlacement) fields(f *fields.Fields) {
 	fields.List(f, &p.outages, (*learner.Outage).Fields)
 	f.Check(len(p.outages) <= maxOutages, "%d outages", len(p.outages))
 	p.historyFields(f)
-	fields.List(f, &p.moves, func(m *clockMove, f *fields.Fields) {
-		f.Uvarint(&m.entry)
-		f.Int64(&m.time, &m.by)
-	})
+	fields.List(f, &p.moves, (*expiry.Move).Fields)
 	fields.List(f, &p.open, (*Record).fields)
 	fields.List(f, &p.closed, (*Record).fields)
 	fields.Pointers(f, &p.learners, (*frozenLearner).fields)

@@ -118,9 +118,9 @@ func (s *State) correct(p *Placement, now int64, c *eventlog.Corrected) error {
 	if r == nil {
 		return nil
 	}
-	p.closed.bytes -= r.size()
+	p.closed.bytes -= r.Size()
 	r.amend(c)
-	p.closed.bytes += r.size()
+	p.closed.bytes += r.Size()
 	s.forget(p)
 	return nil
 }

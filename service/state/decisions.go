@@ -10,6 +10,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
+	"vitrine/service/learner"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -39,8 +40,8 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 	if before != nil && before.Status.Waits() {
 		return fmt.Errorf("decision %q is open already", offered.Decision)
 	}
-	if n := len(p.Open.moves); n > 0 { // its caller may have read the clock before the clock moved
-		time = max(time, p.Open.moves[n-1].time)
+	if n := len(p.Open.Moves); n > 0 { // its caller may have read the clock before the clock moved
+		time = max(time, p.Open.Moves[n-1].Time)
 	}
 	if o == nil {
 		o, err = OfferOf(p.Config, offered)
@@ -63,7 +64,7 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 		r.Status = Deferred
 	}
 	s.decisions.add(r)
-	p.Open.add(r)
+	p.Open.Add(r)
 	if o.Number>>ReplicaShift == 0 {
 		p.lastLogged = max(p.lastLogged, o.Number)
 	}
@@ -81,10 +82,9 @@ func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventl
 			r.first |= 1 << i
 		}
 	}
-	p.pace.Add(time, r.size())
-	isLarge := o.Payload != nil || o.Catalogue != nil && len(o.Catalogue.Slots) > maxKeptSlots
-	if o.Decoded && !isLarge && !s.isAudit() {
-		s.Offers.add(sequence, o)
+	p.pace.Add(time, r.Size())
+	if o.Decoded && !s.isAudit() {
+		s.Offers.Add(sequence, o, learner.RoundBytes(o))
 	}
 	s.forget(p)
 	return nil
@@ -101,7 +101,7 @@ func OfferOf(c *setup.Config, o *eventlog.Offered) (*offer.Offer, error) {
 
 // forget drops the oldest closed decisions until the rest fits into memory.
 func (s *State) forget(p *Placement) {
-	for len(p.closed.records) > 0 && p.Open.bytes+p.closed.bytes > p.Config.MemoryBytes {
+	for len(p.closed.records) > 0 && p.Open.Bytes+p.closed.bytes > p.Config.MemoryBytes {
 		r := p.closed.pop()
 		s.decisions.remove(r)
 		if r.Status == evicted {
@@ -203,7 +203,7 @@ type ending struct {
 // close gives a decision its outcome, which its learner may learn from.
 func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by ending) {
 	p := r.placement
-	p.Open.remove(r)
+	p.Open.Remove(r)
 	if p.Relearning != nil && p.held.After == 0 {
 		p.Relearning.Worker.Follow(sequence, p.outages)
 	}
@@ -253,7 +253,7 @@ func (r *Record) leave(c *offer.Closed) {
 
 // abandon ends the wait for an outcome without teaching the learner.
 func (s *State) abandon(r *Record, to status) {
-	r.placement.Open.remove(r)
+	r.placement.Open.Remove(r)
 	r.Status = to
 	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted)
 	r.leave(nil)
@@ -270,7 +270,7 @@ func (r *Record) keep(basket eventlog.Basket) {
 // shelve keeps the part of a closed decision that a repeated request needs.
 func (s *State) shelve(r *Record, basket eventlog.Basket) {
 	r.keep(basket)
-	s.Offers.drop(r.Entry)
+	s.Offers.Drop(r.Entry)
 	r.placement.closed.push(r)
 	s.forget(r.placement)
 }
@@ -293,7 +293,7 @@ func (s *State) Closed(ctx context.Context, log eventlog.Reader, event *eventlog
 	if r == nil {
 		return nil, nil
 	}
-	if o := s.Offers.of(r.Entry); o != nil {
+	if o := s.Offers.Of(r.Entry); o != nil {
 		return o, nil
 	}
 	o, err := r.read(ctx, log)
@@ -319,7 +319,7 @@ func tooSmall(p *Placement, id string) error {
 // decisions.
 func (p *Placement) rememberedSince() *time.Time {
 	if p == nil || len(p.closed.records) == 0 ||
-		p.Earnings.Counts.Offered == uint64(len(p.Open.Heap)+len(p.closed.records)) {
+		p.Earnings.Counts.Offered == uint64(p.Open.Len()+len(p.closed.records)) {
 		return nil
 	}
 	return new(time.Unix(0, p.closed.records[0].time).UTC())

@@ -4,8 +4,7 @@
 // [eventlog.Reader], and the owner of a State runs its learners. From the bottom up:
 //
 //	errors.go      errors of calls
-//	offers.go      the last offers
-//	worker.go      a learner of a placement; expiry.go open decisions by the time of their expiry
+//	worker.go      a learner of a placement
 //	placement.go   a placement; shoppers.go what its shoppers did; history.go its changes; record.go a remembered or evicted decision; view.go a placement as decisions see it
 //	items.go       catalogues; state.go all of the state; prepare.go a learner and memory that callers make for the writer
 //	put.go         a configuration → a placement; versions.go states to roll back to; relearn.go a second learner; experiment.go variants' learners

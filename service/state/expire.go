@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"vitrine/service/eventlog"
+	"vitrine/service/expiry"
 )
 
 // EvictBefore evicts open decisions from before an entry with attribution windows that began before the time since. It
 // returns their number, at most MaxExpiry.
 func (b *Batch) EvictBefore(entry uint64, since, now int64) (n int) {
 	for _, name := range slices.Sorted(maps.Keys(b.State.Placements)) {
-		for r := range b.State.Placements[name].Open.all() {
+		for r := range b.State.Placements[name].Open.All() {
 			if n == MaxExpiry {
 				return n
 			}
@@ -34,13 +35,13 @@ func (s *State) Late(name string, now int64) (late []*Lookup, over bool) {
 	if p == nil {
 		return nil, false
 	}
-	for r := range p.Open.all() {
+	for r := range p.Open.All() {
 		if !r.isLate(now) || len(late) == MaxExpiry {
 			break
 		}
-		late = append(late, &Lookup{Record: r, Was: *r, Offer: s.Offers.of(r.Entry)})
+		late = append(late, &Lookup{Record: r, Was: *r, Offer: s.Offers.Of(r.Entry)})
 	}
-	return late, p.Open.bytes > p.Config.MemoryBytes
+	return late, p.Open.Bytes > p.Config.MemoryBytes
 }
 
 // ExpireDue expires late decisions, and evicts decisions that exceed the placement's memory, in the order of
@@ -63,7 +64,7 @@ func (b *Batch) ExpireDue(name string, late []*Lookup, now int64, urgent bool) i
 			n++
 		}
 	}
-	made, _ := b.makeRoom(p, p.Open.bytes+b.open[p]-p.Config.MemoryBytes, now, MaxExpiry)
+	made, _ := b.makeRoom(p, p.Open.Bytes+b.open[p]-p.Config.MemoryBytes, now, MaxExpiry)
 	return n + made
 }
 
@@ -74,7 +75,7 @@ func (b *Batch) makeRoom(p *Placement, bytes int, now int64, maximum int) (n int
 	if bytes <= 0 {
 		return 0, nil
 	}
-	for r := range p.Open.all() {
+	for r := range p.Open.All() {
 		switch {
 		case bytes <= 0 || n == maximum:
 			return n, nil
@@ -87,7 +88,7 @@ func (b *Batch) makeRoom(p *Placement, bytes int, now int64, maximum int) (n int
 		default:
 			b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
 		}
-		bytes -= r.size()
+		bytes -= r.Size()
 		n++
 	}
 	if bytes > 0 { // the batch itself fills the memory
@@ -98,7 +99,7 @@ func (b *Batch) makeRoom(p *Placement, bytes int, now int64, maximum int) (n int
 
 // clockMoved moves the attribution windows of open decisions.
 func (s *State) clockMoved(p *Placement, sequence uint64, time int64, b *eventlog.ClockMoved) error {
-	p.Open.move(clockMove{sequence, time, b.By})
+	p.Open.Move(expiry.Move{Entry: sequence, Time: time, By: b.By})
 	p.Earnings.Guard.MoveClock(b.By)
 	return nil
 }
@@ -107,9 +108,9 @@ func (s *State) clockMoved(p *Placement, sequence uint64, time int64, b *eventlo
 func (s *State) Jumped(now int64, span time.Duration) (by, at int64) {
 	for _, p := range s.Placements {
 		sum, last := int64(0), int64(0)
-		for _, m := range p.Open.moves {
-			if now-m.time < int64(span) {
-				sum, last = sum+m.by, max(last, m.time)
+		for _, m := range p.Open.Moves {
+			if now-m.Time < int64(span) {
+				sum, last = sum+m.By, max(last, m.Time)
 			}
 		}
 		if sum > by {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
 
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
@@ -46,34 +45,14 @@ func (s *State) restock(p *Placement) {
 	s.chargeItems(p, 0)
 }
 
-// Refit is a catalogue prepared for a change's features, so that the writer does not have to make it.
-type Refit struct {
-	before  *catalogue.Catalogue
-	version uint64 // of before
-	schema  *feature.Schema
-	after   *catalogue.Catalogue
-}
-
-// NewRefit makes the catalogue for a schema's features. misfit is the reason why an item lacks them.
-func NewRefit(ctx context.Context, before *catalogue.Catalogue, schema *feature.Schema) (m *Refit, misfit, err error) {
-	m = &Refit{before: before, version: before.Head().Version, schema: schema}
-	m.after, misfit, err = before.WithSchema(ctx, schema)
-	return m, misfit, err
-}
-
-// fits reports whether the catalogue is still the one to make for a placement with the features of a schema.
-func (m *Refit) fits(before *catalogue.Catalogue, schema *feature.Schema) bool {
-	return m != nil && m.before == before && m.version == before.Head().Version && m.schema.Same(schema)
-}
-
 // refitItems gives a placement its items with other features. Their categories learn the items' values.
 func (s *State) refitItems(p *Placement, schema *feature.Schema) {
 	before, m := p.Items.Of, s.Refit
 	s.Refit = nil
-	if !m.fits(before, schema) { // in a replay
-		m, _, _ = NewRefit(context.Background(), before, schema) // a misfit is an item that is no longer available
+	if !m.Fits(before, schema) { // in a replay
+		m, _, _ = catalogue.NewRefit(context.Background(), before, schema) // a misfit is an item that is no longer available
 	}
-	p.Items.Of = m.after
+	p.Items.Of = m.After
 	before.ChargeTo(nil)
 	learned, _ := p.Items.Of.Split().Schema().Since(schema)
 	for _, seen := range learned {
@@ -119,11 +98,8 @@ func (s *State) ReleaseAll() {
 
 // ItemsOf returns the catalogue that a placement uses, or nil if a shared one is missing or its features differ.
 func (s *State) ItemsOf(p *Placement) *catalogue.Catalogue {
-	if p.Config.CatalogueOf == "" {
-		return p.Items.Of
-	}
-	owner := s.Placements[p.Config.CatalogueOf]
-	if owner == nil || owner.Config.CatalogueOf != "" || !owner.Config.Schema().Equal(p.Config.Schema()) {
+	owner := s.owner(p)
+	if owner == p && p.Config.CatalogueOf != "" {
 		return nil
 	}
 	return owner.Items.Of
@@ -162,20 +138,9 @@ func (s *State) changeItems(p *Placement, sequence uint64, b *eventlog.ItemsChan
 	return nil
 }
 
-// Staged is a catalogue change with computed rows, so that the writer does not have to compute them.
-type Staged struct {
-	Items   *catalogue.Catalogue
-	Change  *catalogue.Change
-	Held    int64 // bytes reserved in the budget
-	claimed atomic.Bool
-}
-
-// Claim gives the change to its first caller: the writer, or submitItems if the writer did not take it.
-func (s *Staged) Claim() bool { return s.claimed.CompareAndSwap(false, true) }
-
 // PrepareItems applies a catalogue change, so that decisions wait for the catalogue and not for the whole state. Apply
 // reports any error in it.
-func (s *State) PrepareItems(sequence uint64, event *eventlog.Event) *Staged {
+func (s *State) PrepareItems(sequence uint64, event *eventlog.Event) *catalogue.Staged {
 	b, ok := event.Body.(*eventlog.ItemsChanged)
 	if !ok {
 		return nil
@@ -189,11 +154,11 @@ func (s *State) PrepareItems(sequence uint64, event *eventlog.Event) *Staged {
 		return nil
 	}
 	p.Items.Of.Apply(sequence, change)
-	return &Staged{Items: p.Items.Of, Change: change}
+	return &catalogue.Staged{Items: p.Items.Of, Change: change}
 }
 
 // PrepareRefit makes the catalogue for a change of features.
-func (s *State) PrepareRefit(event *eventlog.Event) *Refit {
+func (s *State) PrepareRefit(event *eventlog.Event) *catalogue.Refit {
 	var config []byte
 	switch b := event.Body.(type) {
 	case *eventlog.PlacementPut:
@@ -208,7 +173,7 @@ func (s *State) PrepareRefit(event *eventlog.Event) *Refit {
 	if p == nil || err != nil || c.Schema().Equal(p.Config.Schema()) || p.Items.Of == nil {
 		return nil
 	}
-	m, _, _ := NewRefit(context.Background(), p.Items.Of, c.Inherit(p.Config).Schema())
+	m, _, _ := catalogue.NewRefit(context.Background(), p.Items.Of, c.Inherit(p.Config).Schema())
 	return m
 }
 

@@ -31,7 +31,7 @@ func (s *State) LookUp(placement, id string) *Lookup {
 	if r == nil {
 		return nil
 	}
-	return &Lookup{Record: r, Was: *r, Offer: s.Offers.of(r.Entry)}
+	return &Lookup{Record: r, Was: *r, Offer: s.Offers.Of(r.Entry)}
 }
 
 // Find returns the placements that remember a decision under an id, among those for which may returns true, or else the

@@ -6,6 +6,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/earnings"
 	"vitrine/service/earnings/abtest"
+	"vitrine/service/expiry"
 	"vitrine/service/feature"
 	"vitrine/service/learner"
 	"vitrine/service/live"
@@ -39,7 +40,7 @@ type Placement struct {
 	persisted
 	Charged    int64 // bytes, to the budget
 	Config     *setup.Config
-	Open       expiryQueue
+	Open       expiry.Queue[*Record]
 	closed     closedRecords
 	evictedIDs live.IDs     // of the last decisions evicted and forgotten, so that a late outcome gets ErrEvicted; not part of the state
 	memory     *past.Memory // of shoppers; nil without

@@ -102,10 +102,11 @@ func (s *State) delete(p *Placement) {
 	for _, w := range p.all() {
 		w.Stop()
 	}
-	for _, records := range [][]*Record{p.Open.Heap, p.closed.records} {
-		for _, r := range records {
-			s.decisions.remove(r)
-		}
+	for r := range p.Open.Each() {
+		s.decisions.remove(r)
+	}
+	for _, r := range p.closed.records {
+		s.decisions.remove(r)
 	}
 	delete(s.Placements, p.Name)
 	s.release(p)

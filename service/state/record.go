@@ -73,9 +73,9 @@ const (
 	takeBytes       = 16
 )
 
-// size returns the bytes that the record counts for in the placement's memory: at least its real size, and a
+// Size returns the bytes that the record counts for in the placement's memory: at least its real size, and a
 // function of the state only.
-func (r *Record) size() int {
+func (r *Record) Size() int {
 	size := setup.RecordBytes + idBytes(r.id)
 	if r.extras != nil {
 		size += rareBytes + len(r.extras.passed) + takeBytes*len(r.extras.basket)
@@ -94,8 +94,14 @@ func (r *Record) isOf(learner uint64) bool {
 	return r.Entry > learner
 }
 
+// Began returns what orders open decisions. It implements [expiry.Waiting].
+func (r *Record) Began() (time int64, entry uint64, id string) { return r.time, r.Entry, r.id }
+
+// Place implements [expiry.Waiting].
+func (r *Record) Place() *int { return &r.at }
+
 // since returns when the attribution window began: when the decision was made, moved with the clock.
-func (r *Record) since() int64 { return r.placement.Open.since(r) }
+func (r *Record) since() int64 { return r.placement.Open.Since(r) }
 
 // isLate reports whether the attribution window is over.
 func (r *Record) isLate(now int64) bool { return now-r.since() > int64(r.placement.Config.Window()) }
@@ -127,9 +133,9 @@ var noExtras recordExtras
 
 // become gives an open decision other rare fields.
 func (r *Record) become(next recordExtras) {
-	r.placement.Open.bytes -= r.size()
+	r.placement.Open.Bytes -= r.Size()
 	r.extras = &next
-	r.placement.Open.bytes += r.size()
+	r.placement.Open.Bytes += r.Size()
 }
 
 // takes returns the items taken, given the offer.
@@ -234,20 +240,20 @@ type closedRecords struct {
 
 func (s *closedRecords) push(r *Record) {
 	s.records = append(s.records, r)
-	s.bytes += r.size()
+	s.bytes += r.Size()
 }
 
 func (s *closedRecords) pop() *Record {
 	r := s.records[0]
 	s.records[0] = nil
 	s.records = s.records[1:]
-	s.bytes -= r.size()
+	s.bytes -= r.Size()
 	return r
 }
 
 func (s *closedRecords) remove(r *Record) {
 	s.records = slices.DeleteFunc(s.records, func(o *Record) bool { return o == r })
-	s.bytes -= r.size()
+	s.bytes -= r.Size()
 }
 
 // decisionKey names a decision.

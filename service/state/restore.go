@@ -33,7 +33,7 @@ func (s *State) Restore(data []byte) error {
 	}
 	first := s.Position.Sequence + 1
 	for _, p := range s.Placements {
-		if first = p.Open.oldest(first); p.held.After > 0 {
+		if first = p.Open.Oldest(first); p.held.After > 0 {
 			first = min(first, p.held.From)
 		}
 		for _, w := range p.all() {
@@ -58,11 +58,11 @@ func (s *State) thaw(f *frozenPlacement) (err error) {
 	p.canonical = f.configuration.canonical
 	p.Earnings.Guard.Watch, p.Earnings.Guard.Currency = p.Config.Watch(), p.Config.Currency
 	for k, m := range f.moves {
-		if k > 0 && m.entry <= f.moves[k-1].entry || m.entry > s.Position.Sequence {
-			return fmt.Errorf("a move of the clock at entry %d is out of place", m.entry)
+		if k > 0 && m.Entry <= f.moves[k-1].Entry || m.Entry > s.Position.Sequence {
+			return fmt.Errorf("a move of the clock at entry %d is out of place", m.Entry)
 		}
 	}
-	p.Open.moves = f.moves
+	p.Open.Moves = f.moves
 	if err := cmp.Or(s.thawRecords(p, f.open, true), s.thawRecords(p, f.closed, false)); err != nil {
 		return err
 	}
@@ -107,11 +107,11 @@ func (s *State) thawRecords(p *Placement, list []Record, waits bool) error {
 			p.closed.push(r)
 			continue
 		}
-		if before != nil && compareExpiry(before, r) >= 0 {
+		if before != nil && p.Open.Compare(before, r) >= 0 {
 			return fmt.Errorf("decision %q comes after decision %q", r.id, before.id)
 		}
 		before = r
-		p.Open.add(r)
+		p.Open.Add(r)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
+	"vitrine/service/expiry"
 	"vitrine/service/learner"
 	"vitrine/service/past"
 )
@@ -28,7 +29,7 @@ func (s *State) Freeze(patient bool) *Frozen {
 	f := &Frozen{At: s.Position, oldest: s.Position.Sequence + 1, machines: s.machines, relearned: s.relearned}
 	for _, name := range slices.Sorted(maps.Keys(s.Placements)) {
 		p := s.Placements[name]
-		f.oldest = p.Open.oldest(f.oldest)
+		f.oldest = p.Open.Oldest(f.oldest)
 		f.placements = append(f.placements, p.freeze(patient))
 	}
 	return f
@@ -79,7 +80,7 @@ func (f *Frozen) Write(out *fields.Fields) ([]byte, error) {
 type frozenPlacement struct {
 	persisted
 	configuration *configuration
-	moves         []clockMove // of the clock
+	moves         []expiry.Move // of the clock
 	open, closed  []Record
 	learners      []*frozenLearner // the one that decides, the former ones, and the second one
 	relearning    *relearning      // nil if there is no second one
@@ -105,10 +106,10 @@ type frozenLearner struct {
 // will do.
 func (p *Placement) freeze(patient bool) *frozenPlacement {
 	f := &frozenPlacement{
-		persisted: p.persisted, configuration: configurationOf(p.Config), open: copies(p.Open.sorted()),
+		persisted: p.persisted, configuration: configurationOf(p.Config), open: copies(p.Open.Sorted()),
 		closed: copies(p.closed.records), items: p.Items.Of.Freeze(),
 	}
-	f.moves, f.memory = slices.Clone(p.Open.moves), p.memory.Freeze()
+	f.moves, f.memory = slices.Clone(p.Open.Moves), p.memory.Freeze()
 	f.versions, f.Earnings = slices.Clone(p.versions), p.Earnings.Copy()
 	f.changes, f.alarms = slices.Clone(p.changes), slices.Clone(p.alarms)
 	if p.Relearning != nil {

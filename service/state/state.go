@@ -9,7 +9,9 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/budget"
+	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 	"vitrine/service/page"
 	"vitrine/service/setup"
 )
@@ -24,18 +26,18 @@ type State struct {
 	BeginAgain bool                                  // learners with an unreadable saved state begin again
 	Placements map[string]*Placement
 	decisions  index              // the remembered decisions of all placements
-	Offers     recentOffers       // of the last of them
+	Offers     offer.Recent       // of the last of them
 	run        func(learn func()) // starts a learner, which learns until it is stopped
 	Log        Log                // from which second learners learn; nil in audits
 	relearned  []relearned        // the second learners that there were
 
 	Size        func(setup.Spec) (setup.Size, error) // of a learner; nil is unknown
 	Budget      *budget.Budget
-	Ready       *Prepared // prepared for the next PlacementPut; if nil, put prepares it
-	Refit       *Refit    // made for the next change of features
-	Lost        bool      // whether the log no longer holds what the next RelearningBegun reads
-	Staged      *Staged   // the next ItemsChanged, already applied to the catalogue; if nil, Apply applies it
-	pendingWake []*Worker // workers with new rounds that have not been woken yet
+	Ready       *Prepared         // prepared for the next PlacementPut; if nil, put prepares it
+	Refit       *catalogue.Refit  // made for the next change of features
+	Lost        bool              // whether the log no longer holds what the next RelearningBegun reads
+	Staged      *catalogue.Staged // the next ItemsChanged, already applied to the catalogue; if nil, Apply applies it
+	pendingWake []*Worker         // workers with new rounds that have not been woken yet
 }
 
 // NewState returns the state before the first entry. run starts a learner, which learns until it is stopped.

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"vitrine"
-	"vitrine/bandit"
 	"vitrine/service/api"
 	"vitrine/service/earnings"
-	"vitrine/service/feature"
+	"vitrine/service/learner"
 )
 
 // Stats returns the counters of a placement.
@@ -19,7 +17,7 @@ func (v *View) Stats() api.Stats {
 	s := api.Stats{
 		Placement: p.Name, Mode: config.Mode,
 		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late,
-		Corrected: c.Corrected, Pending: len(p.Open.Heap), Memory: p.Open.bytes + p.closed.bytes,
+		Corrected: c.Corrected, Pending: p.Open.Len(), Memory: p.Open.Bytes + p.closed.bytes,
 		Charged:      p.Charged + p.Items.charged + p.Items.Of.ListBytes(),
 		ExpiredEarly: c.Evicted, MemorySeconds: p.pace.Seconds(config.MemoryBytes),
 		PolicyEntry: current.Entry, Lag: seen.Lag,
@@ -38,11 +36,11 @@ func (v *View) Stats() api.Stats {
 	if p.Relearning != nil {
 		s.Relearning = p.Relearning.progress()
 	}
-	s.Held = p.Open.report()
+	s.Held = p.Open.Held()
 	if text := p.sound.Problem(); text != "" {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
-	s.Clipped, s.Outliers = p.sound.Clipped.Load(), outliersOf(current.Policy, config.Schema())
+	s.Clipped, s.Outliers = p.sound.Clipped.Load(), learner.Outliers(current.Policy, config.Schema())
 	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.Earnings.Guard.Report(p.fallsBack()),
 		p.Earnings.Eras.Report()
 	s.Guard.Held, s.Drift = p.held.Rounds, p.Earnings.Items.Drift()
@@ -68,18 +66,4 @@ func (p *Placement) Gains(r earnings.Recent) []api.Gain {
 		list = slices.Insert(list, 0, g)
 	}
 	return list
-}
-
-// outliersOf returns the values that a policy's learner left out, or nil.
-func outliersOf(pi vitrine.Policy, schema *feature.Schema) *api.Outliers {
-	p, ok := pi.(interface{ Outliers() bandit.Outliers })
-	if !ok {
-		return nil
-	}
-	o := p.Outliers()
-	if o.Values == 0 {
-		return nil
-	}
-	return &api.Outliers{Values: uint64(o.Values), Feature: schema.At(o.Column), Since: uint64(o.Since),
-		Rounds: uint64(o.Rounds)}
 }

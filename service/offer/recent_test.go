@@ -1,32 +1,27 @@
-package state_test
+package offer
 
-import (
-	"testing"
-
-	"vitrine/service/setup"
-	"vitrine/service/state"
-)
+import "testing"
 
 // The last offers are kept as long as they are few entries and few bytes.
-func TestOffersAreBounded(t *testing.T) {
-	last := uint64(3 * state.MaxOffers)
+func TestRecentIsBounded(t *testing.T) {
+	const last = uint64(3 * recentEntries)
 	for name, c := range map[string]struct {
-		numbers int
-		step    uint64
-		want    uint64 // offers
+		bytes int
+		step  uint64
+		want  uint64 // offers
 	}{
-		"small":     {10, 2, state.MaxOffers / 2},
-		"with gaps": {10, 3 * state.MaxOffers / 4, 2},
-		"large":     {10_000, 1, state.MaxOfferBytes / uint64(setup.RoundBytes(10_000, 0))},
+		"small":     {100, 2, recentEntries / 2},
+		"with gaps": {100, 3 * recentEntries / 4, 2},
+		"large":     {100_000, 1, recentBytes / 100_000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := state.NewOffers(c.numbers)
+			s, o := new(Recent), new(Offer)
 			for entry := uint64(1); entry <= last; entry += c.step {
-				s.Add(entry)
+				s.Add(entry, o, c.bytes)
 			}
 			kept, first := uint64(0), uint64(0)
 			for entry := last; entry > 0; entry-- {
-				if s.Has(entry) {
+				if s.Of(entry) != nil {
 					kept, first = kept+1, entry
 				}
 			}
@@ -36,8 +31,8 @@ func TestOffersAreBounded(t *testing.T) {
 			for entry := uint64(1); entry <= last; entry++ {
 				s.Drop(entry)
 			}
-			if s.Size() != 0 {
-				t.Errorf("%d bytes without an offer", s.Size())
+			if s.Bytes != 0 {
+				t.Errorf("%d bytes without an offer", s.Bytes)
 			}
 		})
 	}
