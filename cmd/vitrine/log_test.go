@@ -243,6 +243,22 @@ func TestLogOnServer(t *testing.T) {
 			}
 		}
 	}
+	// The snapshot on the server serves, too.
+	data = filepath.Join(data, host.SnapshotFile)
+	file := fatal.Or(os.Open(data))(t)
+	defer file.Close()
+	fatal.If(t, store.PutSnapshot(t.Context(), fatal.Or(store.Position(t.Context(), 12))(t), file))
+	for _, c := range []struct{ args, want string }{
+		{"check", "those after 12 are compared with the snapshot of entry 12 on the servers"},
+		{"replay", "the replay begins with it, after entry 12"},
+		{"export", `"features":{`},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), []string{c.args, url}, &stdout, &stderr); code != 0 ||
+			!strings.Contains(stdout.String(), c.want) {
+			t.Errorf("%s of a log with a snapshot: exit status %d, %s%s", c.args, code, &stdout, &stderr)
+		}
+	}
 	// The writer is still the writer.
 	if _, err := e.Keep(t.Context(), "home", "", 0); err != nil {
 		t.Error(err)

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -26,7 +27,7 @@ type Options struct {
 	// Log is a data directory, the log in it, nats://host:4222, or a configuration file of the service.
 	Log string
 	// Data is the data directory with the snapshots, for a log on a server. If it is "", it is the one that the
-	// configuration file names.
+	// configuration file names. If it holds none, the newest one on the server is read.
 	Data string
 	// Warn, if set, is called for faults that leave the log readable.
 	Warn func(message string)
@@ -76,10 +77,32 @@ func (r *Log) openShared(ctx context.Context, o natslog.Options) error {
 	}
 	o.ReadOnly, o.Logger = true, slog.New(warner{r})
 	s, err := natslog.Open(ctx, o)
-	if err == nil {
-		r.Log = s
+	if err != nil {
+		return err
 	}
-	return err
+	r.Log = s
+	if r.snapshots == nil {
+		return r.readShared(ctx, s)
+	}
+	return nil
+}
+
+// readShared reads the snapshot next to a log on servers, if there is one.
+func (r *Log) readShared(ctx context.Context, s *natslog.Store) error {
+	at, read, err := s.LastSnapshot(ctx)
+	if errors.Is(err, natslog.ErrNoSnapshot) {
+		return nil
+	}
+	var data bytes.Buffer
+	if err == nil {
+		err = read(ctx, &data)
+	}
+	if err != nil {
+		return fmt.Errorf("the snapshot on the servers: %w: give --data, the data directory of a service", err)
+	}
+	r.snapshots = []*snapshot{{path: fmt.Sprintf("the snapshot of entry %d on the servers", at.Sequence),
+		name: host.SnapshotFile, data: data.Bytes()}}
+	return nil
 }
 
 func (r *Log) openDir(ctx context.Context) error {
