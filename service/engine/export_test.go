@@ -12,7 +12,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// Fitting returns how many entries, from the first, one append takes.
+// Fitting returns how many entries, from the first, one append gets.
 func Fitting(entries [][]byte) int { return fitting(entries) }
 
 // RoundBytes returns the bytes of a round that waits for the learner.

@@ -175,7 +175,7 @@ func (e *Engine) collect(b *state.Batch, p *proposal) (carried *proposal) {
 // commit appends the batch and applies it. After an error any part of it may be in the log.
 func (e *Engine) commit(ctx context.Context, b *state.Batch) error {
 	for from := 0; from < len(b.Entries); {
-		to := from + max(1, fitting(b.Entries[from:])) // the log refuses an entry that is too large
+		to := from + fitting(b.Entries[from:])
 		last, err := e.store.Append(ctx, b.Entries[from:to]...)
 		if err != nil {
 			return err
@@ -204,12 +204,13 @@ func (e *Engine) announce(first uint64, events ...*eventlog.Event) {
 	}
 }
 
-// fitting returns the number of entries, from the first, that one append takes.
+// fitting returns the number of entries, from the first, that one append takes, and at least one: the log refuses an
+// entry that is too large.
 func fitting(entries [][]byte) int {
 	size := 0
 	for i, entry := range entries {
 		if size += eventlog.EntrySize(entry); size > eventlog.MaxBatch {
-			return i
+			return max(i, 1)
 		}
 	}
 	return len(entries)
