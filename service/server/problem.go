@@ -96,8 +96,8 @@ func problemOf(err error) *problem {
 		p = problemf(statusGone, "gone", "the caller went away")
 		p.Title = "Client Closed Request"
 	case errors.Is(err, context.DeadlineExceeded):
-		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: try again with the same "+
-			"decision_id")
+		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: send the request "+
+			"again, with the same decision_id if it has one")
 		var unfinished *engine.UnfinishedError
 		if errors.As(err, &unfinished) {
 			p.Detail = "the answer took too long: " + unfinished.What
