@@ -27,7 +27,7 @@ type Options struct {
 	// Log is a data directory, the log in it, nats://host:4222, or a configuration file of the service.
 	Log string
 	// Data is the data directory with the snapshots, for a log on a server. If it is "", it is the one that the
-	// configuration file names. If it holds none, the newest one on the server is read.
+	// configuration file names. If it holds none, and entries were removed, the newest one on the server is read.
 	Data string
 	// Warn, if set, is called for faults that leave the log readable.
 	Warn func(message string)
@@ -81,10 +81,11 @@ func (r *Log) openShared(ctx context.Context, o natslog.Options) error {
 		return err
 	}
 	r.Log = s
-	if r.snapshots == nil {
-		return r.readShared(ctx, s)
+	x, err := s.Extent(ctx)
+	if err == nil && x.First > 1 && r.snapshots == nil {
+		err = r.readShared(ctx, s)
 	}
-	return nil
+	return err
 }
 
 // readShared reads the snapshot next to a log on servers, if there is one.
