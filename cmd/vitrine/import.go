@@ -123,7 +123,8 @@ func (c importCmd) Run(ctx context.Context, t terminal) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.into(ctx, t, store, m, create), store.Close())
+	_, err = c.into(ctx, t, store, m, create)
+	return errors.Join(err, store.Close())
 }
 
 // configuration returns the configuration of a placement to create. By default it records all candidates.
@@ -145,7 +146,8 @@ func (c importCmd) configuration() ([]byte, error) {
 	return json.Marshal(own)
 }
 
-// fresh imports into a new data directory, which is there only if the import succeeds.
+// fresh imports into a new data directory, which is there only if the import succeeds, or is interrupted while it
+// writes.
 func (c importCmd) fresh(ctx context.Context, t terminal, m *importer.Mapping, create []byte) error {
 	_, before := os.Stat(c.To)
 	if err := os.MkdirAll(c.To, 0o700); err != nil {
@@ -155,8 +157,9 @@ func (c importCmd) fresh(ctx context.Context, t terminal, m *importer.Mapping, c
 	if err != nil {
 		return err // another process may have made the log meanwhile
 	}
-	err = errors.Join(c.into(ctx, t, store, m, create), store.Close())
-	if err != nil || c.DryRun {
+	begun, err := c.into(ctx, t, store, m, create)
+	err = errors.Join(err, store.Close())
+	if err != nil && !(begun && errors.Is(err, context.Canceled)) || c.DryRun {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(c.To, host.LogDir)))
 		if before != nil {
 			err = errors.Join(err, os.RemoveAll(c.To))
@@ -170,16 +173,17 @@ func (c importCmd) open(ctx context.Context) (*filelog.Store, error) {
 	return filelog.Open(ctx, filelog.Options{Dir: filepath.Join(c.To, host.LogDir)})
 }
 
+// into imports into a log, and says whether it began to write decisions.
 func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m *importer.Mapping,
-	create []byte) (err error) {
+	create []byte) (begun bool, err error) {
 	known, last, err := c.known(ctx, store)
 	if err != nil {
-		return err
+		return false, err
 	}
 	e, err := host.OpenEngine(ctx, c.To, engine.Options{Store: store, Budget: budget.New(math.MaxInt64 / 2)},
 		slog.New(slog.DiscardHandler))
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer e.Close()
 	config, err := e.Config(c.Placement)
@@ -187,47 +191,50 @@ func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m
 	switch {
 	case isNew && create != nil:
 		if config, err = setup.Parse(create); err != nil {
-			return err
+			return false, err
 		}
 	case isNew:
-		return hint.New(fmt.Errorf("%s has no placement %q: there are %v", c.To, c.Placement, e.Placements()),
+		return false, hint.New(fmt.Errorf("%s has no placement %q: there are %v", c.To, c.Placement, e.Placements()),
 			"name its configuration with --create")
 	case err != nil:
-		return err
+		return false, err
 	}
 	now := time.Now().UnixNano()
 	i := &importing{importCmd: c, several: m.Several, engine: e, config: config, known: known, last: last, now: now}
 	log, err := importer.Open(ctx, c.Log, m)
 	if err != nil {
-		return interrupted(err)
+		return false, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	// The first pass checks everything, and the second writes.
 	report, err := log.Read(ctx, c.Placement, config, i.check)
 	if err != nil {
-		return interrupted(err)
+		return false, err
 	}
 	if !c.DryRun {
 		if isNew {
 			if _, err := e.Put(ctx, c.Placement, create, max(last, min(i.first, now))); err != nil {
-				return err
+				return false, err
 			}
 		}
+		i.bar = newProgress(t.err, "importing "+c.Log, "", max(i.decisions, 1))
+		defer i.bar.close()
 		if _, err := log.Read(ctx, c.Placement, config, func(d *page.Imported) error {
 			return i.write(ctx, d)
 		}); err != nil {
-			return interrupted(err)
+			return true, interrupted(err)
 		}
 		if err := i.flush(ctx); err != nil {
-			return interrupted(err)
+			return true, interrupted(err)
 		}
 		if err := e.Wait(ctx); err != nil {
-			return interrupted(err)
+			return true, interrupted(err)
 		}
 	}
-	return i.print(t, report)
+	return true, i.print(t, report)
 }
 
+// interrupted says how to go on after an interruption.
 func interrupted(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return hint.New(err, "give the same command again: decisions that are there are left out")
@@ -244,7 +251,7 @@ func (c importCmd) known(ctx context.Context, store *filelog.Store) (known map[s
 	}
 	for entry, err := range store.Entries(ctx, extent.First) {
 		if err != nil {
-			return nil, 0, interrupted(err)
+			return nil, 0, err
 		}
 		event, err := eventlog.Decode(entry)
 		if err != nil {
@@ -277,6 +284,7 @@ type importing struct {
 	now     int64
 
 	waiting []*page.Imported
+	bar     *progress
 
 	decisions, chosen, before, withLaw, withPropensity, moved int
 	untimed                                                   int
@@ -319,6 +327,7 @@ func (i *importing) write(ctx context.Context, d *page.Imported) error {
 	if i.known[d.Request.Decision] {
 		return nil
 	}
+	i.bar.add(1)
 	if d.Time == 0 && i.timed { // the present would move all later decisions
 		d.Time = max(i.last, i.first)
 		i.untimed++

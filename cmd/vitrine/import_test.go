@@ -4,18 +4,22 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/internal/fatal"
+	"vitrine/internal/hint"
 	"vitrine/internal/long"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
@@ -252,6 +256,56 @@ func TestExportsOfRandomPolicies(t *testing.T) {
 				t.Errorf("%s: imported otherwise (-exported +imported):\n%s", policy, diff)
 			}
 		}
+	}
+}
+
+// canceledAfter is a context that ends when it was asked a number of times whether it has.
+type canceledAfter struct {
+	context.Context
+	left   *atomic.Int64
+	cancel context.CancelFunc
+}
+
+func (c canceledAfter) Err() error {
+	if c.left.Add(-1) == 0 {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+// An import into a new directory may be interrupted anywhere. It leaves no directory, or says that the same command
+// goes on, and then ends with the same log.
+func TestInterruptedImport(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "clicks.csv", clicks)
+	write(t, "home.json", clicksPlacement)
+	run1(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to", "whole")
+	want, kept := decisionsOf(t, "whole"), 0
+	for after := int64(1); ; after++ {
+		dir := fmt.Sprint("data", after)
+		inner, cancel := context.WithCancel(t.Context())
+		ctx := canceledAfter{inner, new(atomic.Int64), cancel}
+		ctx.left.Store(after)
+		err := importCmd{Log: "clicks.csv", Placement: "home", To: dir, Create: "home.json"}.Run(ctx,
+			terminal{out: io.Discard, err: io.Discard})
+		cancel()
+		if err == nil {
+			break
+		}
+		_, missing := os.Stat(dir)
+		if goesOn := hint.Of(err); !errors.Is(err, context.Canceled) || goesOn == "" != (missing != nil) {
+			t.Fatalf("after %d: %v, hint %q, directory %v", after, err, goesOn, missing)
+		}
+		if missing == nil {
+			kept++
+		}
+		run1(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to", dir)
+		if diff := cmp.Diff(want, decisionsOf(t, dir)); diff != "" {
+			t.Fatalf("after %d (-want +got):\n%s", after, diff)
+		}
+	}
+	if kept == 0 {
+		t.Error("no interrupted import was kept")
 	}
 }
 
