@@ -82,7 +82,7 @@ func (r *Result) Wald(names []string) (Test, error) {
 		if a < 0 {
 			return Test{}, fmt.Errorf("there is no coefficient %q: there are %q", name, r.Names)
 		}
-		away[i] = r.Coefficients[a] - indicator(strings.HasPrefix(name, "dissimilarity["))
+		away[i] = r.Coefficients[a] - usual(name)
 		for j, other := range names[:i+1] {
 			v.SetSym(i, j, r.Covariance.At(a, slices.Index(r.Names, other)))
 		}

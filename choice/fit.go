@@ -28,11 +28,17 @@ type Options struct {
 // without changing any choice probability.
 type IdentificationError struct {
 	Coefficients []string
+
+	flat bool // whether the likelihood is flat at its maximum, although MNL's is not
 }
 
 func (e *IdentificationError) Error() string {
 	const vary = "does not vary among the alternatives of any choice, or by less than a millionth of its size " +
 		"(then subtract its mean)"
+	if e.flat {
+		return fmt.Sprintf("the data do not determine %s: the likelihood hardly changes along some combination of "+
+			"them. The model says too much, or they predict choices perfectly", strings.Join(e.Coefficients, ", "))
+	}
 	if len(e.Coefficients) == 1 {
 		return fmt.Sprintf("the data do not determine the coefficient %s: its variable %s", e.Coefficients[0], vary)
 	}
@@ -80,14 +86,11 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	}
 	if _, concave := l.(mnl); concave {
 		if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
-			return nil, &IdentificationError{involved(r.Names, flat, best.origin.moment)}
+			return nil, &IdentificationError{Coefficients: involved(r.Names, flat, best.origin.moment)}
 		}
 		r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
-	} else if _, ok := inverse(best.hessian); !ok {
-		best.converged = false // not a maximum
-	} else if m.alike.hessian != nil {
-		best.origin = m.alike
-		r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
+	} else if err := r.diagnose(m, best); err != nil {
+		return nil, err
 	}
 	r.Coefficients, r.LogLikelihood = best.theta, -best.value
 	if p, ok := l.(penalised); ok {
@@ -101,6 +104,21 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	r.Null = null(d)
 	r.ConstantsOnly, err = constantsOnly(ctx, d, r.Offered, r.Chosen, o.Workers)
 	return r, err
+}
+
+// diagnose finds the coefficients that a model other than MNL does not determine, although MNL does.
+func (r *Result) diagnose(m *minimiser, best *minimum) error {
+	if m.alike.hessian != nil {
+		best.origin = m.alike
+		r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
+	}
+	if flat := flatDirections(best.hessian, best.moment); best.converged && r.Separated == nil && len(flat) > 0 {
+		return &IdentificationError{Coefficients: involved(r.Names, flat, best.moment), flat: true}
+	}
+	if _, ok := inverse(best.hessian); !ok {
+		best.converged = false // not a maximum
+	}
+	return nil
 }
 
 // hideSeparated leaves out the covariances of coefficients without a finite estimate.
@@ -187,7 +205,7 @@ func (m *minimiser) start(ctx context.Context, r *Result, l likelihood, d *Data,
 			return nil, err
 		}
 		if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
-			return nil, &IdentificationError{involved(o.names(), flat, best.origin.moment)}
+			return nil, &IdentificationError{Coefficients: involved(o.names(), flat, best.origin.moment)}
 		}
 		// Variables that predict choices perfectly in MNL do so in every model that contains it.
 		if r.Separated = involved(o.names(), unboundedDirections(best), best.origin.moment); r.Separated != nil {

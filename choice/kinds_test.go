@@ -2,6 +2,7 @@ package choice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -179,6 +180,36 @@ func TestLatentFindsClasses(t *testing.T) {
 	for j, se := range r.StandardErrors() {
 		if !r.Converged || math.Abs(r.Coefficients[j]-want[j]) > 4*se {
 			t.Errorf("%s: %v (%v), want %v; converged %v", r.Names[j], r.Coefficients[j], se, want[j], r.Converged)
+		}
+	}
+}
+
+// A nest of all alternatives, without an outside option, only scales the utilities: its dissimilarity and the
+// coefficients are not determined. A fit whose likelihood is flat has no standard errors of millions.
+func TestNestOfAll(t *testing.T) {
+	spec, d := loadTrips(t, nestedTrips)
+	spec.Model.Nests = []Nest{{Name: "all", Alternatives: d.Alternatives}}
+	with := fatal.Or(Fit(context.Background(), spec, d, Options{}))(t) // the outside option is its own nest
+	if se := with.StandardErrors()[len(with.Names)-1]; !with.Converged || !(se < 10) {
+		t.Errorf("converged %v, standard error %v", with.Converged, se)
+	}
+	d.Outside = false
+	kept := fatal.Or(d.Filter(func(s int) bool { _, c := d.Choice(s); return c >= 0 }))(t)
+	_, err := Fit(context.Background(), spec, kept, Options{})
+	var unidentified *IdentificationError
+	if !errors.As(err, &unidentified) || !slices.Contains(unidentified.Coefficients, "dissimilarity[all]") ||
+		!strings.Contains(err.Error(), "the likelihood hardly changes") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// z of a coefficient is the root of its Wald test, also for a dissimilarity, where it compares with 1.
+func TestZIsWald(t *testing.T) {
+	r, _ := fitText(t, "testdata/trips.csv", nestedTrips, Options{})
+	for j, z := range r.Z() {
+		wald := fatal.Or(r.Wald(r.Names[j : j+1]))(t)
+		if !near(z*z, wald.Statistic, 1e-9) || !near(r.P()[j], wald.P, 1e-9) {
+			t.Errorf("%s: z %v, p %v, Wald test %v", r.Names[j], z, r.P()[j], wald)
 		}
 	}
 }

@@ -181,9 +181,15 @@ func (r *Result) notes() []string {
 				strings.Join(n.Variables, ", "), n.model(), n.numParams()), bestOf(n.starts(), n.Seed))
 	}
 	switch m := &r.Spec.Model; m.Kind {
+	case "nested":
+		notes = append(notes, "z and p of a dissimilarity compare it with 1.")
 	case "mixed":
 		notes = append(notes, fmt.Sprintf("The likelihood is simulated with %d Halton draws for each decision maker.",
 			m.draws()))
+		if kind != "classic" { // the scores of a spread vanish at 0
+			notes = append(notes, fmt.Sprintf("For a spread close to 0, %s errors are too small: trust classic ones.",
+				kind))
+		}
 	case "latent":
 		notes = append(notes, bestOf(m.starts(), m.Seed))
 	}

@@ -56,17 +56,20 @@ func (r *Result) StandardErrors() []float64 {
 	return se
 }
 
-// Z returns the coefficients in units of their standard errors.
+// usual returns the value of a coefficient without effect: 0, and 1 for a dissimilarity.
+func usual(name string) float64 { return indicator(strings.HasPrefix(name, "dissimilarity[")) }
+
+// Z returns how far the coefficients are from 0 (dissimilarities: from 1), in units of their standard errors.
 func (r *Result) Z() []float64 {
 	z := r.StandardErrors()
 	for j, se := range z {
-		z[j] = r.Coefficients[j] / se
+		z[j] = (r.Coefficients[j] - usual(r.Names[j])) / se
 	}
 	return z
 }
 
 // P returns, for each coefficient, the probability of a |z| at least as large under the normal distribution if the
-// coefficient is 0.
+// coefficient is 0, or 1 for a dissimilarity.
 func (r *Result) P() []float64 {
 	p := r.Z()
 	for j, z := range p {
