@@ -100,13 +100,6 @@ func (how *Change) Check(p *Placement, c *setup.Config) error {
 	return p.loss(c)
 }
 
-// mayUse reports whether a placement with this configuration may share another placement's catalogue. before is its
-// present configuration, nil for a new placement.
-func (how *Change) mayUse(c, before *setup.Config) bool {
-	return how == nil || how.Uses == nil || before != nil && before.CatalogueOf == c.CatalogueOf ||
-		how.Uses(c.CatalogueOf)
-}
-
 // IsReset reports whether the learner may begin again.
 func (how *Change) IsReset() bool { return how != nil && how.Reset }
 
@@ -148,16 +141,11 @@ func (p *Placement) change(c *setup.Config, canonical []byte, how *Change, from 
 		return &eventlog.LearnerAdopted{Config: canonical, Variant: variant, Note: fmt.Sprintf("before variant %q "+
 			"of the experiment %q", variant, p.Config.Experiment.Name)}
 	}
-	note := "before a change of " + abbreviated(p.Config.LearnerFields(c))
+	note := "before a change of " + api.Abbreviate(strings.Join(p.Config.LearnerFields(c), ", "), MaxVersionNote-100)
 	if how.Relearns() {
 		return &eventlog.RelearningBegun{Config: canonical, From: max(p.Rows, from), Note: note}
 	}
 	return &eventlog.LearnerReset{Config: canonical, Note: note}
-}
-
-// abbreviated lists fields for a note.
-func abbreviated(fields []string) string {
-	return api.Abbreviate(strings.Join(fields, ", "), MaxVersionNote-100)
 }
 
 // Preview describes the effects on the learner.
@@ -316,10 +304,11 @@ func (s *State) CheckItems(name string, c *setup.Config,
 // checkShared reports why a placement must not use the catalogue of another one.
 func (s *State) checkShared(name string, c, before *setup.Config, how *Change) error {
 	owner := s.Placements[c.CatalogueOf]
+	begins := before == nil || before.CatalogueOf != c.CatalogueOf
 	switch {
 	case c.CatalogueOf == name:
 		return api.Fieldf("/catalogue_of", "%q is this placement: leave it out", name)
-	case owner == nil || !how.mayUse(c, before):
+	case owner == nil || begins && how != nil && how.Uses != nil && !how.Uses(c.CatalogueOf):
 		return api.Fieldf("/catalogue_of", "there is no placement %q", c.CatalogueOf)
 	case owner.Config.CatalogueOf != "":
 		return api.Fieldf("/catalogue_of", "%q has the catalogue of %q: name that one", c.CatalogueOf,
