@@ -109,15 +109,10 @@ func (s *Support) Words() []string {
 	}
 	say("The policy's page was shown in %s of rounds.", percent(s.Shown))
 	if c := s.SetWeights; s.KnownPropensity == s.Rounds && s.SetESS >= MinESS {
-		switch {
-		case !c.Wrong():
+		if why := s.wrongPropensities(); why != "" {
+			say("The mean weight of its pages is %.3g ± %.2g instead of %.3g: %s.", c.Mean, c.Error, c.Expected, why)
+		} else {
 			say("The mean weight of its pages is %.3g ± %.2g, and %.3g is expected.", c.Mean, c.Error, c.Expected)
-		case c.Mean < c.Low && s.KnownLaw < s.Rounds:
-			say("The mean weight of its pages is %.3g ± %.2g instead of 1: the propensities are too large, or the "+
-				"log never shows some of its pages.", c.Mean, c.Error)
-		default:
-			say("The mean weight of its pages is %.3g ± %.2g instead of %.3g: the propensities are not those with "+
-				"which the pages were drawn.", c.Mean, c.Error, c.Expected)
 		}
 	}
 	if s.ItemsSeen < s.Rounds && len(s.Unseen) > 0 {
@@ -143,6 +138,17 @@ func (s *Support) Words() []string {
 		}
 	}
 	return list
+}
+
+// wrongPropensities says what the mean weight of pages refutes, or returns "".
+func (s *Support) wrongPropensities() string {
+	switch c := s.SetWeights; {
+	case !c.Wrong():
+		return ""
+	case c.Mean < c.Low && s.KnownLaw < s.Rounds:
+		return "the propensities are too large, or the log never shows some of the policy's pages"
+	}
+	return "the propensities are not those with which the pages were drawn"
 }
 
 // AlarmWords describes the alarm, or returns "".

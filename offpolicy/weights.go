@@ -349,8 +349,8 @@ func (j *judgement) tooFew() string {
 		return fmt.Sprintf("no support: the log has %.3g effective rounds with the policy's page, and %d are needed",
 			s.SetESS, MinESS)
 	case s.SetWeights.Wrong():
-		return fmt.Sprintf("the page weights have the mean %.3g instead of %.3g: the propensities are wrong",
-			s.SetWeights.Mean, s.SetWeights.Expected)
+		return fmt.Sprintf("the page weights have the mean %.3g instead of %.3g: %s", s.SetWeights.Mean,
+			s.SetWeights.Expected, s.wrongPropensities())
 	}
 	return ""
 }
