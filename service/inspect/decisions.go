@@ -198,6 +198,9 @@ type taken struct {
 	earned        float64 // with corrections
 }
 
+// value returns what an import of the item earns: as much, but no less than 0.
+func (t *taken) value() float64 { return max(t.earned, 0) }
+
 // at returns the take of the item at a place, from 1 on, or nil.
 func (o *outcome) at(place int32) *taken {
 	i := slices.IndexFunc(o.taken, func(t taken) bool { return t.Place == place })
@@ -216,11 +219,10 @@ func (o *outcome) choose(of *offered, choice int32, basket eventlog.Basket) {
 	}
 }
 
-// basket returns the items taken, with their corrected values, in the log's form: a choice, or a basket. An import of
-// them earns as much.
+// basket returns the items taken, with their corrected values, in the log's form: a choice, or a basket.
 func (o *outcome) basket(of *offered) (choice int32, basket eventlog.Basket) {
 	for _, t := range o.taken {
-		t.Value = t.earned
+		t.Value = t.value()
 		basket = append(basket, t.Take)
 	}
 	switch {

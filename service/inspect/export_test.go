@@ -124,7 +124,7 @@ func TestExportOfCorrections(t *testing.T) {
 	x.each = func(o *offered, end outcome) error {
 		r := roundOf(o, end)
 		for place, want := range map[string][]float64{"late": {3.5, 0}, "sold": {3, 0}, "basket": {3.5, 3},
-			"later": {0, 3}, "more": {4.5, 3}, "first": {5, 0}}[o.Decision] {
+			"later": {0, 3}, "more": {4.5, 3}, "first": {-1, 0}}[o.Decision] {
 			if taken := end.at(int32(place + 1)); taken == nil && want != 0 || taken != nil && taken.earned != want {
 				t.Errorf("%s: item %d has earned %+v, want %v", o.Decision, place+1, taken, want)
 			}
@@ -150,8 +150,10 @@ func TestExportOfCorrections(t *testing.T) {
 	more, first := of("more", 7, 1), of("first", 8, 1)
 	more.Correction, more.Others, more.Before, more.Value, more.Adds = "more", 1, 3, 4.5, true
 	first.Correction, first.Value, first.Adds = "first", 5, true
+	refund := of("first", 8, 1) // of more than the sale: a log holds no negative value
+	refund.Correction, refund.Before, refund.Value = "refund", 5, -6
 	for _, c := range []*eventlog.Corrected{&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken, &more,
-		&first} {
+		&first, &refund} {
 		x.note(c)
 	}
 	for i, body := range []eventlog.Body{
@@ -161,7 +163,7 @@ func TestExportOfCorrections(t *testing.T) {
 		&eventlog.Chosen{Decision: "sold", Choice: 1},
 		&eventlog.Chosen{Decision: "basket", Choice: 1, Basket: basket}, &eventlog.Expired{Decision: "later"},
 		&eventlog.Chosen{Decision: "more", Choice: 2}, &eventlog.Chosen{Decision: "first"},
-		&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken, &more, &first,
+		&late, &returned, &withdrawn, &second, &back, &lateBasket, &mistaken, &more, &first, &refund,
 	} {
 		fatal.If(t, x.event(t.Context(), uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
@@ -170,12 +172,12 @@ func TestExportOfCorrections(t *testing.T) {
 		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":2,"value":3.5},{"item":"a","quantity":1,"value":3}\],.*"earned":6.5}`,
 		`"status":"late","choice":"a","outcome_entry".*"earned":3}`,
 		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":1,"value":4.5},{"item":"a","quantity":1,"value":3}\],.*"earned":7.5}`,
-		`"status":"chosen","choice":"b","outcome_entry".*"earned":5}`} {
+		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":1,"value":0}\],.*"earned":-1}`} {
 		if line := strings.Split(out.String(), "\n")[i]; !regexp.MustCompile(want).MatchString(line) {
 			t.Errorf("line %d is %s, want %s", i, line, want)
 		}
 	}
-	if !slices.Equal(earned, []float64{3.5, 0, 3, 6.5, 3, 7.5, 5}) {
+	if !slices.Equal(earned, []float64{3.5, 0, 3, 6.5, 3, 7.5, -1}) {
 		t.Errorf("the rounds have earned %v", earned)
 	}
 }

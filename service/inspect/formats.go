@@ -107,7 +107,7 @@ func tableRows(o *offered, end outcome) []map[string]any {
 		place := slices.Index(o.Shown, int32(i)) + 1
 		chosen, units, value, earned := int64(0), int64(0), 0.0, 0.0
 		if t := end.at(int32(place)); place > 0 && t != nil {
-			chosen, units, value, earned = 1, int64(t.Quantity), t.earned, t.earned
+			chosen, units, value, earned = 1, int64(t.Quantity), t.value(), t.earned
 		}
 		row := map[string]any{
 			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id,
