@@ -271,8 +271,8 @@ func TestFocusReturns(t *testing.T) {
 		button("Leave it as it is")+".click()")
 }
 
-// Leaving a form with changes asks first, in the desk and for another page; a form that is saved, or was left as it is, goes
-// without a question.
+// Leaving a form with changes asks first, in the desk and for another page; a form that is saved, or was left as it is,
+// goes without a question.
 func TestUnsaved(t *testing.T) {
 	s := serve(t, nil)
 	s.empty(t, "home")
@@ -309,6 +309,10 @@ func TestUnsaved(t *testing.T) {
 	if !eval[bool](b, `dispatchEvent(new Event("beforeunload", { cancelable: true }))`) {
 		t.Error("the browser asks without a form")
 	}
+	b.goTo("/placements/home/settings")
+	b.run(`document.querySelector("main form details").open = true`)
+	b.press("Add") // a button edits the form, too
+	goes(false, 1)
 	b.goTo("/placements/home/settings")
 	b.fill("At most", "5")
 	b.press("See what this does")

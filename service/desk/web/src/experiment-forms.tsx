@@ -199,11 +199,11 @@ export function Begin(props: Done) {
                   <Labelled name="Way of learning" help="The placement's own keeps what it has learned. Another one begins with nothing.">{(id, help) => <select id={id} aria-describedby={help} value={r.policy} onChange={(e) => set(k, { policy: e.currentTarget.value })}><option value="">the placement's own</option>{policies.map((p) => <option value={p}>{p}</option>)}</select>}</Labelled>
                 ) : null}
               </div>
-              {rows.length > 2 ? <button type="button" onClick={() => setRows(rows.filter((_, i) => i !== k))}>Remove {r.name}</button> : null}
+              {rows.length > 2 ? <button type="button" onClick={() => { edited(); setRows(rows.filter((_, i) => i !== k)); }}>Remove {r.name}</button> : null}
             </fieldset>
           ))}
-          <div><button type="button" disabled={rows.length >= 20} onClick={() => setRows([...rows, { name: `variant-${rows.length + 1}`, show: "policy", policy: policies[0] ?? "", share: 0 }])}>Add a variant</button></div>
-          <Metrics of={metrics} change={setMetrics} />
+          <div><button type="button" disabled={rows.length >= 20} onClick={() => { edited(); setRows([...rows, { name: `variant-${rows.length + 1}`, show: "policy", policy: policies[0] ?? "", share: 0 }]); }}>Add a variant</button></div>
+          <Metrics of={metrics} change={(to) => { edited(); setMetrics(to); }} />
           <div class="fields">
             <Labelled name="Compare with" help="The first variant that shows your own page, or else the first one.">{(id, help) => <select id={id} aria-describedby={help} value={control} onChange={(e) => setControl(e.currentTarget.value)}><option value="">the usual one</option>{rows.map((r) => <option value={r.name}>{r.name}</option>)}</select>}</Labelled>
             <Labelled name="Smallest gain worth a change" help="In revenue per visit. The experiment stops early if no variant can gain as much, and names no winner that may gain less.">{(id, help) => <input id={id} name="worth" aria-describedby={help} type="number" min={0} step="any" placeholder="0" />}</Labelled>

@@ -47,6 +47,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   const schema = known.doc.components.schemas["Placement"] ?? {};
   const more = Object.entries(schema.properties ?? {}).filter(([n, s]) => !s.readOnly && !own.includes(n)).map(([n]) => n);
   const change = (to: Config) => {
+    edited(); // buttons make no input events
     setPreview(undefined);
     setConfig((before) => without({ ...before, ...to }));
   };
