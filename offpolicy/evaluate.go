@@ -460,8 +460,8 @@ func (l *Log) direct(pages []vitrine.Assortment) Estimate {
 	return e
 }
 
-// addParameters adds the influence of the fitted parameters on V = (1/n) Σ_t Σ c R̂_t(S), over the pages S and numbers c
-// that each hands to of:
+// addParameters adds the influence of the fitted parameters on V = (1/n) Σ_t Σ c R̂_t(S), over the pages S and numbers
+// c that each hands to of:
 //
 //	n s_tᵀ H⁻¹ ∇V + 1{m_t ≥ 1} (m_t − μ̂) V n/(n₊ μ̂)
 //

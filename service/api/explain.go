@@ -23,7 +23,7 @@ type Explanation struct {
 	Revenue     *float64       `json:"revenue,omitempty" doc:"R(S) of the set shown, by these utilities"`
 	Next        *OtherSet      `json:"next_best,omitempty" doc:"the best other set that the rules allow"`
 	Rules       []RuleCost     `json:"rules,omitempty" doc:"what each rule cost; at most the first 32"`
-	Unmet       []Unmet        `json:"unmet,omitempty" doc:"lower bounds that no page could meet, as in the answer"`
+	Unmet       []Unmet        `json:"unmet,omitempty" doc:"rules of the request and lower bounds that no page could meet, as in the answer"`
 	Unknown     []string       `json:"unknown,omitempty" doc:"what is not known, and why"`
 	Families    []FamilyShare  `json:"families,omitempty" doc:"of a policy that averages utility families: their weights"`
 }

@@ -220,7 +220,8 @@ func (s *sales) leave(c *offer.Closed, age int64, window time.Duration) {
 }
 
 // learnDelay counts a sale by its delay. It first sets wait after the apprenticeship, then whenever the number of sales
-// has doubled, also during the apprenticeship of a later start. wait is two to four times as long as nine tenths of the delays, and shrinks with the window only.
+// has doubled, also during the apprenticeship of a later start. wait is two to four times as long as nine tenths of the
+// delays, and shrinks with the window only.
 func (s *sales) learnDelay(delay int64, revenue float64, window time.Duration) {
 	seconds := uint64((max(delay, 0) + int64(time.Second) - 1) / int64(time.Second))
 	s.delays[min(bits.Len64(max(seconds, 1)-1), delayOctaves-1)]++

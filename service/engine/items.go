@@ -42,8 +42,8 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config,
 	return nil, 0, err
 }
 
-// chunkBytes limits the records of an entry of the log, the new ones and those that undo the change. A chunk is durable as a whole or not at all; smaller ones
-// keep other entries waiting for a shorter time.
+// chunkBytes limits the records of an entry of the log, the new ones and those that undo the change. A chunk is durable
+// as a whole or not at all; smaller ones keep other entries waiting for a shorter time.
 const chunkBytes = 256 << 10
 
 // PutItems puts items into a placement's catalogue, replacing known ids. Items are written in chunks, in order; each

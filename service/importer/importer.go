@@ -508,8 +508,8 @@ func (s *source) imported(f *found) (d *page.Imported, err error) {
 	return d, nil
 }
 
-// skipLarge leaves a decision out that shows, or takes, more items than any page has. It reports whether the decision is
-// left out, for whatever reason.
+// skipLarge leaves a decision out that shows, or takes, more items than any page holds. It reports whether the decision
+// is left out, for whatever reason.
 func (f *found) skipLarge() bool {
 	if f.skip == "" && max(len(f.shown), len(f.taken)) > setup.MaxSize {
 		f.skip = fmt.Sprintf("show more than %d items", setup.MaxSize)

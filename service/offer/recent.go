@@ -1,7 +1,7 @@
 package offer
 
-// Recent holds the last open decisions decoded from the log, so that an early outcome neither reads nor decodes its offer
-// again. Callers must not change them. The zero value is empty.
+// Recent holds the latest offers that the log holds and that are still open, as decoded from it, so that an early outcome
+// neither reads nor decodes its offer again. Callers must not change the offers. The zero value is empty.
 type Recent struct {
 	slots  []kept // by the entry modulo their number; nil before the first
 	Bytes  int
@@ -20,7 +20,8 @@ const (
 	maxKeptSlots  = 64 // candidates of an offer, which are not among its bytes
 )
 
-// Add keeps the offer of an entry, which is later than all before, unless it is large. The oldest ones leave room for it.
+// Add keeps the offer of an entry, which is later than all before, unless the offer is large. The oldest offers leave
+// room for it.
 func (s *Recent) Add(entry uint64, o *Offer, bytes int) {
 	if o.Payload != nil || o.Catalogue != nil && len(o.Catalogue.Slots) > maxKeptSlots {
 		return

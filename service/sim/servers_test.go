@@ -150,7 +150,7 @@ type conn struct {
 
 	mu    sync.Mutex
 	drawn map[address]uint64
-	fresh int    // messages with entries that it got as soon as they were stored, undisturbed, with the state up to date
+	fresh int    // messages with entries that it got as soon as they were stored, undisturbed; see hears
 	heard uint64 // the last of them
 
 	seen, sized uint64        // the stream's last message, when its size was last asked for, and when its messages were measured
@@ -166,8 +166,8 @@ func (c *conn) hasHeard(moved uint64) bool {
 	return c.fresh > 10 && c.heard >= moved
 }
 
-// hears notes that the process got a message with entries as soon as it was stored. It does not count while the state is
-// behind: one without an old decision in memory reads its offer from the log first.
+// hears notes that the process got a message with entries as soon as it was stored. It does not count while the state
+// is behind: one without an old decision in memory reads its offer from the log first.
 func (c *conn) hears(message uint64) {
 	if e, _ := c.p.at(); e == nil || e.Lag() >= time.Second {
 		return

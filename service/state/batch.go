@@ -51,11 +51,16 @@ func (b *Batch) add(e *eventlog.Event, entry []byte, o *offer.Offer) {
 
 // encode adds a valid event.
 func (b *Batch) encode(e *eventlog.Event, o *offer.Offer) {
+	b.add(e, encoded(e), o)
+}
+
+// encoded returns the entry of a valid event.
+func encoded(e *eventlog.Event) []byte {
 	entry, err := e.Encode(nil)
 	if err != nil {
 		panic(fmt.Sprintf("state: an invalid event: %v", err))
 	}
-	b.add(e, entry, o)
+	return entry
 }
 
 // Only adds an event to a batch of its own. It returns an *api.FieldError if the event does not fit into an append.
@@ -63,10 +68,7 @@ func (b *Batch) Only(e *eventlog.Event) error {
 	if eventlog.IsCommand(e.Body) {
 		e.By = b.By
 	}
-	entry, err := e.Encode(nil)
-	if err != nil {
-		panic(fmt.Sprintf("state: an invalid event: %v", err))
-	}
+	entry := encoded(e)
 	if n := eventlog.EntrySize(entry); n > eventlog.MaxBatch {
 		return api.Fieldf("", "the change takes %d bytes of the log, at most %d fit: make it smaller", n, eventlog.MaxBatch)
 	}

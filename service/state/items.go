@@ -50,7 +50,8 @@ func (s *State) refitItems(p *Placement, schema *feature.Schema) {
 	before, m := p.Items.Of, s.Refit
 	s.Refit = nil
 	if !m.Fits(before, schema) { // in a replay
-		m, _, _ = catalogue.NewRefit(context.Background(), before, schema) // a misfit is an item that is no longer available
+		// A misfit is an item that is no longer available.
+		m, _, _ = catalogue.NewRefit(context.Background(), before, schema)
 	}
 	p.Items.Of = m.After
 	before.ChargeTo(nil)

@@ -219,7 +219,8 @@ func TestShareOfGain(t *testing.T) {
 	}
 }
 
-// A decision marks every item that was bought, the list of decisions names them, and a view that is shown again knows an item's new title.
+// A decision marks every item that was bought, the list of decisions names them, and a view that is shown again knows an
+// item's new title.
 func TestBought(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 6, 0)

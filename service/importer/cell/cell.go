@@ -1,4 +1,4 @@
-// Package cell reads the cells of a table: times, numbers, conditions and positions in the forms that programs write them.
+// Package cell reads the cells of a table: times, numbers, conditions and positions in the forms that programs write.
 // Errors name the column.
 package cell
 
