@@ -177,6 +177,26 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	return e, nil
 }
 
+// Common reports whether a variable is the decision maker's: in each choice its value is the same for all alternatives,
+// so that it changes for all at once. The elasticities in it are then the sums of [Result.Elasticities] over j.
+func (d *Data) Common(variable string) bool {
+	v := slices.Index(d.Variables, variable)
+	if v < 0 {
+		return false
+	}
+	for _, b := range d.blocks {
+		for s := range b.end {
+			lo, hi := b.span(s)
+			for _, x := range b.x[v][lo+1 : hi] {
+				if x != b.x[v][lo] {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
 // changed returns d with changed copies of its blocks.
 func (d *Data) changed(change func(b *block)) *Data {
 	copied := *d

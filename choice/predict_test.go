@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,6 +76,35 @@ func TestPredict(t *testing.T) {
 	logsum, err := r.logsum(d)
 	if err != nil || !near(logsum, (math.Log(s0)+3*math.Log(s1))/4, 1e-14) {
 		t.Errorf("logsum %v, %v", logsum, err)
+	}
+}
+
+// The income of a traveller is the same for all alternatives: the sums of its elasticities are what the shares change
+// by if it changes for all at once.
+func TestElasticitiesOfACommonVariable(t *testing.T) {
+	r, d := fitText(t, "testdata/trips.csv", trips, Options{})
+	if d.Common("cost") || d.Common("colour") || !d.Common("income") {
+		t.Fatal("income is the traveller's, cost is not")
+	}
+	v, shares := slices.Index(d.Variables, "income"), fatal.Or(r.Shares(d))(t)
+	at := func(by float64) []float64 {
+		return fatal.Or(r.Shares(d.changed(func(b *block) {
+			b.x = slices.Clone(b.x)
+			b.x[v] = slices.Clone(b.x[v])
+			for i := range b.x[v] {
+				b.x[v][i] *= by
+			}
+		})))(t)
+	}
+	up, down := at(1+1e-5), at(1-1e-5)
+	for i, line := range fatal.Or(r.Elasticities(d, "income"))(t) {
+		sum := 0.0
+		for _, e := range line {
+			sum += e
+		}
+		if want := (up[i] - down[i]) / 2e-5 / shares[i]; !near(sum, want, 1e-6) {
+			t.Errorf("share %d: %v, want %v", i, sum, want)
+		}
 	}
 }
 

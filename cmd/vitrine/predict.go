@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"gonum.org/v1/gonum/floats"
 
 	"vitrine/choice"
 )
@@ -31,7 +32,7 @@ type predictCmd struct {
 }
 
 func (predictCmd) Help() string {
-	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object.
+	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object. A variable of the decision maker, such as an income, has one elasticity for each share.
 
 ` + examples(
 		"vitrine predict model.json next-week.csv > probabilities.csv",
@@ -176,6 +177,14 @@ func (c predictCmd) elasticities(t terminal, r *choice.Result, d *choice.Data) e
 	e, err := r.Elasticities(d, c.Elasticities)
 	if err != nil {
 		return fmt.Errorf("--elasticities: %w", err)
+	}
+	if d.Common(c.Elasticities) {
+		return writeCSV(t, func(row func(...string)) {
+			row("share of", "elasticity")
+			for i, line := range e {
+				row(label(d, i), decimal(floats.Sum(line)))
+			}
+		})
 	}
 	return writeCSV(t, func(row func(...string)) {
 		row("share of", c.Elasticities+" of", "elasticity")
