@@ -37,7 +37,7 @@ func (e *IdentificationError) Error() string {
 		"(then subtract its mean)"
 	if e.flat {
 		return fmt.Sprintf("the data do not determine %s: the likelihood hardly changes along some combination of "+
-			"them. The model says too much, or they predict choices perfectly", strings.Join(e.Coefficients, ", "))
+			"them: fit a simpler model, or leave out variables that predict choices perfectly", strings.Join(e.Coefficients, ", "))
 	}
 	if len(e.Coefficients) == 1 {
 		return fmt.Sprintf("the data do not determine the coefficient %s: its variable %s", e.Coefficients[0], vary)

@@ -324,10 +324,10 @@ func (i *importing) check(d *page.Imported) error {
 
 // write is the second pass.
 func (i *importing) write(ctx context.Context, d *page.Imported) error {
+	i.bar.add(1)
 	if i.known[d.Request.Decision] {
 		return nil
 	}
-	i.bar.add(1)
 	if d.Time == 0 && i.timed { // the present would move all later decisions
 		d.Time = max(i.last, i.first)
 		i.untimed++
