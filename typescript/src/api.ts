@@ -484,7 +484,7 @@ export interface Explanation {
   typical_shopper: boolean;
   /** What is not known, and why. */
   unknown?: readonly string[];
-  /** Lower bounds that no page could meet, as in the answer. */
+  /** Rules of the request and lower bounds that no page could meet, as in the answer. */
   unmet?: readonly Unmet[];
 }
 

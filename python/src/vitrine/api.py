@@ -498,7 +498,7 @@ class Explanation(TypedDict):
     unknown: NotRequired[list[str]]
     """What is not known, and why."""
     unmet: NotRequired[list[Unmet]]
-    """Lower bounds that no page could meet, as in the answer."""
+    """Rules of the request and lower bounds that no page could meet, as in the answer."""
 
 
 class FamilyHistory(TypedDict):
