@@ -217,29 +217,23 @@ func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m
 				return false, err
 			}
 		}
-		i.bar = newProgress(t.err, "importing "+c.Log, "", max(i.decisions, 1))
+		i.bar = newProgress(t.err, "importing "+log.Name, "", max(i.decisions, 1))
 		defer i.bar.close()
-		if _, err := log.Read(ctx, c.Placement, config, func(d *page.Imported) error {
-			return i.write(ctx, d)
-		}); err != nil {
-			return true, interrupted(err)
+		_, err := log.Read(ctx, c.Placement, config, func(d *page.Imported) error { return i.write(ctx, d) })
+		if err == nil {
+			err = i.flush(ctx)
 		}
-		if err := i.flush(ctx); err != nil {
-			return true, interrupted(err)
+		if err == nil {
+			err = e.Wait(ctx)
 		}
-		if err := e.Wait(ctx); err != nil {
-			return true, interrupted(err)
+		if errors.Is(err, context.Canceled) {
+			err = hint.New(err, "give the same command again: decisions that are there are left out")
+		}
+		if err != nil {
+			return true, err
 		}
 	}
-	return true, i.print(t, report)
-}
-
-// interrupted says how to go on after an interruption.
-func interrupted(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return hint.New(err, "give the same command again: decisions that are there are left out")
-	}
-	return err
+	return true, i.print(t, log.Name, report)
 }
 
 // known returns the ids of the placement's decisions since it was made, and the time of the last entry.
@@ -355,15 +349,11 @@ func (i *importing) flush(ctx context.Context) error {
 	return err
 }
 
-// print prints the report.
-func (i *importing) print(t terminal, r *importer.Report) error {
+// print prints the report about the log of a name.
+func (i *importing) print(t terminal, name string, r *importer.Report) error {
 	verb := "imported"
 	if i.DryRun {
 		verb = "would be imported"
-	}
-	name := i.Log
-	if name == "-" {
-		name = "standard input"
 	}
 	fmt.Fprintf(t.out, "%s: %d decisions, %d %s to placement %q of %s\n", name, r.Decisions, i.decisions, verb,
 		i.Placement, i.To)

@@ -216,7 +216,7 @@ const maxValues = 100_000
 
 // Log is a log that can be read several times.
 type Log struct {
-	name    string
+	Name    string // for messages
 	format  string
 	mapping *Mapping
 	file    *os.File
@@ -229,7 +229,7 @@ type Log struct {
 // decision are not consecutive, the table is sorted into another one, in bounded memory, by the time of decisions and
 // their first row. Close removes both. The error names the file and the place.
 func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
-	l = &Log{name: path, format: m.Format, mapping: m}
+	l = &Log{Name: path, format: m.Format, mapping: m}
 	if l.format == "" {
 		if l.format, err = formatOf(path); err != nil {
 			return nil, err
@@ -246,7 +246,7 @@ func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
 			m.path, w.Draw, l.format)
 	}
 	if path == "-" {
-		l.name, l.file = "standard input", os.Stdin
+		l.Name, l.file = "standard input", os.Stdin
 	} else if l.file, err = os.Open(path); err != nil {
 		return nil, err
 	}
@@ -310,7 +310,7 @@ func (l *Log) named(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return fmt.Errorf("%s: %w", l.name, err)
+	return fmt.Errorf("%s: %w", l.Name, err)
 }
 
 // Read reads the log for a placement, and calls each for every decision with an outcome. An import calls it twice, and
@@ -337,7 +337,7 @@ func (l *Log) Read(ctx context.Context, placement string, c *setup.Config,
 		return nil, err
 	}
 	if s.report.Decisions == 0 {
-		return nil, fmt.Errorf("%s: it has no decision", l.name)
+		return nil, fmt.Errorf("%s: it has no decision", l.Name)
 	}
 	for name := range s.seen {
 		if !s.used[name] {

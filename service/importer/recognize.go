@@ -45,7 +45,7 @@ func Recognize(ctx context.Context, path string) (*Recognized, error) {
 	defer f.Close()
 	r := &Recognized{Mapping: &Mapping{}}
 	r.Mapping.Format, _ = formatOf(path)
-	k := &recognizer{Recognized: r, Log: &Log{name: path, file: f, mapping: r.Mapping}}
+	k := &recognizer{Recognized: r, Log: &Log{Name: path, file: f, mapping: r.Mapping}}
 	k.source = &source{Log: k.Log, ctx: ctx, used: map[string]bool{}, seen: map[string]bool{}, report: &Report{}}
 	if err = k.recognize(); errors.Is(err, errEnough) {
 		err = nil
@@ -96,11 +96,11 @@ func (k *recognizer) recognize() error {
 		return k.lines()
 	case start[0] == '[':
 		k.What = "a JSON array"
-		k.need("a line for each object: jq -c '.[]' %s > log.jsonl", filepath.Base(k.name))
+		k.need("a line for each object: jq -c '.[]' %s > log.jsonl", filepath.Base(k.Name))
 		return nil
 	case isVW(string(start)):
 		return k.vw()
-	case filepath.Ext(k.name) == ".vw":
+	case filepath.Ext(k.Name) == ".vw":
 		k.What = "Vowpal Wabbit's text"
 		k.need("labels action:cost:probability: the lines have none, and only contextual bandits have decisions")
 		return nil
@@ -453,7 +453,7 @@ func (k *recognizer) obp(header []string) bool {
 		}
 	}
 	k.What, k.Mapping.Format = "Open Bandit's log", "obp"
-	items := filepath.Join(filepath.Dir(k.name), "item_context.csv")
+	items := filepath.Join(filepath.Dir(k.Name), "item_context.csv")
 	if _, err := os.Stat(items); err != nil {
 		k.need("the items: put item_context.csv next to the log. The log itself has only the items that were shown")
 		return true
