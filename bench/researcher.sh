@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# What a researcher waits for, of two revisions in turns: compiling ./cmd/vitrine from an empty cache, and
+# Compares two revisions in turns where a researcher waits: compiling ./cmd/vitrine from an empty cache, and
 # `vitrine reproduce main`. It prints the processor seconds of each turn, user and system, and the ratio of the medians.
 #
 #   bench/researcher.sh compile|main OLD NEW [TURNS]      revisions of this repository, such as 8b481d4 and HEAD; 3 turns

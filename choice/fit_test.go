@@ -302,7 +302,7 @@ func TestFitInGo(t *testing.T) {
 	}
 }
 
-// A large number added to a variable changes neither its coefficient nor the error, or the error says what to do.
+// A large number added to a variable changes neither its coefficient nor the error, or the error names the remedy.
 func TestOffset(t *testing.T) {
 	in := func(variable string) (*Result, error) {
 		spec, d := loadTrips(t, cutAfter(trips, "[utility]\n")+`generic = ["`+variable+`"]`)

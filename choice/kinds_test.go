@@ -185,7 +185,7 @@ func TestLatentFindsClasses(t *testing.T) {
 }
 
 // A nest of all alternatives, without an outside option, only scales the utilities: its dissimilarity and the
-// coefficients are not determined. A fit whose likelihood is flat has no standard errors of millions.
+// coefficients are not determined. A flat likelihood does not lead to standard errors of millions.
 func TestNestOfAll(t *testing.T) {
 	spec, d := loadTrips(t, nestedTrips)
 	spec.Model.Nests = []Nest{{Name: "all", Alternatives: d.Alternatives}}

@@ -79,8 +79,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// The income of a traveller is the same for all alternatives: the sums of its elasticities are what the shares change
-// by if it changes for all at once.
+// The income of a traveller is the same for all alternatives. The sum of its elasticities is the relative change of a
+// share if it changes for all of them at once.
 func TestElasticitiesOfACommonVariable(t *testing.T) {
 	r, d := fitText(t, "testdata/trips.csv", trips, Options{})
 	if d.Common("cost") || d.Common("colour") || !d.Common("income") {

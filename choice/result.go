@@ -129,7 +129,7 @@ func (r *Result) NeverChosen() (list []string) {
 	return list
 }
 
-// Separation says why some coefficients lack a finite estimate, and what to do. It is "" if all have one.
+// Separation says why some coefficients lack a finite estimate, and how to go on. It is "" if none lacks one.
 func (r *Result) Separation() string {
 	if r.Separated == nil {
 		return ""

@@ -259,7 +259,7 @@ func TestExportsOfRandomPolicies(t *testing.T) {
 	}
 }
 
-// canceledAfter is a context that ends when it was asked a number of times whether it has.
+// canceledAfter is a context that ends after a number of questions whether it did.
 type canceledAfter struct {
 	context.Context
 	left   *atomic.Int64

@@ -439,7 +439,7 @@ func TestBoundedMemory(t *testing.T) {
 		many = append(many, Problem{Placement: fmt.Sprint(i), Level: "bad", Key: "fire",
 			Text: strings.Repeat("x", 2*maxText)})
 	}
-	d.Follow("log", many) // what another process reports is not dropped here
+	d.Follow("log", many) // reports of another process are not dropped here
 	if s := d.Stats(); s.Dropped != 0 || !s.LastDrop.IsZero() {
 		t.Errorf("%+v", s)
 	}

@@ -78,7 +78,7 @@ func (q *Queue[R]) Move(m Move) {
 	q.held = len(q.heap)
 }
 
-// Held describes the decisions that were open at the clock's last move, or returns nil if all have ended.
+// Held describes the decisions that were open at the clock's last move, or returns nil if all ended.
 func (q *Queue[R]) Held() *api.Held {
 	if q.held == 0 {
 		return nil

@@ -198,7 +198,7 @@ type taken struct {
 	earned        float64 // with corrections
 }
 
-// value returns what an import of the item earns: as much, but no less than 0.
+// value returns the item's value for an import: its earnings, or 0 if they are negative.
 func (t *taken) value() float64 { return max(t.earned, 0) }
 
 // at returns the take of the item at a place, from 1 on, or nil.

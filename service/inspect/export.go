@@ -70,7 +70,7 @@ func share(n, all int) string {
 // ExportPlacement writes a placement's decisions as [Log.Export] does, from the log of a running service with snapshots
 // in the directory data.
 //
-// If the service removes the log's first entries before the export has read them, the export begins again.
+// If the service removes the log's first entries before the export reads them, the export begins again.
 func ExportPlacement(ctx context.Context, store eventlog.Log, data, placement string, w io.Writer) (err error) {
 	out := &begun{w: w}
 	for range maxBegins {

@@ -346,7 +346,7 @@ func (l *ledger) check(a *answer) {
 	}
 }
 
-// repeated is after how long a follower has sent a proposal to the leader again. A copy that comes late may find the
+// repeated is the time after which a follower sends a proposal to the leader again. A copy that comes late may find the
 // decision that the answered one did not.
 const repeated = 400 * time.Millisecond
 

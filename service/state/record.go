@@ -94,7 +94,8 @@ func (r *Record) isOf(learner uint64) bool {
 	return r.Entry > learner
 }
 
-// Began returns what orders open decisions. It implements [expiry.Waiting].
+// Began returns the decision's time, entry and id, in the order of which decisions expire. It implements
+// [expiry.Waiting].
 func (r *Record) Began() (time int64, entry uint64, id string) { return r.time, r.Entry, r.id }
 
 // Place implements [expiry.Waiting].

@@ -35,7 +35,7 @@ type State struct {
 	Budget      *budget.Budget
 	Ready       *Prepared         // prepared for the next PlacementPut; if nil, put prepares it
 	Refit       *catalogue.Refit  // made for the next change of features
-	Lost        bool              // whether the log no longer holds what the next RelearningBegun reads
+	Lost        bool              // whether the log lacks entries that the next RelearningBegun reads
 	Staged      *catalogue.Staged // the next ItemsChanged, already applied to the catalogue; if nil, Apply applies it
 	pendingWake []*Worker         // workers with new rounds that have not been woken yet
 }

@@ -99,7 +99,7 @@ func TestDiskFull(t *testing.T) {
 	wantAfter(t, dir, acknowledged)
 }
 
-// A segment that the system does not open is not damaged: nothing is removed, and the error says what to do.
+// A segment that the system does not open is not damaged: it stays, and the error names the remedy.
 func TestSegmentCannotBeOpened(t *testing.T) {
 	// The thread ends with the test, and without the rights of the superuser over files.
 	runtime.LockOSThread()

@@ -51,7 +51,7 @@ func (s *Store) verify(ctx context.Context) (*flaw, error) {
 	progress := s.progress(parts)
 	for i, p := range parts {
 		file, err := os.Open(p.path)
-		if err != nil { // nobody knows whether it is damaged
+		if err != nil { // it may be damaged or not
 			return nil, unreadable(err)
 		}
 		c := check{store: s, part: p, isLast: i == len(parts)-1}

@@ -23,7 +23,7 @@ func inFile(t *testing.T, name string, text []byte) string {
 var features = []api.Feature{{Name: "price", Kind: "number", From: "item"},
 	{Name: "brand", Kind: "category", From: "item", Columns: 4}}
 
-// An item has at most as many groups as a catalogue takes.
+// An item with more groups than a catalogue takes is refused.
 func TestManyGroups(t *testing.T) {
 	text := "id,groups\nx," + strings.Repeat("a|", 1000) + "b|c\ny,"
 	for k := range 101 {
