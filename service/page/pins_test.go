@@ -72,6 +72,8 @@ func TestRulesOfRequestAndPlacement(t *testing.T) {
 			api.Unmet{Rule: "include", On: "sku5", Min: 1}, `the placement excludes item "sku5"`},
 		{"a small page", `,"min_size":2`, api.Request{MaxSize: 1}, 1,
 			api.Unmet{Rule: "min_size", Min: 2, Reached: 1}, "2: the candidates and the other rules leave at most 1"},
+		{"few slots", `,"min_size":2`, api.Request{Slots: []api.Slot{{}}}, 1,
+			api.Unmet{Rule: "min_size", Min: 2, Reached: 1}, "2: the candidates and the other rules leave at most 1"},
 	} {
 		v := viewOf(t, reasoned(c.config))
 		r := c.request

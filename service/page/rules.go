@@ -54,7 +54,7 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	if err != nil {
 		return nil, api.Fieldf("/slots", "%v", err)
 	}
-	return family, nil
+	return family, r.noteSize(c, len(slots))
 }
 
 // family returns the sets that may be shown. Each of them contains the placement's pinned items, without the last ones
@@ -214,16 +214,6 @@ func (r *Request) bound(rules *assortment.Rules, numbered assortment.Limit, l ap
 // noteUnmet notes the lower bounds that no page reaches, and that were therefore lowered. For a strict request, the
 // first of them is an error.
 func (r *Request) noteUnmet(c *setup.Config, rules, reached assortment.Rules) error {
-	note := func(field string, u api.Unmet) error {
-		if r.unmet = append(r.unmet, u); r.Strict {
-			if field == "" {
-				return api.Fieldf("", "the placement's limit on %q: %d: the candidates and the other rules leave "+
-					"at most %d", u.On, u.Min, u.Reached)
-			}
-			return api.Fieldf(field, "%d: the candidates and the other rules leave at most %d", u.Min, u.Reached)
-		}
-		return nil
-	}
 	k := 0 // in rules.Groups
 	for i, l := range slices.Concat(c.Limits, r.Limits) {
 		if l.Min == 0 {
@@ -234,17 +224,35 @@ func (r *Request) noteUnmet(c *setup.Config, rules, reached assortment.Rules) er
 			if i -= len(c.Limits); i >= 0 {
 				field = fmt.Sprintf("/limits/%d/min", i)
 			}
-			if err := note(field, api.Unmet{Rule: "limit", On: cmp.Or(l.Group, fmt.Sprint(i)), Min: l.Min,
+			if err := r.noteBound(field, api.Unmet{Rule: "limit", On: cmp.Or(l.Group, fmt.Sprint(i)), Min: l.Min,
 				Reached: n}); err != nil {
 				return err
 			}
 		}
 		k++
 	}
-	if least := r.least(c); reached.Min < least {
-		return note("/min_size", api.Unmet{Rule: "min_size", Min: least, Reached: reached.Min})
+	return r.noteSize(c, reached.Min)
+}
+
+// noteSize notes the lower bound on a page's size if it is above the size that pages reach.
+func (r *Request) noteSize(c *setup.Config, reached int) error {
+	if least := r.least(c); reached < least {
+		return r.noteBound("/min_size", api.Unmet{Rule: "min_size", Min: least, Reached: reached})
 	}
 	return nil
+}
+
+// noteBound notes a lower bound that no page reaches. For a strict request it is an error.
+func (r *Request) noteBound(field string, u api.Unmet) error {
+	r.unmet = append(r.unmet, u)
+	switch {
+	case !r.Strict:
+		return nil
+	case field == "":
+		return api.Fieldf("", "the placement's limit on %q: %d: the candidates and the other rules leave at most %d",
+			u.On, u.Min, u.Reached)
+	}
+	return api.Fieldf(field, "%d: the candidates and the other rules leave at most %d", u.Min, u.Reached)
 }
 
 // checkAttribute refuses a limit by an attribute that every item of the catalogue lacks.
