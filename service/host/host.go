@@ -357,7 +357,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 	o.Reopened = s.reopened.Load
 	o.Engine, o.Clock, o.ClockSkew, o.SnapshotAge = l.engine, l.clock.now, l.clock.ahead, l.keeper.age
 	if l.shared != nil {
-		o.Epoch, o.Forward = l.shared.Epoch, l.forward
+		o.Epoch, o.Forward, o.Unreached = l.shared.Epoch, l.forward, l.shared.Unreached
 	}
 	if s.Export != nil {
 		o.Export = func(ctx context.Context, w io.Writer, placement string) error {

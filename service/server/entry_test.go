@@ -147,6 +147,15 @@ func TestReady(t *testing.T) {
 		}
 		late.isLate(c.want, late.want(503, "GET", "/readyz", ""))
 	}
+	cut := time.Duration(0)
+	lone := started(t, func(o *server.Options, _ *engine.Options) {
+		o.Unreached = func() time.Duration { return cut }
+	})
+	for _, cut = range []time.Duration{0, 5 * time.Second} { // servers elect their leader in less
+		lone.want(200, "GET", "/readyz", "")
+	}
+	cut += time.Millisecond
+	lone.isLate("has not reached the log's servers for 5.001s", lone.want(503, "GET", "/readyz", ""))
 	_, blind := twoProcesses(t, func(_ *server.Options, e *engine.Options) { e.Store = struct{ engine.Log }{e.Store} })
 	blind.isLate("has not seen the end of the log yet", blind.want(503, "GET", "/readyz", ""))
 }

@@ -12,11 +12,15 @@ import (
 // maxLag is how far a follower that is ready may be behind its log.
 const maxLag = time.Second
 
+// maxUnreached is how long the process that writes the log is ready without reaching the log's servers: as long as a
+// write waits for a leader. Servers that elect a leader among themselves take less.
+const maxUnreached = 5 * time.Second
+
 // unseen is longer than any real lag. A follower that has never reached the end of its log reports more.
 const unseen = 10 * 365 * 24 * time.Hour
 
 // ready reports what the process does with its log, or why it gets no requests from a load balancer: it is being
-// stopped, or too far behind the log that it follows.
+// stopped, too far behind the log that it follows, or away from the servers of the log that it writes.
 func (s *Server) ready(c *call) error {
 	if s.draining.Load() {
 		return problemf(http.StatusServiceUnavailable, "draining", "the service is being stopped")
@@ -35,7 +39,13 @@ func (s *Server) standing() (p *api.Process, problem string) {
 		p.Epoch = s.options.Epoch()
 	}
 	if s.engine.Role() != engine.Follower {
-		return p, ""
+		if s.options.Unreached != nil {
+			if d := s.options.Unreached(); d > maxUnreached {
+				problem = fmt.Sprintf("this process writes the log, but has not reached the log's servers for %v",
+					d.Round(time.Millisecond))
+			}
+		}
+		return p, problem
 	}
 	lag := s.engine.Lag()
 	p.LagSeconds, p.Leader = lag.Seconds(), s.engine.Leader()

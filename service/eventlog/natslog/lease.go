@@ -224,6 +224,7 @@ func (l *lease) put(ctx context.Context, s *Store, after uint64, wait time.Durat
 	}
 	l.revision = revision
 	l.renewed.Store(&sent)
+	s.wrote.Store(&sent.steady)
 	return nil
 }
 
@@ -238,6 +239,10 @@ func (s *Store) Confirm(ctx context.Context) error {
 	}
 	return s.confirm(ctx)
 }
+
+// Unreached returns how long ago this store, the log's writer, sent the last write that the servers took. A writer
+// renews its lease several times a second, so a longer time means that it does not reach them.
+func (s *Store) Unreached() time.Duration { return s.now().steady.Sub(*s.wrote.Load()) }
 
 // instant is a time on two clocks: the monotonic clock stands still while a machine sleeps, and the time of day may be
 // set.

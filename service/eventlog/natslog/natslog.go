@@ -74,6 +74,8 @@ type Store struct {
 	synced synced
 	turned time.Time // time of the last switch to another server
 
+	wrote atomic.Pointer[time.Time] // send time of the last write that the servers took, on the monotonic clock
+
 	opening  sync.Mutex
 	shoppers jetstream.Stream // nil until it is needed; guarded by opening
 

@@ -147,6 +147,28 @@ func TestServerTakesNothing(t *testing.T) {
 	logtest.Want(t, s, 1, numbered(1, 4)...)
 }
 
+// A leader that its servers do not answer notices it without a write of its caller, and notices their return.
+func TestUnreached(t *testing.T) {
+	t.Parallel()
+	n := &network{requests: []byte("$KV.vitrine-lease")}
+	s := connect(t, over(t, n))
+	away := func(is bool) {
+		for end := time.Now().Add(patience); s.Unreached() > 2*time.Second != is; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("unreached for %v", s.Unreached())
+			}
+		}
+	}
+	away(false)
+	n.connection().lost.Store(true)
+	away(true)
+	fill(t, s, 1, 1) // the log's own stream answers
+	away(false)
+	away(true)
+	n.connection().lost.Store(false)
+	away(false)
+}
+
 // A server is cut off from its cluster, but not from this process. It answers no requests, so another server is asked.
 func TestServerIsCutOff(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,7 @@ func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last 
 func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
-	end := s.acknowledged()
+	end, begin := s.acknowledged(), s.now().steady
 	for acknowledged, stored := false, false; !acknowledged; entries, stored = nil, true {
 		f := end.frame(entries)
 		end.advance(&f)
@@ -95,6 +95,7 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 		// A frame that was read back is not acknowledged yet: a server that failed to write it may still return it, but
 		// accepts no more messages. An empty frame after it confirms it.
 	}
+	s.wrote.Store(&begin)
 	s.mu.Lock()
 	s.end = end
 	s.mu.Unlock()
