@@ -5,6 +5,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import anyio
@@ -210,3 +211,6 @@ def test_mistakes() -> None:
         client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, html="<p>")))
         with pytest.raises(ValueError, match="is it a decision service"):
             client.list_placements()
+        assert client.experiment_report("home", "7") == "<p>"
+        with pytest.raises(TypeError, match="Decimal"):
+            client.put_items("home", items=[{"id": "a", "revenue": Decimal(1)}])  # type: ignore[typeddict-item]

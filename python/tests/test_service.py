@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import anyio
+import pandas
 import pytest
 
 import vitrine
@@ -55,6 +56,18 @@ def test_a_day(client: vitrine.Client) -> None:
             break
     assert event.data["decision_id"] == page["decision_id"]
     client.delete_placement("day")
+
+
+def test_numbers_of_frames(client: vitrine.Client) -> None:
+    """The service takes numpy's numbers, and says where a NaN is."""
+    client.put_placement("frames", max_size=2, features=price())
+    frame = pandas.DataFrame({"id": ["a", "b"], "price": [1, 2]})
+    for prices in (frame["price"], frame["price"].astype("float32")):
+        page = client.decide("frames", items=[{"id": i, "features": {"price": p}} for i, p in zip(frame["id"], prices.to_numpy(), strict=True)])
+        assert len(page["assortment"]) == 2
+    with pytest.raises(vitrine.Problem, match="/items/1/features/price"):
+        client.decide("frames", items=[{"id": i, "features": {"price": p}} for i, p in (("a", 1.0), ("b", float("nan")))])
+    client.delete_placement("frames")
 
 
 def test_baskets(client: vitrine.Client) -> None:

@@ -141,7 +141,8 @@ func (c *call) answer(w words) (name, mediaType string) {
 			continue
 		}
 		for kind, m := range c.Responses[status].Content {
-			names, mediaType = append(names, w.spell(m.Schema)), kind
+			names = append(names, w.spell(m.Schema))
+			mediaType, _, _ = strings.Cut(kind, ";")
 		}
 		if c.Responses[status].Content == nil {
 			names = append(names, w.null)
@@ -261,7 +262,7 @@ class Message(NamedTuple):
 class %[1]sRoutes:
     """A method for each route. Keyword arguments are the members of the body and, if it is listed, a parameter."""
 
-    %[2]s _call(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None) -> Any:
+    %[2]s _call(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None, wanted: str = "application/json") -> Any:
         raise NotImplementedError
 
     def _events(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> %[1]sIterator[Message]:
@@ -307,6 +308,9 @@ class %[1]sRoutes:
 				fmt.Fprintf(&b, head+"        return self._lines(%s)\n", "def", async+"Iterator[Any]", parameters)
 			default:
 				fmt.Fprintf(&b, head, def, answer)
+				if mediaType != "" && mediaType != "application/json" {
+					body += fmt.Sprintf(", wanted=%q", mediaType)
+				}
 				if answer == "None" {
 					fmt.Fprintf(&b, "        %sself._call(%q, %s%s)\n", await, c.method, parameters, body)
 				} else {
@@ -338,7 +342,7 @@ func (d *spec) typescript() string {
 		}
 		b.WriteString("}\n")
 	}
-	b.WriteString("\n/** What a route takes and answers. A stream is answered as a Response. */\nexport interface " +
+	b.WriteString("\n/** What a route takes and answers. An answer that is not JSON is a Response. */\nexport interface " +
 		"Routes {\n")
 	var table strings.Builder
 	for _, c := range d.calls() {
@@ -360,8 +364,9 @@ func (d *spec) typescript() string {
 			parts = append(parts, "body: "+body)
 		}
 		answer, mediaType := c.answer(inTypeScript)
+		streams := ""
 		if mediaType != "" && mediaType != "application/json" {
-			answer = "Response"
+			answer, streams = "Response", fmt.Sprintf(", %q", mediaType)
 		}
 		takes := "{ " + strings.Join(parts, "; ") + " }"
 		if len(parts) == 0 {
@@ -369,9 +374,9 @@ func (d *spec) typescript() string {
 		}
 		fmt.Fprintf(&b, "  /** %s */\n  %s: { takes: %s; answer: %s };\n", sentence(c.Summary), c.OperationID, takes,
 			answer)
-		fmt.Fprintf(&table, "  %s: [%q, %q],\n", c.OperationID, c.method, c.path)
+		fmt.Fprintf(&table, "  %s: [%q, %q%s],\n", c.OperationID, c.method, c.path, streams)
 	}
 	b.WriteString("}\n\nexport const routes: { readonly [K in keyof Routes]: readonly [method: string, path: " +
-		"string] } = {\n" + table.String() + "};\n")
+		"string, mediaType?: string] } = {\n" + table.String() + "};\n")
 	return b.String()
 }

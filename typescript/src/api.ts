@@ -1625,7 +1625,7 @@ export interface VersionList {
   versions: readonly Version[];
 }
 
-/** What a route takes and answers. A stream is answered as a Response. */
+/** What a route takes and answers. An answer that is not JSON is a Response. */
 export interface Routes {
   /** Report that what a deferred decision offered was shown. From then on its outcome is waited for. Its outcome activates it too. */
   activate: { takes: { path: { name: string; id: string } }; answer: null };
@@ -1761,7 +1761,7 @@ export interface Routes {
   tryRequest: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean }; body: DecideRequest }; answer: Trial };
 }
 
-export const routes: { readonly [K in keyof Routes]: readonly [method: string, path: string] } = {
+export const routes: { readonly [K in keyof Routes]: readonly [method: string, path: string, mediaType?: string] } = {
   activate: ["POST", "/v1/placements/{name}/decisions/{id}/activate"],
   activateByID: ["POST", "/v1/decisions/{id}/activate"],
   clearAlarm: ["DELETE", "/v1/placements/{name}/alarm"],
@@ -1771,12 +1771,12 @@ export const routes: { readonly [K in keyof Routes]: readonly [method: string, p
   deleteItems: ["DELETE", "/v1/placements/{name}/items"],
   deletePlacement: ["DELETE", "/v1/placements/{name}"],
   eraseShopper: ["POST", "/v1/erasures"],
-  events: ["GET", "/v1/events"],
+  events: ["GET", "/v1/events", "text/event-stream"],
   experiment: ["GET", "/v1/placements/{name}/experiment"],
-  experimentReport: ["GET", "/v1/placements/{name}/experiment/{experiment}/report"],
+  experimentReport: ["GET", "/v1/placements/{name}/experiment/{experiment}/report", "text/html"],
   explain: ["GET", "/v1/placements/{name}/decisions/{id}/explanation"],
   explainByID: ["GET", "/v1/decisions/{id}/explanation"],
-  export: ["GET", "/v1/placements/{name}/export"],
+  export: ["GET", "/v1/placements/{name}/export", "application/x-ndjson"],
   getDecision: ["GET", "/v1/placements/{name}/decisions/{id}"],
   getDecisionByID: ["GET", "/v1/decisions/{id}"],
   getItem: ["GET", "/v1/placements/{name}/items/{item}"],

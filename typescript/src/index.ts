@@ -17,7 +17,7 @@ export class Problem extends Error {
 }
 
 export interface Options {
-  /** The URL of the service, or several with commas between them. The page's own origin if left out. */
+  /** The URL of the service, or several with commas between them. In a page, its own origin if left out. */
   readonly base?: string;
   /** The token of an API key. */
   readonly key?: string;
@@ -31,7 +31,8 @@ export interface Options {
 type Takes<K extends keyof Routes> = {} extends Routes[K]["takes"] ? [takes?: Routes[K]["takes"]] : [takes: Routes[K]["takes"]];
 type Values = Record<string, string | number | boolean>;
 interface Parts { path?: Record<string, string>; query?: Values; header?: Values; body?: unknown }
-interface Received { answer: Response; text: string }
+interface Prepared { route: keyof Routes; path: string; method: string; headers: Headers; body: string | null }
+interface Received { answer: Response; text: string | null }
 
 /**
  * Calls a decision service. Every call may be tried again, and is: after failures of the network, timeouts and the statuses 429,
@@ -56,8 +57,9 @@ export class Client {
   async decide(placement: string, request: DecideRequest, how: { fallback?: readonly string[]; within?: number } = {}): Promise<Answer> {
     const body = { ...request, decision_id: request.decision_id ?? crypto.randomUUID() }; // so that retries are one decision
     const within = how.within ?? (how.fallback && 1000);
+    const prepared = this.#prepare("decide", { path: { name: placement }, body });
     try {
-      return await this.#call("decide", { path: { name: placement }, body }, within);
+      return (await this.#receive(prepared, within)) as Answer;
     } catch (failure) {
       if (!how.fallback || (failure instanceof Problem && !failure.away)) throw failure;
       const assortment = how.fallback.map((id, i) => ({ id, position: i + 1, choice_probability: null }));
@@ -73,11 +75,11 @@ export class Client {
   /** Reports an outcome while the page unloads, and does not wait for the answer. */
   beacon(placement: string, decision: string, choice: string | null | Choice[]): void {
     if (!decision) return;
-    const url = this.#url("outcome", { path: { name: placement, id: decision } }, this.#first);
-    const body = JSON.stringify(outcomeOf(choice));
+    const { path, method, headers, body } = this.#prepare("outcome", { path: { name: placement, id: decision }, body: outcomeOf(choice) });
+    const url = this.#bases[this.#first] + path;
     const ours = new URL(url, globalThis.location?.href).origin === globalThis.location?.origin; // a beacon has no key, and asks no other origin
-    if (ours && !this.#options.key && navigator.sendBeacon(url, new Blob([body], { type: "application/json" }))) return;
-    void (this.#options.fetch ?? fetch)(url, { method: "POST", headers: this.#headers(true), body, keepalive: true }).catch(() => {});
+    if (ours && !this.#options.key && navigator.sendBeacon(url, new Blob([body!], { type: "application/json" }))) return;
+    void (this.#options.fetch ?? fetch)(url, { method, headers, body, keepalive: true }).catch(() => {});
   }
 
   /** Puts items into the catalogue of a placement. */
@@ -85,28 +87,36 @@ export class Client {
     return this.call("putItems", { path: { name: placement }, body: { items } });
   }
 
-  /** Calls any route. A stream is returned as the Response. */
-  call<K extends keyof Routes>(route: K, ...[takes]: Takes<K>): Promise<Routes[K]["answer"]> {
-    return this.#call(route, (takes ?? {}) as Parts);
+  /** Calls any route. An answer that is not JSON is returned as the Response. */
+  async call<K extends keyof Routes>(route: K, ...[takes]: Takes<K>): Promise<Routes[K]["answer"]> {
+    return (await this.#receive(this.#prepare(route, (takes ?? {}) as Parts))) as Routes[K]["answer"];
   }
 
-  async #call<K extends keyof Routes>(route: K, takes: Parts, within?: number): Promise<Routes[K]["answer"]> {
-    const { answer, text } = await this.#send(route, takes, within);
-    if (!answer.headers.get("Content-Type")?.startsWith("application/json")) return (text || answer.status === 204 || !answer.ok ? null : answer) as Routes[K]["answer"];
-    return JSON.parse(text) as Routes[K]["answer"];
+  /** What attempts have in common. It throws for the caller's mistakes, which no attempt and no fallback would mend. */
+  #prepare(route: keyof Routes, { path = {}, query = {}, header = {}, body }: Parts): Prepared {
+    if (this.#options.base === undefined && !globalThis.location) throw new TypeError('base: must be the URL of the service, such as "http://127.0.0.1:8080", outside a page');
+    const parameters = new URLSearchParams(given(query)).toString();
+    const [method, pattern] = routes[route];
+    const headers = new Headers(given(header));
+    if (this.#options.key) headers.set("Authorization", `Bearer ${this.#options.key}`);
+    if (body !== undefined) headers.set("Content-Type", "application/json");
+    return {
+      route, method, headers,
+      path: pattern.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? "")) + (parameters && `?${parameters}`),
+      body: body === undefined ? null : JSON.stringify(body),
+    };
   }
 
-  #url(route: keyof Routes, { path = {}, query = {} }: Parts, at: number): string {
-    const parameters = new URLSearchParams(Object.entries(query).flatMap(([k, v]) => (v === undefined ? [] : [[k, String(v)]]))).toString();
-    return this.#bases[at] + routes[route][1].replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? "")) + (parameters && `?${parameters}`);
-  }
-
-  #headers(body: boolean): Record<string, string> {
-    return { ...(this.#options.key && { Authorization: `Bearer ${this.#options.key}` }), ...(body && { "Content-Type": "application/json" }) };
+  async #receive(request: Prepared, within?: number): Promise<unknown> {
+    const { answer, text } = await this.#send(request, within);
+    if (text === null) return answer;
+    if (isOf(answer, "application/json")) return JSON.parse(text);
+    if (text && answer.ok) throw new Problem(answer.status, {});
+    return null;
   }
 
   /** Tries until an attempt succeeds, fails for good, or would begin after the patience. */
-  async #send(route: keyof Routes, takes: Parts, within?: number): Promise<Received> {
+  async #send(request: Prepared, within?: number): Promise<Received> {
     const { patience = within ?? 30_000, timeout = 10_000 } = within === undefined ? this.#options : { timeout: this.#options.timeout ?? 10_000 };
     const began = this.now();
     for (let ceiling = 50, asked = 0; ; ceiling = Math.min(2 * ceiling, 5000)) {
@@ -118,15 +128,15 @@ export class Client {
         let received: Received | undefined;
         let after = 0;
         try {
-          received = await this.#attempt(route, takes, at, within === undefined ? timeout : Math.min(timeout, left));
+          received = await this.#attempt(request, at, within === undefined ? timeout : Math.min(timeout, left));
         } catch (error) {
           failure = error;
         }
         if (received) {
           if (received.answer.ok) return received;
-          const problem = received.answer.headers.get("Content-Type")?.startsWith("application/problem+json") ? (JSON.parse(received.text) as Document) : {};
+          const problem = isOf(received.answer, "application/problem+json") ? (JSON.parse(received.text!) as Document) : {};
           const refusal = (failure = new Problem(received.answer.status, problem));
-          if (routes[route][0] === "DELETE" && asked > 1 && refusal.kind === "not-found") return received; // deleted by an earlier attempt
+          if (request.method === "DELETE" && asked > 1 && refusal.kind === "not-found") return received; // deleted by an earlier attempt
           if (!refusal.away) throw refusal;
           after = retryAfter(received.answer);
           if (refusal.status === 429) {
@@ -144,15 +154,13 @@ export class Client {
     }
   }
 
-  async #attempt(route: keyof Routes, takes: Parts, at: number, timeout: number): Promise<Received> {
+  async #attempt({ route, path, method, headers, body }: Prepared, at: number, timeout: number): Promise<Received> {
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(new DOMException("no answer in time", "TimeoutError")), timeout);
     try {
-      const body = takes.body === undefined ? null : JSON.stringify(takes.body);
-      const headers = { ...this.#headers(body !== null), ...(takes.header as Record<string, string>) };
-      const answer = await (this.#options.fetch ?? fetch)(this.#url(route, takes, at), { method: routes[route][0], headers, body, signal: abort.signal });
-      const stream = answer.ok && /event-stream|ndjson/.test(answer.headers.get("Content-Type") ?? "");
-      return { answer, text: stream ? "" : await answer.text() };
+      const answer = await (this.#options.fetch ?? fetch)(this.#bases[at] + path, { method, headers, body, signal: abort.signal });
+      const streams = routes[route][2];
+      return { answer, text: answer.ok && streams && isOf(answer, streams) ? null : await answer.text() };
     } finally {
       clearTimeout(timer);
     }
@@ -162,6 +170,15 @@ export class Client {
   protected now(): number { return performance.now(); }
   protected jitter(): number { return Math.random(); }
   protected sleep(milliseconds: number): Promise<void> { return new Promise((done) => setTimeout(done, milliseconds)); }
+}
+
+/** The parameters that are not undefined. */
+function given(values: Values): [string, string][] {
+  return Object.entries(values).flatMap(([k, v]): [string, string][] => (v === undefined ? [] : [[k, String(v)]]));
+}
+
+function isOf(answer: Response, mediaType: string): boolean {
+  return answer.headers.get("Content-Type")?.startsWith(mediaType) ?? false;
 }
 
 function outcomeOf(choice: string | null | Choice[]): Outcome {

@@ -71,6 +71,23 @@ test("a fallback comes in time, but not for the caller's own mistakes", async ()
   assert.equal(once.asked.hosts, "abc");
 });
 
+test("the caller's mistakes are neither tried again nor hidden by a fallback", async () => {
+  for (const [mistake, options, features] of [[/BigInt/, {}, { price: 1n }], [/Authorization|header/i, { key: "to\nken" }, {}], [/base: must be/, { base: undefined }, {}]] as const) {
+    const { client, asked } = hosts([good], options as Options);
+    await assert.rejects(client.decide("home", { items: [{ id: "a", features }] }, { fallback: ["x"] }), mistake);
+    assert.equal(asked.hosts, "");
+  }
+});
+
+test("a page of something else is no answer", async () => {
+  const html: Does = () => new Response("<p>", { headers: { "Content-Type": "text/html" } });
+  const { client } = hosts([html]);
+  await assert.rejects(client.decide("home", {}, { fallback: ["x"] }), /200 not an answer of the service/);
+  await assert.rejects(client.outcome("home", "d", null), /not an answer of the service/);
+  const report = await client.call("experimentReport", { path: { name: "home", experiment: "7" }, query: { entry: 7 } });
+  assert.equal(await report.text(), "<p>");
+});
+
 test("a decision without an id gets one, also if the id is undefined", async () => {
   for (const request of [{}, { decision_id: undefined } as unknown as {}]) {
     const { client, asked } = hosts([refuses, good]);

@@ -20,7 +20,7 @@ test("the routes are those of the document", async () => {
   for (const [path, methods] of Object.entries(document.paths)) for (const [method, { operationId }] of Object.entries(methods)) {
     wanted[operationId.replace(/OfPlacement$/, "") + (path.startsWith("/v1/decisions/") ? "ByID" : "")] = [method.toUpperCase(), path];
   }
-  assert.deepEqual(routes, wanted);
+  assert.deepEqual(Object.fromEntries(Object.entries(routes).map(([name, [method, path]]) => [name, [method, path]])), wanted);
 });
 
 const features = [{ name: "price", kind: "number" }] as const;

@@ -1637,7 +1637,7 @@ class Message(NamedTuple):
 class Routes:
     """A method for each route. Keyword arguments are the members of the body and, if it is listed, a parameter."""
 
-    def _call(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None) -> Any:
+    def _call(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None, wanted: str = "application/json") -> Any:
         raise NotImplementedError
 
     def _events(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> Iterator[Message]:
@@ -1695,7 +1695,7 @@ class Routes:
 
     def experiment_report(self, name: str, experiment: str, /, *, entry: Parameter = None) -> str:
         """The page about an experiment that runs, or one of the last that ended, by the entry that began it: one file that prints well, for people without a desk."""
-        answer: str = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/{quote(experiment, '')}/report", {"entry": entry}, {})
+        answer: str = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/{quote(experiment, '')}/report", {"entry": entry}, {}, wanted="text/html")
         return answer
 
     def explain(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
@@ -1957,7 +1957,7 @@ class Routes:
 class AsyncRoutes:
     """A method for each route. Keyword arguments are the members of the body and, if it is listed, a parameter."""
 
-    async def _call(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None) -> Any:
+    async def _call(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None, wanted: str = "application/json") -> Any:
         raise NotImplementedError
 
     def _events(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> AsyncIterator[Message]:
@@ -2015,7 +2015,7 @@ class AsyncRoutes:
 
     async def experiment_report(self, name: str, experiment: str, /, *, entry: Parameter = None) -> str:
         """The page about an experiment that runs, or one of the last that ended, by the entry that began it: one file that prints well, for people without a desk."""
-        answer: str = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/{quote(experiment, '')}/report", {"entry": entry}, {})
+        answer: str = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/{quote(experiment, '')}/report", {"entry": entry}, {}, wanted="text/html")
         return answer
 
     async def explain(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:

@@ -102,13 +102,13 @@ class Rules:
             ceiling = min(2 * ceiling, MAX_WAIT)
 
 
-def decoded(answer: httpx.Response) -> Any:
-    """The JSON of an answer, None if it is empty."""
+def decoded(answer: httpx.Response, wanted: str) -> Any:
+    """The JSON or text of an answer, None if it is empty."""
     if not answer.is_success or not answer.content:
         return None
-    if _media_type(answer) != "application/json":
-        raise ValueError(f"{answer.url} has answered with the type {_media_type(answer)!r}, want JSON: is it a decision service?")
-    return answer.json()
+    if _media_type(answer) != wanted:
+        raise ValueError(f"{answer.url} has answered with the type {_media_type(answer)!r}, want {wanted}: is it a decision service?")
+    return answer.json() if wanted == "application/json" else answer.text
 
 
 def addresses(base: str) -> list[str]:

@@ -65,7 +65,7 @@ class _Caller:
             "headers": self._headers | {k: str(v) for k, v in headers.items() if v is not None},
         }
         if body is not None:
-            given["content"] = json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+            given["content"] = json.dumps(body, default=_plain, ensure_ascii=False).encode()  # the service says where a NaN is
             given["headers"]["Content-Type"] = "application/json"
         return given
 
@@ -77,6 +77,13 @@ class _Caller:
         hurried._rules = copy.copy(self._rules)
         hurried._rules.patience, hurried._rules.hurried = 1.0 if seconds is None else seconds, True
         return hurried
+
+
+def _plain(value: Any) -> Any:
+    """A scalar of numpy or pandas as a value of Python."""
+    if not hasattr(value, "item"):
+        raise TypeError(f"{value!r}: a request holds numbers, strings, true, false, null, lists and dictionaries, not a {type(value).__name__}")
+    return value.item()
 
 
 def _fallback(failure: Exception, items: Sequence[str] | None) -> Answer:
@@ -138,8 +145,8 @@ class Client(_Caller, Routes):
         """Sends any request by the same rules, for what the routes do not return, such as an ETag."""
         return self._send(method, path, query or {}, headers or {}, body)
 
-    def _call(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None) -> Any:
-        return None if _of_fallback(method, path) else decoded(self._send(method, path, query, headers, body))
+    def _call(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None, wanted: str = "application/json") -> Any:
+        return None if _of_fallback(method, path) else decoded(self._send(method, path, query, headers, body), wanted)
 
     def _send(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None, stream: bool = False) -> httpx.Response:
         given = self._arguments(method, query, headers, body)
@@ -205,8 +212,8 @@ class AsyncClient(_Caller, AsyncRoutes):
         """Sends any request by the same rules, for what the routes do not return, such as an ETag."""
         return await self._send(method, path, query or {}, headers or {}, body)
 
-    async def _call(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None) -> Any:
-        return None if _of_fallback(method, path) else decoded(await self._send(method, path, query, headers, body))
+    async def _call(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None, wanted: str = "application/json") -> Any:
+        return None if _of_fallback(method, path) else decoded(await self._send(method, path, query, headers, body), wanted)
 
     async def _send(self, method: str, path: str, query: dict[str, Any], headers: dict[str, Any], body: Any = None, stream: bool = False) -> httpx.Response:
         given = self._arguments(method, query, headers, body)
