@@ -74,6 +74,7 @@ type service struct {
 
 	reopened atomic.Int64   // how often the log was opened again after a failure
 	waiting  *server.Socket // of a session that could not open the log; it answers 503 until the next one
+	earlier  *filelog.Store // the log in the directory as it was last open, so that the next session need not verify all
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil. If the log cannot
@@ -662,9 +663,10 @@ func (l *session) leads() bool { return l.shared == nil || l.shared.Leads() }
 // openLog opens the log, in the data directory or on NATS servers.
 func (l *session) openLog(ctx context.Context) error {
 	if l.Log.URL == "" {
-		s, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(l.Data, LogDir), Logger: l.Logger})
+		s, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(l.Data, LogDir), Logger: l.Logger,
+			Earlier: l.earlier})
 		if err == nil {
-			l.store = s
+			l.store, l.earlier = s, s
 		}
 		return err
 	}

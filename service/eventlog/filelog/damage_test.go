@@ -321,6 +321,13 @@ func TestMixedCopies(t *testing.T) {
 	if !mixed {
 		t.Skip("no segments have the same beginning")
 	}
+	earlier := openWith(t, filelog.Options{Dir: dir})
+	fatal.If(t, earlier.Close())
+	write(t, segments[2], read(t, filepath.Join(other, filepath.Base(segments[2])))) // the first that differs
+	var damage *eventlog.DamageError
+	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: dir, Earlier: earlier}); !errors.As(err, &damage) {
+		t.Errorf("verified segments after another copy's: %v", err)
+	}
 }
 
 // An error about a segment in another format names the segment and its format.

@@ -35,6 +35,9 @@ type Options struct {
 	Start  eventlog.Position
 	Logger *slog.Logger // gets warnings; nil discards them
 
+	// Earlier, if set, is a closed store of this process that had the log open for writing. The segments that it verified
+	// or filled, with files unchanged since, are not verified again.
+	Earlier *Store
 	// Progress, if set, is called during verification with the number of bytes verified so far and the total.
 	Progress func(done, total int64)
 
@@ -107,6 +110,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		close(s.watched)
 		return nil, errors.Join(err, s.Close())
 	}
+	s.options.Earlier = nil
 	go s.watch()
 	return s, nil
 }
@@ -273,6 +277,7 @@ func (s *Store) commit(entries [][]byte) error {
 	s.end = end
 	if sealed {
 		last.seal(index, end.Sequence)
+		last.sealedAt(end)
 		s.tail = nil // the file stays open for readers
 	}
 	s.tell()
@@ -282,6 +287,7 @@ func (s *Store) commit(entries [][]byte) error {
 // grow starts a new segment.
 func (s *Store) grow() error {
 	p := newPart(s.options.Dir, s.end.Sequence+1)
+	p.begin = s.end
 	tail, err := s.filer.Create(p.info)
 	if err != nil {
 		return fmt.Errorf("filelog: %w", err)

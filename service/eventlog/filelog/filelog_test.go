@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -251,5 +252,68 @@ func TestExistsWithoutMark(t *testing.T) {
 	fatal.If(t, os.Remove(filepath.Join(dir, "mark")))
 	if !filelog.Exists(dir) {
 		t.Error("the log is not found")
+	}
+}
+
+// A store that follows another one of its process verifies only segments whose files may have changed since, and the
+// last one. A byte that flips without a change of the file's time shows which were read.
+func TestEarlier(t *testing.T) {
+	const middle, grown = entries/2 + 1, 2*entries + 1 // in a segment, and the beginning of one
+	dir := t.TempDir()
+	filled(t, dir)
+	s := openWith(t, filelog.Options{Dir: dir})
+	for i := entries + 1; i <= grown; i++ {
+		appendAll(t, s, entry(i))
+	}
+	segments := segmentsOf(t, dir)
+	x := fatal.Or(s.Extent(t.Context()))(t)
+	flipped := func(path string, silent bool, o filelog.Options) error {
+		info := fatal.Or(os.Stat(path))(t)
+		before := read(t, path)
+		write(t, path, append(before[:100:100], append([]byte{before[100] ^ 1}, before[101:]...)...))
+		if silent {
+			fatal.If(t, os.Chtimes(path, time.Time{}, info.ModTime()))
+		}
+		s, err := filelog.Open(t.Context(), o)
+		if err == nil {
+			fatal.If(t, s.Close())
+		}
+		write(t, path, before)
+		fatal.If(t, os.Chtimes(path, time.Time{}, info.ModTime()))
+		return err
+	}
+	fatal.If(t, s.Close())
+	again := filelog.Options{Dir: dir, Earlier: s}
+	last := len(segments) - 1
+	for i, path := range segments {
+		if err := flipped(path, true, again); (err != nil) != (i == last) {
+			t.Errorf("segment %d of %d flipped silently: %v", i, last, err)
+		}
+		var damage *eventlog.DamageError
+		if err := flipped(path, false, again); !errors.As(err, &damage) {
+			t.Errorf("segment %d flipped: %v", i, err)
+		}
+		if err := flipped(path, true, filelog.Options{Dir: dir}); !errors.As(err, &damage) {
+			t.Errorf("segment %d flipped, with nothing known: %v", i, err)
+		}
+	}
+	s = openWith(t, again)
+	logtest.Want(t, s, 1, numbered(1, grown)...)
+	if y := fatal.Or(s.Extent(t.Context()))(t); y != x {
+		t.Errorf("%+v, want %+v", y, x)
+	}
+	fatal.If(t, s.TruncateBefore(t.Context(), middle))
+	for i := grown + 1; i <= 3*entries; i++ {
+		appendAll(t, s, entry(i))
+	}
+	x = fatal.Or(s.Extent(t.Context()))(t)
+	fatal.If(t, s.Close())
+	for _, o := range []filelog.Options{{Dir: dir, Earlier: s}, {Dir: dir}} { // the latter verifies all
+		s := openWith(t, o)
+		logtest.Want(t, s, middle, numbered(middle, 3*entries)...)
+		if y := fatal.Or(s.Extent(t.Context()))(t); y != x {
+			t.Errorf("%+v, want %+v", y, x)
+		}
+		fatal.If(t, s.Close())
 	}
 }

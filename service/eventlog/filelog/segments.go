@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 
 	"vitrine/internal/replace"
+	"vitrine/service/eventlog"
 )
 
 const suffix = ".wal" // file name suffix of segments
@@ -25,6 +26,9 @@ type part struct {
 	info   types.SegmentInfo
 	path   string
 	size   int64               // bytes of its file
+	begin  eventlog.Position   // before its first entry
+	end    eventlog.Position   // of a sealed segment
+	intact os.FileInfo         // its file when it was sealed, or verified as sealed; nil before
 	reader types.SegmentReader // set after the first read from a sealed segment
 }
 
@@ -42,6 +46,36 @@ func (p *part) sealed() bool { return !p.info.SealTime.IsZero() }
 func (p *part) seal(index, last uint64) {
 	p.size += 8 + int64(4*(last-p.info.BaseIndex+1)+7)&^7
 	p.info.IndexStart, p.info.MaxIndex, p.info.SealTime = index, last, time.Unix(0, 0)
+}
+
+// sealedAt records the end of a sealed segment, and the state of its file.
+func (p *part) sealedAt(end eventlog.Position) {
+	p.end = end
+	p.intact, _ = os.Stat(p.path) // without it, the segment is verified again
+}
+
+// known returns a segment as the earlier store left it, or nil if it must be verified: its file may have changed since,
+// it follows other entries, or some of its entries are removed.
+func (s *Store) known(p *part) *part {
+	if s.options.Earlier == nil || p.info.BaseIndex < s.first {
+		return nil
+	}
+	earlier := s.options.Earlier.segments
+	i, found := slices.BinarySearchFunc(earlier, p.info.BaseIndex, func(e *part, first uint64) int {
+		return cmp.Compare(e.info.BaseIndex, first)
+	})
+	if !found || earlier[i].intact == nil {
+		return nil
+	}
+	e := *earlier[i]
+	e.reader = nil
+	isNext := s.end == e.begin || s.end == eventlog.Position{Sequence: e.begin.Sequence} // the latter for a first segment
+	now, err := os.Stat(p.path)
+	if err != nil || !isNext || !os.SameFile(now, e.intact) || now.Size() != e.intact.Size() ||
+		!now.ModTime().Equal(e.intact.ModTime()) {
+		return nil
+	}
+	return &e
 }
 
 // list returns the segments in the directory, ordered by first entry.

@@ -50,6 +50,11 @@ func (s *Store) verify(ctx context.Context) (*flaw, error) {
 	s.end, s.first = begin, max(s.mark.first, begin.Sequence+1)
 	progress := s.progress(parts)
 	for i, p := range parts {
+		if known := s.known(p); known != nil {
+			s.segments, s.end = append(s.segments, known), known.end
+			progress(known.size)
+			continue
+		}
 		file, err := os.Open(p.path)
 		if err != nil { // it may be damaged or not
 			return nil, unreadable(err)
@@ -116,6 +121,7 @@ type check struct {
 // run returns the end of the segment's intact appends, and the reason why the segment does not end there.
 func (c *check) run(ctx context.Context, file *os.File) (at int64, err error) {
 	c.end, c.head = c.store.end, c.store.head
+	c.part.begin = c.end
 	if next := c.end.Sequence + 1; c.part.info.BaseIndex != next {
 		return 0, fmt.Errorf("it begins with entry %d where %d follows", c.part.info.BaseIndex, next)
 	}
@@ -139,6 +145,9 @@ func (c *check) run(ctx context.Context, file *os.File) (at int64, err error) {
 	}
 	if err == nil && !c.isLast && !c.part.sealed() {
 		err = errors.New("its index is missing")
+	}
+	if err == nil && c.part.sealed() {
+		c.part.sealedAt(c.end)
 	}
 	return c.same.end, err
 }
