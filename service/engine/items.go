@@ -34,7 +34,8 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config,
 	switch {
 	case err != nil:
 	case misfit != nil:
-		err = api.Fieldf("/features", "the catalogue does not fit: %v", misfit)
+		err = api.Fieldf("/features", "the catalogue does not fit: %v: put a configuration with a default for this "+
+			"feature, then the items with their values", misfit)
 	default:
 		return m, held, nil
 	}

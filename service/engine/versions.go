@@ -39,11 +39,16 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 
 // RollBack returns a placement to a version: its learner forgets everything learned since, and the version's
 // configuration comes back. The state before is kept as a version, with a note. If the learner is already in the
-// version's state, it stays. It returns ErrNotFound, an *api.FieldError if a shared catalogue forbids the configuration,
-// the errors of match, ErrStopped or ctx's error.
+// version's state, it stays. It returns ErrNotFound, an *api.FieldError if the catalogue forbids the configuration,
+// because others share it or an item lacks a feature, ErrMemory, the errors of match, ErrStopped or ctx's error.
 func (e *Engine) RollBack(ctx context.Context, name string, number uint64, match Match, now int64) error {
 	for {
 		w, err := e.ready(ctx, name, number)
+		if err != nil {
+			return err
+		}
+		_, held, err := e.checkItems(ctx, name, w.Config, nil)
+		e.state.Budget.Charge(-held)
 		if err != nil {
 			return err
 		}

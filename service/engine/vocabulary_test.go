@@ -204,6 +204,30 @@ func TestRollBackOfASharedCatalogue(t *testing.T) {
 	fatal.If(t, e.RollBack(t.Context(), "shelf", version, nil, 2))
 }
 
+// A rollback does not make the catalogue's items lose a feature that every item needs, and so leave the page empty: as a
+// put, it names an item and the feature.
+func TestRollBackOfAFeature(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	price := `{"max_size":1,"policy":{"name":"ucb-mnl"},"features":[{"name":"price","kind":"number"%s}]}`
+	put(t, e, "home", fmt.Sprintf(price, ""))
+	item := []api.CatalogueItem{{ID: "boots", Features: api.Values{api.Number("price", 1)}, Revenue: new(1.0)}}
+	putItems(t, e, "home", item)
+	decide(t, e, "home", &api.Request{Decision: "d"}, 1)
+	is(t, "a sale", e.Outcome(t.Context(), "home", "d", "boots", 1), nil)
+	version := fatal.Or(e.Keep(t.Context(), "home", "good", 1))(t)
+	put(t, e, "home", strings.Replace(fmt.Sprintf(price, `,"default":0`), "price", "cost", 1))
+	if err := e.RollBack(t.Context(), "home", version, nil, 2); err == nil ||
+		!strings.HasPrefix(err.Error(), `/features: the catalogue does not fit: item "boots": `) {
+		t.Errorf("%v", err)
+	}
+	put(t, e, "home", fmt.Sprintf(price, `,"default":0`))
+	putItems(t, e, "home", item)
+	fatal.If(t, e.RollBack(t.Context(), "home", version, nil, 2))
+	if d := decide(t, e, "home", &api.Request{Decision: "e"}, 3); len(d.Shown) != 1 {
+		t.Errorf("after the rollback the page shows %v", d.Shown)
+	}
+}
+
 // A placement with learned category values may share a catalogue only if the owner learned the same values first: from
 // then on it learns as the owner does.
 func TestCatalogueOfOtherValues(t *testing.T) {
