@@ -162,9 +162,7 @@ func (r *Result) refitWithout(ctx context.Context, d *Data, drop string) (*Resul
 	}
 	spec := *r.Spec
 	u := &spec.Utility
-	if u.Reference == "" {
-		u.Reference = r.Alternatives[0]
-	}
+	u.Reference = u.reference(r.Alternatives, r.Outside)
 	if u.Reference == drop && (u.Constants || len(u.Individual) > 0) {
 		return nil, fmt.Errorf("%s is the reference: set utility.reference to an alternative that stays", drop)
 	}

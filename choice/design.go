@@ -23,9 +23,9 @@ type term struct {
 
 const constant = -1
 
-// newDesign resolves a utility's terms against data, over the alternatives of a model.
-func newDesign(u *Utility, alternatives []string, d *Data) (*design, error) {
-	list, err := u.terms(alternatives)
+// newDesign resolves a utility's terms against data, over the alternatives of a model and its outside option.
+func newDesign(u *Utility, alternatives []string, outside bool, d *Data) (*design, error) {
+	list, err := u.terms(alternatives, outside)
 	if err != nil {
 		return nil, err
 	}

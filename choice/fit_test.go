@@ -29,6 +29,7 @@ weight = "weight"
 panel = "traveller"
 cluster = "district"
 [utility]
+reference = "bike"
 constants = true
 generic = ["cost", "time / 60"]
 individual = ["income"]
@@ -167,7 +168,7 @@ func TestSamplingDoesNotMoveTheEstimate(t *testing.T) {
 		r.Steps != len(steps) {
 		t.Errorf("steps %+v", steps)
 	}
-	g := fatal.Or(newDesign(&u, d.Alternatives, d))(t)
+	g := fatal.Or(newDesign(&u, d.Alternatives, d.Outside, d))(t)
 	s := fatal.Or(newObjective(mnl{design: g, outside: true}, d, 0).at(context.Background(), r.Coefficients, first))(t)
 	for j, se := range r.StandardErrors() {
 		if math.Abs(s.gradient[j])*se > 1e-6 {

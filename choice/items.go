@@ -24,7 +24,7 @@ func (r *Result) Items(d *Data) (*Items, error) {
 	if !r.Spec.Model.plain() {
 		return nil, errors.New("only a multinomial logit has items with a utility each: leave [model] out")
 	}
-	g, err := newDesign(&r.Spec.Utility, r.Alternatives, d)
+	g, err := newDesign(&r.Spec.Utility, r.Alternatives, r.Outside, d)
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ type several interface {
 
 // likelihood returns the model's likelihood on data, which need not be the data of the fit.
 func (r *Result) likelihood(d *Data) (likelihood, error) {
-	g, err := newDesign(&r.Spec.Utility, r.Alternatives, d)
+	g, err := newDesign(&r.Spec.Utility, r.Alternatives, r.Outside, d)
 	if err != nil {
 		return nil, err
 	}

@@ -470,7 +470,7 @@ func TestKindsDerivatives(t *testing.T) {
 // around MNL's estimate, half a unit of utility away.
 func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
 	d, u := simulated(t, 100, 2)
-	g := fatal.Or(newDesign(&u, d.Alternatives, d))(t)
+	g := fatal.Or(newDesign(&u, d.Alternatives, d.Outside, d))(t)
 	// one unit of utility is 1/2, and 2
 	mnl := &minimum{theta: []float64{1, -2}, moment: []float64{400, 25}, origin: curvature{choices: 100}}
 	seen := map[string]bool{}

@@ -88,15 +88,7 @@ func varyingConstants(ctx context.Context, d *Data, chosen []float64, workers in
 	if err != nil || len(data.Alternatives) == 1 && !data.Outside {
 		return 0, nil // no choices, or just one alternative
 	}
-	u := &Utility{Constants: true}
-	if data.Outside {
-		// The outside option is the reference, so every alternative gets a constant.
-		u = &Utility{}
-		for _, label := range data.Alternatives {
-			u.Terms = append(u.Terms, Term{label, "1", []string{label}})
-		}
-	}
-	g, err := newDesign(u, data.Alternatives, data)
+	g, err := newDesign(&Utility{Constants: true}, data.Alternatives, data.Outside, data)
 	if err != nil {
 		return 0, err
 	}

@@ -50,10 +50,6 @@ func TestAWeightIsACount(t *testing.T) {
 					return r
 				}
 				u, constants := Utility{Generic: []string{"x"}}, Utility{Constants: true}
-				if outside {
-					constants = Utility{Terms: []Term{{"a", "1", []string{"a"}}, {"b", "1", []string{"b"}},
-						{"c", "1", []string{"c"}}}}
-				}
 				have, want := fit(weighted, u), fit(repeated, u)
 				if r := fit(weighted, constants); !near(r.LogLikelihood, have.ConstantsOnly, 1e-9) {
 					t.Errorf("constants: %v, a fit of them has %v", have.ConstantsOnly, r.LogLikelihood)

@@ -131,7 +131,7 @@ func (r *Result) Shares(d *Data) ([]float64, error) {
 // for the variables in its terms. Other variables computed from it do not change with it. The derivatives are central
 // differences, accurate to about eight digits. Source: Train (2009), Section 3.6.2.
 func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
-	terms, err := r.Spec.Utility.terms(r.Alternatives)
+	terms, err := r.Spec.Utility.terms(r.Alternatives, r.Outside)
 	if err != nil {
 		return nil, err
 	}

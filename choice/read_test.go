@@ -219,7 +219,7 @@ func TestReadOrder(t *testing.T) {
 				cells); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			g := fatal.Or(newDesign(&fatal.Or(ReadSpec("spec.toml", []byte(text)))(t).Utility, d.Alternatives, d))(t)
+			g := fatal.Or(newDesign(&fatal.Or(ReadSpec("spec.toml", []byte(text)))(t).Utility, d.Alternatives, d.Outside, d))(t)
 			if diff := cmp.Diff([]string{"constant[car]", "constant[train]", "cost"}, g.names); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

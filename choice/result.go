@@ -135,7 +135,7 @@ func (r *Result) Separation() string {
 		return ""
 	}
 	names, never := strings.Join(r.Separated, ", "), r.NeverChosen()
-	terms, _ := r.Spec.Utility.terms(r.Alternatives)
+	terms, _ := r.Spec.Utility.terms(r.Alternatives, r.Outside)
 	if slices.ContainsFunc(terms, func(t Term) bool {
 		return t.Alternatives == nil && slices.Contains(r.Separated, t.Name)
 	}) {

@@ -27,7 +27,7 @@ type Spec struct {
 type Utility struct {
 	// a constant for each alternative except the reference
 	Constants bool `toml:"constants" json:"constants,omitempty"`
-	// alternative without a constant; "" means the first
+	// alternative without a constant; "" means the outside option, or the first alternative if there is none
 	Reference string   `toml:"reference" json:"reference,omitempty"`
 	Generic   []string `toml:"generic" json:"generic,omitempty"` // variables with one coefficient
 	// variables with a coefficient for each alternative except the reference
@@ -180,14 +180,11 @@ func Load(ctx context.Context, path string, s *Spec, progress Progress) (*Data, 
 	return Read(ctx, path, s.Data, s.Variables(), progress)
 }
 
-// terms expands the specification for the given alternatives into terms with one coefficient each, in the order of
-// Utility's fields.
-func (u *Utility) terms(alternatives []string) ([]Term, error) {
-	reference := u.Reference
-	if reference == "" && len(alternatives) > 0 {
-		reference = alternatives[0]
-	}
-	if !slices.Contains(alternatives, reference) && (u.Constants || len(u.Individual) > 0) {
+// terms expands the specification for the given alternatives, with or without an outside option, into terms with one
+// coefficient each, in the order of Utility's fields.
+func (u *Utility) terms(alternatives []string, outside bool) ([]Term, error) {
+	reference := u.reference(alternatives, outside)
+	if reference != "" && !slices.Contains(alternatives, reference) && (u.Constants || len(u.Individual) > 0) {
 		return nil, fmt.Errorf("utility.reference is %q: %w", reference, unknownAlternative(alternatives))
 	}
 	var list []Term
@@ -221,6 +218,14 @@ func (u *Utility) terms(alternatives []string) ([]Term, error) {
 		list = append(list, t)
 	}
 	return list, nil
+}
+
+// reference returns the alternative without a constant, or "" if every one gets a constant.
+func (u *Utility) reference(alternatives []string, outside bool) string {
+	if u.Reference == "" && !outside && len(alternatives) > 0 {
+		return alternatives[0]
+	}
+	return u.Reference
 }
 
 func unknownAlternative(alternatives []string) error {

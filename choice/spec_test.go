@@ -54,7 +54,7 @@ func TestTerms(t *testing.T) {
 		Specific: []string{"s"},
 		Terms:    []Term{{"shared", "x", []string{"a"}}, {"shared", "y", []string{"c"}}, {"", "z", nil}}}
 	d := &Data{Alternatives: []string{"c", "a", "b"}, Variables: []string{"g", "i", "s", "x", "y", "z"}}
-	g := fatal.Or(newDesign(&u, []string{"a", "b", "c"}, d))(t)
+	g := fatal.Or(newDesign(&u, []string{"a", "b", "c"}, d.Outside, d))(t)
 	want := []string{"constant[a]", "constant[c]", "g", "i[a]", "i[c]", "s[a]", "s[b]", "s[c]", "shared", "z"}
 	if diff := cmp.Diff(want, g.names); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -81,7 +81,7 @@ func TestTerms(t *testing.T) {
 		{Utility{Generic: []string{"w"}},
 			`utility: the data have no variable "w": they have ["g" "i" "s" "x" "y" "z"]`},
 	} {
-		if _, err := newDesign(&c.u, []string{"a", "b", "c"}, d); err == nil || err.Error() != c.want {
+		if _, err := newDesign(&c.u, []string{"a", "b", "c"}, d.Outside, d); err == nil || err.Error() != c.want {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}

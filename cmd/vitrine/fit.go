@@ -56,7 +56,7 @@ func (fitCmd) Help() string {
 
     [utility]
     constants = true                  a constant for each alternative except the reference
-    reference = "bus"
+    reference = "bus"                 (default: the outside option, or else the first alternative)
     generic = ["cost", "log(time)"]   variables with one coefficient
     individual = ["income"]           variables with a coefficient for each alternative except the reference
     specific = ["time"]               variables with a coefficient for each alternative
