@@ -155,6 +155,12 @@ func TestPlacementThatIsThere(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	o.Placement, o.Policy, o.Catalogue, o.User, o.Note = "c", nil, true, 1, nil
+	fatal.Or(load.Run(t.Context(), o))(t)
+	o.Items--
+	if _, err := load.Run(t.Context(), o); !errors.Is(err, load.ErrPlacement) {
+		t.Errorf("fewer items than the catalogue: %v", err)
+	}
 	o.Placement, o.Policy = "q", map[string]any{"name": "none"}
 	if _, err := load.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(),
 		`placement "q" cannot be created`) {
