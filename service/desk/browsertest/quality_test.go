@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
@@ -301,6 +302,42 @@ func TestLocale(t *testing.T) {
 		b.visit("/placements/home/versions")
 		b.wait(`document.querySelector("main li")?.innerText.replaceAll(/[\u202f\u00a0]/g, " ").includes(` +
 			quote("learned from "+want) + `)`)
+	}
+}
+
+// A chart over a week in which the clocks change names each day once, and a point under the pointer has its date.
+func TestClocksChange(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	s.sell(t, "home", "first", 40)
+	b := open(t, s.base)
+	call(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Europe/Berlin"})
+	call(b, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: "en-GB"})
+	for _, c := range []struct{ from, want, point string }{
+		{"2026-10-22T22:00:00Z", "Fri Sat Sun Mon Tue Wed Thu", "27 Oct 2026, 23:00"}, // the day of 25 hours is the third
+		{"2027-03-25T23:00:00Z", "Fri Sat Sun Mon Tue Wed Thu", "31 Mar 2027, 01:00"}, // of 23
+	} {
+		call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+			const ask = fetch, from = Date.parse(` + quote(c.from) + `) / 1000, all = (v) => Array(7).fill(v);
+			fetch = async (to, o) => {
+				const answer = await ask(to, o);
+				if (!String(to).includes("v1/overview")) return answer;
+				const v = await answer.json();
+				Object.assign(v.placements[0].series, { now: new Date((from + 600000) * 1000).toISOString(),
+					start_unix_seconds: all().map((_, k) => from + k * 86400), length_seconds: all(86400), decisions: all(9), open: all(0),
+					policy: { rounds: all(9), mean: all(1), standard_error: all(0.1) } });
+				return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
+			};
+		}`})
+		b.visit("/placements/home")
+		call(b, page.Reload, page.ReloadParams{})
+		b.wait(`document.querySelectorAll("svg.plot text[text-anchor=middle]").length >= 7`)
+		days := eval[[]string](b, `[...document.querySelector("svg.plot").querySelectorAll("text[text-anchor=middle]")].map((x) => x.textContent)`)
+		if got := strings.Join(days, " "); got != c.want {
+			t.Errorf("from %s on the days are %s", c.from, got)
+		}
+		b.run(`((box) => { const at = box.getBoundingClientRect(); box.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: at.x + at.width * 0.77 })); })(document.querySelector(".chart div"))`)
+		b.wait(`document.querySelector(".chart figcaption").innerText.includes(` + quote(c.point) + `)`)
 	}
 }
 

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { number } from "./ui";
+import { moment, number } from "./ui";
 
 // Line is a curve, with a band from low to high where these are given.
 export interface Line {
@@ -46,9 +46,9 @@ export function Chart(props: Props) {
   const x = (t: number) => left + ((t - from) / Math.max(to - from, 1e-9)) * (width - left - right);
   const y = (v: number) => height - bottom - ((v - low) / (high - low || 1)) * (height - bottom - above);
   const write = props.format ?? ((v: number) => number(v, { maximumSignificantDigits: 3 }));
-  const xs = props.counts ? ticks(from, to, Math.max(2, Math.floor(width / 110))).filter((t) => t >= from - 1e-9 && t <= to + 1e-9) : instants(from, to, Math.max(2, Math.floor(width / 60)));
-  const stepOf = xs.length > 1 ? xs[1]! - xs[0]! : to - from;
-  const writeX = props.at ?? (props.counts ? (t: number) => number(t, { maximumSignificantDigits: 6 }) : (t: number) => dateOf(t, stepOf));
+  const step = steps.find((s) => (to - from) / s <= Math.max(2, Math.floor(width / 60))) ?? 31_536_000; // of times
+  const xs = props.counts ? ticks(from, to, Math.max(2, Math.floor(width / 110))).filter((t) => t >= from - 1e-9 && t <= to + 1e-9) : instants(from, to, step);
+  const writeX = props.at ?? (props.counts ? (t: number) => number(t, { maximumSignificantDigits: 6 }) : (t: number) => dateOf(t, step, to - from));
   const labels: { at: number; text: string }[] = []; // of times, as many as do not touch
   let free = 0;
   for (const t of xs) {
@@ -85,7 +85,7 @@ export function Chart(props: Props) {
         </svg>
       </div>
       <figcaption>
-        {hover === undefined || times[hover] === undefined ? null : <span>{props.at || props.counts ? writeX(times[hover]!) : dateOf(times[hover]!, 60)}:</span>}
+        {hover === undefined || times[hover] === undefined ? null : <span>{props.at || props.counts ? writeX(times[hover]!) : to - from > 86_400 ? moment(new Date(times[hover]! * 1000).toISOString()) : dateOf(times[hover]!, 60, 0)}:</span>}
         {lines.length > 1 || hover !== undefined ? lines.map((l, i) => <span class={`key-${(i % 4) + 1}${l.dashed ? " dashed" : ""}`}>{l.label}{hover === undefined || l.values[hover] == null ? "" : ` ${write(l.values[hover]!)}`}</span>) : null}
       </figcaption>
     </figure>
@@ -119,13 +119,12 @@ function ticks(low: number, high: number, n: number): number[] {
 
 const steps = [1, 2, 5, 10, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000];
 
-// instants returns round times of the reader's time zone in a range, at most n.
-function instants(from: number, to: number, n: number): number[] {
-  const step = steps.find((s) => (to - from) / s <= n) ?? 31_536_000;
-  const zone = new Date(from * 1000).getTimezoneOffset() * 60;
+// instants returns round times of the reader's time zone in a range: days begin at midnight, also after the clocks changed.
+function instants(from: number, to: number, step: number): number[] {
+  const zone = (t: number) => new Date(t * 1000).getTimezoneOffset() * 60;
   const list = [];
-  for (let t = Math.ceil((from - zone) / step) * step + zone; t <= to; t += step) list.push(t);
-  return list;
+  for (let t = Math.ceil((from - zone(from)) / step) * step; t <= to - zone(from); t += step) list.push(t + zone(step > 3600 ? t + zone(from) : from));
+  return list.filter((t) => from <= t && t <= to);
 }
 
 // The labels of the axes are in the reader's locale.
@@ -133,7 +132,7 @@ const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric"
 const weekdays = new Intl.DateTimeFormat(undefined, { weekday: "short" });
 const minutes = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const dateOf = (t: number, step: number) => (step > 172_800 ? days : step >= 86_400 ? weekdays : step >= 60 ? minutes : seconds).format(t * 1000);
+const dateOf = (t: number, step: number, span: number) => (step >= 86_400 ? (span > 691_200 ? days : weekdays) : step >= 60 ? minutes : seconds).format(t * 1000);
 
 // runs returns the places of values that follow each other.
 export function runs(there: boolean[]): number[][] {
