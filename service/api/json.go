@@ -28,8 +28,8 @@ func JSONError(err error) error {
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
 			return unknownKey(field, semantic.JSONPointer.LastToken(), members(semantic.GoType))
-		case errors.Is(semantic.Err, strconv.ErrSyntax):
-			return Fieldf(field, "must be %s", typeName(semantic.GoType.Kind().String()))
+		case errors.Is(semantic.Err, strconv.ErrSyntax): // of a whole number; 2.0 and 1e3 are none here
+			return Fieldf(field, "must be %s, in digits only", typeName(semantic.GoType.Kind().String()))
 		case errors.Is(semantic.Err, strconv.ErrRange):
 			return Fieldf(field, "must be %s, and not that large", typeName(semantic.GoType.Kind().String()))
 		case errors.As(semantic.Err, &moment):

@@ -177,6 +177,9 @@ func checkCorrection(c *api.Correction) error {
 	if c.ID == "" {
 		return api.Fieldf("/id", "is missing: it makes sure that a correction that is sent twice counts once")
 	}
+	if c.Item == "" {
+		return api.Fieldf("/item", "is missing: the id of the item that was bought or returned")
+	}
 	if err := setup.CheckDecision("/id", c.ID); err != nil {
 		return err
 	}

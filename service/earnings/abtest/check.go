@@ -66,8 +66,8 @@ func checkSchedule(e *api.Experiment) error {
 const maxMetrics = 5
 
 func checkMetrics(list []api.Metric, isLegal func(string) bool) error {
-	if err := api.CheckLength("/experiment/metrics", len(list), maxMetrics); err != nil {
-		return err
+	if len(list) > maxMetrics {
+		return api.Fieldf("/experiment/metrics", "has %d metrics: must have at most %d", len(list), maxMetrics)
 	}
 	for i := range list {
 		m, field := &list[i], fmt.Sprintf("/experiment/metrics/%d", i)
