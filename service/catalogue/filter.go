@@ -319,6 +319,8 @@ func (c *compiler) field(node ast.Node) (at int, err error) {
 			find = func(f *fields) api.Value { return api.Number("", f.revenue) }
 		case "space":
 			find = func(f *fields) api.Value { return api.Number("", f.space) }
+		case "groups":
+			return 0, wrongf(`groups: want "name" in groups`)
 		default:
 			if c.attributes[name] == 0 {
 				known := slices.Concat(slices.Sorted(maps.Keys(c.attributes)), schema.ItemNames(), []string{"id",

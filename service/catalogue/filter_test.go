@@ -70,6 +70,7 @@ func TestBadFilters(t *testing.T) {
 		`price == season`:                    `price == season: one side of == must be a number, a string, true or false`,
 		`season < true`:                      `season <: only numbers and strings have an order`,
 		`season in groups`:                   `season in groups: want the name of a group in quotes`,
+		`groups == "sale"`:                   `groups: want "name" in groups`,
 		`season in price`:                    `season in price: want a list such as [1, 2], or groups, after in`,
 		`season in [price]`:                  `price: must be a number`,
 		`3`:                                  `3: is not a comparison, in, and, or, or not`,
