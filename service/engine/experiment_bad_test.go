@@ -63,8 +63,8 @@ func TestBadExperiments(t *testing.T) {
 		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"mode":"experiment"}`: `/experiment: is missing: in the mode "experiment" it says what is compared`,
 		onTrial(`{"variants":[` + a + `,` + b +
 			`]}`): `/experiment/name: "": must have from 1 to 100 bytes`,
-		of(`"metrics":[{},{},{},{},{},{}],"variants":[` + a + `,` + b + `]`): `/experiment/metrics: has 6 metrics: must have at most 5`,
-		of(`"variants":[` + a + `]`): `/experiment/variants: has 1 variants: must have from 2 to 20`,
+		of(`"metrics":[{},{},{},{},{},{}],"variants":[` + a + `,` + b + `]`):    `/experiment/metrics: has 6 metrics: must have at most 5`,
+		of(`"variants":[` + a + `]`):                                            `/experiment/variants: has 1 variants: must have from 2 to 20`,
 		of(`"variants":[` + a + `,{"name":"b","show":"baseline","share":0.4}]`): `/experiment/variants: the shares sum to 0.9: must sum to 1`,
 		of(`"variants":[` + a + `,{"name":"b","show":"baseline","share":0.6}]`): `/experiment/variants: the shares sum to 1.1: must sum to 1`,
 		of(`"variants":[` + a + `,` + a +
