@@ -2,8 +2,10 @@
 
 import socket
 import ssl
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -199,6 +201,51 @@ def test_streams_with_other_line_breaks() -> None:
         assert [d async for d in client.export("home")] == decisions
 
     anyio.run(both)
+
+
+def test_turns() -> None:
+    """However many calls there are, few are under way; a call in a hurry does not wait for its turn."""
+    under_way: list[int] = []
+    held = threading.Event()
+
+    def decide(_: httpx.Request) -> httpx.Response:
+        under_way.append(len(under_way))
+        held.wait(10)
+        return good(_)
+
+    with vitrine.Client() as client, ThreadPoolExecutor(40) as pool:
+        client._http = httpx.Client(transport=httpx.MockTransport(decide))
+        pages = [pool.submit(client.decide, "home") for _ in range(40)]
+        while len(under_way) < 16:
+            time.sleep(0.001)
+        assert client.decide("home", fallback=["x"], within=0.1)["decision_id"] == ""
+        assert len(under_way) == 16
+        held.set()
+        assert [page.result()["decision_id"] for page in pages] == ["d"] * 40
+
+    async def all() -> None:
+        now = most = 0
+        free = anyio.Event()
+
+        async def decide(request: httpx.Request) -> httpx.Response:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            await free.wait()
+            now -= 1
+            return good(request)
+
+        async with vitrine.AsyncClient() as client, anyio.create_task_group() as tasks:
+            client._http = httpx.AsyncClient(transport=httpx.MockTransport(decide))
+            for _ in range(40):
+                tasks.start_soon(client.decide, "home")
+            await anyio.wait_all_tasks_blocked()
+            assert (await client.decide("home", fallback=["x"], within=0.1))["decision_id"] == ""
+            assert now == 16
+            free.set()
+        assert (now, most) == (0, 16)
+
+    anyio.run(all)
 
 
 def test_mistakes() -> None:

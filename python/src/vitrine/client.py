@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import secrets
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, closing
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 _STREAM_TIMEOUT = 45.0  # seconds: three times as long as the service keeps silent
+_CALLS = 16  # at a time: for each, the pool of httpx looks at all that wait, and at all idle connections
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=_CALLS)
+_NO_TURN = f"this client's other calls, {_CALLS} at a time, have taken all the time"
 
 
 class _Caller:
@@ -45,7 +49,7 @@ class _Caller:
         Calls are tried again after connection errors, timeouts and the statuses 429, 502, 503 and 504, and nothing
         else. The wait is the service's Retry-After plus a delay drawn from [0, w], where w doubles from 50 ms to 5 s.
         These failures except 429 first send the call to the next address at once. Later calls begin with the address
-        that has not failed.
+        that has not failed. 16 calls are under way at a time, besides streams; others wait for their turn.
         """
         if any(not "!" <= c <= "~" for c in key):
             raise ValueError("key has a character that no token has, perhaps a line break at its end")
@@ -68,6 +72,9 @@ class _Caller:
             given["content"] = json.dumps(body, default=_plain, ensure_ascii=False).encode()  # the service says where a NaN is
             given["headers"]["Content-Type"] = "application/json"
         return given
+
+    def _patience_for_turn(self, seconds: float) -> float:
+        return seconds if self._rules.hurried else max(seconds, self._rules.patience)
 
     def _within(self, seconds: float | None, fallback: object) -> Self:
         """This caller, in a hurry if there is a time or a fallback."""
@@ -117,7 +124,8 @@ class Client(_Caller, Routes):
     """
 
     def _open(self) -> None:
-        self._http = httpx.Client()
+        self._http = httpx.Client(limits=_LIMITS)
+        self._turns = threading.BoundedSemaphore(_CALLS)
 
     def __enter__(self) -> Self:
         return self
@@ -164,11 +172,19 @@ class Client(_Caller, Routes):
                 continue
             request = self._http.build_request(method, base + path, timeout=_STREAM_TIMEOUT if stream else seconds, **given)
             try:
-                answer = self._http.send(request, stream=stream)
+                answer = self._http.send(request, stream=True) if stream else self._in_turn(request, seconds)
                 if not answer.is_success:
                     answer.read()
             except httpx.TransportError as failure:
                 answer = failure
+
+    def _in_turn(self, request: httpx.Request, seconds: float) -> httpx.Response:
+        if not self._turns.acquire(timeout=self._patience_for_turn(seconds)):
+            raise httpx.PoolTimeout(_NO_TURN)
+        try:
+            return self._http.send(request)
+        finally:
+            self._turns.release()
 
     def _events(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> Iterator[Message]:
         messages = Messages()
@@ -188,7 +204,8 @@ class AsyncClient(_Caller, AsyncRoutes):
     """Client for asyncio and trio, with the same arguments and methods."""
 
     def _open(self) -> None:
-        self._http = httpx.AsyncClient()
+        self._http = httpx.AsyncClient(limits=_LIMITS)
+        self._turns = anyio.Semaphore(_CALLS)
 
     async def __aenter__(self) -> Self:
         return self
@@ -231,11 +248,21 @@ class AsyncClient(_Caller, AsyncRoutes):
                 continue
             request = self._http.build_request(method, base + path, timeout=_STREAM_TIMEOUT if stream else seconds, **given)
             try:
-                answer = await self._http.send(request, stream=stream)
+                answer = await (self._http.send(request, stream=True) if stream else self._in_turn(request, seconds))
                 if not answer.is_success:
                     await answer.aread()
             except httpx.TransportError as failure:
                 answer = failure
+
+    async def _in_turn(self, request: httpx.Request, seconds: float) -> httpx.Response:
+        with anyio.move_on_after(self._patience_for_turn(seconds)) as waiting:
+            await self._turns.acquire()
+        if waiting.cancelled_caught:
+            raise httpx.PoolTimeout(_NO_TURN)
+        try:
+            return await self._http.send(request)
+        finally:
+            self._turns.release()
 
     async def _events(self, path: str, query: dict[str, Any], headers: dict[str, Any]) -> AsyncIterator[Message]:
         messages = Messages()
