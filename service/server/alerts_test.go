@@ -101,7 +101,11 @@ func TestTestAlert(t *testing.T) {
 	if a := s.ask("POST", "/v1/alerts/test", ""); !strings.Contains(a.body, "answered 500") {
 		t.Error(a.body)
 	}
-	started(t, nil).problem(404, "no-route", "", "POST", "/v1/alerts/test", "")
+	silent := started(t, nil)
+	silent.problem(404, "no-alerts", "", "POST", "/v1/alerts/test", "")
+	if a := silent.ask("POST", "/v1/alerts/test", ""); !strings.Contains(a.body, "under [alerts]") {
+		t.Error(a.body)
+	}
 }
 
 // Alerts that do not arrive are a problem that the overview and the metrics show.

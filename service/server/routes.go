@@ -329,11 +329,17 @@ func (s *Server) adapted(of *personalizer.Route) handler {
 
 var noRoute = problemf(http.StatusNotFound, "no-route", "there is nothing at this path: see /docs")
 
+var noAlerts = problemf(http.StatusNotFound, "no-alerts", "no receiver of alerts is configured: name its url and a "+
+	"secret file under [alerts] in the service's configuration, and restart the service")
+
 // nowhere answers requests without a route, below Personalizer's paths in that service's shape.
 func nowhere(c *call) error {
 	if personalizer.Owns(c.Request) {
 		c.contract = &personalizer.Below
 		return personalizer.ErrVersion
+	}
+	if c.URL.Path == "/v1/alerts/test" { // a route only of services with a receiver
+		return noAlerts
 	}
 	return noRoute
 }
