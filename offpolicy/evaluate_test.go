@@ -2,6 +2,8 @@ package offpolicy_test
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -424,7 +426,7 @@ func TestReplay(t *testing.T) {
 		l := fatal.Or(bandit.NewUCB(p, bandit.DefaultUCBOptions()))(t)
 		return l
 	}
-	got, err := offpolicy.Replay(rounds, learner(), offpolicy.Options{})
+	got, err := offpolicy.Replay(t.Context(), rounds, learner(), offpolicy.Options{})
 	if err != nil || got.None != "" {
 		t.Fatal(err, got.None)
 	}
@@ -450,12 +452,17 @@ func TestReplay(t *testing.T) {
 	if z := (got.Value - live) / got.StandardError; math.Abs(z) > 4 {
 		t.Errorf("replayed %v ± %v, live %v", got.Value, got.StandardError, live)
 	}
-	if few, err := offpolicy.Replay(rounds[:100], learner(), offpolicy.Options{}); err != nil ||
+	if few, err := offpolicy.Replay(t.Context(), rounds[:100], learner(), offpolicy.Options{}); err != nil ||
 		!strings.HasPrefix(few.None, "no support: ") {
 		t.Errorf("25 rounds: %v, %v", few.None, err)
 	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := offpolicy.Replay(ended, rounds, learner(), offpolicy.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
 	rounds[6].SamplingLaw = offpolicy.EpsilonPages(0.9, 4, 1, rounds[6].Shown)
-	if _, err := offpolicy.Replay(rounds, learner(), offpolicy.Options{}); err == nil ||
+	if _, err := offpolicy.Replay(t.Context(), rounds, learner(), offpolicy.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "round 7: the page was not drawn uniformly") {
 		t.Errorf("error %v", err)
 	}

@@ -1,6 +1,7 @@
 package offpolicy
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,7 +16,7 @@ import (
 // Replay returns an error that names the first round with a page that was not drawn uniformly. Whole pages rarely
 // agree: with N = 10 items and K = 3, about one round in 175 counts. There is no number if fewer than [MinESS] rounds
 // count.
-func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, error) {
+func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Options) (*Estimate, error) {
 	o, err := o.resolve(rounds)
 	if err != nil {
 		return nil, err
@@ -25,6 +26,9 @@ func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, erro
 	var terms []float64
 	var steps []step
 	for t := range rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		r := &rounds[t]
 		u, ok := r.SamplingLaw.(*sets)
 		if !ok || u.epsilon < 1 {

@@ -91,9 +91,9 @@ func (c evaluateCmd) Run(ctx context.Context, t terminal) (err error) {
 	if err != nil {
 		return err
 	}
-	log.progress.close()
 	v, err := judge.Run(ctx, rounds, policies, judge.Options{Utility: c.Utility, Level: c.Level, Folds: c.Folds,
-		Resamples: c.Resamples, Seed: c.Seed})
+		Resamples: c.Resamples, Seed: c.Seed, Progress: log.progress.report})
+	log.progress.close()
 	if errors.As(err, new(judge.OptionsError)) {
 		return usageError{err}
 	} else if err != nil {

@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
-	"vitrine/service/page"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,10 +22,10 @@ import (
 	"vitrine/internal/hint"
 	"vitrine/service/budget"
 	"vitrine/service/engine"
-	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 	"vitrine/service/importer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 
@@ -176,7 +176,7 @@ func (c importCmd) open(ctx context.Context) (*filelog.Store, error) {
 // into imports into a log, and says whether it began to write decisions.
 func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m *importer.Mapping,
 	create []byte) (begun bool, err error) {
-	known, last, err := c.known(ctx, store)
+	known, last, err := engine.Recorded(ctx, store, c.Placement)
 	if err != nil {
 		return false, err
 	}
@@ -206,6 +206,9 @@ func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m
 		return false, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
+	bar := &stages{w: t.err, name: log.Name}
+	defer bar.close()
+	log.Progress = func(done, total int64) { bar.report("checking", int(done), int(total)) }
 	// The first pass checks everything, and the second writes.
 	report, err := log.Read(ctx, c.Placement, config, i.check)
 	if err != nil {
@@ -217,8 +220,8 @@ func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m
 				return false, err
 			}
 		}
-		i.bar = newProgress(t.err, "importing "+log.Name, "", max(i.decisions, 1))
-		defer i.bar.close()
+		log.Progress = nil
+		defer i.show(bar)()
 		_, err := log.Read(ctx, c.Placement, config, func(d *page.Imported) error { return i.write(ctx, d) })
 		if err == nil {
 			err = i.flush(ctx)
@@ -236,35 +239,6 @@ func (c importCmd) into(ctx context.Context, t terminal, store *filelog.Store, m
 	return true, i.print(t, log.Name, report)
 }
 
-// known returns the ids of the placement's decisions since it was made, and the time of the last entry.
-func (c importCmd) known(ctx context.Context, store *filelog.Store) (known map[string]bool, last int64, err error) {
-	known = map[string]bool{}
-	extent, err := store.Extent(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	for entry, err := range store.Entries(ctx, extent.First) {
-		if err != nil {
-			return nil, 0, err
-		}
-		event, err := eventlog.Decode(entry)
-		if err != nil {
-			return nil, 0, err
-		}
-		last = max(last, event.Time)
-		if event.Placement != c.Placement {
-			continue
-		}
-		switch o := event.Body.(type) {
-		case *eventlog.Offered:
-			known[o.Decision] = true
-		case *eventlog.PlacementDeleted: // what it learned is gone
-			clear(known)
-		}
-	}
-	return known, last, nil
-}
-
 // importing is an import in progress.
 type importing struct {
 	importCmd
@@ -278,7 +252,6 @@ type importing struct {
 	now     int64
 
 	waiting []*page.Imported
-	bar     *progress
 
 	decisions, chosen, before, withLaw, withPropensity, moved int
 	untimed                                                   int
@@ -318,7 +291,6 @@ func (i *importing) check(d *page.Imported) error {
 
 // write is the second pass.
 func (i *importing) write(ctx context.Context, d *page.Imported) error {
-	i.bar.add(1)
 	if i.known[d.Request.Decision] {
 		return nil
 	}
@@ -347,6 +319,24 @@ func (i *importing) flush(ctx context.Context) error {
 	err := i.engine.Import(ctx, i.Placement, i.waiting...)
 	i.waiting = i.waiting[:0]
 	return err
+}
+
+// show shows how many decisions the learner has learned, until stop is called.
+func (i *importing) show(bar *stages) (stop func()) {
+	learned := func() int { s, _ := i.engine.Stats(i.Placement); return int(s.Learned) }
+	before, ended, showing := learned(), make(chan struct{}), sync.WaitGroup{}
+	report := func() { bar.report("learning", min(learned()-before, i.decisions), i.decisions) }
+	showing.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(barEvery):
+				report()
+			}
+		}
+	})
+	return func() { close(ended); showing.Wait(); report() }
 }
 
 // print prints the report about the log of a name.

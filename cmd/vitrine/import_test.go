@@ -621,3 +621,33 @@ func TestImportCreatesWithAllCandidates(t *testing.T) {
 		t.Error(report)
 	}
 }
+
+// An import, and an evaluation of policies that learn, show their progress in each pass.
+func TestLearningShowsProgress(t *testing.T) {
+	t.Chdir(t.TempDir())
+	defer func(before time.Duration) { lineEvery = before }(lineEvery)
+	lineEvery = 0
+	table := "decision_id,item,shown,chosen,price\n"
+	for d := range 1000 {
+		table += fmt.Sprintf("d%d,a,%d,%d,0.5\nd%d,b,%d,0,0.25\n", d, d%2, d%2, d, 1-d%2)
+	}
+	write(t, "clicks.csv", table)
+	write(t, "map.toml", "[sampling_law]\ndraw = \"pages\"\nsize = 1\nshare = 1\n")
+	write(t, "home.json", `{"max_size":1,"features":[{"name":"price","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	shows := func(args []string, wants ...string) {
+		t.Helper()
+		_, shown, code := vitrineRun(t, args...)
+		for _, want := range wants {
+			if code != 0 || !regexp.MustCompile(`(?m)^vitrine: `+want+` \d+ %$`).MatchString(shown) {
+				t.Errorf("%v shows, with code %d, no %s: %s", args, code, want, shown)
+			}
+		}
+	}
+	shows([]string{"import", "clicks.csv", "--placement", "home", "--create", "home.json", "--mapping", "map.toml",
+		"--to", "data"}, "clicks.csv, checking:", "clicks.csv, learning:")
+	for _, show := range []string{"policy", "replay"} {
+		write(t, show+".toml", "show = \""+show+"\"\n[policy]\nname = \"ucb-mnl\"\n")
+	}
+	shows([]string{"evaluate", "data", "--policy", "policy.toml", "--policy", "replay.toml"},
+		"data, policy learns:", "data, replay learns:")
+}

@@ -27,10 +27,9 @@ type progress struct {
 }
 
 // The minimal times between two lines, and between two pictures of a bar.
-const (
-	lineEvery = 5 * time.Second
-	barEvery  = 100 * time.Millisecond
-)
+const barEvery = 100 * time.Millisecond
+
+var lineEvery = 5 * time.Second // tests change it
 
 func newProgress(w io.Writer, name, of string, total int) *progress {
 	now := time.Now()

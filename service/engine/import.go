@@ -43,6 +43,36 @@ func ImportedEvents(name string, c *setup.Config,
 	}
 }
 
+// Recorded reads a log, and returns the ids of a placement's decisions since it was made, and the time of the log's last
+// entry.
+func Recorded(ctx context.Context, log eventlog.Log, name string) (ids map[string]bool, last int64, err error) {
+	ids = map[string]bool{}
+	extent, err := log.Extent(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	for entry, err := range log.Entries(ctx, extent.First) {
+		if err != nil {
+			return nil, 0, err
+		}
+		event, err := eventlog.Decode(entry)
+		if err != nil {
+			return nil, 0, err
+		}
+		last = max(last, event.Time)
+		if event.Placement != name {
+			continue
+		}
+		switch o := event.Body.(type) {
+		case *eventlog.Offered:
+			ids[o.Decision] = true
+		case *eventlog.PlacementDeleted: // what it learned is gone
+			clear(ids)
+		}
+	}
+	return ids, last, nil
+}
+
 // Import adds decisions and their outcomes to a placement's log, marked as imported. The learner learns from them as
 // from any others. Several decisions share a commit. Import waits while the learner's queue is full. It returns
 // *api.FieldError for an invalid decision, ErrConflict if the placement remembers a different decision under the id,

@@ -216,7 +216,10 @@ const maxValues = 100_000
 
 // Log is a log that can be read several times.
 type Log struct {
-	Name    string // for messages
+	Name string // for messages
+	// Progress, if set, is called now and then with the bytes read, unless the rows were sorted.
+	Progress func(done, total int64)
+
 	format  string
 	mapping *Mapping
 	file    *os.File
@@ -349,6 +352,17 @@ func (l *Log) Read(ctx context.Context, placement string, c *setup.Config,
 	return s.report, nil
 }
 
+// progress reports a number of decisions now and then.
+func (l *Log) progress(decisions int) {
+	if l.Progress == nil || l.sorted != nil || decisions%1000 > 0 {
+		return
+	}
+	info, err := l.file.Stat()
+	if at, failed := l.file.Seek(0, io.SeekCurrent); err == nil && failed == nil {
+		l.Progress(min(at, info.Size()), info.Size())
+	}
+}
+
 // source is a log that is being read.
 type source struct {
 	*Log
@@ -364,7 +378,6 @@ type source struct {
 	ids       map[string]bool            // of decisions
 	values    map[string]map[string]bool // of hashed categories
 	survey    *Survey                    // counts decisions, in place of each
-	surveyed  func()                     // is called for each of them
 }
 
 // text returns a file from its beginning, decompressed.
@@ -453,6 +466,7 @@ func idsOf(items []foundItem) (ids []string) {
 // add converts a decision and hands it over.
 func (s *source) add(f *found) error {
 	s.report.Decisions++
+	s.progress(s.report.Decisions)
 	if f.skip == "" && len(f.items) > 0 && len(f.shown)+len(f.taken) == 0 {
 		f.skip = "show nothing"
 	}

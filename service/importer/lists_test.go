@@ -277,7 +277,7 @@ func FuzzRecognize(f *testing.F) {
 			return
 		}
 		defer l.Close()
-		v, err := l.Survey(t.Context(), nil)
+		v, err := l.Survey(t.Context())
 		if err != nil || v.Decisions == 0 {
 			return
 		}

@@ -95,7 +95,7 @@ func TestRowsOfJSON(t *testing.T) {
 		path := file(t, name, []byte(text))
 		r := fatal.Or(importer.Recognize(t.Context(), path))(t)
 		log := fatal.Or(importer.Open(t.Context(), path, r.Mapping))(t)
-		proposed, _, err := r.Propose(fatal.Or(log.Survey(t.Context(), nil))(t))
+		proposed, _, err := r.Propose(fatal.Or(log.Survey(t.Context()))(t))
 		if err := errors.Join(err, log.Close()); err != nil ||
 			!strings.Contains(string(proposed), `"default": "none", "kind": "category", "name": "kind"`) {
 			t.Errorf("%s: %s, %v", name, proposed, err)

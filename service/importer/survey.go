@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -110,8 +109,8 @@ func (c *column) add(v api.Value, taken bool) {
 	}
 }
 
-// Survey reads the whole log once. Progress, if set, is called with the bytes read.
-func (l *Log) Survey(ctx context.Context, progress func(done, total int64)) (*Survey, error) {
+// Survey reads the whole log once.
+func (l *Log) Survey(ctx context.Context) (*Survey, error) {
 	c, err := setup.Parse([]byte(personalizerPlacement))
 	if err != nil {
 		return nil, err
@@ -120,18 +119,6 @@ func (l *Log) Survey(ctx context.Context, progress func(done, total int64)) (*Su
 		Sorted: l.sorted != nil}
 	s := &source{Log: l, ctx: ctx, config: c, survey: v, report: &Report{Skipped: v.Skipped}, used: map[string]bool{},
 		seen: map[string]bool{}, ids: map[string]bool{}}
-	info, err := l.file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	s.surveyed = func() {
-		if progress == nil || s.report.Decisions%1000 > 0 {
-			return
-		}
-		if at, err := s.file.Seek(0, io.SeekCurrent); err == nil {
-			progress(min(at, info.Size()), info.Size())
-		}
-	}
 	err = l.named(ctx, formats[l.format](s))
 	if s.isTable() {
 		for _, c := range v.columns {
@@ -143,7 +130,6 @@ func (l *Log) Survey(ctx context.Context, progress func(done, total int64)) (*Su
 
 // add counts a decision.
 func (v *Survey) add(s *source, f *found, rewards []api.Reward) {
-	s.surveyed()
 	isTaken := func(id string) bool {
 		return slices.ContainsFunc(rewards, func(r api.Reward) bool { return r.Item == id })
 	}

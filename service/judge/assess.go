@@ -99,7 +99,8 @@ func Assess(ctx context.Context, path string, o AssessOptions) (*Assessment, err
 		return nil, err
 	}
 	defer log.Close()
-	survey, err := log.Survey(ctx, func(done, total int64) { o.Progress("reading", int(done), int(total)) })
+	log.Progress = func(done, total int64) { o.Progress("reading", int(done), int(total)) }
+	survey, err := log.Survey(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -28,6 +28,9 @@ type Options struct {
 	Folds     int     // parts of the log; a model fitted on the others judges each
 	Resamples int     // number of bootstrap resamples
 	Seed      uint64  // seeds the bootstrap and drawn pages
+
+	// Progress, if set, is called from time to time while policies learn.
+	Progress func(stage string, done, total int)
 }
 
 // Verdict holds the results for all policies.
@@ -53,6 +56,9 @@ type OptionsError struct{ error }
 
 // Run judges the policies on the rounds.
 func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Options) (*Verdict, error) {
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
+	}
 	e := &Verdict{Rounds: rounds, options: o}
 	doc, err := settings.Parse("--utility", []byte("utility = "+o.Utility))
 	if err != nil {
@@ -77,7 +83,7 @@ func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Opti
 		}
 		r := Result{Policy: p}
 		if p.Show == "replay" {
-			if r.replay, err = p.replay(e, how); err != nil {
+			if r.replay, err = p.replay(ctx, e, how); err != nil {
 				return nil, fmt.Errorf("%s: %w", p.path, err)
 			}
 			e.Results = append(e.Results, r)

@@ -218,6 +218,7 @@ func (p *Policy) learned(ctx context.Context, e *Verdict, size int, pages []vitr
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+			p.report(e, fold*len(pages)+t, e.options.Folds*len(pages))
 			if r := &e.Rounds.Rounds[t]; t%e.options.Folds != fold {
 				if err := l.Observe(vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown,
 					Propensity: r.Propensity}, Choice: r.Choice, More: r.More}); err != nil {
@@ -233,8 +234,24 @@ func (p *Policy) learned(ctx context.Context, e *Verdict, size int, pages []vitr
 	return nil
 }
 
+// report reports the progress of learning.
+func (p *Policy) report(e *Verdict, done, total int) {
+	e.options.Progress(p.Name+" learns", done, total)
+}
+
+// replayed is a learner in a replay, which asks it for a policy in each round.
+type replayed struct {
+	vitrine.Learner
+	next func()
+}
+
+func (l replayed) Policy() vitrine.Policy {
+	l.next()
+	return l.Learner.Policy()
+}
+
 // replay plays the policy on the log while it learns.
-func (p *Policy) replay(e *Verdict, o offpolicy.Options) (*offpolicy.Estimate, error) {
+func (p *Policy) replay(ctx context.Context, e *Verdict, o offpolicy.Options) (*offpolicy.Estimate, error) {
 	size, err := p.size(e)
 	if err != nil {
 		return nil, err
@@ -243,5 +260,7 @@ func (p *Policy) replay(e *Verdict, o offpolicy.Options) (*offpolicy.Estimate, e
 	if err != nil {
 		return nil, err
 	}
-	return offpolicy.Replay(e.Rounds.Rounds, l, o)
+	done := 0
+	next := func() { p.report(e, done, len(e.Rounds.Rounds)); done++ }
+	return offpolicy.Replay(ctx, e.Rounds.Rounds, replayed{l, next}, o)
 }
