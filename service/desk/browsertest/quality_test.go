@@ -305,8 +305,9 @@ func TestLocale(t *testing.T) {
 	}
 }
 
-// A chart over a week in which the clocks change names each day once, and a point under the pointer has its date.
-func TestClocksChange(t *testing.T) {
+// A chart over a week in which the clocks change names each day once, a point under the pointer has its date, and large
+// amounts have room.
+func TestChart(t *testing.T) {
 	s := serve(t, nil)
 	s.empty(t, "home")
 	s.sell(t, "home", "first", 40)
@@ -325,7 +326,8 @@ func TestClocksChange(t *testing.T) {
 				const v = await answer.json();
 				Object.assign(v.placements[0].series, { now: new Date((from + 600000) * 1000).toISOString(),
 					start_unix_seconds: all().map((_, k) => from + k * 86400), length_seconds: all(86400), decisions: all(9), open: all(0),
-					policy: { rounds: all(9), mean: all(1), standard_error: all(0.1) } });
+					policy: { rounds: all(9), mean: all(12345), standard_error: all(1) } });
+				v.placements[0].currency = "CHF";
 				return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
 			};
 		}`})
@@ -335,6 +337,9 @@ func TestClocksChange(t *testing.T) {
 		days := eval[[]string](b, `[...document.querySelector("svg.plot").querySelectorAll("text[text-anchor=middle]")].map((x) => x.textContent)`)
 		if got := strings.Join(days, " "); got != c.want {
 			t.Errorf("from %s on the days are %s", c.from, got)
+		}
+		if cut := eval[[]string](b, `[...document.querySelectorAll("svg.plot text")].filter((x) => x.getBBox().x < 0).map((x) => x.textContent)`); len(cut) > 0 {
+			t.Errorf("the chart cuts %q", cut)
 		}
 		b.run(`((box) => { const at = box.getBoundingClientRect(); box.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: at.x + at.width * 0.77 })); })(document.querySelector(".chart div"))`)
 		b.wait(`document.querySelector(".chart figcaption").innerText.includes(` + quote(c.point) + `)`)

@@ -24,7 +24,7 @@ interface Props {
   curved?: boolean; // the lines are smooth
 }
 
-const left = 56, right = 12, bottom = 22, above = 8;
+const right = 12, bottom = 22, above = 8;
 
 // Chart draws lines over times or counts, with a scale on both axes. The values at the pointer are below.
 export function Chart(props: Props) {
@@ -43,9 +43,10 @@ export function Chart(props: Props) {
   const least = Math.min(0, ...given), most = Math.max(props.top ?? -Infinity, 0, ...given);
   const ys = ticks(least, most > least ? most : 1, 4); // a line of zeros has a scale, too
   const [low, high] = [ys[0]!, ys[ys.length - 1]!];
+  const write = props.format ?? ((v: number) => number(v, { maximumSignificantDigits: 3 }));
+  const left = Math.min(Math.max(56, 12 + 6.8 * Math.max(...ys.map((v) => write(v).length))), width / 3); // room for amounts such as CHF 1,500
   const x = (t: number) => left + ((t - from) / Math.max(to - from, 1e-9)) * (width - left - right);
   const y = (v: number) => height - bottom - ((v - low) / (high - low || 1)) * (height - bottom - above);
-  const write = props.format ?? ((v: number) => number(v, { maximumSignificantDigits: 3 }));
   const step = steps.find((s) => (to - from) / s <= Math.max(2, Math.floor(width / 60))) ?? 31_536_000; // of times
   const xs = props.counts ? ticks(from, to, Math.max(2, Math.floor(width / 110))).filter((t) => t >= from - 1e-9 && t <= to + 1e-9) : instants(from, to, step);
   const writeX = props.at ?? (props.counts ? (t: number) => number(t, { maximumSignificantDigits: 6 }) : (t: number) => dateOf(t, step, to - from));

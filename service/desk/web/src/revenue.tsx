@@ -15,7 +15,7 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
   if (s.policy) {
     const values = settled(s, s.policy);
     const random = p.policy === "uniform";
-    lines.push({ label: random ? "random pages" : "Vitrine", values, low: edge(values, s.policy.standard_error, -1).map((v) => (v === null ? null : Math.max(v, 0))), high: edge(values, s.policy.standard_error, 1) });
+    lines.push({ label: random ? "random pages" : "Vitrine", values, low: edge(values, s.policy.standard_error, -1).map((v, i) => (v === null || values[i]! < 0 ? v : Math.max(v, 0))), high: edge(values, s.policy.standard_error, 1) });
     said.push(`Solid: ${random ? "random pages with their" : "Vitrine with its"} 95% band.`);
   }
   if (s.chance) {
