@@ -225,12 +225,20 @@ type Ratio struct {
 	Mismatch bool    `json:"mismatch" doc:"whether it was below 0.001: do not trust the differences before the cause is known"`
 }
 
+// From returns the time from which shoppers see the variants: the planned start, or the beginning if that was later.
+func (r *ExperimentReport) From() time.Time {
+	if r.Starts.After(r.Begun) {
+		return r.Starts
+	}
+	return r.Begun
+}
+
 // Gains returns the gains over the control of all variants that can be compared with it.
 func (r *ExperimentReport) Gains() []Gain {
 	list := []Gain{}
 	for _, v := range r.Variants {
 		if v.Difference != nil {
-			list = append(list, Gain{v.Name, r.Control, true, r.Begun, r.Decisions, *v.Difference,
+			list = append(list, Gain{v.Name, r.Control, true, r.From(), r.Decisions, *v.Difference,
 				v.Difference.Times(r.Decisions)})
 		}
 	}

@@ -187,7 +187,7 @@ type Gain struct {
 	Variant     string    `json:"variant,omitzero" doc:"variant of the running experiment that earns it; left out if it is the placement's policy"`
 	Over        string    `json:"over" doc:"what it is compared with: chance, for sets drawn uniformly; holdout, for the caller's own sets, shown to the shoppers who are held out; baseline, for the caller's own sets at other times; in an experiment the name of the control"`
 	Randomized  bool      `json:"randomized" doc:"whether each decision was assigned by chance to one of both. Otherwise, over the baseline, the two were shown at different times, and the difference of these times counts too"`
-	Since       time.Time `json:"since,omitzero" format:"date-time" doc:"when the experiment or the hold-out began"`
+	Since       time.Time `json:"since,omitzero" format:"date-time" doc:"since when the experiment shows its variants, or when the hold-out began"`
 	Decisions   uint64    `json:"decisions" doc:"decisions that count"`
 	PerDecision Interval  `json:"per_decision" doc:"revenue a decision above what it is compared with"`
 	Total       Interval  `json:"total" doc:"the same in all decisions that count"`

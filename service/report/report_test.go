@@ -156,6 +156,12 @@ func TestSentences(t *testing.T) {
 		"Stop, and find out why the shoppers are not divided as planned.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Ratio = api.Verdict{Result: api.Stop, Reason: "x"}, api.Ratio{P: 1e-6, Mismatch: true}
 		},
+		"the placement “home”, 2 June 2026 to": func(r *api.ExperimentReport) {
+			r.Starts = time.Date(2026, 6, 2, 0, 0, 0, 0, time.UTC)
+		},
+		"the placement “home”, 1 June 2026 to": func(r *api.ExperimentReport) {
+			r.Starts = time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)
+		},
 		"to 3 June 2026, 00:00 UTC. 123,456 of 123,600": func(r *api.ExperimentReport) {
 			r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC))
 		},

@@ -554,7 +554,7 @@ export interface Gain {
   per_decision: Interval;
   /** Whether each decision was assigned by chance to one of both. Otherwise, over the baseline, the two were shown at different times, and the difference of these times counts too. */
   randomized: boolean;
-  /** When the experiment or the hold-out began. */
+  /** Since when the experiment shows its variants, or when the hold-out began. */
   since?: string;
   /** The same in all decisions that count. */
   total: Interval;

@@ -560,7 +560,7 @@ class Gain(TypedDict):
     randomized: bool
     """Whether each decision was assigned by chance to one of both. Otherwise, over the baseline, the two were shown at different times, and the difference of these times counts too."""
     since: NotRequired[str]
-    """When the experiment or the hold-out began."""
+    """Since when the experiment shows its variants, or when the hold-out began."""
     total: Interval
     """The same in all decisions that count."""
     variant: NotRequired[str]

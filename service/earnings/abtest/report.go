@@ -33,8 +33,8 @@ func (e *Experiment) difference(v, u int) (i api.Interval, ok bool) {
 func (e *Experiment) pairError() float64 { return experimentError / float64(len(e.Results.Pairs)) }
 
 // left estimates how long the experiment must go on until the interval of the variant with the largest difference lies
-// on one side of the least gain. It returns nil if that cannot be estimated.
-func (e *Experiment) left(control int) *api.Left {
+// on one side of the least gain, at the rate of decisions since a time. It returns nil if that cannot be estimated.
+func (e *Experiment) left(control int, since time.Time) *api.Left {
 	best := -math.MaxFloat64
 	var lead confseq.Mean
 	for v := range e.shares {
@@ -47,7 +47,7 @@ func (e *Experiment) left(control int) *api.Left {
 	}
 	more := lead.Until(e.pairError(), math.Abs(best-e.Design.MinGain)) - float64(lead.N)
 	last := &e.points[len(e.points)-1]
-	rate := float64(last.decisions) / time.Duration(last.time-e.begun).Seconds()
+	rate := float64(last.decisions) / timeOf(last.time).Sub(since).Seconds()
 	if !(rate > 0 && more <= maxLeft*float64(lead.N)) {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	}
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
 	if r.Verdict = weighed(r, verdict(r, own, currency)); r.Verdict.Result == api.Continue {
-		r.Left = e.left(control)
+		r.Left = e.left(control, r.From())
 	}
 	return r
 }

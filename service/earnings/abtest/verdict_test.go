@@ -19,7 +19,8 @@ import (
 type trial struct {
 	worth float64
 	rates []float64
-	own   int // the variant that shows the placement's policy, or 0
+	own   int           // the variant that shows the placement's policy, or 0
+	after time.Duration // the experiment starts so long after its configuration
 
 	metric   *api.Metric // which variants report as 10 times their revenue, plus 1
 	prices   []float64   // by variant; nil for 1
@@ -35,6 +36,9 @@ const (
 // play serves new shoppers, and looks at the verdict every 100 decisions.
 func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport)) {
 	design := &api.Experiment{Name: "x", Control: "a", MinGain: c.worth}
+	if c.after > 0 {
+		design.Starts = time.Unix(0, int64(c.after))
+	}
 	for v := range c.rates {
 		of := api.Variant{Name: string(rune('a' + v)), Show: api.ShowUniform,
 			Share: float64(abtest.Buckets/len(c.rates)) / abtest.Buckets}
@@ -56,7 +60,7 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 	e := abtest.New(1, 0, design, cohort)
 	for n := range decisions {
 		const every = 100
-		entry, now := uint64(n+2), int64(n/every)*cohort
+		entry, now := uint64(n+2), int64(c.after)+int64(n/every)*cohort
 		unit := abtest.Unit("home", fmt.Sprint(seed, n))
 		class := e.Class(unit)
 		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
@@ -141,7 +145,8 @@ func TestVerdictErrs(t *testing.T) {
 func TestLeft(t *testing.T) {
 	const runs = 20
 	for name, c := range map[string]trial{"a gain": {rates: []float64{0.3, 0.42}},
-		"no gain that is worth it": {rates: []float64{0.3, 0.3}, worth: 0.12}} {
+		"no gain that is worth it": {rates: []float64{0.3, 0.3}, worth: 0.12},
+		"a gain, later":            {rates: []float64{0.3, 0.42}, after: time.Hour}} {
 		right := 0
 		for seed := range uint64(runs) {
 			total := map[uint64]uint64{} // predicted total after a number of decisions
