@@ -48,6 +48,15 @@ def test_evaluate_a_service(client: vitrine.Client, service: vitrine.Service) ->
     assert set(result.frame["policy"]) == {"items"}
 
 
+def test_numbers_of_numpy() -> None:
+    of_numpy = pandas.Series([1.5, 0.5], dtype="float32").to_numpy()
+    request = {"items": [{"id": i, "utility": u} for i, u in zip("ab", of_numpy, strict=True)]}
+    assert vitrine.optimize(request, max_size=1)["assortment"] == ["a"]
+    latent = SPEC | {"model": {"kind": "latent", "classes": pandas.Series([1]).to_numpy()[0]}}
+    with pytest.raises(vitrine.CommandError, match="classes"):
+        vitrine.fit(vitrine.clicks, latent)
+
+
 @pytest.mark.parametrize("library", [pandas, polars])
 def test_optimize(library: Any) -> None:
     items = library.DataFrame({"id": ["a", "b", "c"], "utility": [1.2, 2.0, 0.3], "revenue": [3.0, 1.0, 2.9], "groups": ["x", "x", "y"]})

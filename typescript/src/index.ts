@@ -55,7 +55,7 @@ export class Client {
   /** Decides which items to show. If the service is away, or takes longer than within (1 s), the page is the fallback: item ids,
    *  which get an empty decision_id. Reports about such a page do nothing. Without a fallback, within limits the patience. */
   async decide(placement: string, request: DecideRequest, how: { fallback?: readonly string[]; within?: number } = {}): Promise<Answer> {
-    const body = { ...request, decision_id: request.decision_id ?? crypto.randomUUID() }; // so that retries are one decision
+    const body = { ...request, decision_id: request.decision_id || crypto.randomUUID() }; // so that retries are one decision
     const within = how.within ?? (how.fallback && 1000);
     const prepared = this.#prepare("decide", { path: { name: placement }, body });
     try {

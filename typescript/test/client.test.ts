@@ -88,8 +88,8 @@ test("a page of something else is no answer", async () => {
   assert.equal(await report.text(), "<p>");
 });
 
-test("a decision without an id gets one, also if the id is undefined", async () => {
-  for (const request of [{}, { decision_id: undefined } as unknown as {}]) {
+test("a decision without an id gets one, also if the id is undefined or empty", async () => {
+  for (const request of [{}, { decision_id: "" }, { decision_id: undefined } as unknown as {}]) {
     const { client, asked } = hosts([refuses, good]);
     await client.decide("home", request);
     const ids = [...asked.bodies].map((text) => (JSON.parse(String(text)) as { decision_id?: string }).decision_id);

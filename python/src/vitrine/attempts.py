@@ -111,6 +111,13 @@ def decoded(answer: httpx.Response, wanted: str) -> Any:
     return answer.json() if wanted == "application/json" else answer.text
 
 
+def plain(value: Any) -> Any:
+    """A scalar of numpy or pandas as a value of Python."""
+    if not hasattr(value, "item"):
+        raise TypeError(f"{value!r}: JSON holds numbers, strings, true, false, null, lists and dictionaries, not a {type(value).__name__}")
+    return value.item()
+
+
 def addresses(base: str) -> list[str]:
     """The addresses in a base, without slashes at their ends."""
     all = [a.strip().rstrip("/") for a in base.split(",")]

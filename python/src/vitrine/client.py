@@ -15,7 +15,7 @@ import anyio
 import httpx
 
 from vitrine.api import Answer, AsyncRoutes, DecideRequest, Message, Routes
-from vitrine.attempts import Lines, Messages, Problem, Rules, addresses, decoded
+from vitrine.attempts import Lines, Messages, Problem, Rules, addresses, decoded, plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -69,7 +69,7 @@ class _Caller:
             "headers": self._headers | {k: str(v) for k, v in headers.items() if v is not None},
         }
         if body is not None:
-            given["content"] = json.dumps(body, default=_plain, ensure_ascii=False).encode()  # the service says where a NaN is
+            given["content"] = json.dumps(body, default=plain, ensure_ascii=False).encode()  # the service says where a NaN is
             given["headers"]["Content-Type"] = "application/json"
         return given
 
@@ -84,13 +84,6 @@ class _Caller:
         hurried._rules = copy.copy(self._rules)
         hurried._rules.patience, hurried._rules.hurried = 1.0 if seconds is None else seconds, True
         return hurried
-
-
-def _plain(value: Any) -> Any:
-    """A scalar of numpy or pandas as a value of Python."""
-    if not hasattr(value, "item"):
-        raise TypeError(f"{value!r}: a request holds numbers, strings, true, false, null, lists and dictionaries, not a {type(value).__name__}")
-    return value.item()
 
 
 def _fallback(failure: Exception, items: Sequence[str] | None) -> Answer:
@@ -143,7 +136,7 @@ class Client(_Caller, Routes):
         fallback: item ids, which get an empty decision_id. Reports about such a page, such as outcome, do nothing.
         Without a fallback, within only limits the patience.
         """
-        body.setdefault("decision_id", secrets.token_urlsafe(16))
+        body["decision_id"] = body.get("decision_id") or secrets.token_urlsafe(16)
         try:
             return Routes.decide(self._within(within, fallback), name, **body)
         except (Problem, httpx.TransportError) as failure:
@@ -217,7 +210,7 @@ class AsyncClient(_Caller, AsyncRoutes):
         await self._http.aclose()
 
     async def decide(self, name: str, /, *, fallback: Sequence[str] | None = None, within: float | None = None, **body: Unpack[DecideRequest]) -> Answer:
-        body.setdefault("decision_id", secrets.token_urlsafe(16))
+        body["decision_id"] = body.get("decision_id") or secrets.token_urlsafe(16)
         try:
             return await AsyncRoutes.decide(self._within(within, fallback), name, **body)
         except (Problem, httpx.TransportError) as failure:

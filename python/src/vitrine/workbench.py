@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
 
+from vitrine.attempts import plain
 from vitrine.command import run
 
 Frame = TypeVar("Frame")
@@ -116,7 +117,7 @@ def optimize(items: Source, *, model: Model | str | Path | None = None, **rules:
     with _directory() as to:
         if isinstance(items, Mapping):
             source = str(to / "request.json")
-            Path(source).write_text(json.dumps(items), encoding="utf-8")
+            Path(source).write_text(json.dumps(items, default=plain), encoding="utf-8")
         else:
             source = _table(items, to)
         given = [f"--model={_model(model, to)}"] if model else []
@@ -178,7 +179,7 @@ def _toml(value: Any) -> str:
         return "{" + ", ".join(f"{_toml(str(k))} = {_toml(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML has no pairs of surrogates
+    return json.dumps(value, default=plain, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML has no pairs of surrogates
 
 
 def _toml_file(spec: Spec, to: Path) -> str:
