@@ -8,12 +8,12 @@ import (
 )
 
 type backupCmd struct {
-	Data string `arg:"" help:"The data directory of the service."`
+	Data string `arg:"" help:"The data directory of the service, or its configuration file."`
 	To   string `arg:"" help:"The directory to create."`
 }
 
 func (backupCmd) Help() string {
-	return `The service may be running: the copy has every decision and outcome acknowledged before the command began. The copy is a data directory: to restore it, start the service on it or on a copy of it. Keys and configuration are your own files and are not copied.
+	return `The service may be running: the copy has every decision and outcome acknowledged before the command began. A log on NATS servers is copied by vitrine log copy instead. The copy is a data directory: to restore it, start the service on it or on a copy of it. Keys and configuration are your own files and are not copied.
 
 ` + examples("vitrine backup vitrine-data /backup/2026-01-02", "vitrine check /backup/2026-01-02")
 }

@@ -13,11 +13,18 @@ import (
 	"vitrine/service/host"
 )
 
-// Backup copies the log and the snapshots of the data directory data to a new directory to. The service may be running:
-// the copy contains everything that was acknowledged before Backup began. On an error, Backup removes the copy. It
-// calls progress, unless that is nil, from time to time.
+// Backup copies the log and the snapshots of a data directory, or of the one that a configuration file names, to a new
+// directory. The service may be running: the copy contains everything that was acknowledged before Backup began. On an
+// error, Backup removes the copy. It calls progress, unless that is nil, from time to time.
 func Backup(ctx context.Context, data, to string, progress func(what string, done, total int)) (err error) {
-	log, data, err := findLog(data)
+	r := &Log{Name: data, options: Options{Log: data}}
+	if o, err := r.source(); err != nil {
+		return err
+	} else if o.URL != "" {
+		return hint.New(fmt.Errorf("%s: its log is on NATS servers, and a backup copies a directory", r.Name),
+			"copy the log into a directory with vitrine log copy")
+	}
+	log, data, err := findLog(r.Name)
 	if err != nil {
 		return err
 	}
