@@ -73,17 +73,13 @@ func (*payload) Close() error { return nil }
 
 // answer is an answer and the number of attempts that it took.
 type answer struct {
-	attempts  int
-	status    int
-	mediaType string
-	etag      string
-	body      []byte
+	attempts int
+	status   int
+	etag     string
+	body     []byte
 }
 
 func (a *answer) decode(into any) error {
-	if a.mediaType != asJSON {
-		return fmt.Errorf("client: the answer has the type %q, want %q", a.mediaType, asJSON)
-	}
 	if err := json.Unmarshal(a.body, into); err != nil {
 		return fmt.Errorf("client: the answer cannot be read: %w", err)
 	}
@@ -166,11 +162,15 @@ func (c *Client) attempt(ctx context.Context, base, method, path string, body pa
 		return waitAfter(err), err
 	}
 	defer response.Body.Close()
-	a.status, a.mediaType, a.etag = response.StatusCode, mediaType(response.Header), response.Header.Get("ETag")
+	a.status, a.etag = response.StatusCode, response.Header.Get("ETag")
 	if a.body, err = readAll(response); err != nil {
 		return waitAfter(err), err
 	}
 	if response.StatusCode < 300 {
+		if t := mediaType(response.Header); len(a.body) > 0 && t != asJSON {
+			return never, fmt.Errorf("client: the answer has the type %q, want %q: is %s a decision service?", t,
+				asJSON, base)
+		}
 		if c.ReadYourWrites {
 			c.wrote.note(response.Header.Get(api.EntryHeader))
 		}

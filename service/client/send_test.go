@@ -199,13 +199,19 @@ func TestNotWorthwhile(t *testing.T) {
 		"Not Found: a problem that cannot be read":      reply(404, "application/problem+json", "{"),
 		"conflict: no reason was given": reply(409, "application/problem+json",
 			`{"type":"urn:vitrine:problem:conflict"}`),
-		"client: the answer has the type \"\"": reply(200, "", ""),
+		"client: the answer has the type \"\"": reply(200, "", "x"),
 	} {
 		c := &client.Client{Base: "http://x",
 			HTTP: roundTrip(func(*http.Request) (*http.Response, error) { return answer, nil })}
 		if err := ask(c); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%v, want %s", err, name)
 		}
+	}
+	c := &client.Client{Base: "http://x", HTTP: roundTrip(func(*http.Request) (*http.Response, error) {
+		return reply(200, "text/html", "<p>"), nil
+	})}
+	if err := c.Outcome(t.Context(), "home", "d", "sku1"); err == nil {
+		t.Error("a page in place of the answer to an outcome is no error")
 	}
 }
 
