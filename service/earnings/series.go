@@ -75,14 +75,17 @@ func (b *bucket) closed() uint64 {
 // secondOf converts nanoseconds to seconds, rounding down.
 func secondOf(t int64) int64 { return (t - mod(t, int64(time.Second))) / int64(time.Second) }
 
-// offered adds a decision. Its time is not before the previous decision's.
+// offered adds a decision. Its time is before the previous decision's if the clock was set back.
 func (s *Series) offered(entry uint64, time int64, w *Watch) {
-	at := secondOf(time)
-	if n := len(s.buckets); n == 0 || s.buckets[n-1].end() <= at {
+	b := s.at(time)
+	if b == nil {
+		at := secondOf(time)
 		s.age(at)
-		s.buckets = append(s.buckets, bucket{start: at})
+		i := s.from(time)
+		s.buckets = slices.Insert(s.buckets, i, bucket{start: at})
+		b = &s.buckets[i]
 	}
-	s.buckets[len(s.buckets)-1].offered++
+	b.offered++
 	if entry > s.since && w.drawsSets() {
 		s.leads.Enter(time/w.Cohort(), func() leads { return leads{centre: s.centre()} })
 	}

@@ -45,6 +45,41 @@ func TestSeriesDoubles(t *testing.T) {
 	}
 }
 
+// After the clock was set back, decisions count at their own times, and the series finds them again when they close.
+func TestSeriesSetBack(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	s := new(Series)
+	now := int64(1e9)
+	var open []int64
+	for n := range uint64(20_000) {
+		now += int64(rng.ExpFloat64() * math.Exp2(float64(rng.IntN(10))))
+		if n%1000 == 999 {
+			now -= int64(rng.IntN(40_000))
+		}
+		s.offered(n, now*int64(time.Second), new(Watch))
+		if open = append(open, now); len(open) > 100 {
+			i := rng.IntN(len(open))
+			s.closed(n, open[i]*int64(time.Second), nil, new(Watch))
+			open[i] = open[len(open)-1]
+			open = open[:len(open)-1]
+		}
+	}
+	made, closed, end := uint64(0), uint64(0), int64(0)
+	for i := range s.buckets {
+		b := &s.buckets[i]
+		if b.start < end {
+			t.Fatalf("a bucket begins at %d, before the end of the last one, %d", b.start, end)
+		}
+		if end = b.end(); b.closed() > b.offered {
+			t.Errorf("in the bucket at %d %d of %d decisions have closed", b.start, b.closed(), b.offered)
+		}
+		made, closed = made+b.offered, closed+b.closed()
+	}
+	if made != 20_000 || closed != 20_000-100 {
+		t.Errorf("%d decisions, %d closed", made, closed)
+	}
+}
+
 // list returns the buckets' starts and widths in seconds, and their decisions.
 func (s *Series) list() (starts, widths []int64, decisions []uint64) {
 	for i := range s.buckets {
