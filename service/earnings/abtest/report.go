@@ -48,7 +48,7 @@ func (e *Experiment) left(control int, since time.Time) *api.Left {
 	more := lead.Until(e.pairError(), math.Abs(best-e.Design.MinGain)) - float64(lead.N)
 	last := &e.points[len(e.points)-1]
 	rate := float64(last.decisions) / timeOf(last.time).Sub(since).Seconds()
-	if !(rate > 0 && more <= maxLeft*float64(lead.N)) {
+	if !(rate > 0 && more > 0 && more <= maxLeft*float64(lead.N)) {
 		return nil
 	}
 	return &api.Left{Decisions: uint64(more), Seconds: more / rate}

@@ -173,3 +173,13 @@ func TestLeft(t *testing.T) {
 		}
 	}
 }
+
+// No number of visits tells the variants of a shop apart that gives everything away.
+func TestNothingIsLeft(t *testing.T) {
+	c := trial{rates: []float64{0.3, 0.42}, prices: []float64{0, 0}}
+	c.play(1, 1000, func(r *api.ExperimentReport) {
+		if r.Verdict.Result != api.Continue || r.Left != nil {
+			t.Errorf("%s, %+v left", r.Verdict.Result, r.Left)
+		}
+	})
+}
