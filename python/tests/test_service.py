@@ -1,5 +1,6 @@
 """The clients against a real service."""
 
+import os
 import re
 from typing import Any
 
@@ -68,6 +69,21 @@ def test_numbers_of_frames(client: vitrine.Client) -> None:
     with pytest.raises(vitrine.Problem, match="/items/1/features/price"):
         client.decide("frames", items=[{"id": i, "features": {"price": p}} for i, p in (("a", 1.0), ("b", float("nan")))])
     client.delete_placement("frames")
+
+
+def test_fork(client: vitrine.Client) -> None:
+    """The processes of a web server, forked after a call, have connections of their own."""
+    client.list_placements()
+    inherited = client._http
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if client.list_placements() and client._http is not inherited else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert client.list_placements()
+    assert client._http is inherited
 
 
 def test_baskets(client: vitrine.Client) -> None:

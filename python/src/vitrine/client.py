@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import secrets
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any
@@ -57,6 +59,7 @@ class _Caller:
         self._rules = Rules(addresses(base), timeout, patience)
         self._read_your_writes = read_your_writes
         self._open()
+        _callers.add(self)
 
     def _open(self) -> None:
         raise NotImplementedError
@@ -84,6 +87,19 @@ class _Caller:
         hurried._rules = copy.copy(self._rules)
         hurried._rules.patience, hurried._rules.hurried = 1.0 if seconds is None else seconds, True
         return hurried
+
+
+_callers: weakref.WeakSet[_Caller] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """Leaves a parent its connections: of one that both use, each reads the other's answers."""
+    for caller in _callers:
+        caller._open()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _fallback(failure: Exception, items: Sequence[str] | None) -> Answer:
