@@ -48,9 +48,9 @@ func (e *IdentificationError) Error() string {
 
 // Fit estimates a specification by maximum likelihood. The error is an [IdentificationError] if the data do not
 // determine the coefficients, and ctx's error if ctx ends. A log-likelihood that is not finite is an error too.
-// Variables that predict choices perfectly are an error unless the model is a multinomial logit, or only some classes
-// of a latent class model go to infinity. If the fit does not converge, Fit returns a Result that says so, without an
-// error.
+// Variables that predict choices perfectly are an error, unless the model is a multinomial logit, or they do so only
+// in a class of a latent class model, within a nest, or with random coefficients. If the fit does not converge, Fit
+// returns a Result that says so, without an error.
 func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	o, err := o.resolve(spec, d)
 	if err != nil {
@@ -89,7 +89,7 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 			return nil, &IdentificationError{Coefficients: involved(r.Names, flat, best.origin.moment)}
 		}
 		r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
-	} else if err := r.diagnose(m, best); err != nil {
+	} else if err := r.diagnose(ctx, m, objective, best); err != nil {
 		return nil, err
 	}
 	r.Coefficients, r.LogLikelihood = best.theta, -best.value
@@ -107,10 +107,17 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 }
 
 // diagnose finds the coefficients that a model other than MNL does not determine, although MNL does.
-func (r *Result) diagnose(m *minimiser, best *minimum) error {
+func (r *Result) diagnose(ctx context.Context, m *minimiser, o *objective, best *minimum) (err error) {
 	if m.alike.hessian != nil {
 		best.origin = m.alike
 		r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
+	}
+	if l, ok := o.likelihood.(*nested); ok {
+		r.Separated = l.atBounds(best.theta)
+	} else if r.Separated == nil {
+		if r.Separated, err = endless(ctx, o, best); err != nil {
+			return err
+		}
 	}
 	if flat := flatDirections(best.hessian, best.moment); best.converged && r.Separated == nil && len(flat) > 0 {
 		return &IdentificationError{Coefficients: involved(r.Names, flat, best.moment), flat: true}
@@ -119,6 +126,27 @@ func (r *Result) diagnose(m *minimiser, best *minimum) error {
 		best.converged = false // not a maximum
 	}
 	return nil
+}
+
+// endless returns the large coefficients, if all of them can grow a thousandfold without lowering the log-likelihood. A
+// coefficient is large if it gives the utilities a standard deviation of 100: choices are then all but certain.
+func endless(ctx context.Context, o *objective, best *minimum) (names []string, err error) {
+	const large, fold, rounding = 100, 1000, 1e-6
+	theta := slices.Clone(best.theta)
+	for j, name := range o.names() {
+		if math.Abs(theta[j])*math.Sqrt(best.origin.moment[j]/float64(best.origin.choices)) > large {
+			theta[j] *= fold
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return nil, nil
+	}
+	s, err := o.at(ctx, theta, zeroth)
+	if err != nil || !(s.value <= best.value+rounding) {
+		return nil, err
+	}
+	return names, nil
 }
 
 // hideSeparated leaves out the covariances of coefficients without a finite estimate.

@@ -293,6 +293,74 @@ func TestLatentSeparation(t *testing.T) {
 	}
 }
 
+// A variable that predicts choices only within a nest, or with a coefficient of the decision maker's own, is named, in
+// any unit. With noise, an estimate that was stopped early names nothing.
+func TestSeparationBeyondMNL(t *testing.T) {
+	build := func(scale, noise float64, taken func(n int, x []float64) int) *Data {
+		rng := rand.New(rand.NewPCG(1, 2))
+		b := NewBuilder([]string{"a", "b", "c"}, []string{"x", "z"}, false)
+		b.Panels = true
+		for n := range 600 {
+			c := Case{Alternatives: []int{0, 1, 2}, Panel: n / 6}
+			x := []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+			for _, v := range x {
+				c.X = append(c.X, scale*v, rng.NormFloat64())
+			}
+			if c.Chosen = taken(n, x); rng.Float64() < noise {
+				c.Chosen = rng.IntN(3)
+			}
+			fatal.If(t, b.Add(c))
+		}
+		return fatal.Or(b.Data())(t)
+	}
+	inNest := func(n int, x []float64) int {
+		switch {
+		case n%5 < 2:
+			return 2
+		case x[1] > x[0]:
+			return 1
+		}
+		return 0
+	}
+	own := func(n int, x []float64) int {
+		if n/6%3 == 0 {
+			return slices.Index(x, slices.Min(x))
+		}
+		return slices.Index(x, slices.Max(x))
+	}
+	nested := Model{Kind: "nested", Nests: []Nest{{Name: "ab", Alternatives: []string{"a", "b"}}}}
+	mixed := Model{Kind: "mixed", Draws: 100, Random: []Random{{Coefficient: "x"}}}
+	for _, c := range []struct {
+		model Model
+		taken func(n int, x []float64) int
+		want  []string
+		says  string
+	}{
+		{nested, inNest, []string{"dissimilarity[ab]"}, "dissimilarity[ab] is at its bound, 0.02 or 50: "},
+		{mixed, own, []string{"x", "spread[x]"}, "there is no finite estimate of x, spread[x]: large values, "},
+	} {
+		spec := &Spec{Utility: Utility{Generic: []string{"x", "z"}}, Model: c.model}
+		for _, scale := range []float64{1, 1e-4, 1e4} {
+			r := fatal.Or(Fit(t.Context(), spec, build(scale, 0, c.taken), Options{}))(t)
+			if diff := cmp.Diff(c.want, r.Separated); diff != "" || r.Converged ||
+				!strings.HasPrefix(r.Separation(), c.says) || !strings.HasPrefix(r.Text(), c.says) {
+				t.Errorf("%s, scale %v: converged %v, separated %s\n%s", r.Kind(), scale, r.Converged, diff, r.Text())
+			}
+		}
+		r := fatal.Or(Fit(t.Context(), spec, build(1, 0.3, c.taken), Options{Steps: 2}))(t)
+		if r.Separated != nil || r.Converged {
+			t.Errorf("%s with noise: converged %v, separated %v", r.Kind(), r.Converged, r.Separated)
+		}
+	}
+	// One choice contradicts all draws of its decision maker, so that the estimate is finite, but nowhere near.
+	spec := &Spec{Utility: Utility{Generic: []string{"x", "z"}}, Model: mixed}
+	const want = "the data do not determine x, spread[x]: the likelihood hardly changes"
+	if r, err := Fit(t.Context(), spec, build(1, 0.002, own), Options{}); err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, %+v, want %s", err, r, want)
+	}
+}
+
 // Probabilities sum to 1, and the logsum's derivative in a utility is a probability.
 func TestKindsProbabilities(t *testing.T) {
 	for _, text := range []string{nestedTrips, mixedTrips} {

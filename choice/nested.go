@@ -107,6 +107,16 @@ const (
 	maxDissimilarity = 50
 )
 
+// atBounds returns the dissimilarities at a bound.
+func (n *nested) atBounds(theta []float64) (names []string) {
+	for k, lambda := range theta[n.dim():] {
+		if lambda < 1.001*minDissimilarity || lambda > maxDissimilarity/1.001 {
+			names = append(names, n.parameters[k])
+		}
+	}
+	return names
+}
+
 // lawful reports whether the dissimilarities are within bounds.
 func (w *nestedWorker) lawful(theta []float64) bool {
 	for _, lambda := range theta[w.dim():] {

@@ -36,7 +36,9 @@ type Result struct {
 	Steps         int     // number of minimiser steps, on samples and on all data
 	Decrement     float64 // gᵀH⁻¹g before the last step
 	Converged     bool
-	Separated     []string // coefficients without a finite estimate, because their variables predict choices perfectly
+	// coefficients without a finite estimate, because their variables predict choices perfectly, and dissimilarities at
+	// their bounds
+	Separated []string
 }
 
 // Kind returns the model's name.
@@ -144,6 +146,18 @@ func (r *Result) Separation() string {
 	if r.Spec.Model.Kind == "latent" && slices.Contains(r.Names, r.Separated[0]) { // not found by MNL already
 		return fmt.Sprintf("there is no finite estimate of %s: in some class they predict the choices or the members "+
 			"perfectly, or the class is almost empty: fit fewer classes, or leave variables out", names)
+	}
+	has := func(prefix string) bool {
+		return slices.ContainsFunc(r.Separated, func(name string) bool { return strings.HasPrefix(name, prefix) })
+	}
+	switch {
+	case r.Spec.Model.Kind == "nested" && has("dissimilarity["):
+		return fmt.Sprintf("%s is at its bound, %v or %v: near 0 the variables predict choices within the nest all but "+
+			"perfectly, far above 1 the alternatives are no nest; leave variables out or take the nest apart", names,
+			minDissimilarity, maxDissimilarity)
+	case r.Spec.Model.Kind == "mixed" && has("spread["):
+		return fmt.Sprintf("there is no finite estimate of %s: large values, different among decision makers, predict "+
+			"their choices perfectly; make fewer coefficients random, or leave variables out", names)
 	}
 	switch len(never) {
 	case 0:
