@@ -2,6 +2,7 @@ package abtest
 
 import (
 	"fmt"
+	"time"
 
 	"vitrine/service/api"
 	"vitrine/service/offer"
@@ -25,8 +26,8 @@ const (
 
 // Runs reports whether the experiment runs at a time: units are divided only while it does.
 func (r *Routes) Runs(now int64) bool {
-	d := r.Design
-	return (d.Starts.IsZero() || now >= d.Starts.UnixNano()) && (d.Ends.IsZero() || now < d.Ends.UnixNano())
+	d, at := r.Design, time.Unix(0, now) // which, unlike nanoseconds, compare with times such as 9999-12-31
+	return !at.Before(d.Starts) && (d.Ends.IsZero() || at.Before(d.Ends))
 }
 
 func (r *Routes) bucket(unit uint64) int {

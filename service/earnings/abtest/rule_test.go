@@ -3,6 +3,7 @@ package abtest
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -102,5 +103,19 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("before the first decisions: %+v", v)
 			}
 		})
+	}
+}
+
+// A schedule may be as far away as a caller likes, such as an end in the year 9999 for none.
+func TestFarSchedule(t *testing.T) {
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC).UnixNano()
+	for _, year := range []int{2200, 2263, 2300, 2800, 9999} {
+		far := time.Date(year, 12, 31, 0, 0, 0, 0, time.UTC)
+		if r := (&Routes{Design: &api.Experiment{Ends: far}}); !r.Runs(now) {
+			t.Errorf("an experiment that ends in %d does not run", year)
+		}
+		if r := (&Routes{Design: &api.Experiment{Starts: far}}); r.Runs(now) {
+			t.Errorf("an experiment that starts in %d runs", year)
+		}
 	}
 }
