@@ -170,7 +170,7 @@ var ofPlacement = []struct {
 }
 
 var (
-	revenueDesc = about("revenue_total", "Revenue earned, by how the set was found.", "placement", "source")
+	revenueDesc = about("revenue", "Revenue earned, less what came back, by how the set was found.", "placement", "source")
 	roundsDesc  = about("rounds_total", "Decisions with an outcome, or expired, by how the set was found.", "placement",
 		"source")
 	gainDesc = about("gain", "Revenue a decision above what the placement, or a variant of its experiment, is "+
@@ -281,7 +281,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		}
 		for mode, group := range map[uint8]api.Totals{offer.ByPolicy: s.ByPolicy, offer.ByChance: s.ByChance,
 			offer.ByBaseline: s.ByBaseline} {
-			send(revenueDesc, prometheus.CounterValue, group.Revenue, name, offer.SourceNames[mode])
+			send(revenueDesc, prometheus.GaugeValue, group.Revenue, name, offer.SourceNames[mode])
 			send(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, offer.SourceNames[mode])
 		}
 		for _, g := range s.Gains {

@@ -3,7 +3,9 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +33,7 @@ func TestMetrics(t *testing.T) {
 		`vitrine_learner_lag_rounds{placement="home"} 0`, `vitrine_log_lag_entries 0`, `vitrine_log_entries 22`,
 		`vitrine_exploration_share{placement="home"} `,
 		`vitrine_calibration_predicted_total{placement="home"} `,
-		`vitrine_revenue_total{placement="home",source="policy"} 0`,
+		`vitrine_revenue{placement="home",source="policy"} 0`,
 		`vitrine_request_seconds_count{method="POST",route="/v1/placements/{name}/decisions"} 20`,
 		`vitrine_requests_total{method="POST",route="/v1/placements/{name}/decisions",status="2xx"} 20`,
 		`vitrine_requests_total{method="POST",route="/v1/decisions/{id}/outcome",status="2xx"} 1`,
@@ -41,6 +43,42 @@ func TestMetrics(t *testing.T) {
 	} {
 		if !strings.Contains(text, "\n"+line) {
 			t.Errorf("%s is missing", line)
+		}
+	}
+}
+
+// A refund takes nothing from a counter: Prometheus would take that for a restart, and count all revenue again.
+func TestRefundIsNoRestart(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	a := s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"d",`+items+`}`).body
+	item := regexp.MustCompile(`"id":("[^"]*")`).FindStringSubmatch(a)[1]
+	s.want(204, "POST", "/v1/decisions/d/outcome", `{"choice":`+item+`}`)
+	fatal.If(t, s.engine.Wait(t.Context()))
+	counters := func() map[string]float64 {
+		of, counts := map[string]float64{}, ""
+		for line := range strings.Lines(s.want(200, "GET", "/metrics", "").body) {
+			words := strings.Fields(line)
+			if words[0] == "#" {
+				if words[1] == "TYPE" {
+					counts = words[3]
+				}
+			} else if counts == "counter" {
+				of[words[0]] = fatal.Or(strconv.ParseFloat(words[1], 64))(t)
+			}
+		}
+		return of
+	}
+	const revenue = `vitrine_revenue{placement="home",source="policy"}`
+	before, earned := counters(), s.gauge(revenue)
+	s.want(204, "POST", "/v1/placements/home/decisions/d/corrections", `{"id":"c","item":`+item+`,"value":-0.5}`)
+	if now := s.gauge(revenue); now != earned-0.5 || len(before) < 20 {
+		t.Errorf("%v earned, then %v", earned, now)
+	}
+	after := counters()
+	for name, v := range before {
+		if after[name] < v {
+			t.Errorf("%s falls from %v to %v", name, v, after[name])
 		}
 	}
 }
