@@ -183,6 +183,11 @@ func TestEvaluateReplay(t *testing.T) {
 	write(t, "strange.toml", `show = "items"`+"\n"+`items = ["nobody"]`)
 	write(t, "large.toml", `show = "best"`+"\n"+`size = 3`)
 	write(t, "unknown.toml", "show = \"policy\"\n[policy]\nname = \"ucb\"")
+	exploredLog(t, "empty", "sets", 1, 0)
+	if _, errs, code := vitrineRun(t, "evaluate", "empty", "--policy", "live.toml"); code != 1 ||
+		!strings.Contains(errs, "empty: there is no decision to judge a policy by") {
+		t.Errorf("%s, %d", errs, code)
+	}
 	for want, args := range map[string][]string{
 		`bad.toml:2: unknown key "item"`:                                             {"bad.toml"},
 		`which.toml: show = "worst": want one of best, model, policy, replay, items`: {"which.toml"},

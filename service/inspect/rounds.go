@@ -67,6 +67,9 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(seen) == 0 {
+		return nil, fmt.Errorf("%s: there is no decision to judge a policy by", log.Name)
+	}
 	if r.Config = configs[r.Placement]; r.Config == nil {
 		return nil, fmt.Errorf("%s: the configuration of placement %q is neither in the log nor in a snapshot",
 			log.Name, r.Placement)
