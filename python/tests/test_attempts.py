@@ -259,5 +259,7 @@ def test_mistakes() -> None:
         with pytest.raises(ValueError, match="is it a decision service"):
             client.list_placements()
         assert client.experiment_report("home", "7") == "<p>"
+        with pytest.raises(ValueError, match="is no name in a URL"):
+            client.delete_item("home", "..")  # would delete the placement
         with pytest.raises(TypeError, match="Decimal"):
             client.put_items("home", items=[{"id": "a", "revenue": Decimal(1)}])  # type: ignore[typeddict-item]

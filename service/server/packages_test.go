@@ -216,6 +216,13 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired, Unpack
 
 Parameter = str | int | bool | None
+
+
+def _part(value: str) -> str:
+    """A part of a path: "." and ".." would make it another path."""
+    if value in (".", ".."):
+        raise ValueError(f"{value!r}: is no name in a URL")
+    return quote(value, "")
 `)
 	for _, name := range slices.Sorted(maps.Keys(d.Components.Schemas)) {
 		s := d.Components.Schemas[name]
@@ -277,7 +284,7 @@ class %[1]sRoutes:
 			for _, p := range c.Parameters {
 				if p.In == "path" {
 					positional = append(positional, p.Name+": str")
-					path = strings.ReplaceAll(path, "{"+p.Name+"}", "{quote("+p.Name+", '')}")
+					path = strings.ReplaceAll(path, "{"+p.Name+"}", "{_part("+p.Name+")}")
 					continue
 				}
 				keyword = append(keyword, snake(p.Name)+": Parameter = None")

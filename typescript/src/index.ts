@@ -102,7 +102,7 @@ export class Client {
     if (body !== undefined) headers.set("Content-Type", "application/json");
     return {
       route, method, headers,
-      path: pattern.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? "")) + (parameters && `?${parameters}`),
+      path: pattern.replace(/\{(\w+)\}/g, (_, name: string) => part(path[name] ?? "")) + (parameters && `?${parameters}`),
       body: body === undefined ? null : JSON.stringify(body),
     };
   }
@@ -170,6 +170,12 @@ export class Client {
   protected now(): number { return performance.now(); }
   protected jitter(): number { return Math.random(); }
   protected sleep(milliseconds: number): Promise<void> { return new Promise((done) => setTimeout(done, milliseconds)); }
+}
+
+/** A part of a path: "." and ".." would make it another path. */
+function part(value: string): string {
+  if (value === "." || value === "..") throw new TypeError(`${JSON.stringify(value)}: is no name in a URL`);
+  return encodeURIComponent(value);
 }
 
 /** The parameters that are not undefined. */

@@ -77,6 +77,9 @@ test("the caller's mistakes are neither tried again nor hidden by a fallback", a
     await assert.rejects(client.decide("home", { items: [{ id: "a", features }] }, { fallback: ["x"] }), mistake);
     assert.equal(asked.hosts, "");
   }
+  const { client, asked } = hosts([good]);
+  await assert.rejects(client.call("deleteItem", { path: { name: "home", item: ".." } }), /is no name in a URL/);
+  assert.equal(asked.hosts, "");
 });
 
 test("a page of something else is no answer", async () => {

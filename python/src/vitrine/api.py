@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 Parameter = str | int | bool | None
 
 
+def _part(value: str) -> str:
+    """A part of a path: "." and ".." would make it another path."""
+    if value in (".", ".."):
+        raise ValueError(f"{value!r}: is no name in a URL")
+    return quote(value, "")
+
+
 class Action(TypedDict):
     features: list[dict[str, Any]]
     """Any features of the action."""
@@ -1648,37 +1655,37 @@ class Routes:
 
     def activate(self, name: str, id: str, /) -> None:
         """Report that what a deferred decision offered was shown. From then on its outcome is waited for. Its outcome activates it too."""
-        self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/activate", {}, {})
+        self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/activate", {}, {})
 
     def activate_by_id(self, id: str, /) -> None:
         """Report that what a deferred decision offered was shown, by its id only: 409 if several placements have given it. From then on its outcome is waited for. Its outcome activates it too."""
-        self._call("POST", f"/v1/decisions/{quote(id, '')}/activate", {}, {})
+        self._call("POST", f"/v1/decisions/{_part(id)}/activate", {}, {})
 
     def clear_alarm(self, name: str, /, *, learn: Parameter = None) -> None:
         """Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed."""
-        self._call("DELETE", f"/v1/placements/{quote(name, '')}/alarm", {"learn": learn}, {})
+        self._call("DELETE", f"/v1/placements/{_part(name)}/alarm", {"learn": learn}, {})
 
     def correct(self, name: str, id: str, /, **body: Unpack[Correction]) -> None:
         """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
-        self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/corrections", {}, {}, body)
+        self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/corrections", {}, {}, body)
 
     def decide(self, name: str, /, **body: Unpack[DecideRequest]) -> Answer:
         """Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200."""
-        answer: Answer = self._call("POST", f"/v1/placements/{quote(name, '')}/decisions", {}, {}, body)
+        answer: Answer = self._call("POST", f"/v1/placements/{_part(name)}/decisions", {}, {}, body)
         return answer
 
     def delete_item(self, name: str, item: str, /) -> None:
         """Delete an item from the placement's catalogue."""
-        self._call("DELETE", f"/v1/placements/{quote(name, '')}/items/{quote(item, '')}", {}, {})
+        self._call("DELETE", f"/v1/placements/{_part(name)}/items/{_part(item)}", {}, {})
 
     def delete_items(self, name: str, /, **body: Unpack[ItemIDs]) -> ItemsChanged:
         """Delete items from the placement's catalogue. Items that it does not have are named in the answer."""
-        answer: ItemsChanged = self._call("DELETE", f"/v1/placements/{quote(name, '')}/items", {}, {}, body)
+        answer: ItemsChanged = self._call("DELETE", f"/v1/placements/{_part(name)}/items", {}, {}, body)
         return answer
 
     def delete_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None) -> None:
         """Delete a placement and its decisions."""
-        self._call("DELETE", f"/v1/placements/{quote(name, '')}", {}, {"If-Match": if_match, "If-None-Match": if_none_match})
+        self._call("DELETE", f"/v1/placements/{_part(name)}", {}, {"If-Match": if_match, "If-None-Match": if_none_match})
 
     def erase_shopper(self, **body: Unpack[Erasure]) -> None:
         """Erase a shopper for good in all placements: the key is deleted that leads from the id to what was remembered, so that nobody can say whose the entries of the log, the snapshots and the backups are. A later visit is a new shopper's. Unknown shoppers get 204, too."""
@@ -1690,46 +1697,46 @@ class Routes:
 
     def experiment(self, name: str, /, *, entry: Parameter = None) -> Experiments:
         """The experiment of a placement, if one runs, and the last ones that have ended: what the variants earned, the differences with intervals that may be looked at any time, whether the units are divided rightly, and what the stop rule says. It begins, changes and ends with the configuration of the placement, by its mode experiment."""
-        answer: Experiments = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment", {"entry": entry}, {})
+        answer: Experiments = self._call("GET", f"/v1/placements/{_part(name)}/experiment", {"entry": entry}, {})
         return answer
 
     def experiment_report(self, name: str, experiment: str, /, *, entry: Parameter = None) -> str:
         """The page about an experiment that runs, or one of the last that ended, by the entry that began it: one file that prints well, for people without a desk."""
-        answer: str = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/{quote(experiment, '')}/report", {"entry": entry}, {}, wanted="text/html")
+        answer: str = self._call("GET", f"/v1/placements/{_part(name)}/experiment/{_part(experiment)}/report", {"entry": entry}, {}, wanted="text/html")
         return answer
 
     def explain(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
         """Why a decision that is remembered shows what it shows: utilities by feature, the best other set, what rules cost."""
-        answer: Explanation = self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/explanation", {"search": search, "entry": entry}, {})
+        answer: Explanation = self._call("GET", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/explanation", {"search": search, "entry": entry}, {})
         return answer
 
     def explain_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
         """Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost."""
-        answer: Explanation = self._call("GET", f"/v1/decisions/{quote(id, '')}/explanation", {"search": search, "entry": entry}, {})
+        answer: Explanation = self._call("GET", f"/v1/decisions/{_part(id)}/explanation", {"search": search, "entry": entry}, {})
         return answer
 
     def export(self, name: str, /) -> Iterator[Any]:
         """The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds."""
-        return self._lines(f"/v1/placements/{quote(name, '')}/export", {}, {})
+        return self._lines(f"/v1/placements/{_part(name)}/export", {}, {})
 
     def get_decision(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome."""
-        answer: Decision = self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}", {"search": search, "entry": entry}, {})
+        answer: Decision = self._call("GET", f"/v1/placements/{_part(name)}/decisions/{_part(id)}", {"search": search, "entry": entry}, {})
         return answer
 
     def get_decision_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it."""
-        answer: Decision = self._call("GET", f"/v1/decisions/{quote(id, '')}", {"search": search, "entry": entry}, {})
+        answer: Decision = self._call("GET", f"/v1/decisions/{_part(id)}", {"search": search, "entry": entry}, {})
         return answer
 
     def get_item(self, name: str, item: str, /, *, entry: Parameter = None) -> CatalogueItem:
         """An item of the catalogue that the placement uses."""
-        answer: CatalogueItem = self._call("GET", f"/v1/placements/{quote(name, '')}/items/{quote(item, '')}", {"entry": entry}, {})
+        answer: CatalogueItem = self._call("GET", f"/v1/placements/{_part(name)}/items/{_part(item)}", {"entry": entry}, {})
         return answer
 
     def get_placement(self, name: str, /, *, entry: Parameter = None, if_none_match: Parameter = None) -> Placement:
         """The configuration of a placement, with its defaults filled in, and its ETag."""
-        answer: Placement = self._call("GET", f"/v1/placements/{quote(name, '')}", {"entry": entry}, {"If-None-Match": if_none_match})
+        answer: Placement = self._call("GET", f"/v1/placements/{_part(name)}", {"entry": entry}, {"If-None-Match": if_none_match})
         return answer
 
     def get_session(self) -> Session:
@@ -1739,22 +1746,22 @@ class Routes:
 
     def history(self, name: str, /, *, entry: Parameter = None) -> History:
         """Who changed what of a placement and when, from the log, and the alarms of its guard."""
-        answer: History = self._call("GET", f"/v1/placements/{quote(name, '')}/history", {"entry": entry}, {})
+        answer: History = self._call("GET", f"/v1/placements/{_part(name)}/history", {"entry": entry}, {})
         return answer
 
     def insight(self, name: str, /, *, entry: Parameter = None) -> Insight:
         """What a placement has sold, by item and by place, and what its policy has learned: utilities, effects of features, calibration. It is computed at most once in three seconds."""
-        answer: Insight = self._call("GET", f"/v1/placements/{quote(name, '')}/insight", {"entry": entry}, {})
+        answer: Insight = self._call("GET", f"/v1/placements/{_part(name)}/insight", {"entry": entry}, {})
         return answer
 
     def keep_version(self, name: str, /, **body: Unpack[Note]) -> Kept:
         """Keep what the placement has learned as a version to roll back to. The answer has its number. If that state is a version already, the answer has its number: a version of the timer gets the note and stays, a version with a note keeps its own."""
-        answer: Kept = self._call("POST", f"/v1/placements/{quote(name, '')}/versions", {}, {}, body)
+        answer: Kept = self._call("POST", f"/v1/placements/{_part(name)}/versions", {}, {}, body)
         return answer
 
     def list_items(self, name: str, /, *, from_: Parameter = None, limit: Parameter = None, entry: Parameter = None) -> ItemPage:
         """A page of the catalogue that the placement uses."""
-        answer: ItemPage = self._call("GET", f"/v1/placements/{quote(name, '')}/items", {"from": from_, "limit": limit, "entry": entry}, {})
+        answer: ItemPage = self._call("GET", f"/v1/placements/{_part(name)}/items", {"from": from_, "limit": limit, "entry": entry}, {})
         return answer
 
     def list_keys(self) -> KeyList:
@@ -1774,26 +1781,26 @@ class Routes:
 
     def list_versions(self, name: str, /, *, entry: Parameter = None) -> VersionList:
         """The versions of a placement to roll back to, the oldest first."""
-        answer: VersionList = self._call("GET", f"/v1/placements/{quote(name, '')}/versions", {"entry": entry}, {})
+        answer: VersionList = self._call("GET", f"/v1/placements/{_part(name)}/versions", {"entry": entry}, {})
         return answer
 
     def measure(self, name: str, id: str, /, **body: Unpack[Measurements]) -> None:
         """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them."""
-        self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/metrics", {}, {}, body)
+        self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/metrics", {}, {}, body)
 
     def model(self, name: str, /, *, entry: Parameter = None) -> LearnerState:
         """What the learner has learned, as it saves itself, with the configuration of a learner that reads it."""
-        answer: LearnerState = self._call("GET", f"/v1/placements/{quote(name, '')}/model", {"entry": entry}, {})
+        answer: LearnerState = self._call("GET", f"/v1/placements/{_part(name)}/model", {"entry": entry}, {})
         return answer
 
     def outcome(self, name: str, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
         """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
-        answer: LateOutcome | None = self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/outcome", {}, {}, body)
+        answer: LateOutcome | None = self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
     def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
         """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
-        answer: LateOutcome | None = self._call("POST", f"/v1/decisions/{quote(id, '')}/outcome", {}, {}, body)
+        answer: LateOutcome | None = self._call("POST", f"/v1/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
     def overview(self, *, contains: Parameter = None, name: Parameter = None, from_: Parameter = None, limit: Parameter = None, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Overview:
@@ -1803,135 +1810,135 @@ class Routes:
 
     def patch_items(self, name: str, /, **body: Unpack[ItemList]) -> ItemsChanged:
         """Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer."""
-        answer: ItemsChanged = self._call("PATCH", f"/v1/placements/{quote(name, '')}/items", {}, {}, body)
+        answer: ItemsChanged = self._call("PATCH", f"/v1/placements/{_part(name)}/items", {}, {}, body)
         return answer
 
     def personalizer_activate(self, version: str, event: str, /) -> None:
         """Azure Personalizer's Activate."""
-        self._call("POST", f"/personalizer/{quote(version, '')}/events/{quote(event, '')}/activate", {}, {})
+        self._call("POST", f"/personalizer/{_part(version)}/events/{_part(event)}/activate", {}, {})
 
     def personalizer_activate_slots(self, version: str, event: str, /) -> None:
         """Azure Personalizer's multi-slot Activate."""
-        self._call("POST", f"/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/activate", {}, {})
+        self._call("POST", f"/personalizer/{_part(version)}/multislot/events/{_part(event)}/activate", {}, {})
 
     def personalizer_get_service(self, version: str, /) -> Service:
         """Azure Personalizer's service configuration."""
-        answer: Service = self._call("GET", f"/personalizer/{quote(version, '')}/configurations/service", {}, {})
+        answer: Service = self._call("GET", f"/personalizer/{_part(version)}/configurations/service", {}, {})
         return answer
 
     def personalizer_model_properties(self, version: str, /) -> Model:
         """Azure Personalizer's properties of the model."""
-        answer: Model = self._call("GET", f"/personalizer/{quote(version, '')}/model/properties", {}, {})
+        answer: Model = self._call("GET", f"/personalizer/{_part(version)}/model/properties", {}, {})
         return answer
 
     def personalizer_put_service(self, version: str, /, **body: Unpack[ServiceChange]) -> Service:
         """Azure Personalizer's change of the service configuration."""
-        answer: Service = self._call("PUT", f"/personalizer/{quote(version, '')}/configurations/service", {}, {}, body)
+        answer: Service = self._call("PUT", f"/personalizer/{_part(version)}/configurations/service", {}, {}, body)
         return answer
 
     def personalizer_rank(self, version: str, /, **body: Unpack[Rank]) -> Ranked:
         """Azure Personalizer's Rank."""
-        answer: Ranked = self._call("POST", f"/personalizer/{quote(version, '')}/rank", {}, {}, body)
+        answer: Ranked = self._call("POST", f"/personalizer/{_part(version)}/rank", {}, {}, body)
         return answer
 
     def personalizer_rank_slots(self, version: str, /, **body: Unpack[SlotsRank]) -> SlotsRanked:
         """Azure Personalizer's multi-slot Rank."""
-        answer: SlotsRanked = self._call("POST", f"/personalizer/{quote(version, '')}/multislot/rank", {}, {}, body)
+        answer: SlotsRanked = self._call("POST", f"/personalizer/{_part(version)}/multislot/rank", {}, {}, body)
         return answer
 
     def personalizer_reset_model(self, version: str, /) -> None:
         """Azure Personalizer's reset of the model."""
-        self._call("DELETE", f"/personalizer/{quote(version, '')}/model", {}, {})
+        self._call("DELETE", f"/personalizer/{_part(version)}/model", {}, {})
 
     def personalizer_reward(self, version: str, event: str, /, **body: Unpack[EventReward]) -> None:
         """Azure Personalizer's Reward."""
-        self._call("POST", f"/personalizer/{quote(version, '')}/events/{quote(event, '')}/reward", {}, {}, body)
+        self._call("POST", f"/personalizer/{_part(version)}/events/{_part(event)}/reward", {}, {}, body)
 
     def personalizer_reward_slots(self, version: str, event: str, /, **body: Unpack[SlotRewards]) -> None:
         """Azure Personalizer's multi-slot Reward."""
-        self._call("POST", f"/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/reward", {}, {}, body)
+        self._call("POST", f"/personalizer/{_part(version)}/multislot/events/{_part(event)}/reward", {}, {}, body)
 
     def placement_personalizer_activate(self, name: str, version: str, event: str, /) -> None:
         """Azure Personalizer's Activate, for a placement."""
-        self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/events/{quote(event, '')}/activate", {}, {})
+        self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/events/{_part(event)}/activate", {}, {})
 
     def placement_personalizer_activate_slots(self, name: str, version: str, event: str, /) -> None:
         """Azure Personalizer's multi-slot Activate, for a placement."""
-        self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/activate", {}, {})
+        self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/multislot/events/{_part(event)}/activate", {}, {})
 
     def placement_personalizer_get_service(self, name: str, version: str, /) -> Service:
         """Azure Personalizer's service configuration, for a placement."""
-        answer: Service = self._call("GET", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/configurations/service", {}, {})
+        answer: Service = self._call("GET", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/configurations/service", {}, {})
         return answer
 
     def placement_personalizer_model_properties(self, name: str, version: str, /) -> Model:
         """Azure Personalizer's properties of the model, for a placement."""
-        answer: Model = self._call("GET", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/model/properties", {}, {})
+        answer: Model = self._call("GET", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/model/properties", {}, {})
         return answer
 
     def placement_personalizer_put_service(self, name: str, version: str, /, **body: Unpack[ServiceChange]) -> Service:
         """Azure Personalizer's change of the service configuration, for a placement."""
-        answer: Service = self._call("PUT", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/configurations/service", {}, {}, body)
+        answer: Service = self._call("PUT", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/configurations/service", {}, {}, body)
         return answer
 
     def placement_personalizer_rank(self, name: str, version: str, /, **body: Unpack[Rank]) -> Ranked:
         """Azure Personalizer's Rank, for a placement."""
-        answer: Ranked = self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/rank", {}, {}, body)
+        answer: Ranked = self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/rank", {}, {}, body)
         return answer
 
     def placement_personalizer_rank_slots(self, name: str, version: str, /, **body: Unpack[SlotsRank]) -> SlotsRanked:
         """Azure Personalizer's multi-slot Rank, for a placement."""
-        answer: SlotsRanked = self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/multislot/rank", {}, {}, body)
+        answer: SlotsRanked = self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/multislot/rank", {}, {}, body)
         return answer
 
     def placement_personalizer_reset_model(self, name: str, version: str, /) -> None:
         """Azure Personalizer's reset of the model, for a placement."""
-        self._call("DELETE", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/model", {}, {})
+        self._call("DELETE", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/model", {}, {})
 
     def placement_personalizer_reward(self, name: str, version: str, event: str, /, **body: Unpack[EventReward]) -> None:
         """Azure Personalizer's Reward, for a placement."""
-        self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/events/{quote(event, '')}/reward", {}, {}, body)
+        self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/events/{_part(event)}/reward", {}, {}, body)
 
     def placement_personalizer_reward_slots(self, name: str, version: str, event: str, /, **body: Unpack[SlotRewards]) -> None:
         """Azure Personalizer's multi-slot Reward, for a placement."""
-        self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/reward", {}, {}, body)
+        self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/multislot/events/{_part(event)}/reward", {}, {}, body)
 
     def plan_experiment(self, name: str, /, *, shares: Parameter = None, gains: Parameter = None, entry: Parameter = None) -> ExperimentPlan:
         """How long an experiment would take to show a gain, by the revenue that the placement had in the last four weeks. An experiment that runs longer shows smaller gains: for half the gain it takes four times as long."""
-        answer: ExperimentPlan = self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/plan", {"shares": shares, "gains": gains, "entry": entry}, {})
+        answer: ExperimentPlan = self._call("GET", f"/v1/placements/{_part(name)}/experiment/plan", {"shares": shares, "gains": gains, "entry": entry}, {})
         return answer
 
     def preview_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Placement]) -> Preview:
         """What a PUT of this configuration would do: its defaults, and what becomes of the learner. Nothing changes."""
-        answer: Preview = self._call("POST", f"/v1/placements/{quote(name, '')}/preview", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
+        answer: Preview = self._call("POST", f"/v1/placements/{_part(name)}/preview", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
         return answer
 
     def put_items(self, name: str, /, **body: Unpack[ItemList]) -> ItemsChanged:
         """Put items into the placement's catalogue. Items with an id that it has are replaced, the others stay. A body of up to 256 KiB becomes durable as a whole; a larger one in parts, in its order."""
-        answer: ItemsChanged = self._call("PUT", f"/v1/placements/{quote(name, '')}/items", {}, {}, body)
+        answer: ItemsChanged = self._call("PUT", f"/v1/placements/{_part(name)}/items", {}, {}, body)
         return answer
 
     def put_placement(self, name: str, /, *, reset: Parameter = None, relearn: Parameter = None, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Placement]) -> Placement:
         """Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true or relearn=log. The learner before is then kept as a version. The ETag of the answer is for If-Match."""
-        answer: Placement = self._call("PUT", f"/v1/placements/{quote(name, '')}", {"reset": reset, "relearn": relearn}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
+        answer: Placement = self._call("PUT", f"/v1/placements/{_part(name)}", {"reset": reset, "relearn": relearn}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
         return answer
 
     def rewards(self, name: str, id: str, /, **body: Unpack[Rewards]) -> None:
         """Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing."""
-        self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/rewards", {}, {}, body)
+        self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/rewards", {}, {}, body)
 
     def roll_back(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Rollback]) -> None:
         """Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version."""
-        self._call("POST", f"/v1/placements/{quote(name, '')}/rollback", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
+        self._call("POST", f"/v1/placements/{_part(name)}/rollback", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
 
     def series(self, name: str, /, *, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Series:
         """What a placement did over time: decisions, revenue a decision, and how much more the policy has earned than chance or the baseline. The service sums seconds, which become longer as they age: at most a thirty-second of their age."""
-        answer: Series = self._call("GET", f"/v1/placements/{quote(name, '')}/series", {"seconds": seconds, "points": points, "entry": entry}, {})
+        answer: Series = self._call("GET", f"/v1/placements/{_part(name)}/series", {"seconds": seconds, "points": points, "entry": entry}, {})
         return answer
 
     def shelf(self, name: str, /, *, contains: Parameter = None, only: Parameter = None, sort: Parameter = None, id: Parameter = None, from_: Parameter = None, limit: Parameter = None, entry: Parameter = None) -> Shelf:
         """A page of the items that the placement may show, with what they have sold and why they are not shown: those of its catalogue, and then others that were shown."""
-        answer: Shelf = self._call("GET", f"/v1/placements/{quote(name, '')}/shelf", {"contains": contains, "only": only, "sort": sort, "id": id, "from": from_, "limit": limit, "entry": entry}, {})
+        answer: Shelf = self._call("GET", f"/v1/placements/{_part(name)}/shelf", {"contains": contains, "only": only, "sort": sort, "id": id, "from": from_, "limit": limit, "entry": entry}, {})
         return answer
 
     def sign_in(self, **body: Unpack[SignIn]) -> Session:
@@ -1945,12 +1952,12 @@ class Routes:
 
     def stats(self, name: str, /, *, entry: Parameter = None) -> Stats:
         """The counters of a placement: decisions, outcomes, learning, calibration, revenue."""
-        answer: Stats = self._call("GET", f"/v1/placements/{quote(name, '')}/stats", {"entry": entry}, {})
+        answer: Stats = self._call("GET", f"/v1/placements/{_part(name)}/stats", {"entry": entry}, {})
         return answer
 
     def try_request(self, name: str, /, *, entry: Parameter = None, **body: Unpack[DecideRequest]) -> Trial:
         """The answer that a request would get now, and why. Nothing is recorded and nothing is learned. In the mode shadow a request without a baseline gets the policy's set."""
-        answer: Trial = self._call("POST", f"/v1/placements/{quote(name, '')}/try", {"entry": entry}, {}, body)
+        answer: Trial = self._call("POST", f"/v1/placements/{_part(name)}/try", {"entry": entry}, {}, body)
         return answer
 
 
@@ -1968,37 +1975,37 @@ class AsyncRoutes:
 
     async def activate(self, name: str, id: str, /) -> None:
         """Report that what a deferred decision offered was shown. From then on its outcome is waited for. Its outcome activates it too."""
-        await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/activate", {}, {})
+        await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/activate", {}, {})
 
     async def activate_by_id(self, id: str, /) -> None:
         """Report that what a deferred decision offered was shown, by its id only: 409 if several placements have given it. From then on its outcome is waited for. Its outcome activates it too."""
-        await self._call("POST", f"/v1/decisions/{quote(id, '')}/activate", {}, {})
+        await self._call("POST", f"/v1/decisions/{_part(id)}/activate", {}, {})
 
     async def clear_alarm(self, name: str, /, *, learn: Parameter = None) -> None:
         """Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed."""
-        await self._call("DELETE", f"/v1/placements/{quote(name, '')}/alarm", {"learn": learn}, {})
+        await self._call("DELETE", f"/v1/placements/{_part(name)}/alarm", {"learn": learn}, {})
 
     async def correct(self, name: str, id: str, /, **body: Unpack[Correction]) -> None:
         """Correct what a decision has earned after its outcome was reported: add a value to what an item has earned, negative for a return, or withdraw its sale. An item of the page that was bought later counts as taken from then on. Sending a correction again under its id changes nothing. The policy does not learn from corrections."""
-        await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/corrections", {}, {}, body)
+        await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/corrections", {}, {}, body)
 
     async def decide(self, name: str, /, **body: Unpack[DecideRequest]) -> Answer:
         """Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200."""
-        answer: Answer = await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions", {}, {}, body)
+        answer: Answer = await self._call("POST", f"/v1/placements/{_part(name)}/decisions", {}, {}, body)
         return answer
 
     async def delete_item(self, name: str, item: str, /) -> None:
         """Delete an item from the placement's catalogue."""
-        await self._call("DELETE", f"/v1/placements/{quote(name, '')}/items/{quote(item, '')}", {}, {})
+        await self._call("DELETE", f"/v1/placements/{_part(name)}/items/{_part(item)}", {}, {})
 
     async def delete_items(self, name: str, /, **body: Unpack[ItemIDs]) -> ItemsChanged:
         """Delete items from the placement's catalogue. Items that it does not have are named in the answer."""
-        answer: ItemsChanged = await self._call("DELETE", f"/v1/placements/{quote(name, '')}/items", {}, {}, body)
+        answer: ItemsChanged = await self._call("DELETE", f"/v1/placements/{_part(name)}/items", {}, {}, body)
         return answer
 
     async def delete_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None) -> None:
         """Delete a placement and its decisions."""
-        await self._call("DELETE", f"/v1/placements/{quote(name, '')}", {}, {"If-Match": if_match, "If-None-Match": if_none_match})
+        await self._call("DELETE", f"/v1/placements/{_part(name)}", {}, {"If-Match": if_match, "If-None-Match": if_none_match})
 
     async def erase_shopper(self, **body: Unpack[Erasure]) -> None:
         """Erase a shopper for good in all placements: the key is deleted that leads from the id to what was remembered, so that nobody can say whose the entries of the log, the snapshots and the backups are. A later visit is a new shopper's. Unknown shoppers get 204, too."""
@@ -2010,46 +2017,46 @@ class AsyncRoutes:
 
     async def experiment(self, name: str, /, *, entry: Parameter = None) -> Experiments:
         """The experiment of a placement, if one runs, and the last ones that have ended: what the variants earned, the differences with intervals that may be looked at any time, whether the units are divided rightly, and what the stop rule says. It begins, changes and ends with the configuration of the placement, by its mode experiment."""
-        answer: Experiments = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment", {"entry": entry}, {})
+        answer: Experiments = await self._call("GET", f"/v1/placements/{_part(name)}/experiment", {"entry": entry}, {})
         return answer
 
     async def experiment_report(self, name: str, experiment: str, /, *, entry: Parameter = None) -> str:
         """The page about an experiment that runs, or one of the last that ended, by the entry that began it: one file that prints well, for people without a desk."""
-        answer: str = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/{quote(experiment, '')}/report", {"entry": entry}, {}, wanted="text/html")
+        answer: str = await self._call("GET", f"/v1/placements/{_part(name)}/experiment/{_part(experiment)}/report", {"entry": entry}, {}, wanted="text/html")
         return answer
 
     async def explain(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
         """Why a decision that is remembered shows what it shows: utilities by feature, the best other set, what rules cost."""
-        answer: Explanation = await self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/explanation", {"search": search, "entry": entry}, {})
+        answer: Explanation = await self._call("GET", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/explanation", {"search": search, "entry": entry}, {})
         return answer
 
     async def explain_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Explanation:
         """Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost."""
-        answer: Explanation = await self._call("GET", f"/v1/decisions/{quote(id, '')}/explanation", {"search": search, "entry": entry}, {})
+        answer: Explanation = await self._call("GET", f"/v1/decisions/{_part(id)}/explanation", {"search": search, "entry": entry}, {})
         return answer
 
     def export(self, name: str, /) -> AsyncIterator[Any]:
         """The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds."""
-        return self._lines(f"/v1/placements/{quote(name, '')}/export", {}, {})
+        return self._lines(f"/v1/placements/{_part(name)}/export", {}, {})
 
     async def get_decision(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome."""
-        answer: Decision = await self._call("GET", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}", {"search": search, "entry": entry}, {})
+        answer: Decision = await self._call("GET", f"/v1/placements/{_part(name)}/decisions/{_part(id)}", {"search": search, "entry": entry}, {})
         return answer
 
     async def get_decision_by_id(self, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
         """A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it."""
-        answer: Decision = await self._call("GET", f"/v1/decisions/{quote(id, '')}", {"search": search, "entry": entry}, {})
+        answer: Decision = await self._call("GET", f"/v1/decisions/{_part(id)}", {"search": search, "entry": entry}, {})
         return answer
 
     async def get_item(self, name: str, item: str, /, *, entry: Parameter = None) -> CatalogueItem:
         """An item of the catalogue that the placement uses."""
-        answer: CatalogueItem = await self._call("GET", f"/v1/placements/{quote(name, '')}/items/{quote(item, '')}", {"entry": entry}, {})
+        answer: CatalogueItem = await self._call("GET", f"/v1/placements/{_part(name)}/items/{_part(item)}", {"entry": entry}, {})
         return answer
 
     async def get_placement(self, name: str, /, *, entry: Parameter = None, if_none_match: Parameter = None) -> Placement:
         """The configuration of a placement, with its defaults filled in, and its ETag."""
-        answer: Placement = await self._call("GET", f"/v1/placements/{quote(name, '')}", {"entry": entry}, {"If-None-Match": if_none_match})
+        answer: Placement = await self._call("GET", f"/v1/placements/{_part(name)}", {"entry": entry}, {"If-None-Match": if_none_match})
         return answer
 
     async def get_session(self) -> Session:
@@ -2059,22 +2066,22 @@ class AsyncRoutes:
 
     async def history(self, name: str, /, *, entry: Parameter = None) -> History:
         """Who changed what of a placement and when, from the log, and the alarms of its guard."""
-        answer: History = await self._call("GET", f"/v1/placements/{quote(name, '')}/history", {"entry": entry}, {})
+        answer: History = await self._call("GET", f"/v1/placements/{_part(name)}/history", {"entry": entry}, {})
         return answer
 
     async def insight(self, name: str, /, *, entry: Parameter = None) -> Insight:
         """What a placement has sold, by item and by place, and what its policy has learned: utilities, effects of features, calibration. It is computed at most once in three seconds."""
-        answer: Insight = await self._call("GET", f"/v1/placements/{quote(name, '')}/insight", {"entry": entry}, {})
+        answer: Insight = await self._call("GET", f"/v1/placements/{_part(name)}/insight", {"entry": entry}, {})
         return answer
 
     async def keep_version(self, name: str, /, **body: Unpack[Note]) -> Kept:
         """Keep what the placement has learned as a version to roll back to. The answer has its number. If that state is a version already, the answer has its number: a version of the timer gets the note and stays, a version with a note keeps its own."""
-        answer: Kept = await self._call("POST", f"/v1/placements/{quote(name, '')}/versions", {}, {}, body)
+        answer: Kept = await self._call("POST", f"/v1/placements/{_part(name)}/versions", {}, {}, body)
         return answer
 
     async def list_items(self, name: str, /, *, from_: Parameter = None, limit: Parameter = None, entry: Parameter = None) -> ItemPage:
         """A page of the catalogue that the placement uses."""
-        answer: ItemPage = await self._call("GET", f"/v1/placements/{quote(name, '')}/items", {"from": from_, "limit": limit, "entry": entry}, {})
+        answer: ItemPage = await self._call("GET", f"/v1/placements/{_part(name)}/items", {"from": from_, "limit": limit, "entry": entry}, {})
         return answer
 
     async def list_keys(self) -> KeyList:
@@ -2094,26 +2101,26 @@ class AsyncRoutes:
 
     async def list_versions(self, name: str, /, *, entry: Parameter = None) -> VersionList:
         """The versions of a placement to roll back to, the oldest first."""
-        answer: VersionList = await self._call("GET", f"/v1/placements/{quote(name, '')}/versions", {"entry": entry}, {})
+        answer: VersionList = await self._call("GET", f"/v1/placements/{_part(name)}/versions", {"entry": entry}, {})
         return answer
 
     async def measure(self, name: str, id: str, /, **body: Unpack[Measurements]) -> None:
         """Report what an experiment compares beside revenue, by the names of its metrics, before the outcome of the decision: 409 after it. Other names are ignored, so a caller may always report them."""
-        await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/metrics", {}, {}, body)
+        await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/metrics", {}, {}, body)
 
     async def model(self, name: str, /, *, entry: Parameter = None) -> LearnerState:
         """What the learner has learned, as it saves itself, with the configuration of a learner that reads it."""
-        answer: LearnerState = await self._call("GET", f"/v1/placements/{quote(name, '')}/model", {"entry": entry}, {})
+        answer: LearnerState = await self._call("GET", f"/v1/placements/{_part(name)}/model", {"entry": entry}, {})
         return answer
 
     async def outcome(self, name: str, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
         """Report what became of a decision. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
-        answer: LateOutcome | None = await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/outcome", {}, {}, body)
+        answer: LateOutcome | None = await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
     async def outcome_by_id(self, id: str, /, **body: Unpack[Outcome]) -> LateOutcome | None:
         """Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. If several items were taken, or several units of one, choices take its place. Reporting the same again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404."""
-        answer: LateOutcome | None = await self._call("POST", f"/v1/decisions/{quote(id, '')}/outcome", {}, {}, body)
+        answer: LateOutcome | None = await self._call("POST", f"/v1/decisions/{_part(id)}/outcome", {}, {}, body)
         return answer
 
     async def overview(self, *, contains: Parameter = None, name: Parameter = None, from_: Parameter = None, limit: Parameter = None, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Overview:
@@ -2123,135 +2130,135 @@ class AsyncRoutes:
 
     async def patch_items(self, name: str, /, **body: Unpack[ItemList]) -> ItemsChanged:
         """Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer."""
-        answer: ItemsChanged = await self._call("PATCH", f"/v1/placements/{quote(name, '')}/items", {}, {}, body)
+        answer: ItemsChanged = await self._call("PATCH", f"/v1/placements/{_part(name)}/items", {}, {}, body)
         return answer
 
     async def personalizer_activate(self, version: str, event: str, /) -> None:
         """Azure Personalizer's Activate."""
-        await self._call("POST", f"/personalizer/{quote(version, '')}/events/{quote(event, '')}/activate", {}, {})
+        await self._call("POST", f"/personalizer/{_part(version)}/events/{_part(event)}/activate", {}, {})
 
     async def personalizer_activate_slots(self, version: str, event: str, /) -> None:
         """Azure Personalizer's multi-slot Activate."""
-        await self._call("POST", f"/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/activate", {}, {})
+        await self._call("POST", f"/personalizer/{_part(version)}/multislot/events/{_part(event)}/activate", {}, {})
 
     async def personalizer_get_service(self, version: str, /) -> Service:
         """Azure Personalizer's service configuration."""
-        answer: Service = await self._call("GET", f"/personalizer/{quote(version, '')}/configurations/service", {}, {})
+        answer: Service = await self._call("GET", f"/personalizer/{_part(version)}/configurations/service", {}, {})
         return answer
 
     async def personalizer_model_properties(self, version: str, /) -> Model:
         """Azure Personalizer's properties of the model."""
-        answer: Model = await self._call("GET", f"/personalizer/{quote(version, '')}/model/properties", {}, {})
+        answer: Model = await self._call("GET", f"/personalizer/{_part(version)}/model/properties", {}, {})
         return answer
 
     async def personalizer_put_service(self, version: str, /, **body: Unpack[ServiceChange]) -> Service:
         """Azure Personalizer's change of the service configuration."""
-        answer: Service = await self._call("PUT", f"/personalizer/{quote(version, '')}/configurations/service", {}, {}, body)
+        answer: Service = await self._call("PUT", f"/personalizer/{_part(version)}/configurations/service", {}, {}, body)
         return answer
 
     async def personalizer_rank(self, version: str, /, **body: Unpack[Rank]) -> Ranked:
         """Azure Personalizer's Rank."""
-        answer: Ranked = await self._call("POST", f"/personalizer/{quote(version, '')}/rank", {}, {}, body)
+        answer: Ranked = await self._call("POST", f"/personalizer/{_part(version)}/rank", {}, {}, body)
         return answer
 
     async def personalizer_rank_slots(self, version: str, /, **body: Unpack[SlotsRank]) -> SlotsRanked:
         """Azure Personalizer's multi-slot Rank."""
-        answer: SlotsRanked = await self._call("POST", f"/personalizer/{quote(version, '')}/multislot/rank", {}, {}, body)
+        answer: SlotsRanked = await self._call("POST", f"/personalizer/{_part(version)}/multislot/rank", {}, {}, body)
         return answer
 
     async def personalizer_reset_model(self, version: str, /) -> None:
         """Azure Personalizer's reset of the model."""
-        await self._call("DELETE", f"/personalizer/{quote(version, '')}/model", {}, {})
+        await self._call("DELETE", f"/personalizer/{_part(version)}/model", {}, {})
 
     async def personalizer_reward(self, version: str, event: str, /, **body: Unpack[EventReward]) -> None:
         """Azure Personalizer's Reward."""
-        await self._call("POST", f"/personalizer/{quote(version, '')}/events/{quote(event, '')}/reward", {}, {}, body)
+        await self._call("POST", f"/personalizer/{_part(version)}/events/{_part(event)}/reward", {}, {}, body)
 
     async def personalizer_reward_slots(self, version: str, event: str, /, **body: Unpack[SlotRewards]) -> None:
         """Azure Personalizer's multi-slot Reward."""
-        await self._call("POST", f"/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/reward", {}, {}, body)
+        await self._call("POST", f"/personalizer/{_part(version)}/multislot/events/{_part(event)}/reward", {}, {}, body)
 
     async def placement_personalizer_activate(self, name: str, version: str, event: str, /) -> None:
         """Azure Personalizer's Activate, for a placement."""
-        await self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/events/{quote(event, '')}/activate", {}, {})
+        await self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/events/{_part(event)}/activate", {}, {})
 
     async def placement_personalizer_activate_slots(self, name: str, version: str, event: str, /) -> None:
         """Azure Personalizer's multi-slot Activate, for a placement."""
-        await self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/activate", {}, {})
+        await self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/multislot/events/{_part(event)}/activate", {}, {})
 
     async def placement_personalizer_get_service(self, name: str, version: str, /) -> Service:
         """Azure Personalizer's service configuration, for a placement."""
-        answer: Service = await self._call("GET", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/configurations/service", {}, {})
+        answer: Service = await self._call("GET", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/configurations/service", {}, {})
         return answer
 
     async def placement_personalizer_model_properties(self, name: str, version: str, /) -> Model:
         """Azure Personalizer's properties of the model, for a placement."""
-        answer: Model = await self._call("GET", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/model/properties", {}, {})
+        answer: Model = await self._call("GET", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/model/properties", {}, {})
         return answer
 
     async def placement_personalizer_put_service(self, name: str, version: str, /, **body: Unpack[ServiceChange]) -> Service:
         """Azure Personalizer's change of the service configuration, for a placement."""
-        answer: Service = await self._call("PUT", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/configurations/service", {}, {}, body)
+        answer: Service = await self._call("PUT", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/configurations/service", {}, {}, body)
         return answer
 
     async def placement_personalizer_rank(self, name: str, version: str, /, **body: Unpack[Rank]) -> Ranked:
         """Azure Personalizer's Rank, for a placement."""
-        answer: Ranked = await self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/rank", {}, {}, body)
+        answer: Ranked = await self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/rank", {}, {}, body)
         return answer
 
     async def placement_personalizer_rank_slots(self, name: str, version: str, /, **body: Unpack[SlotsRank]) -> SlotsRanked:
         """Azure Personalizer's multi-slot Rank, for a placement."""
-        answer: SlotsRanked = await self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/multislot/rank", {}, {}, body)
+        answer: SlotsRanked = await self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/multislot/rank", {}, {}, body)
         return answer
 
     async def placement_personalizer_reset_model(self, name: str, version: str, /) -> None:
         """Azure Personalizer's reset of the model, for a placement."""
-        await self._call("DELETE", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/model", {}, {})
+        await self._call("DELETE", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/model", {}, {})
 
     async def placement_personalizer_reward(self, name: str, version: str, event: str, /, **body: Unpack[EventReward]) -> None:
         """Azure Personalizer's Reward, for a placement."""
-        await self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/events/{quote(event, '')}/reward", {}, {}, body)
+        await self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/events/{_part(event)}/reward", {}, {}, body)
 
     async def placement_personalizer_reward_slots(self, name: str, version: str, event: str, /, **body: Unpack[SlotRewards]) -> None:
         """Azure Personalizer's multi-slot Reward, for a placement."""
-        await self._call("POST", f"/v1/placements/{quote(name, '')}/personalizer/{quote(version, '')}/multislot/events/{quote(event, '')}/reward", {}, {}, body)
+        await self._call("POST", f"/v1/placements/{_part(name)}/personalizer/{_part(version)}/multislot/events/{_part(event)}/reward", {}, {}, body)
 
     async def plan_experiment(self, name: str, /, *, shares: Parameter = None, gains: Parameter = None, entry: Parameter = None) -> ExperimentPlan:
         """How long an experiment would take to show a gain, by the revenue that the placement had in the last four weeks. An experiment that runs longer shows smaller gains: for half the gain it takes four times as long."""
-        answer: ExperimentPlan = await self._call("GET", f"/v1/placements/{quote(name, '')}/experiment/plan", {"shares": shares, "gains": gains, "entry": entry}, {})
+        answer: ExperimentPlan = await self._call("GET", f"/v1/placements/{_part(name)}/experiment/plan", {"shares": shares, "gains": gains, "entry": entry}, {})
         return answer
 
     async def preview_placement(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Placement]) -> Preview:
         """What a PUT of this configuration would do: its defaults, and what becomes of the learner. Nothing changes."""
-        answer: Preview = await self._call("POST", f"/v1/placements/{quote(name, '')}/preview", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
+        answer: Preview = await self._call("POST", f"/v1/placements/{_part(name)}/preview", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
         return answer
 
     async def put_items(self, name: str, /, **body: Unpack[ItemList]) -> ItemsChanged:
         """Put items into the placement's catalogue. Items with an id that it has are replaced, the others stay. A body of up to 256 KiB becomes durable as a whole; a larger one in parts, in its order."""
-        answer: ItemsChanged = await self._call("PUT", f"/v1/placements/{quote(name, '')}/items", {}, {}, body)
+        answer: ItemsChanged = await self._call("PUT", f"/v1/placements/{_part(name)}/items", {}, {}, body)
         return answer
 
     async def put_placement(self, name: str, /, *, reset: Parameter = None, relearn: Parameter = None, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Placement]) -> Placement:
         """Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true or relearn=log. The learner before is then kept as a version. The ETag of the answer is for If-Match."""
-        answer: Placement = await self._call("PUT", f"/v1/placements/{quote(name, '')}", {"reset": reset, "relearn": relearn}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
+        answer: Placement = await self._call("PUT", f"/v1/placements/{_part(name)}", {"reset": reset, "relearn": relearn}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
         return answer
 
     async def rewards(self, name: str, id: str, /, **body: Unpack[Rewards]) -> None:
         """Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing."""
-        await self._call("POST", f"/v1/placements/{quote(name, '')}/decisions/{quote(id, '')}/rewards", {}, {}, body)
+        await self._call("POST", f"/v1/placements/{_part(name)}/decisions/{_part(id)}/rewards", {}, {}, body)
 
     async def roll_back(self, name: str, /, *, if_match: Parameter = None, if_none_match: Parameter = None, **body: Unpack[Rollback]) -> None:
         """Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version."""
-        await self._call("POST", f"/v1/placements/{quote(name, '')}/rollback", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
+        await self._call("POST", f"/v1/placements/{_part(name)}/rollback", {}, {"If-Match": if_match, "If-None-Match": if_none_match}, body)
 
     async def series(self, name: str, /, *, seconds: Parameter = None, points: Parameter = None, entry: Parameter = None) -> Series:
         """What a placement did over time: decisions, revenue a decision, and how much more the policy has earned than chance or the baseline. The service sums seconds, which become longer as they age: at most a thirty-second of their age."""
-        answer: Series = await self._call("GET", f"/v1/placements/{quote(name, '')}/series", {"seconds": seconds, "points": points, "entry": entry}, {})
+        answer: Series = await self._call("GET", f"/v1/placements/{_part(name)}/series", {"seconds": seconds, "points": points, "entry": entry}, {})
         return answer
 
     async def shelf(self, name: str, /, *, contains: Parameter = None, only: Parameter = None, sort: Parameter = None, id: Parameter = None, from_: Parameter = None, limit: Parameter = None, entry: Parameter = None) -> Shelf:
         """A page of the items that the placement may show, with what they have sold and why they are not shown: those of its catalogue, and then others that were shown."""
-        answer: Shelf = await self._call("GET", f"/v1/placements/{quote(name, '')}/shelf", {"contains": contains, "only": only, "sort": sort, "id": id, "from": from_, "limit": limit, "entry": entry}, {})
+        answer: Shelf = await self._call("GET", f"/v1/placements/{_part(name)}/shelf", {"contains": contains, "only": only, "sort": sort, "id": id, "from": from_, "limit": limit, "entry": entry}, {})
         return answer
 
     async def sign_in(self, **body: Unpack[SignIn]) -> Session:
@@ -2265,10 +2272,10 @@ class AsyncRoutes:
 
     async def stats(self, name: str, /, *, entry: Parameter = None) -> Stats:
         """The counters of a placement: decisions, outcomes, learning, calibration, revenue."""
-        answer: Stats = await self._call("GET", f"/v1/placements/{quote(name, '')}/stats", {"entry": entry}, {})
+        answer: Stats = await self._call("GET", f"/v1/placements/{_part(name)}/stats", {"entry": entry}, {})
         return answer
 
     async def try_request(self, name: str, /, *, entry: Parameter = None, **body: Unpack[DecideRequest]) -> Trial:
         """The answer that a request would get now, and why. Nothing is recorded and nothing is learned. In the mode shadow a request without a baseline gets the policy's set."""
-        answer: Trial = await self._call("POST", f"/v1/placements/{quote(name, '')}/try", {"entry": entry}, {}, body)
+        answer: Trial = await self._call("POST", f"/v1/placements/{_part(name)}/try", {"entry": entry}, {}, body)
         return answer
