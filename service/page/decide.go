@@ -363,7 +363,7 @@ func (r *Request) baseline(c *setup.Config, to *route, index map[string]int) (vi
 		return nil, api.Fieldf("/baseline", "has %d items, and /slots has %d: the k-th item is in the k-th slot",
 			len(r.Baseline), len(r.Slots))
 	}
-	s, err := find("/baseline", r.Baseline, index)
+	s, err := find("/baseline", r.Baseline, index, r.stock.items != nil)
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (m *Imported) shown(seed uint64, index map[string]int) (at []int, err error
 	if err := setup.CheckChoices(m.Choices); err != nil {
 		return nil, err
 	}
-	if at, err = find("/shown", m.Shown, index); err != nil {
+	if at, err = find("/shown", m.Shown, index, false); err != nil {
 		return nil, err
 	}
 	for k, i := range at {

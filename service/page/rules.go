@@ -102,7 +102,7 @@ func (r *Request) rules(c *setup.Config, index map[string]int) (rules assortment
 	if err := r.addLimits(&rules, c, index); err != nil {
 		return rules, err
 	}
-	if rules.Include, err = find("/include", r.Include, index); err != nil {
+	if rules.Include, err = find("/include", r.Include, index, r.stock.items != nil); err != nil {
 		return rules, err
 	}
 	for _, u := range r.excluded(c) {
@@ -374,13 +374,18 @@ func present(ids []string, index map[string]int) []int {
 	return at
 }
 
-// find returns the positions of the ids, or an error if one is not in the request.
-func find(field string, ids []string, index map[string]int) ([]int, error) {
+// find returns the positions of the ids, or an error if one is no candidate.
+func find(field string, ids []string, index map[string]int, hasCatalogue bool) ([]int, error) {
 	at := make([]int, len(ids))
 	for k, id := range ids {
 		i, ok := index[id]
 		if !ok {
-			return nil, api.Fieldf(fmt.Sprintf("%s/%d", field, k), "%q is not among the items", id)
+			text := "%q is not among the items"
+			if hasCatalogue {
+				text = "%q is no candidate: it is not in the catalogue, may not be shown now, or is left out by the " +
+					"request's candidates or filter. Name only items that can be shown"
+			}
+			return nil, api.Fieldf(fmt.Sprintf("%s/%d", field, k), text, id)
 		}
 		at[k] = i
 	}

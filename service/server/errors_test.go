@@ -121,6 +121,8 @@ func TestNothingToShow(t *testing.T) {
 		{[]bool{false}, `{"candidates":["i0","i0"]}`, "#/candidates/0", "is not available"},
 		{[]bool{true}, `{"candidates":["none","i0"],"filter":"price < 5"}`, "#/filter", "no item that is available satisfies it"},
 		{[]bool{true}, `{"candidates":["none"],"filter":"price < 5"}`, "#/candidates/0", "is unknown to the catalogue"},
+		{[]bool{true, false}, `{"include":["i1"]}`, "#/include/0", "may not be shown now"},
+		{[]bool{true}, `{"include":["none"]}`, "#/include/0", "is not in the catalogue"},
 		{[]bool{true, true, true}, `{}`, "#/candidates", "or raise its max_request_items"},
 	} {
 		for i, is := range c.available {
