@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )
@@ -67,6 +69,31 @@ func TestExport(t *testing.T) {
 	}
 	write = func(io.Writer) error { return nil }
 	s.want(200, "GET", path, "")
+
+	// Retention removes entries that are not exported yet, after one line or many, compressed or not.
+	for _, lines := range []int{1, 50, 10_000} {
+		for _, encoding := range []string{"gzip", "zstd", "identity"} {
+			write = func(w io.Writer) error {
+				for range lines {
+					if _, err := io.WriteString(w, "{}\n"); err != nil {
+						return err
+					}
+				}
+				return eventlog.ErrRemoved
+			}
+			request := fatal.Or(http.NewRequestWithContext(t.Context(), "GET", "http://"+address+path, nil))(t)
+			request.Header.Set("Accept-Encoding", encoding)
+			r, err := client(nil).Do(request)
+			if err == nil {
+				_, err = io.Copy(io.Discard, r.Body) // the encoded bytes
+				r.Body.Close()
+			}
+			if err == nil {
+				t.Errorf("%s: what breaks off after %d lines looks whole: %d %v", encoding, lines, r.StatusCode,
+					r.Header)
+			}
+		}
+	}
 }
 
 // A learner of the same configuration can read a downloaded model.
