@@ -135,6 +135,8 @@ def test_fallback(monkeypatch: pytest.MonkeyPatch, asynchronous: bool) -> None:
     assert [shown["id"] for shown in page["assortment"]] == ["x", "y"]
     assert page["decision_id"] == ""
     assert hosts.now < 100.6
+    hosts.does["b"] = answers(500)
+    assert decide(fallback=["x"])["decision_id"] == ""
     hosts.does["a"] = answers(422)
     hosts.does["b"] = answers(422)
     with pytest.raises(vitrine.Problem, match="422 full: d"):

@@ -52,7 +52,7 @@ export class Client {
     }
   }
 
-  /** Decides which items to show. If the service is away, or takes longer than within (1 s), the page is the fallback: item ids,
+  /** Decides which items to show. If the service is away or fails, or takes longer than within (1 s), the page is the fallback: item ids,
    *  which get an empty decision_id. Reports about such a page do nothing. Without a fallback, within limits the patience. */
   async decide(placement: string, request: DecideRequest, how: { fallback?: readonly string[]; within?: number } = {}): Promise<Answer> {
     const body = { ...request, decision_id: request.decision_id || crypto.randomUUID() }; // so that retries are one decision
@@ -61,7 +61,7 @@ export class Client {
     try {
       return (await this.#receive(prepared, within)) as Answer;
     } catch (failure) {
-      if (!how.fallback || (failure instanceof Problem && !failure.away)) throw failure;
+      if (!how.fallback || (failure instanceof Problem && failure.status < 500 && !failure.away)) throw failure;
       const assortment = how.fallback.map((id, i) => ({ id, position: i + 1, choice_probability: null }));
       return { decision_id: "", assortment, outside_probability: null, expected_revenue: null, propensity: null, policy_entry: 0 };
     }

@@ -65,6 +65,7 @@ test("a fallback comes in time, but not for the caller's own mistakes", async ()
   await client.outcome("home", page.decision_id, "x");
   client.beacon("home", page.decision_id, "x");
   assert.equal(asked.hosts, "a");
+  assert.equal((await hosts([answers(500)]).client.decide("home", {}, { fallback: ["x"] })).decision_id, "");
   await assert.rejects(hosts([answers(422)]).client.decide("home", {}, { fallback: ["x"] }), /422 full/);
   const once = hosts([refuses, refuses, refuses], { patience: -1 });
   await assert.rejects(once.client.decide("home", {}), /fetch failed/);

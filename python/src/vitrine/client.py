@@ -104,7 +104,7 @@ if hasattr(os, "register_at_fork"):
 
 def _fallback(failure: Exception, items: Sequence[str] | None) -> Answer:
     """A page of these items, unless the failure is the caller's own mistake."""
-    if items is None or (isinstance(failure, Problem) and not failure.away):
+    if items is None or (isinstance(failure, Problem) and failure.status < 500 and not failure.away):
         raise failure
     return {
         "decision_id": "",
@@ -148,7 +148,7 @@ class Client(_Caller, Routes):
     def decide(self, name: str, /, *, fallback: Sequence[str] | None = None, within: float | None = None, **body: Unpack[DecideRequest]) -> Answer:
         """Decide which items to show. Without a decision_id the client makes one, so that retries are one decision.
 
-        If the service is away, or does not answer within about so many seconds (one by default), the page is the
+        If the service is away or fails, or does not answer within about so many seconds (one by default), the page is the
         fallback: item ids, which get an empty decision_id. Reports about such a page, such as outcome, do nothing.
         Without a fallback, within only limits the patience.
         """
