@@ -383,6 +383,21 @@ func TestSeparation(t *testing.T) {
 	}
 }
 
+// Neither do constants have a finite estimate beside an outside option that was never chosen.
+func TestOutsideIsNeverChosen(t *testing.T) {
+	b := NewBuilder([]string{"a", "b"}, []string{"x"}, true)
+	for s := range 100 {
+		fatal.If(t, b.Add(Case{Alternatives: []int{0, 1}, Chosen: s % 2, X: []float64{float64(s % 7), float64(s % 5)}}))
+	}
+	r := fatal.Or(Fit(t.Context(), &Spec{Utility: Utility{Constants: true, Generic: []string{"x"}}},
+		fatal.Or(b.Data())(t), Options{}))(t)
+	const want = "the outside option is never chosen, so there is no finite estimate of constant[a], constant[b]: " +
+		"leave outside out of [data]"
+	if got := r.Separation(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestFitStops(t *testing.T) {
 	d, u := simulated(t, 1000, 3)
 	ctx, cancel := context.WithCancel(context.Background())

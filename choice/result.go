@@ -159,6 +159,10 @@ func (r *Result) Separation() string {
 		return fmt.Sprintf("there is no finite estimate of %s: large values, different among decision makers, predict "+
 			"their choices perfectly; make fewer coefficients random, or leave variables out", names)
 	}
+	if r.Outside && r.Chosen[len(r.Alternatives)] == 0 && slices.Contains(r.Separated, "constant["+r.Alternatives[0]+"]") {
+		return fmt.Sprintf("the outside option is never chosen, so there is no finite estimate of %s: leave outside "+
+			"out of [data]", names)
+	}
 	switch len(never) {
 	case 0:
 		return fmt.Sprintf("there is no finite estimate of %s: some combination of their variables predicts "+
