@@ -305,9 +305,9 @@ func TestLocale(t *testing.T) {
 	}
 }
 
-// A chart over a week in which the clocks change names each day once, a point under the pointer has its date, and large
-// amounts have room.
-func TestChart(t *testing.T) {
+// A chart over a week in which the clocks change names each day once, and a point under the pointer has its date. Large
+// amounts have room, in the chart and above it.
+func TestPerformance(t *testing.T) {
 	s := serve(t, nil)
 	s.empty(t, "home")
 	s.sell(t, "home", "first", 40)
@@ -327,7 +327,8 @@ func TestChart(t *testing.T) {
 				Object.assign(v.placements[0].series, { now: new Date((from + 600000) * 1000).toISOString(),
 					start_unix_seconds: all().map((_, k) => from + k * 86400), length_seconds: all(86400), decisions: all(9), open: all(0),
 					policy: { rounds: all(9), mean: all(12345), standard_error: all(1) } });
-				v.placements[0].currency = "CHF";
+				const gain = (variant) => ({ variant, over: "shop", randomized: true, decisions: 1400, per_decision: { low: -275, estimate: 8, high: 290 }, total: { low: -385000, estimate: 11100, high: 407000 } });
+				Object.assign(v.placements[0], { currency: "CHF", gains: ["ours", "rival", "other"].map(gain), by_policy: { rounds: 533, purchases: 167, revenue: 656789, revenue_squares: 1e10 } });
 				return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
 			};
 		}`})
@@ -341,6 +342,14 @@ func TestChart(t *testing.T) {
 		if cut := eval[[]string](b, `[...document.querySelectorAll("svg.plot text")].filter((x) => x.getBBox().x < 0).map((x) => x.textContent)`); len(cut) > 0 {
 			t.Errorf("the chart cuts %q", cut)
 		}
+		for _, width := range []int{1280, 800, 390} {
+			b.dress(width, "light")
+			b.wait("innerWidth === " + fmt.Sprint(width))
+			if broken := eval[[]string](b, `[...document.querySelectorAll(".figure .value")].filter((x) => x.offsetHeight > 1.9 * parseFloat(getComputedStyle(x).fontSize)).map((x) => x.textContent)`); len(broken) > 0 {
+				t.Errorf("at a width of %d %q are in two lines", width, broken)
+			}
+		}
+		b.dress(1280, "light")
 		b.run(`((box) => { const at = box.getBoundingClientRect(); box.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: at.x + at.width * 0.77 })); })(document.querySelector(".chart div"))`)
 		b.wait(`document.querySelector(".chart figcaption").innerText.includes(` + quote(c.point) + `)`)
 	}
