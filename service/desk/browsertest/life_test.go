@@ -2,8 +2,11 @@ package browsertest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/page"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
@@ -139,6 +142,35 @@ func TestExperiment(t *testing.T) {
 	s.sell(t, "other", "other", 300)
 	b.visit("/placements/window/decisions")
 	b.reads("later-0")
+}
+
+// The sentence below the verdict is about the variant that the verdict names, not the surest one.
+func TestAhead(t *testing.T) {
+	s := serve(t, nil)
+	variant := func(name, show string, share float64) api.Variant {
+		return api.Variant{Name: name, Show: show, Share: share}
+	}
+	fatal.Or(s.Put(t.Context(), "window", &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "price", Kind: "number"}},
+		Mode: api.Experimenting, Experiment: &api.Experiment{Name: "summer", Variants: []api.Variant{
+			variant("shop", api.ShowBaseline, 0.5), variant("wide", api.ShowPolicy, 0.25), variant("sure", api.ShowUniform, 0.25)}}}))(t)
+	b := open(t, s.base)
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+		const ask = fetch;
+		fetch = async (to, o) => {
+			const answer = await ask(to, o);
+			if (!String(to).endsWith("/experiment")) return answer;
+			const v = await answer.json();
+			v.experiment.decisions = 100;
+			v.experiment.variants[1].difference = { low: -5, estimate: 3, high: 11 };
+			v.experiment.variants[2].difference = { low: -1, estimate: 1, high: 3 };
+			return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
+		};
+	}`})
+	b.visit("/placements/window/experiments")
+	b.wait(`document.querySelector(".headline")`)
+	if text := eval[string](b, `document.querySelector(".headline").innerText`); !strings.HasPrefix(text, "wide earns 3 more") {
+		t.Errorf("the page says: %s", text)
+	}
 }
 
 // A placement with a hold-out compares with the shop's own pages before, during and after an experiment.

@@ -192,7 +192,9 @@ export function Holdout(props: { of: ExperimentReport; currency: string | undefi
 // Ahead says how much more the variant ahead earns.
 function Ahead(props: { of: ExperimentReport; write: Write }) {
   const { of: r, write } = props;
-  const ahead = r.variants.filter((v) => v.difference).sort((a, b) => b.difference!.low - a.difference!.low)[0]; // the surest one
+  const list = r.variants.filter((v) => v.difference).sort((a, b) => b.difference!.estimate - a.difference!.estimate);
+  // the one that the verdict is about
+  const ahead = list.find((v) => v.name === r.verdict.variant) ?? list.find((v) => v.difference!.low > 0 && v.difference!.low >= r.min_gain) ?? list[0];
   if (!ahead || r.decisions === 0) return null;
   const d = ahead.difference!;
   const side = (v: number) => `${write(Math.abs(v))} ${v < 0 ? "less" : "more"}`;
