@@ -342,16 +342,14 @@ func TestPerformance(t *testing.T) {
 		if cut := eval[[]string](b, `[...document.querySelectorAll("svg.plot text")].filter((x) => x.getBBox().x < 0).map((x) => x.textContent)`); len(cut) > 0 {
 			t.Errorf("the chart cuts %q", cut)
 		}
-		for _, width := range []int{1280, 800, 390} {
+		b.wait(`((box) => { const at = box.getBoundingClientRect(); box.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: at.x + at.width * 0.77 })); return document.querySelector(".chart figcaption").innerText.includes(` + quote(c.point) + `); })(document.querySelector(".chart div"))`)
+		for _, width := range []int{800, 390, 1280} {
 			b.dress(width, "light")
 			b.wait("innerWidth === " + fmt.Sprint(width))
 			if broken := eval[[]string](b, `[...document.querySelectorAll(".figure .value")].filter((x) => x.offsetHeight > 1.9 * parseFloat(getComputedStyle(x).fontSize)).map((x) => x.textContent)`); len(broken) > 0 {
 				t.Errorf("at a width of %d %q are in two lines", width, broken)
 			}
 		}
-		b.dress(1280, "light")
-		b.run(`((box) => { const at = box.getBoundingClientRect(); box.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: at.x + at.width * 0.77 })); })(document.querySelector(".chart div"))`)
-		b.wait(`document.querySelector(".chart figcaption").innerText.includes(` + quote(c.point) + `)`)
 	}
 }
 
