@@ -163,7 +163,8 @@ func (c *call) jsonBody() ([]byte, error) {
 }
 
 func tooLarge(limit int64) error {
-	return problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes", limit)
+	return problemf(http.StatusRequestEntityTooLarge, "too-large",
+		"the body has more than %d bytes: send less in a request", limit)
 }
 
 // The types of bodies.
