@@ -47,7 +47,7 @@ var table = [][]string{
 	{"service/host"},
 	{"service/inspect", "service/sim"},
 	{"service/judge"},
-	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/exponent", "bench/offpolicy",
+	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/coverage", "bench/exponent", "bench/offpolicy",
 		"bench/pessimism", "bench/replay", "bench/scale", "bench/sessions", "bench/soak", "bench/warm", "docs"},
 }
 
