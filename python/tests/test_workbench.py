@@ -77,6 +77,10 @@ def test_reproduce(tmp_path: Path) -> None:
     assert list(result.frame["experiment"]) == ["main-gaussian-realizable"] * 2 + ["main-uniform-realizable"] * 2
     assert result._repr_html_().count("<svg") == 2
     assert (tmp_path / "main-gaussian-realizable" / "regret.csv").exists()
+    again = vitrine.reproduce("main-uniform-realizable", seeds=1, policies=["uniform", "oracle"], out=tmp_path)
+    assert list(again) == ["main-uniform-realizable"]
+    with pytest.raises(ValueError, match="geometric-condition: no panel of regret"):
+        vitrine.reproduce("geometric-condition")
 
 
 def test_names_of_any_text() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib
 import json
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -137,8 +138,10 @@ def reproduce(*names: str, out: str | Path | None = None, **flags: Any) -> Resul
     """
     with _directory() as to:
         to = Path(out) if out else to
-        run("reproduce", *names, f"--out={to}", *_flags(flags))
-        panels = sorted(p.parent for p in to.glob("*/summary.csv"))
+        said = run("reproduce", *names, f"--out={to}", *_flags(flags))
+        panels = [to / name for name in sorted(re.findall(r"^(\S+): regret after ", said, re.MULTILINE))]
+        if not panels:
+            raise ValueError(f'{", ".join(names)}: no panel of regret; vitrine.run("reproduce", …) plays other results')
         tables = [(p / "summary.csv").read_text(encoding="utf-8").splitlines(keepends=True) for p in panels]
         pictures = "".join((p / "regret.svg").read_text(encoding="utf-8") for p in panels)
         answer = {p.name: json.loads((p / "run.json").read_text(encoding="utf-8")) for p in panels}
