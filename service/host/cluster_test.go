@@ -8,13 +8,16 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"vitrine/internal/fatal"
@@ -204,6 +207,24 @@ func TestTwoTakeOver(t *testing.T) {
 		r.ask(201, "POST", "/v1/placements/home/decisions",
 			fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, i))
 	}
+}
+
+// A leader whose servers are gone is not ready, without any caller, and is ready again when they are back.
+func TestLeaderReachesNoServer(t *testing.T) {
+	o := natsserver.Options{StoreDir: t.TempDir()}
+	servers := natstest.Serve(t, o)
+	at := fatal.Or(url.Parse(servers.ClientURL()))(t)
+	o.Port = fatal.Or(strconv.Atoi(at.Port()))(t)
+	r := runs(t, at.String(), t.TempDir(), nil)
+	ready := func() (is bool, text string) { status, text := r.get("/readyz"); return status == 200, text }
+	r.until("ready", func() bool { is, _ := ready(); return is })
+	natstest.Stop(servers)
+	r.until("not ready", func() bool {
+		is, text := ready()
+		return !is && strings.Contains(text, "has not reached the log's servers for ")
+	})
+	natstest.Serve(t, o)
+	r.until("ready again", func() bool { is, _ := ready(); return is })
 }
 
 // A service opens the log again if the leader removes the entries that it was about to read: it opened an empty log,
