@@ -71,6 +71,9 @@ const maxProducts = 10
 // O(K (3d)²), and among many features units are hard to find.
 const maxUnits = 30
 
+// memory is the memory of the default experts for tastes that move.
+const memory = 200
+
 // The most units of a default family, and the most parameters of a default family with several units: a round of an
 // expert that is awake costs their cube.
 const (
@@ -83,7 +86,7 @@ const (
 func DefaultExperts(d int) []Expert {
 	experts := []Expert{
 		{Model: utility.NewLinear(d, true)},
-		{Model: utility.NewLinear(d, true), MemoryRounds: 200},
+		{Model: utility.NewLinear(d, true), MemoryRounds: memory},
 	}
 	if d <= maxUnits {
 		for units := 1; units <= maxEach; units++ {
@@ -95,7 +98,8 @@ func DefaultExperts(d int) []Expert {
 		}
 	}
 	if d <= maxProducts {
-		experts = append(experts, Expert{Model: utility.NewQuadratic(d)}, Expert{Model: utility.NewSteps(d)})
+		experts = append(experts, Expert{Model: utility.NewQuadratic(d)}, Expert{Model: utility.NewSteps(d)},
+			Expert{Model: utility.NewQuadratic(d), MemoryRounds: memory})
 	}
 	return experts
 }
@@ -194,7 +198,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 		if err != nil {
 			return nil, fmt.Errorf("expert %d, %v: %w", i+1, x, err)
 		}
-		if l.fewer(e) != nil {
+		if l.awaited(e) != nil {
 			e.wake = waiting
 		} else if m, ok := e.additive(); ok {
 			rng := streamOf(l.seed, i, 0)

@@ -59,7 +59,7 @@ func (b *beliefs) inScores(z standardisation) (*beliefs, error) {
 	for _, e := range b.experts {
 		if e.MemoryRounds == 0 {
 			twin := e.twin(1)
-			if b.fewer(e) != nil {
+			if b.awaited(e) != nil {
 				twin.wake = waiting
 			}
 			n.experts = append(n.experts, twin)
@@ -209,7 +209,7 @@ func (l *BMA) take() {
 	l.cost = max(job.took/time.Duration(last), l.cost*4/5)
 	if !job.moved {
 		for i, e := range job.result.experts {
-			if e.MemoryRounds > 0 {
+			if e.MemoryRounds > 0 && l.experts[i].wake == 0 {
 				e.posterior = l.experts[i].posterior // fits leave it alone
 			}
 		}
@@ -333,7 +333,8 @@ func (f *fitting) run(history *mle.Choices, folded int) {
 	for i, e := range f.experts {
 		if f.moved {
 			e.units, e.unit = nil, [2]*unitPosterior{}
-		} else if e.MemoryRounds > 0 {
+		}
+		if e.MemoryRounds > 0 && (f.rounds < e.wake || e.wake == 0 && !f.moved) {
 			continue
 		}
 		group.Go(func() {
@@ -341,7 +342,7 @@ func (f *fitting) run(history *mle.Choices, folded int) {
 			defer func() { <-workers }()
 			defer fits.Catch()
 			if e.MemoryRounds > 0 {
-				e.replay(history, f.base)
+				f.replay(e, history)
 			} else {
 				f.fit(e, history, streamOf(f.seed, i, f.rounds))
 			}
@@ -349,6 +350,16 @@ func (f *fitting) run(history *mle.Choices, folded int) {
 	}
 	group.Wait()
 	fits.Repanic()
+}
+
+// replay makes an expert with a memory learn the history from its first round on. One that waited is charged the
+// evidence of the folded rounds under the family that it waited for.
+func (f *fitting) replay(e *expert, history *mle.Choices) {
+	e.wake = 0
+	e.replay(history, f.base)
+	if o := f.awaited(e); o != nil && o.anchor != nil {
+		e.posterior.LogEvidence += o.anchor.LogEvidence
+	}
 }
 
 // fit fits an expert that does not rest, and estimates the posteriors of one unit more for a family without units.
@@ -421,7 +432,7 @@ func (b *beliefs) rest(rounds int) {
 		shares := v.together(all[k])
 		for i, o := range v.experts {
 			for _, e := range v.experts {
-				if e.wake == waiting && shares[i] > 0.5 && v.fewer(e) == o {
+				if e.wake == waiting && shares[i] > 0.5 && v.awaited(e) == o {
 					e.wake = rounds
 				}
 			}

@@ -61,8 +61,22 @@ func (f *fitting) starts(e *expert, history *mle.Choices, rng *rand.Rand) (start
 	return []start{{w: w}}
 }
 
-// waiting is the wake of an expert with one unit more than another, until that one holds most of the weight.
+// waiting is the wake of an expert that waits until another holds most of the weight.
 const waiting = 1<<30 - 1
+
+// awaited returns the expert for which e waits, or nil: the one with one unit less, or the one of the same family
+// without a memory. Linear experts do not wait.
+func (b *beliefs) awaited(e *expert) *expert {
+	if _, linear := e.Model.(*utility.Linear); linear || e.MemoryRounds == 0 {
+		return b.fewer(e)
+	}
+	for _, o := range b.experts {
+		if o.MemoryRounds == 0 && utility.Identity(o.Model) == utility.Identity(e.Model) {
+			return o
+		}
+	}
+	return nil
+}
 
 // fewer returns the expert of the same family with one unit less, or nil.
 func (b *beliefs) fewer(e *expert) *expert {

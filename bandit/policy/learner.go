@@ -251,17 +251,17 @@ func readExperts(s settings.Section, p bandit.Problem) (m Made, list []bandit.Ex
 func defaultExperts(features int) (tables []map[string]any) {
 	for _, e := range bandit.DefaultExperts(features) {
 		t := map[string]any{}
+		if e.MemoryRounds > 0 {
+			t["memory_rounds"] = e.MemoryRounds
+		}
 		switch m := e.Model.(type) {
 		case *utility.Linear:
 			t["kind"], t["intercept"] = "linear", true
-			if e.MemoryRounds > 0 {
-				t["memory_rounds"] = e.MemoryRounds
-			}
 		case *utility.Additive:
 			kind, _, _ := strings.Cut(m.String(), " ")
 			t["kind"], t["units"] = kind, int64(m.Units())
 		default:
-			t["kind"] = e.String()
+			t["kind"] = bandit.Expert{Model: m}.String()
 		}
 		tables = append(tables, t)
 	}
