@@ -69,6 +69,48 @@ func TestANewUnitAfterAFold(t *testing.T) {
 	}
 }
 
+// Products with a memory wait until the products hold most of the weight. Then they start from about the same evidence,
+// also when rounds are folded, and take the weight over when tastes move.
+func TestProductsWithAMemory(t *testing.T) {
+	for name, window := range map[string]int{"folded": 64, "kept": maxRounds} {
+		t.Run(name, func(t *testing.T) {
+			var l *BMA
+			begin := func() {
+				l = newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+				l.window = window
+			}
+			find := func(memory float64) *expert {
+				for _, e := range l.experts {
+					if e.MemoryRounds == memory && utility.Identity(e.Model) == "quadratic" {
+						return e
+					}
+				}
+				t.Fatalf("there is no quadratic expert of memory %v", memory)
+				return nil
+			}
+			begin()
+			play(t, l, func(x []float64) float64 { return x[0] - 1 }, 0, 250)
+			l.wait()
+			if e := find(memory); e.wake != waiting || e.posterior.LogEvidence != 0 {
+				t.Errorf("beside a line its wake is %d, and its evidence is %v", e.wake, e.posterior.LogEvidence)
+			}
+			begin()
+			s := 0
+			for ; find(memory).wake != 0 && s < 1000 || s < 150; s++ {
+				play(t, l, product, s, s+1)
+			}
+			old, own := find(0).posterior.LogEvidence, find(memory).posterior.LogEvidence
+			if own < old-30 || own > old+30 || old > -90 {
+				t.Errorf("after %d rounds its evidence is %v, that without a memory %v", s, own, old)
+			}
+			play(t, l, func(x []float64) float64 { return 0.5*x[2] - product(x) }, s, s+400)
+			if w := l.Diagnostics()["quadratic of memory 200"]; w < 0.9 {
+				t.Errorf("when tastes moved its weight is %v", w)
+			}
+		})
+	}
+}
+
 // A learner that is saved and restored while a fit runs, or between fits, learns the same bytes as without, for any
 // number of processors: the round that takes a fit is counted.
 func TestFitsBesideObserveReplay(t *testing.T) {

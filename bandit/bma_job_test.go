@@ -171,8 +171,8 @@ func TestUnitsLetNoModeRest(t *testing.T) {
 	}
 	set(-790, -478, 330)
 	f.rest(f.rounds)
-	if names, units := resting(); len(names) != len(f.experts)-3 || units {
+	if names, units := resting(); len(names) != len(f.experts)-4 || units {
 		t.Errorf("beside families of products and steps far above the linear family %v rest, want all but them and "+
-			"the one with a memory; units %v, want none", names, units)
+			"those with a memory; units %v, want none", names, units)
 	}
 }
