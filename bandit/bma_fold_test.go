@@ -95,8 +95,13 @@ func TestProductsWithAMemory(t *testing.T) {
 				t.Errorf("beside a line its wake is %d, and its evidence is %v", e.wake, e.posterior.LogEvidence)
 			}
 			begin()
-			s := 0
-			for ; find(memory).wake != 0 && s < 1000 || s < 150; s++ {
+			play(t, l, product, 0, 150)
+			l.wait()
+			late := find(memory)
+			late.wake = waiting
+			fatal.If(t, late.restart())
+			s := 150
+			for ; find(memory).wake != 0 && s < 1000; s++ {
 				play(t, l, product, s, s+1)
 			}
 			old, own := find(0).posterior.LogEvidence, find(memory).posterior.LogEvidence
