@@ -66,6 +66,9 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 		"ucb-mnl likelihood": func(p Problem) vitrine.Learner {
 			return must(NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: "likelihood", Lambda: 1}}))
 		},
+		"ucb-mnl online": func(p Problem) vitrine.Learner {
+			return must(NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 1}, Update: "online"}))
+		},
 		"ts-mnl": func(p Problem) vitrine.Learner { return must(NewTS(p, DefaultTSOptions())) },
 		"ofu-mnl-plus": func(p Problem) vitrine.Learner {
 			return must(NewOFU(p, DefaultOFUOptions()))

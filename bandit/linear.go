@@ -101,8 +101,11 @@ func newLinear(p Problem, m utility.LinearInParams, o LinearOptions, self algori
 
 // regression returns the start of penalised maximum likelihood with a Gram
 // matrix, for UCB-MNL and TS-MNL.
-func regression(d int, lambda float64) func() (estimator, *gram.Matrix) {
+func regression(d int, lambda float64, update string) func() (estimator, *gram.Matrix) {
 	return func() (estimator, *gram.Matrix) {
+		if update == "online" {
+			return recursive{mle.NewRecursive(lambda, d)}, gram.New(d, lambda)
+		}
 		return newton{mle.NewNewton(lambda, make([]float64, d), 1e-6)}, gram.New(d, lambda)
 	}
 }

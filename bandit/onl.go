@@ -354,6 +354,13 @@ func (o online) observe(a []float64, g *mat.Dense, y vitrine.Choice, more ...vit
 	o.Update(a, g, y, more...)
 }
 
+// recursive is for utilities Gw.
+type recursive struct{ *mle.Recursive }
+
+func (r recursive) observe(_ []float64, g *mat.Dense, y vitrine.Choice, more ...vitrine.Choice) {
+	r.Update(g, y, more...)
+}
+
 // committed stays at the pilot.
 type committed []float64
 

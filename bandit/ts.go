@@ -19,7 +19,8 @@ import (
 // TSOptions are the options of TS-MNL.
 type TSOptions struct {
 	LinearOptions
-	Samples int `toml:"samples" range:"[1, inf)" zero:"the paper's M(K)" doc:"M, the parameters drawn for each offer"`
+	Update  string `toml:"update,omitempty" range:"mle|online" zero:"mle" doc:"how θ̂ moves: to the maximum of the likelihood of all rounds, or by a step a round and fits now and then, at a bounded cost"`
+	Samples int    `toml:"samples" range:"[1, inf)" zero:"the paper's M(K)" doc:"M, the parameters drawn for each offer"`
 }
 
 // DefaultTSOptions returns λ = 1, the radius of the paper and its M(K).
@@ -58,7 +59,7 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 	}
 	l := &TS{o: o}
 	id := p.identify("ts-mnl", 1, utility.Identity(model), o)
-	l.linear = newLinear(p, model, o.LinearOptions, l, id, regression(model.NumParams(), o.Lambda))
+	l.linear = newLinear(p, model, o.LinearOptions, l, id, regression(model.NumParams(), o.Lambda, o.Update))
 	return l, nil
 }
 

@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -16,6 +17,7 @@ import (
 // UCBOptions are the options of UCB-MNL.
 type UCBOptions struct {
 	LinearOptions `range:"constants: theory|frozen|likelihood|tuned" doc:"constants: the paper's radius, its value at t = 1, that of the likelihood, or radius"`
+	Update        string  `toml:"update,omitempty" range:"mle|online" zero:"mle" doc:"how θ̂ moves: to the maximum of the likelihood of all rounds, or by a step a round and fits now and then, at a bounded cost"`
 	Delta         float64 `toml:"delta,omitempty" range:"(0, 1)" zero:"0.05" doc:"δ of constants = likelihood: the probability that it ever misses θ*"`
 	Bound         float64 `toml:"bound,omitempty" range:"(0, inf)" zero:"1" doc:"B of constants = likelihood, where ‖θ*‖ ≤ B"`
 }
@@ -51,9 +53,13 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 	if err := option.Check(o); err != nil {
 		return nil, err
 	}
+	if o.Update == "online" && o.Constants == likelihood {
+		return nil, fmt.Errorf("update = \"online\": constants = %q bound the maximum of the likelihood of all rounds: "+
+			"leave update out", likelihood)
+	}
 	l := &UCB{o: o}
 	id := p.identify("ucb-mnl", 1, utility.Identity(model), o)
-	l.linear = newLinear(p, model, o.LinearOptions, l, id, regression(model.NumParams(), o.Lambda))
+	l.linear = newLinear(p, model, o.LinearOptions, l, id, regression(model.NumParams(), o.Lambda, o.Update))
 	return l, nil
 }
 

@@ -3,6 +3,7 @@ package bandit
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -205,4 +206,13 @@ func TestLikelihoodCoverage(t *testing.T) {
 		t.Errorf("%d of %d runs miss θ* in a round, at most %.0f may", missed, runs, limit)
 	}
 	t.Logf("%d of %d runs miss θ*", missed, runs)
+}
+
+// The constants are for the maximum of the likelihood, which update = "online" leaves between fits.
+func TestLikelihoodNeedsTheMaximum(t *testing.T) {
+	o := DefaultUCBOptions()
+	o.Constants, o.Update = likelihood, "online"
+	if _, err := NewUCB(paperProblem(), o); err == nil || !strings.Contains(err.Error(), `update = "online"`) {
+		t.Errorf("%v, want an error about update", err)
+	}
 }

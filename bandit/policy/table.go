@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"vitrine/bandit"
+	"vitrine/internal/settings"
 )
 
 // All are the policies. To add one is to write its file in bandit and a line here.
@@ -35,7 +36,7 @@ var All = []Policy{
 	{
 		Name: "ucb-mnl", Doc: "confidence bounds on linear utilities (Oh and Iyengar 2021)",
 		Choose: "for utilities that are linear", Offer: "N d_w²", Round: "(d_w + t) K d_w", Page: "ucb-mnl",
-		Serving: tuned, Warn: notTuned,
+		Serving: tunedOnline, Warn: notTuned,
 		Line:     Line{Color: "blue", Dashes: []float64{8, 3}},
 		Matrices: Matrices{6, 2.5},
 		Learner:  OfBasis(bandit.DefaultUCBOptions, bandit.NewUCBOn),
@@ -44,7 +45,7 @@ var All = []Policy{
 		Name: "ts-mnl", Doc: "optimistic Thompson sampling, linear (Oh and Iyengar 2019)",
 		Choose: "for offers that vary, with linear utilities", Offer: "N d_w log K", Round: "(d_w + t) K d_w",
 		Page:    "ts-mnl",
-		Serving: tuned, Warn: notTuned,
+		Serving: tunedOnline, Warn: notTuned,
 		Line:     Line{Color: "sky blue", Dashes: []float64{5, 2}},
 		Matrices: Matrices{8, 2.5},
 		Learner:  OfBasis(bandit.DefaultTSOptions, bandit.NewTSOn),
@@ -129,6 +130,9 @@ var linear = map[string]any{"kind": "linear", "intercept": true}
 
 // tuned are the constants of placements. The theory's constants sell less than chance within any horizon of a shop.
 var tuned = map[string]any{"intercept": true, "constants": "tuned", "radius": 1.0, "lambda": 1.0}
+
+// tunedOnline also bounds the cost of a round.
+var tunedOnline = settings.Merge(tuned, map[string]any{"update": "online"})
 
 // notTuned warns of constants that a shop cannot afford.
 func notTuned(s map[string]any) string {

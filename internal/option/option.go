@@ -9,7 +9,7 @@
 //	doc    one line in plain English
 //	range  the legal numbers as an interval, "[0, 1)" or "(0, inf)", or the legal words, "adam|map";
 //	       in a list it applies to every element
-//	zero   the meaning of the number 0, which is then legal regardless of the range
+//	zero   the meaning of the number 0 or of "", which is then legal regardless of the range
 //	when   "schedule=theory": the range applies only if the option schedule is theory
 //
 // The fields of an embedded struct are options, too. The tags zero, range and doc of an embedded struct refine one of
@@ -168,7 +168,7 @@ func (o Option) check() error {
 func (o Option) checkOne(v reflect.Value) error {
 	switch {
 	case o.Words != nil:
-		if !slices.Contains(o.Words, v.String()) {
+		if !slices.Contains(o.Words, v.String()) && !(v.String() == "" && o.zero != "") {
 			return fmt.Errorf("%s = %q: unknown%s", o.Key, v.String(), hint.Legal(v.String(), o.Words))
 		}
 	case o.Legal != nil:
@@ -189,6 +189,9 @@ func (o Option) orZero() string {
 	if o.zero == "" {
 		return ""
 	}
+	if o.Words != nil {
+		return `, or "" for ` + o.zero
+	}
 	return ", or 0 for " + o.zero
 }
 
@@ -198,7 +201,7 @@ func (o Option) Range() string {
 	if o.Legal != nil {
 		return o.Legal.String() + o.orZero()
 	}
-	return strings.Join(o.Words, ", ")
+	return strings.Join(o.Words, ", ") + o.orZero()
 }
 
 // When returns the option, and its value, under which the range applies. The key is "" if the range always applies.

@@ -1,0 +1,107 @@
+package mle
+
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/fields"
+	"vitrine/internal/gram"
+	"vitrine/utility"
+)
+
+// Recursive follows the maximum of the penalised likelihood of utilities u_k(w) = g_kᵀw, with the penalty (λ/2)‖w‖². Its
+// cost a round and its memory do not grow with the rounds. Each round takes one step of an extended Kalman filter,
+//
+//	H_{t+1} = H_t + ∇²ℓ_t,  w_{t+1} = w_t − H_{t+1}⁻¹ ∇ℓ_t(w_t),  H_1 = λI
+//
+// which is that of [Online] with η = σ = 1. After rounds 1, 2, …, each growth times the one before but at most half a
+// window later, a full fit to the rounds that are kept replaces w by the maximum and H by the Hessian there. Once a window
+// of rounds is kept, Laplace's approximation of the posterior after the older half becomes the prior of the rest, and the
+// older half is dropped. With K items a round, it costs O(K d²), the fits included.
+type Recursive struct {
+	*Online
+	model  *utility.Linear
+	lambda float64
+	kept   *Choices
+	prior  *Laplace // of the dropped rounds; nil for N(0, I/λ)
+	rounds int      // in all
+	next   int      // the round of the next fit
+	window int      // the most rounds that are kept
+	zeros  []float64
+}
+
+// recursiveWindow is the most rounds that [Recursive] keeps, and recursiveGrowth the factor between the rounds of its
+// first fits.
+const (
+	recursiveWindow = 4096
+	recursiveGrowth = 1.2
+)
+
+// NewRecursive returns an estimate of d parameters at its first round, which is 0.
+func NewRecursive(lambda float64, d int) *Recursive {
+	return &Recursive{
+		Online: NewOnline(lambda, make([]float64, d), 1, 1), model: utility.NewLinear(d, false), lambda: lambda,
+		kept: NewChoices(d), next: 1, window: recursiveWindow,
+	}
+}
+
+// Update learns a round with choice y, and any further takes, among items with utilities Gw.
+func (r *Recursive) Update(g *mat.Dense, y vitrine.Choice, more ...vitrine.Choice) {
+	n, _ := g.Dims()
+	for len(r.zeros) < n {
+		r.zeros = append(r.zeros, 0)
+	}
+	r.Online.Update(r.zeros[:n], g, y, more...)
+	r.kept.AppendRows(g, y, more...)
+	r.rounds++
+	if r.rounds < r.next && r.kept.Rounds() < r.window {
+		return
+	}
+	r.next = min(max(r.rounds+1, int(recursiveGrowth*float64(r.rounds))), r.rounds+r.window/2)
+	r.fit()
+	if r.kept.Rounds() == r.window {
+		r.drop(r.window / 2)
+	}
+}
+
+// fit moves the estimate to the maximum. If rounding or unbounded utilities prevent that, the filter's estimate stays.
+func (r *Recursive) fit() {
+	p, err := r.posterior(r.kept)
+	if err == nil && r.h.Set(gram.Pack(nil, p.h)) == nil {
+		copy(r.w, p.Mode)
+	}
+}
+
+// posterior returns the approximate posterior after some rounds.
+func (r *Recursive) posterior(c *Choices) (*Laplace, error) {
+	nll := &NLL{Model: r.model, Choices: c, Ridge: r.lambda, Anchor: r.prior}
+	return LevenbergMarquardt{Steps: 30, Tolerance: 1e-6}.Laplace(nll, slices.Clone(r.w))
+}
+
+// drop makes the posterior after the oldest n rounds the prior of the others, which stay.
+func (r *Recursive) drop(n int) {
+	p, err := r.posterior(r.kept.Slice(0, n))
+	if err != nil { // then the filter's, which knows all rounds
+		n = r.kept.Rounds()
+		if p, err = NewGaussian(r.w, r.h.Sym(nil)); err != nil {
+			p = r.prior
+		}
+	}
+	r.prior = p
+	r.kept.Drop(n)
+}
+
+// Fields encodes or decodes the estimate. When decoding, r must be of the same dimension.
+func (r *Recursive) Fields(f *fields.Fields) {
+	r.Online.Fields(f)
+	r.kept.Fields(f)
+	hasPrior := r.prior != nil
+	if f.Flag(&hasPrior); hasPrior {
+		LaplaceFields(f, &r.prior, len(r.w))
+	}
+	f.Count(&r.rounds, &r.next)
+	f.Check(r.kept.Rounds() <= min(r.rounds, r.window-1), "%d rounds are kept of %d", r.kept.Rounds(), r.rounds)
+	f.Check(r.next > r.rounds, "the next fit is after round %d of %d", r.next, r.rounds)
+}
