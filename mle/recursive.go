@@ -16,34 +16,30 @@ import (
 //
 //	H_{t+1} = H_t + ∇²ℓ_t,  w_{t+1} = w_t − H_{t+1}⁻¹ ∇ℓ_t(w_t),  H_1 = λI
 //
-// which is that of [Online] with η = σ = 1. After rounds 1, 2, …, each growth times the one before but at most half a
-// window later, a full fit to the rounds that are kept replaces w by the maximum and H by the Hessian there. Once a window
-// of rounds is kept, Laplace's approximation of the posterior after the older half becomes the prior of the rest, and the
-// older half is dropped. With K items a round, it costs O(K d²), the fits included.
+// which is that of [Online] with η = σ = 1. Now and then a full fit to the rounds that are kept replaces w by the maximum
+// and H by the Hessian there: after rounds 1, 2, …, each 1.2 times the one before, and whenever 4096 rounds are kept. Then
+// Laplace's approximation of the posterior after the older half also becomes the prior of the rest, and the older half is
+// dropped. A round of K items costs O(K d²), the fits included.
 type Recursive struct {
 	*Online
 	model  *utility.Linear
 	lambda float64
 	kept   *Choices
 	prior  *Laplace // of the dropped rounds; nil for N(0, I/λ)
-	rounds int      // in all
-	next   int      // the round of the next fit
-	window int      // the most rounds that are kept
+	next   int      // as many kept rounds are fitted next
 	zeros  []float64
 }
 
-// recursiveWindow is the most rounds that [Recursive] keeps, and recursiveGrowth the factor between the rounds of its
-// first fits.
 const (
-	recursiveWindow = 4096
-	recursiveGrowth = 1.2
+	recursiveWindow = 4096 // a fit to as many rounds drops half of them
+	recursiveGrowth = 1.2  // between the rounds of the first fits
 )
 
 // NewRecursive returns an estimate of d parameters at its first round, which is 0.
 func NewRecursive(lambda float64, d int) *Recursive {
 	return &Recursive{
 		Online: NewOnline(lambda, make([]float64, d), 1, 1), model: utility.NewLinear(d, false), lambda: lambda,
-		kept: NewChoices(d), next: 1, window: recursiveWindow,
+		kept: NewChoices(d), next: 1,
 	}
 }
 
@@ -55,14 +51,14 @@ func (r *Recursive) Update(g *mat.Dense, y vitrine.Choice, more ...vitrine.Choic
 	}
 	r.Online.Update(r.zeros[:n], g, y, more...)
 	r.kept.AppendRows(g, y, more...)
-	r.rounds++
-	if r.rounds < r.next && r.kept.Rounds() < r.window {
+	if r.kept.Rounds() < r.next {
 		return
 	}
-	r.next = min(max(r.rounds+1, int(recursiveGrowth*float64(r.rounds))), r.rounds+r.window/2)
 	r.fit()
-	if r.kept.Rounds() == r.window {
-		r.drop(r.window / 2)
+	if r.next == recursiveWindow {
+		r.drop(r.next / 2)
+	} else {
+		r.next = min(max(r.next+1, int(recursiveGrowth*float64(r.next))), recursiveWindow)
 	}
 }
 
@@ -80,16 +76,12 @@ func (r *Recursive) posterior(c *Choices) (*Laplace, error) {
 	return LevenbergMarquardt{Steps: 30, Tolerance: 1e-6}.Laplace(nll, slices.Clone(r.w))
 }
 
-// drop makes the posterior after the oldest n rounds the prior of the others, which stay.
+// drop makes the posterior after the oldest n rounds the prior of the others, which stay. If rounding prevents that, the
+// prior stays, too.
 func (r *Recursive) drop(n int) {
-	p, err := r.posterior(r.kept.Slice(0, n))
-	if err != nil { // then the filter's, which knows all rounds
-		n = r.kept.Rounds()
-		if p, err = NewGaussian(r.w, r.h.Sym(nil)); err != nil {
-			p = r.prior
-		}
+	if p, err := r.posterior(r.kept.Slice(0, n)); err == nil {
+		r.prior = p
 	}
-	r.prior = p
 	r.kept.Drop(n)
 }
 
@@ -101,7 +93,7 @@ func (r *Recursive) Fields(f *fields.Fields) {
 	if f.Flag(&hasPrior); hasPrior {
 		LaplaceFields(f, &r.prior, len(r.w))
 	}
-	f.Count(&r.rounds, &r.next)
-	f.Check(r.kept.Rounds() <= min(r.rounds, r.window-1), "%d rounds are kept of %d", r.kept.Rounds(), r.rounds)
-	f.Check(r.next > r.rounds, "the next fit is after round %d of %d", r.next, r.rounds)
+	f.Count(&r.next)
+	f.Check(r.kept.Rounds() < r.next && r.next <= recursiveWindow, "%d rounds are kept, and the next fit is to %d",
+		r.kept.Rounds(), r.next)
 }

@@ -114,8 +114,8 @@ func TestRecursiveGoesOn(t *testing.T) {
 
 // Features that rounding cannot bear stop neither the filter nor the bound of memory.
 func TestRecursiveOfExtremeFeatures(t *testing.T) {
-	r := mle.NewRecursive(1, 2)
-	g := mat.NewDense(2, 2, []float64{1e4, 1e-4, -1e4, 1})
+	r := mle.NewRecursive(1e-9, 2)
+	g := mat.NewDense(2, 2, []float64{1e6, 1e6, -1e6, -1e6})
 	for s := range 9000 {
 		r.Update(g, vitrine.Choice(s%3))
 	}
