@@ -55,7 +55,7 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 	}
 	if o.Update == "online" && o.Constants == likelihood {
 		return nil, fmt.Errorf("update = \"online\": constants = %q bound the maximum of the likelihood of all rounds: "+
-			"leave update out", likelihood)
+			"set update = \"mle\"", likelihood)
 	}
 	l := &UCB{o: o}
 	id := p.identify("ucb-mnl", 1, utility.Identity(model), o)

@@ -115,7 +115,7 @@ func TestRecursiveGoesOn(t *testing.T) {
 // Features that rounding cannot bear stop neither the filter nor the bound of memory.
 func TestRecursiveOfExtremeFeatures(t *testing.T) {
 	r := mle.NewRecursive(1e-9, 2)
-	g := mat.NewDense(2, 2, []float64{1e6, 1e6, -1e6, -1e6})
+	g := mat.NewDense(2, 2, []float64{1e160, 1, -1e160, 1})
 	for s := range 9000 {
 		r.Update(g, vitrine.Choice(s%3))
 	}

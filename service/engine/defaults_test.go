@@ -26,7 +26,8 @@ func TestPolicyIsComplete(t *testing.T) {
 	put(t, e, "home", shopWith(`{"name":"ucb-mnl"}`))
 	put(t, e, "any", `{"max_size":2,"features":[{"name":"x","kind":"number"}]}`)
 	put(t, e, "old", shopWith(`{"name":"ucb-mnl","constants":"theory"}`))
-	want := map[string]any{"name": "ucb-mnl", "constants": "tuned", "intercept": true, "lambda": 1.0, "radius": 1.0}
+	want := map[string]any{"name": "ucb-mnl", "constants": "tuned", "intercept": true, "lambda": 1.0, "radius": 1.0,
+		"update": "online"}
 	c, err := e.Config("home")
 	fatal.If(t, err)
 	if diff := cmp.Diff(want, c.Policy); diff != "" {
