@@ -81,7 +81,7 @@ func TestNewLearnerOnABasis(t *testing.T) {
 	have := fatal.Or(setup.NewLearner(specOf(
 		`{"name":"ucb-mnl","constants":"theory","radius":0,"lambda":3,"utility":{"kind":"quadratic"}}`)))(t)
 	o := bandit.DefaultUCBOptions()
-	o.Lambda = 3
+	o.Lambda, o.Update = 3, "online"
 	want := fatal.Or(bandit.NewUCBOn(p, utility.NewQuadratic(specFeatures), o))(t)
 	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
 		t.Errorf("the learner (-library +placement):\n%s", diff)
