@@ -60,7 +60,7 @@ type OverviewEntry struct {
 	Currency string   `json:"currency,omitzero" doc:"what revenues are in: of its configuration"`
 	Explored float64  `json:"explore_share,omitzero" doc:"in the mode explore, the share of requests that see random pages for comparison"`
 	Holdout  float64  `json:"holdout_share,omitzero" doc:"the share of shoppers who always see the caller's own page"`
-	ByPolicy Totals   `json:"by_policy" doc:"decisions of the policy that have ended, over the time that was asked for"`
+	ByPolicy Totals   `json:"by_policy" doc:"decisions of the policy over the time that was asked for, up to the first that waits for its outcome: of the later ones those that sold end first"`
 	Latency  *Latency `json:"latency,omitempty" doc:"of decisions since the service started"`
 
 	Revenue       *float64 `json:"mean_revenue" doc:"a decision of the policy, over the time that was asked for; null if there is none, as the next one"`

@@ -292,7 +292,7 @@ func TestSeriesByHand(t *testing.T) {
 		t.Errorf("without decisions: %+v", r)
 	}
 	for span, want := range map[time.Duration][2]float64{0: {6, -4}, 3 * time.Second: {4, -20. / 3}, time.Second: {}} {
-		recent, total := s.Recent(now, span), 0.0
+		recent, total := s.Recent(now, span, 0), 0.0
 		if len(recent.Gains) > 0 {
 			total = recent.Gains[0].Total.Estimate
 		}
@@ -301,7 +301,7 @@ func TestSeriesByHand(t *testing.T) {
 			t.Errorf("in %v: %+v, want %v", span, recent, want)
 		}
 	}
-	if recent := s.Recent(second(103.9), 0); recent.Rate != 0.3 { // the present second is incomplete
+	if recent := s.Recent(second(103.9), 0, 0); recent.Rate != 0.3 { // the present second is incomplete
 		t.Errorf("%v decisions a second in the middle of one", recent.Rate)
 	}
 }

@@ -123,7 +123,7 @@ func TestCoverageOfGains(t *testing.T) {
 				if n%50 > 0 {
 					continue
 				}
-				for _, g := range r.of.Series.Recent(r.now, 0).Gains {
+				for _, g := range r.of.Series.Recent(r.now, 0, 0).Gains {
 					truth := over[g.Decisions-1] / float64(g.Decisions)
 					isIn = isIn && g.PerDecision.Low <= truth && truth <= g.PerDecision.High
 					isSure = isSure || g.PerDecision.Low > 0
@@ -137,7 +137,7 @@ func TestCoverageOfGains(t *testing.T) {
 			}
 			r.now += 2 * int64(drawing.Window)
 			r.expire()
-			all := r.of.Series.Recent(r.now, 0).Gains[0]
+			all := r.of.Series.Recent(r.now, 0, 0).Gains[0]
 			if all.Decisions != uint64(decisions) || all.Total.Estimate != float64(decisions)*all.PerDecision.Estimate {
 				t.Fatalf("%s: at the end %+v", name, all)
 			}

@@ -266,28 +266,35 @@ func number(v float64) *float64 {
 
 // Recent describes a placement's recent decisions.
 type Recent struct {
-	Policy api.Totals // decisions by the policy
+	Policy api.Totals // decisions by the policy, up to the first that waits for its outcome
 	Gains  []api.Gain
 	Rate   float64 // decisions per second in the last ten complete seconds
 
 	Latency *api.Latency // since the process began; nil before the first decision
 }
 
-// Recent returns the earnings from decisions in a span of time before now. A span of 0 means all decisions.
-func (s *Series) Recent(now int64, span time.Duration) Recent {
+// Recent returns the earnings from decisions in a span of time before now. A span of 0 means all decisions. The policy's
+// totals end before the first decision that waits for its outcome in an attribution window: of those after it the ones
+// that sold have ended, and the others have not.
+func (s *Series) Recent(now int64, span, window time.Duration) Recent {
 	var sum bucket
-	to := secondOf(now)
+	var policy api.Totals
+	to, waits := secondOf(now), false
 	last := uint64(0)
 	for i := range s.buckets {
 		b := &s.buckets[i]
+		waits = waits || b.closed() < b.offered && b.end() > to-int64(window/time.Second)
 		if span == 0 || b.end() > to+1-int64(span/time.Second) {
 			sum.add(b)
+			if !waits {
+				policy.Add(&b.arms[0])
+			}
 		}
 		if b.start >= to-10 && b.end() <= to {
 			last += b.offered
 		}
 	}
-	return Recent{Policy: sum.arms[0], Gains: sum.gains(), Rate: float64(last) / 10}
+	return Recent{Policy: policy, Gains: sum.gains(), Rate: float64(last) / 10}
 }
 
 // Past returns the sums of all decisions in a span of time before now, the largest revenue of a shown item, and the

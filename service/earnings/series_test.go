@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"vitrine/service/offer"
 )
 
 // Buckets double in width as they age, so their number grows with the logarithm of time. They keep every decision.
@@ -77,6 +79,33 @@ func TestSeriesSetBack(t *testing.T) {
 	}
 	if made != 20_000 || closed != 20_000-100 {
 		t.Errorf("%d decisions, %d closed", made, closed)
+	}
+}
+
+// Where only sales are reported, the others are known when the attribution window ends: the policy's totals end before
+// them. A caller that reports everything at once waits for nothing.
+func TestRecentWaits(t *testing.T) {
+	const window = 60
+	for _, c := range []struct {
+		reports bool // what was not sold, too
+		rounds  uint64
+	}{{false, 40}, {true, 100}} {
+		s := new(Series)
+		for n := range uint64(100) {
+			made := 1000 + int64(n)
+			s.offered(n+2, second(float64(made)), new(Watch))
+			if n%10 == 5 {
+				s.closed(n+2, second(float64(made)), sale(n+2, offer.ByPolicy, 1, "a"), new(Watch))
+			} else if c.reports {
+				s.closed(n+2, second(float64(made)), sale(n+2, offer.ByPolicy, 0, "a"), new(Watch))
+			}
+			if old := n - window; n >= window && old%10 != 5 && !c.reports {
+				s.closed(old+2, second(float64(1000+old)), sale(old+2, offer.ByPolicy, 0, "a"), new(Watch))
+			}
+		}
+		if p := s.Recent(second(1099.5), 0, window*time.Second).Policy; p.Rounds != c.rounds || p.Purchases != c.rounds/10 {
+			t.Errorf("%d of %d decisions sold, want a tenth of %d", p.Purchases, p.Rounds, c.rounds)
+		}
 	}
 }
 

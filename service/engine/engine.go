@@ -200,7 +200,7 @@ func (e *Engine) Recent(name string, now int64, span time.Duration) (r earnings.
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	r = v.Placement.Earnings.Series.Recent(now, span)
+	r = v.Placement.Earnings.Series.Recent(now, span, v.Config().Window())
 	r.Gains, r.Latency = v.Placement.Gains(r), v.Placement.Latency.Report()
 	return r, nil
 }

@@ -29,7 +29,7 @@ func (e *Engine) Insight(ctx context.Context, name string, now int64) (*api.Insi
 func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight, error) {
 	e.mu.RLock()
 	t, learner := v.Placement.Earnings.Copy(), v.Placement.Learner
-	gains := v.Placement.Gains(t.Series.Recent(0, 0))
+	gains := v.Placement.Gains(t.Series.Recent(0, 0, 0))
 	e.mu.RUnlock()
 	current, config := *v.Worker.Current(), v.Config()
 	x := &api.Insight{

@@ -47,7 +47,7 @@ func (v *View) Stats() api.Stats {
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
-	s.Gains = p.Gains(p.Earnings.Series.Recent(0, 0))
+	s.Gains = p.Gains(p.Earnings.Series.Recent(0, 0, 0))
 	return s
 }
 

@@ -890,7 +890,7 @@ export interface Overview {
 }
 
 export interface OverviewEntry {
-  /** Decisions of the policy that have ended, over the time that was asked for. */
+  /** Decisions of the policy over the time that was asked for, up to the first that waits for its outcome: of the later ones those that sold end first. */
   by_policy: Totals;
   /** What revenues are in: of its configuration. */
   currency?: string;

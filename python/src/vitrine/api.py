@@ -899,7 +899,7 @@ class Overview(TypedDict):
 
 class OverviewEntry(TypedDict):
     by_policy: Totals
-    """Decisions of the policy that have ended, over the time that was asked for."""
+    """Decisions of the policy over the time that was asked for, up to the first that waits for its outcome: of the later ones those that sold end first."""
     currency: NotRequired[str]
     """What revenues are in: of its configuration."""
     decisions: int

@@ -1,6 +1,6 @@
 import { phase, type Interval } from "./experiment-report";
 import { address } from "./routes";
-import { z, type Entry, type Means } from "./series";
+import { settled, z, type Entry, type Means, type Series } from "./series";
 import { duration, Figure, moment, money, number, percent, plural } from "./ui";
 
 // Gain is what a placement earns more than what it is compared with: see the schema of the OpenAPI document.
@@ -44,16 +44,17 @@ export function Earned(props: { of: Entry }) {
   return <>{p.gains.map((g) => <EarnedOver key={`${g.variant} ${g.over}`} gain={g} of={p} />)}</>;
 }
 
-// mean is what a visit earns over all points.
-function mean(of: Means | undefined): number {
-  const rounds = of?.rounds.reduce((a, b) => a + b, 0) ?? 0;
-  return of ? of.mean.reduce((sum: number, m, k) => sum + (m ?? 0) * of.rounds[k]!, 0) / rounds : NaN;
+// mean is what a visit earns over all points that are settled.
+function mean(s: Series, of: Means | undefined): number {
+  let sum = 0, rounds = 0;
+  if (of) settled(s, of).forEach((m, k) => { if (m !== null) [sum, rounds] = [sum + m * of.rounds[k]!, rounds + of.rounds[k]!]; });
+  return sum / rounds;
 }
 
 function EarnedOver(props: { gain: Gain; of: Entry }) {
   const { gain: g, of: p } = props;
   const { low, estimate, high } = g.total;
-  const base = g.variant ? NaN : mean(g.over === "chance" ? p.series.chance : p.series.baseline);
+  const base = g.variant ? NaN : mean(p.series, g.over === "chance" ? p.series.chance : p.series.baseline);
   const share = base > 0 ? `${number(g.per_decision.estimate / base, { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" })} · ` : "";
   const over = overWords(g.over, !!g.variant);
   const what = g.variant ? `What ${g.variant} earns over ${over}` : `Earned over ${over}`;

@@ -26,7 +26,7 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
     lines.push({ label: "your own pages", values: smooth(s, s.baseline, fewest), dashed: true });
     said.push(`${s.chance ? "Dotted" : "Dashed"}: your own pages${p.holdout_share ? `, shown to ${percent(p.holdout_share)} of shoppers` : ""}.`);
   }
-  if (lines.length === 0) return <Empty>The curve of revenue begins when the first decision has its outcome.</Empty>;
+  if (!lines.some((l) => l.values.some((v) => v !== null))) return <Empty>The curve of revenue begins once the first visits have their outcomes, or the wait for them is over.</Empty>;
   return (
     <>
       <Chart label={`Revenue per visit of ${p.name} over time. ${said.join(" ")}`} times={s.start_unix_seconds} lines={lines} range={range} height={props.height ?? 220} format={(v) => money(v, p.currency).replace(/[.,]00(?=\D|$)/, "")} />

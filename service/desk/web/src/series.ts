@@ -70,9 +70,9 @@ export interface OverviewAnswer {
 // z is the quantile of bands: 95 % of a normal distribution.
 export const z = 1.96;
 
-// settled are the means of points whose decisions have mostly ended: before that sales are there and the others are not.
+// settled are the means of points whose decisions have nearly all ended: before that sales are there and the others are not.
 export function settled(s: Series, m: Means): (number | null)[] {
-  return m.mean.map((v, i) => (s.open[i]! * 2 > s.decisions[i]! ? null : v));
+  return m.mean.map((v, i) => (s.open[i]! * 10 > s.decisions[i]! ? null : v));
 }
 
 // edge is a bound of the band around values.
@@ -84,8 +84,9 @@ export function edge(values: (number | null)[], errors: (number | null)[], sign:
 export function smooth(s: Series, m: Means, least: number): (number | null)[] {
   const values: (number | null)[] = m.mean.map(() => null);
   let sum = 0, rounds = 0;
-  m.mean.forEach((v, i) => {
-    sum += (v ?? 0) * m.rounds[i]!;
+  settled(s, m).forEach((v, i) => {
+    if (v === null) return;
+    sum += v * m.rounds[i]!;
     rounds += m.rounds[i]!;
     if (rounds < least) return; // also at the end, where a few say little
     values[i] = sum / rounds;
