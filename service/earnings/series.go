@@ -273,20 +273,30 @@ type Recent struct {
 	Latency *api.Latency // since the process began; nil before the first decision
 }
 
+// settled returns the number of buckets before the first decision that waits for its outcome in an attribution window.
+// Of the decisions after it those that sold have ended, and the others have not.
+func (s *Series) settled(now int64, window time.Duration) int {
+	from := secondOf(now) - int64(window/time.Second)
+	for i := range s.buckets {
+		if b := &s.buckets[i]; b.closed() < b.offered && b.end() > from {
+			return i
+		}
+	}
+	return len(s.buckets)
+}
+
 // Recent returns the earnings from decisions in a span of time before now. A span of 0 means all decisions. The policy's
-// totals end before the first decision that waits for its outcome in an attribution window: of those after it the ones
-// that sold have ended, and the others have not.
+// totals are settled.
 func (s *Series) Recent(now int64, span, window time.Duration) Recent {
 	var sum bucket
 	var policy api.Totals
-	to, waits := secondOf(now), false
+	to, settled := secondOf(now), s.settled(now, window)
 	last := uint64(0)
 	for i := range s.buckets {
 		b := &s.buckets[i]
-		waits = waits || b.closed() < b.offered && b.end() > to-int64(window/time.Second)
 		if span == 0 || b.end() > to+1-int64(span/time.Second) {
 			sum.add(b)
-			if !waits {
+			if i < settled {
 				policy.Add(&b.arms[0])
 			}
 		}
@@ -297,10 +307,10 @@ func (s *Series) Recent(now int64, span, window time.Duration) Recent {
 	return Recent{Policy: policy, Gains: sum.gains(), Rate: float64(last) / 10}
 }
 
-// Past returns the sums of all decisions in a span of time before now, the largest revenue of a shown item, and the
-// decisions per second since the first of them.
-func (s *Series) Past(now int64, span time.Duration) (all api.Totals, bound, rate float64) {
-	to := secondOf(now) + 1
+// Past returns the settled sums of all decisions in a span of time before now, the largest revenue of a shown item, and
+// the decisions per second since the first of them.
+func (s *Series) Past(now int64, span, window time.Duration) (all api.Totals, bound, rate float64) {
+	to, settled := secondOf(now)+1, s.settled(now, window)
 	offered, from := uint64(0), to
 	for i := range s.buckets {
 		b := &s.buckets[i]
@@ -309,7 +319,9 @@ func (s *Series) Past(now int64, span time.Duration) (all api.Totals, bound, rat
 		}
 		from, offered, bound = min(from, b.start), offered+b.offered, max(bound, b.bound)
 		for k := range b.arms {
-			all.Add(&b.arms[k])
+			if i < settled {
+				all.Add(&b.arms[k])
+			}
 		}
 	}
 	if offered > 0 {

@@ -106,6 +106,9 @@ func TestRecentWaits(t *testing.T) {
 		if p := s.Recent(second(1099.5), 0, window*time.Second).Policy; p.Rounds != c.rounds || p.Purchases != c.rounds/10 {
 			t.Errorf("%d of %d decisions sold, want a tenth of %d", p.Purchases, p.Rounds, c.rounds)
 		}
+		if all, _, rate := s.Past(second(1099.5), time.Hour, window*time.Second); all.Rounds != c.rounds || rate != 1 {
+			t.Errorf("%d decisions of the past, %v a second, want %d", all.Rounds, rate, c.rounds)
+		}
 	}
 }
 

@@ -79,6 +79,7 @@ func TestSeriesIsTheLog(t *testing.T) {
 		t.Error("the series has a baseline")
 	}
 	recent := fatal.Or(e.Recent("home", w.now+10*second, 0))(t)
+	recent.Policy = fatal.Or(e.Recent("home", w.now+31*minute, 0))(t).Policy // when no decision waits
 	stats, _ := e.Stats("home")
 	if diff := cmp.Diff(earnings.Recent{Policy: stats.ByPolicy, Gains: stats.Gains, Rate: 0.1}, recent,
 		cmpopts.IgnoreFields(earnings.Recent{}, "Latency")); diff != "" {

@@ -61,6 +61,11 @@ func TestOverview(t *testing.T) {
 	}
 	s.want(204, "POST", "/v1/decisions/d0/outcome", `{"choice":"a"}`)
 	s.want(204, "POST", "/v1/decisions/d1/outcome", `{"choice":null}`)
+	if p := s.overview("?name=p3").Placements[0]; p.Revenue != nil || p.Series.Open[0] != 2 {
+		t.Errorf("while decisions of the same second wait: %+v", p)
+	}
+	s.want(204, "POST", "/v1/decisions/d2/outcome", `{"choice":null}`)
+	s.want(204, "POST", "/v1/decisions/d3/outcome", `{"choice":null}`)
 	s.clock.advance(time.Second)
 	s.token = token
 	v := s.overview("")
@@ -68,8 +73,8 @@ func TestOverview(t *testing.T) {
 		t.Fatalf("a key that is limited sees %s", got)
 	}
 	p := v.Placements[1]
-	if p.Decisions != 4 || p.Rate != 0.4 || p.Revenue == nil || *p.Revenue != 4 || len(p.Gains) != 0 ||
-		p.Policy != "ucb-mnl" || p.Mode != "learn" || len(p.Series.Times) != 1 || p.Series.Open[0] != 2 {
+	if p.Decisions != 4 || p.Rate != 0.4 || p.Revenue == nil || *p.Revenue != 2 || len(p.Gains) != 0 ||
+		p.Policy != "ucb-mnl" || p.Mode != "learn" || len(p.Series.Times) != 1 || p.Series.Open[0] != 0 {
 		t.Errorf("%+v", p)
 	}
 	if len(p.Health) != 0 {
