@@ -224,7 +224,7 @@ func (l *lease) put(ctx context.Context, s *Store, after uint64, wait time.Durat
 	}
 	l.revision = revision
 	l.renewed.Store(&sent)
-	s.wrote.Store(&sent.steady)
+	s.took(sent.steady)
 	return nil
 }
 
@@ -238,6 +238,17 @@ func (s *Store) Confirm(ctx context.Context) error {
 		}
 	}
 	return s.confirm(ctx)
+}
+
+// took records the send time of a write that the servers took. A renewal may have been sent after a commit that ends
+// later.
+func (s *Store) took(sent time.Time) {
+	for {
+		last := s.wrote.Load()
+		if last != nil && !sent.After(*last) || s.wrote.CompareAndSwap(last, &sent) {
+			return
+		}
+	}
 }
 
 // Unreached returns how long ago this store, the log's writer, sent the last write that the servers took. A writer

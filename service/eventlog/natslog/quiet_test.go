@@ -31,3 +31,16 @@ func TestQuiet(t *testing.T) {
 		}
 	}
 }
+
+// A commit that took long does not hide a renewal that was sent after its beginning.
+func TestUnreachedAfterALongCommit(t *testing.T) {
+	begin := time.Now()
+	now := begin.Add(7 * time.Second)
+	s := &Store{options: Options{Now: func() (steady, day time.Time) { return now, now }}}
+	s.took(begin)
+	s.took(begin.Add(6 * time.Second))
+	s.took(begin)
+	if got := s.Unreached(); got != time.Second {
+		t.Errorf("unreached for %v, want 1s", got)
+	}
+}

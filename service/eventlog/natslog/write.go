@@ -95,7 +95,7 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 		// A frame that was read back is not acknowledged yet: a server that failed to write it may still return it, but
 		// accepts no more messages. An empty frame after it confirms it.
 	}
-	s.wrote.Store(&begin)
+	s.took(begin)
 	s.mu.Lock()
 	s.end = end
 	s.mu.Unlock()
