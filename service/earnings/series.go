@@ -314,7 +314,7 @@ func (s *Series) Past(now int64, span, window time.Duration) (all api.Totals, bo
 	offered, from := uint64(0), to
 	for i := range s.buckets {
 		b := &s.buckets[i]
-		if b.end() <= to-int64(span/time.Second) {
+		if b.end() <= to-int64(span/time.Second) || b.start >= to { // the latter if the clock was set back
 			continue
 		}
 		from, offered, bound = min(from, b.start), offered+b.offered, max(bound, b.bound)

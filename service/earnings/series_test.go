@@ -112,6 +112,24 @@ func TestRecentWaits(t *testing.T) {
 	}
 }
 
+// Decisions that were made before the clock was set back, at times that are yet to come, are not in the past.
+func TestPastAfterTheClockWasSetBack(t *testing.T) {
+	s := new(Series)
+	past := func(now int64) (rate float64) { _, _, rate = s.Past(now*int64(time.Second), time.Hour, 0); return rate }
+	for second := range int64(100) {
+		s.offered(1, (50_000+second)*int64(time.Second), new(Watch))
+	}
+	if rate := past(50_099); rate != 1 {
+		t.Errorf("%v decisions per second, want 1", rate)
+	}
+	if rate := past(49_000); rate != 0 {
+		t.Errorf("%v decisions per second before all, want 0", rate)
+	}
+	if rate := past(50_009); rate != 1 {
+		t.Errorf("%v decisions per second up to the tenth, want 1", rate)
+	}
+}
+
 // list returns the buckets' starts and widths in seconds, and their decisions.
 func (s *Series) list() (starts, widths []int64, decisions []uint64) {
 	for i := range s.buckets {
