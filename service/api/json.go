@@ -28,7 +28,7 @@ func JSONError(err error) error {
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
 			return unknownKey(field, semantic.JSONPointer.LastToken(), members(semantic.GoType))
-		case errors.Is(semantic.Err, strconv.ErrSyntax): // of a whole number; 2.0 and 1e3 are none here
+		case errors.Is(semantic.Err, strconv.ErrSyntax): // of a whole number; 2.0 and 1e3 are not accepted
 			return Fieldf(field, "must be %s, in digits only", typeName(semantic.GoType.Kind().String()))
 		case errors.Is(semantic.Err, strconv.ErrRange):
 			return Fieldf(field, "must be %s, and not that large", typeName(semantic.GoType.Kind().String()))

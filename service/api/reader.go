@@ -706,7 +706,7 @@ func (r *reader) whole() int {
 	written, _, _ := r.decimal()
 	v, err := strconv.ParseInt(string(written), 10, 32)
 	if err != nil || v < 0 {
-		r.errorf("%s: want a whole number, in digits only", Abbreviate(string(written), 40))
+		r.errorf("%s: want a whole number from 0 to %d, in digits only", Abbreviate(string(written), 40), math.MaxInt32)
 		return 0
 	}
 	return int(v)

@@ -39,7 +39,7 @@ func agree(t *testing.T, p *RequestReader, text []byte) {
 		}
 	case wantErr == nil:
 		if m := err.(*FieldError).Message; !strings.HasPrefix(m, "have null, ") &&
-			!strings.HasSuffix(m, ": want a whole number, in digits only") && !strings.HasPrefix(m, "0: must be at least 1;") {
+			!strings.HasSuffix(m, ": want a whole number from 0 to 2147483647, in digits only") && !strings.HasPrefix(m, "0: must be at least 1;") {
 			t.Fatalf("%s: %v", text, err)
 		}
 	}
