@@ -71,8 +71,8 @@ const maxProducts = 10
 // O(K (3d)²), and among many features units are hard to find.
 const maxUnits = 30
 
-// memory is the memory of the default experts for tastes that move.
-const memory = 200
+// movingRounds is the memory, in rounds, of the default experts for tastes that move.
+const movingRounds = 200
 
 // The most units of a default family, and the most parameters of a default family with several units: a round of an
 // expert that is awake costs their cube.
@@ -86,7 +86,7 @@ const (
 func DefaultExperts(d int) []Expert {
 	experts := []Expert{
 		{Model: utility.NewLinear(d, true)},
-		{Model: utility.NewLinear(d, true), MemoryRounds: memory},
+		{Model: utility.NewLinear(d, true), MemoryRounds: movingRounds},
 	}
 	if d <= maxUnits {
 		for units := 1; units <= maxEach; units++ {
@@ -99,7 +99,7 @@ func DefaultExperts(d int) []Expert {
 	}
 	if d <= maxProducts {
 		experts = append(experts, Expert{Model: utility.NewQuadratic(d)}, Expert{Model: utility.NewSteps(d)},
-			Expert{Model: utility.NewQuadratic(d), MemoryRounds: memory})
+			Expert{Model: utility.NewQuadratic(d), MemoryRounds: movingRounds})
 	}
 	return experts
 }

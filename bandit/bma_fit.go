@@ -303,7 +303,7 @@ type fitting struct {
 	// workers is the number of experts that are fitted at a time.
 	workers int
 
-	before map[*expert]*expert // the experts with one unit less, as they were before the fit
+	before map[*expert]*expert // the experts that others wait for, or did, as they were before the fit
 }
 
 // run fits all experts to the history as it came, side by side, without the first, folded rounds. If the
@@ -322,7 +322,7 @@ func (f *fitting) run(history *mle.Choices, folded int) {
 	}
 	f.before = map[*expert]*expert{}
 	for _, e := range f.experts {
-		if o := f.fewer(e); o != nil {
+		if o := f.awaited(e); o != nil {
 			copied := *o
 			f.before[e] = &copied
 		}
@@ -357,7 +357,7 @@ func (f *fitting) run(history *mle.Choices, folded int) {
 func (f *fitting) replay(e *expert, history *mle.Choices) {
 	e.wake = 0
 	e.replay(history, f.base)
-	if o := f.awaited(e); o != nil && o.anchor != nil {
+	if o := f.before[e]; o != nil && o.anchor != nil { // o itself is being fitted
 		e.posterior.LogEvidence += o.anchor.LogEvidence
 	}
 }

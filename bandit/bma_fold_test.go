@@ -91,20 +91,20 @@ func TestProductsWithAMemory(t *testing.T) {
 			begin()
 			play(t, l, func(x []float64) float64 { return x[0] - 1 }, 0, 250)
 			l.wait()
-			if e := find(memory); e.wake != waiting || e.posterior.LogEvidence != 0 {
+			if e := find(movingRounds); e.wake != waiting || e.posterior.LogEvidence != 0 {
 				t.Errorf("beside a line its wake is %d, and its evidence is %v", e.wake, e.posterior.LogEvidence)
 			}
 			begin()
 			play(t, l, product, 0, 150)
 			l.wait()
-			late := find(memory)
+			late := find(movingRounds)
 			late.wake = waiting
 			fatal.If(t, late.restart())
 			s := 150
-			for ; find(memory).wake != 0 && s < 1000; s++ {
+			for ; find(movingRounds).wake != 0 && s < 1000; s++ {
 				play(t, l, product, s, s+1)
 			}
-			old, own := find(0).posterior.LogEvidence, find(memory).posterior.LogEvidence
+			old, own := find(0).posterior.LogEvidence, find(movingRounds).posterior.LogEvidence
 			if own < old-30 || own > old+30 || old > -90 {
 				t.Errorf("after %d rounds its evidence is %v, that without a memory %v", s, own, old)
 			}
