@@ -54,8 +54,8 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 		return nil, err
 	}
 	if o.Update == "online" && o.Constants == likelihood {
-		return nil, fmt.Errorf("update = \"online\": constants = %q bound the maximum of the likelihood of all rounds: "+
-			"set update = \"mle\"", likelihood)
+		return nil, fmt.Errorf("update = \"online\": the radius of constants = %q is around the maximum of the "+
+			"likelihood of all rounds: set update = \"mle\"", likelihood)
 	}
 	l := &UCB{o: o}
 	id := p.identify("ucb-mnl", 1, utility.Identity(model), o)

@@ -153,7 +153,7 @@ func (r *Result) Separation() string {
 	switch {
 	case r.Spec.Model.Kind == "nested" && has("dissimilarity["):
 		return fmt.Sprintf("%s is at its bound, %v or %v: near 0 the variables predict choices within the nest all but "+
-			"perfectly, far above 1 the alternatives are no nest; leave variables out or take the nest apart", names,
+			"perfectly, far above 1 the alternatives do not form a nest; leave variables out or take the nest apart", names,
 			minDissimilarity, maxDissimilarity)
 	case r.Spec.Model.Kind == "mixed" && has("spread["):
 		return fmt.Sprintf("there is no finite estimate of %s: large values, different among decision makers, predict "+

@@ -11,28 +11,29 @@ import (
 	"vitrine/utility"
 )
 
-// Recursive follows the maximum of the penalised likelihood of utilities u_k(w) = g_kᵀw, with the penalty (λ/2)‖w‖². Its
-// cost a round and its memory do not grow with the rounds. Each round takes one step of an extended Kalman filter,
+// Recursive follows the maximum of the penalised likelihood of utilities u_k(w) = g_kᵀw, with the penalty (λ/2)‖w‖².
+// Neither its memory nor its cost per round grows with the number of rounds. Each round takes one step of an extended
+// Kalman filter,
 //
 //	H_{t+1} = H_t + ∇²ℓ_t,  w_{t+1} = w_t − H_{t+1}⁻¹ ∇ℓ_t(w_t),  H_1 = λI
 //
-// which is that of [Online] with η = σ = 1. Now and then a full fit to the rounds that are kept replaces w by the maximum
-// and H by the Hessian there: after rounds 1, 2, …, each 1.2 times the one before, and whenever 4096 rounds are kept. Then
-// Laplace's approximation of the posterior after the older half also becomes the prior of the rest, and the older half is
-// dropped. A round of K items costs O(K d²), the fits included.
+// the step of [Online] with η = σ = 1. A full fit to the kept rounds replaces w by the maximum and H by the Hessian
+// there: up to round 4096 whenever the rounds have increased by a fifth, and then whenever 4096 rounds are kept. From round
+// 4096 on, each fit also makes Laplace's approximation of the posterior after the older half the prior of the newer half,
+// and drops the older half. A round of K items costs O(K d²) on average, fits included.
 type Recursive struct {
 	*Online
 	model  *utility.Linear
 	lambda float64
 	kept   *Choices
 	prior  *Laplace // of the dropped rounds; nil for N(0, I/λ)
-	next   int      // as many kept rounds are fitted next
+	next   int      // number of kept rounds at the next fit
 	zeros  []float64
 }
 
 const (
-	recursiveWindow = 4096 // a fit to as many rounds drops half of them
-	recursiveGrowth = 1.2  // between the rounds of the first fits
+	recursiveWindow = 4096 // number of kept rounds at which a fit drops half of them
+	recursiveGrowth = 1.2  // of the number of kept rounds between fits below the window
 )
 
 // NewRecursive returns an estimate of d parameters at its first round, which is 0.
@@ -76,8 +77,8 @@ func (r *Recursive) posterior(c *Choices) (*Laplace, error) {
 	return LevenbergMarquardt{Steps: 30, Tolerance: 1e-6}.Laplace(nll, slices.Clone(r.w))
 }
 
-// drop makes the posterior after the oldest n rounds the prior of the others, which stay. If rounding prevents that, the
-// prior stays, too.
+// drop drops the oldest n rounds and makes the posterior after them the prior of the others. If rounding prevents that,
+// the prior stays as it is.
 func (r *Recursive) drop(n int) {
 	if p, err := r.posterior(r.kept.Slice(0, n)); err == nil {
 		r.prior = p

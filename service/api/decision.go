@@ -193,7 +193,7 @@ type Request struct {
 	User      Values   `json:"shopper,omitzero" doc:"features of the user, by name"`
 	MaxSize   int      `json:"max_size,omitzero" minimum:"1" doc:"the max number of items to show; the placement's max_size if left out"`
 	MinSize   int      `json:"min_size,omitzero" minimum:"0" maximum:"1000" doc:"the min number of items to show, in addition to the placement's min_size"`
-	Include   []string `json:"include,omitzero" doc:"ids of items that must be shown: 422 if one is no candidate, such as an item that is not available now"`
+	Include   []string `json:"include,omitzero" doc:"ids of items that must be shown: 422 if one is not a candidate, such as an item that is not available now"`
 	Exclude   []string `json:"exclude,omitzero" doc:"ids of items that must not be shown"`
 	Limits    []Limit  `json:"limits,omitzero" doc:"limits in addition to the placement's"`
 	Capacity  *float64 `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals"`

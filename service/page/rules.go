@@ -374,7 +374,7 @@ func present(ids []string, index map[string]int) []int {
 	return at
 }
 
-// find returns the positions of the ids, or an error if one is no candidate.
+// find returns the positions of the ids, or an error if one is not a candidate.
 func find(field string, ids []string, index map[string]int, hasCatalogue bool) ([]int, error) {
 	at := make([]int, len(ids))
 	for k, id := range ids {
@@ -382,7 +382,7 @@ func find(field string, ids []string, index map[string]int, hasCatalogue bool) (
 		if !ok {
 			text := "%q is not among the items"
 			if hasCatalogue {
-				text = "%q is no candidate: it is not in the catalogue, may not be shown now, or is left out by the " +
+				text = "%q is not a candidate: it is not in the catalogue, may not be shown now, or is left out by the " +
 					"request's candidates or filter. Name only items that can be shown"
 			}
 			return nil, api.Fieldf(fmt.Sprintf("%s/%d", field, k), text, id)

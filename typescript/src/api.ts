@@ -173,7 +173,7 @@ export interface DecideRequest {
   exclude?: readonly string[];
   /** A condition on the candidates of the catalogue, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues. */
   filter?: string;
-  /** Ids of items that must be shown: 422 if one is no candidate, such as an item that is not available now. */
+  /** Ids of items that must be shown: 422 if one is not a candidate, such as an item that is not available now. */
   include?: readonly string[];
   /** Candidates with their features. */
   items?: readonly Item[];
