@@ -634,9 +634,11 @@ func TestLearningShowsProgress(t *testing.T) {
 	write(t, "clicks.csv", table)
 	write(t, "map.toml", "[sampling_law]\ndraw = \"pages\"\nsize = 1\nshare = 1\n")
 	write(t, "home.json", `{"max_size":1,"features":[{"name":"price","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	var seen string
 	shows := func(args []string, wants ...string) {
 		t.Helper()
 		_, shown, code := vitrineRun(t, args...)
+		seen = shown
 		for _, want := range wants {
 			if code != 0 || !regexp.MustCompile(`(?m)^vitrine: `+want+` \d+ %$`).MatchString(shown) {
 				t.Errorf("%v shows, with code %d, no %s: %s", args, code, want, shown)
@@ -650,4 +652,8 @@ func TestLearningShowsProgress(t *testing.T) {
 	}
 	shows([]string{"evaluate", "data", "--policy", "policy.toml", "--policy", "replay.toml"},
 		"data, policy learns:", "data, replay learns:")
+	args := []string{"assess", "clicks.csv"}
+	if shows(args, "clicks.csv, reading:"); strings.Count(seen, ", reading:") != 1 {
+		t.Errorf("%v goes back to the start of its progress: %s", args, seen)
+	}
 }

@@ -26,10 +26,9 @@ type progress struct {
 	width      int       // of the bar on the terminal
 }
 
-// The minimal times between two lines, and between two pictures of a bar.
-const barEvery = 100 * time.Millisecond
+const barEvery = 100 * time.Millisecond // least time between two pictures of a bar
 
-var lineEvery = 5 * time.Second // tests change it
+var lineEvery = 5 * time.Second // least time between two lines; tests change it
 
 func newProgress(w io.Writer, name, of string, total int) *progress {
 	now := time.Now()

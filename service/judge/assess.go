@@ -101,6 +101,7 @@ func Assess(ctx context.Context, path string, o AssessOptions) (*Assessment, err
 	defer log.Close()
 	log.Progress = func(done, total int64) { o.Progress("reading", int(done), int(total)) }
 	survey, err := log.Survey(ctx)
+	log.Progress = nil // judging reads the log again, up to the last decision that it needs
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -35,15 +35,15 @@ func (w *world) stock(o *Options, rng *rand.Rand) error {
 
 func userName(j int) string { return fmt.Sprintf("u%d", j) }
 
-// push puts the items into the catalogue, unless it already holds as many. Further items would be shown, too, and the
-// shoppers take none of them.
+// push puts the items into the catalogue, unless it already holds as many. If it holds more, push returns an error: the
+// service would show these too, and the shoppers take only items that they know.
 func (w *world) push(ctx context.Context, c *client.Client, o *Options) error {
 	stats, err := c.Stats(ctx, o.Placement)
 	if err != nil || stats.Items == o.Items {
 		return err
 	}
 	if stats.Items > o.Items {
-		return fmt.Errorf("placement %q: %w: its catalogue has %d items, and these are for %d", o.Placement,
+		return fmt.Errorf("placement %q: %w: its catalogue holds %d items, and the shoppers know only %d", o.Placement,
 			ErrPlacement, stats.Items, o.Items)
 	}
 	if o.Note != nil {

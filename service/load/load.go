@@ -47,7 +47,7 @@ type Options struct {
 	Note         func(message string) // is called if the placement is created; may be nil
 }
 
-// ErrPlacement is returned if the placement exists with other features or smaller limits.
+// ErrPlacement is returned if the placement exists with other features, smaller limits, or more items in its catalogue.
 var ErrPlacement = errors.New("the placement is for other requests")
 
 // Run sends shoppers to a service. If ctx ends, it returns the measurements so far. It returns an error
