@@ -15,7 +15,7 @@ import (
 //
 // Replay returns an error that names the first round with a page that was not drawn uniformly. Whole pages rarely
 // agree: with N = 10 items and K = 3, about one round in 175 counts. There is no number if fewer than [MinESS] rounds
-// count.
+// count. If ctx ends, Replay returns its error.
 func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Options) (*Estimate, error) {
 	o, err := o.resolve(rounds)
 	if err != nil {

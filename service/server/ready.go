@@ -12,8 +12,8 @@ import (
 // maxLag is how far a follower that is ready may be behind its log.
 const maxLag = time.Second
 
-// maxUnreached is how long the process that writes the log is ready without reaching the log's servers: as long as a
-// write waits for a leader. Servers that elect a leader among themselves take less.
+// maxUnreached is how long a leader stays ready without reaching the log's servers: as long as a write waits for a
+// leader. If the servers elect a leader among themselves, they answer again sooner.
 const maxUnreached = 5 * time.Second
 
 // unseen is longer than any real lag. A follower that has never reached the end of its log reports more.
