@@ -19,7 +19,7 @@ import (
 // TSOptions are the options of TS-MNL.
 type TSOptions struct {
 	LinearOptions
-	Update  string `toml:"update,omitempty" range:"mle|online" zero:"mle" doc:"how θ̂ moves: to the maximum of the likelihood of all rounds, or by a step a round and fits now and then, at a bounded cost"`
+	Update  string `toml:"update,omitempty" range:"mle|online" zero:"mle" doc:"θ̂ from all rounds, or by a step a round and fits now and then"`
 	Samples int    `toml:"samples" range:"[1, inf)" zero:"the paper's M(K)" doc:"M, the parameters drawn for each offer"`
 }
 

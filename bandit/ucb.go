@@ -17,7 +17,7 @@ import (
 // UCBOptions are the options of UCB-MNL.
 type UCBOptions struct {
 	LinearOptions `range:"constants: theory|frozen|likelihood|tuned" doc:"constants: the paper's radius, its value at t = 1, that of the likelihood, or radius"`
-	Update        string  `toml:"update,omitempty" range:"mle|online" zero:"mle" doc:"how θ̂ moves: to the maximum of the likelihood of all rounds, or by a step a round and fits now and then, at a bounded cost"`
+	Update        string  `toml:"update,omitempty" range:"mle|online" zero:"mle" doc:"θ̂ from all rounds, or by a step a round and fits now and then"`
 	Delta         float64 `toml:"delta,omitempty" range:"(0, 1)" zero:"0.05" doc:"δ of constants = likelihood: the probability that it ever misses θ*"`
 	Bound         float64 `toml:"bound,omitempty" range:"(0, inf)" zero:"1" doc:"B of constants = likelihood, where ‖θ*‖ ≤ B"`
 }

@@ -250,7 +250,7 @@ func TestTuningErrors(t *testing.T) {
 		head + "[grid]\nradius = []":  "x.toml:5: grid: radius = []: give it at least one value",
 		head + "[grid]\nradius = 1.0": "x.toml:5: grid: radius = 1.0: must be a list of values, [1.0]",
 		head + "[grid]\nradus = [1]":  `x.toml:5: policy "mine" of a: unknown key "radus": did you mean "radius"?`,
-		head + "[grid]\nlambda = [1]\nmomentum = [1]": `x.toml:6: policy "mine" of a: unknown key "momentum": must be one of bound, constants, delta, intercept, lambda, position_effects, radius, utility, name, label, baselines, takes`,
+		head + "[grid]\nlambda = [1]\nmomentum = [1]": `x.toml:6: policy "mine" of a: unknown key "momentum": must be one of bound, constants, delta, intercept, lambda, position_effects, radius, update, utility, name, label, baselines, takes`,
 		head + "[grid]\nutility.hidden = [[3]]":       `x.toml:5: policy "mine" of a: utility: kind is missing`,
 		head + "[grid]\nlambda = [1, -2]":             `x.toml:5: policy "mine" of a: lambda = -2: must be finite and at least 1e-09`,
 		head + "[grid]\nradius = [true]":              `x.toml:5: policy "mine" of a: radius = true: wrong type: want a number`,
