@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -22,65 +23,65 @@ import (
 // An export is sent as it is written; one that breaks off does not look whole; and one slow reader leaves places to
 // others.
 func TestExport(t *testing.T) {
-	var write func(w io.Writer) error
+	var write atomic.Value // func(w io.Writer) error: the server calls it in other goroutines
 	begun, goOn := make(chan bool), make(chan bool)
 	s := started(t, func(o *server.Options, _ *engine.Options) {
 		o.Export = func(_ context.Context, w io.Writer, placement string) error {
 			if placement != "home" {
 				t.Errorf("an export of %q", placement)
 			}
-			return write(w)
+			return write.Load().(func(io.Writer) error)(w)
 		}
 	})
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	const path = "/v1/placements/home/export"
-	write = func(w io.Writer) error { _, err := io.WriteString(w, "{}\n{}\n"); return err }
+	write.Store(func(w io.Writer) error { _, err := io.WriteString(w, "{}\n{}\n"); return err })
 	a := s.want(200, "GET", path, "")
 	if a.body != "{}\n{}\n" || a.header.Get("Content-Type") != "application/x-ndjson" ||
 		a.header.Get("Content-Disposition") != `attachment; filename="home.jsonl"` {
 		t.Errorf("%v %q", a.header, a.body)
 	}
-	write = func(io.Writer) error { return nil }
+	write.Store(func(io.Writer) error { return nil })
 	s.want(200, "GET", path, "")
-	write = func(io.Writer) error { return errors.New("secret") }
+	write.Store(func(io.Writer) error { return errors.New("secret") })
 	s.problem(500, "internal", "", "GET", path, "")
 	s.problem(404, "not-found", "", "GET", "/v1/placements/nowhere/export", "")
 
 	address, _ := s.run(server.Listen{})
-	write = func(w io.Writer) error {
+	write.Store(func(w io.Writer) error {
 		if _, err := io.WriteString(w, strings.Repeat("{}\n", 10_000)); err != nil {
 			return err
 		}
 		begun <- true
 		<-goOn
 		return errors.New("entries were removed")
-	}
+	})
 	r, err := client(nil).Get("http://" + address + path)
 	if err != nil || r.StatusCode != 200 {
 		t.Fatalf("%v: %+v", err, r)
 	}
 	defer r.Body.Close()
 	<-begun
-	write = func(w io.Writer) error { _, err := io.WriteString(w, "{}\n"); return err }
+	write.Store(func(w io.Writer) error { _, err := io.WriteString(w, "{}\n"); return err })
 	s.want(200, "GET", path, "")
 	close(goOn)
 	if text, err := io.ReadAll(bufio.NewReader(r.Body)); err == nil {
 		t.Errorf("what broke off looks whole: %q", text)
 	}
-	write = func(io.Writer) error { return nil }
+	write.Store(func(io.Writer) error { return nil })
 	s.want(200, "GET", path, "")
 
 	// Retention removes entries that are not exported yet, after one line or many, compressed or not.
 	for _, lines := range []int{1, 50, 10_000} {
 		for _, encoding := range []string{"gzip", "zstd", "identity"} {
-			write = func(w io.Writer) error {
+			write.Store(func(w io.Writer) error {
 				for range lines {
 					if _, err := io.WriteString(w, "{}\n"); err != nil {
 						return err
 					}
 				}
 				return eventlog.ErrRemoved
-			}
+			})
 			request := fatal.Or(http.NewRequestWithContext(t.Context(), "GET", "http://"+address+path, nil))(t)
 			request.Header.Set("Accept-Encoding", encoding)
 			r, err := client(nil).Do(request)
