@@ -131,19 +131,6 @@ func takes(m utility.Model, w []float64, round *mle.Choices, t *tangent) bool {
 	return size <= vitrine.MaxUnscaled
 }
 
-// replay learns a history from its first round on.
-func (e *expert) replay(c *mle.Choices, base *expert) {
-	if e.restart() != nil {
-		return // cannot happen: it was made in the same way
-	}
-	var t tangent
-	for s := range c.Rounds() {
-		if round := c.Round(s); round.Rows() > 0 {
-			e.learn(round, base, &t)
-		}
-	}
-}
-
 // start is the parameters at which a fit may begin, and an anchor for the folded rounds there.
 type start struct {
 	w      []float64

@@ -356,7 +356,15 @@ func (f *fitting) run(history *mle.Choices, folded int) {
 // evidence of the folded rounds under the family that it waited for.
 func (f *fitting) replay(e *expert, history *mle.Choices) {
 	e.wake = 0
-	e.replay(history, f.base)
+	if e.restart() != nil {
+		return // cannot happen: it was made in the same way
+	}
+	var t tangent
+	for s := range history.Rounds() {
+		if round := history.Round(s); round.Rows() > 0 {
+			e.learn(round, f.base, &t)
+		}
+	}
 	if o := f.before[e]; o != nil && o.anchor != nil { // o itself is being fitted
 		e.posterior.LogEvidence += o.anchor.LogEvidence
 	}

@@ -92,7 +92,7 @@ func TestProductsWithAMemory(t *testing.T) {
 			play(t, l, func(x []float64) float64 { return x[0] - 1 }, 0, 250)
 			l.wait()
 			if e := find(movingRounds); e.wake != waiting || e.posterior.LogEvidence != 0 {
-				t.Errorf("beside a line its wake is %d, and its evidence is %v", e.wake, e.posterior.LogEvidence)
+				t.Errorf("when the truth is linear, its wake is %d, and its evidence is %v", e.wake, e.posterior.LogEvidence)
 			}
 			begin()
 			play(t, l, product, 0, 150)

@@ -383,7 +383,7 @@ func TestSeparation(t *testing.T) {
 	}
 }
 
-// Neither do constants have a finite estimate beside an outside option that was never chosen.
+// If the outside option was never chosen, the constants are infinite, too.
 func TestOutsideIsNeverChosen(t *testing.T) {
 	b := NewBuilder([]string{"a", "b"}, []string{"x"}, true)
 	for s := range 100 {

@@ -294,7 +294,7 @@ func TestLatentSeparation(t *testing.T) {
 }
 
 // A variable that predicts choices only within a nest, or with a coefficient of the decision maker's own, is named, in
-// any unit. With noise, an estimate that was stopped early names nothing.
+// any unit. With noise, an estimate that was stopped early does not name a coefficient.
 func TestSeparationBeyondMNL(t *testing.T) {
 	build := func(scale, noise float64, taken func(n int, x []float64) int) *Data {
 		rng := rand.New(rand.NewPCG(1, 2))

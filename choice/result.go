@@ -131,7 +131,7 @@ func (r *Result) NeverChosen() (list []string) {
 	return list
 }
 
-// Separation says why some coefficients lack a finite estimate, and how to go on. It is "" if none lacks one.
+// Separation says why some coefficients lack a finite estimate, and how to go on. It is "" if all are finite.
 func (r *Result) Separation() string {
 	if r.Separated == nil {
 		return ""

@@ -27,7 +27,7 @@ type Spec struct {
 type Utility struct {
 	// a constant for each alternative except the reference
 	Constants bool `toml:"constants" json:"constants,omitempty"`
-	// alternative without a constant; "" means the outside option, or the first alternative if there is none
+	// alternative without a constant; "" means the outside option or, without it, the first alternative
 	Reference string   `toml:"reference" json:"reference,omitempty"`
 	Generic   []string `toml:"generic" json:"generic,omitempty"` // variables with one coefficient
 	// variables with a coefficient for each alternative except the reference

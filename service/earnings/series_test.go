@@ -83,7 +83,7 @@ func TestSeriesSetBack(t *testing.T) {
 }
 
 // Where only sales are reported, the others are known when the attribution window ends: the policy's totals end before
-// them. A caller that reports everything at once waits for nothing.
+// them. A caller that reports everything at once does not wait.
 func TestRecentWaits(t *testing.T) {
 	const window = 60
 	for _, c := range []struct {

@@ -47,7 +47,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A refund takes nothing from a counter: Prometheus would take that for a restart, and count all revenue again.
+// A refund does not lower a counter: Prometheus would take that for a restart, and count all revenue again.
 func TestRefundIsNoRestart(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", home)

@@ -106,7 +106,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A schedule may be as far away as a caller likes, such as an end in the year 9999 for none.
+// A schedule may be as far away as a caller likes, such as an end in the year 9999 that means "never".
 func TestFarSchedule(t *testing.T) {
 	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC).UnixNano()
 	for _, year := range []int{2200, 2263, 2300, 2800, 9999} {
