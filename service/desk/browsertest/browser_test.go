@@ -262,11 +262,17 @@ func button(text string) string {
 		` && !b.disabled)`
 }
 
+// on runs an action on an element, which the action calls e, once the element is there. The page cannot draw between the
+// two.
+func (b *tab) on(element, action string) {
+	b.Helper()
+	b.wait("((e) => e && (" + action + ", true))(" + element + ")")
+}
+
 // press presses a button once it is there.
 func (b *tab) press(text string) {
 	b.Helper()
-	b.wait(button(text))
-	b.run(button(text) + ".click()")
+	b.on(button(text), "e.click()")
 }
 
 // dress sets the width and the colours of the page.

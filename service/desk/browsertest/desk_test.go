@@ -97,13 +97,13 @@ func TestVisitorsChoice(t *testing.T) {
 	b.wait(`document.querySelector("#kind")`)
 	b.run(`(document.querySelector("#kind").value = "family", document.querySelector("#kind").dispatchEvent(new Event("change", { bubbles: true })), 0)`)
 	for n, take := range []bool{true, false} {
-		b.run(`document.querySelector("main form button[type=submit]").click()`)
+		b.on(`document.querySelector("main form button[type=submit]")`, "e.click()")
 		b.wait(`document.querySelector("main button.vase:not(:disabled)")`)
 		id := ""
 		if take {
 			id = strings.TrimSuffix(eval[string](b,
 				`document.querySelector("main button.vase img").src.split("/").pop()`), ".svg")
-			b.run(`document.querySelector("main button.vase").click()`)
+			b.on(`document.querySelector("main button.vase")`, "e.click()")
 			b.wait(`document.querySelector("main [aria-live] table")`)
 		} else {
 			b.press("Walk away")
@@ -186,7 +186,7 @@ func TestSignIn(t *testing.T) {
 	}
 	b.visit("/")
 	b.wait(`!document.querySelector("input#key")`)
-	b.run(`[...document.querySelectorAll("header button")].find((b) => b.innerText === "Sign out").click()`)
+	b.on(`[...document.querySelectorAll("header button")].find((b) => b.innerText === "Sign out")`, "e.click()")
 	b.wait(`document.querySelector("input#key")`)
 	for _, p := range b.take() {
 		if !strings.Contains(p, "401") { // a view may ask while the session ends

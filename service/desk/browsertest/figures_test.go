@@ -35,7 +35,7 @@ func TestFigures(t *testing.T) {
 		b.fill("You are a", "family")
 		b.press("Come in")
 		b.wait(`document.querySelector("main button.vase:not(:disabled)")`)
-		b.run(`document.querySelector("main button.vase").click()`)
+		b.on(`document.querySelector("main button.vase")`, "e.click()")
 		b.wait(`document.querySelector("main [aria-live] table") && document.querySelector("main svg.plot")`)
 		b.figure("shop")
 		decision, _ := s.chosen(t, "auto", "visitor-family-", 1)

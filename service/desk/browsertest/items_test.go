@@ -67,7 +67,7 @@ func TestItemMustGo(t *testing.T) {
 			quote(button) + `))`
 		b.wait(`document.querySelectorAll("main .row-of-items[aria-rowindex]").length === 1 && ` + row(item) + "&&" +
 			find) // no row of the list before
-		b.run(find + ".click()")
+		b.on(find, "e.click()")
 	}
 	excluded := func() []string {
 		t.Helper()
@@ -104,7 +104,7 @@ func TestItemMustGo(t *testing.T) {
 	b.reads("Pinned items: added “")
 	b.reads("Vase 4")
 	b.reads("(sku-000004)")
-	b.run(`[...document.querySelectorAll("main .changes button")][0].click()`)
+	b.on(`[...document.querySelectorAll("main .changes button")][0]`, "e.click()")
 	b.reads("That change is undone.")
 	if p := fatal.Or(s.Placement(t.Context(), "home"))(t); p.Include != nil {
 		t.Errorf("after undoing it pinned are %q", p.Include)

@@ -17,9 +17,8 @@ func (b *tab) fill(label, value string) {
 	b.Helper()
 	field := `[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith(` + quote(label) +
 		`))?.control`
-	b.wait(field)
-	b.run(`((e) => { Object.getOwnPropertyDescriptor(Object.getPrototypeOf(e), "value").set.call(e, ` + quote(value) +
-		`); e.dispatchEvent(new Event("input", { bubbles: true })); e.dispatchEvent(new Event("change", { bubbles: true })); })(` + field + `)`)
+	b.on(field, `(Object.getOwnPropertyDescriptor(Object.getPrototypeOf(e), "value").set.call(e, `+quote(value)+
+		`), e.dispatchEvent(new Event("input", { bubbles: true })), e.dispatchEvent(new Event("change", { bubbles: true })))`)
 }
 
 // reads waits until the view shows a text.
@@ -83,7 +82,7 @@ func TestPlacementsLife(t *testing.T) {
 	if size() != 3 {
 		t.Fatalf("the preview made the size %d", size())
 	}
-	b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith("Vitrine begins again")).control.click()`)
+	b.on(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith("Vitrine begins again")).control`, "e.click()")
 	b.press("Make the change")
 	b.reads("The change is made")
 	if size() != 4 {
@@ -93,7 +92,7 @@ func TestPlacementsLife(t *testing.T) {
 	b.visit("/placements/window/history")
 	b.reads("Items to show at most: 3 → 4")
 	b.reads("Undo in versions") // the settings alone would not bring back what was learned
-	b.run(`document.querySelector("main .changes a").click()`)
+	b.on(`document.querySelector("main .changes a")`, "e.click()")
 	b.wait(`location.hash === "#/placements/window/versions"`)
 	b.press("Go back to this…")
 	b.reads("One setting changes")
@@ -212,8 +211,7 @@ func TestHoldout(t *testing.T) {
 	b.visit("/placements/window")
 	b.reads("Earned over your own pages")
 	const look = `[...document.querySelectorAll("main a.button")].find((a) => a.innerText === "Look at the experiment")`
-	b.wait(look)
-	b.run(look + ".click()")
+	b.on(look, "e.click()")
 	b.wait(`document.querySelector("main form button.danger")`)
 	pick("End “summer”")
 	b.press("End the experiment")

@@ -363,7 +363,7 @@ func TestDetailsWait(t *testing.T) {
 	if n := eval[int](b, `document.querySelector("main details.card").childElementCount`); n != 1 {
 		t.Errorf("closed details have %d elements", n)
 	}
-	b.run(`document.querySelector("main details.card summary").click()`)
+	b.on(`document.querySelector("main details.card summary")`, "e.click()")
 	b.reads("decisions in a row without a sale")
 	b.reads("Page positions")
 }

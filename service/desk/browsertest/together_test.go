@@ -23,8 +23,7 @@ func (b *tab) onItem(title, verb, confirm string) {
 	b.Helper()
 	find := `[...document.querySelectorAll("main .row-of-items button")].find((b) => b.textContent === ` +
 		quote(verb+" "+title) + `)`
-	b.wait(find)
-	b.run(find + ".click()")
+	b.on(find, "e.click()")
 	b.press(confirm)
 	b.wait(`!document.querySelector("main .ask")`)
 }
@@ -53,7 +52,7 @@ func TestUndoOne(t *testing.T) {
 	a.onItem("Vase 4", "Pin", "Pin it")
 	a.goTo("/placements/home/history")
 	a.reads("(sku-000003)")
-	a.run(`[...document.querySelectorAll("main .changes li")].find((l) => l.innerText.includes("added") && l.innerText.includes("sku-000003")).querySelector("button").click()`)
+	a.on(`[...document.querySelectorAll("main .changes li")].find((l) => l.innerText.includes("added") && l.innerText.includes("sku-000003")).querySelector("button")`, "e.click()")
 	a.reads("That change is undone.")
 	lists("[sku-000004]", "[sku-000001]")
 }
@@ -150,7 +149,7 @@ func TestPlannedExperiment(t *testing.T) {
 	b.run(`[...document.querySelectorAll("main button")].find((b) => b.innerText === "Go to the overview")?.click()`)
 	b.wait(`/The experiment .*spring.* starts on .*2098/.test(document.querySelector("main").innerText)`)
 	b.goTo("/placements/home/experiments")
-	b.run(`[...document.querySelectorAll("main label")].find((l) => l.innerText.includes("End “spring”")).control.click()`)
+	b.on(`[...document.querySelectorAll("main label")].find((l) => l.innerText.includes("End “spring”")).control`, "e.click()")
 	b.press("End the experiment")
 	b.reads("The experiment has ended")
 	b.reads("spring, ended before its start")
@@ -196,8 +195,7 @@ func TestPages(t *testing.T) {
 	b.visit("/")
 	keeps := func(text string) {
 		t.Helper()
-		b.wait(button(text))
-		b.run(`((e) => { e.focus(); e.click(); })(` + button(text) + `)`)
+		b.on(button(text), "(e.focus(), e.click())")
 		b.wait(rendered + ` && document.querySelector("main h2")`)
 		if at := eval[string](b, "document.activeElement.innerText"); at != text {
 			t.Errorf("after %q the focus is on %.40q", text, at)
@@ -251,9 +249,7 @@ func TestFocusReturns(t *testing.T) {
 	b := open(t, s.base)
 	back := func(opener, panel, leave string) {
 		t.Helper()
-		b.wait(opener)
-		b.run(opener + ".focus()")
-		b.run(opener + ".click()")
+		b.on(opener, "(e.focus(), e.click())")
 		b.wait(panel)
 		b.run(leave)
 		b.wait("!" + panel)
