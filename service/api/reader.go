@@ -785,7 +785,10 @@ func shortNumber(s []byte) (v float64, size int) {
 	if s[0] == '-' {
 		sign = 1
 	}
-	m, n := digitsOf(binary.LittleEndian.Uint64(s[sign:]))
+	m, n := uint64(s[sign]-'0'), 1
+	if s[sign+1] != '.' || m > 9 {
+		m, n = digitsOf(binary.LittleEndian.Uint64(s[sign:]))
+	}
 	if n == 0 || n == 8 || n > 1 && s[sign] == '0' {
 		return 0, 0
 	}

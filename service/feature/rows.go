@@ -19,47 +19,74 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 	if len(user) != 0 && len(user) != len(s.user) {
 		return 0, api.Fieldf("/shopper", "has %d values, want %d", len(user), len(s.user))
 	}
-	for i := range items {
-		row := dst[i*d : (i+1)*d]
-		if len(items[i].Features) != len(s.item) {
-			return 0, api.Fieldf(fmt.Sprintf("/items/%d/features", i), "has %d values, want %d", len(items[i].Features),
-				len(s.item))
-		}
-		for k := range s.columns {
-			c := &s.columns[k]
-			to := row[c.from : c.from+c.size]
-			if c.isNumber {
-				v := &items[i].Features[c.slot]
-				c.count(v, &clipped)
-				if x := (c.clipped(v.Number) - c.Center) / c.Scale; v.Kind == api.IsNumber && c.fits(x) &&
-					!math.IsInf(v.Number, 0) {
-					to[0] = x
-					continue
-				}
-			}
-			switch {
-			case c.Kind == "cross":
+	if err := s.checkLengths(items); err != nil || len(items) == 0 {
+		return 0, err
+	}
+	for k := range s.columns {
+		c := &s.columns[k]
+		first := dst[c.from : c.from+c.size]
+		switch {
+		case c.Kind == "cross":
+			for i := range items {
+				row := dst[i*d : (i+1)*d]
+				to := row[c.from : c.from+c.size]
 				s.outer(to, row, c)
-			case c.From == "shopper" && i > 0:
-				copy(to, dst[c.from:c.from+c.size])
-			case c.From == "shopper":
-				if err := c.encodeUser(to, user, &clipped); err != nil {
+				if err := c.checkCross(to, i); err != nil {
 					return 0, err
 				}
-			default:
-				if message := c.encode(to, items[i].Features[c.slot]); message != "" {
-					return 0, api.Fieldf(fmt.Sprintf("/items/%d/features/%s", i, api.Pointer(c.Name)), "%s", message)
-				}
 			}
-			for _, v := range to {
-				if !c.fits(v) {
-					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be "+
-						"finite and at most %v in size: scale it", c.Name, v, c.most)
-				}
+		case c.From == "shopper":
+			if err := c.encodeUser(first, user, &clipped); err != nil {
+				return 0, err
+			}
+			for i := d; i < len(dst); i += d {
+				copy(dst[i+c.from:], first)
+			}
+		default:
+			if err := c.encodeItems(dst[c.from:], d, items, &clipped); err != nil {
+				return 0, err
 			}
 		}
 	}
 	return clipped, nil
+}
+
+// checkLengths reports the first item that lacks values.
+func (s *Schema) checkLengths(items []api.Item) error {
+	for i := range items {
+		if len(items[i].Features) != len(s.item) {
+			return api.Fieldf(fmt.Sprintf("/items/%d/features", i), "has %d values, want %d", len(items[i].Features),
+				len(s.item))
+		}
+	}
+	return nil
+}
+
+// encodeItems adds the items' values to zeroed columns, dst[i·stride:] for item i.
+func (c *column) encodeItems(dst []float64, stride int, items []api.Item, clipped *int) error {
+	for i := range items {
+		v := &items[i].Features[c.slot]
+		if n := v.Number; c.isNumber && v.Kind == api.IsNumber && c.low <= n && n <= c.high {
+			if x := (n - c.Center) / c.Scale; c.fits(x) {
+				dst[i*stride] = x
+				continue
+			}
+		}
+		c.count(v, clipped)
+		if message := c.encode(dst[i*stride:i*stride+c.size], *v); message != "" {
+			return api.Fieldf(fmt.Sprintf("/items/%d/features/%s", i, api.Pointer(c.Name)), "%s", message)
+		}
+	}
+	return nil
+}
+
+// checkCross reports a product of item i that a learner would refuse.
+func (c *column) checkCross(product []float64, i int) error {
+	if v, ok := large(product, c); ok {
+		return api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be finite and at most %v "+
+			"in size: scale it", c.Name, v, c.most)
+	}
+	return nil
 }
 
 func (c *column) count(v *api.Value, clipped *int) {

@@ -2,6 +2,7 @@ package feature_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -106,6 +107,11 @@ func TestRowsOfManyItems(t *testing.T) {
 	if diff := cmp.Diff([]float64{2, 3, 6, 5, 3, 15}, x); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
+	items[1].Features[0].Number = 1e19
+	_, err := s.Rows(x, nil, items)
+	if want := "/items/1/features/price: 1e+19: is 1e+19 after scaling"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("a number that no learner takes: %v, want %s", err, want)
+	}
 }
 
 func TestBadFeatures(t *testing.T) {
@@ -156,5 +162,24 @@ func TestCategory(t *testing.T) {
 		if s.IsCategory(name) != want {
 			t.Errorf("%q is a category of items: %v, want %v", name, !want, want)
 		}
+	}
+}
+
+func BenchmarkRows(b *testing.B) {
+	const items, numbers = 100, 10
+	var text []string
+	for j := range numbers {
+		text = append(text, fmt.Sprintf(`{"name":"x%d","kind":"number"}`, j))
+	}
+	s := fatal.Or(read("[" + strings.Join(text, ",") + "]"))(b)
+	requested := make([]api.Item, items)
+	for i := range requested {
+		for j := range numbers {
+			requested[i].Features = append(requested[i].Features, api.Number("", float64(i+j)/7))
+		}
+	}
+	rows := make([]float64, items*numbers)
+	for b.Loop() {
+		fatal.Or(s.Rows(rows, nil, requested))(b)
 	}
 }

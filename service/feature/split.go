@@ -1,8 +1,6 @@
 package feature
 
 import (
-	"fmt"
-
 	"vitrine/service/api"
 )
 
@@ -58,30 +56,25 @@ func (p *Split) Items(dst []float64, items []api.Item) (clipped int, err error) 
 		panic("feature: Split.Items needs len(dst) = N·Width")
 	}
 	clear(dst)
-	for i := range items {
-		row := dst[i*p.width : (i+1)*p.width]
-		if len(items[i].Features) != len(s.item) {
-			return 0, api.Fieldf(fmt.Sprintf("/items/%d/features", i), "has %d values, want %d", len(items[i].Features),
-				len(s.item))
-		}
-		for k := range s.columns {
-			c := &s.columns[k]
-			if p.at[k] < 0 {
-				continue
-			}
-			to := row[p.at[k] : p.at[k]+c.size]
-			if c.Kind == "cross" {
+	if err := s.checkLengths(items); err != nil || len(items) == 0 {
+		return 0, err
+	}
+	for k := range s.columns {
+		c, at := &s.columns[k], p.at[k]
+		switch {
+		case at < 0:
+		case c.Kind == "cross":
+			for i := range items {
+				row := dst[i*p.width : (i+1)*p.width]
+				to := row[at : at+c.size]
 				p.outer(to, row, c)
-				if v, ok := large(to, c); ok {
-					return 0, api.Fieldf(fmt.Sprintf("/items/%d", i), "feature %q has the column %v: it must be "+
-						"finite and at most %v in size: scale it", c.Name, v, c.most)
+				if err := c.checkCross(to, i); err != nil {
+					return 0, err
 				}
-				continue
 			}
-			v := items[i].Features[c.slot]
-			c.count(&v, &clipped)
-			if message := c.encode(to, v); message != "" {
-				return 0, api.Fieldf(fmt.Sprintf("/items/%d/features/%s", i, api.Pointer(c.Name)), "%s", message)
+		default:
+			if err := c.encodeItems(dst[at:], p.width, items, &clipped); err != nil {
+				return 0, err
 			}
 		}
 	}
