@@ -20,7 +20,7 @@ type Support struct {
 	LeastInclusion float64  // smallest probability of an item on the policy's pages; NaN if no law is known
 
 	Weights WeightCheck // pseudo-inverse weights, in rounds with a known law
-	ESS     float64     // their effective sample size (Σw)²/Σw²
+	ESS     float64     // their effective sample size (Σw)²/Σw², but at most (ΣE w)²/ΣE w² under the laws
 
 	SetWeights WeightCheck // weights 1{S_t = π(x_t)}/μ(S_t) of pages, in rounds with a propensity
 	SetESS     float64     // their effective sample size, but at most its expectation n²/Σ 1/μ(π(x_t))

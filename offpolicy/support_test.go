@@ -91,4 +91,7 @@ func TestAlikeWeightsAreNoSupport(t *testing.T) {
 	if e := r.Estimate("snips"); e.None == "" {
 		t.Errorf("snips is %v", e.Value)
 	}
+	if e := r.Estimate("dr-pi"); e.ESS > 20 || !strings.Contains(r.AlarmWords(), "too small") {
+		t.Errorf("the item weights are worth %v rounds; %s", e.ESS, r.AlarmWords())
+	}
 }

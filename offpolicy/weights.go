@@ -35,6 +35,7 @@ type judgement struct {
 type lawSums struct {
 	weight, square     float64 // of item weights
 	expected, variance float64 // of item weights, by the laws
+	second             float64 // Σ E w², by the laws
 	most               float64 // how far an item weight may be from its expectation
 	inverse            float64 // Σ 1/μ(π(x_t))
 }
@@ -71,12 +72,12 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	j.findUnseen()
 	if s.KnownLaw > 0 {
 		s.Weights = underLaws(float64(s.KnownLaw), sum.weight, sum.expected, sum.variance, sum.most)
-		s.ESS = ratio(sum.weight*sum.weight, sum.square)
+		// A log may lack the rare pages with large weights, which makes its weights similar by chance. With laws, the
+		// means of w and w² are known; of a page's weight they are 1 and 1/μ(π(x)).
+		s.ESS = min(ratio(sum.weight*sum.weight, sum.square), ratio(sum.expected*sum.expected, sum.second))
 	} else {
 		s.LeastInclusion = nan
 	}
-	// A log may lack the rare pages with large weights, which makes its weights similar by chance. With laws, the mean
-	// of w² is known: 1/μ(π(x)).
 	s.SetESS = effective(j.set)
 	shown, squares := sums(j.set)
 	switch {
@@ -147,6 +148,7 @@ func (j *judgement) weighItems(t int, z []float64, sum *lawSums) {
 	sum.square += j.weight[t] * j.weight[t]
 	sum.expected += one
 	sum.variance += two - one*one
+	sum.second += two
 	j.up[t], j.down[t] = largestSums(z, law.MaxSize())
 	sum.most = max(sum.most, max(j.up[t], j.down[t])+math.Abs(one))
 }
