@@ -36,12 +36,16 @@ func (r *Result) Delta(f func(theta []float64) float64) Estimate {
 //
 // with a standard error by the delta method. If θ_price < 0, it is positive for liked attributes and negative for
 // disliked ones such as time, where one unit less is worth the opposite. The error names a coefficient that the model
-// lacks.
+// lacks, or that is lognormal.
 func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 	a, p := slices.Index(r.Names, attribute), slices.Index(r.Names, price)
 	for _, name := range []string{attribute, price} {
 		if !slices.Contains(r.Names, name) {
 			return Estimate{}, fmt.Errorf("there is no coefficient %q: there are %q", name, r.Names)
+		}
+		if slices.Contains(r.Spec.Model.Random, Random{name, "lognormal"}) {
+			return Estimate{}, fmt.Errorf("%s is lognormal, so its estimate describes its logarithm: compare the "+
+				"coefficients of each decision maker (vitrine predict --individual)", name)
 		}
 	}
 	return r.Delta(func(theta []float64) float64 { return -theta[a] / theta[p] }), nil

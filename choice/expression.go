@@ -89,6 +89,15 @@ func (l *identifiers) Visit(node *ast.Node) {
 	}
 }
 
+// uses reports whether an expression uses any of the columns.
+func uses(source string, columns []string) bool {
+	found := identifiers{source}
+	if tree, err := parser.Parse(source); err == nil {
+		ast.Walk(&tree.Node, &found)
+	}
+	return slices.ContainsFunc(found, func(name string) bool { return slices.Contains(columns, name) })
+}
+
 // compile checks the expression's types on the columns of f, unless they are unchanged since the last call. An empty
 // column counts as numbers, or as text if only text fits.
 func (e *expression) compile(f *frame) error {

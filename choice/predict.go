@@ -128,8 +128,9 @@ func (r *Result) Shares(d *Data) ([]float64, error) {
 //
 // the relative change in the share of alternative i per relative change in the variable of alternative j. The last row
 // belongs to the outside option, if there is one. The variable is one of Data.Variables, or a coefficient, which stands
-// for the variables in its terms. Other variables computed from it do not change with it. The derivatives are central
-// differences, accurate to about eight digits. Source: Train (2009), Section 3.6.2.
+// for the variables in its terms. If another variable is an expression of the same column, as cost * income is of cost,
+// Elasticities returns an error. The derivatives are central differences, accurate to about eight digits. Source: Train
+// (2009), Section 3.6.2.
 func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	terms, err := r.Spec.Utility.terms(r.Alternatives, r.Outside)
 	if err != nil {
@@ -143,6 +144,10 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	if len(terms) == 0 {
 		return nil, fmt.Errorf("%q is neither a variable nor the coefficient of one: the variables are %q",
 			variable, d.Variables)
+	}
+	if other := r.movesWith(terms, d); other != "" {
+		return nil, fmt.Errorf("%q also changes with %s: compare the shares of the data with those of a copy in which "+
+			"%[2]s is one percent larger", other, variable)
 	}
 	shares, err := r.Shares(d)
 	if err != nil {
@@ -175,6 +180,26 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 		}
 	}
 	return e, nil
+}
+
+// movesWith returns a variable outside the terms that is an expression of a column in them, or "".
+func (r *Result) movesWith(terms []Term, d *Data) string {
+	var moving []string
+	for _, t := range terms {
+		moving = append(moving, t.Variable)
+	}
+	n := len(moving)
+	for _, entry := range r.Spec.Data.Derive {
+		if name, source, err := derived(entry); err == nil && uses(source, moving) {
+			moving = append(moving, name)
+		}
+	}
+	for _, v := range d.Variables {
+		if !slices.Contains(moving[:n], v) && uses(v, moving) {
+			return v
+		}
+	}
+	return ""
 }
 
 // Common reports whether a variable is the decision maker's: in each choice its value is the same for all alternatives,

@@ -2,9 +2,11 @@ package choice
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -152,6 +154,41 @@ func TestElasticities(t *testing.T) {
 	}
 	if _, err := r.Elasticities(d, "colour"); err == nil {
 		t.Error("an unknown variable")
+	}
+}
+
+// If a column is in two variables, the elasticity in one of them would be wrong for the column.
+func TestElasticitiesOfAColumnInTwoVariables(t *testing.T) {
+	for _, other := range []string{"cost * (income > 3)", "dear"} {
+		spec := replaceLine(trips, `generic = ["cost", "time / 60"]`,
+			fmt.Sprintf(`generic = ["cost", "time / 60", %q]`, other))
+		spec = replaceLine(spec, `weight = "weight"`, `derive = ["dear = cost > 2"]`)
+		r, d := fitText(t, "testdata/trips.csv", spec, Options{})
+		if _, err := r.Elasticities(d, "cost"); err == nil ||
+			!strings.HasPrefix(err.Error(), fmt.Sprintf("%q also changes with cost", other)) {
+			t.Errorf("error %v", err)
+		}
+		for _, alone := range []string{"time / 60", other} {
+			if _, err := r.Elasticities(d, alone); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// The estimate of a lognormal coefficient is not in the price's units.
+func TestNoWillingnessToPayInLogarithms(t *testing.T) {
+	r, _ := fitText(t, "testdata/trips.csv", mixedTrips, Options{})
+	r.Spec.Model.Random[0].Distribution = "lognormal"
+	name := r.Spec.Model.Random[0].Coefficient
+	for _, pair := range [][2]string{{name, r.Names[0]}, {r.Names[0], name}} {
+		if e, err := r.WillingnessToPay(pair[0], pair[1]); err == nil ||
+			!strings.HasPrefix(err.Error(), name+" is lognormal") {
+			t.Errorf("%v, error %v", e, err)
+		}
+	}
+	if note := "The estimates for " + name + " describe its logarithm.\n"; !strings.Contains(r.Text(), note) {
+		t.Errorf("no note %q", note)
 	}
 }
 

@@ -186,6 +186,11 @@ func (r *Result) notes() []string {
 	case "mixed":
 		notes = append(notes, fmt.Sprintf("The likelihood is simulated with %d Halton draws for each decision maker.",
 			m.draws()))
+		for _, v := range m.Random {
+			if v.Distribution == "lognormal" {
+				notes = append(notes, fmt.Sprintf("The estimates for %s describe its logarithm.", v.Coefficient))
+			}
+		}
 		if kind != "classic" { // the scores of a spread vanish at 0
 			notes = append(notes, fmt.Sprintf("For a spread close to 0, %s errors are too small: trust classic ones.",
 				kind))
