@@ -20,9 +20,9 @@ import (
 //	brand == "acme" and price <= 20 and not (season in ["winter", "autumn"] or "sale" in groups)
 //
 // It compares a name with a number, a string, true or false (==, !=, <, <=, >, >=), or looks it up in a list. If an
-// item lacks the attribute, only != holds. The names seen and bought count how often the request's shopper saw and
-// bought the item. The library expr-lang parses the syntax. We compile it here, because items are records rather than
-// maps.
+// item lacks the attribute, only != holds; a feature that it lacks has its default. The names seen and bought count how
+// often the request's shopper saw and bought the item. The library expr-lang parses the syntax. We compile it here,
+// because items are records rather than maps.
 
 type FilterError struct{ Message string }
 
@@ -310,7 +310,13 @@ func (c *compiler) field(node ast.Node) (at int, err error) {
 		find = func(f *fields) api.Value { return api.Number("", f.past.Count(past)) }
 	} else if isFeature {
 		c.depth = max(c.depth, untilFeatures)
-		find = func(f *fields) api.Value { return f.values[slot] }
+		byDefault := schema.Default(name)
+		find = func(f *fields) api.Value {
+			if v := f.values[slot]; v.Kind != api.Missing {
+				return v
+			}
+			return byDefault
+		}
 	} else {
 		switch name {
 		case "id":

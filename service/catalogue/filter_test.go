@@ -38,6 +38,7 @@ var conditions = map[string]func(*api.CatalogueItem) bool{
 	`season > "summer"`:    func(i *api.CatalogueItem) bool { return i.Attributes["season"] == "winter" },
 	`id in ["sku1","x"]`:   func(i *api.CatalogueItem) bool { return i.ID == "sku1" },
 	`revenue < 1 and true`: func(i *api.CatalogueItem) bool { return i.Revenue != nil && *i.Revenue < 1 },
+	`brand == "none"`:      func(i *api.CatalogueItem) bool { return valueOf(i, "brand") == "none" }, // the default
 	`space > 0.5`:          func(i *api.CatalogueItem) bool { return i.Space == nil || *i.Space > 0.5 },
 	`rating > 2`: func(i *api.CatalogueItem) bool {
 		r, ok := i.Attributes["rating"].(float64)

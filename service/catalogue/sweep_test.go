@@ -54,12 +54,15 @@ func valueOf(item *api.CatalogueItem, name string) any {
 	}
 	for _, v := range item.Features {
 		switch {
-		case v.Name != name:
+		case v.Name != name || v.Kind == api.Missing:
 		case v.Kind == api.IsNumber:
 			return v.Number
 		default:
 			return v.Text
 		}
+	}
+	if name == "brand" {
+		return "none" // the default
 	}
 	return item.Attributes[name]
 }

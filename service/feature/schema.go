@@ -347,6 +347,14 @@ func (s *Schema) Bound(most float64) {
 // Item returns the index of a feature's value in [api.Item].Features. ok is false if items do not have that feature.
 func (s *Schema) Item(name string) (slot int, ok bool) { return s.slotOf(name, "item") }
 
+// Default returns the value of a feature, without a name, for items or users that lack it. It is Missing without a
+// default.
+func (s *Schema) Default(name string) api.Value {
+	v := s.columns[s.index[name]].missing
+	v.Name = ""
+	return v
+}
+
 // User returns the index of a feature's value in the user's values. ok is false if users do not have that feature.
 func (s *Schema) User(name string) (slot int, ok bool) { return s.slotOf(name, "shopper") }
 
