@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -65,15 +64,18 @@ func (e *Engine) about(ctx context.Context, name string, now int64,
 	})
 }
 
-// Delete removes a placement and forgets its decisions. It returns ErrNotFound, the errors of match, ErrStopped or
-// ctx's error.
-func (e *Engine) Delete(ctx context.Context, name string, match Match, now int64) error {
+// Delete removes a placement and forgets its decisions, if how matches; nil always does. It returns ErrNotFound, the
+// errors of how.Match, ErrStopped or ctx's error.
+func (e *Engine) Delete(ctx context.Context, name string, how *Change, now int64) error {
+	if how == nil {
+		how = new(Change)
+	}
 	return e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
-		if sharers := e.state.Sharers(name); len(sharers) > 0 {
-			return nil, api.Fieldf("", "placement %q has the catalogue of %s: change or delete these first", name,
-				strings.Join(sharers, ", "))
+		if sharers := e.state.Sharers(name, how); sharers != "" {
+			return nil, api.Fieldf("", "placement %q shares its catalogue with %s: change or delete these first", name,
+				sharers)
 		}
-		return new(eventlog.PlacementDeleted), match.Check(p)
+		return new(eventlog.PlacementDeleted), how.Match.Check(p)
 	})
 }
 

@@ -40,22 +40,25 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 // RollBack returns a placement to a version: its learner forgets everything learned since, and the version's
 // configuration comes back. The state before is kept as a version, with a note. If the learner is already in the
 // version's state, it stays. It returns ErrNotFound, an *api.FieldError if the catalogue forbids the configuration,
-// because others share it or an item lacks a feature, ErrMemory, the errors of match, ErrStopped or ctx's error.
-func (e *Engine) RollBack(ctx context.Context, name string, number uint64, match Match, now int64) error {
+// because others share it or an item lacks a feature, ErrMemory, the errors of how.Match, ErrStopped or ctx's error.
+func (e *Engine) RollBack(ctx context.Context, name string, number uint64, how *Change, now int64) error {
+	if how == nil {
+		how = new(Change)
+	}
 	for {
 		w, err := e.ready(ctx, name, number)
 		if err != nil {
 			return err
 		}
-		_, held, err := e.checkItems(ctx, name, w.Config, nil)
+		_, held, err := e.checkItems(ctx, name, w.Config, how)
 		e.state.Budget.Charge(-held)
 		if err != nil {
 			return err
 		}
 		err = e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
-			body, err := p.RollBackEvent(number, w, match)
+			body, err := p.RollBackEvent(number, w, how.Match)
 			if err == nil && body != nil {
-				_, _, err = e.state.CheckItems(name, w.Config, nil)
+				_, _, err = e.state.CheckItems(name, w.Config, how)
 			}
 			return body, err
 		})

@@ -197,7 +197,7 @@ func TestRollBackOfASharedCatalogue(t *testing.T) {
 	put(t, e, "shelf", brands)
 	put(t, e, "home", strings.Replace(brands, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1))
 	if err := e.RollBack(t.Context(), "shelf", version, nil, 2); err == nil ||
-		!strings.HasPrefix(err.Error(), "/features: this placement has the catalogue of home") {
+		!strings.HasPrefix(err.Error(), "/features: this placement shares its catalogue with home") {
 		t.Errorf("%v", err)
 	}
 	fatal.If(t, e.Delete(t.Context(), "home", nil, 2))

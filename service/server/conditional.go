@@ -12,17 +12,19 @@ import (
 // tagOf returns the entity tag of a placement's configuration (RFC 9110, section 8.8.3).
 func tagOf(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
 
-// match returns the conditions of If-Match and If-None-Match for a change of a placement.
-func (c *call) match() (engine.Match, error) {
+// change returns what the caller's key permits in a change of a placement, and the conditions of If-Match and
+// If-None-Match.
+func (c *call) change() (how engine.Change, err error) {
+	how.Uses = c.mine
 	wanted, err := tags(c.Header, "If-Match")
 	if err != nil {
-		return nil, err
+		return how, err
 	}
 	unwanted, err := tags(c.Header, "If-None-Match")
 	if err != nil || wanted == nil && unwanted == nil {
-		return nil, err
+		return how, err
 	}
-	return func(revision uint64) error {
+	how.Match = func(revision uint64) error {
 		has := func(tags []string) bool {
 			return revision > 0 && (slices.Contains(tags, tagOf(revision)) || slices.Contains(tags, "*"))
 		}
@@ -37,7 +39,8 @@ func (c *call) match() (engine.Match, error) {
 				"there, its ETag is %s", tagOf(revision))
 		}
 		return nil
-	}, nil
+	}
+	return how, nil
 }
 
 // tags returns a header's entity tags, or nil. Weak tags never match a placement.

@@ -212,6 +212,28 @@ func TestLimitedCatalogue(t *testing.T) {
 	s.want(200, "PUT", "/v1/placements/nowhere", carat)
 }
 
+// A limited key that must not change a shared catalogue learns only the names of its own placements that share it.
+func TestLimitedSharers(t *testing.T) {
+	s, _, _ := vaulted(t)
+	version := fatal.Or(s.engine.Keep(t.Context(), "home", "before", 0))(t)
+	other := strings.Replace(home, `"features":[`, `"features":[{"name":"carat","kind":"number"},`, 1)
+	s.want(200, "PUT", "/v1/placements/home", other)
+	for _, name := range []string{"a-vault", "z-vault", "nowhere"} {
+		fatal.Or(s.engine.Put(t.Context(), name, []byte(`{"catalogue_of":"home",`+other[1:]), 0))(t)
+	}
+	for _, c := range [][3]string{{"PUT", "/v1/placements/home", home}, {"DELETE", "/v1/placements/home", ""},
+		{"POST", "/v1/placements/home/rollback", fmt.Sprintf(`{"version":%d}`, version)}} {
+		if a := s.want(422, c[0], c[1], c[2]); strings.Contains(a.body, "vault") ||
+			!strings.Contains(a.body, "shares its catalogue with nowhere, others") {
+			t.Errorf("%s %s: %s", c[0], c[1], a.body)
+		}
+	}
+	if err := s.engine.Delete(t.Context(), "home", nil, 0); err == nil ||
+		!strings.Contains(err.Error(), "a-vault, nowhere, z-vault: ") {
+		t.Errorf("without a limit: %v", err)
+	}
+}
+
 // A key for the placement personalizer may use the routes without a placement, and creates it there.
 func TestLimitedPersonalizer(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeDecide, keys.ScopeRead)

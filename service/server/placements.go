@@ -14,7 +14,7 @@ func (s *Server) putPlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	how, err := c.change()
+	how, err := c.putting()
 	if err != nil {
 		return err
 	}
@@ -39,8 +39,8 @@ func (s *Server) previewPlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	how := engine.Change{Uses: c.mine}
-	if how.Match, err = c.match(); err != nil {
+	how, err := c.change()
+	if err != nil {
 		return err
 	}
 	preview, err := s.engine.Preview(c.ctx, c.placement, body, how)
@@ -50,8 +50,11 @@ func (s *Server) previewPlacement(c *call) error {
 	return c.answerJSON(http.StatusOK, preview)
 }
 
-// change reads the query and the headers of a PUT.
-func (c *call) change() (how engine.Change, err error) {
+// putting reads the query and the headers of a PUT.
+func (c *call) putting() (how engine.Change, err error) {
+	if how, err = c.change(); err != nil {
+		return how, err
+	}
 	query := c.URL.Query()
 	switch given := query.Get("reset"); given {
 	case "", "false":
@@ -69,9 +72,7 @@ func (c *call) change() (how engine.Change, err error) {
 	default:
 		how.Relearn = true
 	}
-	how.Uses = c.mine
-	how.Match, err = c.match()
-	return how, err
+	return how, nil
 }
 
 func (s *Server) getPlacement(c *call) error {
@@ -90,11 +91,11 @@ func (s *Server) answerPlacement(c *call, status int) error {
 }
 
 func (s *Server) deletePlacement(c *call) error {
-	match, err := c.match()
+	how, err := c.change()
 	if err != nil {
 		return err
 	}
-	return c.done(s.engine.Delete(c.ctx, c.placement, match, c.now))
+	return c.done(s.engine.Delete(c.ctx, c.placement, &how, c.now))
 }
 
 func (s *Server) listPlacements(c *call) error {
@@ -127,11 +128,11 @@ func (s *Server) rollBack(c *call) error {
 		return &api.FieldError{Field: "/version", Message: "is missing: which of the versions of the placement's " +
 			"statistics to return to"}
 	}
-	match, err := c.match()
+	how, err := c.change()
 	if err != nil {
 		return err
 	}
-	return c.done(s.engine.RollBack(c.ctx, c.placement, r.Version, match, c.now))
+	return c.done(s.engine.RollBack(c.ctx, c.placement, r.Version, &how, c.now))
 }
 
 func (s *Server) listVersions(c *call) error {

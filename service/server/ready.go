@@ -20,10 +20,14 @@ const maxUnreached = 5 * time.Second
 const unseen = 10 * 365 * 24 * time.Hour
 
 // ready reports what the process does with its log, or why it gets no requests from a load balancer: it is being
-// stopped, too far behind the log that it follows, or away from the servers of the log that it writes.
+// stopped, cannot write its log, is too far behind the log that it follows, or away from the servers of the log that it
+// writes.
 func (s *Server) ready(c *call) error {
 	if s.draining.Load() {
 		return problemf(http.StatusServiceUnavailable, "draining", "the service is being stopped")
+	}
+	if err := s.engine.Failure(); err != nil {
+		return err
 	}
 	p, problem := s.standing()
 	if problem != "" {

@@ -236,8 +236,10 @@ func TestFailures(t *testing.T) {
 	}
 	s.want(201, "POST", "/v1/placements/sound/decisions", body)
 
+	s.want(200, "GET", "/readyz", "")
 	s.engine.Close()
 	s.problem(503, "stopped", "", "POST", "/v1/placements/sound/decisions", body)
+	s.problem(503, "stopped", "", "GET", "/readyz", "")
 }
 
 func TestStandingPages(t *testing.T) {

@@ -115,12 +115,16 @@ func (b *Batch) canExpire(r *Record, o *offer.Offer) bool {
 // close ends the wait for a decision's outcome. Without an offer there is no round.
 func (b *Batch) close(r *Record, o *offer.Offer, now int64, body eventlog.Body) {
 	p := r.placement
-	b.touched[r.key()] = true
 	b.open[p] -= r.Size()
 	if o != nil && b.canExpire(r, o) {
 		b.rounds[p] += learner.RoundBytes(o)
 	}
-	b.encode(&eventlog.Event{Time: now, Placement: p.Name, Body: body}, o)
+	b.note(r, o, now, body)
+}
+
+func (b *Batch) note(r *Record, o *offer.Offer, now int64, body eventlog.Body) {
+	b.touched[r.key()] = true
+	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, o)
 }
 
 // LogValues adds the values that are not logged yet.

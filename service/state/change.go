@@ -35,9 +35,11 @@ type Change struct {
 	Relearn bool  // let another learner learn from the log, which then takes its place; not with Reset
 	Match   Match // of the placement as it is
 
-	// Uses reports whether the placement may begin to use the catalogue of another one; nil lets it use every one.
-	Uses func(owner string) bool
+	// Uses reports whether the caller may know another placement and begin to use its catalogue; nil permits all.
+	Uses func(other string) bool
 }
+
+func (how *Change) uses(other string) bool { return how == nil || how.Uses == nil || how.Uses(other) }
 
 // Put creates or changes a placement, with what the caller prepared. The log begins at entry from.
 func (b *Batch) Put(name string, c *setup.Config, how *Change, from uint64, r *Prepared,
@@ -156,7 +158,6 @@ func (s *State) Preview(v *api.Preview, name string, c *setup.Config, how Change
 	switch {
 	case err == ErrSame:
 		v.Change = api.PreviewNone
-		return nil
 	case err != nil && !errors.As(err, &loss):
 		return err
 	case p == nil:
@@ -164,22 +165,19 @@ func (s *State) Preview(v *api.Preview, name string, c *setup.Config, how Change
 		if len(s.Placements) >= maxPlacements {
 			return errPlacements(name)
 		}
-		return nil
 	case loss != nil && loss.Experiment != "":
 		v.Change, v.Fields, v.Lost = api.PreviewEnd, loss.Fields, &loss.Loss
-		return nil
 	case p.Config.SameLearner(c):
 		v.Change = api.PreviewKeep
-		return nil
 	case p.Adoptable(c) >= 0:
 		v.Change = api.PreviewAdopt
-		return nil
-	}
-	v.Change, v.Fields = api.PreviewRestart, p.Config.LearnerFields(c)
-	if loss != nil {
-		v.Lost = &loss.Loss
-		if err := (&Change{Relearn: true}).Check(p, c); err == nil {
-			v.CanRelearn, v.MaxSize = true, loss.MaxSize
+	default:
+		v.Change, v.Fields = api.PreviewRestart, p.Config.LearnerFields(c)
+		if loss != nil {
+			v.Lost = &loss.Loss
+			if err := (&Change{Relearn: true}).Check(p, c); err == nil {
+				v.CanRelearn, v.MaxSize = true, loss.MaxSize
+			}
 		}
 	}
 	return nil
@@ -269,7 +267,7 @@ func (p *Placement) ends(c *setup.Config, how *Change) (done bool, err error) {
 // placement's items change, CheckItems returns the items and their next schema.
 func (s *State) CheckItems(name string, c *setup.Config,
 	how *Change) (items *catalogue.Catalogue, next *feature.Schema, err error) {
-	sharers := strings.Join(s.Sharers(name), ", ")
+	sharers := s.Sharers(name, how)
 	var before *setup.Config // nil if there is no such placement
 	if p := s.Placements[name]; p != nil {
 		items, before = p.Items.Of, p.Config
@@ -280,7 +278,7 @@ func (s *State) CheckItems(name string, c *setup.Config,
 		}
 		switch {
 		case sharers != "":
-			return nil, nil, api.Fieldf("/catalogue_of", "this placement has the catalogue of %s: change these first",
+			return nil, nil, api.Fieldf("/catalogue_of", "this placement shares its catalogue with %s: change these first",
 				sharers)
 		case items != nil && items.Bytes() > 0:
 			return nil, nil, api.Fieldf("/catalogue_of", "this placement has items of its own: delete them first")
@@ -295,7 +293,7 @@ func (s *State) CheckItems(name string, c *setup.Config,
 	case before == nil || before.Schema().Equal(c.Schema()):
 		return nil, nil, nil
 	case sharers != "":
-		return nil, nil, api.Fieldf("/features", "this placement has the catalogue of %s, which need the same "+
+		return nil, nil, api.Fieldf("/features", "this placement shares its catalogue with %s, which need the same "+
 			"features: change these first", sharers)
 	}
 	return items, c.Inherit(before).Schema(), nil
@@ -308,7 +306,7 @@ func (s *State) checkShared(name string, c, before *setup.Config, how *Change) e
 	switch {
 	case c.CatalogueOf == name:
 		return api.Fieldf("/catalogue_of", "%q is this placement: leave it out", name)
-	case owner == nil || begins && how != nil && how.Uses != nil && !how.Uses(c.CatalogueOf):
+	case owner == nil || begins && !how.uses(c.CatalogueOf):
 		return api.Fieldf("/catalogue_of", "there is no placement %q", c.CatalogueOf)
 	case owner.Config.CatalogueOf != "":
 		return api.Fieldf("/catalogue_of", "%q has the catalogue of %q: name that one", c.CatalogueOf,

@@ -50,8 +50,7 @@ func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64)
 	default:
 		body.Value = 0 - r.earnedBy(o, place) // never -0
 	}
-	b.touched[r.key()] = true
-	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, nil)
+	b.note(r, nil, now, body)
 	return nil
 }
 
@@ -80,8 +79,7 @@ func (b *Batch) settle(r *Record, o *offer.Offer, end *eventlog.Chosen, counts b
 	body := r.corrected(o, end.Choice, 0)
 	body.Basket, body.Counts, body.Viewed = end.Basket, counts, counts && o.Deferred
 	body.Value = (&offer.Closed{Offer: o, Choice: int(end.Choice), Basket: end.Basket}).Earned()
-	b.touched[r.key()] = true
-	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, nil)
+	b.note(r, nil, now, body)
 }
 
 // corrected returns a correction by 0 of a decision with the given earnings.

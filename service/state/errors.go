@@ -9,8 +9,7 @@ import (
 )
 
 var (
-	// ErrNotFound is returned for an unknown placement, decision or version. A decision is forgotten some
-	// time after its outcome.
+	// ErrNotFound is returned for an unknown placement or version, and for an unknown or forgotten decision.
 	ErrNotFound = errors.New("not found")
 	// ErrConflict is returned for a decision id that another request of the placement used, and for an outcome that
 	// differs from the recorded one.

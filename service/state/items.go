@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
@@ -106,14 +106,20 @@ func (s *State) ItemsOf(p *Placement) *catalogue.Catalogue {
 	return owner.Items.Of
 }
 
-// Sharers returns the other placements that use the catalogue of a placement, sorted.
-func (s *State) Sharers(name string) (names []string) {
-	for _, other := range slices.Sorted(maps.Keys(s.Placements)) {
-		if s.Placements[other].Config.CatalogueOf == name {
+// Sharers names the placements that use the catalogue of a placement, "" if none does. Those that the caller of a change
+// may not know are others.
+func (s *State) Sharers(name string, how *Change) string {
+	var names []string
+	for other, p := range s.Placements {
+		if p.Config.CatalogueOf == name {
+			if !how.uses(other) {
+				other = "others"
+			}
 			names = append(names, other)
 		}
 	}
-	return names
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 // changeItems makes a catalogue change part of the state. The engine already applied a change that it wrote itself,

@@ -29,7 +29,6 @@ func (b *Batch) Measure(r *Record, metrics map[string]float64, now int64) error 
 		return nil
 	}
 	slices.SortFunc(body.List, func(a, b eventlog.Measurement) int { return strings.Compare(a.Name, b.Name) })
-	b.touched[r.key()] = true
-	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, nil)
+	b.note(r, nil, now, body)
 	return nil
 }

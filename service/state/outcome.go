@@ -80,8 +80,7 @@ func (b *Batch) Reward(r *Record, o *offer.Offer, rewards []api.Reward, now int6
 	if place == 0 && before+len(reported.Items) < int(r.shown) {
 		slices.Sort(reported.Items)
 		reported.Reward = min(reported.Reward, 1-r.rare().reported)
-		b.touched[r.key()] = true
-		b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: reported}, nil)
+		b.note(r, nil, now, reported)
 		return nil
 	}
 	b.choose(r, o, &eventlog.Chosen{Decision: r.id, Choice: place}, now)
@@ -95,9 +94,7 @@ func (b *Batch) Activate(placement, decision string, now int64) error {
 		return err
 	}
 	if r.Status == Deferred && !r.isLate(now) {
-		b.touched[r.key()] = true
-		b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: &eventlog.Activated{Decision: decision}},
-			nil)
+		b.note(r, nil, now, &eventlog.Activated{Decision: decision})
 		return nil
 	}
 	switch r.Status {

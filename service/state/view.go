@@ -55,9 +55,8 @@ func (v *View) Current() *page.View {
 	return &seen
 }
 
-// Try returns the offer that a request would get now, and its explanation, without recording anything. The
-// explanation compares with the shopper of the row typical. seen comes from [View.Current]. It returns [page.Try]'s
-// errors.
+// Try returns the offer that a request would get now, and its explanation, without recording anything. The explanation
+// compares with the shopper of the row typical. seen comes from [View.Current]. Errors are [page.Try]'s.
 func (v *View) Try(ctx context.Context, seen *page.View, r *api.Request, now int64,
 	typical []float64) (*offer.Offer, *api.Explanation, error) {
 	return page.Try(ctx, seen, r, now, typical, func() uint64 { return v.Placement.LastIssued.Load() + 1 })
