@@ -26,7 +26,8 @@ func newMetrics(d *api.Experiment) (list []*Results) {
 	return list
 }
 
-// metric returns a closed decision's k-th metric, its bound, and whether the caller reported it.
+// metric returns a closed decision's k-th metric, the largest distance between two values of the metric, and whether the
+// caller reported it.
 func (e *Experiment) metric(k int, o *offer.Closed) (x, bound float64, isReported bool) {
 	switch k {
 	case conversion:
@@ -40,9 +41,9 @@ func (e *Experiment) metric(k int, o *offer.Closed) (x, bound float64, isReporte
 	m := &e.Design.Metrics[k-numMetrics]
 	at := slices.IndexFunc(o.Measured, func(v eventlog.Measurement) bool { return v.Name == m.Name })
 	if at < 0 {
-		return 0, m.Max, false
+		return 0, 2 * m.Max, false
 	}
-	return min(max(o.Measured[at].Value, -m.Max), m.Max), m.Max, true
+	return min(max(o.Measured[at].Value, -m.Max), m.Max), 2 * m.Max, true
 }
 
 // metricReports compares the variants by each metric. The differences of all metrics and variants from the control
@@ -59,9 +60,10 @@ func (e *Experiment) metricReports(control int) []api.MetricReport {
 			m := &e.Design.Metrics[k-numMetrics]
 			r.Name, r.Better = m.Name, m.Better
 		}
-		bound, least := m.Mean.Bound, -m.Mean.Bound
-		if k < numMetrics {
-			least = 0
+		bound, least := m.Mean.Bound, 0.0
+		if k >= numMetrics {
+			bound /= 2
+			least = -bound
 		}
 		for v := range e.shares {
 			of := api.VariantMetric{Variant: e.Name(v)}

@@ -109,7 +109,8 @@ func TestConversion(t *testing.T) {
 // is better where lower is.
 func TestMetric(t *testing.T) {
 	for better, worse := range map[string]bool{api.BetterHigher: false, api.BetterLower: true} {
-		c := trial{rates: []float64{0.2, 0.7}, metric: &api.Metric{Name: "cost", Max: 6, Better: better}, own: 1}
+		c := trial{rates: []float64{0.2, 0.7}, metric: &api.Metric{Name: "cost", Max: 6, Better: better}, own: 1,
+			measured: func(earned float64) float64 { return 1 + 10*earned }}
 		c.play(2, 6000, func(r *api.ExperimentReport) {
 			m := r.Metrics[2]
 			if r.Decisions < 5000 {
@@ -125,6 +126,21 @@ func TestMetric(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A metric of −3 or 3, or 0 in the tenth without a report, has 7.3 times the standard deviation of the conversion, and
+// 6 times its range: its intervals are about as much wider.
+func TestMetricOfBothSigns(t *testing.T) {
+	c := trial{rates: []float64{0.02, 0.05}, metric: &api.Metric{Name: "margin", Max: 3},
+		measured: func(earned float64) float64 { return 6*earned - 3 }}
+	c.play(4, 2000, func(r *api.ExperimentReport) {
+		width := func(m *api.MetricReport) float64 {
+			return m.Variants[1].Difference.High - m.Variants[1].Difference.Low
+		}
+		if one, both := width(&r.Metrics[0]), width(&r.Metrics[2]); r.Decisions >= 500 && both < 7.2*one {
+			t.Fatalf("after %d decisions: %v, want about 7.3 times %v", r.Decisions, both, one)
+		}
+	})
 }
 
 // A variant that sells half as often at four times the price earns more, and is weighed against its conversion.

@@ -22,8 +22,9 @@ type trial struct {
 	own   int           // the variant that shows the placement's policy, or 0
 	after time.Duration // the experiment starts so long after its configuration
 
-	metric   *api.Metric // which variants report as 10 times their revenue, plus 1
-	prices   []float64   // by variant; nil for 1
+	metric   *api.Metric
+	measured func(earned float64) float64 // the metric, reported of nine in ten decisions
+	prices   []float64                    // by variant; nil for 1
 	segments func(unit int) (value string,
 		own float64) // of a shopper, who buys own times as often; nil without segments
 }
@@ -77,7 +78,7 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 			closed.Choice = 1
 		}
 		if c.metric != nil && n%10 > 0 {
-			closed.Measured = []eventlog.Measurement{{Name: c.metric.Name, Value: 1 + 10*closed.Earned()}}
+			closed.Measured = []eventlog.Measurement{{Name: c.metric.Name, Value: c.measured(closed.Earned())}}
 		}
 		_, first := e.Enter(entry, now, cohort, o)
 		e.Leave(entry, now, cohort, first, closed, segment)
