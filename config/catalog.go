@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -222,7 +221,7 @@ func visitsContexts(o visitsOptions, d settings.Dims) (newContexts, error) {
 }
 
 type columnsOptions struct {
-	Of []string `toml:"of" zero:"counts" doc:"the kind of each column"`
+	Of []string `toml:"of" range:"count|pareto|population|stars|timestamp|yen" doc:"the kind of each column; all counts if left out"`
 }
 
 // columns returns the kinds of all columns.
@@ -235,12 +234,7 @@ func (o columnsOptions) columns(d settings.Dims) (env.Columns, error) {
 	}
 	c := make(env.Columns, len(o.Of))
 	for j, name := range o.Of {
-		kind, ok := env.ColumnKinds[name]
-		if !ok {
-			return nil, fmt.Errorf("of = %q: %q is unknown%s", o.Of, name,
-				hint.Legal(name, slices.Sorted(maps.Keys(env.ColumnKinds))))
-		}
-		c[j] = kind
+		c[j] = env.ColumnKinds[name]
 	}
 	return c, nil
 }

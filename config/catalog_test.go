@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -125,6 +126,10 @@ func TestOptionsAreExplained(t *testing.T) {
 			switch {
 			case o.Doc == "":
 				t.Errorf("%s %s: option %s has no doc tag beside its field", d.Table, d.Name, o.Key)
+			case strings.HasPrefix(o.Range(), ","):
+				t.Errorf("%s %s: option %s has a zero and no range: %q", d.Table, d.Name, o.Key, o.Range())
+			case o.Key == "of" && !slices.Equal(o.Words, slices.Sorted(maps.Keys(env.ColumnKinds))):
+				t.Errorf("%s %s: columns are %q", d.Table, d.Name, o.Words)
 			case utf8.RuneCountInString(o.Doc) > 80 || strings.ContainsAny(o.Doc, "\n") ||
 				strings.HasSuffix(o.Doc, ".") || words < 2:
 				t.Errorf("%s %s: option %s: its doc must be a line of at most 80 columns without a full stop: %q",
