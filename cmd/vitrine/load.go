@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"vitrine/internal/hint"
+	"vitrine/service/api"
 	"vitrine/service/load"
 )
 
@@ -84,10 +85,11 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 			t.warn(w)
 		}
 	}
+	var refused *api.Problem
 	switch {
 	case errors.Is(err, load.ErrPlacement):
 		return hint.New(err, "name another one with --placement: a missing placement is made")
-	case err != nil && result == nil:
+	case err != nil && result == nil && !(errors.As(err, &refused) && refused.Kind() == "invalid"):
 		return hint.New(err, "is this the URL of vitrine serve? If it has API keys, --key-file names a file with "+
 			"a token that has the scopes decide, outcome, read and admin")
 	case err != nil:

@@ -50,6 +50,10 @@ func TestLoad(t *testing.T) {
 		t.Error(errs)
 	}
 	few = append(few, "--key-file", path("all"))
+	_, errs = loaded(t, 1, append(few, "--policy", "ucb-mln")...)
+	if !strings.Contains(errs, `did you mean "ucb-mnl"?`) || strings.Contains(errs, "hint:") {
+		t.Error(errs)
+	}
 	out, errs := loaded(t, 0, append(few, "--rate", "max", "--ack-log", path("reported"))...)
 	for _, want := range []string{
 		`^JSON, 10 items × 2 features, 4 connections, closed loop, as fast as possible: each caller waits for its answer before the next request\n`,

@@ -93,3 +93,9 @@ def test_names_of_any_text() -> None:
 def test_errors() -> None:
     with pytest.raises(vitrine.CommandError, match=r"vitrine fit .*prize"):
         vitrine.fit(vitrine.clicks, {**SPEC, "utility": {"generic": ["prize"]}})
+
+
+def test_missing_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITRINE_BINARY", "/nowhere/vitrine")
+    with pytest.raises(vitrine.CommandError, match="/nowhere/vitrine: there is no such program: see VITRINE_BINARY"):
+        vitrine.run("version")
