@@ -1,0 +1,38 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"vitrine/service/host"
+	"vitrine/service/host/hosttest"
+)
+
+// SIGHUP ends the service as SIGTERM does, with a snapshot: a terminal was closed, or an operator asks for a reload, and
+// the supervisor starts the service again. Under nohup it goes on.
+func TestHangUp(t *testing.T) {
+	const config = `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`
+	file, data := hosttest.ServiceFile(t, "")
+	p := program.Serve(t, file)
+	ask(t, 201, "PUT", p.Listening()+"/v1/placements/home", config)
+	p.Signal(unix.SIGHUP)
+	if code := p.Wait(); code != 0 {
+		t.Errorf("exit status %d:\n%s", code, p.Said())
+	}
+	if _, err := os.Stat(filepath.Join(data, host.SnapshotFile)); err != nil {
+		t.Error(err)
+	}
+
+	p = hosttest.Program("nohup").Start(t, string(*program), "serve", "--config", file)
+	url := p.Listening()
+	p.Signal(unix.SIGHUP)
+	for range 50 { // it has time to end
+		ask(t, 200, "PUT", url+"/v1/placements/home", config)
+	}
+	p.Stop()
+}
