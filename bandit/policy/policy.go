@@ -160,7 +160,7 @@ func Read(text []byte, problem bandit.Problem, allRows bool) (p Policy, m Made, 
 	}
 	switch {
 	case !known:
-		return p, m, Unknown(s, name)
+		return p, m, s.Errorf("name", "name = %q: unknown%s", name, hint.Legal(name, serving()))
 	case p.Unfit != "":
 		return p, m, s.Errorf("", "%s", p.Unfit)
 	case p.AllRows && !allRows:

@@ -58,8 +58,8 @@ func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
 				return err
 			}
 			defer os.RemoveAll(s.Data)
-			if s.Retention.Size == 0 {
-				s.Retention.Size = demoLog
+			if s.Retention.Size.Bytes == 0 {
+				s.Retention.Size.Bytes = demoLog
 			}
 		}
 		demonstration(s.Data, &o)

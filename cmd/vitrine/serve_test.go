@@ -186,13 +186,13 @@ func TestServeWithLittleMemory(t *testing.T) {
 	const warning = "the placements need more memory than they may have"
 	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
-	s.Limits.Memory = 400 << 20
+	s.Limits.Memory.Bytes = 400 << 20
 	url, log, stop := serving(t, s)
 	ask(t, http.StatusCreated, "PUT", url+"/v1/placements/home", place)
 	if err := stop(); err != nil || strings.Contains(log.text.String(), warning) {
 		t.Fatalf("%v\n%s", err, &log.text)
 	}
-	s.Limits.Memory = 100 << 20
+	s.Limits.Memory.Bytes = 100 << 20
 	url, log, stop = serving(t, s)
 	ask(t, http.StatusCreated, "POST", url+"/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":1}}]}`)
 	ask(t, http.StatusConflict, "PUT", url+"/v1/placements/other", place)
@@ -226,7 +226,7 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 	s := newService()
 	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
 	s.Snapshots.Every.Duration = 5 * time.Millisecond
-	s.Retention.Size = 20_000
+	s.Retention.Size.Bytes = 20_000
 	url, log, stop := serving(t, s)
 	ask(t, 201, "PUT", url+"/v1/placements/home",
 		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":5}}`)

@@ -3,8 +3,10 @@ package strict
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -31,9 +33,23 @@ func Decode(text []byte, dst any) error {
 		return &Error{line, key, fmt.Sprintf("unknown key %q", key)}
 	case errors.As(err, &malformed):
 		line, _ := malformed.Position()
-		return &Error{line, "", strings.TrimPrefix(malformed.Error(), "toml: ")}
+		message := strings.TrimPrefix(malformed.Error(), "toml: ")
+		if of := wrongType.FindStringSubmatch(message); of != nil {
+			message = fmt.Sprintf("%s: wrong type: have %s, want %s", strings.Join(malformed.Key(), "."), of[1],
+				cmp.Or(wanted[of[2]], "another type"))
+		}
+		return &Error{line, "", message}
 	}
 	return err
+}
+
+// wrongType matches go-toml's error about a value of the wrong type, which describes Go's types.
+var wrongType = regexp.MustCompile(`^cannot decode TOML (.+?) into struct field .* of type (.+)$`)
+
+// wanted describes a file's types by Go's.
+var wanted = map[string]string{
+	"string": "a string in quotes", "bool": "true or false", "int": "integer", "int64": "integer", "float64": "number",
+	"[]string": "a list of strings",
 }
 
 // In adds the file's name to an error of Decode: "service.toml:3: unknown key …".

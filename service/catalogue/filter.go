@@ -54,6 +54,7 @@ func (c *Catalogue) compile(text string) (*Filter, error) {
 	tree, err := parser.Parse(text)
 	if err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
+		line, _, _ = strings.Cut(line, ": strconv.") // a number that is too large
 		return nil, wrongf(`%s: want a condition such as brand == "acme" and price <= 20`, line)
 	}
 	c.RLock()

@@ -124,7 +124,7 @@ func (r *running) tally() (t struct{ Decisions, Outcomes, Learned uint64 }) {
 // one leads. A new machine begins with the servers' snapshot, after the log's first entries are gone.
 func TestServicesShareALog(t *testing.T) {
 	log := natstest.URL(t)
-	small := func(c *Config) { c.Retention.Size = 40_000 }
+	small := func(c *Config) { c.Retention.Size.Bytes = 40_000 }
 	first := runs(t, log, t.TempDir(), small)
 	second := runs(t, log, t.TempDir(), small)
 	second.until("following", func() bool { return second.said("following the log") })
@@ -231,7 +231,7 @@ func TestLeaderReachesNoServer(t *testing.T) {
 // without a snapshot. The second time it begins with the leader's snapshot.
 func TestRemovedWhileOpening(t *testing.T) {
 	log := natstest.URL(t)
-	leader := runs(t, log, t.TempDir(), func(c *Config) { c.Retention.Size = 10_000 })
+	leader := runs(t, log, t.TempDir(), func(c *Config) { c.Retention.Size.Bytes = 10_000 })
 	opened := 0
 	follower := runsWith(t, log, t.TempDir(), Options{Opened: func(e *engine.Engine) error {
 		if opened++; opened > 1 {

@@ -93,8 +93,9 @@ func (d *Span) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// ByteCount is a positive number of bytes. In a file it is a string such as "10GB" or "10GiB".
-type ByteCount uint64
+// ByteCount is a positive number of bytes. In a file it is a string such as "10GB" or "10GiB". It is a struct so that a
+// file's number without a unit is an error.
+type ByteCount struct{ Bytes uint64 }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (b *ByteCount) UnmarshalText(text []byte) error {
@@ -107,7 +108,7 @@ func (b *ByteCount) UnmarshalText(text []byte) error {
 	if err != nil || !ok || n == 0 || n > math.MaxInt64/unit {
 		return fmt.Errorf("%q: must be a positive size such as \"500MB\" or \"10GB\"", text)
 	}
-	*b = ByteCount(n * unit)
+	b.Bytes = n * unit
 	return nil
 }
 
@@ -175,7 +176,7 @@ func (c *Config) parse(text []byte) error {
 
 // budget returns a new budget. Each session gets its own.
 func (c *Config) budget() *budget.Budget {
-	return budget.New(cmp.Or(int64(c.Limits.Memory), defaultMemory()))
+	return budget.New(cmp.Or(int64(c.Limits.Memory.Bytes), defaultMemory()))
 }
 
 func (c *Config) limits() server.Limits {

@@ -189,11 +189,16 @@ func FuzzServiceFile(f *testing.F) {
 }
 
 func TestRetentionLimits(t *testing.T) {
-	for text, want := range map[string]ByteCount{"1B": 1, "30kB": 30_000, "30KB": 30_000, "10GB": 1e10, "2TB": 2e12,
+	for text, want := range map[string]uint64{"1B": 1, "30kB": 30_000, "30KB": 30_000, "10GB": 1e10, "2TB": 2e12,
 		"1KiB": 1024, "3MiB": 3 << 20, "1GiB": 1 << 30} {
 		var have ByteCount
-		if err := have.UnmarshalText([]byte(text)); err != nil || have != want {
+		if err := have.UnmarshalText([]byte(text)); err != nil || have.Bytes != want {
 			t.Errorf("%q is %d, %v, want %d", text, have, err, want)
+		}
+	}
+	for _, key := range []string{"[retention]\nsize", "[limits]\nmemory"} {
+		if err := new(Config).parse([]byte(key + " = 10\n")); err == nil {
+			t.Errorf("%s = 10, which may be GB, is 10 bytes", key)
 		}
 	}
 	for _, text := range []string{"", "10", "GB", "0GB", "-1GB", "1.5GB", "1G", "1 GB", "9999999999GB",

@@ -521,7 +521,7 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 func (l *session) newKeeper() *keeper {
 	k := &keeper{engine: l.engine, log: l.store, now: l.clock.now, sure: l.clock.sure,
 		path: filepath.Join(l.Data, SnapshotFile), logger: l.Logger}
-	k.retention = &Retention{Age: l.Retention.Age.Duration, Size: uint64(l.Retention.Size), Log: l.store, Data: l.Data}
+	k.retention = &Retention{Age: l.Retention.Age.Duration, Size: l.Retention.Size.Bytes, Log: l.store, Data: l.Data}
 	k.retention.Evict = func(ctx context.Context, before uint64, since int64) (int, error) {
 		n, err := l.engine.EvictBefore(ctx, before, since, l.clock.now().UnixNano())
 		if n > 0 {

@@ -348,7 +348,7 @@ func TestSizeWithOpenDecisions(t *testing.T) {
 	data := t.TempDir()
 	small := func(c *Config) {
 		c.Snapshots.Every.Duration = time.Hour
-		c.Retention.Size = size
+		c.Retention.Size.Bytes = size
 	}
 	r := runs(t, "", data, small)
 	r.ask(201, "PUT", "/v1/placements/home",

@@ -181,15 +181,23 @@ func (s *Server) activate(c *call) error {
 var errChoice = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
 
 // searching returns the context of a call that may ask to search the log for a forgotten decision.
-func (c *call) searching() context.Context {
-	if c.URL.Query().Get("search") == "log" {
-		return engine.WithSearch(c.ctx)
+func (c *call) searching() (context.Context, error) {
+	switch given := c.URL.Query().Get("search"); given {
+	case "":
+		return c.ctx, nil
+	case "log":
+		return engine.WithSearch(c.ctx), nil
+	default:
+		return nil, api.Fieldf("/search", "%q: must be log", api.Abbreviate(given, 40))
 	}
-	return c.ctx
 }
 
 func (s *Server) getDecision(c *call) error {
-	d, err := s.engine.Decision(c.searching(), c.placement, c.PathValue("id"))
+	ctx, err := c.searching()
+	if err != nil {
+		return err
+	}
+	d, err := s.engine.Decision(ctx, c.placement, c.PathValue("id"))
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,11 @@ func (s *Server) routes() (all []*route) {
 			"its outcome"+at.where+".").
 			with(searchLog).gives(200, api.Decision{}).fails(409))
 		on("GET "+at.path+"/explanation", at.read, func(c *call) error {
-			return c.reply(e.Explain(c.searching(), c.placement, c.PathValue("id"), c.now))
+			ctx, err := c.searching()
+			if err != nil {
+				return err
+			}
+			return c.reply(e.Explain(ctx, c.placement, c.PathValue("id"), c.now))
 		},
 			op("explain"+at.of, "Why a decision that is remembered shows what it shows"+at.where+": utilities by "+
 				"feature, the best other set, what rules cost.").

@@ -256,12 +256,12 @@ func (p *proc) start() {
 		_ = os.MkdirAll(p.dir, 0o700)
 	}
 	c.Log.URL, c.Log.Stream = "nats://sim", "sim"
-	c.Limits.Memory = 1 << 30
+	c.Limits.Memory.Bytes = 1 << 30
 	c.Snapshots.Every.Duration, c.Snapshots.KeepEvery.Duration = 5_000_000_123, time.Hour
 	if life%2 == 0 { // a timer of a frozen process still goes off, and a version is an entry to write
 		c.Snapshots.KeepEvery.Duration = 3_000_000_457
 	}
-	c.Retention.Size = host.ByteCount(w.retained())
+	c.Retention.Size.Bytes = uint64(w.retained())
 	takesOver := p.takesOver
 	p.takesOver = false
 	o := host.Options{
