@@ -164,8 +164,8 @@ func (l *list) outcomes(s *api.Stats) {
 			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
 	}
 	if s.ExpiredEarly > 0 {
-		l.say(levelOf(s.SinceExpiredEarly), "%s left memory before an outcome: make the placement's memory_bytes larger.",
-			hint.Count(int(s.ExpiredEarly), "decision"))
+		l.say(levelOf(s.SinceExpiredEarly), "%s left memory before an outcome: make the placement's memory_bytes "+
+			"or the log's [retention] larger.", hint.Count(int(s.ExpiredEarly), "decision"))
 	}
 }
 

@@ -22,7 +22,7 @@ var (
 	ErrWithdrawn = errors.New("the decision was activated too late, and is withdrawn")
 	// ErrEvicted is returned for an activation, or for the outcome of a forgotten decision, if memory or retention
 	// ended the decision before its attribution window did. The decision taught nothing.
-	ErrEvicted = errors.New("the placement's memory was too small to wait for the outcome")
+	ErrEvicted = errors.New("the placement's memory or the log was too small to wait for the outcome")
 	// ErrLoss is wrapped by every *LossError.
 	ErrLoss = errors.New("the learner would begin again")
 	// ErrRelearning is returned for a change of a placement while its second learner is catching up.
