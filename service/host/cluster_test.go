@@ -11,9 +11,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,12 +69,18 @@ func runs(t testing.TB, log, data string, change func(c *Config)) *running {
 	return runsWith(t, log, data, Options{}, change)
 }
 
+var addresses atomic.Uint32
+
 // runsWith is runs with some options.
 func runsWith(t testing.TB, log, data string, o Options, change func(c *Config)) *running {
 	t.Helper()
 	r := &running{TB: t, data: data}
 	c := Default()
 	c.Data, c.Listen, c.Log.URL = data, "127.0.0.1:0", log
+	if runtime.GOOS == "linux" { // no other test gets the port while the service opens its log again
+		n := addresses.Add(1)
+		c.Listen = fmt.Sprintf("127.1.%d.%d:0", n>>8, n&0xff)
+	}
 	c.Snapshots.Every.Duration = 50 * time.Millisecond
 	if change != nil {
 		change(c)
