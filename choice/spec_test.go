@@ -38,7 +38,7 @@ func TestReadSpecErrors(t *testing.T) {
 		{"[data]\n" + long + "[[utility.terms]]\nname = \"b\"\n", `s: utility.terms: term 1 has no variable`},
 		{"[data]\n" + long + utility + "generc = 1\n", `s: line 7: there is no key "utility.generc"`},
 		{"[data]\nform = 3\n",
-			"s: line 2: toml: cannot decode TOML integer into struct field choice.Layout.Form of type string"},
+			"s: line 2: toml: data.form: wrong type: have a TOML integer, want a string in quotes"},
 		{"[data\n", "s: line 1: toml: expected ']' to close table name"},
 	} {
 		_, err := ReadSpec("s", []byte(c.text))

@@ -35,7 +35,7 @@ func Decode(text []byte, dst any) error {
 		line, _ := malformed.Position()
 		message := strings.TrimPrefix(malformed.Error(), "toml: ")
 		if of := wrongType.FindStringSubmatch(message); of != nil {
-			message = fmt.Sprintf("%s: wrong type: have %s, want %s", strings.Join(malformed.Key(), "."), of[1],
+			message = fmt.Sprintf("%s: wrong type: have a TOML %s, want %s", strings.Join(malformed.Key(), "."), of[1],
 				cmp.Or(wanted[of[2]], "another type"))
 		}
 		return &Error{line, "", message}
@@ -48,8 +48,8 @@ var wrongType = regexp.MustCompile(`^cannot decode TOML (.+?) into struct field 
 
 // wanted describes a file's types by Go's.
 var wanted = map[string]string{
-	"string": "a string in quotes", "bool": "true or false", "int": "integer", "int64": "integer", "float64": "number",
-	"[]string": "a list of strings",
+	"string": "a string in quotes", "bool": "true or false", "int": "an integer", "int64": "an integer",
+	"float64": "a number", "[]string": "a list of strings",
 }
 
 // In adds the file's name to an error of Decode: "service.toml:3: unknown key …".
