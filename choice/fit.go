@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Errors    string     // covariance: "classic" (""), "robust" or "clustered"
 	Steps     int        // maximum number of steps; 0 means 100
-	Tolerance float64    // decrement at which it stops; 0 means 1e-10
+	Tolerance float64    // decrement at which it stops, times the mean weight if that is below 1; 0 means 1e-10
 	Workers   int        // number of goroutines; 0 means one per processor. The result does not depend on it
 	Watch     func(Step) // called before each step, unless nil
 }
@@ -134,7 +134,7 @@ func endless(ctx context.Context, o *objective, best *minimum) (names []string, 
 	const large, fold, rounding = 100, 1000, 1e-6
 	theta := slices.Clone(best.theta)
 	for j, name := range o.names() {
-		if math.Abs(theta[j])*math.Sqrt(best.origin.moment[j]/float64(best.origin.choices)) > large {
+		if math.Abs(theta[j])*math.Sqrt(best.origin.moment[j]/best.origin.weights()) > large {
 			theta[j] *= fold
 			names = append(names, name)
 		}
@@ -277,7 +277,7 @@ func alike(ctx context.Context, o *objective, d *Data) (curvature, error) {
 	if err != nil {
 		return curvature{}, err
 	}
-	return curvature{symmetric(s.hessian, o.dim), s.moment, d.Choices}, nil
+	return curvature{symmetric(s.hessian, o.dim), s.moment, d.Choices, meanWeight(d.blocks)}, nil
 }
 
 // unboundedDirections returns, as rows, the directions in which the estimate goes to infinity: a combination of

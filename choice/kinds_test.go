@@ -540,7 +540,7 @@ func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
 	d, u := simulated(t, 100, 2)
 	g := fatal.Or(newDesign(&u, d.Alternatives, d.Outside, d))(t)
 	// one unit of utility is 1/2, and 2
-	mnl := &minimum{theta: []float64{1, -2}, moment: []float64{400, 25}, origin: curvature{choices: 100}}
+	mnl := &minimum{theta: []float64{1, -2}, moment: []float64{400, 25}, origin: curvature{choices: 100, weight: 1}}
 	seen := map[string]bool{}
 	var sum, square [2]float64
 	const seeds, starts, classes = 50, 4, 3
@@ -570,6 +570,30 @@ func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
 		if math.Abs(sum[j]) > 4*math.Sqrt(n) || math.Abs(square[j]-n) > 4*math.Sqrt(2*n) {
 			t.Errorf("coefficient %d: the mean of the moves is %v and of their squares %v, want 0 and 1",
 				j, sum[j]/n, square[j]/n)
+		}
+	}
+}
+
+// Only standard errors that take weights for counts depend on the weights' scale.
+func TestScaleOfWeights(t *testing.T) {
+	const tiny = 1e-9
+	for name, text := range map[string]string{"mnl": trips, "nested": nestedTrips, "mixed": mixedTrips,
+		"latent": latentTrips} {
+		spec, d := loadTrips(t, text)
+		fit := func(weight float64) *Result {
+			weighted := d.changed(func(b *block) { b.weight = slices.Repeat([]float64{weight}, b.choices()) })
+			return fatal.Or(Fit(t.Context(), spec, weighted, Options{Errors: "robust"}))(t)
+		}
+		one, small := fit(1), fit(tiny)
+		if !near(small.LogLikelihood/tiny, one.LogLikelihood, 1e-9) || small.Converged != one.Converged {
+			t.Errorf("%s: log-likelihood %v, converged %v, want %v, %v", name, small.LogLikelihood/tiny,
+				small.Converged, one.LogLikelihood, one.Converged)
+		}
+		se, want := small.StandardErrors(), one.StandardErrors()
+		for j, c := range one.Coefficients {
+			if !near(small.Coefficients[j], c, 1e-6) || !near(se[j], want[j], 1e-5) {
+				t.Errorf("%s: %s is %v ± %v, want %v ± %v", name, one.Names[j], small.Coefficients[j], se[j], c, want[j])
+			}
 		}
 	}
 }

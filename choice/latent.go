@@ -75,7 +75,7 @@ func (l *latent) start(mnl *minimum, n int) []float64 {
 	var theta []float64
 	for range l.classes {
 		for j, b := range mnl.theta {
-			theta = append(theta, b+0.5*rng.NormFloat64()/math.Sqrt(mnl.moment[j]/float64(mnl.origin.choices)))
+			theta = append(theta, b+0.5*rng.NormFloat64()/math.Sqrt(mnl.moment[j]/mnl.origin.weights()))
 		}
 	}
 	return append(theta, make([]float64, (l.classes-1)*(1+len(l.membership)))...)

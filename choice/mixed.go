@@ -191,14 +191,14 @@ func (m *mixed) names() []string {
 }
 
 // start implements startable: MNL, with spreads as large as the coefficients and no correlation. If a coefficient is
-// smaller than its standard error, the error is used instead, so that neither the start nor the likelihood depends on
-// the variables' units.
+// smaller than its standard error, with weights of mean 1, the error is used instead, so that neither the start nor the
+// likelihood depends on the units of variables and weights.
 func (m *mixed) start(mnl *minimum, _ int) []float64 {
 	theta := slices.Clone(mnl.theta)
 	covariance, _ := inverse(mnl.hessian) // the caller checked that the data determine the coefficients
 	for _, s := range m.spreads {
 		v := m.random[s.of]
-		b, se := &theta[v.coefficient], math.Sqrt(covariance.At(v.coefficient, v.coefficient))
+		b, se := &theta[v.coefficient], math.Sqrt(mnl.origin.weight*covariance.At(v.coefficient, v.coefficient))
 		switch {
 		case s.with != s.of:
 			theta = append(theta, 0)

@@ -37,7 +37,11 @@ type curvature struct {
 	hessian *mat.SymDense
 	moment  []float64
 	choices int
+	weight  float64 // mean of the choices
 }
+
+// weights returns the sum of the choices' weights.
+func (c curvature) weights() float64 { return float64(float64(c.choices) * c.weight) }
 
 // minimiser holds the settings of a minimisation.
 type minimiser struct {
@@ -51,7 +55,7 @@ type minimiser struct {
 
 // newton minimises the negative log-likelihood from θ by Newton steps,
 //
-//	θ ← θ − H⁻¹∇ℓ(θ)   until   ∇ℓᵀH⁻¹∇ℓ < tolerance
+//	θ ← θ − H⁻¹∇ℓ(θ)   until   ∇ℓᵀH⁻¹∇ℓ < tolerance · min(1, mean weight)
 //
 // halving a step as long as it does not decrease ℓ. The decrement falls quadratically, so the last step is taken
 // without evaluating ℓ again: it changes ℓ by less than the tolerance, and the remaining error is beyond rounding.
@@ -74,10 +78,12 @@ func (m *minimiser) newton(ctx context.Context, o *objective, theta []float64) (
 		return nil, err
 	}
 	step, next := make([]float64, o.dim), make([]float64, o.dim)
+	weight := meanWeight(o.blocks)
+	tolerance := m.tolerance * min(1, weight)
 	for {
 		r.value, r.hessian, r.moment = s.value, symmetric(s.hessian, o.dim), s.moment
 		if r.origin.hessian == nil {
-			r.origin = curvature{r.hessian, r.moment, choices(o.blocks)}
+			r.origin = curvature{r.hessian, r.moment, choices(o.blocks), weight}
 		}
 		r.decrement = descent(step, r.hessian, s.gradient)
 		r.steps++
@@ -85,7 +91,7 @@ func (m *minimiser) newton(ctx context.Context, o *objective, theta []float64) (
 		if m.watch != nil {
 			m.watch(Step{m.taken, choices(o.blocks), -r.value, r.decrement})
 		}
-		if r.decrement >= 0 && r.decrement < m.tolerance {
+		if r.decrement >= 0 && r.decrement < tolerance {
 			r.converged = true
 			kernel.Axpy(r.theta, -1, step)
 			r.value -= r.decrement / 2
@@ -113,6 +119,16 @@ func (m *minimiser) newton(ctx context.Context, o *objective, theta []float64) (
 		}
 		copy(r.theta, next)
 	}
+}
+
+// meanWeight returns the mean weight of the choices.
+func meanWeight(blocks []*block) (mean float64) {
+	for _, b := range blocks {
+		for s := range b.end {
+			mean += b.weightOf(s)
+		}
+	}
+	return mean / float64(choices(blocks))
 }
 
 func choices(blocks []*block) (n int) {
