@@ -122,7 +122,7 @@ func TestServeSaysItFirst(t *testing.T) {
 		"in use: stop the program that listens there, or name another address with --listen": func(s *service) {
 			s.Listen = taken.Addr().String()
 		},
-		"TLS": func(s *service) { s.TLS.Certificate, s.TLS.Key = "none.pem", "none.pem" },
+		"none.pem, key.pem: ": func(s *service) { s.TLS.Certificate, s.TLS.Key = "none.pem", "key.pem" },
 	} {
 		s := newService()
 		s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")

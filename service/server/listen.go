@@ -218,12 +218,15 @@ func (s *Server) drain(h *http.Server, patience time.Duration) error {
 func withTLS(listener net.Listener, l Listen, o Options) (net.Listener, error) {
 	load := func() (*tls.Certificate, error) {
 		c, err := tls.LoadX509KeyPair(l.Certificate, l.Key)
-		return &c, err
+		if err != nil {
+			return nil, fmt.Errorf("%s, %s: %w", l.Certificate, l.Key, err)
+		}
+		return &c, nil
 	}
 	certificate, err := watch.Files(load, o.Clock, o.Logger, l.Certificate, l.Key)
 	if err != nil {
 		listener.Close()
-		return nil, fmt.Errorf("TLS: %w", err)
+		return nil, err
 	}
 	return tls.NewListener(listener, &tls.Config{
 		MinVersion:     tls.VersionTLS12,

@@ -483,6 +483,9 @@ func TestTLS(t *testing.T) {
 	if n := serial(); n != 2 {
 		t.Errorf("certificate %d after its key was spoilt", n)
 	}
+	if said := s.log.String(); !strings.Contains(said, filepath.Join(dir, "key.pem")+": tls: failed to find any PEM") {
+		t.Errorf("the log does not name the key:\n%s", said)
+	}
 	if r, err := client(nil).Get("http://" + address + "/healthz"); err == nil {
 		if r.Body.Close(); r.StatusCode == 200 {
 			t.Error("what is not encrypted is answered")
@@ -490,7 +493,7 @@ func TestTLS(t *testing.T) {
 	}
 	err := started(t, nil).Run(t.Context(), server.Listen{Address: "127.0.0.1:0",
 		Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
-	if err == nil || !strings.Contains(err.Error(), "TLS") {
+	if err == nil || !strings.Contains(err.Error(), "key.pem: tls") {
 		t.Errorf("a key that is none: %v", err)
 	}
 }
@@ -576,8 +579,8 @@ func TestBindRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for name, l := range map[string]server.Listen{
 		"in use": {Address: taken.Addr().String()},
-		"TLS": {Address: "127.0.0.1:0", Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(
-			dir, "key.pem")},
+		filepath.Join(dir, "cert.pem"): {Address: "127.0.0.1:0", Certificate: filepath.Join(dir, "cert.pem"),
+			Key: filepath.Join(dir, "key.pem")},
 		"without": {Address: ":0"},
 	} {
 		if _, err := server.Bind(t.Context(), l, server.Options{}); err == nil || !strings.Contains(err.Error(), name) {
