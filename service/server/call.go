@@ -111,7 +111,7 @@ func (c *call) body() ([]byte, error) {
 	}
 	limit := c.server.limits.Body
 	if c.ContentLength > limit {
-		return nil, tooLarge(limit)
+		return nil, c.tooLarge(limit)
 	}
 	size := c.ContentLength
 	if size < 0 || coding != "" { // unknown
@@ -136,7 +136,7 @@ func (c *call) body() ([]byte, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, tooLarge(limit)
+		return nil, c.tooLarge(limit)
 	case int64(b.Len()) > limit:
 		return nil, problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes when "+
 			"it is decompressed", limit)
@@ -162,7 +162,12 @@ func (c *call) jsonBody() ([]byte, error) {
 	return c.body()
 }
 
-func tooLarge(limit int64) error {
+// tooLarge refuses a body with more bytes than limit. It first reads on for a while, because most callers read an answer
+// only after they have sent the body, and would find the connection reset.
+func (c *call) tooLarge(limit int64) error {
+	if c.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, c.Request.Body, 64<<20)
+	}
 	return problemf(http.StatusRequestEntityTooLarge, "too-large",
 		"the body has more than %d bytes: send less in a request", limit)
 }

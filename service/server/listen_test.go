@@ -498,6 +498,35 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// A caller who reads the answer only after the whole body learns that it was too large. A caller who asks first does not
+// send it.
+func TestLargeBodyIsAnswered(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	address, _ := s.run(server.Listen{})
+	for _, head := range []string{"Content-Length: 20971520\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n1400000\r\n"} {
+		c := fatal.Or(net.Dial("tcp", address))(t)
+		defer c.Close()
+		body := head + strings.Repeat(" ", 20<<20)
+		if strings.HasPrefix(head, "Transfer") {
+			body += "\r\n0\r\n\r\n"
+		}
+		if _, err := io.WriteString(c, "PUT /v1/placements/home/items HTTP/1.1\r\nHost: localhost\r\n"+body); err != nil {
+			t.Errorf("%.20s: %v", head, err)
+		}
+		if a, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || a.StatusCode != 413 {
+			t.Errorf("%.20s: %v, %v", head, a, err)
+		}
+	}
+	c := fatal.Or(net.Dial("tcp", address))(t)
+	defer c.Close()
+	fatal.Or(io.WriteString(c, "PUT /v1/placements/home/items HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"+
+		"Content-Length: 20971520\r\n\r\n"))(t)
+	if a, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || a.StatusCode != 413 {
+		t.Errorf("asked first: %v, %v", a, err)
+	}
+}
+
 // Requests one after the other on a connection, and bytes that are not HTTP.
 func TestConnections(t *testing.T) {
 	s := started(t, nil)
