@@ -26,6 +26,8 @@ func TestPins(t *testing.T) {
 			[]string{"sku0", "sku4", "sku1"}, []string{"sku5"}},
 		{"room for one pin", pins, api.Request{Include: []string{"sku0"}, MaxSize: 2}, []string{"sku0", "sku4"},
 			[]string{"sku1", "sku5"}},
+		{"room for both pins", pins, api.Request{Include: []string{"sku0", "sku0"}, MaxSize: 3},
+			[]string{"sku0", "sku4", "sku1"}, []string{"sku5"}},
 		{"room for none", pins, api.Request{Include: []string{"sku0"}, MaxSize: 1}, []string{"sku0"},
 			[]string{"sku4", "sku1"}},
 		{"pins that break a limit", pins,
@@ -65,7 +67,7 @@ func TestRulesOfRequestAndPlacement(t *testing.T) {
 		unmet        api.Unmet
 		strict       string
 	}{
-		{"an excluded item", `,"exclude":["sku5"]`, api.Request{Include: []string{"sku5", "sku0"}, MaxSize: 2}, 2,
+		{"an excluded item", `,"exclude":["sku5"]`, api.Request{Include: []string{"sku5", "sku5", "sku0"}, MaxSize: 2}, 2,
 			api.Unmet{Rule: "include", On: "sku5", Min: 1}, `the placement excludes item "sku5"`},
 		{"an excluded item within a capacity", `,"exclude":["sku5"]`,
 			api.Request{Include: []string{"sku0", "sku5"}, Capacity: new(1.0)}, 1,

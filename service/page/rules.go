@@ -83,7 +83,7 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 // pins returns the candidates that the placement pins and no rule excludes, as many as fit next to the ones that the
 // request includes.
 func (r *Request) pins(c *setup.Config, index map[string]int) (pins []int) {
-	room := cmp.Or(r.MaxSize, c.MaxSize) - len(r.Include) + len(r.excluded(c))
+	room := cmp.Or(r.MaxSize, c.MaxSize) - len(r.included()) + len(r.excluded(c))
 	for _, id := range c.Include {
 		if i, ok := index[id]; ok && room > 0 && !slices.Contains(r.Include, id) && !slices.Contains(r.Exclude, id) &&
 			!slices.Contains(r.hidden, id) {
@@ -119,9 +119,12 @@ func (r *Request) rules(c *setup.Config, index map[string]int) (rules assortment
 	return rules, nil
 }
 
+// included returns the ids that the request includes, each once.
+func (r *Request) included() []string { return slices.Compact(slices.Sorted(slices.Values(r.Include))) }
+
 // excluded returns the items that the request includes and the placement excludes, as unmet bounds.
 func (r *Request) excluded(c *setup.Config) (unmet []api.Unmet) {
-	for _, id := range r.Include {
+	for _, id := range r.included() {
 		if slices.Contains(c.Exclude, id) {
 			unmet = append(unmet, api.Unmet{Rule: "include", On: id, Min: 1})
 		}

@@ -126,7 +126,7 @@ func (c *call) whole(name string, byDefault, minV, maxV int) (int, error) {
 	}
 	v, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, api.Fieldf("/"+name, "%q: must be a whole number", api.Abbreviate(text, 40))
+		return 0, api.Fieldf("/"+name, "%q: must be a whole number from %d to %d", api.Abbreviate(text, 40), minV, maxV)
 	}
 	return v, api.InRange("/"+name, v, minV, maxV)
 }
