@@ -88,7 +88,7 @@ func equal(s, t vitrine.Assortment) bool { return len(s) == len(t) && overlap(s,
 // Options configure [NewLog] and [Log.Evaluate]. The zero value is a sensible default.
 type Options struct {
 	Model     utility.Model // utility family; nil means linear with an intercept
-	Ridge     float64       // precision of a penalty on the parameters; 0 means 10⁻³
+	Ridge     float64       // precision of a penalty on the parameters, see NewLog; 0 means 10⁻³
 	Folds     int           // number of cross-fitting folds; 0 means 5
 	Level     float64       // confidence level of the intervals; 0 means 0.95
 	Resamples int           // number of bootstrap resamples; 0 means 1000
@@ -167,19 +167,23 @@ type Log struct {
 	inverse *mat.SymDense
 	folds   []*fitted // to the rounds outside each fold
 	early   []*fitted // to no rounds, and to the first 50, 100, 200 and so on
+
+	mean, unit []float64 // by feature: the model's is (x − mean)/unit
 }
 
 // firstEarly is the number of rounds for the first fit of an interval that holds at any time.
 const firstEarly = 50
 
-// NewLog fits the model to all rounds, and to the rounds outside each fold. Round t is in fold t mod Folds. Errors name
-// the round.
+// NewLog fits the model to all rounds, and to the rounds outside each fold. Round t is in fold t mod Folds. A linear model
+// with an intercept measures each feature in standard deviations from its mean, both of the first 50 rounds, so that
+// the ridge means the same in all units. Errors name the round.
 func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 	o, err := o.resolve(rounds)
 	if err != nil {
 		return nil, err
 	}
 	l := &Log{Rounds: rounds, o: o, folds: make([]*fitted, o.Folds)}
+	l.measure()
 	if l.all, err = l.fit(ctx, func(int) bool { return true }); err != nil {
 		return nil, err
 	}
@@ -207,6 +211,48 @@ func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 		l.early = append(l.early, fitted)
 	}
 	return l, nil
+}
+
+// measure sets the units of the features to their means and standard deviations in the first rounds. For all families
+// but linear ones with an intercept, these would be other utilities: they keep the log's units.
+func (l *Log) measure() {
+	_, linear := l.o.Model.(*utility.Linear)
+	d := l.o.Model.NumFeatures()
+	for j := range d {
+		var column []float64
+		for t := range min(firstEarly, len(l.Rounds)) {
+			column = append(column, mat.Col(nil, j, l.Rounds[t].Context.Features)...)
+		}
+		mean, sd := stat.MeanStdDev(column, nil)
+		switch {
+		case !linear || l.o.Model.NumParams() == d:
+			mean, sd = 0, 1
+		case !(sd > 1e-9*math.Abs(mean)): // constant
+			sd = 1
+		}
+		l.mean, l.unit = append(l.mean, mean), append(l.unit, sd)
+	}
+}
+
+// rows returns the model's features of some items.
+func (l *Log) rows(r *Round, s vitrine.Assortment) *mat.Dense {
+	x := mat.NewDense(len(s), len(l.mean), nil)
+	for k, i := range s {
+		row := x.RawRowView(k)
+		floats.SubTo(row, r.Context.Features.RawRowView(i), l.mean)
+		floats.Div(row, l.unit)
+	}
+	return x
+}
+
+// utilities stores the utilities of a round's items under w in dst.
+func (l *Log) utilities(dst, w []float64, t int) {
+	r := &l.Rounds[t]
+	all := make(vitrine.Assortment, len(dst))
+	for i := range all {
+		all[i] = i
+	}
+	l.o.Model.Utilities(dst, w, l.rows(r, all))
 }
 
 // Takes returns the mean number of takes of the visits with any, and its standard error. The direct and doubly robust
@@ -252,7 +298,11 @@ func (l *Log) fit(ctx context.Context, of func(t int) bool) (*fitted, error) {
 	for t := range l.Rounds {
 		if of(t) {
 			r := &l.Rounds[t]
-			choices.Append(r.Context.Features, r.Shown, r.Choice, r.More...)
+			var x *mat.Dense
+			if len(r.Shown) > 0 {
+				x = l.rows(r, r.Shown)
+			}
+			choices.AppendRows(x, r.Choice, r.More...)
 			if n := r.takes(); n > 0 {
 				f.visits++
 				takes += n
@@ -273,7 +323,7 @@ func (l *Log) fit(ctx context.Context, of func(t int) bool) (*fitted, error) {
 // Utilities stores in dst the utilities of a round's items under the parameters fitted without the round's fold. To
 // judge a greedy policy that learns from the log, derive its pages from these utilities.
 func (l *Log) Utilities(dst []float64, t int) {
-	l.o.Model.Utilities(dst, l.folds[t%l.o.Folds].w, l.Rounds[t].Context.Features)
+	l.utilities(dst, l.folds[t%l.o.Folds].w, t)
 }
 
 // Estimate is the value per page of a policy by one method.
@@ -415,7 +465,7 @@ func (l *Log) Balance() Balance {
 			for i := range column {
 				column[i] = 1
 				if j < d {
-					column[i] = r.Context.Features.At(i, j)
+					column[i] = (r.Context.Features.At(i, j) - l.mean[j]) / l.unit[j]
 				}
 				mean += r.SamplingLaw.Inclusion(i) * column[i]
 			}
@@ -477,7 +527,7 @@ func (l *Log) addParameters(influence []float64, each func(t int, of func(c floa
 	for t := range l.Rounds {
 		r := &l.Rounds[t]
 		each(t, func(c float64, page vitrine.Assortment) {
-			p := m.at(l.o.Model, w, r, page)
+			p := m.at(l, w, r, page)
 			value := 0.0
 			for k, i := range page {
 				value += p[k+1] * r.price(i)
@@ -487,7 +537,7 @@ func (l *Log) addParameters(influence []float64, each func(t int, of func(c floa
 			}
 			total += c * value * number / n
 		})
-		p := m.at(l.o.Model, w, r, r.Shown)
+		p := m.at(l, w, r, r.Shown)
 		if further := len(r.More); further > 0 { // the expected takes
 			floats.Scale(1+float64(further)/floats.Sum(p[1:]), p[1:])
 		}
@@ -520,26 +570,15 @@ type moments struct {
 }
 
 // at returns the probabilities of the outside option and of a page's items.
-func (m *moments) at(model utility.Model, w []float64, r *Round, page vitrine.Assortment) []float64 {
+func (m *moments) at(l *Log, w []float64, r *Round, page vitrine.Assortment) []float64 {
 	k := len(page)
 	m.u, m.p = make([]float64, k), make([]float64, k+1)
 	if k > 0 {
-		x := rows(r.Context.Features, page)
 		m.g = mat.NewDense(k, len(w), nil)
-		utility.Linearize(model, m.u, m.g, w, x)
+		utility.Linearize(l.o.Model, m.u, m.g, w, l.rows(r, page))
 	}
 	vitrine.Probabilities(m.p, m.u)
 	return m.p
-}
-
-// rows returns the rows for some items.
-func rows(x *mat.Dense, s vitrine.Assortment) *mat.Dense {
-	_, d := x.Dims()
-	part := mat.NewDense(len(s), d, nil)
-	for k, i := range s {
-		part.SetRow(k, x.RawRowView(i))
-	}
-	return part
 }
 
 // revenue returns a page's R̂ in round t, for all takes of the visit.
@@ -549,7 +588,7 @@ func (l *Log) revenue(f *fitted, t int, page vitrine.Assortment) float64 {
 	}
 	r := &l.Rounds[t]
 	u, p := make([]float64, len(page)), make([]float64, len(page)+1)
-	l.o.Model.Utilities(u, f.w, rows(r.Context.Features, page))
+	l.o.Model.Utilities(u, f.w, l.rows(r, page))
 	vitrine.Probabilities(p, u)
 	value := 0.0
 	for k, i := range page {

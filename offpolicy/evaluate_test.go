@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -252,6 +253,40 @@ func TestPseudoInverseIsUnbiasedOnSums(t *testing.T) {
 		if want := gain[1]*revenue[1] + gain[3]*revenue[3]; math.Abs(mean-want) > 1e-9 {
 			t.Errorf("%s: the mean is %v, want %v", name, mean, want)
 		}
+	}
+}
+
+// Estimates do not depend on the features' units.
+func TestUnitsOfFeatures(t *testing.T) {
+	s := shop{8, 2}
+	rounds, pages, _ := s.log(600, 0.5, rand.New(rand.NewPCG(1, 8)))
+	one := newLog(t, rounds, offpolicy.Options{Resamples: 10})
+	in := evaluate(t, one, pages)
+	rounds = slices.Clone(rounds)
+	for i := range rounds {
+		x := *rounds[i].Context
+		x.Features = mat.DenseCopyOf(x.Features)
+		x.Features.Apply(func(_, j int, v float64) float64 { return []float64{v/1000 + 2, 300*v - 2000}[j] }, x.Features)
+		rounds[i].Context = &x
+	}
+	other := newLog(t, rounds, offpolicy.Options{Resamples: 10})
+	out := evaluate(t, other, pages)
+	for _, e := range in.Estimates {
+		f := out.Estimate(e.Method)
+		if e.None == "" && (math.Abs(f.Value-e.Value) > 1e-6 || math.Abs(f.StandardError-e.StandardError) > 1e-6 ||
+			math.Abs(f.Anytime.Low-e.Anytime.Low) > 1e-6) {
+			t.Errorf("%s: %v ± %v from %v, want %v ± %v from %v", e.Method, f.Value, f.StandardError, f.Anytime.Low, e.Value,
+				e.StandardError, e.Anytime.Low)
+		}
+	}
+	u, v := make([]float64, 8), make([]float64, 8)
+	one.Utilities(u, 7)
+	other.Utilities(v, 7)
+	if !floats.EqualApprox(u, v, 1e-6) {
+		t.Errorf("utilities are %v, want %v", v, u)
+	}
+	if a, b := one.Balance(), other.Balance(); math.Abs(a.Z-b.Z) > 1e-6 || math.Abs(a.Limit-b.Limit) > 1e-6 {
+		t.Errorf("balance %+v, want %+v", b, a)
 	}
 }
 

@@ -245,7 +245,7 @@ func (j *judgement) early(t int) (target, shown, best float64) {
 	l := j.log
 	w, r := l.before(t), &l.Rounds[t]
 	u := make([]float64, r.Context.NumItems())
-	l.o.Model.Utilities(u, w.w, r.Context.Features)
+	l.utilities(u, w.w, t)
 	_, best = assortment.Maximize(nil, assortment.AtMost(min(r.SamplingLaw.MaxSize(), len(u))), u, r.Context.Revenue)
 	return l.revenue(w, t, j.pages[t]), l.revenue(w, t, r.Shown), best
 }
