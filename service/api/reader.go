@@ -712,11 +712,12 @@ func (r *reader) whole() int {
 	return int(v)
 }
 
+const manyDigits = 19 // that many always fit in 64 bits
+
 // decimal reads a number ±m·10^e. If m and 10^|e| are exact in 53 bits, its value v is one correctly
 // rounded operation on them (Clinger 1990, How to Read Floating Point Numbers Accurately).
-// Otherwise exact is false, and the caller parses written.
+// Otherwise exact is false unless quotient can divide them, and the caller parses written.
 func (r *reader) decimal() (written []byte, v float64, exact bool) {
-	const manyDigits = 19 // that many always fit in 64 bits
 	s := r.in[r.at:]
 	sign, e := 0, 0
 	if s[0] == '-' {
@@ -763,22 +764,41 @@ func (r *reader) decimal() (written []byte, v float64, exact bool) {
 		return nil, 0, false
 	}
 	written = s[:i]
-	if size > manyDigits || m > 1<<53 || e < 1-len(powersOfTen) || e >= len(powersOfTen) {
+	switch {
+	case size > manyDigits || e < 1-len(powersOfTen) || e >= len(powersOfTen):
 		return written, 0, false
-	}
-	v = float64(m)
-	if e < 0 {
-		v /= powersOfTen[-e]
-	} else {
-		v *= powersOfTen[e]
+	case m > 1<<53:
+		if e > 0 || -e >= len(tens) {
+			return written, 0, false
+		}
+		v = quotient(m, -e)
+	case e < 0:
+		v = float64(m) / powersOfTen[-e]
+	default:
+		v = float64(m) * powersOfTen[e]
 	}
 	return written, math.Float64frombits(math.Float64bits(v) | uint64(sign)<<63), true
 }
 
-// shortNumber returns the value of a number of up to seven digits, a point and up to seven more at the beginning of s,
-// as decimal does, and its size. The size is 0 if s begins with anything else, or is too short.
+// quotient returns m/10^k for m ≥ 1 and k < len(tens), rounded to the nearest number and to even in a tie: with both
+// shifted to 64 bits, ⌊2^63·m/10^k⌋ has at least 63 bits, and its last one also stands for the remainder.
+func quotient(m uint64, k int) float64 {
+	d := tens[k]
+	shift := bits.LeadingZeros64(d) - bits.LeadingZeros64(m)
+	m <<= bits.LeadingZeros64(m)
+	d <<= bits.LeadingZeros64(d)
+	q, remainder := bits.Div64(m>>1, m<<63, d)
+	if remainder > 0 {
+		q |= 1
+	}
+	return math.Ldexp(float64(q), shift-63)
+}
+
+// shortNumber returns the value of a number of up to seven digits, a point and more digits, 19 in all, at the beginning
+// of s, as decimal does, and its size. The size is 0 if s begins with anything else, or is too short.
 func shortNumber(s []byte) (v float64, size int) {
-	if len(s) < 24 {
+	const longest = 1 + 7 + 1 + 3*8 // sign, digits, point, and the digits that are looked at
+	if len(s) < longest+1 {
 		return 0, 0
 	}
 	sign := 0
@@ -795,12 +815,20 @@ func shortNumber(s []byte) (v float64, size int) {
 	i := sign + n
 	v = float64(m)
 	if s[i] == '.' {
-		f, k := digitsOf(binary.LittleEndian.Uint64(s[i+1:]))
-		if k == 0 || k == 8 {
+		i++
+		f, k := digitsOf(binary.LittleEndian.Uint64(s[i:]))
+		m = tens[k]*m + f
+		for more := k; more == 8 && k <= 16; k += more {
+			f, more = digitsOf(binary.LittleEndian.Uint64(s[i+k:]))
+			m = tens[more]*m + f
+		}
+		if k == 0 || n+k > manyDigits {
 			return 0, 0
 		}
-		v = float64(tens[k]*m+f) / powersOfTen[k]
-		i += 1 + k
+		i += k
+		if v = float64(m) / powersOfTen[k]; m > 1<<53 {
+			v = quotient(m, k)
+		}
 	}
 	if s[i]|0x20 == 'e' {
 		return 0, 0
@@ -829,7 +857,9 @@ func digitsOf(text uint64) (v uint64, n int) {
 	return x, n
 }
 
-var tens = [...]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8}
+var tens = [...]uint64{
+	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
+}
 
 // powersOfTen are the powers that are exact in a float64.
 var powersOfTen = [...]float64{

@@ -198,6 +198,17 @@ func checkNumber(t *testing.T, text string) {
 	if r.err != nil || r.at != len(text) || math.Float64bits(have) != math.Float64bits(want) {
 		t.Fatalf("%s is read as %v, want %v, %v", text, have, want, r.err)
 	}
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
+	have, size := shortNumber([]byte(text + strings.Repeat(",", 40)))
+	if size == 0 {
+		if n := len(whole); !strings.Contains(text, "e") && !strings.Contains(text, "E") && n < 8 && n+len(fraction) < 20 {
+			t.Fatalf("%s is too long for shortNumber", text)
+		}
+		return
+	}
+	if size != len(text) || math.Float64bits(have) != math.Float64bits(want) {
+		t.Fatalf("%s is read as %v of %d bytes, want %v", text, have, size, want)
+	}
 }
 
 func TestNumbers(t *testing.T) {
@@ -208,6 +219,8 @@ func TestNumbers(t *testing.T) {
 		"1e-99999999999999999999", "1e18446744073709551617", "5e-324", "2e-324", "1.7976931348623157e308",
 		"1.8e308", "123456789012345678e-40",
 		"0.1000000000000000055511151231257827", "1e+5", "1E5", "8.41e21", "9007199254740991e22",
+		"4503599627370497.5", "4503599627370498.5", "4503599627370497.501", "0.5000000000000000278", "0.500000000000000056",
+		"1844674407370955161.5", "9999999.999999999999", "0.0123456789012345678", "0.01234567890123456789", "-7.0000000000",
 	} {
 		checkNumber(t, text)
 	}
@@ -218,6 +231,12 @@ func TestNumbers(t *testing.T) {
 	}
 	for range n {
 		checkNumber(t, randomNumber(rng))
+	}
+	for range 10 * n { // enough to be next to a tie now and then
+		m, k := rng.Uint64()>>rng.IntN(11)|1<<53, rng.IntN(len(tens))
+		if have, want := quotient(m, k), fatal.Or(strconv.ParseFloat(fmt.Sprintf("%de-%d", m, k), 64))(t); have != want {
+			t.Fatalf("%d/10^%d is %v, want %v", m, k, have, want)
+		}
 	}
 }
 
