@@ -162,8 +162,8 @@ func (c *call) jsonBody() ([]byte, error) {
 	return c.body()
 }
 
-// tooLarge refuses a body with more bytes than limit. It first reads on for a while, because most callers read an answer
-// only after they have sent the body, and would find the connection reset.
+// tooLarge refuses a body with more bytes than limit. It first reads on for a while, because most callers read an
+// answer only after they have sent the body, and would find the connection reset.
 func (c *call) tooLarge(limit int64) error {
 	if c.Header.Get("Expect") == "" {
 		_, _ = io.CopyN(io.Discard, c.Request.Body, 64<<20)

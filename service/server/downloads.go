@@ -41,6 +41,10 @@ func (s *Server) export(c *call) error {
 	h := c.w.Header()
 	h.Set("Content-Type", asLines)
 	h["Cache-Control"] = noStore
+	if c.Method == http.MethodHead { // it would read the log for nobody
+		c.w.WriteHeader(http.StatusOK)
+		return nil
+	}
 	if err := s.options.Export(c.ctx, &download{&c.w, http.NewResponseController(&c.w)}, c.placement); err != nil {
 		if c.w.status == 0 {
 			h.Del("Content-Disposition")

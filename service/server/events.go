@@ -38,6 +38,10 @@ func (s *Server) listen(c *call) error {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
+	if c.Method == http.MethodHead { // it would wait for events that it never gets
+		c.w.WriteHeader(http.StatusOK)
+		return nil
+	}
 	l := &listener{Server: s, c: c, sub: sub, covered: c.key.Placements,
 		control: http.NewResponseController(&c.w), sent: after}
 	greeting := ": from now on"
