@@ -120,8 +120,8 @@ func checkAttributes(attributes map[string]any, s *feature.Schema, field string)
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		at := field + "/attributes/" + api.Pointer(name)
 		if !isName(name) {
-			return api.Fieldf(at, "the name must have from 1 to %d letters, digits and '_', and not begin with a digit",
-				maxName)
+			return api.Fieldf(at, "the name must have from 1 to %d letters from a to z, digits and '_', and not begin "+
+				"with a digit", maxName)
 		}
 		if _, ok := s.Item(name); ok || slices.Contains(reserved, name) {
 			return api.Fieldf(at, "%q is a field or a feature of items: give the attribute another name", name)
