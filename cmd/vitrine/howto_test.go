@@ -255,6 +255,15 @@ generic = ["cost", "time / 60"]
 			t.Errorf("%s: the bound is wrong: %s", kind, text)
 		}
 	}
+	// With constants, the dissimilarity of this nest is above 1.
+	apart := strings.Replace(spec, "generic", "constants = true\ngeneric", 1) + "kind = \"nested\"\n[[model.nests]]\n" +
+		"name = \"road\"\nalternatives = [\"bus\", \"car\"]\n"
+	fatal.If(t, os.WriteFile("apart.toml", []byte(apart), 0o644))
+	shell(t, "vitrine fit trips.csv apart.toml --out model.json")
+	if got := shell(t, "vitrine optimize modes.csv --model model.json"); !strings.Contains(got,
+		`model.json: the dissimilarity of nest "road" is 1.1`) {
+		t.Errorf("a nest apart: %s", got)
+	}
 }
 
 // The learner of docs/howto/learners-in-other-languages.md plays, and earns what the page says.

@@ -80,6 +80,12 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 	case err != nil:
 		return nil, err
 	case of != nil:
+		for k, n := range m.Spec.Model.Nests {
+			if dissimilarity[k] > 1 {
+				return nil, fmt.Errorf("%s: the dissimilarity of nest %q is %.4g, and beyond 1 the best assortment is NP-hard",
+					c.Model, n.Name, dissimilarity[k])
+			}
+		}
 		found.nests = &assortment.Nests{Of: of, Dissimilarity: dissimilarity}
 	case len(u) > 1:
 		found.mixture = assortment.Mixture{Utility: u, Weight: shares}
