@@ -71,16 +71,17 @@ func underPropensities(n, sum, squares float64) WeightCheck {
 	return c
 }
 
+// percent returns a share of the rounds as text.
+func (s *Support) percent(n int) string {
+	text := fmt.Sprintf("%.1f %%", 100*float64(n)/float64(s.Rounds))
+	if n > 0 && n < s.Rounds && (text == "0.0 %" || text == "100.0 %") {
+		return fmt.Sprintf("%d of %d", n, s.Rounds)
+	}
+	return text
+}
+
 // Words describes the support, one sentence per string.
 func (s *Support) Words() []string {
-	percent := func(n int) string {
-		p := 100 * float64(n) / float64(s.Rounds)
-		text := fmt.Sprintf("%.1f %%", p)
-		if n > 0 && n < s.Rounds && (text == "0.0 %" || text == "100.0 %") {
-			text = fmt.Sprintf("%d of %d", n, s.Rounds)
-		}
-		return text
-	}
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	switch {
@@ -89,10 +90,10 @@ func (s *Support) Words() []string {
 			"its model.")
 	case s.KnownLaw == 0:
 		say("The log has the propensities of %s of pages but not how pages were drawn, so item weights are unknown.",
-			percent(s.KnownPropensity))
+			s.percent(s.KnownPropensity))
 	case s.KnownLaw < s.Rounds:
 		say("The log says how pages were drawn in %s of rounds; in the others the model is trusted.",
-			percent(s.KnownLaw))
+			s.percent(s.KnownLaw))
 	default:
 		say("The log says how every page was drawn.")
 	}
@@ -104,10 +105,10 @@ func (s *Support) Words() []string {
 		case 0:
 			say("No page of the policy consists of items that the log could have shown: the log cannot check the model.")
 		default:
-			say("The items of the policy's page could have been shown in %s of rounds; in the others the model is trusted.", percent(s.Possible))
+			say("The items of the policy's page could have been shown in %s of rounds; in the others the model is trusted.", s.percent(s.Possible))
 		}
 	}
-	say("The policy's page was shown in %s of rounds.", percent(s.Shown))
+	say("The policy's page was shown in %s of rounds.", s.percent(s.Shown))
 	if c := s.SetWeights; s.KnownPropensity == s.Rounds && s.SetESS >= MinESS {
 		if why := s.wrongPropensities(); why != "" {
 			say("The mean weight of its pages is %.3g ± %.2g instead of %.3g: %s.", c.Mean, c.Error, c.Expected, why)
@@ -122,7 +123,7 @@ func (s *Support) Words() []string {
 			names += fmt.Sprintf(" and %d more", n)
 		}
 		say("The log never showed these items of its pages: %s. They are on %s of pages, and the model "+
-			"extrapolates to them.", names, percent(s.Rounds-s.ItemsSeen))
+			"extrapolates to them.", names, s.percent(s.Rounds-s.ItemsSeen))
 	}
 	if s.Possible > 0 {
 		few := ""

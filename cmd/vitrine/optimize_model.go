@@ -49,18 +49,7 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 	if d.Choices != len(r.Items) {
 		return nil, fmt.Errorf("%s: %d items, and %d rows of the model's variables", c.File, len(r.Items), d.Choices)
 	}
-	for _, a := range d.Alternatives {
-		if m.Labelled() && !slices.Contains(m.Alternatives, a) {
-			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or "+
-				"coefficient of its own", c.File, a))
-		}
-	}
-	if r.numbered && len(d.Alternatives) == d.Choices { // every item is labelled differently
-		for s := range r.Items {
-			alternative, _ := d.Choice(s)
-			r.Items[s].ID = d.Alternatives[alternative[0]]
-		}
-	}
+	c.label(t, r, m, d)
 	shares, u, err := m.Classes(d)
 	if err != nil {
 		return nil, err
@@ -91,6 +80,22 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 		found.mixture = assortment.Mixture{Utility: u, Weight: shares}
 	}
 	return found, nil
+}
+
+// label names the items by the data's alternatives, if no two items have the same, and warns of those that the model lacks.
+func (c optimizeCmd) label(t terminal, r *request, m *choice.Result, d *choice.Data) {
+	for _, a := range d.Alternatives {
+		if m.Labelled() && !slices.Contains(m.Alternatives, a) {
+			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or "+
+				"coefficient of its own", c.File, a))
+		}
+	}
+	if r.numbered && len(d.Alternatives) == d.Choices {
+		for s := range r.Items {
+			alternative, _ := d.Choice(s)
+			r.Items[s].ID = d.Alternatives[alternative[0]]
+		}
+	}
 }
 
 // maximize returns the best assortment of the family.

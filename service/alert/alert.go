@@ -230,7 +230,22 @@ func (s *Sender) observe(source string, problems []Problem, follows bool) {
 	now := s.options.Now().UTC()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	standing, refused := map[string]bool{}, 0
+	standing, refused := s.note(source, problems, now)
+	if s.settle(source, standing, now, follows) {
+		s.save()
+	}
+	if follows {
+		return
+	}
+	s.stats.Dropped += uint64(max(0, refused-s.refused[source]))
+	if s.refused[source] = refused; refused > 0 {
+		s.stats.LastDrop = now
+	}
+}
+
+// note keeps the problems that stand, and returns their ids and how many have no room.
+func (s *Sender) note(source string, problems []Problem, now time.Time) (standing map[string]bool, refused int) {
+	standing = map[string]bool{}
 	for _, p := range problems {
 		if p.Level != "bad" && (p.Level != "warning" || s.options.Level != "warning") {
 			continue
@@ -248,7 +263,12 @@ func (s *Sender) observe(source string, problems []Problem, follows bool) {
 			e.gone, e.Text, e.Level = time.Time{}, fresh.Text, fresh.Level
 		}
 	}
-	forgot := false
+	return standing, refused
+}
+
+// settle notes which of a source's problems have ended, and forgets those that nobody needs to hear of. It reports
+// whether the receiver had been told of one of these.
+func (s *Sender) settle(source string, standing map[string]bool, now time.Time, follows bool) (forgot bool) {
 	for id, e := range s.entries {
 		if e.Source != source {
 			continue
@@ -267,16 +287,7 @@ func (s *Sender) observe(source string, problems []Problem, follows bool) {
 		}
 		e.others = follows
 	}
-	if forgot {
-		s.save()
-	}
-	if follows {
-		return
-	}
-	s.stats.Dropped += uint64(max(0, refused-s.refused[source]))
-	if s.refused[source] = refused; refused > 0 {
-		s.stats.LastDrop = now
-	}
+	return forgot
 }
 
 // cut shortens a text without keeping the rest of it in memory.

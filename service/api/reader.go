@@ -714,9 +714,8 @@ func (r *reader) whole() int {
 
 const manyDigits = 19 // that many always fit in 64 bits
 
-// decimal reads a number ±m·10^e. If m and 10^|e| are exact in 53 bits, its value v is one correctly
-// rounded operation on them (Clinger 1990, How to Read Floating Point Numbers Accurately).
-// Otherwise exact is false unless quotient can divide them, and the caller parses written.
+// decimal reads a number ±m·10^e of value v. If m has too many digits or scaled has no value, exact is false, and the
+// caller parses written.
 func (r *reader) decimal() (written []byte, v float64, exact bool) {
 	s := r.in[r.at:]
 	sign, e := 0, 0
@@ -764,20 +763,25 @@ func (r *reader) decimal() (written []byte, v float64, exact bool) {
 		return nil, 0, false
 	}
 	written = s[:i]
-	switch {
-	case size > manyDigits || e < 1-len(powersOfTen) || e >= len(powersOfTen):
+	if size > manyDigits {
 		return written, 0, false
-	case m > 1<<53:
-		if e > 0 || -e >= len(tens) {
-			return written, 0, false
-		}
-		v = quotient(m, -e)
-	case e < 0:
-		v = float64(m) / powersOfTen[-e]
-	default:
-		v = float64(m) * powersOfTen[e]
 	}
-	return written, math.Float64frombits(math.Float64bits(v) | uint64(sign)<<63), true
+	v, exact = scaled(m, e)
+	return written, math.Float64frombits(math.Float64bits(v) | uint64(sign)<<63), exact
+}
+
+// scaled returns m·10^e, rounded to the nearest number and to even in a tie, if one operation does it. If m and 10^|e| are
+// exact in 53 bits, it is one in floating point (Clinger 1990, How to Read Floating Point Numbers Accurately).
+func scaled(m uint64, e int) (v float64, ok bool) {
+	switch {
+	case m > 1<<53 && -len(tens) < e && e <= 0:
+		return quotient(m, -e), true
+	case m > 1<<53 || e <= -len(powersOfTen) || e >= len(powersOfTen):
+		return 0, false
+	case e < 0:
+		return float64(m) / powersOfTen[-e], true
+	}
+	return float64(m) * powersOfTen[e], true
 }
 
 // quotient returns m/10^k for m ≥ 1 and k < len(tens), rounded to the nearest number and to even in a tie: with both

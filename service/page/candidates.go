@@ -195,10 +195,20 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	if !s.All {
 		d.selected = s.Slots
 	}
+	if err := r.checkLength(v.Config.MaxItems); err != nil {
+		return err
+	}
+	r.addRevenues(d)
+	return nil
+}
+
+// checkLength reports that there are no candidates, or more than maxItems.
+func (r *Request) checkLength(maxItems int) error {
+	s := &r.stock
 	switch n := r.len(); {
-	case n > v.Config.MaxItems:
+	case n > maxItems:
 		return api.Fieldf("/candidates", "%d items are candidates, the placement decides among at most %d: name "+
-			"fewer, set a filter, or raise its max_request_items", n, v.Config.MaxItems)
+			"fewer, set a filter, or raise its max_request_items", n, maxItems)
 	case n == 0 && s.Missing > 0 && (r.Filter == "" || s.Missing == len(r.Candidates)):
 		return s.missing(r.Candidates)
 	case n == 0 && r.Filter != "":
@@ -208,7 +218,6 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	case n == 0:
 		return api.Fieldf("/items", "none is given, and no item of the catalogue is available now")
 	}
-	r.addRevenues(d)
 	return nil
 }
 
