@@ -143,7 +143,7 @@ func endless(ctx context.Context, o *objective, best *minimum) (names []string, 
 		return nil, nil
 	}
 	s, err := o.at(ctx, theta, zeroth)
-	if err != nil || !(s.value <= best.value+rounding) {
+	if err != nil || !(s.value <= best.value+rounding*best.origin.weight) {
 		return nil, err
 	}
 	return names, nil

@@ -37,7 +37,7 @@ type curvature struct {
 	hessian *mat.SymDense
 	moment  []float64
 	choices int
-	weight  float64 // mean of the choices
+	weight  float64 // mean weight of a choice
 }
 
 // weights returns the sum of the choices' weights.

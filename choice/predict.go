@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"vitrine/internal/scratch"
 )
@@ -128,8 +129,8 @@ func (r *Result) Shares(d *Data) ([]float64, error) {
 //
 // the relative change in the share of alternative i per relative change in the variable of alternative j. The last row
 // belongs to the outside option, if there is one. The variable is one of Data.Variables, or a coefficient, which stands
-// for the variables in its terms. If another variable is an expression of the same column, as cost * income is of cost,
-// Elasticities returns an error. The derivatives are central differences, accurate to about eight digits. Source: Train
+// for the variables in its terms. If one of these is a column, and another variable is computed from it, as cost * income
+// is from cost, Elasticities returns an error. The derivatives are central differences, accurate to about eight digits. Source: Train
 // (2009), Section 3.6.2.
 func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	terms, err := r.Spec.Utility.terms(r.Alternatives, r.Outside)
@@ -146,8 +147,13 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 			variable, d.Variables)
 	}
 	if other := r.movesWith(terms, d); other != "" {
+		var columns []string
+		for _, t := range terms {
+			columns = append(columns, t.Variable)
+		}
+		slices.Sort(columns)
 		return nil, fmt.Errorf("%q also changes with %s: compare the shares of the data with those of a copy in which "+
-			"%[2]s is one percent larger", other, variable)
+			"%[2]s is one percent larger", other, strings.Join(slices.Compact(columns), " and "))
 	}
 	shares, err := r.Shares(d)
 	if err != nil {
@@ -182,7 +188,7 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	return e, nil
 }
 
-// movesWith returns a variable outside the terms that is an expression of a column in them, or "".
+// movesWith returns a variable outside the terms that is computed from one of the terms' variables, or "".
 func (r *Result) movesWith(terms []Term, d *Data) string {
 	var moving []string
 	for _, t := range terms {

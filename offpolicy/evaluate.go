@@ -176,7 +176,7 @@ const firstEarly = 50
 
 // NewLog fits the model to all rounds, and to the rounds outside each fold. Round t is in fold t mod Folds. A linear model
 // with an intercept measures each feature in standard deviations from its mean, both of the first 50 rounds, so that
-// the ridge means the same in all units. Errors name the round.
+// the ridge does not depend on units. A feature that is constant in those rounds keeps its own. Errors name the round.
 func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 	o, err := o.resolve(rounds)
 	if err != nil {
@@ -335,7 +335,7 @@ type Estimate struct {
 	Bootstrap     Interval // percentiles over resampled rounds
 	// holds after all rounds simultaneously, even in finite samples, see [Log.Evaluate]; NaN if unavailable
 	Anytime Interval
-	ESS     float64 // (Σw)²/Σw² for the weights; NaN without weights
+	ESS     float64 // effective sample size of the weights, see [Support]; NaN without weights
 	None    string  // why there is no number; "" if there is one
 
 	influence []float64 // by round, mean 0
@@ -428,8 +428,8 @@ func (r *Report) Learned() {
 	}
 }
 
-// Balance compares the features of the items on the log's pages with pages drawn by the log's laws. For a feature φ,
-// and for the constant 1,
+// Balance compares the features of the items on the log's pages with pages drawn by the log's laws. For a feature φ
+// as the model measures it (see [NewLog]), and for the constant 1,
 //
 //	D_t = Σ_i (1{i ∈ S_t} − P_t(i ∈ S)) φ(x_ti)
 //

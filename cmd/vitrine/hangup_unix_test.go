@@ -21,6 +21,7 @@ func TestHangUp(t *testing.T) {
 	p := program.Serve(t, file)
 	ask(t, 201, "PUT", p.Listening()+"/v1/placements/home", config)
 	p.Signal(unix.SIGHUP)
+	p.Signal(unix.SIGHUP) // from the shell
 	if code := p.Wait(); code != 0 {
 		t.Errorf("exit status %d:\n%s", code, p.Said())
 	}

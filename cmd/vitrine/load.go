@@ -85,8 +85,7 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 			t.warn(w)
 		}
 	}
-	var refused *api.Problem
-	switch {
+	switch refused := new(api.Problem); {
 	case errors.Is(err, load.ErrPlacement):
 		return hint.New(err, "name another one with --placement: a missing placement is made")
 	case err != nil && result == nil && !(errors.As(err, &refused) && refused.Kind() == "invalid"):

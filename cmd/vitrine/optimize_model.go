@@ -71,7 +71,7 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 	case of != nil:
 		for k, n := range m.Spec.Model.Nests {
 			if dissimilarity[k] > 1 {
-				return nil, fmt.Errorf("%s: the dissimilarity of nest %q is %.4g, and beyond 1 the best assortment is NP-hard",
+				return nil, fmt.Errorf("%s: the dissimilarity of nest %q is %v: finding the best assortment is NP-hard above 1",
 					c.Model, n.Name, dissimilarity[k])
 			}
 		}

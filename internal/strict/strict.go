@@ -3,7 +3,6 @@ package strict
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -35,8 +34,11 @@ func Decode(text []byte, dst any) error {
 		line, _ := malformed.Position()
 		message := strings.TrimPrefix(malformed.Error(), "toml: ")
 		if of := wrongType.FindStringSubmatch(message); of != nil {
-			message = fmt.Sprintf("%s: wrong type: have a TOML %s, want %s", strings.Join(malformed.Key(), "."), of[1],
-				cmp.Or(wanted[of[2]], "another type"))
+			message = "a TOML " + of[1] + " does not fit here"
+			if want, ok := wanted[of[2]]; ok {
+				message = "have a TOML " + of[1] + ", want " + want
+			}
+			message = strings.Join(malformed.Key(), ".") + ": wrong type: " + message
 		}
 		return &Error{line, "", message}
 	}
@@ -49,7 +51,8 @@ var wrongType = regexp.MustCompile(`^cannot decode TOML (.+?) into struct field 
 // wanted describes a file's types by Go's.
 var wanted = map[string]string{
 	"string": "a string in quotes", "bool": "true or false", "int": "an integer", "int64": "an integer",
-	"float64": "a number", "[]string": "a list of strings",
+	"uint64": "an integer", "float64": "a number", "[]string": "a list of strings", "[]int": "a list of integers",
+	"[]float64": "a list of numbers", "map[string]string": "a table",
 }
 
 // In adds the file's name to an error of Decode: "service.toml:3: unknown key …".

@@ -784,8 +784,9 @@ func scaled(m uint64, e int) (v float64, ok bool) {
 	return float64(m) * powersOfTen[e], true
 }
 
-// quotient returns m/10^k for m ≥ 1 and k < len(tens), rounded to the nearest number and to even in a tie: with both
-// shifted to 64 bits, ⌊2^63·m/10^k⌋ has at least 63 bits, and its last one also stands for the remainder.
+// quotient returns m/10^k for m ≥ 1 and k < len(tens), rounded to the nearest number and to even in a tie. With both
+// shifted to 64 bits, ⌊2^63·m/10^k⌋ has at least 63 bits. Its lowest bit is set if there is a remainder, so that rounding
+// to 53 bits is correct.
 func quotient(m uint64, k int) float64 {
 	d := tens[k]
 	shift := bits.LeadingZeros64(d) - bits.LeadingZeros64(m)
@@ -798,8 +799,9 @@ func quotient(m uint64, k int) float64 {
 	return math.Ldexp(float64(q), shift-63)
 }
 
-// shortNumber returns the value of a number of up to seven digits, a point and more digits, 19 in all, at the beginning
-// of s, as decimal does, and its size. The size is 0 if s begins with anything else, or is too short.
+// shortNumber reads a number at the beginning of s: up to seven digits and, optionally, a point and more digits, at most
+// 19 in all, without an exponent. It returns the same value as decimal, and the number's size. The size is 0 if s begins
+// with anything else or is too short.
 func shortNumber(s []byte) (v float64, size int) {
 	const longest = 1 + 7 + 1 + 3*8 // sign, digits, point, and the digits that are looked at
 	if len(s) < longest+1 {

@@ -64,8 +64,8 @@ func (e *Engine) about(ctx context.Context, name string, now int64,
 	})
 }
 
-// Delete removes a placement and forgets its decisions, if how matches; nil always does. It returns ErrNotFound, the
-// errors of how.Match, ErrStopped or ctx's error.
+// Delete removes a placement and forgets its decisions, if how.Match permits it; a nil how does, and may name all
+// sharers. It returns ErrNotFound, the errors of how.Match, ErrStopped or ctx's error.
 func (e *Engine) Delete(ctx context.Context, name string, how *Change, now int64) error {
 	if how == nil {
 		how = new(Change)

@@ -125,7 +125,7 @@ func (e *Engine) write(ctx context.Context) {
 		}
 		if len(e.group) > 1 {
 			time.Sleep(e.gather)
-			runtime.Gosched() // callers that are ready to run come first: on a busy machine they fill the group
+			runtime.Gosched() // yield to callers that are ready: on a busy machine they fill the group
 		}
 		b.Reset()
 		e.group = e.group[:0]

@@ -51,7 +51,7 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 	return clipped, nil
 }
 
-// checkLengths reports the first item that lacks values.
+// checkLengths reports the first item with the wrong number of values.
 func (s *Schema) checkLengths(items []api.Item) error {
 	for i := range items {
 		if len(items[i].Features) != len(s.item) {

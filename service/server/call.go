@@ -111,7 +111,10 @@ func (c *call) body() ([]byte, error) {
 	}
 	limit := c.server.limits.Body
 	if c.ContentLength > limit {
-		return nil, c.tooLarge(limit)
+		if c.Header.Get("Expect") == "" { // otherwise the caller waits before sending the body
+			c.drain()
+		}
+		return nil, tooLarge(limit)
 	}
 	size := c.ContentLength
 	if size < 0 || coding != "" { // unknown
@@ -136,8 +139,10 @@ func (c *call) body() ([]byte, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, c.tooLarge(limit)
+		c.drain()
+		return nil, tooLarge(limit)
 	case int64(b.Len()) > limit:
+		c.drain()
 		return nil, problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes when "+
 			"it is decompressed", limit)
 	case errors.Is(err, errCoding):
@@ -162,12 +167,11 @@ func (c *call) jsonBody() ([]byte, error) {
 	return c.body()
 }
 
-// tooLarge refuses a body with more bytes than limit. It first reads on for a while, because most callers read an
-// answer only after they have sent the body, and would find the connection reset.
-func (c *call) tooLarge(limit int64) error {
-	if c.Header.Get("Expect") == "" {
-		_, _ = io.CopyN(io.Discard, c.Request.Body, 64<<20)
-	}
+// drain discards up to 64 MiB of the body: most callers read the answer only after sending all of it, and a closed
+// connection would be reset.
+func (c *call) drain() { _, _ = io.CopyN(io.Discard, c.Request.Body, 64<<20) }
+
+func tooLarge(limit int64) error {
 	return problemf(http.StatusRequestEntityTooLarge, "too-large",
 		"the body has more than %d bytes: send less in a request", limit)
 }

@@ -14,7 +14,7 @@ func (s *Server) putPlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	how, err := c.putting()
+	how, err := c.putOptions()
 	if err != nil {
 		return err
 	}
@@ -50,8 +50,8 @@ func (s *Server) previewPlacement(c *call) error {
 	return c.answerJSON(http.StatusOK, preview)
 }
 
-// putting reads the query and the headers of a PUT.
-func (c *call) putting() (how engine.Change, err error) {
+// putOptions reads the query and the headers of a PUT.
+func (c *call) putOptions() (how engine.Change, err error) {
 	if how, err = c.change(); err != nil {
 		return how, err
 	}

@@ -195,7 +195,7 @@ func (s *Server) signIn(c *call) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return c.tooLarge(maxSignIn)
+		return tooLarge(maxSignIn)
 	case err != nil || json.Unmarshal(body, &given) != nil: // JSON's errors would quote the key
 		return problemf(http.StatusBadRequest, "body", `the body must be of the form {"key":"…"}`)
 	}

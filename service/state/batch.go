@@ -122,6 +122,7 @@ func (b *Batch) close(r *Record, o *offer.Offer, now int64, body eventlog.Body) 
 	b.note(r, o, now, body)
 }
 
+// note adds an event about a decision to the batch, and marks the decision as touched.
 func (b *Batch) note(r *Record, o *offer.Offer, now int64, body eventlog.Body) {
 	b.touched[r.key()] = true
 	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, o)

@@ -29,9 +29,10 @@ def binary() -> str:
     found = os.environ.get("VITRINE_BINARY") or (str(packaged) if packaged.exists() else shutil.which(name))
     if not found:
         raise CommandError("this wheel is without the program vitrine: install the wheel of your platform, or name a program in VITRINE_BINARY")
-    if not Path(found).exists():
+    program = shutil.which(found)
+    if not program:
         raise CommandError(f"{found}: there is no such program: see VITRINE_BINARY")
-    return found
+    return program
 
 
 def main() -> NoReturn:
