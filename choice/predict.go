@@ -129,9 +129,9 @@ func (r *Result) Shares(d *Data) ([]float64, error) {
 //
 // the relative change in the share of alternative i per relative change in the variable of alternative j. The last row
 // belongs to the outside option, if there is one. The variable is one of Data.Variables, or a coefficient, which stands
-// for the variables in its terms. If one of these is a column, and another variable is computed from it, as cost * income
-// is from cost, Elasticities returns an error. The derivatives are central differences, accurate to about eight digits. Source: Train
-// (2009), Section 3.6.2.
+// for the variables in its terms. If one of these is a column, and another variable is computed from it, as cost *
+// income is from cost, Elasticities returns an error. The derivatives are central differences, accurate to about eight
+// digits. Source: Train (2009), Section 3.6.2.
 func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	terms, err := r.Spec.Utility.terms(r.Alternatives, r.Outside)
 	if err != nil {
@@ -146,14 +146,15 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 		return nil, fmt.Errorf("%q is neither a variable nor the coefficient of one: the variables are %q",
 			variable, d.Variables)
 	}
-	if other := r.movesWith(terms, d); other != "" {
-		var columns []string
-		for _, t := range terms {
-			columns = append(columns, t.Variable)
-		}
-		slices.Sort(columns)
+	var changed []string
+	for _, t := range terms {
+		changed = append(changed, t.Variable)
+	}
+	slices.Sort(changed)
+	changed = slices.Compact(changed)
+	if other := r.movesWith(changed, d); other != "" {
 		return nil, fmt.Errorf("%q also changes with %s: compare the shares of the data with those of a copy in which "+
-			"%[2]s is one percent larger", other, strings.Join(slices.Compact(columns), " and "))
+			"%[2]s is one percent larger", other, strings.Join(changed, " and "))
 	}
 	shares, err := r.Shares(d)
 	if err != nil {
@@ -188,20 +189,16 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	return e, nil
 }
 
-// movesWith returns a variable outside the terms that is computed from one of the terms' variables, or "".
-func (r *Result) movesWith(terms []Term, d *Data) string {
-	var moving []string
-	for _, t := range terms {
-		moving = append(moving, t.Variable)
-	}
-	n := len(moving)
+// movesWith returns a variable that is computed from one of some other variables, or "".
+func (r *Result) movesWith(variables []string, d *Data) string {
+	moving := slices.Clone(variables)
 	for _, entry := range r.Spec.Data.Derive {
 		if name, source, err := derived(entry); err == nil && uses(source, moving) {
 			moving = append(moving, name)
 		}
 	}
 	for _, v := range d.Variables {
-		if !slices.Contains(moving[:n], v) && uses(v, moving) {
+		if !slices.Contains(variables, v) && uses(v, moving) {
 			return v
 		}
 	}

@@ -31,7 +31,7 @@ func main() {
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	context.AfterFunc(ctx, func() { signal.Ignore(syscall.SIGHUP); stop() }) // SIGHUP may come twice; a second Ctrl-C does not wait
+	context.AfterFunc(ctx, func() { signal.Ignore(syscall.SIGHUP); stop() }) // a second Ctrl-C ends it at once, a second SIGHUP does not
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

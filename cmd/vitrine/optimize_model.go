@@ -82,7 +82,7 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 	return found, nil
 }
 
-// label names the items by the data's alternatives, if no two items have the same, and warns of those that the model lacks.
+// label names the items by their alternatives, if these differ, and warns of alternatives that the model lacks.
 func (c optimizeCmd) label(t terminal, r *request, m *choice.Result, d *choice.Data) {
 	for _, a := range d.Alternatives {
 		if m.Labelled() && !slices.Contains(m.Alternatives, a) {

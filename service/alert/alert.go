@@ -266,8 +266,8 @@ func (s *Sender) note(source string, problems []Problem, now time.Time) (standin
 	return standing, refused
 }
 
-// settle notes which of a source's problems have ended, and forgets those that nobody needs to hear of. It reports
-// whether the receiver had been told of one of these.
+// settle notes which of a source's problems ended, and forgets those whose end needs no message. It reports whether the
+// receiver knew of one of these.
 func (s *Sender) settle(source string, standing map[string]bool, now time.Time, follows bool) (forgot bool) {
 	for id, e := range s.entries {
 		if e.Source != source {

@@ -770,8 +770,8 @@ func (r *reader) decimal() (written []byte, v float64, exact bool) {
 	return written, math.Float64frombits(math.Float64bits(v) | uint64(sign)<<63), exact
 }
 
-// scaled returns m·10^e, rounded to the nearest number and to even in a tie, if one operation does it. If m and 10^|e| are
-// exact in 53 bits, it is one in floating point (Clinger 1990, How to Read Floating Point Numbers Accurately).
+// scaled returns m·10^e, rounded to the nearest number and to even in a tie, if one operation does it. If m and 10^|e|
+// are exact in 53 bits, it is one in floating point (Clinger 1990, How to Read Floating Point Numbers Accurately).
 func scaled(m uint64, e int) (v float64, ok bool) {
 	switch {
 	case m > 1<<53 && -len(tens) < e && e <= 0:
@@ -785,8 +785,8 @@ func scaled(m uint64, e int) (v float64, ok bool) {
 }
 
 // quotient returns m/10^k for m ≥ 1 and k < len(tens), rounded to the nearest number and to even in a tie. With both
-// shifted to 64 bits, ⌊2^63·m/10^k⌋ has at least 63 bits. Its lowest bit is set if there is a remainder, so that rounding
-// to 53 bits is correct.
+// shifted to 64 bits, ⌊2^63·m/10^k⌋ takes at least 63 bits. Its lowest bit is set if there is a remainder, so that
+// rounding to 53 bits is correct.
 func quotient(m uint64, k int) float64 {
 	d := tens[k]
 	shift := bits.LeadingZeros64(d) - bits.LeadingZeros64(m)

@@ -20,9 +20,9 @@ import (
 //	brand == "acme" and price <= 20 and not (season in ["winter", "autumn"] or "sale" in groups)
 //
 // It compares a name with a number, a string, true or false (==, !=, <, <=, >, >=), or looks it up in a list. If an
-// item lacks the attribute, only != holds; for a feature that it lacks, the filter uses the default. The names seen and bought count how
-// often the request's shopper saw and bought the item. The library expr-lang parses the syntax. We compile it here,
-// because items are records rather than maps.
+// item lacks the attribute, only != holds; for a feature that it lacks, the filter uses the default. The names seen and
+// bought count how often the request's shopper saw and bought the item. The library expr-lang parses the syntax. We
+// compile it here, because items are records rather than maps.
 
 type FilterError struct{ Message string }
 

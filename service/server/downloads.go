@@ -41,7 +41,7 @@ func (s *Server) export(c *call) error {
 	h := c.w.Header()
 	h.Set("Content-Type", asLines)
 	h["Cache-Control"] = noStore
-	if c.Method == http.MethodHead { // it would read the log for nobody
+	if c.Method == http.MethodHead { // the answer is without a body: do not read the log
 		c.w.WriteHeader(http.StatusOK)
 		return nil
 	}

@@ -46,7 +46,7 @@ func TestExport(t *testing.T) {
 	write.Store(func(io.Writer) error { return errors.New("secret") })
 	s.problem(500, "internal", "", "GET", path, "")
 	s.problem(404, "not-found", "", "GET", "/v1/placements/nowhere/export", "")
-	// HEAD exports nothing, and does not wait for events.
+	// HEAD neither reads the log nor waits for events.
 	s.want(200, "HEAD", path, "")
 	if a := s.want(200, "HEAD", "/v1/events", ""); a.header.Get("Content-Type") != "text/event-stream" || a.body != "" {
 		t.Errorf("%v %q", a.header, a.body)

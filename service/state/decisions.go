@@ -310,9 +310,8 @@ func tooSmall(p *Placement, id string) error {
 		holds = fmt.Sprintf(" hold %.3g seconds of decisions at the present rate, and", s)
 	}
 	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its "+
-		"memory or the log's [retention] larger",
-		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.Config.MemoryBytes, p.Name, holds,
-		p.Config.AttributionWindow)
+		"memory or the log's [retention] larger", api.Abbreviate(id, setup.MaxDecision), ErrEvicted,
+		p.Config.MemoryBytes, p.Name, holds, p.Config.AttributionWindow)
 }
 
 // rememberedSince returns the time of the oldest ended decision in memory, or nil if the placement remembers all

@@ -106,8 +106,8 @@ func (s *State) ItemsOf(p *Placement) *catalogue.Catalogue {
 	return owner.Items.Of
 }
 
-// Sharers lists the placements that use a placement's catalogue, or returns "" if none does. Placements that the caller
-// of a change may not know appear as "others".
+// Sharers lists the placements that use a placement's catalogue. It is "" if the placement does not share it. Placements
+// that the caller of a change may not know appear as "others".
 func (s *State) Sharers(name string, how *Change) string {
 	var names []string
 	for other, p := range s.Placements {
@@ -118,7 +118,8 @@ func (s *State) Sharers(name string, how *Change) string {
 			names = append(names, other)
 		}
 	}
-	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", ")
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 // changeItems makes a catalogue change part of the state. The engine already applied a change that it wrote itself,

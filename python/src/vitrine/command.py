@@ -26,13 +26,12 @@ def binary() -> str:
     """The path of the program: $VITRINE_BINARY, the one in this package, or the one that the shell would find."""
     name = "vitrine.exe" if sys.platform == "win32" else "vitrine"
     packaged = Path(__file__).parent / "bin" / name
-    found = os.environ.get("VITRINE_BINARY") or (str(packaged) if packaged.exists() else shutil.which(name))
-    if not found:
+    named = os.environ.get("VITRINE_BINARY") or (str(packaged) if packaged.exists() else name)
+    if program := shutil.which(named):
+        return program
+    if named == name:
         raise CommandError("this wheel is without the program vitrine: install the wheel of your platform, or name a program in VITRINE_BINARY")
-    program = shutil.which(found)
-    if not program:
-        raise CommandError(f"{found}: there is no such program: see VITRINE_BINARY")
-    return program
+    raise CommandError(f"{named}: there is no such program: see VITRINE_BINARY")
 
 
 def main() -> NoReturn:
