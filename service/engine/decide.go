@@ -19,15 +19,6 @@ import (
 // maxReleases bounds how often a decision retries because the items it chose changed.
 const maxReleases = 2
 
-// View returns a placement as decisions see it now. It takes no lock.
-func (e *Engine) View(name string) (*View, error) {
-	p := (*e.state.Published.Load())[name]
-	if p == nil {
-		return nil, state.UnknownPlacement(name)
-	}
-	return p.View.Load(), nil
-}
-
 // Decide is DecideFor with the placement as it is now.
 func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now int64) (*offer.Offer, error) {
 	v, err := e.View(name)

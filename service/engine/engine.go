@@ -113,6 +113,15 @@ func (e *Engine) Placements() []string {
 	return slices.Sorted(maps.Keys(e.state.Placements))
 }
 
+// View returns a placement as decisions see it now. It takes no lock.
+func (e *Engine) View(name string) (*View, error) {
+	p := (*e.state.Published.Load())[name]
+	if p == nil {
+		return nil, state.UnknownPlacement(name)
+	}
+	return p.View.Load(), nil
+}
+
 // Config returns the configuration of a placement. The caller must not change it.
 func (e *Engine) Config(name string) (*setup.Config, error) {
 	v, err := e.View(name)
@@ -131,23 +140,6 @@ func (e *Engine) Revision(name string) (*setup.Config, uint64, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return v.Config(), v.Placement.Revision(), nil
-}
-
-// Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the result of Find, with
-// its errors. Other errors are ErrUnread and ctx's.
-func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, error) {
-	placement, err := e.placementOf(ctx, placement, id)
-	if err != nil {
-		return Decision{}, err
-	}
-	f, err := e.anyDecision(ctx, placement, id)
-	if err != nil {
-		return Decision{}, err
-	}
-	if f == nil {
-		return Decision{}, state.UnknownDecision(id)
-	}
-	return f.Decision(), nil
 }
 
 // Log returns the identity of the log, which the services on it share; it is zero before the first entry.

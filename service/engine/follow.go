@@ -356,6 +356,20 @@ func (e *Engine) catchUp(ctx context.Context, incoming <-chan []followed) error 
 	return nil
 }
 
+// compare compares the state's position with the log's. The log may have gained its identity since the snapshot.
+func (e *Engine) compare(ctx context.Context) error {
+	end, err := e.store.Position(ctx, e.state.Position.Sequence)
+	if at := e.state.Position; err == nil && at != end && !at.Log.IsZero() {
+		err = fmt.Errorf("entries up to %d are not those that the log's running hash is of", at.Sequence)
+	}
+	if err == nil {
+		e.mu.Lock()
+		e.state.Position = end
+		e.mu.Unlock()
+	}
+	return err
+}
+
 // look notes the time if the state includes all log entries.
 func (e *Engine) look() {
 	store, ok := e.store.(eventlog.Synced)

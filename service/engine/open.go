@@ -137,20 +137,6 @@ func (e *Engine) replay(ctx context.Context, options Options) error {
 	return e.compare(ctx)
 }
 
-// compare compares the state's position with the log's. The log may have gained its identity since the snapshot.
-func (e *Engine) compare(ctx context.Context) error {
-	end, err := e.store.Position(ctx, e.state.Position.Sequence)
-	if at := e.state.Position; err == nil && at != end && !at.Log.IsZero() {
-		err = fmt.Errorf("entries up to %d are not those that the log's running hash is of", at.Sequence)
-	}
-	if err == nil {
-		e.mu.Lock()
-		e.state.Position = end
-		e.mu.Unlock()
-	}
-	return err
-}
-
 // progressEntries is the number of replayed entries between two calls of Progress.
 const progressEntries = 10_000
 

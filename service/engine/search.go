@@ -17,6 +17,23 @@ func WithSearch(ctx context.Context) context.Context {
 	return context.WithValue(ctx, searchKey{}, true)
 }
 
+// Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the result of Find, with
+// its errors. Other errors are ErrUnread and ctx's.
+func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, error) {
+	placement, err := e.placementOf(ctx, placement, id)
+	if err != nil {
+		return Decision{}, err
+	}
+	f, err := e.anyDecision(ctx, placement, id)
+	if err != nil {
+		return Decision{}, err
+	}
+	if f == nil {
+		return Decision{}, state.UnknownDecision(id)
+	}
+	return f.Decision(), nil
+}
+
 // found is the decision that the last search has found.
 type found struct {
 	placement, id string
