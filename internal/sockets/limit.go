@@ -1,5 +1,5 @@
-// Package sockets provides listeners that limit the number of connections, and that reveal parts of a request's head
-// hidden by net/http.
+// Package sockets provides listeners that limit the number of connections, that reveal parts of a request's head hidden
+// by net/http, and that use TLS with a certificate from files.
 package sockets
 
 import (

@@ -70,6 +70,14 @@ func (w *Value[T]) Get() T {
 	return v
 }
 
+// Problem says why the changed files cannot be read, or "".
+func (w *Value[T]) Problem() string {
+	w.Get()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.complaint
+}
+
 func (w *Value[T]) look() []stamp {
 	stamps := make([]stamp, len(w.paths))
 	for i, path := range w.paths {

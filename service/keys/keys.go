@@ -98,6 +98,14 @@ func read(path string) ([]Key, error) {
 // All returns the keys, which must not be changed.
 func (s *Set) All() []Key { return s.file.Get() }
 
+// Problem says why the changed file cannot be read, or "". A nil set reads none.
+func (s *Set) Problem() string {
+	if s == nil {
+		return ""
+	}
+	return s.file.Problem()
+}
+
 var errNone = errors.New("there is no [[key]]")
 
 // decode decodes a file of keys. Its errors never quote the text of the file.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"vitrine/service/alert"
@@ -23,14 +24,17 @@ func (s *Server) observe() {
 		names[p.Placement] = true
 	}
 	s.inTrouble.Store(&names)
-	s.troubles.log(problems, s.clock(), s.log)
+	own := s.ownProblems()
+	s.troubles.log(slices.Concat(problems, own), s.clock(), s.log)
 	a := s.options.Alerts
 	if a == nil {
 		return
 	}
-	var own []alert.Problem
 	if _, problem := s.standing(); problem != "" {
-		own = []alert.Problem{{Level: "bad", Key: "behind", Text: a.Here() + problem}}
+		own = append(own, alert.Problem{Level: "bad", Key: "behind", Text: problem})
+	}
+	for i := range own {
+		own[i].Text = a.Here() + own[i].Text
 	}
 	a.Observe(a.Source("process"), own)
 	placements := "placements of log " + s.engine.Log().String() // another service may use the same placement names
@@ -54,6 +58,20 @@ func (s *Server) problems() (all []alert.Problem) {
 			}
 		}
 	}
+	return all
+}
+
+// ownProblems returns what is wrong with the files that the service reads while it runs.
+func (s *Server) ownProblems() (all []alert.Problem) {
+	add := func(key, before, text, after string) {
+		if text != "" {
+			all = append(all, alert.Problem{Level: "bad", Key: key, Text: before + text + after})
+		}
+	}
+	const unread = "A changed file cannot be read, and its former content remains in force: "
+	add("keys", unread, s.keys.Problem(), ".")
+	add("certificate", unread, s.certificate.Problem(), ".")
+	add("expiry", "", s.certificate.Expiry(), "")
 	return all
 }
 
@@ -93,8 +111,11 @@ func (s *Server) health(name string) ([]api.Health, error) {
 
 // serviceHealth describes the service's own state for an operator.
 func (s *Server) serviceHealth() (all []api.Health) {
+	for _, p := range s.ownProblems() {
+		all = append(all, api.Health{Level: p.Level, Text: p.Text})
+	}
 	if s.options.Alerts == nil {
-		return nil
+		return all
 	}
 	of := s.options.Alerts.Stats()
 	if of.Failure != "" {

@@ -141,3 +141,65 @@ func TestDroppedAlerts(t *testing.T) {
 		t.Errorf("an hour later: %+v", page.Health)
 	}
 }
+
+// A certificate that expires soon, or a changed file that cannot be read, rings and shows before callers are refused.
+func TestFilesRing(t *testing.T) {
+	dir := t.TempDir()
+	certify(t, dir, 1) // for an hour
+	s, told, sender := alarmed(t, func() int { return 202 })
+	s.clock.advance(time.Since(s.clock.now()))
+	s.run(server.Listen{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
+	says := func(want ...string) {
+		t.Helper()
+		page := s.overview("")
+		if len(page.Health) != len(want) {
+			t.Fatalf("%+v, want %q", page.Health, want)
+		}
+		for i, w := range want {
+			if page.Health[i].Level != "bad" || !strings.Contains(page.Health[i].Text, w) {
+				t.Errorf("%+v, want %q", page.Health[i], w)
+			}
+		}
+	}
+	says()
+	s.clock.advance(30 * time.Minute)
+	says()
+	s.clock.advance(20 * time.Minute)
+	says("cert.pem expires on ")
+	s.clock.advance(20 * time.Minute)
+	says("cert.pem expired on ")
+	good := fatal.Or(os.ReadFile(filepath.Join(dir, "key.pem")))(t)
+	write(t, filepath.Join(dir, "key.pem"), "not a key")
+	s.clock.advance(time.Minute)
+	says("key.pem: tls: failed to find any PEM", "cert.pem expired on ")
+	ringing := make(chan string)
+	go func() {
+		for range 2 {
+			ringing <- <-told
+		}
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	var sending sync.WaitGroup
+	sending.Go(func() { sender.Run(ctx) })
+	defer sending.Wait()
+	defer cancel()
+	var heard string
+	for n := 0; n < 2; {
+		select {
+		case text := <-ringing:
+			heard += text
+			n++
+		case <-time.After(100 * time.Millisecond):
+			s.clock.advance(10 * time.Second)
+		}
+	}
+	if !strings.Contains(heard, "failed to find any PEM") || !strings.Contains(heard, "expired on") {
+		t.Error(heard)
+	}
+	write(t, filepath.Join(dir, "key.pem"), string(good))
+	s.clock.advance(time.Minute)
+	says("cert.pem expired on ")
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_file_problems 1\n") {
+		t.Error(a.body)
+	}
+}

@@ -140,6 +140,10 @@ func TestRotation(t *testing.T) {
 	fatal.If(t, os.Remove(path))
 	s.clock.advance(time.Minute)
 	try(fresh, 200)
+	if a := s.want(200, "GET", "/metrics", "", "Authorization", "Bearer "+fresh); !strings.Contains(a.body,
+		"vitrine_file_problems 1\n") {
+		t.Error(a.body)
+	}
 	if n := strings.Count(s.log.String(), "a changed file cannot be read"); n != 2 {
 		t.Errorf("%d complaints, want 2:\n%s", n, s.log)
 	}

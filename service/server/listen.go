@@ -5,19 +5,16 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"vitrine/internal/sockets"
-	"vitrine/internal/watch"
 	"vitrine/service/keys"
 )
 
@@ -65,13 +62,14 @@ func MayListen(address string, keys *keys.Set) error {
 // Socket is a bound address. Until [Server.Serve] serves it, it answers every request but /healthz with
 // 503, so that a caller sees that the service is starting.
 type Socket struct {
-	listen  Listen
-	at      net.Listener
-	http    http.Server
-	health  *http.Server           // nil without an address of its own
-	server  atomic.Pointer[Server] // nil until Serve
-	process string
-	served  chan error
+	listen      Listen
+	at          net.Listener
+	http        http.Server
+	certificate *sockets.Certificate   // nil without TLS
+	health      *http.Server           // nil without an address of its own
+	server      atomic.Pointer[Server] // nil until Serve
+	process     string
+	served      chan error
 }
 
 // Bind binds the address and reads the certificate. It ignores Options.Engine. It returns [MayListen]'s errors, and
@@ -87,17 +85,20 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	}
 	limited := sockets.Limit(listener, o.Limits.Connections)
 	listener = limited
+	var certificate *sockets.Certificate
 	if l.Certificate != "" || l.Key != "" {
-		if listener, err = withTLS(listener, l, o); err != nil {
+		if certificate, err = sockets.OpenCertificate(l.Certificate, l.Key, o.Clock, o.Logger); err != nil {
+			listener.Close()
 			return nil, err
 		}
+		listener = certificate.Listener(listener)
 	} else {
 		listener = sockets.Heads{Listener: listener}
 		if !isLoopback(l.Address) {
 			o.Logger.Warn("API keys and decisions are sent without encryption: configure TLS, or use a proxy that has it", "address", l.Address)
 		}
 	}
-	s := &Socket{listen: l, at: listener, process: rand.Text()[:8], served: make(chan error, 1)}
+	s := &Socket{listen: l, at: listener, certificate: certificate, process: rand.Text()[:8], served: make(chan error, 1)}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: sockets.MaxHeader,
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle,
@@ -185,6 +186,7 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	if socket.health != nil {
 		defer socket.health.Close()
 	}
+	s.certificate = socket.certificate
 	socket.server.Store(s)
 	go func() { maintained <- s.maintain(maintaining, l.Maintain) }()
 	if l.Ready != nil {
@@ -212,39 +214,6 @@ func (s *Server) drain(h *http.Server, patience time.Duration) error {
 		return fmt.Errorf("requests that had no answer within %v were cut off: %w", patience, err)
 	}
 	return nil
-}
-
-// withTLS wraps a listener. The certificate is read again when its files change.
-func withTLS(listener net.Listener, l Listen, o Options) (net.Listener, error) {
-	load := func() (*tls.Certificate, error) {
-		c, err := tls.LoadX509KeyPair(l.Certificate, l.Key)
-		if err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", l.Certificate, l.Key, err)
-		}
-		return &c, nil
-	}
-	certificate, err := watch.Files(load, o.Clock, o.Logger, l.Certificate, l.Key)
-	if err != nil {
-		listener.Close()
-		return nil, err
-	}
-	return tls.NewListener(listener, &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		CipherSuites:   authenticated(),
-		NextProtos:     []string{"http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.Get(), nil },
-	}), nil
-}
-
-// authenticated returns the TLS 1.2 suites with forward secrecy and authenticated encryption.
-func authenticated() []uint16 {
-	var suites []uint16
-	for _, s := range tls.CipherSuites() {
-		if strings.HasPrefix(s.Name, "TLS_ECDHE_") && !strings.Contains(s.Name, "_CBC_") {
-			suites = append(suites, s.ID)
-		}
-	}
-	return suites
 }
 
 // connections logs the errors of http.Server, which never quote the content of connections.

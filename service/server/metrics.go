@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"vitrine/service/alert"
 	"vitrine/service/metrics"
 )
 
@@ -24,7 +25,7 @@ type requestMetrics struct {
 	page     http.Handler
 }
 
-func newMetrics(o Options, inProgress func() int) *requestMetrics {
+func newMetrics(o Options, inProgress func() int, problems func() []alert.Problem) *requestMetrics {
 	m := &requestMetrics{
 		registry: prometheus.NewRegistry(),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -51,6 +52,9 @@ func newMetrics(o Options, inProgress func() int) *requestMetrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_limit", Help: "Requests that may be " +
 			"in progress, [limits] concurrent."},
 			func() float64 { return float64(o.Limits.Concurrent) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_file_problems", Help: "Changed files of keys or of the " +
+			"certificate that cannot be read, and a certificate that expires soon."},
+			func() float64 { return float64(len(problems())) }),
 		metrics.New(metrics.Sources{Engine: o.Engine, Log: o.Log, Appends: o.Appends, Alerts: o.Alerts, Budget: o.Budget,
 			Reopened: o.Reopened, SnapshotAge: o.SnapshotAge, ClockSkew: o.ClockSkew}),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -16,6 +16,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"vitrine/internal/sockets"
 	"vitrine/service/alert"
 	"vitrine/service/api"
 	"vitrine/service/budget"
@@ -80,23 +81,24 @@ func (o Options) withDefaults() Options {
 
 // Server is the http.Handler of the API. It is safe for concurrent use.
 type Server struct {
-	options   Options
-	engine    *engine.Engine
-	troubles  troubles
-	inTrouble atomic.Pointer[map[string]bool] // by placement, by the latest observe; nil before
-	clock     func() time.Time
-	keys      *keys.Set
-	sessions  sessions
-	feed      *feed.Feed
-	limits    Limits
-	accounts  accounts
-	requests  places // without probes, pages and streams
-	exports   places
-	listeners places
-	log       *slog.Logger
-	metrics   *requestMetrics
-	heartbeat time.Duration // the longest silence of a stream
-	document  func() []byte // OpenAPI
+	options     Options
+	engine      *engine.Engine
+	troubles    troubles
+	inTrouble   atomic.Pointer[map[string]bool] // by placement, by the latest observe; nil before
+	clock       func() time.Time
+	keys        *keys.Set
+	certificate *sockets.Certificate // set by Serve; nil without TLS
+	sessions    sessions
+	feed        *feed.Feed
+	limits      Limits
+	accounts    accounts
+	requests    places // without probes, pages and streams
+	exports     places
+	listeners   places
+	log         *slog.Logger
+	metrics     *requestMetrics
+	heartbeat   time.Duration // the longest silence of a stream
+	document    func() []byte // OpenAPI
 
 	origin   *http.CrossOriginProtection
 	handler  http.HandlerFunc
@@ -122,7 +124,7 @@ func New(o Options) *Server {
 	}
 	s.accounts.limits = s.limits
 	s.requests.what, s.exports.what, s.listeners.what = "requests", "exports", "listeners"
-	s.metrics = newMetrics(o, s.requests.taken)
+	s.metrics = newMetrics(o, s.requests.taken, s.ownProblems)
 	routes := s.routes()
 	s.document = sync.OnceValue(func() []byte { return document(routes, o.Version) })
 	mux := http.NewServeMux()
