@@ -207,7 +207,12 @@ func (e *expression) numbers(f *frame) (values []float64, row int, err error) {
 	e.out = e.out[:0]
 	for i, text := range c.Text {
 		v, err := table.ParseNumber(text)
-		if err != nil {
+		switch {
+		case text == "true" || text == "True" || text == "TRUE":
+			v = 1
+		case text == "false" || text == "False" || text == "FALSE":
+			v = 0
+		case err != nil:
 			if !e.plain {
 				err = fmt.Errorf("%q is %v: want a number or a condition", e.source, text)
 			}

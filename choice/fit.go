@@ -165,8 +165,8 @@ func (o Options) resolve(spec *Spec, d *Data) (Options, error) {
 	switch o.Errors {
 	case "", "classic", "robust":
 	case "clustered":
-		if d.Clusters == 0 && d.Panels == 0 {
-			return o, errors.New("clustered errors need data.cluster or data.panel")
+		if cmp.Or(d.Clusters, d.Panels) < 2 { // the scores of one cluster sum to 0
+			return o, errors.New("clustered errors need data.cluster or data.panel, with several values")
 		}
 	default:
 		return o, fmt.Errorf("errors is %q: want classic, robust or clustered", o.Errors)

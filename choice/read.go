@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"vitrine/internal/kernel"
 	"vitrine/internal/table"
@@ -356,6 +357,14 @@ func (r *reader) state(i int, is *conditions) (row rowState, err error) {
 		return row, r.at(i, "column %s: the weight is %v, and %v in the first row of %s", r.weight.source, w[i],
 			r.open.weight, r.name())
 	}
+	for _, g := range r.groups() {
+		for _, slot := range g.slots {
+			if c := &r.frame.columns[slot]; !c.Missing(i) && g.numbering.at(c, i, nil) != *g.dst {
+				return row, r.at(i, "column %s is %s, and %s in the first row of %s", r.frame.names[slot], c.String(i),
+					g.numbering.names[*g.dst], r.name())
+			}
+		}
+	}
 	return row, nil
 }
 
@@ -500,14 +509,6 @@ func (r *reader) begin(i int) error {
 		return r.at(i, "%s has rows further up, and others lie between: sort the table by %s", r.name(),
 			strings.Join(r.layout.Choice, ", "))
 	}
-	for _, g := range r.groups() {
-		*g.dst = none
-		for _, slot := range g.slots {
-			if c := &r.frame.columns[slot]; !c.Missing(i) {
-				*g.dst = g.numbering.at(c, i, nil)
-			}
-		}
-	}
 	return nil
 }
 
@@ -536,9 +537,7 @@ func (r *reader) keep(i int, weight []float64) error {
 			if c.Missing(i) {
 				return r.at(i, "column %s is empty", r.frame.names[slot])
 			}
-			if *g.dst == none {
-				*g.dst = g.numbering.at(c, i, nil)
-			}
+			*g.dst = g.numbering.at(c, i, nil)
 		}
 	}
 	if r.builder.Panels && r.builder.returns(r.open.panel) {
@@ -636,6 +635,9 @@ func (r *reader) alternativeOf(label int) (int, error) {
 	}
 	if r.number[label] == 0 {
 		d, name := r.builder.data, r.labels.names[label]
+		if !utf8.ValidString(name) {
+			return 0, fmt.Errorf("the alternative %q is not UTF-8: convert the file", name)
+		}
 		if l := r.layout.Alternatives; len(l) > 0 && !slices.Contains(l, name) {
 			return 0, fmt.Errorf("alternative %q is not in data.alternatives; data.exclude leaves alternatives out",
 				name)

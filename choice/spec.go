@@ -188,6 +188,13 @@ func (u *Utility) terms(alternatives []string, outside bool) ([]Term, error) {
 		return nil, fmt.Errorf("utility.reference is %q: %w", reference, unknownAlternative(alternatives))
 	}
 	var list []Term
+	for _, names := range [][]string{u.Generic, slices.Concat(u.Individual, u.Specific)} {
+		for i, name := range names {
+			if slices.Contains(names[:i], name) {
+				return nil, fmt.Errorf("utility names the variable %q twice", name)
+			}
+		}
+	}
 	each := func(name, variable string, all bool) {
 		for _, a := range alternatives {
 			if all || a != reference {

@@ -80,6 +80,8 @@ func TestTerms(t *testing.T) {
 			`utility.terms: term 1: alternative "z": the alternatives of the data are ["a" "b" "c"]`},
 		{Utility{Generic: []string{"w"}},
 			`utility: the data have no variable "w": they have ["g" "i" "s" "x" "y" "z"]`},
+		{Utility{Generic: []string{"g", "i", "g"}}, `utility names the variable "g" twice`},
+		{Utility{Individual: []string{"i"}, Specific: []string{"i"}}, `utility names the variable "i" twice`},
 	} {
 		if _, err := newDesign(&c.u, []string{"a", "b", "c"}, d.Outside, d); err == nil || err.Error() != c.want {
 			t.Errorf("error %v, want %s", err, c.want)
@@ -88,6 +90,11 @@ func TestTerms(t *testing.T) {
 }
 
 func TestFitRefuses(t *testing.T) {
+	one, only := loadTrips(t, replaceLine(trips, "[utility]", "filter = \"district == 'south'\"\n[utility]"))
+	if _, err := Fit(context.Background(), one, only, Options{Errors: "clustered"}); err == nil ||
+		err.Error() != "clustered errors need data.cluster or data.panel, with several values" {
+		t.Errorf("error %v", err)
+	}
 	spec, d := loadTrips(t, replaceLine(trips, `chosen = "chosen"`, ""))
 	if _, err := Fit(context.Background(), spec, d, Options{}); err == nil ||
 		err.Error() != "the data do not say what was chosen: set data.chosen" {
