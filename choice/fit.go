@@ -171,6 +171,9 @@ func (o Options) resolve(spec *Spec, d *Data) (Options, error) {
 	default:
 		return o, fmt.Errorf("errors is %q: want classic, robust or clustered", o.Errors)
 	}
+	if o.Workers < 0 {
+		return o, fmt.Errorf("workers is %d: want at least 0, one for each processor", o.Workers)
+	}
 	o.Steps = cmp.Or(o.Steps, 100)
 	if spec.Utility.Network != nil {
 		o.Tolerance = cmp.Or(o.Tolerance, 1e-6)

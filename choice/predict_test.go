@@ -187,7 +187,8 @@ func TestNoWillingnessToPayInLogarithms(t *testing.T) {
 			t.Errorf("%v, error %v", e, err)
 		}
 	}
-	if note := "The estimates for " + name + " describe its logarithm.\n"; !strings.Contains(r.Text(), note) {
+	if note := "The estimates for " + name + " describe its logarithm: it is above 0 for everyone. If people " +
+		"dislike its variable, negate the variable.\n"; !strings.Contains(r.Text(), note) {
 		t.Errorf("no note %q", note)
 	}
 }

@@ -188,7 +188,8 @@ func (r *Result) notes() []string {
 			m.draws()))
 		for _, v := range m.Random {
 			if v.Distribution == "lognormal" {
-				notes = append(notes, fmt.Sprintf("The estimates for %s describe its logarithm.", v.Coefficient))
+				notes = append(notes, fmt.Sprintf("The estimates for %s describe its logarithm: it is above 0 for "+
+					"everyone. If people dislike its variable, negate the variable.", v.Coefficient))
 			}
 		}
 		if kind != "classic" { // the scores of a spread vanish at 0

@@ -95,6 +95,10 @@ func TestFitRefuses(t *testing.T) {
 		err.Error() != "clustered errors need data.cluster or data.panel, with several values" {
 		t.Errorf("error %v", err)
 	}
+	if _, err := Fit(context.Background(), one, only, Options{Workers: -1}); err == nil ||
+		err.Error() != "workers is -1: want at least 0, one for each processor" {
+		t.Errorf("error %v", err)
+	}
 	spec, d := loadTrips(t, replaceLine(trips, `chosen = "chosen"`, ""))
 	if _, err := Fit(context.Background(), spec, d, Options{}); err == nil ||
 		err.Error() != "the data do not say what was chosen: set data.chosen" {

@@ -12,7 +12,7 @@ import (
 )
 
 // File replaces the content of path in one step: it writes and syncs a temporary file in the same directory, then
-// renames it. If this fails, path is unchanged, and the error names the file.
+// renames it. If this fails, path is unchanged, and the error names the file. A pipe or a device is written in place.
 func File(path string, content []byte) error { return named(path, whole(content), 0o644) }
 
 // PrivateStream is Private for content produced piece by piece. It syncs along the way, so that it never blocks the
@@ -65,6 +65,13 @@ func Sync(dir string) error {
 }
 
 func file(path string, write func(*os.File) error, mode os.FileMode) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() { // a pipe or a device stays
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), unfinished(path))
 	if err != nil {
 		return err

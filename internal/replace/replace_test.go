@@ -24,6 +24,18 @@ func TestFileReplacesWhole(t *testing.T) {
 	}
 }
 
+// A device is written, not replaced: --out /dev/stdout prints, and /dev/null stays a device.
+func TestFileWritesDevices(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "null")
+	if err := os.Symlink(os.DevNull, path); err != nil || runtime.GOOS == "windows" {
+		t.Skip("no links to devices here")
+	}
+	fatal.If(t, replace.File(path, []byte("x")))
+	if info, err := os.Lstat(path); err != nil || info.Mode().IsRegular() {
+		t.Errorf("a file took the place of the device, %v", err)
+	}
+}
+
 func TestFileLeavesNothingBehindWhereItFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "taken")
