@@ -71,6 +71,11 @@ func TestEndOfAnExperiment(t *testing.T) {
 			all.Past[0].Left != nil || all.Past[0].Name != "summer" {
 			t.Fatalf("%+v, %v", all, err)
 		}
+		for _, v := range all.Past[0].Variants {
+			if v.Learner != nil && v.Learner.Learned != nil {
+				t.Errorf("the report says that %s had learned %d rounds, which it does not know", v.Name, *v.Learner.Learned)
+			}
+		}
 		replays(t, e, engine.Options{Store: store, Build: buildFixed})
 		a := fatal.Or(engine.NewAudit(buildFixed, nil))(t)
 		defer a.Close()
@@ -81,7 +86,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 	}
 	t.Run("adopted", func(t *testing.T) {
 		e, store, s := begun(t)
-		rounds := s.report().Variants[2].Learner.Learned
+		rounds := *s.report().Variants[2].Learner.Learned
 		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 1), engine.Change{}); err != nil ||
 			v.Change != api.PreviewAdopt || v.Lost != nil {
 			t.Errorf("the preview is %+v, %v", v, err)
@@ -115,7 +120,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		var loss *engine.LossError
 		_, err := e.Put(t.Context(), "home", fmt.Appendf(nil, learning, 0), s.now)
 		if !errors.As(err, &loss) || loss.Experiment != "summer" || !slices.Equal(loss.Variants, []string{"rival"}) ||
-			loss.Rounds != s.report().Variants[2].Learner.Learned {
+			loss.Rounds != *s.report().Variants[2].Learner.Learned {
 			t.Fatalf("%+v, %v", loss, err)
 		}
 		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 0), engine.Change{}); err != nil ||
@@ -133,7 +138,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		put(t, e, "home", onTrial(strings.Replace(fourVariants, "summer", "autumn", 1)))
 		all, err := e.Experiments("home")
 		if err != nil || all.Experiment == nil || all.Experiment.Name != "autumn" || len(all.Past) != 1 ||
-			all.Experiment.Decisions != 0 || all.Experiment.Variants[2].Learner.Learned != 0 {
+			all.Experiment.Decisions != 0 || *all.Experiment.Variants[2].Learner.Learned != 0 {
 			t.Errorf("%+v, %v", all, err)
 		}
 		replays(t, e, engine.Options{Store: store, Build: buildFixed})

@@ -209,7 +209,7 @@ func TestExperiment(t *testing.T) {
 	}
 	for name, learned := range map[string]uint64{"own": s.groups["own"].Rounds, "rival": s.groups["rival"].Rounds} {
 		for _, v := range r.Variants {
-			if v.Name == name && (v.Learner == nil || v.Learner.Learned != learned ||
+			if v.Name == name && (v.Learner == nil || *v.Learner.Learned != learned ||
 				v.Learner.Own != (name == "rival")) {
 				t.Errorf("%s has the learner %+v, want %d rounds", name, v.Learner, learned)
 			}
@@ -294,8 +294,8 @@ func TestWhatVariantsLearnFrom(t *testing.T) {
 				t.Errorf("the placement has learned %d rounds, want %d; %v", stats.Learned, own, err)
 			}
 			for _, v := range variants {
-				if v.Name == "rival" && v.Learner.Learned != rival {
-					t.Errorf("the rival has learned %d rounds, want %d", v.Learner.Learned, rival)
+				if v.Name == "rival" && *v.Learner.Learned != rival {
+					t.Errorf("the rival has learned %d rounds, want %d", *v.Learner.Learned, rival)
 				}
 			}
 			replays(t, e, engine.Options{Store: store, Build: buildFixed})

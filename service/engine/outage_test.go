@@ -165,8 +165,8 @@ func TestOutageInAnExperiment(t *testing.T) {
 	fatal.If(t, e.ClearAlarm(t.Context(), "home", true, s.now))
 	s.settle()
 	for _, v := range s.report().Variants {
-		if v.Learner != nil && v.Learner.Learned != s.groups[v.Name].Rounds {
-			t.Errorf("%s has learned %d rounds, want %d", v.Name, v.Learner.Learned, s.groups[v.Name].Rounds)
+		if v.Learner != nil && *v.Learner.Learned != s.groups[v.Name].Rounds {
+			t.Errorf("%s has learned %d rounds, want %d", v.Name, *v.Learner.Learned, s.groups[v.Name].Rounds)
 		}
 	}
 	now := snapshot(t, e)

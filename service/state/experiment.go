@@ -260,7 +260,7 @@ func (p *Placement) Experiments() (*api.Experiments, error) {
 			w = p.Worker
 		}
 		seen := w.Progress()
-		v.Learner.Learned, v.Learner.Skipped, v.Learner.Broken, v.Learner.Problem, v.Learner.Lag = seen.Learned,
+		v.Learner.Learned, v.Learner.Skipped, v.Learner.Broken, v.Learner.Problem, v.Learner.Lag = &seen.Learned,
 			seen.Skipped, seen.Broken, seen.Problem, seen.Lag
 	}
 	return all, nil

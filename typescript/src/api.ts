@@ -766,17 +766,17 @@ export interface Latency {
 }
 
 export interface LearnerReport {
-  broken: boolean;
+  broken?: boolean;
   /** Rounds that it has not processed yet. */
-  lag_rounds: number;
-  /** Rounds. */
-  learned: number;
+  lag_rounds?: number;
+  /** Rounds; left out of past experiments, as all numbers below. */
+  learned?: number;
   /** Whether it is the variant's own; otherwise it is the placement's. */
   own: boolean;
   policy: Record<string, unknown>;
   problem?: string;
   /** Rounds that it refused, or on which it panicked. */
-  skipped: number;
+  skipped?: number;
 }
 
 export interface LearnerState {

@@ -774,16 +774,16 @@ class Latency(TypedDict):
 
 
 class LearnerReport(TypedDict):
-    broken: bool
-    lag_rounds: int
+    broken: NotRequired[bool]
+    lag_rounds: NotRequired[int]
     """Rounds that it has not processed yet."""
-    learned: int
-    """Rounds."""
+    learned: NotRequired[int]
+    """Rounds; left out of past experiments, as all numbers below."""
     own: bool
     """Whether it is the variant's own; otherwise it is the placement's."""
     policy: dict[str, Any]
     problem: NotRequired[str]
-    skipped: int
+    skipped: NotRequired[int]
     """Rounds that it refused, or on which it panicked."""
 
 
