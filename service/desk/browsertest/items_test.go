@@ -246,3 +246,29 @@ func TestBought(t *testing.T) {
 	b.goTo("/placements/home/decisions/two")
 	b.reads("Renamed")
 }
+
+// Yens have digits after the point if these matter, a later sale counts on a page where nothing was bought at first, and
+// a broken picture is replaced by a letter in the rows of its product only.
+func TestRowsChange(t *testing.T) {
+	s := serve(t, nil)
+	fatal.Or(s.Put(t.Context(), "home", &api.Placement{MaxSize: 1, Currency: "JPY",
+		Features: []api.Feature{{Name: "price", Kind: "number"}}}))(t)
+	const picture = `{"image": "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/%3E"}`
+	fatal.Or(s.PutItems(t.Context(), "home", []api.CatalogueItem{
+		{ID: "a", Features: api.Values{api.Number("price", 1)}, Payload: []byte(`{"image": "data:image/png;base64,AAAA"}`)},
+		{ID: "b", Features: api.Values{api.Number("price", 2)}, Payload: []byte(picture)}}))(t)
+	decide := func(id, item string) {
+		t.Helper()
+		fatal.Or(s.Decide(t.Context(), "home", &api.Request{Decision: id, Candidates: []string{item}}))(t)
+		fatal.If(t, s.Outcome(t.Context(), "home", id, ""))
+	}
+	decide("first", "a")
+	s.ask(t, "POST", "v1/placements/home/decisions/first/corrections", map[string]any{"id": "c", "item": "a", "value": 2.5}, nil)
+	b := open(t, s.base)
+	b.visit("/placements/home/decisions/first")
+	b.reads("has earned ¥2.5, with corrections: c (¥2.5)")
+	b.goTo("/placements/home/decisions")
+	b.wait(`document.querySelector("main .product .no-picture")`)
+	decide("second", "b")
+	b.wait(`document.querySelectorAll("main td .product img").length === 1`)
+}

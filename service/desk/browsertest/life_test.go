@@ -210,6 +210,10 @@ func TestHoldout(t *testing.T) {
 	b.reads("The experiment has begun")
 	b.visit("/placements/window")
 	b.reads("Earned over your own pages")
+	b.reads("your own pages.")
+	if text := b.text(); strings.Contains(text, "your own pages, shown to 50%") || strings.Contains(text, "% · between") {
+		t.Errorf("the variants' pages are taken for the hold-out's: %s", text)
+	}
 	const look = `[...document.querySelectorAll("main a.button")].find((a) => a.innerText === "Look at the experiment")`
 	b.on(look, "e.click()")
 	b.wait(`document.querySelector("main form button.danger")`)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/network"
 
@@ -148,7 +149,17 @@ func TestPlannedExperiment(t *testing.T) {
 	b.goTo("/")
 	b.run(`[...document.querySelectorAll("main button")].find((b) => b.innerText === "Go to the overview")?.click()`)
 	b.wait(`/The experiment .*spring.* starts on .*2098/.test(document.querySelector("main").innerText)`)
+	p := fatal.Or(s.Placement(t.Context(), "home"))(t)
+	p.Experiment.Ends = p.Experiment.Ends.Add(30 * time.Second)
+	fatal.Or(s.Put(t.Context(), "home", p))(t)
 	b.goTo("/placements/home/experiments")
+	b.fill("our-page, in percent", "40")
+	b.fill("vitrine, in percent", "60")
+	b.press("Change the experiment")
+	b.reads("The experiment is changed")
+	if ends := fatal.Or(s.Placement(t.Context(), "home"))(t).Experiment.Ends; !ends.Equal(p.Experiment.Ends) {
+		t.Errorf("another share makes the experiment end at %v, not %v", ends, p.Experiment.Ends)
+	}
 	b.on(`[...document.querySelectorAll("main label")].find((l) => l.innerText.includes("End “spring”")).control`, "e.click()")
 	b.press("End the experiment")
 	b.reads("The experiment has ended")
@@ -223,6 +234,15 @@ func TestNewPlacement(t *testing.T) {
 	b.fill("Name", "my shöp")
 	b.fill("At most", "7")
 	b.fill("Currency", "eur")
+	b.run(`[...document.querySelectorAll("main button")].find((b) => b.innerText === "Add" && b.closest("fieldset").querySelector(".item")).click()`)
+	b.wait(`document.querySelectorAll("main .item").length === 2`)
+	b.on(`document.querySelectorAll("main .item")[1]?.querySelector("select")`, `(e.value = "number", e.dispatchEvent(new Event("change", { bubbles: true })))`)
+	const value = `[...document.querySelectorAll("main .item")].at(-1).querySelector("input.code")`
+	b.on(value, `(e.value = "7", e.dispatchEvent(new Event("input", { bubbles: true })))`)
+	b.press("Remove price")
+	b.wait(value + `.value === "7"`)
+	b.on(value, `(e.value = "", e.dispatchEvent(new Event("input", { bubbles: true })))`)
+	b.fill("name", "price")
 	b.press("See what this does")
 	b.reads("This makes the placement")
 	b.press("Create the placement")

@@ -244,7 +244,8 @@ function Metrics(props: { of: { name: string; max: number; better: string }[]; c
 export function ChangeShares(props: Done & { of: ExperimentReport }) {
   const { of: r } = props;
   const [shares, setShares] = useState(r.variants.map((v) => Math.round(v.share * 10_000) / 100));
-  const [ends, setEnds] = useState(r.ends ? local(Date.parse(r.ends)) : "");
+  const planned = r.ends ? local(Date.parse(r.ends)) : ""; // without its seconds
+  const [ends, setEnds] = useState(planned);
   const { failure, busy, edited, change } = useChange(props.name);
   const sum = total(shares);
   const submit = async (e: Event) => {
@@ -252,7 +253,7 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
     const changed = await change((config) => {
       const now = config["experiment"];
       if (now?.name !== r.name || now.variants.some((v: Config, k: number) => v["share"] !== r.variants[k]?.share)) throw changedSince();
-      return { ...config, experiment: { ...now, ends: ends ? new Date(ends).toISOString() : undefined, variants: now.variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) } };
+      return { ...config, experiment: { ...now, ends: ends === planned ? now.ends : ends ? new Date(ends).toISOString() : undefined, variants: now.variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) } };
     });
     if (changed) props.done("The experiment is changed.");
   };

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 import { resolve, typeOf, type Document, type Schema } from "./schema";
 import { number, percent, plural } from "./ui";
 
@@ -159,6 +159,8 @@ function Rows(props: Editor & { name: string; help: string | undefined }) {
   const { doc, schema, change } = props;
   const item = resolve(doc, schema.items);
   const rows: any[] = props.value ?? [];
+  const keys = useRef<number[]>([]), made = useRef(0); // what is typed stays with its row
+  while (keys.current.length < rows.length) keys.current.push(made.current++);
   const set = (i: number, row: any) => change(rows.map((r, k) => (k === i ? row : r)));
   const needed = item.required ?? [];
   const names = [...needed, ...Object.keys(item.properties ?? {}).filter((n) => !needed.includes(n))];
@@ -173,10 +175,10 @@ function Rows(props: Editor & { name: string; help: string | undefined }) {
         ));
         const more = fields(names.filter((n) => !most.includes(n)));
         return (
-          <fieldset class="item" aria-label={`${words(props.name)} ${i + 1}`} key={i}>
+          <fieldset class="item" aria-label={`${words(props.name)} ${i + 1}`} key={keys.current[i]}>
             <div class="fields">{fields(most)}</div>
             {more.length > 0 ? <details><summary>More</summary><div class="fields">{more}</div></details> : null}
-            <button type="button" onClick={() => change(rows.length > 1 ? rows.filter((_, k) => k !== i) : undefined)}>Remove{typeof row.name === "string" && row.name ? ` ${row.name}` : ""}</button>
+            <button type="button" onClick={() => { keys.current.splice(i, 1); change(rows.length > 1 ? rows.filter((_, k) => k !== i) : undefined); }}>Remove{typeof row.name === "string" && row.name ? ` ${row.name}` : ""}</button>
           </fieldset>
         );
       })}

@@ -99,12 +99,12 @@ export const useCurrency = (name: string) => usePoll((signal) => get<{ currency?
 // Item shows a product: its picture, its title and its price.
 export function Item(props: { of: Product; currency?: string | undefined; children?: ComponentChildren }) {
   const { of: p } = props;
-  const [broken, setBroken] = useState(false);
+  const [broken, setBroken] = useState<string>(); // the row may get another product
   const more = [p.price === undefined ? "" : money(p.price, props.currency), p.margin === undefined ? "" : `margin ${money(p.margin, props.currency)}`].filter(Boolean).join(" · ");
   return (
     <span class="product">
-      {p.image && !broken
-        ? <img src={p.image} alt="" width="40" height="40" loading="lazy" referrerpolicy="no-referrer" onError={() => setBroken(true)} />
+      {p.image && p.image !== broken
+        ? <img src={p.image} alt="" width="40" height="40" loading="lazy" referrerpolicy="no-referrer" onError={() => setBroken(p.image)} />
         : <span class="no-picture" aria-hidden="true">{[...p.title][0]?.toUpperCase()}</span>}
       <span class="names"><bdi>{p.title}</bdi>{more || props.children ? <small>{more}{more && props.children ? " · " : ""}{props.children}</small> : null}</span>
     </span>

@@ -24,7 +24,7 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
   }
   if (s.baseline) {
     lines.push({ label: "your own pages", values: smooth(s, s.baseline, fewest), dashed: true });
-    said.push(`${s.chance ? "Dotted" : "Dashed"}: your own pages${p.holdout_share ? `, shown to ${percent(p.holdout_share)} of shoppers` : ""}.`);
+    said.push(`${s.chance ? "Dotted" : "Dashed"}: your own pages${p.holdout_share && p.mode !== "experiment" ? `, shown to ${percent(p.holdout_share)} of shoppers` : ""}.`);
   }
   if (!lines.some((l) => l.values.some((v) => v !== null))) return <Empty>The curve of revenue begins once the first visits have their outcomes, or the wait for them is over.</Empty>;
   return (

@@ -26,7 +26,7 @@ export function money(value: number | null | undefined, currency: string | undef
   const unit = currency ? ({ style: "currency", currency } as const) : {};
   if (!currency || (size > 0 && size < 0.1)) return number(value, { ...unit, ...sign, minimumFractionDigits: 0, maximumSignificantDigits: size < 0.1 ? 2 : 3 });
   if (size >= 100) return number(Number(value.toPrecision(3)), { ...unit, ...sign, maximumFractionDigits: 0 });
-  return number(value, { ...unit, ...sign });
+  return number(value, { ...unit, ...sign, maximumFractionDigits: 2 }); // also of yens
 }
 
 // amounts writes those of a text of the service, such as "0.12 EUR", in the reader's locale.

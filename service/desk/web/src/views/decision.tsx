@@ -67,7 +67,7 @@ export default function DecisionView(props: { name: string; id: string }) {
       <div class="head">
         <p>
           Shown {moment(d.time)}{d.variant === "holdout" ? " to a shopper who always sees your own page" : d.variant ? `, in the variant ${d.variant}` : ""}. {ends[d.status]}
-          {d.status === "chosen" || d.status === "late" ? (d.choice === null ? " The shopper bought nothing." : <> The shopper bought <Bought of={d} currency={currency} product={product} />, which has earned {money(d.earned, currency)}{d.corrections ? `, with corrections: ${d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${money(c.value, currency)})`)).join(", ")}` : ""}.</>) : null}
+          {d.status === "chosen" || d.status === "late" ? (d.choice === null && !d.corrections ? " The shopper bought nothing." : <> The shopper bought {d.choice === null ? "nothing at first" : <Bought of={d} currency={currency} product={product} />}, which has earned {money(d.earned, currency)}{d.corrections ? `, with corrections: ${d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${money(c.value, currency)})`)).join(", ")}` : ""}.</>) : null}
         </p>
         <span class="quiet id">{d.decision_id}</span>
         <a class="button" href={tryIt}>Try another visitor</a>
