@@ -135,6 +135,10 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	// A uniform page has as many items as every other.
+	if _, drawn, _ := strings.Cut(text, "\ndrawn: a page drawn uniformly\n"); !strings.Contains(drawn, ", and 1 is expected.") {
+		t.Errorf("uniform pages are smaller:\n%s", drawn)
+	}
 	if svg, err := os.ReadFile("forest.svg"); err != nil || !strings.Contains(string(svg), "best, dr-pi") ||
 		!strings.Contains(string(svg), "as logged") {
 		t.Errorf("the figure: %v", err)

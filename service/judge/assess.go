@@ -304,8 +304,7 @@ func (a *Assessment) judge(ctx context.Context, log *importer.Log, v *importer.S
 		a.Unknown = "nothing was ever taken"
 		return nil
 	}
-	policies := []*Policy{{Name: "uniform", Show: "uniform", exact: v.Shown.Least == v.Shown.Most},
-		{Name: "best", Show: "best"}}
+	policies := []*Policy{{Name: "uniform", Show: "uniform"}, {Name: "best", Show: "best"}}
 	if v.Revenue.N > 0 {
 		policies = append(policies, &Policy{Name: "revenue", Show: "revenue"})
 	}

@@ -36,7 +36,6 @@ type Policy struct {
 
 	path  string
 	model *choice.Result
-	exact bool // whether a uniform page has exactly the given size
 }
 
 // shows maps the values of Show to their meanings.
@@ -157,10 +156,8 @@ func (p *Policy) pages(ctx context.Context, e *Verdict) ([]vitrine.Assortment, e
 			}
 			pages[t] = assortment.AtMost(size).MaxGain(nil, u)
 		case "uniform":
-			if pages[t] = assortment.AtMost(size).Sample(nil, n, rng); p.exact {
-				pages[t] = rng.Perm(n)[:min(size, n)]
-				slices.Sort(pages[t])
-			}
+			pages[t] = rng.Perm(n)[:min(size, n)]
+			slices.Sort(pages[t])
 		case "items":
 			for _, item := range p.Items {
 				if i := slices.Index(rounds[t].Items, item); i >= 0 && len(pages[t]) < size {
