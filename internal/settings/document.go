@@ -36,8 +36,9 @@ type Section struct {
 	elsewhere []string // keys that Split removed
 }
 
-// Parse reads a TOML file. Errors refer to it by name.
+// Parse reads a TOML file, with or without a byte order mark. Errors refer to it by name.
 func Parse(name string, text []byte) (*Document, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	d := &Document{Name: name, Values: map[string]any{}, Lines: map[string]int{}}
 	if err := toml.Unmarshal(text, &d.Values); err != nil {
 		var syntax *toml.DecodeError

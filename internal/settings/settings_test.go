@@ -50,6 +50,9 @@ func TestLinesOfKeys(t *testing.T) {
 		"policy[1].experts[0]": 17, "policy[1].experts[0].kind": 18,
 		"policy[1].experts[1]": 19, "policy[1].experts[1].kind": 20, "policy[1].experts[1].units": 21,
 	}
+	if marked := fatal.Or(settings.Parse("x.toml", []byte("\ufeff"+text)))(t); !reflect.DeepEqual(marked, parsed(t)) {
+		t.Errorf("with a byte order mark: %v", marked)
+	}
 	if got := parsed(t).Lines; !reflect.DeepEqual(got, want) {
 		for path, line := range want {
 			if got[path] != line {

@@ -13,6 +13,7 @@ func TestDecode(t *testing.T) {
 		want       *Error // nil for no error
 	}{
 		{"good", "a = 1\n[b]\nc = 'x'\n", nil},
+		{"good, with a byte order mark", "\ufeffa = 1\n[b]\nc = 'x'\n", nil},
 		{"empty", "", nil},
 		{"an unknown key", "a = 1\nd = 2\n", &Error{2, "d", `unknown key "d"`}},
 		{"an unknown nested key", "a = 1\n\n[b]\nc = 'x'\ne.f = 2\n", &Error{5, "b.e.f", `unknown key "b.e.f"`}},
