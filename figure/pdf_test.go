@@ -3,6 +3,7 @@ package figure
 import (
 	"bytes"
 	"compress/zlib"
+	"errors"
 	"io"
 	"regexp"
 	"strings"
@@ -62,6 +63,23 @@ func TestWritePDF(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s, %q", what, want)
 		}
+	}
+}
+
+// The built-in fonts lack 漢 and 🎉, and a PDF's table of glyphs ends at U+FFFF.
+func TestCharactersWithoutAGlyph(t *testing.T) {
+	var pdf, svg, boxes, blank bytes.Buffer
+	picture := steep("漢 🎉", nine...)
+	fatal.If(t, errors.Join(WritePDF(&pdf, picture), WriteSVG(&svg, picture), WritePNG(&boxes, picture),
+		WritePNG(&blank, steep("  ", nine...))))
+	if page := pdfPage(t, pdf.Bytes()); !strings.Contains(page, "\x25\xa1") {
+		t.Error("the PDF has no box for them")
+	}
+	if !strings.Contains(svg.String(), "漢 🎉") {
+		t.Error("the SVG lacks them")
+	}
+	if bytes.Equal(boxes.Bytes(), blank.Bytes()) {
+		t.Error("the PNG is blank there")
 	}
 }
 

@@ -107,11 +107,18 @@ func write(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, align vg.Leng
 	c.FillString(f, vg.Point{X: pt.X - align*textWidth(f, text), Y: pt.Y}, text)
 }
 
-// typesetter is a canvas that sets subscripts.
+// typesetter is a canvas that sets subscripts, and a box for each character that the fonts lack: they would leave it
+// blank, and a PDF has no room for those beyond U+FFFF. An SVG keeps them, for the fonts of its viewer.
 type typesetter struct{ vg.CanvasSizer }
 
 // FillString implements [vg.Canvas].
 func (t typesetter) FillString(f font.Face, pt vg.Point, text string) {
+	text = strings.Map(func(r rune) rune {
+		if glyph, err := f.Face.GlyphIndex(nil, r); err != nil || glyph == 0 {
+			return '□'
+		}
+		return r
+	}, text)
 	for _, p := range pieces(f, text) {
 		t.CanvasSizer.FillString(p.face, vg.Point{X: pt.X, Y: pt.Y - p.drop}, p.text)
 		pt.X += p.face.Width(p.text)

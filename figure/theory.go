@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"vitrine/internal/hint"
 	"vitrine/paper/theory"
 )
 
@@ -40,8 +41,8 @@ func (r Theory) compose() page {
 		r.growth(theory.Warmup, "the pilot's error", "rounds t_0 of Phase I", "squared error"),
 		r.growth(theory.Commits, "explore, then commit", "horizon T", "regret"),
 	}
-	note := fmt.Sprintf("%d seeds of the realizable panel; bars are standard errors, in (b) from the 10 %% to the "+
-		"90 %% point", len(r.Study.Seeds))
+	note := hint.Count(len(r.Study.Seeds), "seed") + " of the realizable panel; bars are standard errors, in (b) from " +
+		"the 10 % to the 90 % point"
 	s := sheet{plots: [][]chart{{r.coverage(), r.distance(), r.potential()}, growth, more},
 		tile: vg.Point{X: 190, Y: 140}, note: note, named: true, between: 58}
 	return s.page(sheetWidth(3, s.tile.X, s.between))

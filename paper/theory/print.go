@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"vitrine/internal/hint"
 )
 
 // Print writes the report's tables as text.
 func (r *Report) Print(out io.Writer) {
-	fmt.Fprintf(out, "theory: ONL-MNL where w* is known, %d seeds, T = %d\n", len(r.Study.Seeds),
+	fmt.Fprintf(out, "theory: ONL-MNL where w* is known, %s, T = %d\n", hint.Count(len(r.Study.Seeds), "seed"),
 		r.Study.Setting.Rounds)
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "β_T\trounds covered\tseeds covered\tβ needed\tz ≥ f*\tin S*\tR̃ ≥ R*\tregret\t")
