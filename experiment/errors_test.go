@@ -45,6 +45,23 @@ func (w planted) Context(*rand.Rand) *vitrine.Context {
 
 func (w planted) Utilities(dst []float64, _ *vitrine.Context) { dst[0], dst[1] = w.utility, 0 }
 
+// regret.csv must be readable, and below the directory.
+func TestNamesThatFilesCannotHave(t *testing.T) {
+	for _, name := range []string{"", "a,b", `a"b`, "a\nb", "..", "../a", `a\b`, "a\u00a0b"} {
+		e, dir := small(policy("first", first())), t.TempDir()
+		e.Name = name
+		for _, e := range []*experiment.Experiment{e, small(policy(name, first()))} {
+			_, err := experiment.Run(t.Context(), e, experiment.Options{Dir: filepath.Join(dir, "out")})
+			if err == nil || !strings.Contains(err.Error(), "must be printable, without any of / ") {
+				t.Errorf("%q: error %v", name, err)
+			}
+		}
+		if left := fatal.Or(os.ReadDir(dir))(t); len(left) > 0 {
+			t.Errorf("%q: there is %v", name, left)
+		}
+	}
+}
+
 func TestErrorsNameTheUnit(t *testing.T) {
 	broken := first()
 	broken.seen = func(vitrine.Round) error { return errors.New("no ink") }

@@ -7,12 +7,15 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 	"sync"
 
 	"vitrine"
@@ -22,7 +25,7 @@ import (
 )
 
 // Experiment is a world, the policies to play in it, and the seeds. It needs at least one policy, one seed and one
-// round. Labels and seeds must be distinct.
+// round. Labels and seeds must be distinct. The name and the labels are in CSV files and in paths.
 type Experiment struct {
 	Name       string
 	Title      string // for pictures; stored in run.json
@@ -200,6 +203,16 @@ func (e *Experiment) complete(ctx context.Context, o Options, in func(place int)
 	return units, j.close()
 }
 
+var printable = regexp.MustCompile(`^[\pL\pM\pN\pP\pS ]+$`)
+
+// checkName validates a name of a directory and a field of CSV files, which are written without quotes.
+func checkName(name string) error {
+	if !printable.MatchString(name) || strings.ContainsAny(name, `/\",`) || strings.Trim(name, ".") == "" {
+		return fmt.Errorf("the name %q: must be printable, without any of / \\ \" and the comma", name)
+	}
+	return nil
+}
+
 // validate returns an error if the experiment cannot be played.
 func (e *Experiment) validate() error {
 	fail := func(format string, args ...any) error {
@@ -215,8 +228,9 @@ func (e *Experiment) validate() error {
 	case len(e.Seeds) == 0:
 		return fail("there are no seeds: name at least one")
 	}
-	labels := map[string]bool{}
+	labels, err := map[string]bool{}, checkName(e.Name)
 	for i, p := range e.Policies {
+		err = cmp.Or(err, checkName(p.Label))
 		switch {
 		case p.New == nil:
 			return fail("policy %d, %q: the constructor is nil: set New", i+1, p.Label)
@@ -231,6 +245,9 @@ func (e *Experiment) validate() error {
 			return fail("seed %d is a duplicate: a seed counts once", seed)
 		}
 		seeds[seed] = true
+	}
+	if err != nil {
+		return fail("%w", err)
 	}
 	return nil
 }
