@@ -38,18 +38,23 @@ func (c playFlags) playShard(ctx context.Context, t terminal, e *experiment.Expe
 	return err
 }
 
-// leaveOut removes the names that cannot be split into shards, with a warning.
-func (c reproduceCmd) leaveOut(t terminal, names []string) error {
+// leaveOut returns the names without those that cannot be split into shards, which it removes with a warning.
+func (c reproduceCmd) leaveOut(t terminal, names []string) (left []string, err error) {
 	for _, n := range names {
-		if !slices.Contains(experiments.WithoutFile(), n) {
-			continue
+		switch {
+		case !slices.Contains(experiments.WithoutFile(), n):
+			left = append(left, n)
+		case c.Policies != nil:
+			return nil, usageError{fmt.Errorf("--policies: %s has policies of its own: leave one of both out", n)}
+		case c.Shard == "":
+			left = append(left, n)
+		case slices.Contains(c.Names, n):
+			return nil, usageError{fmt.Errorf("--shard: %s cannot be split: leave --shard out, or leave it out", n)}
+		default:
+			t.warn(fmt.Sprintf("%s is left out: it cannot be split; vitrine reproduce %s makes it", n, n))
 		}
-		if slices.Contains(c.Names, n) {
-			return usageError{fmt.Errorf("--shard: %s cannot be split: leave --shard out, or leave it out", n)}
-		}
-		t.warn(fmt.Sprintf("%s is left out: it cannot be split; vitrine reproduce %s makes it", n, n))
 	}
-	return nil
+	return left, nil
 }
 
 type mergeCmd struct {

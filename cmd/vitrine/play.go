@@ -58,6 +58,9 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if names, err = c.leaveOut(t, names); err != nil {
+		return err
+	}
 	played := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
 		return slices.Contains(experiments.WithoutFile(), n)
 	})
@@ -81,9 +84,6 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 		if err := c.play(ctx, t, files, experiments.Figures(played)); err != nil {
 			return err
 		}
-	}
-	if c.Shard != "" {
-		return c.leaveOut(t, names)
 	}
 	for _, other := range []struct {
 		name      string
@@ -212,10 +212,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		}
 		chosen = append(chosen, e)
 	}
-	shard, err := c.shard()
-	if err != nil {
-		return err
-	}
+	shard, _ := c.shard() // which check has read
 	for i, e := range chosen {
 		if shard != nil {
 			if err := c.playShard(ctx, t, e, *shard); err != nil {

@@ -14,9 +14,6 @@ import (
 func (c playFlags) reproduceSessions(study func(seeds []uint64) sessions.Study,
 	n int) func(context.Context, terminal) error {
 	return func(ctx context.Context, t terminal) error {
-		if err := c.check(); err != nil {
-			return err
-		}
 		s := study(c.seeds(n))
 		bar := newProgress(t.err, s.Name, "", s.Runs())
 		r, err := s.Run(ctx, c.Workers, bar.add)

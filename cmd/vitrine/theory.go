@@ -13,12 +13,8 @@ import (
 // theorySeeds is the default number of seeds of the study.
 const theorySeeds = 30
 
-// reproduceTheory plays the study of the theory, writes and draws it, and prints
-// its tables.
+// reproduceTheory plays the study of the theory, writes and draws it, and prints its tables.
 func (c playFlags) reproduceTheory(ctx context.Context, t terminal) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	v, err := fullVersion()
 	if err != nil {
 		return err
