@@ -46,9 +46,7 @@ func (c describeCmd) Run(t terminal) error {
 		if i > 0 {
 			fmt.Fprintln(t.out)
 		}
-		if err := describe(t.out, d); err != nil {
-			return err
-		}
+		describe(t.out, d)
 	}
 	return nil
 }
@@ -77,7 +75,7 @@ func describable() []string {
 	return unique(list)
 }
 
-func describe(out io.Writer, d config.Description) error {
+func describe(out io.Writer, d config.Description) {
 	fmt.Fprintf(out, "%s %s: %s\n", d.Table, d.Name, d.Doc)
 	if d.Table == "policy" {
 		fmt.Fprintf(out, "\nChoose it %s.\nAn offer costs O(%s) and an observed round O(%s),\n%s.\n", d.Choose, d.Offer,
@@ -89,17 +87,16 @@ func describe(out io.Writer, d config.Description) error {
 		for _, o := range d.Options {
 			fmt.Fprintf(w, "  %s\t%s\t%s\n", assignment(o), legal(o), o.Doc)
 		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
+		w.Flush()
 	}
 	if d.Table != "policy" {
 		if d.Source != "" {
 			fmt.Fprintf(out, "\nIts data: %s\n", d.Source)
 		}
-		return nil
+		return
 	}
-	fmt.Fprintln(out, "\nA file's [[policy]] may also have a label, and baselines = \"theory\" or \"tuned\".")
+	fmt.Fprintln(out, "\nA file's [[policy]] may also have a label, baselines = \"theory\" or \"tuned\", and takes = \"first\":\n"+
+		"then it learns only the first item that a visitor takes.")
 	switch {
 	case d.Unfit != "":
 		fmt.Fprintf(out, "It cannot be the policy of a placement: it %s.\n", d.Unfit)
@@ -113,7 +110,6 @@ func describe(out io.Writer, d config.Description) error {
 	if d.Page != "" {
 		fmt.Fprintf(out, "Its page is docs/algorithms/%s.md: vitrine describe %s --page.\n", d.Page, d.Name)
 	}
-	return nil
 }
 
 // assignment returns an option and its default as in a file.

@@ -53,14 +53,11 @@ func (c dumpCmd) Run(ctx context.Context, t terminal) error {
 
 // load returns the named experiments, with the policies to play.
 func (c dumpCmd) load(ctx context.Context, t terminal) ([]*experiment.Experiment, error) {
-	switch {
-	case len(c.Names) == 0:
+	if len(c.Names) == 0 {
 		return nil, usageError{errors.New("dump what? name experiments (see vitrine list experiments) or files")}
-	case c.Seeds != nil && (*c.Seeds < 1 || *c.Seeds > config.MaxSeeds):
-		return nil, usageError{fmt.Errorf("--seeds %d: must be from 1 to %d", *c.Seeds, config.MaxSeeds)}
-	case c.Workers < 0:
-		return nil, usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)",
-			c.Workers)}
+	}
+	if err := (playFlags{Seeds: c.Seeds, Workers: c.Workers, Baselines: "both"}).check(); err != nil {
+		return nil, err
 	}
 	version, err := fullVersion()
 	if err != nil {

@@ -213,9 +213,7 @@ func (c fitCmd) print(t terminal, r *choice.Result, after []byte) (err error) {
 	if c.Matrix != "" {
 		text = append(text, "\n"+r.Matrix(c.Matrix == "correlation")...)
 	}
-	if _, err := t.out.Write(text); err != nil {
-		return err
-	}
+	t.out.Write(text)
 	if !r.Converged {
 		return notConverged(c, r)
 	}

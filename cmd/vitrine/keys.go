@@ -87,7 +87,7 @@ func addKey(t terminal, f *keys.File, name string, scopes []string, placements [
 			"file, and nobody has its token: remove it")
 	}
 	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", name, reach(key))
-	if file, ok := t.out.(*os.File); ok {
+	if file, ok := t.out.(*printer).Writer.(*os.File); ok {
 		warnReadable(t.err, file)
 	}
 	return nil

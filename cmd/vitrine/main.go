@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,6 +95,18 @@ type terminal struct {
 	out, err io.Writer
 }
 
+// printer is standard output. It keeps the first error, because most commands print without looking.
+type printer struct {
+	io.Writer
+	err error
+}
+
+func (p *printer) Write(text []byte) (int, error) {
+	n, err := p.Writer.Write(text)
+	p.err = cmp.Or(p.err, err)
+	return n, err
+}
+
 func (t terminal) note(message string) { fmt.Fprintf(t.err, "vitrine: %s\n", message) }
 func (t terminal) warn(message string) { fmt.Fprintf(t.err, "vitrine: warning: %s\n", message) }
 
@@ -160,7 +173,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(parser)
-	err = command.Run(terminal{stdout, stderr})
+	out := &printer{Writer: stdout}
+	err = cmp.Or(command.Run(terminal{out, stderr}), out.err)
 	writes := slices.ContainsFunc(command.Selected().Flags, func(f *kong.Flag) bool { return f.Name == "out" })
 	if writes && errors.Is(err, fs.ErrPermission) && hint.Of(err) == "" {
 		err = hint.New(err, "choose a directory that you may write to with --out")

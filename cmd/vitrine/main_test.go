@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -125,4 +127,32 @@ func reviews(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text.Bytes(), 0o644))
+}
+
+// fullDisk is a standard output that takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// A table that cannot be printed is a failure, although the results are there.
+func TestFullStandardOutput(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "small.toml")
+	fatal.If(t, os.WriteFile(file, []byte(`name = "small"
+rounds = 2
+seeds = 1
+contexts = { kind = "gaussian" }
+truth = { kind = "linear" }
+policy = [{ name = "uniform" }]
+`), 0o644))
+	for _, args := range [][]string{{"run", file, "--out", dir}, {"plot", dir}, {"describe", "uniform"}} {
+		var words strings.Builder
+		code := run(t.Context(), args, fullDisk{}, &words)
+		if prints := args[0] != "plot"; (code == 1 && strings.Contains(words.String(), syscall.ENOSPC.Error())) != prints {
+			t.Errorf("%q: status %d, %s", args, code, words.String())
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err != nil {
+		t.Error(err)
+	}
 }
