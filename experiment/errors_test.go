@@ -221,3 +221,17 @@ func TestFinishedUnitsOutliveAPanic(t *testing.T) {
 type speechless struct{ vitrine.Learner }
 
 func (speechless) Policy() vitrine.Policy { return nil }
+
+// Regrets of items that earn cents are not all 0.0.
+func TestPrintSmallRegrets(t *testing.T) {
+	var out bytes.Buffer
+	experiment.PrintSummary(&out, []experiment.Summary{
+		{Policy: "a", FinalMean: 0.0341, FinalSD: 0.0123, PairedSE: math.NaN()},
+		{Policy: "b", FinalMean: 0.0027, FinalSD: math.NaN(), PairedMean: -0.0314, PairedSE: 0.0051},
+	})
+	for _, want := range []string{"a   0.034   0.012", "b   0.003       –    -0.031   0.005"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, &out)
+		}
+	}
+}
