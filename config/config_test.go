@@ -95,6 +95,16 @@ func labels(t *testing.T, f *config.File, sel config.Selection) []string {
 	return list
 }
 
+// An experiment would share its directory, and run.json, with a study of this name.
+func TestNamesOfStudies(t *testing.T) {
+	for _, name := range experiments.WithoutFile() {
+		if _, err := config.Load("x.toml", []byte("name = '"+name+"'")); err == nil ||
+			!strings.HasPrefix(err.Error(), "x.toml:1: name = \""+name+"\": results have something else of this name") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
 // In panels built on the assumption ‖w*‖ ≤ 1, the truths satisfy it. In the linear benchmark, so do the contexts: ‖x‖ ≤
 // 1.
 func TestUnitPanelsKeepTheAssumption(t *testing.T) {

@@ -111,7 +111,7 @@ func Load(name string, text []byte) (*File, error) {
 
 // reserved lists other names in the results directory.
 var reserved = []string{"tune", "tune.csv", "tune.json", "tune.svg", "tune.png", "fresh.csv", "geometric-condition",
-	"theory", "tractability"}
+	"theory", "tractability", "sessions", "rivers"}
 
 // checkTitle validates a figure's title.
 func checkTitle(s settings.Section, title string) error {
