@@ -25,7 +25,7 @@ func (r Sessions) compose() page {
 	var entries []entry
 	for k, label := range report.Labels() {
 		if _, ok := styles[label]; !ok {
-			styles[label] = style{grey, []vg.Length{3, vg.Length(1 + k)}}
+			styles[label] = style{grey, []vg.Length{3, vg.Length(2 * k * k)}}
 		}
 		entries = append(entries, entry{line(styles[label].line()), label})
 	}
