@@ -357,6 +357,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 	defer stop()
 	o.Reopened = s.reopened.Load
 	o.Engine, o.Clock, o.ClockSkew, o.SnapshotAge = l.engine, l.clock.now, l.clock.ahead, l.keeper.age
+	o.Problems = l.problems
 	if l.shared != nil {
 		o.Epoch, o.Forward, o.Unreached = l.shared.Epoch, l.forward, l.shared.Unreached
 	}

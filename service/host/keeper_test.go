@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"vitrine"
 	"vitrine/internal/fatal"
+	"vitrine/service/alert"
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
@@ -57,6 +59,8 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	now := time.Unix(1000, 0)
 	k := keeper{engine: e, log: store, now: func() time.Time { return now }, path: filepath.Join(data, SnapshotFile),
 		logger: slog.New(slog.NewJSONHandler(&log, nil))}
+	process := &session{service: &service{Config: Config{Data: data}}, keeper: &k}
+	process.Snapshots.Every.Duration = time.Minute
 	for i := range 2 {
 		decide(string(rune('a' + i)))
 		now = now.Add(time.Hour)
@@ -66,6 +70,17 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 			t.Errorf("the snapshot ends with entry %d, the engine with %d, %v old, %v", p.Sequence, e.Sequence(),
 				k.age(), err)
 		}
+	}
+	old := func() bool {
+		return slices.ContainsFunc(process.problems(), func(p alert.Problem) bool {
+			return p.Level == "warning" && strings.HasPrefix(p.Text, "The last snapshot is 4m0s old")
+		})
+	}
+	if now = now.Add(3 * time.Minute); old() {
+		t.Error("a snapshot three minutes old is a problem")
+	}
+	if now = now.Add(time.Minute); !old() {
+		t.Error("a snapshot four minutes old is no problem")
 	}
 	if text := log.String(); strings.Count(text, "learners lag") != 1 ||
 		!strings.Contains(text, `"placements":["home"]`) {

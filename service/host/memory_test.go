@@ -58,3 +58,22 @@ func TestDefaultMemory(t *testing.T) {
 		t.Errorf("with a limit of 50 MiB the default is %d bytes", have)
 	}
 }
+
+// A disk is nearly full below a twentieth and ten gigabytes. One of unknown size is not.
+func TestFullness(t *testing.T) {
+	for _, c := range []struct {
+		free, all float64
+		full      bool
+	}{{0, 0, false}, {0, 1e9, true}, {4.9e9, 100e9, true}, {5e9, 100e9, false}, {9.9e9, 1e12, true}, {10e9, 1e12, false}} {
+		if text := fullness(c.free, c.all); (text != "") != c.full {
+			t.Errorf("%v of %v bytes: %q", c.free, c.all, text)
+		}
+	}
+	if free, all := diskSpace(t.TempDir()); (runtime.GOOS == "linux" || runtime.GOOS == "darwin") &&
+		(free <= 0 || all <= free || all > 1<<60) {
+		t.Errorf("%v of %v bytes are free", free, all)
+	}
+	if free, all := diskSpace("no such directory"); free != 0 || all != 0 {
+		t.Errorf("an unknown disk has %v of %v bytes", free, all)
+	}
+}

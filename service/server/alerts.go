@@ -61,8 +61,11 @@ func (s *Server) problems() (all []alert.Problem) {
 	return all
 }
 
-// ownProblems returns what is wrong with the files that the service reads while it runs.
+// ownProblems returns the problems of the process, and of the files that it reads while it runs.
 func (s *Server) ownProblems() (all []alert.Problem) {
+	if s.options.Problems != nil {
+		all = s.options.Problems()
+	}
 	add := func(key, before, text, after string) {
 		if text != "" {
 			all = append(all, alert.Problem{Level: "bad", Key: key, Text: before + text + after})

@@ -199,7 +199,7 @@ func TestFilesRing(t *testing.T) {
 	write(t, filepath.Join(dir, "key.pem"), string(good))
 	s.clock.advance(time.Minute)
 	says("cert.pem expired on ")
-	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_file_problems 1\n") {
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_process_problems 1\n") {
 		t.Error(a.body)
 	}
 }

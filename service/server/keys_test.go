@@ -141,7 +141,7 @@ func TestRotation(t *testing.T) {
 	s.clock.advance(time.Minute)
 	try(fresh, 200)
 	if a := s.want(200, "GET", "/metrics", "", "Authorization", "Bearer "+fresh); !strings.Contains(a.body,
-		"vitrine_file_problems 1\n") {
+		"vitrine_process_problems 1\n") {
 		t.Error(a.body)
 	}
 	if n := strings.Count(s.log.String(), "a changed file cannot be read"); n != 2 {

@@ -52,8 +52,8 @@ func newMetrics(o Options, inProgress func() int, problems func() []alert.Proble
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_limit", Help: "Requests that may be " +
 			"in progress, [limits] concurrent."},
 			func() float64 { return float64(o.Limits.Concurrent) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_file_problems", Help: "Changed files of keys or of the " +
-			"certificate that cannot be read, and a certificate that expires soon."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_process_problems", Help: "Problems of the process: a " +
+			"nearly full disk, an old snapshot, keys or a certificate that cannot be read or expires soon."},
 			func() float64 { return float64(len(problems())) }),
 		metrics.New(metrics.Sources{Engine: o.Engine, Log: o.Log, Appends: o.Appends, Alerts: o.Alerts, Budget: o.Budget,
 			Reopened: o.Reopened, SnapshotAge: o.SnapshotAge, ClockSkew: o.ClockSkew}),

@@ -41,6 +41,8 @@ type Options struct {
 	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
 	ClockSkew   func() time.Duration // how far the time of day is ahead of Clock, for /metrics; may be nil
 
+	Problems func() []alert.Problem // of the process; may be nil
+
 	// Export, if set, writes the decisions of a placement that are in the log.
 	Export func(ctx context.Context, w io.Writer, placement string) error
 

@@ -1,0 +1,36 @@
+package host
+
+import (
+	"fmt"
+	"time"
+
+	"vitrine/service/alert"
+)
+
+// A disk is nearly full below this share and this number of bytes.
+const (
+	nearlyFull      = 0.05
+	nearlyFullBytes = 10e9
+)
+
+// problems returns what keeps the process from going on as it does, long before it stops.
+func (l *session) problems() (all []alert.Problem) {
+	if text := fullness(diskSpace(l.Data)); text != "" {
+		all = append(all, alert.Problem{Level: "bad", Key: "disk", Text: text})
+	}
+	if age := l.keeper.age(); age > snapshotsLate*l.Snapshots.Every.Duration {
+		all = append(all, alert.Problem{Level: "warning", Key: "snapshot", Text: fmt.Sprintf("The last snapshot is %v "+
+			"old: the next start replays every entry since then, and no entries are removed. The service's output "+
+			"says why.", age.Round(time.Minute))})
+	}
+	return all
+}
+
+// fullness says that a disk is nearly full, or is "".
+func fullness(free, all float64) string {
+	if all == 0 || free >= min(nearlyFull*all, nearlyFullBytes) {
+		return ""
+	}
+	return fmt.Sprintf("The disk of the data directory is nearly full, %.1f of %.1f GB are free: make room, or set "+
+		"[retention]. Decisions are refused once it is full.", free/1e9, all/1e9)
+}
