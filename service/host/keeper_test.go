@@ -59,7 +59,9 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	now := time.Unix(1000, 0)
 	k := keeper{engine: e, log: store, now: func() time.Time { return now }, path: filepath.Join(data, SnapshotFile),
 		logger: slog.New(slog.NewJSONHandler(&log, nil))}
-	process := &session{service: &service{Config: Config{Data: data}}, keeper: &k}
+	begin, stepped := now, time.Duration(0)
+	process := &session{service: &service{Config: Config{Data: data}}, keeper: &k,
+		clock: newClock(func() time.Time { return now.Add(stepped) }, func() time.Duration { return now.Sub(begin) })}
 	process.Snapshots.Every.Duration = time.Minute
 	for i := range 2 {
 		decide(string(rune('a' + i)))
@@ -71,16 +73,22 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 				k.age(), err)
 		}
 	}
-	old := func() bool {
+	warns := func(begin string) bool {
 		return slices.ContainsFunc(process.problems(), func(p alert.Problem) bool {
-			return p.Level == "warning" && strings.HasPrefix(p.Text, "The last snapshot is 4m0s old")
+			return p.Level == "warning" && strings.HasPrefix(p.Text, begin)
 		})
 	}
-	if now = now.Add(3 * time.Minute); old() {
+	if now = now.Add(3 * time.Minute); warns("The last snapshot") {
 		t.Error("a snapshot three minutes old is a problem")
 	}
-	if now = now.Add(time.Minute); !old() {
+	if now = now.Add(time.Minute); !warns("The last snapshot is 4m0s old") {
 		t.Error("a snapshot four minutes old is no problem")
+	}
+	if stepped = -time.Minute; warns("The clock") {
+		t.Error("a clock a minute behind is a problem")
+	}
+	if stepped -= time.Second; !warns("The clock is -1m1s ahead") {
+		t.Error("a clock 61 seconds behind is no problem")
 	}
 	if text := log.String(); strings.Count(text, "learners lag") != 1 ||
 		!strings.Contains(text, `"placements":["home"]`) {

@@ -18,6 +18,11 @@ func (l *session) problems() (all []alert.Problem) {
 	if text := fullness(diskSpace(l.Data)); text != "" {
 		all = append(all, alert.Problem{Level: "bad", Key: "disk", Text: text})
 	}
+	if skew := l.clock.ahead(); skew.Abs() > maxSkew {
+		all = append(all, alert.Problem{Level: "warning", Key: "clock", Text: fmt.Sprintf("The clock is %v ahead of the "+
+			"service's: check the machine's time synchronization. The service keeps its own time until it starts again.",
+			skew.Round(time.Second))})
+	}
 	if age := l.keeper.age(); age > snapshotsLate*l.Snapshots.Every.Duration {
 		all = append(all, alert.Problem{Level: "warning", Key: "snapshot", Text: fmt.Sprintf("The last snapshot is %v "+
 			"old: the next start replays every entry since then, and no entries are removed. The service's output "+
