@@ -170,6 +170,29 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
+// A log of shown items alone says so, and raises no alarm about the model: it cannot check it.
+func TestEvaluateShownItems(t *testing.T) {
+	clicks := string(fatal.Or(os.ReadFile("../../docs/howto/clicks.csv"))(t))
+	t.Chdir(t.TempDir())
+	write(t, "log.csv", strings.Join(slices.DeleteFunc(strings.SplitAfter(clicks, "\n"), func(row string) bool {
+		fields := strings.Split(row, ",")
+		return len(fields) > 3 && fields[3] == "0"
+	}), ""))
+	write(t, "law.toml", "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 2\n")
+	write(t, "home.json", `{"max_size":2,"features":[{"name":"price","kind":"number","center":10,"scale":5},
+		{"name":"rating","kind":"number","center":3},{"name":"brand","kind":"category","values":["acme","zeta"]}]}`)
+	write(t, "top.toml", `show = "revenue"`)
+	if _, errs, code := vitrineRun(t, "import", "log.csv", "--placement", "home", "--create", "home.json", "--mapping",
+		"law.toml", "--to", "data"); code != 0 {
+		t.Fatal(errs)
+	}
+	text, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "top.toml")
+	if !strings.Contains(text, "Warning: the log lists no item that was not shown") ||
+		!strings.Contains(text, "Nothing in the log checks the model of the direct method.") {
+		t.Errorf("%s", text)
+	}
+}
+
 // A learning policy is replayed on a uniform log, and the logs of other modes are refused.
 func TestEvaluateReplay(t *testing.T) {
 	t.Chdir(t.TempDir())

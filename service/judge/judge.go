@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -160,8 +161,11 @@ func (e *Verdict) Text(name string) []byte {
 }
 
 // balance says whether the logged pages resemble pages drawn by their recorded probabilities, or "" if the log records
-// no probabilities.
+// no probabilities. A log of shown items alone cannot say.
 func (e *Verdict) balance() string {
+	if !slices.ContainsFunc(e.Rounds.Rounds, func(r offpolicy.Round) bool { return len(r.Shown) < len(r.Items) }) {
+		return "Warning: the log lists no item that was not shown, so it tells nothing about other pages."
+	}
 	b := e.log.Balance()
 	if b.Rounds == 0 {
 		return ""
