@@ -56,6 +56,10 @@ func TestNamesThatFilesCannotHave(t *testing.T) {
 				t.Errorf("%q: error %v", name, err)
 			}
 		}
+		_, err := experiment.Finals(t.Context(), small(policy(name, first())), experiment.Options{Dir: t.TempDir()})
+		if err != nil { // a tuning's labels have commas, and no CSV file
+			t.Errorf("%q: Finals: error %v", name, err)
+		}
 		if left := fatal.Or(os.ReadDir(dir))(t); len(left) > 0 {
 			t.Errorf("%q: there is %v", name, left)
 		}

@@ -7,7 +7,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ import (
 )
 
 // Experiment is a world, the policies to play in it, and the seeds. It needs at least one policy, one seed and one
-// round. Labels and seeds must be distinct. The name and the labels are in CSV files and in paths.
+// round. Labels and seeds must be distinct. [Run] writes the name and the labels to CSV files.
 type Experiment struct {
 	Name       string
 	Title      string // for pictures; stored in run.json
@@ -75,6 +74,9 @@ var ErrInterrupted = errors.New("interrupted")
 // If a unit fails, the error names its policy, seed and round. In either case only runs.jsonl is written. A unit that
 // panics fails too, with a *[PanicError]: finished units are kept, and the caller's program goes on.
 func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
+	if err := e.checkNames(); err != nil {
+		return nil, err
+	}
 	e, err := e.versioned()
 	if err != nil {
 		return nil, err
@@ -205,10 +207,17 @@ func (e *Experiment) complete(ctx context.Context, o Options, in func(place int)
 
 var printable = regexp.MustCompile(`^[\pL\pM\pN\pP\pS ]+$`)
 
-// checkName validates a name of a directory and a field of CSV files, which are written without quotes.
-func checkName(name string) error {
-	if !printable.MatchString(name) || strings.ContainsAny(name, `/\",`) || strings.Trim(name, ".") == "" {
-		return fmt.Errorf("the name %q: must be printable, without any of / \\ \" and the comma", name)
+// checkNames validates the name, which is a directory's, and the labels, as fields of CSV files without quotes.
+func (e *Experiment) checkNames() error {
+	names := []string{e.Name}
+	for _, p := range e.Policies {
+		names = append(names, p.Label)
+	}
+	for _, name := range names {
+		if !printable.MatchString(name) || strings.ContainsAny(name, `/\",`) || strings.Trim(name, ".") == "" {
+			return fmt.Errorf("experiment %q: the name %q: must be printable, without any of / \\ \" and the comma",
+				e.Name, name)
+		}
 	}
 	return nil
 }
@@ -228,9 +237,8 @@ func (e *Experiment) validate() error {
 	case len(e.Seeds) == 0:
 		return fail("there are no seeds: name at least one")
 	}
-	labels, err := map[string]bool{}, checkName(e.Name)
+	labels := map[string]bool{}
 	for i, p := range e.Policies {
-		err = cmp.Or(err, checkName(p.Label))
 		switch {
 		case p.New == nil:
 			return fail("policy %d, %q: the constructor is nil: set New", i+1, p.Label)
@@ -245,9 +253,6 @@ func (e *Experiment) validate() error {
 			return fail("seed %d is a duplicate: a seed counts once", seed)
 		}
 		seeds[seed] = true
-	}
-	if err != nil {
-		return fail("%w", err)
 	}
 	return nil
 }

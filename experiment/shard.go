@@ -63,6 +63,9 @@ func RunShard(ctx context.Context, e *Experiment, s Shard, o Options) error {
 	if s.Of < 1 || s.Index < 1 || s.Index > s.Of {
 		return fmt.Errorf("shard %v: the index must be from 1 to the number of shards", s)
 	}
+	if err := e.checkNames(); err != nil {
+		return err
+	}
 	e, err := e.versioned()
 	if err != nil {
 		return err
