@@ -171,6 +171,13 @@ def test_lost_delete(monkeypatch: pytest.MonkeyPatch) -> None:
         client.delete_placement("home")
 
 
+def test_not_modified() -> None:
+    """A caller that names the ETag it has gets None while nothing has changed."""
+    with vitrine.Client() as client:
+        client._http = httpx.Client(transport=httpx.MockTransport(lambda r: httpx.Response(304 if r.headers["If-None-Match"] == '"1"' else 500)))
+        assert client.get_placement("home", if_none_match='"1"') is None
+
+
 STREAMS = {
     "/v1/events": 'id: 7\nevent: offered\ndata: {"shown":["a\u2028b\x85c"]}\n\n: still here\n\n',
     "/v1/placements/home/export": '{"id":"a\u2028b"}\n{"id":"\u2029"}\n',

@@ -87,7 +87,7 @@ export class Client {
     return this.call("putItems", { path: { name: placement }, body: { items } });
   }
 
-  /** Calls any route. An answer that is not JSON is returned as the Response. */
+  /** Calls any route. An answer that is not JSON is returned as the Response; null says that the ETag in If-None-Match is still right. */
   async call<K extends keyof Routes>(route: K, ...[takes]: Takes<K>): Promise<Routes[K]["answer"]> {
     return (await this.#receive(this.#prepare(route, (takes ?? {}) as Parts))) as Routes[K]["answer"];
   }
@@ -133,7 +133,7 @@ export class Client {
           failure = error;
         }
         if (received) {
-          if (received.answer.ok) return received;
+          if (received.answer.ok || received.answer.status === 304) return received; // 304 is for an If-None-Match
           const problem = isOf(received.answer, "application/problem+json") ? (JSON.parse(received.text!) as Document) : {};
           const refusal = (failure = new Problem(received.answer.status, problem));
           if (request.method === "DELETE" && asked > 1 && refusal.kind === "not-found") return received; // deleted by an earlier attempt

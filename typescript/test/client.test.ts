@@ -92,6 +92,11 @@ test("a page of something else is no answer", async () => {
   assert.equal(await report.text(), "<p>");
 });
 
+test("a caller that names the ETag it has gets null while nothing has changed", async () => {
+  const { client } = hosts([() => new Response(null, { status: 304 })]);
+  assert.equal(await client.call("getPlacement", { path: { name: "home" }, header: { "If-None-Match": '"1"' } }), null);
+});
+
 test("a decision without an id gets one, also if the id is undefined or empty", async () => {
   for (const request of [{}, { decision_id: "" }, { decision_id: undefined } as unknown as {}]) {
     const { client, asked } = hosts([refuses, good]);

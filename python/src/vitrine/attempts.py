@@ -77,7 +77,7 @@ class Rules:
                 assert answer is not None
                 failure: Problem | httpx.TransportError
                 if isinstance(answer, httpx.Response):
-                    if answer.is_success:
+                    if answer.is_success or answer.status_code == 304:  # for an If-None-Match
                         self.state.wrote = max(self.state.wrote, _number(answer.headers.get("Vitrine-Entry")))
                         return answer
                     failure, wait = Problem(answer), _retry_after(answer)
@@ -103,7 +103,7 @@ class Rules:
 
 
 def decoded(answer: httpx.Response, wanted: str) -> Any:
-    """The JSON or text of an answer, None if it is empty."""
+    """The JSON or text of an answer, None if it is empty or the caller has it."""
     if not answer.is_success or not answer.content:
         return None
     if _media_type(answer) != wanted:

@@ -245,6 +245,11 @@ func TestBought(t *testing.T) {
 	b.goTo("/placements/home/history")
 	b.goTo("/placements/home/decisions/two")
 	b.reads("Renamed")
+	d = fatal.Or(s.Decide(t.Context(), "home", &api.Request{Decision: "slots", User: api.Values{api.Text("kind", "student")},
+		Slots: []api.Slot{{ID: "top"}, {ID: "side"}}}))(t).Items()
+	fatal.If(t, s.Outcome(t.Context(), "home", "slots", d[1]))
+	b.goTo("/placements/home/decisions/slots")
+	b.wait(`document.querySelector("main td b.good")?.parentElement.innerText.includes("in side")`)
 }
 
 // Yens have digits after the point if these matter, a later sale counts on a page where nothing was bought at first, and
