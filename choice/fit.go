@@ -63,6 +63,8 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	r.Errors = o.Errors
 	if r.Offered, r.Chosen = frequencies(d); slices.Max(r.Chosen) == 0 {
 		return nil, errors.New("every choice has the weight 0: check data.weight")
+	} else if d.Outside && slices.Max(r.Chosen[:len(d.Alternatives)]) == 0 {
+		return nil, errors.New("every choice takes the outside option: check data.chosen")
 	}
 	m := &minimiser{steps: o.Steps, tolerance: o.Tolerance, watch: o.Watch}
 	start, err := m.start(ctx, r, l, d, o.Workers)

@@ -95,6 +95,11 @@ func TestFitRefuses(t *testing.T) {
 		err.Error() != "clustered errors need data.cluster or data.panel, with several values" {
 		t.Errorf("error %v", err)
 	}
+	never, none := loadTrips(t, replaceLine(trips, `chosen = "chosen"`, `chosen = "chosen == 2"`))
+	if _, err := Fit(context.Background(), never, none, Options{}); err == nil ||
+		err.Error() != "every choice takes the outside option: check data.chosen" {
+		t.Errorf("error %v", err)
+	}
 	if _, err := Fit(context.Background(), one, only, Options{Workers: -1}); err == nil ||
 		err.Error() != "workers is -1: want at least 0, one for each processor" {
 		t.Errorf("error %v", err)

@@ -76,7 +76,7 @@ func (t *textTable) openCSV(text io.Reader, o Options) error {
 			for _, other := range ",;\t|" {
 				if other != r.Comma && strings.ContainsRune(names[0], other) {
 					return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set "+
-						"delimiter = %q",
+						"delimiter = %q in the TOML file that describes the table, or write commas",
 						names[0], other, string(other))
 				}
 			}
