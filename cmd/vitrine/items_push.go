@@ -20,7 +20,7 @@ import (
 type itemsPushCmd struct {
 	catalogueFlags
 	File    string `arg:"" help:"CSV, Parquet or JSON Lines, plain or compressed with gzip or zstd."`
-	Mapping string `placeholder:"FILE" help:"TOML that says which column is what. Without it columns have the names of fields and features; others are attributes."`
+	Mapping string `placeholder:"FILE" help:"TOML that says which column is what. If no mapping names a column, columns have the names of fields and features; others are attributes."`
 	Patch   bool   `help:"Change only the fields that the file has, of items that are there."`
 	Replace bool   `help:"Delete the items that the file does not have."`
 }

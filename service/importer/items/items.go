@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ type Mapping struct {
 	Attributes map[string]string `toml:"attributes"` // the column of an attribute
 
 	kinds map[string]string // of the features of items, by name
-	given bool              // whether a file said so
+	given bool              // whether a file names the columns
 }
 
 // Columns are the names of columns, or "".
@@ -47,10 +48,10 @@ type Columns struct {
 	Payload    []string `toml:"payload"`     // the members of the payload
 }
 
-// ReadMapping reads the mapping in the TOML file at path for the features of a placement. Without a path, columns
-// are fields and features by name, and the others are attributes.
+// ReadMapping reads the mapping in the TOML file at path for the features of a placement. Without a path,
+// or if the file names no column, columns are fields and features by name, and the others are attributes.
 func ReadMapping(path string, features []api.Feature) (*Mapping, error) {
-	m := &Mapping{kinds: map[string]string{}, given: path != ""}
+	m := &Mapping{kinds: map[string]string{}}
 	for _, f := range features {
 		if f.Kind != "cross" && f.From != "shopper" {
 			m.kinds[f.Name] = f.Kind
@@ -65,6 +66,11 @@ func ReadMapping(path string, features []api.Feature) (*Mapping, error) {
 	}
 	if err := strict.Decode(text, m); err != nil {
 		return nil, strict.In(path, err)
+	}
+	// A file of a delimiter or a header alone leaves the columns to their names.
+	m.given = m.Columns.ID != ""
+	if !m.given && (len(m.Features)+len(m.Attributes) > 0 || !reflect.DeepEqual(m.Columns, Columns{})) {
+		return nil, fmt.Errorf("%s: columns.id is missing: it names the column of ids", path)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Features)) {
 		if m.kinds[name] == "" {

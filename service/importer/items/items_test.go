@@ -41,6 +41,21 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
+// A mapping of a delimiter alone leaves the columns to their names. One of columns names the ids.
+func TestDelimiterAlone(t *testing.T) {
+	m := fatal.Or(items.ReadMapping(inFile(t, "m.toml", []byte("delimiter = \";\"\n")), features))(t)
+	fatal.If(t, items.Read(inFile(t, "items.csv", []byte("id;price;colour\nx;2;red\n")), m, func(i *api.CatalogueItem) error {
+		if i.ID != "x" || len(i.Features) != 1 || len(i.Attributes) != 1 {
+			t.Errorf("%+v", i)
+		}
+		return nil
+	}))
+	if _, err := items.ReadMapping(inFile(t, "m.toml", []byte("[features]\nprice = \"eur\"\n")), features); err == nil ||
+		!strings.Contains(err.Error(), "columns.id is missing") {
+		t.Error(err)
+	}
+}
+
 // Any file's items get ids, or an error names the file.
 func FuzzItemsFile(f *testing.F) {
 	for _, text := range []string{
