@@ -3,7 +3,10 @@
 package sockets
 
 import (
+	"bytes"
 	"crypto/tls"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -107,4 +110,14 @@ func (l *Limited) Close() error {
 	l.mu.Unlock()
 	l.changed.Broadcast()
 	return l.Listener.Close()
+}
+
+// Errors logs the errors of an http.Server, which never quote the content of connections.
+func Errors(to *slog.Logger) *log.Logger { return log.New(connections{to}, "", 0) }
+
+type connections struct{ to *slog.Logger }
+
+func (c connections) Write(b []byte) (int, error) {
+	c.to.Warn("connection", "cause", string(bytes.TrimSpace(b)))
+	return len(b), nil
 }

@@ -72,9 +72,10 @@ type service struct {
 	alerts  *alert.Sender // nil without alerts
 	tracer  trace.Tracer  // nil without traces
 
-	reopened atomic.Int64   // how often the log was opened again after a failure
-	waiting  *server.Socket // of a session that could not open the log; it answers 503 until the next one
-	earlier  *filelog.Store // the log in the directory as it was last open, so that the next session need not verify all
+	reopened atomic.Int64         // how often the log was opened again after a failure
+	socket   *server.Socket       // of all sessions; nil with Serve
+	ready    func(address string) // called when the session answers requests
+	earlier  *filelog.Store       // the log in the directory as it was last open, so that the next session need not verify all
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil. If the log cannot
@@ -189,7 +190,12 @@ func (l *session) works(ctx context.Context) {
 func (s *service) run(ctx context.Context) error {
 	last, begun, pause := uint64(0), false, minPause
 	var short time.Time // since when the log ends before what is known of it
-	defer s.stopWaiting()
+	if s.Serve == nil {
+		if err := s.bind(ctx); err != nil {
+			return err
+		}
+		defer s.socket.Close()
+	}
 	for {
 		l, err := s.session(ctx, last)
 		if l.served {
@@ -220,14 +226,6 @@ func (s *service) run(ctx context.Context) error {
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, maxPause)
-	}
-}
-
-// stopWaiting frees the address for the next session.
-func (s *service) stopWaiting() {
-	if s.waiting != nil {
-		s.waiting.Close()
-		s.waiting = nil
 	}
 }
 
@@ -277,28 +275,17 @@ type session struct {
 // session runs the service for as long as its log stays open. An earlier session acknowledged entries up to known.
 func (s *service) session(ctx context.Context, known uint64) (*session, error) {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	l, options := &session{service: s}, s.serverOptions()
-	if s.Serve != nil {
-		return l, l.work(ctx, known, options, nil)
-	}
+	l := &session{service: s}
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	socket, err := s.bind(ctx, options, func(address string) {
+	defer stop()
+	s.ready = func(address string) {
 		l.served = true
 		if s.Serving != nil {
 			beside.Go(func() { s.Serving(ctx, address) })
 		}
-	})
-	if err != nil {
-		return l, err
 	}
-	defer stop()
-	err = l.work(ctx, known, options, socket)
-	if s.waiting = socket; l.served {
-		s.stopWaiting()
-	}
-	return l, err
+	return l, l.work(ctx, known, s.serverOptions())
 }
 
 // serverOptions returns a server's options, except those that depend on the log.
@@ -311,28 +298,26 @@ func (s *service) serverOptions() server.Options {
 	}
 }
 
-// bind binds the service's address, before the replay, which may take long. ready is called when requests are answered.
-func (s *service) bind(ctx context.Context, o server.Options, ready func(address string)) (*server.Socket, error) {
-	s.stopWaiting()
+// bind binds the service's address, before the replay, which may take long.
+func (s *service) bind(ctx context.Context) (err error) {
 	listen := s.listen()
 	listen.Ready = func(a net.Addr) {
-		s.Listen = a.String() // the next session listens at the same port
-		s.Logger.Info("listening", "address", s.Listen, "data", s.Data)
-		ready(s.Listen)
+		s.Logger.Info("listening", "address", a.String(), "data", s.Data)
+		s.ready(a.String())
 	}
-	socket, err := server.Bind(ctx, listen, o)
+	s.socket, err = server.Bind(ctx, listen, s.serverOptions())
 	if errors.Is(err, syscall.EADDRINUSE) {
 		err = fmt.Errorf("%w: stop the program that listens there, or name another address with --listen or the "+
 			"key listen", err)
 	}
-	return socket, err
+	return err
 }
 
-// work opens the log, answers requests at a socket, and writes the log or follows it, until ctx ends or the log is
-// lost.
-func (l *session) work(ctx context.Context, known uint64, o server.Options, socket *server.Socket) (err error) {
+// work opens the log, answers requests, and writes the log or follows it, until ctx ends or the log is lost.
+func (l *session) work(ctx context.Context, known uint64, o server.Options) (err error) {
 	s := l.service
-	ctx, stop := context.WithCancel(ctx)
+	ctx, end := context.WithCancelCause(ctx)
+	stop := func() { end(server.ErrPause) }
 	defer stop()
 	var beside sync.WaitGroup
 	if err := l.openLog(ctx); err != nil {
@@ -400,7 +385,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 		l.served = true
 		err = s.Serve(ctx, l.engine, l.clock.now)
 	} else {
-		err = serving.Serve(ctx, socket)
+		err = serving.Serve(ctx, s.socket)
 	}
 	stop()
 	beside.Wait()

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -25,7 +23,7 @@ func (s *Server) observe() {
 	}
 	s.inTrouble.Store(&names)
 	own := s.ownProblems()
-	s.troubles.log(slices.Concat(problems, own), s.clock(), s.log)
+	s.troubles.Log(slices.Concat(problems, own), s.clock(), s.log)
 	a := s.options.Alerts
 	if a == nil {
 		return
@@ -76,27 +74,6 @@ func (s *Server) ownProblems() (all []alert.Problem) {
 	add("certificate", unread, s.certificate.Problem(), ".")
 	add("expiry", "", s.certificate.Expiry(), "")
 	return all
-}
-
-// troubles holds when each problem of a placement was last seen.
-type troubles map[[2]string]time.Time
-
-// problemIsOver is how long a problem must be gone before its return is logged again.
-const problemIsOver = time.Minute
-
-// log logs problems that began, as warnings. Problems that exist at startup count as new.
-func (k *troubles) log(problems []alert.Problem, now time.Time, logger *slog.Logger) {
-	if *k == nil {
-		*k = troubles{}
-	}
-	for _, p := range problems {
-		id := [2]string{p.Placement, p.Key}
-		if last, ok := (*k)[id]; !ok || now.Sub(last) > problemIsOver {
-			logger.Warn(p.Text, "placement", p.Placement, "level", p.Level)
-		}
-		(*k)[id] = now
-	}
-	maps.DeleteFunc(*k, func(_ [2]string, last time.Time) bool { return now.Sub(last) > problemIsOver })
 }
 
 // health describes a placement's state for an operator.

@@ -1,17 +1,14 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log"
-	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"vitrine/internal/sockets"
@@ -59,17 +56,19 @@ func MayListen(address string, keys *keys.Set) error {
 	return nil
 }
 
-// Socket is a bound address. Until [Server.Serve] serves it, it answers every request but /healthz with
-// 503, so that a caller sees that the service is starting.
+// Socket is a bound address. While no [Server.Serve] serves it, it answers every request but /healthz with 503, so that
+// a caller sees that the service is starting, or opens its log again.
 type Socket struct {
 	listen      Listen
 	at          net.Listener
 	http        http.Server
-	certificate *sockets.Certificate   // nil without TLS
-	health      *http.Server           // nil without an address of its own
-	server      atomic.Pointer[Server] // nil until Serve
+	certificate *sockets.Certificate // nil without TLS
+	health      *http.Server         // nil without an address of its own
 	process     string
 	served      chan error
+
+	mu     sync.RWMutex
+	server *Server // nil unless it serves
 }
 
 // Bind binds the address and reads the certificate. It ignores Options.Engine. It returns [MayListen]'s errors, and
@@ -103,7 +102,7 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: sockets.MaxHeader,
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle,
 		ConnState: limited.State, ConnContext: sockets.WithHead,
-		ErrorLog: log.New(connections{o.Logger}, "", 0),
+		ErrorLog: sockets.Errors(o.Logger),
 	}
 	if l.Health != "" {
 		if err := s.bindHealth(ctx); err != nil {
@@ -149,9 +148,12 @@ func (s *Socket) Close() error {
 
 func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	twice := sockets.HasTwoLengths(w, r)
-	if server := s.server.Load(); server != nil && !twice {
-		server.ServeHTTP(w, r)
-		return
+	if server := s.enter(); server != nil {
+		defer server.answering.Done()
+		if !twice {
+			server.ServeHTTP(w, r)
+			return
+		}
 	}
 	c := &call{Request: r, w: recorder{ResponseWriter: w}, id: cmp.Or(callersID(r.Header, "X-Request-Id"), s.process)}
 	w.Header().Set("X-Request-Id", c.id)
@@ -167,27 +169,45 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	c.fail(problemf(http.StatusServiceUnavailable, "starting", "the service is opening its log: try again"))
 }
 
+// enter returns the server that serves the socket, which waits for the answer at its end, or nil.
+func (s *Socket) enter() *Server {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.server != nil {
+		s.server.answering.Add(1)
+	}
+	return s.server
+}
+
+// use makes a server answer the requests from now on, or none if it is nil.
+func (s *Socket) use(server *Server) {
+	s.mu.Lock()
+	s.server = server
+	s.mu.Unlock()
+}
+
 // Run is Bind and Serve.
 func (s *Server) Run(ctx context.Context, l Listen) error {
 	socket, err := Bind(ctx, l, s.options)
 	if err != nil {
 		return err
 	}
+	defer socket.Close()
 	return s.Serve(ctx, socket)
 }
 
-// Serve serves a socket until ctx ends or the engine stops. It then accepts no more requests and answers those in
-// progress. It returns engine.ErrStopped or a socket's error.
+// ErrPause is the cause of a context's end that leaves the socket open, because another server will serve it.
+var ErrPause = errors.New("another server will serve the socket")
+
+// Serve serves a socket until ctx ends or the engine stops. It then answers only the requests in progress, and closes
+// the socket, unless ctx ended with ErrPause or the engine stopped. It returns engine.ErrStopped or a socket's error.
 func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	l := socket.listen
 	maintained := make(chan error, 1)
 	maintaining, stop := context.WithCancel(ctx)
 	defer stop()
-	if socket.health != nil {
-		defer socket.health.Close()
-	}
 	s.certificate = socket.certificate
-	socket.server.Store(s)
+	socket.use(s)
 	go func() { maintained <- s.maintain(maintaining, l.Maintain) }()
 	if l.Ready != nil {
 		l.Ready(socket.Addr())
@@ -197,33 +217,34 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 		stop()
 		return errors.Join(err, <-maintained)
 	case err := <-maintained: // nil after ctx ended
-		return errors.Join(err, s.drain(&socket.http, l.Drain))
+		pauses := err != nil || errors.Is(context.Cause(ctx), ErrPause)
+		return errors.Join(err, s.drain(socket, pauses))
 	}
 }
 
 // drain ends first readiness, then the streams of events, and then the requests in progress.
-func (s *Server) drain(h *http.Server, patience time.Duration) error {
+func (s *Server) drain(socket *Socket, pauses bool) error {
 	s.draining.Store(true)
 	if s.feed != nil {
 		s.feed.Close()
 	}
-	ctx, cancel := timeout(patience)
+	patience := socket.listen.Drain
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := h.Shutdown(ctx); err != nil {
-		h.Close()
+	if pauses {
+		socket.use(nil)
+		answered := make(chan struct{})
+		go func() { s.answering.Wait(); close(answered) }()
+		select {
+		case <-answered:
+		case <-ctx.Done():
+			s.log.Warn("requests have no answer yet, and the log is opened again", "after", patience.String())
+		}
+		return nil
+	}
+	if err := socket.http.Shutdown(ctx); err != nil {
+		socket.Close()
 		return fmt.Errorf("requests that had no answer within %v were cut off: %w", patience, err)
 	}
-	return nil
-}
-
-// connections logs the errors of http.Server, which never quote the content of connections.
-type connections struct{ to *slog.Logger }
-
-func (c connections) Write(b []byte) (int, error) {
-	c.to.Warn("connection", "cause", string(bytes.TrimSpace(b)))
-	return len(b), nil
-}
-
-func timeout(d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), d)
+	return socket.Close()
 }

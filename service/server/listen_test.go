@@ -610,6 +610,57 @@ func TestSocket(t *testing.T) {
 	}
 }
 
+// A socket that pauses answers the requests in progress, and 503 to new ones, until another server serves it. One that
+// has no answer in time does not delay that.
+func TestSocketPauses(t *testing.T) {
+	store := &gatedStore{waiting: make(chan struct{}, 2)}
+	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log = store, nil })
+	s.want(201, "PUT", "/v1/placements/home", home)
+	l := server.Listen{Address: "127.0.0.1:0", Drain: 20 * time.Millisecond}
+	socket := fatal.Or(server.Bind(t.Context(), l, server.Options{}))(t)
+	defer socket.Close()
+	at := "http://" + socket.Addr().String() + "/v1/placements"
+	status := func() int {
+		r := fatal.Or(client(nil).Get(at))(t)
+		r.Body.Close()
+		return r.StatusCode
+	}
+	serve := func(s *server.Server) (stop func() error) {
+		ctx, end := context.WithCancelCause(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Serve(ctx, socket) }()
+		for status() != 200 {
+		}
+		return func() error { end(server.ErrPause); return <-ended }
+	}
+	stop := serve(s.Server)
+	store.gate = make(chan struct{})
+	answered := make(chan int, 1)
+	go func() {
+		r, err := client(nil).Post(at+"/home/decisions", "application/json", strings.NewReader(`{`+items+`}`))
+		if err != nil {
+			t.Error(err)
+			answered <- 0
+			return
+		}
+		r.Body.Close()
+		answered <- r.StatusCode
+	}()
+	<-store.waiting
+	fatal.If(t, stop())
+	if n := status(); n != 503 || !strings.Contains(s.log.String(), "requests have no answer yet") {
+		t.Errorf("a socket that pauses answers %d; the log has %s", n, s.log.String())
+	}
+	next := started(t, nil)
+	stop = serve(next.Server)
+	close(store.gate)
+	if n := <-answered; n != 201 {
+		t.Errorf("the request in progress was answered with %d", n)
+	}
+	next.want(200, "GET", "/v1/placements", "")
+	fatal.If(t, stop())
+}
+
 // A wrong address or certificate is reported before there is an engine.
 func TestBindRefuses(t *testing.T) {
 	taken := fatal.Or(net.Listen("tcp", "127.0.0.1:0"))(t)

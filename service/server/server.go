@@ -85,7 +85,7 @@ func (o Options) withDefaults() Options {
 type Server struct {
 	options     Options
 	engine      *engine.Engine
-	troubles    troubles
+	troubles    alert.Beginnings
 	inTrouble   atomic.Pointer[map[string]bool] // by placement, by the latest observe; nil before
 	clock       func() time.Time
 	keys        *keys.Set
@@ -102,11 +102,12 @@ type Server struct {
 	heartbeat   time.Duration // the longest silence of a stream
 	document    func() []byte // OpenAPI
 
-	origin   *http.CrossOriginProtection
-	handler  http.HandlerFunc
-	process  string        // the prefix of this process's request ids
-	asked    atomic.Uint64 // requests without an id of their own
-	draining atomic.Bool
+	origin    *http.CrossOriginProtection
+	handler   http.HandlerFunc
+	process   string        // the prefix of this process's request ids
+	asked     atomic.Uint64 // requests without an id of their own
+	draining  atomic.Bool
+	answering sync.WaitGroup // requests of its socket
 }
 
 // New returns a server. It panics without an engine, or if an origin is invalid.

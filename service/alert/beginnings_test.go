@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"bytes"
@@ -6,16 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"vitrine/service/alert"
 )
 
 // A problem is logged when it begins, and again only after it was gone for more than a minute.
-func TestTroubles(t *testing.T) {
+func TestBegan(t *testing.T) {
 	var text bytes.Buffer
-	var k troubles
+	var b Beginnings
 	now := time.Unix(0, 0)
-	problem := alert.Problem{Placement: "home", Level: "bad", Key: "%d lost", Text: "3 lost"}
+	problem := Problem{Placement: "home", Level: "bad", Key: "%d lost", Text: "3 lost"}
 	for i, c := range []struct {
 		after  time.Duration
 		stands bool
@@ -23,11 +21,11 @@ func TestTroubles(t *testing.T) {
 	}{{0, true, 1}, {time.Second, true, 1}, {problemIsOver / 2, false, 1}, {time.Second, true, 1},
 		{2 * problemIsOver, false, 1}, {time.Second, true, 2}} {
 		now = now.Add(c.after)
-		var problems []alert.Problem
+		var problems []Problem
 		if c.stands {
 			problems = append(problems, problem)
 		}
-		k.log(problems, now, slog.New(slog.NewTextHandler(&text, nil)))
+		b.Log(problems, now, slog.New(slog.NewTextHandler(&text, nil)))
 		if n := strings.Count(text.String(), "3 lost"); n != c.logged {
 			t.Errorf("%d: logged %d times, want %d:\n%s", i, n, c.logged, text.String())
 		}
