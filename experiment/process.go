@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os/exec"
 	"slices"
@@ -19,6 +20,7 @@ import (
 
 	"vitrine"
 	"vitrine/bandit"
+	"vitrine/internal/hint"
 )
 
 // ProcessOptions describe the program behind a [Process].
@@ -85,7 +87,11 @@ func NewProcess(o ProcessOptions, rng *rand.Rand) (*Process, error) {
 		return nil, err
 	}
 	p.out = bufio.NewReaderSize(out, 4096+24*o.Problem.MaxShown)
-	if err := p.command.Start(); err != nil {
+	switch err := p.command.Start(); {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, hint.New(fmt.Errorf("%s does not start: %w", p, err), "make it executable, or begin command with the "+
+			"program that runs it, such as python3")
+	case err != nil:
 		return nil, fmt.Errorf("%s does not start: %w", p, err)
 	}
 	return p, nil

@@ -36,8 +36,8 @@ func (c describeCmd) Run(t terminal) error {
 		}
 	}
 	if len(found) == 0 {
-		return usageError{hint.New(fmt.Errorf("nothing has the name %q%s", c.Name, hint.Legal(c.Name, describable())),
-			"vitrine list prints all names")}
+		return hint.New(usageError{fmt.Errorf("nothing has the name %q%s", c.Name, hint.Legal(c.Name, describable()))},
+			"vitrine list prints all names")
 	}
 	if c.Page {
 		return c.page(t, found)

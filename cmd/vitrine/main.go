@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -175,15 +176,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	command.Bind(parser)
 	out := &printer{Writer: stdout}
 	err = cmp.Or(command.Run(terminal{out, stderr}), out.err)
-	writes := slices.ContainsFunc(command.Selected().Flags, func(f *kong.Flag) bool { return f.Name == "out" })
-	if writes && errors.Is(err, fs.ErrPermission) && hint.Of(err) == "" {
+	var denied *fs.PathError
+	within := func(f *kong.Flag) bool {
+		path, err := filepath.Rel(f.Target.String(), denied.Path)
+		return f.Name == "out" && err == nil && filepath.IsLocal(path)
+	}
+	if errors.As(err, &denied) && errors.Is(err, fs.ErrPermission) && hint.Of(err) == "" &&
+		slices.ContainsFunc(command.Selected().Flags, within) {
 		err = hint.New(err, "choose a directory that you may write to with --out")
 	}
 	return report(stderr, err, command)
 }
 
-// report prints an error of a command, if there is one, and returns the exit status. The command
-// may be nil.
+// report prints an error of a command, if there is one, and returns the exit status. The command may be nil.
 func report(w io.Writer, err error, command *kong.Context) int {
 	switch {
 	case err == nil:

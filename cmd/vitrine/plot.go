@@ -281,10 +281,9 @@ func (d drawing) known(panels map[string]figure.Panel) error {
 	for _, wanted := range []struct {
 		flag   string
 		labels []string
-	}{{"--policies", d.policies}, {"--difference", slices.DeleteFunc([]string{d.against},
-		func(s string) bool { return s == "" })}} {
+	}{{"--policies", d.policies}, {"--difference", []string{d.against}}} {
 		for _, label := range wanted.labels {
-			if !slices.Contains(all, label) {
+			if label != "" && !slices.Contains(all, label) {
 				return hint.New(fmt.Errorf("%s: there is no policy %q in these results", wanted.flag, label),
 					"they have "+strings.Join(all, ", "))
 			}
@@ -345,9 +344,8 @@ func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 			return err
 		}
 		if d.against != "" {
-			look := d.look
-			look.Log = false // differences may be negative
-			if err := figure.Write(f.differences, f.picture(differences, look), d.outputs...); err != nil {
+			d.look.Log = false // differences may be negative
+			if err := figure.Write(f.differences, f.picture(differences, d.look), d.outputs...); err != nil {
 				return err
 			}
 		}
@@ -369,7 +367,7 @@ func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 
 // keep returns the panel with only the policies to draw.
 func (d drawing) keep(p figure.Panel) figure.Panel {
-	if d.policies != nil {
+	if len(d.policies) > 0 {
 		p.Curves = slices.DeleteFunc(slices.Clone(p.Curves), func(c figure.Curve) bool {
 			return !slices.Contains(d.policies, c.Policy)
 		})

@@ -10,16 +10,13 @@ import (
 	"vitrine/paper/theory"
 )
 
-// theorySeeds is the default number of seeds of the study.
-const theorySeeds = 30
-
 // reproduceTheory plays the study of the theory, writes and draws it, and prints its tables.
 func (c playFlags) reproduceTheory(ctx context.Context, t terminal) error {
 	v, err := fullVersion()
 	if err != nil {
 		return err
 	}
-	study, dir := theory.Default(c.seeds(theorySeeds)), filepath.Join(c.Out, experiments.Theory)
+	study, dir := theory.Default(c.seeds(30)), filepath.Join(c.Out, experiments.Theory)
 	bar := newProgress(t.err, experiments.Theory, "", study.Rounds())
 	r, err := study.Run(ctx, v, experiment.Options{Dir: dir, Workers: c.Workers, Progress: bar.add, Note: t.note,
 		Warn: t.warn})
