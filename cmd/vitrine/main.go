@@ -24,6 +24,7 @@ import (
 	"vitrine"
 	"vitrine/experiment"
 	"vitrine/figure"
+	"vitrine/internal/commandline"
 	"vitrine/internal/hint"
 )
 
@@ -165,6 +166,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		args = []string{"--help"}
 	}
 	command, err := parser.Parse(args)
+	if err == nil {
+		err = commandline.CheckNames(command)
+	}
 	if err != nil {
 		var parse *kong.ParseError
 		if errors.As(err, &parse) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -37,12 +38,7 @@ func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
 			return err
 		}
 	}
-	if c.Listen != "" {
-		s.Listen = c.Listen
-	}
-	if c.Data != "" {
-		s.Data = c.Data
-	}
+	s.Listen, s.Data = cmp.Or(c.Listen, s.Listen), cmp.Or(c.Data, s.Data)
 	if c.TakeOver && s.Log.URL == "" {
 		return usageError{errors.New("--take-over is for logs on servers: this log is in a directory; stop the " +
 			"process that uses it")}

@@ -2,6 +2,7 @@
 package commandline
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/alecthomas/kong"
@@ -12,6 +13,18 @@ func Visible(node *kong.Node) []*kong.Node {
 	return slices.DeleteFunc(slices.Clone(node.Children), func(n *kong.Node) bool {
 		return n.Hidden || n.Type != kong.CommandNode
 	})
+}
+
+// CheckNames names a flag of a file, a directory or an address that is given as nothing, as an unset variable of a shell
+// does.
+func CheckNames(command *kong.Context) error {
+	for _, f := range command.Flags() {
+		name := slices.Contains([]string{"FILE", "DIR", "PATH", "ADDRESS"}, f.PlaceHolder)
+		if text, ok := f.Target.Interface().(string); ok && name && f.Set && text == "" {
+			return fmt.Errorf("--%s: is empty: give it a value, or leave it out", f.Name)
+		}
+	}
+	return nil
 }
 
 // Names returns the names of nodes.
