@@ -227,6 +227,13 @@ func (s *source) resolve(header []string) (key string, err error) {
 		}
 		s.used[o.name] = s.used[o.name] || !strings.HasPrefix(o.field, "features.")
 	}
+	for _, f := range s.config.Features {
+		if s.survey == nil && m.Features[f.Name] == "" && f.Kind != "cross" && f.Kind != "object" && f.Default == nil &&
+			!slices.Contains(header, f.Name) && !slices.Contains(header, "user."+f.Name) {
+			return "", fmt.Errorf("feature %s: %w; name it in [features] of the mapping, or give the feature a default",
+				f.Name, table.NoColumn(f.Name, header, s.nested))
+		}
+	}
 	for _, name := range []string{"sampling_law", "status", "outcome_time", "earned"} {
 		s.used[name] = true
 	}

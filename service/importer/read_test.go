@@ -37,6 +37,19 @@ func read(t *testing.T, name, text string, m *importer.Mapping) (list []*page.Im
 	return list, r, err
 }
 
+// A table without the column of a feature that has no default is refused with the columns it has.
+func TestNoColumnOfFeature(t *testing.T) {
+	c := fatal.Or(setup.Parse([]byte(strings.Replace(shop, `"name":"price","kind":"number","default":0`,
+		`"name":"price","kind":"number"`, 1))))(t)
+	path := filepath.Join(t.TempDir(), "log.csv")
+	fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,Price\na,x,1,2\n"), 0o600))
+	if _, err := importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*page.Imported) error { return nil }); err == nil ||
+		!strings.HasSuffix(err.Error(), `line 1: feature price: there is no column "price": did you mean "Price"?; name it in `+
+			`[features] of the mapping, or give the feature a default`) {
+		t.Error(err)
+	}
+}
+
 // One decision is the same from every format: three items, of them z and x shown, in this order, and z taken.
 func TestFormats(t *testing.T) {
 	revenue := func(v float64) *float64 { return &v }
