@@ -103,6 +103,41 @@ func TestOutage(t *testing.T) {
 	lawful(t, store)
 }
 
+// An audit sees no sales. It knows neither of the alarm, which a learner waits for, nor raises one, and accepts the
+// versions of an outage.
+func TestAuditOfAnOutage(t *testing.T) {
+	store := new(memlog.Store)
+	e := guarded(t, store, showing{})
+	put(t, e, "home", fmt.Sprintf(guardedShop, ""))
+	w := newTrade(t, e, 0.5)
+	w.goOn(3000, 2)
+	keep := func(note string) uint64 {
+		t.Helper()
+		return fatal.Or(e.Keep(t.Context(), "home", note, w.now))(t)
+	}
+	good, healthy := keep("good"), snapshot(t, e)
+	w.goOn(20, 2)
+	w.sells[0] = 0
+	w.goOn(200, 2)
+	if w.alarm() == nil {
+		t.Fatal("there is no alarm")
+	}
+	alarmed, bad := snapshot(t, e), keep("bad")
+	w.goOn2(10)
+	fatal.If(t, e.RollBack(t.Context(), "home", good, nil, w.now))
+	fatal.If(t, e.RollBack(t.Context(), "home", bad, nil, w.now))
+	w.sells[0] = 0.5
+	w.goOn2(300)
+	keep("later")
+	for _, from := range [][]byte{nil, healthy, alarmed} {
+		a := fatal.Or(engine.NewAudit(buildShowing(showing{}), from))(t)
+		if faults := audited(t, a, store); faults != nil {
+			t.Errorf("faults %q", faults)
+		}
+		a.Close()
+	}
+}
+
 // The operator decides whether the learner learns the outage or not.
 func TestClearedOutage(t *testing.T) {
 	for _, all := range []bool{false, true} {

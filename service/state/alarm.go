@@ -21,13 +21,14 @@ func (p *Placement) restartGuard(sequence uint64) {
 func (s *State) advance(p *Placement, now int64, sequence uint64) {
 	raised, over := p.Earnings.Advance(now, sequence)
 	switch {
+	case s.isAudit():
+		p.held = learner.Gap{}
 	case raised:
 		a := p.Earnings.Guard.Alarm()
 		a.Version = p.lastGood(a)
 		p.fallBack()
 		if p.Earnings.Guard.Sales != nil && !p.Config.LearnInAlarm && p.held.After == 0 {
-			// The learner does not learn from decisions made for an earlier learner: their rows may come from other
-			// features.
+			// Decisions made for an earlier learner teach nothing: their rows may come from other features.
 			p.held = learner.Gap{After: sequence, From: max(p.Open.Oldest(sequence+1), p.Learner+1)}
 		}
 	case over != nil:
@@ -86,8 +87,7 @@ func (s *State) resume(p *Placement, sequence uint64, doubtful [2]uint64) {
 // maxOutages bounds the outages that second learners leave out. A further one takes the place of the oldest.
 const maxOutages = 100
 
-// endHold ends the pause of learning and returns it. A second learner, which paused, too, goes on without the rounds in
-// doubt.
+// endHold ends the pause of learning and returns it. A second learner paused, too: it skips the rounds in doubt.
 func (p *Placement) endHold(sequence uint64, doubtful [2]uint64) (held learner.Gap) {
 	held, p.held = p.held, learner.Gap{}
 	held.Doubtful = doubtful

@@ -16,8 +16,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// Batch is a commit group under construction. Its maps hold the changes that it will make; a decision is in a
-// batch once.
+// Batch is a commit group under construction. Its maps hold the changes that it will make, one for each decision.
 type Batch struct {
 	State   *State
 	Events  []*eventlog.Event

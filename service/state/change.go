@@ -183,8 +183,7 @@ func (s *State) Preview(v *api.Preview, name string, c *setup.Config, how Change
 	return nil
 }
 
-// KeepEvent returns the version that the learner's state is or becomes, and the event that keeps it, or nil if it is
-// already kept.
+// KeepEvent returns the version that the learner's state is or becomes, and the event that keeps a new version.
 func (p *Placement) KeepEvent(note string, sequence uint64) (number uint64, keeps eventlog.Body) {
 	switch v := p.version(p.currentVersion); {
 	case note == "" && p.Earnings.Guard.Alarm() != nil: // a bad state is not worth keeping, and the last good version stays

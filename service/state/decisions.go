@@ -314,8 +314,7 @@ func tooSmall(p *Placement, id string) error {
 		p.Config.MemoryBytes, p.Name, holds, p.Config.AttributionWindow)
 }
 
-// rememberedSince returns the time of the oldest ended decision in memory, or nil if the placement remembers all
-// decisions.
+// rememberedSince returns the time of the oldest ended decision in memory, or nil if no decision is forgotten.
 func (p *Placement) rememberedSince() *time.Time {
 	if p == nil || len(p.closed.records) == 0 ||
 		p.Earnings.Counts.Offered == uint64(p.Open.Len()+len(p.closed.records)) {

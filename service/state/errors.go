@@ -30,21 +30,18 @@ var (
 		"the placement has, which gives it up")
 	// ErrExperiment is returned for a change that a running experiment does not allow.
 	ErrExperiment = errors.New("an experiment is under way: end it first, by a PUT with another mode")
-	// ErrUnread is returned if the log cannot be read back at the moment. The state is unchanged; a later attempt may
-	// succeed.
+	// ErrUnread is returned if the log cannot be read back now. The state is unchanged; a later attempt may succeed.
 	ErrUnread = errors.New("its offer could not be read from the log")
 )
 
-// Errors by which the writer refuses a proposal for now: its caller tries again, or makes room first. page.ErrStale is
-// one of them.
+// With these errors and page.ErrStale the writer refuses a proposal for now: its caller tries again, or makes room.
 var (
 	ErrRetryBatch  = errors.New("not in this batch")
 	ErrSame        = errors.New("nothing changes")
 	ErrExpireFirst = errors.New("a decision has to expire first")
 )
 
-// LossError is returned for a change of a placement after which its learner would begin again, unless the caller says
-// that it may.
+// LossError is returned for a change that would restart a placement's learner, unless the caller permits that.
 type LossError struct {
 	Placement string
 	Fields    []string // that the learner depends on, and that would change

@@ -44,8 +44,7 @@ func (s *State) Late(name string, now int64) (late []*Lookup, over bool) {
 	return late, p.Open.Bytes > p.Config.MemoryBytes
 }
 
-// ExpireDue expires late decisions, and evicts decisions that exceed the placement's memory, in the order of
-// their expiry.
+// ExpireDue expires late decisions, and evicts those beyond the placement's memory, in the order of their expiry.
 func (b *Batch) ExpireDue(name string, late []*Lookup, now int64, urgent bool) int {
 	p := b.State.Placements[name]
 	if p == nil {

@@ -19,8 +19,7 @@ func (p *Placement) follow(sequence uint64, e *eventlog.Event) {
 	p.alarms.Follow(p.Earnings.Guard.Alarm(), e.Time)
 }
 
-// isChange reports whether an event belongs into the history of changes. Items change too often, and have prices of
-// their own.
+// isChange reports whether an event belongs into the history of changes. Items change too often.
 func isChange(b eventlog.Body) bool {
 	switch b.(type) {
 	case *eventlog.ItemsChanged:

@@ -48,7 +48,7 @@ func NewState(build func(setup.Spec) (vitrine.Learner, error), run func(learn fu
 	return s
 }
 
-// isAudit reports whether the state belongs to an [Audit], which sees no rounds and so raises no alarms.
+// isAudit reports whether the state belongs to an [Audit]. It sees no rounds, so its alarms hold nothing back.
 func (s *State) isAudit() bool { return s.Log == nil }
 
 // Named returns the placement of a name, or ErrNotFound.
@@ -75,8 +75,7 @@ func (s *State) ContinueNumbers() {
 	}
 }
 
-// Wake wakes the learners with new rounds. Call it after several entries, so that a learner is not woken for each
-// round.
+// Wake wakes the learners with new rounds. Call it after several entries, not for each round.
 func (s *State) Wake() {
 	for _, w := range s.pendingWake {
 		w.Wake()

@@ -73,6 +73,9 @@ func (s *State) keepAt(p *Placement, number uint64, v version) error {
 		had.annotate(v.note)
 		return nil
 	}
+	if s.isAudit() && number <= s.Position.Sequence { // which does not know how long the learner waited for an alarm to end
+		p.learnedThrough = number
+	}
 	if number != p.learnedThrough {
 		return fmt.Errorf("version %d is kept while the learner is at %d", number, p.learnedThrough)
 	}
@@ -140,6 +143,12 @@ func (s *State) dismiss(p *Placement, w *Worker) {
 // rollBack returns to a version. One of a former learner brings its configuration back.
 func (s *State) rollBack(p *Placement, sequence uint64, time int64, b *eventlog.LearnerRolledBack) error {
 	v := p.version(b.Version)
+	if v == nil && s.isAudit() && b.Version <= s.Position.Sequence {
+		v = &version{number: b.Version, learner: p.Worker}
+		if at := slices.IndexFunc(p.former, func(w *Worker) bool { return w.Config.IsLogged(b.Config) }); at >= 0 {
+			v.learner = p.former[at]
+		}
+	}
 	if v == nil {
 		return fmt.Errorf("version %d: %w", b.Version, ErrNotFound)
 	}
