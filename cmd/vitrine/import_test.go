@@ -385,6 +385,25 @@ func TestForeignLogs(t *testing.T) {
 	}
 }
 
+// A law takes the place of a propensity, also in a table of Parquet.
+func TestImportLawsFromParquet(t *testing.T) {
+	clicks := string(fatal.Or(os.ReadFile("../../docs/howto/clicks.csv"))(t))
+	t.Chdir(t.TempDir())
+	write(t, "log.csv", clicks)
+	write(t, "law.toml", "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 2\n")
+	write(t, "home.json", `{"max_size":2,"features":[{"name":"price","kind":"number"}]}`)
+	into := []string{"import", "log.csv", "--placement", "home", "--create", "home.json", "--to", "data", "--mapping", "law.toml"}
+	run1(t, into...)
+	table, warning, _ := vitrineRun(t, "export", "data", "--format", "parquet")
+	write(t, "log.parquet", table)
+	into[1], into[7] = "log.parquet", "again"
+	run1(t, into[:8]...)
+	decisions := func(dir string) string { return run1(t, "export", dir) }
+	if a, b := decisions("data"), decisions("again"); a != b || strings.Contains(warning, "no propensity") {
+		t.Errorf("%s\n%.300s\n%.300s", warning, a, b)
+	}
+}
+
 // Every bad log is named with its place, and no part of it is written.
 func TestBadImports(t *testing.T) {
 	t.Chdir(t.TempDir())

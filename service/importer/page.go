@@ -331,7 +331,7 @@ func (s *source) found(p *pageRows) (*found, error) {
 				f.id, id))
 		}
 	}
-	if f.propensity, err = p.propensity(c.Propensity); err != nil {
+	if f.propensity, err = p.propensity(c.Propensity, s.mapping.Columns.Propensity != ""); err != nil {
 		return nil, err
 	}
 	f.law, err = s.lawOf(p, f, ids)
@@ -503,13 +503,16 @@ func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, 
 	return choices, nil
 }
 
-// propensity returns the propensity of the page, which all rows share; 0 if the column is "".
-func (p *pageRows) propensity(column string) (propensity float64, err error) {
+// propensity returns the propensity of the page, which all rows share; 0 if the column is "", or empty and not required.
+func (p *pageRows) propensity(column string, required bool) (propensity float64, err error) {
 	if column == "" {
 		return 0, nil
 	}
 	for i, v := range p.get(column) {
 		q, err := cell.Probability(column, v)
+		if v.Kind == api.Missing && !required {
+			q, err = 0, nil
+		}
 		if err == nil && i > 0 && q != propensity {
 			err = fmt.Errorf("column %s: the propensity is %v, and %v in the first row of decision %s", column, q,
 				propensity, p.id)
@@ -519,7 +522,7 @@ func (p *pageRows) propensity(column string) (propensity float64, err error) {
 		}
 		propensity = q
 	}
-	if propensity == 0 {
+	if propensity == 0 && required {
 		_, err = cell.Probability(column, api.Value{})
 	}
 	return propensity, p.at(0, err)

@@ -60,7 +60,7 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 		switch {
 		case o.Width != width || !o.named():
 			return otherFeatures, nil
-		case o.Propensity == 0:
+		case o.Propensity == 0 && offer.RecordedLawOf(o.Offered) == nil:
 			remark = noPropensity
 		}
 		_, err = out.Write(tableRows(o, end))
