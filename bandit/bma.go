@@ -307,9 +307,6 @@ func (l *BMA) beginAgain() {
 	l.self, l.rounds = l, 1
 }
 
-// weights returns the π_e, summed over each expert's beliefs.
-func (l *BMA) weights() []float64 { return l.together(l.split()[0]) }
-
 // together returns the weight of each expert, summed over its beliefs.
 func (b *beliefs) together(s portions) []float64 {
 	sum := slices.Clone(s.modes)

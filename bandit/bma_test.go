@@ -15,6 +15,9 @@ import (
 	"vitrine/utility"
 )
 
+// weights returns the π_e, summed over each expert's beliefs.
+func (l *BMA) weights() []float64 { return l.together(l.split()[0]) }
+
 func newBMA(t testing.TB, p Problem, experts []Expert) *BMA {
 	t.Helper()
 	o := DefaultBMAOptions()
