@@ -128,7 +128,7 @@ func (b *Batch) note(r *Record, o *offer.Offer, now int64, body eventlog.Body) {
 }
 
 // LogValues adds the values that are not logged yet.
-func (b *Batch) LogValues(name string, changed uint64, values []feature.Seen, now int64) error {
+func (b *Batch) LogValues(name string, changed uint64, values []feature.Seen, now int64) (err error) {
 	p := b.State.Placements[name]
 	switch {
 	case len(b.Events) > 0:
@@ -140,6 +140,9 @@ func (b *Batch) LogValues(name string, changed uint64, values []feature.Seen, no
 	schema := owner.Config.Schema()
 	for _, seen := range values {
 		if seen = schema.Fresh(seen); seen.Values != nil {
+			if schema, err = schema.Learn(seen); err != nil { // which leaves less room for the next values
+				return err
+			}
 			b.Alone = true
 			b.encode(&eventlog.Event{Time: now, Placement: owner.Name,
 				Body: &eventlog.CategoryValuesAdded{Feature: seen.Feature, Values: seen.Values}}, nil)

@@ -112,8 +112,7 @@ func (p *Placement) NewVariants(c *setup.Config) bool {
 		!p.Config.SameLearner(c))
 }
 
-// BuildVariants builds the variants' own learners for an experiment that begins with a configuration, or returns nil if
-// no variant needs one.
+// BuildVariants builds the variants' own learners for a configuration's experiment, or returns nil without any.
 func BuildVariants(build func(setup.Spec) (vitrine.Learner, error), p *Placement, c *setup.Config) ([]*Worker, error) {
 	if !p.NewVariants(c) {
 		return nil, nil

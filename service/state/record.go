@@ -94,8 +94,7 @@ func (r *Record) isOf(learner uint64) bool {
 	return r.Entry > learner
 }
 
-// Began returns the decision's time, entry and id, in the order of which decisions expire. It implements
-// [expiry.Waiting].
+// Began returns the time, entry and id by whose order decisions expire. It implements [expiry.Waiting].
 func (r *Record) Began() (time int64, entry uint64, id string) { return r.time, r.Entry, r.id }
 
 // Place implements [expiry.Waiting].

@@ -116,8 +116,7 @@ func (s *State) endRelearning(p *Placement) {
 	}
 }
 
-// Needs returns the first entry that second learners read, now or in a replay from a snapshot of an entry, or
-// [math.MaxUint64].
+// Needs returns the first entry that second learners read, now or in a replay from an entry, or [math.MaxUint64].
 func (s *State) Needs(upTo uint64) uint64 {
 	first := uint64(math.MaxUint64)
 	for _, r := range s.relearned {
