@@ -104,6 +104,14 @@ func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
 		!strings.Contains(err.Error(), "the best order is known only to earn between") {
 		t.Errorf("error %v", err)
 	}
+	e.Constraint, e.World = assortment.AtMost(3), func(rng *rand.Rand) env.Environment {
+		return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1000,
+			1000, rng), Revenues: env.UniformRevenue{Low: 0, High: 1}, Places: []float64{0, -1}}
+	}
+	if _, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}); err == nil ||
+		!strings.Contains(err.Error(), "with position effects the best order is known only up to 400") {
+		t.Errorf("utilities of which the best order is not known: error %v", err)
+	}
 }
 
 // The shopper takes the item with the largest utility in its place; places beyond the effects get the last one's

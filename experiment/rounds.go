@@ -53,6 +53,12 @@ func (r *rounds) next() error {
 		return err
 	}
 	if r.effects != nil {
+		for i, u := range r.Utilities {
+			if u > 400 { // the limit of MaximizeOrdered, with 0 for the outside option
+				return fmt.Errorf("the true utility of item %d is %v: with position effects the best order is known only "+
+					"up to 400: choose a smaller truth", i, u)
+			}
+		}
 		order, optimum, bound := assortment.MaximizeOrdered(r.best, r.e.Constraint, r.Utilities, r.effects,
 			r.Context.Revenue)
 		if bound > optimum*(1+1e-9) {

@@ -75,7 +75,7 @@ func (c dumpCmd) load(ctx context.Context, t terminal) ([]*experiment.Experiment
 		}
 		f, err := open(name)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, err
 		}
 		if slices.ContainsFunc(chosen, func(o *experiment.Experiment) bool { return o.Name == f.Name }) {
 			return nil, usageError{fmt.Errorf("%s: another experiment is also called %q: their dumps would share "+

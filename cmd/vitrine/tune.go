@@ -147,9 +147,9 @@ func openExperiment(dir string) func(name string) (*config.File, error) {
 		if !isPath(name) {
 			text, err := experiments.Read(name)
 			if err != nil {
-				return nil, fmt.Errorf("there is no experiment %q%s", name,
+				return nil, usageError{fmt.Errorf("there is no experiment %q%s", name,
 					hint.Near(name, experiments.Names(),
-						": vitrine list experiments names them, and paths end in .toml"))
+						": vitrine list experiments names them, and paths end in .toml"))}
 			}
 			return config.Load(name+".toml", text)
 		}
