@@ -320,16 +320,18 @@ func unboundedDirections(m *minimum) [][]float64 {
 	return list
 }
 
-// involved returns the parameters that take part in some direction, in units that make their moments equal.
+// involved returns the parameters that take part in some direction, in units that make their moments equal. A moment of
+// 0 keeps its unit, as in flatDirections.
 func involved(names []string, directions [][]float64, moment []float64) (list []string) {
 	const part = 1e-3
 	for j, name := range names {
 		if slices.ContainsFunc(directions, func(v []float64) bool {
+			size := func(k int) float64 { return math.Abs(v[k]) * math.Sqrt(cmp.Or(moment[k], 1)) }
 			largest := 0.0
-			for k, x := range v {
-				largest = max(largest, math.Abs(x)*math.Sqrt(moment[k]))
+			for k := range v {
+				largest = max(largest, size(k))
 			}
-			return math.Abs(v[j])*math.Sqrt(moment[j]) > part*largest || moment[j] == 0 && v[j] != 0
+			return size(j) > part*largest
 		}) {
 			list = append(list, name)
 		}

@@ -250,6 +250,8 @@ func TestIdentification(t *testing.T) {
 		{"the same within each choice", `generic = ["cost", "income"]`, nil},
 		{"collinear", `generic = ["cost", "time", "cost + 2 * time"]`, []string{"cost", "time", "cost + 2 * time"}},
 		{"zero", `generic = ["cost", "0 * time"]`, []string{"0 * time"}},
+		{"zero among many", "constants = true\ngeneric = [\"cost\", \"mode == 'tram'\", \"time\"]\nindividual = [\"income\"]",
+			[]string{"mode == 'tram'"}},
 		{"all constants and their sum",
 			"constants = true\n[[utility.terms]]\nname = \"all\"\nvariable = \"1\"\nalternatives = [\"bus\", \"car\"]",
 			[]string{"constant[bus]", "constant[car]", "all"}},

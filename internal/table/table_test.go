@@ -282,6 +282,16 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
+// Archives and compressions that are not read are named.
+func TestArchives(t *testing.T) {
+	for head, want := range map[string]string{"PK\x03\x04\x14\x00": "it is a ZIP archive", "BZh91AY": "bzip2 or xz",
+		"\xfd7zXZ\x00\x00": "bzip2 or xz"} {
+		if _, err := open(t, []byte(head+"\n\"a"), table.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", head, err)
+		}
+	}
+}
+
 // A codec that is not read is named. pandas writes testdata/lz4.parquet with compression = "lz4".
 func TestLZ4(t *testing.T) {
 	_, err := open(t, fatal.Or(os.ReadFile("testdata/lz4.parquet"))(t), table.Options{})
