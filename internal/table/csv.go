@@ -90,6 +90,9 @@ func (t *textTable) openCSV(text io.Reader, o Options) error {
 		if !utf8.ValidString(name) {
 			return fmt.Errorf("line 1: the name of column %d, %.40q, is not UTF-8: convert the file", j+1, name)
 		}
+		if strings.ContainsRune(name, '\r') {
+			return errors.New("lines end with a carriage return alone: save the file with line feeds")
+		}
 		if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 			return fmt.Errorf("line 1: %.40q cannot be the name of a column: is the file CSV?", name)
 		}
