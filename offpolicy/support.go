@@ -128,7 +128,7 @@ func (s *Support) Words() []string {
 	if s.Possible > 0 {
 		few := ""
 		if s.ESS < enoughRounds {
-			few = ": with so few, rely on the intervals at any time"
+			few = ": too few for normal and bootstrap intervals"
 		}
 		say("The item weights are worth %.0f rounds%s.", s.ESS, few)
 		if c := s.Weights; c.Wrong() {

@@ -94,4 +94,8 @@ func TestAlikeWeightsAreNoSupport(t *testing.T) {
 	if e := r.Estimate("dr-pi"); e.ESS > 20 || !strings.Contains(r.AlarmWords(), "too small") {
 		t.Errorf("the item weights are worth %v rounds; %s", e.ESS, r.AlarmWords())
 	}
+	// A policy that has learned has no intervals at any time, so none are recommended.
+	if r.Learned(); !strings.Contains(strings.Join(r.Support.Words(), " "), ": too few for normal and bootstrap intervals.") {
+		t.Errorf("%q", r.Support.Words())
+	}
 }
