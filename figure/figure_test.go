@@ -6,6 +6,7 @@ import (
 	"flag"
 	"image/png"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -213,6 +214,8 @@ func TestWriteSVGPanicsWithNothingToDraw(t *testing.T) {
 		figure.Panel{Name: "twice", Curves: []figure.Curve{grow("greedy", 1, 3, 1), grow("greedy", 1, 3, 1)}},
 		figure.Panel{Name: "uneven", Curves: []figure.Curve{grow("greedy", 1, 3, 1), grow("uniform", 1, 4, 1)}},
 		figure.Composite{Rows: [][]figure.Panel{{four()[0], {Name: "no curves"}}}},
+		figure.Panel{Name: "NaN", Curves: []figure.Curve{{Policy: "greedy", Regret: [][]float64{{1, math.NaN()}}}}},
+		figure.Panel{Name: "infinite", Curves: []figure.Curve{{Policy: "greedy", Regret: [][]float64{{math.Inf(1)}}}}},
 	} {
 		func() {
 			defer func() {

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot/vg"
@@ -78,10 +79,13 @@ func (l Look) check(panels ...Panel) {
 			if slices.ContainsFunc(p.Curves[:i], func(b Curve) bool { return b.Policy == c.Policy }) {
 				panic("figure: panel " + p.Name + " has two curves of " + c.Policy)
 			}
-			uneven := func(run []float64) bool { return len(run) == 0 || len(run) != first.rounds() }
+			wrong := func(v float64) bool { return !(math.Abs(v) <= maxValue) }
+			uneven := func(run []float64) bool {
+				return len(run) == 0 || len(run) != first.rounds() || slices.ContainsFunc(run, wrong)
+			}
 			if c.seeds() == 0 || c.seeds() != first.seeds() || slices.ContainsFunc(c.Regret, uneven) {
 				panic("figure: curve " + c.Policy + " of panel " + p.Name +
-					" has no rounds, or other seeds or rounds than its panel")
+					" has no rounds, other seeds or rounds than its panel, or a regret beyond 1e100")
 			}
 		}
 		if !l.Log {
