@@ -27,7 +27,7 @@ type playFlags struct {
 	Baselines string   `help:"Constants of the linear baselines: theory (the default), as in the published figures; tuned, with an intercept and a tuned radius; or both." default:"theory" placeholder:"theory|tuned|both" complete:"baselines"`
 }
 
-const filesHelp = `Each experiment writes to DIR/NAME/: regret.csv (cumulative expected regret by policy, seed and round), summary.csv, regret.svg and regret.png (mean with a band of ± 2 standard errors; vitrine plot draws other bands, formats, scales and widths, paired differences and tables), run.json (the configuration, the machine, the learners' diagnostics), and runs.jsonl, from which an interrupted command continues when it is given again. Panels that form a figure of the paper are also drawn together, in DIR.`
+const filesHelp = `Each experiment writes to DIR/NAME/: regret.csv (cumulative expected regret by policy, seed and round), summary.csv, regret.svg and regret.png (mean with a band of ± 2 standard errors; vitrine plot draws other bands, formats, scales and widths, paired differences and tables), run.json (the configuration, the machine, the learners' diagnostics), and runs.jsonl, from which an interrupted command continues when it is given again.`
 
 type reproduceCmd struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Experiments or groups of them (see vitrine list experiments), or all." complete:"experiments"`
@@ -35,7 +35,7 @@ type reproduceCmd struct {
 }
 
 func (reproduceCmd) Help() string {
-	return filesHelp + "\n\n" + examples(
+	return filesHelp + " Panels that form a figure of the paper are also drawn together, in DIR.\n\n" + examples(
 		"vitrine reproduce main                          the main figure, four panels",
 		"vitrine reproduce main --baselines tuned        against baselines that are tuned",
 		"vitrine reproduce main-gaussian-realizable --seeds 5 --policies onl-mnl,uniform",
