@@ -1,5 +1,6 @@
 """The workbench on frames. pandas and polars get the same numbers."""
 
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,30 @@ def test_fit_and_predict(data: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", FRAMES, ids=["pandas", "polars"])
+def test_answers_beside_the_model(data: Any) -> None:
+    model = vitrine.fit(data, {**SPEC, "model": None}, holdout=0.2)
+    assert "Held out with seed 1: " in model.notes
+    assert vitrine.predict(model, data, score=True)["choices"] == 300
+
+
+@pytest.mark.parametrize("library", [pandas, polars])
+def test_labels_are_text(library: Any) -> None:
+    text = vitrine.clicks.read_text(encoding="utf-8").replace("sku02", "007").replace("sku05", "NA")
+    data = library.read_csv(StringIO(text), **({"keep_default_na": False} if library is pandas else {}))
+    labels = list(vitrine.predict(vitrine.fit(data, SPEC), data)["alternative"])
+    assert labels[:2] == ["007", "NA"]
+    assert labels[2] != labels[2] or labels[2] is None  # the outside option
+
+
+@pytest.mark.parametrize("data", FRAMES, ids=["pandas", "polars"])
 def test_evaluate(data: Any) -> None:
     model = vitrine.fit(data, {**SPEC, "utility": {"generic": ["price", "rating"], "terms": [{"name": "constant", "variable": "1"}]}})
     result = vitrine.evaluate(data, {"show": "best"}, {"name": "fitted", "show": "model", "model": model}, resamples=20)
     assert type(result.frame) is type(data)
     assert list(result.frame["policy"]) == ["best", "fitted", "fitted"]
     assert "nothing checks its model" in repr(result)
+    sizes = vitrine.evaluate(data, {"show": "revenue", "size": 1}, {"show": "revenue"}, resamples=20)
+    assert set(sizes.frame["policy"]) == {"revenue-1", "revenue-2"}
 
 
 def test_evaluate_a_service(client: vitrine.Client, service: vitrine.Service) -> None:

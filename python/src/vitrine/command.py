@@ -48,10 +48,15 @@ def run(*arguments: str, input: str | None = None) -> str:
     >>> run("version").split()[0]
     'vitrine'
     """
+    return finished(*arguments, input=input).stdout
+
+
+def finished(*arguments: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs the program to its end."""
     done = subprocess.run([binary(), *arguments], input=input, capture_output=True, text=True, encoding="utf-8")
     if done.returncode != 0:
         raise CommandError(f"vitrine {' '.join(arguments)}: {done.stderr.rpartition('vitrine: error: ')[2].strip()}")
-    return done.stdout
+    return done
 
 
 class Service(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import html
 import importlib
 import json
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vitrine.attempts import plain
-from vitrine.command import run
+from vitrine.command import finished, run
 
 Frame = TypeVar("Frame")
 Source = Any  # a frame, or the path of a table
@@ -46,27 +47,33 @@ class Model(Result):
 def fit(data: Source, spec: Spec, **flags: Any) -> Model:
     """Fits a choice model to a table of choices. Its frame has a row for each coefficient.
 
-    spec and the flags are those of vitrine fit, such as errors="robust" or holdout=0.2.
+    spec and the flags are those of vitrine fit, such as errors="robust" or holdout=0.2. Its notes have the answers of
+    holdout, against and drop.
 
     >>> model = fit(vitrine.clicks, spec)
     >>> round(model["log_likelihood"], 2)
     -243.28
     """
     with _directory() as to:
-        answer = json.loads(run("fit", _table(data, to), _toml_file(spec, to / "spec.toml"), "--format=json", *_flags(flags)))
+        done = finished("fit", _table(data, to), _toml_file(spec, to / "spec.toml"), "--format=json", *_flags(flags))
+    answer = json.loads(done.stdout)
     notes = f"{answer['choices']} choices in {answer['rows']} rows; log-likelihood {answer['log_likelihood']:.6g}, rho² {answer['rho_squared']:.4f}"
-    return Model(answer, _frame(data, answer["coefficients"]), notes if answer["converged"] else notes + "; NOT CONVERGED")
+    tests = [line for line in done.stderr.splitlines() if not line.startswith("vitrine: ")]
+    return Model(answer, _frame(data, answer["coefficients"]), "\n".join([notes, *tests]))
 
 
 def predict(model: Model | str | Path, data: Source, **flags: Any) -> Any:
     """Predicts choices: the table of vitrine predict, such as the probabilities, or shares=True, elasticities="price".
+
+    With score=True it is a dictionary. Labels are text; the outside option has none.
 
     >>> model = fit(vitrine.clicks, spec)
     >>> round(float(predict(model, vitrine.clicks)["probability"][0]), 3)
     0.305
     """
     with _directory() as to:
-        return _read(data, run("predict", _model(model, to), _table(data, to), *_flags(flags)))
+        text = run("predict", _model(model, to), _table(data, to), *_flags(flags))
+    return json.loads(text) if text.startswith("{") else _read(data, text)
 
 
 def evaluate(log: Source, *policies: Mapping[str, Any], mapping: Spec | None = None, **flags: Any) -> Result:
@@ -90,8 +97,10 @@ def evaluate(log: Source, *policies: Mapping[str, Any], mapping: Spec | None = N
         else:
             source = str(log)
         files = []
+        shows = [policy.get("show", "") for policy in policies if "name" not in policy]
         for i, policy in enumerate(policies):
-            given = {"name": policy.get("name", f"{policy.get('show')}-{i + 1}" if policies.count(policy) > 1 else policy.get("show", "")), **policy}
+            show = policy.get("show", "")
+            given = {"name": f"{show}-{i + 1}" if shows.count(show) > 1 else show, **policy}
             if isinstance(given.get("model"), Model):
                 given["model"] = _model(given["model"], to, f"model-{i}.json")
             files.append(f"--policy={_toml_file(given, to / f'policy-{i}.toml')}")
@@ -173,13 +182,13 @@ def _flags(flags: Mapping[str, Any]) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    """A value in TOML.
+    """A value in TOML, without members that are None.
 
-    >>> _toml({"a": [1, 2.5, True, "x"], "b c": {"d": 1}})
+    >>> _toml({"a": [1, 2.5, True, "x"], "b c": {"d": 1}, "e": None})
     '{"a" = [1, 2.5, true, "x"], "b c" = {"d" = 1}}'
     """
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_toml(str(k))} = {_toml(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_toml(str(k))} = {_toml(v)}" for k, v in value.items() if v is not None) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return json.dumps(value, default=plain, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML has no pairs of surrogates
@@ -188,7 +197,7 @@ def _toml(value: Any) -> str:
 def _toml_file(spec: Spec, to: Path) -> str:
     if isinstance(spec, Path) or (isinstance(spec, str) and "=" not in spec):
         return str(spec)
-    text = spec if isinstance(spec, str) else "".join(f"{_toml(str(k))} = {_toml(v)}\n" for k, v in spec.items())
+    text = spec if isinstance(spec, str) else "".join(f"{_toml(str(k))} = {_toml(v)}\n" for k, v in spec.items() if v is not None)
     to.write_text(text, encoding="utf-8")
     return str(to)
 
@@ -232,5 +241,11 @@ def _frame(like: Any, rows: list[dict[str, Any]]) -> Any:
     return _kind(like).DataFrame(rows)
 
 
-def _read(like: Any, csv: str) -> Any:
-    return _kind(like).read_csv(StringIO(csv))
+def _read(like: Any, text: str) -> Any:
+    """A table of CSV. Labels stay text: 007 is no number, and NA is not missing."""
+    kind, names = _kind(like), next(csv.reader([text.partition("\n")[0]]))
+    labels = [name for name in names if name == "alternative" or name.endswith(" of")]
+    if kind.__name__ == "pandas":
+        missing = {name: [""] if name in labels else ["", "NaN"] for name in names}
+        return kind.read_csv(StringIO(text), dtype=dict.fromkeys(labels, str), keep_default_na=False, na_values=missing)
+    return kind.read_csv(StringIO(text), schema_overrides=dict.fromkeys(labels, kind.String))
