@@ -243,8 +243,7 @@ func (c fitCmd) compare(ctx context.Context, w io.Writer, r *choice.Result, othe
 		}
 		fmt.Fprintf(w, "Hausman–McFadden test without %s: %v.\n", c.Drop, test)
 		if expected {
-			fmt.Fprintln(w, "The test uses the expected covariance, because the observed difference is not "+
-				"positive definite.")
+			fmt.Fprintln(w, "The test uses the expected covariance, because the observed difference is not positive definite.")
 		}
 	}
 	return nil

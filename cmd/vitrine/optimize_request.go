@@ -92,6 +92,9 @@ func readTable(f *os.File, model bool) (*request, error) {
 			return nil, refused("unknown column %q: must be one of %s", name, strings.Join(itemColumns, ", "))
 		}
 	}
+	if nested := table.NestedColumns(t.Nested()); slices.Contains(nested, "groups") {
+		return nil, refused("column \"groups\" is a list: write text with | between the groups of an item, or JSON Lines")
+	}
 	if !model && !slices.Contains(names, "utility") {
 		return nil, refused("%w", table.NoColumn("utility", names, t.Nested()))
 	}
@@ -180,10 +183,8 @@ func (r *request) check(model bool) error {
 			wrong = errors.New("utility is missing")
 		case i.Utility != nil && checkUtility(*i.Utility) != nil:
 			wrong = fmt.Errorf("utility = %v: %w", *i.Utility, checkUtility(*i.Utility))
-		case i.Revenue != nil && *i.Revenue != 0 && !(*i.Revenue >= minPositiveRevenue &&
-			*i.Revenue <= vitrine.MaxRevenue):
-			wrong = fmt.Errorf("revenue = %v: must be 0 or from %v to %v", *i.Revenue, minPositiveRevenue,
-				vitrine.MaxRevenue)
+		case i.Revenue != nil && *i.Revenue != 0 && !(*i.Revenue >= minPositiveRevenue && *i.Revenue <= vitrine.MaxRevenue):
+			wrong = fmt.Errorf("revenue = %v: must be 0 or from %v to %v", *i.Revenue, minPositiveRevenue, vitrine.MaxRevenue)
 		case i.Space != nil && *i.Space < 0:
 			wrong = fmt.Errorf("space = %d: must not be negative", *i.Space)
 		}

@@ -12,11 +12,28 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 
 	"vitrine/assortment/assortmenttest"
 	"vitrine/internal/fatal"
 	"vitrine/internal/hint"
 )
+
+// A list of groups in Parquet is refused: its rules would be ignored.
+func TestListOfGroups(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[struct {
+		ID      string   `parquet:"id"`
+		Utility float64  `parquet:"utility"`
+		Groups  []string `parquet:"groups,list"`
+	}](&b)
+	fatal.If(t, w.Close())
+	write(t, "items.parquet", b.String())
+	if _, errs, code := vitrineRun(t, "optimize", "items.parquet"); code == 0 || !strings.Contains(errs, `column "groups" is a list`) {
+		t.Errorf("%d, %s", code, errs)
+	}
+}
 
 // Every error names the item or the key.
 func TestRequestsThatAreRefused(t *testing.T) {
