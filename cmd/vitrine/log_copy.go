@@ -33,6 +33,6 @@ func (c logCopyCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "%d entries are in both logs, with the same running hash %x\n", at.Sequence, at.Hash)
+	fmt.Fprintf(t.out, "both logs end at entry %d, with the same running hash %x\n", at.Sequence, at.Hash)
 	return nil
 }

@@ -69,9 +69,9 @@ func TestLogCopy(t *testing.T) {
 		}
 		return to.Close()
 	}))
-	copies(0, "25 entries are in both logs, with the same running hash", data, url)
-	copies(0, "25 entries are in both logs, with the same running hash", data, url) // already complete
-	copies(0, "25 entries are in both logs, with the same running hash", url, back)
+	copies(0, "both logs end at entry 25, with the same running hash", data, url)
+	copies(0, "both logs end at entry 25, with the same running hash", data, url) // already complete
+	copies(0, "both logs end at entry 25, with the same running hash", url, back)
 	if have, want := position(back), position(data); have != want {
 		t.Errorf("%+v, want %+v", have, want)
 	}
