@@ -61,9 +61,32 @@ func (v view) Until() time.Time {
 	return v.Now
 }
 
+// Period says when shoppers see the variants.
+func (v view) Period() string {
+	switch {
+	case v.Never():
+		return "ended before its start on " + day(v.Starts)
+	case v.Waits():
+		return "not before " + moment(v.Starts)
+	case v.IsOver():
+		return day(v.From()) + " to " + moment(v.Until())
+	}
+	return day(v.From()) + " to " + moment(v.Until()) + ", still running"
+}
+
+// Waits reports whether no shopper saw the variants yet, because the experiment starts later.
+func (v view) Waits() bool { return v.From().After(v.Until()) }
+
+// Never reports whether the experiment ended before its start.
+func (v view) Never() bool { return v.Waits() && v.Ended != nil }
+
 // Sentence is the verdict in words.
 func (v view) Sentence() string {
 	switch {
+	case v.Never():
+		return "It never started."
+	case v.Waits():
+		return "It has not started yet."
 	case v.Verdict.Result == api.Ship:
 		return fmt.Sprintf("Ship “%s”.", v.Verdict.Variant)
 	case v.Verdict.Result == api.Weigh:
@@ -89,6 +112,8 @@ func (v view) IsOver() bool { return v.Ended != nil || !v.Ends.IsZero() && !v.No
 // Advice says what the verdict means.
 func (v view) Advice() string {
 	switch {
+	case v.Waits():
+		return ""
 	case v.Verdict.Result == api.Ship:
 		return "The whole interval of its difference is above what a change is worth. You may act on that at any " +
 			"time, without waiting for a planned end."

@@ -136,6 +136,13 @@ func TestSentences(t *testing.T) {
 		"Keep going. It is early. The differences": func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Result: api.Continue, Reason: "it is early"}
 		},
+		"“home”, not before 4 July 2027, 00:00 UTC. ": func(r *api.ExperimentReport) {
+			r.Verdict, r.Starts = api.Verdict{Result: api.Continue}, time.Date(2027, 7, 4, 0, 0, 0, 0, time.UTC)
+		},
+		"It never started. It is early. ": func(r *api.ExperimentReport) {
+			r.Verdict, r.Starts = api.Verdict{Result: api.Continue, Reason: "it is early"}, r.Begun.Add(time.Hour)
+			r.Ended = new(r.Begun.Add(time.Minute))
+		},
 		"about 12,000 more visits will tell, by 17 June 2026.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Left = api.Verdict{Result: api.Continue}, &api.Left{Decisions: 12_000, Seconds: 86_400}
 		},
