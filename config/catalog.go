@@ -444,7 +444,7 @@ func switchesDrift(o switchesOptions, _ settings.Dims) (newDrift, error) {
 	return func(draw func() env.Truth, rounds int, _ *rand.Rand) env.Truth {
 		at := o.Rounds
 		if len(at) == 0 {
-			at = []int{rounds/2 + 1}
+			at = []int{max(2, rounds/2+1)}
 		}
 		truths := []env.Truth{draw()}
 		for range at {

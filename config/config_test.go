@@ -335,6 +335,10 @@ func TestDriftIsChecked(t *testing.T) {
 			"\"switches\"\n": "x.toml:6: drift: kind = 'switches': the truth of a pool is not drawn",
 		"features = 2\ncontexts.kind = \"gaussian\"\ntruth.kind = \"product\"\n": "x.toml:4: truth: kind = " +
 			"'product': needs features = 3 or more, and the file has 2",
+		"contexts.kind = \"gaussian\"\ntruth.kind = \"ideals\"\n": "x.toml:3: truth: kind = 'ideals': needs [contexts] " +
+			"of kind = 'priced'",
+		"contexts.kind = \"priced\"\ntruth.kind = \"ideals\"\ndrift.kind = \"rotation\"\n": "x.toml:4: drift: kind = " +
+			"'rotation': the truth 'ideals' reads a price and a category",
 	} {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -368,7 +372,7 @@ func TestShiftsAreChecked(t *testing.T) {
 // A world with drift begins with the same truth as without, and moves by default: all the time under rotation, from the
 // middle on under switches.
 func TestDriftBeginsWithTheSameTruth(t *testing.T) {
-	const world = "name = \"x\"\nrounds = 10\nitems = 20\ncontexts.kind = \"gaussian\"\ntruth.kind = \"mlp\"\n"
+	world := "name = \"x\"\nrounds = 10\nitems = 20\ncontexts.kind = \"gaussian\"\ntruth.kind = \"mlp\"\n"
 	utilities := func(drift string, round int) []float64 {
 		f := fatal.Or(config.Load("x.toml", []byte(world+drift+"[[policy]]\nname = \"uniform\"\n")))(t)
 		e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
@@ -395,6 +399,10 @@ func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 		if same := cmp.Equal(still, utilities(c.drift, c.round)); same != c.same {
 			t.Errorf("%s round %d: the truth is the first: %v, want %v", c.drift, c.round, same, c.same)
 		}
+	}
+	world = strings.Replace(world, "rounds = 10", "rounds = 1", 1)
+	if !cmp.Equal(still, utilities("drift.kind = \"switches\"\n", 1)) {
+		t.Error("a single round has another truth with switches")
 	}
 }
 

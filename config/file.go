@@ -244,10 +244,16 @@ func world[T any](f *File, root settings.Section, key string, table []settings.K
 		return v, s.Errorf("kind", "kind = '%v': the file names no pool: say pool = %q at its head", s.Values["kind"],
 			pools[0].name)
 	}
-	if truth, _, _ := root.Table("truth"); key == "drift" && s.Values["kind"] == "switches" &&
-		(truth.Values["kind"] == "pool" || truth.Values["kind"] == "table") {
+	truth, _, _ := root.Table("truth")
+	switch contexts, _, _ := root.Table("contexts"); {
+	case key == "drift" && s.Values["kind"] == "switches" &&
+		(truth.Values["kind"] == "pool" || truth.Values["kind"] == "table"):
 		return v, s.Errorf("kind",
 			"kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
+	case key == "truth" && s.Values["kind"] == "ideals" && contexts.Values["kind"] != "priced":
+		return v, s.Errorf("kind", "kind = 'ideals': needs [contexts] of kind = 'priced', with a price and a category")
+	case key == "drift" && s.Values["kind"] == "rotation" && truth.Values["kind"] == "ideals":
+		return v, s.Errorf("kind", "kind = 'rotation': the truth 'ideals' reads a price and a category, which do not turn")
 	}
 	return v, f.checkHorizon(s)
 }
