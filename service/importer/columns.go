@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -582,7 +583,11 @@ func (k *recognizer) events(header []string, rows []row) bool {
 // listColumn finds the column that lists items in its fields, and sets it and the separator.
 func (k *recognizer) listColumn(header []string, rows []row) bool {
 	rows = rows[:min(len(rows), 2000)]
-	for _, name := range append(called(header, itemWords), header...) {
+	named := called(header, itemWords)
+	for at, name := range slices.Concat(named, header) {
+		if at >= len(named) && (len(called([]string{name}, timeWords)) > 0 || areNumbers(rows, name)) {
+			continue // dates, and numbers with commas, look like lists
+		}
 		for _, separator := range []string{"", "|", ";", ",", " "} {
 			if separator != "" && separator == k.Mapping.Delimiter || !areLists(rows, name, separator) {
 				continue
@@ -629,6 +634,22 @@ func areLists(rows []row, name, separator string) bool {
 		}
 	}
 	return lists > 0 && lists*10 >= values*6
+}
+
+// commas matches a number with a decimal comma, or with commas between thousands.
+var commas = regexp.MustCompile(`^[+-]?(\d+,\d+|\d{1,3}(,\d{3})+(\.\d+)?)$`)
+
+// areNumbers reports whether some fields of a column have commas, and all of these are numbers.
+func areNumbers(rows []row, name string) bool {
+	some := false
+	for _, r := range rows {
+		if text := cell.Text(r.fields[name]); strings.Contains(text, ",") {
+			if some = true; !commas.MatchString(text) {
+				return false
+			}
+		}
+	}
+	return some
 }
 
 // isID reports whether an element of a list could be the id of an item: between commas and spaces words are texts.

@@ -67,6 +67,35 @@ func TestSeveralItemsTaken(t *testing.T) {
 	}
 }
 
+// Numbers with commas and dates with spaces are no lists of items.
+func TestNumbersAreNoLists(t *testing.T) {
+	var thousands, german, dates, latin strings.Builder
+	latin.WriteString("decision_id,item,chosen,shown,brand\n")
+	thousands.WriteString("decision_id,item,chosen,shown,price\n")
+	german.WriteString("decision_id;item;chosen;shown;price\n")
+	dates.WriteString("decision_id,item,chosen,shown,time\n")
+	for k := range 40 {
+		fmt.Fprintf(&thousands, "d%d,sku%d,%d,%d,\"%d,%03d.50\"\n", k/2, k%7, k%2, k%2+1, 1+k, 3*k)
+		fmt.Fprintf(&german, "d%d;sku%d;%d;%d;%d,%02d\n", k/2, k%7, k%2, k%2+1, 1+k, 2*k)
+		fmt.Fprintf(&latin, "d%d,sku%d,%d,%d,caf\xe9%d\n", k/2, k%7, k%2, k%2+1, k%3)
+		fmt.Fprintf(&dates, "d%d,sku%d,%d,%d,%02d/01/2026 08:%02d\n", k/2, k%7, k%2, k%2+1, 1+k/2, k/2)
+	}
+	for _, text := range []string{thousands.String(), german.String(), dates.String()} {
+		r := fatal.Or(importer.Recognize(t.Context(), file(t, "log.csv", []byte(text))))(t)
+		if !strings.HasPrefix(r.What, "a table in CSV") || r.Mapping.Columns.Item != "item" || r.Needs != nil {
+			t.Errorf("%.40s: %s, %+v, %v", text, r.What, r.Mapping.Columns, r.Needs)
+		}
+	}
+	// Another encoding is named, not a lack of features.
+	path := file(t, "log.csv", []byte(latin.String()))
+	r := fatal.Or(importer.Recognize(t.Context(), path))(t)
+	log := fatal.Or(importer.Open(t.Context(), path, r.Mapping))(t)
+	_, _, err := r.Propose(fatal.Or(log.Survey(t.Context()))(t))
+	if fatal.If(t, log.Close()); err == nil || err.Error() != "feature brand is not UTF-8: convert the file" {
+		t.Error(err)
+	}
+}
+
 // A table in JSON Lines holds the same decisions as the table in CSV, and Recognize knows it. A null is an empty cell.
 func TestRowsOfJSON(t *testing.T) {
 	const csv = "decision_id,item,chosen,shown,price,revenue,kind\na,x,1,2,10,1.5,new\na,y,0,0,,2,\na,z,0,1,30,3,old\n" +

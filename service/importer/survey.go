@@ -241,7 +241,7 @@ func (r *Recognized) Propose(v *Survey) (text []byte, notes []string, err error)
 		line, err := json.Marshal(f, json.Deterministic(true), jsontext.SpaceAfterColon(true),
 			jsontext.SpaceAfterComma(true))
 		if err != nil {
-			return nil, nil, err
+			return nil, notes, fmt.Errorf("feature %v is not UTF-8: convert the file", f.(map[string]any)["name"])
 		}
 		lines = append(lines, line)
 	}
