@@ -102,6 +102,9 @@ func (l *list) guard(g *api.Guard) {
 		api.FallbackBaseline: "Your own pages are shown until it is over", api.FallbackVersion: "The pages of an " +
 			"earlier version are shown until it is over",
 	}[a.Fallback], "The policy's pages are still shown")
+	if a.Fallback == api.FallbackVersion && a.Version == 0 {
+		shown = "The policy's pages are still shown, because no earlier version was kept"
+	}
 	if g.Held > 0 {
 		wait := "wait"
 		if g.Held == 1 {

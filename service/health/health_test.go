@@ -116,10 +116,17 @@ func TestHealthOfSales(t *testing.T) {
 		},
 		{
 			api.Stats{Guard: &api.Guard{Alarm: &api.Alarm{Check: "sales", Chance: 1. / 3000,
-				Detail: "the last 90 decisions sold 10", Fallback: "version"}}},
+				Detail: "the last 90 decisions sold 10", Fallback: "version", Version: 7}}},
 			"bad: Sales have fallen: the last 90 decisions sold 10. On a placement that sells as it should, that " +
 				"happens about once in 3,000 times. The pages of an earlier version are shown until it is over. " +
 				"Does every page report its outcome, and can shoppers buy? The alarm ends once sales are back.",
+		},
+		{
+			api.Stats{Guard: &api.Guard{Alarm: &api.Alarm{Check: "sales", Chance: 1. / 3000,
+				Detail: "the last 90 decisions sold 10", Fallback: "version"}}},
+			"bad: Sales have fallen: the last 90 decisions sold 10. On a placement that sells as it should, that " +
+				"happens about once in 3,000 times. The policy's pages are still shown, because no earlier version " +
+				"was kept. Does every page report its outcome, and can shoppers buy? The alarm ends once sales are back.",
 		},
 		{
 			api.Stats{Guard: &api.Guard{FarOff: &api.Calibrated{Predicted: .42, Observed: .2, Rounds: 900}}},
