@@ -131,15 +131,16 @@ func (e *Engine) Config(name string) (*setup.Config, error) {
 	return v.Config(), nil
 }
 
-// Revision returns a placement's configuration as Config does, and its revision, which differs after every change.
+// Revision returns a placement's configuration, which the caller must not change, and its revision. Every change has
+// another revision.
 func (e *Engine) Revision(name string) (*setup.Config, uint64, error) {
-	v, err := e.View(name)
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	p, err := e.state.Named(name)
 	if err != nil {
 		return nil, 0, err
 	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return v.Config(), v.Placement.Revision(), nil
+	return p.Config, p.Revision(), nil
 }
 
 // Log returns the identity of the log, which the services on it share; it is zero before the first entry.
