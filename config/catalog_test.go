@@ -261,6 +261,9 @@ func TestEnvironments(t *testing.T) {
 		t.Run(d.Table+" "+d.Name, func(t *testing.T) {
 			kinds := map[string]string{"contexts": "gaussian", "truth": "cosine", "revenue": "one"}
 			kinds[d.Table] = d.Name
+			if d.Name == "ideals" {
+				kinds["contexts"] = "priced"
+			}
 			text := ""
 			for table, kind := range kinds {
 				text += "[" + table + "]\nkind = \"" + kind + "\"\n"
