@@ -93,7 +93,10 @@ func (p *parquetTable) Next(columns []int) (b *Batch, err error) {
 		c := &b.Columns[k]
 		c.Number, c.Text = c.Number[:0], c.Text[:0]
 		if err := r.read(c, b.N); err != nil {
-			return nil, fmt.Errorf("column %s: %w", p.names[columns[k]], Damaged(err))
+			if !errors.Is(err, errBeyond) {
+				err = Damaged(err)
+			}
+			return nil, fmt.Errorf("column %s: %w", p.names[columns[k]], err)
 		}
 		if len(c.Number) == b.N {
 			c.Text = nil
@@ -103,6 +106,8 @@ func (p *parquetTable) Next(columns []int) (b *Batch, err error) {
 	p.read += int64(b.N)
 	return b, nil
 }
+
+var errBeyond = errors.New("is beyond 2^53: write the column as text")
 
 // parquetColumn reads a column through the row groups of a file.
 type parquetColumn struct {
@@ -203,7 +208,7 @@ func (r *parquetColumn) decode() error {
 }
 
 // newColumn returns a column's reader. Timestamps and dates become RFC 3339 text, in UTC if they carry no time zone,
-// and decimals become numbers.
+// and decimals become numbers. Integers become text if some are beyond 2^53.
 func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquetColumn {
 	r := &parquetColumn{groups: f.RowGroups(), index: index}
 	unsigned := false
@@ -221,6 +226,10 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 			return strconv.FormatUint(uint64(integer(v)), 10)
 		}
 		return strconv.FormatInt(integer(v), 10)
+	}
+	beyond := func(v parquet.Value) bool {
+		i := integer(v)
+		return i > 1<<53 || i < -1<<53 || unsigned && i < 0
 	}
 	isInteger := of.Kind() == parquet.Int64 || of.Kind() == parquet.Int32
 	if logical := of.LogicalType(); logical != nil {
@@ -241,15 +250,14 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 			}
 			return 0, nil
 		}
-	case kind == parquet.Int64 && texts:
+	case kind == parquet.Int64 && (texts || r.reaches(beyond)): // ids, as in CSV
 		r.bare, r.textOf = true, decimal
 	case isInteger:
 		r.numberOf = func(v parquet.Value) (float64, error) {
-			i := integer(v)
-			if i > 1<<53 || i < -1<<53 || unsigned && i < 0 {
-				return 0, fmt.Errorf("%s is beyond 2^53: write the column as text", decimal(v))
+			if beyond(v) {
+				return 0, fmt.Errorf("%s %w", decimal(v), errBeyond)
 			}
-			return float64(i), nil
+			return float64(integer(v)), nil
 		}
 	case kind == parquet.Int96: // Spark's format: the nanoseconds of a day, and its Julian day
 		r.textOf = func(v parquet.Value) string {
@@ -265,6 +273,18 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 		r.textOf = func(v parquet.Value) string { return string(v.ByteArray()) }
 	}
 	return r
+}
+
+// reaches reports whether the file says that the smallest or the largest value of some row group is beyond.
+func (r *parquetColumn) reaches(beyond func(parquet.Value) bool) bool {
+	for _, g := range r.groups {
+		if c, ok := g.ColumnChunks()[r.index].(*parquet.FileColumnChunk); ok {
+			if low, high, ok := c.Bounds(); ok && (beyond(low) || beyond(high)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
