@@ -42,11 +42,7 @@ func (c playFlags) playShard(ctx context.Context, t terminal, e *experiment.Expe
 func (c reproduceCmd) leaveOut(t terminal, names []string) (left []string, err error) {
 	for _, n := range names {
 		switch {
-		case !slices.Contains(experiments.WithoutFile(), n):
-			left = append(left, n)
-		case c.Policies != nil:
-			return nil, usageError{fmt.Errorf("--policies: %s has policies of its own: leave one of both out", n)}
-		case c.Shard == "":
+		case c.Shard == "" || !slices.Contains(experiments.WithoutFile(), n):
 			left = append(left, n)
 		case slices.Contains(c.Names, n):
 			return nil, usageError{fmt.Errorf("--shard: %s cannot be split: leave --shard out, or leave it out", n)}
