@@ -205,7 +205,7 @@ func TestBadPushes(t *testing.T) {
 		{"late.csv", manyRows() + "z,\n", nil, `late.csv: line 1202: item "z": /features/price: is missing`},
 		{"spaces.csv", "id,price,space\na,1,0.1234567\n", nil, `line 2: item "a": /space: `},
 		{"both.csv", "id,price\na,1\n", []string{"--patch", "--replace"}, "do not go together"},
-		{"map.csv", "id,price\na,1\n", []string{"--mapping", s.file("bad.toml", "[features]\ncolour = \"c\"\n")},
+		{"map.csv", "id,price\na,1\n", []string{"--mapping", s.file("bad.toml", "columns = { id = \"id\" }\n[features]\ncolour = \"c\"\n")},
 			"features.colour: the placement has no feature of items of this name: it has brand, price"},
 		{"key.csv", "id,price\na,1\n", []string{"--mapping", s.file("key.toml", "sku = \"c\"\n")},
 			`key.toml:1: unknown key "sku"`},
