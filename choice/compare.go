@@ -284,14 +284,14 @@ func (r *Result) Against(name string, other *Result) (lines []string, err error)
 	if len(r.Names) < len(other.Names) {
 		large, special, which = other, r, "this model is"
 	}
-	// The restriction is known if the larger model contains every coefficient of the special case.
+	// The restriction is known if the larger model contains every coefficient of the special case, with one meaning.
 	var more []string
 	for _, name := range large.Names {
 		if !slices.Contains(special.Names, name) {
 			more = append(more, name)
 		}
 	}
-	known := len(large.Names)-len(more) == len(special.Names)
+	known := len(large.Names)-len(more) == len(special.Names) && large.Spec.means(special.Spec)
 	ratio, err := large.LikelihoodRatio(special)
 	if err != nil {
 		return []string{fmt.Sprintf("No likelihood ratio test against %s: %v.", name, err)}, nil
@@ -309,4 +309,24 @@ func (r *Result) Against(name string, other *Result) (lines []string, err error)
 		lines = append(lines, "A spread of 0 is at the edge of its range: the true p is smaller.")
 	}
 	return lines, nil
+}
+
+// means reports whether derived variables, nests and random coefficients of the same name are the same in another
+// specification.
+func (s *Spec) means(other *Spec) bool {
+	return !slices.ContainsFunc(s.Data.Derive, func(a string) bool {
+		return slices.ContainsFunc(other.Data.Derive, func(b string) bool {
+			name, _, _ := derived(a)
+			also, _, _ := derived(b)
+			return name == also && a != b
+		})
+	}) && !slices.ContainsFunc(s.Model.Nests, func(a Nest) bool {
+		return slices.ContainsFunc(other.Model.Nests, func(b Nest) bool {
+			return a.Name == b.Name && !slices.Equal(a.Alternatives, b.Alternatives)
+		})
+	}) && !slices.ContainsFunc(s.Model.Random, func(a Random) bool {
+		return slices.ContainsFunc(other.Model.Random, func(b Random) bool {
+			return a.Coefficient == b.Coefficient && a.Distribution != b.Distribution
+		})
+	})
 }

@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -168,5 +169,27 @@ BIC                        784.72            789.61
 `
 	if diff := cmp.Diff(want, Compare([]string{"this model", "small.json"}, []*Result{r, special})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A name with two meanings does not make a special case.
+func TestAgainstAnotherMeaning(t *testing.T) {
+	fit := func(old, utility, model string) *Result {
+		r, _ := fitText(t, "testdata/trips.csv", replaceLine(trips, old, utility)+model, Options{})
+		return r
+	}
+	const generic = `generic = ["cost", "time / 60"]`
+	nest := func(other string) string {
+		return fmt.Sprintf("[model]\nkind = \"nested\"\n[[model.nests]]\nname = \"n\"\nalternatives = [\"bus\", %q]\n", other)
+	}
+	for _, pair := range [][2]*Result{
+		{fit(generic, `generic = ["c = cost", "time / 60"]`, ""), fit(generic, `generic = ["c = cost * time"]`, "")},
+		{fit(generic, generic, nest("car")), fit(generic, `generic = ["cost"]`, nest("train"))},
+	} {
+		lines, err := pair[0].Against("small.json", pair[1])
+		if err != nil || len(lines) != 1 || !strings.HasSuffix(lines[0], "if small.json is a special case of the other.") &&
+			!strings.HasPrefix(lines[0], "No likelihood ratio test") {
+			t.Errorf("%q, %v", lines, err)
+		}
 	}
 }
