@@ -341,7 +341,11 @@ func TestTryCatalogue(t *testing.T) {
 	}
 	for field, r := range map[string]*api.Request{
 		"/filter": {Filter: "half ="}, "/include/0": {User: aged(1), Include: []string{"gone"}}, "/shopper/age": {},
-		"/items": {User: aged(1), Items: make([]api.Item, 10_001)},
+		"/items":    {User: aged(1), Items: make([]api.Item, 10_001)},
+		"/limits/0": {User: aged(1), Limits: []api.Limit{{Group: "g"}}},
+		"/limits/1": {User: aged(1), Limits: []api.Limit{{Feature: "brand", Max: new(1)}, {Attribute: "half"}},
+			Items: []api.Item{{ID: "own", Features: api.Values{api.Number("x", 1), api.Number("x1", 1),
+				api.Text("brand", "c")}}}, Candidates: []string{"sku9"}},
 	} {
 		_, _, err := try(t.Context(), e, "home", r, 0)
 		var f *api.FieldError

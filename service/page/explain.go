@@ -103,10 +103,8 @@ func (d *Decider) inline(ctx context.Context, v *View, q *Request) error {
 		return api.Fieldf("/candidates", "%d items of the catalogue are candidates: at most %d can be tried: name "+
 			"fewer, or set a filter", n, maxTried)
 	}
-	for i, l := range q.Limits {
-		if err := q.checkAttribute(l, fmt.Sprintf("/limits/%d", i)); err != nil {
-			return err
-		}
+	if err := q.checkLimits(v.Config); err != nil {
+		return err
 	}
 	q.said = q.stock.said(false)
 	q.own(v.Config)

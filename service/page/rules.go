@@ -183,14 +183,10 @@ func (r *Request) addLimits(rules *assortment.Rules, c *setup.Config, index map[
 	for _, l := range c.Limits {
 		r.bound(rules, r.limit(c.Schema(), l, "", index), l)
 	}
+	if err := r.checkLimits(c); err != nil {
+		return err
+	}
 	for i, l := range r.Limits {
-		field := fmt.Sprintf("/limits/%d", i)
-		if err := setup.CheckLimit(r.Limits[:i], l, field, c.Schema()); err != nil {
-			return err
-		}
-		if err := r.checkAttribute(l, field); err != nil {
-			return err
-		}
 		r.bound(rules, r.limit(c.Schema(), l, fmt.Sprintf("limit %d", i), index), l)
 	}
 	return nil
@@ -258,10 +254,17 @@ func (r *Request) noteBound(field string, u api.Unmet) error {
 	return api.Fieldf(field, "%d: the candidates and the other rules leave at most %d", u.Min, u.Reached)
 }
 
-// checkAttribute refuses a limit by an attribute that every item of the catalogue lacks.
-func (r *Request) checkAttribute(l api.Limit, field string) error {
-	if items := r.stock.items; l.Attribute != "" && items != nil && !items.HasAttribute(l.Attribute) {
-		return api.Fieldf(field+"/attribute", "no item of the catalogue has the attribute %q", l.Attribute)
+// checkLimits refuses impossible limits of the request, and limits by an attribute that every item of the catalogue
+// lacks.
+func (r *Request) checkLimits(c *setup.Config) error {
+	for i, l := range r.Limits {
+		field := fmt.Sprintf("/limits/%d", i)
+		if err := setup.CheckLimit(r.Limits[:i], l, field, c.Schema()); err != nil {
+			return err
+		}
+		if items := r.stock.items; l.Attribute != "" && items != nil && !items.HasAttribute(l.Attribute) {
+			return api.Fieldf(field+"/attribute", "no item of the catalogue has the attribute %q", l.Attribute)
+		}
 	}
 	return nil
 }
