@@ -3,6 +3,7 @@ package mdp_test
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -444,6 +445,12 @@ func TestSwim(t *testing.T) {
 		}
 		return nil
 	}))
+	for _, wrong := range []mdp.SwimmerOptions{{Beta: 1}, {Beta: -1, Lambda: 1}, {Beta: 1, Lambda: math.NaN()}, {Lambda: math.Inf(1)}} {
+		wrong.Algorithm = "ucrl-mnl"
+		if _, err := mdp.NewSwimmer(r, wrong, 1, nil); err == nil || !strings.Contains(err.Error(), "must be finite") {
+			t.Errorf("%+v: error %v", wrong, err)
+		}
+	}
 	if _, err := mdp.NewSwimmer(r, mdp.SwimmerOptions{Algorithm: "best"}, 1, nil); err == nil ||
 		err.Error() != `there is no algorithm "best": name onl-mdp, orrl-mnl, rrl-mnl, ucrl-mnl, ucrl-mnl-plus` {
 		t.Errorf("error %v", err)

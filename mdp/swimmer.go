@@ -102,6 +102,9 @@ func NewSwimmer(r *River, o SwimmerOptions, sessions int, rng *rand.Rand) (*Swim
 		return nil, fmt.Errorf("there is no algorithm %q: name %s", o.Algorithm,
 			strings.Join(slices.Sorted(maps.Keys(algorithms)), ", "))
 	}
+	if !(o.Beta >= 0 && o.Lambda > 0 && o.Beta+o.Lambda < math.Inf(1)) {
+		return nil, fmt.Errorf("beta = %v, lambda = %v: must be finite, beta at least 0 and lambda positive", o.Beta, o.Lambda)
+	}
 	s := &Swimmer{o: o, kind: kind, r: r, moves: sessions * r.Horizon, course: r.newCourse()}
 	s.family = Relative(utility.NewLinear(r.Family.NumFeatures(), false))
 	if o.Algorithm == "onl-mdp" {
