@@ -81,6 +81,18 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// A list of one value has no separator, and is still the item's.
+func TestListsOfOne(t *testing.T) {
+	m := &importer.Mapping{Format: "sessions", List: "|", Columns: importer.Columns{Decision: "id", Item: "items",
+		Chosen: "click", Revenue: "revenue"}}
+	got, r, err := read(t, "log.csv", "id,items,click,price,revenue,age\na,x|y,x,1|2,3|4,30\nb,x,x,7,5,40\n", m)
+	fatal.If(t, err)
+	want := api.Item{ID: "x", Features: api.Values{api.Number("price", 7)}, Revenue: new(5.0)}
+	if diff := cmp.Diff(want, got[1].Request.Items[0]); diff != "" || r.Features[0].Missing != 0 {
+		t.Errorf("%+v, -want +got:\n%s", r.Features, diff)
+	}
+}
+
 // Decisions in the text and the JSON of Vowpal Wabbit: b was shown with probability 0.25 and taken.
 func TestVW(t *testing.T) {
 	want := []*page.Imported{{

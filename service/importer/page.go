@@ -305,7 +305,7 @@ func (s *source) found(p *pageRows) (*found, error) {
 	if f.skip != "" {
 		return f, nil
 	}
-	if err := f.addItems(p, ids, c); err != nil {
+	if err := f.addItems(s, p, ids, c); err != nil {
 		return nil, err
 	}
 	if f.shown, err = p.arranged(c.Shown, c.Item, ids); err != nil {
@@ -362,9 +362,18 @@ func (p *pageRows) items(c Columns) (ids []string, flags []api.Value, err error)
 }
 
 // addItems adds the items with their values.
-func (f *found) addItems(p *pageRows, ids []string, c Columns) error {
+func (f *found) addItems(s *source, p *pageRows, ids []string, c Columns) error {
 	seen := map[string]bool{}
 	columns := map[string][]api.Value{}
+	if p.rows == nil && len(ids) == 1 { // a list of one value looks like a value of the page
+		columns[c.Revenue] = p.get(c.Revenue)
+		for _, feature := range s.config.Features {
+			if column := cmp.Or(s.mapping.Features[feature.Name], feature.Name); feature.From == "item" {
+				columns[column] = p.get(column)
+			}
+		}
+		maps.DeleteFunc(columns, func(_ string, list []api.Value) bool { return len(list) != 1 })
+	}
 	for name, list := range p.lists {
 		if len(list) == len(ids) {
 			columns[name] = list
