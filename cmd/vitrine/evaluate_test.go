@@ -164,7 +164,8 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%s: what has learned is %v off the best page", method, off)
 		}
 	}
-	if j, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "same.toml", "--format", "json"); !strings.Contains(j,
+	if j, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "same.toml", "--format", "json", "--level",
+		"0"); !strings.Contains(j, `"level": 0.95`) || !strings.Contains(j,
 		`"effective_rounds"`) || !strings.Contains(j, `"none": "no support: `) {
 		t.Errorf("%s", j)
 	}

@@ -32,7 +32,7 @@ type predictCmd struct {
 }
 
 func (predictCmd) Help() string {
-	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object. A variable of the decision maker, such as an income, has one elasticity for each share.
+	return `The probabilities are CSV with the columns choice (counted from 1, of those that the filter keeps), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object. A variable of the decision maker, such as an income, has one elasticity for each share.
 
 ` + examples(
 		"vitrine predict model.json next-week.csv > probabilities.csv",
