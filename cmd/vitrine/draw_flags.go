@@ -50,18 +50,10 @@ func (f drawFlags) drawing() (drawing, error) {
 		}
 		d.look.Band = band
 	}
-	switch f.Scale {
-	case "", "linear":
-	case "log":
-		d.look.Log = true
-	default:
+	if d.look.Log = f.Scale == "log"; !d.look.Log && f.Scale != "" && f.Scale != "linear" {
 		return d, usageError{fmt.Errorf("--scale %s: must be linear or log", f.Scale)}
 	}
-	switch f.Names {
-	case "", "label":
-	case "paper":
-		d.look.Paper = true
-	default:
+	if d.look.Paper = f.Names == "paper"; !d.look.Paper && f.Names != "" && f.Names != "label" {
 		return d, usageError{fmt.Errorf("--names %s: must be label or paper", f.Names)}
 	}
 	if f.Width != "" {

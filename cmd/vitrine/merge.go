@@ -33,7 +33,7 @@ func (c playFlags) playShard(ctx context.Context, t terminal, e *experiment.Expe
 	units := s.Units(e)
 	bar := newProgress(t.err, e.Name, runs(units), units*e.Rounds)
 	err := experiment.RunShard(ctx, e, s, experiment.Options{Dir: c.shardDir(s), Workers: c.Workers, Progress: bar.add,
-		Note: t.note, Warn: t.warn})
+		Note: bar.between(t.note), Warn: bar.between(t.warn)})
 	bar.close()
 	return err
 }

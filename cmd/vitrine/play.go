@@ -182,8 +182,7 @@ func (c runCmd) Run(ctx context.Context, t terminal) error {
 	return c.play(ctx, t, files, nil)
 }
 
-// play plays experiments one after the other, prints their summaries and draws them, and then draws the
-// figures that they form.
+// play plays, prints and draws experiments one after the other, and then draws the figures that they form.
 func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, figures []experiments.Figure) error {
 	if err := c.check(); err != nil {
 		return err
@@ -222,7 +221,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		}
 		bar := newProgress(t.err, e.Name, runs(len(e.Policies)*len(e.Seeds)), len(e.Policies)*len(e.Seeds)*e.Rounds)
 		summaries, err := experiment.Run(ctx, e, experiment.Options{Dir: c.Out, Workers: c.Workers, Progress: bar.add,
-			Note: t.note, Warn: t.warn})
+			Note: bar.between(t.note), Warn: bar.between(t.warn)})
 		bar.close()
 		if err != nil {
 			return err

@@ -32,7 +32,7 @@ var lineEvery = 5 * time.Second // least time between two lines; tests change it
 
 func newProgress(w io.Writer, name, of string, total int) *progress {
 	now := time.Now()
-	p := &progress{w: w, name: name, of: of, total: total, begun: now, last: now}
+	p := &progress{w: w, name: name, of: of, total: max(total, 1), begun: now, last: now} // a shard may be empty
 	f, ok := w.(*os.File)
 	p.isTerminal = ok && term.IsTerminal(int(f.Fd()))
 	return p
@@ -67,6 +67,19 @@ func (p *progress) draw(now time.Time) {
 	p.width = len(bar)
 }
 
+// between returns a function that takes the bar away and writes a line.
+func (p *progress) between(write func(string)) func(string) {
+	return func(line string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.width > 0 {
+			fmt.Fprintf(p.w, "\r%*s\r", p.width, "")
+			p.width = 0
+		}
+		write(line)
+	}
+}
+
 // close ends the bar, finished or not.
 func (p *progress) close() {
 	p.mu.Lock()
@@ -92,7 +105,7 @@ type stages struct {
 func (s *stages) report(stage string, done, total int) {
 	if stage != s.stage {
 		s.close()
-		s.stage, s.bar = stage, newProgress(s.w, s.name+", "+stage, "", max(total, 1))
+		s.stage, s.bar = stage, newProgress(s.w, s.name+", "+stage, "", total)
 	}
 	s.bar.add(done - s.bar.done)
 }

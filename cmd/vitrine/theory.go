@@ -18,8 +18,8 @@ func (c playFlags) reproduceTheory(ctx context.Context, t terminal) error {
 	}
 	study, dir := theory.Default(c.seeds(30)), filepath.Join(c.Out, experiments.Theory)
 	bar := newProgress(t.err, experiments.Theory, "", study.Rounds())
-	r, err := study.Run(ctx, v, experiment.Options{Dir: dir, Workers: c.Workers, Progress: bar.add, Note: t.note,
-		Warn: t.warn})
+	r, err := study.Run(ctx, v, experiment.Options{Dir: dir, Workers: c.Workers, Progress: bar.add,
+		Note: bar.between(t.note), Warn: bar.between(t.warn)})
 	bar.close()
 	if err != nil {
 		return err
