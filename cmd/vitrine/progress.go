@@ -54,10 +54,10 @@ func (p *progress) add(n int) {
 
 // draw draws the bar over the one before.
 func (p *progress) draw(now time.Time) {
-	const columns = 40
+	const columns = 20 // so that the line fits in 80
 	p.last = now
 	full := min(columns*p.done/p.total, columns)
-	bar := fmt.Sprintf("%.60s [%s%s] %3d %%", p.name, strings.Repeat("=", full), strings.Repeat("-", columns-full),
+	bar := fmt.Sprintf("%.44s [%s%s] %3d %%", p.name, strings.Repeat("=", full), strings.Repeat("-", columns-full),
 		100*p.done/p.total)
 	if p.done > 0 && p.done < p.total {
 		left := float64(now.Sub(p.begun)) * float64(p.total-p.done) / float64(p.done)

@@ -17,15 +17,26 @@ func TestBar(t *testing.T) {
 	p.between(func(line string) { out.WriteString(line) })("a note\n")
 	p.add(6)
 	p.draw(begun.Add(80 * time.Second))
-	want := "\rmain [" + strings.Repeat("=", 10) + strings.Repeat("-", 30) + "]  25 % 1m0s" +
-		"\r" + strings.Repeat(" ", 58) + "\ra note\n" +
-		"\rmain [" + strings.Repeat("=", 40) + "] 100 %"
+	want := "\rmain [" + strings.Repeat("=", 5) + strings.Repeat("-", 15) + "]  25 % 1m0s" +
+		"\r" + strings.Repeat(" ", 38) + "\ra note\n" +
+		"\rmain [" + strings.Repeat("=", 20) + "] 100 %"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 	p.close()
 	if text := out.String(); !strings.HasSuffix(text, "100 %\n") {
 		t.Errorf("%q does not end its line", text)
+	}
+}
+
+// A line that is longer than the terminal is wide cannot be drawn over.
+func TestBarFits(t *testing.T) {
+	var out bytes.Buffer
+	begun := time.Now()
+	p := &progress{w: &out, name: "ofu-mnl-plus-quadratic-worlds, rung 10 of 12 and more", total: 1000, done: 100, begun: begun}
+	p.draw(begun.Add(3661 * time.Second))
+	if text := out.String(); len(text) > 1+80 || !strings.HasSuffix(text, "10 % 9h9m9s") {
+		t.Errorf("%q has %d characters", text, len(text)-1)
 	}
 }
 
