@@ -261,7 +261,7 @@ func (r *reader) numbers(c *computed) ([]float64, error) {
 	if err != nil && c.program == nil && !c.plain {
 		return nil, fmt.Errorf("%s: %w", c.field, err) // not specific to a row
 	} else if err != nil && c.plain {
-		return nil, r.at(i, "column %s: %w: to compare it with a text, write %[1]s == \"text\"", c.source, err)
+		return nil, r.at(i, "column %s: %w: write numbers as 1234.5, or compare a text, %[1]s == \"text\"", c.source, err)
 	} else if err != nil {
 		return nil, r.at(i, "column %s: %w", c.source, err)
 	}

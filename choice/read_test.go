@@ -283,7 +283,7 @@ func TestReadErrors(t *testing.T) {
 		{"infinity in the table", row("1,car,1,5", "1,car,1,inf"), longSpec,
 			"line 3: column cost is +Inf, for alternative car"},
 		{"text for a number", row("1,car,1,5", "1,car,1,five"), longSpec,
-			`line 3: column cost: "five" is not a number: to compare it with a text, write cost == "text"`},
+			`line 3: column cost: "five" is not a number: write numbers as 1234.5, or compare a text, cost == "text"`},
 		{"text among numbers, later", longTable + longRows(table.BatchRows) + "x,car,1,three,north,1\n",
 			uses(`generic = ["cost"]`),
 			`line 4103: column case: "x" is not a number, but earlier values in the column are`},
