@@ -7,6 +7,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/page"
+	"vitrine/service/setup"
 	"vitrine/service/state"
 )
 
@@ -46,11 +47,11 @@ func (e *Engine) RollBack(ctx context.Context, name string, number uint64, how *
 		how = new(Change)
 	}
 	for {
-		w, err := e.ready(ctx, name, number)
+		w, c, err := e.ready(ctx, name, number)
 		if err != nil {
 			return err
 		}
-		_, held, err := e.checkItems(ctx, name, w.Config, how)
+		_, held, err := e.checkItems(ctx, name, c, how)
 		e.state.Budget.Charge(-held)
 		if err != nil {
 			return err
@@ -68,15 +69,20 @@ func (e *Engine) RollBack(ctx context.Context, name string, number uint64, how *
 	}
 }
 
-// ready makes a former learner publish the policy of a version, so that it can decide at once, and returns the learner.
-func (e *Engine) ready(ctx context.Context, name string, number uint64) (*state.Worker, error) {
+// ready makes a former learner publish the policy of a version, so that it can decide at once. It returns the learner
+// with its configuration, which the writer may exchange.
+func (e *Engine) ready(ctx context.Context, name string,
+	number uint64) (w *state.Worker, c *setup.Config, err error) {
 	e.mu.RLock()
 	w, isFormer, err := e.state.LearnerOf(name, number)
-	e.mu.RUnlock()
-	if err != nil || !isFormer {
-		return w, err
+	if err == nil {
+		c = w.Config
 	}
-	return w, wait(ctx, w.Show(number))
+	e.mu.RUnlock()
+	if isFormer {
+		err = wait(ctx, w.Show(number))
+	}
+	return w, c, err
 }
 
 // Versions returns the versions of a placement to roll back to, the oldest first.

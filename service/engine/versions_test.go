@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -281,4 +282,46 @@ func TestFormerLearnersAreCharged(t *testing.T) {
 		}
 		one(t, e, "home", fmt.Sprint("b", i), 1)
 	}
+}
+
+// Callers may roll back, decide and read while the learner of a variant takes over, with a new configuration.
+func TestConfigurationsChangeUnderCallers(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
+	trial := onTrial(fourVariants)
+	ends := strings.Replace(strings.Replace(trial[:strings.Index(trial, `,"experiment"`)]+"}", `"experiment"`, `"learn"`, 1),
+		`"0"`, `"1"`, 1)
+	put(t, e, "home", trial)
+	var callers sync.WaitGroup
+	done := make(chan struct{})
+	for k := range 2 {
+		callers.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				r := stock(fmt.Sprint("d", k, "-", n), 2)
+				r.ShopperID, r.Baseline = fmt.Sprint(n), []string{itemID(0)}
+				if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
+					t.Error(err)
+					return
+				}
+				_ = e.Outcome(t.Context(), "home", r.Decision, itemID(0), 0)
+				versions, _ := e.Versions("home")
+				for _, v := range versions {
+					_ = e.RollBack(t.Context(), "home", v.Version, nil, 0) // not while the experiment runs
+				}
+				_, _ = e.Experiments("home")
+			}
+		})
+	}
+	for range 30 {
+		if _, err := e.Put(t.Context(), "home", []byte(ends), 0); err != nil && !errors.Is(err, engine.ErrLoss) {
+			t.Error(err)
+		}
+		put(t, e, "home", trial)
+	}
+	close(done)
+	callers.Wait()
 }

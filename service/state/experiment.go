@@ -162,7 +162,7 @@ func (p *Placement) endExperiment(now int64) {
 	p.past = append(slices.Clone(p.past), string(setup.Canonical(report)))
 	p.past = p.past[max(0, len(p.past)-maxPast):]
 	for _, w := range p.Experiment.workers {
-		if w != nil && w != p.Worker {
+		if w != nil && w.Learner != p.Worker.Learner {
 			w.Stop()
 		}
 	}
@@ -212,7 +212,8 @@ func (s *State) adopt(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 	s.keepBefore(p, time, b.Note, 0)
 	s.resume(p, sequence, p.Earnings.Guard.Doubtful(sequence+1)) // which the new guard ends
 	s.retire(p)
-	p.Worker = p.Experiment.workers[at]
+	own := *p.Experiment.workers[at] // views still read the configuration of the variant
+	p.Worker = &own
 	p.learnedThrough, p.currentVersion = sequence, 0
 	p.configure(c, sequence)
 	s.conduct(p, sequence, time, nil)

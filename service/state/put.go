@@ -70,8 +70,7 @@ func (s *State) reset(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 	return nil
 }
 
-// replaced ends a change of the deciding learner, or of its state. It does not forget the version spare. The budget
-// reserved held bytes.
+// replaced ends a change of the deciding learner, for which the budget reserved held bytes. It keeps the version spare.
 func (s *State) replaced(p *Placement, sequence uint64, time int64, began string, spare uint64, held int64) {
 	p.sound.Forget()
 	p.restartGuard(sequence)
