@@ -55,7 +55,7 @@ func authenticated() []uint16 {
 	return suites
 }
 
-// Problem says why the changed files cannot be read, or "". A nil certificate is no problem.
+// Problem says why the changed files cannot be read, or "". A nil certificate has no problem.
 func (c *Certificate) Problem() string {
 	if c == nil {
 		return ""

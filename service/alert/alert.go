@@ -35,6 +35,17 @@ type Problem struct {
 	Level     string // "bad" or "warning"
 	Key       string // tells the problem from others of the placement while its text changes
 	Text      string
+	Logged    bool // by whoever found it
+}
+
+// NumBad returns how many problems are bad.
+func NumBad(problems []Problem) (n int) {
+	for _, p := range problems {
+		if p.Level == "bad" {
+			n++
+		}
+	}
+	return n
 }
 
 // Options configure a sender.

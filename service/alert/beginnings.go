@@ -14,14 +14,15 @@ type Beginnings struct {
 // problemIsOver is how long a problem must be gone before its return is logged again.
 const problemIsOver = time.Minute
 
-// Log logs problems that began, as warnings. Problems that exist at the first call count as new.
+// Log logs problems that began and that nothing else logs, as warnings. Problems that exist at the first call count as
+// new.
 func (b *Beginnings) Log(problems []Problem, now time.Time, logger *slog.Logger) {
 	if b.last == nil {
 		b.last = map[[2]string]time.Time{}
 	}
 	for _, p := range problems {
 		id := [2]string{p.Placement, p.Key}
-		if last, ok := b.last[id]; !ok || now.Sub(last) > problemIsOver {
+		if last, ok := b.last[id]; !p.Logged && (!ok || now.Sub(last) > problemIsOver) {
 			logger.Warn(p.Text, "placement", p.Placement, "level", p.Level)
 		}
 		b.last[id] = now

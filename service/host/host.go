@@ -73,9 +73,9 @@ type service struct {
 	tracer  trace.Tracer  // nil without traces
 
 	reopened atomic.Int64         // how often the log was opened again after a failure
-	socket   *server.Socket       // of all sessions; nil with Serve
+	socket   *server.Socket       // shared by all sessions; nil with Serve
 	ready    func(address string) // called when the session answers requests
-	earlier  *filelog.Store       // the log in the directory as it was last open, so that the next session need not verify all
+	earlier  *filelog.Store       // the log in the directory as it was last open: the next session need not verify all
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil. If the log cannot
@@ -191,7 +191,9 @@ func (s *service) run(ctx context.Context) error {
 	last, begun, pause := uint64(0), false, minPause
 	var short time.Time // since when the log ends before what is known of it
 	if s.Serve == nil {
-		if err := s.bind(ctx); err != nil {
+		if err := s.bind(ctx); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
 			return err
 		}
 		defer s.socket.Close()
@@ -317,7 +319,7 @@ func (s *service) bind(ctx context.Context) (err error) {
 func (l *session) work(ctx context.Context, known uint64, o server.Options) (err error) {
 	s := l.service
 	ctx, end := context.WithCancelCause(ctx)
-	stop := func() { end(server.ErrPause) }
+	stop := func() { end(server.ErrPause) } // the next session serves the socket, or run closes it
 	defer stop()
 	var beside sync.WaitGroup
 	if err := l.openLog(ctx); err != nil {

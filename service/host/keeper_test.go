@@ -84,10 +84,10 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	if now = now.Add(time.Minute); !warns("The last snapshot is 4m0s old") {
 		t.Error("a snapshot four minutes old is no problem")
 	}
-	if stepped = -time.Minute; warns("The clock") {
+	if stepped = -time.Minute; warns("The machine's clock") {
 		t.Error("a clock a minute behind is a problem")
 	}
-	if stepped -= time.Second; !warns("The clock is -1m1s ahead") {
+	if stepped -= time.Second; !warns("The machine's clock differs from the service's by -1m1s") {
 		t.Error("a clock 61 seconds behind is no problem")
 	}
 	if text := log.String(); strings.Count(text, "learners lag") != 1 ||

@@ -13,20 +13,23 @@ const (
 	nearlyFullBytes = 10e9
 )
 
-// problems returns what keeps the process from going on as it does, long before it stops.
+// problems returns what an operator should fix before the process stops.
 func (l *session) problems() (all []alert.Problem) {
 	if text := fullness(diskSpace(l.Data)); text != "" {
 		all = append(all, alert.Problem{Level: "bad", Key: "disk", Text: text})
 	}
 	if skew := l.clock.ahead(); skew.Abs() > maxSkew {
-		all = append(all, alert.Problem{Level: "warning", Key: "clock", Text: fmt.Sprintf("The clock is %v ahead of the "+
-			"service's: check the machine's time synchronization. The service keeps its own time until it starts again.",
-			skew.Round(time.Second))})
+		whose, until := "service", " The service keeps its own time until it starts again."
+		if l.clock.heard.Load() {
+			whose, until = "log", ""
+		}
+		all = append(all, alert.Problem{Level: "warning", Key: "clock", Logged: true, Text: fmt.Sprintf("The machine's clock "+
+			"differs from the %s's by %v: check the time synchronization.%s", whose, skew.Round(time.Second), until)})
 	}
 	if age := l.keeper.age(); age > snapshotsLate*l.Snapshots.Every.Duration {
-		all = append(all, alert.Problem{Level: "warning", Key: "snapshot", Text: fmt.Sprintf("The last snapshot is %v "+
-			"old: the next start replays every entry since then, and no entries are removed. The service's output "+
-			"says why.", age.Round(time.Minute))})
+		all = append(all, alert.Problem{Level: "warning", Key: "snapshot", Logged: true, Text: fmt.Sprintf("The last "+
+			"snapshot is %v old: the next start replays every entry since then, and no entries are removed. The "+
+			"service's output says why.", age.Round(time.Minute))})
 	}
 	return all
 }
@@ -36,6 +39,6 @@ func fullness(free, all float64) string {
 	if all == 0 || free >= min(nearlyFull*all, nearlyFullBytes) {
 		return ""
 	}
-	return fmt.Sprintf("The disk of the data directory is nearly full, %.1f of %.1f GB are free: make room, or set "+
+	return fmt.Sprintf("The disk of the data directory is nearly full: %.1f of %.1f GB are free. Make room, or set "+
 		"[retention]. Decisions are refused once it is full.", free/1e9, all/1e9)
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"testing"
@@ -20,7 +21,8 @@ func TestLogServersAreAway(t *testing.T) {
 	c.Listen, c.Data, c.Log.URL = address, t.TempDir(), "nats://127.0.0.1:1"
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- Run(ctx, c, Options{}) }()
+	log := &running{TB: t}
+	go func() { ended <- Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(log, nil))}) }()
 	ask := func(path string) (int, error) {
 		r := fatal.Or(http.NewRequest("GET", "http://"+address+path, nil))(t)
 		a, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
@@ -32,7 +34,7 @@ func TestLogServersAreAway(t *testing.T) {
 	for _, err := ask("/healthz"); err != nil; _, err = ask("/healthz") { // until it is bound
 		time.Sleep(time.Millisecond)
 	}
-	for begin := time.Now(); time.Since(begin) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
+	for ; !log.said("in=400ms"); time.Sleep(10 * time.Millisecond) { // until it has tried three times
 		for path, want := range map[string]int{"/healthz": 200, "/v1/placements": 503} {
 			if status, err := ask(path); err != nil || status != want {
 				t.Fatalf("GET %s: %d, %v, want %d", path, status, err, want)

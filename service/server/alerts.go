@@ -64,15 +64,15 @@ func (s *Server) ownProblems() (all []alert.Problem) {
 	if s.options.Problems != nil {
 		all = s.options.Problems()
 	}
-	add := func(key, before, text, after string) {
-		if text != "" {
-			all = append(all, alert.Problem{Level: "bad", Key: key, Text: before + text + after})
+	for _, f := range []struct{ key, cause string }{{"keys", s.keys.Problem()}, {"certificate", s.certificate.Problem()}} {
+		if f.cause != "" {
+			all = append(all, alert.Problem{Level: "bad", Key: f.key, Logged: true, Text: "A changed file cannot be read, and " +
+				"its former content remains in force: " + f.cause + "."})
 		}
 	}
-	const unread = "A changed file cannot be read, and its former content remains in force: "
-	add("keys", unread, s.keys.Problem(), ".")
-	add("certificate", unread, s.certificate.Problem(), ".")
-	add("expiry", "", s.certificate.Expiry(), "")
+	if text := s.certificate.Expiry(); text != "" {
+		all = append(all, alert.Problem{Level: "bad", Key: "expiry", Text: text})
+	}
 	return all
 }
 

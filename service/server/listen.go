@@ -63,16 +63,17 @@ type Socket struct {
 	at          net.Listener
 	http        http.Server
 	certificate *sockets.Certificate // nil without TLS
-	health      *http.Server         // nil without an address of its own
+	health      *http.Server         // at an address of its own, if it has one
 	process     string
-	served      chan error
+	served      chan struct{} // closed when it accepts no more
+	failure     error         // why
 
 	mu     sync.RWMutex
 	server *Server // nil unless it serves
 }
 
 // Bind binds the address and reads the certificate. It ignores Options.Engine. It returns [MayListen]'s errors, and
-// errors of files and sockets. The caller closes the socket with Close; Serve closes it too.
+// errors of files and sockets. The caller closes the socket with Close. Serve closes it too, unless it pauses.
 func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	l, o = l.withDefaults(), o.withDefaults()
 	if err := MayListen(l.Address, o.Keys); err != nil {
@@ -97,7 +98,7 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 			o.Logger.Warn("API keys and decisions are sent without encryption: configure TLS, or use a proxy that has it", "address", l.Address)
 		}
 	}
-	s := &Socket{listen: l, at: listener, certificate: certificate, process: rand.Text()[:8], served: make(chan error, 1)}
+	s := &Socket{listen: l, at: listener, certificate: certificate, health: new(http.Server), process: rand.Text()[:8], served: make(chan struct{})}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: sockets.MaxHeader,
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle,
@@ -110,7 +111,7 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 			return nil, err
 		}
 	}
-	go func() { s.served <- s.http.Serve(listener) }()
+	go func() { s.failure = s.http.Serve(listener); close(s.served) }()
 	return s, nil
 }
 
@@ -136,21 +137,26 @@ func (s *Socket) bindHealth(ctx context.Context) error {
 // Addr returns the address of the socket.
 func (s *Socket) Addr() net.Addr { return s.at.Addr() }
 
-// Close closes the socket and frees its address.
+// Close closes the socket and frees its address. It waits until the requests in progress are answered, or cuts them off
+// after Listen.Drain.
 func (s *Socket) Close() error {
-	err := s.http.Close()
-	if s.health != nil {
-		err = errors.Join(err, s.health.Close())
+	ctx, cancel := context.WithTimeout(context.Background(), s.listen.Drain)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		s.http.Close()
+		err = fmt.Errorf("requests that had no answer within %v were cut off: %w", s.listen.Drain, err)
 	}
+	err = errors.Join(err, s.health.Close())
 	_ = s.at.Close() // http.Server closes it only after it began to accept
 	return err
 }
 
 func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	twice := sockets.HasTwoLengths(w, r)
-	if server := s.enter(); server != nil {
-		defer server.answering.Done()
-		if !twice {
+	if !twice {
+		if server := s.enter(); server != nil {
+			defer server.answering.Done()
 			server.ServeHTTP(w, r)
 			return
 		}
@@ -196,11 +202,11 @@ func (s *Server) Run(ctx context.Context, l Listen) error {
 	return s.Serve(ctx, socket)
 }
 
-// ErrPause is the cause of a context's end that leaves the socket open, because another server will serve it.
+// ErrPause is the cause of a context's end that leaves the socket open, because another server may serve it.
 var ErrPause = errors.New("another server will serve the socket")
 
-// Serve serves a socket until ctx ends or the engine stops. It then answers only the requests in progress, and closes
-// the socket, unless ctx ended with ErrPause or the engine stopped. It returns engine.ErrStopped or a socket's error.
+// Serve serves a socket until ctx ends or the engine stops, and waits for the requests in progress. Then it closes the
+// socket, unless ctx ended with ErrPause or the engine stopped. It returns engine.ErrStopped or a socket's error.
 func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	l := socket.listen
 	maintained := make(chan error, 1)
@@ -213,38 +219,32 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 		l.Ready(socket.Addr())
 	}
 	select {
-	case err := <-socket.served:
+	case <-socket.served:
 		stop()
-		return errors.Join(err, <-maintained)
+		return errors.Join(socket.failure, <-maintained)
 	case err := <-maintained: // nil after ctx ended
 		pauses := err != nil || errors.Is(context.Cause(ctx), ErrPause)
 		return errors.Join(err, s.drain(socket, pauses))
 	}
 }
 
-// drain ends first readiness, then the streams of events, and then the requests in progress.
+// drain ends first readiness, then the streams of events, and then the requests in progress. If it pauses, new requests
+// get 503, and the socket stays open. Requests that take longer than Listen.Drain then find their engine closed.
 func (s *Server) drain(socket *Socket, pauses bool) error {
 	s.draining.Store(true)
 	if s.feed != nil {
 		s.feed.Close()
 	}
-	patience := socket.listen.Drain
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if pauses {
-		socket.use(nil)
-		answered := make(chan struct{})
-		go func() { s.answering.Wait(); close(answered) }()
-		select {
-		case <-answered:
-		case <-ctx.Done():
-			s.log.Warn("requests have no answer yet, and the log is opened again", "after", patience.String())
-		}
-		return nil
+	if !pauses {
+		return socket.Close()
 	}
-	if err := socket.http.Shutdown(ctx); err != nil {
-		socket.Close()
-		return fmt.Errorf("requests that had no answer within %v were cut off: %w", patience, err)
+	socket.use(nil)
+	answered := make(chan struct{})
+	go func() { s.answering.Wait(); close(answered) }()
+	select {
+	case <-answered:
+	case <-time.After(socket.listen.Drain):
+		s.log.Warn("requests have no answer yet, and the log is opened again", "after", socket.listen.Drain.String())
 	}
-	return socket.Close()
+	return nil
 }

@@ -53,8 +53,8 @@ func newMetrics(o Options, inProgress func() int, problems func() []alert.Proble
 			"in progress, [limits] concurrent."},
 			func() float64 { return float64(o.Limits.Concurrent) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_process_problems", Help: "Problems of the process: a " +
-			"nearly full disk, an old snapshot, keys or a certificate that cannot be read or expires soon."},
-			func() float64 { return float64(len(problems())) }),
+			"nearly full disk, a certificate that expires soon, keys or a certificate that cannot be read."},
+			func() float64 { return float64(alert.NumBad(problems())) }),
 		metrics.New(metrics.Sources{Engine: o.Engine, Log: o.Log, Appends: o.Appends, Alerts: o.Alerts, Budget: o.Budget,
 			Reopened: o.Reopened, SnapshotAge: o.SnapshotAge, ClockSkew: o.ClockSkew}),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
