@@ -291,7 +291,7 @@ func (r *Result) Against(name string, other *Result) (lines []string, err error)
 			more = append(more, name)
 		}
 	}
-	known := len(large.Names)-len(more) == len(special.Names) && large.Spec.means(special.Spec)
+	known := len(large.Names)-len(more) == len(special.Names) && large.means(special)
 	ratio, err := large.LikelihoodRatio(special)
 	if err != nil {
 		return []string{fmt.Sprintf("No likelihood ratio test against %s: %v.", name, err)}, nil
@@ -311,22 +311,38 @@ func (r *Result) Against(name string, other *Result) (lines []string, err error)
 	return lines, nil
 }
 
-// means reports whether derived variables, nests and random coefficients of the same name are the same in another
-// specification.
-func (s *Spec) means(other *Spec) bool {
-	return !slices.ContainsFunc(s.Data.Derive, func(a string) bool {
-		return slices.ContainsFunc(other.Data.Derive, func(b string) bool {
-			name, _, _ := derived(a)
-			also, _, _ := derived(b)
-			return name == also && a != b
-		})
-	}) && !slices.ContainsFunc(s.Model.Nests, func(a Nest) bool {
-		return slices.ContainsFunc(other.Model.Nests, func(b Nest) bool {
-			return a.Name == b.Name && !slices.Equal(a.Alternatives, b.Alternatives)
-		})
-	}) && !slices.ContainsFunc(s.Model.Random, func(a Random) bool {
-		return slices.ContainsFunc(other.Model.Random, func(b Random) bool {
-			return a.Coefficient == b.Coefficient && a.Distribution != b.Distribution
-		})
-	})
+// means reports whether no name in both models differs in its terms, or as a derived variable, nest or random
+// coefficient.
+func (r *Result) means(other *Result) bool {
+	meanings, also := r.meanings(), other.meanings()
+	for name, list := range meanings {
+		if with, both := also[name]; both && !slices.Equal(list, with) {
+			return false
+		}
+	}
+	return true
+}
+
+// meanings returns the sorted definitions of each name.
+func (r *Result) meanings() map[string][]string {
+	by := map[string][]string{}
+	add := func(name, variable string, alternatives []string) {
+		by[name] = append(by[name], fmt.Sprintf("%q %q", variable, slices.Sorted(slices.Values(alternatives))))
+		slices.Sort(by[name])
+	}
+	terms, _ := r.Spec.Utility.terms(r.Alternatives, r.Outside)
+	for _, t := range terms {
+		add("coefficient "+t.Name, t.Variable, t.Alternatives)
+	}
+	for _, entry := range r.Spec.Data.Derive {
+		name, _, _ := derived(entry)
+		add("variable "+name, entry, nil)
+	}
+	for _, n := range r.Spec.Model.Nests {
+		add("nest "+n.Name, "", n.Alternatives)
+	}
+	for _, c := range r.Spec.Model.Random {
+		add("random "+c.Coefficient, c.Distribution, nil)
+	}
+	return by
 }

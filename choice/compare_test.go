@@ -1,7 +1,6 @@
 package choice
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -179,17 +178,26 @@ func TestAgainstAnotherMeaning(t *testing.T) {
 		return r
 	}
 	const generic = `generic = ["cost", "time / 60"]`
-	nest := func(other string) string {
-		return fmt.Sprintf("[model]\nkind = \"nested\"\n[[model.nests]]\nname = \"n\"\nalternatives = [\"bus\", %q]\n", other)
+	nest := func(alternatives string) string {
+		return "[model]\nkind = \"nested\"\n[[model.nests]]\nname = \"n\"\nalternatives = " + alternatives + "\n"
 	}
+	term := func(variable string) string { return "[[utility.terms]]\nname = \"k\"\n" + variable + "\n" }
 	for _, pair := range [][2]*Result{
 		{fit(generic, `generic = ["c = cost", "time / 60"]`, ""), fit(generic, `generic = ["c = cost * time"]`, "")},
-		{fit(generic, generic, nest("car")), fit(generic, `generic = ["cost"]`, nest("train"))},
+		{fit(generic, generic, nest(`["bus", "car"]`)), fit(generic, `generic = ["cost"]`, nest(`["bus", "train"]`))},
+		{fit(generic, `generic = ["time / 60"]`, term(`variable = "cost"`)), fit(generic, "", term(`variable = "cost * time"`))},
+		{fit(generic, `generic = ["time / 60"]`, term(`variable = "cost"`)),
+			fit(generic, "", term("variable = \"cost\"\nalternatives = [\"bus\"]"))},
 	} {
 		lines, err := pair[0].Against("small.json", pair[1])
 		if err != nil || len(lines) != 1 || !strings.HasSuffix(lines[0], "if small.json is a special case of the other.") &&
 			!strings.HasPrefix(lines[0], "No likelihood ratio test") {
 			t.Errorf("%q, %v", lines, err)
 		}
+	}
+	lines, err := fit(generic, generic, nest(`["bus", "car"]`)).Against("small.json",
+		fit(generic, `generic = ["cost"]`, nest(`["car", "bus"]`)))
+	if err != nil || len(lines) != 2 {
+		t.Errorf("a nest in another order: %q, %v", lines, err)
 	}
 }
