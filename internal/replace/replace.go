@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 // File replaces the content of path in one step: it writes and syncs a temporary file in the same directory, then
-// renames it. If this fails, path is unchanged, and the error names the file. A pipe or a device is written in place.
+// renames it. If this fails, path is unchanged, and the error names the file. A pipe, a device or an open
+// file such as /dev/stdout is written in place.
 func File(path string, content []byte) error { return named(path, whole(content), 0o644) }
 
 // PrivateStream is Private for content produced piece by piece. It syncs along the way, so that it never blocks the
@@ -65,8 +67,9 @@ func Sync(dir string) error {
 }
 
 func file(path string, write func(*os.File) error, mode os.FileMode) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() { // a pipe or a device stays
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	opened := slices.Contains([]string{"/dev", "/dev/fd", "/proc/self/fd"}, filepath.Dir(path)) // as /dev/stdout is
+	if info, err := os.Stat(path); err == nil && (!info.Mode().IsRegular() || opened) && !info.IsDir() {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package replace_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -33,6 +34,21 @@ func TestFileWritesDevices(t *testing.T) {
 	fatal.If(t, replace.File(path, []byte("x")))
 	if info, err := os.Lstat(path); err != nil || info.Mode().IsRegular() {
 		t.Errorf("a file took the place of the device, %v", err)
+	}
+}
+
+// /dev/stdout may be a regular file, which the shell has opened to append.
+func TestFileWritesOpenFiles(t *testing.T) {
+	f := fatal.Or(os.Create(filepath.Join(t.TempDir(), "a.csv")))(t)
+	defer f.Close()
+	fatal.Or(f.WriteString("first "))(t)
+	path := fmt.Sprintf("/dev/fd/%d", f.Fd())
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("open files have no path here")
+	}
+	fatal.If(t, replace.File(path, []byte("second")))
+	if got, err := os.ReadFile(f.Name()); err != nil || string(got) != "first second" {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
