@@ -2,6 +2,7 @@ package table
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -52,7 +53,10 @@ type csvRecords struct {
 	names   []string
 }
 
-func (t *textTable) openCSV(text io.Reader, o Options) error {
+func (t *textTable) openCSV(text *bufio.Reader, o Options) error {
+	start, _ := text.Peek(1 << 16)
+	start, _, _ = bytes.Cut(start, []byte{'\r'})
+	quoted := bytes.Count(start, []byte{'"'})%2 == 1 // whether the first carriage return is in quotes
 	bounded := NewBounded(text)
 	r := csvRecords{Reader: csv.NewReader(bufio.NewReaderSize(bounded, 1<<16)), bounded: bounded}
 	if o.Delimiter != "" {
@@ -90,8 +94,8 @@ func (t *textTable) openCSV(text io.Reader, o Options) error {
 		if !utf8.ValidString(name) {
 			return fmt.Errorf("line 1: the name of column %d, %.40q, is not UTF-8: convert the file", j+1, name)
 		}
-		if strings.ContainsRune(name, '\r') {
-			return errors.New("lines end with a carriage return alone: save the file with line feeds")
+		if strings.ContainsRune(name, '\r') && !quoted {
+			return errors.New("lines end with only a carriage return: save the file with line feeds")
 		}
 		if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 			return fmt.Errorf("line 1: %.40q cannot be the name of a column: is the file CSV?", name)

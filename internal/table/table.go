@@ -193,7 +193,8 @@ func Open(f *os.File, o Options) (Table, error) {
 		return newParquet(bytes.NewReader(whole), int64(len(whole)), o)
 	case string(head) == "PK\x03\x04":
 		return nil, errors.New("it is a ZIP archive, as a spreadsheet's workbook is: unpack it, or save the table as CSV")
-	case bytes.HasPrefix(head, []byte("BZh")), string(head) == "\xfd7zX":
+	case bytes.HasPrefix(head, []byte("BZh")) && '1' <= head[len(head)-1] && head[len(head)-1] <= '9',
+		string(head) == "\xfd7zX":
 		return nil, errors.New("it is compressed with bzip2 or xz: decompress it, or use gzip or zstd")
 	case strings.HasSuffix(f.Name(), ".parquet"):
 		return nil, Damaged(errors.New("it does not begin as a Parquet file does"))

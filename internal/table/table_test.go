@@ -299,9 +299,18 @@ func FuzzOpen(f *testing.F) {
 // Archives and compressions that are not read are named.
 func TestArchives(t *testing.T) {
 	for head, want := range map[string]string{"PK\x03\x04\x14\x00": "it is a ZIP archive", "BZh91AY": "bzip2 or xz",
-		"\xfd7zXZ\x00\x00": "bzip2 or xz", "a,b\r1,2\r1,2\r": "a carriage return alone"} {
+		"\xfd7zXZ\x00\x00": "bzip2 or xz", "a,b\r1,2\r1,2\r": "only a carriage return"} {
 		if _, err := open(t, []byte(head), table.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", head, err)
+		}
+	}
+}
+
+// Headers that resemble an archive's or another line end are a CSV file's.
+func TestHeaders(t *testing.T) {
+	for _, text := range []string{"BZh,b\n1,2\n", "BZh\n1\n", "\"a\rb\",c\n1,2\n"} {
+		if _, err := open(t, []byte(text), table.Options{}); err != nil {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
