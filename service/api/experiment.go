@@ -184,10 +184,10 @@ type SegmentVariant struct {
 type LearnerReport struct {
 	Policy  map[string]any `json:"policy"`
 	Own     bool           `json:"own" doc:"whether it is the variant's own; otherwise it is the placement's"`
-	Learned *uint64        `json:"learned,omitempty" doc:"rounds; left out of past experiments, as all numbers below"`
-	Skipped uint64         `json:"skipped,omitzero" doc:"rounds that it refused, or on which it panicked"`
-	Lag     uint64         `json:"lag_rounds,omitzero" doc:"rounds that it has not processed yet"`
-	Broken  bool           `json:"broken,omitzero"`
+	Learned *uint64        `json:"learned,omitempty" doc:"rounds; left out of past experiments"`
+	Skipped uint64         `json:"skipped,omitzero" doc:"rounds that it refused, or on which it panicked; left out if 0"`
+	Lag     uint64         `json:"lag_rounds,omitzero" doc:"rounds that it has not processed yet; left out if 0"`
+	Broken  bool           `json:"broken,omitzero" doc:"left out if false"`
 	Problem string         `json:"problem,omitzero"`
 }
 

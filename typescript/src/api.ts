@@ -766,16 +766,17 @@ export interface Latency {
 }
 
 export interface LearnerReport {
+  /** Left out if false. */
   broken?: boolean;
-  /** Rounds that it has not processed yet. */
+  /** Rounds that it has not processed yet; left out if 0. */
   lag_rounds?: number;
-  /** Rounds; left out of past experiments, as all numbers below. */
+  /** Rounds; left out of past experiments. */
   learned?: number;
   /** Whether it is the variant's own; otherwise it is the placement's. */
   own: boolean;
   policy: Record<string, unknown>;
   problem?: string;
-  /** Rounds that it refused, or on which it panicked. */
+  /** Rounds that it refused, or on which it panicked; left out if 0. */
   skipped?: number;
 }
 

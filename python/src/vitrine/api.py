@@ -775,16 +775,17 @@ class Latency(TypedDict):
 
 class LearnerReport(TypedDict):
     broken: NotRequired[bool]
+    """Left out if false."""
     lag_rounds: NotRequired[int]
-    """Rounds that it has not processed yet."""
+    """Rounds that it has not processed yet; left out if 0."""
     learned: NotRequired[int]
-    """Rounds; left out of past experiments, as all numbers below."""
+    """Rounds; left out of past experiments."""
     own: bool
     """Whether it is the variant's own; otherwise it is the placement's."""
     policy: dict[str, Any]
     problem: NotRequired[str]
     skipped: NotRequired[int]
-    """Rounds that it refused, or on which it panicked."""
+    """Rounds that it refused, or on which it panicked; left out if 0."""
 
 
 class LearnerState(TypedDict):
