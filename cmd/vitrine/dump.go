@@ -56,7 +56,7 @@ func (c dumpCmd) load(ctx context.Context, t terminal) ([]*experiment.Experiment
 	if len(c.Names) == 0 {
 		return nil, usageError{errors.New("dump what? name experiments (see vitrine list experiments) or files")}
 	}
-	if err := (playFlags{Seeds: c.Seeds, Workers: c.Workers, Baselines: "both"}).check(); err != nil {
+	if err := checkPlay(c.Seeds, c.Workers); err != nil {
 		return nil, err
 	}
 	version, err := fullVersion()

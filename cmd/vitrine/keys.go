@@ -45,14 +45,14 @@ func (c keysAddCmd) Run(t terminal) error {
 	for _, name := range c.Scopes {
 		scope := string(strings.TrimSpace(name))
 		if !slices.Contains(keys.Scopes, scope) {
-			return usageError{fmt.Errorf("--scopes %s: must be one or more of %s", name, words(keys.Scopes))}
+			return usageError{fmt.Errorf("--scopes %s: must be one or more of %s", name, strings.Join(keys.Scopes, ", "))}
 		}
 		if !slices.Contains(scopes, scope) {
 			scopes = append(scopes, scope)
 		}
 	}
 	if scopes == nil {
-		return usageError{fmt.Errorf("--scopes names no scope: must be one or more of %s", words(keys.Scopes))}
+		return usageError{fmt.Errorf("--scopes names no scope: must be one or more of %s", strings.Join(keys.Scopes, ", "))}
 	}
 	if c.Placements != nil && len(c.Placements) == 0 {
 		return usageError{errors.New("--placements names no placement: leave it out for all")}
@@ -87,35 +87,28 @@ func addKey(t terminal, f *keys.File, name string, scopes []string, placements [
 			"file, and nobody has its token: remove it")
 	}
 	fmt.Fprintf(t.err, "vitrine: key %q is for %s; its token is printed this once\n", name, reach(key))
-	if file, ok := t.out.(*printer).Writer.(*os.File); ok {
-		warnReadable(t.err, file)
+	if p, ok := t.out.(*printer); ok {
+		warnReadable(t.err, p.Writer)
 	}
 	return nil
 }
 
 // warnReadable warns if the file that a token was printed to can be read by other users.
-func warnReadable(w io.Writer, file *os.File) {
-	info, err := file.Stat()
+func warnReadable(w, printed io.Writer) {
+	file, _ := printed.(*os.File)
+	info, err := file.Stat() // an error for nil
 	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
 		fmt.Fprintf(w, "vitrine: warning: other users can read the file that has the token (mode %v): chmod 600 "+
 			"it, or make a new key after umask 077\n", info.Mode().Perm())
 	}
 }
 
-func words(scopes []string) string {
-	var names []string
-	for _, s := range scopes {
-		names = append(names, string(s))
-	}
-	return strings.Join(names, ", ")
-}
-
 // reach describes the scopes and the placements of a key.
 func reach(k keys.Key) string {
 	if k.Placements == nil {
-		return words(k.Scopes)
+		return strings.Join(k.Scopes, ", ")
 	}
-	return words(k.Scopes) + " at " + strings.Join(k.Placements, ", ")
+	return strings.Join(k.Scopes, ", ") + " at " + strings.Join(k.Placements, ", ")
 }
 
 type keysListCmd struct{ keyFileArg }

@@ -183,7 +183,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	var denied *fs.PathError
 	within := func(f *kong.Flag) bool {
 		path, err := filepath.Rel(f.Target.String(), denied.Path)
-		return f.Name == "out" && err == nil && filepath.IsLocal(path)
+		return f.Name == "out" && err == nil && (filepath.IsLocal(path) || strings.Trim(path, `./\`) == "") // or above it
 	}
 	if errors.As(err, &denied) && errors.Is(err, fs.ErrPermission) && hint.Of(err) == "" &&
 		slices.ContainsFunc(command.Selected().Flags, within) {

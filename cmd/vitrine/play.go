@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -262,14 +263,19 @@ func (c playFlags) seeds(n int) []uint64 {
 
 // check reports flags with illegal values.
 func (c playFlags) check() error {
-	switch {
-	case c.Seeds != nil && (*c.Seeds < 1 || *c.Seeds > config.MaxSeeds):
-		return usageError{fmt.Errorf("--seeds %d: must be from 1 to %d", *c.Seeds, config.MaxSeeds)}
-	case c.Workers < 0:
-		return usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", c.Workers)}
-	case !slices.Contains([]string{"theory", "tuned", "both"}, c.Baselines):
+	if !slices.Contains([]string{"theory", "tuned", "both"}, c.Baselines) {
 		return usageError{fmt.Errorf("--baselines %s: must be theory, tuned or both", c.Baselines)}
 	}
 	_, err := c.shard()
-	return err
+	return cmp.Or(checkPlay(c.Seeds, c.Workers), err)
+}
+
+func checkPlay(seeds *int, workers int) error {
+	switch {
+	case seeds != nil && (*seeds < 1 || *seeds > config.MaxSeeds):
+		return usageError{fmt.Errorf("--seeds %d: must be from 1 to %d", *seeds, config.MaxSeeds)}
+	case workers < 0:
+		return usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", workers)}
+	}
+	return nil
 }
