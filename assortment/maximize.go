@@ -20,6 +20,9 @@ import (
 	"vitrine/internal/scratch"
 )
 
+// MaxSpan is how far apart utilities may lie if their exponentials are compared on one scale.
+const MaxSpan = 400
+
 // Maximize returns the assortment S of family c with the largest expected revenue under utilities u and revenues r ≥ 0
 // (nil means 1 for all),
 //
@@ -42,8 +45,8 @@ import (
 //
 // Two limits apply to families that require items:
 //
-//   - If the family leaves open which items, the utilities of the items that are not [Hidden] should lie within 400 of
-//     each other, because their exponentials are compared on one scale.
+//   - If the family leaves open which items, the utilities of the items that are not [Hidden] should lie within
+//     [MaxSpan] of each other, because their exponentials are compared on one scale.
 //   - If a required item outweighs all others by more than the precision of a float64, R(S) is the largest, but S may
 //     leave out an item that adds less than that precision.
 //

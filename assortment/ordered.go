@@ -32,8 +32,8 @@ import (
 // compute the bound, it replaces g_(1) + … + g_(j) by the sum of the j largest gains of all items, or by the largest
 // sum of positive gains of a set if that is less.
 //
-// Exponentials are compared on one scale, so utilities and effects should lie within 400 of each other. r ≥ 0; nil
-// means 1 for all. MaximizeOrdered panics unless r is nil or as long as u, and if a utility or an effect is
+// Exponentials are compared on one scale, so utilities and effects should lie within [MaxSpan] of each other. r ≥ 0;
+// nil means 1 for all. MaximizeOrdered panics unless r is nil or as long as u, and if a utility or an effect is
 // NaN or +∞.
 func MaximizeOrdered(dst []int, c vitrine.Constraint, u, gamma, r []float64) (order []int, revenue, bound float64) {
 	if r != nil && len(r) != len(u) {

@@ -24,7 +24,8 @@ import (
 )
 
 // Experiment is a world, the policies to play in it, and the seeds. It needs at least one policy, one seed and one
-// round. Labels and seeds must be distinct. [Run] writes the name and the labels to CSV files.
+// round. Labels and seeds must be distinct. [Run] writes the name and the labels to CSV files: they must be
+// printable, without / \ " or commas.
 type Experiment struct {
 	Name       string
 	Title      string // for pictures; stored in run.json
@@ -215,7 +216,7 @@ func (e *Experiment) checkNames() error {
 	}
 	for _, name := range names {
 		if !printable.MatchString(name) || strings.ContainsAny(name, `/\",`) || strings.Trim(name, ".") == "" {
-			return fmt.Errorf("experiment %q: the name %q: must be printable, without any of / \\ \" and the comma",
+			return fmt.Errorf("experiment %q: the name %q: must be printable, without / \\ \" or commas",
 				e.Name, name)
 		}
 	}

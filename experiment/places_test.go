@@ -109,7 +109,7 @@ func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
 			1000, rng), Revenues: env.UniformRevenue{Low: 0, High: 1}, Places: []float64{0, -1}}
 	}
 	if _, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}); err == nil ||
-		!strings.Contains(err.Error(), "with position effects the best order is known only up to 400") {
+		!strings.Contains(err.Error(), "with position effects the best order can be found only for utilities up to 400: ") {
 		t.Errorf("utilities of which the best order is not known: error %v", err)
 	}
 }

@@ -54,9 +54,9 @@ func (r *rounds) next() error {
 	}
 	if r.effects != nil {
 		for i, u := range r.Utilities {
-			if u > 400 { // the limit of MaximizeOrdered, with 0 for the outside option
-				return fmt.Errorf("the true utility of item %d is %v: with position effects the best order is known only "+
-					"up to 400: choose a smaller truth", i, u)
+			if u > assortment.MaxSpan { // above 0, the outside option's
+				return fmt.Errorf("the true utility of item %d is %v: with position effects the best order can be found only "+
+					"for utilities up to %v: choose a truth with smaller utilities", i, u, assortment.MaxSpan)
 			}
 		}
 		order, optimum, bound := assortment.MaximizeOrdered(r.best, r.e.Constraint, r.Utilities, r.effects,

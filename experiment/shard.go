@@ -313,11 +313,12 @@ func (e *Experiment) missing(shards []*record, lost []int) error {
 	var absent []string
 	for index := 1; index <= of; index++ {
 		if s := (Shard{index, of}); here[index] == "" && slices.ContainsFunc(lost, s.has) {
-			absent = append(absent, "shard "+s.String())
+			absent = append(absent, s.String())
 		}
 	}
 	if len(absent) > 0 {
-		return fmt.Errorf("%s: missing: %s: play each, and give its directory, too", e.Name, strings.Join(absent, ", "))
+		return fmt.Errorf("%s: these shards are missing: %s. Play them, and give their directories, too", e.Name,
+			strings.Join(absent, ", "))
 	}
 	first := Shard{lost[0]%of + 1, of}
 	return fmt.Errorf("%s: shard %v in %s is not complete: it lacks %s: give its command again",

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -84,8 +85,8 @@ func (l Look) check(panels ...Panel) {
 				return len(run) == 0 || len(run) != first.rounds() || slices.ContainsFunc(run, wrong)
 			}
 			if c.seeds() == 0 || c.seeds() != first.seeds() || slices.ContainsFunc(c.Regret, uneven) {
-				panic("figure: curve " + c.Policy + " of panel " + p.Name +
-					" has no rounds, other seeds or rounds than its panel, or a regret beyond 1e100")
+				panic(fmt.Sprintf("figure: curve %s of panel %s has no rounds, other seeds or rounds than its panel, or a "+
+					"regret that is not a number or beyond %g", c.Policy, p.Name, maxValue))
 			}
 		}
 		if !l.Log {

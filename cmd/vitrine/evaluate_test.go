@@ -171,7 +171,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A log of shown items alone says so, and raises no alarm about the model: it cannot check it.
+// A log of only shown items says so, and raises no alarm about the model: it cannot check it.
 func TestEvaluateShownItems(t *testing.T) {
 	clicks := string(fatal.Or(os.ReadFile("../../docs/howto/clicks.csv"))(t))
 	t.Chdir(t.TempDir())

@@ -38,19 +38,19 @@ func (c playFlags) playShard(ctx context.Context, t terminal, e *experiment.Expe
 	return err
 }
 
-// leaveOut returns the names without those that cannot be split into shards, which it removes with a warning.
-func (c reproduceCmd) leaveOut(t terminal, names []string) (left []string, err error) {
+// leaveOut returns the names that can be split into shards, and warns about the others.
+func (c reproduceCmd) leaveOut(t terminal, names []string) (kept []string, err error) {
 	for _, n := range names {
 		switch {
 		case c.Shard == "" || !slices.Contains(experiments.WithoutFile(), n):
-			left = append(left, n)
+			kept = append(kept, n)
 		case slices.Contains(c.Names, n):
 			return nil, usageError{fmt.Errorf("--shard: %s cannot be split: leave --shard out, or leave it out", n)}
 		default:
 			t.warn(fmt.Sprintf("%s is left out: it cannot be split; vitrine reproduce %s makes it", n, n))
 		}
 	}
-	return left, nil
+	return kept, nil
 }
 
 type mergeCmd struct {
@@ -61,12 +61,11 @@ type mergeCmd struct {
 func (mergeCmd) Help() string {
 	return "The result is the same as that of one run: regret.csv and the figures have the same bytes. Seconds " +
 		"are those measured in the shards. Shards must have the same configuration and the same build of vitrine, " +
-		"and no run may be missing.\n\n" +
-		examples(
-			"vitrine run mine.toml --shard 1/2        on one machine",
-			"vitrine run mine.toml --shard 2/2        on another",
-			"vitrine merge out/shard-*-of-2",
-		)
+		"and no run may be missing.\n\n" + examples(
+		"vitrine run mine.toml --shard 1/2        on one machine",
+		"vitrine run mine.toml --shard 2/2        on another",
+		"vitrine merge out/shard-*-of-2",
+	)
 }
 
 func (c mergeCmd) Run(t terminal) error {

@@ -15,13 +15,12 @@ func Visible(node *kong.Node) []*kong.Node {
 	})
 }
 
-// CheckNames names a flag of a file, a directory or an address that is given as nothing, as an unset variable of a shell
-// does.
+// CheckNames returns an error if a flag for a file, directory or address is empty, as with an unset shell variable.
 func CheckNames(command *kong.Context) error {
 	for _, f := range command.Flags() {
 		name := slices.Contains([]string{"FILE", "DIR", "PATH", "ADDRESS"}, f.PlaceHolder)
 		if text, ok := f.Target.Interface().(string); ok && name && f.Set && text == "" {
-			return fmt.Errorf("--%s: is empty: give it a value, or leave it out", f.Name)
+			return fmt.Errorf("--%s is empty: give it a value, or leave it out", f.Name)
 		}
 	}
 	return nil

@@ -207,7 +207,7 @@ func (s *source) resolve(header []string) (key string, err error) {
 	}
 	if err := s.use(header, c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Units, c.Value, c.Revenue,
 		c.Propensity); err != nil {
-		return "", fmt.Errorf("%w; name it in [columns] of the mapping", err)
+		return "", fmt.Errorf("name it in [columns] of the mapping: %w", err)
 	}
 	type named struct{ field, name string }
 	var others []named
@@ -230,7 +230,7 @@ func (s *source) resolve(header []string) (key string, err error) {
 	for _, f := range s.config.Features {
 		if s.survey == nil && m.Features[f.Name] == "" && f.Kind != "cross" && f.Kind != "object" && f.Default == nil &&
 			!slices.Contains(header, f.Name) && !slices.Contains(header, "user."+f.Name) {
-			return "", fmt.Errorf("feature %s: %w; name it in [features] of the mapping, or give the feature a default",
+			return "", fmt.Errorf("feature %s: name its column in [features] of the mapping, or give it a default: %w",
 				f.Name, table.NoColumn(f.Name, header, s.nested))
 		}
 	}
@@ -512,7 +512,8 @@ func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, 
 	return choices, nil
 }
 
-// propensity returns the propensity of the page, which all rows share; 0 if the column is "", or empty and not required.
+// propensity returns the propensity of the page, which all rows share; 0 if the column is "", or empty and not
+// required.
 func (p *pageRows) propensity(column string, required bool) (propensity float64, err error) {
 	if column == "" {
 		return 0, nil

@@ -44,8 +44,8 @@ func TestNoColumnOfFeature(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.csv")
 	fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,Price\na,x,1,2\n"), 0o600))
 	if _, err := importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*page.Imported) error { return nil }); err == nil ||
-		!strings.HasSuffix(err.Error(), `line 1: feature price: there is no column "price": did you mean "Price"?; name it in `+
-			`[features] of the mapping, or give the feature a default`) {
+		!strings.HasSuffix(err.Error(), `line 1: feature price: name its column in [features] of the mapping, or give it a `+
+			`default: there is no column "price": did you mean "Price"?`) {
 		t.Error(err)
 	}
 }
