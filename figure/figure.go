@@ -135,8 +135,8 @@ func Write(stem string, p Picture, formats ...Format) error {
 // WriteSVG draws the picture as SVG. The text is the same on every machine.
 //
 // It panics for a composite without panels, a panel without curves or with two curves for the same policy, and a curve
-// without rounds, with other seeds or rounds than the rest of its panel, or with a regret that is not a number or beyond
-// 1e100. On a logarithmic scale it also panics for a panel of differences, and for a panel with a policy that
+// without rounds, with other seeds or rounds than the rest of its panel, or with a regret that is not a number or
+// beyond 1e100. On a logarithmic scale it also panics for a panel of differences, and for a panel with a policy that
 // [Panel.Zero] returns.
 func WriteSVG(w io.Writer, p Picture) error {
 	page := p.compose()

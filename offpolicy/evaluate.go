@@ -410,7 +410,7 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 		r.finish(&e)
 		r.Estimates = append(r.Estimates, e)
 	}
-	const ridge = 1e-3 // on the logged pages the model is right but for its ridge
+	const ridge = 1e-3 // on the logged pages the model errs only by its ridge
 	direct := r.Estimate("direct")
 	for _, method := range []string{"dr-pi", "dr-sets"} {
 		if d := r.difference(r.Estimate(method), direct); d.None == "" && d.StandardError > ridge*direct.StandardError {

@@ -20,8 +20,8 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%d: %s", e.Line, e.Message) }
 
-// Decode decodes text, with or without a byte order mark, into dst, a pointer to a struct. Errors with a position in the
-// text are of type *[Error].
+// Decode decodes text, with or without a byte order mark, into dst, a pointer to a struct. Errors with a position in
+// the text are of type *[Error].
 func Decode(text []byte, dst any) error {
 	err := toml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff")))).DisallowUnknownFields().Decode(dst)
 	var unknown *toml.StrictMissingError

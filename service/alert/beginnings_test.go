@@ -9,7 +9,7 @@ import (
 )
 
 // A problem is logged when it begins, and again only after it was gone for more than a minute.
-func TestBegan(t *testing.T) {
+func TestBeginnings(t *testing.T) {
 	var text bytes.Buffer
 	var b Beginnings
 	now := time.Unix(0, 0)

@@ -131,8 +131,8 @@ func (e *Engine) Config(name string) (*setup.Config, error) {
 	return v.Config(), nil
 }
 
-// Revision returns a placement's configuration, which the caller must not change, and its revision. Every change has
-// another revision.
+// Revision returns a placement's configuration, which the caller must not change, and its revision. Each change
+// gets a new revision.
 func (e *Engine) Revision(name string) (*setup.Config, uint64, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -163,7 +163,7 @@ func (e *Verdict) Text(name string) []byte {
 }
 
 // balance says whether the logged pages resemble pages drawn by their recorded probabilities, or "" if the log records
-// no probabilities. A log of shown items alone cannot say.
+// no probabilities. A log of only shown items cannot say.
 func (e *Verdict) balance() string {
 	if !slices.ContainsFunc(e.Rounds.Rounds, func(r offpolicy.Round) bool { return len(r.Shown) < len(r.Items) }) {
 		return "Warning: the log lists no item that was not shown, so it tells nothing about other pages."

@@ -73,7 +73,7 @@ func (s *State) keepAt(p *Placement, number uint64, v version) error {
 		had.annotate(v.note)
 		return nil
 	}
-	if s.isAudit() && number <= s.Position.Sequence { // which does not know how long the learner waited for an alarm to end
+	if s.isAudit() && number <= s.Position.Sequence { // it does not know how long the learner waited for an alarm
 		p.learnedThrough = number
 	}
 	if number != p.learnedThrough {

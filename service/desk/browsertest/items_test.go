@@ -252,8 +252,8 @@ func TestBought(t *testing.T) {
 	b.wait(`document.querySelector("main td b.good")?.parentElement.innerText.includes("in side")`)
 }
 
-// Yens have digits after the point if these matter, a later sale counts on a page where nothing was bought at first, and
-// a broken picture is replaced by a letter in the rows of its product only.
+// Yens have digits after the point if these matter, a later sale counts on a page where nothing was bought at first,
+// and a broken picture is replaced by a letter in the rows of its product only.
 func TestRowsChange(t *testing.T) {
 	s := serve(t, nil)
 	fatal.Or(s.Put(t.Context(), "home", &api.Placement{MaxSize: 1, Currency: "JPY",

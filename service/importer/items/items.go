@@ -67,7 +67,7 @@ func ReadMapping(path string, features []api.Feature) (*Mapping, error) {
 	if err := strict.Decode(text, m); err != nil {
 		return nil, strict.In(path, err)
 	}
-	// A file of a delimiter or a header alone leaves the columns to their names.
+	// A file with only a delimiter or a header leaves the columns to their names.
 	m.given = m.Columns.ID != ""
 	if !m.given && (len(m.Features)+len(m.Attributes) > 0 || !reflect.DeepEqual(m.Columns, Columns{})) {
 		return nil, fmt.Errorf("%s: columns.id is missing: it names the column of ids", path)

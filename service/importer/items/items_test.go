@@ -41,7 +41,7 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// A mapping of a delimiter alone leaves the columns to their names. One of columns names the ids.
+// A mapping with only a delimiter leaves the columns to their names. One of columns names the ids.
 func TestDelimiterAlone(t *testing.T) {
 	m := fatal.Or(items.ReadMapping(inFile(t, "m.toml", []byte("delimiter = \";\"\n")), features))(t)
 	fatal.If(t, items.Read(inFile(t, "items.csv", []byte("id;price;colour\nx;2;red\n")), m, func(i *api.CatalogueItem) error {

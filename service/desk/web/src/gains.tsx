@@ -54,7 +54,7 @@ function mean(s: Series, of: Means | undefined): number {
 function EarnedOver(props: { gain: Gain; of: Entry }) {
   const { gain: g, of: p } = props;
   const { low, estimate, high } = g.total;
-  // the series are over the time that was asked for, and the baseline's also of other shoppers than those held out
+  // The series cover the period on screen, g.since another one. The baseline's series also includes shoppers who are not held out.
   const base = g.since ? NaN : mean(p.series, g.over === "chance" ? p.series.chance : p.series.baseline);
   const share = base > 0 ? `${number(g.per_decision.estimate / base, { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" })} · ` : "";
   const over = overWords(g.over, !!g.variant);
