@@ -453,7 +453,7 @@ func TestBadImports(t *testing.T) {
 			"nan.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1), ""},
 		`/items/1/features/brand: "other"`: {
 			"brand.csv", strings.Replace(fresh, "zeta", "other", 1), ""},
-		`feature price: there is no column "price"`: {
+		`feature price: name its column in [features] of the mapping, or give it a default: there is no column "price"`: {
 			"none.csv", strings.Replace(fresh, "price", "cost", 1), ""},
 		`line 2: column time: "yesterday" is not a time`: {
 			"time.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z", "yesterday", 1), ""},
