@@ -359,11 +359,13 @@ func (c *cluster) accounts(ctx context.Context) {
 	c.oneWriter(ctx)
 }
 
-// end stops the services, and compares their last snapshots with a replay of the log.
+// end stops the services, and compares their last snapshots with a replay of the log. The leader stops last: a service
+// that is stopped while it takes the log over writes no snapshot.
 func (c *cluster) end() {
 	c.Helper()
 	var snapshots []string
-	for _, m := range c.members {
+	leader, followers := c.leading()
+	for _, m := range append(followers, leader) {
 		m.Stop()
 		snapshots = append(snapshots, filepath.Join(m.data, host.SnapshotFile))
 	}
