@@ -57,7 +57,7 @@ func TestNamesThatFilesCannotHave(t *testing.T) {
 			}
 		}
 		_, err := experiment.Finals(t.Context(), small(policy(name, first())), experiment.Options{Dir: t.TempDir()})
-		if err != nil { // a tuning's labels have commas, and no CSV file
+		if err != nil { // a tuning's labels may contain commas: they are not written to CSV
 			t.Errorf("%q: Finals: error %v", name, err)
 		}
 		if left := fatal.Or(os.ReadDir(dir))(t); len(left) > 0 {

@@ -94,7 +94,7 @@ func TestAlikeWeightsAreNoSupport(t *testing.T) {
 	if e := r.Estimate("dr-pi"); e.ESS > 20 || !strings.Contains(r.AlarmWords(), "too small") {
 		t.Errorf("the item weights are worth %v rounds; %s", e.ESS, r.AlarmWords())
 	}
-	// A policy that has learned has no intervals at any time, so none are recommended.
+	// A policy that learned lacks intervals at any time, so the words do not recommend them.
 	if r.Learned(); !strings.Contains(strings.Join(r.Support.Words(), " "), ": too few for normal and bootstrap intervals.") {
 		t.Errorf("%q", r.Support.Words())
 	}

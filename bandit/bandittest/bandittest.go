@@ -26,8 +26,8 @@ const numProbes = 40
 // TestLearner judges a learner of items with the given number of features,
 // which offers at most size of them. newLearner must return a new learner at
 // its first round, the same each time it is called; steps is a number of
-// rounds that takes it through all its phases. A policy must panic if items
-// have another number of features, as bandit.Problem.Family does for it.
+// rounds that takes it through all its phases. A policy must panic for items
+// of another number of features, as bandit.Problem.Family does for it.
 func TestLearner(t *testing.T, features, size, steps int, newLearner func() vitrine.Learner) {
 	b := battery{features: features, size: size, newLearner: newLearner}
 	b.rounds = b.play(newLearner(), steps)

@@ -129,7 +129,7 @@ func reviews(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text.Bytes(), 0o644))
 }
 
-// fullDisk is a standard output that takes nothing.
+// fullDisk is a standard output that refuses every byte.
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }

@@ -212,7 +212,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		}
 		chosen = append(chosen, e)
 	}
-	shard, _ := c.shard() // which check has read
+	shard, _ := c.shard() // check read it without an error
 	for i, e := range chosen {
 		if shard != nil {
 			if err := c.playShard(ctx, t, e, *shard); err != nil {

@@ -40,7 +40,7 @@ func TestBarFits(t *testing.T) {
 	}
 }
 
-// The bar of an empty shard has nothing to count.
+// The bar of an empty shard counts to one.
 func TestBarOfNoWork(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, "main", "", 0)

@@ -55,7 +55,7 @@ func authenticated() []uint16 {
 	return suites
 }
 
-// Problem says why the changed files cannot be read, or "". A nil certificate has no problem.
+// Problem says why the changed files cannot be read, or "". It is "" for a nil certificate.
 func (c *Certificate) Problem() string {
 	if c == nil {
 		return ""

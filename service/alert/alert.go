@@ -35,7 +35,7 @@ type Problem struct {
 	Level     string // "bad" or "warning"
 	Key       string // tells the problem from others of the placement while its text changes
 	Text      string
-	Logged    bool // by whoever found it
+	Logged    bool // whoever found it logs it
 }
 
 // NumBad returns how many problems are bad.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Beginnings logs problems when they begin. The zero value has seen no problem.
+// Beginnings logs problems when they begin. The zero value is ready to use.
 type Beginnings struct {
 	last map[[2]string]time.Time // when each problem of a placement was last seen
 }
@@ -14,8 +14,7 @@ type Beginnings struct {
 // problemIsOver is how long a problem must be gone before its return is logged again.
 const problemIsOver = time.Minute
 
-// Log logs problems that began and that nothing else logs, as warnings. Problems that exist at the first call count as
-// new.
+// Log logs problems that began as warnings, unless they are Logged. Problems that exist at the first call count as new.
 func (b *Beginnings) Log(problems []Problem, now time.Time, logger *slog.Logger) {
 	if b.last == nil {
 		b.last = map[[2]string]time.Time{}

@@ -34,7 +34,7 @@ func TestLogServersAreAway(t *testing.T) {
 	for _, err := ask("/healthz"); err != nil; _, err = ask("/healthz") { // until it is bound
 		time.Sleep(time.Millisecond)
 	}
-	for ; !log.said("in=400ms"); time.Sleep(10 * time.Millisecond) { // until it has tried three times
+	for ; !log.said("in=400ms"); time.Sleep(10 * time.Millisecond) { // until the third attempt failed
 		for path, want := range map[string]int{"/healthz": 200, "/v1/placements": 503} {
 			if status, err := ask(path); err != nil || status != want {
 				t.Fatalf("GET %s: %d, %v, want %d", path, status, err, want)

@@ -639,7 +639,7 @@ func areLists(rows []row, name, separator string) bool {
 // commas matches a number with a decimal comma, or with commas between thousands.
 var commas = regexp.MustCompile(`^[+-]?(\d+,\d+|\d{1,3}(,\d{3})+(\.\d+)?)$`)
 
-// areNumbers reports whether some fields of a column have commas, and all of these are numbers.
+// areNumbers reports whether some fields of a column contain commas, and all of these are numbers.
 func areNumbers(rows []row, name string) bool {
 	some := false
 	for _, r := range rows {

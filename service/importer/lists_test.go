@@ -81,7 +81,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// A list of one value has no separator, and is still the item's.
+// A list of one value needs no separator to be the item's.
 func TestListsOfOne(t *testing.T) {
 	m := &importer.Mapping{Format: "sessions", List: "|", Columns: importer.Columns{Decision: "id", Item: "items",
 		Chosen: "click", Revenue: "revenue"}}

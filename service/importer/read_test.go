@@ -37,7 +37,7 @@ func read(t *testing.T, name, text string, m *importer.Mapping) (list []*page.Im
 	return list, r, err
 }
 
-// A table without the column of a feature that has no default is refused with the columns it has.
+// A table without the column of a feature without a default is refused, and the error lists the columns.
 func TestNoColumnOfFeature(t *testing.T) {
 	c := fatal.Or(setup.Parse([]byte(strings.Replace(shop, `"name":"price","kind":"number","default":0`,
 		`"name":"price","kind":"number"`, 1))))(t)

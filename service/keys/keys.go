@@ -98,7 +98,7 @@ func read(path string) ([]Key, error) {
 // All returns the keys, which must not be changed.
 func (s *Set) All() []Key { return s.file.Get() }
 
-// Problem says why the changed file cannot be read, or "". A nil set reads none.
+// Problem says why the changed file cannot be read, or "". It is "" for a nil set.
 func (s *Set) Problem() string {
 	if s == nil {
 		return ""

@@ -63,7 +63,7 @@ type Socket struct {
 	at          net.Listener
 	http        http.Server
 	certificate *sockets.Certificate // nil without TLS
-	health      *http.Server         // at an address of its own, if it has one
+	health      *http.Server         // at Listen.Health; serves nobody without it
 	process     string
 	served      chan struct{} // closed when it accepts no more
 	failure     error         // why
@@ -98,7 +98,8 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 			o.Logger.Warn("API keys and decisions are sent without encryption: configure TLS, or use a proxy that has it", "address", l.Address)
 		}
 	}
-	s := &Socket{listen: l, at: listener, certificate: certificate, health: new(http.Server), process: rand.Text()[:8], served: make(chan struct{})}
+	s := &Socket{listen: l, at: listener, certificate: certificate, health: new(http.Server), process: rand.Text()[:8],
+		served: make(chan struct{})}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: sockets.MaxHeader,
 		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle,
@@ -185,7 +186,7 @@ func (s *Socket) enter() *Server {
 	return s.server
 }
 
-// use makes a server answer the requests from now on, or none if it is nil.
+// use makes a server answer the requests from now on. Without a server the socket answers 503.
 func (s *Socket) use(server *Server) {
 	s.mu.Lock()
 	s.server = server

@@ -616,7 +616,7 @@ func TestSocket(t *testing.T) {
 }
 
 // A socket that pauses answers the requests in progress, and 503 to new ones, until another server serves it. One that
-// has no answer in time does not delay that.
+// is not answered in time does not delay that.
 func TestSocketPauses(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{}, 2)}
 	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log = store, nil })

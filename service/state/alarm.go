@@ -28,7 +28,7 @@ func (s *State) advance(p *Placement, now int64, sequence uint64) {
 		a.Version = p.lastGood(a)
 		p.fallBack()
 		if p.Earnings.Guard.Sales != nil && !p.Config.LearnInAlarm && p.held.After == 0 {
-			// Decisions made for an earlier learner teach nothing: their rows may come from other features.
+			// Decisions made for an earlier learner are left out: their rows may come from other features.
 			p.held = learner.Gap{After: sequence, From: max(p.Open.Oldest(sequence+1), p.Learner+1)}
 		}
 	case over != nil:

@@ -48,7 +48,7 @@ func NewState(build func(setup.Spec) (vitrine.Learner, error), run func(learn fu
 	return s
 }
 
-// isAudit reports whether the state belongs to an [Audit]. It sees no rounds, so its alarms hold nothing back.
+// isAudit reports whether the state belongs to an [Audit]. It sees no rounds, so its alarms do not pause learning.
 func (s *State) isAudit() bool { return s.Log == nil }
 
 // Named returns the placement of a name, or ErrNotFound.

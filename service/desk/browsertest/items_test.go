@@ -252,7 +252,7 @@ func TestBought(t *testing.T) {
 	b.wait(`document.querySelector("main td b.good")?.parentElement.innerText.includes("in side")`)
 }
 
-// Yens have digits after the point if these matter, a later sale counts on a page where nothing was bought at first,
+// Yens have digits after the point if these matter, a later sale counts on a page without a sale at first,
 // and a broken picture is replaced by a letter in the rows of its product only.
 func TestRowsChange(t *testing.T) {
 	s := serve(t, nil)
