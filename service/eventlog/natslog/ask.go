@@ -18,19 +18,18 @@ func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T,
 	patient, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
 	begin := time.Now()
-	for wait := min(attempt, shortAttempt); ; wait = longer(wait) {
-		answer, err := within(patient, wait, request)
+	for once := min(attempt, shortAttempt); ; once = longer(once) {
+		answer, err := within(patient, once, request)
 		if err == nil || !isUnanswered(err) || s.isClosed() {
 			return answer, err
 		}
 		s.turn(begin)
-		select {
-		case <-patient.Done():
-			if ctx.Err() != nil {
-				return answer, fmt.Errorf("%w: %v", ctx.Err(), err)
-			}
+		switch {
+		case wait(patient, pause) == nil:
+		case ctx.Err() != nil:
+			return answer, fmt.Errorf("%w: %v", ctx.Err(), err)
+		default:
 			return answer, fmt.Errorf("%w within %v: %v", errUnanswered, s.options.Patience, err)
-		case <-time.After(pause):
 		}
 	}
 }
@@ -101,7 +100,7 @@ func isUnanswered(err error) bool {
 // from its own data, which may be old.
 var errLeaderless = errors.New("the server knows no leader of the stream")
 
-// info asks for the stream's state.
+// info asks for the stream's state, and notes its first message.
 func (s *Store) info(ctx context.Context) (jetstream.StreamState, error) {
 	info, err := ask(ctx, s, func(ctx context.Context) (*jetstream.StreamInfo, error) {
 		info, err := s.stream.Info(ctx)
@@ -113,6 +112,7 @@ func (s *Store) info(ctx context.Context) (jetstream.StreamState, error) {
 	if err != nil {
 		return jetstream.StreamState{}, err
 	}
+	s.memory.removed(info.State.FirstSeq)
 	return info.State, nil
 }
 

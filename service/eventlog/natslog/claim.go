@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"vitrine/service/eventlog"
 )
 
 // A claim is a message by which a writer takes over a log. It does not name a sequence that it must follow, so it
@@ -28,28 +25,14 @@ var errClaim = errors.New("the message is a claim")
 // claim claims the log, and returns the claim's message number. After a lost acknowledgement the message is sent again,
 // and the server drops the copy.
 func (s *Store) claim(ctx context.Context) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
-	defer cancel()
-	begin := time.Now()
-	for wait := shortAttempt; ; wait = longer(wait) {
-		message := &nats.Msg{Subject: s.subject(),
-			Header: nats.Header{writerHeader: {s.writer}, jetstream.MsgIDHeader: {s.writer},
-				jetstream.ExpectedStreamHeader: {s.options.Stream}}, Data: []byte(claimText)}
-		ack, err := within(ctx, wait, func(ctx context.Context) (*jetstream.PubAck, error) {
-			return s.js.PublishMsg(ctx, message, jetstream.WithRetryAttempts(0))
-		})
-		if err == nil {
-			return ack.Sequence, nil
-		}
-		if !isUnanswered(err) {
-			return 0, fmt.Errorf("natslog: claiming %s: %w", s.where(), refused(err))
-		}
-		s.turn(begin)
-		select {
-		case <-ctx.Done():
-			return 0, fmt.Errorf("%w: claiming %s: no answer within %v: %w",
-				eventlog.ErrReopen, s.where(), s.options.Patience, err)
-		case <-time.After(pause):
-		}
+	ack, err := ask(ctx, s, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return s.js.PublishMsg(ctx, &nats.Msg{Subject: s.subject(), Data: []byte(claimText), Header: nats.Header{
+			writerHeader: {s.writer}, jetstream.MsgIDHeader: {s.writer},
+			jetstream.ExpectedStreamHeader: {s.options.Stream},
+		}}, jetstream.WithRetryAttempts(0))
+	})
+	if err != nil {
+		return 0, reopens(ctx, fmt.Errorf("natslog: claiming %s: %w", s.where(), refused(err)))
 	}
+	return ack.Sequence, nil
 }

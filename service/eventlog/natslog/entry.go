@@ -20,11 +20,18 @@ func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	switch {
 	case s.isClosed():
 		return nil, eventlog.ErrClosed
-	case sequence >= end.next:
-		return nil, eventlog.Extent{Last: end.next - 1}.CheckEntry(sequence)
+	case sequence > end.Sequence:
+		return nil, eventlog.Extent{Last: end.Sequence}.CheckEntry(sequence)
 	}
-	f, err := s.frameOf(ctx, sequence, end)
-	if err == nil && sequence-f.First >= uint64(len(f.Entries)) { // or if the entry is before the frame
+	message, err := s.find(ctx, sequence, end)
+	var f eventlog.Frame
+	if err == nil {
+		f, err = s.recall(ctx, message)
+	}
+	switch {
+	case errors.Is(err, errClaim):
+		err = fmt.Errorf("message %d: %w: it has no entries", message, errUnreadable)
+	case err == nil && sequence-f.First >= uint64(len(f.Entries)): // or if the entry is before the frame
 		err = fmt.Errorf("%w: the frame has entries from %d to %d", errUnreadable, f.First, f.Next()-1)
 	}
 	if err != nil {
@@ -33,10 +40,10 @@ func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	return f.Entries[sequence-f.First], nil
 }
 
-// frameOf returns the last frame that begins at or before an entry, or the first remaining one if all begin later. It
-// bisects the messages between the oldest and the end at numbers that do not depend on the end, so that later calls
-// reuse known messages.
-func (s *Store) frameOf(ctx context.Context, entry uint64, end tail) (eventlog.Frame, error) {
+// find returns the message of the last frame that begins at or before an entry, or the first remaining message if all
+// begin later. It bisects the messages between the oldest and the end at numbers that do not depend on the end, so that
+// later calls reuse known messages.
+func (s *Store) find(ctx context.Context, entry uint64, end tail) (message uint64, err error) {
 	low, high := s.memory.oldest(), end.message+1
 	for high-low > 1 { // low's frame begins at or before the entry, high's frame after it
 		bit := bits.Len64(low^(high-1)) - 1
@@ -44,22 +51,30 @@ func (s *Store) frameOf(ctx context.Context, entry uint64, end tail) (eventlog.F
 		first, at, err := s.firstFrom(ctx, middle, high)
 		switch {
 		case err != nil:
-			var removed *removedError
-			if !errors.As(err, &removed) || removed.first >= high {
-				return eventlog.Frame{}, err
+			before := low
+			if low = s.memory.oldest(); low <= before || low >= high { // recall has noted what was removed
+				return 0, err
 			}
-			low = removed.first
 		case at < high && first <= entry:
 			low = at
 		default:
 			high = middle
 		}
 	}
-	f, err := s.recall(ctx, low)
-	if errors.Is(err, errClaim) {
-		err = fmt.Errorf("message %d: %w: it has no entries", low, errUnreadable)
+	return low, nil
+}
+
+// beginAt returns the message at which to begin reading, for the entries from a sequence on. If find meets an unreadable
+// message, that is the first message, so that a reader finds the exact place of the damage.
+func (s *Store) beginAt(ctx context.Context, entry uint64, end tail) (message uint64, err error) {
+	message, err = s.find(ctx, entry, end)
+	switch {
+	case errors.Is(err, errUnreadable):
+		return s.memory.oldest(), nil
+	case err != nil:
+		err = s.explain(ctx, entry, err)
 	}
-	return f, err
+	return message, err
 }
 
 // firstFrom returns the first entry of the first frame from message on and before last, and the frame's message number.
@@ -87,21 +102,11 @@ func (s *Store) recall(ctx context.Context, sequence uint64) (eventlog.Frame, er
 		s.memory.note(sequence, f)
 		return f, nil
 	}
-	if state, failed := s.info(ctx); failed == nil && sequence < state.FirstSeq {
-		s.memory.removed(state.FirstSeq)
-		return f, &removedError{state.FirstSeq}
+	if !errors.Is(err, errClaim) {
+		_, _ = s.info(ctx) // notes what was removed
 	}
 	return f, err
 }
-
-// removedError is the error for a message removed from the stream.
-type removedError struct{ first uint64 }
-
-func (e *removedError) Error() string {
-	return fmt.Sprintf("%v: the first message left is %d", errUnreadable, e.first)
-}
-
-func (e *removedError) Unwrap() error { return errUnreadable }
 
 // memory caches frames: the most recent ones completely, unless their entries are large, the places of more, and the
 // places of every sixteenth frame before those.

@@ -28,15 +28,14 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 	if err != nil {
 		return err
 	}
-	x.Last = end.next - 1
+	x.Last = end.Sequence
 	if err := x.CheckFrom(next); err != nil {
 		return err
 	}
-	at, err := s.find(ctx, next, end) // at is the message number
+	at, err := s.beginAt(ctx, next, end) // at is the message number
 	if err != nil {
 		return err
 	}
-	at = max(at, 1)
 	var c chain
 	for {
 		for m, err := range s.messages(ctx, at, math.MaxUint64, true, s.isUpToDate) {
@@ -93,8 +92,7 @@ func (s *Store) see(m message, f *eventlog.Frame, end eventlog.Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.leads && m.sequence > s.end.message {
-		s.end.message, s.end.epoch = m.sequence, f.Epoch
-		s.end.move(end)
+		s.end = tail{end, m.sequence, f.Epoch}
 	}
 	if m.isLast {
 		s.synced = synced{f.Next() - 1, now}
@@ -111,7 +109,7 @@ type synced struct {
 func (s *Store) isUpToDate(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.synced = synced{s.end.next - 1, at}
+	s.synced = synced{s.end.Sequence, at}
 }
 
 // Synced implements eventlog.Synced.

@@ -82,27 +82,15 @@ type Store struct {
 	memory memory // caches frames for Entry
 }
 
-// tail is the acknowledged end of the log.
+// tail is the acknowledged end of the log: the position after its last entry.
 type tail struct {
-	message uint64 // the stream's last message number
-	epoch   uint64
-	next    uint64            // sequence of the next entry
-	log     eventlog.Identity // zero until a frame sets it
-	hash    [16]byte
-}
-
-func (t tail) position() eventlog.Position {
-	return eventlog.Position{Log: t.log, Sequence: t.next - 1, Hash: t.hash}
+	eventlog.Position        // its identity is zero until a frame sets it
+	message           uint64 // the stream's last message number
+	epoch             uint64
 }
 
 func (t tail) frame(entries [][]byte) eventlog.Frame {
-	return eventlog.Frame{Epoch: t.epoch, First: t.next, Log: t.log, Before: t.hash, Entries: entries}
-}
-
-func (t *tail) advance(f *eventlog.Frame) { t.move(f.End()) }
-
-func (t *tail) move(to eventlog.Position) {
-	t.next, t.log, t.hash = to.Sequence+1, to.Log, to.Hash
+	return eventlog.Frame{Epoch: t.epoch, First: t.Sequence + 1, Log: t.Log, Before: t.Hash, Entries: entries}
 }
 
 var (
@@ -221,8 +209,8 @@ func (s *Store) connect(ctx context.Context) (err error) {
 func (s *Store) begin(ctx context.Context) error {
 	s.mu.Lock()
 	s.leads = true
-	if s.end.log.IsZero() {
-		s.end.log = eventlog.NewIdentity()
+	if s.end.Log.IsZero() {
+		s.end.Log = eventlog.NewIdentity()
 	}
 	s.end.epoch++
 	s.mu.Unlock()
@@ -294,8 +282,7 @@ func (s *Store) findEnd(ctx context.Context, state jetstream.StreamState) error 
 
 // endOf reads the last frame of a stream in the given state.
 func (s *Store) endOf(ctx context.Context, state jetstream.StreamState) (tail, error) {
-	end := tail{message: state.LastSeq}
-	end.move(s.options.Start)
+	end := tail{Position: s.options.Start, message: state.LastSeq}
 	var f eventlog.Frame
 	err := errClaim
 	for at := state.LastSeq; errors.Is(err, errClaim); at-- {
@@ -310,8 +297,7 @@ func (s *Store) endOf(ctx context.Context, state jetstream.StreamState) (tail, e
 		}
 		return end, fmt.Errorf("natslog: the end of %s: %w", s.where(), err)
 	}
-	end.epoch = f.Epoch
-	end.advance(&f)
+	end.epoch, end.Position = f.Epoch, f.End()
 	return end, nil
 }
 

@@ -31,14 +31,14 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 	if err != nil {
 		return err
 	}
-	x.Last = end.next - 1
+	x.Last = end.Sequence
 	if err := x.CheckFrom(from); err != nil {
 		return err
 	}
-	if from == end.next {
+	if from > end.Sequence {
 		return nil
 	}
-	first, err := s.find(ctx, from, end)
+	first, err := s.beginAt(ctx, from, end)
 	if err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 			next++
 		}
 	}
-	if next != end.next {
-		return s.missing(ctx, next, fmt.Errorf("%w: entries up to %d were acknowledged", errUnreadable, end.next-1))
+	if next <= end.Sequence {
+		return s.missing(ctx, next, fmt.Errorf("%w: entries up to %d were acknowledged", errUnreadable, end.Sequence))
 	}
 	return nil
 }
@@ -388,14 +388,14 @@ func (s *Store) frameFrom(ctx context.Context, first, last uint64) (f eventlog.F
 
 // Position implements eventlog.Store.
 func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
-	if sequence >= s.acknowledged().next {
+	if sequence > s.acknowledged().Sequence {
 		if err := s.lookAgain(ctx); err != nil {
 			return eventlog.Position{}, err
 		}
 	}
 	end := s.acknowledged()
-	if sequence+1 == end.next && !s.isClosed() {
-		return end.position(), ctx.Err()
+	if sequence == end.Sequence && !s.isClosed() {
+		return end.Position, ctx.Err()
 	}
 	x, err := s.Extent(ctx)
 	if err != nil {
@@ -404,7 +404,7 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 	if err := x.CheckFrom(sequence + 1); err != nil {
 		return eventlog.Position{}, err
 	}
-	message, err := s.find(ctx, sequence+1, end)
+	message, err := s.beginAt(ctx, sequence+1, end)
 	if err != nil {
 		return eventlog.Position{}, err
 	}
@@ -419,7 +419,7 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 		if n := sequence + 1 - f.First; n < uint64(len(f.Entries)) {
 			return f.Start().After(f.Entries[:n]...), nil
 		}
-		message = at + 1 // find found damage, and begins with the first message; or a frame has no entries
+		message = at + 1 // find met damage, and message was the first one; or a frame has no entries
 	}
 }
 
@@ -443,29 +443,4 @@ func (s *Store) lookAgain(ctx context.Context) error {
 		s.end = end
 	}
 	return nil
-}
-
-// find returns the message that contains an entry, or an earlier one. It bisects, without an index. If it meets an
-// unreadable message, it returns the stream's first message, so that a reader finds the exact place of the damage.
-func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error) {
-	state, err := s.info(ctx)
-	if err != nil {
-		return 0, reopens(ctx, fmt.Errorf("natslog: %s: %w", s.where(), err))
-	}
-	low, high := state.FirstSeq, end.message+1
-	for high-low > 1 { // low's frame begins at or before the entry, high's frame after it
-		middle := low + (high-low)/2
-		f, at, err := s.frameFrom(ctx, middle, high)
-		switch {
-		case errors.Is(err, errUnreadable):
-			return state.FirstSeq, nil
-		case err != nil:
-			return 0, s.explain(ctx, entry, err)
-		case at < high && f.First <= entry:
-			low = at
-		default:
-			high = middle
-		}
-	}
-	return low, nil
 }

@@ -22,7 +22,7 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 		return eventlog.Extent{}, s.explain(ctx, s.options.Start.Sequence+1, err)
 	}
 	end := s.acknowledged()
-	x := eventlog.Extent{First: end.next, Last: end.next - 1, Bytes: state.Bytes, Epoch: end.epoch}
+	x := eventlog.Extent{First: end.Sequence + 1, Last: end.Sequence, Bytes: state.Bytes, Epoch: end.epoch}
 	if state.Msgs > 0 {
 		x.First = f.First
 	}
@@ -57,7 +57,7 @@ func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, 
 		return 0, s.explain(ctx, s.options.Start.Sequence+1, err)
 	}
 	if state.Msgs == 0 {
-		return end.next, nil
+		return end.Sequence + 1, nil
 	}
 	old := f.First                             // all entries before it are old
 	low, high := state.FirstSeq, end.message+1 // all old frames end before high
@@ -103,7 +103,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 		return 0, s.explain(ctx, s.options.Start.Sequence+1, err)
 	}
 	if state.Msgs == 0 {
-		return end.next, nil
+		return end.Sequence + 1, nil
 	}
 	if state.Bytes <= bytes {
 		return first.First, nil
@@ -127,7 +127,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 			return f.Next(), nil
 		}
 	}
-	return end.next, nil
+	return end.Sequence + 1, nil
 }
 
 // stored returns a message's size in a file of the server: its data, with the size taken from the headers, its subject,
@@ -163,7 +163,7 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if sequence <= x.First {
 		return nil
 	}
-	message, err := s.find(ctx, sequence, s.acknowledged())
+	message, err := s.beginAt(ctx, sequence, s.acknowledged())
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last 
 		if err != nil {
 			return 0, err
 		}
-		return s.acknowledged().next - 1, nil
+		return s.acknowledged().Sequence, nil
 	})
 }
 
@@ -77,7 +77,7 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 	end, begin := s.acknowledged(), s.now().steady
 	for acknowledged, stored := false, false; !acknowledged; entries, stored = nil, true {
 		f := end.frame(entries)
-		end.advance(&f)
+		end.Position = f.End()
 		end.message++
 		data := f.Encode(nil)
 		var err error
@@ -128,11 +128,9 @@ func (s *Store) place(ctx context.Context, data []byte, end tail) (acknowledged 
 		case !errors.Is(err, jetstream.ErrMsgNotFound):
 			return false, fmt.Errorf("%w: message %d: %w", eventlog.ErrReopen, end.message, err)
 		}
-		select {
-		case <-ctx.Done():
+		if wait(ctx, pause) != nil {
 			return false, fmt.Errorf("%w: message %d is neither stored nor refused within %v",
 				eventlog.ErrReopen, end.message, s.options.Patience)
-		case <-time.After(pause):
 		}
 	}
 }
@@ -156,10 +154,8 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 			return refused(err)
 		}
 		s.turn(begin)
-		select {
-		case <-ctx.Done():
+		if wait(ctx, pause) != nil {
 			return fmt.Errorf("%w: no answer within %v: %w", eventlog.ErrReopen, s.options.Patience, err)
-		case <-time.After(pause):
 		}
 	}
 }
