@@ -78,9 +78,9 @@ func (r *Result) Wald(names []string) (Test, error) {
 	away := make([]float64, len(names))
 	v := mat.NewSymDense(max(len(names), 1), nil)
 	for i, name := range names {
-		a := slices.Index(r.Names, name)
-		if a < 0 {
-			return Test{}, fmt.Errorf("there is no coefficient %q: there are %q", name, r.Names)
+		a, err := r.index(name)
+		if err != nil {
+			return Test{}, err
 		}
 		away[i] = r.Coefficients[a] - usual(name)
 		for j, other := range names[:i+1] {

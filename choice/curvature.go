@@ -2,6 +2,7 @@ package choice
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -38,11 +39,20 @@ func scaled(m *mat.SymDense, d []float64) *mat.SymDense {
 func diagonal(m *mat.SymDense) []float64 {
 	d := make([]float64, m.SymmetricDim())
 	for i := range d {
-		if d[i] = m.At(i, i); !(d[i] > 0) {
-			d[i] = 1
+		d[i] = m.At(i, i)
+	}
+	return positive(d)
+}
+
+// positive returns a copy of v, with 1 in place of entries that are not positive.
+func positive(v []float64) []float64 {
+	v = slices.Clone(v)
+	for i := range v {
+		if !(v[i] > 0) {
+			v[i] = 1
 		}
 	}
-	return d
+	return v
 }
 
 // descent stores the Newton step M⁻¹g in step, and returns its decrement² gᵀM⁻¹g. If the Hessian M is not positive
@@ -92,13 +102,7 @@ const flat = 1e-12
 // flatDirections returns, as rows, the eigenvectors of M that belong to eigenvalues within rounding of 0. The
 // eigenvectors are computed in units in which the moments are 1, and returned in M's units.
 func flatDirections(m *mat.SymDense, moment []float64) [][]float64 {
-	d := make([]float64, len(moment))
-	for j, v := range moment {
-		d[j] = 1
-		if v > 0 {
-			d[j] = v
-		}
-	}
+	d := positive(moment)
 	var e mat.EigenSym
 	if !e.Factorize(scaled(m, d), true) {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Data hold choices. A choice consists of rows, one for each available alternative, and each row holds a value for
@@ -310,20 +311,26 @@ func (d *Data) Value(s, i, v int) float64 {
 	return b.x[v][lo+i]
 }
 
+// indices returns the indices of variables, or an error that begins with the specification's field that names them.
+func (d *Data) indices(field string, names []string) (list []int, err error) {
+	for _, name := range names {
+		v := slices.Index(d.Variables, name)
+		if v < 0 {
+			return nil, fmt.Errorf("%s: the data have no variable %q: they have %q", field, name, d.Variables)
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
 // locate returns the block that contains choice s, and the choice's index there.
 func (d *Data) locate(s int) (*block, int) {
 	if s < 0 || s >= d.Choices {
 		panic(fmt.Sprintf("choice: choice %d of %d", s, d.Choices))
 	}
-	lo, hi := 0, len(d.blocks)
-	for hi-lo > 1 {
-		if mid := (lo + hi) / 2; d.blocks[mid].first <= s {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return d.blocks[lo], s - d.blocks[lo].first
+	after := sort.Search(len(d.blocks), func(k int) bool { return d.blocks[k].first > s })
+	b := d.blocks[after-1]
+	return b, s - b.first
 }
 
 // Slice returns the choices [from, to). Panels and clusters keep their numbers.

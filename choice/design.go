@@ -1,7 +1,6 @@
 package choice
 
 import (
-	"fmt"
 	"slices"
 
 	"vitrine/internal/scratch"
@@ -33,9 +32,11 @@ func newDesign(u *Utility, alternatives []string, outside bool, d *Data) (*desig
 	for _, t := range list {
 		variable := constant
 		if t.Variable != "1" {
-			if variable = slices.Index(d.Variables, t.Variable); variable < 0 {
-				return nil, fmt.Errorf("utility: the data have no variable %q: they have %q", t.Variable, d.Variables)
+			v, err := d.indices("utility", []string{t.Variable})
+			if err != nil {
+				return nil, err
 			}
+			variable = v[0]
 		}
 		resolved := term{variable: variable}
 		for _, a := range t.Alternatives {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -28,15 +27,9 @@ func (r *Result) Items(d *Data) (*Items, error) {
 	if err != nil {
 		return nil, err
 	}
-	var inputs []int // the network's variables
-	if n := r.Spec.Utility.Network; n != nil {
-		for _, name := range n.Variables {
-			v := slices.Index(d.Variables, name)
-			if v < 0 {
-				return nil, fmt.Errorf("utility.network: the data have no variable %q: they have %q", name, d.Variables)
-			}
-			inputs = append(inputs, v)
-		}
+	inputs, err := d.indices("utility.network", r.Spec.Utility.Network.variables())
+	if err != nil {
+		return nil, err
 	}
 	items := &Items{}
 	index := map[string]int32{}

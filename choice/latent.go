@@ -41,16 +41,12 @@ func newLatent(g *design, m *Model, d *Data) (*latent, error) {
 	if err := checkPanelWeights(d); err != nil {
 		return nil, err
 	}
-	l := &latent{design: g, outside: d.Outside, classes: m.Classes, labels: m.Membership, seed: m.Seed,
-		starts: m.starts()}
-	for _, name := range m.Membership {
-		v := slices.Index(d.Variables, name)
-		if v < 0 {
-			return nil, fmt.Errorf("model.membership: the data have no variable %q: they have %q", name, d.Variables)
-		}
-		l.membership = append(l.membership, v)
+	membership, err := d.indices("model.membership", m.Membership)
+	if err != nil {
+		return nil, err
 	}
-	return l, nil
+	return &latent{design: g, outside: d.Outside, classes: m.Classes, membership: membership, labels: m.Membership,
+		seed: m.Seed, starts: m.starts()}, nil
 }
 
 func (l *latent) names() (names []string) {
@@ -290,14 +286,13 @@ func (w *latentWorker) probabilities(p, out, logsum []float64, b *block, theta [
 	clear(p)
 	clear(out)
 	clear(logsum)
-	w.p, w.out, w.logsum = scratch.Grow(w.p, b.rows()), scratch.Grow(w.out, b.choices()), scratch.Grow(w.logsum,
-		b.choices())
+	w.p = scratch.Grow(w.p, b.rows())
+	scratch.GrowAll(b.choices(), &w.out, &w.logsum)
 	for c := range w.class {
 		w.class[c].probabilities(w.p, w.out, w.logsum, b, w.coefficients(theta, c))
 		units(b, func(u unit) {
 			w.priors(b, u, theta)
-			lo, _ := b.span(u.from)
-			_, hi := b.span(u.to - 1)
+			lo, hi := b.rowsOf(u)
 			kernel.Axpy(p[lo:hi], w.prior[c], w.p[lo:hi])
 			kernel.Axpy(out[u.from:u.to], w.prior[c], w.out[u.from:u.to])
 			kernel.Axpy(logsum[u.from:u.to], w.prior[c], w.logsum[u.from:u.to])

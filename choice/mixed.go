@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -120,10 +121,7 @@ func newMixed(g *design, model *Model, mirrored []string, d *Data) (*mixed, erro
 	if err := checkPanelWeights(d); err != nil {
 		return nil, err
 	}
-	makers := d.Panels
-	if makers == 0 {
-		makers = d.Choices
-	}
+	makers := cmp.Or(d.Panels, d.Choices)
 	m.eta = make([]float64, makers*len(m.random)*draws)
 	const skip = 100
 	for n := range makers {
@@ -163,19 +161,12 @@ func halton(i, base int) float64 {
 // prime returns the k-th prime, counted from 0.
 func prime(k int) int {
 	for p := 2; ; p++ {
-		if !slices.ContainsFunc(divisors(p), func(d int) bool { return p%d == 0 }) {
+		if big.NewInt(int64(p)).ProbablyPrime(0) {
 			if k--; k < 0 {
 				return p
 			}
 		}
 	}
-}
-
-func divisors(p int) (list []int) {
-	for d := 2; d*d <= p; d++ {
-		list = append(list, d)
-	}
-	return list
 }
 
 func (m *mixed) names() []string {
@@ -335,8 +326,7 @@ func (w *mixedWorker) etaOf(k int) []float64 {
 
 // spread computes the utilities in a decision maker's rows for each draw.
 func (w *mixedWorker) spread(b *block, u unit, x [][]float64) {
-	lo, _ := b.span(u.from)
-	_, hi := b.span(u.to - 1)
+	lo, hi := b.rowsOf(u)
 	w.p.resize(hi-lo, w.draws)
 	for i := lo; i < hi; i++ {
 		p := w.p.own(i - lo)
@@ -447,8 +437,7 @@ func (w *mixedWorker) begin(b *block, theta []float64) (x [][]float64) {
 // derivatives computes the gradients of log L_r, and their posterior mean.
 func (w *mixedWorker) derivatives(b *block, u unit, x [][]float64) {
 	w.score.resize(len(w.of), w.draws)
-	lo, _ := b.span(u.from)
-	_, hi := b.span(u.to - 1)
+	lo, hi := b.rowsOf(u)
 	for j := range w.dim() {
 		g := w.score.own(j)
 		constant := 0.0

@@ -113,8 +113,8 @@ func (w *mnlWorker) probabilities(p, out, logsum []float64, b *block, theta []fl
 
 // evaluate computes a block's variables, its probabilities and log p(chosen).
 func (w *mnlWorker) evaluate(b *block, theta []float64) (x [][]float64) {
-	w.p, w.out = scratch.Grow(w.p, b.rows()), scratch.Grow(w.out, b.choices())
-	w.logp, w.logsum = scratch.Grow(w.logp, b.choices()), scratch.Grow(w.logsum, b.choices())
+	w.p = scratch.Grow(w.p, b.rows())
+	scratch.GrowAll(b.choices(), &w.out, &w.logp, &w.logsum)
 	x = w.linearize(w.p, b, theta)
 	for s, c := range b.chosen {
 		w.logp[s] = 0
@@ -130,19 +130,20 @@ func (w *mnlWorker) evaluate(b *block, theta []float64) (x [][]float64) {
 // scores implements worker.
 func (w *mnlWorker) scores(dst []float64, b *block, theta []float64) {
 	x := w.evaluate(b, theta)
-	w.residuals(b)
-	for j, xj := range x {
-		for s := range b.end {
-			lo, hi := b.span(s)
-			dst[s*len(x)+j] = -kernel.Dot(w.p[lo:hi], xj[lo:hi])
-		}
-	}
-}
-
-func (w *mnlWorker) residuals(b *block) {
 	for _, c := range b.chosen {
 		if c != none {
 			w.p[c]--
+		}
+	}
+	negativeSums(dst, b, w.p, x)
+}
+
+// negativeSums stores −Σ_i r_i x_ij over the rows of each choice in dst, choices × columns of x.
+func negativeSums(dst []float64, b *block, r []float64, x [][]float64) {
+	for j, xj := range x {
+		for s := range b.end {
+			lo, hi := b.span(s)
+			dst[s*len(x)+j] = -kernel.Dot(r[lo:hi], xj[lo:hi])
 		}
 	}
 }

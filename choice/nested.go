@@ -61,8 +61,7 @@ func newNested(g *design, nests []Nest, alternatives []string, d *Data) (*nested
 				n.nest[i] = k
 			}
 		}
-		name := cmp.Or(nest.Parameter, nest.Name)
-		name = "dissimilarity[" + name + "]"
+		name := "dissimilarity[" + cmp.Or(nest.Parameter, nest.Name) + "]"
 		if !slices.Contains(n.parameters, name) {
 			n.parameters = append(n.parameters, name)
 		}
@@ -101,7 +100,7 @@ type nestedWorker struct {
 	latest []int // by nest: 1 + its latest pair
 }
 
-// smallest and largest bound λ: outside, the likelihood counts as 0.
+// minDissimilarity and maxDissimilarity bound λ: outside, the likelihood counts as 0.
 const (
 	minDissimilarity = 0.02
 	maxDissimilarity = 50
@@ -119,12 +118,9 @@ func (n *nested) atBounds(theta []float64) (names []string) {
 
 // lawful reports whether the dissimilarities are within bounds.
 func (w *nestedWorker) lawful(theta []float64) bool {
-	for _, lambda := range theta[w.dim():] {
-		if !(lambda >= minDissimilarity && lambda <= maxDissimilarity) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(theta[w.dim():], func(lambda float64) bool {
+		return !(lambda >= minDissimilarity && lambda <= maxDissimilarity)
+	})
 }
 
 // evaluate computes a block's probabilities.
@@ -132,12 +128,12 @@ func (w *nestedWorker) evaluate(b *block, theta []float64) (x [][]float64) {
 	n := b.rows()
 	lambda := theta[w.dim():]
 	x = w.columns(&w.x, b)
-	w.v, w.q, w.inv, w.pairOf = scratch.Grow(w.v, n), scratch.Grow(w.q, n), scratch.Grow(w.inv,
-		n), scratch.Grow(w.pairOf, n)
+	scratch.GrowAll(n, &w.v, &w.q, &w.inv)
+	w.pairOf = scratch.Grow(w.pairOf, n)
 	utilities(w.v, x, theta[:w.dim()])
 	w.pair(b)
 	pairs := len(w.parameterOf)
-	w.inclusive, w.p = scratch.Grow(w.inclusive, pairs), scratch.Grow(w.p, pairs)
+	scratch.GrowAll(pairs, &w.inclusive, &w.p)
 	for k := range w.inclusive {
 		w.inclusive[k] = math.Inf(-1)
 	}
@@ -167,8 +163,8 @@ func (w *nestedWorker) evaluate(b *block, theta []float64) (x [][]float64) {
 	for i, k := range w.pairOf {
 		w.q[i] /= w.p[k]
 	}
-	w.logsum, w.out, w.chosen = scratch.Grow(w.logsum, b.choices()), scratch.Grow(w.out,
-		b.choices()), scratch.Grow(w.chosen, b.choices())
+	scratch.GrowAll(b.choices(), &w.logsum, &w.out)
+	w.chosen = scratch.Grow(w.chosen, b.choices())
 	for s := range w.logsum {
 		w.logsum[s] = math.Inf(-1)
 		if w.outside {
@@ -254,7 +250,8 @@ func (w *nestedWorker) probabilities(p, out, logsum []float64, b *block, theta [
 // residuals computes the pairs' c and s and the rows' r, with the choices' weights.
 func (w *nestedWorker) residuals(b *block, theta []float64, weighted bool) {
 	lambda := theta[w.dim():]
-	w.c, w.s, w.r = scratch.Grow(w.c, len(w.p)), scratch.Grow(w.s, len(w.p)), scratch.Grow(w.r, b.rows())
+	scratch.GrowAll(len(w.p), &w.c, &w.s)
+	w.r = scratch.Grow(w.r, b.rows())
 	weight := func(s int32) float64 {
 		if weighted {
 			return b.weightOf(int(s))
@@ -309,13 +306,7 @@ func (w *nestedWorker) scores(dst []float64, b *block, theta []float64) {
 	w.residuals(b, theta, false)
 	z := w.gradients(b, x)
 	dim := len(z)
-	clear(dst)
-	for j, zj := range z {
-		for s := range b.end {
-			lo, hi := b.span(s)
-			dst[s*dim+j] = -kernel.Dot(w.r[lo:hi], zj[lo:hi])
-		}
-	}
+	negativeSums(dst, b, w.r, z)
 	for k, s := range w.choiceOf {
 		if t := w.parameterOf[k]; t >= 0 {
 			dst[int(s)*dim+w.dim()+t] -= w.s[k] * w.inclusive[k]

@@ -99,6 +99,13 @@ func (n *Network) model() utility.Model {
 	return utility.NewMLP(len(n.Variables), n.hidden(), a)
 }
 
+func (n *Network) variables() []string {
+	if n == nil {
+		return nil
+	}
+	return n.Variables
+}
+
 func (n *Network) numParams() int {
 	if n == nil {
 		return 0
@@ -128,12 +135,12 @@ type fitted struct {
 // newScale returns the variables' means and standard deviations over the rows of data, with 1 in place of a standard
 // deviation of 0.
 func newScale(variables []string, d *Data) (*Scale, error) {
+	list, err := d.indices("utility.network", variables)
+	if err != nil {
+		return nil, err
+	}
 	s := &Scale{}
-	for _, name := range variables {
-		v := slices.Index(d.Variables, name)
-		if v < 0 {
-			return nil, fmt.Errorf("utility.network: the data have no variable %q: they have %q", name, d.Variables)
-		}
+	for _, v := range list {
 		mean, square := 0.0, 0.0
 		for _, b := range d.blocks {
 			mean += kernel.Sum(b.x[v])
@@ -152,15 +159,11 @@ func newScale(variables []string, d *Data) (*Scale, error) {
 
 // newNeural resolves the network against data.
 func newNeural(linear mnl, n *Network, s *Scale, d *Data) (neural, error) {
-	net := &fitted{model: n.model()}
-	for _, name := range n.Variables {
-		v := slices.Index(d.Variables, name)
-		if v < 0 {
-			return neural{}, fmt.Errorf("utility.network: the data have no variable %q: they have %q",
-				name, d.Variables)
-		}
-		net.variables = append(net.variables, v)
+	variables, err := d.indices("utility.network", n.Variables)
+	if err != nil {
+		return neural{}, err
 	}
+	net := &fitted{model: n.model(), variables: variables}
 	if s != nil {
 		net.Scale = *s
 	}

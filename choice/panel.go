@@ -20,6 +20,13 @@ func units(b *block, f func(u unit)) {
 	}
 }
 
+// rowsOf returns the rows [lo, hi) of a decision maker.
+func (b *block) rowsOf(u unit) (lo, hi int) {
+	lo, _ = b.span(u.from)
+	_, hi = b.span(u.to - 1)
+	return lo, hi
+}
+
 // checkPanelWeights returns an error if weights differ within a panel.
 func checkPanelWeights(d *Data) error {
 	for _, b := range d.blocks {

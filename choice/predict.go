@@ -40,8 +40,8 @@ func (r *Result) Predict(d *Data) (iter.Seq2[int, *Prediction], error) {
 		var p, out, logsum []float64
 		var q Prediction
 		for _, b := range d.blocks {
-			p, out, logsum = scratch.Grow(p, b.rows()), scratch.Grow(out, b.choices()), scratch.Grow(logsum,
-				b.choices())
+			p = scratch.Grow(p, b.rows())
+			scratch.GrowAll(b.choices(), &out, &logsum)
 			w.probabilities(p, out, logsum, b, r.Coefficients)
 			for s := range b.end {
 				lo, hi := b.span(s)

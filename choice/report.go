@@ -1,7 +1,6 @@
 package choice
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -132,7 +131,7 @@ func (r *Result) LaTeX() string {
 	}
 	b.WriteString("\\begin{tabular}{lrrrr}\n\\toprule\n & estimate & std.\\ error & $z$ & $p$ \\\\\n\\midrule\n")
 	for _, row := range r.rows(4, 3) {
-		b.WriteString(escapeLaTeX(row[0]))
+		b.WriteString(latex.Replace(row[0]))
 		for _, cell := range row[1:5] {
 			if cell != "" {
 				cell = "$" + cell + "$"
@@ -143,7 +142,7 @@ func (r *Result) LaTeX() string {
 	}
 	b.WriteString("\\midrule\n")
 	for _, line := range r.statistics() {
-		fmt.Fprintf(&b, "%s & \\multicolumn{4}{r}{%s} \\\\\n", escapeLaTeX(line[0]), escapeLaTeX(line[1]))
+		fmt.Fprintf(&b, "%s & \\multicolumn{4}{r}{%s} \\\\\n", latex.Replace(line[0]), latex.Replace(line[1]))
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
 	for _, note := range r.notes() {
@@ -249,27 +248,6 @@ func digits(v float64, n int) string {
 	return strconv.FormatFloat(v, 'f', max(places, 0), 64)
 }
 
-// escapeLaTeX escapes characters with a special meaning in LaTeX.
-func escapeLaTeX(text string) string {
-	var b bytes.Buffer
-	for _, c := range text {
-		switch c {
-		case '\\':
-			b.WriteString(`\textbackslash{}`)
-		case '~':
-			b.WriteString(`\textasciitilde{}`)
-		case '^':
-			b.WriteString(`\textasciicircum{}`)
-		case '²':
-			b.WriteString(`$^2$`)
-		case '<', '>':
-			fmt.Fprintf(&b, "$%c$", c)
-		case '&', '%', '$', '#', '_', '{', '}':
-			b.WriteByte('\\')
-			fallthrough
-		default:
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
-}
+// latex escapes characters with a special meaning in LaTeX.
+var latex = strings.NewReplacer(`\`, `\textbackslash{}`, `~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `²`, `$^2$`,
+	`<`, `$<$`, `>`, `$>$`, `&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`, `{`, `\{`, `}`, `\}`)

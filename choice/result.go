@@ -114,11 +114,19 @@ func (r *Result) Listed() int { return len(r.Names) - r.Spec.Utility.Network.num
 
 // Coefficient returns a named coefficient with its standard error, and whether it exists.
 func (r *Result) Coefficient(name string) (value, se float64, ok bool) {
-	j := slices.Index(r.Names, name)
-	if j < 0 {
+	j, err := r.index(name)
+	if err != nil {
 		return 0, 0, false
 	}
 	return r.Coefficients[j], math.Sqrt(r.Covariance.At(j, j)), true
+}
+
+// index returns the index of a named coefficient.
+func (r *Result) index(name string) (int, error) {
+	if j := slices.Index(r.Names, name); j >= 0 {
+		return j, nil
+	}
+	return 0, fmt.Errorf("there is no coefficient %q: there are %q", name, r.Names)
 }
 
 // NeverChosen returns the alternatives that were offered but never chosen.

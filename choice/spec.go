@@ -69,11 +69,7 @@ func ReadSpec(name string, text []byte) (*Spec, error) {
 // nameVariables turns each variable written as "cost = fare / 100" into a derived column, and keeps only its name.
 func (s *Spec) nameVariables() {
 	u := &s.Utility
-	lists := [][]string{u.Generic, u.Individual, u.Specific, s.Model.Membership}
-	if u.Network != nil {
-		lists = append(lists, u.Network.Variables)
-	}
-	for _, list := range lists {
+	for _, list := range [][]string{u.Generic, u.Individual, u.Specific, s.Model.Membership, u.Network.variables()} {
 		for i, entry := range list {
 			if name, _, err := derived(entry); err == nil {
 				s.Data.Derive = append(s.Data.Derive, entry)
@@ -148,20 +144,13 @@ func (s *Spec) Variables() []Variable {
 		}
 	}
 	u := &s.Utility
-	for _, names := range [][]string{u.Generic, u.Individual, u.Specific} {
-		for _, name := range names {
-			add(name, nil)
-		}
+	for _, name := range slices.Concat(u.Generic, u.Individual, u.Specific) {
+		add(name, nil)
 	}
 	for _, t := range u.Terms {
 		add(t.Variable, t.Alternatives)
 	}
-	if u.Network != nil {
-		for _, name := range u.Network.Variables {
-			add(name, nil)
-		}
-	}
-	for _, name := range s.Model.Membership {
+	for _, name := range slices.Concat(u.Network.variables(), s.Model.Membership) {
 		add(name, nil)
 	}
 	return list

@@ -12,6 +12,13 @@ import (
 // Grow returns a slice of length n with arbitrary entries, in v's storage if its capacity suffices.
 func Grow[T any](v []T, n int) []T { return slices.Grow(v[:0], n)[:n] }
 
+// GrowAll replaces each slice by the result of [Grow].
+func GrowAll[T any](n int, all ...*[]T) {
+	for _, v := range all {
+		*v = Grow(*v, n)
+	}
+}
+
 // Matrix is a dense matrix that can be reshaped repeatedly. The zero value is ready to use.
 type Matrix struct {
 	mat.Dense
