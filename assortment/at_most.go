@@ -72,11 +72,7 @@ func (k AtMost) logCount(n int) float64 {
 	sum, logC := portable.Log(float64(n)), portable.Log(float64(n))
 	for l := 2; l <= maximum; l++ {
 		logC += logRatio(n, l)
-		if logC > sum {
-			sum = logC + portable.Log1p(portable.Exp(sum-logC))
-		} else {
-			sum += portable.Log1p(portable.Exp(logC - sum))
-		}
+		sum = logAdd(sum, logC)
 	}
 	return sum
 }

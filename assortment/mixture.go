@@ -23,10 +23,7 @@ func (m Mixture) Revenue(s vitrine.Assortment, r []float64) float64 {
 	for k, i := range s {
 		shown[k] = revenueOf(r, i)
 	}
-	all := make(vitrine.Assortment, len(s))
-	for k := range all {
-		all[k] = k
-	}
+	all := vitrine.Assortment(numbers(len(s)))
 	for c, utility := range m.Utility {
 		for k, i := range s {
 			u[k] = utility[i]

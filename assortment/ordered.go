@@ -121,6 +121,13 @@ func (o *ordered) scale() {
 // place returns the weight of place p.
 func (o *ordered) place(p int) float64 { return o.w[min(p, len(o.w)-1)] }
 
+// open adds place p to byWeight.
+func (o *ordered) open(p int) {
+	w := o.place(p)
+	at, _ := slices.BinarySearchFunc(o.byWeight, w, func(a, b float64) int { return cmp.Compare(b, a) })
+	o.byWeight = slices.Insert(o.byWeight, at, w)
+}
+
 // best returns the most valuable order at z among the sets that the search considers.
 func (o *ordered) best(z float64) []int {
 	for i, v := range o.v {
@@ -128,14 +135,10 @@ func (o *ordered) best(z float64) []int {
 	}
 	if !o.exact {
 		o.set = o.c.MaxGain(o.set, o.gain)
-		items := o.sorted()
-		return o.arrange(items)
+		return o.arrange(o.sorted())
 	}
 	// Only the order of the gains matters, so ranks do as well, and they include items without gain.
-	items := make([]int, len(o.gain))
-	for i := range items {
-		items[i] = i
-	}
+	items := numbers(len(o.gain))
 	slices.SortFunc(items, o.compare)
 	for rank, i := range items {
 		o.positive[i] = float64(len(items) - rank)
@@ -146,9 +149,7 @@ func (o *ordered) best(z float64) []int {
 	o.byWeight = o.byWeight[:0]
 	for n := range min(len(items), max(o.minimum, o.enough())) + 1 {
 		if n > 0 {
-			w := o.place(n - 1)
-			at, _ := slices.BinarySearchFunc(o.byWeight, w, func(a, b float64) int { return cmp.Compare(b, a) })
-			o.byWeight = slices.Insert(o.byWeight, at, w)
+			o.open(n - 1)
 		}
 		if n < o.minimum {
 			continue
@@ -178,10 +179,7 @@ func (o *ordered) sorted() []int {
 
 // arrange assigns items of decreasing gain to places of decreasing weight.
 func (o *ordered) arrange(items []int) []int {
-	places := make([]int, len(items))
-	for p := range places {
-		places[p] = p
-	}
+	places := numbers(len(items))
 	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(o.place(b), o.place(a)) })
 	order := make([]int, len(items))
 	for j, p := range places {
@@ -198,18 +196,18 @@ func (o *ordered) bound(revenue float64) float64 {
 		high = max(high, revenueOf(o.r, i))
 	}
 	low := revenue
-	if o.exceeds(low) {
-		const steps = 60
-		for range steps {
-			if middle := low + float64((high-low)/2); o.exceeds(middle) {
-				low = middle
-			} else {
-				high = middle
-			}
-		}
-		return high
+	if !o.exceeds(low) {
+		return low
 	}
-	return low
+	const steps = 60
+	for range steps {
+		if middle := low + float64((high-low)/2); o.exceeds(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
 }
 
 // exceeds reports whether the bound on the worth of a set at z is above 0.
@@ -233,9 +231,7 @@ func (o *ordered) exceeds(z float64) bool {
 	}
 	o.byWeight = o.byWeight[:0]
 	for n := range prefix {
-		w := o.place(n)
-		at, _ := slices.BinarySearchFunc(o.byWeight, w, func(a, b float64) int { return cmp.Compare(b, a) })
-		o.byWeight = slices.Insert(o.byWeight, at, w)
+		o.open(n)
 		worth := 0.0
 		for j := range n + 1 {
 			next := 0.0

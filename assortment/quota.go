@@ -431,7 +431,6 @@ func (q *Quota) plan() (err error) {
 // either with i added or with i exchanged for another item: this is the exchange property of M♮-convex sets, such as a
 // laminar family (Murota, Discrete Convex Analysis, 2003).
 func (q *Quota) unfit(lightest vitrine.Assortment) (items []int) {
-	const none = -1
 	w, h := q.rules.Weights, q.sides[0]
 	left := w.left(lightest)
 	number := make([]int, len(h.nodes))
@@ -497,7 +496,7 @@ func (q *Quota) Limit(maximum int) (vitrine.Constraint, error) {
 	r.Max = max(maximum, 0)
 	limited, err := NewQuota(r)
 	if err != nil {
-		return nil, err
+		return nil, err // and not a family that is a nil pointer
 	}
 	return limited, nil
 }

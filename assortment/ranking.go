@@ -148,7 +148,8 @@ func (r Rules) best(dst vitrine.Assortment, values []float64, minimum float64) v
 	return dst
 }
 
-// appendLargest appends the k items with the largest values. Unless all is true, values must exceed the minimum.
+// appendLargest appends the k items with the largest values. Unless all is true, values must exceed the minimum. dst may
+// end where items begins in the same storage.
 func (r *Ranking) appendLargest(dst, items []int, k int, value []float64, minimum float64, all bool) []int {
 	if k >= len(items) {
 		for _, i := range items {
@@ -168,7 +169,7 @@ func (r *Ranking) appendLargest(dst, items []int, k int, value []float64, minimu
 		if all && !(v > -math.MaxFloat64) { // also excludes NaN
 			v = -math.MaxFloat64
 		}
-		if v > threshold {
+		if v >= threshold { // items come in any order
 			r.Add(i, v)
 			threshold = r.Threshold()
 		}

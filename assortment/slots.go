@@ -276,12 +276,7 @@ func (t *Slots) best(dst vitrine.Assortment, value []float64, minimum float64) v
 			order, t.kinds[k].items, min(len(t.kinds[k].slots), len(t.kinds[k].items)), value, minimum, t.minimum > 0,
 		)
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		if c := cmp.Compare(value[b], value[a]); c != 0 {
-			return c
-		}
-		return cmp.Compare(a, b)
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(value[b], value[a]), cmp.Compare(a, b)) })
 	m.order = order
 	dst = slices.Grow(dst[:0], t.rank)
 	for _, i := range order {

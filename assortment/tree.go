@@ -1,7 +1,6 @@
 package assortment
 
 import (
-	"math/bits"
 	"slices"
 	"sync"
 
@@ -56,13 +55,14 @@ func (t *tree) best(dst vitrine.Assortment, value []float64, minimum float64) vi
 		dst = append(dst, t.pinned[k]...)
 		open = w.ranking.appendLargest(open, t.free[k], a.maximum, value, minimum, a.demanding)
 		if missing := a.Min - (len(dst) - committed); missing > 0 {
-			selectLargest(open[start:], missing, value)
-			dst = append(dst, open[start:start+missing]...)
-			open = slices.Delete(open, start, start+missing)
+			before := len(dst)
+			dst = w.ranking.appendLargest(dst, open[start:], missing, value, minimum, true)
+			required := dst[before:]
+			slices.Sort(required)
+			open = append(open[:start], slices.DeleteFunc(open[start:], func(i int) bool { return among(required, i) })...)
 		}
 		if maximum := a.Max - (len(dst) - committed); len(open)-start > maximum {
-			selectLargest(open[start:], maximum, value)
-			open = open[:start+maximum]
+			open = w.ranking.appendLargest(open[:start], open[start:], maximum, value, minimum, true)
 		}
 	}
 	for _, i := range open {
@@ -73,61 +73,6 @@ func (t *tree) best(dst vitrine.Assortment, value []float64, minimum float64) vi
 	w.open = open
 	slices.Sort(dst)
 	return dst
-}
-
-// selectLargest moves the k items with the largest values to the front, in any order, preferring lower items among
-// equals. It is Hoare's selection (1961) with the median of three, in O(len(items)). If pivots turn out badly, it sorts
-// instead.
-func selectLargest(items []int, k int, value []float64) {
-	before := func(a, b int) bool { return value[a] > value[b] || value[a] == value[b] && a < b }
-	for bad := 2 * bits.Len(uint(len(items))); 0 < k && k < len(items); bad-- {
-		if len(items) <= 12 || bad == 0 {
-			slices.SortFunc(items, func(a, b int) int {
-				if before(a, b) {
-					return -1
-				}
-				return 1
-			})
-			return
-		}
-		// The pivot goes to the front, and then to its final position at.
-		mid, last := len(items)/2, len(items)-1
-		if before(items[mid], items[0]) {
-			items[mid], items[0] = items[0], items[mid]
-		}
-		if before(items[last], items[mid]) {
-			items[last], items[mid] = items[mid], items[last]
-			if before(items[mid], items[0]) {
-				items[mid], items[0] = items[0], items[mid]
-			}
-		}
-		items[0], items[mid] = items[mid], items[0]
-		pivot, at, end := items[0], 1, last
-		for {
-			for at <= end && before(items[at], pivot) {
-				at++
-			}
-			for at <= end && before(pivot, items[end]) {
-				end--
-			}
-			if at >= end {
-				break
-			}
-			items[at], items[end] = items[end], items[at]
-			at++
-			end--
-		}
-		at = end
-		items[0], items[at] = items[at], items[0]
-		switch {
-		case k <= at:
-			items = items[:at]
-		case k == at+1:
-			return
-		default:
-			items, k = items[at+1:], k-at-1
-		}
-	}
 }
 
 // treeScratch is the scratch of one call.
