@@ -10,9 +10,9 @@ import (
 	"os"
 	"runtime"
 	"syscall"
-	"time"
 
 	"vitrine/choice"
+	"vitrine/internal/cpu"
 )
 
 func main() {
@@ -32,29 +32,22 @@ func run(table, path string) error {
 	if err != nil {
 		return err
 	}
-	start := processor()
+	start := cpu.Time()
 	data, err := choice.Load(context.Background(), table, spec, nil)
 	if err != nil {
 		return err
 	}
-	read := processor()
+	read := cpu.Time()
 	r, err := choice.Fit(context.Background(), spec, data, choice.Options{Workers: 1})
 	if err != nil {
 		return err
 	}
-	fitted := processor()
+	fitted := cpu.Time()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return err
+	}
 	fmt.Printf("vitrine: log-likelihood %.4f, converged %v, read %.3f s, fit %.3f s, at most %d MB\n",
-		r.LogLikelihood, r.Converged, (read - start).Seconds(), (fitted - read).Seconds(), usage().Maxrss>>10)
+		r.LogLikelihood, r.Converged, (read - start).Seconds(), (fitted - read).Seconds(), usage.Maxrss>>10)
 	return nil
-}
-
-// processor returns the process's processor time so far.
-func processor() time.Duration {
-	u := usage()
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func usage() (u syscall.Rusage) {
-	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return u
 }

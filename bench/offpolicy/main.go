@@ -74,8 +74,7 @@ func (w *world) earns(law string) (mean float64) {
 		case "slots":
 			s = swapped(s, rng)
 		}
-		_, v := w.value(x, s)
-		mean += v / n
+		mean += vitrine.ExpectedRevenue(s, w.utilities(x), x.Revenue) / n
 	}
 	return mean
 }
@@ -117,28 +116,32 @@ func (w *world) own(x *vitrine.Context) vitrine.Assortment {
 	return s
 }
 
-// best returns the judged policy's page.
-func (w *world) best(x *vitrine.Context) vitrine.Assortment {
-	u := make([]float64, items)
-	w.truth.Utilities(u, x.Features)
-	s, _ := assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
-	return s
+// best returns the judged policy's page, and its true expected revenue.
+func (w *world) best(x *vitrine.Context) (vitrine.Assortment, float64) {
+	return assortment.Maximize(nil, assortment.AtMost(size), w.utilities(x), x.Revenue)
 }
 
-// value returns a page's choice probabilities and true expected revenue.
-func (w *world) value(x *vitrine.Context, s vitrine.Assortment) (p []float64, value float64) {
+// utilities returns the true utilities.
+func (w *world) utilities(x *vitrine.Context) []float64 {
 	u := make([]float64, items)
 	w.truth.Utilities(u, x.Features)
-	part := make([]float64, len(s))
+	return u
+}
+
+// choose draws a customer's choice from a page.
+func (w *world) choose(x *vitrine.Context, s vitrine.Assortment, rng *rand.Rand) vitrine.Choice {
+	u, part, p := w.utilities(x), make([]float64, len(s)), make([]float64, len(s)+1)
 	for k, i := range s {
 		part[k] = u[i]
 	}
-	p = make([]float64, len(s)+1)
 	vitrine.Probabilities(p, part)
-	for k, i := range s {
-		value += p[k+1] * x.Revenue[i]
+	left := rng.Float64()
+	for k, v := range p {
+		if left -= v; left < 0 {
+			return vitrine.Choice(k)
+		}
 	}
-	return p, value
+	return vitrine.Outside
 }
 
 const share = 0.1 // of pages that explore by sets; 0.3 explore by slots, at the same cost
@@ -160,40 +163,22 @@ func (w *world) log(law string, n int, rng *rand.Rand) (rounds []offpolicy.Round
 				r.Shown = swapped(own, rng)
 			}
 		}
-		p, _ := w.value(x, r.Shown)
-		left := rng.Float64()
-		for k, v := range p {
-			if left -= v; left < 0 {
-				r.Choice = vitrine.Choice(k)
-				break
-			}
-		}
-		rounds, pages = append(rounds, r), append(pages, w.best(x))
+		r.Choice = w.choose(x, r.Shown, rng)
+		best, _ := w.best(x)
+		rounds, pages = append(rounds, r), append(pages, best)
 	}
 	return rounds, pages
 }
 
 // swapped replaces one of a page's items by an item outside it.
 func swapped(own vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
-	in := make([]bool, items)
-	for _, i := range own {
-		in[i] = true
+	s := slices.Clone(own)
+	leaves, enters := rng.IntN(len(own)), rng.IntN(items)
+	for slices.Contains(own, enters) {
+		enters = rng.IntN(items)
 	}
-	in[own[rng.IntN(len(own))]] = false
-	for {
-		j := rng.IntN(items)
-		if in[j] || slices.Contains(own, j) {
-			continue
-		}
-		in[j] = true
-		break
-	}
-	var s vitrine.Assortment
-	for i, ok := range in {
-		if ok {
-			s = append(s, i)
-		}
-	}
+	s[leaves] = enters
+	slices.Sort(s)
 	return s
 }
 
@@ -260,8 +245,7 @@ func (w *world) truthOf(n int) float64 {
 	rng := rand.New(rand.NewPCG(5, 5))
 	sum := 0.0
 	for range n {
-		x := w.context(rng)
-		_, v := w.value(x, w.best(x))
+		_, v := w.best(w.context(rng))
 		sum += v
 	}
 	return sum / float64(n)

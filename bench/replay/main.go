@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"vitrine/bench/rounds"
+	"vitrine/internal/cpu"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -111,30 +112,21 @@ func replay(ctx context.Context, store *filelog.Store) error {
 
 // timed prints how long f takes, and the rounds per second.
 func timed(what string, rounds int, f func() error) error {
-	cpu, begin := used(), time.Now()
+	used, begin := cpu.Time(), time.Now()
 	if err := f(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	took := time.Since(begin).Seconds()
-	fmt.Printf("%-22s %6.1f s, %6.1f s of processor time", what, took, (used() - cpu).Seconds())
+	fmt.Printf("%-22s %6.1f s, %6.1f s of processor time", what, took, (cpu.Time() - used).Seconds())
 	if rounds > 0 {
 		fmt.Printf(", %7.0f rounds a second, %.2f of the target", float64(rounds)/took, float64(rounds)/took/target)
 	}
-	fmt.Printf(", %d MB resident at the peak so far\n", megabytes(usage()))
-	return nil
-}
-
-func usage() (u syscall.Rusage) {
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return err
 	}
-	return u
-}
-
-// used returns the processor time so far.
-func used() time.Duration {
-	u := usage()
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	fmt.Printf(", %d MB resident at the peak so far\n", megabytes(usage))
+	return nil
 }
 
 // megabytes returns the size of the resident set, which Linux reports in KB.

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -17,6 +18,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/bench/fitted"
+	"vitrine/choice"
 	"vitrine/env"
 	"vitrine/utility"
 )
@@ -29,108 +31,76 @@ const (
 
 // start is the way in which a learner begins.
 type start struct {
-	name  string
-	learn func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error)
+	name string
+	base int // index of the same learner's start from nothing
+	// learner makes the learner. Unless it starts from the log's model, the model is nil.
+	learner func(p bandit.Problem, model *choice.Result, rng *rand.Rand) (vitrine.Learner, error)
+	fits    bool // whether it starts from a model that was fitted to the log
+	imports bool // whether it learns the log
 }
 
-// options returns the options of new placements.
-func options() bandit.ONLOptions {
+var starts = []start{
+	{"onl-mnl, from nothing", 0, onl, false, false},
+	{"onl-mnl, a fitted model as pilot", 0, onl, true, false},
+	{"onl-mnl, the log imported", 0, onl, false, true},
+	{"ucb-mnl, from nothing", 3, ucb, false, false},
+	{"ucb-mnl, the log imported", 3, ucb, false, true},
+	{"auto, from nothing", 5, auto, false, false},
+	{"auto, a fitted model as prior", 5, auto, true, false},
+	{"auto, the log imported", 5, auto, false, true},
+}
+
+// onl returns a learner with the options of new placements, and the model as its pilot.
+func onl(p bandit.Problem, model *choice.Result, rng *rand.Rand) (vitrine.Learner, error) {
 	o := bandit.DefaultONLOptions()
 	o.Update, o.Lambda, o.Beta = "online", 1, 1
-	return o
+	if model != nil {
+		o.Pilot, o.PilotWeights = "given", model.Coefficients
+	}
+	return bandit.NewONL(p, utility.NewLinear(width, true), o, rng)
 }
 
-func onl(change func(o *bandit.ONLOptions, log []vitrine.Round) error,
-	imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
-	return func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error) {
-		o := options()
-		if err := change(&o, log); err != nil {
+func ucb(p bandit.Problem, _ *choice.Result, _ *rand.Rand) (vitrine.Learner, error) {
+	o := bandit.DefaultUCBOptions()
+	o.Constants, o.Radius, o.Intercept, o.Lambda = "tuned", 1, true, 1
+	return bandit.NewUCB(p, o)
+}
+
+// auto returns a learner with the model as its prior.
+func auto(p bandit.Problem, model *choice.Result, rng *rand.Rand) (vitrine.Learner, error) {
+	var o bandit.AutoOptions
+	if model != nil {
+		o.PriorMean, o.PriorCovariance = model.Coefficients, mat.DenseCopyOf(model.Covariance).RawMatrix().Data
+	}
+	return bandit.NewAuto(p, o, rng)
+}
+
+// learn starts a learner.
+func (s start) learn(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error) {
+	var model *choice.Result
+	if s.fits {
+		var err error
+		if model, err = fitted.Linear(log); err != nil {
 			return nil, err
 		}
-		l, err := bandit.NewONL(p, utility.NewLinear(width, true), o, rand.New(rand.NewPCG(seed, 9)))
-		if err != nil || !imports {
-			return l, err
-		}
-		return l, observe(l, log)
 	}
-}
-
-func ucb(imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
-	return func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error) {
-		o := bandit.DefaultUCBOptions()
-		o.Constants, o.Radius, o.Intercept, o.Lambda = "tuned", 1, true, 1
-		l, err := bandit.NewUCB(p, o)
-		if err != nil || !imports {
-			return l, err
-		}
-		return l, observe(l, log)
+	l, err := s.learner(p, model, rand.New(rand.NewPCG(seed, 9)))
+	if err != nil || !s.imports {
+		return l, err
 	}
-}
-
-func observe(l vitrine.Learner, log []vitrine.Round) error {
 	for _, r := range log {
 		if err := l.Observe(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// auto starts with its options modified by change.
-func auto(change func(o *bandit.AutoOptions, log []vitrine.Round) error,
-	imports bool) func(bandit.Problem, []vitrine.Round, uint64) (vitrine.Learner, error) {
-	return func(p bandit.Problem, log []vitrine.Round, seed uint64) (vitrine.Learner, error) {
-		var o bandit.AutoOptions
-		if err := change(&o, log); err != nil {
 			return nil, err
 		}
-		l, err := bandit.NewAuto(p, o, rand.New(rand.NewPCG(seed, 9)))
-		if err != nil || !imports {
-			return l, err
-		}
-		return l, observe(l, log)
 	}
+	return l, nil
 }
-
-// pilot makes the log's model the pilot.
-func pilot(o *bandit.ONLOptions, log []vitrine.Round) error {
-	model, err := fitted.Linear(log)
-	if err != nil {
-		return err
-	}
-	o.Pilot, o.PilotWeights = "given", model.Coefficients
-	return nil
-}
-
-// prior makes the log's model the prior.
-func prior(o *bandit.AutoOptions, log []vitrine.Round) error {
-	model, err := fitted.Linear(log)
-	if err != nil {
-		return err
-	}
-	o.PriorMean, o.PriorCovariance = model.Coefficients, mat.DenseCopyOf(model.Covariance).RawMatrix().Data
-	return nil
-}
-
-func none(*bandit.ONLOptions, []vitrine.Round) error { return nil }
-
-func plain(*bandit.AutoOptions, []vitrine.Round) error { return nil }
 
 func main() {
 	seeds := flag.Int("seeds", 40, "worlds")
 	logged := flag.Int("logged", 1000, "decisions of the log")
 	rounds := flag.Int("rounds", 1000, "rounds that are played after it")
 	flag.Parse()
-	starts := []start{
-		{"onl-mnl, from nothing", onl(none, false)},
-		{"onl-mnl, a fitted model as pilot", onl(pilot, false)},
-		{"onl-mnl, the log imported", onl(none, true)},
-		{"ucb-mnl, from nothing", ucb(false)},
-		{"ucb-mnl, the log imported", ucb(true)},
-		{"auto, from nothing", auto(plain, false)},
-		{"auto, a fitted model as prior", auto(prior, false)},
-		{"auto, the log imported", auto(plain, true)},
-	}
 	regret := make([][]float64, len(starts))
 	for seed := range *seeds {
 		w := newWorld(uint64(seed))
@@ -149,12 +119,8 @@ func main() {
 	for k, s := range starts {
 		mean, se := meanError(regret[k])
 		saved := ""
-		if base := []int{0, 0, 0, 3, 3, 5, 5, 5}[k]; base != k {
-			d := make([]float64, len(regret[k]))
-			for i := range d {
-				d[i] = regret[base][i] - regret[k][i]
-			}
-			m, e := meanError(d)
+		if s.base != k {
+			m, e := meanError(floats.SubTo(make([]float64, len(regret[k])), regret[s.base], regret[k]))
 			saved = fmt.Sprintf("%.1f ± %.1f", m, e)
 		}
 		fmt.Printf("| %s | %.1f ± %.1f | %s |\n", s.name, mean, se, saved)
@@ -205,7 +171,7 @@ func (w *world) shop(x *vitrine.Context, s vitrine.Assortment, rng *rand.Rand) (
 			break
 		}
 	}
-	return c, revenue(x, u, best(x, u)) - revenue(x, u, s)
+	return c, vitrine.ExpectedRevenue(best(x, u), u, x.Revenue) - vitrine.ExpectedRevenue(s, u, x.Revenue)
 }
 
 func probabilities(u []float64, s vitrine.Assortment) []float64 {
@@ -215,14 +181,6 @@ func probabilities(u []float64, s vitrine.Assortment) []float64 {
 	}
 	vitrine.Probabilities(p, part)
 	return p
-}
-
-func revenue(x *vitrine.Context, u []float64, s vitrine.Assortment) (v float64) {
-	p := probabilities(u, s)
-	for k, i := range s {
-		v += p[k+1] * x.Revenue[i]
-	}
-	return v
 }
 
 // log returns another policy's log, with uniform pages in a tenth of rounds.

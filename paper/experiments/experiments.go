@@ -33,98 +33,42 @@ var files embed.FS
 // order lists the names in the order of the paper's figures and their panels. Then come variants of the main panels,
 // contexts that change after Phase I, the benchmark of the linear baselines, and worlds outside the paper, with those
 // that need data at the end.
-var order = []string{
-	"main-gaussian-realizable",
-	"main-gaussian-misspecified",
-	"main-uniform-realizable",
-	"main-uniform-misspecified",
-	"items-gaussian-n100",
-	"items-gaussian-n800",
-	"items-uniform-n100",
-	"items-uniform-n800",
-	"sweep-gaussian-realizable-d3-k10",
-	"sweep-gaussian-misspecified-d3-k10",
-	"sweep-gaussian-realizable-d3-k15",
-	"sweep-gaussian-misspecified-d3-k15",
-	"sweep-gaussian-realizable-d5-k10",
-	"sweep-gaussian-misspecified-d5-k10",
-	"sweep-gaussian-realizable-d10-k10",
-	"sweep-gaussian-misspecified-d10-k10",
-	"sweep-uniform-realizable-d3-k10",
-	"sweep-uniform-misspecified-d3-k10",
-	"sweep-uniform-realizable-d3-k15",
-	"sweep-uniform-misspecified-d3-k15",
-	"sweep-uniform-realizable-d5-k10",
-	"sweep-uniform-misspecified-d5-k10",
-	"sweep-uniform-realizable-d10-k10",
-	"sweep-uniform-misspecified-d10-k10",
-	"warmup-gaussian-realizable",
-	"warmup-gaussian-misspecified",
-	"warmup-uniform-realizable",
-	"warmup-uniform-misspecified",
-	"unit-gaussian-realizable",
-	"unit-gaussian-misspecified",
-	"unit-uniform-realizable",
-	"unit-uniform-misspecified",
-	"contexts-same",
-	"contexts-mean",
-	"contexts-wide",
-	"contexts-back",
-	"linear-k5-d5",
-	"linear-k5-d5-revenue",
-	"linear-k5-d3",
-	"linear-k5-d3-revenue",
-	"linear-k10-d5",
-	"linear-k10-d5-revenue",
-	"linear-k15-d5",
-	"linear-k15-d5-revenue",
-	"worlds-product",
-	"worlds-product-revenue",
-	"worlds-product-drift",
-	"worlds-threshold",
-	"worlds-threshold-revenue",
-	"worlds-threshold-drift",
-	"worlds-radial",
-	"worlds-radial-revenue",
-	"worlds-radial-drift",
-	"worlds-linear",
-	"worlds-linear-revenue",
-	"worlds-linear-drift",
-	"worlds-abs",
-	"worlds-quadratic",
-	"worlds-needle",
-	"worlds-sawtooth",
-	"worlds-segments",
-	"worlds-segments-opposed",
-	"worlds-sparse",
-	"worlds-conversion-4",
-	"worlds-conversion-4-revenue",
-	"worlds-conversion-6",
-	"worlds-weak",
-	"worlds-student-2",
-	"worlds-student-3",
-	"shop-counts",
-	"shop-pareto",
-	"shop-large",
-	"shop-ideals",
-	"shop-rings",
-	"shop-personal",
-	"shop-stumps",
-	"shop-forest",
-	"positions-steep",
-	"positions-steep-revenue",
-	"positions-zero",
-	"positions-zero-revenue",
-	"baskets-independent",
-	"baskets-complements",
-	"table1",
-	"imdb",
-	"imdb-probability",
-	"camera",
-	"modecanada",
-	"heating",
-	"fishing",
-}
+var order = strings.Fields(`
+	main-gaussian-realizable main-gaussian-misspecified
+	main-uniform-realizable main-uniform-misspecified
+	items-gaussian-n100 items-gaussian-n800
+	items-uniform-n100 items-uniform-n800
+	sweep-gaussian-realizable-d3-k10 sweep-gaussian-misspecified-d3-k10
+	sweep-gaussian-realizable-d3-k15 sweep-gaussian-misspecified-d3-k15
+	sweep-gaussian-realizable-d5-k10 sweep-gaussian-misspecified-d5-k10
+	sweep-gaussian-realizable-d10-k10 sweep-gaussian-misspecified-d10-k10
+	sweep-uniform-realizable-d3-k10 sweep-uniform-misspecified-d3-k10
+	sweep-uniform-realizable-d3-k15 sweep-uniform-misspecified-d3-k15
+	sweep-uniform-realizable-d5-k10 sweep-uniform-misspecified-d5-k10
+	sweep-uniform-realizable-d10-k10 sweep-uniform-misspecified-d10-k10
+	warmup-gaussian-realizable warmup-gaussian-misspecified
+	warmup-uniform-realizable warmup-uniform-misspecified
+	unit-gaussian-realizable unit-gaussian-misspecified
+	unit-uniform-realizable unit-uniform-misspecified
+	contexts-same contexts-mean contexts-wide contexts-back
+	linear-k5-d5 linear-k5-d5-revenue
+	linear-k5-d3 linear-k5-d3-revenue
+	linear-k10-d5 linear-k10-d5-revenue
+	linear-k15-d5 linear-k15-d5-revenue
+	worlds-product worlds-product-revenue worlds-product-drift
+	worlds-threshold worlds-threshold-revenue worlds-threshold-drift
+	worlds-radial worlds-radial-revenue worlds-radial-drift
+	worlds-linear worlds-linear-revenue worlds-linear-drift
+	worlds-abs worlds-quadratic worlds-needle worlds-sawtooth worlds-segments worlds-segments-opposed
+	worlds-sparse worlds-conversion-4 worlds-conversion-4-revenue worlds-conversion-6 worlds-weak worlds-student-2
+	worlds-student-3
+	shop-counts shop-pareto shop-large shop-ideals shop-rings shop-personal shop-stumps shop-forest
+	positions-steep positions-steep-revenue
+	positions-zero positions-zero-revenue
+	baskets-independent baskets-complements
+	table1 imdb imdb-probability
+	camera modecanada heating fishing
+`)
 
 // Names returns the names of all experiments, in the order of the paper.
 func Names() []string { return slices.Clone(order) }
