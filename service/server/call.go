@@ -285,9 +285,6 @@ func (c *call) answer(status int, mediaType string, body []byte) error {
 	h := c.w.Header()
 	h["Content-Type"] = []string{mediaType}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	if h["Cache-Control"] == nil {
-		h["Cache-Control"] = noStore
-	}
 	if len(body) < minCompressed {
 		c.begin(status)
 		_, _ = c.w.Write(body) // fails only if the caller is gone

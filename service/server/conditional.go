@@ -63,17 +63,16 @@ func tags(h http.Header, name string) ([]string, error) {
 
 // known sets an answer's entity tag. If the caller of GET or HEAD already holds the answer, known answers 304.
 func (c *call) known(tag string) (bool, error) {
-	var have []string
-	if c.Method == http.MethodGet || c.Method == http.MethodHead {
-		var err error
-		if have, err = tags(c.Header, "If-None-Match"); err != nil {
-			return false, err
-		}
+	have, err := tags(c.Header, "If-None-Match")
+	if err != nil {
+		return false, err
 	}
 	c.w.Header()["Etag"] = []string{tag}
-	if !slices.ContainsFunc(have, func(t string) bool { return t == "*" || strings.TrimPrefix(t, "W/") == tag }) {
+	if c.Method != http.MethodGet && c.Method != http.MethodHead ||
+		!slices.ContainsFunc(have, func(t string) bool { return t == "*" || strings.TrimPrefix(t, "W/") == tag }) {
 		return false, nil
 	}
+	c.w.Header().Add("Vary", "Accept-Encoding") // as with 200
 	c.begin(http.StatusNotModified)
 	return true, nil
 }

@@ -40,7 +40,6 @@ func (s *Server) export(c *call) error {
 	c.attach(".jsonl")
 	h := c.w.Header()
 	h.Set("Content-Type", asLines)
-	h["Cache-Control"] = noStore
 	if c.Method == http.MethodHead { // the answer is without a body: do not read the log
 		c.w.WriteHeader(http.StatusOK)
 		return nil

@@ -37,7 +37,6 @@ func (s *Server) listen(c *call) error {
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
 	if c.Method == http.MethodHead { // it would wait for events that it never gets
 		c.w.WriteHeader(http.StatusOK)
 		return nil

@@ -164,6 +164,7 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	c := &call{Request: r, w: recorder{ResponseWriter: w}, id: cmp.Or(callersID(r.Header, "X-Request-Id"), s.process)}
 	w.Header().Set("X-Request-Id", c.id)
+	w.Header().Set("Cache-Control", "no-store")
 	if twice {
 		c.fail(problemf(http.StatusBadRequest, "header", "the request has both Content-Length and "+
 			"Transfer-Encoding: send one of them"))

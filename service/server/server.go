@@ -167,6 +167,7 @@ func (s *Server) serve(rt *route) http.HandlerFunc {
 		h := w.Header()
 		h["X-Request-Id"] = []string{c.id}
 		h["X-Content-Type-Options"] = noSniff
+		h["Cache-Control"] = noStore
 		if id := callersID(r.Header, personalizer.RequestHeader); id != "" {
 			h[personalizer.RequestHeader] = []string{id}
 		}

@@ -258,7 +258,12 @@ func TestStandingPages(t *testing.T) {
 		script.header.Get("Cache-Control") != "no-cache" {
 		t.Errorf("the script has the headers %v", script.header)
 	}
-	s.want(304, "GET", "/desk/index.js", "", "If-None-Match", script.header.Get("ETag"))
+	same := s.want(304, "GET", "/desk/index.js", "", "If-None-Match", script.header.Get("ETag"))
+	for _, name := range []string{"Cache-Control", "ETag", "Vary"} { // RFC 9110, section 15.4.5
+		if got, want := same.header.Get(name), script.header.Get(name); got != want || want == "" {
+			t.Errorf("%s: %q with 304, %q with 200", name, got, want)
+		}
+	}
 	s.problem(404, "not-found", "", "GET", "/desk/none.js", "")
 }
 
