@@ -19,7 +19,7 @@ import (
 	"vitrine/service/eventlog/logtest"
 )
 
-func open(t testing.TB, dir string) eventlog.Store {
+func open(t testing.TB, dir string) eventlog.Log {
 	t.Helper()
 	return openWith(t, filelog.Options{Dir: dir})
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 )
 
@@ -16,9 +17,7 @@ func BenchmarkAppend(b *testing.B, open Open) {
 	defer s.Close()
 	e := make([]byte, 1024)
 	for b.Loop() {
-		if _, err := s.Append(b.Context(), e); err != nil {
-			b.Fatal(err)
-		}
+		fatal.Or(s.Append(b.Context(), e))(b)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
 }
@@ -36,9 +35,7 @@ func BenchmarkEntries(b *testing.B, open Open) {
 			n := 0
 			for b.Loop() {
 				for _, err := range s.Entries(b.Context(), 1) {
-					if err != nil {
-						b.Fatal(err)
-					}
+					fatal.If(b, err)
 					n++
 				}
 			}
@@ -48,7 +45,7 @@ func BenchmarkEntries(b *testing.B, open Open) {
 }
 
 // fill appends groups of 1 KB entries, several times from each of several callers.
-func fill(b *testing.B, s eventlog.Store, callers, times, group int) {
+func fill(b *testing.B, s eventlog.Log, callers, times, group int) {
 	var writers sync.WaitGroup
 	for range callers {
 		writers.Go(func() {
@@ -69,18 +66,11 @@ func fill(b *testing.B, s eventlog.Store, callers, times, group int) {
 
 // BenchmarkSync measures the smallest commit that a disk can do: a write of 1 KB at the end of a file, and fsync.
 func BenchmarkSync(b *testing.B) {
-	file, err := os.Create(filepath.Join(b.TempDir(), "file"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	file := fatal.Or(os.Create(filepath.Join(b.TempDir(), "file")))(b)
 	defer file.Close()
 	block := make([]byte, 1024)
 	for b.Loop() {
-		if _, err := file.Write(block); err != nil {
-			b.Fatal(err)
-		}
-		if err := file.Sync(); err != nil {
-			b.Fatal(err)
-		}
+		fatal.Or(file.Write(block))(b)
+		fatal.If(b, file.Sync())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 )
 
@@ -20,7 +21,7 @@ const crashDir, crashRound = "VITRINE_CRASH_DIR", "VITRINE_CRASH_ROUND"
 // acknowledged entry must be in the log exactly once, at its sequence, with each caller's entries in order. The next
 // child continues from there. Crash must be the first call in its test.
 func Crash(t *testing.T, rounds int, rng *rand.Rand, open Open) {
-	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Store, round string) {
+	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Log, round string) {
 		appendUntilKilled(t, s, round, 100)
 	})
 }
@@ -28,14 +29,14 @@ func Crash(t *testing.T, rounds int, rng *rand.Rand, open Open) {
 // CrashTruncating is Crash for a log from which the oldest entries are constantly removed: entries after a cut are
 // never lost, even if the removal was interrupted.
 func CrashTruncating(t *testing.T, rounds int, rng *rand.Rand, open Open) {
-	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Store, round string) {
+	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Log, round string) {
 		go truncateUntilKilled(t, s)
 		appendUntilKilled(t, s, round, 3000)
 	})
 }
 
 func crash(t *testing.T, rounds int, rng *rand.Rand, open Open,
-	child func(t *testing.T, s eventlog.Store, round string)) {
+	child func(t *testing.T, s eventlog.Log, round string)) {
 	if dir := os.Getenv(crashDir); dir != "" {
 		child(t, open(t, dir), os.Getenv(crashRound))
 	}
@@ -50,22 +51,16 @@ func crash(t *testing.T, rounds int, rng *rand.Rand, open Open,
 		}
 		known.runUntilKilled(t, dir, round, acks, fate)
 		s := open(t, dir)
-		first := uint64(1)
-		if b, ok := s.(eventlog.Bounded); ok {
-			x, err := b.Extent(t.Context())
-			if err != nil {
-				t.Fatalf("round %d: %v", round, err)
-			}
-			first = x.First
-		}
-		entries, err := Read(s, first)
+		x, err := s.Extent(t.Context())
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		known.check(t, first, entries)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
+		entries, err := Read(s, x.First)
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
 		}
+		known.check(t, x.First, entries)
+		fatal.If(t, s.Close())
 	}
 	t.Logf("%d rounds, %d entries acknowledged, those before %d removed", rounds, len(known.acknowledged), known.cut)
 }
@@ -73,7 +68,7 @@ func crash(t *testing.T, rounds int, rng *rand.Rand, open Open,
 const callers = 8
 
 // appendUntilKilled runs in the child. Each line of its output is a sequence and the entry there.
-func appendUntilKilled(t *testing.T, s eventlog.Store, round string, size int) {
+func appendUntilKilled(t *testing.T, s eventlog.Log, round string, size int) {
 	var group sync.WaitGroup
 	for c := range callers {
 		group.Go(func() {
@@ -93,12 +88,12 @@ func appendUntilKilled(t *testing.T, s eventlog.Store, round string, size int) {
 }
 
 // truncateUntilKilled keeps some of the newest entries. It reports each cut before making it.
-func truncateUntilKilled(t *testing.T, s eventlog.Store) {
+func truncateUntilKilled(t *testing.T, s eventlog.Log) {
 	for keep := uint64(0); ; keep = (keep + 17) % 60 {
 		last, err := s.Append(t.Context())
 		if err == nil && last > keep {
 			fmt.Println(last-keep, "cut")
-			err = s.(eventlog.Truncater).TruncateBefore(t.Context(), last-keep)
+			err = s.TruncateBefore(t.Context(), last-keep)
 		}
 		if err != nil {
 			fmt.Println("error", err)
@@ -119,13 +114,8 @@ func (k *survey) runUntilKilled(t *testing.T, dir string, round, acks int, fate 
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v=false")
 	child.Env = append(os.Environ(), crashDir+"="+dir, fmt.Sprintf("%s=%d", crashRound, round))
 	child.Stderr = os.Stderr
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := fatal.Or(child.StdoutPipe())(t)
+	fatal.If(t, child.Start())
 	timer := time.AfterFunc(fate, func() { child.Process.Kill() })
 	defer timer.Stop()
 	n := 0

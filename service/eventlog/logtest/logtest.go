@@ -12,17 +12,18 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 )
 
 // Open opens the log in a directory, creating it if necessary.
-type Open func(t testing.TB, dir string) eventlog.Store
+type Open func(t testing.TB, dir string) eventlog.Log
 
 // Run checks the contract of an open store.
 func Run(t *testing.T, open Open) {
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, eventlog.Store)
+		test func(*testing.T, eventlog.Log)
 	}{
 		{"empty", testEmpty},
 		{"order", testOrder},
@@ -65,9 +66,7 @@ func RunDurable(t *testing.T, open Open) {
 					t.Fatalf("after opening %d times: entry %d has the sequence %d", round+1, i, last)
 				}
 			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, s.Close())
 		}
 	})
 	t.Run("identity", func(t *testing.T) {
@@ -75,18 +74,13 @@ func RunDurable(t *testing.T, open Open) {
 		var want, other eventlog.Position
 		for round := range 3 {
 			s := open(t, dir)
-			p, err := s.Position(t.Context(), uint64(round))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := fatal.Or(s.Position(t.Context(), uint64(round)))(t)
 			if round > 0 && p != want {
 				t.Errorf("opened %d times it is at %+v, and was at %+v", round+1, p, want)
 			}
 			appendAll(t, s, entry(round+1))
 			want = p.After(entry(round + 1))
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, s.Close())
 		}
 		s := open(t, t.TempDir())
 		defer s.Close()
@@ -102,9 +96,7 @@ func RunDurable(t *testing.T, open Open) {
 			appendAll(t, s, entry(i))
 		}
 		truncate(t, s, 21)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.Close())
 		s = open(t, dir)
 		defer s.Close()
 		Want(t, s, 21)
@@ -115,7 +107,7 @@ func RunDurable(t *testing.T, open Open) {
 }
 
 // Read returns the entries from a sequence on and the error at their end.
-func Read(s eventlog.Store, from uint64) (entries [][]byte, err error) {
+func Read(s eventlog.Log, from uint64) (entries [][]byte, err error) {
 	for e, err := range s.Entries(context.Background(), from) {
 		if err != nil {
 			return entries, err
@@ -126,12 +118,9 @@ func Read(s eventlog.Store, from uint64) (entries [][]byte, err error) {
 }
 
 // Want checks that the log from a sequence on consists of exactly these entries.
-func Want(t testing.TB, s eventlog.Store, from uint64, want ...[]byte) {
+func Want(t testing.TB, s eventlog.Log, from uint64, want ...[]byte) {
 	t.Helper()
-	have, err := Read(s, from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := fatal.Or(Read(s, from))(t)
 	if len(have) != len(want) {
 		t.Fatalf("%d entries from %d on, want %d", len(have), from, len(want))
 	}
@@ -152,40 +141,22 @@ func numbered(first, last int) (entries [][]byte) {
 	return entries
 }
 
-func appendAll(t testing.TB, s eventlog.Store, entries ...[]byte) uint64 {
+func appendAll(t testing.TB, s eventlog.Log, entries ...[]byte) uint64 {
 	t.Helper()
-	last, err := s.Append(t.Context(), entries...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return last
+	return fatal.Or(s.Append(t.Context(), entries...))(t)
 }
 
-func truncate(t testing.TB, s eventlog.Store, sequence uint64) {
+func truncate(t testing.TB, s eventlog.Log, sequence uint64) {
 	t.Helper()
-	cut, ok := s.(eventlog.Truncater)
-	if !ok {
-		t.Skip("not a Truncater")
-	}
-	if err := cut.TruncateBefore(t.Context(), sequence); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.TruncateBefore(t.Context(), sequence))
 }
 
-func extent(t testing.TB, s eventlog.Store) eventlog.Extent {
+func extent(t testing.TB, s eventlog.Log) eventlog.Extent {
 	t.Helper()
-	b, ok := s.(eventlog.Bounded)
-	if !ok {
-		t.Skip("not Bounded")
-	}
-	x, err := b.Extent(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
+	return fatal.Or(s.Extent(t.Context()))(t)
 }
 
-func testEmpty(t *testing.T, s eventlog.Store) {
+func testEmpty(t *testing.T, s eventlog.Log) {
 	Want(t, s, 1)
 	if last := appendAll(t, s); last != 0 {
 		t.Errorf("the last entry of an empty log is %d", last)
@@ -193,7 +164,7 @@ func testEmpty(t *testing.T, s eventlog.Store) {
 	Want(t, s, 1)
 }
 
-func testOrder(t *testing.T, s eventlog.Store) {
+func testOrder(t *testing.T, s eventlog.Log) {
 	for i := 1; i <= 50; i++ {
 		if last := appendAll(t, s, entry(i)); last != uint64(i) {
 			t.Fatalf("entry %d has the sequence %d", i, last)
@@ -205,7 +176,7 @@ func testOrder(t *testing.T, s eventlog.Store) {
 	Want(t, s, 1, numbered(1, 50)...)
 }
 
-func testAnyBytes(t *testing.T, s eventlog.Store) {
+func testAnyBytes(t *testing.T, s eventlog.Log) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var want [][]byte
 	for _, n := range []int{0, 1, 127, 128, 129, 5000, 16383, 16384, 900_000, 0} {
@@ -219,7 +190,7 @@ func testAnyBytes(t *testing.T, s eventlog.Store) {
 	Want(t, s, 1, want...)
 }
 
-func testTogether(t *testing.T, s eventlog.Store) {
+func testTogether(t *testing.T, s eventlog.Log) {
 	if last := appendAll(t, s, numbered(1, 7)...); last != 7 {
 		t.Errorf("the last of 7 entries is %d", last)
 	}
@@ -230,7 +201,7 @@ func testTogether(t *testing.T, s eventlog.Store) {
 }
 
 // A rejected append writes no entries and does not affect later appends.
-func testTooLarge(t *testing.T, s eventlog.Store) {
+func testTooLarge(t *testing.T, s eventlog.Log) {
 	appendAll(t, s, entry(1))
 	largest := make([]byte, eventlog.MaxFrame-eventlog.EmptyFrame-3)
 	for _, entries := range [][][]byte{
@@ -248,7 +219,7 @@ func testTooLarge(t *testing.T, s eventlog.Store) {
 	Want(t, s, 1, entry(1), largest, entry(3))
 }
 
-func testFrom(t *testing.T, s eventlog.Store) {
+func testFrom(t *testing.T, s eventlog.Log) {
 	for i := 1; i <= 30; i += 3 {
 		appendAll(t, s, numbered(i, i+2)...)
 	}
@@ -264,16 +235,14 @@ func testFrom(t *testing.T, s eventlog.Store) {
 }
 
 // An iteration ends with the entries present at its start. It may stop early, and may run again.
-func testReadsWhatWasThere(t *testing.T, s eventlog.Store) {
+func testReadsWhatWasThere(t *testing.T, s eventlog.Log) {
 	for i := 1; i <= 5; i++ {
 		appendAll(t, s, entry(i))
 	}
 	entries := s.Entries(t.Context(), 2)
 	n := 0
 	for _, err := range entries {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		n++
 		appendAll(t, s, entry(5+n))
 	}
@@ -293,7 +262,7 @@ func testReadsWhatWasThere(t *testing.T, s eventlog.Store) {
 }
 
 // Each of many callers finds its entries at the returned sequences, in the order of its appends.
-func testConcurrent(t *testing.T, s eventlog.Store) {
+func testConcurrent(t *testing.T, s eventlog.Log) {
 	const callers, each = 16, 25
 	returned := make([][each]uint64, callers)
 	var group sync.WaitGroup
@@ -317,10 +286,7 @@ func testConcurrent(t *testing.T, s eventlog.Store) {
 		})
 	}
 	group.Wait()
-	entries, err := Read(s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := fatal.Or(Read(s, 1))(t)
 	if len(entries) != 2*callers*each {
 		t.Fatalf("%d entries, want %d", len(entries), 2*callers*each)
 	}
@@ -340,7 +306,7 @@ func testConcurrent(t *testing.T, s eventlog.Store) {
 	}
 }
 
-func testCancelled(t *testing.T, s eventlog.Store) {
+func testCancelled(t *testing.T, s eventlog.Log) {
 	appendAll(t, s, entry(1))
 	appendAll(t, s, entry(2))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -359,14 +325,14 @@ func testCancelled(t *testing.T, s eventlog.Store) {
 	Want(t, s, 1, numbered(1, 2)...)
 }
 
-func testCallersMemory(t *testing.T, s eventlog.Store) {
+func testCallersMemory(t *testing.T, s eventlog.Log) {
 	mine := entry(1)
 	appendAll(t, s, mine)
 	clear(mine)
 	Want(t, s, 1, entry(1))
 }
 
-func testExtent(t *testing.T, s eventlog.Store) {
+func testExtent(t *testing.T, s eventlog.Log) {
 	if x := extent(t, s); x.First != 1 || x.Last != 0 {
 		t.Errorf("an empty log is [%d, %d], want [1, 0]", x.First, x.Last)
 	}
@@ -377,7 +343,7 @@ func testExtent(t *testing.T, s eventlog.Store) {
 	}
 }
 
-func testTruncate(t *testing.T, s eventlog.Store) {
+func testTruncate(t *testing.T, s eventlog.Log) {
 	for i := 1; i <= 20; i++ {
 		appendAll(t, s, entry(i))
 	}
@@ -396,7 +362,7 @@ func testTruncate(t *testing.T, s eventlog.Store) {
 			t.Errorf("reading removed entries: %v, want ErrRemoved with the first that is left", err)
 		}
 	}
-	if err := s.(eventlog.Truncater).TruncateBefore(t.Context(), 22); !errors.Is(err, eventlog.ErrBeyond) {
+	if err := s.TruncateBefore(t.Context(), 22); !errors.Is(err, eventlog.ErrBeyond) {
 		t.Errorf("removing entries that are yet to come: %v, want ErrBeyond", err)
 	}
 	truncate(t, s, 21)
@@ -409,17 +375,11 @@ func testTruncate(t *testing.T, s eventlog.Store) {
 
 // The first byte of an entry is its number. All new entries are at or after the returned sequence, with only few old
 // ones among them.
-func testFirstSince(t *testing.T, s eventlog.Store) {
-	cut, ok := s.(eventlog.Truncater)
-	if !ok {
-		t.Skip("not a Truncater")
-	}
+func testFirstSince(t *testing.T, s eventlog.Log) {
 	since := func(n int) (sequence uint64, asked int) {
-		sequence, err := cut.FirstSince(t.Context(),
+		sequence, err := s.FirstSince(t.Context(),
 			func(e []byte) (bool, error) { asked++; return int(e[0]) >= n, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return sequence, asked
 	}
 	if first, asked := since(0); first != 1 || asked != 0 {
@@ -441,25 +401,15 @@ func testFirstSince(t *testing.T, s eventlog.Store) {
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := cut.FirstSince(t.Context(), func([]byte) (bool, error) { return false, broken }); !errors.Is(err,
+	if _, err := s.FirstSince(t.Context(), func([]byte) (bool, error) { return false, broken }); !errors.Is(err,
 		broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
 }
 
 // The entries after the cut fit into the bytes. With one append more they would not.
-func testFirstWithin(t *testing.T, s eventlog.Store) {
-	cut, ok := s.(eventlog.Truncater)
-	if !ok {
-		t.Skip("not a Truncater")
-	}
-	within := func(bytes uint64) uint64 {
-		sequence, err := cut.FirstWithin(t.Context(), bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return sequence
-	}
+func testFirstWithin(t *testing.T, s eventlog.Log) {
+	within := func(bytes uint64) uint64 { return fatal.Or(s.FirstWithin(t.Context(), bytes))(t) }
 	if first := within(0); first != 1 {
 		t.Errorf("of no entries the first is %d", first)
 	}
@@ -482,16 +432,11 @@ func testFirstWithin(t *testing.T, s eventlog.Store) {
 	Want(t, s, 61)
 }
 
-// A concurrent reader gets all entries from its start to the end, or ErrRemoved, but never an error about damage.
 // Positions continue from entry to entry, and removal does not change them.
-func testPosition(t *testing.T, s eventlog.Store) {
+func testPosition(t *testing.T, s eventlog.Log) {
 	at := func(sequence uint64) eventlog.Position {
 		t.Helper()
-		p, err := s.Position(t.Context(), sequence)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return fatal.Or(s.Position(t.Context(), sequence))(t)
 	}
 	want := []eventlog.Position{at(0)}
 	if want[0].Log.IsZero() || want[0].Sequence != 0 {
@@ -530,7 +475,8 @@ func testPosition(t *testing.T, s eventlog.Store) {
 	}
 }
 
-func testTruncateWhileReading(t *testing.T, s eventlog.Store) {
+// A concurrent reader gets all entries from its start to the end, or ErrRemoved, but never an error about damage.
+func testTruncateWhileReading(t *testing.T, s eventlog.Log) {
 	appendAll(t, s, entry(1))
 	truncate(t, s, 1)
 	ctx, stop := context.WithCancel(t.Context())
@@ -540,7 +486,7 @@ func testTruncateWhileReading(t *testing.T, s eventlog.Store) {
 	for range 3 {
 		readers.Go(func() {
 			for ctx.Err() == nil {
-				x, err := s.(eventlog.Bounded).Extent(t.Context())
+				x, err := s.Extent(t.Context())
 				if err != nil || x.First > x.Last+1 {
 					t.Errorf("[%d, %d], %v", x.First, x.Last, err)
 					return
@@ -565,7 +511,7 @@ func testTruncateWhileReading(t *testing.T, s eventlog.Store) {
 	}
 }
 
-func testClosed(t *testing.T, s eventlog.Store) {
+func testClosed(t *testing.T, s eventlog.Log) {
 	appendAll(t, s, entry(1))
 	var group sync.WaitGroup
 	for range 8 {
@@ -575,9 +521,7 @@ func testClosed(t *testing.T, s eventlog.Store) {
 			}
 		})
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Close())
 	group.Wait()
 	if _, err := s.Append(t.Context(), entry(3)); !errors.Is(err, eventlog.ErrClosed) {
 		t.Errorf("appending to a closed log: %v", err)
@@ -590,23 +534,12 @@ func testClosed(t *testing.T, s eventlog.Store) {
 	}
 }
 
-// reader returns the store as a Reader. All stores implement it.
-func reader(t testing.TB, s eventlog.Store) eventlog.Reader {
-	t.Helper()
-	r, ok := s.(eventlog.Reader)
-	if !ok {
-		t.Fatal("the store reads no single entries")
-	}
-	return r
-}
-
 // Entry returns the same entries as the iteration, for small and large appends, in any order.
-func testEntry(t *testing.T, s eventlog.Store) {
-	r := reader(t, s)
+func testEntry(t *testing.T, s eventlog.Log) {
 	ctx := t.Context()
 	wantError := func(sequence uint64, want error) {
 		t.Helper()
-		if e, err := r.Entry(ctx, sequence); !errors.Is(err, want) {
+		if e, err := s.Entry(ctx, sequence); !errors.Is(err, want) {
 			t.Errorf("entry %d: %q, error %v, want %v", sequence, e, err, want)
 		}
 	}
@@ -621,7 +554,7 @@ func testEntry(t *testing.T, s eventlog.Store) {
 	}
 	check := func(i int) {
 		t.Helper()
-		if e, err := r.Entry(ctx, uint64(i)); err != nil || !bytes.Equal(e, entry(i)) {
+		if e, err := s.Entry(ctx, uint64(i)); err != nil || !bytes.Equal(e, entry(i)) {
 			t.Fatalf("entry %d is %q, %v", i, e, err)
 		}
 	}
@@ -639,7 +572,7 @@ func testEntry(t *testing.T, s eventlog.Store) {
 	check(first)
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := r.Entry(cancelled, uint64(first)); !errors.Is(err, context.Canceled) {
+	if _, err := s.Entry(cancelled, uint64(first)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	s.Close()
@@ -647,8 +580,7 @@ func testEntry(t *testing.T, s eventlog.Store) {
 }
 
 // Entries can be read during writes.
-func testEntriesAtOnce(t *testing.T, s eventlog.Store) {
-	r := reader(t, s)
+func testEntriesAtOnce(t *testing.T, s eventlog.Log) {
 	appendAll(t, s, entry(1))
 	var written atomic.Int64
 	written.Store(1)
@@ -658,7 +590,7 @@ func testEntriesAtOnce(t *testing.T, s eventlog.Store) {
 			rng := rand.New(rand.NewPCG(2, uint64(c)))
 			for last := int64(1); last < 200; last = written.Load() {
 				i := 1 + rng.Int64N(last)
-				if e, err := r.Entry(t.Context(), uint64(i)); err != nil || !bytes.Equal(e, entry(int(i))) {
+				if e, err := s.Entry(t.Context(), uint64(i)); err != nil || !bytes.Equal(e, entry(int(i))) {
 					t.Errorf("entry %d is %q, %v", i, e, err)
 					return
 				}
@@ -676,7 +608,7 @@ func testEntriesAtOnce(t *testing.T, s eventlog.Store) {
 
 // testFollow checks that a follower gets the existing entries, and each new one as it arrives, even while entries are
 // removed, until it leaves.
-func testFollow(t *testing.T, s eventlog.Store) {
+func testFollow(t *testing.T, s eventlog.Log) {
 	appendAll(t, s, numbered(1, 5)...)
 	for _, from := range []uint64{1, 3, 6} {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -15,4 +15,4 @@ func TestContract(t *testing.T) {
 func BenchmarkAppend(b *testing.B)  { logtest.BenchmarkAppend(b, open) }
 func BenchmarkEntries(b *testing.B) { logtest.BenchmarkEntries(b, open) }
 
-func open(testing.TB, string) eventlog.Store { return new(memlog.Store) }
+func open(testing.TB, string) eventlog.Log { return new(memlog.Store) }

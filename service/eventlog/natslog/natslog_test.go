@@ -15,7 +15,7 @@ import (
 // streams opens logs on a server, with one stream per directory.
 func streams(t testing.TB) logtest.Open {
 	url := natstest.URL(t)
-	return func(t testing.TB, dir string) eventlog.Store {
+	return func(t testing.TB, dir string) eventlog.Log {
 		stream := strings.NewReplacer("/", "_", ".", "_", " ", "_", ",", "_").Replace(dir)
 		return connect(t, natslog.Options{URL: url, Stream: stream})
 	}

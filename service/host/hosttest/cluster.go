@@ -19,14 +19,23 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/freeport"
 	"vitrine/service/eventlog"
 	"vitrine/service/host"
 )
 
-// freeze stops the process until it is thawed or killed.
-func (p *Process) freeze() { p.t.Helper(); p.Signal(syscall.SIGSTOP) }
-func (p *Process) thaw()   { p.t.Helper(); p.Signal(syscall.SIGCONT) }
+// goes kills the process, or freezes it until it is thawed or killed.
+func (p *Process) goes(freeze bool) {
+	p.t.Helper()
+	if freeze {
+		p.Signal(syscall.SIGSTOP)
+	} else {
+		p.Kill()
+	}
+}
+
+func (p *Process) thaw() { p.t.Helper(); p.Signal(syscall.SIGCONT) }
 
 // cluster is three services with their log on three servers of NATS. One service writes it, and the others follow.
 // Shoppers ask them in turn.
@@ -241,11 +250,8 @@ func (c *cluster) follower() *member {
 // crash kills or freezes a service.
 func (c *cluster) crash(m *member, freeze bool) {
 	c.Helper()
-	if m.away = true; freeze {
-		m.freeze()
-	} else {
-		m.Kill()
-	}
+	m.away = true
+	m.goes(freeze)
 }
 
 // comeBack starts a killed service, or thaws a frozen one.
@@ -294,27 +300,6 @@ func (c *cluster) some(n int) (chosen []*NATS) {
 		chosen = append(chosen, c.servers[i])
 	}
 	return chosen
-}
-
-// serversGo kills or freezes n servers for a while.
-func (c *cluster) serversGo(n int, freeze bool, away time.Duration) {
-	c.Helper()
-	chosen := c.some(n)
-	for _, s := range chosen {
-		if freeze {
-			s.freeze()
-		} else {
-			s.Kill()
-		}
-	}
-	time.Sleep(away)
-	for _, s := range chosen {
-		if freeze {
-			s.thaw()
-		} else {
-			s.Start()
-		}
-	}
 }
 
 // intact fails if a service ended by itself.
@@ -376,45 +361,21 @@ func (c *cluster) end() {
 // frame begins where the one before ended.
 func (c *cluster) oneWriter(ctx context.Context) {
 	c.Helper()
-	conn, err := nats.Connect(c.url)
-	if err != nil {
-		c.Fatal(err)
-	}
+	conn := fatal.Or(nats.Connect(c.url))(c)
 	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		c.Fatal(err)
-	}
-	stream, err := js.Stream(ctx, "vitrine")
-	if err != nil {
-		c.Fatal(err)
-	}
-	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		c.Fatal(err)
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		c.Fatal(err)
-	}
+	js := fatal.Or(jetstream.New(conn))(c)
+	stream := fatal.Or(js.Stream(ctx, "vitrine"))(c)
+	consumer := fatal.Or(stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{}))(c)
+	messages := fatal.Or(consumer.Messages())(c)
 	defer messages.Stop()
 	writers, last := map[string]uint64{}, eventlog.Frame{First: 1}
 	for n := stream.CachedInfo().State.LastSeq; n > 0; {
-		m, err := messages.Next()
-		if err != nil {
-			c.Fatal(err)
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			c.Fatal(err)
-		}
+		m := fatal.Or(messages.Next())(c)
+		meta := fatal.Or(m.Metadata())(c)
 		if n = meta.NumPending; string(m.Data()) == "VLOGCLAIM" {
 			continue
 		}
-		f, err := eventlog.DecodeFrame(m.Data())
-		if err != nil {
-			c.Fatal(err)
-		}
+		f := fatal.Or(eventlog.DecodeFrame(m.Data()))(c)
 		writer := m.Headers().Get("Vitrine-Writer")
 		epoch, known := writers[writer]
 		switch {

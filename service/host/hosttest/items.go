@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/client"
 )
@@ -100,16 +101,11 @@ func (p *pusher) holds(ctx context.Context, t *testing.T, url string) (n int) {
 	c := &client.Client{Base: url}
 	defer c.CloseIdleConnections()
 	for from, first := 0, true; first || from > 0; first = false {
-		page, err := c.Items(ctx, "home", from, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := fatal.Or(c.Items(ctx, "home", from, 1000))(t)
 		n, from = n+len(page.Items), page.Next
 		for _, item := range page.Items {
 			i := 0
-			if _, err := fmt.Sscanf(item.ID, "sku%d", &i); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(fmt.Sscanf(item.ID, "sku%d", &i))(t)
 			part := i / client.ItemsChunk
 			if prices[part] == nil {
 				prices[part] = map[int64]int{}

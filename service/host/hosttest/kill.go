@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/host"
 )
 
@@ -142,9 +143,7 @@ func Kill(t *testing.T, program Program, o Often) (verdict string) {
 			copies = append(copies, v.keepSnapshot()...)
 		}
 		if death == inReplay {
-			if err := os.RemoveAll(v.snapshot()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.RemoveAll(v.snapshot()))
 		}
 		if death == inStart || death == inReplay {
 			v.diesAtStart(within(v.rng, v.starting))
@@ -204,9 +203,7 @@ func (v *victim) keepSnapshot() (copied []string) {
 		return nil
 	}
 	to := filepath.Join(v.TempDir(), host.SnapshotFile)
-	if err := errors.Join(err, os.WriteFile(to, data, 0o600)); err != nil {
-		v.Fatal(err)
-	}
+	fatal.If(v, errors.Join(err, os.WriteFile(to, data, 0o600)))
 	return []string{to}
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
@@ -363,21 +364,14 @@ func readLog(t *testing.T, where string) (decisions map[string]*inLog, of map[st
 	} else {
 		store, err = filelog.Open(t.Context(), filelog.Options{ReadOnly: true, Dir: where})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer store.Close()
 	decisions, of = map[string]*inLog{}, map[string]Tally{}
 	sequence := uint64(0)
 	for entry, err := range store.Entries(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		sequence++
-		e, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := fatal.Or(eventlog.Decode(entry))(t)
 		n := of[e.Placement]
 		switch b := e.Body.(type) {
 		case *eventlog.Offered:

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vitrine/internal/fatal"
 )
 
 // place is a machine of its own: a network namespace with one address, on a bridge with the others. A nil place is this
@@ -55,9 +57,7 @@ func (p *place) heal(t *testing.T) {
 
 func (p *place) must(t *testing.T, name string, args ...string) {
 	t.Helper()
-	if err := p.does(name, args...); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.does(name, args...))
 }
 
 // does runs a command in the place, and returns what it says if it fails.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vitrine/internal/fatal"
 )
 
 // cut stops all that goes to the device, and loses data and journal that are only in memory. From then on every write
@@ -19,10 +21,7 @@ import (
 func (d *disk) cut(t *testing.T) {
 	t.Helper()
 	const shutdown, withoutJournal = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
-	root, err := os.Open(d.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := fatal.Or(os.Open(d.dir))(t)
 	defer root.Close()
 	if err := unix.IoctlSetPointerInt(int(root.Fd()), shutdown, withoutJournal); err != nil {
 		t.Fatalf("cutting the power: %v", err)
@@ -41,9 +40,7 @@ func (d *disk) on(t *testing.T) {
 func (d *disk) doom(t *testing.T, n int) (path string) {
 	t.Helper()
 	path = filepath.Join(d.dir, fmt.Sprint("doomed-", n))
-	if err := os.WriteFile(path, bytes.Repeat([]byte{1}, 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, bytes.Repeat([]byte{1}, 1<<20), 0o600))
 	return path
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/freeport"
 	"vitrine/service/eventlog/natslog/natstest"
 	"vitrine/service/host"
@@ -91,9 +92,7 @@ func ServiceFile(t *testing.T, more string) (file, data string) {
 	t.Helper()
 	dir := t.TempDir()
 	file, data = filepath.Join(dir, "service.toml"), filepath.Join(dir, "data")
-	if err := os.WriteFile(file, []byte("listen = \"127.0.0.1:0\"\ndata = \"data\"\n"+more), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, []byte("listen = \"127.0.0.1:0\"\ndata = \"data\"\n"+more), 0o600))
 	return file, data
 }
 
@@ -112,13 +111,8 @@ type Process struct {
 func launch(t *testing.T, cmd *exec.Cmd, ready func(line []byte) string) *Process {
 	t.Helper()
 	p := &Process{Cmd: cmd, t: t, ready: make(chan string, 1), ended: make(chan struct{})}
-	pipe, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	pipe := fatal.Or(cmd.StderrPipe())(t)
+	fatal.If(t, cmd.Start())
 	go func() {
 		defer close(p.ended)
 		lines := bufio.NewScanner(pipe)
@@ -155,9 +149,7 @@ func (p *Process) Said() string {
 // Signal sends a signal to the process.
 func (p *Process) Signal(s os.Signal) {
 	p.t.Helper()
-	if err := p.Process.Signal(s); err != nil {
-		p.t.Fatal(err)
-	}
+	fatal.If(p.t, p.Process.Signal(s))
 }
 
 // Kill ends the process at once, and waits for that.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vitrine/internal/fatal"
 )
 
 // need is a requirement of a strike on the machine.
@@ -24,16 +26,18 @@ const (
 type strike struct {
 	name  string
 	needs need
-	do    func(ctx context.Context, c *cluster)
+	do    deed
 }
 
+type deed func(ctx context.Context, c *cluster)
+
 // leaderGoes kills or freezes the leader until another service leads, and something else happens meanwhile.
-func leaderGoes(freeze bool, meanwhile func(c *cluster)) func(context.Context, *cluster) {
+func leaderGoes(freeze bool, meanwhile deed) deed {
 	return func(ctx context.Context, c *cluster) {
 		leader, _ := c.leading()
 		begin := time.Now()
 		c.crash(leader, freeze)
-		meanwhile(c)
+		meanwhile(ctx, c)
 		c.replaced(ctx, begin)
 		c.ledger.Flows(ctx)
 		c.comeBack(leader, freeze)
@@ -41,36 +45,37 @@ func leaderGoes(freeze bool, meanwhile func(c *cluster)) func(context.Context, *
 }
 
 // followerKilled kills a follower, and something else happens meanwhile.
-func followerKilled(meanwhile func(c *cluster)) func(context.Context, *cluster) {
+func followerKilled(meanwhile deed) deed {
 	return func(ctx context.Context, c *cluster) {
 		f := c.follower()
 		c.crash(f, false)
-		meanwhile(c)
+		meanwhile(ctx, c)
 		c.ledger.Flows(ctx)
 		c.comeBack(f, false)
 	}
 }
 
-func nothing(*cluster) {}
+func nothing(context.Context, *cluster) {}
 
 // servers kills or freezes n servers for a time of atLeast and up to more.
-func servers(n int, freeze bool, atLeast, more time.Duration) func(*cluster) {
-	return func(c *cluster) { c.serversGo(n, freeze, atLeast+within(c.rng, more)) }
-}
-
-// only is a strike that needs no context.
-func only(do func(*cluster)) func(context.Context, *cluster) {
-	return func(_ context.Context, c *cluster) { do(c) }
-}
-
-func placesOf(servers []*NATS) (places []*place) {
-	for _, s := range servers {
-		places = append(places, s.at)
+func servers(n int, freeze bool, atLeast, more time.Duration) deed {
+	return func(_ context.Context, c *cluster) {
+		chosen := c.some(n)
+		for _, s := range chosen {
+			s.goes(freeze)
+		}
+		time.Sleep(atLeast + within(c.rng, more))
+		for _, s := range chosen {
+			if freeze {
+				s.thaw()
+			} else {
+				s.Start()
+			}
+		}
 	}
-	return places
 }
 
-// others returns the places of the other servers, and with services of all services, too.
+// others returns the places of the servers other than s, and with services of all services, too.
 func (c *cluster) others(s *NATS, services bool) (places []*place) {
 	for _, other := range c.servers {
 		if other != s {
@@ -86,7 +91,7 @@ func (c *cluster) others(s *NATS, services bool) (places []*place) {
 }
 
 // serverCutOff cuts a server off for a while.
-func serverCutOff(which direction, services bool, away time.Duration) func(context.Context, *cluster) {
+func serverCutOff(which direction, services bool, away time.Duration) deed {
 	return func(_ context.Context, c *cluster) {
 		s := c.some(1)[0]
 		s.at.cut(c.T, which, c.others(s, services)...)
@@ -95,36 +100,31 @@ func serverCutOff(which direction, services bool, away time.Duration) func(conte
 	}
 }
 
-// slowDisks slows the disks of n servers until rounds are acknowledged.
-func slowDisks(n int) func(context.Context, *cluster) {
+// disks strikes n disks of servers until something has happened.
+func disks(n int, strike, heal func(*disk, *testing.T), meanwhile deed) deed {
 	return func(ctx context.Context, c *cluster) {
 		chosen := c.rng.Perm(len(c.disks))[:n]
 		for _, i := range chosen {
-			if err := c.disks[i].limit(slowWrites, slowWrites*4096); err != nil {
-				c.Fatal(err)
-			}
+			strike(c.disks[i], c.T)
 		}
-		c.ledger.Flows(ctx)
+		meanwhile(ctx, c)
 		for _, i := range chosen {
-			if err := c.disks[i].limit(0, 0); err != nil {
-				c.Fatal(err)
-			}
+			heal(c.disks[i], c.T)
 		}
 	}
 }
 
+// slowDisks slows the disks of n servers until rounds are acknowledged.
+func slowDisks(n int) deed {
+	return disks(n, func(d *disk, t *testing.T) { fatal.If(t, d.limit(slowWrites, slowWrites*4096)) },
+		func(d *disk, t *testing.T) { fatal.If(t, d.limit(0, 0)) },
+		func(ctx context.Context, c *cluster) { c.ledger.Flows(ctx) })
+}
+
 // stopDisks stops the disks of n servers for a while.
-func stopDisks(n int) func(context.Context, *cluster) {
-	return func(_ context.Context, c *cluster) {
-		chosen := c.rng.Perm(len(c.disks))[:n]
-		for _, i := range chosen {
-			c.disks[i].stop(c.T)
-		}
-		time.Sleep(time.Second + within(c.rng, 3*time.Second))
-		for _, i := range chosen {
-			c.disks[i].goOn(c.T)
-		}
-	}
+func stopDisks(n int) deed {
+	return disks(n, (*disk).stop, (*disk).goOn,
+		func(_ context.Context, c *cluster) { time.Sleep(time.Second + within(c.rng, 3*time.Second)) })
 }
 
 // tail returns the end of a log, without requests.
@@ -149,11 +149,11 @@ var strikes = []strike{
 			c.startMember(m)
 		}
 	}},
-	{"a server killed", anyMachine, only(servers(1, false, 0, time.Second))},
-	{"a server frozen", anyMachine, only(servers(1, true, 0, 3*time.Second))},
-	{"two servers killed", anyMachine, only(servers(2, false, time.Second, 2*time.Second))},
-	{"two servers frozen", anyMachine, only(servers(2, true, time.Second, 2*time.Second))},
-	{"all servers killed", anyMachine, only(servers(3, false, 0, time.Second))},
+	{"a server killed", anyMachine, servers(1, false, 0, time.Second)},
+	{"a server frozen", anyMachine, servers(1, true, 0, 3*time.Second)},
+	{"two servers killed", anyMachine, servers(2, false, time.Second, 2*time.Second)},
+	{"two servers frozen", anyMachine, servers(2, true, time.Second, 2*time.Second)},
+	{"all servers killed", anyMachine, servers(3, false, 0, time.Second)},
 	{"the leader stopped", anyMachine, func(ctx context.Context, c *cluster) {
 		leader, _ := c.leading()
 		leader.away = true
@@ -172,8 +172,8 @@ var strikes = []strike{
 
 	{"the leader cut off, a server killed", aNetwork, func(ctx context.Context, c *cluster) {
 		leader, _ := c.leading()
-		leader.at.cut(c.T, both, placesOf(c.servers[:])...)
-		servers(1, false, 0, time.Second)(c)
+		leader.at.cut(c.T, both, c.others(nil, false)...)
+		servers(1, false, 0, time.Second)(ctx, c)
 		c.leading(leader)
 		c.ledger.Flows(ctx)
 		leader.at.heal(c.T)
@@ -212,14 +212,7 @@ var strikes = []strike{
 	{"two slow disks", aDisk, slowDisks(2)},
 	{"a disk stopped", aDisk, stopDisks(1)},
 	{"two disks stopped", aDisk, stopDisks(2)},
-	{"the leader killed, slow disks", aDisk, func(ctx context.Context, c *cluster) {
-		leader, _ := c.leading()
-		begin := time.Now()
-		c.crash(leader, false)
-		slowDisks(3)(ctx, c)
-		c.replaced(ctx, begin)
-		c.comeBack(leader, false)
-	}},
+	{"the leader killed, slow disks", aDisk, leaderGoes(false, slowDisks(3))},
 }
 
 // Strikes kills, freezes, stops, cuts off from each other and slows down services and servers under load, and sends

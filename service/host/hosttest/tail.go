@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/host"
 	"vitrine/service/state"
 )
@@ -35,9 +36,7 @@ func DamagedTail(t *testing.T, program Program) {
 		t.Run(name, func(t *testing.T) {
 			w := &victim{Ledger: &Ledger{T: t, client: v.client, rounds: v.rounds}, program: program}
 			w.file, w.data = ServiceFile(t, "")
-			if err := os.CopyFS(w.data, os.DirFS(v.data)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.CopyFS(w.data, os.DirFS(v.data)))
 			spoilLast(t, w.data, spoil)
 			w.recovers(ctx, before)
 		})
@@ -51,13 +50,8 @@ func spoilLast(t *testing.T, data string, spoil func([]byte) []byte) {
 	if err != nil || len(segments) != 1 {
 		t.Fatalf("%v, %v", segments, err)
 	}
-	log, err := os.ReadFile(segments[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(segments[0], spoil(log), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	log := fatal.Or(os.ReadFile(segments[0]))(t)
+	fatal.If(t, os.WriteFile(segments[0], spoil(log), 0o600))
 }
 
 var lostTail = regexp.MustCompile(`the log cannot be read from entry (\d+) on: .* entries up to (\d+) were acknowledged`)
@@ -96,24 +90,14 @@ func (v *victim) recovers(ctx context.Context, before map[string]*inLog) {
 			v.Errorf("serve names entries %d to %d, check %d to %d", f, e, first, last)
 		}
 	}
-	if err := os.Remove(filepath.Join(v.data, host.LogDir, "mark")); err != nil {
-		v.Fatal(err)
-	}
-	snapshot, err := os.ReadFile(v.snapshot())
-	if err != nil {
-		v.Fatal(err)
-	}
-	at, err := state.SnapshotPosition(snapshot)
-	if err != nil {
-		v.Fatal(err)
-	}
+	fatal.If(v, os.Remove(filepath.Join(v.data, host.LogDir, "mark")))
+	snapshot := fatal.Or(os.ReadFile(v.snapshot()))(v)
+	at := fatal.Or(state.SnapshotPosition(snapshot))(v)
 	if at.Sequence >= first {
 		if said := v.refused(); !strings.Contains(said, "the log ends before") {
 			v.Errorf("with a snapshot of what is lost:\n%s", said)
 		}
-		if err := os.Remove(v.snapshot()); err != nil {
-			v.Fatal(err)
-		}
+		fatal.If(v, os.Remove(v.snapshot()))
 	}
 
 	v.start()
