@@ -154,24 +154,3 @@ func (e Extent) CheckEntry(sequence uint64) error {
 	}
 	return e.CheckFrom(sequence)
 }
-
-// Uninterrupted runs a write. If ctx ends meanwhile, it returns ErrUnknown while the write goes on. Implementations of
-// Append use it.
-func Uninterrupted(ctx context.Context, write func() (last uint64, err error)) (last uint64, err error) {
-	if ctx.Done() == nil {
-		return write()
-	}
-	done := make(chan struct{})
-	var written uint64
-	var failed error
-	go func() {
-		defer close(done)
-		written, failed = write()
-	}()
-	select {
-	case <-done:
-		return written, failed
-	case <-ctx.Done():
-		return 0, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
-	}
-}

@@ -8,6 +8,7 @@
 package filelog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,13 +54,8 @@ type Store struct {
 	filer   *segment.Filer
 	files   files
 
-	writing chan struct{} // holds one element while an append runs
-	failed  error         // returned by all appends after a failure; guarded by writing
-	closing chan struct{} // closed by Close
-	lost    chan struct{} // closed when the store loses its log
-	loss    error         // why the log was lost; set before lost is closed
-	watched chan struct{} // closed when watch has ended
-	close   func() error
+	life  *eventlog.Life
+	close func() error
 
 	cutting  sync.Mutex // held during the removal of entries
 	mu       sync.RWMutex
@@ -71,7 +67,7 @@ type Store struct {
 	damage   error             // why a log open for reading ends early; nil if it is intact
 	idle     []*part           // segments without live entries, for the writer to remove
 	recent   recent
-	changed  chan struct{} // closed by the next append and by Close; nil without followers
+	changed  eventlog.Bell // rung by appends and by Close
 }
 
 var (
@@ -90,10 +86,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{
-		options: o, writing: make(chan struct{}, 1),
-		closing: make(chan struct{}), lost: make(chan struct{}), watched: make(chan struct{}),
-	}
+	s := &Store{options: o, life: eventlog.NewLife()}
 	s.files.dir = o.Dir
 	s.vfs = disk{&s.files, o.ReadOnly}
 	if o.wrap != nil {
@@ -107,11 +100,12 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		err = s.openWriter(ctx)
 	}
 	if err != nil {
-		close(s.watched)
 		return nil, errors.Join(err, s.Close())
 	}
 	s.options.Earlier = nil
-	go s.watch()
+	if !o.ReadOnly {
+		s.life.Watch(watchEvery, func() error { return cmp.Or(s.checkDir(), s.files.look(s.sizes())) })
+	}
 	return s, nil
 }
 
@@ -215,33 +209,11 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 	if s.options.ReadOnly {
 		return 0, eventlog.ErrReadOnly
 	}
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	if s.isClosed() {
-		return 0, eventlog.ErrClosed
-	}
-	if err := s.Loss(); err != nil {
-		return 0, err
-	}
-	select {
-	case s.writing <- struct{}{}:
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-s.closing:
-		return 0, eventlog.ErrClosed
-	}
-	return eventlog.Uninterrupted(ctx, func() (uint64, error) {
-		defer func() { <-s.writing }()
-		err := s.failed
-		if err == nil && len(entries) > 0 {
-			if err = s.commit(entries); err != nil {
-				err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
-				s.failed = fmt.Errorf("an earlier append failed: %w", err)
+	return s.life.Write(ctx, s.checkDir, func() (uint64, error) {
+		if len(entries) > 0 {
+			if err := s.commit(entries); err != nil {
+				return 0, fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 			}
-		}
-		if err != nil {
-			return 0, err
 		}
 		return s.end.Sequence, nil
 	})
@@ -280,7 +252,7 @@ func (s *Store) commit(entries [][]byte) error {
 		last.sealedAt(end)
 		s.tail = nil // the file stays open for readers
 	}
-	s.tell()
+	s.changed.Ring()
 	return nil
 }
 
@@ -298,23 +270,6 @@ func (s *Store) grow() error {
 	return nil
 }
 
-// tell wakes the followers.
-func (s *Store) tell() {
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
-	}
-}
-
-func (s *Store) isClosed() bool {
-	select {
-	case <-s.closing:
-		return true
-	default:
-		return false
-	}
-}
-
 // Synced implements eventlog.Synced: this process is the only writer.
 func (s *Store) Synced() (sequence uint64, at time.Time) {
 	s.mu.RLock()
@@ -326,11 +281,9 @@ func (s *Store) Synced() (sequence uint64, at time.Time) {
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
-	close(s.closing)
-	s.writing <- struct{}{} // let only the running append finish
-	<-s.watched
+	s.life.End()
 	s.mu.Lock()
-	s.tell()
+	s.changed.Ring()
 	s.recent = recent{}
 	s.mu.Unlock()
 	var err error

@@ -1,6 +1,7 @@
 package filelog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,26 +181,14 @@ func (f *files) close() error {
 
 // Lost returns a channel that is closed when the store loses its log, because its directory or one of its files was
 // moved or removed. Closing the store restores the files. Appends fail with [Store.Loss].
-func (s *Store) Lost() <-chan struct{} { return s.lost }
+func (s *Store) Lost() <-chan struct{} { return s.life.Lost() }
 
 // Loss returns why the store lost its log, or nil.
-func (s *Store) Loss() error {
-	if err := s.Confirm(context.Background()); err != nil {
-		return err
-	}
-	return s.checkDir()
-}
+func (s *Store) Loss() error { return cmp.Or(s.life.Loss(), s.checkDir()) }
 
 // Confirm returns an error if this store may no longer be the log's writer. As long as this process holds the lock on
 // the directory, it is the only writer.
-func (s *Store) Confirm(context.Context) error {
-	select {
-	case <-s.lost:
-		return s.loss
-	default:
-		return nil
-	}
-}
+func (s *Store) Confirm(context.Context) error { return s.life.Loss() }
 
 func (s *Store) checkDir() error {
 	if s.options.ReadOnly || s.lock == nil || s.lock.held() {
@@ -211,30 +200,6 @@ func (s *Store) checkDir() error {
 
 // watchEvery is the interval between checks of the files.
 var watchEvery = time.Second
-
-// watch regularly checks whether the store has lost its log, until the store is closed.
-func (s *Store) watch() {
-	defer close(s.watched)
-	if s.options.ReadOnly {
-		return
-	}
-	ticker := time.NewTicker(watchEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-s.closing:
-			return
-		case <-ticker.C:
-		}
-		if s.loss = s.checkDir(); s.loss == nil {
-			s.loss = s.files.look(s.sizes())
-		}
-		if s.loss != nil {
-			close(s.lost)
-			return
-		}
-	}
-}
 
 // sizes returns the size of each segment's file in bytes.
 func (s *Store) sizes() map[string]int64 {

@@ -185,7 +185,7 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 
 // Extent implements eventlog.Bounded. It counts file bytes from the first entry on.
 func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
-	if s.isClosed() {
+	if s.life.Closed() {
 		return eventlog.Extent{}, eventlog.ErrClosed
 	}
 	s.mu.RLock()
@@ -238,13 +238,11 @@ func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, err
 func (s *Store) change() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.changed == nil {
-		s.changed = make(chan struct{})
-		if s.isClosed() {
-			close(s.changed)
-		}
+	next := s.changed.Next()
+	if s.life.Closed() {
+		s.changed.Ring()
 	}
-	return s.changed
+	return next
 }
 
 // together limits the entries that Follow reads from a file at a time.

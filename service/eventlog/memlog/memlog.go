@@ -20,7 +20,7 @@ type Store struct {
 	hashes  [][16]byte // running hashes before each entry and after the last; nil if the log is empty
 	bytes   uint64
 	closed  bool
-	changed chan struct{} // closed by the next append and by Close; nil without followers
+	changed eventlog.Bell // rung by appends and by Close
 }
 
 // identity is shared by all logs in memory. Their hashes distinguish them.
@@ -54,16 +54,8 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 		s.entries = append(s.entries, slices.Clone(e))
 		s.bytes += uint64(len(e))
 	}
-	s.tell()
+	s.changed.Ring()
 	return s.extent().Last, nil
-}
-
-// tell wakes the followers.
-func (s *Store) tell() {
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
-	}
 }
 
 // Entries implements eventlog.Store.
@@ -122,10 +114,7 @@ const together = 8
 func (s *Store) change() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.changed == nil {
-		s.changed = make(chan struct{})
-	}
-	return s.changed
+	return s.changed.Next()
 }
 
 // Entry implements eventlog.Reader.
@@ -262,6 +251,6 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed, s.entries, s.hashes = true, nil, nil
-	s.tell()
+	s.changed.Ring()
 	return nil
 }

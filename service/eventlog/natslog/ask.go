@@ -20,7 +20,7 @@ func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T,
 	begin := time.Now()
 	for once := min(attempt, shortAttempt); ; once = longer(once) {
 		answer, err := within(patient, once, request)
-		if err == nil || !isUnanswered(err) || s.isClosed() {
+		if err == nil || !isUnanswered(err) || s.life.Closed() {
 			return answer, err
 		}
 		s.turn(begin)

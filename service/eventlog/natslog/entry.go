@@ -18,7 +18,7 @@ func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	}
 	end := s.acknowledged()
 	switch {
-	case s.isClosed():
+	case s.life.Closed():
 		return nil, eventlog.ErrClosed
 	case sequence > end.Sequence:
 		return nil, eventlog.Extent{Last: end.Sequence}.CheckEntry(sequence)

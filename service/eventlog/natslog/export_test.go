@@ -7,6 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/service/eventlog"
 )
 
 // SetAttempt changes the wait for a server's answer. undo restores it.
@@ -51,7 +53,7 @@ func Abandon(s *Store) { s.conn.Close() }
 
 // Ask sends a request as a store with the given patience does.
 func Ask(ctx context.Context, patience time.Duration, request func(context.Context) (int, error)) (int, error) {
-	return ask(ctx, &Store{options: Options{Patience: patience}}, request)
+	return ask(ctx, &Store{life: eventlog.NewLife(), options: Options{Patience: patience}}, request)
 }
 
 // IsUnanswered reports whether a request is sent again after this error.
@@ -110,6 +112,6 @@ func SetFreshKey(t testing.TB, d time.Duration) {
 // TakeOver takes a lease from a live process, as a standby does.
 func TakeOver(ctx context.Context, bucket jetstream.KeyValue, process string) error {
 	l := &lease{bucket: bucket}
-	return l.take(ctx, &Store{lease: l, options: Options{Process: process, Standby: true, TakeOver: true,
+	return l.take(ctx, &Store{lease: l, life: eventlog.NewLife(), options: Options{Process: process, Standby: true, TakeOver: true,
 		Patience: time.Minute, Now: clocks}}, true)
 }

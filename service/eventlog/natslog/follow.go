@@ -23,13 +23,8 @@ func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, err
 
 // follow yields the entries of frames until yield returns false or an error occurs.
 func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bool) error {
-	end := s.acknowledged()
-	x, err := s.Extent(ctx)
+	end, err := s.readable(ctx, next)
 	if err != nil {
-		return err
-	}
-	x.Last = end.Sequence
-	if err := x.CheckFrom(next); err != nil {
 		return err
 	}
 	at, err := s.beginAt(ctx, next, end) // at is the message number
@@ -52,7 +47,7 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 			}
 			switch {
 			case err == nil:
-			case ctx.Err() != nil || s.isClosed() || errors.Is(err, errUnreadable) ||
+			case ctx.Err() != nil || s.life.Closed() || errors.Is(err, errUnreadable) ||
 				errors.Is(err, eventlog.ErrRemoved):
 				return s.missing(ctx, next, err)
 			default:

@@ -60,13 +60,8 @@ type Store struct {
 	lease    *lease                 // nil if the log is open for reading
 	holder   atomic.Pointer[Holder] // the lease's holder, as last seen
 
-	writing chan struct{} // holds one element while a frame is written
-	failed  error         // returned by all appends after a failure; guarded by writing
-	closing chan struct{} // closed by Close
-	lost    chan struct{} // closed when the store loses its log
-	loss    error         // why the log was lost; set before lost is closed
-	watched chan struct{} // closed when watch has ended
-	close   func() error
+	life  *eventlog.Life
+	close func() error
 
 	mu     sync.RWMutex
 	end    tail
@@ -110,11 +105,12 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	if err := reopens(ctx, s.connect(ctx)); err != nil {
-		close(s.watched)
 		s.Close()
 		return nil, err
 	}
-	go s.watch()
+	if !o.ReadOnly {
+		s.life.Watch(renewal, s.look)
+	}
 	return s, nil
 }
 
@@ -144,10 +140,7 @@ func newStore(o Options) (_ *Store, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{
-		options: o, user: user, writer: rand.Text(), writing: make(chan struct{}, 1),
-		closing: make(chan struct{}), lost: make(chan struct{}), watched: make(chan struct{}),
-	}
+	s := &Store{options: o, user: user, writer: rand.Text(), life: eventlog.NewLife()}
 	s.close = sync.OnceValue(s.shut)
 	return s, nil
 }
@@ -308,22 +301,11 @@ func (s *Store) acknowledged() tail {
 	return s.end
 }
 
-func (s *Store) isClosed() bool {
-	select {
-	case <-s.closing:
-		return true
-	default:
-		return false
-	}
-}
-
 // Close implements eventlog.Store.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
-	close(s.closing)
-	s.writing <- struct{}{} // let only the frame being written finish
-	<-s.watched
+	s.life.End()
 	if s.Leads() && s.conn.IsConnected() {
 		s.lease.release()
 	}

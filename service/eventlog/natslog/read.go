@@ -26,13 +26,8 @@ func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, erro
 
 // entries yields entries until yield returns false or an error occurs.
 func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) bool) error {
-	end := s.acknowledged()
-	x, err := s.Extent(ctx)
+	end, err := s.readable(ctx, from)
 	if err != nil {
-		return err
-	}
-	x.Last = end.Sequence
-	if err := x.CheckFrom(from); err != nil {
 		return err
 	}
 	if from > end.Sequence {
@@ -69,6 +64,17 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 	return nil
 }
 
+// readable returns the log's end, or an error if entries cannot be read from a sequence on.
+func (s *Store) readable(ctx context.Context, from uint64) (tail, error) {
+	end := s.acknowledged()
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return end, err
+	}
+	x.Last = end.Sequence
+	return end, x.CheckFrom(from)
+}
+
 // missing returns the error for an entry that cannot be read any more, because it is damaged or was just removed.
 func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 	if x, err := s.Extent(ctx); err == nil && entry < x.First {
@@ -95,7 +101,7 @@ func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case s.isClosed():
+	case s.life.Closed():
 		return eventlog.ErrClosed
 	case errors.Is(err, errUnreadable):
 		return &eventlog.DamageError{Sequence: entry, Err: err}
@@ -394,14 +400,11 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 		}
 	}
 	end := s.acknowledged()
-	if sequence == end.Sequence && !s.isClosed() {
+	if sequence == end.Sequence && !s.life.Closed() {
 		return end.Position, ctx.Err()
 	}
-	x, err := s.Extent(ctx)
+	end, err := s.readable(ctx, sequence+1)
 	if err != nil {
-		return eventlog.Position{}, err
-	}
-	if err := x.CheckFrom(sequence + 1); err != nil {
 		return eventlog.Position{}, err
 	}
 	message, err := s.beginAt(ctx, sequence+1, end)
@@ -426,7 +429,7 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 // lookAgain updates the end of another process's log: a snapshot may include entries that came after the log was
 // opened.
 func (s *Store) lookAgain(ctx context.Context) error {
-	if s.Leads() || s.options.ReadOnly || s.isClosed() {
+	if s.Leads() || s.options.ReadOnly || s.life.Closed() {
 		return ctx.Err()
 	}
 	state, err := s.info(ctx)

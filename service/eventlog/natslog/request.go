@@ -106,7 +106,7 @@ func (s *Store) respond(m *nats.Msg, answer []byte) {
 	case errors.Is(err, nats.ErrMaxPayload):
 		s.refuse(m, fmt.Errorf("it is done, but the answer of %d bytes is larger than a message of the log's "+
 			"server: raise its max_payload of %d", len(answer), s.conn.MaxPayload()))
-	case err != nil && !s.isClosed(): // the follower will ask again
+	case err != nil && !s.life.Closed(): // the follower will ask again
 		s.options.Logger.Warn("a request of a follower is not answered", "cause", err.Error())
 	}
 }
@@ -115,7 +115,7 @@ func (s *Store) respond(m *nats.Msg, answer []byte) {
 func (s *Store) refuse(m *nats.Msg, why error) {
 	refusal := nats.NewMsg(m.Reply)
 	refusal.Header.Set(refusalHeader, why.Error())
-	if err := s.conn.PublishMsg(refusal); err != nil && !s.isClosed() {
+	if err := s.conn.PublishMsg(refusal); err != nil && !s.life.Closed() {
 		s.options.Logger.Warn("a request of a follower is not answered", "cause", err.Error())
 	}
 }

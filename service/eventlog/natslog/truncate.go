@@ -14,7 +14,7 @@ import (
 
 // Extent implements eventlog.Bounded, with the stream's own count of bytes.
 func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
-	if s.isClosed() {
+	if s.life.Closed() {
 		return eventlog.Extent{}, eventlog.ErrClosed
 	}
 	f, state, err := s.first(ctx)

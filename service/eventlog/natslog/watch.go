@@ -3,44 +3,15 @@ package natslog
 import (
 	"context"
 	"errors"
-	"time"
 
 	"vitrine/service/eventlog"
 )
 
 // Lost returns a channel that is closed when another process takes over the log. Appends then fail with [Store.Loss].
-func (s *Store) Lost() <-chan struct{} { return s.lost }
+func (s *Store) Lost() <-chan struct{} { return s.life.Lost() }
 
 // Loss returns why the store lost its log, or nil. A loss is known after the next append, or within a second.
-func (s *Store) Loss() error {
-	select {
-	case <-s.lost:
-		return s.loss
-	default:
-		return nil
-	}
-}
-
-// watch regularly checks whether the store has lost its log, until the store is closed.
-func (s *Store) watch() {
-	defer close(s.watched)
-	if s.options.ReadOnly {
-		return
-	}
-	ticker := time.NewTicker(renewal)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-s.closing:
-			return
-		case <-ticker.C:
-		}
-		if s.loss = s.look(); s.loss != nil {
-			close(s.lost)
-			return
-		}
-	}
-}
+func (s *Store) Loss() error { return s.life.Loss() }
 
 // look returns why the store lost its log, or nil.
 func (s *Store) look() error {

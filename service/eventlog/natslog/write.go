@@ -32,38 +32,19 @@ func (s *Store) confirm(ctx context.Context) error {
 	return err
 }
 
-// write commits a frame, unless there is nothing to commit, and returns the log's last entry. If ctx ends, a running
-// write continues.
+// write commits a frame, unless there is nothing to commit, and returns the log's last entry.
 func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last uint64, err error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	switch {
-	case s.isClosed():
-		return 0, eventlog.ErrClosed
-	case !s.Leads():
-		return 0, eventlog.ErrFollower
-	}
-	if err := s.Loss(); err != nil {
-		return 0, err
-	}
-	select {
-	case s.writing <- struct{}{}:
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-s.closing:
-		return 0, eventlog.ErrClosed
-	}
-	return eventlog.Uninterrupted(ctx, func() (uint64, error) {
-		defer func() { <-s.writing }()
-		err := s.failed
-		if err == nil && commit {
-			if err = s.commit(context.Background(), entries); err != nil {
-				s.failed = fmt.Errorf("an earlier append failed: %w", err)
-			}
+	mayWrite := func() error {
+		if !s.Leads() {
+			return eventlog.ErrFollower
 		}
-		if err != nil {
-			return 0, err
+		return nil
+	}
+	return s.life.Write(ctx, mayWrite, func() (uint64, error) {
+		if commit {
+			if err := s.commit(context.Background(), entries); err != nil {
+				return 0, err
+			}
 		}
 		return s.acknowledged().Sequence, nil
 	})

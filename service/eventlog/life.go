@@ -1,0 +1,152 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Life is the life of a store that outlives its process: it writes one append at a time, until the store is closed or
+// loses its log. Implementations of Store share it.
+type Life struct {
+	writing chan struct{} // holds one element while a write runs
+	failed  error         // returned by all writes after a failure; guarded by writing
+	closing chan struct{} // closed by End
+	lost    chan struct{} // closed when the store loses its log
+	loss    error         // why the log was lost; set before lost is closed
+	watched chan struct{} // closed when nothing watches the log; nil before Watch
+}
+
+// NewLife returns the life of an open store.
+func NewLife() *Life {
+	return &Life{writing: make(chan struct{}, 1), closing: make(chan struct{}), lost: make(chan struct{})}
+}
+
+// Closed reports whether End was called.
+func (l *Life) Closed() bool { return isClosed(l.closing) }
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Lost returns a channel that is closed when the store loses its log.
+func (l *Life) Lost() <-chan struct{} { return l.lost }
+
+// Loss returns why the store lost its log, or nil.
+func (l *Life) Loss() error {
+	if isClosed(l.lost) {
+		return l.loss
+	}
+	return nil
+}
+
+// Write waits for the running write, and then writes. If ctx ends meanwhile, a running write continues. After a failure
+// all writes fail. check returns why the store cannot write at present, or nil.
+func (l *Life) Write(ctx context.Context, check func() error,
+	write func() (last uint64, err error)) (last uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if l.Closed() {
+		return 0, ErrClosed
+	}
+	if err := l.Loss(); err != nil {
+		return 0, err
+	}
+	if err := check(); err != nil {
+		return 0, err
+	}
+	select {
+	case l.writing <- struct{}{}:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-l.closing:
+		return 0, ErrClosed
+	}
+	return uninterrupted(ctx, func() (uint64, error) {
+		defer func() { <-l.writing }()
+		if l.failed != nil {
+			return 0, l.failed
+		}
+		last, err := write()
+		if err != nil {
+			l.failed = fmt.Errorf("an earlier append failed: %w", err)
+			return 0, err
+		}
+		return last, nil
+	})
+}
+
+// uninterrupted runs a write. If ctx ends meanwhile, it returns ErrUnknown while the write goes on.
+func uninterrupted(ctx context.Context, write func() (last uint64, err error)) (last uint64, err error) {
+	if ctx.Done() == nil {
+		return write()
+	}
+	done := make(chan struct{})
+	var written uint64
+	var failed error
+	go func() {
+		defer close(done)
+		written, failed = write()
+	}()
+	select {
+	case <-done:
+		return written, failed
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
+	}
+}
+
+// Watch calls look now and then, until End or until look returns why the log is lost.
+func (l *Life) Watch(every time.Duration, look func() error) {
+	l.watched = make(chan struct{})
+	go func() {
+		defer close(l.watched)
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-l.closing:
+				return
+			case <-ticker.C:
+			}
+			if l.loss = look(); l.loss != nil {
+				close(l.lost)
+				return
+			}
+		}
+	}()
+}
+
+// End closes the store for writes, and waits until nothing writes and nothing watches. Call it once.
+func (l *Life) End() {
+	close(l.closing)
+	l.writing <- struct{}{} // let only the running write finish
+	if l.watched != nil {
+		<-l.watched
+	}
+}
+
+// Bell wakes the followers of a store at each change. The caller holds the store's lock.
+type Bell struct{ rings chan struct{} }
+
+// Next returns a channel that the next Ring closes.
+func (b *Bell) Next() <-chan struct{} {
+	if b.rings == nil {
+		b.rings = make(chan struct{})
+	}
+	return b.rings
+}
+
+// Ring wakes the followers.
+func (b *Bell) Ring() {
+	if b.rings != nil {
+		close(b.rings)
+		b.rings = nil
+	}
+}
