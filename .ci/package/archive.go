@@ -7,10 +7,8 @@ import (
 	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
-	"io"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,47 +23,29 @@ type file struct {
 }
 
 // archive packs a program with the common files.
-func (r *release) archive(target string) error {
-	program, err := r.program(target)
-	if err != nil {
-		return err
-	}
+func (r *release) archive(target string) {
 	dir := "vitrine_" + r.Version + "_" + strings.ReplaceAll(target, "/", "_")
-	list := []file{{name: "vitrine", body: program, mode: 0o755}}
-	write, name := writeTarGz, dir+".tar.gz"
+	list := []file{{name: "vitrine", body: r.program(target), mode: 0o755}}
+	pack, name := tarGz, dir+".tar.gz"
 	if strings.HasPrefix(target, "windows/") {
-		list[0].name, write, name = "vitrine.exe", writeZip, dir+".zip"
+		list[0].name, pack, name = "vitrine.exe", zipped, dir+".zip"
 	}
-	var out bytes.Buffer
-	if err := write(&out, below(dir, append(list, r.common...)), r.date); err != nil {
-		return err
-	}
-	r.Archives[target] = archive{name, sha256.Sum256(out.Bytes())}
-	return os.WriteFile(filepath.Join(r.out, name), out.Bytes(), 0o644)
+	body := pack(below(dir, append(list, r.common...)), r.date)
+	r.Archives[target] = archive{name, sha256.Sum256(body)}
+	r.write(name, body)
 }
 
 // deploy packs the files of deploy/.
-func (r *release) deploy() error {
-	names, err := command(r.root, "git", "ls-files", "--cached", "--others", "--exclude-standard", "deploy",
+func (r *release) deploy() {
+	names := command(r.root, "git", "ls-files", "--cached", "--others", "--exclude-standard", "deploy",
 		":!deploy/testdata")
-	if err != nil {
-		return err
-	}
 	var list []file
 	for name := range strings.Lines(string(names)) {
 		name = strings.TrimSuffix(name, "\n")
-		body, err := os.ReadFile(filepath.Join(r.root, name))
-		if err != nil {
-			return err
-		}
-		list = append(list, file{name: strings.TrimPrefix(name, "deploy/"), body: body})
+		list = append(list, file{name: strings.TrimPrefix(name, "deploy/"), body: r.read(name)})
 	}
 	dir := "vitrine_" + r.Version + "_deploy"
-	var out bytes.Buffer
-	if err := writeTarGz(&out, below(dir, list), r.date); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.out, dir+".tar.gz"), out.Bytes(), 0o644)
+	r.write(dir+".tar.gz", tarGz(below(dir, list), r.date))
 }
 
 // below puts files into a directory.
@@ -82,47 +62,38 @@ func sorted(list []file) []file {
 	return slices.SortedFunc(slices.Values(list), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 }
 
-func writeTarGz(w io.Writer, list []file, date time.Time) error {
-	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if err := writeTar(z, list, date); err != nil {
-		return err
-	}
-	return z.Close()
+func tarGz(list []file, date time.Time) []byte {
+	var out bytes.Buffer
+	z := or(gzip.NewWriterLevel(&out, gzip.BestCompression))
+	or(z.Write(tarred(list, date)))
+	check(z.Close())
+	return out.Bytes()
 }
 
-func writeTar(w io.Writer, list []file, date time.Time) error {
-	t := tar.NewWriter(w)
+func tarred(list []file, date time.Time) []byte {
+	var out bytes.Buffer
+	t := tar.NewWriter(&out)
 	for _, f := range sorted(list) {
 		h := &tar.Header{Name: f.name, Size: int64(len(f.body)), Mode: cmp.Or(f.mode, 0o644), Uid: f.user, Gid: f.user,
 			ModTime: date, Typeflag: tar.TypeReg}
 		if strings.HasSuffix(f.name, "/") {
 			h.Typeflag, h.Mode = tar.TypeDir, cmp.Or(f.mode, 0o755)
 		}
-		if err := t.WriteHeader(h); err != nil {
-			return err
-		}
-		if _, err := t.Write(f.body); err != nil {
-			return err
-		}
+		check(t.WriteHeader(h))
+		or(t.Write(f.body))
 	}
-	return t.Close()
+	check(t.Close())
+	return out.Bytes()
 }
 
-func writeZip(w io.Writer, list []file, date time.Time) error {
-	z := zip.NewWriter(w)
+func zipped(list []file, date time.Time) []byte {
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
 	for _, f := range sorted(list) {
 		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: date}
 		h.SetMode(os.FileMode(cmp.Or(f.mode, 0o644)))
-		part, err := z.CreateHeader(h)
-		if err != nil {
-			return err
-		}
-		if _, err := part.Write(f.body); err != nil {
-			return err
-		}
+		or(or(z.CreateHeader(h)).Write(f.body))
 	}
-	return z.Close()
+	check(z.Close())
+	return out.Bytes()
 }

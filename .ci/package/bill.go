@@ -2,15 +2,13 @@ package main
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
 // bill writes the bill of materials: the modules linked into any of the programs, with their licences.
-func (r *release) bill() error {
+func (r *release) bill() {
 	component := func(kind cyclonedx.ComponentType, registry, path, version string, licences ...string) cyclonedx.Component {
 		purl := "pkg:" + registry + "/" + path + "@" + version
 		c := cyclonedx.Component{Type: kind, Name: path, Version: version, BOMRef: purl, PackageURL: purl}
@@ -33,8 +31,6 @@ func (r *release) bill() error {
 	bom.Components = &parts
 	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: program.BOMRef, Dependencies: &uses}}
 	var out bytes.Buffer
-	if err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.out, "vitrine_"+r.Version+".cdx.json"), out.Bytes(), 0o644)
+	check(cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom))
+	r.write("vitrine_"+r.Version+".cdx.json", out.Bytes())
 }

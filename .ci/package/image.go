@@ -22,12 +22,7 @@ import (
 )
 
 // image writes an archive with the images of all machines: an OCI layout, with the list that Docker's older store reads.
-func (r *release) image() error {
-	work, err := os.MkdirTemp("", "package-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(work)
+func (r *release) image() {
 	var images []mutate.IndexAddendum
 	var docker []map[string]any
 	for _, target := range r.targets {
@@ -35,60 +30,32 @@ func (r *release) image() error {
 		if system != "linux" {
 			continue
 		}
-		image, err := r.imageFor(machine)
-		if err != nil {
-			return err
-		}
+		image := r.imageFor(machine)
 		images = append(images, mutate.IndexAddendum{Add: image,
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: system, Architecture: machine}}})
-		manifest, err := image.Manifest()
-		if err != nil {
-			return err
-		}
+		manifest := or(image.Manifest())
 		blob := func(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 		docker = append(docker, map[string]any{"Config": blob(manifest.Config.Digest),
 			"Layers":   []string{blob(manifest.Layers[0].Digest)},
 			"RepoTags": []string{name + ":" + r.Version + "-" + machine}})
 	}
 	if len(images) == 0 {
-		return nil
+		return
 	}
 	all := mutate.IndexMediaType(mutate.AppendManifests(empty.Index, images...), types.OCIImageIndex)
-	path, err := layout.Write(work, empty.Index)
-	if err != nil {
-		return err
-	}
-	err = path.AppendIndex(all, layout.WithAnnotations(map[string]string{
+	dir := filepath.Join(work, "image")
+	check(or(layout.Write(dir, empty.Index)).AppendIndex(all, layout.WithAnnotations(map[string]string{
 		"org.opencontainers.image.ref.name": r.Version, "io.containerd.image.name": qualified(name) + ":" + r.Version,
+	})))
+	list := []file{{name: "manifest.json", body: or(json.Marshal(docker))}}
+	tree := os.DirFS(dir)
+	check(fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			list = append(list, file{name: path, body: or(fs.ReadFile(tree, path))})
+		}
+		return err
 	}))
-	if err != nil {
-		return err
-	}
-	var list []file
-	err = filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		relative, err := filepath.Rel(work, path)
-		if err != nil {
-			return err
-		}
-		body, err := os.ReadFile(path)
-		list = append(list, file{name: filepath.ToSlash(relative), body: body})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	manifest, err := json.Marshal(docker)
-	if err != nil {
-		return err
-	}
-	var out bytes.Buffer
-	if err := writeTar(&out, append(list, file{name: "manifest.json", body: manifest}), r.date); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.out, "vitrine_"+r.Version+"_image.tar"), out.Bytes(), 0o644)
+	r.write("vitrine_"+r.Version+"_image.tar", tarred(list, r.date))
 }
 
 // name is the image's name. make module gives it another one.
@@ -106,54 +73,31 @@ func qualified(name string) string {
 }
 
 // imageFor makes the image of a machine: the program, its configuration, the certificates of authorities, and a directory for data.
-func (r *release) imageFor(machine string) (v1.Image, error) {
-	program, err := r.program("linux/" + machine)
-	if err != nil {
-		return nil, err
-	}
-	config, err := os.ReadFile(filepath.Join(r.root, "deploy/container.toml"))
-	if err != nil {
-		return nil, err
-	}
+func (r *release) imageFor(machine string) v1.Image {
 	var authorities bytes.Buffer
 	for root := range bundle.Roots() {
-		if err := pem.Encode(&authorities, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
-			return nil, err
-		}
+		check(pem.Encode(&authorities, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
 	}
 	list := []file{
-		{name: "vitrine", body: program, mode: 0o755},
+		{name: "vitrine", body: r.program("linux/" + machine), mode: 0o755},
 		{name: "etc/"}, {name: "etc/vitrine/"}, {name: "etc/ssl/"}, {name: "etc/ssl/certs/"}, {name: "usr/"},
 		{name: "usr/share/"}, {name: "usr/share/doc/"}, {name: "usr/share/doc/vitrine/"},
-		{name: "etc/vitrine/service.toml", body: config},
+		{name: "etc/vitrine/service.toml", body: r.read("deploy/container.toml")},
 		{name: "etc/ssl/certs/ca-certificates.crt", body: authorities.Bytes()},
 		{name: "etc/passwd", body: fmt.Appendf(nil, "vitrine:x:%d:%d::/data:/sbin/nologin\n", nobody, nobody)},
 		{name: "usr/share/doc/vitrine/LICENSE", body: r.find("LICENSE")},
 		{name: "usr/share/doc/vitrine/THIRD-PARTY-NOTICES.txt", body: r.find("THIRD-PARTY-NOTICES.txt")},
 		{name: "data/", mode: 0o700, user: nobody},
 	}
-	var content bytes.Buffer
-	if err := writeTar(&content, list, r.date); err != nil {
-		return nil, err
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(content.Bytes())), nil
-	}, tarball.WithMediaType(types.OCILayer))
-	if err != nil {
-		return nil, err
-	}
-	image, err := mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
+	content := tarred(list, r.date)
+	layer := or(tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	}, tarball.WithMediaType(types.OCILayer)))
+	image := or(mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
 		types.OCIConfigJSON), mutate.Addendum{
 		Layer: layer, History: v1.History{CreatedBy: "vitrine " + r.Version, Created: v1.Time{Time: r.date}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	about, err := image.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	about = about.DeepCopy()
+	}))
+	about := or(image.ConfigFile()).DeepCopy()
 	about.OS, about.Architecture, about.Created = "linux", machine, v1.Time{Time: r.date}
 	about.Config = v1.Config{
 		User: fmt.Sprintf("%d:%d", nobody, nobody), Env: []string{"TMPDIR=/data"}, WorkingDir: "/data",
@@ -169,5 +113,5 @@ func (r *release) imageFor(machine string) (v1.Image, error) {
 			"org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.source": r.Home(),
 		},
 	}
-	return mutate.ConfigFile(image, about)
+	return or(mutate.ConfigFile(image, about))
 }

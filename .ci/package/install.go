@@ -15,57 +15,27 @@ import (
 )
 
 // install makes a package for Debian or RPM.
-func (r *release) install(format, machine string) error {
-	work, err := os.MkdirTemp("", "package-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(work)
-	program, err := r.program("linux/" + machine)
-	if err != nil {
-		return err
-	}
-	unit, err := os.ReadFile(filepath.Join(r.root, "deploy/vitrine.service"))
-	if err != nil {
-		return err
-	}
-	unit = bytes.ReplaceAll(unit, []byte("/usr/local/bin/"), []byte("/usr/bin/"))
-	config, err := os.ReadFile(filepath.Join(r.root, "deploy/service.toml"))
-	if err != nil {
-		return err
-	}
+func (r *release) install(format, machine string) {
+	unit := bytes.ReplaceAll(r.read("deploy/vitrine.service"), []byte("/usr/local/bin/"), []byte("/usr/bin/"))
 	var manual bytes.Buffer
-	z, err := gzip.NewWriterLevel(&manual, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	z.Write(r.find("vitrine.1"))
-	z.Close()
+	z := or(gzip.NewWriterLevel(&manual, gzip.BestCompression))
+	or(z.Write(r.find("vitrine.1")))
+	check(z.Close())
 	zsh := "vendor-completions"
 	if format == "rpm" {
 		zsh = "site-functions"
 	}
 	var contents nfpmfiles.Contents
-	add := func(destination string, body []byte, mode os.FileMode, kind string) error {
-		source := filepath.Join(work, fmt.Sprint(len(contents)))
-		contents = append(contents, &nfpmfiles.Content{Source: source, Destination: destination, Type: kind,
-			FileInfo: &nfpmfiles.ContentFileInfo{Mode: mode, Owner: "root", Group: "root", MTime: r.date}})
-		return os.WriteFile(source, body, mode)
-	}
-	user, err := files.ReadFile("files/sysusers.conf")
-	if err != nil {
-		return err
-	}
-	for _, f := range []struct {
+	for i, f := range []struct {
 		destination string
 		body        []byte
 		mode        os.FileMode
 		kind        string
 	}{
-		{"/usr/bin/vitrine", program, 0o755, ""},
+		{"/usr/bin/vitrine", r.program("linux/" + machine), 0o755, ""},
 		{"/usr/lib/systemd/system/vitrine.service", unit, 0o644, ""},
-		{"/usr/lib/sysusers.d/vitrine.conf", user, 0o644, ""},
-		{"/etc/vitrine/service.toml", config, 0o644, nfpmfiles.TypeConfigNoReplace},
+		{"/usr/lib/sysusers.d/vitrine.conf", or(files.ReadFile("files/sysusers.conf")), 0o644, ""},
+		{"/etc/vitrine/service.toml", r.read("deploy/service.toml"), 0o644, nfpmfiles.TypeConfigNoReplace},
 		{"/usr/share/man/man1/vitrine.1.gz", manual.Bytes(), 0o644, ""},
 		{"/usr/share/bash-completion/completions/vitrine", r.find("completions/vitrine.bash"), 0o644, ""},
 		{"/usr/share/zsh/" + zsh + "/_vitrine", r.find("completions/_vitrine"), 0o644, ""},
@@ -74,21 +44,16 @@ func (r *release) install(format, machine string) error {
 			r.find("THIRD-PARTY-NOTICES.txt")...), 0o644, ""},
 		{"/usr/share/doc/vitrine/CHANGELOG.md", r.find("CHANGELOG.md"), 0o644, ""},
 	} {
-		if err := add(f.destination, f.body, f.mode, f.kind); err != nil {
-			return err
-		}
+		source := filepath.Join(work, fmt.Sprint(i))
+		check(os.WriteFile(source, f.body, f.mode))
+		contents = append(contents, &nfpmfiles.Content{Source: source, Destination: f.destination, Type: f.kind,
+			FileInfo: &nfpmfiles.ContentFileInfo{Mode: f.mode, Owner: "root", Group: "root", MTime: r.date}})
 	}
 	var scripts nfpm.Scripts
 	for name, path := range map[string]*string{"postinstall": &scripts.PostInstall, "preremove": &scripts.PreRemove,
 		"postremove": &scripts.PostRemove} {
-		body, err := files.ReadFile("files/" + name + ".sh")
-		if err != nil {
-			return err
-		}
 		*path = filepath.Join(work, name)
-		if err := os.WriteFile(*path, body, 0o755); err != nil {
-			return err
-		}
+		check(os.WriteFile(*path, or(files.ReadFile("files/"+name+".sh")), 0o755))
 	}
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "vitrine", Arch: machine, Platform: "linux", Version: r.Version, Section: "misc", Priority: "optional",
@@ -107,18 +72,11 @@ func (r *release) install(format, machine string) error {
 	if format == "rpm" {
 		info.Release = "1"
 	}
-	packager, err := nfpm.Get(format)
-	if err != nil {
-		return err
-	}
-	if err := nfpm.PrepareForPackager(info, format); err != nil {
-		return err
-	}
+	packager := or(nfpm.Get(format))
+	check(nfpm.PrepareForPackager(info, format))
 	var out bytes.Buffer
-	if err := packager.Package(info, &out); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.out, packager.ConventionalFileName(info)), out.Bytes(), 0o644)
+	check(packager.Package(info, &out))
+	r.write(packager.ConventionalFileName(info), out.Bytes())
 }
 
 // Home is the page of the project: where its module is, if that has a host.

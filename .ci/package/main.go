@@ -58,79 +58,67 @@ func main() {
 	host := flag.String("host", "", "a `program` that runs here, which prints the manual and the completions")
 	flag.Parse()
 	r.targets = flag.Args()
-	if err := r.pack(*date, *host); err != nil {
+	work = or(os.MkdirTemp("", "package-"))
+	defer os.RemoveAll(work)
+	r.date = or(time.Parse(time.RFC3339, *date))
+	r.Module = strings.TrimSpace(string(command(r.root, "go", "list", "-m")))
+	r.modules = or(licences.Linked(r.root, r.targets))
+	r.describe(*host)
+	for _, target := range r.targets {
+		r.archive(target)
+		if system, machine, _ := strings.Cut(target, "/"); system == "linux" {
+			r.install("deb", machine)
+			r.install("rpm", machine)
+		}
+	}
+	r.image()
+	r.bill()
+	r.fill("vitrine.rb")
+	r.fill("vitrine.nix")
+	r.deploy()
+}
+
+// work is a temporary directory.
+var work string
+
+// check ends the program if there is an error: a release is complete or fails.
+func check(err error) {
+	if err != nil {
+		os.RemoveAll(work)
 		fmt.Fprintln(os.Stderr, "package:", err)
 		os.Exit(1)
 	}
 }
 
-func (r *release) pack(date, host string) (err error) {
-	if r.date, err = time.Parse(time.RFC3339, date); err != nil {
-		return err
-	}
-	module, err := command(r.root, "go", "list", "-m")
-	if err != nil {
-		return err
-	}
-	r.Module = strings.TrimSpace(string(module))
-	if r.modules, err = licences.Linked(r.root, r.targets); err != nil {
-		return err
-	}
-	if err := r.describe(host); err != nil {
-		return err
-	}
-	for _, target := range r.targets {
-		if err := r.archive(target); err != nil {
-			return err
-		}
-		if system, machine, _ := strings.Cut(target, "/"); system == "linux" {
-			for _, format := range []string{"deb", "rpm"} {
-				if err := r.install(format, machine); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if err := r.image(); err != nil {
-		return err
-	}
-	if err := r.bill(); err != nil {
-		return err
-	}
-	for _, name := range []string{"vitrine.rb", "vitrine.nix"} {
-		if err := r.fill(name); err != nil {
-			return err
-		}
-	}
-	return r.deploy()
+// or returns a value, or ends the program if there is an error.
+func or[V any](v V, err error) V {
+	check(err)
+	return v
+}
+
+// read reads a file of the tree.
+func (r *release) read(name string) []byte { return or(os.ReadFile(filepath.Join(r.root, name))) }
+
+// write writes a file of the release.
+func (r *release) write(name string, body []byte) {
+	check(os.WriteFile(filepath.Join(r.out, name), body, 0o644))
 }
 
 // describe makes the files that every archive has.
-func (r *release) describe(host string) error {
+func (r *release) describe(host string) {
 	var notices bytes.Buffer
-	if err := licences.Notices(&notices, r.root, r.modules); err != nil {
-		return err
-	}
+	check(licences.Notices(&notices, r.root, r.modules))
 	r.common = []file{{name: "THIRD-PARTY-NOTICES.txt", body: notices.Bytes()}}
 	for _, name := range []string{"LICENSE", "CHANGELOG.md"} {
-		body, err := os.ReadFile(filepath.Join(r.root, name))
-		if err != nil {
-			return err
-		}
-		r.common = append(r.common, file{name: name, body: body})
+		r.common = append(r.common, file{name: name, body: r.read(name)})
 	}
 	for name, args := range map[string][]string{
 		"vitrine.1": {"man"}, "completions/vitrine.bash": {"completion", "bash"},
 		"completions/_vitrine":     {"completion", "zsh"},
 		"completions/vitrine.fish": {"completion", "fish"}, "completions/vitrine.ps1": {"completion", "powershell"},
 	} {
-		body, err := command(r.root, host, args...)
-		if err != nil {
-			return err
-		}
-		r.common = append(r.common, file{name: name, body: body})
+		r.common = append(r.common, file{name: name, body: command(r.root, host, args...)})
 	}
-	return nil
 }
 
 // find returns the common file of a name.
@@ -144,25 +132,20 @@ func (r *release) find(name string) []byte {
 }
 
 // program reads the program of a target.
-func (r *release) program(target string) ([]byte, error) {
+func (r *release) program(target string) []byte {
 	name := "vitrine-" + strings.ReplaceAll(target, "/", "-")
 	if strings.HasPrefix(target, "windows/") {
 		name += ".exe"
 	}
-	return os.ReadFile(filepath.Join(r.programs, name))
+	return or(os.ReadFile(filepath.Join(r.programs, name)))
 }
 
 // fill writes a file from its template.
-func (r *release) fill(name string) error {
-	t, err := template.ParseFS(files, "files/"+name+".tmpl")
-	if err != nil {
-		return err
-	}
+func (r *release) fill(name string) {
+	t := or(template.ParseFS(files, "files/"+name+".tmpl"))
 	var out bytes.Buffer
-	if err := t.Execute(&out, r); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.out, name), out.Bytes(), 0o644)
+	check(t.Execute(&out, r))
+	r.write(name, out.Bytes())
 }
 
 // Brew returns the archives by the formula's names of systems and processors.
@@ -194,12 +177,12 @@ func (r *release) Nix() map[string]archive {
 	return found
 }
 
-func command(dir, name string, args ...string) ([]byte, error) {
+func command(dir, name string, args ...string) []byte {
 	c := exec.Command(name, args...)
 	c.Dir, c.Stderr = dir, os.Stderr
 	out, err := c.Output()
 	if err != nil {
-		err = fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+		check(fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err))
 	}
-	return out, err
+	return out
 }
