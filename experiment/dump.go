@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"vitrine"
+	"vitrine/internal/parallel"
 	"vitrine/internal/replace"
 )
 
@@ -54,7 +55,7 @@ func Dump(ctx context.Context, e *Experiment, o Options) error {
 	if err := os.Remove(description); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err := forEach(ctx, workers(o), e.Seeds, func(ctx context.Context, seed uint64) error {
+	err := parallel.Each(ctx, o.Workers, e.Seeds, func(ctx context.Context, seed uint64) error {
 		content, err := e.dumpSeed(ctx, seed, o.Progress)
 		if err != nil {
 			return err

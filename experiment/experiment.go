@@ -7,6 +7,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,12 +16,12 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 
 	"vitrine"
 	"vitrine/env"
 	"vitrine/internal/buildid"
 	"vitrine/internal/cpu"
+	"vitrine/internal/parallel"
 )
 
 // Experiment is a world, the policies to play in it, and the seeds. It needs at least one policy, one seed and one
@@ -260,8 +261,8 @@ func (e *Experiment) validate() error {
 
 // playAll plays units on o.Workers goroutines, until ctx ends or a unit fails.
 func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o Options) error {
-	alone := min(workers(o), len(units)) == 1
-	err := forEach(ctx, workers(o), units, func(ctx context.Context, u *unit) error {
+	alone := min(cmp.Or(o.Workers, runtime.GOMAXPROCS(0)), len(units)) == 1
+	err := parallel.Each(ctx, o.Workers, units, func(ctx context.Context, u *unit) error {
 		begin := cpu.Time()
 		if err := e.play(ctx, u, o.Progress, func(vitrine.Round) {}); err != nil {
 			return err
@@ -275,41 +276,4 @@ func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o O
 		return fmt.Errorf("%s: %w", e.Name, ErrInterrupted)
 	}
 	return err
-}
-
-// workers returns the number of units to play at a time.
-func workers(o Options) int {
-	if o.Workers < 1 {
-		return runtime.GOMAXPROCS(0)
-	}
-	return o.Workers
-}
-
-// forEach calls do for every item on the given number of goroutines, until ctx ends or a call fails. It returns the
-// first error, or ctx's cause.
-func forEach[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
-	doing, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	next := make(chan T)
-	var wg sync.WaitGroup
-	for range min(workers, len(items)) {
-		wg.Go(func() {
-			for item := range next {
-				if err := do(doing, item); err != nil {
-					stop(err)
-				}
-			}
-		})
-	}
-	for _, item := range items {
-		select {
-		case next <- item:
-			continue
-		case <-doing.Done():
-		}
-		break
-	}
-	close(next)
-	wg.Wait()
-	return context.Cause(doing)
 }

@@ -7,18 +7,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime"
-	"sync"
 
 	"gonum.org/v1/gonum/stat"
 
 	"vitrine/choice"
+	"vitrine/internal/parallel"
 )
 
 const perPanel = 8 // choices of a decision maker
@@ -53,23 +51,17 @@ func main() {
 
 // measure prints the lines of a model.
 func (w *world) measure(sets, choices int) error {
-	classic, robust, failed := make([]*choice.Result, sets), make([]*choice.Result, sets), make([]error, 2*sets)
-	var group sync.WaitGroup
-	seeds := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			for n := range seeds {
-				classic[n], failed[2*n] = w.fit(uint64(n), choices, "classic")
-				robust[n], failed[2*n+1] = w.fit(uint64(n), choices, "robust")
-			}
-		})
+	classic, robust, seeds := make([]*choice.Result, sets), make([]*choice.Result, sets), make([]int, sets)
+	for n := range seeds {
+		seeds[n] = n
 	}
-	for n := range sets {
-		seeds <- n
-	}
-	close(seeds)
-	group.Wait()
-	if err := errors.Join(failed...); err != nil {
+	err := parallel.Each(context.Background(), 0, seeds, func(_ context.Context, n int) (err error) {
+		if classic[n], err = w.fit(uint64(n), choices, "classic"); err == nil {
+			robust[n], err = w.fit(uint64(n), choices, "robust")
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for j, truth := range w.truth {

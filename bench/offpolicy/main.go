@@ -11,7 +11,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -20,6 +19,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/env"
+	"vitrine/internal/parallel"
 	"vitrine/offpolicy"
 	"vitrine/utility"
 )
@@ -197,33 +197,25 @@ func (s setting) run(logs, rounds int) error {
 		scores[m] = &score{}
 	}
 	var mu sync.Mutex
-	var group sync.WaitGroup
-	var failed error
-	seeds := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			for seed := range seeds {
-				log, pages := w.log(s.law, rounds, rand.New(rand.NewPCG(uint64(seed), 7)))
-				r, err := report(log, pages, s.model, uint64(seed))
-				mu.Lock()
-				if err != nil {
-					failed = err
-				} else {
-					for _, e := range r.Estimates {
-						scores[e.Method].add(e, truth)
-					}
-				}
-				mu.Unlock()
-			}
-		})
+	seeds := make([]uint64, logs)
+	for n := range seeds {
+		seeds[n] = uint64(n)
 	}
-	for seed := range logs {
-		seeds <- seed
-	}
-	close(seeds)
-	group.Wait()
-	if failed != nil {
-		return failed
+	err := parallel.Each(context.Background(), 0, seeds, func(_ context.Context, seed uint64) error {
+		log, pages := w.log(s.law, rounds, rand.New(rand.NewPCG(seed, 7)))
+		r, err := report(log, pages, s.model, seed)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range r.Estimates {
+			scores[e.Method].add(e, truth)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for _, m := range offpolicy.Methods() {
 		fmt.Printf("| %s, %s | %s | %s | %s |\n", s.world, s.law, s.family, m, scores[m])

@@ -25,7 +25,7 @@ var table = [][]string{
 		"internal/cpu",
 		"internal/decompress", "internal/extsort", "internal/fatal", "internal/fields", "internal/flock",
 		"internal/freeport",
-		"internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics",
+		"internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics", "internal/parallel",
 		"internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch",
 		"internal/stream", "internal/strict", "internal/watch"},
 	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/expiry", "service/health", "service/live",

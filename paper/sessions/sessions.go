@@ -10,9 +10,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 	"text/tabwriter"
 
 	"gonum.org/v1/gonum/stat"
@@ -20,6 +18,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/parallel"
 	"vitrine/internal/stream"
 	"vitrine/mdp"
 	"vitrine/paper/experiments"
@@ -250,7 +249,6 @@ func (s Study) Run(ctx context.Context, workers int, progress func(runs int)) (*
 		seed   uint64
 		policy *Policy // nil for the exact plans
 		points []Point
-		err    error
 	}
 	var runs []*run
 	for _, w := range s.worlds() {
@@ -261,33 +259,20 @@ func (s Study) Run(ctx context.Context, workers int, progress func(runs int)) (*
 			}
 		}
 	}
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
+	err := parallel.Each(ctx, workers, runs, func(ctx context.Context, r *run) (err error) {
+		if w := r.world.at(r.seed); r.policy == nil {
+			r.points = w.levels()
+		} else {
+			r.points, err = s.curve(ctx, w, *r.policy, r.seed)
+			progress(1)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	next := make(chan *run, len(runs))
-	for _, r := range runs {
-		next <- r
-	}
-	close(next)
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for r := range next {
-				if w := r.world.at(r.seed); r.policy == nil {
-					r.points = w.levels()
-				} else {
-					r.points, r.err = s.curve(ctx, w, *r.policy, r.seed)
-					progress(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
 	report := &Report{Study: s}
 	for _, r := range runs {
-		if r.err != nil {
-			return nil, r.err
-		}
 		for _, p := range r.points {
 			p.World, p.Seed = r.world.String(), int(r.seed)
 			report.Points = append(report.Points, p)

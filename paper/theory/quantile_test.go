@@ -22,7 +22,7 @@ func TestQuantile(t *testing.T) {
 		{0.1, []float64{10, 2, 1, 4, 3}, 1.4}, // 0.4 of the way from 1 to 2
 		{0.9, []float64{10, 2, 1, 4, 3}, 7.6}, // 0.6 of the way from 4 to 10
 	} {
-		if got := quantile(c.p, c.values); math.Abs(got-c.want) > 1e-12 {
+		if got := Quantile(c.p, c.values); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("quantile %v of %v is %v, want %v", c.p, c.values, got, c.want)
 		}
 	}
