@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"vitrine/paper/theory"
 )
 
 // Band is the area drawn around the mean over the seeds.
@@ -55,18 +57,9 @@ func (b Band) of(values []float64) interval {
 		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
 		half = t * sd / math.Sqrt(n)
 	case Quantiles:
-		sorted := slices.Sorted(slices.Values(values))
-		return interval{mean, quantile(lowQuantile, sorted), quantile(highQuantile, sorted)}
+		return interval{mean, theory.Quantile(lowQuantile, values), theory.Quantile(highQuantile, values)}
 	}
 	return interval{mean, mean - half, mean + half}
-}
-
-// quantile interpolates between the order statistics: the k-th, from 0, is the quantile k/(n−1) (type 7 in Hyndman and
-// Fan 1996).
-func quantile(p float64, sorted []float64) float64 {
-	h := p * float64(len(sorted)-1)
-	k := min(int(h), len(sorted)-2)
-	return sorted[k] + (h-float64(k))*(sorted[k+1]-sorted[k])
 }
 
 // words describes the band; seeds is the number of seeds in words.

@@ -10,6 +10,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"vitrine/internal/hint"
 )
 
 // Lengths in points.
@@ -226,7 +228,7 @@ func (s search) subtitle() [2]string {
 	}
 	d := decimals(s.highest)
 	first := fmt.Sprintf("winner: %s, regret %s on %s",
-		strings.Join(values, ", "), withError("%.*f", d, w.Regret, w.SE), count(w.Seeds, "seed"))
+		strings.Join(values, ", "), withError("%.*f", d, w.Regret, w.SE), hint.Count(w.Seeds, "seed"))
 	second := fmt.Sprintf("as configured: %s over the winner's", signedError(d, s.Configured.Over, s.Configured.OverSE))
 	if s.yAt < 0 && !math.IsNaN(w.OverSE) {
 		second += "; bars are standard errors"
@@ -237,16 +239,9 @@ func (s search) subtitle() [2]string {
 	return [2]string{first, second}
 }
 
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 // withError formats an estimate, with its standard error if known.
 func withError(format string, decimals int, v, se float64) string {
-	text := strings.ReplaceAll(fmt.Sprintf(format, decimals, v), "-", "−")
+	text := minus(fmt.Sprintf(format, decimals, v))
 	if math.IsNaN(se) {
 		return text
 	}
@@ -349,7 +344,7 @@ func (s search) fill(c axes, m mark) {
 		lines = append(lines, fmt.Sprintf("± %.*f", d, m.OverSE))
 	}
 	if m.Stopped {
-		lines = append(lines, count(m.Seeds, "seed"))
+		lines = append(lines, hint.Count(m.Seeds, "seed"))
 	}
 	const step = 11
 	at := middle(box)
@@ -428,7 +423,7 @@ func (s search) seeds(c draw.Canvas, at vg.Point, o Setting) {
 	if at.X > c.Max.X-40 {
 		offset.X, align = -offset.X, fromEnd
 	}
-	write(c, faces().small, faint, at.Add(offset), align, count(o.Seeds, "seed"))
+	write(c, faces().small, faint, at.Add(offset), align, hint.Count(o.Seeds, "seed"))
 }
 
 // dot draws a setting. A stopped setting is smaller or, if the axis shows regret, hollow.

@@ -116,11 +116,7 @@ func panels() ([]config.Description, error) {
 		listed(experiments.Rivers, sessions.Rivers(nil).Title),
 	)
 	for _, name := range experiments.Names() {
-		text, err := experiments.Read(name)
-		if err != nil {
-			return nil, err
-		}
-		f, err := config.Load(name+".toml", text)
+		f, err := openExperiment("")(name)
 		if err != nil {
 			return nil, err
 		}

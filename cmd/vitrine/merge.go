@@ -32,8 +32,7 @@ func (c playFlags) shardDir(s experiment.Shard) string {
 func (c playFlags) playShard(ctx context.Context, t terminal, e *experiment.Experiment, s experiment.Shard) error {
 	units := s.Units(e)
 	bar := newProgress(t.err, e.Name, runs(units), units*e.Rounds)
-	err := experiment.RunShard(ctx, e, s, experiment.Options{Dir: c.shardDir(s), Workers: c.Workers, Progress: bar.add,
-		Note: bar.between(t.note), Warn: bar.between(t.warn)})
+	err := experiment.RunShard(ctx, e, s, bar.options(t, c.shardDir(s), c.Workers))
 	bar.close()
 	return err
 }

@@ -397,7 +397,6 @@ func (r *request) knownGroups() string {
 // checkSpread reports utilities that are too far from each other if more items are demanded than are
 // included: see assortment.Maximize.
 func (r *request) checkSpread(hidden []bool) error {
-	const maximum = 400
 	low, high := -1, -1
 	for i, u := range r.utility {
 		if hidden != nil && hidden[i] {
@@ -410,9 +409,9 @@ func (r *request) checkSpread(hidden []bool) error {
 			high = i
 		}
 	}
-	if r.utility[high]-r.utility[low] > maximum {
+	if r.utility[high]-r.utility[low] > assortment.MaxSpan {
 		return refused("%s has utility %v and %s %v: if rules demand a number of items, utilities must lie within "+
-			"%d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], maximum)
+			"%d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], assortment.MaxSpan)
 	}
 	return nil
 }

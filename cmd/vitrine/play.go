@@ -67,11 +67,7 @@ func (c reproduceCmd) Run(ctx context.Context, t terminal) error {
 	})
 	var files []*config.File
 	for _, name := range played {
-		text, err := experiments.Read(name)
-		if err != nil {
-			return err
-		}
-		f, err := config.Load(name+".toml", text)
+		f, err := openExperiment("")(name)
 		if err != nil {
 			return err
 		}
@@ -221,8 +217,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 			continue
 		}
 		bar := newProgress(t.err, e.Name, runs(len(e.Policies)*len(e.Seeds)), len(e.Policies)*len(e.Seeds)*e.Rounds)
-		summaries, err := experiment.Run(ctx, e, experiment.Options{Dir: c.Out, Workers: c.Workers, Progress: bar.add,
-			Note: bar.between(t.note), Warn: bar.between(t.warn)})
+		summaries, err := experiment.Run(ctx, e, bar.options(t, c.Out, c.Workers))
 		bar.close()
 		if err != nil {
 			return err

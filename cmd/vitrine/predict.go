@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"gonum.org/v1/gonum/floats"
 
 	"vitrine/choice"
@@ -75,12 +73,7 @@ func (c predictCmd) Run(ctx context.Context, t terminal) error {
 			t.warn(c.Data + ": the model gives some choice a probability of 0: check the data for values out of scale")
 			values["log_likelihood"], values["per_choice"] = nil, nil // JSON has no −∞
 		}
-		text, err := json.Marshal(values, json.Deterministic(true), jsontext.Multiline(true))
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(t.out, "%s\n", text)
-		return err
+		return t.printJSON(values)
 	case c.Individual:
 		return c.individuals(t, r, data)
 	case c.Shares:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"vitrine/experiment"
 )
 
 // progress shows the progress of some work: a bar on a terminal, elsewhere a line now and then.
@@ -78,6 +80,11 @@ func (p *progress) between(write func(string)) func(string) {
 		}
 		write(line)
 	}
+}
+
+// options returns the options of experiments that the bar shows, with results in dir.
+func (p *progress) options(t terminal, dir string, workers int) experiment.Options {
+	return experiment.Options{Dir: dir, Workers: workers, Progress: p.add, Note: p.between(t.note), Warn: p.between(t.warn)}
 }
 
 // close ends the bar, finished or not.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 
-	"vitrine/experiment"
 	"vitrine/figure"
 	"vitrine/paper/experiments"
 	"vitrine/paper/theory"
@@ -18,8 +17,7 @@ func (c playFlags) reproduceTheory(ctx context.Context, t terminal) error {
 	}
 	study, dir := theory.Default(c.seeds(30)), filepath.Join(c.Out, experiments.Theory)
 	bar := newProgress(t.err, experiments.Theory, "", study.Rounds())
-	r, err := study.Run(ctx, v, experiment.Options{Dir: dir, Workers: c.Workers, Progress: bar.add,
-		Note: bar.between(t.note), Warn: bar.between(t.warn)})
+	r, err := study.Run(ctx, v, bar.options(t, dir, c.Workers))
 	bar.close()
 	if err != nil {
 		return err
