@@ -25,13 +25,15 @@ var contexts = []settings.Kind[newContexts]{
 	settings.Of("uniform", "features uniform on [low, high], default [-3, 3]", intervalOptions{-3, 3},
 		func(o intervalOptions, _ settings.Dims) (newContexts, error) { return always(env.Uniform(o)), nil }),
 	settings.Of("student-t", "features of Student's distribution with degrees of freedom, default 3, within ±1000",
-		studentOptions{3}, func(o studentOptions, _ settings.Dims) (newContexts, error) {
-			return always(env.StudentT(o)), nil
+		env.StudentT{Degrees: 3}, func(o env.StudentT, _ settings.Dims) (newContexts, error) {
+			return always(o), nil
 		}),
 	settings.Of("shifts", "standard normal features, and from each of rounds = [...] on normal ones of another "+
 		"mean and deviation", shiftsOptions{[]int{51}, []float64{1}, []float64{1}}, shiftedContexts),
 	settings.Of("visits", "standard normal features, the last ones, customer = 1 by default, the customer's: the "+
-		"same for all items", visitsOptions{1}, visitsContexts),
+		"same for all items", env.Visits{Customer: 1}, func(o env.Visits, d settings.Dims) (newContexts, error) {
+		return always(o), needs("visits", o.Customer, d)
+	}),
 	settings.Of("columns", "columns as shops have them, of = [...], each one of count, pareto, population, stars, "+
 		"timestamp, yen", columnsOptions{}, columnsContexts),
 	settings.Of("priced", "a log-normal price, and a category: one of the other columns is 1; 2 features or more",
@@ -110,18 +112,13 @@ var baskets = []settings.Kind[env.Baskets]{
 		}),
 	settings.Of("complements", "a second take, more often of an item on the other side of the first feature; at "+
 		"most-size families of few items",
-		complementsOptions{3, 2}, func(o complementsOptions, _ settings.Dims) (env.Baskets, error) {
-			return env.Complements(o), nil
+		env.Complements{Strength: 3, Reluctance: 2}, func(o env.Complements, _ settings.Dims) (env.Baskets, error) {
+			return o, nil
 		}),
 }
 
 type independentOptions struct {
 	Mean float64 `toml:"mean" range:"[1, 100]" doc:"the mean number of takes of a visit with any"`
-}
-
-type complementsOptions struct {
-	Strength   float64 `toml:"strength" range:"[-100, 100]" doc:"what a second item of the other side gains in utility"`
-	Reluctance float64 `toml:"reluctance" range:"[-100, 100]" doc:"what every second item loses in utility"`
 }
 
 // pools lists the pools of real items. If the data are missing, the error says where to get them.
@@ -206,18 +203,6 @@ type clippedOptions struct {
 
 func clippedContexts(o clippedOptions, d settings.Dims) (newContexts, error) {
 	return always(env.ClippedGaussian{Bound: cmp.Or(o.Bound, 1/math.Sqrt(float64(d.Features)))}), nil
-}
-
-type studentOptions struct {
-	Degrees int `toml:"degrees" range:"[1, 1000]" doc:"the degrees of freedom"`
-}
-
-type visitsOptions struct {
-	Customer int `toml:"customer" range:"[1, 1e4]" doc:"how many features are the customer's"`
-}
-
-func visitsContexts(o visitsOptions, d settings.Dims) (newContexts, error) {
-	return always(env.Visits(o)), needs("visits", o.Customer, d)
 }
 
 type columnsOptions struct {
@@ -416,7 +401,7 @@ type tableOptions struct {
 
 func tableTruth(o tableOptions, _ settings.Dims) (newTruth, error) {
 	return func(_ *rand.Rand, p *env.Pool) env.Truth {
-		return env.Relative{Truth: p.Truth(), Outside: o.Outside}
+		return env.Shifted{Truth: p.Truth(), By: -o.Outside}
 	}, nil
 }
 

@@ -66,11 +66,6 @@ type freshKeys struct {
 	Best int `toml:"best" range:"[1, 1e4]"`
 }
 
-type halvingKeys struct {
-	First  int `toml:"first"`
-	Factor int `toml:"factor" range:"[2, 1e4]"`
-}
-
 type randomKeys struct {
 	Draws int   `toml:"draws" range:"[1, 1e4]"`
 	Seed  int64 `toml:"seed" range:"[0, inf)"`
@@ -150,7 +145,7 @@ func (k seedKeys) list() []uint64 {
 }
 
 func (t *Tuning) loadHalving(root settings.Section) error {
-	h := halvingKeys{5, 3}
+	h := tune.Halving{First: 5, Factor: 3}
 	s, ok, err := root.Table("halving")
 	if err != nil || !ok {
 		return err
@@ -161,7 +156,7 @@ func (t *Tuning) loadHalving(root settings.Section) error {
 	if h.First < 1 || h.First > len(t.Training) {
 		return s.Errorf("first", "first = %d: must be from 1 to the %d training seeds", h.First, len(t.Training))
 	}
-	t.Halving = tune.Halving(h)
+	t.Halving = h
 	return nil
 }
 

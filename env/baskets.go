@@ -80,8 +80,8 @@ func (b Independent) Revenue(_ *vitrine.Context, _ vitrine.Assortment, _ []float
 // Items on different sides of the first feature, such as a camera and a lens, complement each other. A page with both
 // kinds sells more second items.
 type Complements struct {
-	Strength   float64
-	Reluctance float64
+	Strength   float64 `toml:"strength" range:"[-100, 100]" doc:"what a second item of the other side gains in utility"`
+	Reluctance float64 `toml:"reluctance" range:"[-100, 100]" doc:"what every second item loses in utility"`
 }
 
 // Mean implements [Baskets].

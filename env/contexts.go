@@ -74,7 +74,9 @@ func (c Uniform) Draw(x *mat.Dense, rng *rand.Rand) {
 
 // StudentT draws each feature from Student's distribution with the given degrees of freedom, at least 1, cut off at
 // ±1000. Features in real shops show similar tails.
-type StudentT struct{ Degrees int }
+type StudentT struct {
+	Degrees int `toml:"degrees" range:"[1, 1000]" doc:"the degrees of freedom"`
+}
 
 // Draw implements [Contexts].
 func (c StudentT) Draw(x *mat.Dense, rng *rand.Rand) {
@@ -90,7 +92,9 @@ func (c StudentT) Draw(x *mat.Dense, rng *rand.Rand) {
 
 // Visits draws standard normal features, the last of them the customer's: they are the
 // same for all items of a context.
-type Visits struct{ Customer int } // how many
+type Visits struct {
+	Customer int `toml:"customer" range:"[1, 1e4]" doc:"how many features are the customer's"`
+}
 
 // Draw implements [Contexts].
 func (v Visits) Draw(x *mat.Dense, rng *rand.Rand) {

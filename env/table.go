@@ -40,19 +40,3 @@ func (t *Table) Draw(x *mat.Dense, rng *rand.Rand) {
 		x.SetRow(k, t.pool.Features.RawRowView(int(i)))
 	}
 }
-
-// Relative is a truth for customers to whom walking away is worth Outside. Only the difference counts in MNL:
-//
-//	u_i = f_i − Outside
-type Relative struct {
-	Truth
-	Outside float64
-}
-
-// Utilities implements [Truth].
-func (r Relative) Utilities(dst []float64, x *mat.Dense) {
-	r.Truth.Utilities(dst, x)
-	for i := range dst {
-		dst[i] -= r.Outside
-	}
-}

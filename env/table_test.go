@@ -17,7 +17,7 @@ func TestTableIsAWorld(t *testing.T) {
 	for range 1000 {
 		p.Sets = append(p.Sets, []int32{rng.Int32N(30), rng.Int32N(30), rng.Int32N(30)})
 	}
-	truth := env.Relative{Truth: p.Truth(), Outside: -2}
+	truth := env.Shifted{Truth: p.Truth(), By: 2}
 	envtest.TestEnvironment(t, &env.World{Items: 3, Contexts: env.NewTable(p), Truth: truth, Revenues: env.One{}}, 3, 2)
 }
 
@@ -47,18 +47,4 @@ func TestTableDrawsChoices(t *testing.T) {
 		}
 	}()
 	table.Draw(mat.NewDense(4, 2, nil), rng)
-}
-
-// Probabilities depend only on differences: subtracting the outside option's utility gives the same probabilities as a
-// customer with that outside option.
-func TestRelativeIsTheDifference(t *testing.T) {
-	p := numbered(4)
-	u, v := make([]float64, 4), make([]float64, 4)
-	p.Truth().Utilities(u, p.Features)
-	env.Relative{Truth: p.Truth(), Outside: 0.7}.Utilities(v, p.Features)
-	for i := range u {
-		if math.Abs(v[i]-(u[i]-0.7)) > 1e-15 {
-			t.Errorf("item %d: %v, want %v", i, v[i], u[i]-0.7)
-		}
-	}
 }

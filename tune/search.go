@@ -23,8 +23,8 @@ type Play func(settings []int, seeds []uint64) ([][][]float64, error)
 // starting with all settings, until all N seeds are played, so that all rungs cost about the same (Karnin, Koren and
 // Somekh 2013; Jamieson and Talwalkar 2016). The zero value is one rung, plain search.
 type Halving struct {
-	First  int // seeds in the first rung, at least 1
-	Factor int // at least 2
+	First  int `toml:"first"`                   // seeds in the first rung, at least 1
+	Factor int `toml:"factor" range:"[2, 1e4]"` // at least 2
 }
 
 // Rung is a number of settings and a number of seeds, including the seeds of earlier rungs.
