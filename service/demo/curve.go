@@ -64,9 +64,9 @@ func (r *record) add(v *visited) {
 		if w.Taken != "" {
 			t.Sales++
 		}
-		if !math.IsNaN(w.predicted) {
+		if w.predicted != nil {
 			t.Estimated += w.earned
-			t.Predicted += w.predicted
+			t.Predicted += *w.predicted
 		}
 		more := w.earned - chance
 		t.More += more

@@ -131,8 +131,8 @@ type window struct {
 	Shown     []string `json:"shown"`
 	Taken     string   `json:"taken,omitempty"`
 
-	worth     float64 // its expected revenue, by the true tastes
-	predicted float64 // its expected revenue, by the placement, or NaN
+	worth     float64  // its expected revenue, by the true tastes
+	predicted *float64 // its expected revenue, by the placement; nil without an estimate
 	earned    float64
 }
 
@@ -180,7 +180,7 @@ func (s *shopping) visit(ctx context.Context, placement string, round int) (*win
 	if err != nil {
 		return nil, err
 	}
-	w := &window{Placement: placement, Shown: answer.Items(), predicted: predictionOf(answer)}
+	w := &window{Placement: placement, Shown: answer.Items(), predicted: answer.ExpectedRevenue}
 	var shown vitrine.Assortment
 	for _, id := range w.Shown {
 		shown = append(shown, s.demo.at[id])

@@ -216,8 +216,7 @@ func TestCurves(t *testing.T) {
 		round := met + 1 + (i ^ 1) // neighbours change places
 		v := &visited{Round: round, optimum: 10}
 		for k, name := range names {
-			v.Windows = append(v.Windows, &window{Placement: name, worth: worth(round, k), predicted: math.NaN(),
-				earned: float64(k)})
+			v.Windows = append(v.Windows, &window{Placement: name, worth: worth(round, k), earned: float64(k)})
 		}
 		r.add(v)
 	}

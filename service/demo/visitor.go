@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -153,18 +152,9 @@ func (v visitor) settle(ctx context.Context) (settled bool, err error) {
 
 // kindNamed returns the kind of shopper with a name.
 func kindNamed(name string) (int, error) {
-	for k, kind := range kinds {
-		if kind == name {
-			return k, nil
-		}
+	kind := slices.Index(kinds, name)
+	if kind < 0 {
+		return 0, api.Fieldf("/kind", "there is no kind of shopper %q: send %s", name, hint.List(kinds))
 	}
-	return 0, api.Fieldf("/kind", "there is no kind of shopper %q: send %s", name, hint.List(kinds))
-}
-
-// predictionOf returns the expected revenue of an answer, or NaN without an estimate.
-func predictionOf(a *api.Answer) float64 {
-	if a.ExpectedRevenue == nil {
-		return math.NaN()
-	}
-	return *a.ExpectedRevenue
+	return kind, nil
 }

@@ -35,15 +35,3 @@ func (j *journal) write(line any) error {
 	_, err = j.to.Write(append(text, '\n'))
 	return err
 }
-
-func (j *journal) decided(id string, shown []string) error {
-	return j.write(decided{id, append([]string{}, shown...)})
-}
-
-func (j *journal) reported(id, choice string) error {
-	line := reported{Decision: id}
-	if choice != "" {
-		line.Choice = &choice
-	}
-	return j.write(line)
-}

@@ -193,7 +193,7 @@ func (r *run) work(ctx context.Context, base string) error {
 	one := transport()
 	defer one.CloseIdleConnections()
 	c := &client.Client{Base: base, Key: r.Key, HTTP: one, Patience: r.Patience,
-		Retrying: func(error, time.Duration) { r.counts.retried() }}
+		Retrying: func(error, time.Duration) { r.counts.count(func(t *tally) { t.retries++ }) }}
 	if r.Patience == 0 {
 		c.Patience = -1
 	}
@@ -216,7 +216,7 @@ func (r *run) work(ctx context.Context, base string) error {
 				return nil
 			case <-timer.C:
 			}
-			r.counts.sentLate(time.Since(t.due))
+			r.counts.count(func(all *tally) { all.late.add(time.Since(t.due)) })
 		}
 		if err := r.do(ctx, c, come, t); err != nil {
 			return err
@@ -236,8 +236,13 @@ func (r *run) do(ctx context.Context, c *client.Client, come *shoppers, t task) 
 		r.failed(ctx, err)
 		return nil
 	}
-	r.counts.decided(now.Sub(t.due), now, a.Repeated)
-	if err := r.journal.decided(a.Decision, a.Items()); err != nil {
+	r.counts.count(func(all *tally) {
+		all.decisions.add(now.Sub(t.due))
+		if all.last = now; a.Repeated {
+			all.repeated++
+		}
+	})
+	if err := r.journal.write(decided{a.Decision, a.Items()}); err != nil {
 		return err
 	}
 	if item, report := come.choose(t.round, a.Items(), r.Outcomes); report {
@@ -251,17 +256,25 @@ func (r *run) reportOutcome(ctx context.Context, c *client.Client, t task) error
 		r.failed(ctx, err)
 		return nil
 	}
-	r.counts.reported(time.Since(t.due), t.choice != "")
-	return r.journal.reported(t.decision, t.choice)
+	line := reported{Decision: t.decision}
+	r.counts.count(func(all *tally) {
+		if all.outcomes.add(time.Since(t.due)); t.choice != "" {
+			line.Choice = &t.choice
+			all.purchases++
+		}
+	})
+	return r.journal.write(line)
 }
 
 // failed counts a request that failed or was interrupted.
 func (r *run) failed(ctx context.Context, err error) {
-	if ctx.Err() == nil {
-		r.counts.failed(err)
-	} else {
-		r.counts.brokenOff()
-	}
+	r.counts.count(func(t *tally) {
+		if ctx.Err() == nil {
+			t.errors[kindOf(err)]++
+		} else {
+			t.unanswered++
+		}
+	})
 }
 
 func (r *run) result(start time.Time, interrupted bool) *Result {

@@ -79,47 +79,11 @@ func newTally() *tally {
 	return &tally{decisions: newHistogram(), outcomes: newHistogram(), late: newHistogram(), errors: map[string]int{}}
 }
 
-func (t *tally) decided(d time.Duration, now time.Time, repeated bool) {
+// count changes the tally.
+func (t *tally) count(change func(*tally)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.decisions.add(d)
-	t.last = now
-	if repeated {
-		t.repeated++
-	}
-}
-
-func (t *tally) reported(d time.Duration, bought bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.outcomes.add(d)
-	if bought {
-		t.purchases++
-	}
-}
-
-func (t *tally) sentLate(d time.Duration) {
-	t.mu.Lock()
-	t.late.add(d)
-	t.mu.Unlock()
-}
-
-func (t *tally) retried() {
-	t.mu.Lock()
-	t.retries++
-	t.mu.Unlock()
-}
-
-func (t *tally) failed(err error) {
-	t.mu.Lock()
-	t.errors[kindOf(err)]++
-	t.mu.Unlock()
-}
-
-func (t *tally) brokenOff() {
-	t.mu.Lock()
-	t.unanswered++
-	t.mu.Unlock()
+	change(t)
 }
 
 // Progress is the state of a run in progress.

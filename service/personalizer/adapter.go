@@ -93,8 +93,9 @@ func Routes() []Route {
 		base := at.prefix + "/personalizer/{version}"
 		for _, rt := range []Route{
 			{
-				Path: "/rank", ID: "Rank", Summary: "Rank", Invalid: "InvalidRankRequest", Handle: (*Adapter).rank,
-				Body: rankDocument{}, Example: exampleRank, Answer: rankedDocument{}, Scope: "decide",
+				Path: "/rank", ID: "Rank", Summary: "Rank", Invalid: "InvalidRankRequest",
+				Handle: rank((*rankQuery).single, (*rankQuery).ranked),
+				Body:   rankDocument{}, Example: exampleRank, Answer: rankedDocument{}, Scope: "decide",
 				Status: http.StatusCreated,
 			},
 			{
@@ -106,7 +107,7 @@ func Routes() []Route {
 				Handle: (*Adapter).activate},
 			{
 				Path: "/multislot/rank", ID: "RankSlots", Summary: "multi-slot Rank", Invalid: "InvalidRankRequest",
-				Handle: (*Adapter).rankSlots,
+				Handle: rank((*rankQuery).checkSlots, (*rankQuery).filled),
 				Body:   slotsRankDocument{}, Example: exampleSlotsRank, Answer: slotsRankedDocument{}, Scope: "decide",
 				Status: http.StatusCreated,
 			},
@@ -188,36 +189,23 @@ func (a *Adapter) view(c Call) (*engine.View, error) {
 	return a.Engine.View(name)
 }
 
-// rank answers a Rank without slots, which is treated as one with a single slot.
-func (a *Adapter) rank(c Call) (Answer, error) {
-	var q rankQuery
-	if err := c.Decode(&q); err != nil {
-		return Answer{}, err
+// rank returns the handler of a Rank: check checks a query, and answer is the answer from its decision.
+func rank[T any](check func(*rankQuery) error,
+	answer func(*rankQuery, *offer.Offer) T) func(*Adapter, Call) (Answer, error) {
+	return func(a *Adapter, c Call) (Answer, error) {
+		var q rankQuery
+		if err := c.Decode(&q); err != nil {
+			return Answer{}, err
+		}
+		if err := check(&q); err != nil {
+			return Answer{}, err
+		}
+		d, err := a.decide(c, &q)
+		if err != nil {
+			return Answer{}, err
+		}
+		return Answer{answer(&q, d), d.Decision}, nil
 	}
-	if err := q.single(); err != nil {
-		return Answer{}, err
-	}
-	d, err := a.decide(c, &q)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Answer{q.ranked(d), d.Decision}, nil
-}
-
-// rankSlots answers a Rank with slots.
-func (a *Adapter) rankSlots(c Call) (Answer, error) {
-	var q rankQuery
-	if err := c.Decode(&q); err != nil {
-		return Answer{}, err
-	}
-	if err := q.checkSlots(); err != nil {
-		return Answer{}, err
-	}
-	d, err := a.decide(c, &q)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Answer{q.filled(d), d.Decision}, nil
 }
 
 // decide decides a Rank with the placement's present schema. It makes an id for an event without one.

@@ -421,30 +421,24 @@ func (q *rankQuery) probabilities(o *offer.Offer) []float64 {
 // probability, in the order of the request if it is equal.
 func (q *rankQuery) ranked(o *offer.Offer) *rankedDocument {
 	p, shown := q.probabilities(o), o.IDs()[0]
-	order := make([]int, len(q.Actions))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		before := func(i int) float64 {
-			switch {
-			case q.Actions[i].ID == shown:
-				return 2
-			case p != nil:
-				return p[i]
-			}
-			return 0
-		}
-		return cmp.Compare(before(j), before(i))
-	})
 	r := &rankedDocument{EventID: q.EventID, RewardActionID: shown}
-	for _, i := range order {
-		action := rankedAction{ID: q.Actions[i].ID}
+	for i, a := range q.Actions {
+		action := rankedAction{ID: a.ID}
 		if p != nil {
 			action.Probability = &p[i]
 		}
 		r.Ranking = append(r.Ranking, action)
 	}
+	before := func(a rankedAction) float64 {
+		switch {
+		case a.ID == shown:
+			return 2
+		case a.Probability != nil:
+			return *a.Probability
+		}
+		return 0
+	}
+	slices.SortStableFunc(r.Ranking, func(a, b rankedAction) int { return cmp.Compare(before(b), before(a)) })
 	return r
 }
 

@@ -216,31 +216,19 @@ func (c *Config) check() error {
 			c.AttributionWindow, maxWindow)
 	}
 	c.AttributionWindow = c.window.String()
-	if err := c.checkMode(); err != nil {
-		return err
-	}
-	if err := c.checkExperiment(); err != nil {
-		return err
-	}
-	if err := c.checkHoldout(); err != nil {
+	if err := cmp.Or(c.checkMode(), c.checkExperiment(), c.checkHoldout()); err != nil {
 		return err
 	}
 	if c.schema, err = feature.New(c.Features); err != nil {
 		return err
 	}
-	if err := c.checkShoppers(); err != nil {
-		return err
-	}
-	if err := c.checkSegments(); err != nil {
+	if err := cmp.Or(c.checkShoppers(), c.checkSegments()); err != nil {
 		return err
 	}
 	if !c.takesAnyScale() {
 		c.schema.Bound(vitrine.MaxUnscaled)
 	}
-	if err := c.checkRules(); err != nil {
-		return err
-	}
-	if err := c.checkPinned(); err != nil {
+	if err := cmp.Or(c.checkRules(), c.checkPinned()); err != nil {
 		return err
 	}
 	if maximum := maxRows / c.schema.Width(); c.MaxItems > maximum {

@@ -27,13 +27,8 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 	if !(e.MinGain >= 0 && e.MinGain <= math.MaxFloat64) {
 		return api.Fieldf("/experiment/min_gain", "%v: must not be negative", e.MinGain)
 	}
-	if err := checkSchedule(e); err != nil {
-		return err
-	}
-	if err := checkMetrics(e.Metrics, isLegal); err != nil {
-		return err
-	}
-	if err := checkVariants(e.Variants, isLegal); err != nil {
+	if err := cmp.Or(checkSchedule(e), checkMetrics(e.Metrics, isLegal),
+		checkVariants(e.Variants, isLegal)); err != nil {
 		return err
 	}
 	e.Learn = cmp.Or(e.Learn, api.LearnOwn)
