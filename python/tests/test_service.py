@@ -60,12 +60,14 @@ def test_a_day(client: vitrine.Client) -> None:
 
 
 def test_numbers_of_frames(client: vitrine.Client) -> None:
-    """The service takes numpy's numbers, and says where a NaN is."""
+    """The service takes numpy's numbers and the columns of frames, and says where a NaN is."""
     client.put_placement("frames", max_size=2, features=price())
     frame = pandas.DataFrame({"id": ["a", "b"], "price": [1, 2]})
     for prices in (frame["price"], frame["price"].astype("float32")):
         page = client.decide("frames", items=[{"id": i, "features": {"price": p}} for i, p in zip(frame["id"], prices.to_numpy(), strict=True)])
         assert len(page["assortment"]) == 2
+        page = client.decide("frames", items=[{"id": i, "features": {"price": 1}} for i in "abc"], exclude=frame["id"])
+        assert [shown["id"] for shown in page["assortment"]] == ["c"]
     with pytest.raises(vitrine.Problem, match="/items/1/features/price"):
         client.decide("frames", items=[{"id": i, "features": {"price": p}} for i, p in (("a", 1.0), ("b", float("nan")))])
     client.delete_placement("frames")

@@ -112,10 +112,11 @@ def decoded(answer: httpx.Response, wanted: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A scalar of numpy or pandas as a value of Python."""
-    if not hasattr(value, "item"):
-        raise TypeError(f"{value!r}: JSON holds numbers, strings, true, false, null, lists and dictionaries, not a {type(value).__name__}")
-    return value.item()
+    """A scalar, an array or a series of numpy, pandas or polars as a value of Python."""
+    for listed in ("tolist", "to_list"):
+        if hasattr(value, listed):
+            return getattr(value, listed)()
+    raise TypeError(f"{value!r}: JSON holds numbers, strings, true, false, null, lists and dictionaries, not a {type(value).__name__}")
 
 
 def addresses(base: str) -> list[str]:

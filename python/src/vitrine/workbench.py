@@ -169,13 +169,17 @@ def _flags(flags: Mapping[str, Any]) -> list[str]:
 
     >>> _flags({"min_size": 2, "shares": True, "figure": None, "include": ["a", "b"], "at_most": {"shoes": 2}})
     ['--min-size=2', '--shares', '--include=a,b', '--at-most=shoes=2']
+    >>> _flags({"include": pandas.Series(["boots, red", "b"])})
+    ['--include=boots\\\\, red,b']
     """
     all = []
     for name, value in flags.items():
+        if hasattr(value, "tolist") or hasattr(value, "to_list"):
+            value = plain(value)
         if isinstance(value, Mapping):
             value = [f"{k}={v}" for k, v in value.items()]
         if isinstance(value, (list, tuple)):
-            value = ",".join(map(str, value))
+            value = ",".join(str(v).replace(",", "\\,") for v in value)
         if value is not None and value is not False:
             all.append(f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}"))
     return all
