@@ -76,8 +76,9 @@ const RequestHeader = "X-Ms-Client-Request-Id"
 var Versions = []string{"v1.0", "v1.1-preview.1", "v1.1-preview.2", "v1.1-preview.3", "2022-09-01-preview"}
 
 // ErrVersion is returned for an unknown path below Personalizer's.
-var ErrVersion = fmt.Errorf("there is nothing at this path: its version must be %s, the last one also as "+
-	"the api-version of the query; multi-slot calls are in all but the first", hint.List(Versions))
+var ErrVersion = fmt.Errorf("there is nothing at this path: only Rank, Reward, Activate, the service's configuration and "+
+	"the model's properties and reset are implemented, and the version must be %s, the last one also as the "+
+	"api-version of the query; multi-slot calls are in all but the first", hint.List(Versions))
 
 // Below is the route of unknown paths below Personalizer's: it answers 404.
 var Below Route
