@@ -1,11 +1,13 @@
 package table
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -232,7 +234,11 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 		return i > 1<<53 || i < -1<<53 || unsigned && i < 0
 	}
 	isInteger := of.Kind() == parquet.Int64 || of.Kind() == parquet.Int32
-	if logical := of.LogicalType(); logical != nil {
+	logical := of.LogicalType()
+	if logical == nil && of.Kind() == parquet.FixedLenByteArray { // the library has no type for halves
+		logical = &leaves(f)[index].LogicalType
+	}
+	if logical != nil {
 		if i, ok := logical.Value.(*format.IntType); ok {
 			unsigned = !i.IsSigned
 		}
@@ -275,6 +281,11 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 	return r
 }
 
+// leaves returns the schema's elements that are columns.
+func leaves(f *parquet.File) []format.SchemaElement {
+	return slices.DeleteFunc(slices.Clone(f.Metadata().Schema), func(e format.SchemaElement) bool { return !e.Type.Valid })
+}
+
 // reaches reports whether the file says that the smallest or the largest value of some row group is beyond.
 func (r *parquetColumn) reaches(beyond func(parquet.Value) bool) bool {
 	for _, g := range r.groups {
@@ -309,7 +320,7 @@ func (r *parquetColumn) logical(of any, integer func(parquet.Value) int64) bool 
 	return true
 }
 
-// logicalBytes handles bytes that stand for a decimal or a UUID, and reports whether they do.
+// logicalBytes handles bytes that stand for a decimal, a half or a UUID, and reports whether they do.
 func (r *parquetColumn) logicalBytes(of any) bool {
 	switch l := of.(type) {
 	case *format.DecimalType: // an integer in two's complement, its high byte first
@@ -320,6 +331,20 @@ func (r *parquetColumn) logicalBytes(of any) bool {
 				i.Sub(i, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 			}
 			return strconv.ParseFloat(fmt.Sprintf("%de-%d", i, l.Scale), 64)
+		}
+	case *format.Float16Type: // 1 bit of sign, 5 of exponent, 10 of fraction
+		r.numberOf = func(v parquet.Value) (float64, error) {
+			b := binary.LittleEndian.Uint16(v.ByteArray())
+			sign, exponent, fraction := 1-2*float64(b>>15), int(b>>10&31), float64(b&1023)
+			switch {
+			case exponent == 0:
+				return sign * math.Ldexp(fraction, -24), nil
+			case exponent < 31:
+				return sign * math.Ldexp(1024+fraction, exponent-25), nil
+			case fraction == 0:
+				return math.Inf(int(sign)), nil
+			}
+			return math.NaN(), nil
 		}
 	case *format.UUIDType:
 		r.textOf = func(v parquet.Value) string {
