@@ -27,7 +27,7 @@ var table = [][]string{
 		"internal/freeport",
 		"internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics", "internal/parallel",
 		"internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch",
-		"internal/stream", "internal/strict", "internal/watch"},
+		"internal/stream", "internal/strict", "internal/wait", "internal/watch"},
 	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/expiry", "service/health", "service/live",
 		"service/keys", "service/shoppers",
 		"service/eventlog/natslog/natstest", "service/report", "internal/confseq", "internal/gram",

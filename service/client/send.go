@@ -23,6 +23,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/wait"
 	"vitrine/service/api"
 )
 
@@ -95,17 +96,15 @@ func (c *Client) send(ctx context.Context, method, path string, body payload) (a
 		if err == nil || after < 0 || c.Patience < 0 || ctx.Err() != nil {
 			return a, err
 		}
-		wait := after + time.Duration(c.jitter()*float64(ceiling))
-		if time.Since(began)+wait > c.patience() {
+		pause := after + time.Duration(c.jitter()*float64(ceiling))
+		if time.Since(began)+pause > c.patience() {
 			return a, fmt.Errorf("after %d attempts: %w", a.attempts, err)
 		}
 		if c.Retrying != nil {
-			c.Retrying(err, wait)
+			c.Retrying(err, pause)
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, pause) != nil {
 			return a, fmt.Errorf("%w: %w", ctx.Err(), err)
-		case <-time.After(wait):
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vitrine/internal/hint"
+	"vitrine/internal/wait"
 	"vitrine/service/api"
 	"vitrine/service/client"
 )
@@ -142,9 +143,7 @@ func (v visitor) settle(ctx context.Context) (settled bool, err error) {
 		if done >= all {
 			return true, nil
 		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
+		if wait.For(ctx, 5*time.Millisecond) != nil {
 			return false, nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vitrine/internal/replace"
+	"vitrine/internal/wait"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
@@ -27,29 +28,29 @@ const (
 // answerFollowers answers the processes that follow the log, until stop is called.
 func (l *session) answerFollowers(ctx context.Context, s *server.Server) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	first, err := l.shared.Answer(toPropose, func(proposal []byte) []byte {
+	stops := []func(){cancel}
+	stop = func() {
+		for _, f := range stops {
+			f()
+		}
+	}
+	handlers := map[string]func([]byte) []byte{toPropose: func(proposal []byte) []byte {
 		ctx, cancel := context.WithTimeout(ctx, acceptTime)
 		defer cancel()
 		return l.engine.Accept(ctx, proposal, l.clock.now().UnixNano())
-	})
-	if err != nil {
-		cancel()
-		return nil, err
+	}}
+	if s != nil {
+		handlers[toForward] = s.Forwarded
 	}
-	if s == nil {
-		return func() { cancel(); first() }, nil
+	for request, handle := range handlers {
+		unlisten, err := l.shared.Answer(request, handle)
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		stops = append(stops, unlisten)
 	}
-	second, err := l.shared.Answer(toForward, s.Forwarded)
-	if err != nil {
-		cancel()
-		first()
-		return nil, err
-	}
-	return func() {
-		cancel()
-		first()
-		second()
-	}, nil
+	return stop, nil
 }
 
 // acceptTime is how long a proposal may take, which a follower repeats.
@@ -70,10 +71,8 @@ func (l *session) forward(ctx context.Context, request []byte) ([]byte, error) {
 		if time.Since(begin) > leaderPatience {
 			return nil, fmt.Errorf("%w: %w", engine.ErrNoLeader, err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(minPause):
+		if err := wait.For(ctx, minPause); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"go.opentelemetry.io/otel"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"vitrine/internal/wait"
 )
 
 // collector sends spans to an OpenTelemetry collector: OTLP over HTTP with protocol buffers. The exporter's own client
@@ -146,13 +148,8 @@ func (c *collector) UploadTraces(ctx context.Context, spans []*traces.ResourceSp
 		body = b.Bytes()
 	}
 	for pause := firstPause; ; pause = min(2*pause, 30*time.Second) {
-		wait, err := c.send(ctx, body)
-		if !errors.Is(err, errCollectorBusy) {
-			return err
-		}
-		select {
-		case <-time.After(max(pause, wait)):
-		case <-ctx.Done():
+		asked, err := c.send(ctx, body)
+		if !errors.Is(err, errCollectorBusy) || wait.For(ctx, max(pause, asked)) != nil {
 			return err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
+	"vitrine/internal/wait"
 	"vitrine/service/alert"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -171,17 +172,10 @@ const (
 
 // works calls logWorks once the log took an entry, or stayed open for a while.
 func (l *session) works(ctx context.Context) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for begin := time.Now(); ; {
+	for begin := time.Now(); ctx.Err() == nil; _ = wait.For(ctx, time.Second) {
 		if open := time.Since(begin); l.wrote.Load() || open >= calm || open >= followerCalm && !l.leads() {
 			l.logWorks()
 			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
 		}
 	}
 }
@@ -222,10 +216,8 @@ func (s *service) run(ctx context.Context) error {
 			s.reopened.Add(1)
 		}
 		s.Logger.Error("the log will be opened again", "in", pause.String(), "cause", err.Error())
-		select {
-		case <-ctx.Done(): // the cause is logged
+		if wait.For(ctx, pause) != nil { // the cause is logged
 			return nil
-		case <-time.After(pause):
 		}
 		pause = min(2*pause, maxPause)
 	}
@@ -562,10 +554,8 @@ func (l *session) lead(ctx context.Context) error {
 			said = text
 			l.Logger.Error("this process could not take the log over if its leader went", "cause", text)
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, time.Second) != nil {
 			return nil
-		case <-time.After(time.Second):
 		}
 	}
 	l.clock.hold()

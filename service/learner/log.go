@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"vitrine/internal/wait"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
@@ -134,10 +135,8 @@ func (l *Learner) replay(h *history, upTo uint64) error {
 			return err
 		}
 		l.show(err.Error())
-		select {
-		case <-l.context.Done():
-			return l.context.Err()
-		case <-time.After(pause):
+		if err := wait.For(l.context, pause); err != nil {
+			return err
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (d disk) Create(dir, name string, _ uint64) (types.WritableFile, error) {
 		return nil, err
 	}
 	d.files.add(file)
-	return &created{File: shared{file}, dir: dir}, nil
+	return &created{shared: shared{file}, dir: dir}, nil
 }
 
 func (d disk) OpenWriter(dir, name string) (types.WritableFile, error) {
@@ -151,17 +151,13 @@ func (shared) Close() error { return nil }
 
 // created is a new file. Its name is synced with its first contents.
 type created struct {
-	File  shared
+	shared
 	dir   string
 	named bool
 }
 
-func (c *created) ReadAt(b []byte, at int64) (int, error)  { return c.File.ReadAt(b, at) }
-func (c *created) WriteAt(b []byte, at int64) (int, error) { return c.File.WriteAt(b, at) }
-func (c *created) Close() error                            { return nil }
-
 func (c *created) Sync() error {
-	err := c.File.Sync()
+	err := c.shared.Sync()
 	if err == nil && !c.named {
 		err = replace.Sync(c.dir)
 		c.named = err == nil
@@ -190,7 +186,7 @@ func dump(p *part, from uint64, each func(version, sequence uint64, data []byte)
 		return err
 	}
 	defer file.Close()
-	reader := segment.NewFiler("", reading{&window{file: file}})
+	reader := segment.NewFiler("", reading{file: &window{file: file}})
 	var failed error
 	err = reader.DumpSegment(p.info.BaseIndex, p.info.ID, from-1, 0,
 		func(info types.SegmentInfo, e types.LogEntry) (bool, error) {
@@ -203,16 +199,13 @@ func dump(p *part, from uint64, each func(version, sequence uint64, data []byte)
 	return err
 }
 
-// reading is a file system with a single, read-only file.
-type reading struct{ file *window }
+// reading is a file system with a single file, which the library only reads.
+type reading struct {
+	types.VFS // nil
+	file      *window
+}
 
-var errReading = errors.New("the file is only read")
-
-func (r reading) ListDir(string) ([]string, error)                          { return nil, errReading }
-func (r reading) Create(string, string, uint64) (types.WritableFile, error) { return nil, errReading }
-func (r reading) Delete(string, string) error                               { return errReading }
-func (r reading) OpenWriter(string, string) (types.WritableFile, error)     { return nil, errReading }
-func (r reading) OpenReader(string, string) (types.ReadableFile, error)     { return r.file, nil }
+func (r reading) OpenReader(string, string) (types.ReadableFile, error) { return r.file, nil }
 
 // window reads a file in large pieces.
 type window struct {

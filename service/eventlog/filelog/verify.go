@@ -126,7 +126,7 @@ func (c *check) run(ctx context.Context, file *os.File) (at int64, err error) {
 		return 0, fmt.Errorf("it begins with entry %d where %d follows", c.part.info.BaseIndex, next)
 	}
 	c.same = &same{file: file}
-	if c.writer, err = segment.NewFiler("", comparing{c.same}).Create(c.part.info); err != nil {
+	if c.writer, err = segment.NewFiler("", comparing{file: c.same}).Create(c.part.info); err != nil {
 		return 0, err
 	}
 	err = dump(c.part, c.part.info.BaseIndex, func(version, sequence uint64, data []byte) error {
@@ -220,13 +220,12 @@ func (*same) Sync() error                              { return nil }
 func (*same) Close() error                             { return nil }
 
 // comparing is a file system with a single file, which is compared with the bytes written to it.
-type comparing struct{ file *same }
+type comparing struct {
+	types.VFS // nil: the library creates the file, and no more
+	file      *same
+}
 
-func (c comparing) ListDir(string) ([]string, error)                          { return nil, errReading }
 func (c comparing) Create(string, string, uint64) (types.WritableFile, error) { return c.file, nil }
-func (c comparing) Delete(string, string) error                               { return errReading }
-func (c comparing) OpenWriter(string, string) (types.WritableFile, error)     { return nil, errReading }
-func (c comparing) OpenReader(string, string) (types.ReadableFile, error)     { return nil, errReading }
 
 // judge decides whether a flaw is damage. It returns nil for the half-written end of an append that was never
 // acknowledged, and for a loss that the operator accepted by removing the mark.

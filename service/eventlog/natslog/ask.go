@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/internal/wait"
 )
 
 // ask sends a repeatable request until it is answered or the store's patience ends. A server never answers a request
@@ -25,7 +27,7 @@ func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T,
 		}
 		s.turn(begin)
 		switch {
-		case wait(patient, pause) == nil:
+		case wait.For(patient, pause) == nil:
 		case ctx.Err() != nil:
 			return answer, fmt.Errorf("%w: %v", ctx.Err(), err)
 		default:

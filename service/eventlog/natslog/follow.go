@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"vitrine/internal/wait"
 	"vitrine/service/eventlog"
 )
 
@@ -52,7 +53,7 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 				return s.missing(ctx, next, err)
 			default:
 				s.options.Logger.Warn("the log cannot be followed: it is tried again", "cause", err.Error())
-				if err := wait(ctx, pause); err != nil {
+				if err := wait.For(ctx, pause); err != nil {
 					return err
 				}
 			}
@@ -69,15 +70,6 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 				next = f.Next()
 			}
 		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"vitrine/internal/wait"
 	"vitrine/service/eventlog"
 )
 
@@ -126,7 +127,7 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 			}
 			answer = longer(answer)
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -138,7 +139,7 @@ func (l *lease) await(ctx context.Context, s *Store, mine Holder) error {
 		return nil
 	}
 	stop := l.hold(s)
-	err := wait(ctx, time.Duration(mine.Waits)*time.Millisecond)
+	err := wait.For(ctx, time.Duration(mine.Waits)*time.Millisecond)
 	stop()
 	mine.Waits = 0
 	l.value = mine.encode()
@@ -213,12 +214,7 @@ func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held Holde
 // message would cause a copy to be rejected.
 func (l *lease) put(ctx context.Context, s *Store, after uint64, wait time.Duration) error {
 	sent := s.now()
-	revision, err := within(ctx, wait, func(ctx context.Context) (uint64, error) {
-		if after == 0 {
-			return l.bucket.Create(ctx, leaseKey, l.value)
-		}
-		return l.bucket.Update(ctx, leaseKey, l.value, after)
-	})
+	revision, err := l.set(ctx, leaseKey, l.value, after, wait)
 	if err != nil {
 		return err
 	}
@@ -226,6 +222,16 @@ func (l *lease) put(ctx context.Context, s *Store, after uint64, wait time.Durat
 	l.renewed.Store(&sent)
 	s.took(sent.steady)
 	return nil
+}
+
+// set writes a key of the bucket after a revision, 0 for a new key, and returns the next revision.
+func (l *lease) set(ctx context.Context, key string, value []byte, after uint64, wait time.Duration) (uint64, error) {
+	return within(ctx, wait, func(ctx context.Context) (uint64, error) {
+		if after == 0 {
+			return l.bucket.Create(ctx, key, value)
+		}
+		return l.bucket.Update(ctx, key, value, after)
+	})
 }
 
 // Confirm returns an error if this store may no longer be the log's writer. As long as its lease lasts, no other
@@ -323,7 +329,7 @@ func (l *lease) hold(s *Store) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for wait(ctx, renewal) == nil {
+		for wait.For(ctx, renewal) == nil {
 			l.renew(ctx, s) // the log shows whether another process leads
 		}
 	}()

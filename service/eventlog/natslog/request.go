@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/internal/wait"
 )
 
 // Followers send requests to the log's writer as messages and wait for the answer. The subject contains the writer's
@@ -209,13 +211,7 @@ func (s *Store) NewReplica(ctx context.Context) (uint64, error) {
 		}
 		n++
 		value := binary.BigEndian.AppendUint64(nil, n)
-		_, err = within(ctx, attempt, func(ctx context.Context) (uint64, error) {
-			if revision == 0 {
-				return s.lease.bucket.Create(ctx, replicaKey, value)
-			}
-			return s.lease.bucket.Update(ctx, replicaKey, value, revision)
-		})
-		if err == nil {
+		if _, err = s.lease.set(ctx, replicaKey, value, revision, attempt); err == nil {
 			return n, nil
 		}
 		if !isWrongRevision(err) && !isUnanswered(err) {
@@ -224,7 +220,7 @@ func (s *Store) NewReplica(ctx context.Context) (uint64, error) {
 		if isUnanswered(err) { // as in lease.take
 			s.turn(begin)
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return 0, err
 		}
 	}

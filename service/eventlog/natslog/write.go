@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"vitrine/internal/wait"
 	"vitrine/service/eventlog"
 )
 
@@ -109,7 +110,7 @@ func (s *Store) place(ctx context.Context, data []byte, end tail) (acknowledged 
 		case !errors.Is(err, jetstream.ErrMsgNotFound):
 			return false, fmt.Errorf("%w: message %d: %w", eventlog.ErrReopen, end.message, err)
 		}
-		if wait(ctx, pause) != nil {
+		if wait.For(ctx, pause) != nil {
 			return false, fmt.Errorf("%w: message %d is neither stored nor refused within %v",
 				eventlog.ErrReopen, end.message, s.options.Patience)
 		}
@@ -135,7 +136,7 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 			return refused(err)
 		}
 		s.turn(begin)
-		if wait(ctx, pause) != nil {
+		if wait.For(ctx, pause) != nil {
 			return fmt.Errorf("%w: no answer within %v: %w", eventlog.ErrReopen, s.options.Patience, err)
 		}
 	}
