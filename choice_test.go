@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine"
+	"vitrine/internal/panics"
 	_ "vitrine/internal/rapidseed"
 )
 
@@ -410,14 +411,9 @@ func TestWrongLengthsPanic(t *testing.T) {
 		"Choose without the outside":      func() { vitrine.Choose(nil, make([]float64, 2), make([]float64, 2)) },
 		"Choose with a shock too many":    func() { vitrine.Choose(nil, make([]float64, 2), make([]float64, 4)) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			call()
-		})
+		if panics.Value(call) == nil {
+			t.Errorf("%s: no panic", name)
+		}
 	}
 }
 

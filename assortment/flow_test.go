@@ -18,6 +18,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
 	"vitrine/internal/fatal"
+	"vitrine/internal/panics"
 )
 
 func crossing(t testing.TB, brand, category, brandMax, categoryMax []int, maximum int) *assortment.Quota {
@@ -34,8 +35,7 @@ func crossing(t testing.TB, brand, category, brandMax, categoryMax []int, maximu
 		}
 		r.Groups = append(r.Groups, groups...)
 	}
-	c := fatal.Or(assortment.NewQuota(r))(t)
-	return c
+	return fatal.Or(assortment.NewQuota(r))(t)
 }
 
 func TestCrossing(t *testing.T) {
@@ -108,12 +108,9 @@ func TestCrossingErrors(t *testing.T) {
 	if l, err := c.Limit(5); err != nil || l != c {
 		t.Errorf("not limited: %v, %v", l, err)
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("gains of another number of items")
-		}
-	}()
-	c.MaxGain(nil, []float64{1})
+	if panics.Value(func() { c.MaxGain(nil, []float64{1}) }) == nil {
+		t.Error("gains of another number of items")
+	}
 }
 
 // nestedGroups draws groups of n items, any two of them nested or disjoint.

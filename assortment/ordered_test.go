@@ -52,8 +52,7 @@ func bestOrder(c vitrine.Constraint, u, gamma, r []float64) float64 {
 
 func mustLaminar(t *testing.T, r assortment.Rules) *assortment.Quota {
 	t.Helper()
-	l := fatal.Or(assortment.NewQuota(r))(t)
-	return l
+	return fatal.Or(assortment.NewQuota(r))(t)
 }
 
 // instance draws utilities, place effects and revenues. The effects decrease or are arbitrary.

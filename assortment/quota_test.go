@@ -14,11 +14,11 @@ import (
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
 	"vitrine/internal/fatal"
+	"vitrine/internal/panics"
 )
 
 func quota(t fatal.TB, r assortment.Rules) *assortment.Quota {
-	q := fatal.Or(assortment.NewQuota(r))(t)
-	return q
+	return fatal.Or(assortment.NewQuota(r))(t)
 }
 
 // weighed returns r with weights and a capacity.
@@ -452,14 +452,9 @@ func TestFamiliesRefuseOtherNumbersOfItems(t *testing.T) {
 		"Sample":     func() { l.Sample(nil, 4, rand.New(rand.NewPCG(1, 1))) },
 		"Propensity": func() { l.Propensity(2) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s of another number of items does not panic", name)
-				}
-			}()
-			f()
-		}()
+		if panics.Value(f) == nil {
+			t.Errorf("%s of another number of items does not panic", name)
+		}
 	}
 	if l.Contains(vitrine.Assortment{3}) || l.Contains(vitrine.Assortment{-1}) {
 		t.Error("it contains an item that there is not")

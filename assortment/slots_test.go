@@ -26,8 +26,7 @@ func slots(exclude ...[]int) []assortment.Slot {
 
 func transversal(t testing.TB, items int, s []assortment.Slot, minimum int) *assortment.Slots {
 	t.Helper()
-	f := fatal.Or(assortment.NewSlots(items, s, minimum))(t)
-	return f
+	return fatal.Or(assortment.NewSlots(items, s, minimum))(t)
 }
 
 func TestSlots(t *testing.T) {

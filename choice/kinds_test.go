@@ -155,8 +155,7 @@ func inPanels(t *testing.T, d *Data, u Utility, rng *rand.Rand, draw func() []fl
 		}
 		fatal.If(t, b.Add(c))
 	}
-	data := fatal.Or(b.Data())(t)
-	return data
+	return fatal.Or(b.Data())(t)
 }
 
 // The fit recovers simulated classes: the truth is within four standard errors.
@@ -387,8 +386,7 @@ func TestKindsProbabilities(t *testing.T) {
 			moved := *r
 			moved.Coefficients = slices.Clone(r.Coefficients)
 			moved.Coefficients[at] += step
-			v := fatal.Or(moved.logsum(d))(t)
-			return v
+			return fatal.Or(moved.logsum(d))(t)
 		}
 		if got := (logsum(1e-5) - logsum(-1e-5)) / 2e-5; !near(got, share/weights, 1e-8) {
 			t.Errorf("%s: the logsum rises by %v in the constant of the bus, whose share is %v",

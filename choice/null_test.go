@@ -46,8 +46,7 @@ func TestAWeightIsACount(t *testing.T) {
 				}
 				fit := func(b *Builder, u Utility) *Result {
 					d := fatal.Or(b.Data())(t)
-					r := fatal.Or(Fit(context.Background(), &Spec{Utility: u}, d, Options{}))(t)
-					return r
+					return fatal.Or(Fit(context.Background(), &Spec{Utility: u}, d, Options{}))(t)
 				}
 				u, constants := Utility{Generic: []string{"x"}}, Utility{Constants: true}
 				have, want := fit(weighted, u), fit(repeated, u)

@@ -62,8 +62,7 @@ func load(t *testing.T, name string, content []byte, spec string) (*Data, error)
 // mustLoad is load without errors.
 func mustLoad(t *testing.T, name string, content []byte, spec string) *Data {
 	t.Helper()
-	d := fatal.Or(load(t, name, content, spec))(t)
-	return d
+	return fatal.Or(load(t, name, content, spec))(t)
 }
 
 // describe formats data: a line per choice with its alternatives and variables, and a star at the chosen one.

@@ -45,8 +45,7 @@ func loadWide(t *testing.T, features int, tables string) *experiment.Experiment 
 		"%d\nseeds = 1\n%s", size, features, tables)
 	f := fatal.Or(config.Load("x.toml", []byte(text)))(t)
 	fatal.If(t, f.UsePool(pool(features)))
-	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
-	return e
+	return fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 }
 
 // pool stands in for the data behind worlds of the kind "pool".

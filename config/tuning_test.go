@@ -44,8 +44,7 @@ const tuningHead = "name = \"x\"\nexperiments = [\"a.toml\", \"b.toml\"]\npolicy
 
 func loadTuning(t *testing.T, text string) *config.Tuning {
 	t.Helper()
-	tuning := fatal.Or(config.LoadTuning("x.toml", []byte(text), embedded))(t)
-	return tuning
+	return fatal.Or(config.LoadTuning("x.toml", []byte(text), embedded))(t)
 }
 
 // The embedded tunings load, avoid the figures' seeds, and search around the panels' own values.

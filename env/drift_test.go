@@ -12,6 +12,7 @@ import (
 
 	"vitrine/env"
 	"vitrine/internal/fatal"
+	"vitrine/internal/panics"
 	"vitrine/utility"
 )
 
@@ -96,7 +97,7 @@ func TestSwitchesHappenAtTheirRounds(t *testing.T) {
 		"too few truths": func() { env.NewSwitches([]int{4}, truths[:1]) },
 		"no order":       func() { env.NewSwitches([]int{6, 4}, truths) },
 	} {
-		if !panics(make) {
+		if panics.Value(make) == nil {
 			t.Errorf("%s: no panic", name)
 		}
 	}
@@ -127,7 +128,7 @@ func TestShiftsHappenAtTheirRounds(t *testing.T) {
 		"a law too few": func() { env.NewShifts([]int{4, 6}, []env.Normal{{Mean: 0, Deviation: 1}}) },
 		"no order":      func() { env.NewShifts([]int{6, 4}, []env.Normal{{}, {}}) },
 	} {
-		if !panics(make) {
+		if panics.Value(make) == nil {
 			t.Errorf("%s: no panic", name)
 		}
 	}
@@ -160,14 +161,8 @@ func TestTruthsNeedFeatures(t *testing.T) {
 		"too many relevant": func() { env.NewSparse(3, 4, newRand(1)) },
 		"a rotation of one": func() { env.NewRotation(env.NewRadial(1, newRand(1)), 1, newRand(1)) },
 	} {
-		if !panics(make) {
+		if panics.Value(make) == nil {
 			t.Errorf("%s: no panic", name)
 		}
 	}
-}
-
-func panics(f func()) (yes bool) {
-	defer func() { yes = recover() != nil }()
-	f()
-	return false
 }

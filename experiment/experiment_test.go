@@ -136,14 +136,12 @@ func TestRegretIsAgainstTheRoundsOwnOptimum(t *testing.T) {
 
 func run(t *testing.T, e *experiment.Experiment, o experiment.Options) []experiment.Summary {
 	t.Helper()
-	s := fatal.Or(experiment.Run(t.Context(), e, o))(t)
-	return s
+	return fatal.Or(experiment.Run(t.Context(), e, o))(t)
 }
 
 func read(t *testing.T, parts ...string) []byte {
 	t.Helper()
-	data := fatal.Or(os.ReadFile(filepath.Join(parts...)))(t)
-	return data
+	return fatal.Or(os.ReadFile(filepath.Join(parts...)))(t)
 }
 
 func TestBytesDoNotDependOnWorkers(t *testing.T) {

@@ -25,8 +25,7 @@ func (firstFeature) Utilities(dst []float64, x *vitrine.Context) {
 func TestOracleKeepsTheContract(t *testing.T) {
 	p := bandit.Problem{NumFeatures: 3, Items: 12, MaxShown: 3, Rounds: 60, Constraint: assortment.AtMost(3)}
 	bandittest.TestLearner(t, 3, 3, 60, func() vitrine.Learner {
-		l := fatal.Or(experiment.NewOracle(p, firstFeature{}))(t)
-		return l
+		return fatal.Or(experiment.NewOracle(p, firstFeature{}))(t)
 	})
 	var world *env.World
 	for _, e := range []env.Environment{nil, world} {

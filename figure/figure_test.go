@@ -18,6 +18,7 @@ import (
 
 	"vitrine/figure"
 	"vitrine/internal/fatal"
+	"vitrine/internal/panics"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files in testdata, then read the diff")
@@ -217,14 +218,9 @@ func TestWriteSVGPanicsWithNothingToDraw(t *testing.T) {
 		figure.Panel{Name: "NaN", Curves: []figure.Curve{{Policy: "greedy", Regret: [][]float64{{1, math.NaN()}}}}},
 		figure.Panel{Name: "infinite", Curves: []figure.Curve{{Policy: "greedy", Regret: [][]float64{{math.Inf(1)}}}}},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%v: no panic", p)
-				}
-			}()
-			svg(t, p)
-		}()
+		if panics.Value(func() { svg(t, p) }) == nil {
+			t.Errorf("%v: no panic", p)
+		}
 	}
 }
 

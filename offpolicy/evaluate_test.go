@@ -105,14 +105,12 @@ func (s shop) log(rounds int, share float64,
 
 func newLog(t *testing.T, rounds []offpolicy.Round, o offpolicy.Options) *offpolicy.Log {
 	t.Helper()
-	l := fatal.Or(offpolicy.NewLog(t.Context(), rounds, o))(t)
-	return l
+	return fatal.Or(offpolicy.NewLog(t.Context(), rounds, o))(t)
 }
 
 func evaluate(t *testing.T, l *offpolicy.Log, pages []vitrine.Assortment) *offpolicy.Report {
 	t.Helper()
-	r := fatal.Or(l.Evaluate("judged", pages))(t)
-	return r
+	return fatal.Or(l.Evaluate("judged", pages))(t)
 }
 
 // Every method with support is within a few standard errors of the truth, and the doubly robust one is closer than
@@ -458,8 +456,7 @@ func TestReplay(t *testing.T) {
 	rounds, _, _ := s.log(4000, 1, rand.New(rand.NewPCG(7, 7)))
 	p := bandit.Problem{NumFeatures: 2, Items: 4, MaxShown: 1, Rounds: 4000, Constraint: assortment.AtMost(1)}
 	learner := func() vitrine.Learner {
-		l := fatal.Or(bandit.NewUCB(p, bandit.DefaultUCBOptions()))(t)
-		return l
+		return fatal.Or(bandit.NewUCB(p, bandit.DefaultUCBOptions()))(t)
 	}
 	got, err := offpolicy.Replay(t.Context(), rounds, learner(), offpolicy.Options{})
 	if err != nil || got.None != "" {

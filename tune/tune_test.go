@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine/internal/fatal"
+	"vitrine/internal/panics"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/tune"
 )
@@ -125,14 +126,9 @@ func TestNaNComesLast(t *testing.T) {
 // Rungs that would never reach all seeds panic.
 func TestHalvingThatNeverEnds(t *testing.T) {
 	for _, h := range []tune.Halving{{First: 1}, {First: 1, Factor: 1}, {Factor: 2}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%+v: no panic", h)
-				}
-			}()
-			h.Rungs(3, 4)
-		}()
+		if panics.Value(func() { h.Rungs(3, 4) }) == nil {
+			t.Errorf("%+v: no panic", h)
+		}
 	}
 }
 

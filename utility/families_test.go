@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/panics"
 	"vitrine/utility"
 	"vitrine/utility/utilitytest"
 )
@@ -195,14 +196,9 @@ func TestFamiliesOfNothingPanic(t *testing.T) {
 			utility.NewRadial(1, 1).ColumnUtilities(make([]float64, 1), make([]float64, 6), new(utility.Columns))
 		},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			create()
-		}()
+		if panics.Value(create) == nil {
+			t.Errorf("%s: no panic", name)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/panics"
 	"vitrine/utility"
 	"vitrine/utility/utilitytest"
 )
@@ -213,14 +214,9 @@ func TestConstructorsPanic(t *testing.T) {
 		"mlp of an empty layer": func() { utility.NewMLP(3, []int{3, 0}, utility.Sigmoid) },
 		"mlp of no activation":  func() { utility.NewMLP(3, []int{3}, utility.Activation(9)) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			f()
-		})
+		if panics.Value(f) == nil {
+			t.Errorf("%s: no panic", name)
+		}
 	}
 }
 

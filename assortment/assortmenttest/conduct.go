@@ -1,6 +1,7 @@
 package assortmenttest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -84,12 +85,7 @@ func checkConcurrency(c vitrine.Constraint, items []int) error {
 		})
 	}
 	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // checkAllocations requires Maximize not to allocate with a destination, and to allocate only the answer without one.

@@ -14,6 +14,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/internal/fatal"
 	"vitrine/internal/gram"
+	"vitrine/internal/panics"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/utility"
 )
@@ -419,14 +420,9 @@ func TestSearchPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := call(x)
 			for range 20 {
-				func() {
-					defer func() {
-						if got, want := recover(), "utility: 4 features an item, want 3"; got != want {
-							t.Errorf("panic of %v, want %q", got, want)
-						}
-					}()
-					call(wrong)
-				}()
+				if v := panics.Value(func() { call(wrong) }); v != "utility: 4 features an item, want 3" {
+					t.Errorf("panic of %v, want that of 4 features", v)
+				}
 				if got := call(x); !slices.Equal(got, want) {
 					t.Fatalf("after a panic %v, want %v", got, want)
 				}

@@ -204,6 +204,5 @@ func TestFixedFamiliesAreBounded(t *testing.T) {
 
 func jsonOf(t *testing.T, v any) []byte {
 	t.Helper()
-	text := fatal.Or(json.Marshal(v))(t)
-	return text
+	return fatal.Or(json.Marshal(v))(t)
 }

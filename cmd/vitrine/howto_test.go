@@ -88,8 +88,7 @@ func TestHowToLogs(t *testing.T) {
 // readPage reads a page of docs/howto.
 func readPage(t *testing.T, name string) []byte {
 	t.Helper()
-	page := fatal.Or(os.ReadFile("../../docs/howto/" + name + ".md"))(t)
-	return page
+	return fatal.Or(os.ReadFile("../../docs/howto/" + name + ".md"))(t)
 }
 
 // play runs the commands of a page, compares what they print, and returns their number.

@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/panics"
 )
 
 // contexts is the number of contexts that each check draws.
@@ -137,7 +139,7 @@ func checkBatch(w world) error {
 
 // checkNoItems requires Utilities to accept contexts without items.
 func checkNoItems(w world) error {
-	if panics(func() { w.Utilities(nil, &vitrine.Context{}) }) {
+	if panics.Value(func() { w.Utilities(nil, &vitrine.Context{}) }) != nil {
 		return fmt.Errorf("a call of Utilities without items panics")
 	}
 	return nil
@@ -174,7 +176,7 @@ func checkPanics(w world) error {
 		wrong = append(wrong, misuse{"too few features", w.n, of(w.d - 1)})
 	}
 	for _, c := range wrong {
-		if !panics(func() { w.Utilities(make([]float64, c.items), c.x) }) {
+		if panics.Value(func() { w.Utilities(make([]float64, c.items), c.x) }) == nil {
 			return fmt.Errorf("a call of Utilities with %s does not panic", c.name)
 		}
 	}
@@ -222,19 +224,7 @@ func checkConcurrency(w world) error {
 		})
 	}
 	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// panics reports whether f panics.
-func panics(f func()) (yes bool) {
-	defer func() { yes = recover() != nil }()
-	f()
-	return
+	return cmp.Or(errs...)
 }
 
 // checkRounds visits rounds of a moving environment forwards and backwards. Each round must be the same on every visit,

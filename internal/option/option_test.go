@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/internal/option"
+	"vitrine/internal/panics"
 )
 
 type inner struct {
@@ -152,13 +153,8 @@ func TestIllFormedTagsPanic(t *testing.T) {
 			inner `doc:"mu: a mean"`
 		}{},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			option.List(bad)
-		}()
+		if panics.Value(func() { option.List(bad) }) == nil {
+			t.Errorf("%s: no panic", name)
+		}
 	}
 }

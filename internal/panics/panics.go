@@ -26,12 +26,17 @@ func (c *Catcher) Repanic() {
 	}
 }
 
+// Value calls f and returns the value of its panic, or nil if it did not panic.
+func Value(f func()) (v any) {
+	defer func() { v = recover() }()
+	f()
+	return nil
+}
+
 // Safely calls f and turns its panic into an error.
 func Safely(f func() error) (err error, panicked bool) {
-	defer func() {
-		if v := recover(); v != nil {
-			err, panicked = fmt.Errorf("panic: %v", v), true
-		}
-	}()
-	return f(), false
+	if v := Value(func() { err = f() }); v != nil {
+		return fmt.Errorf("panic: %v", v), true
+	}
+	return err, false
 }

@@ -8,8 +8,7 @@ import (
 )
 
 // wait runs the functions concurrently and returns the value that Repanic panics with.
-func wait(c *panics.Catcher, functions ...func()) (value any) {
-	defer func() { value = recover() }()
+func wait(c *panics.Catcher, functions ...func()) any {
 	var group sync.WaitGroup
 	for _, f := range functions {
 		group.Go(func() {
@@ -18,8 +17,7 @@ func wait(c *panics.Catcher, functions ...func()) (value any) {
 		})
 	}
 	group.Wait()
-	c.Repanic()
-	return nil
+	return panics.Value(c.Repanic)
 }
 
 func TestAPanicIsHandedOver(t *testing.T) {

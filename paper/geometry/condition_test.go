@@ -22,8 +22,7 @@ var surveyed = sync.OnceValues(func() (*geometry.Landscape, error) {
 
 func survey(t *testing.T) *geometry.Landscape {
 	t.Helper()
-	l := fatal.Or(surveyed())(t)
-	return l
+	return fatal.Or(surveyed())(t)
 }
 
 // probes calls f on random points and on a grid of the box that is finer than the survey's and has different points.

@@ -8,6 +8,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/env"
+	"vitrine/internal/panics"
 	"vitrine/paper/geometry"
 	"vitrine/utility"
 )
@@ -120,14 +121,9 @@ func TestExpectedSizeOfThePaper(t *testing.T) {
 		t.Errorf("E|S| = %.17g, want %.17g", got, want)
 	}
 	for _, c := range []struct{ n, k int }{{5, 0}, {5, 6}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("N = %d, K = %d: no panic", c.n, c.k)
-				}
-			}()
-			geometry.ExpectedSize(c.n, c.k)
-		}()
+		if panics.Value(func() { geometry.ExpectedSize(c.n, c.k) }) == nil {
+			t.Errorf("N = %d, K = %d: no panic", c.n, c.k)
+		}
 	}
 }
 

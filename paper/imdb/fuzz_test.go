@@ -80,6 +80,5 @@ func FuzzCache(f *testing.F) {
 // encoded returns the cache's content for a dataset.
 func encoded(t testing.TB, d *Dataset, key string) []byte {
 	t.Helper()
-	content := fatal.Or(d.encode(key))(t)
-	return content
+	return fatal.Or(d.encode(key))(t)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"vitrine/internal/panics"
 	"vitrine/paper/theory"
 )
 
@@ -50,10 +51,7 @@ func TestSlopeIntervalsCover(t *testing.T) {
 }
 
 func TestSlopeNeedsPoints(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a slope of one point")
-		}
-	}()
-	theory.FitSlope([]float64{1}, [][]float64{{1}}, newRand(1))
+	if panics.Value(func() { theory.FitSlope([]float64{1}, [][]float64{{1}}, newRand(1)) }) == nil {
+		t.Error("a slope of one point")
+	}
 }

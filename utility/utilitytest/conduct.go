@@ -1,6 +1,7 @@
 package utilitytest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/panics"
 	"vitrine/utility"
 )
 
@@ -154,7 +156,7 @@ func checkPanics(m utility.Model) error {
 		)
 	}
 	for _, c := range wrong {
-		if !panics(c.call) {
+		if panics.Value(c.call) == nil {
 			return fmt.Errorf("%s does not panic", c.name)
 		}
 	}
@@ -210,12 +212,7 @@ func checkConcurrency(m utility.Model) error {
 		})
 	}
 	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // call is one use of a model, and the destination of its result.
@@ -250,11 +247,4 @@ func sumOfSquares(cotangent, u []float64) float64 {
 		sum += v * v
 	}
 	return sum / 2
-}
-
-// panics reports whether f panics.
-func panics(f func()) (yes bool) {
-	defer func() { yes = recover() != nil }()
-	f()
-	return
 }
