@@ -112,8 +112,8 @@ func (t *Slots) fill() (short []int) {
 	var m matching
 	m.reset(t.slots)
 	for k := range t.kinds {
-		for range t.kinds[k].items {
-			if !m.place(t, k) {
+		for _, i := range t.kinds[k].items {
+			if !m.place(t, i, 0) {
 				break
 			}
 			t.rank++
@@ -126,11 +126,11 @@ func (t *Slots) fill() (short []int) {
 	short = []int{empty}
 	for at := 0; at < len(short); at++ {
 		for k := range t.kinds {
-			if _, fits := slices.BinarySearch(t.kinds[k].slots, short[at]); !fits {
+			if !t.fits(k, short[at]) {
 				continue
 			}
-			for j, in := range m.at {
-				if in == k && !slices.Contains(short, j) {
+			for j, i := range m.at {
+				if i != none && t.kind[i] == k && !slices.Contains(short, j) {
 					short = append(short, j)
 				}
 			}
@@ -160,9 +160,9 @@ func (t *Slots) shortage(slots []Slot, short []int) error {
 		strings.Join(names[:last], ", "), names[last], plural(len(short)-1))
 }
 
-// matching assigns kinds to slots.
+// matching assigns items to slots.
 type matching struct {
-	at    []int  // by slot: the kind in it, or none
+	at    []int  // by slot: the item in it, or none
 	seen  []bool // by slot: whether the current search has visited it
 	order []int
 
@@ -182,34 +182,45 @@ func (m *matching) reset(slots int) {
 	}
 }
 
-// place assigns one more item of kind k to the slots, and reports whether there was room.
-func (m *matching) place(t *Slots, k int) bool {
-	if k == none {
+// place puts item i into a slot numbered at least from, moving others within that range, and reports whether there was
+// room.
+func (m *matching) place(t *Slots, i, from int) bool {
+	if t.kind[i] == none {
 		return false
 	}
 	clear(m.seen)
-	return m.augment(t, k)
+	return m.augment(t, i, from)
 }
 
 // augment is Kuhn's search (1955) for an augmenting path.
-func (m *matching) augment(t *Slots, k int) bool {
-	for _, j := range t.kinds[k].slots {
-		if m.at[j] == none {
-			m.at[j] = k
+func (m *matching) augment(t *Slots, i, from int) bool {
+	fitting := t.kinds[t.kind[i]].slots
+	for _, j := range fitting {
+		if j >= from && m.at[j] == none {
+			m.at[j] = i
 			return true
 		}
 	}
-	for _, j := range t.kinds[k].slots {
-		if m.seen[j] {
+	for _, j := range fitting {
+		if j < from || m.seen[j] {
 			continue
 		}
 		m.seen[j] = true
-		if m.augment(t, m.at[j]) {
-			m.at[j] = k
+		if m.augment(t, m.at[j], from) {
+			m.at[j] = i
 			return true
 		}
 	}
 	return false
+}
+
+// fits reports whether slot j accepts items of kind k.
+func (t *Slots) fits(k, j int) bool {
+	if k == none {
+		return false
+	}
+	_, ok := slices.BinarySearch(t.kinds[k].slots, j)
+	return ok
 }
 
 // Items returns N.
@@ -245,7 +256,7 @@ func (t *Slots) Contains(s vitrine.Assortment) bool {
 	defer matchings.Put(m)
 	m.reset(t.slots)
 	for _, i := range s {
-		if i < 0 || i >= len(t.kind) || !m.place(t, t.kind[i]) {
+		if i < 0 || i >= len(t.kind) || !m.place(t, i, 0) {
 			return false
 		}
 	}
@@ -283,7 +294,7 @@ func (t *Slots) best(dst vitrine.Assortment, value []float64, minimum float64) v
 		if len(dst) == t.rank || !(value[i] > minimum) && len(dst) >= t.minimum {
 			break
 		}
-		if m.place(t, t.kind[i]) {
+		if m.place(t, i, 0) {
 			dst = append(dst, i)
 		}
 	}
@@ -295,68 +306,30 @@ func (t *Slots) best(dst vitrine.Assortment, value []float64, minimum float64) v
 // slot. Each slot in turn gets the first item, in the given order, that leaves a place for all others. Assign panics if
 // the items do not fit.
 func (t *Slots) Assign(dst []int, items []int) []int {
-	dst = slices.Grow(dst[:0], t.slots)[:t.slots]
-	for j := range dst {
-		dst[j] = none
-	}
-	a := assignment{t, dst, make([]bool, t.slots)}
+	m := matchings.Get().(*matching)
+	defer matchings.Put(m)
+	m.reset(t.slots)
 	for _, i := range items {
-		clear(a.seen)
-		if i < 0 || i >= len(t.kind) || !a.augment(i, 0) {
+		if i < 0 || i >= len(t.kind) || !m.place(t, i, 0) {
 			panic(fmt.Sprintf("assortment: %v cannot be put into the slots", items))
 		}
 	}
-	for j := range dst {
+	for j := range m.at {
 		for _, i := range items {
-			at := slices.Index(dst, i)
-			if at < j || !a.fits(i, j) {
+			at := slices.Index(m.at, i)
+			if at < j || !t.fits(t.kind[i], j) {
 				continue
 			}
 			if at == j {
 				break
 			}
-			displaced := dst[j]
-			dst[at], dst[j] = none, i
-			clear(a.seen)
-			if displaced == none || a.augment(displaced, j+1) {
+			displaced := m.at[j]
+			m.at[at], m.at[j] = none, i
+			if displaced == none || m.place(t, displaced, j+1) {
 				break
 			}
-			dst[at], dst[j] = i, displaced
+			m.at[at], m.at[j] = i, displaced
 		}
 	}
-	return dst
-}
-
-// assignment assigns items to slots.
-type assignment struct {
-	*Slots
-	at   []int
-	seen []bool
-}
-
-func (a *assignment) fits(i, j int) bool {
-	k := a.kind[i]
-	if k == none {
-		return false
-	}
-	_, ok := slices.BinarySearch(a.kinds[k].slots, j)
-	return ok
-}
-
-// augment places item i into a slot numbered at least from, moving others within that range.
-func (a *assignment) augment(i, from int) bool {
-	if a.kind[i] == none {
-		return false
-	}
-	for _, j := range a.kinds[a.kind[i]].slots {
-		if j < from || a.seen[j] {
-			continue
-		}
-		a.seen[j] = true
-		if a.at[j] == none || a.augment(a.at[j], from) {
-			a.at[j] = i
-			return true
-		}
-	}
-	return false
+	return append(dst[:0], m.at...)
 }

@@ -44,7 +44,7 @@ func (t *Slots) sampleAny(dst vitrine.Assortment, rng *rand.Rand) vitrine.Assort
 	var m matching
 	m.reset(t.slots)
 	for _, i := range rng.Perm(len(t.kind)) {
-		if len(dst) < t.rank && m.place(t, t.kind[i]) {
+		if len(dst) < t.rank && m.place(t, i, 0) {
 			dst = append(dst, i)
 		}
 	}
@@ -116,15 +116,16 @@ func (t *Slots) counted(n int) *slotCounts {
 			}
 			m := matching{at: at[(k+1)*t.slots:][:t.slots], seen: seen}
 			copy(m.at, at[k*t.slots:])
-			items := len(t.kinds[k].items)
+			items := t.kinds[k].items
 			for have := 0; ; {
 				if size+have+supply[k+1] >= t.minimum {
 					vector[k] = int32(have)
-					visit(k+1, size+have, log+logChoose(items, have))
+					visit(k+1, size+have, log+logChoose(len(items), have))
 				}
-				if have++; have > items || size+have > t.rank || !m.place(t, k) {
+				if have == len(items) || size+have == t.rank || !m.place(t, items[have], 0) {
 					break
 				}
+				have++
 			}
 		}
 		visit(0, 0, 0)

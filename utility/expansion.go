@@ -37,44 +37,38 @@ func NewQuadratic(d int) *Expansion {
 	if d < 1 {
 		panic(fmt.Sprintf("utility: quadratic utility of %d features, want at least 1", d))
 	}
-	m := &Expansion{d: d, name: "quadratic"}
-	m.choose(func(j, k int) bool { return true })
-	m.share = float64(d) / float64(len(m.pairs))
-	return m
+	return newProducts(d, "quadratic", func(j, k int) bool { return true })
 }
 
 // NewProducts returns the quadratic family of d features with only the products among the features in of, or, if all is
 // true, between those and every feature. It panics if d < 1, or if of is empty or not strictly increasing.
 func NewProducts(d int, of []int, all bool) *Expansion {
 	has := chosen(d, of)
-	m := &Expansion{d: d, name: fmt.Sprintf("quadratic in %v", of)}
+	name := fmt.Sprintf("quadratic in %v", of)
 	if all {
-		m.name += " with all"
+		name += " with all"
 	}
-	m.choose(func(j, k int) bool { return has[j] && has[k] || all && (has[j] || has[k]) })
-	m.share = float64(d) / float64(len(m.pairs))
-	return m
+	return newProducts(d, name, func(j, k int) bool { return has[j] && has[k] || all && (has[j] || has[k]) })
 }
 
 // NewCrossed returns the quadratic family of d features with the products of the customer's features with
 // each of the others, the items'. It panics as [NewProducts] does.
 func NewCrossed(d int, customer []int) *Expansion {
 	has := chosen(d, customer)
-	m := &Expansion{d: d, name: fmt.Sprintf("products of %v and the others", customer)}
-	m.choose(func(j, k int) bool { return has[j] != has[k] })
-	m.share = float64(d) / float64(len(m.pairs))
-	return m
+	return newProducts(d, fmt.Sprintf("products of %v and the others", customer),
+		func(j, k int) bool { return has[j] != has[k] })
 }
 
 // NewSquares returns the quadratic family of d features with the squares of some of them only. It panics as
 // [NewProducts] does.
 func NewSquares(d int, of []int) *Expansion {
 	has := chosen(d, of)
-	m := &Expansion{d: d, share: 5 / float64(len(of)), name: fmt.Sprintf("squares of %v", of)}
+	name := fmt.Sprintf("squares of %v", of)
 	if n := len(of); of[n-1] == n-1 {
-		m.name = fmt.Sprintf("squares of the first %d", n)
+		name = fmt.Sprintf("squares of the first %d", n)
 	}
-	m.choose(func(j, k int) bool { return j == k && has[j] })
+	m := newProducts(d, name, func(j, k int) bool { return j == k && has[j] })
+	m.share = 5 / float64(len(of))
 	return m
 }
 
@@ -108,15 +102,18 @@ func chosen(d int, of []int) []bool {
 	return has
 }
 
-// choose sets the pairs to the products accepted by has.
-func (m *Expansion) choose(has func(j, k int) bool) {
-	for j := range m.d {
-		for k := j; k < m.d; k++ {
+// newProducts returns the family with the products accepted by has.
+func newProducts(d int, name string, has func(j, k int) bool) *Expansion {
+	m := &Expansion{d: d, name: name}
+	for j := range d {
+		for k := j; k < d; k++ {
 			if has(j, k) {
 				m.pairs = append(m.pairs, [2]int{j, k})
 			}
 		}
 	}
+	m.share = float64(d) / float64(len(m.pairs))
+	return m
 }
 
 // String returns "quadratic" or "steps", followed by the features in products unless these are all.
