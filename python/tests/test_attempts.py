@@ -52,6 +52,11 @@ def good(_: httpx.Request) -> httpx.Response:
     return httpx.Response(201, json={"decision_id": "d"})
 
 
+def garbled(content: bytes, coding: str) -> Callable[[httpx.Request], httpx.Response]:
+    headers = {"Content-Type": "application/json", "Content-Encoding": coding}
+    return lambda _: httpx.Response(201, stream=httpx.ByteStream(content), headers=headers)
+
+
 def raises(failure: type[httpx.TransportError], cause: Exception | None = None) -> Callable[[httpx.Request], httpx.Response]:
     def do(_: httpx.Request) -> httpx.Response:
         raise failure("failed") from cause
@@ -137,6 +142,9 @@ def test_fallback(monkeypatch: pytest.MonkeyPatch, asynchronous: bool) -> None:
     assert hosts.now < 100.6
     hosts.does["b"] = answers(500)
     assert decide(fallback=["x"])["decision_id"] == ""
+    for content, coding in [(b'{"decision_id', "identity"), (b"{}", "gzip")]:
+        hosts.does["b"] = garbled(content, coding)
+        assert decide(fallback=["x"])["decision_id"] == ""
     hosts.does["a"] = answers(422)
     hosts.does["b"] = answers(422)
     with pytest.raises(vitrine.Problem, match="422 full: d"):
