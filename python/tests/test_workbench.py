@@ -46,6 +46,13 @@ def test_labels_are_text(library: Any) -> None:
     assert labels[2] != labels[2] or labels[2] is None  # the outside option
 
 
+def test_warnings() -> None:
+    """Labels of another type than the model's would lose their constants in silence."""
+    model = vitrine.fit(FRAMES[0], {**SPEC, "utility": {"constants": True}})
+    with pytest.warns(UserWarning, match="the model was fitted without alternative"):
+        vitrine.predict(model, FRAMES[0].assign(item=FRAMES[0]["item"] + ","))
+
+
 @pytest.mark.parametrize("data", FRAMES, ids=["pandas", "polars"])
 def test_evaluate(data: Any) -> None:
     model = vitrine.fit(data, {**SPEC, "utility": {"generic": ["price", "rating"], "terms": [{"name": "constant", "variable": "1"}]}})

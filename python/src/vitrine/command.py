@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -52,10 +54,12 @@ def run(*arguments: str, input: str | None = None) -> str:
 
 
 def finished(*arguments: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs the program to its end."""
+    """Runs the program to its end, and passes on its warnings."""
     done = subprocess.run([binary(), *arguments], input=input, capture_output=True, text=True, encoding="utf-8")
     if done.returncode != 0:
         raise CommandError(f"vitrine {' '.join(arguments)}: {done.stderr.rpartition('vitrine: error: ')[2].strip()}")
+    for warning in re.findall("^vitrine: warning: (.*)", done.stderr, re.MULTILINE):
+        warnings.warn(warning, stacklevel=4)
     return done
 
 
