@@ -170,17 +170,12 @@ func (l *Law) check() error {
 }
 
 // formats are the readers by name.
-var formats = map[string]func(*source) error{}
+var formats = map[string]func(*source) error{"csv": readTable, "parquet": readTable, "jsonl": readLines,
+	"dsjson": readDecisions, "personalizer": readDecisions, "obp": readOBP, "vw": readVW, "vwjson": readVWJSON,
+	"sessions": readSessions}
 
 var formatNames = []string{"csv", "tsv", "parquet", "jsonl", "dsjson", "personalizer", "obp", "vw", "vwjson",
 	"sessions"}
-
-func init() {
-	for k, read := range []func(*source) error{readTable, readTable, readTable, readLines, readDecisions, readDecisions,
-		readOBP, readVW, readVWJSON, readSessions} {
-		formats[formatNames[k]] = read
-	}
-}
 
 // formatOf returns the format of a file by its name.
 func formatOf(path string) (string, error) {

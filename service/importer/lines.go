@@ -435,12 +435,8 @@ func (f *found) context(text jsontext.Value, own *rank) error {
 		}
 	}
 	var actions []jsontext.Value
-	for _, m := range c {
-		if m.name == "_multi" {
-			err = json.Unmarshal(m.value, &actions, jsontext.AllowDuplicateNames(true))
-		}
-	}
-	if err != nil || len(actions) == 0 {
+	list, _ := valueOf(c, "_multi")
+	if json.Unmarshal(list, &actions, jsontext.AllowDuplicateNames(true)) != nil || len(actions) == 0 {
 		return errors.New("_multi is missing: it has the actions")
 	}
 	for i, text := range actions {

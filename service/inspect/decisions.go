@@ -270,6 +270,14 @@ func (x *decisions) event(ctx context.Context, sequence uint64, e *eventlog.Even
 	if err := x.stock(ctx, sequence, e); err != nil || x.placement != "" && e.Placement != x.placement {
 		return err
 	}
+	end := func(decision, status string, c *eventlog.Chosen) error {
+		return x.close(decisionKey{e.Placement, decision}, outcome{status: status, sequence: sequence, time: e.Time}, c)
+	}
+	activate := func(decision string) {
+		if o := x.open[decisionKey{e.Placement, decision}]; o != nil {
+			o.deferred = false
+		}
+	}
 	switch b := e.Body.(type) {
 	case *eventlog.PlacementDeleted:
 		return x.rest(func(o *offered) bool { return o.placement == e.Placement })
@@ -278,18 +286,15 @@ func (x *decisions) event(ctx context.Context, sequence uint64, e *eventlog.Even
 			x.open[decisionKey{e.Placement, b.Decision}] = x.offered(ctx, sequence, e, b)
 		}
 	case *eventlog.Chosen:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "chosen", sequence: sequence,
-			time: e.Time}, b)
+		return end(b.Decision, "chosen", b)
 	case *eventlog.Expired:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "expired", sequence: sequence,
-			time: e.Time}, nil)
+		return end(b.Decision, "expired", nil)
 	case *eventlog.Evicted:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "evicted", sequence: sequence,
-			time: e.Time}, nil)
+		return end(b.Decision, "evicted", nil)
 	case *eventlog.Activated:
-		x.activate(decisionKey{e.Placement, b.Decision})
+		activate(b.Decision)
 	case *eventlog.ItemsDeclined:
-		x.activate(decisionKey{e.Placement, b.Decision})
+		activate(b.Decision)
 	}
 	return nil
 }
@@ -451,12 +456,6 @@ func (x *decisions) configure(sequence uint64, e *eventlog.Event, text string) e
 	}
 	x.configs[e.Placement] = c
 	return nil
-}
-
-func (x *decisions) activate(key decisionKey) {
-	if o := x.open[key]; o != nil {
-		o.deferred = false
-	}
 }
 
 // rest hands over the open decisions that which selects, in the order of the log.

@@ -150,9 +150,7 @@ func writeLine(out *jsontext.Encoder, o *offered, end outcome) error {
 		l.User = o.features(0, true)
 	}
 	var law offpolicy.SamplingLaw
-	if draw := offer.RecordedLawOf(o.Offered); draw != nil {
-		law, l.Law = draw.Law(len(o.ItemIDs)), draw.Named(o.ItemIDs)
-	}
+	law, l.Law = o.law()
 	for i, id := range o.ItemIDs {
 		item := lineItem{ID: id, Revenue: o.revenue(i)}
 		if named {
@@ -176,6 +174,15 @@ func writeLine(out *jsontext.Encoder, o *offered, end outcome) error {
 		l.Outcome.Choice, l.Outcome.Choices = o.chosen(end)
 	}
 	return json.MarshalEncode(out, &l)
+}
+
+// law returns the recorded law by which the page was drawn, or nils.
+func (o *offered) law() (offpolicy.SamplingLaw, *offer.NamedLaw) {
+	draw := offer.RecordedLawOf(o.Offered)
+	if draw == nil {
+		return nil, nil
+	}
+	return draw.Law(len(o.ItemIDs)), draw.Named(o.ItemIDs)
 }
 
 // chosen returns the id of the first item taken, or nil, and all items taken if the outcome is a basket.

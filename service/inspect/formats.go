@@ -16,7 +16,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parquet-go/parquet-go"
 
-	"vitrine/offpolicy"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
@@ -94,14 +93,8 @@ func (log *Log) configOf(ctx context.Context, which Decisions) (*setup.Config, e
 
 // tableRows returns the rows of a decision.
 func tableRows(o *offered, end outcome) []map[string]any {
-	draw := offer.RecordedLawOf(o.Offered)
-	var law offpolicy.SamplingLaw
-	text := ""
-	if draw != nil {
-		law = draw.Law(len(o.ItemIDs))
-		b, _ := json.Marshal(draw.Named(o.ItemIDs))
-		text = string(b)
-	}
+	law, named := o.law()
+	text, _ := json.Marshal(named)
 	var rows []map[string]any
 	for i, id := range o.ItemIDs {
 		place := slices.Index(o.Shown, int32(i)) + 1
@@ -118,7 +111,7 @@ func tableRows(o *offered, end outcome) []map[string]any {
 			row["propensity"] = o.Propensity
 		}
 		if law != nil {
-			row["item_propensity"], row["sampling_law"] = law.Inclusion(i), text
+			row["item_propensity"], row["sampling_law"] = law.Inclusion(i), string(text)
 		}
 		for _, user := range []bool{false, true} {
 			o.config.Schema().Named(o.Features[i*o.Width:(i+1)*o.Width], user, func(name string, v jsontext.Value) {
@@ -160,22 +153,28 @@ func (o *offered) revenue(i int) float64 {
 	return o.Revenue[i]
 }
 
-// inclusions returns each shown item's probability of being on the page, and false if the log does not tell. The
-// probabilities follow from the law, or from the page's propensity if all pages of the placement show one item. A page
-// that happens to show one item does not count: a sample of such pages would be biased.
-func (o *offered) inclusions() (p []float64, ok bool) {
+// inclusions returns each shown item's probability of being on the page of a round, or why the decision is left out.
+// The probabilities follow from the law, or from the page's propensity if all pages of the placement show one item. A
+// page that happens to show one item does not count: a sample of such pages would be biased.
+func (o *offered) inclusions(end outcome) (p []float64, without string) {
+	switch {
+	case !end.isRound() || len(o.Shown) == 0:
+		return nil, noOutcome
+	case !o.named():
+		return nil, noPropensities
+	}
 	law := offer.LawOf(o.Offered)
 	for _, i := range o.Shown {
 		switch {
 		case law != nil:
 			p = append(p, law.Inclusion(int(i)))
-		case o.config != nil && o.config.MaxSize == 1 && o.Propensity > 0:
+		case o.config.MaxSize == 1 && o.Propensity > 0:
 			p = append(p, o.Propensity)
 		default:
-			return nil, false
+			return nil, noPropensities
 		}
 	}
-	return p, true
+	return p, ""
 }
 
 // ExportVW writes decisions as dsjson of Vowpal Wabbit, a slate of slots (CCB) each. The cost of the slot with the item
@@ -186,12 +185,9 @@ func (log *Log) ExportVW(ctx context.Context, w io.Writer, which Decisions) erro
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := jsontext.NewEncoder(buffered)
 	err := log.export(ctx, which, func(o *offered, end outcome) (string, error) {
-		p, known := o.inclusions()
-		switch {
-		case !end.isRound() || len(o.Shown) == 0:
-			return noOutcome, nil
-		case !known || !o.named():
-			return noPropensities, nil
+		p, without := o.inclusions(end)
+		if without != "" {
+			return without, nil
 		}
 		return "", writeVW(out, o, end, p)
 	})
@@ -251,9 +247,7 @@ func writeVW(out *jsontext.Encoder, o *offered, end outcome, p []float64) error 
 	}
 	l.Vitrine.Choice, l.Vitrine.Choices = o.chosen(end)
 	l.Vitrine.Propensity = max(o.Propensity, 0)
-	if d := offer.RecordedLawOf(o.Offered); d != nil {
-		l.Vitrine.Law = d.Named(o.ItemIDs)
-	}
+	_, l.Vitrine.Law = o.law()
 	return json.MarshalEncode(out, &l)
 }
 
@@ -275,12 +269,12 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 	var order []string
 	width := c.Schema().Width()
 	err = log.export(ctx, which, func(o *offered, end outcome) (string, error) {
-		p, known := o.inclusions()
-		switch {
-		case !end.isRound() || len(o.Shown) == 0:
-			return noOutcome, nil
-		case !known || o.Width != width || !o.named():
-			return noPropensities, nil
+		p, without := o.inclusions(end)
+		if without == "" && o.Width != width {
+			without = noPropensities
+		}
+		if without != "" {
+			return without, nil
 		}
 		for i, id := range o.ItemIDs {
 			context := append([]string{decimalOf(o.revenue(i))}, o.texts(i, own, false)...)
