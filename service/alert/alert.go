@@ -144,7 +144,8 @@ func Open(o Options) (*Sender, error) {
 		},
 	}
 	s.home = s.here()
-	return s, s.restore()
+	s.restore()
+	return s, nil
 }
 
 // CheckURL reports an address that no message can be sent to.
@@ -156,10 +157,10 @@ func CheckURL(address string) error {
 	return nil
 }
 
-func (s *Sender) restore() error {
+func (s *Sender) restore() {
 	text, err := os.ReadFile(s.options.File)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return
 	}
 	var f file
 	if err == nil {
@@ -168,10 +169,10 @@ func (s *Sender) restore() error {
 	if err != nil {
 		s.options.Logger.Warn("the file of delivered alerts cannot be read: every problem that still stands is "+
 			"sent again", "file", s.options.File, "cause", err.Error())
-		return nil
+		return
 	}
 	if f.Receiver != s.receiver() {
-		return nil
+		return
 	}
 	if len(f.Told) > 0 {
 		s.home = f.Home
@@ -180,7 +181,6 @@ func (s *Sender) restore() error {
 		e.told = true
 		s.entries[e.id()] = e
 	}
-	return nil
 }
 
 // receiver names the receiver without its URL, which may hold a secret.
@@ -364,7 +364,7 @@ func (s *Sender) Flush(ctx context.Context, source string, p Problem) {
 		s.mu.Unlock()
 		return
 	}
-	m := messageOf(e, s.options.Now())
+	m := messageOf(e)
 	s.mu.Unlock()
 	s.done(e, m, s.deliver(ctx, m))
 }
@@ -401,7 +401,7 @@ func (s *Sender) due() (*entry, *Message) {
 	if first == nil {
 		return nil, nil
 	}
-	return first, messageOf(first, now)
+	return first, messageOf(first)
 }
 
 // done notes what became of an attempt.
@@ -486,7 +486,7 @@ type Data struct {
 	Since     *time.Time `json:"since,omitempty"`
 }
 
-func messageOf(e *entry, now time.Time) *Message {
+func messageOf(e *entry) *Message {
 	m := &Message{Type: Began, Timestamp: e.Since, Data: Data{Problem: e.id(), Placement: e.Placement, Level: e.Level,
 		Text: e.Text, Since: new(e.Since)}}
 	if e.told {

@@ -173,7 +173,7 @@ func (r *Request) with(rules assortment.Rules, pins []int, c *setup.Config) (vit
 		return nil, api.Fieldf("", "%v", err)
 	}
 	if rules.Min > 0 || len(rules.Groups) > 0 {
-		err = r.noteUnmet(c, rules, reached)
+		err = r.noteUnmet(c, reached)
 	}
 	return family, err
 }
@@ -212,7 +212,7 @@ func (r *Request) bound(rules *assortment.Rules, numbered assortment.Limit, l ap
 
 // noteUnmet notes the lower bounds that no page reaches, and that were therefore lowered. For a strict request, the
 // first of them is an error.
-func (r *Request) noteUnmet(c *setup.Config, rules, reached assortment.Rules) error {
+func (r *Request) noteUnmet(c *setup.Config, reached assortment.Rules) error {
 	k := 0 // in rules.Groups
 	for i, l := range slices.Concat(c.Limits, r.Limits) {
 		if l.Min == 0 {

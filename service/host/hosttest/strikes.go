@@ -91,11 +91,11 @@ func (c *cluster) others(s *NATS, services bool) (places []*place) {
 }
 
 // serverCutOff cuts a server off for a while.
-func serverCutOff(which direction, services bool, away time.Duration) deed {
+func serverCutOff(which direction, services bool) deed {
 	return func(_ context.Context, c *cluster) {
 		s := c.some(1)[0]
 		s.at.cut(c.T, which, c.others(s, services)...)
-		time.Sleep(away/2 + within(c.rng, away/2))
+		time.Sleep(2500*time.Millisecond + within(c.rng, 2500*time.Millisecond))
 		s.at.heal(c.T)
 	}
 }
@@ -188,16 +188,16 @@ var strikes = []strike{
 		leader.at.heal(c.T)
 		s.at.heal(c.T)
 	}},
-	{"a server cut off", aNetwork, serverCutOff(both, true, 5*time.Second)},
-	{"a server cut off from the others", aNetwork, serverCutOff(both, false, 5*time.Second)},
+	{"a server cut off", aNetwork, serverCutOff(both, true)},
+	{"a server cut off from the others", aNetwork, serverCutOff(both, false)},
 	{"a server cut off from the others until each service answers", aNetwork, func(ctx context.Context, c *cluster) {
 		s := c.some(1)[0]
 		s.at.cut(c.T, both, c.others(s, false)...)
 		c.each(ctx)
 		s.at.heal(c.T)
 	}},
-	{"a server that does not hear the others", aNetwork, serverCutOff(incoming, false, 5*time.Second)},
-	{"a server that is not heard", aNetwork, serverCutOff(outgoing, true, 5*time.Second)},
+	{"a server that does not hear the others", aNetwork, serverCutOff(incoming, false)},
+	{"a server that is not heard", aNetwork, serverCutOff(outgoing, true)},
 	{"all servers cut off from each other", aNetwork, func(_ context.Context, c *cluster) {
 		for _, s := range c.servers[:2] {
 			s.at.cut(c.T, both, c.others(s, false)...)
