@@ -23,7 +23,7 @@ import (
 var table = [][]string{
 	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/buildid", "internal/commandline",
 		"internal/cpu",
-		"internal/decompress", "internal/extsort", "internal/fatal", "internal/fields", "internal/flock",
+		"internal/decompress", "internal/expect", "internal/extsort", "internal/fatal", "internal/fields", "internal/flock",
 		"internal/freeport",
 		"internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics", "internal/parallel",
 		"internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch",

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
@@ -305,9 +306,7 @@ func TestListsStopWithTheirCaller(t *testing.T) {
 	shortSlices(t, 10)
 	c := attributed(t, 100, 5, 1)
 	const text = `a0 == "value 00000000"`
-	if _, err := c.Filter(&stopped{t.Context(), 4}, text); !errors.Is(err, context.Canceled) {
-		t.Fatalf("the filter goes on: %v", err)
-	}
+	expect.Fails(c.Filter(&stopped{t.Context(), 4}, text))(t, context.Canceled)
 	if p := c.lists.filters[text]; p.next != 30 {
 		t.Errorf("it looked at %d items, want 30", p.next)
 	}
@@ -315,9 +314,7 @@ func TestListsStopWithTheirCaller(t *testing.T) {
 		t.Errorf("%d items: %v", len(got.Slots), err)
 	}
 	by := GroupsBy{Attribute: "a0"}
-	if _, err := c.Groups(&stopped{t.Context(), 2}, by); !errors.Is(err, context.Canceled) {
-		t.Fatalf("the groups go on: %v", err)
-	}
+	expect.Fails(c.Groups(&stopped{t.Context(), 2}, by))(t, context.Canceled)
 	if g := c.lists.groups[by]; g.next != 10 {
 		t.Errorf("it looked at %d items, want 10", g.next)
 	}
@@ -380,9 +377,7 @@ func TestWork(t *testing.T) {
 		}
 		gone, leaves := context.WithCancel(ctx)
 		leaves()
-		if err := filter(gone, 4); !errors.Is(err, context.Canceled) {
-			t.Errorf("a third filter of a caller who leaves: %v", err)
-		}
+		expect.Error(t, filter(gone, 4), context.Canceled)
 		if err := filter(WithWork(t.Context(), other), 5); err != nil {
 			t.Errorf("another caller: %v", err)
 		}

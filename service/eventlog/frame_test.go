@@ -14,6 +14,7 @@ import (
 	"github.com/minio/highwayhash"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 )
@@ -186,9 +187,7 @@ func TestFrameCanBeFilled(t *testing.T) {
 			t.Errorf("a frame of %d bytes has %d entries (%v), want %d bytes and %d",
 				len(data), len(have.Entries), err, eventlog.MaxFrame, len(entries))
 		}
-		if _, err := eventlog.EntriesSize(append(entries, nil)...); !errors.Is(err, eventlog.ErrTooLarge) {
-			t.Errorf("one more entry of no bytes: error %v, want ErrTooLarge", err)
-		}
+		expect.Fails(eventlog.EntriesSize(append(entries, nil)...))(t, eventlog.ErrTooLarge)
 	}
 }
 

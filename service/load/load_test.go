@@ -21,6 +21,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
@@ -158,9 +159,7 @@ func TestPlacementThatIsThere(t *testing.T) {
 	o.Placement, o.Policy, o.Catalogue, o.User, o.Note = "c", nil, true, 1, nil
 	fatal.Or(load.Run(t.Context(), o))(t)
 	o.Items--
-	if _, err := load.Run(t.Context(), o); !errors.Is(err, load.ErrPlacement) {
-		t.Errorf("fewer items than the catalogue: %v", err)
-	}
+	expect.Fails(load.Run(t.Context(), o))(t, load.ErrPlacement)
 	o.Placement, o.Policy = "q", map[string]any{"name": "none"}
 	if _, err := load.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(),
 		`placement "q" cannot be created`) {

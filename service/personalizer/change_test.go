@@ -2,9 +2,9 @@ package personalizer
 
 import (
 	"context"
-	"errors"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -35,9 +35,7 @@ func TestChangeMeanwhile(t *testing.T) {
 		p.AttributionWindow = "2m"
 		return put("3m")
 	})
-	if !errors.Is(err, engine.ErrConflict) {
-		t.Errorf("error %v, want ErrConflict", err)
-	}
+	expect.Error(t, err, engine.ErrConflict)
 	if c, err := e.Config("shop"); err != nil || c.AttributionWindow != "3m0s" {
 		t.Errorf("%+v, %v", c, err)
 	}

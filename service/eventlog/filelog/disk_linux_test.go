@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -32,9 +33,7 @@ func appendUntilFull(t *testing.T, s eventlog.Store, why string) (acknowledged i
 		if !errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), why) {
 			t.Fatalf("on a full disk: %v, want ErrReopen with %q", err, why)
 		}
-		if _, err := s.Append(t.Context(), entry(1)); !errors.Is(err, eventlog.ErrReopen) {
-			t.Fatalf("after a full disk: %v, want ErrReopen", err)
-		}
+		expect.Fails(s.Append(t.Context(), entry(1)))(t, eventlog.ErrReopen)
 		return acknowledged
 	}
 }

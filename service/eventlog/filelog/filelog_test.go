@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -105,12 +106,8 @@ func TestReaderBesideWriter(t *testing.T) {
 		if at, _ := w.Position(t.Context(), uint64(len(want))); err != nil || have != at || r.Damage() != nil {
 			t.Errorf("%+v, %v, %v, want %+v", have, err, r.Damage(), at)
 		}
-		if _, err := r.Append(t.Context(), want[0]); !errors.Is(err, eventlog.ErrReadOnly) {
-			t.Errorf("%v, want ErrReadOnly", err)
-		}
-		if err := w.TruncateBefore(t.Context(), 2); !errors.Is(err, eventlog.ErrHeld) {
-			t.Errorf("%v, want ErrHeld", err)
-		}
+		expect.Fails(r.Append(t.Context(), want[0]))(t, eventlog.ErrReadOnly)
+		expect.Error(t, w.TruncateBefore(t.Context(), 2), eventlog.ErrHeld)
 		r.Close()
 	}
 	fatal.If(t, w.TruncateBefore(t.Context(), 50))

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 )
@@ -362,9 +363,7 @@ func testTruncate(t *testing.T, s eventlog.Log) {
 			t.Errorf("reading removed entries: %v, want ErrRemoved with the first that is left", err)
 		}
 	}
-	if err := s.TruncateBefore(t.Context(), 22); !errors.Is(err, eventlog.ErrBeyond) {
-		t.Errorf("removing entries that are yet to come: %v, want ErrBeyond", err)
-	}
+	expect.Error(t, s.TruncateBefore(t.Context(), 22), eventlog.ErrBeyond)
 	truncate(t, s, 21)
 	Want(t, s, 21)
 	if last := appendAll(t, s, entry(21)); last != 21 {
@@ -460,18 +459,14 @@ func testPosition(t *testing.T, s eventlog.Log) {
 				t.Errorf("after entry %d: %+v, want %+v", i, have, want[i])
 			}
 		}
-		if _, err := s.Position(t.Context(), uint64(len(want))); !errors.Is(err, eventlog.ErrBeyond) {
-			t.Errorf("after an entry that is not there: %v, want ErrBeyond", err)
-		}
+		expect.Fails(s.Position(t.Context(), uint64(len(want))))(t, eventlog.ErrBeyond)
 	}
 	check(1)
 	truncate(t, s, 11)
 	x := extent(t, s)
 	check(int(x.First))
 	if x.First > 1 {
-		if _, err := s.Position(t.Context(), x.First-2); !errors.Is(err, eventlog.ErrRemoved) {
-			t.Errorf("after an entry that was removed: %v, want ErrRemoved", err)
-		}
+		expect.Fails(s.Position(t.Context(), x.First-2))(t, eventlog.ErrRemoved)
 	}
 }
 
@@ -523,12 +518,8 @@ func testClosed(t *testing.T, s eventlog.Log) {
 	}
 	fatal.If(t, s.Close())
 	group.Wait()
-	if _, err := s.Append(t.Context(), entry(3)); !errors.Is(err, eventlog.ErrClosed) {
-		t.Errorf("appending to a closed log: %v", err)
-	}
-	if _, err := Read(s, 1); !errors.Is(err, eventlog.ErrClosed) {
-		t.Errorf("reading a closed log: %v", err)
-	}
+	expect.Fails(s.Append(t.Context(), entry(3)))(t, eventlog.ErrClosed)
+	expect.Fails(Read(s, 1))(t, eventlog.ErrClosed)
 	if err := s.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
@@ -572,9 +563,7 @@ func testEntry(t *testing.T, s eventlog.Log) {
 	check(first)
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := s.Entry(cancelled, uint64(first)); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	expect.Fails(s.Entry(cancelled, uint64(first)))(t, context.Canceled)
 	s.Close()
 	wantError(uint64(first), eventlog.ErrClosed)
 }
@@ -670,7 +659,5 @@ func testFollow(t *testing.T, s eventlog.Log) {
 		}
 	}()
 	s.Close()
-	if err := <-ended; !errors.Is(err, eventlog.ErrClosed) {
-		t.Errorf("a log that is closed under who follows it: %v, want ErrClosed", err)
-	}
+	expect.Error(t, <-ended, eventlog.ErrClosed)
 }

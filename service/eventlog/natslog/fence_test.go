@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
@@ -41,9 +42,7 @@ func TestZombieIsFenced(t *testing.T) {
 	heir := connect(t, o)
 	refused := func(s eventlog.Store) {
 		t.Helper()
-		if _, err := s.Append(t.Context(), []byte("zombie")); !errors.Is(err, eventlog.ErrFenced) {
-			t.Fatalf("%v, want ErrFenced", err)
-		}
+		expect.Fails(s.Append(t.Context(), []byte("zombie")))(t, eventlog.ErrFenced)
 	}
 	refused(zombie)
 	fill(t, heir, 4, 4)
@@ -63,9 +62,7 @@ func TestZombieDoesNotTruncate(t *testing.T) {
 	fill(t, zombie, 1, 5)
 	heir := connect(t, o)
 	for range 2 {
-		if err := zombie.TruncateBefore(t.Context(), 4); !errors.Is(err, eventlog.ErrFenced) {
-			t.Fatalf("%v, want ErrFenced", err)
-		}
+		expect.Error(t, zombie.TruncateBefore(t.Context(), 4), eventlog.ErrFenced)
 	}
 	logtest.Want(t, heir, 1, numbered(1, 5)...)
 	fatal.If(t, heir.TruncateBefore(t.Context(), 4))
@@ -298,9 +295,7 @@ func TestSameFrameOfAnother(t *testing.T) {
 	m.Data = next.Encode(nil)
 	fatal.Or(js.PublishMsg(m))(t)
 	natslog.Age(s, time.Hour, time.Hour)
-	if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFenced) {
-		t.Errorf("%v, want ErrFenced", err)
-	}
+	expect.Error(t, s.Confirm(t.Context()), eventlog.ErrFenced)
 }
 
 // The answer to a claim is lost. The claim is sent again but appears in the log only once: a late second claim would
@@ -384,9 +379,7 @@ func TestServerGone(t *testing.T) {
 	fill(t, s, 1, 2)
 	natstest.Stop(srv)
 	for range 2 {
-		if _, err := s.Append(t.Context(), []byte("lost")); !errors.Is(err, eventlog.ErrReopen) {
-			t.Errorf("%v, want ErrReopen", err)
-		}
+		expect.Fails(s.Append(t.Context(), []byte("lost")))(t, eventlog.ErrReopen)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -433,9 +426,7 @@ func TestForeignMessage(t *testing.T) {
 	}
 	defer c.Close()
 	fatal.Or(c.Request("vitrine.log", []byte("hello"), patience))(t)
-	if _, err := s.Append(t.Context(), entry(4)); !errors.Is(err, eventlog.ErrFenced) {
-		t.Errorf("%v, want ErrFenced", err)
-	}
+	expect.Fails(s.Append(t.Context(), entry(4)))(t, eventlog.ErrFenced)
 	_, err = natslog.Open(t.Context(), o)
 	var damage *eventlog.DamageError
 	if !errors.As(err, &damage) || damage.Sequence != 4 {
@@ -454,11 +445,7 @@ func TestReadOnly(t *testing.T) {
 	fill(t, s, 1, 5)
 	r := connect(t, reading)
 	logtest.Want(t, r, 1, numbered(1, 5)...)
-	if _, err := r.Append(t.Context(), entry(6)); !errors.Is(err, eventlog.ErrReadOnly) {
-		t.Errorf("%v, want ErrReadOnly", err)
-	}
-	if err := r.TruncateBefore(t.Context(), 3); !errors.Is(err, eventlog.ErrReadOnly) {
-		t.Errorf("%v, want ErrReadOnly", err)
-	}
+	expect.Fails(r.Append(t.Context(), entry(6)))(t, eventlog.ErrReadOnly)
+	expect.Error(t, r.TruncateBefore(t.Context(), 3), eventlog.ErrReadOnly)
 	fill(t, s, 6, 7) // readers do not fence the writer
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
@@ -80,17 +81,11 @@ func TestTakeOver(t *testing.T) {
 	fill(t, idle, 1, 2)
 	o.TakeOver = true
 	heir := connect(t, o)
-	if err := lost(t, idle); !errors.Is(err, eventlog.ErrFenced) {
-		t.Errorf("%v, want ErrFenced", err)
-	}
-	if _, err := idle.Append(t.Context(), entry(9)); !errors.Is(err, eventlog.ErrFenced) {
-		t.Errorf("%v, want ErrFenced", err)
-	}
+	expect.Error(t, lost(t, idle), eventlog.ErrFenced)
+	expect.Fails(idle.Append(t.Context(), entry(9)))(t, eventlog.ErrFenced)
 	idle.Close() // must not release another process's lease
 	_, err := natslog.Open(t.Context(), natslog.Options{URL: o.URL})
-	if !errors.Is(err, eventlog.ErrAlive) {
-		t.Errorf("%v, want ErrAlive", err)
-	}
+	expect.Error(t, err, eventlog.ErrAlive)
 	fill(t, heir, 3, 4)
 	logtest.Want(t, heir, 1, numbered(1, 4)...)
 }
@@ -299,9 +294,7 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	for i := range 5 {
 		fill(t, s, 4*i+1, 4*i+4)
 		claim(3)
-		if _, err := s.Append(t.Context(), entry(0)); !errors.Is(err, eventlog.ErrFenced) {
-			t.Fatalf("after a claim: %v, want ErrFenced", err)
-		}
+		expect.Fails(s.Append(t.Context(), entry(0)))(t, eventlog.ErrFenced)
 		s = connect(t, o)
 	}
 	for from := 1; from <= 20; from++ {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"vitrine/internal/expect"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
@@ -56,9 +57,7 @@ func TestStart(t *testing.T) {
 	if p, err := s.Position(t.Context(), 1002); err != nil || p != start.After(numbered(1, 2)...) {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := logtest.Read(s, 1000); !errors.Is(err, eventlog.ErrRemoved) {
-		t.Errorf("%v, want ErrRemoved", err)
-	}
+	expect.Fails(logtest.Read(s, 1000))(t, eventlog.ErrRemoved)
 }
 
 // An answer still counts if the server takes longer than the first attempts wait.

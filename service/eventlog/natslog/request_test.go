@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -26,9 +27,7 @@ func TestRequests(t *testing.T) {
 	f := connect(t, o)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if _, err := f.Ask(ctx, "sum", nil); !errors.Is(err, natslog.ErrNobody) {
-		t.Errorf("nobody answers: %v", err)
-	}
+	expect.Fails(f.Ask(ctx, "sum", nil))(t, natslog.ErrNobody)
 	answering := func(s *natslog.Store, name string) func() {
 		stop := fatal.Or(s.Answer("sum", func(request []byte) []byte {
 			sum := 0

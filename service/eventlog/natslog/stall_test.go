@@ -3,7 +3,6 @@ package natslog_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net"
 	"os"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
@@ -210,9 +210,7 @@ func TestUnansweredRead(t *testing.T) {
 			s := connect(t, o)
 			fill(t, s, 1, 3)
 			n.connection().lost.Store(true)
-			if err := ask(s); !errors.Is(err, eventlog.ErrReopen) {
-				t.Errorf("%v, want ErrReopen", err)
-			}
+			expect.Error(t, ask(s), eventlog.ErrReopen)
 		})
 	}
 }

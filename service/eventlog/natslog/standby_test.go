@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
@@ -64,9 +65,7 @@ func TestStandby(t *testing.T) {
 		!strings.Contains(s.Leader().String(), "shop:8080") {
 		t.Fatalf("the second leads: %v, the first: %v; the leader is %v", s.Leads(), leader.Leads(), s.Leader())
 	}
-	if _, err := s.Append(t.Context(), entry(9)); !errors.Is(err, eventlog.ErrFollower) {
-		t.Errorf("%v, want ErrFollower", err)
-	}
+	expect.Fails(s.Append(t.Context(), entry(9)))(t, eventlog.ErrFollower)
 	entries, _ := followed(t.Context(), s, 2)
 	comes(t, entries, 2, 3)
 	fill(t, leader, 4, 6)
@@ -251,9 +250,7 @@ func TestPositionAfterTheEnd(t *testing.T) {
 		t.Errorf("%v %v, want %v %v", mine, err, yours, failed)
 	}
 	logtest.Want(t, f, 9, numbered(9, 9)...)
-	if _, err := f.Position(t.Context(), 10); !errors.Is(err, eventlog.ErrBeyond) {
-		t.Errorf("%v, want ErrBeyond", err)
-	}
+	expect.Fails(f.Position(t.Context(), 10))(t, eventlog.ErrBeyond)
 }
 
 // If the servers do not answer one of the requests, a position is unknown, and the log is not damaged.
@@ -345,13 +342,9 @@ func TestConfirm(t *testing.T) {
 	// a freeze, a sleeping machine, a clock that was set
 	for _, age := range [][2]time.Duration{{time.Hour, time.Hour}, {0, time.Hour}, {time.Hour, 0}} {
 		natslog.Age(s, age[0], age[1])
-		if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFenced) {
-			t.Errorf("%v, want ErrFenced", err)
-		}
+		expect.Error(t, s.Confirm(t.Context()), eventlog.ErrFenced)
 	}
 	fill(t, heir, 3, 4)
 	f := connect(t, natslog.Options{URL: o.URL, Standby: true})
-	if err := f.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFollower) {
-		t.Errorf("%v, want ErrFollower", err)
-	}
+	expect.Error(t, f.Confirm(t.Context()), eventlog.ErrFollower)
 }
