@@ -29,10 +29,18 @@ func (e *FieldError) Error() string {
 // Is reports that every field error is an [ErrInvalid].
 func (e *FieldError) Is(target error) bool { return target == ErrInvalid }
 
-// Fieldf returns a *[FieldError]. It abbreviates field and message, which may quote a caller.
+// Fieldf returns a *[FieldError]. It shortens field and message, which may quote a caller.
 func Fieldf(field, format string, args ...any) error {
 	const maxBytes = 500
-	return &FieldError{Abbreviate(field, maxBytes), Abbreviate(fmt.Sprintf(format, args...), maxBytes)}
+	return &FieldError{Shorten(field, maxBytes), Shorten(fmt.Sprintf(format, args...), maxBytes)}
+}
+
+// Shorten returns s without its middle if it is longer than n bytes: an error quotes first, and then says what to do.
+func Shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return Abbreviate(s, n/2) + strings.ToValidUTF8(s[len(s)-n/2:], "")
 }
 
 // Pointer escapes key for use in a JSON pointer (RFC 6901).

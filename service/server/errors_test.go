@@ -46,6 +46,8 @@ func TestErrorsAreReadable(t *testing.T) {
 		{"PUT", put, `null`, ``},
 		{"PUT", put, `{"max_size":1,`, `the JSON ends early`},
 		{"PUT", put, `{'max_size':1}`, `not JSON`},
+		{"POST", "/v1/placements/home/versions", `{"note":"` + strings.Repeat("é", 1000) + `"}`, `must have at most 500 bytes`},
+		{"POST", decide, strings.Repeat("[", 20000), `nested more than 10000 deep`},
 		{"POST", decide, `{"itms":[]}`, `did you mean \"items\"?`},
 		{"POST", decide, `{"items":[{"id":"a","feature":{}}]}`, `did you mean \"features\"?`},
 		{"POST", decide, `{"items":[{"id":"a","features":{"price":1,"brnd":"acme"}}]}`, ``},
