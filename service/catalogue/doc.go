@@ -1,11 +1,10 @@
 // Package catalogue keeps a placement's items, so that requests can name them by id.
 //
-//	item.go       the fields of an item, and patches
+//	item.go       the fields of an item, its space, and patches
 //	record.go     an item in bytes, for the log and snapshots
 //	kept.go       an item in bytes, for memory
 //	pages.go      many short texts
-//	catalogue.go  the items, their rows, and changes
-//	prepared.go   a catalogue or a change that is made before the writer runs
+//	catalogue.go  the items, their rows, and changes, also those that are made before the writer runs
 //	freeze.go     the items at one version while the catalogue changes
 //	select.go     the items that a request may be offered
 //	filter.go     conditions on items
