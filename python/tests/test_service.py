@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 from typing import Any
 
 import anyio
@@ -127,6 +128,20 @@ def test_async(service: vitrine.Service) -> None:
             return await client.stats("async")
 
     assert anyio.run(day)["outcomes"] == 10
+
+
+@pytest.mark.skipif(os.name == "nt", reason="groups are POSIX")
+def test_interrupted_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service lives on if its notebook's process group gets SIGINT."""
+    started, popen = [], subprocess.Popen
+
+    def start(*arguments: Any, **settings: Any) -> Any:
+        started.append(popen(*arguments, **settings))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    with vitrine.serve():
+        assert os.getpgid(started[0].pid) != os.getpgid(0)
 
 
 def test_service_that_does_not_start(tmp_path: Any) -> None:

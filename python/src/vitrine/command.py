@@ -95,7 +95,9 @@ def serve(data: str | Path | None = None, *, config: str | Path | None = None, d
         arguments = [binary(), "serve", "--listen", "127.0.0.1:0", "--data", directory]
         arguments += [f"--config={config}"] if config else []
         arguments += ["--demo"] if demo else []
-        process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, encoding="utf-8")
+        # In a group of its own, because Jupyter interrupts a cell with a signal to the kernel's group.
+        group = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # for Windows
+        process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True, creationflags=group)
         assert process.stderr
         said: deque[str] = deque(maxlen=20)
         try:
