@@ -149,12 +149,12 @@ func operationOf(of *personalizer.Route) *operation {
 
 // refusals returns the statuses of the problems that a call may get.
 func (rt *route) refusals() []int {
-	all := append(slices.Clone(rt.errors), 401, 403, 429, 503)
+	all := append(slices.Clone(rt.errors), 401, 403, 429, 500, 503)
 	if rt.contract != nil || strings.Contains(rt.path, "{name}") || strings.Contains(rt.path, "{id}") {
 		all = append(all, 404)
 	}
 	if rt.body != nil {
-		all = append(all, 400, 413)
+		all = append(all, 400, 408, 413)
 		if rt.scope != "" {
 			all = append(all, 415)
 		}
