@@ -51,6 +51,17 @@ type Reader interface {
 	Entry(ctx context.Context, sequence uint64) ([]byte, error)
 }
 
+// Sequence returns the sequence of the values that run yields, and its error at the end. After yield returned false, run
+// returns nil.
+func Sequence[V any](run func(yield func(V) bool) error) iter.Seq2[V, error] {
+	return func(yield func(V, error) bool) {
+		if err := run(func(v V) bool { return yield(v, nil) }); err != nil {
+			var none V
+			yield(none, err)
+		}
+	}
+}
+
 // Synced is a store that knows how recent its entries are. Synced returns an entry that Follow has yielded or is about
 // to yield, and the last time at which the log was known to end there. The time is zero until it is known.
 type Synced interface {

@@ -193,22 +193,23 @@ func (r *Log) readSnapshots(data string) error {
 
 // snapshotsOf yields the snapshots of a data directory, which a running service may be changing.
 func snapshotsOf(data string) iter.Seq2[*snapshot, error] {
-	return func(yield func(*snapshot, error) bool) {
+	return eventlog.Sequence(func(yield func(*snapshot) bool) error {
 		paths, err := host.Snapshots(data)
 		if err != nil {
-			yield(nil, err)
-			return
+			return err
 		}
 		for _, path := range paths {
 			s, err := readSnapshot(data, path)
-			if errors.Is(err, fs.ErrNotExist) { // the service removed it
-				continue
-			}
-			if !yield(s, err) {
-				return
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // the service removed it
+			case err != nil:
+				return err
+			case !yield(s):
+				return nil
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // base returns the earliest snapshot that covers all removed entries, and its last entry, or nil. A replay also needs
@@ -301,7 +302,7 @@ func explain(err error) error {
 
 // entries yields the entries from a sequence number on, and then r.lost.
 func (r *Log) entries(ctx context.Context, what string, from uint64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
+	return eventlog.Sequence(func(yield func([]byte) bool) error {
 		n, total := 0, max(int(r.Last+1-from), 1)
 		progress := func() {
 			if r.options.Progress != nil {
@@ -309,18 +310,19 @@ func (r *Log) entries(ctx context.Context, what string, from uint64) iter.Seq2[[
 			}
 		}
 		for entry, err := range r.Entries(ctx, from) {
-			if !yield(entry, explain(err)) || err != nil {
-				return
+			if err != nil {
+				return explain(err)
+			}
+			if !yield(entry) {
+				return nil
 			}
 			if n++; n%progressEntries == 0 {
 				progress()
 			}
 		}
 		progress()
-		if r.lost != nil {
-			yield(nil, r.lost)
-		}
-	}
+		return r.lost
+	})
 }
 
 // progressEntries is the number of entries between two reports of progress.

@@ -15,12 +15,7 @@ import (
 
 // Entries implements eventlog.Store. It verifies that each entry is intact and follows the previous one.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		err := s.entries(ctx, from, func(e []byte) bool { return yield(e, nil) })
-		if err != nil {
-			yield(nil, err)
-		}
-	}
+	return eventlog.Sequence(func(yield func([]byte) bool) error { return s.entries(ctx, from, yield) })
 }
 
 // entries yields entries until yield returns false or an error occurs.
@@ -201,37 +196,35 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 
 // Follow implements eventlog.Store. A store open for reading ends with the entries present when it was opened.
 func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
-	return func(yield func([][]byte, error) bool) {
+	return eventlog.Sequence(func(yield func([][]byte) bool) error {
 		for {
 			changed := s.change()
 			x, err := s.Extent(ctx)
 			if err == nil {
 				err = x.CheckFrom(from)
 			}
-			for err == nil && from <= x.Last {
+			if err != nil {
+				return err
+			}
+			for from <= x.Last {
 				some := s.since(from)
 				if some == nil {
 					if some, err = s.some(ctx, from); err != nil {
-						break
+						return err
 					}
 				}
-				if !yield(some, nil) {
-					return
+				if !yield(some) {
+					return nil
 				}
 				from += uint64(len(some))
-			}
-			if err != nil {
-				yield(nil, err)
-				return
 			}
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				yield(nil, ctx.Err())
-				return
+				return ctx.Err()
 			}
 		}
-	}
+	})
 }
 
 // change returns a channel that is closed by the next change.

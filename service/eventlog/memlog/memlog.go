@@ -2,6 +2,7 @@
 package memlog
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -60,51 +61,42 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 
 // Entries implements eventlog.Store.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
+	return eventlog.Sequence(func(yield func([]byte) bool) error {
 		entries, err := s.tail(from)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
 		for _, e := range entries {
 			if err := ctx.Err(); err != nil {
-				yield(nil, err)
-				return
+				return err
 			}
-			if !yield(e, nil) {
-				return
+			if !yield(e) {
+				return nil
 			}
 		}
-	}
+		return err
+	})
 }
 
 // Follow implements eventlog.Store.
 func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
-	return func(yield func([][]byte, error) bool) {
+	return eventlog.Sequence(func(yield func([][]byte) bool) error {
 		for {
 			changed := s.change()
 			entries, err := s.tail(from)
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(nil, err)
-				return
+			if err := cmp.Or(err, ctx.Err()); err != nil {
+				return err
 			}
 			for some := range slices.Chunk(entries, together) {
-				if !yield(some, nil) {
-					return
+				if !yield(some) {
+					return nil
 				}
 				from += uint64(len(some))
 			}
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				yield(nil, ctx.Err())
-				return
+				return ctx.Err()
 			}
 		}
-	}
+	})
 }
 
 // together is the number of entries that Follow yields at a time.

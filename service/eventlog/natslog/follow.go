@@ -15,11 +15,7 @@ import (
 // Follow implements eventlog.Store. It waits if a server is away. If another process writes the log, the yielded
 // entries become visible to the store's other methods.
 func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
-	return func(yield func([][]byte, error) bool) {
-		if err := s.follow(ctx, from, func(entries [][]byte) bool { return yield(entries, nil) }); err != nil {
-			yield(nil, err)
-		}
-	}
+	return eventlog.Sequence(func(yield func([][]byte) bool) error { return s.follow(ctx, from, yield) })
 }
 
 // follow yields the entries of frames until yield returns false or an error occurs.
