@@ -28,7 +28,6 @@ type busy struct {
 func served(t *testing.T, s *service) *busy {
 	t.Helper()
 	v := &busy{Ledger: hosttest.NewLedger(t)}
-	s.Listen = "127.0.0.1:0"
 	s.Limits.Answer.Duration = 100 * time.Millisecond
 	v.log, v.ended = &watchedLog{more: make(chan struct{}, 1)}, make(chan error, 1)
 	ctx, stop := context.WithTimeout(v.Context(), patience)
@@ -56,8 +55,8 @@ func (v *busy) end(log string) {
 // servedFrom is a service with its log on a NATS server.
 func servedFrom(t *testing.T, nats *hosttest.NATS) *busy {
 	t.Helper()
-	s := newService()
-	s.Data, s.Log.URL, s.options.Patience = t.TempDir(), nats.URL(), 5*time.Second
+	s := newService(t)
+	s.Log.URL, s.options.Patience = nats.URL(), 5*time.Second
 	return served(t, s)
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http/httptest"
 	"regexp"
@@ -54,22 +53,21 @@ func TestCluster(t *testing.T) {
 		{"no URL", []string{"a:8080"}, 1, `must be a URL such as`, `none of 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var out, errs bytes.Buffer
-			code := run(t.Context(), append([]string{"cluster"}, c.urls...), &out, &errs)
-			printed := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "URL")
+			out, errs, code := vitrineRun(t, append([]string{"cluster"}, c.urls...)...)
+			printed := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(out, "URL")
 			if code != c.code || !regexp.MustCompile(c.out).MatchString(printed) ||
-				!regexp.MustCompile(c.errs).MatchString(errs.String()) {
-				t.Errorf("status %d, %s%s", code, printed, errs.String())
+				!regexp.MustCompile(c.errs).MatchString(errs) {
+				t.Errorf("status %d, %s%s", code, printed, errs)
 			}
 		})
 	}
-	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"cluster", "--json", leader, away}, &out, &errs); code != 1 {
-		t.Errorf("status %d, %s", code, errs.String())
+	out, errs, code := vitrineRun(t, "cluster", "--json", leader, away)
+	if code != 1 {
+		t.Errorf("status %d, %s", code, errs)
 	}
 	var members []member
-	if err := json.Unmarshal(out.Bytes(), &members); err != nil || len(members) != 2 || members[0].Epoch != 3 ||
+	if err := json.Unmarshal([]byte(out), &members); err != nil || len(members) != 2 || members[0].Epoch != 3 ||
 		members[1].Process != nil || !strings.Contains(members[1].Error, "refused") {
-		t.Errorf("%v: %s", err, out.String())
+		t.Errorf("%v: %s", err, out)
 	}
 }

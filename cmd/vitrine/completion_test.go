@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -15,12 +14,11 @@ import (
 
 func complete(t *testing.T, words ...string) []string {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), append([]string{"complete", "--"}, words...), &stdout, &stderr); code != 0 ||
-		stderr.Len() > 0 {
-		t.Fatalf("%q: exit status %d, %s", words, code, &stderr)
+	out, errs, code := vitrineRun(t, append([]string{"complete", "--"}, words...)...)
+	if code != 0 || errs != "" {
+		t.Fatalf("%q: exit status %d, %s", words, code, errs)
 	}
-	return strings.Fields(stdout.String())
+	return strings.Fields(out)
 }
 
 func TestCompletion(t *testing.T) {
@@ -94,9 +92,8 @@ func TestCompletionSources(t *testing.T) {
 	}
 	walk(parser.Model.Node)
 	for _, what := range lists {
-		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), []string{"list", what}, &stdout, &stderr); code != 0 || stdout.Len() == 0 {
-			t.Errorf("vitrine list %s: exit status %d, %s", what, code, &stderr)
+		if run1(t, "list", what) == "" {
+			t.Errorf("vitrine list %s prints nothing", what)
 		}
 	}
 }

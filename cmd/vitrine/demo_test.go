@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,8 +22,8 @@ import (
 
 // The demonstration runs in its own service.
 func TestServeDemo(t *testing.T) {
-	s := newService()
-	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true
+	s := newService(t)
+	s.demo = true
 	url, _, stop := serving(t, s)
 	if page := ask(t, 200, "GET", url+"/", ""); !strings.Contains(page, "desk/index.js") {
 		t.Error("the page is not the desk")
@@ -53,8 +52,7 @@ func TestServeDemo(t *testing.T) {
 
 // The demonstration does not overwrite a placement.
 func TestDemoOverwritesNothing(t *testing.T) {
-	s := newService()
-	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	s := newService(t)
 	url, _, stop := serving(t, s)
 	ask(t, 201, "PUT", url+"/v1/placements/auto",
 		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
@@ -94,8 +92,8 @@ func TestDemoOfChangedPlacement(t *testing.T) {
 // The requests of the README work as they stand, beside the demonstration that it starts before them.
 func TestRequestsOfTheREADME(t *testing.T) {
 	text := fatal.Or(os.ReadFile("../../README.md"))(t)
-	s := newService()
-	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true
+	s := newService(t)
+	s.demo = true
 	url, _, stop := serving(t, s)
 	for ask(t, 200, "GET", url+"/v1/placements", "") == `{"placements":[]}` ||
 		strings.Contains(ask(t, 200, "GET", url+"/v1/placements/auto/items", ""), `"count":0`) {

@@ -24,7 +24,7 @@ func TestDiskIsFull(t *testing.T) {
 	defer unix.Unmount(disk, unix.MNT_DETACH)
 	ballast := filepath.Join(disk, "ballast")
 	fatal.If(t, os.WriteFile(ballast, make([]byte, 1_800_000), 0o600))
-	s := newService()
+	s := newService(t)
 	s.Data = filepath.Join(disk, "data")
 	v := served(t, s)
 	v.await(reopening)

@@ -124,17 +124,13 @@ func TestEvaluate(t *testing.T) {
 	if code != 0 {
 		t.Fatal(errs)
 	}
-	for _, want := range []string{
+	mentions(t, text,
 		`placement "home": 980 decisions with an outcome. A page of the log earned `,
 		"Left out: 20 decisions, which have no outcome.",
 		"dearest: the items of the largest revenues\n  The log says how every page was drawn.",
 		"best minus dearest, on the same rounds:",
 		"learned: the page of a policy that has learned from the log, ucb-mnl", "no support: ",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
+	)
 	// A uniform page has as many items as every other.
 	if _, drawn, _ := strings.Cut(text, "\ndrawn: a page drawn uniformly\n"); !strings.Contains(drawn, ", and 1 is expected.") {
 		t.Errorf("uniform pages are smaller:\n%s", drawn)
@@ -309,10 +305,6 @@ func TestEvaluateChecksImportedLogs(t *testing.T) {
 		if code != 0 {
 			t.Fatal(errs)
 		}
-		for _, want := range c.want {
-			if !strings.Contains(text, want) {
-				t.Errorf("log %d: no %q in\n%s", k, want, text)
-			}
-		}
+		mentions(t, text, c.want...)
 	}
 }

@@ -79,8 +79,8 @@ func TestForeignSnapshots(t *testing.T) {
 				!strings.Contains(output, host.SnapshotFile+": ") {
 				t.Errorf("check: exit status %d: %s", code, output)
 			}
-			s := newService()
-			s.Listen, s.Data = "127.0.0.1:0", data
+			s := newService(t)
+			s.Data = data
 			url, log, stop := serving(t, s)
 			for id, n := range map[string]int{"ours": 20, "later": 9} {
 				for i := range n {
@@ -142,8 +142,8 @@ func TestForksAreFound(t *testing.T) {
 // there.
 func TestMovedDirectory(t *testing.T) {
 	root := t.TempDir()
-	s := newService()
-	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(root, "data")
+	s := newService(t)
+	s.Data = filepath.Join(root, "data")
 	s.Snapshots.Every.Duration = 5 * time.Millisecond
 	url, _, stop := serving(t, s)
 	ask(t, 201, "PUT", url+"/v1/placements/home",
@@ -207,8 +207,8 @@ func TestServeBeginsAgain(t *testing.T) {
 		if output, code := command(t, "check", data); code != 1 || !strings.Contains(output, "placement \"home\": ") {
 			t.Errorf("cut %v: check: exit status %d: %s", cut, code, output)
 		}
-		s := newService()
-		s.Listen, s.Data = "127.0.0.1:0", data
+		s := newService(t)
+		s.Data = data
 		url, log, stop := serving(t, s)
 		forgotten := 0.0
 		if cut {

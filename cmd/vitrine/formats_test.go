@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -323,13 +322,9 @@ func testDataFormat(t *testing.T, dir string) {
 			if c.without != "" {
 				fatal.If(t, os.RemoveAll(filepath.Join(data, c.without)))
 			}
-			var stdout, stderr bytes.Buffer
-			if code := run(t.Context(), []string{"check", data}, &stdout, &stderr); code != 0 {
-				t.Errorf("check: exit status %d: %s%s", code, &stdout, &stderr)
-			}
-			stdout.Reset()
-			code := run(t.Context(), []string{"replay", data}, &stdout, &stderr)
-			wantReplayed(t, c.without == "", code, stdout.String())
+			run1(t, "check", data)
+			out, _, code := vitrineRun(t, "replay", data)
+			wantReplayed(t, c.without == "", code, out)
 			log := &watchedLog{more: make(chan struct{}, 1)}
 			err := reopen(t.Context(), data, slog.New(slog.NewJSONHandler(log, nil)), func(e *engine.Engine) error {
 				known, err := knowledgeOf(t.Context(), e)
@@ -357,17 +352,15 @@ func testDataFormat(t *testing.T, dir string) {
 				return
 			}
 			// And it serves: earlier decisions are known, and its writer goes on.
-			s := newService()
-			s.Listen, s.Data = "127.0.0.1:0", data
+			s := newService(t)
+			s.Data = data
 			url, _, stop := serving(t, s)
 			ask(t, 200, "GET", url+"/v1/decisions/onl-12", "")
 			ask(t, 204, "POST", url+"/v1/decisions/ucb-22/outcome", `{"choice":null}`)
 			if err := stop(); err != nil {
 				t.Error(err)
 			}
-			if code := run(t.Context(), []string{"check", data}, &stdout, &stderr); code != 0 {
-				t.Errorf("check after serve: exit status %d: %s%s", code, &stdout, &stderr)
-			}
+			run1(t, "check", data)
 		})
 	}
 }
@@ -437,17 +430,12 @@ func laterTrade(ctx context.Context, e *engine.Engine) error {
 
 // The kinds of events that a service writes every day are in the log.
 func TestDataFormatIsWhole(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"check", dataDir + "/whole"}, &stdout, &stderr); code != 0 {
-		t.Fatalf("exit status %d: %s%s", code, &stdout, &stderr)
-	}
+	out := run1(t, "check", dataDir+"/whole")
 	for _, kind := range []string{
 		"PlacementPut", "PlacementDeleted", "Offered", "Chosen", "Expired", "SnapshotTaken", "LearnerRolledBack",
 		"Activated", "ItemsDeclined", "Evicted", "ItemsChanged", "CategoryValuesAdded",
 	} {
-		if !strings.Contains(stdout.String(), "\n"+kind+" ") {
-			t.Errorf("no %s in\n%s", kind, &stdout)
-		}
+		mentions(t, out, "\n"+kind+" ")
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -33,11 +32,10 @@ func TestHealth(t *testing.T) {
 		{"127.0.0.1:8080", 2, "is not an address"},
 		{"http://", 2, "is not an address"},
 	} {
-		var out bytes.Buffer
 		began := time.Now()
-		if code := run(t.Context(), append([]string{"health"}, strings.Fields(c.args)...), &out,
-			&out); code != c.code || !strings.Contains(out.String(), c.says) {
-			t.Errorf("health %s: exit status %d after %v: %s", c.args, code, time.Since(began), &out)
+		if out, code := command(t, append([]string{"health"}, strings.Fields(c.args)...)...); code != c.code ||
+			!strings.Contains(out, c.says) {
+			t.Errorf("health %s: exit status %d after %v: %s", c.args, code, time.Since(began), out)
 		}
 	}
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -156,22 +154,20 @@ func shell(t *testing.T, line string) string {
 	for i, w := range words {
 		words[i] = strings.Trim(w, `"`)
 	}
-	var out bytes.Buffer
+	var out string
 	switch words[0] {
 	case "vitrine":
-		var errs bytes.Buffer
-		if code := run(context.Background(), words[1:], &out, &errs); code != 0 {
-			out.Write(errs.Bytes())
+		printed, errs, code := vitrineRun(t, words[1:]...)
+		if out = printed; code != 0 {
+			out += errs
 		}
 	case "head":
-		f := fatal.Or(os.Open(filepath.Clean(words[2])))(t)
-		defer f.Close()
-		io.Copy(&out, f)
+		out = string(fatal.Or(os.ReadFile(words[2]))(t))
 		stages = append(stages, "head "+words[1])
 	default:
 		t.Fatalf("no command %q", words[0])
 	}
-	lines := strings.SplitAfter(strings.TrimSuffix(out.String(), "\n"), "\n")
+	lines := strings.SplitAfter(strings.TrimSuffix(out, "\n"), "\n")
 	for _, filter := range stages[1:] {
 		name, argument, _ := strings.Cut(filter, " ")
 		n, _ := strconv.Atoi(strings.TrimPrefix(argument, "-"))
@@ -298,8 +294,7 @@ func TestHowToLearnersInOtherLanguages(t *testing.T) {
 
 // The commands of docs/howto/run-an-experiment.md work as they stand, and do what the page says.
 func TestHowToRunAnExperiment(t *testing.T) {
-	s := newService()
-	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	s := newService(t)
 	url, _, stop := serving(t, s)
 	commands := regexp.MustCompile(`(?m)^(?:curl (-X PUT )?'?localhost:8080([^\s']+)'?(?: -d '([^']*)')?|vitrine report (.*) > report.html)$`).FindAllStringSubmatch(string(readPage(t, "run-an-experiment")), -1)
 	ask(t, 201, "PUT", url+"/v1/placements/window",
@@ -360,8 +355,7 @@ func TestHowToPlacements(t *testing.T) {
 		status int
 		has    string
 	}
-	s := newService()
-	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	s := newService(t)
 	url, _, stop := serving(t, s)
 	for _, page := range []struct {
 		name string

@@ -41,15 +41,13 @@ func (s *itemShop) file(name, text string) string {
 	return path
 }
 
-func (s *itemShop) run(args ...string) (code int, out, errors string) {
-	var o, e bytes.Buffer
-	code = run(s.Context(), append(args, "--url", s.url, "--placement", "home"), &o, &e)
-	return code, o.String(), e.String()
+func (s *itemShop) run(args ...string) (out, errs string, code int) {
+	return vitrineRun(s.T, append(args, "--url", s.url, "--placement", "home")...)
 }
 
 func (s *itemShop) push(want string, args ...string) {
 	s.Helper()
-	if code, _, said := s.run(append([]string{"items", "push"}, args...)...); code != 0 ||
+	if _, said, code := s.run(append([]string{"items", "push"}, args...)...); code != 0 ||
 		!strings.Contains(said, want) {
 		s.Fatalf("exit status %d: %s, want %s", code, said, want)
 	}
@@ -57,7 +55,7 @@ func (s *itemShop) push(want string, args ...string) {
 
 func (s *itemShop) list() string {
 	s.Helper()
-	code, out, said := s.run("items", "list")
+	out, said, code := s.run("items", "list")
 	if code != 0 {
 		s.Fatalf("exit status %d: %s", code, said)
 	}
@@ -212,7 +210,7 @@ func TestBadPushes(t *testing.T) {
 		{"list.json", `[{"id":"a","features":{"price":1}}]`, nil,
 			"list.json: the file is one list of JSON: write an object a line, without [ and ] around them"},
 	} {
-		code, _, said := s.run(append([]string{"items", "push", s.file(c.name, c.text)}, c.args...)...)
+		_, said, code := s.run(append([]string{"items", "push", s.file(c.name, c.text)}, c.args...)...)
 		if code == 0 || !strings.Contains(said, c.want) {
 			t.Errorf("%s: exit status %d: %s, want %s", c.name, code, said, c.want)
 		}
@@ -220,9 +218,8 @@ func TestBadPushes(t *testing.T) {
 	if list := s.list(); list != "" {
 		t.Errorf("the catalogue has %s", list)
 	}
-	var o, e bytes.Buffer
-	if code := run(t.Context(), []string{"items", "list", "--url", s.url, "--placement", "nowhere"}, &o,
-		&e); code != 1 || !strings.Contains(e.String(), `placement "nowhere": not found`) {
-		t.Errorf("exit status %d: %s", code, e.String())
+	if _, errs, code := vitrineRun(t, "items", "list", "--url", s.url, "--placement", "nowhere"); code != 1 ||
+		!strings.Contains(errs, `placement "nowhere": not found`) {
+		t.Errorf("exit status %d: %s", code, errs)
 	}
 }

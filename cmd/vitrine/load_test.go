@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -15,11 +14,11 @@ import (
 
 func loaded(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
-	var out, err bytes.Buffer
-	if got := run(t.Context(), append([]string{"load"}, args...), &out, &err); got != code {
-		t.Fatalf("load %q: exit status %d, want %d: %s", args, got, code, &err)
+	stdout, stderr, got := vitrineRun(t, append([]string{"load"}, args...)...)
+	if got != code {
+		t.Fatalf("load %q: exit status %d, want %d: %s", args, got, code, stderr)
 	}
-	return out.String(), err.String()
+	return stdout, stderr
 }
 
 // A service that requires keys is loaded with a key from a file.
@@ -28,16 +27,12 @@ func TestLoad(t *testing.T) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	tokens := map[string]string{}
 	for name, scopes := range map[string]string{"all": "decide,outcome,read,admin", "blind": "decide,outcome"} {
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), []string{"keys", "add", path("keys.toml"), name, "--scopes", scopes}, &out,
-			&errs); code != 0 {
-			t.Fatal(errs.String())
-		}
-		tokens[name] = strings.TrimSpace(out.String())
-		fatal.If(t, os.WriteFile(path(name), out.Bytes(), 0o600))
+		token := run1(t, "keys", "add", path("keys.toml"), name, "--scopes", scopes)
+		tokens[name] = strings.TrimSpace(token)
+		fatal.If(t, os.WriteFile(path(name), []byte(token), 0o600))
 	}
-	s := newService()
-	s.Listen, s.Data, s.Keys = "127.0.0.1:0", path("data"), path("keys.toml")
+	s := newService(t)
+	s.Keys = path("keys.toml")
 	url, log, stop := serving(t, s)
 	few := []string{url, "--items", "10", "--features", "2", "--size", "3", "--connections", "4", "--decisions", "50"}
 

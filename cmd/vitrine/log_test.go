@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -215,10 +214,7 @@ func TestLogOnServer(t *testing.T) {
 		if c.args == "replay" {
 			args = append(args, snapshot)
 		}
-		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), args, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), c.want) {
-			t.Errorf("%s: exit status %d, %s%s", args, code, &stdout, &stderr)
-		}
+		mentions(t, run1(t, args...), c.want)
 	}
 	// Without its first entries it is compared with the snapshots in the data directory.
 	data := t.TempDir()
@@ -236,11 +232,7 @@ func TestLogOnServer(t *testing.T) {
 		{"export", `"decision_id":"d12"`},
 	} {
 		for _, log := range [][]string{{url, "--data", data}, {config}} {
-			var stdout, stderr bytes.Buffer
-			if code := run(t.Context(), append([]string{c.args}, log...), &stdout, &stderr); code != 0 ||
-				!strings.Contains(stdout.String(), c.want) {
-				t.Errorf("%s %s: exit status %d, %s%s", c.args, log, code, &stdout, &stderr)
-			}
+			mentions(t, run1(t, append([]string{c.args}, log...)...), c.want)
 		}
 	}
 	// The snapshot on the server serves, too.
@@ -253,11 +245,7 @@ func TestLogOnServer(t *testing.T) {
 		{"replay", "the replay begins with it, after entry 12"},
 		{"export", `"features":{`},
 	} {
-		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), []string{c.args, url}, &stdout, &stderr); code != 0 ||
-			!strings.Contains(stdout.String(), c.want) {
-			t.Errorf("%s of a log with a snapshot: exit status %d, %s%s", c.args, code, &stdout, &stderr)
-		}
+		mentions(t, run1(t, c.args, url), c.want)
 	}
 	// The writer is still the writer.
 	if _, err := e.Keep(t.Context(), "home", "", 0); err != nil {
@@ -276,11 +264,9 @@ func TestLogOfSomebodyElse(t *testing.T) {
 		fatal.If(t, os.Chmod(closed, 0))
 		for _, args := range [][]string{{"check", data}, {"replay", data}, {"export", data},
 			{"backup", data, filepath.Join(t.TempDir(), "to")}} {
-			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), args, &stdout, &stderr)
-			if code != 1 || !strings.Contains(stderr.String(), "permission denied") ||
-				strings.Contains(stderr.String(), "--out") {
-				t.Errorf("%s without permission for %s: exit status %d, %s", args, closed, code, &stderr)
+			_, errs, code := vitrineRun(t, args...)
+			if code != 1 || !strings.Contains(errs, "permission denied") || strings.Contains(errs, "--out") {
+				t.Errorf("%s without permission for %s: exit status %d, %s", args, closed, code, errs)
 			}
 		}
 		fatal.If(t, os.Chmod(closed, 0o700))
@@ -290,8 +276,7 @@ func TestLogOfSomebodyElse(t *testing.T) {
 // A service is backed up, checked and replayed while it runs, and another goes on from
 // the backup.
 func TestBackupOfService(t *testing.T) {
-	s := newService()
-	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	s := newService(t)
 	s.Snapshots.Every.Duration = 10 * time.Millisecond
 	url, _, stop := serving(t, s)
 	ask(t, 201, "PUT", url+"/v1/placements/home",
@@ -306,10 +291,7 @@ func TestBackupOfService(t *testing.T) {
 	backup := filepath.Join(t.TempDir(), "backup")
 	for _, args := range [][]string{{"backup", s.Data, backup}, {"check", s.Data}, {"check", backup},
 		{"replay", s.Data}, {"replay", backup}} {
-		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), args, &stdout, &stderr); code != 0 {
-			t.Errorf("%s: exit status %d: %s%s", args, code, &stdout, &stderr)
-		}
+		run1(t, args...)
 	}
 	fatal.If(t, stop())
 	s.Data = backup

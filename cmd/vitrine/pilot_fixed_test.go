@@ -51,11 +51,7 @@ func fitModel(t *testing.T, policy string) {
 func TestPilotOfAuto(t *testing.T) {
 	fitModel(t, "auto")
 	config := []byte(shell(t, "vitrine pilot model.json home.json"))
-	for _, want := range []string{`"name": "auto"`, `"prior_mean"`, `"prior_covariance"`} {
-		if !strings.Contains(string(config), want) {
-			t.Errorf("%s has no %s", config, want)
-		}
-	}
+	mentions(t, string(config), `"name": "auto"`, `"prior_mean"`, `"prior_covariance"`)
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	fatal.Or(e.Put(t.Context(), "home", config, 0))(t)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -43,10 +41,7 @@ func TestRegretIsAsRecorded(t *testing.T) {
 	if len(want) != 5 {
 		t.Fatalf("the table has %d panels, want 5", len(want))
 	}
-	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), args, &stdout, &stderr); code != 0 {
-		t.Fatalf("exit status %d: %s", code, stderr.String())
-	}
+	run1(t, args...)
 	for name, sum := range want {
 		regret := fatal.Or(os.ReadFile(filepath.Join(dir, name, "regret.csv")))(t)
 		if have := sha256.Sum256(regret); hex.EncodeToString(have[:]) != sum {

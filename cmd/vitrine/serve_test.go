@@ -72,7 +72,12 @@ type service struct {
 	demo    bool
 }
 
-func newService() *service { return &service{Config: host.Default()} }
+// newService returns a service of the default settings, with a port and a data directory of its own.
+func newService(t *testing.T) *service {
+	s := &service{Config: host.Default()}
+	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	return s
+}
 
 func (s *service) run(ctx context.Context, logger *slog.Logger) error {
 	o := s.options
@@ -124,8 +129,7 @@ func TestServeSaysItFirst(t *testing.T) {
 		},
 		"none.pem, key.pem: ": func(s *service) { s.TLS.Certificate, s.TLS.Key = "none.pem", "key.pem" },
 	} {
-		s := newService()
-		s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+		s := newService(t)
 		change(s)
 		if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil ||
 			!strings.Contains(err.Error(), want) {
@@ -139,8 +143,7 @@ func TestServeSaysItFirst(t *testing.T) {
 
 // Acknowledged entries survive a restart with the snapshot, without it, and with a damaged one.
 func TestServeRestarts(t *testing.T) {
-	s := newService()
-	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	s := newService(t)
 	url, _, stop := serving(t, s)
 	ask(t, 201, "PUT", url+"/v1/placements/home",
 		`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
@@ -184,8 +187,7 @@ func TestServeRestarts(t *testing.T) {
 func TestServeWithLittleMemory(t *testing.T) {
 	const place = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
 	const warning = "the placements need more memory than they may have"
-	s := newService()
-	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	s := newService(t)
 	s.Limits.Memory.Bytes = 400 << 20
 	url, log, stop := serving(t, s)
 	ask(t, http.StatusCreated, "PUT", url+"/v1/placements/home", place)
@@ -205,7 +207,7 @@ func TestServeWithLittleMemory(t *testing.T) {
 // decisions and writes nothing there.
 func TestDirectoryIsMoved(t *testing.T) {
 	t.Parallel()
-	s := newService()
+	s := newService(t)
 	s.Data = filepath.Join(t.TempDir(), "data")
 	first := served(t, s)
 	fatal.If(t, os.Rename(s.Data, s.Data+"-moved"))
@@ -223,8 +225,7 @@ func TestDirectoryIsMoved(t *testing.T) {
 // A service keeps its log small while it serves. Meanwhile and afterwards it is checked, replayed and
 // backed up, and it starts again, from a base too.
 func TestServeKeepsItsLogSmall(t *testing.T) {
-	s := newService()
-	s.Listen, s.Data = "127.0.0.1:0", filepath.Join(t.TempDir(), "data")
+	s := newService(t)
 	s.Snapshots.Every.Duration = 5 * time.Millisecond
 	s.Retention.Size.Bytes = 20_000
 	url, log, stop := serving(t, s)
@@ -238,22 +239,15 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 			ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":null}`)
 		}
 	}
-	command := func(args ...string) {
-		t.Helper()
-		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), args, &stdout, &stderr); code != 0 {
-			t.Errorf("%s: exit status %d: %s%s", args, code, &stdout, &stderr)
-		}
-	}
 	decision := func(url string) string { return ask(t, 200, "GET", url+"/v1/decisions/d160", "") }
 	backup := filepath.Join(t.TempDir(), "backup")
 	serve(url, 1, 100)
 	for i := range 3 {
 		serve(url, 101+20*i, 120+20*i)
-		command("check", s.Data)
-		command("replay", s.Data)
+		run1(t, "check", s.Data)
+		run1(t, "replay", s.Data)
 	}
-	command("backup", s.Data, backup)
+	run1(t, "backup", s.Data, backup)
 	want := decision(url)
 	for _, ok := log.line("removed"); !ok; _, ok = log.line("removed") {
 		<-log.more
@@ -268,9 +262,9 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 	})
 	fatal.If(t, err)
 	for _, data := range []string{s.Data, backup} {
-		command("check", data)
-		command("replay", data)
-		command("export", data)
+		run1(t, "check", data)
+		run1(t, "replay", data)
+		run1(t, "export", data)
 		s.Data = data
 		for i, snapshot := range []bool{true, false} {
 			if !snapshot {
@@ -282,8 +276,8 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 			}
 			serve(url, 1000*(i+1), 1000*(i+1)+20)
 			fatal.If(t, stop())
-			command("check", data)
-			command("replay", data)
+			run1(t, "check", data)
+			run1(t, "replay", data)
 		}
 	}
 }
