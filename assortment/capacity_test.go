@@ -13,6 +13,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/expect"
 )
 
 func TestCapacity(t *testing.T) {
@@ -93,9 +94,7 @@ func TestCapacitiesThatAreRefused(t *testing.T) {
 	} {
 		rules := five(c.rules)
 		rules.Weights = assortment.WeightsOf(c.weight, c.capacity)
-		if _, err := assortment.NewQuota(rules); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v\n want %s", err, want)
-		}
+		expect.Prefix(assortment.NewQuota(rules))(t, want)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -76,9 +77,7 @@ func TestEnumerateCountsWhatItRefuses(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%d of %d: error %v, want %s", c.k, c.n, err, c.want)
-		}
+		expect.Prefix(err)(t, c.want, c.k, c.n)
 		if len(sets.end) != 1 {
 			t.Error("a refused enumeration changed its destination")
 		}

@@ -3,7 +3,6 @@ package assortment_test
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -65,9 +65,7 @@ func TestFloorsThatAreRefused(t *testing.T) {
 			exactly(2), revenue, 1,
 		},
 	} {
-		if _, err := assortment.Floor(c.family, c.r, c.minimum); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v\n want %s", err, want)
-		}
+		expect.Prefix(assortment.Floor(c.family, c.r, c.minimum))(t, want)
 	}
 }
 

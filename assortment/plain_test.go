@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/expect"
 )
 
 // groupsOf assigns n items to groups. Every third item stays outside.
@@ -214,8 +214,6 @@ func TestNumberedGroupsThatAreRefused(t *testing.T) {
 		},
 	} {
 		r.Items = 3
-		if _, err := assortment.NewQuota(r); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%+v: %v, want %s", r, err, want)
-		}
+		expect.Prefix(assortment.NewQuota(r))(t, want, r)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/panics"
 )
@@ -399,15 +399,11 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 			`included, item "dog" is included, item "elk" is included`: {Max: 4, Include: numbers(5)},
 	} {
 		r.Items, r.Name = 5, name
-		if _, err := assortment.NewQuota(r); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v\n want %s", err, want)
-		}
+		expect.Prefix(assortment.NewQuota(r))(t, want)
 	}
-	_, err := assortment.NewQuota(assortment.Rules{Items: 9, Max: 2, Include: numbers(8)})
-	if want := "size: at most 2, but 8 items are demanded: item 0 is included, item 1 is included, item 2 is " +
-		"included, item 3 is included, item 4 is included, and 3 more"; err == nil || err.Error() != want {
-		t.Errorf("error %v\n want %s", err, want)
-	}
+	expect.Message(assortment.NewQuota(assortment.Rules{Items: 9, Max: 2, Include: numbers(8)}))(t,
+		"size: at most 2, but 8 items are demanded: item 0 is included, item 1 is included, item 2 is included, "+
+			"item 3 is included, item 4 is included, and 3 more")
 }
 
 // With many items in groups within ten departments, every group keeps its bounds, and the answer does not depend on the

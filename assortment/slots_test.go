@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -174,10 +174,7 @@ func TestSlotsErrors(t *testing.T) {
 		{2, slots(nil, nil, nil), 3, "slot 0, slot 1 and slot 2: together they take 2 items, and each needs one"},
 		{1, slots(nil, nil, nil, nil, nil, nil, nil, nil), 8, "and"},
 	} {
-		if _, err := assortment.NewSlots(c.items, c.slots, c.minimum); err == nil ||
-			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %s", err, c.want)
-		}
+		expect.Part(assortment.NewSlots(c.items, c.slots, c.minimum))(t, c.want)
 	}
 }
 

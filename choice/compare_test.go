@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -90,9 +91,7 @@ func TestComparisonErrors(t *testing.T) {
 			latent, "bus"),
 	} {
 		want, _, _ = strings.Cut(want, " (latent")
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		expect.Prefix(err)(t, want)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/diff/fd"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -294,9 +295,7 @@ func TestFitInGo(t *testing.T) {
 		"model.random, correlated and draws need kind = \"mixed\"":  {Draws: 5},
 		"model.nests is missing: a nested logit has nests":          {Kind: "nested"},
 	} {
-		if _, err := Fit(context.Background(), &Spec{Utility: u, Model: m}, d, Options{}); err == nil || err.Error() != want {
-			t.Errorf("%+v: error %v, want %s", m, err, want)
-		}
+		expect.Message(Fit(context.Background(), &Spec{Utility: u, Model: m}, d, Options{}))(t, want, m)
 	}
 	r := fatal.Or(Fit(context.Background(), &Spec{Utility: u}, d, Options{}))(t)
 	again := fatal.Or(decodeModel(fatal.Or(r.JSON())(t)))(t)
@@ -339,10 +338,8 @@ func TestUnits(t *testing.T) {
 			t.Errorf("in %s: %v, and in units of 1 %v", unit, r.Coefficients, one.Coefficients)
 		}
 	}
-	want := "the squares of the values behind coefficient cost * 1e160 are beyond 1e308: measure them in larger units"
-	if _, err := in("1e160"); err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
+	expect.Message(in("1e160"))(t,
+		"the squares of the values behind coefficient cost * 1e160 are beyond 1e308: measure them in larger units")
 }
 
 // Estimates are infinite for a variable that is always largest for the chosen alternative, and for the constant of an
@@ -437,8 +434,6 @@ func cutAfter(text, mark string) string {
 func TestFitWithoutWeight(t *testing.T) {
 	spec := replaceLine(longSpec, "[utility]", "weight = \"w - w\"\n[utility]")
 	d := mustLoad(t, "table.csv", []byte(longTable), spec)
-	_, err := Fit(t.Context(), fatal.Or(ReadSpec("spec.toml", []byte(spec)))(t), d, Options{})
-	if err == nil || err.Error() != "every choice has the weight 0: check data.weight" {
-		t.Error(err)
-	}
+	expect.Message(Fit(t.Context(), fatal.Or(ReadSpec("spec.toml", []byte(spec)))(t), d, Options{}))(t,
+		"every choice has the weight 0: check data.weight")
 }

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -220,9 +221,6 @@ func TestIndividuals(t *testing.T) {
 		if len(have) != 3 {
 			t.Errorf("%d decision makers", len(have))
 		}
-		if _, err := base.Individuals(d); err == nil ||
-			err.Error() != "only a mixed logit has coefficients of decision makers" {
-			t.Errorf("error %v", err)
-		}
+		expect.Message(base.Individuals(d))(t, "only a mixed logit has coefficients of decision makers")
 	}
 }

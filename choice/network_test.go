@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
@@ -134,9 +135,7 @@ func TestNetworkOfLinearFamily(t *testing.T) {
 			t.Errorf("%s: %v (%v), want %v (%v)", name, r.Coefficients[j]/sd, r.StandardErrors()[j]/sd, theta, se)
 		}
 	}
-	if _, err := r.JSON(); err == nil || !strings.Contains(err.Error(), "*utility.Linear") {
-		t.Errorf("a model file of another family: error %v", err)
-	}
+	expect.Part(r.JSON())(t, "*utility.Linear", "a model file of another family")
 }
 
 // A network learns a non-linear utility, and predicts unseen choices better than the multinomial logit of the same

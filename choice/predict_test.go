@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -164,10 +165,7 @@ func TestElasticitiesOfAColumnInTwoVariables(t *testing.T) {
 			fmt.Sprintf(`generic = ["cost", "time / 60", %q]`, other))
 		spec = replaceLine(spec, `weight = "weight"`, `derive = ["dear = cost > 2"]`)
 		r, d := fitText(t, "testdata/trips.csv", spec, Options{})
-		if _, err := r.Elasticities(d, "cost"); err == nil ||
-			!strings.HasPrefix(err.Error(), fmt.Sprintf("%q also changes with cost", other)) {
-			t.Errorf("error %v", err)
-		}
+		expect.Prefix(r.Elasticities(d, "cost"))(t, fmt.Sprintf("%q also changes with cost", other))
 		for _, alone := range []string{"time / 60", other} {
 			if _, err := r.Elasticities(d, alone); err != nil {
 				t.Error(err)
@@ -202,10 +200,8 @@ func TestDelta(t *testing.T) {
 	if !near(wtp.Value, -a/p, 1e-14) || !near(wtp.StandardError, math.Sqrt(variance), 1e-7) {
 		t.Errorf("%+v, want %v, %v", wtp, -a/p, math.Sqrt(variance))
 	}
-	if _, err := r.WillingnessToPay("speed", "cost"); err == nil ||
-		err.Error() != `there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]` {
-		t.Errorf("error %v", err)
-	}
+	expect.Message(r.WillingnessToPay("speed", "cost"))(t,
+		`there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]`)
 }
 
 // simulate returns the data with choices drawn from the model.

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/table"
 )
@@ -239,11 +240,9 @@ func TestReadNested(t *testing.T) {
 	}](&b)
 	fatal.If(t, w.Close())
 	for _, source := range []string{"cost", "log(cost)"} {
-		_, err := load(t, "table.parquet", b.Bytes(),
-			replaceLine(longSpec, `generic = ["cost"]`, `generic = ["`+source+`"]`))
-		if want := `column "cost" is nested, and a row needs one value: write cost.list.element as columns of their own`; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Part(load(t, "table.parquet", b.Bytes(), replaceLine(longSpec, `generic = ["cost"]`,
+			`generic = ["`+source+`"]`)))(t, `column "cost" is nested, and a row needs one value: write `+
+			`cost.list.element as columns of their own`)
 	}
 }
 
@@ -360,10 +359,7 @@ func TestReadErrors(t *testing.T) {
 			`variable cost: it is text for some alternatives and a number for others`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := load(t, "table.csv", []byte(c.table), c.spec)
-			if err == nil || err.Error() != c.want {
-				t.Errorf("error %v\nwant  %s", err, c.want)
-			}
+			expect.Message(load(t, "table.csv", []byte(c.table), c.spec))(t, c.want)
 		})
 	}
 }
@@ -476,16 +472,11 @@ func TestReadDamagedFiles(t *testing.T) {
 		"table.parquet.gz": compressed(t, ".gz", parquetFile),
 	} {
 		for _, keep := range []int{5, 20, len(whole) / 2, len(whole) - 9} {
-			if _, err := load(t, name, whole[:keep], longSpec); err == nil ||
-				!strings.Contains(err.Error(), "truncated or damaged") {
-				t.Errorf("%s cut to %d of %d bytes: error %v", name, keep, len(whole), err)
-			}
+			expect.Part(load(t, name, whole[:keep], longSpec))(t, "truncated or damaged", name, keep, len(whole))
 		}
 	}
-	if _, err := load(t, "table.parquet", []byte("\x00\x01\x02,a\n"), longSpec); err == nil ||
-		!strings.Contains(err.Error(), "truncated or damaged: it does not begin as") {
-		t.Errorf("bytes that are not Parquet: error %v", err)
-	}
+	expect.Part(load(t, "table.parquet", []byte("\x00\x01\x02,a\n"), longSpec))(t,
+		"truncated or damaged: it does not begin as", "bytes that are not Parquet")
 	// Changed bytes may go unnoticed, but must never cause a panic.
 	for at := 4; at < len(parquetFile); at += 997 {
 		changed := bytes.Clone(parquetFile)
@@ -516,10 +507,7 @@ func TestReadProgressAndCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Load(context.Background(), t.TempDir(), s, nil); err == nil ||
-		!strings.Contains(err.Error(), "is a folder") {
-		t.Errorf("a folder: error %v", err)
-	}
+	expect.Part(Load(context.Background(), t.TempDir(), s, nil))(t, "is a folder")
 }
 
 func TestBuilder(t *testing.T) {
@@ -547,9 +535,7 @@ func TestBuilder(t *testing.T) {
 		fatal.If(t, b.Add(good))
 		bad := Case{Alternatives: []int{0, 2}, X: []float64{1, 2}, Chosen: 1}
 		c.change(&bad)
-		if err := b.Add(bad); err == nil || err.Error() != c.want {
-			t.Errorf("%s: error %v, want %s", c.name, err, c.want)
-		}
+		expect.Message(b.Add(bad))(t, c.want, c.name)
 		d, err := b.Data()
 		if err != nil || describe(d) != "a 1; c* 2\n" {
 			t.Errorf("%s: %v, %v", c.name, describe(d), err)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -106,10 +107,7 @@ func TestModelFile(t *testing.T) {
 		{`"rows"`, `"lines"`, "lines"},
 		{string(text[len(text)/2:]), "", "it is not a model that vitrine fit wrote"},
 	} {
-		_, err := decodeModel([]byte(strings.Replace(string(text), c.old, c.new, 1)))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s for %.20s: error %v", c.new, c.old, err)
-		}
+		expect.Part(decodeModel([]byte(strings.Replace(string(text), c.old, c.new, 1))))(t, c.want, c.new, c.old)
 	}
 	if _, err := ReadModel(path + "x"); err == nil {
 		t.Error("a file that is not there")
@@ -176,9 +174,7 @@ func TestNeverChosen(t *testing.T) {
 		"\"name\": \"constant[pier]\",\n      \"estimate\": null,\n      \"standard_error\": null,") {
 		t.Errorf("%s, %v", file, err)
 	}
-	if _, err := decodeModel(file); err == nil || err.Error() != "there is no finite estimate of constant[pier]" {
-		t.Errorf("error %v", err)
-	}
+	expect.Message(decodeModel(file))(t, "there is no finite estimate of constant[pier]")
 	for _, m := range []Model{
 		{Kind: "nested", Nests: []Nest{{Name: "boats", Alternatives: []string{"boat", "charter"}}}},
 		{Kind: "mixed", Random: []Random{{Coefficient: "price"}}},
@@ -186,9 +182,7 @@ func TestNeverChosen(t *testing.T) {
 	} {
 		spec := *r.Spec
 		spec.Model = m
-		if _, err := Fit(t.Context(), &spec, d, Options{}); err == nil || err.Error() != reason {
-			t.Errorf("%s: error %v", m.Kind, err)
-		}
+		expect.Message(Fit(t.Context(), &spec, d, Options{}))(t, reason, m.Kind)
 	}
 }
 

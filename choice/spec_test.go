@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -41,10 +42,7 @@ func TestReadSpecErrors(t *testing.T) {
 			"s: line 2: toml: data.form: wrong type: have a TOML integer, want a string in quotes"},
 		{"[data\n", "s: line 1: toml: expected ']' to close table name"},
 	} {
-		_, err := ReadSpec("s", []byte(c.text))
-		if err == nil || err.Error() != c.want {
-			t.Errorf("%s\nerror %v\nwant  %s", c.text, err, c.want)
-		}
+		expect.Message(ReadSpec("s", []byte(c.text)))(t, c.want, c.text)
 	}
 }
 
@@ -83,32 +81,22 @@ func TestTerms(t *testing.T) {
 		{Utility{Generic: []string{"g", "i", "g"}}, `utility names the variable "g" twice`},
 		{Utility{Individual: []string{"i"}, Specific: []string{"i"}}, `utility names the variable "i" twice`},
 	} {
-		if _, err := newDesign(&c.u, []string{"a", "b", "c"}, d.Outside, d); err == nil || err.Error() != c.want {
-			t.Errorf("error %v, want %s", err, c.want)
-		}
+		expect.Message(newDesign(&c.u, []string{"a", "b", "c"}, d.Outside, d))(t, c.want)
 	}
 }
 
 func TestFitRefuses(t *testing.T) {
 	one, only := loadTrips(t, replaceLine(trips, "[utility]", "filter = \"district == 'south'\"\n[utility]"))
-	if _, err := Fit(context.Background(), one, only, Options{Errors: "clustered"}); err == nil ||
-		err.Error() != "clustered errors need data.cluster or data.panel, with several values" {
-		t.Errorf("error %v", err)
-	}
+	expect.Message(Fit(context.Background(), one, only, Options{Errors: "clustered"}))(t,
+		"clustered errors need data.cluster or data.panel, with several values")
 	never, none := loadTrips(t, replaceLine(trips, `chosen = "chosen"`, `chosen = "chosen == 2"`))
-	if _, err := Fit(context.Background(), never, none, Options{}); err == nil ||
-		err.Error() != "every choice takes the outside option: check data.chosen" {
-		t.Errorf("error %v", err)
-	}
-	if _, err := Fit(context.Background(), one, only, Options{Workers: -1}); err == nil ||
-		err.Error() != "workers is -1: want at least 0, one for each processor" {
-		t.Errorf("error %v", err)
-	}
+	expect.Message(Fit(context.Background(), never, none, Options{}))(t,
+		"every choice takes the outside option: check data.chosen")
+	expect.Message(Fit(context.Background(), one, only, Options{Workers: -1}))(t,
+		"workers is -1: want at least 0, one for each processor")
 	spec, d := loadTrips(t, replaceLine(trips, `chosen = "chosen"`, ""))
-	if _, err := Fit(context.Background(), spec, d, Options{}); err == nil ||
-		err.Error() != "the data do not say what was chosen: set data.chosen" {
-		t.Errorf("error %v", err)
-	}
+	expect.Message(Fit(context.Background(), spec, d, Options{}))(t,
+		"the data do not say what was chosen: set data.chosen")
 	if part, err := d.Slice(0, 3); err != nil || !part.Unobserved {
 		t.Errorf("a part of the data says what was chosen, %v", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"vitrine/env"
 	"vitrine/env/envtest"
 	"vitrine/experiment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/option"
 	"vitrine/internal/stream"
@@ -315,9 +316,7 @@ func TestConstraintsAreChecked(t *testing.T) {
 		"kind = \"rules\"\nspaces = [1, 2]\ncapacity = 3":        `x.toml:4: constraint: 2 weights for 4 items`,
 		"kind = \"rules\"\nspaces = [1, 2, 3, -4]\ncapacity = 1": `x.toml:6: constraint: spaces = [1 2 3 -4]: must be at least 0`,
 	} {
-		_, err := config.Load("x.toml", []byte("name = \"x\"\nitems = 4\nsize = 2\n[constraint]\n"+text+"\n"))
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		expect.Prefix(config.Load("x.toml", []byte("name = \"x\"\nitems = 4\nsize = 2\n[constraint]\n"+text+"\n")))(t,
+			want, text)
 	}
 }

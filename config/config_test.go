@@ -12,6 +12,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/env"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/paper/experiments"
@@ -98,10 +99,8 @@ func labels(t *testing.T, f *config.File, sel config.Selection) []string {
 // An experiment would share its directory, and run.json, with a study of this name.
 func TestNamesOfStudies(t *testing.T) {
 	for _, name := range experiments.WithoutFile() {
-		if _, err := config.Load("x.toml", []byte("name = '"+name+"'")); err == nil ||
-			!strings.HasPrefix(err.Error(), "x.toml:1: name = \""+name+"\": results have something else of this name") {
-			t.Errorf("error %v", err)
-		}
+		expect.Prefix(config.Load("x.toml", []byte("name = '"+name+"'")))(t,
+			"x.toml:1: name = \""+name+"\": results have something else of this name")
 	}
 }
 
@@ -142,10 +141,7 @@ func TestWorldsOfABallAreChecked(t *testing.T) {
 		{"bound = inf", "", "x.toml:4: contexts: bound = +Inf: must be finite and positive, or 0 for 1/√d"},
 		{"low = 1", "", `x.toml:4: contexts: unknown key "low"`},
 	} {
-		if _, err := config.Load("x.toml", fmt.Appendf(nil, text, c.contexts, c.truth)); err == nil ||
-			!strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("error %v, want %s", err, c.want)
-		}
+		expect.Prefix(config.Load("x.toml", fmt.Appendf(nil, text, c.contexts, c.truth)))(t, c.want)
 	}
 }
 
@@ -187,19 +183,13 @@ func TestSelection(t *testing.T) {
 	if diff := cmp.Diff([]uint64{7, 8, 9}, e.Seeds); diff != "" {
 		t.Errorf("seeds (-want +got):\n%s", diff)
 	}
-	if _, err := f.Experiment(config.Selection{Policies: []string{"linucb"}}, ""); err == nil ||
-		!strings.Contains(err.Error(), "it has onl-mnl, ") {
-		t.Errorf("error %v, want one that lists the policies", err)
-	}
+	expect.Part(f.Experiment(config.Selection{Policies: []string{"linucb"}}, ""))(t, "it has onl-mnl, ")
 }
 
 func TestSelectionOfNothingIsAnError(t *testing.T) {
 	f := fatal.Or(config.Load("x.toml",
 		[]byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nbaselines = \"tuned\"\n")))(t)
-	if _, err := f.Experiment(config.Selection{}, ""); err == nil ||
-		!strings.Contains(err.Error(), "x has no policy for these baselines") {
-		t.Errorf("error %v, want one that says that nothing is left", err)
-	}
+	expect.Part(f.Experiment(config.Selection{}, ""))(t, "x has no policy for these baselines")
 	if diff := cmp.Diff([]string{"ucb-mnl"}, labels(t, f, config.Selection{Baselines: "tuned"})); diff != "" {
 		t.Errorf("tuned (-want +got):\n%s", diff)
 	}
@@ -236,10 +226,7 @@ func TestWrongTypes(t *testing.T) {
 		plainWorld + "[baskets]\nkind = \"independent\"\nmean = 0.5": "x.toml:8: baskets: mean = 0.5: must be " +
 			"from 1 to 100",
 	} {
-		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text+"\n"))
-		if err == nil || err.Error() != want {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		expect.Message(config.Load("x.toml", []byte("name = \"x\"\n"+text+"\n")))(t, want, text)
 	}
 }
 
@@ -255,23 +242,15 @@ func TestPoolsAreChecked(t *testing.T) {
 		`x.toml:7: truth: unknown key "low": must be one of utility, kind`: "pool = \"camera\"\n" +
 			fmt.Sprintf(world, "low = 1\n"),
 	} {
-		if _, err := config.Load("x.toml", []byte("name = \"x\"\n"+text)); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %s", err, want)
-		}
+		expect.Part(config.Load("x.toml", []byte("name = \"x\"\n"+text)))(t, want)
 	}
 	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\npool = \"camera\"\n"+fmt.Sprintf(world, ""))))(t)
-	if _, err := f.Experiment(config.Selection{}, ""); err == nil ||
-		err.Error() != `x needs the data of pool "camera"` {
-		t.Errorf("error %v without the data", err)
-	}
+	expect.Message(f.Experiment(config.Selection{}, ""))(t, `x needs the data of pool "camera"`)
 	for want, p := range map[string]*env.Pool{
 		`x: features = 3, and the items of pool "camera" have 2`: pool(2),
 		`x: items = 100, and the items of pool "camera" are 40`:  {Features: mat.NewDense(40, 3, nil)},
 	} {
-		if err := f.UsePool(p); err == nil || err.Error() != want {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		expect.Message(f.UsePool(p))(t, want)
 	}
 }
 
@@ -340,10 +319,7 @@ func TestDriftIsChecked(t *testing.T) {
 		"contexts.kind = \"priced\"\ntruth.kind = \"ideals\"\ndrift.kind = \"rotation\"\n": "x.toml:4: drift: kind = " +
 			"'rotation': the truth 'ideals' reads a price and a category",
 	} {
-		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text))
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", text, err, want)
-		}
+		expect.Prefix(config.Load("x.toml", []byte("name = \"x\"\n"+text)))(t, want, text)
 	}
 }
 
@@ -429,9 +405,7 @@ func TestExperts(t *testing.T) {
 		"growth = 1.0\n":                                                 `x.toml:8: policy "bma-mnl": growth = 1: must be finite and above 1`,
 		"utility = \"a\"":                                                `x.toml:8: policy "bma-mnl": unknown key "utility"`,
 	} {
-		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"bma-mnl\"\n"+text))
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		text = "name = \"x\"\n" + plainWorld + "[[policy]]\nname = \"bma-mnl\"\n" + text
+		expect.Prefix(config.Load("x.toml", []byte(text)))(t, want, text)
 	}
 }

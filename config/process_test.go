@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -42,10 +42,7 @@ func TestProcessIsIdentifiedByItsFiles(t *testing.T) {
 		`command = "python3"`:          `mine.toml:8: policy "process": command = 'python3': wrong type: want a list of strings in quotes`,
 		"command = [\"x\"]\nsteps = 3": `mine.toml:9: policy "process": unknown key "steps"`,
 	} {
-		_, err := Load("mine.toml", []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = "+
-			"\"linear\"\n[[policy]]\nname = \"process\"\n"+command))
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: the error is %v, want %s", command, err, want)
-		}
+		expect.Prefix(Load("mine.toml", []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = "+
+			"\"linear\"\n[[policy]]\nname = \"process\"\n"+command)))(t, want, command)
 	}
 }

@@ -3,13 +3,13 @@ package env_test
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
@@ -74,7 +74,5 @@ func TestShoppersRefuseABadContext(t *testing.T) {
 		Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, newRand(3)),
 	}
 	shoppers := env.Shoppers{World: world, Seed: 1}
-	if err := shoppers.Meet(new(env.Shopper), 1); err == nil || !strings.Contains(err.Error(), "revenue") {
-		t.Errorf("a negative revenue: %v", err)
-	}
+	expect.Part(shoppers.Meet(new(env.Shopper), 1))(t, "revenue", "a negative revenue")
 }

@@ -25,6 +25,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
@@ -284,24 +285,17 @@ func TestDumpErrors(t *testing.T) {
 		dir := t.TempDir()
 		fatal.If(t, experiment.Dump(t.Context(), e, experiment.Options{Dir: dir}))
 		c.change(e)
-		err := experiment.Dump(c.ctx, e, experiment.Options{Dir: dir})
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v, want %s…", err, want)
-		}
+		expect.Prefix(experiment.Dump(c.ctx, e, experiment.Options{Dir: dir}))(t, want)
 		if _, err := os.Stat(filepath.Join(dir, "small", "world.json")); !os.IsNotExist(err) {
 			t.Errorf("%s: a world.json is left", want)
 		}
 	}
 	twice := small()
 	twice.Seeds = []uint64{1, 1}
-	if err := experiment.Dump(t.Context(), twice, experiment.Options{Dir: t.TempDir()}); err == nil ||
-		!strings.Contains(err.Error(), "seed 1 is a duplicate") {
-		t.Errorf("a seed twice: error %v", err)
-	}
+	expect.Part(experiment.Dump(t.Context(), twice, experiment.Options{Dir: t.TempDir()}))(t,
+		"seed 1 is a duplicate", "a seed twice")
 	file := filepath.Join(t.TempDir(), "file")
 	fatal.If(t, os.WriteFile(file, nil, 0o644))
-	if err := experiment.Dump(t.Context(), small(), experiment.Options{Dir: file}); err == nil ||
-		!strings.Contains(err.Error(), file) {
-		t.Errorf("a file in the place of the directory: error %v", err)
-	}
+	expect.Part(experiment.Dump(t.Context(), small(), experiment.Options{Dir: file}))(t,
+		file, "a file in the place of the directory")
 }

@@ -17,6 +17,7 @@ import (
 	"vitrine"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -51,10 +52,8 @@ func TestNamesThatFilesCannotHave(t *testing.T) {
 		e, dir := small(policy("first", first())), t.TempDir()
 		e.Name = name
 		for _, e := range []*experiment.Experiment{e, small(policy(name, first()))} {
-			_, err := experiment.Run(t.Context(), e, experiment.Options{Dir: filepath.Join(dir, "out")})
-			if err == nil || !strings.Contains(err.Error(), "must be printable, without / ") {
-				t.Errorf("%q: error %v", name, err)
-			}
+			expect.Part(experiment.Run(t.Context(), e, experiment.Options{Dir: filepath.Join(dir, "out")}))(t,
+				"must be printable, without / ", name)
 		}
 		_, err := experiment.Finals(t.Context(), small(policy(name, first())), experiment.Options{Dir: t.TempDir()})
 		if err != nil { // a tuning's labels may contain commas: they are not written to CSV
@@ -83,10 +82,7 @@ func TestErrorsNameTheUnit(t *testing.T) {
 		"policy unsaid: json: unsupported value": {Label: "unsaid", Settings: math.NaN(),
 			New: best().New},
 	} {
-		_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
+		expect.Part(experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1}))(t, want)
 	}
 	for want, w := range map[string]planted{
 		"policy first, seed 0, round 1: feature 0 of item 0 is +Inf: features must be finite": {feature: math.Inf(1)},
@@ -96,17 +92,11 @@ func TestErrorsNameTheUnit(t *testing.T) {
 	} {
 		e := small(policy("first", first()))
 		e.World = func(*rand.Rand) env.Environment { return w }
-		_, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
+		expect.Part(experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1}))(t, want)
 	}
 	file := filepath.Join(t.TempDir(), "a file")
 	fatal.If(t, os.WriteFile(file, nil, 0o644))
-	if _, err := experiment.Run(t.Context(), small(best()), experiment.Options{Dir: file}); err == nil ||
-		!strings.Contains(err.Error(), file) {
-		t.Errorf("error %v, want one that names %s", err, file)
-	}
+	expect.Part(experiment.Run(t.Context(), small(best()), experiment.Options{Dir: file}))(t, file)
 }
 
 // An experiment that cannot be played is rejected by name, before any file is written.
@@ -139,10 +129,7 @@ func TestExperimentsThatCannotBePlayed(t *testing.T) {
 	} {
 		e, dir := small(best()), filepath.Join(t.TempDir(), "out")
 		change(e)
-		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: dir}); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
+		expect.Part(experiment.Run(t.Context(), e, experiment.Options{Dir: dir}))(t, want)
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: the directory was made (%v)", want, err)
 		}
@@ -176,9 +163,7 @@ func TestPanicsNameTheUnit(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
-			if err == nil || !strings.Contains(err.Error(), "small: "+want) {
-				t.Error(err)
-			}
+			expect.Part(err)(t, "small: "+want)
 			var panicked *experiment.PanicError
 			if got := errors.As(err, &panicked); got != strings.Contains(want, "panic: ") {
 				t.Errorf("%t that it is a PanicError", got)
@@ -201,10 +186,7 @@ func TestBrokenWorldsNameTheUnit(t *testing.T) {
 	} {
 		e := small(policy("first", first()))
 		e.World = func(*rand.Rand) env.Environment { return w }
-		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1}); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
+		expect.Part(experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1}))(t, want)
 	}
 }
 

@@ -1,7 +1,6 @@
 package experiment_test
 
 import (
-	"strings"
 	"testing"
 
 	"vitrine"
@@ -10,6 +9,7 @@ import (
 	"vitrine/bandit/bandittest"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -29,13 +29,7 @@ func TestOracleKeepsTheContract(t *testing.T) {
 	})
 	var world *env.World
 	for _, e := range []env.Environment{nil, world} {
-		if _, err := experiment.NewOracle(p, e); err == nil ||
-			!strings.Contains(err.Error(), "NewOracle: the environment is nil") {
-			t.Errorf("error %v, want one that says what is nil", err)
-		}
+		expect.Part(experiment.NewOracle(p, e))(t, "NewOracle: the environment is nil")
 	}
-	if _, err := experiment.NewOracle(bandit.Problem{}, firstFeature{}); err == nil ||
-		!strings.Contains(err.Error(), "features = 0") {
-		t.Errorf("no problem: %v", err)
-	}
+	expect.Part(experiment.NewOracle(bandit.Problem{}, firstFeature{}))(t, "features = 0", "no problem")
 }

@@ -2,12 +2,12 @@ package experiment
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/internal/expect"
 )
 
 func TestDecodeOffer(t *testing.T) {
@@ -40,9 +40,7 @@ func TestDecodeOffer(t *testing.T) {
 		`{"assortment": [1], "propensity": 1.5}`: `propensity = 1.5: must be from 0 to 1`,
 		`{"assortment": [1, 2, 1]}`:              `item 1 is in the assortment twice`,
 	} {
-		if _, err := decodeOffer([]byte(line), false); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: the error is %v, want %s", line, err, want)
-		}
+		expect.Prefix(decodeOffer([]byte(line), false))(t, want, line)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -252,9 +253,7 @@ func processFaults(t *testing.T) {
 			e.Seeds = []uint64{7}
 			_, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir()})
 			for _, want := range append(c.want, "small: policy outside, seed 7, ") {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("the error is %v, want %q", err, want)
-				}
+				expect.Part(err)(t, want)
 			}
 			if err != nil && len(err.Error()) > 6000 {
 				t.Errorf("the error has %d bytes", len(err.Error()))
@@ -262,12 +261,9 @@ func processFaults(t *testing.T) {
 		})
 	}
 	t.Run("no program", func(t *testing.T) {
-		_, err := experiment.Run(t.Context(), small(asProcess(time.Minute, "no-such-program")),
-			experiment.Options{Dir: t.TempDir(), Workers: 1})
-		if want := "small: policy outside, seed 0: process no-such-program does not start: "; err == nil ||
-			!strings.HasPrefix(err.Error(), want) {
-			t.Errorf("the error is %v, want %s", err, want)
-		}
+		expect.Prefix(experiment.Run(t.Context(), small(asProcess(time.Minute, "no-such-program")),
+			experiment.Options{Dir: t.TempDir(), Workers: 1}))(t,
+			"small: policy outside, seed 0: process no-such-program does not start: ")
 	})
 	t.Run("noisy", func(t *testing.T) {
 		e := small(withFault("noisy", time.Minute))

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"vitrine"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -57,10 +57,7 @@ func TestMergeNamesWhatDiffers(t *testing.T) {
 			fatal.If(t, experiment.RunShard(t.Context(), e, experiment.Shard{Index: index, Of: 2},
 				experiment.Options{Dir: dirs[index-1]}))
 		}
-		if _, err := experiment.Merge("small", dirs, experiment.Options{Dir: t.TempDir()}); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
+		expect.Part(experiment.Merge("small", dirs, experiment.Options{Dir: t.TempDir()}))(t, want)
 	}
 }
 
@@ -119,8 +116,6 @@ func TestMergedDiagnostics(t *testing.T) {
 		warnings != 1 {
 		t.Errorf("with a repeated shard: %v, %v, %d warnings, want %v", got, err, warnings, want)
 	}
-	if _, err := merge(nil, whole, play(half, 1)); err == nil ||
-		!strings.Contains(err.Error(), "both have policy a on seed 1, with different results") {
-		t.Errorf("with a shard that has other diagnostics: %v", err)
-	}
+	expect.Part(merge(nil, whole, play(half, 1)))(t,
+		"both have policy a on seed 1, with different results", "a shard of other diagnostics")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/figure"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -34,10 +35,7 @@ func TestReadPanel(t *testing.T) {
 }
 
 func TestReadPanelNamesAMissingFile(t *testing.T) {
-	_, err := figure.ReadPanel("nowhere/regret.csv")
-	if err == nil || !strings.Contains(err.Error(), "nowhere/regret.csv") {
-		t.Errorf("error %v does not name the file", err)
-	}
+	expect.Part(figure.ReadPanel("nowhere/regret.csv"))(t, "nowhere/regret.csv")
 }
 
 func TestDecodeASingleSeed(t *testing.T) {
@@ -137,10 +135,7 @@ func TestDecodeErrors(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := figure.Decode(strings.NewReader(test.file), "out.csv")
-			if err == nil || err.Error() != test.want {
-				t.Errorf("\n got %v\nwant %s", err, test.want)
-			}
+			expect.Message(figure.Decode(strings.NewReader(test.file), "out.csv"))(t, test.want)
 		})
 	}
 }

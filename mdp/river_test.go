@@ -3,7 +3,6 @@ package mdp_test
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/mdp"
@@ -447,12 +447,8 @@ func TestSwim(t *testing.T) {
 	}))
 	for _, wrong := range []mdp.SwimmerOptions{{Beta: 1}, {Beta: -1, Lambda: 1}, {Beta: 1, Lambda: math.NaN()}, {Lambda: math.Inf(1)}} {
 		wrong.Algorithm = "ucrl-mnl"
-		if _, err := mdp.NewSwimmer(r, wrong, 1, nil); err == nil || !strings.Contains(err.Error(), "must be finite") {
-			t.Errorf("%+v: error %v", wrong, err)
-		}
+		expect.Part(mdp.NewSwimmer(r, wrong, 1, nil))(t, "must be finite", wrong)
 	}
-	if _, err := mdp.NewSwimmer(r, mdp.SwimmerOptions{Algorithm: "best"}, 1, nil); err == nil ||
-		err.Error() != `there is no algorithm "best": name onl-mdp, orrl-mnl, rrl-mnl, ucrl-mnl, ucrl-mnl-plus` {
-		t.Errorf("error %v", err)
-	}
+	expect.Message(mdp.NewSwimmer(r, mdp.SwimmerOptions{Algorithm: "best"}, 1, nil))(t,
+		`there is no algorithm "best": name onl-mdp, orrl-mnl, rrl-mnl, ucrl-mnl, ucrl-mnl-plus`)
 }

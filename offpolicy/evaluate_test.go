@@ -17,6 +17,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/offpolicy"
 	"vitrine/utility"
@@ -370,83 +371,46 @@ func TestBadLogs(t *testing.T) {
 		rounds, _, _ := s.log(20, 1, rand.New(rand.NewPCG(1, 2)))
 		return rounds
 	}
-	for want, change := range map[string]func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round{
-		"no decision with an outcome": func([]offpolicy.Round, *offpolicy.Options) []offpolicy.Round { return nil },
-		"round 3: the propensity is 1.2": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
-			r[2].Propensity = 1.2
-			return r
+	refused := func(want string, rounds []offpolicy.Round, o offpolicy.Options) {
+		t.Helper()
+		expect.Part(offpolicy.NewLog(t.Context(), rounds, o))(t, want)
+	}
+	refused("no decision with an outcome", nil, offpolicy.Options{})
+	for want, change := range map[string]func(r []offpolicy.Round){
+		"round 3: the propensity is 1.2":             func(r []offpolicy.Round) { r[2].Propensity = 1.2 },
+		"round 3: the propensity is NaN":             func(r []offpolicy.Round) { r[2].Propensity = math.NaN() },
+		"round 3: 1 names for 4 items":               func(r []offpolicy.Round) { r[2].Items = []string{"a"} },
+		"round 3: the earnings are corrected by NaN": func(r []offpolicy.Round) { r[2].Corrected = math.NaN() },
+		"round 4: choice 3 is not a position":        func(r []offpolicy.Round) { r[3].Choice = 3 },
+		"round 1 has no items":                       func(r []offpolicy.Round) { r[0].Context = nil },
+		"round 2: assortment has item 9": func(r []offpolicy.Round) {
+			r[1].Shown, r[1].Choice = vitrine.Assortment{9}, 0
 		},
-		"round 3: the propensity is NaN": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
-			r[2].Propensity = math.NaN()
-			return r
-		},
-		"round 3: 1 names for 4 items": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
-			r[2].Items = []string{"a"}
-			return r
-		},
-		"round 3: the earnings are corrected by NaN": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
-			r[2].Corrected = math.NaN()
-			return r
-		},
-		"round 4: choice 3 is not a position": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
-			r[3].Choice = 3
-			return r
-		},
-		"round 1 has no items": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
-			r[0].Context = nil
-			return r
-		},
-		"round 2: assortment has item 9": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
-			r[1].Shown = vitrine.Assortment{9}
-			r[1].Choice = 0
-			return r
-		},
-		"round 2: the law is one of 9 items": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
+		"round 2: the law is one of 9 items": func(r []offpolicy.Round) {
 			r[1].SamplingLaw = offpolicy.EpsilonPages(1, 9, 2, nil)
-			return r
 		},
-		"round 2: the law gives the page": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
+		"round 2: the law gives the page": func(r []offpolicy.Round) {
 			r[1].SamplingLaw = offpolicy.EpsilonPages(1, 4, 1, nil)
-			return r
-		},
-		"the model has 3 features, and the log 2": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
-			o.Model = utility.NewLinear(3, true)
-			return r
-		},
-		"the level is 2": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
-			o.Level = 2
-			return r
-		},
-		"the ridge is -1": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
-			o.Ridge = -1
-			return r
-		},
-		"30 folds of 20 rounds": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
-			o.Folds = 30
-			return r
-		},
-		"-1 resamples": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
-			o.Resamples = -1
-			return r
 		},
 	} {
-		t.Run(want, func(t *testing.T) {
-			o := offpolicy.Options{}
-			rounds := change(good(), &o)
-			if _, err := offpolicy.NewLog(t.Context(), rounds, o); err == nil || !strings.Contains(err.Error(), want) {
-				t.Error(err)
-			}
-		})
+		rounds := good()
+		change(rounds)
+		refused(want, rounds, offpolicy.Options{})
+	}
+	for want, o := range map[string]offpolicy.Options{
+		"the model has 3 features, and the log 2": {Model: utility.NewLinear(3, true)},
+		"the level is 2":        {Level: 2},
+		"the ridge is -1":       {Ridge: -1},
+		"30 folds of 20 rounds": {Folds: 30},
+		"-1 resamples":          {Resamples: -1},
+	} {
+		refused(want, good(), o)
 	}
 	l := newLog(t, good(), offpolicy.Options{})
-	if _, err := l.Evaluate("p", nil); err == nil || err.Error() != "0 pages for 20 rounds" {
-		t.Errorf("error %v", err)
-	}
+	expect.Message(l.Evaluate("p", nil))(t, "0 pages for 20 rounds")
 	pages := make([]vitrine.Assortment, 20)
 	pages[4] = vitrine.Assortment{4}
-	if _, err := l.Evaluate("p", pages); err == nil || !strings.Contains(err.Error(), "round 5: the policy's page") {
-		t.Errorf("error %v", err)
-	}
+	expect.Part(l.Evaluate("p", pages))(t, "round 5: the policy's page")
 }
 
 // A learning policy replayed on a uniform log earns the same as live. Errors name a page that it cannot learn from, and
@@ -494,10 +458,8 @@ func TestReplay(t *testing.T) {
 		t.Errorf("interrupted: %v", err)
 	}
 	rounds[6].SamplingLaw = offpolicy.EpsilonPages(0.9, 4, 1, rounds[6].Shown)
-	if _, err := offpolicy.Replay(t.Context(), rounds, learner(), offpolicy.Options{}); err == nil ||
-		!strings.Contains(err.Error(), "round 7: the page was not drawn uniformly") {
-		t.Errorf("error %v", err)
-	}
+	expect.Part(offpolicy.Replay(t.Context(), rounds, learner(), offpolicy.Options{}))(t,
+		"round 7: the page was not drawn uniformly")
 }
 
 // A round's influence is n−1 times the change from leaving it out: to first order for the direct method, and also for

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/panics"
 	"vitrine/utility"
 	"vitrine/utility/utilitytest"
@@ -197,11 +198,8 @@ func TestParseActivation(t *testing.T) {
 			t.Errorf("ParseActivation(%q) = %v, %v", a.String(), got, err)
 		}
 	}
-	_, err := utility.ParseActivation("sigmod")
-	want := `unknown activation "sigmod": want one of sigmoid, tanh, relu, softplus, sine`
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
+	expect.Message(utility.ParseActivation("sigmod"))(t,
+		`unknown activation "sigmod": want one of sigmoid, tanh, relu, softplus, sine`)
 	if got := utility.Activation(9).String(); got != "Activation(9)" {
 		t.Errorf("unknown activation prints as %q", got)
 	}

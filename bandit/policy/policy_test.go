@@ -13,6 +13,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/bandit/policy"
 	"vitrine/env"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/internal/stream"
@@ -192,9 +193,7 @@ func TestFixedFamiliesAreBounded(t *testing.T) {
 		}
 		text := fmt.Appendf(nil, `{"name":"ucb-mnl","utility":{"kind":%q}}`, kind)
 		want := fmt.Sprintf("kind = %q: %d features make more than 10000 parameters", kind, problem.NumFeatures)
-		if _, _, err := policy.Read(text, problem, true); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Part(policy.Read(text, problem, true))(t, want)
 		problem.NumFeatures--
 		if _, _, err := policy.Read(text, problem, true); err != nil {
 			t.Error(err)

@@ -12,6 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/expect"
 	"vitrine/utility"
 )
 
@@ -158,10 +159,7 @@ func TestBatteryFindsFlaws(t *testing.T) {
 			if k < 0 {
 				t.Fatalf("no clause %q", name)
 			}
-			if err := contract[k].check(world{c.world, items, features}); err == nil ||
-				!strings.HasPrefix(err.Error(), want) {
-				t.Errorf("%s: %v, want %s", name, err, want)
-			}
+			expect.Prefix(contract[k].check(world{c.world, items, features}))(t, want, name)
 		})
 	}
 }

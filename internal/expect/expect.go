@@ -4,6 +4,7 @@ package expect
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // TB is a *testing.T, *testing.B, *testing.F or *rapid.T.
@@ -25,5 +26,35 @@ func Fails[V any](_ V, err error) func(t TB, want error) {
 	return func(t TB, want error) {
 		t.Helper()
 		Error(t, err, want)
+	}
+}
+
+// Text reports an error without the wanted text. called says in the report what was called.
+type Text func(t TB, want string, called ...any)
+
+// Message checks the results of a call, the last of which is an error with the wanted text:
+// expect.Message(f())(t, "no ink").
+func Message(results ...any) Text {
+	return text(results, func(text, want string) bool { return text == want })
+}
+
+// Prefix is Message for an error that begins with the wanted text.
+func Prefix(results ...any) Text { return text(results, strings.HasPrefix) }
+
+// Part is Message for an error with the wanted text anywhere in it.
+func Part(results ...any) Text { return text(results, strings.Contains) }
+
+func text(results []any, agree func(text, want string) bool) Text {
+	err, _ := results[len(results)-1].(error)
+	return func(t TB, want string, called ...any) {
+		if err != nil && agree(err.Error(), want) {
+			return
+		}
+		t.Helper()
+		where := ""
+		if len(called) > 0 {
+			where = fmt.Sprint(called...) + ": "
+		}
+		t.Error(fmt.Sprintf("%sthe error is %v\n want %s", where, err, want))
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 )
@@ -61,9 +61,7 @@ func TestSnapshotsHaveFiniteNumbers(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1)} {
 		f := fields.Snapshot("sample")
 		f.Floats(&[]float64{1, v})
-		if _, err := f.Seal(); err == nil || !strings.Contains(err.Error(), "must be finite") {
-			t.Errorf("%v: error %v", v, err)
-		}
+		expect.Part(f.Seal())(t, "must be finite", v)
 	}
 }
 
@@ -81,9 +79,7 @@ func TestDamageIsNamed(t *testing.T) {
 		{"another kind", "other", `is of "sample", want "other"`, data},
 		{"not a snapshot", "sample", "not a snapshot", []byte("something quite different")},
 	} {
-		if _, err := fields.OpenKind(c.kind, c.data); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want one that says %q", c.name, err, c.want)
-		}
+		expect.Part(fields.OpenKind(c.kind, c.data))(t, c.want, c.name)
 	}
 }
 

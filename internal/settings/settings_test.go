@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/panics"
 	"vitrine/internal/settings"
@@ -95,9 +96,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 			Rounds string `toml:"rounds"`
 		}{}, "name", "truth", "policy"),
 	} {
-		if err == nil || err.Error() != want {
-			t.Errorf("the error is %v, want %s", err, want)
-		}
+		expect.Message(err)(t, want)
 	}
 	if _, ok, err := root.Table("revenue"); ok || err != nil {
 		t.Errorf("a missing table: %v, %v", ok, err)
@@ -105,10 +104,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 	if list, err := root.Tables("revenue"); list != nil || err != nil {
 		t.Errorf("a missing array: %v, %v", list, err)
 	}
-	if _, err := settings.Parse("x.toml", []byte("a = 1\nb = \n")); err == nil ||
-		!strings.HasPrefix(err.Error(), "x.toml:2: ") {
-		t.Errorf("a syntax error is %v", err)
-	}
+	expect.Prefix(settings.Parse("x.toml", []byte("a = 1\nb = \n")))(t, "x.toml:2: ", "a syntax error")
 }
 
 func second(_ settings.Section, _ bool, err error) error { return err }
@@ -215,9 +211,7 @@ func TestReadJSON(t *testing.T) {
 		"{\"a\": \"\xff\"}":    "UTF-8",
 		`{"a": 1, "b": [1, 2}`: "invalid character",
 	} {
-		if _, err := settings.ReadJSON([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
+		expect.Part(settings.ReadJSON([]byte(text)))(t, want, text)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/paper/geometry"
 )
@@ -224,9 +225,7 @@ func TestSurveyRefuses(t *testing.T) {
 			"geometry: strong convexity alone is a lower bound: no τ is the largest",
 		},
 	} {
-		if _, err := geometry.Survey(context.Background(), c.setting); err == nil || err.Error() != c.want {
-			t.Errorf("%s: error %v, want %s", name, err, c.want)
-		}
+		expect.Message(geometry.Survey(context.Background(), c.setting))(t, c.want, name)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/paper/study"
 )
@@ -93,9 +94,7 @@ func TestReadErrors(t *testing.T) {
 			path := filepath.Join(dir, c.file)
 			fatal.If(t, os.WriteFile(path, []byte(c.text), 0o644))
 			want := path + ": " + c.want + "; run vitrine reproduce geometric-condition again"
-			if _, err := Read(dir); err == nil || err.Error() != want {
-				t.Errorf("\n got %v\nwant %s", err, want)
-			}
+			expect.Message(Read(dir))(t, want)
 		})
 	}
 }
@@ -104,18 +103,14 @@ func TestReadNamesAMissingFile(t *testing.T) {
 	for _, name := range []string{"run.json", "loss.csv", "map.csv"} {
 		dir := written(t)
 		fatal.If(t, os.Remove(filepath.Join(dir, name)))
-		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("error %v does not name %s", err, name)
-		}
+		expect.Part(Read(dir))(t, name)
 	}
 }
 
 func TestWriteNamesThePathThatItCannotWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	fatal.If(t, os.WriteFile(path, nil, 0o644))
-	if err := small().Write(path); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("error %v does not name %s", err, path)
-	}
+	expect.Part(small().Write(path))(t, path)
 }
 
 // For any bytes, decoding returns an error or a landscape that can be drawn.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/mdp"
@@ -129,16 +130,10 @@ func TestErrors(t *testing.T) {
 	}
 	s := small()
 	s.Policies[0].Learner = "best"
-	if _, err := s.Run(context.Background(), 1, func(int) {}); err == nil ||
-		!strings.Contains(err.Error(), `vql: there is no learner "best"`) {
-		t.Errorf("error %v", err)
-	}
+	expect.Part(s.Run(context.Background(), 1, func(int) {}))(t, `vql: there is no learner "best"`)
 	s = smallRivers()
 	s.Policies[0].Learner = "best"
-	if _, err := s.Run(context.Background(), 1, func(int) {}); err == nil ||
-		!strings.Contains(err.Error(), `onl-mdp: there is no algorithm "best"`) {
-		t.Errorf("error %v", err)
-	}
+	expect.Part(s.Run(context.Background(), 1, func(int) {}))(t, `onl-mdp: there is no algorithm "best"`)
 	r := fatal.Or(small().Run(context.Background(), 1, func(int) {}))(t)
 	for want, damage := range map[string]func(*sessions.Report){
 		`vql has no points in the world "linear utilities, N = 6"`: func(r *sessions.Report) {

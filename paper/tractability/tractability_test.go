@@ -15,6 +15,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/paper/tractability"
 )
@@ -123,11 +124,8 @@ func TestMeasureReportsFailures(t *testing.T) {
 		return nil, errors.New("no luck")
 	}}
 	c := new(clock)
-	err := tractability.Measure(t.Context(), setting, []tractability.Algorithm{bad}, c.read, none,
-		func(tractability.Point) error { return nil })
-	if err == nil || err.Error() != "bad of N = 4, K = 2: no luck" {
-		t.Errorf("error %v", err)
-	}
+	expect.Message(tractability.Measure(t.Context(), setting, []tractability.Algorithm{bad}, c.read, none,
+		func(tractability.Point) error { return nil }))(t, "bad of N = 4, K = 2: no luck")
 	full := errors.New("the disk is full")
 	if err := measure(t, t.Context(), none, func(tractability.Point) error { return full }); !errors.Is(err, full) {
 		t.Errorf("error %v", err)

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/utility"
 )
 
@@ -108,9 +109,7 @@ func TestBatteryFindsFlaws(t *testing.T) {
 				if c.name != clause {
 					continue
 				}
-				if err := c.check(test.model); err == nil || !strings.HasPrefix(err.Error(), want) {
-					t.Errorf("%s: %v, want %s", clause, err, want)
-				}
+				expect.Prefix(c.check(test.model))(t, want, clause)
 				return
 			}
 			t.Errorf("no clause %q", clause)

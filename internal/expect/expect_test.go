@@ -1,0 +1,49 @@
+package expect_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"vitrine/internal/expect"
+)
+
+// reports keeps what a check reports.
+type reports struct {
+	*testing.T
+	all []string
+}
+
+func (r *reports) Error(args ...any) { r.all = append(r.all, fmt.Sprint(args...)) }
+
+func TestTexts(t *testing.T) {
+	call := func(err error) (int, error) { return 0, err }
+	broken := errors.New("printer: no ink")
+	for _, c := range []struct {
+		name  string
+		check func(...any) expect.Text
+		holds map[string]bool
+	}{
+		{"Message", expect.Message, map[string]bool{"printer: no ink": true, "printer": false, "ink": false}},
+		{"Prefix", expect.Prefix, map[string]bool{"printer: no ink": true, "printer": true, "ink": false}},
+		{"Part", expect.Part, map[string]bool{"printer: no ink": true, "printer": true, "ink": true, "red": false}},
+	} {
+		for want, holds := range c.holds {
+			r := &reports{T: t}
+			c.check(call(broken))(r, want, "printing")
+			if (len(r.all) == 0) != holds {
+				t.Errorf("%s of %q reports %q", c.name, want, r.all)
+			}
+			before := len(r.all)
+			c.check(call(nil))(r, want)
+			if len(r.all) == before {
+				t.Errorf("%s accepts a call without an error", c.name)
+			}
+		}
+	}
+	r := &reports{T: t}
+	expect.Message(broken)(r, "no paper", "page ", 7)
+	if want := "page 7: the error is printer: no ink\n want no paper"; len(r.all) != 1 || r.all[0] != want {
+		t.Errorf("reports %q, want %q", r.all, want)
+	}
+}
