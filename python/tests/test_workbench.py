@@ -9,6 +9,7 @@ import polars
 import pytest
 
 import vitrine
+from vitrine.workbench import _frame, _read, _toml
 
 from .conftest import SPEC
 
@@ -51,6 +52,13 @@ def test_warnings() -> None:
     model = vitrine.fit(FRAMES[0], {**SPEC, "utility": {"constants": True}})
     with pytest.warns(UserWarning, match="the model was fitted without alternative"):
         vitrine.predict(model, FRAMES[0].assign(item=FRAMES[0]["item"] + ","))
+
+
+def test_late_types() -> None:
+    """A column's type is that of all its rows: polars looks at the first 100 by default."""
+    frame = _read(FRAMES[1], "choice,probability\n" + "1,1\n" * 101 + "x,0.5\n")
+    assert frame.row(-1) == ("x", 0.5)
+    assert _frame(FRAMES[1], [{"value": 1}] * 101 + [{"value": 0.5}])["value"][-1] == 0.5
 
 
 @pytest.mark.parametrize("data", FRAMES, ids=["pandas", "polars"])
@@ -114,6 +122,14 @@ def test_names_of_any_text() -> None:
     name = "price 😀\x7f\t"
     renamed = {**SPEC, "utility": {"generic": [name, "rating"]}}
     assert list(vitrine.fit(FRAMES[0].rename(columns={"price": name}), renamed).frame["name"]) == [name, "rating"]
+
+
+def test_path_with_an_equals_sign(tmp_path: Path) -> None:
+    """As data lakes name their directories. Any other text with one is TOML."""
+    text = "".join(f"{k} = {_toml(v)}\n" for k, v in SPEC.items())
+    spec = tmp_path / "year=2026.toml"
+    spec.write_text(text, encoding="utf-8")
+    assert vitrine.fit(vitrine.clicks, str(spec)) == vitrine.fit(vitrine.clicks, text)
 
 
 def test_errors() -> None:
