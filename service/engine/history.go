@@ -16,9 +16,14 @@ import (
 )
 
 // History returns a placement's changes with their authors and times, read from the log, and the alarms of its guard.
-// It returns ErrNotFound or ctx's error.
+// Changes that were removed from the log are left out, also where this process remembers them. Errors are ErrNotFound,
+// ErrUnread and ctx's.
 func (e *Engine) History(ctx context.Context, name string) (*api.History, error) {
 	v, err := e.View(name)
+	if err != nil {
+		return nil, err
+	}
+	first, err := e.logBegins(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -29,6 +34,9 @@ func (e *Engine) History(ctx context.Context, name string) (*api.History, error)
 	e.mu.RUnlock()
 	var before []byte // the configuration
 	for _, entry := range slices.Backward(entries) {
+		if entry < first {
+			continue
+		}
 		event, err := e.event(ctx, entry)
 		if err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 )
 
@@ -64,6 +65,23 @@ func TestHistory(t *testing.T) {
 	}
 	_, err := e.History(t.Context(), "nowhere")
 	is(t, "of no placement", err, engine.ErrNotFound)
+}
+
+// cached is a store that still reads entries after they were removed, as one on NATS may in another process.
+type cached struct{ *memlog.Store }
+
+func (cached) Extent(context.Context) (eventlog.Extent, error) {
+	return eventlog.Extent{First: 2, Last: 2}, nil
+}
+
+func TestHistoryWithoutWhatWasRemoved(t *testing.T) {
+	e := opened(t, engine.Options{Store: cached{new(memlog.Store)}})
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}]}`)
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
+	h := fatal.Or(e.History(t.Context(), "home"))(t)
+	if len(h.Changes) != 1 || h.Changes[0].Entry != 2 || h.Changes[0].Fields != nil {
+		t.Errorf("%+v", h.Changes)
+	}
 }
 
 // The history has the alarms that were, and how unlikely they were.

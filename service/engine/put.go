@@ -55,7 +55,10 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 		case err != nil:
 			return false, err
 		}
-		from, err := e.first(ctx, how)
+		from, err := uint64(1), error(nil)
+		if how.Relearns() {
+			from, err = e.logBegins(ctx)
+		}
 		if err != nil {
 			return false, unfinished(err, unchanged)
 		}
@@ -116,10 +119,10 @@ func (e *Engine) mayChange(name string, c *setup.Config, how *Change) error {
 	return err
 }
 
-// first returns the first entry of the log, if a learner is to learn from it.
-func (e *Engine) first(ctx context.Context, how *Change) (uint64, error) {
+// logBegins returns the log's first entry, or 1 if the store does not know it.
+func (e *Engine) logBegins(ctx context.Context) (uint64, error) {
 	bounded, ok := e.store.(eventlog.Bounded)
-	if !how.Relearns() || !ok {
+	if !ok {
 		return 1, nil
 	}
 	x, err := bounded.Extent(ctx)

@@ -69,14 +69,11 @@ func (e *Engine) search(ctx context.Context, placement, id string) (*state.Looku
 	if f := e.found; f.placement == placement && f.id == id && f.sequence == last {
 		return f.lookup, nil
 	}
-	from := v.Page.Born + 1
-	if bounded, ok := e.store.(eventlog.Bounded); ok {
-		x, err := bounded.Extent(ctx)
-		if err != nil {
-			return nil, err
-		}
-		from = max(from, x.First)
+	from, err := e.logBegins(ctx)
+	if err != nil {
+		return nil, err
 	}
+	from = max(from, v.Page.Born+1)
 	var lookup *state.Lookup
 	sequence, name := from-1, []byte(id)
 	for entry, err := range e.store.Entries(ctx, from) {
