@@ -6,6 +6,7 @@ import csv
 import html
 import importlib
 import json
+import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -199,7 +200,7 @@ def _toml(value: Any) -> str:
 
 
 def _toml_file(spec: Spec, to: Path) -> str:
-    if isinstance(spec, Path) or (isinstance(spec, str) and "=" not in spec):
+    if isinstance(spec, Path) or (isinstance(spec, str) and ("=" not in spec or os.path.isfile(spec))):
         return str(spec)
     text = spec if isinstance(spec, str) else "".join(f"{_toml(str(k))} = {_toml(v)}\n" for k, v in spec.items() if v is not None)
     to.write_text(text, encoding="utf-8")
@@ -242,7 +243,8 @@ def _kind(like: Any) -> Any:
 
 
 def _frame(like: Any, rows: list[dict[str, Any]]) -> Any:
-    return _kind(like).DataFrame(rows)
+    kind = _kind(like)
+    return kind.DataFrame(rows) if kind.__name__ == "pandas" else kind.DataFrame(rows, infer_schema_length=None)
 
 
 def _read(like: Any, text: str) -> Any:
@@ -252,4 +254,4 @@ def _read(like: Any, text: str) -> Any:
     if kind.__name__ == "pandas":
         missing = {name: [""] if name in labels else ["", "NaN"] for name in names}
         return kind.read_csv(StringIO(text), dtype=dict.fromkeys(labels, str), keep_default_na=False, na_values=missing)
-    return kind.read_csv(StringIO(text), schema_overrides=dict.fromkeys(labels, kind.String))
+    return kind.read_csv(StringIO(text), schema_overrides=dict.fromkeys(labels, kind.String), infer_schema_length=None)
