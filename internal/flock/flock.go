@@ -57,8 +57,11 @@ func (l *Lock) Held() bool {
 	return os.SameFile(l.locked, named)
 }
 
-// Release unlocks explicitly. Closing the file alone would not do: a process that another goroutine is just starting
+// Release unlocks explicitly; a nil lock holds nothing. Closing the file alone would not do: a process that another goroutine is just starting
 // holds the file open, too, until it executes its program.
 func (l *Lock) Release() error {
+	if l == nil {
+		return nil
+	}
 	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
 }

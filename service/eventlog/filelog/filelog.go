@@ -70,13 +70,10 @@ type Store struct {
 	changed  eventlog.Bell // rung by appends and by Close
 }
 
-var (
-	_ eventlog.Store     = (*Store)(nil)
-	_ eventlog.Reader    = (*Store)(nil)
-	_ eventlog.Bounded   = (*Store)(nil)
-	_ eventlog.Truncater = (*Store)(nil)
-	_ eventlog.Synced    = (*Store)(nil)
-)
+var _ interface {
+	eventlog.Log
+	eventlog.Synced
+} = (*Store)(nil)
 
 // Open opens a log and verifies all its files. It creates the log if necessary. If a process or machine failed during
 // the last append, before acknowledging it, Open drops that append with a warning. Any other damage is a
@@ -290,5 +287,5 @@ func (s *Store) shut() error {
 	if !s.options.ReadOnly && s.mark != nil {
 		err = s.files.restore(s.checkDir() == nil, s.options.Logger)
 	}
-	return errors.Join(err, s.files.close(), s.mark.close(), s.lock.release())
+	return errors.Join(err, s.files.close(), s.mark.close(), s.lock.Release())
 }

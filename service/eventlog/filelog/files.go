@@ -191,7 +191,7 @@ func (s *Store) Loss() error { return cmp.Or(s.life.Loss(), s.checkDir()) }
 func (s *Store) Confirm(context.Context) error { return s.life.Loss() }
 
 func (s *Store) checkDir() error {
-	if s.options.ReadOnly || s.lock == nil || s.lock.held() {
+	if s.options.ReadOnly || s.lock == nil || s.lock.Held() {
 		return nil
 	}
 	return fmt.Errorf("%w: %s was moved or removed, or another directory is in its place",

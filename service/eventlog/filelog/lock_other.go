@@ -20,5 +20,5 @@ func Hold(string) (release func() error, err error) { return func() error { retu
 func hold(string) (*fileLock, error)    { return nil, nil }
 func noHolds(string) (*fileLock, error) { return nil, nil }
 
-func (*fileLock) held() bool     { return true }
-func (*fileLock) release() error { return nil }
+func (*fileLock) Held() bool     { return true }
+func (*fileLock) Release() error { return nil }

@@ -13,11 +13,11 @@ import (
 )
 
 // fileLock is a lock on a file or a directory; nil holds no lock.
-type fileLock struct{ *flock.Lock }
+type fileLock = flock.Lock
 
 // lockDir reserves a directory for one writer.
 func lockDir(dir string) (*fileLock, error) {
-	l, err := take(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, flock.TryExclusive)
+	l, err := flock.Take(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, flock.TryExclusive)
 	if errors.Is(err, flock.ErrTaken) {
 		return nil, fmt.Errorf("filelog: %s is open in another process, such as a service: stop it first", dir)
 	}
@@ -31,35 +31,17 @@ func Hold(dir string) (release func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.release, nil
+	return l.Release, nil
 }
 
 // hold locks out the removal of entries, after waiting for a running one.
-func hold(dir string) (*fileLock, error) { return take(dir, os.O_RDONLY, flock.Shared) }
+func hold(dir string) (*fileLock, error) { return flock.Take(dir, os.O_RDONLY, flock.Shared) }
 
 // noHolds locks out calls to hold.
 func noHolds(dir string) (*fileLock, error) {
-	l, err := take(dir, os.O_RDONLY, flock.TryExclusive)
+	l, err := flock.Take(dir, os.O_RDONLY, flock.TryExclusive)
 	if errors.Is(err, flock.ErrTaken) {
 		return nil, fmt.Errorf("%w: of %s", eventlog.ErrHeld, dir)
 	}
 	return l, err
-}
-
-func take(path string, flag, how int) (*fileLock, error) {
-	l, err := flock.Take(path, flag, how)
-	if err != nil {
-		return nil, err
-	}
-	return &fileLock{l}, nil
-}
-
-// held reports whether the locked file is still at its path.
-func (l *fileLock) held() bool { return l.Held() }
-
-func (l *fileLock) release() error {
-	if l == nil {
-		return nil
-	}
-	return l.Release()
 }

@@ -104,7 +104,7 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if err != nil {
 		return err
 	}
-	defer alone.release()
+	defer alone.Release()
 	last := s.find(min(sequence, x.Last)) // first remaining segment
 	head := int64(0)
 	err = s.read(last, last.info.BaseIndex, func(r record) error {

@@ -27,12 +27,7 @@ type Store struct {
 // identity is shared by all logs in memory. Their hashes distinguish them.
 var identity = eventlog.Identity{'m', 'e', 'm', 'l', 'o', 'g'}
 
-var (
-	_ eventlog.Store     = (*Store)(nil)
-	_ eventlog.Reader    = (*Store)(nil)
-	_ eventlog.Bounded   = (*Store)(nil)
-	_ eventlog.Truncater = (*Store)(nil)
-)
+var _ eventlog.Log = (*Store)(nil)
 
 // Append implements eventlog.Store, without surviving the process.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
