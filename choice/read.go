@@ -114,7 +114,6 @@ type reader struct {
 	usual  []usualLabel // by position in a choice
 	begins []bool       // by row of the batch: whether it begins a choice
 	label  []int        // by row of the batch
-	values [][]float64  // by variable, then by row of the batch
 	check  []bool       // by variable: whether some values are not finite, or not needed
 	plain  bool         // whether no variable needs checking
 	run    [2]int       // rows [from, to) of the batch that are in the data, but not yet with their variables
@@ -128,7 +127,8 @@ type reader struct {
 type computed struct {
 	*expression
 	field string
-	slot  int // column of the frame that it fills, if derived
+	slot  int       // column of the frame that it fills, if derived
+	value []float64 // by row of the batch
 }
 
 // resolver finds names in a header, and keeps the first error.
@@ -222,8 +222,7 @@ func newReader(t table.Table, l *Layout, variables []Variable) (*reader, error) 
 		}
 	}
 	r.frame = frame{names: names.names, columns: make([]table.Column, len(names.names))}
-	r.values, r.x, r.check = make([][]float64, len(variables)), make([]float64, len(variables)), make([]bool,
-		len(variables))
+	r.x, r.check = make([]float64, len(variables)), make([]bool, len(variables))
 
 	r.builder = NewBuilder(nil, labels, l.hasOutside())
 	r.builder.Panels, r.builder.Clusters = l.Panel != "", l.Cluster != ""
@@ -255,17 +254,18 @@ func (r *reader) at(i int, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", table.At(r.t, r.first+i), fmt.Errorf(format, args...))
 }
 
-// numbers evaluates an expression on the batch's rows.
-func (r *reader) numbers(c *computed) ([]float64, error) {
+// compute evaluates an expression on the batch's rows.
+func (r *reader) compute(c *computed) error {
 	values, i, err := c.numbers(&r.frame)
-	if err != nil && c.program == nil && !c.plain {
-		return nil, fmt.Errorf("%s: %w", c.field, err) // not specific to a row
-	} else if err != nil && c.plain {
-		return nil, r.at(i, "column %s: %w: write numbers as 1234.5, or compare a text, %[1]s == \"text\"", c.source, err)
-	} else if err != nil {
-		return nil, r.at(i, "column %s: %w", c.source, err)
+	switch c.value = values; {
+	case err == nil:
+		return nil
+	case c.plain:
+		return r.at(i, "column %s: %w: write numbers as 1234.5, or compare a text, %[1]s == \"text\"", c.source, err)
+	case c.program == nil:
+		return fmt.Errorf("%s: %w", c.field, err) // not specific to a row
 	}
-	return values, nil
+	return r.at(i, "column %s: %w", c.source, err)
 }
 
 // batch adds a batch's rows to the choices.
@@ -278,31 +278,24 @@ func (r *reader) batch(b *table.Batch) error {
 		return err
 	}
 	for _, d := range r.derived {
-		values, err := r.numbers(d)
-		if err != nil {
+		if err := r.compute(d); err != nil {
 			return err
 		}
-		r.frame.columns[d.slot] = table.Column{Number: values}
+		r.frame.columns[d.slot] = table.Column{Number: d.value}
 	}
 	r.plain = true
 	for v, e := range r.variables {
-		values, err := r.numbers(e)
-		if err != nil {
+		if err := r.compute(e); err != nil {
 			return err
 		}
-		r.values[v], r.check[v] = values, r.needed[v] != nil || !allFinite(values)
+		r.check[v] = r.needed[v] != nil || !allFinite(e.value)
 		r.plain = r.plain && !r.check[v]
 	}
-	var is conditions
-	for _, c := range []struct {
-		dst *[]float64
-		e   *computed
-	}{{&is.kept, r.filter}, {&is.available, r.available}, {&is.chosen, r.chosen}, {&is.weight, r.weight}} {
-		if c.e == nil {
+	for _, c := range []*computed{r.filter, r.available, r.chosen, r.weight} {
+		if c == nil {
 			continue
 		}
-		var err error
-		if *c.dst, err = r.numbers(c.e); err != nil {
+		if err := r.compute(c); err != nil {
 			return err
 		}
 	}
@@ -315,7 +308,7 @@ func (r *reader) batch(b *table.Batch) error {
 				return err
 			}
 		}
-		row, err := r.state(i, &is)
+		row, err := r.state(i)
 		if err == nil && row.kept {
 			err = r.row(i, row)
 		}
@@ -327,34 +320,31 @@ func (r *reader) batch(b *table.Batch) error {
 	return nil
 }
 
-// conditions are the layout's conditions and weights on a batch's rows; nil for one that the layout lacks.
-type conditions struct{ kept, available, chosen, weight []float64 }
-
 // rowState is the result of a layout's conditions for a row.
 type rowState struct{ kept, available, chosen bool }
 
 // state returns what the conditions say of a row. It notes a chosen row that is filtered out.
-func (r *reader) state(i int, is *conditions) (row rowState, err error) {
-	if row.kept, err = r.condition(i, r.filter, is.kept, true); err != nil {
+func (r *reader) state(i int) (row rowState, err error) {
+	if row.kept, err = r.condition(i, r.filter, true); err != nil {
 		return row, err
 	}
 	if !row.kept {
-		if is.chosen != nil && is.chosen[i] == 1 {
+		if r.chosen != nil && r.chosen.value[i] == 1 {
 			r.open.lost = r.t.Line(r.first + i)
 		}
 		return row, nil
 	}
-	if row.chosen, err = r.condition(i, r.chosen, is.chosen, false); err != nil {
+	if row.chosen, err = r.condition(i, r.chosen, false); err != nil {
 		return row, err
 	}
-	if row.available, err = r.condition(i, r.available, is.available, true); err != nil {
+	if row.available, err = r.condition(i, r.available, true); err != nil {
 		return row, err
 	}
 	if r.open.kept == 0 {
-		return row, r.keep(i, is.weight)
+		return row, r.keep(i)
 	}
-	if w := is.weight; w != nil && w[i] != r.open.weight {
-		return row, r.at(i, "column %s: the weight is %v, and %v in the first row of %s", r.weight.source, w[i],
+	if w := r.weight; w != nil && w.value[i] != r.open.weight {
+		return row, r.at(i, "column %s: the weight is %v, and %v in the first row of %s", w.source, w.value[i],
 			r.open.weight, r.name())
 	}
 	for _, g := range r.groups() {
@@ -375,14 +365,14 @@ func allFinite(values []float64) bool {
 }
 
 // condition returns whether a condition holds in a row, and usual without a condition.
-func (r *reader) condition(i int, c *computed, values []float64, usual bool) (bool, error) {
-	if values == nil {
+func (r *reader) condition(i int, c *computed, usual bool) (bool, error) {
+	if c == nil {
 		return usual, nil
 	}
-	if v := values[i]; v != 0 && v != 1 {
+	if v := c.value[i]; v != 0 && v != 1 {
 		return false, r.at(i, "column %s: %v is neither 0 nor 1 (%s)", c.source, v, c.field)
 	}
-	return values[i] == 1, nil
+	return c.value[i] == 1, nil
 }
 
 // group finds the beginnings of choices in the batch, and each row's label.
@@ -524,12 +514,11 @@ func (r *reader) groups() [2]group {
 }
 
 // keep takes the weight and the groups of the open choice from row i, the first that the filter kept.
-func (r *reader) keep(i int, weight []float64) error {
-	if weight != nil {
-		if w := weight[i]; !(w >= 0) || math.IsInf(w, 1) {
-			return r.at(i, "column %s: the weight is %v: want a finite number, at least 0", r.weight.source, w)
+func (r *reader) keep(i int) error {
+	if w := r.weight; w != nil {
+		if r.open.weight = w.value[i]; !(r.open.weight >= 0) || math.IsInf(r.open.weight, 1) {
+			return r.at(i, "column %s: the weight is %v: want a finite number, at least 0", w.source, r.open.weight)
 		}
-		r.open.weight = weight[i]
 	}
 	for _, g := range r.groups() {
 		for _, slot := range g.slots {
@@ -602,16 +591,15 @@ func (r *reader) row(i int, row rowState) error {
 
 // evaluate stores the variables of a row in r.x, 0 for those that its alternative does not use.
 func (r *reader) evaluate(i, label int) error {
-	for v, values := range r.values {
-		r.x[v] = values[i]
+	for v, e := range r.variables {
+		r.x[v] = e.value[i]
 		switch needed := r.needed[v]; {
 		case needed != nil && !(label < len(needed) && needed[label]):
 			r.x[v] = 0
 		case math.IsNaN(r.x[v]):
-			return r.at(i, "column %s is missing or not a number, for alternative %s", r.variables[v].source,
-				r.labels.names[label])
+			return r.at(i, "column %s is missing or not a number, for alternative %s", e.source, r.labels.names[label])
 		case math.IsInf(r.x[v], 0):
-			return r.at(i, "column %s is %v, for alternative %s", r.variables[v].source, r.x[v], r.labels.names[label])
+			return r.at(i, "column %s is %v, for alternative %s", e.source, r.x[v], r.labels.names[label])
 		}
 	}
 	return nil
@@ -620,8 +608,8 @@ func (r *reader) evaluate(i, label int) error {
 // copyRun adds the variables for the rows in run to the data.
 func (r *reader) copyRun() {
 	if r.run[0] < r.run[1] {
-		for v, values := range r.values {
-			r.builder.x[v] = append(r.builder.x[v], values[r.run[0]:r.run[1]]...)
+		for v, e := range r.variables {
+			r.builder.x[v] = append(r.builder.x[v], e.value[r.run[0]:r.run[1]]...)
 		}
 	}
 	r.run = [2]int{}
