@@ -57,8 +57,8 @@ func (l *Lock) Held() bool {
 	return os.SameFile(l.locked, named)
 }
 
-// Release unlocks explicitly; a nil lock holds nothing. Closing the file alone would not do: a process that another goroutine is just starting
-// holds the file open, too, until it executes its program.
+// Release unlocks explicitly; a nil lock holds nothing. Closing the file alone would not do: a process that another
+// goroutine is just starting holds the file open, too, until it executes its program.
 func (l *Lock) Release() error {
 	if l == nil {
 		return nil

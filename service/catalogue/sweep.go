@@ -109,24 +109,24 @@ func (c *Catalogue) Enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// behind returns how many items a list still must look at.
-func (c *Catalogue) behind(l list) int {
+// behind returns how many items a list still must look at, and whether it has looked at any.
+func (c *Catalogue) behind(l list) (items int, begun bool) {
 	c.RLock()
 	defer c.RUnlock()
 	s := l.progress()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.begun || s.seen < c.changes.first {
-		return c.Len()
+		return c.Len(), s.begun
 	}
-	return max(0, c.Len()-s.next) + int(c.changes.end()-s.seen)
+	return max(0, c.Len()-s.next) + int(c.changes.end()-s.seen), true
 }
 
 // complete brings a list up to date; changes may follow at once. The work is charged to the caller's account in ctx, if
 // there is one. A list that is only a few changes behind is never refused.
 func (c *Catalogue) complete(ctx context.Context, l list) error {
 	w := workOf(ctx)
-	if c.behind(l) > sliceItems || !l.progress().isBegun() {
+	if items, begun := c.behind(l); items > sliceItems || !begun {
 		leave, err := w.enter(ctx)
 		if err != nil {
 			return err
@@ -145,12 +145,6 @@ func (c *Catalogue) complete(ctx context.Context, l list) error {
 			return nil
 		}
 	}
-}
-
-func (s *sweep) isBegun() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.begun
 }
 
 // CatchUp brings a filter and groups up to date for a caller that holds the read lock. It returns false after many

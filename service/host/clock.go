@@ -96,11 +96,6 @@ func (c *steadyClock) sure() time.Time {
 	return now
 }
 
-// watch warns about steps of the time of day, until ctx ends.
-func (c *steadyClock) watch(ctx context.Context, every time.Duration, logger *slog.Logger) {
-	repeat(ctx, every, func() { c.compare(logger) })
-}
-
 // repeat calls f at intervals until ctx ends.
 func repeat(ctx context.Context, every time.Duration, f func()) {
 	ticker := time.NewTicker(every)
@@ -115,6 +110,7 @@ func repeat(ctx context.Context, every time.Duration, f func()) {
 	}
 }
 
+// compare warns about steps of the time of day.
 func (c *steadyClock) compare(logger *slog.Logger) {
 	skew := c.ahead()
 	if (skew - c.skew).Abs() <= maxSkew {

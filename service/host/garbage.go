@@ -16,16 +16,9 @@ func CollectOften(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
 	defer debug.SetGCPercent(debug.SetGCPercent(maxGarbage))
-	r := rest{before: readHeap().allocated}
-	for last := maxGarbage; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	last, r := maxGarbage, rest{before: readHeap().allocated}
+	repeat(ctx, time.Second, func() {
 		now := readHeap()
 		if percent := garbagePercent(now.live); percent != last {
 			debug.SetGCPercent(percent)
@@ -34,7 +27,7 @@ func CollectOften(ctx context.Context) {
 		if r.collects(now) {
 			debug.FreeOSMemory()
 		}
-	}
+	})
 }
 
 // heap describes the heap, in bytes.

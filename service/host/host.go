@@ -330,7 +330,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 		return err
 	}
 	defer l.engine.Close()
-	beside.Go(func() { l.clock.watch(ctx, time.Second, s.Logger) })
+	beside.Go(func() { repeat(ctx, time.Second, func() { l.clock.compare(s.Logger) }) })
 	beside.Go(func() { l.works(ctx) })
 	defer beside.Wait()
 	defer stop()

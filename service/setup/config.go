@@ -61,7 +61,7 @@ func Parse(text []byte) (*Config, error) {
 	if err := json.Unmarshal(text, &c.Placement, json.RejectUnknownMembers(true)); err != nil {
 		err := api.JSONError(err)
 		if field := new(api.FieldError); errors.As(err, &field) && field.Field == "/policy" {
-			return nil, errPolicyObject()
+			return nil, api.Fieldf("/policy", `must be an object such as {"name": "onl-mnl"}`)
 		}
 		return nil, err
 	}
@@ -150,10 +150,6 @@ func size(bytes int) string {
 		return fmt.Sprint(bytes, " bytes")
 	}
 	return fmt.Sprintf("%.1f kB", float64(bytes)/1000)
-}
-
-func errPolicyObject() error {
-	return api.Fieldf("/policy", `must be an object such as {"name": "onl-mnl"}`)
 }
 
 // Canonical returns the configuration with all its values, keys in order (RFC 8785): configurations of the same meaning

@@ -68,13 +68,6 @@ func (c *Config) Plain() *Config {
 	return &p
 }
 
-// ofVariant returns the configuration of a variant's own learner.
-func (c *Config) ofVariant(i int) *Config {
-	p := *c.Plain()
-	p.Policy = c.Experiment.Variants[i].Policy
-	return &p
-}
-
 // OfVariants calls f with the configuration of each learner of a variant. An error of a policy names the variant.
 func (c *Config) OfVariants(f func(i int, c *Config) error) error {
 	if c.Experiment == nil {
@@ -84,7 +77,9 @@ func (c *Config) OfVariants(f func(i int, c *Config) error) error {
 		if v.Policy == nil {
 			continue
 		}
-		if err := f(i, c.ofVariant(i)); err != nil {
+		own := *c.Plain()
+		own.Policy = v.Policy
+		if err := f(i, &own); err != nil {
 			if field := new(api.FieldError); errors.As(err, &field) {
 				return api.Fieldf(fmt.Sprintf("/experiment/variants/%d", i)+field.Field, "%s", field.Message)
 			}
