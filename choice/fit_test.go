@@ -401,9 +401,7 @@ func TestFitStops(t *testing.T) {
 	d, u := simulated(t, 1000, 3)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Fit(ctx, &Spec{Utility: u}, d, Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
+	expect.Fails(Fit(ctx, &Spec{Utility: u}, d, Options{}))(t, context.Canceled)
 	r, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Steps: 1})
 	if err != nil || r.Converged || r.Steps != 2 {
 		t.Errorf("after one step: converged %v, %d steps, %v", r.Converged, r.Steps, err)

@@ -504,9 +504,7 @@ func TestReadProgressAndCancel(t *testing.T) {
 		t.Errorf("error %v after %d bytes", err, last)
 	}
 	_, err = Load(ctx, path, s, func(int64, int64) { cancel() })
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
+	expect.Error(t, err, context.Canceled)
 	expect.Part(Load(context.Background(), t.TempDir(), s, nil))(t, "is a folder")
 }
 

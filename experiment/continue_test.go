@@ -3,7 +3,6 @@ package experiment_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"vitrine"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -107,9 +107,7 @@ func TestInterruptedExperimentContinues(t *testing.T) {
 		return nil
 	}
 	_, err := experiment.Run(ctx, small(policy("random", l)), experiment.Options{Dir: dir, Workers: 1})
-	if !errors.Is(err, experiment.ErrInterrupted) {
-		t.Fatalf("error %v, want ErrInterrupted", err)
-	}
+	expect.Error(t, err, experiment.ErrInterrupted)
 	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err == nil {
 		t.Error("an interrupted experiment left a regret.csv")
 	}

@@ -25,10 +25,8 @@ import (
 func TestWhatEndsAnExperiment(t *testing.T) {
 	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer stop()
-	if _, err := experiment.Run(late, small(best()), experiment.Options{Dir: t.TempDir()}); !errors.Is(err,
-		experiment.ErrInterrupted) {
-		t.Errorf("error %v after the deadline, want ErrInterrupted", err)
-	}
+	expect.Fails(experiment.Run(late, small(best()), experiment.Options{Dir: t.TempDir()}))(t,
+		experiment.ErrInterrupted)
 	broken := first()
 	broken.seen = func(vitrine.Round) error { return context.Canceled }
 	if _, err := experiment.Run(t.Context(), small(policy("broken", broken)),

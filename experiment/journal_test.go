@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -41,9 +41,7 @@ func TestJournalStopsAtAFailedAppend(t *testing.T) {
 	}
 	j.file.Close()
 	j.file = whole
-	if err := j.append(&unit{Policy: "p"}); !errors.Is(err, first) {
-		t.Errorf("error %v after one that failed with %v", err, first)
-	}
+	expect.Error(t, j.append(&unit{Policy: "p"}), first)
 }
 
 // Reading never panics, and never accepts a damaged line.

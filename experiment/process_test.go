@@ -286,10 +286,7 @@ func TestProcessInterrupted(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		cancel()
 	}()
-	if _, err := experiment.Run(ctx, e, experiment.Options{Dir: dir, Workers: 2}); !errors.Is(err,
-		experiment.ErrInterrupted) {
-		t.Errorf("the error is %v", err)
-	}
+	expect.Fails(experiment.Run(ctx, e, experiment.Options{Dir: dir, Workers: 2}))(t, experiment.ErrInterrupted)
 	noChildren(t)
 	if data, err := os.ReadFile(filepath.Join(dir, "small", "runs.jsonl")); err != nil || len(data) > 0 {
 		t.Errorf("the journal has %q, %v", data, err)

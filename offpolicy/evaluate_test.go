@@ -3,7 +3,6 @@ package offpolicy_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -454,9 +453,7 @@ func TestReplay(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := offpolicy.Replay(ended, rounds, learner(), offpolicy.Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("interrupted: %v", err)
-	}
+	expect.Fails(offpolicy.Replay(ended, rounds, learner(), offpolicy.Options{}))(t, context.Canceled)
 	rounds[6].SamplingLaw = offpolicy.EpsilonPages(0.9, 4, 1, rounds[6].Shown)
 	expect.Part(offpolicy.Replay(t.Context(), rounds, learner(), offpolicy.Options{}))(t,
 		"round 7: the page was not drawn uniformly")

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/panics"
 	_ "vitrine/internal/rapidseed"
@@ -251,12 +252,8 @@ func TestSearchInvariants(t *testing.T) {
 
 func TestSearchPassesErrorsOn(t *testing.T) {
 	torn := errors.New("torn")
-	_, err := tune.Search(2, seeds(2), tune.Halving{First: 1, Factor: 2}, func([]int, []uint64) ([][][]float64, error) {
-		return nil, torn
-	})
-	if !errors.Is(err, torn) {
-		t.Errorf("error %v", err)
-	}
+	expect.Fails(tune.Search(2, seeds(2), tune.Halving{First: 1, Factor: 2},
+		func([]int, []uint64) ([][][]float64, error) { return nil, torn }))(t, torn)
 }
 
 // The standard error is computed from the seeds' means: panels that share seeds do not count as independent.

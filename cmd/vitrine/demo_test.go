@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/demo"
@@ -59,10 +60,8 @@ func TestDemoOverwritesNothing(t *testing.T) {
 	before := ask(t, 200, "GET", url+"/v1/placements", "")
 	fatal.If(t, stop())
 	s.demo = true
-	if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil ||
-		!strings.Contains(err.Error(), `the placement "auto"`) {
-		t.Fatalf("the demonstration over a placement of that name: %v", err)
-	}
+	expect.Part(s.run(t.Context(), slog.New(slog.DiscardHandler)))(t,
+		`the placement "auto"`, "the demonstration over a placement of that name")
 	s.demo = false
 	url, _, stop = serving(t, s)
 	if after := ask(t, 200, "GET", url+"/v1/placements", ""); after != before {

@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/hint"
 )
@@ -94,9 +95,7 @@ func TestTablesInOtherEncodings(t *testing.T) {
 		"id,utility\na,1\ngr\xfcn,1\n":     `line 3: column id: "gr\xfcn" is not UTF-8: convert the file`,
 		"id,utility,groups\na,1,gr\xfcn\n": `line 2: column groups: "gr\xfcn" is not UTF-8: convert the file`,
 	} {
-		if _, err := readItems(t, []byte(text)); err == nil || err.Error() != want {
-			t.Errorf("%q\n got %v\nwant %s", text, err, want)
-		}
+		expect.Message(readItems(t, []byte(text)))(t, want, text)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -131,10 +132,7 @@ func TestServeSaysItFirst(t *testing.T) {
 	} {
 		s := newService(t)
 		change(s)
-		if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Part(s.run(t.Context(), slog.New(slog.DiscardHandler)))(t, want)
 		if _, err := os.Stat(filepath.Join(s.Data, host.LogDir)); err == nil {
 			t.Errorf("%s: the log was opened", want)
 		}

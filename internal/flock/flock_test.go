@@ -3,13 +3,13 @@
 package flock
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -20,9 +20,7 @@ func TestReleaseBesideAChild(t *testing.T) {
 	l := fatal.Or(take())(t)
 	child := fatal.Or(unix.Dup(int(l.file.Fd())))(t)
 	defer unix.Close(child)
-	if _, err := take(); !errors.Is(err, ErrTaken) {
-		t.Errorf("it is locked twice: %v", err)
-	}
+	expect.Fails(take())(t, ErrTaken)
 	fatal.If(t, l.Release())
 	again := fatal.Or(take())(t)
 	if err := again.Release(); err != nil {

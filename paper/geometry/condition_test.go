@@ -233,7 +233,5 @@ func TestSurveyStops(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("stop")
 	cancel(stop)
-	if _, err := geometry.Survey(ctx, geometry.Figure); !errors.Is(err, stop) {
-		t.Errorf("error %v, want the cause", err)
-	}
+	expect.Fails(geometry.Survey(ctx, geometry.Figure))(t, stop)
 }

@@ -22,6 +22,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/text"
 )
@@ -294,15 +295,11 @@ func TestReaderFails(t *testing.T) {
 	half := strings.NewReader(`{"split":"train","la`)
 	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
 		_, err := readLines(io.MultiReader(half, iotest.ErrReader(cause)), "FILE")
-		if !errors.Is(err, cause) {
-			t.Errorf("lines: error %v, want %v", err, cause)
-		}
+		expect.Error(t, err, cause)
 		half.Reset(`{"split":"train","la`)
 		archive := asTar(corpus(3))
 		_, err = readTar(io.MultiReader(bytes.NewReader(archive[:len(archive)/2]), iotest.ErrReader(cause)), "FILE")
-		if !errors.Is(err, cause) {
-			t.Errorf("archive: error %v, want %v", err, cause)
-		}
+		expect.Error(t, err, cause)
 	}
 	_, err := readLines(io.MultiReader(half, iotest.ErrReader(io.ErrUnexpectedEOF)), "FILE")
 	wantError(t, err, "FILE", "FILE is truncated")

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -222,9 +223,7 @@ func TestPrepareStops(t *testing.T) {
 				}
 				cache := filepath.Join(dir, "cache")
 				_, err := Prepare(ctx, path, cache, report)
-				if !errors.Is(err, context.Canceled) {
-					t.Errorf("error %v, want that of the context", err)
-				}
+				expect.Error(t, err, context.Canceled)
 				if diff := cmp.Diff(whole[:i+1], l.stages); diff != "" {
 					t.Errorf("stages, -want +got:\n%s", diff)
 				}

@@ -3,7 +3,6 @@ package sessions_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -125,9 +124,7 @@ func TestPlansWithoutLearning(t *testing.T) {
 func TestErrors(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	if _, err := small().Run(ctx, 2, func(int) {}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want context.Canceled", err)
-	}
+	expect.Fails(small().Run(ctx, 2, func(int) {}))(t, context.Canceled)
 	s := small()
 	s.Policies[0].Learner = "best"
 	expect.Part(s.Run(context.Background(), 1, func(int) {}))(t, `vql: there is no learner "best"`)

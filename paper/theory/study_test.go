@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/mle"
@@ -231,9 +231,7 @@ func TestStudyIsInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	dir := t.TempDir()
 	_, err := small().Run(ctx, "1", experiment.Options{Dir: dir, Workers: 1, Progress: func(int) { stop() }})
-	if !errors.Is(err, experiment.ErrInterrupted) {
-		t.Errorf("error %v, want that it was interrupted", err)
-	}
+	expect.Error(t, err, experiment.ErrInterrupted)
 	if _, err := os.Stat(filepath.Join(dir, "runs", "coverage", "runs.jsonl")); err != nil {
 		t.Error(err)
 	}
@@ -265,9 +263,7 @@ func TestReportsThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 	}
-	if _, err := theory.Read(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v of a report that is not there", err)
-	}
+	expect.Fails(theory.Read(t.TempDir()))(t, os.ErrNotExist)
 }
 
 func FuzzRead(f *testing.F) {

@@ -127,9 +127,7 @@ func TestMeasureReportsFailures(t *testing.T) {
 	expect.Message(tractability.Measure(t.Context(), setting, []tractability.Algorithm{bad}, c.read, none,
 		func(tractability.Point) error { return nil }))(t, "bad of N = 4, K = 2: no luck")
 	full := errors.New("the disk is full")
-	if err := measure(t, t.Context(), none, func(tractability.Point) error { return full }); !errors.Is(err, full) {
-		t.Errorf("error %v", err)
-	}
+	expect.Error(t, measure(t, t.Context(), none, func(tractability.Point) error { return full }), full)
 }
 
 // Every algorithm supports the figure's smallest size, and only the log barrier refuses the largest.
@@ -177,9 +175,7 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 		}
 	}
 	fatal.If(t, os.Remove(filepath.Join(dir, tractability.Mark)))
-	if _, err := tractability.Read(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v of a file that is gone", err)
-	}
+	expect.Fails(tractability.Read(dir))(t, os.ErrNotExist)
 }
 
 // A survey that can be read can be written and read again.
