@@ -21,8 +21,9 @@ type Data struct {
 	Clusters     int      // number of clusters; 0 without clusters
 	Choices      int
 	Rows         int
-	Dropped      int  // number of choices left out by [Layout.Exclude]
-	Unobserved   bool // whether the chosen alternatives are unknown, as in a table to predict
+	Dropped      int      // number of choices left out by [Layout.Exclude]
+	Unmet        []string // the alternatives of [Layout.Exclude] that no row offers
+	Unobserved   bool     // whether the chosen alternatives are unknown, as in a table to predict
 
 	blocks []*block
 }

@@ -102,11 +102,11 @@ type reader struct {
 	needed                            [][]bool // by variable, then by label; nil for all labels
 
 	labels, panels, clusters numbering
-	excluded                 map[int]bool
-	outside                  int   // label of the outside option, or -1
-	number                   []int // by label: 1 + its index in the data; 0 if excluded
-	latest                   []int // by label: the last choice that contains it
-	choices                  int   // number of choices begun
+	excluded                 map[int]bool // by label to exclude: whether a row offers it
+	outside                  int          // label of the outside option, or -1
+	number                   []int        // by label: 1 + its index in the data; 0 if excluded
+	latest                   []int        // by label: the last choice that contains it
+	choices                  int          // number of choices begun
 
 	first  int          // number of the batch's first row
 	place  int          // position of the last row in its choice, from 1
@@ -228,7 +228,7 @@ func newReader(t table.Table, l *Layout, variables []Variable) (*reader, error) 
 	r.builder.Panels, r.builder.Clusters = l.Panel != "", l.Cluster != ""
 	r.builder.data.Unobserved = l.Chosen == ""
 	for _, label := range l.Exclude {
-		r.excluded[r.labels.of(label)] = true
+		r.excluded[r.labels.of(label)] = false
 	}
 	if l.OutsideLabel != "" {
 		r.outside = r.labels.of(l.OutsideLabel)
@@ -546,13 +546,17 @@ func (r *reader) row(i int, row rowState) error {
 		}
 	}
 	o.kept++
+	_, isExcluded := r.excluded[label]
+	if isExcluded {
+		r.excluded[label] = true
+	}
 	switch {
-	case row.chosen && r.excluded[label]:
+	case row.chosen && isExcluded:
 		o.left = true
 		return nil
 	case row.chosen && !row.available:
 		return r.at(i, "%s chose %s, which is not available", r.name(), name)
-	case r.excluded[label] || !row.available:
+	case isExcluded || !row.available:
 		return nil
 	case label == r.outside:
 		if o.outside {
@@ -674,6 +678,11 @@ func (r *reader) finish() (*Data, error) {
 		return nil, fmt.Errorf("no row meets the filter %q", r.layout.Filter)
 	}
 	r.builder.data.PanelNames = r.panels.names
+	for _, label := range r.layout.Exclude {
+		if !r.excluded[r.labels.of(label)] {
+			r.builder.data.Unmet = append(r.builder.data.Unmet, label)
+		}
+	}
 	d, err := r.builder.Data()
 	if err == nil {
 		d.order(r.layout.Alternatives)

@@ -162,6 +162,9 @@ func (c fitCmd) fit(ctx context.Context, t terminal) (r *choice.Result, data, he
 	if data.Dropped > 0 {
 		fmt.Fprintf(t.err, "vitrine: %s: %d choices of excluded alternatives are left out\n", c.Data, data.Dropped)
 	}
+	if len(data.Unmet) > 0 {
+		t.warn(fmt.Sprintf("%s: no row offers %s, which data.exclude names", c.Data, strings.Join(data.Unmet, ", ")))
+	}
 	if c.Holdout != 0 {
 		if data, held, err = data.Split(c.Holdout, c.Seed); err != nil {
 			return nil, nil, nil, usageError{fmt.Errorf("--holdout: %w", err)}
