@@ -3,6 +3,7 @@ package wait
 
 import (
 	"context"
+	"iter"
 	"time"
 )
 
@@ -13,5 +14,23 @@ func For(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	case <-time.After(d):
 		return nil
+	}
+}
+
+// Every yields the time at intervals, the first one after the first interval, until ctx ends.
+func Every(ctx context.Context, interval time.Duration) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-ticker.C:
+				if !yield(now) {
+					return
+				}
+			}
+		}
 	}
 }

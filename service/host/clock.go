@@ -96,20 +96,6 @@ func (c *steadyClock) sure() time.Time {
 	return now
 }
 
-// repeat calls f at intervals until ctx ends.
-func repeat(ctx context.Context, every time.Duration, f func()) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			f()
-		}
-	}
-}
-
 // compare warns about steps of the time of day.
 func (c *steadyClock) compare(logger *slog.Logger) {
 	skew := c.ahead()

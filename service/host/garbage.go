@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"vitrine/internal/wait"
 )
 
 // CollectOften lets a large heap grow by less than its own size before garbage is collected, and a small one by more,
@@ -18,7 +20,7 @@ func CollectOften(ctx context.Context) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(maxGarbage))
 	last, r := maxGarbage, rest{before: readHeap().allocated}
-	repeat(ctx, time.Second, func() {
+	for range wait.Every(ctx, time.Second) {
 		now := readHeap()
 		if percent := garbagePercent(now.live); percent != last {
 			debug.SetGCPercent(percent)
@@ -27,7 +29,7 @@ func CollectOften(ctx context.Context) {
 		if r.collects(now) {
 			debug.FreeOSMemory()
 		}
-	})
+	}
 }
 
 // heap describes the heap, in bytes.

@@ -330,7 +330,11 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 		return err
 	}
 	defer l.engine.Close()
-	beside.Go(func() { repeat(ctx, time.Second, func() { l.clock.compare(s.Logger) }) })
+	beside.Go(func() {
+		for range wait.Every(ctx, time.Second) {
+			l.clock.compare(s.Logger)
+		}
+	})
 	beside.Go(func() { l.works(ctx) })
 	defer beside.Wait()
 	defer stop()

@@ -16,6 +16,7 @@ import (
 
 	"vitrine/internal/cpu"
 	"vitrine/internal/stream"
+	"vitrine/internal/wait"
 	"vitrine/service/api"
 	"vitrine/service/client"
 )
@@ -157,30 +158,21 @@ func (r *run) all(ctx context.Context, start time.Time) error {
 			}
 		})
 	}
-	ended := make(chan struct{})
+	working, end := context.WithCancel(context.WithoutCancel(ctx))
 	if r.Progress != nil {
-		reporting.Go(func() { r.report(ended, start) })
+		reporting.Go(func() {
+			for now := range wait.Every(working, time.Second) {
+				r.Progress(r.counts.progress(now.Sub(start)))
+			}
+		})
 	}
 	workers.Wait()
-	close(ended)
+	end()
 	reporting.Wait()
 	if err := context.Cause(ctx); err != ctx.Err() {
 		return err
 	}
 	return nil
-}
-
-func (r *run) report(ended <-chan struct{}, start time.Time) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ended:
-			return
-		case now := <-ticker.C:
-			r.Progress(r.counts.progress(now.Sub(start)))
-		}
-	}
 }
 
 // transport returns a transport of one connection to the service itself: no proxy of the environment is between them.

@@ -5,25 +5,20 @@ import (
 	"context"
 	"time"
 
+	"vitrine/internal/wait"
 	"vitrine/service/engine"
 )
 
 // maintain does what the engine needs now and then, until ctx ends or the engine stops.
 func (s *Server) maintain(ctx context.Context, every time.Duration) error {
-	ticker := time.NewTicker(cmp.Or(every, time.Second))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	for range wait.Every(ctx, cmp.Or(every, time.Second)) {
 		if err := s.advance(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("the engine has stopped", "cause", err.Error())
 			return err
 		}
 		s.observe()
 	}
+	return nil
 }
 
 // advance lets decisions expire and relearned learners take over. Only the writer of the log does this.
