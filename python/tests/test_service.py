@@ -74,6 +74,14 @@ def test_numbers_of_frames(client: vitrine.Client) -> None:
     client.delete_placement("frames")
 
 
+def test_proxy(service: vitrine.Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy of a company is not asked for this machine."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    for host in ("127.0.0.1", "localhost"):
+        with vitrine.Client(service.url.replace("127.0.0.1", host), patience=-1) as client:
+            client.list_placements()
+
+
 def test_fork(client: vitrine.Client) -> None:
     """The processes of a web server, forked after a call, have connections of their own."""
     client.list_placements()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _STREAM_TIMEOUT = 45.0  # seconds: three times as long as the service keeps silent
 _CALLS = 16  # at a time: for each, the pool of httpx looks at all that wait, and at all idle connections
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=_CALLS)
+_DIRECT = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}  # whatever HTTP_PROXY says, as in Go
 _NO_TURN = f"this client's other calls, {_CALLS} at a time, have taken all the time"
 
 
@@ -133,7 +134,7 @@ class Client(_Caller, Routes):
     """
 
     def _open(self) -> None:
-        self._http = httpx.Client(limits=_LIMITS)
+        self._http = httpx.Client(limits=_LIMITS, mounts=_DIRECT)
         self._turns = threading.BoundedSemaphore(_CALLS)
 
     def __enter__(self) -> Self:
@@ -213,7 +214,7 @@ class AsyncClient(_Caller, AsyncRoutes):
     """Client for asyncio and trio, with the same arguments and methods."""
 
     def _open(self) -> None:
-        self._http = httpx.AsyncClient(limits=_LIMITS)
+        self._http = httpx.AsyncClient(limits=_LIMITS, mounts=_DIRECT)
         self._turns = anyio.Semaphore(_CALLS)
 
     async def __aenter__(self) -> Self:
