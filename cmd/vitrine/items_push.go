@@ -94,13 +94,20 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// check reads the file, and returns the ids of its items. It returns an error if an item does not fit the features,
-// unless it is a patch, or if two items with different values share an id.
+// check reads the file, and returns the ids of its items. It returns an error if two items with different values share
+// an id. Unless it is a patch, every item must fit the features, and have a revenue if another has one.
 func (c itemsPushCmd) check(m *items.Mapping, schema *feature.Schema) (map[string]uint64, error) {
 	seed, empty := maphash.MakeSeed(), catalogue.New(schema)
 	ids, row := map[string]uint64{}, 0
+	var priced bool
+	var free string // an item without a revenue
 	err := items.Read(c.File, m, func(item *api.CatalogueItem) error {
 		row++
+		if item.Revenue != nil {
+			priced = true
+		} else if free == "" {
+			free = item.ID
+		}
 		if !c.Patch {
 			record, err := catalogue.Encode(item, schema, "")
 			if err == nil {
@@ -125,8 +132,12 @@ func (c itemsPushCmd) check(m *items.Mapping, schema *feature.Schema) (map[strin
 		ids[item.ID] = sum
 		return nil
 	})
-	if err == nil && row == 0 {
+	switch {
+	case err == nil && row == 0:
 		err = fmt.Errorf("%s has no items", c.File)
+	case err == nil && !c.Patch && priced && free != "":
+		err = fmt.Errorf("%s: item %q lacks a revenue, and others have one: fill it in, because without one an item "+
+			"counts as 1", c.File, api.Abbreviate(free, 40))
 	}
 	return ids, err
 }
