@@ -217,8 +217,7 @@ func TestWrongTypes(t *testing.T) {
 		plainWorld + "[[policy]]\nname = \"auto\"\nprior_mean = [true]": "x.toml:8: policy \"auto\": " +
 			"prior_mean = [true]: wrong type: want a list of numbers",
 		plainWorld + "[[policy]]\nname = \"auto\"\nwidth = 1": "x.toml:8: policy \"auto\": unknown key \"width\": " +
-			"must be one of position_effects, prior_covariance, prior_mean, " +
-			"name, label, baselines, takes",
+			"must be one of position_effects, prior_covariance, prior_mean, name, label, baselines, takes",
 		plainWorld + "[[policy]]\nname = \"auto\"\ntakes = \"last\"": "x.toml:8: policy \"auto\": takes = " +
 			"\"last\": must be \"first\", or not be there: then the learner sees all takes",
 		plainWorld + "[baskets]\nkind = \"pairs\"": "x.toml:7: baskets: kind = 'pairs': " +
@@ -332,9 +331,8 @@ func TestShiftsAreChecked(t *testing.T) {
 		"rounds = [2, 9]\nmean = [1.0, -1]": "x.toml:5: contexts: rounds = [2 9]: mean and " +
 			"deviation have 2 and 1 numbers: must have as many",
 		"rounds = [9, 2]\nmean = [1.0, -1]\ndeviation = [1, 2.5]": "x.toml:5: contexts: rounds = [9 2]: must increase",
-		"rounds = [1]": "x.toml:5: contexts: rounds = [1]: must be at least 2",
-		"rounds = [11]": "x.toml:5: contexts: rounds = [11]: the last is beyond the horizon, " +
-			"rounds = 10",
+		"rounds = [1]":                    "x.toml:5: contexts: rounds = [1]: must be at least 2",
+		"rounds = [11]":                   "x.toml:5: contexts: rounds = [11]: the last is beyond the horizon, rounds = 10",
 		"rounds = [2]\nmean = [nan]":      "x.toml:6: contexts: mean = [NaN]: must be from -1000 to 1000",
 		"rounds = [2]\ndeviation = [0.0]": "x.toml:6: contexts: deviation = [0]: must be from 1e-09 to 1000",
 	} {

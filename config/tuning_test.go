@@ -228,15 +228,14 @@ utility.hidden = [[3], [15]]
 
 func TestTuningErrors(t *testing.T) {
 	const head = tuningHead
+	greedy := strings.Replace(head, "mine", "greedy", 1)
 	for text, want := range map[string]string{
 		"experiments = [\"a.toml\"]": "x.toml: name is missing: it names the directory",
 		"name = \"X\"":               `x.toml:1: name = "X": use lower-case letters`,
 		"name = \"x\"\nplicy = \"mine\"\nexperiments = [\"a.toml\"]": `x.toml:2: unknown key "plicy": did you mean "policy"?`,
 		"name = \"x\"\nexperiments = [\"a.toml\"]":                   "x.toml: policy is missing",
-		"name = \"x\"\npolicy = \"mine\"": "x.toml: experiments must be a " +
-			"list of at least one",
-		"name = \"x\"\npolicy = \"mine\"\nexperiments = []": "x.toml:3: experiments must be " +
-			"a list of at least one",
+		"name = \"x\"\npolicy = \"mine\"":                            "x.toml: experiments must be a list of at least one",
+		"name = \"x\"\npolicy = \"mine\"\nexperiments = []":          "x.toml:3: experiments must be a list of at least one",
 		"name = \"x\"\npolicy = \"mine\"\nexperiments = \"a.toml\"": "x.toml:3: experiments must be " +
 			"a list of at least one",
 		"name = \"x\"\npolicy = \"mine\"\nexperiments = [1]": "x.toml:3: experiments: 1: " +
@@ -250,35 +249,28 @@ func TestTuningErrors(t *testing.T) {
 		head + "[grid]\nradius = []":  "x.toml:5: grid: radius = []: give it at least one value",
 		head + "[grid]\nradius = 1.0": "x.toml:5: grid: radius = 1.0: must be a list of values, [1.0]",
 		head + "[grid]\nradus = [1]":  `x.toml:5: policy "mine" of a: unknown key "radus": did you mean "radius"?`,
-		head + "[grid]\nlambda = [1]\nmomentum = [1]": `x.toml:6: policy "mine" of a: unknown key "momentum": must be one of bound, constants, delta, intercept, lambda, position_effects, radius, update, utility, name, label, baselines, takes`,
-		head + "[grid]\nutility.hidden = [[3]]":       `x.toml:5: policy "mine" of a: utility: kind is missing`,
-		head + "[grid]\nlambda = [1, -2]":             `x.toml:5: policy "mine" of a: lambda = -2: must be finite and at least 1e-09`,
-		head + "[grid]\nradius = [true]":              `x.toml:5: policy "mine" of a: radius = true: wrong type: want a number`,
-		head + "[grid]\nlabel = [\"a\"]":              "x.toml:5: grid: label cannot be searched",
-		head + "training = { first = 3 }\n[grid]":     `x.toml:4: training: unknown key "first"`,
-		head + "training = { seeds = 0 }\n[grid]": "x.toml:4: training: seeds = 0: " +
-			"must be from 1 to 1000000",
-		head + "training = { first_seed = -1 }\n[grid]": "x.toml:4: training: first_seed = " +
-			"-1: must be at least 0",
-		head + "fresh = { best = 0 }": "x.toml:4: fresh: best = 0: must be from 1",
+		head + "[grid]\nlambda = [1]\nmomentum = [1]":   `x.toml:6: policy "mine" of a: unknown key "momentum": must be one of bound, constants, delta, intercept, lambda, position_effects, radius, update, utility, name, label, baselines, takes`,
+		head + "[grid]\nutility.hidden = [[3]]":         `x.toml:5: policy "mine" of a: utility: kind is missing`,
+		head + "[grid]\nlambda = [1, -2]":               `x.toml:5: policy "mine" of a: lambda = -2: must be finite and at least 1e-09`,
+		head + "[grid]\nradius = [true]":                `x.toml:5: policy "mine" of a: radius = true: wrong type: want a number`,
+		head + "[grid]\nlabel = [\"a\"]":                "x.toml:5: grid: label cannot be searched",
+		head + "training = { first = 3 }\n[grid]":       `x.toml:4: training: unknown key "first"`,
+		head + "training = { seeds = 0 }\n[grid]":       "x.toml:4: training: seeds = 0: must be from 1 to 1000000",
+		head + "training = { first_seed = -1 }\n[grid]": "x.toml:4: training: first_seed = -1: must be at least 0",
+		head + "fresh = { best = 0 }":                   "x.toml:4: fresh: best = 0: must be from 1",
 		head + "fresh = { first_seed = 1039 }": "x.toml:4: fresh: the fresh seeds " +
 			"1039 to 1138 overlap the training seeds 1000 to 1039",
 		head + "fresh = { first_seed = 901 }": "x.toml:4: fresh: the fresh seeds " +
 			"901 to 1000 overlap the training seeds 1000 to 1039",
 		head + "training = { first_seed = 2000 }": "x.toml: the fresh seeds 2000 to " +
 			"2099 overlap the training seeds 2000 to 2039",
-		head + "halving = { first = 41 }": "x.toml:4: halving: first = 41: " +
-			"must be from 1 to the 40 training seeds",
-		head + "halving = { factor = 1 }": "x.toml:4: halving: factor = 1: " +
-			"must be from 2",
-		head + "[random]\ndraws = 0": "x.toml:5: random: draws = 0: must " +
-			"be from 1",
-		head + "[random]\nseed = -1": "x.toml:5: random: seed = -1: must " +
-			"be at least 0",
-		head + "[random]\ndraw = 3": `x.toml:5: random: unknown key "draw": did you mean "draws"?`,
-		head + "[random]":           "x.toml:4: random: ranges is missing",
-		head + "[random.ranges]\nlambda = {}": "x.toml:5: random: lambda: give it " +
-			"both low and high",
+		head + "halving = { first = 41 }":     "x.toml:4: halving: first = 41: must be from 1 to the 40 training seeds",
+		head + "halving = { factor = 1 }":     "x.toml:4: halving: factor = 1: must be from 2",
+		head + "[random]\ndraws = 0":          "x.toml:5: random: draws = 0: must be from 1",
+		head + "[random]\nseed = -1":          "x.toml:5: random: seed = -1: must be at least 0",
+		head + "[random]\ndraw = 3":           `x.toml:5: random: unknown key "draw": did you mean "draws"?`,
+		head + "[random]":                     "x.toml:4: random: ranges is missing",
+		head + "[random.ranges]\nlambda = {}": "x.toml:5: random: lambda: give it both low and high",
 		head + "[random.ranges]\nlambda = { low = 2, high = 1 }": "x.toml:5: random: lambda: low = 2, " +
 			"high = 1: must be finite, low less than high",
 		head + "[random.ranges]\nlambda = { low = 2, hihg = 1 }": `x.toml:5: random: lambda: unknown key "hihg": did you mean "high"?`,
@@ -288,15 +280,11 @@ func TestTuningErrors(t *testing.T) {
 			"3: must be a list of values, [3], or a range",
 		head + "[grid]\nlambda = [1]\n[random.ranges]\nradius = [1]": "x.toml:6: random: ranges: has the " +
 			"parameters radius, and the grid has lambda: they must be the same",
-		head + "[random.ranges]\nname = { low = 1, high = 2 }": "x.toml:5: random: ranges: name " +
-			"cannot be searched",
+		head + "[random.ranges]\nname = { low = 1, high = 2 }":  "x.toml:5: random: ranges: name cannot be searched",
 		head + "[random.ranges]\nradus = { low = 1, high = 2 }": `x.toml:5: policy "mine" of a: unknown key "radus"`,
-		strings.Replace(head, "mine", "greedy",
-			1) + "[grid]\nwarmup = [100]": `x.toml:5: policy "greedy" of a: warmup = 100: must be less than rounds = 100`,
-		strings.Replace(head, "mine", "greedy",
-			1) + "[grid]\nlambda = [1]\nutility.hidden = [[0]]": `x.toml:6: policy "greedy" of a: utility: hidden = [0]: must be from 1`,
-		strings.Replace(head, "mine", "greedy",
-			1) + "[random.ranges]\nwarmup = { low = 0.5, high = 10 }": "x.toml:5: random: warmup: low = 0.5, high " +
+		greedy + "[grid]\nwarmup = [100]":                       `x.toml:5: policy "greedy" of a: warmup = 100: must be less than rounds = 100`,
+		greedy + "[grid]\nlambda = [1]\nutility.hidden = [[0]]": `x.toml:6: policy "greedy" of a: utility: hidden = [0]: must be from 1`,
+		greedy + "[random.ranges]\nwarmup = { low = 0.5, high = 10 }": "x.toml:5: random: warmup: low = 0.5, high " +
 			"= 10: warmup is a whole number",
 		"name = = 3": "x.toml:1: ",
 		head + "[grid]\n" + hundred("lambda") + hundred("radius") +

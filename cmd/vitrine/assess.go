@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"vitrine/service/importer"
 	"vitrine/service/judge"
@@ -40,9 +39,9 @@ func (c assessCmd) Run(ctx context.Context, t terminal) error {
 	case c.Log == "-":
 		return errors.New("assess reads a log several times: save it to a file")
 	case !(c.Level > 0 && c.Level < 1):
-		return usageError{fmt.Errorf("--level is %v: want a number between 0 and 1", c.Level)}
+		return usagef("--level is %v: want a number between 0 and 1", c.Level)
 	case c.Decisions < judge.Fewest:
-		return usageError{fmt.Errorf("--decisions is %d: a policy is judged on at least %d", c.Decisions, judge.Fewest)}
+		return usagef("--decisions is %d: a policy is judged on at least %d", c.Decisions, judge.Fewest)
 	}
 	bar := &stages{w: t.err, name: c.Log}
 	o := judge.AssessOptions{Placement: c.Placement, To: c.To, Out: c.Out, Decisions: c.Decisions, Level: c.Level,

@@ -30,7 +30,7 @@ func (completionCmd) Help() string {
 func (c completionCmd) Run(t terminal) error {
 	script, ok := commandline.Scripts[c.Shell]
 	if !ok {
-		return usageError{fmt.Errorf("completion %s: must be bash, zsh, fish or powershell", c.Shell)}
+		return usagef("completion %s: must be bash, zsh, fish or powershell", c.Shell)
 	}
 	_, err := io.WriteString(t.out, script)
 	return err

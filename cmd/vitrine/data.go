@@ -53,8 +53,7 @@ func (d data) supplyOne(f *config.File) error {
 	}
 	advice := "the data is " + config.PoolSource(f.Pool)
 	if d.Data == "" {
-		return hint.New(usageError{fmt.Errorf("%s needs real data: name its file or folder with --data PATH", f.Name)},
-			advice)
+		return hint.New(usagef("%s needs real data: name its file or folder with --data PATH", f.Name), advice)
 	}
 	p, ok := d.pools[f.Pool]
 	if !ok {

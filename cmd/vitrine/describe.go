@@ -36,7 +36,7 @@ func (c describeCmd) Run(t terminal) error {
 		}
 	}
 	if len(found) == 0 {
-		return hint.New(usageError{fmt.Errorf("nothing has the name %q%s", c.Name, hint.Legal(c.Name, describable()))},
+		return hint.New(usagef("nothing has the name %q%s", c.Name, hint.Legal(c.Name, describable())),
 			"vitrine list prints all names")
 	}
 	if c.Page {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -46,15 +45,15 @@ func (f drawFlags) drawing() (drawing, error) {
 	if f.Band != "" {
 		band, ok := figure.ParseBand(f.Band)
 		if !ok {
-			return d, usageError{fmt.Errorf("--band %s: must be one of %s", f.Band, strings.Join(figure.Bands(), ", "))}
+			return d, usagef("--band %s: must be one of %s", f.Band, strings.Join(figure.Bands(), ", "))
 		}
 		d.look.Band = band
 	}
 	if d.look.Log = f.Scale == "log"; !d.look.Log && f.Scale != "" && f.Scale != "linear" {
-		return d, usageError{fmt.Errorf("--scale %s: must be linear or log", f.Scale)}
+		return d, usagef("--scale %s: must be linear or log", f.Scale)
 	}
 	if d.look.Paper = f.Names == "paper"; !d.look.Paper && f.Names != "" && f.Names != "label" {
-		return d, usageError{fmt.Errorf("--names %s: must be label or paper", f.Names)}
+		return d, usagef("--names %s: must be label or paper", f.Names)
 	}
 	if f.Width != "" {
 		width, err := parseWidth(f.Width)
@@ -78,8 +77,8 @@ func (f drawFlags) drawing() (drawing, error) {
 		{"--title", f.Title != "", false},
 	} {
 		if flag.given && flag.picture && d.noPicture {
-			return d, usageError{fmt.Errorf("%s: has no effect on a table, and --format %s asks for no picture",
-				flag.name, strings.Join(f.Format, ","))}
+			return d, usagef("%s: has no effect on a table, and --format %s asks for no picture",
+				flag.name, strings.Join(f.Format, ","))
 		}
 		if flag.given {
 			d.regretOnly = append(d.regretOnly, flag.name)
@@ -96,7 +95,7 @@ func (d *drawing) setFormats(names []string) error {
 		case name == "tex":
 			d.table = true
 		case i < 0:
-			return usageError{fmt.Errorf("--format %s: must be one or more of svg, png, pdf and tex", name)}
+			return usagef("--format %s: must be one or more of svg, png, pdf and tex", name)
 		default:
 			d.outputs = append(d.outputs, all[i])
 		}
@@ -113,8 +112,7 @@ var length = regexp.MustCompile(`^([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?) *([a-z]*)$`
 // parseWidth reads the width of a picture, as 3.3in.
 func parseWidth(text string) (vg.Length, error) {
 	wrong := func(what string) error {
-		return usageError{fmt.Errorf("--width %s: %s from %gin to %gin", text, what, figure.MinWidth/vg.Inch,
-			figure.MaxWidth/vg.Inch)}
+		return usagef("--width %s: %s from %gin to %gin", text, what, figure.MinWidth/vg.Inch, figure.MaxWidth/vg.Inch)
 	}
 	m := length.FindStringSubmatch(text)
 	if m == nil {

@@ -71,15 +71,15 @@ func (c dumpCmd) load(ctx context.Context, t terminal) ([]*experiment.Experiment
 	var chosen []*experiment.Experiment
 	for _, name := range unique(c.Names) {
 		if slices.Contains(experiments.WithoutFile(), name) {
-			return nil, usageError{fmt.Errorf("%s is no world: there is nothing to dump", name)}
+			return nil, usagef("%s is no world: there is nothing to dump", name)
 		}
 		f, err := open(name)
 		if err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(chosen, func(o *experiment.Experiment) bool { return o.Name == f.Name }) {
-			return nil, usageError{fmt.Errorf("%s: another experiment is also called %q: their dumps would share "+
-				"a directory", name, f.Name)}
+			return nil, usagef("%s: another experiment is also called %q: their dumps would share "+
+				"a directory", name, f.Name)
 		}
 		if err := data.supply(f); err != nil {
 			return nil, err

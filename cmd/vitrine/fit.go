@@ -167,7 +167,7 @@ func (c fitCmd) fit(ctx context.Context, t terminal) (r *choice.Result, data, he
 	}
 	if c.Holdout != 0 {
 		if data, held, err = data.Split(c.Holdout, c.Seed); err != nil {
-			return nil, nil, nil, usageError{fmt.Errorf("--holdout: %w", err)}
+			return nil, nil, nil, usagef("--holdout: %w", err)
 		}
 	}
 	r, err = choice.Fit(ctx, spec, data, choice.Options{Errors: c.Errors, Workers: c.Workers,
@@ -274,7 +274,7 @@ func formatOf(path string) (figure.Format, error) {
 			return f, nil
 		}
 	}
-	return figure.Format{}, usageError{fmt.Errorf("--figure %s: the name must end in .svg, .png or .pdf", path)}
+	return figure.Format{}, usagef("--figure %s: the name must end in .svg, .png or .pdf", path)
 }
 
 // drawCoefficients draws the coefficients of a model.

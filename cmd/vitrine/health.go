@@ -27,7 +27,7 @@ func (healthCmd) Help() string {
 func (c healthCmd) Run(ctx context.Context, t terminal) error {
 	address, err := url.Parse(c.URL)
 	if err != nil || address.Host == "" {
-		return usageError{fmt.Errorf("%q is not an address such as http://127.0.0.1:8080", c.URL)}
+		return usagef("%q is not an address such as http://127.0.0.1:8080", c.URL)
 	}
 	path := "/healthz"
 	if c.Ready {

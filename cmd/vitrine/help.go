@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -21,8 +20,8 @@ func (c helpCmd) Run(parser *kong.Kong) error {
 		children := commandline.Visible(node)
 		i := slices.IndexFunc(children, func(n *kong.Node) bool { return n.Name == name })
 		if i < 0 {
-			return usageError{fmt.Errorf("there is no command %q: there are %s", strings.Join(c.Command, " "),
-				strings.Join(commandline.Names(commandline.Visible(parser.Model.Node)), ", "))}
+			return usagef("there is no command %q: there are %s", strings.Join(c.Command, " "),
+				strings.Join(commandline.Names(commandline.Visible(parser.Model.Node)), ", "))
 		}
 		node = children[i]
 	}

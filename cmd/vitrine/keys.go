@@ -45,22 +45,22 @@ func (c keysAddCmd) Run(t terminal) error {
 	for _, name := range c.Scopes {
 		scope := string(strings.TrimSpace(name))
 		if !slices.Contains(keys.Scopes, scope) {
-			return usageError{fmt.Errorf("--scopes %s: must be one or more of %s", name, strings.Join(keys.Scopes, ", "))}
+			return usagef("--scopes %s: must be one or more of %s", name, strings.Join(keys.Scopes, ", "))
 		}
 		if !slices.Contains(scopes, scope) {
 			scopes = append(scopes, scope)
 		}
 	}
 	if scopes == nil {
-		return usageError{fmt.Errorf("--scopes names no scope: must be one or more of %s", strings.Join(keys.Scopes, ", "))}
+		return usagef("--scopes names no scope: must be one or more of %s", strings.Join(keys.Scopes, ", "))
 	}
 	if c.Placements != nil && len(c.Placements) == 0 {
 		return usageError{errors.New("--placements names no placement: leave it out for all")}
 	}
 	for _, name := range c.Placements {
 		if !setup.IsName(name) {
-			return usageError{fmt.Errorf("--placements %q: a placement's name has from 1 to 64 letters, digits, "+
-				"'.', '_', '-' and ':'", name)}
+			return usagef("--placements %q: a placement's name has from 1 to 64 letters, digits, "+
+				"'.', '_', '-' and ':'", name)
 		}
 	}
 	f, err := keys.EditFile(c.File)

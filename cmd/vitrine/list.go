@@ -31,10 +31,10 @@ var lists = []string{"policies", "utilities", "environments", "pools", "constrai
 
 func (c listCmd) Run(t terminal) error {
 	if slices.Contains([]string{experiments.Theory, experiments.Sessions, experiments.Rivers}, c.Print) {
-		return usageError{fmt.Errorf("%s has no file: its experiments are part of the program", c.Print)}
+		return usagef("%s has no file: its experiments are part of the program", c.Print)
 	}
 	if slices.Contains(experiments.WithoutFile(), c.Print) {
-		return usageError{fmt.Errorf("%s has no file: it is computed, not played", c.Print)}
+		return usagef("%s has no file: it is computed, not played", c.Print)
 	}
 	if c.Print != "" {
 		text, err := experiments.Read(c.Print)
@@ -91,8 +91,8 @@ func (c listCmd) Run(t terminal) error {
 		}
 	}
 	if !known {
-		return usageError{fmt.Errorf("there is no list of %q%s", c.What,
-			hint.Near(c.What, lists, ": there are "+strings.Join(lists, ", ")))}
+		return usagef("there is no list of %q%s", c.What,
+			hint.Near(c.What, lists, ": there are "+strings.Join(lists, ", ")))
 	}
 	return w.Flush()
 }

@@ -119,8 +119,7 @@ func (c loadCmd) options() (*load.Options, error) {
 	var err error
 	if c.Rate != "max" {
 		if o.Rate, err = strconv.ParseFloat(c.Rate, 64); err != nil || !(o.Rate > 0 && o.Rate <= 1e6) {
-			return nil, usageError{fmt.Errorf("--rate %s: must be a number above 0 and at most 1000000, or max",
-				c.Rate)}
+			return nil, usagef("--rate %s: must be a number above 0 and at most 1000000, or max", c.Rate)
 		}
 	}
 	if o.Duration == 0 && o.Decisions == 0 {
@@ -129,7 +128,7 @@ func (c loadCmd) options() (*load.Options, error) {
 	if strings.HasPrefix(c.Policy, "{") {
 		o.Policy = nil
 		if err := json.Unmarshal([]byte(c.Policy), &o.Policy); err != nil {
-			return nil, usageError{fmt.Errorf("--policy: not JSON: %v", err)}
+			return nil, usagef("--policy: not JSON: %v", err)
 		}
 	}
 	o.Key, err = readToken(c.KeyFile)
@@ -141,11 +140,11 @@ func (c loadCmd) checkURLs() error {
 	for _, address := range c.URLs {
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return usageError{fmt.Errorf("%q: must be a URL such as http://127.0.0.1:8080", address)}
+			return usagef("%q: must be a URL such as http://127.0.0.1:8080", address)
 		}
 		if ip := net.ParseIP(u.Hostname()); !c.AllowRemote && u.Hostname() != "localhost" &&
 			(ip == nil || !ip.IsLoopback()) {
-			return hint.New(usageError{fmt.Errorf("%s is not on this machine", address)}, "load can stop a "+
+			return hint.New(usagef("%s is not on this machine", address), "load can stop a "+
 				"service from serving others: use it on your own, with --allow-remote on another machine")
 		}
 	}

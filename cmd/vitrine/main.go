@@ -135,6 +135,9 @@ func (t terminal) printJSON(v any) error {
 // usageError is an error of the command line, exit status 2.
 type usageError struct{ error }
 
+// usagef returns a usage error with the message.
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
 // exit ends the parsing of a command line that asks for help, with the exit status.
 type exit int
 

@@ -18,7 +18,7 @@ func (c playFlags) shard() (*experiment.Shard, error) {
 	}
 	s, err := experiment.ParseShard(c.Shard)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--shard: %w", err)}
+		return nil, usagef("--shard: %w", err)
 	}
 	return &s, nil
 }
@@ -44,7 +44,7 @@ func (c reproduceCmd) leaveOut(t terminal, names []string) (kept []string, err e
 		case c.Shard == "" || !slices.Contains(experiments.WithoutFile(), n):
 			kept = append(kept, n)
 		case slices.Contains(c.Names, n):
-			return nil, usageError{fmt.Errorf("--shard: %s cannot be split: leave --shard out, or leave it out", n)}
+			return nil, usagef("--shard: %s cannot be split: leave --shard out, or leave it out", n)
 		default:
 			t.warn(fmt.Sprintf("%s is left out: it cannot be split; vitrine reproduce %s makes it", n, n))
 		}

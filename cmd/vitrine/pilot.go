@@ -31,8 +31,7 @@ With --pessimistic 1 the policy is also greedy with update = "none", but maximiz
 
 func (c pilotCmd) Run(t terminal) error {
 	if !(c.Pessimistic >= 0 && c.Pessimistic <= math.MaxFloat64) {
-		return usageError{fmt.Errorf("--pessimistic %v: must be a number of standard errors, at least 0",
-			c.Pessimistic)}
+		return usagef("--pessimistic %v: must be a number of standard errors, at least 0", c.Pessimistic)
 	}
 	r, err := choice.ReadModel(c.Model)
 	if err != nil {

@@ -110,8 +110,8 @@ func (c reproduceCmd) resolve() (names []string, err error) {
 	all, groups := append(experiments.WithoutFile(), experiments.Names()...), experiments.Groups()
 	known := strings.Join(groups, ", ")
 	if len(c.Names) == 0 {
-		return nil, usageError{fmt.Errorf("reproduce what? name a group (%s), experiments (see vitrine list "+
-			"experiments) or all", known)}
+		return nil, usagef("reproduce what? name a group (%s), experiments (see vitrine list "+
+			"experiments) or all", known)
 	}
 	for _, n := range c.Names {
 		switch {
@@ -123,8 +123,7 @@ func (c reproduceCmd) resolve() (names []string, err error) {
 			names = append(names, n)
 		default:
 			otherwise := fmt.Sprintf(": name a group (%s) or one that vitrine list experiments names", known)
-			return nil, usageError{fmt.Errorf("there is no experiment %q%s", n,
-				hint.Near(n, append(groups, all...), otherwise))}
+			return nil, usagef("there is no experiment %q%s", n, hint.Near(n, append(groups, all...), otherwise))
 		}
 	}
 	return unique(names), nil
@@ -259,7 +258,7 @@ func (c playFlags) seeds(n int) []uint64 {
 // check reports flags with illegal values.
 func (c playFlags) check() error {
 	if !slices.Contains([]string{"theory", "tuned", "both"}, c.Baselines) {
-		return usageError{fmt.Errorf("--baselines %s: must be theory, tuned or both", c.Baselines)}
+		return usagef("--baselines %s: must be theory, tuned or both", c.Baselines)
 	}
 	_, err := c.shard()
 	return cmp.Or(checkPlay(c.Seeds, c.Workers), err)
@@ -268,9 +267,9 @@ func (c playFlags) check() error {
 func checkPlay(seeds *int, workers int) error {
 	switch {
 	case seeds != nil && (*seeds < 1 || *seeds > config.MaxSeeds):
-		return usageError{fmt.Errorf("--seeds %d: must be from 1 to %d", *seeds, config.MaxSeeds)}
+		return usagef("--seeds %d: must be from 1 to %d", *seeds, config.MaxSeeds)
 	case workers < 0:
-		return usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", workers)}
+		return usagef("--workers %d: must not be negative (0 is one for each processor)", workers)
 	}
 	return nil
 }

@@ -219,8 +219,8 @@ func findFigure(path string) ([]drawable, error) {
 func (d drawing) draw(t terminal, found []drawable) error {
 	regret := slices.DeleteFunc(slices.Clone(found), func(f drawable) bool { return !f.isRegret() })
 	if d.title != "" && len(regret) != 1 {
-		return usageError{fmt.Errorf("--title: there are %d pictures of regret here, and the title is for one: "+
-			"name the directory of an experiment, or a figure such as out/main", len(regret))}
+		return usagef("--title: there are %d pictures of regret here, and the title is for one: "+
+			"name the directory of an experiment, or a figure such as out/main", len(regret))
 	}
 	panels := map[string]figure.Panel{}
 	for _, f := range regret {
@@ -302,8 +302,8 @@ func labelsOf(p figure.Panel) (labels []string) {
 // drawOther draws a result that is not regret.
 func (d drawing) drawOther(f drawable) error {
 	if len(d.regretOnly) > 0 {
-		return nothing{hint.New(usageError{fmt.Errorf("%s holds no regret, and only regret has %s", f.path,
-			strings.Join(d.regretOnly, " and "))}, "such results have only --format svg, png and pdf")}
+		return nothing{hint.New(usagef("%s holds no regret, and only regret has %s", f.path,
+			strings.Join(d.regretOnly, " and ")), "such results have only --format svg, png and pdf")}
 	}
 	return f.other(f.path, d.outputs...)
 }

@@ -59,7 +59,7 @@ DIR/tune/NAME/ has tune.csv (a row a setting: outcome, parameters, seeds played,
 
 func (c tuneCmd) Run(ctx context.Context, t terminal) error {
 	if c.Workers < 0 {
-		return usageError{fmt.Errorf("--workers %d: must not be negative (0 is one for each processor)", c.Workers)}
+		return usagef("--workers %d: must not be negative (0 is one for each processor)", c.Workers)
 	}
 	tunings, err := c.load(t, c.open(ctx, t))
 	if err != nil {
@@ -128,9 +128,9 @@ func loadTuning(name string) (*config.Tuning, error) {
 		return config.LoadTuning(name+".toml", text, openExperiment(""))
 	}
 	if !isPath(name) {
-		return nil, usageError{fmt.Errorf("there is no tuning %q%s", name,
+		return nil, usagef("there is no tuning %q%s", name,
 			hint.Near(name, experiments.Tunings(), ": there are "+strings.Join(experiments.Tunings(),
-				", ")+", and files that end in .toml"))}
+				", ")+", and files that end in .toml"))
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -147,9 +147,8 @@ func openExperiment(dir string) func(name string) (*config.File, error) {
 		if !isPath(name) {
 			text, err := experiments.Read(name)
 			if err != nil {
-				return nil, usageError{fmt.Errorf("there is no experiment %q%s", name,
-					hint.Near(name, experiments.Names(),
-						": vitrine list experiments names them, and paths end in .toml"))}
+				return nil, usagef("there is no experiment %q%s", name, hint.Near(name, experiments.Names(),
+					": vitrine list experiments names them, and paths end in .toml"))
 			}
 			return config.Load(name+".toml", text)
 		}
