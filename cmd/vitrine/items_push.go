@@ -72,7 +72,7 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	ids, err := c.check(m, schema)
+	ids, err := c.check(t, m, schema)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 }
 
 // check reads the file, and returns the ids of its items. It returns an error if two items with different values share
-// an id. Unless it is a patch, every item must fit the features, and have a revenue if another has one.
-func (c itemsPushCmd) check(m *items.Mapping, schema *feature.Schema) (map[string]uint64, error) {
+// an id, or unless it is a patch, if an item does not fit the features. It warns of a revenue that others have.
+func (c itemsPushCmd) check(t terminal, m *items.Mapping, schema *feature.Schema) (map[string]uint64, error) {
 	seed, empty := maphash.MakeSeed(), catalogue.New(schema)
 	ids, row := map[string]uint64{}, 0
 	var priced bool
@@ -136,8 +136,8 @@ func (c itemsPushCmd) check(m *items.Mapping, schema *feature.Schema) (map[strin
 	case err == nil && row == 0:
 		err = fmt.Errorf("%s has no items", c.File)
 	case err == nil && !c.Patch && priced && free != "":
-		err = fmt.Errorf("%s: item %q lacks a revenue, and others have one: fill it in, because without one an item "+
-			"counts as 1", c.File, api.Abbreviate(free, 40))
+		t.warn(fmt.Sprintf("%s: item %q lacks a revenue, which counts as 1, and others have one", c.File,
+			api.Abbreviate(free, 40)))
 	}
 	return ids, err
 }
