@@ -302,19 +302,9 @@ func describeScore(s choice.Score) string {
 // readChoices reads a table, and shows its progress.
 func readChoices(ctx context.Context, t terminal, path string, spec *choice.Spec) (*choice.Data, error) {
 	const unit = 1000 // a bar counts ints
-	var bar *progress
-	done := 0
-	data, err := choice.Load(ctx, path, spec, func(at, total int64) {
-		if bar == nil {
-			bar = newProgress(t.err, "reading "+path, "", unit)
-		}
-		if now := int(unit * at / max(total, 1)); now > done {
-			bar.add(now - done)
-			done = now
-		}
+	bar := stages{w: t.err}
+	defer bar.close()
+	return choice.Load(ctx, path, spec, func(done, total int64) {
+		bar.report("reading "+path, int(unit*done/max(total, 1)), unit)
 	})
-	if bar != nil {
-		bar.close()
-	}
-	return data, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/internal/hint"
 	"vitrine/service/api"
@@ -77,11 +78,9 @@ func (c itemsListCmd) Run(ctx context.Context, t terminal) error {
 }
 
 func writeLines(w io.Writer, items []api.CatalogueItem) error {
+	lines := jsontext.NewEncoder(w)
 	for i := range items {
-		if err := json.MarshalWrite(w, &items[i], json.Deterministic(true)); err != nil {
-			return err
-		}
-		if _, err := io.WriteString(w, "\n"); err != nil {
+		if err := json.MarshalEncode(lines, &items[i], json.Deterministic(true)); err != nil {
 			return err
 		}
 	}

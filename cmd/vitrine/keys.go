@@ -43,7 +43,7 @@ type keysAddCmd struct {
 func (c keysAddCmd) Run(t terminal) error {
 	var scopes []string
 	for _, name := range c.Scopes {
-		scope := string(strings.TrimSpace(name))
+		scope := strings.TrimSpace(name)
 		if !slices.Contains(keys.Scopes, scope) {
 			return usagef("--scopes %s: must be one or more of %s", name, strings.Join(keys.Scopes, ", "))
 		}

@@ -103,7 +103,7 @@ func runs(n int) string { return fmt.Sprintf(" of %d runs", n) }
 // stages shows the progress of work in several stages.
 type stages struct {
 	w     io.Writer
-	name  string
+	name  string // of the whole, or ""
 	stage string
 	bar   *progress
 }
@@ -112,7 +112,7 @@ type stages struct {
 func (s *stages) report(stage string, done, total int) {
 	if stage != s.stage {
 		s.close()
-		s.stage, s.bar = stage, newProgress(s.w, s.name+", "+stage, "", total)
+		s.stage, s.bar = stage, newProgress(s.w, strings.TrimPrefix(s.name+", "+stage, ", "), "", total)
 	}
 	s.bar.add(done - s.bar.done)
 }
