@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"vitrine/internal/replace"
+	"vitrine/internal/wait"
 )
 
 // Problem is something that an operator should know.
@@ -339,16 +340,13 @@ func (e *entry) isDue(now time.Time) bool {
 
 // Run sends what is due until ctx ends.
 func (s *Sender) Run(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for {
+	send := func() {
 		for s.sendNext(ctx) {
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	}
+	send()
+	for range wait.Every(ctx, lookEvery) {
+		send()
 	}
 }
 

@@ -3,47 +3,40 @@ package eventlog
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
+
+	"vitrine/internal/wait"
 )
 
 // Life is the life of a store that outlives its process: it writes one append at a time, until the store is closed or
 // loses its log. Implementations of Store share it.
 type Life struct {
-	writing chan struct{} // holds one element while a write runs
-	failed  error         // returned by all writes after a failure; guarded by writing
-	closing chan struct{} // closed by End
-	lost    chan struct{} // closed when the store loses its log
-	loss    error         // why the log was lost; set before lost is closed
-	watched chan struct{} // closed when nothing watches the log; nil before Watch
+	writing chan struct{}   // holds one element while a write runs
+	failed  error           // returned by all writes after a failure; guarded by writing
+	open    context.Context // ends with End
+	end     context.CancelFunc
+	mine    context.Context // ends when the store loses its log, with the reason as its cause
+	lose    context.CancelCauseFunc
+	watched sync.WaitGroup
 }
 
 // NewLife returns the life of an open store.
 func NewLife() *Life {
-	return &Life{writing: make(chan struct{}, 1), closing: make(chan struct{}), lost: make(chan struct{})}
+	l := &Life{writing: make(chan struct{}, 1)}
+	l.open, l.end = context.WithCancel(context.Background())
+	l.mine, l.lose = context.WithCancelCause(context.Background())
+	return l
 }
 
 // Closed reports whether End was called.
-func (l *Life) Closed() bool { return isClosed(l.closing) }
-
-func isClosed(c chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (l *Life) Closed() bool { return l.open.Err() != nil }
 
 // Lost returns a channel that is closed when the store loses its log.
-func (l *Life) Lost() <-chan struct{} { return l.lost }
+func (l *Life) Lost() <-chan struct{} { return l.mine.Done() }
 
 // Loss returns why the store lost its log, or nil.
-func (l *Life) Loss() error {
-	if isClosed(l.lost) {
-		return l.loss
-	}
-	return nil
-}
+func (l *Life) Loss() error { return context.Cause(l.mine) }
 
 // Write waits for the running write, and then writes. If ctx ends meanwhile, a running write continues. After a failure
 // all writes fail. check returns why the store cannot write at present, or nil.
@@ -65,7 +58,7 @@ func (l *Life) Write(ctx context.Context, check func() error,
 	case l.writing <- struct{}{}:
 	case <-ctx.Done():
 		return 0, ctx.Err()
-	case <-l.closing:
+	case <-l.open.Done():
 		return 0, ErrClosed
 	}
 	return uninterrupted(ctx, func() (uint64, error) {
@@ -104,32 +97,21 @@ func uninterrupted(ctx context.Context, write func() (last uint64, err error)) (
 
 // Watch calls look now and then, until End or until look returns why the log is lost.
 func (l *Life) Watch(every time.Duration, look func() error) {
-	l.watched = make(chan struct{})
-	go func() {
-		defer close(l.watched)
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-l.closing:
-				return
-			case <-ticker.C:
-			}
-			if l.loss = look(); l.loss != nil {
-				close(l.lost)
+	l.watched.Go(func() {
+		for range wait.Every(l.open, every) {
+			if err := look(); err != nil {
+				l.lose(err)
 				return
 			}
 		}
-	}()
+	})
 }
 
 // End closes the store for writes, and waits until nothing writes and nothing watches. Call it once.
 func (l *Life) End() {
-	close(l.closing)
+	l.end()
 	l.writing <- struct{}{} // let only the running write finish
-	if l.watched != nil {
-		<-l.watched
-	}
+	l.watched.Wait()
 }
 
 // Bell wakes the followers of a store at each change. The caller holds the store's lock.
