@@ -1,5 +1,6 @@
 """The rules of retries: the table is that of TestAddresses in service/client/addresses_test.go."""
 
+import pickle
 import socket
 import ssl
 import threading
@@ -149,6 +150,13 @@ def test_fallback(monkeypatch: pytest.MonkeyPatch, asynchronous: bool) -> None:
     hosts.does["b"] = answers(422)
     with pytest.raises(vitrine.Problem, match="422 full: d"):
         decide(fallback=["x"])
+
+
+def test_problems_cross_processes() -> None:
+    problem = vitrine.Problem(answers(409)(httpx.Request("GET", "http://a")))
+    copied = pickle.loads(pickle.dumps(problem))
+    assert str(copied) == str(problem)
+    assert (copied.status, copied.kind, copied.detail, copied.document, copied.away) == (409, "full", "d", problem.document, False)
 
 
 def test_read_your_writes(monkeypatch: pytest.MonkeyPatch) -> None:

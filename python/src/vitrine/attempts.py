@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import json
 import math
 import random
@@ -35,6 +36,10 @@ class Problem(Exception):
         self.kind = str(self.document.get("type", "")).rpartition(":")[2]
         self.detail = str(self.document.get("detail", "not an answer of the service"))
         super().__init__(f"{self.status} {self.kind or answer.reason_phrase}: {self.detail}")
+
+    def __reduce__(self) -> Any:
+        """For pools of processes: by default a copy would be made of the text, in place of the answer."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     @property
     def away(self) -> bool:
