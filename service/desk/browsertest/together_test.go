@@ -3,10 +3,12 @@ package browsertest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
@@ -335,4 +337,32 @@ func TestUnsaved(t *testing.T) {
 	b.press("Make the change")
 	b.reads("The change is made")
 	goes(false, 0)
+}
+
+// A number stays as it is typed, digit by digit. A form that was edited while the service worked out what it does shows
+// nothing about the form before.
+func TestTyped(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	b := open(t, s.base)
+	b.visit("/placements/home/settings")
+	const label = `[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith(%q))`
+	b.on(fmt.Sprintf(label, "Vitrine, but a few visits"), "e.click()")
+	for field, typed := range map[string]string{fmt.Sprintf(label, "Visits with random items") + "?.control": "2.75",
+		`document.querySelector("main input[aria-label=Time]")`: "1.05"} {
+		b.on(field, "(e.focus(), e.select())")
+		b.do(chromedp.KeyEvent(typed))
+		b.wait(field + ".value === " + quote(typed))
+	}
+	b.run(`(window.real = fetch, window.fetch = (at, how) => (String(at).endsWith("preview") ? new Promise((go) => { window.go = () => go(real(at, how)); }) : real(at, how)), 0)`)
+	b.press("See what this does")
+	b.wait("window.go")
+	b.fill("At most", "5")
+	b.run("(fetch = real, go(), 0)")
+	b.wait(button("See what this does"))
+	if text := b.text(); strings.Contains(text, "What this does") {
+		t.Errorf("the form shows what it did before: %s", text)
+	}
+	b.press("See what this does")
+	b.wait(`["2.8%", "1m3s", "5"].every((v) => [...document.querySelectorAll("main td")].some((d) => d.innerText === v))`)
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, placement, request, requestTagged } from "./api";
 import { phase, words, type ExperimentReport } from "./experiment-report";
-import { Labelled, type PolicyList } from "./form";
+import { Labelled, NumberInput, type PolicyList } from "./form";
 import type { Config } from "./placement-form";
 import { usePoll } from "./poll";
 import { Card, Failure, money, number, percent, Table } from "./ui";
@@ -171,7 +171,7 @@ export function Begin(props: Done) {
               <legend>{words[r.show].charAt(0).toLocaleUpperCase() + words[r.show].slice(1)}</legend>
               <div class="fields">
                 <Labelled name="Called">{(id) => <input id={id} type="text" required maxLength={64} pattern="[A-Za-z0-9._:\-]+" title="letters, digits and . _ - :" value={r.name} onInput={(e) => set(k, { name: e.currentTarget.value })} />}</Labelled>
-                <Labelled name="Shoppers who see it, in percent">{(id) => <input id={id} type="number" required min={0} max={100} step={0.01} value={r.share} onInput={(e) => set(k, { share: e.currentTarget.valueAsNumber })} />}</Labelled>
+                <Labelled name="Shoppers who see it, in percent">{(id) => <NumberInput id={id} required min={0} max={100} step={0.01} value={r.share} change={(v) => set(k, { share: v })} />}</Labelled>
               </div>
             </fieldset>
           ))}
@@ -228,7 +228,7 @@ function Metrics(props: { of: { name: string; max: number; better: string }[]; c
       {of.map((m, k) => (
         <div class="fields" key={k}>
           <Labelled name={`Name of measure ${k + 1}`}>{(id) => <input id={id} type="text" required maxLength={64} pattern="[A-Za-z0-9._:\-]+" title="letters, digits and . _ - :" value={m.name} onInput={(e) => set(k, { name: e.currentTarget.value })} />}</Labelled>
-          <Labelled name={`Largest value of measure ${k + 1}`}>{(id) => <input id={id} type="number" required min={0} step="any" value={m.max} onInput={(e) => set(k, { max: e.currentTarget.valueAsNumber })} />}</Labelled>
+          <Labelled name={`Largest value of measure ${k + 1}`}>{(id) => <NumberInput id={id} required min={0} step="any" value={m.max} change={(v) => set(k, { max: v })} />}</Labelled>
           <Labelled name={`Measure ${k + 1} is better if it is`}>{(id) => <select id={id} value={m.better} onChange={(e) => set(k, { better: e.currentTarget.value })}><option value="higher">higher</option><option value="lower">lower</option></select>}</Labelled>
         </div>
       ))}
@@ -263,7 +263,7 @@ export function ChangeShares(props: Done & { of: ExperimentReport }) {
         <p>The fewest shoppers possible move, and only from variants that shrink. What was learned and counted stays.</p>
         <div class="fields">
           {r.variants.map((v, k) => (
-            <Labelled key={v.name} name={`${v.name}, in percent`}>{(id) => <input id={id} type="number" required min={0} max={100} step={0.01} value={shares[k]} onInput={(e) => { const to = e.currentTarget.valueAsNumber; setShares((before) => before.map((s, i) => (i === k ? to : s))); }} />}</Labelled>
+            <Labelled key={v.name} name={`${v.name}, in percent`}>{(id) => <NumberInput id={id} required min={0} max={100} step={0.01} value={shares[k]} change={(to) => setShares((before) => before.map((s, i) => (i === k ? to : s)))} />}</Labelled>
           ))}
           <Labelled name="Ends" help="When you end it, if left empty.">{(id, help) => <input id={id} type="datetime-local" aria-describedby={help} value={ends} onInput={(e) => setEnds(e.currentTarget.value)} />}</Labelled>
         </div>

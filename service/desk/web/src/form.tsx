@@ -104,8 +104,8 @@ export function Field(props: Editor & { name: string; required?: boolean }) {
           case "integer":
           case "number":
             return (
-              <input {...common} type="number" step={type === "integer" ? 1 : "any"} min={schema.minimum} max={schema.maximum} placeholder={standard} value={value ?? ""}
-                onInput={(e) => change(e.currentTarget.value === "" ? undefined : e.currentTarget.valueAsNumber)} />
+              <NumberInput {...common} step={type === "integer" ? 1 : "any"} min={schema.minimum} max={schema.maximum} placeholder={standard} value={value}
+                change={(v) => change(Number.isNaN(v) ? undefined : v)} />
             );
           case "string":
             return <input {...common} type="text" placeholder={standard} value={value ?? ""} onInput={(e) => change(e.currentTarget.value || undefined)} />;
@@ -116,6 +116,17 @@ export function Field(props: Editor & { name: string; required?: boolean }) {
       }}
     </Labelled>
   );
+}
+
+// NumberInput is a field for a number. What is typed stays as it is until the reader leaves the field: written back, the "1." of
+// a "1.5" would become a 1 with the cursor before it, and the 5 make 51 of it.
+export function NumberInput({ value, change, ...rest }: { value: number | undefined; change: (v: number) => void } & Record<string, unknown>) {
+  const [typed, setTyped] = useState<string>();
+  const input = (e: { currentTarget: HTMLInputElement }) => {
+    setTyped(e.currentTarget.value);
+    change(e.currentTarget.valueAsNumber);
+  };
+  return <input {...rest} type="number" value={typed ?? (Number.isNaN(value) ? "" : value ?? "")} onInput={input} onBlur={() => setTyped(undefined)} />;
 }
 
 // Lines edits a list of texts, one a line.

@@ -1,6 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, placement, Problem, request } from "./api";
-import { Field, Labelled, PolicyField, Setting, title, without, type PolicyEntry, type PolicyList } from "./form";
+import { Field, Labelled, NumberInput, PolicyField, Setting, title, without, type PolicyEntry, type PolicyList } from "./form";
 import { address } from "./routes";
 import { apiDocument, type Document } from "./schema";
 import { Card, count, Failure, Loading, plural } from "./ui";
@@ -35,6 +35,8 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   const [failure, fail] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const [edited, saved] = useUnsaved();
+  const latest = useRef(config);
+  latest.current = config;
   useEffect(() => {
     Promise.all([apiDocument(), get<PolicyList>("v1/policies")]).then(([doc, list]) => setKnown({ doc, policies: list.policies }), fail);
   }, []);
@@ -67,6 +69,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
     e.preventDefault();
     void act(async () => {
       const v = await request<Preview>("POST", placement(props.name, "preview"), { body: config, headers });
+      if (latest.current !== config) return; // it was edited meanwhile
       setPreview(v);
       setHow(v.can_relearn ? "relearn=log" : "reset=true");
     });
@@ -83,7 +86,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
       <fieldset>
         <legend>How many items shoppers see</legend>
         <div class="fields">
-          <Labelled name="At most">{(id) => <input id={id} type="number" required min={1} max={1000} step={1} value={config["max_size"] ?? ""} onInput={(e) => { const size = e.currentTarget.valueAsNumber || undefined; change({ max_size: size, ...(config["min_size"] === config["max_size"] ? { min_size: size } : {}) }); }} />}</Labelled>
+          <Labelled name="At most">{(id) => <NumberInput id={id} required min={1} max={1000} step={1} value={config["max_size"]} change={(size) => { if (size > 0) change({ max_size: size, ...(config["min_size"] === config["max_size"] ? { min_size: size } : {}) }); }} />}</Labelled>
         </div>
         <label class="choice"><input type="checkbox" checked={config["min_size"] > 0} onChange={(e) => change({ min_size: e.currentTarget.checked ? config["max_size"] : undefined })} /> {config["min_size"] > 0 && config["min_size"] < config["max_size"] ? `At least ${count(config["min_size"])}` : "Always that many"}, even if fewer would earn more</label>
       </fieldset>
@@ -135,7 +138,7 @@ function WhoDecides(props: { name: string; of: Config; isNew: boolean; change: (
           {choice("explore", "Vitrine, but a few visits see random items. Comparing both shows what Vitrine earns", { explore_share: 0.02 })}
           {mode === "explore" ? (
             <div class="fields">
-              <Labelled name="Visits with random items, in percent" help="More of them make the comparison quicker, and cost more.">{(id, help) => <input id={id} aria-describedby={help} type="number" required min={0.01} max={100} step={0.01} value={percent(of["explore_share"])} onInput={(e) => change({ explore_share: e.currentTarget.valueAsNumber / 100 })} />}</Labelled>
+              <Labelled name="Visits with random items, in percent" help="More of them make the comparison quicker, and cost more.">{(id, help) => <NumberInput id={id} aria-describedby={help} required min={0.01} max={100} step={0.01} value={percent(of["explore_share"])} change={(v) => change({ explore_share: v / 100 })} />}</Labelled>
               <Labelled name="What is random">{(id) => <select id={id} value={of["explore"] ?? "sets"} onChange={(e) => change({ explore: e.currentTarget.value })}><option value="sets">the whole page</option><option value="swaps">one item of the page</option></select>}</Labelled>
             </div>
           ) : null}
@@ -145,7 +148,7 @@ function WhoDecides(props: { name: string; of: Config; isNew: boolean; change: (
       )}
       {holds || mode === "experiment" ? (
         <div class="fields">
-          <Labelled name="Shoppers who always see your own page, in percent" help="They stay the same ones, whatever else changes. Every request then sends baseline, the ids that your page would show by itself, and shopper_id.">{(id, help) => <input id={id} aria-describedby={help} type="number" required min={0} max={50} step={0.01} value={percent(of["holdout_share"] ?? 0)} onInput={(e) => change({ holdout_share: Math.round(e.currentTarget.valueAsNumber * 100) / 10_000 || undefined })} />}</Labelled>
+          <Labelled name="Shoppers who always see your own page, in percent" help="They stay the same ones, whatever else changes. Every request then sends baseline, the ids that your page would show by itself, and shopper_id.">{(id, help) => <NumberInput id={id} aria-describedby={help} required min={0} max={50} step={0.01} value={percent(of["holdout_share"] ?? 0)} change={(v) => change({ holdout_share: Math.round(v * 100) / 10_000 || undefined })} />}</Labelled>
         </div>
       ) : null}
     </fieldset>
@@ -173,7 +176,7 @@ function Wait(props: { value: string | undefined; change: (value: string) => voi
       <legend>How long to wait for a sale</legend>
       <p class="help">A visit without a reported sale counts as one without a purchase after this time.</p>
       <div class="controls">
-        <input aria-label="Time" type="number" required min={0} step="any" value={seconds / unit[1]} onInput={(e) => set(e.currentTarget.valueAsNumber, unit)} />
+        <NumberInput aria-label="Time" required min={0} step="any" value={seconds / unit[1]} change={(n) => set(n, unit)} />
         <select aria-label="Unit" value={unit[0]} onChange={(e) => set(seconds / unit[1], units.find(([u]) => u === e.currentTarget.value)!)}>{units.map(([u]) => <option value={u}>{u}</option>)}</select>
       </div>
     </fieldset>
