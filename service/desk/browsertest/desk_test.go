@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+
 	"vitrine/internal/fatal"
 )
 
@@ -160,9 +163,11 @@ func TestEmptyDesk(t *testing.T) {
 	}
 }
 
-// A wrong key is refused, the right one opens the desk until the reader signs out.
+// A wrong key is refused, the right one opens the desk until the reader signs out. A form with changes outlives its session.
 func TestSignIn(t *testing.T) {
 	s := serve(t, withKey(t, "right-token"))
+	s.Key = "right-token"
+	s.empty(t, "home")
 	b := open(t, s.base)
 	b.visit("/")
 	for _, token := range []string{"wrong-token", "right-token"} {
@@ -184,8 +189,17 @@ func TestSignIn(t *testing.T) {
 	if kept := eval[int](b, "localStorage.length + sessionStorage.length"); kept != 0 {
 		t.Error("the page keeps something")
 	}
-	b.visit("/")
+	b.visit("/placements/home/settings")
 	b.wait(`!document.querySelector("input#key")`)
+	b.fill("At most", "7")
+	call(b, network.ClearBrowserCookies, cdp.Empty{}) // the session ends
+	b.press("See what this does")
+	b.wait(`document.activeElement.id === "key"`)
+	b.run(`document.querySelector("input#key").value = "right-token"`)
+	b.press("Sign in")
+	b.wait(`!document.querySelector("input#key")`)
+	b.press("See what this does")
+	b.wait(`document.querySelector("main table td:last-child")?.innerText === "7"`)
 	b.on(`[...document.querySelectorAll("header button")].find((b) => b.innerText === "Sign out")`, "e.click()")
 	b.wait(`document.querySelector("input#key")`)
 	for _, p := range b.take() {

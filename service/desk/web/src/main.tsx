@@ -67,14 +67,14 @@ function Desk() {
   const title = found ? found.route.title : "Not found";
   const heading = useArrival(at, name === undefined ? title : `${title} – ${name}`);
   const { session, failure, change } = useSession();
-  const signOut = () => request("DELETE", "v1/session").then(() => change({ required: true, scopes: [] }), () => location.reload());
+  const signOut = () => mayLeave() && request("DELETE", "v1/session").then(() => change({ required: true, scopes: [] }), () => location.reload());
   const View = found?.route.view;
   let content;
   if (!View) content = <Empty>There is no view at this address. <a href={address()}>Go to the overview.</a></Empty>;
   else if (found.route.open) content = <View {...found.parameters} />;
   else if (!session) content = failure ? <Failure of={failure} /> : <Loading />;
   else if (session.required && session.key === undefined) content = <SignIn done={change} />;
-  else content = <View {...found.parameters} />;
+  else content = <>{session.ended ? <SignIn done={change} again /> : null}<View {...found.parameters} /></>;
   return (
     <SessionContext.Provider value={session ?? { required: true, scopes: [] }}>
       <button class="skip" type="button" onClick={() => document.getElementById("main")!.focus()}>Skip to the content</button>
@@ -85,7 +85,7 @@ function Desk() {
           {routes.filter((r) => r.nav).map((r) => <a href={"#" + r.path} {...current(r === found?.route || at.startsWith(r.path + "/"))}>{r.title}</a>)}
         </nav>
         {session?.required && session.key === undefined ? <div class="end"><a href={address()}>Sign in</a></div> : null}
-        {session?.key === undefined ? null : (
+        {session?.key === undefined || session.ended ? null : (
           <div class="end">
             <span>Key: {session.key}</span>
             <button type="button" onClick={signOut}>Sign out</button>

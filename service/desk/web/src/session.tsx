@@ -1,7 +1,8 @@
 import { createContext } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { get, Problem, request, signedOut } from "./api";
 import { Card, Failure } from "./ui";
+import { unsaved } from "./unsaved";
 
 // Session says who is signed in: see Session of the OpenAPI document.
 export interface Session {
@@ -10,6 +11,7 @@ export interface Session {
   scopes: string[];
   placements?: string[];
   expires?: string;
+  ended?: boolean; // while a form with changes stays on the page
 }
 
 export const SessionContext = createContext<Session>({ required: false, scopes: [] });
@@ -23,7 +25,10 @@ export function useMay(scope: "read" | "decide" | "outcome" | "admin"): boolean 
 export function useSession(): { session?: Session; failure?: unknown; change: (to: Session) => void } {
   const [state, set] = useState<{ session?: Session; failure?: unknown }>({});
   useEffect(() => {
-    const ask = () => get<Session>("v1/session").then((session) => set({ session }), (failure) => set({ failure }));
+    const ask = () => get<Session>("v1/session").then((session) => set((before) => {
+      const ended = session.required && session.key === undefined && before.session?.key !== undefined && unsaved();
+      return { session: ended ? { ...before.session!, ended } : session };
+    }), (failure) => set({ failure }));
     void ask();
     addEventListener(signedOut, ask);
     return () => removeEventListener(signedOut, ask);
@@ -32,7 +37,11 @@ export function useSession(): { session?: Session; failure?: unknown; change: (t
 }
 
 // SignIn asks for a key. The key leaves the page with the request, and nothing keeps it.
-export function SignIn(props: { done: (session: Session) => void }) {
+export function SignIn(props: { done: (session: Session) => void; again?: boolean | undefined }) {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (props.again) field.current?.focus();
+  }, []);
   const [failure, fail] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const submit = async (event: SubmitEvent) => {
@@ -52,8 +61,9 @@ export function SignIn(props: { done: (session: Session) => void }) {
   return (
     <Card title="Sign in">
       <form class="stack" onSubmit={submit}>
+        {props.again ? <p>Your session has ended. The form below keeps your changes: sign in, and go on with it.</p> : null}
         <label for="key">API key</label>
-        <input id="key" name="key" type="password" autocomplete="off" required spellcheck={false} aria-describedby="key-help" />
+        <input ref={field} id="key" name="key" type="password" autocomplete="off" required spellcheck={false} aria-describedby="key-help" />
         <p class="empty" id="key-help">
           <code>vitrine keys add keys.toml desk --scopes read,admin</code> makes one. The page does not keep it: a cookie stands for it for twelve hours, or until the service restarts.
         </p>

@@ -18,7 +18,10 @@ export function useUnsaved(): [edited: () => void, saved: () => void] {
   return [() => set(true), () => set(false)];
 }
 
+// unsaved reports whether a form of the page has changes.
+export const unsaved = () => forms > 0;
+
 // mayLeave asks before a view goes whose form has changes.
 export function mayLeave(): boolean {
-  return forms === 0 || confirm("Leave this page? The changes in its form are not saved.");
+  return !unsaved() || confirm("Leave this page? The changes in its form are not saved.");
 }
