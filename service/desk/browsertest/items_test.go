@@ -252,6 +252,42 @@ func TestBought(t *testing.T) {
 	b.wait(`document.querySelector("main td b.good")?.parentElement.innerText.includes("in side")`)
 }
 
+// Amounts and features that are known have all their digits, the scales of tastes tell their values apart, and names that are
+// read from right to left keep their order.
+func TestExact(t *testing.T) {
+	s := serve(t, nil)
+	features := []api.Feature{{Name: "price", Kind: "number"}, {Name: "year", Kind: "number"},
+		{Name: "born", Kind: "number", From: "shopper"}}
+	fatal.Or(s.Put(t.Context(), "home", &api.Placement{MaxSize: 2, Currency: "EUR", Features: features}))(t)
+	var items []any
+	for i := range 4 {
+		items = append(items, map[string]any{"id": fmt.Sprint("i", i), "revenue": 1250.25 + float64(i),
+			"features": map[string]any{"price": 1250.25 + float64(i), "year": 1990 + i},
+			"payload":  map[string]any{"title": fmt.Sprint(arabic, i), "price": 1250.25 + float64(i)}})
+	}
+	s.ask(t, "PUT", "v1/placements/home/items", map[string]any{"items": items}, nil)
+	var shown []string
+	for k := range 40 {
+		shown = fatal.Or(s.Decide(t.Context(), "home", &api.Request{Decision: fmt.Sprint("d", k),
+			User: api.Values{api.Number("born", 1977+float64(k%5))}}))(t).Items()
+		fatal.If(t, s.Outcome(t.Context(), "home", fmt.Sprint("d", k), shown[0]))
+	}
+	b := open(t, s.base)
+	b.visit("/placements/home/decisions/d35")
+	b.reads("born 1977")
+	b.wait(`/which has earned €1,25\d\.25/.test(document.querySelector("main").innerText)`)
+	b.wait(`[...document.querySelectorAll("main .product small")].length === 2`)
+	if bad := eval[[]string](b, `[...document.querySelectorAll("main .product small")].map((s) => s.innerText).filter((s) => !/^€1,25\d\.25( · bought)?$/.test(s))`); len(bad) > 0 {
+		t.Errorf("prices %q", bad)
+	}
+	b.reads("“\u2068" + arabic)
+	b.visit("/placements/home/tastes")
+	b.wait(`document.querySelectorAll("main .plot").length === 3`)
+	if scales := eval[[]string](b, `[...document.querySelectorAll("main .plot")].map((p) => [...p.querySelectorAll("text[text-anchor=middle]")].map((t) => t.textContent)).filter((l) => new Set(l).size < l.length).map(String)`); len(scales) > 0 {
+		t.Errorf("scales %q", scales)
+	}
+}
+
 // Yens have digits after the point if these matter, a later sale counts on a page without a sale at first,
 // and a broken picture is replaced by a letter in the rows of its product only.
 func TestRowsChange(t *testing.T) {

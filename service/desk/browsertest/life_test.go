@@ -128,7 +128,7 @@ func TestExperiment(t *testing.T) {
 	b.wait(`/[1-9][0-9]* of [0-9]+ visits counted so far/.test(document.querySelector("main").innerText)`)
 	b.reads("our-page (compared with)")
 	b.reads("Too early to tell")
-	b.wait(`/earns between -?€[0-9.]+ and €[0-9.]+ more per visit/.test(document.querySelector("main").innerText)`)
+	b.wait(`/earns between −?€[0-9.]+ and €[0-9.]+ more per visit/.test(document.querySelector("main").innerText)`)
 
 	// The feed begins with the last decisions, which are not of the last second.
 	b.visit("/placements/window/decisions")

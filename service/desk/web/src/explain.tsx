@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { Item, useProducts, type Product } from "./products";
-import { Card, count, Empty, money, number, percent, plural, points, Table } from "./ui";
+import { Card, count, Empty, isolated, money, number, percent, plural, points, price, Table } from "./ui";
 
 // The explanation of a decision: see Explanation of the OpenAPI document.
 export interface Explanation {
@@ -88,7 +88,7 @@ const signed = (value: number) => number(value, { maximumFractionDigits: 1, sign
 function feature(name: string, value: number | string | null | undefined): string {
   const words = name.replaceAll("_", " ");
   if (value === null || value === undefined) return words;
-  return typeof value === "number" ? `${words} ${number(value, { maximumSignificantDigits: 3 })}` : value.toLowerCase().includes(words.toLowerCase()) ? value : `${words}: ${value}`;
+  return typeof value === "number" ? `${words} ${number(value, Math.abs(value) < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 2, useGrouping: "min2" })}` : value.toLowerCase().includes(words.toLowerCase()) ? value : `${words}: ${value}`;
 }
 
 // Why shows who came, what was shown, why, and what would have changed it.
@@ -110,9 +110,9 @@ export function Why(props: { of: Explanation; answer?: Answer; currency?: string
           rows={x.items}
           empty="Nothing is shown."
           columns={[
-            { title: "Item", text: true, cell: (i) => <Item of={product(i.id)} currency={currency}>{i.slot ? `in ${i.slot} ` : null}{props.taken?.includes(i.id) ? <b class="good">bought</b> : null}</Item> },
+            { title: "Item", text: true, cell: (i) => <Item of={product(i.id)} currency={currency}>{i.slot || props.taken?.includes(i.id) ? <>{i.slot ? `in ${i.slot} ` : null}{props.taken?.includes(i.id) ? <b class="good">bought</b> : null}</> : null}</Item> },
             { title: "Chance to be bought", cell: (i) => points(i.choice_probability) },
-            { title: "Earns if bought", cell: (i) => money(i.revenue, currency), wide: true },
+            { title: "Earns if bought", cell: (i) => price(i.revenue, currency), wide: true },
             { title: "Reasons", plain: true, cell: (i) => (i.contributions ? <button type="button" aria-pressed={i === about} onClick={() => choose(i.id)}>Why?<span class="hidden"> {product(i.id).title}</span></button> : null) },
           ]}
         />
@@ -160,7 +160,7 @@ function Reasons(props: { of: Explained; product: Product; most: number; typical
 
 // ruleWords names a rule for a merchandiser.
 function ruleWords(r: Rule, product: (id: string) => Product): string {
-  const item = r.item === undefined ? "" : `“${product(r.item).title}”`;
+  const item = r.item === undefined ? "" : `“${isolated(product(r.item).title)}”`;
   switch (r.rule) {
     case "max_size": return `“at most ${r.on} items”`;
     case "min_size": return `“at least ${r.on} items”`;
@@ -179,7 +179,7 @@ function ruleWords(r: Rule, product: (id: string) => Product): string {
 function Others(props: { of: Explanation; product: (id: string) => Product; currency: string | undefined }) {
   const { of: x, product, currency } = props;
   const shown = new Set(x.items.map((i) => i.id));
-  const names = (ids: string[]) => ids.map((id) => `“${product(id).title}”`).join(", ");
+  const names = (ids: string[]) => ids.map((id) => `“${isolated(product(id).title)}”`).join(", ");
   const costly = (x.rules ?? []).filter((r) => r.cost > 1e-9).toSorted((a, b) => b.cost - a.cost);
   const free = (x.rules ?? []).length - costly.length;
   const next = x.next_best;

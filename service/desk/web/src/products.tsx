@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, placement } from "./api";
 import { usePoll } from "./poll";
-import { money } from "./ui";
+import { price } from "./ui";
 
 // CatalogueItem is the part of an item of the catalogue that the desk shows: see the OpenAPI document.
 export interface CatalogueItem {
@@ -100,7 +100,7 @@ export const useCurrency = (name: string) => usePoll((signal) => get<{ currency?
 export function Item(props: { of: Product; currency?: string | undefined; children?: ComponentChildren }) {
   const { of: p } = props;
   const [broken, setBroken] = useState<string>(); // the row may get another product
-  const more = [p.price === undefined ? "" : money(p.price, props.currency), p.margin === undefined ? "" : `margin ${money(p.margin, props.currency)}`].filter(Boolean).join(" · ");
+  const more = [p.price === undefined ? "" : price(p.price, props.currency), p.margin === undefined ? "" : `margin ${price(p.margin, props.currency)}`].filter(Boolean).join(" · ");
   return (
     <span class="product">
       {p.image && p.image !== broken

@@ -8,7 +8,7 @@ export function number(value: number | null | undefined, options: Intl.NumberFor
   const key = JSON.stringify(options);
   let format = numbers.get(key);
   if (!format) numbers.set(key, (format = new Intl.NumberFormat(undefined, options)));
-  return format.format(value);
+  return format.format(value).replace("-", "−");
 }
 
 export const count = (value: number | null | undefined) => number(value, { maximumFractionDigits: 0 });
@@ -28,6 +28,15 @@ export function money(value: number | null | undefined, currency: string | undef
   if (size >= 100) return number(Number(value.toPrecision(3)), { ...unit, ...sign, maximumFractionDigits: 0 });
   return number(value, { ...unit, ...sign, maximumFractionDigits: 2 }); // also of yens
 }
+
+// price writes an amount that is known and not estimated, so all its digits matter.
+export function price(value: number, currency: string | undefined): string {
+  if (Math.abs(value) < 1) return money(value, currency);
+  return number(value, { ...(currency ? ({ style: "currency", currency } as const) : {}), maximumFractionDigits: 2 });
+}
+
+// isolated is a name within a text: names that are read from right to left keep their order in a list.
+export const isolated = (name: string) => `\u2068${name}\u2069`;
 
 // amounts writes those of a text of the service, such as "0.12 EUR", in the reader's locale.
 export const amounts = (text: string, currency: string | undefined) =>

@@ -4,7 +4,7 @@ import { Why, type Answer, type Explanation } from "../explain";
 import { usePoll } from "../poll";
 import { useCurrency, useProducts } from "../products";
 import { address } from "../routes";
-import { Failure, Loading, moment, money } from "../ui";
+import { Failure, Loading, moment, price } from "../ui";
 
 interface Decision extends Answer {
   decision_id: string;
@@ -30,7 +30,7 @@ const ends: Record<Decision["status"], string> = {
 // Bought names the products that the shopper bought.
 function Bought({ of: d, currency, product }: { of: Decision; currency: string | undefined; product: (id: string) => { title: string } }) {
   const list = d.choices ?? [{ item: d.choice ?? "", quantity: 1, value: null }];
-  return <>{list.map((c, i) => <>{i > 0 ? ", " : ""}{c.quantity > 1 ? `${c.quantity} × ` : ""}<strong>{product(c.item).title}</strong>{c.value === null ? "" : ` for ${money(c.value, currency)}`}</>)}</>;
+  return <>{list.map((c, i) => <>{i > 0 ? ", " : ""}{c.quantity > 1 ? `${c.quantity} × ` : ""}<strong><bdi>{product(c.item).title}</bdi></strong>{c.value === null ? "" : ` for ${price(c.value, currency)}`}</>)}</>;
 }
 
 // DecisionView says why a page was shown.
@@ -66,8 +66,8 @@ export default function DecisionView(props: { name: string; id: string }) {
       {back}
       <div class="head">
         <p>
-          Shown {moment(d.time)}{d.variant === "holdout" ? " to a shopper who always sees your own page" : d.variant ? `, in the variant ${d.variant}` : ""}. {ends[d.status]}
-          {d.status === "chosen" || d.status === "late" ? (d.choice === null && !d.corrections ? " The shopper bought nothing." : <> The shopper bought {d.choice === null ? "nothing at first" : <Bought of={d} currency={currency} product={product} />}, which has earned {money(d.earned, currency)}{d.corrections ? `, with corrections: ${d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${money(c.value, currency)})`)).join(", ")}` : ""}.</>) : null}
+          {d.status === "deferred" || d.status === "withdrawn" ? "Made" : "Shown"} {moment(d.time)}{d.variant === "holdout" ? " to a shopper who always sees your own page" : d.variant ? `, in the variant ${d.variant}` : ""}. {ends[d.status]}
+          {d.status === "chosen" || d.status === "late" ? (d.choice === null && !d.corrections ? " The shopper bought nothing." : <> The shopper bought {d.choice === null ? "nothing at first" : <Bought of={d} currency={currency} product={product} />}, which has earned {price(d.earned, currency)}{d.corrections ? `, with corrections: ${d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${price(c.value, currency)})`)).join(", ")}` : ""}.</>) : null}
         </p>
         <span class="quiet id">{d.decision_id}</span>
         <a class="button" href={tryIt}>Try another visitor</a>
