@@ -35,7 +35,6 @@ type Left struct {
 // "" is the only placement of the log. Without such decisions it returns an error.
 func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	r := &Rounds{}
-	var widths []int
 	seen := map[string]bool{}
 	left := map[string]int{}
 	configs, err := log.decisions(ctx, "reading", which, func(o *offered, end outcome) error {
@@ -52,7 +51,6 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 			left["have no items"]++
 		default:
 			r.Rounds = append(r.Rounds, roundOf(o, end))
-			widths = append(widths, o.Width)
 		}
 		return nil
 	})
@@ -75,22 +73,18 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 			log.Name, r.Placement)
 	}
 	// After a change of the features rows mean something else.
-	width, k := r.Config.Schema().Width(), 0
-	for t, round := range r.Rounds {
-		if widths[t] == width {
-			r.Rounds[k] = round
-			k++
-		}
-	}
-	if n := len(r.Rounds) - k; n > 0 {
+	all := len(r.Rounds)
+	r.Rounds = slices.DeleteFunc(r.Rounds, func(round offpolicy.Round) bool {
+		return round.Context.Features.RawMatrix().Cols != r.Config.Schema().Width()
+	})
+	if n := all - len(r.Rounds); n > 0 {
 		left["have the features of an earlier configuration"] = n
 	}
-	r.Rounds = r.Rounds[:k]
 	for _, reason := range slices.Sorted(maps.Keys(left)) {
 		r.Left = append(r.Left, Left{reason, left[reason]})
 	}
 	switch {
-	case k > 0:
+	case len(r.Rounds) > 0:
 	case left["have only the items shown"] > 0:
 		return nil, fmt.Errorf(`%s, placement %q: the log has the features of the items shown and not of the others, so nothing can be said about other pages: set "log_items": "all", or the mode explore, which has it`, log.Name, r.Placement)
 	default:

@@ -17,7 +17,6 @@ import (
 	"vitrine/choice"
 	"vitrine/internal/hint"
 	"vitrine/service/api"
-	"vitrine/service/feature"
 )
 
 // Pilot returns the configuration in text with a policy that uses the given weights and their covariance, row after
@@ -77,13 +76,11 @@ func (c *Config) Weights(r *choice.Result) (w, covariance []float64, err error) 
 	column := make([]float64, n)
 	constant := false
 	for j, name := range r.Names {
-		if err := addWeight(w, name, r.Coefficients[j], r.Spec, c.Features, c.Schema()); err != nil {
-			return nil, nil, err
-		}
 		clear(column)
-		if err := addWeight(column, name, 1, r.Spec, c.Features, c.Schema()); err != nil {
+		if err := c.weigh(column, name, r.Spec); err != nil {
 			return nil, nil, err
 		}
+		floats.AddScaled(w, r.Coefficients[j], column)
 		constant = constant || slices.IndexFunc(column, func(v float64) bool { return v != 0 }) == n-1
 		effect.SetCol(j, column)
 	}
@@ -103,9 +100,8 @@ func (c *Config) Weights(r *choice.Result) (w, covariance []float64, err error) 
 // valueOf is a condition on a category.
 var valueOf = regexp.MustCompile(`^\s*(\w+)\s*==\s*("(?:[^"\\]|\\.)*")\s*$`)
 
-// addWeight adds a coefficient. A number's column is (v − center)/scale.
-func addWeight(w []float64, name string, b float64, spec *choice.Spec, features []api.Feature,
-	s *feature.Schema) error {
+// weigh adds the effect of a coefficient of 1 on the parameters. A number's column is (v − center)/scale.
+func (c *Config) weigh(w []float64, name string, spec *choice.Spec) error {
 	variable := name
 	if i := slices.IndexFunc(spec.Utility.Terms, func(t choice.Term) bool { return t.Name == name }); i >= 0 {
 		t := spec.Utility.Terms[i]
@@ -116,7 +112,7 @@ func addWeight(w []float64, name string, b float64, spec *choice.Spec, features 
 		variable = t.Variable
 	}
 	if variable == "1" {
-		w[len(w)-1] += b
+		w[len(w)-1]++
 		return nil
 	}
 	value := ""
@@ -127,18 +123,18 @@ func addWeight(w []float64, name string, b float64, spec *choice.Spec, features 
 		}
 		variable, value = m[1], text
 	}
-	i := slices.IndexFunc(features, func(f api.Feature) bool { return f.Name == variable })
+	i := slices.IndexFunc(c.Features, func(f api.Feature) bool { return f.Name == variable })
 	if i < 0 {
 		return fmt.Errorf("coefficient %s: the placement has no feature %q", name, variable)
 	}
-	f := features[i]
-	from, _, _ := s.Columns(f.Name)
+	f := c.Features[i]
+	from, _, _ := c.schema.Columns(f.Name)
 	switch k := slices.Index(f.Values, value); {
 	case f.Kind == "number" && value == "":
-		w[from] += b * f.Scale
-		w[len(w)-1] += b * f.Center
+		w[from] += f.Scale
+		w[len(w)-1] += f.Center
 	case f.Kind == "category" && value != "" && k >= 0:
-		w[from+k] += b
+		w[from+k]++
 	default:
 		return fmt.Errorf("coefficient %s: the feature %q is a %s: want a number, or a value of a category that "+
 			"lists its values", name, f.Name, f.Kind)

@@ -71,9 +71,12 @@ const (
 
 // New returns the experiment that starts with a log entry. Its points are initially a step apart.
 func New(entry uint64, time int64, design *api.Experiment, step int64) *Experiment {
-	e := Empty(design)
+	return Empty(design).begin(entry, time, step)
+}
+
+func (e *Experiment) begin(entry uint64, time, step int64) *Experiment {
 	e.Number, e.begun, e.step = entry, time, step
-	e.Divide(design, entry, time)
+	e.Divide(e.Design, entry, time)
 	return e
 }
 
@@ -81,10 +84,7 @@ func New(entry uint64, time int64, design *api.Experiment, step int64) *Experime
 // which every decision takes part, also while another one runs. The units in the last buckets are held out, so a larger share adds
 // units and a smaller one returns some.
 func NewHoldout(share float64, entry uint64, time, step int64) *Experiment {
-	e := EmptyHoldout(share)
-	e.Number, e.begun, e.step = entry, time, step
-	e.Divide(e.Design, entry, time)
-	return e
+	return EmptyHoldout(share).begin(entry, time, step)
 }
 
 // EmptyHoldout returns a hold-out to decode into.

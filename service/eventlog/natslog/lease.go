@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -326,16 +327,15 @@ func (l *lease) renew(ctx context.Context, s *Store) bool {
 // longer than the lease to claim the log would lose the lease to the next one.
 func (l *lease) hold(s *Store) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
 		for wait.For(ctx, renewal) == nil {
 			l.renew(ctx, s) // the log shows whether another process leads
 		}
-	}()
+	})
 	return func() {
 		cancel()
-		<-ended
+		renewing.Wait()
 	}
 }
 
