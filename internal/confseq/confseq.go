@@ -37,12 +37,8 @@ type Mean struct {
 // Block summarises observations in any order, because they share one centre. The centre must be known before the first
 // observation.
 type Block struct {
-	Centre  float64
-	N       uint64
-	Sum     float64
-	Squares float64 // Σ (x − Centre)²
-	First   float64 // the first positive bound
-	Bound   float64 // the largest bound
+	Mean   // its Squares are Σ (x − Centre)²
+	Centre float64
 }
 
 // Begin returns a block centred on the mean of the observations so far.
@@ -55,17 +51,11 @@ func (m *Mean) Begin() Block {
 
 // Add adds an observation within bound of the centre.
 func (b *Block) Add(x, bound float64) {
-	b.N++
-	b.Sum += x
-	b.Squares += float64((x - b.Centre) * (x - b.Centre))
-	if b.First == 0 {
-		b.First = bound
-	}
-	b.Bound = max(b.Bound, bound)
+	b.Join(&Mean{1, x, float64((x - b.Centre) * (x - b.Centre)), bound, bound})
 }
 
 // Add adds the observations of a block.
-func (m *Mean) Add(b *Block) { m.Join(&Mean{b.N, b.Sum, b.Squares, b.First, b.Bound}) }
+func (m *Mean) Add(b *Block) { m.Join(&b.Mean) }
 
 // Join adds later observations.
 func (m *Mean) Join(o *Mean) {

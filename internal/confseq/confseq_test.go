@@ -128,7 +128,7 @@ func TestPower(t *testing.T) {
 		t.Errorf("the interval is [%v, %v], want [%v, %v]", low, high, m.Low(0.01), m.High(0.01))
 	}
 	for range 8 {
-		m.Add(&Block{N: m.N, Sum: m.Sum, Squares: m.Squares})
+		m.Join(&Mean{N: m.N, Sum: m.Sum, Squares: m.Squares})
 	}
 	if width := m.High(0.01) - m.Average(); width > 3.5*math.Sqrt(0.16/float64(m.N))*1.6 {
 		t.Errorf("after %d observations the width is %v", m.N, width)

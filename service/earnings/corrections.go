@@ -96,12 +96,7 @@ func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch
 	centre, m := s.centre(), &s.buckets[s.from(number*w.Cohort())].lead
 	if at, found := s.leads.find(number); found {
 		l := &s.leads[at].Sums
-		centre = l.centre
-		m = &confseq.Mean{N: l.block.N, Sum: l.block.Sum, Squares: l.block.Squares, First: l.block.First,
-			Bound: l.block.Bound}
-		defer func() {
-			l.block = confseq.Block{N: m.N, Sum: m.Sum, Squares: m.Squares, First: m.First, Bound: m.Bound}
-		}()
+		centre, m = l.centre, &l.block.Mean
 	}
 	one := confseq.Block{}
 	w.contrast().Add(&one, way, x, centre, x)
