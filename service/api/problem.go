@@ -19,7 +19,7 @@ type Problem struct {
 
 // ProblemField describes an invalid field of a body.
 type ProblemField struct {
-	Pointer string `json:"pointer" doc:"a JSON pointer in the body" example:"#/items/3/id"`
+	Pointer string `json:"pointer" doc:"a JSON pointer in the body, as a fragment of a URI" example:"#/items/3/id"`
 	Detail  string `json:"detail"`
 }
 

@@ -362,7 +362,7 @@ func TestErrors(t *testing.T) {
 		code, target         string
 	}{
 		{"rank", "invalid", "#/items/3/id", 422, 400, "InvalidRankRequest", "/actions/3/id"},
-		{"rank", "invalid", "#/shopper/age", 422, 400, "InvalidRankRequest", "/contextFeatures/age"},
+		{"rank", "invalid", "#/shopper/my%20age", 422, 400, "InvalidRankRequest", "/contextFeatures/my age"},
 		{"multislot/rank", "invalid", "#/baseline/1", 422, 400, "InvalidRankRequest", "/slots/1"},
 		{"rank", "conflict", "", 409, 400, "InvalidRankRequest", ""},
 		{"events/{event}/reward", "late", "", 409, 400, "InvalidRewardRequest", ""},

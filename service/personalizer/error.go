@@ -2,6 +2,7 @@ package personalizer
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,11 @@ func (rt *Route) Error(p *api.Problem) (status int, body ErrorDocument) {
 		e.Code = strconv.Itoa(status)
 	}
 	for _, field := range p.Errors {
-		e.Target = inRank(strings.TrimPrefix(field.Pointer, "#"))
+		pointer := strings.TrimPrefix(field.Pointer, "#")
+		if plain, err := url.PathUnescape(pointer); err == nil { // one that is shortened may not be escaped well
+			pointer = plain
+		}
+		e.Target = inRank(pointer)
 		e.Message = strings.TrimPrefix(e.Target+": "+field.Detail, ": ")
 		if e.Target != "" {
 			e.Details = append(e.Details, personalizerError{Code: e.Code, Message: field.Detail, Target: e.Target})

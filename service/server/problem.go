@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
-	"vitrine/service/page"
 
 	"github.com/go-json-experiment/json"
 
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/engine"
+	"vitrine/service/page"
 	"vitrine/service/personalizer"
 )
 
@@ -68,7 +69,8 @@ func problemOf(err error) *problem {
 	var field *api.FieldError
 	if errors.As(err, &field) {
 		p := problemf(http.StatusUnprocessableEntity, "invalid", "%s", field.Error())
-		p.Errors = []api.ProblemField{{Pointer: "#" + field.Field, Detail: field.Message}}
+		at := url.URL{Fragment: field.Field}
+		p.Errors = []api.ProblemField{{Pointer: "#" + at.EscapedFragment(), Detail: field.Message}}
 		return p
 	}
 	var loss *engine.LossError

@@ -1140,7 +1140,7 @@ export interface Problem {
 
 export interface ProblemField {
   detail: string;
-  /** A JSON pointer in the body. */
+  /** A JSON pointer in the body, as a fragment of a URI. */
   pointer: string;
 }
 

@@ -1149,7 +1149,7 @@ class Problem(TypedDict):
 class ProblemField(TypedDict):
     detail: str
     pointer: str
-    """A JSON pointer in the body."""
+    """A JSON pointer in the body, as a fragment of a URI."""
 
 
 class Rank(TypedDict):
