@@ -32,15 +32,16 @@ func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
 	var played atomic.Int64
 	few := small(counting("random", &played, random()))
 	few.Seeds = few.Seeds[:2]
-	var rounds atomic.Int64
-	options := experiment.Options{Dir: dir, Progress: func(n int) { rounds.Add(int64(n)) }}
+	var rounds, reused atomic.Int64
+	options := experiment.Options{Dir: dir, Progress: func(n int) { rounds.Add(int64(n)) },
+		Reused: func(n int) { reused.Add(int64(n)) }}
 	run(t, few, options)
 	run(t, small(counting("random", &played, random())), options)
 	if played.Load() != 4 {
 		t.Errorf("%d units were played for 4 seeds", played.Load())
 	}
-	if rounds.Load() != (2+4)*120 {
-		t.Errorf("progress of %d rounds, want %d", rounds.Load(), (2+4)*120)
+	if rounds.Load() != 4*120 || reused.Load() != 2*120 {
+		t.Errorf("progress of %d and %d rounds, want %d and %d", rounds.Load(), reused.Load(), 4*120, 2*120)
 	}
 	fresh := t.TempDir()
 	run(t, small(policy("random", random())), experiment.Options{Dir: fresh})

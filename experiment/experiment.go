@@ -59,9 +59,10 @@ type Policy struct {
 type Options struct {
 	Dir     string // files go to Dir/Name
 	Workers int    // units played at a time; 0 means one per processor
-	// Progress, if not nil, is called with the number of rounds done since the last call, including rounds of units
-	// that were already finished. Calls are concurrent.
+	// Progress, if not nil, is called with the number of rounds played since the last call. Calls are concurrent.
 	Progress func(rounds int)
+	// Reused, if not nil, is called with the number of rounds of units that were already finished.
+	Reused func(rounds int)
 	// Note, if not nil, is called with messages about earlier results that a run reuses or replaces.
 	Note func(message string)
 	// Warn, if not nil, is called with each problem in earlier results and the action taken.
@@ -183,16 +184,18 @@ func (e *Experiment) complete(ctx context.Context, o Options, in func(place int)
 				continue
 			}
 			u := j.find(id, p.Label, seed)
-			if u != nil {
-				o.Progress(e.Rounds)
-			} else {
+			if u == nil {
 				u = &unit{Fingerprint: id, Policy: p.Label, Seed: seed, policy: p}
 				missing = append(missing, u)
 			}
 			units = append(units, u)
 		}
 	}
-	if found := len(units) - len(missing); found > 0 && o.Note != nil {
+	found := len(units) - len(missing)
+	if o.Reused != nil {
+		o.Reused(found * e.Rounds)
+	}
+	if found > 0 && o.Note != nil {
 		o.Note(fmt.Sprintf("%s: %d of %d runs were there already", e.Name, found, len(units)))
 	}
 	if err := e.playAll(ctx, missing, j, o); err != nil {

@@ -23,6 +23,7 @@ type progress struct {
 	isTerminal bool
 	mu         sync.Mutex
 	done       int
+	reused     int // of it, work done earlier
 	begun      time.Time
 	last       time.Time // when it was shown
 	width      int       // of the bar on the terminal
@@ -54,6 +55,14 @@ func (p *progress) add(n int) {
 	}
 }
 
+// reuse counts work done earlier, which took no time.
+func (p *progress) reuse(n int) {
+	p.add(n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reused += n
+}
+
 // draw draws the bar over the one before.
 func (p *progress) draw(now time.Time) {
 	const columns = 20 // so that the line fits in 80
@@ -61,8 +70,8 @@ func (p *progress) draw(now time.Time) {
 	full := min(columns*p.done/p.total, columns)
 	bar := fmt.Sprintf("%.44s [%s%s] %3d %%", p.name, strings.Repeat("=", full), strings.Repeat("-", columns-full),
 		100*p.done/p.total)
-	if p.done > 0 && p.done < p.total {
-		left := float64(now.Sub(p.begun)) * float64(p.total-p.done) / float64(p.done)
+	if p.done > p.reused && p.done < p.total {
+		left := float64(now.Sub(p.begun)) * float64(p.total-p.done) / float64(p.done-p.reused)
 		bar += " " + time.Duration(left).Round(time.Second).String()
 	}
 	fmt.Fprintf(p.w, "\r%-*s", p.width, bar)
@@ -84,7 +93,7 @@ func (p *progress) between(write func(string)) func(string) {
 
 // options returns the options of experiments that the bar shows, with results in dir.
 func (p *progress) options(t terminal, dir string, workers int) experiment.Options {
-	return experiment.Options{Dir: dir, Workers: workers, Progress: p.add, Note: p.between(t.note), Warn: p.between(t.warn)}
+	return experiment.Options{Dir: dir, Workers: workers, Progress: p.add, Reused: p.reuse, Note: p.between(t.note), Warn: p.between(t.warn)}
 }
 
 // close ends the bar, finished or not.

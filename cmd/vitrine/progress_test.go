@@ -29,6 +29,20 @@ func TestBar(t *testing.T) {
 	}
 }
 
+// Earlier results say nothing about the time that the rest takes.
+func TestBarOfAResumedRun(t *testing.T) {
+	var out bytes.Buffer
+	begun := time.Now()
+	p := &progress{w: &out, name: "main", total: 100, begun: begun, last: begun}
+	p.reuse(80)
+	p.draw(begun)
+	p.add(10)
+	p.draw(begun.Add(10 * time.Second))
+	if _, text, _ := strings.Cut(out.String(), "]"); !strings.Contains(text, " 80 %\r") || !strings.HasSuffix(text, " 90 % 10s") {
+		t.Errorf("%q", text)
+	}
+}
+
 // A line that is longer than the terminal is wide cannot be drawn over.
 func TestBarFits(t *testing.T) {
 	var out bytes.Buffer

@@ -105,7 +105,7 @@ func (s search) play(ctx context.Context, what string, settings []int, seeds []u
 	regret := make([][][]float64, len(settings))
 	for p, e := range panels {
 		finals, err := experiment.Finals(ctx, e, experiment.Options{Dir: s.dir, Workers: s.workers, Progress: bar.add,
-			Warn: bar.between(s.warn)})
+			Reused: bar.reuse, Warn: bar.between(s.warn)})
 		if err != nil {
 			return nil, err
 		}
