@@ -18,17 +18,8 @@ type Mixture struct {
 // Revenue returns the expected revenue of S, Σ_c w_c R_c(S). A nil r means 1 for all.
 func (m Mixture) Revenue(s vitrine.Assortment, r []float64) float64 {
 	sum := 0.0
-	u := make([]float64, len(s))
-	shown := make([]float64, len(s))
-	for k, i := range s {
-		shown[k] = revenueOf(r, i)
-	}
-	all := vitrine.Assortment(numbers(len(s)))
-	for c, utility := range m.Utility {
-		for k, i := range s {
-			u[k] = utility[i]
-		}
-		sum += float64(m.Weight[c] * vitrine.ExpectedRevenue(all, u, shown))
+	for c, u := range m.Utility {
+		sum += float64(m.Weight[c] * vitrine.ExpectedRevenue(s, u, r))
 	}
 	return sum
 }
@@ -140,7 +131,7 @@ type mixtureSums struct {
 func (m Mixture) sums(s vitrine.Assortment, r []float64) *mixtureSums {
 	q := &mixtureSums{m: m, r: r}
 	for _, u := range m.Utility {
-		top := max(0, slices.Max(append([]float64{0}, u...)))
+		top := slices.Max(append([]float64{0}, u...))
 		weight, earned := math.Exp(-top), 0.0
 		for _, i := range s {
 			v := math.Exp(u[i] - top)

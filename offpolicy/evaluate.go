@@ -534,7 +534,7 @@ func (l *Log) addParameters(influence []float64, each func(t int, of func(c floa
 				value += p[k+1] * r.price(i)
 			}
 			for k, i := range page {
-				add(gradient, c*number*p[k+1]*(r.price(i)-value)/n, m.g.RawRowView(k))
+				floats.AddScaled(gradient, c*number*p[k+1]*(r.price(i)-value)/n, m.g.RawRowView(k))
 			}
 			total += c * value * number / n
 		})
@@ -543,7 +543,7 @@ func (l *Log) addParameters(influence []float64, each func(t int, of func(c floa
 			floats.Scale(1+float64(further)/floats.Sum(p[1:]), p[1:])
 		}
 		for k, i := range r.Shown {
-			add(scores[t*d:(t+1)*d], float64(r.takesOf(i))-p[k+1], m.g.RawRowView(k))
+			floats.AddScaled(scores[t*d:(t+1)*d], float64(r.takesOf(i))-p[k+1], m.g.RawRowView(k))
 		}
 	}
 	a := mat.NewVecDense(d, nil)
@@ -555,12 +555,6 @@ func (l *Log) addParameters(influence []float64, each func(t int, of func(c floa
 		for j := range d {
 			influence[t] += n * scores[t*d+j] * a.AtVec(j)
 		}
-	}
-}
-
-func add(dst []float64, c float64, x []float64) {
-	for j, v := range x {
-		dst[j] += c * v
 	}
 }
 
