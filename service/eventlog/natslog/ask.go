@@ -88,8 +88,7 @@ var answeredLater = []jetstream.ErrorCode{noPeers, clusterNotAvailable, clusterN
 
 // isUnanswered reports whether repeating the request may help.
 func isUnanswered(err error) bool {
-	var refused *jetstream.APIError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return slices.Contains(answeredLater, refused.ErrorCode)
 	}
 	return errors.Is(err, errLeaderless) || errors.Is(err, context.DeadlineExceeded) ||

@@ -284,8 +284,7 @@ func (i instant) since(earlier instant) time.Duration {
 
 // isWrongRevision reports whether a write of the lease failed because its revision changed.
 func isWrongRevision(err error) bool {
-	var refused *jetstream.APIError
-	return errors.Is(err, jetstream.ErrKeyExists) || errors.As(err, &refused) && isWrongLast(refused)
+	return errors.Is(err, jetstream.ErrKeyExists) || isWrongLast(err)
 }
 
 // lacks reports whether the servers are certain that a bucket does not exist.

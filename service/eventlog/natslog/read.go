@@ -346,8 +346,7 @@ func (s *Store) isIdle(ctx context.Context, want uint64, idle func(time.Time)) (
 // lookUp returns why a message does not arrive: it was removed or is damaged. Nil means that it exists.
 func (s *Store) lookUp(ctx context.Context, sequence uint64) error {
 	_, err := s.get(ctx, sequence)
-	var refused *jetstream.APIError
-	if !errors.As(err, &refused) {
+	if !isRefusal(err) {
 		return err
 	}
 	if state, err := s.info(ctx); err == nil && sequence < state.FirstSeq {
@@ -359,9 +358,8 @@ func (s *Store) lookUp(ctx context.Context, sequence uint64) error {
 // frame reads one message from the stream. For a claim the error is errClaim.
 func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
 	m, err := s.get(ctx, sequence)
-	var refused *jetstream.APIError
 	switch {
-	case errors.As(err, &refused):
+	case isRefusal(err):
 		return eventlog.Frame{}, fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
 	case err != nil:
 		return eventlog.Frame{}, err

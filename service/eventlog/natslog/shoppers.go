@@ -97,8 +97,7 @@ func (k shopperKeys) Key(ctx context.Context, id string, draws bool) (shoppers.K
 			return k.js.Publish(ctx, subject, key[:], jetstream.WithExpectLastSequencePerSubject(before),
 				jetstream.WithRetryAttempts(0))
 		})
-		var refused *jetstream.APIError
-		if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+		if isWrongLast(err) {
 			continue // another process was quicker, or the answer was lost
 		}
 		if err == nil && m != nil {

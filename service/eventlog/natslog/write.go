@@ -123,16 +123,15 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 	begin := time.Now()
 	for {
 		ack, err := s.send(ctx, data, place)
-		var is *jetstream.APIError
 		switch {
 		case err == nil && ack.Stream == s.options.Stream && ack.Sequence == place && !ack.Duplicate:
 			return nil
 		case err == nil:
 			return fmt.Errorf("%w: message %d was acknowledged as %d of stream %q",
 				eventlog.ErrReopen, place, ack.Sequence, ack.Stream)
-		case errors.As(err, &is) && isWrongLast(is):
+		case isWrongLast(err):
 			return errTaken
-		case errors.As(err, &is):
+		case isRefusal(err):
 			return refused(err)
 		}
 		s.turn(begin)
@@ -154,16 +153,23 @@ func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream
 
 // refused adds ErrReopen to the error of a server that rejects a write, for instance because its disk is full.
 func refused(err error) error {
-	if is := new(jetstream.APIError); errors.As(err, &is) {
+	if isRefusal(err) {
 		return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 	}
 	return err
 }
 
+// isRefusal reports whether a server answered with an error.
+func isRefusal(err error) bool {
+	_, is := errors.AsType[*jetstream.APIError](err)
+	return is
+}
+
 // isWrongLast reports whether the server rejected a message because of the sequence it named.
-func isWrongLast(err *jetstream.APIError) bool {
-	return err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+func isWrongLast(err error) bool {
+	answer, is := errors.AsType[*jetstream.APIError](err)
+	return is && (answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		answer.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // writerHeader names a message's writer: two writers that open a log at the same moment send first messages with the
