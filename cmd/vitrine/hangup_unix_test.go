@@ -14,7 +14,8 @@ import (
 )
 
 // SIGHUP ends the service as SIGTERM does, with a snapshot: a terminal was closed, or an operator asks for a reload, and
-// the supervisor starts the service again. Under nohup it goes on.
+// the supervisor starts the service again. Under nohup it goes on, as it does after SIGINT if
+// that is ignored.
 func TestHangUp(t *testing.T) {
 	const config = `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`
 	file, data := hosttest.ServiceFile(t, "")
@@ -29,11 +30,15 @@ func TestHangUp(t *testing.T) {
 		t.Error(err)
 	}
 
-	p = hosttest.Program("nohup").Start(t, string(*program), "serve", "--config", file)
-	url := p.Listening()
-	p.Signal(unix.SIGHUP)
-	for range 50 { // it has time to end
-		ask(t, 200, "PUT", url+"/v1/placements/home", config)
+	for signal, start := range map[unix.Signal][]string{
+		unix.SIGHUP: {"nohup"}, unix.SIGINT: {"sh", "-c", `trap "" INT; exec "$@"`, "sh"}, // as in the background of a script
+	} {
+		p = hosttest.Program(start[0]).Start(t, append(start[1:], string(*program), "serve", "--config", file)...)
+		url := p.Listening()
+		p.Signal(signal)
+		for range 50 { // it has time to end
+			ask(t, 200, "PUT", url+"/v1/placements/home", config)
+		}
+		p.Stop()
 	}
-	p.Stop()
 }

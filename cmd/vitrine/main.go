@@ -29,9 +29,11 @@ import (
 )
 
 func main() {
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
-		ends = append(ends, syscall.SIGHUP)
+	ends := []os.Signal{syscall.SIGTERM}
+	for _, end := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(end) { // nohup ignores SIGHUP, and a script's shell SIGINT in the background
+			ends = append(ends, end)
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, func() { signal.Ignore(syscall.SIGHUP); stop() }) // a second Ctrl-C ends it at once, a second SIGHUP does not

@@ -2,10 +2,12 @@
 
 import os
 import re
+import signal
 import subprocess
 from typing import Any
 
 import anyio
+import httpx
 import pandas
 import pytest
 
@@ -138,7 +140,7 @@ def test_async(service: vitrine.Service) -> None:
     assert anyio.run(day)["outcomes"] == 10
 
 
-@pytest.mark.skipif(os.name == "nt", reason="groups are POSIX")
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
 def test_interrupted_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service lives on if its notebook's process group gets SIGINT."""
     started, popen = [], subprocess.Popen
@@ -148,8 +150,12 @@ def test_interrupted_cell(monkeypatch: pytest.MonkeyPatch) -> None:
         return started[-1]
 
     monkeypatch.setattr(subprocess, "Popen", start)
-    with vitrine.serve():
-        assert os.getpgid(started[0].pid) != os.getpgid(0)
+    with vitrine.serve() as service:
+        started[0].send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            started[0].wait(1)
+        assert httpx.get(service.url + "/healthz").is_success
+    assert started[0].returncode == 0
 
 
 def test_service_that_does_not_start(tmp_path: Any) -> None:

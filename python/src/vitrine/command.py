@@ -95,9 +95,10 @@ def serve(data: str | Path | None = None, *, config: str | Path | None = None, d
         arguments = [binary(), "serve", "--listen", "127.0.0.1:0", "--data", directory]
         arguments += [f"--config={config}"] if config else []
         arguments += ["--demo"] if demo else []
-        # In a group of its own, because Jupyter interrupts a cell with a signal to the kernel's group.
+        if os.name == "posix":  # Jupyter interrupts a cell by SIGINT to the kernel's whole process group
+            arguments = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *arguments]
         group = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # for Windows
-        process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True, creationflags=group)
+        process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, encoding="utf-8", creationflags=group)
         assert process.stderr
         said: deque[str] = deque(maxlen=20)
         try:
