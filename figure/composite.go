@@ -32,7 +32,7 @@ func (f lookedComposite) compose() page {
 		tile = f.tile(columns)
 		tile.Y = tile.X / 2 // high enough for a single column
 	}
-	styles := styles(panels...)
+	styles := styles(policies(panels...)...)
 	var plots []regretPlot
 	s := sheet{title: f.Title, heads: f.Heads, tile: tile, note: f.look.subtitle(panels...)}
 	for _, row := range f.Rows {

@@ -44,7 +44,7 @@ func (p lookedPanel) compose() page {
 		width:  left + width + beside,
 		height: top + height + bottom,
 		draw: func(c draw.Canvas) {
-			styles := styles(p.Panel)
+			styles := styles(policies(p.Panel)...)
 			chart := plot.chart(styles, width)
 			chart.caption = ""
 			a := chart.draw(part(c, left, bottom, width, height))

@@ -66,7 +66,7 @@ func TestPoliciesOfAFigureAreToldApart(t *testing.T) {
 			t.Fatalf("%s has no policies", picture)
 		}
 		drawn, printed := map[string]string{}, map[string]string{}
-		for policy, s := range styles(panels...) {
+		for policy, s := range styles(policies(panels...)...) {
 			look := fmt.Sprint(s)
 			if other, ok := drawn[look]; ok {
 				t.Errorf("%s: %s and %s have one colour and dash: give one of them a line in style.go",

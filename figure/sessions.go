@@ -17,11 +17,11 @@ type Sessions sessions.Report
 // compose lays out the figure.
 func (r Sessions) compose() page {
 	report := sessions.Report(r)
-	names := Panel{Curves: []Curve{{Policy: sessions.Optimum}}}
+	names := []string{sessions.Optimum}
 	for _, p := range r.Study.Policies {
-		names.Curves = append(names.Curves, Curve{Policy: p.Label})
+		names = append(names, p.Label)
 	}
-	styles := styles(names)
+	styles := styles(names...)
 	var entries []entry
 	for k, label := range report.Labels() {
 		if _, ok := styles[label]; !ok {

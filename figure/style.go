@@ -81,30 +81,28 @@ var (
 	otherDashes = [][]vg.Length{{11, 2, 2, 2, 2, 2}, {6, 4}, {18, 2, 6, 2}, {2, 4}, {4, 1.5, 1.5, 1.5}}
 )
 
-// styles returns a style for every policy in the panels. Known names and their tuned variants always get the same one.
-// Other names take styles from the tables in the order in which they appear.
-func styles(panels ...Panel) map[string]style {
+// styles returns a style for every policy. Known names and their tuned variants always get the same one. Other names take
+// styles from the tables in the order in which they appear.
+func styles(policies ...string) map[string]style {
 	all := map[string]style{}
 	others := 0
-	for _, p := range panels {
-		for _, c := range p.Curves {
-			if _, ok := all[c.Policy]; ok {
-				continue
-			}
-			base, isTuned := strings.CutSuffix(c.Policy, tuned)
-			s, ok := known[base]
-			switch {
-			case !ok:
-				s = style{otherColors[others%len(otherColors)], otherDashes[others%len(otherDashes)]}
-				for range others / (len(otherColors) * len(otherDashes)) {
-					s.dashes = dotted(s.dashes)
-				}
-				others++
-			case isTuned:
+	for _, name := range policies {
+		if _, ok := all[name]; ok {
+			continue
+		}
+		base, isTuned := strings.CutSuffix(name, tuned)
+		s, ok := known[base]
+		switch {
+		case !ok:
+			s = style{otherColors[others%len(otherColors)], otherDashes[others%len(otherDashes)]}
+			for range others / (len(otherColors) * len(otherDashes)) {
 				s.dashes = dotted(s.dashes)
 			}
-			all[c.Policy] = s
+			others++
+		case isTuned:
+			s.dashes = dotted(s.dashes)
 		}
+		all[name] = s
 	}
 	return all
 }

@@ -25,7 +25,7 @@ func TestStylesAreToldApartInGrey(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		names = append(names, name, name+tuned)
 	}
-	all := styles(panelOf(append(names, "one of mine", "another")...))
+	all := styles(append(names, "one of mine", "another")...)
 	for a, s := range all {
 		for b, r := range all {
 			if a < b && slices.Equal(s.dashes, r.dashes) && math.Abs(lightness(s.color)-lightness(r.color)) < 20 {
@@ -43,7 +43,7 @@ func lightness(c color.NRGBA) float64 {
 }
 
 func TestStylesTunedKeepsTheColour(t *testing.T) {
-	all := styles(panelOf("ucb-mnl", "ucb-mnl-tuned"))
+	all := styles("ucb-mnl", "ucb-mnl-tuned")
 	if all["ucb-mnl"].color != all["ucb-mnl-tuned"].color {
 		t.Error("ucb-mnl-tuned has another colour than ucb-mnl")
 	}
@@ -54,8 +54,8 @@ func TestStylesTunedKeepsTheColour(t *testing.T) {
 
 // Known policies do not use up the styles for the others.
 func TestStylesOfOtherNamesFollowTheirOrder(t *testing.T) {
-	a := styles(panelOf("onl-mnl", "x", "greedy"), panelOf("y", "x"))
-	b := styles(panelOf("x", "y"))
+	a := styles("onl-mnl", "x", "greedy", "y", "x")
+	b := styles("x", "y")
 	for _, name := range []string{"x", "y"} {
 		if diff := cmp.Diff(b[name], a[name], cmp.AllowUnexported(style{})); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
@@ -68,7 +68,7 @@ func TestStylesTwentyOtherNamesAllDiffer(t *testing.T) {
 	for k := range 20 {
 		names = append(names, "policy "+strconv.Itoa(k))
 	}
-	all := styles(panelOf(names...))
+	all := styles(names...)
 	for i, a := range names {
 		for _, b := range names[:i] {
 			if all[a].color == all[b].color && slices.Equal(all[a].dashes, all[b].dashes) {

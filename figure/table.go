@@ -47,7 +47,7 @@ func (t Table) WriteTo(w io.Writer) (int64, error) {
 	fmt.Fprintln(&out, rules)
 	line(heads...)
 	out.WriteString("\\midrule\n")
-	for _, policy := range policies(t.Panels) {
+	for _, policy := range policies(t.Panels...) {
 		cells := []string{tex(look.name(policy))}
 		for k, p := range t.Panels {
 			digits := decimals(newRegretPlot(p, look).highest())
@@ -60,7 +60,7 @@ func (t Table) WriteTo(w io.Writer) (int64, error) {
 }
 
 // policies returns the policies in the panels, each once.
-func policies(panels []Panel) (all []string) {
+func policies(panels ...Panel) (all []string) {
 	for _, p := range panels {
 		for _, c := range p.Curves {
 			if !slices.Contains(all, c.Policy) {

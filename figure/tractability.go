@@ -60,16 +60,16 @@ func (t Tractability) compose() page {
 
 // styles returns the algorithms' styles and names, in the order in which they were measured.
 func (t Tractability) styles() (map[string]style, []entry) {
-	var names Panel
+	var names []string
 	for _, p := range t.Points {
-		if !slices.ContainsFunc(names.Curves, func(c Curve) bool { return c.Policy == p.Policy }) {
-			names.Curves = append(names.Curves, Curve{Policy: p.Policy})
+		if !slices.Contains(names, p.Policy) {
+			names = append(names, p.Policy)
 		}
 	}
-	styles := styles(names)
+	styles := styles(names...)
 	var entries []entry
-	for _, c := range names.Curves {
-		entries = append(entries, entry{line(styles[c.Policy].line()), c.Policy})
+	for _, name := range names {
+		entries = append(entries, entry{line(styles[name].line()), name})
 	}
 	return styles, entries
 }
