@@ -208,7 +208,8 @@ func (r *run) work(ctx context.Context, base string) error {
 				return nil
 			case <-timer.C:
 			}
-			r.counts.count(func(all *tally) { all.late.add(time.Since(t.due)) })
+			late := time.Since(t.due)
+			r.counts.count(func(all *tally) { all.late.add(late) })
 		}
 		if err := r.do(ctx, c, come, t); err != nil {
 			return err
@@ -248,9 +249,9 @@ func (r *run) reportOutcome(ctx context.Context, c *client.Client, t task) error
 		r.failed(ctx, err)
 		return nil
 	}
-	line := reported{Decision: t.decision}
+	line, latency := reported{Decision: t.decision}, time.Since(t.due)
 	r.counts.count(func(all *tally) {
-		if all.outcomes.add(time.Since(t.due)); t.choice != "" {
+		if all.outcomes.add(latency); t.choice != "" {
 			line.Choice = &t.choice
 			all.purchases++
 		}
@@ -260,9 +261,10 @@ func (r *run) reportOutcome(ctx context.Context, c *client.Client, t task) error
 
 // failed counts a request that failed or was interrupted.
 func (r *run) failed(ctx context.Context, err error) {
+	kind, interrupted := kindOf(err), ctx.Err() != nil
 	r.counts.count(func(t *tally) {
-		if ctx.Err() == nil {
-			t.errors[kindOf(err)]++
+		if !interrupted {
+			t.errors[kind]++
 		} else {
 			t.unanswered++
 		}
