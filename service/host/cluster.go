@@ -34,16 +34,20 @@ func (l *session) answerFollowers(ctx context.Context, s *server.Server) (stop f
 			f()
 		}
 	}
-	handlers := map[string]func([]byte) []byte{toPropose: func(proposal []byte) []byte {
+	type handler struct {
+		subject string
+		handle  func([]byte) []byte
+	}
+	handlers := []handler{{toPropose, func(proposal []byte) []byte {
 		ctx, cancel := context.WithTimeout(ctx, acceptTime)
 		defer cancel()
 		return l.engine.Accept(ctx, proposal, l.clock.now().UnixNano())
-	}}
+	}}}
 	if s != nil {
-		handlers[toForward] = s.Forwarded
+		handlers = append(handlers, handler{toForward, s.Forwarded})
 	}
-	for request, handle := range handlers {
-		unlisten, err := l.shared.Answer(request, handle)
+	for _, h := range handlers {
+		unlisten, err := l.shared.Answer(h.subject, h.handle)
 		if err != nil {
 			stop()
 			return nil, err
