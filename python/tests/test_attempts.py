@@ -143,7 +143,7 @@ def test_fallback(monkeypatch: pytest.MonkeyPatch, asynchronous: bool) -> None:
     assert hosts.now < 100.6
     hosts.does["b"] = answers(500)
     assert decide(fallback=["x"])["decision_id"] == ""
-    for content, coding in [(b'{"decision_id', "identity"), (b"{}", "gzip")]:
+    for content, coding in [(b'{"decision_id', "identity"), (b'{"a":"\xff"}', "identity"), (b"{}", "gzip")]:
         hosts.does["b"] = garbled(content, coding)
         assert decide(fallback=["x"])["decision_id"] == ""
     hosts.does["a"] = answers(422)

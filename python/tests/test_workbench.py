@@ -50,8 +50,9 @@ def test_labels_are_text(library: Any) -> None:
 def test_warnings() -> None:
     """Labels of another type than the model's would lose their constants in silence."""
     model = vitrine.fit(FRAMES[0], {**SPEC, "utility": {"constants": True}})
-    with pytest.warns(UserWarning, match="the model was fitted without alternative"):
+    with pytest.warns(UserWarning, match="the model was fitted without alternative") as warned:
         vitrine.predict(model, FRAMES[0].assign(item=FRAMES[0]["item"] + ","))
+    assert {warning.filename for warning in warned} == {__file__}
 
 
 def test_late_types() -> None:

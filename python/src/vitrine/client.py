@@ -156,7 +156,7 @@ class Client(_Caller, Routes):
         body["decision_id"] = body.get("decision_id") or secrets.token_urlsafe(16)
         try:
             return Routes.decide(self._within(within, fallback), name, **body)
-        except (Problem, httpx.RequestError, json.JSONDecodeError) as failure:
+        except (Problem, httpx.RequestError, json.JSONDecodeError, UnicodeDecodeError) as failure:
             return _fallback(failure, fallback)
 
     def request(self, method: str, path: str, *, query: dict[str, Any] | None = None, headers: dict[str, Any] | None = None, body: Any = None) -> httpx.Response:
@@ -230,7 +230,7 @@ class AsyncClient(_Caller, AsyncRoutes):
         body["decision_id"] = body.get("decision_id") or secrets.token_urlsafe(16)
         try:
             return await AsyncRoutes.decide(self._within(within, fallback), name, **body)
-        except (Problem, httpx.RequestError, json.JSONDecodeError) as failure:
+        except (Problem, httpx.RequestError, json.JSONDecodeError, UnicodeDecodeError) as failure:
             return _fallback(failure, fallback)
 
     decide.__doc__ = Client.decide.__doc__

@@ -54,12 +54,12 @@ def run(*arguments: str, input: str | None = None) -> str:
 
 
 def finished(*arguments: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs the program to its end, and passes on its warnings."""
+    """Runs the program to its end, and warns of its warnings in the caller's caller: the user's code."""
     done = subprocess.run([binary(), *arguments], input=input, capture_output=True, text=True, encoding="utf-8")
     if done.returncode != 0:
         raise CommandError(f"vitrine {' '.join(arguments)}: {done.stderr.rpartition('vitrine: error: ')[2].strip()}")
     for warning in re.findall("^vitrine: warning: (.*)", done.stderr, re.MULTILINE):
-        warnings.warn(warning, stacklevel=4)
+        warnings.warn(warning, stacklevel=3)
     return done
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vitrine.attempts import plain
-from vitrine.command import finished, run
+from vitrine.command import finished
 
 Frame = TypeVar("Frame")
 Source = Any  # a frame, or the path of a table
@@ -73,7 +73,7 @@ def predict(model: Model | str | Path, data: Source, **flags: Any) -> Any:
     0.305
     """
     with _directory() as to:
-        text = run("predict", _model(model, to), _table(data, to), *_flags(flags))
+        text = finished("predict", _model(model, to), _table(data, to), *_flags(flags)).stdout
     return json.loads(text) if text.startswith("{") else _read(data, text)
 
 
@@ -92,8 +92,8 @@ def evaluate(log: Source, *policies: Mapping[str, Any], mapping: Spec | None = N
         if not isinstance(log, (str, Path)):
             table = _table(log, to)
             start = [f"--mapping={_toml_file(mapping, to / 'given.toml')}"] if mapping else []
-            run("assess", table, f"--out={to}", "--decisions=30", *start)
-            run("import", table, "--placement=home", f"--to={to / 'data'}", f"--create={to / 'placement.json'}", f"--mapping={to / 'mapping.toml'}")
+            finished("assess", table, f"--out={to}", "--decisions=30", *start)
+            finished("import", table, "--placement=home", f"--to={to / 'data'}", f"--create={to / 'placement.json'}", f"--mapping={to / 'mapping.toml'}")
             source = str(to / "data")
         else:
             source = str(log)
@@ -105,7 +105,7 @@ def evaluate(log: Source, *policies: Mapping[str, Any], mapping: Spec | None = N
             if isinstance(given.get("model"), Model):
                 given["model"] = _model(given["model"], to, f"model-{i}.json")
             files.append(f"--policy={_toml_file(given, to / f'policy-{i}.toml')}")
-        answer = json.loads(run("evaluate", source, "--format=json", *files, *_flags(flags)))
+        answer = json.loads(finished("evaluate", source, "--format=json", *files, *_flags(flags)).stdout)
     rows = []
     for estimate in answer["estimates"]:
         if estimate["value"] is not None:
@@ -132,7 +132,7 @@ def optimize(items: Source, *, model: Model | str | Path | None = None, **rules:
         else:
             source = _table(items, to)
         given = [f"--model={_model(model, to)}"] if model else []
-        answer = json.loads(run("optimize", source, *given, *_flags(rules)))
+        answer = json.loads(finished("optimize", source, *given, *_flags(rules)).stdout)
     rows = [{"id": item, "choice_probability": answer["choice_probability"][item]} for item in answer["assortment"]]
     return Result(answer, _frame(items, rows), f"expected revenue {answer['expected_revenue']:.6g}; {answer['outside_probability']:.4g} take nothing")
 
@@ -148,7 +148,7 @@ def reproduce(*names: str, out: str | Path | None = None, **flags: Any) -> Resul
     """
     with _directory() as to:
         to = Path(out) if out else to
-        said = run("reproduce", *names, f"--out={to}", *_flags(flags))
+        said = finished("reproduce", *names, f"--out={to}", *_flags(flags)).stdout
         panels = [to / name for name in sorted(re.findall(r"^(\S+): regret after ", said, re.MULTILINE))]
         if not panels:
             raise ValueError(f'{", ".join(names)}: no panel of regret; vitrine.run("reproduce", …) plays other results')
