@@ -7,14 +7,12 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 
 	"vitrine"
@@ -264,7 +262,7 @@ func (e *Experiment) validate() error {
 
 // playAll plays units on o.Workers goroutines, until ctx ends or a unit fails.
 func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o Options) error {
-	alone := min(cmp.Or(o.Workers, runtime.GOMAXPROCS(0)), len(units)) == 1
+	alone := parallel.Workers(o.Workers, len(units)) == 1
 	err := parallel.Each(ctx, o.Workers, units, func(ctx context.Context, u *unit) error {
 		begin := cpu.Time()
 		if err := e.play(ctx, u, o.Progress, func(vitrine.Round) {}); err != nil {

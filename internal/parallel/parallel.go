@@ -7,17 +7,23 @@ import (
 	"sync"
 )
 
-// Each calls do for every item, in order, on the given number of goroutines (0: one for each processor), until ctx ends
-// or a call fails. The context of a call also ends with the first failure. Each returns the first error, or ctx's cause.
-func Each[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
+// Workers returns the number of goroutines that work on n items: at most the given number, or below 1 the number of
+// processors.
+func Workers(given, n int) int {
+	if given < 1 {
+		given = runtime.GOMAXPROCS(0)
 	}
+	return min(given, n)
+}
+
+// Each calls do for every item, in order, on the goroutines of [Workers], until ctx ends or a call fails. The context of
+// a call also ends with the first failure. Each returns the first error, or ctx's cause.
+func Each[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
 	doing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	next := make(chan T)
 	var wg sync.WaitGroup
-	for range min(workers, len(items)) {
+	for range Workers(workers, len(items)) {
 		wg.Go(func() {
 			for item := range next {
 				if err := do(doing, item); err != nil {
