@@ -547,7 +547,7 @@ func (r *reader) row(i int, row rowState) error {
 	}
 	o.kept++
 	_, isExcluded := r.excluded[label]
-	if isExcluded {
+	if isExcluded && row.available {
 		r.excluded[label] = true
 	}
 	switch {
@@ -679,7 +679,7 @@ func (r *reader) finish() (*Data, error) {
 	}
 	r.builder.data.PanelNames = r.panels.names
 	for _, label := range r.layout.Exclude {
-		if !r.excluded[r.labels.of(label)] {
+		if !r.excluded[r.labels.of(label)] && !slices.Contains(r.builder.data.Unmet, label) {
 			r.builder.data.Unmet = append(r.builder.data.Unmet, label)
 		}
 	}

@@ -95,7 +95,7 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 }
 
 // check reads the file, and returns the ids of its items. It returns an error if two items with different values share
-// an id, or unless it is a patch, if an item does not fit the features. It warns of a revenue that others have.
+// an id or, except for a patch, if an item does not fit the features. It warns if only some items set a revenue.
 func (c itemsPushCmd) check(t terminal, m *items.Mapping, schema *feature.Schema) (map[string]uint64, error) {
 	seed, empty := maphash.MakeSeed(), catalogue.New(schema)
 	ids, row := map[string]uint64{}, 0
@@ -136,7 +136,7 @@ func (c itemsPushCmd) check(t terminal, m *items.Mapping, schema *feature.Schema
 	case err == nil && row == 0:
 		err = fmt.Errorf("%s has no items", c.File)
 	case err == nil && !c.Patch && priced && free != "":
-		t.warn(fmt.Sprintf("%s: item %q lacks a revenue, which counts as 1, and others have one", c.File,
+		t.warn(fmt.Sprintf("%s: item %q has no revenue and counts as 1, although other items set one", c.File,
 			api.Abbreviate(free, 40)))
 	}
 	return ids, err

@@ -139,7 +139,8 @@ func TestPushAndList(t *testing.T) {
 	if list != want {
 		t.Fatalf("%s, want %s", list, want)
 	}
-	s.push(`item "b" lacks a revenue, which counts as 1, and others have one`, s.file("list.jsonl", list))
+	s.push(`list.jsonl: item "b" has no revenue and counts as 1, although other items set one
+vitrine: 2 items in the file: 0 changed`, s.file("list.jsonl", list))
 	s.push("the catalogue lacks 1 item of the file", s.file("prices.jsonl", `{"id":"a","revenue":4}
 {"id":"z","revenue":4}`), "--patch")
 	if got := s.list(); !strings.Contains(got, `"revenue":4,"space":0.5`) {

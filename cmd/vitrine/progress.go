@@ -57,10 +57,10 @@ func (p *progress) add(n int) {
 
 // reuse counts work done earlier, which took no time.
 func (p *progress) reuse(n int) {
-	p.add(n)
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.reused += n
+	p.mu.Unlock()
+	p.add(n)
 }
 
 // draw draws the bar over the one before.
@@ -93,7 +93,8 @@ func (p *progress) between(write func(string)) func(string) {
 
 // options returns the options of experiments that the bar shows, with results in dir.
 func (p *progress) options(t terminal, dir string, workers int) experiment.Options {
-	return experiment.Options{Dir: dir, Workers: workers, Progress: p.add, Reused: p.reuse, Note: p.between(t.note), Warn: p.between(t.warn)}
+	return experiment.Options{Dir: dir, Workers: workers, Progress: p.add, Reused: p.reuse, Note: p.between(t.note),
+		Warn: p.between(t.warn)}
 }
 
 // close ends the bar, finished or not.

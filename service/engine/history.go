@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +24,7 @@ func (e *Engine) History(ctx context.Context, name string) (*api.History, error)
 	if err != nil {
 		return nil, err
 	}
-	first, err := e.logBegins(ctx)
+	first, err := e.firstEntry(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +39,11 @@ func (e *Engine) History(ctx context.Context, name string) (*api.History, error)
 			continue
 		}
 		event, err := e.event(ctx, entry)
-		if err != nil {
-			return nil, err
-		}
-		if event == nil || event.Placement != name {
-			before = nil // the configurations until the next one are not known
+		switch {
+		case errors.Is(err, eventlog.ErrRemoved): // just now
 			continue
+		case err != nil:
+			return nil, err
 		}
 		x, after := pastEvent(event)
 		if x.Entry = entry; entry == v.Page.Born {
@@ -61,15 +61,18 @@ func (e *Engine) History(ctx context.Context, name string) (*api.History, error)
 	return h, nil
 }
 
-// event returns an entry's event, or nil if it cannot be read. The error is ctx's.
+// event returns an entry's event. Its errors are ErrUnread, which may wrap [eventlog.ErrRemoved], and ctx's.
 func (e *Engine) event(ctx context.Context, entry uint64) (*eventlog.Event, error) {
 	data, err := e.store.Entry(ctx, entry)
-	if err != nil {
-		return nil, ctx.Err()
+	var event eventlog.Event
+	if err == nil {
+		event, err = eventlog.Decode(data)
 	}
-	event, err := eventlog.Decode(data)
-	if err != nil {
-		return nil, nil
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, fmt.Errorf("%w: entry %d: %w", ErrUnread, entry, err)
 	}
 	return &event, nil
 }

@@ -82,6 +82,11 @@ func TestHistoryWithoutWhatWasRemoved(t *testing.T) {
 	if len(h.Changes) != 1 || h.Changes[0].Entry != 2 || h.Changes[0].Fields != nil {
 		t.Errorf("%+v", h.Changes)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.History(ctx, "home"); err != context.Canceled {
+		t.Errorf("after its context ended: %v", err)
+	}
 }
 
 // The history has the alarms that were, and how unlikely they were.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -135,7 +136,10 @@ func (e *Engine) Try(ctx context.Context, v *View, r *api.Request, now int64) (*
 // offered returns an entry's offer, or nil if it cannot be read. The error is ctx's.
 func (e *Engine) offered(ctx context.Context, placement string, entry uint64) (*eventlog.Offered, error) {
 	event, err := e.event(ctx, entry)
-	if event == nil || event.Placement != placement {
+	switch {
+	case errors.Is(err, ErrUnread):
+		return nil, nil
+	case err != nil || event.Placement != placement:
 		return nil, err
 	}
 	o, _ := event.Body.(*eventlog.Offered)

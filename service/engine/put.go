@@ -55,12 +55,12 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 		case err != nil:
 			return false, err
 		}
-		from, err := uint64(1), error(nil)
+		from := uint64(1)
 		if how.Relearns() {
-			from, err = e.logBegins(ctx)
-		}
-		if err != nil {
-			return false, unfinished(err, unchanged)
+			var err error
+			if from, err = e.firstEntry(ctx); err != nil {
+				return false, unfinished(err, unchanged)
+			}
 		}
 		r, err := e.prepare(ctx, name, c, how)
 		if err != nil {
@@ -119,14 +119,17 @@ func (e *Engine) mayChange(name string, c *setup.Config, how *Change) error {
 	return err
 }
 
-// logBegins returns the log's first entry, or 1 if the store does not know it.
-func (e *Engine) logBegins(ctx context.Context) (uint64, error) {
+// firstEntry returns the log's first entry, or 1 if the store does not know it. Its errors are ErrUnread and ctx's.
+func (e *Engine) firstEntry(ctx context.Context) (uint64, error) {
 	bounded, ok := e.store.(eventlog.Bounded)
 	if !ok {
 		return 1, nil
 	}
 	x, err := bounded.Extent(ctx)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case err != nil:
 		return 0, fmt.Errorf("%w: %w", ErrUnread, err)
 	}
 	return x.First, nil

@@ -130,16 +130,9 @@ func (e *Engine) find(id string, may func(placement string) bool) (placement str
 
 // Time returns the time of a log entry. Its errors are ErrUnread, which may wrap [eventlog.ErrRemoved], and ctx's.
 func (e *Engine) Time(ctx context.Context, entry uint64) (time.Time, error) {
-	data, err := e.store.Entry(ctx, entry)
+	event, err := e.event(ctx, entry)
 	if err != nil {
-		if ctx.Err() != nil {
-			return time.Time{}, ctx.Err()
-		}
-		return time.Time{}, fmt.Errorf("%w: %w", ErrUnread, err)
-	}
-	event, err := eventlog.Decode(data)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("%w: entry %d: %w", ErrUnread, entry, err)
+		return time.Time{}, err
 	}
 	return time.Unix(0, event.Time).UTC(), nil
 }

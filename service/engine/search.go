@@ -69,7 +69,7 @@ func (e *Engine) search(ctx context.Context, placement, id string) (*state.Looku
 	if f := e.found; f.placement == placement && f.id == id && f.sequence == last {
 		return f.lookup, nil
 	}
-	from, err := e.logBegins(ctx)
+	from, err := e.firstEntry(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -58,10 +58,7 @@ func (rt *Route) Error(p *api.Problem) (status int, body ErrorDocument) {
 		e.Code = strconv.Itoa(status)
 	}
 	for _, field := range p.Errors {
-		pointer := strings.TrimPrefix(field.Pointer, "#")
-		if plain, err := url.PathUnescape(pointer); err == nil { // one that is shortened may not be escaped well
-			pointer = plain
-		}
+		pointer, _ := url.PathUnescape(strings.TrimPrefix(field.Pointer, "#"))
 		e.Target = inRank(pointer)
 		e.Message = strings.TrimPrefix(e.Target+": "+field.Detail, ": ")
 		if e.Target != "" {

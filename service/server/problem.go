@@ -69,7 +69,7 @@ func problemOf(err error) *problem {
 	var field *api.FieldError
 	if errors.As(err, &field) {
 		p := problemf(http.StatusUnprocessableEntity, "invalid", "%s", field.Error())
-		at := url.URL{Fragment: field.Field}
+		at := url.URL{Fragment: strings.ToValidUTF8(field.Field, "\uFFFD")}
 		p.Errors = []api.ProblemField{{Pointer: "#" + at.EscapedFragment(), Detail: field.Message}}
 		return p
 	}
@@ -157,7 +157,7 @@ func (c *call) fail(err error) {
 	}
 	p.Detail = readable(p.Detail)
 	for i := range p.Errors {
-		p.Errors[i].Pointer, p.Errors[i].Detail = readable(p.Errors[i].Pointer), readable(p.Errors[i].Detail)
+		p.Errors[i].Detail = readable(p.Errors[i].Detail)
 	}
 	status, mediaType, document := p.Status, "application/problem+json", any(p.Problem)
 	if c.contract != nil {

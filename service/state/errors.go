@@ -31,7 +31,7 @@ var (
 	// ErrExperiment is returned for a change that a running experiment does not allow.
 	ErrExperiment = errors.New("an experiment is under way: end it first, by a PUT with another mode")
 	// ErrUnread is returned if the log cannot be read back now. The state is unchanged; a later attempt may succeed.
-	ErrUnread = errors.New("its offer could not be read from the log")
+	ErrUnread = errors.New("the log could not be read")
 )
 
 // With these errors and page.ErrStale the writer refuses a proposal for now: its caller tries again, or makes room.
