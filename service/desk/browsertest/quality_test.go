@@ -99,6 +99,19 @@ func TestWidths(t *testing.T) {
 	}
 }
 
+// A page is printed on white paper, whatever the screen has.
+func TestPrint(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	b := open(t, s.base)
+	b.visit("/placements/home")
+	for media, want := range map[string]string{"screen": "rgb(20, 20, 22)", "print": "rgb(246, 247, 249)"} {
+		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media,
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+		b.wait(`getComputedStyle(document.documentElement).backgroundColor === ` + quote(want))
+	}
+}
+
 // On a phone the current tab is in sight, no table is cut off, and no labels of charts touch.
 func TestPhone(t *testing.T) {
 	s := serve(t, nil)

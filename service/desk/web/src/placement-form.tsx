@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, placement, Problem, request } from "./api";
 import { Field, Labelled, NumberInput, PolicyField, Setting, title, without, type PolicyEntry, type PolicyList } from "./form";
 import { address } from "./routes";
@@ -40,7 +40,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   useEffect(() => {
     Promise.all([apiDocument(), get<PolicyList>("v1/policies")]).then(([doc, list]) => setKnown({ doc, policies: list.policies }), fail);
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (props.tag) return;
     setPreview(undefined);
     setConfig((before) => without({ ...before, currency: props.currency }));
@@ -68,8 +68,11 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
   const ask = (e: Event) => {
     e.preventDefault();
     void act(async () => {
-      const v = await request<Preview>("POST", placement(props.name, "preview"), { body: config, headers });
-      if (latest.current !== config) return; // it was edited meanwhile
+      let of, v;
+      do { // again if it was edited meanwhile
+        of = latest.current;
+        v = await request<Preview>("POST", placement(props.name, "preview"), { body: of, headers });
+      } while (of !== latest.current);
       setPreview(v);
       setHow(v.can_relearn ? "relearn=log" : "reset=true");
     });

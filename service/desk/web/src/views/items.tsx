@@ -97,7 +97,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   const [, arrived] = useState(0);
   const view = 9; // rows
   const first = Math.max(0, Math.floor(top / height) - 3), last = Math.floor(top / height) + view + 3;
-  const wanted = [...new Set([Math.floor(first / part), Math.floor(last / part)])].filter((k) => state.count === undefined ? k === 0 : k * part < state.count);
+  const wanted = [...new Set([Math.floor(first / part), Math.floor(last / part)])].filter((k) => k === 0 || k * part < (state.count ?? 0));
   const key = wanted.join(" ");
   const load = async (k: number, signal: AbortSignal) => {
     const query = new URLSearchParams({ ...Object.fromEntries(Object.entries(props.query).filter(([, v]) => v)), from: `${k * part}`, limit: `${part}` });
@@ -129,7 +129,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   const rows = [];
   for (let i = first; i < Math.min(last, state.count ?? 0); i++) rows.push({ i, of: parts.current.get(Math.floor(i / part))?.[i % part] });
   if (state.failure && state.count === undefined) return <Failure of={state.failure} />;
-  if (state.count === 0) return <Empty>{props.query["contains"] || props.query["only"] ? "No item is like that." : "No items yet. Put them into the catalogue, or send them with each request."}</Empty>;
+  if (state.count === 0) return <>{state.failure ? <Failure of={state.failure} /> : null}<Empty>{props.query["contains"] || props.query["only"] ? "No item is like that." : "No items yet. Put them into the catalogue, or send them with each request."}</Empty></>;
   return (
     <section class="card flush" aria-label="Items">
       {state.failure ? <Failure of={state.failure} /> : null}

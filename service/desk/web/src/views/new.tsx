@@ -23,7 +23,7 @@ export default function New() {
         <input id="currency" type="text" maxLength={3} placeholder="EUR" value={currency} aria-describedby="currency-help" onInput={(e) => setCurrency(e.currentTarget.value.trim().toUpperCase())} />
         <p class="help" id="currency-help">Of the revenue that you report: three letters, such as EUR or USD.</p>
       </div>
-      {name === "" ? <Empty>Name it first.</Empty> : <PlacementForm name={name} config={config} currency={currency.length === 3 ? currency : undefined} done={() => (location.hash = tabAddress(name))} />}
+      {name === "" ? <Empty>Name it first.</Empty> : <PlacementForm name={name} config={config} currency={currency || undefined} done={() => (location.hash = tabAddress(name))} />}
     </Card>
   );
 }
