@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"vitrine/internal/hint"
 )
 
 // hierarchy is a tree of groups, any two of them nested or disjoint. Its root is the set of all items.
@@ -336,7 +338,7 @@ func (h *hierarchy) supplies(states []state, k int) string {
 			}
 		}
 	}
-	list := []string{"it has " + plural(size)}
+	list := []string{"it has " + hint.Count(size, "item")}
 	if out > 0 {
 		list = append(list, fmt.Sprintf("%d of them excluded", out))
 	}

@@ -247,14 +247,6 @@ func (l *Limit) name(group int32) string {
 	return l.Name(group)
 }
 
-// plural returns "1 item" or "2 items".
-func plural(n int) string {
-	if n == 1 {
-		return "1 item"
-	}
-	return fmt.Sprintf("%d items", n)
-}
-
 func areDemanded(n int) string {
 	if n == 1 {
 		return "1 item is"

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"vitrine"
+	"vitrine/internal/hint"
 )
 
 // Slot is a place that shows one item.
@@ -142,14 +143,14 @@ func (t *Slots) fill() (short []int) {
 
 func (t *Slots) shortage(slots []Slot, short []int) error {
 	if t.minimum > t.slots {
-		return fmt.Errorf("at least %s, and there are %d slots", plural(t.minimum), t.slots)
+		return fmt.Errorf("at least %s, and there are %d slots", hint.Count(t.minimum, "item"), t.slots)
 	}
 	var names []string
 	for _, j := range short {
 		names = append(names, slots[j].Name)
 	}
 	if len(short) == 1 {
-		return fmt.Errorf("%s takes none of the %s", names[0], plural(len(t.kind)))
+		return fmt.Errorf("%s takes none of the %s", names[0], hint.Count(len(t.kind), "item"))
 	}
 	const maximum = 5
 	if len(names) > maximum {
@@ -157,7 +158,7 @@ func (t *Slots) shortage(slots []Slot, short []int) error {
 	}
 	last := len(names) - 1
 	return fmt.Errorf("%s and %s: together they take %s, and each needs one",
-		strings.Join(names[:last], ", "), names[last], plural(len(short)-1))
+		strings.Join(names[:last], ", "), names[last], hint.Count(len(short)-1, "item"))
 }
 
 // matching assigns items to slots.
@@ -234,7 +235,7 @@ func (t *Slots) Limit(maximum int) (vitrine.Constraint, error) {
 		return t, nil
 	}
 	if maximum < t.minimum {
-		return nil, fmt.Errorf("at most %d, but at least %s are demanded", maximum, plural(t.minimum))
+		return nil, fmt.Errorf("at most %d, but at least %s are demanded", maximum, hint.Count(t.minimum, "item"))
 	}
 	return &Slots{slots: t.slots, minimum: t.minimum, rank: maximum, kind: t.kind, kinds: t.kinds, never: t.never}, nil
 }

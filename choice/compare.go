@@ -10,6 +10,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"vitrine/internal/hint"
 )
 
 // Test is a test result: under the hypothesis, the statistic follows a χ² distribution in large samples.
@@ -20,11 +22,7 @@ type Test struct {
 }
 
 func (t Test) String() string {
-	degrees := "degrees"
-	if t.Freedom == 1 {
-		degrees = "degree"
-	}
-	return fmt.Sprintf("%.4f on %d %s of freedom, p %.4f", t.Statistic, t.Freedom, degrees, t.P)
+	return fmt.Sprintf("%.4f on %s of freedom, p %.4f", t.Statistic, hint.Count(t.Freedom, "degree"), t.P)
 }
 
 func newTest(statistic float64, freedom int) Test {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"vitrine/internal/hint"
 )
 
 // maxFrequencies is the maximum number of alternatives for which Text prints frequencies.
@@ -225,11 +227,7 @@ func bestOf(starts int, seed uint64) string {
 
 // sets describes the choice sets.
 func (r *Result) sets() string {
-	n := len(r.Alternatives)
-	text := fmt.Sprintf("%d alternatives", n)
-	if n == 1 {
-		text = "1 alternative"
-	}
+	text := hint.Count(len(r.Alternatives), "alternative")
 	if r.Outside {
 		text += " and an outside option"
 	}
