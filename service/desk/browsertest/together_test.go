@@ -160,8 +160,10 @@ func TestPlannedExperiment(t *testing.T) {
 	p.Experiment.Ends = p.Experiment.Ends.Add(30 * time.Second)
 	fatal.Or(s.Put(t.Context(), "home", p))(t)
 	b.goTo("/placements/home/experiments")
-	b.fill("our-page, in percent", "40")
 	b.fill("vitrine, in percent", "60")
+	b.fill("our-page, in percent", "39.99")
+	b.reads("The shares sum to 99.99%. They must sum to 100%.")
+	b.fill("our-page, in percent", "40")
 	b.press("Change the experiment")
 	b.reads("The experiment is changed")
 	if ends := fatal.Or(s.Placement(t.Context(), "home"))(t).Experiment.Ends; !ends.Equal(p.Experiment.Ends) {
@@ -370,5 +372,5 @@ func TestTyped(t *testing.T) {
 	b.fill("At most", "5")
 	b.run("(fetch = real, go(), 0)")
 	b.reads("What this does")
-	b.wait(`["2.8%", "1m3s", "5"].every((v) => [...document.querySelectorAll("main td")].some((d) => d.innerText === v))`)
+	b.wait(`["2.75%", "1m3s", "5"].every((v) => [...document.querySelectorAll("main td")].some((d) => d.innerText === v))`)
 }

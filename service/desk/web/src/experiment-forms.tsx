@@ -4,7 +4,7 @@ import { phase, words, type ExperimentReport } from "./experiment-report";
 import { Labelled, NumberInput, type PolicyList } from "./form";
 import type { Config } from "./placement-form";
 import { usePoll } from "./poll";
-import { Card, Failure, money, number, percent, Table } from "./ui";
+import { Card, Failure, money, number, percent, portion, Table } from "./ui";
 import { useUnsaved } from "./unsaved";
 
 interface Done {
@@ -52,7 +52,7 @@ const share = (inPercent: number) => Math.round(inPercent * 100) / 10_000;
 const total = (list: number[]) => Math.round(list.reduce((a, b) => a + (Number.isFinite(b) ? b : 0), 0) * 100) / 100;
 
 function Total(props: { of: number }) {
-  return props.of === 100 ? null : <p class="warning" aria-live="polite">The shares sum to {percent(props.of / 100)}. They must sum to {percent(1)}.</p>;
+  return props.of === 100 ? null : <p class="warning" aria-live="polite">The shares sum to {portion(props.of / 100)}. They must sum to {percent(1)}.</p>;
 }
 
 // questions are what experiments usually ask, with the variants that answer it.

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { placement } from "./api";
 import { lazy } from "./lazy";
-import { amounts, count, moment, money, number, percent, plural, sentence, Table } from "./ui";
+import { amounts, count, moment, money, number, percent, plural, portion, sentence, Table } from "./ui";
 
 const Charts = lazy(() => import("./experiment-charts"));
 
@@ -165,7 +165,7 @@ function Variants(props: { of: ExperimentReport; currency: string | undefined })
       empty="There are no variants."
       columns={[
         { title: "Variant", cell: (v) => <><bdi>{v.name}</bdi>{v.name === r.control ? " (compared with)" : ""}<br /><small class="quiet">{shows(v)}</small></>, text: true },
-        { title: "Shoppers", cell: (v) => percent(v.share), wide: true },
+        { title: "Shoppers", cell: (v) => portion(v.share), wide: true },
         { title: "Visits", cell: (v) => count(v.totals.rounds), wide: true },
         { title: "Bought something", cell: (v) => (v.totals.rounds === 0 ? "–" : percent(v.totals.purchases / v.totals.rounds)), wide: true },
         { title: "Revenue per visit", cell: (v) => <Amount of={v.totals.rounds === 0 ? undefined : v.mean} write={paid} /> },
@@ -182,7 +182,7 @@ export function Holdout(props: { of: ExperimentReport; currency: string | undefi
   const held = r.variants.find((v) => v.name === r.control)!;
   return (
     <>
-      <p>{percent(held.share)} of shoppers are held out: they always see your own page, and take part in no experiment. “vitrine” is everybody else, since {moment(r.begun)}.</p>
+      <p>{portion(held.share)} of shoppers are held out: they always see your own page, and take part in no experiment. “vitrine” is everybody else, since {moment(r.begun)}.</p>
       <Variants of={r} currency={props.currency} />
       {r.sample_ratio.mismatch ? <p class="bad">The shoppers are not divided as planned: do not trust the difference, and find the cause first.</p> : null}
     </>
@@ -286,7 +286,7 @@ function Details(props: { of: ExperimentReport }) {
         <li>The difference weighs each visit by the share of its variant. After few visits, or if shares have changed, it is not the difference of the two means.</li>
         <li>{r.learn_from === "own" ? "Vitrine learns for each variant from its own shoppers only." : "Vitrine learns from all shoppers, so a variant may profit from what another one tried."}</li>
         {r.variants.filter((v) => v.learner?.learned !== undefined).map((v) => <li key={v.name}><bdi>{v.name}</bdi> has learned from {learner(v)}.</li>)}
-        {r.phases.length > 1 ? r.phases.map((p, k) => <li key={p.time}>{moment(p.time)}: {p.shares.map((s, v) => `${r.variants[v]?.name} ${percent(s)}`).join(", ")}{k > 0 ? `; ${percent(p.moved_share)} of the shoppers moved` : ""}</li>) : null}
+        {r.phases.length > 1 ? r.phases.map((p, k) => <li key={p.time}>{moment(p.time)}: {p.shares.map((s, v) => `${r.variants[v]?.name} ${portion(s)}`).join(", ")}{k > 0 ? `; ${percent(p.moved_share)} of the shoppers moved` : ""}</li>) : null}
       </ul>
     </details>
   );

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useRef, useState } from "preact/hooks";
 import { resolve, typeOf, type Document, type Schema } from "./schema";
-import { number, percent, plural } from "./ui";
+import { number, plural, portion } from "./ui";
 
 // A form edits a value of JSON by its schema. What is left empty is left out, so that it has its default.
 interface Editor {
@@ -67,7 +67,7 @@ export function Setting(props: { name: string; value: unknown }) {
 function written(name: string, value: unknown): string {
   if (name === "mode") return modes[String(value ?? "learn")] ?? String(value);
   if (value === undefined) return "–";
-  if (typeof value === "number") return name.endsWith("_share") ? percent(value) : number(value);
+  if (typeof value === "number") return name.endsWith("_share") ? portion(value) : number(value);
   if (name === "experiment") return `“\u2068${(value as { name: string }).name}\u2069”`;
   if (name === "limits") return (value as Limit[]).map(limitWords).join("; ");
   return typeof value === "string" ? value : JSON.stringify(value);

@@ -1,7 +1,7 @@
 import { phase, type Interval } from "./experiment-report";
 import { address } from "./routes";
 import { settled, z, type Entry, type Means, type Series } from "./series";
-import { duration, Figure, moment, money, number, percent, plural } from "./ui";
+import { duration, Figure, moment, money, number, percent, plural, portion } from "./ui";
 
 // Gain is what a placement earns more than what it is compared with: see the schema of the OpenAPI document.
 export interface Gain {
@@ -19,7 +19,7 @@ const overWords = (over: string, ofVariant: boolean) => (ofVariant ? over : over
 
 // modeWords says who sees what.
 export function modeWords(p: Entry): string {
-  return (p.holdout_share ? `${percent(p.holdout_share)} of shoppers always see your own pages, for comparison · ` : "") + modeOf(p);
+  return (p.holdout_share ? `${portion(p.holdout_share)} of shoppers always see your own pages, for comparison · ` : "") + modeOf(p);
 }
 
 function modeOf(p: Entry): string {
@@ -28,7 +28,7 @@ function modeOf(p: Entry): string {
       return "Watching: shoppers see your own pages, and Vitrine learns from them";
     case "explore":
       if (p.policy === "uniform") break;
-      return `Learning for everyone · ${percent(p.explore_share)} of shoppers see random pages for comparison`;
+      return `Learning for everyone · ${portion(p.explore_share)} of shoppers see random pages for comparison`;
     case "experiment":
       const e = p.experiment;
       const state = { waits: `starts on ${moment(e?.starts)}`, runs: "runs", over: "is over" }[e ? phase(e) : "runs"];

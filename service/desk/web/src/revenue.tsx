@@ -1,6 +1,6 @@
 import { Chart, type Line } from "./chart";
 import { edge, settled, smooth, spread, type Entry } from "./series";
-import { Empty, money, percent } from "./ui";
+import { Empty, money, portion } from "./ui";
 
 const fewest = 30; // decisions of a point of a comparison
 
@@ -20,11 +20,11 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
   }
   if (s.chance) {
     lines.push({ label: "random pages", values: smooth(s, s.chance, fewest), dashed: true });
-    said.push(`Dashed: random pages${p.mode === "explore" ? `, shown to ${percent(p.explore_share)} of shoppers` : ""}.`);
+    said.push(`Dashed: random pages${p.mode === "explore" ? `, shown to ${portion(p.explore_share)} of shoppers` : ""}.`);
   }
   if (s.baseline) {
     lines.push({ label: "your own pages", values: smooth(s, s.baseline, fewest), dashed: true });
-    said.push(`${s.chance ? "Dotted" : "Dashed"}: your own pages${p.holdout_share && p.mode !== "experiment" ? `, shown to ${percent(p.holdout_share)} of shoppers` : ""}.`);
+    said.push(`${s.chance ? "Dotted" : "Dashed"}: your own pages${p.holdout_share && p.mode !== "experiment" ? `, shown to ${portion(p.holdout_share)} of shoppers` : ""}.`);
   }
   if (!lines.some((l) => l.values.some((v) => v !== null))) return <Empty>The curve of revenue begins once the first visits have their outcomes, or the wait for them is over.</Empty>;
   return (

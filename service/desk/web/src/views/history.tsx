@@ -9,7 +9,7 @@ import { address } from "../routes";
 import { useMay } from "../session";
 import { type OverviewAnswer } from "../series";
 import { Trouble } from "../trouble";
-import { amounts, Card, count, duration, Empty, Failure, Loading, moment, percent, sentence, Table, toTop } from "../ui";
+import { amounts, Card, count, duration, Empty, Failure, Loading, moment, portion, sentence, Table, toTop } from "../ui";
 
 interface Answer {
   changes: Change[];
@@ -184,6 +184,6 @@ function inExperiment(before: Config, after: Config): string {
   const write = (name: string, value: any) => (value === undefined ? "–" : ["starts", "ends"].includes(name) ? moment(value) : JSON.stringify(value));
   return changed(before, after).flatMap((n) => {
     if (n !== "variants") return [`${n.replaceAll("_", " ")} ${write(n, before[n])} → ${write(n, after[n])}`];
-    return after[n].flatMap((v: Config, k: number) => (v["share"] === before[n][k]?.share ? [] : [`${v["name"]} ${percent(before[n][k]?.share)} → ${percent(v["share"])}`]));
+    return after[n].flatMap((v: Config, k: number) => (v["share"] === before[n][k]?.share ? [] : [`${v["name"]} ${portion(before[n][k]?.share)} → ${portion(v["share"])}`]));
   }).join("; ");
 }
