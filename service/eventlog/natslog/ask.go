@@ -20,8 +20,8 @@ func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T,
 	patient, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
 	begin := time.Now()
-	for once := min(attempt, shortAttempt); ; once = longer(once) {
-		answer, err := within(patient, once, request)
+	for attemptTime := min(attempt, shortAttempt); ; attemptTime = longer(attemptTime) {
+		answer, err := within(patient, attemptTime, request)
 		if err == nil || !isUnanswered(err) || s.life.Closed() {
 			return answer, err
 		}
@@ -46,7 +46,7 @@ var shortAttempt = 500 * time.Millisecond
 const longAttempt = 5 * time.Second
 
 // longer returns the next wait after one without an answer.
-func longer(wait time.Duration) time.Duration { return max(wait, min(wait+wait/2, longAttempt)) }
+func longer(d time.Duration) time.Duration { return max(d, min(d+d/2, longAttempt)) }
 
 // trusted is how long a server may leave requests unanswered before we ask another one. It is longer than an election.
 // A server may be cut off from its cluster and still be connected to this process.
@@ -69,8 +69,8 @@ func (s *Store) turn(begin time.Time) {
 }
 
 // within sends a request once.
-func within[T any](ctx context.Context, wait time.Duration, request func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
+func within[T any](ctx context.Context, limit time.Duration, request func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return request(ctx)
 }

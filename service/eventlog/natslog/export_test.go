@@ -56,6 +56,9 @@ func Ask(ctx context.Context, patience time.Duration, request func(context.Conte
 	return ask(ctx, &Store{life: eventlog.NewLife(), options: Options{Patience: patience}}, request)
 }
 
+// Reopens adds ErrReopen to an error that means that a server does not answer.
+var Reopens = reopens
+
 // IsUnanswered reports whether a request is sent again after this error.
 func IsUnanswered(err error) bool { return isUnanswered(err) }
 
@@ -112,6 +115,6 @@ func SetFreshKey(t testing.TB, d time.Duration) {
 // TakeOver takes a lease from a live process, as a standby does.
 func TakeOver(ctx context.Context, bucket jetstream.KeyValue, process string) error {
 	l := &lease{bucket: bucket}
-	return l.take(ctx, &Store{lease: l, life: eventlog.NewLife(), options: Options{Process: process, Standby: true, TakeOver: true,
-		Patience: time.Minute, Now: clocks}}, true)
+	return l.take(ctx, &Store{lease: l, life: eventlog.NewLife(), options: Options{Process: process, Standby: true,
+		TakeOver: true, Patience: time.Minute, Now: clocks}}, true)
 }

@@ -20,8 +20,8 @@ func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, err
 
 // follow yields the entries of frames until yield returns false or an error occurs.
 func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bool) error {
-	end, err := s.readable(ctx, next)
-	if err != nil {
+	end := s.acknowledged()
+	if err := s.readable(ctx, next, end); err != nil {
 		return err
 	}
 	at, err := s.beginAt(ctx, next, end) // at is the message number

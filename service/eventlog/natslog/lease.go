@@ -213,9 +213,9 @@ func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held Holde
 
 // put writes the lease after a revision (0 for a new lease) and waits for the answer. It does not retry: the first
 // message would cause a copy to be rejected.
-func (l *lease) put(ctx context.Context, s *Store, after uint64, wait time.Duration) error {
+func (l *lease) put(ctx context.Context, s *Store, after uint64, limit time.Duration) error {
 	sent := s.now()
-	revision, err := l.set(ctx, leaseKey, l.value, after, wait)
+	revision, err := l.set(ctx, leaseKey, l.value, after, limit)
 	if err != nil {
 		return err
 	}
@@ -226,8 +226,8 @@ func (l *lease) put(ctx context.Context, s *Store, after uint64, wait time.Durat
 }
 
 // set writes a key of the bucket after a revision, 0 for a new key, and returns the next revision.
-func (l *lease) set(ctx context.Context, key string, value []byte, after uint64, wait time.Duration) (uint64, error) {
-	return within(ctx, wait, func(ctx context.Context) (uint64, error) {
+func (l *lease) set(ctx context.Context, key string, value []byte, after uint64, limit time.Duration) (uint64, error) {
+	return within(ctx, limit, func(ctx context.Context) (uint64, error) {
 		if after == 0 {
 			return l.bucket.Create(ctx, key, value)
 		}

@@ -142,6 +142,9 @@ func newStore(o Options) (_ *Store, err error) {
 
 // reopens adds ErrReopen if the error means that a server does not answer.
 func reopens(ctx context.Context, err error) error {
+	if errors.Is(err, eventlog.ErrReopen) {
+		return err
+	}
 	var network net.Error
 	if errors.Is(err, errUnanswered) || errors.Is(err, nats.ErrNoServers) ||
 		errors.As(err, &network) && ctx.Err() == nil {

@@ -76,6 +76,11 @@ func TestSlowAnswer(t *testing.T) {
 		}
 		if _, err := natslog.Ask(t.Context(), time.Second, slow); err == nil {
 			t.Error("an answer after the end of patience")
+		} else {
+			once := natslog.Reopens(t.Context(), err)
+			if expect.Error(t, once, eventlog.ErrReopen); natslog.Reopens(t.Context(), once) != once {
+				t.Error("the error says twice that the log must be opened again")
+			}
 		}
 	})
 }

@@ -21,8 +21,8 @@ func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, erro
 
 // entries yields entries until yield returns false or an error occurs.
 func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) bool) error {
-	end, err := s.readable(ctx, from)
-	if err != nil {
+	end := s.acknowledged()
+	if err := s.readable(ctx, from, end); err != nil {
 		return err
 	}
 	if from > end.Sequence {
@@ -59,15 +59,14 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 	return nil
 }
 
-// readable returns the log's end, or an error if entries cannot be read from a sequence on.
-func (s *Store) readable(ctx context.Context, from uint64) (tail, error) {
-	end := s.acknowledged()
+// readable returns an error if entries from a sequence to the end cannot be read.
+func (s *Store) readable(ctx context.Context, from uint64, end tail) error {
 	x, err := s.Extent(ctx)
 	if err != nil {
-		return end, err
+		return err
 	}
 	x.Last = end.Sequence
-	return end, x.CheckFrom(from)
+	return x.CheckFrom(from)
 }
 
 // missing returns the error for an entry that cannot be read any more, because it is damaged or was just removed.
@@ -396,8 +395,7 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 	if sequence == end.Sequence && !s.life.Closed() {
 		return end.Position, ctx.Err()
 	}
-	end, err := s.readable(ctx, sequence+1)
-	if err != nil {
+	if err := s.readable(ctx, sequence+1, end); err != nil {
 		return eventlog.Position{}, err
 	}
 	message, err := s.beginAt(ctx, sequence+1, end)
