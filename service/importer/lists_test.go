@@ -118,6 +118,7 @@ func TestVW(t *testing.T) {
 		"a label outside": {"vwjson", `{"_tag":"e1","u":{"age":30},"_label_Action":2,"_label_Cost":-1,"_label_Probability":0.25,"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20}}]}`, importer.Mapping{}},
 		"an index":        {"vwjson", `{"_tag":"e1","u":{"age":30},"_labelIndex":1,"_label_Action":1,"_label_Cost":0,"_label_Probability":0.25,"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20}}]}`, importer.Mapping{Loss: true}},
 		"a label inside":  {"vwjson", `{"_tag":"e1","u":{"age":30},"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20},"_label":"1:-1:0.25"}]}`, importer.Mapping{}},
+		"twice":           {"vwjson", `{"_tag":"e0","_tag":"e1","u":{"age":30},"_multi":[{}],"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20},"_label":"1:-1:0.25"}]}`, importer.Mapping{}},
 		"an object":       {"vwjson", `{"_tag":"e1","u":{"age":30},"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20},"_label":{"Action":1,"Cost":-1,"Probability":0.25}}]}`, importer.Mapping{}},
 	} {
 		c.mapping.Format, c.mapping.Features = c.format, price

@@ -300,11 +300,14 @@ func readVWJSON(s *source) error {
 	})
 }
 
-// valueOf returns the first of the named members of an object.
+// valueOf returns the member of an object with the first of the names that it uses. Of repeated members the last one
+// counts, as in [json.Unmarshal].
 func valueOf(members []member, names ...string) (jsontext.Value, bool) {
 	for _, name := range names {
-		if k := slices.IndexFunc(members, func(m member) bool { return m.name == name }); k >= 0 {
-			return members[k].value, true
+		for _, m := range slices.Backward(members) {
+			if m.name == name {
+				return m.value, true
+			}
 		}
 	}
 	return nil, false
