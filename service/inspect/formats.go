@@ -94,7 +94,11 @@ func (log *Log) configOf(ctx context.Context, which Decisions) (*setup.Config, e
 // tableRows returns the rows of a decision.
 func tableRows(o *offered, end outcome) []map[string]any {
 	law, named := o.law()
-	text, _ := json.Marshal(named)
+	text := ""
+	if law != nil {
+		b, _ := json.Marshal(named)
+		text = string(b)
+	}
 	var rows []map[string]any
 	for i, id := range o.ItemIDs {
 		place := slices.Index(o.Shown, int32(i)) + 1
@@ -111,7 +115,7 @@ func tableRows(o *offered, end outcome) []map[string]any {
 			row["propensity"] = o.Propensity
 		}
 		if law != nil {
-			row["item_propensity"], row["sampling_law"] = law.Inclusion(i), string(text)
+			row["item_propensity"], row["sampling_law"] = law.Inclusion(i), text
 		}
 		for _, user := range []bool{false, true} {
 			o.config.Schema().Named(o.Features[i*o.Width:(i+1)*o.Width], user, func(name string, v jsontext.Value) {
@@ -247,7 +251,9 @@ func writeVW(out *jsontext.Encoder, o *offered, end outcome, p []float64) error 
 	}
 	l.Vitrine.Choice, l.Vitrine.Choices = o.chosen(end)
 	l.Vitrine.Propensity = max(o.Propensity, 0)
-	_, l.Vitrine.Law = o.law()
+	if draw := offer.RecordedLawOf(o.Offered); draw != nil {
+		l.Vitrine.Law = draw.Named(o.ItemIDs)
+	}
 	return json.MarshalEncode(out, &l)
 }
 
