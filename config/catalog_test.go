@@ -275,6 +275,23 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
+// The utility of taking nothing is subtracted from those of items.
+func TestTableOutside(t *testing.T) {
+	of := func(outside string) []float64 {
+		world := load(t, "[contexts]\nkind = \"table\"\n[truth]\nkind = \"table\"\n"+outside+
+			"[[policy]]\nname = \"uniform\"\n").World(stream.New(1, 0, stream.World))
+		u := make([]float64, 12)
+		world.Utilities(u, world.Context(stream.New(1, 1, stream.Contexts)))
+		return u
+	}
+	u, shifted := of(""), of("outside = 0.7\n")
+	for i := range u {
+		if math.Abs(shifted[i]-(u[i]-0.7)) > 1e-15 {
+			t.Errorf("item %d: %v, want %v", i, shifted[i], u[i]-0.7)
+		}
+	}
+}
+
 // rules are keys of a constraint, for 12 items.
 var rules = []string{
 	"",
