@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { placement, request, requestTagged } from "../api";
+import { placement, Problem, request, requestTagged } from "../api";
 import { changed, Differences, PlacementForm, type Config } from "../placement-form";
 import { address } from "../routes";
 import { useMay } from "../session";
@@ -18,6 +18,10 @@ export default function Settings(props: { name: string }) {
   useEffect(() => void load(), [name]);
   if (!state) return failure ? <Failure of={failure} /> : <Loading />;
   const { notes, warnings, ...config } = state.config;
+  const reload = () => {
+    say(false);
+    void load();
+  };
   return (
     <>
       <p role="status" class={said ? "good" : "none"}>{said ? <>The change is made. <a href={address("placements", name, "versions")}>You can go back to the state before.</a></> : null}</p>
@@ -25,16 +29,16 @@ export default function Settings(props: { name: string }) {
       <Card title="Settings">
         {(warnings ?? []).map((w: string) => <p class="warning">Warning: {w}</p>)}
         {may
-          ? <PlacementForm key={state.turn} name={name} config={config} tag={state.tag} reload={() => { say(false); void load(); }} done={() => { say(true); toTop(); void load(); }} />
+          ? <PlacementForm key={state.turn} name={name} config={config} tag={state.tag} reload={reload} done={() => { say(true); toTop(); void load(); }} />
           : <><p class="empty">A key with the scope admin may change them.</p><Differences before={{}} after={config} names={changed({}, config)} /></>}
       </Card>
-      {may ? <Delete name={name} tag={state.tag} /> : null}
+      {may ? <Delete name={name} tag={state.tag} reload={reload} /> : null}
     </>
   );
 }
 
 // Delete deletes a placement after its name was typed.
-function Delete(props: { name: string; tag: string }) {
+function Delete(props: { name: string; tag: string; reload: () => void }) {
   const [typed, setTyped] = useState("");
   const [failure, fail] = useState<unknown>();
   const submit = async (e: Event) => {
@@ -53,6 +57,7 @@ function Delete(props: { name: string; tag: string }) {
         <label for="typed">Type <strong><bdi>{props.name}</bdi></strong> to delete it</label>
         <input id="typed" type="text" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
         {failure ? <Failure of={failure} /> : null}
+        {failure instanceof Problem && failure.status === 412 ? <button type="button" onClick={() => { fail(undefined); props.reload(); }}>Show the settings as they are now</button> : null}
         <div><button class="danger" disabled={typed !== props.name}>Delete {props.name}</button></div>
       </form>
     </Card>
