@@ -109,17 +109,18 @@ const end = (s: string) => s.charAt(0).toLocaleUpperCase() + s.slice(1) + (/[.!?
 function Effect(props: { name: string; to: Version; now: Config; yes: () => void; no: () => void }) {
   const { to, now } = props;
   const names = to.config ? changed(now, to.config) : [];
+  const same = to.rounds_since === 0 && names.length === 0;
   return (
     <section class="effect" aria-label={`What going back to ${moment(to.time)} changes`}>
-      <ul>
+      {same ? <p>Going back changes nothing: no visit has ended since, and the settings stay as they are.</p> : <ul>
         <li>{to.rounds_since === 0 ? "Vitrine forgets nothing: no visit has ended since." : `Vitrine forgets what it has learned from the ${plural(to.rounds_since, "visit")} since then, and shows again what it would have shown that day.`}</li>
         {names.length > 0 ? <li>{names.length === 1 ? "One setting changes" : `${plural(names.length, "setting")} change`}, as the table shows.</li> : <li>The settings stay as they are.</li>}
         {to.config && now["mode"] === "experiment" ? <li class="warning">The running experiment ends.</li> : null}
         <li>Sales, reports and past experiments stay. Today's state is kept as a version, so you can undo this.</li>
-      </ul>
+      </ul>}
       {names.length > 0 ? <Differences before={now} after={to.config!} names={names} titles={["Now", "Then"]} /> : null}
       <div class="controls">
-        <button type="button" class="danger" onClick={props.yes}>Go back</button>
+        {same ? null : <button type="button" class="danger" onClick={props.yes}>Go back</button>}
         <button type="button" onClick={props.no}>Leave it as it is</button>
       </div>
     </section>
