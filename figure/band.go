@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"vitrine/paper/theory"
+	"vitrine/internal/quantile"
 )
 
 // Band is the area drawn around the mean over the seeds.
@@ -57,7 +57,7 @@ func (b Band) of(values []float64) interval {
 		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
 		half = t * sd / math.Sqrt(n)
 	case Quantiles:
-		return interval{mean, theory.Quantile(lowQuantile, values), theory.Quantile(highQuantile, values)}
+		return interval{mean, quantile.Of(lowQuantile, values), quantile.Of(highQuantile, values)}
 	}
 	return interval{mean, mean - half, mean + half}
 }

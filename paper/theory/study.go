@@ -18,6 +18,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/quantile"
 	"vitrine/internal/stream"
 	"vitrine/paper/geometry"
 	"vitrine/utility"
@@ -329,7 +330,7 @@ func (s Study) cover(r *Report, results []experiment.Result) {
 	for k, beta := range s.Betas {
 		runs := results[k*len(s.Seeds) : (k+1)*len(s.Seeds)]
 		mean := func(name string) float64 { return stat.Mean(diagnostics(runs, name), nil) }
-		median := func(name string) float64 { return Quantile(0.5, diagnostics(runs, name)) }
+		median := func(name string) float64 { return quantile.Of(0.5, diagnostics(runs, name)) }
 		regret := finals(runs)
 		r.Coverage = append(r.Coverage, Coverage{
 			Beta: beta, Covered: mean("covered"), Always: mean("always"), Needed: median("needed"),
@@ -348,7 +349,7 @@ func (s Study) cover(r *Report, results []experiment.Result) {
 			d := diagnostics(runs, name)
 			r.Path = append(r.Path, Path{
 				Beta: beta, Round: t, Radius: beta * float64(t) / float64(s.Setting.Rounds),
-				Low: Quantile(0.1, d), Distance: Quantile(0.5, d), High: Quantile(0.9, d),
+				Low: quantile.Of(0.1, d), Distance: quantile.Of(0.5, d), High: quantile.Of(0.9, d),
 				Potential: mean(fmt.Sprintf("potential.%d", t)), Bound: mean(fmt.Sprintf("bound.%d", t)),
 			})
 		}
@@ -447,7 +448,7 @@ func (s Study) schedule(r *Report, results []experiment.Result) {
 		for _, c := range r.Constants {
 			v = append(v, of(c))
 		}
-		return Quantile(0.5, v)
+		return quantile.Of(0.5, v)
 	}
 	m, _ := s.Setting.model()
 	panel := bandit.TheorySchedule{
@@ -514,16 +515,6 @@ func regretsAt(runs []experiment.Result, t int) []float64 {
 		values[i] = r.Regret[t-1]
 	}
 	return values
-}
-
-// Quantile interpolates between the order statistics: the k-th of n, from 0, is the quantile k/(n−1) (type 7 in Hyndman
-// and Fan 1996).
-func Quantile(p float64, values []float64) float64 {
-	values = slices.Sorted(slices.Values(values))
-	at := p * float64(len(values)-1)
-	i := min(int(at), len(values)-1)
-	j := min(i+1, len(values)-1)
-	return values[i] + (at-float64(i))*(values[j]-values[i])
 }
 
 // standardError returns the standard error of the mean, 0 for a single value.

@@ -47,9 +47,8 @@ func run(t *testing.T, dir string, workers int) *theory.Report {
 	t.Helper()
 	var played atomic.Int64
 	s := small()
-	r := fatal.Or(s.Run(t.Context(), "1", experiment.Options{Dir: dir, Workers: workers, Progress: func(n int) {
-		played.Add(int64(n))
-	}}))(t)
+	add := func(n int) { played.Add(int64(n)) }
+	r := fatal.Or(s.Run(t.Context(), "1", experiment.Options{Dir: dir, Workers: workers, Progress: add, Reused: add}))(t)
 	if got := int(played.Load()); got != s.Rounds() {
 		t.Errorf("progress of %d rounds, want %d", got, s.Rounds())
 	}

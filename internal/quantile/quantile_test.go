@@ -1,11 +1,13 @@
-package theory
+package quantile_test
 
 import (
 	"math"
 	"testing"
+
+	"vitrine/internal/quantile"
 )
 
-func TestQuantile(t *testing.T) {
+func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		p      float64
 		values []float64
@@ -22,7 +24,7 @@ func TestQuantile(t *testing.T) {
 		{0.1, []float64{10, 2, 1, 4, 3}, 1.4}, // 0.4 of the way from 1 to 2
 		{0.9, []float64{10, 2, 1, 4, 3}, 7.6}, // 0.6 of the way from 4 to 10
 	} {
-		if got := Quantile(c.p, c.values); math.Abs(got-c.want) > 1e-12 {
+		if got := quantile.Of(c.p, c.values); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("quantile %v of %v is %v, want %v", c.p, c.values, got, c.want)
 		}
 	}
