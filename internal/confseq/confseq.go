@@ -37,7 +37,7 @@ type Mean struct {
 // Block summarises observations in any order, because they share one centre. The centre must be known before the first
 // observation.
 type Block struct {
-	Mean   // its Squares are Σ (x − Centre)²
+	Sums   Mean // its Squares are Σ (x − Centre)²
 	Centre float64
 }
 
@@ -51,11 +51,11 @@ func (m *Mean) Begin() Block {
 
 // Add adds an observation within bound of the centre.
 func (b *Block) Add(x, bound float64) {
-	b.Join(&Mean{1, x, float64((x - b.Centre) * (x - b.Centre)), bound, bound})
+	b.Sums.Join(&Mean{1, x, float64((x - b.Centre) * (x - b.Centre)), bound, bound})
 }
 
 // Add adds the observations of a block.
-func (m *Mean) Add(b *Block) { m.Join(&b.Mean) }
+func (m *Mean) Add(b *Block) { m.Join(&b.Sums) }
 
 // Join adds later observations.
 func (m *Mean) Join(o *Mean) {
@@ -213,6 +213,6 @@ func (m *Mean) Fields(f *fields.Fields) {
 
 // Fields encodes or decodes a block.
 func (b *Block) Fields(f *fields.Fields) {
-	f.Uvarint(&b.N)
-	f.Float(&b.Centre, &b.Sum, &b.Squares, &b.First, &b.Bound)
+	f.Uvarint(&b.Sums.N)
+	f.Float(&b.Centre, &b.Sums.Sum, &b.Sums.Squares, &b.Sums.First, &b.Sums.Bound)
 }

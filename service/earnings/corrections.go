@@ -96,7 +96,7 @@ func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch
 	centre, m := s.centre(), &s.buckets[s.from(number*w.Cohort())].lead
 	if at, found := s.leads.find(number); found {
 		l := &s.leads[at].Sums
-		centre, m = l.centre, &l.block.Mean
+		centre, m = l.centre, &l.block.Sums
 	}
 	one := confseq.Block{}
 	w.contrast().Add(&one, way, x, centre, x)
@@ -105,7 +105,7 @@ func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch
 		return
 	}
 	before := w.contrast().Lead(way, c.Before, centre)
-	m.Sum += one.Sum - before
-	m.Squares = max(0, m.Squares+one.Squares-float64(before*before))
-	m.Bound = max(m.Bound, one.Bound)
+	m.Sum += one.Sums.Sum - before
+	m.Squares = max(0, m.Squares+one.Sums.Squares-float64(before*before))
+	m.Bound = max(m.Bound, one.Sums.Bound)
 }

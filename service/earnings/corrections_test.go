@@ -49,7 +49,7 @@ func TestCorrected(t *testing.T) {
 			total += s.Series.buckets[i].lead.Sum
 		}
 		for _, c := range s.Series.leads {
-			total += c.Sums.block.Sum
+			total += c.Sums.block.Sums.Sum
 		}
 		if all != s.Counts.Arms || total != sum {
 			t.Errorf("%s: %+v with the lead %v over time, want %v", what, all, total, sum)

@@ -197,7 +197,7 @@ func TestLeadsByHand(t *testing.T) {
 	want(4, 1/0.75+1/0.75, 25/0.75/0.75+1/0.75/0.75, 4/0.25)
 
 	var b confseq.Block
-	if drawing.contrast().Add(&b, Second, 0, 5, 2); b.Sum != 20 || b.Bound != 20 {
+	if drawing.contrast().Add(&b, Second, 0, 5, 2); b.Sums.Sum != 20 || b.Sums.Bound != 20 {
 		t.Errorf("a lead around a centre above all revenues is %+v", b)
 	}
 }

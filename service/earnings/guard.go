@@ -214,7 +214,7 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) 
 // take adds a cohort that began at a time, and starts the next period if this one is over.
 func (g *Guard) take(c *guarded, at int64, entry uint64) {
 	g.baseline.Add(&c.baseline)
-	over := g.period == 0 && g.earned.N+c.earned.N > apprenticeship ||
+	over := g.period == 0 && g.earned.N+c.earned.Sums.N > apprenticeship ||
 		g.period > 0 && g.earned.N >= minPeriodSize && at-g.start >= int64(minPeriod) ||
 		g.period > 0 && g.start-g.begun < int64(firstWeek) && at-g.begun >= int64(firstWeek)
 	if over {

@@ -24,7 +24,7 @@ func TestBounds(t *testing.T) {
 		of.add(o, new(Watch))
 		o.Mode = offer.ByBaseline
 		of.add(o, new(Watch))
-		for _, bound := range []float64{of.earned.Bound, of.estimated.Bound, of.baseline.Bound} {
+		for _, bound := range []float64{of.earned.Sums.Bound, of.estimated.Sums.Bound, of.baseline.Sums.Bound} {
 			if bound != c.want {
 				t.Errorf("a revenue of at most %v has the bound %v around %v", c.revenue, bound, c.centre)
 			}

@@ -298,9 +298,10 @@ func (s *sales) remember(l *lot) {
 	}
 	for i := range s.today {
 		b := s.today[i].Begin()
-		b.N, b.Sum, b.First, b.Bound = l.n, l.sum[i], 1, 1
+		n, sum := float64(l.n), l.sum[i]
 		// Σ (x − centre)² for numbers in [0, 1]; their squares are no larger than the numbers
-		b.Squares = b.Sum - float64(2*b.Centre*b.Sum) + float64(float64(b.N)*b.Centre*b.Centre)
+		squares := sum - float64(2*b.Centre*sum) + float64(n*b.Centre*b.Centre)
+		b.Sums = confseq.Mean{N: l.n, Sum: sum, Squares: squares, First: 1, Bound: 1}
 		s.today[i].Add(&b)
 	}
 }
