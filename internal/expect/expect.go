@@ -21,7 +21,7 @@ func Error(t TB, err, want error) {
 	}
 }
 
-// Fails returns a function that does so for the error of a call with a result: expect.Fails(f())(t, want).
+// Fails is Error for a call that also returns a value: expect.Fails(f())(t, want).
 func Fails[V any](_ V, err error) func(t TB, want error) {
 	return func(t TB, want error) {
 		t.Helper()
@@ -29,7 +29,7 @@ func Fails[V any](_ V, err error) func(t TB, want error) {
 	}
 }
 
-// Text reports an error without the wanted text. called says in the report what was called.
+// Text reports an error without the wanted text. called says in the report what was called, with spaces between.
 type Text func(t TB, want string, called ...any)
 
 // Message checks the results of a call, the last of which is an error with the wanted text:
@@ -53,7 +53,7 @@ func text(results []any, agree func(text, want string) bool) Text {
 		t.Helper()
 		where := ""
 		if len(called) > 0 {
-			where = fmt.Sprint(called...) + ": "
+			where = strings.TrimSpace(fmt.Sprintln(called...)) + ": "
 		}
 		t.Error(fmt.Sprintf("%sthe error is %v\n want %s", where, err, want))
 	}

@@ -42,7 +42,7 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	r := &reports{T: t}
-	expect.Message(broken)(r, "no paper", "page ", 7)
+	expect.Message(broken)(r, "no paper", "page", 7)
 	if want := "page 7: the error is printer: no ink\n want no paper"; len(r.all) != 1 || r.all[0] != want {
 		t.Errorf("reports %q, want %q", r.all, want)
 	}

@@ -15,6 +15,16 @@ func If(t TB, err error) {
 	}
 }
 
+// T returns t with an Error that ends the test: expect.Error(fatal.T(t), err, want).
+func T(t TB) ender { return ender{t} }
+
+type ender struct{ TB }
+
+func (e ender) Error(args ...any) {
+	e.Helper()
+	e.Fatal(args...)
+}
+
 // Or returns a function that returns v, or ends the test if err is not nil: v := fatal.Or(f())(t).
 func Or[V any](v V, err error) func(t TB) V {
 	return func(t TB) V {

@@ -306,7 +306,7 @@ func TestListsStopWithTheirCaller(t *testing.T) {
 	shortSlices(t, 10)
 	c := attributed(t, 100, 5, 1)
 	const text = `a0 == "value 00000000"`
-	expect.Fails(c.Filter(&stopped{t.Context(), 4}, text))(t, context.Canceled)
+	expect.Fails(c.Filter(&stopped{t.Context(), 4}, text))(fatal.T(t), context.Canceled)
 	if p := c.lists.filters[text]; p.next != 30 {
 		t.Errorf("it looked at %d items, want 30", p.next)
 	}
@@ -314,7 +314,7 @@ func TestListsStopWithTheirCaller(t *testing.T) {
 		t.Errorf("%d items: %v", len(got.Slots), err)
 	}
 	by := GroupsBy{Attribute: "a0"}
-	expect.Fails(c.Groups(&stopped{t.Context(), 2}, by))(t, context.Canceled)
+	expect.Fails(c.Groups(&stopped{t.Context(), 2}, by))(fatal.T(t), context.Canceled)
 	if g := c.lists.groups[by]; g.next != 10 {
 		t.Errorf("it looked at %d items, want 10", g.next)
 	}

@@ -42,7 +42,7 @@ func TestZombieIsFenced(t *testing.T) {
 	heir := connect(t, o)
 	refused := func(s eventlog.Store) {
 		t.Helper()
-		expect.Fails(s.Append(t.Context(), []byte("zombie")))(t, eventlog.ErrFenced)
+		expect.Fails(s.Append(t.Context(), []byte("zombie")))(fatal.T(t), eventlog.ErrFenced)
 	}
 	refused(zombie)
 	fill(t, heir, 4, 4)
@@ -62,7 +62,7 @@ func TestZombieDoesNotTruncate(t *testing.T) {
 	fill(t, zombie, 1, 5)
 	heir := connect(t, o)
 	for range 2 {
-		expect.Error(t, zombie.TruncateBefore(t.Context(), 4), eventlog.ErrFenced)
+		expect.Error(fatal.T(t), zombie.TruncateBefore(t.Context(), 4), eventlog.ErrFenced)
 	}
 	logtest.Want(t, heir, 1, numbered(1, 5)...)
 	fatal.If(t, heir.TruncateBefore(t.Context(), 4))

@@ -294,7 +294,7 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	for i := range 5 {
 		fill(t, s, 4*i+1, 4*i+4)
 		claim(3)
-		expect.Fails(s.Append(t.Context(), entry(0)))(t, eventlog.ErrFenced)
+		expect.Fails(s.Append(t.Context(), entry(0)))(fatal.T(t), eventlog.ErrFenced)
 		s = connect(t, o)
 	}
 	for from := 1; from <= 20; from++ {
