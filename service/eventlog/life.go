@@ -9,34 +9,34 @@ import (
 	"vitrine/internal/wait"
 )
 
-// Life is the life of a store that outlives its process: it writes one append at a time, until the store is closed or
-// loses its log. Implementations of Store share it.
+// Life is the lifecycle of a durable store: it writes one append at a time, until the store is closed or loses its log.
+// Implementations of Store share it.
 type Life struct {
-	writing chan struct{}   // holds one element while a write runs
-	failed  error           // returned by all writes after a failure; guarded by writing
-	open    context.Context // ends with End
-	end     context.CancelFunc
-	mine    context.Context // ends when the store loses its log, with the reason as its cause
-	lose    context.CancelCauseFunc
-	watched sync.WaitGroup
+	writing   chan struct{}   // holds one element while a write runs
+	failed    error           // returned by all writes after a failure; guarded by writing
+	untilEnd  context.Context // ends with End
+	end       context.CancelFunc
+	untilLost context.Context // ends when the store loses its log, with the reason as its cause
+	lose      context.CancelCauseFunc
+	watched   sync.WaitGroup
 }
 
 // NewLife returns the life of an open store.
 func NewLife() *Life {
 	l := &Life{writing: make(chan struct{}, 1)}
-	l.open, l.end = context.WithCancel(context.Background())
-	l.mine, l.lose = context.WithCancelCause(context.Background())
+	l.untilEnd, l.end = context.WithCancel(context.Background())
+	l.untilLost, l.lose = context.WithCancelCause(context.Background())
 	return l
 }
 
 // Closed reports whether End was called.
-func (l *Life) Closed() bool { return l.open.Err() != nil }
+func (l *Life) Closed() bool { return l.untilEnd.Err() != nil }
 
 // Lost returns a channel that is closed when the store loses its log.
-func (l *Life) Lost() <-chan struct{} { return l.mine.Done() }
+func (l *Life) Lost() <-chan struct{} { return l.untilLost.Done() }
 
 // Loss returns why the store lost its log, or nil.
-func (l *Life) Loss() error { return context.Cause(l.mine) }
+func (l *Life) Loss() error { return context.Cause(l.untilLost) }
 
 // Write waits for the running write, and then writes. If ctx ends meanwhile, a running write continues. After a failure
 // all writes fail. check returns why the store cannot write at present, or nil.
@@ -58,7 +58,7 @@ func (l *Life) Write(ctx context.Context, check func() error,
 	case l.writing <- struct{}{}:
 	case <-ctx.Done():
 		return 0, ctx.Err()
-	case <-l.open.Done():
+	case <-l.untilEnd.Done():
 		return 0, ErrClosed
 	}
 	return uninterrupted(ctx, func() (uint64, error) {
@@ -98,7 +98,7 @@ func uninterrupted(ctx context.Context, write func() (last uint64, err error)) (
 // Watch calls look now and then, until End or until look returns why the log is lost.
 func (l *Life) Watch(every time.Duration, look func() error) {
 	l.watched.Go(func() {
-		for range wait.Every(l.open, every) {
+		for range wait.Every(l.untilEnd, every) {
 			if err := look(); err != nil {
 				l.lose(err)
 				return
@@ -107,7 +107,7 @@ func (l *Life) Watch(every time.Duration, look func() error) {
 	})
 }
 
-// End closes the store for writes, and waits until nothing writes and nothing watches. Call it once.
+// End closes the store for writes, and waits for the running write and the watcher. Call it once.
 func (l *Life) End() {
 	l.end()
 	l.writing <- struct{}{} // let only the running write finish

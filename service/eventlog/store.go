@@ -51,9 +51,9 @@ type Reader interface {
 	Entry(ctx context.Context, sequence uint64) ([]byte, error)
 }
 
-// Sequence returns the sequence of the values that run yields, and its error at the end. After yield returned false, run
-// returns nil.
-func Sequence[V any](run func(yield func(V) bool) error) iter.Seq2[V, error] {
+// Iterate returns an iterator over the values that run yields, which ends with run's error. After yield returned false,
+// run returns nil.
+func Iterate[V any](run func(yield func(V) bool) error) iter.Seq2[V, error] {
 	return func(yield func(V, error) bool) {
 		if err := run(func(v V) bool { return yield(v, nil) }); err != nil {
 			var none V

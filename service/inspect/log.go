@@ -193,7 +193,7 @@ func (r *Log) readSnapshots(data string) error {
 
 // snapshotsOf yields the snapshots of a data directory, which a running service may be changing.
 func snapshotsOf(data string) iter.Seq2[*snapshot, error] {
-	return eventlog.Sequence(func(yield func(*snapshot) bool) error {
+	return eventlog.Iterate(func(yield func(*snapshot) bool) error {
 		paths, err := host.Snapshots(data)
 		if err != nil {
 			return err
@@ -302,7 +302,7 @@ func explain(err error) error {
 
 // entries yields the entries from a sequence number on, and then r.lost.
 func (r *Log) entries(ctx context.Context, what string, from uint64) iter.Seq2[[]byte, error] {
-	return eventlog.Sequence(func(yield func([]byte) bool) error {
+	return eventlog.Iterate(func(yield func([]byte) bool) error {
 		n, total := 0, max(int(r.Last+1-from), 1)
 		progress := func() {
 			if r.options.Progress != nil {

@@ -15,7 +15,7 @@ import (
 
 // Entries implements eventlog.Store. It verifies that each entry is intact and follows the previous one.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
-	return eventlog.Sequence(func(yield func([]byte) bool) error { return s.entries(ctx, from, yield) })
+	return eventlog.Iterate(func(yield func([]byte) bool) error { return s.entries(ctx, from, yield) })
 }
 
 // entries yields entries until yield returns false or an error occurs.
@@ -196,7 +196,7 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 
 // Follow implements eventlog.Store. A store open for reading ends with the entries present when it was opened.
 func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
-	return eventlog.Sequence(func(yield func([][]byte) bool) error {
+	return eventlog.Iterate(func(yield func([][]byte) bool) error {
 		for {
 			changed := s.change()
 			x, err := s.Extent(ctx)

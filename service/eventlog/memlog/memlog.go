@@ -56,7 +56,7 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 
 // Entries implements eventlog.Store.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
-	return eventlog.Sequence(func(yield func([]byte) bool) error {
+	return eventlog.Iterate(func(yield func([]byte) bool) error {
 		entries, err := s.tail(from)
 		for _, e := range entries {
 			if err := ctx.Err(); err != nil {
@@ -72,7 +72,7 @@ func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, erro
 
 // Follow implements eventlog.Store.
 func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
-	return eventlog.Sequence(func(yield func([][]byte) bool) error {
+	return eventlog.Iterate(func(yield func([][]byte) bool) error {
 		for {
 			changed := s.change()
 			entries, err := s.tail(from)

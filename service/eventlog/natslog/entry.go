@@ -64,8 +64,8 @@ func (s *Store) find(ctx context.Context, entry uint64, end tail) (message uint6
 	return low, nil
 }
 
-// beginAt returns the message at which to begin reading, for the entries from a sequence on. If find meets an unreadable
-// message, that is the first message, so that a reader finds the exact place of the damage.
+// beginAt returns the message at which to begin reading, for the entries from a sequence on. If find meets an
+// unreadable message, that is the first message, so that a reader finds the exact place of the damage.
 func (s *Store) beginAt(ctx context.Context, entry uint64, end tail) (message uint64, err error) {
 	message, err = s.find(ctx, entry, end)
 	switch {

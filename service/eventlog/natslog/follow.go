@@ -15,7 +15,7 @@ import (
 // Follow implements eventlog.Store. It waits if a server is away. If another process writes the log, the yielded
 // entries become visible to the store's other methods.
 func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
-	return eventlog.Sequence(func(yield func([][]byte) bool) error { return s.follow(ctx, from, yield) })
+	return eventlog.Iterate(func(yield func([][]byte) bool) error { return s.follow(ctx, from, yield) })
 }
 
 // follow yields the entries of frames until yield returns false or an error occurs.

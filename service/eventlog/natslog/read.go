@@ -16,7 +16,7 @@ import (
 // Entries implements eventlog.Store. It verifies that no message is missing from the first entry's message on, and that
 // each is an intact frame whose entries and epoch continue the previous frame.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
-	return eventlog.Sequence(func(yield func([]byte) bool) error { return s.entries(ctx, from, yield) })
+	return eventlog.Iterate(func(yield func([]byte) bool) error { return s.entries(ctx, from, yield) })
 }
 
 // entries yields entries until yield returns false or an error occurs.
