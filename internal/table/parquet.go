@@ -213,38 +213,11 @@ func (r *parquetColumn) decode() error {
 // and decimals become numbers. Integers become text if some are beyond 2^53.
 func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquetColumn {
 	r := &parquetColumn{groups: f.RowGroups(), index: index}
-	unsigned := false
-	integer := func(v parquet.Value) int64 {
-		switch {
-		case v.Kind() == parquet.Int32 && unsigned:
-			return int64(uint32(v.Int32()))
-		case v.Kind() == parquet.Int32:
-			return int64(v.Int32())
-		}
-		return v.Int64()
-	}
-	decimal := func(v parquet.Value) string {
-		if unsigned {
-			return strconv.FormatUint(uint64(integer(v)), 10)
-		}
-		return strconv.FormatInt(integer(v), 10)
-	}
-	beyond := func(v parquet.Value) bool {
-		i := integer(v)
-		return i > 1<<53 || i < -1<<53 || unsigned && i < 0
-	}
+	logical, unsigned := logicalType(f, index, of)
+	whole := integers{unsigned}
 	isInteger := of.Kind() == parquet.Int64 || of.Kind() == parquet.Int32
-	logical := of.LogicalType()
-	if logical == nil && of.Kind() == parquet.FixedLenByteArray { // the library has no type for halves
-		logical = &leaves(f)[index].LogicalType
-	}
-	if logical != nil {
-		if i, ok := logical.Value.(*format.IntType); ok {
-			unsigned = !i.IsSigned
-		}
-		if isInteger && r.logical(logical.Value, integer) || !isInteger && r.logicalBytes(logical.Value) {
-			return r
-		}
+	if isInteger && r.logical(logical, whole.value) || !isInteger && r.logicalBytes(logical) {
+		return r
 	}
 	switch kind := of.Kind(); {
 	case kind == parquet.Boolean && texts:
@@ -256,14 +229,14 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 			}
 			return 0, nil
 		}
-	case kind == parquet.Int64 && (texts || r.reaches(beyond)): // ids, as in CSV
-		r.bare, r.textOf = true, decimal
+	case kind == parquet.Int64 && (texts || r.reaches(whole.beyond)): // ids, as in CSV
+		r.bare, r.textOf = true, whole.text
 	case isInteger:
 		r.numberOf = func(v parquet.Value) (float64, error) {
-			if beyond(v) {
-				return 0, fmt.Errorf("%s %w", decimal(v), errBeyond)
+			if whole.beyond(v) {
+				return 0, fmt.Errorf("%s %w", whole.text(v), errBeyond)
 			}
-			return float64(integer(v)), nil
+			return float64(whole.value(v)), nil
 		}
 	case kind == parquet.Int96: // Spark's format: the nanoseconds of a day, and its Julian day
 		r.textOf = func(v parquet.Value) string {
@@ -279,6 +252,45 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 		r.textOf = func(v parquet.Value) string { return string(v.ByteArray()) }
 	}
 	return r
+}
+
+// logicalType returns a column's logical type, or nil, and whether its integers are unsigned.
+func logicalType(f *parquet.File, index int, of parquet.Type) (logical any, unsigned bool) {
+	l := of.LogicalType()
+	if l == nil && of.Kind() == parquet.FixedLenByteArray { // the library has no type for halves
+		l = &leaves(f)[index].LogicalType
+	}
+	if l == nil {
+		return nil, false
+	}
+	i, ok := l.Value.(*format.IntType)
+	return l.Value, ok && !i.IsSigned
+}
+
+// integers reads the values of a column of integers.
+type integers struct{ unsigned bool }
+
+func (n integers) value(v parquet.Value) int64 {
+	switch {
+	case v.Kind() == parquet.Int32 && n.unsigned:
+		return int64(uint32(v.Int32()))
+	case v.Kind() == parquet.Int32:
+		return int64(v.Int32())
+	}
+	return v.Int64()
+}
+
+func (n integers) text(v parquet.Value) string {
+	if n.unsigned {
+		return strconv.FormatUint(uint64(n.value(v)), 10)
+	}
+	return strconv.FormatInt(n.value(v), 10)
+}
+
+// beyond reports whether a value is too large for a float64 to tell it from its neighbours.
+func (n integers) beyond(v parquet.Value) bool {
+	i := n.value(v)
+	return i > 1<<53 || i < -1<<53 || n.unsigned && i < 0
 }
 
 // leaves returns the schema's elements that are columns.
