@@ -64,8 +64,8 @@ func sorted(list []file) []file {
 
 func tarGz(list []file, date time.Time) []byte {
 	var out bytes.Buffer
-	z := or(gzip.NewWriterLevel(&out, gzip.BestCompression))
-	or(z.Write(tarred(list, date)))
+	z := must(gzip.NewWriterLevel(&out, gzip.BestCompression))
+	must(z.Write(tarred(list, date)))
 	check(z.Close())
 	return out.Bytes()
 }
@@ -80,7 +80,7 @@ func tarred(list []file, date time.Time) []byte {
 			h.Typeflag, h.Mode = tar.TypeDir, cmp.Or(f.mode, 0o755)
 		}
 		check(t.WriteHeader(h))
-		or(t.Write(f.body))
+		must(t.Write(f.body))
 	}
 	check(t.Close())
 	return out.Bytes()
@@ -92,7 +92,8 @@ func zipped(list []file, date time.Time) []byte {
 	for _, f := range sorted(list) {
 		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: date}
 		h.SetMode(os.FileMode(cmp.Or(f.mode, 0o644)))
-		or(or(z.CreateHeader(h)).Write(f.body))
+		w := must(z.CreateHeader(h))
+		must(w.Write(f.body))
 	}
 	check(z.Close())
 	return out.Bytes()

@@ -33,7 +33,7 @@ func (r *release) image() {
 		image := r.imageFor(machine)
 		images = append(images, mutate.IndexAddendum{Add: image,
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: system, Architecture: machine}}})
-		manifest := or(image.Manifest())
+		manifest := must(image.Manifest())
 		blob := func(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 		docker = append(docker, map[string]any{"Config": blob(manifest.Config.Digest),
 			"Layers":   []string{blob(manifest.Layers[0].Digest)},
@@ -44,14 +44,14 @@ func (r *release) image() {
 	}
 	all := mutate.IndexMediaType(mutate.AppendManifests(empty.Index, images...), types.OCIImageIndex)
 	dir := filepath.Join(work, "image")
-	check(or(layout.Write(dir, empty.Index)).AppendIndex(all, layout.WithAnnotations(map[string]string{
+	check(must(layout.Write(dir, empty.Index)).AppendIndex(all, layout.WithAnnotations(map[string]string{
 		"org.opencontainers.image.ref.name": r.Version, "io.containerd.image.name": qualified(name) + ":" + r.Version,
 	})))
-	list := []file{{name: "manifest.json", body: or(json.Marshal(docker))}}
+	list := []file{{name: "manifest.json", body: must(json.Marshal(docker))}}
 	tree := os.DirFS(dir)
 	check(fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			list = append(list, file{name: path, body: or(fs.ReadFile(tree, path))})
+			list = append(list, file{name: path, body: must(fs.ReadFile(tree, path))})
 		}
 		return err
 	}))
@@ -90,14 +90,14 @@ func (r *release) imageFor(machine string) v1.Image {
 		{name: "data/", mode: 0o700, user: nobody},
 	}
 	content := tarred(list, r.date)
-	layer := or(tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+	layer := must(tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}, tarball.WithMediaType(types.OCILayer)))
-	image := or(mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
+	image := must(mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
 		types.OCIConfigJSON), mutate.Addendum{
 		Layer: layer, History: v1.History{CreatedBy: "vitrine " + r.Version, Created: v1.Time{Time: r.date}},
 	}))
-	about := or(image.ConfigFile()).DeepCopy()
+	about := must(image.ConfigFile()).DeepCopy()
 	about.OS, about.Architecture, about.Created = "linux", machine, v1.Time{Time: r.date}
 	about.Config = v1.Config{
 		User: fmt.Sprintf("%d:%d", nobody, nobody), Env: []string{"TMPDIR=/data"}, WorkingDir: "/data",
@@ -113,5 +113,5 @@ func (r *release) imageFor(machine string) v1.Image {
 			"org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.source": r.Home(),
 		},
 	}
-	return or(mutate.ConfigFile(image, about))
+	return must(mutate.ConfigFile(image, about))
 }

@@ -18,8 +18,8 @@ import (
 func (r *release) install(format, machine string) {
 	unit := bytes.ReplaceAll(r.read("deploy/vitrine.service"), []byte("/usr/local/bin/"), []byte("/usr/bin/"))
 	var manual bytes.Buffer
-	z := or(gzip.NewWriterLevel(&manual, gzip.BestCompression))
-	or(z.Write(r.find("vitrine.1")))
+	z := must(gzip.NewWriterLevel(&manual, gzip.BestCompression))
+	must(z.Write(r.find("vitrine.1")))
 	check(z.Close())
 	zsh := "vendor-completions"
 	if format == "rpm" {
@@ -34,7 +34,7 @@ func (r *release) install(format, machine string) {
 	}{
 		{"/usr/bin/vitrine", r.program("linux/" + machine), 0o755, ""},
 		{"/usr/lib/systemd/system/vitrine.service", unit, 0o644, ""},
-		{"/usr/lib/sysusers.d/vitrine.conf", or(files.ReadFile("files/sysusers.conf")), 0o644, ""},
+		{"/usr/lib/sysusers.d/vitrine.conf", must(files.ReadFile("files/sysusers.conf")), 0o644, ""},
 		{"/etc/vitrine/service.toml", r.read("deploy/service.toml"), 0o644, nfpmfiles.TypeConfigNoReplace},
 		{"/usr/share/man/man1/vitrine.1.gz", manual.Bytes(), 0o644, ""},
 		{"/usr/share/bash-completion/completions/vitrine", r.find("completions/vitrine.bash"), 0o644, ""},
@@ -53,7 +53,7 @@ func (r *release) install(format, machine string) {
 	for name, path := range map[string]*string{"postinstall": &scripts.PostInstall, "preremove": &scripts.PreRemove,
 		"postremove": &scripts.PostRemove} {
 		*path = filepath.Join(work, name)
-		check(os.WriteFile(*path, or(files.ReadFile("files/"+name+".sh")), 0o755))
+		check(os.WriteFile(*path, must(files.ReadFile("files/"+name+".sh")), 0o755))
 	}
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "vitrine", Arch: machine, Platform: "linux", Version: r.Version, Section: "misc", Priority: "optional",
@@ -72,7 +72,7 @@ func (r *release) install(format, machine string) {
 	if format == "rpm" {
 		info.Release = "1"
 	}
-	packager := or(nfpm.Get(format))
+	packager := must(nfpm.Get(format))
 	check(nfpm.PrepareForPackager(info, format))
 	var out bytes.Buffer
 	check(packager.Package(info, &out))

@@ -58,11 +58,11 @@ func main() {
 	host := flag.String("host", "", "a `program` that runs here, which prints the manual and the completions")
 	flag.Parse()
 	r.targets = flag.Args()
-	work = or(os.MkdirTemp("", "package-"))
+	work = must(os.MkdirTemp("", "package-"))
 	defer os.RemoveAll(work)
-	r.date = or(time.Parse(time.RFC3339, *date))
+	r.date = must(time.Parse(time.RFC3339, *date))
 	r.Module = strings.TrimSpace(string(command(r.root, "go", "list", "-m")))
-	r.modules = or(licences.Linked(r.root, r.targets))
+	r.modules = must(licences.Linked(r.root, r.targets))
 	r.describe(*host)
 	for _, target := range r.targets {
 		r.archive(target)
@@ -90,14 +90,14 @@ func check(err error) {
 	}
 }
 
-// or returns a value, or ends the program if there is an error.
-func or[V any](v V, err error) V {
+// must returns a value, or ends the program if there is an error.
+func must[V any](v V, err error) V {
 	check(err)
 	return v
 }
 
 // read reads a file of the tree.
-func (r *release) read(name string) []byte { return or(os.ReadFile(filepath.Join(r.root, name))) }
+func (r *release) read(name string) []byte { return must(os.ReadFile(filepath.Join(r.root, name))) }
 
 // write writes a file of the release.
 func (r *release) write(name string, body []byte) {
@@ -137,12 +137,12 @@ func (r *release) program(target string) []byte {
 	if strings.HasPrefix(target, "windows/") {
 		name += ".exe"
 	}
-	return or(os.ReadFile(filepath.Join(r.programs, name)))
+	return must(os.ReadFile(filepath.Join(r.programs, name)))
 }
 
 // fill writes a file from its template.
 func (r *release) fill(name string) {
-	t := or(template.ParseFS(files, "files/"+name+".tmpl"))
+	t := must(template.ParseFS(files, "files/"+name+".tmpl"))
 	var out bytes.Buffer
 	check(t.Execute(&out, r))
 	r.write(name, out.Bytes())

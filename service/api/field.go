@@ -32,11 +32,11 @@ func (e *FieldError) Is(target error) bool { return target == ErrInvalid }
 // Fieldf returns a *[FieldError]. It shortens field and message, which may quote a caller.
 func Fieldf(field, format string, args ...any) error {
 	const maxBytes = 500
-	return &FieldError{Shorten(field, maxBytes), Shorten(fmt.Sprintf(format, args...), maxBytes)}
+	return &FieldError{CutMiddle(field, maxBytes), CutMiddle(fmt.Sprintf(format, args...), maxBytes)}
 }
 
-// Shorten returns s without its middle if it is longer than n bytes: an error quotes first, and then says what to do.
-func Shorten(s string, n int) string {
+// CutMiddle returns s without its middle if it is longer than n bytes: an error quotes first, and then says what to do.
+func CutMiddle(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

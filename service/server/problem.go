@@ -174,5 +174,5 @@ func (c *call) fail(err error) {
 // readable shortens a text that may quote the caller, and makes it valid UTF-8.
 func readable(text string) string {
 	const maxBytes = 1000
-	return strings.ToValidUTF8(api.Shorten(text, maxBytes), "\uFFFD")
+	return strings.ToValidUTF8(api.CutMiddle(text, maxBytes), "\uFFFD")
 }
