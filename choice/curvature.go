@@ -41,12 +41,11 @@ func diagonal(m *mat.SymDense) []float64 {
 	for i := range d {
 		d[i] = m.At(i, i)
 	}
-	return positive(d)
+	return makePositive(d)
 }
 
-// positive returns a copy of v, with 1 in place of entries that are not positive.
-func positive(v []float64) []float64 {
-	v = slices.Clone(v)
+// makePositive puts 1 in place of entries of v that are not positive, and returns v.
+func makePositive(v []float64) []float64 {
 	for i := range v {
 		if !(v[i] > 0) {
 			v[i] = 1
@@ -102,7 +101,7 @@ const flat = 1e-12
 // flatDirections returns, as rows, the eigenvectors of M that belong to eigenvalues within rounding of 0. The
 // eigenvectors are computed in units in which the moments are 1, and returned in M's units.
 func flatDirections(m *mat.SymDense, moment []float64) [][]float64 {
-	d := positive(moment)
+	d := makePositive(slices.Clone(moment))
 	var e mat.EigenSym
 	if !e.Factorize(scaled(m, d), true) {
 		return nil

@@ -114,8 +114,8 @@ func (r *Result) Listed() int { return len(r.Names) - r.Spec.Utility.Network.num
 
 // Coefficient returns a named coefficient with its standard error, and whether it exists.
 func (r *Result) Coefficient(name string) (value, se float64, ok bool) {
-	j, err := r.index(name)
-	if err != nil {
+	j := slices.Index(r.Names, name)
+	if j < 0 {
 		return 0, 0, false
 	}
 	return r.Coefficients[j], math.Sqrt(r.Covariance.At(j, j)), true
