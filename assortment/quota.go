@@ -496,7 +496,7 @@ func (q *Quota) Limit(maximum int) (vitrine.Constraint, error) {
 	r.Max = max(maximum, 0)
 	limited, err := NewQuota(r)
 	if err != nil {
-		return nil, err // and not a family that is a nil pointer
+		return nil, err // a nil *Quota in the interface would not be nil
 	}
 	return limited, nil
 }

@@ -148,8 +148,8 @@ func (r Rules) best(dst vitrine.Assortment, values []float64, minimum float64) v
 	return dst
 }
 
-// appendLargest appends the k items with the largest values. Unless all is true, values must exceed the minimum. dst may
-// end where items begins in the same storage.
+// appendLargest appends the k items with the largest values. Unless all is true, values must exceed the minimum. dst
+// may end where items begins in the same storage.
 func (r *Ranking) appendLargest(dst, items []int, k int, value []float64, minimum float64, all bool) []int {
 	if k >= len(items) {
 		for _, i := range items {

@@ -122,7 +122,11 @@ type stages struct {
 func (s *stages) report(stage string, done, total int) {
 	if stage != s.stage {
 		s.close()
-		s.stage, s.bar = stage, newProgress(s.w, strings.TrimPrefix(s.name+", "+stage, ", "), "", total)
+		title := stage
+		if s.name != "" {
+			title = s.name + ", " + stage
+		}
+		s.stage, s.bar = stage, newProgress(s.w, title, "", total)
 	}
 	s.bar.add(done - s.bar.done)
 }

@@ -172,11 +172,12 @@ const (
 
 // works calls logWorks once the log took an entry, or stayed open for a while.
 func (l *session) works(ctx context.Context) {
-	for begin := time.Now(); ctx.Err() == nil; _ = wait.For(ctx, time.Second) {
+	for begin := time.Now(); ctx.Err() == nil; {
 		if open := time.Since(begin); l.wrote.Load() || open >= calm || open >= followerCalm && !l.leads() {
 			l.logWorks()
 			return
 		}
+		_ = wait.For(ctx, time.Second) // the loop looks at ctx
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 	"vitrine/service/host"
 )
 
-// goes kills the process, or freezes it until it is thawed or killed.
-func (p *Process) goes(freeze bool) {
+// strike kills the process, or freezes it until it is thawed or killed.
+func (p *Process) strike(freeze bool) {
 	p.t.Helper()
 	if freeze {
 		p.Signal(syscall.SIGSTOP)
@@ -251,7 +251,7 @@ func (c *cluster) follower() *member {
 func (c *cluster) crash(m *member, freeze bool) {
 	c.Helper()
 	m.away = true
-	m.goes(freeze)
+	m.strike(freeze)
 }
 
 // comeBack starts a killed service, or thaws a frozen one.

@@ -62,7 +62,7 @@ func servers(n int, freeze bool, atLeast, more time.Duration) deed {
 	return func(_ context.Context, c *cluster) {
 		chosen := c.some(n)
 		for _, s := range chosen {
-			s.goes(freeze)
+			s.strike(freeze)
 		}
 		time.Sleep(atLeast + within(c.rng, more))
 		for _, s := range chosen {
