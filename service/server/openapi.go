@@ -40,7 +40,7 @@ func document(routes []*route, version string) []byte {
 			Description: "Decides which items to show, and learns from the outcomes that are reported. Errors are " +
 				"problem details (RFC 9457). What may be null has the type null beside its own; everything else " +
 				"is left out if it is not there. Unknown keys in a query or a body are errors. Leave out lists that " +
-				"you do not set: an empty list of candidates is an error, and an empty baseline an empty page.",
+				"you do not set: an empty list of candidates is an error, and an empty baseline means an empty page.",
 			License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
 		Servers: []*huma.Server{{URL: "/", Description: "The service that the document is from."}},
