@@ -16,8 +16,8 @@ func Workers(given, n int) int {
 	return min(given, n)
 }
 
-// Each calls do for every item, in order, on the goroutines of [Workers], until ctx ends or a call fails. The context of
-// a call also ends with the first failure. Each returns the first error, or ctx's cause.
+// Each calls do for every item, in order, on the goroutines of [Workers], until ctx ends or a call fails. The context
+// of a call ends with the first failure, too. Each returns the first error, or ctx's cause.
 func Each[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
 	doing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -79,8 +79,8 @@ func (b Basket) Earned() (sum float64) {
 	return sum
 }
 
-// Check returns an error if the basket does not begin with the choice, or is impossible on a page of the given number of
-// items. A nil basket is valid.
+// Check returns an error if the basket does not begin with the choice, or is impossible on a page of the given number
+// of items. A nil basket is valid.
 func (b Basket) Check(choice int32, shown int) error {
 	if b != nil && (len(b) == 0 || b[0].Place != choice) {
 		return fmt.Errorf("the basket %v does not begin with the choice, item %d", b, choice)

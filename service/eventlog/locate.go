@@ -26,7 +26,8 @@ func Locate(ctx context.Context, store Store, at Position) (Position, error) {
 	case at.Log != here.Log:
 		return here, fmt.Errorf("%w: of %v, this is %v", ErrForeign, at.Log, here.Log)
 	}
-	return here, fmt.Errorf("%w: of a copy of %v that has gone on by itself: up to entry %d they have different entries", ErrForeign, at.Log, at.Sequence)
+	return here, fmt.Errorf("%w: of a copy of %v that has gone on by itself: up to entry %d they have different entries",
+		ErrForeign, at.Log, at.Sequence)
 }
 
 func identity(ctx context.Context, store Store) (Identity, error) {

@@ -392,7 +392,8 @@ func TestServerGone(t *testing.T) {
 
 // Readers leave no consumers on the server, even if they stop early.
 func TestReadersLeaveNothing(t *testing.T) {
-	t.Cleanup(natslog.SetPatientAttempts()) // a busy machine would make a consumer twice, and the server keep one for minutes
+	// A busy machine would make a consumer twice, and the server keep one for minutes.
+	t.Cleanup(natslog.SetPatientAttempts())
 	o := natslog.Options{URL: natstest.URL(t)}
 	s := connect(t, o)
 	fill(t, s, 1, 5)

@@ -43,7 +43,7 @@ type Holder struct {
 	Since   time.Time `json:"since"`
 	Address string    `json:"address,omitempty"`  // where it serves, "" if unknown
 	Lasts   int64     `json:"lasts_ms,omitempty"` // milliseconds that the lease holds after a renewal
-	Waits   int64     `json:"waits_ms,omitempty"` // milliseconds until those it took the lease from cannot trust it any more
+	Waits   int64     `json:"waits_ms,omitempty"` // milliseconds until earlier holders cannot trust the lease any more
 }
 
 func (h Holder) String() string {
@@ -338,8 +338,8 @@ func (l *lease) hold(s *Store) (stop func()) {
 	}
 }
 
-// keep returns an error if another process may have taken the lease. Call it after claiming the log: a process that slept
-// before it claimed may have fenced another one, which trusts its lease and does not know yet.
+// keep returns an error if another process may have taken the lease. Call it after claiming the log: a process that
+// slept before it claimed may have fenced another one, which trusts its lease and does not know yet.
 func (l *lease) keep(ctx context.Context, s *Store) error {
 	isFresh := func() bool { return s.now().since(*l.renewed.Load()) < s.options.Lease }
 	for range 2 { // the first renewal may only find that an earlier one was stored

@@ -12,8 +12,8 @@ import (
 	"vitrine/service/shoppers"
 )
 
-// Shoppers returns the keys of shoppers, which are in a stream next to the log, one message for each. So all processes on
-// the log share them, and a message can be deleted for good: entries cannot.
+// Shoppers returns the keys of shoppers, which are in a stream next to the log, one message for each. So all processes
+// on the log share them, and a message can be deleted for good: entries cannot.
 func (s *Store) Shoppers() shoppers.Store { return shopperKeys{s} }
 
 type shopperKeys struct{ *Store }
