@@ -77,6 +77,7 @@ type ExperimentPlan struct {
 	SD         float64       `json:"standard_deviation" doc:"standard deviation of the revenue per decision"`
 	Conversion float64       `json:"conversion" doc:"share of decisions that sold"`
 	PerDay     float64       `json:"decisions_per_day"`
+	Observed   float64       `json:"observed_seconds" doc:"the time that decisions_per_day is from: since the first decision of the last four weeks"`
 	Power      float64       `json:"power" doc:"probability with which an experiment of the planned length shows the gain"`
 	Gains      []PlannedGain `json:"gains"`
 }

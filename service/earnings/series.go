@@ -308,8 +308,8 @@ func (s *Series) Recent(now int64, span, window time.Duration) Recent {
 }
 
 // Past returns the settled sums of all decisions in a span of time before now, the largest revenue of a shown item, and
-// the decisions per second since the first of them.
-func (s *Series) Past(now int64, span, window time.Duration) (all api.Totals, bound, rate float64) {
+// the decisions per second in the seconds since the first of them.
+func (s *Series) Past(now int64, span, window time.Duration) (all api.Totals, bound, rate, seconds float64) {
 	to, settled := secondOf(now)+1, s.settled(now, window)
 	offered, from := uint64(0), to
 	for i := range s.buckets {
@@ -324,10 +324,10 @@ func (s *Series) Past(now int64, span, window time.Duration) (all api.Totals, bo
 			}
 		}
 	}
-	if offered > 0 {
-		rate = float64(offered) / float64(to-from)
+	if seconds = float64(to - from); seconds > 0 {
+		rate = float64(offered) / seconds
 	}
-	return all, bound, rate
+	return all, bound, rate, seconds
 }
 
 // Copy returns a deep copy.

@@ -106,7 +106,8 @@ func TestRecentWaits(t *testing.T) {
 		if p := s.Recent(second(1099.5), 0, window*time.Second).Policy; p.Rounds != c.rounds || p.Purchases != c.rounds/10 {
 			t.Errorf("%d of %d decisions sold, want a tenth of %d", p.Purchases, p.Rounds, c.rounds)
 		}
-		if all, _, rate := s.Past(second(1099.5), time.Hour, window*time.Second); all.Rounds != c.rounds || rate != 1 {
+		if all, _, rate, seconds := s.Past(second(1099.5), time.Hour, window*time.Second); all.Rounds != c.rounds ||
+			rate != 1 || seconds != 100 {
 			t.Errorf("%d decisions of the past, %v a second, want %d", all.Rounds, rate, c.rounds)
 		}
 	}
@@ -115,7 +116,10 @@ func TestRecentWaits(t *testing.T) {
 // Decisions that were made before the clock was set back, at times that are yet to come, are not in the past.
 func TestPastAfterTheClockWasSetBack(t *testing.T) {
 	s := new(Series)
-	past := func(now int64) (rate float64) { _, _, rate = s.Past(now*int64(time.Second), time.Hour, 0); return rate }
+	past := func(now int64) (rate float64) {
+		_, _, rate, _ = s.Past(now*int64(time.Second), time.Hour, 0)
+		return rate
+	}
 	for second := range int64(100) {
 		s.offered(1, (50_000+second)*int64(time.Second), new(Watch))
 	}

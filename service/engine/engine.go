@@ -224,7 +224,7 @@ func (e *Engine) Plan(name string, shares, gains []float64, now int64) (*api.Exp
 		return nil, err
 	}
 	var b abtest.Basis
-	b.Totals, b.Bound, b.Rate = p.Earnings.Series.Past(now, planSpan, p.Config.Window())
+	b.Totals, b.Bound, b.Rate, b.Seconds = p.Earnings.Series.Past(now, planSpan, p.Config.Window())
 	return b.Report(shares, p.Config.Holdout, gains, p.Config.Window().Seconds()), nil
 }
 

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -183,7 +184,7 @@ func TestExperimentRoutes(t *testing.T) {
 	}
 	if p := read("?gains=0.1,0.2&shares=0.9,0.1"); p.Decisions != 40 || p.Mean != 1 || p.SD != 1 ||
 		p.Conversion != 0.5 || len(p.Gains) != 2 || p.Gains[1].Gain != 0.2 || p.Gains[1].Decisions == nil ||
-		*p.Gains[0].Decisions < 3*(*p.Gains[1].Decisions) {
+		*p.Gains[0].Decisions < 3*(*p.Gains[1].Decisions) || p.Observed < 1 || math.Abs(p.PerDay*p.Observed-40*86_400) > 1 {
 		t.Errorf("%+v", p)
 	}
 	for _, bad := range []string{"shares=0.5", "shares=a,b", "gains=-1", "shares=NaN,1"} {

@@ -369,6 +369,8 @@ export interface ExperimentPlan {
   gains: readonly PlannedGain[];
   /** Revenue per decision. */
   mean_revenue: number;
+  /** The time that decisions_per_day is from: since the first decision of the last four weeks. */
+  observed_seconds: number;
   /** Probability with which an experiment of the planned length shows the gain. */
   power: number;
   /** Standard deviation of the revenue per decision. */

@@ -389,6 +389,8 @@ class ExperimentPlan(TypedDict):
     gains: list[PlannedGain]
     mean_revenue: float
     """Revenue per decision."""
+    observed_seconds: float
+    """The time that decisions_per_day is from: since the first decision of the last four weeks."""
     power: float
     """Probability with which an experiment of the planned length shows the gain."""
     standard_deviation: float

@@ -12,9 +12,10 @@ const planPower = 0.8
 
 // Basis describes a placement's revenue before an experiment.
 type Basis struct {
-	Totals api.Totals // closed decisions
-	Bound  float64    // largest revenue of a shown item
-	Rate   float64    // decisions per second
+	Totals  api.Totals // closed decisions
+	Bound   float64    // largest revenue of a shown item
+	Rate    float64    // decisions per second
+	Seconds float64    // that the rate is from
 }
 
 // Plan returns the number of decisions after which an experiment most likely shows that a variant
@@ -44,7 +45,7 @@ var plannedGains = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5}
 // Report returns the plan of an experiment with the given shares for some gains, as shares of the mean revenue; nil are
 // the usual ones. The placement holds out a share of its decisions. window is the attribution window in seconds, which the last decisions wait for.
 func (b *Basis) Report(shares []float64, holdout float64, gains []float64, window float64) *api.ExperimentPlan {
-	r := &api.ExperimentPlan{Decisions: b.Totals.Rounds, PerDay: 86_400 * b.Rate, Power: planPower,
+	r := &api.ExperimentPlan{Decisions: b.Totals.Rounds, PerDay: 86_400 * b.Rate, Observed: b.Seconds, Power: planPower,
 		Gains: []api.PlannedGain{}}
 	if b.Totals.Rounds == 0 {
 		return r

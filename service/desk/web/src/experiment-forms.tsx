@@ -4,7 +4,7 @@ import { phase, words, type ExperimentReport } from "./experiment-report";
 import { Labelled, NumberInput, type PolicyList } from "./form";
 import type { Config } from "./placement-form";
 import { usePoll } from "./poll";
-import { Card, Failure, money, number, percent, portion, Table } from "./ui";
+import { Card, duration, Failure, money, number, percent, portion, Table } from "./ui";
 import { useUnsaved } from "./unsaved";
 
 interface Done {
@@ -67,6 +67,7 @@ interface Plan {
   mean_revenue: number;
   conversion: number;
   decisions_per_day: number;
+  observed_seconds: number;
   power: number;
   gains: { relative: number; gain: number; decisions: number | null; seconds: number | null }[];
 }
@@ -98,7 +99,7 @@ function Planned(props: { name: string; currency: string | undefined; rows: Row[
   return (
     <>
       <p>
-        A visit earns {money(plan.mean_revenue, props.currency)} now, and {percent(plan.conversion)} of visitors buy. With {number(plan.decisions_per_day, { maximumSignificantDigits: 3 })} visits a day, an experiment with these shares shows a gain after about this long. Four of five experiments with that gain are done by then.
+        A visit earns {money(plan.mean_revenue, props.currency)} now, and {percent(plan.conversion)} of visitors buy. With {number(plan.decisions_per_day, { maximumSignificantDigits: 3 })} visits a day{plan.observed_seconds < 86_400 ? `, the rate of the last ${duration(plan.observed_seconds)}` : ""}, an experiment with these shares shows a gain after about this long. Four of five experiments with that gain are done by then.
       </p>
       <Table
         caption="How long it takes to show a gain"
