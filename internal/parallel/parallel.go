@@ -26,6 +26,9 @@ func Each[T any](ctx context.Context, workers int, items []T, do func(context.Co
 	for range Workers(workers, len(items)) {
 		wg.Go(func() {
 			for item := range next {
+				if doing.Err() != nil { // the select below may choose either
+					return
+				}
 				if err := do(doing, item); err != nil {
 					stop(err)
 				}
