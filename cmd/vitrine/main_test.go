@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -24,7 +25,20 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"vitrine": main, "nats-server": hosttest.NATSServer})
+	testscript.Main(hearing{m}, map[string]func(){"vitrine": main, "nats-server": hosttest.NATSServer})
+}
+
+// hearing lets the programs that tests start hear SIGINT and SIGHUP, even if the tests run under nohup or in the
+// background of a script: programs inherit that a signal is ignored, but not that it is caught.
+type hearing struct{ *testing.M }
+
+func (h hearing) Run() int {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+	return h.M.Run()
 }
 
 // The scripts are the specification of the command line.
