@@ -20,7 +20,7 @@ export default function Settings(props: { name: string }) {
   const { notes, warnings, ...config } = state.config;
   const reload = () => {
     say(false);
-    void load();
+    return load();
   };
   return (
     <>
@@ -29,7 +29,7 @@ export default function Settings(props: { name: string }) {
       <Card title="Settings">
         {(warnings ?? []).map((w: string) => <p class="warning">Warning: {w}</p>)}
         {may
-          ? <PlacementForm key={state.turn} name={name} config={config} tag={state.tag} reload={reload} done={() => { say(true); toTop(); void load(); }} />
+          ? <PlacementForm key={state.turn} name={name} config={config} tag={state.tag} reload={() => void reload()} done={() => { say(true); toTop(); void load(); }} />
           : <><p class="empty">A key with the scope admin may change them.</p><Differences before={{}} after={config} names={changed({}, config)} /></>}
       </Card>
       {may ? <Delete name={name} tag={state.tag} reload={reload} /> : null}
@@ -38,7 +38,7 @@ export default function Settings(props: { name: string }) {
 }
 
 // Delete deletes a placement after its name was typed.
-function Delete(props: { name: string; tag: string; reload: () => void }) {
+function Delete(props: { name: string; tag: string; reload: () => Promise<void> }) {
   const [typed, setTyped] = useState("");
   const [failure, fail] = useState<unknown>();
   const submit = async (e: Event) => {
@@ -57,7 +57,7 @@ function Delete(props: { name: string; tag: string; reload: () => void }) {
         <label for="typed">Type <strong><bdi>{props.name}</bdi></strong> to delete it</label>
         <input id="typed" type="text" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
         {failure ? <Failure of={failure} /> : null}
-        {failure instanceof Problem && failure.status === 412 ? <button type="button" onClick={() => { fail(undefined); props.reload(); }}>Show the settings as they are now</button> : null}
+        {failure instanceof Problem && failure.status === 412 ? <button type="button" onClick={() => void props.reload().then(() => fail(undefined))}>Show the settings as they are now</button> : null}
         <div><button class="danger" disabled={typed !== props.name}>Delete {props.name}</button></div>
       </form>
     </Card>
