@@ -163,7 +163,7 @@ func (t *Slots) shortage(slots []Slot, short []int) error {
 
 // matching assigns items to slots.
 type matching struct {
-	at    []int  // by slot: the item in it, or none
+	at    []int  // by slot: its item, or none
 	seen  []bool // by slot: whether the current search has visited it
 	order []int
 

@@ -1,14 +1,13 @@
 package choice
 
 import (
-	"cmp"
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"vitrine/internal/kernel"
 	"vitrine/internal/panics"
+	"vitrine/internal/parallel"
 )
 
 // likelihood is a family of choice models: its parameters, and workers that evaluate it on blocks.
@@ -105,11 +104,10 @@ func (o *objective) at(ctx context.Context, theta []float64, want order) (*sums,
 
 // each calls f for 0 ≤ k < n, with one goroutine per worker.
 func (o *objective) each(ctx context.Context, n int, f func(w worker, k int)) error {
-	workers := cmp.Or(o.workers, runtime.GOMAXPROCS(0))
 	var next atomic.Int64
 	var group sync.WaitGroup
 	var catcher panics.Catcher
-	for range min(workers, n) {
+	for range parallel.Workers(o.workers, n) {
 		group.Go(func() {
 			defer catcher.Catch()
 			w := o.worker()

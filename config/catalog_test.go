@@ -275,7 +275,7 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-// The utility of taking nothing is subtracted from those of items.
+// The outside option's utility is subtracted from the items' utilities.
 func TestTableOutside(t *testing.T) {
 	of := func(outside string) []float64 {
 		world := load(t, "[contexts]\nkind = \"table\"\n[truth]\nkind = \"table\"\n"+outside+

@@ -2,8 +2,8 @@ package env
 
 import "gonum.org/v1/gonum/mat"
 
-// Shifted is a truth with a constant added to all utilities. Since only differences count in MNL, customers to whom
-// walking away is worth v have the truth shifted by −v.
+// Shifted is a truth with a constant added to all utilities. Since only differences count in MNL, an outside
+// option of utility v is a shift by −v.
 type Shifted struct {
 	Truth
 	By float64

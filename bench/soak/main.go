@@ -34,6 +34,7 @@ import (
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/wait"
 	"vitrine/utility"
 )
 
@@ -269,10 +270,8 @@ func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand)
 	case fate < 12:
 		after = time.Duration(rng.Int64N(int64(window / 4)))
 	}
-	select {
-	case <-ctx.Done():
+	if wait.For(ctx, after) != nil {
 		return
-	case <-time.After(after):
 	}
 	for range times {
 		status, text := s.ask("POST", path, choice)
@@ -325,14 +324,7 @@ func (s *soak) sample(ctx context.Context) (samples [][]float64, err error) {
 		return nil, err
 	}
 	begin := time.Now()
-	ticker := time.NewTicker(s.every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return samples, nil
-		case <-ticker.C:
-		}
+	for range wait.Every(ctx, s.every) {
 		status, text := s.ask("GET", "/metrics", "")
 		if !s.expect(status, text, http.StatusOK) {
 			continue
@@ -355,6 +347,7 @@ func (s *soak) sample(ctx context.Context) (samples [][]float64, err error) {
 			row[0], v[resident]/1e6, v[nextGC]/2e6, v[goroutines], v[files], v[logBytes]/1e6, v[lag], v[remembered]/1e6,
 			v[decisions])
 	}
+	return samples, nil
 }
 
 // parse reads the columns from Prometheus text.

@@ -32,7 +32,7 @@ const (
 // start is the way in which a learner begins.
 type start struct {
 	name string
-	base int // index of the same learner's start from nothing
+	base int // index of the same learner's cold start
 	// learner makes the learner. Unless it starts from the log's model, the model is nil.
 	learner func(p bandit.Problem, model *choice.Result, rng *rand.Rand) (vitrine.Learner, error)
 	fits    bool // whether it starts from a model that was fitted to the log

@@ -14,8 +14,8 @@ import (
 )
 
 // SIGHUP ends the service as SIGTERM does, with a snapshot: a terminal was closed, or an operator asks for a reload, and
-// the supervisor starts the service again. Under nohup it goes on, as it does after SIGINT if
-// that is ignored.
+// the supervisor starts the service again. Under nohup it goes on, and likewise
+// if it was started with SIGINT ignored.
 func TestHangUp(t *testing.T) {
 	const config = `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`
 	file, data := hosttest.ServiceFile(t, "")

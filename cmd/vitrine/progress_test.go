@@ -29,7 +29,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// Earlier results say nothing about the time that the rest takes.
+// The remaining time is estimated from this run's own work, without earlier results.
 func TestBarOfAResumedRun(t *testing.T) {
 	var out bytes.Buffer
 	begun := time.Now()

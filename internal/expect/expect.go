@@ -29,7 +29,7 @@ func Fails[V any](_ V, err error) func(t TB, want error) {
 	}
 }
 
-// Text reports an error without the wanted text. called says in the report what was called, with spaces between.
+// Text reports an error that lacks the wanted text. called names the call in the report.
 type Text func(t TB, want string, called ...any)
 
 // Message checks the results of a call, the last of which is an error with the wanted text:

@@ -8,7 +8,7 @@ import (
 	"vitrine/internal/expect"
 )
 
-// reports keeps what a check reports.
+// reports collects a check's reports.
 type reports struct {
 	*testing.T
 	all []string

@@ -57,7 +57,7 @@ func (l *Lock) Held() bool {
 	return os.SameFile(l.locked, named)
 }
 
-// Release unlocks explicitly; a nil lock holds nothing. Closing the file alone would not do: a process that another
+// Release unlocks explicitly; releasing a nil lock is a no-op. Closing the file would not be enough: a process that another
 // goroutine is just starting holds the file open, too, until it executes its program.
 func (l *Lock) Release() error {
 	if l == nil {

@@ -257,7 +257,7 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 // logicalType returns a column's logical type, or nil, and whether its integers are unsigned.
 func logicalType(f *parquet.File, index int, of parquet.Type) (logical any, unsigned bool) {
 	l := of.LogicalType()
-	if l == nil && of.Kind() == parquet.FixedLenByteArray { // the library has no type for halves
+	if l == nil && of.Kind() == parquet.FixedLenByteArray { // the library lacks a type for halves
 		l = &leaves(f)[index].LogicalType
 	}
 	if l == nil {

@@ -79,7 +79,7 @@ type ChangedField struct {
 	After  jsontext.Value `json:"after,omitzero" doc:"left out if it is no longer set"`
 }
 
-// PastAlarm is an alarm that a placement's guard has or had.
+// PastAlarm is a past or present alarm of a placement's guard.
 type PastAlarm struct {
 	Check  string     `json:"check" enum:"no-sale,sales,chance,baseline,first-week,predictions"`
 	Detail string     `json:"detail"`

@@ -592,7 +592,7 @@ func (c *Catalogue) isOpen(slot int32, now int64) bool {
 	return f.from <= now && now < f.until
 }
 
-// Refit is a catalogue prepared for a change of features, so that the writer does not have to make it.
+// Refit is a catalogue prepared for a change of features, so that the writer need not make it.
 type Refit struct {
 	before  *Catalogue
 	version uint64 // of before
@@ -612,7 +612,7 @@ func (m *Refit) Fits(before *Catalogue, schema *feature.Schema) bool {
 	return m != nil && m.before == before && m.version == before.Head().Version && m.schema.Same(schema)
 }
 
-// Staged is a change with computed rows, so that the writer does not have to compute them.
+// Staged is a change with computed rows, so that the writer need not compute them.
 type Staged struct {
 	Items   *Catalogue
 	Change  *Change

@@ -196,7 +196,7 @@ func patched(item, patch *api.CatalogueItem) *api.CatalogueItem {
 	return &p
 }
 
-// DefaultSpace is an item's space if it sets none.
+// DefaultSpace is the space of an item that does not set it.
 const DefaultSpace = 1
 
 const (

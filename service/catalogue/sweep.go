@@ -109,7 +109,7 @@ func (c *Catalogue) Enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// behind returns how many items a list still must look at, and whether it has looked at any.
+// behind returns how many items a list must still look at, and whether it began.
 func (c *Catalogue) behind(l list) (items int, begun bool) {
 	c.RLock()
 	defer c.RUnlock()

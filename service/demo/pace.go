@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"vitrine/internal/wait"
 )
 
 // Speeds are multiples of real time, in which one shopper comes a second. 0 closes the door.
@@ -58,17 +60,10 @@ func (p *pace) advance(owed float64, took time.Duration) float64 {
 
 // arrivals sends the rounds from first on at the pace, until ctx ends.
 func (p *pace) arrivals(ctx context.Context, first int, rounds chan<- int) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
 	round, owed, last := first, 0.0, time.Now()
-	for {
-		select {
-		case now := <-ticker.C:
-			if took := now.Sub(last); took > 0 {
-				owed, last = p.advance(owed, took), now
-			}
-		case <-ctx.Done():
-			return
+	for now := range wait.Every(ctx, tick) {
+		if took := now.Sub(last); took > 0 {
+			owed, last = p.advance(owed, took), now
 		}
 		for ; owed >= 1; owed-- {
 			select {

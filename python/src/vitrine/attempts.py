@@ -38,7 +38,7 @@ class Problem(Exception):
         super().__init__(f"{self.status} {self.kind or answer.reason_phrase}: {self.detail}")
 
     def __reduce__(self) -> Any:
-        """For pools of processes: by default a copy would be made of the text, in place of the answer."""
+        """For pools of processes: by default, unpickling would pass the text to the constructor instead of the answer."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     @property

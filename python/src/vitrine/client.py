@@ -26,6 +26,7 @@ _STREAM_TIMEOUT = 45.0  # seconds: three times as long as the service keeps sile
 _CALLS = 16  # at a time: for each, the pool of httpx looks at all that wait, and at all idle connections
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=_CALLS)
 _DIRECT = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}  # whatever HTTP_PROXY says, as in Go
+_FAILURES = (Problem, httpx.RequestError, json.JSONDecodeError, UnicodeDecodeError)  # the last two: a garbled answer
 _NO_TURN = f"this client's other calls, {_CALLS} at a time, have taken all the time"
 
 
@@ -156,7 +157,7 @@ class Client(_Caller, Routes):
         body["decision_id"] = body.get("decision_id") or secrets.token_urlsafe(16)
         try:
             return Routes.decide(self._within(within, fallback), name, **body)
-        except (Problem, httpx.RequestError, json.JSONDecodeError, UnicodeDecodeError) as failure:
+        except _FAILURES as failure:
             return _fallback(failure, fallback)
 
     def request(self, method: str, path: str, *, query: dict[str, Any] | None = None, headers: dict[str, Any] | None = None, body: Any = None) -> httpx.Response:
@@ -230,7 +231,7 @@ class AsyncClient(_Caller, AsyncRoutes):
         body["decision_id"] = body.get("decision_id") or secrets.token_urlsafe(16)
         try:
             return await AsyncRoutes.decide(self._within(within, fallback), name, **body)
-        except (Problem, httpx.RequestError, json.JSONDecodeError, UnicodeDecodeError) as failure:
+        except _FAILURES as failure:
             return _fallback(failure, fallback)
 
     decide.__doc__ = Client.decide.__doc__

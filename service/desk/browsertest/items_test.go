@@ -252,8 +252,8 @@ func TestBought(t *testing.T) {
 	b.wait(`document.querySelector("main td b.good")?.parentElement.innerText.includes("in side")`)
 }
 
-// Amounts and features that are known have all their digits, the scales of tastes tell their values apart, and names that are
-// read from right to left keep their order.
+// Known amounts and features show all their digits, the scales of tastes tell their values apart, and names that are read from
+// right to left keep their order.
 func TestExact(t *testing.T) {
 	s := serve(t, nil)
 	features := []api.Feature{{Name: "price", Kind: "number"}, {Name: "year", Kind: "number"},

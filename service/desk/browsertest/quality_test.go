@@ -99,7 +99,7 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// A page is printed on white paper, whatever the screen has.
+// Pages print dark on white, also from a dark screen.
 func TestPrint(t *testing.T) {
 	s := serve(t, nil)
 	s.empty(t, "home")

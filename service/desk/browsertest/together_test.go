@@ -360,8 +360,8 @@ func TestUnsaved(t *testing.T) {
 	goes(false, 0)
 }
 
-// A number stays as it is typed, digit by digit. A form that was edited while the service worked out what it does is
-// asked about again.
+// A number stays as it is typed, digit by digit. If a form is edited while the service works out its effect, the desk
+// asks again.
 func TestTyped(t *testing.T) {
 	s := serve(t, nil)
 	s.empty(t, "home")

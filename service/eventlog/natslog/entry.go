@@ -52,7 +52,7 @@ func (s *Store) find(ctx context.Context, entry uint64, end tail) (message uint6
 		switch {
 		case err != nil:
 			before := low
-			if low = s.memory.oldest(); low <= before || low >= high { // recall has noted what was removed
+			if low = s.memory.oldest(); low <= before || low >= high { // recall noted the removal
 				return 0, err
 			}
 		case at < high && first <= entry:
@@ -103,7 +103,7 @@ func (s *Store) recall(ctx context.Context, sequence uint64) (eventlog.Frame, er
 		return f, nil
 	}
 	if !errors.Is(err, errClaim) {
-		_, _ = s.info(ctx) // notes what was removed
+		_, _ = s.info(ctx) // notes a removal
 	}
 	return f, err
 }

@@ -369,8 +369,8 @@ func TestSlowClaim(t *testing.T) {
 	}
 }
 
-// A process whose lease has run out before it claimed the log, as one that slept, does not lead: the process that has
-// the lease now may trust it.
+// A process whose lease ran out before it claimed the log, because it slept for example, does not lead: the present
+// holder may trust the lease.
 func TestClaimAfterTheLease(t *testing.T) {
 	t.Parallel()
 	n := &network{requests: []byte("vitrine.log")}

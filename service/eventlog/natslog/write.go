@@ -33,7 +33,7 @@ func (s *Store) confirm(ctx context.Context) error {
 	return err
 }
 
-// write commits a frame, unless there is nothing to commit, and returns the log's last entry.
+// write commits a frame if asked to, and returns the log's last entry.
 func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last uint64, err error) {
 	mayWrite := func() error {
 		if !s.Leads() {

@@ -100,7 +100,7 @@ func serverCutOff(which direction, services bool) deed {
 	}
 }
 
-// disks strikes n disks of servers until something has happened.
+// disks strikes n servers' disks, and heals them after meanwhile.
 func disks(n int, strike, heal func(*disk, *testing.T), meanwhile deed) deed {
 	return func(ctx context.Context, c *cluster) {
 		chosen := c.rng.Perm(len(c.disks))[:n]

@@ -118,8 +118,8 @@ export function Field(props: Editor & { name: string; required?: boolean }) {
   );
 }
 
-// NumberInput is a field for a number. What is typed stays as it is until the reader leaves the field: written back, the "1." of
-// a "1.5" would become a 1 with the cursor before it, and the 5 make 51 of it.
+// NumberInput is a field for a number. It keeps the typed text until the reader leaves the field: if it wrote the number back,
+// the "1." of a "1.5" would become a 1 with the cursor before it, and the 5 would make it 51.
 export function NumberInput({ value, change, ...rest }: { value: number | undefined; change: (v: number) => void } & Record<string, unknown>) {
   const [typed, setTyped] = useState<string>();
   const input = (e: { currentTarget: HTMLInputElement }) => {

@@ -15,7 +15,7 @@ export const count = (value: number | null | undefined) => number(value, { maxim
 export const percent = (value: number | null | undefined) => number(value, { style: "percent", maximumFractionDigits: 1 });
 export const points = (value: number | null | undefined) => number(value, { style: "percent", maximumFractionDigits: 0 });
 
-// portion writes a share that somebody has set: all its digits count.
+// portion writes a share that a person chose, with all its digits.
 export const portion = (value: number | null | undefined) => number(value, { style: "percent", maximumFractionDigits: 2 });
 
 // plural writes a number of things, such as "1 visit" or "1,200 visits".

@@ -18,7 +18,7 @@ export function useUnsaved(): [edited: () => void, saved: () => void] {
   return [() => set(true), () => set(false)];
 }
 
-// unsaved reports whether a form of the page has changes.
+// unsaved reports whether a form of the page contains changes.
 export const unsaved = () => forms > 0;
 
 // mayLeave asks before a view goes whose form has changes.
