@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/panics"
 	_ "vitrine/internal/rapidseed"
 )
@@ -179,24 +180,16 @@ func TestKernelByHand(t *testing.T) {
 
 // The empty assortment is legal: every customer walks away, and the revenue is 0.
 func TestEmptyAssortment(t *testing.T) {
-	if got := vitrine.LogSumExp1(nil); got != 0 {
-		t.Errorf("LogSumExp1 = %v, want 0", got)
-	}
+	expect.Equal(t, vitrine.LogSumExp1(nil), 0, "LogSumExp1")
 	p := []float64{math.NaN()}
 	vitrine.Probabilities(p, nil)
-	if p[0] != 1 {
-		t.Errorf("p[0] = %v, want 1", p[0])
-	}
+	expect.Equal(t, p[0], 1, "p[0]")
 	for _, s := range []vitrine.Assortment{nil, {}} {
 		for name, u := range map[string][]float64{"no items": nil, "three items": {700, 0, -700}} {
-			if got := vitrine.ExpectedRevenue(s, u, nil); got != 0 {
-				t.Errorf("%s: R = %v, want 0", name, got)
-			}
+			expect.Equal(t, vitrine.ExpectedRevenue(s, u, nil), 0, name, "R")
 			shock := make([]float64, len(u)+1)
 			shock[0] = -10 // however much the customer dislikes walking away
-			if got := vitrine.Choose(s, u, shock); got != vitrine.Outside {
-				t.Errorf("%s: choice %v, want Outside", name, got)
-			}
+			expect.Equal(t, vitrine.Choose(s, u, shock), vitrine.Outside, name, "choice")
 		}
 	}
 }
@@ -398,9 +391,7 @@ func TestChoiceIsAPosition(t *testing.T) {
 		{vitrine.Assortment{1, 3}, []float64{0, 9, 0.5, 9, -1}, 1},
 		{vitrine.Assortment{1, 3}, []float64{0, 9, -1, 9, -1}, vitrine.Outside},
 	} {
-		if got := vitrine.Choose(c.s, u, c.shock); got != c.want {
-			t.Errorf("of %v with shocks %v takes %d, want %d", c.s, c.shock, got, c.want)
-		}
+		expect.Equal(t, vitrine.Choose(c.s, u, c.shock), c.want, "of", c.s, "with shocks", c.shock, "takes")
 	}
 }
 

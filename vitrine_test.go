@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -23,12 +24,8 @@ func complaint(err error) string {
 }
 
 func TestNumItems(t *testing.T) {
-	if got := new(vitrine.Context).NumItems(); got != 0 {
-		t.Errorf("a context without features has %d items, want 0", got)
-	}
-	if got := (&vitrine.Context{Features: mat.NewDense(4, 2, nil)}).NumItems(); got != 4 {
-		t.Errorf("%d items, want 4", got)
-	}
+	expect.Equal(t, new(vitrine.Context).NumItems(), 0, "a context without features has n items")
+	expect.Equal(t, (&vitrine.Context{Features: mat.NewDense(4, 2, nil)}).NumItems(), 4, "items")
 }
 
 // Every case contains items with two features.
@@ -75,9 +72,7 @@ func TestContextCheck(t *testing.T) {
 			"context has 0 items, its feasible family has 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := complaint(c.context.Check(2)); got != c.want {
-				t.Errorf("Check says %q, want %q", got, c.want)
-			}
+			expect.Equal(t, complaint(c.context.Check(2)), c.want, "Check says")
 		})
 	}
 }
@@ -103,10 +98,8 @@ func TestContextCheckOfAView(t *testing.T) {
 		t.Error(err)
 	}
 	view.Set(1, 0, nan)
-	if got, want := complaint(x.Check(2)),
-		"feature 0 of item 1 is NaN: features must be finite and at most 1e+15 in size: scale them"; got != want {
-		t.Errorf("Check says %q, want %q", got, want)
-	}
+	expect.Equal(t, complaint(x.Check(2)),
+		"feature 0 of item 1 is NaN: features must be finite and at most 1e+15 in size: scale them", "Check says")
 }
 
 // Every case draws from four items.
@@ -126,15 +119,11 @@ func TestAssortmentCheck(t *testing.T) {
 			"assortment has item 2 after item 3: items must be strictly increasing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := complaint(c.assortment.Check(4)); got != c.want {
-				t.Errorf("Check says %q, want %q", got, c.want)
-			}
+			expect.Equal(t, complaint(c.assortment.Check(4)), c.want, "Check says")
 		})
 	}
-	if got, want := complaint(vitrine.Assortment{0}.Check(0)),
-		"assortment has item 0 at position 0, outside [0, 0)"; got != want {
-		t.Errorf("of no items Check says %q, want %q", got, want)
-	}
+	expect.Equal(t, complaint(vitrine.Assortment{0}.Check(0)), "assortment has item 0 at position 0, outside [0, 0)",
+		"of no items Check says")
 }
 
 // Check accepts exactly the sets: there are as many valid lists as subsets.
@@ -198,9 +187,7 @@ func TestRoundCheck(t *testing.T) {
 			"round has 1001 takes, and at most 1000 are accepted: leave out some"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := complaint(c.round.Check(1)); got != c.want {
-				t.Errorf("Check says %q, want %q", got, c.want)
-			}
+			expect.Equal(t, complaint(c.round.Check(1)), c.want, "Check says")
 		})
 	}
 }
@@ -208,9 +195,7 @@ func TestRoundCheck(t *testing.T) {
 // The zero value of a Choice means that the customer bought nothing.
 func TestZeroChoiceIsOutside(t *testing.T) {
 	var r vitrine.Round
-	if r.Choice != vitrine.Outside {
-		t.Errorf("the zero choice is %d, want Outside", r.Choice)
-	}
+	expect.Equal(t, r.Choice, vitrine.Outside, "the zero choice is")
 }
 
 // Learners call Check on every round, so it must not allocate.
@@ -244,8 +229,6 @@ func TestRoundCheckOfOrders(t *testing.T) {
 		err := vitrine.Round{
 			Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 2, 3}, Order: c.order},
 		}.Check(1)
-		if got := complaint(err); got != c.want {
-			t.Errorf("order %v: %q, want %q", c.order, got, c.want)
-		}
+		expect.Equal(t, complaint(err), c.want, "order", c.order)
 	}
 }

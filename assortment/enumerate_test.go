@@ -31,9 +31,7 @@ func TestEnumerateIsExhaustive(t *testing.T) {
 					want[key(s)] = true
 				}
 			}
-			if sets.Len() != len(want) {
-				t.Fatalf("%T, k = %d: %d sets, want %d", c, k, sets.Len(), len(want))
-			}
+			expect.Equal(fatal.T(t), sets.Len(), len(want), c, "k", k, "sets")
 			for m := range sets.Len() {
 				if s := sets.At(m); !want[key(s)] || s.Check(n) != nil {
 					t.Fatalf("%T, k = %d: set %v is not in the family, or is a duplicate", c, k, s)

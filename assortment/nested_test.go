@@ -9,6 +9,8 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 )
 
 // By exhaustive search, no set earns more, and the revenue follows the definition of the nested logit.
@@ -27,9 +29,7 @@ func TestMaximizeNested(t *testing.T) {
 			if err := s.Check(n); err != nil {
 				t.Fatalf("%s: %v: %v", name, s, err)
 			}
-			if got := nests.Revenue(s, u, r); got != revenue {
-				t.Fatalf("%s: %v earns %v, not %v", name, s, got, revenue)
-			}
+			expect.Equal(fatal.T(t), nests.Revenue(s, u, r), revenue, name, s, "earns")
 			for set := range 1 << n {
 				var other vitrine.Assortment
 				for i := range n {
@@ -55,9 +55,7 @@ func TestNestsRevenue(t *testing.T) {
 	if got := n.Revenue([]int{0, 1, 2}, u, r); math.Abs(got-want) > 1e-15 {
 		t.Errorf("revenue %v, want %v", got, want)
 	}
-	if got := n.Revenue(nil, u, r); got != 0 {
-		t.Errorf("the empty set earns %v", got)
-	}
+	expect.Equal(t, n.Revenue(nil, u, r), 0, "the empty set earns")
 }
 
 // An expensive item that hardly sells leaves the mean revenue of its nest as it is.

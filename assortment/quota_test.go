@@ -252,9 +252,7 @@ func judgeSets(t *rapid.T, r assortment.Rules, c vitrine.Constraint, err error) 
 		return nil
 	}
 	for _, s := range subsets(r.Items) {
-		if c.Contains(s) != obeys(r, s) {
-			t.Fatalf("%+v: contains %v: %v", r, s, c.Contains(s))
-		}
+		expect.Equal(fatal.T(t), c.Contains(s), obeys(r, s), r, "contains", s)
 	}
 	return sets
 }

@@ -7,6 +7,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 )
 
 // listed is a family given as a list of sets. Among equal gains MaxGain prefers the later set.
@@ -42,7 +43,5 @@ func TestSmallestSetOfABundle(t *testing.T) {
 	if got, want := assortment.NeverShown(family, 5), []bool{4: true}; !slices.Equal(got, want) {
 		t.Errorf("never shown are %v, want %v", got, want)
 	}
-	if got := fmt.Sprint(assortment.NeverShown(family, 4)); got != "[]" {
-		t.Errorf("never shown of the first four items are %s, want none", got)
-	}
+	expect.Equal(t, fmt.Sprint(assortment.NeverShown(family, 4)), "[]", "never shown of the first four items are")
 }

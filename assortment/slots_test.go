@@ -112,9 +112,7 @@ func TestSlotsIsItsDefinition(t *testing.T) {
 			t.Fatalf("earns %v, the best is %v", revenue, assortmenttest.Best(legal, u, r))
 		}
 		for _, set := range subsets(n) {
-			if have, want := f.Contains(set), len(set) >= minimum && placed(s, set, 0); have != want {
-				t.Fatalf("contains %v: %v, want %v", set, have, want)
-			}
+			expect.Equal(fatal.T(t), f.Contains(set), len(set) >= minimum && placed(s, set, 0), "contains", set)
 		}
 		judgeHidden(t, f, legal, n)
 		if want := len(legal); want > 0 && f.Uniform() {

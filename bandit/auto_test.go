@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/scratch"
 )
@@ -167,9 +168,6 @@ func TestAutoChooses(t *testing.T) {
 	}
 	for _, bad := range [][]int{{-1}, {3}, {1, 0}, {1, 1}} {
 		p := Problem{NumFeatures: 3, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: bad}
-		if _, err := NewAuto(p, AutoOptions{}, newRand()); err == nil ||
-			!strings.Contains(err.Error(), "must be distinct columns of 3 features") {
-			t.Errorf("numeric columns %v: error %v", bad, err)
-		}
+		expect.Part(NewAuto(p, AutoOptions{}, newRand()))(t, "must be distinct columns of 3 features", bad)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit/bandittest"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 	"vitrine/utility"
@@ -267,9 +268,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		}(),
 		"eta = -1": func() error { o := DefaultOFUOptions(); o.Eta = -1; _, err := NewOFU(p, o); return err }(),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
+		expect.Part(err)(t, want)
 	}
 }
 
@@ -282,9 +281,7 @@ func TestFamiliesWithoutParametersAreRefused(t *testing.T) {
 	_, good := NewFeelGood(p, m, DefaultFeelGoodOptions(), newRand())
 	for name, err := range map[string]error{"onl-mnl": onl, "greedy": greedy, "eps-greedy-mnl": eps,
 		"log-barrier-mnl": barrier, "feel-good-ts": good} {
-		if err == nil || !strings.Contains(err.Error(), "the utility has no parameters") {
-			t.Errorf("%s: error %v", name, err)
-		}
+		expect.Part(err)(t, "the utility has no parameters", name)
 	}
 }
 
@@ -399,9 +396,7 @@ func TestSnapshotsNameTheirOptions(t *testing.T) {
 			NewONL(p, utility.NewMLP(paperFeatures, []int{4}, utility.Tanh), o, newRand())),
 	} {
 		err := l.(bandittest.Snapshotter).UnmarshalBinary(data)
-		if err == nil || err.Error() != "snapshot is of "+want {
-			t.Errorf("error %v, want %q", err, "snapshot is of "+want)
-		}
+		expect.Message(err)(t, "snapshot is of "+want)
 	}
 }
 

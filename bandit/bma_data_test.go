@@ -9,6 +9,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
@@ -280,9 +281,8 @@ func TestStandstill(t *testing.T) {
 		stands   bool
 	}{{10, 4, true}, {10.99, 4, true}, {11.01, 4, false}, {8.99, 4, false}, {10, 4.99, true}, {10, 5.01, false},
 		{10, 3.21, true}, {10, 3.19, false}} {
-		if got := z.stands(standardisation{shift: []float64{c.mean, 0}, scale: []float64{c.sd, 1}}); got != c.stands {
-			t.Errorf("mean 10 → %v, standard deviation 4 → %v: stands %v", c.mean, c.sd, got)
-		}
+		expect.Equal(t, z.stands(standardisation{shift: []float64{c.mean, 0}, scale: []float64{c.sd, 1}}), c.stands,
+			"mean 10 →", c.mean, "standard deviation 4 →", c.sd, "stands")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/utility"
 )
 
@@ -84,9 +85,7 @@ func TestPauses(t *testing.T) {
 		j.start(c.expected, 100, func() {})
 		j.wait()
 		j.given = c.given
-		if got := j.pause(c.elapsed); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
+		expect.Equal(t, j.pause(c.elapsed), c.want, c)
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
@@ -139,9 +139,7 @@ func TestOffersOfWholeSets(t *testing.T) {
 		x.Feasible = nil
 		l.Policy().Offer(x, newRand())
 	}
-	if diff := cmp.Diff(sets(), family); diff != "" {
-		t.Errorf("the family changed (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, family, sets(), "the family changed")
 }
 
 // A request may allow fewer items than the learner's family, or none.

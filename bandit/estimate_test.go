@@ -3,13 +3,13 @@ package bandit_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
@@ -47,9 +47,7 @@ func TestEstimates(t *testing.T) {
 	a, b := make([]float64, 6), make([]float64, 6)
 	onl.Policy().(estimator).Utilities(a, x)
 	greedy.Policy().(estimator).Utilities(b, x)
-	if diff := cmp.Diff(b, a, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-		t.Errorf("utilities (-greedy +onl):\n%s", diff)
-	}
+	expect.Equal(t, a, b, "utilities", cmpopts.EquateApprox(1e-12, 0))
 	best := greedy.Policy().Offer(x, nil).Assortment[0]
 	for i, u := range a {
 		if u > a[best] {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 	"vitrine/utility"
@@ -78,9 +79,7 @@ func TestIdentities(t *testing.T) {
 		data := fatal.Or(c.learner.MarshalBinary())(t)
 		have, _, err := fields.Open(data)
 		fatal.If(t, err)
-		if flat := strings.ReplaceAll(have, "\n", " "); flat != c.want {
-			t.Errorf("snapshots are called\n%s, want\n%s", flat, c.want)
-		}
+		expect.Equal(t, strings.ReplaceAll(have, "\n", " "), c.want, "snapshots are called")
 		if err := c.id.match(have); err != nil {
 			t.Errorf("%s does not read its own: %v", have, err)
 		}
@@ -102,9 +101,7 @@ func TestIdentityNamesWhatDiffers(t *testing.T) {
 		options{Inner{1, "x"}, 3, false})
 	const now = "toy\nversion=2\nfeatures=3\nsize=2\nrounds=10\nutility=big {family} and " +
 		"more\na=1\nname=x\nd=3\nlast=false"
-	if have := id.String(); have != now {
-		t.Errorf("the text is\n%s\nwant\n%s", have, now)
-	}
+	expect.Equal(t, id.String(), now, "the text is")
 	edit := func(old, new string) string {
 		t.Helper()
 		if !strings.Contains(now, old) {
@@ -132,9 +129,7 @@ func TestIdentityNamesWhatDiffers(t *testing.T) {
 		"torn":           {now[:20], "snapshot of toy does not name features, want features = 3"},
 		"something else": {"imdb 1", `snapshot is of "imdb 1", want toy`},
 	} {
-		if have := errText(id.match(c.text)); have != c.want {
-			t.Errorf("%s: error %q, want %q", name, have, c.want)
-		}
+		expect.Equal(t, errText(id.match(c.text)), c.want, name, "error")
 	}
 }
 

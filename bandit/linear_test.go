@@ -4,12 +4,12 @@ import (
 	"encoding"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/utility"
 	"vitrine/utility/utilitytest"
@@ -137,21 +137,13 @@ func TestSnapshotsAreOfTheirBasis(t *testing.T) {
 func TestBasesAreChecked(t *testing.T) {
 	p := paperProblem()
 	for name, learner := range on {
-		if _, err := learner(p, utility.NewQuadratic(5)); err == nil ||
-			!strings.Contains(err.Error(), "the utility has 5 features") {
-			t.Errorf("%s: a basis of other features: %v", name, err)
-		}
-		if _, err := learner(Problem{}, utility.NewQuadratic(5)); err == nil ||
-			!strings.Contains(err.Error(), "features = 0") {
-			t.Errorf("%s: no problem: %v", name, err)
-		}
+		expect.Part(learner(p, utility.NewQuadratic(5)))(t, "the utility has 5 features", name)
+		expect.Part(learner(Problem{}, utility.NewQuadratic(5)))(t, "features = 0", name)
 	}
 	o := DefaultUCBOptions()
 	o.Intercept = true
-	if _, err := NewUCBOn(p, utility.NewQuadratic(paperFeatures), o); err == nil ||
-		!strings.HasPrefix(err.Error(), "intercept = true: the learner has a utility of its own,") {
-		t.Errorf("an intercept beside a basis: %v", err)
-	}
+	expect.Prefix(NewUCBOn(p, utility.NewQuadratic(paperFeatures), o))(t,
+		"intercept = true: the learner has a utility of its own,", "an intercept beside a basis")
 }
 
 // A legal feature with a product beyond the bound is learned from by a gentler slope: the utility at the estimate is

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -12,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
@@ -74,8 +74,6 @@ func TestGivenPilot(t *testing.T) {
 		bad := bandit.DefaultONLOptions()
 		bad.Pilot, bad.PilotWeights = "given", weights
 		change(&bad)
-		if _, err := bandit.NewONL(p, model, bad, rng); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		expect.Part(bandit.NewONL(p, model, bad, rng))(t, want)
 	}
 }

@@ -3,7 +3,6 @@ package bandit
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -11,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit/bandittest"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -48,9 +48,7 @@ func TestAPriorIsOfFeaturesAsTheyCome(t *testing.T) {
 		wantNear(t, "the mean", mean, 2*29-1.5+0.5, 1e-9)
 		variance := 0.04*29*29 + 0.09*1.5*1.5 + 0.02 + 2*(0.01*29*1.5+0.005*29) + 0.25*3*3
 		wantNear(t, "the variance", at.Variance(row), variance, 1e-7)
-		if at.LogEvidence != 0 {
-			t.Errorf("no rounds have the log evidence %v", at.LogEvidence)
-		}
+		expect.Equal(t, at.LogEvidence, 0, "no rounds have the log evidence")
 	}
 }
 
@@ -163,14 +161,9 @@ func TestBadPriorsAreNamed(t *testing.T) {
 		"prior_covariance: is not the covariance of 4 parameters: must": {
 			PriorMean: make([]float64, 4), PriorCovariance: []float64{1, 2, 0, 0, 2, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}},
 	} {
-		if _, err := NewAuto(paperProblem(), o, newRand()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		expect.Part(NewAuto(paperProblem(), o, newRand()))(t, want)
 	}
 	wide := Problem{NumFeatures: 40, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: []int{0}}
-	if _, err := NewAuto(wide, AutoOptions{PriorMean: make([]float64, 41), PriorCovariance: eye(41)},
-		newRand()); err == nil || !strings.Contains(err.Error(),
-		"at most 30 columns, or 128 if all are numbers, and these have 40") {
-		t.Errorf("a wide learner: error %v", err)
-	}
+	expect.Part(NewAuto(wide, AutoOptions{PriorMean: make([]float64, 41), PriorCovariance: eye(41)},
+		newRand()))(t, "at most 30 columns, or 128 if all are numbers, and these have 40", "a wide learner")
 }

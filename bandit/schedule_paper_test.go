@@ -2,10 +2,10 @@ package bandit
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
@@ -71,9 +71,7 @@ func TestScheduleIsOfTheTheorem(t *testing.T) {
 	o.Schedule, o.Kappa, o.Mu, o.Curvature = "theory", 0.25, 1, 0.5
 	l := fatal.Or(NewONL(p, m, o, newRand()))(t)
 	s := TheorySchedule{Rounds: 300, Size: 2, Params: 2, Kappa: 0.25, Mu: 1, Delta: 0.05, Cf: 1, Cg: 1, Ch: 0.5}
-	if l.o.Warmup != 278 {
-		t.Errorf("t_0 = %d", l.o.Warmup)
-	}
+	expect.Equal(t, l.o.Warmup, 278, "t_0")
 	wantNear(t, "λ", l.o.Lambda, s.Lambda(), 1e-15)
 	l.rounds = 279
 	wantNear(t, "β_280", l.beta(), s.Radius(280), 1e-15)
@@ -100,9 +98,6 @@ func TestScheduleIsChecked(t *testing.T) {
 		o.Schedule, o.Kappa, o.Mu = "theory", 0.25, 1
 		change(&o)
 		// The paper's network of four units: d_w = 21, and T = 120.
-		if _, err := NewONL(paperProblem(), paperModel(), o, newRand()); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
+		expect.Part(NewONL(paperProblem(), paperModel(), o, newRand()))(t, want)
 	}
 }

@@ -3,7 +3,6 @@ package bandit
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -11,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -122,9 +122,7 @@ func TestLikelihoodRadius(t *testing.T) {
 		b := 2 * math.Sqrt(largest*mat.Trace(&inverse)) * square
 		want := min(wide, (b+math.Sqrt(b*b+8*square))/2)
 		wantNear(t, "the radius", p.radius(), want, 1e-9)
-		if first := want == wide; first != (rounds < 2000) {
-			t.Errorf("%d rounds: the bound by the norms is the smaller one: %v", rounds, first)
-		}
+		expect.Equal(t, want == wide, rounds < 2000, rounds, "rounds: the bound by the norms is the smaller one")
 	}
 }
 
@@ -212,7 +210,5 @@ func TestLikelihoodCoverage(t *testing.T) {
 func TestLikelihoodNeedsTheMaximum(t *testing.T) {
 	o := DefaultUCBOptions()
 	o.Constants, o.Update = likelihood, "online"
-	if _, err := NewUCB(paperProblem(), o); err == nil || !strings.Contains(err.Error(), `update = "online"`) {
-		t.Errorf("%v, want an error about update", err)
-	}
+	expect.Part(NewUCB(paperProblem(), o))(t, `update = "online"`)
 }

@@ -3,13 +3,13 @@ package bandit
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -31,17 +31,13 @@ func TestWideSnapshotsThatCannotBe(t *testing.T) {
 		w.play(t, l, 0, 20)
 		damage(l.line)
 		data := fatal.Or(l.MarshalBinary())(t)
-		if err := restored.UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		expect.Part(restored.UnmarshalBinary(data))(t, want)
 	}
 	a, ok := residuals(mat.NewSymDense(2, []float64{math.NaN(), 0, 0, 1}), []float64{0.2, 0.3}, []vitrine.Choice{1})
 	if ok {
 		t.Errorf("residuals %v", a)
 	}
-	if v := newWideLine(3, 4, []int{0}, 1).standardised(0, 5); v != 0 {
-		t.Errorf("without moments a feature is %v", v)
-	}
+	expect.Equal(t, newWideLine(3, 4, []int{0}, 1).standardised(0, 5), 0, "without moments a feature is")
 }
 
 // The first rounds may be empty.

@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -319,7 +320,5 @@ func TestWideVarianceOfManyEntries(t *testing.T) {
 		}
 		wantNear(t, "a variance", v, want, 1e-12)
 	}
-	if len(l.joined) != 29 {
-		t.Errorf("%d indicators are in the block, want 29", len(l.joined))
-	}
+	expect.Equal(t, len(l.joined), 29, "indicators are in the block")
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
@@ -165,9 +163,7 @@ adjusted rho²              0.0808            0.0622
 AIC                        756.88            772.21
 BIC                        784.72            789.61
 `
-	if diff := cmp.Diff(want, Compare([]string{"this model", "small.json"}, []*Result{r, special})); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, Compare([]string{"this model", "small.json"}, []*Result{r, special}), want)
 }
 
 // A name with two meanings does not make a special case.

@@ -278,9 +278,7 @@ func TestIdentification(t *testing.T) {
 			if !errors.As(err, &unidentified) {
 				t.Fatalf("error %v", err)
 			}
-			if diff := cmp.Diff(c.want, unidentified.Coefficients); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, unidentified.Coefficients, c.want)
 		})
 	}
 }
@@ -392,9 +390,7 @@ func TestOutsideIsNeverChosen(t *testing.T) {
 		fatal.Or(b.Data())(t), Options{}))(t)
 	const want = "the outside option is never chosen, so there is no finite estimate of constant[a], constant[b]: " +
 		"leave outside out of [data]"
-	if got := r.Separation(); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	expect.Equal(t, r.Separation(), want)
 }
 
 func TestFitStops(t *testing.T) {

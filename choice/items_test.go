@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -29,9 +29,7 @@ generic = ["x"]
 	r := &Result{Spec: &Spec{Utility: Utility{Constants: true, Generic: []string{"x"}}}, Alternatives: d.Alternatives}
 	items := fatal.Or(r.Items(d))(t)
 	want := &Items{X: [][]float64{{0, -3}, {0, 2}, {1, 1}}, Sets: [][]int32{{1, 2}, {2, 1}, {0, 2}}}
-	if diff := cmp.Diff(want, items); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, items, want)
 	r.Spec.Model.Kind = "mixed"
 	if _, err := r.Items(d); err == nil {
 		t.Error("items of a mixed logit")

@@ -218,9 +218,7 @@ func TestIndividuals(t *testing.T) {
 					distribution, d.PanelNames[one.Panel], one.Mean[0], one.SD[0], mean, sd)
 			}
 		}
-		if len(have) != 3 {
-			t.Errorf("%d decision makers", len(have))
-		}
+		expect.Equal(t, len(have), 3, "decision makers")
 		expect.Message(base.Individuals(d))(t, "only a mixed logit has coefficients of decision makers")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -188,9 +189,7 @@ func TestPublishedModels(t *testing.T) {
 	for _, m := range published {
 		t.Run(m.name, func(t *testing.T) {
 			r, d := fitText(t, realData(t, m.file), m.spec, Options{})
-			if d.Choices != m.choices {
-				t.Errorf("%d choices, want %d", d.Choices, m.choices)
-			}
+			expect.Equal(t, d.Choices, m.choices, "choices")
 			if !r.Converged || math.Abs(r.LogLikelihood-m.ll) > 6e-7 {
 				t.Errorf("log-likelihood %.7f (converged: %v), want %.6f", r.LogLikelihood, r.Converged, m.ll)
 			}

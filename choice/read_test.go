@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
@@ -187,9 +186,7 @@ available = "av"
 			"bus 2; car 5; outside*\nbus* 1\nbus* 3\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, describe(mustLoad(t, "table.csv", []byte(c.table), c.spec))); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, describe(mustLoad(t, "table.csv", []byte(c.table), c.spec)), c.want)
 		})
 	}
 }
@@ -210,21 +207,14 @@ func TestReadOrder(t *testing.T) {
 				text = strings.Replace(text, " \"plane\",", "", 1)
 			}
 			d := mustLoad(t, "table.csv", []byte(c.table), text)
-			if diff := cmp.Diff([]string{"bus", "car", "train"}, d.Alternatives); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, d.Alternatives, []string{"bus", "car", "train"})
 			cells := map[string]bool{}
 			for _, cell := range strings.FieldsFunc(describe(d), func(r rune) bool { return r == ';' || r == '\n' }) {
 				cells[strings.TrimSpace(cell)] = true
 			}
-			if diff := cmp.Diff(map[string]bool{"bus* 1": true, "train 7": true, "car* 5": true, "train 6": true},
-				cells); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, cells, map[string]bool{"bus* 1": true, "train 7": true, "car* 5": true, "train 6": true})
 			g := fatal.Or(newDesign(&fatal.Or(ReadSpec("spec.toml", []byte(text)))(t).Utility, d.Alternatives, d.Outside, d))(t)
-			if diff := cmp.Diff([]string{"constant[car]", "constant[train]", "cost"}, g.names); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, g.names, []string{"constant[car]", "constant[train]", "cost"})
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/internal/expect"
@@ -43,9 +42,7 @@ AIC, BIC        756.88, 784.72
 Standard errors are classic.
 Converged after 5 steps.
 `
-	if diff := cmp.Diff(want, r.Text()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, r.Text(), want)
 }
 
 func TestLaTeX(t *testing.T) {
@@ -69,9 +66,7 @@ AIC, BIC & \multicolumn{4}{r}{24.00, 29.21} \\
 % Standard errors are robust.
 % Not converged after 3 steps: the log-likelihood may still rise by about 0.25.
 `
-	if diff := cmp.Diff(want, r.LaTeX()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, r.LaTeX(), want)
 	r.Separated = []string{"b<c"}
 	if text := r.LaTeX(); !strings.HasPrefix(text,
 		"% there is no finite estimate of b<c: some combination of their variables predicts choices perfectly; leave variables out.\n") ||
@@ -85,17 +80,13 @@ func TestModelFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.json")
 	fatal.If(t, r.Write(path))
 	again := fatal.Or(ReadModel(path))(t)
-	if diff := cmp.Diff(r.Text(), again.Text()); diff != "" {
-		t.Errorf("-written +read:\n%s", diff)
-	}
+	expect.Equal(t, again.Text(), r.Text())
 	if !mat.Equal(r.Covariance, again.Covariance) {
 		t.Error("the covariance has changed")
 	}
 	want := fatal.Or(r.Shares(d))(t)
 	got := fatal.Or(again.Shares(d))(t)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("shares -written +read:\n%s", diff)
-	}
+	expect.Equal(t, got, want, "shares")
 	text := fatal.Or(os.ReadFile(path))(t)
 	for _, c := range []struct{ old, new, want string }{
 		{"vitrine choice model", "a model", "it is not a model that vitrine fit wrote"},
@@ -151,9 +142,7 @@ func TestMatrix(t *testing.T) {
 		false: "covariance       1      2\n1 price      4.000\n2 quality   -1.500  9.000\n",
 		true:  "correlation        1       2\n1 price       1.0000\n2 quality    -0.2500  1.0000\n",
 	} {
-		if diff := cmp.Diff(want, r.Matrix(correlation)); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		expect.Equal(t, r.Matrix(correlation), want)
 	}
 }
 
@@ -208,8 +197,6 @@ func FuzzModelFile(f *testing.F) {
 		_, _, _ = r.Text(), r.LaTeX(), r.Matrix(true)
 		file := fatal.Or(r.JSON())(t)
 		again := fatal.Or(decodeModel(file))(t)
-		if diff := cmp.Diff(r.Text(), again.Text()); diff != "" {
-			t.Errorf("-read +again:\n%s", diff)
-		}
+		expect.Equal(t, again.Text(), r.Text())
 	})
 }

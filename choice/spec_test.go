@@ -4,8 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
@@ -54,9 +52,7 @@ func TestTerms(t *testing.T) {
 	d := &Data{Alternatives: []string{"c", "a", "b"}, Variables: []string{"g", "i", "s", "x", "y", "z"}}
 	g := fatal.Or(newDesign(&u, []string{"a", "b", "c"}, d.Outside, d))(t)
 	want := []string{"constant[a]", "constant[c]", "g", "i[a]", "i[c]", "s[a]", "s[b]", "s[c]", "shared", "z"}
-	if diff := cmp.Diff(want, g.names); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, g.names, want)
 	b := NewBuilder(d.Alternatives, d.Variables, false)
 	// c, a and b, with g i s x y z.
 	fatal.If(t, b.Add(Case{Alternatives: []int{0, 1, 2},
@@ -65,9 +61,7 @@ func TestTerms(t *testing.T) {
 	var scratch matrix
 	wantColumns := [][]float64{{0, 1, 0}, {1, 0, 0}, {1, 7, 13}, {0, 8, 0}, {2, 0, 0}, {0, 9, 0}, {0, 0, 15}, {3, 0, 0},
 		{5, 10, 0}, {6, 12, 18}}
-	if diff := cmp.Diff(wantColumns, g.columns(&scratch, made.blocks[0])); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, g.columns(&scratch, made.blocks[0]), wantColumns)
 	for _, c := range []struct {
 		u    Utility
 		want string
@@ -124,7 +118,5 @@ func TestNamedVariables(t *testing.T) {
 	}
 	got := fatal.Or(r.Elasticities(d, "hours"))(t)
 	e := fatal.Or(want.Elasticities(base, "time / 60"))(t)
-	if diff := cmp.Diff(e, got); diff != "" {
-		t.Errorf("elasticities -time / 60 +hours:\n%s", diff)
-	}
+	expect.Equal(t, got, e, "elasticities -time / 60 +hours")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"vitrine/config"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/paper/experiments"
@@ -43,9 +44,7 @@ func TestPublicTablesAreWorlds(t *testing.T) {
 			p := fatal.Or(config.LoadPool(context.Background(), name, path, config.Loading{
 				Progress: func(string, int, int) {}, Note: func(text string) { notes = append(notes, text) },
 			}))(t)
-			if got := strings.Join(notes, "\n"); got != note {
-				t.Errorf("note %q, want %q", got, note)
-			}
+			expect.Equal(t, strings.Join(notes, "\n"), note, "note")
 			text := fatal.Or(experiments.Read(name))(t)
 			f := fatal.Or(config.Load(name+".toml", text))(t)
 			fatal.If(t, f.UsePool(p))

@@ -80,9 +80,7 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 				"ts-mnl-growing", "ofu-mnl-plus-growing", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "bma-mnl", "uniform",
 				"oracle"}
 		}
-		if diff := cmp.Diff(want, labels(t, f, config.Selection{})); diff != "" {
-			t.Errorf("%s: policies under theory constants (-want +got):\n%s", name, diff)
-		}
+		expect.Equal(t, labels(t, f, config.Selection{}), want, name, "policies under theory constants")
 	}
 }
 
@@ -175,14 +173,10 @@ func TestSelection(t *testing.T) {
 		{config.Selection{Policies: []string{"ucb-mnl-tuned"}}, []string{"ucb-mnl-tuned"}},
 		{config.Selection{Policies: []string{"uniform", "onl-mnl"}}, []string{"onl-mnl", "uniform"}},
 	} {
-		if diff := cmp.Diff(c.want, labels(t, f, c.sel)); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", c.sel, diff)
-		}
+		expect.Equal(t, labels(t, f, c.sel), c.want, c.sel)
 	}
 	e := fatal.Or(f.Experiment(config.Selection{Seeds: 3, FirstSeed: 7}, ""))(t)
-	if diff := cmp.Diff([]uint64{7, 8, 9}, e.Seeds); diff != "" {
-		t.Errorf("seeds (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, e.Seeds, []uint64{7, 8, 9}, "seeds")
 	expect.Part(f.Experiment(config.Selection{Policies: []string{"linucb"}}, ""))(t, "it has onl-mnl, ")
 }
 
@@ -190,9 +184,7 @@ func TestSelectionOfNothingIsAnError(t *testing.T) {
 	f := fatal.Or(config.Load("x.toml",
 		[]byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nbaselines = \"tuned\"\n")))(t)
 	expect.Part(f.Experiment(config.Selection{}, ""))(t, "x has no policy for these baselines")
-	if diff := cmp.Diff([]string{"ucb-mnl"}, labels(t, f, config.Selection{Baselines: "tuned"})); diff != "" {
-		t.Errorf("tuned (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, labels(t, f, config.Selection{Baselines: "tuned"}), []string{"ucb-mnl"}, "tuned")
 }
 
 // An error about a value of the wrong type quotes it as written in the file.
@@ -370,9 +362,8 @@ func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 		{"drift.kind = \"switches\"\n", 6, false},
 		{"drift.kind = \"switches\"\ndrift.rounds = [2, 9]\n", 2, false},
 	} {
-		if same := cmp.Equal(still, utilities(c.drift, c.round)); same != c.same {
-			t.Errorf("%s round %d: the truth is the first: %v, want %v", c.drift, c.round, same, c.same)
-		}
+		expect.Equal(t, cmp.Equal(still, utilities(c.drift, c.round)), c.same, c.drift, "round", c.round,
+			"the truth is the first")
 	}
 	world = strings.Replace(world, "rounds = 10", "rounds = 1", 1)
 	if !cmp.Equal(still, utilities("drift.kind = \"switches\"\n", 1)) {

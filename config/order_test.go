@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/option"
 	"vitrine/internal/stream"
@@ -51,9 +52,7 @@ func TestStatesAreOneOnAllPaths(t *testing.T) {
 				t.Fatalf("%d states, want %d:\n%s", len(got), len(want), out)
 			}
 			for i, w := range want {
-				if got[i] != w {
-					t.Errorf("%s: %s\n%s: %s", here, w, path, got[i])
-				}
+				expect.Equal(t, got[i], w, here, w, path)
 			}
 		})
 	}

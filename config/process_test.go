@@ -25,12 +25,9 @@ func TestProcessIsIdentifiedByItsFiles(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	first := load(here, "one", `command = ["python3", "learner.py"]`)
 	// sha256sum of "one"
-	if want := `{"command":["python3","learner.py"],"files":{"learner.py":"7692c3ad3540bb80"},"name":"process","timeout":60}`; first != want {
-		t.Errorf("settings %s, want %s", first, want)
-	}
-	if again := load(there, "one", `command = ["python3", "learner.py"]`); again != first {
-		t.Errorf("in another folder %s, want %s", again, first)
-	}
+	expect.Equal(t, first,
+		`{"command":["python3","learner.py"],"files":{"learner.py":"7692c3ad3540bb80"},"name":"process","timeout":60}`, "settings")
+	expect.Equal(t, load(there, "one", `command = ["python3", "learner.py"]`), first, "in another folder")
 	for _, other := range []string{load(here, "two", `command = ["python3", "learner.py"]`),
 		load(here, "one", `command = ["python3", "learner.py", "0.1"]`)} {
 		if other == first {

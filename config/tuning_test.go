@@ -89,23 +89,15 @@ radius = [0, 0.5]
 intercept = [true, false]
 lambda = [1]
 `)
-	if diff := cmp.Diff([]string{"radius", "intercept", "lambda"}, got.Parameters); diff != "" {
-		t.Errorf("parameters, in the order of the file (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, got.Parameters, []string{"radius", "intercept", "lambda"}, "parameters, in the order of the file")
 	var points [][]string
 	for i := range got.Settings {
 		points = append(points, got.Values(i))
 	}
 	want := [][]string{{"0", "true", "1"}, {"0", "false", "1"}, {"0.5", "true", "1"}, {"0.5", "false", "1"}}
-	if diff := cmp.Diff(want, points); diff != "" {
-		t.Errorf("settings (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"1", "false", "1/10"}, got.Values(config.Configured)); diff != "" {
-		t.Errorf("configured (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([][]uint64{{7, 8, 9}, {10, 11}}, [][]uint64{got.Training, got.Fresh}); diff != "" {
-		t.Errorf("seeds (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, points, want, "settings")
+	expect.Equal(t, got.Values(config.Configured), []string{"1", "false", "1/10"}, "configured")
+	expect.Equal(t, [][]uint64{got.Training, got.Fresh}, [][]uint64{{7, 8, 9}, {10, 11}}, "seeds")
 	if got.Halving != (tune.Halving{First: 2, Factor: 3}) || got.Best != 4 || got.Title != "x" {
 		t.Errorf("halving %v, best %d, title %q", got.Halving, got.Best, got.Title)
 	}
@@ -165,9 +157,7 @@ utility = { kind = "mlp", hidden = [3] }
 			t.Errorf("policy %s: FirstTakes = %v, takes = %v", p.Label, p.FirstTakes, takes)
 		}
 	}
-	if len(e.Policies) != 2 {
-		t.Errorf("%d policies, want 2", len(e.Policies))
-	}
+	expect.Equal(t, len(e.Policies), 2, "policies")
 	// A range of whole numbers draws whole numbers, and others would not be accepted.
 	_ = fatal.Or(config.LoadTuning("x.toml", []byte(head+"[random.ranges]\nwarmup = { low = 10, high = 90 }\n"), open))(
 		t)
@@ -202,12 +192,8 @@ utility.hidden = [[3], [15]]
 `
 	head := strings.Replace(tuningHead, "mine", "greedy", 1)
 	tuning := loadTuning(t, head+random)
-	if diff := cmp.Diff([]string{"warmup", "lambda", "utility.hidden"}, tuning.Parameters); diff != "" {
-		t.Errorf("parameters (-want +got):\n%s", diff)
-	}
-	if tuning.Settings != 20 {
-		t.Errorf("%d settings, want 20", tuning.Settings)
-	}
+	expect.Equal(t, tuning.Parameters, []string{"warmup", "lambda", "utility.hidden"}, "parameters")
+	expect.Equal(t, tuning.Settings, 20, "settings")
 	again, other := loadTuning(t, head+random), loadTuning(t, head+strings.Replace(random, "seed = 3", "seed = 4", 1))
 	if !slices.Equal(again.Values(7), tuning.Values(7)) || slices.Equal(other.Values(7), tuning.Values(7)) {
 		t.Errorf("setting 7 is %v, again %v, of another seed %v", tuning.Values(7), again.Values(7), other.Values(7))
@@ -221,9 +207,7 @@ utility.hidden = [[3], [15]]
 		points = append(points, strings.Join(both.Values(i), " "))
 	}
 	slices.Sort(points[2:])
-	if diff := cmp.Diff([]string{"1 10", "2 10", "1 11", "1 12", "5 10", "5 11", "5 12"}, points); diff != "" {
-		t.Errorf("grid and draws (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, points, []string{"1 10", "2 10", "1 11", "1 12", "5 10", "5 11", "5 12"}, "grid and draws")
 }
 
 func TestTuningErrors(t *testing.T) {

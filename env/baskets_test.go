@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
@@ -74,9 +75,7 @@ func TestVisitsArePaired(t *testing.T) {
 			t.Fatalf("round %d: takes %d, %v", round, first, more)
 		}
 		first, _ := one.Visit(&p, round, page, order, effects)
-		if first != p.ChooseDisplayed(page, order, effects) {
-			t.Fatalf("round %d: takes %d on a display", round, first)
-		}
+		expect.Equal(fatal.T(t), first, p.ChooseDisplayed(page, order, effects), "round", round, "takes n on a display")
 		fatal.If(t, several.Meet(&p, round))
 		narrow, wide := vitrine.Assortment{0, 2, 4}, vitrine.Assortment{0, 1, 2, 3, 4, 5}
 		a, more := several.Visit(&p, round, narrow, nil, nil)

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/env"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/panics"
 	"vitrine/utility"
@@ -146,9 +146,7 @@ func TestAtIsTheWorldOfARound(t *testing.T) {
 	u := make([]float64, 5)
 	for round, want := range map[int]env.Truth{6: realizable(1), 7: realizable(2)} {
 		env.At(&moving, round).Utilities(u, x)
-		if diff := cmp.Diff(utilities(want, x.Features), slices.Clone(u)); diff != "" {
-			t.Errorf("round %d (-want +got):\n%s", round, diff)
-		}
+		expect.Equal(t, slices.Clone(u), utilities(want, x.Features), "round", round)
 	}
 }
 

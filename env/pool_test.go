@@ -8,6 +8,7 @@ import (
 
 	"vitrine/env"
 	"vitrine/env/envtest"
+	"vitrine/internal/expect"
 	"vitrine/utility"
 )
 
@@ -57,9 +58,7 @@ func TestPoolDrawsItemsWithoutReplacement(t *testing.T) {
 	}
 	whole := mat.NewDense(m, 2, nil)
 	p.Draw(whole, rng)
-	if sum := mat.Sum(whole.ColView(0)); sum != m*(m-1)/2 {
-		t.Errorf("a context as large as the pool has item numbers that sum to %v", sum)
-	}
+	expect.Equal(t, mat.Sum(whole.ColView(0)), m*(m-1)/2, "a context as large as the pool has item numbers that sum to")
 }
 
 func TestProbabilityIsTheLogisticFunction(t *testing.T) {

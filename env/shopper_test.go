@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine"
 	"vitrine/env"
 	"vitrine/internal/expect"
@@ -28,9 +26,8 @@ func TestShoppersHaveAddresses(t *testing.T) {
 	for _, round := range []int{3, 1, 2, 3} {
 		fatal.If(t, shoppers.Meet(&p, round))
 		want := world.Context(stream.New(7, round, stream.Contexts))
-		if diff := cmp.Diff(want.Features.RawMatrix().Data, p.Context.Features.RawMatrix().Data); diff != "" {
-			t.Fatalf("features of round %d: -want +got\n%s", round, diff)
-		}
+		expect.Equal(fatal.T(t), p.Context.Features.RawMatrix().Data, want.Features.RawMatrix().Data,
+			"features of round", round)
 		if contexts[round] == p.Context {
 			t.Error("a context is used twice")
 		}

@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/env"
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -32,9 +34,7 @@ func items(n int, seed uint64) *mat.Dense {
 func TestRealizableTruthIsThePapersNetwork(t *testing.T) {
 	truth, x := realizable(1), items(20, 2)
 	w := truth.Params()
-	if len(w) != 16 {
-		t.Fatalf("w* has %d entries, want 16", len(w))
-	}
+	expect.Equal(fatal.T(t), len(w), 16, "w* has n entries")
 	for i, got := range utilities(truth, x) {
 		want := w[15]
 		for k := range 3 {
@@ -147,9 +147,7 @@ func TestThresholdByHand(t *testing.T) {
 	along := []float64{-1, 0.49, 0.51, 1, 1.19, 1.21, 5} // xᵀw*
 	x := mat.NewDense(len(along), 3, nil)
 	x.Outer(1/mat.Dot(w, w), mat.NewVecDense(len(along), along), w)
-	if diff := cmp.Diff([]float64{-0.5, -0.5, 1.5, 1.5, 1.5, -0.5, -0.5}, utilities(truth, x)); diff != "" {
-		t.Errorf("f at xᵀw* = %v (-want +got):\n%s", along, diff)
-	}
+	expect.Equal(t, utilities(truth, x), []float64{-0.5, -0.5, 1.5, 1.5, 1.5, -0.5, -0.5}, "f at xᵀw*", along)
 	edge := env.NewThreshold(1, newRand(5))
 	if u := utilities(edge, mat.NewDense(1, 1, []float64{0.5 / edge.Params()[0]})); u[0] != -0.5 {
 		t.Errorf("f = %v at the edge", u[0])
@@ -184,9 +182,7 @@ func TestTruthsComeFromRng(t *testing.T) {
 		"segments":  func(seed uint64) env.Truth { return env.NewSegments(3, false, newRand(seed)) },
 		"sparse":    func(seed uint64) env.Truth { return env.NewSparse(9, 3, newRand(seed)) },
 	} {
-		if diff := cmp.Diff(draw(1).Params(), draw(1).Params()); diff != "" {
-			t.Errorf("%s: one seed, two truths:\n%s", name, diff)
-		}
+		expect.Equal(t, draw(1).Params(), draw(1).Params(), name, "one seed, two truths")
 		if cmp.Equal(draw(1).Params(), draw(2).Params()) {
 			t.Errorf("%s: two seeds, one truth", name)
 		}
@@ -244,8 +240,6 @@ func TestSparseTruth(t *testing.T) {
 				t.Errorf("a slope of %v, want 0, 1 or −1", w)
 			}
 		}
-		if count != 3 {
-			t.Errorf("%v features matter, want 3", count)
-		}
+		expect.Equal(t, count, 3, "features matter")
 	}
 }

@@ -37,9 +37,7 @@ func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
 		Reused: func(n int) { reused.Add(int64(n)) }}
 	run(t, few, options)
 	run(t, small(counting("random", &played, random())), options)
-	if played.Load() != 4 {
-		t.Errorf("%d units were played for 4 seeds", played.Load())
-	}
+	expect.Equal(t, played.Load(), 4, "units were played for 4 seeds")
 	if rounds.Load() != 4*120 || reused.Load() != 2*120 {
 		t.Errorf("progress of %d and %d rounds, want %d and %d", rounds.Load(), reused.Load(), 4*120, 2*120)
 	}
@@ -112,9 +110,8 @@ func TestInterruptedExperimentContinues(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err == nil {
 		t.Error("an interrupted experiment left a regret.csv")
 	}
-	if n := bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")); n != 2 {
-		t.Fatalf("%d finished units are kept, want 2", n)
-	}
+	expect.Equal(fatal.T(t), bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")), 2,
+		"finished units are kept")
 	run(t, small(policy("random", random())), experiment.Options{Dir: dir})
 	fresh := t.TempDir()
 	run(t, small(policy("random", random())), experiment.Options{Dir: fresh})

@@ -18,7 +18,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -164,16 +163,12 @@ func TestDumpHasTheStreamsOfAnExperiment(t *testing.T) {
 	}
 	shapes := map[string][]int{}
 	for name, a := range z {
-		if a.dtype != "<f8" {
-			t.Errorf("%s is of %s", name, a.dtype)
-		}
+		expect.Equal(t, a.dtype, "<f8", name, "is of")
 		shapes[name] = a.shape
 	}
 	want := map[string][]int{"features": {120, 8, 2}, "revenues": {120, 8}, "utilities": {120, 8}, "shocks": {120, 9},
 		"optimum": {120}}
-	if diff := cmp.Diff(want, shapes); diff != "" {
-		t.Errorf("shapes (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, shapes, want, "shapes")
 }
 
 // Nil revenues are written as 1 each.
@@ -187,9 +182,7 @@ func TestDumpWritesEqualRevenues(t *testing.T) {
 	}
 	r := readNPZ(t, filepath.Join(dump(t, e, 1), "seed-0.npz"))["revenues"]
 	for i := range len(r.data) / 8 {
-		if r.float(i) != 1 {
-			t.Fatalf("revenue %v", r.float(i))
-		}
+		expect.Equal(fatal.T(t), r.float(i), 1, "revenue")
 	}
 }
 
@@ -213,9 +206,7 @@ func TestDumpDescribesItself(t *testing.T) {
 	want := got
 	want.Experiment, want.Version, want.Settings = "small", "1.2.3", "small"
 	want.Seeds, want.Policies = []uint64{0, 1, 2, 3}, []struct{ Label, Settings string }{{"first", "first"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("world.json (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, got, want, "world.json")
 }
 
 // shrinking loses an item in its second round.

@@ -128,9 +128,7 @@ func TestExperimentsThatCannotBePlayed(t *testing.T) {
 		e, dir := small(best()), filepath.Join(t.TempDir(), "out")
 		change(e)
 		expect.Part(experiment.Run(t.Context(), e, experiment.Options{Dir: dir}))(t, want)
-		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: the directory was made (%v)", want, err)
-		}
+		expect.Fails(os.Stat(dir))(t, os.ErrNotExist, want)
 	}
 }
 
@@ -163,9 +161,7 @@ func TestPanicsNameTheUnit(t *testing.T) {
 			_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
 			expect.Part(err)(t, "small: "+want)
 			var panicked *experiment.PanicError
-			if got := errors.As(err, &panicked); got != strings.Contains(want, "panic: ") {
-				t.Errorf("%t that it is a PanicError", got)
-			}
+			expect.Equal(t, errors.As(err, &panicked), strings.Contains(want, "panic: "), "that it is a PanicError")
 			if panicked != nil && !bytes.Contains(panicked.Stack, []byte("errors_test.go")) {
 				t.Errorf("the stack does not lead to the panic:\n%s", panicked.Stack)
 			}
@@ -196,9 +192,8 @@ func TestFinishedUnitsOutliveAPanic(t *testing.T) {
 		experiment.Options{Dir: dir, Workers: 1}); err == nil {
 		t.Error("no error of a policy that panics")
 	}
-	if n := bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")); n != 4 {
-		t.Errorf("%d finished units are kept beside one that panics, want 4", n)
-	}
+	expect.Equal(t, bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")), 4,
+		"finished units are kept beside one that panics")
 }
 
 // speechless is a learner without a policy.

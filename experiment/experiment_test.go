@@ -23,6 +23,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
@@ -212,12 +213,8 @@ func TestRegretIsAgainstTheOptimum(t *testing.T) {
 		t.Errorf("the optimum has regret %v ± %v", s.FinalMean, s.FinalSD)
 	}
 	rows := fatal.Or(csv.NewReader(bytes.NewReader(read(t, dir, "small", "regret.csv"))).ReadAll())(t)
-	if diff := cmp.Diff([]string{"experiment", "policy", "seed", "round", "regret"}, rows[0]); diff != "" {
-		t.Errorf("header (-want +got):\n%s", diff)
-	}
-	if len(rows) != 1+2*4*120 {
-		t.Fatalf("%d rows, want %d", len(rows), 1+2*4*120)
-	}
+	expect.Equal(t, rows[0], []string{"experiment", "policy", "seed", "round", "regret"}, "header")
+	expect.Equal(fatal.T(t), len(rows), 1+2*4*120, "rows")
 	last := 0.0
 	for _, row := range rows[1:] {
 		v := fatal.Or(strconv.ParseFloat(row[4], 64))(t)
@@ -258,9 +255,8 @@ func TestSummaryByHand(t *testing.T) {
 		t.Errorf("paired difference %v ± %v, want %v ± %v", beside.PairedMean, beside.PairedSE, mean, math.Sqrt(ss/3/4))
 	}
 	head, _, _ := strings.Cut(string(read(t, dir, "small", "summary.csv")), "\n")
-	if head != "experiment,policy,seeds,rounds,final_mean,final_sd,seconds_per_run,processor_seconds_per_run" {
-		t.Errorf("header of summary.csv: %s", head)
-	}
+	expect.Equal(t, head,
+		"experiment,policy,seeds,rounds,final_mean,final_sd,seconds_per_run,processor_seconds_per_run", "header of summary.csv")
 	for _, want := range []string{`"answer": 42`, `"version": "1.2.3"`, `"settings": "small"`, `"processors": `} {
 		if !bytes.Contains(read(t, dir, "small", "run.json"), []byte(want)) {
 			t.Errorf("run.json lacks %s", want)
@@ -299,9 +295,7 @@ func TestFinals(t *testing.T) {
 	fatal.Or(experiment.Finals(t.Context(), few, experiment.Options{Dir: dir}))(t)
 	got := fatal.Or(experiment.Finals(t.Context(),
 		small(counting("random", &played, random()), policy("first", first())), experiment.Options{Dir: dir}))(t)
-	if played.Load() != 4 {
-		t.Errorf("%d units were played for 4 seeds", played.Load())
-	}
+	expect.Equal(t, played.Load(), 4, "units were played for 4 seeds")
 	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err == nil {
 		t.Error("Finals left a regret.csv")
 	}

@@ -19,9 +19,7 @@ func TestUnitRoundTrip(t *testing.T) {
 		Diagnostics: map[string]float64{"kappa": 1e-9}, Regret: []float64{0, 0.1, 1.0 / 3}}
 	line := fatal.Or(encodeUnit(u))(t)
 	got := fatal.Or(decodeUnit(bytes.TrimSuffix(line, []byte("\n"))))(t)
-	if diff := cmp.Diff(u, got, cmp.AllowUnexported(unit{}), cmpopts.IgnoreFields(unit{}, "policy")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, got, u, cmp.AllowUnexported(unit{}), cmpopts.IgnoreFields(unit{}, "policy"))
 }
 
 // After a failed append, later ones fail too, so that no unit follows a torn one.

@@ -125,8 +125,7 @@ func TestChooseDisplayed(t *testing.T) {
 		{[]int{2, 0, 1}, []float64{0, -1}, 3},
 		{[]int{1, 0, 2}, []float64{-9, -9, -9}, 0},
 	} {
-		if got := s.ChooseDisplayed(vitrine.Assortment{0, 1, 2}, c.order, c.effects); got != c.want {
-			t.Errorf("order %v, effects %v: %v, want %v", c.order, c.effects, got, c.want)
-		}
+		expect.Equal(t, s.ChooseDisplayed(vitrine.Assortment{0, 1, 2}, c.order, c.effects), c.want, "order", c.order,
+			"effects", c.effects)
 	}
 }

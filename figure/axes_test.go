@@ -3,6 +3,8 @@ package figure
 import (
 	"testing"
 
+	"vitrine/internal/expect"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -38,10 +40,8 @@ func TestTicks(t *testing.T) {
 		for _, tick := range test.span.sparse(test.minimum, 6) {
 			got = append(got, tick.value)
 		}
-		if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b float64) bool {
+		expect.Equal(t, got, test.want, "ticks of", test.span, cmp.Comparer(func(a, b float64) bool {
 			return number(a) == number(b)
-		})); diff != "" {
-			t.Errorf("ticks of %v: -want +got:\n%s", test.span, diff)
-		}
+		}))
 	}
 }

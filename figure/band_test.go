@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"vitrine/internal/expect"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -29,10 +31,8 @@ func TestBandOf(t *testing.T) {
 		{Quantiles, []float64{3}, interval{3, 3, 3}},
 	} {
 		got := test.band.of(test.values)
-		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(interval{}),
-			cmpopts.EquateApprox(0, 1e-6)); diff != "" {
-			t.Errorf("%s of %v: -want +got:\n%s", bands[test.band], test.values, diff)
-		}
+		expect.Equal(t, got, test.want, bands[test.band], "of", test.values, cmp.AllowUnexported(interval{}),
+			cmpopts.EquateApprox(0, 1e-6))
 	}
 	if diff := cmp.Diff([]float64{10, 2, 1, 4, 3}, five); diff != "" {
 		t.Errorf("the values were changed: %v", five)
@@ -55,9 +55,7 @@ func TestBandNote(t *testing.T) {
 		{SE, interval{5, 5, 5}, 1, "%.*f", "5.0"},
 		{SE, interval{0, 0, 0}, 30, "%+.*f", "0"},
 	} {
-		if got := test.band.note(test.at, test.seeds, test.format, 1); got != test.want {
-			t.Errorf("%s of %v: %q, want %q", bands[test.band], test.at, got, test.want)
-		}
+		expect.Equal(t, test.band.note(test.at, test.seeds, test.format, 1), test.want, bands[test.band], "of", test.at)
 	}
 }
 

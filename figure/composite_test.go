@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/figure"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -74,9 +73,7 @@ func TestCompositeLettersItsPanelsRowByRow(t *testing.T) {
 		"(a) row 0, column 0", "(b) row 0, column 1", "(c) row 1, column 0", "(d) row 1, column 1",
 		"(e) row 2, column 0", "(f) row 2, column 1", "(g) row 3, column 0", "(h) row 3, column 1",
 	}
-	if diff := cmp.Diff(want, captions); diff != "" {
-		t.Errorf("captions (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, captions, want, "captions")
 }
 
 // Heads, policies, seeds, and axis names shared by the panels appear only once.
@@ -94,9 +91,7 @@ func TestCompositeSaysThingsOnce(t *testing.T) {
 		want[c.Policy] = 1
 	}
 	for text, n := range want {
-		if got := count(all, text); got != n {
-			t.Errorf("%q is written %d times, want %d", text, got, n)
-		}
+		expect.Equal(t, count(all, text), n, text, "is written n times")
 	}
 }
 

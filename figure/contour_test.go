@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/paper/geometry"
 )
@@ -84,9 +86,7 @@ func TestContourOfARing(t *testing.T) {
 		g.Value = append(g.Value, -math.Abs(r-(outer+inner)/2))
 	}
 	all := loops(t, contour(g, -(outer-inner)/2, place))
-	if len(all) != 2 {
-		t.Fatalf("%d paths, want 2", len(all))
-	}
+	expect.Equal(fatal.T(t), len(all), 2, "paths")
 	area := 0.0
 	for _, loop := range all {
 		for k, p := range loop {
@@ -104,9 +104,7 @@ func TestContourOfARing(t *testing.T) {
 
 func TestContourOfEverythingAndNothing(t *testing.T) {
 	g := geometry.Grid{N: 3, Value: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}}
-	if all := loops(t, contour(g, 10, place)); len(all) != 0 {
-		t.Errorf("%d paths around nothing", len(all))
-	}
+	expect.Equal(t, len(loops(t, contour(g, 10, place))), 0, "paths around")
 	all := loops(t, contour(g, 0, place))
 	if len(all) != 1 || winding(all, place(1, 1)) != 1 {
 		t.Errorf("paths %v, want one around the grid", all)

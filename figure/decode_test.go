@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/figure"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
@@ -29,9 +27,7 @@ func TestReadPanel(t *testing.T) {
 			{Policy: "oracle", Regret: [][]float64{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, got, want)
 }
 
 func TestReadPanelNamesAMissingFile(t *testing.T) {
@@ -41,16 +37,12 @@ func TestReadPanelNamesAMissingFile(t *testing.T) {
 func TestDecodeASingleSeed(t *testing.T) {
 	got := fatal.Or(figure.Decode(strings.NewReader(header+"e,greedy,7,1,0.25\n"), "regret.csv"))(t)
 	want := figure.Panel{Name: "e", Curves: []figure.Curve{{Policy: "greedy", Regret: [][]float64{{0.25}}}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, got, want)
 }
 
 func TestDecodeTakesRoundingBelowZeroAsZero(t *testing.T) {
 	got := fatal.Or(figure.Decode(strings.NewReader(header+"e,oracle,0,1,-1e-16\n"), "regret.csv"))(t)
-	if mean := got.Curves[0].Regret[0][0]; mean != 0 {
-		t.Errorf("regret -1e-16 was read as %v, want 0", mean)
-	}
+	expect.Equal(t, got.Curves[0].Regret[0][0], 0, "regret -1e-16 was read as")
 }
 
 func TestDecodeErrors(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
@@ -92,10 +91,8 @@ func TestWriteSVGGolden(t *testing.T) {
 				fatal.If(t, os.WriteFile(path, []byte(got), 0o644))
 			}
 			want := fatal.Or(os.ReadFile(path))(t)
-			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is "+
-					"meant\n-want +got:\n%s", diff)
-			}
+			expect.Equal(t, strings.Split(got, "\n"), strings.Split(string(want), "\n"),
+				"the picture has changed; look at it, and run the test with -rewrite where that is meant")
 		})
 	}
 }
@@ -191,9 +188,7 @@ func TestWriteLeavesBothPicturesAndNothingElse(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if diff := cmp.Diff([]string{"regret.png", "regret.svg"}, names); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, names, []string{"regret.png", "regret.svg"})
 	written := fatal.Or(os.ReadFile(filepath.Join(dir, "regret.svg")))(t)
 	if want := svg(t, four()[2]); string(written) != want {
 		t.Error("regret.svg is not what WriteSVG writes")

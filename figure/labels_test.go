@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"vitrine/internal/expect"
+
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
@@ -22,9 +24,7 @@ func TestSpread(t *testing.T) {
 		{"one", []vg.Length{50}, []vg.Length{50}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, spread(test.have, 10, 0, 100)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, spread(test.have, 10, 0, 100), test.want)
 		})
 	}
 }
@@ -94,9 +94,7 @@ func TestLabelsFollowTheEndsOfTheCurves(t *testing.T) {
 			for _, p := range test.panels {
 				plots = append(plots, newRegretPlot(p, Look{}))
 			}
-			if diff := cmp.Diff(test.want, labels(plots...), cmp.AllowUnexported(label{})); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, labels(plots...), test.want, cmp.AllowUnexported(label{}))
 		})
 	}
 }

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"vitrine/internal/expect"
+
 	"gonum.org/v1/plot/vg"
 )
 
@@ -27,12 +28,8 @@ func TestLegendRows(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := newLegend(test.entries, test.width)
-			if diff := cmp.Diff(test.columns, got.columns); diff != "" {
-				t.Errorf("columns (-want +got):\n%s", diff)
-			}
-			if got.height() != test.height {
-				t.Errorf("height %v, want %v", got.height(), test.height)
-			}
+			expect.Equal(t, got.columns, test.columns, "columns")
+			expect.Equal(t, got.height(), test.height, "height")
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/panics"
 	"vitrine/paper/experiments"
@@ -21,9 +22,7 @@ func TestPaperName(t *testing.T) {
 		"ofu-mnl-plus-tuned": "OFU-MNL+ (tuned)", "eps-greedy-mnl": "ε-greedy-MNL", "feel-good-ts": "feel-good-TS",
 		"greedy": "greedy", "my_policy": "my_policy", "plus": "plus",
 	} {
-		if got := PaperName(label); got != want {
-			t.Errorf("%s is %s, want %s", label, got, want)
-		}
+		expect.Equal(t, PaperName(label), want, label, "is")
 	}
 }
 

@@ -5,7 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"vitrine/internal/expect"
+
 	"pgregory.net/rapid"
 )
 
@@ -46,9 +47,7 @@ func TestScaleTicks(t *testing.T) {
 		{"many words", append(spaced(24, 1, 1, false), "x"),
 			[]string{"1", "4", "7", "10", "13", "16", "19", "22", "x"}},
 	} {
-		if diff := cmp.Diff(c.want, texts(newScale("k", c.values).ticks())); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		expect.Equal(t, texts(newScale("k", c.values).ticks()), c.want, c.name)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 
+	"vitrine/internal/expect"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -57,9 +59,7 @@ func TestStylesOfOtherNamesFollowTheirOrder(t *testing.T) {
 	a := styles("onl-mnl", "x", "greedy", "y", "x")
 	b := styles("x", "y")
 	for _, name := range []string{"x", "y"} {
-		if diff := cmp.Diff(b[name], a[name], cmp.AllowUnexported(style{})); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
-		}
+		expect.Equal(t, a[name], b[name], name, cmp.AllowUnexported(style{}))
 	}
 }
 

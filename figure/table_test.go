@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -37,9 +36,7 @@ oracle & -- & -- & $0.000$ & $-0.500$ \\
 \bottomrule
 \end{tabular}
 `
-	if diff := cmp.Diff(want, got.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, got.String(), want)
 }
 
 func TestTexEscapes(t *testing.T) {
@@ -50,8 +47,6 @@ func TestTexEscapes(t *testing.T) {
 		"‖ŵ_0 − w*‖ 100 #~^": `‖$\hat w_0$ $-$ w*‖ 100 \#\textasciitilde{}\textasciicircum{}`,
 		"start_time":         `start\_time`,
 	} {
-		if got := tex(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
+		expect.Equal(t, tex(text), want, text, "is")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vitrine/figure"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/paper/theory"
 )
@@ -84,9 +85,8 @@ func TestTheoryOfOneSeed(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "theory")
 		fatal.If(t, figure.Write(path, r))
 		svg := fatal.Or(os.ReadFile(path + ".svg"))(t)
-		if one := strings.Contains(string(svg), ">1 seed of"); one != (seeds == 1) {
-			t.Errorf("%d seeds: the note says of 1 seed: %v", seeds, one)
-		}
+		expect.Equal(t, strings.Contains(string(svg), ">1 seed of"), seeds == 1, seeds,
+			"seeds: the note says of 1 seed")
 		if !strings.Contains(string(svg), "0.50") || strings.Contains(string(svg), "0.40 to 0.60") != want {
 			t.Errorf("%d seeds: an interval is drawn, or none", seeds)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/paper/tractability"
 )
@@ -34,9 +35,7 @@ func svg(t *testing.T, p Picture) string {
 // Refused sizes are marked in all four plots, with their number of assortments.
 func TestTractabilityShowsWhatIsRefused(t *testing.T) {
 	text := svg(t, surveyed())
-	if n := strings.Count(text, "refused: 12345"); n != 4 {
-		t.Errorf("%d plots say what was refused, want 4", n)
-	}
+	expect.Equal(t, strings.Count(text, "refused: 12345"), 4, "plots say what was refused")
 	for _, want := range []string{"(a) an offer, median, K = 2", "(d) a round, mean of 9, N = 50", "items N", "10 µs",
 		"log-barrier-mnl"} {
 		if !strings.Contains(text, want) {

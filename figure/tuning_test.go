@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/figure"
@@ -37,9 +36,7 @@ func TestDecodeTuning(t *testing.T) {
 		Configured: figure.Setting{Values: []string{"1", "1/10"}, Seeds: 40, Regret: 6, SE: 0.5, Over: 0.5,
 			OverSE: 0.25},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, got, want, cmpopts.EquateNaNs())
 }
 
 func TestDecodeTuningErrors(t *testing.T) {
@@ -148,10 +145,8 @@ func TestWriteTuningSVGGolden(t *testing.T) {
 				fatal.If(t, os.WriteFile(path, out.Bytes(), 0o644))
 			}
 			want := fatal.Or(os.ReadFile(path))(t)
-			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(out.String(), "\n")); diff != "" {
-				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is "+
-					"meant\n-want +got:\n%s", diff)
-			}
+			expect.Equal(t, strings.Split(out.String(), "\n"), strings.Split(string(want), "\n"),
+				"the picture has changed; look at it, and run the test with -rewrite where that is meant")
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/diff/fd"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -252,9 +251,7 @@ func TestOneStepIsOFU(t *testing.T) {
 	for k := range 300 {
 		agent.Know(w.Reward[0])
 		page, want := agent.Plan(nil)[0][0], alone.Policy().Offer(x, nil).Assortment
-		if diff := cmp.Diff(want, page); diff != "" {
-			t.Fatalf("round %d: -want +got:\n%s", k, diff)
-		}
+		expect.Equal(fatal.T(t), page, want, "round", k)
 		shock := make([]float64, 13)
 		vitrine.DrawShocks(shock, rand.New(rand.NewPCG(uint64(k), 5)))
 		y := vitrine.Choose(page, w.Utility[0], shock)
@@ -422,9 +419,7 @@ func TestPlayStops(t *testing.T) {
 // A point of the unit interval is in the part of the state that it draws.
 func TestDraw(t *testing.T) {
 	for at, want := range map[float64]int{0: 0, 0.2499: 0, 0.25: 2, 0.7499: 2, 0.75: 3, 0.9999999999999999: 3} {
-		if got := mdp.Draw([]float64{0.25, 0, 0.5, 0.25}, at); got != want {
-			t.Errorf("%v draws state %d, want %d", at, got, want)
-		}
+		expect.Equal(t, mdp.Draw([]float64{0.25, 0, 0.5, 0.25}, at), want, at, "draws state")
 	}
 }
 

@@ -64,9 +64,7 @@ func TestMoves(t *testing.T) {
 		for a, m := range moves {
 			u := mat.NewVecDense(len(m.Reach), nil)
 			u.MulVec(c.phi[s][a], mat.NewVecDense(4, c.theta))
-			if diff := cmp.Diff(softmax(u.RawVector().Data), m.P, near(1e-12)); diff != "" {
-				t.Errorf("state %d, action %d: -want +got:\n%s", s, a, diff)
-			}
+			expect.Equal(t, m.P, softmax(u.RawVector().Data), "state", s, "action", a, near(1e-12))
 		}
 	}
 }
@@ -360,9 +358,7 @@ func TestLinearONLIsUCRL(t *testing.T) {
 	for k := range 30 {
 		rng := rand.New(rand.NewPCG(uint64(k), 1))
 		course, other := plain.Plan(rng), network.Plan(rng)
-		if diff := cmp.Diff(course, other); diff != "" {
-			t.Fatalf("session %d: -ucrl-mnl +onl-mdp:\n%s", k, diff)
-		}
+		expect.Equal(fatal.T(t), other, course, "session", k, "-ucrl-mnl +onl-mdp")
 		v, a := plain.Estimate()
 		if w, b := network.Estimate(); !floats.EqualApprox(v, w, 1e-3) || !mat.EqualApprox(a, b, 1e-9) {
 			t.Fatalf("session %d: ŵ = %v and %v, A = %v and %v", k, v, w, mat.Formatted(a), mat.Formatted(b))

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/mle"
 )
 
@@ -97,9 +98,7 @@ func TestEffectiveSizeOfAnAutoregression(t *testing.T) {
 		near(t, "effective size", mle.EffectiveSize(x), float64(len(x))*(1-phi)/(1+phi), 0.12)
 	}
 	for n, x := range [][]float64{{}, {7}, {7, 7}, {7, 7, 7}} {
-		if size := mle.EffectiveSize(x); size != math.Min(1, float64(n)) {
-			t.Errorf("effective size of %v is %v", x, size)
-		}
+		expect.Equal(t, mle.EffectiveSize(x), math.Min(1, float64(n)), "effective size of", x, "is")
 	}
 }
 

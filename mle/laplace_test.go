@@ -2,17 +2,16 @@ package mle_test
 
 import (
 	"bytes"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 	"vitrine/mle"
@@ -238,23 +237,15 @@ func TestSingularInformationIsNamed(t *testing.T) {
 		},
 		"parameter 0 has a prior of precision NaN: must be positive": {Model: twice, Choices: c, Ridge: math.NaN()},
 	} {
-		if _, err := mle.NewLaplace(l, w); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
+		expect.Part(mle.NewLaplace(l, w))(t, want)
 	}
-	if _, err := mle.NewLaplace(&mle.NLL{
+	expect.Fails(mle.NewLaplace(&mle.NLL{
 		Model: twice, Choices: c, Ridge: 1e-300,
-	}, w); !errors.Is(err, mle.ErrSingular) {
-		t.Errorf("error %v, want ErrSingular", err)
-	}
+	}, w))(t, mle.ErrSingular)
 	p := fatal.Or(mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Prior: []float64{1, 1}}, w))(t)
-	if _, err := p.Forget(0, []float64{1, 0}); !errors.Is(err, mle.ErrSingular) {
-		t.Errorf("error %v, want ErrSingular", err)
-	}
+	expect.Fails(p.Forget(0, []float64{1, 0}))(t, mle.ErrSingular)
 	w[0] = math.Inf(1)
-	if _, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Ridge: 1}, w); !errors.Is(err, mle.ErrNotFinite) {
-		t.Errorf("error %v, want ErrNotFinite", err)
-	}
+	expect.Fails(mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Ridge: 1}, w))(t, mle.ErrNotFinite)
 }
 
 func TestLaplaceSurvivesASnapshot(t *testing.T) {
@@ -409,8 +400,6 @@ func TestLaplaceOfTheMinimiser(t *testing.T) {
 		}
 	}
 	l := &mle.NLL{Model: m, Choices: manyChoices(rng, 5, []float64{1, -0.5})}
-	if _, err := (mle.LevenbergMarquardt{Steps: 7}).Laplace(l, make([]float64, m.NumParams())); err == nil ||
-		!strings.Contains(err.Error(), "parameter 0 has a prior of precision 0") {
-		t.Errorf("error %v", err)
-	}
+	expect.Part((mle.LevenbergMarquardt{Steps: 7}).Laplace(l, make([]float64, m.NumParams())))(t,
+		"parameter 0 has a prior of precision 0")
 }

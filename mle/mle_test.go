@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -85,9 +87,7 @@ func near(t *testing.T, what string, got, want, tol float64) {
 
 func nearAll(t *testing.T, what string, got, want []float64, tol float64) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s has length %d, want %d", what, len(got), len(want))
-	}
+	expect.Equal(fatal.T(t), len(got), len(want), what, "has length")
 	for i := range got {
 		if !(math.Abs(got[i]-want[i]) <= tol*(1+math.Abs(want[i]))) {
 			t.Errorf("%s[%d] = %v, want %v", what, i, got[i], want[i])

@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 	"vitrine/mle"
@@ -198,9 +198,7 @@ func TestNewtonRefusesAStepThatOverflows(t *testing.T) {
 		n := mle.NewNewton(lambda, []float64{0}, 1e-6)
 		n.Append([]float64{-1000}, mat.NewDense(1, 1, []float64{1e150}), 1)
 		n.Minimize()
-		if w := n.Params()[0]; w != 0 {
-			t.Errorf("λ = %v: ŵ = %v", lambda, w)
-		}
+		expect.Equal(t, n.Params()[0], 0, "λ", lambda, "ŵ")
 	}
 }
 
@@ -208,9 +206,7 @@ func TestNewtonRefusesAStepThatOverflows(t *testing.T) {
 func TestSnapshotWithTooManyRowsIsRefused(t *testing.T) {
 	f := fields.Reader(append(binary.AppendUvarint([]byte{0, 1}, uint64(min(1<<47, math.MaxInt/4+1))), 0))
 	mle.NewChoices(1 << 17).Fields(&f)
-	if err := f.Close(); err == nil || !strings.Contains(err.Error(), "ends at row") {
-		t.Errorf("error %v, want one that names the row", err)
-	}
+	expect.Part(f.Close())(t, "ends at row")
 }
 
 func TestNewtonAndOnlineSurviveASnapshot(t *testing.T) {

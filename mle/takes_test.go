@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 	"vitrine/mle"
@@ -176,9 +177,7 @@ func TestTakesStayWithTheirRound(t *testing.T) {
 	}
 	same := func(what string, c *mle.Choices, round func(k int) int, n int) {
 		t.Helper()
-		if c.Rounds() != n {
-			t.Errorf("%s: %d rounds, want %d", what, c.Rounds(), n)
-		}
+		expect.Equal(t, c.Rounds(), n, what, "rounds")
 		for k := range c.Rounds() {
 			if got := c.Round(k).More(0); !slices.Equal(got, more(round(k))) || !slices.Equal(c.More(k), got) {
 				t.Errorf("%s: round %d has the further takes %v, want %v", what, k, got, more(round(k)))

@@ -351,9 +351,7 @@ func TestDifferenceIsPaired(t *testing.T) {
 		if d.None != "" || d.Method == "snips" {
 			continue
 		}
-		if want := a.Estimates[i].Value - b.Estimates[i].Value; d.Value != want {
-			t.Errorf("%s: %v, want %v", d.Method, d.Value, want)
-		}
+		expect.Equal(t, d.Value, a.Estimates[i].Value-b.Estimates[i].Value, d.Method)
 		if close[i].StandardError > a.Estimates[i].StandardError/5 {
 			t.Errorf("%s: policies that agree on all rounds but one differ by %v ± %v",
 				d.Method, close[i].Value, close[i].StandardError)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"vitrine/internal/expect"
 )
 
 // Values from tables of Student's t.
@@ -28,7 +28,5 @@ func TestAtEnd(t *testing.T) {
 	}
 	got := atEnd(Table{Parameters: []string{"largest", "middle", "of-numbers-not-words", "zero", "words", "two"},
 		Rows: rows})
-	if diff := cmp.Diff([]string{"largest", "of-numbers-not-words"}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, got, []string{"largest", "of-numbers-not-words"})
 }

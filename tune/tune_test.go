@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
@@ -32,9 +31,7 @@ func TestRungs(t *testing.T) {
 		{tune.Halving{First: 1, Factor: 2}, 3, 9, []tune.Rung{{3, 1}, {2, 2}, {1, 4}, {1, 8}, {1, 9}}},
 		{tune.Halving{First: 2, Factor: math.MaxInt / 2}, 1, 3, []tune.Rung{{1, 2}, {1, 3}}},
 	} {
-		if diff := cmp.Diff(c.want, c.h.Rungs(c.settings, c.seeds)); diff != "" {
-			t.Errorf("%+v (-want +got):\n%s", c.h, diff)
-		}
+		expect.Equal(t, c.h.Rungs(c.settings, c.seeds), c.want, c.h)
 	}
 }
 
@@ -93,9 +90,7 @@ func TestSearchByHand(t *testing.T) {
 	}
 	var calls []string
 	scores := fatal.Or(tune.Search(5, seeds(4), tune.Halving{First: 1, Factor: 2}, table(regret, &calls)))(t)
-	if diff := cmp.Diff([]string{"abcde0", "abc1", "ac23"}, calls); diff != "" {
-		t.Errorf("what was played (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, calls, []string{"abcde0", "abc1", "ac23"}, "what was played")
 	want := []tune.Score{
 		{Setting: 0, Rung: 3, Regret: [][]float64{{3, 1, 2, 2}}},
 		{Setting: 2, Rung: 3, Regret: [][]float64{{2, 2, 3, 3}}},
@@ -103,14 +98,10 @@ func TestSearchByHand(t *testing.T) {
 		{Setting: 3, Rung: 1, Regret: [][]float64{{4}}},
 		{Setting: 4, Rung: 1, Regret: [][]float64{{4}}},
 	}
-	if diff := cmp.Diff(want, scores); diff != "" {
-		t.Errorf("ranking (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, scores, want, "ranking")
 	// b over the winner on their two common seeds: (1 − 3, 9 − 1), mean 3, sd √50.
 	got := scores[2].Difference(scores[0])
-	if diff := cmp.Diff(tune.Estimate{Mean: 3, SE: 5}, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-		t.Errorf("difference (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, got, tune.Estimate{Mean: 3, SE: 5}, "difference", cmpopts.EquateApprox(1e-12, 0))
 	if e := scores[3].Estimate(); e.Mean != 4 || !math.IsNaN(e.SE) {
 		t.Errorf("one seed gives %v", e)
 	}
@@ -119,9 +110,7 @@ func TestSearchByHand(t *testing.T) {
 // A setting without a regret does not win.
 func TestNaNComesLast(t *testing.T) {
 	scores := fatal.Or(tune.Search(3, seeds(1), tune.Halving{}, table([][][]float64{{{math.NaN()}}, {{2}}, {{1}}}, nil)))(t)
-	if diff := cmp.Diff([]int{2, 1, 0}, places(scores)); diff != "" {
-		t.Errorf("ranking (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, places(scores), []int{2, 1, 0}, "ranking")
 }
 
 // Rungs that would never reach all seeds panic.
@@ -202,9 +191,8 @@ func TestWithoutNoiseTheBestWins(t *testing.T) {
 		}
 		scores := fatal.Or(tune.Search(n, seeds(last), halving(t, last), table(regret, nil)))(t)
 		for place, s := range scores {
-			if order[s.Setting] != place {
-				t.Fatalf("place %d has setting %d, whose true place is %d", place, s.Setting, order[s.Setting])
-			}
+			expect.Equal(fatal.T(t), order[s.Setting], place, "place", place, "has setting", s.Setting,
+				"whose true place is")
 		}
 	})
 }
@@ -228,9 +216,7 @@ func TestSearchInvariants(t *testing.T) {
 				t.Fatalf("setting %d has %d seeds at rung %d, want %d", s.Setting, s.Seeds(), s.Rung, want)
 			}
 			for p, row := range s.Regret {
-				if diff := cmp.Diff(regret[s.Setting][p][:s.Seeds()], row); diff != "" {
-					t.Fatalf("setting %d (-want +got):\n%s", s.Setting, diff)
-				}
+				expect.Equal(fatal.T(t), row, regret[s.Setting][p][:s.Seeds()], "setting", s.Setting)
 			}
 			if d := s.Difference(scores[0]); d.Mean < -1e-9 {
 				t.Fatalf("place %d is ahead of the winner by %v", place, d.Mean)
@@ -263,9 +249,7 @@ func TestEstimate(t *testing.T) {
 	if e := s.Estimate(); e.Mean != mean || math.Abs(e.SE-sd/math.Sqrt(3)) > 1e-15 {
 		t.Errorf("%v, want %v ± %v", e, mean, sd/math.Sqrt(3))
 	}
-	if e := s.Estimate(0); e.Mean != 3 {
-		t.Errorf("panel 0: %v, want 3", e.Mean)
-	}
+	expect.Equal(t, s.Estimate(0).Mean, 3, "panel 0")
 	other := tune.Score{Regret: [][]float64{{0, 2}, {0, 1}}}
 	if d := s.Difference(other, 1); d.Mean != 3 || d.SE != 0 {
 		t.Errorf("difference in panel 1: %v, want 3 ± 0", d)
@@ -275,9 +259,7 @@ func TestEstimate(t *testing.T) {
 func TestGrid(t *testing.T) {
 	got := tune.Grid([][]any{{1, 2}, {"a"}, {true, false}})
 	want := [][]any{{1, "a", true}, {1, "a", false}, {2, "a", true}, {2, "a", false}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, got, want)
 }
 
 // Draws stay in their range, whole ones are integers, and the median of logarithmic ones is √(low·high).
@@ -340,9 +322,7 @@ t,p,5,winner,1,"[3, 15]",2,2,3,1,0,0,-2,0.5,2,4
 t,p,1,stopped,2,[3],1,1,3,,1,,-0.5,,2,4
 t,p,,configured,1/2,[3],2,2,5,1.5,2,0.5,0,0,3,7
 `
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(table.TrainingCSV()), "\n")); diff != "" {
-		t.Errorf("tune.csv (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, strings.Split(string(table.TrainingCSV()), "\n"), strings.Split(want, "\n"), "tune.csv")
 	table.Rows = []tune.Row{winner, now}
 	want = `tuning,policy,setting,outcome,lambda,utility.hidden,panel,seeds,regret,regret_se,over_winner,over_winner_se,over_configured,over_configured_se
 t,p,5,winner,1,"[3, 15]",all panels,2,3,1,0,0,-2,0.5
@@ -352,7 +332,5 @@ t,p,,configured,1/2,[3],all panels,2,5,1.5,2,0.5,0,0
 t,p,,configured,1/2,[3],a,2,3,1,1,0,0,0
 t,p,,configured,1/2,[3],b,2,7,2,3,1,0,0
 `
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(table.FreshCSV()), "\n")); diff != "" {
-		t.Errorf("fresh.csv (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, strings.Split(string(table.FreshCSV()), "\n"), strings.Split(want, "\n"), "fresh.csv")
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/panics"
 	"vitrine/utility"
 	"vitrine/utility/utilitytest"
@@ -52,9 +52,7 @@ func TestUnitsByColumns(t *testing.T) {
 		want, got := make([]float64, 20), make([]float64, 20)
 		m.ColumnLinearize(want, make([]float64, 20*len(w)), w, &c)
 		m.ColumnUtilities(got, w, &c)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%v: %s", m, diff)
-		}
+		expect.Equal(t, got, want, m)
 	}
 }
 
@@ -174,9 +172,7 @@ func TestPriors(t *testing.T) {
 	} {
 		got := make([]float64, c.m.NumParams())
 		utility.Precisions(c.m, got)
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", c.m, diff)
-		}
+		expect.Equal(t, got, c.want, c.m)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/utility"
 )
 
@@ -103,9 +104,7 @@ func TestIdentityTellsFamiliesApart(t *testing.T) {
 			t.Errorf("%s and %s are both %s", name, other, id)
 		}
 		of[id] = name
-		if again := utility.Identity(m); again != id {
-			t.Errorf("%s is %s, and then %s", name, id, again)
-		}
+		expect.Equal(t, utility.Identity(m), id, name, "is", id, "and then")
 	}
 	got, want := utility.Identity(named{linear(2)}), `utility_test.named "mine" d_w=3 fingerprint=`
 	if !strings.HasPrefix(got, want) {
@@ -129,9 +128,7 @@ func TestIdentityOfThePackagesFamilies(t *testing.T) {
 		"radial 3-1":                utility.NewRadial(3, 1),
 		"spectral 3-2":              utility.NewSpectral(3, 2),
 	} {
-		if got := utility.Identity(m); got != want {
-			t.Errorf("identity %q, want %q", got, want)
-		}
+		expect.Equal(t, utility.Identity(m), want, "identity")
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
@@ -49,12 +48,8 @@ func TestLinearByHand(t *testing.T) {
 	x := mat.NewDense(1, 2, []float64{3, 4})
 	u, g := make([]float64, 1), mat.NewDense(1, 3, nil)
 	utility.Linearize(utility.NewLinear(2, true), u, g, []float64{2, -1, 0.5}, x)
-	if u[0] != 2.5 {
-		t.Errorf("utility = %v, want 2.5", u[0])
-	}
-	if diff := cmp.Diff([]float64{3, 4, 1}, g.RawRowView(0)); diff != "" {
-		t.Errorf("gradient (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, u[0], 2.5, "utility")
+	expect.Equal(t, g.RawRowView(0), []float64{3, 4, 1}, "gradient")
 }
 
 // A network of two features and two rectified units, at x = (1, 2):
@@ -70,12 +65,8 @@ func TestMLPByHand(t *testing.T) {
 	x := mat.NewDense(1, 2, []float64{1, 2})
 	u, g := make([]float64, 1), mat.NewDense(1, len(w), nil)
 	utility.NewMLP(2, []int{2}, utility.ReLU).Linearize(u, g, w, x)
-	if u[0] != 67 {
-		t.Errorf("utility = %v, want 67", u[0])
-	}
-	if diff := cmp.Diff([]float64{10, 20, 0, 0, 10, 0, 6, 0, 1}, g.RawRowView(0)); diff != "" {
-		t.Errorf("gradient (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, u[0], 67, "utility")
+	expect.Equal(t, g.RawRowView(0), []float64{10, 20, 0, 0, 10, 0, 6, 0, 1}, "gradient")
 }
 
 // Networks of any shape agree with nested loops that follow the definition.
@@ -200,9 +191,7 @@ func TestParseActivation(t *testing.T) {
 	}
 	expect.Message(utility.ParseActivation("sigmod"))(t,
 		`unknown activation "sigmod": want one of sigmoid, tanh, relu, softplus, sine`)
-	if got := utility.Activation(9).String(); got != "Activation(9)" {
-		t.Errorf("unknown activation prints as %q", got)
-	}
+	expect.Equal(t, utility.Activation(9).String(), "Activation(9)", "unknown activation prints as")
 }
 
 func TestConstructorsPanic(t *testing.T) {

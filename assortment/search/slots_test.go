@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"vitrine/assortment"
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 )
 
 // Slots agrees with sorting, including the preference for lower items, for any number of processors.
@@ -42,9 +44,7 @@ func TestSlots(t *testing.T) {
 				t.Fatalf("slot %d has %v, want %v", s, have, want[s])
 			}
 			for j, i := range best.Items {
-				if best.Values[j] != z[s][i] {
-					t.Fatalf("item %d of slot %d has the value %v, want %v", i, s, best.Values[j], z[s][i])
-				}
+				expect.Equal(fatal.T(t), best.Values[j], z[s][i], "item", i, "of slot", s, "has the value")
 			}
 		}
 		for s, best := range Slots(n, slots, assortment.Rules{Max: n}, []float64{298, 297}, begin) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -52,16 +53,12 @@ func TestIDIsOfTheCode(t *testing.T) {
 		if after := fatal.Or(os.Stat(file))(t).Size(); after >= before {
 			t.Errorf("strip leaves %d of %d bytes", after, before)
 		}
-		if got := idOf(t, file); got != want {
-			t.Errorf("stripped: ID %s, want %s", got, want)
-		}
+		expect.Equal(t, idOf(t, file), want, "stripped: ID")
 	}
 	f := fatal.Or(os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0))(t)
 	_ = fatal.Or(f.WriteString("signature"))(t)
 	fatal.If(t, f.Close())
-	if got := idOf(t, file); got != want {
-		t.Errorf("signed: ID %s, want %s", got, want)
-	}
+	expect.Equal(t, idOf(t, file), want, "signed: ID")
 }
 
 // Programs for Windows and macOS have their build ID in the text.
@@ -103,7 +100,5 @@ func TestOwnID(t *testing.T) {
 		t.Errorf("ID %q", first)
 	}
 	file := fatal.Or(os.Executable())(t)
-	if got := idOf(t, file); got != first {
-		t.Errorf("ID %s, then %s", first, got)
-	}
+	expect.Equal(t, idOf(t, file), first, "ID", first, "then")
 }

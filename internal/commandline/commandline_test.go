@@ -4,6 +4,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"vitrine/internal/expect"
 )
 
 // The scripts are of their shells' grammar, where these are installed.
@@ -21,7 +23,5 @@ func TestCompletionScripts(t *testing.T) {
 }
 
 func TestRoff(t *testing.T) {
-	if want := "\\&.x \\-\\e"; roff(`.x -\`) != want {
-		t.Errorf("roff gives %q, want %q", roff(`.x -\`), want)
-	}
+	expect.Equal(t, roff(`.x -\`), "\\&.x \\-\\e", "roff gives")
 }

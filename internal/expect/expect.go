@@ -1,10 +1,13 @@
-// Package expect reports errors of a test that are not the expected ones.
+// Package expect reports values and errors of a test that are not the expected ones.
 package expect
 
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TB is a *testing.T, *testing.B, *testing.F or *rapid.T.
@@ -13,19 +16,43 @@ type TB interface {
 	Error(...any)
 }
 
-// Error reports an error that is not want and does not wrap it.
-func Error(t TB, err, want error) {
+// Equal reports a value that differs from want in the eyes of [cmp.Diff]. called names the value in the report, and may
+// contain a [cmp.Option].
+func Equal[V any](t TB, got, want V, called ...any) {
+	var words []any
+	var options []cmp.Option
+	for _, c := range called {
+		if o, ok := c.(cmp.Option); ok {
+			options = append(options, o)
+		} else {
+			words = append(words, c)
+		}
+	}
+	diff := cmp.Diff(want, got, options...)
+	if diff == "" {
+		return
+	}
+	t.Helper()
+	if reflect.ValueOf(want).Kind() <= reflect.Complex128 { // a number, or a truth value
+		t.Error(fmt.Sprintf("%s%v, want %v", prefix(words), got, want))
+		return
+	}
+	t.Error(fmt.Sprintf("%s-want +got:\n%s", prefix(words), diff))
+}
+
+// Error reports an error that is not want and does not wrap it. called names the call in the report.
+func Error(t TB, err, want error, called ...any) {
 	if !errors.Is(err, want) {
 		t.Helper()
-		t.Error(fmt.Sprintf("the error is %v, want %v", err, want))
+		t.Error(fmt.Sprintf("%sthe error is %v, want %v", prefix(called), err, want))
 	}
 }
 
 // Fails is Error for a call that also returns a value: expect.Fails(f())(t, want).
-func Fails[V any](_ V, err error) func(t TB, want error) {
-	return func(t TB, want error) {
+func Fails[V any](_ V, err error) func(t TB, want error, called ...any) {
+	return func(t TB, want error, called ...any) {
 		t.Helper()
-		Error(t, err, want)
+		Error(t, err, want, called...)
 	}
 }
 
@@ -51,10 +78,14 @@ func text(results []any, agree func(text, want string) bool) Text {
 			return
 		}
 		t.Helper()
-		where := ""
-		if len(called) > 0 {
-			where = strings.TrimSpace(fmt.Sprintln(called...)) + ": "
-		}
-		t.Error(fmt.Sprintf("%sthe error is %v\n want %s", where, err, want))
+		t.Error(fmt.Sprintf("%sthe error is %v\n want %s", prefix(called), err, want))
 	}
+}
+
+// prefix begins the report of a value or a call.
+func prefix(called []any) string {
+	if len(called) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintln(called...)) + ": "
 }

@@ -3,7 +3,10 @@ package expect_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/internal/expect"
 )
@@ -45,5 +48,19 @@ func TestTexts(t *testing.T) {
 	expect.Message(broken)(r, "no paper", "page", 7)
 	if want := "page 7: the error is printer: no ink\n want no paper"; len(r.all) != 1 || r.all[0] != want {
 		t.Errorf("reports %q, want %q", r.all, want)
+	}
+}
+
+func TestEqual(t *testing.T) {
+	r := &reports{T: t}
+	expect.Equal(r, 3, 3)
+	expect.Equal(r, []int(nil), []int{}, cmpopts.EquateEmpty(), "pages")
+	if len(r.all) > 0 {
+		t.Errorf("reports %q", r.all)
+	}
+	expect.Equal(r, 3, 4, "pages", 7)
+	expect.Equal(r, []int{3}, []int{4}, "pages")
+	if len(r.all) != 2 || r.all[0] != "pages 7: 3, want 4" || !strings.HasPrefix(r.all[1], "pages: -want +got:\n") {
+		t.Errorf("reports %q", r.all)
 	}
 }

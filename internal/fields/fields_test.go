@@ -5,8 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 )
@@ -88,9 +87,7 @@ func TestFields(t *testing.T) {
 	data := w.Rest()
 	r, out := fields.Reader(data), empty()
 	fatal.If(t, out.fields(&r))
-	if diff := cmp.Diff(&in, out); diff != "" {
-		t.Errorf("-written +read:\n%s", diff)
-	}
+	expect.Equal(t, out, &in)
 	for n := range data {
 		r := fields.Reader(data[:n:n])
 		if empty().fields(&r) == nil {
@@ -116,9 +113,7 @@ func TestReadingChangesNoSlice(t *testing.T) {
 		data[i] = b
 	}
 	in.Elements = full().Elements
-	if diff := cmp.Diff(full(), in); diff != "" {
-		t.Errorf("-before +after:\n%s", diff)
-	}
+	expect.Equal(t, in, full())
 }
 
 // Errors name the part of the record and the mistake.
@@ -182,9 +177,7 @@ func TestRows(t *testing.T) {
 	w := fields.Writer(nil)
 	rows := []float64{1, 0, 2, 1, 5, 2}
 	w.Rows(&rows, 2, 3)
-	if n := len(w.Rest()); n != 2+3*8 {
-		t.Errorf("%d bytes", n)
-	}
+	expect.Equal(t, len(w.Rest()), 2+3*8, "bytes")
 	for name, data := range map[string][]byte{
 		"a number that does not differ": {1, 0, 0, 0, 0, 0, 0, 0, 0}, "a bit without a column": {8}, "no bits": {},
 	} {

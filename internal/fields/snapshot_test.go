@@ -7,8 +7,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
@@ -28,9 +26,7 @@ func TestSnapshot(t *testing.T) {
 	f := fatal.Or(fields.OpenKind("sample", snapshot()))(t)
 	out := empty()
 	fatal.If(t, out.fields(f))
-	if diff := cmp.Diff(full(), *out); diff != "" {
-		t.Errorf("-written +read:\n%s", diff)
-	}
+	expect.Equal(t, *out, full())
 }
 
 // Writing a snapshot in parts gives the same bytes.

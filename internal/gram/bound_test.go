@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/internal/gram"
 	_ "vitrine/internal/rapidseed"
 )
@@ -154,9 +156,7 @@ func TestBoundIsTight(t *testing.T) {
 		v.Add(1, g.RawRowView(i))
 	}
 	b := v.Inverse().Bound(d)
-	if b.NumDirections() != d-1 {
-		t.Fatalf("%d directions below the largest eigenvalue, want %d", b.NumDirections(), d-1)
-	}
+	expect.Equal(fatal.T(t), b.NumDirections(), d-1, "directions below the largest eigenvalue")
 	norms, bounds := make([]float64, n), make([]float64, n)
 	v.Inverse().Norms(norms, g)
 	for i := range n {
@@ -198,9 +198,7 @@ func TestNormsPosition(t *testing.T) {
 // No direction of λI is better known than another.
 func TestBoundOfAMultipleOfTheIdentity(t *testing.T) {
 	b := gram.New(5, 4).Inverse().Bound(5)
-	if b.NumDirections() != 0 {
-		t.Errorf("%d directions, want none", b.NumDirections())
-	}
+	expect.Equal(t, b.NumDirections(), 0, "directions")
 	if got := gram.Norm(b.Of(9)); got < 1.5 || got > 1.5*(1+1e-10) {
 		t.Errorf("bound %v of a norm of 1.5", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 	"vitrine/internal/gram"
@@ -158,9 +159,7 @@ func TestSetRefusesAnIndefiniteMatrix(t *testing.T) {
 	if err := m.Set([]float64{1, 2, 1}); err == nil {
 		t.Error("no error for the matrix (1 2; 2 1)")
 	}
-	if got := m.Sym(nil).At(0, 0); got != 1 {
-		t.Errorf("a refused Set changed V to %v", got)
-	}
+	expect.Equal(t, m.Sym(nil).At(0, 0), 1, "a refused Set changed V to")
 	if err := m.Set([]float64{2, 1, 2}); err != nil {
 		t.Error(err)
 	}

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/kernel"
 	_ "vitrine/internal/rapidseed"
 )
@@ -36,29 +36,19 @@ func TestDotSumMulAxpy(t *testing.T) {
 				axpy[i] = a[i] + alpha*b[i]
 			}
 
-			if got := kernel.Dot(a, b); got != dot {
-				t.Errorf("Dot = %v, want %v", got, dot)
-			}
-			if got := kernel.Sum(a); got != sum {
-				t.Errorf("Sum = %v, want %v", got, sum)
-			}
+			expect.Equal(t, kernel.Dot(a, b), dot, "Dot")
+			expect.Equal(t, kernel.Sum(a), sum, "Sum")
 			got := slices.Clone(a)
 			kernel.Mul(got, b)
-			if diff := cmp.Diff(mul, got); diff != "" {
-				t.Errorf("Mul (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, got, mul, "Mul")
 			for i, v := range b {
 				mul[i] = v * (1 - v)
 			}
 			kernel.MulComplement(got, b)
-			if diff := cmp.Diff(mul, got); diff != "" {
-				t.Errorf("MulComplement (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, got, mul, "MulComplement")
 			got = slices.Clone(a)
 			kernel.Axpy(got, alpha, b)
-			if diff := cmp.Diff(axpy, got); diff != "" {
-				t.Errorf("Axpy (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, got, axpy, "Axpy")
 		})
 	})
 }
@@ -83,9 +73,7 @@ func TestCombine(t *testing.T) {
 				}
 				got := make([]float64, n)
 				kernel.Combine(got, c[j], w[j*d:(j+1)*d], 1, x, d)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("row %d of W X + c (-want +got):\n%s", j, diff)
-				}
+				expect.Equal(t, got, want, "row", j, "of W X + c")
 			}
 			for k := range d {
 				want := make([]float64, n)
@@ -96,9 +84,7 @@ func TestCombine(t *testing.T) {
 				}
 				got := make([]float64, n)
 				kernel.Combine(got, 0, w[k:], d, y, h)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("row %d of WᵀY (-want +got):\n%s", k, diff)
-				}
+				expect.Equal(t, got, want, "row", k, "of WᵀY")
 			}
 		})
 	})
@@ -146,9 +132,7 @@ func TestMulPairs(t *testing.T) {
 				}
 			}
 			kernel.MulPairs(got, stride, x, n, pairs)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, got, want)
 		})
 	})
 }
@@ -163,9 +147,7 @@ func TestAddSquares(t *testing.T) {
 				want[i%n] += v * v
 			}
 			kernel.AddSquares(got, x, d)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, got, want)
 		})
 	})
 }
@@ -193,9 +175,7 @@ func TestBilinear(t *testing.T) {
 				}
 			}
 			kernel.Bilinear(got, n, y, h, x, d, w, bias, stride)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, got, want)
 		})
 	})
 }
@@ -215,9 +195,7 @@ func TestColumns(t *testing.T) {
 				}
 			}
 			kernel.Columns(got, x, stride, n, d)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, got, want)
 		})
 	})
 }

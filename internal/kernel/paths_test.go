@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/kernel"
 )
@@ -250,9 +251,7 @@ func TestBitsDoNotChange(t *testing.T) {
 				}
 			}
 		}
-		if got := fmt.Sprintf("%016x", h.Sum64()); got != bits[of.name] {
-			t.Errorf("%s: %s, want %s", of.name, got, bits[of.name])
-		}
+		expect.Equal(t, fmt.Sprintf("%016x", h.Sum64()), bits[of.name], of.name)
 	}
 }
 

@@ -14,8 +14,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -141,9 +140,7 @@ func TestViolations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := fatal.Or(violations(fstest.MapFS{c.file: imports(c.imports...)}, "vitrine"))(t)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, got, c.want)
 		})
 	}
 }

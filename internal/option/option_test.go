@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/internal/expect"
 	"vitrine/internal/option"
 	"vitrine/internal/panics"
@@ -59,9 +57,7 @@ func TestList(t *testing.T) {
 	for _, o := range option.List(legal()) {
 		got = append(got, []string{o.Key, o.Type, o.Range(), o.Doc})
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, got, want)
 	if l := option.List(nil); l != nil {
 		t.Errorf("no options are %v", l)
 	}

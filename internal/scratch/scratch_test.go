@@ -5,20 +5,18 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/internal/scratch"
 )
 
 func TestGrowKeepsItsStorage(t *testing.T) {
 	v := scratch.Grow([]int(nil), 10)
-	if len(v) != 10 {
-		t.Fatalf("length %d, want 10", len(v))
-	}
+	expect.Equal(fatal.T(t), len(v), 10, "length")
 	if w := scratch.Grow(v[:3], 8); len(w) != 8 || &w[0] != &v[0] {
 		t.Errorf("length %d, want 8 in the same storage", len(w))
 	}
-	if w := scratch.Grow(v, 1000); len(w) != 1000 {
-		t.Errorf("length %d, want 1000", len(w))
-	}
+	expect.Equal(t, len(scratch.Grow(v, 1000)), 1000, "length")
 }
 
 func TestMatrix(t *testing.T) {

@@ -56,9 +56,7 @@ func TestLinesOfKeys(t *testing.T) {
 	}
 	if got := parsed(t).Lines; !reflect.DeepEqual(got, want) {
 		for path, line := range want {
-			if got[path] != line {
-				t.Errorf("%s is on line %d, want %d", path, got[path], line)
-			}
+			expect.Equal(t, got[path], line, path, "is on line")
 		}
 		t.Errorf("lines are %v", got)
 	}
@@ -172,9 +170,7 @@ func TestPick(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
+		expect.Equal(t, got, want, text)
 		if strings.Contains(text, "3.0") && err == nil &&
 			!reflect.DeepEqual(known, map[string]any{"kind": "square", "length": 3.0, "corners": []any{int64(4)}}) {
 			t.Errorf("the settings are %v", known)
@@ -220,9 +216,7 @@ func TestLiteral(t *testing.T) {
 		"3": int64(3), "0.5": 0.5, "'x'": "x", "true": true,
 		"[1, 2]": []any{int64(1), int64(2)}, "a table": map[string]any{"a": 1},
 	} {
-		if got := settings.Literal(v); got != want {
-			t.Errorf("%v is written as %s, want %s", v, got, want)
-		}
+		expect.Equal(t, settings.Literal(v), want, v, "is written as")
 	}
 	known := map[string]any{"kind": "x"}
 	if got := settings.Merge(known, side{Length: 2}); !reflect.DeepEqual(got, map[string]any{

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/panics"
 	_ "vitrine/internal/rapidseed"
@@ -215,9 +216,8 @@ func TestRepeatedValuesFromAnyStart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range c.seeds {
 				s := fatal.Or(TruncatedSVD(context.Background(), c.a, c.k, newRand(uint64(seed)), nil))(t)
-				if diff := cmp.Diff(c.a.Value[:c.k], s.Values, cmpopts.EquateApprox(1e-11, 1e-12)); diff != "" {
-					t.Fatalf("seed %d: singular values, -want +got:\n%s", seed, diff)
-				}
+				expect.Equal(fatal.T(t), s.Values, c.a.Value[:c.k], "seed", seed, "singular values",
+					cmpopts.EquateApprox(1e-11, 1e-12))
 			}
 		})
 	}
@@ -272,12 +272,8 @@ func TestProducts(t *testing.T) {
 				ay[a.Column[p]] += a.Value[p] * y[i]
 			}
 		}
-		if diff := cmp.Diff(ax, a.MulVec(nil, x)); diff != "" {
-			t.Fatalf("A x, -want +got:\n%s", diff)
-		}
-		if diff := cmp.Diff(ay, a.T().MulVec(nil, y)); diff != "" {
-			t.Fatalf("Aᵀy, -want +got:\n%s", diff)
-		}
+		expect.Equal(fatal.T(t), a.MulVec(nil, x), ax, "A x")
+		expect.Equal(fatal.T(t), a.T().MulVec(nil, y), ay, "Aᵀy")
 		if r, c := a.T().Dims(); r != n || c != m {
 			t.Fatalf("Aᵀ is %d×%d", r, c)
 		}

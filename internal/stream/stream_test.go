@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/internal/stream"
 )
@@ -65,9 +65,7 @@ func TestFirstDrawsOfEachLaw(t *testing.T) {
 	a := address{7, 42, stream.Contexts}
 	want := []float64{-0.23794136204887747, 0.2053240998549788, 0.03528252098625184, 34}
 	got := []float64{a.rng().NormFloat64(), a.rng().ExpFloat64(), a.rng().Float64(), float64(a.rng().IntN(100))}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("normal, exponential, uniform, integer below 100 (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, got, want, "normal, exponential, uniform, integer below 100")
 }
 
 // Consecutive seeds, consecutive rounds and every purpose: the grid of a large experiment. The chance that two of its

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"vitrine/internal/expect"
 )
 
 func TestDecode(t *testing.T) {
@@ -34,9 +34,7 @@ func TestDecode(t *testing.T) {
 			if err != nil && !errors.As(err, &have) {
 				t.Fatalf("the error is a %T", err)
 			}
-			if diff := cmp.Diff(c.want, have); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, have, c.want)
 			if c.want == nil && c.text != "" && (dst.A != 1 || dst.B.C != "x") {
 				t.Errorf("decoded %+v", dst)
 			}
@@ -55,9 +53,7 @@ func TestIn(t *testing.T) {
 		{Decode([]byte("a = 1\nb = 2\n"), &dst), `x.toml:2: unknown key "b"`},
 		{errors.New("no place"), "x.toml: no place"},
 	} {
-		if have := In("x.toml", c.err).Error(); have != c.want {
-			t.Errorf("%q, want %q", have, c.want)
-		}
+		expect.Equal(t, In("x.toml", c.err).Error(), c.want)
 	}
 	if err := Decode([]byte("\na = 'x'\n"), &dst); err == nil || err.(*Error).Line != 2 {
 		t.Errorf("a value of the wrong type: %v", err)

@@ -120,9 +120,7 @@ func TestLogicalTypes(t *testing.T) {
 			"18446744073709551615"}
 		got := fatal.Or(tab.Next(columns))(t)
 		for k := range want {
-			if text := got.Columns[k].String(0); text != want[k] {
-				t.Errorf("column %d: %s, want %s", columns[k], text, want[k])
-			}
+			expect.Equal(t, got.Columns[k].String(0), want[k], "column", columns[k])
 		}
 	}
 }
@@ -195,17 +193,13 @@ func TestJSONLines(t *testing.T) {
 	}{{false, "a 1.5 1 {\"x\":[1,2]} NaN|b 2 0  7|c NaN NaN  NaN", []bool{false, true, true, true, false}},
 		{true, "a 1.50 true {\"x\":[1,2]} |b 2 false  7|c    ", []bool{false, true, true, true, false}}} {
 		tab := fatal.Or(open(t, []byte(text), table.Options{Texts: c.texts}))(t)
-		if got := strings.Join(tab.Header(), " "); got != "id n is more late" {
-			t.Errorf("the columns are %s", got)
-		}
+		expect.Equal(t, strings.Join(tab.Header(), " "), "id n is more late", "the columns are")
 		var rows, places []string
 		fatal.If(t, table.Each(tab, func(at string, b *table.Batch, i int) error {
 			var row []string
 			for j := range b.Columns {
 				row = append(row, b.Columns[j].String(i))
-				if b.Columns[j].Bare != c.bare[j] {
-					t.Errorf("column %d is bare: %v", j, b.Columns[j].Bare)
-				}
+				expect.Equal(t, b.Columns[j].Bare, c.bare[j], "column", j, "is bare")
 			}
 			rows, places = append(rows, strings.Join(row, " ")), append(places, at)
 			return nil
@@ -305,9 +299,7 @@ func TestHalves(t *testing.T) {
 	got := fatal.Or(tab.Next([]int{1}))(t).Columns[0].Number
 	want := []float64{1.5, -0.25, 0x1p-24, 65504, 0.333251953125, math.Inf(1), math.Inf(-1), math.NaN(),
 		-2.002716064453125e-05, math.NaN()}
-	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, got, want, cmpopts.EquateNaNs())
 }
 
 // A codec that is not read is named. pandas writes testdata/lz4.parquet with compression = "lz4".

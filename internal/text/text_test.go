@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	_ "vitrine/internal/rapidseed"
 )
 
@@ -33,14 +34,10 @@ func TestTokens(t *testing.T) {
 		{"ΟΔΟΣ ΣΑΣ, ΟΔΟΣ'ΣΑ", []string{"οδος", "σας", "οδοσ", "σα"}},
 		{"ab\xffcd\xc3", []string{"ab", "cd"}},
 	} {
-		if diff := cmp.Diff(c.want, slices.Collect(Tokens(c.text))); diff != "" {
-			t.Errorf("%q, -want +got:\n%s", c.text, diff)
-		}
+		expect.Equal(t, slices.Collect(Tokens(c.text)), c.want, c.text)
 	}
 	for token := range Tokens("stops where asked") {
-		if token != "stops" {
-			t.Errorf("went on to %q", token)
-		}
+		expect.Equal(t, token, "stops", "went on to")
 		break
 	}
 }
@@ -60,9 +57,7 @@ func TestLower(t *testing.T) {
 		"ǅ K Å":         "ǆ k å",
 		"plain, ASCII!": "plain, ascii!",
 	} {
-		if got := lower(text); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
+		expect.Equal(t, lower(text), want, text, "becomes")
 	}
 }
 
@@ -79,9 +74,7 @@ func FuzzTokens(f *testing.F) {
 		for token := range Tokens(text) {
 			got = append(got, fold.Replace(token))
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		expect.Equal(t, got, want)
 	})
 }
 
@@ -95,30 +88,20 @@ func count(documents ...string) *Counts {
 
 func TestTFIDF(t *testing.T) {
 	v := count("The cat sat.", "The cat and the DOG!", "a", "Dog").TFIDF()
-	if diff := cmp.Diff([]string{"and", "cat", "dog", "sat", "the"}, v.Vocabulary); diff != "" {
-		t.Errorf("vocabulary, -want +got:\n%s", diff)
-	}
+	expect.Equal(t, v.Vocabulary, []string{"and", "cat", "dog", "sat", "the"}, "vocabulary")
 	once, twice := math.Log(5.0/2)+1, math.Log(5.0/3)+1
 	near := cmp.Comparer(func(a, b float64) bool { return scalar.EqualWithinRel(a, b, 1e-15) })
-	if diff := cmp.Diff([]float64{once, twice, twice, once, twice}, v.IDF, near); diff != "" {
-		t.Errorf("idf, -want +got:\n%s", diff)
-	}
+	expect.Equal(t, v.IDF, []float64{once, twice, twice, once, twice}, "idf", near)
 	first := math.Sqrt(twice*twice + once*once + twice*twice)
 	second := math.Sqrt(once*once + 6*twice*twice)
-	if diff := cmp.Diff([]int{0, 3, 7, 7, 8}, v.Weights.Start); diff != "" {
-		t.Errorf("rows, -want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff([]int32{1, 3, 4, 0, 1, 2, 4, 2}, v.Weights.Column); diff != "" {
-		t.Errorf("columns, -want +got:\n%s", diff)
-	}
+	expect.Equal(t, v.Weights.Start, []int{0, 3, 7, 7, 8}, "rows")
+	expect.Equal(t, v.Weights.Column, []int32{1, 3, 4, 0, 1, 2, 4, 2}, "columns")
 	want := []float64{
 		twice / first, once / first, twice / first,
 		once / second, twice / second, twice / second, 2 * twice / second,
 		1,
 	}
-	if diff := cmp.Diff(want, v.Weights.Value, near); diff != "" {
-		t.Errorf("weights, -want +got:\n%s", diff)
-	}
+	expect.Equal(t, v.Weights.Value, want, "weights", near)
 }
 
 func TestTFIDFOfNothing(t *testing.T) {

@@ -18,9 +18,7 @@ func TestFor(t *testing.T) {
 		expect.Error(t, wait.For(ctx, 2*time.Second), nil)
 		expect.Error(t, wait.For(ctx, 2*time.Second), context.DeadlineExceeded)
 		expect.Error(t, wait.For(ctx, time.Hour), context.DeadlineExceeded)
-		if d := time.Since(begin); d != 3*time.Second {
-			t.Errorf("it takes %v", d)
-		}
+		expect.Equal(t, time.Since(begin), 3*time.Second, "it takes")
 	})
 }
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 )
@@ -26,9 +26,7 @@ func TestEveryFileHasItsPlace(t *testing.T) {
 	slices.Sort(files)
 	names := experiments.Names()
 	slices.Sort(names)
-	if diff := cmp.Diff(files, names); diff != "" {
-		t.Errorf("files and names differ (-files +names):\n%s", diff)
-	}
+	expect.Equal(t, names, files, "files and names differ")
 	for _, name := range names {
 		if text, err := experiments.Read(name); err != nil || len(text) == 0 {
 			t.Errorf("%s: %d bytes, %v", name, len(text), err)
@@ -37,17 +35,12 @@ func TestEveryFileHasItsPlace(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	if diff := cmp.Diff([]string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian",
-		"sweep-uniform", "warmup", "unit", "contexts", "linear", "worlds", "shop", "positions", "baskets"},
-		experiments.Groups()); diff != "" {
-		t.Errorf("groups (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, experiments.Groups(), []string{"main", "main-gaussian", "main-uniform", "items", "sweep", "sweep-gaussian",
+		"sweep-uniform", "warmup", "unit", "contexts", "linear", "worlds", "shop", "positions", "baskets"}, "groups")
 	for group, want := range map[string]int{"main": 4, "main-uniform": 2, "items": 4, "sweep": 16, "sweep-gaussian": 8,
 		"warmup": 4, "unit": 4, "contexts": 4, "linear": 8, "worlds": 25, "shop": 8, "positions": 4, "baskets": 2,
 		"none": 0} {
-		if n := len(experiments.Members(group)); n != want {
-			t.Errorf("%s has %d members, want %d", group, n, want)
-		}
+		expect.Equal(t, len(experiments.Members(group)), want, group, "has n members")
 	}
 }
 
@@ -111,9 +104,7 @@ func TestCaptionsAreTrue(t *testing.T) {
 					"unit":      map[string]string{"gaussian": "Gaussian", "uniform": "Uniform"}[file.Contexts.Kind],
 					"linear":    fmt.Sprintf("K = %d, d = %d", file.Size, file.Features),
 				}[strings.Split(f.Name, "-")[0]]
-				if p.Caption != want {
-					t.Errorf("%s: caption %q, want %q", p.Experiment, p.Caption, want)
-				}
+				expect.Equal(t, p.Caption, want, p.Experiment, "caption")
 				if f.Heads == nil {
 					continue
 				}
@@ -158,8 +149,6 @@ func TestFiguresOfSomeExperiments(t *testing.T) {
 		for _, f := range experiments.Figures(c.names) {
 			got = append(got, f.Name)
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", c.names, diff)
-		}
+		expect.Equal(t, got, c.want, c.names)
 	}
 }

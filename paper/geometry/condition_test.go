@@ -112,9 +112,7 @@ func TestTauIsTheLargest(t *testing.T) {
 func TestTheLossIsZeroOnTheEquivalenceSetAlone(t *testing.T) {
 	l := survey(t)
 	want := []geometry.Params{{3, 0.5}, {-3, math.Pi - 0.5}}
-	if diff := cmp.Diff(want, l.Global); diff != "" {
-		t.Errorf("W* (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, l.Global, want, "W*")
 	for _, w := range l.Global {
 		if loss := closed(l.ExpectedSize, w, l.Setting.Truth); loss > 1e-14 {
 			t.Errorf("the loss is %v at %v", loss, w)
@@ -166,9 +164,7 @@ func TestEquivalents(t *testing.T) {
 		{-1, math.Pi - 2 - 2*math.Pi}, {-1, math.Pi - 2}, {-1, math.Pi - 2 + 2*math.Pi},
 	}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-12 })
-	if diff := cmp.Diff(want, got, near); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, got, want, near)
 	loss, _ := paper()
 	for _, w := range got {
 		if a, b := loss.At(w), loss.At(geometry.Params{1, 2}); math.Abs(a-b) > 1e-12 {

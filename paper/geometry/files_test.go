@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/internal/expect"
@@ -48,9 +47,7 @@ func written(t *testing.T) string {
 func TestReadIsWhatWriteWrote(t *testing.T) {
 	dir := written(t)
 	got := fatal.Or(Read(dir))(t)
-	if diff := cmp.Diff(small(), got, cmpopts.EquateApprox(1e-8, 0)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Equal(t, got, small(), cmpopts.EquateApprox(1e-8, 0))
 }
 
 func TestReadErrors(t *testing.T) {

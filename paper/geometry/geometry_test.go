@@ -8,6 +8,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/env"
+	"vitrine/internal/expect"
 	"vitrine/internal/panics"
 	"vitrine/paper/geometry"
 	"vitrine/utility"
@@ -109,9 +110,8 @@ func TestExpectedSizeCountsTheSets(t *testing.T) {
 				items += size
 			}
 		}
-		if got, want := geometry.ExpectedSize(c.n, c.k), float64(items)/float64(sets); got != want {
-			t.Errorf("E|S| for N = %d, K = %d is %v, want %v", c.n, c.k, got, want)
-		}
+		expect.Equal(t, geometry.ExpectedSize(c.n, c.k), float64(items)/float64(sets), "E|S| for N", c.n, "K", c.k,
+			"is")
 	}
 }
 

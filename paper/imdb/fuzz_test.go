@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -29,9 +29,7 @@ func FuzzLine(f *testing.F) {
 			return
 		}
 		got := fatal.Or(parseLine(asLines([]Review{want})))(t)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		expect.Equal(t, got, want)
 		_ = want.Key()
 	})
 }
@@ -47,9 +45,7 @@ func FuzzTar(f *testing.F) {
 			return
 		}
 		got := fatal.Or(readTar(bytes.NewReader(asTar(want)), "archive"))(t)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		expect.Equal(t, got, want)
 	})
 }
 

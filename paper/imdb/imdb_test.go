@@ -193,9 +193,7 @@ func TestReadersAgree(t *testing.T) {
 				}
 				done, total = d, of
 			}))(t)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Equal(t, got, want)
 			if done != total || total == 0 {
 				t.Errorf("progress ends at %d of %d", done, total)
 			}
@@ -428,11 +426,9 @@ func TestFeatures(t *testing.T) {
 	var u mat.Dense
 	svd.UTo(&u)
 	sigma := svd.Values(nil)[:Dim]
-	if diff := cmp.Diff(sigma, f.values, cmp.Comparer(func(a, b float64) bool {
+	expect.Equal(t, f.values, sigma, "singular values", cmp.Comparer(func(a, b float64) bool {
 		return scalar.EqualWithinRel(a, b, 1e-11)
-	})); diff != "" {
-		t.Errorf("singular values, -want +got:\n%s", diff)
-	}
+	}))
 	kept := 0.0
 	for j := range Dim {
 		want, got := mat.Col(nil, j, &u), mat.Col(nil, j, f.x)

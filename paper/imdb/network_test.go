@@ -7,10 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/mle"
 )
 
@@ -56,9 +57,7 @@ func TestMinibatches(t *testing.T) {
 			before := len(s.seen)
 			loss := b.Gradient(gradient[:], []float64{1.5})
 			seen := s.seen[before:]
-			if len(seen) != size {
-				t.Fatalf("batch %d has %d rows, want %d", k, len(seen), size)
-			}
+			expect.Equal(fatal.T(t), len(seen), size, "batch", k, "has n rows")
 			want := [2]float64{}
 			for _, x := range seen {
 				sign := float64(1 - 2*(int(math.Round(x*n))%2))
@@ -73,9 +72,7 @@ func TestMinibatches(t *testing.T) {
 			t.Error("two epochs in the same order")
 		}
 		previous = slices.Clone(s.seen)
-		if diff := cmp.Diff(all, slices.Sorted(slices.Values(s.seen))); diff != "" {
-			t.Errorf("rows of an epoch, -want +got:\n%s", diff)
-		}
+		expect.Equal(t, slices.Sorted(slices.Values(s.seen)), all, "rows of an epoch")
 		if epochs != epoch+1 {
 			t.Errorf("progress says epoch %d after %d", epochs, epoch+1)
 		}

@@ -2,7 +2,6 @@ package imdb
 
 import (
 	"context"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -64,9 +63,7 @@ func TestPrepare(t *testing.T) {
 	path := write(t, filepath.Join(dir, "imdb.jsonl"), asLines(reviews))
 	cache := filepath.Join(dir, "new", "cache")
 	d, l := prepare(t, path, cache)
-	if diff := cmp.Diff(whole, l.stages); diff != "" {
-		t.Errorf("stages, -want +got:\n%s", diff)
-	}
+	expect.Equal(t, l.stages, whole, "stages")
 	if n, c := d.Features.Dims(); n != 40 || c != Dim || d.Model.NumFeatures() != Dim ||
 		d.Model.NumParams() != len(d.Params) {
 		t.Errorf("%d×%d features, a model of %d features, %d parameters", n, c, d.Model.NumFeatures(), len(d.Params))
@@ -85,9 +82,7 @@ func TestPrepare(t *testing.T) {
 		if !same(d, again) {
 			t.Error("another dataset")
 		}
-		if diff := cmp.Diff(cached, l.stages); diff != "" {
-			t.Errorf("stages, -want +got:\n%s", diff)
-		}
+		expect.Equal(t, l.stages, cached, "stages")
 	})
 	t.Run("the same from every form and on any number of processors", func(t *testing.T) {
 		folder := filepath.Join(dir, "aclImdb")
@@ -122,9 +117,7 @@ func TestVersion(t *testing.T) {
 	d, _ := prepare(t, path, "")
 	got := []float64{version, mat.Norm(d.Features, 1), mat.Norm(mat.NewVecDense(len(d.Params), d.Params), 1)}
 	want := []float64{1, 23.160640116722174, 137.5863981323509}
-	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-8, 0)); diff != "" {
-		t.Errorf("version and norms of features and parameters, -want +got:\n%s", diff)
-	}
+	expect.Equal(t, got, want, "version and norms of features and parameters", cmpopts.EquateApprox(1e-8, 0))
 }
 
 func TestDamagedCache(t *testing.T) {
@@ -224,12 +217,8 @@ func TestPrepareStops(t *testing.T) {
 				cache := filepath.Join(dir, "cache")
 				_, err := Prepare(ctx, path, cache, report)
 				expect.Error(t, err, context.Canceled)
-				if diff := cmp.Diff(whole[:i+1], l.stages); diff != "" {
-					t.Errorf("stages, -want +got:\n%s", diff)
-				}
-				if _, err := os.Stat(cache); !errors.Is(err, os.ErrNotExist) {
-					t.Errorf("the cache is there: %v", err)
-				}
+				expect.Equal(t, l.stages, whole[:i+1], "stages")
+				expect.Fails(os.Stat(cache))(t, os.ErrNotExist, "the cache is there")
 			})
 		}
 	}

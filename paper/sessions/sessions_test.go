@@ -64,9 +64,7 @@ func TestSameBytes(t *testing.T) {
 			if first == nil {
 				first = files(t, dir)
 			}
-			if diff := cmp.Diff(first, files(t, dir)); diff != "" {
-				t.Errorf("%s, %d workers: -want +got:\n%s", s.Name, workers, diff)
-			}
+			expect.Equal(t, files(t, dir), first, s.Name, workers, "workers")
 			again := fatal.Or(sessions.Read(dir))(t)
 			if diff := cmp.Diff(r.Study, again.Study); diff != "" || len(again.Points) != len(r.Points) {
 				t.Errorf("%d points instead of %d: %s", len(again.Points), len(r.Points), diff)

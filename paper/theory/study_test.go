@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
 
 	"vitrine/assortment"
@@ -49,21 +48,15 @@ func run(t *testing.T, dir string, workers int) *theory.Report {
 	s := small()
 	add := func(n int) { played.Add(int64(n)) }
 	r := fatal.Or(s.Run(t.Context(), "1", experiment.Options{Dir: dir, Workers: workers, Progress: add, Reused: add}))(t)
-	if got := int(played.Load()); got != s.Rounds() {
-		t.Errorf("progress of %d rounds, want %d", got, s.Rounds())
-	}
+	expect.Equal(t, int(played.Load()), s.Rounds(), "progress of n rounds")
 	return r
 }
 
 func TestStudy(t *testing.T) {
 	dir := t.TempDir()
 	r := run(t, dir, 1)
-	if diff := cmp.Diff(r, run(t, t.TempDir(), 8)); diff != "" {
-		t.Errorf("8 workers measure something else:\n%s", diff)
-	}
-	if diff := cmp.Diff(r, run(t, dir, 2)); diff != "" {
-		t.Errorf("continued, it measures something else:\n%s", diff)
-	}
+	expect.Equal(t, run(t, t.TempDir(), 8), r, "8 workers measure something else")
+	expect.Equal(t, run(t, dir, 2), r, "continued, it measures something else")
 	if len(r.Coverage) != 3 || len(r.Growth) != 54 || len(r.Slopes) != 27 || len(r.Constants) != 2 ||
 		len(r.Schedule) != 7 {
 		t.Fatalf("%d rows of coverage, %d of growth, %d of slopes, %d of constants, %d of the schedule",
@@ -88,9 +81,7 @@ func TestStudy(t *testing.T) {
 
 	fatal.If(t, r.Write(dir))
 	back := fatal.Or(theory.Read(dir))(t)
-	if diff := cmp.Diff(r, back); diff != "" {
-		t.Errorf("written and read (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, back, r, "written and read")
 	for name, head := range map[string]string{
 		"coverage.csv":  "beta,covered,always,needed,",
 		"path.csv":      "beta,round,radius,low,distance,high,potential,bound\n",

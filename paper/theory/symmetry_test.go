@@ -72,9 +72,7 @@ func TestImagesAreEquivalent(t *testing.T) {
 				images++
 			}
 		})
-		if images != 48 {
-			t.Errorf("%d images", images)
-		}
+		expect.Equal(t, images, 48, "images")
 	}
 }
 

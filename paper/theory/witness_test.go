@@ -12,6 +12,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/env"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/paper/theory"
 	"vitrine/utility"
@@ -191,9 +192,7 @@ func TestCoverageAgainstItsDefinition(t *testing.T) {
 func TestCoverageMakesOptimism(t *testing.T) {
 	wide := live(t, func(o *bandit.ONLOptions) { o.Beta = 1e6 }).witness.Diagnostics()
 	for _, name := range []string{"covered", "always", "optimistic_slack", "optimistic_best_slack", "revenue"} {
-		if wide[name] != 1 {
-			t.Errorf("β_T = 10⁶: %s = %v, want 1", name, wide[name])
-		}
+		expect.Equal(t, wide[name], 1, "β_T = 10⁶", name, "=")
 	}
 	none := live(t, func(o *bandit.ONLOptions) { o.Beta = 0 }).witness.Diagnostics()
 	if none["covered"] != 0 || none["always"] != 0 {

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
@@ -81,9 +79,7 @@ func TestMeasure(t *testing.T) {
 		{Policy: "slow", Cell: cell(6, 1), Offer: 6, Offers: 2, Round: 0.006},
 		{Policy: "slow", Cell: cell(6, 3), Refused: "41"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("points (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, got, want, "points")
 }
 
 // Existing points are not measured again, and survive an interruption.
@@ -110,9 +106,7 @@ func TestMeasurementsContinue(t *testing.T) {
 		t.Fatalf("%d points, error %v", len(s.Points), err)
 	}
 	read := fatal.Or(tractability.Read(dir))(t)
-	if diff := cmp.Diff(s, read); diff != "" {
-		t.Errorf("what was written and read (-written +read):\n%s", diff)
-	}
+	expect.Equal(t, read, s, "what was written and read")
 	record.Version = "2"
 	if s, err := tractability.Open(dir, record); err != nil || len(s.Points) != 0 {
 		t.Errorf("%v, error %v: points of another version are not continued", s, err)
