@@ -67,6 +67,7 @@ type OverviewEntry struct {
 	StandardError *float64 `json:"standard_error"`
 	Gains         []Gain   `json:"gains" doc:"what the placement earns more, over the time that was asked for; of an experiment or a hold-out, since it began"`
 
+	Unwatched  uint64              `json:"unwatched_decisions,omitzero" doc:"the least number of further decisions before a check of the guard can fail"`
 	Experiment *OverviewExperiment `json:"experiment,omitempty" doc:"the running experiment, with the numbers of its report"`
 
 	Health []Health `json:"health" doc:"the worst first; empty if all is well"`

@@ -72,13 +72,18 @@ func TestStopRule(t *testing.T) {
 	}
 }
 
-// Until a decision counts, the report says when the first ones will: when the last decision that may join their cohort
-// has expired. At that time they count.
+// The report says when the next decisions will count: when the last decision that may join their cohort has expired. At
+// that time they count. If no outcome is awaited, they wait for the next decision.
 func TestFirstDecisionsCount(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`))
-	s := newBoutique(t, e, 0, 0)
-	s.serve(2, 2)
+	s := newBoutique(t, e, 1, 1)
+	s.serve(1, 2)
+	if r := s.report(); r.Decisions != 0 || r.Counts != nil {
+		t.Errorf("%d decisions count, the first from %v on, without a later one", r.Decisions, r.Counts)
+	}
+	s.sells = []float64{0, 0}
+	s.serve(1, 2)
 	r := s.report()
 	length := int64(30*minute) / 16
 	want := (1e18+minute)/length*length + length + 30*minute // the first decision is made after a minute

@@ -108,6 +108,12 @@ func (s *Server) overviewOf(name string, now int64, span time.Duration, points i
 	if recent.Policy.Rounds > 1 {
 		e.StandardError = &standardError
 	}
+	e.Unwatched = stats.Guard.Checks[0].Needs
+	for _, check := range stats.Guard.Checks {
+		if check.From == nil {
+			e.Unwatched = min(e.Unwatched, check.Needs)
+		}
+	}
 	if stats.Mode == api.Experimenting {
 		if e.Experiment, err = s.experiment(name); err != nil {
 			return e, err

@@ -380,7 +380,7 @@ export interface ExperimentPlan {
 export interface ExperimentReport {
   begun: string;
   control: string;
-  /** Latest time at which the first decisions will count; left out once some count, and before the first decision. */
+  /** Latest time at which the next decisions will count; left out if no outcome is awaited: the others then count with the next decision. */
   counts_from?: string;
   /** Decisions that count so far. */
   decisions: number;
@@ -919,6 +919,8 @@ export interface OverviewEntry {
   policy: string;
   series: Series;
   standard_error: number | null;
+  /** The least number of further decisions before a check of the guard can fail. */
+  unwatched_decisions?: number;
 }
 
 export interface OverviewExperiment {
@@ -1011,7 +1013,7 @@ export interface Placement {
   explore_share?: number;
   /** What is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues. */
   fallback?: "baseline" | "version";
-  /** What is known about items and users. */
+  /** What is known about items and shoppers. */
   features: readonly Feature[];
   /** The share of shoppers who always see the caller's baseline, whatever the mode and the experiment, so that there is always something to compare with; in steps of 0.0001. Every request then has a shopper_id and a baseline; not in the mode shadow. */
   holdout_share?: number;

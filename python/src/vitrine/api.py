@@ -401,7 +401,7 @@ class ExperimentReport(TypedDict):
     begun: str
     control: str
     counts_from: NotRequired[str]
-    """Latest time at which the first decisions will count; left out once some count, and before the first decision."""
+    """Latest time at which the next decisions will count; left out if no outcome is awaited: the others then count with the next decision."""
     decisions: int
     """Decisions that count so far."""
     ended: NotRequired[str]
@@ -927,6 +927,8 @@ class OverviewEntry(TypedDict):
     policy: str
     series: Series
     standard_error: float | None
+    unwatched_decisions: NotRequired[int]
+    """The least number of further decisions before a check of the guard can fail."""
 
 
 class OverviewExperiment(TypedDict):
@@ -1020,7 +1022,7 @@ class Placement(TypedDict):
     fallback: NotRequired[Literal["baseline", "version"]]
     """What is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues."""
     features: list[Feature]
-    """What is known about items and users."""
+    """What is known about items and shoppers."""
     holdout_share: NotRequired[float]
     """The share of shoppers who always see the caller's baseline, whatever the mode and the experiment, so that there is always something to compare with; in steps of 0.0001. Every request then has a shopper_id and a baseline; not in the mode shadow."""
     horizon: NotRequired[int]

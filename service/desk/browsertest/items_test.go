@@ -136,6 +136,18 @@ func TestManyItems(t *testing.T) {
 	b.fill("Find", "")
 	b.reads("1 item")
 	b.wait(row("sku-000002"))
+	b.goTo("/placements/home/try")
+	b.reads("A trial takes at most 10,000 of the 100,000 items")
+
+	// As many rows as browsers have no room for.
+	b.run(`(window.real = fetch, window.fetch = (u, i) => u.includes("/shelf?") ? Promise.resolve(Response.json({ count: 1e6, complete: true, items: Array.from({ length: 100 }, (_, k) => ({ item: { id: "item-" + (Number(new URLSearchParams(u.split("?")[1]).get("from")) + k) }, shown: 0, taken: 0, revenue: 0 })) })) : real(u, i), 0)`)
+	b.goTo("/placements/home/items")
+	b.reads("1,000,000 items")
+	for at, want := range map[string]string{"1e9": "item-999999", "(e.scrollHeight - e.clientHeight) / 2": "item-500000", "0": "item-0"} {
+		b.on(`document.querySelector("main .rows")`, "e.scrollTop = "+at)
+		b.wait(`((r) => r && ((a, b) => a.bottom > b.top && a.top < b.bottom)(r.getBoundingClientRect(), r.closest(".rows").getBoundingClientRect()))(` +
+			row(want) + `)`)
+	}
 }
 
 // The number that says what a placement earns is the same on the overview, on its page and in the statistics.
@@ -170,7 +182,7 @@ func TestOneNumber(t *testing.T) {
 	}
 	total := fatal.Or(s.Stats(t.Context(), "window"))(t).Gains[0].Total.Estimate
 	if want := eval[string](b, fmt.Sprintf(
-		`((v) => Math.abs(v) >= 100 ? Number(v.toPrecision(3)).toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero", maximumFractionDigits: 0 }) : v.toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero" }))(%v)`, total)); seen[0] != seen[1] || seen[0] != want {
+		`((v) => Math.abs(v) >= 100 ? Number(v.toPrecision(3)).toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero", maximumFractionDigits: 0 }) : v.toLocaleString("en-US", { style: "currency", currency: "USD", signDisplay: "exceptZero" }))(%v).replace("-", "−")`, total)); seen[0] != seen[1] || seen[0] != want {
 		t.Errorf("the pages have %q, the statistics %s", seen, want)
 	}
 }

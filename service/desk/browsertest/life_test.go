@@ -68,9 +68,9 @@ func TestPlacementsLife(t *testing.T) {
 
 	s.sell(t, "window", "first", 6)
 	b.visit("/placements/window/versions")
-	b.fill("Keep today's state", "before the change")
+	b.fill("Keep today's state", "before the change of min_size")
 	b.press("Keep")
-	b.reads("Before the change")
+	b.reads("Before the change of min_size.")
 	versions, err := s.Versions(t.Context(), "window")
 	if err != nil || len(versions) == 0 {
 		t.Fatalf("%v, %v", versions, err)

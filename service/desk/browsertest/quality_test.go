@@ -204,12 +204,31 @@ func TestNoData(t *testing.T) {
 	}
 }
 
+// A few visits are not a curve, and are not watched. The arrow keys read a curve.
+func TestFewVisits(t *testing.T) {
+	s := serve(t, nil)
+	s.empty(t, "home")
+	s.sell(t, "home", "few", 5)
+	b := open(t, s.base)
+	b.visit("/placements/home")
+	b.reads("The curve of revenue begins once")
+	b.reads("Not watched yet")
+	b.reads("no alarm can ring in the next")
+	s.sell(t, "home", "more", 30)
+	const chart = `document.querySelector("main .chart [aria-label^='Revenue per visit']")`
+	b.on(chart, "e.focus()")
+	b.pressKey("ArrowRight", 39)
+	b.wait(chart + `.closest("figure").querySelector("figcaption").innerText.includes("Vitrine 1")`)
+}
+
 // tabKey presses the tabulator.
-func (b *tab) tabKey() {
+func (b *tab) tabKey() { b.Helper(); b.pressKey("Tab", 9) }
+
+func (b *tab) pressKey(name string, code int64) {
 	b.Helper()
 	for _, kind := range []input.DispatchKeyEventType{"rawKeyDown", "keyUp"} {
-		call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: "Tab", Code: "Tab",
-			WindowsVirtualKeyCode: 9})
+		call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: name, Code: name,
+			WindowsVirtualKeyCode: code})
 	}
 }
 

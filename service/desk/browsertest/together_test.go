@@ -100,13 +100,16 @@ func TestChangedElsewhere(t *testing.T) {
 	a.reads("No items yet.")
 	fatal.Or(s.PutItems(t.Context(), "home", []api.CatalogueItem{{ID: "sku", Features: api.Values{api.Number("price", 1)}}}))(t)
 	a.wait(row("sku")) // a page without items looks for them
-	a.careless = true  // the placement is gone
+	c := open(t, s.base)
+	c.visit("/placements/home/decisions")
+	a.careless, c.careless = true, true // the placement is gone
 	fatal.If(t, s.Delete(t.Context(), "home"))
 	b.press("See what this does")
 	b.reads("The placement was deleted, in another tab or by somebody else.")
 	b.press("Show the settings as they are now")
 	b.reads(`Placement "home": not found`)
 	a.reads(`Placement "home": not found`)
+	c.reads(`Placement "home": not found`)
 }
 
 // An experiment that another tab began or changed is neither ended nor changed back.

@@ -79,7 +79,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 		Decisions: e.Results.Mean.N, Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
 		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
 	}
-	if r.Decisions == 0 && len(e.cohorts) > 0 {
+	if len(e.cohorts) > 0 && e.cohorts[0].Open > 0 {
 		r.Counts = new(timeOf((e.cohorts[0].Number+1)*cohort + int64(window)))
 	}
 	for class := range e.groups {

@@ -26,7 +26,8 @@ interface Props {
 
 const right = 12, bottom = 22, above = 8;
 
-// Chart draws lines over times or counts, with a scale on both axes. The values at the pointer are below.
+// Chart draws lines over times or counts, with a scale on both axes. Below are the values at the pointer, or where the arrow
+// keys are.
 export function Chart(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(600);
@@ -67,10 +68,17 @@ export function Chart(props: Props) {
     });
     setHover(best);
   };
+  const key = (e: KeyboardEvent) => {
+    const way = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+    if (!way) return;
+    e.preventDefault();
+    const given = times.map((_, i) => i).filter((i) => lines.some((l) => l.values[i] != null));
+    setHover((way > 0 ? given : given.toReversed()).find((i) => hover === undefined || (i - hover) * way > 0) ?? hover);
+  };
   return (
     <figure class="chart">
-      <div ref={box} onPointerMove={(e) => nearest(e.clientX)} onPointerLeave={() => setHover(undefined)}>
-        <svg class="plot" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={props.label}>
+      <div ref={box} tabIndex={0} role="group" aria-label={`${props.label.replace(/\.?$/, ".")} The arrow keys read the values.`} onKeyDown={key} onBlur={() => setHover(undefined)} onPointerMove={(e) => nearest(e.clientX)} onPointerLeave={() => setHover(undefined)}>
+        <svg class="plot" width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
           {ys.map((v) => <><line class="axis" x1={left} x2={width - right} y1={y(v)} y2={y(v)} /><text x={left - 6} y={y(v) + 4} text-anchor="end">{write(v)}</text></>)}
           {labels.map((l) => <text x={l.at} y={height - 5} text-anchor="middle">{l.text}</text>)}
           {props.marks?.map((t) => <line class="mark" x1={x(t)} x2={x(t)} y1={above} y2={height - bottom} />)}
@@ -85,7 +93,7 @@ export function Chart(props: Props) {
           {hover === undefined || times[hover] === undefined ? null : <line class="mark" x1={x(times[hover]!)} x2={x(times[hover]!)} y1={above} y2={height - bottom} />}
         </svg>
       </div>
-      <figcaption>
+      <figcaption aria-live="polite">
         {hover === undefined || times[hover] === undefined ? null : <span>{props.at || props.counts ? writeX(times[hover]!) : to - from > 86_400 ? moment(new Date(times[hover]! * 1000).toISOString()) : dateOf(times[hover]!, 60, 0)}:</span>}
         {lines.length > 1 || hover !== undefined ? lines.map((l, i) => <span class={`key-${(i % 4) + 1}${l.dashed ? " dashed" : ""}`}>{l.label}{hover === undefined || l.values[hover] == null ? "" : ` ${write(l.values[hover]!)}`}</span>) : null}
       </figcaption>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { placement } from "./api";
 import { lazy } from "./lazy";
-import { amounts, count, moment, money, number, percent, plural, portion, sentence, Table } from "./ui";
+import { amounts, count, Empty, moment, money, number, percent, plural, portion, sentence, Table } from "./ui";
 
 const Charts = lazy(() => import("./experiment-charts"));
 
@@ -120,13 +120,14 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
   const paid: Write = (v) => money(v, currency);
   const gained: Write = (v) => money(v, currency, true);
   const at = phase(r);
+  const made = r.variants.reduce((n, v) => n + v.decisions_made, 0);
   return (
     <>
       <VerdictLine of={r.verdict} currency={currency} over={at === "over"} />
       <Ahead of={r} write={paid} />
       <p class="quiet">
         {at === "waits" ? `Starts on ${moment(r.starts)}. ` : never(r) ? `It was ended on ${moment(r.ended)}, before its start. ` : `Since ${moment(r.starts ?? r.begun)}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
-        {count(r.decisions)} of {plural(r.variants.reduce((n, v) => n + v.decisions_made, 0), "visit")} counted so far{r.counts_from ? `; the first ones will by ${moment(r.counts_from)}` : ""}. A visit counts once its outcome is known or the wait for it is over.
+        {count(r.decisions)} of {plural(made, "visit")} {r.ended ? "counted" : "counted so far"}{r.ended || r.decisions === made ? "" : r.counts_from ? `; the next ones will by ${moment(r.counts_from)}` : "; the others will with the next visit"}. A visit counts once its outcome is known or the wait for it is over.
         {at === "runs" && r.ends ? ` Planned until ${moment(r.ends)}.` : ""}
         {r.min_gain > 0 ? ` A change is worth making if it gains ${paid(r.min_gain)} per visit.` : ""}
       </p>
@@ -148,7 +149,7 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
       <Harm of={r} />
       <Segments of={r} write={gained} />
       <h3>Are the shoppers divided as planned?</h3>
-      <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No. Do not trust the differences, and find the cause first: pages that fail, outcomes that are not reported, a cache." : "Nothing speaks against it."}</span> {plural(r.sample_ratio.shoppers, "shopper")}: {r.variants.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")} (p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}).</p>
+      {r.sample_ratio.shoppers === 0 ? <Empty>No visit counts yet.</Empty> : <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No. Do not trust the differences, and find the cause first: pages that fail, outcomes that are not reported, a cache." : "Nothing speaks against it."}</span> {plural(r.sample_ratio.shoppers, "shopper")}: {r.variants.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")} (p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}).</p>}
       <Details of={r} />
     </>
   );

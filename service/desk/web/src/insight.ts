@@ -60,7 +60,7 @@ export const slight = 0.03; // of the share that would buy: less hardly matters
 export function wish(points: Point[], write: (v: number) => string): string | undefined {
   if (points.length < 2 || spread(points) < slight) return undefined;
   const best = points.reduce((a, b) => (b.buy_share > a.buy_share ? b : a));
-  if (best === points[0]) return `at ${write(best.value as number)} or less`;
+  if (best === points[0]) return `at ${write(best.value as number)}${best.value === 0 ? "" : " or less"}`;
   if (best === points[points.length - 1]) return `at ${write(best.value as number)} or more`;
   return `at about ${write(best.value as number)}`;
 }

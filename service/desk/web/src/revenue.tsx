@@ -1,8 +1,9 @@
 import { Chart, type Line } from "./chart";
-import { edge, settled, smooth, spread, type Entry } from "./series";
+import { edge, smooth, spread, type Entry } from "./series";
 import { Empty, money, portion } from "./ui";
 
-const fewest = 30; // decisions of a point of a comparison
+const fewest = 10; // decisions of a point
+const fewestCompared = 30; // of a comparison
 
 // Revenue is what a visit earns over time, with what it is compared with dashed, and the third line dotted.
 export function Revenue(props: { of: Entry; seconds: number; height?: number }) {
@@ -13,20 +14,20 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
   const lines: Line[] = [];
   const said: string[] = [];
   if (s.policy) {
-    const values = settled(s, s.policy);
+    const { values, errors } = smooth(s, s.policy, fewest, false);
     const random = p.policy === "uniform";
-    lines.push({ label: random ? "random pages" : "Vitrine", values, low: edge(values, s.policy.standard_error, -1).map((v, i) => (v === null || values[i]! < 0 ? v : Math.max(v, 0))), high: edge(values, s.policy.standard_error, 1) });
+    lines.push({ label: random ? "random pages" : "Vitrine", values, low: edge(values, errors, -1).map((v, i) => (v === null || values[i]! < 0 ? v : Math.max(v, 0))), high: edge(values, errors, 1) });
     said.push(`Solid: ${random ? "random pages with their" : "Vitrine with its"} 95% band.`);
   }
   if (s.chance) {
-    lines.push({ label: "random pages", values: smooth(s, s.chance, fewest), dashed: true });
+    lines.push({ label: "random pages", values: smooth(s, s.chance, fewestCompared).values, dashed: true });
     said.push(`Dashed: random pages${p.mode === "explore" ? `, shown to ${portion(p.explore_share)} of shoppers` : ""}.`);
   }
   if (s.baseline) {
-    lines.push({ label: "your own pages", values: smooth(s, s.baseline, fewest), dashed: true });
+    lines.push({ label: "your own pages", values: smooth(s, s.baseline, fewestCompared).values, dashed: true });
     said.push(`${s.chance ? "Dotted" : "Dashed"}: your own pages${p.holdout_share && p.mode !== "experiment" ? `, shown to ${portion(p.holdout_share)} of shoppers` : ""}.`);
   }
-  if (!lines.some((l) => l.values.some((v) => v !== null))) return <Empty>The curve of revenue begins once the first visits have their outcomes, or the wait for them is over.</Empty>;
+  if (!lines.some((l) => l.values.some((v) => v !== null))) return <Empty>The curve of revenue begins once some dozens of visits have their outcomes, or the wait for them is over.</Empty>;
   return (
     <>
       <Chart label={`Revenue per visit of ${p.name} over time. ${said.join(" ")}`} times={s.start_unix_seconds} lines={lines} range={range} height={props.height ?? 220} format={(v) => money(v, p.currency).replace(/[.,]00(?=\D|$)/, "")} />

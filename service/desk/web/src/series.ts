@@ -58,6 +58,7 @@ export interface Entry {
   gains: Gain[];
   experiment?: { name: string; starts?: string; ends?: string; control: string; verdict: Verdict };
   health: Health[];
+  unwatched_decisions?: number;
   series: Series;
 }
 
@@ -80,26 +81,31 @@ export function edge(values: (number | null)[], errors: (number | null)[], sign:
   return values.map((v, i) => (v === null || errors[i] == null ? null : v + sign * z * errors[i]!));
 }
 
-// smooth joins points of a group until each has at least so many rounds, so that a rare comparison is a curve and not noise.
-export function smooth(s: Series, m: Means, least: number): (number | null)[] {
-  const values: (number | null)[] = m.mean.map(() => null);
-  let sum = 0, rounds = 0;
+// smooth joins points of a group until each has at least so many rounds, so that few visits are no noise. Curves lead across
+// the points between, but not across points without decisions if whole is false.
+export function smooth(s: Series, m: Means, least: number, whole = true): { values: (number | null)[]; errors: (number | null)[] } {
+  const values: (number | null)[] = m.mean.map(() => null), errors = values.slice();
+  let sum = 0, rounds = 0, squares = 0;
   settled(s, m).forEach((v, i) => {
-    if (v === null) return;
-    sum += v * m.rounds[i]!;
-    rounds += m.rounds[i]!;
+    const n = m.rounds[i]!;
+    if (v === null || n === 0) return;
+    [sum, rounds, squares] = [sum + v * n, rounds + n, squares + n * v * v + n * (n - 1) * (m.standard_error[i] ?? 0) ** 2];
     if (rounds < least) return; // also at the end, where a few say little
     values[i] = sum / rounds;
-    [sum, rounds] = [0, 0];
+    errors[i] = Math.sqrt(Math.max(squares - sum * values[i]!, 0) / (rounds - 1) / rounds);
+    [sum, rounds, squares] = [0, 0, 0];
   });
-  // A curve leads across the points between.
   let before = -1;
   values.forEach((v, i) => {
     if (v === null) return;
-    for (let k = before + 1; before >= 0 && k < i; k++) values[k] = values[before]! + ((v - values[before]!) * (s.start_unix_seconds[k]! - s.start_unix_seconds[before]!)) / (s.start_unix_seconds[i]! - s.start_unix_seconds[before]!);
+    const between = before < 0 || (!whole && s.decisions.slice(before, i).includes(0)) ? 0 : i - before - 1;
+    for (let k = i - between; k < i; k++) {
+      const part = (s.start_unix_seconds[k]! - s.start_unix_seconds[before]!) / (s.start_unix_seconds[i]! - s.start_unix_seconds[before]!);
+      for (const list of [values, errors]) list[k] = list[before]! + (list[i]! - list[before]!) * part;
+    }
     before = i;
   });
-  return values;
+  return { values, errors };
 }
 
 // spread puts an empty point where nothing happened for longer than a point lasts, so that no curve leads across.

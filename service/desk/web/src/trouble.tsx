@@ -1,5 +1,5 @@
 import { address } from "./routes";
-import type { Health } from "./series";
+import type { Entry, Health } from "./series";
 import { amounts, moment } from "./ui";
 
 // Trouble is what is wrong, before everything else: what happened, how unlikely that is, what Vitrine has done, what to do.
@@ -24,8 +24,8 @@ export function Trouble(props: { of: Health[]; name?: string; currency?: string 
 }
 
 // Badge is how a placement is, in a word.
-export function Badge(props: { of: Health[] }) {
-  const worst = ["bad", "warning", "waiting"].find((l) => props.of.some((h) => h.level === l));
-  const words: Record<string, string> = { bad: "Trouble", warning: "Look at this", waiting: "Waiting for the first outcome" };
-  return <span class={`badge ${worst ?? "good"}`}>{worst ? words[worst] : "Healthy"}</span>;
+export function Badge(props: { of: Entry }) {
+  const worst = ["bad", "warning", "waiting"].find((l) => props.of.health.some((h) => h.level === l)) ?? (props.of.unwatched_decisions ? "unwatched" : "");
+  const words: Record<string, string> = { bad: "Trouble", warning: "Look at this", waiting: "Waiting for the first outcome", unwatched: "Not watched yet" };
+  return <span class={`badge ${worst || "good"}`}>{worst ? words[worst] : "Healthy"}</span>;
 }

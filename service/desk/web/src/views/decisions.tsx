@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, placement } from "../api";
+import { get, placement, Problem } from "../api";
 import { follow } from "../feed";
 import { usePoll } from "../poll";
 import { Item, useProducts } from "../products";
@@ -24,7 +24,7 @@ const earlier = [500, 5000, 50_000]; // entries of the log that the feed begins 
 // Decisions has a search by id, and the decisions as they are made.
 export default function Decisions(props: { name: string }) {
   const { rows, perSecond, failure, paused, pause, looked } = useFeed(props.name);
-  const config = usePoll((signal) => get<{ currency?: string }>(placement(props.name), signal), props.name, 60_000);
+  const config = usePoll((signal) => get<{ currency?: string }>(placement(props.name), signal), props.name, 10_000);
   const currency = config.value?.currency;
   const product = useProducts(props.name, rows.flatMap((d) => d.shown));
   const search = (event: SubmitEvent) => {
@@ -32,7 +32,7 @@ export default function Decisions(props: { name: string }) {
     const id = String(new FormData(event.currentTarget as HTMLFormElement).get("id")).trim();
     if (id) location.hash = address("placements", props.name, "decisions", id);
   };
-  if (config.failure && !config.value) return <Failure of={config.failure} />;
+  if (config.failure && (!config.value || (config.failure instanceof Problem && config.failure.status === 404))) return <Failure of={config.failure} />;
   return (
     <>
       <Card title="Why was a page shown?">

@@ -90,7 +90,7 @@ function Placements(props: { doc: Document }) {
 function Features(props: { doc: Document }) {
   return (
     <Card title="Features">
-      <p>A feature is something that is known about items or users. Features become columns of numbers, from which the policy predicts utilities: a number is one column, a category one for each value, a text or an object some columns that words and members share by hashing, and a cross the products of two earlier ones.</p>
+      <p>A feature is something that is known about items or shoppers. Features become columns of numbers, from which the policy predicts utilities: a number is one column, a category one for each value, a text or an object some columns that words and members share by hashing, and a cross the products of two earlier ones.</p>
       <Members doc={props.doc} of="Feature" />
     </Card>
   );

@@ -11,6 +11,7 @@ const filters: [string, string][] = [["All", ""], ["Can be shown", "available"],
 const orders: [string, string][] = [["Earns the most per page", "earned"], ["Shown most", "shown"], ["Catalogue", ""]];
 const height = 72; // of a row, in pixels
 const part = 100; // items of a request
+const tallest = 20_000_000; // pixels: browsers cut what is much taller
 
 interface Config {
   currency?: string;
@@ -96,7 +97,9 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   const parts = useRef(new Map<number, ShelfItem[]>());
   const [, arrived] = useState(0);
   const view = 9; // rows
-  const first = Math.max(0, Math.floor(top / height) - 3), last = Math.floor(top / height) + view + 3;
+  const all = (state.count ?? 0) * height, tall = Math.min(all, tallest), seen = box.current?.clientHeight ?? 0;
+  const at = top * (tall < all ? (all - seen) / (tall - seen) : 1); // of the present view among all rows
+  const first = Math.max(0, Math.floor(at / height) - 3), last = Math.floor(at / height) + view + 3;
   const wanted = [...new Set([Math.floor(first / part), Math.floor(last / part)])].filter((k) => k === 0 || k * part < (state.count ?? 0));
   const key = wanted.join(" ");
   const load = async (k: number, signal: AbortSignal) => {
@@ -134,13 +137,13 @@ function List(props: { name: string; turn: number; query: Record<string, string>
     <section class="card flush" aria-label="Items">
       {state.failure ? <Failure of={state.failure} /> : null}
       <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${plural(state.count, "item")}${props.query["sort"] === "earned" ? ". Those that few pages have shown come later, until they have proved themselves." : ""}`}</p>
-      <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count ?? -1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
-        <div class="row-of-items heading" role="row">
+      <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count === undefined ? -1 : state.count + 1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
+        <div class="row-of-items heading" role="row" aria-rowindex={1}>
           {["Item", "Times shown", "Bought when shown", "Earned per page", "State", "Actions"].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{k < 5 ? t : <span class="hidden">{t}</span>}</span>)}
         </div>
-        <div role="rowgroup" class="tall" style={{ height: `${(state.count ?? 0) * height}px` }}>
+        <div role="rowgroup" class="tall" style={{ height: `${tall}px` }}>
           {rows.map(({ i, of }) => (
-            <div class="row-of-items" role="row" aria-rowindex={i + 1} key={i} style={{ top: `${i * height}px` }}>
+            <div class="row-of-items" role="row" aria-rowindex={i + 2} key={i} style={{ top: `${i * height + top - at}px` }}>
               {of ? <Row of={of} complete={state.complete ?? true} {...props} /> : <span role="cell" class="quiet">…</span>}
             </div>
           ))}

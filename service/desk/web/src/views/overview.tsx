@@ -70,7 +70,7 @@ function Placement(props: { of: Entry; seconds: number }) {
     <section class="card" aria-label={p.name}>
       <div class="head">
         <h2><a href={tabAddress(p.name)}>{p.name}</a></h2>
-        <Badge of={p.health} />
+        <Badge of={p} />
       </div>
       <p class="quiet">{modeWords(p)}</p>
       {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} /> : null}

@@ -70,7 +70,7 @@ export default function Placement(props: { name: string }) {
   return (
     <>
       <div class="head">
-        {p ? <Badge of={p.health} /> : null}
+        {p ? <Badge of={p} /> : null}
         {p ? <p class="quiet">{modeWords(p)}</p> : null}
         <Pick label="Time" of={spans} value={seconds} change={setSeconds} />
         <a class="button" href={address("placements", name, "try")}>Try a page</a>

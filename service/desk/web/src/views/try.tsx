@@ -3,7 +3,7 @@ import { get, placement, request } from "../api";
 import { Why, type Answer, type Explanation } from "../explain";
 import { Labelled } from "../form";
 import { usePoll } from "../poll";
-import { Card, Empty, Failure, Loading } from "../ui";
+import { Card, count, Empty, Failure, Loading, plural } from "../ui";
 
 interface Feature {
   name: string;
@@ -19,6 +19,8 @@ interface Config {
   max_size: number;
   features: Feature[];
 }
+
+const most = 10_000; // items of a trial
 
 // Typed are the values of features as they were typed, by name.
 type Typed = Record<string, string>;
@@ -90,7 +92,7 @@ function Form(props: { name: string; config: Config; stored: number }) {
             <legend>What may be shown</legend>
             {props.stored > 0 ? (
               <div class="controls" role="radiogroup" aria-label="Candidates">
-                <label><input type="radio" name="from" checked={!inline} onChange={() => setInline(false)} /> From the catalogue ({props.stored} items)</label>
+                <label><input type="radio" name="from" checked={!inline} onChange={() => setInline(false)} /> From the catalogue ({plural(props.stored, "item")})</label>
                 <label><input type="radio" name="from" checked={inline} onChange={() => setInline(true)} /> Items typed here</label>
               </div>
             ) : null}
@@ -141,7 +143,8 @@ function Form(props: { name: string; config: Config; stored: number }) {
               <div class="fields">{ofUser.map((f) => <Value key={f.name} of={f} value={user[f.name] ?? ""} change={(v) => setUser({ ...user, [f.name]: v })} />)}</div>
             </fieldset>
           ) : null}
-          {props.stored > 0 ? <details><summary>Rules, and what may be shown</summary>{rules}</details> : rules}
+          {props.stored > most ? <p class="quiet">A trial takes at most {count(most)} of the {count(props.stored)} items: name ids below, or set a filter.</p> : null}
+          {props.stored > 0 ? <details open={props.stored > most}><summary>Rules, and what may be shown</summary>{rules}</details> : rules}
           <div><button class="main" disabled={busy}>{busy ? "Working it out…" : "Show the page"}</button></div>
           {state.failure ? <Failure of={state.failure} /> : null}
         </form>

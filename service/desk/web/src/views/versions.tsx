@@ -100,8 +100,8 @@ export default function Versions(props: { name: string }) {
   );
 }
 
-// sentence writes a note as a sentence, with the settings that it names in words.
-const sentence = (note: string) => end(note.replaceAll(/\b[a-z]+(?:_[a-z]+)+\b/g, (name) => `“${title(name)}”`));
+// sentence writes a note as a sentence. Those of the service name settings.
+const sentence = (note: string) => end(/^before a change of [a-z_, ]+$/.test(note) ? note.replaceAll(/\b[a-z]+(?:_[a-z]+)+\b/g, (name) => `“${title(name)}”`) : note);
 
 const end = (s: string) => s.charAt(0).toLocaleUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? "" : ".");
 
