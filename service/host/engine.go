@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime"
@@ -20,10 +21,10 @@ import (
 const gather = 200 * time.Microsecond
 
 // OpenEngine restores the state from the newest snapshot in a data directory and the entries after it. If that snapshot
-// is unusable, it takes an earlier one, or replays the whole log. If a learner's state is unreadable and the log lost
-// its rounds, the learner starts over, with a warning. OpenEngine also warns if the placements exceed their part of the
-// budget. It uses the Store, Budget, Applied, Follow and Leader of o, and the options of followers; it sets the others
-// itself.
+// is unusable, it takes an earlier one, or replays the whole log. If the snapshot is of another log and the log is empty,
+// that is an error. If a learner's state is unreadable and the log lost its rounds, the learner starts over, with a
+// warning. OpenEngine also warns if the placements exceed their part of the budget. It uses the Store, Budget, Applied,
+// Follow and Leader of o, and the options of followers; it sets the others itself.
 func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog.Logger) (*engine.Engine, error) {
 	o.Build, o.Size, o.Gather = setup.NewLearner, setup.LearnerSize, gather
 	o.Progress = func(entries int) { logger.Info("replaying", "entries", entries) }
@@ -51,6 +52,10 @@ func openEngine(ctx context.Context, data string, o engine.Options, logger *slog
 		}
 		if err == nil || ctx.Err() != nil || errors.Is(err, eventlog.ErrBeyond) {
 			return e, err
+		}
+		if _, empty := o.Store.Position(ctx, 1); errors.Is(err, eventlog.ErrForeign) && errors.Is(empty, eventlog.ErrBeyond) {
+			return nil, hint.New(fmt.Errorf("the log is empty: %s: %w", path, err), "correct [log] url and stream, "+
+				"restore the log, or copy it there with vitrine log copy; to begin with an empty log, remove the file")
 		}
 		logger.Warn("a snapshot is unusable: more of the log is replayed", "snapshot", path, "cause", err.Error())
 	}

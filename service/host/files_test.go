@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"vitrine/internal/fatal"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 )
 
@@ -80,6 +82,24 @@ func TestSnapshotIsRemoved(t *testing.T) {
 		return isFile(path) && r.said("the snapshot was removed while the "+
 			"service ran")
 	})
+}
+
+// A service does not begin an empty log in the place of its log: the state would be overwritten.
+func TestLogIsRemoved(t *testing.T) {
+	t.Parallel()
+	r := runs(t, "", t.TempDir(), nil)
+	r.ask(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
+	r.stop()
+	fatal.If(t, os.RemoveAll(filepath.Join(r.data, LogDir)))
+	c := Default()
+	c.Data, c.Listen = r.data, "127.0.0.1:0"
+	ctx, stop := context.WithCancel(t.Context())
+	err := Run(ctx, c, Options{Logger: slog.New(slog.DiscardHandler), Serving: func(context.Context, string) { stop() }})
+	if !errors.Is(err, eventlog.ErrForeign) || !strings.Contains(err.Error(), "the log is empty") {
+		t.Errorf("it ends with %v", err)
+	}
+	fatal.If(t, os.Remove(filepath.Join(r.data, SnapshotFile)))
+	runs(t, "", r.data, nil).stop()
 }
 
 // If a file of the log is cut under a service, the service notices within seconds. The bytes are lost, so the service
