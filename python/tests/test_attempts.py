@@ -274,7 +274,7 @@ def test_turns() -> None:
 
 
 def test_mistakes() -> None:
-    for base in ["http://x,", ",", "http://x,y:8080", "ftp://x"]:
+    for base in ["http://x,", ",", "http://x,y:8080", "ftp://x", "http://x?key=y"]:
         with pytest.raises(ValueError, match="must be a URL such as"):
             vitrine.Client(base)
     with pytest.raises(ValueError, match="line break"):
@@ -284,6 +284,9 @@ def test_mistakes() -> None:
         with pytest.raises(ValueError, match="is it a decision service"):
             client.list_placements()
         assert client.experiment_report("home", "7") == "<p>"
+        client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200)))
+        with pytest.raises(ValueError, match="is it a decision service"):
+            client.decide("home")
         with pytest.raises(ValueError, match="is no name in a URL"):
             client.delete_item("home", "..")  # would delete the placement
         with pytest.raises(TypeError, match="Decimal"):

@@ -193,7 +193,7 @@ func TestServersDie(t *testing.T) {
 
 // All addresses are read before the first call.
 func TestWrongAddresses(t *testing.T) {
-	for _, base := range []string{"http://x,", ",", "http://x,y:8080", "http://x,http://y z"} {
+	for _, base := range []string{"http://x,", ",", "http://x,y:8080", "http://x,http://y z", "http://x?key=y"} {
 		k := &client.Client{Base: base, HTTP: &hosts{}}
 		if _, err := k.Stats(t.Context(), "home"); err == nil || !strings.Contains(err.Error(),
 			"must be a URL such as") {

@@ -327,7 +327,8 @@ func (a *addresses) read(base string) ([]string, error) {
 		for address := range strings.SplitSeq(base, ",") {
 			address = strings.TrimSpace(address)
 			u, err := url.Parse(address)
-			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
+				strings.ContainsAny(address, "?#") {
 				a.err = fmt.Errorf("client: Base %q: must be a URL such as %q, or several with commas between them",
 					address, "http://127.0.0.1:8080")
 				return

@@ -47,7 +47,7 @@ export class Client {
   constructor(options: Options = {}) {
     this.#options = options;
     this.#bases = (options.base ?? "").split(",").map((base) => base.trim().replace(/\/$/, ""));
-    if (options.base !== undefined && !this.#bases.every((base) => /^https?:\/\/[^/]/.test(base))) {
+    if (options.base !== undefined && !this.#bases.every((base) => /^https?:\/\/[^/?#][^?#]*$/.test(base))) {
       throw new TypeError(`base ${JSON.stringify(options.base)}: must be a URL such as "http://127.0.0.1:8080", or several with commas between them`);
     }
   }
@@ -111,7 +111,7 @@ export class Client {
     const { answer, text } = await this.#send(request, within);
     if (text === null) return answer;
     if (isOf(answer, "application/json")) return JSON.parse(text);
-    if (text && answer.ok) throw new Problem(answer.status, {});
+    if (answer.ok && answer.status !== 204) throw new Problem(answer.status, {});
     return null;
   }
 

@@ -90,6 +90,7 @@ test("a page of something else is no answer", async () => {
   await assert.rejects(client.outcome("home", "d", null), /not an answer of the service/);
   const report = await client.call("experimentReport", { path: { name: "home", experiment: "7" }, query: { entry: 7 } });
   assert.equal(await report.text(), "<p>");
+  await assert.rejects(hosts([() => new Response("")]).client.decide("home", {}), /not an answer of the service/);
 });
 
 test("a caller that names the ETag it has gets null while nothing has changed", async () => {
@@ -131,6 +132,6 @@ test("a page's own origin gets beacons, other origins and keys need a request", 
 });
 
 test("wrong addresses are refused", () => {
-  for (const base of ["http://x,", ",", "http://x,y:8080", "ftp://x", ""]) assert.throws(() => new Client({ base }), /must be a URL such as/);
+  for (const base of ["http://x,", ",", "http://x,y:8080", "ftp://x", "", "http://x?key=y"]) assert.throws(() => new Client({ base }), /must be a URL such as/);
 });
 

@@ -108,8 +108,8 @@ class Rules:
 
 
 def decoded(answer: httpx.Response, wanted: str) -> Any:
-    """The JSON or text of an answer, None if it is empty or the caller has it."""
-    if not answer.is_success or not answer.content:
+    """The JSON or text of an answer, None if it has no content or the caller has it."""
+    if not answer.is_success or answer.status_code == 204:
         return None
     if _media_type(answer) != wanted:
         raise ValueError(f"{answer.url} has answered with the type {_media_type(answer)!r}, want {wanted}: is it a decision service?")
@@ -129,7 +129,7 @@ def addresses(base: str) -> list[str]:
     all = [a.strip().rstrip("/") for a in base.split(",")]
     for a in all:
         url = httpx.URL(a)
-        if url.scheme not in ("http", "https") or not url.host:
+        if url.scheme not in ("http", "https") or not url.host or "?" in a or "#" in a:
             raise ValueError(f"base {a!r}: must be a URL such as 'http://127.0.0.1:8080', or several with commas between them")
     return all
 
