@@ -14,10 +14,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/config"
 	"vitrine/docs/algorithms"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -76,10 +75,8 @@ func TestDecisionsAreShortAndListed(t *testing.T) {
 		if n > most {
 			t.Errorf("%s has %d lines of %d characters", path, n, width)
 		}
-		if diff := cmp.Diff([]string{"**Context.**", "**Decision.**", "**Consequences.**"},
-			part.FindAllString(text, -1)); diff != "" {
-			t.Errorf("%s, -the parts of a decision +its parts:\n%s", path, diff)
-		}
+		expect.Equal(t, part.FindAllString(text, -1), []string{"**Context.**", "**Decision.**", "**Consequences.**"},
+			path, "-the parts of a decision +its parts")
 	}
 	var listed []string
 	for _, m := range regexp.MustCompile(`(?m)^- (\[\d{4}\]\(\d{4}-[\w-]+\.md\)) \S`).FindAllStringSubmatch(
@@ -87,9 +84,7 @@ func TestDecisionsAreShortAndListed(t *testing.T) {
 		listed = append(listed, m[1]+"\n")
 	}
 	slices.Sort(listed)
-	if diff := cmp.Diff(list, strings.Join(listed, "")); diff != "" {
-		t.Errorf("adr/README.md, -the pages +its list:\n%s", diff)
-	}
+	expect.Equal(t, strings.Join(listed, ""), list, "the list in adr/README.md")
 }
 
 // A reference is a file of the module and identifiers that it declares,

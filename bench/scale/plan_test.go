@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -21,9 +22,7 @@ func TestCosts(t *testing.T) {
 	if !(a > 0 && b > 0) {
 		t.Errorf("a = %v, b = %v", a, b)
 	}
-	if _, err := readCosts(t.TempDir()); err == nil || !strings.Contains(err.Error(), "measured.toml") {
-		t.Error(err)
-	}
+	expect.Part(readCosts(t.TempDir()))(t, "measured.toml")
 }
 
 // The planned processes satisfy the inequality, and one fewer per service does not.
@@ -58,9 +57,7 @@ func TestPage(t *testing.T) {
 	plan(&text, c)
 	page := fatal.Or(os.ReadFile("../../docs/scale.md"))(t)
 	tables := strings.Split(strings.TrimSpace(text.String()), "\n\n")[1:]
-	if len(tables) != 2 {
-		t.Errorf("the plan has %d tables", len(tables))
-	}
+	expect.Equal(t, len(tables), 2, "the plan has n tables")
 	for _, table := range tables {
 		if !strings.Contains(string(page), table) {
 			t.Errorf("docs/scale.md does not show this table: go run ./bench/scale plan\n%s", table)

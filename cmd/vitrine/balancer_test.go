@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/freeport"
 	"vitrine/internal/long"
@@ -128,9 +129,7 @@ func TestLoadBalancer(t *testing.T) {
 	if err != nil || r.Decisions.Count != decisions || r.Outcomes.Count != decisions || len(r.Errors) > 0 || !killed {
 		t.Fatalf("%+v, %v; the leader was killed: %v", r, err, killed)
 	}
-	if n := len(*b.ready.Load()); n != 2 {
-		t.Errorf("%d processes are ready", n)
-	}
+	expect.Equal(t, len(*b.ready.Load()), 2, "processes are ready")
 	caller := &client.Client{Base: address, ReadYourWrites: true}
 	defer caller.CloseIdleConnections()
 	fatal.Or(caller.Keep(t.Context(), "home", "after it all"))(t)

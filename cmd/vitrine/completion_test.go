@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/internal/commandline"
+	"vitrine/internal/expect"
 )
 
 func complete(t *testing.T, words ...string) []string {
@@ -53,9 +53,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"help", "comp"}, []string{"completion"}},
 		{[]string{"nonesuch", "--nothing=x"}, nil},
 	} {
-		if diff := cmp.Diff(c.want, complete(t, c.words...), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", c.words, diff)
-		}
+		expect.Equal(t, complete(t, c.words...), c.want, c.words, cmpopts.EquateEmpty())
 	}
 	if all := complete(t); slices.Contains(all, "complete") || !slices.Contains(all, "serve") {
 		t.Errorf("commands: %q", all)

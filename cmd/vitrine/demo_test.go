@@ -100,9 +100,7 @@ func TestRequestsOfTheREADME(t *testing.T) {
 	}
 	requests := regexp.MustCompile(`(?m)^curl (-X PUT )?localhost:8080(\S+) -d '([^']*)'$`).FindAllStringSubmatch(
 		string(text), -1)
-	if len(requests) != 6 {
-		t.Fatalf("%d requests", len(requests))
-	}
+	expect.Equal(fatal.T(t), len(requests), 6, "requests")
 	for i, status := range []int{201, 201, 201, 201, 201, 204} {
 		method := "POST"
 		if requests[i][1] != "" {

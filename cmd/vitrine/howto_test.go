@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -33,9 +33,7 @@ func TestHowToFit(t *testing.T) {
 		"small.toml":  bytes.Replace(specs[0][1], []byte("individual = [\"income\"]\n"), nil, 1)} {
 		write(t, name, string(text))
 	}
-	if commands := play(t, page); commands != 11 {
-		t.Errorf("%d commands on the page", commands)
-	}
+	expect.Equal(t, play(t, page), 11, "commands on the page")
 }
 
 // The commands of docs/howto/swissmetro.md print what the page shows, on the real data.
@@ -55,9 +53,7 @@ func TestHowToSwissmetro(t *testing.T) {
 		"nested.toml": slices.Concat(specs[0][1], specs[1][1])} {
 		write(t, name, string(text))
 	}
-	if commands := play(t, page); commands != 3 {
-		t.Errorf("%d commands on the page", commands)
-	}
+	expect.Equal(t, play(t, page), 3, "commands on the page")
 }
 
 // The commands of the pages about logs print what the pages show. The second page goes on where the
@@ -78,9 +74,7 @@ func TestHowToLogs(t *testing.T) {
 		}
 		commands += play(t, page)
 	}
-	if commands != 12 {
-		t.Errorf("%d commands on the pages", commands)
-	}
+	expect.Equal(t, commands, 12, "commands on the pages")
 }
 
 // readPage reads a page of docs/howto.
@@ -100,9 +94,7 @@ func play(t *testing.T, page []byte) (commands int) {
 				write(t, file, got)
 				got = ""
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: -page +program:\n%s", line, diff)
-			}
+			expect.Equal(t, got, want, line)
 			commands++
 		}
 	}
@@ -370,9 +362,7 @@ func TestHowToPlacements(t *testing.T) {
 		}},
 	} {
 		requests := regexp.MustCompile(`(?m)^curl (-X PUT )?localhost:8080(\S+)(?: -d '([^']*)')?$`).FindAllStringSubmatch(string(readPage(t, page.name)), -1)
-		if len(requests) != len(page.want) {
-			t.Fatalf("%s: %d requests, want %d", page.name, len(requests), len(page.want))
-		}
+		expect.Equal(fatal.T(t), len(requests), len(page.want), page.name, "requests")
 		for i, r := range requests {
 			method := "GET"
 			switch {

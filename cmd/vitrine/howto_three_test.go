@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/freeport"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -30,9 +31,7 @@ type three struct {
 func TestHowToThree(t *testing.T) {
 	h := newThree(t)
 	h.files("from-one-machine-to-three")
-	if n := h.playAll(h.commands("from-one-machine-to-three")); n != 20 {
-		t.Errorf("%d commands on the page", n)
-	}
+	expect.Equal(t, h.playAll(h.commands("from-one-machine-to-three")), 20, "commands on the page")
 }
 
 func newThree(t *testing.T) *three {

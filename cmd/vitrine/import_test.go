@@ -16,8 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/hint"
 	"vitrine/internal/long"
@@ -182,9 +181,7 @@ func TestExportsAreImports(t *testing.T) {
 		got := decisionsOf(t, format)
 		if !maps.Equal(got, want) {
 			for id, line := range want {
-				if got[id] != line {
-					t.Fatalf("%s: decision %s\n got %s\nwant %s", format, id, got[id], line)
-				}
+				expect.Equal(fatal.T(t), got[id], line, format, "decision", id)
 			}
 			t.Errorf("%s: %d decisions, want %d", format, len(got), len(want))
 		}
@@ -210,9 +207,7 @@ func TestExportsAreImports(t *testing.T) {
 	law := regexp.MustCompile(`"(propensity|sampling_law)":([^{,]*|\{.*?\}),`)
 	for id, line := range decisionsOf(t, "obp") {
 		strip := func(s string) string { return law.ReplaceAllString(shown.FindString(s), "") }
-		if strip(line) != strip(want[id]) {
-			t.Fatalf("decision %s\n got %s\nwant %s", id, strip(line), strip(want[id]))
-		}
+		expect.Equal(fatal.T(t), strip(line), strip(want[id]), "decision", id)
 	}
 }
 
@@ -238,9 +233,7 @@ func TestExportsOfRandomPolicies(t *testing.T) {
 		if code != 0 || errs != "" {
 			t.Errorf("%s: exit code %d, %q", policy, code, errs)
 		}
-		if n := strings.Count(exported, `"propensity":null`); n != c.none {
-			t.Errorf("%s: %d decisions without a propensity, want %d", policy, n, c.none)
-		}
+		expect.Equal(t, strings.Count(exported, `"propensity":null`), c.none, policy, "decisions without a propensity")
 		_, errs, _ = vitrineRun(t, "export", policy, "--format", "dsjson")
 		if !strings.Contains(errs, c.dsjson) || c.dsjson == "" && strings.Contains(errs, "no propensities") {
 			t.Errorf("%s: %q, want %q", policy, errs, c.dsjson)
@@ -251,9 +244,7 @@ func TestExportsOfRandomPolicies(t *testing.T) {
 			want := decisionsOf(t, policy)
 			run1(t, "import", policy+".jsonl", "--placement", "home", "--create", policy+".json", "--to",
 				policy+" again")
-			if diff := cmp.Diff(want, decisionsOf(t, policy+" again")); diff != "" {
-				t.Errorf("%s: imported otherwise (-exported +imported):\n%s", policy, diff)
-			}
+			expect.Equal(t, decisionsOf(t, policy+" again"), want, policy, "imported otherwise")
 		}
 	}
 }
@@ -299,9 +290,7 @@ func TestInterruptedImport(t *testing.T) {
 			kept++
 		}
 		run1(t, "import", "clicks.csv", "--placement", "home", "--create", "home.json", "--to", dir)
-		if diff := cmp.Diff(want, decisionsOf(t, dir)); diff != "" {
-			t.Fatalf("after %d (-want +got):\n%s", after, diff)
-		}
+		expect.Equal(fatal.T(t), decisionsOf(t, dir), want, "after", after)
 	}
 	if kept == 0 {
 		t.Error("no interrupted import was kept")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
@@ -119,9 +120,7 @@ func TestPushForms(t *testing.T) {
 			mapping, path := s.file("m.toml", mappingText), s.file(name, text)
 			s.push("2 items in the file: 2 changed, 0 deleted", path, "--mapping", mapping)
 			want := strings.Replace(wantItems, `,"available":true`, "", 1)
-			if got := s.list(); got != want {
-				t.Errorf("%s, want %s", got, want)
-			}
+			expect.Equal(t, s.list(), want)
 			s.push("2 items in the file: 0 changed, 0 deleted", path, "--mapping", mapping)
 		})
 	}
@@ -136,9 +135,7 @@ func TestPushAndList(t *testing.T) {
 {"id":"b","features":{"price":2},"attributes":{"colour":7,"ean":"9007199254740993"}}
 `
 	list := s.list()
-	if list != want {
-		t.Fatalf("%s, want %s", list, want)
-	}
+	expect.Equal(fatal.T(t), list, want)
 	s.push(`list.jsonl: item "b" has no revenue and counts as 1, although other items set one
 vitrine: 2 items in the file: 0 changed`, s.file("list.jsonl", list))
 	s.push("the catalogue lacks 1 item of the file", s.file("prices.jsonl", `{"id":"a","revenue":4}
@@ -148,9 +145,7 @@ vitrine: 2 items in the file: 0 changed`, s.file("list.jsonl", list))
 	}
 	s.push("2 items in the file: 0 changed", s.file("marked.jsonl", "\ufeff"+list[strings.Index(list, "\n{")+1:]+`{"id":"a","revenue":4}`), "--patch")
 	s.push("1 item in the file: 1 changed, 2 deleted", s.file("c.csv", "id,price\nc,1\n"), "--replace")
-	if got := s.list(); got != `{"id":"c","features":{"price":1}}`+"\n" {
-		t.Errorf("after a replacement %s", got)
-	}
+	expect.Equal(t, s.list(), `{"id":"c","features":{"price":1}}`+"\n", "after a replacement")
 	// A column without a name, such as the index of a data frame, is ignored.
 	s.push("1 item in the file: 0 changed", s.file("frame.csv", ",id,price,\n0,c,1,\n"))
 }
@@ -216,9 +211,7 @@ func TestBadPushes(t *testing.T) {
 			t.Errorf("%s: exit status %d: %s, want %s", c.name, code, said, c.want)
 		}
 	}
-	if list := s.list(); list != "" {
-		t.Errorf("the catalogue has %s", list)
-	}
+	expect.Equal(t, s.list(), "", "the catalogue has")
 	if _, errs, code := vitrineRun(t, "items", "list", "--url", s.url, "--placement", "nowhere"); code != 1 ||
 		!strings.Contains(errs, `placement "nowhere": not found`) {
 		t.Errorf("exit status %d: %s", code, errs)

@@ -111,9 +111,7 @@ func TestForms(t *testing.T) {
 		for i := range got.Items {
 			got.Items[i].at = ""
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{}, item{})); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", text, diff)
-		}
+		expect.Equal(t, got, want, text, cmp.AllowUnexported(request{}, item{}))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/choice"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -127,10 +128,8 @@ func TestPessimisticPilot(t *testing.T) {
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	fatal.Or(e.Put(t.Context(), "home", []byte(text), 0))(t)
-	if off, fixed := shell(t, "vitrine pilot model.json home.json --no-learning --pessimistic 0"),
-		shell(t, "vitrine pilot model.json home.json --no-learning"); off != fixed {
-		t.Errorf("a pessimism of 0 gives %s, want %s", off, fixed)
-	}
+	expect.Equal(t, shell(t, "vitrine pilot model.json home.json --no-learning --pessimistic 0"),
+		shell(t, "vitrine pilot model.json home.json --no-learning"), "a pessimism of 0 gives")
 	for _, level := range []string{"-1", "NaN", "Inf"} {
 		if got := shell(t, "vitrine pilot model.json home.json --pessimistic="+level); !strings.Contains(got,
 			"must be a number of standard errors, at least 0") {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vitrine/internal/expect"
 )
 
 // A bar is drawn over the one before, however long that was, and ends with its line.
@@ -20,9 +22,7 @@ func TestBar(t *testing.T) {
 	want := "\rmain [" + strings.Repeat("=", 5) + strings.Repeat("-", 15) + "]  25 % 1m0s" +
 		"\r" + strings.Repeat(" ", 38) + "\ra note\n" +
 		"\rmain [" + strings.Repeat("=", 20) + "] 100 %"
-	if out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
-	}
+	expect.Equal(t, out.String(), want)
 	p.close()
 	if text := out.String(); !strings.HasSuffix(text, "100 %\n") {
 		t.Errorf("%q does not end its line", text)

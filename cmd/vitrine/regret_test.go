@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"vitrine/config"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 )
@@ -38,9 +39,7 @@ func TestRegretIsAsRecorded(t *testing.T) {
 		args = append(args, path)
 		want[name] = sum
 	}
-	if len(want) != 5 {
-		t.Fatalf("the table has %d panels, want 5", len(want))
-	}
+	expect.Equal(fatal.T(t), len(want), 5, "the table has n panels")
 	run1(t, args...)
 	for name, sum := range want {
 		regret := fatal.Or(os.ReadFile(filepath.Join(dir, name, "regret.csv")))(t)

@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -160,9 +161,7 @@ func TestSignature(t *testing.T) {
 	secrets, err := readSecrets(path)
 	fatal.If(t, err)
 	const want = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-	if got := sign(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`)); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	expect.Equal(t, sign(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`)), want)
 	fatal.If(t, os.WriteFile(path, []byte(secret+"\nwhsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"), 0o600))
 	if secrets, err = readSecrets(path); err != nil {
 		t.Fatal(err)
@@ -402,13 +401,9 @@ func TestReceiverOfNoUse(t *testing.T) {
 	d := newDesk(t)
 	for _, status := range []int{301, 302, 307, 308} {
 		d.status = status
-		if err := d.Try(t.Context()); err == nil || !strings.Contains(err.Error(), "redirects are not followed") {
-			t.Errorf("%d: %v", status, err)
-		}
+		expect.Part(d.Try(t.Context()))(t, "redirects are not followed", status)
 	}
-	if len(d.ids) != 4 {
-		t.Errorf("%d requests for 4 messages", len(d.ids))
-	}
+	expect.Equal(t, len(d.ids), 4, "requests for 4 messages")
 	hangs := make(chan bool)
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hangs }))
 	defer silent.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/internal/stream"
@@ -119,9 +120,7 @@ func TestReaderKeepsStrings(t *testing.T) {
 		Items: []Item{{ID: "other"}, {Features: Values{Text("t", "xxx")}}, {}},
 		User:  Values{Number("age", 1)},
 	}
-	if diff := cmp.Diff(want, r); diff != "" {
-		t.Errorf("request (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, r, want, "request")
 }
 
 // Names of features count for their request only.

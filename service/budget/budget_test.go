@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/budget"
 )
@@ -45,9 +46,7 @@ func TestRequestsPart(t *testing.T) {
 		{5000, 100, 300}} {
 		b.Charge(c.held)
 		for p, maximum := range map[budget.Purpose]int64{budget.Body: c.body, budget.Work: c.work} {
-			if err := b.Take(t.Context(), p, maximum+1, patience); !errors.Is(err, budget.ErrNever) {
-				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, maximum+1, err)
-			}
+			expect.Error(t, b.Take(t.Context(), p, maximum+1, patience), budget.ErrNever, c.held, p, maximum+1)
 			if err := b.Take(t.Context(), p, maximum, patience); err != nil {
 				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, maximum, err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
@@ -147,9 +148,7 @@ func TestCatalogueIsAMap(t *testing.T) {
 		records := slices.Collect(c.Freeze().Records())
 		again := fatal.Or(Restore(s, c.Version(), slices.Values(records)))(t)
 		compare(t, again, want, c.Version())
-		if diff := cmp.Diff(records, slices.Collect(again.Freeze().Records())); diff != "" {
-			t.Fatal(diff)
-		}
+		expect.Equal(fatal.T(t), slices.Collect(again.Freeze().Records()), records)
 		if again.Bytes() != c.Bytes() || again.limited != c.limited || again.earning != c.earning ||
 			!maps.Equal(again.attributes, c.attributes) {
 			t.Fatalf("restored: %d bytes, %d limited, %d earning, attributes %v; were %d, %d, %d, %v", again.Bytes(),
@@ -226,9 +225,7 @@ func checkGroups(t *rapid.T, c *Catalogue, want model) {
 		},
 	} {
 		groups := groupsOf(c, by)
-		if len(groups.Of) != c.Len() {
-			t.Fatalf("%v: groups of %d items, want %d", by, len(groups.Of), c.Len())
-		}
+		expect.Equal(fatal.T(t), len(groups.Of), c.Len(), by, "groups of n items")
 		number := map[any]int32{}
 		for slot, g := range groups.Of {
 			v := value(want[c.ID(int32(slot))])
@@ -334,9 +331,8 @@ func TestOtherFeatures(t *testing.T) {
 	other := schemaOf(t,
 		`[{"name":"brand","kind":"category","values":["x"]},{"name":"price","kind":"number","scale":2}]`)
 	moved, err, _ := c.WithSchema(context.Background(), other)
-	if err == nil || err.Error() != `item "b": /items/0/features/brand: is missing, and the feature has no default` {
-		t.Errorf("b has no brand: %v", err)
-	}
+	expect.Message(err)(t, `item "b": /items/0/features/brand: is missing, and the feature has no default`,
+		"b has no brand")
 	if moved.Len() != 2 || moved.Version() != 7 || !slices.Equal(moved.Row(0), []float64{1, 1.5}) ||
 		moved.Revenue(1) != 2 {
 		t.Errorf("%d items of version %d: %v", moved.Len(), moved.Version(), moved.Rows())
@@ -399,8 +395,6 @@ func TestLearn(t *testing.T) {
 		if !slices.Equal(c.Rows(), want.Rows()) {
 			t.Errorf("after %v the rows are not those of a new catalogue", seen)
 		}
-		if same := slices.Equal(c.Rows(), before); same != (seen.Feature == "place") {
-			t.Errorf("after %v the rows are the same: %v", seen, same)
-		}
+		expect.Equal(t, slices.Equal(c.Rows(), before), seen.Feature == "place", "after", seen, "the rows are the same")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
 )
@@ -90,9 +91,7 @@ func TestBadFilters(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40s: %v, want %s", text, err, want)
-		}
+		expect.Part(err)(t, want, text)
 	}
 }
 

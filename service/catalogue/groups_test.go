@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
@@ -103,9 +104,7 @@ func TestGroupsAreCharged(t *testing.T) {
 	for k := range 10 {
 		groupsOf(c, by(k))
 	}
-	if len(c.lists.groups) != maxLists {
-		t.Errorf("%d lists are remembered, want %d", len(c.lists.groups), maxLists)
-	}
+	expect.Equal(t, len(c.lists.groups), maxLists, "lists are remembered")
 }
 
 // A list's charge is close to its real memory, even if every item has its own value.

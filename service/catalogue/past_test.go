@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
@@ -37,9 +38,7 @@ func TestFiltersByThePast(t *testing.T) {
 		"price > 4":              func(id string, _ feature.Past) bool { return price[id] > 4 },
 	} {
 		f := fatal.Or(c.Filter(t.Context(), filter))(t)
-		if f.AsksPast() != (filter != "price > 4") {
-			t.Errorf("%s: it asks for the past: %v", filter, f.AsksPast())
-		}
+		expect.Equal(t, f.AsksPast(), filter != "price > 4", filter, "it asks for the past")
 		for round := range 20 {
 			past := []feature.Past{{ID: "gone", Seen: 9, Bought: 9}}
 			of := map[string]feature.Past{}

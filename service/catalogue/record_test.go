@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
@@ -26,15 +27,13 @@ func TestRecords(t *testing.T) {
 		fatal.If(t, f.read(text))
 		fatal.If(t, f.verify(s))
 		got := f.item(s)
-		if diff := cmp.Diff(*item, got, cmp.Transformer("values", func(v api.Values) map[string]api.Value {
+		expect.Equal(fatal.T(t), got, *item, cmp.Transformer("values", func(v api.Values) map[string]api.Value {
 			byName := map[string]api.Value{}
 			for _, v := range v {
 				byName[v.Name] = v
 			}
 			return byName
-		})); diff != "" {
-			t.Fatal(diff)
-		}
+		}))
 		slices.Reverse(got.Features)
 		if record(t, &got, s) != text {
 			t.Fatalf("item %d has two records", i)
@@ -54,14 +53,9 @@ func TestDamagedRecords(t *testing.T) {
 				t.Fatalf("item %d: the first %d of %d bytes are a record", i, n, len(text))
 			}
 		}
-		if _, err := New(s).NewChange([]string{text + "\x00"}, nil); err == nil ||
-			!strings.Contains(err.Error(), "1 bytes too many") {
-			t.Errorf("a byte too many: %v", err)
-		}
-		if _, err := New(s).NewChange([]string{"\x02" + text[1:]}, nil); err == nil ||
-			!strings.Contains(err.Error(), "is in format 2, and this program reads format 1") {
-			t.Errorf("version 2: %v", err)
-		}
+		expect.Part(New(s).NewChange([]string{text + "\x00"}, nil))(t, "1 bytes too many", "a byte too many")
+		expect.Part(New(s).NewChange([]string{"\x02" + text[1:]}, nil))(t,
+			"is in format 2, and this program reads format 1", "version 2")
 	}
 }
 
@@ -113,23 +107,16 @@ func TestBadItems(t *testing.T) {
 	} {
 		var item api.CatalogueItem
 		fatal.If(t, json.Unmarshal([]byte(c.item), &item))
-		if _, err := Encode(&item, s, "/items/3"); err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%.60s: %v, want %s", c.item, err, c.want)
-		}
+		expect.Prefix(Encode(&item, s, "/items/3"))(t, c.want, c.item)
 	}
 	c := New(s)
 	one := record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 1)}}, s)
-	if _, err := c.NewChange([]string{one, one}, nil); err == nil ||
-		!strings.Contains(err.Error(), `item "a" is a duplicate`) {
-		t.Errorf("a record twice: %v", err)
-	}
+	expect.Part(c.NewChange([]string{one, one}, nil))(t, `item "a" is a duplicate`, "a record twice")
 	if _, err := c.NewChange([]string{one}, []string{"a"}); err == nil {
 		t.Error("an item is put and deleted")
 	}
-	if _, err := c.NewChange([]string{record(t, &api.CatalogueItem{ID: "a"}, s)}, nil); err == nil ||
-		err.Error() != `item "a": /items/0/features/price: is missing, and the feature has no default` {
-		t.Errorf("an item without a price: %v", err)
-	}
+	expect.Message(c.NewChange([]string{record(t, &api.CatalogueItem{ID: "a"}, s)}, nil))(t,
+		`item "a": /items/0/features/price: is missing, and the feature has no default`, "an item without a price")
 }
 
 // A patch changes only the fields that it names.

@@ -172,9 +172,7 @@ func TestFiltersDuringChanges(t *testing.T) {
 			}
 			for slot := range int32(c.Len()) {
 				item := want[c.ID(slot)]
-				if p.has(slot) != means(item) {
-					t.Fatalf("%s: item %v is in the filter: %v", text, *item, p.has(slot))
-				}
+				expect.Equal(fatal.T(t), p.has(slot), means(item), text, "item", *item, "is in the filter")
 				season, has := item.Attributes["season"].(string)
 				if number := g.Of[slot]; has != (number >= 0) ||
 					has && g.Name(number) != fmt.Sprintf("season %q", season) {
@@ -307,17 +305,13 @@ func TestListsStopWithTheirCaller(t *testing.T) {
 	c := attributed(t, 100, 5, 1)
 	const text = `a0 == "value 00000000"`
 	expect.Fails(c.Filter(&stopped{t.Context(), 4}, text))(fatal.T(t), context.Canceled)
-	if p := c.lists.filters[text]; p.next != 30 {
-		t.Errorf("it looked at %d items, want 30", p.next)
-	}
+	expect.Equal(t, c.lists.filters[text].next, 30, "it looked at n items")
 	if got, err := selected(c, nil, text, 0); err != nil || len(got.Slots) != 20 {
 		t.Errorf("%d items: %v", len(got.Slots), err)
 	}
 	by := GroupsBy{Attribute: "a0"}
 	expect.Fails(c.Groups(&stopped{t.Context(), 2}, by))(fatal.T(t), context.Canceled)
-	if g := c.lists.groups[by]; g.next != 10 {
-		t.Errorf("it looked at %d items, want 10", g.next)
-	}
+	expect.Equal(t, c.lists.groups[by].next, 10, "it looked at n items")
 	if _, _, err := c.WithSchema(&stopped{t.Context(), 5},
 		schemaOf(t, `[{"name":"x","kind":"number","scale":2}]`)); !errors.Is(err, context.Canceled) {
 		t.Errorf("other features: %v", err)
@@ -361,9 +355,7 @@ func TestWork(t *testing.T) {
 			t.Errorf("after the debt is paid: %v", err)
 		}
 		time.Sleep(time.Hour)
-		if left := mine.spend(0); left != comparisonsPerSecond*savedSeconds {
-			t.Errorf("%v are saved up", left)
-		}
+		expect.Equal(t, mine.spend(0), comparisonsPerSecond*savedSeconds, "are saved up")
 
 		var leave []func()
 		for range filtersAtOnce {

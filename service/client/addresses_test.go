@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/client"
@@ -195,10 +196,7 @@ func TestServersDie(t *testing.T) {
 func TestWrongAddresses(t *testing.T) {
 	for _, base := range []string{"http://x,", ",", "http://x,y:8080", "http://x,http://y z", "http://x?key=y"} {
 		k := &client.Client{Base: base, HTTP: &hosts{}}
-		if _, err := k.Stats(t.Context(), "home"); err == nil || !strings.Contains(err.Error(),
-			"must be a URL such as") {
-			t.Errorf("%q: %v", base, err)
-		}
+		expect.Part(k.Stats(t.Context(), "home"))(t, "must be a URL such as", base)
 	}
 }
 

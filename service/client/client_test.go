@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
@@ -178,9 +179,7 @@ func TestCalls(t *testing.T) {
 				c = s.client(network.way(new(atomic.Int64)))
 			}
 			created := fatal.Or(c.Put(ctx, "home", home))(t)
-			if created != (network.way == nil) {
-				t.Errorf("created is %v", created)
-			}
+			expect.Equal(t, created, network.way == nil, "created is")
 			if fatal.Or(c.Put(ctx, "home", home))(t) {
 				t.Error("created twice")
 			}
@@ -193,9 +192,7 @@ func TestCalls(t *testing.T) {
 			again.Decision = a.Decision
 			b := fatal.Or(c.Decide(ctx, "home", again))(t)
 			a.Repeated = true
-			if diff := cmp.Diff(a, b); diff != "" {
-				t.Errorf("-first +again\n%s", diff)
-			}
+			expect.Equal(t, b, a)
 			fatal.If(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
 			fatal.If(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
 			why := fatal.Or(c.Explain(ctx, "home", a.Decision))(t)
@@ -391,9 +388,7 @@ func TestRefusals(t *testing.T) {
 	if retries > 0 {
 		t.Errorf("%d retries", retries)
 	}
-	if n := s.opened.Load(); n != 1 {
-		t.Errorf("%d connections for calls one after another", n)
-	}
+	expect.Equal(t, s.opened.Load(), 1, "connections for calls one after a")
 }
 
 // The token is sent, and is in no error.

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/client"
@@ -157,9 +158,7 @@ func TestAttemptsTakeTooLong(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		n = 3
 		time.AfterFunc(time.Second, cancel)
-		if err := c.Outcome(ctx, "home", "d", ""); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		expect.Error(t, c.Outcome(ctx, "home", "d", ""), context.Canceled)
 	})
 }
 
@@ -181,9 +180,7 @@ func TestNotWorthwhile(t *testing.T) {
 		t.Error(err)
 	}
 	for _, base := range []string{"", "127.0.0.1:8080", "localhost:8080", "ftp://x", "http://%zz"} {
-		if err := ask(&client.Client{Base: base}); err == nil || !strings.Contains(err.Error(), "must be a URL") {
-			t.Errorf("%q: %v", base, err)
-		}
+		expect.Part(ask(&client.Client{Base: base}))(t, "must be a URL", base)
 	}
 	if err := ask(&client.Client{Base: "http://127.0.0.1:1", Key: "secret\n"}); err == nil ||
 		!strings.Contains(err.Error(), "line break") || strings.Contains(err.Error(), "secret") {
@@ -203,9 +200,7 @@ func TestNotWorthwhile(t *testing.T) {
 	} {
 		c := &client.Client{Base: "http://x",
 			HTTP: roundTrip(func(*http.Request) (*http.Response, error) { return answer, nil })}
-		if err := ask(c); err == nil || !strings.HasPrefix(err.Error(), name) {
-			t.Errorf("%v, want %s", err, name)
-		}
+		expect.Prefix(ask(c))(t, name)
 	}
 	c := &client.Client{Base: "http://x", HTTP: roundTrip(func(*http.Request) (*http.Response, error) {
 		return reply(200, "text/html", "<p>"), nil

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -248,9 +249,7 @@ func TestPace(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var p pace
 	p.set(0)
-	if owed := p.advance(0.5, time.Hour); owed != 0.5 {
-		t.Errorf("%v shoppers are owed at a closed door", owed)
-	}
+	expect.Equal(t, p.advance(0.5, time.Hour), 0.5, "shoppers are owed at a closed door")
 	rounds, ended := make(chan int), make(chan struct{})
 	go func() { defer close(ended); p.arrivals(ctx, 7, rounds) }()
 	select {

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/internal/confseq"
+	"vitrine/internal/expect"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -43,9 +42,7 @@ func TestBasketsByHand(t *testing.T) {
 	}
 	want := map[string]*Sold{"b": {Shown: 1, Taken: 1, Revenue: 5, Last: 1}, "c": {Shown: 1, Last: 1},
 		"a": {Shown: 1, Taken: 1, Revenue: 1, Last: 1}}
-	if diff := cmp.Diff(want, e.Items.sold); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, e.Items.sold, want)
 	if c.Bound() != 6 || sale(1, offer.ByPolicy, 1, "b", "c").Bound() != 4 {
 		t.Errorf("the bound is %v", c.Bound())
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/internal/confseq"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 	"vitrine/service/api"
@@ -76,9 +77,7 @@ func TestCountsByHand(t *testing.T) {
 	}
 	want.Calibration.Bins[6] = api.Bin{Rounds: 1, Purchases: 1, Predicted: 0.625}
 	want.Calibration.Bins[9] = api.Bin{Rounds: 1, Predicted: 1} // a certain purchase belongs in the last bin
-	if diff := cmp.Diff(want, c); diff != "" {
-		t.Errorf("the counts (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, c, want, "the counts")
 	if rounds, revenue := c.Earned(); rounds != 4 || revenue != 7 {
 		t.Errorf("%d decisions earned %v, want 4 and 7", rounds, revenue)
 	}
@@ -86,9 +85,7 @@ func TestCountsByHand(t *testing.T) {
 		{Low: 0.6, High: 0.7, Rounds: 1, Predicted: 0.625, Observed: 1, StandardError: math.Sqrt(0.625 * 0.375)},
 		{Low: 0.9, High: 1, Rounds: 1, Predicted: 1, Observed: 0},
 	}
-	if diff := cmp.Diff(calibrated, c.Calibrated()); diff != "" {
-		t.Errorf("the calibration (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, c.Calibrated(), calibrated, "the calibration")
 	if none := new(Counts).Calibrated(); none == nil || len(none) != 0 {
 		t.Errorf("without predictions the calibration is %v", none)
 	}
@@ -104,16 +101,10 @@ func TestItemsByHand(t *testing.T) {
 		items.closed(o, 10)
 	}
 	ids, sold := items.Top()
-	if diff := cmp.Diff([]string{"b", "a"}, ids); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]Sold{{Shown: 3, Taken: 2, Revenue: 6, Last: 11}, {Shown: 2, Last: 10}}, sold); diff != "" {
-		t.Errorf("items (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]Sold{{Shown: 3, Taken: 1, Revenue: 3, Last: 11}, {Shown: 2, Taken: 1, Revenue: 3, Last: 10}},
-		items.Places); diff != "" {
-		t.Errorf("places (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, ids, []string{"b", "a"})
+	expect.Equal(t, sold, []Sold{{Shown: 3, Taken: 2, Revenue: 6, Last: 11}, {Shown: 2, Last: 10}}, "items")
+	expect.Equal(t, items.Places,
+		[]Sold{{Shown: 3, Taken: 1, Revenue: 3, Last: 11}, {Shown: 2, Taken: 1, Revenue: 3, Last: 10}}, "places")
 
 	// Above twice the maximum number of items, the items shown most stay.
 	items.closed(sale(12, offer.ByPolicy, 1, "c", "b", "a"), 1) // b 4, a 3, c 1
@@ -138,9 +129,7 @@ func TestItemsByHand(t *testing.T) {
 		t.Errorf("%d places, want %d", len(items.Places), maxPlaces)
 	}
 	for memory, want := range map[int]int{0: 16, 64 << 20: 1000, 64 * 700 * 20: 20} {
-		if n := MaxItems(memory); n != want {
-			t.Errorf("%d bytes have room for %d items, want %d", memory, n, want)
-		}
+		expect.Equal(t, MaxItems(memory), want, memory, "bytes have room for n items")
 	}
 }
 
@@ -167,9 +156,7 @@ func TestDriftByHand(t *testing.T) {
 			ByPolicy: api.Totals{Rounds: 100, Purchases: 100, Revenue: 200, Squares: 400}},
 		Recent: api.Span{Decisions: 952, ByPolicy: api.Totals{Rounds: 951}},
 	}
-	if diff := cmp.Diff(want, d); diff != "" {
-		t.Errorf("the drift (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, d, want, "the drift")
 }
 
 // A decision belongs to the last era that began before its own entry, however late it closes.
@@ -199,9 +186,7 @@ func TestErasByHand(t *testing.T) {
 			ByChance:  api.Totals{Rounds: 1, Purchases: 1, Revenue: 3, Squares: 9}, ByBaseline: api.Totals{Rounds: 1},
 			Shadow: &api.Comparison{Rounds: 1}},
 	}
-	if diff := cmp.Diff(want, tally.Eras.Report()); diff != "" {
-		t.Errorf("the eras (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, tally.Eras.Report(), want, "the eras")
 	if tally.Counts.Offered != 5 || len(tally.Items.sold) != 3 {
 		t.Errorf("%d decisions of %d items, want all of them", tally.Counts.Offered, len(tally.Items.sold))
 	}
@@ -271,9 +256,7 @@ func TestSeriesByHand(t *testing.T) {
 		OverBaseline: &api.SeriesSums{Low: []float64{0, 2 * max(2-2*over, -4)}, Estimate: []float64{0, 4},
 			High: []float64{0, 2 * min(2+2*over, 4)}},
 	}
-	if diff := cmp.Diff(want, r, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
-		t.Errorf("the report (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, r, want, "the report", cmpopts.EquateApprox(0, 1e-12))
 	if r := s.Report("home", time.Minute, now, 3*time.Second, 100); len(r.Times) != 1 || r.Times[0] != 103 ||
 		math.Abs(r.OverChance.Estimate[0]+4) > 1e-12 {
 		t.Errorf("the last three seconds begin at %v, and the sums at %v", r.Times, r.OverChance)
@@ -321,9 +304,7 @@ func totals(first *confseq.Mean, bound float64, last *confseq.Mean, next float64
 // A time before 1970 belongs to the second that begins before it.
 func TestSecondsBefore1970(t *testing.T) {
 	for at, want := range map[int64]int64{0: 0, 1: 0, -1: -1, -1e9: -1, -1e9 - 1: -2, 1e9 - 1: 0} {
-		if have := secondOf(at); have != want {
-			t.Errorf("%d ns are in second %d, want %d", at, have, want)
-		}
+		expect.Equal(t, secondOf(at), want, at, "ns are in second")
 	}
 }
 
@@ -366,10 +347,7 @@ func TestSnapshot(t *testing.T) {
 	f, is := fields.Reader(data), &Earnings{Guard: Guard{Watch: drawing}}
 	is.Fields(&f)
 	fatal.If(t, f.Close())
-	if diff := cmp.Diff(was, is, cmp.Exporter(func(reflect.Type) bool { return true }),
-		cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("it differs: %s", diff)
-	}
+	expect.Equal(t, is, was, "it differs", cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty())
 	copied := is.Copy()
 	for _, tally := range []*Earnings{was, is} {
 		o := sale(5000, offer.ByPolicy, 1, "a", "d")

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/internal/confseq"
+	"vitrine/internal/expect"
 	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -48,9 +47,7 @@ func TestCohorts(t *testing.T) {
 	for c := l.Next(6); c != nil; c = l.Next(6) {
 		have = append(have, *c)
 	}
-	if diff := cmp.Diff([]Cohort[int]{{Number: 3, Sums: 304}, {Number: 5, Sums: 503}}, have); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, have, []Cohort[int]{{Number: 3, Sums: 304}, {Number: 5, Sums: 503}})
 	if len(copied) != 2 || copied[0].Open != 1 || copied[1].Sums != 503 {
 		t.Errorf("a copy changes with the original: %+v", copied)
 	}

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine/internal/confseq"
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -56,9 +56,7 @@ func TestErrorOfPeriods(t *testing.T) {
 			"predictions": {g.estimated.Low(alpha/2) / 0.5, g.estimated.High(alpha/2) / 0.5},
 		}
 		checks := g.checks()
-		if len(checks) != len(want) {
-			t.Fatalf("%d checks", len(checks))
-		}
+		expect.Equal(fatal.T(t), len(checks), len(want), "checks")
 		for _, c := range checks {
 			if got := [2]float64{*c.Low, *c.High}; got != want[c.Name] {
 				t.Errorf("period %d, %s: the interval is %v, want %v", period, c.Name, got, want[c.Name])
@@ -77,9 +75,7 @@ func TestCohortsAreWhole(t *testing.T) {
 	counted := func(now int64, want uint64) {
 		t.Helper()
 		g.Advance(now, 9)
-		if g.earned.N != want {
-			t.Errorf("at %d %d decisions count, want %d", now, g.earned.N, want)
-		}
+		expect.Equal(t, g.earned.N, want, "at", now, "decisions count")
 	}
 	for entry, at := range []int64{100, 100, 101, 102} {
 		g.Enter(uint64(entry+1), at, closed(0, at).Offer, true)
@@ -134,22 +130,14 @@ func TestReport(t *testing.T) {
 		}
 		return list
 	}
-	if diff := cmp.Diff([]string{"no-sale 551", "sales 601", "chance 501", "first-week 501", "predictions 501"},
-		needs()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, needs(), []string{"no-sale 551", "sales 601", "chance 501", "first-week 501", "predictions 501"})
 	g.sales.watched = 400
 	g.sales.delays[2] = 4
 	b := block(400, 0.2)
 	g.earned.Add(&b)
-	if diff := cmp.Diff([]string{"no-sale 1250", "sales 1300", "chance 101", "first-week 101", "predictions 101"},
-		needs()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, needs(), []string{"no-sale 1250", "sales 1300", "chance 101", "first-week 101", "predictions 101"})
 	g.Watch.Mode = api.Shadow
-	if diff := cmp.Diff([]string{"no-sale 1250", "sales 1300"}, needs()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, needs(), []string{"no-sale 1250", "sales 1300"})
 	// the first stretch spends half of 0.002 · 3/8 / 2 / 8; its logarithm is −10.661
 	if sees, ok := smallestFall(len(lengths)-1, 1, 0.5); !ok || evidence(5000, 2500*(1-sees), 0.25) < 10.661 ||
 		evidence(5000, 2500*(1.002-sees), 0.25) > 10.661 {

@@ -3,6 +3,7 @@ package earnings
 import (
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/service/api"
 )
 
@@ -21,8 +22,6 @@ func TestFell(t *testing.T) {
 	} {
 		recent, before := api.Totals{Rounds: c.recent[0], Purchases: c.recent[1]}, api.Totals{Rounds: c.before[0],
 			Purchases: c.before[1]}
-		if got := fell(&recent, &before, c.recent[0]+c.before[0]); got != c.want {
-			t.Errorf("%v after %v: %v", c.recent, c.before, got)
-		}
+		expect.Equal(t, fell(&recent, &before, c.recent[0]+c.before[0]), c.want, c.recent, "after", c.before)
 	}
 }

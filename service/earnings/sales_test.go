@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/long"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -158,9 +159,7 @@ func TestHealthyShopsAreSilent(t *testing.T) {
 		shops = 800
 	}
 	for seed := range uint64(shops) {
-		if what := healthy(seed, decisions); what != "" {
-			t.Errorf("shop %d: %s", seed, what)
-		}
+		expect.Equal(t, healthy(seed, decisions), "", "shop", seed)
 	}
 }
 
@@ -205,9 +204,7 @@ func healthy(seed uint64, decisions int) string {
 // The shares of the tests' error match the doc comment, and sum to 1.
 func TestSpentError(t *testing.T) {
 	for j, want := range map[uint64]float64{1: 1. / 2, 2: 1. / 12, 3: 1. / 12, 4: 1. / 48, 7: 1. / 48, 8: 1. / 160} {
-		if got := spent(j); got != want {
-			t.Errorf("test %d spends %v, want %v", j, got, want)
-		}
+		expect.Equal(t, spent(j), want, "test", j, "spends")
 	}
 	sum := 0.0
 	for j := uint64(1); j < 1<<16; j++ {
@@ -236,9 +233,7 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("as many sales as the boundary are evidence %v", got)
 	}
 	// 0.000375/2 is left of the first stretch's error: log 5333.3 = 8.58, and −log(1 − 0.375) = 0.470
-	if n := silence(.5, 1); n != 19 {
-		t.Errorf("half of the decisions sell, and %d without a sale are an alarm", n)
-	}
+	expect.Equal(t, silence(.5, 1), 19, "half of the decisions sell, and n without a sale are an alarm")
 }
 
 // At the boundary, where a sound placement is as bad as it may be, a check fails as rarely as its error promises.

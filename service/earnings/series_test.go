@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/service/offer"
 )
 
@@ -123,15 +124,9 @@ func TestPastAfterTheClockWasSetBack(t *testing.T) {
 	for second := range int64(100) {
 		s.offered(1, (50_000+second)*int64(time.Second), new(Watch))
 	}
-	if rate := past(50_099); rate != 1 {
-		t.Errorf("%v decisions per second, want 1", rate)
-	}
-	if rate := past(49_000); rate != 0 {
-		t.Errorf("%v decisions per second before all, want 0", rate)
-	}
-	if rate := past(50_009); rate != 1 {
-		t.Errorf("%v decisions per second up to the tenth, want 1", rate)
-	}
+	expect.Equal(t, past(50_099), 1, "decisions per second")
+	expect.Equal(t, past(49_000), 0, "decisions per second before all")
+	expect.Equal(t, past(50_009), 1, "decisions per second up to the tenth")
 }
 
 // list returns the buckets' starts and widths in seconds, and their decisions.

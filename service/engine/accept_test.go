@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -49,9 +50,7 @@ func TestUnlawfulOffers(t *testing.T) {
 	}
 	decide(t, p.leader, "trial", &api.Request{Decision: "c", ShopperID: "shopper", Items: r.Items,
 		Baseline: r.Baseline}, 0)
-	if n := p.leader.Sequence(); n != 4 {
-		t.Errorf("the log has %d entries, want 4", n)
-	}
+	expect.Equal(t, p.leader.Sequence(), 4, "the log has n entries")
 	replayed(t, engine.Options{Store: p.store, Build: buildFixed})
 }
 

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
@@ -67,9 +66,7 @@ func TestAuditOfAnEngine(t *testing.T) {
 		if faults := audited(t, a, store); faults != nil {
 			t.Errorf("faults %q", faults)
 		}
-		if diff := cmp.Diff(want, a.Tallies()); diff != "" {
-			t.Errorf("tallies:\n%s", diff)
-		}
+		expect.Equal(t, a.Tallies(), want, "tallies")
 		if a.Sequence() != e.Sequence() {
 			t.Errorf("it ends at entry %d of %d", a.Sequence(), e.Sequence())
 		}
@@ -122,13 +119,9 @@ func TestAuditOfUnlawfulEntries(t *testing.T) {
 		`entry 8: the entry is in format 1 with the kind 99, and this program reads format 1 up to the kind 27: use the release of vitrine that wrote it`,
 		`entry 11, placement "home": a put of a placement changes what its learner sees`,
 	}
-	if diff := cmp.Diff(want, audited(t, a, store)); diff != "" {
-		t.Errorf("faults:\n%s", diff)
-	}
-	if diff := cmp.Diff([]engine.Tally{{Placement: "home", Decisions: 3, Chosen: 1, Expired: 1, Open: 1}},
-		a.Tallies()); diff != "" {
-		t.Errorf("tallies:\n%s", diff)
-	}
+	expect.Equal(t, audited(t, a, store), want, "faults")
+	expect.Equal(t, a.Tallies(), []engine.Tally{{Placement: "home", Decisions: 3, Chosen: 1, Expired: 1, Open: 1}},
+		"tallies")
 }
 
 // lawful audits a log from its first entry on.

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -63,10 +62,8 @@ func TestBasket(t *testing.T) {
 	if want[0].Place > want[1].Place {
 		slices.Reverse(want)
 	}
-	if diff := cmp.Diff(eventlog.Body(&eventlog.Chosen{Decision: "a", Choice: want[0].Place, Basket: want}),
-		lastBody(t, store)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, lastBody(t, store),
+		eventlog.Body(&eventlog.Chosen{Decision: "a", Choice: want[0].Place, Basket: want}))
 	wait(t, e)
 	s := fatal.Or(e.Stats("home"))(t)
 	if g := s.ByPolicy; g.Rounds != 1 || g.Purchases != 1 || g.Revenue != 9.5 || g.Squares != 9.5*9.5 ||
@@ -114,10 +111,7 @@ func TestBasketOfOne(t *testing.T) {
 			}
 			is(t, "choices", e.Choose(t.Context(), "home", "a", choices, 1), nil)
 			is(t, "the choice", e.Outcome(t.Context(), "home", "a", item, 1), nil)
-			if diff := cmp.Diff(eventlog.Body(&eventlog.Chosen{Decision: "a", Choice: place}),
-				lastBody(t, store)); diff != "" {
-				t.Errorf("%v: %s", choices, diff)
-			}
+			expect.Equal(t, lastBody(t, store), eventlog.Body(&eventlog.Chosen{Decision: "a", Choice: place}), choices)
 			if d := fatal.Or(e.Decision(t.Context(), "home", "a"))(t); d.Choices != nil || d.Choice != item {
 				t.Errorf("%+v", d)
 			}
@@ -152,9 +146,7 @@ func TestBadBaskets(t *testing.T) {
 			{Item: "sku0"}, {Item: "sku9"}},
 	} {
 		err := e.Choose(t.Context(), "home", "a", choices, 1)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Part(err)(t, want)
 	}
 	if _, ok := lastBody(t, store).(*eventlog.Offered); !ok {
 		t.Error("the log has an outcome")
@@ -189,9 +181,7 @@ func TestMoneyOfBaskets(t *testing.T) {
 					t.Errorf("%s: %+v, want %v taken", what, item, taken)
 				}
 			}
-			if sum != earned {
-				t.Errorf("%s: the items have earned %v, want %v", what, sum, earned)
-			}
+			expect.Equal(t, sum, earned, what, "the items have earned")
 		}
 		correct := func(id, item string, value *float64) error {
 			return e.Correct(t.Context(), "home", "a", api.Correction{ID: id, Item: item, Value: value}, now)
@@ -233,10 +223,8 @@ func TestMoneyOfBaskets(t *testing.T) {
 				t.Errorf("%s has another state", what)
 			}
 			its := fatal.Or(again.Decision(t.Context(), "home", "a"))(t)
-			if diff := cmp.Diff([]any{d.Choices, d.Corrections, d.Earned},
-				[]any{its.Choices, its.Corrections, its.Earned}); diff != "" {
-				t.Errorf("%s: %s", what, diff)
-			}
+			expect.Equal(t, []any{its.Choices, its.Corrections, its.Earned}, []any{d.Choices, d.Corrections, d.Earned},
+				what)
 		}
 	}
 }
@@ -293,9 +281,7 @@ func TestUnitsAreLearned(t *testing.T) {
 	sorted := func(list []vitrine.Choice) []vitrine.Choice { return slices.Sorted(slices.Values(list)) }
 	want := [][]vitrine.Choice{{0}, {2}, {3}, {1, 1, 3, 3, 3}, append([]vitrine.Choice{1},
 		slices.Repeat([]vitrine.Choice{2}, 19)...)}
-	if len(rounds) != len(want) {
-		t.Fatalf("%d rounds", len(rounds))
-	}
+	expect.Equal(fatal.T(t), len(rounds), len(want), "rounds")
 	for k := range want {
 		if !slices.Equal(sorted(rounds[k]), want[k]) {
 			t.Errorf("round %d: %v, want %v", k, rounds[k], want[k])
@@ -305,15 +291,11 @@ func TestUnitsAreLearned(t *testing.T) {
 	rounds = nil
 	again := opened(t, engine.Options{Store: store, Build: build})
 	wait(t, again)
-	if diff := cmp.Diff(live, rounds); diff != "" {
-		t.Errorf("a replay: %s", diff)
-	}
+	expect.Equal(t, rounds, live, "a replay")
 	rounds = nil
 	relearn(t, e, strings.Replace(threeShown, `"policy":{}`, `"policy":{"name":"other"}`, 1))
 	wait(t, e)
-	if diff := cmp.Diff(live, rounds); diff != "" {
-		t.Errorf("a relearning: %s", diff)
-	}
+	expect.Equal(t, rounds, live, "a relearning")
 }
 
 // witness tells what it observes.

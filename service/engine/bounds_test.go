@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
@@ -92,9 +93,7 @@ func TestMemoryCanBeFilled(t *testing.T) {
 		before := status(0)
 		if closed { // an open decision is larger than a closed one, so that a decision needs room to become closed
 			place(decisions * each)
-			if got := status(0); got != before {
-				t.Errorf("the memory is filled by closed decisions, and the oldest is %s, want %s", got, before)
-			}
+			expect.Equal(t, status(0), before, "the memory is filled by closed decisions, and the oldest is")
 			place(decisions*each - 1)
 			if got := status(0); got != "forgotten" || status(1) == "forgotten" {
 				t.Errorf("the memory is exceeded by a byte, and the oldest is %s and the next %s, want only the "+
@@ -104,9 +103,7 @@ func TestMemoryCanBeFilled(t *testing.T) {
 		}
 		place((decisions + 1) * each)
 		decide(decisions)
-		if got := status(0); got != before {
-			t.Errorf("the memory is filled by open decisions, and the oldest is %s, want %s", got, before)
-		}
+		expect.Equal(t, status(0), before, "the memory is filled by open decisions, and the oldest is")
 		decide(decisions + 1)
 		if got := status(0); got == before || status(1) != before {
 			t.Errorf("the memory is exceeded, and the oldest is %s and the next %s, want only the next %s", got,

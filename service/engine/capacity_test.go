@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/api"
@@ -102,10 +101,7 @@ func TestUnitWithoutTheExcluded(t *testing.T) {
 	for _, q := range []api.Request{{}, {Items: inline(items)}, {Filter: "space > 0"},
 		{Include: []string{items[0].ID}}} {
 		q.User, q.Capacity = aged(1), new(2.5)
-		if _, err := e.Decide(t.Context(), "home", &q, 0); err == nil ||
-			!strings.Contains(err.Error(), "multiples of 1e-06") {
-			t.Errorf("%+v: %v, want that the units are too many", q, err)
-		}
+		expect.Part(e.Decide(t.Context(), "home", &q, 0))(t, "multiples of 1e-06", q)
 		q.Exclude = fine
 		if a := decide(t, e, "home", &q, 0); len(a.IDs()) != 2 || slices.Contains(a.IDs(), fine[0]) {
 			t.Errorf("%+v shows %v", q, a.IDs())
@@ -279,10 +275,8 @@ func TestCapacityOfACatalogue(t *testing.T) {
 							}
 							got := decide(t, e, "home", &byID, 0)
 							got.Catalogue, got.PolicyEntry = nil, want.PolicyEntry
-							if diff := cmp.Diff(asSeen(want), asSeen(got)); diff != "" {
-								t.Fatalf("%d items, %s, equal revenues %v, %s (-items +%s):\n%s", n, policy, equal,
-									name, name, diff)
-							}
+							expect.Equal(fatal.T(t), asSeen(got), asSeen(want), n, "items", policy, "equal revenues",
+								equal, name, "(-items +", name)
 						}
 						if policy != `{"name":"uniform"}` {
 							fatal.If(t, e.Outcome(t.Context(), "home", q.Decision, want.IDs()[0], 0))
@@ -375,9 +369,7 @@ func TestCapacityOfARequest(t *testing.T) {
 			id): {Items: few(), Include: []string{id, id}, Capacity: new(0.0)},
 	} {
 		q.User = aged(1)
-		if _, err := e.Decide(t.Context(), "home", &q, 0); err == nil || err.Error() != want {
-			t.Errorf("error %v\n want %s", err, want)
-		}
+		expect.Message(e.Decide(t.Context(), "home", &q, 0))(t, want)
 	}
 	fine := &api.Request{User: aged(1), Capacity: new(100.0)}
 	for i := range 200 {
@@ -392,10 +384,8 @@ func TestCapacityOfARequest(t *testing.T) {
 	for i := range fine.Items {
 		fine.Items[i].Space = new(3 + float64(i*i%7919)/1e6)
 	}
-	if _, err := e.Decide(t.Context(), "wide", fine, 0); err == nil ||
-		!strings.HasPrefix(err.Error(), "/capacity: 200: the spaces of the candidates are multiples of 1e-06, and") {
-		t.Errorf("error %v, want that spaces are too fine", err)
-	}
+	expect.Prefix(e.Decide(t.Context(), "wide", fine, 0))(t,
+		"/capacity: 200: the spaces of the candidates are multiples of 1e-06, and")
 	if a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(3, 3, 3), Capacity: new(2.5)},
 		0); len(a.IDs()) > 0 {
 		t.Errorf("%v are shown, none fits", a.IDs())
@@ -405,10 +395,7 @@ func TestCapacityOfARequest(t *testing.T) {
 	if len(a.IDs()) != 2 {
 		t.Errorf("%v are shown: 0.1 and 0.2 take 0.3", a.IDs())
 	}
-	if _, err := setup.Parse([]byte(window + `,"capacity":-2}`)); err == nil ||
-		!strings.HasPrefix(err.Error(), "/capacity: -2: must be") {
-		t.Errorf("error %v", err)
-	}
+	expect.Prefix(setup.Parse([]byte(window+`,"capacity":-2}`)))(t, "/capacity: -2: must be")
 }
 
 // Items that change, or leave, count with their present space.
@@ -464,12 +451,8 @@ func TestCapacityIsExplained(t *testing.T) {
 		}
 		decide(t, e, name, q, 0)
 		x := fatal.Or(e.Explain(t.Context(), name, "d", 0))(t)
-		if diff := cmp.Diff(want.Next, x.Next); diff != "" {
-			t.Errorf("%s: the next-best set (-tried +explained):\n%s", name, diff)
-		}
-		if diff := cmp.Diff(want.Rules, x.Rules); diff != "" {
-			t.Errorf("%s: the rules (-tried +explained):\n%s", name, diff)
-		}
+		expect.Equal(t, x.Next, want.Next, name, "the next-best set")
+		expect.Equal(t, x.Rules, want.Rules, name, "the rules")
 	}
 	many := &api.Request{Decision: "many", User: aged(0.3), Capacity: new(2.25)}
 	for i := range 4000 { // with spaces that are too long for the log

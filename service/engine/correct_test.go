@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -99,9 +99,7 @@ func TestLateSalesCount(t *testing.T) {
 		}
 	}
 	wait(t, tardy)
-	if diff := cmp.Diff(earningsOf(t, punctual, now), earningsOf(t, tardy, now)); diff != "" {
-		t.Errorf("earned (-in time +late):\n%s", diff)
-	}
+	expect.Equal(t, earningsOf(t, tardy, now), earningsOf(t, punctual, now), "earned (-in time +late")
 	s, err := tardy.Stats("home")
 	if err != nil || s.Learned != before.Learned || s.PolicyEntry != before.PolicyEntry || s.Late != 28 ||
 		s.Expired != before.Expired || s.Withdrawn != 12 {
@@ -223,10 +221,8 @@ func TestASaleIsWithdrawnOnce(t *testing.T) {
 	again.Correction, again.Before, again.Value = "two", 0, 0
 	last.Body = &again
 	fatal.Or(store.Append(t.Context(), fatal.Or(last.Encode(nil))(t)))(t)
-	if _, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildFixed}); err == nil ||
-		!strings.Contains(err.Error(), `decision "d0" is chosen with item`) {
-		t.Errorf("opening it: %v", err)
-	}
+	expect.Part(engine.Open(t.Context(), engine.Options{Store: store, Build: buildFixed}))(t,
+		`decision "d0" is chosen with item`, "opening it")
 }
 
 // itemOf returns the item that a decision shows.
@@ -385,7 +381,5 @@ func TestLateMoneyOfVariants(t *testing.T) {
 	for i := range after.Variants {
 		after.Variants[i].Later = 0
 	}
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the report has changed:\n%s", diff)
-	}
+	expect.Equal(t, after, before, "the report has changed")
 }

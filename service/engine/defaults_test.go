@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 
 	"vitrine/bandit/policy"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
@@ -30,13 +30,9 @@ func TestPolicyIsComplete(t *testing.T) {
 		"update": "online"}
 	c, err := e.Config("home")
 	fatal.If(t, err)
-	if diff := cmp.Diff(want, c.Policy); diff != "" {
-		t.Errorf("the policy (-want +have):\n%s", diff)
-	}
+	expect.Equal(t, c.Policy, want, "the policy")
 	maps.Copy(want, map[string]any{"position_effects": false, "bound": 0.0, "delta": 0.0}) // which the log leaves out
-	if diff := cmp.Diff(want, c.Answer().Policy); diff != "" {
-		t.Errorf("the policy of the answer (-want +have):\n%s", diff)
-	}
+	expect.Equal(t, c.Answer().Policy, want, "the policy of the answer")
 	if w := c.Answer().Warnings; w != nil {
 		t.Errorf("warnings %q", w)
 	}

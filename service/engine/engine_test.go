@@ -3,7 +3,6 @@ package engine_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,13 +13,13 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/service/api"
@@ -269,9 +268,7 @@ func stock(id string, n int) *api.Request {
 
 func is(t *testing.T, what string, err, want error) {
 	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: error %v, want %v", what, err, want)
-	}
+	expect.Error(t, err, want, what)
 }
 
 func TestOutcomes(t *testing.T) {
@@ -419,15 +416,10 @@ func TestFeaturesChangePlaces(t *testing.T) {
 		decide(t, e, "home", request, 0)
 	}
 	e.Close()
-	if diff := cmp.Diff([][]float64{{9.5, 3}, {3, 9.5}}, rows); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, rows, [][]float64{{9.5, 3}, {3, 9.5}})
 	twice := &api.Request{Items: []api.Item{
 		{ID: "a", Features: api.Values{api.Number("price", 9.5), api.Number("price", 3)}}}}
 	e = opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", `{"max_size":1,"features":[`+price+`],"policy":{"name":"onl-mnl"}}`)
-	if _, err := e.Decide(t.Context(), "home", twice, 0); err == nil ||
-		!strings.Contains(err.Error(), "/items/0/features/price: duplicate key") {
-		t.Errorf("a price twice: %v", err)
-	}
+	expect.Part(e.Decide(t.Context(), "home", twice, 0))(t, "/items/0/features/price: duplicate key", "a price twice")
 }

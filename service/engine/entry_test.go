@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -55,12 +56,8 @@ func TestWithEntry(t *testing.T) {
 	}
 	wg.Wait()
 	e.Close() // no entry is applied from now on
-	if len(entries) != 2*callers*rounds {
-		t.Errorf("the log has %d events", len(entries))
-	}
+	expect.Equal(t, len(entries), 2*callers*rounds, "the log has n events")
 	for entry, what := range entries {
-		if named[what] != entry {
-			t.Errorf("%s: entry %d, want %d", what, named[what], entry)
-		}
+		expect.Equal(t, named[what], entry, what, "entry")
 	}
 }

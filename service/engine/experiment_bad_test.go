@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -161,9 +162,7 @@ func TestBadRequestsInAnExperiment(t *testing.T) {
 		_, err := e.Decide(t.Context(), "home", r, 0)
 		isInvalid(t, name, err, c.want)
 	}
-	if _, err := e.Experiments("cart"); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("an unknown placement: %v", err)
-	}
+	expect.Fails(e.Experiments("cart"))(t, engine.ErrNotFound, "an unknown placement")
 }
 
 // A request is another one with another unit, in every mode; other modes ignore it.
@@ -178,9 +177,7 @@ func TestUnitsElsewhere(t *testing.T) {
 		}
 	}
 	r.ShopperID = "ben"
-	if _, err := e.Decide(t.Context(), "home", r, 0); !errors.Is(err, engine.ErrConflict) {
-		t.Errorf("the decision of another unit: %v", err)
-	}
+	expect.Fails(e.Decide(t.Context(), "home", r, 0))(t, engine.ErrConflict, "the decision of another unit")
 }
 
 // An offer of a variant that is not its unit's is invalid, as is an offer of a variant without an experiment.

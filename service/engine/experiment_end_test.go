@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -46,9 +45,7 @@ func TestChangeOfShares(t *testing.T) {
 		t.Errorf("%d units moved, the phases are %+v", moved, r.Phases)
 	}
 	for _, v := range r.Variants {
-		if diff := cmp.Diff(*s.groups[v.Name], v.Group); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", v.Name, diff)
-		}
+		expect.Equal(t, v.Group, *s.groups[v.Name], v.Name)
 	}
 	replays(t, e, engine.Options{Store: store, Build: buildFixed})
 }
@@ -154,13 +151,10 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if err != nil || len(versions) != 1 {
 			t.Fatalf("the versions are %+v, %v", versions, err)
 		}
-		if err := e.RollBack(t.Context(), "home", versions[0].Version, nil, 0); !errors.Is(err, engine.ErrExperiment) {
-			t.Errorf("a roll back to another learner: %v", err)
-		}
-		if _, err := e.Change(t.Context(), "home", fmt.Appendf(nil, learning, 3), engine.Change{Relearn: true},
-			0); !errors.Is(err, engine.ErrExperiment) {
-			t.Errorf("a relearning: %v", err)
-		}
+		expect.Error(t, e.RollBack(t.Context(), "home", versions[0].Version, nil, 0), engine.ErrExperiment,
+			"a roll back to another learner")
+		expect.Fails(e.Change(t.Context(), "home", fmt.Appendf(nil, learning, 3), engine.Change{Relearn: true},
+			0))(t, engine.ErrExperiment, "a relearning")
 		replays(t, e, engine.Options{Store: store, Build: buildFixed})
 	})
 }
@@ -211,9 +205,7 @@ func TestEras(t *testing.T) {
 		{api.BegunByMode, "explore", uint64(2), uint64(0), uint64(2), uint64(0), uint64(0)},
 		{api.BegunByReset, "learn", uint64(1), uint64(0), uint64(0), uint64(0), uint64(0)},
 	}
-	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, have, want)
 	if len(stats.Gains) != 0 && stats.Gains[0].Over == api.OverChance {
 		t.Errorf("without exploration there is the gain %+v", stats.Gains)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -56,9 +57,8 @@ func TestSchedule(t *testing.T) {
 		t.Errorf("%d decisions count, %v: %+v", r.Decisions, count, r.Variants)
 	}
 	restarted := opened(t, engine.Options{Store: store, Build: buildFixed, Snapshot: snapshot(t, e)})
-	if again := fatal.Or(restarted.Experiments("home"))(t).Experiment; again.Decisions != r.Decisions {
-		t.Errorf("%d decisions count after a restart", again.Decisions)
-	}
+	expect.Equal(t, fatal.Or(restarted.Experiments("home"))(t).Experiment.Decisions, r.Decisions,
+		"decisions count after a restart")
 
 	put(t, e, "home", config(`"outside":"baseline",`))
 	if _, _, err := ask("late", 310, "", nil); err == nil {

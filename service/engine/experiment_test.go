@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
@@ -168,9 +168,7 @@ func TestExperiment(t *testing.T) {
 	}
 	total := uint64(0)
 	for _, v := range append(r.Variants, held.Variants[1]) {
-		if diff := cmp.Diff(*s.groups[v.Name], v.Group); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", v.Name, diff)
-		}
+		expect.Equal(t, v.Group, *s.groups[v.Name], v.Name)
 		if v.Units < units[v.Name]-1 || v.Units > units[v.Name] { // the last decision may be of a new one
 			t.Errorf("%s has %d units, want %d", v.Name, v.Units, units[v.Name])
 		}
@@ -185,12 +183,8 @@ func TestExperiment(t *testing.T) {
 			total += v.Group.Rounds
 		}
 	}
-	if r.Decisions != total {
-		t.Errorf("%d decisions count, want %d", r.Decisions, total)
-	}
-	if len(r.Pairs) != 3 {
-		t.Errorf("%d pairs besides those with the control, want 3", len(r.Pairs))
-	}
+	expect.Equal(t, r.Decisions, total, "decisions count")
+	expect.Equal(t, len(r.Pairs), 3, "pairs besides those with the control")
 	earned := map[string]api.Interval{}
 	for _, v := range r.Variants {
 		if v.Difference != nil {
@@ -251,17 +245,13 @@ func TestWhatVariantsShow(t *testing.T) {
 		"shop": {"sku3": true}, api.Holdout: {"sku3": true}, "own": {"sku0": true}, "rival": {"sku1": true},
 		"chance": {"sku0": true, "sku1": true, "sku2": true, "sku3": true},
 	}
-	if diff := cmp.Diff(want, shown); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, shown, want)
 	wantBy := map[string]map[uint8]bool{
 		"shop": {offer.ByBaseline: true}, api.Holdout: {offer.ByBaseline: true}, "own": {offer.ByPolicy: true},
 		"rival":  {offer.ByPolicy: true},
 		"chance": {offer.ByChance: true},
 	}
-	if diff := cmp.Diff(wantBy, by); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, by, wantBy)
 }
 
 // With learn "all" each learner learns from all outcomes. A placement's learner that no variant uses always does.

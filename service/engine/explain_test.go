@@ -18,6 +18,7 @@ import (
 	"vitrine"
 	"vitrine/bandit"
 	"vitrine/bandit/policy"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -114,16 +115,13 @@ func TestTry(t *testing.T) {
 				}
 				a := decide(t, e, "home", r, 0)
 				tried.Decision = a.Decision
-				if diff := cmp.Diff(asSeen(a), asSeen(tried)); diff != "" {
-					t.Errorf("after %d decisions (-decided +tried):\n%s", decisions, diff)
-				}
+				expect.Equal(t, asSeen(tried), asSeen(a), "after", decisions, "decisions")
 				explained := fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0))(t)
 				if !explained.SamePolicy {
 					t.Error("the policy that decided a moment ago is not there")
 				}
-				if diff := cmp.Diff(why, explained, cmpopts.IgnoreFields(api.Explanation{}, "Decision")); diff != "" {
-					t.Errorf("after %d decisions (-trial +explanation):\n%s", decisions, diff)
-				}
+				expect.Equal(t, explained, why, "after", decisions, "decisions",
+					cmpopts.IgnoreFields(api.Explanation{}, "Decision"))
 				if p.Name == "uniform" != (why.Cause == "chance" && why.Attribution == "none") && decisions > 0 {
 					t.Errorf("chooses by %s, and splits utilities by %s", why.Cause, why.Attribution)
 				}
@@ -171,9 +169,7 @@ func TestLinearContributions(t *testing.T) {
 		_, why, err := try(t.Context(), e, "home", &api.Request{Items: r.Items, Include: []string{itemID(i)}}, 0)
 		fatal.If(t, err)
 		checkReasons(t, why)
-		if why.Attribution != "linear" {
-			t.Fatalf("splits utilities by %s", why.Attribution)
-		}
+		expect.Equal(fatal.T(t), why.Attribution, "linear", "splits utilities by")
 		return &why.Items[slices.IndexFunc(why.Items, func(x api.Explained) bool { return x.ID == itemID(i) })]
 	}
 	one, two, none := utility(0), utility(2), utility(3)
@@ -309,9 +305,7 @@ func TestExplainLater(t *testing.T) {
 	if x := explain(); x.Items[0].Utility != nil || len(x.Unknown) == 0 || x.Items[0].ID != a.IDs()[0] {
 		t.Errorf("of other features: %+v", x)
 	}
-	if _, err := e.Explain(t.Context(), "home", "none", 0); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("of an unknown decision: %v", err)
-	}
+	expect.Fails(e.Explain(t.Context(), "home", "none", 0))(t, engine.ErrNotFound, "of an unknown decision")
 }
 
 // Trials of the catalogue's items are trials of these items; rules and filters hold.
@@ -335,9 +329,7 @@ func TestTryCatalogue(t *testing.T) {
 		}
 		a := decide(t, e, "home", r, 0)
 		tried.Decision = a.Decision
-		if diff := cmp.Diff(asSeen(a), asSeen(tried)); diff != "" {
-			t.Errorf("(-decided +tried):\n%s", diff)
-		}
+		expect.Equal(t, asSeen(tried), asSeen(a))
 	}
 	for field, r := range map[string]*api.Request{
 		"/filter": {Filter: "half ="}, "/include/0": {User: aged(1), Include: []string{"gone"}}, "/shopper/age": {},

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
@@ -40,8 +41,5 @@ func TestPoliciesFillPages(t *testing.T) {
 	put(t, e, "home", fmt.Sprintf(stalls, "ucb-mnl", "sets"))
 	r := stand("a", 5)
 	r.MinSize, r.Capacity = 5, new(3.0)
-	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(),
-		"cannot be combined with min_size") {
-		t.Errorf("min_size with a capacity: %v", err)
-	}
+	expect.Part(e.Decide(t.Context(), "home", r, 0))(t, "cannot be combined with min_size", "min_size with a capacity")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -121,9 +122,7 @@ func TestFollowerChangesNothing(t *testing.T) {
 		"a push": errOf(f.PutItems(t.Context(), "home",
 			[]api.CatalogueItem{{ID: "other", Features: api.Values{api.Number("x", 1)}}}, 1)),
 	} {
-		if !errors.Is(err, engine.ErrFollower) {
-			t.Errorf("%s: %v, want ErrFollower", what, err)
-		}
+		expect.Error(t, err, engine.ErrFollower, what)
 	}
 	d, err := f.Decision(t.Context(), "home", "a")
 	if err != nil || d.Status != "chosen" {
@@ -203,10 +202,8 @@ func TestClockMovesBeforeAFollowerWrites(t *testing.T) {
 			t.Errorf("entry %d is a %T at %d, want a %T at %d", 2+after, event.Body, event.Time, want, to)
 		}
 	}
-	if err := follower(t, engine.Options{Store: new(memlog.Store)}).Lead(t.Context(),
-		func(engine.MoveClock) error { return eventlog.ErrFenced }); !errors.Is(err, eventlog.ErrFenced) {
-		t.Errorf("%v, want that the clock could not go on", err)
-	}
+	expect.Error(t, follower(t, engine.Options{Store: new(memlog.Store)}).Lead(t.Context(),
+		func(engine.MoveClock) error { return eventlog.ErrFenced }), eventlog.ErrFenced)
 }
 
 // dated is a log that says since when it was idle.
@@ -284,9 +281,7 @@ func TestFollowerStops(t *testing.T) {
 		errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "entry 5") {
 		t.Errorf("%v, want that entry 5 cannot be applied", err)
 	}
-	if err := second.Lead(t.Context(), nil); !errors.Is(err, engine.ErrStopped) {
-		t.Errorf("%v, want ErrStopped", err)
-	}
+	expect.Error(t, second.Lead(t.Context(), nil), engine.ErrStopped)
 }
 
 // slowEntries is a log that does not answer for an entry before it may go on.
@@ -362,9 +357,7 @@ func TestFollowerEndsWithoutItsLog(t *testing.T) {
 	go func() { led <- first.Lead(ctx, nil) }()
 	<-store.waiting
 	cancel()
-	if err := <-led; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want that it was canceled", err)
-	}
+	expect.Error(t, <-led, context.Canceled)
 	if err := first.WaitFor(t.Context(), 99); !errors.Is(err, engine.ErrStopped) ||
 		!errors.Is(first.Failure(), context.Canceled) {
 		t.Errorf("%v, and it stopped with %v", err, first.Failure())

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
@@ -52,9 +53,7 @@ func TestForeignSnapshots(t *testing.T) {
 		"a fork's": {fork, eventlog.ErrForeign}, "without identity": {early, eventlog.ErrForeign},
 	} {
 		e, err := engine.Open(t.Context(), engine.Options{Store: log, Build: buildToy, Snapshot: c.snapshot})
-		if !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
-		}
+		expect.Error(t, err, c.want, name)
 		if err == nil {
 			if have := snapshot(t, e); string(have) != string(want) {
 				t.Errorf("%s: the state is another one", name)
@@ -62,20 +61,14 @@ func TestForeignSnapshots(t *testing.T) {
 			e.Close()
 		}
 	}
-	if _, err := engine.Open(t.Context(), engine.Options{Store: named{log}, Build: buildToy,
-		Snapshot: want}); !errors.Is(err, eventlog.ErrForeign) {
-		t.Errorf("of another identity: %v, want ErrForeign", err)
-	}
+	expect.Fails(engine.Open(t.Context(), engine.Options{Store: named{log}, Build: buildToy,
+		Snapshot: want}))(t, eventlog.ErrForeign, "of another identity")
 	short := new(memlog.Store)
 	fill(short)
-	if _, err := engine.Open(t.Context(), engine.Options{Store: short, Build: buildToy, Snapshot: want}); !errors.Is(
-		err, eventlog.ErrBeyond) {
-		t.Errorf("of entries that the log has lost: %v, want ErrBeyond", err)
-	}
-	if _, err := engine.Open(t.Context(), engine.Options{Store: named{short}, Build: buildToy,
-		Snapshot: want}); !errors.Is(err, eventlog.ErrForeign) {
-		t.Errorf("of another log's later entries: %v, want ErrForeign", err)
-	}
+	expect.Fails(engine.Open(t.Context(), engine.Options{Store: short, Build: buildToy, Snapshot: want}))(t,
+		eventlog.ErrBeyond, "of entries that the log has lost")
+	expect.Fails(engine.Open(t.Context(), engine.Options{Store: named{short}, Build: buildToy,
+		Snapshot: want}))(t, eventlog.ErrForeign, "of another log's later entries")
 }
 
 // A learner with an unreadable saved state begins again if it may, and says how much it knew.

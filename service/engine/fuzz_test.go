@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -75,9 +74,7 @@ func FuzzRequest(f *testing.F) {
 			if err != nil || !again.Decoded {
 				t.Fatalf("again: %+v, %v", again, err)
 			}
-			if diff := cmp.Diff(asSeen(a), asSeen(again)); diff != "" {
-				t.Fatalf("again (-first +again):\n%s", diff)
-			}
+			expect.Equal(fatal.T(t), asSeen(again), asSeen(a), "again")
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/api"
@@ -151,10 +152,8 @@ func TestFallbackToTheBaseline(t *testing.T) {
 	e := guarded(t, store, showing{utility: -800})
 	put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"explore","explore_share":0.5,"fallback":"baseline"`))
 	w := newTrade(t, e, 0.1, 0.6, 0.6)
-	if _, err := e.Decide(t.Context(), "home", stock("none", 3), w.now); err == nil ||
-		!strings.Contains(err.Error(), `/baseline: is missing: with the fallback "baseline"`) {
-		t.Errorf("without a baseline: %v", err)
-	}
+	expect.Part(e.Decide(t.Context(), "home", stock("none", 3), w.now))(t,
+		`/baseline: is missing: with the fallback "baseline"`, "without a baseline")
 	w.base = []string{"sku2"}
 	w.goOn(1800, 1)
 	if a := w.alarm(); a == nil || a.Fallback != "baseline" {

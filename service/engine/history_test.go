@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -46,10 +46,8 @@ func TestHistory(t *testing.T) {
 	again := opened(t, engine.Options{Store: store, Snapshot: middle})
 	for _, e := range []*engine.Engine{e, again} {
 		h := fatal.Or(e.History(t.Context(), "home"))(t)
-		if diff := cmp.Diff(want, h.Changes, cmpopts.IgnoreFields(api.PastEvent{}, "Entry", "Time",
-			"Version")); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		expect.Equal(t, h.Changes, want, cmpopts.IgnoreFields(api.PastEvent{}, "Entry", "Time",
+			"Version"))
 		if !slices.IsSortedFunc(h.Changes, func(a, b api.PastEvent) int { return int(b.Entry) - int(a.Entry) }) ||
 			len(h.Alarms) > 0 {
 			t.Errorf("%+v", h)

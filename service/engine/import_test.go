@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
+
 	"vitrine/service/page"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -170,36 +171,22 @@ func TestBadImports(t *testing.T) {
 		m := past("d", "")
 		change(m)
 		for _, err := range []error{engine.CheckImport("home", c, m), e.Import(t.Context(), "home", m)} {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("error %v, want %q", err, want)
-			}
+			expect.Part(err)(t, want)
 			if field := new(api.FieldError); !errors.As(err, &field) {
 				t.Errorf("%v names no field", err)
 			}
 		}
 	}
-	if e.Sequence() != 1 {
-		t.Errorf("bad imports are in the log, up to entry %d", e.Sequence())
-	}
-	if err := e.Import(t.Context(), "shelf", past("d", "")); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("no placement: %v", err)
-	}
+	expect.Equal(t, e.Sequence(), 1, "bad imports are in the log, up to entry")
+	expect.Error(t, e.Import(t.Context(), "shelf", past("d", "")), engine.ErrNotFound, "no placement")
 	fatal.If(t, e.Import(t.Context(), "home", past("d", "")))
-	if err := e.Import(t.Context(), "home", past("d", "sku0")); !errors.Is(err, engine.ErrConflict) {
-		t.Errorf("twice: %v", err)
-	}
+	expect.Error(t, e.Import(t.Context(), "home", past("d", "sku0")), engine.ErrConflict, "twice")
 	// Of several decisions those before a bad one are there, and those after it are not.
-	if err := e.Import(t.Context(), "home", past("e", ""), past("e", ""), past("h", "")); !errors.Is(err,
-		engine.ErrConflict) {
-		t.Errorf("one id twice: %v", err)
-	}
-	if err := e.Import(t.Context(), "home", past("f", ""), past("g", "sku1"), past("h", "")); err == nil ||
-		!strings.Contains(err.Error(), "/choice") {
-		t.Errorf("a bad one: %v", err)
-	}
+	expect.Error(t, e.Import(t.Context(), "home", past("e", ""), past("e", ""), past("h", "")), engine.ErrConflict,
+		"one id twice")
+	expect.Part(e.Import(t.Context(), "home", past("f", ""), past("g", "sku1"), past("h", "")))(t, "/choice",
+		"a bad one")
 	for id, want := range map[string]error{"e": nil, "f": nil, "g": engine.ErrNotFound, "h": engine.ErrNotFound} {
-		if _, err := e.Decision(t.Context(), "home", id); !errors.Is(err, want) {
-			t.Errorf("decision %s: %v, want %v", id, err, want)
-		}
+		expect.Fails(e.Decision(t.Context(), "home", id))(t, want, id)
 	}
 }

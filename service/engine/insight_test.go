@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -81,10 +81,8 @@ func TestInsightCounts(t *testing.T) {
 			if got.Utility == nil || got.SD == nil || *got.SD <= 0 || *got.SlotWorth <= 0 {
 				t.Errorf("%s has no utility: %+v", got.ID, got)
 			}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(api.ItemInsight{}, "Utility", "SD", "SlotWorth"),
-				cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-				t.Errorf("(-counted +insight):\n%s", diff)
-			}
+			expect.Equal(t, got, want, cmpopts.IgnoreFields(api.ItemInsight{}, "Utility", "SD", "SlotWorth"),
+				cmpopts.EquateApprox(1e-12, 0))
 		}
 		if !slices.IsSortedFunc(x.Items, func(a, b api.ItemInsight) int { return int(b.Shown) - int(a.Shown) }) ||
 			len(x.Items) != len(items) {
@@ -92,14 +90,10 @@ func TestInsightCounts(t *testing.T) {
 		}
 	})
 	t.Run("places", func(t *testing.T) {
-		if diff := cmp.Diff(places, x.Positions); diff != "" {
-			t.Errorf("places (-counted +insight):\n%s", diff)
-		}
+		expect.Equal(t, x.Positions, places, "places")
 	})
 	t.Run("exploration", func(t *testing.T) {
-		if want := float64(chance) / decisions; x.ExplorationShare != want {
-			t.Errorf("the exploration share is %v, want %v", x.ExplorationShare, want)
-		}
+		expect.Equal(t, x.ExplorationShare, float64(chance)/decisions, "the exploration share is")
 	})
 	t.Run("calibration", func(t *testing.T) {
 		for _, b := range x.Calibration {
@@ -131,10 +125,8 @@ func TestInsightCounts(t *testing.T) {
 		t.Run("from "+name, func(t *testing.T) {
 			again := opened(t, engine.Options{Store: store, Snapshot: snapshot})
 			wait(t, again)
-			if diff := cmp.Diff(x, insight(t, again, "home", 0), cmpopts.IgnoreFields(api.Insight{}, "Latency",
-				"Families")); diff != "" {
-				t.Errorf("(-before +after):\n%s", diff)
-			}
+			expect.Equal(t, insight(t, again, "home", 0), x, cmpopts.IgnoreFields(api.Insight{}, "Latency",
+				"Families"))
 		})
 	}
 }
@@ -203,9 +195,8 @@ func TestInsightEffects(t *testing.T) {
 				return mean, sd, share, high
 			}
 			for _, f := range x.Effects {
-				if n := map[string]int{"x": 9, "brand": 2, "age": 1}[f.Feature]; len(f.Points) != n {
-					t.Errorf("%s has %d points, want %d", f.Feature, len(f.Points), n)
-				}
+				expect.Equal(t, len(f.Points), map[string]int{"x": 9, "brand": 2, "age": 1}[f.Feature], f.Feature,
+					"has n points")
 				for _, p := range f.Points {
 					mean, sd, share, high := try(func(values api.Values) {
 						switch v := p.Value.(type) {

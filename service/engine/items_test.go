@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
@@ -97,9 +96,7 @@ func TestIDsAreItems(t *testing.T) {
 				t.Fatalf("the catalogues are %+v and %+v", want.Catalogue, got.Catalogue)
 			}
 			got.Catalogue = nil
-			if diff := cmp.Diff(asSeen(want), asSeen(got)); diff != "" {
-				t.Fatalf("%s, round %d (-items +ids):\n%s", more, round, diff)
-			}
+			expect.Equal(fatal.T(t), asSeen(got), asSeen(want), more, "round", round)
 			for _, e := range engines {
 				item := ""
 				if len(want.IDs()) > 0 && round%3 > 0 {
@@ -192,9 +189,7 @@ func TestCatalogueIsReplayed(t *testing.T) {
 	if err != nil || *item.Revenue != 4 || item.Features[0].Number != 3 {
 		t.Errorf("%+v, %v", item, err)
 	}
-	if _, err := again.Item("home", "sku3"); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("an item that was deleted: %v", err)
-	}
+	expect.Fails(again.Item("home", "sku3"))(t, engine.ErrNotFound, "an item that was deleted")
 	was := decide(t, again, "home", &api.Request{Decision: "f", User: aged(1)}, 0)
 	if !was.Decoded || was.Catalogue.Version == 0 {
 		t.Errorf("%+v", was)
@@ -206,9 +201,7 @@ func TestCatalogueIsReplayed(t *testing.T) {
 		}
 		count += len(page.Items)
 	}
-	if count != 5999 {
-		t.Errorf("the pages have %d items", count)
-	}
+	expect.Equal(t, count, 5999, "the pages have n items")
 }
 
 // Decisions go on while prices change, and each sees one version of the catalogue: a chunk's prices change together.
@@ -286,24 +279,17 @@ func TestBadCatalogues(t *testing.T) {
 		{[]api.CatalogueItem{{ID: "b", Features: api.Values{api.Number("x", 1e19), api.Number("x1", 1)}}},
 			"/items/0/features/x: 1e+19: is 1e+19 after scaling"},
 	} {
-		if _, err := e.PutItems(t.Context(), "home", c.items, 0); err == nil ||
-			!strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%v, want %s", err, c.want)
-		}
+		expect.Prefix(e.PutItems(t.Context(), "home", c.items, 0))(t, c.want)
 	}
 	if page, err := e.Items("home", 0, 10); err != nil || page.Count != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if _, err := e.Decide(t.Context(), "home", &api.Request{}, 0); err == nil || err.Error() != "/items: must "+
-		"have at least one item" {
-		t.Errorf("an empty catalogue: %v", err)
-	}
+	expect.Message(e.Decide(t.Context(), "home", &api.Request{}, 0))(t, "/items: must "+
+		"have at least one item", "an empty catalogue")
 	putItems(t, e, "home", goods(1, 20))
 	put(t, e, "small", strings.Replace(window, "9000", "10", 1)+`,"catalogue_of":"home"}`)
-	if _, err := e.Decide(t.Context(), "small", &api.Request{User: aged(1)}, 0); err == nil ||
-		!strings.HasPrefix(err.Error(), "/candidates: 20 items are candidates, the placement decides among at most 10") {
-		t.Errorf("too many candidates: %v", err)
-	}
+	expect.Prefix(e.Decide(t.Context(), "small", &api.Request{User: aged(1)}, 0))(t,
+		"/candidates: 20 items are candidates, the placement decides among at most 10", "too many candidates")
 	for name, config := range map[string]string{
 		`/catalogue_of: there is no placement "nowhere"`:        window + `,"catalogue_of":"nowhere"}`,
 		`/catalogue_of: "self" is this placement: leave it out`: window + `,"catalogue_of":"self"}`,
@@ -311,25 +297,16 @@ func TestBadCatalogues(t *testing.T) {
 		`/catalogue_of: placement "home" has other features`: strings.Replace(window, `"columns":3`, `"columns":4`,
 			1) + `,"catalogue_of":"home"}`,
 	} {
-		if _, err := e.Put(t.Context(), "self", []byte(config), 0); err == nil ||
-			!strings.HasPrefix(err.Error(), name) {
-			t.Errorf("%v, want %s", err, name)
-		}
+		expect.Prefix(e.Put(t.Context(), "self", []byte(config), 0))(t, name)
 	}
-	if _, err := e.Put(t.Context(), "home",
+	expect.Part(e.Put(t.Context(), "home",
 		[]byte(strings.Replace(window, `{"name":"x1"`, `{"name":"y","kind":"number"},{"name":"x1"`, 1)+"}"),
-		0); err == nil || !strings.Contains(err.Error(), "small") {
-		t.Errorf("features of a shared catalogue: %v", err)
-	}
-	if err := e.Delete(t.Context(), "home", nil, 0); err == nil || !strings.Contains(err.Error(), "small") {
-		t.Errorf("a shared catalogue is deleted: %v", err)
-	}
+		0))(t, "small", "features of a shared catalogue")
+	expect.Part(e.Delete(t.Context(), "home", nil, 0))(t, "small", "a shared catalogue is deleted")
 	fatal.If(t, e.Delete(t.Context(), "small", nil, 0))
-	if _, err := e.Put(t.Context(), "home",
+	expect.Prefix(e.Put(t.Context(), "home",
 		[]byte(strings.Replace(window, `{"name":"x1"`, `{"name":"y","kind":"number"},{"name":"x1"`, 1)+"}"),
-		0); err == nil || !strings.HasPrefix(err.Error(), `/features: the catalogue does not fit: item "sku`) {
-		t.Errorf("features that the items do not have: %v", err)
-	}
+		0))(t, `/features: the catalogue does not fit: item "sku`, "features that the items do not have")
 	if err := e.Delete(t.Context(), "home", nil, 0); err != nil {
 		t.Error(err)
 	}
@@ -355,9 +332,7 @@ func TestItemsAreCharged(t *testing.T) {
 	}
 	full := opened(t, engine.Options{Store: new(memlog.Store), Budget: budget.New(before + before/3 + 1000)})
 	put(t, full, "home", window+`,"memory_bytes":1000000}`)
-	if _, err := full.PutItems(t.Context(), "home", goods(1, 1000), 0); !errors.Is(err, engine.ErrMemory) {
-		t.Errorf("items without room: %v", err)
-	}
+	expect.Fails(full.PutItems(t.Context(), "home", goods(1, 1000), 0))(t, engine.ErrMemory, "items without room")
 }
 
 // Lists of groups take memory from the budget while there is room for them. Items have precedence, and decisions do
@@ -444,9 +419,7 @@ func TestCatalogueSize(t *testing.T) {
 		200 * (8*7 + 32): {},
 		2 * (8*7 + 32):   {Candidates: []string{"sku1", "nothing"}},
 	} {
-		if got := fatal.Or(e.View("home"))(t).Page.CatalogueSize(r); got != want {
-			t.Errorf("%+v takes %d bytes, want %d", r, got, want)
-		}
+		expect.Equal(t, fatal.Or(e.View("home"))(t).Page.CatalogueSize(r), want, r, "takes n bytes")
 	}
 }
 

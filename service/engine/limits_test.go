@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/api"
@@ -114,10 +114,8 @@ func TestLimitsOfACatalogue(t *testing.T) {
 							continue
 						}
 						got.Catalogue, got.PolicyEntry = nil, want.PolicyEntry
-						if diff := cmp.Diff(asSeen(want), asSeen(got)); diff != "" {
-							t.Fatalf("%d items, %s, equal revenues %v, %v, %s (-items +ids):\n%s", n, policy, equal,
-								c.by, name, diff)
-						}
+						expect.Equal(fatal.T(t), asSeen(got), asSeen(want), n, "items", policy, "equal revenues",
+							equal, c.by, name)
 					}
 					if policy == `{"name":"uniform"}` {
 						continue
@@ -159,9 +157,7 @@ func TestLimitsOfARequest(t *testing.T) {
 		"/limits/0/max: -1: must not be negative":             {Group: "sale", Max: new(-1)},
 		`/limits/0/feature: "x": must be a category of items`: {Feature: "x", Max: new(1)},
 	} {
-		if err := ask("", limit); err == nil || err.Error() != want {
-			t.Errorf("%+v: %v, want %s", limit, err, want)
-		}
+		expect.Message(ask("", limit))(t, want, limit)
 	}
 	if err := ask("", api.Limit{Group: "toys", Max: new(0)}); err != nil {
 		t.Errorf("a group without items: %v", err)
@@ -191,25 +187,16 @@ func TestLimitsAreExplained(t *testing.T) {
 		*offer.Offer
 		*api.Explanation
 	}{{byAttribute, why}, {byPlacement, whyToo}} {
-		if diff := cmp.Diff(wanted.IDs(), c.IDs()); diff != "" {
-			t.Errorf("shown (-ids +attribute):\n%s", diff)
-		}
-		if diff := cmp.Diff(want.Next, c.Next); diff != "" {
-			t.Errorf("the next-best set (-ids +attribute):\n%s", diff)
-		}
+		expect.Equal(t, c.IDs(), wanted.IDs(), "shown")
+		expect.Equal(t, c.Next, want.Next, "the next-best set")
 		if len(c.Rules) != 1 || !(c.Rules[0].Cost > 0) {
 			t.Errorf("the rules cost %+v, want one rule that costs something", c.Rules)
 		}
 	}
-	if _, _, err := try(t.Context(), free, "home",
-		&api.Request{Limits: []api.Limit{{Attribute: "colour", Max: new(1)}}}, 0); err == nil ||
-		!strings.Contains(err.Error(), "/limits/0/attribute") {
-		t.Errorf("%v, want that no item has the attribute", err)
-	}
+	expect.Part(try(t.Context(), free, "home",
+		&api.Request{Limits: []api.Limit{{Attribute: "colour", Max: new(1)}}}, 0))(t, "/limits/0/attribute")
 	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)}, 0)
 	x, err := e.Explain(t.Context(), "home", "d", 0)
 	fatal.If(t, err)
-	if diff := cmp.Diff(whyToo, x, cmpopts.IgnoreFields(api.Explanation{}, "Decision")); diff != "" {
-		t.Errorf("-tried +decided:\n%s", diff)
-	}
+	expect.Equal(t, x, whyToo, cmpopts.IgnoreFields(api.Explanation{}, "Decision"))
 }

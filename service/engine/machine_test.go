@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -79,9 +80,7 @@ func (m *machine) Succeed(t *rapid.T) {
 
 func want(t *rapid.T, what string, err, want error) {
 	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("%s: error %v, want %v", what, err, want)
-	}
+	expect.Error(fatal.T(t), err, want, what)
 }
 
 var (
@@ -123,9 +122,7 @@ func (m *machine) Put(t *rapid.T) {
 		return
 	}
 	want(t, "put", err, nil)
-	if created != (p == nil) {
-		t.Fatalf("created: %v", created)
-	}
+	expect.Equal(fatal.T(t), created, p == nil, "created")
 	switch {
 	case p == nil:
 		p = &modelPlace{configs: map[int]modelConfig{}}
@@ -444,9 +441,7 @@ func (m *machine) Expire(t *rapid.T) {
 			due++
 		}
 	}
-	if n != due {
-		t.Fatalf("%d expired, want %d", n, due)
-	}
+	expect.Equal(fatal.T(t), n, due, "expired")
 }
 
 func (m *machine) Keep(t *rapid.T) {

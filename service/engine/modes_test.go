@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -33,17 +34,13 @@ func TestExplorePropensity(t *testing.T) {
 			chance++
 		}
 	}
-	if len(seen) != 4+6 {
-		t.Errorf("%d sets were shown, there are 10 of one or two of four items", len(seen))
-	}
+	expect.Equal(t, len(seen), 4+6, "sets were shown, there are 10 of one or two of four items")
 	checkPropensities(t, seen, propensity, rounds)
 	if z := (chance - rounds*share) / math.Sqrt(rounds*share*(1-share)); math.Abs(z) > 4 {
 		t.Errorf("%v of %d decisions explored, the share is %v", chance, rounds, share)
 	}
 	s, _ := e.Stats("home")
-	if s.ExplorationShare != chance/rounds {
-		t.Errorf("the share is %v, want %v", s.ExplorationShare, chance/rounds)
-	}
+	expect.Equal(t, s.ExplorationShare, chance/rounds, "the share is")
 }
 
 // knowing knows the probability of all its sets.
@@ -176,10 +173,7 @@ func TestBaselineAhead(t *testing.T) {
 		}
 		r := stock("", 4)
 		r.Baseline = []string{"sku9"}
-		if _, err := e.Decide(t.Context(), name, r, 0); err == nil ||
-			err.Error() != `/baseline/0: "sku9" is not among the items` {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Message(e.Decide(t.Context(), name, r, 0))(t, `/baseline/0: "sku9" is not among the items`, name)
 	}
 }
 

@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -44,9 +43,7 @@ func TestOffersAreReadBack(t *testing.T) {
 	ctx := t.Context()
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	first := fatal.Or(e.Decide(ctx, "home", stock("old", 3), 0))(t)
-	if n := store.reads.Load(); n != 0 {
-		t.Errorf("a decision has read %d entries", n)
-	}
+	expect.Equal(t, store.reads.Load(), 0, "a decision has read n entries")
 	from := snapshot(t, e)
 	store.away.Store(true)
 	before := e.Sequence()
@@ -76,9 +73,7 @@ func TestOffersAreReadBack(t *testing.T) {
 	if err != nil || !again.Decoded {
 		t.Fatalf("%+v, %v", again, err)
 	}
-	if diff := cmp.Diff(asSeen(first), asSeen(again)); diff != "" {
-		t.Errorf("after a start (-first +again):\n%s", diff)
-	}
+	expect.Equal(t, asSeen(again), asSeen(first), "after a start")
 	is(t, "an outcome after a start", e.Outcome(ctx, "home", "old", first.IDs()[0], 2), nil)
 	wait(t, e)
 	if s, err := e.Stats("home"); err != nil || s.Learned != 1 || s.Outcomes != 1 {

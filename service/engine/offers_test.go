@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 )
@@ -44,9 +45,7 @@ func TestFollowerReadsNoOfferTwice(t *testing.T) {
 	if n, m := whole.read.Load(), later.read.Load(); n != 0 || m != 20 {
 		t.Errorf("%d offers were read again, and %d after a snapshot; want 0 and 20", n, m)
 	}
-	if n := f.OfferBytes(); n != 0 {
-		t.Errorf("%d bytes of offers are kept after their outcomes", n)
-	}
+	expect.Equal(t, f.OfferBytes(), 0, "bytes of offers are kept after their outcomes")
 	if string(snapshot(t, f)) != string(snapshot(t, g)) {
 		t.Error("the two have different states")
 	}

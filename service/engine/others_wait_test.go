@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -47,9 +48,7 @@ func others(t *testing.T, e *engine.Engine) {
 	decide(t, e, "home", fresh, 0)
 	item := goods(e.Sequence(), 1)
 	item[0].ID = "pushed"
-	if a := putItems(t, e, "home", item); a.Changed != 1 {
-		t.Errorf("%d items have changed", a.Changed)
-	}
+	expect.Equal(t, putItems(t, e, "home", item).Changed, 1, "items have changed")
 	for _, name := range []string{"home", "other"} {
 		if _, err := e.Stats(name); err != nil {
 			t.Error(err)
@@ -189,9 +188,7 @@ func TestWhoLeavesStopsTheWork(t *testing.T) {
 		cancel()
 		close(ctx.goOn)
 		err := <-done
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Error(t, err, context.Canceled, name)
 		var unfinished *engine.UnfinishedError
 		if is := errors.As(err, &unfinished); is != (name == "other features") ||
 			is && unfinished.What != "the placement was not changed" {

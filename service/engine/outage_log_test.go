@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
@@ -140,10 +140,8 @@ func TestSnapshotOfALearnerThatCatchesUp(t *testing.T) {
 func TestOutageOfALogThatIsCut(t *testing.T) {
 	_, store, from, _ := catchingUp(t)
 	is(t, "removing", store.TruncateBefore(t.Context(), lastOf(t, store)), nil)
-	if _, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildShowing(showing{}),
-		Snapshot: from}); !errors.Is(err, eventlog.ErrRemoved) {
-		t.Errorf("a snapshot whose learner needs entries that were removed: %v", err)
-	}
+	expect.Fails(engine.Open(t.Context(), engine.Options{Store: store, Build: buildShowing(showing{}),
+		Snapshot: from}))(t, eventlog.ErrRemoved, "a snapshot whose learner needs entries that were removed")
 
 	w, store := outage(t, "")
 	w.goOn2(300)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
@@ -89,9 +90,7 @@ func TestOutage(t *testing.T) {
 			now)
 	}
 	same(t, w.e, store, middle)
-	if needs := w.e.Needs(w.e.Sequence()); needs != math.MaxUint64 {
-		t.Errorf("after the alarm the log is needed from entry %d on", needs)
-	}
+	expect.Equal(t, w.e.Needs(w.e.Sequence()), math.MaxUint64, "after the alarm the log is needed from entry n on")
 	w.goOn(500, 2)
 	if a := w.alarm(); a != nil {
 		t.Errorf("after the outage: %+v", a)

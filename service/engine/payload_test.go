@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -40,9 +41,7 @@ func TestRepeatedPayloads(t *testing.T) {
 	first, none := decide(t, e, "home", with, 0), decide(t, e, "home", without, 0)
 	want := map[string]string{itemID(0): `{"price":10}`, itemID(1): `{"price":20}`, itemID(2): ""}
 	for k, id := range first.IDs() {
-		if first.Payload[k] != want[id] {
-			t.Errorf("%s has the payload %q, want %q", id, first.Payload[k], want[id])
-		}
+		expect.Equal(t, first.Payload[k], want[id], id, "has the payload")
 	}
 	if none.Payload != nil {
 		t.Errorf("payloads %q, which nobody asked for", none.Payload)
@@ -53,9 +52,7 @@ func TestRepeatedPayloads(t *testing.T) {
 			r *api.Request
 			a *offer.Offer
 		}{{with, first}, {without, none}} {
-			if diff := cmp.Diff(asSeen(before.a), asSeen(decide(t, e, "home", before.r, 0))); diff != "" {
-				t.Errorf("%s of %s:\n%s", before.r.Decision, what, diff)
-			}
+			expect.Equal(t, asSeen(decide(t, e, "home", before.r, 0)), asSeen(before.a), before.r.Decision, "of", what)
 		}
 		d, err := e.Decision(t.Context(), "home", "with")
 		if err != nil || !cmp.Equal(d.Offer.Payload, first.Payload) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
@@ -65,10 +66,8 @@ func TestPreview(t *testing.T) {
 		!isAt(err, "/max_size") {
 		t.Errorf("a configuration that is none: %v", err)
 	}
-	if _, err := e.Preview(t.Context(), "home", []byte(shop),
-		engine.Change{Match: func(uint64) error { return errNot }}); !errors.Is(err, errNot) {
-		t.Errorf("a placement that has changed: %v", err)
-	}
+	expect.Fails(e.Preview(t.Context(), "home", []byte(shop),
+		engine.Change{Match: func(uint64) error { return errNot }}))(t, errNot, "a placement that has changed")
 }
 
 var errNot = errors.New("not now")

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -132,9 +133,7 @@ func TestFollowersRequestsAreRepeated(t *testing.T) {
 		t.Errorf("after a lost answer, asked %d times: %+v", asked.Load(), a)
 	}
 	decide(t, p.leader, "home", stock("", 3), 0)
-	if s := statsOf(t, p.leader, "home"); s.Decisions != 4 {
-		t.Errorf("%d decisions", s.Decisions)
-	}
+	expect.Equal(t, statsOf(t, p.leader, "home").Decisions, 4, "decisions")
 	if again := opened(t, engine.Options{Store: p.store, Build: buildToy}); decide(t, again, "home", stock("", 2),
 		0).Decision != "home~1.3" {
 		t.Error("the leader's numbers do not go on from its own")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
@@ -111,9 +112,7 @@ func TestPlacementsAreCharged(t *testing.T) {
 		}
 	}
 	fatal.If(t, e.Delete(t.Context(), "home", nil, 0))
-	if u := b.Usage(); u.Placements != 0 {
-		t.Errorf("after the placement %d bytes are charged", u.Placements)
-	}
+	expect.Equal(t, b.Usage().Placements, 0, "after the placement n bytes are charged")
 }
 
 // A put that does not fit is refused before anything is built, with advice. A smaller one fits.
@@ -137,9 +136,7 @@ func TestPutThatDoesNotFit(t *testing.T) {
 	}
 	for _, part := range []string{`placement "wide"`, "4095 columns", "max_versions is 2", "memory_bytes 67108864",
 		"[limits] memory"} {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%v: does not say %q", err, part)
-		}
+		expect.Part(err)(t, part)
 	}
 	_, err = e.Put(t.Context(), "home", []byte(strings.Replace(shop, "200000", "900000000", 1)), 0)
 	is(t, "memory of 900 MB in a service of 1 GiB", err, engine.ErrMemory)
@@ -163,9 +160,7 @@ func TestPutGivesBack(t *testing.T) {
 		}})
 	_, err := e.Put(t.Context(), "home", []byte(strings.Replace(toys, "{}", `{"name":"bad"}`, 1)), 0)
 	is(t, "a bad policy", err, api.ErrInvalid)
-	if u := b.Usage(); u.Placements != 0 {
-		t.Errorf("a placement that could not be built holds %d bytes", u.Placements)
-	}
+	expect.Equal(t, b.Usage().Placements, 0, "a placement that could not be built holds n bytes")
 	for i := range 20 { // some come to the writer, and some do not
 		_, _ = e.Put(ctx, fmt.Sprint("p", i), []byte(toys), 0)
 	}
@@ -244,8 +239,6 @@ func TestWrongPolicyIsSaidBeforeItsLoss(t *testing.T) {
 		`{"name":"auto","lambda":1}`: `/policy: `,
 		`{"name":"uniform"}`:         `it depends on policy/name`,
 	} {
-		if err := put(policy); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", policy, err, want)
-		}
+		expect.Part(put(policy))(t, want, policy)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
@@ -213,12 +214,8 @@ func TestRelearningGoesOn(t *testing.T) {
 	if have, _ := again.Stats("home"); have.Learned != s.Learned {
 		t.Errorf("after a restart a learner of %d rounds decides, want %d", have.Learned, s.Learned)
 	}
-	if n := e.Needs(e.Sequence()); n != math.MaxUint64 {
-		t.Errorf("entry %d is needed", n)
-	}
-	if n := e.Needs(10); n != 1 {
-		t.Errorf("entry %d is needed for a replay from entry 10 on", n)
-	}
+	expect.Equal(t, e.Needs(e.Sequence()), math.MaxUint64, "entry n is needed")
+	expect.Equal(t, e.Needs(10), 1, "entry n is needed for a replay from entry 10 on")
 }
 
 // A relearning ends with the earlier configuration, a reset, a rollback, the end of the placement, or a broken learner.
@@ -245,9 +242,7 @@ func TestRelearningEnds(t *testing.T) {
 		t.Helper()
 		relearn(t, e, another)
 		c, _ := setup.Parse([]byte(another))
-		if have := charged(t, e, "home") - alone; have != 1200+int64(c.Bound()) {
-			t.Errorf("a second learner is charged %d", have)
-		}
+		expect.Equal(t, charged(t, e, "home")-alone, 1200+int64(c.Bound()), "a second learner is charged")
 		_, err := e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"seed":9`, 1)),
 			engine.Change{Relearn: true}, 0)
 		is(t, "another change", err, engine.ErrRelearning)
@@ -321,10 +316,8 @@ func TestRelearningOfALogThatIsCut(t *testing.T) {
 	after := snapshot(t, e)
 	is(t, "removing", store.TruncateBefore(t.Context(), 5), nil)
 	for what, from := range map[string][]byte{"before": base, "in the middle": middle} {
-		if _, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildToy,
-			Snapshot: from}); !errors.Is(err, eventlog.ErrRemoved) {
-			t.Errorf("from a snapshot %s: %v", what, err)
-		}
+		expect.Fails(engine.Open(t.Context(), engine.Options{Store: store, Build: buildToy,
+			Snapshot: from}))(t, eventlog.ErrRemoved, what)
 	}
 	again := opened(t, engine.Options{Store: store, Build: buildToy, Snapshot: after})
 	relearn(t, again, toys) // from the rest
@@ -445,7 +438,5 @@ func TestSnapshotOfALearnerGivenUp(t *testing.T) {
 	}
 	put(t, e, "home", toys)
 	gate <- struct{}{}
-	if err := <-snapshot; err == nil || !strings.Contains(err.Error(), "a learner of home ended before entry 4") {
-		t.Errorf("error %v", err)
-	}
+	expect.Part(<-snapshot)(t, "a learner of home ended before entry 4")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -77,9 +78,7 @@ func TestBadRequests(t *testing.T) {
 		if err == nil {
 			_, err = e.Decide(t.Context(), "shadow", r, 0)
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		expect.Prefix(err)(t, want, text)
 	}
 	before := e.Sequence()
 	_, err = e.Decide(t.Context(), "nowhere", stock("a", 1), 0)
@@ -89,9 +88,7 @@ func TestBadRequests(t *testing.T) {
 	if e.Sequence() != before {
 		t.Error("a bad request is in the log")
 	}
-	if _, err := e.Put(t.Context(), "a/b", []byte(clothes), 0); !errors.Is(err, api.ErrInvalid) {
-		t.Errorf("a placement's name: %v", err)
-	}
+	expect.Fails(e.Put(t.Context(), "a/b", []byte(clothes), 0))(t, api.ErrInvalid, "a placement's name")
 }
 
 // The errors come out of the engine with the field that they are about.

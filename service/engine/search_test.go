@@ -2,15 +2,14 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -55,21 +54,15 @@ func TestSearch(t *testing.T) {
 		_, err := e.Decision(t.Context(), "home", id)
 		is(t, "without a search", err, engine.ErrNotFound)
 		got := fatal.Or(e.Decision(search, "home", id))(t)
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(engine.Decision{}, "Offer")); diff != "" {
-			t.Errorf("%s (-remembered +found):\n%s", id, diff)
-		}
-		if diff := cmp.Diff(want.Offer.Reply(), got.Offer.Reply()); diff != "" {
-			t.Errorf("%s (-remembered +found):\n%s", id, diff)
-		}
+		expect.Equal(t, got, want, id, cmpopts.IgnoreFields(engine.Decision{}, "Offer"))
+		expect.Equal(t, got.Offer.Reply(), want.Offer.Reply(), id)
 		why := fatal.Or(e.Explain(search, "home", id, 3))(t)
 		if len(why.Items) != 2 || why.Items[0].Utility == nil {
 			t.Errorf("%s is explained by %+v", id, why)
 		}
 	}
 	for _, missing := range []string{"ever", "late"} { // parts of other ids
-		if _, err := e.Decision(search, "home", missing); !errors.Is(err, engine.ErrNotFound) {
-			t.Errorf("%s: %v", missing, err)
-		}
+		expect.Fails(e.Decision(search, "home", missing))(t, engine.ErrNotFound, missing)
 	}
 	_, err := e.Decision(search, "nowhere", "chosen")
 	is(t, "of no placement", err, engine.ErrNotFound)
@@ -98,9 +91,7 @@ func TestSearchOfAnUnreadLog(t *testing.T) {
 	put(t, e, "home", `{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"}]}`)
 	log.err = &eventlog.DamageError{Sequence: 2, Err: io.ErrUnexpectedEOF}
 	search := engine.WithSearch(t.Context())
-	if _, err := e.Decision(search, "home", "gone"); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("%v, want the log's error", err)
-	}
+	expect.Fails(e.Decision(search, "home", "gone"))(t, io.ErrUnexpectedEOF)
 	log.err = nil
 	_, err := e.Decision(search, "home", "gone")
 	is(t, "once it can be read", err, engine.ErrNotFound)

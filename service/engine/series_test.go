@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/earnings"
@@ -81,10 +81,8 @@ func TestSeriesIsTheLog(t *testing.T) {
 	recent := fatal.Or(e.Recent("home", w.now+10*second, 0))(t)
 	recent.Policy = fatal.Or(e.Recent("home", w.now+31*minute, 0))(t).Policy // when no decision waits
 	stats, _ := e.Stats("home")
-	if diff := cmp.Diff(earnings.Recent{Policy: stats.ByPolicy, Gains: stats.Gains, Rate: 0.1}, recent,
-		cmpopts.IgnoreFields(earnings.Recent{}, "Latency")); diff != "" {
-		t.Errorf("the statistics (-want +got): %s", diff)
-	}
+	expect.Equal(t, recent, earnings.Recent{Policy: stats.ByPolicy, Gains: stats.Gains, Rate: 0.1}, "the statistics",
+		cmpopts.IgnoreFields(earnings.Recent{}, "Latency"))
 	if g := stats.Gains[0]; len(stats.Gains) != 1 || g.Over != api.OverChance ||
 		g.Total != (api.Interval{Low: s.OverChance.Low[last], Estimate: estimate, High: s.OverChance.High[last]}) {
 		t.Errorf("the series ends elsewhere than the gains %+v", stats.Gains)

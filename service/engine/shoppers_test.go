@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
@@ -80,9 +81,7 @@ func TestShoppersAreRemembered(t *testing.T) {
 				t.Errorf("%s: %s has %v, want %v", what, id, row, want[id])
 			}
 		}
-		if len(rows) != 3 {
-			t.Errorf("%s: %d rows", what, len(rows))
-		}
+		expect.Equal(t, len(rows), 3, what, "rows")
 	}
 	check("nothing", "anna", 0, map[string][]float64{})
 	visit(t, e, store, "a", "anna", 0, func(r *api.Request) { r.Exclude = []string{"sku2"} })
@@ -140,16 +139,13 @@ func TestLateOutcomesAreViews(t *testing.T) {
 		if c.evicted {
 			n, err := e.EvictBefore(t.Context(), e.Sequence()+1, end, 2)
 			is(t, "evicting", err, nil)
-			if n != 1 {
-				t.Errorf("%d decisions were evicted", n)
-			}
+			expect.Equal(t, n, 1, "decisions were evicted")
 		}
 		o.Snapshot = snapshot(t, e)
 		is(t, "a late sale", e.Outcome(t.Context(), "home", "a", "sku1", end), engine.ErrLate)
 		_, rows := visit(t, e, store, "b", "anna", end, nil)
-		if got := fmt.Sprint(rows); got != "map[sku0:[1 0] sku1:[1 1] sku2:[1 0]]" {
-			t.Errorf("after a late sale of %+v the shopper has %s", c, got)
-		}
+		expect.Equal(t, fmt.Sprint(rows), "map[sku0:[1 0] sku1:[1 1] sku2:[1 0]]", "after a late sale of", c,
+			"the shopper has")
 		replays(t, e, o)
 	}
 }
@@ -234,10 +230,8 @@ func TestWhatShoppersOwnIsHidden(t *testing.T) {
 	put(t, e, "home", toys)
 	fatal.Or(e.PutItems(t.Context(), "home", []api.CatalogueItem{{ID: "a", Features: api.Values{api.Number("x", 1)}}},
 		0))(t)
-	if _, err := e.Decide(t.Context(), "home", &api.Request{ShopperID: "anna", Filter: "bought == 0"}, 1); err == nil ||
-		!strings.Contains(err.Error(), "set its shopper_history") {
-		t.Errorf("a filter without a history: %v", err)
-	}
+	expect.Part(e.Decide(t.Context(), "home", &api.Request{ShopperID: "anna", Filter: "bought == 0"}, 1))(t,
+		"set its shopper_history", "a filter without a history")
 }
 
 // Counts are in the rows of a large catalogue, too, whose items a policy otherwise takes as they are stored.
@@ -422,9 +416,7 @@ func TestLateOutcomeOfADeferredPage(t *testing.T) {
 	is(t, "another item", e.Correct(t.Context(), "home", "a", api.Correction{ID: "y", Item: "sku0", Value: new(1.0)},
 		33*minute), nil)
 	_, rows := visit(t, e, store, "b", "anna", 34*minute, nil)
-	if diff := cmp.Diff(map[string][]float64{"sku0": {1, 1}, "sku1": {1, 0}, "sku2": {1, 0}}, rows); diff != "" {
-		t.Errorf("the shopper's past:\n%s", diff)
-	}
+	expect.Equal(t, rows, map[string][]float64{"sku0": {1, 1}, "sku1": {1, 0}, "sku2": {1, 0}}, "the shopper's past")
 	replays(t, e, o)
 }
 
@@ -556,16 +548,12 @@ func TestBadHistories(t *testing.T) {
 		if more == "" {
 			text = strings.Replace(plain, `"number"`, `"number","history":"seen"`, 1) + "}"
 		}
-		if _, err := e.Put(t.Context(), "home", []byte(text), 0); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Part(e.Put(t.Context(), "home", []byte(text), 0))(t, want)
 	}
 	const test = plain + `,"mode":"experiment","experiment":{"name":"test","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"uniform","share":0.5}]}`
 	put(t, e, "home", test+"}")
-	if _, err := e.Put(t.Context(), "home", []byte(test+`,"shopper_history":{"keep":"1h"}}`), 1); err == nil ||
-		!strings.Contains(err.Error(), "/shopper_history: cannot change while the experiment") {
-		t.Errorf("%v", err)
-	}
+	expect.Part(e.Put(t.Context(), "home", []byte(test+`,"shopper_history":{"keep":"1h"}}`), 1))(t,
+		"/shopper_history: cannot change while the experiment")
 	if c := fatal.Or(setup.Parse([]byte(plain + `,"shopper_history":{"keep":"90m"}}`)))(
 		t); c.KeepShoppers() != 90*time.Minute || c.ShopperBytes() != 16<<20 {
 		t.Errorf("%v, %d bytes", c.KeepShoppers(), c.ShopperBytes())

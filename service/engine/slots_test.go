@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine"
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
@@ -97,9 +97,7 @@ func TestSlotsThatAreRefused(t *testing.T) {
 	} {
 		r := stock("", 2)
 		change(r)
-		if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Prefix(e.Decide(t.Context(), "home", r, 0))(t, want)
 	}
 }
 
@@ -122,9 +120,7 @@ func TestSlotsExplore(t *testing.T) {
 			if err != nil || !again.Decoded {
 				t.Fatalf("%+v, %v", again, err)
 			}
-			if diff := cmp.Diff(asSeen(a), asSeen(again)); diff != "" {
-				t.Fatalf("again (-first +again):\n%s", diff)
-			}
+			expect.Equal(fatal.T(t), asSeen(again), asSeen(a), "again")
 		}
 		if a.IDs()[0] == "sku0" || a.IDs()[1] == "sku1" || a.IDs()[1] == "sku2" || !a.Certain {
 			t.Fatalf("answer %+v", a)
@@ -139,9 +135,7 @@ func TestSlotsExplore(t *testing.T) {
 		seen[set]++
 		propensity[set] = a.Propensity
 	}
-	if len(seen) != 5 {
-		t.Errorf("%d sets", len(seen))
-	}
+	expect.Equal(t, len(seen), 5, "sets")
 	checkPropensities(t, seen, propensity, rounds)
 }
 
@@ -190,10 +184,8 @@ func TestSlotsShadow(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	r.Slots = []api.Slot{{ID: "left"}}
-	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || err.Error() != "/baseline: has 2 items, and "+
-		"/slots has 1: the k-th item is in the k-th slot" {
-		t.Errorf("a baseline with more items than slots: %v", err)
-	}
+	expect.Message(e.Decide(t.Context(), "home", r, 0))(t, "/baseline: has 2 items, and "+
+		"/slots has 1: the k-th item is in the k-th slot", "a baseline with more items than slots")
 	r.Slots = append(r.Slots, api.Slot{ID: "middle"}, api.Slot{ID: "right"})
 	if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || !slices.Equal(a.IDs(), r.Baseline) ||
 		!slices.Equal(offer.SlotIDs(a.Note)[:2], []string{"left", "middle"}) {

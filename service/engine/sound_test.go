@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -125,9 +126,7 @@ func TestBoundsOfFeatures(t *testing.T) {
 		`"number","max":1e19`:           "/features/0/max: 1e+19: is 1e+19 after scaling",
 		`"category","min":1`:            "/features/0/min: is not a field of kind",
 	} {
-		if _, err := setup.Parse([]byte(place(text))); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
+		expect.Prefix(setup.Parse([]byte(place(text))))(t, want, text)
 	}
 	for _, c := range []struct {
 		text    string

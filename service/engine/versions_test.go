@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
@@ -149,9 +150,7 @@ func TestNoteKeepsAVersion(t *testing.T) {
 	}
 	one(t, e, "home", "a", 1)
 	timers := keep("")
-	if byHand := keep("before the sale"); byHand != timers {
-		t.Errorf("one state is the versions %d and %d", timers, byHand)
-	}
+	expect.Equal(t, keep("before the sale"), timers, "one state is the versions", timers, "and")
 	sequence := e.Sequence()
 	keep("")
 	keep("another word")

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -63,9 +64,8 @@ func TestCategoriesLearn(t *testing.T) {
 		event := fatal.Or(eventlog.Decode(entry))(t)
 		kinds = append(kinds, strings.TrimPrefix(fmt.Sprintf("%T", event.Body), "*eventlog."))
 	}
-	if have := fmt.Sprint(kinds); have != "[CategoryValuesAdded Offered CategoryValuesAdded Offered Offered]" {
-		t.Errorf("the log has %s", have)
-	}
+	expect.Equal(t, fmt.Sprint(kinds), "[CategoryValuesAdded Offered CategoryValuesAdded Offered Offered]",
+		"the log has")
 	now := snapshot(t, e)
 	for _, from := range [][]byte{nil, middle, now} {
 		if !bytes.Equal(now, replayed(t, engine.Options{Store: store, Snapshot: from})) {
@@ -196,10 +196,8 @@ func TestRollBackOfASharedCatalogue(t *testing.T) {
 	version := fatal.Or(e.Keep(t.Context(), "shelf", "good", 1))(t)
 	put(t, e, "shelf", brands)
 	put(t, e, "home", strings.Replace(brands, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1))
-	if err := e.RollBack(t.Context(), "shelf", version, nil, 2); err == nil ||
-		!strings.HasPrefix(err.Error(), "/features: this placement shares its catalogue with home") {
-		t.Errorf("%v", err)
-	}
+	expect.Prefix(e.RollBack(t.Context(), "shelf", version, nil, 2))(t,
+		"/features: this placement shares its catalogue with home")
 	fatal.If(t, e.Delete(t.Context(), "home", nil, 2))
 	fatal.If(t, e.RollBack(t.Context(), "shelf", version, nil, 2))
 }
@@ -216,10 +214,8 @@ func TestRollBackOfAFeature(t *testing.T) {
 	is(t, "a sale", e.Outcome(t.Context(), "home", "d", "boots", 1), nil)
 	version := fatal.Or(e.Keep(t.Context(), "home", "good", 1))(t)
 	put(t, e, "home", strings.Replace(fmt.Sprintf(price, `,"default":0`), "price", "cost", 1))
-	if err := e.RollBack(t.Context(), "home", version, nil, 2); err == nil ||
-		!strings.HasPrefix(err.Error(), `/features: the catalogue does not fit: item "boots": `) {
-		t.Errorf("%v", err)
-	}
+	expect.Prefix(e.RollBack(t.Context(), "home", version, nil, 2))(t,
+		`/features: the catalogue does not fit: item "boots": `)
 	put(t, e, "home", fmt.Sprintf(price, `,"default":0`))
 	putItems(t, e, "home", item)
 	fatal.If(t, e.RollBack(t.Context(), "home", version, nil, 2))
@@ -247,10 +243,8 @@ func TestCatalogueOfOtherValues(t *testing.T) {
 			[]byte(strings.Replace(brands, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1)), 3)
 		switch {
 		case !c.fits:
-			if err == nil || !strings.HasPrefix(err.Error(), "/catalogue_of: the categories of this placement "+
-				"have learned other values than those of \"shelf\"") {
-				t.Errorf("after %q: %v", c.shelf, err)
-			}
+			expect.Prefix(err)(t, "/catalogue_of: the categories of this placement "+
+				"have learned other values than those of \"shelf\"", c.shelf)
 			continue
 		case err != nil:
 			t.Fatal(err)

@@ -14,9 +14,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/eventlog"
@@ -87,9 +87,7 @@ func TestGoldenBytes(t *testing.T) {
 			t.Errorf("%T is %x, %s has %x", e.Body, have, path, want)
 		}
 		have := fatal.Or(eventlog.Decode(want))(t)
-		if diff := cmp.Diff(e, have); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", path, diff)
-		}
+		expect.Equal(t, have, e, path)
 	}
 }
 
@@ -109,9 +107,7 @@ func TestEventsComeBack(t *testing.T) {
 		e := drawEvent(t)
 		entry := encode(t, e)
 		have := fatal.Or(eventlog.Decode(entry))(t)
-		if diff := cmp.Diff(e, have); diff != "" {
-			t.Fatalf("-want +got:\n%s", diff)
-		}
+		expect.Equal(fatal.T(t), have, e)
 		prefix := []byte("prefix")
 		if again, err := have.Encode(prefix); err != nil || !bytes.Equal(again, append(prefix, entry...)) {
 			t.Fatalf("encoded again after a prefix: %x, %v", again, err)
@@ -394,9 +390,7 @@ func TestUnreadableEntries(t *testing.T) {
 		{slices.Concat(chosen[:10], []byte{0x84, 0x00}, chosen[11:]), "shortest form"},
 		{append(slices.Clone(chosen[:len(chosen)-1]), 0x80, 0x80, 0x80, 0x80, 0x10), "a count of 4294967296"},
 	} {
-		if _, err := eventlog.Decode(c.entry); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%x: %v, want an error with %q", c.entry, err, c.want)
-		}
+		expect.Part(eventlog.Decode(c.entry))(t, c.want, c.entry)
 	}
 }
 
@@ -458,7 +452,5 @@ func TestLongIdentities(t *testing.T) {
 		entry = binary.AppendUvarint(entry, 1<<15+1) // 2³¹ + 2¹⁶ of them
 	}
 	entry = append(entry, make([]byte, 1<<16)...)
-	if _, err := eventlog.Decode(entry); err == nil || !strings.Contains(err.Error(), "end early") {
-		t.Errorf("%v, want that the bytes end early", err)
-	}
+	expect.Part(eventlog.Decode(entry))(t, "end early")
 }

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/minio/highwayhash"
 	"pgregory.net/rapid"
 
@@ -34,9 +32,7 @@ func TestFrameBytes(t *testing.T) {
 	if have := f.Encode(nil); !bytes.Equal(have, want) {
 		t.Errorf("frame is\n%x, want\n%x", have, want)
 	}
-	if f.Next() != 261 {
-		t.Errorf("after 3 entries from 258 on comes %d", f.Next())
-	}
+	expect.Equal(t, f.Next(), 261, "after 3 entries from 258 on comes")
 }
 
 // The running hash equals the same function through another interface, applied to the bytes that the format names.
@@ -85,9 +81,7 @@ func bitwiseCRC(data []byte) uint32 {
 }
 
 func TestBitwiseCRC(t *testing.T) { // RFC 3720, appendix B.4: 32 bytes of 0
-	if have := bitwiseCRC(make([]byte, 32)); have != 0x8a9136aa {
-		t.Errorf("%08x", have)
-	}
+	expect.Equal(t, bitwiseCRC(make([]byte, 32)), 0x8a9136aa)
 }
 
 func TestFramesComeBack(t *testing.T) {
@@ -104,9 +98,7 @@ func TestFramesComeBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(f, have); diff != "" {
-			t.Fatalf("-want +got:\n%s", diff)
-		}
+		expect.Equal(fatal.T(t), have, f)
 		size, err := eventlog.EntriesSize(f.Entries...)
 		if err != nil || size+eventlog.EmptyFrame != len(data) {
 			t.Fatalf("entries take %d bytes (%v) of a frame of %d", size, err, len(data))
@@ -126,13 +118,9 @@ func TestFramesComeBack(t *testing.T) {
 func TestFrameOfNoEntries(t *testing.T) {
 	want := eventlog.Frame{Epoch: 2, First: 1, Log: log}
 	data := want.Encode([]byte("prefix"))[6:]
-	if len(data) != eventlog.EmptyFrame {
-		t.Errorf("%d bytes", len(data))
-	}
+	expect.Equal(t, len(data), eventlog.EmptyFrame, "bytes")
 	have := fatal.Or(eventlog.DecodeFrame(data))(t)
-	if diff := cmp.Diff(want, have); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, have, want)
 }
 
 // A frame with a correct checksum but invalid content is rejected.
@@ -160,15 +148,11 @@ func TestUnlawfulFrames(t *testing.T) {
 	} {
 		data := c.change(slices.Clone(good[:len(good)-4]))
 		data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
-		if _, err := eventlog.DecodeFrame(data); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
-		}
+		expect.Part(eventlog.DecodeFrame(data))(t, c.want, c.name)
 	}
 	bad := slices.Clone(good)
 	bad[65] ^= 1
-	if _, err := eventlog.DecodeFrame(bad); err == nil || !strings.Contains(err.Error(), "checksum") {
-		t.Errorf("a flipped bit: %v", err)
-	}
+	expect.Part(eventlog.DecodeFrame(bad))(t, "checksum", "a flipped bit")
 }
 
 // A frame can be filled to the last byte, but not beyond.
@@ -226,7 +210,5 @@ func FuzzDecodeFrame(f *testing.F) {
 // Sizes that add up to more than 32 bits.
 func TestManyLargeEntriesAreTooLarge(t *testing.T) {
 	e := make([]byte, eventlog.MaxFrame/2)
-	if size, err := eventlog.EntriesSize(slices.Repeat([][]byte{e}, 5000)...); !errors.Is(err, eventlog.ErrTooLarge) {
-		t.Errorf("%d bytes, %v, want ErrTooLarge", size, err)
-	}
+	expect.Fails(eventlog.EntriesSize(slices.Repeat([][]byte{e}, 5000)...))(t, eventlog.ErrTooLarge)
 }

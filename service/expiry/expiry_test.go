@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/expiry"
 )
@@ -57,9 +59,7 @@ func TestQueue(t *testing.T) {
 			})
 			for _, d := range list {
 				bytes, oldest = bytes+d.Size(), min(oldest, d.entry)
-				if q.Since(d) != d.now {
-					t.Fatalf("the window of %+v began at %d", d, q.Since(d))
-				}
+				expect.Equal(fatal.T(t), q.Since(d), d.now, "the window of", d, "began at")
 			}
 			if got := slices.Collect(q.All()); !slices.Equal(got, want) || !slices.Equal(q.Sorted(), want) {
 				t.Fatalf("the order is %v and %v, want %v", got, q.Sorted(), want)

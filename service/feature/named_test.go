@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
@@ -42,9 +43,7 @@ func TestNamedIsTheRequest(t *testing.T) {
 				if err := json.Unmarshal(v, &value); err != nil {
 					t.Fatalf("%s: %s: %v", name, v, err)
 				}
-				if user != (name == "age") {
-					t.Errorf("%s of the user: %v", name, user)
-				}
+				expect.Equal(t, user, name == "age", name, "of the user")
 				have[name] = value
 			})
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/service/api"
 )
 
@@ -62,13 +63,9 @@ func TestObject(t *testing.T) {
 		{`{"n\u0061me":"caf\u00e9"}`, map[string]float64{"name=café": 1}},
 	} {
 		got := row(t, s, nil, []api.Value{api.Object("", c.text)})
-		if diff := cmp.Diff(summed(13, c.tokens), got, cmpopts.EquateApprox(0, 1e-15)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.text, diff)
-		}
+		expect.Equal(t, got, summed(13, c.tokens), c.text, cmpopts.EquateApprox(0, 1e-15))
 	}
-	if diff := cmp.Diff(make([]float64, 13), row(t, s, nil, []api.Value{{}})); diff != "" {
-		t.Errorf("missing (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, row(t, s, nil, []api.Value{{}}), make([]float64, 13), "missing")
 }
 
 func TestObjectsThatAreRefused(t *testing.T) {

@@ -1,15 +1,14 @@
 package feature_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
@@ -78,9 +77,7 @@ func TestRows(t *testing.T) {
 		},
 	} {
 		s := schema(t, c.features)
-		if diff := cmp.Diff(c.want, row(t, s, c.user, c.item)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, diff)
-		}
+		expect.Equal(t, row(t, s, c.user, c.item), c.want, c.what)
 	}
 }
 
@@ -104,9 +101,7 @@ func TestRowsOfManyItems(t *testing.T) {
 	items := []api.Item{{ID: "a", Features: []api.Value{api.Number("", 2)}},
 		{ID: "b", Features: []api.Value{api.Number("", 5)}}}
 	fatal.Or(s.Rows(x, []api.Value{api.Number("", 3)}, items))(t)
-	if diff := cmp.Diff([]float64{2, 3, 6, 5, 3, 15}, x); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	expect.Equal(t, x, []float64{2, 3, 6, 5, 3, 15}, "rows")
 	items[1].Features[0].Number = 1e19
 	_, err := s.Rows(x, nil, items)
 	if want := "/items/1/features/price: 1e+19: is 1e+19 after scaling"; err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -142,9 +137,7 @@ func TestBadFeatures(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
 	}
-	if _, err := read(`[]`); !errors.Is(err, api.ErrInvalid) {
-		t.Errorf("no features: %v", err)
-	}
+	expect.Fails(read(`[]`))(t, api.ErrInvalid, "no features")
 }
 
 // Category returns the item's value or the default.
@@ -154,9 +147,7 @@ func TestCategory(t *testing.T) {
 		v    api.Value
 		want string
 	}{{api.Text("", "acme"), "acme"}, {api.Value{}, "zen"}} {
-		if got := s.Category(&api.Item{Features: []api.Value{c.v, {}}}, "brand"); got != c.want {
-			t.Errorf("category %q, want %q", got, c.want)
-		}
+		expect.Equal(t, s.Category(&api.Item{Features: []api.Value{c.v, {}}}, "brand"), c.want, "category")
 	}
 	for name, want := range map[string]bool{"brand": true, "age": false, "price": false, "colour": false} {
 		if s.IsCategory(name) != want {

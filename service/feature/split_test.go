@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
@@ -86,21 +87,15 @@ func TestSplitNamesWhatDoesNotFit(t *testing.T) {
 		{api.Text("price", "x"), `/items/0/features/price: "x": want a number`},
 		{api.Value{}, "/items/0/features/price: is missing, and the feature has no default"},
 	} {
-		if _, err := p.Items(make([]float64, 1), []api.Item{{Features: api.Values{c.item}}}); err == nil ||
-			err.Error() != c.want {
-			t.Errorf("%v, want %s", err, c.want)
-		}
+		expect.Message(p.Items(make([]float64, 1), []api.Item{{Features: api.Values{c.item}}}))(t, c.want)
 	}
 	square := schema(t, `[{"name":"price","kind":"number"},{"name":"square","kind":"cross","of":["price","price"]}]`).Split()
 	_, err := square.Items(make([]float64, 2), []api.Item{{Features: api.Values{api.Number("price", 9e12)}}})
-	if err == nil || err.Error() != `/items/0: feature "square" has the column 8.1e+25: it must be finite and at most 1e+15 in size: scale it` {
-		t.Errorf("the square of 9e12: %v", err)
-	}
+	expect.Message(err)(t,
+		`/items/0: feature "square" has the column 8.1e+25: it must be finite and at most 1e+15 in size: scale it`, "the square of 9e12")
 	row := make([]float64, 3)
-	if _, err := p.User(row, nil); err == nil ||
-		err.Error() != "/shopper/age: is missing, and the feature has no default" {
-		t.Errorf("a missing feature of the user: %v", err)
-	}
+	expect.Message(p.User(row, nil))(t, "/shopper/age: is missing, and the feature has no default",
+		"a missing feature of the user")
 	if _, err := p.User(row, api.Values{api.Number("age", 9e12)}); err != nil {
 		t.Error(err)
 	}

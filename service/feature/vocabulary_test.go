@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
@@ -81,9 +81,7 @@ func TestFirstValuesHaveColumns(t *testing.T) {
 	}
 	want := []feature.Seen{{Feature: "brand", Values: []string{"a", "b", "c", "d", "h", "g", "f", "e"}},
 		{Feature: "place", Values: []string{"home"}}}
-	if diff := cmp.Diff(want, s.Learned()); diff != "" {
-		t.Errorf("learned (-want +have):\n%s", diff)
-	}
+	expect.Equal(t, s.Learned(), want, "learned")
 	s = met(t, s, "i", "j", "k", "l", "m", "n")
 	for k, at := range columns(t, s, "a", "i", "l", "m", "n", "o", strings.Repeat("p", 201)) {
 		if own := k < 3; own != (at < 12) {
@@ -114,9 +112,7 @@ func TestNamesAreFewerThanBuckets(t *testing.T) {
 	eight := 8
 	_, err := feature.New([]api.Feature{{Name: "brand", Kind: "category", From: "item", Columns: 8,
 		OwnColumns: &eight}})
-	if err == nil || !strings.Contains(err.Error(), "8: must be from 0 to 7, less than columns") {
-		t.Error(err)
-	}
+	expect.Part(err)(t, "8: must be from 0 to 7, less than columns")
 }
 
 func TestLearnRefuses(t *testing.T) {
@@ -126,9 +122,7 @@ func TestLearnRefuses(t *testing.T) {
 		`has the value "c", and has lea`: {Feature: "brand", Values: []string{"a", "b", "c"}},
 		`has learned 0 of 2 values`:      {Feature: "brand", Values: []string{strings.Repeat("a", 201)}},
 	} {
-		if _, err := s.Learn(seen); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		expect.Part(s.Learn(seen))(t, want)
 	}
 	twice, err := s.Learn(feature.Seen{Feature: "brand", Values: []string{"a", "a", "b", "a"}})
 	if err != nil || len(twice.Learned()[0].Values) != 2 {
@@ -148,13 +142,9 @@ func TestCollisionsAreCounted(t *testing.T) {
 	for range 3 {
 		columns(t, s, "a", "b", "c")
 	}
-	if c := s.Categories()[0]; c.Collisions != 0 {
-		t.Errorf("%d collisions of one value", c.Collisions)
-	}
+	expect.Equal(t, s.Categories()[0].Collisions, 0, "collisions of one value")
 	columns(t, s, "d", "c", "d", "e")
-	if c := s.Categories()[0]; c.Collisions != 3 {
-		t.Errorf("%d collisions, want 3", c.Collisions)
-	}
+	expect.Equal(t, s.Categories()[0].Collisions, 3, "collisions")
 	if c := learning(t, `,"own_columns":0`).Categories()[0]; c.OwnColumns != 0 || c.SharedColumns != 16 {
 		t.Errorf("without names: %+v", c)
 	}
@@ -190,7 +180,5 @@ func TestNamedOfLearnedValues(t *testing.T) {
 // A text that is not UTF-8 gets no column of its own: its event in the log could not be sent as JSON.
 func TestTextThatIsNotUTF8(t *testing.T) {
 	s := met(t, learning(t, ""), "caf\xe9", "acme", "café")
-	if have := fmt.Sprint(s.Learned()[0].Values); have != "[acme café]" {
-		t.Errorf("learned %s", have)
-	}
+	expect.Equal(t, fmt.Sprint(s.Learned()[0].Values), "[acme café]", "learned")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/service/api"
 	"vitrine/service/health"
 )
@@ -72,9 +73,7 @@ func TestOdds(t *testing.T) {
 		1 / 999_600.0: "about once in 1 million times", 1 / 1_600_000.0: "about once in 2 million times",
 		1e-10: "less than once in a billion times",
 	} {
-		if got := health.Odds(chance); got != want {
-			t.Errorf("a chance of %g happens %s, want %s", chance, got, want)
-		}
+		expect.Equal(t, health.Odds(chance), want, "a chance of", chance, "happens")
 	}
 }
 

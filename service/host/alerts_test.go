@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/alert"
 )
@@ -40,9 +41,7 @@ func TestLastAlert(t *testing.T) {
 			t.Fatal("it runs with a damaged log")
 		}
 	}
-	if len(told) != 1 {
-		t.Fatalf("it rang %d times in three starts, want once", len(told))
-	}
+	expect.Equal(fatal.T(t), len(told), 1, "it rang n times in three starts")
 	if got := <-told; !strings.Contains(got, "the service has ended") || !strings.Contains(got, "mark") {
 		t.Error(got)
 	}
@@ -67,14 +66,10 @@ func TestLogOpensAndFails(t *testing.T) {
 				<-ctx.Done()
 				stop()
 			}
-			if got := sender.Stats().Waiting == 1; got != rings {
-				t.Errorf("it took an entry: %v, it rings: %v", wrote, got)
-			}
+			expect.Equal(t, sender.Stats().Waiting == 1, rings, "it took an entry", wrote, "it rings")
 			begin := time.Now()
 			(&session{service: s}).works(t.Context())
-			if took := time.Since(begin); took != calm {
-				t.Errorf("an idle log works after %v, want %v", took, calm)
-			}
+			expect.Equal(t, time.Since(begin), calm, "an idle log works after")
 		})
 	}
 }

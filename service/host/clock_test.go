@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -74,9 +75,7 @@ func TestClockFollowsTheEntries(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(said, nil))
 	is := func(want int64) {
 		t.Helper()
-		if got := c.now().Unix(); got != want {
-			t.Errorf("it is %d, want %d", got, want)
-		}
+		expect.Equal(t, c.now().Unix(), want, "it is")
 	}
 	hear := func(entry int64, justNow bool) { c.hear(entry*1e9, justNow) }
 	hear(500_000, false)

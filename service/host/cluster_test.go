@@ -22,6 +22,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/natslog"
@@ -246,9 +247,7 @@ func TestRemovedWhileOpening(t *testing.T) {
 			return nil
 		}
 		e.Close() // or it might follow the log faster than the leader removes entries
-		if at := e.Sequence(); at != 0 {
-			t.Errorf("the log has %d entries already", at)
-		}
+		expect.Equal(t, e.Sequence(), 0, "the log has n entries already")
 		leader.ask(201, "PUT", "/v1/placements/home",
 			`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory_bytes":100000}`)
 		for i := range 100 {

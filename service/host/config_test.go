@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
@@ -161,9 +162,7 @@ func TestBadServiceFile(t *testing.T) {
 		"log = {url = \"h\", certificate = \"c\"}":         "[log] needs both certificate and key",
 	} {
 		s := Default()
-		if err := s.parse([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
+		expect.Prefix(s.parse([]byte(text)))(t, want, text)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -121,9 +122,7 @@ func TestLogFileIsCut(t *testing.T) {
 				}
 			}
 		}})
-	if err == nil || !strings.Contains(err.Error(), "were acknowledged: restore a backup") {
-		t.Errorf("it ends with %v", err)
-	}
+	expect.Part(err)(t, "were acknowledged: restore a backup", "it ends with")
 	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(data, LogDir)}); err == nil {
 		t.Error("the log opens")
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"weak"
+
+	"vitrine/internal/expect"
 )
 
 func TestGarbagePercent(t *testing.T) {
@@ -62,9 +64,7 @@ func TestRestCollects(t *testing.T) {
 		{500 * mb, 120 * mb, 2*mb + 1, false},
 	} {
 		r := rest{before: 7*mb + c.allocated - c.second, given: 7 * mb}
-		if have := r.collects(heap{held: c.held, allocated: 7*mb + c.allocated}); have != c.want {
-			t.Errorf("%+v: %v", c, have)
-		}
+		expect.Equal(t, r.collects(heap{held: c.held, allocated: 7*mb + c.allocated}), c.want, c)
 	}
 
 	r, now := rest{}, heap{held: 500 * mb, allocated: 100 * mb}

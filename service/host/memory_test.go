@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"testing"
 	"testing/fstest"
+
+	"vitrine/internal/expect"
 )
 
 func TestContainerMemory(t *testing.T) {
@@ -37,26 +39,20 @@ func TestContainerMemory(t *testing.T) {
 		for path, text := range c.files {
 			root[path] = &fstest.MapFile{Data: []byte(text)}
 		}
-		if have := containerMemory(root); have != c.want {
-			t.Errorf("%s: %d, want %d", c.name, have, c.want)
-		}
+		expect.Equal(t, containerMemory(root), c.want, c.name)
 	}
 }
 
 func TestDefaultMemory(t *testing.T) {
 	for _, c := range [][3]int64{{0, 0, 0}, {5, 0, 5}, {0, 5, 5}, {4, 5, 4}, {5, 4, 4}} {
-		if have := minKnown(c[0], c[1]); have != c[2] {
-			t.Errorf("the least of %d and %d is %d", c[0], c[1], have)
-		}
+		expect.Equal(t, minKnown(c[0], c[1]), c[2], "the least of", c[0], "and", c[1], "is")
 	}
 	if have := machineMemory(); (runtime.GOOS == "linux" || runtime.GOOS == "darwin") &&
 		(have < 100<<20 || have > 1<<46) {
 		t.Errorf("the machine has %d bytes of memory", have)
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(50 << 20))
-	if have := defaultMemory(); have != 25<<20 {
-		t.Errorf("with a limit of 50 MiB the default is %d bytes", have)
-	}
+	expect.Equal(t, defaultMemory(), 25<<20, "with a limit of 50 MiB the default is n bytes")
 }
 
 // A disk is nearly full below a twentieth and ten gigabytes. One of unknown size is not.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"vitrine/internal/expect"
 )
 
 // A read that stalls is begun again, one that fails is not, and all end with their context.
@@ -25,9 +27,7 @@ func TestReadsStall(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := patiently(ctx, time.Millisecond, stall(1000)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
+	expect.Error(t, patiently(ctx, time.Millisecond, stall(1000)), context.DeadlineExceeded)
 	broken, attempts := errors.New("broken"), 0
 	if err := patiently(t.Context(), time.Minute, func(context.Context) error {
 		attempts++

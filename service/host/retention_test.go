@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
@@ -211,9 +212,7 @@ func TestRetentionFails(t *testing.T) {
 	s.trade(40)
 	untouched := func(what string) {
 		t.Helper()
-		if x := s.extent(); x.First != 1 {
-			t.Errorf("%s: the log begins with entry %d", what, x.First)
-		}
+		expect.Equal(t, s.extent().First, 1, what, "the log begins with entry")
 	}
 	refused := func(what string, upTo uint64) {
 		t.Helper()

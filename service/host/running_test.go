@@ -20,6 +20,7 @@ import (
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -195,9 +196,7 @@ func TestCollectorIsBusy(t *testing.T) {
 	c := fatal.Or(newCollector("1"))(t)
 	defer c.client.CloseIdleConnections()
 	fatal.If(t, c.UploadTraces(t.Context(), []*traces.ResourceSpans{{SchemaUrl: "x"}}))
-	if asked != 3 {
-		t.Errorf("asked %d times", asked)
-	}
+	expect.Equal(t, asked, 3, "asked n times")
 	wrong := httptest.NewServer(http.NotFoundHandler())
 	defer wrong.Close()
 	c.url = strings.Replace(wrong.URL, "//", "//shop:secret@", 1)

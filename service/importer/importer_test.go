@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
 	"vitrine/service/page"
 
 	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/importer"
 	"vitrine/service/setup"
@@ -91,9 +93,7 @@ func TestMissingNumbers(t *testing.T) {
 
 // Lines of JSON may bring a new name each. Few of the names are kept.
 func TestManyNames(t *testing.T) {
-	if n := importer.Seen(3000); n != 2000 {
-		t.Errorf("%d names", n)
-	}
+	expect.Equal(t, importer.Seen(3000), 2000, "names")
 }
 
 // A page may list a very large number of items: a comparison of each with all others would take minutes here.

@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
 	"vitrine/service/page"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -74,10 +76,8 @@ func TestSessions(t *testing.T) {
 		`line 1: there is no column "click": the columns are id, t`: "id,t,items,shown\n",
 		`line 2: /shown/0: "w" is not among the items`:              "id,t,items,shown,click\na,2,x|y,w,\n",
 	} {
-		if _, _, err := read(t, "log", text, &importer.Mapping{Format: "sessions", List: "|",
-			Columns: columns}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		expect.Part(read(t, "log", text, &importer.Mapping{Format: "sessions", List: "|",
+			Columns: columns}))(t, "log: "+want, want)
 	}
 }
 
@@ -127,9 +127,7 @@ func TestVW(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.Equal(t, got, want, name)
 	}
 	// Actions without lines, and slots.
 	got, r, err := read(t, "log", "1:-1:0.4 | age:3\n3:0:0.2 x| age:4 b\n| age:5\n",
@@ -162,10 +160,7 @@ func TestVW(t *testing.T) {
 		`line 2: slot 0: the propensity is 2: must be in (0, 1]`: "shared |\n1:0:2 | a",
 		`line 1: "ccb ": want ccb shared`:                        "ccb |",
 	} {
-		if _, _, err := read(t, "log", text, &importer.Mapping{Format: "vw"}); err == nil ||
-			!strings.Contains(err.Error(), "log: "+want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		expect.Part(read(t, "log", text, &importer.Mapping{Format: "vw"}))(t, "log: "+want, want)
 	}
 }
 
@@ -229,10 +224,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", list, r, err)
 	}
 	m.Events.Column = "type"
-	if _, _, err := read(t, "log.csv", text, m); err == nil || !strings.Contains(err.Error(),
-		`events.column: there is no column "type": the columns are page, kind`) {
-		t.Error(err)
-	}
+	expect.Part(read(t, "log.csv", text, m))(t, `events.column: there is no column "type": the columns are page, kind`)
 }
 
 // A proposed mapping is the same after it was written to a file.
@@ -244,9 +236,7 @@ func roundTrip(t *testing.T, m *importer.Mapping) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, m.Text())
 	}
-	if diff := cmp.Diff(m, got, cmpopts.IgnoreUnexported(importer.Mapping{}), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("-proposed +read:\n%s", diff)
-	}
+	expect.Equal(t, got, m, cmpopts.IgnoreUnexported(importer.Mapping{}), cmpopts.EquateEmpty())
 }
 
 func TestMappingText(t *testing.T) {

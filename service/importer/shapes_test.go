@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"vitrine/service/page"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +19,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/importer"
@@ -136,9 +138,7 @@ func TestRowsOfJSON(t *testing.T) {
 func TestEmptyRevenue(t *testing.T) {
 	const rows = "decision_id,item,chosen,revenue\na,x,1,49.9\na,y,0,\n"
 	_, _, err := read(t, "log.csv", rows, &importer.Mapping{})
-	if err == nil || !strings.Contains(err.Error(), "line 3: column revenue is empty: every item needs its revenue") {
-		t.Errorf("error %v", err)
-	}
+	expect.Part(err)(t, "line 3: column revenue is empty: every item needs its revenue")
 	if list, _, err := read(t, "log.csv", strings.Replace(rows, "revenue", "paid", 1), &importer.Mapping{}); err != nil ||
 		list[0].Request.Items[0].Revenue != nil {
 		t.Errorf("without the column: %v", err)
@@ -165,9 +165,7 @@ func TestUnitsTaken(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, list[0].Choices); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
+		expect.Equal(t, list[0].Choices, c.want, c.name)
 	}
 	for _, units := range []string{"0", "1.5", "1001", "-1", "many"} {
 		_, _, err := read(t, "log.csv", strings.Replace(rows, "2,3", "2,"+units, 1), &importer.Mapping{})
@@ -222,10 +220,8 @@ func TestRewardsOfALog(t *testing.T) {
 			t.Errorf("reward %v: %d of %d taken", reward, taken, n)
 		}
 	}
-	if _, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5), &importer.Mapping{}); err == nil ||
-		!strings.Contains(err.Error(), `line 1: slot 0: the reward is 1.5, more than 1: set rewards = "choice" in the mapping`) {
-		t.Errorf("%v", err)
-	}
+	expect.Part(read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5), &importer.Mapping{}))(t,
+		`line 1: slot 0: the reward is 1.5, more than 1: set rewards = "choice" in the mapping`)
 	list, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5)+fmt.Sprintf(line, 2, 3),
 		&importer.Mapping{Rewards: "choice"})
 	if err != nil || first(list[0]) != "x" || first(list[1]) != "" {
@@ -302,15 +298,10 @@ func TestUnsortedTables(t *testing.T) {
 		}
 	}
 	// Errors name the line of the file.
-	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,0,dear\n",
-		&importer.Mapping{}); err == nil || !strings.Contains(err.Error(),
-		`log.csv: line 2: item "y": column price: "dear"`) {
-		t.Errorf("%v", err)
-	}
-	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,3,2\n", &importer.Mapping{}); err == nil ||
-		!strings.Contains(err.Error(), `log.csv: line 4: column chosen`) {
-		t.Errorf("%v", err)
-	}
+	expect.Part(read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,0,dear\n",
+		&importer.Mapping{}))(t, `log.csv: line 2: item "y": column price: "dear"`)
+	expect.Part(read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,3,2\n", &importer.Mapping{}))(t,
+		`log.csv: line 4: column chosen`)
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("files are left: %v, %v", left, err)
 	}
@@ -405,10 +396,7 @@ func TestLawsOfColumns(t *testing.T) {
 	} {
 		text := strings.NewReplacer("slot\n", "slot,other\n", ".2,left\n", ".2,left,\n", ".8,left\n", ".8,left,true\n",
 			".7,right\n", ".7,right,0\n", ".3,right\n", ".3,right,1\n").Replace(table)
-		if _, _, err := read(t, "log.csv", text, &importer.Mapping{Law: &law}); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		expect.Part(read(t, "log.csv", text, &importer.Mapping{Law: &law}))(t, want)
 	}
 }
 
@@ -427,15 +415,10 @@ func TestBadMappings(t *testing.T) {
 		"[sampling_law]\ndraw = \"any\"":                                        `sampling_law.draw = "any": want one of sets, pages, swaps, items`,
 	} {
 		_, err := importer.ReadMapping(file(t, "map.toml", []byte(text)))
-		if err == nil || !strings.Contains(err.Error(), "map.toml: "+want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		expect.Part(err)(t, "map.toml: "+want, want)
 	}
 	_, _, err := read(t, "log.dsjson", "{}", &importer.Mapping{Law: &importer.Law{Draw: "items"}})
-	if err == nil || !strings.Contains(err.Error(),
-		`sampling_law.draw = "items" with columns is of tables and jsonl, and the format is dsjson`) {
-		t.Errorf("%v", err)
-	}
+	expect.Part(err)(t, `sampling_law.draw = "items" with columns is of tables and jsonl, and the format is dsjson`)
 }
 
 // A stream is read like a file: twice.
@@ -452,10 +435,7 @@ func TestStream(t *testing.T) {
 	stdin := os.Stdin
 	os.Stdin = in
 	defer func() { os.Stdin = stdin }()
-	if _, err := importer.Open(t.Context(), "-", &importer.Mapping{}); err == nil ||
-		!strings.Contains(err.Error(), "give --format") {
-		t.Errorf("%v", err)
-	}
+	expect.Part(importer.Open(t.Context(), "-", &importer.Mapping{}))(t, "give --format")
 	fmt.Fprint(out, "decision_id,item,chosen,price\na,x,1,3\n")
 	out.Close()
 	log := fatal.Or(importer.Open(t.Context(), "-", &importer.Mapping{Format: "csv"}))(t)

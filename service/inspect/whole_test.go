@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/offpolicy"
 	"vitrine/service/api"
@@ -236,13 +237,9 @@ func TestIDsInTheLogAreRows(t *testing.T) {
 		}
 		ids, ofIDs := exported(t, w.stores[0], 1, nil)
 		rows, ofRows := exported(t, w.stores[1], 1, nil)
-		if diff := cmp.Diff(rows, ids); diff != "" {
-			t.Fatalf("seed %d: the export (-rows +ids):\n%s", seed, diff)
-		}
-		if diff := cmp.Diff(ofRows, ofIDs, cmp.Comparer(func(a, b *mat.Dense) bool { return mat.Equal(a, b) }),
-			cmp.Comparer(func(a, b offpolicy.SamplingLaw) bool { return fmt.Sprint(a) == fmt.Sprint(b) })); diff != "" {
-			t.Fatalf("seed %d: the rounds (-rows +ids):\n%s", seed, diff)
-		}
+		expect.Equal(fatal.T(t), ids, rows, "seed", seed, "the export")
+		expect.Equal(fatal.T(t), ofIDs, ofRows, "seed", seed, "the rounds",
+			cmp.Comparer(func(a, b *mat.Dense) bool { return mat.Equal(a, b) }), cmp.Comparer(func(a, b offpolicy.SamplingLaw) bool { return fmt.Sprint(a) == fmt.Sprint(b) }))
 		snapshot, upTo := w.compare(seed)
 		for first := upTo - 30; first <= upTo; first += 7 {
 			ids, _ := exported(t, w.stores[0], first, snapshot[0])
@@ -261,9 +258,7 @@ func TestIDsInTheLogAreRows(t *testing.T) {
 			if len(why[0].Unknown) > 0 && strings.HasPrefix(why[0].Unknown[0], "the utilities: the features") {
 				why[0].Known = why[1].Known // of other features
 			}
-			if diff := cmp.Diff(why[1], why[0]); diff != "" {
-				t.Fatalf("seed %d: the explanation of %s (-rows +ids):\n%s", seed, id, diff)
-			}
+			expect.Equal(fatal.T(t), why[0], why[1], "seed", seed, "the explanation of", id)
 		}
 		w.relearn()
 		w.compare(seed)

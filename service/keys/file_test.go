@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 )
@@ -45,9 +45,7 @@ func TestKeyFileIsChangedByOneAtATime(t *testing.T) {
 	if f, err := ReadFile(path); err != nil || len(f.Keys()) != n {
 		t.Errorf("%d keys of %d, %v", len(f.Keys()), n, err)
 	}
-	if _, err := EditFile(filepath.Join(filepath.Dir(path), "missing", "keys.toml")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
+	expect.Fails(EditFile(filepath.Join(filepath.Dir(path), "missing", "keys.toml")))(t, fs.ErrNotExist)
 }
 
 // Keys come and go, and every comment stays.
@@ -127,9 +125,7 @@ func TestKeyFileBehindALink(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if _, err := f.Find("c"); !errors.Is(err, ErrMissing) {
-		t.Error(err)
-	}
+	expect.Fails(f.Find("c"))(t, ErrMissing)
 	if _, err := ReadFile(dir); err == nil {
 		t.Error("a directory is no file")
 	}

@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 	_ "vitrine/internal/rapidseed"
@@ -534,9 +535,7 @@ func TestReplay(t *testing.T) {
 	l := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
 	l.Replay(2)
 	run(t, l, log)
-	if l.Needs() != 2 {
-		t.Errorf("it needs entry %d", l.Needs())
-	}
+	expect.Equal(t, l.Needs(), 2, "it needs entry")
 	l.Follow(13, nil)
 	l.Follow(15, nil)
 	if got, r := seen(l), l.Replaying(); !slices.Equal(got, []float64{5, 2}) ||

@@ -152,19 +152,14 @@ func TestPlacementThatIsThere(t *testing.T) {
 	} {
 		o := small(url)
 		change(&o)
-		if _, err := load.Run(t.Context(), o); !errors.Is(err, load.ErrPlacement) {
-			t.Error(err)
-		}
+		expect.Fails(load.Run(t.Context(), o))(t, load.ErrPlacement)
 	}
 	o.Placement, o.Policy, o.Catalogue, o.User, o.Note = "c", nil, true, 1, nil
 	fatal.Or(load.Run(t.Context(), o))(t)
 	o.Items--
 	expect.Fails(load.Run(t.Context(), o))(t, load.ErrPlacement)
 	o.Placement, o.Policy = "q", map[string]any{"name": "none"}
-	if _, err := load.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(),
-		`placement "q" cannot be created`) {
-		t.Error(err)
-	}
+	expect.Part(load.Run(t.Context(), o))(t, `placement "q" cannot be created`)
 }
 
 // A stopped run returns its measurements.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
@@ -24,8 +25,6 @@ func TestKindsOfErrors(t *testing.T) {
 		"connection refused": refused, "connection broken": io.EOF, "timeout": expired.Err(), "other": errors.New("x"),
 		"503 busy": &api.Problem{Status: 503, Type: "urn:vitrine:problem:busy"}, "502": &api.Problem{Status: 502},
 	} {
-		if got := kindOf(err); got != want {
-			t.Errorf("%v is %q, want %q", err, got, want)
-		}
+		expect.Equal(t, kindOf(err), want, err, "is")
 	}
 }

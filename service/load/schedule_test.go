@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"vitrine/internal/expect"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -92,8 +94,6 @@ func TestOutcomesTakeTheirTurn(t *testing.T) {
 				order += "."
 			}
 		}
-		if want := "a.b."; order != want {
-			t.Errorf("rate %v: %s, want %s", rate, order, want)
-		}
+		expect.Equal(t, order, "a.b.", "rate", rate)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
@@ -36,9 +37,7 @@ func TestRoundByHand(t *testing.T) {
 	for choice, want := range []vitrine.Choice{vitrine.Outside, 3, 1,
 		2} { // d is the third one shown in the order of the request
 		r := shown().Round(choice, nil)
-		if r.Choice != want {
-			t.Errorf("the item at place %d is the choice %d, want %d", choice, r.Choice, want)
-		}
+		expect.Equal(t, r.Choice, want, "the item at place", choice, "is the choice")
 		if !slices.Equal(r.Offer.Assortment, vitrine.Assortment{0, 2, 3}) ||
 			!slices.Equal(r.Offer.Order, []int{3, 0, 2}) || r.Offer.Propensity != 0.25 {
 			t.Errorf("the offer is %+v", r.Offer)
@@ -57,16 +56,12 @@ func TestRoundByHand(t *testing.T) {
 func TestClosedByHand(t *testing.T) {
 	o := shown()
 	for k, id := range []string{"d", "a", "c"} {
-		if at := o.Place(id); at != k+1 {
-			t.Errorf("%q is shown at place %d, want %d", id, at, k+1)
-		}
+		expect.Equal(t, o.Place(id), k+1, id, "is shown at place")
 	}
 	if o.Place("b") != 0 || o.Place("e") != 0 {
 		t.Error("an item that is not shown has a place")
 	}
-	if diff := cmp.Diff([]string{"d", "a", "c"}, o.IDs()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, o.IDs(), []string{"d", "a", "c"})
 	for choice, want := range []float64{0, 40, 10, 30} {
 		c := &offer.Closed{Offer: o, Choice: choice}
 		g := &api.Totals{Rounds: 1, Revenue: want, Squares: want * want}
@@ -205,9 +200,7 @@ func TestAllowsByHand(t *testing.T) {
 	want := map[[2]int]bool{{0, 0}: true, {0, 2}: true, {1, 2}: true, {1, 4}: true}
 	for k := range 2 {
 		for j := range 5 {
-			if l.Allows(k, j, 5) != want[[2]int{k, j}] {
-				t.Errorf("item %d in place %d: %v", j, k, l.Allows(k, j, 5))
-			}
+			expect.Equal(t, l.Allows(k, j, 5), want[[2]int{k, j}], "item", j, "in place", k)
 		}
 	}
 	if l.Allows(3, 4, 5) {

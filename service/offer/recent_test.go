@@ -1,6 +1,10 @@
 package offer
 
-import "testing"
+import (
+	"testing"
+
+	"vitrine/internal/expect"
+)
 
 // The last offers are kept as long as they are few entries and few bytes.
 func TestRecentIsBounded(t *testing.T) {
@@ -31,9 +35,7 @@ func TestRecentIsBounded(t *testing.T) {
 			for entry := uint64(1); entry <= last; entry++ {
 				s.Drop(entry)
 			}
-			if s.Bytes != 0 {
-				t.Errorf("%d bytes without an offer", s.Bytes)
-			}
+			expect.Equal(t, s.Bytes, 0, "bytes without an offer")
 		})
 	}
 }

@@ -3,9 +3,9 @@ package page_test
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
@@ -86,8 +86,6 @@ func TestRulesOfRequestAndPlacement(t *testing.T) {
 				c.unmet)
 		}
 		r.Strict = true
-		if _, err := try(t.Context(), v, &r); err == nil || !strings.Contains(err.Error(), c.strict) {
-			t.Errorf("%s, strict: error %v, want one with %q", c.what, err, c.strict)
-		}
+		expect.Part(try(t.Context(), v, &r))(t, c.strict, c.what)
 	}
 }

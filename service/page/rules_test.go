@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/offer"
@@ -129,9 +130,7 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 	} {
 		r := stand(40)
 		change(r)
-		if _, err := try(t.Context(), v, r); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
+		expect.Part(try(t.Context(), v, r))(t, want)
 	}
 }
 
@@ -139,16 +138,12 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 func TestCrossingSearchIsBounded(t *testing.T) {
 	v := viewOf(t, stalls)
 	page.SetMaxSteps(t, 500)
-	if _, err := try(t.Context(), v, stand(40)); err == nil || !strings.Contains(err.Error(), "takes too many "+
-		"steps: set a filter") {
-		t.Errorf("a search of 500 steps: %v", err)
-	}
+	expect.Part(try(t.Context(), v, stand(40)))(t, "takes too many "+
+		"steps: set a filter", "a search of 500 steps")
 	page.SetMaxSteps(t, 1<<30)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := try(ctx, v, stand(40)); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller who has gone: %v", err)
-	}
+	expect.Fails(try(ctx, v, stand(40)))(t, context.Canceled, "a caller who has gone")
 	if _, err := try(t.Context(), v, stand(40)); err != nil {
 		t.Error(err)
 	}
@@ -314,8 +309,6 @@ func TestLowerBoundsThatAreRefused(t *testing.T) {
 	} {
 		r := stand(40)
 		change(r)
-		if _, err := try(t.Context(), v, r); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+		expect.Prefix(try(t.Context(), v, r))(t, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/service/feature"
 )
 
@@ -56,9 +57,7 @@ func TestItemsOfAShopper(t *testing.T) {
 			t.Fatalf("after note %d: %d items %v, want %d %v", now, len(have), have, len(list), list)
 		}
 	}
-	if len(want) != maxVisits {
-		t.Errorf("the shopper has %d items, want %d", len(want), maxVisits)
-	}
+	expect.Equal(t, len(want), maxVisits, "the shopper has n items")
 }
 
 // The writer, for which all callers wait, notes pages of a shopper who has seen many items.

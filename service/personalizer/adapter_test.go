@@ -16,6 +16,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -85,9 +86,7 @@ func TestAdapter(t *testing.T) {
 	rank := &call{ctx: t.Context(), path: path(""), body: `{` + actions + `,"eventId":"e"}`}
 	fatal.Or(routeOf(t, a, "rank").Handle(rank))(t)
 	config := fatal.Or(e.Config(personalizer.Placement))(t)
-	if want := config.RequestSize(3); rank.reserved != want {
-		t.Errorf("reserved %d bytes for three actions, want %d", rank.reserved, want)
-	}
+	expect.Equal(t, rank.reserved, config.RequestSize(3), "reserved n bytes for three actions")
 	d, err := e.Decision(t.Context(), personalizer.Placement, "personalizer:e")
 	if err != nil || d.Status != "open" || len(d.Offer.IDs()) != 1 || d.Time != 1 {
 		t.Fatalf("%+v, %v", d, err)
@@ -116,17 +115,13 @@ func TestRefusedCalls(t *testing.T) {
 			t.Errorf("%s: %v", rank.path, err)
 		}
 	}
-	if n := len(e.Placements()); n != 0 {
-		t.Fatalf("%d placements", n)
-	}
+	expect.Equal(fatal.T(t), len(e.Placements()), 0, "placements")
 	fatal.If(t, e.Create(t.Context(), personalizer.Placement,
 		[]byte(`{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`), 0))
 	before := e.Sequence()
 	_, err := routeOf(t, &personalizer.Adapter{Engine: e}, "rank").Handle(
 		&call{ctx: t.Context(), path: path(""), body: `{` + actions + `}`, full: full})
-	if !errors.Is(err, full) {
-		t.Errorf("error %v, want %v", err, full)
-	}
+	expect.Error(t, err, full)
 	if after := e.Sequence(); after != before {
 		t.Errorf("the log has %d entries, and had %d", after, before)
 	}
@@ -185,9 +180,7 @@ func TestProbabilities(t *testing.T) {
 		if first == nil {
 			first = p
 		}
-		if diff := gocmp.Diff(first, p, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
-			t.Fatalf("-first +%s\n%s", text, diff)
-		}
+		expect.Equal(fatal.T(t), gocmp.Diff(first, p, cmpopts.EquateApprox(0, 1e-12)), "", "-first +", text)
 		shown[r.Ranking[0].ID]++
 	}
 	sorted := slices.Sorted(maps.Values(first))
@@ -227,9 +220,7 @@ func TestCanonicalPaths(t *testing.T) {
 	} {
 		r := httptest.NewRequest("POST", "http://localhost"+from, nil)
 		got := personalizer.Canonical(r)
-		if got.URL.EscapedPath() != want {
-			t.Errorf("%s became %s, want %s", from, got.URL.EscapedPath(), want)
-		}
+		expect.Equal(t, got.URL.EscapedPath(), want, from, "became")
 		if again := personalizer.Canonical(got); again.URL.EscapedPath() != want {
 			t.Errorf("%s became %s, and %s again", from, want, again.URL.EscapedPath())
 		}
@@ -325,14 +316,12 @@ func TestResetModel(t *testing.T) {
 		return string(text)
 	}
 	ask("rank", "", `{`+actions+`,"eventId":"e"}`)
-	if got := properties(); got != `{"creationTime":"1970-01-01T00:00:00.000000001Z","lastModifiedTime":"1970-01-01T00:00:00.000000001Z"}` {
-		t.Errorf("a new model: %s", got)
-	}
+	expect.Equal(t, properties(),
+		`{"creationTime":"1970-01-01T00:00:00.000000001Z","lastModifiedTime":"1970-01-01T00:00:00.000000001Z"}`, "a new model")
 	ask("events/{event}/reward", "e", `{"value":1}`)
 	fatal.If(t, e.Wait(t.Context()))
-	if got := properties(); got != `{"creationTime":"1970-01-01T00:00:00.000000001Z","lastModifiedTime":"1970-01-01T00:00:00.000000002Z"}` {
-		t.Errorf("a model that has learned: %s", got)
-	}
+	expect.Equal(t, properties(),
+		`{"creationTime":"1970-01-01T00:00:00.000000001Z","lastModifiedTime":"1970-01-01T00:00:00.000000002Z"}`, "a model that has learned")
 	before, err := e.Stats(personalizer.Placement)
 	if err != nil || before.Learned != 1 {
 		t.Fatalf("%+v, %v", before, err)
@@ -346,9 +335,7 @@ func TestResetModel(t *testing.T) {
 	for _, end := range []string{"model", "model/properties"} {
 		_, err := routeOf(t, a, end).Handle(
 			&call{ctx: t.Context(), path: map[string]string{"version": "v1.0", "name": "nowhere"}})
-		if !errors.Is(err, engine.ErrNotFound) {
-			t.Errorf("%s of no placement: %v", end, err)
-		}
+		expect.Error(t, err, engine.ErrNotFound, end)
 	}
 }
 

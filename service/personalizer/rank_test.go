@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -63,9 +64,7 @@ func TestProbabilitiesByHand(t *testing.T) {
 		"no propensity": {asked(nil, "a", "b"), shown("b", nil, 0, offer.ByPolicy), nil},
 	} {
 		c.a.Certain = c.a.Mode != offer.ByBaseline
-		if diff := cmp.Diff(c.want, c.q.probabilities(c.a), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.Equal(t, c.q.probabilities(c.a), c.want, name, cmpopts.EquateApprox(0, 1e-12))
 	}
 	random := shown("a", nil, 0.8, offer.ByPolicy) // the others are unknown
 	random.Certain = false
@@ -99,10 +98,8 @@ func TestRanking(t *testing.T) {
 	}
 	q := &rankQuery{EventID: "e", Slots: []rankSlot{{ID: "hero"}, {ID: "footer"}}}
 	want := &slotsRankedDocument{Slots: []filledSlot{{"hero", "b"}, {"footer", "a"}}, EventID: "e"}
-	if diff := cmp.Diff(want, q.filled(&offer.Offer{Offered: &eventlog.Offered{ItemIDs: []string{"a", "b"},
-		Shown: []int32{1, 0}}})); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, q.filled(&offer.Offer{Offered: &eventlog.Offered{ItemIDs: []string{"a", "b"},
+		Shown: []int32{1, 0}}}), want)
 }
 
 // The baseline of a Rank without slots is its first action that is not excluded.
@@ -113,10 +110,7 @@ func TestSingle(t *testing.T) {
 			t.Errorf("%+v, %v, want %s", q.Slots, err, want)
 		}
 	}
-	if err := asked([]string{"b", "a"}, "a", "b").single(); err == nil ||
-		!strings.HasPrefix(err.Error(), "/excludedActions") {
-		t.Errorf("%v", err)
-	}
+	expect.Prefix(asked([]string{"b", "a"}, "a", "b").single())(t, "/excludedActions")
 }
 
 func TestCheckSlots(t *testing.T) {
@@ -192,9 +186,7 @@ func TestRequest(t *testing.T) {
 		if q.Actions[0].Features = jsontext.Value(features); features == "" {
 			q.Actions[0].Features, q.ContextFeatures = nil, jsontext.Value(`[{"max_size":1}]`)
 		}
-		if _, err := q.request(config("learn")); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		expect.Prefix(q.request(config("learn")))(t, want)
 		q.ContextFeatures = nil
 	}
 }

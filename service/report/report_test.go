@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
@@ -119,12 +120,9 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if found := regexp.MustCompile(`(?i)<script|https?://|<sale>|url\(|@import| style=`).FindString(page); found != "" {
-		t.Errorf("the page has %q", found)
-	}
-	if n := strings.Count(page, "<svg"); n != 2 {
-		t.Errorf("%d pictures", n)
-	}
+	expect.Equal(t, regexp.MustCompile(`(?i)<script|https?://|<sale>|url\(|@import| style=`).FindString(page), "",
+		"the page has")
+	expect.Equal(t, strings.Count(page, "<svg"), 2, "pictures")
 	if len(page) > 100_000 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
@@ -224,9 +222,7 @@ func TestChart(t *testing.T) {
 	}
 	for _, p := range paths {
 		points := regexp.MustCompile(`[ML]([-\d.]+) ([-\d.]+)`).FindAllStringSubmatch(p[3], -1)
-		if want := map[string]int{"band": 240, "line": 120}[p[1]]; len(points) != want {
-			t.Errorf("a %s has %d points, want %d", p[1], len(points), want)
-		}
+		expect.Equal(t, len(points), map[string]int{"band": 240, "line": 120}[p[1]], "a", p[1], "has n points")
 		for k, q := range points {
 			var x, y float64
 			fmt.Sscan(q[1]+" "+q[2], &x, &y)
@@ -249,14 +245,8 @@ func TestTicks(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 1234567: "1,234,567", -0.01234567: "−0.01235", 999.96: "1,000",
 		12.5: "12.5", 1e-9: "0.000000001", 100: "100", -1000: "−1,000"} {
-		if have := number(v); have != want {
-			t.Errorf("%v is written as %q, want %q", v, have, want)
-		}
+		expect.Equal(t, number(v), want, v, "is written as")
 	}
-	if have := signed(2.5); have != "+2.5" {
-		t.Errorf("signed: %q", have)
-	}
-	if have := count(1000); have != "1,000" {
-		t.Errorf("count: %q", have)
-	}
+	expect.Equal(t, signed(2.5), "+2.5", "signed")
+	expect.Equal(t, count(1000), "1,000", "count")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -27,9 +28,7 @@ func TestExport(t *testing.T) {
 	begun, goOn := make(chan bool), make(chan bool)
 	s := started(t, func(o *server.Options, _ *engine.Options) {
 		o.Export = func(_ context.Context, w io.Writer, placement string) error {
-			if placement != "home" {
-				t.Errorf("an export of %q", placement)
-			}
+			expect.Equal(t, placement, "home", "an export of")
 			return write.Load().(func(io.Writer) error)(w)
 		}
 	})

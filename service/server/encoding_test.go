@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/budget"
 	"vitrine/service/engine"
@@ -72,9 +73,7 @@ func TestCompressedRequests(t *testing.T) {
 		for range 3 { // decoders are used again
 			a := s.want(200, "POST", "/v1/placements/home/decisions", compress(t, `{"decision_id":"abc",`+items+`}`),
 				"Content-Encoding", coding)
-			if a.body != first.body {
-				t.Errorf("%s: %s, want %s", coding, a.body, first.body)
-			}
+			expect.Equal(t, a.body, first.body, coding)
 		}
 		s.want(400, "POST", "/v1/placements/home/decisions", compress(t, `{"decision_id"`), "Content-Encoding", coding)
 	}
@@ -166,9 +165,7 @@ func TestCompressedAnswers(t *testing.T) {
 		"": "",
 	} {
 		a := s.want(200, "GET", "/openapi.json", "", "Accept-Encoding", accept)
-		if got := a.header.Get("Content-Encoding"); got != want {
-			t.Errorf("Accept-Encoding: %s: Content-Encoding %q, want %q", accept, got, want)
-		}
+		expect.Equal(t, a.header.Get("Content-Encoding"), want, "Accept-Encoding", accept, "Content-Encoding")
 		if want != "" && len(a.body) > len(plain.body)/3 {
 			t.Errorf("Accept-Encoding: %s: %d bytes of %d", accept, len(a.body), len(plain.body))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -32,9 +33,7 @@ func TestEntryOfAChange(t *testing.T) {
 		{"DELETE", home, "", "6"},
 	} {
 		a := s.ask(c.method, c.path, c.body)
-		if got := a.header.Get("Vitrine-Entry"); got != c.entry {
-			t.Errorf("%s %s %s: %d, entry %q, want %q", c.method, c.path, c.body, a.status, got, c.entry)
-		}
+		expect.Equal(t, a.header.Get("Vitrine-Entry"), c.entry, c.method, c.path, c.body, a.status, "entry")
 	}
 	var document struct {
 		Paths map[string]map[string]struct {
@@ -50,9 +49,7 @@ func TestEntryOfAChange(t *testing.T) {
 				path != "/v1/placements/{name}/try"
 			for status, response := range operation.Responses {
 				want := changes && strings.HasPrefix(status, "2")
-				if has := response.Headers["Vitrine-Entry"] != nil; has != want {
-					t.Errorf("%s %s: %s has the header: %v", method, path, status, has)
-				}
+				expect.Equal(t, response.Headers["Vitrine-Entry"] != nil, want, method, path, status, "has the header")
 				n++
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -91,9 +92,7 @@ func TestEvents(t *testing.T) {
 	}
 	for _, w := range want {
 		e := nextEvent(t, all)
-		if got := fmt.Sprint(e.id, " ", e.kind, " ", e.data["placement"]); got != w {
-			t.Errorf("the event %s, want %s", got, w)
-		}
+		expect.Equal(t, fmt.Sprint(e.id, " ", e.kind, " ", e.data["placement"]), w, "the event")
 		if e.id == "4" && (e.data["feature"] != "brand" || fmt.Sprint(e.data["values"]) != "[acme zenith]") {
 			t.Errorf("the values %v", e.data)
 		}
@@ -205,12 +204,8 @@ func TestEventsResumeElsewhere(t *testing.T) {
 		return a.StatusCode
 	}
 	time.AfterFunc(50*time.Millisecond, func() { close(open) })
-	if status := resumes(entry); status != 200 {
-		t.Errorf("after the leader's last event: %d", status)
-	}
-	if status := resumes("2"); status != 400 {
-		t.Errorf("after an event that is to come: %d", status)
-	}
+	expect.Equal(t, resumes(entry), 200, "after the leader's last event")
+	expect.Equal(t, resumes("2"), 400, "after an event that is to come")
 }
 
 // A listener gets heartbeats while a long log does not concern it.

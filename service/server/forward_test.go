@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -86,9 +87,7 @@ func TestConversationsWithAFollower(t *testing.T) {
 						listening = s
 					case s.head[0] == "GET /readyz": // it describes the process
 					case filepath.Base(file) == "personalizer.txt": // the leader makes its first decision, so the draws differ
-						if mine, yours := head(got), head(s.answer); mine != yours {
-							t.Errorf("%s: %s, want %s", s.head[0], mine, yours)
-						}
+						expect.Equal(t, head(got), head(s.answer), s.head[0])
 					default:
 						c.compare(s, got)
 					}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/server"
 )
@@ -73,9 +74,7 @@ func TestTwoLengths(t *testing.T) {
 	const innocent = "Transfer-Encoding: chunked\r\n\r\n\r\nContent-Length: 5\r\n\r\n"
 	body := "POST /v1/placements/home/try HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n35\r\n" +
 		innocent + "\r\n0\r\n\r\n"
-	if len(innocent) != 0x35 {
-		t.Fatalf("%#x", len(innocent))
-	}
+	expect.Equal(fatal.T(t), len(innocent), 0x35)
 	c = fatal.Or(net.Dial("tcp", address))(t)
 	if answers, _ := exchange(t, c, body, 1); answers[0].Close {
 		t.Error("a chunked body ends its connection")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/keys"
@@ -259,9 +260,7 @@ func TestOwnPages(t *testing.T) {
 		"localhost:8080": 200, "127.0.0.1": 200, "[::1]:80": 200, "[::1]": 200, "evil.example": 403,
 		"localhost.evil.example:80": 403, "10.0.0.1": 403,
 	} {
-		if got := s.askHost(host, "/v1/placements"); got != want {
-			t.Errorf("Host %s: %d, want %d", host, got, want)
-		}
+		expect.Equal(t, s.askHost(host, "/v1/placements"), want, "Host", host)
 	}
 }
 
@@ -281,9 +280,7 @@ func TestRates(t *testing.T) {
 		}
 		s.problem(429, "rate", "", "GET", "/v1/placements", "")
 	}
-	if got := s.ask("GET", "/v1/placements", "").header.Get("Retry-After"); got != "1" {
-		t.Errorf("Retry-After: %q", got)
-	}
+	expect.Equal(t, s.ask("GET", "/v1/placements", "").header.Get("Retry-After"), "1", "Retry-After")
 	s.clock.advance(500 * time.Millisecond)
 	s.want(200, "GET", "/v1/placements", "")
 	s.problem(429, "rate", "", "GET", "/v1/placements", "")

@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/keys"
@@ -69,9 +70,7 @@ func client(c *tls.Config) *http.Client {
 func TestRefusesToBeOpen(t *testing.T) {
 	s := started(t, nil)
 	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "localhost.example:0"} {
-		if err := s.Run(t.Context(), server.Listen{Address: address}); !errors.Is(err, server.ErrOpen) {
-			t.Errorf("listening on %q without keys: %v", address, err)
-		}
+		expect.Error(t, s.Run(t.Context(), server.Listen{Address: address}), server.ErrOpen, address)
 	}
 	for _, address := range []string{"127.0.0.1:0", "localhost:0", "127.1.2.3:0"} {
 		_, stop := s.run(server.Listen{Address: address})
@@ -161,9 +160,7 @@ func TestDrainEnds(t *testing.T) {
 		}
 	}()
 	<-store.waiting
-	if err := stop(); err == nil || !strings.Contains(err.Error(), "cut off") {
-		t.Errorf("stopped with %v", err)
-	}
+	expect.Part(stop())(t, "cut off", "stopped with")
 	close(store.gate)
 	<-ended
 }
@@ -248,9 +245,7 @@ func TestMostConnectionsBusy(t *testing.T) {
 		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	}
 	next.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if n, err := next.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("of one connection at most the second has %d bytes, %v", n, err)
-	}
+	expect.Fails(next.Read(make([]byte, 1)))(t, os.ErrDeadlineExceeded, "of one connection at most the second has")
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/v1/placements": 404} {
 		r := fatal.Or(client(nil).Get("http://" + health + path))(t)
 		if r.Body.Close(); r.StatusCode != want {
@@ -296,9 +291,7 @@ func TestLargeHeader(t *testing.T) {
 	r.Header.Set("X-Large", strings.Repeat("a", 40_000))
 	answer := fatal.Or(client(nil).Do(r))(t)
 	answer.Body.Close()
-	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("status %d", answer.StatusCode)
-	}
+	expect.Equal(t, answer.StatusCode, http.StatusRequestHeaderFieldsTooLarge, "status")
 }
 
 // The number of requests in progress is limited.
@@ -382,9 +375,7 @@ func TestCallerWentAway(t *testing.T) {
 	<-store.waiting
 	hangUp()
 	under.Wait()
-	if answer.Code != 499 {
-		t.Errorf("status %d, want 499", answer.Code)
-	}
+	expect.Equal(t, answer.Code, 499, "status")
 }
 
 // The address of a socket that was closed is free at once.
@@ -419,9 +410,7 @@ func TestEndsWithTheEngine(t *testing.T) {
 	s := started(t, nil)
 	s.engine.Close()
 	err := s.Run(t.Context(), server.Listen{Address: "127.0.0.1:0", Maintain: time.Millisecond})
-	if !errors.Is(err, engine.ErrStopped) {
-		t.Errorf("ended with %v", err)
-	}
+	expect.Error(t, err, engine.ErrStopped, "ended with")
 	s.problem(503, "draining", "", "GET", "/readyz", "")
 }
 
@@ -475,19 +464,13 @@ func TestTLS(t *testing.T) {
 		r.Body.Close()
 		return r.TLS.PeerCertificates[0].SerialNumber.Int64()
 	}
-	if n := serial(); n != 1 {
-		t.Errorf("certificate %d, want 1", n)
-	}
+	expect.Equal(t, serial(), 1, "certificate")
 	certify(t, dir, 2)
 	s.clock.advance(time.Minute)
-	if n := serial(); n != 2 {
-		t.Errorf("certificate %d after it was replaced by 2", n)
-	}
+	expect.Equal(t, serial(), 2, "certificate n after it was replaced by 2")
 	write(t, filepath.Join(dir, "key.pem"), "not a key")
 	s.clock.advance(time.Minute)
-	if n := serial(); n != 2 {
-		t.Errorf("certificate %d after its key was spoilt", n)
-	}
+	expect.Equal(t, serial(), 2, "certificate n after its key was spoilt")
 	if said := s.log.String(); !strings.Contains(said, filepath.Join(dir, "key.pem")+": tls: failed to find any PEM") {
 		t.Errorf("the log does not name the key:\n%s", said)
 	}
@@ -498,9 +481,7 @@ func TestTLS(t *testing.T) {
 	}
 	err := started(t, nil).Run(t.Context(), server.Listen{Address: "127.0.0.1:0",
 		Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
-	if err == nil || !strings.Contains(err.Error(), "key.pem: tls") {
-		t.Errorf("a key that is none: %v", err)
-	}
+	expect.Part(err)(t, "key.pem: tls", "a key that is none")
 }
 
 // A caller who reads the answer only after the whole body learns that it was too large. A caller who asks first does not
@@ -666,8 +647,6 @@ func TestBindRefuses(t *testing.T) {
 			Key: filepath.Join(dir, "key.pem")},
 		"without": {Address: ":0"},
 	} {
-		if _, err := server.Bind(t.Context(), l, server.Options{}); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Part(server.Bind(t.Context(), l, server.Options{}))(t, name)
 	}
 }

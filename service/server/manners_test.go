@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
@@ -22,9 +23,8 @@ func TestCallersRequestID(t *testing.T) {
 	}
 	longest := strings.Repeat("x", 128)
 	for _, good := range []string{"a", longest, "A.b_c:d~e/f+g=h@i-9"} {
-		if got := s.ask("GET", "/healthz", "", "X-Request-Id", good).header.Get("X-Request-Id"); got != good {
-			t.Errorf("%q became %q", good, got)
-		}
+		expect.Equal(t, s.ask("GET", "/healthz", "", "X-Request-Id", good).header.Get("X-Request-Id"), good, good,
+			"became")
 	}
 	for _, bad := range []string{"", longest + "x", "a b", "é", "a\tb", `"`, "<a>", "vitrine_token", "a,b"} {
 		if got := s.ask("GET", "/healthz", "", "X-Request-Id", bad).header.Get("X-Request-Id"); got == bad ||
@@ -38,12 +38,8 @@ func TestCallersRequestID(t *testing.T) {
 func TestLocation(t *testing.T) {
 	s := started(t, nil)
 	a := s.want(201, "PUT", "/v1/placements/home", home)
-	if got := a.header.Get("Location"); got != "/v1/placements/home" {
-		t.Errorf("Location of a placement: %q", got)
-	}
-	if got := s.want(200, "PUT", "/v1/placements/home", home).header.Get("Location"); got != "" {
-		t.Errorf("Location at 200: %q", got)
-	}
+	expect.Equal(t, a.header.Get("Location"), "/v1/placements/home", "Location of a placement")
+	expect.Equal(t, s.want(200, "PUT", "/v1/placements/home", home).header.Get("Location"), "", "Location at 200")
 	for _, request := range []string{`{"decision_id":"a:b",` + items + `}`, `{` + items + `}`} {
 		a := s.want(201, "POST", "/v1/placements/home/decisions", request)
 		at := s.want(200, "GET", a.header.Get("Location"), "")
@@ -100,9 +96,7 @@ func TestCORS(t *testing.T) {
 		"Access-Control-Max-Age": "600", "Vary": "Origin",
 		"Access-Control-Allow-Credentials": "",
 	} {
-		if got := a.header.Get(name); got != want {
-			t.Errorf("the preflight's %s is %q, want %q", name, got, want)
-		}
+		expect.Equal(t, a.header.Get(name), want, "the preflight's", name, "is")
 	}
 	for _, name := range []string{"Authorization", "Content-Type", "Ocp-Apim-Subscription-Key", "Last-Event-ID",
 		"X-Request-Id", "Traceparent"} {
@@ -155,12 +149,8 @@ func TestRateLimitHeaders(t *testing.T) {
 	}
 	expect := func(a answer, policy, state string) {
 		t.Helper()
-		if got := a.header.Get("RateLimit-Policy"); got != policy {
-			t.Errorf("RateLimit-Policy: %s, want %s", got, policy)
-		}
-		if got := a.header.Get("RateLimit"); got != state {
-			t.Errorf("RateLimit: %s, want %s", got, state)
-		}
+		expect.Equal(t, a.header.Get("RateLimit-Policy"), policy, "RateLimit-Policy")
+		expect.Equal(t, a.header.Get("RateLimit"), state, "RateLimit")
 	}
 	s := limited(func(*server.Limits) {})
 	expect(s.want(200, "GET", "/v1/placements", ""), "", "")

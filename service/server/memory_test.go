@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/budget"
 	"vitrine/service/engine"
@@ -158,9 +159,7 @@ func TestRequestsReturnMemory(t *testing.T) {
 	config := fatal.Or(s.engine.Config("home"))(t)
 	const items = 30
 	s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", rows(items))
-	if want := config.RequestSize(items) + 2*int64(len(rows(items))); taken != want {
-		t.Errorf("%d items take %d bytes, want %d", items, taken, want)
-	}
+	expect.Equal(t, taken, config.RequestSize(items)+2*int64(len(rows(items))), items, "items take n bytes")
 	if rows := int64(8 * 1000 * items); taken < rows || taken > 2*rows {
 		t.Errorf("%d items of %d bytes take %d bytes", items, rows, taken)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
@@ -135,9 +136,7 @@ func TestLogMetrics(t *testing.T) {
 	appends.Observe(2 * time.Second)
 	for name, want := range map[string]float64{"vitrine_log_append_seconds_count": 2,
 		"vitrine_log_append_seconds_sum": 3, "vitrine_log_epoch": 7, "vitrine_snapshot_age_seconds": 90} {
-		if got := s.gauge(name); got != want {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
+		expect.Equal(t, s.gauge(name), want, name, "is")
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/personalizer"
 )
@@ -52,9 +52,7 @@ func documentOf(s *service) (d openAPI) {
 func TestDocumentIsTrue(t *testing.T) {
 	s := started(t, nil)
 	d := documentOf(s)
-	if d.OpenAPI != "3.1.0" {
-		t.Errorf("OpenAPI %q", d.OpenAPI)
-	}
+	expect.Equal(t, d.OpenAPI, "3.1.0", "OpenAPI")
 	for _, want := range []string{
 		"put /v1/placements/{name}", "get /v1/placements/{name}", "delete /v1/placements/{name}", "get /v1/placements",
 		"post /v1/placements/{name}/decisions",
@@ -196,12 +194,9 @@ func TestDocumentForGenerators(t *testing.T) {
 		"Shown.choice_probability [number null]", "SlotsRank.contextFeatures [array null]",
 		"SlotsRank.deferActivation [boolean null]", "SlotsRank.eventId [string null]",
 	}
-	if diff := cmp.Diff(want, nullable); diff != "" {
-		t.Errorf("what may be null: -want +got\n%s", diff)
-	}
-	if ref := d.Components.Schemas["PlacementEntry"].Properties["config"].Ref; ref != "#/components/schemas/Placement" {
-		t.Errorf("the configuration of a placement in the list is %q", ref)
-	}
+	expect.Equal(t, nullable, want, "what may be null")
+	expect.Equal(t, d.Components.Schemas["PlacementEntry"].Properties["config"].Ref, "#/components/schemas/Placement",
+		"the configuration of a placement in the list is")
 	if strict := d.Components.Schemas["DecideRequest"].AdditionalProperties; strict == nil || *strict {
 		t.Error("a request may have any members")
 	}

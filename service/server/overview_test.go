@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/keys"
@@ -49,9 +50,7 @@ func TestOverview(t *testing.T) {
 		"?contains=elsewhere":         "0:",
 	} {
 		v := s.overview(query)
-		if got := strings.TrimSpace(fmt.Sprintf("%d: %s", v.Total, strings.Join(names(v), " "))); got != want {
-			t.Errorf("%s: %s, want %s", query, got, want)
-		}
+		expect.Equal(t, strings.TrimSpace(fmt.Sprintf("%d: %s", v.Total, strings.Join(names(v), " "))), want, query)
 	}
 	s.problem(422, "invalid", "#/limit", "GET", "/v1/overview?limit=101", "")
 	s.problem(422, "invalid", "#/points", "GET", "/v1/placements/p1/series?points=0", "")
@@ -70,9 +69,7 @@ func TestOverview(t *testing.T) {
 	s.clock.advance(time.Second)
 	s.token = token
 	v := s.overview("")
-	if got := strings.Join(names(v), " "); got != "P31 p3 p4" {
-		t.Fatalf("a key that is limited sees %s", got)
-	}
+	expect.Equal(fatal.T(t), strings.Join(names(v), " "), "P31 p3 p4", "a key that is limited sees")
 	p := v.Placements[1]
 	if p.Decisions != 4 || p.Rate != 0.4 || p.Revenue == nil || *p.Revenue != 2 || len(p.Gains) != 0 ||
 		p.Policy != "ucb-mnl" || p.Mode != "learn" || len(p.Series.Times) != 1 || p.Series.Open[0] != 0 {
@@ -109,9 +106,7 @@ func TestTroubleFirst(t *testing.T) {
 	for _, p := range s.overview("?from=1").Placements {
 		rest = append(rest, p.Name)
 	}
-	if got := strings.Join(rest, " "); got != "p0 p1 p2" {
-		t.Errorf("the others are %s", got)
-	}
+	expect.Equal(t, strings.Join(rest, " "), "p0 p1 p2", "the others are")
 }
 
 // While an experiment runs, the overview shows only the numbers of its report: means over all of a policy's decisions
@@ -140,9 +135,7 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 	if r.Decisions != 300 || p.Experiment == nil || p.Experiment.Name != "summer" || p.Experiment.Control != "shop" {
 		t.Fatalf("%+v, of %+v", p.Experiment, r)
 	}
-	if diff := cmp.Diff(r.Verdict, p.Experiment.Verdict); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, p.Experiment.Verdict, r.Verdict)
 	stats := fatal.Or(s.engine.Stats("home"))(t)
 	if diff := cmp.Diff(stats.Gains, p.Gains); diff != "" || len(p.Gains) != 2 {
 		t.Errorf("the statistics have other gains: %s", diff)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/keys"
@@ -352,9 +353,7 @@ func TestRootOfAKey(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/shop",
 		`{"max_size":1,"features":[{"name":"action","kind":"object","columns":4}]}`)
 	a := s.want(201, "POST", at+"/rank", `{`+pair+`,"eventId":"e"}`)
-	if got := a.header.Get("Location"); got != "/v1/placements/shop/decisions/shop:e" {
-		t.Errorf("Location: %q", got)
-	}
+	expect.Equal(t, a.header.Get("Location"), "/v1/placements/shop/decisions/shop:e", "Location")
 	s.want(200, "GET", a.header.Get("Location"), "")
 	s.want(204, "POST", "/personalizer/events/e/reward?api-version=2022-09-01-preview", `{"value":1}`)
 	s.want(200, "PUT", at+"/configurations/service", `{"rewardWaitTime":"PT1M"}`)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -42,16 +43,12 @@ func TestCallersAddress(t *testing.T) {
 		for _, line := range strings.Split(c.field, "\n") {
 			r.Header.Add(name, line)
 		}
-		if got := p.caller(r).String(); got != c.want {
-			t.Errorf("peer %s, %s %q: the caller is %s, want %s", c.peer, name, c.field, got, c.want)
-		}
+		expect.Equal(t, p.caller(r).String(), c.want, "peer", c.peer, name, c.field, "the caller is")
 	}
 	var none Proxies
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("X-Forwarded-For", "198.51.100.1")
-	if got := none.caller(r).String(); got != "192.0.2.1" {
-		t.Errorf("without trusted proxies the caller is %s", got)
-	}
+	expect.Equal(t, none.caller(r).String(), "192.0.2.1", "without trusted proxies the caller is")
 	for _, bad := range [][]string{{"10.0.0.1/33"}, {"proxy.example"}, {""}, {"10.0.0.1:80"}} {
 		if _, err := ParseProxies(bad, ""); err == nil {
 			t.Errorf("%q are proxies", bad)

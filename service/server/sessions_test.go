@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -72,9 +73,8 @@ func TestSignIn(t *testing.T) {
 		t.Errorf("over TLS the cookie is %q", over.header.Get("Set-Cookie"))
 	}
 	out := s.want(204, "DELETE", "/v1/session", "", append(own, "Cookie", cookie)...)
-	if got := out.header.Get("Set-Cookie"); got != name+"=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict" {
-		t.Errorf("signing out sets %q", got)
-	}
+	expect.Equal(t, out.header.Get("Set-Cookie"), name+"=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict",
+		"signing out sets")
 	s.problem(401, "unauthorized", "", "GET", "/v1/placements", "", "Cookie", cookie)
 	s.want(204, "DELETE", "/v1/session", "", append(own, "Cookie", cookie)...)
 	for _, line := range strings.Split(s.log.String(), "\n") {
@@ -206,9 +206,7 @@ func TestWrongSignInsAtOnce(t *testing.T) {
 	}
 	close(begin)
 	group.Wait()
-	if n := tried.Load(); n != 10 {
-		t.Errorf("%d wrong keys were tried at once, want 10", n)
-	}
+	expect.Equal(t, tried.Load(), 10, "wrong keys were tried at once")
 	s.clock.advance(10 * time.Second)
 	s.signedIn(token)
 }
@@ -230,32 +228,19 @@ func TestWrongSignIns(t *testing.T) {
 		return w.Code
 	}
 	for range 20 {
-		if got := from("192.0.2.1:1", token); got != 200 {
-			t.Fatalf("a right key: %d", got)
-		}
+		expect.Equal(fatal.T(t), from("192.0.2.1:1", token), 200, "a right key")
 	}
 	for i := range 12 {
-		if got, want := from(fmt.Sprintf("192.0.2.1:%d", i), "wrong"), 401+28*(i/10); got != want {
-			t.Errorf("wrong key %d: %d, want %d", i, got, want)
-		}
-		if got, want := from(fmt.Sprintf("[2001:db8::%d]:1", i), ""), 401+28*(i/10); got != want {
-			t.Errorf("wrong key %d of an IPv6 network: %d, want %d", i, got, want)
-		}
+		expect.Equal(t, from(fmt.Sprintf("192.0.2.1:%d", i), "wrong"), 401+28*(i/10), "wrong key", i)
+		expect.Equal(t, from(fmt.Sprintf("[2001:db8::%d]:1", i), ""), 401+28*(i/10), "wrong key", i,
+			"of an IPv6 network")
 	}
-	if got := from("192.0.2.1:9", token); got != 200 {
-		t.Errorf("then a right key: %d", got)
-	}
-	if got := from("192.0.2.1:9", "wrong"); got != 429 {
-		t.Errorf("then a wrong one: %d", got)
-	}
-	if got := from("192.0.2.2:9", "wrong"); got != 401 {
-		t.Errorf("from another address: %d", got)
-	}
+	expect.Equal(t, from("192.0.2.1:9", token), 200, "then a right key")
+	expect.Equal(t, from("192.0.2.1:9", "wrong"), 429, "then a wrong one")
+	expect.Equal(t, from("192.0.2.2:9", "wrong"), 401, "from another address")
 	s.clock.advance(10 * time.Second)
 	for want := 401; want <= 429; want += 28 {
-		if got := from("192.0.2.1:9", "wrong"); got != want {
-			t.Errorf("later: %d, want %d", got, want)
-		}
+		expect.Equal(t, from("192.0.2.1:9", "wrong"), want, "later")
 	}
 	s.problem(400, "body", "", "POST", "/v1/session", `{"key":`, own...)
 	s.problem(413, "too-large", "", "POST", "/v1/session", `{"key":"`+strings.Repeat("x", 5000)+`"}`, own...)
@@ -270,9 +255,7 @@ func TestNoKeysNoSession(t *testing.T) {
 	if a := s.want(200, "POST", "/v1/session", `{"key":"x"}`); a.header.Get("Set-Cookie") != "" {
 		t.Errorf("signing in sets %q", a.header.Get("Set-Cookie"))
 	}
-	if got := s.want(200, "GET", "/v1/keys", "").body; got != `{"required":false,"keys":[]}` {
-		t.Errorf("the keys are %s", got)
-	}
+	expect.Equal(t, s.want(200, "GET", "/v1/keys", "").body, `{"required":false,"keys":[]}`, "the keys are")
 }
 
 // The list of keys contains no token and no hash, and is for keys to the whole service.
@@ -284,9 +267,7 @@ func TestListKeys(t *testing.T) {
 	s.signedIn(token)
 	s.token = owner
 	want := `{"required":true,"keys":[{"name":"shop","scopes":["admin"],"placements":["home"],"sessions":1},{"name":"owner","scopes":["admin","read"],"sessions":0}]}`
-	if got := s.want(200, "GET", "/v1/keys", "").body; got != want {
-		t.Errorf("the keys are %s", got)
-	}
+	expect.Equal(t, s.want(200, "GET", "/v1/keys", "").body, want, "the keys are")
 	s.token = token
 	s.problem(403, "forbidden", "", "GET", "/v1/keys", "")
 }
@@ -342,20 +323,13 @@ func TestWrongSignInsBehindAProxy(t *testing.T) {
 		return w.Code
 	}
 	for i := range 11 {
-		if got, want := from("10.0.0.1:1", fmt.Sprintf("203.0.113.%d, 198.51.100.1", i), "wrong"),
-			401+28*(i/10); got != want {
-			t.Errorf("wrong key %d through the proxy: %d, want %d", i, got, want)
-		}
-		if got, want := from("192.0.2.1:1", fmt.Sprintf("203.0.113.%d", i), "wrong"), 401+28*(i/10); got != want {
-			t.Errorf("wrong key %d from another peer: %d, want %d", i, got, want)
-		}
+		expect.Equal(t, from("10.0.0.1:1", fmt.Sprintf("203.0.113.%d, 198.51.100.1", i), "wrong"), 401+28*(i/10),
+			"wrong key", i, "through the proxy")
+		expect.Equal(t, from("192.0.2.1:1", fmt.Sprintf("203.0.113.%d", i), "wrong"), 401+28*(i/10), "wrong key", i,
+			"from another peer")
 	}
-	if got := from("10.0.0.1:1", "198.51.100.2", "wrong"); got != 401 {
-		t.Errorf("a wrong key of another caller of the proxy: %d", got)
-	}
-	if got := from("10.0.0.1:1", "198.51.100.1", token); got != 200 {
-		t.Errorf("the right key: %d", got)
-	}
+	expect.Equal(t, from("10.0.0.1:1", "198.51.100.2", "wrong"), 401, "a wrong key of another caller of the proxy")
+	expect.Equal(t, from("10.0.0.1:1", "198.51.100.1", token), 200, "the right key")
 	if line := s.log.String(); !strings.Contains(line, `"remote":"198.51.100.1"`) ||
 		!strings.Contains(line, `"remote":"192.0.2.1"`) {
 		t.Errorf("the log has not the callers' addresses: %s", line)

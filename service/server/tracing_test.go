@@ -8,6 +8,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"vitrine/internal/expect"
 	"vitrine/service/engine"
 	"vitrine/service/server"
 )
@@ -22,9 +23,7 @@ const (
 func TestTraceWithoutATracer(t *testing.T) {
 	s := started(t, nil)
 	a := s.want(404, "GET", "/v1/placements/home", "", "Traceparent", traceparent)
-	if got := a.header.Get("Traceparent"); got != traceparent {
-		t.Errorf("Traceparent: %q", got)
-	}
+	expect.Equal(t, a.header.Get("Traceparent"), traceparent, "Traceparent")
 	if want := `"trace_id":"` + callersTrace + `","span_id":"` + callersSpan +
 		`"`; !strings.Contains(s.log.String(), want) {
 		t.Errorf("the log has no %s:\n%s", want, s.log)
@@ -82,9 +81,7 @@ func TestSpans(t *testing.T) {
 		if i == 1 {
 			got = got[:strings.Index(got, "request_id=")] + "request_id=ID" + got[strings.Index(got, " http.response"):]
 		}
-		if got != want {
-			t.Errorf("%s\nwant %s", got, want)
-		}
+		expect.Equal(t, got, want)
 	}
 	if spans[1].Parent().IsValid() {
 		t.Errorf("a request without a trace has the parent %v", spans[1].Parent())

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/setup"
@@ -60,9 +61,7 @@ func TestBadConfigs(t *testing.T) {
 func TestCanonical(t *testing.T) {
 	a := fatal.Or(setup.Parse([]byte(`{"policy":{"b":1.0,"a":[ ]}, "attribution_window":"90s", "max_size":3,"features":[{"kind":"number","name":"price","default":1e0}]}`)))(t)
 	const want = `{"attribution_window":"1m30s","features":[{"default":1,"from":"item","kind":"number","name":"price","scale":1}],"horizon":100000,"log_items":"shown","max_request_items":1000,"max_size":3,"max_versions":8,"memory_bytes":67108864,"mode":"learn","policy":{"a":[],"b":1},"seed":0}`
-	if have := string(a.Canonical()); have != want {
-		t.Errorf("have %s\nwant %s", have, want)
-	}
+	expect.Equal(t, string(a.Canonical()), want, "have")
 	b, err := setup.Parse(a.Canonical())
 	if err != nil || string(b.Canonical()) != want {
 		t.Errorf("read again: %s, %v", b.Canonical(), err)

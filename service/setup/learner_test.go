@@ -6,12 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/bandit/policy"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/service/api"
@@ -35,9 +34,7 @@ func TestNewLearner(t *testing.T) {
 	want := fatal.Or(bandit.NewONL(bandit.Problem{NumFeatures: specFeatures, MaxShown: specSize, Rounds: 100,
 		Constraint: assortment.AtMost(specSize)},
 		utility.NewMLP(specFeatures, []int{4, 2}, utility.Tanh), o, stream.New(4, 0, stream.Learner)))(t)
-	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
-		t.Errorf("the learner (-library +placement):\n%s", diff)
-	}
+	expect.Equal(t, saved(t, have), saved(t, want), "the learner")
 }
 
 func saved(t *testing.T, l vitrine.Learner) []byte {
@@ -53,9 +50,7 @@ func TestPoliciesServe(t *testing.T) {
 		l, err := setup.NewLearner(specOf(`{"name":"` + d.Name + `"}`))
 		if d.Learner.Unfit != "" {
 			unfit[d.Name] = d.Learner.Unfit
-			if err == nil || err.Error() != d.Name+": "+d.Learner.Unfit {
-				t.Errorf("%s: error %v", d.Name, err)
-			}
+			expect.Message(err)(t, d.Name+": "+d.Learner.Unfit)
 			continue
 		}
 		if err != nil {
@@ -68,9 +63,7 @@ func TestPoliciesServe(t *testing.T) {
 	}
 	for _, name := range []string{"onl-mnl", "greedy", "ucb-mnl", "ts-mnl", "ofu-mnl-plus", "eps-greedy-mnl",
 		"log-barrier-mnl", "feel-good-ts", "bma-mnl", "auto", "uniform"} {
-		if unfit[name] != "" {
-			t.Errorf("%s does not serve: %s", name, unfit[name])
-		}
+		expect.Equal(t, unfit[name], "", name, "does not serve")
 	}
 }
 
@@ -83,9 +76,7 @@ func TestNewLearnerOnABasis(t *testing.T) {
 	o := bandit.DefaultUCBOptions()
 	o.Lambda, o.Update = 3, "online"
 	want := fatal.Or(bandit.NewUCBOn(p, utility.NewQuadratic(specFeatures), o))(t)
-	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
-		t.Errorf("the learner (-library +placement):\n%s", diff)
-	}
+	expect.Equal(t, saved(t, have), saved(t, want), "the learner")
 	for _, name := range []string{"ts-mnl", "ofu-mnl-plus"} {
 		if _, err := setup.NewLearner(specOf(`{"name":"` + name +
 			`","utility":{"kind":"linear","intercept":true}}`)); err != nil {
@@ -125,9 +116,7 @@ func TestNewLearnerRefuses(t *testing.T) {
 		`{"name":"ucb-mnl","name":"ucb-mnl"}`:                                `jsontext: duplicate object member name "name"`,
 	} {
 		_, err := setup.NewLearner(specOf(text))
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		expect.Prefix(err)(t, want, text)
 	}
 }
 

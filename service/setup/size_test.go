@@ -11,6 +11,7 @@ import (
 
 	"vitrine"
 	"vitrine/bandit/policy"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/setup"
 	"vitrine/utility"
@@ -104,10 +105,8 @@ func TestLearnerSizeOfALargeOne(t *testing.T) {
 	if took := heap() - before; took > 1e6 {
 		t.Errorf("its size takes %d bytes to know", took)
 	}
-	if _, err := setup.LearnerSize(specOf(`{"name":"ucb-mnl","lambda":-1}`)); err == nil ||
-		err.Error() != "ucb-mnl: lambda = -1: must be finite and at least 1e-09" {
-		t.Errorf("a bad option: %v", err)
-	}
+	expect.Message(setup.LearnerSize(specOf(`{"name":"ucb-mnl","lambda":-1}`)))(t,
+		"ucb-mnl: lambda = -1: must be finite and at least 1e-09", "a bad option")
 }
 
 func heap() int64 {

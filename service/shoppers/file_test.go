@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	_ "vitrine/internal/rapidseed"
 
 	"vitrine/internal/fatal"
@@ -110,9 +111,7 @@ func TestKeysAreBounded(t *testing.T) {
 			t.Errorf("%q has the key %x and then %x; the file has %d", id, k, again, len(f.keys))
 		}
 	}
-	if size := len(fatal.Or(os.ReadFile(path))(t)); size != len(header)+3*recordSize {
-		t.Errorf("the file has %d bytes", size)
-	}
+	expect.Equal(t, len(fatal.Or(os.ReadFile(path))(t)), len(header)+3*recordSize, "the file has n bytes")
 	if f = reopened(t, f, path); len(f.keys) != 3 || f.keys[HashOf("f")] == nil {
 		t.Error("the last shopper has no key")
 	}

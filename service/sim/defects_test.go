@@ -6,15 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
 // The defects that bench/sim.sh puts back can still be put back: the lines that each changes are in the tree, once.
 func TestDefectsApply(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/defects/*.patch")
-	if len(paths) != 12 {
-		t.Errorf("there are %d defects, want 12", len(paths))
-	}
+	expect.Equal(t, len(paths), 12, "there are n defects")
 	for _, path := range paths {
 		var file, before string
 		flush := func() {

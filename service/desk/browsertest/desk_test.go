@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -128,9 +129,7 @@ func TestViewsRender(t *testing.T) {
 	for _, view := range views(t, map[string]string{"name": "auto", "id": decision, "page": "policies"}) {
 		b.visit(view)
 		b.wait(`document.querySelector("main").innerText.trim().length > 20`)
-		if failure := eval[string](b, `document.querySelector("main .failure")?.innerText ?? ""`); failure != "" {
-			t.Errorf("%s: %s", view, failure)
-		}
+		expect.Equal(t, eval[string](b, `document.querySelector("main .failure")?.innerText ?? ""`), "", view)
 		for _, p := range b.take() {
 			t.Errorf("%s: %s", view, p)
 		}
@@ -183,9 +182,7 @@ func TestSignIn(t *testing.T) {
 		}
 	}
 	b.wait(`!document.querySelector("input#key") && document.querySelector("header").innerText.includes("shop")`)
-	if cookie := eval[string](b, "document.cookie"); cookie != "" {
-		t.Errorf("a script reads the cookie %q", cookie)
-	}
+	expect.Equal(t, eval[string](b, "document.cookie"), "", "a script reads the cookie")
 	if kept := eval[int](b, "localStorage.length + sessionStorage.length"); kept != 0 {
 		t.Error("the page keeps something")
 	}

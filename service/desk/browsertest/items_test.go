@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
@@ -248,9 +249,8 @@ func TestBought(t *testing.T) {
 	b.reads("bought " + title(d[0]) + ", " + title(d[1]))
 	b.goTo("/placements/home/decisions/two")
 	b.wait(`document.querySelector("main td b.good")`)
-	if n := eval[int](b, `document.querySelectorAll("main td b.good").length`); n != 2 {
-		t.Errorf("%d of two items are marked as bought", n)
-	}
+	expect.Equal(t, eval[int](b, `document.querySelectorAll("main td b.good").length`), 2,
+		"of two items are marked as bought")
 	s.ask(t, "PATCH", "v1/placements/home/items", map[string]any{"items": []any{
 		map[string]any{"id": d[0], "payload": map[string]any{"title": "Renamed"}}}}, nil)
 	b.run(`(Date.now = ((now) => () => now() + 120_000)(Date.now), 0)`)

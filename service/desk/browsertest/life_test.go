@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/page"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
@@ -62,9 +63,7 @@ func TestPlacementsLife(t *testing.T) {
 	}
 	b.press("Create the placement")
 	b.wait(`location.hash.startsWith("#/placements/window")`)
-	if size() != 3 {
-		t.Fatalf("size %d", size())
-	}
+	expect.Equal(fatal.T(t), size(), 3, "size")
 
 	s.sell(t, "window", "first", 6)
 	b.visit("/placements/window/versions")
@@ -79,15 +78,11 @@ func TestPlacementsLife(t *testing.T) {
 	b.fill("At most", "4")
 	b.press("See what this does")
 	b.reads("would forget what it has learned from 6 visits")
-	if size() != 3 {
-		t.Fatalf("the preview made the size %d", size())
-	}
+	expect.Equal(fatal.T(t), size(), 3, "the preview made the size")
 	b.on(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith("Vitrine begins again")).control`, "e.click()")
 	b.press("Make the change")
 	b.reads("The change is made")
-	if size() != 4 {
-		t.Fatalf("size %d after the change", size())
-	}
+	expect.Equal(fatal.T(t), size(), 4, "size n after the change")
 
 	b.visit("/placements/window/history")
 	b.reads("Items to show at most: 3 → 4")
@@ -97,14 +92,10 @@ func TestPlacementsLife(t *testing.T) {
 	b.press("Go back to this…")
 	b.reads("One setting changes")
 	b.reads("Items to show at most")
-	if size() != 4 {
-		t.Fatalf("looking at a version made the size %d", size())
-	}
+	expect.Equal(fatal.T(t), size(), 4, "looking at a version made the size")
 	b.press("Go back")
 	b.reads("“window” is back at")
-	if size() != 3 {
-		t.Errorf("size %d after the way back", size())
-	}
+	expect.Equal(t, size(), 3, "size n after the way back")
 }
 
 // An experiment is begun, and read when its first decisions count.

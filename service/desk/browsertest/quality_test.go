@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/host"
@@ -368,9 +369,7 @@ func TestPerformance(t *testing.T) {
 		call(b, page.Reload, page.ReloadParams{})
 		b.wait(`document.querySelectorAll("svg.plot text[text-anchor=middle]").length >= 7`)
 		days := eval[[]string](b, `[...document.querySelector("svg.plot").querySelectorAll("text[text-anchor=middle]")].map((x) => x.textContent)`)
-		if got := strings.Join(days, " "); got != c.want {
-			t.Errorf("from %s on the days are %s", c.from, got)
-		}
+		expect.Equal(t, strings.Join(days, " "), c.want, "from", c.from, "on the days are")
 		if cut := eval[[]string](b, `[...document.querySelectorAll("svg.plot text")].filter((x) => x.getBBox().x < 0).map((x) => x.textContent)`); len(cut) > 0 {
 			t.Errorf("the chart cuts %q", cut)
 		}
@@ -392,9 +391,8 @@ func TestDetailsWait(t *testing.T) {
 	b := open(t, s.base)
 	b.visit("/placements/home")
 	b.wait(`document.querySelector("main details.card")`)
-	if n := eval[int](b, `document.querySelector("main details.card").childElementCount`); n != 1 {
-		t.Errorf("closed details have %d elements", n)
-	}
+	expect.Equal(t, eval[int](b, `document.querySelector("main details.card").childElementCount`), 1,
+		"closed details have n elements")
 	b.on(`document.querySelector("main details.card summary")`, "e.click()")
 	b.reads("decisions in a row without a sale")
 	b.reads("Page positions")

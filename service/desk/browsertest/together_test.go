@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
@@ -77,9 +78,7 @@ func TestChangedElsewhere(t *testing.T) {
 	b.reads("The placement has changed since you opened this page")
 	b.press("Show the settings as they are now")
 	b.wait(`[...document.querySelectorAll("main label")].find((l) => l.innerText.trim().startsWith("At most"))?.control.value === "4"`)
-	if size := fatal.Or(s.Placement(t.Context(), "home"))(t).MaxSize; size != 4 {
-		t.Errorf("size %d", size)
-	}
+	expect.Equal(t, fatal.Or(s.Placement(t.Context(), "home"))(t).MaxSize, 4, "size")
 	b.goTo("/new")
 	b.fill("Name", "home")
 	b.press("See what this does")

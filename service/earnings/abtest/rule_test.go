@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"vitrine/internal/expect"
 	"vitrine/service/api"
 )
 
@@ -90,9 +89,7 @@ func TestVerdict(t *testing.T) {
 				own = len(c.variants)
 			}
 			c.want.Reason = c.reason
-			if diff := cmp.Diff(c.want, verdict(r, own, "EUR")); diff != "" {
-				t.Errorf("the verdict (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, verdict(r, own, "EUR"), c.want, "the verdict")
 			r.Ratio = api.Ratio{P: 1e-4, Mismatch: true}
 			if v := verdict(r, own, "EUR"); v.Result != api.Stop || !strings.Contains(v.Reason, "do not trust") {
 				t.Errorf("with a mismatch: %+v", v)

@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine/internal/confseq"
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/earnings/abtest"
 )
@@ -36,9 +38,7 @@ func TestAllocate(t *testing.T) {
 		n := rapid.IntRange(1, abtest.MaxVariants).Draw(t, "variants")
 		before := counts(t, n)
 		table, moved := abtest.Allocate(nil, before)
-		if moved != 0 {
-			t.Fatalf("%d buckets moved from nowhere", moved)
-		}
+		expect.Equal(fatal.T(t), moved, 0, "buckets moved from nowhere")
 		for range 3 {
 			after := counts(t, n)
 			next, moved := abtest.Allocate(table, after)
@@ -99,13 +99,9 @@ func TestBucketsAreUniform(t *testing.T) {
 	}
 	sum := sha256.Sum256([]byte("home\x00ann"))
 	unit := binary.LittleEndian.Uint64(sum[:])
-	if have := abtest.Unit("home", "ann"); have != unit {
-		t.Errorf("the unit is %d, want %d", have, unit)
-	}
+	expect.Equal(t, abtest.Unit("home", "ann"), unit, "the unit is")
 	sum = sha256.Sum256(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 7), unit))
-	if have, want := abtest.Bucket(unit, 7), int(binary.LittleEndian.Uint64(sum[:])%10_000); have != want {
-		t.Errorf("the bucket is %d, want %d", have, want)
-	}
+	expect.Equal(t, abtest.Bucket(unit, 7), int(binary.LittleEndian.Uint64(sum[:])%10_000), "the bucket is")
 }
 
 // The sums equal the formulas applied to a list of all decisions.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/eventlog"
@@ -339,9 +340,7 @@ func TestOtherFormat(t *testing.T) {
 	s.Close()
 	filelog.SetFormat(t, 1)
 	_, err := filelog.Open(t.Context(), filelog.Options{Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), "in format 2, and this program reads format 1") {
-		t.Error(err)
-	}
+	expect.Part(err)(t, "in format 2, and this program reads format 1")
 }
 
 // Files that are removed, truncated or replaced while the log is open are noticed, and removed ones are restored.

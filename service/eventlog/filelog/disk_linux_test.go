@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"vitrine/internal/expect"
@@ -133,7 +132,5 @@ func TestSegmentCannotBeOpened(t *testing.T) {
 		}
 		fatal.If(t, os.Chmod(path, 0o666))
 	}
-	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, contents(t, dir), before)
 }

@@ -92,10 +92,8 @@ func TestReaderBesideWriter(t *testing.T) {
 	filelog.SetSegmentBytes(t, 500)
 	dir := t.TempDir()
 	w := openWith(t, filelog.Options{Dir: dir})
-	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: dir}); err == nil ||
-		!strings.Contains(err.Error(), "another process, such as a service: stop it first") {
-		t.Errorf("two writers: %v", err)
-	}
+	expect.Part(filelog.Open(t.Context(), filelog.Options{Dir: dir}))(t,
+		"another process, such as a service: stop it first", "two writers")
 	want := [][]byte{}
 	for i := range 40 {
 		want = append(want, texts(strings.Repeat("x", i), "y")...)
@@ -113,10 +111,8 @@ func TestReaderBesideWriter(t *testing.T) {
 	fatal.If(t, w.TruncateBefore(t.Context(), 50))
 	r := openWith(t, filelog.Options{Dir: dir, ReadOnly: true})
 	logtest.Want(t, r, 50, want[49:]...)
-	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(dir, "none"),
-		ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no log: %v", err)
-	}
+	expect.Fails(filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(dir, "none"),
+		ReadOnly: true}))(t, fs.ErrNotExist, "no log")
 }
 
 // A log that is opened again is followed from the entries in its files, also while it is closed.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/raft-wal/types"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -197,12 +198,8 @@ func cutPower(t *testing.T, seed uint64) {
 				some[i] = []byte(strings.Repeat(fmt.Sprint("entry ", n, " "), 1+r.IntN(40)))
 			}
 			if _, err := s.Append(ctx, some...); err != nil {
-				if !errors.Is(err, eventlog.ErrReopen) {
-					t.Fatalf("life %d: %v", life, err)
-				}
-				if _, err := s.Append(ctx, []byte("more")); !errors.Is(err, eventlog.ErrReopen) {
-					t.Fatalf("life %d: an append after one that failed: %v", life, err)
-				}
+				expect.Error(fatal.T(t), err, eventlog.ErrReopen, life)
+				expect.Fails(s.Append(ctx, []byte("more")))(fatal.T(t), eventlog.ErrReopen, life)
 				doubtful = some
 				break
 			}

@@ -2,11 +2,11 @@ package natslog_test
 
 import (
 	"bytes"
-	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
@@ -73,8 +73,8 @@ func TestEntryIsFoundAgain(t *testing.T) {
 			for _, i := range rng.Perm(last) {
 				if uint64(i+1) >= x.First {
 					read(s, i+1, c.first+2)
-				} else if e, err := s.Entry(t.Context(), uint64(i+1)); !errors.Is(err, eventlog.ErrRemoved) {
-					t.Fatalf("entry %d, which was removed, is %q, %v", i+1, e, err)
+				} else {
+					expect.Fails(s.Entry(t.Context(), uint64(i+1)))(fatal.T(t), eventlog.ErrRemoved, i+1)
 				}
 			}
 		})
@@ -104,9 +104,7 @@ func TestLargeEntriesAreNotRemembered(t *testing.T) {
 			if err != nil || !bytes.Equal(have, want) {
 				t.Fatalf("entry %d has %d bytes, %v; want %d", sequence, len(have), err, len(want))
 			}
-			if sent := natslog.Sent(s) - before; sent != cost[i] {
-				t.Errorf("entry %d of frame %d cost %d messages, want %d", sequence, i, sent, cost[i])
-			}
+			expect.Equal(t, natslog.Sent(s)-before, cost[i], "entry", sequence, "of frame", i, "cost n messages")
 		}
 	}
 }

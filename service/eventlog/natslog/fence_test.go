@@ -103,9 +103,7 @@ func TestUnfitStream(t *testing.T) {
 		switch {
 		case err == nil:
 			s.Close()
-			if test.want != "" {
-				t.Errorf("a stream is taken whose %s", test.want)
-			}
+			expect.Equal(t, test.want, "", "a stream is taken whose")
 		case test.want == "" || !strings.Contains(err.Error(), test.want):
 			t.Errorf("%v, want %q", err, test.want)
 		}
@@ -116,10 +114,7 @@ func TestUnfitStream(t *testing.T) {
 func TestSmallMessages(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Serve(t, server.Options{MaxPayload: 1 << 18})
-	if _, err := natslog.Open(t.Context(), natslog.Options{URL: srv.ClientURL()}); err == nil ||
-		!strings.Contains(err.Error(), "max_payload") {
-		t.Errorf("%v, want that max_payload is too small", err)
-	}
+	expect.Part(natslog.Open(t.Context(), natslog.Options{URL: srv.ClientURL()}))(t, "max_payload")
 }
 
 // Many processes open a log at the same moment. At most one writes at any time, and every acknowledged entry is in the
@@ -135,9 +130,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 		group.Go(func() {
 			s, err := natslog.Open(t.Context(), o)
 			if err != nil {
-				if !errors.Is(err, eventlog.ErrFenced) {
-					t.Error(err)
-				}
+				expect.Error(t, err, eventlog.ErrFenced)
 				return
 			}
 			defer s.Close()
@@ -148,9 +141,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 				if err != nil {
 					unknown[e] = errors.Is(err, eventlog.ErrUnknown)
 					mu.Unlock()
-					if !errors.Is(err, eventlog.ErrFenced) {
-						t.Error(err)
-					}
+					expect.Error(t, err, eventlog.ErrFenced)
 					return
 				}
 				if before, ok := acknowledged[last]; ok {
@@ -322,9 +313,7 @@ func TestClaimIsSentAgain(t *testing.T) {
 			}
 		}
 	}
-	if len(claims) != 4 {
-		t.Errorf("%d writers have claimed the log, want 4", len(claims))
-	}
+	expect.Equal(t, len(claims), 4, "writers have claimed the log")
 }
 
 // While answers are slow, callers wait for each other. A caller that gives up is told that the outcome is unknown.
@@ -439,9 +428,7 @@ func TestReadOnly(t *testing.T) {
 	o := natslog.Options{URL: natstest.URL(t)}
 	reading := o
 	reading.ReadOnly = true
-	if _, err := natslog.Open(t.Context(), reading); err == nil || !strings.Contains(err.Error(), "not found") {
-		t.Errorf("reading a log that is not there: %v", err)
-	}
+	expect.Part(natslog.Open(t.Context(), reading))(t, "not found", "reading a log that is not there")
 	s := connect(t, o)
 	fill(t, s, 1, 5)
 	r := connect(t, reading)

@@ -239,9 +239,7 @@ func TestTakeOverUnderLoad(t *testing.T) {
 					e := fmt.Sprintf("%s/%d/%d", name, caller, n)
 					last, err := s.Append(t.Context(), []byte(e))
 					if err != nil {
-						if !errors.Is(err, eventlog.ErrFenced) {
-							t.Errorf("%s: %v", name, err)
-						}
+						expect.Error(t, err, eventlog.ErrFenced, name)
 						return
 					}
 					mu.Lock()

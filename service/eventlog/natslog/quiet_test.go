@@ -3,6 +3,8 @@ package natslog
 import (
 	"testing"
 	"time"
+
+	"vitrine/internal/expect"
 )
 
 // A lease becomes free after its duration without a renewal, counting only time in which it could be read. Each look is
@@ -22,13 +24,10 @@ func TestQuiet(t *testing.T) {
 		var q quiet
 		for i, at := range c.looks {
 			renewed := q.observe(c.seen[i], time.Unix(0, 0).Add(at))
-			if want := i > 0 && c.seen[i-1] > 0 && c.seen[i] > c.seen[i-1]; renewed != want {
-				t.Errorf("%s: look %d finds a renewal: %v", name, i, renewed)
-			}
+			expect.Equal(t, renewed, i > 0 && c.seen[i-1] > 0 && c.seen[i] > c.seen[i-1], name, "look", i,
+				"finds a renewal")
 		}
-		if q.lasted != c.want {
-			t.Errorf("%s: it was not renewed for %v, want %v", name, q.lasted, c.want)
-		}
+		expect.Equal(t, q.lasted, c.want, name, "it was not renewed for")
 	}
 }
 
@@ -40,7 +39,5 @@ func TestUnreachedAfterALongCommit(t *testing.T) {
 	s.took(begin)
 	s.took(begin.Add(6 * time.Second))
 	s.took(begin)
-	if got := s.Unreached(); got != time.Second {
-		t.Errorf("unreached for %v, want 1s", got)
-	}
+	expect.Equal(t, s.Unreached(), time.Second, "unreached for")
 }

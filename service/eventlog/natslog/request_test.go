@@ -187,9 +187,7 @@ func TestReplicasAreNumbered(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if len(had) != 20 {
-		t.Errorf("%d numbers", len(had))
-	}
+	expect.Equal(t, len(had), 20, "numbers")
 	if n, err := leader.NewReplica(t.Context()); err != nil ||
 		n < uint64(time.Since(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)).Hours()) {
 		t.Errorf("%d, %v: a bucket that was lost would give numbers again", n, err)

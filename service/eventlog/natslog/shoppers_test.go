@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -46,9 +47,7 @@ func TestShoppers(t *testing.T) {
 			}
 		}
 	}
-	if len(distinct) != 20 {
-		t.Errorf("%d keys of 20 shoppers", len(distinct))
-	}
+	expect.Equal(t, len(distinct), 20, "keys of 20 shoppers")
 	for _, s := range stores { // again is no error
 		fatal.If(t, s.Erase(t.Context(), "shopper 0"))
 	}
@@ -56,9 +55,7 @@ func TestShoppers(t *testing.T) {
 		t.Errorf("an erased shopper has the key %x", k)
 	}
 	info := fatal.Or(natstest.JetStream(t, url).StreamInfo("vitrine-shoppers"))(t)
-	if info.State.Msgs != 19 {
-		t.Errorf("the servers hold %d keys", info.State.Msgs)
-	}
+	expect.Equal(t, info.State.Msgs, 19, "the servers hold n keys")
 	if k := key(stores[0], "shopper 0", true); k == keys[0]["shopper 0"] || k != key(stores[1], "shopper 0", false) {
 		t.Errorf("the next key of the shopper is %x", k)
 	}
@@ -78,9 +75,7 @@ func TestSweepOfShoppers(t *testing.T) {
 		fatal.If(t, keys.Sweep(t.Context(), func(k shoppers.Key) bool { return k == all[7] }))
 		for k := range all {
 			has := fatal.Or(keys.Key(t.Context(), fmt.Sprint(k), false))(t) == all[k]
-			if has != (fresh > 0 || k == 7) {
-				t.Errorf("fresh for %v: shopper %d has a key: %v", fresh, k, has)
-			}
+			expect.Equal(t, has, fresh > 0 || k == 7, "fresh for", fresh, "shopper", k, "has a key")
 		}
 	}
 	fatal.If(t, keys.Sweep(t.Context(), func(k shoppers.Key) bool {

@@ -188,9 +188,7 @@ func TestServerIsCutOff(t *testing.T) {
 			fill(t, s, 1, 3)
 			n.connection().lost.Store(true)
 			fatal.If(t, ask(s))
-			if made := n.made.Load(); made != 2 {
-				t.Errorf("%d connections were made, want 2", made)
-			}
+			expect.Equal(t, n.made.Load(), 2, "connections were made")
 		})
 	}
 }
@@ -228,9 +226,7 @@ func TestServerHasNoLeader(t *testing.T) {
 	if x, err := s.Extent(t.Context()); err != nil || x.Last != 3 {
 		t.Errorf("entries to %d, %v", x.Last, err)
 	}
-	if made := n.made.Load(); made != 2 {
-		t.Errorf("%d connections were made, want 2", made)
-	}
+	expect.Equal(t, n.made.Load(), 2, "connections were made")
 }
 
 // A standby becomes the leader although its server is cut off: the server accepts no writes, but still answers who
@@ -248,7 +244,5 @@ func TestLeadFromServerThatIsCutOff(t *testing.T) {
 	fatal.If(t, first.Close())
 	fatal.If(t, s.Lead(t.Context()))
 	fill(t, s, 4, 4)
-	if made := n.made.Load(); made != 2 {
-		t.Errorf("%d connections were made, want 2", made)
-	}
+	expect.Equal(t, n.made.Load(), 2, "connections were made")
 }

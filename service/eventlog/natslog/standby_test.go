@@ -122,8 +122,8 @@ func TestStandbyReplacesTheKilled(t *testing.T) {
 		go func() {
 			if err := s.Lead(ctx); err == nil {
 				leading <- s
-			} else if !errors.Is(err, context.Canceled) {
-				t.Errorf("standby %d: %v", i, err)
+			} else {
+				expect.Error(t, err, context.Canceled, i)
 			}
 		}()
 	}

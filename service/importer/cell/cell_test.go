@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/service/api"
 	"vitrine/service/importer/cell"
 )
@@ -42,7 +43,5 @@ func TestForms(t *testing.T) {
 		}
 	}
 	const want = `column chosen: "maybe" is neither 0 nor 1`
-	if _, err := cell.Flag("chosen", api.Text("", "maybe")); err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
+	expect.Message(cell.Flag("chosen", api.Text("", "maybe")))(t, want)
 }
