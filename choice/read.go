@@ -369,7 +369,10 @@ func (r *reader) condition(i int, c *computed, usual bool) (bool, error) {
 	if c == nil {
 		return usual, nil
 	}
-	if v := c.value[i]; v != 0 && v != 1 {
+	switch v := c.value[i]; {
+	case math.IsNaN(v):
+		return false, r.at(i, "column %s is missing: want 0 or 1 (%s)", c.source, c.field)
+	case v != 0 && v != 1:
 		return false, r.at(i, "column %s: %v is neither 0 nor 1 (%s)", c.source, v, c.field)
 	}
 	return c.value[i] == 1, nil
@@ -660,7 +663,8 @@ func (r *reader) end() error {
 		return fmt.Errorf("%s %d: %s has no row of the outside option %s",
 			r.t.Unit(), o.place, r.name(), r.layout.OutsideLabel)
 	case o.rows == 0:
-		return fmt.Errorf("%s %d: %s has no available alternative", r.t.Unit(), o.place, r.name())
+		return fmt.Errorf("%s %d: %s has no available alternative among its rows, which must be together",
+			r.t.Unit(), o.place, r.name())
 	case observed && o.chosenRows == 0 && r.layout.Outside != "implicit":
 		return fmt.Errorf("%s %d: %s has no chosen alternative: if nothing was taken, set outside = \"implicit\"",
 			r.t.Unit(), o.place, r.name())

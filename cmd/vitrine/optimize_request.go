@@ -110,6 +110,9 @@ func readTable(f *os.File, model bool) (*request, error) {
 					return fmt.Errorf("%s: column %s: %w", at, name, err)
 				}
 			}
+			if name == "revenue" && it.Revenue == nil {
+				return fmt.Errorf("%s: column revenue is empty: to count every item as 1, leave the column out", at)
+			}
 		}
 		r.Items = append(r.Items, it)
 		return nil
