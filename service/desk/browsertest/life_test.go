@@ -75,6 +75,8 @@ func TestPlacementsLife(t *testing.T) {
 		t.Fatalf("%v, %v", versions, err)
 	}
 	b.visit("/placements/window/settings")
+	b.fill("At most", "0")
+	b.wait(`document.querySelector("main form:invalid")`)
 	b.fill("At most", "4")
 	b.press("See what this does")
 	b.reads("would forget what it has learned from 6 visits")
@@ -108,6 +110,8 @@ func TestExperiment(t *testing.T) {
 	b.visit("/placements/window/experiments")
 	b.reads("No experiment runs")
 	b.fill("Name of the experiment", "summer")
+	b.on(`[...document.querySelectorAll("main summary")].find((s) => s.innerText === "Advanced")`, "e.click()")
+	b.press("Add a measure")
 	b.press("Begin")
 	b.reads("The experiment has begun")
 	if p, err := s.Placement(t.Context(), "window"); err != nil || p.Mode != "experiment" {
@@ -118,6 +122,7 @@ func TestExperiment(t *testing.T) {
 	s.sell(t, "window", "later", 1, "a")
 	b.wait(`/[1-9][0-9]* of [0-9]+ visits counted so far/.test(document.querySelector("main").innerText)`)
 	b.reads("our-page (compared with)")
+	b.reads("reported for 0 visits")
 	b.reads("Too early to tell")
 	b.wait(`/earns between −?€[0-9.]+ and €[0-9.]+ more per visit/.test(document.querySelector("main").innerText)`)
 

@@ -220,6 +220,21 @@ func TestFewVisits(t *testing.T) {
 	b.on(chart, "e.focus()")
 	b.pressKey("ArrowRight", 39)
 	b.wait(chart + `.closest("figure").querySelector("figcaption").innerText.includes("Vitrine 1")`)
+
+	// Tastes of a placement that has only categories, the best ones in sight.
+	config := &api.Placement{MaxSize: 31, MinSize: 31, Features: []api.Feature{{Name: "kind", Kind: "category"}}}
+	r := &api.Request{Decision: "all"}
+	for k := range config.MaxSize {
+		name := fmt.Sprint("kind-", k)
+		config.Features[0].Values = append(config.Features[0].Values, name)
+		r.Items = append(r.Items, api.Item{ID: name, Features: api.Values{api.Text("kind", name)}})
+	}
+	fatal.Or(s.Put(t.Context(), "kinds", config))(t)
+	fatal.Or(s.Decide(t.Context(), "kinds", r))(t)
+	fatal.If(t, s.Outcome(t.Context(), "kinds", "all", "kind-3"))
+	b.visit("/placements/kinds")
+	b.reads("What shoppers like: kind")
+	b.reads("21 more")
 }
 
 // tabKey presses the tabulator.

@@ -276,9 +276,10 @@ func TestNewPlacement(t *testing.T) {
 	if p.MaxSize != 7 || p.Currency != "EUR" || p.Mode != api.Explore {
 		t.Errorf("the placement is %+v", p)
 	}
-	r := &api.Request{Decision: "first", Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 1)}}}}
-	fatal.Or(s.Decide(t.Context(), "my-sh-p", r))(t)
-	fatal.If(t, s.Outcome(t.Context(), "my-sh-p", "first", ""))
+	for range 20 {
+		page := fatal.Or(s.Decide(t.Context(), "my-sh-p", &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 1)}}}}))(t)
+		fatal.If(t, s.Outcome(t.Context(), "my-sh-p", page.Decision, ""))
+	}
 	b.wait(`document.querySelector("main svg.plot text")`)
 	labels := eval[[]string](b, `[...document.querySelectorAll("main svg.plot text[text-anchor=end]")].map((t) => t.textContent)`)
 	if !slices.Contains(labels, "€0") || !slices.Contains(labels, "€1") {

@@ -76,7 +76,7 @@ function unmet(detail: string): string {
 }
 
 // nameOf makes a placement's name from typed text.
-export const nameOf = (typed: string) => typed.replaceAll(/[^A-Za-z0-9._:-]/g, "-");
+export const nameOf = (typed: string) => typed.replaceAll(/[^A-Za-z0-9._:-]/g, "-").replace(/^\.+/, "");
 
 // placement returns the path of a placement's resource: placement("home", "stats").
 export function placement(name: string, ...rest: string[]): string {

@@ -48,8 +48,11 @@ export function Chart(props: Props) {
   const left = Math.min(Math.max(56, 12 + 6.8 * Math.max(...ys.map((v) => write(v).length))), width / 3); // room for amounts such as CHF 1,500
   const x = (t: number) => left + ((t - from) / Math.max(to - from, 1e-9)) * (width - left - right);
   const y = (v: number) => height - bottom - ((v - low) / (high - low || 1)) * (height - bottom - above);
-  const step = steps.find((s) => (to - from) / s <= Math.max(2, Math.floor(width / 60))) ?? 31_536_000; // of times
-  const xs = props.counts ? ticks(from, to, Math.max(2, Math.floor(width / 110))).filter((t) => t >= from - 1e-9 && t <= to + 1e-9) : instants(from, to, step);
+  let xs: number[] = [], step = 1; // of times
+  for (let n = Math.max(2, Math.floor(width / (props.counts ? 110 : 60))); xs.length < 2 && n < 40; n++) { // one label is no scale
+    step = steps.find((s) => (to - from) / s <= n) ?? 31_536_000;
+    xs = props.counts ? ticks(from, to, n).filter((t) => t >= from - 1e-9 && t <= to + 1e-9) : instants(from, to, step);
+  }
   const writeX = props.at ?? (props.counts ? (t: number) => number(t, { maximumSignificantDigits: 6 }) : (t: number) => dateOf(t, step, to - from));
   const labels: { at: number; text: string }[] = []; // of times, as many as do not touch
   let free = 0;

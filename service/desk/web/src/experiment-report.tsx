@@ -42,6 +42,7 @@ export interface Verdict {
 interface Metric {
   name: string;
   better: "higher" | "lower";
+  reported: number;
   variants: { variant: string; mean: Interval; difference?: Interval; worse: boolean }[];
 }
 
@@ -145,7 +146,7 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
           ]}
         />
       ) : null}
-      {r.points.length > 1 ? <Charts of={r} currency={currency} /> : <p class="empty">The charts begin once the first visits count.</p>}
+      {r.points.length > 1 ? <Charts of={r} currency={currency} /> : <p class="empty">The charts begin with the next visits that count.</p>}
       <Harm of={r} />
       <Segments of={r} write={gained} />
       <h3>Are the shoppers divided as planned?</h3>
@@ -227,7 +228,7 @@ const metricWords: Record<string, string> = { conversion: "Visitors who buy", it
 // Harm shows what else the variants change.
 function Harm(props: { of: ExperimentReport }) {
   const { of: r } = props;
-  const rows = (r.metrics ?? []).flatMap((m) => m.variants.filter((v) => v.variant !== r.control).map((v) => ({ ...v, metric: m })));
+  const rows = (r.metrics ?? []).flatMap((m) => m.variants.filter((v) => v.variant !== r.control).map((v) => ({ ...v, difference: m.reported > 0 ? v.difference : undefined, metric: m })));
   const share = (name: string) => (name === "conversion" ? points : change);
   const took = r.variants.filter((v) => v.latency);
   return (
@@ -238,7 +239,7 @@ function Harm(props: { of: ExperimentReport }) {
         rows={rows}
         empty="Nothing is measured yet."
         columns={[
-          { title: "Measure", cell: (v) => <>{metricWords[v.metric.name] ?? v.metric.name}<br /><small class="quiet"><bdi>{v.variant}</bdi></small></>, text: true },
+          { title: "Measure", cell: (v) => <>{metricWords[v.metric.name] ?? v.metric.name}<br /><small class="quiet"><bdi>{v.variant}</bdi>{v.metric.reported < r.decisions ? `, reported for ${plural(v.metric.reported, "visit")}, 0 for the others` : ""}</small></>, text: true },
           { title: "Average", cell: (v) => (v.difference ? (v.metric.name === "conversion" ? percent : amount)(v.mean.estimate) : "–"), wide: true },
           { title: `Against ${r.control}`, cell: (v) => <Amount of={v.difference} write={share(v.metric.name)} /> },
           { title: "Verdict", plain: true, text: true, cell: (v) => (v.worse ? <span class="bad">clearly worse</span> : v.difference && (v.metric.better === "higher" ? v.difference.low >= 0 : v.difference.high <= 0) ? <span class="good">clearly not worse</span> : v.difference ? "no sign of harm yet" : "") },

@@ -89,7 +89,7 @@ export function PlacementForm(props: { name: string; config: Config; tag?: strin
       <fieldset>
         <legend>How many items shoppers see</legend>
         <div class="fields">
-          <Labelled name="At most">{(id) => <NumberInput id={id} required min={1} max={1000} step={1} value={config["max_size"]} change={(size) => { if (size > 0) change({ max_size: size, ...(config["min_size"] === config["max_size"] ? { min_size: size } : {}) }); }} />}</Labelled>
+          <Labelled name="At most">{(id) => <NumberInput id={id} required min={1} max={1000} step={1} value={config["max_size"]} change={(size) => change({ max_size: size, ...(config["min_size"] > 0 && config["min_size"] === config["max_size"] ? { min_size: size } : {}) })} />}</Labelled>
         </div>
         <label class="choice"><input type="checkbox" checked={config["min_size"] > 0} onChange={(e) => change({ min_size: e.currentTarget.checked ? config["max_size"] : undefined })} /> {config["min_size"] > 0 && config["min_size"] < config["max_size"] ? `At least ${count(config["min_size"])}` : "Always that many"}, even if fewer would earn more</label>
       </fieldset>
@@ -172,14 +172,14 @@ function Wait(props: { value: string | undefined; change: (value: string) => voi
   const [unit, setUnit] = useState(() => units.find(([, length]) => seconds % length === 0 && seconds >= length) ?? units[3]);
   const set = (n: number, of: (typeof units)[number]) => {
     setUnit(of);
-    if (n > 0) props.change(`${Math.round(n * of[1])}s`);
+    props.change(`${n > 0 ? Math.round(n * of[1]) : 0}s`);
   };
   return (
     <fieldset>
       <legend>How long to wait for a sale</legend>
       <p class="help">A visit without a reported sale counts as one without a purchase after this time.</p>
       <div class="controls">
-        <NumberInput aria-label="Time" required min={0} step="any" value={seconds / unit[1]} change={(n) => set(n, unit)} />
+        <NumberInput aria-label="Time" required min={1 / unit[1]} max={366 * 86_400 / unit[1]} step="any" value={seconds / unit[1]} change={(n) => set(n, unit)} />
         <select aria-label="Unit" value={unit[0]} onChange={(e) => set(seconds / unit[1], units.find(([u]) => u === e.currentTarget.value)!)}>{units.map(([u]) => <option value={u}>{u}</option>)}</select>
       </div>
     </fieldset>

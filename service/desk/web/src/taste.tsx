@@ -1,7 +1,7 @@
 import { Chart } from "./chart";
-import { byReach, reach, slight, useInsight, wish, type Effect } from "./insight";
+import { byReach, reach, slight, useInsight, wish, type Effect, type Insight } from "./insight";
 import { address } from "./routes";
-import { Card, Empty, Failure, Loading, number, points, price, Table } from "./ui";
+import { Card, count, Empty, Failure, Loading, number, points, price, Table } from "./ui";
 
 // writer writes values of a feature, prices in the placement's currency, with the digits that tell its values apart: 1985 from 1990.
 export function writer(e: Effect, currency: string | undefined): (v: number) => string {
@@ -15,17 +15,30 @@ export function writer(e: Effect, currency: string | undefined): (v: number) => 
 // Taste is the effect that matters most, for a page about something else.
 export default function Taste(props: { name: string; currency?: string | undefined }) {
   const { value, failure } = useInsight(props.name);
-  const first = byReach(value?.effects ?? []).find((e) => e.kind === "number" && e.points.length > 1);
+  const effects = byReach(value?.effects ?? []);
+  const first = effects.find(isCurve) ?? effects[0];
   return (
     <Card title={first ? `What shoppers like: ${first.feature}` : "What shoppers like"} end={<a class="button" href={address("placements", props.name, "tastes")}>All tastes</a>}>
       {failure ? <Failure of={failure} /> : null}
-      {first ? <Curves of={first} currency={props.currency} /> : value ? <Empty>Nothing is known about tastes yet: they show after the first outcomes.</Empty> : <Loading />}
+      {first ? <Effects of={first} currency={props.currency} /> : value ? <NoTastes of={value} /> : <Loading />}
     </Card>
   );
 }
 
+const isCurve = (e: Effect) => e.kind === "number" && e.points.length > 1;
+
+// Effects are the shares that would buy an item by one of its values.
+export function Effects(props: { of: Effect; currency?: string | undefined }) {
+  return isCurve(props.of) ? <Curves {...props} /> : <Values of={props.of} />;
+}
+
+// NoTastes says why nothing is known.
+export function NoTastes(props: { of: Insight }) {
+  return <Empty>{props.of.policy === "uniform" ? "Random pages learn nothing about tastes." : "Nothing is known about tastes yet: they show after the first outcomes, for numbers and categories."}</Empty>;
+}
+
 // Curves are the share that would buy an item by one of its numbers, for each segment if segments differ.
-export function Curves(props: { of: Effect; currency?: string | undefined }) {
+function Curves(props: { of: Effect; currency?: string | undefined }) {
   const { of: e } = props;
   const write = writer(e, props.currency);
   const segments = (e.segments ?? []).slice(0, 4);
@@ -46,25 +59,31 @@ export function Curves(props: { of: Effect; currency?: string | undefined }) {
   );
 }
 
+const few = 10; // values of a category that are in sight
+
 // Values are the shares that would buy an item by one of its names, the best first.
-export function Values(props: { of: Effect }) {
+function Values(props: { of: Effect }) {
   const { of: e } = props;
   const segments = e.segments ?? [];
   const rows = e.points.map((p, i) => ({ ...p, i })).sort((a, b) => b.buy_share - a.buy_share);
+  const table = (of: typeof rows) => (
+    <Table
+      caption={`Share who would buy, by ${e.feature}`}
+      rows={of}
+      empty="No value has enough outcomes of its own yet."
+      columns={[
+        { title: e.feature, text: true, cell: (p) => <bdi>{p.value}</bdi> },
+        { title: "Would buy", cell: (p) => points(p.buy_share) },
+        ...(segments.length > 1 ? segments.map((s) => ({ title: s.value, cell: (p: (typeof rows)[number]) => points(s.points[p.i]?.buy_share), wide: segments.length > 3 })) : []),
+        { title: "Likely between", cell: (p) => (p.buy_share_low === undefined ? "–" : `${points(p.buy_share_low)} and ${points(p.buy_share_high)}`), wide: true },
+      ]}
+    />
+  );
   return (
     <>
-      <Table
-        caption={`Share who would buy, by ${e.feature}`}
-        rows={rows}
-        empty="No value has enough outcomes of its own yet."
-        columns={[
-          { title: e.feature, text: true, cell: (p) => String(p.value) },
-          { title: "Would buy", cell: (p) => points(p.buy_share) },
-          ...(segments.length > 1 ? segments.map((s) => ({ title: s.value, cell: (p: (typeof rows)[number]) => points(s.points[p.i]?.buy_share), wide: segments.length > 3 })) : []),
-          { title: "Likely between", cell: (p) => (p.buy_share_low === undefined ? "–" : `${points(p.buy_share_low)} and ${points(p.buy_share_high)}`), wide: true },
-        ]}
-      />
+      {table(rows.slice(0, few))}
       {reach(e) < slight ? <p class="quiet">It hardly matters which.</p> : null}
+      {rows.length > few ? <details><summary>{count(rows.length - few)} more</summary>{table(rows.slice(few))}</details> : null}
     </>
   );
 }

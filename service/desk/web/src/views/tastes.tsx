@@ -1,7 +1,7 @@
 import { runs } from "../chart";
 import { byReach, useInsight, type Effect, type Insight } from "../insight";
 import { useCurrency } from "../products";
-import { Curves, Values, writer } from "../taste";
+import { Effects, NoTastes, writer } from "../taste";
 import { Card, count, Empty, Failure, Loading, percent, plural, Table } from "../ui";
 
 // Tastes is what the placement has learned about its shoppers, and how sure it is.
@@ -13,11 +13,11 @@ export default function Tastes(props: { name: string }) {
   return (
     <>
       {failure ? <Failure of={failure} /> : null}
-      {effects.length === 0 ? <Empty>Nothing is known about tastes yet: they show after the first outcomes, for numbers and categories.</Empty> : <p class="quiet">What matters most comes first. Each is the share of shoppers who would buy a typical item if it were the only one on the page.</p>}
+      {effects.length === 0 ? <NoTastes of={x} /> : <p class="quiet">What matters most comes first. Each is the share of shoppers who would buy a typical item if it were the only one on the page.</p>}
       <div class="grid halves">
         {effects.map((e) => (
           <Card key={e.feature} title={e.feature}>
-            {e.kind === "number" && e.points.length > 1 ? <Curves of={e} currency={currency} /> : <Values of={e} />}
+            <Effects of={e} currency={currency} />
           </Card>
         ))}
       </div>
