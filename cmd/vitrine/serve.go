@@ -15,7 +15,7 @@ import (
 const demoLog = 1 << 30
 
 type serveCmd struct {
-	Config string `placeholder:"FILE" help:"TOML file: listen, data, keys, [log], [tls], [limits], [timeouts], [snapshots], [retention]."`
+	Config string `placeholder:"FILE" help:"TOML file with the service's configuration."`
 	Listen string `placeholder:"ADDRESS" help:"Address to listen on (127.0.0.1:8080). Addresses other than loopback need keys."`
 	Demo   bool   `help:"Open a shop with simulated shoppers, in a temporary data directory unless --data names one."`
 	Open   bool   `help:"Open the desk in a browser."`
@@ -26,8 +26,7 @@ type serveCmd struct {
 
 func (serveCmd) Help() string {
 	return "The decision service makes decisions, receives their outcomes, and learns from them. Its API is at " +
-		"/docs; docs/operations.md has the configuration. Several processes may share a log on external servers " +
-		"([log] url).\n\n" +
+		"/docs; docs/operations.md has the configuration. Several processes may share a log on external servers.\n\n" +
 		examples("vitrine serve --demo --open", "vitrine serve", "vitrine serve --config service.toml")
 }
 

@@ -23,7 +23,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%d: %s", e.Line, e.Message)
 // Decode decodes text, with or without a byte order mark, into dst, a pointer to a struct. Errors with a position in
 // the text are of type *[Error].
 func Decode(text []byte, dst any) error {
-	err := toml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff")))).DisallowUnknownFields().Decode(dst)
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(dst)
 	var unknown *toml.StrictMissingError
 	var malformed *toml.DecodeError
 	switch {
@@ -32,19 +33,30 @@ func Decode(text []byte, dst any) error {
 		key := strings.Join(unknown.Errors[0].Key(), ".")
 		return &Error{line, key, fmt.Sprintf("unknown key %q", key)}
 	case errors.As(err, &malformed):
-		line, _ := malformed.Position()
+		line, column := malformed.Position()
 		message := strings.TrimPrefix(malformed.Error(), "toml: ")
+		key := malformed.Key()
+		before := strings.Split(string(text), "\n")[line-1]
+		if of := inlineKey.FindStringSubmatch(before[:min(column-1, len(before))]); of != nil {
+			key = append(key, of[1])
+		}
 		if of := wrongType.FindStringSubmatch(message); of != nil {
 			message = "a TOML " + of[1] + " does not fit here"
 			if want, ok := wanted[of[2]]; ok {
 				message = "have a TOML " + of[1] + ", want " + want
 			}
-			message = strings.Join(malformed.Key(), ".") + ": wrong type: " + message
+			message = "wrong type: " + message
+		}
+		if len(key) > 0 {
+			message = strings.Join(key, ".") + ": " + message
 		}
 		return &Error{line, "", message}
 	}
 	return err
 }
+
+// inlineKey matches the text before a value of an inline table, whose key go-toml leaves out.
+var inlineKey = regexp.MustCompile(`[{,]\s*([\w-]+)\s*=\s*$`)
 
 // wrongType matches go-toml's error about a value of the wrong type, which describes Go's types.
 var wrongType = regexp.MustCompile(`^cannot decode TOML (.+?) into struct field .* of type (.+)$`)

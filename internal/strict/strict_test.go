@@ -19,6 +19,8 @@ func TestDecode(t *testing.T) {
 		{"an unknown nested key", "a = 1\n\n[b]\nc = 'x'\ne.f = 2\n", &Error{5, "b.e.f", `unknown key "b.e.f"`}},
 		{"a number for a string", "a = 1\n[b]\nc = 3\n",
 			&Error{3, "", "b.c: wrong type: have a TOML integer, want a string in quotes"}},
+		{"a number for a string in an inline table", "a = 1\nb = {c = 3}\n",
+			&Error{2, "", "b.c: wrong type: have a TOML integer, want a string in quotes"}},
 		{"a string for a table", "b = 'x'\n", &Error{1, "", "b: wrong type: a TOML string does not fit here"}},
 		{"not TOML", "a = 1\nb = [\n", &Error{2, "", "array is incomplete"}},
 	} {

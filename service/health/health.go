@@ -101,9 +101,9 @@ func (l *list) guard(g *api.Guard) {
 	shown := cmp.Or(map[string]string{
 		api.FallbackBaseline: "Your own pages are shown until it is over", api.FallbackVersion: "The pages of an " +
 			"earlier version are shown until it is over",
-	}[a.Fallback], "The policy's pages are still shown")
+	}[a.Fallback], "Pages are chosen as before")
 	if a.Fallback == api.FallbackVersion && a.Version == 0 {
-		shown = "The policy's pages are still shown, because no earlier version was kept"
+		shown = "Pages are chosen as before, because no earlier version was kept"
 	}
 	if g.Held > 0 {
 		wait := "wait"

@@ -109,7 +109,7 @@ func TestHealthOfSales(t *testing.T) {
 			api.Stats{Guard: &api.Guard{WithoutSale: 200, Held: 180, Alarm: &api.Alarm{Check: "no-sale", Chance: 5e-7,
 				Detail: "no sale in the last 74 decisions"}}},
 			"bad: No sale in the last 200 decisions. On a placement that sells as it should, that happens about " +
-				"once in 2 million times. The policy's pages are still shown, and learning is paused: 180 " +
+				"once in 2 million times. Pages are chosen as before, and learning is paused: 180 " +
 				"outcomes wait in the log until the alarm ends. Is the checkout reporting what was bought? The " +
 				"alarm ends once sales are back.",
 		},
@@ -124,7 +124,7 @@ func TestHealthOfSales(t *testing.T) {
 			api.Stats{Guard: &api.Guard{Alarm: &api.Alarm{Check: "sales", Chance: 1. / 3000,
 				Detail: "the last 90 decisions sold 10", Fallback: "version"}}},
 			"bad: Sales have fallen: the last 90 decisions sold 10. On a placement that sells as it should, that " +
-				"happens about once in 3,000 times. The policy's pages are still shown, because no earlier version " +
+				"happens about once in 3,000 times. Pages are chosen as before, because no earlier version " +
 				"was kept. Does every page report its outcome, and can shoppers buy? The alarm ends once sales are back.",
 		},
 		{
