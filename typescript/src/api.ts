@@ -159,7 +159,7 @@ export interface Correction {
 }
 
 export interface DecideRequest {
-  /** The ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; without effect otherwise. */
+  /** The ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; otherwise only checked. 422 if one is not a candidate. */
   baseline?: readonly string[];
   /** Ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates. */
   candidates?: readonly string[];
