@@ -14,8 +14,9 @@ var ErrInvalid = errors.New("invalid")
 
 // FieldError describes an invalid field of a configuration or a request.
 type FieldError struct {
-	Field   string // a JSON pointer (RFC 6901), such as "/items/3/id"; "" is the whole document
-	Message string
+	Field    string // a JSON pointer (RFC 6901), such as "/items/3/id"; "" is the whole document
+	Message  string
+	IsSyntax bool // the text is not JSON
 }
 
 // Error returns the field, if there is one, and the message.
@@ -32,7 +33,7 @@ func (e *FieldError) Is(target error) bool { return target == ErrInvalid }
 // Fieldf returns a *[FieldError]. It shortens field and message, which may quote a caller.
 func Fieldf(field, format string, args ...any) error {
 	const maxBytes = 500
-	return &FieldError{CutMiddle(field, maxBytes), CutMiddle(fmt.Sprintf(format, args...), maxBytes)}
+	return &FieldError{Field: CutMiddle(field, maxBytes), Message: CutMiddle(fmt.Sprintf(format, args...), maxBytes)}
 }
 
 // CutMiddle returns s without its middle if it is longer than n bytes: an error quotes first, and then says what to do.

@@ -56,6 +56,17 @@ func JSONError(err error) error {
 	return Fieldf("", "%v", err)
 }
 
+// InText returns the error of a text. It sets IsSyntax if the text is not JSON.
+func InText(text []byte, err error) error {
+	var field *FieldError
+	if errors.As(err, &field) && !jsontext.Value(text).IsValid() {
+		syntax := *field
+		syntax.IsSyntax = true
+		return &syntax
+	}
+	return err
+}
+
 // unknownKey is the error of a key that is not one of the legal ones.
 func unknownKey(field, key string, legal []string) error {
 	return Fieldf(field, "unknown key %q%s", Abbreviate(key, 40), hint.Legal(key, legal))

@@ -51,7 +51,7 @@ func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 	clear(p.items[min(len(p.items), items):items])
 	clear(p.values[min(len(p.values), values):values])
 	if err := p.end(); err != nil {
-		return nil, err
+		return nil, InText(text, err)
 	}
 	return &p.out, nil
 }

@@ -178,6 +178,45 @@ func (b *Budget) grant(p Purpose) {
 	}
 }
 
+// Account is the memory that one request holds.
+type Account struct {
+	budget   *Budget
+	patience time.Duration
+	held     [2]int64
+}
+
+// Account returns the account of a new request, which waits for memory no longer than patience.
+func (b *Budget) Account(patience time.Duration) Account {
+	return Account{budget: b, patience: patience}
+}
+
+// Held returns the bytes held for a purpose.
+func (a *Account) Held(p Purpose) int64 { return a.held[p] }
+
+// Take takes more memory. Its errors are [Budget.Take]'s.
+func (a *Account) Take(ctx context.Context, p Purpose, bytes int64) error {
+	err := a.budget.Take(ctx, p, bytes, a.patience)
+	if err == nil {
+		a.held[p] += bytes
+	}
+	return err
+}
+
+// Reserve takes memory for the work on the request, including its body, instead of the memory that an earlier call
+// took.
+func (a *Account) Reserve(ctx context.Context, bytes int64) error {
+	a.Keep(Work, 0)
+	return a.Take(ctx, Work, bytes+a.held[Body])
+}
+
+// Keep gives back the memory held for a purpose, except the given bytes.
+func (a *Account) Keep(p Purpose, bytes int64) {
+	if rest := a.held[p] - bytes; rest > 0 {
+		a.budget.Give(p, rest)
+		a.held[p] = bytes
+	}
+}
+
 // Usage says who holds the memory.
 type Usage struct {
 	Size       int64 // bytes in all

@@ -40,11 +40,11 @@ type call struct {
 	entry     uint64 // the last log entry of the call's change, or 0
 
 	buffer  *bytes.Buffer
-	taken   [2]int64 // of the budget, by purpose
+	memory  budget.Account
 	problem *problem // that it was answered with
 }
 
-// Context, Now and Placement are for package personalizer.
+// Context, Now, Placement and Reserve are for package personalizer.
 
 // Context returns the call's context instead of its request's: setting the request's would copy the request.
 func (c *call) Context() context.Context { return c.ctx }
@@ -55,8 +55,14 @@ func (c *call) Now() int64 { return c.now }
 // Placement returns the placement of the call.
 func (c *call) Placement() string { return c.placement }
 
+// Reserve reserves memory for the work on the request, including its body, instead of the earlier reservation.
+func (c *call) Reserve(bytes int64) error { return c.memory.Reserve(c.ctx, bytes) }
+
 // mine reports whether the caller's key is for a placement.
 func (c *call) mine(placement string) bool { return keys.Covers(c.key.Placements, placement) }
+
+// memoryPatience is how long a request waits for memory that other requests hold.
+const memoryPatience = time.Second
 
 // recorder remembers what was answered.
 type recorder struct {
@@ -96,8 +102,8 @@ func (c *call) scratch() *bytes.Buffer {
 }
 
 func (c *call) release() {
-	c.keep(budget.Body, 0)
-	c.keep(budget.Work, 0)
+	c.memory.Keep(budget.Body, 0)
+	c.memory.Keep(budget.Work, 0)
 	if c.buffer != nil && c.buffer.Cap() <= maxKept {
 		buffers.Put(c.buffer)
 	}
@@ -123,7 +129,7 @@ func (c *call) body() ([]byte, error) {
 	if coding == asZstd {
 		size += maxWindow
 	}
-	if err := c.take(budget.Body, size); err != nil {
+	if err := c.memory.Take(c.ctx, budget.Body, size); err != nil {
 		return nil, err
 	}
 	b := c.scratch()
@@ -155,7 +161,7 @@ func (c *call) body() ([]byte, error) {
 	case err != nil:
 		return nil, problemf(http.StatusBadRequest, "body", "the body cannot be read")
 	}
-	c.keep(budget.Body, int64(b.Len()))
+	c.memory.Keep(budget.Body, int64(b.Len()))
 	return b.Bytes(), nil
 }
 
@@ -230,54 +236,9 @@ func (c *call) decode(dst any, options ...json.Options) error {
 		return &api.FieldError{Message: "must be an object"}
 	}
 	if err := json.Unmarshal(body, dst, options...); err != nil {
-		return malformed(body, api.JSONError(err))
+		return api.InText(body, api.JSONError(err))
 	}
 	return nil
-}
-
-// malformed changes the problem of an error from "invalid" to "malformed" if the body is not JSON.
-func malformed(body []byte, err error) error {
-	var field *api.FieldError
-	if !errors.As(err, &field) || jsontext.Value(body).IsValid() {
-		return err
-	}
-	p := problemOf(err)
-	p.Type, p.Status, p.Title = api.ProblemType+"malformed", http.StatusBadRequest,
-		http.StatusText(http.StatusBadRequest)
-	return p
-}
-
-// memoryPatience is how long a request waits for memory that other requests hold.
-const memoryPatience = time.Second
-
-// take takes memory from the budget until the call is answered.
-func (c *call) take(p budget.Purpose, bytes int64) error {
-	err := c.server.options.Budget.Take(c.ctx, p, bytes, memoryPatience)
-	switch {
-	case err == nil:
-		c.taken[p] += bytes
-	case errors.Is(err, budget.ErrNever):
-		return problemf(http.StatusRequestEntityTooLarge, "memory", "the request may need %s: send fewer items or "+
-			"a shorter body, lower the columns or the memory_bytes of placements, or give the service more, in "+
-			"[limits] memory", err)
-	case errors.Is(err, budget.ErrBusy):
-		return problemf(http.StatusServiceUnavailable, "busy", "%s", err)
-	}
-	return err
-}
-
-// Reserve reserves memory for the work on the request, including its body, instead of the earlier reservation.
-func (c *call) Reserve(bytes int64) error {
-	c.keep(budget.Work, 0)
-	return c.take(budget.Work, bytes+c.taken[budget.Body])
-}
-
-// keep gives back the memory taken for a purpose, except the given bytes.
-func (c *call) keep(p budget.Purpose, bytes int64) {
-	if rest := c.taken[p] - bytes; rest > 0 {
-		c.server.options.Budget.Give(p, rest)
-		c.taken[p] = bytes
-	}
 }
 
 // answer sends a body. It compresses a long one if the caller accepts that.
@@ -294,7 +255,7 @@ func (c *call) answer(status int, mediaType string, body []byte) error {
 	compressed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = w.Write(body)
-	})).ServeHTTP(&c.w, c.Request)
+	}))(&c.w, c.Request)
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (s *Server) decide(c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.taken[budget.Work] <= maxPooled { // without an answer the engine may still read the request
+	if c.memory.Held(budget.Work) <= maxPooled { // without an answer the engine may still read the request
 		release()
 	}
 	status := http.StatusOK
@@ -52,21 +52,23 @@ func (c *call) readRequest(v *engine.View) (r *api.Request, release func(), err 
 		return nil, nil, err
 	}
 	config := v.Config()
-	if err := c.Reserve(config.RequestSize(maxItems(body, config))); err != nil {
+	most := maxItems(body, config)
+	size := config.RequestSize(most)
+	if err := c.memory.Reserve(c.ctx, size); err != nil {
 		return nil, nil, err
 	}
 	reader := readers.Get().(*api.RequestReader)
 	if r, err = reader.Read(body, config.MaxItems); err != nil {
-		return nil, nil, malformed(body, err)
+		return nil, nil, err
 	}
-	size := config.RequestSize(len(r.Items))
+	size = config.RequestSize(len(r.Items))
 	if more := v.Page.CatalogueSize(r); more > 0 {
 		size += more
-		if err := c.Reserve(size); err != nil {
+		if err := c.memory.Reserve(c.ctx, size); err != nil {
 			return nil, nil, err
 		}
 	}
-	c.keep(budget.Work, size+int64(len(body)))
+	c.memory.Keep(budget.Work, size+int64(len(body)))
 	return r, func() { readers.Put(reader) }, nil
 }
 
@@ -89,7 +91,7 @@ func (s *Server) try(c *call) error {
 		return err
 	}
 	const rows = 4 // for the candidates, their utilities and the policy's gradients
-	if err := c.Reserve(rows * (c.taken[budget.Work] - c.taken[budget.Body])); err != nil {
+	if err := c.Reserve(rows * (c.memory.Held(budget.Work) - c.memory.Held(budget.Body))); err != nil {
 		return err
 	}
 	o, why, err := s.engine.Try(c.ctx, v, r, c.now)
@@ -108,7 +110,7 @@ func (s *Server) outcome(c *call) error {
 	err := c.readReport(&o)
 	var field *api.FieldError
 	switch {
-	case errors.As(err, &field) && field.Field == errChoice.Field:
+	case errors.As(err, &field) && field.Field == errChoice.Field && !field.IsSyntax:
 		return errChoice
 	case err != nil:
 		return err

@@ -41,7 +41,7 @@ func (s *Server) changeItems(change func(e *engine.Engine, ctx context.Context, 
 		if err != nil {
 			return err
 		}
-		if err := c.take(budget.Work, itemMemory*int64(len(body))); err != nil {
+		if err := c.memory.Take(c.ctx, budget.Work, itemMemory*int64(len(body))); err != nil {
 			return err
 		}
 		items, err := readItems(mediaType, body)
@@ -57,7 +57,7 @@ func readItems(mediaType string, body []byte) ([]api.CatalogueItem, error) {
 	var list itemList
 	if mediaType == asJSON {
 		if err := json.Unmarshal(body, &list, json.RejectUnknownMembers(true)); err != nil {
-			return nil, malformed(body, api.JSONError(err))
+			return nil, api.InText(body, api.JSONError(err))
 		}
 	} else {
 		in := jsontext.NewDecoder(bytes.NewReader(body))

@@ -20,7 +20,7 @@ func (s *Server) putPlacement(c *call) error {
 	}
 	created, err := s.engine.Change(c.ctx, c.placement, body, how, c.now)
 	if err != nil {
-		return malformed(body, err)
+		return api.InText(body, err)
 	}
 	if next := s.engine.Relearning(c.placement); how.Relearn && next != nil {
 		return c.answerJSON(http.StatusAccepted, next.Answer())
@@ -45,7 +45,7 @@ func (s *Server) previewPlacement(c *call) error {
 	}
 	preview, err := s.engine.Preview(c.ctx, c.placement, body, how)
 	if err != nil {
-		return malformed(body, err)
+		return api.InText(body, err)
 	}
 	return c.answerJSON(http.StatusOK, preview)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/service/api"
+	"vitrine/service/budget"
 	"vitrine/service/catalogue"
 	"vitrine/service/engine"
 	"vitrine/service/page"
@@ -53,6 +54,7 @@ var known = []struct {
 	{engine.ErrNoLeader, http.StatusServiceUnavailable, "no-leader"},
 	{engine.ErrFollower, http.StatusServiceUnavailable, "follower"},
 	{engine.ErrUnread, http.StatusServiceUnavailable, "unread"},
+	{budget.ErrBusy, http.StatusServiceUnavailable, "busy"},
 	{personalizer.ErrVersion, http.StatusNotFound, "no-route"},
 }
 
@@ -69,6 +71,9 @@ func problemOf(err error) *problem {
 	var field *api.FieldError
 	if errors.As(err, &field) {
 		p := problemf(http.StatusUnprocessableEntity, "invalid", "%s", field.Error())
+		if field.IsSyntax {
+			p = problemf(http.StatusBadRequest, "malformed", "%s", field.Error())
+		}
 		at := url.URL{Fragment: strings.ToValidUTF8(field.Field, "\uFFFD")}
 		p.Errors = []api.ProblemField{{Pointer: "#" + at.EscapedFragment(), Detail: field.Message}}
 		return p
@@ -89,6 +94,10 @@ func problemOf(err error) *problem {
 		}
 	}
 	switch {
+	case errors.Is(err, budget.ErrNever):
+		return problemf(http.StatusRequestEntityTooLarge, "memory", "the request may need %s: send fewer items or "+
+			"a shorter body, lower the columns or the memory_bytes of placements, or give the service more, in "+
+			"[limits] memory", err)
 	case errors.Is(err, page.ErrPolicy):
 		p = problemf(http.StatusInternalServerError, "policy", "the policy of the placement failed on this request")
 	case errors.Is(err, engine.ErrStopped):
