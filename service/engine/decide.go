@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
-	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/page"
 	"vitrine/service/shoppers"
@@ -128,44 +126,12 @@ func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event
 		if !errors.Is(err, state.ErrExpireFirst) {
 			return err
 		}
-		n, err := e.expire(ctx, v.Placement.Name, event.Time, urgent)
+		n, err := e.makeRoom(ctx, v.Placement.Name, event.Time, urgent)
 		if err != nil {
 			return err
 		}
 		urgent = n == 0 // the learner lacks room for them, unless another caller was quicker
 	}
-}
-
-// earlier returns the offer that the same request got under this id before. If its entry was removed from the log, the
-// offer is forgotten.
-func (e *Engine) earlier(ctx context.Context, name, decision string,
-	sum [32]byte) (o *offer.Offer, forgotten *state.Record, err error) {
-	if decision == "" {
-		return nil, nil, nil
-	}
-	f, err := e.recall(ctx, name, decision)
-	switch {
-	case f == nil || err != nil:
-		return nil, nil, err
-	case f.Offer == nil:
-		return nil, f.Record, nil
-	case f.Offer.Request != sum:
-		return nil, nil, fmt.Errorf("decision id %q: %w: it was given to another request", decision, ErrConflict)
-	}
-	noteEntry(ctx, f.Was.Entry)
-	return f.Offer, nil, nil
-}
-
-// logValues logs new category values, except those that another request logged first.
-func (e *Engine) logValues(ctx context.Context, name string, changed uint64, values []feature.Seen, now int64) error {
-	if e.isFollower.Load() {
-		a, err := e.callLeader(ctx, &remoteCall{what: callLogValues, placement: name, changed: changed, values: values})
-		if err != nil {
-			return err
-		}
-		return e.WaitFor(ctx, a.entry)
-	}
-	return e.submit(ctx, func(b *state.Batch) error { return b.LogValues(name, changed, values, now) })
 }
 
 // isOld reports whether a shopper's key was asked for too long ago to be used. The monotonic clock stands still while a

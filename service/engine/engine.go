@@ -18,16 +18,16 @@ import (
 	"vitrine/service/state"
 )
 
-// learners counts the running goroutines of learners.
-type learners struct{ sync.WaitGroup }
+// tasks counts the running goroutines beside the writer's.
+type tasks struct{ sync.WaitGroup }
 
-// maxRest bounds the wait for stopped learners: each finishes its task, although the result is no longer needed.
+// maxRest bounds the wait for stopped tasks: a learner finishes its round, although the result is no longer needed.
 const maxRest = time.Second
 
-// rest waits a little for stopped learners.
-func (l *learners) rest() {
+// rest waits a little for stopped tasks.
+func (t *tasks) rest() {
 	ended := make(chan struct{})
-	go func() { l.Wait(); close(ended) }()
+	go func() { t.Wait(); close(ended) }()
 	select {
 	case <-ended:
 	case <-time.After(maxRest):
@@ -37,9 +37,9 @@ func (l *learners) rest() {
 // Close waits for the running append. Proposals that are not durable by then fail with ErrStopped. A learner that is
 // still busy after a second ends on its own after its round.
 func (e *Engine) Close() {
-	e.closing.Do(func() { close(e.quit) })
+	e.closing.Do(func() { close(e.quit); e.endTasks() })
 	<-e.stopped
-	e.learners.rest()
+	e.tasks.rest()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.state.ReleaseAll() // the budget may outlive the engine

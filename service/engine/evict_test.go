@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"vitrine/internal/fatal"
@@ -93,5 +94,30 @@ func TestMemorySeconds(t *testing.T) {
 		if err != nil || s.ExpiredEarly == 0 || s.MemorySeconds < 0.8*held || s.MemorySeconds > 1.25*held {
 			t.Errorf("decisions %d ns apart: %v seconds, they were there for %v: %v", apart, s.MemorySeconds, held, err)
 		}
+	}
+}
+
+// A decision that finds the memory full of overdue ones waits for a few of them to expire, and no two decisions read the
+// same.
+func TestMemoryIsMadeOnce(t *testing.T) {
+	store := &entryCounter{Store: new(memlog.Store)}
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", strings.Replace(small, "12000", "400000", 1))
+	for n := 0; fatal.Or(e.Stats("home"))(t).ExpiredEarly == 0; n++ {
+		decide(t, e, "home", stock(fmt.Sprint("d", n), 1), 0)
+	}
+	e = opened(t, engine.Options{Store: store, Build: buildToy, Snapshot: snapshot(t, e)})
+	open := fatal.Or(e.Stats("home"))(t).Pending
+	decide(t, e, "home", stock("first", 1), 31*minute)
+	if read := store.read.Load(); read != 64 {
+		t.Errorf("a decision waited until %d of %d overdue ones were read, want 64", read, open)
+	}
+	var all sync.WaitGroup
+	for n := range 16 {
+		all.Go(func() { decide(t, e, "home", stock(fmt.Sprint("late", n), 1), 31*minute) })
+	}
+	all.Wait()
+	if read := store.read.Load(); read > int64(open) {
+		t.Errorf("16 decisions read %d entries to end %d", read, open)
 	}
 }

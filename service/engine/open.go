@@ -67,19 +67,19 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{
 		store: o.Store, recent: offer.NewCandidateCache(), applied: o.Applied, gather: o.Gather, shoppers: o.Shoppers,
 		flights:   flights{keys: map[shoppers.Key]int{}},
-		proposals: make(chan *proposal, 256), searching: make(chan struct{}, 1), quit: make(chan struct{}),
-		stopped:   make(chan struct{}),
+		proposals: make(chan *proposal, 256), crowded: make(chan *crowding), searching: make(chan struct{}, 1),
+		quit: make(chan struct{}), stopped: make(chan struct{}),
 		follower:  follower{leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm, clock: o.Clock},
 	}
-	s := state.NewState(o.Build, e.learners.Go)
+	s := state.NewState(o.Build, e.tasks.Go)
 	s.Log, e.state = o.Store, s
 	s.BeginAgain, s.Size, s.Budget = o.BeginAgain, o.Size, o.Budget
 	e.isFollower.Store(o.Follow)
 	err := e.replay(ctx, o)
 	if err != nil {
 		s.Stop()
-		e.learners.rest()
+		e.tasks.rest()
 		s.ReleaseAll()
 		return nil, err
 	}
@@ -87,12 +87,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	for _, reached := range s.Reached(state.Unready) {
 		if err := wait(ctx, reached); err != nil {
 			s.Stop()
-			e.learners.rest()
+			e.tasks.rest()
 			return nil, err
 		}
 	}
 	s.PublishAll()
 	go e.run(context.WithoutCancel(ctx))
+	ctx, e.endTasks = context.WithCancel(context.WithoutCancel(ctx))
+	e.tasks.Go(func() { e.relieve(ctx) })
 	return e, nil
 }
 

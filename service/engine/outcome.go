@@ -2,14 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
 	"vitrine"
 	"vitrine/service/api"
-	"vitrine/service/eventlog"
-	"vitrine/service/learner"
 	"vitrine/service/setup"
 	"vitrine/service/state"
 )
@@ -41,80 +38,6 @@ func (e *Engine) Choose(ctx context.Context, placement, decision string, choices
 				return b.Outcome(f.Record, f.Offer, choices, now)
 			})
 		})
-}
-
-// maxAhead bounds the bytes of the rounds that are read before they are proposed.
-const maxAhead = 8 << 20
-
-// Expire ends the wait for outcomes in all placements once the attribution window is over, and evicts decisions of
-// placements with lowered memory. It returns their number. Call it now and then. If a learner's queue is full, its
-// decisions wait for the next call. It returns ErrUnread, ErrStopped or ctx's error.
-func (e *Engine) Expire(ctx context.Context, now int64) (int, error) {
-	select {
-	case <-e.stopped:
-		return 0, e.stop()
-	default:
-	}
-	total := 0
-	for _, name := range e.Placements() {
-		n, err := e.expire(ctx, name, now, false)
-		if total += n; err != nil {
-			return total, err
-		}
-	}
-	return total, nil
-}
-
-// expire is Expire for one placement. If it is urgent, decisions do not wait for their learner: it does not
-// learn from them.
-func (e *Engine) expire(ctx context.Context, name string, now int64, urgent bool) (total int, err error) {
-	for {
-		late, over := e.late(name, now)
-		if len(late) == 0 && !over {
-			return total, nil
-		}
-		if late, err = e.readAhead(ctx, late); err != nil {
-			return total, err
-		}
-		n := 0 // owned by the writer until submit returns
-		if err = e.submit(ctx, func(b *state.Batch) error {
-			n = b.ExpireDue(name, late, now, urgent)
-			return nil
-		}); err != nil {
-			return total, err
-		}
-		if total += n; n == 0 || n < len(late) {
-			return total, nil
-		}
-	}
-}
-
-// late returns a placement's overdue decisions, in order, and whether its memory is exceeded.
-func (e *Engine) late(name string, now int64) (late []*state.Lookup, over bool) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.state.Late(name, now)
-}
-
-// readAhead reads the offers of the first decisions, as many as one proposal takes. Deferred decisions need no offer,
-// and decisions whose entry was removed lost theirs.
-func (e *Engine) readAhead(ctx context.Context, late []*state.Lookup) ([]*state.Lookup, error) {
-	bytes := 0
-	for i, f := range late {
-		if f.Was.Status == state.Deferred {
-			continue
-		}
-		if err := f.Read(ctx, e.store); err != nil && !errors.Is(err, eventlog.ErrRemoved) {
-			return nil, err
-		}
-		if f.Offer != nil {
-			bytes += learner.RoundBytes(f.Offer)
-		}
-		if bytes > maxAhead {
-			return late[:i+1], nil
-		}
-	}
-	return late, nil
 }
 
 // Reward reports the outcome of a placement's decision as rewards of some or all items shown, for callers that observe
@@ -204,16 +127,4 @@ func (e *Engine) Activate(ctx context.Context, placement, decision string, now i
 			}
 			return e.submit(ctx, func(b *state.Batch) error { return b.Activate(placement, decision, now) })
 		})
-}
-
-// EvictBefore evicts the open decisions that were offered before an entry and began their attribution windows before
-// the time since, so that these entries can be removed from the log. They teach nothing. It returns their number.
-func (e *Engine) EvictBefore(ctx context.Context, entry uint64, since, now int64) (total int, err error) {
-	for {
-		n := 0 // owned by the writer until submit returns
-		err := e.submit(ctx, func(b *state.Batch) error { n = b.EvictBefore(entry, since, now); return nil })
-		if total += n; err != nil || n < state.MaxExpiry {
-			return total, err
-		}
-	}
 }

@@ -276,13 +276,16 @@ func (e *Engine) forward(ctx context.Context, c *remoteCall, now int64, local fu
 	return local(now)
 }
 
-// later returns the time of a call that began at now and continues after this engine began to lead. The clock may have
-// been set meanwhile: with the earlier time a decision could end at once.
-func (e *Engine) later(now int64) int64 {
-	if e.clock == nil {
-		return now
+// logValues logs new category values, except those that another request logged first.
+func (e *Engine) logValues(ctx context.Context, name string, changed uint64, values []feature.Seen, now int64) error {
+	if e.isFollower.Load() {
+		a, err := e.callLeader(ctx, &remoteCall{what: callLogValues, placement: name, changed: changed, values: values})
+		if err != nil {
+			return err
+		}
+		return e.WaitFor(ctx, a.entry)
 	}
-	return e.clock()
+	return e.submit(ctx, func(b *state.Batch) error { return b.LogValues(name, changed, values, now) })
 }
 
 // proposeOffer proposes an offer. It returns the leader's offer for an earlier request under this id, or nil if the

@@ -9,6 +9,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 	"vitrine/service/page"
 	"vitrine/service/setup"
 	"vitrine/service/state"
@@ -36,22 +37,44 @@ func (e *Engine) recallNow(ctx context.Context, placement, id string) (*state.Lo
 // recall looks up a decision, and reads its offer. A closed decision whose entry was removed from the log is forgotten.
 // It returns ErrUnread or ctx's error.
 func (e *Engine) recall(ctx context.Context, placement, id string) (*state.Lookup, error) {
+	var lost *state.Record // was open when its entry was missing
+	var err error
 	for {
 		f := e.lookUp(placement, id)
-		if f == nil {
+		switch {
+		case f == nil:
 			return nil, nil
+		case f.Record == lost && f.Was.Status.Waits():
+			return nil, err
 		}
-		err := f.Read(ctx, e.store)
-		if !errors.Is(err, eventlog.ErrRemoved) {
+		if err = f.Read(ctx, e.store); !errors.Is(err, eventlog.ErrRemoved) {
 			return f, err
 		}
 		if !f.Was.Status.Waits() {
 			return f, nil
 		}
-		if now := e.lookUp(placement, id); now != nil && now.Record == f.Record && now.Was.Status.Waits() {
-			return nil, err
-		}
+		lost = f.Record
 	}
+}
+
+// earlier returns the offer that the same request got under this id before. If its entry was removed from the log, the
+// offer is forgotten.
+func (e *Engine) earlier(ctx context.Context, name, decision string,
+	sum [32]byte) (o *offer.Offer, forgotten *state.Record, err error) {
+	if decision == "" {
+		return nil, nil, nil
+	}
+	f, err := e.recall(ctx, name, decision)
+	switch {
+	case f == nil || err != nil:
+		return nil, nil, err
+	case f.Offer == nil:
+		return nil, f.Record, nil
+	case f.Offer.Request != sum:
+		return nil, nil, fmt.Errorf("decision id %q: %w: it was given to another request", decision, ErrConflict)
+	}
+	noteEntry(ctx, f.Was.Entry)
+	return f.Offer, nil, nil
 }
 
 // concerning submits a proposal about a remembered decision, and repeats it if the decision was replaced

@@ -32,6 +32,7 @@ type Engine struct {
 	state *state.State
 
 	proposals chan *proposal
+	crowded   chan *crowding
 	searching chan struct{} // holds a token while a search reads the log
 	found     found         // of the last search; the token guards it
 	quit      chan struct{} // closed by Close
@@ -39,7 +40,8 @@ type Engine struct {
 	closing   sync.Once
 	group     []*proposal // for the next commit; owned by the writer
 	failure   error       // why writing stopped; owned by the writer, readable after it stopped
-	learners  learners
+	tasks     tasks
+	endTasks  context.CancelFunc
 
 	follower
 	proposing

@@ -49,6 +49,18 @@ func (l *Latency) Report() *api.Latency {
 	return &api.Latency{Decisions: total, P50: quantile(0.5), P95: quantile(0.95), P99: quantile(0.99)}
 }
 
+// Latencies are those of several variants, by name.
+type Latencies map[string]*Latency
+
+// NewLatencies returns empty latencies of the named variants.
+func NewLatencies(names []string) Latencies {
+	l := Latencies{}
+	for _, name := range names {
+		l[name] = new(Latency)
+	}
+	return l
+}
+
 // keptFor is how long a result of the last calls is given out again, in nanoseconds.
 const keptFor = int64(3 * time.Second)
 

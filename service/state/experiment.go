@@ -19,13 +19,10 @@ import (
 // experiment is a placement's experiment, and its learners.
 type experiment struct {
 	*abtest.Experiment
-	owner   *Worker   // the placement's learner
-	workers []*Worker // by variant; nil for a variant without its own learner
-	took    *took
+	owner   *Worker        // the placement's learner
+	workers []*Worker      // by variant; nil for a variant without its own learner
+	took    live.Latencies // of the decisions of each variant, in this process
 }
-
-// took counts how long the decisions of each variant take in this process.
-type took [abtest.MaxVariants]live.Latency
 
 const maxPast = 10 // ended experiments
 
@@ -138,7 +135,7 @@ func (s *State) conduct(p *Placement, sequence uint64, time int64, workers []*Wo
 		return
 	case p.Experiment == nil:
 		p.Experiment = &experiment{abtest.New(sequence, time, c.Experiment, p.Earnings.Guard.Watch.Cohort()), p.Worker,
-			workers, new(took)}
+			workers, live.NewLatencies(abtest.Names(c.Experiment))}
 		for _, w := range workers {
 			if w != nil {
 				w.begin(sequence)
@@ -252,7 +249,7 @@ func (p *Placement) Experiments() (*api.Experiments, error) {
 	all.Experiment = p.report()
 	for i := range all.Experiment.Variants {
 		v, w := &all.Experiment.Variants[i], p.Experiment.workers[i]
-		v.Latency = p.Experiment.took[i].Report()
+		v.Latency = p.Experiment.took[v.Name].Report()
 		if v.Learner == nil {
 			continue
 		}

@@ -29,14 +29,14 @@ func (b *Batch) EvictBefore(entry uint64, since, now int64) (n int) {
 // MaxExpiry is the maximal number of decisions that expire in one proposal.
 const MaxExpiry = 1000
 
-// Late returns a placement's overdue decisions, in order, and whether its memory is exceeded.
-func (s *State) Late(name string, now int64) (late []*Lookup, over bool) {
+// Late returns the first of a placement's overdue decisions, in order, and whether its memory is exceeded.
+func (s *State) Late(name string, now int64, most int) (late []*Lookup, over bool) {
 	p := s.Placements[name]
 	if p == nil {
 		return nil, false
 	}
 	for r := range p.Open.All() {
-		if !r.isLate(now) || len(late) == MaxExpiry {
+		if !r.isLate(now) || len(late) == most {
 			break
 		}
 		late = append(late, &Lookup{Record: r, Was: *r, Offer: s.Offers.Of(r.Entry)})

@@ -7,8 +7,10 @@ import (
 	"math"
 	"slices"
 
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
+	"vitrine/service/live"
 	"vitrine/service/setup"
 )
 
@@ -205,7 +207,8 @@ func (s *State) thawExperiment(p *Placement, f *frozenPlacement) error {
 		}
 		return nil
 	}
-	e := &experiment{f.experiment, p.Worker, make([]*Worker, len(p.Config.Experiment.Variants)), new(took)}
+	e := &experiment{f.experiment, p.Worker, make([]*Worker, len(p.Config.Experiment.Variants)),
+		live.NewLatencies(abtest.Names(f.experiment.Design))}
 	p.Experiment = e
 	left := f.challengers
 	err := p.Config.OfVariants(func(i int, c *setup.Config) (err error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vitrine/service/api"
+	"vitrine/service/live"
 	"vitrine/service/offer"
 	"vitrine/service/page"
 	"vitrine/service/setup"
@@ -16,19 +17,16 @@ type View struct {
 	Placement   *Placement
 	Changed     uint64
 	Worker      *Worker
-	Challengers []*Worker // by variant; their configurations never change
-	fallback    string    // decides instead of the policy, or ""
-	took        *took     // by the variants of the experiment; nil without one
+	Challengers []*Worker      // by variant; their configurations never change
+	fallback    string         // decides instead of the policy, or ""
+	took        live.Latencies // nil without an experiment
 }
 
 // Took notes how long the decision of an offer took.
 func (v *View) Took(o *offer.Offer, d time.Duration) {
 	v.Placement.Latency.Add(d)
-	if v.took == nil || o.Variant == "" {
-		return
-	}
-	if class := v.Page.Routes.ClassOf(o.Variant); class >= 0 { // a repeated decision may be of an earlier experiment
-		v.took[class].Add(d)
+	if variant := v.took[o.Variant]; variant != nil {
+		variant.Add(d)
 	}
 }
 
