@@ -49,8 +49,9 @@ type Options struct {
 	// Demo holds the routes of a demonstration, below /demo/.
 	Demo []api.Route
 
-	// Export, if set, writes a placement's decisions from the log, with snapshots in the directory data, for downloads.
-	Export func(ctx context.Context, log eventlog.Log, data, placement string, w io.Writer) error
+	// Export, if set, writes a placement's decisions from an entry of the log on, with snapshots in the directory data,
+	// for downloads.
+	Export func(ctx context.Context, log eventlog.Log, data, placement string, from uint64, w io.Writer) error
 
 	Wall     func() time.Time     // the time of day; nil is time.Now
 	Elapsed  func() time.Duration // since some moment, by the monotonic clock; nil is time.Since
@@ -347,7 +348,11 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 	}
 	if s.Export != nil {
 		o.Export = func(ctx context.Context, w io.Writer, placement string) error {
-			return s.Export(ctx, l.store, s.Data, placement, w)
+			v, err := l.engine.View(placement)
+			if err != nil {
+				return err
+			}
+			return s.Export(ctx, l.store, s.Data, placement, v.Page.Born, w)
 		}
 	}
 	var serving *server.Server

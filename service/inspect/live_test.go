@@ -19,14 +19,17 @@ import (
 	"vitrine/service/setup"
 )
 
-// A running service's log and a copy of it export the same bytes.
+// A running service's log and a copy of it export the same bytes, from a placement's creation on.
 func TestExportPlacement(t *testing.T) {
 	ctx, data := t.Context(), t.TempDir()
 	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
 	defer store.Close()
 	e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner}))(t)
 	defer e.Close()
-	for _, name := range []string{"home", "other"} {
+	for _, name := range []string{"home", "other", "home"} {
+		if _, err := e.Config(name); err == nil {
+			fatal.If(t, e.Delete(ctx, name, nil, 1))
+		}
 		fatal.Or(e.Put(ctx, name, []byte(
 			`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1))(t)
 		for _, id := range []string{"a", "b", "c"} {
@@ -39,10 +42,11 @@ func TestExportPlacement(t *testing.T) {
 		}
 	}
 	var live, copied bytes.Buffer
-	fatal.If(t, inspect.ExportPlacement(ctx, store, data, "home", &live))
+	born := fatal.Or(e.View("home"))(t).Page.Born
+	fatal.If(t, inspect.ExportPlacement(ctx, store, data, "home", born, &live))
 	log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data}))(t)
 	defer log.Close()
-	fatal.If(t, log.Export(ctx, &copied, inspect.Decisions{Placement: "home"}))
+	fatal.If(t, log.Export(ctx, &copied, inspect.Decisions{Placement: "home", From: &born}))
 	if live.String() != copied.String() || strings.Count(live.String(), "\n") != 3 ||
 		strings.Contains(live.String(), "other") {
 		t.Errorf("%s\nand from a copy\n%s", &live, &copied)
@@ -82,7 +86,7 @@ func TestExportDuringRemoval(t *testing.T) {
 		fatal.If(t, e.Outcome(ctx, "home", id, "sku1", 2))
 	}
 	var text bytes.Buffer
-	fatal.If(t, inspect.ExportPlacement(ctx, &cutLog{store, 6}, data, "home", &text))
+	fatal.If(t, inspect.ExportPlacement(ctx, &cutLog{store, 6}, data, "home", 1, &text))
 	if n := strings.Count(text.String(), "\n"); n != 1 || !strings.Contains(text.String(), `"decision_id":"c"`) {
 		t.Errorf("%d decisions: %s", n, &text)
 	}
