@@ -46,7 +46,7 @@ func (s *served) stocked(t *testing.T, name string, items, decisions int) {
 
 // row is an expression that finds a row of items by a text in it.
 func row(text string) string {
-	return `[...document.querySelectorAll("main .row-of-items[aria-rowindex]")].find((r) => r.innerText.includes(` +
+	return `[...document.querySelectorAll("main .tall .row-of-items")].find((r) => r.innerText.includes(` +
 		quote(text) + `))`
 }
 
@@ -66,7 +66,7 @@ func TestItemMustGo(t *testing.T) {
 		b.fill("Find", item)
 		find := `[...` + row(item) + `.querySelectorAll("button")].find((b) => b.innerText.startsWith(` +
 			quote(button) + `))`
-		b.wait(`document.querySelectorAll("main .row-of-items[aria-rowindex]").length === 1 && ` + row(item) + "&&" +
+		b.wait(`document.querySelectorAll("main .tall .row-of-items").length === 1 && ` + row(item) + "&&" +
 			find) // no row of the list before
 		b.on(find, "e.click()")
 	}
@@ -116,6 +116,13 @@ func TestItemMustGo(t *testing.T) {
 	if strings.Contains(b.text(), "sku-000004") && !strings.Contains(b.text(), "Vase 4") {
 		t.Error("the page has ids in place of titles")
 	}
+	p := fatal.Or(s.Placement(t.Context(), "home"))(t)
+	p.Notes, p.Warnings, p.Include = nil, nil, []string{"sku-000004", "sku-000005", "sku-000006"}
+	fatal.Or(s.Put(t.Context(), "home", p))(t)
+	b.visit("/placements/home/items")
+	act("sku-000007", "Pin")
+	b.press("Pin it")
+	b.reads("3 items are pinned already, and a page shows no more.")
 }
 
 // A hundred thousand items are a list with the rows in view only, which finds the last one as quickly as the first.
@@ -316,10 +323,10 @@ func TestRowsChange(t *testing.T) {
 		fatal.If(t, s.Outcome(t.Context(), "home", id, ""))
 	}
 	decide("first", "a")
-	s.ask(t, "POST", "v1/placements/home/decisions/first/corrections", map[string]any{"id": "c", "item": "a", "value": 2.5}, nil)
+	s.ask(t, "POST", "v1/placements/home/decisions/first/corrections", map[string]any{"id": "c", "item": "a", "value": 0.125}, nil)
 	b := open(t, s.base)
 	b.visit("/placements/home/decisions/first")
-	b.reads("has earned ¥2.5, with corrections: c (¥2.5)")
+	b.reads("has earned ¥0.125, with corrections: c (¥0.125)")
 	b.goTo("/placements/home/decisions")
 	b.wait(`document.querySelector("main .product .no-picture")`)
 	decide("second", "b")

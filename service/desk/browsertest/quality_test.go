@@ -300,6 +300,8 @@ func TestLostConnection(t *testing.T) {
 		}
 		b.run(`(window.fetch = real, 0)`)
 		b.wait(`!document.querySelector(".lost") && !document.querySelector("main .failure")`)
+		b.run(`(AbortSignal.timeout = () => AbortSignal.abort(new DOMException("", "TimeoutError")), 0)`) // answers take too long
+		b.wait(`document.querySelector(".lost")`)
 	}
 }
 

@@ -20,7 +20,7 @@ export async function send(path: string, init: RequestInit): Promise<Response> {
     dispatchEvent(new CustomEvent(reached, { detail: true }));
     return answer;
   } catch (failure) {
-    if (init.signal?.aborted) throw failure;
+    if (init.signal?.aborted && init.signal.reason?.name !== "TimeoutError") throw failure;
     dispatchEvent(new CustomEvent(reached, { detail: false }));
     throw new Error("The service does not answer.");
   }
@@ -45,7 +45,8 @@ interface Options {
 
 async function answered<T>(method: string, path: string, options: Options): Promise<{ value: T; tag: string }> {
   const init: RequestInit = { method, headers: { ...options.headers }, credentials: "same-origin" };
-  if (options.signal) init.signal = options.signal;
+  if (method === "GET") init.signal = AbortSignal.any([AbortSignal.timeout(60_000), ...(options.signal ? [options.signal] : [])]);
+  else if (options.signal) init.signal = options.signal;
   if (options.body !== undefined) {
     init.body = JSON.stringify(options.body);
     (init.headers as Record<string, string>)["Content-Type"] = "application/json";

@@ -139,6 +139,7 @@ export function Begin(props: Done) {
     const data = new FormData(e.currentTarget as HTMLFormElement);
     const time = (value: string) => (value ? new Date(value).toISOString() : undefined);
     const begun = await change(({ explore, explore_share, ...before }) => {
+      if (ends && Date.parse(ends) <= Date.now()) throw new Error("The end has passed already.");
       if (before["mode"] === "experiment") throw new Error("An experiment runs already, from another tab or by somebody else. Only one runs at a time.");
       return {
         ...before,
@@ -157,7 +158,7 @@ export function Begin(props: Done) {
         },
       };
     });
-    if (begun) props.done(starts ? "The experiment is planned." : "The experiment has begun.");
+    if (begun) props.done(starts && Date.parse(starts) > Date.now() ? "The experiment is planned." : "The experiment has begun.");
   };
   return (
     <Card title="Plan an experiment">

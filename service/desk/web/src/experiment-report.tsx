@@ -90,6 +90,9 @@ export function phase(r: Pick<ExperimentReport, "starts" | "ends" | "ended">, no
   return r.starts && Date.parse(r.starts) > now ? "waits" : "runs";
 }
 
+// from is when an experiment began to divide shoppers.
+export const from = (r: ExperimentReport) => (r.starts && Date.parse(r.starts) > Date.parse(r.begun) ? r.starts : r.begun);
+
 // never reports whether an experiment ended before its start.
 export const never = (r: ExperimentReport) => !!r.ended && !!r.starts && Date.parse(r.ended) < Date.parse(r.starts);
 
@@ -127,7 +130,7 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
       <VerdictLine of={r.verdict} currency={currency} over={at === "over"} />
       <Ahead of={r} write={paid} />
       <p class="quiet">
-        {at === "waits" ? `Starts on ${moment(r.starts)}. ` : never(r) ? `It was ended on ${moment(r.ended)}, before its start. ` : `Since ${moment(r.starts ?? r.begun)}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
+        {at === "waits" ? `Starts on ${moment(r.starts)}. ` : never(r) ? `It was ended on ${moment(r.ended)}, before its start. ` : `Since ${moment(from(r))}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
         {count(r.decisions)} of {plural(made, "visit")} {r.ended ? "counted" : "counted so far"}{r.ended || r.decisions === made ? "" : r.counts_from ? `; the next ones will by ${moment(r.counts_from)}` : "; the others will with the next visit"}. A visit counts once its outcome is known or the wait for it is over.
         {at === "runs" && r.ends ? ` Planned until ${moment(r.ends)}.` : ""}
         {r.min_gain > 0 ? ` A change is worth making if it gains ${paid(r.min_gain)} per visit.` : ""}

@@ -34,8 +34,9 @@ export function money(value: number | null | undefined, currency: string | undef
 
 // price writes an amount that is known and not estimated, so all its digits matter.
 export function price(value: number, currency: string | undefined): string {
-  if (Math.abs(value) < 1) return money(value, currency);
-  return number(value, { ...(currency ? ({ style: "currency", currency } as const) : {}), maximumFractionDigits: 2 });
+  const size = Math.abs(value);
+  if (size > 0 && size < 1e-5) return money(value, currency);
+  return number(value, { ...(currency ? ({ style: "currency", currency } as const) : {}), maximumFractionDigits: size < 1 ? 6 : 2 });
 }
 
 // isolated is a name within a text: names that are read from right to left keep their order in a list.

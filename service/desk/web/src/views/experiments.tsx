@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { get, placement } from "../api";
 import { Begin, ChangeShares, End } from "../experiment-forms";
-import { Holdout, never, phase, Report, type ExperimentReport } from "../experiment-report";
+import { from, Holdout, never, phase, Report, type ExperimentReport } from "../experiment-report";
 import { usePoll } from "../poll";
 import { useCurrency } from "../products";
 import { useMay } from "../session";
@@ -45,7 +45,7 @@ export default function Experiments(props: { name: string }) {
       <Card title="Experiments that have ended">
         {value.past.length === 0 ? <Empty>None has ended yet.</Empty> : value.past.toReversed().map((r) => (
           <details key={r.entry}>
-            <summary><bdi>{r.name}</bdi>, {never(r) ? "ended before its start" : moment(r.starts ?? r.begun) + " to"} {moment(r.ended)}</summary>
+            <summary><bdi>{r.name}</bdi>, {never(r) ? "ended before its start" : moment(from(r)) + " to"} {moment(r.ended)}</summary>
             <Report placement={name} of={r} currency={currency} />
           </details>
         ))}

@@ -31,6 +31,7 @@ const indexIn = (list: string[] | undefined, id: string) => list?.indexOf(id) ??
 
 // placed moves an item within the lists, and leaves the other items where they are.
 const placed = (id: string, pin: number, exclude: number) => (c: Record<string, any>) => {
+  if (pin === Infinity && c["include"]?.length >= c["max_size"]) throw new Error(`${plural(c["max_size"], "item is", "items are")} pinned already, and a page shows no more. Unpin one first.`);
   const move = (list: string[] = [], at: number) => {
     const rest = list.filter((o) => o !== id);
     if (at >= 0) rest.splice(at, 0, id);
@@ -59,6 +60,7 @@ export default function Items(props: { name: string }) {
   }, [typed]);
   const settle = async (what: () => Promise<Place | void>, text: string) => {
     fail(undefined);
+    setDone(undefined);
     try {
       const before = await what();
       setDone({ text, ...(before ? { before } : {}) });
