@@ -86,7 +86,7 @@ func TestPlacementsLife(t *testing.T) {
 	b.reads("The change is made")
 	expect.Equal(fatal.T(t), size(), 4, "size n after the change")
 
-	b.visit("/placements/window/history")
+	b.on(`[...document.querySelectorAll("main a")].find((a) => a.innerText === "You can undo it.")`, "e.click()")
 	b.reads("Items to show at most: 3 → 4")
 	b.reads("Undo in versions") // the settings alone would not bring back what was learned
 	b.on(`document.querySelector("main .changes a")`, "e.click()")

@@ -24,7 +24,7 @@ export default function Settings(props: { name: string }) {
   };
   return (
     <>
-      <p role="status" class={said ? "good" : "none"}>{said ? <>The change is made. <a href={address("placements", name, "versions")}>You can go back to the state before.</a></> : null}</p>
+      <p role="status" class={said ? "good" : "none"}>{said ? <>The change is made. <a href={address("placements", name, "history")}>You can undo it.</a></> : null}</p>
       {failure ? <Failure of={failure} /> : null}
       <Card title="Settings">
         {(warnings ?? []).map((w: string) => <p class="warning">Warning: {w}</p>)}
