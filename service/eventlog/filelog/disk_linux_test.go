@@ -134,3 +134,26 @@ func TestSegmentCannotBeOpened(t *testing.T) {
 	}
 	expect.Equal(t, contents(t, dir), before)
 }
+
+// A process that may open no more files does not take the log for damaged.
+func TestTooManyOpenFiles(t *testing.T) {
+	filelog.SetSegmentBytes(t, 4<<10)
+	dir := t.TempDir()
+	s := open(t, dir)
+	for i := range 20 {
+		appendAll(t, s, numbered(20*i+1, 20*i+20)...)
+	}
+	fatal.If(t, s.Close())
+	var limit unix.Rlimit
+	fatal.If(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	files := uint64(len(fatal.Or(os.ReadDir("/proc/self/fd"))(t)))
+	for err := errors.New("not opened"); err != nil; files++ {
+		fatal.If(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: files, Max: limit.Max}))
+		s, err = filelog.Open(t.Context(), filelog.Options{Dir: dir})
+		fatal.If(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+		if err != nil && (!errors.Is(err, unix.EMFILE) || errors.As(err, new(*eventlog.DamageError))) {
+			t.Fatal(err)
+		}
+	}
+	fatal.If(t, s.Close())
+}

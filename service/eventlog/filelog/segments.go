@@ -186,9 +186,13 @@ func dump(p *part, from uint64, each func(version, sequence uint64, data []byte)
 		return err
 	}
 	defer file.Close()
+	return dumpFile(file, p, from, each)
+}
+
+func dumpFile(file *os.File, p *part, from uint64, each func(version, sequence uint64, data []byte) error) error {
 	reader := segment.NewFiler("", reading{file: &window{file: file}})
 	var failed error
-	err = reader.DumpSegment(p.info.BaseIndex, p.info.ID, from-1, 0,
+	err := reader.DumpSegment(p.info.BaseIndex, p.info.ID, from-1, 0,
 		func(info types.SegmentInfo, e types.LogEntry) (bool, error) {
 			failed = each(info.Codec, e.Index, e.Data)
 			return failed == nil, nil

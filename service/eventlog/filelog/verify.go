@@ -129,7 +129,7 @@ func (c *check) run(ctx context.Context, file *os.File) (at int64, err error) {
 	if c.writer, err = segment.NewFiler("", comparing{file: c.same}).Create(c.part.info); err != nil {
 		return 0, err
 	}
-	err = dump(c.part, c.part.info.BaseIndex, func(version, sequence uint64, data []byte) error {
+	err = dumpFile(file, c.part, c.part.info.BaseIndex, func(version, sequence uint64, data []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
