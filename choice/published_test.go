@@ -21,46 +21,15 @@ var published = []struct {
 	ll               float64
 	coefficients     map[string]float64
 }{
-	{"ModeCanada, 13 coefficients", "modecanada/ModeCanada.csv", `
-[data]
-form = "long"
-choice = ["case"]
-alternative = "alt"
-chosen = "choice"
-filter = "noalt == 4"
-[utility]
-reference = "air"
-constants = true
-generic = ["cost", "freq", "ovt"]
-individual = ["income"]
-specific = ["ivt"]
-`, 2779, -1874.342743, map[string]float64{
-		"cost": -.0333389, "freq": .0925297, "ovt": -.0430036,
-		"ivt[air]": .0595097, "ivt[train]": -.0014504, "ivt[bus]": -.0067837, "ivt[car]": -.0064603,
-		"constant[train]": 3.2741955, "constant[bus]": .6983738, "constant[car]": 1.8441133,
-		"income[train]": -.0381466, "income[bus]": -.0890869, "income[car]": -.0279930}},
-	{"ModeCanada with an outside option that nobody chose", "modecanada/ModeCanada.csv", `
-[data]
-form = "long"
-choice = ["case"]
-alternative = "alt"
-chosen = "choice"
-filter = "noalt == 4"
-outside = "implicit"
-[utility]
-reference = "air"
-constants = true
-generic = ["cost", "freq", "ovt"]
-individual = ["income"]
-specific = ["ivt"]
-`, 2779, -1929.067796, nil},
-	{"ModeCanada, 9 coefficients", "modecanada/ModeCanada.csv", `
-[data]
-form = "long"
-choice = ["case"]
-alternative = "alt"
-chosen = "choice"
-filter = "noalt == 4"
+	{"ModeCanada, 13 coefficients", "modecanada/ModeCanada.csv", modeCanada + modeAll, 2779, -1874.342743,
+		map[string]float64{
+			"cost": -.0333389, "freq": .0925297, "ovt": -.0430036,
+			"ivt[air]": .0595097, "ivt[train]": -.0014504, "ivt[bus]": -.0067837, "ivt[car]": -.0064603,
+			"constant[train]": 3.2741955, "constant[bus]": .6983738, "constant[car]": 1.8441133,
+			"income[train]": -.0381466, "income[bus]": -.0890869, "income[car]": -.0279930}},
+	{"ModeCanada with an outside option that nobody chose", "modecanada/ModeCanada.csv",
+		modeCanada + `outside = "implicit"` + modeAll, 2779, -1929.067796, nil},
+	{"ModeCanada, 9 coefficients", "modecanada/ModeCanada.csv", modeCanada + `
 exclude = ["bus"]
 derive = ["time = ivt + ovt"]
 [utility]
@@ -118,6 +87,22 @@ generic = ["price", "catch"]
 }
 
 const (
+	modeCanada = `
+[data]
+form = "long"
+choice = ["case"]
+alternative = "alt"
+chosen = "choice"
+filter = "noalt == 4"
+`
+	modeAll = `
+[utility]
+reference = "air"
+constants = true
+generic = ["cost", "freq", "ovt"]
+individual = ["income"]
+specific = ["ivt"]
+`
 	heating = `
 [data]
 form = "wide"
