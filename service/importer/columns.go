@@ -270,6 +270,16 @@ func (k *recognizer) long(header []string, rows []row) {
 	k.several(p)
 	k.propensities(p, header)
 	k.revenue(p, header)
+	for usual, name := range map[string]*string{"time": &c.Time, "shown": &c.Shown, "revenue": &c.Revenue,
+		"propensity": &c.Propensity} {
+		if *name == "" && slices.Contains(header, usual) && (usual != "propensity" || p.isFull(usual)) {
+			*name = noColumn // the column means something else
+		}
+	}
+	if c.Revenue == noColumn {
+		k.note("revenue is not used: it is negative, or missing or 0 for every item that was not taken. It should say " +
+			"what each item would earn.")
+	}
 }
 
 // sessions recognizes the columns of lines with lists.

@@ -61,7 +61,11 @@ type Mapping struct {
 	path string // of the file that it was read from
 }
 
-// Columns are the names of columns. "" is the name in parentheses, if the file contains it.
+// noColumn, as the name of a column, says that a table has no such column.
+const noColumn = "-"
+
+// Columns are the names of columns. "" is the name in parentheses, if the file contains it and the mapping does not use
+// it otherwise.
 type Columns struct {
 	Decision   string `toml:"decision,omitempty"`   // identifies a decision (decision_id)
 	Time       string `toml:"time,omitempty"`       // RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970 (time)

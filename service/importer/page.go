@@ -196,12 +196,19 @@ func (s *source) resolve(header []string) (key string, err error) {
 	m := s.mapping
 	s.columns = m.Columns
 	c := &s.columns
+	named := []string{c.Time, c.Shown, c.Units, c.Value, c.Revenue, c.Propensity}
+	if l := m.Law; l != nil {
+		named = append(named, l.Page, l.Propensity, l.Slot)
+	}
 	for usual, name := range map[string]*string{
 		"decision_id": &c.Decision, "item": &c.Item, "chosen": &c.Chosen, "time": &c.Time, "shown": &c.Shown,
 		"units": &c.Units, "units_value": &c.Value, "revenue": &c.Revenue, "propensity": &c.Propensity,
 	} {
 		isNeeded := usual == "decision_id" || usual == "item" || usual == "chosen" && m.Events == nil
-		if *name == "" && (isNeeded || slices.Contains(header, usual)) {
+		switch {
+		case *name == noColumn:
+			*name = ""
+		case *name == "" && (isNeeded || slices.Contains(header, usual) && !slices.Contains(named, usual)):
 			*name = usual
 		}
 	}
@@ -209,17 +216,17 @@ func (s *source) resolve(header []string) (key string, err error) {
 		c.Propensity); err != nil {
 		return "", fmt.Errorf("name it in [columns] of the mapping: %w", err)
 	}
-	type named struct{ field, name string }
-	var others []named
+	type role struct{ field, name string }
+	var others []role
 	if m.Events != nil {
-		others = append(others, named{"events.column", m.Events.Column})
+		others = append(others, role{"events.column", m.Events.Column})
 	}
 	if l := m.Law; l != nil {
-		others = append(others, named{"sampling_law.page", l.Page}, named{"sampling_law.propensity",
-			l.itemPropensity()}, named{"sampling_law.slot", l.Slot})
+		others = append(others, role{"sampling_law.page", l.Page}, role{"sampling_law.propensity",
+			l.itemPropensity()}, role{"sampling_law.slot", l.Slot})
 	}
 	for _, f := range slices.Sorted(maps.Keys(m.Features)) {
-		others = append(others, named{"features." + f, m.Features[f]})
+		others = append(others, role{"features." + f, m.Features[f]})
 	}
 	for _, o := range others {
 		if o.name != "" && !slices.Contains(header, o.name) {

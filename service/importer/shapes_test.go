@@ -145,6 +145,28 @@ func TestEmptyRevenue(t *testing.T) {
 	}
 }
 
+// A column of a usual name may mean something else: the mapping says so, and Recognize writes such a mapping.
+func TestUsualNames(t *testing.T) {
+	const rows = "decision_id,item,chosen,shown,revenue,propensity\n" +
+		"a,x,1,0,49.9,0.5\na,y,0,1,0,0.2\nb,x,0,0,0,0.1\nb,z,0,1,0,0.9\n"
+	r := fatal.Or(importer.Recognize(t.Context(), file(t, "log.csv", []byte(rows))))(t)
+	want := importer.Columns{Decision: "decision_id", Item: "item", Chosen: "chosen", Shown: "-", Revenue: "-",
+		Propensity: "-"}
+	if diff := cmp.Diff(want, r.Mapping.Columns); diff != "" || len(r.Notes) != 3 {
+		t.Errorf("%q, -want +got:\n%s", r.Notes, diff)
+	}
+	list, _, err := read(t, "log.csv", rows, r.Mapping)
+	if fatal.If(t, err); len(list[0].Shown) != 2 || list[0].Request.Items[0].Revenue != nil || list[0].Propensity != 0 {
+		t.Errorf("%+v", list[0])
+	}
+	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,revenue,propensity\na,x,1,1,49.9,0.5\na,y,0,0,0,0.5\n",
+		&importer.Mapping{Columns: importer.Columns{Value: "revenue"}, Law: &importer.Law{Draw: "items",
+			Propensity: "propensity"}})
+	if fatal.If(t, err); list[0].Draw == nil || list[0].Request.Items[0].Revenue != nil {
+		t.Errorf("%+v", list[0])
+	}
+}
+
 // A log may say how many units were taken, and what they earned, as an outcome of the service does.
 func TestUnitsTaken(t *testing.T) {
 	const rows = "decision_id,item,chosen,shown,units\na,x,1,2,3\na,y,0,0,7\na,z,1,1,\n"
