@@ -221,6 +221,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"tolerance = 0":                           onl(func(o *ONLOptions) { o.Tolerance = 0 }),
 		`constants = "guess"`:                     ucb(func(o *UCBOptions) { o.Constants = "guess" }),
 		"radius = -1":                             ucb(func(o *UCBOptions) { o.Radius = -1 }),
+		`radius = 3: constants = "theory" has`:    ucb(func(o *UCBOptions) { o.Radius = 3 }),
+		`delta and bound: constants = "theory"`:   ucb(func(o *UCBOptions) { o.Delta = 0.1 }),
 		"lambda = 0":                              ucb(func(o *UCBOptions) { o.Lambda = 0 }),
 		"lambda = 1e-309":                         ucb(func(o *UCBOptions) { o.Lambda = 1e-309 }),
 		`explore = "all": unknown: must be one`:   eps(func(o *EpsGreedyOptions) { o.Explore = "all" }),

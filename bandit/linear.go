@@ -34,6 +34,10 @@ func (o LinearOptions) basis(constructor string, p Problem, m utility.LinearInPa
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
+	if o.Radius > 0 && o.Constants != "tuned" {
+		return nil, fmt.Errorf("radius = %v: constants = %q has a radius of its own: set constants = \"tuned\", or leave "+
+			"radius out", o.Radius, o.Constants)
+	}
 	k := newPlaces(p, o.PositionEffects)
 	if m == nil {
 		return k.basis(utility.NewLinear(p.NumFeatures, o.Intercept)), nil

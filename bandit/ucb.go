@@ -53,6 +53,10 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 	if err := option.Check(o); err != nil {
 		return nil, err
 	}
+	if o.Constants != likelihood && (o.Delta != 0 || o.Bound != 0) {
+		return nil, fmt.Errorf("delta and bound: constants = %q does not use them: set constants = %q, or leave them out",
+			o.Constants, likelihood)
+	}
 	if o.Update == "online" && o.Constants == likelihood {
 		return nil, fmt.Errorf("update = \"online\": the radius of constants = %q is around the maximum of the "+
 			"likelihood of all rounds: set update = \"mle\"", likelihood)

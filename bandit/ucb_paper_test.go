@@ -43,14 +43,14 @@ func TestConstantsChooseTheRadius(t *testing.T) {
 	rounds := linearHistory(t, 9)
 	p := paperProblem()
 	for _, c := range []struct {
-		constants string
-		want      float64
+		constants    string
+		radius, want float64
 	}{
-		{"theory", selfNormalized(10, paperFeatures, paperSize)},
-		{"frozen", selfNormalized(1, paperFeatures, paperSize)},
-		{"tuned", 0.3},
+		{"theory", 0, selfNormalized(10, paperFeatures, paperSize)},
+		{"frozen", 0, selfNormalized(1, paperFeatures, paperSize)},
+		{"tuned", 0.3, 0.3},
 	} {
-		l := fatal.Or(NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: c.constants, Radius: 0.3,
+		l := fatal.Or(NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: c.constants, Radius: c.radius,
 			Lambda: 1}}))(t)
 		observeAll(t, l, rounds)
 		wantNear(t, c.constants, l.radius(), c.want, 1e-14)

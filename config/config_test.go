@@ -248,9 +248,9 @@ func TestPoolsAreChecked(t *testing.T) {
 // Settings distinguish runs: they contain every option, with its default.
 func TestSettingsAreResolved(t *testing.T) {
 	f := fatal.Or(config.Load("x.toml",
-		[]byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nradius = 2\n")))(t)
+		[]byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nlambda = 2\n")))(t)
 	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
-	want := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 2.0, "intercept": false, "lambda": 1.0}
+	want := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 0.0, "intercept": false, "lambda": 2.0}
 	if diff := cmp.Diff(want, e.Policies[0].Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
