@@ -474,9 +474,12 @@ type openChoice struct {
 	cluster    int
 }
 
+// keyed reports whether columns of the file identify choices.
+func (r *reader) keyed() bool { return !r.layout.each && r.layout.Choice[0] != choiceColumn }
+
 // name describes the open choice in words.
 func (r *reader) name() string {
-	if r.layout.each || r.layout.Choice[0] == choiceColumn {
+	if !r.keyed() {
 		return "the choice"
 	}
 	words := make([]string, len(r.key))
@@ -662,9 +665,11 @@ func (r *reader) end() error {
 	case r.outside >= 0 && !o.outside:
 		return fmt.Errorf("%s %d: %s has no row of the outside option %s",
 			r.t.Unit(), o.place, r.name(), r.layout.OutsideLabel)
-	case o.rows == 0:
+	case o.rows == 0 && r.keyed():
 		return fmt.Errorf("%s %d: %s has no available alternative among its rows, which must be together",
 			r.t.Unit(), o.place, r.name())
+	case o.rows == 0:
+		return fmt.Errorf("%s %d: %s has no available alternative", r.t.Unit(), o.place, r.name())
 	case observed && o.chosenRows == 0 && r.layout.Outside != "implicit":
 		return fmt.Errorf("%s %d: %s has no chosen alternative: if nothing was taken, set outside = \"implicit\"",
 			r.t.Unit(), o.place, r.name())

@@ -262,6 +262,9 @@ func TestReadErrors(t *testing.T) {
 			"line 6: case 3 has no available alternative among its rows, which must be together"},
 		{"chosen is neither", row("1,car,1", "1,car,2"), longSpec,
 			"line 3: column took: 2 is neither 0 nor 1 (data.chosen)"},
+		{"none available in a row", "mode,car_open\n,0\n", "[data]\nform = \"wide\"\nchosen = \"mode\"\noutside = \"implicit\"\n" +
+			"available = \"open\"\nnames = \"{alternative}_{variable}\"\nalternatives = [\"car\"]\n[utility]\nconstants = true\n",
+			"line 2: the choice has no available alternative"},
 		{"chosen is missing", row("1,car,1", "1,car,"), longSpec,
 			"line 3: column took is missing: want 0 or 1 (data.chosen)"},
 		{"a missing number", row("1,car,1,5", "1,car,1,"), longSpec,
