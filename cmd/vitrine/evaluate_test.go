@@ -228,6 +228,7 @@ func TestEvaluateReplay(t *testing.T) {
 			"live.toml", "--utility", `{kind = "cubic"}`},
 		`missing.toml: no such file`: {"missing.toml"},
 		`the level is 1.5`:           {"live.toml", "--level", "1.5"},
+		`: want TOML, such as {kind`: {"live.toml", "--utility", "quadratic"},
 	} {
 		if out, errs, code := vitrineRun(t, append([]string{"evaluate", "data", "--policy"}, args...)...); code == 0 ||
 			out != "" || !strings.Contains(errs, want) {

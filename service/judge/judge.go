@@ -65,7 +65,7 @@ func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Opti
 	e := &Verdict{Rounds: rounds, options: o}
 	doc, err := settings.Parse("--utility", []byte("utility = "+o.Utility))
 	if err != nil {
-		return nil, OptionsError{err}
+		return nil, OptionsError{fmt.Errorf("%w: want TOML, such as {kind = \"quadratic\"}", err)}
 	}
 	table, _, err := doc.Root().Table("utility")
 	if err != nil {
