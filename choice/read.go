@@ -52,7 +52,11 @@ func Read(ctx context.Context, path string, l Layout, variables []Variable, prog
 }
 
 func read(ctx context.Context, f *os.File, l *Layout, variables []Variable, progress Progress) (*Data, error) {
-	t, err := table.Open(f, table.Options{Delimiter: l.Delimiter})
+	ids := append(slices.Clone(l.Choice), l.Alternative, l.Panel, l.Cluster)
+	if l.Form == "wide" {
+		ids = append(ids, l.Chosen)
+	}
+	t, err := table.Open(f, table.Options{Delimiter: l.Delimiter, IDs: ids})
 	if err != nil {
 		return nil, err
 	}
@@ -393,7 +397,7 @@ func (r *reader) group() error {
 			switch {
 			case c.Missing(i):
 				return r.at(i, "column %s is empty: it identifies the choice", r.frame.names[slot])
-			case c.Text != nil && c.Text[i] != last.text:
+			case c.Text != nil && c.Text[i] != last.String(): // which may have been a number
 				begins, last.text = true, c.Text[i]
 			case c.Text == nil && c.Number[i] != last.number:
 				begins, last.number = true, c.Number[i]

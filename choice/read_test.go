@@ -279,7 +279,7 @@ func TestReadErrors(t *testing.T) {
 			`line 3: column cost: "five" is not a number: write numbers as 1234.5, or compare a text, cost == "text"`},
 		{"text among numbers, later", longTable + longRows(table.BatchRows) + "x,car,1,three,north,1\n",
 			uses(`generic = ["cost"]`),
-			`line 4103: column case: "x" is not a number, but earlier values in the column are`},
+			`line 4103: column cost: "three" is not a number, but earlier values in the column are`},
 		{"an unknown column", longTable, uses(`generic = ["costs"]`),
 			`utility: there is no column "costs": did you mean "cost"?`},
 		{"an unknown column in an expression", longTable, uses(`generic = ["log(fare)"]`),
@@ -366,6 +366,14 @@ func longRows(n int) string {
 		fmt.Fprintf(&b, "%d,car,1,3,north,1\n", 10+i)
 	}
 	return b.String()
+}
+
+// Ids may be numbers at first and text later, even within a choice's rows.
+func TestMixedIDs(t *testing.T) {
+	rows := longTable + longRows(table.BatchRows-6) // the next row is the last of a batch
+	d := fatal.Or(load(t, "table.csv", []byte(rows+"99999,bus,0,3,north,1\n99999,car,1,3,north,1\nx,car,1,3,north,1\n"+
+		"007,car,1,3,north,1\n"), longSpec))(t)
+	expect.Equal(t, d.Choices, table.BatchRows, "choices")
 }
 
 func compressed(t *testing.T, kind string, content []byte) []byte {

@@ -27,6 +27,7 @@ type textTable struct {
 	lines []int     // of the rows of the batch
 	batch Batch
 	texts bool
+	ids   []string
 }
 
 // records reads the rows of a file as text.
@@ -179,6 +180,18 @@ func (t *textTable) Next(columns []int) (*Batch, error) {
 				continue
 			}
 			v, err := ParseNumber(text)
+			if (err != nil || IsCode(text)) && slices.Contains(t.ids, t.names[j]) {
+				t.holds[k] = texts
+				for _, v := range c.Number {
+					before := FormatNumber(v)
+					if math.IsNaN(v) {
+						before = ""
+					}
+					c.Text = append(c.Text, before)
+				}
+				c.Text = append(c.Text, text)
+				continue
+			}
 			if err != nil {
 				return nil, fmt.Errorf("line %d: column %s: %w, but earlier values in the column are",
 					line, t.names[j], err)

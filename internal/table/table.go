@@ -106,6 +106,7 @@ func listed(names []string) string {
 type Options struct {
 	Delimiter string   // of CSV; "" means a comma
 	Names     []string // columns of CSV without a header
+	IDs       []string // columns of CSV and JSON Lines whose later batches may be text although the first holds numbers
 	// Texts keeps the fields of CSV and JSON Lines, and Parquet's booleans and 64-bit integers, as text. Otherwise
 	// numeric columns are detected.
 	Texts bool
@@ -203,7 +204,7 @@ func Open(f *os.File, o Options) (Table, error) {
 	if list, _ := r.Peek(1 << 10); bytes.HasPrefix(bytes.Join(bytes.Fields(list), nil), []byte("[{")) {
 		return nil, errors.New("the file is one list of JSON: write an object a line, without [ and ] around them")
 	}
-	t := &textTable{bytes: counted, size: size, texts: o.Texts}
+	t := &textTable{bytes: counted, size: size, texts: o.Texts, ids: o.IDs}
 	if !IsObject(r) {
 		return t, t.openCSV(r, o)
 	}
