@@ -289,6 +289,8 @@ func TestLatentSeparation(t *testing.T) {
 	expect.Message(Fit(context.Background(), spec("sign"), build(1), Options{}))(t,
 		"model.membership: the data do not determine class 2, sign in class 2: some combination of the variables "+
 			"is the same for all decision makers: leave one of them out")
+	expect.Part(Fit(context.Background(), spec("x"), all, Options{}))(t,
+		"model.membership: x varies among the rows of choice 1: a decision maker has one value, such as a mean")
 }
 
 // A variable that predicts choices only within a nest, or with a coefficient of the decision maker's own, is named, in

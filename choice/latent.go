@@ -45,6 +45,12 @@ func newLatent(g *design, m *Model, d *Data) (*latent, error) {
 	if err != nil {
 		return nil, err
 	}
+	for k, v := range membership {
+		if who := d.varying(v); who != "" {
+			return nil, fmt.Errorf("model.membership: %s varies among the rows of %s: a decision maker has one value, "+
+				"such as a mean", m.Membership[k], who)
+		}
+	}
 	return &latent{design: g, outside: d.Outside, classes: m.Classes, membership: membership, labels: m.Membership,
 		seed: m.Seed, starts: m.starts()}, nil
 }

@@ -1,6 +1,10 @@
 package choice
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // unit is a decision maker: choices [from, to) in a block, and a number.
 type unit struct{ from, to, number int }
@@ -25,6 +29,22 @@ func (b *block) rowsOf(u unit) (lo, hi int) {
 	lo, _ = b.span(u.from)
 	_, hi = b.span(u.to - 1)
 	return lo, hi
+}
+
+// varying names a decision maker among whose rows variable v varies, or is "".
+func (d *Data) varying(v int) (who string) {
+	for _, b := range d.blocks {
+		units(b, func(u unit) {
+			lo, hi := b.rowsOf(u)
+			if x := b.x[v][lo:hi]; who == "" && slices.ContainsFunc(x, func(y float64) bool { return y != x[0] }) {
+				who = fmt.Sprintf("choice %d", u.number+1)
+				if u.number < len(d.PanelNames) {
+					who = "panel " + d.PanelNames[u.number]
+				}
+			}
+		})
+	}
+	return who
 }
 
 // checkPanelWeights returns an error if weights differ within a panel.

@@ -144,7 +144,11 @@ func (r *Result) Separation() string {
 	if r.Separated == nil {
 		return ""
 	}
-	names, never := strings.Join(r.Separated, ", "), r.NeverChosen()
+	const most = 20
+	names, never := strings.Join(r.Separated[:min(len(r.Separated), most)], ", "), r.NeverChosen()
+	if more := len(r.Separated) - most; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
 	terms, _ := r.Spec.Utility.terms(r.Alternatives, r.Outside)
 	if slices.ContainsFunc(terms, func(t Term) bool {
 		return t.Alternatives == nil && slices.Contains(r.Separated, t.Name)
