@@ -182,7 +182,8 @@ func (c *Config) budget() *budget.Budget {
 func (c *Config) limits() server.Limits {
 	l := c.Limits
 	return server.Limits{
-		Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst, Connections: l.Connections,
+		Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst,
+		Connections: min(cmp.Or(l.Connections, 4096), maxFiles()/4), // the rest is for the log and its snapshots
 		Subscribers: l.Subscribers, Answer: l.Answer.Duration,
 		KeyConcurrent: l.KeyConcurrent, KeySubscribers: l.KeySubscribers,
 	}
