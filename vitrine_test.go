@@ -94,9 +94,7 @@ func TestContextCheckOfAView(t *testing.T) {
 	view := whole.Slice(1, 3, 2, 4).(*mat.Dense)
 	view.Zero()
 	x := vitrine.Context{Features: view}
-	if err := x.Check(2); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, x.Check(2), nil)
 	view.Set(1, 0, nan)
 	expect.Equal(t, complaint(x.Check(2)),
 		"feature 0 of item 1 is NaN: features must be finite and at most 1e+15 in size: scale them", "Check says")

@@ -14,6 +14,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/expect"
 	"vitrine/internal/panics"
 	_ "vitrine/internal/rapidseed"
 )
@@ -300,9 +301,7 @@ func TestMaximizeLeavesTheFamilysAnswerAlone(t *testing.T) {
 			t.Errorf("revenues %v: the best set is %v and the family's is %v, want [0 1 2]", r, first, family[1])
 		}
 		first[0] = 9
-		if family[1][0] != 0 {
-			t.Error("the answer is the family's own memory")
-		}
+		expect.Equal(t, family[1][0], 0, "the answer is the family's own memory")
 	}
 }
 

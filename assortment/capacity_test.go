@@ -317,9 +317,7 @@ func TestTablesOfManyItemsAreRefused(t *testing.T) {
 // The largest possible capacity leaves room for a pinned item.
 func TestLargestCapacity(t *testing.T) {
 	s := quota(t, weighed(assortment.Rules{Max: 2, Include: []int{0}}, []int{3, 5}, math.MaxInt))
-	if got := s.MaxGain(nil, []float64{1, 1}); !slices.Equal(got, vitrine.Assortment{0, 1}) {
-		t.Errorf("the best set is %v", got)
-	}
+	expect.List(t, s.MaxGain(nil, []float64{1, 1}), vitrine.Assortment{0, 1}, "the best set is")
 }
 
 // Weights that overflow int when summed are rejected as too large a table, like others.
@@ -329,9 +327,7 @@ func TestLargeWeights(t *testing.T) {
 	expect.Fails(assortment.NewQuota(weighed(r, []int{large, large, large, large - 1}, math.MaxInt-1)))(t,
 		assortment.ErrTable)
 	c := quota(t, weighed(r, []int{large, large, large, 0}, math.MaxInt-1))
-	if s := c.MaxGain(nil, []float64{1, 2, 3, 4}); !slices.Equal(s, vitrine.Assortment{1, 2, 3}) {
-		t.Errorf("%v is the best set", s)
-	}
+	expect.List(t, c.MaxGain(nil, []float64{1, 2, 3, 4}), vitrine.Assortment{1, 2, 3}, "is the best set")
 }
 
 func TestCapacityOfSeveralLimits(t *testing.T) {
@@ -438,7 +434,5 @@ func TestScreeningCountsIncludedItems(t *testing.T) {
 	defer assortment.SetPlainItems(0)()
 	c := quota(t, weighed(q, []int{1, 1, 2, 3, 2}, 4))
 	have, want := c.MaxGain(nil, []float64{0, 10, 9, 1, 0.5}), (vitrine.Assortment{0, 1, 4})
-	if !slices.Equal(have, want) {
-		t.Errorf("%v, want %v", have, want)
-	}
+	expect.List(t, have, want)
 }

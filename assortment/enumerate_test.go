@@ -70,15 +70,11 @@ func TestEnumerateCountsWhatItRefuses(t *testing.T) {
 	} {
 		sets, err := Enumerate(&Sets{end: []int{1}}, AtMost(c.k), c.k, c.n, c.limit)
 		if c.want == "" {
-			if err != nil {
-				t.Errorf("%d of %d: %v", c.k, c.n, err)
-			}
+			expect.Error(t, err, nil, c.k, "of", c.n)
 			continue
 		}
 		expect.Prefix(err)(t, c.want, c.k, c.n)
-		if len(sets.end) != 1 {
-			t.Error("a refused enumeration changed its destination")
-		}
+		expect.Equal(t, len(sets.end), 1, "a refused enumeration changed its destination")
 	}
 }
 
@@ -88,7 +84,5 @@ func TestEnumerateReusesItsDestination(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() { _, _ = Enumerate(sets, AtMost(3), 3, 12, 1000) }); n > 20 {
 		t.Errorf("%v allocations", n) // for the exact count and one set
 	}
-	if !slices.Equal(first, sets.At(200)) {
-		t.Error("the second enumeration differs")
-	}
+	expect.List(t, first, sets.At(200), "the second enumeration differs")
 }

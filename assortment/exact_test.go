@@ -10,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -69,9 +70,7 @@ func TestTiesGoToTheLowerItem(t *testing.T) {
 		for name, c := range map[string]vitrine.Constraint{
 			"AtMost": assortment.AtMost(k), "Laminar": l, "Laminar, at least": demanding, "Slots": slots,
 		} {
-			if got := c.MaxGain(nil, gain); !slices.Equal(got, want) {
-				t.Fatalf("%s of %d: gains %v: %v, want %v", name, k, gain, got, want)
-			}
+			expect.List(fatal.T(t), c.MaxGain(nil, gain), want, name, "of", k, "gains", gain)
 		}
 	})
 }

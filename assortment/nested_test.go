@@ -23,12 +23,8 @@ func TestMaximizeNested(t *testing.T) {
 				nests.Of[i] = rng.IntN(4) - 1
 			}
 			s, revenue, err := assortment.MaximizeNested(nil, nests, u, r)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if err := s.Check(n); err != nil {
-				t.Fatalf("%s: %v: %v", name, s, err)
-			}
+			fatal.If(t, err, name)
+			fatal.If(t, s.Check(n), name, s)
 			expect.Equal(fatal.T(t), nests.Revenue(s, u, r), revenue, name, s, "earns")
 			for set := range 1 << n {
 				var other vitrine.Assortment

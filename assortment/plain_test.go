@@ -13,6 +13,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
 	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 )
 
 // groupsOf assigns n items to groups. Every third item stays outside.
@@ -115,9 +116,7 @@ func TestNumberedGroupsAreListedGroups(t *testing.T) {
 				t.Fatalf("%+v: item %d is in no set: %v", q, i, hidden != nil && hidden[i])
 			}
 		}
-		if got, want := family.MaxGain(nil, u), same.MaxGain(nil, u); !slices.Equal(got, want) {
-			t.Fatalf("%+v: the largest gains are those of %v, want %v", q, got, want)
-		}
+		expect.List(fatal.T(t), family.MaxGain(nil, u), same.MaxGain(nil, u), q, "the largest gains are those of")
 		got, _ := assortment.Maximize(nil, family, u, nil)
 		if want, _ := assortment.Maximize(nil, same, u, nil); !slices.Equal(got, want) {
 			t.Fatalf("%+v: the best set is %v, want %v", q, got, want)

@@ -36,12 +36,8 @@ func (l listed) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortme
 func TestSmallestSetOfABundle(t *testing.T) {
 	family := listed{{}, {0}, {1, 2, 3}, {0, 1, 2, 3}}
 	for i, want := range []vitrine.Assortment{{0}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {}} {
-		if got := assortment.Smallest(nil, family, i, 5); !slices.Equal(got, want) {
-			t.Errorf("item %d: the smallest set is %v, want %v", i, got, want)
-		}
+		expect.List(t, assortment.Smallest(nil, family, i, 5), want, "item", i, "the smallest set is")
 	}
-	if got, want := assortment.NeverShown(family, 5), []bool{4: true}; !slices.Equal(got, want) {
-		t.Errorf("never shown are %v, want %v", got, want)
-	}
+	expect.List(t, assortment.NeverShown(family, 5), []bool{4: true}, "never shown are")
 	expect.Equal(t, fmt.Sprint(assortment.NeverShown(family, 4)), "[]", "never shown of the first four items are")
 }

@@ -151,9 +151,7 @@ func TestAssign(t *testing.T) {
 				}
 			}
 		}
-		if have := f.Assign(nil, order); !slices.Equal(have, want) {
-			t.Fatalf("slots %+v, items %v: assigned %v, want %v", s, order, have, want)
-		}
+		expect.List(fatal.T(t), f.Assign(nil, order), want, "slots", s, "items", order, "assigned")
 	})
 }
 

@@ -2,7 +2,6 @@ package bandit
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -104,9 +103,7 @@ func TestAutoHasProductsOfNumbers(t *testing.T) {
 		for _, e := range bma.experts[len(DefaultExperts(bma.p.NumFeatures)):] {
 			have = append(have, e.String())
 		}
-		if !slices.Equal(have, c.want) {
-			t.Errorf("%d features, numeric %v: has %q, want %q", c.features, c.numeric, have, c.want)
-		}
+		expect.List(t, have, c.want, c.features, "features, numeric", c.numeric, "has")
 	}
 }
 

@@ -337,15 +337,11 @@ func TestOverflowTeachesNothing(t *testing.T) {
 				same.Context = &vitrine.Context{Features: paperContext(s).Features, Revenue: x.Revenue}
 				same.Offer, same.Choice = vitrine.Offer{}, vitrine.Outside
 			}
-			if err := l.Observe(r); err != nil {
-				t.Fatalf("%s: round %d: %v", name, s, err)
-			}
+			fatal.If(t, l.Observe(r), name, "round", s)
 			fatal.If(t, idle.Observe(same))
 		}
 		saved, err := l.(bandittest.Snapshotter).MarshalBinary()
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		fatal.If(t, err, name)
 		if strings.HasPrefix(name, "Feel-Good") {
 			continue // it learns from the items of an empty page
 		}
@@ -397,8 +393,7 @@ func TestSnapshotsNameTheirOptions(t *testing.T) {
 		"utility = sigmoid 3-4-1, want tanh 3-4-1": must(
 			NewONL(p, utility.NewMLP(paperFeatures, []int{4}, utility.Tanh), o, newRand())),
 	} {
-		err := l.(bandittest.Snapshotter).UnmarshalBinary(data)
-		expect.Message(err)(t, "snapshot is of "+want)
+		expect.Message(l.(bandittest.Snapshotter).UnmarshalBinary(data))(t, "snapshot is of "+want)
 	}
 }
 
@@ -468,9 +463,7 @@ func FuzzUnmarshal(f *testing.F) {
 		for _, r := range history {
 			_ = l.Observe(r)
 			offer := l.Policy().Offer(r.Context, newRand())
-			if err := offer.Assortment.Check(r.Context.NumItems()); err != nil {
-				t.Error(err)
-			}
+			expect.Error(t, offer.Assortment.Check(r.Context.NumItems()), nil)
 		}
 	})
 }

@@ -162,9 +162,7 @@ func TestNoFeaturesPoisonBMA(t *testing.T) {
 				late += mean(w.visit(t, l, seed, rounds)[rounds/2:]) / seeds
 				chance += mean(w.visit(t, must(NewUniform(p)), seed, rounds)) / seeds
 				saved := fatal.Or(l.MarshalBinary())(t)
-				if err := newBMA(t, p, DefaultExperts(w.features)).UnmarshalBinary(saved); err != nil {
-					t.Error(err)
-				}
+				expect.Error(t, newBMA(t, p, DefaultExperts(w.features)).UnmarshalBinary(saved), nil)
 			}
 			if !(late < 0.25*chance) {
 				t.Errorf("a round of the second half has the regret %.4f, a uniform one %.4f", late, chance)

@@ -51,8 +51,7 @@ func TestBadExpertsAreNamed(t *testing.T) {
 		"expert 1, linear: mle: parameter 0 has a prior of precision 0: must be positive": {
 			{Model: improper{utility.NewLinear(d, false)}}},
 	} {
-		_, err := NewBMA(paperProblem(), experts, DefaultBMAOptions(), newRand())
-		expect.Part(err)(t, want)
+		expect.Part(NewBMA(paperProblem(), experts, DefaultBMAOptions(), newRand()))(t, want)
 	}
 	// The same family with a memory is another expert.
 	newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)},

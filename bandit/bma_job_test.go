@@ -2,7 +2,6 @@ package bandit
 
 import (
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,9 +33,7 @@ func TestFitLearnsTheRoundsSince(t *testing.T) {
 				want.learn(round, false, new(tangent))
 			}
 			j.wait()
-			if !slices.Equal(j.result.base.posterior.Mode, want.base.posterior.Mode) {
-				t.Errorf("the mode is %v, want %v", j.result.base.posterior.Mode, want.base.posterior.Mode)
-			}
+			expect.List(t, j.result.base.posterior.Mode, want.base.posterior.Mode, "the mode is")
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/search"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
@@ -105,12 +106,8 @@ func TestManyItems(t *testing.T) {
 				want := pi.pick(w, family.same, r).Assortment
 				for _, processors := range []int{1, 2} {
 					runtime.GOMAXPROCS(processors)
-					if got := pi.Offer(whole, draws()).Assortment; !slices.Equal(got, want) {
-						t.Errorf("seed %d, %T: %v, want %v", seed, limit, got, want)
-					}
-					if got := given.Offer(mapped, draws()).Assortment; !slices.Equal(got, want) {
-						t.Errorf("seed %d, %T, short rows: %v, want %v", seed, limit, got, want)
-					}
+					expect.List(t, pi.Offer(whole, draws()).Assortment, want, "seed", seed, limit)
+					expect.List(t, given.Offer(mapped, draws()).Assortment, want, "seed", seed, limit, "short rows")
 				}
 			}
 		}
@@ -188,16 +185,11 @@ func wantAll(t *testing.T, pi *mixture, x *vitrine.Context, seed uint64) {
 	}
 	pi.begin(w, x, rand.New(rand.NewPCG(seed, 3)))
 	pi.fillSlots(w, x.Features, 0, len(w.expert))
-	if want := pi.pick(w, x.Feasible, x.Revenue).Assortment; !slices.Equal(got, want) {
-		t.Errorf("seed %d: %v, want %v", seed, got, want)
-	}
+	expect.List(t, got, pi.pick(w, x.Feasible, x.Revenue).Assortment, "seed", seed)
 }
 
 func TestClamp(t *testing.T) {
 	z := []float64{-maxSample - 1, math.Inf(-1), -maxSample, 0, maxSample, maxSample + 1, math.Inf(1)}
 	clamp(z)
-	if want := []float64{-maxSample, -maxSample, -maxSample, 0, maxSample, maxSample, maxSample}; !slices.Equal(z,
-		want) {
-		t.Errorf("%v, want %v", z, want)
-	}
+	expect.List(t, z, []float64{-maxSample, -maxSample, -maxSample, 0, maxSample, maxSample, maxSample})
 }

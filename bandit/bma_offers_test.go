@@ -38,9 +38,7 @@ func TestOneExpertIsOptimistic(t *testing.T) {
 			u[i] += optimism * math.Sqrt(p.Variance(g.RawRowView(i)))
 		}
 		want, _ := assortment.Maximize(nil, paperProblem().Constraint, u, revenue)
-		if got := l.Policy().Offer(x, rng).Assortment; !slices.Equal(got, want) {
-			t.Errorf("revenues %v: offered %v, want %v", revenue, got, want)
-		}
+		expect.List(t, l.Policy().Offer(x, rng).Assortment, want, "revenues", revenue, "offered")
 	}
 }
 

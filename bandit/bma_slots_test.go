@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -174,9 +176,7 @@ func TestSlotsDrawAmplitudes(t *testing.T) {
 			o.begin(w, &vitrine.Context{Features: mat.NewDense(100, 1, nil)}, rng)
 			for k := range w.expert {
 				drawn := w.delta[k*w.width:][:wave.NumParams()]
-				if !slices.Equal(drawn[:2], base.Mode) {
-					t.Fatalf("the linear part is %v, want %v", drawn[:2], base.Mode)
-				}
+				expect.List(fatal.T(t), drawn[:2], base.Mode, "the linear part is")
 				for j, g := range wave.Gamma(drawn, 0) {
 					square += (g - unit.Mode[j]) * (g - unit.Mode[j]) / draws
 				}

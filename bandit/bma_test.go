@@ -225,13 +225,10 @@ func TestTheFirstRoundMayBeSmall(t *testing.T) {
 				offer := l.Policy().Offer(x, rng)
 				r := vitrine.Round{Context: x, Offer: offer,
 					Choice: vitrine.Choice(rng.IntN(len(offer.Assortment) + 1))}
-				if err := l.Observe(r); err != nil {
-					t.Fatalf("%d items at first, features of %v, round %d: %v", items, scale, s, err)
-				}
+				fatal.If(t, l.Observe(r), items, "items at first, features of", scale, "round", s)
 				data := fatal.Or(l.MarshalBinary())(t)
-				if err := newBMA(t, paperProblem(), DefaultExperts(paperFeatures)).UnmarshalBinary(data); err != nil {
-					t.Fatalf("%d items at first, round %d: %v", items, s, err)
-				}
+				fatal.If(t, newBMA(t, paperProblem(), DefaultExperts(paperFeatures)).UnmarshalBinary(data), items,
+					"items at first, round", s)
 			}
 		}
 	}

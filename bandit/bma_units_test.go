@@ -132,9 +132,7 @@ func TestDrawsOfAUnit(t *testing.T) {
 		var gamma, line [2][]float64
 		for range n {
 			p.sample(w, 0, m, base, b, lineB, rng)
-			if !slices.Equal(m.Theta(w, 0), theta) {
-				t.Fatalf("the unit is %v", m.Theta(w, 0))
-			}
+			expect.List(fatal.T(t), m.Theta(w, 0), theta, "the unit is")
 			rest := slices.Clone(w[:2]) // of the linear part, without ŵ − U⁻¹c̃γ
 			floats.Sub(rest, base.Mode)
 			for k, g := range m.Gamma(w, 0) {

@@ -12,6 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/scratch"
 )
@@ -167,9 +168,7 @@ func TestBounds(t *testing.T) {
 	if most := u.note(b, x, nil); !most || u.Values != 1+3 || u.Rounds != 1 {
 		t.Errorf("%+v", u)
 	}
-	if got := b.rows(&scratch, x, nil).RawMatrix().Data; !slices.Equal(got, []float64{0, 0, 0, 1, 0, 0}) {
-		t.Errorf("%v", got)
-	}
+	expect.List(t, b.rows(&scratch, x, nil).RawMatrix().Data, []float64{0, 0, 0, 1, 0, 0})
 }
 
 // A learner that keeps getting features of another unit begins again with them, after 1,000 rounds at least. Its

@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/env"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/mle"
@@ -38,9 +39,7 @@ func TestEpsGreedyEpochs(t *testing.T) {
 			mle.Adam{Rate: o.Rate, Steps: o.Steps}.Minimize(&mle.NLL{Model: l.model, Choices: epoch}, w)
 			epoch.Reset()
 		}
-		if !slices.Equal(l.w, w) {
-			t.Fatalf("after round %d the parameters are not those of the schedule", s+1)
-		}
+		expect.List(fatal.T(t), l.w, w, "after round", s+1, "the parameters are not those of the schedule")
 	}
 }
 

@@ -73,9 +73,8 @@ func TestFamilyOfAnotherNumberOfItemsIsRefused(t *testing.T) {
 	for name, learner := range learners() {
 		x := paperContext(0)
 		x.Feasible = family
-		err := learner(paperProblem()).Observe(vitrine.Round{Context: x,
-			Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}})
-		expect.Part(err)(t, "context has 8 items, its feasible family has 9", name)
+		expect.Part(learner(paperProblem()).Observe(vitrine.Round{Context: x,
+			Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}}))(t, "context has 8 items, its feasible family has 9", name)
 	}
 }
 
@@ -140,9 +139,8 @@ func TestSnapshotsOfAnotherFamilyAreRefused(t *testing.T) {
 	} {
 		data, err := learner(tilted{sine{paperFeatures}, 1}).(bandittest.Snapshotter).MarshalBinary()
 		fatal.If(t, err)
-		if err := learner(tilted{sine{paperFeatures}, 1}).(bandittest.Snapshotter).UnmarshalBinary(data); err != nil {
-			t.Errorf("%s: a snapshot of the same family: %v", name, err)
-		}
+		expect.Error(t, learner(tilted{sine{paperFeatures}, 1}).(bandittest.Snapshotter).UnmarshalBinary(data), nil,
+			name, "a snapshot of the same family")
 		err = learner(tilted{sine{paperFeatures}, 1.5}).(bandittest.Snapshotter).UnmarshalBinary(data)
 		expect.Part(err)(t, "bandit.tilted d_w=3 fingerprint=", name)
 	}

@@ -80,9 +80,7 @@ func TestIdentities(t *testing.T) {
 		have, _, err := fields.Open(data)
 		fatal.If(t, err)
 		expect.Equal(t, strings.ReplaceAll(have, "\n", " "), c.want, "snapshots are called")
-		if err := c.id.match(have); err != nil {
-			t.Errorf("%s does not read its own: %v", have, err)
-		}
+		expect.Error(t, c.id.match(have), nil, have, "does not read its own")
 	}
 }
 
@@ -104,9 +102,7 @@ func TestIdentityNamesWhatDiffers(t *testing.T) {
 	expect.Equal(t, id.String(), now, "the text is")
 	edit := func(old, new string) string {
 		t.Helper()
-		if !strings.Contains(now, old) {
-			t.Fatalf("%q has no %q", now, old)
-		}
+		expect.Contains(fatal.T(t), now, old)
 		return strings.Replace(now, old, new, 1)
 	}
 	for name, c := range map[string]struct{ text, want string }{

@@ -104,9 +104,7 @@ func TestBestOrder(t *testing.T) {
 			want = max(want, vitrine.OrderedRevenue(order, u, gamma, r))
 		}
 		got := b.of(s, u, gamma, r)
-		if !slices.Equal(slices.Sorted(slices.Values(got)), []int(s)) {
-			t.Fatalf("order %v of %v", got, s)
-		}
+		expect.List(fatal.T(t), slices.Sorted(slices.Values(got)), []int(s), "order", got, "of", s)
 		wantNear(t, "revenue", vitrine.OrderedRevenue(got, u, gamma, r), want, 1e-12)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -136,9 +137,7 @@ func TestOFUTrace(t *testing.T) {
 				wantNear(t, constants+": z", got, z[i], 1e-12)
 			}
 			offer := l.Policy().Offer(x, nil)
-			if !slices.Equal(offer.Assortment, s) {
-				t.Fatalf("%s: round %d offers %v, want %v", constants, round, offer.Assortment, s)
-			}
+			expect.List(fatal.T(t), offer.Assortment, s, constants, "round", round, "offers")
 			observeAll(t, l, []vitrine.Round{{Context: x, Offer: offer, Choice: traceChoice(round)}})
 			var rows [][]float64
 			for _, i := range s {

@@ -9,6 +9,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -38,9 +39,7 @@ func TestOptimisticOffersAreTheBest(t *testing.T) {
 						make([]float64, n)} {
 						x.Feasible = []vitrine.Constraint{nil, slots, rules}[rng.IntN(3)]
 						want, _ := assortment.Maximize(nil, o.p.Family(x), z, x.Revenue)
-						if got := o.Offer(x, nil).Assortment; !slices.Equal(got, want) {
-							t.Fatalf("round %d, N = %d: %v, want %v", s, n, got, want)
-						}
+						expect.List(fatal.T(t), o.Offer(x, nil).Assortment, want, "round", s, "N", n)
 					}
 				}
 			}

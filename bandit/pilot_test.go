@@ -50,9 +50,7 @@ func TestGivenPilot(t *testing.T) {
 	}
 	data := fatal.Or(l.MarshalBinary())(t)
 	again, _ := bandit.NewONL(p, model, o, rng)
-	if err := again.UnmarshalBinary(data); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, again.UnmarshalBinary(data), nil)
 	o.PilotWeights = []float64{1, -2, 0.25}
 	other, _ := bandit.NewONL(p, model, o, rng)
 	if err := other.UnmarshalBinary(data); err == nil {

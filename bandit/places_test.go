@@ -245,9 +245,7 @@ func TestOffersAreInTheBestOrder(t *testing.T) {
 				Utilities([]float64, *vitrine.Context)
 			}).Utilities(u, x)
 			want, _, _ := assortment.MaximizeOrdered(nil, assortment.AtMost(3), u, effects(t, l), x.Revenue)
-			if !slices.Equal(offer.Order, want) {
-				t.Errorf("order %v, want %v", offer.Order, want)
-			}
+			expect.List(t, offer.Order, want, "order")
 		}
 	}
 	for name, l := range displayed(t, 3, false) {

@@ -11,6 +11,8 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit/bandittest"
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/internal/gram"
 	"vitrine/utility"
 )
@@ -42,10 +44,8 @@ func (w shop) visit(t *testing.T, l vitrine.Learner, size int, seed uint64, from
 		}
 		vitrine.DrawShocks(shock, rng)
 		offer := l.Policy().Offer(x, rng)
-		if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u,
-			shock)}); err != nil {
-			t.Fatalf("seed %d, round %d: %v", seed, s, err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u,
+			shock)}), "seed", seed, "round", s)
 		_, best := assortment.Maximize(nil, assortment.AtMost(size), u, nil)
 		regret = append(regret, best-vitrine.ExpectedRevenue(offer.Assortment, u, nil))
 	}
@@ -112,13 +112,9 @@ func TestNoLearnerRefusesForItsOwnEstimate(t *testing.T) {
 				early += mean(chance) / seeds
 				late += mean(regret[2*c.rounds/3:]) / seeds
 				saved, err := l.(bandittest.Snapshotter).MarshalBinary()
-				if err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
-				if err := c.create(p, rand.New(rand.NewPCG(seed, 3))).(bandittest.Snapshotter).UnmarshalBinary(
-					saved); err != nil {
-					t.Errorf("seed %d: %v", seed, err)
-				}
+				fatal.If(t, err, "seed", seed)
+				expect.Error(t, c.create(p, rand.New(rand.NewPCG(seed, 3))).(bandittest.Snapshotter).UnmarshalBinary(
+					saved), nil, "seed", seed)
 				switch l := l.(type) {
 				case *EpsGreedy:
 					definite(t, "H", l.online.Hessian())

@@ -229,9 +229,8 @@ func TestLargeFeatures(t *testing.T) {
 		t.Errorf("utilities %v, want the second item far above the others", u)
 	}
 	ucb := fatal.Or(NewUCB(p, DefaultUCBOptions()))(t)
-	err := ucb.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}},
-		Choice: vitrine.Outside})
-	expect.Part(err)(t, "use the policy auto")
+	expect.Part(ucb.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}},
+		Choice: vitrine.Outside}))(t, "use the policy auto")
 }
 
 // α falls from 1 to 0.3 with the spread of revenues, and not by one cent.
@@ -276,9 +275,8 @@ func TestFirstPagesSpread(t *testing.T) {
 	known := fatal.Or(NewAuto(p, AutoOptions{PriorMean: []float64{1, 0}, PriorCovariance: []float64{0.01, 0, 0, 0.01}},
 		newRand()))(t)
 	for range 20 {
-		if s := known.Policy().Offer(x, rng).Assortment; !slices.Equal(s, vitrine.Assortment{46, 47, 48, 49}) {
-			t.Errorf("with a known utility the first page is %v", s)
-		}
+		expect.List(t, known.Policy().Offer(x, rng).Assortment, vitrine.Assortment{46, 47, 48, 49},
+			"with a known utility the first page is")
 	}
 }
 
@@ -361,9 +359,8 @@ func TestReasonsAreTheSlots(t *testing.T) {
 		pi.begin(w, x, newRandFrom(uint64(s)))
 		pi.fillSlots(w, x.Features, 0, len(w.expert))
 		for i, family := range why.Family {
-			if slices.Contains(shown, i) != (family != "") {
-				t.Fatalf("page %v: item %d has the family %q", shown, i, family)
-			}
+			expect.Equal(fatal.T(t), slices.Contains(shown, i), family != "", "page", shown, "item", i,
+				"has the family", family)
 			fits := family == ""
 			for k, b := range w.expert {
 				fits = fits || pi.name(&pi.beliefs[b]) == family && w.z[k*w.n+i] == why.Index[i]

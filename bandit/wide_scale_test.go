@@ -128,9 +128,7 @@ func TestWideStandardisation(t *testing.T) {
 	for _, w := range [][]float64{{0.1, 0.2, 0.3, 0.4, 0.5}, {1, 0, -1, 0.5, 0}, {0, 0, 0, 0, 1}} {
 		wantNear(t, "the log-likelihood", loss(now, pull, in(w, second)), loss(g, r, in(w, first)), 1e-9)
 	}
-	if !slices.Equal(l.z.scale, second.scale) {
-		t.Errorf("the standardisation is %v", l.z)
-	}
+	expect.List(t, l.z.scale, second.scale, "the standardisation is", l.z)
 }
 
 // The scales are the mean squares of parameters, which one of the prior joins.

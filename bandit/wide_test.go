@@ -99,9 +99,7 @@ func TestWideLearnsIDs(t *testing.T) {
 	w.play(t, fresh, 700, 740)
 	a, _ := l.MarshalBinary()
 	b, _ := fresh.MarshalBinary()
-	if !slices.Equal(a, b) {
-		t.Error("a restored learner learns other bytes")
-	}
+	expect.List(t, a, b, "a restored learner learns other bytes")
 }
 
 // wideRows returns items with the numeric columns 0 and 2 and indicators, and the same as a dense linear utility reads

@@ -50,9 +50,7 @@ func TestLikelihoodRatioAndWald(t *testing.T) {
 	}
 	mixed, _ := fitText(t, "testdata/trips.csv", mixedTrips, Options{})
 	base, _ := fitText(t, "testdata/trips.csv", unweighted, Options{})
-	if s := (Test{1, 1, 0.5}).String(); s != "1.0000 on 1 degree of freedom, p 0.5000" {
-		t.Error(s)
-	}
+	expect.Equal(t, (Test{1, 1, 0.5}).String(), "1.0000 on 1 degree of freedom, p 0.5000")
 	if lines, err := mixed.Against("mnl.json", base); err != nil || len(lines) != 3 ||
 		lines[2] != "A spread of 0 is at the edge of its range: the true p is smaller." {
 		t.Errorf("lines %q, %v", lines, err)

@@ -24,9 +24,7 @@ func TestConditionsInProducts(t *testing.T) {
 		"(pass == 1) + (cost > 1)":           {1, 2},
 	} {
 		e, err := parseExpression(source, f.names, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		have, _, err := e.numbers(f)
 		if err != nil || !slices.EqualFunc(have, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
 			t.Errorf("%s is %v, %v, want %v", source, have, err, want)

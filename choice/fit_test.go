@@ -297,9 +297,7 @@ func TestFitInGo(t *testing.T) {
 	}
 	r := fatal.Or(Fit(context.Background(), &Spec{Utility: u}, d, Options{}))(t)
 	again := fatal.Or(decodeModel(fatal.Or(r.JSON())(t)))(t)
-	if got, want := fatal.Or(again.Shares(d))(t), fatal.Or(r.Shares(d))(t); !slices.Equal(got, want) {
-		t.Errorf("shares %v, want %v", got, want)
-	}
+	expect.List(t, fatal.Or(again.Shares(d))(t), fatal.Or(r.Shares(d))(t), "shares")
 }
 
 // A large number added to a variable changes neither its coefficient nor the error, or the error names the remedy.

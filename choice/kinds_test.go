@@ -442,9 +442,7 @@ func TestHalton(t *testing.T) {
 	for k := range 8 {
 		primes = append(primes, prime(k))
 	}
-	if !slices.Equal(primes, []int{2, 3, 5, 7, 11, 13, 17, 19}) {
-		t.Errorf("primes %v", primes)
-	}
+	expect.List(t, primes, []int{2, 3, 5, 7, 11, 13, 17, 19}, "primes")
 	if q := quantiles["triangular"]; q(0.5) != 0 || math.Abs(q(0.125)+0.5) > 1e-15 || math.Abs(q(0.875)-0.5) > 1e-15 {
 		t.Errorf("quantiles of the triangle: %v, %v", q(0.125), q(0.875))
 	}

@@ -74,10 +74,8 @@ func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
 		t.Errorf("−log-likelihood %v, want %v", at.value, want)
 	}
 	names := strings.Join(r.Names[8:], " | ")
-	if names != "spread[cost] | spread[time / 60, cost] | spread[time / 60] | spread[income[bus], cost] | "+
-		"spread[income[bus], time / 60] | spread[income[bus]]" {
-		t.Errorf("names %s", names)
-	}
+	expect.Equal(t, names, "spread[cost] | spread[time / 60, cost] | spread[time / 60] | spread[income[bus], cost] | "+
+		"spread[income[bus], time / 60] | spread[income[bus]]", "names")
 }
 
 // The fit recovers coefficients that vary together: the truth is within four standard errors.

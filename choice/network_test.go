@@ -227,9 +227,7 @@ func TestMinimizersAgree(t *testing.T) {
 		}
 		for _, method := range []optimize.Method{&optimize.BFGS{}, &optimize.Newton{}} {
 			found, err := optimize.Minimize(p, start, &optimize.Settings{GradientThreshold: 1e-6}, method)
-			if err != nil {
-				t.Fatalf("%T: %v", method, err)
-			}
+			fatal.If(t, err, method)
 			if !near(-found.F, r.LogLikelihood, 1e-10) {
 				t.Errorf("%T: log-likelihood %v, want %v", method, -found.F, r.LogLikelihood)
 			}

@@ -457,9 +457,7 @@ alternatives = ["bus"]`)
 					t.Fatalf("%d choices, the last are %s", d.Choices, got[len(got)-200:])
 				}
 			}
-			if got != want {
-				t.Errorf("%s%s differs", form.name, kind)
-			}
+			expect.Equal(t, got, want, form.name, kind, "differs")
 		}
 	}
 }
@@ -493,9 +491,7 @@ func TestReadProgressAndCancel(t *testing.T) {
 	text := longTable + longRows(3*table.BatchRows)
 	fatal.If(t, os.WriteFile(path, []byte(text), 0o644))
 	s, err := ReadSpec("spec", []byte(longSpec))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var last int64
 	ctx, cancel := context.WithCancel(context.Background())
 	if _, err := Load(ctx, path, s, func(done, total int64) {

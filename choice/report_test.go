@@ -85,8 +85,7 @@ func TestModelFile(t *testing.T) {
 		t.Error("the covariance has changed")
 	}
 	want := fatal.Or(r.Shares(d))(t)
-	got := fatal.Or(again.Shares(d))(t)
-	expect.Equal(t, got, want, "shares")
+	expect.Equal(t, fatal.Or(again.Shares(d))(t), want, "shares")
 	text := fatal.Or(os.ReadFile(path))(t)
 	for _, c := range []struct{ old, new, want string }{
 		{"vitrine choice model", "a model", "it is not a model that vitrine fit wrote"},

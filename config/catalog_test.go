@@ -155,9 +155,8 @@ func TestRangesAreEnforced(t *testing.T) {
 				continue
 			}
 			if key, _ := o.When(); key == "" {
-				if err := loadOption(t, d, o, o.Default); err != nil {
-					t.Errorf("%s: the default %s = %v is refused: %v", d.Name, o.Key, o.Default, err)
-				}
+				expect.Error(t, loadOption(t, d, o, o.Default), nil, d.Name, "the default", o.Key, o.Default,
+					"is refused")
 			}
 		}
 	}

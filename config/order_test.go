@@ -42,9 +42,7 @@ func TestStatesAreOneOnAllPaths(t *testing.T) {
 			if strings.Contains(string(out), "this machine has no") {
 				t.Skip(strings.TrimSpace(string(out)))
 			}
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			fatal.If(t, err, out)
 			got := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool {
 				return !strings.HasPrefix(line, "state ")
 			})
@@ -100,9 +98,7 @@ func statesHere(t *testing.T) []string {
 				_ = binary.Write(offers, binary.LittleEndian, uint64(i))
 			}
 			choice := vitrine.Choice(stream.New(1, round, stream.Customers).IntN(len(offer.Assortment) + 1))
-			if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: choice}); err != nil {
-				t.Fatalf("%s, round %d: %v", entry.Name, round, err)
-			}
+			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: choice}), entry.Name, "round", round)
 		}
 		var state []byte
 		if s, ok := l.(encoding.BinaryMarshaler); ok {

@@ -148,9 +148,7 @@ utility = { kind = "mlp", hidden = [3] }
 	if !tuning.IsConfigured(0) || tuning.IsConfigured(1) {
 		t.Error("the configured setting is not recognised")
 	}
-	if got := tuning.Values(config.Configured); !slices.Equal(got, []string{"10"}) {
-		t.Errorf("the configured setting is %v", got)
-	}
+	expect.List(t, tuning.Values(config.Configured), []string{"10"}, "the configured setting is")
 	e := fatal.Or(tuning.Experiment(0, []int{config.Configured, 1}, []uint64{0}, ""))(t)
 	for _, p := range e.Policies {
 		if takes := p.Settings.(map[string]any)["takes"]; !p.FirstTakes || takes != "first" {

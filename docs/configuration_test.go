@@ -123,9 +123,7 @@ func configured(t *testing.T, command string) (all []configuration) {
 		default:
 			t.Fatalf("%q: the test does not know %s", command, words[i])
 		}
-		if err != nil {
-			t.Fatalf("%q: %s: %v", command, words[i], err)
-		}
+		fatal.If(t, err, command, words[i])
 		i++
 	}
 	for _, name := range names {
@@ -134,9 +132,7 @@ func configured(t *testing.T, command string) (all []configuration) {
 			continue
 		}
 		e, err := experimentFile(t, name).Experiment(sel, "")
-		if err != nil {
-			t.Fatalf("%q: %v", command, err)
-		}
+		fatal.If(t, err, command)
 		c := configuration{Experiment: e.Name, Settings: e.Settings, Seeds: e.Seeds}
 		for _, p := range e.Policies {
 			c.Policies = append(c.Policies, settings{p.Label, p.Settings})

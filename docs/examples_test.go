@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -24,9 +25,8 @@ func placements(t *testing.T, path string) (found []map[string]any) {
 	text := page(t, path)
 	for _, at := range regexp.MustCompile(`\{\s*"max_size"`).FindAllStringIndex(text, -1) {
 		var config map[string]any
-		if err := json.NewDecoder(strings.NewReader(text[at[0]:])).Decode(&config); err != nil {
-			t.Errorf("%s shows a placement that is not JSON: %v", path, err)
-		}
+		expect.Error(t, json.NewDecoder(strings.NewReader(text[at[0]:])).Decode(&config), nil, path,
+			"shows a placement that is not JSON")
 		if config["features"] != nil {
 			found = append(found, config)
 		}

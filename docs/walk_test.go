@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 )
@@ -30,9 +31,7 @@ func command(t *testing.T, dir, name string, args ...string) string {
 	c.Dir = dir
 	c.Env = append(os.Environ(), "GOWORK=off")
 	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
+	fatal.If(t, err, name, strings.Join(args, " "), out)
 	return string(out)
 }
 
@@ -47,9 +46,7 @@ func TestAddingAPolicy(t *testing.T) {
 	}
 	const catalog, table = "bandit/policy/table.go", "var All = []Policy{\n"
 	text := page(t, catalog)
-	if strings.Count(text, table) != 1 {
-		t.Fatalf("%s has no table of policies", catalog)
-	}
+	expect.Equal(fatal.T(t), strings.Count(text, table), 1, catalog, "has no table of policies")
 	write(t, filepath.Join(dir, "table.go"), []byte(strings.Replace(text, table, table+"\t"+line+"\n", 1)))
 	module := fatal.Or(filepath.Abs(".."))(t)
 	overlay := fatal.Or(json.Marshal(map[string]any{"Replace": map[string]string{
@@ -86,9 +83,7 @@ scale = 2
 [[policy]]
 name = "uniform"
 `))
-	if out := command(t, dir, vitrine, "run", "mine.toml"); !strings.Contains(out, "nearest") {
-		t.Errorf("vitrine run:\n%s", out)
-	}
+	expect.Contains(t, command(t, dir, vitrine, "run", "mine.toml"), "nearest", "vitrine run")
 	if _, err := os.Stat(filepath.Join(dir, "out", "mine", "regret.svg")); err != nil {
 		t.Error(err)
 	}
@@ -110,9 +105,7 @@ func TestAnotherModule(t *testing.T) {
 	sums := fatal.Or(os.ReadFile("../go.sum"))(t)
 	command(t, dir, "go", "mod", "init", "shop")
 	edit := "go mod edit -require vitrine@v0.0.0 -replace vitrine=../vitrine"
-	if !strings.Contains(page(t, "README.md"), edit) {
-		t.Fatalf("README.md does not say %s", edit)
-	}
+	expect.Contains(fatal.T(t), page(t, "README.md"), edit, "README.md")
 	command(t, dir, "go", strings.Fields(strings.Replace(edit, "../vitrine", module, 1))[1:]...)
 	write(t, filepath.Join(dir, "go.sum"), sums)
 	out := command(t, dir, "go", "run", "-mod=mod", ".")
@@ -141,28 +134,22 @@ func TestFirstProgram(t *testing.T) {
 	source := fatal.Or(os.ReadFile("testdata/first/main.go"))(t)
 	_, body, _ := strings.Cut(string(source), "func main() {")
 	readme := page(t, "README.md")
-	if !strings.Contains(readme, "```go\nfunc main() {"+body+"```\n") {
-		t.Error("README.md does not show func main of docs/testdata/first/main.go")
-	}
+	expect.Contains(t, readme, "```go\nfunc main() {"+body+"```\n",
+		"README.md does not show func main of docs/testdata/first/main.go")
 	out := command(t, "..", "go", "run", "docs/testdata/first/main.go")
-	if !strings.Contains(readme, "$ go run docs/testdata/first/main.go\n"+out+"```") {
-		t.Errorf("README.md does not show what the program prints: %s", out)
-	}
+	expect.Contains(t, readme, "$ go run docs/testdata/first/main.go\n"+out+"```",
+		"README.md does not show what the program prints", out)
 
 	// A shop that knows the utilities meets the same shoppers; the program's learner still draws its numbers.
 	const bought = "if choice != vitrine.Outside {"
-	if strings.Count(body, bought) != 1 {
-		t.Fatalf("the program does not say %s once", bought)
-	}
+	expect.Equal(fatal.T(t), strings.Count(body, bought), 1, "the program does not say", bought, "once")
 	knows := filepath.Join(t.TempDir(), "main.go")
 	write(t, knows, []byte(strings.Replace(string(source), bought,
 		"best, _ := assortment.Maximize(nil, problem.Constraint, utilities, nil)\nif vitrine.Choose(best, "+
 			"utilities, shock) != vitrine.Outside {", 1)))
 	sentence := fmt.Sprintf("would sell to %d of these 1,000 shoppers; Vitrine sells to %d",
 		sum(t, command(t, "..", "go", "run", knows)), sum(t, out))
-	if !strings.Contains(readme, sentence) {
-		t.Errorf("README.md does not say that a shop that knew the utilities %s", sentence)
-	}
+	expect.Contains(t, readme, sentence, "README.md does not say that a shop that knew the utilities")
 }
 
 // sum adds the numbers in the brackets of what the first program prints.
@@ -171,9 +158,7 @@ func sum(t *testing.T, out string) (n int) {
 	_, list, _ := strings.Cut(strings.Trim(out, "]\n"), "[")
 	for _, field := range strings.Fields(list) {
 		v, err := strconv.Atoi(field)
-		if err != nil {
-			t.Fatalf("the program prints %q: %v", out, err)
-		}
+		fatal.If(t, err, "the program prints", out)
 		n += v
 	}
 	return n

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -12,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -41,9 +41,7 @@ func TestWorkedRound(t *testing.T) {
 	text := page(t, "docs/algorithms/onl-mnl.md")
 	says := func(format string, args ...any) {
 		t.Helper()
-		if line := fmt.Sprintf(format, args...); !strings.Contains(text, line) {
-			t.Errorf("the page does not say %s", line)
-		}
+		expect.Contains(t, text, fmt.Sprintf(format, args...), "the page")
 	}
 	o := bandit.DefaultONLOptions()
 	o.Pilot, o.PilotWeights, o.Lambda, o.Beta, o.Tolerance = "given", []float64{1}, 1, 10, 1e-12

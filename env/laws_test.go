@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"vitrine/env"
+	"vitrine/internal/expect"
 	"vitrine/utility"
 )
 
@@ -156,9 +157,7 @@ func TestContextsFillViews(t *testing.T) {
 			t.Errorf("%s: a view got other features", name)
 		}
 		view.Zero()
-		if mat.Norm(whole, 1) != 0 {
-			t.Errorf("%s: features outside the view", name)
-		}
+		expect.Equal(t, mat.Norm(whole, 1), 0, name, "features outside the view")
 	}
 }
 

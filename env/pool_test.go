@@ -75,9 +75,7 @@ func TestProbabilityIsTheLogisticFunction(t *testing.T) {
 
 func TestChecksumTellsPoolsApart(t *testing.T) {
 	p, q := numbered(4), numbered(4)
-	if p.Checksum() != q.Checksum() {
-		t.Error("equal pools have different checksums")
-	}
+	expect.Equal(t, p.Checksum(), q.Checksum(), "equal pools have different checksums")
 	q.Params[1] = -2
 	if p.Checksum() == q.Checksum() {
 		t.Error("pools of different parameters have one checksum")

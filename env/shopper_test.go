@@ -59,9 +59,7 @@ func TestShoppersDriftWithTheWorld(t *testing.T) {
 	var p env.Shopper
 	for round := 1; round <= 3; round++ {
 		fatal.If(t, shoppers.Meet(&p, round))
-		if want := utilities(truth.At(round), p.Context.Features); !slices.Equal(p.Utilities, want) {
-			t.Errorf("utilities of round %d are %v, want %v", round, p.Utilities, want)
-		}
+		expect.List(t, p.Utilities, utilities(truth.At(round), p.Context.Features), "utilities of round", round, "are")
 	}
 }
 

@@ -2,13 +2,13 @@ package env_test
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/env"
 	"vitrine/env/envtest"
+	"vitrine/internal/expect"
 	"vitrine/internal/panics"
 )
 
@@ -27,9 +27,7 @@ func TestTableDrawsChoices(t *testing.T) {
 	p, rng := numbered(12), newRand(3)
 	p.Sets = [][]int32{{3, 1}, {0, 2, 4}, {1, 3}, {7, 7, 5}, {11, 0}}
 	table := env.NewTable(p)
-	if sizes := table.Sizes(); !slices.Equal(sizes, []int{2, 3}) {
-		t.Errorf("sizes %v", sizes)
-	}
+	expect.List(t, table.Sizes(), []int{2, 3}, "sizes")
 	const draws = 30_000
 	count := map[[2]float64]float64{}
 	x := mat.NewDense(2, 2, nil)

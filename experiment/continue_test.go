@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,9 +56,7 @@ func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
 		other := small(counting("random", &played, random()))
 		change(other)
 		run(t, other, options)
-		if played.Load() != 4 {
-			t.Errorf("units of another %s were taken for finished", what)
-		}
+		expect.Equal(t, played.Load(), 4, "units of another", what, "were taken for finished")
 	}
 }
 
@@ -86,9 +83,7 @@ func TestRunsSayWhatTheyTakeOver(t *testing.T) {
 		notes = nil
 		c.change()
 		run(t, e, options)
-		if !slices.Equal(notes, c.want) {
-			t.Errorf("notes %q, want %q", notes, c.want)
-		}
+		expect.List(t, notes, c.want, "notes")
 		if e.Version == "" && !bytes.Contains(read(t, dir, "small", "run.json"), []byte(`"version": "program `)) {
 			t.Error("run.json does not name the program")
 		}

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -157,9 +156,7 @@ func TestDumpHasTheStreamsOfAnExperiment(t *testing.T) {
 				got = append(got, z[part.name].float((round-1)*part.n+i))
 			}
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("round %d: %v, want %v", round, got, want)
-		}
+		expect.List(fatal.T(t), got, want, "round", round)
 	}
 	shapes := map[string][]int{}
 	for name, a := range z {

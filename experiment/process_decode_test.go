@@ -62,9 +62,7 @@ func FuzzDecodeOffer(f *testing.F) {
 			t.Errorf("items %v in the order %v", o.Assortment, o.Order)
 		}
 		if n := len(o.Assortment); n > 0 && o.Assortment[0] >= 0 && o.Assortment[n-1] < 1<<30 {
-			if err := o.Check(o.Assortment[n-1] + 1); err != nil {
-				t.Error(err)
-			}
+			expect.Error(t, o.Check(o.Assortment[n-1]+1), nil)
 		}
 	})
 }

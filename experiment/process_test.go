@@ -300,9 +300,7 @@ func TestProcessPolicyPanics(t *testing.T) {
 		if v := recover(); !strings.Contains(fmt.Sprint(v), "exit status") {
 			t.Errorf("panic: %v", v)
 		}
-		if err := l.(*experiment.Process).Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, l.(*experiment.Process).Close(), nil)
 		noChildren(t)
 	}()
 	shoppers := env.Shoppers{Seed: 1, World: small().World(rand.New(rand.NewPCG(1, 2)))}

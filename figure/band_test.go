@@ -30,13 +30,10 @@ func TestBandOf(t *testing.T) {
 		{CI, []float64{3}, interval{3, 3, 3}},
 		{Quantiles, []float64{3}, interval{3, 3, 3}},
 	} {
-		got := test.band.of(test.values)
-		expect.Equal(t, got, test.want, bands[test.band], "of", test.values, cmp.AllowUnexported(interval{}),
-			cmpopts.EquateApprox(0, 1e-6))
+		expect.Equal(t, test.band.of(test.values), test.want, bands[test.band], "of", test.values,
+			cmp.AllowUnexported(interval{}), cmpopts.EquateApprox(0, 1e-6))
 	}
-	if diff := cmp.Diff([]float64{10, 2, 1, 4, 3}, five); diff != "" {
-		t.Errorf("the values were changed: %v", five)
-	}
+	expect.Equal(t, cmp.Diff([]float64{10, 2, 1, 4, 3}, five), "", "the values were changed", five)
 }
 
 func TestBandNote(t *testing.T) {

@@ -118,9 +118,7 @@ func TestCompositeOfOtherShapes(t *testing.T) {
 		for _, row := range rows {
 			for _, p := range row {
 				for _, c := range p.Curves {
-					if count(all, c.Policy) != 1 {
-						t.Errorf("%s: the legend does not name %s once", name, c.Policy)
-					}
+					expect.Equal(t, count(all, c.Policy), 1, name, "the legend does not name", c.Policy, "once")
 				}
 			}
 		}
@@ -137,9 +135,7 @@ func TestLandscapeNamesItsConstants(t *testing.T) {
 		"local strong convexity, μ = 1", "growth, τ = 0.5, γ = 1",
 		"global minima W* (2)", "spurious local minima (1)",
 	} {
-		if count(all, want) != 1 {
-			t.Errorf("%q is not written once", want)
-		}
+		expect.Equal(t, count(all, want), 1, want, "is not written once")
 	}
 	if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") {
 		t.Error("something has no place")

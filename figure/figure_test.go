@@ -106,18 +106,14 @@ func TestWriteSVGIsWellFormed(t *testing.T) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatalf("panel %s: %v", p.Name, err)
-			}
+			fatal.If(t, err, "panel", p.Name)
 			if characters, ok := token.(xml.CharData); ok {
 				text.Write(characters)
 				text.WriteByte('\n')
 			}
 		}
 		for _, c := range p.Curves {
-			if !strings.Contains(text.String(), "\n"+c.Policy+"\n") {
-				t.Errorf("panel %s does not name %s", p.Name, c.Policy)
-			}
+			expect.Contains(t, text.String(), "\n"+c.Policy+"\n", "panel", p.Name, "does not name", c.Policy)
 		}
 		if strings.Contains(text.String(), "NaN") {
 			t.Errorf("panel %s has no place for something", p.Name)
@@ -171,9 +167,7 @@ func TestFormats(t *testing.T) {
 		"tuning": searches()["heat-map"],
 	} {
 		for _, f := range figure.Formats() {
-			if err := f.Write(io.Discard, picture); err != nil {
-				t.Errorf("%s as %s: %v", name, f.Name, err)
-			}
+			expect.Error(t, f.Write(io.Discard, picture), nil, name, "as", f.Name)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"vitrine/figure"
+	"vitrine/internal/expect"
 )
 
 // forest returns made-up estimates.
@@ -31,9 +32,7 @@ func TestForestOfWhatIsNotFinite(t *testing.T) {
 		t.Error("the picture has a place that is not a number")
 	}
 	for _, want := range []string{"no estimate", "0.2, no interval", "−0.2537 [−0.4464, −0.0609]"} {
-		if !strings.Contains(picture, want) {
-			t.Errorf("the picture lacks %q", want)
-		}
+		expect.Contains(t, picture, want, "the picture")
 	}
 	for _, rows := range [][]figure.ForestRow{nil, {{"a", math.NaN(), 0, math.NaN()}}, {{"a", 3, 3, 3}}} {
 		if picture := svg(t, figure.Forest{Rows: rows}); strings.Contains(picture, "NaN") {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -60,9 +61,7 @@ func TestWritePDF(t *testing.T) {
 		"ε in UTF-16":                   "\x03\xb5",
 		"a band that is transparent":    " gs",
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %s, %q", what, want)
-		}
+		expect.Contains(t, page, want, "the page lacks", what)
 	}
 }
 
@@ -72,12 +71,8 @@ func TestCharactersWithoutAGlyph(t *testing.T) {
 	picture := steep("漢 🎉", nine...)
 	fatal.If(t, errors.Join(WritePDF(&pdf, picture), WriteSVG(&svg, picture), WritePNG(&boxes, picture),
 		WritePNG(&blank, steep("  ", nine...))))
-	if page := pdfPage(t, pdf.Bytes()); !strings.Contains(page, "\x25\xa1") {
-		t.Error("the PDF has no box for them")
-	}
-	if !strings.Contains(svg.String(), "漢 🎉") {
-		t.Error("the SVG lacks them")
-	}
+	expect.Contains(t, pdfPage(t, pdf.Bytes()), "\x25\xa1", "the PDF has no box for them")
+	expect.Contains(t, svg.String(), "漢 🎉", "the SVG lacks them")
 	if bytes.Equal(boxes.Bytes(), blank.Bytes()) {
 		t.Error("the PNG is blank there")
 	}

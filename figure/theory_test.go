@@ -72,9 +72,7 @@ func TestTheoryOfManyPolicies(t *testing.T) {
 	for range 9 {
 		r.Slopes = append(r.Slopes, r.Slopes[0])
 	}
-	if err := figure.Write(filepath.Join(t.TempDir(), "theory"), r); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, figure.Write(filepath.Join(t.TempDir(), "theory"), r), nil)
 }
 
 // A single seed gives no interval.

@@ -38,9 +38,7 @@ func TestTractabilityShowsWhatIsRefused(t *testing.T) {
 	expect.Equal(t, strings.Count(text, "refused: 12345"), 4, "plots say what was refused")
 	for _, want := range []string{"(a) an offer, median, K = 2", "(d) a round, mean of 9, N = 50", "items N", "10 µs",
 		"log-barrier-mnl"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the figure does not say %q", want)
-		}
+		expect.Contains(t, text, want, "the figure")
 	}
 }
 

@@ -133,8 +133,8 @@ func TestWriteTuningSVGGolden(t *testing.T) {
 			for {
 				if _, err := decoder.Token(); err == io.EOF {
 					break
-				} else if err != nil {
-					t.Fatal(err)
+				} else {
+					fatal.If(t, err)
 				}
 			}
 			if strings.Contains(out.String(), "NaN") {

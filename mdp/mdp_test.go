@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/diff/fd"
@@ -332,9 +331,7 @@ func TestPlanIsBackwardInduction(t *testing.T) {
 				learner.Policy().(bandit.Explainer).Reasons(&vitrine.Context{Features: w.Features[s]}, nil).Index
 			var page vitrine.Assortment
 			page, v[s] = mdp.Best(nil, w.Feasible, u, f, make([]float64, 5))
-			if !slices.Equal(page, plan[h][s]) {
-				t.Fatalf("step %d, state %d: page %v, want %v", h, s, plan[h][s], page)
-			}
+			expect.List(fatal.T(t), page, plan[h][s], "step", h, "state", s, "page")
 		}
 		next = v
 	}

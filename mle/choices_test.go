@@ -2,8 +2,6 @@ package mle_test
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -38,9 +36,7 @@ func TestChoicesRefuseRoundsThatCannotBe(t *testing.T) {
 		c := mle.NewChoices(3)
 		func() {
 			defer func() {
-				if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
-					t.Errorf("panic of %s, want %s", got, want)
-				}
+				expect.Contains(t, fmt.Sprint(recover()), want, "panic of")
 			}()
 			call(c)
 		}()
@@ -118,9 +114,7 @@ func TestHistoryStaysWhereItIs(t *testing.T) {
 	for s := range c.Rounds() {
 		got = append(got, float64(c.Choice(s)), c.Round(s).Features().At(0, 0))
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("rounds after the first 31 are %v, want %v", got, want)
-	}
+	expect.List(t, got, want, "rounds after the first 31 are")
 	grow(rounds-31, rounds)
 	if mle.NewChoices(3).Room(rounds).Rounds() != 0 { // width unknown
 		t.Error("room is not empty")

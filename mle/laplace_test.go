@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -395,9 +394,7 @@ func TestLaplaceOfTheMinimiser(t *testing.T) {
 		near(t, "log evidence", got.LogEvidence, want.LogEvidence, 1e-8)
 		g := normals(rng, len(w))
 		near(t, "variance", got.Variance(g), want.Variance(g), 1e-8)
-		if !slices.Equal(got.Mode, w) {
-			t.Errorf("the mode is %v, want %v", got.Mode, w)
-		}
+		expect.List(t, got.Mode, w, "the mode is")
 	}
 	l := &mle.NLL{Model: m, Choices: manyChoices(rng, 5, []float64{1, -0.5})}
 	expect.Part((mle.LevenbergMarquardt{Steps: 7}).Laplace(l, make([]float64, m.NumParams())))(t,

@@ -465,9 +465,7 @@ func TestInfluenceOfEachRound(t *testing.T) {
 	whole := evaluate(t, newLog(t, rounds, o), pages)
 	for _, method := range []string{"direct", "snips"} {
 		e := whole.Estimate(method)
-		if e.None != "" {
-			t.Fatal(e.None)
-		}
+		expect.Equal(fatal.T(t), e.None, "")
 		var influence, left []float64
 		for out := 0; out < len(rounds); out += 6 {
 			r := append(slices.Clone(rounds[:out]), rounds[out+1:]...)

@@ -26,7 +26,6 @@ func TestAtEnd(t *testing.T) {
 		{Outcome: Stopped, Values: []string{"0.3", "0", "9", "2", "3", "2"}},
 		{Outcome: Configured, Values: []string{"1/3", "1", "100", "1", "1", "1"}},
 	}
-	got := atEnd(Table{Parameters: []string{"largest", "middle", "of-numbers-not-words", "zero", "words", "two"},
-		Rows: rows})
-	expect.Equal(t, got, []string{"largest", "of-numbers-not-words"})
+	expect.Equal(t, atEnd(Table{Parameters: []string{"largest", "middle", "of-numbers-not-words", "zero", "words", "two"},
+		Rows: rows}), []string{"largest", "of-numbers-not-words"})
 }

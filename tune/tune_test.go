@@ -207,9 +207,7 @@ func TestSearchInvariants(t *testing.T) {
 		all := places(scores)
 		slices.Sort(all)
 		for i, s := range all {
-			if s != i {
-				t.Fatalf("settings %v", all)
-			}
+			expect.Equal(fatal.T(t), s, i, "settings", all)
 		}
 		for place, s := range scores {
 			if want := rungs[s.Rung-1].Seeds; s.Seeds() != want {
@@ -303,9 +301,7 @@ func TestDraw(t *testing.T) {
 	for range 100 {
 		list[tune.Range{List: []any{"a", "b"}}.Draw(rng)] = true
 	}
-	if len(list) != 2 {
-		t.Errorf("drew %v of a list of two", list)
-	}
+	expect.Equal(t, len(list), 2, "drew", list, "of a list of two")
 }
 
 func TestCSV(t *testing.T) {

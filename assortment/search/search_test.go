@@ -12,6 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/gram"
 	"vitrine/internal/panics"
@@ -139,22 +140,18 @@ func TestSearchIsExact(t *testing.T) {
 			z := exhaustive(o, x)
 			got := o.Utilities(nil, &vitrine.Context{Features: x})
 			for i := range z {
-				if math.Float64bits(got[i]) != math.Float64bits(z[i]) {
-					t.Fatalf("z of item %d is %v by blocks, %v all at once", i, got[i], z[i])
-				}
+				expect.Equal(fatal.T(t), math.Float64bits(got[i]), math.Float64bits(z[i]), "z of item", i, "is",
+					got[i], "by blocks", z[i], "all at once")
 			}
 			want, _ := assortment.Maximize(nil, assortment.AtMost(k), z, nil)
 			for workers := 1; workers <= 3; workers++ {
-				if got := pruned(o, x, k, workers); !slices.Equal(got, want) {
-					t.Fatalf("%v, N = %d, K = %d, %d workers: %v, want %v", o.Model, n, k, workers, got, want)
-				}
+				expect.List(fatal.T(t), pruned(o, x, k, workers), want, o.Model, "N", n, "K", k, workers, "workers")
 			}
 			q, same := quota(t, rng, n, k)
 			want, _ = assortment.Maximize(nil, same, z, nil)
 			for workers := 1; workers <= 3; workers++ {
-				if got := new(search).top(o, o.Model.(utility.Sketcher), x, q, workers); !slices.Equal(got, want) {
-					t.Fatalf("%v, N = %d, %+v, %d workers: %v, want %v", o.Model, n, q, workers, got, want)
-				}
+				expect.List(fatal.T(t), new(search).top(o, o.Model.(utility.Sketcher), x, q, workers), want, o.Model,
+					"N", n, q, workers, "workers")
 			}
 		}
 	})
@@ -260,10 +257,7 @@ func TestIntervalsAreExact(t *testing.T) {
 				want, _ := assortment.Maximize(nil, x.Feasible, z, x.Revenue)
 				for workers := 1; workers <= 2; workers++ {
 					got := new(search).maximize(o, o.Model.(utility.Sketcher), x.Feasible, x, workers)
-					if !slices.Equal(got, want) {
-						t.Fatalf("%v, N = %d, %T of %d, %d workers: %v, want %v",
-							o.Model, n, x.Feasible, k, workers, got, want)
-					}
+					expect.List(fatal.T(t), got, want, o.Model, "N", n, x.Feasible, "of", k, workers, "workers")
 				}
 			}
 		}
@@ -324,9 +318,7 @@ func TestSearchAmongUtilitiesThatAreNotFinite(t *testing.T) {
 			x.Set(rng.IntN(400), rng.IntN(3), v)
 		}
 		want, _ := assortment.Maximize(nil, assortment.AtMost(10), exhaustive(o, x), nil)
-		if got := pruned(o, x, 10, 2); !slices.Equal(got, want) {
-			t.Fatalf("%v, want %v", got, want)
-		}
+		expect.List(fatal.T(t), pruned(o, x, 10, 2), want)
 	}
 }
 
@@ -337,9 +329,7 @@ func TestSearchOfAView(t *testing.T) {
 	wide := hardItems(rng, 3000, 7)
 	x := wide.Slice(5, 2900, 2, 5).(*mat.Dense)
 	want := pruned(o, mat.DenseCopyOf(x), 7, 1)
-	if got := pruned(o, x, 7, 2); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	expect.List(t, pruned(o, x, 7, 2), want)
 }
 
 func unequal(rng *rand.Rand, n int) []float64 {
@@ -365,9 +355,7 @@ func TestSearchesAreConcurrent(t *testing.T) {
 			}
 			want, _ := assortment.Maximize(nil, assortment.AtMost(9), z, x.Revenue)
 			all.Go(func() {
-				if got := o.Maximize(assortment.AtMost(9), x); !slices.Equal(got, want) {
-					t.Errorf("call %d: %v, want %v", c, got, want)
-				}
+				expect.List(t, o.Maximize(assortment.AtMost(9), x), want, "call", c)
 			})
 		}
 		all.Wait()
@@ -391,10 +379,8 @@ func TestSearchTellsLastDigitsApart(t *testing.T) {
 				}
 				for workers := 1; workers <= 2; workers++ {
 					want, _ := assortment.Maximize(nil, assortment.AtMost(5), exhaustive(o, x), nil)
-					if got := pruned(o, x, 5, workers); !slices.Equal(got, want) {
-						t.Errorf("steps of %v, slack %v, w = %v, %d workers: %v, want %v",
-							step, slack, w, workers, got, want)
-					}
+					expect.List(t, pruned(o, x, 5, workers), want, "steps of", step, "slack", slack, "w", w, workers,
+						"workers")
 				}
 			}
 		}
@@ -423,9 +409,7 @@ func TestSearchPanics(t *testing.T) {
 				if v := panics.Value(func() { call(wrong) }); v != "utility: 4 features an item, want 3" {
 					t.Errorf("panic of %v, want that of 4 features", v)
 				}
-				if got := call(x); !slices.Equal(got, want) {
-					t.Fatalf("after a panic %v, want %v", got, want)
-				}
+				expect.List(fatal.T(t), call(x), want, "after a panic")
 			}
 		})
 	}
@@ -525,8 +509,6 @@ func TestLowerBoundsAreExact(t *testing.T) {
 		x := &vitrine.Context{Features: hardItems(rng, 2500, o.Model.NumFeatures())}
 		c := assortment.AtMost(1 + rng.IntN(5))
 		want, _ := assortment.Maximize(nil, c, exhaustive(o, x.Features), nil)
-		if got := o.Maximize(c, x); !slices.Equal(got, want) {
-			t.Fatalf("%v, want %v", got, want)
-		}
+		expect.List(fatal.T(t), o.Maximize(c, x), want)
 	}
 }

@@ -40,9 +40,7 @@ func TestSlots(t *testing.T) {
 	for _, processors := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(processors)
 		for s, best := range Slots(n, slots, assortment.Rules{Max: k}, nil, begin) {
-			if have := slices.Sorted(slices.Values(best.Items)); !slices.Equal(have, want[s]) {
-				t.Fatalf("slot %d has %v, want %v", s, have, want[s])
-			}
+			expect.List(fatal.T(t), slices.Sorted(slices.Values(best.Items)), want[s], "slot", s, "has")
 			for j, i := range best.Items {
 				expect.Equal(fatal.T(t), best.Values[j], z[s][i], "item", i, "of slot", s, "has the value")
 			}

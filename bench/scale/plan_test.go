@@ -59,8 +59,6 @@ func TestPage(t *testing.T) {
 	tables := strings.Split(strings.TrimSpace(text.String()), "\n\n")[1:]
 	expect.Equal(t, len(tables), 2, "the plan has n tables")
 	for _, table := range tables {
-		if !strings.Contains(string(page), table) {
-			t.Errorf("docs/scale.md does not show this table: go run ./bench/scale plan\n%s", table)
-		}
+		expect.Contains(t, string(page), table, "docs/scale.md does not show this table: go run ./bench/scale plan")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/judge"
 )
@@ -102,10 +103,7 @@ func TestAssess(t *testing.T) {
 				strings.TrimSuffix(want, ",")+" imported") {
 				t.Errorf("no %q in\n%s", want, report)
 			}
-			if got := run1(t, "evaluate", filepath.Join(out, "data"), "--policy", "best.toml"); !strings.Contains(got,
-				"direct ") {
-				t.Error(got)
-			}
+			expect.Contains(t, run1(t, "evaluate", filepath.Join(out, "data"), "--policy", "best.toml"), "direct ")
 		})
 	}
 }

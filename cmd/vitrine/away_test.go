@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
@@ -171,9 +172,8 @@ func TestSecondService(t *testing.T) {
 			t.Fatalf("it does not follow:\n%s", second.Said())
 		}
 	}
-	if said := second.Said(); !strings.Contains(said, fmt.Sprint("process ", os.Getpid())) {
-		t.Errorf("it does not name the process that writes the log:\n%s", said)
-	}
+	expect.Contains(t, second.Said(), fmt.Sprint("process ", os.Getpid()),
+		"it does not name the process that writes the log")
 	mine, yours := first.Stats(t.Context(), "home"), hosttest.Learning{}
 	first.At(url)
 	for deadline := time.Now().Add(patience); yours.Tally != mine.Tally &&
@@ -190,9 +190,7 @@ func TestSecondService(t *testing.T) {
 	second.Stop()
 	first.await(leading)
 	first.stop()
-	if err := <-first.ended; err != nil {
-		t.Errorf("the first service ended with %v", err)
-	}
+	expect.Error(t, <-first.ended, nil, "the first service ended with")
 	first.IsIn(nats.URL())
 }
 

@@ -104,13 +104,9 @@ func TestManual(t *testing.T) {
 	var walk func(n *kong.Node)
 	walk = func(n *kong.Node) {
 		for _, c := range commandline.Visible(n) {
-			if !strings.Contains(page, ".SS "+escaped(c.Path())) {
-				t.Errorf("the manual has no command %s", c.Path())
-			}
+			expect.Contains(t, page, ".SS "+escaped(c.Path()), "the manual has no command", c.Path())
 			for _, f := range c.Flags {
-				if !strings.Contains(page, escaped("--"+f.Name)) {
-					t.Errorf("the manual has no %s of %s", f.Name, c.Path())
-				}
+				expect.Contains(t, page, escaped("--"+f.Name), "the manual has no", f.Name, "of", c.Path())
 			}
 			walk(c)
 		}

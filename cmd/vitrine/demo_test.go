@@ -26,9 +26,7 @@ func TestServeDemo(t *testing.T) {
 	s := newService(t)
 	s.demo = true
 	url, _, stop := serving(t, s)
-	if page := ask(t, 200, "GET", url+"/", ""); !strings.Contains(page, "desk/index.js") {
-		t.Error("the page is not the desk")
-	}
+	expect.Contains(t, ask(t, 200, "GET", url+"/", ""), "desk/index.js", "the page is not the desk")
 	for placement := range demo.Placements(demo.Seed, demo.Compare) {
 		for stats := new(api.Stats); stats.Outcomes < 3; time.Sleep(10 * time.Millisecond) {
 			answer, err := http.Get(url + "/v1/placements/" + placement + "/stats")
@@ -41,14 +39,10 @@ func TestServeDemo(t *testing.T) {
 			}
 		}
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, stop(), nil)
 	s.Listen = "127.0.0.1:0"
 	_, _, stop = serving(t, s) // over its own remains
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, stop(), nil)
 }
 
 // The demonstration does not overwrite a placement.
@@ -67,9 +61,7 @@ func TestDemoOverwritesNothing(t *testing.T) {
 	if after := ask(t, 200, "GET", url+"/v1/placements", ""); after != before {
 		t.Errorf("the placements are %s, were %s", after, before)
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, stop(), nil)
 }
 
 // A log that was opened again is served without the demonstration if one of its placements was changed meanwhile.
@@ -108,7 +100,5 @@ func TestRequestsOfTheREADME(t *testing.T) {
 		}
 		ask(t, status, method, url+requests[i][2], requests[i][3])
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, stop(), nil)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -121,9 +122,7 @@ func TestEvaluate(t *testing.T) {
 	write(t, "drawn.toml", `show = "uniform"`)
 	text, errs, code := vitrineRun(t, "evaluate", "data", "--policy", "top.toml", "--policy", "best.toml", "--policy",
 		"same.toml", "--policy", "learned.toml", "--policy", "drawn.toml", "--figure", "forest.svg")
-	if code != 0 {
-		t.Fatal(errs)
-	}
+	expect.Equal(fatal.T(t), code, 0, errs)
 	mentions(t, text,
 		`placement "home": 980 decisions with an outcome. A page of the log earned `,
 		"Left out: 20 decisions, which have no outcome.",
@@ -303,9 +302,7 @@ func TestEvaluateChecksImportedLogs(t *testing.T) {
 			t.Fatal(errs)
 		}
 		text, errs, code := vitrineRun(t, "evaluate", data, "--policy", c.policy)
-		if code != 0 {
-			t.Fatal(errs)
-		}
+		expect.Equal(fatal.T(t), code, 0, errs)
 		mentions(t, text, c.want...)
 	}
 }

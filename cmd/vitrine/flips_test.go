@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/internal/replace"
@@ -135,9 +136,7 @@ func TestFlips(t *testing.T) {
 		p := program.Serve(t, file)
 		if p.Ready() != "" {
 			p.Stop()
-			if !strings.Contains(p.Said(), `"level":"WARN"`) {
-				t.Errorf("%s: the service starts in silence:\n%s", said, p.Said())
-			}
+			expect.Contains(t, p.Said(), `"level":"WARN"`, said, "the service starts in silence")
 			mended[name]++
 			wantFirst, want := entriesOf(t, before)
 			first, have := entriesOf(t, data)

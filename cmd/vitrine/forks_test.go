@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -92,9 +93,7 @@ func TestForeignSnapshots(t *testing.T) {
 				line["level"] != "WARN" || !strings.Contains(fmt.Sprint(line["cause"]), c.want) {
 				t.Errorf("the service says %v, want a warning of %q", line, c.want)
 			}
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
+			expect.Error(t, stop(), nil)
 			program.Sound(t, data) // its own snapshot is in the place of the foreign one
 		})
 	}
@@ -110,11 +109,9 @@ func TestForksAreFound(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	tradeOn(t, other, "other", 5)
 	brief := copyOf(t, backup) // one entry after the backup, and another one than ours
-	if err := withEngine(brief, func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
+	fatal.If(t, withEngine(brief, func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
 		return e.Delete(ctx, "home", nil, 1)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, c := range []struct {
 		a, b string
 		code int
@@ -230,9 +227,7 @@ func TestServeBeginsAgain(t *testing.T) {
 			known = 404
 		}
 		ask(t, known, "GET", url+"/v1/decisions/known7", "")
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, stop(), nil)
 		sound := "equal, at entry 42" // the clock moved since the trade
 		if cut {
 			sound = "the replay begins with it"

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
@@ -342,9 +343,7 @@ func testDataFormat(t *testing.T, dir string) {
 				wantAlike(t, "", have, want)
 				return nil
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			expect.Error(t, err, nil)
 			if text := log.text.String(); strings.Contains(text, `"WARN"`) || strings.Contains(text, `"ERROR"`) {
 				t.Errorf("the service complains: %s", text)
 			}
@@ -357,9 +356,7 @@ func testDataFormat(t *testing.T, dir string) {
 			url, _, stop := serving(t, s)
 			ask(t, 200, "GET", url+"/v1/decisions/onl-12", "")
 			ask(t, 204, "POST", url+"/v1/decisions/ucb-22/outcome", `{"choice":null}`)
-			if err := stop(); err != nil {
-				t.Error(err)
-			}
+			expect.Error(t, stop(), nil)
 			run1(t, "check", data)
 		})
 	}

@@ -213,10 +213,8 @@ generic = ["cost", "time / 60"]
 		shell(t, "vitrine fit trips.csv "+kind+".toml --out model.json")
 		rules := " --max-size 2"
 		if kind == "nested" {
-			if got := shell(t, "vitrine optimize modes.csv --model model.json"+rules); !strings.Contains(got,
-				"modes.csv: the best assortment under nested logit is known without rules only") {
-				t.Errorf("nested logit with rules: %s", got)
-			}
+			expect.Contains(t, shell(t, "vitrine optimize modes.csv --model model.json"+rules),
+				"modes.csv: the best assortment under nested logit is known without rules only", "nested logit with rules")
 			rules = ""
 		}
 		var answer struct {
@@ -227,9 +225,7 @@ generic = ["cost", "time / 60"]
 			Bound      *float64           `json:"upper_bound"`
 		}
 		text := shell(t, "vitrine optimize modes.csv --model model.json"+rules)
-		if err := json.Unmarshal([]byte(text), &answer); err != nil {
-			t.Fatalf("%s: %v: %s", kind, err, text)
-		}
+		fatal.If(t, json.Unmarshal([]byte(text), &answer), kind, text)
 		revenue, sum := 0.0, answer.Outside
 		for id, p := range answer.Choice {
 			sum += p
@@ -247,10 +243,8 @@ generic = ["cost", "time / 60"]
 		"name = \"road\"\nalternatives = [\"bus\", \"car\"]\n"
 	fatal.If(t, os.WriteFile("apart.toml", []byte(apart), 0o644))
 	shell(t, "vitrine fit trips.csv apart.toml --out model.json")
-	if got := shell(t, "vitrine optimize modes.csv --model model.json"); !strings.Contains(got,
-		`model.json: the dissimilarity of nest "road" is 1.1`) {
-		t.Errorf("a nest apart: %s", got)
-	}
+	expect.Contains(t, shell(t, "vitrine optimize modes.csv --model model.json"),
+		`model.json: the dissimilarity of nest "road" is 1.1`, "a nest apart")
 }
 
 // The learner of docs/howto/learners-in-other-languages.md plays, and earns what the page says.
@@ -268,10 +262,8 @@ func TestHowToLearnersInOtherLanguages(t *testing.T) {
 	write(t, filepath.Join(dir, "learner.py"), string(learner))
 	file := regexp.MustCompile("(?s)```toml\n(.*?)```").FindSubmatch(page)[1]
 	write(t, filepath.Join(dir, "mine.toml"), strings.Replace(string(file), "python3", python, 1))
-	if got := shell(t, "vitrine run "+filepath.Join(dir, "mine.toml")+" --out "+dir); !strings.Contains(got,
-		"mine: regret after 500 rounds, 5 seeds") {
-		t.Fatal(got)
-	}
+	expect.Contains(fatal.T(t), shell(t, "vitrine run "+filepath.Join(dir, "mine.toml")+" --out "+dir),
+		"mine: regret after 500 rounds, 5 seeds")
 	summary := fatal.Or(os.ReadFile(filepath.Join(dir, "mine", "summary.csv")))(t)
 	said := regexp.MustCompile(`mean regret is (\d+); a random policy's is (\d+)`).FindSubmatch(page)
 	for k, policy := range []string{"learner", "uniform"} {
@@ -323,21 +315,16 @@ func TestHowToRunAnExperiment(t *testing.T) {
 		"vitrine report window --experiment winter": `placement "window" has had no experiment "winter": there are ["summer"]`,
 		"vitrine report cart":                       `placement "cart": not found`,
 	} {
-		if have := shell(t, line+" --url "+url); !strings.Contains(have, want) {
-			t.Errorf("%s: %s", line, have)
-		}
+		expect.Contains(t, shell(t, line+" --url "+url), want, line)
 	}
 	ask(t, 201, "PUT", url+"/v1/placements/cart", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
 	if have := shell(t, "vitrine report cart --url "+url); !strings.Contains(have,
 		`placement "cart" has had no experiment`) || !strings.Contains(have, "hint: an experiment begins with") {
 		t.Errorf("a placement without experiments: %s", have)
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	if have := shell(t, "vitrine report window --url "+url); !strings.Contains(have, "is vitrine serve at this URL?") {
-		t.Errorf("a service that has stopped: %s", have)
-	}
+	expect.Error(t, stop(), nil)
+	expect.Contains(t, shell(t, "vitrine report window --url "+url), "is vitrine serve at this URL?",
+		"a service that has stopped")
 }
 
 // The requests of the pages about placements work as they stand, and have the answers that the pages promise. The
@@ -371,12 +358,9 @@ func TestHowToPlacements(t *testing.T) {
 			case r[3] != "":
 				method = "POST"
 			}
-			if text := ask(t, page.want[i].status, method, url+r[2], r[3]); !strings.Contains(text, page.want[i].has) {
-				t.Errorf("%s: %s %s: %s, want %s", page.name, method, r[2], text, page.want[i].has)
-			}
+			expect.Contains(t, ask(t, page.want[i].status, method, url+r[2], r[3]), page.want[i].has, page.name,
+				method, r[2])
 		}
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, stop(), nil)
 }

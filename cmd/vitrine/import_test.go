@@ -55,9 +55,7 @@ func TestImportBesideAService(t *testing.T) {
 func run1(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, code := vitrineRun(t, args...)
-	if code != 0 {
-		t.Fatalf("%v: %s", args, errs)
-	}
+	expect.Equal(fatal.T(t), code, 0, args, errs)
 	return out
 }
 
@@ -137,9 +135,7 @@ func TestImport(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, err, nil)
 }
 
 // decisionsOf returns the lines of an export by decision, without what an import does not keep: the
@@ -200,9 +196,7 @@ func TestExportsAreImports(t *testing.T) {
 	write(t, "obp.toml", "format = \"obp\"\nitems = \"item_context.csv\"")
 	report := run1(t, "import", "log.csv", "--placement", "home", "--create", "home.json", "--to", "obp", "--mapping",
 		"obp.toml")
-	if !strings.Contains(report, "59 decisions, 59 imported") {
-		t.Error(report)
-	}
+	expect.Contains(t, report, "59 decisions, 59 imported")
 	shown := regexp.MustCompile(`"shown":.*?\].*"choice":[^,}]*`)
 	law := regexp.MustCompile(`"(propensity|sampling_law)":([^{,]*|\{.*?\}),`)
 	for id, line := range decisionsOf(t, "obp") {
@@ -486,9 +480,7 @@ func TestBadImports(t *testing.T) {
 			t.Errorf("%s: %s%s\nwant %q", c.name, out, errs, want)
 		}
 	}
-	if run1(t, "export", "data") != before {
-		t.Error("a bad log has left decisions")
-	}
+	expect.Equal(t, run1(t, "export", "data"), before, "a bad log has left decisions")
 	// A new directory is gone after a bad log, and a running service's is refused.
 	write(t, "bad.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1))
 	if _, _, code := vitrineRun(t, "import", "bad.csv", "--placement", "home", "--create", "home.json", "--to",

@@ -96,12 +96,10 @@ func TestPushForms(t *testing.T) {
 		Stars      *int32   `parquet:"stars,optional"`
 	}
 	var table bytes.Buffer
-	if err := parquet.Write(&table, []line{
+	fatal.If(t, parquet.Write(&table, []line{
 		{"a", new(2.0), true, new("x | y"), `Boots, "high"`, 1.5, new("acme"), new("summer"), new(int32(4))},
 		{SKU: "b", Title: "Hat", EUR: 2},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	io.WriteString(z, "\n "+`{"sku":"a","margin":2,"stock":true,"collection":"x|y","title":"Boots, \"high\"","eur":1.5,"maker":"acme","season":"summer","stars":4}
@@ -140,9 +138,7 @@ func TestPushAndList(t *testing.T) {
 vitrine: 2 items in the file: 0 changed`, s.file("list.jsonl", list))
 	s.push("the catalogue lacks 1 item of the file", s.file("prices.jsonl", `{"id":"a","revenue":4}
 {"id":"z","revenue":4}`), "--patch")
-	if got := s.list(); !strings.Contains(got, `"revenue":4,"space":0.5`) {
-		t.Errorf("after a patch %s", got)
-	}
+	expect.Contains(t, s.list(), `"revenue":4,"space":0.5`, "after a patch")
 	s.push("2 items in the file: 0 changed", s.file("marked.jsonl", "\ufeff"+list[strings.Index(list, "\n{")+1:]+`{"id":"a","revenue":4}`), "--patch")
 	s.push("1 item in the file: 1 changed, 2 deleted", s.file("c.csv", "id,price\nc,1\n"), "--replace")
 	expect.Equal(t, s.list(), `{"id":"c","features":{"price":1}}`+"\n", "after a replacement")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/load"
 )
@@ -41,9 +42,7 @@ func TestLoad(t *testing.T) {
 		t.Error(errs)
 	}
 	_, errs = loaded(t, 1, append(few, "--key-file", path("blind"))...)
-	if !strings.Contains(errs, "forbidden") {
-		t.Error(errs)
-	}
+	expect.Contains(t, errs, "forbidden")
 	few = append(few, "--key-file", path("all"))
 	_, errs = loaded(t, 1, append(few, "--policy", "ucb-mln")...)
 	if !strings.Contains(errs, `did you mean "ucb-mnl"?`) || strings.Contains(errs, "hint:") {
@@ -59,9 +58,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
-	if !strings.Contains(errs, `created placement "load" with the policy onl-mnl`) {
-		t.Error(errs)
-	}
+	expect.Contains(t, errs, `created placement "load" with the policy onl-mnl`)
 	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--json", "--ack-log",
 		path("reported"))...)
 	var r load.Result
@@ -81,9 +78,7 @@ func TestLoad(t *testing.T) {
 	if !strings.Contains(errs3, "the placement is for other requests") || !strings.Contains(errs3, "--placement") {
 		t.Error(errs3)
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, stop(), nil)
 	for _, token := range tokens {
 		if strings.Contains(out+errs+errs2+errs3+log.text.String(), token) {
 			t.Error("a token was printed or logged")

@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"vitrine/config"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/service/host/hosttest"
@@ -162,9 +163,8 @@ policy = [{ name = "uniform" }]
 	for _, args := range [][]string{{"run", file, "--out", dir}, {"plot", dir}, {"describe", "uniform"}} {
 		var words strings.Builder
 		code := run(t.Context(), args, fullDisk{}, &words)
-		if prints := args[0] != "plot"; (code == 1 && strings.Contains(words.String(), syscall.ENOSPC.Error())) != prints {
-			t.Errorf("%q: status %d, %s", args, code, words.String())
-		}
+		expect.Equal(t, code == 1 && strings.Contains(words.String(), syscall.ENOSPC.Error()), args[0] != "plot", args,
+			"status", code, words.String())
 	}
 	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err != nil {
 		t.Error(err)

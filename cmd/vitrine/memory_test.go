@@ -33,9 +33,7 @@ func TestMemoryWaits(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "acknowledged.jsonl")
 	output, err := exec.Command(string(*program), "load", url, "--rate", *memoryRate, "--duration", memoryTime.String(),
 		"--outcomes", "0", "--ack-log", list).CombinedOutput()
-	if err != nil {
-		t.Fatalf("load: %v: %s", err, output)
-	}
+	fatal.If(t, err, "load", output)
 	stats := func() (s api.Stats) {
 		t.Helper()
 		fatal.If(t, json.Unmarshal([]byte(ask(t, 200, "GET", url+"/v1/placements/load/stats", "")), &s))

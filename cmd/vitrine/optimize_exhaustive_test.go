@@ -173,9 +173,7 @@ func TestAnswersAreTheBestOfAllSets(t *testing.T) {
 			}
 		}
 		request, err := decodeJSON(text)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		fatal.If(t, err, text)
 		var out, words bytes.Buffer
 		err = answer(terminal{&out, &words}, "x", request, &demand{})
 		if err != nil {
@@ -188,9 +186,7 @@ func TestAnswersAreTheBestOfAllSets(t *testing.T) {
 			Assortment []string `json:"assortment"`
 			Revenue    float64  `json:"expected_revenue"`
 		}
-		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-			t.Fatalf("%s: %v", &out, err)
-		}
+		fatal.If(t, json.Unmarshal(out.Bytes(), &got), &out)
 		set := 0
 		for _, id := range got.Assortment {
 			var i int

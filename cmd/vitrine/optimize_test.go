@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -154,9 +153,7 @@ func FuzzRequest(f *testing.F) {
 			Choice     map[string]float64 `json:"choice_probability"`
 			Iterations int                `json:"iterations"`
 		}
-		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-			t.Fatalf("%s: %v", &out, err)
-		}
+		fatal.If(t, json.Unmarshal(out.Bytes(), &got), &out)
 		family := fatal.Or(r.family(func(string) {}))(t)
 		sum := got.Outside
 		for _, id := range got.Assortment {
@@ -186,9 +183,7 @@ func TestGroupsWithinGroups(t *testing.T) {
 		if g.Name == `group "gg"` {
 			want = []int{1}
 		}
-		if !slices.Equal(g.Items, want) {
-			t.Errorf("%s holds %v, want %v", g.Name, g.Items, want)
-		}
+		expect.List(t, g.Items, want, g.Name, "holds")
 	}
 }
 
@@ -205,8 +200,6 @@ func BenchmarkDecode(b *testing.B) {
 	text.WriteString(`]}`)
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
-		if _, err := decodeJSON(text.Bytes()); err != nil {
-			b.Fatal(err)
-		}
+		fatal.Or(decodeJSON(text.Bytes()))(b)
 	}
 }

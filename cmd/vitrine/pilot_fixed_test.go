@@ -114,9 +114,7 @@ func TestPessimisticPilot(t *testing.T) {
 			Covariance []float64 `json:"pilot_covariance"`
 		} `json:"policy"`
 	}
-	if err := json.Unmarshal([]byte(text), &config); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	fatal.If(t, json.Unmarshal([]byte(text), &config), text)
 	model, err := choice.ReadModel("model.json")
 	fatal.If(t, err)
 	p := config.Policy
@@ -131,10 +129,8 @@ func TestPessimisticPilot(t *testing.T) {
 	expect.Equal(t, shell(t, "vitrine pilot model.json home.json --no-learning --pessimistic 0"),
 		shell(t, "vitrine pilot model.json home.json --no-learning"), "a pessimism of 0 gives")
 	for _, level := range []string{"-1", "NaN", "Inf"} {
-		if got := shell(t, "vitrine pilot model.json home.json --pessimistic="+level); !strings.Contains(got,
-			"must be a number of standard errors, at least 0") {
-			t.Errorf("--pessimistic=%s: %s", level, got)
-		}
+		expect.Contains(t, shell(t, "vitrine pilot model.json home.json --pessimistic="+level),
+			"must be a number of standard errors, at least 0", "--pessimistic", level)
 	}
 	whole := fatal.Or(os.ReadFile("model.json"))(t)
 	var fields map[string]any
@@ -145,12 +141,8 @@ func TestPessimisticPilot(t *testing.T) {
 	}
 	fatal.If(t, os.WriteFile("model.json", whole, 0o644))
 	for _, flags := range []string{"--pessimistic 1", "--pessimistic 1 --no-learning", ""} {
-		if got := shell(t, strings.TrimSpace("vitrine pilot model.json home.json "+flags)); !strings.Contains(got,
-			"the model has no covariance") {
-			t.Errorf("without a covariance, flags %q: %s", flags, got)
-		}
+		expect.Contains(t, shell(t, strings.TrimSpace("vitrine pilot model.json home.json "+flags)),
+			"the model has no covariance", "without a covariance, flags", flags)
 	}
-	if got := shell(t, "vitrine pilot model.json home.json --no-learning"); !strings.Contains(got, `"update": "none"`) {
-		t.Error(got)
-	}
+	expect.Contains(t, shell(t, "vitrine pilot model.json home.json --no-learning"), `"update": "none"`)
 }

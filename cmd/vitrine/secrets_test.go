@@ -122,13 +122,11 @@ func certify(t *testing.T, dir string) (secret string) {
 	certificate := fatal.Or(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
 	private := fatal.Or(x509.MarshalPKCS8PrivateKey(key))(t)
 	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
-	if err := errors.Join(
+	fatal.If(t, errors.Join(
 		os.WriteFile(filepath.Join(dir, "cert.pem"),
 			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600),
 		os.WriteFile(filepath.Join(dir, "key.pem"), text, 0o600),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	return strings.Split(string(text), "\n")[1]
 }
 

@@ -171,9 +171,7 @@ func TestServeRestarts(t *testing.T) {
 		if _, warned := log.line("a snapshot is unusable: more of the log is replayed"); warned != prepare.warn {
 			t.Errorf("%s: warned %v", prepare.name, warned)
 		}
-		if err := stop(); err != nil {
-			t.Errorf("%s: %v", prepare.name, err)
-		}
+		expect.Error(t, stop(), nil, prepare.name)
 		if _, err := os.Stat(snapshot); err != nil {
 			t.Errorf("%s: %v", prepare.name, err)
 		}

@@ -24,9 +24,7 @@ func built(t *testing.T, word string, flags ...string) string {
 func tool(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
-	}
+	fatal.If(t, err, name, args, out)
 	return string(out)
 }
 
@@ -96,9 +94,7 @@ func written(t *testing.T, text string) string {
 // The running test has an ID, the same each time.
 func TestOwnID(t *testing.T) {
 	first := fatal.Or(Sum())(t)
-	if len(first) != 12 {
-		t.Errorf("ID %q", first)
-	}
+	expect.Equal(t, len(first), 12, "ID", first)
 	file := fatal.Or(os.Executable())(t)
 	expect.Equal(t, idOf(t, file), first, "ID", first, "then")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,6 +39,22 @@ func Equal[V any](t TB, got, want V, called ...any) {
 		return
 	}
 	t.Error(fmt.Sprintf("%s-want +got:\n%s", prefix(words), diff))
+}
+
+// List reports a list of other elements than want's. called names the list in the report.
+func List[E comparable](t TB, got, want []E, called ...any) {
+	if !slices.Equal(got, want) {
+		t.Helper()
+		t.Error(fmt.Sprintf("%s%v, want %v", prefix(called), got, want))
+	}
+}
+
+// Contains reports a text without the wanted part. called names the text in the report.
+func Contains(t TB, text, part string, called ...any) {
+	if !strings.Contains(text, part) {
+		t.Helper()
+		t.Error(fmt.Sprintf("%s%q is not in\n%s", prefix(called), part, text))
+	}
 }
 
 // Error reports an error that is not want and does not wrap it. called names the call in the report.

@@ -34,9 +34,7 @@ func TestTexts(t *testing.T) {
 		for want, holds := range c.holds {
 			r := &reports{T: t}
 			c.check(call(broken))(r, want, "printing")
-			if (len(r.all) == 0) != holds {
-				t.Errorf("%s of %q reports %q", c.name, want, r.all)
-			}
+			expect.Equal(t, len(r.all) == 0, holds, c.name, "of", want, "reports", r.all)
 			before := len(r.all)
 			c.check(call(nil))(r, want)
 			if len(r.all) == before {
@@ -51,16 +49,20 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-func TestEqual(t *testing.T) {
+func TestValues(t *testing.T) {
 	r := &reports{T: t}
 	expect.Equal(r, 3, 3)
 	expect.Equal(r, []int(nil), []int{}, cmpopts.EquateEmpty(), "pages")
 	if len(r.all) > 0 {
 		t.Errorf("reports %q", r.all)
 	}
+	expect.Contains(r, "3 pages", "pages")
 	expect.Equal(r, 3, 4, "pages", 7)
 	expect.Equal(r, []int{3}, []int{4}, "pages")
-	if len(r.all) != 2 || r.all[0] != "pages 7: 3, want 4" || !strings.HasPrefix(r.all[1], "pages: -want +got:\n") {
+	expect.Contains(r, "3 pages", "ink", "the report")
+	expect.List(r, []int{}, nil)
+	expect.List(r, []int{3}, []int{4}, "pages")
+	if len(r.all) != 4 || r.all[3] != "pages: [3], want [4]" || r.all[2] != "the report: \"ink\" is not in\n3 pages" || r.all[0] != "pages 7: 3, want 4" || !strings.HasPrefix(r.all[1], "pages: -want +got:\n") {
 		t.Errorf("reports %q", r.all)
 	}
 }

@@ -7,11 +7,11 @@ type TB interface {
 	Fatal(...any)
 }
 
-// If ends the test if err is not nil.
-func If(t TB, err error) {
+// If ends the test if err is not nil. called names the call in the report.
+func If(t TB, err error, called ...any) {
 	if err != nil {
 		t.Helper()
-		t.Fatal(err)
+		t.Fatal(append(called, err)...)
 	}
 }
 
@@ -26,11 +26,11 @@ func (e ender) Error(args ...any) {
 }
 
 // Or returns a function that returns v, or ends the test if err is not nil: v := fatal.Or(f())(t).
-func Or[V any](v V, err error) func(t TB) V {
-	return func(t TB) V {
+func Or[V any](v V, err error) func(t TB, called ...any) V {
+	return func(t TB, called ...any) V {
 		if err != nil {
 			t.Helper()
-			t.Fatal(err)
+			If(t, err, called...)
 		}
 		return v
 	}

@@ -23,7 +23,5 @@ func TestReleaseBesideAChild(t *testing.T) {
 	expect.Fails(take())(t, ErrTaken)
 	fatal.If(t, l.Release())
 	again := fatal.Or(take())(t)
-	if err := again.Release(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, again.Release(), nil)
 }

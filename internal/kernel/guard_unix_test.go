@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -53,9 +54,7 @@ func newArena(t *testing.T) *arena {
 			syscall.Mmap(-1, 0, 66*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE),
 		)(t)
 		t.Cleanup(func() {
-			if err := syscall.Munmap(slot); err != nil {
-				t.Error(err)
-			}
+			expect.Error(t, syscall.Munmap(slot), nil)
 		})
 		for _, guard := range [][]byte{slot[:page], slot[len(slot)-page:]} {
 			fatal.If(t, syscall.Mprotect(guard, syscall.PROT_NONE))
@@ -104,9 +103,7 @@ func (a *arena) guard(t *testing.T, what string, call func() []float64) []float6
 			t.Fatalf("%s: %v", what, fault)
 		}
 		for _, p := range a.canaries {
-			if *p != canary {
-				t.Fatalf("%s: writes beside its arguments", what)
-			}
+			expect.Equal(fatal.T(t), *p, canary, what, "writes beside its arguments")
 		}
 	}()
 	return call()

@@ -326,9 +326,7 @@ func TestKernelsAreDeterministic(t *testing.T) {
 				shifted = shifted%7 + 1
 				return make([]float64, n+shifted)[shifted:]
 			}), 31, 76)
-			if !slices.Equal(first, again) {
-				t.Errorf("%s differs", k.name)
-			}
+			expect.List(t, first, again, k.name, "differs")
 		}
 	})
 }

@@ -139,8 +139,7 @@ func TestViolations(t *testing.T) {
 		{"not Go's business", "figure/testdata/x.go", []string{"vitrine/cmd/vitrine"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := fatal.Or(violations(fstest.MapFS{c.file: imports(c.imports...)}, "vitrine"))(t)
-			expect.Equal(t, got, c.want)
+			expect.Equal(t, fatal.Or(violations(fstest.MapFS{c.file: imports(c.imports...)}, "vitrine"))(t), c.want)
 		})
 	}
 }

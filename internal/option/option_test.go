@@ -67,9 +67,7 @@ func TestList(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	if err := option.Check(legal()); err != nil {
-		t.Errorf("legal options: %v", err)
-	}
+	expect.Error(t, option.Check(legal()), nil, "legal options")
 	for want, change := range map[string]func(*options){
 		"": func(o *options) {
 			*o = options{inner{0, "adam"}, 0, 0.5, -9, "map", 0, 0, nil, 2, 1, math.Inf(1), true, -1}
@@ -113,9 +111,7 @@ func TestEmbeddedOptionsAreRefined(t *testing.T) {
 		inner `range:"pilot: adam|map|none" doc:"lambda: of this struct"`
 	}
 	o := refined{inner{Lambda: 1, Pilot: "none"}}
-	if err := option.Check(o); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, option.Check(o), nil)
 	if err := option.Check(o.inner); err == nil {
 		t.Error("the embedded struct takes the word too")
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/replace"
 )
@@ -84,9 +85,7 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 
 func TestSync(t *testing.T) {
 	dir := t.TempDir()
-	if err := replace.Sync(dir); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, replace.Sync(dir), nil)
 	if err := replace.Sync(filepath.Join(dir, "missing")); err == nil && runtime.GOOS != "windows" {
 		t.Error("no error for a directory that is not there")
 	}

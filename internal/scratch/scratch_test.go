@@ -30,13 +30,9 @@ func TestMatrix(t *testing.T) {
 		t.Errorf("the view is %v, want %v", got, want)
 	}
 	m.Set(0, 0, 5)
-	if x.At(1, 1) != 5 {
-		t.Error("the view is a copy")
-	}
+	expect.Equal(t, x.At(1, 1), 5, "the view is a copy")
 	m.Reshape(1, 4).Set(0, 0, 7)
-	if x.At(1, 1) != 5 {
-		t.Error("a shape after a view writes to what was viewed")
-	}
+	expect.Equal(t, x.At(1, 1), 5, "a shape after a view writes to what was viewed")
 	if r, c := m.Dims(); r != 1 || c != 4 {
 		t.Errorf("the shape is %d×%d, want 1×4", r, c)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"vitrine/internal/expect"
 )
 
 // pipes is a listener in memory.
@@ -265,9 +267,7 @@ func TestClosedWhileItAsks(t *testing.T) {
 			t.Errorf("the next one is not closed: %v", err)
 		}
 		l.State(idle, http.StateClosed)
-		if err := <-taken; err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, <-taken, nil)
 	})
 }
 

@@ -112,9 +112,7 @@ func TestLogicalTypes(t *testing.T) {
 	fatal.If(t, w.Close())
 	for _, texts := range []bool{false, true} {
 		tab := fatal.Or(open(t, b.Bytes(), table.Options{Texts: texts}))(t)
-		if !slices.Equal(tab.Nested(), []string{"g.list.element"}) {
-			t.Errorf("nested: %q", tab.Nested())
-		}
+		expect.List(t, tab.Nested(), []string{"g.list.element"}, "nested")
 		columns := []int{0, 1, 3, 4, 5, 2}
 		want := []string{"3000000000", "3000000000", "19.95", "-20", "123e4567-e89b-12d3-a456-426614174000",
 			"18446744073709551615"}
@@ -231,9 +229,7 @@ func TestNoColumn(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if got := table.NestedColumns(nested); !slices.Equal(got, []string{"tags", "user"}) {
-		t.Errorf("%q", got)
-	}
+	expect.List(t, table.NestedColumns(nested), []string{"tags", "user"})
 }
 
 // Compressed Parquet must fit in memory, so its size is limited.

@@ -110,10 +110,8 @@ func TestCaptionsAreTrue(t *testing.T) {
 				}
 				head := strings.ToLower(f.Heads[j])
 				if f.Name == "linear" || f.Name == "positions" {
-					if strings.HasPrefix(head, "equal") != (file.Revenue.Kind == "one") {
-						t.Errorf("%s has the revenues %s and stands under %q",
-							p.Experiment, file.Revenue.Kind, f.Heads[j])
-					}
+					expect.Equal(t, strings.HasPrefix(head, "equal"), file.Revenue.Kind == "one", p.Experiment,
+						"has the revenues", file.Revenue.Kind, "and stands under", f.Heads[j])
 					continue
 				}
 				if truth := map[string]string{"mlp": "realizability",

@@ -46,8 +46,7 @@ func written(t *testing.T) string {
 
 func TestReadIsWhatWriteWrote(t *testing.T) {
 	dir := written(t)
-	got := fatal.Or(Read(dir))(t)
-	expect.Equal(t, got, small(), cmpopts.EquateApprox(1e-8, 0))
+	expect.Equal(t, fatal.Or(Read(dir))(t), small(), cmpopts.EquateApprox(1e-8, 0))
 }
 
 func TestReadErrors(t *testing.T) {
@@ -131,9 +130,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("box %v", l.Setting.Box)
 			}
 		}
-		if len(l.Global) != 2 {
-			t.Fatalf("global minima %v", l.Global)
-		}
+		expect.Equal(fatal.T(t), len(l.Global), 2, "global minima", l.Global)
 		if decodeSlice([]byte(slice), l) == nil && !(l.Slice[len(l.Slice)-1].Position > l.Slice[0].Position) {
 			t.Errorf("slice %v", l.Slice)
 		}

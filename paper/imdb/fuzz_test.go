@@ -28,8 +28,7 @@ func FuzzLine(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got := fatal.Or(parseLine(asLines([]Review{want})))(t)
-		expect.Equal(t, got, want)
+		expect.Equal(t, fatal.Or(parseLine(asLines([]Review{want})))(t), want)
 		_ = want.Key()
 	})
 }
@@ -44,8 +43,7 @@ func FuzzTar(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got := fatal.Or(readTar(bytes.NewReader(asTar(want)), "archive"))(t)
-		expect.Equal(t, got, want)
+		expect.Equal(t, fatal.Or(readTar(bytes.NewReader(asTar(want)), "archive"))(t), want)
 	})
 }
 

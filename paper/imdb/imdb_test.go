@@ -197,9 +197,7 @@ func TestReadersAgree(t *testing.T) {
 			if done != total || total == 0 {
 				t.Errorf("progress ends at %d of %d", done, total)
 			}
-			if digest(got) != digest(want) {
-				t.Error("another digest")
-			}
+			expect.Equal(t, digest(got), digest(want), "another digest")
 		})
 	}
 }

@@ -215,8 +215,7 @@ func TestPrepareStops(t *testing.T) {
 					}
 				}
 				cache := filepath.Join(dir, "cache")
-				_, err := Prepare(ctx, path, cache, report)
-				expect.Error(t, err, context.Canceled)
+				expect.Fails(Prepare(ctx, path, cache, report))(t, context.Canceled)
 				expect.Equal(t, l.stages, whole[:i+1], "stages")
 				expect.Fails(os.Stat(cache))(t, os.ErrNotExist, "the cache is there")
 			})

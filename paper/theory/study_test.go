@@ -80,8 +80,7 @@ func TestStudy(t *testing.T) {
 	}
 
 	fatal.If(t, r.Write(dir))
-	back := fatal.Or(theory.Read(dir))(t)
-	expect.Equal(t, back, r, "written and read")
+	expect.Equal(t, fatal.Or(theory.Read(dir))(t), r, "written and read")
 	for name, head := range map[string]string{
 		"coverage.csv":  "beta,covered,always,needed,",
 		"path.csv":      "beta,round,radius,low,distance,high,potential,bound\n",

@@ -176,9 +176,8 @@ func TestCoverageAgainstItsDefinition(t *testing.T) {
 		near(t, "the distance of the pilot", d["pilot"], distance*distance)
 		near(t, "what is covered", d["covered"], covered/float64(len(l.centers)))
 		near(t, "what is needed", d["needed"], needed)
-		if always := d["always"] == 1; always != (d["covered"] == 1) {
-			t.Errorf("β_T = %v: always = %v with %v covered", beta, d["always"], d["covered"])
-		}
+		expect.Equal(t, d["always"] == 1, d["covered"] == 1, "β_T", beta, "always", d["always"], "with", d["covered"],
+			"covered")
 		for _, round := range []int{36, 120} {
 			if _, ok := d[fmt.Sprintf("distance.%d", round)]; !ok {
 				t.Errorf("no distance in round %d", round)

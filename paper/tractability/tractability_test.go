@@ -105,8 +105,7 @@ func TestMeasurementsContinue(t *testing.T) {
 	if err := measure(t, t.Context(), s.Has, keep); err != nil || len(s.Points) != 4 {
 		t.Fatalf("%d points, error %v", len(s.Points), err)
 	}
-	read := fatal.Or(tractability.Read(dir))(t)
-	expect.Equal(t, read, s, "what was written and read")
+	expect.Equal(t, fatal.Or(tractability.Read(dir))(t), s, "what was written and read")
 	record.Version = "2"
 	if s, err := tractability.Open(dir, record); err != nil || len(s.Points) != 0 {
 		t.Errorf("%v, error %v: points of another version are not continued", s, err)

@@ -149,9 +149,7 @@ func TestProcessMoves(t *testing.T) {
 	d.heard()
 	watch()
 	d.heard("problem.ended no water")
-	if !strings.Contains(d.Here(), filepath.Dir(moved)) {
-		t.Errorf("it runs %s", d.Here())
-	}
+	expect.Contains(t, d.Here(), filepath.Dir(moved), "it runs")
 }
 
 // The vector is the one of the standard's documentation.

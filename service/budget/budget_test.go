@@ -23,20 +23,14 @@ func TestPlacementsHoldThreeQuarters(t *testing.T) {
 	if err := b.Hold(51); !errors.As(err, &full) || *full != (budget.FullError{Need: 51, Held: 700, Max: 750}) {
 		t.Errorf("51 of the 50 that are left: %v", err)
 	}
-	if err := b.Hold(50); err != nil {
-		t.Errorf("50 of the 50 that are left: %v", err)
-	}
+	expect.Error(t, b.Hold(50), nil, "50 of the 50 that are left")
 	b.Charge(100)
 	if u := b.Usage(); u != (budget.Usage{Size: 1000, Placements: 850}) || u.Over() != 100 {
 		t.Errorf("%+v exceeds by %d", u, u.Over())
 	}
-	if err := b.Hold(0); err != nil {
-		t.Errorf("nothing, of nothing that is left: %v", err)
-	}
+	expect.Error(t, b.Hold(0), nil, "nothing, of nothing that is left")
 	b.Charge(-850)
-	if err := b.Hold(750); err != nil {
-		t.Errorf("after all was returned: %v", err)
-	}
+	expect.Error(t, b.Hold(750), nil, "after all was returned")
 }
 
 // Requests get the memory that placements leave, and at least a quarter of the whole.
@@ -47,9 +41,8 @@ func TestRequestsPart(t *testing.T) {
 		b.Charge(c.held)
 		for p, maximum := range map[budget.Purpose]int64{budget.Body: c.body, budget.Work: c.work} {
 			expect.Error(t, b.Take(t.Context(), p, maximum+1, patience), budget.ErrNever, c.held, p, maximum+1)
-			if err := b.Take(t.Context(), p, maximum, patience); err != nil {
-				t.Errorf("%d held, purpose %d: %d bytes: %v", c.held, p, maximum, err)
-			}
+			expect.Error(t, b.Take(t.Context(), p, maximum, patience), nil, c.held, "held, purpose", p, maximum,
+				"bytes")
 		}
 		if u := b.Usage(); u.Requests != c.body+c.work {
 			t.Errorf("%d held: %+v", c.held, u)
@@ -175,12 +168,8 @@ func TestNeverMoreThanThePart(t *testing.T) {
 			rng := rand.New(rand.NewPCG(i, 1))
 			for range 200 {
 				body, work := 1+rng.Int64N(250), 1+rng.Int64N(750)
-				if err := b.Take(t.Context(), budget.Body, body, patience); err != nil {
-					t.Error(err)
-				}
-				if err := b.Take(t.Context(), budget.Work, work, patience); err != nil {
-					t.Error(err)
-				}
+				expect.Error(t, b.Take(t.Context(), budget.Body, body, patience), nil)
+				expect.Error(t, b.Take(t.Context(), budget.Work, work, patience), nil)
 				if u := b.Usage(); u.Requests > u.Size {
 					t.Errorf("%+v", u)
 				}
@@ -198,13 +187,9 @@ func TestNeverMoreThanThePart(t *testing.T) {
 
 func TestNoBudget(t *testing.T) {
 	var b *budget.Budget
-	if err := b.Hold(1 << 60); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, b.Hold(1<<60), nil)
 	b.Charge(1 << 60)
-	if err := b.Take(t.Context(), budget.Work, 1<<60, patience); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, b.Take(t.Context(), budget.Work, 1<<60, patience), nil)
 	b.Give(budget.Work, 1)
 	if u := b.Usage(); u != (budget.Usage{}) {
 		t.Errorf("%+v", u)

@@ -183,9 +183,7 @@ func compare(t *rapid.T, c *Catalogue, want model, version uint64) {
 		}
 		values := fatal.Or(new(feature.Placer).Item(item.Features, c.Split().Schema(), func() string { return "" }))(t)
 		fatal.Or(c.Split().Items(row, []api.Item{{Features: values}}))(t)
-		if !slices.Equal(row, c.Row(slot)) {
-			t.Fatalf("item %q has the row %v, want %v", id, c.Row(slot), row)
-		}
+		expect.List(fatal.T(t), row, c.Row(slot), "item", id, "has the row")
 		whole, err := Encode(item, c.Split().Schema(), "")
 		if err != nil || !c.Has(whole) {
 			t.Fatalf("item %q is %v, want %v: %v", id, c.Item(slot), item, err)
@@ -392,9 +390,7 @@ func TestLearn(t *testing.T) {
 		if err != nil || c.Split().Schema() != s {
 			t.Fatal(err)
 		}
-		if !slices.Equal(c.Rows(), want.Rows()) {
-			t.Errorf("after %v the rows are not those of a new catalogue", seen)
-		}
+		expect.List(t, c.Rows(), want.Rows(), "after", seen, "the rows are not those of a new catalogue")
 		expect.Equal(t, slices.Equal(c.Rows(), before), seen.Feature == "place", "after", seen, "the rows are the same")
 	}
 }

@@ -86,9 +86,7 @@ func TestBadFilters(t *testing.T) {
 	} {
 		_, err := selected(c, nil, text, 0)
 		if want == "" {
-			if err != nil {
-				t.Errorf("%.40s: %v", text, err)
-			}
+			expect.Error(t, err, nil, text)
 			continue
 		}
 		expect.Part(err)(t, want, text)

@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 )
 
 // Pages agree with a slice, and count the bytes of each text and its length. A text that was read stays valid.
@@ -40,8 +43,6 @@ func TestPages(t *testing.T) {
 			t.Fatalf("step %d: %d texts of %d bytes on %d pages, want %d of %d",
 				step, p.n, p.bytes, len(p.pages), len(want), bytes)
 		}
-		if read != was {
-			t.Fatalf("step %d: a text that was read has changed", step)
-		}
+		expect.Equal(fatal.T(t), read, was, "step", step, "a text that was read has changed")
 	}
 }

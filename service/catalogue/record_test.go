@@ -35,9 +35,7 @@ func TestRecords(t *testing.T) {
 			return byName
 		}))
 		slices.Reverse(got.Features)
-		if record(t, &got, s) != text {
-			t.Fatalf("item %d has two records", i)
-		}
+		expect.Equal(fatal.T(t), record(t, &got, s), text, "item", i, "has two records")
 	}
 }
 
@@ -142,9 +140,7 @@ func TestPatch(t *testing.T) {
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if r != record(t, read(want), s) {
-			t.Errorf("%s is another item than %s", patch, want)
-		}
+		expect.Equal(t, r, record(t, read(want), s), patch, "is another item than", want)
 	}
 	if _, ok, err := c.Patch(&api.CatalogueItem{ID: "b"}, ""); ok || err != nil {
 		t.Errorf("an unknown item is patched: %v", err)

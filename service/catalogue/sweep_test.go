@@ -158,9 +158,7 @@ func TestFiltersDuringChanges(t *testing.T) {
 		for range 4 {
 			text, means := drawFilter(rng, 3)
 			p, err := c.compile(text)
-			if err != nil {
-				t.Fatalf("%s: %v", text, err)
-			}
+			fatal.If(t, err, text)
 			g := &Groups{by: GroupsBy{Attribute: "season"}}
 			for done := false; !done; {
 				_, of := c.slice(p)
@@ -340,20 +338,12 @@ func TestWork(t *testing.T) {
 		if err := filter(ctx, 2); !errors.As(err, &busy) || busy.After != 3*time.Second {
 			t.Fatalf("in debt: %v", err)
 		}
-		if err := filter(ctx, 1); err != nil {
-			t.Errorf("a filter that is there: %v", err)
-		}
+		expect.Error(t, filter(ctx, 1), nil, "a filter that is there")
 		putAttributed(t, c, 0, 10, 5, 1)
-		if err := filter(ctx, 1); err != nil {
-			t.Errorf("a filter that is there, after a change: %v", err)
-		}
-		if err := filter(WithWork(t.Context(), other), 3); err != nil {
-			t.Errorf("another caller: %v", err)
-		}
+		expect.Error(t, filter(ctx, 1), nil, "a filter that is there, after a change")
+		expect.Error(t, filter(WithWork(t.Context(), other), 3), nil, "another caller")
 		time.Sleep(busy.After)
-		if err := filter(ctx, 2); err != nil {
-			t.Errorf("after the debt is paid: %v", err)
-		}
+		expect.Error(t, filter(ctx, 2), nil, "after the debt is paid")
 		time.Sleep(time.Hour)
 		expect.Equal(t, mine.spend(0), comparisonsPerSecond*savedSeconds, "are saved up")
 
@@ -370,16 +360,12 @@ func TestWork(t *testing.T) {
 		gone, leaves := context.WithCancel(ctx)
 		leaves()
 		expect.Error(t, filter(gone, 4), context.Canceled)
-		if err := filter(WithWork(t.Context(), other), 5); err != nil {
-			t.Errorf("another caller: %v", err)
-		}
+		expect.Error(t, filter(WithWork(t.Context(), other), 5), nil, "another caller")
 		done := make(chan error)
 		go func() { done <- filter(ctx, 6) }()
 		synctest.Wait()
 		leave[0]()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, <-done, nil)
 	})
 }
 

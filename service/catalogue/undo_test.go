@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
@@ -53,9 +54,8 @@ func TestUndo(t *testing.T) {
 		for f.Version > 0 {
 			ch := changes[f.Version]
 			fatal.If(t, f.Revert(ch.before, ch.put, ch.deleted, ch.undo))
-			if got := slices.Collect(f.Records()); !slices.Equal(got, states[f.Version]) {
-				t.Fatalf("version %d has the records %q, want %q", f.Version, got, states[f.Version])
-			}
+			expect.List(fatal.T(t), slices.Collect(f.Records()), states[f.Version], "version", f.Version,
+				"has the records")
 			if rapid.Bool().Draw(t, "goes on") {
 				step()
 			}

@@ -175,9 +175,7 @@ func TestServersDie(t *testing.T) {
 					called <- struct{}{}
 					<-dead
 				}
-				if err := k.Outcome(t.Context(), "home", "d", ""); err != nil {
-					t.Error(err)
-				}
+				expect.Error(t, k.Outcome(t.Context(), "home", "d", ""), nil)
 			}
 		})
 	}
@@ -211,9 +209,7 @@ func TestReadYourWrites(t *testing.T) {
 					queries = append(queries, r.URL.RawQuery)
 					return reply(200, "application/json", "{}"), nil
 				}
-				if r.URL.RawQuery != "" {
-					t.Errorf("a change asks for %s", r.URL)
-				}
+				expect.Equal(t, r.URL.RawQuery, "", "a change asks for", r.URL)
 				entry := entries[0]
 				entries = entries[1:]
 				return reply(204, "", "", "Vitrine-Entry", entry), nil
@@ -231,8 +227,6 @@ func TestReadYourWrites(t *testing.T) {
 			want = []string{"from=0&limit=5", "entry=7&from=0&limit=5", "entry=12&from=0&limit=5",
 				"entry=12&from=0&limit=5", "entry=12&from=0&limit=5", "entry=12&from=0&limit=5"}
 		}
-		if !slices.Equal(queries, want) {
-			t.Errorf("reads ask %q, want %q", queries, want)
-		}
+		expect.List(t, queries, want, "reads ask")
 	}
 }

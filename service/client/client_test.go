@@ -178,8 +178,7 @@ func TestCalls(t *testing.T) {
 			if network.way != nil {
 				c = s.client(network.way(new(atomic.Int64)))
 			}
-			created := fatal.Or(c.Put(ctx, "home", home))(t)
-			expect.Equal(t, created, network.way == nil, "created is")
+			expect.Equal(t, fatal.Or(c.Put(ctx, "home", home))(t), network.way == nil, "created is")
 			if fatal.Or(c.Put(ctx, "home", home))(t) {
 				t.Error("created twice")
 			}

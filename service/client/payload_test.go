@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
@@ -13,9 +14,7 @@ import (
 func TestPayload(t *testing.T) {
 	for _, p := range []payload{{}, {head: "head"}, {rest: []byte("rest")}, {head: "head", rest: []byte("rest")}} {
 		want := []byte(p.head + string(p.rest))
-		if err := iotest.TestReader(p.open(), want); err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, iotest.TestReader(p.open(), want), nil)
 		var b bytes.Buffer
 		if n, err := io.Copy(&b, p.open()); err != nil || n != int64(len(want)) || b.String() != string(want) {
 			t.Errorf("%q, %d, %v, want %q", b.String(), n, err, want)

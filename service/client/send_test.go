@@ -89,9 +89,7 @@ func TestWaits(t *testing.T) {
 				s := &scripted{answers: c.answers}
 				k := &client.Client{Base: "http://x", HTTP: s, Jitter: func() float64 { return c.jitter }}
 				fatal.If(t, k.Outcome(t.Context(), "home", "d", ""))
-				if !slices.Equal(s.came, c.came) {
-					t.Errorf("attempts at %v, want %v", s.came, c.came)
-				}
+				expect.List(t, s.came, c.came, "attempts at")
 			})
 		})
 	}

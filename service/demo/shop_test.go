@@ -109,21 +109,15 @@ func TestRefusals(t *testing.T) {
 		{404, "GET", "/demo/none", "", "there is nothing at this path"},
 		{405, "PUT", "/demo/state", "", "the method must be"},
 	} {
-		if text := s.ask(t, c.status, c.method, c.path, c.body, nil); !strings.Contains(text, c.want) {
-			t.Errorf("%s %s %s: %s, want %s", c.method, c.path, c.body, text, c.want)
-		}
+		expect.Contains(t, s.ask(t, c.status, c.method, c.path, c.body, nil), c.want, c.method, c.path, c.body)
 	}
 	s.ask(t, 200, "POST", "/demo/visits/"+visit.Decision, `{"taken":""}`, nil)
 	text := s.ask(t, 409, "POST", "/demo/visits/"+visit.Decision, fmt.Sprintf(`{"taken":%q}`, visit.Before.Items[0].ID),
 		nil)
-	if !strings.Contains(text, "conflict") {
-		t.Errorf("another choice of the same visit: %s", text)
-	}
+	expect.Contains(t, text, "conflict", "another choice of the same visit")
 	s.Demo.service.Store(nil)
-	if text := s.ask(t, 503, "POST", "/demo/visits", `{"kind":"student"}`, nil); !strings.Contains(text,
-		"not open yet") {
-		t.Errorf("a closed shop: %s", text)
-	}
+	expect.Contains(t, s.ask(t, 503, "POST", "/demo/visits", `{"kind":"student"}`, nil), "not open yet",
+		"a closed shop")
 	s.ask(t, 503, "POST", "/demo/visits/"+visit.Decision, `{"taken":""}`, nil)
 	var state struct{ Open bool }
 	if s.ask(t, 200, "GET", "/demo/state", "", &state); state.Open {
@@ -135,9 +129,7 @@ func TestRefusals(t *testing.T) {
 func TestBeforeRun(t *testing.T) {
 	s := opened(t, halfSeason)
 	s.Demo.service.Store(nil)
-	if text := s.ask(t, 200, "GET", "/demo/state", "", nil); !strings.Contains(text, `"open":false`) {
-		t.Errorf("before it runs: %s", text)
-	}
+	expect.Contains(t, s.ask(t, 200, "GET", "/demo/state", "", nil), `"open":false`, "before it runs")
 }
 
 // The picture of each product is well-formed, and no two are alike.
@@ -151,9 +143,7 @@ func TestPictures(t *testing.T) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatalf("%s: %v", p.ID, err)
-			}
+			fatal.If(t, err, p.ID)
 			if e, ok := token.(xml.StartElement); ok && (e.Name.Local == "script" ||
 				slices.ContainsFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == "style" })) {
 				t.Errorf("%s has a %s", p.ID, e.Name.Local)

@@ -37,9 +37,7 @@ func TestBasketsByHand(t *testing.T) {
 	if k := e.Counts.Calibration; k.Revenue != 2 || k.Predicted != 1.5 || k.Bins[5].Purchases != 1 {
 		t.Errorf("%+v", k)
 	}
-	if e.Items.all.earned != 2 {
-		t.Errorf("%+v", e.Items.all)
-	}
+	expect.Equal(t, e.Items.all.earned, 2, e.Items.all)
 	want := map[string]*Sold{"b": {Shown: 1, Taken: 1, Revenue: 5, Last: 1}, "c": {Shown: 1, Last: 1},
 		"a": {Shown: 1, Taken: 1, Revenue: 1, Last: 1}}
 	expect.Equal(t, e.Items.sold, want)

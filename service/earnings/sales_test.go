@@ -286,22 +286,17 @@ func TestWait(t *testing.T) {
 	for range 32 - 18 {
 		s.leave(decided(0, 0, 1), 100*second, time.Hour)
 	}
-	if want := 256 * second; s.wait != want {
-		t.Errorf("with later sales it waits %v", time.Duration(s.wait))
-	}
+	expect.Equal(t, s.wait, 256*second, "with later sales it waits", time.Duration(s.wait))
 	for range 32 {
 		s.leave(decided(0, 0, 1), second, time.Hour)
 	}
-	if want := 256 * second; s.wait != want {
-		t.Errorf("with earlier sales it waits %v", time.Duration(s.wait))
-	}
+	expect.Equal(t, s.wait, 256*second, "with earlier sales it waits", time.Duration(s.wait))
 	again := s.again(time.Hour) // 64 sales, and an apprenticeship
 	for range 64 {
 		again.leave(decided(0, 0, 1), 1000*second, time.Hour)
 	}
-	if want := 2048 * second; again.wait != want {
-		t.Errorf("with later sales in the next apprenticeship it waits %v", time.Duration(again.wait))
-	}
+	expect.Equal(t, again.wait, 2048*second, "with later sales in the next apprenticeship it waits",
+		time.Duration(again.wait))
 }
 
 // Decisions count in the order in which they were made, once all decisions in a lot are closed or overdue. Later sales
@@ -406,9 +401,7 @@ func TestDays(t *testing.T) {
 			s.day, s.before[taken].N, s.today[taken].N)
 	}
 	add(500, 50, 2*day)
-	if s.day != 2 {
-		t.Error("a day ends with 4,500 decisions")
-	}
+	expect.Equal(t, s.day, 2, "a day ends with 4,500 decisions")
 	add(500, 50, 2*day+1)
 	add(1, 1, 2*day+2)
 	if want := s.before[taken]; s.day != 3 || want.N != 5000 || s.sold(taken) != want.Low(0.002/4/2/6) {

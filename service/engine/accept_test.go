@@ -73,9 +73,7 @@ func FuzzAccept(f *testing.F) {
 	f.Add([]byte{200})
 	f.Fuzz(func(t *testing.T, proposal []byte) {
 		answer := e.Accept(t.Context(), proposal, 1)
-		if _, err := engine.DecodeAnswer(answer); err != nil {
-			t.Fatalf("%q: %v", answer, err)
-		}
+		fatal.Or(engine.DecodeAnswer(answer))(t, answer)
 		fatal.If(t, e.Failure())
 	})
 }

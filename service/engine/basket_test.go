@@ -145,8 +145,7 @@ func TestBadBaskets(t *testing.T) {
 		`item "sku9": the item was not shown in decision "a"`: {
 			{Item: "sku0"}, {Item: "sku9"}},
 	} {
-		err := e.Choose(t.Context(), "home", "a", choices, 1)
-		expect.Part(err)(t, want)
+		expect.Part(e.Choose(t.Context(), "home", "a", choices, 1))(t, want)
 	}
 	if _, ok := lastBody(t, store).(*eventlog.Offered); !ok {
 		t.Error("the log has an outcome")
@@ -283,9 +282,7 @@ func TestUnitsAreLearned(t *testing.T) {
 		slices.Repeat([]vitrine.Choice{2}, 19)...)}
 	expect.Equal(fatal.T(t), len(rounds), len(want), "rounds")
 	for k := range want {
-		if !slices.Equal(sorted(rounds[k]), want[k]) {
-			t.Errorf("round %d: %v, want %v", k, rounds[k], want[k])
-		}
+		expect.List(t, sorted(rounds[k]), want[k], "round", k, rounds[k])
 	}
 	live := rounds
 	rounds = nil

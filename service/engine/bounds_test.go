@@ -49,9 +49,8 @@ func TestAnAppendIsAsLargeAsAFrame(t *testing.T) {
 			t.Fatalf("%d entries are appended together, a frame holds %d", got, len(entries))
 		}
 	}
-	if got := engine.Fitting([][]byte{make([]byte, eventlog.MaxBatch), nil}); got != 1 {
-		t.Errorf("%d entries are appended if the first one is too large: the writer would not end", got)
-	}
+	expect.Equal(t, engine.Fitting([][]byte{make([]byte, eventlog.MaxBatch), nil}), 1,
+		"entries are appended if the first one is too large: the writer would not end")
 }
 
 // Memory filled to the last byte keeps its contents: only the excess is forgotten, or expires early.

@@ -392,9 +392,7 @@ func TestCapacityOfARequest(t *testing.T) {
 	}
 	a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(0.1, 0.2, 5), Capacity: new(0.1 + 0.2),
 		Include: []string{id, items[1].ID}}, 0)
-	if len(a.IDs()) != 2 {
-		t.Errorf("%v are shown: 0.1 and 0.2 take 0.3", a.IDs())
-	}
+	expect.Equal(t, len(a.IDs()), 2, a.IDs(), "are shown: 0.1 and 0.2 take 0.3")
 	expect.Prefix(setup.Parse([]byte(window+`,"capacity":-2}`)))(t, "/capacity: -2: must be")
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
@@ -49,9 +50,7 @@ func TestWindowsMoveWithTheClock(t *testing.T) {
 				held.Seconds != time.Duration(by[len(by)-1]).Seconds() {
 				t.Errorf("held: %+v", held)
 			}
-			if err := e.Outcome(t.Context(), "home", "a19", last.IDs()[0], now+29*minute); err != nil {
-				t.Error(err)
-			}
+			expect.Error(t, e.Outcome(t.Context(), "home", "a19", last.IDs()[0], now+29*minute), nil)
 			decide("b", now)
 			for _, left := range []int64{10, 11} { // minutes, of the two oldest
 				for after, want := range []int{0, 1} {

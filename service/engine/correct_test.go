@@ -254,9 +254,8 @@ func TestForgottenMoney(t *testing.T) {
 	}
 	forgotten := e.Correct(t.Context(), "home", fmt.Sprint("d", first-1), api.Correction{ID: "c", Item: "sku0"}, 0)
 	is(t, "a forgotten one", forgotten, engine.ErrNotFound)
-	if want := fmt.Sprintf(`decision "d%d": not found: the placement has forgotten decisions of before %s: give it more memory to remember them longer`, first-1, s.RememberedSince.Format(time.RFC3339)); forgotten.Error() != want {
-		t.Errorf("%v, want %s", forgotten, want)
-	}
+	expect.Equal(t, forgotten.Error(),
+		fmt.Sprintf(`decision "d%d": not found: the placement has forgotten decisions of before %s: give it more memory to remember them longer`, first-1, s.RememberedSince.Format(time.RFC3339)), forgotten)
 	for k := range 20 {
 		is(t, "the last one", e.Correct(t.Context(), "home", "d99", api.Correction{ID: fmt.Sprint("c", k), Item: "sku0",
 			Value: new(-0.01)}, 0), nil)

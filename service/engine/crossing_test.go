@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
@@ -55,9 +56,7 @@ func TestBrandAndCategory(t *testing.T) {
 					r.MaxSize = 3
 				}
 				a, err := e.Decide(t.Context(), "home", r, 0)
-				if err != nil {
-					t.Fatalf("%s, %s: %v", policy, mode, err)
-				}
+				fatal.If(t, err, policy, mode)
 				brands, kinds := map[string]int{}, map[string]int{}
 				for _, id := range a.IDs() {
 					brands[value(r, id, "brand")]++

@@ -297,9 +297,7 @@ func TestOutcomes(t *testing.T) {
 	is(t, "again", e.Outcome(ctx, "", "a", a.IDs()[1], 2), nil)
 	is(t, "another", e.Outcome(ctx, "", "a", a.IDs()[0], 2), engine.ErrConflict)
 	is(t, "none", e.Outcome(ctx, "", "a", "", 2), engine.ErrConflict)
-	if e.Sequence() != before {
-		t.Error("a repeated outcome is in the log twice")
-	}
+	expect.Equal(t, e.Sequence(), before, "a repeated outcome is in the log twice")
 	d, err := e.Decision(t.Context(), "", "a")
 	if err != nil || d.Status != "chosen" || d.Choice != a.IDs()[1] {
 		t.Errorf("decision %+v, %v", d, err)

@@ -40,9 +40,7 @@ func TestWithEntry(t *testing.T) {
 					}
 				}
 				for _, entry := range []*uint64{&chosen, &twice} {
-					if err := e.Outcome(engine.WithEntry(t.Context(), entry), "home", id, "", int64(i)); err != nil {
-						t.Error(err)
-					}
+					expect.Error(t, e.Outcome(engine.WithEntry(t.Context(), entry), "home", id, "", int64(i)), nil)
 				}
 				if again != offered || twice < chosen {
 					t.Errorf("%s: repeated, entries %d and %d, want %d and at least %d", id, again, twice, offered,

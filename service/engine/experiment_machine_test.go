@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
@@ -62,9 +63,7 @@ func (m *trials) Put(t *rapid.T) {
 	case errors.Is(err, engine.ErrLoss) && !how.Reset:
 	case errors.Is(err, api.ErrInvalid): // of a change that an experiment does not allow
 		c, _ := m.engine.Config("home")
-		if c.Mode != api.Experimenting {
-			t.Fatal(err)
-		}
+		expect.Equal(fatal.T(t), c.Mode, api.Experimenting, err)
 	default:
 		t.Fatal(err)
 	}

@@ -106,9 +106,7 @@ func TestSegmentsOfShoppers(t *testing.T) {
 		value             string
 		rounds, purchases uint64
 	}{{"phone", 40, 0}, {"desktop", 20, 20}, {"", 20, 0}} {
-		if len(r.Segments) != 3 {
-			t.Fatalf("%+v", r.Segments)
-		}
+		expect.Equal(fatal.T(t), len(r.Segments), 3, r.Segments)
 		var sum api.Totals
 		for _, v := range r.Segments[k].Variants {
 			sum.Add(&v.Group)

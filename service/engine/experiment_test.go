@@ -311,9 +311,7 @@ func TestShares(t *testing.T) {
 			t.Errorf("%s has %v of %d units, want a share of %v", name, have[name], n, p)
 		}
 	}
-	if abtest.Buckets != 10_000 {
-		t.Error("the documentation says that there are 10,000 buckets")
-	}
+	expect.Equal(t, abtest.Buckets, 10_000, "the documentation says that there are 10,000 buckets")
 }
 
 // The guard and the calibration concern the placement's own policy: a rival without sales raises no alarm.

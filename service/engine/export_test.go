@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -27,9 +28,7 @@ func (e *Engine) Whole(t testing.TB, name string, o *eventlog.Offered) *eventlog
 			o, err = page.Whole(decoded, items)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return o
 }
 

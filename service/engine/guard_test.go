@@ -160,9 +160,7 @@ func TestFallbackToTheBaseline(t *testing.T) {
 		t.Fatalf("the alarm %+v", a)
 	}
 	middle := snapshot(t, e)
-	if shown := slices.Compact(w.goOn2(20)); !slices.Equal(shown, w.base) {
-		t.Errorf("with an alarm it shows %v", shown)
-	}
+	expect.List(t, slices.Compact(w.goOn2(20)), w.base, "with an alarm it shows")
 	d, err := e.Decision(t.Context(), "home", fmt.Sprint("d", w.n))
 	if err != nil || d.Offer.Mode != offer.ByBaseline {
 		t.Errorf("the decision %+v, %v", d, err)

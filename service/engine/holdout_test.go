@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -126,9 +127,7 @@ func TestHoldoutNeeds(t *testing.T) {
 	begun := func() uint64 { return fatal.Or(e.Experiments("home"))(t).Holdout.Number }
 	first := begun()
 	put(t, e, "home", strings.Replace(fmt.Sprintf(holding, 0.5), "}],", `}],"max_versions":3,`, 1))
-	if begun() != first {
-		t.Error("another setting begins the hold-out again")
-	}
+	expect.Equal(t, begun(), first, "another setting begins the hold-out again")
 	put(t, e, "home", strings.Replace(fmt.Sprintf(holding, 0.5), "30m", "20m", 1))
 	second := begun()
 	if second == first {

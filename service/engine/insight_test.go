@@ -307,9 +307,7 @@ func TestReadersBesideWriters(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(w), 4))
 			for i := range 60 {
 				a := decide(t, e, "home", asking(rng), 0)
-				if err := e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 0); err != nil {
-					t.Error(err)
-				}
+				expect.Error(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 0), nil)
 				if i%20 == 10 {
 					if _, err := e.Keep(t.Context(), "home", fmt.Sprint("version ", w, i), 0); err != nil {
 						t.Error(err)

@@ -146,9 +146,8 @@ func TestItemsAndIDs(t *testing.T) {
 			}
 		}
 		d := fatal.Or(e.Decision(t.Context(), "home", c.request.Decision))(t)
-		if isOf := i != 3; (d.Offer.Reply().CatalogueEntry == 4) != isOf {
-			t.Errorf("request %d: the catalogue has the version %d", i, d.Offer.Reply().CatalogueEntry)
-		}
+		expect.Equal(t, d.Offer.Reply().CatalogueEntry == 4, i != 3, "request", i, "the catalogue has the version",
+			d.Offer.Reply().CatalogueEntry)
 	}
 }
 
@@ -307,9 +306,7 @@ func TestBadCatalogues(t *testing.T) {
 	expect.Prefix(e.Put(t.Context(), "home",
 		[]byte(strings.Replace(window, `{"name":"x1"`, `{"name":"y","kind":"number"},{"name":"x1"`, 1)+"}"),
 		0))(t, `/features: the catalogue does not fit: item "sku`, "features that the items do not have")
-	if err := e.Delete(t.Context(), "home", nil, 0); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, e.Delete(t.Context(), "home", nil, 0), nil)
 }
 
 // Items take memory from the budget, and give it back.

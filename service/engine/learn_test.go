@@ -9,9 +9,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
 	"vitrine/service/page"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -93,9 +95,7 @@ func TestSlowLearner(t *testing.T) {
 	for i := 0; ; i++ {
 		fatal.Or(e.Decide(t.Context(), "slow", stock(fmt.Sprint("more", i), 1), 31*minute))(t)
 		if s, _ := e.Stats("slow"); s.Expired == 1 {
-			if s.Unlearned+lag != rounds {
-				t.Errorf("stats %+v after the expiry", s)
-			}
+			expect.Equal(t, s.Unlearned+lag, rounds, "stats", s, "after the expiry")
 			break
 		}
 	}

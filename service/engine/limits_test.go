@@ -159,9 +159,7 @@ func TestLimitsOfARequest(t *testing.T) {
 	} {
 		expect.Message(ask("", limit))(t, want, limit)
 	}
-	if err := ask("", api.Limit{Group: "toys", Max: new(0)}); err != nil {
-		t.Errorf("a group without items: %v", err)
-	}
+	expect.Error(t, ask("", api.Limit{Group: "toys", Max: new(0)}), nil, "a group without items")
 }
 
 // A trial obeys the limits of its catalogue: the answer, the next-best set and the costs of rules equal those under

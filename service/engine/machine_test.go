@@ -519,9 +519,7 @@ func (m *machine) Check(t *rapid.T) {
 			t.Fatalf("decision %v is %+v, want %+v", key, have, d)
 		}
 	}
-	if have := m.engine.Placements(); !slices.Equal(have, slices.Sorted(maps.Keys(m.places))) {
-		t.Fatalf("placements %v", have)
-	}
+	expect.List(fatal.T(t), m.engine.Placements(), slices.Sorted(maps.Keys(m.places)), "placements")
 	for name, p := range m.places {
 		rounds, purchases, revenue, squares := p.closed+p.counted, 0, 0.0, 0.0
 		for _, d := range m.asked {

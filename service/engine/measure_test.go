@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
@@ -30,9 +31,7 @@ func TestMeasure(t *testing.T) {
 		fatal.If(t, report(id, map[string]float64{"margin": 2, "wait": 0.5}))
 		at := e.Sequence()
 		fatal.If(t, report(id, map[string]float64{"wait": 0.5, "other": 2}))
-		if e.Sequence() != at {
-			t.Fatal("the log has a report that says nothing new")
-		}
+		expect.Equal(fatal.T(t), e.Sequence(), at, "the log has a report that says nothing new")
 		if k == 20 {
 			e = opened(t, engine.Options{Store: store, Build: buildFixed, Snapshot: snapshot(t, e)})
 		}
@@ -69,7 +68,5 @@ func TestMeasure(t *testing.T) {
 			[]byte(onTrial(`{"name":"y","metrics":`+bad+`,"variants":[{"name":"a","show":"uniform","share":0.5},{"name":"b","show":"policy","share":0.5}]}`)), now)
 		isInvalid(t, what, err, what)
 	}
-	if fatal.Or(e.Stats("shop"))(t).Decisions != 0 {
-		t.Error("another placement counts")
-	}
+	expect.Equal(t, fatal.Or(e.Stats("shop"))(t).Decisions, 0, "another placement counts")
 }

@@ -270,9 +270,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("another window: %+v", s)
 	}
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"},{"name":"size","kind":"number","default":0}],"policy":{"name":"ucb-mnl"}}`)
-	if err := e.Outcome(t.Context(), "", "b", "", 20*minute); err != nil {
-		t.Errorf("an outcome of before: %v", err)
-	}
+	expect.Error(t, e.Outcome(t.Context(), "", "b", "", 20*minute), nil, "an outcome of before")
 	one2 := &api.Request{Decision: "c", Items: []api.Item{{ID: "i", Features: api.Values{api.Number("x", 1)}}}}
 	decide(t, e, "home", one2, 0)
 	wait(t, e)

@@ -58,9 +58,7 @@ func TestOffersAreReadBack(t *testing.T) {
 		is(t, what, err, engine.ErrUnread)
 		is(t, what, err, errAway)
 	}
-	if e.Sequence() != before {
-		t.Error("something was written")
-	}
+	expect.Equal(t, e.Sequence(), before, "something was written")
 	if _, err := e.Decide(ctx, "home", stock("new", 3), 1); err != nil {
 		t.Errorf("a decision while the log cannot be read: %v", err)
 	}

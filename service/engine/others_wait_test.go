@@ -93,9 +93,7 @@ func TestNobodyWaitsForACatalogue(t *testing.T) {
 		<-ctx.at
 		others(t, e)
 		close(ctx.goOn)
-		if err := <-done; err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Error(t, <-done, nil, name)
 	}
 }
 
@@ -227,9 +225,7 @@ func TestOtherFeaturesLearn(t *testing.T) {
 	before := e.Sequence()
 	choose(t, e, &api.Request{Candidates: []string{itemID(3), itemID(4)}}, 1)
 	choose(t, e, branded("1", "b3"), 1)
-	if e.Sequence() != before+2 {
-		t.Errorf("%d entries for two decisions of known values", e.Sequence()-before)
-	}
+	expect.Equal(t, e.Sequence(), before+2, e.Sequence()-before, "entries for two decisions of known values")
 	now := snapshot(t, e)
 	if !bytes.Equal(now, replayed(t, o)) {
 		t.Error("a replay gives another state")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -54,9 +55,7 @@ func TestOrdersOfPolicies(t *testing.T) {
 			r.Baseline, want = []string{"sku2", "sku1"}, []string{"sku2", "sku1"}
 		}
 		a := decide(t, e, "home", r, 0)
-		if !slices.Equal(a.IDs(), want) {
-			t.Errorf("%s: shown %v, want %v", mode, a.IDs(), want)
-		}
+		expect.List(t, a.IDs(), want, mode, "shown")
 		// By hand: exp(u) = 1 and ½ beside the outside option's 1.
 		if len(a.Probability) != 2 || math.Abs(a.Probability[0]-1/2.5) > 1e-12 ||
 			math.Abs(a.Probability[1]-0.5/2.5) > 1e-12 {

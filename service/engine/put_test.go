@@ -51,9 +51,7 @@ func TestPutHoldsNobodyUp(t *testing.T) {
 		t.Errorf("learned %+v, %v", s, err)
 	}
 	put(t, e, "slow", strings.Replace(toys, "{}", `{"name":"slow"},"max_versions":3`, 1))
-	if built[`{"name":"slow"}`] != 1 {
-		t.Error("a learner that goes on is built again")
-	}
+	expect.Equal(t, built[`{"name":"slow"}`], 1, "a learner that goes on is built again")
 }
 
 // If a placement changes while a put builds its learner, the put applies to the new state.

@@ -85,9 +85,7 @@ func TestBadRequests(t *testing.T) {
 	is(t, "nowhere", err, engine.ErrNotFound)
 	_, err = e.Decide(t.Context(), "home", stock("a", 1), 0) // of one feature
 	is(t, "another schema", err, api.ErrInvalid)
-	if e.Sequence() != before {
-		t.Error("a bad request is in the log")
-	}
+	expect.Equal(t, e.Sequence(), before, "a bad request is in the log")
 	expect.Fails(e.Put(t.Context(), "a/b", []byte(clothes), 0))(t, api.ErrInvalid, "a placement's name")
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -102,14 +103,10 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 		api.ErrInvalid)
 	before := e.Sequence()
 	is(t, "none", tell("a", 1), nil)
-	if e.Sequence() != before {
-		t.Error("no reward is in the log")
-	}
+	expect.Equal(t, e.Sequence(), before, "no reward is in the log")
 	is(t, "a part", tell("a", 1, api.Reward{Item: a.IDs()[0]}), nil)
 	is(t, "the same part", tell("a", 1, api.Reward{Item: a.IDs()[0], Value: 1}), nil)
-	if e.Sequence() != before+1 {
-		t.Errorf("%d entries", e.Sequence()-before)
-	}
+	expect.Equal(t, e.Sequence(), before+1, e.Sequence()-before, "entries")
 	is(t, "an outcome against it", e.Outcome(t.Context(), "", "a", a.IDs()[0], 1), engine.ErrConflict)
 	is(t, "an outcome", e.Outcome(t.Context(), "", "a", a.IDs()[1], 1), nil)
 	is(t, "after it", tell("a", 1, api.Reward{Item: a.IDs()[2], Value: 1}), nil)

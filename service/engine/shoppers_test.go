@@ -77,9 +77,7 @@ func TestShoppersAreRemembered(t *testing.T) {
 			if want[id] == nil {
 				want[id] = []float64{0, 0}
 			}
-			if !slices.Equal(row, want[id]) {
-				t.Errorf("%s: %s has %v, want %v", what, id, row, want[id])
-			}
+			expect.List(t, row, want[id], what, id, "has")
 		}
 		expect.Equal(t, len(rows), 3, what, "rows")
 	}
@@ -248,9 +246,7 @@ func TestCountsInALargeCatalogue(t *testing.T) {
 		_, rows := visit(t, e, store, fmt.Sprint("d", seen), "anna", int64(seen),
 			func(r *api.Request) { r.Items, r.Include = nil, []string{"sku5", "sku299"} })
 		for _, id := range []string{"sku5", "sku299"} {
-			if want := []float64{float64(seen), 0}; !slices.Equal(rows[id], want) {
-				t.Errorf("%s has the counts %v, want %v", id, rows[id], want)
-			}
+			expect.List(t, rows[id], []float64{float64(seen), 0}, id, "has the counts")
 		}
 	}
 }
@@ -514,9 +510,7 @@ func TestFollowersRememberShoppers(t *testing.T) {
 		t.Errorf("the follower shows %v", ids)
 	}
 	is(t, "a sale", p.follower.Outcome(t.Context(), "home", "b", "sku0", leaderTime), nil)
-	if ids := ask(p.leader, "c"); !slices.Equal(ids, []string{"sku2"}) {
-		t.Errorf("the leader shows %v", ids)
-	}
+	expect.List(t, ask(p.leader, "c"), []string{"sku2"}, "the leader shows")
 	reach(t, p.follower, p.leader.Sequence())
 	if string(snapshot(t, p.follower)) != string(snapshot(t, p.leader)) {
 		t.Error("the follower has another state")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -92,9 +93,7 @@ func TestManyCallers(t *testing.T) {
 	}
 	wg.Wait()
 	for id, items := range taken {
-		if len(items) != 1 {
-			t.Errorf("decision %s was reported with the outcomes %v", id, items)
-		}
+		expect.Equal(t, len(items), 1, "decision", id, "was reported with the outcomes", items)
 	}
 	wait(t, e)
 	s, err := e.Stats("home")

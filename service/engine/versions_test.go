@@ -47,9 +47,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 		!slices.Equal(loss.Fields, []string{"policy/lambda"}) {
 		t.Fatalf("%v, %+v", err, loss)
 	}
-	if e.Sequence() != sequence {
-		t.Error("a refused change is in the log")
-	}
+	expect.Equal(t, e.Sequence(), sequence, "a refused change is in the log")
 	fatal.Or(e.Change(t.Context(), "home", []byte(second), engine.Change{Reset: true}, 200))(t)
 	for i := range 3 {
 		one(t, e, "home", fmt.Sprint("b", i), 1)
@@ -130,9 +128,7 @@ func TestOldestVersionsGo(t *testing.T) {
 	for _, v := range versions {
 		notes = append(notes, v.Note)
 	}
-	if !slices.Equal(notes, []string{"third", "fourth", ""}) {
-		t.Errorf("versions %q", notes)
-	}
+	expect.List(t, notes, []string{"third", "fourth", ""}, "versions")
 	_, err := e.Keep(t.Context(), "home", strings.Repeat("x", 501), 0)
 	is(t, "a long note", err, api.ErrInvalid)
 }
@@ -154,9 +150,7 @@ func TestNoteKeepsAVersion(t *testing.T) {
 	sequence := e.Sequence()
 	keep("")
 	keep("another word")
-	if e.Sequence() != sequence {
-		t.Error("a version with a note was kept again")
-	}
+	expect.Equal(t, e.Sequence(), sequence, "a version with a note was kept again")
 	one(t, e, "home", "b", 1)
 	keep("") // which the roll back is to keep
 	fatal.If(t, e.RollBack(t.Context(), "home", timers, nil, 0))
@@ -173,10 +167,8 @@ func TestNoteKeepsAVersion(t *testing.T) {
 				t.Errorf("%+v", v)
 			}
 		}
-		if !slices.Equal(notes, []string{"before the sale", fmt.Sprintf("before the roll back to version %d", timers),
-			""}) {
-			t.Errorf("the versions are %q", notes)
-		}
+		expect.List(t, notes, []string{"before the sale", fmt.Sprintf("before the roll back to version %d", timers),
+			""}, "the versions are")
 	}
 	check(e)
 	check(opened(t, engine.Options{Store: store, Build: buildToy, Snapshot: snapshot(t, e)}))

@@ -44,15 +44,12 @@ func TestCategoriesLearn(t *testing.T) {
 	middle := snapshot(t, e)
 	before := e.Sequence()
 	choose(t, e, branded("2", "c", "d", "e", "f", "g", "h"), 2)
-	if e.Sequence() != before+2 {
-		t.Errorf("%d entries for a decision with new values, want 2", e.Sequence()-before)
-	}
+	expect.Equal(t, e.Sequence(), before+2, e.Sequence()-before, "entries for a decision with new values")
 	before = e.Sequence()
 	choose(t, e, branded("3", "h", "a"), 3)
 	choose(t, e, branded("2", "c", "d", "e", "f", "g", "h"), 3)
-	if e.Sequence() != before+1 {
-		t.Errorf("%d entries for a decision of known values, and one that was made before", e.Sequence()-before)
-	}
+	expect.Equal(t, e.Sequence(), before+1, e.Sequence()-before,
+		"entries for a decision of known values, and one that was made before")
 	want := api.Category{Feature: "brand", Learned: 8, OwnColumns: 12, SharedColumns: 4}
 	s, err := e.Stats("home")
 	if err != nil || len(s.Categories) != 1 || s.Categories[0] != want {

@@ -42,9 +42,7 @@ func TestSizeOfDecisions(t *testing.T) {
 			r.Decision = name
 			decide(t, e, "home", r, 0)
 			entry, err := store.Entry(t.Context(), e.Sequence())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if t.Logf("%s, %s: %d bytes", mode, name, len(entry)); len(entry) > 2<<10 {
 				t.Errorf("%s: a decision among %s takes %d bytes", mode, name, len(entry))
 			}
@@ -122,9 +120,7 @@ func TestChangesSayWhatWasThere(t *testing.T) {
 	} {
 		other := upTo(t, store, e.Sequence()-1)
 		entry, err := store.Entry(t.Context(), e.Sequence())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		event := fatal.Or(eventlog.Decode(entry))(t)
 		change(event.Body.(*eventlog.ItemsChanged))
 		if entry, err = event.Encode(nil); err != nil {

@@ -86,8 +86,7 @@ func TestGoldenBytes(t *testing.T) {
 		if have := encode(t, e); !bytes.Equal(have, want) {
 			t.Errorf("%T is %x, %s has %x", e.Body, have, path, want)
 		}
-		have := fatal.Or(eventlog.Decode(want))(t)
-		expect.Equal(t, have, e, path)
+		expect.Equal(t, fatal.Or(eventlog.Decode(want))(t), e, path)
 	}
 }
 

@@ -95,9 +95,7 @@ func TestFramesComeBack(t *testing.T) {
 		}
 		data := f.Encode(nil)
 		have, err := eventlog.DecodeFrame(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		expect.Equal(fatal.T(t), have, f)
 		size, err := eventlog.EntriesSize(f.Entries...)
 		if err != nil || size+eventlog.EmptyFrame != len(data) {
@@ -119,8 +117,7 @@ func TestFrameOfNoEntries(t *testing.T) {
 	want := eventlog.Frame{Epoch: 2, First: 1, Log: log}
 	data := want.Encode([]byte("prefix"))[6:]
 	expect.Equal(t, len(data), eventlog.EmptyFrame, "bytes")
-	have := fatal.Or(eventlog.DecodeFrame(data))(t)
-	expect.Equal(t, have, want)
+	expect.Equal(t, fatal.Or(eventlog.DecodeFrame(data))(t), want)
 }
 
 // A frame with a correct checksum but invalid content is rejected.

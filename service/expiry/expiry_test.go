@@ -83,9 +83,7 @@ func TestMovesAreForgotten(t *testing.T) {
 	day := int64(25 * time.Hour)
 	q.Move(expiry.Move{Entry: 2, Time: 0, By: 1})
 	q.Move(expiry.Move{Entry: 3, Time: day, By: 1})
-	if len(q.Moves) != 2 {
-		t.Errorf("the moves are %+v", q.Moves)
-	}
+	expect.Equal(t, len(q.Moves), 2, "the moves are", q.Moves)
 	q.Remove(d)
 	q.Move(expiry.Move{Entry: 4, Time: 2 * day, By: 1})
 	if len(q.Moves) != 1 || q.Moves[0].Entry != 4 {

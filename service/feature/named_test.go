@@ -40,9 +40,7 @@ func TestNamedIsTheRequest(t *testing.T) {
 		for _, user := range []bool{false, true} {
 			s.Named(row, user, func(name string, v jsontext.Value) {
 				var value any
-				if err := json.Unmarshal(v, &value); err != nil {
-					t.Fatalf("%s: %s: %v", name, v, err)
-				}
+				fatal.If(t, json.Unmarshal(v, &value), name, v)
 				expect.Equal(t, user, name == "age", name, "of the user")
 				have[name] = value
 			})

@@ -150,9 +150,7 @@ func TestCategory(t *testing.T) {
 		expect.Equal(t, s.Category(&api.Item{Features: []api.Value{c.v, {}}}, "brand"), c.want, "category")
 	}
 	for name, want := range map[string]bool{"brand": true, "age": false, "price": false, "colour": false} {
-		if s.IsCategory(name) != want {
-			t.Errorf("%q is a category of items: %v, want %v", name, !want, want)
-		}
+		expect.Equal(t, s.IsCategory(name), want, name, "is a category of items", !want)
 	}
 }
 

@@ -84,9 +84,7 @@ func TestFirstValuesHaveColumns(t *testing.T) {
 	expect.Equal(t, s.Learned(), want, "learned")
 	s = met(t, s, "i", "j", "k", "l", "m", "n")
 	for k, at := range columns(t, s, "a", "i", "l", "m", "n", "o", strings.Repeat("p", 201)) {
-		if own := k < 3; own != (at < 12) {
-			t.Errorf("value %d is in column %d", k, at)
-		}
+		expect.Equal(t, k < 3, at < 12, "value", k, "is in column", at)
 	}
 	if seen := s.Unseen(nil, branded("x")); seen != nil {
 		t.Errorf("a full category has room for %v", seen)
@@ -99,20 +97,15 @@ func TestSchemasDoNotChange(t *testing.T) {
 	learned := met(t, s, "a")
 	met(t, learned, "b", "c")
 	again := met(t, learned, "d")
-	if n := len(s.Learned()) + len(learned.Learned()[0].Values); n != 1 {
-		t.Errorf("%v and %v", s.Learned(), learned.Learned())
-	}
-	if have := columns(t, again, "a", "d"); !slices.Equal(have, []int{0, 1}) {
-		t.Errorf("columns %v", have)
-	}
+	expect.Equal(t, len(s.Learned())+len(learned.Learned()[0].Values), 1, s.Learned(), "and", learned.Learned())
+	expect.List(t, columns(t, again, "a", "d"), []int{0, 1}, "columns")
 }
 
 // Values get their own columns only as long as some columns remain for the others.
 func TestNamesAreFewerThanBuckets(t *testing.T) {
 	eight := 8
-	_, err := feature.New([]api.Feature{{Name: "brand", Kind: "category", From: "item", Columns: 8,
-		OwnColumns: &eight}})
-	expect.Part(err)(t, "8: must be from 0 to 7, less than columns")
+	expect.Part(feature.New([]api.Feature{{Name: "brand", Kind: "category", From: "item", Columns: 8,
+		OwnColumns: &eight}}))(t, "8: must be from 0 to 7, less than columns")
 }
 
 func TestLearnRefuses(t *testing.T) {

@@ -23,9 +23,7 @@ func TestLastAlert(t *testing.T) {
 	told := make(chan string, 10)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, err, nil)
 		told <- string(body)
 	}))
 	defer receiver.Close()

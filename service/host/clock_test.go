@@ -170,19 +170,17 @@ func TestNothingExpiresByAWrongClock(t *testing.T) {
 		r = runsWith(t, "", data, withClock(c.off), young)
 		r.expires(fmt.Sprint("short", c.pending))
 		r.waiting(c.pending, c.pending)
-		if r.said(waitsOn) != (c.pending == 20 || c.pending == 77) {
-			t.Errorf("with the clock at %v it said otherwise", c.off)
-		}
+		expect.Equal(t, r.said(waitsOn), c.pending == 20 || c.pending == 77, "with the clock at", c.off,
+			"it said otherwise")
 		if text := r.ask(200, "GET", "/metrics", ""); !strings.Contains(text,
 			fmt.Sprintf("\nvitrine_held_decisions{placement=\"home\"} %d\n", c.pending)) ||
 			!strings.Contains(text, "\nvitrine_clock_skew_seconds ") {
 			t.Error("/metrics does not say how many decisions are held, or how the clock is")
-		} else if !strings.Contains(text, "\nvitrine_log_first_entry 1\n") {
-			t.Error("entries are removed for an age that the clock may be wrong about")
+		} else {
+			expect.Contains(t, text, "\nvitrine_log_first_entry 1\n",
+				"entries are removed for an age that the clock may be wrong about")
 		}
-		if text := r.ask(200, "GET", "/v1/overview", ""); !strings.Contains(text, "The clock moved by") {
-			t.Errorf("its health: %s", text)
-		}
+		expect.Contains(t, r.ask(200, "GET", "/v1/overview", ""), "The clock moved by", "its health")
 		r.ask(204, "POST", fmt.Sprintf("/v1/placements/home/decisions/a-%d/outcome", c.pending%20), `{"choice":"a"}`)
 		r.clocked(fmt.Sprint("after", c.pending))
 		r.stop()

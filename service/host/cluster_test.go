@@ -96,9 +96,7 @@ func runsWith(t testing.TB, log, data string, o Options, change func(c *Config))
 	}()
 	r.stop = sync.OnceFunc(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, <-ended, nil)
 	})
 	t.Cleanup(r.stop)
 	select {
@@ -178,9 +176,7 @@ func TestServicesShareALog(t *testing.T) {
 	third.stop()
 	second.stop()
 	bucket, err := natstest.JetStream(t, log).ObjectStore("vitrine-snapshots")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, name := range []string{"a", "b"} {
 		last := fatal.Or(bucket.GetInfo(name))(t)
 		fatal.Or(bucket.Put(&nats.ObjectMeta{Name: name, Metadata: map[string]string{"entry": last.Metadata["entry"],
@@ -268,9 +264,7 @@ func TestRemovedWhileOpening(t *testing.T) {
 func TestSnapshotsBesideTheLog(t *testing.T) {
 	url := natstest.URL(t)
 	s, err := natslog.Open(t.Context(), natslog.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close()
 	if _, _, err := s.LastSnapshot(t.Context()); err != natslog.ErrNoSnapshot {
 		t.Errorf("%v, want ErrNoSnapshot", err)
@@ -312,9 +306,7 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 			t.Errorf("%s = %q: %v, want ErrNoSnapshot", key, bad, err)
 		}
 	}
-	if err := s.PutSnapshot(t.Context(), at, strings.NewReader("again")); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, s.PutSnapshot(t.Context(), at, strings.NewReader("again")), nil)
 	if got, _, err := s.LastSnapshot(t.Context()); err != nil || got != at {
 		t.Errorf("%v, %v: a good one replaces a bad one", got, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -36,11 +37,8 @@ func TestEndWhileOpening(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	c := Default()
 	c.Data, c.Listen = t.TempDir(), "127.0.0.1:0"
-	err := Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(stopper(stop), nil)),
-		Opened: func(*engine.Engine) error { return eventlog.ErrReopen }})
-	if err != nil {
-		t.Errorf("between two attempts: %v", err)
-	}
+	expect.Error(t, Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(stopper(stop), nil)),
+		Opened: func(*engine.Engine) error { return eventlog.ErrReopen }}), nil, "between two attempts")
 }
 
 // stopper is called when a service says that it will open its log again.

@@ -61,9 +61,8 @@ func TestLogFileIsRemoved(t *testing.T) {
 				}
 			}
 			find()
-			if text := r.ask(200, "GET", "/metrics", ""); !strings.Contains(text, "\nvitrine_log_reopened_total 1\n") {
-				t.Error("/metrics does not say that the log was opened again")
-			}
+			expect.Contains(t, r.ask(200, "GET", "/metrics", ""), "\nvitrine_log_reopened_total 1\n",
+				"/metrics does not say that the log was opened again")
 			r.stop()
 			r = runs(t, "", data, nil)
 			find()
@@ -117,9 +116,7 @@ func TestLogFileIsCut(t *testing.T) {
 			roundTrip(t, put)
 			paths, _ := filepath.Glob(filepath.Join(data, LogDir, "*.wal"))
 			for _, path := range paths {
-				if err := os.Truncate(path, 10); err != nil {
-					t.Error(err)
-				}
+				expect.Error(t, os.Truncate(path, 10), nil)
 			}
 		}})
 	expect.Part(err)(t, "were acknowledged: restore a backup", "it ends with")

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -77,9 +76,7 @@ func TestRestCollects(t *testing.T) {
 		}
 		return at
 	}
-	if have, want := collections(), []int{0, 5, 10, 15, 20}; !slices.Equal(have, want) {
-		t.Errorf("collections at %v, want %v", have, want)
-	}
+	expect.List(t, collections(), []int{0, 5, 10, 15, 20}, "collections at")
 	if now.allocated += 16 * mb; len(collections()) > 0 {
 		t.Error("16 MB since a rest: another one")
 	}

@@ -150,9 +150,7 @@ func TestRetentionByAge(t *testing.T) {
 		_, upTo := s.snapshot()
 		fatal.Or(s.Apply(t.Context(), upTo, s.now))(t)
 		for entry, err := range s.Log.Entries(t.Context(), s.extent().First) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			e := fatal.Or(eventlog.Decode(entry))(t)
 			if age := s.now.Sub(time.Unix(0, e.Time)); round > 6 && age != time.Hour || age > time.Hour {
 				t.Errorf("round %d: the first entry has the age %v", round, age)

@@ -56,9 +56,7 @@ func roundTrip(t testing.TB, r *http.Request) (status int, body string) {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, err, nil)
 	return answer.StatusCode, string(text)
 }
 
@@ -94,9 +92,7 @@ func TestTracesAreExported(t *testing.T) {
 		}
 		text, _ := io.ReadAll(body)
 		request := new(traces.TracesData)
-		if err := proto.Unmarshal(text, request); err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, proto.Unmarshal(text, request), nil)
 		mu.Lock()
 		defer mu.Unlock()
 		got, header, path = append(got, request), r.Header, r.URL.Path
@@ -258,9 +254,7 @@ func TestLogIsMeasured(t *testing.T) {
 		get, _ := http.NewRequest("GET", "http://"+address+"/metrics", nil)
 		_, text := roundTrip(t, get)
 		for _, want := range []string{"\nvitrine_log_append_seconds_count 1\n", "\nvitrine_snapshot_age_seconds "} {
-			if !strings.Contains(text, want) {
-				t.Errorf("/metrics has no %q", want)
-			}
+			expect.Contains(t, text, want, "/metrics")
 		}
 	})
 }

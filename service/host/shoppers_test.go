@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/natslog/natstest"
 )
@@ -37,9 +38,7 @@ func TestShoppersAreRemembered(t *testing.T) {
 	r.shows("a")
 	r.ask(204, "POST", "/v1/placements/home/decisions/a/outcome", `{"choice":"boots"}`)
 	for k, want := range []bool{false, false, true, true} {
-		if r.shows(strings.Repeat("b", k+1)) != want {
-			t.Errorf("start %d: the item that was bought is shown: %v", k, !want)
-		}
+		expect.Equal(t, r.shows(strings.Repeat("b", k+1)), want, "start", k, "the item that was bought is shown", !want)
 		if k == 1 {
 			r.ask(204, "POST", "/v1/erasures", `{"shopper_id":"`+anna+`"}`)
 		}

@@ -24,9 +24,7 @@ import (
 // the categories of requests.
 func TestFileThatIsNotUTF8(t *testing.T) {
 	c, err := setup.Parse([]byte(placement))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	path := filepath.Join(t.TempDir(), "log.csv")
 	fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,brand\na,x,1,acme\na,y,0,caf\xe9\n"), 0o600))
 	_, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*page.Imported) error { return nil })
@@ -41,9 +39,7 @@ func TestColumnsOfAnExport(t *testing.T) {
 	for kind, buckets := range map[string]int{"text": 3, "object": 3, "category": 3} {
 		c, err := setup.Parse(fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"t","kind":%q,"columns":%d}]}`, kind,
 			buckets))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for name, text := range map[string]string{
 			"log.csv":   "decision_id,item,chosen,t\na,x,1,\"[0,1,0.5]\"\n",
 			"log.jsonl": `{"placement":"home","decision_id":"a","time":"2026-01-02T15:04:05Z","candidates":1,"items":[{"id":"x","features":{"t":[0,1,0.5]},"revenue":1}],"shown":["x"],"status":"chosen","choice":"x"}`,
@@ -72,9 +68,7 @@ func TestNumbersAsIDsAndTimes(t *testing.T) {
 		`{"id":7000000,"time":1700000000123,"items":`+ids+`,"chosen":9007199254740993}`,
 		&importer.Mapping{Format: "sessions", Columns: importer.Columns{Decision: "id", Time: "time", Item: "items",
 			Chosen: "chosen"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d := list[0]
 	if want := strings.Split(strings.Trim(ids, "[]"), ","); !slices.Equal(d.Shown, want) || first(d) != want[1] ||
 		d.Request.Decision != "7000000" || d.Time != 1700000000123e6 {
@@ -123,9 +117,7 @@ func TestNestedColumns(t *testing.T) {
 		Chosen bool     `parquet:"chosen"`
 		Tags   []string `parquet:"tags"`
 	}{{"a", "x", true, []string{"t"}}, {"a", "y", false, nil}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r, err := importer.Recognize(t.Context(), file(t, "log.parquet", b.Bytes()))
 	if err != nil || !slices.Contains(r.Notes, "Columns of lists and groups are not read: tags.") {
 		t.Errorf("%+v, %v", r, err)

@@ -233,9 +233,7 @@ func roundTrip(t *testing.T, m *importer.Mapping) {
 	path := filepath.Join(t.TempDir(), "mapping.toml")
 	fatal.If(t, os.WriteFile(path, []byte(m.Text()), 0o600))
 	got, err := importer.ReadMapping(path)
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, m.Text())
-	}
+	fatal.If(t, err, "in", m.Text())
 	expect.Equal(t, got, m, cmpopts.IgnoreUnexported(importer.Mapping{}), cmpopts.EquateEmpty())
 }
 

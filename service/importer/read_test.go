@@ -189,9 +189,7 @@ func TestLawsInAnyOrder(t *testing.T) {
 	law := `{"draw":"swaps","share":0.4,"size":2,"page":[%s],"swaps":"` + swaps + `"}`
 	list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"y","z"`, `"propensity":0.4,`, fmt.Sprintf(law, `"x","z"`)),
 		&importer.Mapping{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i, want := range []float64{0.6, 0.4, 1} {
 		if p := list[0].Draw.Law(3).Inclusion(i); math.Abs(p-want) > 1e-12 {
 			t.Errorf("with swaps item %d has the probability %v, want %v", i, p, want)

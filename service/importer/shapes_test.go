@@ -229,9 +229,7 @@ func TestRewardsOfALog(t *testing.T) {
 			fmt.Fprintf(&text, line, k, -reward)
 		}
 		list, _, err := read(t, "log.dsjson", text.String(), &importer.Mapping{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		taken := 0
 		for _, d := range list {
 			if first(d) == "x" {
@@ -436,8 +434,7 @@ func TestBadMappings(t *testing.T) {
 		"[sampling_law]\ndraw = \"pages\"\nshare = 0.2\nsize = 0\npage = \"g\"": `sampling_law.size = 0: must be at least 1`,
 		"[sampling_law]\ndraw = \"any\"":                                        `sampling_law.draw = "any": want one of sets, pages, swaps, items`,
 	} {
-		_, err := importer.ReadMapping(file(t, "map.toml", []byte(text)))
-		expect.Part(err)(t, "map.toml: "+want, want)
+		expect.Part(importer.ReadMapping(file(t, "map.toml", []byte(text))))(t, "map.toml: "+want, want)
 	}
 	_, _, err := read(t, "log.dsjson", "{}", &importer.Mapping{Law: &importer.Law{Draw: "items"}})
 	expect.Part(err)(t, `sampling_law.draw = "items" with columns is of tables and jsonl, and the format is dsjson`)
@@ -447,13 +444,9 @@ func TestBadMappings(t *testing.T) {
 func TestStream(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	c, err := setup.Parse([]byte(shop))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	in, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	stdin := os.Stdin
 	os.Stdin = in
 	defer func() { os.Stdin = stdin }()
@@ -467,9 +460,7 @@ func TestStream(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
-	if err := log.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, log.Close(), nil)
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("files are left: %v, %v", left, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -79,9 +80,7 @@ func TestExportNamesLearnedValues(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for i, want := range []string{`"brand":"zen"`, `"brand":[0,0,0,1]`, `"brand":"acme"`, `"brand":"late"`,
 		`"brand":"zen"`} {
-		if !strings.Contains(lines[i], want) {
-			t.Errorf("line %d is %s, want %s", i, lines[i], want)
-		}
+		expect.Contains(t, lines[i], want, "line", i, "is")
 	}
 }
 
@@ -177,7 +176,5 @@ func TestExportOfCorrections(t *testing.T) {
 			t.Errorf("line %d is %s, want %s", i, line, want)
 		}
 	}
-	if !slices.Equal(earned, []float64{3.5, 0, 3, 6.5, 3, 7.5, -1}) {
-		t.Errorf("the rounds have earned %v", earned)
-	}
+	expect.List(t, earned, []float64{3.5, 0, 3, 6.5, 3, 7.5, -1}, "the rounds have earned")
 }

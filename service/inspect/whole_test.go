@@ -198,9 +198,7 @@ func exported(t *testing.T, store *memlog.Store, first uint64, snapshot []byte) 
 		if err == nil {
 			err = x.event(t.Context(), sequence, &event)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		sequence++
 	}
 	fatal.If(t, x.rest(func(*offered) bool { return true }))
@@ -313,9 +311,7 @@ func TestFewVersionsInMemory(t *testing.T) {
 	x := newDecisions(w.stores[0], 1, "", func(*offered, outcome) error { return nil })
 	sequence := uint64(0)
 	for entry, err := range w.stores[0].Entries(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		event := fatal.Or(eventlog.Decode(entry))(t)
 		if sequence++; x.event(t.Context(), sequence, &event) != nil || len(x.frozen) > 1 {
 			t.Fatalf("entry %d: the items of %d catalogues are kept", sequence, len(x.frozen))

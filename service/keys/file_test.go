@@ -36,9 +36,7 @@ func TestKeyFileIsChangedByOneAtATime(t *testing.T) {
 			}
 			defer f.Close()
 			_, k := New(fmt.Sprintf("k%d", i), ScopeRead)
-			if err := f.Add(k); err != nil {
-				t.Error(err)
-			}
+			expect.Error(t, f.Add(k), nil)
 		})
 	}
 	all.Wait()

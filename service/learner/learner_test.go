@@ -188,9 +188,7 @@ func TestAPanicSkipsTheRound(t *testing.T) {
 		observe(l, 0, want...)
 		observe(l, 1000, poison, sour, poison)
 		observe(l, 2000, 1, 2)
-		if got := seen(l); !slices.Equal(got, append(want, 1, 2)) {
-			t.Errorf("after %d rounds it has seen %v", rounds, got)
-		}
+		expect.List(t, seen(l), append(want, 1, 2), "after", rounds, "rounds it has seen")
 		if p := l.Progress(); p.Learned != uint64(rounds+2) || p.Skipped != 3 || p.Since != 2 || p.Broken ||
 			p.Problem != "panic: poison" || p.Entry != 2002 || p.Lag != 0 {
 			t.Errorf("after %d rounds: %+v", rounds, p)
@@ -406,9 +404,7 @@ func TestVersions(t *testing.T) {
 		t.Errorf("without the version it shows %v", got)
 	}
 	<-l.Show(2)
-	if got := seen(l); !slices.Equal(got, []float64{1, 2}) {
-		t.Errorf("version 2 shows %v", got)
-	}
+	expect.List(t, seen(l), []float64{1, 2}, "version 2 shows")
 	l.ReturnTo(7, 2)
 	observe(l, 7, 4)
 	l.Forget(2)
@@ -453,9 +449,7 @@ func TestSavedStates(t *testing.T) {
 				if rapid.Bool().Draw(rt, "patient") {
 					s = <-l.Freeze(false)
 				}
-				if !slices.Equal(s.Versions(), versions) {
-					rt.Fatalf("the state has the versions %v, want %v", s.Versions(), versions)
-				}
+				expect.List(fatal.T(rt), s.Versions(), versions, "the state has the versions")
 				others = append(others, run(rt, fatal.Or(restored(encoded(s), of(ledger{}), c, false))(t), nil))
 			default:
 				x := rapid.SampledFrom([]float64{1, 2, 3, poison, sour}).Draw(rt, "x")
@@ -621,9 +615,7 @@ func TestCatchUp(t *testing.T) {
 	} {
 		l := run(t, fatal.Or(learner.New(of(ledger{}), config(t)))(t), log)
 		l.CatchUp(8, c.gap)
-		if got := seen(l); !slices.Equal(got, c.want) {
-			t.Errorf("%+v: it has seen %v, want %v", c.gap, got, c.want)
-		}
+		expect.List(t, seen(l), c.want, c.gap, "it has seen")
 	}
 }
 
@@ -654,9 +646,7 @@ func TestTakesInSavedStates(t *testing.T) {
 	l.Observe(2, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 3, Value: 5}})
 	observe(l, 2, 2)
 	again := run(t, fatal.Or(restored(encoded(l.View()), of(ledger{}), config(t), false))(t), nil)
-	if got := seen(again); !slices.Equal(got, []float64{1, -1, -1, 2}) {
-		t.Errorf("learned %v", got)
-	}
+	expect.List(t, seen(again), []float64{1, -1, -1, 2}, "learned")
 	plain := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
 	plain.Observe(2, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 1, Value: 5}})
 	one := fatal.Or(learner.New(of(ledger{}), config(t)))(t)

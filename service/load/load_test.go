@@ -94,9 +94,7 @@ func TestRun(t *testing.T) {
 			}
 		})
 	}
-	if len(purchases) != 1 {
-		t.Errorf("the same shoppers reported %v outcomes", purchases)
-	}
+	expect.Equal(t, len(purchases), 1, "the same shoppers reported", purchases, "outcomes")
 }
 
 // lines reads what was acknowledged.
@@ -109,9 +107,7 @@ func lines(t *testing.T, text string) (decisions map[string][]string, outcomes m
 			Shown    []string `json:"shown"`
 			Choice   *string  `json:"choice"`
 		}
-		if err := json.Unmarshal(s.Bytes(), &line); err != nil {
-			t.Fatalf("%v: %s", err, s.Text())
-		}
+		fatal.If(t, json.Unmarshal(s.Bytes(), &line), s.Text())
 		_, decided := decisions[line.Decision]
 		switch {
 		case line.Shown != nil && !decided:

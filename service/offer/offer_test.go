@@ -87,9 +87,7 @@ func TestClosedByHand(t *testing.T) {
 
 // Impossible offers are refused.
 func TestCheck(t *testing.T) {
-	if err := shown().Check(2, 3); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, shown().Check(2, 3), nil)
 	for name, change := range map[string]func(*offer.Offer){
 		"more items than may be shown": func(o *offer.Offer) { o.Shown = []int32{0, 1, 2, 3} },
 		"another width":                func(o *offer.Offer) { o.Width = 3 },
@@ -372,14 +370,12 @@ func TestExploreByTheLaw(t *testing.T) {
 				t.Fatalf("%s: %s is the policy's own", name, set)
 			}
 			if e.Law != nil {
-				if err := e.Law.Check(4); err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
+				fatal.If(t, e.Law.Check(4), name)
 				if p := e.Law.Law(4).Propensity(e.Shown); math.Abs(p-e.Propensity) > 1e-12 {
 					t.Fatalf("%s: the law gives %s %v, and the propensity is %v", name, set, p, e.Propensity)
 				}
-			} else if name != "sets under rules" {
-				t.Fatalf("%s: there is no law", name)
+			} else {
+				expect.Equal(fatal.T(t), name, "sets under rules", "there is no law")
 			}
 		}
 		for set, p := range c.want {
@@ -410,9 +406,7 @@ func TestDrawSetWithoutASampler(t *testing.T) {
 			t.Errorf("%s is shown %d times", set, n)
 		}
 	}
-	if len(count) != 15 {
-		t.Errorf("%v", count)
-	}
+	expect.Equal(t, len(count), 15, count)
 }
 
 // hidden is a family with an unknown sampler.

@@ -119,9 +119,8 @@ func TestRefusedCalls(t *testing.T) {
 	fatal.If(t, e.Create(t.Context(), personalizer.Placement,
 		[]byte(`{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`), 0))
 	before := e.Sequence()
-	_, err := routeOf(t, &personalizer.Adapter{Engine: e}, "rank").Handle(
-		&call{ctx: t.Context(), path: path(""), body: `{` + actions + `}`, full: full})
-	expect.Error(t, err, full)
+	expect.Fails(routeOf(t, &personalizer.Adapter{Engine: e}, "rank").Handle(
+		&call{ctx: t.Context(), path: path(""), body: `{` + actions + `}`, full: full}))(t, full)
 	if after := e.Sequence(); after != before {
 		t.Errorf("the log has %d entries, and had %d", after, before)
 	}
@@ -188,9 +187,7 @@ func TestProbabilities(t *testing.T) {
 		cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if len(shown) != n {
-		t.Errorf("actions shown: %v", shown)
-	}
+	expect.Equal(t, len(shown), n, "actions shown", shown)
 }
 
 // The forms of a path: with the version in it or in the query, and behind an endpoint with a slash.
@@ -265,9 +262,7 @@ func TestServiceConfiguration(t *testing.T) {
 			"Online", 1, "336h0m0s", "explore"},
 		{`{"explorationPercentage":0}`, "P14D", "Online", 0, "336h0m0s", "learn"},
 	} {
-		if _, err := put.Handle(&call{ctx: t.Context(), path: path(""), body: c.body}); err != nil {
-			t.Fatalf("%s: %v", c.body, err)
-		}
+		fatal.Or(put.Handle(&call{ctx: t.Context(), path: path(""), body: c.body}))(t, c.body)
 		s := get()
 		if s["rewardWaitTime"] != c.wait || s["learningMode"] != c.mode || s["explorationPercentage"] != c.share ||
 			s["rewardAggregation"] != "earliest" || s["defaultReward"] != 0.0 || s["logRetentionDays"] != -1.0 {
@@ -296,9 +291,7 @@ func TestServiceConfiguration(t *testing.T) {
 			t.Errorf("%s: %v, want one of %s", body, err, field)
 		}
 	}
-	if e.Sequence() != before {
-		t.Error("a refused configuration is in the log")
-	}
+	expect.Equal(t, e.Sequence(), before, "a refused configuration is in the log")
 }
 
 // A reset model starts over, and the former one is kept as a version.
@@ -333,9 +326,8 @@ func TestResetModel(t *testing.T) {
 		t.Errorf("%+v, %v", after, err)
 	}
 	for _, end := range []string{"model", "model/properties"} {
-		_, err := routeOf(t, a, end).Handle(
-			&call{ctx: t.Context(), path: map[string]string{"version": "v1.0", "name": "nowhere"}})
-		expect.Error(t, err, engine.ErrNotFound, end)
+		expect.Fails(routeOf(t, a, end).Handle(
+			&call{ctx: t.Context(), path: map[string]string{"version": "v1.0", "name": "nowhere"}}))(t, engine.ErrNotFound, end)
 	}
 }
 

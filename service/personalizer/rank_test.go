@@ -204,9 +204,7 @@ func TestDurations(t *testing.T) {
 			t.Errorf("%v: %s is %v, %v", want, isoDuration(want), again, err)
 		}
 	}
-	if got := isoDuration(7*24*time.Hour + 90*time.Second); got != "P7DT1M30S" {
-		t.Error(got)
-	}
+	expect.Equal(t, isoDuration(7*24*time.Hour+90*time.Second), "P7DT1M30S")
 	for _, text := range []string{"", "P", "PT", "PT0S", "P1DT", "P1Y", "10", "-PT1S", "P366DT1S",
 		"P" + strings.Repeat("9", 400) + "D"} {
 		if d, err := parseISO(text); err == nil {

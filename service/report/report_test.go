@@ -116,9 +116,7 @@ func TestPage(t *testing.T) {
 		`oursvisitors who buy5.6 % −1 points−2 points to −0.5 pointsworse`,
 		`phoneours900+0.2−1 to +1.4`, `all othersours90+0.5−3 to +4`,
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page lacks %q", want)
-		}
+		expect.Contains(t, text, want, "the page")
 	}
 	expect.Equal(t, regexp.MustCompile(`(?i)<script|https?://|<sale>|url\(|@import| style=`).FindString(page), "",
 		"the page has")
@@ -209,8 +207,8 @@ func TestChart(t *testing.T) {
 	for {
 		if _, err := d.Token(); err == io.EOF {
 			break
-		} else if err != nil {
-			t.Fatalf("%v: %s", err, picture)
+		} else {
+			fatal.If(t, err, picture)
 		}
 	}
 	if strings.Contains(picture, "<b>") || !strings.Contains(picture, "a &#34;label&#34; &lt;x&gt;") {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/alert"
 	"vitrine/service/engine"
@@ -25,9 +26,7 @@ func alarmed(t *testing.T, status func() int) (s *service, told chan string, sen
 	told = make(chan string, 100)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, err, nil)
 		w.WriteHeader(status())
 		told <- string(body)
 	}))
@@ -60,9 +59,7 @@ func TestAlerts(t *testing.T) {
 			select {
 			case got := <-told:
 				for _, w := range want {
-					if !strings.Contains(got, w) {
-						t.Errorf("the receiver was told %s, want %s", got, w)
-					}
+					expect.Contains(t, got, w, "the receiver was told")
 				}
 				return
 			case <-time.After(100 * time.Millisecond):
@@ -90,9 +87,7 @@ func TestTestAlert(t *testing.T) {
 	status := 202
 	s, told, _ := alarmed(t, func() int { return status })
 	s.want(200, "POST", "/v1/alerts/test", "")
-	if got := <-told; !strings.Contains(got, `"type":"test"`) {
-		t.Error(got)
-	}
+	expect.Contains(t, <-told, `"type":"test"`)
 	if page := s.overview(""); len(page.Health) != 0 {
 		t.Errorf("%+v", page.Health)
 	}

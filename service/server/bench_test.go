@@ -84,9 +84,7 @@ func BenchmarkDecision(b *testing.B) {
 			"localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		before := processor()
 		for b.Loop() {
-			if _, err := c.Write(request); err != nil {
-				b.Fatal(err)
-			}
+			fatal.Or(c.Write(request))(b)
 			answer, err := http.ReadResponse(in, nil)
 			if err != nil || answer.StatusCode != 201 {
 				b.Fatal(answer, err)

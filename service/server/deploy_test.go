@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/metrics"
@@ -75,9 +76,7 @@ func TestDeployedMetricsExist(t *testing.T) {
 		}
 		for _, target := range p.Targets {
 			check("dashboard.json", target.Expr)
-			if !strings.Contains(target.Expr, `instance=~"$instance"`) {
-				t.Errorf("the panel %q is of all instances: %s", p.Title, target.Expr)
-			}
+			expect.Contains(t, target.Expr, `instance=~"$instance"`, "the panel", p.Title, "is of all instances")
 		}
 	}
 	if panels < 10 {

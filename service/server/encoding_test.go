@@ -169,9 +169,7 @@ func TestCompressedAnswers(t *testing.T) {
 		if want != "" && len(a.body) > len(plain.body)/3 {
 			t.Errorf("Accept-Encoding: %s: %d bytes of %d", accept, len(a.body), len(plain.body))
 		}
-		if plainOf(t, a) != plain.body {
-			t.Errorf("Accept-Encoding: %s: it becomes another document", accept)
-		}
+		expect.Equal(t, plainOf(t, a), plain.body, "Accept-Encoding", accept, "it becomes another document")
 	}
 	if a := s.want(200, "GET", "/v1/placements", "", "Accept-Encoding",
 		"gzip"); a.header.Get("Content-Encoding") != "" {
@@ -198,9 +196,8 @@ func TestCompressedAtOnce(t *testing.T) {
 					coding); a.status != 201 || !strings.Contains(a.body, `"`+id+`"`) {
 					t.Errorf("%s: %d %s", id, a.status, a.body)
 				}
-				if plainOf(t, s.ask("GET", "/openapi.json", "", "Accept-Encoding", coding)) != document {
-					t.Errorf("%s: another document", id)
-				}
+				expect.Equal(t, plainOf(t, s.ask("GET", "/openapi.json", "", "Accept-Encoding", coding)), document, id,
+					"another document")
 			}
 		})
 	}

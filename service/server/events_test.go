@@ -41,9 +41,7 @@ func nextEvent(t testing.TB, in *bufio.Scanner) (e event) {
 		case "event":
 			e.kind = value
 		case "data":
-			if err := json.Unmarshal([]byte(value), &e.data); err != nil {
-				t.Fatalf("%v: %s", err, value)
-			}
+			fatal.If(t, json.Unmarshal([]byte(value), &e.data), value)
 		case "":
 			if e.kind != "" {
 				return e
@@ -314,9 +312,7 @@ func TestEventsInBrowsers(t *testing.T) {
 	a := s.want(204, "OPTIONS", "/v1/events", "", "Origin", shop, "Access-Control-Request-Method", "GET",
 		"Access-Control-Request-Headers", "authorization,last-event-id")
 	for _, name := range []string{"Authorization", "Last-Event-ID"} {
-		if !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), name) {
-			t.Errorf("pages may not send %s", name)
-		}
+		expect.Contains(t, a.header.Get("Access-Control-Allow-Headers"), name, "pages may not send")
 	}
 	r := fatal.Or(http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events", nil))(t)
 	r.Header = http.Header{"Origin": {shop}, "Authorization": {"Bearer page"}, "Last-Event-ID": {"0"}}

@@ -28,9 +28,7 @@ func exchange(t *testing.T, c net.Conn, text string, answers int) (list []*http.
 	in := bufio.NewReader(c)
 	for range answers {
 		a, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatalf("%d answers: %v", len(list), err)
-		}
+		fatal.If(t, err, len(list), "answers")
 		fatal.Or(io.Copy(io.Discard, a.Body))(t)
 		list = append(list, a)
 	}

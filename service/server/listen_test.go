@@ -74,19 +74,13 @@ func TestRefusesToBeOpen(t *testing.T) {
 	}
 	for _, address := range []string{"127.0.0.1:0", "localhost:0", "127.1.2.3:0"} {
 		_, stop := s.run(server.Listen{Address: address})
-		if err := stop(); err != nil {
-			t.Errorf("%q: %v", address, err)
-		}
+		expect.Error(t, stop(), nil, address)
 	}
 	_, key := keys.New("k", keys.ScopeRead)
 	keyed, _ := locked(t, key.Table())
 	_, stop := keyed.run(server.Listen{Address: ":0"})
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	if !strings.Contains(keyed.log.String(), "without encryption") {
-		t.Error("nobody is warned of keys in the clear")
-	}
+	expect.Error(t, stop(), nil)
+	expect.Contains(t, keyed.log.String(), "without encryption", "nobody is warned of keys in the clear")
 }
 
 // A request in progress when the service stops gets its answer, new ones are refused, and subscribers of
@@ -118,9 +112,7 @@ func TestDrain(t *testing.T) {
 	if status := <-answered; status != 201 {
 		t.Errorf("the request in progress was answered with %d", status)
 	}
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, <-stopped, nil)
 	if c, err := net.Dial("tcp", address); err == nil {
 		c.Close()
 		t.Error("a connection is taken after the end")
@@ -219,9 +211,7 @@ func TestMostConnections(t *testing.T) {
 		third != nil {
 		t.Errorf("of two connections at most and three that asked: %v, %v, %v", first, second, third)
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, stop(), nil)
 }
 
 // While all connections are busy the next one waits for an answered request. It holds up neither health at an address
@@ -254,13 +244,9 @@ func TestMostConnectionsBusy(t *testing.T) {
 	}
 	close(store.gate)
 	for i, c := range []net.Conn{busy, next} {
-		if err := answered(c); err != nil {
-			t.Errorf("connection %d: %v", i, err)
-		}
+		expect.Error(t, answered(c), nil, "connection", i)
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, stop(), nil)
 	if _, err := client(nil).Get("http://" + health + "/healthz"); err == nil {
 		t.Error("health is answered after the end")
 	}
@@ -471,17 +457,15 @@ func TestTLS(t *testing.T) {
 	write(t, filepath.Join(dir, "key.pem"), "not a key")
 	s.clock.advance(time.Minute)
 	expect.Equal(t, serial(), 2, "certificate n after its key was spoilt")
-	if said := s.log.String(); !strings.Contains(said, filepath.Join(dir, "key.pem")+": tls: failed to find any PEM") {
-		t.Errorf("the log does not name the key:\n%s", said)
-	}
+	expect.Contains(t, s.log.String(), filepath.Join(dir, "key.pem")+": tls: failed to find any PEM",
+		"the log does not name the key")
 	if r, err := client(nil).Get("http://" + address + "/healthz"); err == nil {
 		if r.Body.Close(); r.StatusCode == 200 {
 			t.Error("what is not encrypted is answered")
 		}
 	}
-	err := started(t, nil).Run(t.Context(), server.Listen{Address: "127.0.0.1:0",
-		Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
-	expect.Part(err)(t, "key.pem: tls", "a key that is none")
+	expect.Part(started(t, nil).Run(t.Context(), server.Listen{Address: "127.0.0.1:0",
+		Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}))(t, "key.pem: tls", "a key that is none")
 }
 
 // A caller who reads the answer only after the whole body learns that it was too large. A caller who asks first does not
@@ -587,9 +571,7 @@ func TestSocket(t *testing.T) {
 	}
 	try("/v1/placements", 200)
 	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, <-ended, nil)
 	if c, err := net.Dial("tcp", socket.Addr().String()); err == nil {
 		c.Close()
 		t.Error("a connection is taken after the end")

@@ -38,14 +38,10 @@ func TestPlacementsTakeMemory(t *testing.T) {
 		"vitrine_memory_waiting_requests 0\n",
 		fmt.Sprintf("vitrine_charged_bytes{placement=\"home\"} %v\n", float64(u.Placements)),
 	} {
-		if !strings.Contains(metrics, want) {
-			t.Errorf("/metrics has no %s", want)
-		}
+		expect.Contains(t, metrics, want, "/metrics")
 	}
-	if stats := s.want(http.StatusOK, "GET", "/v1/placements/home/stats", "").body; !strings.Contains(stats,
-		fmt.Sprintf(`"reserved_bytes":%d`, u.Placements)) {
-		t.Errorf("the statistics do not have the %d bytes that are charged: %s", u.Placements, stats)
-	}
+	expect.Contains(t, s.want(http.StatusOK, "GET", "/v1/placements/home/stats", "").body,
+		fmt.Sprintf(`"reserved_bytes":%d`, u.Placements), "the statistics do not have the", u.Placements, "bytes that are charged")
 	const wide = `{"max_size":3,"features":[{"name":"sku","kind":"category","columns":4095}],"policy":{"name":"onl-mnl"}}`
 	s.problem(http.StatusConflict, "memory", "", "PUT", "/v1/placements/wide", wide)
 	if b.Usage() != u {

@@ -42,9 +42,7 @@ func TestMetrics(t *testing.T) {
 		`vitrine_refusals_total{cause="not-found"} 1`, `vitrine_requests_in_progress 1`, `vitrine_requests_limit 256`,
 		`vitrine_build_info{goversion="` + runtime.Version() + `",version="test"} 1`,
 	} {
-		if !strings.Contains(text, "\n"+line) {
-			t.Errorf("%s is missing", line)
-		}
+		expect.Contains(t, text, "\n"+line, line, "is missing")
 	}
 }
 
@@ -162,9 +160,7 @@ func TestShadowMetrics(t *testing.T) {
 		`vitrine_shadow_rounds_total{placement="home"} 3`, `vitrine_shadow_policy_total{placement="home"} 2`,
 		`vitrine_shadow_baseline_total{placement="home"} 1.5`,
 	} {
-		if !strings.Contains(text, "\n"+line+"\n") {
-			t.Errorf("%s is missing", line)
-		}
+		expect.Contains(t, text, "\n"+line+"\n", line, "is missing")
 	}
 }
 

@@ -246,9 +246,8 @@ func TestDocumentForLinters(t *testing.T) {
 				continue
 			}
 			used[op.Tags[0]]++
-			if (op.Tags[0] == "Personalizer") != strings.Contains(path, "/personalizer/") {
-				t.Errorf("%s %s has the tag %s", method, path, op.Tags[0])
-			}
+			expect.Equal(t, op.Tags[0] == "Personalizer", strings.Contains(path, "/personalizer/"), method, path,
+				"has the tag", op.Tags[0])
 			for _, p := range op.Parameters {
 				if p.Name == "version" && !slices.Equal(p.Schema.Enum, personalizer.Versions) {
 					t.Errorf("%s %s: versions %q", method, path, p.Schema.Enum)
@@ -261,7 +260,5 @@ func TestDocumentForLinters(t *testing.T) {
 			t.Errorf("the tag %q has no operation", tag.Name)
 		}
 	}
-	if len(used) != len(d.Tags) {
-		t.Errorf("tags %v, declared %v", used, d.Tags)
-	}
+	expect.Equal(t, len(used), len(d.Tags), "tags", used, "declared", d.Tags)
 }

@@ -75,9 +75,7 @@ func TestOverview(t *testing.T) {
 		p.Policy != "ucb-mnl" || p.Mode != "learn" || len(p.Series.Times) != 1 || p.Series.Open[0] != 0 {
 		t.Errorf("%+v", p)
 	}
-	if len(p.Health) != 0 {
-		t.Errorf("health %+v", p.Health)
-	}
+	expect.Equal(t, len(p.Health), 0, "health", p.Health)
 	s.problem(404, "not-found", "", "GET", "/v1/placements/p5/series", "")
 	s.clock.advance(time.Hour)
 	if p := s.overview("?contains=p3&seconds=60").Placements[0]; p.Revenue != nil || len(p.Series.Times) != 0 ||

@@ -183,9 +183,7 @@ func TestSlotsOfBaselines(t *testing.T) {
 	s := started(t, nil)
 	r := s.rank(atSlots, `{`+trio+`,"slots":[{"id":"s","baselineAction":"a","excludedActions":["b","c"]},{"id":"t","baselineAction":"b","excludedActions":["a","c"]},{"id":"u","baselineAction":"c","excludedActions":["a"]}]}`)
 	for k, want := range []string{"a", "b", "c"} {
-		if r.Slots[k].RewardActionID != want {
-			t.Errorf("slots %+v", r.Slots)
-		}
+		expect.Equal(t, r.Slots[k].RewardActionID, want, "slots", r.Slots)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -291,9 +292,7 @@ func TestUnknownQuery(t *testing.T) {
 		s.problem(400, "query", "", c.method, c.path, c.body)
 		var p api.Problem
 		fatal.If(t, json.Unmarshal([]byte(s.ask(c.method, c.path, c.body).body), &p))
-		if !strings.Contains(p.Detail, c.want) {
-			t.Errorf("%s: %q, want %q", c.path, p.Detail, c.want)
-		}
+		expect.Contains(t, p.Detail, c.want, c.path)
 	}
 	for _, path := range []string{"/healthz?probe=1", "/readyz?probe=1", "/metrics?format=text", "/?utm_source=x",
 		"/openapi.json?v=1", "/v1/policies?entry=1"} {

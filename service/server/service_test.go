@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -178,9 +179,7 @@ type reply struct {
 
 func parsed(t testing.TB, body string) (a reply) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(body), &a, json.RejectUnknownMembers(true)); err != nil {
-		t.Fatalf("%v: %s", err, body)
-	}
+	fatal.If(t, json.Unmarshal([]byte(body), &a, json.RejectUnknownMembers(true)), body)
 	return a
 }
 
@@ -231,9 +230,7 @@ func TestFailures(t *testing.T) {
 	if a := s.ask("POST", "/v1/placements/broken/decisions", body); strings.Contains(a.body, "boom") {
 		t.Errorf("the answer is %s", a.body)
 	}
-	if !strings.Contains(s.log.String(), "boom") {
-		t.Errorf("the log does not say why:\n%s", s.log)
-	}
+	expect.Contains(t, s.log.String(), "boom", "the log does not say why")
 	s.want(201, "POST", "/v1/placements/sound/decisions", body)
 
 	s.want(200, "GET", "/readyz", "")

@@ -2,7 +2,6 @@ package setup_test
 
 import (
 	"encoding"
-	"slices"
 	"strings"
 	"testing"
 
@@ -115,8 +114,7 @@ func TestNewLearnerRefuses(t *testing.T) {
 		`{"name":"ucb-mnl","utility":"quadratic"}`:                           `ucb-mnl: utility = 'quadratic': must be a table`,
 		`{"name":"ucb-mnl","name":"ucb-mnl"}`:                                `jsontext: duplicate object member name "name"`,
 	} {
-		_, err := setup.NewLearner(specOf(text))
-		expect.Prefix(err)(t, want, text)
+		expect.Prefix(setup.NewLearner(specOf(text)))(t, want, text)
 	}
 }
 
@@ -153,8 +151,6 @@ func TestTheUsersColumns(t *testing.T) {
 	for text, want := range map[string][]int{features: {1, 2, 3}, features +
 		`,{"name":"both","kind":"cross","of":["price","age"]}`: nil} {
 		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[` + text + `]}`)))(t)
-		if have := c.Spec().Customer; !slices.Equal(have, want) {
-			t.Errorf("the user's columns are %v, want %v", have, want)
-		}
+		expect.List(t, c.Spec().Customer, want, "the user's columns are")
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
@@ -955,9 +956,7 @@ func (w *world) prepare(t *testing.T) {
 			Features: api.Values{api.Number("x", float64(i)/10)}})
 	}
 	_, err3 := e.PutItems(ctx, "shop", items, now)
-	if err := errors.Join(err, err2, err3, err4); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, errors.Join(err, err2, err3, err4))
 	w.ledger.check(&answer{kind: "put", placement: "config", value: 60_000_000, begin: w.begin, end: time.Now(),
 		client: clients})
 	w.ledger.check(&answer{kind: "put", placement: "items", value: 1, begin: w.begin, end: time.Now(), client: clients})

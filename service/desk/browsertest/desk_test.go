@@ -157,9 +157,7 @@ func TestEmptyDesk(t *testing.T) {
 		t.Error("a service without a demonstration has a shop")
 	}
 	b.visit("/no/such/view")
-	if !strings.Contains(b.text(), "no view at this address") {
-		t.Errorf("an address without a view: %s", b.text())
-	}
+	expect.Contains(t, b.text(), "no view at this address", "an address without a view")
 }
 
 // A wrong key is refused, the right one opens the desk until the reader signs out. A form with changes outlives its session.
@@ -183,9 +181,7 @@ func TestSignIn(t *testing.T) {
 	}
 	b.wait(`!document.querySelector("input#key") && document.querySelector("header").innerText.includes("shop")`)
 	expect.Equal(t, eval[string](b, "document.cookie"), "", "a script reads the cookie")
-	if kept := eval[int](b, "localStorage.length + sessionStorage.length"); kept != 0 {
-		t.Error("the page keeps something")
-	}
+	expect.Equal(t, eval[int](b, "localStorage.length + sessionStorage.length"), 0, "the page keeps something")
 	b.visit("/placements/home/settings")
 	b.wait(`!document.querySelector("input#key")`)
 	b.fill("At most", "7")

@@ -58,9 +58,7 @@ func TestItemMustGo(t *testing.T) {
 	b := open(t, s.base)
 	b.visit("/placements/home/items")
 	b.wait(row("Vase 2\n"))
-	if text := eval[string](b, row("sku-000002")+".innerText"); !strings.Contains(text, "Out of stock") {
-		t.Errorf("an item that is not available: %s", text)
-	}
+	expect.Contains(t, eval[string](b, row("sku-000002")+".innerText"), "Out of stock", "an item that is not available")
 	act := func(item, button string) {
 		t.Helper()
 		b.fill("Find", item)
@@ -82,9 +80,7 @@ func TestItemMustGo(t *testing.T) {
 	}
 	b.press("Exclude it")
 	b.reads("“Vase 3” is on no page now.")
-	if got := excluded(); !slices.Equal(got, []string{"sku-000003"}) {
-		t.Fatalf("excluded are %q", got)
-	}
+	expect.List(fatal.T(t), excluded(), []string{"sku-000003"}, "excluded are")
 	b.wait(row("Excluded: on no page"))
 	b.press("Undo")
 	b.reads("It is as it was before.")

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/client"
@@ -56,9 +57,7 @@ func serve(t *testing.T, change func(*host.Config, *host.Options)) *served {
 		t.Cleanup(func() {
 			s.CloseIdleConnections()
 			stop()
-			if err := <-ended; err != nil {
-				t.Errorf("the service: %v\n%s", err, &log)
-			}
+			expect.Error(t, <-ended, nil, "the service", &log)
 		})
 		return s
 	case err := <-ended:

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
 )
@@ -121,9 +123,8 @@ func TestMetric(t *testing.T) {
 				d.High < 0.9*5*0.5 || math.Abs(rate-0.9*5*0.5) > 0.3 || m.Variants[1].Worse != worse {
 				t.Fatalf("%s is better: %+v of %d decisions, %v", better, m, r.Decisions, rate)
 			}
-			if r.Verdict.Result != map[bool]string{false: api.Ship, true: api.Weigh}[worse] {
-				t.Fatalf("%s is better: %+v", better, r.Verdict)
-			}
+			expect.Equal(fatal.T(t), r.Verdict.Result, map[bool]string{false: api.Ship, true: api.Weigh}[worse],
+				better, "is better", r.Verdict)
 		})
 	}
 }

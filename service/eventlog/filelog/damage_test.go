@@ -339,8 +339,7 @@ func TestOtherFormat(t *testing.T) {
 	appendAll(t, s, entry(1))
 	s.Close()
 	filelog.SetFormat(t, 1)
-	_, err := filelog.Open(t.Context(), filelog.Options{Dir: dir})
-	expect.Part(err)(t, "in format 2, and this program reads format 1")
+	expect.Part(filelog.Open(t.Context(), filelog.Options{Dir: dir}))(t, "in format 2, and this program reads format 1")
 }
 
 // Files that are removed, truncated or replaced while the log is open are noticed, and removed ones are restored.
@@ -373,9 +372,7 @@ func TestFilesAreWatched(t *testing.T) {
 		case "directory replaced":
 			err = errors.Join(os.Rename(dir, dir+"-old"), os.CopyFS(dir, os.DirFS(dir+"-old")))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		<-s.Lost()
 		want := eventlog.ErrReopen
 		if strings.HasPrefix(what, "directory") {
@@ -427,15 +424,11 @@ func FuzzSegment(f *testing.F) {
 		path := filepath.Join(dir, name)
 		write(t, path, data)
 		r, err := filelog.Open(t.Context(), filelog.Options{Dir: dir, ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		sound := r.Damage() == nil
 		have, err := logtest.Read(r, 1)
 		r.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		s := openWith(t, filelog.Options{Dir: dir}) // without a mark, the damaged end is cut off
 		logtest.Want(t, s, 1, have...)
 		s.Close()

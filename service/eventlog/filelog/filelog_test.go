@@ -167,9 +167,7 @@ func TestRemovalBesideAppends(t *testing.T) {
 	for running := true; running; {
 		select {
 		case err := <-done:
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			running = false
 		default:
 		}

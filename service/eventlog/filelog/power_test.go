@@ -175,9 +175,7 @@ func cutPower(t *testing.T, seed uint64) {
 	for life := range 12 {
 		d.fails = false
 		s, err := filelog.Open(ctx, filelog.Options{Dir: dir}.On(d.on))
-		if err != nil {
-			t.Fatalf("life %d: %v", life, err)
-		}
+		fatal.If(t, err, "life", life)
 		x := fatal.Or(s.Extent(ctx))(t)
 		switch x.Last {
 		case uint64(len(known)):

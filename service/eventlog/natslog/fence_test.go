@@ -411,9 +411,7 @@ func TestForeignMessage(t *testing.T) {
 	s := connect(t, o)
 	fill(t, s, 1, 3)
 	c, err := nats.Connect(o.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	fatal.Or(c.Request("vitrine.log", []byte("hello"), patience))(t)
 	expect.Fails(s.Append(t.Context(), entry(4)))(t, eventlog.ErrFenced)

@@ -51,9 +51,7 @@ func TestWriterIsAlive(t *testing.T) {
 		}
 	}
 	fill(t, s, 1, 2)
-	if err := s.Loss(); err != nil {
-		t.Errorf("who was asked for has lost the log: %v", err)
-	}
+	expect.Error(t, s.Loss(), nil, "who was asked for has lost the log")
 	s.Close()
 	fill(t, connect(t, o), 3, 4)
 }
@@ -84,8 +82,7 @@ func TestTakeOver(t *testing.T) {
 	expect.Error(t, lost(t, idle), eventlog.ErrFenced)
 	expect.Fails(idle.Append(t.Context(), entry(9)))(t, eventlog.ErrFenced)
 	idle.Close() // must not release another process's lease
-	_, err := natslog.Open(t.Context(), natslog.Options{URL: o.URL})
-	expect.Error(t, err, eventlog.ErrAlive)
+	expect.Fails(natslog.Open(t.Context(), natslog.Options{URL: o.URL}))(t, eventlog.ErrAlive)
 	fill(t, heir, 3, 4)
 	logtest.Want(t, heir, 1, numbered(1, 4)...)
 }
@@ -99,9 +96,7 @@ func TestLeaseIsRemoved(t *testing.T) {
 	fatal.If(t, js.DeleteKeyValue("vitrine-lease"))
 	time.Sleep(300 * time.Millisecond) // some renewals
 	fill(t, s, 1, 2)
-	if err := s.Loss(); err != nil {
-		t.Error(err)
-	}
+	expect.Error(t, s.Loss(), nil)
 }
 
 // A URL's password appears in no error and in no line of the log.
@@ -129,9 +124,7 @@ func TestSecretsOfURLs(t *testing.T) {
 		fmt.Fprintln(said, err)
 	}
 	s, err := open("nats://u:"+secret+"@"+host+","+host, 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer s.Close()
 	fill(t, s, 1, 2)
 	natstest.Stop(srv)
@@ -168,9 +161,7 @@ func (w *written) String() string {
 func TestOldServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer l.Close()
 	go func() {
 		for {
@@ -220,9 +211,7 @@ func TestReplicas(t *testing.T) {
 	connect(t, one).Close()
 	one.Replicas, one.Logger = 0, slog.New(slog.NewTextHandler(&said, nil))
 	fill(t, connect(t, one), 1, 2)
-	if text := said.String(); !strings.Contains(text, "fewer replicas") {
-		t.Errorf("no warning of one replica on a cluster:\n%s", text)
-	}
+	expect.Contains(t, said.String(), "fewer replicas", "no warning of one replica on a cluster")
 }
 
 // A process that takes over a log succeeds, however fast the previous writer appends: 20 times in 20.
@@ -256,9 +245,7 @@ func TestTakeOverUnderLoad(t *testing.T) {
 		s := connect(t, o)
 		load(fmt.Sprint(n), s)
 		for range 3 { // until the load has built up
-			if _, err := s.Append(t.Context(), []byte("own")); err != nil {
-				t.Fatalf("who has taken the log over: %v", err)
-			}
+			fatal.Or(s.Append(t.Context(), []byte("own")))(t, "who has taken the log over")
 		}
 	}
 	s := connect(t, o)

@@ -23,9 +23,8 @@ func TestQuiet(t *testing.T) {
 	} {
 		var q quiet
 		for i, at := range c.looks {
-			renewed := q.observe(c.seen[i], time.Unix(0, 0).Add(at))
-			expect.Equal(t, renewed, i > 0 && c.seen[i-1] > 0 && c.seen[i] > c.seen[i-1], name, "look", i,
-				"finds a renewal")
+			expect.Equal(t, q.observe(c.seen[i], time.Unix(0, 0).Add(at)),
+				i > 0 && c.seen[i-1] > 0 && c.seen[i] > c.seen[i-1], name, "look", i, "finds a renewal")
 		}
 		expect.Equal(t, q.lasted, c.want, name, "it was not renewed for")
 	}

@@ -73,9 +73,7 @@ func TestRefusedRequests(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stop, err := leader.Answer("double", func(request []byte) []byte { return append(request, request...) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer stop()
 	refused := func(err error, why string) {
 		t.Helper()

@@ -334,9 +334,7 @@ func TestConfirm(t *testing.T) {
 		t.Errorf("a lease that lasts is confirmed by %d messages", n)
 	}
 	natslog.Age(s, time.Hour, time.Hour)
-	if err := s.Confirm(t.Context()); err != nil {
-		t.Errorf("it still is the writer: %v", err)
-	}
+	expect.Error(t, s.Confirm(t.Context()), nil, "it still is the writer")
 	o.TakeOver = true
 	heir := connect(t, o)
 	// a freeze, a sleeping machine, a clock that was set
