@@ -2,9 +2,15 @@ package server_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/engine"
+	"vitrine/service/server"
+	"vitrine/service/shoppers"
 )
 
 // goSyntax matches text that only readers of Go understand.
@@ -141,4 +147,13 @@ func TestNothingToShow(t *testing.T) {
 			t.Errorf("%s among %v: %s, want %s", c.body, c.available, a.body, c.says)
 		}
 	}
+}
+
+// Callers come back when the keys of shoppers cannot be written.
+func TestKeysCannotBeWritten(t *testing.T) {
+	s := started(t, func(_ *server.Options, e *engine.Options) {
+		e.Shoppers = fatal.Or(shoppers.Open(filepath.Join(t.TempDir(), "missing", "shoppers")))(t)
+	})
+	s.want(201, "PUT", "/v1/placements/p", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"shopper_history":{"keep":"1h"}}`)
+	s.want(503, "POST", "/v1/placements/p/decisions", `{"shopper_id":"anna","items":[{"id":"a","features":{"x":1}}]}`)
 }

@@ -24,7 +24,7 @@ type File struct {
 	keys  map[Hash]*record
 	free  []int64 // offsets of free records
 	end   int64
-	spoil error // of a failed write, after which the file may differ from keys
+	spoil error // of a failed sync, after which deletions may not last
 }
 
 type record struct {
@@ -87,16 +87,20 @@ func (f *File) read() error {
 	return nil
 }
 
+// write writes a record. If that fails, the next attempt overwrites it.
 func (f *File) write(b []byte, at int64) error {
-	if f.file == nil && f.spoil == nil {
-		if f.file, f.spoil = os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); f.spoil == nil {
-			_, f.spoil = f.file.WriteAt([]byte(header), 0)
+	if f.file == nil {
+		file, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
 		}
+		if _, err := file.WriteAt([]byte(header), 0); err != nil {
+			return errors.Join(err, file.Close(), os.Remove(f.path))
+		}
+		f.file = file
 	}
-	if f.spoil == nil {
-		_, f.spoil = f.file.WriteAt(b, at)
-	}
-	return f.spoil
+	_, err := f.file.WriteAt(b, at)
+	return err
 }
 
 // Key implements Store.

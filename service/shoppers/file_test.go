@@ -63,6 +63,30 @@ func TestKeysAreKeptAndErased(t *testing.T) {
 	}
 }
 
+// A full disk keeps new shoppers away only until there is room.
+func TestFailedWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "later", "shoppers")
+	f := reopened(t, nil, path)
+	fails := func() {
+		t.Helper()
+		if _, err := f.Key(t.Context(), "anna", true); err == nil {
+			t.Error("a key that was not written is returned")
+		}
+	}
+	fails()
+	fatal.If(t, os.Mkdir(filepath.Dir(path), 0o700))
+	bert, file := keyOf(t, f, "bert", true), f.file
+	f.file = fatal.Or(os.Open(path))(t)
+	fails()
+	fatal.If(t, f.file.Close())
+	f.file = file
+	anna := keyOf(t, f, "anna", true)
+	f = reopened(t, f, path)
+	if keyOf(t, f, "anna", false) != anna || keyOf(t, f, "bert", false) != bert {
+		t.Error("the keys have changed")
+	}
+}
+
 // An erasure that may not last is an error, also the second time.
 func TestFailedErasure(t *testing.T) {
 	f := reopened(t, nil, filepath.Join(t.TempDir(), "shoppers"))
