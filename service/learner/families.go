@@ -1,27 +1,11 @@
 package learner
 
 import (
-	"sync"
-
 	"vitrine"
 	"vitrine/bandit"
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )
-
-// families holds the weights of families after some rounds. When full, it drops every other point and from then on
-// notes half as many.
-type families struct {
-	mu     sync.Mutex
-	next   uint64 // rounds after which a point is noted
-	stride uint64
-	points []familyPoint
-}
-
-type familyPoint struct {
-	learned uint64
-	weights []bandit.Weight
-}
 
 const maxFamilyPoints = 128
 

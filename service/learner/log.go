@@ -1,10 +1,8 @@
 package learner
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -12,27 +10,6 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
-
-// Log reads the entries of a log, as an [eventlog.Store] and [eventlog.Reader] do.
-type Log interface {
-	eventlog.Reader
-	Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error]
-}
-
-// Gap describes rounds that the learner was not given. It reads them from the log when it catches up.
-type Gap struct {
-	After    uint64    // rounds that end after this entry
-	From     uint64    // offers from this entry on
-	Rounds   uint64    // how many there are
-	Doubtful [2]uint64 // offers from the first entry on, before the second, are not learned
-	Only     []string  // variants, nil for all
-}
-
-// Outage describes rounds that no learner learns, because their sales were probably not reported.
-type Outage struct {
-	After, UpTo uint64    // rounds that end after the first entry, up to the second
-	Doubtful    [2]uint64 // offers from the first entry on, before the second
-}
 
 // CatchUp learns the rounds of a gap from the log, up to an entry. It waits while the log cannot be read. If the log
 // lost entries that the learner needs, it skips the remaining rounds.
@@ -77,14 +54,6 @@ func (l *Learner) Follow(upTo uint64, outages []Outage) {
 
 // EndReplay makes the learner learn what it is given from now on.
 func (l *Learner) EndReplay() { l.push(task{what: toEndReplay}) }
-
-// Replaying tells how far a learner is that replays the log.
-type Replaying struct {
-	From    uint64 // 0 if it does not replay
-	Reached uint64 // the last entry that it read
-	UpTo    uint64 // the last entry that it is to read
-	Lost    bool   // the log lacks entries that it needs
-}
 
 // Replaying returns how far a replay is.
 func (l *Learner) Replaying() (r Replaying) {

@@ -1,59 +1,10 @@
 package learner
 
 import (
-	"sync"
-
-	"vitrine"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
-
-// task is a task of a learner.
-type task struct {
-	what    what
-	entry   uint64        // of the log
-	round   vitrine.Round // to observe
-	bytes   int           // of the round
-	version uint64        // to keep, to forget, or to return to
-	gap     *Gap          // to catch up on
-	outages []Outage      // to leave out
-	call    func()        // not part of the state
-}
-
-type what uint8
-
-// The numbers are part of the state.
-const (
-	toObserve what = iota
-	toKeep
-	toCall
-	toForget
-	toReturn
-	toRetire
-	toFollow // the log up to an entry
-	toEndReplay
-	toCatchUp       // on a gap, up to an entry
-	toObserveBasket // in states only: a round with further choices
-)
-
-// queue is shared between the goroutine and others under a lock. The goroutine may read the fields that only it changes
-// without the lock.
-type queue struct {
-	mu      sync.Mutex
-	changed sync.Cond // of anything; its lock is mu
-	tasks   []task    // unfinished ones, the oldest first
-	busy    bool      // the first one is under way
-	bytes   int       // of the rounds that wait
-	limit   int       // of bytes
-	lag     uint64    // unfinished rounds
-	closed  bool
-	ended   bool // no task will run any more
-
-	saved     State     // the last checkpoint and the tasks done since; the goroutine's
-	noted     int       // bytes of these tasks; the goroutine's
-	replaying Replaying // UpTo is the caller's, the rest is the goroutine's
-}
 
 // push adds a task. A round waits for room, unless it is the only one. push returns false if no task will run any more.
 func (q *queue) push(t task) bool {

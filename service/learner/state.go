@@ -14,15 +14,6 @@ import (
 	"vitrine/service/setup"
 )
 
-// State is a saved learner: a checkpoint, and the tasks after it.
-type State struct {
-	Progress        // of the checkpoint
-	Data     []byte // of the vitrine.Learner
-	kept     []kept
-	since    []task // done since, and then those that wait
-	from     uint64 // of its replay, or 0
-}
-
 // newCheckpoint returns the present state, or nil if the queue holds the same one. A broken learner needs no tasks.
 func (l *Learner) newCheckpoint() *State {
 	if !l.marked && !l.progress.Broken {

@@ -17,21 +17,6 @@ import (
 	"vitrine/service/setup"
 )
 
-// candidates are a request's candidates from the catalogue. They follow the items that the request brings.
-type candidates struct {
-	catalogue.Selection
-	items  *catalogue.Catalogue // nil if the request does not use it
-	groups map[catalogue.GroupsBy]*catalogue.Groups
-	from   int // number of items that the request brings
-
-	unlocks func() // releases the catalogue's read lock; nil if it is not held
-	n       int    // number of items in the catalogue
-	version uint64
-	early   bool // the catalogue is unlocked before the rows are copied, so its lists must be copied too
-
-	since, copied catalogue.Position // when the candidates were found, and when the last rows were copied
-}
-
 func (r *Request) len() int {
 	switch {
 	case r.stock.items == nil:

@@ -14,35 +14,9 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
-	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
-
-// Decision is the result of a request.
-type Decision struct {
-	offer.Offer      // shares memory with its decider
-	Clipped     int  // number of feature values that were cut to their range
-	Estimated   bool // whether the policy estimates utilities
-	Usable      bool // whether the estimates are finite
-}
-
-// plan holds a decision in the making.
-type plan struct {
-	view     *View
-	request  *Request
-	to       route
-	policy   Policy         // decides
-	asked    vitrine.Policy // the same policy, for the rows at hand
-	unseen   []feature.Seen
-	x        *vitrine.Context
-	baseline vitrine.Assortment // the caller's page, in display order
-	slots    *assortment.Slots
-	own      vitrine.Offer // the policy's offer
-	shown    vitrine.Assortment
-	order    []int32 // the set shown, in display order
-	made     Decision
-}
 
 // Decide finds the items to show for a request that d.Read returned. Its errors are *api.FieldError, *UnseenError,
 // ErrStale, ErrPolicy and ctx's. The decision shares memory with d.
@@ -110,16 +84,6 @@ func (d *Decider) findCandidates(ctx context.Context) (err error) {
 	}
 	r.addNames(v, d.index)
 	return nil
-}
-
-// route is the experiment variant for a request; the zero value without an experiment and a hold-out.
-type route struct {
-	show    string // api.ShowPolicy, …
-	variant string // also api.Holdout
-	unit    uint64
-	policy  *Policy // the variant's own; nil for the placement's
-
-	isOutside bool // whether the experiment has not started or has ended
 }
 
 // route returns the variant for the request's unit.

@@ -3,11 +3,59 @@ package page
 import (
 	"sync"
 
+	"vitrine"
+	"vitrine/assortment"
 	"vitrine/internal/stream"
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
 )
+
+// Request is an [api.Request] with its values in the order of the placement's schema.
+type Request struct {
+	*api.Request
+	Now    int64         // Unix nanoseconds
+	Number func() uint64 // called once the request is known to be valid; returns the decision's number within the placement
+	Holds  bool          // keep the catalogue locked until the decision is made
+
+	items   []api.Item // N
+	user    api.Values // nil if the request does not describe a user
+	revenue []float64  // N, r_i ≥ 0; nil means 1 for every item
+	note    string     // slot ids, as in the log; "" without ids
+	stock   candidates
+	isTrial bool                                    // the request is only tried
+	said    *offer.FromCatalogue                    // of a trial, which owns its candidates
+	groups  map[catalogue.GroupsBy]assortment.Limit // of a trial's candidates, by limited attribute or group
+	spaced  bool                                    // from the log, with the spaces of the candidates
+	work    *assortment.Work                        // search steps under limits; nil without limits, and before the first search
+	unmet   []api.Unmet                             // lower bounds that no page meets, and excluded includes
+	pinned  []int                                   // candidates that the placement pins and every page has
+	hidden  []string                                // candidates that the shopper has bought
+}
+
+// candidates are a request's candidates from the catalogue. They follow the items that the request brings.
+type candidates struct {
+	catalogue.Selection
+	items  *catalogue.Catalogue // nil if the request does not use it
+	groups map[catalogue.GroupsBy]*catalogue.Groups
+	from   int // number of items that the request brings
+
+	unlocks func() // releases the catalogue's read lock; nil if it is not held
+	n       int    // number of items in the catalogue
+	version uint64
+	early   bool // the catalogue is unlocked before the rows are copied, so its lists must be copied too
+
+	since, copied catalogue.Position // when the candidates were found, and when the last rows were copied
+}
+
+// Decision is the result of a request.
+type Decision struct {
+	offer.Offer      // shares memory with its decider
+	Clipped     int  // number of feature values that were cut to their range
+	Estimated   bool // whether the policy estimates utilities
+	Usable      bool // whether the estimates are finite
+}
 
 // Decider makes decisions in memory that it reuses.
 type Decider struct {
@@ -33,6 +81,33 @@ type Decider struct {
 	draws     stream.Stream
 	coin      stream.Stream
 	estimates offer.Estimates
+}
+
+// plan holds a decision in the making.
+type plan struct {
+	view     *View
+	request  *Request
+	to       route
+	policy   Policy         // decides
+	asked    vitrine.Policy // the same policy, for the rows at hand
+	unseen   []feature.Seen
+	x        *vitrine.Context
+	baseline vitrine.Assortment // the caller's page, in display order
+	slots    *assortment.Slots
+	own      vitrine.Offer // the policy's offer
+	shown    vitrine.Assortment
+	order    []int32 // the set shown, in display order
+	made     Decision
+}
+
+// route is the experiment variant for a request; the zero value without an experiment and a hold-out.
+type route struct {
+	show    string // api.ShowPolicy, …
+	variant string // also api.Holdout
+	unit    uint64
+	policy  *Policy // the variant's own; nil for the placement's
+
+	isOutside bool // whether the experiment has not started or has ended
 }
 
 var deciders = sync.Pool{New: func() any { return &Decider{index: map[string]int{}} }}

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"vitrine/internal/panics"
 
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/panics"
 	"vitrine/service/offer"
 )
 

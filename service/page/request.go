@@ -13,34 +13,10 @@ import (
 	"github.com/minio/highwayhash"
 
 	"vitrine"
-	"vitrine/assortment"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
-	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
-
-// Request is an [api.Request] with its values in the order of the placement's schema.
-type Request struct {
-	*api.Request
-	Now    int64         // Unix nanoseconds
-	Number func() uint64 // called once the request is known to be valid; returns the decision's number within the placement
-	Holds  bool          // keep the catalogue locked until the decision is made
-
-	items   []api.Item // N
-	user    api.Values // nil if the request does not describe a user
-	revenue []float64  // N, r_i ≥ 0; nil means 1 for every item
-	note    string     // slot ids, as in the log; "" without ids
-	stock   candidates
-	isTrial bool                                    // the request is only tried
-	said    *offer.FromCatalogue                    // of a trial, which owns its candidates
-	groups  map[catalogue.GroupsBy]assortment.Limit // of a trial's candidates, by limited attribute or group
-	spaced  bool                                    // from the log, with the spaces of the candidates
-	work    *assortment.Work                        // search steps under limits; nil without limits, and before the first search
-	unmet   []api.Unmet                             // lower bounds that no page meets, and excluded includes
-	pinned  []int                                   // candidates that the placement pins and every page has
-	hidden  []string                                // candidates that the shopper has bought
-}
 
 // Read returns a request with its values in schema order, in d's memory.
 func (d *Decider) Read(v *View, r *api.Request) (*Request, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"vitrine/service/api"
@@ -314,4 +315,20 @@ func (s *State) checkShared(name string, c, before *setup.Config, how *Change) e
 		return api.Fieldf("/catalogue_of", "placement %q has other features: they must be the same", c.CatalogueOf)
 	}
 	return nil
+}
+
+// Sharers lists the placements that use a placement's catalogue. It is "" if the placement does not share it. Placements
+// that the caller of a change may not know appear as "others".
+func (s *State) Sharers(name string, how *Change) string {
+	var names []string
+	for other, p := range s.Placements {
+		if p.Config.CatalogueOf == name {
+			if !how.uses(other) {
+				other = "others"
+			}
+			names = append(names, other)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
 }

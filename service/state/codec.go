@@ -330,3 +330,38 @@ func SnapshotNeeds(data []byte, upTo uint64) (uint64, error) {
 	s, _, err := openSnapshot(data)
 	return (&State{Position: s.At, relearned: s.relearned}).Needs(upTo), err
 }
+
+// Frozen is the state at an entry.
+type Frozen struct {
+	At         eventlog.Position
+	oldest     uint64 // the first entry that an open decision or a second learner needs, else the entry after at
+	machines   []string
+	relearned  []relearned
+	placements []*frozenPlacement
+}
+
+// frozen is a placement at an entry.
+type frozenPlacement struct {
+	persisted
+	configuration *configuration
+	moves         []expiry.Move // of the clock
+	open, closed  []Record
+	learners      []*frozenLearner // the one that decides, the former ones, and the second one
+	relearning    *relearning      // nil if there is no second one
+	keepers       []int            // the learner of each version
+	items         *catalogue.Frozen
+	catalogue     *catalogue.Catalogue // of a snapshot that is read
+	holdout       *abtest.Experiment   // nil without a hold-out
+	experiment    *abtest.Experiment   // nil outside an experiment
+	challengers   []*frozenLearner
+	memory        *past.Frozen
+}
+
+// frozenLearner is a learner of a placement at an entry.
+type frozenLearner struct {
+	learner.State
+	saved <-chan learner.State // a better one; nil if the learner is not expected to keep up
+	of    *Worker
+	began uint64
+	own   *configuration // nil for the deciding learner and for variants: theirs follows from the placement's
+}

@@ -74,22 +74,6 @@ func (c *correction) is(other *api.Correction) bool {
 	return c.withdraws == (other.Value == nil) && (c.withdraws || c.value == *other.Value)
 }
 
-// settle applies a late outcome to an ended decision.
-func (b *Batch) settle(r *Record, o *offer.Offer, end *eventlog.Chosen, counts bool, now int64) {
-	body := r.corrected(o, end.Choice, 0)
-	body.Basket, body.Counts, body.Viewed = end.Basket, counts, counts && o.Deferred
-	body.Value = (&offer.Closed{Offer: o, Choice: int(end.Choice), Basket: end.Basket}).Earned()
-	b.note(r, nil, now, body)
-}
-
-// corrected returns a correction by 0 of a decision with the given earnings.
-func (r *Record) corrected(o *offer.Offer, choice int32, earned float64) *eventlog.Corrected {
-	return &eventlog.Corrected{
-		Decision: r.id, Entry: r.Entry, Made: r.time, Mode: o.Mode, Variant: o.Variant, Shopper: o.Shopper,
-		Shown: o.IDs(), Choice: choice, Before: earned,
-	}
-}
-
 // correct applies a late outcome or a correction. Entries of the same commit may have made the placement forget the
 // decision: then only the sums change.
 func (s *State) correct(p *Placement, now int64, c *eventlog.Corrected) error {

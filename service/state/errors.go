@@ -64,3 +64,6 @@ func (e *LossError) Error() string {
 
 // Unwrap returns ErrLoss.
 func (e *LossError) Unwrap() error { return ErrLoss }
+
+// UnknownPlacement returns the error of a placement that is not there.
+func UnknownPlacement(name string) error { return fmt.Errorf("placement %q: %w", name, ErrNotFound) }

@@ -10,19 +10,10 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
-	"vitrine/service/eventlog"
 	"vitrine/service/live"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
-
-// experiment is a placement's experiment, and its learners.
-type experiment struct {
-	*abtest.Experiment
-	owner   *Worker        // the placement's learner
-	workers []*Worker      // by variant; nil for a variant without its own learner
-	took    live.Latencies // of the decisions of each variant, in this process
-}
 
 const maxPast = 10 // ended experiments
 
@@ -176,46 +167,12 @@ func (p *Placement) segment(design *api.Experiment, o *offer.Closed) string {
 	return schema.ValueOf(o.Features[:schema.Width()], design.Segments).Text
 }
 
-// challengers are the variants' own learners.
-func (p *Placement) challengers() (list []*Worker) {
-	if p.Experiment == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(p.Experiment.workers), func(w *Worker) bool { return w == nil })
-}
-
 // Adoptable returns the variant with the learner that continues under a configuration without an experiment, or -1.
 func (p *Placement) Adoptable(c *setup.Config) int {
 	if p.Experiment == nil || c.Experiment != nil {
 		return -1
 	}
 	return slices.IndexFunc(p.Experiment.workers, func(w *Worker) bool { return w != nil && w.Config.SameLearner(c) })
-}
-
-// adopt makes the learner of a variant the one that decides, and ends the experiment.
-func (s *State) adopt(p *Placement, sequence uint64, time int64, b *eventlog.LearnerAdopted) error {
-	c, err := setup.Parse(b.Config)
-	if err != nil {
-		return err
-	}
-	at := p.Adoptable(c)
-	if at < 0 || p.Experiment.Name(at) != b.Variant {
-		return fmt.Errorf("no learner of a variant %q can decide", b.Variant)
-	}
-	r, err := s.prepared(p, c, false)
-	if err != nil {
-		return err
-	}
-	s.keepBefore(p, time, b.Note, 0)
-	s.resume(p, sequence, p.Earnings.Guard.Doubtful(sequence+1)) // which the new guard ends
-	s.retire(p)
-	own := *p.Experiment.workers[at] // views still read the configuration of the variant
-	p.Worker = &own
-	p.learnedThrough, p.currentVersion = sequence, 0
-	p.configure(c, sequence)
-	s.conduct(p, sequence, time, nil)
-	s.replaced(p, sequence, time, api.BegunByAdoption, 0, r.Held)
-	return nil
 }
 
 // report returns the experiment's results, without the learners' knowledge, which is not part of the state.

@@ -67,35 +67,6 @@ func (b *Batch) ExpireDue(name string, late []*Lookup, now int64, urgent bool) i
 	return n + made
 }
 
-// makeRoom evicts at most maximum open decisions, in the order of their expiry, until their placement has room for the
-// bytes, and returns their number. Evicted decisions teach nothing. An overdue decision must expire instead, after its
-// offer was read: the error is then ErrExpireFirst.
-func (b *Batch) makeRoom(p *Placement, bytes int, now int64, maximum int) (n int, err error) {
-	if bytes <= 0 {
-		return 0, nil
-	}
-	for r := range p.Open.All() {
-		switch {
-		case bytes <= 0 || n == maximum:
-			return n, nil
-		case b.touched[r.key()]:
-			continue
-		case r.isLate(now) && r.Status != Deferred:
-			return n, ErrExpireFirst
-		case r.isLate(now):
-			b.expire(r, nil, now)
-		default:
-			b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
-		}
-		bytes -= r.Size()
-		n++
-	}
-	if bytes > 0 { // the batch itself fills the memory
-		return n, ErrRetryBatch
-	}
-	return n, nil
-}
-
 // clockMoved moves the attribution windows of open decisions.
 func (s *State) clockMoved(p *Placement, sequence uint64, time int64, b *eventlog.ClockMoved) error {
 	p.Open.Move(expiry.Move{Entry: sequence, Time: time, By: b.By})

@@ -5,20 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/setup"
 )
-
-// stock is the catalogue of a placement.
-type stock struct {
-	Of      *catalogue.Catalogue // nil before the first configuration
-	schema  *feature.Schema      // of the configuration that it was last compared with
-	charged int64                // bytes, to the budget
-}
 
 // restock gives the items of a placement the features of its configuration.
 func (s *State) restock(p *Placement) {
@@ -104,22 +96,6 @@ func (s *State) ItemsOf(p *Placement) *catalogue.Catalogue {
 		return nil
 	}
 	return owner.Items.Of
-}
-
-// Sharers lists the placements that use a placement's catalogue. It is "" if the placement does not share it. Placements
-// that the caller of a change may not know appear as "others".
-func (s *State) Sharers(name string, how *Change) string {
-	var names []string
-	for other, p := range s.Placements {
-		if p.Config.CatalogueOf == name {
-			if !how.uses(other) {
-				other = "others"
-			}
-			names = append(names, other)
-		}
-	}
-	slices.Sort(names)
-	return strings.Join(slices.Compact(names), ", ")
 }
 
 // changeItems makes a catalogue change part of the state. The engine already applied a change that it wrote itself,

@@ -131,3 +131,11 @@ func (b *Batch) choose(r *Record, o *offer.Offer, end *eventlog.Chosen, now int6
 func (b *Batch) expire(r *Record, o *offer.Offer, now int64) {
 	b.close(r, o, now, &eventlog.Expired{Decision: r.id, Unlearned: !b.canExpire(r, o)})
 }
+
+// settle applies a late outcome to an ended decision.
+func (b *Batch) settle(r *Record, o *offer.Offer, end *eventlog.Chosen, counts bool, now int64) {
+	body := r.corrected(o, end.Choice, 0)
+	body.Basket, body.Counts, body.Viewed = end.Basket, counts, counts && o.Deferred
+	body.Value = (&offer.Closed{Offer: o, Choice: int(end.Choice), Basket: end.Basket}).Earned()
+	b.note(r, nil, now, body)
+}

@@ -1,26 +1,11 @@
 package state
 
 import (
-	"sync/atomic"
-
 	"vitrine/internal/panics"
 	"vitrine/service/api"
-	"vitrine/service/catalogue"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/setup"
 )
-
-// Prepared is the learner and the memory of a PlacementPut, made before the writer runs.
-type Prepared struct {
-	Placement *Placement       // the changed placement, nil for a new one
-	Changed   uint64           // the entry of its last change
-	Worker    *Worker          // nil if the placement's learner goes on
-	Variants  []*Worker        // of an experiment that begins: see buildVariants
-	Held      int64            // bytes reserved in the budget
-	Refit     *catalogue.Refit // nil if the features of the items stay
-	Spare     int64            // bytes reserved for the catalogue before Refit
-	claimed   atomic.Bool
-}
 
 // fits reports whether the placement and its items are still the same.
 func (r *Prepared) fits(p *Placement, c *setup.Config) bool {

@@ -2,6 +2,8 @@ package state
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -70,16 +72,6 @@ func (s *State) reset(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 	return nil
 }
 
-// replaced ends a change of the deciding learner, for which the budget reserved held bytes. It keeps the version spare.
-func (s *State) replaced(p *Placement, sequence uint64, time int64, began string, spare uint64, held int64) {
-	p.sound.Forget()
-	p.restartGuard(sequence)
-	p.turn(sequence, time, began)
-	s.trim(p, spare)
-	s.recharge(p, s.chargeOf(p), held)
-	s.forget(p)
-}
-
 // begin gives a placement a new learner.
 func (s *State) begin(p *Placement, w *Worker, c *setup.Config, sequence uint64) {
 	w.begin(sequence)
@@ -89,12 +81,6 @@ func (s *State) begin(p *Placement, w *Worker, c *setup.Config, sequence uint64)
 	p.sound.Forget()
 	p.restartGuard(sequence)
 	s.start(p, w)
-}
-
-// start runs a learner of a placement.
-func (s *State) start(p *Placement, w *Worker) {
-	log, name := s.Log, p.Name
-	s.run(func() { w.Run(log, name) })
 }
 
 func (s *State) delete(p *Placement) {
@@ -111,25 +97,63 @@ func (s *State) delete(p *Placement) {
 	s.release(p)
 }
 
-// configure gives the placement a configuration, with its categories' learned values.
-func (p *Placement) configure(c *setup.Config, sequence uint64) {
-	before := p.Config
-	if before == nil || !before.Schema().Equal(c.Schema()) {
-		p.Rows, p.outages = sequence, nil
+// adopt makes the learner of a variant the one that decides, and ends the experiment.
+func (s *State) adopt(p *Placement, sequence uint64, time int64, b *eventlog.LearnerAdopted) error {
+	c, err := setup.Parse(b.Config)
+	if err != nil {
+		return err
 	}
-	if before != nil {
-		c = c.Inherit(before)
+	at := p.Adoptable(c)
+	if at < 0 || p.Experiment.Name(at) != b.Variant {
+		return fmt.Errorf("no learner of a variant %q can decide", b.Variant)
 	}
-	if w := c.Watch(); before == nil || w != p.Earnings.Guard.Watch {
-		if w.Window > p.Earnings.Guard.Watch.Window { // later sales count from now on
-			p.Earnings.Guard.Forget()
+	r, err := s.prepared(p, c, false)
+	if err != nil {
+		return err
+	}
+	s.keepBefore(p, time, b.Note, 0)
+	s.resume(p, sequence, p.Earnings.Guard.Doubtful(sequence+1)) // which the new guard ends
+	s.retire(p)
+	own := *p.Experiment.workers[at] // views still read the configuration of the variant
+	p.Worker = &own
+	p.learnedThrough, p.currentVersion = sequence, 0
+	p.configure(c, sequence)
+	s.conduct(p, sequence, time, nil)
+	s.replaced(p, sequence, time, api.BegunByAdoption, 0, r.Held)
+	return nil
+}
+
+// rollBack returns to a version. One of a former learner brings its configuration back.
+func (s *State) rollBack(p *Placement, sequence uint64, time int64, b *eventlog.LearnerRolledBack) error {
+	v := p.version(b.Version)
+	if v == nil && s.isAudit() && b.Version <= s.Position.Sequence {
+		v = &version{number: b.Version, learner: p.Worker}
+		if at := slices.IndexFunc(p.former, func(w *Worker) bool { return w.Config.IsLogged(b.Config) }); at >= 0 {
+			v.learner = p.former[at]
 		}
-		p.Earnings.Watch(w, sequence)
-		p.restartGuard(sequence)
 	}
-	p.Earnings.Guard.Currency = c.Currency
-	p.Config, p.canonical, p.Changed, p.Worker.Config = c, c.Canonical(), sequence, c.Plain()
-	p.Worker.SetBound(c.Share())
-	p.remember(c)
-	p.fallBack()
+	if v == nil {
+		return fmt.Errorf("version %d: %w", b.Version, ErrNotFound)
+	}
+	w := v.learner
+	if same := w == p.Worker; same != (len(b.Config) == 0) || !same && !w.Config.IsLogged(b.Config) {
+		return fmt.Errorf("version %d is not of the configuration %s", b.Version, b.Config)
+	}
+	s.endRelearning(p)
+	s.keepBefore(p, time, b.Note, b.Version)
+	if w != p.Worker {
+		before := p.Config
+		s.retire(p)
+		p.former = slices.DeleteFunc(p.former, func(f *Worker) bool { return f == w })
+		p.Worker = w
+		p.configure(w.Config, sequence)
+		s.conduct(p, sequence, time, nil)
+		if !before.SameRows(w.Config) {
+			p.Learner = sequence
+		}
+	}
+	p.learnedThrough, p.currentVersion = sequence, b.Version
+	w.ReturnTo(sequence, b.Version)
+	s.replaced(p, sequence, time, api.BegunByRollback, b.Version, 0)
+	return nil
 }

@@ -12,61 +12,6 @@ import (
 	"vitrine/service/setup"
 )
 
-// Record is a remembered decision. Its offer is in the log, and is read when it is needed.
-type Record struct {
-	placement *Placement
-	id        string
-	Entry     uint64 // of the offer
-	time      int64
-	twin      *Record       // in the index
-	extras    *recordExtras // fields of few decisions, usually nil; it does not change
-	at        int           // in the expiry queue
-	shown     uint16        // K
-	choice    int16         // 0 or a position on the page, from 1 on; the first one of a basket
-	Status    status
-	counts    uint8 // bit i: whether it counts in comparison i of [Placement.comparisons]
-	first     uint8 // bit i: and is the first decision of its unit there
-}
-
-// recordExtras holds the fields that few decisions need.
-type recordExtras struct {
-	passed   []bool  // which items shown are reported as not taken, or nil
-	reported float64 // the sum of their rewards
-
-	measured []eventlog.Measurement // for the metrics of an experiment, while it waits
-
-	basket      eventlog.Basket // the outcome, unless it is just a choice
-	corrections []correction    // of its outcome, in their order
-}
-
-// correction is a correction of a decision's outcome.
-type correction struct {
-	id        string
-	place     int16   // of the item
-	value     float64 // its contribution to the revenue
-	withdraws bool    // the item counts as not taken
-	adds      bool    // the outcome lacked the item, which counts as taken
-}
-
-type status uint8
-
-const (
-	open status = iota
-	chosen
-	expired
-	Deferred  // waits to be activated
-	withdrawn // not activated in time: teaches nothing
-	evicted   // the memory was full: teaches nothing
-	late      // its outcome came after the end: teaches nothing more
-)
-
-// Waits reports whether an outcome can come.
-func (s status) Waits() bool { return s == open || s == Deferred }
-
-func (s status) String() string {
-	return [...]string{"open", "chosen", "expired", "deferred", "withdrawn", "evicted", "late"}[s]
-}
-
 const (
 	rareBytes       = 96
 	correctionBytes = 32
@@ -232,12 +177,6 @@ func (r *Record) read(ctx context.Context, log eventlog.Reader) (*offer.Offer, e
 	return o, nil
 }
 
-// closedRecords are the closed decisions of a placement, the one that closed first at its front.
-type closedRecords struct {
-	records []*Record
-	bytes   int
-}
-
 func (s *closedRecords) push(r *Record) {
 	s.records = append(s.records, r)
 	s.bytes += r.Size()
@@ -256,16 +195,7 @@ func (s *closedRecords) remove(r *Record) {
 	s.bytes -= r.Size()
 }
 
-// decisionKey names a decision.
-type decisionKey struct {
-	placement *Placement
-	id        string
-}
-
 func (r *Record) key() decisionKey { return decisionKey{r.placement, r.id} }
-
-// index finds remembered decisions. Several placements may use the same id.
-type index map[string]*Record // by id: the first of a chain of decisions with one id
 
 // find returns the decision that a placement calls id, or nil.
 func (x index) find(p *Placement, id string) *Record {
@@ -299,3 +229,18 @@ func (x index) remove(r *Record) {
 
 // idBytes returns the bytes of an id, rounded up as by an allocator.
 func idBytes(id string) int { return len(id) + 16 }
+
+// Waits reports whether an outcome can come.
+func (s status) Waits() bool { return s == open || s == Deferred }
+
+func (s status) String() string {
+	return [...]string{"open", "chosen", "expired", "deferred", "withdrawn", "evicted", "late"}[s]
+}
+
+// corrected returns a correction by 0 of a decision with the given earnings.
+func (r *Record) corrected(o *offer.Offer, choice int32, earned float64) *eventlog.Corrected {
+	return &eventlog.Corrected{
+		Decision: r.id, Entry: r.Entry, Made: r.time, Mode: o.Mode, Variant: o.Variant, Shopper: o.Shopper,
+		Shown: o.IDs(), Choice: choice, Before: earned,
+	}
+}

@@ -14,17 +14,6 @@ import (
 	"vitrine/service/setup"
 )
 
-// relearning is a second learner of a placement, which learns from the log while the first one decides.
-type relearning struct {
-	Worker *Worker
-	note   string // of the version of the first learner
-	time   int64  // when it began
-	lost   bool   // whether the log lost entries that it learns from
-}
-
-// relearned is a second learner that began with an entry, and learned from the log from another one on.
-type relearned struct{ begun, from uint64 }
-
 // remember notes a second learner. One that reads less than a later one is covered by it.
 func remember(list []relearned, r relearned) []relearned {
 	return append(slices.DeleteFunc(slices.Clone(list), func(before relearned) bool { return before.from >= r.from }),

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 
+	"vitrine"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
@@ -223,4 +225,12 @@ func (s *State) thawExperiment(p *Placement, f *frozenPlacement) error {
 		err = fmt.Errorf("%d learners of no variant", len(left))
 	}
 	return err
+}
+
+// NewState returns the state before the first entry. run starts a learner, which learns until it is stopped.
+func NewState(build func(setup.Spec) (vitrine.Learner, error), run func(learn func())) *State {
+	s := &State{Build: build, run: run, machines: []string{runtime.GOARCH}, Placements: map[string]*Placement{},
+		decisions: index{}}
+	s.PublishAll()
+	return s
 }

@@ -7,22 +7,7 @@ import (
 	"slices"
 
 	"vitrine/internal/fields"
-	"vitrine/service/catalogue"
-	"vitrine/service/earnings/abtest"
-	"vitrine/service/eventlog"
-	"vitrine/service/expiry"
-	"vitrine/service/learner"
-	"vitrine/service/past"
 )
-
-// Frozen is the state at an entry.
-type Frozen struct {
-	At         eventlog.Position
-	oldest     uint64 // the first entry that an open decision or a second learner needs, else the entry after at
-	machines   []string
-	relearned  []relearned
-	placements []*frozenPlacement
-}
 
 // Freeze returns the state at its last entry. Its learners save themselves.
 func (s *State) Freeze(patient bool) *Frozen {
@@ -74,32 +59,6 @@ func (f *Frozen) Behind() (names []string) {
 func (f *Frozen) Write(out *fields.Fields) ([]byte, error) {
 	f.fields(out)
 	return out.Seal()
-}
-
-// frozen is a placement at an entry.
-type frozenPlacement struct {
-	persisted
-	configuration *configuration
-	moves         []expiry.Move // of the clock
-	open, closed  []Record
-	learners      []*frozenLearner // the one that decides, the former ones, and the second one
-	relearning    *relearning      // nil if there is no second one
-	keepers       []int            // the learner of each version
-	items         *catalogue.Frozen
-	catalogue     *catalogue.Catalogue // of a snapshot that is read
-	holdout       *abtest.Experiment   // nil without a hold-out
-	experiment    *abtest.Experiment   // nil outside an experiment
-	challengers   []*frozenLearner
-	memory        *past.Frozen
-}
-
-// frozenLearner is a learner of a placement at an entry.
-type frozenLearner struct {
-	learner.State
-	saved <-chan learner.State // a better one; nil if the learner is not expected to keep up
-	of    *Worker
-	began uint64
-	own   *configuration // nil for the deciding learner and for variants: theirs follows from the placement's
 }
 
 // freeze asks the learners to save themselves. A patient caller does not wait for a second learner: its last checkpoint

@@ -8,20 +8,7 @@ import (
 
 	"vitrine/internal/hint"
 	"vitrine/service/api"
-	"vitrine/service/eventlog"
 )
-
-// version is a state of a learner to roll back to. The learner keeps the state itself.
-type version struct {
-	number  uint64 // the last entry that the learner was given
-	learner *Worker
-	routine bool // whether it was kept by the clock: such versions are dropped first
-	note    string
-
-	time    int64   // when it was kept
-	rounds  uint64  // the placement's decisions that ended until then
-	revenue float64 // their earnings
-}
 
 // version returns a version by its number, or nil.
 func (p *Placement) version(number uint64) *version {
@@ -138,41 +125,6 @@ func (s *State) dismiss(p *Placement, w *Worker) {
 		w.Stop()
 		p.former = slices.Delete(p.former, at, at+1)
 	}
-}
-
-// rollBack returns to a version. One of a former learner brings its configuration back.
-func (s *State) rollBack(p *Placement, sequence uint64, time int64, b *eventlog.LearnerRolledBack) error {
-	v := p.version(b.Version)
-	if v == nil && s.isAudit() && b.Version <= s.Position.Sequence {
-		v = &version{number: b.Version, learner: p.Worker}
-		if at := slices.IndexFunc(p.former, func(w *Worker) bool { return w.Config.IsLogged(b.Config) }); at >= 0 {
-			v.learner = p.former[at]
-		}
-	}
-	if v == nil {
-		return fmt.Errorf("version %d: %w", b.Version, ErrNotFound)
-	}
-	w := v.learner
-	if same := w == p.Worker; same != (len(b.Config) == 0) || !same && !w.Config.IsLogged(b.Config) {
-		return fmt.Errorf("version %d is not of the configuration %s", b.Version, b.Config)
-	}
-	s.endRelearning(p)
-	s.keepBefore(p, time, b.Note, b.Version)
-	if w != p.Worker {
-		before := p.Config
-		s.retire(p)
-		p.former = slices.DeleteFunc(p.former, func(f *Worker) bool { return f == w })
-		p.Worker = w
-		p.configure(w.Config, sequence)
-		s.conduct(p, sequence, time, nil)
-		if !before.SameRows(w.Config) {
-			p.Learner = sequence
-		}
-	}
-	p.learnedThrough, p.currentVersion = sequence, b.Version
-	w.ReturnTo(sequence, b.Version)
-	s.replaced(p, sequence, time, api.BegunByRollback, b.Version, 0)
-	return nil
 }
 
 // MaxVersionNote is the maximal length of the note of a version.

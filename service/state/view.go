@@ -2,25 +2,14 @@ package state
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"vitrine/service/api"
-	"vitrine/service/live"
 	"vitrine/service/offer"
 	"vitrine/service/page"
 	"vitrine/service/setup"
 )
-
-// View is a placement as it was after some log entry. A view never changes.
-type View struct {
-	Page        page.View // without the policies, which are newer than the entry
-	Placement   *Placement
-	Changed     uint64
-	Worker      *Worker
-	Challengers []*Worker      // by variant; their configurations never change
-	fallback    string         // decides instead of the policy, or ""
-	took        live.Latencies // nil without an experiment
-}
 
 // Took notes how long the decision of an offer took.
 func (v *View) Took(o *offer.Offer, d time.Duration) {
@@ -68,4 +57,32 @@ func (p *Placement) Note(made *page.Decision) {
 	if made.Estimated {
 		p.sound.Predicted(made.Usable)
 	}
+}
+
+// publish makes the placement's state the view of later decisions. An alarm can change the view after any event.
+func (s *State) publish(p *Placement) {
+	v := View{
+		Placement: p, Changed: p.Changed, Worker: p.Worker, fallback: p.fallsBack(),
+		Page: page.View{Name: p.Name, Born: p.born, Config: p.Config, Catalogue: s.ItemsOf(p),
+			Policy: page.Policy{Config: p.Worker.Config}},
+	}
+	v.Page.ByBaseline = v.fallback == api.FallbackBaseline
+	v.Page.Holdout, v.Page.Routes = p.routes()
+	if x := p.Experiment; x != nil {
+		v.Challengers, v.took = x.workers, x.took
+	}
+	before := p.View.Load()
+	if before == nil || before.Changed != v.Changed || before.Worker != v.Worker || before.fallback != v.fallback ||
+		before.Page.Config != v.Page.Config || before.Page.Catalogue != v.Page.Catalogue ||
+		before.Page.Holdout != v.Page.Holdout || before.Page.Routes != v.Page.Routes {
+		p.View.Store(new(v))
+	}
+}
+
+// PublishAll publishes all placements, and the list of placements.
+func (s *State) PublishAll() {
+	for _, p := range s.Placements {
+		s.publish(p)
+	}
+	s.Published.Store(new(maps.Clone(s.Placements)))
 }
