@@ -341,8 +341,33 @@ func (s *source) found(p *pageRows) (*found, error) {
 	if f.propensity, err = p.propensity(c.Propensity, s.mapping.Columns.Propensity != ""); err != nil {
 		return nil, err
 	}
+	if err = s.oneShopper(p); err != nil {
+		return nil, err
+	}
 	f.law, err = s.lawOf(p, f, ids)
 	return f, err
+}
+
+// oneShopper returns an error if the rows of a decision differ in a feature of the shopper.
+func (s *source) oneShopper(p *pageRows) error {
+	for _, feature := range s.config.Features {
+		if feature.From != "shopper" {
+			continue
+		}
+		column := cmp.Or(s.mapping.Features[feature.Name], feature.Name)
+		first, ok := p.fields[column]
+		if !ok {
+			column = "user." + column
+			first = p.fields[column]
+		}
+		for i, r := range p.rows {
+			if v := r.fields[column]; v != first && cell.Text(v) != "" && cell.Text(v) != cell.Text(first) {
+				return p.at(i, fmt.Errorf("column %s: it is %.40q, and %.40q in the first row of decision %s: a shopper's "+
+					"feature has one value", column, cell.Text(v), cell.Text(first), p.id))
+			}
+		}
+	}
+	return nil
 }
 
 // unfinished lists the states in our tables of decisions without an outcome.

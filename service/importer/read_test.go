@@ -238,6 +238,8 @@ func TestPlaces(t *testing.T) {
 		expect.Part(read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows,
 			&importer.Mapping{}))(t, "log.csv: "+want, want)
 	}
+	expect.Part(read(t, "log.csv", "decision_id,item,chosen,age\na,x,0,30\na,y,1,31\n", &importer.Mapping{}))(t,
+		`log.csv: line 3: column age: it is "31", and "30" in the first row of decision a: a shopper's feature has one value`)
 	list, r, err := read(t, "log.csv", "decision_id,item,chosen,shown,status,other\na,x,0,1,open,1\nb,x,0,0,,1\nc "+
 		"d,x,0,1,,1\n", &importer.Mapping{})
 	if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Request.Decision, "import-") {
