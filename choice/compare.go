@@ -102,6 +102,14 @@ func quadratic(m *mat.SymDense, v []float64) (float64, bool) {
 	return mat.Inner(x, inv, x), true
 }
 
+// CheckHausmanMcFadden returns an error if the test is not for models of this kind with these standard errors.
+func (s *Spec) CheckHausmanMcFadden(kind string) error {
+	if !s.Model.plain() || s.Utility.Network != nil || kind != "" && kind != "classic" {
+		return errors.New("the test of Hausman and McFadden is for a multinomial logit with classic errors")
+	}
+	return nil
+}
+
 // HausmanMcFadden tests the independence of irrelevant alternatives: if it holds, dropping an alternative and the
 // choices that took it leaves the other coefficients unchanged. Let θ and V be the estimates of the common coefficients
 // and their covariance, with index 1 for the model without the alternative. Then
@@ -114,8 +122,8 @@ func quadratic(m *mat.SymDense, v []float64) (float64, bool) {
 // multinomial logit with classic errors, and if the remaining alternatives do not determine the coefficients. Source:
 // Hausman and McFadden (1984), Econometrica 52:1219–1240.
 func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (test Test, expected bool, err error) {
-	if !r.Spec.Model.plain() || r.Spec.Utility.Network != nil || r.Errors != "" && r.Errors != "classic" {
-		return test, false, errors.New("the test of Hausman and McFadden is for a multinomial logit with classic errors")
+	if err := r.Spec.CheckHausmanMcFadden(r.Errors); err != nil {
+		return test, false, err
 	}
 	without, err := r.refitWithout(ctx, d, drop)
 	if err != nil {

@@ -155,6 +155,10 @@ func (c fitCmd) fit(ctx context.Context, t terminal) (r *choice.Result, data, he
 		return nil, nil, nil, err
 	case err != nil:
 		return nil, nil, nil, hint.New(err, "vitrine fit --help says what a specification looks like")
+	case c.Drop != "": // a fit may take hours
+		if err := spec.CheckHausmanMcFadden(c.Errors); err != nil {
+			return nil, nil, nil, fmt.Errorf("--drop: %w", err)
+		}
 	}
 	if data, err = readChoices(ctx, t, c.Data, spec); err != nil {
 		return nil, nil, nil, err
@@ -279,13 +283,9 @@ func formatOf(path string) (figure.Format, error) {
 
 // drawCoefficients draws the coefficients of a model.
 func drawCoefficients(path string, r *choice.Result) error {
-	format, err := formatOf(path)
-	if err != nil {
-		return err
-	}
-	errors := cmp.Or(r.Errors, "classic")
-	f := figure.Forest{Title: r.Kind(), Axis: "coefficient",
-		Subtitle: fmt.Sprintf("estimates and 95 %% intervals of %d choices, %s standard errors", r.Choices, errors)}
+	format, _ := formatOf(path) // checked before the fit
+	f := figure.Forest{Title: r.Kind(), Axis: "coefficient", Subtitle: fmt.Sprintf("estimates and 95 %% intervals of %d "+
+		"choices, %s standard errors", r.Choices, cmp.Or(r.Errors, "classic"))}
 	low, high := r.Intervals(0.95)
 	for j, name := range r.Names[:r.Listed()] {
 		f.Rows = append(f.Rows, figure.ForestRow{Name: name, Value: r.Coefficients[j], Low: low[j], High: high[j]})
