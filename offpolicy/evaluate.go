@@ -63,6 +63,14 @@ func (r *Round) takesOf(i int) (n int) {
 	return n
 }
 
+// takeEarned returns the earnings of a take of item i. A correction changes all takes in proportion to their revenues.
+func (r *Round) takeEarned(i int) float64 {
+	if before := r.Revenue() - r.Corrected; before > 0 {
+		return r.price(i) * (r.Revenue() / before)
+	}
+	return r.Corrected / float64(r.takes())
+}
+
 func (r *Round) price(i int) float64 {
 	if r.Context.Revenue == nil {
 		return 1

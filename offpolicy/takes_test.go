@@ -102,7 +102,7 @@ func TestRevenueOfBaskets(t *testing.T) {
 	l := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 1})
 	report := fatal.Or(l.Evaluate("pages", []vitrine.Assortment{{0, 3}, {0, 3}}))(t)
 	p := r.SamplingLaw.Inclusion(3)
-	if got, want := report.Estimate("items").Value, 2*(r.Context.Revenue[3]-0.25/3)/p/2; math.Abs(got-want) > 1e-12 {
+	if got, want := report.Estimate("items").Value, r.Context.Revenue[3]*want/(want+0.25)/p; math.Abs(got-want) > 1e-12 {
 		t.Errorf("items: %v, want %v", got, want)
 	}
 	rounds[0].More = []vitrine.Choice{3}

@@ -126,7 +126,7 @@ func (j *judgement) weighItems(t int, z []float64, sum *lawSums) {
 		if p > 0 {
 			j.itemMost[t] = max(j.itemMost[t], r.price(i)/p)
 			for range r.takesOf(i) {
-				j.item[t] += (r.price(i) + r.Corrected/float64(r.takes())) / p
+				j.item[t] += r.takeEarned(i) / p
 			}
 		}
 	}
