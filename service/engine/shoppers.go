@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"fmt"
 	"sync"
 
 	"vitrine/service/api"
@@ -51,9 +52,8 @@ func (e *Engine) recognize(ctx context.Context, v *page.View, r *api.Request, no
 		return nil, page.Shopper{}, key, api.Fieldf("/shopper_id", "this program has no keys of shoppers: ask "+
 			"the service, or leave the shopper out")
 	}
-	key, err = e.shoppers.Key(ctx, r.ShopperID, draws)
-	if err != nil {
-		return nil, page.Shopper{}, key, err
+	if key, err = e.shoppers.Key(ctx, r.ShopperID, draws); err != nil {
+		return nil, page.Shopper{}, key, keysError(ctx, err)
 	}
 	known := *r
 	if known.ShopperID = ""; key == (shoppers.Key{}) {
@@ -73,7 +73,14 @@ func (e *Engine) EraseShopper(ctx context.Context, id string) error {
 	if err := setup.CheckShopper(id); err != nil || e.shoppers == nil {
 		return err
 	}
-	return e.shoppers.Erase(ctx, id)
+	return keysError(ctx, e.shoppers.Erase(ctx, id))
+}
+
+func keysError(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrKeys, err)
 }
 
 // SweepShoppers deletes the keys of shoppers whom no placement remembers. A follower leaves that to the leader: its own

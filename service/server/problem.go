@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -101,9 +100,8 @@ func problemOf(err error) *problem {
 			"[limits] memory", err)
 	case errors.Is(err, page.ErrPolicy):
 		p = problemf(http.StatusInternalServerError, "policy", "the policy of the placement failed on this request")
-	case errors.Is(err, engine.ErrStopped), errors.As(err, new(*fs.PathError)):
-		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped, or cannot use its disk: send "+
-			"the request again")
+	case errors.Is(err, engine.ErrStopped), errors.Is(err, engine.ErrKeys):
+		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped, or cannot write: send the request again")
 	case errors.Is(err, context.Canceled): // only the service's log sees this answer
 		p = problemf(statusGone, "gone", "the caller went away")
 		p.Title = "Client Closed Request"
