@@ -121,6 +121,11 @@ func (r *Result) diagnose(ctx context.Context, m *minimiser, o *objective, best 
 			return err
 		}
 	}
+	if l, ok := o.likelihood.(*mixed); ok && r.Separated == nil {
+		if r.Separated, err = l.vanished(ctx, o, best); err != nil {
+			return err
+		}
+	}
 	if flat := flatDirections(best.hessian, best.moment); best.converged && r.Separated == nil && len(flat) > 0 {
 		return &IdentificationError{Coefficients: involved(r.Names, flat, best.moment), flat: true}
 	}
@@ -147,6 +152,27 @@ func endless(ctx context.Context, o *objective, best *minimum) (names []string, 
 	s, err := o.at(ctx, theta, zeroth)
 	if err != nil || !(s.value <= best.value+rounding*best.origin.weight) {
 		return nil, err
+	}
+	return names, nil
+}
+
+// vanished returns the lognormal coefficients that are as good as 0: their logarithms can fall without lowering the
+// log-likelihood.
+func (l *mixed) vanished(ctx context.Context, o *objective, best *minimum) (names []string, err error) {
+	const fall, rounding = 20, 1e-9
+	for _, v := range l.random {
+		if !v.lognormal {
+			continue
+		}
+		theta := slices.Clone(best.theta)
+		theta[v.coefficient] -= fall
+		s, err := o.at(ctx, theta, zeroth)
+		if err != nil {
+			return nil, err
+		}
+		if s.value <= best.value+rounding*best.origin.weight {
+			names = append(names, o.names()[v.coefficient])
+		}
 	}
 	return names, nil
 }

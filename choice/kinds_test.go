@@ -356,6 +356,14 @@ func TestSeparationBeyondMNL(t *testing.T) {
 	spec := &Spec{Utility: Utility{Generic: []string{"x", "z"}}, Model: mixed}
 	const want = "the data do not determine x, spread[x]: the likelihood hardly changes"
 	expect.Prefix(Fit(t.Context(), spec, build(1, 0.002, own), Options{}))(t, want)
+	// A lognormal coefficient cannot be negative: it goes to 0, and its logarithm has no finite estimate.
+	spec.Model.Random = []Random{{"x", "lognormal"}}
+	r := fatal.Or(Fit(t.Context(), spec, build(1, 0.5, func(_ int, x []float64) int {
+		return slices.Index(x, slices.Min(x))
+	}), Options{}))(t)
+	if why := r.Separation(); r.Converged || !strings.HasPrefix(why, "there is no finite estimate of x: a lognormal") {
+		t.Errorf("converged %v, %s", r.Converged, why)
+	}
 }
 
 // Probabilities sum to 1, and the logsum's derivative in a utility is a probability.

@@ -159,6 +159,14 @@ func (r *Result) Separation() string {
 		return fmt.Sprintf("there is no finite estimate of %s: in some class they predict the choices or the members "+
 			"perfectly, or the class is almost empty: fit fewer classes, or leave variables out", names)
 	}
+	if slices.ContainsFunc(r.Separated, func(name string) bool {
+		k := slices.Index(r.Names, name)
+		return slices.Contains(r.Spec.Model.Random, Random{name, "lognormal"}) && k < len(r.Coefficients) &&
+			r.Coefficients[k] < 0
+	}) {
+		return fmt.Sprintf("there is no finite estimate of %s: a lognormal coefficient is above 0, and goes to 0 here: if "+
+			"people dislike its variable, negate the variable", names)
+	}
 	has := func(prefix string) bool {
 		return slices.ContainsFunc(r.Separated, func(name string) bool { return strings.HasPrefix(name, prefix) })
 	}
