@@ -2,9 +2,12 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"regexp"
 	"testing"
 	"time"
 
@@ -68,6 +71,36 @@ func TestShortLog(t *testing.T) {
 		if isFinal := shorts > 2; isFinal != errors.Is(err, eventlog.ErrBeyond) ||
 			!isFinal && (err != nil || attempts != 3) {
 			t.Errorf("with a patience of %v: %v after %d attempts", patience, err, attempts)
+		}
+	}
+}
+
+// The pause before the log is opened again grows, as long as no session writes: on a full disk each would read the log
+// and fail at once.
+func TestPauseGrows(t *testing.T) {
+	for writes, want := range map[bool]string{false: "[100ms 200ms 400ms]", true: "[100ms 100ms 100ms]"} {
+		ctx, stop := context.WithCancel(t.Context())
+		c, sessions, said := Default(), 0, new(bytes.Buffer)
+		c.Data, c.Listen = t.TempDir(), "127.0.0.1:0"
+		err := Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(said, nil)),
+			Serve: func(ctx context.Context, e *engine.Engine, now func() time.Time) error {
+				if sessions++; sessions > 3 {
+					stop()
+					return nil
+				}
+				if writes {
+					_, err := e.Put(ctx, fmt.Sprint("p", sessions), []byte(
+						`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`), now().UnixNano())
+					return cmp.Or(err, eventlog.ErrReopen)
+				}
+				return eventlog.ErrReopen
+			}})
+		var pauses []string
+		for _, match := range regexp.MustCompile(`opened again" in=(\S+)`).FindAllStringSubmatch(said.String(), -1) {
+			pauses = append(pauses, match[1])
+		}
+		if got := fmt.Sprint(pauses); got != want || err != nil {
+			t.Errorf("a service that writes, %v, pauses %s, want %s: %v", writes, got, want, err)
 		}
 	}
 }

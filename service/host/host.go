@@ -196,11 +196,14 @@ func (s *service) run(ctx context.Context) error {
 	}
 	for {
 		l, err := s.session(ctx, last)
-		if l.served {
-			last, begun, pause, short = l.last, true, minPause, time.Time{}
+		if l.served() {
+			last, begun, short = l.last, true, time.Time{}
+			if l.wrote.Load() || time.Since(l.since) >= calm { // otherwise it may fail again at once, as on a full disk
+				pause = minPause
+			}
 		}
 		switch {
-		case ctx.Err() != nil && !l.served && errors.Is(err, ctx.Err()): // it was ended while it opened the log
+		case ctx.Err() != nil && !l.served() && errors.Is(err, ctx.Err()): // it was ended while it opened the log
 			return nil
 		case ctx.Err() != nil:
 			return err
@@ -210,7 +213,7 @@ func (s *service) run(ctx context.Context) error {
 			if short.IsZero() {
 				short = time.Now()
 			}
-		case !errors.Is(err, eventlog.ErrReopen) && (l.served || !begun || !isTemporary(err)):
+		case !errors.Is(err, eventlog.ErrReopen) && (l.served() || !begun || !isTemporary(err)):
 			return err
 		}
 		if !errors.Is(err, eventlog.ErrFenced) {
@@ -264,9 +267,12 @@ type session struct {
 	clock  *steadyClock
 	keeper *keeper
 	wrote  atomic.Bool // whether the log took an entry
-	served bool        // whether it ever answered requests
+	since  time.Time   // when it began to answer requests, or zero
 	last   uint64      // the last entry when it ended
 }
+
+// served reports whether the session ever answered requests.
+func (l *session) served() bool { return !l.since.IsZero() }
 
 // session runs the service for as long as its log stays open. An earlier session acknowledged entries up to known.
 func (s *service) session(ctx context.Context, known uint64) (*session, error) {
@@ -276,7 +282,7 @@ func (s *service) session(ctx context.Context, known uint64) (*session, error) {
 	defer beside.Wait()
 	defer stop()
 	s.ready = func(address string) {
-		l.served = true
+		l.since = time.Now()
 		if s.Serving != nil {
 			beside.Go(func() { s.Serving(ctx, address) })
 		}
@@ -386,7 +392,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 		}
 	})
 	if s.Serve != nil {
-		l.served = true
+		l.since = time.Now()
 		err = s.Serve(ctx, l.engine, l.clock.now)
 	} else {
 		err = serving.Serve(ctx, s.socket)
