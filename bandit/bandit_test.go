@@ -366,9 +366,7 @@ func TestSnapshotsNameTheirConfiguration(t *testing.T) {
 			if !ok || name == other {
 				continue
 			}
-			if err := l.UnmarshalBinary(data); err == nil {
-				t.Errorf("%s read a snapshot of %s", other, name)
-			}
+			expect.Refused(l.UnmarshalBinary(data))(t, other, "read a snapshot of", name)
 		}
 	}
 }
@@ -424,9 +422,7 @@ func TestForgedCountsAreRefused(t *testing.T) {
 			w := fields.Snapshot(kind)
 			w.Uvarint(&n)
 			w.Raw(f.Rest())
-			if err := l.UnmarshalBinary(fatal.Or(w.Seal())(t)); err == nil {
-				t.Errorf("%s: no error for %d rounds", name, n)
-			}
+			expect.Refused(l.UnmarshalBinary(fatal.Or(w.Seal())(t)))(t, name, n, "rounds")
 		}
 	}
 }

@@ -123,13 +123,11 @@ func TestSnapshotsAreOfTheirBasis(t *testing.T) {
 		plain := fatal.Or(linear.(encoding.BinaryMarshaler).MarshalBinary())(t)
 		for _, m := range []utility.LinearInParams{utility.NewQuadratic(paperFeatures), hinges{paperFeatures}} {
 			l := fatal.Or(learner(p, m))(t)
-			if err := l.(encoding.BinaryUnmarshaler).UnmarshalBinary(plain); err == nil {
-				t.Errorf("%s on %v takes the snapshot of the linear learner", name, m)
-			}
+			expect.Refused(l.(encoding.BinaryUnmarshaler).UnmarshalBinary(plain))(t, name, "on", m,
+				"takes the snapshot of the linear learner")
 			data := fatal.Or(l.(encoding.BinaryMarshaler).MarshalBinary())(t)
-			if err := linear.(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err == nil {
-				t.Errorf("%s takes the snapshot of a learner on %v", name, m)
-			}
+			expect.Refused(linear.(encoding.BinaryUnmarshaler).UnmarshalBinary(data))(t, name,
+				"takes the snapshot of a learner on", m)
 		}
 	}
 }

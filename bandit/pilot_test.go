@@ -53,9 +53,7 @@ func TestGivenPilot(t *testing.T) {
 	expect.Error(t, again.UnmarshalBinary(data), nil)
 	o.PilotWeights = []float64{1, -2, 0.25}
 	other, _ := bandit.NewONL(p, model, o, rng)
-	if err := other.UnmarshalBinary(data); err == nil {
-		t.Error("a snapshot of another pilot is taken")
-	}
+	expect.Refused(other.UnmarshalBinary(data))(t, "a snapshot of another pilot is taken")
 	for want, change := range map[string]func(o *bandit.ONLOptions){
 		"pilot_weights: has 2 numbers, the utility has 3": func(o *bandit.ONLOptions) {
 			o.PilotWeights = weights[:2]

@@ -400,12 +400,10 @@ func TestFitStops(t *testing.T) {
 	if err != nil || r.Converged || r.Steps != 2 {
 		t.Errorf("after one step: converged %v, %d steps, %v", r.Converged, r.Steps, err)
 	}
-	if _, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Errors: "clustered"}); err == nil {
-		t.Error("clustered errors without clusters")
-	}
-	if _, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Errors: "best"}); err == nil {
-		t.Error("an unknown kind of errors")
-	}
+	expect.Refused(Fit(context.Background(), &Spec{Utility: u}, d, Options{Errors: "clustered"}))(t,
+		"clustered errors without clusters")
+	expect.Refused(Fit(context.Background(), &Spec{Utility: u}, d, Options{Errors: "best"}))(t,
+		"an unknown kind of errors")
 }
 
 func replaceLine(text, old, line string) string {

@@ -31,12 +31,8 @@ generic = ["x"]
 	want := &Items{X: [][]float64{{0, -3}, {0, 2}, {1, 1}}, Sets: [][]int32{{1, 2}, {2, 1}, {0, 2}}}
 	expect.Equal(t, items, want)
 	r.Spec.Model.Kind = "mixed"
-	if _, err := r.Items(d); err == nil {
-		t.Error("items of a mixed logit")
-	}
-	if _, _, err := r.Utility(); err == nil {
-		t.Error("utility of a mixed logit")
-	}
+	expect.Refused(r.Items(d))(t, "items of a mixed logit")
+	expect.Refused(r.Utility())(t, "utility of a mixed logit")
 }
 
 // The utility family returned for a model gives the probabilities that the model predicts, with and without a network.

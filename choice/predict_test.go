@@ -153,9 +153,7 @@ func TestElasticities(t *testing.T) {
 	if diff := cmp.Diff(e, again, cmpopts.EquateApprox(0, 1e-10)); err != nil || diff != "" {
 		t.Errorf("elasticities -price +money: %s, %v", diff, err)
 	}
-	if _, err := r.Elasticities(d, "colour"); err == nil {
-		t.Error("an unknown variable")
-	}
+	expect.Refused(r.Elasticities(d, "colour"))(t, "an unknown variable")
 }
 
 // If a column is in two variables, the elasticity in one of them would be wrong for the column.

@@ -99,9 +99,7 @@ func TestModelFile(t *testing.T) {
 	} {
 		expect.Part(decodeModel([]byte(strings.Replace(string(text), c.old, c.new, 1))))(t, c.want, c.new, c.old)
 	}
-	if _, err := ReadModel(path + "x"); err == nil {
-		t.Error("a file that is not there")
-	}
+	expect.Refused(ReadModel(path+"x"))(t, "a file that is not there")
 }
 
 // A model with infinite estimates lacks a covariance, and still writes valid JSON.

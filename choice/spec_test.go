@@ -95,9 +95,7 @@ func TestFitRefuses(t *testing.T) {
 		t.Errorf("a part of the data says what was chosen, %v", err)
 	}
 	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: make([]float64, 8)}
-	if _, err := r.Score(d); err == nil {
-		t.Error("a score of choices that are not known")
-	}
+	expect.Refused(r.Score(d))(t, "a score of choices that are not known")
 	if shares, err := r.Shares(d); err != nil || len(shares) != 5 {
 		t.Errorf("shares %v, %v", shares, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -40,8 +41,6 @@ func TestSplit(t *testing.T) {
 		t.Errorf("another seed gives the same part, %v", err)
 	}
 	for _, share := range []float64{0, 1, math.NaN(), 1e-9} {
-		if _, _, err := d.Split(share, 1); err == nil {
-			t.Errorf("a share of %v", share)
-		}
+		expect.Refused(d.Split(share, 1))(t, "a share of", share)
 	}
 }

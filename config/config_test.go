@@ -149,13 +149,9 @@ func TestSettingsHaveTheBasis(t *testing.T) {
 		plainWorld+"[[policy]]\nname = \"ucb-mnl\"\n[[policy]]\nname = \"ucb-mnl\"\nlabel = "+
 			"\"quadratic\"\nutility = { kind = \"quadratic\" }\n")
 	plain := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 0.0, "intercept": false, "lambda": 1.0}
-	if diff := cmp.Diff(plain, e.Policies[0].Settings); diff != "" {
-		t.Errorf("settings (-want +got):\n%s", diff)
-	}
+	expect.Equal[any](t, e.Policies[0].Settings, plain, "settings")
 	plain["utility"] = map[string]any{"kind": "quadratic"}
-	if diff := cmp.Diff(plain, e.Policies[1].Settings); diff != "" {
-		t.Errorf("settings on a basis (-want +got):\n%s", diff)
-	}
+	expect.Equal[any](t, e.Policies[1].Settings, plain, "settings on a basis")
 }
 
 func TestSelection(t *testing.T) {
@@ -251,9 +247,7 @@ func TestSettingsAreResolved(t *testing.T) {
 		[]byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nlambda = 2\n")))(t)
 	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 	want := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 0.0, "intercept": false, "lambda": 2.0}
-	if diff := cmp.Diff(want, e.Policies[0].Settings); diff != "" {
-		t.Errorf("settings (-want +got):\n%s", diff)
-	}
+	expect.Equal[any](t, e.Policies[0].Settings, want, "settings")
 }
 
 // Loading never panics, and its errors name the file.
@@ -377,9 +371,7 @@ func TestExperts(t *testing.T) {
 		linear+"memory_rounds = 50.0\nintercept = true\n[[policy.experts]]\nkind = \"wide\"\nunits = 2\n")))(t)
 	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 	want := []any{"linear", "linear with intercept of memory 50", "wide 3-2"}
-	if diff := cmp.Diff(want, e.Policies[0].Settings.(map[string]any)["experts"]); diff != "" {
-		t.Errorf("experts (-want +got):\n%s", diff)
-	}
+	expect.Equal[any](t, e.Policies[0].Settings.(map[string]any)["experts"], want, "experts")
 	for text, want := range map[string]string{
 		linear + "[[policy.experts]]\nkind = \"cubic\"\n":                `x.toml:11: policy "bma-mnl": experts[1]: kind = 'cubic': unknown`,
 		linear + "[[policy.experts]]\nmemory_rounds = 3\n":               `x.toml:10: policy "bma-mnl": experts[1]: kind is missing`,

@@ -3,6 +3,7 @@ package experiment_test
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -102,9 +103,8 @@ func TestInterruptedExperimentContinues(t *testing.T) {
 	}
 	_, err := experiment.Run(ctx, small(policy("random", l)), experiment.Options{Dir: dir, Workers: 1})
 	expect.Error(t, err, experiment.ErrInterrupted)
-	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err == nil {
-		t.Error("an interrupted experiment left a regret.csv")
-	}
+	expect.Fails(os.Stat(filepath.Join(dir, "small", "regret.csv")))(t, fs.ErrNotExist,
+		"an interrupted experiment left a regret.csv")
 	expect.Equal(fatal.T(t), bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")), 2,
 		"finished units are kept")
 	run(t, small(policy("random", random())), experiment.Options{Dir: dir})

@@ -188,10 +188,8 @@ func TestFinishedUnitsOutliveAPanic(t *testing.T) {
 	broken := first()
 	broken.seen = func(vitrine.Round) error { panic("no ink") }
 	dir := t.TempDir()
-	if _, err := experiment.Run(t.Context(), small(best(), policy("broken", broken)),
-		experiment.Options{Dir: dir, Workers: 1}); err == nil {
-		t.Error("no error of a policy that panics")
-	}
+	expect.Refused(experiment.Run(t.Context(), small(best(), policy("broken", broken)),
+		experiment.Options{Dir: dir, Workers: 1}))(t, "a policy that panics")
 	expect.Equal(t, bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")), 4,
 		"finished units are kept beside one that panics")
 }

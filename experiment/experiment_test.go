@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -296,9 +297,7 @@ func TestFinals(t *testing.T) {
 	got := fatal.Or(experiment.Finals(t.Context(),
 		small(counting("random", &played, random()), policy("first", first())), experiment.Options{Dir: dir}))(t)
 	expect.Equal(t, played.Load(), 4, "units were played for 4 seeds")
-	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err == nil {
-		t.Error("Finals left a regret.csv")
-	}
+	expect.Fails(os.Stat(filepath.Join(dir, "small", "regret.csv")))(t, fs.ErrNotExist, "Finals left a regret.csv")
 	for _, s := range run(t, small(policy("random", random()), policy("first", first())),
 		experiment.Options{Dir: dir}) {
 		mean := 0.0

@@ -33,7 +33,7 @@ func TestBandOf(t *testing.T) {
 		expect.Equal(t, test.band.of(test.values), test.want, bands[test.band], "of", test.values,
 			cmp.AllowUnexported(interval{}), cmpopts.EquateApprox(0, 1e-6))
 	}
-	expect.Equal(t, cmp.Diff([]float64{10, 2, 1, 4, 3}, five), "", "the values were changed", five)
+	expect.List(t, five, []float64{10, 2, 1, 4, 3}, "the values were changed")
 }
 
 func TestBandNote(t *testing.T) {

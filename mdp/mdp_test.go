@@ -407,10 +407,8 @@ func TestPlayStops(t *testing.T) {
 	if !errors.Is(err, stop) || played != 3 {
 		t.Errorf("error %v after session %d, want stop after 3", err, played)
 	}
-	if err := mdp.NewAgent(&w.Problem, ofu(t, w, 50), mdp.Options{}).Observe(0, vitrine.Assortment{1}, 2, 0,
-		0); err == nil {
-		t.Error("a choice outside of the page is no error")
-	}
+	expect.Refused(mdp.NewAgent(&w.Problem, ofu(t, w, 50), mdp.Options{}).Observe(0, vitrine.Assortment{1}, 2, 0,
+		0))(t, "a choice outside of the page is no error")
 }
 
 // A point of the unit interval is in the part of the state that it draws.

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -64,9 +65,7 @@ func TestLevenbergMarquardtRefusesAnInfiniteStart(t *testing.T) {
 	c := mle.NewChoices(1)
 	c.Append(mat.NewDense(1, 1, []float64{math.MaxFloat64}), vitrine.Assortment{0}, 0)
 	l := &mle.NLL{Model: utility.NewLinear(1, false), Choices: c, Ridge: 1}
-	if _, err := (mle.LevenbergMarquardt{Steps: 10}).Minimize(l, []float64{10}); err == nil {
-		t.Error("no error for an infinite likelihood")
-	}
+	expect.Refused((mle.LevenbergMarquardt{Steps: 10}).Minimize(l, []float64{10}))(t, "an infinite likelihood")
 }
 
 // The units of the features do not matter: with units of 1e4 and 1e-3, the minimum is the rescaled one that BFGS finds

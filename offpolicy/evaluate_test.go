@@ -357,9 +357,7 @@ func TestDifferenceIsPaired(t *testing.T) {
 				d.Method, close[i].Value, close[i].StandardError)
 		}
 	}
-	if _, err := a.Difference(&offpolicy.Report{}); err == nil {
-		t.Error("reports of other logs are compared")
-	}
+	expect.Refused(a.Difference(&offpolicy.Report{}))(t, "reports of other logs are compared")
 }
 
 func TestBadLogs(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/offpolicy"
 )
@@ -106,7 +107,6 @@ func TestRevenueOfBaskets(t *testing.T) {
 		t.Errorf("items: %v, want %v", got, want)
 	}
 	rounds[0].More = []vitrine.Choice{3}
-	if _, err := offpolicy.NewLog(t.Context(), rounds, offpolicy.Options{Folds: 2}); err == nil {
-		t.Error("a take of no item is accepted")
-	}
+	expect.Refused(offpolicy.NewLog(t.Context(), rounds, offpolicy.Options{Folds: 2}))(t,
+		"a take of no item is accepted")
 }

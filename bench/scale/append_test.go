@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -33,7 +34,6 @@ func TestAppendFor(t *testing.T) {
 		t.Errorf("%s of %d entries", fmt.Sprintf("%+v", a), total)
 	}
 	stores[1].Close()
-	if _, err := appendFor(t.Context(), stores, [][]byte{[]byte("a decision")}, 2, 10*time.Millisecond); err == nil {
-		t.Error("appends to a log that is closed fail unseen")
-	}
+	expect.Refused(appendFor(t.Context(), stores, [][]byte{[]byte("a decision")}, 2, 10*time.Millisecond))(t,
+		"appends to a log that is closed fail unseen")
 }

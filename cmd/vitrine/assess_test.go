@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,9 +125,7 @@ func TestAssessedValues(t *testing.T) {
 	if uniform.Low > logged.High || uniform.High < logged.Low || best.Value <= logged.Value {
 		t.Errorf("%+v", a.Values)
 	}
-	if _, err := os.Stat("mapping.toml"); err == nil {
-		t.Error("files are written without --out")
-	}
+	expect.Fails(os.Stat("mapping.toml"))(t, fs.ErrNotExist, "files are written without --out")
 }
 
 // Logs that are not logs, or damaged.

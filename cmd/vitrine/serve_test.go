@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -133,9 +134,7 @@ func TestServeSaysItFirst(t *testing.T) {
 		s := newService(t)
 		change(s)
 		expect.Part(s.run(t.Context(), slog.New(slog.DiscardHandler)))(t, want)
-		if _, err := os.Stat(filepath.Join(s.Data, host.LogDir)); err == nil {
-			t.Errorf("%s: the log was opened", want)
-		}
+		expect.Fails(os.Stat(filepath.Join(s.Data, host.LogDir)))(t, fs.ErrNotExist, want, "the log was opened")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vitrine/internal/decompress"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 
 	"github.com/klauspost/compress/zstd"
@@ -47,8 +48,6 @@ func TestReader(t *testing.T) {
 		if err == nil {
 			_, err = io.ReadAll(r)
 		}
-		if err == nil {
-			t.Errorf("%d bytes of compressed data are read without an error", len(data))
-		}
+		expect.Refused(err)(t, len(data), "bytes of compressed data are read without an error")
 	}
 }

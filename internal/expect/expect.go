@@ -73,6 +73,16 @@ func Fails[V any](_ V, err error) func(t TB, want error, called ...any) {
 	}
 }
 
+// Refused reports a call without an error: expect.Refused(f())(t). called names the call in the report.
+func Refused(results ...any) func(t TB, called ...any) {
+	return func(t TB, called ...any) {
+		if err, _ := results[len(results)-1].(error); err == nil {
+			t.Helper()
+			t.Error(prefix(called) + "no error")
+		}
+	}
+}
+
 // Text reports an error that lacks the wanted text. called names the call in the report.
 type Text func(t TB, want string, called ...any)
 

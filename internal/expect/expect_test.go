@@ -43,6 +43,12 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	r := &reports{T: t}
+	expect.Refused(call(broken))(r)
+	expect.Refused(call(nil))(r, "printing")
+	if len(r.all) != 1 || r.all[0] != "printing: no error" {
+		t.Errorf("reports %q", r.all)
+	}
+	r = &reports{T: t}
 	expect.Message(broken)(r, "no paper", "page", 7)
 	if want := "page 7: the error is printer: no ink\n want no paper"; len(r.all) != 1 || r.all[0] != want {
 		t.Errorf("reports %q, want %q", r.all, want)

@@ -112,9 +112,7 @@ func TestEmbeddedOptionsAreRefined(t *testing.T) {
 	}
 	o := refined{inner{Lambda: 1, Pilot: "none"}}
 	expect.Error(t, option.Check(o), nil)
-	if err := option.Check(o.inner); err == nil {
-		t.Error("the embedded struct takes the word too")
-	}
+	expect.Refused(option.Check(o.inner))(t, "the embedded struct takes the word too")
 	o.Pilot, o.Lambda = "map", 0.1
 	expect.Prefix(option.Check(o))(t, "lambda = 0.1: must be")
 	if list := option.List(o); list[0].Doc != "of this struct" ||

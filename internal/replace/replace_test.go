@@ -57,15 +57,11 @@ func TestFileLeavesNothingBehindWhereItFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "taken")
 	fatal.If(t, os.MkdirAll(filepath.Join(path, "by a directory"), 0o755))
-	if err := replace.File(path, []byte("x")); err == nil {
-		t.Error("no error for a path that is a directory")
-	}
+	expect.Refused(replace.File(path, []byte("x")))(t, "a path that is a directory")
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("%d files are left, want only the directory", len(entries))
 	}
-	if err := replace.File(filepath.Join(dir, "missing", "a"), nil); err == nil {
-		t.Error("no error for a directory that is not there")
-	}
+	expect.Refused(replace.File(filepath.Join(dir, "missing", "a"), nil))(t, "a directory that is not there")
 }
 
 func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
@@ -78,9 +74,7 @@ func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 	if err != nil || len(left) != 4 {
 		t.Errorf("%v are left, %v", left, err)
 	}
-	if err := replace.Clean(filepath.Join(dir, "missing", "state")); err == nil {
-		t.Error("no error for a directory that is not there")
-	}
+	expect.Refused(replace.Clean(filepath.Join(dir, "missing", "state")))(t, "a directory that is not there")
 }
 
 func TestSync(t *testing.T) {

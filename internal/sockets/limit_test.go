@@ -259,9 +259,7 @@ func TestClosedWhileItAsks(t *testing.T) {
 		newcomer, _ := net.Pipe()
 		p.dialed <- newcomer
 		synctest.Wait()
-		if _, err := asks.Write(nil); err == nil {
-			t.Error("the longest idle is not closed")
-		}
+		expect.Refused(asks.Write(nil))(t, "the longest idle is not closed")
 		l.State(asks, http.StateActive)
 		if _, err := far.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("the next one is not closed: %v", err)
@@ -284,9 +282,7 @@ func TestEncryptedMakesRoom(t *testing.T) {
 		p.dialed <- newcomer
 		go l.Accept()
 		synctest.Wait()
-		if err := here.SetDeadline(time.Time{}); err == nil {
-			t.Error("it is not closed")
-		}
+		expect.Refused(here.SetDeadline(time.Time{}))(t, "it is not closed")
 		l.Close()
 	})
 }

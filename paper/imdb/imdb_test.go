@@ -353,9 +353,7 @@ func TestBadFolders(t *testing.T) {
 // wantError checks that an error contains all parts. FILE in a part stands for the file.
 func wantError(t *testing.T, err error, file string, parts ...string) {
 	t.Helper()
-	if err == nil {
-		t.Fatal("no error")
-	}
+	expect.Refused(err)(fatal.T(t))
 	for _, part := range parts {
 		if part = strings.ReplaceAll(part, "FILE", file); !strings.Contains(err.Error(), part) {
 			t.Errorf("error %q does not say %q", err, part)

@@ -233,17 +233,13 @@ func TestWitnessReportsErrors(t *testing.T) {
 	p := bandit.Problem{NumFeatures: 2, MaxShown: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	m := network(l.symmetries)
 	onl := fatal.Or(bandit.NewONL(p, m, l.options, newRand(2)))(t)
-	if _, err := theory.NewWitness(onl, p, m, theory.Symmetries{Features: 2, Hidden: 3, Activation: utility.Sigmoid},
-		theory.Truth{World: l.world, Params: l.pilot, Curvature: 1}); err == nil {
-		t.Error("symmetries of another network are accepted")
-	}
+	expect.Refused(theory.NewWitness(onl, p, m, theory.Symmetries{Features: 2, Hidden: 3, Activation: utility.Sigmoid},
+		theory.Truth{World: l.world, Params: l.pilot, Curvature: 1}))(t, "symmetries of another network are accepted")
 	w := fatal.Or(theory.NewWitness(onl, p, m, l.symmetries, theory.Truth{World: l.world, Params: l.pilot,
 		Curvature: 1}))(t)
 	if d := w.Diagnostics(); d != nil {
 		t.Errorf("diagnostics %v before Phase II", d)
 	}
-	if err := w.Observe(vitrine.Round{Context: &vitrine.Context{Features: mat.NewDense(4, 3, nil)},
-		Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}}}); err == nil {
-		t.Error("a round of another problem is accepted")
-	}
+	expect.Refused(w.Observe(vitrine.Round{Context: &vitrine.Context{Features: mat.NewDense(4, 3, nil)},
+		Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}}}))(t, "a round of another problem is accepted")
 }

@@ -414,9 +414,7 @@ func TestReceiverOfNoUse(t *testing.T) {
 	if s := d.Stats(); s.Failed != 1 || s.Waiting != 1 {
 		t.Errorf("of a receiver that hangs: %+v", s)
 	}
-	if err := d.Try(t.Context()); err == nil {
-		t.Error("a receiver that hangs has taken a message")
-	}
+	expect.Refused(d.Try(t.Context()))(t, "a receiver that hangs has taken a message")
 	d.URL = "http://127.0.0.1:1/of-a-secret"
 	d.restart()
 	if err := d.Try(t.Context()); err == nil || strings.Contains(err.Error(), "of-a-secret") {
@@ -496,8 +494,6 @@ func TestConfiguration(t *testing.T) {
 	} {
 		o := d.Options
 		bad(&o)
-		if _, err := Open(o); err == nil {
-			t.Errorf("%+v", o)
-		}
+		expect.Refused(Open(o))(t, o)
 	}
 }

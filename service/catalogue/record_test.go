@@ -110,9 +110,7 @@ func TestBadItems(t *testing.T) {
 	c := New(s)
 	one := record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 1)}}, s)
 	expect.Part(c.NewChange([]string{one, one}, nil))(t, `item "a" is a duplicate`, "a record twice")
-	if _, err := c.NewChange([]string{one}, []string{"a"}); err == nil {
-		t.Error("an item is put and deleted")
-	}
+	expect.Refused(c.NewChange([]string{one}, []string{"a"}))(t, "an item is put and deleted")
 	expect.Message(c.NewChange([]string{record(t, &api.CatalogueItem{ID: "a"}, s)}, nil))(t,
 		`item "a": /items/0/features/price: is missing, and the feature has no default`, "an item without a price")
 }
@@ -145,7 +143,5 @@ func TestPatch(t *testing.T) {
 	if _, ok, err := c.Patch(&api.CatalogueItem{ID: "b"}, ""); ok || err != nil {
 		t.Errorf("an unknown item is patched: %v", err)
 	}
-	if _, _, err := c.Patch(read(`{"id":"a","revenue":-1}`), "/items/0"); err == nil {
-		t.Error("a negative revenue passes")
-	}
+	expect.Refused(c.Patch(read(`{"id":"a","revenue":-1}`), "/items/0"))(t, "a negative revenue passes")
 }

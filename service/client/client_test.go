@@ -381,9 +381,8 @@ func TestRefusals(t *testing.T) {
 	if d, err = c.Decision(ctx, "home", "deferred"); err != nil || d.Status != "open" {
 		t.Errorf("activated: %+v, %v", d, err)
 	}
-	if err := ask(func(r *api.Request) { r.User = api.Values{api.Number("age", math.NaN())} }); err == nil {
-		t.Error("JSON has no NaN")
-	}
+	expect.Refused(ask(func(r *api.Request) { r.User = api.Values{api.Number("age", math.NaN())} }))(t,
+		"JSON has no NaN")
 	if retries > 0 {
 		t.Errorf("%d retries", retries)
 	}

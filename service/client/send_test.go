@@ -203,9 +203,8 @@ func TestNotWorthwhile(t *testing.T) {
 	c := &client.Client{Base: "http://x", HTTP: roundTrip(func(*http.Request) (*http.Response, error) {
 		return reply(200, "text/html", "<p>"), nil
 	})}
-	if err := c.Outcome(t.Context(), "home", "d", "sku1"); err == nil {
-		t.Error("a page in place of the answer to an outcome is no error")
-	}
+	expect.Refused(c.Outcome(t.Context(), "home", "d", "sku1"))(t,
+		"a page in place of the answer to an outcome is no error")
 }
 
 // A body that does not end is not read to its end.

@@ -283,7 +283,5 @@ func TestRun(t *testing.T) {
 	if err := <-ended; err != nil || d.service.Load() != nil {
 		t.Errorf("%v", err)
 	}
-	if err := d.Run(ctx, s.shopping.service.Base); err == nil {
-		t.Error("the shop opened after the end")
-	}
+	expect.Refused(d.Run(ctx, s.shopping.service.Base))(t, "the shop opened after the end")
 }

@@ -42,9 +42,7 @@ func TestAnAppendIsAsLargeAsAFrame(t *testing.T) {
 			t.Fatalf("%d of %d entries that fill a frame are appended together", got, len(entries))
 		}
 		more := append(entries, nil)
-		if _, err := eventlog.EntriesSize(more...); err == nil {
-			t.Fatal("a frame takes more than it holds")
-		}
+		expect.Refused(eventlog.EntriesSize(more...))(fatal.T(t), "a frame takes more than it holds")
 		if got := engine.Fitting(more); got != len(entries) {
 			t.Fatalf("%d entries are appended together, a frame holds %d", got, len(entries))
 		}

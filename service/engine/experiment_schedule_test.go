@@ -37,9 +37,7 @@ func TestSchedule(t *testing.T) {
 	for k := range int64(300) {
 		id := fmt.Sprint("d", k)
 		if k >= 100 && k < 200 {
-			if _, _, err := ask(id, k, "", nil); err == nil {
-				t.Fatalf("at minute %d a request needs no shopper", k)
-			}
+			expect.Refused(ask(id, k, "", nil))(fatal.T(t), "at minute", k, "a request needs no shopper")
 			variant, item, err := ask(id, k, id, []string{itemID(1)})
 			if err != nil || variant == "" || (item == itemID(1)) != (variant == "shop") {
 				t.Fatalf("at minute %d variant %q shows %s, %v", k, variant, item, err)
@@ -61,9 +59,7 @@ func TestSchedule(t *testing.T) {
 		"decisions count after a restart")
 
 	put(t, e, "home", config(`"outside":"baseline",`))
-	if _, _, err := ask("late", 310, "", nil); err == nil {
-		t.Error("after the end a request needs no baseline, which is shown")
-	}
+	expect.Refused(ask("late", 310, "", nil))(t, "after the end a request needs no baseline, which is shown")
 	if variant, item, err := ask("late", 310, "", []string{itemID(1)}); err != nil || variant != "" ||
 		item != itemID(1) {
 		t.Errorf("after the end variant %q shows %s, %v", variant, item, err)

@@ -86,9 +86,7 @@ func TestBeginAgain(t *testing.T) {
 	o := engine.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
 		return &later{toy{size: s.Size}}, nil
 	}, Snapshot: old}
-	if _, err := engine.Open(t.Context(), o); err == nil {
-		t.Fatal("a state that cannot be read is read")
-	}
+	expect.Refused(engine.Open(t.Context(), o))(fatal.T(t), "a state that cannot be read is read")
 	o.BeginAgain = true
 	e = opened(t, o)
 	check := func(e *engine.Engine, learned uint64) {

@@ -552,7 +552,5 @@ func TestBadHistories(t *testing.T) {
 		t); c.KeepShoppers() != 90*time.Minute || c.ShopperBytes() != 16<<20 {
 		t.Errorf("%v, %d bytes", c.KeepShoppers(), c.ShopperBytes())
 	}
-	if _, err := e.Decide(t.Context(), "none", &api.Request{}, 1); err == nil {
-		t.Error("a decision of no placement")
-	}
+	expect.Refused(e.Decide(t.Context(), "none", &api.Request{}, 1))(t, "a decision of no placement")
 }

@@ -273,9 +273,8 @@ func TestUnlawfulLogs(t *testing.T) {
 	}
 	store := new(memlog.Store)
 	store.Append(t.Context(), []byte("\x01\x03what"))
-	if _, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildToy}); err == nil {
-		t.Error("bytes that are no event are replayed")
-	}
+	expect.Refused(engine.Open(t.Context(), engine.Options{Store: store, Build: buildToy}))(t,
+		"bytes that are no event are replayed")
 }
 
 // A placement's count of bytes for its decisions, open and closed, is at least their share of the heap.

@@ -112,12 +112,9 @@ func TestEventsComeBack(t *testing.T) {
 			t.Fatalf("encoded again after a prefix: %x, %v", again, err)
 		}
 		// A truncated or extended entry is rejected.
-		if _, err := eventlog.Decode(entry[:rapid.IntRange(0, len(entry)-1).Draw(t, "cut")]); err == nil {
-			t.Fatal("a truncated entry is accepted")
-		}
-		if _, err := eventlog.Decode(append(entry, 0)); err == nil {
-			t.Fatal("an entry with a byte too many is accepted")
-		}
+		expect.Refused(eventlog.Decode(entry[:rapid.IntRange(0, len(entry)-1).Draw(t, "cut")]))(fatal.T(t),
+			"a truncated entry is accepted")
+		expect.Refused(eventlog.Decode(append(entry, 0)))(fatal.T(t), "an entry with a byte too many is accepted")
 	})
 }
 

@@ -108,9 +108,7 @@ func TestObjectsThatAreRefused(t *testing.T) {
 		`[{"name":"o","kind":"object","default":"x"}]`, `[{"name":"o","kind":"object","scale":2}]`,
 		`[{"name":"o","kind":"object","buckets":` + strconv.Itoa(1<<20) + `}]`,
 	} {
-		if _, err := read(features); err == nil {
-			t.Errorf("%s is taken", features)
-		}
+		expect.Refused(read(features))(t, features, "is taken")
 	}
 }
 

@@ -35,9 +35,7 @@ func TestLastAlert(t *testing.T) {
 	fatal.If(t, os.MkdirAll(filepath.Dir(mark), 0o700))
 	fatal.If(t, os.WriteFile(mark, []byte("damaged, and too long for a mark"), 0o600))
 	for range 3 {
-		if err := Run(t.Context(), c, Options{}); err == nil {
-			t.Fatal("it runs with a damaged log")
-		}
+		expect.Refused(Run(t.Context(), c, Options{}))(fatal.T(t), "it runs with a damaged log")
 	}
 	expect.Equal(fatal.T(t), len(told), 1, "it rang n times in three starts")
 	if got := <-told; !strings.Contains(got, "the service has ended") || !strings.Contains(got, "mark") {

@@ -196,9 +196,7 @@ func TestRetentionLimits(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"[retention]\nsize", "[limits]\nmemory"} {
-		if err := new(Config).parse([]byte(key + " = 10\n")); err == nil {
-			t.Errorf("%s = 10, which may be GB, is 10 bytes", key)
-		}
+		expect.Refused(new(Config).parse([]byte(key+" = 10\n")))(t, key, "10, which may be GB, is 10 bytes")
 	}
 	for _, text := range []string{"", "10", "GB", "0GB", "-1GB", "1.5GB", "1G", "1 GB", "9999999999GB",
 		"18446744073709551616B", "1BB"} {

@@ -214,9 +214,7 @@ func TestRetentionFails(t *testing.T) {
 	}
 	refused := func(what string, upTo uint64) {
 		t.Helper()
-		if _, err := s.Apply(t.Context(), upTo, s.now); err == nil {
-			t.Errorf("%s is no error", what)
-		}
+		expect.Refused(s.Apply(t.Context(), upTo, s.now))(t, what, "is no error")
 		untouched(what)
 	}
 	refused("no snapshot", 10)

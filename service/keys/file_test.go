@@ -124,7 +124,5 @@ func TestKeyFileBehindALink(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	expect.Fails(f.Find("c"))(t, ErrMissing)
-	if _, err := ReadFile(dir); err == nil {
-		t.Error("a directory is no file")
-	}
+	expect.Refused(ReadFile(dir))(t, "a directory is no file")
 }

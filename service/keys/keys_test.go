@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 )
 
@@ -36,9 +37,8 @@ func TestKeyFiles(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := Open("there is none", time.Now, slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("a file that is not there has keys")
-	}
+	expect.Refused(Open("there is none", time.Now, slog.New(slog.DiscardHandler)))(t,
+		"a file that is not there has keys")
 }
 
 func TestTokensDiffer(t *testing.T) {

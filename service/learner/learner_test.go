@@ -494,9 +494,7 @@ func TestBeginAgain(t *testing.T) {
 	l.Keep(2)
 	data := encoded(<-l.Freeze(false))
 	later := of(ledger{fails: func() error { return errors.New("it is of an earlier program") }})
-	if _, err := restored(data, later, config(t), false); err == nil {
-		t.Error("a state that cannot be read is read")
-	}
+	expect.Refused(restored(data, later, config(t), false))(t, "a state that cannot be read is read")
 	l = run(t, fatal.Or(restored(data, later, config(t), true))(t), nil)
 	if got, p := seen(l), l.Progress(); len(got) != 0 || p.Forgotten != 2 || p.Learned != 0 ||
 		!strings.Contains(p.Problem, "began again") {

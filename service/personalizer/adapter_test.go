@@ -179,14 +179,11 @@ func TestProbabilities(t *testing.T) {
 		if first == nil {
 			first = p
 		}
-		expect.Equal(fatal.T(t), gocmp.Diff(first, p, cmpopts.EquateApprox(0, 1e-12)), "", "-first +", text)
+		expect.Equal(fatal.T(t), p, first, text, cmpopts.EquateApprox(0, 1e-12))
 		shown[r.Ranking[0].ID]++
 	}
 	sorted := slices.Sorted(maps.Values(first))
-	if diff := gocmp.Diff([]float64{0, share / n, share / n, 1 - share + share/n}, sorted,
-		cmpopts.EquateApprox(0, 1e-12)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, sorted, []float64{0, share / n, share / n, 1 - share + share/n}, cmpopts.EquateApprox(0, 1e-12))
 	expect.Equal(t, len(shown), n, "actions shown", shown)
 }
 

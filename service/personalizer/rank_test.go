@@ -225,9 +225,7 @@ func TestRewardOf(t *testing.T) {
 			t.Errorf("%v is %v", v, got)
 		}
 	}
-	if _, err := rewardOf("/value", nil); err == nil {
-		t.Error("a missing reward is taken")
-	}
+	expect.Refused(rewardOf("/value", nil))(t, "a missing reward is taken")
 }
 
 // Events of two placements never share a decision, and all their ids are valid decision ids.

@@ -93,10 +93,7 @@ func TestExport(t *testing.T) {
 				_, err = io.Copy(io.Discard, r.Body) // the encoded bytes
 				r.Body.Close()
 			}
-			if err == nil {
-				t.Errorf("%s: what breaks off after %d lines looks whole: %d %v", encoding, lines, r.StatusCode,
-					r.Header)
-			}
+			expect.Refused(err)(t, encoding, "what breaks off after", lines, "lines looks whole")
 		}
 	}
 }

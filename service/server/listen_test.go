@@ -247,9 +247,7 @@ func TestMostConnectionsBusy(t *testing.T) {
 		expect.Error(t, answered(c), nil, "connection", i)
 	}
 	expect.Error(t, stop(), nil)
-	if _, err := client(nil).Get("http://" + health + "/healthz"); err == nil {
-		t.Error("health is answered after the end")
-	}
+	expect.Refused(client(nil).Get("http://"+health+"/healthz"))(t, "health is answered after the end")
 }
 
 func dial(t *testing.T, address string) net.Conn {
