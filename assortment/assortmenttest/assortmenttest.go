@@ -7,6 +7,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/expect"
 )
 
 // maxEnumerated is the largest number of items for which all 2ⁿ sets are enumerated. With more items, sets are compared
@@ -49,8 +50,6 @@ func orAny(items []int) []int {
 
 func run(t *testing.T, name string, check func() error) {
 	t.Run(name, func(t *testing.T) {
-		if err := check(); err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, check(), nil)
 	})
 }

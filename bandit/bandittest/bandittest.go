@@ -12,6 +12,9 @@ import (
 	"sync"
 	"testing"
 
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
@@ -134,9 +137,7 @@ func (b battery) play(l vitrine.Learner, steps int) []vitrine.Round {
 func (b battery) replay(t *testing.T, l vitrine.Learner, from, to int) {
 	t.Helper()
 	for s := from; s < to; s++ {
-		if err := l.Observe(b.rounds[s]); err != nil {
-			t.Fatalf("round %d: %v", s, err)
-		}
+		fatal.If(t, l.Observe(b.rounds[s]), "round", s)
 	}
 }
 
@@ -170,9 +171,7 @@ func (b battery) offersAreFeasible(t *testing.T) {
 			rng := rngAt(3, uint64(at), uint64(n))
 			x, policy := b.context(n, rng), l.Policy()
 			offer := policy.Offer(x, rng)
-			if err := offer.Assortment.Check(n); err != nil {
-				t.Fatalf("after %d rounds, N = %d: %v", at, n, err)
-			}
+			fatal.If(t, offer.Assortment.Check(n), "after", at, "rounds, N", n)
 			if len(offer.Assortment) > b.size {
 				t.Fatalf("after %d rounds, N = %d: %d items offered, K is %d", at, n, len(offer.Assortment), b.size)
 			}
@@ -199,12 +198,10 @@ func (b battery) decisionsAreRepeatable(t *testing.T) {
 		b.replay(t, two, done, at)
 		done = at
 		first := b.offers(one.Policy())
-		if diff := cmp.Diff(first, b.offers(one.Policy()), cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("after %d rounds the same policy and draws gave other offers (-first +second):\n%s", at, diff)
-		}
-		if diff := cmp.Diff(first, b.offers(two.Policy()), cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("after %d rounds a learner with the same history differs (-one +two):\n%s", at, diff)
-		}
+		expect.Equal(fatal.T(t), b.offers(one.Policy()), first, "after", at,
+			"rounds the same policy and draws gave other offers", cmpopts.EquateEmpty())
+		expect.Equal(fatal.T(t), b.offers(two.Policy()), first, "after", at,
+			"rounds a learner with the same history differs", cmpopts.EquateEmpty())
 	}
 }
 
@@ -221,10 +218,8 @@ func (b battery) policiesAreFrozen(t *testing.T) {
 	}
 	b.replay(t, l, 0, len(b.rounds)/2) // and learn some more
 	for k, p := range policies {
-		if diff := cmp.Diff(want[k], b.offers(p), cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("the policy after %d rounds changed while its learner learned (-then +now):\n%s", b.stations()[k],
-				diff)
-		}
+		expect.Equal(fatal.T(t), b.offers(p), want[k], "the policy after", b.stations()[k],
+			"rounds changed while its learner learned", cmpopts.EquateEmpty())
 	}
 }
 
@@ -262,9 +257,8 @@ func (b battery) onlyObserveLearns(t *testing.T) {
 		b.replay(t, busy, at, at+1)
 		b.replay(t, idle, at, at+1)
 	}
-	if diff := cmp.Diff(b.offers(idle.Policy()), b.offers(busy.Policy()), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("deciding changed the learner (-idle +busy):\n%s", diff)
-	}
+	expect.Equal(t, b.offers(busy.Policy()), b.offers(idle.Policy()), "deciding changed the learner",
+		cmpopts.EquateEmpty())
 }
 
 func (b battery) roundsMayBeLateOrMissing(t *testing.T) {
@@ -278,9 +272,7 @@ func (b battery) roundsMayBeLateOrMissing(t *testing.T) {
 		if s%11 == 0 { // an empty page
 			r.Offer, r.Choice, r.More = vitrine.Offer{Propensity: 1}, vitrine.Outside, nil
 		}
-		if err := l.Observe(r); err != nil {
-			t.Fatalf("round %d out of order: %v", s, err)
-		}
+		fatal.If(t, l.Observe(r), "round", s, "out of order")
 	}
 	for _, o := range b.offers(l.Policy()) {
 		if err := o.Assortment.Check(12); err != nil || len(o.Assortment) > b.size {
@@ -303,9 +295,7 @@ func (b battery) takesHaveNoOrder(t *testing.T) {
 			several++
 		}
 		want := slices.Clone(takes)
-		if err := two.Observe(r); err != nil {
-			t.Fatalf("round %d: %v", s, err)
-		}
+		fatal.If(t, two.Observe(r), "round", s)
 		if !slices.Equal(takes, want) {
 			t.Fatalf("round %d: the learner changed the takes %v to %v", s, want, takes)
 		}
@@ -313,9 +303,8 @@ func (b battery) takesHaveNoOrder(t *testing.T) {
 	if several == 0 && b.size > 1 {
 		t.Error("no visit has different takes: the test says nothing")
 	}
-	if diff := cmp.Diff(b.offers(one.Policy()), b.offers(two.Policy()), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("the order of the takes matters (-one +two):\n%s", diff)
-	}
+	expect.Equal(t, b.offers(two.Policy()), b.offers(one.Policy()), "the order of the takes matters",
+		cmpopts.EquateEmpty())
 }
 
 // furtherTakesTeach compares the states of learners with and without the takes after the first. A learner to which
@@ -328,9 +317,7 @@ func (b battery) furtherTakesTeach(t *testing.T) {
 		}
 		for s, r := range b.rounds {
 			change(&r)
-			if err := l.Observe(r); err != nil {
-				t.Fatalf("round %d: %v", s, err)
-			}
+			fatal.If(t, l.Observe(r), "round", s)
 		}
 		return b.marshal(t, l)
 	}
@@ -441,13 +428,10 @@ func (b battery) badRoundsAreRefused(t *testing.T) {
 		done = at
 		before := b.offers(l.Policy())
 		for name, r := range bad {
-			if err := l.Observe(r); err == nil {
-				t.Errorf("after %d rounds: no error for %s", at, name)
-			}
+			expect.Refused(l.Observe(r))(t, "after", at, "rounds", name)
 		}
-		if diff := cmp.Diff(before, b.offers(l.Policy()), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("after %d rounds: refused rounds changed the learner (-before +after):\n%s", at, diff)
-		}
+		expect.Equal(t, b.offers(l.Policy()), before, "after", at, "rounds: refused rounds changed the learner",
+			cmpopts.EquateEmpty())
 	}
 }
 
@@ -481,10 +465,8 @@ func (b battery) wrongWidthIsNamed(t *testing.T) {
 					p.Offer(wide.context(12, rngAt(6)), rngAt(7)), width)
 			}()
 		}
-		if diff := cmp.Diff(want, b.offers(p), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("after %d rounds: the policy decides differently after such a question (-before +after):\n%s", at,
-				diff)
-		}
+		expect.Equal(t, b.offers(p), want, "after", at, "rounds: the policy decides differently after such a question",
+			cmpopts.EquateEmpty())
 	}
 }
 
@@ -500,9 +482,7 @@ func (b battery) largeFeaturesDoNoHarm(t *testing.T) {
 			x.Features.Scale(0.999*vitrine.MaxUnscaled/largest, x.Features)
 			r.Context = &x
 		}
-		if err := l.Observe(r); err != nil {
-			t.Fatalf("round %d, among rounds of large features: %v", s, err)
-		}
+		fatal.If(t, l.Observe(r), "round", s, "among rounds of large features")
 		for _, o := range b.offers(l.Policy()) {
 			if err := o.Assortment.Check(12); err != nil || len(o.Assortment) > b.size {
 				t.Fatalf("round %d: offer %v after rounds of large features", s, o)
@@ -511,9 +491,7 @@ func (b battery) largeFeaturesDoNoHarm(t *testing.T) {
 	}
 	if l, ok := l.(Snapshotter); ok {
 		// A snapshot with a number that is not finite is refused.
-		if err := b.newLearner().(Snapshotter).UnmarshalBinary(b.marshal(t, l)); err != nil {
-			t.Error(err)
-		}
+		expect.Error(t, b.newLearner().(Snapshotter).UnmarshalBinary(b.marshal(t, l)), nil)
 	}
 }
 
@@ -528,22 +506,17 @@ func (b battery) snapshotsContinue(t *testing.T) {
 		done = at
 		data := b.marshal(t, l)
 		twin := b.newLearner().(Snapshotter)
-		if err := twin.UnmarshalBinary(data); err != nil {
-			t.Fatalf("after %d rounds: %v", at, err)
-		}
+		fatal.If(t, twin.UnmarshalBinary(data), "after", at, "rounds")
 		if !bytes.Equal(b.marshal(t, twin), data) {
 			t.Fatalf("after %d rounds: the snapshot of a restored learner differs from its own", at)
 		}
-		if diff := cmp.Diff(b.offers(l.Policy()), b.offers(twin.Policy()), cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("after %d rounds: a restored learner decides differently (-saved +restored):\n%s", at, diff)
-		}
+		expect.Equal(fatal.T(t), b.offers(twin.Policy()), b.offers(l.Policy()), "after", at,
+			"rounds: a restored learner decides differently", cmpopts.EquateEmpty())
 	}
 	half := b.newLearner().(Snapshotter)
 	b.replay(t, half, 0, len(b.rounds)/2)
 	twin := b.newLearner().(Snapshotter)
-	if err := twin.UnmarshalBinary(b.marshal(t, half)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, twin.UnmarshalBinary(b.marshal(t, half)))
 	b.replay(t, twin, len(b.rounds)/2, len(b.rounds))
 	if !bytes.Equal(b.marshal(t, twin), b.marshal(t, l)) {
 		t.Error("a snapshot and the rounds after it do not equal a replay from the first")
@@ -564,9 +537,7 @@ func (b battery) damagedSnapshotsAreRefused(t *testing.T) {
 		"one with a tail":  append(append([]byte(nil), data...), 0),
 		"something random": []byte("this is no snapshot of any learner"),
 	} {
-		if err := l.UnmarshalBinary(bad); err == nil {
-			t.Errorf("no error for %s", name)
-		}
+		expect.Refused(l.UnmarshalBinary(bad))(t, name)
 	}
 	if !bytes.Equal(b.marshal(t, l), data) {
 		t.Error("refused snapshots changed the learner")
@@ -582,8 +553,6 @@ func flipped(data []byte) []byte {
 func (b battery) marshal(t *testing.T, l Snapshotter) []byte {
 	t.Helper()
 	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"vitrine/env"
+	"vitrine/internal/expect"
 )
 
 // clause is one part of the contract. Its check returns an error that describes the violation.
@@ -46,9 +47,7 @@ func TestEnvironment(t *testing.T, e env.Environment, n, d int) {
 	t.Helper()
 	for _, c := range contract {
 		t.Run(c.name, func(t *testing.T) {
-			if err := c.check(world{e, n, d}); err != nil {
-				t.Error(err)
-			}
+			expect.Error(t, c.check(world{e, n, d}), nil)
 		})
 	}
 }

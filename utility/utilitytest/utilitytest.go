@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/expect"
 	"vitrine/utility"
 )
 
@@ -50,9 +51,7 @@ func TestModel(t *testing.T, m utility.Model) {
 	t.Helper()
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
-			if err := c.check(m); err != nil {
-				t.Error(err)
-			}
+			expect.Error(t, c.check(m), nil)
 		})
 	}
 }

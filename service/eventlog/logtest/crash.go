@@ -52,13 +52,9 @@ func crash(t *testing.T, rounds int, rng *rand.Rand, open Open,
 		known.runUntilKilled(t, dir, round, acks, fate)
 		s := open(t, dir)
 		x, err := s.Extent(t.Context())
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
+		fatal.If(t, err, "round", round)
 		entries, err := Read(s, x.First)
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
+		fatal.If(t, err, "round", round)
 		known.check(t, x.First, entries)
 		fatal.If(t, s.Close())
 	}

@@ -63,9 +63,8 @@ func RunDurable(t *testing.T, open Open) {
 			s := open(t, dir)
 			Want(t, s, 1, numbered(1, 10*round)...)
 			for i := 10*round + 1; i <= 10*round+10; i++ {
-				if last := appendAll(t, s, entry(i)); last != uint64(i) {
-					t.Fatalf("after opening %d times: entry %d has the sequence %d", round+1, i, last)
-				}
+				expect.Equal(fatal.T(t), appendAll(t, s, entry(i)), uint64(i), "after opening", round+1,
+					"times: entry", i, "has the sequence")
 			}
 			fatal.If(t, s.Close())
 		}
@@ -101,9 +100,7 @@ func RunDurable(t *testing.T, open Open) {
 		s = open(t, dir)
 		defer s.Close()
 		Want(t, s, 21)
-		if last := appendAll(t, s, entry(21)); last != 21 {
-			t.Errorf("the entry after 20 removed ones has the sequence %d", last)
-		}
+		expect.Equal(t, appendAll(t, s, entry(21)), 21, "the entry after 20 removed ones has the sequence")
 	})
 }
 
@@ -159,21 +156,15 @@ func extent(t testing.TB, s eventlog.Log) eventlog.Extent {
 
 func testEmpty(t *testing.T, s eventlog.Log) {
 	Want(t, s, 1)
-	if last := appendAll(t, s); last != 0 {
-		t.Errorf("the last entry of an empty log is %d", last)
-	}
+	expect.Equal(t, appendAll(t, s), 0, "the last entry of an empty log is")
 	Want(t, s, 1)
 }
 
 func testOrder(t *testing.T, s eventlog.Log) {
 	for i := 1; i <= 50; i++ {
-		if last := appendAll(t, s, entry(i)); last != uint64(i) {
-			t.Fatalf("entry %d has the sequence %d", i, last)
-		}
+		expect.Equal(fatal.T(t), appendAll(t, s, entry(i)), uint64(i), "entry", i, "has the sequence")
 	}
-	if last := appendAll(t, s); last != 50 {
-		t.Errorf("the last of 50 entries is %d", last)
-	}
+	expect.Equal(t, appendAll(t, s), 50, "the last of 50 entries is")
 	Want(t, s, 1, numbered(1, 50)...)
 }
 
@@ -192,12 +183,8 @@ func testAnyBytes(t *testing.T, s eventlog.Log) {
 }
 
 func testTogether(t *testing.T, s eventlog.Log) {
-	if last := appendAll(t, s, numbered(1, 7)...); last != 7 {
-		t.Errorf("the last of 7 entries is %d", last)
-	}
-	if last := appendAll(t, s, numbered(8, 10)...); last != 10 {
-		t.Errorf("the last of 10 entries is %d", last)
-	}
+	expect.Equal(t, appendAll(t, s, numbered(1, 7)...), 7, "the last of 7 entries is")
+	expect.Equal(t, appendAll(t, s, numbered(8, 10)...), 10, "the last of 10 entries is")
 	Want(t, s, 1, numbered(1, 10)...)
 }
 
@@ -210,10 +197,7 @@ func testTooLarge(t *testing.T, s eventlog.Log) {
 		{largest, {}},
 		{entry(2), make([]byte, 3*eventlog.MaxFrame), entry(3)},
 	} {
-		if _, err := s.Append(t.Context(), entries...); !errors.Is(err, eventlog.ErrTooLarge) {
-			t.Errorf("appending %d entries with one of %d bytes: %v, want ErrTooLarge",
-				len(entries), len(entries[0]), err)
-		}
+		expect.Fails(s.Append(t.Context(), entries...))(t, eventlog.ErrTooLarge, len(entries), len(entries[0]))
 	}
 	appendAll(t, s, largest)
 	appendAll(t, s, entry(3))
@@ -257,9 +241,7 @@ func testReadsWhatWasThere(t *testing.T, s eventlog.Log) {
 	for range entries {
 		n++
 	}
-	if n != 8 {
-		t.Errorf("run again, the iteration had %d entries, want 8", n)
-	}
+	expect.Equal(t, n, 8, "run again, the iteration had n entries")
 }
 
 // Each of many callers finds its entries at the returned sequences, in the order of its appends.
@@ -288,18 +270,12 @@ func testConcurrent(t *testing.T, s eventlog.Log) {
 	}
 	group.Wait()
 	entries := fatal.Or(Read(s, 1))(t)
-	if len(entries) != 2*callers*each {
-		t.Fatalf("%d entries, want %d", len(entries), 2*callers*each)
-	}
+	expect.Equal(fatal.T(t), len(entries), 2*callers*each, "entries")
 	for c := range callers {
 		for i, last := range returned[c] {
 			want := fmt.Sprintf("%d/%d", c, i)
-			if have := string(entries[last-2]); have != want {
-				t.Errorf("entry %d is %q, want %q", last-1, have, want)
-			}
-			if have := string(entries[last-1]); have != want+"+" {
-				t.Errorf("entry %d is %q, want %q", last, have, want+"+")
-			}
+			expect.Equal(t, string(entries[last-2]), want, "entry", last-1, "is")
+			expect.Equal(t, string(entries[last-1]), want+"+", "entry", last, "is")
 			if i > 0 && last <= returned[c][i-1] {
 				t.Errorf("caller %d: entry %d has the sequence %d, the one before it %d", c, i, last, returned[c][i-1])
 			}
@@ -316,8 +292,8 @@ func testCancelled(t *testing.T, s eventlog.Log) {
 	for _, err := range s.Entries(ctx, 1) {
 		if n++; n == 1 {
 			cancel()
-		} else if !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled while reading: %v", err)
+		} else {
+			expect.Error(t, err, context.Canceled, "cancelled while reading")
 		}
 	}
 	if _, err := s.Append(ctx, entry(3)); !errors.Is(err, context.Canceled) || errors.Is(err, eventlog.ErrUnknown) {
@@ -366,9 +342,7 @@ func testTruncate(t *testing.T, s eventlog.Log) {
 	expect.Error(t, s.TruncateBefore(t.Context(), 22), eventlog.ErrBeyond)
 	truncate(t, s, 21)
 	Want(t, s, 21)
-	if last := appendAll(t, s, entry(21)); last != 21 {
-		t.Errorf("the entry after 20 removed ones has the sequence %d", last)
-	}
+	expect.Equal(t, appendAll(t, s, entry(21)), 21, "the entry after 20 removed ones has the sequence")
 	Want(t, s, 21, entry(21))
 }
 
@@ -400,25 +374,18 @@ func testFirstSince(t *testing.T, s eventlog.Log) {
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := s.FirstSince(t.Context(), func([]byte) (bool, error) { return false, broken }); !errors.Is(err,
-		broken) {
-		t.Errorf("%v, want %v", err, broken)
-	}
+	expect.Fails(s.FirstSince(t.Context(), func([]byte) (bool, error) { return false, broken }))(t, broken)
 }
 
 // The entries after the cut fit into the bytes. With one append more they would not.
 func testFirstWithin(t *testing.T, s eventlog.Log) {
 	within := func(bytes uint64) uint64 { return fatal.Or(s.FirstWithin(t.Context(), bytes))(t) }
-	if first := within(0); first != 1 {
-		t.Errorf("of no entries the first is %d", first)
-	}
+	expect.Equal(t, within(0), 1, "of no entries the first is")
 	for i := 1; i <= 60; i++ {
 		appendAll(t, s, make([]byte, 100*i))
 	}
 	whole := extent(t, s).Bytes
-	if first := within(whole); first != 1 {
-		t.Errorf("%d bytes from %d on, in a log of as many", whole, first)
-	}
+	expect.Equal(t, within(whole), 1, "the first of", whole, "bytes in a log of as many")
 	for _, bytes := range []uint64{whole - 1, whole / 2, whole / 4, 10_000} {
 		first := within(bytes)
 		truncate(t, s, first)
@@ -520,9 +487,7 @@ func testClosed(t *testing.T, s eventlog.Log) {
 	group.Wait()
 	expect.Fails(s.Append(t.Context(), entry(3)))(t, eventlog.ErrClosed)
 	expect.Fails(Read(s, 1))(t, eventlog.ErrClosed)
-	if err := s.Close(); err != nil {
-		t.Errorf("closing again: %v", err)
-	}
+	expect.Error(t, s.Close(), nil, "closing again")
 }
 
 // Entry returns the same entries as the iteration, for small and large appends, in any order.
@@ -530,9 +495,7 @@ func testEntry(t *testing.T, s eventlog.Log) {
 	ctx := t.Context()
 	wantError := func(sequence uint64, want error) {
 		t.Helper()
-		if e, err := s.Entry(ctx, sequence); !errors.Is(err, want) {
-			t.Errorf("entry %d: %q, error %v, want %v", sequence, e, err, want)
-		}
+		expect.Fails(s.Entry(ctx, sequence))(t, want, sequence)
 	}
 	wantError(0, eventlog.ErrRemoved)
 	wantError(1, eventlog.ErrBeyond)
@@ -633,9 +596,7 @@ func testFollow(t *testing.T, s eventlog.Log) {
 			}
 		}
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("from %d: it ends with %v", from, err)
-		}
+		expect.Error(t, <-ended, context.Canceled, from)
 	}
 	last := extent(t, s).Last
 	for entries, err := range s.Follow(t.Context(), last) { // the iteration ends
@@ -646,9 +607,7 @@ func testFollow(t *testing.T, s eventlog.Log) {
 	}
 	for from, want := range map[uint64]error{last + 2: eventlog.ErrBeyond, 0: eventlog.ErrRemoved} {
 		for _, err := range s.Follow(t.Context(), from) {
-			if !errors.Is(err, want) {
-				t.Errorf("from %d: %v, want %v", from, err, want)
-			}
+			expect.Error(t, err, want, from)
 		}
 	}
 	ended := make(chan error)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/client"
@@ -74,11 +75,9 @@ func (p *pusher) reaches(ctx context.Context, kill, kills int) {
 func (p *pusher) placement(ctx context.Context, t *testing.T) {
 	t.Helper()
 	c := &client.Client{Base: *p.url.Load()}
-	if _, err := c.Put(ctx, "home", &api.Placement{MaxSize: 2,
+	fatal.Or(c.Put(ctx, "home", &api.Placement{MaxSize: 2,
 		Features: []api.Feature{{Name: "x", Kind: "number", Scale: 1e6}},
-		Policy:   map[string]any{"name": "greedy"}}); err != nil {
-		t.Fatal(err)
-	}
+		Policy:   map[string]any{"name": "greedy"}}))(t)
 }
 
 func (p *pusher) part(part int, price int64) (items []api.CatalogueItem) {
@@ -155,9 +154,7 @@ func KillItems(t *testing.T, program Program, items int, o Often) (verdict strin
 		}
 	}
 	stop()
-	if n != items {
-		t.Errorf("%d items at the last start, want %d", n, items)
-	}
+	expect.Equal(t, n, items, "items at the last start")
 	service.Stop()
 	program.Sound(t, data)
 	return fmt.Sprintf("seed %d: %d kills, %d parts acknowledged, none lost or in part, %d items at the last start",

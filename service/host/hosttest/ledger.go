@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -202,9 +203,7 @@ func (l *Ledger) round(ctx context.Context, id string, rng *rand.Rand) {
 
 func shownIn(t *testing.T, answer string) (ids []string) {
 	var document struct{ Assortment []struct{ ID string } }
-	if err := json.Unmarshal([]byte(answer), &document); err != nil {
-		t.Errorf("%q: %v", answer, err)
-	}
+	expect.Error(t, json.Unmarshal([]byte(answer), &document), nil, answer)
 	for _, i := range document.Assortment {
 		ids = append(ids, i.ID)
 	}

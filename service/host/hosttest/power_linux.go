@@ -23,9 +23,7 @@ func (d *disk) cut(t *testing.T) {
 	const shutdown, withoutJournal = 0x8004587d, 2 // EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
 	root := fatal.Or(os.Open(d.dir))(t)
 	defer root.Close()
-	if err := unix.IoctlSetPointerInt(int(root.Fd()), shutdown, withoutJournal); err != nil {
-		t.Fatalf("cutting the power: %v", err)
-	}
+	fatal.If(t, unix.IoctlSetPointerInt(int(root.Fd()), shutdown, withoutJournal), "cutting the power")
 }
 
 // on mounts the disk again, as a machine does that starts.

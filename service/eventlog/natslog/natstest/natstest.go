@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
@@ -50,9 +52,7 @@ func Serve(t testing.TB, o server.Options) *server.Server {
 	}
 	o.NoLog = true
 	s, err := Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { Stop(s) })
 	return s
 }
@@ -67,13 +67,9 @@ func URL(t testing.TB) string {
 func JetStream(t testing.TB, url string) nats.JetStreamContext {
 	t.Helper()
 	c, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(c.Close)
 	js, err := c.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return js
 }
