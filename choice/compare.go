@@ -87,7 +87,7 @@ func (r *Result) Wald(names []string) (Test, error) {
 	}
 	statistic, ok := quadratic(v, away)
 	if !ok {
-		return Test{}, errors.New("the covariance of the coefficients is not positive definite")
+		return Test{}, fmt.Errorf("the covariance of %q is not positive definite: name other coefficients, each once", names)
 	}
 	return newTest(statistic, len(names)), nil
 }

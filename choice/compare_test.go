@@ -77,6 +77,7 @@ func TestComparisonErrors(t *testing.T) {
 			r.LikelihoodRatio(latent)),
 		`there is no coefficient "speed"`: of(
 			r.Wald([]string{"speed"})),
+		`the covariance of [] is not positive definite: name`: of(r.Wald(nil)),
 		`alternative "tram": the alternatives of the data are`: without(
 			weighted, "tram"),
 		"bike is the reference: set utility.reference to an alternative that stays": without(

@@ -87,7 +87,8 @@ type Builder struct {
 	x        [][]float64 // variables of the open block
 	weighted bool
 	closed   []bool // by panel: whether a later panel has begun
-	seen     []int  // by alternative: 1 + the last choice that offered it
+	checks   int
+	seen     []int // by alternative: the last check that met it
 }
 
 // NewBuilder returns a Builder for choices among the alternatives, with or without an outside
@@ -130,8 +131,8 @@ func (b *Builder) check(c Case) error {
 			len(c.Alternatives))
 	case !(c.Weight >= 0) || math.IsInf(c.Weight, 1):
 		return fmt.Errorf("the weight is %v: want a finite number, at least 0", c.Weight)
-	case b.Panels && c.Panel < 0 || b.Clusters && c.Cluster < 0:
-		return fmt.Errorf("panels and clusters are numbered from 0")
+	case b.Panels && uint(c.Panel) >= math.MaxInt32 || b.Clusters && uint(c.Cluster) >= math.MaxInt32:
+		return fmt.Errorf("panels and clusters are numbered from 0, without gaps")
 	}
 	for i, v := range c.X {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -154,14 +155,15 @@ func (b *Builder) checkAlternatives(list []int) error {
 	for len(b.seen) < len(d.Alternatives) {
 		b.seen = append(b.seen, 0)
 	}
+	b.checks++
 	for _, alt := range list {
 		if alt < 0 || alt >= len(d.Alternatives) {
 			return fmt.Errorf("alternative %d: there are %d", alt, len(d.Alternatives))
 		}
-		if b.seen[alt] == d.Choices+1 {
+		if b.seen[alt] == b.checks {
 			return fmt.Errorf("alternative %q is available twice", d.Alternatives[alt])
 		}
-		b.seen[alt] = d.Choices + 1
+		b.seen[alt] = b.checks
 	}
 	return nil
 }
@@ -261,10 +263,15 @@ func clip[T any](s []T) []T {
 	return append(make([]T, 0, len(s)), s...)
 }
 
-// Data returns the choices, or an error if there are none. The Builder must not be used afterwards.
+// Data returns the choices, or an error if there are none or a name is a duplicate. The Builder must not be used afterwards.
 func (b *Builder) Data() (*Data, error) {
 	if b.data.Choices == 0 {
 		return nil, fmt.Errorf("there are no choices")
+	}
+	for _, names := range [][]string{b.data.Alternatives, b.data.Variables} {
+		if len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) {
+			return nil, fmt.Errorf("the alternatives' and the variables' names must differ: %q", names)
+		}
 	}
 	b.flush(len(b.open.alt))
 	return b.data, nil
@@ -334,7 +341,7 @@ func (d *Data) locate(s int) (*block, int) {
 	return b, s - b.first
 }
 
-// Slice returns the choices [from, to). Panels and clusters keep their numbers.
+// Slice returns the choices [from, to), as far as they exist, or an error if there are none. Panels and clusters keep their numbers.
 func (d *Data) Slice(from, to int) (*Data, error) {
 	return d.Filter(func(s int) bool { return s >= from && s < to })
 }

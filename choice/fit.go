@@ -202,6 +202,9 @@ func (o Options) resolve(spec *Spec, d *Data) (Options, error) {
 	if o.Workers < 0 {
 		return o, fmt.Errorf("workers is %d: want at least 0, one for each processor", o.Workers)
 	}
+	if o.Steps < 0 || !(o.Tolerance >= 0) {
+		return o, fmt.Errorf("steps is %d and tolerance %v: want at least 0, the default", o.Steps, o.Tolerance)
+	}
 	o.Steps = cmp.Or(o.Steps, 100)
 	if spec.Utility.Network != nil {
 		o.Tolerance = cmp.Or(o.Tolerance, 1e-6)

@@ -533,8 +533,9 @@ func TestBuilder(t *testing.T) {
 		bad := Case{Alternatives: []int{0, 2}, X: []float64{1, 2}, Chosen: 1}
 		c.change(&bad)
 		expect.Message(b.Add(bad))(t, c.want, c.name)
+		fatal.If(t, b.Add(Case{Alternatives: []int{0, 2}, X: []float64{1, 2}, Chosen: 1}))
 		d, err := b.Data()
-		if err != nil || describe(d) != "a 1; c* 2\n" {
+		if err != nil || describe(d) != "a 1; c* 2\na 1; c* 2\n" {
 			t.Errorf("%s: %v, %v", c.name, describe(d), err)
 		}
 	}
@@ -544,7 +545,12 @@ func TestBuilder(t *testing.T) {
 		fatal.If(t, b.Add(Case{Alternatives: []int{0}, Panel: panel}))
 	}
 	expect.Refused(b.Add(Case{Alternatives: []int{0}, Panel: 1}))(t, "a panel that comes again")
+	expect.Message(b.Add(Case{Alternatives: []int{0}, Panel: math.MaxInt32}))(t,
+		"choice 3: panels and clusters are numbered from 0, without gaps", "a large number")
 	expect.Refused(NewBuilder(nil, nil, true).Data())(t, "no choices")
+	b = NewBuilder([]string{"a", "a"}, nil, true)
+	fatal.If(t, b.Add(Case{Alternatives: []int{0}}))
+	expect.Refused(b.Data())(t, "two alternatives of one name")
 }
 
 // Blocks contain complete panels, and slices contain the right choices.

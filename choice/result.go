@@ -80,7 +80,7 @@ func (r *Result) P() []float64 {
 	return p
 }
 
-// Intervals returns normal confidence intervals at a level such as 0.95.
+// Intervals returns normal confidence intervals at a level such as 0.95. It panics unless 0 ≤ level ≤ 1.
 func (r *Result) Intervals(level float64) (low, high []float64) {
 	z := distuv.UnitNormal.Quantile((1 + level) / 2)
 	for j, se := range r.StandardErrors() {

@@ -88,6 +88,8 @@ func TestFitRefuses(t *testing.T) {
 		"every choice takes the outside option: check data.chosen")
 	expect.Message(Fit(context.Background(), one, only, Options{Workers: -1}))(t,
 		"workers is -1: want at least 0, one for each processor")
+	expect.Message(Fit(context.Background(), one, only, Options{Steps: -1}))(t,
+		"steps is -1 and tolerance 0: want at least 0, the default")
 	spec, d := loadTrips(t, replaceLine(trips, `chosen = "chosen"`, ""))
 	expect.Message(Fit(context.Background(), spec, d, Options{}))(t,
 		"the data do not say what was chosen: set data.chosen")
