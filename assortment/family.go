@@ -77,16 +77,24 @@ func (AtMost) hereditary() bool { return true }
 //
 //	{S in c : r_i ≥ minimum for all i in S}
 //
-// Revenues belong to a request, so use the result for that request only, as Feasible in its [vitrine.Context]. Floor
+// where a nil revenue means 1 for all. Revenues belong to a request, so use the result for that request only, as Feasible in its [vitrine.Context]. Floor
 // supports [AtMost] and [Quota], and returns an error for other families. It also returns an error if no set remains
 // because a required item falls below the floor or too few items reach it.
 func Floor(c vitrine.Constraint, revenue []float64, minimum float64) (vitrine.Constraint, error) {
 	var r Rules
 	switch c := c.(type) {
 	case AtMost:
+		if revenue == nil {
+			if !(minimum <= 1) {
+				c = 0
+			}
+			return c, nil
+		}
 		r = Rules{Items: len(revenue), Max: max(int(c), 0)}
 	case *Quota:
-		r = c.rules
+		if r = c.rules; revenue == nil {
+			revenue = slices.Repeat([]float64{1}, r.Items)
+		}
 	default:
 		return nil, fmt.Errorf("a floor on the revenue needs rules of package assortment, not %T", c)
 	}

@@ -2,6 +2,7 @@ package assortment_test
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -41,6 +42,10 @@ func TestFloor(t *testing.T) {
 				t.Fatalf("sets %v, want %v", got, want)
 			}
 			assortmenttest.TestConstraint(t, narrowed, 8)
+			if one := fatal.Or(assortment.Floor(c, nil, 1))(t); !reflect.DeepEqual(assortmenttest.Sets(one, 8),
+				assortmenttest.Sets(c, 8)) {
+				t.Error("a revenue of 1 is below the floor 1")
+			}
 		})
 	}
 }
@@ -60,13 +65,15 @@ func TestFloorsThatAreRefused(t *testing.T) {
 		"without the items of revenue below NaN: size: at least 2, but no more than 0 can be shown": {
 			two, revenue, math.NaN(),
 		},
-		"2 revenues for a family of 3 items": {two, revenue[:2], 1},
+		"without the items of revenue below 2: size: at least 2, but no more than 0 can be shown": {two, nil, 2},
+		"2 revenues for a family of 3 items":                                                      {two, revenue[:2], 1},
 		"a floor on the revenue needs rules of package assortment, not assortment_test.exactly": {
 			exactly(2), revenue, 1,
 		},
 	} {
 		expect.Prefix(assortment.Floor(c.family, c.r, c.minimum))(t, want)
 	}
+	expect.Equal(t, fatal.Or(assortment.Floor(assortment.AtMost(2), nil, 2))(t), vitrine.Constraint(assortment.AtMost(0)))
 }
 
 // With 200 items under all rules at once, no feasible swap, addition or removal improves the set. This tests optimality

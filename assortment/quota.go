@@ -120,7 +120,7 @@ func sorted(items []int) []int {
 // newPlain returns the family if a ranking can search it. ok is also false for rules that no set obeys, which other
 // code reports.
 func newPlain(r Rules) (q *Quota, ok bool) {
-	if len(r.Groups) > 0 || r.Min != 0 || r.Max < len(r.Include) {
+	if r.Items < 0 || len(r.Groups) > 0 || r.Min != 0 || r.Max < len(r.Include) {
 		return nil, false
 	}
 	for k, l := range r.Limits {
@@ -303,6 +303,9 @@ func plus(a, n, weight int) int {
 
 // grow returns the family with its groups in hierarchies. fit promises that every item fits in some set.
 func grow(r Rules, fit bool) (*Quota, error) {
+	if r.Items < 0 {
+		return nil, fmt.Errorf("items = %d: must not be negative", r.Items)
+	}
 	q := &Quota{rules: r}
 	for _, l := range r.Limits {
 		if len(l.Group) != r.Items {

@@ -399,6 +399,7 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 		r.Items, r.Name = 5, name
 		expect.Prefix(assortment.NewQuota(r))(t, want)
 	}
+	expect.Message(assortment.NewQuota(assortment.Rules{Items: -1}))(t, "items = -1: must not be negative")
 	expect.Message(assortment.NewQuota(assortment.Rules{Items: 9, Max: 2, Include: numbers(8)}))(t,
 		"size: at most 2, but 8 items are demanded: item 0 is included, item 1 is included, item 2 is included, "+
 			"item 3 is included, item 4 is included, and 3 more")

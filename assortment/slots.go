@@ -52,6 +52,9 @@ const none = -1
 // NewSlots returns the family over the given number of items. If too few items fit the slots for any set to exist, it
 // returns an error.
 func NewSlots(items int, slots []Slot, minimum int) (*Slots, error) {
+	if items < 0 {
+		return nil, fmt.Errorf("items = %d: must not be negative", items)
+	}
 	t := &Slots{slots: len(slots), minimum: max(minimum, 0), kind: make([]int, items)}
 	taken := make([][]byte, items) // whether the slot excludes the item
 	blank := make([]byte, len(slots))

@@ -163,6 +163,7 @@ func TestSlotsErrors(t *testing.T) {
 		want    string
 	}{
 		{2, slots(nil), 2, "at least 2 items, and there are 1 slots"},
+		{-1, slots(nil), 0, "items = -1: must not be negative"},
 		{3, slots([]int{3}), 0, "slot 0: item 3 is outside [0, 3)"},
 		{3, slots(nil, []int{0, 1, 2}), 2, "slot 1 takes none of the 3 items"},
 		{3, slots(nil, []int{0, 1}, []int{1, 0}), 3,

@@ -21,6 +21,7 @@ package mdp
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -104,9 +105,10 @@ func newPlan(horizon, states int) Plan {
 //	f_0 + max_S Σ_{a∈S} exp(u_a) (f_a − f_0) / (1 + Σ_{a∈S} exp(u_a)),
 //
 // by [assortment.Maximize] with the revenues max(0, f_a − f_0) over a family that demands no items. An
-// item of revenue 0 never helps, and is in no answer. gain is scratch for N numbers; dst's storage is
+// item of revenue 0 never helps, and is in no answer. The storage of dst and of gain, scratch for N numbers, is
 // used if it suffices.
 func Best(dst vitrine.Assortment, c vitrine.Constraint, u, f, gain []float64) (vitrine.Assortment, float64) {
+	gain = slices.Grow(gain[:0], len(u))[:len(u)]
 	for i := range gain {
 		gain[i] = max(0, f[i+1]-f[0])
 	}

@@ -117,7 +117,7 @@ type sets struct {
 }
 
 // EpsilonSets returns the law that shows the page with probability 1−ε, and otherwise a set drawn uniformly from the
-// nonempty sets of at most k of n items. It panics unless 0 ≤ ε ≤ 1 and 1 ≤ k ≤ n.
+// nonempty sets of at most k of n items. It panics unless 0 ≤ ε ≤ 1, 1 ≤ k ≤ n and the page is a set of the items.
 func EpsilonSets(epsilon float64, n, k int, page vitrine.Assortment) SamplingLaw {
 	sizes := make([]float64, k+1)
 	total := 0.0
@@ -132,7 +132,7 @@ func EpsilonSets(epsilon float64, n, k int, page vitrine.Assortment) SamplingLaw
 }
 
 // EpsilonPages returns the law that shows the page with probability 1−ε, and otherwise exactly k
-// of n items drawn uniformly. It panics unless 0 ≤ ε ≤ 1 and 1 ≤ k ≤ n.
+// of n items drawn uniformly. It panics unless 0 ≤ ε ≤ 1, 1 ≤ k ≤ n and the page is a set of the items.
 func EpsilonPages(epsilon float64, n, k int, page vitrine.Assortment) SamplingLaw {
 	sizes := make([]float64, k+1)
 	sizes[k] = 1
@@ -142,6 +142,9 @@ func EpsilonPages(epsilon float64, n, k int, page vitrine.Assortment) SamplingLa
 func newSets(epsilon float64, n int, sizes []float64, page vitrine.Assortment) SamplingLaw {
 	if k := len(sizes) - 1; !(epsilon >= 0 && epsilon <= 1) || k < 1 || k > n {
 		panic(fmt.Sprintf("offpolicy: a law of ε = %v on sets of %d of %d items", epsilon, k, n))
+	}
+	if err := page.Check(n); err != nil {
+		panic("offpolicy: " + err.Error())
 	}
 	s := &sets{epsilon: epsilon, n: n, sizes: sizes, page: page}
 	for l, p := range sizes {
@@ -162,8 +165,17 @@ func logChoose(n, k int) float64 {
 	return a - b - c
 }
 
-func (l *sets) Items() int   { return l.n }
-func (l *sets) MaxSize() int { return max(len(l.page), len(l.sizes)-1) }
+func (l *sets) Items() int { return l.n }
+
+func (l *sets) MaxSize() (size int) {
+	if l.epsilon < 1 {
+		size = len(l.page)
+	}
+	if l.epsilon > 0 {
+		size = max(size, len(l.sizes)-1)
+	}
+	return size
+}
 
 func (l *sets) Inclusion(i int) float64 {
 	p := l.epsilon * l.a
@@ -229,12 +241,15 @@ type swaps struct {
 
 // Swaps returns the law that shows the page with probability 1−ε, and otherwise replaces one of its items by an item
 // outside it, by a swap drawn uniformly. may[k][j] says whether item j may replace the page's k-th item; nil allows all
-// swaps. If no swap is feasible, the page is shown with probability 1. Swaps panics unless 0 ≤ ε ≤ 1 and may has N
-// columns.
+// swaps. If no swap is feasible, the page is shown with probability 1. Swaps panics unless 0 ≤ ε ≤ 1, may has N
+// columns and the page is a set of the items.
 func Swaps(epsilon float64, n int, page vitrine.Assortment, may [][]bool) SamplingLaw {
 	if !(epsilon >= 0 && epsilon <= 1) || may != nil && len(may) != len(page) {
 		panic(fmt.Sprintf("offpolicy: a law of ε = %v on swaps of %d items, with rules for %d",
 			epsilon, len(page), len(may)))
+	}
+	if err := page.Check(n); err != nil {
+		panic("offpolicy: " + err.Error())
 	}
 	s := &swaps{epsilon: epsilon, n: n, page: page, may: may, place: make([]int, n), c: make([]float64, len(page)),
 		d: make([]float64, n)}
@@ -331,19 +346,24 @@ type independent struct {
 //
 //	Γ_ij = p_i 1{i = j} + p_i p_j 1{slots of i and j differ}
 //
-// It panics unless there are as many slots as probabilities, numbered from 0 without gaps.
+// It panics unless there are as many slots as probabilities, numbered from 0 without gaps, and each slot's sum to 1
+// within 0.001.
 func Independent(slot []int, p []float64) SamplingLaw {
 	l := &independent{slot: slot, p: p}
 	if len(slot) != len(p) {
 		panic(fmt.Sprintf("offpolicy: %d slots for %d probabilities", len(slot), len(p)))
 	}
-	seen := map[int]bool{}
-	for _, k := range slot {
-		seen[k] = true
+	sums := map[int]float64{}
+	for i, k := range slot {
+		if sums[k] += p[i]; !(p[i] >= 0) {
+			panic(fmt.Sprintf("offpolicy: item %d has probability %v", i, p[i]))
+		}
 		l.slots = max(l.slots, k+1)
 	}
-	if len(seen) != l.slots || seen[-1] {
-		panic(fmt.Sprintf("offpolicy: slots %v are not numbered from 0", slot))
+	for k := range max(l.slots, len(sums)) {
+		if sum, ok := sums[k]; !ok || !(math.Abs(sum-1) <= 1e-3) {
+			panic(fmt.Sprintf("offpolicy: the probabilities in slot %d sum to %v", k, sum))
+		}
 	}
 	return l
 }

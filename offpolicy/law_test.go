@@ -122,7 +122,7 @@ func laws() (laws []law) {
 func TestLawsAreThoseOfEnumeration(t *testing.T) {
 	for _, l := range laws() {
 		n, gamma := l.listed.N, l.listed.Gamma()
-		if l.closed.Items() != n || l.closed.MaxSize() < l.listed.MaxSize() {
+		if l.closed.Items() != n || l.closed.MaxSize() != l.listed.MaxSize() {
 			t.Fatalf("%s: %d items, sets of %d, want %d, %d",
 				l.name, l.closed.Items(), l.closed.MaxSize(), n, l.listed.MaxSize())
 		}
@@ -279,6 +279,10 @@ func TestLawsThatCannotBe(t *testing.T) {
 		"a share above 1":       func() { offpolicy.EpsilonSets(1.1, 4, 2, nil) },
 		"more than all":         func() { offpolicy.EpsilonPages(0.1, 2, 3, nil) },
 		"slots without an item": func() { offpolicy.Independent([]int{0, 2}, []float64{1, 1}) },
+		"half a slot":           func() { offpolicy.Independent([]int{0}, []float64{0.5}) },
+		"a negative share":      func() { offpolicy.Independent([]int{0, 0}, []float64{-1, 2}) },
+		"an unknown item":       func() { offpolicy.EpsilonSets(0.1, 4, 2, vitrine.Assortment{4}) },
+		"a page out of order":   func() { offpolicy.Swaps(0.1, 4, vitrine.Assortment{2, 1}, nil) },
 		"rules of others":       func() { offpolicy.Swaps(0.1, 4, vitrine.Assortment{1, 2}, make([][]bool, 3)) },
 	} {
 		if panics.Value(f) == nil {
