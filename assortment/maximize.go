@@ -29,7 +29,8 @@ const MaxSpan = 400
 //	R(S) = Σ_{i∈S} exp(u_i) r_i / (1 + Σ_{j∈S} exp(u_j)),
 //
 // and R(S), equal bit for bit to [vitrine.ExpectedRevenue] of S. It stores S in dst if it fits; with a nil dst, S is
-// the only allocation. If all revenues are zero, S earns 0, and is empty unless the family requires items.
+// the only allocation, except for a [Quota] with a capacity, which plans each search. If all revenues are zero, S earns
+// 0, and is empty unless the family requires items.
 //
 // The algorithm is Dinkelbach's iteration (1967) for fractional programs. R(S) > z holds for some S exactly if
 // Σ_{i∈S} v_i (r_i − z) > v_0 z does, with v ∝ exp(u). Starting from z = 0, it repeats

@@ -248,10 +248,11 @@ func TestOptionsAreChecked(t *testing.T) {
 		"moves = 0":                            good(func(o *FeelGoodOptions) { o.Moves = 0 }),
 		"items = -1":                           problem(func(p *Problem) { p.Items = -1 }),
 		"features = 0":                         problem(func(p *Problem) { p.NumFeatures = 0 }),
-		"size = 0":                             problem(func(p *Problem) { p.MaxShown = 0 }),
-		"rounds = 0":                           problem(func(p *Problem) { p.Rounds = 0 }),
-		"no constraint":                        problem(func(p *Problem) { p.Constraint = nil }),
-		"size = 3: the constraint":             problem(func(p *Problem) { p.Constraint = assortment.AtMost(2) }),
+		"size = 9223372036854775807: must be at most": problem(func(p *Problem) { p.MaxShown = assortment.NoLimit }),
+		"size = 0":                 problem(func(p *Problem) { p.MaxShown = 0 }),
+		"rounds = 0":               problem(func(p *Problem) { p.Rounds = 0 }),
+		"no constraint":            problem(func(p *Problem) { p.Constraint = nil }),
+		"size = 3: the constraint": problem(func(p *Problem) { p.Constraint = assortment.AtMost(2) }),
 		"the utility has 5 features": func() error {
 			_, err := NewONL(p, utility.NewLinear(5, false), DefaultONLOptions(), newRand())
 			return err

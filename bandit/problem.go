@@ -66,6 +66,8 @@ func (p Problem) Check() error {
 		return fmt.Errorf("items = %d: must not be negative (0 is unknown)", p.Items)
 	case p.MaxShown < 1:
 		return fmt.Errorf("size = %d: must be at least 1", p.MaxShown)
+	case p.MaxShown > math.MaxInt32:
+		return fmt.Errorf("size = %d: must be at most %d", p.MaxShown, math.MaxInt32)
 	case p.Rounds < 1:
 		return fmt.Errorf("rounds = %d: must be at least 1", p.Rounds)
 	case !p.areColumns(p.Numeric):

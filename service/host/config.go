@@ -112,7 +112,7 @@ func (b *ByteCount) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Default returns the configuration of an empty file.
+// Default returns the configuration of an empty file. A [Config] made in Go begins with it.
 func Default() *Config {
 	c := &Config{Listen: "127.0.0.1:8080", Data: "vitrine-data"}
 	c.Snapshots.Every.Duration, c.Snapshots.KeepEvery.Duration = 5*time.Minute, time.Hour
@@ -141,6 +141,13 @@ func ReadConfig(path string) (*Config, error) {
 func (c *Config) parse(text []byte) error {
 	if err := strict.Decode(text, c); err != nil {
 		return err
+	}
+	return c.check()
+}
+
+func (c *Config) check() error {
+	if s := c.Snapshots; s.Every.Duration <= 0 || s.KeepEvery.Duration <= 0 {
+		return fmt.Errorf("snapshots every %v, kept every %v: must be positive, as in host.Default", s.Every, s.KeepEvery)
 	}
 	const maxLimit = math.MaxInt32
 	for _, l := range []struct {

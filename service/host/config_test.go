@@ -22,6 +22,10 @@ import (
 	"vitrine/service/setup"
 )
 
+func TestRunNeedsSnapshots(t *testing.T) {
+	expect.Part(Run(t.Context(), &Config{Listen: "127.0.0.1:0", Data: t.TempDir()}, Options{}))(t, "must be positive")
+}
+
 func TestServiceFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "service.toml")
@@ -115,7 +119,7 @@ func TestServiceFilesOfTheDocs(t *testing.T) {
 	page := string(fatal.Or(os.ReadFile("../../docs/operations.md"))(t))
 	for _, block := range regexp.MustCompile(
 		`(?m)(?:^    (?:listen =|\[retention\]).*\n)(?:    .*\n|\n    .*\n)*`).FindAllString(page, -1) {
-		fatal.If(t, new(Config).parse([]byte(block)))
+		fatal.If(t, Default().parse([]byte(block)))
 	}
 	_, text, _ := strings.Cut(page, "    [[key]]")
 	text, _, _ = strings.Cut("[[key]]"+text, "\n\n")

@@ -100,6 +100,9 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		return errors.New("only a log on NATS servers can be taken over: stop the process that has the log in the " +
 			"directory")
 	}
+	if err := c.check(); err != nil {
+		return err
+	}
 	if s.Keys != "" {
 		var err error
 		if s.keys, err = keys.Open(s.Keys, time.Now, s.Logger); err != nil {
