@@ -57,7 +57,8 @@ func At(e Environment, t int) Environment {
 }
 
 // World is an environment made of independent parts. It implements [Displayed] and [Crowded], and also [Moving]: a
-// world moves if its contexts or its truth do.
+// world moves if its contexts or its truth do. If your own type embeds a World and changes another method, it must also
+// define At: the World's returns the World.
 type World struct {
 	Items    int // N, at least 1
 	Contexts Contexts

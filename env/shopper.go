@@ -77,7 +77,10 @@ type Shoppers struct {
 func (s *Shoppers) Meet(p *Shopper, t int) error {
 	world := At(s.World, t)
 	p.Context = world.Context(s.draws.At(s.Seed, t, stream.Contexts))
-	n, d := p.Context.Features.Dims()
+	n, d := p.Context.NumItems(), 0
+	if n > 0 {
+		_, d = p.Context.Features.Dims()
+	}
 	if err := p.Context.Check(d); err != nil {
 		return err
 	}

@@ -115,6 +115,9 @@ func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err er
 		if err := r.next(); err != nil {
 			return at(err)
 		}
+		if r.Context.NumItems() == 0 {
+			return at(errors.New("the context has no items, and a dump needs some"))
+		}
 		n, d := r.Context.Features.Dims()
 		if r.t == 1 {
 			items, width = n, d

@@ -232,6 +232,12 @@ func (w widening) Context(*rand.Rand) *vitrine.Context {
 	return &vitrine.Context{Features: mat.NewDense(2, *w.round, nil)}
 }
 
+// sold is a world without items.
+type sold struct{}
+
+func (sold) Context(*rand.Rand) *vitrine.Context   { return new(vitrine.Context) }
+func (sold) Utilities([]float64, *vitrine.Context) {}
+
 // A failed dump says where it failed, and leaves no world.json, not even an earlier one.
 func TestDumpErrors(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -256,6 +262,8 @@ func TestDumpErrors(t *testing.T) {
 			func(e *experiment.Experiment) {
 				e.World = func(*rand.Rand) env.Environment { return shrinking{round: new(int)} }
 			}},
+		"small: seed 0, round 1: the context has no items, and a dump needs some": {t.Context(),
+			func(e *experiment.Experiment) { e.World = func(*rand.Rand) env.Environment { return sold{} } }},
 		"small: seed 0: the world is nil": {t.Context(), func(e *experiment.Experiment) {
 			e.World = func(*rand.Rand) env.Environment { return nil }
 		}},
