@@ -15,6 +15,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
 	"vitrine/internal/expect"
@@ -43,6 +45,29 @@ func (w planted) Context(*rand.Rand) *vitrine.Context {
 }
 
 func (w planted) Utilities(dst []float64, _ *vitrine.Context) { dst[0], dst[1] = w.utility, 0 }
+
+// narrow is a planted world in which a request may show one item only.
+type narrow struct{ planted }
+
+func (w narrow) Context(rng *rand.Rand) *vitrine.Context {
+	x := w.planted.Context(rng)
+	x.Feasible = assortment.AtMost(1)
+	return x
+}
+
+// Regret is against the best page of the request's own family, and offers belong to it.
+func TestFamiliesOfRequests(t *testing.T) {
+	oracle := experiment.Policy{Label: "oracle", New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
+		return experiment.NewOracle(bandit.Problem{NumFeatures: 1, MaxShown: size, Rounds: 120,
+			Constraint: assortment.AtMost(size)}, w)
+	}}
+	e := small(oracle)
+	e.World = func(*rand.Rand) env.Environment { return narrow{planted{revenue: 1}} }
+	expect.Equal(t, run(t, e, experiment.Options{Dir: t.TempDir()})[0].FinalMean, 0.0, "regret")
+	both := &rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{0, 1} }}
+	e.Policies[0].New = func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return both, nil }
+	expect.Part(experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir()}))(t, "is not in the feasible family")
+}
 
 // regret.csv must be readable, and below the directory.
 func TestNamesThatFilesCannotHave(t *testing.T) {

@@ -27,9 +27,9 @@ import (
 // printable, without / \ " or commas.
 type Experiment struct {
 	Name       string
-	Title      string // for pictures; stored in run.json
-	Rounds     int    // T
-	Constraint vitrine.Constraint
+	Title      string             // for pictures; stored in run.json
+	Rounds     int                // T
+	Constraint vitrine.Constraint // for contexts without a family of their own
 	// World makes a seed's environment, and draws its truth from rng.
 	World    func(rng *rand.Rand) env.Environment
 	Policies []Policy

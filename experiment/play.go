@@ -143,7 +143,7 @@ func (g *game) play(ctx context.Context) (round vitrine.Round, err error) {
 		return round, ctx.Err()
 	}
 	if err == nil {
-		err = g.e.check(offer, len(g.Utilities))
+		err = g.check(offer)
 	}
 	if err != nil {
 		return round, err
@@ -167,13 +167,16 @@ func (g *game) play(ctx context.Context) (round vitrine.Round, err error) {
 	return round, nil
 }
 
-func (e *Experiment) check(o vitrine.Offer, n int) error {
+func (r *rounds) check(o vitrine.Offer) error {
 	s := o.Assortment
-	if err := o.Check(n); err != nil {
+	if err := o.Check(len(r.Utilities)); err != nil {
 		return fmt.Errorf("infeasible offer: %w", err)
 	}
-	if !e.Constraint.Contains(s) {
+	if !r.family().Contains(s) {
 		return fmt.Errorf("infeasible offer: %v is not in the feasible family", s)
+	}
+	if p := o.Propensity; !(p >= 0 && p <= 1+1e-9) {
+		return fmt.Errorf("the offer's propensity is %v: must be from 0, unknown, to 1", p)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (r *rounds) next() error {
 			return errors.New("the best order is not known for baskets that depend on the page: leave out " +
 				"position_effects")
 		}
-		best, optimum, err := bestBasket(r.best, &r.sets, r.baskets, r.e.Constraint, &r.Shopper)
+		best, optimum, err := bestBasket(r.best, &r.sets, r.baskets, r.family(), &r.Shopper)
 		r.best, r.optimum = best, optimum
 		return err
 	}
@@ -59,7 +59,7 @@ func (r *rounds) next() error {
 					"for utilities up to %v: choose a truth with smaller utilities", i, u, assortment.MaxSpan)
 			}
 		}
-		order, optimum, bound := assortment.MaximizeOrdered(r.best, r.e.Constraint, r.Utilities, r.effects,
+		order, optimum, bound := assortment.MaximizeOrdered(r.best, r.family(), r.Utilities, r.effects,
 			r.Context.Revenue)
 		if bound > optimum*(1+1e-9) {
 			return fmt.Errorf("the best order is known only to earn between %v and %v: position effects need a "+
@@ -67,12 +67,20 @@ func (r *rounds) next() error {
 		}
 		r.best, r.optimum = order, optimum
 	} else {
-		r.best, r.optimum = assortment.Maximize(r.best, r.e.Constraint, r.Utilities, r.Context.Revenue)
+		r.best, r.optimum = assortment.Maximize(r.best, r.family(), r.Utilities, r.Context.Revenue)
 	}
 	if r.baskets != nil {
 		r.optimum *= r.baskets.Mean()
 	}
 	return nil
+}
+
+// family returns the feasible family of the current round.
+func (r *rounds) family() vitrine.Constraint {
+	if r.Context.Feasible != nil {
+		return r.Context.Feasible
+	}
+	return r.e.Constraint
 }
 
 // maxSets is the largest number of sets that bestBasket looks at in a round.
