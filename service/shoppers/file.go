@@ -17,14 +17,18 @@ import (
 // A new key is not synced: if the machine fails before the system has written it, its shopper is unknown at the next
 // visit. There are at most 2²⁰ keys: then a new one takes the place of any other, which was most likely to be swept.
 type File struct {
-	mu    sync.Mutex
-	path  string
-	most  int      // keys
-	file  *os.File // nil before the first key
-	keys  map[Hash]*record
-	free  []int64 // offsets of free records
-	end   int64
-	spoil error // of a failed sync, after which deletions may not last
+	mu     sync.Mutex
+	path   string
+	most   int      // keys
+	file   *os.File // nil before the first key
+	keys   map[Hash]*record
+	free   []int64 // offsets of free records
+	end    int64
+	isHalf bool  // a failed write may have left a part of a record, or of the header
+	half   int64 // its offset
+
+	syncing sync.Mutex
+	isLost  bool // the last sync failed: the system may have dropped deletions
 }
 
 type record struct {
@@ -69,7 +73,8 @@ func (f *File) read() error {
 	if string(data[:min(len(header), len(data))]) != header {
 		return errors.New("this is not a file of shoppers' keys: move it away, and all shoppers are new")
 	}
-	for rest := data[len(header):]; len(rest) >= recordSize; rest = rest[recordSize:] {
+	rest := data[len(header):]
+	for ; len(rest) >= recordSize; rest = rest[recordSize:] {
 		id, r := Hash(rest[:16]), &record{key: Key(rest[16:recordSize]), at: f.end}
 		switch {
 		case id == (Hash{}), r.key == (Key{}):
@@ -84,22 +89,39 @@ func (f *File) read() error {
 		}
 		f.end += recordSize
 	}
+	f.isHalf, f.half = len(rest) > 0, f.end
 	return nil
 }
 
-// write writes a record. If that fails, the next attempt overwrites it.
+// write writes a record, unless an earlier one is still half written.
 func (f *File) write(b []byte, at int64) error {
 	if f.file == nil {
 		file, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return err
 		}
-		if _, err := file.WriteAt([]byte(header), 0); err != nil {
-			return errors.Join(err, file.Close(), os.Remove(f.path))
-		}
-		f.file = file
+		f.file, f.isHalf, f.half = file, true, 0
+	}
+	if err := f.tidy(); err != nil {
+		return err
 	}
 	_, err := f.file.WriteAt(b, at)
+	f.isHalf, f.half = err != nil, at
+	return err
+}
+
+// tidy removes a half-written record, or completes the header.
+func (f *File) tidy() (err error) {
+	switch {
+	case !f.isHalf:
+	case f.half == 0:
+		_, err = f.file.WriteAt([]byte(header), 0)
+	case f.half == f.end:
+		err = f.file.Truncate(f.end) // works on a full disk
+	default:
+		_, err = f.file.WriteAt(make([]byte, recordSize), f.half)
+	}
+	f.isHalf = err != nil
 	return err
 }
 
@@ -143,7 +165,7 @@ func (f *File) Key(_ context.Context, id string, draws bool) (Key, error) {
 func (f *File) Erase(_ context.Context, id string) error {
 	f.mu.Lock()
 	h := HashOf(id)
-	err, isEmpty := f.spoil, f.file == nil
+	err, isEmpty := f.tidy(), f.file == nil
 	if err == nil && f.keys[h] != nil {
 		err = f.delete(h)
 	}
@@ -154,26 +176,41 @@ func (f *File) Erase(_ context.Context, id string) error {
 	return f.sync()
 }
 
-// delete overwrites a key.
+// delete forgets a key and overwrites it. If writing fails, tidy overwrites it later.
 func (f *File) delete(h Hash) error {
 	at := f.keys[h].at
-	if err := f.write(make([]byte, recordSize), at); err != nil {
+	if err := f.tidy(); err != nil {
 		return err
 	}
 	f.free = append(f.free, at)
 	delete(f.keys, h)
-	return nil
+	return f.write(make([]byte, recordSize), at)
 }
 
 // sync makes deletions last, while others ask for keys.
-func (f *File) sync() error {
-	err := f.file.Sync()
-	if err != nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.spoil = err
+func (f *File) sync() (err error) {
+	f.syncing.Lock()
+	defer f.syncing.Unlock()
+	if f.isLost {
+		err = f.rewrite()
 	}
+	if err == nil {
+		err = f.file.Sync()
+	}
+	f.isLost = err != nil
 	return err
+}
+
+// rewrite writes all free records again, because the system does not retry a write that failed.
+func (f *File) rewrite() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, at := range f.free {
+		if err := f.write(make([]byte, recordSize), at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sweep implements Store.
