@@ -45,8 +45,8 @@ var (
 	// ErrStopped is returned by an engine that is closed, or that cannot write its log and must be opened
 	// again.
 	ErrStopped = errors.New("the engine has stopped")
-	// ErrKeys is returned while the keys of shoppers cannot be read or written.
-	ErrKeys = errors.New("the keys of shoppers")
+	// ErrKeys is returned while shoppers' keys cannot be read or written.
+	ErrKeys = errors.New("shoppers' keys cannot be read or written")
 )
 
 // UnfinishedError is returned for a change whose caller's time ran out.

@@ -1,13 +1,14 @@
 package server_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"path/filepath"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
 
-	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/server"
 	"vitrine/service/shoppers"
@@ -149,11 +150,23 @@ func TestNothingToShow(t *testing.T) {
 	}
 }
 
-// Callers come back when the keys of shoppers cannot be written.
+// noKeys is a store of keys that fails.
+type noKeys struct{ shoppers.Store }
+
+func (noKeys) Key(context.Context, string, bool) (shoppers.Key, error) { return shoppers.Key{}, io.EOF }
+
+func (noKeys) Erase(context.Context, string) error { return io.EOF }
+
+// Callers come back later when shoppers' keys cannot be read or written. A caller who goes away is not told that.
 func TestKeysCannotBeWritten(t *testing.T) {
-	s := started(t, func(_ *server.Options, e *engine.Options) {
-		e.Shoppers = fatal.Or(shoppers.Open(filepath.Join(t.TempDir(), "missing", "shoppers")))(t)
-	})
+	s := started(t, func(_ *server.Options, e *engine.Options) { e.Shoppers = noKeys{} })
 	s.want(201, "PUT", "/v1/placements/p", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"shopper_history":{"keep":"1h"}}`)
-	s.want(503, "POST", "/v1/placements/p/decisions", `{"shopper_id":"anna","items":[{"id":"a","features":{"x":1}}]}`)
+	s.problem(503, "shopper-keys", "", "POST", "/v1/placements/p/decisions",
+		`{"shopper_id":"anna","items":[{"id":"a","features":{"x":1}}]}`)
+	s.problem(503, "shopper-keys", "", "POST", "/v1/erasures", `{"shopper_id":"anna"}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.engine.EraseShopper(ctx, "anna"); err == nil || errors.Is(err, engine.ErrKeys) {
+		t.Errorf("an erasure whose caller went away ends with %v", err)
+	}
 }

@@ -100,8 +100,12 @@ func problemOf(err error) *problem {
 			"[limits] memory", err)
 	case errors.Is(err, page.ErrPolicy):
 		p = problemf(http.StatusInternalServerError, "policy", "the policy of the placement failed on this request")
-	case errors.Is(err, engine.ErrStopped), errors.Is(err, engine.ErrKeys):
-		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped, or cannot write: send the request again")
+	case errors.Is(err, engine.ErrStopped):
+		p = problemf(http.StatusServiceUnavailable, "stopped", "the service is stopping, or cannot write its log: "+
+			"send the request again")
+	case errors.Is(err, engine.ErrKeys):
+		p = problemf(http.StatusServiceUnavailable, "shopper-keys", "%v: the service's log says why; send the request "+
+			"again later", engine.ErrKeys)
 	case errors.Is(err, context.Canceled): // only the service's log sees this answer
 		p = problemf(statusGone, "gone", "the caller went away")
 		p.Title = "Client Closed Request"
