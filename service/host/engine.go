@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"vitrine/internal/hint"
@@ -54,8 +55,9 @@ func openEngine(ctx context.Context, data string, o engine.Options, logger *slog
 			return e, err
 		}
 		if _, empty := o.Store.Position(ctx, 1); errors.Is(err, eventlog.ErrForeign) && errors.Is(empty, eventlog.ErrBeyond) {
-			return nil, hint.New(fmt.Errorf("the log is empty: %s: %w", path, err), "correct [log] url and stream, "+
-				"restore the log, or copy it there with vitrine log copy; to begin with an empty log, remove the file")
+			return nil, hint.New(fmt.Errorf("this log is empty, but another log wrote %s", strings.Join(paths, " and ")),
+				"correct [log] url and stream, restore the log, or copy it there with vitrine log copy; to begin with "+
+					"an empty log, remove these snapshots")
 		}
 		logger.Warn("a snapshot is unusable: more of the log is replayed", "snapshot", path, "cause", err.Error())
 	}
