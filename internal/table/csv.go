@@ -45,6 +45,7 @@ const (
 	undecided content = iota // all values so far are missing
 	numbers
 	texts
+	mixed // ids, the first batches of numbers
 )
 
 // csvRecords reads the rows of a CSV file.
@@ -176,18 +177,17 @@ func (t *textTable) Next(columns []int) (*Batch, error) {
 		for k, j := range columns {
 			c, text := &b.Columns[k], strings.TrimSpace(record[j])
 			if t.holds[k] != numbers {
+				if t.holds[k] == mixed {
+					text = idText(text)
+				}
 				c.Text = append(c.Text, text)
 				continue
 			}
 			v, err := ParseNumber(text)
 			if (err != nil || IsCode(text)) && slices.Contains(t.ids, t.names[j]) {
-				t.holds[k] = texts
+				t.holds[k] = mixed
 				for _, v := range c.Number {
-					before := FormatNumber(v)
-					if math.IsNaN(v) {
-						before = ""
-					}
-					c.Text = append(c.Text, before)
+					c.Text = append(c.Text, numberText(v))
 				}
 				c.Text = append(c.Text, text)
 				continue
@@ -217,12 +217,27 @@ func (t *textTable) Next(columns []int) (*Batch, error) {
 		if t.holds[k] == undecided {
 			t.holds[k] = infer(c)
 		}
-		if t.holds[k] != texts {
+		if t.holds[k] < texts {
 			c.Text = nil
 		}
 		c.Bare = t.r.bare(columns[k])
 	}
 	return b, nil
+}
+
+// idText returns an id of a mixed column as the earlier numbers are written: 1.0 as 1.
+func idText(text string) string {
+	if v, err := ParseNumber(text); err == nil && !IsCode(text) {
+		return numberText(v)
+	}
+	return text
+}
+
+func numberText(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return FormatNumber(v)
 }
 
 // IsCode reports whether a text is a code rather than a number: 007, which differs from 7, or an integer beyond 2^53,

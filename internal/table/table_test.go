@@ -168,6 +168,16 @@ func TestLateValues(t *testing.T) {
 	expect.Part(tab.Next(all[:2]))(t, `column b: "red" is not a number, but earlier values in the column are`)
 }
 
+// Ids that are numbers first and text later keep one spelling.
+func TestMixedIDs(t *testing.T) {
+	text := "a,b\n" + strings.Repeat("1.0,1.0\n", table.BatchRows) + "1.0,1.0\nNA,1\nwalk,007\n1.0,007\nNA,1.00\n007,x\n"
+	tab := fatal.Or(open(t, []byte(text), table.Options{IDs: []string{"a", "b"}}))(t)
+	fatal.Or(tab.Next([]int{0, 1}))(t)
+	b := fatal.Or(tab.Next([]int{0, 1}))(t)
+	expect.Equal(t, b.Columns[0].Text, []string{"1", "", "walk", "1", "", "007"})
+	expect.Equal(t, b.Columns[1].Text, []string{"1", "1", "007", "007", "1", "x"})
+}
+
 // A header may hold a very large number of columns: a comparison of each with all others would take a minute here.
 func TestWideHeader(t *testing.T) {
 	var b strings.Builder
