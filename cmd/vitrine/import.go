@@ -53,7 +53,7 @@ A table is CSV, TSV, Parquet or JSON Lines. It contains a row for each item of a
                                    a decision of its own, or the decision is left out ("skip"); without it all count
     rewards = "choice"             in dsjson: each positive reward is an item taken. The default, "share", takes a reward
                                    in [0, 1] as the probability of a choice, as the service does
-    [columns]                      "-": no such column, although one has the usual name
+    [columns]                      "-" ignores the column of the usual name, such as revenue
     decision = "session"           identifies a decision; if its rows are apart, the table is sorted by time first
     time = "ts"                    RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970
     item = "sku"

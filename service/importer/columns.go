@@ -157,6 +157,8 @@ func (p pages) accept(name string, test func(v api.Value) bool) bool {
 	}) && n > 0
 }
 
+func isMissing(v api.Value) bool { return v.Kind == api.Missing }
+
 func allOf(list []api.Value, test func(v api.Value) bool) bool {
 	return !slices.ContainsFunc(list, func(v api.Value) bool { return !test(v) })
 }
@@ -174,7 +176,7 @@ func texts(list []api.Value) map[string]bool {
 func (p pages) isFull(name string) bool {
 	return p.every(func(l *pageRows) bool {
 		list := l.get(name)
-		return len(list) > 0 && allOf(list, func(v api.Value) bool { return v.Kind != api.Missing })
+		return len(list) > 0 && !slices.ContainsFunc(list, isMissing)
 	})
 }
 

@@ -61,11 +61,11 @@ type Mapping struct {
 	path string // of the file that it was read from
 }
 
-// noColumn, as the name of a column, says that a table has no such column.
+// noColumn, as the name of a column, ignores the column of the usual name.
 const noColumn = "-"
 
-// Columns are the names of columns. "" is the name in parentheses, if the file contains it and the mapping does not use
-// it otherwise.
+// Columns are the names of columns. "" is the name in parentheses, if the file contains it and the mapping gives it no
+// other role; a feature may use the column, too. "-" ignores the column of that name.
 type Columns struct {
 	Decision   string `toml:"decision,omitempty"`   // identifies a decision (decision_id)
 	Time       string `toml:"time,omitempty"`       // RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970 (time)
@@ -120,6 +120,9 @@ func (m *Mapping) check() error {
 	switch e := m.Events; {
 	case err != nil:
 		return err
+	case m.Columns.Decision == noColumn || m.Columns.Item == noColumn || m.Columns.Chosen == noColumn && e == nil:
+		return fmt.Errorf("columns.decision, item and chosen cannot be %q: name the columns of the decision, of its "+
+			"items, and of the item taken", noColumn)
 	case len([]rune(m.Delimiter)) > 1:
 		return fmt.Errorf("delimiter = %q: want one character", m.Delimiter)
 	case e != nil && (e.Column == "" || e.Shown == "" || e.Chosen == ""):
@@ -645,11 +648,11 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 		if feature.From != from {
 			continue
 		}
-		v, ok := f[m.Column]
-		if !ok && from == "shopper" {
-			v, ok = f["user."+m.Column]
+		v := f[m.Column]
+		if v.Kind == api.Missing && from == "shopper" {
+			v = f["user."+m.Column]
 		}
-		if !ok || v.Kind == api.Missing {
+		if v.Kind == api.Missing {
 			m.Missing++
 			continue
 		}

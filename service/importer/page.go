@@ -196,7 +196,10 @@ func (s *source) resolve(header []string) (key string, err error) {
 	m := s.mapping
 	s.columns = m.Columns
 	c := &s.columns
-	named := []string{c.Time, c.Shown, c.Units, c.Value, c.Revenue, c.Propensity}
+	named := []string{c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Units, c.Value, c.Revenue, c.Propensity}
+	if m.Events != nil {
+		named = append(named, m.Events.Column)
+	}
 	if l := m.Law; l != nil {
 		named = append(named, l.Page, l.Propensity, l.Slot)
 	}
@@ -341,29 +344,38 @@ func (s *source) found(p *pageRows) (*found, error) {
 	if f.propensity, err = p.propensity(c.Propensity, s.mapping.Columns.Propensity != ""); err != nil {
 		return nil, err
 	}
-	if err = s.oneShopper(p); err != nil {
+	if err = s.oneShopper(p, f); err != nil {
 		return nil, err
 	}
 	f.law, err = s.lawOf(p, f, ids)
 	return f, err
 }
 
-// oneShopper returns an error if the rows of a decision differ in a feature of the shopper.
-func (s *source) oneShopper(p *pageRows) error {
+// oneShopper takes each of the shopper's features from the first row with a value. Another value in a later row is an
+// error.
+func (s *source) oneShopper(p *pageRows, f *found) error {
 	for _, feature := range s.config.Features {
 		if feature.From != "shopper" {
 			continue
 		}
 		column := cmp.Or(s.mapping.Features[feature.Name], feature.Name)
-		first, ok := p.fields[column]
-		if !ok {
+		if p.fields[column].Kind == api.Missing && allOf(p.list(column), isMissing) {
 			column = "user." + column
-			first = p.fields[column]
 		}
+		first, _ := cell.Typed(feature.Kind, p.fields[column]) // match reports its error
 		for i, r := range p.rows {
-			if v := r.fields[column]; v != first && cell.Text(v) != "" && cell.Text(v) != cell.Text(first) {
-				return p.at(i, fmt.Errorf("column %s: it is %.40q, and %.40q in the first row of decision %s: a shopper's "+
-					"feature has one value", column, cell.Text(v), cell.Text(first), p.id))
+			v, err := cell.Typed(feature.Kind, r.fields[column])
+			switch {
+			case err != nil:
+				return p.at(i, fmt.Errorf("column %s: %w", column, err))
+			case isMissing(v):
+			case isMissing(first):
+				first = v
+				f.user = maps.Clone(f.user)
+				f.user[column] = v
+			case v != first:
+				return p.at(i, fmt.Errorf("column %s: it is %.40q, and %.40q further up in decision %s: a shopper's feature "+
+					"has one value: make it a feature of items", column, cell.Text(v), cell.Text(first), p.id))
 			}
 		}
 	}

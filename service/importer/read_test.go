@@ -238,8 +238,6 @@ func TestPlaces(t *testing.T) {
 		expect.Part(read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows,
 			&importer.Mapping{}))(t, "log.csv: "+want, want)
 	}
-	expect.Part(read(t, "log.csv", "decision_id,item,chosen,age\na,x,0,30\na,y,1,31\n", &importer.Mapping{}))(t,
-		`log.csv: line 3: column age: it is "31", and "30" in the first row of decision a: a shopper's feature has one value`)
 	list, r, err := read(t, "log.csv", "decision_id,item,chosen,shown,status,other\na,x,0,1,open,1\nb,x,0,0,,1\nc "+
 		"d,x,0,1,,1\n", &importer.Mapping{})
 	if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Request.Decision, "import-") {
@@ -252,6 +250,22 @@ func TestPlaces(t *testing.T) {
 		Unused: []string{"other"},
 	}
 	expect.Equal(t, r, want)
+}
+
+// A shopper's feature may be written in any row of a decision, in any form of its number, but with one value.
+func TestOneShopper(t *testing.T) {
+	for _, column := range []string{"age", "user.age"} {
+		rows := func(first, second string) string {
+			return "decision_id,item,chosen," + column + "\na,x,0," + first + "\na,y,1," + second + "\n"
+		}
+		for first, second := range map[string]string{"30": "30.0", "NA": "30", "": "30", "30.0": "", "3e1": "NA"} {
+			list, _, err := read(t, "log.csv", rows(first, second), &importer.Mapping{})
+			fatal.If(t, err)
+			expect.Equal(t, list[0].Request.User, api.Values{api.Number("age", 30)}, first, second)
+		}
+		expect.Part(read(t, "log.csv", rows("30", "31"), &importer.Mapping{}))(t, `log.csv: line 3: column `+column+
+			`: it is "31", and "30" further up in decision a: a shopper's feature has one value: make it a feature of items`)
+	}
 }
 
 // Times are RFC 3339, in other programs' forms, or seconds.

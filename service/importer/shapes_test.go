@@ -167,6 +167,22 @@ func TestUsualNames(t *testing.T) {
 	}
 }
 
+// A column that a mapping names has no other role, and every log names the decision, its items and what was taken. A
+// propensity that some pages lack is one all the same.
+func TestRoles(t *testing.T) {
+	list, _, err := read(t, "log.csv", "shown,units,revenue\na,x,0\na,y,1\n",
+		&importer.Mapping{Columns: importer.Columns{Decision: "shown", Item: "units", Chosen: "revenue"}})
+	if fatal.If(t, err); len(list) != 1 || len(list[0].Shown) != 2 || list[0].Request.Items[0].Revenue != nil {
+		t.Errorf("%+v", list)
+	}
+	for _, columns := range []string{`decision = "-"`, `item = "-"`, `chosen = "-"`} {
+		expect.Part(importer.ReadMapping(file(t, "map.toml", []byte("[columns]\n"+columns))))(t, `cannot be "-"`, columns)
+	}
+	r := fatal.Or(importer.Recognize(t.Context(), file(t, "log.csv", []byte("decision_id,item,chosen,propensity\na,x,1,0.5\n"+
+		"a,y,0,0.5\nb,x,0,\nb,z,0,\n"))))(t)
+	expect.Equal(t, r.Mapping.Columns.Propensity, "")
+}
+
 // A log may say how many units were taken, and what they earned, as an outcome of the service does.
 func TestUnitsTaken(t *testing.T) {
 	const rows = "decision_id,item,chosen,shown,units\na,x,1,2,3\na,y,0,0,7\na,z,1,1,\n"
