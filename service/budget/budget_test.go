@@ -185,6 +185,16 @@ func TestNeverMoreThanThePart(t *testing.T) {
 	}
 }
 
+// The work on a request includes its body.
+func TestReserve(t *testing.T) {
+	a := budget.New(1600).Account(patience)
+	fatal.If(t, a.Take(t.Context(), budget.Body, 100))
+	for _, bytes := range []int64{700, 50} {
+		fatal.If(t, a.Reserve(t.Context(), bytes))
+		expect.Equal(t, a.Held(budget.Work), bytes+100)
+	}
+}
+
 func TestNoBudget(t *testing.T) {
 	var b *budget.Budget
 	expect.Error(t, b.Hold(1<<60), nil)

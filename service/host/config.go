@@ -190,7 +190,7 @@ func (c *Config) limits() server.Limits {
 	l := c.Limits
 	return server.Limits{
 		Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst,
-		Connections: min(cmp.Or(l.Connections, 4096), maxFiles()/4), // the rest is for the log and its snapshots
+		Connections: min(cmp.Or(l.Connections, server.DefaultConnections), maxFiles()/4), // the log needs files, too
 		Subscribers: l.Subscribers, Answer: l.Answer.Duration,
 		KeyConcurrent: l.KeyConcurrent, KeySubscribers: l.KeySubscribers,
 	}

@@ -305,6 +305,10 @@ func (s *service) serverOptions() server.Options {
 
 // bind binds the service's address, before the replay, which may take long.
 func (s *service) bind(ctx context.Context) (err error) {
+	if used := s.limits().Connections; used < s.Limits.Connections {
+		s.Logger.Warn("connections in [limits] is more than a quarter of the files that the process may open: raise "+
+			"ulimit -n", "connections", s.Limits.Connections, "used", used)
+	}
 	listen := s.listen()
 	listen.Ready = func(a net.Addr) {
 		s.Logger.Info("listening", "address", a.String(), "data", s.Data)

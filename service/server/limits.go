@@ -22,7 +22,7 @@ type Limits struct {
 	Concurrent  int           // requests in progress (256)
 	Rate        float64       // requests per second of each key, or of all callers if there are no keys (no limit)
 	Burst       int           // requests at once, within Rate (the requests of a second)
-	Connections int           // open connections; each takes a file descriptor (4096)
+	Connections int           // open connections; each takes a file descriptor (DefaultConnections)
 	Subscribers int           // listeners of /v1/events (64)
 	Answer      time.Duration // time for an answer (10 s)
 
@@ -30,11 +30,14 @@ type Limits struct {
 	KeySubscribers int // listeners of one key, if there are several keys (three quarters of Subscribers)
 }
 
+// DefaultConnections is the default of [Limits].
+const DefaultConnections = 4096
+
 func (l Limits) withDefaults() Limits {
 	l.Body = cmp.Or(l.Body, 4<<20)
 	l.Concurrent = cmp.Or(l.Concurrent, 256)
 	l.Burst = cmp.Or(l.Burst, max(int(l.Rate), 1))
-	l.Connections = cmp.Or(l.Connections, 4096)
+	l.Connections = cmp.Or(l.Connections, DefaultConnections)
 	l.Subscribers = cmp.Or(l.Subscribers, 64)
 	l.Answer = cmp.Or(l.Answer, 10*time.Second)
 	l.KeyConcurrent = cmp.Or(l.KeyConcurrent, max(l.Concurrent*3/4, 1))

@@ -150,6 +150,31 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 	}
 }
 
+// A check that waits for a time is not the next one to watch a placement.
+func TestOverviewUnwatched(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, "ucb-mnl", "uniform", 1))
+	for i := range 520 {
+		id := fmt.Sprint("d", i)
+		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","items":[{"id":"a","features":{"x":1}}]}`)
+		s.want(204, "POST", "/v1/decisions/"+id+"/outcome", `{"choice":"a"}`)
+		if i == 500 {
+			s.clock.advance(time.Hour)
+		}
+	}
+	s.clock.advance(time.Hour)
+	fatal.Or(s.engine.Expire(t.Context(), s.clock.now().UnixNano()))(t)
+	checks, least, waits := fatal.Or(s.engine.Stats("home"))(t).Guard.Checks, uint64(math.MaxUint64), false
+	for _, c := range checks {
+		if waits = waits || c.From != nil; c.From == nil {
+			least = min(least, c.Needs)
+		}
+	}
+	if got := s.overview("").Placements[0].Unwatched; !waits || least == 0 || got != least {
+		t.Errorf("%d decisions are unwatched, of %+v", got, checks)
+	}
+}
+
 // The plan of an experiment is made from what the placement sold, and its page is for people without a desk.
 func TestExperimentRoutes(t *testing.T) {
 	s := started(t, nil)
