@@ -158,7 +158,7 @@ func (r relative) Gradients(dst *mat.Dense, w []float64, xy *mat.Dense) {
 
 // RiverSwim returns the river of Strehl and Littman (2008) with S states and H = 3S, as Cho and others (2024) use it. A
 // swimmer in the first state earns 0.005 by action 0, left, which is sure to succeed, and in the last state 1 by action
-// 1, right, against the current. φ is the indicator of (s,s'), so f is linear.
+// 1, right, against the current. φ is the indicator of (s,s'), so f is linear. RiverSwim panics unless S ≥ 2.
 func RiverSwim(states int) *River {
 	r := &River{Horizon: 3 * states, Family: utility.NewLinear(3*states-2, false)}
 	k := 0

@@ -149,6 +149,9 @@ func (c *Config) check() error {
 	if s := c.Snapshots; s.Every.Duration <= 0 || s.KeepEvery.Duration <= 0 {
 		return fmt.Errorf("snapshots every %v, kept every %v: must be positive, as in host.Default", s.Every, s.KeepEvery)
 	}
+	if c.Data == "" {
+		return errors.New("data is empty: name a directory")
+	}
 	const maxLimit = math.MaxInt32
 	for _, l := range []struct {
 		key   string

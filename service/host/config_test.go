@@ -22,7 +22,10 @@ import (
 	"vitrine/service/setup"
 )
 
-func TestRunNeedsSnapshots(t *testing.T) {
+func TestRunNeedsDataAndSnapshots(t *testing.T) {
+	none := Default()
+	none.Data = ""
+	expect.Message(Run(t.Context(), none, Options{}))(t, "data is empty: name a directory")
 	expect.Part(Run(t.Context(), &Config{Listen: "127.0.0.1:0", Data: t.TempDir()}, Options{}))(t, "must be positive")
 }
 
