@@ -22,6 +22,8 @@ import (
 type Decisions struct {
 	Placement string  // "" is all placements
 	From      *uint64 // the first entry; nil is the first entry of the log
+
+	deleted func(placement string) // unless nil, called when a placement is deleted, after its decisions
 }
 
 // decisions calls each for the selected decisions, in the order of their outcomes. Decisions without
@@ -29,6 +31,7 @@ type Decisions struct {
 func (log *Log) decisions(ctx context.Context, what string, which Decisions,
 	each func(o *offered, end outcome) error) (map[string]*setup.Config, error) {
 	x := newDecisions(log, log.First, which.Placement, each)
+	x.deleted = which.deleted
 	if which.From != nil {
 		x.from = *which.From
 		if err := log.CheckFrom(x.from); err != nil {
@@ -136,6 +139,7 @@ type decisions struct {
 	placement string // the only one; "" is all
 	from      uint64
 	each      func(o *offered, end outcome) error
+	deleted   func(placement string)
 	failed    bool                     // failures so far
 	configs   map[string]*setup.Config // of the placements seen; nil if it is not known
 	former    map[string]*setup.Config // by placement and canonical form
@@ -280,7 +284,11 @@ func (x *decisions) event(ctx context.Context, sequence uint64, e *eventlog.Even
 	}
 	switch b := e.Body.(type) {
 	case *eventlog.PlacementDeleted:
-		return x.rest(func(o *offered) bool { return o.placement == e.Placement })
+		err := x.rest(func(o *offered) bool { return o.placement == e.Placement })
+		if x.deleted != nil {
+			x.deleted(e.Placement)
+		}
+		return err
 	case *eventlog.Offered:
 		if sequence >= x.from {
 			x.open[decisionKey{e.Placement, b.Decision}] = x.offered(ctx, sequence, e, b)

@@ -67,11 +67,11 @@ func share(n, all int) string {
 	return fmt.Sprintf("%d of %d decisions (%.3g %%)", n, all, 100*float64(n)/float64(all))
 }
 
-// ExportPlacement writes a placement's decisions as [Log.Export] does, from the entry born of a running service's log on,
-// with snapshots in the directory data.
+// ExportPlacement writes a placement's decisions as [Log.Export] does, from an entry of a running service's log on, with
+// snapshots in the directory data.
 //
 // If the service removes the log's first entries before the export reads them, the export begins again.
-func ExportPlacement(ctx context.Context, store eventlog.Log, data, placement string, born uint64,
+func ExportPlacement(ctx context.Context, store eventlog.Log, data, placement string, from uint64,
 	w io.Writer) (err error) {
 	out := &begun{w: w}
 	for range maxBegins {
@@ -82,8 +82,8 @@ func ExportPlacement(ctx context.Context, store eventlog.Log, data, placement st
 		if log.Extent, err = store.Extent(ctx); err != nil {
 			return err
 		}
-		from := max(born, log.First)
-		if err = log.Export(ctx, out, Decisions{placement, &from}); out.yes || !errors.Is(err, eventlog.ErrRemoved) {
+		from = max(from, log.First)
+		if err = log.Export(ctx, out, Decisions{Placement: placement, From: &from}); out.yes || !errors.Is(err, eventlog.ErrRemoved) {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -19,7 +20,8 @@ import (
 	"vitrine/service/setup"
 )
 
-// A running service's log and a copy of it export the same bytes, from a placement's creation on.
+// A running service's log and a copy of it export the same bytes, from a placement's creation on. Policies are judged by
+// its decisions, and not by those of a deleted placement of its name.
 func TestExportPlacement(t *testing.T) {
 	ctx, data := t.Context(), t.TempDir()
 	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
@@ -51,6 +53,9 @@ func TestExportPlacement(t *testing.T) {
 		strings.Contains(live.String(), "other") {
 		t.Errorf("%s\nand from a copy\n%s", &live, &copied)
 	}
+	rounds := fatal.Or(log.Rounds(ctx, inspect.Decisions{Placement: "home"}))(t)
+	expect.Equal(t, len(rounds.Rounds), 2, "rounds")
+	expect.Equal(t, rounds.Left, []inspect.Left{{Reason: "have no outcome", Decisions: 1}})
 }
 
 // cutLog removes its entries before a sequence once they were read.

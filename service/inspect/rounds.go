@@ -32,11 +32,17 @@ type Left struct {
 }
 
 // Rounds reads a placement's decisions with an outcome and the rows of all candidates, in the order of their outcomes.
-// "" is the only placement of the log. Without such decisions it returns an error.
+// "" is the only placement of the log. Decisions of a deleted placement do not count. Without decisions it returns an
+// error.
 func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	r := &Rounds{}
 	seen := map[string]bool{}
 	left := map[string]int{}
+	which.deleted = func(placement string) {
+		if delete(seen, placement); len(seen) == 0 {
+			r.Rounds, left = nil, map[string]int{}
+		}
+	}
 	configs, err := log.decisions(ctx, "reading", which, func(o *offered, end outcome) error {
 		if seen[o.placement] = true; len(seen) > 1 {
 			return errors.New("two placements")
