@@ -35,7 +35,7 @@ func (o LinearOptions) basis(constructor string, p Problem, m utility.LinearInPa
 		return nil, err
 	}
 	if o.Radius > 0 && o.Constants != "tuned" {
-		return nil, fmt.Errorf("radius = %v: constants = %q has a radius of its own: set constants = \"tuned\", or leave "+
+		return nil, fmt.Errorf("radius = %v: constants = %q sets its own radius: set constants = \"tuned\", or leave "+
 			"radius out", o.Radius, o.Constants)
 	}
 	k := newPlaces(p, o.PositionEffects)

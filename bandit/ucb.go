@@ -54,7 +54,11 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 		return nil, err
 	}
 	if o.Constants != likelihood && (o.Delta != 0 || o.Bound != 0) {
-		return nil, fmt.Errorf("delta and bound: constants = %q does not use them: set constants = %q, or leave them out",
+		name, value := "delta", o.Delta
+		if o.Delta == 0 {
+			name, value = "bound", o.Bound
+		}
+		return nil, fmt.Errorf("%s = %v: constants = %q does not use it: set constants = %q, or leave %[1]s out", name, value,
 			o.Constants, likelihood)
 	}
 	if o.Update == "online" && o.Constants == likelihood {

@@ -102,9 +102,9 @@ func quadratic(m *mat.SymDense, v []float64) (float64, bool) {
 	return mat.Inner(x, inv, x), true
 }
 
-// CheckHausmanMcFadden returns an error if the test is not for models of this kind with these standard errors.
-func (s *Spec) CheckHausmanMcFadden(kind string) error {
-	if !s.Model.plain() || s.Utility.Network != nil || kind != "" && kind != "classic" {
+// CheckHausmanMcFadden returns an error if the test is not for models of this kind with standard errors of this kind.
+func (s *Spec) CheckHausmanMcFadden(standardErrors string) error {
+	if !s.Model.plain() || s.Utility.Network != nil || standardErrors != "" && standardErrors != "classic" {
 		return errors.New("the test of Hausman and McFadden is for a multinomial logit with classic errors")
 	}
 	return nil

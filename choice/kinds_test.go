@@ -290,7 +290,10 @@ func TestLatentSeparation(t *testing.T) {
 		"model.membership: the data do not determine class 2, sign in class 2: some combination of the variables "+
 			"is the same for all decision makers: leave one of them out")
 	expect.Part(Fit(context.Background(), spec("x"), all, Options{}))(t,
-		"model.membership: x varies among the rows of choice 1: a decision maker has one value, such as a mean")
+		"model.membership: x varies among the rows of choice 1: use one value per decision maker, for example the mean")
+	named := *all
+	named.PanelNames = []string{"Anna"}
+	expect.Part(Fit(context.Background(), spec("x"), &named, Options{}))(t, "x varies among the rows of panel Anna: ")
 }
 
 // A variable that predicts choices only within a nest, or with a coefficient of the decision maker's own, is named, in

@@ -47,8 +47,8 @@ func newLatent(g *design, m *Model, d *Data) (*latent, error) {
 	}
 	for k, v := range membership {
 		if who := d.varying(v); who != "" {
-			return nil, fmt.Errorf("model.membership: %s varies among the rows of %s: a decision maker has one value, "+
-				"such as a mean", m.Membership[k], who)
+			return nil, fmt.Errorf("model.membership: %s varies among the rows of %s: use one value per decision maker, "+
+				"for example the mean", m.Membership[k], who)
 		}
 	}
 	return &latent{design: g, outside: d.Outside, classes: m.Classes, membership: membership, labels: m.Membership,

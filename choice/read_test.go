@@ -374,6 +374,10 @@ func TestMixedIDs(t *testing.T) {
 	d := fatal.Or(load(t, "table.csv", []byte(rows+"99999,bus,0,3,north,1\n99999,car,1,3,north,1\nx,car,1,3,north,1\n"+
 		"007,car,1,3,north,1\n"), longSpec))(t)
 	expect.Equal(t, d.Choices, table.BatchRows, "choices")
+	rows = "mode,cost_1,cost_bus\n" + strings.Repeat("1.0,2,3\n", table.BatchRows) + "bus,2,3\n1.0,2,3\n"
+	d = fatal.Or(load(t, "wide.csv", []byte(rows), "[data]\nform = \"wide\"\nchosen = \"mode\"\n"+
+		"names = \"{variable}_{alternative}\"\nalternatives = [\"1\", \"bus\"]\n[utility]\ngeneric = [\"cost\"]\n"))(t)
+	expect.Equal(t, d.Choices, table.BatchRows+2, "choices of a wide table")
 }
 
 func compressed(t *testing.T, kind string, content []byte) []byte {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,10 @@ AIC, BIC & \multicolumn{4}{r}{24.00, 29.21} \\
 % Not converged after 3 steps: the log-likelihood may still rise by about 0.25.
 `
 	expect.Equal(t, r.LaTeX(), want)
+	r.Separated = slices.Repeat([]string{"b<c"}, 22)
+	if why := r.Separation(); strings.Count(why, "b<c") != 20 || !strings.Contains(why, " and 2 more:") {
+		t.Error(why)
+	}
 	r.Separated = []string{"b<c"}
 	if text := r.LaTeX(); !strings.HasPrefix(text,
 		"% there is no finite estimate of b<c: some combination of their variables predicts choices perfectly; leave variables out.\n") ||

@@ -283,7 +283,10 @@ func formatOf(path string) (figure.Format, error) {
 
 // drawCoefficients draws the coefficients of a model.
 func drawCoefficients(path string, r *choice.Result) error {
-	format, _ := formatOf(path) // checked before the fit
+	format, err := formatOf(path)
+	if err != nil {
+		return err
+	}
 	f := figure.Forest{Title: r.Kind(), Axis: "coefficient", Subtitle: fmt.Sprintf("estimates and 95 %% intervals of %d "+
 		"choices, %s standard errors", r.Choices, cmp.Or(r.Errors, "classic"))}
 	low, high := r.Intervals(0.95)

@@ -23,7 +23,7 @@ type predictCmd struct {
 
 	Shares           bool     `help:"Print the shares of the alternatives instead of the probabilities of every choice." xor:"output"`
 	Individual       bool     `help:"Print the coefficients of each decision maker: the mean and the deviation given its choices, for a mixed logit." xor:"output"`
-	Score            bool     `help:"Print how well the model predicts the choices of the table, each without the decision maker's others." xor:"output"`
+	Score            bool     `help:"Print how well the model predicts each choice of the table, ignoring the decision maker's other choices." xor:"output"`
 	Elasticities     string   `help:"Print the elasticities of the shares with respect to a variable, or to the variables of a coefficient." placeholder:"NAME" xor:"output"`
 	WillingnessToPay []string `help:"Print the willingness to pay for one unit more of the variables of these coefficients, in units of the price: below 0 for what is disliked." placeholder:"A,B" xor:"output"`
 	Price            string   `help:"The coefficient of the price, for --willingness-to-pay." placeholder:"NAME"`

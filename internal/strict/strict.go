@@ -47,7 +47,7 @@ func Decode(text []byte, dst any) error {
 			}
 			message = "wrong type: " + message
 		}
-		if len(key) > 0 {
+		if len(key) > 0 && !strings.HasPrefix(message, "key ") && !strings.HasPrefix(message, "table ") {
 			message = strings.Join(key, ".") + ": " + message
 		}
 		return &Error{line, "", message}

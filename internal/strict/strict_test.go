@@ -22,6 +22,8 @@ func TestDecode(t *testing.T) {
 		{"a number for a string in an inline table", "a = 1\nb = {c = 3}\n",
 			&Error{2, "", "b.c: wrong type: have a TOML integer, want a string in quotes"}},
 		{"a string for a table", "b = 'x'\n", &Error{1, "", "b: wrong type: a TOML string does not fit here"}},
+		{"a key twice", "a = 1\na = 2\n", &Error{2, "", "key a is already defined"}},
+		{"a table twice", "[b]\n[b]\n", &Error{2, "", "table b already exists"}},
 		{"not TOML", "a = 1\nb = [\n", &Error{2, "", "array is incomplete"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
