@@ -198,7 +198,7 @@ type Request struct {
 	Limits    []Limit  `json:"limits,omitzero" doc:"limits in addition to the placement's"`
 	Capacity  *float64 `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals"`
 	Slots     []Slot   `json:"slots,omitzero" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with min_size, max_size, include, limits and capacity"`
-	Baseline  []string `json:"baseline,omitzero" doc:"the ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; otherwise only checked. 422 if one is not a candidate"`
+	Baseline  []string `json:"baseline,omitzero" doc:"the ids that the caller shows by itself, in display order, [] if it shows nothing: used in the mode shadow, by experiments with a baseline or a holdout, and by the fallback baseline. The request gets 422 if an id is not a candidate, even where the baseline is not used"`
 	ShopperID string   `json:"shopper_id,omitzero" maxLength:"200" doc:"at most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment; a placement with shopper_history also remembers by it what the shopper has seen and bought, and others ignore it. The log keeps a hash of it, with shopper_history under a key that an erasure deletes"`
 	Defer     bool     `json:"defer,omitzero" doc:"whether the decision waits for its outcome only after it is activated"`
 

@@ -115,7 +115,7 @@ type ExperimentReport struct {
 	Learn     string          `json:"learn_from" enum:"own,all"`
 	MinGain   float64         `json:"min_gain"`
 	Decisions uint64          `json:"decisions" doc:"decisions that count so far"`
-	Counts    *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the next decisions will count; left out if no outcome is awaited: the others then count with the next decision"`
+	Counts    *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the next decisions will count; left out if no outcome is awaited: decisions that do not count yet then count with the next decision"`
 	Variants  []VariantReport `json:"variants" doc:"in the order of the configuration"`
 	Pairs     []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
 	Metrics   []MetricReport  `json:"metrics" doc:"what else the variants change; conversion and items come first"`

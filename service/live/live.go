@@ -49,7 +49,7 @@ func (l *Latency) Report() *api.Latency {
 	return &api.Latency{Decisions: total, P50: quantile(0.5), P95: quantile(0.95), P99: quantile(0.99)}
 }
 
-// Latencies are those of several variants, by name.
+// Latencies holds each variant's latency, by name.
 type Latencies map[string]*Latency
 
 // NewLatencies returns empty latencies of the named variants.

@@ -4,7 +4,7 @@
 // call without a commit.
 //
 //	view.go          a placement as a decision sees it
-//	decider.go       what a decision is made of: the request, its candidates, the plan, the memory
+//	decider.go       a decision in the making: the request, its candidates, the plan, the memory
 //	request.go       a request is read and checked
 //	candidates.go    candidates from the catalogue, and their rows
 //	rules.go         the sets that may be shown; capacity.go those that fit

@@ -159,7 +159,7 @@ export interface Correction {
 }
 
 export interface DecideRequest {
-  /** The ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; otherwise only checked. 422 if one is not a candidate. */
+  /** The ids that the caller shows by itself, in display order, [] if it shows nothing: used in the mode shadow, by experiments with a baseline or a holdout, and by the fallback baseline. The request gets 422 if an id is not a candidate, even where the baseline is not used. */
   baseline?: readonly string[];
   /** Ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates. */
   candidates?: readonly string[];
@@ -380,7 +380,7 @@ export interface ExperimentPlan {
 export interface ExperimentReport {
   begun: string;
   control: string;
-  /** Latest time at which the next decisions will count; left out if no outcome is awaited: the others then count with the next decision. */
+  /** Latest time at which the next decisions will count; left out if no outcome is awaited: decisions that do not count yet then count with the next decision. */
   counts_from?: string;
   /** Decisions that count so far. */
   decisions: number;

@@ -180,7 +180,7 @@ class Correction(TypedDict):
 
 class DecideRequest(TypedDict):
     baseline: NotRequired[list[str]]
-    """The ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; otherwise only checked. 422 if one is not a candidate."""
+    """The ids that the caller shows by itself, in display order, [] if it shows nothing: used in the mode shadow, by experiments with a baseline or a holdout, and by the fallback baseline. The request gets 422 if an id is not a candidate, even where the baseline is not used."""
     candidates: NotRequired[list[str]]
     """Ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates."""
     capacity: NotRequired[float]
@@ -401,7 +401,7 @@ class ExperimentReport(TypedDict):
     begun: str
     control: str
     counts_from: NotRequired[str]
-    """Latest time at which the next decisions will count; left out if no outcome is awaited: the others then count with the next decision."""
+    """Latest time at which the next decisions will count; left out if no outcome is awaited: decisions that do not count yet then count with the next decision."""
     decisions: int
     """Decisions that count so far."""
     ended: NotRequired[str]

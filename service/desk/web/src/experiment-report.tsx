@@ -131,7 +131,7 @@ export function Report(props: { placement: string; of: ExperimentReport; currenc
       <Ahead of={r} write={paid} />
       <p class="quiet">
         {at === "waits" ? `Starts on ${moment(r.starts)}. ` : never(r) ? `It was ended on ${moment(r.ended)}, before its start. ` : `Since ${moment(from(r))}${at === "over" ? `, until ${moment(r.ended ?? r.ends)}` : ""}. `}
-        {count(r.decisions)} of {plural(made, "visit")} {r.ended ? "counted" : "counted so far"}{r.ended || r.decisions === made ? "" : r.counts_from ? `; the next ones will by ${moment(r.counts_from)}` : "; the others will with the next visit"}. A visit counts once its outcome is known or the wait for it is over.
+        {count(r.decisions)} of {plural(made, "visit")} {r.ended ? "counted" : "counted so far"}{r.ended || r.decisions === made ? "" : r.counts_from ? `; the next visits will count by ${moment(r.counts_from)}` : "; the others will count once the next shopper comes"}. A visit counts once its outcome is known or the wait for it is over.
         {at === "runs" && r.ends ? ` Planned until ${moment(r.ends)}.` : ""}
         {r.min_gain > 0 ? ` A change is worth making if it gains ${paid(r.min_gain)} per visit.` : ""}
       </p>
