@@ -112,7 +112,8 @@ func TestAnytimeDifference(t *testing.T) {
 	}
 	for t := range rounds {
 		if rounds[t].Choice != vitrine.Outside {
-			rounds[t].Corrected = 0.5
+			rounds[t].Earned = make([]float64, len(rounds[t].Shown))
+			rounds[t].Earned[0] = rounds[t].Revenue() + 5
 			break
 		}
 	}

@@ -26,21 +26,24 @@ type Round struct {
 	Shown       vitrine.Assortment // S_t
 	Choice      vitrine.Choice
 	More        []vitrine.Choice // further takes, see [vitrine.Round]
-	Corrected   float64          // earnings of the takes in excess of their revenues; negative after a return
+	Earned      []float64        // earnings of each item of Shown; nil if every take earned its revenue
 	Propensity  float64          // μ(S_t); 0 if unknown, or if Law determines it
 	SamplingLaw SamplingLaw      // μ; nil if unknown
 }
 
 // Revenue returns ρ_t, the page's earnings.
 func (r *Round) Revenue() float64 {
-	if r.Choice == vitrine.Outside {
+	switch {
+	case r.Earned != nil:
+		return floats.Sum(r.Earned)
+	case r.Choice == vitrine.Outside:
 		return 0
 	}
 	earned := r.price(r.Shown[r.Choice-1])
 	for _, c := range r.More {
 		earned += r.price(r.Shown[c-1])
 	}
-	return earned + r.Corrected
+	return earned
 }
 
 // takes counts the round's takes, and takesOf the takes of item i.
@@ -63,12 +66,22 @@ func (r *Round) takesOf(i int) (n int) {
 	return n
 }
 
-// takeEarned returns the earnings of a take of item i. A correction changes all takes in proportion to their revenues.
-func (r *Round) takeEarned(i int) float64 {
-	if before := r.Revenue() - r.Corrected; before > 0 {
-		return r.price(i) * (r.Revenue() / before)
+// earnedBy returns the earnings of item i.
+func (r *Round) earnedBy(i int) float64 {
+	if r.Earned == nil {
+		return float64(r.takesOf(i)) * r.price(i)
 	}
-	return r.Corrected / float64(r.takes())
+	if k := slices.Index(r.Shown, i); k >= 0 {
+		return r.Earned[k]
+	}
+	return 0
+}
+
+// isBounded reports whether the page earned between 0 and the revenue of the only item taken.
+func (r *Round) isBounded() bool {
+	earned := r.Revenue()
+	return earned >= 0 && len(r.More) == 0 && (earned == 0 ||
+		r.Choice != vitrine.Outside && earned <= r.price(r.Shown[r.Choice-1]))
 }
 
 func (r *Round) price(i int) float64 {
@@ -152,8 +165,10 @@ func (r *Round) check(d int) error {
 	switch law := r.SamplingLaw; {
 	case r.Items != nil && len(r.Items) != r.Context.NumItems():
 		return fmt.Errorf("%d names for %d items", len(r.Items), r.Context.NumItems())
-	case math.IsNaN(r.Corrected) || math.IsInf(r.Corrected, 0):
-		return fmt.Errorf("the earnings are corrected by %v", r.Corrected)
+	case r.Earned != nil && len(r.Earned) != len(r.Shown):
+		return fmt.Errorf("%d earnings for %d items shown", len(r.Earned), len(r.Shown))
+	case !(math.Abs(r.Revenue()) < math.Inf(1)):
+		return fmt.Errorf("the earnings are %v", r.Revenue())
 	case !(r.Propensity >= 0 && r.Propensity <= 1):
 		return fmt.Errorf("the propensity is %v: want a number in (0, 1], or 0 if it is not known", r.Propensity)
 	case law == nil:

@@ -372,12 +372,16 @@ func TestBadLogs(t *testing.T) {
 	}
 	refused("no decision with an outcome", nil, offpolicy.Options{})
 	for want, change := range map[string]func(r []offpolicy.Round){
-		"round 3: the propensity is 1.2":             func(r []offpolicy.Round) { r[2].Propensity = 1.2 },
-		"round 3: the propensity is NaN":             func(r []offpolicy.Round) { r[2].Propensity = math.NaN() },
-		"round 3: 1 names for 4 items":               func(r []offpolicy.Round) { r[2].Items = []string{"a"} },
-		"round 3: the earnings are corrected by NaN": func(r []offpolicy.Round) { r[2].Corrected = math.NaN() },
-		"round 4: choice 3 is not a position":        func(r []offpolicy.Round) { r[3].Choice = 3 },
-		"round 1 has no items":                       func(r []offpolicy.Round) { r[0].Context = nil },
+		"round 3: the propensity is 1.2": func(r []offpolicy.Round) { r[2].Propensity = 1.2 },
+		"round 3: the propensity is NaN": func(r []offpolicy.Round) { r[2].Propensity = math.NaN() },
+		"round 3: 1 names for 4 items":   func(r []offpolicy.Round) { r[2].Items = []string{"a"} },
+		"round 3: the earnings are NaN": func(r []offpolicy.Round) {
+			r[2].Earned = make([]float64, len(r[2].Shown))
+			r[2].Earned[0] = math.NaN()
+		},
+		"round 3: 9 earnings for":             func(r []offpolicy.Round) { r[2].Earned = make([]float64, 9) },
+		"round 4: choice 3 is not a position": func(r []offpolicy.Round) { r[3].Choice = 3 },
+		"round 1 has no items":                func(r []offpolicy.Round) { r[0].Context = nil },
 		"round 2: assortment has item 9": func(r []offpolicy.Round) {
 			r[1].Shown, r[1].Choice = vitrine.Assortment{9}, 0
 		},

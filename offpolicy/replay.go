@@ -55,7 +55,7 @@ func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Opti
 		for _, i := range r.Shown {
 			most = max(most, r.price(i))
 		}
-		bounded = bounded && r.Revenue() >= 0 && r.Corrected <= 0 && len(r.More) == 0
+		bounded = bounded && r.isBounded()
 		steps = append(steps, both(most/2, r.Revenue()-most/2, most/2, most/2))
 	}
 	report := &Report{level: o.Level, resamples: o.Resamples, seed: o.Seed}

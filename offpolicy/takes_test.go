@@ -90,21 +90,28 @@ func TestDirectKnowsTheErrorOfTheNumber(t *testing.T) {
 	}
 }
 
-// A page earns the revenues of all its takes and their correction, and the items weight each by its own probability.
+// A page earns the revenues of all its takes, or the earnings of its items, and the items weight each by its own
+// probability.
 func TestRevenueOfBaskets(t *testing.T) {
 	rounds, _, _ := shop{5, 2}.log(2, 1, rand.New(rand.NewPCG(38, 9)))
 	r := rounds[0]
-	r.Shown, r.Choice, r.More, r.Corrected = vitrine.Assortment{1, 3}, 2, []vitrine.Choice{1, 2}, -0.25
-	want := 2*r.Context.Revenue[3] + r.Context.Revenue[1] - 0.25
-	if got := r.Revenue(); math.Abs(got-want) > 1e-12 {
-		t.Errorf("ρ = %v, want %v", got, want)
-	}
-	rounds[0], rounds[1].Choice, rounds[1].More = r, vitrine.Outside, nil
-	l := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 1})
-	report := fatal.Or(l.Evaluate("pages", []vitrine.Assortment{{0, 3}, {0, 3}}))(t)
-	p := r.SamplingLaw.Inclusion(3)
-	if got, want := report.Estimate("items").Value, r.Context.Revenue[3]*want/(want+0.25)/p; math.Abs(got-want) > 1e-12 {
-		t.Errorf("items: %v, want %v", got, want)
+	r.Shown, r.Choice, r.More = vitrine.Assortment{1, 3}, 2, []vitrine.Choice{1, 2}
+	rounds[1].Choice, rounds[1].More = vitrine.Outside, nil
+	third := r.Context.Revenue[3]
+	for _, c := range []struct {
+		earned      []float64
+		page, third float64
+	}{{nil, 2*third + r.Context.Revenue[1], 2 * third}, {[]float64{100, 0.5}, 100.5, 0.5}} {
+		if r.Earned = c.earned; math.Abs(r.Revenue()-c.page) > 1e-12 {
+			t.Errorf("ρ = %v, want %v", r.Revenue(), c.page)
+		}
+		rounds[0] = r
+		l := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 1})
+		report := fatal.Or(l.Evaluate("pages", []vitrine.Assortment{{0, 3}, {0, 3}}))(t)
+		want := c.third / r.SamplingLaw.Inclusion(3) / 2
+		if got := report.Estimate("items").Value; math.Abs(got-want) > 1e-12 {
+			t.Errorf("items: %v, want %v", got, want)
+		}
 	}
 	rounds[0].More = []vitrine.Choice{3}
 	expect.Refused(offpolicy.NewLog(t.Context(), rounds, offpolicy.Options{Folds: 2}))(t,

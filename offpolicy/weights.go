@@ -27,7 +27,7 @@ type judgement struct {
 	price    []float64 // largest revenue
 	most     []float64 // largest revenue on the policy's page
 	bounded  bool      // whether every ρ_t is between 0 and the revenue of the chosen item, and there is only one
-	item     []float64 // Σ_{i ∈ S_t ∩ π} n_i r_i / P(i ∈ S_t), where n_i counts the takes of i; corrections are shared by all takes
+	item     []float64 // Σ_{i ∈ S_t ∩ π} e_i / P(i ∈ S_t), where i earned e_i
 	itemMost []float64 // its largest possible value
 }
 
@@ -62,7 +62,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		for _, i := range page {
 			j.most[t] = max(j.most[t], r.price(i))
 		}
-		j.bounded = j.bounded && j.earned[t] >= 0 && r.Corrected <= 0 && len(r.More) == 0
+		j.bounded = j.bounded && r.isBounded()
 		j.weighPage(t, &sum)
 		if r.SamplingLaw != nil {
 			z = slices.Grow(z[:0], r.SamplingLaw.Items())[:r.SamplingLaw.Items()]
@@ -125,9 +125,7 @@ func (j *judgement) weighItems(t int, z []float64, sum *lawSums) {
 		s.LeastInclusion = min(s.LeastInclusion, p)
 		if p > 0 {
 			j.itemMost[t] = max(j.itemMost[t], r.price(i)/p)
-			for range r.takesOf(i) {
-				j.item[t] += r.takeEarned(i) / p
-			}
+			j.item[t] += r.earnedBy(i) / p
 		}
 	}
 	if !Solve(law, z, page) {

@@ -133,6 +133,9 @@ func TestExportOfCorrections(t *testing.T) {
 			want) {
 			t.Errorf("%s: the round has the takes %d, %d", o.Decision, r.Choice, r.More)
 		}
+		if want := map[string][]float64{"basket": {3, 3.5}, "more": {3.5, 5}}[o.Decision]; want != nil {
+			expect.Equal(t, r.Earned, want, o.Decision)
+		}
 		earned = append(earned, r.Revenue())
 		return writeLine(encoder, o, end)
 	}
@@ -147,7 +150,7 @@ func TestExportOfCorrections(t *testing.T) {
 	second := of("sold", 4, 1) // after one that retention has removed
 	second.Correction, second.Before, second.Value = "second", 4, -1
 	more, first := of("more", 7, 1), of("first", 8, 1)
-	more.Correction, more.Others, more.Before, more.Value, more.Adds = "more", 1, 3, 4.5, true
+	more.Correction, more.Others, more.Before, more.Value, more.Adds = "more", 1, 4, 4.5, true // retention has removed 1
 	first.Correction, first.Value, first.Adds = "first", 5, true
 	refund := of("first", 8, 1) // of more than the sale: a log holds no negative value
 	refund.Correction, refund.Before, refund.Value = "refund", 5, -6
@@ -170,11 +173,11 @@ func TestExportOfCorrections(t *testing.T) {
 		`"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":3}`,
 		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":2,"value":3.5},{"item":"a","quantity":1,"value":3}\],.*"earned":6.5}`,
 		`"status":"late","choice":"a","outcome_entry".*"earned":3}`,
-		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":1,"value":4.5},{"item":"a","quantity":1,"value":3}\],.*"earned":7.5}`,
+		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":1,"value":4.5},{"item":"a","quantity":1,"value":3}\],.*"earned":8.5}`,
 		`"status":"chosen","choice":"b","choices":\[{"item":"b","quantity":1,"value":0}\],.*"earned":-1}`} {
 		if line := strings.Split(out.String(), "\n")[i]; !regexp.MustCompile(want).MatchString(line) {
 			t.Errorf("line %d is %s, want %s", i, line, want)
 		}
 	}
-	expect.List(t, earned, []float64{3.5, 0, 3, 6.5, 3, 7.5, -1}, "the rounds have earned")
+	expect.List(t, earned, []float64{3.5, 0, 3, 6.5, 3, 8.5, -1}, "the rounds have earned")
 }

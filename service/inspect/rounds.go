@@ -128,7 +128,17 @@ func roundOf(o *offered, end outcome) offpolicy.Round {
 	slices.Sort(r.Shown)
 	if choice, basket := end.basket(o); choice > 0 {
 		r.Choice, r.More = offer.Choices(r.Shown, o.Shown, int(choice), basket)
-		r.Corrected = end.earned - r.Revenue()
+		if end.earned != r.Revenue() {
+			r.Earned = make([]float64, len(r.Shown))
+			rest := end.earned // by corrections that retention removed, the items of which are not known
+			for _, t := range end.taken {
+				rest -= t.earned
+			}
+			for _, t := range end.taken {
+				k, _ := slices.BinarySearch(r.Shown, int(o.Shown[t.Place-1]))
+				r.Earned[k] += t.earned + rest/float64(len(end.taken))
+			}
+		}
 	}
 	return r
 }
