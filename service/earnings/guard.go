@@ -78,7 +78,6 @@ type guarded struct {
 	lead      confseq.Block
 	baseline  confseq.Block
 	bins      bins
-	biased    bool // whether its predictions are not compared with its earnings: see sales.biased
 }
 
 // Watch describes how a placement decides while a guard watches.
@@ -120,8 +119,7 @@ func (g *Guard) watches(entry uint64) bool { return entry > g.since && g.Alarm()
 func (g *Guard) Enter(entry uint64, time int64, o *offer.Offer, own bool) {
 	if g.watches(entry) {
 		g.cohorts.Enter(time/g.Watch.Cohort(), func() guarded {
-			return guarded{earned: g.earned.Begin(), estimated: g.estimated.Begin(), baseline: g.baseline.Begin(),
-				biased: g.sales.biased()}
+			return guarded{earned: g.earned.Begin(), estimated: g.estimated.Begin(), baseline: g.baseline.Begin()}
 		})
 	}
 	g.sales.enter(entry, time, o, own)
@@ -138,12 +136,7 @@ func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
 }
 
 // Sold records a decision's outcome, whichever learner made it. age is the elapsed part of its attribution window.
-func (g *Guard) Sold(c *offer.Closed, age int64) {
-	if c.Entry > g.since && counts(c.Offer) {
-		g.sales.closed++
-	}
-	g.sales.leave(c, age, g.Watch.Window)
-}
+func (g *Guard) Sold(c *offer.Closed, age int64) { g.sales.leave(c, age, g.Watch.Window) }
 
 // MoveClock shifts the attribution windows of open decisions. Cohorts keep their times: they wait for their last
 // outcome however long that takes.
@@ -159,7 +152,7 @@ func (c *guarded) add(o *offer.Closed, watch *Watch) {
 	case offer.ByBaseline:
 		c.baseline.Add(x, max(bound, c.baseline.Centre))
 	}
-	if o.Predicted && !c.biased {
+	if o.Predicted {
 		c.estimated.Add(o.PerUnit(), max(bound, c.estimated.Centre))
 		c.predicted += o.Expected
 		c.bins.add(o)

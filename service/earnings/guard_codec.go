@@ -33,11 +33,10 @@ func (c *guarded) fields(f *fields.Fields) {
 		b.Fields(f)
 	}
 	c.bins.fields(f)
-	f.Flag(&c.biased)
 }
 
 func (s *sales) fields(f *fields.Fields) {
-	f.Uvarint(&s.watched, &s.closed, &s.judged, &s.day, &s.runs, &s.lasted, &s.back)
+	f.Uvarint(&s.watched, &s.judged, &s.day, &s.runs, &s.lasted, &s.back)
 	fields.Elements(f, s.delays[:])
 	f.Int64(&s.wait, &s.began)
 	f.Float(&s.revenue, &s.worth, &s.frozen, &s.level, &s.rise)

@@ -47,7 +47,6 @@ import (
 // j. The confidence bounds of day j spend 1/(j(j+1)) of theirs.
 type sales struct {
 	watched uint64                // decisions since the guard started; the apprenticeship's are not judged
-	closed  uint64                // number of them that have closed
 	delays  [delayOctaves]uint64  // sales by delay: element i counts delays up to 2^i seconds, but above half of that
 	revenue float64               // from sales before wait was known
 	worth   float64               // revenue of an average sale among them
@@ -123,7 +122,6 @@ const (
 	fallError    = salesError * 3 / 8 // for both rates and all lengths
 	noSaleShare  = 3. / 4             // fraction of a rate that healthy sales reach
 	fallShare    = 1. / 2
-	mostOpen     = 8  // predictions are compared once at most one decision in so many is open
 	delayOctaves = 26 // the last one covers the longest attribution window
 	minSales     = 16 // needed before wait is known
 	lotSize      = 16 // decisions, as long as there are few lots
@@ -161,7 +159,7 @@ func (s *sales) enter(entry uint64, now int64, o *offer.Offer, own bool) {
 	l.n++
 	l.open++
 	l.last = max(l.last, now)
-	if own && o.Probability != nil && !s.biased() {
+	if own && o.Probability != nil {
 		l.predicted++
 		for k, p := range o.Probability {
 			l.foreseen[taken] += p
@@ -169,10 +167,6 @@ func (s *sales) enter(entry uint64, now int64, o *offer.Offer, own bool) {
 		}
 	}
 }
-
-// biased reports whether predictions are too high to be compared with sales. The learner learns of sales before other
-// decisions expire, so it knows too many sales while many decisions are open, as in the first attribution windows.
-func (s *sales) biased() bool { return mostOpen*(s.watched-min(s.closed, s.watched)) > s.watched }
 
 // counts reports whether a decision is watched. Other programs' decisions are over, and deferred ones may never be
 // shown.

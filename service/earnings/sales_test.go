@@ -96,16 +96,6 @@ func sellsNothing(t *testing.T, seed uint64, rate float64, predicts bool) int {
 	return max(s.run(g, rng, good+1, good+5000, &queue)-good, 0)
 }
 
-// A learner that knows mostly sales, because other decisions are still open, predicts too many of them. That is no outage.
-func TestSalesAreLearnedFirst(t *testing.T) {
-	s := &shop{price: at(1.), gap: time.Second, delay: at(time.Duration(0)), window: 30 * time.Minute,
-		rate: always(0.05), predicts: always(0.97)}
-	g := &Guard{Watch: Watch{Window: s.window}}
-	if n := s.run(g, rand.New(rand.NewPCG(1, 1)), 1, 5000, new([]outcome)); n > 0 {
-		t.Errorf("the alarm %+v at %d", g.Alarm(), n)
-	}
-}
-
 // An outage raises an alarm after about as many decisions as docs/operations.md says.
 func TestOutage(t *testing.T) {
 	for _, c := range []struct {

@@ -153,7 +153,9 @@ func TestRollBack(t *testing.T) {
 	ask := func() float64 {
 		t.Helper()
 		wait(t, e)
-		a := decide(t, e, "home", stock("", 4), 0)
+		v := fatal.Or(e.View("home"))(t)
+		a, _, err := e.Try(t.Context(), v, stock("", 4), 0)
+		fatal.If(t, err)
 		return a.Outside
 	}
 	for i := range 20 {

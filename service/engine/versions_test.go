@@ -89,9 +89,10 @@ func TestChangeKeepsAVersion(t *testing.T) {
 		!strings.HasPrefix(versions[1].Note, "before the roll back to version") {
 		t.Errorf("%+v, %+v", s, versions)
 	}
-	one(t, e, "home", "c", 1) // rows of all three learners are alike
+	one(t, e, "home", "c", 1)                     // rows of all three learners are alike
+	fatal.Or(e.Expire(t.Context(), 31*minute))(t) // the decisions of ask
 	wait(t, e)
-	if s, _ := e.Stats("home"); s.Learned != 21 {
+	if s, _ := e.Stats("home"); s.Learned != 23 {
 		t.Errorf("%+v", s)
 	}
 	replays(t, e, engine.Options{Store: store})

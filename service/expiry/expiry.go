@@ -101,6 +101,15 @@ func (q *Queue[R]) Since(r R) int64 {
 // Each yields the decisions in any order, quickly. They must not change meanwhile.
 func (q *Queue[R]) Each() iter.Seq[R] { return slices.Values(q.heap) }
 
+// Before returns the entry before that of the decision that expires first, or the given entry without any.
+func (q *Queue[R]) Before(entry uint64) uint64 {
+	if len(q.heap) > 0 {
+		_, first, _ := q.heap[0].Began()
+		return first - 1
+	}
+	return entry
+}
+
 // All yields the decisions in their order. They must not change meanwhile.
 func (q *Queue[R]) All() iter.Seq[R] {
 	return func(yield func(R) bool) {

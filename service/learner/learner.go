@@ -204,6 +204,7 @@ type queue struct {
 	closed  bool
 	ended   bool // no task will run any more
 
+	ordering  ordering  // of the rounds that it was given
 	saved     State     // the last checkpoint and the tasks done since; the goroutine's
 	noted     int       // bytes of these tasks; the goroutine's
 	replaying Replaying // UpTo is the caller's, the rest is the goroutine's
@@ -216,6 +217,7 @@ type State struct {
 	kept     []kept
 	since    []task // done since, and then those that wait
 	from     uint64 // of its replay, or 0
+	ordering ordering
 }
 
 // families holds the weights of families after some rounds. When full, it drops every other point and from then on

@@ -147,7 +147,7 @@ func offered(decision string, x float64) *eventlog.Offered {
 // observe gives a learner the rounds of items with the given features, after the entry.
 func observe(l *learner.Learner, after uint64, features ...float64) {
 	for k, x := range features {
-		l.Observe(after+uint64(k)+1, &offer.Offer{Offered: offered("d", x)}, 1, nil)
+		l.Observe(after+uint64(k)+1, 0, &offer.Offer{Offered: offered("d", x)}, 1, nil)
 	}
 	l.Wake()
 }
@@ -297,7 +297,7 @@ func TestAFullQueueWakes(t *testing.T) {
 	one := &offer.Offer{Offered: offered("d", 1)}
 	each := learner.RoundBytes(one)
 	for name, more := range map[string]func(*learner.Learner){
-		"Observe":   func(l *learner.Learner) { l.Observe(2, one, 0, nil) },
+		"Observe":   func(l *learner.Learner) { l.Observe(2, 0, one, 0, nil) },
 		"AwaitRoom": func(l *learner.Learner) { l.AwaitRoom(each) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestAFullQueueWakes(t *testing.T) {
 			if !l.HasRoom(0, 2*each) || l.HasRoom(each, each) {
 				t.Errorf("%s: an empty queue has room for one round of any size, and for no two", name)
 			}
-			l.Observe(1, one, 0, nil)
+			l.Observe(1, 0, one, 0, nil)
 			synctest.Wait()
 			if p := l.Progress(); p.Learned != 0 || p.Lag != 1 || l.HasRoom(0, each) {
 				t.Errorf("%s: a round wakes the learner: %+v", name, p)
@@ -641,14 +641,14 @@ func TestCatchingUpAgain(t *testing.T) {
 // without baskets.
 func TestTakesInSavedStates(t *testing.T) {
 	l := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
-	l.Observe(2, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 3, Value: 5}})
+	l.Observe(2, 0, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 3, Value: 5}})
 	observe(l, 2, 2)
 	again := run(t, fatal.Or(restored(encoded(l.View()), of(ledger{}), config(t), false))(t), nil)
 	expect.List(t, seen(again), []float64{1, -1, -1, 2}, "learned")
 	plain := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
-	plain.Observe(2, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 1, Value: 5}})
+	plain.Observe(2, 0, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 1, Value: 5}})
 	one := fatal.Or(learner.New(of(ledger{}), config(t)))(t)
-	one.Observe(2, &offer.Offer{Offered: offered("d", 1)}, 1, nil)
+	one.Observe(2, 0, &offer.Offer{Offered: offered("d", 1)}, 1, nil)
 	if !bytes.Equal(encoded(plain.View()), encoded(one.View())) {
 		t.Error("a basket of one unit waits in other bytes than a choice")
 	}
@@ -670,7 +670,7 @@ func FuzzRestore(f *testing.F) {
 	l.Follow(4, nil)
 	l.EndReplay()
 	add()
-	l.Observe(5, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 3, Value: 5}})
+	l.Observe(5, 0, &offer.Offer{Offered: offered("d", 1)}, 1, eventlog.Basket{{Place: 1, Quantity: 3, Value: 5}})
 	add()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, err := restored(data, of(ledger{}), c, false)

@@ -20,7 +20,7 @@ func (q *queue) push(t task) bool {
 
 // makeRoom waits until there is room for a round, or no other one waits, or the queue is closed. The caller holds mu.
 func (q *queue) makeRoom(bytes int) {
-	for first := true; q.bytes > 0 && bytes > 0 && q.bytes+bytes > q.limit && !q.closed; first = false {
+	for first := true; q.bytes > 0 && bytes > 0 && q.bytes+bytes > q.limit-q.ordering.bytes && !q.closed; first = false {
 		if first {
 			q.changed.Broadcast() // as Wake
 		}
@@ -112,10 +112,30 @@ func RoundBytes(o *offer.Offer) int {
 	return setup.RoundBytes(len(o.Features)+len(o.Revenue), len(o.Shown))
 }
 
-// Observe gives the learner the round of a decision whose outcome was logged at entry. It blocks while the queue is
-// full. An idle learner may not see the round before Wake.
-func (l *Learner) Observe(entry uint64, o *offer.Offer, choice int, basket eventlog.Basket) {
-	l.push(task{what: toObserve, entry: entry, round: o.Round(choice, basket), bytes: RoundBytes(o)})
+// Observe gives the learner the round of a decision, by its entry, whose outcome was logged at another entry. Sales wait:
+// see [Learner.Settle]. Observe blocks while the queue is full. An idle learner may not see the round before Wake.
+func (l *Learner) Observe(entry, decision uint64, o *offer.Offer, choice int, basket eventlog.Basket) {
+	t := task{what: toObserve, round: o.Round(choice, basket), bytes: RoundBytes(o)}
+	var due []task
+	l.holding(func() { due = l.ordering.admit(sale{decision, t}, l.limit/2) })
+	l.observeAll(entry, due)
+}
+
+// Settle says, as of an entry, that all decisions up to another one have ended: their sales wait no longer.
+func (l *Learner) Settle(entry, settled uint64) {
+	var due []task
+	l.holding(func() { due = l.ordering.settle(settled, l.limit/2) })
+	if len(due) > 0 {
+		l.observeAll(entry, due)
+		l.Wake()
+	}
+}
+
+func (l *Learner) observeAll(entry uint64, rounds []task) {
+	for _, t := range rounds {
+		t.entry = entry
+		l.push(t)
+	}
 }
 
 // Wake makes the learner see all rounds that it was given.
@@ -124,7 +144,7 @@ func (l *Learner) Wake() { l.holding(l.changed.Broadcast) }
 // HasRoom reports whether Observe would take a round of the given bytes without blocking, after other rounds of before
 // bytes. A single round always fits.
 func (l *Learner) HasRoom(before, bytes int) (ok bool) {
-	l.holding(func() { ok = l.bytes+before == 0 || l.bytes+before+bytes <= l.limit })
+	l.holding(func() { ok = l.bytes+before == 0 || l.bytes+before+bytes <= l.limit-l.ordering.bytes })
 	return ok
 }
 

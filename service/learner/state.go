@@ -2,6 +2,7 @@ package learner
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -34,7 +35,7 @@ func (l *Learner) View() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.saved
-	s.from = l.replaying.From
+	s.from, s.ordering = l.replaying.From, l.ordering.clone()
 	s.since = slices.DeleteFunc(slices.Concat(s.since, l.tasks), func(t task) bool { return t.what == toCall })
 	return s
 }
@@ -43,12 +44,16 @@ func (l *Learner) View() State {
 // learner sends no state, nor does a request with once while an earlier one is still queued.
 func (l *Learner) Freeze(once bool) <-chan State {
 	saved := make(chan State, 1)
+	var o ordering
+	l.holding(func() { o = l.ordering.clone() })
 	freeze := func() {
 		defer close(saved)
 		l.asked.Store(false)
 		if !l.isStopped() {
 			l.save()
-			saved <- l.state()
+			s := l.state()
+			s.ordering = o
+			saved <- s
 		}
 	}
 	if once && l.asked.Swap(true) || !l.push(task{what: toCall, call: freeze}) {
@@ -103,6 +108,7 @@ func (s *State) Fields(f *fields.Fields) {
 	})
 	fields.List(f, &s.since, (*task).fields)
 	f.Uvarint(&s.from)
+	s.ordering.fields(f)
 	f.Check(!s.Retired || !s.Broken && len(s.Data) == 0, "a learner that has retired has a state")
 	f.Check(s.from > 0 || !slices.ContainsFunc(s.since, func(t task) bool {
 		return t.what == toFollow || t.what == toEndReplay
@@ -202,12 +208,25 @@ func (g *Gap) fields(f *fields.Fields) {
 	}
 }
 
+// rounds yields the tasks that are rounds.
+func (s *State) rounds() iter.Seq[*task] {
+	return func(yield func(*task) bool) {
+		for i := range s.since {
+			if t := &s.since[i]; t.what == toObserve && !yield(t) {
+				return
+			}
+		}
+		for i := range s.ordering.held {
+			if !yield(&s.ordering.held[i].task) {
+				return
+			}
+		}
+	}
+}
+
 // fit returns an error if the queued rounds do not suit a configuration.
 func (s *State) fit(spec *setup.Spec) error {
-	for _, t := range s.since {
-		if t.what != toObserve {
-			continue
-		}
+	for t := range s.rounds() {
 		if x := t.round.Context.Features; x != nil && x.RawMatrix().Cols != spec.Features {
 			return fmt.Errorf("the state has a round of items with %d numbers, of %d each", x.RawMatrix().Cols,
 				spec.Features)
@@ -242,6 +261,7 @@ func Restore(s *State, build Build, c *setup.Config, beginAgain bool) (*Learner,
 	l.progress.Broken, l.marked = s.Broken, true
 	l.show("")
 	l.replaying = Replaying{From: s.from, Reached: s.Entry, UpTo: s.Entry}
+	l.ordering = s.ordering
 	l.saved = *l.newCheckpoint()
 	for _, t := range s.since {
 		l.add(t)

@@ -6,13 +6,18 @@ func (l *Learner) Keep(version uint64) { l.push(task{what: toKeep, version: vers
 // Forget drops a version.
 func (l *Learner) Forget(version uint64) { l.push(task{what: toForget, version: version}) }
 
-// ReturnTo returns to a version's rounds, as of an entry. A retired or broken learner learns again.
+// ReturnTo returns to a version's rounds, as of an entry. A retired or broken learner learns again. Sales that wait are
+// forgotten, as the rounds learned since the version.
 func (l *Learner) ReturnTo(entry, version uint64) {
+	l.holding(func() { l.ordering.drop() })
 	l.push(task{what: toReturn, entry: entry, version: version})
 }
 
 // Retire drops the learner, and leaves the versions.
-func (l *Learner) Retire() { l.push(task{what: toRetire}) }
+func (l *Learner) Retire() {
+	l.holding(func() { l.ordering.drop() })
+	l.push(task{what: toRetire})
+}
 
 func (l *Learner) retire() {
 	l.progress.Retired, l.progress.Broken, l.marked = true, false, true

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"vitrine"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -32,6 +33,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
+	"vitrine/service/learner"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 	"vitrine/service/state"
@@ -1108,6 +1110,7 @@ func (w *world) learned(ctx context.Context, e *engine.Engine) {
 	}
 	l, err := setup.NewLearner(c.Spec())
 	offers, rounds := map[string]*eventlog.Offered{}, uint64(0)
+	order := ordering{entry: map[string]uint64{}, began: map[string]int64{}, maximum: c.Share() / 2}
 	entries, _ := w.ledger.log()
 	for i, entry := range entries[:max(at, is.PolicyEntry)] {
 		event, _ := eventlog.Decode(entry)
@@ -1116,18 +1119,34 @@ func (w *world) learned(ctx context.Context, e *engine.Engine) {
 		case *eventlog.Offered:
 			if event.Placement == "home" {
 				offers[b.Decision] = b
+				order.entry[b.Decision], order.began[b.Decision] = uint64(i+1), event.Time
 			}
+		case *eventlog.ClockMoved:
+			if event.Placement == "home" {
+				for id := range order.began {
+					order.began[id] += b.By
+				}
+			}
+		case *eventlog.Evicted:
+			id = b.Decision
 		case *eventlog.Chosen:
 			id, choice, teaches, basket = b.Decision, b.Choice, !b.Unlearned, b.Basket
 		case *eventlog.Expired:
 			id, teaches = b.Decision, !b.Unlearned && !w.ledger.isWithdrawn(uint64(i+1))
 		}
-		if o, failed := offers[id], err; teaches && event.Placement == "home" && failed == nil {
+		if o := offers[id]; o != nil && event.Placement == "home" && err == nil {
 			var decoded *offer.Offer
-			if decoded, err = offer.Of(o); err == nil {
-				err = l.Observe(decoded.Round(int(choice), basket))
+			if decoded, err = offer.Of(o); err != nil {
+				break
 			}
-			rounds++
+			var round *vitrine.Round
+			if teaches {
+				round = new(decoded.Round(int(choice), basket))
+			}
+			for _, r := range order.end(id, round, learner.RoundBytes(decoded), uint64(i+1)) {
+				err = cmp.Or(err, l.Observe(r))
+				rounds++
+			}
 		}
 	}
 	if err != nil {
@@ -1174,4 +1193,59 @@ func play(t *testing.T, seed uint64, lasts time.Duration) *world {
 		w.counts["entry: "+strings.TrimPrefix(kind.String(), "*eventlog.")] = n
 	}
 	return w
+}
+
+// ordering says when a learner learns a round: the sale of a decision waits until a later decision without a sale is
+// learned, or all that began earlier have ended.
+type ordering struct {
+	entry   map[string]uint64
+	began   map[string]int64 // of the open decisions
+	maximum int              // bytes that wait
+	settled uint64
+	held    []heldSale
+}
+
+type heldSale struct {
+	entry uint64
+	round vitrine.Round
+	bytes int
+}
+
+// end notes that a decision ended at an entry, with a round that teaches or nil, and returns the rounds to learn.
+func (o *ordering) end(id string, round *vitrine.Round, bytes int, at uint64) (due []vitrine.Round) {
+	delete(o.began, id)
+	isSale := round != nil && round.Choice > 0
+	if isSale {
+		o.held = append(o.held, heldSale{o.entry[id], *round, bytes})
+		slices.SortFunc(o.held, func(a, b heldSale) int { return cmp.Compare(a.entry, b.entry) })
+	}
+	release := func() {
+		for len(o.held) > 0 {
+			waits := 0
+			for _, h := range o.held {
+				waits += h.bytes
+			}
+			if o.held[0].entry > o.settled && waits <= o.maximum {
+				break
+			}
+			due, o.held = append(due, o.held[0].round), o.held[1:]
+		}
+	}
+	if round != nil && !isSale {
+		o.settled = max(o.settled, o.entry[id])
+		release()
+		due = append(due, *round)
+	}
+	first := ""
+	for id, began := range o.began {
+		if first == "" || began < o.began[first] || began == o.began[first] && o.entry[id] < o.entry[first] {
+			first = id
+		}
+	}
+	if first != "" {
+		at = o.entry[first] - 1
+	}
+	o.settled = max(o.settled, at)
+	release()
+	return due
 }

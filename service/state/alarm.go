@@ -76,7 +76,7 @@ func (s *State) resume(p *Placement, sequence uint64, doubtful [2]uint64) {
 	if held.Rounds == 0 {
 		return
 	}
-	for _, w := range append([]*Worker{p.Worker}, p.challengers()...) {
+	for _, w := range p.deciders() {
 		held.Only = p.lessons(w)
 		w.CatchUp(sequence, held)
 	}

@@ -229,7 +229,7 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	case o != nil:
 		p.sound.Closed(c)
 		for _, w := range p.Taught(o) {
-			w.Observe(sequence, o, int(by.Choice), by.Basket)
+			w.Observe(sequence, r.Entry, o, int(by.Choice), by.Basket)
 			if !slices.Contains(s.pendingWake, w) {
 				s.pendingWake = append(s.pendingWake, w)
 			}
@@ -238,7 +238,17 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	default:
 		p.learnedThrough, p.currentVersion = sequence, 0
 	}
+	p.settle(sequence)
 	s.shelve(r, by.Basket)
+}
+
+// settle lets the learners learn the sales of decisions before the oldest open one, except during an alarm.
+func (p *Placement) settle(sequence uint64) {
+	if p.held.After == 0 {
+		for _, w := range p.deciders() {
+			w.Settle(sequence, p.Open.Before(sequence))
+		}
+	}
 }
 
 // leave closes a decision in the comparisons in which it counts. c is nil for a decision that is not learned.
@@ -257,6 +267,7 @@ func (s *State) abandon(r *Record, to status) {
 	r.Status = to
 	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted)
 	r.leave(nil)
+	r.placement.settle(s.Position.Sequence)
 	s.shelve(r, nil)
 }
 

@@ -39,6 +39,7 @@ var (
 	ErrRetryBatch  = errors.New("not in this batch")
 	ErrSame        = errors.New("nothing changes")
 	ErrExpireFirst = errors.New("a decision has to expire first")
+	ErrBehind      = errors.New("the learner is behind") // its queue is full: an import waits
 )
 
 // LossError is returned for a change that would restart a placement's learner, unless the caller permits that.

@@ -29,8 +29,8 @@ func (b *Batch) EvictBefore(entry uint64, since, now int64) (n int) {
 // MaxExpiry is the maximal number of decisions that expire in one proposal.
 const MaxExpiry = 1000
 
-// Late returns the first of a placement's overdue decisions, in order, and whether its memory is exceeded.
-func (s *State) Late(name string, now int64, most int) (late []*Lookup, over bool) {
+// Late returns the first of a placement's overdue decisions, in order, and whether its memory lacks room for the bytes.
+func (s *State) Late(name string, now int64, most, bytes int) (late []*Lookup, over bool) {
 	p := s.Placements[name]
 	if p == nil {
 		return nil, false
@@ -41,7 +41,7 @@ func (s *State) Late(name string, now int64, most int) (late []*Lookup, over boo
 		}
 		late = append(late, &Lookup{Record: r, Was: *r, Offer: s.Offers.Of(r.Entry)})
 	}
-	return late, p.Open.Bytes > p.Config.MemoryBytes
+	return late, p.Open.Bytes+bytes > p.Config.MemoryBytes
 }
 
 // ExpireDue expires late decisions, and evicts those beyond the placement's memory, in the order of their expiry.

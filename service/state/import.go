@@ -1,7 +1,6 @@
 package state
 
 import (
-	"errors"
 	"fmt"
 
 	"vitrine/service/eventlog"
@@ -16,9 +15,6 @@ type ImportedEvents struct {
 	Events  [2]*eventlog.Event
 	Entries [2][]byte
 }
-
-// ErrBehind is returned if a learner's queue is full. An import waits for the learner.
-var ErrBehind = errors.New("the learner is behind")
 
 // Imported adds decisions and their outcomes, all or none.
 func (b *Batch) Imported(v *View, list []ImportedEvents) error {

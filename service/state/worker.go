@@ -84,6 +84,9 @@ func (p *Placement) lasting() []*Worker {
 // Learners are the one that decides, and the former ones.
 func (p *Placement) Learners() []*Worker { return append([]*Worker{p.Worker}, p.former...) }
 
+// deciders are the placement's learner and the variants' own.
+func (p *Placement) deciders() []*Worker { return append([]*Worker{p.Worker}, p.challengers()...) }
+
 // challengers are the variants' own learners.
 func (p *Placement) challengers() (list []*Worker) {
 	if p.Experiment == nil {

@@ -1,0 +1,69 @@
+package learner
+
+import (
+	"cmp"
+	"slices"
+
+	"vitrine/internal/fields"
+)
+
+// ordering keeps the sales that wait. A caller knows a sale at once, but often learns only at the end of the attribution
+// window that a page sold nothing. With sales alone a learner would take nearly all shoppers for buyers at first, and too
+// many later. So a sale waits until all earlier decisions have ended, or a later one without a sale is learned
+// (docs/adr/0120-sales-wait.md).
+type ordering struct {
+	settled uint64 // no sale of a decision up to this entry waits
+	held    []sale // in the order of their decisions
+	bytes   int    // of their rounds
+}
+
+// sale is a sale that waits.
+type sale struct {
+	decision uint64 // entry
+	task
+}
+
+// admit returns the rounds to learn after the round of a decision. The sales that wait take at most the given bytes; the
+// oldest make room.
+func (o *ordering) admit(s sale, maximum int) (due []task) {
+	if s.round.Choice == 0 {
+		return append(o.settle(s.decision, maximum), s.task)
+	}
+	at, _ := slices.BinarySearchFunc(o.held, s, func(a, b sale) int { return cmp.Compare(a.decision, b.decision) })
+	o.held = slices.Insert(o.held, at, s)
+	o.bytes += s.bytes
+	return o.settle(0, maximum)
+}
+
+// settle returns the sales to learn once those of decisions up to an entry wait no longer.
+func (o *ordering) settle(entry uint64, maximum int) (due []task) {
+	o.settled = max(o.settled, entry)
+	for len(o.held) > 0 && (o.held[0].decision <= o.settled || o.bytes > maximum) {
+		due = append(due, o.held[0].task)
+		o.bytes -= o.held[0].bytes
+		o.held[0] = sale{}
+		o.held = o.held[1:]
+	}
+	return due
+}
+
+// drop forgets the sales that wait.
+func (o *ordering) drop() { o.held, o.bytes = nil, 0 }
+
+// clone returns a copy that does not change.
+func (o *ordering) clone() ordering { return ordering{o.settled, slices.Clone(o.held), o.bytes} }
+
+func (o *ordering) fields(f *fields.Fields) {
+	f.Uvarint(&o.settled)
+	fields.List(f, &o.held, func(s *sale, f *fields.Fields) {
+		f.Uvarint(&s.decision)
+		s.task.fields(f)
+		f.Check(s.what == toObserve && s.round.Choice > 0, "a sale that waits is task %d", s.what)
+	})
+	if f.Reads() {
+		for _, s := range o.held {
+			o.bytes += s.bytes
+		}
+	}
+	fields.Ascending(f, "sales", o.held, func(s *sale) uint64 { return s.decision })
+}
