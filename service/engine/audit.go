@@ -20,8 +20,8 @@ import (
 // and gets one outcome, which names an item that was shown. An audit is a replay without learning, and skips invalid
 // entries. It is not safe for concurrent use.
 type Audit struct {
-	state *state.State
-	tasks tasks
+	state      *state.State
+	goroutines goroutines
 }
 
 // NewAudit starts before the first entry, or after the last entry of a snapshot. It builds policies only to
@@ -34,7 +34,7 @@ func NewAudit(build func(setup.Spec) (vitrine.Learner, error), snapshot []byte) 
 		return idle{}, nil
 	}
 	a := new(Audit)
-	a.state = state.NewState(onlyBuilt, a.tasks.Go)
+	a.state = state.NewState(onlyBuilt, a.goroutines.Go)
 	if snapshot != nil {
 		if err := a.state.Restore(snapshot); err != nil {
 			a.Close()
@@ -106,7 +106,7 @@ func (a *Audit) Unchanged(ctx context.Context, log eventlog.Reader,
 // Close ends the audit.
 func (a *Audit) Close() {
 	a.state.Stop()
-	a.tasks.rest()
+	a.goroutines.rest()
 }
 
 // idle is a learner without effect.

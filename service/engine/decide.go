@@ -126,7 +126,7 @@ func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event
 		if !errors.Is(err, state.ErrExpireFirst) {
 			return err
 		}
-		n, err := e.makeRoom(ctx, v.Placement.Name, event.Time, urgent)
+		n, err := e.awaitRoom(ctx, v.Placement.Name, event.Time, urgent)
 		if err != nil {
 			return err
 		}

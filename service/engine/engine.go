@@ -18,16 +18,16 @@ import (
 	"vitrine/service/state"
 )
 
-// tasks counts the running goroutines beside the writer's.
-type tasks struct{ sync.WaitGroup }
+// goroutines counts the running goroutines other than the writer.
+type goroutines struct{ sync.WaitGroup }
 
-// maxRest bounds the wait for stopped tasks: a learner finishes its round, although the result is no longer needed.
+// maxRest bounds the wait for stopped goroutines: a learner finishes its round, although the result is no longer needed.
 const maxRest = time.Second
 
-// rest waits a little for stopped tasks.
-func (t *tasks) rest() {
+// rest waits a little for stopped goroutines.
+func (g *goroutines) rest() {
 	ended := make(chan struct{})
-	go func() { t.Wait(); close(ended) }()
+	go func() { g.Wait(); close(ended) }()
 	select {
 	case <-ended:
 	case <-time.After(maxRest):
@@ -37,9 +37,9 @@ func (t *tasks) rest() {
 // Close waits for the running append. Proposals that are not durable by then fail with ErrStopped. A learner that is
 // still busy after a second ends on its own after its round.
 func (e *Engine) Close() {
-	e.closing.Do(func() { close(e.quit); e.endTasks() })
+	e.closing.Do(func() { close(e.quit); e.cancel() })
 	<-e.stopped
-	e.tasks.rest()
+	e.goroutines.rest()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.state.ReleaseAll() // the budget may outlive the engine

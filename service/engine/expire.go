@@ -6,6 +6,7 @@ import (
 
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
+	"vitrine/service/setup"
 	"vitrine/service/state"
 )
 
@@ -45,7 +46,7 @@ func (e *Engine) expire(ctx context.Context, name string, now int64) (total int,
 // decisions do not wait for their learner: it does not learn from them.
 func (e *Engine) expireSome(ctx context.Context, name string, now int64, urgent bool, most int) (n int, more bool,
 	err error) {
-	late, over := e.late(name, now, most)
+	late, over := e.late(name, now, most, 0)
 	if len(late) == 0 && !over {
 		return 0, false, nil
 	}
@@ -62,11 +63,11 @@ func (e *Engine) expireSome(ctx context.Context, name string, now int64, urgent 
 	return made, made > 0 && made >= len(late), nil
 }
 
-// late returns the first of a placement's overdue decisions, in order, and whether its memory is exceeded.
-func (e *Engine) late(name string, now int64, most int) (late []*state.Lookup, over bool) {
+// late returns the first of a placement's overdue decisions, in order, and whether its memory lacks room for the bytes.
+func (e *Engine) late(name string, now int64, most, bytes int) (late []*state.Lookup, over bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.state.Late(name, now, most)
+	return e.state.Late(name, now, most, bytes)
 }
 
 // readAhead reads the offers of the first decisions, as many as one proposal takes. Deferred decisions need no offer,
@@ -104,12 +105,14 @@ type relief struct {
 	err     error
 }
 
-// maxRelief is how many decisions expire for one that needs room: the next ones need room, too, and others wait.
-const maxRelief = 64
+const (
+	maxRelief   = 64                                         // decisions that expire for one that needs room
+	largestOpen = setup.RecordBytes + setup.MaxDecision + 16 // bytes of an open decision with the longest id
+)
 
-// makeRoom expires some of a placement's overdue decisions, and returns their number. Decisions that find the memory
+// awaitRoom expires some of a placement's overdue decisions, and returns their number. Decisions that find the memory
 // full at the same time wait in line: otherwise each would read the same offers.
-func (e *Engine) makeRoom(ctx context.Context, placement string, now int64, urgent bool) (int, error) {
+func (e *Engine) awaitRoom(ctx context.Context, placement string, now int64, urgent bool) (int, error) {
 	c := &crowding{placement, now, urgent, make(chan relief, 1)}
 	select {
 	case e.crowded <- c:
@@ -128,13 +131,17 @@ func (e *Engine) makeRoom(ctx context.Context, placement string, now int64, urge
 	}
 }
 
-// relieve serves makeRoom until the engine stops.
+// relieve serves awaitRoom until the engine stops.
 func (e *Engine) relieve(ctx context.Context) {
 	for {
 		select {
 		case c := <-e.crowded:
+			if _, isFull := e.late(c.placement, c.now, 0, largestOpen); !isFull { // an earlier call made room
+				c.done <- relief{expired: 1}
+				continue
+			}
 			n, _, err := e.expireSome(ctx, c.placement, c.now, c.urgent, maxRelief)
-			if ctx.Err() != nil { // which is Close's, and not the caller's
+			if ctx.Err() != nil { // Close cancelled it, not the caller
 				err = ErrStopped
 			}
 			c.done <- relief{n, err}

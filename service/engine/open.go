@@ -72,14 +72,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		follower:  follower{leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm, clock: o.Clock},
 	}
-	s := state.NewState(o.Build, e.tasks.Go)
+	s := state.NewState(o.Build, e.goroutines.Go)
 	s.Log, e.state = o.Store, s
 	s.BeginAgain, s.Size, s.Budget = o.BeginAgain, o.Size, o.Budget
 	e.isFollower.Store(o.Follow)
 	err := e.replay(ctx, o)
 	if err != nil {
 		s.Stop()
-		e.tasks.rest()
+		e.goroutines.rest()
 		s.ReleaseAll()
 		return nil, err
 	}
@@ -87,14 +87,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	for _, reached := range s.Reached(state.Unready) {
 		if err := wait(ctx, reached); err != nil {
 			s.Stop()
-			e.tasks.rest()
+			e.goroutines.rest()
 			return nil, err
 		}
 	}
 	s.PublishAll()
 	go e.run(context.WithoutCancel(ctx))
-	ctx, e.endTasks = context.WithCancel(context.WithoutCancel(ctx))
-	e.tasks.Go(func() { e.relieve(ctx) })
+	ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	e.goroutines.Go(func() { e.relieve(ctx) })
 	return e, nil
 }
 

@@ -65,7 +65,7 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*state.Fro
 // VerifySnapshot reads a snapshot as Open does, with its learners, and returns its last entry. It needs the
 // memory of the whole state.
 func VerifySnapshot(build func(setup.Spec) (vitrine.Learner, error), data []byte) (uint64, error) {
-	var l tasks
+	var l goroutines
 	s := state.NewState(build, l.Go)
 	err := s.Restore(data)
 	s.Stop()

@@ -31,17 +31,17 @@ type Engine struct {
 	mu    sync.RWMutex // owned by the writer, which changes the state
 	state *state.State
 
-	proposals chan *proposal
-	crowded   chan *crowding
-	searching chan struct{} // holds a token while a search reads the log
-	found     found         // of the last search; the token guards it
-	quit      chan struct{} // closed by Close
-	stopped   chan struct{} // closed by the writer
-	closing   sync.Once
-	group     []*proposal // for the next commit; owned by the writer
-	failure   error       // why writing stopped; owned by the writer, readable after it stopped
-	tasks     tasks
-	endTasks  context.CancelFunc
+	proposals  chan *proposal
+	crowded    chan *crowding
+	searching  chan struct{} // holds a token while a search reads the log
+	found      found         // of the last search; the token guards it
+	quit       chan struct{} // closed by Close
+	stopped    chan struct{} // closed by the writer
+	closing    sync.Once
+	group      []*proposal // for the next commit; owned by the writer
+	failure    error       // why writing stopped; owned by the writer, readable after it stopped
+	goroutines goroutines
+	cancel     context.CancelFunc // of those that the engine started
 
 	follower
 	proposing
