@@ -8,8 +8,8 @@ import (
 )
 
 // ordering keeps the sales that wait. A caller knows a sale at once, but often learns only at the end of the attribution
-// window that a page sold nothing. With sales alone a learner would take nearly all shoppers for buyers at first, and too
-// many later. So a sale waits until all earlier decisions have ended, or a later one without a sale is learned
+// window that a page sold nothing. With sales alone a learner would take nearly all shoppers for buyers at first, and
+// too many later. So a sale waits until all earlier decisions have ended, or a later one without a sale is learned
 // (docs/adr/0120-sales-wait.md).
 type ordering struct {
 	settled uint64 // no sale of a decision up to this entry waits
@@ -23,8 +23,8 @@ type sale struct {
 	task
 }
 
-// admit returns the rounds to learn after the round of a decision. The sales that wait take at most the given bytes; the
-// oldest make room.
+// admit returns the rounds to learn after the round of a decision. The sales that wait take at most the given bytes;
+// the oldest make room.
 func (o *ordering) admit(s sale, maximum int) (due []task) {
 	if s.round.Choice == 0 {
 		return append(o.settle(s.decision, maximum), s.task)

@@ -22,8 +22,8 @@ func ended(decision uint64, choice vitrine.Choice) sale {
 		Choice: choice}}}
 }
 
-// Sales wait until a later page without a sale is learned, all earlier decisions have ended, or they take too much memory.
-// What waits is saved.
+// Sales wait until a later page without a sale is learned, all earlier decisions have ended, or they take too much
+// memory. What waits is saved.
 func TestSalesWait(t *testing.T) {
 	var o ordering
 	for _, c := range []struct {
@@ -64,8 +64,8 @@ func TestSalesWait(t *testing.T) {
 	}
 }
 
-// A shop reports sales only: other pages end with their attribution window. With sales that wait, auto ends up with little
-// more regret than if it learned all rounds at once; without, it is lost.
+// A shop reports sales only: other pages end with their attribution window. Sales that wait spare auto most of the
+// regret.
 func TestSalesAloneMislead(t *testing.T) {
 	const rounds, window, items, numbers, size = 6000, 1000, 30, 3, 4
 	play := func(seed uint64, waits bool) (regret float64) {
@@ -125,7 +125,7 @@ func TestSalesAloneMislead(t *testing.T) {
 		alone, waiting = alone+play(seed, false), waiting+play(seed, true)
 	}
 	t.Logf("regret in the second half: %.1f, with sales that wait %.1f", alone, waiting)
-	if waiting > alone/3 {
+	if waiting > alone/10 {
 		t.Errorf("sales that wait leave a regret of %.1f in the second half, and sales learned at once %.1f", waiting, alone)
 	}
 }
