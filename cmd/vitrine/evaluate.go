@@ -64,10 +64,8 @@ A policy is a TOML file:
 }
 
 func (c evaluateCmd) Run(ctx context.Context, t terminal) (err error) {
-	if c.Figure != "" {
-		if _, err := formatOf(c.Figure); err != nil {
-			return err
-		}
+	if _, err := formatOf(c.Figure); err != nil {
+		return err
 	}
 	var policies []*judge.Policy
 	for _, path := range c.Policy {

@@ -102,10 +102,8 @@ Variables are columns or expressions of them, with or without a name ("hours = t
 }
 
 func (c fitCmd) Run(ctx context.Context, t terminal) error {
-	if c.Figure != "" {
-		if _, err := formatOf(c.Figure); err != nil {
-			return err
-		}
+	if _, err := formatOf(c.Figure); err != nil {
+		return err
 	}
 	if c.Matrix != "" && c.Format != "text" {
 		return usageError{errors.New("--matrix goes with --format text; the model in JSON has the covariance")}
@@ -271,10 +269,10 @@ func notConverged(c fitCmd, r *choice.Result) error {
 	return hint.New(err, "leave out the variables that predict choices perfectly, or fit a simpler model")
 }
 
-// formatOf returns the format that the name of a picture's file asks for.
+// formatOf returns the format that the name of a picture's file asks for, and any format if there is no picture.
 func formatOf(path string) (figure.Format, error) {
 	for _, f := range figure.Formats() {
-		if filepath.Ext(path) == "."+f.Name {
+		if path == "" || filepath.Ext(path) == "."+f.Name {
 			return f, nil
 		}
 	}
