@@ -45,7 +45,7 @@ type Stats struct {
 
 	PolicyEntry uint64   `json:"policy_entry" doc:"the last entry of the log that the policy has learned from"`
 	Lag         uint64   `json:"lag_rounds" doc:"outcomes that the learner has not processed yet"`
-	Learned     uint64   `json:"learned" doc:"rounds that the learner has learned from"`
+	Learned     uint64   `json:"learned" doc:"rounds that the learner has learned from; a sale waits until it is known which pages of the same time sold nothing"`
 	Skipped     uint64   `json:"skipped" doc:"rounds that the learner refused, on which it panicked, or that came after it broke"`
 	Forgotten   uint64   `json:"forgotten" doc:"rounds that were lost because the learner's saved state could not be read"`
 	Unlearned   uint64   `json:"unlearned" doc:"outcomes and expiries that the learner did not learn from, because its queue was full"`

@@ -1473,7 +1473,7 @@ export interface Stats {
   lag_rounds: number;
   /** Outcomes reported too late to be learned: after the attribution window, or after the decision had left memory. Their revenue counts. */
   late: number;
-  /** Rounds that the learner has learned from. */
+  /** Rounds that the learner has learned from; a sale waits until it is known which pages of the same time sold nothing. */
   learned: number;
   /** Bytes of remembered decisions. */
   memory_bytes: number;

@@ -1482,7 +1482,7 @@ class Stats(TypedDict):
     late: int
     """Outcomes reported too late to be learned: after the attribution window, or after the decision had left memory. Their revenue counts."""
     learned: int
-    """Rounds that the learner has learned from."""
+    """Rounds that the learner has learned from; a sale waits until it is known which pages of the same time sold nothing."""
     memory_bytes: int
     """Bytes of remembered decisions."""
     memory_seconds: NotRequired[float]
