@@ -10,11 +10,13 @@ import (
 // ordering keeps the sales that wait. A caller knows a sale at once, but often learns only at the end of the attribution
 // window that a page sold nothing. With sales alone a learner would take nearly all shoppers for buyers at first, and
 // too many later. So a sale waits until all earlier decisions have ended, or a later one without a sale is learned
-// (docs/adr/0120-sales-wait.md).
+// (docs/adr/0120-sales-wait.md). Once many pages without a sale are learned, a few sales may be ahead of them.
 type ordering struct {
-	settled uint64 // no sale of a decision up to this entry waits
-	held    []sale // in the order of their decisions
-	bytes   int    // of their rounds
+	settled uint64   // no sale of a decision up to this entry waits
+	unsold  uint64   // number of rounds without a sale
+	ahead   []uint64 // the later decisions whose sales are learned
+	held    []sale   // in the order of their decisions
+	bytes   int      // of their rounds
 }
 
 // sale is a sale that waits.
@@ -23,10 +25,17 @@ type sale struct {
 	task
 }
 
+// Sales may be ahead as long as they are at most maxAhead, and one for each unsoldAhead rounds without a sale.
+const (
+	maxAhead    = 32
+	unsoldAhead = 8
+)
+
 // admit returns the rounds to learn after the round of a decision. The sales that wait take at most the given bytes;
 // the oldest make room.
 func (o *ordering) admit(s sale, maximum int) (due []task) {
 	if s.round.Choice == 0 {
+		o.unsold++
 		return append(o.settle(s.decision, maximum), s.task)
 	}
 	at, _ := slices.BinarySearchFunc(o.held, s, func(a, b sale) int { return cmp.Compare(a.decision, b.decision) })
@@ -37,8 +46,18 @@ func (o *ordering) admit(s sale, maximum int) (due []task) {
 
 // settle returns the sales to learn once those of decisions up to an entry wait no longer.
 func (o *ordering) settle(entry uint64, maximum int) (due []task) {
-	o.settled = max(o.settled, entry)
-	for len(o.held) > 0 && (o.held[0].decision <= o.settled || o.bytes > maximum) {
+	if entry > o.settled {
+		o.settled = entry
+		o.ahead = slices.DeleteFunc(o.ahead, func(decision uint64) bool { return decision <= entry })
+	}
+	for len(o.held) > 0 {
+		switch decision := o.held[0].decision; {
+		case decision <= o.settled:
+		case uint64(len(o.ahead)) < min(maxAhead, o.unsold/unsoldAhead):
+			o.ahead = append(o.ahead, decision)
+		case o.bytes <= maximum:
+			return due
+		}
 		due = append(due, o.held[0].task)
 		o.bytes -= o.held[0].bytes
 		o.held[0] = sale{}
@@ -48,13 +67,18 @@ func (o *ordering) settle(entry uint64, maximum int) (due []task) {
 }
 
 // drop forgets the sales that wait.
-func (o *ordering) drop() { o.held, o.bytes = nil, 0 }
+func (o *ordering) drop() { *o = ordering{settled: o.settled} }
 
 // clone returns a copy that does not change.
-func (o *ordering) clone() ordering { return ordering{o.settled, slices.Clone(o.held), o.bytes} }
+func (o *ordering) clone() ordering {
+	c := *o
+	c.ahead, c.held = slices.Clone(o.ahead), slices.Clone(o.held)
+	return c
+}
 
 func (o *ordering) fields(f *fields.Fields) {
-	f.Uvarint(&o.settled)
+	f.Uvarint(&o.settled, &o.unsold)
+	fields.Integers(f, &o.ahead)
 	fields.List(f, &o.held, func(s *sale, f *fields.Fields) {
 		f.Uvarint(&s.decision)
 		s.task.fields(f)
@@ -65,5 +89,6 @@ func (o *ordering) fields(f *fields.Fields) {
 			o.bytes += s.bytes
 		}
 	}
+	f.Check(len(o.ahead) <= maxAhead, "%d sales are ahead", len(o.ahead))
 	fields.Ascending(f, "sales", o.held, func(s *sale) uint64 { return s.decision })
 }

@@ -56,6 +56,14 @@ func TestSalesWait(t *testing.T) {
 		}
 		expect.Equal(t, fmt.Sprint(learned), c.want, c.what)
 	}
+	for decision := range uint64(2*unsoldAhead - 2) { // two were before
+		o.admit(ended(decision, 0), 1000)
+	}
+	for k, want := range []int{1, 1, 0} {
+		expect.Equal(t, len(o.admit(ended(uint64(22+k), 1), 1000)), want, "a sale ahead of others", k)
+	}
+	expect.Equal(t, len(o.admit(ended(23, 0), 1000)), 2, "a page without a sale, and the sale that may be ahead now")
+	o.admit(ended(29, 1), 1000)
 	if o.admit(ended(30, 1), 1000); len(o.held) != 1 {
 		t.Fatal(o)
 	}

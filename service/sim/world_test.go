@@ -1196,12 +1196,14 @@ func play(t *testing.T, seed uint64, lasts time.Duration) *world {
 }
 
 // ordering says when a learner learns a round: the sale of a decision waits until a later decision without a sale is
-// learned, or all that began earlier have ended.
+// learned, or all that began earlier have ended. One for each eight rounds without a sale may be ahead, up to 32.
 type ordering struct {
 	entry   map[string]uint64
 	began   map[string]int64 // of the open decisions
 	maximum int              // bytes that wait
 	settled uint64
+	unsold  int
+	ahead   []uint64
 	held    []heldSale
 }
 
@@ -1225,13 +1227,19 @@ func (o *ordering) end(id string, round *vitrine.Round, bytes int, at uint64) (d
 			for _, h := range o.held {
 				waits += h.bytes
 			}
-			if o.held[0].entry > o.settled && waits <= o.maximum {
-				break
+			o.ahead = slices.DeleteFunc(o.ahead, func(entry uint64) bool { return entry <= o.settled })
+			switch next := o.held[0].entry; {
+			case next <= o.settled:
+			case len(o.ahead) < min(32, o.unsold/8):
+				o.ahead = append(o.ahead, next)
+			case waits <= o.maximum:
+				return
 			}
 			due, o.held = append(due, o.held[0].round), o.held[1:]
 		}
 	}
 	if round != nil && !isSale {
+		o.unsold++
 		o.settled = max(o.settled, o.entry[id])
 		release()
 		due = append(due, *round)
