@@ -10,7 +10,7 @@ import (
 // ordering keeps the sales that wait. A caller knows a sale at once, but often learns only at the end of the attribution
 // window that a page sold nothing. With sales alone a learner would take nearly all shoppers for buyers at first, and
 // too many later. So a sale waits until all earlier decisions have ended, or a later one without a sale is learned
-// (docs/adr/0120-sales-wait.md). Once many pages without a sale are learned, a few sales may be ahead of them.
+// (docs/adr/0120-sales-wait.md). A few sales may be ahead.
 type ordering struct {
 	settled uint64   // no sale of a decision up to this entry waits
 	unsold  uint64   // number of rounds without a sale
@@ -25,10 +25,10 @@ type sale struct {
 	task
 }
 
-// Sales may be ahead as long as they are at most maxAhead, and one for each unsoldAhead rounds without a sale.
+// As many sales may be ahead as rounds without a sale are learned, and a few more, but at most maxAhead.
 const (
-	maxAhead    = 32
-	unsoldAhead = 8
+	fewAhead = 8
+	maxAhead = 32
 )
 
 // admit returns the rounds to learn after the round of a decision. The sales that wait take at most the given bytes;
@@ -53,7 +53,7 @@ func (o *ordering) settle(entry uint64, maximum int) (due []task) {
 	for len(o.held) > 0 {
 		switch decision := o.held[0].decision; {
 		case decision <= o.settled:
-		case uint64(len(o.ahead)) < min(maxAhead, o.unsold/unsoldAhead):
+		case uint64(len(o.ahead)) < min(maxAhead, fewAhead+o.unsold):
 			o.ahead = append(o.ahead, decision)
 		case o.bytes <= maximum:
 			return due
