@@ -77,9 +77,9 @@ func (AtMost) hereditary() bool { return true }
 //
 //	{S in c : r_i ≥ minimum for all i in S}
 //
-// where a nil revenue means 1 for all. Revenues belong to a request, so use the result for that request only, as Feasible in its [vitrine.Context]. Floor
-// supports [AtMost] and [Quota], and returns an error for other families. It also returns an error if no set remains
-// because a required item falls below the floor or too few items reach it.
+// where a nil revenue means 1 for all. Revenues belong to a request, so use the result for that request only, as
+// Feasible in its [vitrine.Context]. Floor supports [AtMost] and [Quota], and returns an error for other families. It
+// also returns an error if no set remains because a required item falls below the floor or too few items reach it.
 func Floor(c vitrine.Constraint, revenue []float64, minimum float64) (vitrine.Constraint, error) {
 	var r Rules
 	switch c := c.(type) {

@@ -116,7 +116,8 @@ func TestNumberedGroupsAreListedGroups(t *testing.T) {
 				t.Fatalf("%+v: item %d is in no set: %v", q, i, hidden != nil && hidden[i])
 			}
 		}
-		expect.List(fatal.T(t), family.MaxGain(nil, u), same.MaxGain(nil, u), q, "the largest gains are those of")
+		expect.List(fatal.T(t), family.MaxGain(nil, u), same.MaxGain(nil, u), q,
+			"the largest gains of the same family")
 		got, _ := assortment.Maximize(nil, family, u, nil)
 		if want, _ := assortment.Maximize(nil, same, u, nil); !slices.Equal(got, want) {
 			t.Fatalf("%+v: the best set is %v, want %v", q, got, want)

@@ -39,7 +39,7 @@ func TestEpsGreedyEpochs(t *testing.T) {
 			mle.Adam{Rate: o.Rate, Steps: o.Steps}.Minimize(&mle.NLL{Model: l.model, Choices: epoch}, w)
 			epoch.Reset()
 		}
-		expect.List(fatal.T(t), l.w, w, "after round", s+1, "the parameters are not those of the schedule")
+		expect.List(fatal.T(t), l.w, w, "after round", s+1, "the parameters differ from the schedule's")
 	}
 }
 

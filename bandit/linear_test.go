@@ -141,7 +141,7 @@ func TestBasesAreChecked(t *testing.T) {
 	o := DefaultUCBOptions()
 	o.Intercept = true
 	expect.Prefix(NewUCBOn(p, utility.NewQuadratic(paperFeatures), o))(t,
-		"intercept = true: the learner has a utility of its own,", "an intercept beside a basis")
+		"intercept = true: the learner has a utility of its own,", "an intercept next to a basis")
 }
 
 // A legal feature with a product beyond the bound is learned from by a gentler slope: the utility at the estimate is

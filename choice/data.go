@@ -263,7 +263,8 @@ func clip[T any](s []T) []T {
 	return append(make([]T, 0, len(s)), s...)
 }
 
-// Data returns the choices, or an error if there are none or a name is a duplicate. The Builder must not be used afterwards.
+// Data returns the choices. Without a choice, or with a name given twice, it returns an error. The Builder must not be
+// used afterwards.
 func (b *Builder) Data() (*Data, error) {
 	if b.data.Choices == 0 {
 		return nil, fmt.Errorf("there are no choices")
@@ -341,7 +342,8 @@ func (d *Data) locate(s int) (*block, int) {
 	return b, s - b.first
 }
 
-// Slice returns the choices [from, to), as far as they exist, or an error if there are none. Panels and clusters keep their numbers.
+// Slice returns the existing ones of the choices [from, to), or an error without any. Panels and clusters keep their
+// numbers.
 func (d *Data) Slice(from, to int) (*Data, error) {
 	return d.Filter(func(s int) bool { return s >= from && s < to })
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/config"

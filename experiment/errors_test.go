@@ -216,7 +216,7 @@ func TestFinishedUnitsOutliveAPanic(t *testing.T) {
 	expect.Refused(experiment.Run(t.Context(), small(best(), policy("broken", broken)),
 		experiment.Options{Dir: dir, Workers: 1}))(t, "a policy that panics")
 	expect.Equal(t, bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")), 4,
-		"finished units are kept beside one that panics")
+		"finished units are kept although one panics")
 }
 
 // speechless is a learner without a policy.

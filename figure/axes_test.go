@@ -3,9 +3,9 @@ package figure
 import (
 	"testing"
 
-	"vitrine/internal/expect"
-
 	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/expect"
 )
 
 // Small values spread over the axis like large ones, and an axis around one value is never empty.

@@ -4,10 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"vitrine/internal/expect"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/internal/expect"
 )
 
 // 1, 2, 3, 4, 10 have the mean 4 and the squared deviations 9 + 4 + 1 + 0 + 36 = 50, so the variance is 12.5 and the

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"vitrine/internal/expect"
-
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
+
+	"vitrine/internal/expect"
 )
 
 func TestSpread(t *testing.T) {

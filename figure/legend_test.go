@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"vitrine/internal/expect"
-
 	"gonum.org/v1/plot/vg"
+
+	"vitrine/internal/expect"
 )
 
 // There are as few rows as the width permits, as even as possible. A column is as wide as its widest name.

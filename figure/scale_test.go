@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"vitrine/internal/expect"
-
 	"pgregory.net/rapid"
+
+	"vitrine/internal/expect"
 )
 
 func texts(ticks []tick) []string {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"testing"
 
-	"vitrine/internal/expect"
-
 	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/expect"
 )
 
 func panelOf(policies ...string) Panel {

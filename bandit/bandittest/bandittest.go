@@ -12,14 +12,13 @@ import (
 	"sync"
 	"testing"
 
-	"vitrine/internal/expect"
-	"vitrine/internal/fatal"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 )
 
 // numProbes is the number of contexts on which policies are compared. A policy

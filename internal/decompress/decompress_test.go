@@ -7,11 +7,11 @@ import (
 	"io"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"vitrine/internal/decompress"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 func TestReader(t *testing.T) {

@@ -103,7 +103,7 @@ func (a *arena) guard(t *testing.T, what string, call func() []float64) []float6
 			t.Fatalf("%s: %v", what, fault)
 		}
 		for _, p := range a.canaries {
-			expect.Equal(fatal.T(t), *p, canary, what, "writes beside its arguments")
+			expect.Equal(fatal.T(t), *p, canary, what, "writes outside its arguments")
 		}
 	}()
 	return call()

@@ -390,7 +390,7 @@ func TestLearn(t *testing.T) {
 		if err != nil || c.Split().Schema() != s {
 			t.Fatal(err)
 		}
-		expect.List(t, c.Rows(), want.Rows(), "after", seen, "the rows are not those of a new catalogue")
+		expect.List(t, c.Rows(), want.Rows(), "after", seen, "the rows differ from a new catalogue's")
 		expect.Equal(t, slices.Equal(c.Rows(), before), seen.Feature == "place", "after", seen, "the rows are the same")
 	}
 }

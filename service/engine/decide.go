@@ -126,11 +126,11 @@ func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event
 		if !errors.Is(err, state.ErrExpireFirst) {
 			return err
 		}
-		n, err := e.awaitRoom(ctx, v.Placement.Name, event.Time, urgent)
+		made, err := e.awaitRoom(ctx, v.Placement.Name, event.Time, urgent)
 		if err != nil {
 			return err
 		}
-		urgent = n == 0 // the learner lacks room for them, unless another caller was quicker
+		urgent = !made // the learner lacks room for them, unless another caller was quicker
 	}
 }
 

@@ -99,35 +99,34 @@ type crowding struct {
 	done      chan relief
 }
 
-// relief is how many decisions expired.
+// relief says whether there is room now, as far as one pass made it.
 type relief struct {
-	expired int
-	err     error
+	made bool
+	err  error
 }
 
-const (
-	maxRelief   = 64                                         // decisions that expire for one that needs room
-	largestOpen = setup.RecordBytes + setup.MaxDecision + 16 // bytes of an open decision with the longest id
-)
+// maxRelief is the number of decisions that expire for one that needs room.
+const maxRelief = 64
 
-// awaitRoom expires some of a placement's overdue decisions, and returns their number. Decisions that find the memory
-// full at the same time wait in line: otherwise each would read the same offers.
-func (e *Engine) awaitRoom(ctx context.Context, placement string, now int64, urgent bool) (int, error) {
+// awaitRoom expires some of a placement's overdue decisions, unless there is room by then, and returns false if it
+// could do neither. Decisions that find the memory full at the same time wait in line: otherwise each would read the
+// same offers.
+func (e *Engine) awaitRoom(ctx context.Context, placement string, now int64, urgent bool) (made bool, err error) {
 	c := &crowding{placement, now, urgent, make(chan relief, 1)}
 	select {
 	case e.crowded <- c:
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return false, ctx.Err()
 	case <-e.stopped:
-		return 0, e.stop()
+		return false, e.stop()
 	}
 	select {
 	case r := <-c.done:
-		return r.expired, r.err
+		return r.made, r.err
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return false, ctx.Err()
 	case <-e.stopped:
-		return 0, e.stop()
+		return false, e.stop()
 	}
 }
 
@@ -136,15 +135,15 @@ func (e *Engine) relieve(ctx context.Context) {
 	for {
 		select {
 		case c := <-e.crowded:
-			if _, isFull := e.late(c.placement, c.now, 0, largestOpen); !isFull { // an earlier call made room
-				c.done <- relief{expired: 1}
+			if _, isFull := e.late(c.placement, c.now, 0, setup.MaxRecordBytes); !isFull { // an earlier call made room
+				c.done <- relief{made: true}
 				continue
 			}
 			n, _, err := e.expireSome(ctx, c.placement, c.now, c.urgent, maxRelief)
 			if ctx.Err() != nil { // Close cancelled it, not the caller
 				err = ErrStopped
 			}
-			c.done <- relief{n, err}
+			c.done <- relief{n > 0, err}
 		case <-e.stopped:
 			return
 		}

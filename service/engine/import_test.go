@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"vitrine/service/page"
-
 	"vitrine"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
@@ -16,6 +14,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/page"
 )
 
 // past returns a decision of another log that showed two items of three.

@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/service/page"
-
 	"vitrine"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 

@@ -199,7 +199,7 @@ func TestOpeningIsNeverRefused(t *testing.T) {
 		put(t, e, "home", strings.Replace(shop, "200000", "240000", 1)) // less than before
 	}
 	o.Snapshot, o.Budget = []byte("none"), budget.New(1000)
-	expect.Refused(engine.Open(t.Context(), o))(t, "a snapshot that is none is opened")
+	expect.Refused(engine.Open(t.Context(), o))(t, "a file that is no snapshot is opened")
 	o.Snapshot, o.Store = nil, copied(t, store)
 	fatal.Or(o.Store.Append(t.Context(), []byte("no event")))(t)
 	if _, err := engine.Open(t.Context(), o); err == nil || o.Budget.Usage().Placements != 0 {

@@ -101,7 +101,7 @@ func (q *Queue[R]) Since(r R) int64 {
 // Each yields the decisions in any order, quickly. They must not change meanwhile.
 func (q *Queue[R]) Each() iter.Seq[R] { return slices.Values(q.heap) }
 
-// Before returns the entry before that of the decision that expires first, or the given entry without any.
+// Before returns the last entry before the decision that expires first, or the given entry if no decision waits.
 func (q *Queue[R]) Before(entry uint64) uint64 {
 	if len(q.heap) > 0 {
 		_, first, _ := q.heap[0].Began()

@@ -10,13 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"vitrine/service/page"
-
 	"github.com/parquet-go/parquet-go"
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/importer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"vitrine/service/page"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -16,6 +14,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/importer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 

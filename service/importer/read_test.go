@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"vitrine/service/page"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
@@ -21,6 +19,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/importer"
 	"vitrine/service/offer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 

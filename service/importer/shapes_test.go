@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/service/page"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
@@ -24,6 +22,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/importer"
 	"vitrine/service/offer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 

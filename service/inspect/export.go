@@ -83,7 +83,8 @@ func ExportPlacement(ctx context.Context, store eventlog.Log, data, placement st
 			return err
 		}
 		from = max(from, log.First)
-		if err = log.Export(ctx, out, Decisions{Placement: placement, From: &from}); out.yes || !errors.Is(err, eventlog.ErrRemoved) {
+		err = log.Export(ctx, out, Decisions{Placement: placement, From: &from})
+		if out.yes || !errors.Is(err, eventlog.ErrRemoved) {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // A running service's log and a copy of it export the same bytes, from a placement's creation on. Policies are judged by
-// its decisions, and not by those of a deleted placement of its name.
+// its own decisions. A deleted placement of the same name does not count.
 func TestExportPlacement(t *testing.T) {
 	ctx, data := t.Context(), t.TempDir()
 	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"vitrine/service/page"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,6 +13,7 @@ import (
 	"vitrine/offpolicy"
 	"vitrine/service/engine"
 	"vitrine/service/offer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 

@@ -44,7 +44,7 @@ func (o *ordering) admit(s sale, maximum int) (due []task) {
 	return o.settle(0, maximum)
 }
 
-// settle returns the sales to learn once those of decisions up to an entry wait no longer.
+// settle lets the sales of decisions up to an entry go, and returns the rounds to learn.
 func (o *ordering) settle(entry uint64, maximum int) (due []task) {
 	if entry > o.settled {
 		o.settled = entry

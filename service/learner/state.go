@@ -2,7 +2,6 @@ package learner
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 
@@ -208,25 +207,16 @@ func (g *Gap) fields(f *fields.Fields) {
 	}
 }
 
-// rounds yields the tasks that are rounds.
-func (s *State) rounds() iter.Seq[*task] {
-	return func(yield func(*task) bool) {
-		for i := range s.since {
-			if t := &s.since[i]; t.what == toObserve && !yield(t) {
-				return
-			}
-		}
-		for i := range s.ordering.held {
-			if !yield(&s.ordering.held[i].task) {
-				return
-			}
-		}
-	}
-}
-
 // fit returns an error if the queued rounds do not suit a configuration.
 func (s *State) fit(spec *setup.Spec) error {
-	for t := range s.rounds() {
+	tasks := slices.Clone(s.since)
+	for _, h := range s.ordering.held {
+		tasks = append(tasks, h.task)
+	}
+	for _, t := range tasks {
+		if t.what != toObserve {
+			continue
+		}
 		if x := t.round.Context.Features; x != nil && x.RawMatrix().Cols != spec.Features {
 			return fmt.Errorf("the state has a round of items with %d numbers, of %d each", x.RawMatrix().Cols,
 				spec.Features)

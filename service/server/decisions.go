@@ -91,7 +91,7 @@ func (s *Server) try(c *call) error {
 		return err
 	}
 	const rows = 4 // for the candidates, their utilities and the policy's gradients
-	if err := c.Reserve(rows * (c.memory.Held(budget.Work) - c.memory.Held(budget.Body))); err != nil {
+	if err := c.memory.Reserve(c.ctx, rows*(c.memory.Held(budget.Work)-c.memory.Held(budget.Body))); err != nil {
 		return err
 	}
 	o, why, err := s.engine.Try(c.ctx, v, r, c.now)

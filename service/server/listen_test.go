@@ -80,7 +80,7 @@ func TestRefusesToBeOpen(t *testing.T) {
 	keyed, _ := locked(t, key.Table())
 	_, stop := keyed.run(server.Listen{Address: ":0"})
 	expect.Error(t, stop(), nil)
-	expect.Contains(t, keyed.log.String(), "without encryption", "nobody is warned of keys in the clear")
+	expect.Contains(t, keyed.log.String(), "without encryption", "keys in the clear come with a warning")
 }
 
 // A request in progress when the service stops gets its answer, new ones are refused, and subscribers of
@@ -463,7 +463,8 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	expect.Part(started(t, nil).Run(t.Context(), server.Listen{Address: "127.0.0.1:0",
-		Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}))(t, "key.pem: tls", "a key that is none")
+		Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}))(t, "key.pem: tls",
+		"a file without a key")
 }
 
 // A caller who reads the answer only after the whole body learns that it was too large. A caller who asks first does not

@@ -220,8 +220,8 @@ func (s *Server) routes() (all []*route) {
 		gives(200, api.LearnerState{}))
 	if s.options.Export != nil {
 		on("GET "+placement+"/export", export, s.export, op("export", "The decisions of a placement that are in "+
-			"the log, with their outcomes, a line of JSON each, as vitrine export writes them, without those of "+
-			"a deleted placement of the same name. Four exports run at a time, two of them with the same key; "+
+			"the log, with their outcomes, a line of JSON each, as vitrine export writes them. A deleted "+
+			"placement of the same name does not count. Four exports run at a time, two of them with the same key; "+
 			"one more gets 503. An export ends if its reader stops reading for ten seconds.").
 			gives(200, content{mediaType: asLines}))
 	}

@@ -10,6 +10,8 @@ const (
 	// RecordBytes is the size of a remembered decision without its id, including its places in the index and among the
 	// open or the closed decisions.
 	RecordBytes = 136
+	// MaxRecordBytes is its size with the longest id.
+	MaxRecordBytes = RecordBytes + MaxDecision + 16
 	// EvictedShare is the part of a placement's memory for the names of evicted decisions.
 	EvictedShare = 16
 )
@@ -42,7 +44,7 @@ func (c *Config) maxRecord() int {
 	if c.LogItems == "all" {
 		rows = c.MaxItems
 	}
-	return RecordBytes + MaxDecision + 16 + RoundBytes(min(rows*(c.schema.Width()+1), eventlog.MaxBatch/8), c.MaxSize)
+	return MaxRecordBytes + RoundBytes(min(rows*(c.schema.Width()+1), eventlog.MaxBatch/8), c.MaxSize)
 }
 
 // rowBytes returns the bytes of the numbers and of the places of the items shown. An allocator rounds up by

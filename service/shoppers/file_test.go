@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"vitrine/internal/expect"
-	_ "vitrine/internal/rapidseed"
-
 	"vitrine/internal/fatal"
+	_ "vitrine/internal/rapidseed"
 )
 
 func reopened(t *testing.T, f *File, path string) *File {

@@ -21,11 +21,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"vitrine"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"vitrine"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"

@@ -238,12 +238,12 @@ func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, by 
 	default:
 		p.learnedThrough, p.currentVersion = sequence, 0
 	}
-	p.settle(sequence)
+	p.releaseSales(sequence)
 	s.shelve(r, by.Basket)
 }
 
-// settle lets the learners learn the sales of decisions before the oldest open one, except during an alarm.
-func (p *Placement) settle(sequence uint64) {
+// releaseSales lets the learners learn the sales of decisions before the oldest open one, except during an alarm.
+func (p *Placement) releaseSales(sequence uint64) {
 	if p.held.After == 0 {
 		for _, w := range p.deciders() {
 			w.Settle(sequence, p.Open.Before(sequence))
@@ -267,7 +267,7 @@ func (s *State) abandon(r *Record, to status) {
 	r.Status = to
 	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted)
 	r.leave(nil)
-	r.placement.settle(s.Position.Sequence)
+	r.placement.releaseSales(s.Position.Sequence)
 	s.shelve(r, nil)
 }
 

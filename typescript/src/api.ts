@@ -1660,7 +1660,7 @@ export interface Routes {
   explain: { takes: { path: { name: string; id: string }; query?: { "search"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Explanation };
   /** Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost. */
   explainByID: { takes: { path: { id: string }; query?: { "search"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Explanation };
-  /** The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them, without those of a deleted placement of the same name. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds. */
+  /** The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. A deleted placement of the same name does not count. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds. */
   export: { takes: { path: { name: string } }; answer: Response };
   /** A decision that is remembered, and its outcome. */
   getDecision: { takes: { path: { name: string; id: string }; query?: { "search"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Decision };

@@ -1721,7 +1721,7 @@ class Routes:
         return answer
 
     def export(self, name: str, /) -> Iterator[Any]:
-        """The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them, without those of a deleted placement of the same name. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds."""
+        """The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. A deleted placement of the same name does not count. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds."""
         return self._lines(f"/v1/placements/{_part(name)}/export", {}, {})
 
     def get_decision(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:
@@ -2041,7 +2041,7 @@ class AsyncRoutes:
         return answer
 
     def export(self, name: str, /) -> AsyncIterator[Any]:
-        """The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them, without those of a deleted placement of the same name. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds."""
+        """The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. A deleted placement of the same name does not count. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds."""
         return self._lines(f"/v1/placements/{_part(name)}/export", {}, {})
 
     async def get_decision(self, name: str, id: str, /, *, search: Parameter = None, entry: Parameter = None) -> Decision:

@@ -144,7 +144,7 @@ func TestPartsOfSnapshots(t *testing.T) {
 	heir := connect(t, over)
 	fatal.If(t, put(heir, 8))
 	natslog.Age(s, time.Minute, time.Minute)
-	expect.Refused(put(s, 7))(t, "a process that was fenced puts a snapshot beside the log")
+	expect.Refused(put(s, 7))(t, "a process that was fenced puts a snapshot")
 	if got, _, err := heir.LastSnapshot(t.Context()); err != nil || got.Sequence != 8 {
 		t.Errorf("the last snapshot is of entry %d, %v, want 8", got.Sequence, err)
 	}

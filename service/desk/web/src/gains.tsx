@@ -17,7 +17,7 @@ export interface Gain {
 // overWords names what a placement is compared with.
 const overWords = (over: string, ofVariant: boolean) => (ofVariant ? over : over === "holdout" || over === "baseline" ? "your own pages" : over === "chance" ? "random pages" : over);
 
-// modeWords says who sees what, and while nothing is watched.
+// modeWords says who sees what, and how long no alarm can ring.
 export function modeWords(p: Entry): string {
   const watch = p.unwatched_decisions && p.health.every((h) => h.level === "note") ? ` · no alarm can ring in the next ${plural(p.unwatched_decisions, "visit")}` : "";
   return (p.holdout_share ? `${portion(p.holdout_share)} of shoppers always see your own pages, for comparison · ` : "") + modeOf(p) + watch;

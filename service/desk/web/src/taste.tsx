@@ -32,7 +32,7 @@ export function Effects(props: { of: Effect; currency?: string | undefined }) {
   return isCurve(props.of) ? <Curves {...props} /> : <Values of={props.of} />;
 }
 
-// NoTastes says why nothing is known.
+// NoTastes says why tastes are unknown.
 export function NoTastes(props: { of: Insight }) {
   return <Empty>{props.of.policy === "uniform" ? "Random pages learn nothing about tastes." : "Nothing is known about tastes yet: they show after the first outcomes, for numbers and categories."}</Empty>;
 }

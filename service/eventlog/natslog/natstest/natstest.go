@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/internal/fatal"
-
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"vitrine/internal/fatal"
 )
 
 // patience is how long a server may take to start, even on a busy machine.

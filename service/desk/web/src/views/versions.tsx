@@ -100,7 +100,7 @@ export default function Versions(props: { name: string }) {
   );
 }
 
-// sentence writes a note as a sentence. Those of the service name settings.
+// sentence writes a note as a sentence. The service's own notes name settings.
 const sentence = (note: string) => end(note.replace(/^(before a change of )([a-z_]+(?:, [a-z_]+)*)$/, (_, of, names) => of + names.split(", ").map((n: string) => (title(n) === n ? n : `“${title(n)}”`)).join(", ")));
 
 const end = (s: string) => s.charAt(0).toLocaleUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? "" : ".");
