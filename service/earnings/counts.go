@@ -115,6 +115,14 @@ func (b *bins) add(o *offer.Closed) {
 	to.Predicted += 1 - o.Outside
 }
 
+// merge adds other bins.
+func (b *bins) merge(other *bins) {
+	for i, from := range other {
+		b[i].Rounds, b[i].Purchases = b[i].Rounds+from.Rounds, b[i].Purchases+from.Purchases
+		b[i].Predicted += from.Predicted
+	}
+}
+
 func (b *bins) fields(f *fields.Fields) {
 	for i := range b {
 		f.Uvarint(&b[i].Rounds, &b[i].Purchases)

@@ -19,6 +19,9 @@ import (
 // The test in sales, which is faster, spends the last fifth. Period 0 is the learner's apprenticeship, and is not
 // tested.
 //
+// Predictions are compared with decisions that were made after the learner had learned of its first 500. In a shop that
+// reports only sales these end with their attribution window: until then its policy knows little but sales.
+//
 // An alarm about earnings stays until an operator clears it. An alarm about sales ends by itself once sales are back.
 type Guard struct {
 	Watch    Watch
@@ -72,6 +75,7 @@ type sums struct {
 
 // guarded are a cohort's sums.
 type guarded struct {
+	foretold  bool // whether its predictions are compared
 	earned    confseq.Block
 	estimated confseq.Block
 	predicted float64
@@ -109,6 +113,9 @@ func (g *Guard) Restart(entry uint64) {
 		sales: g.sales.again(g.Watch.Window)}
 }
 
+// Untaught notes that another learner begins. Call it before Restart.
+func (g *Guard) Untaught() { g.sales.taught = 0 }
+
 // Forget drops the delays of sales and the revenue of an average sale. Call it before Restart if either may change.
 func (g *Guard) Forget() { g.sales = sales{} }
 
@@ -119,7 +126,8 @@ func (g *Guard) watches(entry uint64) bool { return entry > g.since && g.Alarm()
 func (g *Guard) Enter(entry uint64, time int64, o *offer.Offer, own bool) {
 	if g.watches(entry) {
 		g.cohorts.Enter(time/g.Watch.Cohort(), func() guarded {
-			return guarded{earned: g.earned.Begin(), estimated: g.estimated.Begin(), baseline: g.baseline.Begin()}
+			return guarded{foretold: g.sales.foretells(), earned: g.earned.Begin(), estimated: g.estimated.Begin(),
+				baseline: g.baseline.Begin()}
 		})
 	}
 	g.sales.enter(entry, time, o, own)
@@ -225,13 +233,11 @@ func (g *Guard) take(c *guarded, at int64, entry uint64) {
 		}
 	}
 	g.earned.Add(&c.earned)
-	g.estimated.Add(&c.estimated)
-	g.predicted += c.predicted
 	g.lead.Add(&c.lead)
-	for i := range g.bins {
-		to, from := &g.bins[i], &c.bins[i]
-		to.Rounds, to.Purchases = to.Rounds+from.Rounds, to.Purchases+from.Purchases
-		to.Predicted += from.Predicted
+	if g.sales.taught += c.estimated.Sums.N; c.foretold {
+		g.estimated.Add(&c.estimated)
+		g.predicted += c.predicted
+		g.bins.merge(&c.bins)
 	}
 	if g.period > 0 && at-g.begun < int64(firstWeek) {
 		g.first.Add(&c.earned)

@@ -28,6 +28,7 @@ func copyOf[T any](v *T) *T {
 }
 
 func (c *guarded) fields(f *fields.Fields) {
+	f.Flag(&c.foretold)
 	f.Float(&c.predicted)
 	for _, b := range []*confseq.Block{&c.earned, &c.estimated, &c.lead, &c.baseline} {
 		b.Fields(f)
@@ -36,7 +37,7 @@ func (c *guarded) fields(f *fields.Fields) {
 }
 
 func (s *sales) fields(f *fields.Fields) {
-	f.Uvarint(&s.watched, &s.judged, &s.day, &s.runs, &s.lasted, &s.back)
+	f.Uvarint(&s.watched, &s.taught, &s.judged, &s.day, &s.runs, &s.lasted, &s.back)
 	fields.Elements(f, s.delays[:])
 	f.Int64(&s.wait, &s.began)
 	f.Float(&s.revenue, &s.worth, &s.frozen, &s.level, &s.rise)
@@ -61,6 +62,7 @@ func (t *stretch) fields(f *fields.Fields) {
 }
 
 func (l *lot) fields(f *fields.Fields) {
+	f.Flag(&l.foretold)
 	f.Uvarint(&l.entry, &l.n, &l.open, &l.predicted)
 	f.Int64(&l.begun, &l.last)
 	f.Float(&l.sum[0], &l.sum[1], &l.hits[0], &l.hits[1], &l.foreseen[0], &l.foreseen[1])

@@ -26,6 +26,8 @@ func (g *Guard) Report(fallback string) *api.Guard {
 		switch {
 		case g.period == 0:
 			c.Needs = apprenticeship + 1 - min(g.earned.N, apprenticeship)
+		case name == "predictions":
+			c.Needs = apprenticeship + 1 - min(g.sales.taught, apprenticeship)
 		case name == "first-week":
 			c.From = new(time.Unix(0, g.begun+int64(firstWeek)).UTC())
 		default:
@@ -79,7 +81,7 @@ func (g *Guard) policyChecks() (names []string) {
 		names = append(names, "baseline")
 	}
 	names = append(names, "first-week")
-	if g.period == 0 || g.estimated.N > 0 {
+	if g.period == 0 || g.estimated.N > 0 || !g.sales.foretells() {
 		names = append(names, "predictions")
 	}
 	return names

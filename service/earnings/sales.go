@@ -47,6 +47,7 @@ import (
 // j. The confidence bounds of day j spend 1/(j(j+1)) of theirs.
 type sales struct {
 	watched uint64                // decisions since the guard started; the apprenticeship's are not judged
+	taught  uint64                // predicted decisions that ended, and all before them, since the learner began
 	delays  [delayOctaves]uint64  // sales by delay: element i counts delays up to 2^i seconds, but above half of that
 	revenue float64               // from sales before wait was known
 	worth   float64               // revenue of an average sale among them
@@ -84,6 +85,7 @@ const (
 
 // lot is a group of consecutive decisions.
 type lot struct {
+	foretold    bool   // whether its predictions are compared
 	entry       uint64 // log entry of the first decision
 	n, open     uint64
 	begun, last int64 // times of the first and last decision
@@ -138,7 +140,7 @@ const (
 
 // again returns the knowledge of sales that outlasts a restart: their delays, and the revenue of an average sale.
 func (s *sales) again(window time.Duration) sales {
-	return sales{delays: s.delays, revenue: s.revenue, worth: s.worth, wait: min(s.wait, int64(window))}
+	return sales{taught: s.taught, delays: s.delays, revenue: s.revenue, worth: s.worth, wait: min(s.wait, int64(window))}
 }
 
 // enter adds an open decision. own says whether the placement's learner predicted it.
@@ -153,13 +155,13 @@ func (s *sales) enter(entry uint64, now int64, o *offer.Offer, own bool) {
 	if n := len(s.lots); n > 0 && s.accepts(s.lots[n-1], now) {
 		l = s.lots[n-1]
 	} else {
-		l = &lot{entry: entry, begun: now}
+		l = &lot{foretold: s.foretells(), entry: entry, begun: now}
 		s.lots = append(s.lots, l)
 	}
 	l.n++
 	l.open++
 	l.last = max(l.last, now)
-	if own && o.Probability != nil {
+	if l.foretold && own && o.Probability != nil {
 		l.predicted++
 		for k, p := range o.Probability {
 			l.foreseen[taken] += p
@@ -171,6 +173,9 @@ func (s *sales) enter(entry uint64, now int64, o *offer.Offer, own bool) {
 // counts reports whether a decision is watched. Other programs' decisions are over, and deferred ones may never be
 // shown.
 func counts(o *offer.Offer) bool { return o.Mode != offer.ByImport && !o.Deferred }
+
+// foretells reports whether the predictions for decisions made now are compared.
+func (s *sales) foretells() bool { return s.taught >= apprenticeship }
 
 // accepts reports whether a decision made now belongs to the last lot.
 func (s *sales) accepts(l *lot, now int64) bool {
@@ -212,7 +217,7 @@ func (s *sales) leave(c *offer.Closed, age int64, window time.Duration) {
 		amount := s.amount(c.PerUnit())
 		l.sum[taken]++
 		l.sum[worthOf] += amount
-		if c.Predicted {
+		if l.foretold && c.Predicted {
 			l.hits[taken]++
 			l.hits[worthOf] += amount
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type shop struct {
 	price    func() float64
 	gap      time.Duration        // time between decisions
 	delay    func() time.Duration // time until a sale is reported
+	evicts   func(n int) bool     // whether decision n makes room for others if it sells nothing; nil for none
 	nulls    bool                 // whether the shop reports at once that a decision sold nothing
 	window   time.Duration
 }
@@ -38,7 +40,12 @@ func (s *shop) run(g *Guard, rng *rand.Rand, from, to int, queue *[]outcome) int
 	for n := from; n <= to; n++ {
 		now := begun + int64(n)*int64(s.gap)
 		for len(*queue) > 0 && (*queue)[0].at <= now {
-			g.Sold((*queue)[0].of, (*queue)[0].at-(*queue)[0].of.Time)
+			if c := (*queue)[0].of; c.Choice == 0 && s.evicts != nil && s.evicts(int(c.Entry)) {
+				g.Leave(c.Entry, c.Time, nil)
+			} else {
+				g.Sold(c, (*queue)[0].at-c.Time)
+				g.Leave(c.Entry, c.Time, c)
+			}
 			if raised, _ := g.Advance((*queue)[0].at, uint64(n)); raised {
 				return n
 			}
@@ -94,6 +101,47 @@ func sellsNothing(t *testing.T, seed uint64, rate float64, predicts bool) int {
 	}
 	s.rate = func(int) float64 { level *= 0.99; return 0 } // predictions fall too
 	return max(s.run(g, rng, good+1, good+5000, &queue)-good, 0)
+}
+
+// Until the first window of a shop that reports only sales has ended, its learner knows little but sales and predicts too
+// many of them. That is no outage, also after a restart of the guard; another learner begins in the same way. Later
+// predictions are compared, though many decisions end without an outcome.
+func TestOnlySalesAreReported(t *testing.T) {
+	const window = 2 * time.Hour // 7,200 decisions
+	for _, evicts := range []bool{false, true} {
+		began, level := 0, 0.05
+		s := &shop{price: at(1.), gap: time.Second, delay: at(time.Duration(0)), window: window, rate: always(0.05),
+			predicts: func(n int) float64 {
+				if n-began < 7200+apprenticeship {
+					return 0.97
+				}
+				return level
+			}}
+		if evicts {
+			s.evicts = func(n int) bool { return n%2 == 0 }
+		}
+		g := &Guard{Watch: Watch{Window: window}}
+		var queue []outcome
+		play := func(from, to int) {
+			t.Helper()
+			if n := s.run(g, rand.New(rand.NewPCG(1, 1)), from, to, &queue); n > 0 {
+				t.Fatalf("evicts %v: the alarm %+v at %d", evicts, g.Alarm(), n)
+			}
+		}
+		play(1, 5000)
+		g.Restart(5000)
+		play(5001, 25000)
+		began = 25000
+		g.Untaught()
+		g.Restart(25000)
+		play(25001, 45000)
+		g.Restart(45000)
+		level = 0.5
+		n := s.run(g, rand.New(rand.NewPCG(1, 1)), 45001, 60000, &queue)
+		if n < 45000+apprenticeship || n > 46000 || !strings.Contains(g.Alarm().Detail, "expected") {
+			t.Errorf("evicts %v: too high predictions have the alarm %+v at %d", evicts, g.Alarm(), n)
+		}
+	}
 }
 
 // An outage raises an alarm after about as many decisions as docs/operations.md says.
@@ -353,6 +401,23 @@ func TestLongOutage(t *testing.T) {
 	s.run(g, rng, rang+1, rang+8000, &queue)
 	if g.Sales == nil || g.Sales.Check != noSale || g.sales.run.n < 7900 {
 		t.Errorf("after %d decisions without a sale the alarm is %+v", g.sales.run.n, g.Sales)
+	}
+}
+
+// A lot that began before predictions are compared counts neither them nor the sales of its predicted decisions.
+func TestLotsBeforePredictionsAreCompared(t *testing.T) {
+	for _, taught := range []uint64{apprenticeship - 1, apprenticeship} {
+		s := &sales{wait: int64(time.Hour), worth: 2, watched: apprenticeship, taught: taught}
+		c := decided(1, 0, 1)
+		c.Probability, c.Outside, c.Predicted = []float64{.8}, .2, true
+		s.enter(1, 0, c.Offer, true)
+		s.taught = apprenticeship
+		s.leave(c, 0, time.Hour)
+		n := float64(taught + 1 - apprenticeship)
+		if l := s.lots[0]; l.sum[taken] != 1 || float64(l.predicted) != n || l.hits[taken] != n ||
+			l.hits[worthOf] != n || l.foreseen[taken] != .8*n {
+			t.Errorf("after %d decisions the lot has %+v", taught, l)
+		}
 	}
 }
 

@@ -320,6 +320,27 @@ func TestGuardOfPredictions(t *testing.T) {
 	}
 }
 
+// Another learner's predictions are compared once its own first decisions have ended: until then it knows little but
+// sales, and predicts too many.
+func TestGuardOfAnotherLearner(t *testing.T) {
+	for _, c := range []struct {
+		seed  string
+		alarm bool
+	}{{"", true}, {`,"seed":7`, false}} {
+		const shop = `,"attribution_window":"%s"`
+		e := guarded(t, new(memlog.Store), showing{}) // predicts a half
+		put(t, e, "home", fmt.Sprintf(guardedShop, fmt.Sprintf(shop, "12h")))
+		w := newTrade(t, e, 0.5)
+		w.goOn(1500, 2)
+		expect.Equal(t, w.alarm(), nil)
+		put(t, e, "home", fmt.Sprintf(guardedShop, fmt.Sprintf(shop, "11h50m")+c.seed)) // restarts the guard
+		w.sells[0] = 0.1
+		if w.goOn(700, 2); (w.alarm() != nil) != c.alarm {
+			t.Errorf("with the change %q the alarm is %+v", c.seed, w.alarm())
+		}
+	}
+}
+
 // A policy that earns less than the caller's own sets did before it, or less than in its first week, gets an alarm.
 func TestGuardAgainstThePast(t *testing.T) {
 	for check, with := range map[string]func(w *trade, e *engine.Engine){

@@ -79,6 +79,7 @@ func (s *State) begin(p *Placement, w *Worker, c *setup.Config, sequence uint64)
 	p.Learner, p.learnedThrough, p.currentVersion = sequence, sequence, 0
 	p.configure(c, sequence)
 	p.sound.Forget()
+	p.Earnings.Guard.Untaught()
 	p.restartGuard(sequence)
 	s.start(p, w)
 }
