@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -56,6 +57,35 @@ func TestExportPlacement(t *testing.T) {
 	rounds := fatal.Or(log.Rounds(ctx, inspect.Decisions{Placement: "home"}))(t)
 	expect.Equal(t, len(rounds.Rounds), 2, "rounds")
 	expect.Equal(t, rounds.Left, []inspect.Left{{Reason: "have no outcome", Decisions: 1}})
+}
+
+// Decisions with rows of other features judge no policy, although the rows may be as wide. Those of the same features do,
+// whatever else of the configuration changed.
+func TestRoundsOfOtherFeatures(t *testing.T) {
+	for more, left := range map[string][]inspect.Left{
+		`"name":"x"`: nil, `"name":"x","max":9`: nil,
+		`"name":"x","scale":5`: {{Reason: "have the features of an earlier configuration", Decisions: 1}},
+		`"name":"y"`:           {{Reason: "have the features of an earlier configuration", Decisions: 1}},
+	} {
+		ctx, data := t.Context(), t.TempDir()
+		store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
+		e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner}))(t)
+		for k, feature := range []string{`"name":"x"`, more} {
+			fatal.Or(e.Change(ctx, "home", fmt.Appendf(nil, `{"max_size":1,"attribution_window":"%dm","features":[{%s,
+				"kind":"number"}],"policy":{"name":"uniform"}}`, k+1, feature), engine.Change{Reset: true}, 1))(t)
+			id, name := fmt.Sprint("d", k), feature[8:9]
+			fatal.Or(e.Decide(ctx, "home",
+				&api.Request{Decision: id, Items: []api.Item{{ID: "sku1", Features: api.Values{api.Number(name, 1)}}}}, 1))(t)
+			fatal.If(t, e.Outcome(ctx, "home", id, "sku1", 2))
+		}
+		e.Close()
+		fatal.If(t, store.Close())
+		log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data}))(t)
+		defer log.Close()
+		rounds := fatal.Or(log.Rounds(ctx, inspect.Decisions{}))(t)
+		expect.Equal(t, rounds.Left, left, more)
+		expect.Equal(t, len(rounds.Rounds), 2-len(left), more)
+	}
 }
 
 // cutLog removes its entries before a sequence once they were read.

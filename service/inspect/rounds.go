@@ -36,11 +36,12 @@ type Left struct {
 // error.
 func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	r := &Rounds{}
+	var made []*setup.Config // of the rounds; nil if it is not known
 	seen := map[string]bool{}
 	left := map[string]int{}
 	which.deleted = func(placement string) {
 		if delete(seen, placement); len(seen) == 0 {
-			r.Rounds, left = nil, map[string]int{}
+			r.Rounds, made, left = nil, nil, map[string]int{}
 		}
 	}
 	configs, err := log.decisions(ctx, "reading", which, func(o *offered, end outcome) error {
@@ -56,7 +57,7 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 		case len(o.ItemIDs) == 0:
 			left["have no items"]++
 		default:
-			r.Rounds = append(r.Rounds, roundOf(o, end))
+			r.Rounds, made = append(r.Rounds, roundOf(o, end)), append(made, o.config)
 		}
 		return nil
 	})
@@ -79,11 +80,14 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 			log.Name, r.Placement)
 	}
 	// After a change of the features rows mean something else.
-	all := len(r.Rounds)
-	r.Rounds = slices.DeleteFunc(r.Rounds, func(round offpolicy.Round) bool {
-		return round.Context.Features.RawMatrix().Cols != r.Config.Schema().Width()
-	})
-	if n := all - len(r.Rounds); n > 0 {
+	all, schema := r.Rounds, r.Config.Schema()
+	r.Rounds = nil
+	for t, round := range all {
+		if round.Context.Features.RawMatrix().Cols == schema.Width() && (made[t] == nil || schema.Equal(made[t].Schema())) {
+			r.Rounds = append(r.Rounds, round)
+		}
+	}
+	if n := len(all) - len(r.Rounds); n > 0 {
 		left["have the features of an earlier configuration"] = n
 	}
 	for _, reason := range slices.Sorted(maps.Keys(left)) {
@@ -93,6 +97,8 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	case len(r.Rounds) > 0:
 	case left["have only the items shown"] > 0:
 		return nil, fmt.Errorf(`%s, placement %q: the log has the features of the items shown and not of the others, so nothing can be said about other pages: set "log_items": "all", or the mode explore, which has it`, log.Name, r.Placement)
+	case len(all) > 0:
+		return nil, fmt.Errorf("%s, placement %q: no decision with an outcome has the present features", log.Name, r.Placement)
 	default:
 		return nil, fmt.Errorf("%s, placement %q: no decision has an outcome", log.Name, r.Placement)
 	}
