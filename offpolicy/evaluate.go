@@ -24,6 +24,7 @@ type Round struct {
 	Context     *vitrine.Context   // all N items
 	Items       []string           // names that identify items across rounds
 	Shown       vitrine.Assortment // S_t
+	Order       []int              // the items of Shown from the first place on, as in [vitrine.Offer]; nil without places
 	Choice      vitrine.Choice
 	More        []vitrine.Choice // further takes, see [vitrine.Round]
 	Earned      []float64        // earnings of each item of Shown; nil if every take earned its revenue

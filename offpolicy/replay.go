@@ -46,7 +46,7 @@ func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Opti
 			continue
 		}
 		if err := learner.Observe(vitrine.Round{Context: r.Context,
-			Offer: vitrine.Offer{Assortment: r.Shown, Propensity: offer.Propensity}, Choice: r.Choice,
+			Offer: vitrine.Offer{Assortment: r.Shown, Order: r.Order, Propensity: offer.Propensity}, Choice: r.Choice,
 			More: r.More}); err != nil {
 			return nil, fmt.Errorf("round %d: %w", t+1, err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -304,5 +305,52 @@ func TestEvaluateChecksImportedLogs(t *testing.T) {
 		text, errs, code := vitrineRun(t, "evaluate", data, "--policy", c.policy)
 		expect.Equal(fatal.T(t), code, 0, errs)
 		mentions(t, text, c.want...)
+	}
+}
+
+// A policy with position effects learns from the places of the log, also in a replay: here the better item is always in
+// the second place, which hardly sells.
+func TestEvaluatePositionEffects(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rng := rand.New(rand.NewPCG(6, 6))
+	var rows strings.Builder
+	rows.WriteString("decision_id,item,shown,chosen,x\n")
+	for d := range 1000 {
+		x := []float64{rng.Float64(), rng.Float64(), rng.Float64(), rng.Float64()}
+		page := rng.Perm(4)[:2]
+		slices.SortFunc(page, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+		u := []float64{2 * x[page[0]], 2*x[page[1]] - 3}
+		left := rng.Float64()*(1+math.Exp(u[0])+math.Exp(u[1])) - 1
+		for i := range x {
+			place, chosen := 1+slices.Index(page, i), 0
+			if place == 1 && left >= 0 && left < math.Exp(u[0]) || place == 2 && left >= math.Exp(u[0]) {
+				chosen = 1
+			}
+			fmt.Fprintf(&rows, "d%d,i%d,%d,%d,%v\n", d, i, place, chosen, x[i])
+		}
+	}
+	write(t, "log.csv", rows.String())
+	write(t, "home.json", `{"max_size":2,"features":[{"name":"x","kind":"number"}]}`)
+	write(t, "law.toml", "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 2\n")
+	if _, errs, code := vitrineRun(t, "import", "log.csv", "--placement", "home", "--create", "home.json", "--mapping",
+		"law.toml", "--to", "data"); code != 0 {
+		t.Fatal(errs)
+	}
+	value := func(show, method, more string) float64 {
+		write(t, "p.toml", fmt.Sprintf("show = %q\n[policy]\nname = \"ucb-mnl\"\n%s", show, more))
+		out, errs, _ := vitrineRun(t, "evaluate", "data", "--policy", "p.toml", "--format", "csv")
+		for _, row := range fatal.Or(csv.NewReader(strings.NewReader(out)).ReadAll())(t) {
+			if slices.Contains(row, method) {
+				return fatal.Or(strconv.ParseFloat(row[slices.Index(row, method)+1], 64))(t)
+			}
+		}
+		t.Fatal(out, errs)
+		return 0
+	}
+	for show, method := range map[string]string{"policy": "dr-pi", "replay": "replay"} {
+		places, without := value(show, method, "position_effects = true"), value(show, method, "")
+		if places < without+0.1 {
+			t.Errorf("%s: %v with the places, %v without", show, places, without)
+		}
 	}
 }

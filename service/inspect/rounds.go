@@ -131,6 +131,7 @@ func roundOf(o *offered, end outcome) offpolicy.Round {
 	for k, i := range o.Shown {
 		r.Shown[k] = int(i)
 	}
+	r.Order = slices.Clone([]int(r.Shown))
 	slices.Sort(r.Shown)
 	if choice, basket := end.basket(o); choice > 0 {
 		r.Choice, r.More = offer.Choices(r.Shown, o.Shown, int(choice), basket)

@@ -218,7 +218,7 @@ func (p *Policy) learned(ctx context.Context, e *Verdict, size int, pages []vitr
 			p.report(e, fold*len(pages)+t, e.options.Folds*len(pages))
 			if r := &e.Rounds.Rounds[t]; t%e.options.Folds != fold {
 				if err := l.Observe(vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown,
-					Propensity: r.Propensity}, Choice: r.Choice, More: r.More}); err != nil {
+					Order: r.Order, Propensity: r.Propensity}, Choice: r.Choice, More: r.More}); err != nil {
 					return fmt.Errorf("round %d: %w", t+1, err)
 				}
 			}
