@@ -11,6 +11,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
+	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
 	"vitrine/service/host"
 )
@@ -69,6 +70,10 @@ func TestLogCopy(t *testing.T) {
 		}
 		return to.Close()
 	}))
+	// Whoever forgets to copy the log starts a service on an empty one.
+	forgotten, err := natslog.Open(t.Context(), natslog.Options{URL: url})
+	fatal.If(t, err)
+	fatal.If(t, forgotten.Close())
 	copies(0, "both logs end at entry 25, with the same running hash", data, url)
 	copies(0, "both logs end at entry 25, with the same running hash", data, url) // already complete
 	copies(0, "both logs end at entry 25, with the same running hash", url, back)

@@ -193,7 +193,26 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err := s.claimEnd(ctx); err != nil { // only after the log's end proved readable
 		return err
 	}
+	if err := s.startOver(ctx); err != nil {
+		return err
+	}
 	return s.begin(ctx)
+}
+
+// startOver makes a claimed log without entries the continuation of another log. A service that ran before its log was
+// copied here leaves frames without entries.
+func (s *Store) startOver(ctx context.Context) error {
+	start, end := s.options.Start, s.acknowledged()
+	if end.Sequence > 0 || start.Log.IsZero() || end.Log == start.Log {
+		return nil
+	}
+	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(end.message)); err != nil {
+		return fmt.Errorf("natslog: removing the empty log of %s: %w", s.where(), err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end.Position = start
+	return nil
 }
 
 // begin opens an epoch at the end of the log.
