@@ -190,6 +190,20 @@ func TestEvaluateShownItems(t *testing.T) {
 	}
 }
 
+// The judged pages ignore the placement's rules, and the report says so.
+func TestEvaluateSaysThatRulesDoNotBind(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "top.toml", `show = "revenue"`)
+	for rules, bind := range map[string]bool{"": false, `,"exclude":["sku7"]`: true, `,"min_size":1`: true} {
+		dir := t.TempDir()
+		playedLog(t, dir, strings.Replace(fmt.Sprintf(shelf, "swaps", 0.5), `,"mode"`, rules+`,"mode"`, 1), 60, false)
+		text, errs, _ := vitrineRun(t, "evaluate", dir, "--policy", "top.toml")
+		if strings.Contains(text, "\nThe judged pages ignore the placement's rules") != bind || errs != "" {
+			t.Errorf("rules %q: %s%s", rules, text, errs)
+		}
+	}
+}
+
 // A learning policy is replayed on a uniform log, and the logs of other modes are refused.
 func TestEvaluateReplay(t *testing.T) {
 	t.Chdir(t.TempDir())

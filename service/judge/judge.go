@@ -142,6 +142,9 @@ func (e *Verdict) Text(name string) []byte {
 	if words := e.balance(); words != "" {
 		fmt.Fprintln(&b, words)
 	}
+	if c := e.Rounds.Config; c.MinSize > 0 || c.Limits != nil || c.Capacity != nil || c.Include != nil || c.Exclude != nil {
+		fmt.Fprintln(&b, "The judged pages ignore the placement's rules, which may make it earn less.")
+	}
 	for _, r := range e.Results {
 		fmt.Fprintf(&b, "\n%s: %s\n", r.Name, r.describe())
 		if r.replay != nil {
