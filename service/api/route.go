@@ -31,5 +31,5 @@ func DecisionPath(placement, id string) string {
 	return PlacementPath(placement) + "/decisions/" + url.PathEscape(id)
 }
 
-// EntryHeader is the header that names a change's log entry.
+// EntryHeader is the header that names a change's log entry, or a later one.
 const EntryHeader = "Vitrine-Entry"

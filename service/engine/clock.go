@@ -36,12 +36,3 @@ func (e *Engine) Jumped(now int64, span time.Duration) (by, at int64) {
 	defer e.mu.RUnlock()
 	return e.state.Jumped(now, span)
 }
-
-// later returns the time of a call that began at now and continues after this engine began to lead. The clock may have
-// been set meanwhile: with the earlier time a decision could end at once.
-func (e *Engine) later(now int64) int64 {
-	if e.clock == nil {
-		return now
-	}
-	return e.clock()
-}

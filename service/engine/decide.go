@@ -43,8 +43,8 @@ func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int
 			if v, err = e.View(v.Page.Name); err != nil {
 				return nil, err
 			}
-			if followed {
-				now = e.later(now)
+			if followed && e.clock != nil {
+				now = e.clock()
 			}
 			continue
 		}
@@ -116,22 +116,6 @@ func (e *Engine) number(p *state.Placement, follows bool) uint64 {
 		return e.replica<<state.ReplicaShift | p.Proposed.Add(1)
 	}
 	return p.LastIssued.Add(1)
-}
-
-// commitOffer writes an offer. It returns page.ErrStale if the placement changed or an identical request came first.
-func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event, o *offer.Offer,
-	forgotten *state.Record, entry []byte) error {
-	for urgent := false; ; {
-		err := e.submit(ctx, func(b *state.Batch) error { return b.Offer(v, event, o, forgotten, entry) })
-		if !errors.Is(err, state.ErrExpireFirst) {
-			return err
-		}
-		made, err := e.awaitRoom(ctx, v.Placement.Name, event.Time, urgent)
-		if err != nil {
-			return err
-		}
-		urgent = !made // the learner lacks room for them, unless another caller was quicker
-	}
 }
 
 // isOld reports whether a shopper's key was asked for too long ago to be used. The monotonic clock stands still while a

@@ -29,6 +29,8 @@ import (
 type proposing struct {
 	propose func(ctx context.Context, proposal []byte) (answer []byte, err error)
 	confirm func(ctx context.Context) error
+	// clock returns the time of a call that continues after this engine began to lead: the clock may have been set
+	// meanwhile, and with its earlier time a decision could end at once. nil keeps that time.
 	clock   func() int64
 	replica uint64        // of the engine, in the numbers of decisions that it proposes
 	known   atomic.Uint64 // the last entry named by the leader
@@ -238,10 +240,8 @@ func hasNoLeader(err error) bool {
 	return errors.Is(err, ErrStopped) || errors.Is(err, ErrFollower) || errors.Is(err, ErrNoLeader)
 }
 
-// answered records the leader's answer, and catches up if the placement changed.
+// answered catches up if the placement changed.
 func (e *Engine) answered(ctx context.Context, a *answer) (*answer, error) {
-	for known := e.known.Load(); a.entry > known && !e.known.CompareAndSwap(known, a.entry); known = e.known.Load() {
-	}
 	if !a.moved {
 		return a, nil
 	}
@@ -258,20 +258,24 @@ func (e *Engine) callLeaderOnce(ctx context.Context, proposal []byte) (*answer, 
 	if err != nil {
 		return nil, err
 	}
-	return decodeAnswer(data)
+	a, err := decodeAnswer(data)
+	if err != nil {
+		return nil, err
+	}
+	for known := e.known.Load(); a.entry > known && !e.known.CompareAndSwap(known, a.entry); known = e.known.Load() {
+	}
+	return a, nil
 }
 
 // forward makes a change: by a call to the leader, or by local if this engine leads.
 func (e *Engine) forward(ctx context.Context, c *remoteCall, now int64, local func(now int64) error) error {
 	for e.isFollower.Load() {
-		a, err := e.callLeader(ctx, c)
-		if a != nil {
-			noteEntry(ctx, a.entry)
-		}
-		if err != page.ErrStale {
+		if _, err := e.callLeader(ctx, c); err != page.ErrStale {
 			return err
 		}
-		now = e.later(now)
+		if e.clock != nil {
+			now = e.clock()
+		}
 	}
 	return local(now)
 }
@@ -292,9 +296,6 @@ func (e *Engine) logValues(ctx context.Context, name string, changed uint64, val
 // leader wrote this one.
 func (e *Engine) proposeOffer(ctx context.Context, v *View, entry []byte, own *eventlog.Offered) (*offer.Offer, error) {
 	a, err := e.callLeader(ctx, &remoteCall{what: callOffer, offer: entry, changed: v.Changed})
-	if err == nil {
-		noteEntry(ctx, a.entry)
-	}
 	if err != nil || len(a.recorded) == 0 {
 		return nil, err
 	}
@@ -352,13 +353,11 @@ func (e *Engine) CatchUp(ctx context.Context) error {
 // Accept makes the change that a follower proposes, at the leader's time, and returns the answer for the follower.
 func (e *Engine) Accept(ctx context.Context, proposal []byte, now int64) []byte {
 	a := new(answer)
-	a.recorded, a.err = e.accept(WithEntry(ctx, &a.entry), proposal, now)
+	a.recorded, a.err = e.accept(ctx, proposal, now)
 	if a.moved = errors.Is(a.err, page.ErrStale); a.moved {
 		a.err = nil
 	}
-	if a.entry == 0 || a.moved {
-		a.entry = e.Sequence()
-	}
+	a.entry = e.Sequence()
 	return a.encode()
 }
 

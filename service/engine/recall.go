@@ -73,7 +73,6 @@ func (e *Engine) earlier(ctx context.Context, name, decision string,
 	case f.Offer.Request != sum:
 		return nil, nil, fmt.Errorf("decision id %q: %w: it was given to another request", decision, ErrConflict)
 	}
-	noteEntry(ctx, f.Was.Entry)
 	return f.Offer, nil, nil
 }
 

@@ -54,7 +54,6 @@ type proposal struct {
 	by      string // the caller, if the log names it
 	reads   bool   // it adds no entries
 	err     error
-	entry   uint64 // the last of its entries, or the last applied one if it wrote none
 	done    chan error
 }
 
@@ -67,6 +66,22 @@ func (e *Engine) submit(ctx context.Context, propose func(b *state.Batch) error)
 		err = e.refusal()
 	}
 	return err
+}
+
+// commitOffer writes an offer. It returns page.ErrStale if the placement changed or an identical request came first.
+func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event, o *offer.Offer,
+	forgotten *state.Record, entry []byte) error {
+	for urgent := false; ; {
+		err := e.submit(ctx, func(b *state.Batch) error { return b.Offer(v, event, o, forgotten, entry) })
+		if !errors.Is(err, state.ErrExpireFirst) {
+			return err
+		}
+		made, err := e.awaitRoom(ctx, v.Placement.Name, event.Time, urgent)
+		if err != nil {
+			return err
+		}
+		urgent = !made // the learner lacks room for them, unless another caller was quicker
+	}
 }
 
 // inspect calls look with the state between two entries.
@@ -90,7 +105,6 @@ func (e *Engine) enqueue(ctx context.Context, p *proposal) error {
 	}
 	select {
 	case err := <-p.done:
-		noteEntry(ctx, p.entry)
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -98,7 +112,6 @@ func (e *Engine) enqueue(ctx context.Context, p *proposal) error {
 	}
 	select {
 	case err := <-p.done:
-		noteEntry(ctx, p.entry)
 		return err
 	default:
 		return e.stop()
@@ -159,10 +172,9 @@ func (e *Engine) collect(b *state.Batch, p *proposal) (carried *proposal) {
 		case errors.Is(err, state.ErrRetryBatch):
 			return p
 		case len(b.Events) == before:
-			p.entry = b.State.Position.Sequence
 			p.done <- err
 		default:
-			p.err, p.entry = err, b.State.Position.Sequence+uint64(len(b.Events))
+			p.err = err
 			e.group = append(e.group, p)
 		}
 		if b.Alone || b.Bytes > eventlog.MaxBatch/2 {
@@ -237,21 +249,6 @@ func (e *Engine) apply(b *state.Batch) error {
 		e.state.PublishAfter(event)
 	}
 	return nil
-}
-
-type entryKey struct{}
-
-// WithEntry returns a context with which the engine's changes store a log entry in *entry: their last one, or a later
-// entry if an earlier call made the change already.
-func WithEntry(ctx context.Context, entry *uint64) context.Context {
-	return context.WithValue(ctx, entryKey{}, entry)
-}
-
-// noteEntry stores the number of an entry for the caller, if it asks for that.
-func noteEntry(ctx context.Context, entry uint64) {
-	if to, ok := ctx.Value(entryKey{}).(*uint64); ok && entry > 0 {
-		*to = entry
-	}
 }
 
 type callerKey struct{}

@@ -37,7 +37,7 @@ type call struct {
 	signedIn  bool     // whether the key comes from a session
 	placement string   // the call's placement, or ""
 	contract  *personalizer.Route
-	entry     uint64 // the last log entry of the call's change, or 0
+	entry     func() uint64 // the last entry of the call's change, or a later one; nil if it changes nothing
 
 	buffer  *bytes.Buffer
 	memory  budget.Account
@@ -265,10 +265,10 @@ func (c *call) begin(status int) {
 	c.w.WriteHeader(status)
 }
 
-// nameEntry names the entry of a change in the answer.
+// nameEntry names the entry of a change, or a later one, in the answer.
 func (c *call) nameEntry(status int) {
-	if c.entry > 0 && status < 300 {
-		c.w.Header()[api.EntryHeader] = []string{strconv.FormatUint(c.entry, 10)}
+	if c.entry != nil && status < 300 {
+		c.w.Header()[api.EntryHeader] = []string{strconv.FormatUint(c.entry(), 10)}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"vitrine/service/server"
 )
 
-// The answer to a change names its log entry, and the document says so. Reads and problems name none.
+// The answer to a change names its log entry or a later one, and the document says so. Reads and problems name none.
 func TestEntryOfAChange(t *testing.T) {
 	s := started(t, func(*server.Options, *engine.Options) {})
 	const home = "/v1/placements/home"
@@ -24,7 +24,7 @@ func TestEntryOfAChange(t *testing.T) {
 		{"PUT", home, `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`, "1"},
 		{"POST", home + "/decisions", `{"decision_id":"a","items":[{"id":"i","features":{"x":1}}]}`, "2"},
 		{"POST", home + "/decisions", `{"decision_id":"b","items":[{"id":"i","features":{"x":1}}]}`, "3"},
-		{"POST", home + "/decisions", `{"decision_id":"a","items":[{"id":"i","features":{"x":1}}]}`, "2"},
+		{"POST", home + "/decisions", `{"decision_id":"a","items":[{"id":"i","features":{"x":1}}]}`, "3"},
 		{"POST", home + "/decisions", `{"decision_id":"a","items":[{"id":"j","features":{"x":1}}]}`, ""},
 		{"POST", home + "/decisions/a/outcome", `{"choice":"i"}`, "4"},
 		{"POST", home + "/decisions/a/outcome", `{"choice":"i"}`, "4"},

@@ -113,14 +113,14 @@ func deadline(s *Server, rt *route, next handler) handler {
 	}
 }
 
-// change checks that this process may still write, and names the change's log entry in the answer.
+// change checks that this process may still write, and names its log entry, or a later one, in the answer.
 func change(s *Server, rt *route, next handler) handler {
 	rt.writes = true
 	return func(c *call) error {
 		if err := s.engine.Confirm(c.ctx); err != nil {
 			return err
 		}
-		c.ctx = engine.WithEntry(c.ctx, &c.entry)
+		c.entry = s.engine.Entry
 		return next(c)
 	}
 }
