@@ -53,8 +53,8 @@ type World struct {
 	Next    [][][]float64 // S×(N+1)×S, P(s'|s,a)
 }
 
-// Check returns an error if the tables do not fit together, a row of Next is not a distribution, or
-// the family demands items. The other functions assume a world that passes.
+// Check returns an error if the tables do not fit together, a number is not in its range, a row of Next is not a
+// distribution, or the family demands items. The other functions assume a world that passes.
 func (w *World) Check() error {
 	states := len(w.Features)
 	switch {
@@ -71,13 +71,22 @@ func (w *World) Check() error {
 	}
 	n, d := w.Features[0].Dims()
 	for s := range states {
-		x := vitrine.Context{Features: w.Features[s], Revenue: w.Reward[s][min(1, len(w.Reward[s])):]}
+		if len(w.Reward[s]) == 0 || !(w.Reward[s][0] >= 0 && w.Reward[s][0] <= math.MaxFloat64) {
+			return fmt.Errorf("state %d has the rewards %v: buying nothing must have one, finite and not negative", s,
+				w.Reward[s])
+		}
+		x := vitrine.Context{Features: w.Features[s], Revenue: w.Reward[s][1:]}
 		if err := x.Check(d); err != nil {
 			return fmt.Errorf("state %d: %w", s, err)
 		}
 		if x.NumItems() != n || len(w.Utility[s]) != n || len(w.Next[s]) != n+1 {
 			return fmt.Errorf("state %d has features of %d items, %d utilities and the moves of %d actions: want "+
 				"%d, %d and %d", s, x.NumItems(), len(w.Utility[s]), len(w.Next[s]), n, n, n+1)
+		}
+		for i, u := range w.Utility[s] {
+			if !(u <= math.MaxFloat64) {
+				return fmt.Errorf("state %d: item %d has the utility %v", s, i, u)
+			}
 		}
 		for a, p := range w.Next[s] {
 			if len(p) != states || !(floats.Min(p) >= 0 && math.Abs(floats.Sum(p)-1) < 1e-9) {

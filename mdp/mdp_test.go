@@ -430,6 +430,10 @@ func TestCheckErrors(t *testing.T) {
 		}},
 		{"utilities of 2", func(w *mdp.World) { w.Utility = w.Utility[1:] }},
 		{"state 1: revenue of item 0 is -1", func(w *mdp.World) { w.Reward[1][1] = -1 }},
+		{"state 1 has the rewards []: buying nothing must", func(w *mdp.World) { w.Reward[1] = nil }},
+		{"state 1 has the rewards [NaN", func(w *mdp.World) { w.Reward[1][0] = math.NaN() }},
+		{"state 1 has the rewards [-1", func(w *mdp.World) { w.Reward[1][0] = -1 }},
+		{"state 1: item 2 has the utility NaN", func(w *mdp.World) { w.Utility[1][2] = math.NaN() }},
 		{"state 2 has features of 3 items", func(w *mdp.World) {
 			w.Features[2], w.Reward[2] = mat.NewDense(3, 2, nil), w.Reward[2][1:]
 		}},
