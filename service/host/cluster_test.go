@@ -232,6 +232,25 @@ func TestLeaderReachesNoServer(t *testing.T) {
 	r.until("ready again", func() bool { is, _ := ready(); return is })
 }
 
+// A follower that could not lead, or that has too little memory for its leader's placements, says so.
+func TestFollowerIsUnfit(t *testing.T) {
+	log := natstest.URL(t)
+	leader := runs(t, log, t.TempDir(), nil)
+	follower := runs(t, log, t.TempDir(), func(c *Config) { c.Limits.Memory.Bytes = 100 << 20 })
+	leader.ask(201, "PUT", "/v1/placements/home",
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	follower.until("too little memory", func() bool { return follower.said("The placements need ") })
+	if leader.said("The placements need ") {
+		t.Error("the leader has too little memory, too")
+	}
+	fatal.If(t, natstest.JetStream(t, log).DeleteKeyValue("vitrine-lease"))
+	follower.until("unable to lead", func() bool {
+		_, metrics := follower.get("/metrics")
+		return strings.Contains(metrics, "vitrine_process_problems 1\n") &&
+			follower.said("This process could not take over the log if the leader failed: ")
+	})
+}
+
 // A service opens the log again if the leader removes the entries that it was about to read: it opened an empty log,
 // without a snapshot. The second time it begins with the leader's snapshot.
 func TestRemovedWhileOpening(t *testing.T) {

@@ -24,21 +24,11 @@ const gather = 200 * time.Microsecond
 // OpenEngine restores the state from the newest snapshot in a data directory and the entries after it. If that snapshot
 // is unusable, it takes an earlier one, or replays the whole log. If the snapshot is of another log and the log is empty,
 // that is an error. If a learner's state is unreadable and the log lost its rounds, the learner starts over, with a
-// warning. OpenEngine also warns if the placements exceed their part of the budget. It uses the Store, Budget, Applied,
-// Follow and Leader of o, and the options of followers; it sets the others itself.
+// warning. OpenEngine uses the Store, Budget, Applied, Follow and Leader of o, and the options of followers; it sets the
+// others itself.
 func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog.Logger) (*engine.Engine, error) {
 	o.Build, o.Size, o.Gather = setup.NewLearner, setup.LearnerSize, gather
 	o.Progress = func(entries int) { logger.Info("replaying", "entries", entries) }
-	e, err := openEngine(ctx, data, o, logger)
-	if u := o.Budget.Usage(); err == nil && u.Over() > 0 {
-		logger.Warn("the placements need more memory than they may have, and the process may run out of memory: "+
-			"delete placements, lower their memory_bytes, max_versions or columns, or raise memory in [limits]",
-			"bytes", u.Placements, "over", u.Over(), "memory", u.Size)
-	}
-	return e, err
-}
-
-func openEngine(ctx context.Context, data string, o engine.Options, logger *slog.Logger) (*engine.Engine, error) {
 	paths, err := Snapshots(data)
 	if err != nil {
 		return nil, err

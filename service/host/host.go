@@ -269,9 +269,10 @@ type session struct {
 	engine *engine.Engine
 	clock  *steadyClock
 	keeper *keeper
-	wrote  atomic.Bool // whether the log took an entry
-	since  time.Time   // when it began to answer requests, or zero
-	last   uint64      // the last entry when it ended
+	wrote  atomic.Bool            // whether the log took an entry
+	unable atomic.Pointer[string] // why a follower could not lead, or nil
+	since  time.Time              // when it began to answer requests, or zero
+	last   uint64                 // the last entry when it ended
 }
 
 // served reports whether the session ever answered requests.
@@ -355,7 +356,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 	defer stop()
 	o.Reopened = s.reopened.Load
 	o.Engine, o.Clock, o.ClockSkew, o.SnapshotAge = l.engine, l.clock.now, l.clock.ahead, l.keeper.age
-	o.Problems = l.problems
+	o.Problems = func() []alert.Problem { return l.problems(o.Budget.Usage()) }
 	if l.shared != nil {
 		o.Epoch, o.Forward, o.Unreached = l.shared.Epoch, l.forward, l.shared.Unreached
 	}
@@ -553,12 +554,10 @@ func (l *session) lead(ctx context.Context) error {
 		return nil
 	}
 	l.Logger.Info("following the log, which another process writes", "entry", l.engine.Sequence(), "leader", l.leader())
-	unled := l.alerts.Source("lead")
-	able := func() { l.alerts.Observe(unled, nil) }
-	calm := time.AfterFunc(0, able)
-	defer able()
+	calm := time.AfterFunc(0, func() { l.unable.Store(nil) })
+	defer l.unable.Store(nil)
 	defer calm.Stop()
-	for said := ""; ; {
+	for {
 		err := l.shared.Lead(ctx)
 		calm.Reset(time.Minute) // an attempt that fails takes less, so by then another process renews its lease
 		if err == nil {
@@ -571,12 +570,8 @@ func (l *session) lead(ctx context.Context) error {
 			errors.Is(err, eventlog.ErrClosed) {
 			return err
 		}
-		l.alerts.Observe(unled, []alert.Problem{{Level: "bad", Key: "lead", Text: l.alerts.Here() + "this process " +
-			"could not take over the log if the leader failed: " + err.Error()}})
-		if text := err.Error(); text != said {
-			said = text
-			l.Logger.Error("this process could not take the log over if its leader went", "cause", text)
-		}
+		text := "This process could not take over the log if the leader failed: " + err.Error() + "."
+		l.unable.Store(&text)
 		if wait.For(ctx, time.Second) != nil {
 			return nil
 		}

@@ -15,6 +15,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/alert"
 	"vitrine/service/api"
+	"vitrine/service/budget"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/setup"
@@ -74,7 +75,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 		}
 	}
 	warns := func(begin string) bool {
-		return slices.ContainsFunc(process.problems(), func(p alert.Problem) bool {
+		return slices.ContainsFunc(process.problems(budget.Usage{}), func(p alert.Problem) bool {
 			return p.Level == "warning" && strings.HasPrefix(p.Text, begin)
 		})
 	}

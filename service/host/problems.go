@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"vitrine/service/alert"
+	"vitrine/service/budget"
 )
 
 // A disk is nearly full below this share and this number of bytes.
@@ -13,8 +14,16 @@ const (
 	nearlyFullBytes = 10e9
 )
 
-// problems returns what an operator should fix before the process stops.
-func (l *session) problems() (all []alert.Problem) {
+// problems returns what an operator should fix before the process stops. The memory is the service's.
+func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
+	if text := l.unable.Load(); text != nil {
+		all = append(all, alert.Problem{Level: "bad", Key: "lead", Text: *text})
+	}
+	if over := memory.Over(); over > 0 { // a follower takes every placement that its leader has room for
+		all = append(all, alert.Problem{Level: "warning", Key: "memory", Text: fmt.Sprintf("The placements need %d MB more "+
+			"memory than they may have here, and the process may run out of memory: delete placements, lower their "+
+			"memory_bytes, max_versions or columns, or raise memory in [limits].", over>>20+1)})
+	}
 	if text := fullness(diskSpace(l.Data)); text != "" {
 		all = append(all, alert.Problem{Level: "bad", Key: "disk", Text: text})
 	}

@@ -23,6 +23,7 @@ type Sources struct {
 	Alerts  *alert.Sender
 	Budget  *budget.Budget
 
+	Leads       func() bool          // whether the process writes the log and reaches its servers
 	Reopened    func() int64         // how often the log was opened again
 	SnapshotAge func() time.Duration // the age of the last snapshot
 	ClockSkew   func() time.Duration // how far the time of day is ahead of the service's clock
@@ -199,8 +200,8 @@ var ofProcess = []struct {
 	has  func(s *scraped) bool
 	of   func(s *scraped) float64
 }{
-	{about("leader", "1 if this process writes the log, 0 if it follows the log."), prometheus.GaugeValue, nil,
-		func(s *scraped) float64 { return indicator(s.Engine.Role() == engine.Leader) }},
+	{about("leader", "1 if this process writes the log and reaches its servers, 0 otherwise."), prometheus.GaugeValue,
+		nil, func(s *scraped) float64 { return indicator(s.Leads()) }},
 	{about("follower_lag_seconds", "How long ago the state had all entries of the log that it follows. 0 in the "+
 		"process that writes the log."), prometheus.GaugeValue, nil, func(s *scraped) float64 {
 		return s.Engine.Lag().Seconds()

@@ -150,9 +150,11 @@ func TestReady(t *testing.T) {
 	})
 	for _, cut = range []time.Duration{0, 5 * time.Second} { // servers elect their leader in less
 		lone.want(200, "GET", "/readyz", "")
+		expect.Equal(t, lone.gauge("vitrine_leader"), 1, "it leads")
 	}
 	cut += time.Millisecond
 	lone.isLate("has not reached the log's servers for 5.001s", lone.want(503, "GET", "/readyz", ""))
+	expect.Equal(t, lone.gauge("vitrine_leader"), 0, "it leads without servers")
 	_, blind := twoProcesses(t, func(_ *server.Options, e *engine.Options) { e.Store = struct{ engine.Log }{e.Store} })
 	blind.isLate("has not seen the end of the log yet", blind.want(503, "GET", "/readyz", ""))
 }

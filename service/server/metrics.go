@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"vitrine/service/alert"
+	"vitrine/service/engine"
 	"vitrine/service/metrics"
 )
 
@@ -53,10 +54,12 @@ func newMetrics(o Options, inProgress func() int, problems func() []alert.Proble
 			"in progress, [limits] concurrent."},
 			func() float64 { return float64(o.Limits.Concurrent) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_process_problems", Help: "Problems of the process: a " +
-			"nearly full disk, a certificate that expires soon, keys or a certificate that cannot be read."},
+			"nearly full disk, a log that it could not take over, a certificate that expires soon, an unreadable file."},
 			func() float64 { return float64(alert.NumBad(problems())) }),
 		metrics.New(metrics.Sources{Engine: o.Engine, Log: o.Log, Appends: o.Appends, Alerts: o.Alerts, Budget: o.Budget,
-			Reopened: o.Reopened, SnapshotAge: o.SnapshotAge, ClockSkew: o.ClockSkew}),
+			Reopened: o.Reopened, SnapshotAge: o.SnapshotAge, ClockSkew: o.ClockSkew, Leads: func() bool {
+				return o.Engine.Role() == engine.Leader && (o.Unreached == nil || o.Unreached() <= maxUnreached)
+			}}),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
