@@ -381,13 +381,13 @@ func (i *importing) print(t terminal, name string, r *importer.Report) error {
 		fmt.Fprintf(t.out, "%d decisions have the time of the entry before them, which is later than theirs\n", i.moved)
 	}
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nfeature\tcolumn\tvalues\tmissing")
+	fmt.Fprintln(w, "\nfeature\tcolumn\tvalues\tmissing\tclipped")
 	for _, f := range r.Features {
 		column := f.Column
 		if f.Found == 0 {
 			column = "(none)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", f.Feature, column, f.Found, f.Missing)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", f.Feature, column, f.Found, f.Missing, f.Clipped)
 	}
 	if err := w.Flush(); err != nil {
 		return err

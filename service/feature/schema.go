@@ -234,6 +234,12 @@ func (c *column) bounds(field string, f *api.Feature) error {
 	return nil
 }
 
+// Clips reports whether a number is beyond the bounds of the feature of a name, which must exist.
+func (s *Schema) Clips(name string, v float64) bool {
+	c := &s.columns[s.index[name]]
+	return c.clipped(v) != v
+}
+
 func (c *column) clipped(v float64) float64 { return min(max(v, c.low), c.high) }
 
 func (c *column) values(field string, f *api.Feature) error {

@@ -211,6 +211,7 @@ type Report struct {
 type Match struct {
 	Feature, Column string
 	Found, Missing  int // values
+	Clipped         int // of Found, values beyond the feature's bounds
 }
 
 // maxValues bounds the distinct values of a hashed category: a column with more is an id.
@@ -673,6 +674,9 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 			continue
 		}
 		m.Found++
+		if feature.Kind == "number" && s.config.Schema().Clips(feature.Name, typed.Number) {
+			m.Clipped++
+		}
 		if feature.Kind == "category" && feature.Values == nil && typed.Kind == api.IsText {
 			if s.values[feature.Name] == nil {
 				s.values[feature.Name] = map[string]bool{}

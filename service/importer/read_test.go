@@ -251,6 +251,17 @@ func TestPlaces(t *testing.T) {
 	expect.Equal(t, r, want)
 }
 
+// Values beyond a feature's bounds, which are center ± 10 scale by default, are counted: an import cuts them.
+func TestClipped(t *testing.T) {
+	c := fatal.Or(setup.Parse([]byte(strings.Replace(shop, `"price","kind":"number"`,
+		`"price","kind":"number","center":5,"scale":0.1`, 1))))(t)
+	path := filepath.Join(t.TempDir(), "log.csv")
+	fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,price,age\na,x,1,4,99\na,y,0,6.5,99\na,z,0,,99\n"), 0o600))
+	r := fatal.Or(importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*page.Imported) error { return nil }))(t)
+	expect.Equal(t, r.Features, []importer.Match{{Feature: "price", Column: "price", Found: 2, Missing: 1, Clipped: 1},
+		{Feature: "age", Column: "age", Found: 1}})
+}
+
 // A shopper's feature may be written in any row of a decision, in any form of its number, but with one value.
 func TestOneShopper(t *testing.T) {
 	for _, column := range []string{"age", "user.age"} {
