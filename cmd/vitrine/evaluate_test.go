@@ -350,9 +350,9 @@ func TestEvaluatePositionEffects(t *testing.T) {
 		"law.toml", "--to", "data"); code != 0 {
 		t.Fatal(errs)
 	}
-	value := func(show, method, more string) float64 {
+	value := func(show, method, more string, args ...string) float64 {
 		write(t, "p.toml", fmt.Sprintf("show = %q\n[policy]\nname = \"ucb-mnl\"\n%s", show, more))
-		out, errs, _ := vitrineRun(t, "evaluate", "data", "--policy", "p.toml", "--format", "csv")
+		out, errs, _ := vitrineRun(t, append([]string{"evaluate", "data", "--policy", "p.toml", "--format", "csv"}, args...)...)
 		for _, row := range fatal.Or(csv.NewReader(strings.NewReader(out)).ReadAll())(t) {
 			if slices.Contains(row, method) {
 				return fatal.Or(strconv.ParseFloat(row[slices.Index(row, method)+1], 64))(t)
@@ -366,5 +366,8 @@ func TestEvaluatePositionEffects(t *testing.T) {
 		if places < without+0.1 {
 			t.Errorf("%s: %v with the places, %v without", show, places, without)
 		}
+	}
+	if zero, five := value("policy", "dr-pi", "", "--folds", "0"), value("policy", "dr-pi", ""); zero != five {
+		t.Errorf("%v with the default number of folds, and %v with 5", zero, five)
 	}
 }

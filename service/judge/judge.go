@@ -61,7 +61,7 @@ func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Opti
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	o.Level = cmp.Or(o.Level, 0.95) // the default of offpolicy
+	o.Level, o.Folds = cmp.Or(o.Level, 0.95), cmp.Or(o.Folds, 5) // the defaults of offpolicy
 	e := &Verdict{Rounds: rounds, options: o}
 	doc, err := settings.Parse("--utility", []byte("utility = "+o.Utility))
 	if err != nil {
