@@ -11,7 +11,8 @@ import (
 // each other. A wide table uses a row per choice.
 //
 // Conditions and values are expressions over the columns, in the language of github.com/expr-lang/expr with the
-// functions exp, log, sqrt and pow; a bool counts as 1 or 0. A name that matches a column refers to that column,
+// functions exp, log, sqrt and pow; a bool counts as 1 or 0. A missing number is NaN: != holds, and other comparisons
+// fail. A name that matches a column refers to that column,
 // whatever characters it contains. In a wide table, the variables from Names are columns too, with the values for the
 // row's alternative. Columns derived from the table's own columns take part in Names, and the filter applies before
 // labels are checked. Expressions may also use alternative, the label of the row's alternative, and position, its place

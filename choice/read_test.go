@@ -590,3 +590,16 @@ func TestBlocks(t *testing.T) {
 	}
 	expect.Refused(d.Slice(7, 7))(t, "a slice of no choices")
 }
+
+// A missing number is unequal to every number, itself included, and neither larger nor smaller.
+func TestMissingInComparisons(t *testing.T) {
+	table := strings.Replace(longTable, "2,car,0,4,south,2\n2,bus,1,1,south,2", "2,car,0,4,south,\n2,bus,1,1,south,", 1)
+	for filter, choices := range map[string]int{"w == w": 2, "w > 1": 0, "w <= 1": 2, "w != 1": 1, "not (w == 1)": 1} {
+		n := 0
+		d, err := load(t, "x.csv", []byte(table), strings.Replace(longSpec, "[utility]", "filter = \""+filter+"\"\n[utility]", 1))
+		if err == nil {
+			n = d.Choices
+		}
+		expect.Equal(t, n, choices, filter)
+	}
+}

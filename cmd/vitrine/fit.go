@@ -91,7 +91,7 @@ func (fitCmd) Help() string {
     starts = 10                       random starts (default: 10)
     seed = 0                          seed of the starts (default: 0)
 
-Variables are columns or expressions of them, with or without a name ("hours = time / 60"): + - * / **, comparisons (1 or 0, as in "cost * (pass == 0)"), "a ? b : c", exp, log, sqrt, pow. They may use the columns alternative (the label) and position (the place of the row in its choice).
+Variables are columns or expressions of them, with or without a name ("hours = time / 60"): + - * / **, comparisons (1 or 0, as in "cost * (pass == 0)"), "a ? b : c", exp, log, sqrt, pow. With a missing number, which is no error there, != holds and all other comparisons fail: leave such rows out with filter = "income == income". They may use the columns alternative (the label) and position (the place of the row in its choice).
 
 ` + examples(
 		"vitrine fit trips.csv trips.toml",
