@@ -162,7 +162,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	if j, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "same.toml", "--format", "json", "--level",
 		"0"); !strings.Contains(j, `"level": 0.95`) || !strings.Contains(j,
-		`"effective_rounds"`) || !strings.Contains(j, `"none": "no support: `) {
+		`"effective_rounds"`) || !strings.Contains(j, `"none": "no support: `) || !strings.Contains(j, `"decisions": 20`) {
 		t.Errorf("%s", j)
 	}
 }

@@ -27,8 +27,8 @@ type Rounds struct {
 
 // Left counts decisions that were left out for a reason.
 type Left struct {
-	Reason    string
-	Decisions int
+	Reason    string `json:"reason"`
+	Decisions int    `json:"decisions"`
 }
 
 // Rounds reads a placement's decisions with an outcome and the rows of all candidates, in the order of their outcomes.

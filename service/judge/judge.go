@@ -295,18 +295,20 @@ func (e *Verdict) JSON() ([]byte, error) {
 	}
 	mean, se := e.Logged()
 	all := struct {
-		Placement string     `json:"placement"`
-		Rounds    int        `json:"decisions"`
-		Logged    float64    `json:"logged_revenue"`
-		Error     float64    `json:"logged_standard_error"`
-		Takes     float64    `json:"takes,omitzero"`
-		TakesSE   float64    `json:"takes_standard_error,omitzero"`
-		Level     float64    `json:"level"`
-		Balance   string     `json:"balance,omitzero"`
-		Support   []support  `json:"policies"`
-		Estimates []estimate `json:"estimates"`
+		Placement string  `json:"placement"`
+		Rounds    int     `json:"decisions"`
+		Logged    float64 `json:"logged_revenue"`
+		Error     float64 `json:"logged_standard_error"`
+		Takes     float64 `json:"takes,omitzero"`
+		TakesSE   float64 `json:"takes_standard_error,omitzero"`
+		Level     float64 `json:"level"`
+		Balance   string  `json:"balance,omitzero"`
+
+		Left      []inspect.Left `json:"left_out,omitempty"`
+		Support   []support      `json:"policies"`
+		Estimates []estimate     `json:"estimates"`
 	}{Placement: e.Rounds.Placement, Rounds: len(e.Rounds.Rounds), Logged: mean, Error: se, Level: e.options.Level,
-		Balance: e.balance()}
+		Balance: e.balance(), Left: e.Rounds.Left}
 	if takes, se := e.log.Takes(); takes > 1 {
 		all.Takes, all.TakesSE = takes, se
 	}
