@@ -107,7 +107,8 @@ type Span struct {
 	ByBaseline Totals  `json:"by_baseline"`
 }
 
-// Drift compares the last decisions, at most 1000, with all before.
+// Drift compares the last decisions, 1000 or more, with all before. A decision counts once all of the same sixteenth of
+// the attribution window have ended, and all before: sales are reported before other decisions end.
 type Drift struct {
 	Recent Span `json:"recent"`
 	Before Span `json:"before"`

@@ -37,7 +37,8 @@ func TestBasketsByHand(t *testing.T) {
 	if k := e.Counts.Calibration; k.Revenue != 2 || k.Predicted != 1.5 || k.Bins[5].Purchases != 1 {
 		t.Errorf("%+v", k)
 	}
-	expect.Equal(t, e.Items.all.earned, 2, e.Items.all)
+	e.Advance(1, 1)
+	expect.Equal(t, e.Drift.all.earned, 2, e.Drift.all)
 	want := map[string]*Sold{"b": {Shown: 1, Taken: 1, Revenue: 5, Last: 1}, "c": {Shown: 1, Last: 1},
 		"a": {Shown: 1, Taken: 1, Revenue: 1, Last: 1}}
 	expect.Equal(t, e.Items.sold, want)

@@ -25,6 +25,7 @@ import (
 type Earnings struct {
 	Counts Counts
 	Items  Items
+	Drift  Drift
 	Series Series
 	Eras   Eras
 	Guard  Guard
@@ -33,6 +34,7 @@ type Earnings struct {
 // Offered adds the decision with a log entry. own says whether the placement's learner predicted its outcome.
 func (e *Earnings) Offered(entry uint64, time int64, o *offer.Offer, own bool) {
 	e.Guard.Enter(entry, time, o, own)
+	e.Drift.enter(time, &e.Guard.Watch)
 	e.Counts.offered(o)
 	if o.Mode == offer.ByImport {
 		return
@@ -58,6 +60,7 @@ type Ended struct {
 func (e *Earnings) Closed(d Ended, c *offer.Closed, maxItems int) {
 	e.Counts.closed(d.Chosen, c)
 	e.Series.closed(d.Entry, d.Time, c, &e.Guard.Watch)
+	e.Drift.leave(d.Entry, d.Time, c, &e.Guard.Watch)
 	if c != nil {
 		e.Items.closed(c, maxItems)
 		if era := e.Eras.of(c.Entry); era != nil && c.Mode != offer.ByImport {
@@ -80,6 +83,7 @@ func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted bool) {
 		e.Counts.Withdrawn++
 	}
 	e.Series.closed(entry, time, nil, &e.Guard.Watch)
+	e.Drift.leave(entry, time, nil, &e.Guard.Watch)
 	e.Guard.Leave(entry, time, nil)
 }
 
@@ -87,17 +91,19 @@ func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted bool) {
 func (e *Earnings) Watch(w Watch, entry uint64) {
 	e.Guard.Watch = w
 	e.Series.leads, e.Series.since = nil, entry
+	e.Drift.restart(entry)
 }
 
 // Advance takes the decisions that are due at a time: see [Guard.Advance].
 func (e *Earnings) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) {
 	e.Series.advance(now, e.Guard.Watch.Cohort())
+	e.Drift.advance(now, e.Guard.Watch.Cohort())
 	return e.Guard.Advance(now, entry)
 }
 
 // Copy returns a deep copy.
 func (e *Earnings) Copy() Earnings {
-	return Earnings{e.Counts, e.Items.Copy(), e.Series.Copy(), e.Eras.copy(), e.Guard.Copy()}
+	return Earnings{e.Counts, e.Items.Copy(), e.Drift.Copy(), e.Series.Copy(), e.Eras.copy(), e.Guard.Copy()}
 }
 
 // Fields encodes or decodes the sums.
@@ -105,6 +111,7 @@ func (e *Earnings) Fields(f *fields.Fields) {
 	e.Counts.fields(f)
 	e.Series.fields(f)
 	e.Items.fields(f)
+	e.Drift.fields(f)
 	e.Eras.fields(f)
 	e.Guard.Fields(f)
 }

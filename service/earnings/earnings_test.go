@@ -133,32 +133,6 @@ func TestItemsByHand(t *testing.T) {
 	}
 }
 
-// The recent decisions are the last 951 of 1,051: nine spans of a hundred, and the current one.
-func TestDriftByHand(t *testing.T) {
-	var items Items
-	for k := range 1051 {
-		switch o := sale(uint64(k), offer.ByPolicy, 1, "a"); { // 2
-		case k < 100:
-			items.closed(expecting(o, 0.5, 3), 10)
-		default:
-			o.Choice = 0
-			items.closed(o, 10)
-		}
-		if d := items.Drift(); (d == nil) != (k < 1000) {
-			t.Fatalf("after %d decisions the drift is %v", k+1, d)
-		}
-	}
-	items.closed(sale(2000, offer.ByImport, 1, "a"), 10)
-	d := items.Drift()
-	d.Fell = false // see TestFell
-	want := &api.Drift{
-		Before: api.Span{Decisions: 100, Estimated: 100, Earned: 200, Predicted: 300,
-			ByPolicy: api.Totals{Rounds: 100, Purchases: 100, Revenue: 200, Squares: 400}},
-		Recent: api.Span{Decisions: 952, ByPolicy: api.Totals{Rounds: 951}},
-	}
-	expect.Equal(t, d, want, "the drift")
-}
-
 // A decision belongs to the last era that began before its own entry, however late it closes.
 func TestErasByHand(t *testing.T) {
 	var tally Earnings
@@ -375,7 +349,7 @@ func TestRefusedSnapshots(t *testing.T) {
 		"too wide a bucket": func(t *Earnings) { t.Series.buckets[0].level, t.Series.buckets[0].start = 41, -1<<41 },
 		"too many eras":     func(t *Earnings) { t.Eras = make(Eras, maxEras+1) },
 		"too many places":   func(t *Earnings) { t.Items.Places = make([]Sold, maxPlaces+1) },
-		"too many spans":    func(t *Earnings) { t.Items.recent = make([]span, maxRecent+1) },
+		"too many spans":    func(t *Earnings) { t.Drift.recent = make([]span, recentTotal/recentLength+2) },
 	} {
 		tally := full()
 		change(tally)

@@ -43,7 +43,7 @@ func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight,
 		x.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
 	x.Positions = page.Positions(t.Items.Places, current.Policy)
-	x.Drift = t.Items.Drift()
+	x.Drift = t.Drift.Report()
 	if o := &t.Items.Others; t.Items.Dropped > 0 {
 		x.Others, x.Dropped = &api.ItemInsight{Shown: o.Shown, Taken: o.Taken, Revenue: o.Revenue}, t.Items.Dropped
 	}

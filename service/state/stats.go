@@ -43,7 +43,7 @@ func (v *View) Stats() api.Stats {
 	s.Clipped, s.Outliers = p.sound.Clipped.Load(), learner.Outliers(current.Policy, config.Schema())
 	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.Earnings.Guard.Report(p.fallsBack()),
 		p.Earnings.Eras.Report()
-	s.Guard.Held, s.Drift = p.held.Rounds, p.Earnings.Items.Drift()
+	s.Guard.Held, s.Drift = p.held.Rounds, p.Earnings.Drift.Report()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
