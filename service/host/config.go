@@ -166,6 +166,10 @@ func (c *Config) check() error {
 			return fmt.Errorf("limits.%s = %v: must be from 0, which is the default, to %d", l.key, l.value, maxLimit)
 		}
 	}
+	if c.Limits.Burst > 0 && c.Limits.Rate == 0 {
+		return fmt.Errorf("limits.burst = %d: bounds nothing without limits.rate, the requests a second of an API key",
+			c.Limits.Burst)
+	}
 	for _, origin := range c.CORS.Origins {
 		if err := server.CheckOrigin(origin); err != nil {
 			return fmt.Errorf("cors.origins: %w", err)

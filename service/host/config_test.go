@@ -150,6 +150,7 @@ func TestBadServiceFile(t *testing.T) {
 		"listen = 3":                                       "1: ",
 		"cors = {origins = [\"*\"]}":                       "cors.origins: origin \"*\": must be of the form",
 		"[limits]\nrates = 1":                              "2: unknown key \"limits.rates\"",
+		"limits = {burst = 4}":                             "limits.burst = 4: bounds nothing without limits.rate",
 		"limits = {rate = nan}":                            "limits.rate = NaN: must be from 0",
 		"limits = {rate = inf}":                            "limits.rate = +Inf: must be from 0",
 		"limits = {rate = -1.5}":                           "limits.rate = -1.5: must be from 0",
