@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -230,6 +232,35 @@ func TestLeaderReachesNoServer(t *testing.T) {
 	})
 	natstest.Serve(t, o)
 	r.until("ready again", func() bool { is, _ := ready(); return is })
+}
+
+// A leader that is stopped writes followers' decisions until it has answered its slowest caller.
+func TestLeaderDrains(t *testing.T) {
+	log := natstest.URL(t)
+	leader := runs(t, log, t.TempDir(), nil)
+	follower := runs(t, log, t.TempDir(), nil)
+	leader.ask(201, "PUT", "/v1/placements/home",
+		`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	at := strings.TrimPrefix(leader.url, "http://")
+	slow := fatal.Or(net.Dial("tcp", at))(t)
+	defer slow.Close()
+	fatal.Or(io.WriteString(slow, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{"))(t)
+	leader.until("in progress", func() bool {
+		_, metrics := leader.get("/metrics")
+		return strings.Contains(metrics, "vitrine_requests_in_progress 1\n")
+	})
+	go leader.stop()
+	leader.until("draining", func() bool {
+		c, err := net.Dial("tcp", at)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	follower.ask(201, "POST", "/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":1}}]}`)
+	if follower.said("this process writes the log now") {
+		t.Error("the leader did not wait for its slowest caller")
+	}
 }
 
 // A follower that could not lead, or that has too little memory for its leader's placements, says so.

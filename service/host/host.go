@@ -374,22 +374,14 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 		serving = server.New(o)
 	}
 	var failure error // of becoming the leader
+	drained := make(chan struct{})
 	beside.Go(func() {
-		err := l.lead(ctx)
-		if err == nil && ctx.Err() == nil && l.shared != nil {
-			var stop func()
-			if stop, err = l.answerFollowers(ctx, serving); err == nil {
-				defer stop()
-			}
-		}
-		if err != nil {
+		if err := l.write(ctx, serving, drained); err != nil {
 			if ctx.Err() == nil {
 				failure = err
 			}
 			stop()
-			return
 		}
-		l.keeper.run(ctx, s.Snapshots.Every.Duration, s.Snapshots.KeepEvery.Duration)
 	})
 	beside.Go(func() {
 		select {
@@ -405,6 +397,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 	} else {
 		err = serving.Serve(ctx, s.socket)
 	}
+	close(drained)
 	stop()
 	beside.Wait()
 	if l.last = l.engine.Sequence(); l.store.Loss() != nil {
@@ -591,6 +584,29 @@ func (l *session) lead(ctx context.Context) error {
 	l.Logger.Info("this process writes the log now", "entry", l.engine.Sequence(), "epoch", l.shared.Epoch())
 	l.keeper.written.Store(l.clock.now().UnixNano())
 	return l.keeper.retention.Begin(ctx, l.Logger)
+}
+
+// write waits until this process leads, and then writes snapshots and followers' decisions: until ctx ends, and if the
+// service is stopped, until its callers have their answers. Other processes wait for it until it gives up its lease.
+func (l *session) write(ctx context.Context, serving *server.Server, drained <-chan struct{}) error {
+	if err := l.lead(ctx); err != nil {
+		return err
+	}
+	if ctx.Err() == nil && l.shared != nil {
+		stop, err := l.answerFollowers(context.WithoutCancel(ctx), serving)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	l.keeper.run(ctx, l.Snapshots.Every.Duration, l.Snapshots.KeepEvery.Duration)
+	if !errors.Is(context.Cause(ctx), server.ErrPause) {
+		select {
+		case <-drained:
+		case <-l.store.Lost():
+		}
+	}
+	return nil
 }
 
 // goOn continues the log's time when this process begins to write it. If its clock does not follow on from the log's
