@@ -159,8 +159,8 @@ func (o Options) resolve(rounds []Round) (Options, error) {
 
 // check reports whether the round, of d features, is possible.
 func (r *Round) check(d int) error {
-	if err := (vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown}, Choice: r.Choice,
-		More: r.More}).Check(d); err != nil {
+	if err := (vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown, Order: r.Order},
+		Choice: r.Choice, More: r.More}).Check(d); err != nil {
 		return err
 	}
 	switch law := r.SamplingLaw; {

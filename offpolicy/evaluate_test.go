@@ -381,6 +381,7 @@ func TestBadLogs(t *testing.T) {
 		},
 		"round 3: 9 earnings for":             func(r []offpolicy.Round) { r[2].Earned = make([]float64, 9) },
 		"round 4: choice 3 is not a position": func(r []offpolicy.Round) { r[3].Choice = 3 },
+		"round 4: order":                      func(r []offpolicy.Round) { r[3].Order = []int{9, 9} },
 		"round 1 has no items":                func(r []offpolicy.Round) { r[0].Context = nil },
 		"round 2: assortment has item 9": func(r []offpolicy.Round) {
 			r[1].Shown, r[1].Choice = vitrine.Assortment{9}, 0
