@@ -57,7 +57,7 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 	width := c.Schema().Width()
 	err = log.export(ctx, which, func(o *offered, end outcome) (remark string, err error) {
 		switch {
-		case o.Width != width || !o.named():
+		case o.Width != width || !o.hasColumnsOf(c):
 			return otherFeatures, nil
 		case o.Propensity == 0 && offer.RecordedLawOf(o.Offered) == nil:
 			remark = noPropensity
@@ -89,6 +89,14 @@ func (log *Log) configOf(ctx context.Context, which Decisions) (*setup.Config, e
 		return c, nil
 	}
 	return nil, fmt.Errorf("%s has no placement", log.Name)
+}
+
+// hasColumnsOf reports whether the names of the decision's features are known, and a table of the configuration has a
+// column for each.
+func (o *offered) hasColumnsOf(c *setup.Config) bool {
+	return o.named() && slices.EqualFunc(o.config.Features, c.Features, func(a, b api.Feature) bool {
+		return a.Name == b.Name && a.Kind == b.Kind && a.From == b.From
+	})
 }
 
 // tableRows returns the rows of a decision.
@@ -276,7 +284,7 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 	width := c.Schema().Width()
 	err = log.export(ctx, which, func(o *offered, end outcome) (string, error) {
 		p, without := o.inclusions(end)
-		if without == "" && o.Width != width {
+		if without == "" && (o.Width != width || !o.hasColumnsOf(c)) {
 			without = noPropensities
 		}
 		if without != "" {

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
@@ -60,7 +63,7 @@ func TestExportPlacement(t *testing.T) {
 }
 
 // Decisions with rows of other features judge no policy, although the rows may be as wide. Those of the same features do,
-// whatever else of the configuration changed.
+// whatever else of the configuration changed. A table leaves out decisions whose features have no columns in it.
 func TestRoundsOfOtherFeatures(t *testing.T) {
 	for more, left := range map[string][]inspect.Left{
 		`"name":"x"`: nil, `"name":"x","max":9`: nil,
@@ -85,6 +88,14 @@ func TestRoundsOfOtherFeatures(t *testing.T) {
 		rounds := fatal.Or(log.Rounds(ctx, inspect.Decisions{}))(t)
 		expect.Equal(t, rounds.Left, left, more)
 		expect.Equal(t, len(rounds.Rounds), 2-len(left), more)
+		var table bytes.Buffer
+		fatal.If(t, log.ExportOBP(ctx, &table, io.Discard, inspect.Decisions{}))
+		rows := map[bool]int{true: 1, false: 2}[more == `"name":"y"`]
+		expect.Equal(t, strings.Count(table.String(), "\n"), 1+rows, more)
+		table.Reset()
+		fatal.If(t, log.ExportParquet(ctx, &table, inspect.Decisions{}))
+		f := fatal.Or(parquet.OpenFile(bytes.NewReader(table.Bytes()), int64(table.Len())))(t)
+		expect.Equal(t, int(f.NumRows()), rows, more)
 	}
 }
 
