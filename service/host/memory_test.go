@@ -3,6 +3,7 @@ package host
 import (
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -61,8 +62,11 @@ func TestFullness(t *testing.T) {
 		free, all float64
 		full      bool
 	}{{0, 0, false}, {0, 1e9, true}, {4.9e9, 100e9, true}, {5e9, 100e9, false}, {9.9e9, 1e12, true}, {10e9, 1e12, false}} {
-		if text := fullness(c.free, c.all); (text != "") != c.full {
-			t.Errorf("%v of %v bytes: %q", c.free, c.all, text)
+		for _, external := range []bool{false, true} {
+			text := fullness(c.free, c.all, external)
+			if (text != "") != c.full || c.full && strings.Contains(text, "Decisions are refused") == external {
+				t.Errorf("%v of %v bytes, external %v: %q", c.free, c.all, external, text)
+			}
 		}
 	}
 	if free, all := diskSpace(t.TempDir()); (runtime.GOOS == "linux" || runtime.GOOS == "darwin") &&

@@ -24,7 +24,8 @@ func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
 			"memory than they may have here, and the process may run out of memory: delete placements, lower their "+
 			"memory_bytes, max_versions or columns, or raise memory in [limits].", over>>20+1)})
 	}
-	if text := fullness(diskSpace(l.Data)); text != "" {
+	free, size := diskSpace(l.Data)
+	if text := fullness(free, size, l.shared != nil); text != "" {
 		all = append(all, alert.Problem{Level: "bad", Key: "disk", Text: text})
 	}
 	if skew := l.clock.ahead(); skew.Abs() > maxSkew {
@@ -43,11 +44,15 @@ func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
 	return all
 }
 
-// fullness says that a disk is nearly full, or is "".
-func fullness(free, all float64) string {
+// fullness says that a disk is nearly full, or is "". The log may be on other machines.
+func fullness(free, all float64, external bool) string {
 	if all == 0 || free >= min(nearlyFull*all, nearlyFullBytes) {
 		return ""
 	}
-	return fmt.Sprintf("The disk of the data directory is nearly full: %.1f of %.1f GB are free. Make room, or set "+
-		"[retention]. Decisions are refused once it is full.", free/1e9, all/1e9)
+	then := "Make room, or set [retention]. Decisions are refused once it is full."
+	if external {
+		then = "Make room: no snapshots are written once it is full."
+	}
+	return fmt.Sprintf("The disk of the data directory is nearly full: %.1f of %.1f GB are free. %s", free/1e9, all/1e9,
+		then)
 }

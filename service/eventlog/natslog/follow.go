@@ -29,7 +29,7 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 		return err
 	}
 	var c chain
-	for {
+	for said := ""; ; {
 		for m, err := range s.messages(ctx, at, math.MaxUint64, true, s.isUpToDate) {
 			var f eventlog.Frame
 			if err == nil && isClaim(m.data) {
@@ -48,7 +48,10 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 				errors.Is(err, eventlog.ErrRemoved):
 				return s.missing(ctx, next, err)
 			default:
-				s.options.Logger.Warn("the log cannot be followed: it is tried again", "cause", err.Error())
+				if text := err.Error(); text != said {
+					said = text
+					s.options.Logger.Warn("the log cannot be followed: it is tried again", "cause", text)
+				}
 				if err := wait.For(ctx, pause); err != nil {
 					return err
 				}
@@ -56,6 +59,7 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 			if err != nil {
 				break
 			}
+			said = ""
 			s.memory.note(m.sequence, f)
 			s.see(m, &f, c.end)
 			at = m.sequence + 1

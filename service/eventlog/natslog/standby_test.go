@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -345,4 +347,20 @@ func TestConfirm(t *testing.T) {
 	fill(t, heir, 3, 4)
 	f := connect(t, natslog.Options{URL: o.URL, Standby: true})
 	expect.Error(t, f.Confirm(t.Context()), eventlog.ErrFollower)
+}
+
+// A follower whose stream is gone tries again and again, and says so once.
+func TestFollowsNothing(t *testing.T) {
+	t.Parallel()
+	var said written
+	url := natstest.URL(t)
+	fill(t, connect(t, natslog.Options{URL: url}), 1, 2)
+	follower := connect(t, natslog.Options{URL: url, Standby: true, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	remove := sync.OnceFunc(func() { fatal.If(t, natstest.JetStream(t, url).DeleteStream("vitrine")) })
+	for range follower.Follow(ctx, 1) {
+		remove()
+	}
+	expect.Equal(t, strings.Count(said.String(), "the log cannot be followed"), 1, "the log has n warnings")
 }
