@@ -1,9 +1,11 @@
 package env
 
 import (
+	"math/rand/v2"
 	"slices"
 
 	"vitrine"
+	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/internal/stream"
 )
@@ -13,20 +15,37 @@ import (
 type Shopper struct {
 	Context   *vitrine.Context
 	Utilities []float64 // N, the true utilities
-	Shocks    []float64 // N+1 Gumbel shocks: the outside option's, then the items'
+	Clocks    []float64 // N+1 standard exponential draws E: the outside option's, then the items'
 }
 
-// Choose returns the shopper's choice from s.
+// Draw draws the clocks for n items.
+func (p *Shopper) Draw(n int, rng *rand.Rand) {
+	p.Clocks = scratch.Grow(p.Clocks, n+1)
+	for i := range p.Clocks {
+		p.Clocks[i] = rng.ExpFloat64()
+	}
+}
+
+// Shock returns the Gumbel shock −log E of a clock E. Only the items that the shopper sees need theirs.
+func (p *Shopper) Shock(clock int) float64 { return -portable.Log(p.Clocks[clock]) }
+
+// Choose returns the shopper's choice from s: see [vitrine.Choose].
 func (p *Shopper) Choose(s vitrine.Assortment) vitrine.Choice {
-	return vitrine.Choose(s, p.Utilities, p.Shocks)
+	choice, best := vitrine.Outside, p.Shock(0)
+	for k, i := range s {
+		if v := p.Utilities[i] + p.Shock(i+1); v > best {
+			choice, best = vitrine.Choice(k+1), v
+		}
+	}
+	return choice
 }
 
 // ChooseDisplayed returns the shopper's choice from s if its items are shown in the given order, from the first place
 // on, and places add the given effects.
 func (p *Shopper) ChooseDisplayed(s vitrine.Assortment, order []int, effects []float64) vitrine.Choice {
-	choice, best := vitrine.Outside, p.Shocks[0]
+	choice, best := vitrine.Outside, p.Shock(0)
 	for place, i := range order {
-		if v := p.Utilities[i] + vitrine.PlaceEffect(effects, place) + p.Shocks[i+1]; v > best {
+		if v := p.Utilities[i] + vitrine.PlaceEffect(effects, place) + p.Shock(i+1); v > best {
 			k, _ := slices.BinarySearch(s, i)
 			choice, best = vitrine.Choice(k+1), v
 		}
@@ -84,8 +103,8 @@ func (s *Shoppers) Meet(p *Shopper, t int) error {
 	if err := p.Context.Check(d); err != nil {
 		return err
 	}
-	p.Utilities, p.Shocks = scratch.Grow(p.Utilities, n), scratch.Grow(p.Shocks, n+1)
+	p.Utilities = scratch.Grow(p.Utilities, n)
 	world.Utilities(p.Utilities, p.Context)
-	vitrine.DrawShocks(p.Shocks, s.draws.At(s.Seed, t, stream.Customers))
+	p.Draw(n, s.draws.At(s.Seed, t, stream.Customers))
 	return nil
 }

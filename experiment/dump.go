@@ -138,7 +138,9 @@ func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err er
 			revenues = append(revenues, revenue)
 		}
 		utilities = append(utilities, r.Utilities...)
-		shocks = append(shocks, r.Shocks...)
+		for i := range r.Clocks {
+			shocks = append(shocks, r.Shock(i))
+		}
 		optimum = append(optimum, r.optimum)
 	}
 	if r.effects != nil {

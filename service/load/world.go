@@ -126,8 +126,7 @@ func (c *shoppers) choose(round int, shown []string, reported float64) (item str
 		c.places = append(c.places, k)
 	}
 	c.shopper.Utilities = u
-	c.shopper.Shocks = scratch.Grow(c.shopper.Shocks, len(shown)+1)
-	vitrine.DrawShocks(c.shopper.Shocks, rng)
+	c.shopper.Draw(len(shown), rng)
 	if k := c.shopper.Choose(c.places); k != vitrine.Outside {
 		item = shown[c.places[k-1]]
 	}
