@@ -98,9 +98,6 @@ func NewBuilder(alternatives, variables []string, outside bool) *Builder {
 		x: make([][]float64, len(variables))}
 }
 
-// maxValue is the largest size of a variable: the squares of larger ones overflow.
-const maxValue = 1e100
-
 // Add adds a case. It returns an error without adding the case if the case is not a choice among its alternatives with
 // finite variables and a finite weight ≥ 0, or if its panel was already left for another one.
 func (b *Builder) Add(c Case) error {
@@ -138,9 +135,9 @@ func (b *Builder) check(c Case) error {
 		return fmt.Errorf("panels and clusters are numbered from 0, without gaps")
 	}
 	for i, v := range c.X {
-		if !(math.Abs(v) <= maxValue) {
-			return fmt.Errorf("%s of alternative %q is %v: want at most %v in size", d.Variables[i%len(d.Variables)],
-				d.Alternatives[c.Alternatives[i/len(d.Variables)]], v, maxValue)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s of alternative %q is %v", d.Variables[i%len(d.Variables)],
+				d.Alternatives[c.Alternatives[i/len(d.Variables)]], v)
 		}
 	}
 	if b.Panels && b.returns(c.Panel) {

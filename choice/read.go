@@ -612,9 +612,8 @@ func (r *reader) evaluate(i, label int) error {
 			r.x[v] = 0
 		case math.IsNaN(r.x[v]):
 			return r.at(i, "column %s is missing or not a number, for alternative %s", e.source, r.labels.names[label])
-		case math.Abs(r.x[v]) > maxValue:
-			return r.at(i, "column %s is %v, for alternative %s: want at most %v in size", e.source, r.x[v],
-				r.labels.names[label], maxValue)
+		case math.IsInf(r.x[v], 0):
+			return r.at(i, "column %s is %v, for alternative %s", e.source, r.x[v], r.labels.names[label])
 		}
 	}
 	return nil

@@ -271,12 +271,10 @@ func TestReadErrors(t *testing.T) {
 			"line 3: column cost is missing or not a number, for alternative car"},
 		{"a NaN", row("1,car,1,5", "1,car,1,NaN"), longSpec,
 			"line 3: column cost is missing or not a number, for alternative car"},
-		{"too large", longTable, uses(`generic = ["cost * pow(10.0, 100)"]`),
-			"line 2: column cost * pow(10.0, 100) is 2e+100, for alternative bus: want at most 1e+100 in size"},
 		{"not finite", longTable, uses(`generic = ["log(cost - 2)"]`),
-			"line 2: column log(cost - 2) is -Inf, for alternative bus: want at most 1e+100 in size"},
+			"line 2: column log(cost - 2) is -Inf, for alternative bus"},
 		{"infinity in the table", row("1,car,1,5", "1,car,1,inf"), longSpec,
-			"line 3: column cost is +Inf, for alternative car: want at most 1e+100 in size"},
+			"line 3: column cost is +Inf, for alternative car"},
 		{"text for a number", row("1,car,1,5", "1,car,1,five"), longSpec,
 			`line 3: column cost: "five" is not a number: write numbers as 1234.5, or compare a text, cost == "text"`},
 		{"text among numbers, later", longTable + longRows(table.BatchRows) + "x,car,1,three,north,1\n",
@@ -532,7 +530,7 @@ func TestBuilder(t *testing.T) {
 			"choice 2: chosen is -1: want a position among 2 alternatives, or -1 for an outside option"},
 		{"a weight", func(c *Case) { c.Weight = math.Inf(1) },
 			"choice 2: the weight is +Inf: want a finite number, at least 0"},
-		{"NaN", func(c *Case) { c.X[1] = math.NaN() }, `choice 2: x of alternative "c" is NaN: want at most 1e+100 in size`},
+		{"NaN", func(c *Case) { c.X[1] = math.NaN() }, `choice 2: x of alternative "c" is NaN`},
 	} {
 		b := NewBuilder([]string{"a", "b", "c"}, []string{"x"}, false)
 		fatal.If(t, b.Add(good))
