@@ -19,7 +19,7 @@ type logCopyCmd struct {
 func (logCopyCmd) Help() string {
 	return `The copy has the entries of the log, its identity and its numbers, and the newest snapshot, so a service started on the copy continues where the other one ended. The keys of remembered shoppers stay behind, as in a backup: to a service on the copy all shoppers are new. At the end the command compares the running hashes of both logs. If the copy is interrupted, give the same command again: it continues after the last entry copied.
 
-Stop the services first: decisions logged after the copy are not in it, and two logs that both grow cannot be joined. While the command runs, no service can write to the copy.
+Stop the services first, unless the copy is a backup: decisions logged after the copy are not in it, and two logs that both grow cannot be joined. While the command runs, no service can write to the copy.
 
 ` + examples("vitrine log copy vitrine-data nats://127.0.0.1:4222", "vitrine log copy service.toml vitrine-data")
 }

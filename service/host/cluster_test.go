@@ -344,6 +344,11 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 		len(info.State.Subjects) != 2 {
 		t.Errorf("%v, %v: parts of two snapshots should be there", info.State.Subjects, err)
 	}
+	at.Sequence = 3 // of a log restored from a backup
+	fatal.If(t, s.PutSnapshot(t.Context(), at, strings.NewReader("three")))
+	if got, _, err := s.LastSnapshot(t.Context()); err != nil || got != at {
+		t.Errorf("%v, %v: a snapshot beyond the log is left", got, err)
+	}
 	bucket := fatal.Or(js.ObjectStore("vitrine-snapshots"))(t)
 	good := map[string]string{"entry": "9", "log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}
 	for key, bad := range map[string]string{"entry": "-9", "log": "ab", "hash": "x"} {

@@ -88,12 +88,15 @@ func (r *Log) copyToDir(ctx context.Context, data string) (eventlog.Position, er
 		return at, err
 	}
 	if shared, ok := r.Log.(*natslog.Store); ok {
-		_, read, err := shared.LastSnapshot(ctx)
+		newest, read, err := shared.LastSnapshot(ctx)
 		if errors.Is(err, natslog.ErrNoSnapshot) {
 			return at, nil
 		}
 		if err != nil {
 			return at, err
+		}
+		if newest.Sequence > at.Sequence { // a running service has gone on: the copy must reach its snapshot
+			return Copy(ctx, r.options, data)
 		}
 		return at, replace.PrivateStream(filepath.Join(data, host.SnapshotFile),
 			func(w io.Writer) error { return read(ctx, w) })

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -19,6 +20,8 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 	"vitrine/service/host"
 	"vitrine/service/inspect"
 	"vitrine/service/setup"
@@ -136,4 +139,19 @@ func TestExportDuringRemoval(t *testing.T) {
 	if n := strings.Count(text.String(), "\n"); n != 1 || !strings.Contains(text.String(), `"decision_id":"c"`) {
 		t.Errorf("%d decisions: %s", n, &text)
 	}
+}
+
+// A copy of a log that a service goes on writing reaches the service's last snapshot.
+func TestCopyOfAGrowingLog(t *testing.T) {
+	ctx, url, data := t.Context(), natstest.URL(t), t.TempDir()
+	log := fatal.Or(natslog.Open(ctx, natslog.Options{URL: url}))(t)
+	defer log.Close()
+	fatal.Or(log.Append(ctx, []byte("one")))(t)
+	grow := sync.OnceFunc(func() {
+		last := fatal.Or(log.Append(ctx, []byte("two")))(t)
+		fatal.If(t, log.PutSnapshot(ctx, fatal.Or(log.Position(ctx, last))(t), strings.NewReader("of two")))
+	})
+	at := fatal.Or(inspect.Copy(ctx, inspect.Options{Log: url, Progress: func(string, int, int) { grow() }}, data))(t)
+	expect.Equal(t, at.Sequence, 2, "the copy ends at entry n")
+	expect.Equal(t, string(fatal.Or(os.ReadFile(filepath.Join(data, host.SnapshotFile)))(t)), "of two", "the snapshot")
 }

@@ -33,7 +33,8 @@ var ErrNoSnapshot = errors.New("natslog: there is no snapshot beside the log")
 
 func (s *Store) snapshotBucket() string { return s.options.Stream + "-snapshots" }
 
-// PutSnapshot stores a snapshot of the state at a position in the log, replacing the older one.
+// PutSnapshot stores a snapshot of the state at a position in the log, replacing the older one. A later one, which a log
+// that was restored from a backup leaves behind, is removed.
 func (s *Store) PutSnapshot(ctx context.Context, at eventlog.Position, data io.Reader) error {
 	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
 		return s.js.CreateOrUpdateObjectStore(ctx,
@@ -64,6 +65,11 @@ func (s *Store) putSnapshot(ctx context.Context, store jetstream.ObjectStore, at
 	}}, &writersOnly{data, func() error { return s.Confirm(ctx) }})
 	if err != nil {
 		return err
+	}
+	if len(list) > 0 && list[0].info.Name != name && list[0].at.Sequence > at.Sequence { // this log is a restored copy
+		if err := store.Delete(ctx, list[0].info.Name); err != nil {
+			return err
+		}
 	}
 	return s.tidySnapshots(ctx, store)
 }
