@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,6 +189,21 @@ func TestEvaluateShownItems(t *testing.T) {
 		!strings.Contains(text, "Nothing in the log checks the model of the direct method.") {
 		t.Errorf("%s", text)
 	}
+}
+
+// Small amounts are written with more decimals.
+func TestEvaluateSmallAmounts(t *testing.T) {
+	clicks := string(fatal.Or(os.ReadFile("../../docs/howto/clicks.csv"))(t))
+	t.Chdir(t.TempDir())
+	write(t, "log.csv", regexp.MustCompile(`,(\d\.\d\d),`).ReplaceAllString(clicks, ",${1}e-7,"))
+	write(t, "home.json", `{"max_size":2,"features":[{"name":"price","kind":"number","center":10,"scale":5}]}`)
+	write(t, "top.toml", `show = "revenue"`)
+	if _, errs, code := vitrineRun(t, "import", "log.csv", "--placement", "home", "--create", "home.json", "--to",
+		"data"); code != 0 {
+		t.Fatal(errs)
+	}
+	text, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "top.toml")
+	mentions(t, text, "A page of the log earned 0.0000001547 ± 0.0000000102.", "0.00000014", " … 0.0000001")
 }
 
 // The judged pages ignore the placement's rules, and the report says so.

@@ -130,8 +130,9 @@ func logged(rounds []offpolicy.Round) (mean, se float64) {
 func (e *Verdict) Text(name string) []byte {
 	var b bytes.Buffer
 	mean, se := e.Logged()
-	fmt.Fprintf(&b, "%s, placement %q: %d decisions with an outcome. A page of the log earned %.4f ± %.4f.\n", name,
-		e.Rounds.Placement, len(e.Rounds.Rounds), mean, se)
+	d := e.decimals()
+	fmt.Fprintf(&b, "%s, placement %q: %d decisions with an outcome. A page of the log earned %.*f ± %.*f.\n", name,
+		e.Rounds.Placement, len(e.Rounds.Rounds), d, mean, d, se)
 	if takes, se := e.log.Takes(); takes > 1 {
 		fmt.Fprintf(&b, "A visitor who takes anything takes %.2f ± %.2f items. Estimates assume that for every page.\n",
 			takes, se)
@@ -196,6 +197,7 @@ func (e *Verdict) balance() string {
 // table writes estimates.
 func (e *Verdict) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 	var rows bytes.Buffer
+	d := e.decimals()
 	w := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\n  method\tvalue\tstd. error\t%g %% normal\tbootstrap\tat any time\teffective n\n",
 		100*e.options.Level)
@@ -208,8 +210,8 @@ func (e *Verdict) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 		if !math.IsNaN(s.ESS) {
 			ess = fmt.Sprintf("%.0f", s.ESS)
 		}
-		fmt.Fprintf(w, "  %s\t%.4f\t%.4f\t%s\t%s\t%s\t%s\n", s.Method, s.Value, s.StandardError, interval(s.Normal),
-			interval(s.Bootstrap), interval(s.Anytime), ess)
+		fmt.Fprintf(w, "  %s\t%.*f\t%.*f\t%s\t%s\t%s\t%s\n", s.Method, d, s.Value, d, s.StandardError,
+			interval(s.Normal, d), interval(s.Bootstrap, d), interval(s.Anytime, d), ess)
 	}
 	w.Flush()
 	for line := range strings.Lines(rows.String()) {
@@ -217,11 +219,19 @@ func (e *Verdict) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 	}
 }
 
-func interval(i offpolicy.Interval) string {
+// decimals returns the number of decimals of amounts: four, or more if a page earns less than 0.1.
+func (e *Verdict) decimals() int {
+	if mean, _ := e.Logged(); mean > 0 {
+		return max(4, 3-int(math.Floor(math.Log10(mean))))
+	}
+	return 4
+}
+
+func interval(i offpolicy.Interval, decimals int) string {
 	if math.IsNaN(i.Low) {
 		return "–"
 	}
-	return fmt.Sprintf("%.4f … %.4f", i.Low, i.High)
+	return fmt.Sprintf("%.*f … %.*f", decimals, i.Low, decimals, i.High)
 }
 
 // Each visits all estimates; minus names the policy that a difference is taken from.
