@@ -12,7 +12,9 @@ import (
 type Counts struct {
 	Offered, Chosen, Expired, Stale uint64
 	Withdrawn, Evicted, Unlearned   uint64
-	SinceEvicted, SinceUnlearned    uint64 // decisions that ended after the last one
+	SinceEvicted, SinceUnlearned    uint64  // decisions that ended after the last one
+	Empty                           uint64  // decisions by the policy without an item
+	EmptyShare                      float64 // of the last decisions: one weighs 1/emptyMemory less than the next
 	Late, Corrected                 uint64
 	Chance                          uint64
 	Arms                            [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
@@ -20,8 +22,15 @@ type Counts struct {
 	Shadow                          api.Comparison
 }
 
+const emptyMemory = 256
+
 func (c *Counts) offered(o *offer.Offer) {
 	c.Offered++
+	c.EmptyShare -= float64(c.EmptyShare / emptyMemory)
+	if len(o.Shown) == 0 && o.Mode == offer.ByPolicy {
+		c.Empty++
+		c.EmptyShare += 1. / emptyMemory
+	}
 	if o.Mode == offer.ByChance {
 		c.Chance++
 	}
@@ -132,9 +141,9 @@ func (b *bins) fields(f *fields.Fields) {
 
 func (c *Counts) fields(f *fields.Fields) {
 	f.Uvarint(&c.SinceUnlearned, &c.SinceEvicted, &c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Late, &c.Corrected)
-	f.Uvarint(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
+	f.Uvarint(&c.Empty, &c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
 	comparison(f, &c.Shadow)
-	f.Float(&c.Calibration.Revenue, &c.Calibration.Predicted)
+	f.Float(&c.EmptyShare, &c.Calibration.Revenue, &c.Calibration.Predicted)
 	offer.GroupFields(f, c.Arms[:])
 	(*bins)(&c.Calibration.Bins).fields(f)
 }

@@ -133,6 +133,24 @@ func TestItemsByHand(t *testing.T) {
 	}
 }
 
+// Pages that the policy leaves empty count, and their share follows the last decisions: 1 − (1 − 1/256)ⁿ after n.
+func TestEmptyPages(t *testing.T) {
+	var c Counts
+	for range 100 {
+		c.offered(sale(1, offer.ByPolicy, 0).Offer)
+	}
+	if want := 1 - math.Pow(255./256, 100); c.Empty != 100 || math.Abs(c.EmptyShare-want) > 1e-12 {
+		t.Errorf("%d empty pages, a share of %v, want 100 and %v", c.Empty, c.EmptyShare, want)
+	}
+	for range 2000 {
+		c.offered(sale(1, offer.ByPolicy, 0, "a").Offer)
+		c.offered(sale(1, offer.ByBaseline, 0).Offer) // as the caller wants it
+	}
+	if c.Empty != 100 || c.EmptyShare > 1e-6 {
+		t.Errorf("%d empty pages, a share of %v", c.Empty, c.EmptyShare)
+	}
+}
+
 // A decision belongs to the last era that began before its own entry, however late it closes.
 func TestErasByHand(t *testing.T) {
 	var tally Earnings

@@ -19,6 +19,9 @@ var levels = []string{"bad", "warning", "waiting", "note"}
 // manyExpired is how many decisions may end before the first outcome is reported.
 const manyExpired = 50
 
+// manyEmpty is the share of empty pages from which on something is probably wrong.
+const manyEmpty = 0.05
+
 // share returns the percentage of a group's decisions that sold.
 func share(g api.Totals) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
 
@@ -165,6 +168,14 @@ func (l *list) outcomes(s *api.Stats) {
 		l.say("warning", "The clock moved by %v: %d open decisions wait that much longer for their outcomes. "+
 			"Check the clocks of the machines, unless the service was down, or quiet before a restart.",
 			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
+	}
+	switch {
+	case s.EmptyShare >= manyEmpty:
+		l.say("warning", "%.0f%% of the last pages show no item: no item is a candidate, or all candidates have the "+
+			"revenue 0.", 100*s.EmptyShare)
+	case s.Empty > 0:
+		l.say("note", "%s showed no item: no item was a candidate, or all candidates had the revenue 0.",
+			hint.Count(int(s.Empty), "page"))
 	}
 	if s.ExpiredEarly > 0 {
 		l.say(levelOf(s.SinceExpiredEarly), "%s left memory before an outcome: make the placement's memory_bytes "+

@@ -69,6 +69,9 @@ var ofPlacement = []struct {
 		func(s *api.Stats) float64 { return float64(s.Outcomes) }},
 	{about("expired_total", "Decisions without an outcome in time.", "placement"), prometheus.CounterValue,
 		func(s *api.Stats) float64 { return float64(s.Expired) }},
+	{about("empty_pages_total", "Decisions whose page the policy left empty: no item was a candidate, or all "+
+		"candidates had the revenue 0.", "placement"), prometheus.CounterValue,
+		func(s *api.Stats) float64 { return float64(s.Empty) }},
 	{about("expired_early_total", "Decisions that left memory before the end of their attribution window. The "+
 		"policy learns nothing from them.", "placement"), prometheus.CounterValue,
 		func(s *api.Stats) float64 { return float64(s.ExpiredEarly) }},
@@ -141,7 +144,7 @@ var ofPlacement = []struct {
 	{about("held_rounds", "Outcomes that the learner has not been given because of an alarm about sales.", "placement"),
 		prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Guard.Held) }},
 	{about("drift_fell", "1 if the policy certainly sells less than four fifths as often as before, over the last "+
-		"1000 decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
+		"1000 or more decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
 		return indicator(s.Drift != nil && s.Drift.Fell)
 	}},
 	{about("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did "+

@@ -20,7 +20,7 @@ func (v *View) Stats() api.Stats {
 		Corrected: c.Corrected, Pending: p.Open.Len(), Memory: p.Open.Bytes + p.closed.bytes,
 		Charged:      p.Charged + p.Items.charged + p.Items.Of.ListBytes(),
 		ExpiredEarly: c.Evicted, MemorySeconds: p.pace.Seconds(config.MemoryBytes),
-		PolicyEntry: current.Entry, Lag: seen.Lag,
+		PolicyEntry: current.Entry, Lag: seen.Lag, Empty: c.Empty, EmptyShare: c.EmptyShare,
 		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale,
 		Broken: seen.Broken, Problem: seen.Problem,
 		SinceExpiredEarly: c.SinceEvicted, SinceUnlearned: c.SinceUnlearned, SinceSkipped: seen.Since,

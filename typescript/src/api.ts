@@ -1453,6 +1453,10 @@ export interface Stats {
   decisions: number;
   /** Once there are decisions before the recent ones. */
   drift?: Drift;
+  /** Decisions whose page the policy left empty: no item was a candidate, or all candidates had the revenue 0. */
+  empty: number;
+  /** The share of such decisions among the last ones: a decision weighs 1/256 less than the next. */
+  empty_share: number;
   /** Times in which the placement decided in one way, the oldest first: the last 20. */
   eras: readonly Era[];
   /** Decisions without an outcome in time, which count as the outside option. */

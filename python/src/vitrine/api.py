@@ -1461,6 +1461,10 @@ class Stats(TypedDict):
     decisions: int
     drift: NotRequired[Drift]
     """Once there are decisions before the recent ones."""
+    empty: int
+    """Decisions whose page the policy left empty: no item was a candidate, or all candidates had the revenue 0."""
+    empty_share: float
+    """The share of such decisions among the last ones: a decision weighs 1/256 less than the next."""
     eras: list[Era]
     """Times in which the placement decided in one way, the oldest first: the last 20."""
     expired: int
