@@ -29,7 +29,8 @@ type keeper struct {
 	upTo      uint64                                                                    // the last snapshot's last entry
 	shared    uint64                                                                    // the last shared snapshot's last entry
 	uncut     uint64                                                                    // bytes of a too large log that could not be cut, else 0
-	written   atomic.Int64                                                              // when a snapshot was last up to date, Unix nanoseconds
+	fresh     int64                                                                     // when the file was last up to date, Unix nanoseconds
+	written   atomic.Int64                                                              // the same of the file and its copy for other machines
 	behind    []string                                                                  // placements with learners that lagged behind the last snapshot
 }
 
@@ -100,7 +101,11 @@ func (k *keeper) last() {
 
 // spread shares the last snapshot with other machines.
 func (k *keeper) spread(ctx context.Context, deadline time.Duration) {
-	if k.share == nil || k.upTo == 0 || k.shared == k.upTo {
+	if k.share == nil || k.upTo == 0 {
+		return
+	}
+	if k.shared == k.upTo {
+		k.written.Store(k.fresh)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline)
@@ -123,11 +128,12 @@ func (k *keeper) spread(ctx context.Context, deadline time.Duration) {
 		return
 	}
 	k.shared = k.upTo
+	k.written.Store(k.fresh)
 }
 
 func (k *keeper) write(ctx context.Context) {
 	if k.engine.Sequence() == k.upTo {
-		k.written.Store(k.now().UnixNano())
+		k.wrote(k.now())
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, snapshotDeadline)
@@ -145,13 +151,21 @@ func (k *keeper) write(ctx context.Context) {
 		return
 	}
 	k.upTo = upTo
-	k.written.Store(begin.UnixNano())
+	k.wrote(begin)
 	k.logger.Info("snapshot", "entry", upTo, "bytes", int64(size))
 	if len(behind) > 0 && !slices.Equal(behind, k.behind) {
 		k.logger.Warn("learners lag: the snapshot has their last checkpoint and the rounds since, which the next "+
 			"start learns again", "placements", behind)
 	}
 	k.behind = behind
+}
+
+// wrote records that the file is up to date. If the snapshot is shared, its copy follows.
+func (k *keeper) wrote(at time.Time) {
+	k.fresh = at.UnixNano()
+	if k.share == nil {
+		k.written.Store(k.fresh)
+	}
 }
 
 // counter counts bytes written.

@@ -2,21 +2,27 @@ package host
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/alert"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/setup"
 	"vitrine/service/state"
@@ -91,6 +97,22 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	if stepped -= time.Second; !warns("The machine's clock differs from the service's by -1m1s") {
 		t.Error("a clock 61 seconds behind is no problem")
 	}
+	// A snapshot that other machines lack is old, too: no entries are removed.
+	broken := errors.New("no permission")
+	k.share = func(context.Context, eventlog.Position, io.Reader) error { return broken }
+	for _, age := range []time.Duration{time.Hour, 0, 0} {
+		decide(strconv.FormatInt(now.Unix(), 10))
+		k.written.Store(now.UnixNano())
+		now = now.Add(time.Hour)
+		k.write(ctx)
+		k.spread(ctx, time.Minute)
+		expect.Equal(t, k.age(), age, "a snapshot is too old or too young")
+		broken = nil
+	}
+	now = now.Add(time.Hour)
+	k.write(ctx)
+	k.spread(ctx, time.Minute)
+	expect.Equal(t, k.age(), 0, "the snapshot of an idle service is old")
 	if text := log.String(); strings.Count(text, "learners lag") != 1 ||
 		!strings.Contains(text, `"placements":["home"]`) {
 		t.Errorf("the log has %s", text)
