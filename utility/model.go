@@ -6,7 +6,7 @@
 //
 // [NewLinear], [NewQuadratic], [NewProducts], [NewSquares], [NewSteps], [NewMLP], [NewWide], [NewSpectral] and [NewRadial]
 // make families, and [NewSum] adds two. To add your own family, implement Model and check it with package utilitytest. The
-// other interfaces, Linearizer, Columnar, Backpropagator, Sketcher, Prior and LinearInParams, are optional: they make
+// other interfaces, Linearizer, Columnar, Backpropagator, Sketcher, Glancer, Prior and LinearInParams, are optional: they make
 // learners faster or tell them more about the family.
 package utility
 

@@ -22,6 +22,23 @@ type Sketcher interface {
 	Sketch(u, square, along, w, q []float64, x *mat.Dense)
 }
 
+// Glancer is implemented by models with sketches that cost less, for bounds by groups of parameters.
+type Glancer interface {
+	Sketcher
+
+	// Group returns the group of parameter i, from 0 on. If all are in group 0, there are no glances. The last group
+	// consists of the last parameters.
+	Group(i int) int
+
+	// Glance stores u as Sketch does. q holds the groups' weights, then directions q_k for the last group, j:
+	//
+	//	square[i]    = Σ_j weight_j ‖∇_j f_w(x_i)‖²
+	//	along[k·N+i] = q_kᵀ ∇_j f_w(x_i)
+	//
+	// with errors like Sketch's.
+	Glance(u, square, along, w, q []float64, x *mat.Dense)
+}
+
 // Sketch implements [Sketcher]. With δ_l = ∂f/∂z_l, z_l = W_l v_{l-1} + b_l, and a direction's weights Q_l, c_l:
 //
 //	‖∇f‖² = Σ_l ‖δ_l‖² (1 + ‖v_{l-1}‖²)      qᵀ∇f = Σ_l δ_lᵀ (Q_l v_{l-1} + c_l)
@@ -47,6 +64,55 @@ func (m *MLP) Sketch(u, square, along, w, q []float64, x *mat.Dense) {
 		m.squares(square[i:i+t.n], t, ones[:t.n], work[:t.n], more[:t.n])
 		forms := forms[:directions*t.n]
 		m.along(forms, t, ones[:t.n], q)
+		for k := range directions {
+			copy(along[k*n+i:], forms[k*t.n:][:t.n])
+		}
+	}
+}
+
+// Group implements [Glancer]. There are groups if there is one hidden layer: a unit's parameters, and the last layer's.
+func (m *MLP) Group(i int) int {
+	switch l := m.layers[0]; {
+	case len(m.layers) != 2:
+		return 0
+	case i < l.bias:
+		return i / l.in
+	default:
+		return min(i-l.bias, l.out)
+	}
+}
+
+// Glance implements [Glancer]. With the last layer's weights v, the hidden layer's unit j counts for
+// v_j² a'(z_j)² (1 + ‖x‖²), and the last layer for 1 + ‖a(z)‖².
+func (m *MLP) Glance(u, square, along, w, q []float64, x *mat.Dense) {
+	n, d, h := checkUtilities(m, u, w, x), m.layers[0].in, m.layers[1].in
+	weights, q := q[:h+1], q[h+1:]
+	rows, directions := min(n, tileRows), len(q)/(h+1)
+	buf := m.scratch.get(h + (2*m.units+2+directions)*rows)
+	defer m.scratch.put(buf)
+	factors, rest := (*buf)[:h], (*buf)[h:]
+	tiny := 0.0 // exceeds the loss if a'(z_j)² underflows
+	for j, v := range w[m.layers[1].weight:][:h] {
+		factors[j] = weights[j] * v * v
+		tiny += float64(factors[j] * 1e-300)
+	}
+	for i := 0; i < n; i += tileRows {
+		t := tile{n: min(tileRows, n-i), value: rest, slope: rest[m.units*rows:]}
+		m.forward(t, u[i:], w, x, i)
+		values, slopes := t.rows(t.value, d, h), t.rows(t.slope, d, h)
+		more := rest[2*m.units*rows:]
+		lengths, ones, forms, sum := more[:t.n], more[t.n:][:t.n], more[2*t.n:][:directions*t.n], square[i:][:t.n]
+		kernel.Mul(slopes, slopes)
+		kernel.Combine(sum, tiny, factors, 1, slopes, h)
+		kernel.Combine(ones, 1, nil, 1, nil, 0)
+		copy(lengths, ones)
+		kernel.AddSquares(lengths, t.rows(t.value, 0, d), d)
+		kernel.Mul(sum, lengths)
+		copy(lengths, ones)
+		kernel.AddSquares(lengths, values, h)
+		kernel.Axpy(sum, weights[h], lengths)
+		clear(forms)
+		kernel.Bilinear(forms, t.n, ones, 1, values, h, q, h, h+1)
 		for k := range directions {
 			copy(along[k*n+i:], forms[k*t.n:][:t.n])
 		}

@@ -56,6 +56,46 @@ func TestSketch(t *testing.T) {
 	})
 }
 
+// A glance agrees with the gradients' groups, and its utilities match Sketch's bit for bit.
+func TestGlance(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		d, h, n, directions := 1+rng.IntN(5), 1+rng.IntN(6), 1+rng.IntN(300), rng.IntN(9)
+		m := utility.NewMLP(d, []int{h}, utility.Activation(rng.IntN(5)))
+		dw := m.NumParams()
+		w, q, weights := gaussian(rng, dw), gaussian(rng, directions*(h+1)), gaussian(rng, h+1)
+		for j, v := range weights {
+			weights[j] = v * v
+		}
+		x := mat.NewDense(n, d+2, gaussian(rng, n*(d+2))).Slice(0, n, 1, 1+d).(*mat.Dense)
+		u, square, along := make([]float64, n), make([]float64, n), make([]float64, directions*n)
+		m.Glance(u, square, along, w, append(weights[:h+1:h+1], q...), x)
+
+		want, g := make([]float64, n), mat.NewDense(n, dw, nil)
+		utility.Linearize(m, want, g, w, x)
+		for i := range n {
+			if u[i] != want[i] {
+				t.Fatalf("%v: utility %v, want %v", m, u[i], want[i])
+			}
+			row, sum := g.RowView(i).(*mat.VecDense), 0.0
+			for j := range dw {
+				sum += weights[m.Group(j)] * row.AtVec(j) * row.AtVec(j)
+			}
+			if math.Abs(square[i]-sum) > 1e-14*sum {
+				t.Fatalf("%v: ‖∇f‖² = %v by groups, want %v", m, square[i], sum)
+			}
+			last := row.SliceVec(dw-h-1, dw)
+			for k := range directions {
+				qk := mat.NewVecDense(h+1, q[k*(h+1):][:h+1])
+				got, want := along[k*n+i], mat.Dot(qk, last)
+				if math.Abs(got-want) > 1e-14*mat.Norm(qk, 2)*mat.Norm(last, 2) {
+					t.Fatalf("%v: q%dᵀ∇f = %v, want %v", m, k, got, want)
+				}
+			}
+		}
+	})
+}
+
 // An item's results do not depend on its neighbours: a search evaluates an item in a different batch from the full
 // computation.
 func TestLinearizePosition(t *testing.T) {

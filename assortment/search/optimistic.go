@@ -2,10 +2,10 @@
 // items, it avoids computing the norm of every gradient.
 //
 // An upper bound on an optimistic utility is cheap if ‖∇f_w(x_i)‖ can be computed without the gradient
-// ([utility.Sketcher]). Items that survive this bound are bounded again, by components along more directions of V⁻¹,
-// and only the items left after that get their norm computed. The bounds account for rounding ([gram.Bound]), and an
-// item is excluded only if its bound is too low. So the answer equals the full computation's, bit for bit, in whatever
-// order the items are visited.
+// ([utility.Sketcher]). If the model offers it, a rougher bound comes first ([utility.Glancer]). Items that survive are
+// bounded again, by components along more directions of V⁻¹, and only the items left after that get their norm computed.
+// The bounds account for rounding ([gram.Bound]), and an item is excluded only if its bound is too low. So the answer
+// equals the full computation's, bit for bit, in whatever order the items are visited.
 //
 //	optimistic.go  the utilities, the choice among the ways to maximise, and the way for unequal revenues or a capacity:
 //	               a few items, and a proof that they suffice
@@ -42,7 +42,7 @@ type Optimistic struct {
 	Radius  float64      // √β_t
 	Slack   float64      // β_t C_h / λ
 
-	bound lazyBound // bounds the norms
+	bound, rough lazyBound // bound the norms, and roughly if that costs little
 }
 
 const (
@@ -51,6 +51,9 @@ const (
 	// the measurement.
 	minItems         = 2048
 	minItemsPerParam = 32
+
+	// minRoughItemsPerParam is the N per parameter from which a rough bound, too, pays for itself in one decision.
+	minRoughItemsPerParam = 512
 
 	// minIntervalParams is the smallest d_w for which a norm costs more than an interval plus the additional oracle
 	// calls.
@@ -150,7 +153,7 @@ type lazyBound struct {
 	making sync.Mutex
 }
 
-func (l *lazyBound) get(v gram.Inverse, params int) *gram.Bound {
+func (l *lazyBound) get(compute func() *gram.Bound) *gram.Bound {
 	if b := l.made.Load(); b != nil {
 		return b
 	}
@@ -159,7 +162,7 @@ func (l *lazyBound) get(v gram.Inverse, params int) *gram.Bound {
 	if b := l.made.Load(); b != nil {
 		return b
 	}
-	b := v.Bound(numDirections(params))
+	b := compute()
 	l.made.Store(b)
 	return b
 }

@@ -415,6 +415,27 @@ func TestSearchPanics(t *testing.T) {
 	}
 }
 
+// Glances change no answer, whether few items survive them or, by a large radius, too many.
+func TestGlancesAreExact(t *testing.T) {
+	for seed := range uint64(24) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		m := utility.NewMLP(1+rng.IntN(3), []int{1 + rng.IntN(4)}, utility.Activation(seed%5))
+		dw, n := m.NumParams(), minRoughItemsPerParam*m.NumParams()+rng.IntN(claimItems)
+		w, v := make([]float64, dw), gram.New(dw, 1)
+		m.Init(w, rng)
+		x, g := hardItems(rng, n, m.NumFeatures()), mat.NewDense(2000, dw, nil)
+		m.Gradients(g, w, x.Slice(0, 2000, 0, m.NumFeatures()).(*mat.Dense))
+		for i := range 2000 {
+			v.Add(1, g.RawRowView(i))
+		}
+		o := &Optimistic{Model: m, Params: w, Inverse: v.Inverse(), Radius: []float64{0.3, 3, 300}[seed%3]}
+		want, _ := assortment.Maximize(nil, assortment.AtMost(10), exhaustive(o, x), nil)
+		for workers := 1; workers <= 2; workers++ {
+			expect.List(fatal.T(t), pruned(o, x, 10, workers), want, m, "N", n, workers, "workers")
+		}
+	}
+}
+
 // If V has seen many similar items before, the bounds leave few norms to compute.
 func TestSearchComputesFewNorms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 5))

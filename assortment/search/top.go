@@ -34,6 +34,7 @@ func (s *search) top(
 		rank = (*worker).rankKnown
 	} else {
 		s.begin(o, sketcher, x)
+		s.glance()
 	}
 	defer s.end()
 	active := s.each(rank, workers)
@@ -107,7 +108,11 @@ func (w *worker) resketch(from, to int) {
 	s, n := w.search, len(w.left)
 	w.f, w.norms, w.along = scratch.Grow(w.f, n), scratch.Grow(w.norms, n), scratch.Grow(w.along, (to-from)*n)
 	s.sketcher.Sketch(w.f, w.norms, w.along, s.o.Params, s.bound.Directions(from, to), w.x.Rows(s.x, w.left))
-	s.bound.Less(w.bounds, w.along)
+	if from == 0 {
+		s.bound.Sketches(w.bounds, w.norms, w.along)
+	} else {
+		s.bound.Less(w.bounds, w.along)
+	}
 	minimum, kept := s.threshold(), 0
 	for i, item := range w.left {
 		if s.o.at(w.f[i], gram.Norm(w.bounds[i])) < minimum {
@@ -127,7 +132,8 @@ func (w *worker) resolve() {
 	s := w.search
 	b := s.bound
 	known := w.directions
-	if maximum := min(known+resketchDirections, b.NumDirections()); known > 0 && known < maximum {
+	maximum := min(sketchDirections+resketchDirections, b.NumDirections())
+	if (known > 0 || w.glances) && known < maximum {
 		w.resketch(known, maximum)
 		known = maximum
 	}

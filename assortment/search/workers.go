@@ -17,10 +17,12 @@ import (
 
 const (
 	// sketchDirections is the number of directions in the first sketch, resketchDirections in the next sketch of the
-	// remaining items. directionsPerStep is the number added at a time once there are gradients.
+	// remaining items. directionsPerStep is the number added at a time once there are gradients, and roughDirections the
+	// number for glances.
 	sketchDirections   = 4
 	resketchDirections = 8
 	directionsPerStep  = 8
+	roughDirections    = 8
 
 	// claimItems is the number of items that a worker claims at a time.
 	claimBlocks = 16
@@ -35,7 +37,9 @@ var searches = sync.Pool{New: func() any { return new(search) }}
 type search struct {
 	o        *Optimistic
 	sketcher utility.Sketcher
+	glancer  utility.Glancer
 	bound    *gram.Bound
+	rough    *gram.Bound // for glances, or nil
 	x        *mat.Dense
 	block    func(w *worker, from, to int)
 	next     atomic.Int64 // first unclaimed item
@@ -63,13 +67,26 @@ type search struct {
 
 func (s *search) begin(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense) {
 	s.o, s.sketcher, s.x = o, sketcher, x
-	s.bound = o.bound.get(o.Inverse, len(o.Params))
+	s.bound = o.bound.get(func() *gram.Bound { return o.Inverse.Bound(numDirections(len(o.Params))) })
 	s.numNorms.Store(0)
+}
+
+// glance prepares glances if they pay.
+func (s *search) glance() {
+	glancer, ok := s.sketcher.(utility.Glancer)
+	if n, _ := s.x.Dims(); !ok || n < minRoughItemsPerParam*len(s.o.Params) {
+		return
+	}
+	v := s.o.Inverse
+	rough := s.o.rough.get(func() *gram.Bound { return v.Rough(glancer.Group, roughDirections) })
+	if rough.NumDirections() > 0 {
+		s.glancer, s.rough = glancer, rough
+	}
 }
 
 // end drops references to the caller's data.
 func (s *search) end() {
-	s.o, s.sketcher, s.bound, s.x, s.rules = nil, nil, nil, nil, assortment.Rules{}
+	s.o, s.sketcher, s.glancer, s.bound, s.rough, s.x, s.rules = nil, nil, nil, nil, nil, nil, assortment.Rules{}
 }
 
 // each calls block for all blocks of items, on the given number of workers, and returns the workers. If a worker
@@ -106,6 +123,7 @@ type worker struct {
 	view             scratch.Matrix
 	u, square, along []float64
 	upper            []float64 // bounds of the squared norms
+	glances          bool      // whether it glances at items before it sketches them: until too many survive
 	directions       int       // number of directions in its sketches: 0 until too many items survive
 	survived         int       // number of surviving items in the claim
 
@@ -123,7 +141,7 @@ func (w *worker) work() {
 	n, d := s.x.Dims()
 	w.reserve(d, len(s.o.Params))
 	w.best.Reset(s.rules, math.Inf(-1))
-	w.directions = 0
+	w.glances, w.directions = s.rough != nil, 0
 	for {
 		to := int(s.next.Add(claimItems))
 		from := to - claimItems
@@ -136,8 +154,8 @@ func (w *worker) work() {
 			s.block(w, i, min(i+BlockRows, to, n))
 		}
 		w.resolve()
-		if fair && 16*w.survived > claimItems {
-			w.directions = s.numSketched()
+		if many := claimItems / 16; fair && (w.survived > 4*many || !w.glances && w.survived > many) {
+			w.glances, w.directions = false, s.numSketched()
 		}
 	}
 }
@@ -148,18 +166,26 @@ func (w *worker) reserve(d, params int) {
 	w.u, w.square, w.upper = scratch.Grow(w.u, BlockRows),
 		scratch.Grow(w.square, BlockRows), scratch.Grow(w.upper, BlockRows)
 	const maximum = resolveItems + BlockRows
-	w.along = scratch.Grow(w.along, max(sketchDirections*BlockRows, resketchDirections*maximum))
+	w.along = scratch.Grow(w.along, (sketchDirections+resketchDirections)*maximum)
 	w.left, w.bounds = slices.Grow(w.left[:0], maximum), slices.Grow(w.bounds[:0], maximum)
 	w.f, w.norms = scratch.Grow(w.f, maximum), scratch.Grow(w.norms, maximum)
 	w.x.Reshape(maximum, d)
 	w.g.Reshape(maximum, params)
 }
 
-// sketch sketches the items from ≤ i < to along the first m directions and bounds their norms.
+// sketch sketches the items from ≤ i < to along the first m directions and bounds their norms, or glances at them.
 func (w *worker) sketch(from, to, m int) {
-	s, n := w.search, to-from
+	s, n, b := w.search, to-from, w.search.bound
+	if w.glances {
+		b, m = s.rough, s.rough.NumDirections()
+	}
 	w.u, w.square, w.along, w.upper = scratch.Grow(w.u, n), scratch.Grow(w.square, n),
 		scratch.Grow(w.along, m*n), scratch.Grow(w.upper, n)
-	s.sketcher.Sketch(w.u, w.square, w.along, s.o.Params, s.bound.Directions(0, m), w.view.View(s.x, from, to))
-	s.bound.Sketches(w.upper, w.square, w.along)
+	x := w.view.View(s.x, from, to)
+	if w.glances {
+		s.glancer.Glance(w.u, w.square, w.along, s.o.Params, b.Glance(), x)
+	} else {
+		s.sketcher.Sketch(w.u, w.square, w.along, s.o.Params, b.Directions(0, m), x)
+	}
+	b.Sketches(w.upper, w.square, w.along)
 }

@@ -2,6 +2,7 @@ package gram
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -31,6 +32,8 @@ type Bound struct {
 	size  float64   // ‖V⁻¹‖_F
 	q     []float64 // m×d, row k is d_k
 	floor float64   // exceeds any loss by underflow
+
+	glance []float64 // of a rough bound: the groups' weights, then q
 }
 
 // Bound returns the bound by at most m directions, in O(d³).
@@ -54,9 +57,8 @@ func newBound(p *mat.SymDense, mu []float64, q *mat.Dense, m int) *Bound {
 	if !(size < 1e150) {
 		return b
 	}
-	rounding := float64(float64(d+16) * float64(d+16) * 0x1p-50)
 	if q == nil {
-		b.top = size * (1 + rounding)
+		b.top = size * (1 + rounding(d))
 		return b
 	}
 	var scaled, r, gram mat.Dense
@@ -68,7 +70,7 @@ func newBound(p *mat.SymDense, mu []float64, q *mat.Dense, m int) *Bound {
 		gram.Set(i, i, gram.At(i, i)-1)
 	}
 	largest := max(mu[d-1], 0)
-	b.top = largest + mat.Norm(&r, 2) + float64(mat.Norm(&gram, 2)*largest) + float64(rounding*size)
+	b.top = largest + mat.Norm(&r, 2) + float64(mat.Norm(&gram, 2)*largest) + float64(rounding(d)*size)
 	for k := 0; k < min(m, d) && mu[k] < largest; k++ {
 		length := math.Sqrt(largest - mu[k])
 		for i := range d {
@@ -77,6 +79,77 @@ func newBound(p *mat.SymDense, mu []float64, q *mat.Dense, m int) *Bound {
 	}
 	return b
 }
+
+// rounding returns ε.
+func rounding(d int) float64 { return float64(d+16) * float64(d+16) * 0x1p-50 }
+
+// Rough returns a bound that takes little to compute, by the lengths of groups of g's entries, and at most m directions
+// for the last group, which consists of the last entries. group returns an entry's group. The bound takes
+// Σ_j w_j ‖g_j‖² over the groups j in place of ‖g‖². If rounding leaves no such bound, it has no directions.
+//
+// w_j is the largest entry on the group's diagonal of V⁻¹, so that a group counts little if V⁻¹ knows it well. P is V⁻¹
+// divided by √w on both sides, and μ is above its eigenvalues. With the Cholesky factorisation UᵀU = μI − P, and U's
+// last block U_s, U_sᵀU_s ≼ μI − P as a form of the last group, with an error that ε covers. The directions are
+// U_sᵀU_s's largest axes, and the bound measures their error.
+func (v Inverse) Rough(group func(i int) int, m int) *Bound {
+	d, s, p := v.d, 0, Unpack(nil, v.p, v.d)
+	last, size := group(d-1), mat.Norm(p, 2)
+	weights, b := make([]float64, last+1), &Bound{d: d, top: math.Inf(1), floor: 1e-290 * (1 + size)}
+	if last == 0 || !(size > 1e-150 && size < 1e150) {
+		return b
+	}
+	for i := range d {
+		k := group(i)
+		weights[k] = max(weights[k], p.At(i, i), size*0x1p-20)
+		if k == last {
+			s++
+		}
+	}
+	b.size = size / slices.Min(weights)
+	weights[last] = slices.Max(weights)
+	for i := range d {
+		for j := i; j < d; j++ {
+			p.SetSym(i, j, p.At(i, j)/math.Sqrt(weights[group(i)]*weights[group(j)]))
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(p, false) {
+		return b
+	}
+	top := max(eigen.Values(nil)[d-1], 0) * (1 + 0x1p-7)
+	p.ScaleSym(-1, p)
+	for i := range d {
+		p.SetSym(i, i, top+p.At(i, i))
+	}
+	var cholesky mat.Cholesky
+	var u mat.TriDense
+	var form, axes mat.Dense
+	if !cholesky.Factorize(p) {
+		return b
+	}
+	cholesky.UTo(&u)
+	block := u.SliceTri(d-s, d)
+	form.Mul(block.T(), block)
+	rest := mat.NewSymDense(s, form.RawMatrix().Data)
+	if !eigen.Factorize(rest, true) {
+		return b
+	}
+	eigen.VectorsTo(&axes)
+	values := eigen.Values(nil)
+	for k := s - 1; k >= 0; k-- {
+		axis := axes.ColView(k)
+		rest.SymRankOne(rest, -max(values[k], 0), axis)
+		for i := 0; i < s && s-k <= m; i++ {
+			b.q = append(b.q, math.Sqrt(weights[last]*max(values[k], 0))*axis.AtVec(i))
+		}
+	}
+	b.glance = append(weights, b.q...)
+	b.d, b.top = s, top+mat.Norm(rest, 2)+float64(rounding(d)*b.size)
+	return b
+}
+
+// Glance returns a rough bound's w_j, then its d_k, concatenated. They must not be changed.
+func (b *Bound) Glance() []float64 { return b.glance }
 
 // NumDirections returns m, at most the number requested.
 func (b *Bound) NumDirections() int { return len(b.q) / b.d }
