@@ -28,6 +28,7 @@ type Round struct {
 	Choice      vitrine.Choice
 	More        []vitrine.Choice // further takes, see [vitrine.Round]
 	Earned      []float64        // earnings of each item of Shown; nil if every take earned its revenue
+	Shopper     string           // rounds of one shopper may depend on each other; "" if unknown
 	Propensity  float64          // μ(S_t); 0 if unknown, or if Law determines it
 	SamplingLaw SamplingLaw      // μ; nil if unknown
 }
@@ -193,6 +194,7 @@ type Log struct {
 	early   []*fitted // to no rounds, and to the first 50, 100, 200 and so on
 
 	mean, unit []float64 // by feature: the model's is (x − mean)/unit
+	shoppers   shoppers
 }
 
 // firstEarly is the number of rounds for the first fit of an interval that holds at any time.
@@ -206,7 +208,7 @@ func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{Rounds: rounds, o: o, folds: make([]*fitted, o.Folds)}
+	l := &Log{Rounds: rounds, o: o, folds: make([]*fitted, o.Folds), shoppers: shoppersOf(rounds)}
 	l.measure()
 	if l.all, err = l.fit(ctx, func(int) bool { return true }); err != nil {
 		return nil, err
@@ -356,7 +358,7 @@ type Estimate struct {
 	Value         float64 // expected revenue per page
 	StandardError float64
 	Normal        Interval // value ± z standard errors
-	Bootstrap     Interval // percentiles over resampled rounds
+	Bootstrap     Interval // percentiles over resampled shoppers, or rounds if none is known to return
 	// holds after all rounds simultaneously, even in finite samples, see [Log.Evaluate]; NaN if unavailable
 	Anytime Interval
 	ESS     float64 // effective sample size of the weights, see [Support]; NaN without weights
@@ -384,6 +386,7 @@ type Report struct {
 	Alarm       float64
 	AlarmMethod string
 
+	shoppers  shoppers
 	level     float64
 	resamples int
 	seed      uint64
@@ -423,7 +426,7 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 			return nil, fmt.Errorf("round %d: the policy's page: %w", t+1, err)
 		}
 	}
-	r := &Report{Policy: policy, Alarm: nan, level: l.o.Level, resamples: l.o.Resamples, seed: l.o.Seed}
+	r := &Report{Policy: policy, Alarm: nan, shoppers: l.shoppers, level: l.o.Level, resamples: l.o.Resamples, seed: l.o.Seed}
 	j := l.judge(pages)
 	r.Support = j.support
 	for _, e := range []Estimate{l.direct(pages), j.doublyRobust(), j.pseudoInverse(), j.items(), j.snips(),
@@ -622,11 +625,11 @@ func (r *Report) finish(e *Estimate) {
 		e.Normal, e.Bootstrap, e.Anytime = Interval{nan, nan}, Interval{nan, nan}, Interval{nan, nan}
 		return
 	}
-	n := len(e.influence)
-	e.StandardError = stat.StdDev(e.influence, nil) / math.Sqrt(float64(n))
+	sums := r.shoppers.sums(e.influence)
+	e.StandardError = stat.StdDev(sums, nil) / math.Sqrt(float64(len(sums)))
 	z := distuv.UnitNormal.Quantile((1 + r.level) / 2)
 	e.Normal = Interval{e.Value - z*e.StandardError, e.Value + z*e.StandardError}
-	e.Bootstrap = bootstrap(e.Value, e.influence, r.level, r.resamples, r.seed)
+	e.Bootstrap = bootstrap(e.Value, sums, r.level, r.resamples, r.seed)
 	e.Anytime = anytime(e.steps, r.level)
 }
 

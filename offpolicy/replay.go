@@ -24,6 +24,7 @@ func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Opti
 	rng := rand.New(rand.NewPCG(o.Seed, 2))
 	first, bounded := 0.0, true
 	var terms []float64
+	var counted []Round
 	var steps []step
 	for t := range rounds {
 		if err := ctx.Err(); err != nil {
@@ -50,7 +51,7 @@ func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Opti
 			More: r.More}); err != nil {
 			return nil, fmt.Errorf("round %d: %w", t+1, err)
 		}
-		terms = append(terms, r.Revenue())
+		terms, counted = append(terms, r.Revenue()), append(counted, *r)
 		most := 0.0
 		for _, i := range r.Shown {
 			most = max(most, r.price(i))
@@ -58,7 +59,7 @@ func Replay(ctx context.Context, rounds []Round, learner vitrine.Learner, o Opti
 		bounded = bounded && r.isBounded()
 		steps = append(steps, both(most/2, r.Revenue()-most/2, most/2, most/2))
 	}
-	report := &Report{level: o.Level, resamples: o.Resamples, seed: o.Seed}
+	report := &Report{shoppers: shoppersOf(counted), level: o.Level, resamples: o.Resamples, seed: o.Seed}
 	e := &Estimate{Method: "replay", ESS: float64(len(terms))}
 	if len(terms) < MinESS {
 		e.None = fmt.Sprintf("no support: the policy's page is that of the log in %d of %d rounds, and %d are needed",

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"vitrine/service/catalogue"
@@ -178,7 +179,8 @@ type offered struct {
 	config    *setup.Config // nil if it is not known
 	sequence  uint64
 	time      int64
-	deferred  bool // and not activated
+	deferred  bool   // and not activated
+	shopper   string // the name, or the hash in experiments; "" if unknown
 
 	items *catalogue.Frozen // of the decision's catalogue; nil if the log holds the rows of all recorded candidates
 	with  offer.Estimates   // of a decision with items
@@ -314,7 +316,9 @@ func (x *decisions) offered(ctx context.Context, sequence uint64, e *eventlog.Ev
 	if err != nil {
 		return o
 	}
-	o.deferred = with.Deferred
+	if o.deferred, o.shopper = with.Deferred, with.Shopper; o.shopper == "" && with.Unit != 0 {
+		o.shopper = strconv.FormatUint(with.Unit, 36)
+	}
 	if with.Catalogue == nil || !with.Catalogue.All {
 		return o
 	}

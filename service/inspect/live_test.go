@@ -25,6 +25,7 @@ import (
 	"vitrine/service/host"
 	"vitrine/service/inspect"
 	"vitrine/service/setup"
+	"vitrine/service/shoppers"
 )
 
 // A running service's log and a copy of it export the same bytes, from a placement's creation on. Policies are judged by
@@ -99,6 +100,35 @@ func TestRoundsOfOtherFeatures(t *testing.T) {
 		fatal.If(t, log.ExportParquet(ctx, &table, inspect.Decisions{}))
 		f := fatal.Or(parquet.OpenFile(bytes.NewReader(table.Bytes()), int64(table.Len())))(t)
 		expect.Equal(t, int(f.NumRows()), rows, more)
+	}
+}
+
+// Rounds name the shoppers of placements that remember them, or that hold some out.
+func TestRoundsNameShoppers(t *testing.T) {
+	for with, known := range map[string]bool{
+		``: false, `,"shopper_history":{"keep":"24h"}`: true, `,"holdout_share":0.1`: true,
+	} {
+		ctx, data := t.Context(), t.TempDir()
+		store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
+		keys := fatal.Or(shoppers.Open(filepath.Join(data, "keys")))(t)
+		e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner, Shoppers: keys}))(t)
+		fatal.Or(e.Put(ctx, "home", []byte(`{"max_size":1,"log_items":"all","features":[{"name":"x","kind":"number"}],
+			"policy":{"name":"uniform"}`+with+`}`), 1))(t)
+		for k, shopper := range []string{"ann", "bob", "ann"} {
+			id := fmt.Sprint("d", k)
+			fatal.Or(e.Decide(ctx, "home", &api.Request{Decision: id, ShopperID: shopper, Baseline: []string{"sku1"},
+				Items: []api.Item{{ID: "sku1", Features: api.Values{api.Number("x", 1)}}}}, 1))(t)
+			fatal.If(t, e.Outcome(ctx, "home", id, "sku1", 2))
+		}
+		e.Close()
+		fatal.If(t, store.Close())
+		log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data}))(t)
+		defer log.Close()
+		rounds := fatal.Or(log.Rounds(ctx, inspect.Decisions{}))(t).Rounds
+		a, b, c := rounds[0].Shopper, rounds[1].Shopper, rounds[2].Shopper
+		if a != c || known != (a != "") || known && a == b {
+			t.Errorf("with %s the shoppers are %q, %q and %q", with, a, b, c)
+		}
 	}
 }
 

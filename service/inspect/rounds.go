@@ -126,7 +126,7 @@ func roundOf(o *offered, end outcome) offpolicy.Round {
 	r := offpolicy.Round{
 		Context: &vitrine.Context{Features: mat.NewDense(len(o.ItemIDs), o.Width, o.Features), Revenue: o.Revenue},
 		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity,
-		SamplingLaw: offer.LawOf(o.Offered),
+		SamplingLaw: offer.LawOf(o.Offered), Shopper: o.shopper,
 	}
 	for k, i := range o.Shown {
 		r.Shown[k] = int(i)

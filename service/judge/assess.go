@@ -293,7 +293,7 @@ func (a *Assessment) judge(ctx context.Context, log *importer.Log, v *importer.S
 		a.Unknown = fmt.Sprintf("%d decisions are needed, and the log holds %d", Fewest, a.Judged)
 		return nil
 	}
-	mean, se := logged(rounds.Rounds)
+	mean, se := offpolicy.Logged(rounds.Rounds)
 	z := math.Sqrt2 * math.Erfinv(a.options.Level)
 	a.Values = []Value{{"as logged", "mean", mean, mean - z*se, mean + z*se, "what the log earned"}}
 	switch {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"gonum.org/v1/gonum/stat"
 
 	"vitrine/bandit/policy"
 	"vitrine/internal/settings"
@@ -115,16 +114,7 @@ func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Opti
 }
 
 // Logged returns the log's mean earnings per page and the standard error.
-func (e *Verdict) Logged() (mean, se float64) { return logged(e.Rounds.Rounds) }
-
-func logged(rounds []offpolicy.Round) (mean, se float64) {
-	earned := make([]float64, len(rounds))
-	for t := range earned {
-		earned[t] = rounds[t].Revenue()
-	}
-	mean, sd := stat.MeanStdDev(earned, nil)
-	return mean, sd / math.Sqrt(float64(len(earned)))
-}
+func (e *Verdict) Logged() (mean, se float64) { return offpolicy.Logged(e.Rounds.Rounds) }
 
 // Text returns the verdict for people to read; name is the log's.
 func (e *Verdict) Text(name string) []byte {
@@ -136,6 +126,9 @@ func (e *Verdict) Text(name string) []byte {
 	if takes, se := e.log.Takes(); takes > 1 {
 		fmt.Fprintf(&b, "A visitor who takes anything takes %.2f ± %.2f items. Estimates assume that for every page.\n",
 			takes, se)
+	}
+	if n := e.log.Shoppers(); n > 0 {
+		fmt.Fprintf(&b, "The decisions belong to %d shoppers. Standard errors and the bootstrap take each shopper as one.\n", n)
 	}
 	for _, l := range e.Rounds.Left {
 		fmt.Fprintf(&b, "Left out: %d decisions, which %s.\n", l.Decisions, l.Reason)
@@ -309,6 +302,7 @@ func (e *Verdict) JSON() ([]byte, error) {
 		Rounds    int     `json:"decisions"`
 		Logged    float64 `json:"logged_revenue"`
 		Error     float64 `json:"logged_standard_error"`
+		Shoppers  int     `json:"shoppers,omitzero"`
 		Takes     float64 `json:"takes,omitzero"`
 		TakesSE   float64 `json:"takes_standard_error,omitzero"`
 		Level     float64 `json:"level"`
@@ -318,7 +312,7 @@ func (e *Verdict) JSON() ([]byte, error) {
 		Support   []support      `json:"policies"`
 		Estimates []estimate     `json:"estimates"`
 	}{Placement: e.Rounds.Placement, Rounds: len(e.Rounds.Rounds), Logged: mean, Error: se, Level: e.options.Level,
-		Balance: e.balance(), Left: e.Rounds.Left}
+		Shoppers: e.log.Shoppers(), Balance: e.balance(), Left: e.Rounds.Left}
 	if takes, se := e.log.Takes(); takes > 1 {
 		all.Takes, all.TakesSE = takes, se
 	}

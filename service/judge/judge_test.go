@@ -1,0 +1,38 @@
+package judge_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/fatal"
+	"vitrine/offpolicy"
+	"vitrine/service/inspect"
+	"vitrine/service/judge"
+	"vitrine/service/setup"
+)
+
+// A verdict says by how many shoppers its standard errors are clustered.
+func TestVerdictNamesShoppers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	c := fatal.Or(setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)))(t)
+	for shoppers, said := range map[int]bool{20: true, 100: false} {
+		r := &inspect.Rounds{Placement: "home", Config: c}
+		for k := range 100 {
+			r.Rounds = append(r.Rounds, offpolicy.Round{Shopper: fmt.Sprint(k % shoppers), Items: []string{"a", "b"},
+				Context: &vitrine.Context{Features: mat.NewDense(2, 1, []float64{rng.NormFloat64(), rng.NormFloat64()})},
+				Shown:   vitrine.Assortment{rng.IntN(2)}, Choice: vitrine.Choice(rng.IntN(2)),
+				SamplingLaw: offpolicy.EpsilonPages(1, 2, 1, vitrine.Assortment{0})})
+		}
+		v := fatal.Or(judge.Run(t.Context(), r, nil, judge.Options{Utility: `{kind = "linear"}`}))(t)
+		text, data := string(v.Text("log")), string(fatal.Or(v.JSON())(t))
+		const sentence = "The decisions belong to 20 shoppers. Standard errors and the bootstrap take each shopper as one.\n"
+		if strings.Contains(text, sentence) != said || strings.Contains(data, `"shoppers": 20`) != said {
+			t.Errorf("%d shoppers: %s%s", shoppers, text, data)
+		}
+	}
+}
