@@ -221,3 +221,60 @@ func TestHoldout(t *testing.T) {
 	}
 	b.reads("What Vitrine earns over your own pages")
 }
+
+// What is missing is said with its true reason: a page without items, the wrong time of an experiment, another's pages.
+func TestTrueReasons(t *testing.T) {
+	s := serve(t, nil)
+	price := []api.Feature{{Name: "price", Kind: "number"}}
+	put := func(name string, change func(*api.Placement)) {
+		t.Helper()
+		p := &api.Placement{MaxSize: 1, Features: price, AttributionWindow: "1s"}
+		change(p)
+		fatal.Or(s.Put(t.Context(), name, p))(t)
+	}
+	put("watched", func(p *api.Placement) { p.Mode = api.Shadow })
+	s.sell(t, "watched", "visit", 20, "a")
+	variants := []api.Variant{{Name: "shop", Show: api.ShowBaseline, Share: 0.5}, {Name: "ours", Show: api.ShowPolicy, Share: 0.5}}
+	put("planned", func(p *api.Placement) {
+		p.Mode, p.Experiment = api.Experimenting, &api.Experiment{Name: "summer", Variants: variants,
+			Starts: time.Now().Add(time.Hour)}
+	})
+	s.sell(t, "planned", "visit", 20, "a")
+	put("empty", func(*api.Placement) {})
+	fatal.Or(s.PutItems(t.Context(), "empty", []api.CatalogueItem{
+		{ID: "a", Features: api.Values{api.Number("price", 1)}, Revenue: new(0.0)}}))(t)
+	for k := range 20 {
+		answer := fatal.Or(s.Decide(t.Context(), "empty", &api.Request{Decision: fmt.Sprint(k)}))(t)
+		fatal.If(t, s.Outcome(t.Context(), "empty", answer.Decision, ""))
+	}
+
+	b := open(t, s.base)
+	b.visit("/placements/watched")
+	b.reads("1\non your own pages")
+	b.visit("/placements/planned")
+	b.reads("The comparison begins with the experiment.")
+	b.visit("/placements/empty")
+	b.reads("No item shown has an outcome yet.")
+	b.reads("Nothing is known about tastes yet: they show once items shown have outcomes")
+	b.visit("/placements/empty/items")
+	b.reads("Never shown: its revenue is 0")
+
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+		const ask = fetch;
+		fetch = async (to, o) => {
+			const answer = await ask(to, o);
+			if (!String(to).includes("v1/overview?name=planned")) return answer;
+			const v = await answer.json();
+			Object.assign(v.placements[0].experiment, { starts: "2026-01-01T00:00:00Z", ends: "2026-01-02T00:00:00Z" });
+			const i = { low: -1, estimate: 1, high: 3 };
+			v.placements[0].gains = [{ variant: "ours", over: "shop", randomized: true, decisions: 9, per_decision: i, total: i }];
+			return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
+		};
+	}`})
+	b.visit("/placements/planned")
+	b.reads("No winner")
+	b.reads("if all 9 visits saw it. That may be chance")
+	if strings.Contains(b.text(), "more visits will") {
+		t.Errorf("visits tell after the end of an experiment: %s", b.text())
+	}
+}

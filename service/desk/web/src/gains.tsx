@@ -61,12 +61,13 @@ function EarnedOver(props: { gain: Gain; of: Entry }) {
   const over = overWords(g.over, !!g.variant);
   const what = g.variant ? `What ${g.variant} earns over ${over}` : `Earned over ${over}`;
   const tone = low > 0 ? "good" : high < 0 ? "bad" : "";
+  const ended = !!g.variant && !!p.experiment && phase(p.experiment) === "over"; // no more visits will come
   const more = g.decisions * (((high - low) / 2 / estimate) ** 2 - 1); // the interval becomes narrower with the square root
   const wait = more > 0 && more < 100 * g.decisions ? `. About ${number(more, { maximumSignificantDigits: 1 })} more visits will, if it goes on like this` : "";
   return (
     <Figure name={what} value={money(estimate, p.currency, true)} tone={tone}>
       {share}between {money(low, p.currency)} and {money(high, p.currency)}{g.variant ? `, if all ${plural(g.decisions, "visit")} saw it` : ""}
-      {tone ? "" : `. Too early to tell${wait}`}
+      {tone ? "" : ended ? ". That may be chance" : `. Too early to tell${wait}`}
       {g.since ? `. Since ${moment(g.since)}` : ""}
       {g.randomized ? "" : ". Both were shown at different times, whose difference counts too"}
     </Figure>
@@ -81,6 +82,7 @@ function NoComparison(props: { of: Entry }) {
   let why = <>No comparison yet. <a href={settings}>Show random pages to 2% of shoppers</a>, and this becomes an amount of money with its uncertainty.</>;
   if (p.policy === "uniform") why = <>It shows random pages itself, so it earns what they earn.</>;
   else if (p.mode === "explore" || p.mode === "experiment" || p.holdout_share) why = <>Waiting for the first comparison: decisions count {duration(wait)} after they are made.</>;
+  if (p.experiment && !p.holdout_share && phase(p.experiment) === "waits") why = <>The comparison begins with the experiment.</>;
   if (p.mode === "shadow") why = <>Shoppers see your own pages. Once Vitrine decides for some of them, this compares what both earn.</>;
   return <div class="figure"><div class="quiet">Does it earn?</div><p class="words">{why}</p></div>;
 }
@@ -89,6 +91,7 @@ function NoComparison(props: { of: Entry }) {
 export function Money(props: { of: Entry; brief?: boolean }) {
   const { of: p } = props;
   const t = p.by_policy;
+  if (p.mode === "shadow" && t.rounds === 0) return <Figure name="Revenue per visit" value={money(mean(p.series, p.series.baseline), p.currency)}>on your own pages</Figure>;
   const give = p.standard_error === null ? "" : `± ${money(z * p.standard_error, p.currency)}`;
   if (props.brief) {
     return <Figure name="Revenue per visit" value={money(p.mean_revenue, p.currency)}>{t.rounds === 0 ? "no visit has ended yet" : `${percent(t.purchases / t.rounds)} buy · ${money(t.purchases ? t.revenue / t.purchases : NaN, p.currency)} an order`}</Figure>;

@@ -34,7 +34,7 @@ export function Effects(props: { of: Effect; currency?: string | undefined }) {
 
 // NoTastes says why tastes are unknown.
 export function NoTastes(props: { of: Insight }) {
-  return <Empty>{props.of.policy === "uniform" ? "Random pages learn nothing about tastes." : "Nothing is known about tastes yet: they show after the first outcomes, for numbers and categories."}</Empty>;
+  return <Empty>{props.of.policy === "uniform" ? "Random pages learn nothing about tastes." : "Nothing is known about tastes yet: they show once items shown have outcomes, for numbers and categories."}</Empty>;
 }
 
 // Curves are the share that would buy an item by one of its numbers, for each segment if segments differ.
@@ -49,7 +49,7 @@ function Curves(props: { of: Effect; currency?: string | undefined }) {
     ? segments.map((s) => ({ who: s.value, what: wish(s.points, write) }))
     : [{ who: "", what: wish(e.points, write) }];
   const looks = wishes.filter((w) => w.what);
-  const said = reach(e) < slight ? "It hardly matters." : looks.length === 0 ? "" : `Sells best ${looks.map((w) => (w.who ? `to ${w.who} ${w.what}` : w.what)).join(", ")}.`;
+  const said = reach(e) < slight ? "It hardly matters." : looks.length === 0 ? "" : `Sells best${looks[0]!.who ? ":" : ""} ${looks.map((w) => (w.who ? `${w.who} ${w.what}` : w.what)).join(", ")}.`;
   const title = `Share who would buy a typical item, by ${e.feature}${segments.length > 1 ? ` and ${e.by}` : ""}.`;
   return (
     <>

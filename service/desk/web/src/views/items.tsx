@@ -192,7 +192,7 @@ function stateOf(i: ShelfItem, stock: number | undefined, complete: boolean) {
   }
   const left = stock === undefined ? "" : stock === 0 ? "0 left, but marked as available" : `${number(stock)} left`;
   if (i.pinned) return <span class="good">Pinned{left ? ` · ${left}` : ""}</span>;
-  if (i.shown === 0) return <span class="quiet">{complete ? "Never shown: others should earn more" : "Rarely or never shown: others earn more"}{left ? ` · ${left}` : ""}</span>;
+  if (i.shown === 0) return <span class="quiet">{i.item.revenue === 0 ? "Never shown: its revenue is 0" : complete ? "Never shown: others should earn more" : "Rarely or never shown: others earn more"}{left ? ` · ${left}` : ""}</span>;
   const until = i.item.valid_until ? `until ${moment(i.item.valid_until)}` : "";
   return <span>{[left || "In stock", until].filter(Boolean).join(" · ")}</span>;
 }

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { get } from "../api";
-import { VerdictLine } from "../experiment-report";
+import { phase, VerdictLine } from "../experiment-report";
 import { Earned, modeWords, Money } from "../gains";
 import { lazy } from "../lazy";
 import { usePoll } from "../poll";
@@ -73,7 +73,7 @@ function Placement(props: { of: Entry; seconds: number }) {
         <Badge of={p} />
       </div>
       <p class="quiet">{modeWords(p)}</p>
-      {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} /> : null}
+      {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} over={phase(p.experiment) === "over"} /> : null}
       {waits.length > 0 ? <>{waits.map((h) => <p>{h.text}</p>)}<Steps of={p} /></> : (
         <>
           <div class="figures">

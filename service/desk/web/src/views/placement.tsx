@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { get, placement } from "../api";
 import { Checks } from "../checks";
-import { VerdictLine } from "../experiment-report";
+import { phase, VerdictLine } from "../experiment-report";
 import { Earned, modeWords, Money } from "../gains";
 import { lazy } from "../lazy";
 import { usePoll } from "../poll";
@@ -30,7 +30,7 @@ export default function Placement(props: { name: string }) {
   const figures = (p: Entry) => (
     <>
       <Trouble of={p.health} name={name} currency={p.currency} />
-      {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} /> : null}
+      {p.experiment ? <VerdictLine of={p.experiment.verdict} currency={p.currency} over={phase(p.experiment) === "over"} /> : null}
       <div class="grid four">
         <Earned of={p} />
         <Money of={p} />
@@ -43,7 +43,7 @@ export default function Placement(props: { name: string }) {
         <Table
           caption="Items that earn the most on a page"
           rows={best?.items.filter((i) => i.shown > 0) ?? []}
-          empty="No page has an outcome yet."
+          empty="No item shown has an outcome yet."
           columns={[
             { title: "Item", text: true, cell: (i) => <Item of={productOf(i.item)} currency={p.currency} /> },
             { title: "Times shown", cell: (i) => count(i.shown), wide: true },
