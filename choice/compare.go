@@ -102,10 +102,17 @@ func quadratic(m *mat.SymDense, v []float64) (float64, bool) {
 	return mat.Inner(x, inv, x), true
 }
 
-// CheckHausmanMcFadden returns an error if the test is not for models of this kind with standard errors of this kind.
-func (s *Spec) CheckHausmanMcFadden(standardErrors string) error {
-	if !s.Model.plain() || s.Utility.Network != nil || standardErrors != "" && standardErrors != "classic" {
+// CheckHausmanMcFadden returns an error if the test is not for models of this kind with standard errors of this kind,
+// or not for this alternative of the data.
+func (s *Spec) CheckHausmanMcFadden(d *Data, drop, standardErrors string) error {
+	u := &s.Utility
+	switch {
+	case !s.Model.plain() || s.Utility.Network != nil || standardErrors != "" && standardErrors != "classic":
 		return errors.New("the test of Hausman and McFadden is for a multinomial logit with classic errors")
+	case !slices.Contains(d.Alternatives, drop):
+		return fmt.Errorf("alternative %q: %w", drop, unknownAlternative(d.Alternatives))
+	case u.reference(d.Alternatives, d.Outside) == drop && (u.Constants || len(u.Individual) > 0):
+		return fmt.Errorf("%s is the reference: set utility.reference to an alternative that stays", drop)
 	}
 	return nil
 }
@@ -122,7 +129,7 @@ func (s *Spec) CheckHausmanMcFadden(standardErrors string) error {
 // multinomial logit with classic errors, and if the remaining alternatives do not determine the coefficients. Source:
 // Hausman and McFadden (1984), Econometrica 52:1219–1240.
 func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (test Test, expected bool, err error) {
-	if err := r.Spec.CheckHausmanMcFadden(r.Errors); err != nil {
+	if err := r.Spec.CheckHausmanMcFadden(d, drop, r.Errors); err != nil {
 		return test, false, err
 	}
 	without, err := r.refitWithout(ctx, d, drop)
@@ -163,15 +170,9 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 // refitWithout fits the model again without an alternative and the choices that took it.
 func (r *Result) refitWithout(ctx context.Context, d *Data, drop string) (*Result, error) {
 	dropped := slices.Index(d.Alternatives, drop)
-	if dropped < 0 {
-		return nil, fmt.Errorf("alternative %q: %w", drop, unknownAlternative(d.Alternatives))
-	}
 	spec := *r.Spec
 	u := &spec.Utility
 	u.Reference = u.reference(r.Alternatives, r.Outside)
-	if u.Reference == drop && (u.Constants || len(u.Individual) > 0) {
-		return nil, fmt.Errorf("%s is the reference: set utility.reference to an alternative that stays", drop)
-	}
 	u.Terms = nil
 	for _, t := range r.Spec.Utility.Terms {
 		all := t.Alternatives == nil

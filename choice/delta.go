@@ -36,7 +36,7 @@ func (r *Result) Delta(f func(theta []float64) float64) Estimate {
 //
 // with a standard error by the delta method. If θ_price < 0, it is positive for liked attributes and negative for
 // disliked ones such as time, where one unit less is worth the opposite. The error names a coefficient that the model
-// lacks, or that is lognormal.
+// lacks, or that is lognormal, or a price that varies between decision makers.
 func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 	a, p := slices.Index(r.Names, attribute), slices.Index(r.Names, price)
 	for _, name := range []string{attribute, price} {
@@ -47,6 +47,11 @@ func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 			return Estimate{}, fmt.Errorf("%s is lognormal, so its estimate describes its logarithm: compare the "+
 				"coefficients of each decision maker (vitrine predict --individual)", name)
 		}
+	}
+	if slices.ContainsFunc(r.Spec.Model.Random, func(v Random) bool { return v.Coefficient == price }) {
+		return Estimate{}, fmt.Errorf("%s varies between decision makers, so the ratio of the means is not the mean "+
+			"willingness to pay, which does not exist if %[1]s can be 0, as if it is normal: fit a price that does not vary",
+			price)
 	}
 	return r.Delta(func(theta []float64) float64 { return -theta[a] / theta[p] }), nil
 }

@@ -91,15 +91,15 @@ func (m *minimiser) newton(ctx context.Context, o *objective, theta []float64) (
 		if m.watch != nil {
 			m.watch(Step{m.taken, choices(o.blocks), -r.value, r.decrement})
 		}
+		if j := slices.IndexFunc(r.moment, func(v float64) bool { return math.IsInf(v, 1) }); r.steps == 1 && j >= 0 {
+			return nil, fmt.Errorf("the squares of the values behind coefficient %s are beyond 1e308: check the data "+
+				"for values out of scale, or measure them in larger units", o.names()[j])
+		}
 		if r.decrement >= 0 && r.decrement < tolerance {
 			r.converged = true
 			kernel.Axpy(r.theta, -1, step)
 			r.value -= r.decrement / 2
 			return r, nil
-		}
-		if j := slices.IndexFunc(r.moment, func(v float64) bool { return math.IsInf(v, 1) }); r.steps == 1 && j >= 0 {
-			return nil, fmt.Errorf("the squares of the values behind coefficient %s are beyond 1e308: measure them "+
-				"in larger units", o.names()[j])
 		}
 		if r.steps > m.steps || math.IsNaN(r.decrement) {
 			return r, nil

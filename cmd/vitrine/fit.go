@@ -153,13 +153,12 @@ func (c fitCmd) fit(ctx context.Context, t terminal) (r *choice.Result, data, he
 		return nil, nil, nil, err
 	case err != nil:
 		return nil, nil, nil, hint.New(err, "vitrine fit --help says what a specification looks like")
-	case c.Drop != "": // a fit may take hours
-		if err := spec.CheckHausmanMcFadden(c.Errors); err != nil {
-			return nil, nil, nil, fmt.Errorf("--drop: %w", err)
-		}
 	}
 	if data, err = readChoices(ctx, t, c.Data, spec); err != nil {
 		return nil, nil, nil, err
+	}
+	if err := spec.CheckHausmanMcFadden(data, c.Drop, c.Errors); c.Drop != "" && err != nil { // a fit may take hours
+		return nil, nil, nil, fmt.Errorf("--drop: %w", err)
 	}
 	if data.Dropped > 0 {
 		fmt.Fprintf(t.err, "vitrine: %s: %d choices of excluded alternatives are left out\n", c.Data, data.Dropped)
