@@ -3,9 +3,9 @@ package judge
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -60,7 +60,14 @@ func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Opti
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	o.Level, o.Folds = cmp.Or(o.Level, 0.95), cmp.Or(o.Folds, 5) // the defaults of offpolicy
+	switch { // which ask offpolicy for its defaults
+	case o.Level == 0:
+		return nil, OptionsError{errors.New("the level is 0: want a number between 0 and 1")}
+	case o.Folds == 0:
+		return nil, OptionsError{errors.New("0 folds: want at least 2")}
+	case o.Resamples == 0:
+		return nil, OptionsError{errors.New("0 resamples: want at least 1")}
+	}
 	e := &Verdict{Rounds: rounds, options: o}
 	doc, err := settings.Parse("--utility", []byte("utility = "+o.Utility))
 	if err != nil {
