@@ -31,7 +31,7 @@ func TestSessions(t *testing.T) {
 				{ID: "z", Features: api.Values{api.Number("price", 30)}},
 			},
 		},
-		Shown: []string{"z", "x"}, Choices: []api.Choice{{Item: "z"}}, Time: 2e9,
+		Shown: []string{"z", "x"}, Choices: []api.Choice{{Item: "z"}}, Time: 2e17,
 	}
 	columns := importer.Columns{Decision: "id", Time: "t", Item: "items", Shown: "shown", Chosen: "click"}
 	nested := importer.Columns{Decision: "id", Time: "t", Item: "items.sku", Shown: "items.at", Chosen: "items.click"}
@@ -40,15 +40,15 @@ func TestSessions(t *testing.T) {
 		columns importer.Columns
 		mapping importer.Mapping
 	}{
-		"an id": {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,z\n", columns, importer.Mapping{
+		"an id": {"id,t,age,items,price,shown,click\na,2e8,30,x|y|z,10|20|30,z|x,z\n", columns, importer.Mapping{
 			List: "|"}},
-		"JSON in CSV": {"id,t,age,items,price,shown,click\na,2,30,\"[\"\"x\"\",\"\"y\"\",\"\"z\"\"]\",\"[10,20,30]\",\"[\"\"z\"\", \"\"x\"\"]\",z\n", columns, importer.Mapping{}},
-		"Python in CSV": {"id;t;age;items;price;shown;click\na;2;30;['x', 'y', 'z'];[10. 20. 30.];['z', " +
+		"JSON in CSV": {"id,t,age,items,price,shown,click\na,2e8,30,\"[\"\"x\"\",\"\"y\"\",\"\"z\"\"]\",\"[10,20,30]\",\"[\"\"z\"\", \"\"x\"\"]\",z\n", columns, importer.Mapping{}},
+		"Python in CSV": {"id;t;age;items;price;shown;click\na;2e8;30;['x', 'y', 'z'];[10. 20. 30.];['z', " +
 			"'x'];['z']\n", columns, importer.Mapping{Delimiter: ";"}},
-		"flags": {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,0|0|1\n", columns, importer.Mapping{
+		"flags": {"id,t,age,items,price,shown,click\na,2e8,30,x|y|z,10|20|30,z|x,0|0|1\n", columns, importer.Mapping{
 			List: "|"}},
-		"JSON Lines": {`{"id":"a","t":2,"age":30,"items":["x","y","z"],"price":[10,20,30],"shown":["z","x"],"click":"z"}`, columns, importer.Mapping{}},
-		"objects":    {"\n" + `{"id":"a","t":2,"age":30,"items":[{"sku":"x","price":10,"at":2},{"sku":"y","price":20,"at":null},{"sku":"z","price":30,"at":1,"click":true}]}`, nested, importer.Mapping{Features: map[string]string{"price": "items.price"}}},
+		"JSON Lines": {`{"id":"a","t":2e8,"age":30,"items":["x","y","z"],"price":[10,20,30],"shown":["z","x"],"click":"z"}`, columns, importer.Mapping{}},
+		"objects":    {"\n" + `{"id":"a","t":2e8,"age":30,"items":[{"sku":"x","price":10,"at":2},{"sku":"y","price":20,"at":null},{"sku":"z","price":30,"at":1,"click":true}]}`, nested, importer.Mapping{Features: map[string]string{"price": "items.price"}}},
 	} {
 		c.mapping.Format, c.mapping.Columns = "sessions", c.columns
 		got, r, err := read(t, "log", c.text, &c.mapping)
@@ -69,11 +69,11 @@ func TestSessions(t *testing.T) {
 		t.Errorf("%+v, %v", got[0], err)
 	}
 	for want, text := range map[string]string{
-		`line 2: decision a has item "x" twice`:                     "id,t,items,shown,click\na,2,x|x,x,\n",
-		`line 3: column id is empty: it identifies the decision`:    "id,t,items,shown,click\na,2,x|y,x,\n,3,x|y,x,\n",
+		`line 2: decision a has item "x" twice`:                     "id,t,items,shown,click\na,2e8,x|x,x,\n",
+		`line 3: column id is empty: it identifies the decision`:    "id,t,items,shown,click\na,2e8,x|y,x,\n,3e8,x|y,x,\n",
 		`line 2: column t: "then" is not a time`:                    "id,t,items,shown,click\na,then,x|y,x,\n",
 		`line 1: there is no column "click": the columns are id, t`: "id,t,items,shown\n",
-		`line 2: /shown/0: "w" is not among the items`:              "id,t,items,shown,click\na,2,x|y,w,\n",
+		`line 2: /shown/0: "w" is not among the items`:              "id,t,items,shown,click\na,2e8,x|y,w,\n",
 	} {
 		expect.Part(read(t, "log", text, &importer.Mapping{Format: "sessions", List: "|",
 			Columns: columns}))(t, "log: "+want, want)
@@ -179,7 +179,7 @@ func FuzzLines(f *testing.F) {
 		"shared e1|u:2 age:30\na|i price:10 c=d\n0:-1:0.25 b|i price:20\n\n1:0:.5 | a", "ccb shared |\nccb action " +
 			"|i a:b\nccb slot 0:1:0.5,1:0.5 |", "slates shared 0.8 |\n",
 		`{"_tag":"e1","u":{"age":[30]},"_labelIndex":1,"_label_Cost":-1,"_label_Probability":0.25,"_multi":[{"i":{"price":10}},{"_label":"1:2:.5"}]}`, `{"_label":{"Action":1,"Cost":0,"Probability":1},"a":1}`,
-		`{"id":"a","t":2,"age":30,"items":[{"sku":"x","price":[10]},{"sku":"z","click":true}],"click":["z"]}`,
+		`{"id":"a","t":2e8,"age":30,"items":[{"sku":"x","price":[10]},{"sku":"z","click":true}],"click":["z"]}`,
 		"id,items,click\na,x|y,[1]\nb,['x' 'y'],0|1\n",
 	} {
 		f.Add(text, uint8(0))
@@ -254,7 +254,7 @@ func FuzzRecognize(f *testing.F) {
 		"request_id,sku,pos,click,p,price\na,x,1,1,0.5,2\na,y,2,0,0.5,3\nb,x,1,0,0.5,2\nb,z,0,0,0.5,1\n",
 		"srch;hotel;klick\n1;7;0\n1;8;1\n",
 		"7\tU\t11/15/2019 10:22:32 AM\tx1-0 y2-1\n8\tU\t11/15/2019 10:22:33 AM\tx1-0 y2-1\n",
-		"session,ts,items,clicked\na,2,1|2|3,2\nb,3,1|3,\n", "page,event,item\na,view,x\na,view,y\na,click,y\n",
+		"session,ts,items,clicked\na,2e8,1|2|3,2\nb,3,1|3,\n", "page,event,item\na,view,x\na,view,y\na,click,y\n",
 		"shared |u a\n0:1:.5 |i b\n |i c\n\n", "1:0:.5 | a\n2:1:.5 | b\n",
 		"timestamp,item_id,position,click,propensity_score\n", "[{}]",
 		`{"id":"a","items":[{"sku":"x","click":true},{"sku":"y","click":false}]}`,

@@ -532,6 +532,10 @@ func (p *pageRows) takes(c Columns, ids, taken []string) (choices []api.Choice, 
 	}
 	for i, id := range ids {
 		if !slices.Contains(taken, id) {
+			if n, text := number(units, i); n > 0 && p.taken == nil {
+				return nil, p.at(i, fmt.Errorf("column %s: %.40q of an item that was not taken: correct the row, or ignore "+
+					`the column with units = "-"`, c.Units, text))
+			}
 			continue
 		}
 		choice := api.Choice{Item: id}

@@ -64,7 +64,7 @@ func TestFormats(t *testing.T) {
 				{ID: "z", Features: api.Values{api.Number("price", 30)}, Revenue: revenue(3)},
 			},
 		},
-		Shown: []string{"z", "x"}, Choices: []api.Choice{{Item: "z"}}, Time: 2e9, Propensity: 0.25,
+		Shown: []string{"z", "x"}, Choices: []api.Choice{{Item: "z"}}, Time: 1e17, Propensity: 0.25,
 	}
 	items := filepath.Join(t.TempDir(), "item_context.csv")
 	fatal.If(t, os.WriteFile(items, []byte("item_id,revenue,price\nx,1.5,10\ny,2,20\nz,3,30\n"), 0o600))
@@ -81,7 +81,7 @@ func TestFormats(t *testing.T) {
 	}
 	var table strings.Builder
 	w := parquet.NewGenericWriter[row](&table)
-	const at = "1970-01-01T00:00:02Z"
+	const at = "1973-03-03T09:46:40Z"
 	fatal.Or(w.Write([]row{{"a", at, "x", 2, false, 1.5, 0.25, 10, 30}, {"a", at, "y", 0, false, 2, 0.25, 20, 30},
 		{"a", at, "z", 1, true, 3, 0.25, 30, 30}}))(t)
 	fatal.If(t, w.Close())
@@ -91,7 +91,7 @@ func TestFormats(t *testing.T) {
 		mapping    importer.Mapping
 		change     func(d *page.Imported) // facts that the format lacks
 	}{
-		{name: "log.csv", text: "decision_id,time,item,shown,chosen,revenue,propensity,price,age\na,2,x,2,0,1.5,.25,10,30\na,2,y,0,0,2,.25,20,30\na,2,z,1,1,3,.25,30,30\n"},
+		{name: "log.csv", text: "decision_id,time,item,shown,chosen,revenue,propensity,price,age\na,100000000,x,2,0,1.5,.25,10,30\na,1e8,y,0,0,2,.25,20,30\na,1e8,z,1,1,3,.25,30,30\n"},
 		{
 			name: "log.csv", text: "id;sku;got;place;worth;cost;age\na;x;;2;1.5;10;30\na;y;;;2;20;30\na;z;true;1;3;30;30\n",
 			mapping: importer.Mapping{Delimiter: ";", Columns: importer.Columns{Decision: "id", Item: "sku",
@@ -281,15 +281,15 @@ func TestOneShopper(t *testing.T) {
 // Times are RFC 3339, in other programs' forms, or seconds.
 func TestTimes(t *testing.T) {
 	for text, want := range map[string]int64{
-		"2": 2e9, "1.5": 15e8, "1970-01-01T00:00:02Z": 2e9, "1970-01-01T01:00:02.5+01:00": 25e8,
-		"1970-01-01 00:00:02": 2e9, "1970-01-01 00:00:02.25+00:00": 225e7, "-3": -3e9,
+		"200000000": 2e17, "200000000.5": 2e17 + 5e8, "1970-01-01T00:00:02Z": 2e9, "1970-01-01T01:00:02.5+01:00": 25e8,
+		"1970-01-01 00:00:02": 2e9, "1970-01-01 00:00:02.25+00:00": 225e7,
 	} {
 		list, _, err := read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n", &importer.Mapping{})
 		if err != nil || list[0].Time != want {
 			t.Errorf("%s: %v, want %d", text, err, want)
 		}
 	}
-	for _, text := range []string{"yesterday", "1e11", "2300-01-01T00:00:00Z", "1600-01-01T00:00:00Z"} {
+	for _, text := range []string{"yesterday", "45000", "-3", "1e11", "2300-01-01T00:00:00Z", "1600-01-01T00:00:00Z"} {
 		expect.Part(read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n",
 			&importer.Mapping{}))(t, "line 2: column time: ", text)
 	}

@@ -184,8 +184,8 @@ func TestRoles(t *testing.T) {
 
 // A log may say how many units were taken, and what they earned, as an outcome of the service does.
 func TestUnitsTaken(t *testing.T) {
-	const rows = "decision_id,item,chosen,shown,units\na,x,1,2,3\na,y,0,0,7\na,z,1,1,\n"
-	const values = "decision_id,item,chosen,shown,units,paid\na,x,1,2,3,2.5\na,y,0,0,7,-1\na,z,1,1,,\n"
+	const rows = "decision_id,item,chosen,shown,units\na,x,1,2,3\na,y,0,0,0\na,z,1,1,\n"
+	const values = "decision_id,item,chosen,shown,units,paid\na,x,1,2,3,2.5\na,y,0,0,,-1\na,z,1,1,,\n"
 	line := `{"decision_id":"a","items":[{"id":"x"},{"id":"y"},{"id":"z"}],"shown":["z","x"],"choice":"z","choices":[{"item":"x","quantity":3,"value":2.5},{"item":"z"}]}`
 	for _, c := range []struct {
 		name, text, value string
@@ -211,6 +211,8 @@ func TestUnitsTaken(t *testing.T) {
 			t.Errorf("%s units: %v, want %s", units, err, want)
 		}
 	}
+	expect.Part(read(t, "log.csv", strings.Replace(rows, "y,0,0,0", "y,0,0,7", 1), &importer.Mapping{}))(t,
+		`line 3: column units: "7" of an item that was not taken: `)
 	for _, value := range []string{"-1", "NaN", "1e101", "much"} {
 		_, _, err := read(t, "log.csv", strings.Replace(values, ",2.5", ","+value, 1),
 			&importer.Mapping{Columns: importer.Columns{Value: "paid"}})
@@ -298,7 +300,7 @@ func TestUnsortedTables(t *testing.T) {
 	var lines []string
 	for k := range 300 {
 		for i := range 2 {
-			lines = append(lines, fmt.Sprintf("d%d,%d,sku%d,%d,%d\n", (k*77)%300, 1000+(k*77)%300, i, i, rng.IntN(50)))
+			lines = append(lines, fmt.Sprintf("d%d,%d,sku%d,%d,%d\n", (k*77)%300, 1_000_000_000+(k*77)%300, i, i, rng.IntN(50)))
 		}
 	}
 	const header = "decision_id,time,item,chosen,price\n"
@@ -333,9 +335,9 @@ func TestUnsortedTables(t *testing.T) {
 		}
 	}
 	// Errors name the line of the file.
-	expect.Part(read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,0,dear\n",
+	expect.Part(read(t, "log.csv", header+"a,1e8,x,1,5\nb,2e8,x,1,5\na,1e8,y,0,dear\n",
 		&importer.Mapping{}))(t, `log.csv: line 2: item "y": column price: "dear"`)
-	expect.Part(read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,3,2\n", &importer.Mapping{}))(t,
+	expect.Part(read(t, "log.csv", header+"a,1e8,x,1,5\nb,2e8,x,1,5\na,1e8,y,3,2\n", &importer.Mapping{}))(t,
 		`log.csv: line 4: column chosen`)
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("files are left: %v, %v", left, err)

@@ -23,14 +23,22 @@ func Text(v api.Value) string {
 	return v.Text
 }
 
-// Time returns the time in a field, 0 if it is empty.
+// Time returns the time in a field, 0 if it is empty. A time before 1970 is an error, and so is a number below 10⁸: it
+// counts days, or from another beginning.
 func Time(column string, v api.Value) (at int64, err error) {
-	if text := Text(v); text != "" {
-		if at, err = Moment(text); err != nil {
-			err = fmt.Errorf("column %s: %w", column, err)
-		}
+	text := Text(v)
+	if text == "" {
+		return 0, nil
 	}
-	return at, err
+	_, isNumber := Number(api.Text("", text))
+	if at, err = Moment(text); err == nil && (at < 0 || isNumber && at > 0 && at < 1e8*int64(time.Second)) {
+		err = fmt.Errorf("%.40q would be %s: write times as 2026-01-02T15:04:05Z or in seconds since 1970 (day d of "+
+			"a spreadsheet is (d - 25569) * 86400), or ignore the column", text, time.Unix(0, at).UTC().Format(time.RFC3339))
+	}
+	if err != nil {
+		return 0, fmt.Errorf("column %s: %w", column, err)
+	}
+	return at, nil
 }
 
 // Amount returns the number in a cell, nil if the cell or the column's name is empty.

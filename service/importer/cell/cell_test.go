@@ -1,6 +1,7 @@
 package cell_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -23,6 +24,10 @@ func TestTime(t *testing.T) {
 	}
 	for _, text := range []string{"yesterday", "0001-01-01T00:00:00Z", "1e300"} {
 		expect.Refused(cell.Time("time", api.Text("", text)))(t, text, "is a time")
+	}
+	for text, would := range map[string]string{"45000": "1970-01-01T12:30:00Z", "45000.5": "1970-01-01T12:30:00Z",
+		"-1767366245": "1913-12-30T08:55:55Z", "1969-12-31": "1969-12-31T00:00:00Z"} {
+		expect.Prefix(cell.Time("time", api.Text("", text)))(t, fmt.Sprintf("column time: %q would be %s: write", text, would))
 	}
 	if at, err := cell.Time("time", api.Value{}); at != 0 || err != nil {
 		t.Errorf("an empty cell is %d, %v", at, err)
