@@ -103,7 +103,7 @@ type Limit struct {
 func (l *Limit) Check(field string) error {
 	switch {
 	case l.Min == 0 && l.Max == nil:
-		return Fieldf(field, "needs a min, a max or both")
+		return Fieldf(field, "needs a min above 0, a max or both")
 	case l.Min < 0:
 		return Fieldf(field+"/min", "%d: must not be negative", l.Min)
 	case l.Max != nil && *l.Max < 0:

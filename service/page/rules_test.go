@@ -282,7 +282,7 @@ func TestLowerBoundsThatAreRefused(t *testing.T) {
 		"/min_size: 3: must be from 0 to 2": func(r *api.Request) {
 			r.MinSize, r.MaxSize = 3, 2
 		},
-		"/limits/0: needs a min, a max or both": func(r *api.Request) {
+		"/limits/0: needs a min above 0, a max or both": func(r *api.Request) {
 			r.Limits = []api.Limit{{Items: []string{"sku1"}}}
 		},
 		"/limits/0/min: 2: must be at most the max, 1": func(r *api.Request) {
