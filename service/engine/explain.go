@@ -7,6 +7,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/offer"
 	"vitrine/service/page"
+	"vitrine/service/setup"
 )
 
 // Explain explains a remembered decision, as far as the log and the remaining policies allow it. It returns the errors
@@ -27,7 +28,11 @@ func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (
 	if err != nil {
 		return nil, err
 	}
-	v, l := view.Current(), new(page.Logged)
+	l := new(page.Logged)
+	v, err := e.ruledThen(ctx, view, f.Was.Entry, l)
+	if err != nil {
+		return nil, err
+	}
 	l.Offer, l.Complete = e.recent.Complete(v.Name, v.Born, f.Offer)
 	e.mu.RLock()
 	sameRows, ownRows := view.Placement.RowsOf(f)
@@ -49,6 +54,44 @@ func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (
 	}
 	addPolicy(view, v, l, f.Was.Entry)
 	return page.Explain(v, l), nil
+}
+
+// ruledThen returns the present view with the placement's rules as they were at an entry of the log, or says that the log
+// does not have them.
+func (e *Engine) ruledThen(ctx context.Context, view *View, entry uint64, l *page.Logged) (*page.View, error) {
+	v := view.Current()
+	e.mu.RLock()
+	changes, _ := view.Placement.History()
+	e.mu.RUnlock()
+	if len(changes) == 0 || changes[0] <= entry {
+		return v, nil
+	}
+	for _, at := range changes {
+		if at > entry {
+			continue
+		}
+		event, err := e.event(ctx, at)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			break
+		}
+		if _, config := pastEvent(event); config != nil {
+			then, err := setup.Parse(config)
+			if err != nil {
+				break
+			}
+			old, c := *v, *v.Config
+			c.Include, c.Exclude, c.Limits, c.Capacity, c.MinSize = then.Include, then.Exclude, then.Limits, then.Capacity,
+				then.MinSize
+			old.Config = &c
+			return &old, nil
+		}
+	}
+	l.Unknown = append(l.Unknown, "the placement's rules at that time: the log does not have them. Sets are compared by "+
+		"the present ones")
+	return v, nil
 }
 
 // addPolicy adds the policy that decided in an entry of the log, or says why it is unknown.

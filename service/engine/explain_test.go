@@ -151,6 +151,25 @@ func TestExplainRules(t *testing.T) {
 	}
 }
 
+// A decision is explained by the rules of its time: pins and exclusions that came later had no part in it.
+func TestExplainFormerRules(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, ""))
+	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, `,"exclude":["sku5"]`))
+	fatal.Or(e.Keep(t.Context(), "home", "a change without settings", 0))(t)
+	a := decide(t, e, "home", asking(rand.New(rand.NewPCG(5, 1))), 0)
+	explained := func() *api.Explanation {
+		t.Helper()
+		return fatal.Or(e.Explain(t.Context(), "home", a.Decision, 0))(t)
+	}
+	before := explained()
+	if len(before.Rules) != 1 || before.Rules[0].Item != "sku5" {
+		t.Fatalf("the rules are %+v", before.Rules)
+	}
+	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, fmt.Sprintf(`,"min_size":1,"exclude":[%q]`, a.IDs()[0])))
+	expect.Equal(t, explained(), before, "after another item is excluded")
+}
+
 // Contributions of a linear policy are weight times difference from the mean candidate, which has the base.
 func TestLinearContributions(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
