@@ -262,7 +262,7 @@ func (k *recognizer) long(header []string, rows []row) {
 	p := group(rows, c.Decision)
 	if e := k.Mapping.Events; e != nil {
 		for i := range p {
-			p[i] = p[i].views(e, c.Item)
+			p[i] = p[i].views(e, *c)
 		}
 	}
 	if k.positions(p, header); c.Shown == "" {

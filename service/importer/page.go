@@ -176,7 +176,7 @@ func (s *source) pages(begin func(header []string) (key string, err error), each
 func readTable(s *source) error {
 	return s.pages(s.resolve, func(p *pageRows) error {
 		if e := s.mapping.Events; e != nil {
-			p = p.views(e, s.columns.Item)
+			p = p.views(e, s.columns)
 		}
 		return s.addPage(p)
 	})
@@ -271,20 +271,30 @@ func (s *source) use(header []string, names ...string) error {
 	return nil
 }
 
-// views returns the page of the rows that show items, each for the first time, with the items that other rows take.
-func (p *pageRows) views(e *Events, item string) *pageRows {
+// views returns the page of the rows that show items, each for the first time, with the items that other rows take, and
+// with their units and values.
+func (p *pageRows) views(e *Events, c Columns) *pageRows {
 	v := newPage(p.id, p.place)
 	v.fields, v.rows, v.taken = p.fields, []row{}, []string{}
-	shown, taken := map[string]bool{}, map[string]bool{}
+	shown, taken := map[string]bool{}, map[string]fields{}
 	for _, r := range p.rows {
-		id, kind := cell.Text(r.fields[item]), cell.Text(r.fields[e.Column])
-		if kind == e.Chosen && !taken[id] {
-			taken[id] = true
+		id, kind := cell.Text(r.fields[c.Item]), cell.Text(r.fields[e.Column])
+		if kind == e.Chosen && taken[id] == nil {
+			taken[id] = r.fields
 			v.taken = append(v.taken, id)
 		}
 		if kind == e.Shown && !shown[id] {
 			shown[id] = true
 			v.rows = append(v.rows, r)
+		}
+	}
+	for i := range v.rows {
+		r := &v.rows[i]
+		for _, column := range []string{c.Units, c.Value} {
+			if from := taken[cell.Text(r.fields[c.Item])]; from != nil && column != "" {
+				r.fields = maps.Clone(r.fields)
+				r.fields[column] = from[column]
+			}
 		}
 	}
 	return v

@@ -204,6 +204,12 @@ func TestUnitsTaken(t *testing.T) {
 		}
 		expect.Equal(t, list[0].Choices, c.want, c.name)
 	}
+	// Of events, the rows that take items tell.
+	list, _, err := read(t, "log.csv", "decision_id,kind,item,units,paid\na,view,x,1,\na,view,y,1,\na,buy,y,3,27\n",
+		&importer.Mapping{Columns: importer.Columns{Value: "paid"}, Events: &importer.Events{Column: "kind", Shown: "view",
+			Chosen: "buy"}})
+	fatal.If(t, err)
+	expect.Equal(t, list[0].Choices, []api.Choice{{Item: "y", Quantity: new(3), Value: new(27.0)}})
 	for _, units := range []string{"0", "1.5", "1001", "-1", "many"} {
 		_, _, err := read(t, "log.csv", strings.Replace(rows, "2,3", "2,"+units, 1), &importer.Mapping{})
 		if want := fmt.Sprintf("line 2: column units: %q is not a number of units from 1 to 1000", units); err == nil ||
