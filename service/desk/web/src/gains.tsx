@@ -62,14 +62,14 @@ function EarnedOver(props: { gain: Gain; of: Entry }) {
   const what = g.variant ? `What ${g.variant} earns over ${over}` : `Earned over ${over}`;
   const tone = low > 0 ? "good" : high < 0 ? "bad" : "";
   const ended = !!g.variant && !!p.experiment && phase(p.experiment) === "over"; // no more visits will come
-  const more = g.decisions * (((high - low) / 2 / estimate) ** 2 - 1); // the interval becomes narrower with the square root
-  const wait = more > 0 && more < 100 * g.decisions ? `. About ${number(more, { maximumSignificantDigits: 1 })} more visits will, if it goes on like this` : "";
+  const more = g.decisions * (((high - low) / 2 / estimate) ** 2 - 1); // the interval becomes narrower with the square root, if both are still shown
+  const wait = g.randomized && more > 0 && more < 100 * g.decisions ? `. About ${number(more, { maximumSignificantDigits: 1 })} more visits will, if it goes on like this` : "";
   return (
     <Figure name={what} value={money(estimate, p.currency, true)} tone={tone}>
       {share}between {money(low, p.currency)} and {money(high, p.currency)}{g.variant ? `, if all ${plural(g.decisions, "visit")} saw it` : ""}
       {tone ? "" : ended ? ". That may be chance" : `. Too early to tell${wait}`}
       {g.since ? `. Since ${moment(g.since)}` : ""}
-      {g.randomized ? "" : ". Both were shown at different times, whose difference counts too"}
+      {g.randomized ? "" : ". Both were not always shown at the same time, and that counts too"}
     </Figure>
   );
 }

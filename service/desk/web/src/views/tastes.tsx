@@ -68,7 +68,7 @@ function Fit(props: { of: Insight }) {
         <>
           <p>Of {plural(rounds, "visit")}, {count(foreseen)} were expected to buy and {count(bought)} did.{" "}
             {off.length === 0 ? "No group of visits differs by more than chance explains." : off.map((b) => `Where ${percent(b.predicted)} should have bought, ${percent(b.observed)} did.`).join(" ")}
-            {off.length > 0 ? " A feature may be missing, or tastes have changed." : ""}</p>
+            {off.length > 0 ? " A feature may be missing, tastes may have changed, or these visits came before it had learned much." : ""}</p>
           <details>
             <summary>By how likely a purchase was</summary>
             <Table
