@@ -81,7 +81,7 @@ func (g *Guard) policyChecks() (names []string) {
 		names = append(names, "baseline")
 	}
 	names = append(names, "first-week")
-	if g.period == 0 || g.estimated.N > 0 || !g.sales.foretells() {
+	if g.period == 0 || g.sales.taught > 0 {
 		names = append(names, "predictions")
 	}
 	return names

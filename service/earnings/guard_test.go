@@ -138,6 +138,12 @@ func TestReport(t *testing.T) {
 	expect.Equal(t, needs(), []string{"no-sale 1250", "sales 1300", "chance 101", "first-week 101", "predictions 101"})
 	g.Watch.Mode = api.Shadow
 	expect.Equal(t, needs(), []string{"no-sale 1250", "sales 1300"})
+	g.Watch.Mode, g.period, g.earned = api.Learn, 1, confseq.Mean{}
+	for taught, want := range map[uint64][]string{0: nil, 1: {"predictions 500"}, 9000: {"predictions 1"}} {
+		g.sales.taught = taught
+		expect.Equal(t, needs()[2:], append([]string{"first-week 0"}, want...), taught)
+	}
+	g.Watch.Mode = api.Shadow
 	// the first stretch spends half of 0.002 · 3/8 / 2 / 8; its logarithm is −10.661
 	if sees, ok := smallestFall(len(lengths)-1, 1, 0.5); !ok || evidence(5000, 2500*(1-sees), 0.25) < 10.661 ||
 		evidence(5000, 2500*(1.002-sees), 0.25) > 10.661 {
