@@ -136,7 +136,8 @@ func (s *Server) enter(c *call, own account) (err error) {
 	}
 	var policy, state []byte
 	if l := s.limits; l.Rate > 0 {
-		policy = fmt.Appendf(policy, `"rate";q=%d;w=%d`, l.Burst, seconds(float64(l.Burst)/l.Rate))
+		w := seconds(float64(l.Burst) / l.Rate) // a smaller q would hold callers below the rate
+		policy = fmt.Appendf(policy, `"rate";q=%d;w=%d`, max(l.Burst, int(l.Rate*float64(w))), w)
 		state = fmt.Appendf(state, `"rate";r=%d;t=%d`, int(left), seconds((float64(l.Burst)-left)/l.Rate))
 	}
 	if s.keys != nil && wait == 0 {

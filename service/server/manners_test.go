@@ -156,15 +156,18 @@ func TestRateLimitHeaders(t *testing.T) {
 	expect(s.want(200, "GET", "/v1/placements", ""), "", "")
 
 	s = limited(func(l *server.Limits) { l.Rate, l.Burst = 2, 5 })
-	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=5;w=3`, `"rate";r=4;t=1`)
+	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=6;w=3`, `"rate";r=4;t=1`)
 	for range 3 {
 		s.want(200, "GET", "/v1/placements", "")
 	}
-	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=5;w=3`, `"rate";r=0;t=3`)
-	expect(s.want(429, "GET", "/v1/placements", ""), `"rate";q=5;w=3`, `"rate";r=0;t=3`)
+	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=6;w=3`, `"rate";r=0;t=3`)
+	expect(s.want(429, "GET", "/v1/placements", ""), `"rate";q=6;w=3`, `"rate";r=0;t=3`)
 	s.clock.advance(1250 * time.Millisecond)
-	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=5;w=3`, `"rate";r=1;t=2`)
+	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=6;w=3`, `"rate";r=1;t=2`)
 	expect(s.want(200, "GET", "/healthz", ""), "", "")
+
+	s = limited(func(l *server.Limits) { l.Rate, l.Burst = 50, 3 })
+	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=50;w=1`, `"rate";r=2;t=1`)
 
 	token, key := keys.New("a", keys.ScopeRead)
 	s = limited(func(l *server.Limits) { l.Concurrent = 40 }, key.Table(), storedKey(t, "b", keys.ScopeRead))
