@@ -171,7 +171,7 @@ export interface DecideRequest {
   defer?: boolean;
   /** Ids of items that must not be shown. */
   exclude?: readonly string[];
-  /** A condition on the candidates of the catalogue, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues. */
+  /** A condition on the candidates of the catalogue, not on the request's own items, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues. */
   filter?: string;
   /** Ids of items that must be shown: 422 if one is not a candidate, such as an item that is not available now. */
   include?: readonly string[];

@@ -192,7 +192,7 @@ class DecideRequest(TypedDict):
     exclude: NotRequired[list[str]]
     """Ids of items that must not be shown."""
     filter: NotRequired[str]
-    """A condition on the candidates of the catalogue, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues."""
+    """A condition on the candidates of the catalogue, not on the request's own items, such as price <= 20 and not (brand in ["acme"]). In a placement with shopper_history, seen and bought are how often the shopper has seen and bought the item: see the documentation of catalogues."""
     include: NotRequired[list[str]]
     """Ids of items that must be shown: 422 if one is not a candidate, such as an item that is not available now."""
     items: NotRequired[list[Item]]
