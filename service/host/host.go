@@ -271,8 +271,10 @@ type session struct {
 	keeper *keeper
 	wrote  atomic.Bool            // whether the log took an entry
 	unable atomic.Pointer[string] // why a follower could not lead, or nil
-	since  time.Time              // when it began to answer requests, or zero
-	last   uint64                 // the last entry when it ended
+	// how many shoppers were remembered when the stream of their keys was found missing
+	strangers atomic.Int64
+	since     time.Time // when it began to answer requests, or zero
+	last      uint64    // the last entry when it ended
 }
 
 // served reports whether the session ever answered requests.
@@ -412,6 +414,21 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 	l.last = l.engine.Sequence()
 	s.Logger.Info("stopped", "entry", l.last)
 	return err
+}
+
+// madeKeys is told that the stream of shoppers' keys was missing and has been made. It says whom that makes new.
+func (l *session) madeKeys() {
+	n := 0
+	for _, name := range l.engine.Placements() {
+		if s, err := l.engine.Stats(name); err == nil && s.Shoppers != nil {
+			n += s.Shoppers.Remembered
+		}
+	}
+	if n > 0 {
+		l.strangers.Store(int64(n))
+		l.Logger.Error("the stream of shoppers' keys was missing, and a new one has been made: returning shoppers are "+
+			"new", "remembered", n)
+	}
 }
 
 // openShoppers opens the keys of shoppers: next to the log, so that all processes on the log share them.
@@ -687,6 +704,7 @@ func (l *session) openLog(ctx context.Context) error {
 		return err
 	}
 	o.Patience, o.Logger, o.Process, o.TakeOver, o.Standby = l.Patience, l.Logger, l.process, l.TakeOver, true
+	o.MadeKeys = l.madeKeys
 	if l.Connecting != nil {
 		l.Connecting(&o)
 	}

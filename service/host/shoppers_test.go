@@ -115,3 +115,23 @@ func BenchmarkShoppers(b *testing.B) {
 	b.ReportMetric(median(took[1])/none, "known/none")
 	b.ReportMetric(median(took[2])/none, "new/none")
 }
+
+// A service says that it made the stream of shoppers' keys again, because returning shoppers are new. A first stream is
+// no problem.
+func TestShoppersStreamIsGone(t *testing.T) {
+	t.Parallel()
+	url := natstest.URL(t)
+	rings := func(r *running) bool {
+		return strings.Contains(r.ask(200, "GET", "/v1/overview", ""), "remembered shoppers are new")
+	}
+	leader, follower := runs(t, url, t.TempDir(), nil), runs(t, url, t.TempDir(), nil)
+	leader.ask(201, "PUT", "/v1/placements/home", personal)
+	leader.shows("a")
+	leader.ask(204, "POST", "/v1/placements/home/decisions/a/outcome", `{"choice":"boots"}`)
+	follower.until("the follower has the outcome", func() bool { return follower.tally().Outcomes == 1 })
+	fatal.If(t, natstest.JetStream(t, url).DeleteStream("vitrine-shoppers"))
+	leader.ask(503, "POST", "/v1/placements/home/decisions", `{"shopper_id":"x","items":[{"id":"boots","features":{"x":1}}]}`)
+	expect.Equal(t, follower.shows("c"), true, "the item that a stranger bought is shown")
+	expect.Equal(t, rings(follower) && follower.said("the stream of shoppers' keys was missing"), true, "the follower says so")
+	expect.Equal(t, rings(leader) || leader.said("the stream of shoppers' keys was missing"), false, "the leader, which made the first, says so")
+}

@@ -40,6 +40,7 @@ type Options struct {
 	Start    eventlog.Position
 	ReadOnly bool          // do not take over the log; Append fails
 	Patience time.Duration // for the server's answers, over several attempts; 30 s if 0
+	MadeKeys func()        // called after the store made the missing stream of shoppers' keys; may be nil
 	Logger   *slog.Logger  // gets the server's warnings; nil discards them
 
 	// how long this process's lease holds without a renewal; 0 means a second

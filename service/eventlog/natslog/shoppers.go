@@ -34,10 +34,11 @@ func (k shopperKeys) open(ctx context.Context, creates bool) (jetstream.Stream, 
 	if k.shoppers != nil {
 		return k.shoppers, nil
 	}
-	name := k.options.Stream + "-shoppers"
+	name, made := k.options.Stream+"-shoppers", false
 	stream, err := ask(ctx, k.Store, func(ctx context.Context) (jetstream.Stream, error) {
 		stream, err := k.js.Stream(ctx, name)
 		if creates && errors.Is(err, jetstream.ErrStreamNotFound) {
+			made = true
 			stream, err = k.js.CreateStream(ctx, jetstream.StreamConfig{
 				Name: name, Subjects: []string{k.options.Stream + ".shopper.*"}, Storage: jetstream.FileStorage,
 				Replicas: k.replicas, // without a limit per subject: a server does not overwrite evicted messages
@@ -48,7 +49,9 @@ func (k shopperKeys) open(ctx context.Context, creates bool) (jetstream.Stream, 
 	if !creates && errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
-	k.shoppers = stream
+	if k.shoppers = stream; err == nil && made && k.options.MadeKeys != nil {
+		k.options.MadeKeys()
+	}
 	return stream, k.wrong(err)
 }
 
