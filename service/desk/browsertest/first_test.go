@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"vitrine/internal/fatal"
+	"vitrine/service/api"
 )
 
 // An empty desk walks through the first placement. The requests that it shows work as they are, and it notices each of
@@ -37,4 +38,15 @@ func TestFirstRun(t *testing.T) {
 	b.reads("Vitrine has learned from 1 visit.")
 	b.press("Go to the overview")
 	b.wait(`document.querySelector("main section[aria-label=home]")`)
+}
+
+// The example of a request says how it differs from requests of a placement with other features or a hold-out.
+func TestFirstRunOfForm(t *testing.T) {
+	s := serve(t, nil)
+	fatal.Or(s.Put(t.Context(), "window", &api.Placement{MaxSize: 1, Holdout: 0.1, Features: []api.Feature{
+		{Name: "brand", Kind: "category"}, {Name: "age", Kind: "number", From: "shopper"}}}))(t)
+	b := open(t, s.base)
+	b.visit("/")
+	b.reads("In place of price, send what this placement knows: brand of each item, age of the shopper. Add shopper_id, " +
+		"and your own page as baseline.")
 }

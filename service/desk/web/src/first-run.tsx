@@ -15,6 +15,21 @@ interface Stats {
   learned: number;
 }
 
+interface Config {
+  mode?: string;
+  holdout_share?: number;
+  features: { name: string; kind: string; from?: string; history?: string }[];
+}
+
+// differences says how a placement's requests differ from the example.
+function differences(c: Config): string {
+  const sent = c.features.filter((f) => f.kind !== "cross" && !f.history).map((f) => (f.from === "shopper" ? `${f.name} of the shopper` : `${f.name} of each item`));
+  const said = sent.join() === "price of each item" ? [] : [`In place of price, send what this placement knows: ${sent.join(", ")}.`];
+  if (c.mode === "shadow") said.push("Add your own page as baseline.");
+  else if (c.mode === "experiment" || c.holdout_share) said.push("Add shopper_id, and your own page as baseline.");
+  return said.join(" ");
+}
+
 // FirstRun walks through the first placement, and notices what has happened. found is a placement that exists already;
 // done leads on.
 export default function FirstRun(props: { found?: string | undefined; done: () => void }) {
@@ -26,7 +41,9 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
   const { value, failure } = usePoll(
     async (signal) => {
       const list = await get<{ placements: { name: string }[] }>("v1/placements", signal);
-      return list.placements.some((p) => p.name === name) ? get<Stats>(placement(name, "stats"), signal) : null;
+      if (!list.placements.some((p) => p.name === name)) return null;
+      const [stats, config] = await Promise.all([get<Stats>(placement(name, "stats"), signal), get<Config>(placement(name), signal)]);
+      return { ...stats, differs: differences(config) };
     },
     name,
     2000,
@@ -67,7 +84,7 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
         ))}
         {step(1, "Ask which items to show", `Vitrine has answered ${plural(value?.decisions, "request")}.`, (
           <>
-            <p>Send the items that could be shown, with their prices and the revenue if one is bought.</p>
+            <p>Send the items that could be shown, with their prices and the revenue if one is bought.{value?.differs ? <strong> {value.differs}</strong> : null}</p>
             {code("ask")}
           </>
         ))}
