@@ -219,7 +219,8 @@ func (o Offer) Check(n int) error {
 	return nil
 }
 
-// Policy is a frozen rule π_t. It is safe for concurrent use and takes all its randomness from rng.
+// Policy is a frozen rule π_t. It is safe for concurrent use and takes all its randomness from rng. It must
+// not change the context.
 type Policy interface {
 	Offer(x *Context, rng *rand.Rand) Offer
 }

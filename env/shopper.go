@@ -1,6 +1,8 @@
 package env
 
 import (
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -92,7 +94,8 @@ type Shoppers struct {
 }
 
 // Meet makes p the shopper of round t ≥ 1. It allocates a new context and overwrites the slices of p. If the context
-// fails [vitrine.Context.Check], Meet returns that error and sets only p.Context.
+// fails [vitrine.Context.Check], Meet returns that error and sets only p.Context. If a utility is not finite, Meet
+// returns an error.
 func (s *Shoppers) Meet(p *Shopper, t int) error {
 	world := At(s.World, t)
 	p.Context = world.Context(s.draws.At(s.Seed, t, stream.Contexts))
@@ -105,6 +108,11 @@ func (s *Shoppers) Meet(p *Shopper, t int) error {
 	}
 	p.Utilities = scratch.Grow(p.Utilities, n)
 	world.Utilities(p.Utilities, p.Context)
+	for i, u := range p.Utilities {
+		if math.IsNaN(u) || math.IsInf(u, 0) {
+			return fmt.Errorf("the true utility of item %d is %v: it must be finite", i, u)
+		}
+	}
 	p.Draw(n, s.draws.At(s.Seed, t, stream.Customers))
 	return nil
 }

@@ -111,7 +111,7 @@ func TestErrorsNameTheUnit(t *testing.T) {
 		"policy first, seed 0, round 1: feature 0 of item 0 is +Inf: features must be finite": {feature: math.Inf(1)},
 		"policy first, seed 0, round 1: revenue of item 1 is NaN: revenues must be finite, not negative and at " +
 			"most 1e+100": {revenue: math.NaN()},
-		"policy first, seed 0, round 1: regret is NaN: the true utilities or the revenues are not finite, or too large": {utility: math.NaN()},
+		"policy first, seed 0, round 1: the true utility of item 0 is NaN: it must be finite": {utility: math.NaN()},
 	} {
 		e := small(policy("first", first()))
 		e.World = func(*rand.Rand) env.Environment { return w }
@@ -120,6 +120,34 @@ func TestErrorsNameTheUnit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a file")
 	fatal.If(t, os.WriteFile(file, nil, 0o644))
 	expect.Part(experiment.Run(t.Context(), small(best()), experiment.Options{Dir: file}))(t, file)
+}
+
+// A policy that changed the context would change its own judge.
+func TestPoliciesLeaveTheContext(t *testing.T) {
+	for want, change := range map[string]func(x *vitrine.Context){
+		"round 1: the policy changed the context's features or revenues": func(x *vitrine.Context) { x.Revenue[0] += 5 },
+		"round 1: the policy changed the context's features or":          func(x *vitrine.Context) { x.Features.Set(7, 1, 5) },
+		"the policy changed the context's features or revenues":          func(x *vitrine.Context) { x.Revenue = nil },
+		"[0 1 2 3] is not in the feasible family":                        func(x *vitrine.Context) { x.Feasible = assortment.AtMost(4) },
+	} {
+		careless := rule{offer: func(x *vitrine.Context, _ *rand.Rand) vitrine.Assortment {
+			change(x)
+			return vitrine.Assortment{0, 1, 2, 3}
+		}}
+		expect.Part(experiment.Run(t.Context(), small(policy("careless", careless)),
+			experiment.Options{Dir: t.TempDir(), Workers: 1}))(t, want)
+	}
+}
+
+// The regret of a policy that never shows an item depends on its utility all the same.
+func TestUtilitiesAreFinite(t *testing.T) {
+	for _, u := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		shy := rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{1} }}
+		e := small(policy("shy", shy))
+		e.World = func(*rand.Rand) env.Environment { return planted{revenue: 1, utility: u} }
+		expect.Part(experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1}))(t,
+			"policy shy, seed 0, round 1: the true utility of item 0 is")
+	}
 }
 
 // An experiment that cannot be played is rejected by name, before any file is written.

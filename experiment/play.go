@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"vitrine"
@@ -169,10 +170,13 @@ func (g *game) play(ctx context.Context) (round vitrine.Round, err error) {
 
 func (r *rounds) check(o vitrine.Offer) error {
 	s := o.Assortment
+	if r.now = numbers(r.now, r.Context); !slices.Equal(r.now, r.shown) {
+		return errors.New("the policy changed the context's features or revenues: it must copy them first")
+	}
 	if err := o.Check(len(r.Utilities)); err != nil {
 		return fmt.Errorf("infeasible offer: %w", err)
 	}
-	if !r.family().Contains(s) {
+	if !r.family.Contains(s) {
 		return fmt.Errorf("infeasible offer: %v is not in the feasible family", s)
 	}
 	if p := o.Propensity; !(p >= 0 && p <= 1+1e-9) {

@@ -24,7 +24,11 @@ type rounds struct {
 	effects []float64 // by place; nil if all places are alike
 	optimum float64   // R_t(S*_t), for best in the best order
 	baskets env.Baskets
-	sets    assortment.Sets // scratch
+	family  vitrine.Constraint
+	shown   []float64 // the context's numbers
+
+	sets assortment.Sets // scratch
+	now  []float64       // scratch
 }
 
 // rounds returns a seed's rounds, before the first one.
@@ -43,12 +47,16 @@ func (r *rounds) next() error {
 	if err := r.shoppers.Meet(&r.Shopper, r.t); err != nil {
 		return err
 	}
+	if r.family = r.Context.Feasible; r.family == nil {
+		r.family = r.e.Constraint
+	}
+	r.shown = numbers(r.shown, r.Context)
 	if r.baskets != nil && r.baskets.Mean() == 0 {
 		if r.effects != nil {
 			return errors.New("the best order is not known for baskets that depend on the page: leave out " +
 				"position_effects")
 		}
-		best, optimum, err := bestBasket(r.best, &r.sets, r.baskets, r.family(), &r.Shopper)
+		best, optimum, err := bestBasket(r.best, &r.sets, r.baskets, r.family, &r.Shopper)
 		r.best, r.optimum = best, optimum
 		return err
 	}
@@ -59,7 +67,7 @@ func (r *rounds) next() error {
 					"for utilities up to %v: choose a truth with smaller utilities", i, u, assortment.MaxSpan)
 			}
 		}
-		order, optimum, bound := assortment.MaximizeOrdered(r.best, r.family(), r.Utilities, r.effects,
+		order, optimum, bound := assortment.MaximizeOrdered(r.best, r.family, r.Utilities, r.effects,
 			r.Context.Revenue)
 		if bound > optimum*(1+1e-9) {
 			return fmt.Errorf("the best order is known only to earn between %v and %v: position effects need a "+
@@ -67,7 +75,7 @@ func (r *rounds) next() error {
 		}
 		r.best, r.optimum = order, optimum
 	} else {
-		r.best, r.optimum = assortment.Maximize(r.best, r.family(), r.Utilities, r.Context.Revenue)
+		r.best, r.optimum = assortment.Maximize(r.best, r.family, r.Utilities, r.Context.Revenue)
 	}
 	if r.baskets != nil {
 		r.optimum *= r.baskets.Mean()
@@ -75,12 +83,14 @@ func (r *rounds) next() error {
 	return nil
 }
 
-// family returns the feasible family of the current round.
-func (r *rounds) family() vitrine.Constraint {
-	if r.Context.Feasible != nil {
-		return r.Context.Feasible
+// numbers returns the revenues and features of a context in dst. A policy must leave them as they are, because it is
+// judged by them.
+func numbers(dst []float64, x *vitrine.Context) []float64 {
+	dst = append(dst[:0], x.Revenue...)
+	for i := range x.NumItems() {
+		dst = append(dst, x.Features.RawRowView(i)...)
 	}
-	return r.e.Constraint
+	return dst
 }
 
 // maxSets is the largest number of sets that bestBasket looks at in a round.

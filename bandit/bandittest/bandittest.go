@@ -46,6 +46,7 @@ func TestLearner(t *testing.T, features, size, steps int, newLearner func() vitr
 	t.Run("bad rounds are refused", b.badRoundsAreRefused)
 	t.Run("a wrong width is named", b.wrongWidthIsNamed)
 	t.Run("large features do no harm", b.largeFeaturesDoNoHarm)
+	t.Run("contexts stay as they are", b.contextsStay)
 	t.Run("snapshots continue", b.snapshotsContinue)
 	t.Run("damaged snapshots are refused", b.damagedSnapshotsAreRefused)
 }
@@ -244,6 +245,17 @@ func (b battery) policiesServeConcurrently(t *testing.T) {
 	close(errs)
 	for diff := range errs {
 		t.Errorf("a policy served another offer concurrently (-alone +together):\n%s", diff)
+	}
+}
+
+// The history's contexts were shown to policies and learners.
+func (b battery) contextsStay(t *testing.T) {
+	for at, r := range b.rounds {
+		x := b.context(12, rngAt(1, uint64(at)))
+		if !mat.Equal(r.Context.Features, x.Features) || !slices.Equal(r.Context.Revenue, x.Revenue) ||
+			r.Context.Feasible != nil {
+			t.Fatalf("the policy or the learner changed the context of round %d: it must copy what it changes", at)
+		}
 	}
 }
 
