@@ -103,7 +103,7 @@ export class Client {
     return {
       route, method, headers,
       path: pattern.replace(/\{(\w+)\}/g, (_, name: string) => part(path[name] ?? "")) + (parameters && `?${parameters}`),
-      body: body === undefined ? null : JSON.stringify(body),
+      body: body === undefined ? null : JSON.stringify(body, finite),
     };
   }
 
@@ -181,6 +181,12 @@ function part(value: string): string {
 /** The parameters that are not undefined. */
 function given(values: Values): [string, string][] {
   return Object.entries(values).flatMap(([k, v]): [string, string][] => (v === undefined ? [] : [[k, String(v)]]));
+}
+
+/** A value for JSON, which has no NaN and no infinity: JSON.stringify writes null instead, which may stand for a default. */
+function finite(key: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${key}: ${value} is no number in JSON`);
+  return value;
 }
 
 function isOf(answer: Response, mediaType: string): boolean {

@@ -73,7 +73,7 @@ test("a fallback comes in time, but not for the caller's own mistakes", async ()
 });
 
 test("the caller's mistakes are neither tried again nor hidden by a fallback", async () => {
-  for (const [mistake, options, features] of [[/BigInt/, {}, { price: 1n }], [/Authorization|header/i, { key: "to\nken" }, {}], [/base: must be/, { base: undefined }, {}]] as const) {
+  for (const [mistake, options, features] of [[/BigInt/, {}, { price: 1n }], [/price: NaN is no number/, {}, { price: NaN }], [/Authorization|header/i, { key: "to\nken" }, {}], [/base: must be/, { base: undefined }, {}]] as const) {
     const { client, asked } = hosts([good], options as Options);
     await assert.rejects(client.decide("home", { items: [{ id: "a", features }] }, { fallback: ["x"] }), mistake);
     assert.equal(asked.hosts, "");
