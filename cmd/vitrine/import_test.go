@@ -355,11 +355,11 @@ func TestForeignLogs(t *testing.T) {
 	}
 }
 
-// A law takes the place of a propensity, also in a table of Parquet.
+// A law takes the place of a propensity, and a number of 0 is not missing, also in a table of Parquet.
 func TestImportLawsFromParquet(t *testing.T) {
 	clicks := string(fatal.Or(os.ReadFile("../../docs/howto/clicks.csv"))(t))
 	t.Chdir(t.TempDir())
-	write(t, "log.csv", clicks)
+	write(t, "log.csv", strings.ReplaceAll(clicks, ",9,2.5,", ",0,2.5,"))
 	write(t, "law.toml", "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 2\n")
 	write(t, "home.json", `{"max_size":2,"features":[{"name":"price","kind":"number"}]}`)
 	into := []string{"import", "log.csv", "--placement", "home", "--create", "home.json", "--to", "data", "--mapping", "law.toml"}

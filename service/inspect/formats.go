@@ -123,12 +123,15 @@ func tableRows(o *offered, end outcome) []map[string]any {
 			row["propensity"] = o.Propensity
 		}
 		if law != nil {
-			row["item_propensity"], row["sampling_law"] = law.Inclusion(i), text
+			row["item_propensity"], row["sampling_law"] = new(law.Inclusion(i)), text
 		}
 		for _, user := range []bool{false, true} {
 			o.config.Schema().Named(o.Features[i*o.Width:(i+1)*o.Width], user, func(name string, v jsontext.Value) {
-				if v := plain(v); v != nil {
-					row[name] = v
+				switch v := plain(v).(type) { // pointers, because an optional column takes a bare 0 or "" for null
+				case float64:
+					row[name] = &v
+				case string:
+					row[name] = &v
 				}
 			})
 		}
