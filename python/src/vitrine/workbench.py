@@ -84,7 +84,7 @@ def evaluate(log: Source, *policies: Mapping[str, Any], mapping: Spec | None = N
     read with a mapping, or one that is found. policies and the flags are those of vitrine evaluate; the model of a
     policy may be a Model.
 
-    >>> result = evaluate(pandas.read_csv(vitrine.clicks), {"show": "best"}, {"show": "revenue"}, resamples=0)
+    >>> result = evaluate(pandas.read_csv(vitrine.clicks), {"show": "best"}, {"show": "revenue"}, resamples=50)
     >>> [round(x, 3) for x in result.frame["value"][:1]]
     [2.249]
     """
