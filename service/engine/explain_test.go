@@ -151,6 +151,24 @@ func TestExplainRules(t *testing.T) {
 	}
 }
 
+// An explanation says why it knows no candidate of a page that shows nothing.
+func TestExplainEmptyPage(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", strings.Replace(reasoned(`{"name":"auto"}`, ""), `"all"`, `"shown"`, 1))
+	r := asking(rand.New(rand.NewPCG(5, 1)))
+	for i := range r.Items {
+		r.Items[i].Revenue = new(0.0)
+	}
+	first := decide(t, e, "home", r, 0).Decision
+	for range 300 { // more than the process remembers candidates of
+		decide(t, e, "home", r, 0)
+	}
+	why := fatal.Or(e.Explain(t.Context(), "home", first, 0))(t)
+	if len(why.Items) > 0 || why.Known > 0 || len(why.Unknown) != 1 {
+		t.Errorf("the page shows %v, %d candidates are known, and unknown is %q", why.Items, why.Known, why.Unknown)
+	}
+}
+
 // A decision is explained by the rules of its time: pins and exclusions that came later had no part in it.
 func TestExplainFormerRules(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})

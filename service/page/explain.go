@@ -238,7 +238,12 @@ func (m *explanation) explain() *api.Explanation {
 	}
 	e, ok := m.policy.Policy.(bandit.Explainer)
 	switch {
-	case m.policy.Policy == nil || x.Known == 0:
+	case m.policy.Policy == nil:
+		return x
+	case x.Known == 0:
+		if x.Candidates > 0 {
+			x.Unknown = append(x.Unknown, onlyShown)
+		}
 		return x
 	case !ok:
 		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s does not state them", x.Policy))

@@ -263,8 +263,13 @@ func TestTrueReasons(t *testing.T) {
 		const ask = fetch;
 		fetch = async (to, o) => {
 			const answer = await ask(to, o);
-			if (!String(to).includes("v1/overview?name=planned")) return answer;
+			const explains = String(to).endsWith("/explanation");
+			if (!explains && !String(to).includes("v1/overview?name=planned")) return answer;
 			const v = await answer.json();
+			if (explains) {
+				Object.assign(v, { source: "policy", same_policy: false, compared_by: "utility", next_best: { items: ["b"], revenue: 2, missed_by: -1 } });
+				return new Response(JSON.stringify(v), { headers: { "Content-Type": "application/json" } });
+			}
 			Object.assign(v.placements[0].experiment, { starts: "2026-01-01T00:00:00Z", ends: "2026-01-02T00:00:00Z" });
 			const i = { low: -1, estimate: 1, high: 3 };
 			v.placements[0].gains = [{ variant: "ours", over: "shop", randomized: true, decisions: 9, per_decision: i, total: i },
@@ -279,4 +284,6 @@ func TestTrueReasons(t *testing.T) {
 	if strings.Contains(b.text(), "more visits will") {
 		t.Errorf("visits tell though one of both is not shown any more: %s", b.text())
 	}
+	b.visit("/placements/watched/decisions/visit-3")
+	b.reads("would earn 1 more, by what Vitrine has learned since.") // and not to learn something
 }

@@ -175,6 +175,13 @@ function ruleWords(r: Rule, product: (id: string) => Product): string {
   return r.rule;
 }
 
+// whyNot says why a page was shown though another one should earn more.
+function whyNot(x: Explanation): string {
+  if (x.source === "chance") return ": this page was shown to compare with";
+  if (x.source !== "policy") return "";
+  return x.same_policy ? ": this page was shown to learn something" : ", by what Vitrine has learned since";
+}
+
 // Others says what each rule cost and what the next-best page is.
 function Others(props: { of: Explanation; product: (id: string) => Product; currency: string | undefined }) {
   const { of: x, product, currency } = props;
@@ -190,7 +197,7 @@ function Others(props: { of: Explanation; product: (id: string) => Product; curr
     const size = Math.abs(next.missed_by);
     other = size < 1e-6 * (1 + Math.abs(next.revenue))
       ? `The next-best page ${how} and would earn as much.`
-      : `The next-best page ${how} and would earn ${money(size, currency)} ${next.missed_by >= 0 ? "less" : `more: this page was shown to ${x.source === "policy" ? "learn something" : "compare with"}`}.`;
+      : `The next-best page ${how} and would earn ${money(size, currency)} ${next.missed_by >= 0 ? "less" : `more${whyNot(x)}`}.`;
   }
   return (
     <>
