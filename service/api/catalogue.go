@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -15,27 +16,26 @@ type CatalogueItem struct {
 	Groups     []string       `json:"groups,omitzero" doc:"names of groups, for filters and limits"`
 	Space      *float64       `json:"space,omitempty" minimum:"0" maximum:"1e9" doc:"the space that it takes of a capacity, and for filters: a number with at most 6 decimals; 1 by default"`
 	Available  *bool          `json:"available,omitempty" doc:"whether it may be shown; true by default"`
-	ValidFrom  *time.Time     `json:"valid_from,omitempty" doc:"it may be shown from this time on"`
-	ValidUntil *time.Time     `json:"valid_until,omitempty" doc:"it may be shown before this time"`
+	ValidFrom  *time.Time     `json:"valid_from,omitempty" nullable:"true" doc:"it may be shown from this time on; null, in a patch, removes it"`
+	ValidUntil *time.Time     `json:"valid_until,omitempty" nullable:"true" doc:"it may be shown before this time; null, in a patch, removes it"`
 	Attributes map[string]any `json:"attributes,omitzero" doc:"numbers, strings and booleans by name, for filters and limits; the policy does not see them"`
 	Payload    jsontext.Value `json:"payload,omitzero" doc:"any JSON, such as a title and a picture, which answers can carry"`
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom. Null is a field's default, with which a patch replaces the item's
-// value. The default of a time is the zero time.
+// value. The default of a time is the zero time. A number may not be null, into which JavaScript turns NaN.
 func (c *CatalogueItem) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 	type item CatalogueItem // without this method
 	v := struct {
 		item
-		Revenue    orDefault[float64]   `json:"revenue"`
+		Revenue    notNull              `json:"revenue"`
 		Groups     orDefault[[]string]  `json:"groups"`
-		Space      orDefault[float64]   `json:"space"`
+		Space      notNull              `json:"space"`
 		Available  orDefault[bool]      `json:"available"`
 		ValidFrom  orDefault[time.Time] `json:"valid_from"`
 		ValidUntil orDefault[time.Time] `json:"valid_until"`
 	}{
-		Revenue: orDefault[float64]{byDefault: 1}, Groups: orDefault[[]string]{byDefault: []string{}},
-		Space:     orDefault[float64]{byDefault: 1},
+		Groups:    orDefault[[]string]{byDefault: []string{}},
 		Available: orDefault[bool]{byDefault: true},
 	}
 	if err := json.UnmarshalDecode(in, &v); err != nil {
@@ -63,6 +63,16 @@ func (o *orDefault[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 	}
 	o.is = new(T)
 	return json.UnmarshalDecode(in, o.is)
+}
+
+// notNull is a number, or nil if it is left out.
+type notNull struct{ is *float64 }
+
+func (n *notNull) UnmarshalJSONFrom(in *jsontext.Decoder) error {
+	if in.PeekKind() == 'n' {
+		return errors.New("null: must be a number; leave it out if there is none")
+	}
+	return json.UnmarshalDecode(in, &n.is)
 }
 
 // ItemsChanged is the answer to a change of a catalogue.

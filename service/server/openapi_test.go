@@ -180,6 +180,7 @@ func TestDocumentForGenerators(t *testing.T) {
 	want := []string{
 		"Answer.expected_revenue [number null]", "Answer.outside_probability [number null]", "Answer.propensity " +
 			"[number null]",
+		"CatalogueItem.valid_from [string null]", "CatalogueItem.valid_until [string null]",
 		"Decision.choice [string null]", "Decision.expected_revenue [number null]", "Decision.outside_probability " +
 			"[number null]", "Decision.propensity [number null]", "EffectPoint.sd [number null]",
 		"Explained.choice_probability [number null]", "Explained.index [number null]",

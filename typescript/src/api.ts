@@ -94,10 +94,10 @@ export interface CatalogueItem {
   revenue?: number;
   /** The space that it takes of a capacity, and for filters: a number with at most 6 decimals; 1 by default. */
   space?: number;
-  /** It may be shown from this time on. */
-  valid_from?: string;
-  /** It may be shown before this time. */
-  valid_until?: string;
+  /** It may be shown from this time on; null, in a patch, removes it. */
+  valid_from?: string | null;
+  /** It may be shown before this time; null, in a patch, removes it. */
+  valid_until?: string | null;
 }
 
 export interface Category {

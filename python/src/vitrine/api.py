@@ -114,10 +114,10 @@ class CatalogueItem(TypedDict):
     """The revenue if it is taken; 1 by default."""
     space: NotRequired[float]
     """The space that it takes of a capacity, and for filters: a number with at most 6 decimals; 1 by default."""
-    valid_from: NotRequired[str]
-    """It may be shown from this time on."""
-    valid_until: NotRequired[str]
-    """It may be shown before this time."""
+    valid_from: NotRequired[str | None]
+    """It may be shown from this time on; null, in a patch, removes it."""
+    valid_until: NotRequired[str | None]
+    """It may be shown before this time; null, in a patch, removes it."""
 
 
 class Category(TypedDict):
