@@ -240,6 +240,20 @@ func TestPoolsAreChecked(t *testing.T) {
 	}
 }
 
+// Learners know which columns are numbers and which are the customer's, so finished runs are not those of another file.
+func TestSettingsNameTheColumns(t *testing.T) {
+	text := "name = \"x\"\n%s[contexts]\nkind = \"visits\"\n[truth]\nkind = \"cosine\"\n[[policy]]\nname = \"auto\"\n"
+	for _, key := range []string{"numbers", "customer"} {
+		for _, n := range []int{0, 1, 2} {
+			f := fatal.Or(config.Load("x.toml", fmt.Appendf(nil, text, fmt.Sprintf("%s = %d\n", key, n))))(t)
+			known := fatal.Or(f.Experiment(config.Selection{}, ""))(t).Settings.(map[string]any)
+			if v, ok := known[key]; ok != (n > 0) || ok && v != n {
+				t.Errorf("%s = %d: the settings have %v", key, n, v)
+			}
+		}
+	}
+}
+
 // Settings distinguish runs: they contain every option, with its default.
 func TestSettingsAreResolved(t *testing.T) {
 	f := fatal.Or(config.Load("x.toml",

@@ -99,6 +99,11 @@ func Load(name string, text []byte) (*File, error) {
 		problem: k.problem(),
 		known:   map[string]any{"rounds": k.Rounds, "items": k.Items, "size": k.Size, "features": k.Features},
 	}
+	for key, n := range map[string]int{"numbers": k.Numbers, "customer": k.Customer} {
+		if n > 0 { // learners know it, so their results depend on it
+			f.known[key] = n
+		}
+	}
 	f.Title = cmp.Or(f.Title, f.Name)
 	if k.Pool != "" && !slices.Contains(names("pool"), k.Pool) {
 		return nil, root.Errorf("pool", "pool = %q: unknown%s", k.Pool, hint.Legal(k.Pool, names("pool")))
