@@ -417,6 +417,11 @@ func (p *pageRows) items(c Columns) (ids []string, flags []api.Value, err error)
 
 // addItems adds the items with their values.
 func (f *found) addItems(s *source, p *pageRows, ids []string, c Columns) error {
+	for _, column := range []string{c.Revenue, c.Units, c.Value} {
+		if n := len(p.get(column)); n > 0 && n != len(ids) {
+			return p.at(0, fmt.Errorf("column %s has %d values for %d items", column, n, len(ids)))
+		}
+	}
 	seen := map[string]bool{}
 	columns := map[string][]api.Value{}
 	if p.rows == nil && len(ids) == 1 { // a list of one value looks like a value of the page
@@ -652,7 +657,7 @@ func readSessions(s *source) error {
 		}
 		return s.addPage(p)
 	}
-	named := []string{c.Decision, c.Time, c.Item, c.Shown, c.Chosen, c.Revenue, c.Propensity}
+	named := []string{c.Decision, c.Time, c.Item, c.Shown, c.Chosen, c.Units, c.Value, c.Revenue, c.Propensity}
 	r, err := text(s.file)
 	if err != nil {
 		return err
