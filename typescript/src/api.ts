@@ -902,7 +902,9 @@ export interface OverviewEntry {
   decisions_per_second: number;
   /** The running experiment, with the numbers of its report. */
   experiment?: OverviewExperiment;
-  /** In the mode explore, the share of requests that see random pages for comparison. */
+  /** In the mode explore, what is drawn: of its configuration. */
+  explore?: string;
+  /** In the mode explore, the share of requests that see random pages or items. */
   explore_share?: number;
   /** What the placement earns more, over the time that was asked for; of an experiment or a hold-out, since it began. */
   gains: readonly Gain[];

@@ -910,8 +910,10 @@ class OverviewEntry(TypedDict):
     """Decisions a second, over the last ten."""
     experiment: NotRequired[OverviewExperiment]
     """The running experiment, with the numbers of its report."""
+    explore: NotRequired[str]
+    """In the mode explore, what is drawn: of its configuration."""
     explore_share: NotRequired[float]
-    """In the mode explore, the share of requests that see random pages for comparison."""
+    """In the mode explore, the share of requests that see random pages or items."""
     gains: list[Gain]
     """What the placement earns more, over the time that was asked for; of an experiment or a hold-out, since it began."""
     health: list[Health]

@@ -240,6 +240,8 @@ func TestTrueReasons(t *testing.T) {
 			Starts: time.Now().Add(time.Hour)}
 	})
 	s.sell(t, "planned", "visit", 20, "a")
+	put("swaps", func(p *api.Placement) { p.Mode, p.Explore, p.ExploreShare = api.Explore, api.BySwaps, new(0.5) })
+	s.sell(t, "swaps", "visit", 20)
 	put("empty", func(*api.Placement) {})
 	fatal.Or(s.PutItems(t.Context(), "empty", []api.CatalogueItem{
 		{ID: "a", Features: api.Values{api.Number("price", 1)}, Revenue: new(0.0)}}))(t)
@@ -253,6 +255,9 @@ func TestTrueReasons(t *testing.T) {
 	b.reads("1\non your own pages")
 	b.visit("/placements/planned")
 	b.reads("The comparison begins with the experiment.")
+	b.visit("/placements/swaps")
+	b.reads("50% of visits see one random item")
+	b.reads("One random item on a page does not show what Vitrine earns.")
 	b.visit("/placements/empty")
 	b.reads("No item shown has an outcome yet.")
 	b.reads("Nothing is known about tastes yet: they show once items shown have outcomes")

@@ -77,7 +77,7 @@ export default function FirstRun(props: { found?: string | undefined; done: () =
                 <p class="help" id="first-name-help">Letters, digits and . _ - : only.</p>
               </div>
             )}
-            <p>2% of shoppers see random items, so that the desk can say what Vitrine earns.</p>
+            <p>2% of visits see random items, so that the desk can say what Vitrine earns.</p>
             {code("create")}
             {may ? <p>Or <a href={address("new")}>fill in a form</a> instead.</p> : null}
           </>

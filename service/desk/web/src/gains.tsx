@@ -29,7 +29,7 @@ function modeOf(p: Entry): string {
       return "Watching: shoppers see your own pages, and Vitrine learns from them";
     case "explore":
       if (p.policy === "uniform") break;
-      return `Learning for everyone · ${portion(p.explore_share)} of shoppers see random pages for comparison`;
+      return `Learning for everyone · ${portion(p.explore_share)} of visits see ${p.explore === "swaps" ? "one random item" : "random pages for comparison"}`;
     case "experiment":
       const e = p.experiment;
       const state = { waits: `starts on ${moment(e?.starts)}`, runs: "runs", over: "is over" }[e ? phase(e) : "runs"];
@@ -79,8 +79,9 @@ function NoComparison(props: { of: Entry }) {
   const { of: p } = props;
   const settings = address("placements", p.name, "settings");
   const wait = p.series.attribution_window_seconds * (1 + 1 / 16);
-  let why = <>No comparison yet. <a href={settings}>Show random pages to 2% of shoppers</a>, and this becomes an amount of money with its uncertainty.</>;
+  let why = <>No comparison yet. <a href={settings}>Show random pages in 2% of visits</a>, and this becomes an amount of money with its uncertainty.</>;
   if (p.policy === "uniform") why = <>It shows random pages itself, so it earns what they earn.</>;
+  else if (p.explore === "swaps" && !p.holdout_share) why = <>One random item on a page does not show what Vitrine earns. <a href={settings}>Let the whole page be random</a>, and this becomes an amount of money.</>;
   else if (p.mode === "explore" || p.mode === "experiment" || p.holdout_share) why = <>Waiting for the first comparison: decisions count {duration(wait)} after they are made.</>;
   if (p.experiment && !p.holdout_share && phase(p.experiment) === "waits") why = <>The comparison begins with the experiment.</>;
   if (p.mode === "shadow") why = <>Shoppers see your own pages. Once Vitrine decides for some of them, this compares what both earn.</>;

@@ -142,7 +142,7 @@ function WhoDecides(props: { name: string; of: Config; isNew: boolean; change: (
           {mode === "explore" ? (
             <div class="fields">
               <Labelled name="Visits with random items, in percent" help="More of them make the comparison quicker, and cost more.">{(id, help) => <NumberInput id={id} aria-describedby={help} required min={0.01} max={100} step={0.01} value={percent(of["explore_share"])} change={(v) => change({ explore_share: Math.round(v * 100) / 10_000 })} />}</Labelled>
-              <Labelled name="What is random">{(id) => <select id={id} value={of["explore"] ?? "sets"} onChange={(e) => change({ explore: e.currentTarget.value })}><option value="sets">the whole page</option><option value="swaps">one item of the page</option></select>}</Labelled>
+              <Labelled name="What is random" help="One item costs less, but does not show what Vitrine earns.">{(id, help) => <select id={id} aria-describedby={help} value={of["explore"] ?? "sets"} onChange={(e) => change({ explore: e.currentTarget.value })}><option value="sets">the whole page</option><option value="swaps">one item of the page</option></select>}</Labelled>
             </div>
           ) : null}
           {choice("learn", "Vitrine, but a few shoppers always see your own page: the most telling comparison", { holdout_share: 0.02 })}

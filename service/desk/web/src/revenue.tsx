@@ -20,8 +20,9 @@ export function Revenue(props: { of: Entry; seconds: number; height?: number }) 
     said.push(`Solid: ${random ? "random pages with their" : "Vitrine with its"} 95% band.`);
   }
   if (s.chance) {
-    lines.push({ label: "random pages", values: smooth(s, s.chance, fewestCompared).values, dashed: true });
-    said.push(`Dashed: random pages${p.mode === "explore" ? `, shown to ${portion(p.explore_share)} of shoppers` : ""}.`);
+    const random = p.explore === "swaps" ? "pages with one random item" : "random pages";
+    lines.push({ label: random, values: smooth(s, s.chance, fewestCompared).values, dashed: true });
+    said.push(`Dashed: ${random}${p.mode === "explore" ? `, shown in ${portion(p.explore_share)} of visits` : ""}.`);
   }
   if (s.baseline) {
     lines.push({ label: "your own pages", values: smooth(s, s.baseline, fewestCompared).values, dashed: true });

@@ -52,6 +52,7 @@ export interface Entry {
   standard_error: number | null;
   currency?: string;
   explore_share?: number;
+  explore?: "sets" | "swaps";
   holdout_share?: number;
   by_policy: Totals;
   latency?: { decisions: number; p50_seconds: number; p95_seconds: number; p99_seconds: number };
