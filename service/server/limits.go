@@ -149,7 +149,8 @@ func (s *Server) enter(c *call, own account) (err error) {
 		h["Ratelimit-Policy"], h["Ratelimit"] = []string{string(policy)}, []string{string(state)}
 	}
 	if wait > 0 {
-		p := problemf(http.StatusTooManyRequests, "rate", "more than %v requests a second", s.limits.Rate)
+		p := problemf(http.StatusTooManyRequests, "rate", "more than %v requests a second, or %d at once", s.limits.Rate,
+			s.limits.Burst)
 		p.retry = strconv.Itoa(int(wait/time.Second) + 1)
 		return p
 	}
