@@ -69,7 +69,7 @@ export class Client {
 
   /** Reports the id of the item that was taken, null for none, or a list of the items that were taken. */
   async outcome(placement: string, decision: string, choice: string | null | Choice[]): Promise<void> {
-    if (decision) await this.call("outcome", { path: { name: placement, id: decision }, body: outcomeOf(choice) });
+    await this.call("outcome", { path: { name: placement, id: decision }, body: outcomeOf(choice) });
   }
 
   /** Reports an outcome while the page unloads, and does not wait for the answer. */
@@ -89,7 +89,9 @@ export class Client {
 
   /** Calls any route. An answer that is not JSON is returned as the Response; null says that the ETag in If-None-Match is still right. */
   async call<K extends keyof Routes>(route: K, ...[takes]: Takes<K>): Promise<Routes[K]["answer"]> {
-    return (await this.#receive(this.#prepare(route, (takes ?? {}) as Parts))) as Routes[K]["answer"];
+    const prepared = this.#prepare(route, (takes ?? {}) as Parts);
+    const isOfFallback = prepared.method === "POST" && prepared.path.includes("/decisions//"); // the service does not know such a page
+    return (isOfFallback ? null : await this.#receive(prepared)) as Routes[K]["answer"];
   }
 
   /** What attempts have in common. It throws for the caller's mistakes, which no attempt and no fallback would mend. */

@@ -63,6 +63,7 @@ test("a fallback comes in time, but not for the caller's own mistakes", async ()
   assert.deepEqual(page.assortment.map((item) => item.id), ["x", "y"]);
   assert.equal(asked.hosts, "a");
   await client.outcome("home", page.decision_id, "x");
+  await client.call("activate", { path: { name: "home", id: page.decision_id } });
   client.beacon("home", page.decision_id, "x");
   assert.equal(asked.hosts, "a");
   assert.equal((await hosts([answers(500)]).client.decide("home", {}, { fallback: ["x"] })).decision_id, "");
