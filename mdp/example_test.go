@@ -9,8 +9,8 @@ import (
 	"vitrine/mdp"
 )
 
-// A session of two pages: whoever takes the cheap item of the first page comes back as a regular, who buys the dear one.
-// The best first page for its own sake shows the dear item.
+// A session of two pages. A customer who takes the cheap item on the first page returns as a regular, and regulars buy
+// the expensive one. Taken alone, the best first page shows the expensive item.
 func ExampleWorld_Solve() {
 	const newcomer = 0 // 1 is a regular
 	w := &mdp.World{
@@ -20,8 +20,8 @@ func ExampleWorld_Solve() {
 			Feasible: assortment.AtMost(1),
 		},
 		Start:   newcomer,
-		Utility: [][]float64{{1, -1}, {-1, 2}},             // of the cheap and of the dear item
-		Reward:  [][]float64{{0, 0.1, 0.5}, {0, 0.1, 0.5}}, // of no item, the cheap and the dear one
+		Utility: [][]float64{{1, -1}, {-1, 2}},             // of the cheap and of the expensive item
+		Reward:  [][]float64{{0, 0.1, 0.5}, {0, 0.1, 0.5}}, // of no item, the cheap and the expensive one
 		Next: [][][]float64{
 			{{1, 0}, {0, 1}, {1, 0}}, // a newcomer becomes a regular with the cheap item
 			{{0, 1}, {0, 1}, {0, 1}},

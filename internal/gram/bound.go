@@ -26,6 +26,8 @@ import (
 // and adds (‖R‖_F + ημ + ε‖V⁻¹‖_F)‖g‖², where ε = (d+16)² 2⁻⁵⁰ exceeds the sum of all rounding errors: from a quadratic
 // form of order d, (d+2) 2⁻⁵² ‖V⁻¹‖_F ‖g‖²; from d squared components and from measuring R and η, no more than that
 // each; and from ‖g‖² and d_kᵀg, with room for relative errors up to d 2⁻⁵¹.
+//
+// A rough bound, from [Inverse.Rough], weighs ‖g‖² by groups, and its directions are only along the last group.
 type Bound struct {
 	d     int
 	top   float64   // the factor of ‖g‖²
@@ -87,10 +89,11 @@ func rounding(d int) float64 { return float64(d+16) * float64(d+16) * 0x1p-50 }
 // for the last group, which consists of the last entries. group returns an entry's group. The bound takes
 // Σ_j w_j ‖g_j‖² over the groups j in place of ‖g‖². If rounding leaves no such bound, it has no directions.
 //
-// w_j is the largest entry on the group's diagonal of V⁻¹, so that a group counts little if V⁻¹ knows it well. P is V⁻¹
-// divided by √w on both sides, and μ is above its eigenvalues. With the Cholesky factorisation UᵀU = μI − P, and U's
-// last block U_s, U_sᵀU_s ≼ μI − P as a form of the last group, with an error that ε covers. The directions are
-// U_sᵀU_s's largest axes, and the bound measures their error.
+// w_j is the largest entry on the group's diagonal of V⁻¹, so that a group counts little if V⁻¹ knows it well, but at
+// least 2⁻²⁰‖V⁻¹‖_F. The last group's weight is the largest of all. P is V⁻¹ divided by √w on both sides, and μ is
+// above its eigenvalues. With the Cholesky factorisation UᵀU = μI − P, and U's last block U_s, U_sᵀU_s ≼ μI − P as a
+// form of the last group, with an error that ε covers. The directions are U_sᵀU_s's largest axes, and the bound measures
+// their error.
 func (v Inverse) Rough(group func(i int) int, m int) *Bound {
 	d, s, p := v.d, 0, Unpack(nil, v.p, v.d)
 	last, size := group(d-1), mat.Norm(p, 2)

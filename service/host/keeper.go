@@ -30,7 +30,7 @@ type keeper struct {
 	shared    uint64                                                                    // the last shared snapshot's last entry
 	uncut     uint64                                                                    // bytes of a too large log that could not be cut, else 0
 	fresh     int64                                                                     // when the file was last up to date, Unix nanoseconds
-	written   atomic.Int64                                                              // the same of the file and its copy for other machines
+	written   atomic.Int64                                                              // when the file and its shared copy were last up to date
 	behind    []string                                                                  // placements with learners that lagged behind the last snapshot
 }
 
