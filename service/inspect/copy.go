@@ -24,24 +24,37 @@ import (
 // Copy copies a log, with the newest snapshot, to a data directory or to NATS servers, and returns the position after
 // the last entry, which is the same in both logs. Both are named as in Options.Log. A copy that was interrupted is
 // continued.
-func Copy(ctx context.Context, options Options, to string) (_ eventlog.Position, err error) {
+func Copy(ctx context.Context, options Options, to string) (at eventlog.Position, err error) {
+	for target := uint64(0); ; {
+		if at, target, err = copyUpTo(ctx, options, to, target); target == 0 || err != nil {
+			return at, err
+		}
+	}
+}
+
+// copyUpTo copies the entries that a log contains when it is opened, and the snapshot. If a service has written a later
+// snapshot, copyUpTo returns its last entry, which the next round must reach. A round that misses its target leaves the
+// snapshot out.
+func copyUpTo(ctx context.Context, options Options, to string,
+	target uint64) (_ eventlog.Position, next uint64, err error) {
 	from, err := Open(ctx, options)
 	if err != nil {
-		return eventlog.Position{}, err
+		return eventlog.Position{}, 0, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	if from.lost != nil {
-		return eventlog.Position{}, from.lost
+		return eventlog.Position{}, 0, from.lost
 	}
-	target := &Log{Name: to, options: Options{Log: to}}
-	o, err := target.source()
+	place := &Log{Name: to, options: Options{Log: to}}
+	o, err := place.source()
 	if err != nil {
-		return eventlog.Position{}, err
+		return eventlog.Position{}, 0, err
 	}
 	if o.URL == "" {
-		return from.copyToDir(ctx, target.Name)
+		return from.copyToDir(ctx, place.Name, target)
 	}
-	return from.copyToServers(ctx, o)
+	at, err := from.copyToServers(ctx, o)
+	return at, 0, err
 }
 
 // start returns the position before the first entry of a log.
@@ -81,32 +94,40 @@ func copyEntries(ctx context.Context, dir string, from eventlog.Log,
 	return at, errors.Join(err, to.Close())
 }
 
-// copyToDir copies the log and its snapshots to a data directory.
-func (r *Log) copyToDir(ctx context.Context, data string) (eventlog.Position, error) {
-	at, err := copyEntries(ctx, filepath.Join(data, host.LogDir), r.Log, r.options.Progress)
-	if err != nil {
-		return at, err
+// copyToDir copies the log and its snapshots to a data directory, as copyUpTo does.
+func (r *Log) copyToDir(ctx context.Context, data string,
+	target uint64) (at eventlog.Position, next uint64, err error) {
+	if at, err = copyEntries(ctx, filepath.Join(data, host.LogDir), r.Log, r.options.Progress); err != nil {
+		return at, 0, err
 	}
 	if shared, ok := r.Log.(*natslog.Store); ok {
 		newest, read, err := shared.LastSnapshot(ctx)
 		if errors.Is(err, natslog.ErrNoSnapshot) {
-			return at, nil
+			return at, 0, nil
 		}
 		if err != nil {
-			return at, err
+			return at, 0, err
 		}
-		if newest.Sequence > at.Sequence { // a running service has gone on: the copy must reach its snapshot
-			return Copy(ctx, r.options, data)
+		if newest.Sequence > at.Sequence && at.Sequence >= target {
+			return at, newest.Sequence, nil
 		}
-		return at, replace.PrivateStream(filepath.Join(data, host.SnapshotFile),
+		_, err = eventlog.Locate(ctx, shared, newest)
+		switch {
+		case errors.Is(err, eventlog.ErrForeign) || errors.Is(err, eventlog.ErrBeyond):
+			r.warn(fmt.Sprintf("the snapshot of entry %d on the servers is left out: %v", newest.Sequence, err))
+			return at, 0, nil
+		case err != nil && !errors.Is(err, eventlog.ErrRemoved): // a running service may have removed the entry
+			return at, 0, err
+		}
+		return at, 0, replace.PrivateStream(filepath.Join(data, host.SnapshotFile),
 			func(w io.Writer) error { return read(ctx, w) })
 	}
 	for _, s := range r.snapshots {
 		if err := s.writeTo(data); err != nil {
-			return at, err
+			return at, 0, err
 		}
 	}
-	return at, nil
+	return at, 0, nil
 }
 
 // copyToServers copies the log and its last snapshot to NATS servers.

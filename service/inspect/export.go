@@ -39,8 +39,7 @@ const (
 	otherMoney     = "earned other amounts than their clicks say: the format has no units, values or corrections"
 	noOutcome      = "are left out: they have no outcome"
 	otherFeatures  = "are left out: they have the features of another configuration"
-	noPropensities = "are left out: they have no propensities of items, which only placements in the mode explore " +
-		"have, or the features of another configuration"
+	noPropensities = "are left out: they have no propensities of items, which only placements in the mode explore have"
 )
 
 // export calls write for each decision, and warns how many decisions got each remark.

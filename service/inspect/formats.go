@@ -94,9 +94,15 @@ func (log *Log) configOf(ctx context.Context, which Decisions) (*setup.Config, e
 // hasColumnsOf reports whether the names of the decision's features are known, and a table of the configuration has a
 // column for each.
 func (o *offered) hasColumnsOf(c *setup.Config) bool {
-	return o.named() && slices.EqualFunc(o.config.Features, c.Features, func(a, b api.Feature) bool {
-		return a.Name == b.Name && a.Kind == b.Kind && a.From == b.From
-	})
+	return o.named() && maps.Equal(columnsOf(o.config), columnsOf(c))
+}
+
+func columnsOf(c *setup.Config) map[[3]string]bool {
+	columns := map[[3]string]bool{}
+	for _, f := range c.Features {
+		columns[[3]string{f.Name, f.Kind, f.From}] = true
+	}
+	return columns
 }
 
 // tableRows returns the rows of a decision.
@@ -176,7 +182,7 @@ func (o *offered) inclusions(end outcome) (p []float64, without string) {
 	case !end.isRound() || len(o.Shown) == 0:
 		return nil, noOutcome
 	case !o.named():
-		return nil, noPropensities
+		return nil, otherFeatures
 	}
 	law := offer.LawOf(o.Offered)
 	for _, i := range o.Shown {
@@ -270,8 +276,8 @@ func writeVW(out *jsontext.Encoder, o *offered, end outcome, p []float64) error 
 
 // ExportOBP writes decisions in Open Bandit Pipeline's format: to w a row for each item shown, with a column
 // decision_id next to theirs, and to items the item_context.csv. That pipeline assumes one context an item: if an
-// item's features change, the last ones are written, with a warning. Decisions without an outcome or without item
-// propensities are left out, with a warning.
+// item's features change, the last ones are written, with a warning. Decisions without an outcome, without item
+// propensities or with other features are left out, with a warning.
 func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisions) error {
 	c, err := log.configOf(ctx, which)
 	if err != nil {
@@ -288,7 +294,7 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 	err = log.export(ctx, which, func(o *offered, end outcome) (string, error) {
 		p, without := o.inclusions(end)
 		if without == "" && (o.Width != width || !o.hasColumnsOf(c)) {
-			without = noPropensities
+			without = otherFeatures
 		}
 		if without != "" {
 			return without, nil

@@ -18,6 +18,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/eventlog/natslog"
@@ -87,20 +88,61 @@ func TestRoundsOfOtherFeatures(t *testing.T) {
 		}
 		e.Close()
 		fatal.If(t, store.Close())
-		log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data}))(t)
+		var warnings []string
+		log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data,
+			Warn: func(w string) { warnings = append(warnings, w) }}))(t)
 		defer log.Close()
 		rounds := fatal.Or(log.Rounds(ctx, inspect.Decisions{}))(t)
 		expect.Equal(t, rounds.Left, left, more)
 		expect.Equal(t, len(rounds.Rounds), 2-len(left), more)
 		var table bytes.Buffer
+		warnings = nil
 		fatal.If(t, log.ExportOBP(ctx, &table, io.Discard, inspect.Decisions{}))
-		rows := map[bool]int{true: 1, false: 2}[more == `"name":"y"`]
+		rows, said := 2, []string(nil)
+		if more == `"name":"y"` {
+			rows, said = 1, []string{"1 of 2 decisions (50 %) are left out: they have the features of another configuration"}
+		}
+		expect.Equal(t, warnings, said, more)
 		expect.Equal(t, strings.Count(table.String(), "\n"), 1+rows, more)
 		table.Reset()
 		fatal.If(t, log.ExportParquet(ctx, &table, inspect.Decisions{}))
 		f := fatal.Or(parquet.OpenFile(bytes.NewReader(table.Bytes()), int64(table.Len())))(t)
 		expect.Equal(t, int(f.NumRows()), rows, more)
 	}
+}
+
+// A table contains the decisions made before the features were reordered, each value in its feature's column.
+func TestTablesOfReorderedFeatures(t *testing.T) {
+	ctx, data := t.Context(), t.TempDir()
+	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
+	e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner}))(t)
+	x, y := `{"name":"x","kind":"number"}`, `{"name":"y","kind":"number","from":"shopper"}`
+	z := `{"name":"z","kind":"number"}`
+	for k, features := range []string{x + "," + y + "," + z, z + "," + y + "," + x} {
+		fatal.Or(e.Change(ctx, "home", []byte(`{"max_size":1,"features":[`+features+`],"policy":{"name":"uniform"}}`),
+			engine.Change{Reset: true}, 1))(t)
+		id := fmt.Sprint("d", k)
+		fatal.Or(e.Decide(ctx, "home", &api.Request{Decision: id, User: api.Values{api.Number("y", 2)}, Items: []api.Item{
+			{ID: "of " + id, Features: api.Values{api.Number("x", 1), api.Number("z", 3)}}}}, 1))(t)
+		fatal.If(t, e.Outcome(ctx, "home", id, "of "+id, 2))
+	}
+	e.Close()
+	fatal.If(t, store.Close())
+	log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data}))(t)
+	defer log.Close()
+	var table, items bytes.Buffer
+	fatal.If(t, log.ExportOBP(ctx, &table, &items, inspect.Decisions{}))
+	expect.Equal(t, items.String(), "item_id,revenue,z,x\nof d0,1,3,1\nof d1,1,3,1\n")
+	expect.Equal(t, strings.Count(table.String(), ",2\n"), 2, table.String())
+	table.Reset()
+	fatal.If(t, log.ExportParquet(ctx, &table, inspect.Decisions{}))
+	type row struct {
+		X float64 `parquet:"x,optional"`
+		Y float64 `parquet:"y,optional"`
+		Z float64 `parquet:"z,optional"`
+	}
+	rows := fatal.Or(parquet.Read[row](bytes.NewReader(table.Bytes()), int64(table.Len())))(t)
+	expect.Equal(t, rows, []row{{1, 2, 3}, {1, 2, 3}})
 }
 
 // Rounds name the shoppers of placements that remember them, or that hold some out.
@@ -184,4 +226,33 @@ func TestCopyOfAGrowingLog(t *testing.T) {
 	at := fatal.Or(inspect.Copy(ctx, inspect.Options{Log: url, Progress: func(string, int, int) { grow() }}, data))(t)
 	expect.Equal(t, at.Sequence, 2, "the copy ends at entry n")
 	expect.Equal(t, string(fatal.Or(os.ReadFile(filepath.Join(data, host.SnapshotFile)))(t)), "of two", "the snapshot")
+}
+
+// A copy leaves out a snapshot of another log, whether or not the log reaches the snapshot's last entry.
+func TestCopyLeavesOutTheSnapshotOfAnotherLog(t *testing.T) {
+	for _, last := range []uint64{1, 5} {
+		ctx, cancel := context.WithCancel(t.Context())
+		url, data, reports := natstest.URL(t), t.TempDir(), 0
+		log := fatal.Or(natslog.Open(ctx, natslog.Options{URL: url}))(t)
+		fatal.Or(log.Append(ctx, []byte("one")))(t)
+		fatal.If(t, log.PutSnapshot(ctx, eventlog.Position{Log: eventlog.Identity{1}, Sequence: last},
+			strings.NewReader("of another")))
+		fatal.If(t, log.Close())
+		var warnings []string
+		at := fatal.Or(inspect.Copy(ctx, inspect.Options{Log: url,
+			Warn: func(w string) { warnings = append(warnings, w) },
+			Progress: func(string, int, int) {
+				if reports++; reports > 10 {
+					cancel()
+				}
+			}}, data))(t)
+		expect.Equal(t, at.Sequence, 1, "the copy ends at entry n")
+		if len(warnings) != 1 || !strings.Contains(warnings[0], "of another log") {
+			t.Errorf("a snapshot of entry %d: %q", last, warnings)
+		}
+		if _, err := os.Stat(filepath.Join(data, host.SnapshotFile)); !os.IsNotExist(err) {
+			t.Errorf("the snapshot of entry %d was copied: %v", last, err)
+		}
+		cancel()
+	}
 }
