@@ -214,7 +214,7 @@ func TestEvaluateSaysThatRulesDoNotBind(t *testing.T) {
 		dir := t.TempDir()
 		playedLog(t, dir, strings.Replace(fmt.Sprintf(shelf, "swaps", 0.5), `,"mode"`, rules+`,"mode"`, 1), 60, false)
 		text, errs, _ := vitrineRun(t, "evaluate", dir, "--policy", "top.toml")
-		if strings.Contains(text, "\nThe judged pages ignore the placement's rules") != bind || errs != "" {
+		if strings.Contains(text, "\nThe judged pages ignore the placement's and the requests' rules") != bind || errs != "" {
 			t.Errorf("rules %q: %s%s", rules, text, errs)
 		}
 	}

@@ -181,6 +181,7 @@ type offered struct {
 	time      int64
 	deferred  bool   // and not activated
 	shopper   string // the name, or the hash in experiments; "" if unknown
+	ruled     bool   // whether the request had rules
 
 	items *catalogue.Frozen // of the decision's catalogue; nil if the log holds the rows of all recorded candidates
 	with  offer.Estimates   // of a decision with items
@@ -316,7 +317,8 @@ func (x *decisions) offered(ctx context.Context, sequence uint64, e *eventlog.Ev
 	if err != nil {
 		return o
 	}
-	if o.deferred, o.shopper = with.Deferred, with.Shopper; o.shopper == "" && with.Unit != 0 {
+	o.deferred, o.shopper, o.ruled = with.Deferred, with.Shopper, with.Rules != ""
+	if o.shopper == "" && with.Unit != 0 {
 		o.shopper = strconv.FormatUint(with.Unit, 36)
 	}
 	if with.Catalogue == nil || !with.Catalogue.All {

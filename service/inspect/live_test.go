@@ -145,6 +145,29 @@ func TestTablesOfReorderedFeatures(t *testing.T) {
 	expect.Equal(t, rows, []row{{1, 2, 3}, {1, 2, 3}})
 }
 
+// Rounds say whether requests had rules, which judged pages ignore.
+func TestRoundsSayWhetherRequestsHadRules(t *testing.T) {
+	for _, ruled := range []bool{false, true} {
+		ctx, data := t.Context(), t.TempDir()
+		store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
+		e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner}))(t)
+		fatal.Or(e.Put(ctx, "home", []byte(`{"max_size":1,"log_items":"all","features":[{"name":"x","kind":"number"}],
+			"policy":{"name":"uniform"}}`), 1))(t)
+		request := &api.Request{Decision: "d", Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}},
+			{ID: "b", Features: api.Values{api.Number("x", 2)}}}}
+		if ruled {
+			request.Exclude = []string{"b"}
+		}
+		fatal.Or(e.Decide(ctx, "home", request, 1))(t)
+		fatal.If(t, e.Outcome(ctx, "home", "d", "", 2))
+		e.Close()
+		fatal.If(t, store.Close())
+		log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data}))(t)
+		defer log.Close()
+		expect.Equal(t, fatal.Or(log.Rounds(ctx, inspect.Decisions{}))(t).Ruled, ruled, "whether requests had rules")
+	}
+}
+
 // Rounds name the shoppers of placements that remember them, or that hold some out.
 func TestRoundsNameShoppers(t *testing.T) {
 	for with, known := range map[string]bool{

@@ -23,6 +23,7 @@ type Rounds struct {
 	Config    *setup.Config // of the placement at the end of the log
 	Rounds    []offpolicy.Round
 	Left      []Left // the decisions that were left out
+	Ruled     bool   // whether requests had rules, or a shopper's bought items were hidden
 }
 
 // Left counts decisions that were left out for a reason.
@@ -41,7 +42,7 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	left := map[string]int{}
 	which.deleted = func(placement string) {
 		if delete(seen, placement); len(seen) == 0 {
-			r.Rounds, made, left = nil, nil, map[string]int{}
+			r.Rounds, r.Ruled, made, left = nil, false, nil, map[string]int{}
 		}
 	}
 	configs, err := log.decisions(ctx, "reading", which, func(o *offered, end outcome) error {
@@ -58,6 +59,7 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 			left["have no items"]++
 		default:
 			r.Rounds, made = append(r.Rounds, roundOf(o, end)), append(made, o.config)
+			r.Ruled = r.Ruled || o.ruled
 		}
 		return nil
 	})
@@ -98,7 +100,7 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	case left["have only the items shown"] > 0:
 		return nil, fmt.Errorf(`%s, placement %q: the log has the features of the items shown and not of the others, so nothing can be said about other pages: set "log_items": "all", or the mode explore, which has it`, log.Name, r.Placement)
 	case len(all) > 0:
-		return nil, fmt.Errorf("%s, placement %q: no decision with an outcome has the present features", log.Name, r.Placement)
+		return nil, fmt.Errorf("%s, placement %q: no decision with an outcome has the current features", log.Name, r.Placement)
 	default:
 		return nil, fmt.Errorf("%s, placement %q: no decision has an outcome", log.Name, r.Placement)
 	}

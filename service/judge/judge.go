@@ -143,8 +143,8 @@ func (e *Verdict) Text(name string) []byte {
 	if words := e.balance(); words != "" {
 		fmt.Fprintln(&b, words)
 	}
-	if c := e.Rounds.Config; c.MinSize > 0 || c.Limits != nil || c.Capacity != nil || c.Include != nil || c.Exclude != nil {
-		fmt.Fprintln(&b, "The judged pages ignore the placement's rules, which may make it earn less.")
+	if words := e.rules(); words != "" {
+		fmt.Fprintln(&b, words)
 	}
 	for _, r := range e.Results {
 		fmt.Fprintf(&b, "\n%s: %s\n", r.Name, r.describe())
@@ -164,6 +164,15 @@ func (e *Verdict) Text(name string) []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// rules says that the judged pages ignore rules, or "" if the placement and the requests have no rules.
+func (e *Verdict) rules() string {
+	c := e.Rounds.Config
+	if c.MinSize > 0 || c.Limits != nil || c.Capacity != nil || c.Include != nil || c.Exclude != nil || e.Rounds.Ruled {
+		return "The judged pages ignore the placement's and the requests' rules; with them, a policy may earn less."
+	}
+	return ""
 }
 
 // balance says whether the logged pages resemble pages drawn by their recorded probabilities, or "" if the log records
@@ -315,6 +324,7 @@ func (e *Verdict) JSON() ([]byte, error) {
 		Level     float64 `json:"level"`
 		Balance   string  `json:"balance,omitzero"`
 
+		Rules     string         `json:"rules,omitzero"`
 		Left      []inspect.Left `json:"left_out,omitempty"`
 		Support   []support      `json:"policies"`
 		Estimates []estimate     `json:"estimates"`
@@ -323,6 +333,7 @@ func (e *Verdict) JSON() ([]byte, error) {
 	if takes, se := e.log.Takes(); takes > 1 {
 		all.Takes, all.TakesSE = takes, se
 	}
+	all.Rules = e.rules()
 	for _, r := range e.Results {
 		if r.Report != nil {
 			all.Support = append(all.Support, support{r.Name, append(r.Report.Support.Words(), r.Report.AlarmWords()),

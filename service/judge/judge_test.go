@@ -16,6 +16,26 @@ import (
 	"vitrine/service/setup"
 )
 
+// A verdict says that the judged pages ignore requests' rules.
+func TestVerdictNamesRules(t *testing.T) {
+	c := fatal.Or(setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)))(t)
+	for _, ruled := range []bool{false, true} {
+		r := &inspect.Rounds{Placement: "home", Config: c, Ruled: ruled}
+		for k := range 20 {
+			r.Rounds = append(r.Rounds, offpolicy.Round{Items: []string{"a", "b"}, Shown: vitrine.Assortment{k % 2},
+				Choice:  vitrine.Choice(k / 2 % 2),
+				Context: &vitrine.Context{Features: mat.NewDense(2, 1, []float64{1, float64(k)})}})
+		}
+		v := fatal.Or(judge.Run(t.Context(), r, nil,
+			judge.Options{Utility: `{kind = "linear"}`, Level: 0.95, Folds: 2, Resamples: 1}))(t)
+		text, data := string(v.Text("log")), string(fatal.Or(v.JSON())(t))
+		const words = "The judged pages ignore the placement's and the requests' rules; with them, a policy may earn less."
+		if strings.Contains(text, words+"\n") != ruled || strings.Contains(data, `"rules": "`+words+`"`) != ruled {
+			t.Errorf("with rules %v: %s%s", ruled, text, data)
+		}
+	}
+}
+
 // A verdict says by how many shoppers its standard errors are clustered.
 func TestVerdictNamesShoppers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
