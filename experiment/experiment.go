@@ -35,8 +35,8 @@ type Experiment struct {
 	Policies []Policy
 	Seeds    []uint64
 
-	// Settings describe the world and the rounds, for run.json. Together with the policy's settings and Version, they
-	// identify finished units of this experiment. They must marshal to JSON.
+	// Settings describe the world, the constraint and the rounds, for run.json. Together with the policy's settings and
+	// Version, they identify finished units of this experiment. They must marshal to JSON.
 	Settings any
 	// Version identifies the program. Units from another version are not reused. If empty, Version is the running
 	// program's ID, so that a changed program plays its units again.

@@ -27,7 +27,7 @@ type Model interface {
 	// NumParams returns d_w.
 	NumParams() int
 
-	// Init draws initial parameters into w, of length d_w.
+	// Init draws initial parameters into w. It panics unless len(w) = d_w.
 	Init(w []float64, rng *rand.Rand)
 
 	// Utilities stores f_w(x_i) in dst[i] for every row i of the N×d matrix x. It panics unless len(dst) = N,

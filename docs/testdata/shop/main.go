@@ -43,6 +43,9 @@ func (s season) Context(rng *rand.Rand) *vitrine.Context {
 
 // Utilities are the customers' tastes.
 func (s season) Utilities(dst []float64, x *vitrine.Context) {
+	if n := x.NumItems(); len(dst) != n || n > 0 && x.Features.RawMatrix().Cols != features {
+		panic("season: utilities or features of another number")
+	}
 	for i := range dst {
 		row := x.Features.RawRowView(i)
 		dst[i] = s.taste*row[0] - s.dislike*row[1]
