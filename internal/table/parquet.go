@@ -216,7 +216,7 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 	logical, unsigned := logicalType(f, index, of)
 	whole := integers{unsigned}
 	isInteger := of.Kind() == parquet.Int64 || of.Kind() == parquet.Int32
-	if isInteger && r.logical(logical, whole.value) || !isInteger && r.logicalBytes(logical) {
+	if isInteger && r.logical(logical, whole.value) || !isInteger && r.logicalBytes(logical, texts) {
 		return r
 	}
 	switch kind := of.Kind(); {
@@ -324,6 +324,9 @@ func (r *parquetColumn) logical(of any, integer func(parquet.Value) int64) bool 
 	case *format.DateType:
 		r.textOf = func(v parquet.Value) string { return stamp(time.Unix(integer(v)*86400, 0)) }
 	case *format.DecimalType:
+		if l.Scale == 0 {
+			return false
+		}
 		scale := math.Pow10(int(l.Scale))
 		r.numberOf = func(v parquet.Value) (float64, error) { return float64(integer(v)) / scale, nil }
 	default:
@@ -333,14 +336,25 @@ func (r *parquetColumn) logical(of any, integer func(parquet.Value) int64) bool 
 }
 
 // logicalBytes handles bytes that stand for a decimal, a half or a UUID, and reports whether they do.
-func (r *parquetColumn) logicalBytes(of any) bool {
+func (r *parquetColumn) logicalBytes(of any, texts bool) bool {
 	switch l := of.(type) {
 	case *format.DecimalType: // an integer in two's complement, its high byte first
-		r.numberOf = func(v parquet.Value) (float64, error) {
+		integer := func(v parquet.Value) *big.Int {
 			b := v.ByteArray()
 			i := new(big.Int).SetBytes(b)
 			if len(b) > 0 && b[0] >= 1<<7 {
 				i.Sub(i, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+			}
+			return i
+		}
+		if l.Scale == 0 && texts { // ids, as in CSV
+			r.bare, r.textOf = true, func(v parquet.Value) string { return integer(v).String() }
+			return true
+		}
+		r.numberOf = func(v parquet.Value) (float64, error) {
+			i := integer(v)
+			if l.Scale == 0 && i.CmpAbs(big.NewInt(1<<53)) > 0 {
+				return 0, fmt.Errorf("%d %w", i, errBeyond)
 			}
 			return strconv.ParseFloat(fmt.Sprintf("%de-%d", i, l.Scale), 64)
 		}

@@ -98,6 +98,7 @@ func TestLogicalTypes(t *testing.T) {
 		"a": parquet.Uint(32), "b": parquet.Uint(64), "c": parquet.Uint(64),
 		"d": parquet.Decimal(2, 20, parquet.FixedLenByteArrayType(9)),
 		"e": parquet.Decimal(1, 20, parquet.ByteArrayType), "f": parquet.UUID(), "g": parquet.List(parquet.String()),
+		"h": parquet.Decimal(0, 38, parquet.ByteArrayType), "i": parquet.Decimal(0, 18, parquet.Int64Type),
 	})
 	w := parquet.NewWriter(&b, schema)
 	id := [16]byte{0x12, 0x3e, 0x45, 0x67, 0xe8, 0x9b, 0x12, 0xd3, 0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00}
@@ -108,6 +109,7 @@ func TestLogicalTypes(t *testing.T) {
 		parquet.FixedLenByteArrayValue([]byte{0, 0, 0, 0, 0, 0, 0, 0x07, 0xcb}).Level(0, 0, 3),
 		parquet.ByteArrayValue([]byte{0xff, 0x38}).Level(0, 0, 4),
 		parquet.FixedLenByteArrayValue(id[:]).Level(0, 0, 5), parquet.ByteArrayValue([]byte("x")).Level(0, 1, 6),
+		parquet.ByteArrayValue([]byte{0x20, 0, 0, 0, 0, 0, 1}).Level(0, 0, 7), parquet.Int64Value(1<<53+1).Level(0, 0, 8),
 	}}))(t)
 	fatal.If(t, w.Close())
 	for _, texts := range []bool{false, true} {
@@ -119,6 +121,16 @@ func TestLogicalTypes(t *testing.T) {
 		got := fatal.Or(tab.Next(columns))(t)
 		for k := range want {
 			expect.Equal(t, got.Columns[k].String(0), want[k], "column", columns[k])
+		}
+		const id = "9007199254740993" // a decimal without decimals, which a float64 cannot tell from its neighbours
+		got, err := fatal.Or(open(t, b.Bytes(), table.Options{Texts: texts}))(t).Next([]int{7})
+		if err != nil || got.Columns[0].String(0) != id {
+			t.Errorf("%+v, %v", got, err)
+		}
+		got, err = fatal.Or(open(t, b.Bytes(), table.Options{Texts: texts}))(t).Next([]int{6})
+		if texts && (err != nil || got.Columns[0].String(0) != id) ||
+			!texts && (err == nil || err.Error() != "column h: "+id+" is beyond 2^53: write the column as text") {
+			t.Errorf("%+v, %v", got, err)
 		}
 	}
 }
