@@ -15,32 +15,24 @@ import (
 // Shopper is a customer facing the items of a context. A shopper's preferences are fixed, so all policies that meet a
 // shopper get consistent choices.
 type Shopper struct {
-	Context   *vitrine.Context
-	Utilities []float64 // N, the true utilities
-	Clocks    []float64 // N+1 standard exponential draws E: the outside option's, then the items'
+	Context      *vitrine.Context
+	Utilities    []float64 // N, the true utilities
+	Exponentials []float64 // N+1 standard exponential draws E: the outside option's, then the items'
 }
 
-// Draw draws the clocks for n items.
+// Draw draws the exponentials for n items.
 func (p *Shopper) Draw(n int, rng *rand.Rand) {
-	p.Clocks = scratch.Grow(p.Clocks, n+1)
-	for i := range p.Clocks {
-		p.Clocks[i] = rng.ExpFloat64()
+	p.Exponentials = scratch.Grow(p.Exponentials, n+1)
+	for i := range p.Exponentials {
+		p.Exponentials[i] = rng.ExpFloat64()
 	}
 }
 
-// Shock returns the Gumbel shock −log E of a clock E. Only the items that the shopper sees need theirs.
-func (p *Shopper) Shock(clock int) float64 { return -portable.Log(p.Clocks[clock]) }
+// Shock returns a Gumbel shock, −log E: that of the outside option for 0, and of item i for i + 1.
+func (p *Shopper) Shock(i int) float64 { return -portable.Log(p.Exponentials[i]) }
 
 // Choose returns the shopper's choice from s: see [vitrine.Choose].
-func (p *Shopper) Choose(s vitrine.Assortment) vitrine.Choice {
-	choice, best := vitrine.Outside, p.Shock(0)
-	for k, i := range s {
-		if v := p.Utilities[i] + p.Shock(i+1); v > best {
-			choice, best = vitrine.Choice(k+1), v
-		}
-	}
-	return choice
-}
+func (p *Shopper) Choose(s vitrine.Assortment) vitrine.Choice { return p.ChooseDisplayed(s, s, nil) }
 
 // ChooseDisplayed returns the shopper's choice from s if its items are shown in the given order, from the first place
 // on, and places add the given effects.

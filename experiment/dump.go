@@ -134,7 +134,7 @@ func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err er
 			revenues = append(revenues, revenue)
 		}
 		utilities = append(utilities, r.Utilities...)
-		for i := range r.Clocks {
+		for i := range r.Exponentials {
 			shocks = append(shocks, r.Shock(i))
 		}
 		optimum = append(optimum, r.optimum)

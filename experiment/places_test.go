@@ -114,7 +114,7 @@ func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
 // The shopper takes the item with the largest utility in its place; places beyond the effects get the last one's
 // effect.
 func TestChooseDisplayed(t *testing.T) {
-	s := env.Shopper{Utilities: []float64{1, 1.2, 0.9, 5}, Clocks: []float64{1, 1, 1, 1, 1}}
+	s := env.Shopper{Utilities: []float64{1, 1.2, 0.9, 5}, Exponentials: []float64{1, 1, 1, 1, 1}}
 	for _, c := range []struct {
 		order   []int
 		effects []float64

@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"vitrine"
 	"vitrine/mle"
@@ -357,7 +356,7 @@ type Estimate struct {
 	Method        string
 	Value         float64 // expected revenue per page
 	StandardError float64
-	Normal        Interval // value ± z standard errors
+	Normal        Interval // value ± z standard errors, or t with shoppers who return
 	Bootstrap     Interval // percentiles over resampled shoppers, or rounds if none is known to return
 	// holds after all rounds simultaneously, even in finite samples, see [Log.Evaluate]; NaN if unavailable
 	Anytime Interval
@@ -620,14 +619,14 @@ func (l *Log) revenue(f *fitted, t int, page vitrine.Assortment) float64 {
 }
 
 func (r *Report) finish(e *Estimate) {
-	if e.None != "" {
+	if e.None = cmp.Or(e.None, r.shoppers.few()); e.None != "" {
 		e.Value, e.StandardError = nan, nan
 		e.Normal, e.Bootstrap, e.Anytime = Interval{nan, nan}, Interval{nan, nan}, Interval{nan, nan}
 		return
 	}
 	sums := r.shoppers.sums(e.influence)
 	e.StandardError = stat.StdDev(sums, nil) / math.Sqrt(float64(len(sums)))
-	z := distuv.UnitNormal.Quantile((1 + r.level) / 2)
+	z := r.shoppers.quantile(r.level)
 	e.Normal = Interval{e.Value - z*e.StandardError, e.Value + z*e.StandardError}
 	e.Bootstrap = bootstrap(e.Value, sums, r.level, r.resamples, r.seed)
 	e.Anytime = anytime(e.steps, r.level)

@@ -1,9 +1,13 @@
 package offpolicy
 
 import (
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"vitrine/internal/hint"
 )
 
 // shoppers groups rounds by shopper. A shopper's rounds depend on each other, so standard errors and the bootstrap take
@@ -11,10 +15,30 @@ import (
 //
 //	SE² = G/(G−1) Σ_g (Σ_{t∈g} ψ_t)² / n²,   G shoppers, n rounds
 //
-// A round of an unknown shopper is a group of its own.
+// A round of an unknown shopper is a group of its own. Normal intervals then use the quantiles of Student's t with G − 1
+// degrees of freedom. The sums of fewer than minShoppers say too little about other shoppers.
 type shoppers struct {
 	of []int // by round; nil if no shopper is known to return
 	n  int   // G
+}
+
+const minShoppers = 20
+
+// few says why there is no number, if these are too few shoppers, or returns "".
+func (s shoppers) few() string {
+	if s.of == nil || s.n >= minShoppers {
+		return ""
+	}
+	return fmt.Sprintf("all decisions belong to %s, and %d are needed for a standard error",
+		hint.Count(s.n, "shopper"), minShoppers)
+}
+
+// quantile returns the number of standard errors within which estimates lie with a probability.
+func (s shoppers) quantile(level float64) float64 {
+	if s.of == nil {
+		return distuv.UnitNormal.Quantile((1 + level) / 2)
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: float64(s.n - 1)}.Quantile((1 + level) / 2)
 }
 
 func shoppersOf(rounds []Round) shoppers {
@@ -47,7 +71,7 @@ func (s shoppers) sums(of []float64) []float64 {
 	return sums
 }
 
-// Logged returns the mean earnings of the rounds' pages, and the standard error.
+// Logged returns the mean earnings of the rounds' pages, and the standard error: NaN if they belong to too few shoppers.
 func Logged(rounds []Round) (mean, se float64) {
 	earned := make([]float64, len(rounds))
 	for t := range earned {
@@ -57,7 +81,11 @@ func Logged(rounds []Round) (mean, se float64) {
 	for t := range earned {
 		earned[t] -= mean
 	}
-	sums := shoppersOf(rounds).sums(earned)
+	s := shoppersOf(rounds)
+	if s.few() != "" {
+		return mean, nan
+	}
+	sums := s.sums(earned)
 	return mean, stat.StdDev(sums, nil) / math.Sqrt(float64(len(sums)))
 }
 

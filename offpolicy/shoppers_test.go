@@ -56,7 +56,7 @@ func TestErrorOfReturningShoppers(t *testing.T) {
 			values[method] = append(values[method], e.Value)
 			errors[method] += e.StandardError / logs
 			alone[method] += o.StandardError / logs
-			if width := (e.Bootstrap.High - e.Bootstrap.Low) / (e.Normal.High - e.Normal.Low); width < 0.8 || width > 1.2 {
+			if width := (e.Bootstrap.High - e.Bootstrap.Low) / (e.Normal.High - e.Normal.Low); width < 0.7 || width > 1.3 {
 				t.Errorf("%s: the bootstrap's interval is %.2f times as wide as the normal one", method, width)
 			}
 			if e.Value != o.Value {
@@ -69,6 +69,8 @@ func TestErrorOfReturningShoppers(t *testing.T) {
 		if ratio := errors[method] / spread; ratio < 0.75 || ratio > 1.3 {
 			t.Errorf("%s: the standard errors are %.2f times the spread", method, ratio)
 		}
+		t.Logf("%s: standard errors are %.2f times the spread, and %.2f times without names", method,
+			errors[method]/spread, alone[method]/spread)
 		if alone[method] > 0.9*errors[method] {
 			t.Errorf("%s: standard errors of %v without names, and %v with them", method, alone[method], errors[method])
 		}
@@ -128,4 +130,40 @@ func TestShoppersByHand(t *testing.T) {
 		log[t].Shopper = fmt.Sprint(t)
 	}
 	expect.Equal(t, newLog(t, log, offpolicy.Options{}).Shoppers(), 0, "without anyone who returns")
+}
+
+// The intervals of 25 shoppers are those of Student's t, and hold in about 95 % of logs. Fewer than 20 shoppers give no
+// number.
+func TestFewShoppers(t *testing.T) {
+	const logs = 120
+	rng := rand.New(rand.NewPCG(5, 1))
+	truth, visits := 0.0, shop{6, 2}
+	for range 20 {
+		log, pages := visits.returning(1500, 1, rng)
+		truth += evaluate(t, newLog(t, log, offpolicy.Options{Resamples: 1}), pages).Estimate("dr-pi").Value / 20
+	}
+	held := 0
+	for k := range logs {
+		log, pages := visits.returning(25, 12, rng)
+		e := evaluate(t, newLog(t, log, offpolicy.Options{Resamples: 1}), pages).Estimate("dr-pi")
+		if e.Normal.Low < truth && truth < e.Normal.High {
+			held++
+		}
+		if ratio := (e.Normal.High - e.Value) / e.StandardError; k == 0 && math.Abs(ratio-2.0639) > 1e-3 {
+			t.Errorf("an interval is ± %v standard errors, want t of 24 degrees of freedom", ratio)
+		}
+	}
+	if held < 105 {
+		t.Errorf("%d of %d intervals hold", held, logs)
+	}
+	log, pages := visits.returning(19, 20, rng)
+	for _, e := range evaluate(t, newLog(t, log, offpolicy.Options{Resamples: 1}), pages).Estimates {
+		const want = "all decisions belong to 19 shoppers, and 20 are needed for a standard error"
+		if e.None != want && e.Method != "snips" && e.Method != "dr-sets" || !math.IsNaN(e.Value) {
+			t.Errorf("%s: %v, %q, want %q", e.Method, e.Value, e.None, want)
+		}
+	}
+	if _, se := offpolicy.Logged(log); !math.IsNaN(se) {
+		t.Errorf("the log's standard error is %v", se)
+	}
 }

@@ -107,8 +107,9 @@ type Span struct {
 	ByBaseline Totals  `json:"by_baseline"`
 }
 
-// Drift compares the last decisions, 1000 or more, with all before. A decision counts once all of the same sixteenth of
-// the attribution window have ended, and all before: sales are reported before other decisions end.
+// Drift compares the last decisions, 1000 or more, with all before. Decisions are grouped by time, a sixteenth of the
+// attribution window per group. A group counts once all its decisions, and all earlier groups, have ended: sales are
+// reported before other decisions end.
 type Drift struct {
 	Recent Span `json:"recent"`
 	Before Span `json:"before"`

@@ -31,5 +31,5 @@ func DecisionPath(placement, id string) string {
 	return PlacementPath(placement) + "/decisions/" + url.PathEscape(id)
 }
 
-// EntryHeader is the header that names a change's log entry, or a later one.
+// EntryHeader is the header of a change's answer that names the last entry of the log, as the process knows it.
 const EntryHeader = "Vitrine-Entry"

@@ -35,11 +35,10 @@ func TestDriftByHand(t *testing.T) {
 	d.close(1202, 1201*second, sale(1202, offer.ByPolicy, 1, "a"), w)
 	d.advance(5000*second, w.Cohort())
 	got := *d.Report()
-	got.Fell = false // see TestFell
 	expect.Equal(t, got, api.Drift{
 		Before: api.Span{Decisions: 100, Estimated: 100, Earned: 200, Predicted: 300,
 			ByPolicy: api.Totals{Rounds: 100, Purchases: 100, Revenue: 200, Squares: 400}},
-		Recent: api.Span{Decisions: 1099, ByPolicy: api.Totals{Rounds: 1099}},
+		Recent: api.Span{Decisions: 1099, ByPolicy: api.Totals{Rounds: 1099}}, Fell: true,
 	}, "the drift")
 	d.leave(1201, 1200*second, sale(1201, offer.ByImport, 1, "a"), w)
 	d.advance(5000*second, w.Cohort())
@@ -70,41 +69,53 @@ func TestDriftWithGaps(t *testing.T) {
 		e.Advance(now, entry)
 	}
 	expect.Equal(t, e.Drift.all.decisions, 570, "of 19 cohorts")
-	early := offered(1200 * second)
-	e.Watch(Watch{Window: 16 * time.Minute, Share: 0.1}, entry)
-	late := offered(1201 * second)
+	kept := offered(1200 * second)
+	e.Watch(Watch{Window: 16 * time.Minute, Share: 0.1}, entry) // with cohorts of the same length
+	e.Closed(atEnd(kept, 1200*second), kept, 10)
+	e.Advance(1300*second, entry)
+	expect.Equal(t, e.Drift.all.decisions, 601, "with a decision open at a change of the share")
+	early := offered(1310 * second)
+	e.Watch(Watch{Window: 8 * time.Minute}, entry)
+	late := offered(1311 * second)
 	was := e.Copy()
-	e.Closed(atEnd(early, 1200*second), early, 10)
+	e.Closed(atEnd(early, 1310*second), early, 10)
 	e.Advance(3000*second, entry)
-	expect.Equal(t, e.Drift.all.decisions, 570, "with the cohort of an open decision")
-	e.Closed(atEnd(late, 1201*second), late, 10)
+	expect.Equal(t, e.Drift.all.decisions, 601, "with the cohort of an open decision")
+	e.Closed(atEnd(late, 1311*second), late, 10)
 	e.Advance(3000*second, entry)
-	expect.Equal(t, e.Drift.all.decisions, 571, "at the end")
-	expect.Equal(t, was.Drift.all.decisions, 570, "the copy")
+	expect.Equal(t, e.Drift.all.decisions, 602, "at the end")
+	expect.Equal(t, was.Drift.all.decisions, 601, "the copy")
 	expect.Equal(t, was.Drift.total().decisions+1, e.Drift.total().decisions, "the copy's recent decisions")
 }
 
-// A shop that reports only sales closes them first. Nothing has fallen.
-func TestNoDriftWithSalesAlone(t *testing.T) {
-	w := &Watch{Window: time.Hour} // 3,600 decisions
+// A shop that reports only sales closes them first. Nothing has fallen until they do.
+func TestDriftWithSalesAlone(t *testing.T) {
+	const window, falls = 3600, 20_000 // decisions
+	w := &Watch{Window: window * time.Second}
 	var d Drift
-	one := func(n int64) *offer.Closed { return sale(uint64(n), offer.ByPolicy, max(0, 1-int(n%10)), "a") }
-	for n := range int64(20000) {
+	one := func(n int64) *offer.Closed { // a tenth sells, and later nothing
+		return sale(uint64(n+1), offer.ByPolicy, max(0, 1-int(n%10)-int(n/falls)), "a")
+	}
+	for n := range int64(falls + 2*window) {
 		now := n * int64(time.Second)
 		d.enter(now, w)
 		if c := one(n); c.Choice > 0 {
-			d.leave(uint64(n+1), now, c, w)
+			d.leave(c.Entry, now, c, w)
 		}
-		if was := n - 3600; was >= 0 && one(was).Choice == 0 {
+		if was := n - window; was >= 0 && one(was).Choice == 0 {
 			d.leave(uint64(was+1), was*int64(time.Second), one(was), w)
 		}
-		if d.advance(now, w.Cohort()); d.Report() != nil && d.Report().Fell {
-			t.Fatalf("after %d decisions: %+v", n, d.Report())
+		d.advance(now, w.Cohort())
+		if r := d.Report(); n == falls {
+			if share := float64(r.Before.ByPolicy.Purchases) / float64(r.Before.ByPolicy.Rounds); share < 0.099 || share > 0.101 {
+				t.Errorf("%v of the earlier decisions sold, want a tenth", share)
+			}
+		} else if r != nil && r.Fell && n < falls+window {
+			t.Fatalf("after %d decisions: %+v", n, r)
 		}
 	}
-	r := d.Report().Before.ByPolicy
-	if share := float64(r.Purchases) / float64(r.Rounds); share < 0.099 || share > 0.101 {
-		t.Errorf("%v of the earlier decisions sold, want a tenth", share)
+	if !d.Report().Fell {
+		t.Errorf("after the fall: %+v", d.Report())
 	}
 }
 

@@ -89,9 +89,11 @@ func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted bool) {
 
 // Watch sets how the placement decides after an entry. Later comparisons exclude earlier decisions.
 func (e *Earnings) Watch(w Watch, entry uint64) {
+	if w.Cohort() != e.Guard.Watch.Cohort() {
+		e.Drift.restart(entry)
+	}
 	e.Guard.Watch = w
 	e.Series.leads, e.Series.since = nil, entry
-	e.Drift.restart(entry)
 }
 
 // Advance takes the decisions that are due at a time: see [Guard.Advance].

@@ -75,7 +75,7 @@ type sums struct {
 
 // guarded are a cohort's sums.
 type guarded struct {
-	foretold  bool // whether its predictions are compared
+	compared  bool // whether its predictions are compared
 	earned    confseq.Block
 	estimated confseq.Block
 	predicted float64
@@ -113,11 +113,14 @@ func (g *Guard) Restart(entry uint64) {
 		sales: g.sales.again(g.Watch.Window)}
 }
 
-// Untaught notes that another learner begins. Call it before Restart.
-func (g *Guard) Untaught() { g.sales.taught = 0 }
+// Taught returns how many of its decisions the learner has learned of, as far as the guard knows.
+func (g *Guard) Taught() uint64 { return g.sales.taught }
+
+// SetTaught notes how many decisions the learner has learned of that decides from now on. Call it before Restart.
+func (g *Guard) SetTaught(decisions uint64) { g.sales.taught = decisions }
 
 // Forget drops the delays of sales and the revenue of an average sale. Call it before Restart if either may change.
-func (g *Guard) Forget() { g.sales = sales{} }
+func (g *Guard) Forget() { g.sales = sales{taught: g.sales.taught} }
 
 // watches reports whether a decision counts in a cohort, given its entry.
 func (g *Guard) watches(entry uint64) bool { return entry > g.since && g.Alarm() == nil }
@@ -126,7 +129,7 @@ func (g *Guard) watches(entry uint64) bool { return entry > g.since && g.Alarm()
 func (g *Guard) Enter(entry uint64, time int64, o *offer.Offer, own bool) {
 	if g.watches(entry) {
 		g.cohorts.Enter(time/g.Watch.Cohort(), func() guarded {
-			return guarded{foretold: g.sales.foretells(), earned: g.earned.Begin(), estimated: g.estimated.Begin(),
+			return guarded{compared: g.sales.compares(), earned: g.earned.Begin(), estimated: g.estimated.Begin(),
 				baseline: g.baseline.Begin()}
 		})
 	}
@@ -234,7 +237,7 @@ func (g *Guard) take(c *guarded, at int64, entry uint64) {
 	}
 	g.earned.Add(&c.earned)
 	g.lead.Add(&c.lead)
-	if g.sales.taught += c.estimated.Sums.N; c.foretold {
+	if g.sales.taught += c.estimated.Sums.N; c.compared {
 		g.estimated.Add(&c.estimated)
 		g.predicted += c.predicted
 		g.bins.merge(&c.bins)

@@ -28,7 +28,7 @@ func copyOf[T any](v *T) *T {
 }
 
 func (c *guarded) fields(f *fields.Fields) {
-	f.Flag(&c.foretold)
+	f.Flag(&c.compared)
 	f.Float(&c.predicted)
 	for _, b := range []*confseq.Block{&c.earned, &c.estimated, &c.lead, &c.baseline} {
 		b.Fields(f)
@@ -62,7 +62,7 @@ func (t *stretch) fields(f *fields.Fields) {
 }
 
 func (l *lot) fields(f *fields.Fields) {
-	f.Flag(&l.foretold)
+	f.Flag(&l.compared)
 	f.Uvarint(&l.entry, &l.n, &l.open, &l.predicted)
 	f.Int64(&l.begun, &l.last)
 	f.Float(&l.sum[0], &l.sum[1], &l.hits[0], &l.hits[1], &l.foreseen[0], &l.foreseen[1])

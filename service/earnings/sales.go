@@ -85,7 +85,7 @@ const (
 
 // lot is a group of consecutive decisions.
 type lot struct {
-	foretold    bool   // whether its predictions are compared
+	compared    bool   // whether its predictions are compared
 	entry       uint64 // log entry of the first decision
 	n, open     uint64
 	begun, last int64 // times of the first and last decision
@@ -155,13 +155,13 @@ func (s *sales) enter(entry uint64, now int64, o *offer.Offer, own bool) {
 	if n := len(s.lots); n > 0 && s.accepts(s.lots[n-1], now) {
 		l = s.lots[n-1]
 	} else {
-		l = &lot{foretold: s.foretells(), entry: entry, begun: now}
+		l = &lot{compared: s.compares(), entry: entry, begun: now}
 		s.lots = append(s.lots, l)
 	}
 	l.n++
 	l.open++
 	l.last = max(l.last, now)
-	if l.foretold && own && o.Probability != nil {
+	if l.compared && own && o.Probability != nil {
 		l.predicted++
 		for k, p := range o.Probability {
 			l.foreseen[taken] += p
@@ -174,8 +174,8 @@ func (s *sales) enter(entry uint64, now int64, o *offer.Offer, own bool) {
 // shown.
 func counts(o *offer.Offer) bool { return o.Mode != offer.ByImport && !o.Deferred }
 
-// foretells reports whether the predictions for decisions made now are compared.
-func (s *sales) foretells() bool { return s.taught >= apprenticeship }
+// compares reports whether the predictions for decisions made now are compared with their sales.
+func (s *sales) compares() bool { return s.taught >= apprenticeship }
 
 // accepts reports whether a decision made now belongs to the last lot.
 func (s *sales) accepts(l *lot, now int64) bool {
@@ -217,7 +217,7 @@ func (s *sales) leave(c *offer.Closed, age int64, window time.Duration) {
 		amount := s.amount(c.PerUnit())
 		l.sum[taken]++
 		l.sum[worthOf] += amount
-		if l.foretold && c.Predicted {
+		if l.compared && c.Predicted {
 			l.hits[taken]++
 			l.hits[worthOf] += amount
 		}

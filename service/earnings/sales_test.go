@@ -132,7 +132,7 @@ func TestOnlySalesAreReported(t *testing.T) {
 		g.Restart(5000)
 		play(5001, 25000)
 		began = 25000
-		g.Untaught()
+		g.SetTaught(0)
 		g.Restart(25000)
 		play(25001, 45000)
 		g.Restart(45000)

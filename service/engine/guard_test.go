@@ -324,19 +324,43 @@ func TestGuardOfPredictions(t *testing.T) {
 // sales, and predicts too many.
 func TestGuardOfAnotherLearner(t *testing.T) {
 	for _, c := range []struct {
-		seed  string
-		alarm bool
-	}{{"", true}, {`,"seed":7`, false}} {
+		seed, window string
+		alarm        bool
+	}{{"", "11h50m", true}, {"", "12h10m", true}, {`,"seed":7`, "11h50m", false}} {
 		const shop = `,"attribution_window":"%s"`
 		e := guarded(t, new(memlog.Store), showing{}) // predicts a half
 		put(t, e, "home", fmt.Sprintf(guardedShop, fmt.Sprintf(shop, "12h")))
 		w := newTrade(t, e, 0.5)
 		w.goOn(1500, 2)
 		expect.Equal(t, w.alarm(), nil)
-		put(t, e, "home", fmt.Sprintf(guardedShop, fmt.Sprintf(shop, "11h50m")+c.seed)) // restarts the guard
+		put(t, e, "home", fmt.Sprintf(guardedShop, fmt.Sprintf(shop, c.window)+c.seed)) // restarts the guard
 		w.sells[0] = 0.1
 		if w.goOn(700, 2); (w.alarm() != nil) != c.alarm {
 			t.Errorf("with the change %q the alarm is %+v", c.seed, w.alarm())
+		}
+	}
+}
+
+// After a rollback predictions are compared if the version had learned enough, whatever the learner before it had.
+func TestGuardOfAVersion(t *testing.T) {
+	for early, alarm := range map[bool]bool{false: true, true: false} {
+		const shop = `,"attribution_window":"12h","max_versions":5`
+		e := guarded(t, new(memlog.Store), showing{}) // predicts a half
+		put(t, e, "home", fmt.Sprintf(guardedShop, shop))
+		w := newTrade(t, e, 0.5)
+		keep := func() uint64 { return fatal.Or(e.Keep(t.Context(), "home", "", w.now))(t) }
+		w.goOn(600, 2) // in the first window
+		first := keep()
+		w.goOn(900, 2)
+		last := keep()
+		put(t, e, "home", fmt.Sprintf(guardedShop, shop+`,"seed":7`))
+		if early {
+			last = first
+		}
+		fatal.If(t, e.RollBack(t.Context(), "home", last, nil, w.now))
+		w.sells[0] = 0.1
+		if w.goOn(700, 2); (w.alarm() != nil) != alarm {
+			t.Errorf("early %v: the alarm is %+v", early, w.alarm())
 		}
 	}
 }

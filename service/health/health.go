@@ -169,13 +169,9 @@ func (l *list) outcomes(s *api.Stats) {
 			"Check the clocks of the machines, unless the service was down, or quiet before a restart.",
 			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
 	}
-	switch {
-	case s.EmptyShare >= manyEmpty:
-		l.say("warning", "%.0f%% of the last pages show no item: no item is a candidate, or all candidates have the "+
-			"revenue 0.", 100*s.EmptyShare)
-	case s.Empty > 0:
-		l.say("note", "%s showed no item: no item was a candidate, or all candidates had the revenue 0.",
-			hint.Count(int(s.Empty), "page"))
+	if s.EmptyShare >= manyEmpty {
+		l.say("warning", "%.0f%% of the last pages show no item: no item is allowed, by the rules or by what the shopper "+
+			"bought, or all revenues are 0.", 100*s.EmptyShare)
 	}
 	if s.ExpiredEarly > 0 {
 		l.say(levelOf(s.SinceExpiredEarly), "%s left memory before an outcome: make the placement's memory_bytes "+

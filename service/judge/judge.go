@@ -39,8 +39,9 @@ type Verdict struct {
 	Rounds  *inspect.Rounds
 	Results []Result
 
-	options Options
-	log     *offpolicy.Log
+	options  Options
+	log      *offpolicy.Log
+	mean, se float64 // of the earnings per page
 }
 
 // Result is the result for one policy: a report, or just an estimate if the policy learned during the replay.
@@ -85,6 +86,7 @@ func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Opti
 	if e.log, err = offpolicy.NewLog(ctx, rounds.Rounds, how); err != nil {
 		return nil, fmt.Errorf("placement %q: %w", rounds.Placement, err)
 	}
+	e.mean, e.se = offpolicy.Logged(rounds.Rounds)
 	var first *offpolicy.Report
 	for _, p := range policies {
 		if err := ctx.Err(); err != nil {
@@ -120,22 +122,32 @@ func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Opti
 	return e, nil
 }
 
-// Logged returns the log's mean earnings per page and the standard error.
-func (e *Verdict) Logged() (mean, se float64) { return offpolicy.Logged(e.Rounds.Rounds) }
+// Logged returns the log's mean earnings per page, with a normal interval: only the mean without a standard error.
+func (e *Verdict) Logged() (mean float64, i offpolicy.Interval) {
+	if math.IsNaN(e.se) {
+		return e.mean, offpolicy.Interval{Low: e.mean, High: e.mean}
+	}
+	z := math.Sqrt2 * math.Erfinv(e.options.Level)
+	return e.mean, offpolicy.Interval{Low: e.mean - z*e.se, High: e.mean + z*e.se}
+}
 
 // Text returns the verdict for people to read; name is the log's.
 func (e *Verdict) Text(name string) []byte {
 	var b bytes.Buffer
-	mean, se := e.Logged()
 	d := e.decimals()
-	fmt.Fprintf(&b, "%s, placement %q: %d decisions with an outcome. A page of the log earned %.*f ± %.*f.\n", name,
-		e.Rounds.Placement, len(e.Rounds.Rounds), d, mean, d, se)
+	fmt.Fprintf(&b, "%s, placement %q: %d decisions with an outcome. A page of the log earned %.*f", name,
+		e.Rounds.Placement, len(e.Rounds.Rounds), d, e.mean)
+	if !math.IsNaN(e.se) {
+		fmt.Fprintf(&b, " ± %.*f", d, e.se)
+	}
+	fmt.Fprintln(&b, ".")
 	if takes, se := e.log.Takes(); takes > 1 {
 		fmt.Fprintf(&b, "A visitor who takes anything takes %.2f ± %.2f items. Estimates assume that for every page.\n",
 			takes, se)
 	}
 	if n := e.log.Shoppers(); n > 0 {
-		fmt.Fprintf(&b, "The decisions belong to %d shoppers. Standard errors and the bootstrap take each shopper as one.\n", n)
+		fmt.Fprintf(&b, "Standard errors and the bootstrap treat all decisions of one shopper as one observation: %d in all.\n",
+			n)
 	}
 	for _, l := range e.Rounds.Left {
 		fmt.Fprintf(&b, "Left out: %d decisions, which %s.\n", l.Decisions, l.Reason)
@@ -230,8 +242,8 @@ func (e *Verdict) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 
 // decimals returns the number of decimals of amounts: four, or more if a page earns less than 0.1.
 func (e *Verdict) decimals() int {
-	if mean, _ := e.Logged(); mean > 0 {
-		return max(4, 3-int(math.Floor(math.Log10(mean))))
+	if e.mean > 0 {
+		return max(4, 3-int(math.Floor(math.Log10(e.mean))))
 	}
 	return 4
 }
@@ -312,23 +324,22 @@ func (e *Verdict) JSON() ([]byte, error) {
 		}
 		return &[2]float64{i.Low, i.High}
 	}
-	mean, se := e.Logged()
 	all := struct {
-		Placement string  `json:"placement"`
-		Rounds    int     `json:"decisions"`
-		Logged    float64 `json:"logged_revenue"`
-		Error     float64 `json:"logged_standard_error"`
-		Shoppers  int     `json:"shoppers,omitzero"`
-		Takes     float64 `json:"takes,omitzero"`
-		TakesSE   float64 `json:"takes_standard_error,omitzero"`
-		Level     float64 `json:"level"`
-		Balance   string  `json:"balance,omitzero"`
+		Placement string   `json:"placement"`
+		Rounds    int      `json:"decisions"`
+		Logged    float64  `json:"logged_revenue"`
+		Error     *float64 `json:"logged_standard_error"`
+		Shoppers  int      `json:"shoppers,omitzero"`
+		Takes     float64  `json:"takes,omitzero"`
+		TakesSE   float64  `json:"takes_standard_error,omitzero"`
+		Level     float64  `json:"level"`
+		Balance   string   `json:"balance,omitzero"`
 
 		Rules     string         `json:"rules,omitzero"`
 		Left      []inspect.Left `json:"left_out,omitempty"`
 		Support   []support      `json:"policies"`
 		Estimates []estimate     `json:"estimates"`
-	}{Placement: e.Rounds.Placement, Rounds: len(e.Rounds.Rounds), Logged: mean, Error: se, Level: e.options.Level,
+	}{Placement: e.Rounds.Placement, Rounds: len(e.Rounds.Rounds), Logged: e.mean, Error: number(e.se), Level: e.options.Level,
 		Shoppers: e.log.Shoppers(), Balance: e.balance(), Left: e.Rounds.Left}
 	if takes, se := e.log.Takes(); takes > 1 {
 		all.Takes, all.TakesSE = takes, se

@@ -40,7 +40,7 @@ func TestVerdictNamesRules(t *testing.T) {
 func TestVerdictNamesShoppers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	c := fatal.Or(setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)))(t)
-	for shoppers, said := range map[int]bool{20: true, 100: false} {
+	for shoppers, said := range map[int]bool{20: true, 100: false, 1: false} {
 		r := &inspect.Rounds{Placement: "home", Config: c}
 		for k := range 100 {
 			r.Rounds = append(r.Rounds, offpolicy.Round{Shopper: fmt.Sprint(k % shoppers), Items: []string{"a", "b"},
@@ -48,10 +48,13 @@ func TestVerdictNamesShoppers(t *testing.T) {
 				Shown:   vitrine.Assortment{rng.IntN(2)}, Choice: vitrine.Choice(rng.IntN(2)),
 				SamplingLaw: offpolicy.EpsilonPages(1, 2, 1, vitrine.Assortment{0})})
 		}
-		v := fatal.Or(judge.Run(t.Context(), r, nil, judge.Options{Utility: `{kind = "linear"}`}))(t)
+		v := fatal.Or(judge.Run(t.Context(), r, nil, judge.Options{Utility: `{kind = "linear"}`, Level: 0.95, Folds: 5, Resamples: 50}))(t)
 		text, data := string(v.Text("log")), string(fatal.Or(v.JSON())(t))
-		const sentence = "The decisions belong to 20 shoppers. Standard errors and the bootstrap take each shopper as one.\n"
+		const sentence = "Standard errors and the bootstrap treat all decisions of one shopper as one observation: 20 in all.\n"
 		if strings.Contains(text, sentence) != said || strings.Contains(data, `"shoppers": 20`) != said {
+			t.Errorf("%d shoppers: %s%s", shoppers, text, data)
+		}
+		if strings.Contains(text, " ± ") == (shoppers == 1) || strings.Contains(text+data, "NaN") {
 			t.Errorf("%d shoppers: %s%s", shoppers, text, data)
 		}
 	}

@@ -69,8 +69,8 @@ var ofPlacement = []struct {
 		func(s *api.Stats) float64 { return float64(s.Outcomes) }},
 	{about("expired_total", "Decisions without an outcome in time.", "placement"), prometheus.CounterValue,
 		func(s *api.Stats) float64 { return float64(s.Expired) }},
-	{about("empty_pages_total", "Decisions whose page the policy left empty: no item was a candidate, or all "+
-		"candidates had the revenue 0.", "placement"), prometheus.CounterValue,
+	{about("empty_pages_total", "Decisions whose page the policy left empty: no item was allowed, or all "+
+		"revenues were 0.", "placement"), prometheus.CounterValue,
 		func(s *api.Stats) float64 { return float64(s.Empty) }},
 	{about("expired_early_total", "Decisions that left memory before the end of their attribution window. The "+
 		"policy learns nothing from them.", "placement"), prometheus.CounterValue,

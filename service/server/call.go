@@ -37,7 +37,7 @@ type call struct {
 	signedIn  bool     // whether the key comes from a session
 	placement string   // the call's placement, or ""
 	contract  *personalizer.Route
-	entry     func() uint64 // the last entry of the call's change, or a later one; nil if it changes nothing
+	entry     func() uint64 // the last known entry of the log; nil for calls that cannot change anything
 
 	buffer  *bytes.Buffer
 	memory  budget.Account
@@ -265,10 +265,13 @@ func (c *call) begin(status int) {
 	c.w.WriteHeader(status)
 }
 
-// nameEntry names the entry of a change, or a later one, in the answer.
+// nameEntry names the last known entry in the answer to a call that may have made a change.
 func (c *call) nameEntry(status int) {
-	if c.entry != nil && status < 300 {
-		c.w.Header()[api.EntryHeader] = []string{strconv.FormatUint(c.entry(), 10)}
+	if c.entry == nil || status >= 300 {
+		return
+	}
+	if entry := c.entry(); entry > 0 {
+		c.w.Header()[api.EntryHeader] = []string{strconv.FormatUint(entry, 10)}
 	}
 }
 

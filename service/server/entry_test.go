@@ -16,7 +16,7 @@ import (
 	"vitrine/service/server"
 )
 
-// The answer to a change names its log entry or a later one, and the document says so. Reads and problems name none.
+// The answer to a change names the log's last entry, and the document says so. Reads and problems name none.
 func TestEntryOfAChange(t *testing.T) {
 	s := started(t, func(*server.Options, *engine.Options) {})
 	const home = "/v1/placements/home"

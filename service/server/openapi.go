@@ -234,8 +234,8 @@ func (rt *route) describe(registry huma.Registry) *huma.Operation {
 	for status, body := range rt.answers {
 		response := &huma.Response{Description: http.StatusText(status), Content: contents(body, registry)}
 		if rt.writes {
-			response.Headers = map[string]*huma.Param{api.EntryHeader: {Description: "The entry of the log with " +
-				"the change, or a later one.", Schema: entry}}
+			response.Headers = map[string]*huma.Param{api.EntryHeader: {Description: "The last entry of the log " +
+				"that the answering process knows. The change is in the log up to there.", Schema: entry}}
 		}
 		op.Responses[strconv.Itoa(status)] = response
 	}

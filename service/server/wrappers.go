@@ -113,7 +113,7 @@ func deadline(s *Server, rt *route, next handler) handler {
 	}
 }
 
-// change checks that this process may still write, and names its log entry, or a later one, in the answer.
+// change checks that this process may still write, and names the last known entry in the answer.
 func change(s *Server, rt *route, next handler) handler {
 	rt.writes = true
 	return func(c *call) error {

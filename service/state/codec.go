@@ -151,7 +151,7 @@ func (l *frozenLearner) fields(f *fields.Fields) {
 }
 
 func (v *version) fields(f *fields.Fields) {
-	f.Uvarint(&v.number, &v.rounds)
+	f.Uvarint(&v.number, &v.taught, &v.rounds)
 	f.Flag(&v.routine)
 	f.String(&v.note)
 	f.Int64(&v.time)

@@ -79,7 +79,7 @@ func (s *State) begin(p *Placement, w *Worker, c *setup.Config, sequence uint64)
 	p.Learner, p.learnedThrough, p.currentVersion = sequence, sequence, 0
 	p.configure(c, sequence)
 	p.sound.Forget()
-	p.Earnings.Guard.Untaught()
+	p.Earnings.Guard.SetTaught(0)
 	p.restartGuard(sequence)
 	s.start(p, w)
 }
@@ -117,6 +117,7 @@ func (s *State) adopt(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 	s.retire(p)
 	own := *p.Experiment.workers[at] // views still read the configuration of the variant
 	p.Worker = &own
+	p.Earnings.Guard.SetTaught(0)
 	p.learnedThrough, p.currentVersion = sequence, 0
 	p.configure(c, sequence)
 	s.conduct(p, sequence, time, nil)
@@ -136,7 +137,7 @@ func (s *State) rollBack(p *Placement, sequence uint64, time int64, b *eventlog.
 	if v == nil {
 		return fmt.Errorf("version %d: %w", b.Version, ErrNotFound)
 	}
-	w := v.learner
+	w, taught := v.learner, v.taught
 	if same := w == p.Worker; same != (len(b.Config) == 0) || !same && !w.Config.IsLogged(b.Config) {
 		return fmt.Errorf("version %d is not of the configuration %s", b.Version, b.Config)
 	}
@@ -153,6 +154,7 @@ func (s *State) rollBack(p *Placement, sequence uint64, time int64, b *eventlog.
 			p.Learner = sequence
 		}
 	}
+	p.Earnings.Guard.SetTaught(taught)
 	p.learnedThrough, p.currentVersion = sequence, b.Version
 	w.ReturnTo(sequence, b.Version)
 	s.replaced(p, sequence, time, api.BegunByRollback, b.Version, 0)

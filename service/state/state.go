@@ -118,8 +118,8 @@ type version struct {
 	learner *Worker
 	routine bool // whether it was kept by the clock: such versions are dropped first
 	note    string
-
 	time    int64   // when it was kept
+	taught  uint64  // see earnings.Guard.Taught
 	rounds  uint64  // the placement's decisions that ended until then
 	revenue float64 // their earnings
 }

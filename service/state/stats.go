@@ -44,9 +44,7 @@ func (v *View) Stats() api.Stats {
 	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.Earnings.Guard.Report(p.fallsBack()),
 		p.Earnings.Eras.Report()
 	s.Guard.Held, s.Drift = p.held.Rounds, p.Earnings.Drift.Report()
-	if c.Offered > 0 {
-		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
-	}
+	s.ExplorationShare = float64(c.Chance) / float64(max(c.Offered, 1))
 	s.Gains = p.Gains(p.Earnings.Series.Recent(0, 0, 0))
 	return s
 }

@@ -37,6 +37,7 @@ func (p *Placement) hasLearned() bool { return p.learnedThrough > p.Worker.began
 // keep makes the learner that decides remember its state. The version spare is not dropped for it.
 func (s *State) keep(p *Placement, v version, spare uint64) {
 	v.number, v.learner = p.learnedThrough, p.Worker
+	v.taught = p.Earnings.Guard.Taught()
 	v.rounds, v.revenue = p.Earnings.Counts.Earned()
 	p.versions, p.currentVersion = append(p.versions, v), v.number
 	v.learner.Keep(v.number)

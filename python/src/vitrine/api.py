@@ -1464,9 +1464,9 @@ class Stats(TypedDict):
     drift: NotRequired[Drift]
     """Once there are decisions before the recent ones."""
     empty: int
-    """Decisions whose page the policy left empty: no item was a candidate, or all candidates had the revenue 0."""
+    """Decisions whose page the policy left empty: no item was allowed, by the rules or by what the shopper bought, or all revenues were 0."""
     empty_share: float
-    """The share of such decisions among the last ones: a decision weighs 1/256 less than the next."""
+    """Their share of the policy's decisions, an exponential average over about the last 256."""
     eras: list[Era]
     """Times in which the placement decided in one way, the oldest first: the last 20."""
     expired: int

@@ -77,7 +77,7 @@ function mean(g: Totals): string {
 
 function Drift(props: { of: Insight["drift"] }) {
   const drift = props.of;
-  if (!drift) return <Card title="Drift"><Empty>There are not more than about 1000 ended decisions yet, so there is nothing to compare them with.</Empty></Card>;
+  if (!drift) return <Card title="Drift"><Empty>Drift compares the last 1,000 decisions or more with those before. Too few have ended.</Empty></Card>;
   const rows = [{ when: `The last ${plural(drift.recent.decisions, "decision")}`, of: drift.recent }, { when: `${plural(drift.before.decisions, "decision")} before`, of: drift.before }];
   const some = (g: (s: Span) => Totals) => rows.some((r) => g(r.of).rounds > 0);
   type Row = (typeof rows)[number];
