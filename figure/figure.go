@@ -13,6 +13,7 @@ package figure
 
 import (
 	"bytes"
+	"encoding/xml"
 	"fmt"
 	"html"
 	"image/color"
@@ -171,14 +172,21 @@ func svgLine(element []byte) []byte {
 	drop := vg.Length(0)
 	for _, p := range pieces(f, html.UnescapeString(string(m[4]))) {
 		if p.drop == drop {
-			line = append(line, html.EscapeString(p.text)...)
+			line = append(line, escaped(p.text)...)
 			continue
 		}
 		line = fmt.Appendf(line, `<tspan xml:space="preserve" dy="%.4g" style="font-size:%.4gpx">%s</tspan>`,
-			p.drop-drop, p.face.Font.Size, html.EscapeString(p.text))
+			p.drop-drop, p.face.Font.Size, escaped(p.text))
 		drop = p.drop
 	}
 	return append(line, "</text>"...)
+}
+
+// escaped returns a text for XML, with U+FFFD for characters that XML forbids.
+func escaped(text string) []byte {
+	var b bytes.Buffer
+	_ = xml.EscapeText(&b, []byte(text)) // a Buffer has room
+	return b.Bytes()
 }
 
 // WritePNG draws the picture as PNG at print resolution. Layout and panics are as for [WriteSVG].

@@ -98,7 +98,9 @@ func TestWriteSVGGolden(t *testing.T) {
 }
 
 func TestWriteSVGIsWellFormed(t *testing.T) {
-	for _, p := range four() {
+	panels := four()
+	panels[0].Title += "\x01 & <\v>"
+	for _, p := range panels {
 		var text strings.Builder
 		decoder := xml.NewDecoder(strings.NewReader(svg(t, p)))
 		for {
