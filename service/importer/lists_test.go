@@ -74,6 +74,7 @@ func TestSessions(t *testing.T) {
 		`line 2: column t: "then" is not a time`:                    "id,t,items,shown,click\na,then,x|y,x,\n",
 		`line 1: there is no column "click": the columns are id, t`: "id,t,items,shown\n",
 		`line 1: there is no column "units": the columns are id, t`: "id,t,items,shown,click\n",
+		`no line has a value of "worth", which the mapping names`:   `{"id":"a","t":2e8,"items":["x"],"shown":["x"],"click":"x"}`,
 		`line 2: /shown/0: "w" is not among the items`:              "id,t,items,shown,click\na,2e8,x|y,w,\n",
 		"line 2: column worth has 1 values for 2 items":             "id,t,items,shown,click,worth\na,2e8,x|y,x,,7\n",
 		"line 2: column units has 3 values for 2 items":             "id,t,items,shown,click,units\na,2e8,x|y,x,x,2|0|1\n",

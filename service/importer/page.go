@@ -670,7 +670,7 @@ func readSessions(s *source) error {
 	for _, name := range named {
 		s.used[name] = true
 	}
-	return s.lines(func(place string, text []byte) error {
+	err = s.lines(func(place string, text []byte) error {
 		p := newPage(idOf(place), "")
 		if err := p.flatten(text); err != nil {
 			return api.JSONError(err)
@@ -683,6 +683,13 @@ func readSessions(s *source) error {
 		}
 		return session(p)
 	})
+	for _, name := range []string{c.Time, c.Revenue, c.Units, c.Value} {
+		isMember := parent(name) != "" // which all objects may lack
+		if err == nil && name != "" && !isMember && !s.seen[name] && len(s.seen) > 0 && len(s.seen) < maxColumns {
+			err = fmt.Errorf("no line has a value of %q, which the mapping names in [columns]", name)
+		}
+	}
+	return err
 }
 
 // idOf turns the place of a decision into an id, for files without ids.
