@@ -59,7 +59,7 @@ type OverviewEntry struct {
 	Rate     float64  `json:"decisions_per_second" doc:"decisions a second, over the last ten"`
 	Currency string   `json:"currency,omitzero" doc:"what revenues are in: of its configuration"`
 	Explored float64  `json:"explore_share,omitzero" doc:"in the mode explore, the share of requests that see random pages or items"`
-	Explore  string   `json:"explore,omitzero" doc:"in the mode explore, what is drawn: of its configuration"`
+	Explore  string   `json:"explore,omitzero" doc:"in the mode explore, what is drawn: sets, also if left out, or swaps, as under a capacity of the placement"`
 	Holdout  float64  `json:"holdout_share,omitzero" doc:"the share of shoppers who always see the caller's own page"`
 	ByPolicy Totals   `json:"by_policy" doc:"decisions of the policy over the time that was asked for, up to the first that waits for its outcome: of the later ones those that sold end first"`
 	Latency  *Latency `json:"latency,omitempty" doc:"of decisions since the service started"`

@@ -155,6 +155,20 @@ func TestGain(t *testing.T) {
 	}
 }
 
+// Under a capacity one item is drawn, so there is no gain over uniform sets.
+func TestNoGainUnderACapacity(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", `{"max_size":2,"capacity":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.25}`)
+	for range 100 {
+		a := decide(t, e, "home", stock("", 4), 0)
+		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, a.IDs()[0], 1))
+	}
+	decide(t, e, "home", stock("", 4), 3600*second)
+	if s := fatal.Or(e.Stats("home"))(t); s.ByChance.Rounds == 0 || len(s.Gains) != 0 {
+		t.Errorf("%d decisions by chance, and the gains %+v", s.ByChance.Rounds, s.Gains)
+	}
+}
+
 // A caller may send a baseline before a mode that needs it begins, without effect.
 func TestBaselineAhead(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})

@@ -97,7 +97,7 @@ func (s *Server) overviewOf(name string, now int64, span time.Duration, points i
 		return e, err
 	}
 	e.Rate, e.Gains, e.ByPolicy, e.Latency = recent.Rate, recent.Gains, recent.Policy, recent.Latency
-	e.Currency, e.Holdout, e.Explore = config.Currency, config.Holdout, config.Explore
+	e.Currency, e.Holdout, e.Explore = config.Currency, config.Holdout, config.Watch().Explore
 	if config.ExploreShare != nil {
 		e.Explored = *config.ExploreShare
 	}

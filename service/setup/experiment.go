@@ -131,6 +131,9 @@ func (c *Config) Watch() earnings.Watch {
 	if c.ExploreShare != nil {
 		w.Share = *c.ExploreShare
 	}
+	if c.Mode == api.Explore && c.Capacity != nil { // whole sets cannot be drawn: see offer.ExploreSets
+		w.Explore = api.BySwaps
+	}
 	return w
 }
 

@@ -902,7 +902,7 @@ export interface OverviewEntry {
   decisions_per_second: number;
   /** The running experiment, with the numbers of its report. */
   experiment?: OverviewExperiment;
-  /** In the mode explore, what is drawn: of its configuration. */
+  /** In the mode explore, what is drawn: sets, also if left out, or swaps, as under a capacity of the placement. */
   explore?: string;
   /** In the mode explore, the share of requests that see random pages or items. */
   explore_share?: number;

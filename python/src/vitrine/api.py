@@ -911,7 +911,7 @@ class OverviewEntry(TypedDict):
     experiment: NotRequired[OverviewExperiment]
     """The running experiment, with the numbers of its report."""
     explore: NotRequired[str]
-    """In the mode explore, what is drawn: of its configuration."""
+    """In the mode explore, what is drawn: sets, also if left out, or swaps, as under a capacity of the placement."""
     explore_share: NotRequired[float]
     """In the mode explore, the share of requests that see random pages or items."""
     gains: list[Gain]

@@ -242,6 +242,8 @@ func TestTrueReasons(t *testing.T) {
 	s.sell(t, "planned", "visit", 20, "a")
 	put("swaps", func(p *api.Placement) { p.Mode, p.Explore, p.ExploreShare = api.Explore, api.BySwaps, new(0.5) })
 	s.sell(t, "swaps", "visit", 20)
+	put("capacity", func(p *api.Placement) { p.Mode, p.Capacity, p.ExploreShare = api.Explore, new(1.0), new(0.5) })
+	s.sell(t, "capacity", "visit", 20)
 	put("empty", func(*api.Placement) {})
 	fatal.Or(s.PutItems(t.Context(), "empty", []api.CatalogueItem{
 		{ID: "a", Features: api.Values{api.Number("price", 1)}, Revenue: new(0.0)}}))(t)
@@ -258,6 +260,8 @@ func TestTrueReasons(t *testing.T) {
 	b.visit("/placements/swaps")
 	b.reads("50% of visits see one random item")
 	b.reads("One random item on a page does not show what Vitrine earns.")
+	b.visit("/placements/capacity")
+	b.reads("50% of visits see one random item")
 	b.visit("/placements/empty")
 	b.reads("No item shown has an outcome yet.")
 	b.reads("Nothing is known about tastes yet: they show once items shown have outcomes")

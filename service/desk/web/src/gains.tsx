@@ -81,7 +81,7 @@ function NoComparison(props: { of: Entry }) {
   const wait = p.series.attribution_window_seconds * (1 + 1 / 16);
   let why = <>No comparison yet. <a href={settings}>Show random pages in 2% of visits</a>, and this becomes an amount of money with its uncertainty.</>;
   if (p.policy === "uniform") why = <>It shows random pages itself, so it earns what they earn.</>;
-  else if (p.explore === "swaps" && !p.holdout_share) why = <>One random item on a page does not show what Vitrine earns. <a href={settings}>Let the whole page be random</a>, and this becomes an amount of money.</>;
+  else if (p.explore === "swaps" && !p.holdout_share) why = <>One random item on a page does not show what Vitrine earns. <a href={settings}>Let the whole page be random</a>, which a capacity does not allow, or hold shoppers out, and this becomes an amount of money.</>;
   else if (p.mode === "explore" || p.mode === "experiment" || p.holdout_share) why = <>Waiting for the first comparison: decisions count {duration(wait)} after they are made.</>;
   if (p.experiment && !p.holdout_share && phase(p.experiment) === "waits") why = <>The comparison begins with the experiment.</>;
   if (p.mode === "shadow") why = <>Shoppers see your own pages. Once Vitrine decides for some of them, this compares what both earn.</>;
