@@ -279,15 +279,16 @@ func (m *Mapping) item(r cells) (item *api.CatalogueItem, err error) {
 
 // setTime stores a column's time, if the row sets one.
 func setTime(f map[string]api.Value, column string, to **time.Time) error {
-	v, ok := f[column]
-	if !ok {
+	text := cell.Text(f[column])
+	if text == "" {
 		return nil
 	}
-	at, err := cell.Time(column, v)
-	if err == nil {
-		*to = new(time.Unix(0, at).UTC())
+	at, err := cell.Moment(text) // 1900-01-01 is a usual beginning of what is always valid
+	if err != nil {
+		return fmt.Errorf("column %s: %w", column, err)
 	}
-	return err
+	*to = new(time.Unix(0, at).UTC())
+	return nil
 }
 
 // payload returns some columns as JSON, or nil.

@@ -53,6 +53,21 @@ func TestDelimiterAlone(t *testing.T) {
 		"columns.id is missing")
 }
 
+// A window may begin before 1970: 1900-01-01 often says that an item is always valid.
+func TestOldWindow(t *testing.T) {
+	m := fatal.Or(items.ReadMapping("", nil))(t)
+	read := func(from string) error {
+		return items.Read(inFile(t, "items.csv", []byte("id,valid_from,valid_until\nx,"+from+",\"\"\n")), m, func(i *api.CatalogueItem) error {
+			if i.ValidFrom == nil || i.ValidFrom.Format("2006-01-02") != from || i.ValidUntil != nil {
+				t.Errorf("%s: %+v", from, i)
+			}
+			return nil
+		})
+	}
+	fatal.If(t, read("1900-01-01"))
+	expect.Part(read("ever"))(t, `column valid_from: "ever" is not a time`)
+}
+
 // Any file's items get ids, or an error names the file.
 func FuzzItemsFile(f *testing.F) {
 	for _, text := range []string{
