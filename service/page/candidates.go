@@ -165,9 +165,9 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	if err != nil {
 		return err
 	}
-	if r.Filter != "" && len(r.Items) > 0 && items.Head().Items == 0 {
+	if r.Filter != "" && len(r.Items) > 0 && items.Head().Version == 0 {
 		return api.Fieldf("/filter", "is a condition on the catalogue's items, not on the request's own, and the "+
-			"catalogue is empty: put the items there, or send only those that satisfy it")
+			"placement never used its catalogue: put the items there, or send only those that satisfy it")
 	}
 	if filter.AsksPast() && v.Config.ShopperHistory == nil {
 		return api.Fieldf("/filter", "asks what the shopper has seen or bought, which the placement does not "+

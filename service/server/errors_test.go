@@ -152,6 +152,9 @@ func TestNothingToShow(t *testing.T) {
 			t.Errorf("%s among %v: %s, want %s", c.body, c.available, a.body, c.says)
 		}
 	}
+	s.want(200, "DELETE", "/v1/placements/shop/items", `{"ids":["i0","i1","i2"]}`)
+	s.want(201, "POST", "/v1/placements/shop/decisions", // as with an item left that is not available
+		`{"items":[{"id":"own","features":{"price":9}}],"filter":"price < 10"}`)
 }
 
 // noKeys is a store of keys that fails.
