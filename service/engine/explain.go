@@ -47,7 +47,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string, now int64) (
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
-			l.Unknown = append(l.Unknown, "the candidates that were not shown: "+err.Error())
+			l.Unknown = append(l.Unknown, page.Unseen+err.Error())
 		default:
 			l.Offer, l.Request = whole, request
 		}

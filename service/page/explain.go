@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -21,6 +22,9 @@ import (
 const (
 	maxExplained = 50     // items with utilities split among features
 	maxTried     = 10_000 // candidates of a trial
+
+	// Unseen begins a reason why the candidates that were not shown are unknown.
+	Unseen = "the candidates that were not shown: "
 
 	onlyShown = "the candidates that were not shown are no longer in memory, and the log of this placement does " +
 		"not have them. With \"log_items\": \"all\" it keeps them"
@@ -344,7 +348,7 @@ func (m *explanation) reasons(x *api.Explanation, e bandit.Explainer) bandit.Rea
 		x.Unknown = append(x.Unknown, "what was drawn: the version of the policy that decided is no longer there")
 	case why.By == bandit.BySlot && x.Known < x.Candidates:
 		why.Index = nil
-		x.Unknown = append(x.Unknown, "what was drawn: "+onlyShown)
+		x.Unknown = append(x.Unknown, "what was drawn: "+m.onlyShown())
 	}
 	return why
 }
@@ -367,11 +371,19 @@ func (m *explanation) reference(n int) []float64 {
 	return reference
 }
 
+// onlyShown says that the other candidates are unknown, and why if no other reason is given.
+func (m *explanation) onlyShown() string {
+	if slices.ContainsFunc(m.unknown, func(why string) bool { return strings.HasPrefix(why, Unseen) }) {
+		return "the candidates that were not shown are unknown"
+	}
+	return onlyShown
+}
+
 // unknownRules says why the feasible sets are unknown, or returns "" if they are known.
 func (m *explanation) unknownRules(x *api.Explanation) string {
 	switch {
 	case x.Known < x.Candidates:
-		return onlyShown
+		return m.onlyShown()
 	case m.offer.Catalogue != nil && m.offer.Catalogue.Version != 0 && m.request.groups == nil &&
 		len(m.request.byCatalogue(m.config)) > 0:
 		return "a rule limits items by an attribute or a group, which the log does not have. Try the request to see them"
