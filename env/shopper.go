@@ -28,7 +28,7 @@ func (p *Shopper) Draw(n int, rng *rand.Rand) {
 	}
 }
 
-// Shock returns a Gumbel shock, −log E: that of the outside option for 0, and of item i for i + 1.
+// Shock returns a Gumbel shock, −log E: the outside option's for 0, and item i's for i + 1.
 func (p *Shopper) Shock(i int) float64 { return -portable.Log(p.Exponentials[i]) }
 
 // Choose returns the shopper's choice from s: see [vitrine.Choose].

@@ -24,7 +24,7 @@ type shoppers struct {
 
 const minShoppers = 20
 
-// few says why there is no number, if these are too few shoppers, or returns "".
+// few returns why there are too few shoppers for a standard error, or "".
 func (s shoppers) few() string {
 	if s.of == nil || s.n >= minShoppers {
 		return ""

@@ -33,7 +33,7 @@ type Stats struct {
 	Held *Held `json:"clock_moved,omitempty" doc:"while decisions wait longer than their attribution window, because the clock moved"`
 
 	Empty      uint64  `json:"empty" doc:"decisions whose page the policy left empty: no item was allowed, by the rules or by what the shopper bought, or all revenues were 0"`
-	EmptyShare float64 `json:"empty_share" doc:"their share of the policy's decisions, an exponential average over about the last 256"`
+	EmptyShare float64 `json:"empty_share" doc:"the share of empty pages, an exponential average over about the last 256 decisions"`
 
 	ExpiredEarly  uint64  `json:"expired_early" doc:"decisions that left memory before the end of their attribution window; the policy learns nothing from them"`
 	MemorySeconds float64 `json:"memory_seconds,omitzero" doc:"how long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known"`

@@ -26,12 +26,10 @@ const emptyMemory = 256
 
 func (c *Counts) offered(o *offer.Offer) {
 	c.Offered++
-	if o.Mode == offer.ByPolicy {
-		c.EmptyShare -= float64(c.EmptyShare / emptyMemory)
-		if len(o.Shown) == 0 {
-			c.Empty++
-			c.EmptyShare += 1. / emptyMemory
-		}
+	c.EmptyShare -= float64(c.EmptyShare / emptyMemory)
+	if len(o.Shown) == 0 && o.Mode == offer.ByPolicy {
+		c.Empty++
+		c.EmptyShare += 1. / emptyMemory
 	}
 	if o.Mode == offer.ByChance {
 		c.Chance++

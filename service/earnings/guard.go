@@ -113,10 +113,10 @@ func (g *Guard) Restart(entry uint64) {
 		sales: g.sales.again(g.Watch.Window)}
 }
 
-// Taught returns how many of its decisions the learner has learned of, as far as the guard knows.
+// Taught returns how many decisions the deciding learner has learned from, as far as the guard knows.
 func (g *Guard) Taught() uint64 { return g.sales.taught }
 
-// SetTaught notes how many decisions the learner has learned of that decides from now on. Call it before Restart.
+// SetTaught sets how many decisions the deciding learner has learned from. Call it before Restart.
 func (g *Guard) SetTaught(decisions uint64) { g.sales.taught = decisions }
 
 // Forget drops the delays of sales and the revenue of an average sale. Call it before Restart if either may change.

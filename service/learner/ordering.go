@@ -10,10 +10,9 @@ import (
 // ordering keeps the sales that wait. A caller knows a sale at once, but often learns only at the end of the attribution
 // window that a page sold nothing. With sales alone a learner would take nearly all shoppers for buyers at first, and
 // too many later. So a sale waits until all earlier decisions have ended, or a later one without a sale is learned
-// (docs/adr/0120-sales-wait.md). A few sales may be ahead.
+// (docs/adr/0120-sales-wait.md). Two sales may be ahead.
 type ordering struct {
 	settled uint64   // no sale of a decision up to this entry waits
-	unsold  uint64   // number of rounds without a sale
 	ahead   []uint64 // the later decisions whose sales are learned
 	held    []sale   // in the order of their decisions
 	bytes   int      // of their rounds
@@ -25,17 +24,14 @@ type sale struct {
 	task
 }
 
-// As many sales may be ahead as rounds without a sale are learned, and a few more, but at most maxAhead.
-const (
-	fewAhead = 8
-	maxAhead = 32
-)
+// maxAhead is the number of sales that may be ahead. More of them mislead where few buy: to a shop that sells on one page
+// in a hundred, eight sales are the news of 800 pages.
+const maxAhead = 2
 
 // admit returns the rounds to learn after the round of a decision. The sales that wait take at most the given bytes;
 // the oldest make room.
 func (o *ordering) admit(s sale, maximum int) (due []task) {
 	if s.round.Choice == 0 {
-		o.unsold++
 		return append(o.settle(s.decision, maximum), s.task)
 	}
 	at, _ := slices.BinarySearchFunc(o.held, s, func(a, b sale) int { return cmp.Compare(a.decision, b.decision) })
@@ -53,7 +49,7 @@ func (o *ordering) settle(entry uint64, maximum int) (due []task) {
 	for len(o.held) > 0 {
 		switch decision := o.held[0].decision; {
 		case decision <= o.settled:
-		case uint64(len(o.ahead)) < min(maxAhead, fewAhead+o.unsold):
+		case len(o.ahead) < maxAhead:
 			o.ahead = append(o.ahead, decision)
 		case o.bytes <= maximum:
 			return due
@@ -77,7 +73,7 @@ func (o *ordering) clone() ordering {
 }
 
 func (o *ordering) fields(f *fields.Fields) {
-	f.Uvarint(&o.settled, &o.unsold)
+	f.Uvarint(&o.settled)
 	fields.Integers(f, &o.ahead)
 	fields.List(f, &o.held, func(s *sale, f *fields.Fields) {
 		f.Uvarint(&s.decision)

@@ -3,6 +3,7 @@ package learner
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -61,11 +62,11 @@ func TestSalesWait(t *testing.T) {
 	}
 	o = ordering{}
 	for k := range uint64(12) {
-		expect.Equal(t, len(o.admit(ended(10+k, 1), 2000)) == 1, k < fewAhead, "a sale ahead of others", k)
+		expect.Equal(t, len(o.admit(ended(10+k, 1), 2000)) == 1, k < maxAhead, "a sale ahead of others", k)
 	}
-	expect.Equal(t, len(o.admit(ended(5, 0), 2000)), 2, "a page without a sale, and one more sale that may be ahead")
-	expect.Equal(t, len(o.admit(ended(10, 0), 2000)), 3, "one more, and one in the place of the first")
-	if len(o.held) != 1 {
+	expect.Equal(t, len(o.admit(ended(5, 0), 2000)), 1, "a page without a sale")
+	expect.Equal(t, len(o.admit(ended(10, 0), 2000)), 2, "one more, and a sale in the place of the first")
+	if len(o.held) != 9 {
 		t.Fatal(o)
 	}
 	if o.drop(); len(o.admit(ended(31, 0), 1000)) != 1 {
@@ -74,15 +75,16 @@ func TestSalesWait(t *testing.T) {
 }
 
 // A shop reports sales only: other pages end with their attribution window. Sales that wait spare auto most of the
-// regret.
+// regret, and where few buy its predictions are right.
 func TestSalesAloneMislead(t *testing.T) {
 	const rounds, window, items, numbers, size = 6000, 1000, 30, 3, 4
-	play := func(seed uint64, waits bool) (regret float64) {
+	play := func(seed uint64, waits bool, base float64) (regret, predicted, sold float64) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		problem := bandit.Problem{NumFeatures: numbers, MaxShown: size, Rounds: rounds,
 			Constraint: assortment.AtMost(size)}
 		l := fatal.Or(bandit.NewAuto(problem, bandit.AutoOptions{}, rng))(t)
 		taste := [numbers]float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+		believed, ones := make([]float64, items), slices.Repeat([]float64{1}, items)
 		var o ordering
 		var open []sale
 		end := func(s sale) {
@@ -106,7 +108,7 @@ func TestSalesAloneMislead(t *testing.T) {
 			x := &vitrine.Context{Features: mat.NewDense(items, numbers, nil), Revenue: make([]float64, items)}
 			u, shock := make([]float64, items), make([]float64, items+1)
 			for i := range items {
-				u[i], x.Revenue[i] = -4, 0.5+rng.Float64()
+				u[i], x.Revenue[i] = base, 0.5+rng.Float64()
 				for j, w := range taste {
 					v := rng.NormFloat64()
 					x.Features.Set(i, j, v)
@@ -116,10 +118,15 @@ func TestSalesAloneMislead(t *testing.T) {
 			vitrine.DrawShocks(shock, rng)
 			page := policy.Offer(x, rng)
 			_, best := assortment.Maximize(nil, problem.Constraint, u, x.Revenue)
+			s := ended(uint64(k), vitrine.Choose(page.Assortment, u, shock))
 			if k >= rounds/2 {
+				policy.(interface {
+					Utilities(dst []float64, x *vitrine.Context)
+				}).Utilities(believed, x)
+				predicted += vitrine.ExpectedRevenue(page.Assortment, believed, ones)
+				sold += float64(min(s.round.Choice, 1))
 				regret += best - vitrine.ExpectedRevenue(page.Assortment, u, x.Revenue)
 			}
-			s := ended(uint64(k), vitrine.Choose(page.Assortment, u, shock))
 			s.round.Context, s.round.Offer = x, page
 			if s.round.Choice == vitrine.Outside {
 				open = append(open, s)
@@ -127,11 +134,19 @@ func TestSalesAloneMislead(t *testing.T) {
 				end(s)
 			}
 		}
-		return regret
+		return regret, predicted, sold
 	}
-	alone, waiting := 0., 0.
+	alone, waiting, predicted, sold := 0., 0., 0., 0.
 	for seed := range uint64(3) {
-		alone, waiting = alone+play(seed, false), waiting+play(seed, true)
+		one, _, _ := play(seed, false, -4)
+		other, _, _ := play(seed, true, -4)
+		alone, waiting = alone+one, waiting+other
+		_, p, s := play(seed, true, -7)
+		predicted, sold = predicted+p, sold+s
+	}
+	t.Logf("where few buy, %.0f sales of a predicted %.0f", sold, predicted)
+	if predicted > 1.3*sold || predicted < sold/1.3 {
+		t.Errorf("where few buy, %.0f sales of a predicted %.0f", sold, predicted)
 	}
 	t.Logf("regret in the second half: %.1f, with sales that wait %.1f", alone, waiting)
 	if waiting > alone/5 {

@@ -1196,13 +1196,12 @@ func play(t *testing.T, seed uint64, lasts time.Duration) *world {
 }
 
 // ordering says when a learner learns a round: the sale of a decision waits until a later decision without a sale is
-// learned, or all that began earlier have ended. Eight and one for each round without a sale may be ahead, up to 32.
+// learned, or all that began earlier have ended. Two may be ahead.
 type ordering struct {
 	entry   map[string]uint64
 	began   map[string]int64 // of the open decisions
 	maximum int              // bytes that wait
 	settled uint64
-	unsold  int
 	ahead   []uint64
 	held    []heldSale
 }
@@ -1230,7 +1229,7 @@ func (o *ordering) end(id string, round *vitrine.Round, bytes int, at uint64) (d
 			o.ahead = slices.DeleteFunc(o.ahead, func(entry uint64) bool { return entry <= o.settled })
 			switch next := o.held[0].entry; {
 			case next <= o.settled:
-			case len(o.ahead) < min(32, 8+o.unsold):
+			case len(o.ahead) < 2:
 				o.ahead = append(o.ahead, next)
 			case waits <= o.maximum:
 				return
@@ -1239,7 +1238,6 @@ func (o *ordering) end(id string, round *vitrine.Round, bytes int, at uint64) (d
 		}
 	}
 	if round != nil && !isSale {
-		o.unsold++
 		o.settled = max(o.settled, o.entry[id])
 		release()
 		due = append(due, *round)

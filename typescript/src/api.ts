@@ -1457,7 +1457,7 @@ export interface Stats {
   drift?: Drift;
   /** Decisions whose page the policy left empty: no item was allowed, by the rules or by what the shopper bought, or all revenues were 0. */
   empty: number;
-  /** Their share of the policy's decisions, an exponential average over about the last 256. */
+  /** The share of empty pages, an exponential average over about the last 256 decisions. */
   empty_share: number;
   /** Times in which the placement decided in one way, the oldest first: the last 20. */
   eras: readonly Era[];

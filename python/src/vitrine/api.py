@@ -1466,7 +1466,7 @@ class Stats(TypedDict):
     empty: int
     """Decisions whose page the policy left empty: no item was allowed, by the rules or by what the shopper bought, or all revenues were 0."""
     empty_share: float
-    """Their share of the policy's decisions, an exponential average over about the last 256."""
+    """The share of empty pages, an exponential average over about the last 256 decisions."""
     eras: list[Era]
     """Times in which the placement decided in one way, the oldest first: the last 20."""
     expired: int
