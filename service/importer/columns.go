@@ -278,6 +278,7 @@ func (k *recognizer) long(header []string, rows []row) {
 			*name = noColumn // the column means something else
 		}
 	}
+	k.units(p, header)
 	if c.Revenue == noColumn {
 		k.note("revenue is not used: it is negative, or missing or 0 for every item that was not taken. It should say " +
 			"what each item would earn.")
@@ -539,20 +540,37 @@ func (k *recognizer) revenue(p pages, names []string) {
 	})
 }
 
+// units ignores a column of units that are not those taken, such as the size of a pack.
+func (k *recognizer) units(p pages, header []string) {
+	if _, untaken := k.count(p, "units"); untaken == 0 || k.Mapping.Events != nil {
+		return
+	}
+	k.Mapping.Columns.Units = noColumn
+	if slices.Contains(header, "units_value") {
+		k.Mapping.Columns.Value = noColumn
+	}
+	k.note("units is not used: it is above 0 for items that were not taken. It should say how many units were taken.")
+}
+
 // tells reports whether a column is 0 or empty for all items that were not taken, and gives the outcome away.
 func (k *recognizer) tells(p pages, name string) bool {
-	with, without := 0, 0
+	with, without := k.count(p, name)
+	return with > 0 && without == 0
+}
+
+// count returns how many items have a number above 0 in a column, among those taken and the others.
+func (k *recognizer) count(p pages, name string) (with, without int) {
 	for _, l := range p {
 		ids, taken := k.taken(l)
 		for i, v := range l.get(name)[:min(len(ids), len(l.get(name)))] {
-			if n, ok := cell.Number(v); ok && n != 0 && slices.Contains(taken, ids[i]) {
+			if n, ok := cell.Number(v); ok && n > 0 && slices.Contains(taken, ids[i]) {
 				with++
-			} else if ok && n != 0 {
+			} else if ok && n > 0 {
 				without++
 			}
 		}
 	}
-	return with > 0 && without == 0
+	return with, without
 }
 
 // events recognizes a table of events, with impressions and clicks in rows of their own.

@@ -644,7 +644,12 @@ func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.SamplingLaw,
 // fields.
 func readSessions(s *source) error {
 	s.columns = s.mapping.Columns
-	c := s.columns
+	c := &s.columns
+	for _, name := range []*string{&c.Time, &c.Shown, &c.Units, &c.Value, &c.Revenue, &c.Propensity} {
+		if *name == noColumn {
+			*name = ""
+		}
+	}
 	if c.Item == "" || c.Chosen == "" {
 		return errors.New("sessions need columns.item, the list of items, and columns.chosen, the items taken, in " +
 			"the mapping")

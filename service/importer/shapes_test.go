@@ -229,6 +229,29 @@ func TestUnitsTaken(t *testing.T) {
 	}
 }
 
+// A column of units that also counts those of items not taken is something else, such as the size of a pack.
+func TestUnitsOfPacks(t *testing.T) {
+	path := file(t, "log.csv", []byte("decision_id,item,chosen,units,units_value\na,x,1,6,2\na,y,0,12,\nb,x,0,6,\nb,y,1,12,3\n"))
+	r := fatal.Or(importer.Recognize(t.Context(), path))(t)
+	if c := r.Mapping.Columns; c.Units != "-" || c.Value != "-" {
+		t.Errorf("units is %q, and units_value %q", c.Units, c.Value)
+	}
+	list, _, err := read(t, "log.csv", "decision_id,item,chosen,units,units_value\na,x,1,6,2\na,y,0,12,\n", r.Mapping)
+	fatal.If(t, err)
+	expect.Equal(t, list[0].Choices, []api.Choice{{Item: "x"}})
+	sold := fatal.Or(importer.Recognize(t.Context(), file(t, "sold.csv", []byte("decision_id,item,chosen,units\na,x,1,6\na,y,0,0\n"))))(t)
+	expect.Equal(t, sold.Mapping.Columns.Units, "")
+}
+
+// In sessions, too, "-" ignores a column.
+func TestSessionsIgnoreColumns(t *testing.T) {
+	list, _, err := read(t, "log.csv", "id,items,click,units\na,x|y,x,6|12\n", &importer.Mapping{Format: "sessions", List: "|",
+		Columns: importer.Columns{Decision: "id", Item: "items", Chosen: "click", Units: "-", Time: "-", Shown: "-", Value: "-",
+			Revenue: "-", Propensity: "-"}})
+	fatal.If(t, err)
+	expect.Equal(t, taken(list[0]), "x")
+}
+
 // first is the first item taken in a decision, "" for none.
 func first(d *page.Imported) string { id, _, _ := strings.Cut(taken(d), " "); return id }
 
