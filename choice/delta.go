@@ -49,9 +49,8 @@ func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 		}
 	}
 	if slices.ContainsFunc(r.Spec.Model.Random, func(v Random) bool { return v.Coefficient == price }) {
-		return Estimate{}, fmt.Errorf("%s varies between decision makers, so the ratio of the means is not the mean "+
-			"willingness to pay, which does not exist if %[1]s can be 0, as if it is normal: fit a price that does not vary",
-			price)
+		return Estimate{}, fmt.Errorf("%s varies between decision makers: the ratio of two means is not the mean "+
+			"willingness to pay, which may not even exist. Fit a fixed price coefficient", price)
 	}
 	return r.Delta(func(theta []float64) float64 { return -theta[a] / theta[p] }), nil
 }

@@ -176,7 +176,7 @@ func TestElasticitiesOfAColumnInTwoVariables(t *testing.T) {
 func TestNoWillingnessToPayInLogarithms(t *testing.T) {
 	r, _ := fitText(t, "testdata/trips.csv", mixedTrips, Options{})
 	expect.Prefix(r.WillingnessToPay(r.Names[0], r.Spec.Model.Random[0].Coefficient))(t,
-		r.Spec.Model.Random[0].Coefficient+" varies between decision makers, so the ratio of the means is not the mean")
+		r.Spec.Model.Random[0].Coefficient+" varies between decision makers: the ratio of two means is not the mean")
 	r.Spec.Model.Random[0].Distribution = "lognormal"
 	name := r.Spec.Model.Random[0].Coefficient
 	for _, pair := range [][2]string{{name, r.Names[0]}, {r.Names[0], name}} {

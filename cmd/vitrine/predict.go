@@ -26,7 +26,7 @@ type predictCmd struct {
 	Score            bool     `help:"Print how well the model predicts each choice of the table, ignoring the decision maker's other choices." xor:"output"`
 	Elasticities     string   `help:"Print the elasticities of the shares with respect to a variable, or to the variables of a coefficient." placeholder:"NAME" xor:"output"`
 	WillingnessToPay []string `help:"Print the willingness to pay for one unit more of the variables of these coefficients, in units of the price: below 0 for what is disliked." placeholder:"A,B" xor:"output"`
-	Price            string   `help:"The coefficient of the price, for --willingness-to-pay." placeholder:"NAME"`
+	Price            string   `help:"The coefficient of the price, for --willingness-to-pay. Must be fixed, not random." placeholder:"NAME"`
 }
 
 func (predictCmd) Help() string {
