@@ -89,8 +89,9 @@ export class Client {
 
   /** Calls any route. An answer that is not JSON is returned as the Response; null says that the ETag in If-None-Match is still right. */
   async call<K extends keyof Routes>(route: K, ...[takes]: Takes<K>): Promise<Routes[K]["answer"]> {
-    const prepared = this.#prepare(route, (takes ?? {}) as Parts);
-    const isOfFallback = prepared.method === "POST" && prepared.path.includes("/decisions//"); // the service does not know such a page
+    const parts = (takes ?? {}) as Parts;
+    const prepared = this.#prepare(route, parts);
+    const isOfFallback = parts.path?.id === "" && prepared.method === "POST" && prepared.path.includes("/decisions//"); // the service does not know such a page
     return (isOfFallback ? null : await this.#receive(prepared)) as Routes[K]["answer"];
   }
 

@@ -79,6 +79,7 @@ test("the caller's mistakes are neither tried again nor hidden by a fallback", a
     await assert.rejects(client.decide("home", { items: [{ id: "a", features }] }, { fallback: ["x"] }), mistake);
     assert.equal(asked.hosts, "");
   }
+  await assert.rejects(hosts([answers(404)]).client.call("activate", { path: { name: "home" } as { name: string; id: string } }), /404/);
   const { client, asked } = hosts([good]);
   await assert.rejects(client.call("deleteItem", { path: { name: "home", item: ".." } }), /is no name in a URL/);
   assert.equal(asked.hosts, "");
