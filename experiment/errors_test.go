@@ -128,6 +128,7 @@ func TestPoliciesLeaveTheContext(t *testing.T) {
 		"round 1: the policy changed the context's features or revenues": func(x *vitrine.Context) { x.Revenue[0] += 5 },
 		"round 1: the policy changed the context's features or":          func(x *vitrine.Context) { x.Features.Set(7, 1, 5) },
 		"the policy changed the context's features or revenues":          func(x *vitrine.Context) { x.Revenue = nil },
+		"round 1: the policy changed the context's":                      func(x *vitrine.Context) { x.Features = nil },
 		"[0 1 2 3] is not in the feasible family":                        func(x *vitrine.Context) { x.Feasible = assortment.AtMost(4) },
 	} {
 		careless := rule{offer: func(x *vitrine.Context, _ *rand.Rand) vitrine.Assortment {

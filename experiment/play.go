@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"vitrine"
@@ -170,7 +169,7 @@ func (g *game) play(ctx context.Context) (round vitrine.Round, err error) {
 
 func (r *rounds) check(o vitrine.Offer) error {
 	s := o.Assortment
-	if r.now = numbers(r.now, r.Context); !slices.Equal(r.now, r.shown) {
+	if !shows(r.shown, r.Context) {
 		return errors.New("the policy changed the context's features or revenues: it must copy them first")
 	}
 	if err := o.Check(len(r.Utilities)); err != nil {

@@ -28,7 +28,6 @@ type rounds struct {
 	shown   []float64 // the context's numbers
 
 	sets assortment.Sets // scratch
-	now  []float64       // scratch
 }
 
 // rounds returns a seed's rounds, before the first one.
@@ -91,6 +90,21 @@ func numbers(dst []float64, x *vitrine.Context) []float64 {
 		dst = append(dst, x.Features.RawRowView(i)...)
 	}
 	return dst
+}
+
+// shows reports whether a context still holds the numbers.
+func shows(numbers []float64, x *vitrine.Context) bool {
+	holds := func(list []float64) bool {
+		n := min(len(list), len(numbers))
+		ok := slices.Equal(list, numbers[:n])
+		numbers = numbers[n:]
+		return ok
+	}
+	ok := holds(x.Revenue)
+	for i := 0; ok && i < x.NumItems(); i++ {
+		ok = holds(x.Features.RawRowView(i))
+	}
+	return ok && len(numbers) == 0
 }
 
 // maxSets is the largest number of sets that bestBasket looks at in a round.
