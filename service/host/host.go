@@ -78,6 +78,8 @@ type service struct {
 	socket   *server.Socket       // shared by all sessions; nil with Serve
 	ready    func(address string) // called when the session answers requests
 	earlier  *filelog.Store       // the log in the directory as it was last open: the next session need not verify all
+	// how many shoppers were remembered when the stream of their keys was found missing
+	unrecognized atomic.Int64
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil. If the log cannot
@@ -271,10 +273,8 @@ type session struct {
 	keeper *keeper
 	wrote  atomic.Bool            // whether the log took an entry
 	unable atomic.Pointer[string] // why a follower could not lead, or nil
-	// how many shoppers were remembered when the stream of their keys was found missing
-	strangers atomic.Int64
-	since     time.Time // when it began to answer requests, or zero
-	last      uint64    // the last entry when it ended
+	since  time.Time              // when it began to answer requests, or zero
+	last   uint64                 // the last entry when it ended
 }
 
 // served reports whether the session ever answered requests.
@@ -425,7 +425,7 @@ func (l *session) madeKeys() {
 		}
 	}
 	if n > 0 {
-		l.strangers.Store(int64(n))
+		l.unrecognized.Store(int64(n))
 		l.Logger.Error("the stream of shoppers' keys was missing, and a new one has been made: returning shoppers are "+
 			"new", "remembered", n)
 	}

@@ -116,8 +116,8 @@ func BenchmarkShoppers(b *testing.B) {
 	b.ReportMetric(median(took[2])/none, "new/none")
 }
 
-// A service says that it made the stream of shoppers' keys again, because returning shoppers are new. A first stream is
-// no problem.
+// A service says that it made the stream of shoppers' keys again, because returning shoppers are new, also after it
+// opened the log again. A first stream is no problem.
 func TestShoppersStreamIsGone(t *testing.T) {
 	t.Parallel()
 	url := natstest.URL(t)
@@ -134,4 +134,12 @@ func TestShoppersStreamIsGone(t *testing.T) {
 	expect.Equal(t, follower.shows("c"), true, "the item that a stranger bought is shown")
 	expect.Equal(t, rings(follower) && follower.said("the stream of shoppers' keys was missing"), true, "the follower says so")
 	expect.Equal(t, rings(leader) || leader.said("the stream of shoppers' keys was missing"), false, "the leader, which made the first, says so")
+	leader.stop()
+	follower.until("the follower leads", func() bool { return follower.said("this process writes the log now") })
+	runsWith(t, url, t.TempDir(), Options{TakeOver: true}, nil)
+	follower.until("the follower opens the log again", func() bool { return follower.said("the log will be opened again") })
+	follower.until("it still says so", func() bool {
+		code, text := follower.get("/v1/overview")
+		return code == 200 && strings.Contains(text, "remembered shoppers are new")
+	})
 }

@@ -143,6 +143,9 @@ func (r *Log) copyToServers(ctx context.Context, o natslog.Options) (at eventlog
 	if at, err = copyInto(ctx, to, r.Log, r.options.Progress); err != nil {
 		return at, err
 	}
+	if err := to.MakeKeys(ctx); err != nil { // a service would take it for lost
+		return at, err
+	}
 	last, newest := (*snapshot)(nil), eventlog.Position{}
 	for _, s := range r.snapshots {
 		p, err := state.SnapshotPosition(s.data)

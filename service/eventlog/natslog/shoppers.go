@@ -16,6 +16,12 @@ import (
 // on the log share them, and a message can be deleted for good: entries cannot.
 func (s *Store) Shoppers() shoppers.Store { return shopperKeys{s} }
 
+// MakeKeys creates the empty stream of shoppers' keys, unless it exists.
+func (s *Store) MakeKeys(ctx context.Context) error {
+	_, err := shopperKeys{s}.open(ctx, true)
+	return err
+}
+
 type shopperKeys struct{ *Store }
 
 // freshKey is the age up to which a key is not swept: the decision that asked for it may not be in the state yet. A key
@@ -29,13 +35,22 @@ func (k shopperKeys) subjectOf(id string) string {
 
 // open returns the stream of the keys, which it creates if creates is set. Otherwise a stream that is missing is nil.
 func (k shopperKeys) open(ctx context.Context, creates bool) (jetstream.Stream, error) {
+	stream, made, err := k.find(ctx, creates)
+	if made && k.options.MadeKeys != nil {
+		k.options.MadeKeys()
+	}
+	return stream, err
+}
+
+// find does the work of open under the lock, and reports whether it created the stream.
+func (k shopperKeys) find(ctx context.Context, creates bool) (stream jetstream.Stream, made bool, err error) {
 	k.opening.Lock()
 	defer k.opening.Unlock()
 	if k.shoppers != nil {
-		return k.shoppers, nil
+		return k.shoppers, false, nil
 	}
-	name, made := k.options.Stream+"-shoppers", false
-	stream, err := ask(ctx, k.Store, func(ctx context.Context) (jetstream.Stream, error) {
+	name := k.options.Stream + "-shoppers"
+	stream, err = ask(ctx, k.Store, func(ctx context.Context) (jetstream.Stream, error) {
 		stream, err := k.js.Stream(ctx, name)
 		if creates && errors.Is(err, jetstream.ErrStreamNotFound) {
 			made = true
@@ -47,12 +62,10 @@ func (k shopperKeys) open(ctx context.Context, creates bool) (jetstream.Stream, 
 		return stream, err
 	})
 	if !creates && errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, nil
+		return nil, false, nil
 	}
-	if k.shoppers = stream; err == nil && made && k.options.MadeKeys != nil {
-		k.options.MadeKeys()
-	}
-	return stream, k.wrong(err)
+	k.shoppers = stream
+	return stream, made && err == nil, k.wrong(err)
 }
 
 func (k shopperKeys) wrong(err error) error {

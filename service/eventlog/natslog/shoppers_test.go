@@ -61,6 +61,30 @@ func TestShoppers(t *testing.T) {
 	}
 }
 
+// Keys can be asked for while the owner is told that their stream was missing.
+func TestMissingShoppers(t *testing.T) {
+	var s *natslog.Store
+	told := 0
+	s = connect(t, natslog.Options{URL: natstest.URL(t), MadeKeys: func() {
+		told++
+		done := make(chan error)
+		go func() {
+			_, err := s.Shoppers().Key(t.Context(), "anna", false)
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			expect.Error(t, err, nil)
+		case <-time.After(10 * time.Second):
+			t.Fatal("the key waits")
+		}
+	}})
+	for range 2 {
+		fatal.If(t, s.MakeKeys(t.Context()))
+	}
+	expect.Equal(t, told, 1, "told n times")
+}
+
 // A sweep deletes the keys that are not used, unless they are fresh.
 func TestSweepOfShoppers(t *testing.T) {
 	url := natstest.URL(t)
