@@ -60,7 +60,7 @@ func newBound(p *mat.SymDense, mu []float64, q *mat.Dense, m int) *Bound {
 		return b
 	}
 	if q == nil {
-		b.top = size * (1 + rounding(d))
+		b.top = size * (1 + float64(rounding(d)))
 		return b
 	}
 	var scaled, r, gram mat.Dense
@@ -119,7 +119,7 @@ func (v Inverse) Rough(group func(i int) int, m int) *Bound {
 	if !eigen.Factorize(p, false) {
 		return b
 	}
-	top := max(eigen.Values(nil)[d-1], 0) * (1 + 0x1p-7)
+	top := float64(max(eigen.Values(nil)[d-1], 0) * (1 + 0x1p-7))
 	p.ScaleSym(-1, p)
 	for i := range d {
 		p.SetSym(i, i, top+p.At(i, i))

@@ -337,9 +337,9 @@ func (c *cluster) accounts(ctx context.Context) {
 		}
 	}
 	c.end()
-	of := c.ledger.IsIn(c.url)
+	of, waits := c.ledger.IsIn(c.url)
 	for name, l := range learned {
-		l.once(c.T, name, of[name])
+		l.once(c.T, name, of[name], waits[name])
 	}
 	c.oneWriter(ctx)
 }

@@ -103,9 +103,9 @@ func (v *victim) accounts(ctx context.Context, snapshots ...string) string {
 	} else {
 		v.program.Sound(v.T, v.data, snapshots...)
 	}
-	of := v.IsIn(v.log)
+	of, waits := v.IsIn(v.log)
 	for name, l := range learned {
-		l.once(v.T, name, of[name])
+		l.once(v.T, name, of[name], waits[name])
 	}
 	return fmt.Sprintf("%v, none lost, changed, doubled or learned twice, %d twins, %d retries, %d expired, the "+
 		"longest wait %d ms",
