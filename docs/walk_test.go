@@ -121,12 +121,7 @@ func TestAnotherModule(t *testing.T) {
 		"were there already\n"+out) {
 		t.Errorf("the second time it prints %q", again)
 	}
-	write(t, filepath.Join(dir, "main_test.go"), []byte(`package main
-
-import ("math/rand/v2"; "testing"; "vitrine/env/envtest")
-
-func Test(t *testing.T) { envtest.TestEnvironment(t, newSeason(rand.New(rand.NewPCG(1, 2))), items, features) }
-`))
+	write(t, filepath.Join(dir, "main_test.go"), fatal.Or(os.ReadFile("testdata/shop/main_test.go"))(t))
 	command(t, dir, "go", "test", "-mod=mod", ".")
 	write(t, filepath.Join(dir, "main.go"), bytes.Replace(source, []byte("AtMost(size).MaxGain"),
 		[]byte("AtMost(1).MaxGain"), 1))
