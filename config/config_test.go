@@ -240,7 +240,7 @@ func TestPoolsAreChecked(t *testing.T) {
 	}
 }
 
-// Learners know which columns are numbers and which are the customer's, so finished runs are not those of another file.
+// Learners know which columns are numbers and which are the customer's, so finished runs of another file do not count.
 func TestSettingsNameTheColumns(t *testing.T) {
 	text := "name = \"x\"\n%s[contexts]\nkind = \"visits\"\n[truth]\nkind = \"cosine\"\n[[policy]]\nname = \"auto\"\n"
 	for _, key := range []string{"numbers", "customer"} {

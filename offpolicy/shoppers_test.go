@@ -86,7 +86,7 @@ func (fixed) Offer(*vitrine.Context, *rand.Rand) vitrine.Offer {
 	return vitrine.Offer{Assortment: vitrine.Assortment{0}}
 }
 
-// Standard errors are those of the formula, in a replay, too; a round of an unknown shopper is a group of its own.
+// Standard errors follow the formula, in a replay, too; a round of an unknown shopper is a group of its own.
 func TestShoppersByHand(t *testing.T) {
 	log, pages := shop{4, 1}.returning(25, 12, rand.New(rand.NewPCG(4, 1)))
 	for t := range log[:60] {
@@ -132,7 +132,7 @@ func TestShoppersByHand(t *testing.T) {
 	expect.Equal(t, newLog(t, log, offpolicy.Options{}).Shoppers(), 0, "without anyone who returns")
 }
 
-// The intervals of 25 shoppers are those of Student's t, and hold in about 95 % of logs. Fewer than 20 shoppers give no
+// The intervals of 25 shoppers use Student's t, and hold in about 95 % of logs. Fewer than 20 shoppers give no
 // number.
 func TestFewShoppers(t *testing.T) {
 	const logs = 120

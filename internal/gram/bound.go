@@ -87,7 +87,7 @@ func rounding(d int) float64 { return float64(d+16) * float64(d+16) * 0x1p-50 }
 
 // Rough returns a bound that takes little to compute, by the lengths of groups of g's entries, and at most m directions
 // for the last group, which consists of the last entries. group returns an entry's group. The bound takes
-// Σ_j w_j ‖g_j‖² over the groups j in place of ‖g‖². If rounding leaves no such bound, it has no directions.
+// Σ_j w_j ‖g_j‖² over the groups j in place of ‖g‖². It is without directions if rounding leaves no such bound.
 //
 // w_j is the largest entry on the group's diagonal of V⁻¹, so that a group counts little if V⁻¹ knows it well, but at
 // least 2⁻²⁰‖V⁻¹‖_F. The last group's weight is the largest of all. P is V⁻¹ divided by √w on both sides, and μ is

@@ -108,8 +108,8 @@ type Span struct {
 }
 
 // Drift compares the last decisions, 1000 or more, with all before. Decisions are grouped by time, a sixteenth of the
-// attribution window per group. A group counts once all its decisions, and all earlier groups, have ended: sales are
-// reported before other decisions end.
+// attribution window per group. A group counts once all its decisions and all earlier groups end: sales are reported
+// before other decisions end.
 type Drift struct {
 	Recent Span `json:"recent"`
 	Before Span `json:"before"`

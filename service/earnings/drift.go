@@ -55,7 +55,7 @@ func (d *Drift) enter(time int64, w *Watch) {
 	d.pending.Enter(time/w.Cohort(), func() (s span) { return s })
 }
 
-// leave removes a closed decision. o is its outcome, or nil if there is none.
+// leave removes a closed decision. o is its outcome, or nil without one.
 func (d *Drift) leave(entry uint64, time int64, o *offer.Closed, w *Watch) {
 	if entry <= d.since {
 		return
@@ -65,7 +65,7 @@ func (d *Drift) leave(entry uint64, time int64, o *offer.Closed, w *Watch) {
 	}
 }
 
-// restart forgets the open decisions up to an entry: their cohorts had another length.
+// restart forgets the open decisions up to an entry, because the length of cohorts changes.
 func (d *Drift) restart(entry uint64) { d.since, d.pending = entry, nil }
 
 // spanOf returns a span of one decision.

@@ -47,7 +47,7 @@ func TestDriftByHand(t *testing.T) {
 }
 
 // Decisions that are open at a change of the watch do not count, nor in the place of later ones. Those without an outcome
-// hold none back, and a copy does not change.
+// delay no cohort, and a copy does not change.
 func TestDriftWithGaps(t *testing.T) {
 	const second = int64(time.Second)
 	var e Earnings
@@ -88,7 +88,7 @@ func TestDriftWithGaps(t *testing.T) {
 	expect.Equal(t, was.Drift.total().decisions+1, e.Drift.total().decisions, "the copy's recent decisions")
 }
 
-// A shop that reports only sales closes them first. Nothing has fallen until they do.
+// A shop that reports only sales closes them first. Sales fall only if fewer pages sell.
 func TestDriftWithSalesAlone(t *testing.T) {
 	const window, falls = 3600, 20_000 // decisions
 	w := &Watch{Window: window * time.Second}

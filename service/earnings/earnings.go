@@ -87,7 +87,8 @@ func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted bool) {
 	e.Guard.Leave(entry, time, nil)
 }
 
-// Watch sets how the placement decides after an entry. Comparisons with chance exclude earlier decisions, and so does the drift if its cohorts get another length.
+// Watch sets how the placement decides after an entry. Comparisons with chance exclude earlier decisions. So does the
+// drift, if its cohorts get another length.
 func (e *Earnings) Watch(w Watch, entry uint64) {
 	if w.Cohort() != e.Guard.Watch.Cohort() {
 		e.Drift.restart(entry)

@@ -19,8 +19,8 @@ import (
 // The test in sales, which is faster, spends the last fifth. Period 0 is the learner's apprenticeship, and is not
 // tested.
 //
-// Predictions are compared with decisions that were made after the learner had learned of its first 500. In a shop that
-// reports only sales these end with their attribution window: until then its policy knows little but sales.
+// The test of predictions begins with decisions made after the learner's first 500 ended. In a shop that reports only
+// sales they end with their attribution window: until then its policy knows little but sales.
 //
 // An alarm about earnings stays until an operator clears it. An alarm about sales ends by itself once sales are back.
 type Guard struct {
@@ -113,10 +113,10 @@ func (g *Guard) Restart(entry uint64) {
 		sales: g.sales.again(g.Watch.Window)}
 }
 
-// Taught returns how many decisions the deciding learner has learned from, as far as the guard knows.
+// Taught returns how many decisions the deciding learner learned from, as far as the guard knows.
 func (g *Guard) Taught() uint64 { return g.sales.taught }
 
-// SetTaught sets how many decisions the deciding learner has learned from. Call it before Restart.
+// SetTaught sets how many decisions the deciding learner learned from. Call it before Restart.
 func (g *Guard) SetTaught(decisions uint64) { g.sales.taught = decisions }
 
 // Forget drops the delays of sales and the revenue of an average sale. Call it before Restart if either may change.

@@ -103,7 +103,7 @@ func sellsNothing(t *testing.T, seed uint64, rate float64, predicts bool) int {
 	return max(s.run(g, rng, good+1, good+5000, &queue)-good, 0)
 }
 
-// Until the first window of a shop that reports only sales has ended, its learner knows little but sales and predicts too
+// Until the first window of a shop that reports only sales ends, its learner knows little but sales and predicts too
 // many of them. That is no outage, also after a restart of the guard; another learner begins in the same way. Later
 // predictions are compared, though many decisions end without an outcome.
 func TestOnlySalesAreReported(t *testing.T) {

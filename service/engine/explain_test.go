@@ -169,7 +169,7 @@ func TestExplainEmptyPage(t *testing.T) {
 	}
 }
 
-// A decision is explained by the rules of its time: pins and exclusions that came later had no part in it.
+// A decision is explained by the rules of its time: later pins and exclusions take no part.
 func TestExplainFormerRules(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, ""))

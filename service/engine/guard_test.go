@@ -320,7 +320,7 @@ func TestGuardOfPredictions(t *testing.T) {
 	}
 }
 
-// Another learner's predictions are compared once its own first decisions have ended: until then it knows little but
+// Another learner's predictions are compared once its own first decisions end: until then it knows little but
 // sales, and predicts too many.
 func TestGuardOfAnotherLearner(t *testing.T) {
 	for _, c := range []struct {
@@ -341,7 +341,7 @@ func TestGuardOfAnotherLearner(t *testing.T) {
 	}
 }
 
-// After a rollback predictions are compared if the version had learned enough, whatever the learner before it had.
+// After a rollback predictions are compared if the version learned enough, whatever the learner before it knew.
 func TestGuardOfAVersion(t *testing.T) {
 	for early, alarm := range map[bool]bool{false: true, true: false} {
 		const shop = `,"attribution_window":"12h","max_versions":5`

@@ -234,7 +234,7 @@ func TestLeaderReachesNoServer(t *testing.T) {
 	r.until("ready again", func() bool { is, _ := ready(); return is })
 }
 
-// A leader that is stopped writes followers' decisions until it has answered its slowest caller.
+// A leader that is stopped writes followers' decisions until its slowest caller gets an answer.
 func TestLeaderDrains(t *testing.T) {
 	log := natstest.URL(t)
 	leader := runs(t, log, t.TempDir(), nil)
@@ -263,7 +263,7 @@ func TestLeaderDrains(t *testing.T) {
 	}
 }
 
-// A follower that could not lead, or that has too little memory for its leader's placements, says so.
+// A follower that could not lead, or lacks memory for its leader's placements, says so.
 func TestFollowerIsUnfit(t *testing.T) {
 	log := natstest.URL(t)
 	leader := runs(t, log, t.TempDir(), nil)

@@ -416,7 +416,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 	return err
 }
 
-// madeKeys is told that the stream of shoppers' keys was missing and has been made. It says whom that makes new.
+// madeKeys is told that the stream of shoppers' keys was missing and is made again. It says whom that makes new.
 func (l *session) madeKeys() {
 	n := 0
 	for _, name := range l.engine.Placements() {
@@ -604,7 +604,7 @@ func (l *session) lead(ctx context.Context) error {
 }
 
 // write waits until this process leads, and then writes snapshots and followers' decisions: until ctx ends, and if the
-// service is stopped, until its callers have their answers. Other processes wait for it until it gives up its lease.
+// service is stopped, until its callers get their answers. Other processes wait for it until it gives up its lease.
 func (l *session) write(ctx context.Context, serving *server.Server, drained <-chan struct{}) error {
 	if err := l.lead(ctx); err != nil {
 		return err

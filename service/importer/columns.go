@@ -558,7 +558,7 @@ func (k *recognizer) tells(p pages, name string) bool {
 	return with > 0 && without == 0
 }
 
-// count returns how many items have a number above 0 in a column, among those taken and the others.
+// count counts the items with a number above 0 in a column, among those taken and the others.
 func (k *recognizer) count(p pages, name string) (with, without int) {
 	for _, l := range p {
 		ids, taken := k.taken(l)

@@ -229,7 +229,7 @@ func TestUnitsTaken(t *testing.T) {
 	}
 }
 
-// A column of units that also counts those of items not taken is something else, such as the size of a pack.
+// A column of units above 0 for items that were not taken is something else, such as the size of a pack.
 func TestUnitsOfPacks(t *testing.T) {
 	path := file(t, "log.csv", []byte("decision_id,item,chosen,units,units_value\na,x,1,6,2\na,y,0,12,\nb,x,0,6,\nb,y,1,12,3\n"))
 	r := fatal.Or(importer.Recognize(t.Context(), path))(t)

@@ -181,7 +181,7 @@ type offered struct {
 	time      int64
 	deferred  bool   // and not activated
 	shopper   string // the name, or the hash in experiments; "" if unknown
-	ruled     bool   // whether the request had rules
+	ruled     bool   // whether the request came with rules
 
 	items *catalogue.Frozen // of the decision's catalogue; nil if the log holds the rows of all recorded candidates
 	with  offer.Estimates   // of a decision with items

@@ -91,7 +91,7 @@ func (log *Log) configOf(ctx context.Context, which Decisions) (*setup.Config, e
 	return nil, fmt.Errorf("%s has no placement", log.Name)
 }
 
-// hasColumnsOf reports whether the names of the decision's features are known, and a table of the configuration has a
+// hasColumnsOf reports whether the names of the decision's features are known, and a table of the configuration contains a
 // column for each.
 func (o *offered) hasColumnsOf(c *setup.Config) bool {
 	return o.named() && maps.Equal(columnsOf(o.config), columnsOf(c))

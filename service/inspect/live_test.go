@@ -68,7 +68,7 @@ func TestExportPlacement(t *testing.T) {
 }
 
 // Decisions with rows of other features judge no policy, although the rows may be as wide. Those of the same features do,
-// whatever else of the configuration changed. A table leaves out decisions whose features have no columns in it.
+// whatever else of the configuration changed. A table leaves out decisions whose features lack columns in it.
 func TestRoundsOfOtherFeatures(t *testing.T) {
 	for more, left := range map[string][]inspect.Left{
 		`"name":"x"`: nil, `"name":"x","max":9`: nil,
@@ -145,7 +145,7 @@ func TestTablesOfReorderedFeatures(t *testing.T) {
 	expect.Equal(t, rows, []row{{1, 2, 3}, {1, 2, 3}})
 }
 
-// Rounds say whether requests had rules, which judged pages ignore.
+// Rounds say whether requests came with rules, which judged pages ignore.
 func TestRoundsSayWhetherRequestsHadRules(t *testing.T) {
 	for _, ruled := range []bool{false, true} {
 		ctx, data := t.Context(), t.TempDir()

@@ -23,7 +23,7 @@ type Rounds struct {
 	Config    *setup.Config // of the placement at the end of the log
 	Rounds    []offpolicy.Round
 	Left      []Left // the decisions that were left out
-	Ruled     bool   // whether requests had rules, or a shopper's bought items were hidden
+	Ruled     bool   // whether requests came with rules, or a shopper's bought items were hidden
 }
 
 // Left counts decisions that were left out for a reason.

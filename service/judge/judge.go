@@ -178,7 +178,7 @@ func (e *Verdict) Text(name string) []byte {
 	return b.Bytes()
 }
 
-// rules says that the judged pages ignore rules, or "" if the placement and the requests have no rules.
+// rules says that the judged pages ignore rules, or "" without rules of the placement and the requests.
 func (e *Verdict) rules() string {
 	c := e.Rounds.Config
 	if c.MinSize > 0 || c.Limits != nil || c.Capacity != nil || c.Include != nil || c.Exclude != nil || e.Rounds.Ruled {
@@ -334,17 +334,16 @@ func (e *Verdict) JSON() ([]byte, error) {
 		TakesSE   float64  `json:"takes_standard_error,omitzero"`
 		Level     float64  `json:"level"`
 		Balance   string   `json:"balance,omitzero"`
+		Rules     string   `json:"rules,omitzero"`
 
-		Rules     string         `json:"rules,omitzero"`
 		Left      []inspect.Left `json:"left_out,omitempty"`
 		Support   []support      `json:"policies"`
 		Estimates []estimate     `json:"estimates"`
 	}{Placement: e.Rounds.Placement, Rounds: len(e.Rounds.Rounds), Logged: e.mean, Error: number(e.se), Level: e.options.Level,
-		Shoppers: e.log.Shoppers(), Balance: e.balance(), Left: e.Rounds.Left}
+		Shoppers: e.log.Shoppers(), Balance: e.balance(), Rules: e.rules(), Left: e.Rounds.Left}
 	if takes, se := e.log.Takes(); takes > 1 {
 		all.Takes, all.TakesSE = takes, se
 	}
-	all.Rules = e.rules()
 	for _, r := range e.Results {
 		if r.Report != nil {
 			all.Support = append(all.Support, support{r.Name, append(r.Report.Support.Words(), r.Report.AlarmWords()),

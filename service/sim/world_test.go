@@ -1196,7 +1196,7 @@ func play(t *testing.T, seed uint64, lasts time.Duration) *world {
 }
 
 // ordering says when a learner learns a round: the sale of a decision waits until a later decision without a sale is
-// learned, or all that began earlier have ended. Two may be ahead.
+// learned, or all that began earlier end. Two may be ahead.
 type ordering struct {
 	entry   map[string]uint64
 	began   map[string]int64 // of the open decisions
