@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
 
@@ -168,32 +168,19 @@ func answer(t terminal, name string, r *request, customers *demand) error {
 	if err != nil {
 		return err
 	}
-	s, p := best.shown, best.probability
-	buffered := bufio.NewWriter(t.out)
-	out := jsontext.NewEncoder(buffered)
-	tokens := []jsontext.Token{jsontext.BeginObject, jsontext.String("assortment"), jsontext.BeginArray}
-	for _, i := range s {
-		tokens = append(tokens, jsontext.String(r.Items[i].ID))
+	a := optimizeAnswer{Revenue: best.revenue, Outside: best.probability[0], Iterations: best.iterations, Bound: best.bound}
+	for k, i := range best.shown {
+		a.Assortment = append(a.Assortment, r.Items[i].ID)
+		a.Choice = append(a.Choice, api.Number(r.Items[i].ID, best.probability[k+1]))
 	}
-	tokens = append(tokens, jsontext.EndArray,
-		jsontext.String("expected_revenue"), jsontext.Float(best.revenue),
-		jsontext.String("outside_probability"), jsontext.Float(p[0]),
-		jsontext.String("choice_probability"), jsontext.BeginObject)
-	for k, i := range s {
-		tokens = append(tokens, jsontext.String(r.Items[i].ID), jsontext.Float(p[k+1]))
-	}
-	tokens = append(tokens, jsontext.EndObject)
-	if best.iterations > 0 {
-		tokens = append(tokens, jsontext.String("iterations"), jsontext.Int(int64(best.iterations)))
-	}
-	if best.bound != nil {
-		tokens = append(tokens, jsontext.String("upper_bound"), jsontext.Float(*best.bound))
-	}
-	tokens = append(tokens, jsontext.EndObject)
-	for _, token := range tokens {
-		if err := out.WriteToken(token); err != nil {
-			return err
-		}
-	}
-	return buffered.Flush()
+	return json.MarshalEncode(jsontext.NewEncoder(t.out), &a)
+}
+
+type optimizeAnswer struct {
+	Assortment []string   `json:"assortment"`
+	Revenue    float64    `json:"expected_revenue"`
+	Outside    float64    `json:"outside_probability"`
+	Choice     api.Values `json:"choice_probability"`
+	Iterations int        `json:"iterations,omitzero"`
+	Bound      *float64   `json:"upper_bound,omitzero"`
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"vitrine/service/eventlog"
 	"vitrine/service/state"
 )
 
@@ -12,7 +13,7 @@ import (
 type (
 	Change    = state.Change
 	Decision  = state.Decision
-	Log       = state.Log
+	Log       = eventlog.Log
 	LossError = state.LossError
 	Match     = state.Match
 	View      = state.View

@@ -33,11 +33,7 @@ func (e *Engine) Choose(ctx context.Context, placement, decision string, choices
 		return err
 	}
 	return e.forward(ctx, &remoteCall{what: callOutcome, placement: placement, decision: decision, choices: choices},
-		now, func(now int64) error {
-			return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error {
-				return b.Outcome(f.Record, f.Offer, choices, now)
-			})
-		})
+		now)
 }
 
 // Reward reports the outcome of a placement's decision as rewards of some or all items shown, for callers that observe
@@ -69,11 +65,7 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 		}
 	}
 	return e.forward(ctx, &remoteCall{what: callReward, placement: placement, decision: decision, rewards: rewards},
-		now, func(now int64) error {
-			return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error {
-				return b.Reward(f.Record, f.Offer, rewards, now)
-			})
-		})
+		now)
 }
 
 // Correct corrects the outcome of a placement's decision, for as long as the placement remembers the decision. It
@@ -88,12 +80,8 @@ func (e *Engine) Correct(ctx context.Context, placement, decision string, c api.
 	if err := checkCorrection(&c); err != nil {
 		return err
 	}
-	return e.forward(ctx, &remoteCall{what: callCorrect, placement: placement, decision: decision, correction: c}, now,
-		func(now int64) error {
-			return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error {
-				return b.Correct(f.Record, f.Offer, &c, now)
-			})
-		})
+	return e.forward(ctx, &remoteCall{what: callCorrect, placement: placement, decision: decision, correction: c},
+		now)
 }
 
 func checkCorrection(c *api.Correction) error {
@@ -119,12 +107,41 @@ func checkCorrection(c *api.Correction) error {
 //
 // An outcome also activates a deferred decision.
 func (e *Engine) Activate(ctx context.Context, placement, decision string, now int64) error {
-	return e.forward(ctx, &remoteCall{what: callActivate, placement: placement, decision: decision}, now,
-		func(now int64) error {
-			placement, err := e.placementOf(ctx, placement, decision)
-			if err != nil {
-				return err
-			}
-			return e.submit(ctx, func(b *state.Batch) error { return b.Activate(placement, decision, now) })
-		})
+	return e.forward(ctx, &remoteCall{what: callActivate, placement: placement, decision: decision}, now)
+}
+
+// Measure reports values of an experiment's metrics for a decision that waits for its outcome. Values of other names
+// are ignored. A value may be reported again, and another value replaces it. After the outcome Measure
+// returns ErrConflict. Other errors are *api.FieldError, ErrNotFound, ErrStopped or ctx's; after the last report
+// them again.
+func (e *Engine) Measure(ctx context.Context, placement, decision string, metrics map[string]float64, now int64) error {
+	for name, v := range metrics {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return api.Fieldf("/metrics/"+name, "%v: must be finite", v)
+		}
+	}
+	return e.forward(ctx, &remoteCall{what: callMeasure, placement: placement, decision: decision, metrics: metrics},
+		now)
+}
+
+// perform makes the change that a call is for, if this engine leads.
+func (e *Engine) perform(ctx context.Context, c *remoteCall, now int64) error {
+	if c.what == callActivate {
+		placement, err := e.placementOf(ctx, c.placement, c.decision)
+		if err != nil {
+			return err
+		}
+		return e.submit(ctx, func(b *state.Batch) error { return b.Activate(placement, c.decision, now) })
+	}
+	return e.concerning(ctx, c.placement, c.decision, func(b *state.Batch, f *state.Lookup) error {
+		switch c.what {
+		case callOutcome:
+			return b.Outcome(f.Record, f.Offer, c.choices, now)
+		case callReward:
+			return b.Reward(f.Record, f.Offer, c.rewards, now)
+		case callCorrect:
+			return b.Correct(f.Record, f.Offer, &c.correction, now)
+		}
+		return b.Measure(f.Record, c.metrics, now)
+	})
 }

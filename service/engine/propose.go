@@ -267,8 +267,8 @@ func (e *Engine) callLeaderOnce(ctx context.Context, proposal []byte) (*answer, 
 	return a, nil
 }
 
-// forward makes a change: by a call to the leader, or by local if this engine leads.
-func (e *Engine) forward(ctx context.Context, c *remoteCall, now int64, local func(now int64) error) error {
+// forward makes a change: by a call to the leader, or itself if this engine leads.
+func (e *Engine) forward(ctx context.Context, c *remoteCall, now int64) error {
 	for e.isFollower.Load() {
 		if _, err := e.callLeader(ctx, c); err != page.ErrStale {
 			return err
@@ -277,7 +277,7 @@ func (e *Engine) forward(ctx context.Context, c *remoteCall, now int64, local fu
 			now = e.clock()
 		}
 	}
-	return local(now)
+	return e.perform(ctx, c, now)
 }
 
 // logValues logs new category values, except those that another request logged first.

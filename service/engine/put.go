@@ -119,13 +119,9 @@ func (e *Engine) mayChange(name string, c *setup.Config, how *Change) error {
 	return err
 }
 
-// firstEntry returns the log's first entry, or 1 if the store does not know it. Its errors are ErrUnread and ctx's.
+// firstEntry returns the log's first entry. Its errors are ErrUnread and ctx's.
 func (e *Engine) firstEntry(ctx context.Context) (uint64, error) {
-	bounded, ok := e.store.(eventlog.Bounded)
-	if !ok {
-		return 1, nil
-	}
-	x, err := bounded.Extent(ctx)
+	x, err := e.store.Extent(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sort"
 	"time"
 )
 
@@ -81,27 +82,42 @@ type Bounded interface {
 	Extent(ctx context.Context) (Extent, error)
 }
 
-// Truncater is a store that can remove its oldest entries.
-type Truncater interface {
+// Log is a store with everything that a service and its tools need.
+type Log interface {
+	Store
+	Reader
+	Bounded
+
 	// TruncateBefore removes entries before a sequence, at most one after the last. A store may keep some of them, but
 	// never removes others. Errors are ErrFenced, ErrHeld and ErrReadOnly. After an error all entries are still there.
 	TruncateBefore(ctx context.Context, sequence uint64) error
-
-	// FirstSince returns a sequence such that every earlier entry is old. It bisects, so isNew must be
-	// monotone. A store may return the sequence of an old entry shortly before the first new one.
-	FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (sequence uint64, err error)
 
 	// FirstWithin returns the first sequence from which on the log takes at most the given bytes, as measured by
 	// Extent. It reads the entries before.
 	FirstWithin(ctx context.Context, bytes uint64) (sequence uint64, err error)
 }
 
-// Log is a store with everything that a service and its tools need.
-type Log interface {
-	Store
-	Reader
-	Bounded
-	Truncater
+// FirstSince returns the first new entry of a log, or the sequence after the last one. It bisects, so isNew must be
+// monotone.
+func FirstSince(ctx context.Context, log Log, isNew func(entry []byte) (bool, error)) (sequence uint64, err error) {
+	x, err := log.Extent(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := sort.Search(int(x.Last+1-x.First), func(i int) bool {
+		if err != nil {
+			return true
+		}
+		var entry []byte
+		found, at := false, x.First+uint64(i)
+		if entry, err = log.Entry(ctx, at); err == nil {
+			if found, err = isNew(entry); err != nil {
+				err = fmt.Errorf("entry %d: %w", at, err)
+			}
+		}
+		return found
+	})
+	return x.First + uint64(n), err
 }
 
 var (

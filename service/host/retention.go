@@ -19,19 +19,12 @@ import (
 	"vitrine/service/state"
 )
 
-// Shrinkable is a log that can drop its oldest entries.
-type Shrinkable interface {
-	engine.Log
-	eventlog.Bounded
-	eventlog.Truncater
-}
-
 // Retention removes the oldest entries of a log, beyond an age or a size. A snapshot with the removed
 // entries, called a base, is written to the disk before they are removed.
 type Retention struct {
 	Age  time.Duration // 0 is no limit
 	Size uint64        // bytes; 0 is no limit
-	Log  Shrinkable
+	Log  eventlog.Log
 	Data string // the data directory
 
 	// Needs returns the first entry that must stay for learners that read the log, now or in a replay from a
@@ -226,7 +219,7 @@ const sizeShare = 9
 func (r *Retention) cuts(ctx context.Context, x eventlog.Extent, since int64) (byAge, bySize uint64, err error) {
 	byAge, bySize = x.First, x.First
 	if r.Age > 0 {
-		byAge, err = r.Log.FirstSince(ctx, func(entry []byte) (bool, error) {
+		byAge, err = eventlog.FirstSince(ctx, r.Log, func(entry []byte) (bool, error) {
 			e, err := eventlog.Decode(entry)
 			return e.Time >= since, err
 		})

@@ -33,7 +33,7 @@ type shrinking struct {
 	now       time.Time
 }
 
-func newShrinking(t *testing.T, log Shrinkable) *shrinking {
+func newShrinking(t *testing.T, log eventlog.Log) *shrinking {
 	t.Helper()
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: log, Build: setup.NewLearner}))(t)
 	t.Cleanup(e.Close)
@@ -189,7 +189,7 @@ func (s *shrinking) emptied(now time.Time) {
 
 // failing refuses to remove.
 type failing struct {
-	Shrinkable
+	eventlog.Log
 	err error
 }
 
@@ -197,12 +197,12 @@ func (f *failing) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if f.err != nil {
 		return f.err
 	}
-	return f.Shrinkable.TruncateBefore(ctx, sequence)
+	return f.Log.TruncateBefore(ctx, sequence)
 }
 
 // After any failure, only entries covered by a base are gone, and the next attempt succeeds.
 func TestRetentionFails(t *testing.T) {
-	log := &failing{Shrinkable: new(memlog.Store)}
+	log := &failing{Log: new(memlog.Store)}
 	s := newShrinking(t, log)
 	evict := s.Evict
 	s.Evict = nil

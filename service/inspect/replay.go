@@ -173,7 +173,8 @@ type section struct {
 	busy atomic.Bool // while the replay reads
 }
 
-var _ eventlog.Store = (*section)(nil)
+// Extent implements eventlog.Log, with the extent of the whole log.
+func (s *section) Extent(ctx context.Context) (eventlog.Extent, error) { return s.Log.Log.Extent(ctx) }
 
 // Entries implements eventlog.Store. If the end of the log is lost, the error comes in its place.
 func (s *section) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {

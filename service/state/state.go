@@ -32,7 +32,7 @@ type State struct {
 	decisions  index              // the remembered decisions of all placements
 	Offers     offer.Recent       // of the last of them
 	run        func(learn func()) // starts a learner, which learns until it is stopped
-	Log        Log                // from which second learners learn; nil in audits
+	Log        eventlog.Log       // from which second learners learn; nil in audits
 	relearned  []relearned        // the second learners that there were
 
 	Size        func(setup.Spec) (setup.Size, error) // of a learner; nil is unknown
@@ -50,12 +50,6 @@ func (s *State) Named(name string) (*Placement, error) {
 		return p, nil
 	}
 	return nil, UnknownPlacement(name)
-}
-
-// Log is an event log that also reads single entries.
-type Log interface {
-	eventlog.Store
-	eventlog.Reader
 }
 
 // persisted is the part of a placement's state that a snapshot stores unchanged.

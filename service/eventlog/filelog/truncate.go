@@ -9,33 +9,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// FirstSince implements eventlog.Truncater.
-func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (uint64, error) {
-	x, err := s.Extent(ctx)
-	if err != nil {
-		return 0, err
-	}
-	low, high := x.First, x.Last+1 // entries before low are old, entries from high on are new
-	for low < high {
-		middle := low + (high-low)/2
-		e, err := s.Entry(ctx, middle)
-		if err != nil {
-			return 0, err
-		}
-		found, err := isNew(e)
-		switch {
-		case err != nil:
-			return 0, fmt.Errorf("entry %d: %w", middle, err)
-		case found:
-			high = middle
-		default:
-			low = middle + 1
-		}
-	}
-	return low, nil
-}
-
-// FirstWithin implements eventlog.Truncater. It reads part of one segment.
+// FirstWithin implements eventlog.Log. It reads part of one segment.
 func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	x, err := s.Extent(ctx)
 	if err != nil {
@@ -79,7 +53,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	return first, nil
 }
 
-// TruncateBefore implements eventlog.Truncater. The entries are gone at once. A segment goes when all its entries are
+// TruncateBefore implements eventlog.Log. The entries are gone at once. A segment goes when all its entries are
 // removed, except for the segment with the last entry. If another process is reading the log, the error is ErrHeld.
 func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if s.options.ReadOnly {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -39,19 +38,21 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return 0, eventlog.ErrClosed
+	x, err := s.extent()
+	if err != nil {
+		return 0, err
 	}
 	if s.hashes == nil {
 		s.hashes = make([][16]byte, 1)
 	}
 	for _, e := range entries {
-		s.hashes = append(s.hashes, s.at(s.extent().Last).After(e).Hash)
+		s.hashes = append(s.hashes, s.at(x.Last).After(e).Hash)
 		s.entries = append(s.entries, slices.Clone(e))
 		s.bytes += uint64(len(e))
+		x.Last++
 	}
 	s.changed.Ring()
-	return s.extent().Last, nil
+	return x.Last, nil
 }
 
 // Entries implements eventlog.Store.
@@ -108,24 +109,25 @@ func (s *Store) change() <-chan struct{} {
 func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closed {
-		return nil, eventlog.ErrClosed
+	x, err := s.extent()
+	if err == nil {
+		err = x.CheckEntry(sequence)
 	}
-	if err := s.extent().CheckEntry(sequence); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return s.entries[sequence-s.removed-1], ctx.Err()
+	return s.entries[sequence-x.First], ctx.Err()
 }
 
 // tail returns the entries from a sequence on. Later appends leave it unchanged.
 func (s *Store) tail(from uint64) ([][]byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closed {
-		return nil, eventlog.ErrClosed
+	x, err := s.extent()
+	if err == nil {
+		err = x.CheckFrom(from)
 	}
-	x := s.extent()
-	if err := x.CheckFrom(from); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return s.entries[from-x.First:], nil
@@ -135,27 +137,26 @@ func (s *Store) tail(from uint64) ([][]byte, error) {
 func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closed {
-		return eventlog.Extent{}, eventlog.ErrClosed
-	}
-	return s.extent(), ctx.Err()
+	x, err := s.extent()
+	return x, cmp.Or(err, ctx.Err())
 }
 
 // Synced implements eventlog.Synced.
 func (s *Store) Synced() (sequence uint64, at time.Time) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.extent().Last, time.Now()
+	return s.removed + uint64(len(s.entries)), time.Now()
 }
 
 // Position implements eventlog.Store.
 func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closed {
-		return eventlog.Position{}, eventlog.ErrClosed
+	x, err := s.extent()
+	if err == nil {
+		err = x.CheckFrom(sequence + 1)
 	}
-	if err := s.extent().CheckFrom(sequence + 1); err != nil {
+	if err != nil {
 		return eventlog.Position{}, err
 	}
 	return s.at(sequence), ctx.Err()
@@ -170,26 +171,27 @@ func (s *Store) at(sequence uint64) eventlog.Position {
 	return p
 }
 
-func (s *Store) extent() eventlog.Extent {
-	return eventlog.Extent{First: s.removed + 1, Last: s.removed + uint64(len(s.entries)), Bytes: s.bytes}
+// extent is Extent for callers that hold mu.
+func (s *Store) extent() (x eventlog.Extent, err error) {
+	if s.closed {
+		return x, eventlog.ErrClosed
+	}
+	return eventlog.Extent{First: s.removed + 1, Last: s.removed + uint64(len(s.entries)), Bytes: s.bytes}, nil
 }
 
-// TruncateBefore implements eventlog.Truncater.
+// TruncateBefore implements eventlog.Log.
 func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return eventlog.ErrClosed
+	x, err := s.extent()
+	if err == nil && sequence > x.Last+1 {
+		err = x.CheckFrom(sequence)
 	}
-	x := s.extent()
-	if sequence > x.Last+1 {
-		return x.CheckFrom(sequence)
-	}
-	if sequence <= x.First {
-		return nil
+	if err != nil || sequence <= x.First {
+		return err
 	}
 	n := sequence - x.First
 	for _, e := range s.entries[:n] {
@@ -199,38 +201,16 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	return nil
 }
 
-// FirstSince implements eventlog.Truncater.
-func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (uint64, error) {
-	entries, x, err := s.all(ctx)
-	n := sort.Search(len(entries), func(i int) bool {
-		if err != nil {
-			return true
-		}
-		var found bool
-		found, err = isNew(entries[i])
-		return found
-	})
-	return x.First + uint64(n), err
-}
-
-// FirstWithin implements eventlog.Truncater.
+// FirstWithin implements eventlog.Log.
 func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
-	entries, x, err := s.all(ctx)
-	n := 0
-	for ; n < len(entries) && x.Bytes > bytes; n++ {
-		x.Bytes -= uint64(len(entries[n]))
-	}
-	return x.First + uint64(n), err
-}
-
-// all returns all entries. Later appends leave them unchanged.
-func (s *Store) all(ctx context.Context) ([][]byte, eventlog.Extent, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closed {
-		return nil, eventlog.Extent{}, eventlog.ErrClosed
+	x, err := s.extent()
+	for i := 0; i < len(s.entries) && x.Bytes > bytes; i++ {
+		x.Bytes -= uint64(len(s.entries[i]))
+		x.First++
 	}
-	return s.entries, s.extent(), ctx.Err()
+	return x.First, cmp.Or(err, ctx.Err())
 }
 
 // Close implements eventlog.Store, and drops the entries.

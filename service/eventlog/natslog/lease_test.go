@@ -285,7 +285,7 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	for from := 1; from <= 20; from++ {
 		logtest.Want(t, s, uint64(from), numbered(from, 20)...)
 	}
-	since, err := s.FirstSince(t.Context(), func(e []byte) (bool, error) {
+	since, err := eventlog.FirstSince(t.Context(), s, func(e []byte) (bool, error) {
 		return bytes.Compare(e, entry(10)) >= 0, nil
 	})
 	if err != nil || since > 10 || since < 9 {

@@ -48,54 +48,7 @@ func (s *Store) first(ctx context.Context) (eventlog.Frame, jetstream.StreamStat
 	}
 }
 
-// FirstSince implements eventlog.Truncater. It looks only at the first entries of frames, and returns the first entry
-// of the last frame that does not begin with a new one.
-func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (uint64, error) {
-	end := s.acknowledged()
-	f, state, err := s.first(ctx)
-	if err != nil {
-		return 0, s.explain(ctx, s.options.Start.Sequence+1, err)
-	}
-	if state.Msgs == 0 {
-		return end.Sequence + 1, nil
-	}
-	old := f.First                             // all entries before it are old
-	low, high := state.FirstSeq, end.message+1 // all old frames end before high
-	for low < high {
-		middle := low + (high-low)/2
-		f, at, err := s.filled(ctx, middle, high)
-		if err != nil {
-			return 0, s.missing(ctx, old, err)
-		}
-		if at == high {
-			high = middle
-			continue
-		}
-		found, err := isNew(f.Entries[0])
-		switch {
-		case err != nil:
-			return 0, fmt.Errorf("entry %d: %w", f.First, err)
-		case found:
-			high = middle
-		default:
-			old, low = f.First, at+1
-		}
-	}
-	return old, nil
-}
-
-// filled returns the first frame that contains entries, from message first on and before last, and its message number.
-// If there is no such frame, that is last.
-func (s *Store) filled(ctx context.Context, first, last uint64) (f eventlog.Frame, at uint64, err error) {
-	for at = first; at < last; at++ {
-		if f, at, err = s.frameFrom(ctx, at, last); err != nil || len(f.Entries) > 0 {
-			return f, at, err
-		}
-	}
-	return f, last, nil
-}
-
-// FirstWithin implements eventlog.Truncater.
+// FirstWithin implements eventlog.Log.
 func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	end := s.acknowledged()
 	first, state, err := s.first(ctx)
@@ -147,7 +100,7 @@ func (s *Store) stored(headers nats.Header) uint64 {
 	return uint64(size)
 }
 
-// TruncateBefore implements eventlog.Truncater. It removes whole frames, but not the last one, which carries the
+// TruncateBefore implements eventlog.Log. It removes whole frames, but not the last one, which carries the
 // sequence and the epoch. First it confirms that this store is the writer; otherwise the error is ErrFenced.
 func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if s.options.ReadOnly {
