@@ -113,8 +113,7 @@ func (c itemsPushCmd) check(t terminal, m *items.Mapping, schema *feature.Schema
 			if err == nil {
 				_, err = empty.NewChange([]string{record}, nil)
 			}
-			var field *api.FieldError
-			if errors.As(err, &field) {
+			if field, ok := errors.AsType[*api.FieldError](err); ok {
 				err = api.Fieldf(strings.TrimPrefix(field.Field, "/items/0"), "%s", field.Message)
 			}
 			if err != nil {

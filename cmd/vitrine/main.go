@@ -175,8 +175,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		err = commandline.CheckNames(command)
 	}
 	if err != nil {
-		var parse *kong.ParseError
-		if errors.As(err, &parse) {
+		if parse, ok := errors.AsType[*kong.ParseError](err); ok {
 			command = parse.Context
 		}
 		return report(stderr, usageError{err}, command)

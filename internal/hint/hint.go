@@ -15,8 +15,7 @@ func New(err error, text string) error { return hinted{err, text} }
 
 // Of returns the hint of an error, or "".
 func Of(err error) string {
-	var h hinted
-	if errors.As(err, &h) {
+	if h, ok := errors.AsType[hinted](err); ok {
 		return h.text
 	}
 	return ""

@@ -41,8 +41,7 @@ func Parse(name string, text []byte) (*Document, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	d := &Document{Name: name, Values: map[string]any{}, Lines: map[string]int{}}
 	if err := toml.Unmarshal(text, &d.Values); err != nil {
-		var syntax *toml.DecodeError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, _ := syntax.Position()
 			return nil, fmt.Errorf("%s:%d: %s", name, line, strings.TrimPrefix(syntax.Error(), "toml: "))
 		}

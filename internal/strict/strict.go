@@ -70,7 +70,7 @@ var wanted = map[string]string{
 
 // In adds the file's name to an error of Decode: "service.toml:3: unknown key …".
 func In(name string, err error) error {
-	if at := new(Error); errors.As(err, &at) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		return fmt.Errorf("%s:%w", name, err)
 	}
 	return fmt.Errorf("%s: %w", name, err)

@@ -133,8 +133,7 @@ func (csvRecords) bare(int) bool { return false }
 
 // explain adds the position to a reading error.
 func explain(err error) error {
-	var parse *csv.ParseError
-	if errors.As(err, &parse) {
+	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 		return fmt.Errorf("line %d: %w", parse.Line, parse.Err)
 	}
 	return Damaged(err)

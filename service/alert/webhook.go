@@ -64,8 +64,7 @@ func (s *Sender) deliver(ctx context.Context, m *Message) error {
 	r.Header.Set("Webhook-Signature", sign(secrets, m.ID, timestamp, body))
 	answer, err := s.client.Do(r)
 	if err != nil {
-		var at *url.Error
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*url.Error](err); ok {
 			err = at.Err
 		}
 		return fmt.Errorf("the receiver %s: %w", r.URL.Host, err)

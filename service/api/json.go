@@ -58,8 +58,7 @@ func JSONError(err error) error {
 
 // InText returns the error of a text. It sets IsSyntax if the text is not JSON.
 func InText(text []byte, err error) error {
-	var field *FieldError
-	if errors.As(err, &field) && !jsontext.Value(text).IsValid() {
+	if field, ok := errors.AsType[*FieldError](err); ok && !jsontext.Value(text).IsValid() {
 		syntax := *field
 		syntax.IsSyntax = true
 		return &syntax

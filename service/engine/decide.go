@@ -84,7 +84,7 @@ func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Re
 		return before, err
 	}
 	made, err := d.Decide(ctx, seen, q)
-	if unseen := new(page.UnseenError); errors.As(err, &unseen) {
+	if unseen, ok := errors.AsType[*page.UnseenError](err); ok {
 		err = cmp.Or(e.logValues(ctx, seen.Name, v.Changed, unseen.Values, now), page.ErrStale)
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ func CheckImport(name string, c *setup.Config, m *page.Imported) error {
 	d := page.NewDecider()
 	defer d.Release()
 	_, _, err := d.Import(&page.View{Name: name, Config: c}, m)
-	if unseen := new(page.UnseenError); errors.As(err, &unseen) {
+	if unseen, ok := errors.AsType[*page.UnseenError](err); ok {
 		return nil
 	}
 	return err
@@ -31,7 +31,7 @@ func ImportedEvents(name string, c *setup.Config,
 	defer d.Release()
 	for {
 		events, _, err := d.Import(&page.View{Name: name, Config: c}, m)
-		if unseen := new(page.UnseenError); errors.As(err, &unseen) {
+		if unseen, ok := errors.AsType[*page.UnseenError](err); ok {
 			if c, err = c.Learn(unseen.Values...); err == nil {
 				continue
 			}
@@ -86,7 +86,7 @@ func (e *Engine) Import(ctx context.Context, name string, decisions ...*page.Imp
 			return err
 		}
 		list, err := importedTogether(d, &v.Page, decisions)
-		if unseen := new(page.UnseenError); errors.As(err, &unseen) && len(list) == 0 {
+		if unseen, ok := errors.AsType[*page.UnseenError](err); ok && len(list) == 0 {
 			if err := e.logValues(ctx, name, v.Changed, unseen.Values, decisions[0].Time); err != nil &&
 				!errors.Is(err, page.ErrStale) {
 				return err

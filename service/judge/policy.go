@@ -58,7 +58,7 @@ func ReadPolicy(path string) (*Policy, error) {
 	p := &Policy{path: path}
 	if err := strict.Decode(text, p); err != nil {
 		legal := ""
-		if at := new(strict.Error); errors.As(err, &at) && at.Key != "" {
+		if at, ok := errors.AsType[*strict.Error](err); ok && at.Key != "" {
 			legal = hint.Legal(at.Key, []string{"name", "show", "model", "items", "size", "policy"})
 		}
 		return nil, fmt.Errorf("%w%s", strict.In(path, err), legal)

@@ -106,8 +106,7 @@ func open(ctx context.Context, c *client.Client, o *Options) error {
 		want.Features = append(want.Features, api.Feature{Name: userName(j), Kind: "number", From: "shopper"})
 	}
 	there, err := c.Placement(ctx, o.Placement)
-	var p *api.Problem
-	if errors.As(err, &p) && p.Kind() == "not-found" {
+	if p, ok := errors.AsType[*api.Problem](err); ok && p.Kind() == "not-found" {
 		if _, err := c.Put(ctx, o.Placement, want); err != nil {
 			return fmt.Errorf("placement %q cannot be created: %w", o.Placement, err)
 		}

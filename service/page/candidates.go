@@ -159,7 +159,7 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 		return errNoItems
 	}
 	filter, err := r.lock(ctx, items, v.Config)
-	if wrong := new(catalogue.FilterError); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*catalogue.FilterError](err); ok {
 		return api.Fieldf("/filter", "%s", wrong.Message)
 	}
 	if err != nil {

@@ -64,12 +64,10 @@ func problemOf(err error) *problem {
 	if errors.As(err, &p) {
 		return p
 	}
-	var given *api.Problem // of the service that a demonstration asks
-	if errors.As(err, &given) {
+	if given, ok := errors.AsType[*api.Problem](err); ok { // of the service that a demonstration asks
 		return &problem{Problem: *given}
 	}
-	var field *api.FieldError
-	if errors.As(err, &field) {
+	if field, ok := errors.AsType[*api.FieldError](err); ok {
 		p := problemf(http.StatusUnprocessableEntity, "invalid", "%s", field.Error())
 		if field.IsSyntax {
 			p = problemf(http.StatusBadRequest, "malformed", "%s", field.Error())
@@ -78,12 +76,10 @@ func problemOf(err error) *problem {
 		p.Errors = []api.ProblemField{{Pointer: "#" + at.EscapedFragment(), Detail: field.Message}}
 		return p
 	}
-	var loss *engine.LossError
-	if errors.As(err, &loss) {
+	if loss, ok := errors.AsType[*engine.LossError](err); ok {
 		return lossProblem(loss)
 	}
-	var busy *catalogue.BusyError
-	if errors.As(err, &busy) {
+	if busy, ok := errors.AsType[*catalogue.BusyError](err); ok {
 		p := problemf(http.StatusTooManyRequests, "filters", "%s", busy)
 		p.retry = strconv.Itoa(seconds(busy.After.Seconds()))
 		return p
@@ -112,8 +108,7 @@ func problemOf(err error) *problem {
 	case errors.Is(err, context.DeadlineExceeded):
 		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: send the request "+
 			"again, with the same decision_id if it has one")
-		var unfinished *engine.UnfinishedError
-		if errors.As(err, &unfinished) {
+		if unfinished, ok := errors.AsType[*engine.UnfinishedError](err); ok {
 			p.Detail = "the answer took too long: " + unfinished.What
 		}
 	default:

@@ -60,7 +60,7 @@ func Parse(text []byte) (*Config, error) {
 		MemoryBytes: 64 << 20, MaxVersions: 8}}
 	if err := json.Unmarshal(text, &c.Placement, json.RejectUnknownMembers(true)); err != nil {
 		err := api.JSONError(err)
-		if field := new(api.FieldError); errors.As(err, &field) && field.Field == "/policy" {
+		if field, ok := errors.AsType[*api.FieldError](err); ok && field.Field == "/policy" {
 			return nil, api.Fieldf("/policy", `must be an object such as {"name": "onl-mnl"}`)
 		}
 		return nil, err

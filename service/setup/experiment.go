@@ -80,7 +80,7 @@ func (c *Config) OfVariants(f func(i int, c *Config) error) error {
 		own := *c.Plain()
 		own.Policy = v.Policy
 		if err := f(i, &own); err != nil {
-			if field := new(api.FieldError); errors.As(err, &field) {
+			if field, ok := errors.AsType[*api.FieldError](err); ok {
 				return api.Fieldf(fmt.Sprintf("/experiment/variants/%d", i)+field.Field, "%s", field.Message)
 			}
 			return err

@@ -89,7 +89,7 @@ func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 	case entry < x.First:
 		return x.CheckFrom(entry)
 	}
-	if failed := new(fs.PathError); errors.As(err, &failed) && failed.Op == "open" && !errors.Is(err, fs.ErrNotExist) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && failed.Op == "open" && !errors.Is(err, fs.ErrNotExist) {
 		return unreadable(err)
 	}
 	return &eventlog.DamageError{Sequence: entry, Err: err}
