@@ -43,7 +43,6 @@ func descriptions[T any](table string, kinds []settings.Kind[T]) []Description {
 	return all
 }
 
-// names returns a table's names.
 func names(table string) (list []string) {
 	for _, d := range Descriptions(table) {
 		list = append(list, d.Name)

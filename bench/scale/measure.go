@@ -117,7 +117,6 @@ func visit(ctx context.Context, url string, n int) error {
 	return err
 }
 
-// record returns a log of rounds.
 func record(ctx context.Context, policy string, n int) (*memlog.Store, error) {
 	store := new(memlog.Store)
 	return store, rounds.Write(ctx, store, policy, n, 8, func(int64) {})

@@ -30,7 +30,7 @@ const maxFaults = 50
 
 func (c checkCmd) Run(ctx context.Context, t terminal) (err error) {
 	log, err := c.open(ctx, t)
-	if damage, ok := errors.AsType[*eventlog.DamageError](err); ok {
+	if _, ok := errors.AsType[*eventlog.DamageError](err); ok {
 		fmt.Fprintf(t.out, "fault: %v\n", err)
 	}
 	if err != nil {

@@ -293,7 +293,6 @@ func drawCoefficients(path string, r *choice.Result) error {
 	return figure.Write(strings.TrimSuffix(path, "."+format.Name), f, format)
 }
 
-// describeScore describes a score.
 func describeScore(s choice.Score) string {
 	return fmt.Sprintf("%d choices, log-likelihood %.4f (%.6f a choice; at random %.4f), %.1f %% of choices predicted",
 		s.Choices, s.LogLikelihood, s.PerChoice, s.Null, 100*s.Hits)

@@ -27,7 +27,6 @@ func (itemsCmd) Help() string {
 ` + examples("vitrine items push products.csv --placement home --mapping products.toml", "vitrine items list --placement home > items.jsonl")
 }
 
-// catalogueFlags name a catalogue.
 type catalogueFlags struct {
 	URL       string `name:"url" default:"http://127.0.0.1:8080" help:"The service, or several of its processes with commas between them."`
 	Placement string `required:"" placeholder:"NAME" help:"The placement."`

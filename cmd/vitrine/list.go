@@ -125,7 +125,6 @@ func panels() ([]config.Description, error) {
 	return entries, nil
 }
 
-// embeddedTunings returns the embedded tunings.
 func embeddedTunings() ([]config.Description, error) {
 	var entries []config.Description
 	for _, name := range experiments.Tunings() {

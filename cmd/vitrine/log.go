@@ -8,7 +8,6 @@ import (
 	"vitrine/service/inspect"
 )
 
-// logArg is the log that a command reads.
 type logArg struct {
 	Log  string `arg:"" help:"The data directory of the service, its log, nats://host:4222, or the configuration file of the service."`
 	Data string `placeholder:"DIR" help:"If the log is on a server: the data directory, which holds the snapshots (the one that the configuration names, or else the newest snapshot on the server)."`

@@ -108,7 +108,6 @@ func (c optimizeCmd) optimize(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// read returns the request of a file.
 func (c optimizeCmd) read(f *os.File) (*request, error) {
 	if c.Table || c.Model != "" || isTable(c.File) {
 		return readTable(f, c.Model != "")

@@ -47,7 +47,6 @@ type item struct {
 	at string // the place in a table
 }
 
-// refused is an error in a request.
 func refused(format string, args ...any) error {
 	return hint.New(fmt.Errorf(format, args...), "vitrine optimize --help says what a request looks like")
 }
@@ -67,13 +66,11 @@ func decodeJSON(text []byte) (*request, error) {
 	return r, r.check(false)
 }
 
-// isTable reports whether a file is a table of items by its name.
 func isTable(name string) bool {
 	name = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(name), ".gz"), ".zst")
 	return slices.Contains([]string{".csv", ".parquet", ".jsonl"}, filepath.Ext(name))
 }
 
-// itemColumns are the columns of a table of items.
 var itemColumns = []string{"id", "utility", "revenue", "groups", "space"}
 
 // readTable reads a table of items. With a model the utilities are its own: other columns are its variables, and ids

@@ -101,7 +101,6 @@ func regretOf(dir string) drawable {
 		dirs: [][]string{{dir}}}
 }
 
-// figureIn returns a figure of the experiments in out.
 func figureIn(out string, f experiments.Figure) drawable {
 	stem := filepath.Join(out, f.Name)
 	d := drawable{path: stem, stem: stem, differences: stem + "-difference", layout: f}
@@ -299,7 +298,6 @@ func labelsOf(p figure.Panel) (labels []string) {
 	return labels
 }
 
-// drawOther draws a result that is not regret.
 func (d drawing) drawOther(f drawable) error {
 	if len(d.regretOnly) > 0 {
 		return nothing{hint.New(usagef("%s holds no regret, and only regret has %s", f.path,

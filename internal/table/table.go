@@ -277,7 +277,6 @@ func (b *Bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counter counts the bytes read.
 type counter struct {
 	r io.Reader
 	n int64

@@ -184,7 +184,6 @@ func CheckLength(field string, length, maxItems int) error {
 	return nil
 }
 
-// texts reads a list of strings and appends them to dst.
 func (p *RequestReader) texts(dst []string) []string {
 	for p.list(); p.another(); {
 		dst = append(dst, p.text())
@@ -371,7 +370,6 @@ func (r *reader) object(k *keys) {
 	r.enter(step{end: '}', keys: k})
 }
 
-// list enters a list.
 func (r *reader) list() {
 	if r.peek() != '[' {
 		r.wrong("a list")
@@ -584,7 +582,6 @@ func (r *reader) truth() bool {
 	return false
 }
 
-// text reads a string.
 func (r *reader) text() string {
 	if r.peek() != '"' {
 		r.wrong("a string")

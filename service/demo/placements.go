@@ -47,7 +47,6 @@ func Placements(seed uint64, compare float64) map[string]*api.Placement {
 	return all
 }
 
-// items returns the products as items of a catalogue.
 func items(products []product) []api.CatalogueItem {
 	list := make([]api.CatalogueItem, len(products))
 	for i, p := range products {

@@ -149,7 +149,6 @@ func (v visitor) settle(ctx context.Context) (settled bool, err error) {
 	}
 }
 
-// kindNamed returns the kind of shopper with a name.
 func kindNamed(name string) (int, error) {
 	kind := slices.Index(kinds, name)
 	if kind < 0 {

@@ -111,7 +111,6 @@ func calibrated(b int, bin api.Bin) api.Calibrated {
 // bins group decisions by the predicted probability of a sale, as in [api.Calibration].
 type bins [10]api.Bin
 
-// bin returns the bin for a prediction.
 func (b *bins) bin(outside float64) *api.Bin { return &b[min(max(int(10*(1-outside)), 0), len(b)-1)] }
 
 // add adds a decision with a prediction.

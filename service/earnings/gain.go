@@ -26,7 +26,6 @@ func (b *bucket) gains() []api.Gain {
 	return list
 }
 
-// mean returns an arm's mean revenue.
 func (b *bucket) mean(arm int) *confseq.Mean {
 	g := &b.arms[arm]
 	m := &confseq.Mean{N: g.Rounds, Sum: g.Revenue, First: b.bound, Bound: b.bound}

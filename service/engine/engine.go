@@ -96,7 +96,6 @@ func (e *Engine) Wait(ctx context.Context) error {
 	return nil
 }
 
-// wait waits for a channel to be closed.
 func wait(ctx context.Context, closed <-chan struct{}) error {
 	select {
 	case <-closed:

@@ -17,7 +17,7 @@ func CheckImport(name string, c *setup.Config, m *page.Imported) error {
 	d := page.NewDecider()
 	defer d.Release()
 	_, _, err := d.Import(&page.View{Name: name, Config: c}, m)
-	if unseen, ok := errors.AsType[*page.UnseenError](err); ok {
+	if _, ok := errors.AsType[*page.UnseenError](err); ok {
 		return nil
 	}
 	return err

@@ -168,7 +168,6 @@ func (k *keeper) wrote(at time.Time) {
 	}
 }
 
-// counter counts bytes written.
 type counter int64
 
 func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }

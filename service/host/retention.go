@@ -36,7 +36,6 @@ type Retention struct {
 	Evict func(ctx context.Context, before uint64, since int64) (int, error)
 }
 
-// limits reports whether there is a limit.
 func (r *Retention) limits() bool { return r.Age > 0 || r.Size > 0 }
 
 // Begin discards bases beyond the end of the log, because their sequence numbers will be reused, and bases that a

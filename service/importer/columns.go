@@ -138,7 +138,6 @@ func (p pages) names() (scalars, lists []string) {
 	return slices.Sorted(maps.Keys(one)), slices.Sorted(maps.Keys(several))
 }
 
-// every reports whether all pages pass a test.
 func (p pages) every(test func(l *pageRows) bool) bool {
 	return !slices.ContainsFunc(p, func(l *pageRows) bool { return !test(l) })
 }
@@ -163,7 +162,6 @@ func allOf(list []api.Value, test func(v api.Value) bool) bool {
 	return !slices.ContainsFunc(list, func(v api.Value) bool { return !test(v) })
 }
 
-// texts returns the set of the values' texts.
 func texts(list []api.Value) map[string]bool {
 	set := make(map[string]bool, len(list))
 	for _, v := range list {

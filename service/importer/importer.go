@@ -176,7 +176,6 @@ func (l *Law) check() error {
 	return nil
 }
 
-// formats are the readers by name.
 var formats = map[string]func(*source) error{"csv": readTable, "parquet": readTable, "jsonl": readLines,
 	"dsjson": readDecisions, "personalizer": readDecisions, "obp": readOBP, "vw": readVW, "vwjson": readVWJSON,
 	"sessions": readSessions}
@@ -184,7 +183,6 @@ var formats = map[string]func(*source) error{"csv": readTable, "parquet": readTa
 var formatNames = []string{"csv", "tsv", "parquet", "jsonl", "dsjson", "personalizer", "obp", "vw", "vwjson",
 	"sessions"}
 
-// formatOf returns the format of a file by its name.
 func formatOf(path string) (string, error) {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".zst")
 	switch ext := filepath.Ext(name); ext {

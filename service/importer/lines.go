@@ -125,7 +125,6 @@ func (s *source) lawOfLine(l *exported, items []foundItem) (*offer.SamplingLaw, 
 	return nil, nil
 }
 
-// named returns values by their names.
 func named(values api.Values) fields {
 	f := fields{}
 	for _, v := range values {

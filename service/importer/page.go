@@ -84,7 +84,6 @@ var (
 	maxCells = 1 << 20   // of the lists of a line, or as many as the line has bytes
 )
 
-// row is a row of a table.
 type row struct {
 	place  string
 	fields fields
@@ -415,7 +414,6 @@ func (p *pageRows) items(c Columns) (ids []string, flags []api.Value, err error)
 	return ids, flags, nil
 }
 
-// addItems adds the items with their values.
 func (f *found) addItems(s *source, p *pageRows, ids []string, c Columns) error {
 	for _, column := range []string{c.Revenue, c.Units, c.Value} {
 		if n := len(p.get(column)); n > 0 && n != len(ids) {

@@ -163,7 +163,6 @@ func (k *recognizer) amounts(c Range[float64]) {
 		"not kept.", -c.Least)
 }
 
-// vw recognizes the text of Vowpal Wabbit.
 func (k *recognizer) vw() error {
 	k.What, k.Mapping.Format = "Vowpal Wabbit's text of a contextual bandit with features of actions (--cb_adf)", "vw"
 	var c Range[float64]
@@ -259,7 +258,6 @@ func (s *jsonSample) add(line []byte) error {
 	return page.flatten(line)
 }
 
-// lines recognizes JSON Lines.
 func (k *recognizer) lines() error {
 	s := &jsonSample{keys: map[string]bool{}}
 	n := 0

@@ -388,7 +388,6 @@ func (r *Recognized) whyNone(v *Survey, name string, c *column, user bool) strin
 	return ""
 }
 
-// isUnit reports whether the numbers of a column are from 0 to 1.
 func (c *column) isUnit() bool { return c.numbers.Least == 0 && c.numbers.Most == 1 }
 
 // isItem reports whether a column holds the ids of items.
@@ -473,10 +472,8 @@ func (r *Recognized) isTable() bool {
 	return r.rows || slices.Contains([]string{"csv", "tsv", "parquet"}, r.Mapping.Format)
 }
 
-// lastOf returns the last name of a path.
 func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// hasWord reports whether a word of a name is in a list.
 func hasWord(name string, list []string) bool {
 	return slices.ContainsFunc(words(name), func(w string) bool { return slices.Contains(list, w) })
 }

@@ -79,7 +79,6 @@ func copyInto(ctx context.Context, to, from eventlog.Log, progress func(string, 
 	return at, explain(err)
 }
 
-// copyEntries copies the entries of a log to a directory.
 func copyEntries(ctx context.Context, dir string, from eventlog.Log,
 	progress func(string, int, int)) (at eventlog.Position, err error) {
 	begin, err := start(ctx, from)

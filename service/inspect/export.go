@@ -138,7 +138,6 @@ type lineOutcome struct {
 	Earned  float64      `json:"earned"`
 }
 
-// writeLine writes a decision.
 func writeLine(out *jsontext.Encoder, o *offered, end outcome) error {
 	l := line{
 		Placement: o.placement, Decision: o.Decision, Entry: o.sequence, Time: stamp(o.time), Candidates: o.Candidates,

@@ -340,7 +340,6 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 	return list.Error()
 }
 
-// texts returns features as text.
 func (o *offered) texts(item int, names []string, user bool) []string {
 	value := map[string]string{}
 	o.config.Schema().Named(o.Features[item*o.Width:(item+1)*o.Width], user, func(name string, v jsontext.Value) {

@@ -215,7 +215,6 @@ func (e *Verdict) balance() string {
 		"standard errors. Estimates with weights are wrong.", what, math.Abs(b.Z))
 }
 
-// table writes estimates.
 func (e *Verdict) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 	var rows bytes.Buffer
 	d := e.decimals()

@@ -117,7 +117,6 @@ func (p *Policy) size(e *Verdict) (int, error) {
 	return cmp.Or(p.Size, most), nil
 }
 
-// pages returns the policy's page for each round.
 func (p *Policy) pages(ctx context.Context, e *Verdict) ([]vitrine.Assortment, error) {
 	size, err := p.size(e)
 	if err != nil {
@@ -231,7 +230,6 @@ func (p *Policy) learned(ctx context.Context, e *Verdict, size int, pages []vitr
 	return nil
 }
 
-// report reports the progress of learning.
 func (p *Policy) report(e *Verdict, done, total int) {
 	e.options.Progress(p.Name+" learns", done, total)
 }

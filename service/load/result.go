@@ -79,7 +79,6 @@ func newTally() *tally {
 	return &tally{decisions: newHistogram(), outcomes: newHistogram(), late: newHistogram(), errors: map[string]int{}}
 }
 
-// count changes the tally.
 func (t *tally) count(change func(*tally)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -101,7 +101,6 @@ func (s *schedule) stop(now time.Time) {
 	s.over = s.over || s.done(now)
 }
 
-// add schedules an outcome.
 func (s *schedule) add(t task) {
 	s.mu.Lock()
 	s.outcomes = append(s.outcomes, t)

@@ -235,7 +235,6 @@ func (e *Estimates) flags() (flags uint64) {
 	return flags
 }
 
-// estimatesVersion is the version of the encoding.
 const estimatesVersion = 1
 
 // Append appends the bytes to dst.

@@ -264,7 +264,6 @@ func (d *Decider) log() error {
 	return nil
 }
 
-// ask asks the policy for an offer and checks the offer.
 func (d *Decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitrine.Offer, error) {
 	var offer vitrine.Offer
 	rng := d.draws.Numbered(seed, d.estimates.Number, stream.Policy)

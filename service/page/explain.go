@@ -259,7 +259,6 @@ func (m *explanation) explain() *api.Explanation {
 	return x
 }
 
-// list lists the items shown.
 func (m *explanation) list(x *api.Explanation) {
 	slots := offer.SlotIDs(m.offer.Note)
 	for k, id := range m.ids[:min(len(m.ids), maxExplained)] {

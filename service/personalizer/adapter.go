@@ -252,7 +252,6 @@ func newEvent() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// event returns the offer of the event in the path.
 func (a *Adapter) event(c Call) (*offer.Offer, error) {
 	name := c.Placement()
 	d, err := a.Engine.Decision(c.Context(), name, DecisionOf(name, c.PathValue("event")))

@@ -173,7 +173,6 @@ func (q *rankQuery) single() error {
 	return nil
 }
 
-// checkSlots checks a Rank with slots.
 func (q *rankQuery) checkSlots() error {
 	if err := q.checkEvent(); err != nil {
 		return err

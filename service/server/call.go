@@ -58,7 +58,6 @@ func (c *call) Placement() string { return c.placement }
 // Reserve reserves memory for the work on the request, including its body, instead of the earlier reservation.
 func (c *call) Reserve(bytes int64) error { return c.memory.Reserve(c.ctx, bytes) }
 
-// mine reports whether the caller's key is for a placement.
 func (c *call) mine(placement string) bool { return keys.Covers(c.key.Placements, placement) }
 
 // memoryPatience is how long a request waits for memory that other requests hold.
@@ -259,7 +258,6 @@ func (c *call) answer(status int, mediaType string, body []byte) error {
 	return nil
 }
 
-// begin begins an answer.
 func (c *call) begin(status int) {
 	c.nameEntry(status)
 	c.w.WriteHeader(status)
@@ -284,7 +282,6 @@ func (c *call) answerJSON(status int, v any) error {
 	return c.answer(status, asJSON, b.Bytes())
 }
 
-// reply answers with found, or with the error.
 func (c *call) reply(found any, err error) error {
 	if err != nil {
 		return err

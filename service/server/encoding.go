@@ -63,7 +63,6 @@ func (c *call) coding() (string, error) {
 		hint.List([]string{asZstd, asGzip}))
 }
 
-// errCoding is the error of a body that is not in its coding.
 var errCoding = errors.New("the body is not in its Content-Encoding")
 
 // decoded returns a reader of the decompressed body. Call done after the last read.

@@ -19,7 +19,6 @@ import (
 
 const asLines = "application/x-ndjson"
 
-// itemList is a body of items.
 type itemList struct {
 	Items []api.CatalogueItem `json:"items" minItems:"1" doc:"items; the media type application/x-ndjson has one a line instead"`
 }
@@ -52,7 +51,6 @@ func (s *Server) changeItems(change func(e *engine.Engine, ctx context.Context, 
 	}
 }
 
-// readItems reads the items of a body.
 func readItems(mediaType string, body []byte) ([]api.CatalogueItem, error) {
 	var list itemList
 	if mediaType == asJSON {

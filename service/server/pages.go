@@ -20,7 +20,6 @@ func desktop(c *call) error {
 	return c.file(desk.Index)
 }
 
-// demonstrated returns the handler of a route of the demonstration.
 func demonstrated(of api.Route) handler {
 	return func(c *call) error {
 		switch answer, err := of.Handle(c); answer := answer.(type) {

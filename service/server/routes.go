@@ -59,7 +59,6 @@ var (
 	withPoints = parameter{"points", "how many points at most, but for one more; 120 by default"}
 )
 
-// routes returns all routes.
 func (s *Server) routes() (all []*route) {
 	e := s.engine
 	add := func(rt *route, via []wrapper, h handler) {

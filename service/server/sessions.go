@@ -86,7 +86,6 @@ func (s *sessions) of(key string) (n int) {
 	return n
 }
 
-// find returns the session of a cookie.
 func (s *sessions) find(value string, now time.Time) (session, bool) {
 	sum := sha256.Sum256([]byte(value))
 	s.mu.Lock()
@@ -98,7 +97,6 @@ func (s *sessions) find(value string, now time.Time) (session, bool) {
 	return s.list[i], true
 }
 
-// end ends the session of a cookie.
 func (s *sessions) end(value string) {
 	sum := sha256.Sum256([]byte(value))
 	s.mu.Lock()

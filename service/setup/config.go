@@ -392,7 +392,6 @@ func (c *Config) LearnerFields(o *Config) (fields []string) {
 	return fields
 }
 
-// minima returns the limits with a min.
 func minima(limits []api.Limit) []api.Limit {
 	return slices.DeleteFunc(slices.Clone(limits), func(l api.Limit) bool { return l.Min == 0 })
 }

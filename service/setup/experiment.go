@@ -39,7 +39,6 @@ func (c *Config) checkHoldout() error {
 	return nil
 }
 
-// checkSegments checks the feature that has the segments of an experiment.
 func (c *Config) checkSegments() error {
 	if c.Experiment == nil || c.Experiment.Segments == "" {
 		return nil

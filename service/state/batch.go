@@ -48,7 +48,6 @@ func (b *Batch) add(e *eventlog.Event, entry []byte, o *offer.Offer) {
 	b.Bytes += eventlog.EntrySize(entry)
 }
 
-// encode adds a valid event.
 func (b *Batch) encode(e *eventlog.Event, o *offer.Offer) {
 	b.add(e, encoded(e), o)
 }

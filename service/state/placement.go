@@ -5,7 +5,6 @@ import (
 	"vitrine/service/setup"
 )
 
-// turn begins an era.
 func (p *Placement) turn(sequence uint64, time int64, began string) {
 	experiment := ""
 	if p.Config.Experiment != nil {

@@ -104,7 +104,6 @@ func (p *Placement) freeze(patient bool) *frozenPlacement {
 	return f
 }
 
-// all are the learners and the challengers.
 func (f *frozenPlacement) all() []*frozenLearner { return slices.Concat(f.learners, f.challengers) }
 
 func copies(records []*Record) []Record {

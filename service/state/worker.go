@@ -95,7 +95,6 @@ func (p *Placement) challengers() (list []*Worker) {
 	return slices.DeleteFunc(slices.Clone(p.Experiment.workers), func(w *Worker) bool { return w == nil })
 }
 
-// start runs a learner of a placement.
 func (s *State) start(p *Placement, w *Worker) {
 	log, name := s.Log, p.Name
 	s.run(func() { w.Run(log, name) })

@@ -96,7 +96,6 @@ func (f *files) readAt(path string, b []byte, at int64) (int, error) {
 	return file.ReadAt(b, at)
 }
 
-// remove removes a file.
 func (f *files) remove(path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -175,7 +175,6 @@ func (*lazy) Close() error { return nil }
 
 func (l *lazy) ReadAt(b []byte, at int64) (int, error) { return l.files.readAt(l.path, b, at) }
 
-// errStop stops reading a segment.
 var errStop = errors.New("stopped")
 
 // dump reads the records of a segment's complete appends in order, starting at a sequence. A record is valid only

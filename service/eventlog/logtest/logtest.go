@@ -131,7 +131,6 @@ func Want(t testing.TB, s eventlog.Log, from uint64, want ...[]byte) {
 
 func entry(i int) []byte { return fmt.Appendf(nil, "entry %d", i) }
 
-// numbered returns entries first to last.
 func numbered(first, last int) (entries [][]byte) {
 	for i := first; i <= last; i++ {
 		entries = append(entries, entry(i))

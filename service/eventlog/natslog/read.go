@@ -131,7 +131,6 @@ type chain struct {
 	end    eventlog.Position
 }
 
-// next decodes the next frame.
 func (c *chain) next(m message) (eventlog.Frame, error) {
 	f, err := decodeAfter(c.before, m.data)
 	if err == nil && !c.end.Log.IsZero() && f.Before != c.end.Hash {

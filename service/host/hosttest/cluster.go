@@ -118,7 +118,6 @@ func (c *cluster) lock() (path string) {
 	return path
 }
 
-// startServers starts the servers.
 func (c *cluster) startServers(places []*place) {
 	c.Helper()
 	addresses, routes := make([]string, len(places)), make([]string, len(places))
@@ -294,7 +293,6 @@ func (c *cluster) takesOver() {
 	c.startMember(f, "--take-over")
 }
 
-// some returns n of the servers.
 func (c *cluster) some(n int) (chosen []*NATS) {
 	for _, i := range c.rng.Perm(len(c.servers))[:n] {
 		chosen = append(chosen, c.servers[i])
