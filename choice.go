@@ -67,13 +67,17 @@ func ExpectedRevenue(s Assortment, u, r []float64) float64 {
 	for _, i := range s {
 		e := portable.Exp(u[i] - m)
 		sum += e
-		if r == nil {
-			num += e
-		} else {
-			num += float64(e * r[i])
-		}
+		num += float64(e * RevenueOf(r, i))
 	}
 	return num / sum
+}
+
+// RevenueOf returns the revenue of item i, which is 1 if r is nil.
+func RevenueOf(r []float64, i int) float64 {
+	if r == nil {
+		return 1
+	}
+	return r[i]
 }
 
 // PlaceEffect returns how much a place in a display, such as a line of a list, adds to the utility of the item shown

@@ -136,7 +136,7 @@ func (m Mixture) sums(s vitrine.Assortment, r []float64) *mixtureSums {
 		for _, i := range s {
 			v := math.Exp(u[i] - top)
 			weight += v
-			earned += float64(v * revenueOf(r, i))
+			earned += float64(v * vitrine.RevenueOf(r, i))
 		}
 		q.top, q.weight, q.earned = append(q.top, top), append(q.weight, weight), append(q.earned, earned)
 	}
@@ -150,7 +150,7 @@ func (q *mixtureSums) with(add int) float64 {
 		weight, earned := q.weight[c], q.earned[c]
 		if add >= 0 {
 			v := math.Exp(u[add] - q.top[c])
-			weight, earned = weight+v, earned+float64(v*revenueOf(q.r, add))
+			weight, earned = weight+v, earned+float64(v*vitrine.RevenueOf(q.r, add))
 		}
 		if weight > 0 {
 			revenue += q.m.Weight[c] * earned / weight

@@ -72,16 +72,9 @@ func (n Nests) part(group int, items []int, u, r []float64) part {
 	for _, i := range items {
 		v := math.Exp(u[i]/lambda - top)
 		sum += v
-		earned += float64(v * revenueOf(r, i))
+		earned += float64(v * vitrine.RevenueOf(r, i))
 	}
 	return part{lambda * (top + math.Log(sum)), earned / sum}
-}
-
-func revenueOf(r []float64, i int) float64 {
-	if r == nil {
-		return 1
-	}
-	return r[i]
 }
 
 // total returns the expected revenue of the parts together.
@@ -158,7 +151,7 @@ func (n Nests) check(u, r []float64) error {
 			return fmt.Errorf("item %d is in nest %d: there are %d", i, k, len(n.Dissimilarity))
 		case math.IsNaN(u[i]) || math.IsInf(u[i], 1):
 			return fmt.Errorf("item %d has utility %v", i, u[i])
-		case !(revenueOf(r, i) >= 0) || math.IsInf(revenueOf(r, i), 1):
+		case !(vitrine.RevenueOf(r, i) >= 0) || math.IsInf(vitrine.RevenueOf(r, i), 1):
 			return fmt.Errorf("item %d has revenue %v: want a finite number, at least 0", i, r[i])
 		}
 	}
@@ -181,7 +174,7 @@ func (n Nests) prefixes(u, r []float64) (groups []prefix) {
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(n.group(a), n.group(b)),
-			cmp.Compare(revenueOf(r, b), revenueOf(r, a)), cmp.Compare(a, b))
+			cmp.Compare(vitrine.RevenueOf(r, b), vitrine.RevenueOf(r, a)), cmp.Compare(a, b))
 	})
 	for from := 0; from < len(order); {
 		to := from + 1
@@ -203,7 +196,7 @@ func (n Nests) grow(items []int, u, r []float64) prefix {
 		v := u[i] / lambda
 		top := max(inclusive, v)
 		had, more := math.Exp(inclusive-top), math.Exp(v-top)
-		revenue = (float64(revenue*had) + float64(revenueOf(r, i)*more)) / (had + more)
+		revenue = (float64(revenue*had) + float64(vitrine.RevenueOf(r, i)*more)) / (had + more)
 		inclusive = top + math.Log(had+more)
 		p.parts = append(p.parts, part{lambda * inclusive, revenue})
 	}

@@ -131,7 +131,7 @@ func (o *ordered) open(p int) {
 // best returns the most valuable order at z among the sets that the search considers.
 func (o *ordered) best(z float64) []int {
 	for i, v := range o.v {
-		o.gain[i] = v * (revenueOf(o.r, i) - z)
+		o.gain[i] = v * (vitrine.RevenueOf(o.r, i) - z)
 	}
 	if !o.exact {
 		o.set = o.c.MaxGain(o.set, o.gain)
@@ -193,7 +193,7 @@ func (o *ordered) arrange(items []int) []int {
 func (o *ordered) bound(revenue float64) float64 {
 	high := revenue
 	for i := range o.u {
-		high = max(high, revenueOf(o.r, i))
+		high = max(high, vitrine.RevenueOf(o.r, i))
 	}
 	low := revenue
 	if !o.exceeds(low) {
@@ -213,7 +213,7 @@ func (o *ordered) bound(revenue float64) float64 {
 // exceeds reports whether the bound on the worth of a set at z is above 0.
 func (o *ordered) exceeds(z float64) bool {
 	for i, v := range o.v {
-		o.gain[i] = v * (revenueOf(o.r, i) - z)
+		o.gain[i] = v * (vitrine.RevenueOf(o.r, i) - z)
 		o.positive[i] = max(o.gain[i], 0)
 	}
 	sum := 0.0

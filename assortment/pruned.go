@@ -133,7 +133,7 @@ func (f *Pruned) among(
 ) (best vitrine.Assortment, revenue float64) {
 	f.revenue = scratch.Grow(f.revenue, len(f.items))
 	for j, i := range f.items {
-		f.revenue[j] = revenueOf(r, i)
+		f.revenue[j] = vitrine.RevenueOf(r, i)
 	}
 	return Maximize(dst, f.family(rules), u, f.revenue)
 }

@@ -65,7 +65,7 @@ func (o *mixture) estimateEffects() {
 // PlaceEffects returns the estimated effects of the places, γ_1 = 0 first; nil without position effects.
 func (o *mixture) PlaceEffects() []float64 { return slices.Clone(o.effects) }
 
-// Offer implements vitrine.Policy. [Propensity] estimates the propensity, which cannot be computed in closed form.
+// Offer implements vitrine.Policy. The propensity has no closed form.
 func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	if x.NumItems() == 0 {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}
@@ -114,7 +114,7 @@ func (o *mixture) order(w *mixtureScratch, s vitrine.Assortment, revenue []float
 	}
 	u, r := make([]float64, len(s)), make([]float64, len(s))
 	for j, i := range s {
-		r[j] = at(revenue, i)
+		r[j] = vitrine.RevenueOf(revenue, i)
 		for k := range w.expert {
 			u[j] += max(-maxSample, min(maxSample, w.z[k*w.n+i])) / float64(len(w.expert))
 		}
@@ -456,7 +456,7 @@ func (s *mixtureScratch) take(k int, family vitrine.Constraint, left vitrine.Ass
 	for len(left) > 0 {
 		best, maximum := 0, math.Inf(-1)
 		for j, i := range left {
-			gain := portable.Exp(u[j]) * (at(r, i) - revenue)
+			gain := portable.Exp(u[j]) * (vitrine.RevenueOf(r, i) - revenue)
 			if gain > maximum {
 				best, maximum = j, gain
 			}
@@ -494,11 +494,4 @@ func (s *mixtureScratch) stands(family vitrine.Constraint) bool {
 		}
 	}
 	return true
-}
-
-func at(r []float64, i int) float64 {
-	if r == nil {
-		return 1
-	}
-	return r[i]
 }

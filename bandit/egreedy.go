@@ -5,10 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
 	"vitrine"
-	"vitrine/assortment/search"
 	"vitrine/internal/option"
 	"vitrine/utility"
 )
@@ -71,11 +68,7 @@ func NewEpsGreedy(p Problem, m utility.Model, o EpsGreedyOptions, rng *rand.Rand
 
 // freeze implements algorithm.
 func (l *EpsGreedy) freeze() vitrine.Policy {
-	pi := &epsGreedy{
-		explorer: items{l.p},
-		greedy:   optimistic{p: l.p, z: search.Optimistic{Model: l.model, Params: l.params()}},
-	}
-	pi.best = pi.greedy.inPlaces(l.places)
+	pi := &epsGreedy{explorer: items{l.p}, onGreedy: newOnGreedy(l.p, l.model, l.params(), l.places)}
 	if l.o.Explore == "set" {
 		pi.explorer = sets{uniform{l.p}}
 	}
@@ -92,12 +85,8 @@ type epsGreedy struct {
 	epsilon  float64 // where perItem is 0
 	perItem  float64 // K Err, where ε = (N K Err)^{1/3} for the N of the request
 	explorer explorer
-	greedy   optimistic
-	best     estimated // greedy, with position effects if they are learned
+	onGreedy
 }
-
-// PlaceEffects returns the estimated effects of the places, γ_1 = 0 first; nil without position effects.
-func (o *epsGreedy) PlaceEffects() []float64 { return effectsOf(o.best) }
 
 // share returns ε for n items.
 func (o *epsGreedy) share(n int) float64 {
@@ -114,7 +103,7 @@ func (o *epsGreedy) share(n int) float64 {
 // and 0 if the first part cannot be computed in closed form: for sets of a family that cannot be sampled uniformly.
 func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	explore := rng.Float64() < o.share(x.NumItems())
-	offer := o.best.Offer(x, rng)
+	offer := o.greedy.Offer(x, rng)
 	greedy := true
 	if explore {
 		drawn := assortments.Get().(*vitrine.Assortment)
@@ -122,7 +111,7 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 		*drawn = o.explorer.draw(*drawn, x, rng)
 		greedy = slices.Equal(*drawn, offer.Assortment)
 		offer.Assortment = append(offer.Assortment[:0], *drawn...)
-		if _, ok := o.best.(*placed); ok {
+		if _, ok := o.greedy.(*placed); ok {
 			offer.Order = slices.Clone([]int(offer.Assortment))
 			rng.Shuffle(len(offer.Order),
 				func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
@@ -134,7 +123,7 @@ func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 
 // Propensity returns the probability that Offer shows s, or 0 without a closed form.
 func (o *epsGreedy) Propensity(x *vitrine.Context, s vitrine.Assortment) float64 {
-	return o.mixture(x, s, slices.Equal(s, o.best.Offer(x, nil).Assortment))
+	return o.mixture(x, s, slices.Equal(s, o.greedy.Offer(x, nil).Assortment))
 }
 
 // mixture returns the propensity of s. greedy says whether s is the greedy assortment.
@@ -150,17 +139,9 @@ func (o *epsGreedy) mixture(x *vitrine.Context, s vitrine.Assortment, greedy boo
 	return float64(epsilon*explored) + p
 }
 
-// Value implements [Explainer].
-func (o *epsGreedy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
-	return o.best.Value(mean, sd, x)
-}
-
-// IsLinear implements [Explainer].
-func (o *epsGreedy) IsLinear() bool { return o.best.IsLinear() }
-
 // Reasons implements [Explainer].
 func (o *epsGreedy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
-	r := o.best.Reasons(x, nil) // without drawing
+	r := o.greedy.Reasons(x, nil) // without drawing
 	if rng.Float64() < o.share(x.NumItems()) {
 		r.By, r.IsBest = ByChance, false
 	}

@@ -20,7 +20,7 @@ func (o *sampling) Utilities(dst []float64, x *vitrine.Context) {
 }
 
 // Utilities stores the estimated utilities in dst.
-func (o *epsGreedy) Utilities(dst []float64, x *vitrine.Context) { o.best.Utilities(dst, x) }
+func (o *epsGreedy) Utilities(dst []float64, x *vitrine.Context) { o.greedy.Utilities(dst, x) }
 
 // Utilities stores the estimated utilities in dst.
 func (o *logBarrier) Utilities(dst []float64, x *vitrine.Context) { o.greedy.Utilities(dst, x) }

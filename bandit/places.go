@@ -199,7 +199,7 @@ func (b *bestOrder) of(s vitrine.Assortment, u, gamma, r []float64) []int {
 	b.next = append(b.next[:0], s...)
 	for z := vitrine.OrderedRevenue(b.order, u, gamma, r); ; {
 		for _, i := range s {
-			b.gain[i] = (at(r, i) - z) * portable.Exp(u[i]-maximum)
+			b.gain[i] = (vitrine.RevenueOf(r, i) - z) * portable.Exp(u[i]-maximum)
 		}
 		slices.SortStableFunc(b.items, func(i, j int) int { return cmp.Compare(b.gain[j], b.gain[i]) })
 		for k, p := range b.places {

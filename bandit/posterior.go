@@ -191,7 +191,7 @@ func (p *posterior) addLargest(cs, us []float64, r pastRound) float64 {
 		vitrine.Probabilities(p.p, p.u)
 	}
 	for k, i := range p.best {
-		slope := float64(p.feel * p.p[k+1] * (at(r.revenue, i) - best))
+		slope := float64(p.feel * p.p[k+1] * (vitrine.RevenueOf(r.revenue, i) - best))
 		cs[i] -= slope
 		if p.places > 0 {
 			p.pull[min(k, int(p.places))] -= slope

@@ -313,13 +313,6 @@ func (d *Data) Choice(s int) (alternatives []int, chosen int) {
 	return alternatives, int(b.chosen[s]) - lo
 }
 
-// Value returns variable v, an index into Variables, for the i-th available alternative of choice s.
-func (d *Data) Value(s, i, v int) float64 {
-	b, s := d.locate(s)
-	lo, _ := b.span(s)
-	return b.x[v][lo+i]
-}
-
 // indices returns the indices of variables, or an error that begins with the specification's field that names them.
 func (d *Data) indices(field string, names []string) (list []int, err error) {
 	for _, name := range names {
@@ -342,13 +335,8 @@ func (d *Data) locate(s int) (*block, int) {
 	return b, s - b.first
 }
 
-// Slice returns the existing ones of the choices [from, to), or an error without any. Panels and clusters keep their
+// Filter returns the choices for which keep returns true, or an error if there are none. Panels and clusters keep their
 // numbers.
-func (d *Data) Slice(from, to int) (*Data, error) {
-	return d.Filter(func(s int) bool { return s >= from && s < to })
-}
-
-// Filter returns the choices for which keep returns true, or an error if there are none.
 func (d *Data) Filter(keep func(s int) bool) (*Data, error) {
 	return d.reduce(nil, func(s int) float64 { return indicator(keep(s)) })
 }

@@ -147,12 +147,12 @@ func inPanels(t *testing.T, d *Data, u Utility, rng *rand.Rand, draw func() []fl
 		if s%8 == 0 {
 			mnl.Coefficients = draw()
 		}
-		one := fatal.Or(d.Slice(s, s+1))(t)
+		one := fatal.Or(slice(d, s, s+1))(t)
 		drawn := fatal.Or(mnl.simulate(one, rng))(t)
 		c := Case{Panel: s / 8}
 		c.Alternatives, c.Chosen = drawn.Choice(0)
 		for i := range c.Alternatives {
-			c.X = append(c.X, one.Value(0, i, 0), one.Value(0, i, 1))
+			c.X = append(c.X, value(one, 0, i, 0), value(one, 0, i, 1))
 		}
 		fatal.If(t, b.Add(c))
 	}

@@ -184,7 +184,7 @@ func TestIndividuals(t *testing.T) {
 			"[model]\nkind = \"mixed\"\ndraws = 20000\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"" +
 			distribution + "\"\n"
 		spec, all := loadTrips(t, text)
-		d := fatal.Or(all.Slice(0, 12))(t)
+		d := fatal.Or(slice(all, 0, 12))(t)
 		theta := []float64{.1, -.2, .3, -.3, -1, .1, .2, -.1, .6}
 		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: theta}
 		have := fatal.Or(r.Individuals(d))(t)

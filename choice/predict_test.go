@@ -127,7 +127,7 @@ func TestElasticities(t *testing.T) {
 				if i == j {
 					derivative++
 				}
-				want[label[i]][label[j]] += p.Weight * pi * -0.5 * d.Value(s, j, 0) * derivative
+				want[label[i]][label[j]] += p.Weight * pi * -0.5 * value(d, s, j, 0) * derivative
 			}
 		}
 	}
@@ -270,8 +270,8 @@ func TestPublishedPredictions(t *testing.T) {
 	spec := fatal.Or(ReadSpec("camera", []byte(camera)))(t)
 	ctx := context.Background()
 	all := fatal.Or(Load(ctx, realData(t, "camera/camera.csv"), spec, nil))(t)
-	train := fatal.Or(all.Slice(0, 4000))(t)
-	held := fatal.Or(all.Slice(4000, 5312))(t)
+	train := fatal.Or(slice(all, 0, 4000))(t)
+	held := fatal.Or(slice(all, 4000, 5312))(t)
 	fit := fatal.Or(Fit(ctx, spec, train, Options{}))(t)
 	score := fatal.Or(fit.Score(held))(t)
 	if math.Abs(fit.LogLikelihood+4880.832446) > 6e-7 || math.Abs(score.PerChoice+1.238716) > 6e-7 ||

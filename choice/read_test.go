@@ -79,7 +79,7 @@ func describe(d *Data) string {
 				out.WriteString("*")
 			}
 			for v := range d.Variables {
-				fmt.Fprintf(&out, " %v", d.Value(s, i, v))
+				fmt.Fprintf(&out, " %v", value(d, s, i, v))
 			}
 		}
 		if chosen == none {
@@ -578,17 +578,17 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("panel %d is in two blocks", k.panel[0])
 		}
 	}
-	part := fatal.Or(d.Slice(1000, 4321))(t)
+	part := fatal.Or(slice(d, 1000, 4321))(t)
 	if part.Choices != 3321 || part.Rows != 6642 {
 		t.Errorf("%d choices, %d rows", part.Choices, part.Rows)
 	}
 	for s := range part.Choices {
 		_, chosen := part.Choice(s)
-		if want := (s+1000)%3 - 1; chosen != want || part.Value(s, 0, 0) != float64(s+1000) {
-			t.Fatalf("choice %d is %d with %v", s, chosen, part.Value(s, 0, 0))
+		if want := (s+1000)%3 - 1; chosen != want || value(part, s, 0, 0) != float64(s+1000) {
+			t.Fatalf("choice %d is %d with %v", s, chosen, value(part, s, 0, 0))
 		}
 	}
-	expect.Refused(d.Slice(7, 7))(t, "a slice of no choices")
+	expect.Refused(slice(d, 7, 7))(t, "a slice of no choices")
 }
 
 // A missing number is unequal to every number, itself included, and neither larger nor smaller.
@@ -602,4 +602,16 @@ func TestMissingInComparisons(t *testing.T) {
 		}
 		expect.Equal(t, n, choices, filter)
 	}
+}
+
+// slice returns the existing ones of the choices [from, to).
+func slice(d *Data, from, to int) (*Data, error) {
+	return d.Filter(func(s int) bool { return s >= from && s < to })
+}
+
+// value returns variable v for the i-th available alternative of choice s.
+func value(d *Data, s, i, v int) float64 {
+	b, s := d.locate(s)
+	lo, _ := b.span(s)
+	return b.x[v][lo+i]
 }

@@ -93,7 +93,7 @@ func TestFitRefuses(t *testing.T) {
 	spec, d := loadTrips(t, replaceLine(trips, `chosen = "chosen"`, ""))
 	expect.Message(Fit(context.Background(), spec, d, Options{}))(t,
 		"the data do not say what was chosen: set data.chosen")
-	if part, err := d.Slice(0, 3); err != nil || !part.Unobserved {
+	if part, err := slice(d, 0, 3); err != nil || !part.Unobserved {
 		t.Errorf("a part of the data says what was chosen, %v", err)
 	}
 	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: make([]float64, 8)}

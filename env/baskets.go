@@ -127,16 +127,9 @@ func (b Complements) Revenue(x *vitrine.Context, s vitrine.Assortment, u []float
 		for j, v := range b.second(x, s, u, k) {
 			e := portable.Exp(v)
 			sum += e
-			earned += float64(e * price(x, s[j]))
+			earned += float64(e * vitrine.RevenueOf(x.Revenue, s[j]))
 		}
 		total += float64(p[k+1] * earned / sum)
 	}
 	return total
-}
-
-func price(x *vitrine.Context, i int) float64 {
-	if x.Revenue == nil {
-		return 1
-	}
-	return x.Revenue[i]
 }

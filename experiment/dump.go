@@ -127,11 +127,7 @@ func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err er
 		}
 		for i := range r.Utilities {
 			features = append(features, r.Context.Features.RawRowView(i)...)
-			revenue := 1.0
-			if r.Context.Revenue != nil {
-				revenue = r.Context.Revenue[i]
-			}
-			revenues = append(revenues, revenue)
+			revenues = append(revenues, vitrine.RevenueOf(r.Context.Revenue, i))
 		}
 		utilities = append(utilities, r.Utilities...)
 		for i := range r.Exponentials {

@@ -52,11 +52,9 @@ func NetworkShop(n int, rng *rand.Rand) *World {
 			x[s].Set(i, features, float64(2*s-budgets+1)/(budgets-1))
 		}
 	}
-	return budgetShop(x, env.NewFamily(Network(), -networkScale, networkScale, rng).Utilities)
+	network := utility.NewMLP(features+1, []int{3}, utility.Sigmoid)
+	return budgetShop(x, env.NewFamily(network, -networkScale, networkScale, rng).Utilities)
 }
-
-// Network returns the utility family of a [NetworkShop].
-func Network() utility.Model { return utility.NewMLP(features+1, []int{3}, utility.Sigmoid) }
 
 // draws returns a matrix of uniform numbers up to a size.
 func draws(n, d int, size float64, rng *rand.Rand) *mat.Dense {

@@ -98,7 +98,7 @@ func TestModeAgreesWithBFGS(t *testing.T) {
 		start := make([]float64, m.NumParams())
 		m.Init(start, rng)
 		p := fitted(t, l, append([]float64(nil), start...))
-		result, err := optimize.Minimize(l.Problem(), start,
+		result, err := optimize.Minimize(problem(l, nil), start,
 			&optimize.Settings{GradientThreshold: 1e-9}, &optimize.BFGS{})
 		if result == nil {
 			t.Fatal(err)

@@ -53,11 +53,23 @@ func TestLevenbergMarquardtAgreesWithNewton(t *testing.T) {
 	nearAll(t, "w", w, n.Params(), 1e-6)
 
 	// So does gonum's Newton, for either likelihood.
-	for _, p := range []optimize.Problem{l.Problem(), n.Loss().Problem()} {
+	for _, p := range []optimize.Problem{problem(l, l.Fisher), problem(n.Loss(), n.Loss().Hessian)} {
 		found := fatal.Or(
 			optimize.Minimize(p, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-8}, &optimize.Newton{}),
 		)(t)
 		nearAll(t, "gonum's w", found.X, n.Params(), 1e-6)
+	}
+}
+
+// problem is an objective for the methods of gonum's package optimize.
+func problem(l interface {
+	mle.Objective
+	Value(w []float64) float64
+}, hessian func(dst *mat.SymDense, w []float64) *mat.SymDense) optimize.Problem {
+	return optimize.Problem{
+		Func: l.Value,
+		Grad: func(grad, w []float64) { l.Gradient(grad, w) },
+		Hess: func(hess *mat.SymDense, w []float64) { hessian(hess, w) },
 	}
 }
 
@@ -99,7 +111,7 @@ func TestLevenbergMarquardtInAnyUnits(t *testing.T) {
 				near1.Append(x, s, choice)
 				raw.Append(y, s, choice)
 			}
-			best, err := optimize.Minimize(scaled.Problem(), make([]float64, d),
+			best, err := optimize.Minimize(problem(scaled, nil), make([]float64, d),
 				&optimize.Settings{GradientThreshold: 1e-9}, &optimize.BFGS{})
 			if err != nil && best == nil {
 				t.Fatal(err)

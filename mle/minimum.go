@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/optimize"
 )
 
 // Objective is a function to minimise that can compute its gradient.
@@ -36,22 +35,3 @@ type Minimum struct {
 
 // ErrNotFinite reports a likelihood that is not finite at the starting point.
 var ErrNotFinite = errors.New("mle: the likelihood is not finite at the starting point: scale the features")
-
-// Problem returns L, ∇L and, as the Hessian, the Fisher information, for the methods of gonum's package optimize. The
-// functions share the scratch of l.
-func (l *NLL) Problem() optimize.Problem {
-	return optimize.Problem{
-		Func: l.Value,
-		Grad: func(grad, w []float64) { l.Gradient(grad, w) },
-		Hess: func(hess *mat.SymDense, w []float64) { l.Fisher(hess, w) },
-	}
-}
-
-// Problem returns ℓ, ∇ℓ and ∇²ℓ for the methods of gonum's package optimize. The functions share the scratch of l.
-func (l *Affine) Problem() optimize.Problem {
-	return optimize.Problem{
-		Func: l.Value,
-		Grad: func(grad, w []float64) { l.Gradient(grad, w) },
-		Hess: func(hess *mat.SymDense, w []float64) { l.Hessian(hess, w) },
-	}
-}

@@ -86,10 +86,7 @@ func (r *Round) isBounded() bool {
 }
 
 func (r *Round) price(i int) float64 {
-	if r.Context.Revenue == nil {
-		return 1
-	}
-	return r.Context.Revenue[i]
+	return vitrine.RevenueOf(r.Context.Revenue, i)
 }
 
 // propensity returns μ(s), and whether it is known.

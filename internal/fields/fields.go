@@ -97,9 +97,6 @@ func (f *Fields) take(n int) []byte {
 	return taken
 }
 
-// Skip returns the next n bytes of a reader, which share memory with its data, or nil if there are fewer.
-func (f *Fields) Skip(n int) []byte { return f.take(n) }
-
 // Byte encodes a byte.
 func (f *Fields) Byte(v *byte) {
 	if !f.reads {

@@ -116,116 +116,65 @@ func symRankKAVX512(p *float64, w *float64, rows *float64, n int, d int)
 //go:noescape
 func symQuadFormsAVX512(q *float64, p *float64, rows *float64, n int, d int)
 
-// expAVX2 computes a prefix of the n entries, up to the first vector with an
-// entry out of reach, and returns its length.
-//
 //go:noescape
 func expAVX2(dst *float64, x *float64, n int) int
 
-// sigmoidAVX2 computes a prefix of the n entries, up to the first vector with an
-// entry out of reach, and returns its length.
-//
 //go:noescape
 func sigmoidAVX2(dst *float64, x *float64, n int) int
 
-// tanhAVX2 computes a prefix of the n entries, up to the first vector with an
-// entry out of reach, and returns its length.
-//
 //go:noescape
 func tanhAVX2(dst *float64, x *float64, n int) int
 
-// softplusAVX2 computes a prefix of the n entries, up to the first vector with an
-// entry out of reach, and returns its length.
-//
 //go:noescape
 func softplusAVX2(dst *float64, x *float64, n int) int
 
-// sincosAVX2 computes a prefix of the n entries, up to the first vector with an
-// entry out of reach, and returns its length.
-//
 //go:noescape
 func sincosAVX2(sin *float64, cos *float64, x *float64, n int) int
 
-// dotAVX2 returns Σ a_i b_i.
-//
 //go:noescape
 func dotAVX2(a *float64, b *float64, n int) float64
 
-// sumAVX2 returns Σ a_i.
-//
 //go:noescape
 func sumAVX2(a *float64, n int) float64
 
-// axpyAVX2 adds alpha x to dst. n is a multiple of the lanes.
-//
 //go:noescape
 func axpyAVX2(dst *float64, alpha float64, x *float64, n int)
 
-// mulAVX2 multiplies dst by x. n is a multiple of the lanes.
-//
 //go:noescape
 func mulAVX2(dst *float64, x *float64, n int)
 
-// mulComplementAVX2 stores y (1 - y). n is a multiple of the lanes.
-//
 //go:noescape
 func mulComplementAVX2(dst *float64, y *float64, n int)
 
-// addSquaresAVX2 is AddSquares for d ≥ 1 rows of n.
-//
 //go:noescape
 func addSquaresAVX2(dst *float64, x *float64, d int, n int)
 
-// combineAVX2 is Combine for rows of n.
-//
 //go:noescape
 func combineAVX2(dst *float64, c float64, w *float64, stride int, x *float64, d int, n int)
 
-// bilinearAVX2 is Bilinear for the first forms, at most count ≥ 1 of them, where h and d
-// are at least 1 and c begins bias entries after w.
-//
 //go:noescape
 func bilinearAVX2(dst *float64, n int, y *float64, h int, x *float64, d int, w *float64, bias int, stride int, count int)
 
-// mulPairsAVX2 is MulPairs for n and count that fill a vector.
-//
 //go:noescape
 func mulPairsAVX2(dst *float64, stride int, x *float64, n int, pairs *int32, count int)
 
-// columnsAVX2 is Columns for n and d that fill a vector. It asks for the n rows after
-// those of x, which callers often want next.
-//
 //go:noescape
 func columnsAVX2(dst *float64, x *float64, stride int, n int, d int)
 
-// gemvAVX2 stores the products of the first rows of g with w, at most n ≥ 1 of
-// them, in q, which has room for the rows of a tile.
-//
 //go:noescape
 func gemvAVX2(q *float64, rows *float64, w *float64, n int, d int)
 
-// gemvTransAVX2 is GemvTrans.
-//
 //go:noescape
 func gemvTransAVX2(dst *float64, rows *float64, c *float64, n int, d int)
 
-// symMulVecAVX2 adds P g to dst, without the rows of p beyond a multiple of eight.
-//
 //go:noescape
 func symMulVecAVX2(dst *float64, p *float64, rows *float64, d int)
 
-// symRankOneAVX2 is SymRankOne for the rows of p that fill a vector.
-//
 //go:noescape
 func symRankOneAVX2(p *float64, c float64, v *float64, d int)
 
-// symRankKAVX2 is SymRankK for n ≥ 1 and the rows of p up to a multiple of eight.
-//
 //go:noescape
 func symRankKAVX2(p *float64, w *float64, rows *float64, n int, d int)
 
-// symQuadFormsAVX2 stores the forms of the first rows of g, at most n ≥ 1 of them, in
-// q, which has room for the rows of a tile.
-//
 //go:noescape
 func symQuadFormsAVX2(q *float64, p *float64, rows *float64, n int, d int)

@@ -27,11 +27,13 @@ func (m machine) wide() bool { return m.lanes == 8 }
 // bytes returns the size of a vector.
 func (m machine) bytes() int { return 8 * m.lanes }
 
-// text begins a function of the package.
+// text begins a function of the package. The doc comment is the first machine's, for both.
 func (m machine) text(name, signature, doc string) {
 	TEXT(name+m.name, NOSPLIT, "func"+signature)
 	Pragma("noescape")
-	Doc(strings.Split(name+m.name+" "+doc, "\n")...)
+	if m.wide() {
+		Doc(strings.Split(name+m.name+" "+doc, "\n")...)
+	}
 }
 
 // ret ends a function.
