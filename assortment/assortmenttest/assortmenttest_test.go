@@ -98,13 +98,13 @@ func TestWrongFamiliesAreFound(t *testing.T) {
 		check func() error
 	}{
 		{"leaves room for one more", func() error {
-			return checkMaxGain(maxGain((k - 1).MaxGain), items)
+			return each[vitrine.Constraint](items, maxGain((k - 1).MaxGain), checkMaxGain)
 		}},
 		{"shows one too many", func() error {
-			return checkMaxGain(maxGain((k + 1).MaxGain), items)
+			return each[vitrine.Constraint](items, maxGain((k + 1).MaxGain), checkMaxGain)
 		}},
 		{"takes gains of 0", func() error {
-			return checkMaxGain(maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+			return each[vitrine.Constraint](items, maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 				raised := slices.Clone(gain)
 				for i := range raised {
 					if raised[i] == 0 {
@@ -112,94 +112,94 @@ func TestWrongFamiliesAreFound(t *testing.T) {
 					}
 				}
 				return k.MaxGain(dst, raised)
-			}), items)
+			}), checkMaxGain)
 		}},
 		{"forgets the order of items", func() error {
-			return checkMaxGain(maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+			return each[vitrine.Constraint](items, maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 				s := k.MaxGain(dst, gain)
 				slices.Reverse(s)
 				return s
-			}), items)
+			}), checkMaxGain)
 		}},
 		{"uses the gains as scratch", func() error {
-			return checkArguments(maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+			return each[vitrine.Constraint](items, maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 				s := k.MaxGain(dst, gain)
 				slices.Sort(gain)
 				return s
-			}), items)
+			}), checkArguments)
 		}},
 		{"ignores the destination", func() error {
-			return checkDestination(maxGain(func(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
+			return each[vitrine.Constraint](items, maxGain(func(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
 				return k.MaxGain(nil, gain)
-			}), items)
+			}), checkDestination)
 		}},
 		{"keeps what the destination held", func() error {
-			return checkDestination(maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+			return each[vitrine.Constraint](items, maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 				if len(dst) > 0 && len(gain) > 3 {
 					return dst[:1]
 				}
 				return k.MaxGain(dst, gain)
-			}), items)
+			}), checkDestination)
 		}},
 		{"returns its own storage", func() error {
-			return checkDestination(maxGain(func(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
+			return each[vitrine.Constraint](items, maxGain(func(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
 				return k.MaxGain(shared, gain)
-			}), items)
+			}), checkDestination)
 		}},
 		{"allocates", func() error {
-			return checkAllocations(maxGain(func(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
+			return each[vitrine.Constraint](items, maxGain(func(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
 				return k.MaxGain(nil, gain)
-			}), items)
+			}), checkAllocations)
 		}},
 		{"promises to be stable and is not", func() error {
-			return checkStability(maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+			return each[vitrine.Constraint](items, maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 				if len(gain) > 0 && slices.Min(gain) < 0 {
 					gain = gain[1:]
 				}
 				return k.MaxGain(dst, gain)
-			}), items)
+			}), checkStability)
 		}},
 		{"promises to be stable, so that bounds mislead", func() error {
-			return checkBounds(maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+			return each[vitrine.Constraint](items, maxGain(func(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 				sum := 0.0
 				for _, g := range gain {
 					sum += g
 				}
 				return (k - assortment.AtMost(int(math.Abs(sum))%2)).MaxGain(dst, gain)
-			}), items)
+			}), checkBounds)
 		}},
 		{"embeds AtMost and narrows half of it", func() error {
-			return checkMaximize(narrowed{k}, items)
+			return each[vitrine.Constraint](items, narrowed{k}, checkMaximize)
 		}},
 		{"draws the size uniformly", func() error {
-			return checkSample(sample(func(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
+			return each[assortment.Sampler](items[1:], sample(func(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
 				size := 1 + rng.IntN(min(3, n))
 				for {
 					if s := k.Sample(dst, n, rng); len(s) == size {
 						return s
 					}
 				}
-			}), items[1:])
+			}), checkSample)
 		}},
 		{"draws the empty set", func() error {
-			return checkSample(sample(func(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
+			return each[assortment.Sampler](items[1:], sample(func(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
 				if rng.IntN(100) == 0 {
 					return dst[:0]
 				}
 				return k.Sample(dst, n, rng)
-			}), items[1:])
+			}), checkSample)
 		}},
 		{"draws from elsewhere than rng", func() error {
 			elsewhere := rand.New(rand.NewPCG(1, 2))
-			return checkSample(sample(func(dst vitrine.Assortment, n int, _ *rand.Rand) vitrine.Assortment {
+			return each[assortment.Sampler](items, sample(func(dst vitrine.Assortment, n int, _ *rand.Rand) vitrine.Assortment {
 				return k.Sample(dst, n, elsewhere)
-			}), items)
+			}), checkSample)
 		}},
 		{"counts the empty set", func() error {
-			return checkSample(family{AtMost: k, propensity: func(n int) float64 {
+			return each[assortment.Sampler](items, family{AtMost: k, propensity: func(n int) float64 {
 				p := k.Propensity(n)
 				return p / (1 + p)
-			}}, items)
+			}}, checkSample)
 		}},
 	} {
 		if err := test.check(); err == nil {

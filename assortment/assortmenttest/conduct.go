@@ -14,62 +14,48 @@ import (
 )
 
 // checkArguments requires the oracle to leave its arguments unchanged.
-func checkArguments(c vitrine.Constraint, items []int) error {
-	for _, n := range items {
-		err := gains(n, 20, func(gain []float64) error {
-			kept := slices.Clone(gain)
-			s := c.MaxGain(nil, gain)
-			if !slices.Equal(gain, kept) {
-				return fmt.Errorf("the gains %v become %v in MaxGain", kept, gain)
-			}
-			set := slices.Clone(s)
-			c.Contains(s)
-			if !slices.Equal(s, set) {
-				return fmt.Errorf("the assortment %v becomes %v in Contains", set, s)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+func checkArguments(c vitrine.Constraint, n int) error {
+	return gains(n, 20, func(gain []float64) error {
+		kept := slices.Clone(gain)
+		s := c.MaxGain(nil, gain)
+		if !slices.Equal(gain, kept) {
+			return fmt.Errorf("the gains %v become %v in MaxGain", kept, gain)
 		}
-	}
-	return nil
+		set := slices.Clone(s)
+		c.Contains(s)
+		if !slices.Equal(s, set) {
+			return fmt.Errorf("the assortment %v becomes %v in Contains", set, s)
+		}
+		return nil
+	})
 }
 
 // checkDestination requires the oracle to answer in dst's storage, independent of the old content of dst.
-func checkDestination(c vitrine.Constraint, items []int) error {
-	for _, n := range items {
-		err := gains(n, 20, func(gain []float64) error {
-			want := c.MaxGain(nil, gain)
-			dst := make(vitrine.Assortment, n)
-			for i := range dst {
-				dst[i] = -1
-			}
-			got := c.MaxGain(dst, gain)
-			if !slices.Equal(got, want) {
-				return fmt.Errorf("gains %v: MaxGain returns %v without a destination, %v with one", gain, want, got)
-			}
-			if len(got) > 0 && &got[0] != &dst[0] {
-				return fmt.Errorf("for N = %d: MaxGain does not use a destination that suffices", n)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+func checkDestination(c vitrine.Constraint, n int) error {
+	return gains(n, 20, func(gain []float64) error {
+		want := c.MaxGain(nil, gain)
+		dst := make(vitrine.Assortment, n)
+		for i := range dst {
+			dst[i] = -1
 		}
-	}
-	return nil
+		got := c.MaxGain(dst, gain)
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("gains %v: MaxGain returns %v without a destination, %v with one", gain, want, got)
+		}
+		if len(got) > 0 && &got[0] != &dst[0] {
+			return fmt.Errorf("for N = %d: MaxGain does not use a destination that suffices", n)
+		}
+		return nil
+	})
 }
 
 // checkConcurrency compares concurrent calls with the same calls made one at a time. The race detector sees more.
-func checkConcurrency(c vitrine.Constraint, items []int) error {
+func checkConcurrency(c vitrine.Constraint, n int) error {
 	answers := func() (all []vitrine.Assortment) {
-		for _, n := range items {
-			gains(n, 20, func(gain []float64) error {
-				all = append(all, slices.Clone(c.MaxGain(nil, gain)))
-				return nil
-			})
-		}
+		gains(n, 20, func(gain []float64) error {
+			all = append(all, slices.Clone(c.MaxGain(nil, gain)))
+			return nil
+		})
 		return all
 	}
 	want := answers()
@@ -91,8 +77,7 @@ func checkConcurrency(c vitrine.Constraint, items []int) error {
 // checkAllocations requires Maximize not to allocate with a destination, and to allocate only the answer without one.
 // One such call in many is enough, because the garbage collector and the race detector may empty the scratch pools at
 // any time.
-func checkAllocations(c vitrine.Constraint, items []int) error {
-	n := slices.Max(items)
+func checkAllocations(c vitrine.Constraint, n int) error {
 	rng := rand.New(rand.NewPCG(1, 1))
 	u, r := make([]float64, n), make([]float64, n)
 	for i := range u {

@@ -21,65 +21,54 @@ func checkMember(c vitrine.Constraint, s vitrine.Assortment, n int) error {
 }
 
 // checkMaxGain requires the oracle to find the largest sum without unnecessary items of gain 0 or less.
-func checkMaxGain(c vitrine.Constraint, items []int) error {
-	for _, n := range items {
-		compare := rivals(c, n)
-		err := gains(n, 300, func(gain []float64) error {
-			sum := func(s vitrine.Assortment) (v, size float64) {
-				for _, i := range s {
-					v += gain[i]
-					size += math.Abs(gain[i])
-				}
-				return v, size
+func checkMaxGain(c vitrine.Constraint, n int) error {
+	compare := rivals(c, n)
+	return gains(n, 300, func(gain []float64) error {
+		sum := func(s vitrine.Assortment) (v, size float64) {
+			for _, i := range s {
+				v += gain[i]
+				size += math.Abs(gain[i])
 			}
-			got := c.MaxGain(nil, gain)
-			if err := checkMember(c, got, n); err != nil {
-				return fmt.Errorf("gains %v: answer %v: %w", gain, got, err)
-			}
-			mine, size := sum(got)
-			for _, s := range compare(got) {
-				// The rounding error of a sum is relative to the sizes of its terms.
-				if v, theirs := sum(s); v > mine+1e-14*max(size, theirs) {
-					return fmt.Errorf("gains %v: %v gains %v, but %v gains %v", gain, got, mine, s, v)
-				}
-			}
-			for at, i := range got {
-				if gain[i] <= 0 && c.Contains(slices.Delete(slices.Clone(got), at, at+1)) {
-					return fmt.Errorf("gains %v: %v has item %d without need", gain, got, i)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+			return v, size
 		}
-	}
-	return nil
+		got := c.MaxGain(nil, gain)
+		if err := checkMember(c, got, n); err != nil {
+			return fmt.Errorf("gains %v: answer %v: %w", gain, got, err)
+		}
+		mine, size := sum(got)
+		for _, s := range compare(got) {
+			// The rounding error of a sum is relative to the sizes of its terms.
+			if v, theirs := sum(s); v > mine+1e-14*max(size, theirs) {
+				return fmt.Errorf("gains %v: %v gains %v, but %v gains %v", gain, got, mine, s, v)
+			}
+		}
+		for at, i := range got {
+			if gain[i] <= 0 && c.Contains(slices.Delete(slices.Clone(got), at, at+1)) {
+				return fmt.Errorf("gains %v: %v has item %d without need", gain, got, i)
+			}
+		}
+		return nil
+	})
 }
 
 // checkMaximize requires the largest expected revenue up to a relative error of 1e-13, some hundred roundings, and a
 // value equal bit for bit to vitrine.ExpectedRevenue. For families that require items, it avoids utilities further
 // apart than assortment.Maximize supports.
-func checkMaximize(c vitrine.Constraint, items []int) (err error) {
-	for _, n := range items {
-		trials := 20
-		if n > maxEnumerated {
-			trials = 2
-		}
-		compare := rivals(c, n)
-		demanding := !c.Contains(nil)
-		Instances(n, trials, func(name string, u, r []float64) {
-			if demanding && spread(u) > 400 {
-				return
-			}
-			if err == nil {
-				err = checkOptimum(c, u, r, compare)
-				if err != nil {
-					err = fmt.Errorf("%s: %w", name, err)
-				}
-			}
-		})
+func checkMaximize(c vitrine.Constraint, n int) (err error) {
+	trials := 20
+	if n > maxEnumerated {
+		trials = 2
 	}
+	compare := rivals(c, n)
+	demanding := !c.Contains(nil)
+	Instances(n, trials, func(name string, u, r []float64) {
+		if err != nil || demanding && spread(u) > 400 {
+			return
+		}
+		if err = checkOptimum(c, u, r, compare); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+	})
 	return err
 }
 

@@ -11,54 +11,46 @@ import (
 )
 
 // checkStability lowers the gains of items outside an answer, which must not change the answer.
-func checkStability(c vitrine.Constraint, items []int) error {
-	for _, n := range items {
-		trial := uint64(0)
-		err := gains(n, 200, func(gain []float64) error {
-			trial++
-			rng := rand.New(rand.NewPCG(uint64(n), trial))
-			for i := range gain { // close and equal gains, of items in any order
-				if rng.IntN(3) == 0 {
-					gain[i] = gain[rng.IntN(n)] + oneOf(rng, 0, 1e-17, 1e-9)
-				}
+func checkStability(c vitrine.Constraint, n int) error {
+	trial := uint64(0)
+	return gains(n, 200, func(gain []float64) error {
+		trial++
+		rng := rand.New(rand.NewPCG(uint64(n), trial))
+		for i := range gain { // close and equal gains, of items in any order
+			if rng.IntN(3) == 0 {
+				gain[i] = gain[rng.IntN(n)] + oneOf(rng, 0, 1e-17, 1e-9)
 			}
-			s := slices.Clone(c.MaxGain(nil, gain))
-			lower := slices.Clone(gain)
-			for i := range lower {
-				if !slices.Contains(s, i) && rng.IntN(2) == 0 {
-					lower[i] = min(lower[i],
-						oneOf(rng, 0, -1, gain[i]*rng.Float64(), math.Nextafter(gain[i], math.Inf(-1)), -1e300))
-				}
-			}
-			if got := c.MaxGain(nil, lower); !slices.Equal(got, s) {
-				return fmt.Errorf("MaxGain is %v of the gains %v, but %v where gains of others are less, %v",
-					s, gain, got, lower)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
-	}
-	return nil
+		s := slices.Clone(c.MaxGain(nil, gain))
+		lower := slices.Clone(gain)
+		for i := range lower {
+			if !slices.Contains(s, i) && rng.IntN(2) == 0 {
+				lower[i] = min(lower[i],
+					oneOf(rng, 0, -1, gain[i]*rng.Float64(), math.Nextafter(gain[i], math.Inf(-1)), -1e300))
+			}
+		}
+		if got := c.MaxGain(nil, lower); !slices.Equal(got, s) {
+			return fmt.Errorf("MaxGain is %v of the gains %v, but %v where gains of others are less, %v",
+				s, gain, got, lower)
+		}
+		return nil
+	})
 }
 
 // checkBounds compares [assortment.MaximizeBounds] with Maximize for utilities inside the bounds.
-func checkBounds(c vitrine.Constraint, items []int) (err error) {
-	rng := rand.New(rand.NewPCG(9, 9))
-	for _, n := range items {
-		Instances(n, 6, func(name string, u, r []float64) {
-			if err != nil {
-				return
-			}
-			want, value := assortment.Maximize(nil, c, u, r)
-			b := Bounds(u, rng)
-			got, bounded := assortment.MaximizeBounds(nil, c, b, r)
-			if !slices.Equal(got, want) || math.Float64bits(bounded) != math.Float64bits(value) {
-				err = fmt.Errorf("%s: %v and %v within bounds, %v and %v by Maximize", name, got, bounded, want, value)
-			}
-		})
-	}
+func checkBounds(c vitrine.Constraint, n int) (err error) {
+	rng := rand.New(rand.NewPCG(uint64(n), 9))
+	Instances(n, 6, func(name string, u, r []float64) {
+		if err != nil {
+			return
+		}
+		want, value := assortment.Maximize(nil, c, u, r)
+		b := Bounds(u, rng)
+		got, bounded := assortment.MaximizeBounds(nil, c, b, r)
+		if !slices.Equal(got, want) || math.Float64bits(bounded) != math.Float64bits(value) {
+			err = fmt.Errorf("%s: %v and %v within bounds, %v and %v by Maximize", name, got, bounded, want, value)
+		}
+	})
 	return err
 }
 
