@@ -231,26 +231,21 @@ func parameters(s settings.Section, isLeaf func(map[string]any) bool) []paramete
 
 // loadSpace lists the settings: first the grid points, then the random ones.
 func (t *Tuning) loadSpace(root settings.Section) error {
-	grid, hasGrid, err := root.Table("grid")
-	if err != nil {
-		return err
+	found := false
+	for _, space := range []struct {
+		key  string
+		load func(settings.Section) error
+	}{{"grid", t.loadGrid}, {"random", t.loadRandom}} {
+		table, ok, err := root.Table(space.key)
+		if err == nil && ok {
+			found, err = true, space.load(table)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	random, hasRandom, err := root.Table("random")
-	if err != nil {
-		return err
-	}
-	if !hasGrid && !hasRandom {
+	if !found {
 		return root.Errorf("", "there is nothing to search: give it a [grid] or a [random] of the policy's parameters")
-	}
-	if hasGrid {
-		if err := t.loadGrid(grid); err != nil {
-			return err
-		}
-	}
-	if hasRandom {
-		if err := t.loadRandom(random); err != nil {
-			return err
-		}
 	}
 	return nil
 }

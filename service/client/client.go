@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/api"
 )
@@ -322,14 +323,9 @@ func Prepare(r *api.Request) (*Prepared, error) {
 
 // body returns the request with a decision id.
 func (p *Prepared) body(id string) payload {
-	head := `{"decision_id":` + quote(id)
-	if len(p.rest) > 1 { // more than a brace
-		head += ","
+	head, _ := jsontext.AppendQuote([]byte(`{"decision_id":`), id) // it replaces invalid UTF-8, which the service refuses
+	if len(p.rest) > 1 {                                           // more than a brace
+		head = append(head, ',')
 	}
 	return payload{mediaType: asJSON, head: head, rest: p.rest}
-}
-
-func quote(s string) string {
-	text, _ := json.Marshal(s) // a string always encodes
-	return string(text)
 }

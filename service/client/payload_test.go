@@ -1,26 +1,12 @@
 package client
 
 import (
-	"bytes"
 	"io"
 	"testing"
-	"testing/iotest"
 
-	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
-
-func TestPayload(t *testing.T) {
-	for _, p := range []payload{{}, {head: "head"}, {rest: []byte("rest")}, {head: "head", rest: []byte("rest")}} {
-		want := []byte(p.head + string(p.rest))
-		expect.Error(t, iotest.TestReader(p.open(), want), nil)
-		var b bytes.Buffer
-		if n, err := io.Copy(&b, p.open()); err != nil || n != int64(len(want)) || b.String() != string(want) {
-			t.Errorf("%q, %d, %v, want %q", b.String(), n, err, want)
-		}
-	}
-}
 
 // A request with only an id, which decides among all items of a catalogue, is JSON too.
 func TestEmptyRequest(t *testing.T) {

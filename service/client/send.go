@@ -35,42 +35,12 @@ const (
 
 // payload is a body in two parts.
 type payload struct {
-	mediaType string // "" if there is no body
-	head      string
-	rest      []byte // shared between requests
-	match     string // the ETag that must match, or ""
+	mediaType  string // "" if there is no body
+	head, rest []byte // shared between attempts
+	match      string // the ETag that must match, or ""
 }
 
-func (p payload) open() io.ReadCloser { return &p }
-
-// Read implements io.Reader.
-func (p *payload) Read(b []byte) (int, error) {
-	n := copy(b, p.head)
-	p.head = p.head[n:]
-	if n == 0 {
-		n = copy(b, p.rest)
-		p.rest = p.rest[n:]
-	}
-	if n == 0 && len(b) > 0 {
-		return 0, io.EOF
-	}
-	return n, nil
-}
-
-// WriteTo implements io.WriterTo, which saves a buffer.
-func (p *payload) WriteTo(w io.Writer) (int64, error) {
-	n, err := io.WriteString(w, p.head)
-	p.head = p.head[n:]
-	if err != nil {
-		return int64(n), err
-	}
-	m, err := w.Write(p.rest)
-	p.rest = p.rest[m:]
-	return int64(n + m), err
-}
-
-// Close implements io.Closer.
-func (*payload) Close() error { return nil }
+func (p payload) open() io.ReadCloser { return io.NopCloser(&net.Buffers{p.head, p.rest}) }
 
 // answer is an answer and the number of attempts that it took.
 type answer struct {
