@@ -12,15 +12,16 @@ import (
 	"strconv"
 	"strings"
 
+	"vitrine/internal/flock"
 	"vitrine/internal/replace"
 )
 
 // File is a file of API keys. Changes keep everything else in the file, including comments.
 type File struct {
-	path   string
-	text   string
-	keys   []Key
-	unlock func() error // of a file opened by EditFile
+	path string
+	text string
+	keys []Key
+	lock *flock.Lock // of a file opened by EditFile
 }
 
 // Errors of [File.Add], [File.Find] and [File.Remove].
@@ -51,20 +52,20 @@ func ReadFile(path string) (*File, error) {
 // EditFile is ReadFile for changes: until Close, other calls of EditFile for the file wait. It
 // locks the directory of the file, which must exist.
 func EditFile(path string) (*File, error) {
-	unlock, err := lockDir(filepath.Dir(behind(path)))
+	lock, err := flock.Take(filepath.Dir(behind(path)), os.O_RDONLY, flock.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	f, err := ReadFile(path)
 	if err != nil {
-		return nil, errors.Join(err, unlock())
+		return nil, errors.Join(err, lock.Release())
 	}
-	f.unlock = unlock
+	f.lock = lock
 	return f, nil
 }
 
 // Close releases the lock of a file opened by [EditFile].
-func (f *File) Close() error { return f.unlock() }
+func (f *File) Close() error { return f.lock.Release() }
 
 // Keys returns the keys in the order of the file.
 func (f *File) Keys() []Key { return f.keys }

@@ -24,6 +24,7 @@ import (
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 
+	"vitrine/internal/flock"
 	"vitrine/internal/replace"
 	"vitrine/service/eventlog"
 )
@@ -48,8 +49,8 @@ type Options struct {
 // Store is an eventlog.Store in a directory.
 type Store struct {
 	options Options
-	vfs     types.VFS // of the segments
-	lock    *fileLock // the writer's lock; a reader's lock against removals
+	vfs     types.VFS   // of the segments
+	lock    *flock.Lock // the writer's lock; a reader's lock against removals
 	mark    *mark
 	filer   *segment.Filer
 	files   files

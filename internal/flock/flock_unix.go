@@ -1,6 +1,7 @@
 //go:build unix
 
-// Package flock locks files and directories. The operating system releases a lock when its process ends.
+// Package flock locks files and directories. The operating system releases a lock when its process ends. Systems other
+// than Unix have no locks: there Take returns nil.
 package flock
 
 import (

@@ -1,5 +1,3 @@
-//go:build unix
-
 package filelog
 
 import (
@@ -7,19 +5,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"vitrine/internal/flock"
 	"vitrine/service/eventlog"
 )
 
-// fileLock is a lock on a file or a directory; nil holds no lock.
-type fileLock = flock.Lock
-
 // lockDir reserves a directory for one writer.
-func lockDir(dir string) (*fileLock, error) {
+func lockDir(dir string) (*flock.Lock, error) {
 	l, err := flock.Take(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, flock.TryExclusive)
-	if errors.Is(err, flock.ErrTaken) {
+	switch {
+	case errors.Is(err, flock.ErrTaken):
 		return nil, fmt.Errorf("filelog: %s is open in another process, such as a service: stop it first", dir)
+	case err == nil && l == nil:
+		return nil, fmt.Errorf("filelog: a log in a directory needs a file lock, which %s lacks: give the URL of a server",
+			runtime.GOOS)
 	}
 	return l, err
 }
@@ -35,10 +35,10 @@ func Hold(dir string) (release func() error, err error) {
 }
 
 // hold locks out the removal of entries, after waiting for a running one.
-func hold(dir string) (*fileLock, error) { return flock.Take(dir, os.O_RDONLY, flock.Shared) }
+func hold(dir string) (*flock.Lock, error) { return flock.Take(dir, os.O_RDONLY, flock.Shared) }
 
 // noHolds locks out calls to hold.
-func noHolds(dir string) (*fileLock, error) {
+func noHolds(dir string) (*flock.Lock, error) {
 	l, err := flock.Take(dir, os.O_RDONLY, flock.TryExclusive)
 	if errors.Is(err, flock.ErrTaken) {
 		return nil, fmt.Errorf("%w: of %s", eventlog.ErrHeld, dir)
