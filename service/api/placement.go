@@ -7,7 +7,7 @@ import "time"
 type Placement struct {
 	MaxSize           int             `json:"max_size" minimum:"1" maximum:"1000" doc:"K, the max number of items that are shown"`
 	MinSize           int             `json:"min_size,omitzero" minimum:"0" maximum:"1000" doc:"the min number of items to show, even if fewer would earn more; with max_size as min_size every page is full. A page with too few candidates shows as many as the rules allow. It cannot be combined with a capacity"`
-	MaxItems          int             `json:"max_request_items,omitzero" minimum:"1" maximum:"1000000" doc:"the max number of items of a request; 1000 if left out"`
+	MaxItems          int             `json:"max_request_items,omitzero" minimum:"1" maximum:"1000000" doc:"the max number of items that a request may bring, and of ids in its lists; 1000 if left out. It does not limit the catalogue"`
 	Features          []Feature       `json:"features" minItems:"1" doc:"what is known about items and shoppers"`
 	Include           []string        `json:"include,omitempty" doc:"pinned items: ids that every page shows while they are candidates, in this order of importance. A request that excludes one, or that has slots, is not bound by it, and pins that do not go together with the other rules are left out, the last ones first; at most max_size"`
 	Exclude           []string        `json:"exclude,omitempty" doc:"ids of items that no page shows, whatever a request includes; at most 1000"`

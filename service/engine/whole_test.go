@@ -33,7 +33,7 @@ func TestSizeOfDecisions(t *testing.T) {
 			some = append(some, items[i].ID)
 		}
 	}
-	for _, mode := range []string{`"mode":"explore","explore":"swaps"`, `"mode":"learn"`} {
+	for _, mode := range []string{`"mode":"explore","explore":"swaps"`, `"mode":"learn"`, `"mode":"learn","log_items":"all"`} {
 		store := new(memlog.Store)
 		e := opened(t, engine.Options{Store: store})
 		put(t, e, "home", `{"max_size":4,"max_request_items":300,"policy":{"name":"ucb-mnl"},`+mode+`,"features":[`+strings.Join(features, ",")+`]}`)
@@ -49,7 +49,8 @@ func TestSizeOfDecisions(t *testing.T) {
 			}
 			c, err := e.Config("home")
 			fatal.If(t, err)
-			if bound, item := c.LogBytes(); len(entry) > bound || bound > len(entry)*3/2 || item < 52*8 ||
+			bound, item, bits := c.LogBytes()
+			if bound += bits * len(items) / 8; len(entry) > bound || bound > len(entry)*3/2 || item < 52*8 ||
 				item > 52*9 || !strings.Contains(strings.Join(c.Answer().Notes, "\n"), "takes up to about 2.") {
 				t.Errorf("%s: a decision among %s takes %d bytes, and the placement says at most %d, and %d an item: %q", mode, name, len(entry), bound, item, c.Answer().Notes)
 			}

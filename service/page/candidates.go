@@ -64,7 +64,7 @@ func (v *View) CatalogueSize(r *api.Request) int64 {
 	}
 	n := len(r.Candidates)
 	if r.Candidates == nil {
-		n = min(v.Catalogue.Head().Items, v.Config.MaxItems)
+		n = v.Catalogue.Head().Items
 	}
 	const constant = 32 // the slot, the revenue and the utility
 	return int64(n) * int64(8*v.Config.Schema().Width()+constant)
@@ -184,30 +184,25 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	if !s.All {
 		d.selected = s.Slots
 	}
-	if err := r.checkLength(v.Config.MaxItems); err != nil {
-		return err
+	if r.len() == 0 {
+		return r.noCandidates()
 	}
 	r.addRevenues(d)
 	return nil
 }
 
-// checkLength reports that there are no candidates, or more than maxItems.
-func (r *Request) checkLength(maxItems int) error {
+// noCandidates returns an error that says why the request has no candidates.
+func (r *Request) noCandidates() error {
 	s := &r.stock
-	switch n := r.len(); {
-	case n > maxItems:
-		return api.Fieldf("/candidates", "%d items are candidates, the placement decides among at most %d: name "+
-			"fewer, set a filter, or raise its max_request_items", n, maxItems)
-	case n == 0 && s.Missing > 0 && (r.Filter == "" || s.Missing == len(r.Candidates)):
+	switch {
+	case s.Missing > 0 && (r.Filter == "" || s.Missing == len(r.Candidates)):
 		return s.missing(r.Candidates)
-	case n == 0 && r.Filter != "":
+	case r.Filter != "":
 		return api.Fieldf("/filter", "no item that is available satisfies it")
-	case n == 0 && r.Candidates != nil:
+	case r.Candidates != nil:
 		return api.Fieldf("/candidates", "must have at least one id")
-	case n == 0:
-		return api.Fieldf("/items", "none is given, and no item of the catalogue is available now")
 	}
-	return nil
+	return api.Fieldf("/items", "none is given, and no item of the catalogue is available now")
 }
 
 // replace drops the catalogue's items for which the request has items of the same id.

@@ -142,7 +142,7 @@ func TestNothingToShow(t *testing.T) {
 		{[]bool{true}, `{"candidates":["none"],"filter":"price < 5"}`, "#/candidates/0", "is unknown to the catalogue"},
 		{[]bool{true, false}, `{"include":["i1"]}`, "#/include/0", "may not be shown now"},
 		{[]bool{true}, `{"include":["none"]}`, "#/include/0", "is not in the catalogue"},
-		{[]bool{true, true, true}, `{}`, "#/candidates", "or raise its max_request_items"},
+		{[]bool{true, true, true}, `{"candidates":["i0","i1","i2"]}`, "#/candidates", "has more than 2 elements"},
 	} {
 		for i, is := range c.available {
 			s.want(200, "PUT", "/v1/placements/shop/items", fmt.Sprintf(item, fmt.Sprint("i", i), is))
@@ -151,6 +151,9 @@ func TestNothingToShow(t *testing.T) {
 		if !strings.Contains(a.body, `"`+c.field+`"`) || !strings.Contains(a.body, c.says) {
 			t.Errorf("%s among %v: %s, want %s", c.body, c.available, a.body, c.says)
 		}
+	}
+	for _, body := range []string{`{}`, `{"filter":"price < 10"}`, `{"items":[{"id":"own","features":{"price":9}}],"filter":"price < 10"}`} {
+		s.want(201, "POST", "/v1/placements/shop/decisions", body) // the catalogue may be larger than a request
 	}
 	s.want(200, "DELETE", "/v1/placements/shop/items", `{"ids":["i0","i1","i2"]}`)
 	s.want(201, "POST", "/v1/placements/shop/decisions", // as with an item left that is not available

@@ -16,7 +16,7 @@ import (
 )
 
 // Limits limits requests. 0 stands for the default in parentheses. A placement's max_request_items limits the
-// items of a request.
+// items that a request brings.
 type Limits struct {
 	Body        int64         // bytes of a body (4 MiB)
 	Concurrent  int           // requests in progress (256)

@@ -25,6 +25,7 @@ import (
 
 	"vitrine"
 	"vitrine/bandit/policy"
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"
@@ -134,12 +135,14 @@ func (c *Config) Answer() api.Placement {
 				k.Collisions))
 		}
 	}
-	decision, item := c.LogBytes()
-	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %d items shown", size(decision),
+	decision, item, bits := c.LogBytes()
+	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %d items shown, and ", size(decision),
 		c.MaxSize)
 	if c.LogItems == "all" {
-		note += fmt.Sprintf(" and which items of the catalogue were candidates, and %s more for each item that a "+
-			"request brings", size(item))
+		note += fmt.Sprintf("%s for each item that a request brings. A choice among some items of the catalogue takes "+
+			"%s for each of the catalogue's", size(item), hint.Count(bits, "bit"))
+	} else {
+		note += "at most 2 kB for which items of the catalogue were candidates"
 	}
 	p.Notes = append(p.Notes, note)
 	return p

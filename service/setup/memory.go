@@ -42,7 +42,7 @@ func (c *Config) ShopperBytes() int {
 func (c *Config) maxRecord() int {
 	rows := c.MaxSize
 	if c.LogItems == "all" {
-		rows = c.MaxItems
+		rows += c.MaxItems // and those shown may come from the catalogue
 	}
 	return MaxRecordBytes + RoundBytes(min(rows*(c.schema.Width()+1), eventlog.MaxBatch/8), c.MaxSize)
 }
@@ -54,9 +54,9 @@ func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
 // RoundBytes returns the bytes of a round while it waits for the learner.
 func RoundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }
 
-// LogBytes bounds a decision's bytes in the log, for ids of 16 bytes and a request without rules, and the additional
-// bytes of each item that a request brings if all candidates are recorded.
-func (c *Config) LogBytes() (decision, item int) {
+// LogBytes bounds a decision's bytes in the log, for ids of 16 bytes and a request without rules. If all candidates are
+// recorded, each item that a request brings adds the bytes item, and each item of the catalogue the given bits.
+func (c *Config) LogBytes() (decision, item, bits int) {
 	const (
 		fixed = 160        // the decision's id, the hash of its request, the propensity and the lengths
 		id    = 16 + 1 + 1 // with its length and its place
@@ -65,13 +65,11 @@ func (c *Config) LogBytes() (decision, item int) {
 	d := c.schema.Width()
 	item = (d+7)/8 + float*d + id + float // with the revenue
 	decision = fixed + c.MaxSize*(item+float)
-	switch candidates := c.MaxItems / 8; {
-	case c.LogItems != "all":
-		decision += min(candidates, 2<<10)
-	case c.Explore == api.BySwaps: // and which of them may be in which slot
-		decision += candidates * (1 + c.MaxSize)
-	default:
-		decision += candidates
+	if c.LogItems == "all" {
+		if bits = 1; c.Explore == api.BySwaps { // and which of them may be in which slot
+			bits += c.MaxSize
+		}
+		item += (bits + 7) / 8
 	}
-	return decision, item
+	return decision, item, bits
 }

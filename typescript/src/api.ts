@@ -1029,7 +1029,7 @@ export interface Placement {
   limits?: readonly Limit[];
   /** Which items' features the log keeps and the learner sees: shown is the items shown, all is every item that the request brings, too; of the catalogue's items that were not shown the log keeps the ids, from which exports compute the features; if left out, all in the mode explore and shown in the others. */
   log_items?: "shown" | "all";
-  /** The max number of items of a request; 1000 if left out. */
+  /** The max number of items that a request may bring, and of ids in its lists; 1000 if left out. It does not limit the catalogue. */
   max_request_items?: number;
   /** K, the max number of items that are shown. */
   max_size: number;

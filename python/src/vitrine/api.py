@@ -1038,7 +1038,7 @@ class Placement(TypedDict):
     log_items: NotRequired[Literal["shown", "all"]]
     """Which items' features the log keeps and the learner sees: shown is the items shown, all is every item that the request brings, too; of the catalogue's items that were not shown the log keeps the ids, from which exports compute the features; if left out, all in the mode explore and shown in the others."""
     max_request_items: NotRequired[int]
-    """The max number of items of a request; 1000 if left out."""
+    """The max number of items that a request may bring, and of ids in its lists; 1000 if left out. It does not limit the catalogue."""
     max_size: int
     """K, the max number of items that are shown."""
     max_versions: NotRequired[int]

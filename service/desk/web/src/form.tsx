@@ -39,7 +39,7 @@ const titles: Record<string, string> = {
   holdout_share: "Share of shoppers who always see your own page",
   limits: "Limits by group",
   capacity: "Space on the page",
-  max_request_items: "Items in a request at most",
+  max_request_items: "Items that a request brings at most",
   horizon: "Visits to expect",
   seed: "Seed of random choices",
   fallback: "Shown during an alarm",
