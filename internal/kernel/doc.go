@@ -23,7 +23,7 @@
 // capacity counts: within its capacity, a short slice is extended, as by slicing.
 package kernel
 
-//go:generate go run -C asm . -out ../vector_amd64.s -stubs ../vector_amd64.go -pkg kernel
+//go:generate go run -C asm . -out ../vector_amd64.s -pkg kernel
 
 // mulAdd returns a b + c, rounded twice on every machine: the conversion prevents fusing.
 func mulAdd(a, b, c float64) float64 { return float64(a*b) + c }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -27,13 +26,18 @@ func (m machine) wide() bool { return m.lanes == 8 }
 // bytes returns the size of a vector.
 func (m machine) bytes() int { return 8 * m.lanes }
 
-// text begins a function of the package. The doc comment is the first machine's, for both.
+// text begins a kernel for both machines.
 func (m machine) text(name, signature, doc string) {
-	TEXT(name+m.name, NOSPLIT, "func"+signature)
-	Pragma("noescape")
 	if m.wide() {
-		Doc(strings.Split(name+m.name+" "+doc, "\n")...)
+		stubs = append(stubs, stub{name + "AVX", signature, doc, name})
 	}
+	TEXT(name+m.name+"<>", NOSPLIT, "func"+signature)
+}
+
+// textAlone begins a kernel that is called for this machine.
+func (m machine) textAlone(name, signature, doc string) {
+	stubs = append(stubs, stub{name + m.name, signature, doc, ""})
+	TEXT(name+m.name, NOSPLIT, "func"+signature)
 }
 
 // ret ends a function.

@@ -26,4 +26,5 @@ func main() {
 		m.symQuadForms()
 	}
 	Generate()
+	declare("../vector_amd64")
 }

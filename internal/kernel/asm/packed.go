@@ -9,7 +9,7 @@ import (
 // symRankOne adds row after row. The last vector of a row overlaps the one before: it is computed first and stored
 // last. That way no load overlaps a recent store, which would stall.
 func (m machine) symRankOne() {
-	m.text("symRankOne", "(p *float64, c float64, v *float64, d int)",
+	m.textAlone("symRankOne", "(p *float64, c float64, v *float64, d int)",
 		"is SymRankOne for the rows of p that fill a vector.")
 	p, v, d := arg("p"), arg("v"), arg("d")
 	c := Load(Param("c"), XMM())

@@ -45,7 +45,7 @@ func (m machine) mulPairs() {
 
 // columns transposes squares in registers. The last squares overlap the ones before.
 func (m machine) columns() {
-	m.text("columns", "(dst, x *float64, stride, n, d int)",
+	m.textAlone("columns", "(dst, x *float64, stride, n, d int)",
 		"is Columns for n and d that fill a vector. It asks for the n rows after\n"+
 			"those of x, which callers often want next.")
 	dst, x, stride, height, after := arg("dst"), arg("x"), arg("stride"), arg("n"), arg("n")
