@@ -8,13 +8,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"vitrine/bandit/policy"
 	"vitrine/config"
 	"vitrine/docs/algorithms"
 	"vitrine/internal/hint"
 	"vitrine/internal/option"
+	"vitrine/internal/settings"
 )
 
 type describeCmd struct {
@@ -147,9 +146,5 @@ func value(v any) string {
 	if s, ok := v.(string); ok {
 		return fmt.Sprintf("%q", s)
 	}
-	text, err := toml.Marshal(map[string]any{"v": v})
-	if err != nil {
-		panic(fmt.Sprintf("vitrine: a default that TOML cannot hold: %v", err))
-	}
-	return strings.TrimPrefix(strings.TrimSpace(string(text)), "v = ")
+	return settings.Literal(v)
 }

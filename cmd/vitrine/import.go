@@ -20,6 +20,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/internal/hint"
+	"vitrine/internal/wait"
 	"vitrine/service/budget"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
@@ -324,19 +325,16 @@ func (i *importing) flush(ctx context.Context) error {
 // show shows how many decisions the learner has learned, until stop is called.
 func (i *importing) show(bar *stages) (stop func()) {
 	learned := func() int { s, _ := i.engine.Stats(i.Placement); return int(s.Learned) }
-	before, ended, showing := learned(), make(chan struct{}), sync.WaitGroup{}
+	before := learned()
 	report := func() { bar.report("learning", min(learned()-before, i.decisions), i.decisions) }
+	ctx, cancel := context.WithCancel(context.Background())
+	var showing sync.WaitGroup
 	showing.Go(func() {
-		for {
-			select {
-			case <-ended:
-				return
-			case <-time.After(barEvery):
-				report()
-			}
+		for range wait.Every(ctx, barEvery) {
+			report()
 		}
 	})
-	return func() { close(ended); showing.Wait(); report() }
+	return func() { cancel(); showing.Wait(); report() }
 }
 
 // print prints the report about the log of a name.

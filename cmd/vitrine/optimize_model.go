@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -84,11 +83,8 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 
 // label names the items by their alternatives, if these differ, and warns of alternatives that the model lacks.
 func (c optimizeCmd) label(t terminal, r *request, m *choice.Result, d *choice.Data) {
-	for _, a := range d.Alternatives {
-		if m.Labelled() && !slices.Contains(m.Alternatives, a) {
-			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or "+
-				"coefficient of its own", c.File, a))
-		}
+	if m.Labelled() {
+		warnUnfitted(t, c.File, m, d)
 	}
 	if r.numbered && len(d.Alternatives) == d.Choices {
 		for s := range r.Items {

@@ -55,12 +55,7 @@ func (c predictCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range data.Alternatives {
-		if !slices.Contains(r.Alternatives, a) {
-			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or "+
-				"coefficient of its own", c.Data, a))
-		}
-	}
+	warnUnfitted(t, c.Data, r, data)
 	switch {
 	case c.Score:
 		score, err := r.Score(data)
@@ -84,6 +79,16 @@ func (c predictCmd) Run(ctx context.Context, t terminal) error {
 		return c.pay(t, r)
 	}
 	return c.probabilities(ctx, t, r, data)
+}
+
+// warnUnfitted warns of a file's alternatives that a model lacks.
+func warnUnfitted(t terminal, file string, r *choice.Result, d *choice.Data) {
+	for _, a := range d.Alternatives {
+		if !slices.Contains(r.Alternatives, a) {
+			t.warn(fmt.Sprintf("%s: the model was fitted without alternative %q: it has no constant or "+
+				"coefficient of its own", file, a))
+		}
+	}
 }
 
 // writeCSV writes rows to standard output.

@@ -33,16 +33,16 @@ type crowd struct {
 type behave func(c *crowd, conn net.Conn)
 
 var (
-	silent behave = func(_ *crowd, conn net.Conn) { wait(conn) }
+	silent behave = func(_ *crowd, conn net.Conn) { drain(conn) }
 
 	halfHeader behave = func(_ *crowd, conn net.Conn) {
 		io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: loc")
-		wait(conn)
+		drain(conn)
 	}
 
 	idle behave = func(_ *crowd, conn net.Conn) {
 		io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		wait(conn)
+		drain(conn)
 	}
 
 	slowBody behave = func(c *crowd, conn net.Conn) {
@@ -62,12 +62,12 @@ var (
 	listener behave = func(c *crowd, conn net.Conn) {
 		fmt.Fprintf(conn, "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", c.key)
 		if c.status(conn) == http.StatusOK {
-			wait(conn)
+			drain(conn)
 		}
 	}
 )
 
-func wait(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+func drain(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
 // status waits for the head of an answer, and counts those that report a limit.
 func (c *crowd) status(conn net.Conn) int {

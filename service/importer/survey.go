@@ -16,6 +16,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/importer/cell"
+	"vitrine/service/personalizer"
 	"vitrine/service/setup"
 )
 
@@ -201,12 +202,7 @@ func (v *Survey) values(f fields, user, taken bool) {
 func (s *source) isTable() bool { return s.format == "csv" || s.format == "parquet" }
 
 // personalizerPlacement is the placement of docs/personalizer.md, which also logs the rows of all candidates.
-const personalizerPlacement = `{"max_size": 10, "mode": "explore", "explore_share": 0.2, "log_items": "all", "features": [
-    {"name": "id", "kind": "category", "columns": 32},
-    {"name": "action", "kind": "object", "columns": 16},
-    {"name": "context", "kind": "object", "from": "shopper", "columns": 16},
-    {"name": "action in context", "kind": "cross", "of": ["action", "context"]}
-  ]}`
+const personalizerPlacement = `{"max_size": 10, "mode": "explore", "explore_share": 0.2, "log_items": "all", "features": ` + personalizer.AnyFeatures + "}"
 
 // Propose returns the placement that learns from the log, in JSON, and names the columns of its features in the
 // mapping. Notes list the columns left out. It returns an error if nothing describes the items.

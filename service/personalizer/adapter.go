@@ -160,16 +160,19 @@ func ofVersion(handle func(*Adapter, Call) (Answer, error), multislot bool) func
 	}
 }
 
+// AnyFeatures are the features of a placement that takes any JSON.
+const AnyFeatures = `[
+    {"name": "id", "kind": "category", "columns": 32},
+    {"name": "action", "kind": "object", "columns": 16},
+    {"name": "context", "kind": "object", "from": "shopper", "columns": 16},
+    {"name": "action in context", "kind": "cross", "of": ["action", "context"]}
+  ]`
+
 // defaults is the configuration of the placement that a Rank creates, with the defaults of Personalizer: a
 // fifth of the answers explore, and rewards may come for ten minutes. Its features are any JSON.
 const defaults = `{
 	"max_size": 10, "max_request_items": 50, "mode": "explore", "explore_share": 0.2, "log_items": "shown", "attribution_window": "10m",
-	"features": [
-		{"name": "id", "kind": "category", "columns": 32},
-		{"name": "action", "kind": "object", "columns": 16},
-		{"name": "context", "kind": "object", "from": "shopper", "columns": 16},
-		{"name": "action in context", "kind": "cross", "of": ["action", "context"]}
-	],
+	"features": ` + AnyFeatures + `,
 	"policy": {"name": "eps-greedy-mnl", "epsilon": 0, "floor": 0}
 }`
 
