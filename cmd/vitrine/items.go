@@ -94,7 +94,7 @@ func eachPage(ctx context.Context, service *client.Client, placement string,
 	visit func([]api.CatalogueItem) error) (version uint64, err error) {
 	moving := false
 	for from, first := 0, true; first || from > 0; first = false {
-		page, err := service.Items(ctx, placement, from, 1000)
+		page, err := service.Items(ctx, placement, from, 500) // at 16 KiB of payload each, an answer is half of what a client reads
 		if err != nil {
 			return version, err
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
@@ -454,4 +455,37 @@ func TestExperiments(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	refused(t, failed(c.Experiments(ctx, "cart")), 404, "not-found")
+}
+
+// Items that do not fit into one body are sent in several, whatever the service's limit is, and an item that fits into
+// none is an error.
+func TestLargeItems(t *testing.T) {
+	s := started(t)
+	c := &client.Client{Base: "http://" + s.address}
+	fatal.Or(c.Put(t.Context(), "home", &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "x", Kind: "number"}}}))(t)
+	items := make([]api.CatalogueItem, 700)
+	for _, limit := range []int64{4 << 20, 100_000} {
+		s.stop()
+		s.options.Limits.Body = limit
+		s.start()
+		for i := range items {
+			items[i] = api.CatalogueItem{ID: fmt.Sprint(limit, i), Features: api.Values{api.Number("x", 1)},
+				Payload: jsontext.Value(`"` + strings.Repeat("x", 12_000) + `"`)}
+		}
+		a := fatal.Or(c.PutItems(t.Context(), "home", items))(t)
+		expect.Equal(t, a.Changed, len(items), "n items were put within", limit)
+		for i := range items {
+			items[i].ID, items[i].Payload = fmt.Sprint(limit, i+600), jsontext.Value(`"`+strings.Repeat("y", 12_000)+`"`)
+		}
+		a = fatal.Or(c.PatchItems(t.Context(), "home", items))(t)
+		expect.Equal(t, a.Changed, 100, "n items were patched within", limit)
+		expect.Equal(t, len(a.Unknown) >= 100, true, "the unknown items are named within", limit)
+	}
+	s.stop()
+	s.options.Limits.Body = 12_000
+	s.start()
+	_, err := c.PutItems(t.Context(), "home", items)
+	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != http.StatusRequestEntityTooLarge {
+		t.Error(err)
+	}
 }

@@ -3,7 +3,9 @@ package client
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 
 	"github.com/go-json-experiment/json"
@@ -13,8 +15,9 @@ import (
 
 const asLines = "application/x-ndjson"
 
-// PutItems puts items into a placement's catalogue, replacing known ids. Up to [ItemsChunk] items become durable
-// completely or not at all: after an error, PutItems of the same items finishes the work.
+// PutItems puts items into a placement's catalogue, replacing known ids. It sends the items in as few requests as the
+// service's limit on bodies allows. A request of up to [ItemsChunk] items becomes durable completely or not at all: after
+// an error, PutItems of the same items finishes the work.
 func (c *Client) PutItems(ctx context.Context, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {
 	return c.changeItems(ctx, "PUT", placement, items)
 }
@@ -31,15 +34,37 @@ const ItemsChunk = 1000
 
 func (c *Client) changeItems(ctx context.Context, method, placement string,
 	items []api.CatalogueItem) (*api.ItemsChanged, error) {
-	var body bytes.Buffer
-	for i := range items {
-		if err := json.MarshalWrite(&body, &items[i]); err != nil {
-			return nil, fmt.Errorf("client: item %d cannot be written: %w", i, err)
+	maxBody := 4 << 20 // the default of [limits] body
+	var changed int
+	var unknown []string
+	for done := 0; ; {
+		var body bytes.Buffer
+		n := done
+		for ; n < len(items); n++ {
+			before := body.Len()
+			if err := json.MarshalWrite(&body, &items[n]); err != nil {
+				return nil, fmt.Errorf("client: item %d cannot be written: %w", n, err)
+			}
+			if body.WriteByte('\n'); body.Len() > maxBody && n > done {
+				body.Truncate(before)
+				break
+			}
 		}
-		body.WriteByte('\n')
+		a, err := receive[api.ItemsChanged](ctx, c, method, itemsPath(placement),
+			payload{mediaType: asLines, rest: body.Bytes()})
+		if p, ok := errors.AsType[*api.Problem](err); ok && p.Status == http.StatusRequestEntityTooLarge && n > done+1 {
+			maxBody = body.Len() / 2
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		a.Changed += changed
+		a.Unknown = append(unknown, a.Unknown...)
+		if done, changed, unknown = n, a.Changed, a.Unknown; done == len(items) {
+			return a, nil
+		}
 	}
-	return receive[api.ItemsChanged](ctx, c, method, itemsPath(placement),
-		payload{mediaType: asLines, rest: body.Bytes()})
 }
 
 // DeleteItems deletes items from the catalogue of a placement.
