@@ -88,10 +88,16 @@ func (m machine) whileAtLeast(n Register, minimum int, body func()) {
 func (m machine) along(n, dst, x Register, body func()) {
 	m.whileAtLeast(n, m.lanes, func() {
 		body()
-		ADDQ(U32(uint32(m.bytes())), dst)
-		ADDQ(U32(uint32(m.bytes())), x)
-		SUBQ(U32(uint32(m.lanes)), n)
+		m.advance(1, n, dst, x)
 	})
+}
+
+// advance moves pointers on by some vectors, whose lanes leave n.
+func (m machine) advance(vectors int, n Register, pointers ...Register) {
+	for _, p := range pointers {
+		ADDQ(U32(uint32(vectors*m.bytes())), p)
+	}
+	SUBQ(U32(uint32(vectors*m.lanes)), n)
 }
 
 // axpy covers the n entries up to a multiple of the lanes.
@@ -99,11 +105,7 @@ func (m machine) axpy() {
 	m.text("axpy", "(dst *float64, alpha float64, x *float64, n int)",
 		"adds alpha x to dst. n is a multiple of the lanes.")
 	dst, x, n := arg("dst"), arg("x"), arg("n")
-	p, err := Param("alpha").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	alpha := m.broadcast(p.Addr)
+	alpha := m.broadcast(memory("alpha"))
 	m.along(n, dst, x, func() {
 		v := m.mul2(alpha, at(x, 0))
 		VADDPD(at(dst, 0), v, v)
@@ -158,9 +160,7 @@ func (m machine) addSquares() {
 		for v, r := range acc {
 			store(r, at(dst, v*m.lanes))
 		}
-		ADDQ(U32(uint32(count*m.bytes())), dst)
-		ADDQ(U32(uint32(count*m.bytes())), x)
-		SUBQ(U32(uint32(count*m.lanes)), columns)
+		m.advance(count, columns, dst, x)
 	})
 	ret()
 }
@@ -172,15 +172,11 @@ func (m machine) combine() {
 	dst, w, stride, x, n, columns := arg("dst"), arg("w"), arg("stride"), arg("x"), arg("n"), arg("n")
 	SHLQ(U8(3), stride)
 	SHLQ(U8(3), n)
-	constant, err := Param("c").Resolve()
-	if err != nil {
-		panic(err)
-	}
-
+	constant := memory("c")
 	strip := func(count int, load func(p Mem) VecVirtual, store func(v Register, p Mem)) {
 		acc := m.vecs(count)
 		for _, v := range acc {
-			VBROADCASTSD(constant.Addr, v)
+			VBROADCASTSD(constant, v)
 		}
 		wk, xk, k := GP64(), GP64(), GP64()
 		MOVQ(w, wk)
@@ -252,9 +248,7 @@ func (m machine) combine() {
 		for v, r := range acc {
 			store(r, at(dst, v*m.lanes))
 		}
-		ADDQ(U32(uint32(count*m.bytes())), dst)
-		ADDQ(U32(uint32(count*m.bytes())), x)
-		SUBQ(U32(uint32(count*m.lanes)), columns)
+		m.advance(count, columns, dst, x)
 	}
 	m.strips(columns, m.widest(), strip)
 	ret()
@@ -354,10 +348,7 @@ func (m machine) bilinear() {
 				store(sum, at(to[k], v*m.lanes))
 			}
 		}
-		ADDQ(U32(uint32(vectors*m.bytes())), dst)
-		ADDQ(U32(uint32(vectors*m.bytes())), x)
-		ADDQ(U32(uint32(vectors*m.bytes())), y)
-		SUBQ(U32(uint32(vectors*m.lanes)), columns)
+		m.advance(vectors, columns, dst, x, y)
 	})
 	ret()
 }
@@ -474,9 +465,7 @@ func (m machine) gemvTrans() {
 		for v, r := range acc {
 			store(r, at(dst, v*m.lanes))
 		}
-		ADDQ(U32(uint32(count*m.bytes())), dst)
-		ADDQ(U32(uint32(count*m.bytes())), g)
-		SUBQ(U32(uint32(count*m.lanes)), columns)
+		m.advance(count, columns, dst, g)
 	}
 	m.strips(columns, m.widest(), strip)
 	ret()

@@ -261,6 +261,13 @@ func label(name string) string {
 // arg loads a parameter.
 func arg(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
 
+// memory returns where a parameter is.
+func memory(name string) Mem {
+	p, err := Param(name).Resolve()
+	must(err)
+	return p.Addr
+}
+
 // while runs body until the jump written by leave, to the label it is given, is taken.
 func while(leave func(done string), body func()) {
 	top, done := label("loop"), label("done")

@@ -31,9 +31,7 @@ func (m machine) symRankOne() {
 		MOVQ(d, n)
 		m.whileAtLeast(n, m.lanes+1, func() {
 			VMOVUPD(sum(at(q, 0), at(x, 0)), at(q, 0))
-			ADDQ(U32(uint32(m.bytes())), q)
-			ADDQ(U32(uint32(m.bytes())), x)
-			SUBQ(U32(uint32(m.lanes)), n)
+			m.advance(1, n, q, x)
 		})
 		VMOVUPD(last, Mem{Base: end})
 		LEAQ(Mem{Base: end, Disp: m.bytes()}, p)
