@@ -388,7 +388,7 @@ func (l *BMA) Diagnostics() map[string]float64 {
 	all := l.split()
 	for k, v := range l.views() {
 		for i, p := range v.together(all[k]) {
-			d[v.nameOf(v.experts[i].Expert)] = p
+			d[named(v.experts[i].Expert, v.z)] = p
 		}
 	}
 	return d

@@ -18,9 +18,7 @@ func (o *mixture) name(e *belief) string {
 	return named(Expert{e.family, e.memory}, o.views[e.view].z)
 }
 
-// nameOf returns the name of an expert's beliefs.
-func (b *beliefs) nameOf(e Expert) string { return named(e, b.z) }
-
+// named returns the name of an expert's beliefs.
 func named(e Expert, z standardisation) string {
 	if z.bends != nil {
 		return e.String() + " of ranks"

@@ -436,9 +436,7 @@ func (s *mixtureScratch) maximize(k int, family vitrine.Constraint, r, effects [
 		s.answers[k], s.earned[k] = assortment.Maximize(s.answers[k], family, z, r)
 		return
 	}
-	var order []int
-	order, s.earned[k], _ = assortment.MaximizeOrdered(s.answers[k], family, z, effects, r)
-	s.answers[k] = order
+	s.answers[k], s.earned[k], _ = assortment.MaximizeOrdered(s.answers[k], family, z, effects, r)
 }
 
 // ask returns the family's answer to s.gain in the storage of s.whole, because a slice that the family keeps must not

@@ -204,10 +204,8 @@ func (l *Wide) learn(r vitrine.Round) {
 		}
 	}
 	if r.Context.NumItems() > 0 {
-		if len(l.line.numeric) > 0 {
-			if l.line.z.shift == nil {
-				l.line.z = l.seen.standardisation()
-			}
+		if len(l.line.numeric) > 0 && l.line.z.shift == nil {
+			l.line.z = l.seen.standardisation()
 		}
 		l.scan.scan(l.line, r.Context.Features)
 		x.Features = l.line.reduce(new(scratch.Matrix), r.Context.Features, &l.scan, 0)

@@ -57,10 +57,8 @@ func (p keyPart) String() string {
 	return table.FormatNumber(p.number)
 }
 
-// keys holds the choices' keys so far. Increasing numbers take no memory.
+// keys holds the choices' keys so far. Increasing numbers take little memory.
 type keys struct {
-	last  float64
-	count int
 	other map[string]bool // nil as long as keys are increasing numbers
 	list  []float64       // those numbers, until one does not increase
 }
@@ -68,13 +66,12 @@ type keys struct {
 // add adds a key and reports whether it is new.
 func (k *keys) add(key []keyPart) bool {
 	if k.other == nil {
-		if len(key) == 1 && key[0].text == "" && (k.count == 0 || key[0].number > k.last) {
-			k.last = key[0].number
-			k.count++
-			k.list = append(k.list, k.last)
+		n := len(k.list)
+		if len(key) == 1 && key[0].text == "" && (n == 0 || key[0].number > k.list[n-1]) {
+			k.list = append(k.list, key[0].number)
 			return true
 		}
-		k.other = make(map[string]bool, 2*len(k.list))
+		k.other = make(map[string]bool, 2*n)
 		for _, v := range k.list {
 			k.other[keyText([]keyPart{{number: v}})] = true
 		}

@@ -368,31 +368,28 @@ func (w *nestedWorker) curvature(sum *sums, b *block, theta []float64, x, z [][]
 	}
 	at := 0
 	for j, zj := range z {
+		add := func(sign float64, v []float64, rows [][]float64) {
+			for l := j; l < dim; l++ {
+				sum.hessian[at+l-j] += sign * kernel.Dot(v, rows[l])
+			}
+		}
 		for i, k := range w.pairOf {
 			w.product[i] = w.c[k] * w.q[i] * zj[i]
 		}
 		sum.moment[j] += math.Abs(kernel.Dot(w.product, zj))
-		for l := j; l < dim; l++ {
-			sum.hessian[at+l-j] += kernel.Dot(w.product, z[l])
-		}
+		add(1, w.product, z)
 		for k, c := range w.c {
 			w.weighted[k] = c * w.mean.row[j][k]
 		}
-		for l := j; l < dim; l++ {
-			sum.hessian[at+l-j] -= kernel.Dot(w.weighted[:pairs], w.mean.row[l])
-		}
+		add(-1, w.weighted[:pairs], w.mean.row)
 		for k, p := range w.p {
 			w.weighted[k] = p * b.weightOf(int(w.choiceOf[k])) * w.slope.row[j][k]
 		}
-		for l := j; l < dim; l++ {
-			sum.hessian[at+l-j] += kernel.Dot(w.weighted[:pairs], w.slope.row[l])
-		}
+		add(1, w.weighted[:pairs], w.slope.row)
 		for s, v := range w.total.row[j] {
 			w.weighted[s] = b.weightOf(s) * v
 		}
-		for l := j; l < dim; l++ {
-			sum.hessian[at+l-j] -= kernel.Dot(w.weighted[:b.choices()], w.total.row[l])
-		}
+		add(-1, w.weighted[:b.choices()], w.total.row)
 		at += dim - j
 	}
 	// Add the second derivatives of y, and the cross terms in λ.

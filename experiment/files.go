@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -62,16 +61,7 @@ func (e *Experiment) regretCSV(units []*unit) []byte {
 	out := []byte("experiment,policy,seed,round,regret\n")
 	for _, u := range units {
 		for t, regret := range u.Regret {
-			out = append(out, e.Name...)
-			out = append(out, ',')
-			out = append(out, u.Policy...)
-			out = append(out, ',')
-			out = strconv.AppendUint(out, u.Seed, 10)
-			out = append(out, ',')
-			out = strconv.AppendInt(out, int64(t+1), 10)
-			out = append(out, ',')
-			out = strconv.AppendFloat(out, regret, 'g', 9, 64)
-			out = append(out, '\n')
+			out = fmt.Appendf(out, "%s,%s,%d,%d,%.9g\n", e.Name, u.Policy, u.Seed, t+1, regret)
 		}
 	}
 	return out
@@ -90,8 +80,8 @@ func (e *Experiment) summarize(units []*unit) []Summary {
 				processor[k] = math.NaN()
 			}
 		}
-		mean, sd := meanSD(final)
-		difference, sdOfDifferences := meanSD(paired)
+		mean, sd := stat.MeanStdDev(final, nil) // of a single number the latter is NaN
+		difference, sdOfDifferences := stat.MeanStdDev(paired, nil)
 		summaries[p] = Summary{
 			Experiment: e.Name, Policy: policy.Label, Seeds: n, Rounds: e.Rounds,
 			FinalMean: mean, FinalSD: sd, SecondsPerRun: stat.Mean(seconds, nil),
@@ -100,15 +90,6 @@ func (e *Experiment) summarize(units []*unit) []Summary {
 		}
 	}
 	return summaries
-}
-
-// meanSD returns the mean and the sample standard deviation. The latter is NaN for a single number.
-func meanSD(v []float64) (mean, sd float64) {
-	mean, sd = stat.MeanStdDev(v, nil)
-	if len(v) == 1 {
-		sd = math.NaN()
-	}
-	return mean, sd
 }
 
 func summaryCSV(summaries []Summary) []byte {

@@ -60,9 +60,6 @@ func (s Score) bySeed(panels []int) []float64 {
 }
 
 func estimate(y []float64) Estimate {
-	if len(y) == 1 {
-		return Estimate{y[0], math.NaN()}
-	}
 	mean, sd := stat.MeanStdDev(y, nil)
 	return Estimate{mean, sd / math.Sqrt(float64(len(y)))}
 }

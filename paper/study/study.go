@@ -127,8 +127,8 @@ func Encode[T any](rows []T) []byte {
 	return out.Bytes()
 }
 
-// maxValue is the largest number in a picture that cannot overflow.
-const maxValue = 1e100
+// MaxValue is the largest number in a picture that cannot overflow.
+const MaxValue = 1e100
 
 // Decode inverts [Encode]. Errors name the line.
 func Decode[T any](text []byte) (rows []T, err error) {
@@ -156,7 +156,7 @@ func Decode[T any](text []byte) (rows []T, err error) {
 			switch v.Kind() {
 			case reflect.Float64:
 				number, err := strconv.ParseFloat(fields[k], 64)
-				if v.SetFloat(number); err != nil || !(math.Abs(number) <= maxValue) {
+				if v.SetFloat(number); err != nil || !(math.Abs(number) <= MaxValue) {
 					what = "a finite number"
 				}
 			case reflect.Int:

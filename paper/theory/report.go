@@ -145,7 +145,7 @@ func Read(dir string) (*Report, error) {
 			return errors.New("a table is missing")
 		}
 		for _, v := range r.drawn() {
-			if !(math.Abs(v) <= maxValue) {
+			if !(math.Abs(v) <= study.MaxValue) {
 				return fmt.Errorf("%g is too large to be drawn", v)
 			}
 		}
@@ -156,9 +156,6 @@ func Read(dir string) (*Report, error) {
 	}
 	return r, nil
 }
-
-// maxValue is the largest number in a picture that cannot overflow.
-const maxValue = 1e100
 
 // drawn returns the numbers that a picture draws.
 func (r *Report) drawn() (all []float64) {
