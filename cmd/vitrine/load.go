@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/load"
@@ -69,7 +67,7 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 		defer f.Close()
 		o.Acknowledged = f
 	}
-	pace := newPace(t.err)
+	pace := &pace{w: t.err, terminal: isTerminal(t.err)}
 	o.Progress, o.Note = pace.report, func(message string) { fmt.Fprintf(t.err, "vitrine: %s\n", message) }
 	result, err := load.Run(ctx, *o)
 	pace.close()
@@ -186,11 +184,6 @@ type pace struct {
 	w        io.Writer
 	terminal bool
 	last     time.Duration
-}
-
-func newPace(w io.Writer) *pace {
-	f, ok := w.(*os.File)
-	return &pace{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
 }
 
 func (p *pace) report(g load.Progress) {

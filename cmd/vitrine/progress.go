@@ -35,10 +35,13 @@ var lineEvery = 5 * time.Second // least time between two lines; tests change it
 
 func newProgress(w io.Writer, name, of string, total int) *progress {
 	now := time.Now()
-	p := &progress{w: w, name: name, of: of, total: max(total, 1), begun: now, last: now} // a shard may be empty
+	return &progress{w: w, name: name, of: of, total: max(total, 1), // a shard may be empty
+		isTerminal: isTerminal(w), begun: now, last: now}
+}
+
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	p.isTerminal = ok && term.IsTerminal(int(f.Fd()))
-	return p
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // add counts work done.

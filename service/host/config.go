@@ -36,19 +36,10 @@ type Config struct {
 		Key         string `toml:"key"`
 	} `toml:"tls"`
 	Limits struct {
-		Body        int64   `toml:"body"`
-		Concurrent  int     `toml:"concurrent"`
-		Rate        float64 `toml:"rate"`
-		Burst       int     `toml:"burst"`
-		Connections int     `toml:"connections"`
-		Subscribers int     `toml:"subscribers"`
+		server.Limits
 
 		Memory ByteCount `toml:"memory"` // shared by placements and requests; 0 is half of the memory available
-
-		KeyConcurrent  int `toml:"key_concurrent"`
-		KeySubscribers int `toml:"key_subscribers"`
-
-		Answer Span `toml:"answer"`
+		Answer Span      `toml:"answer"`
 	} `toml:"limits"`
 	Alerts struct {
 		URL    string `toml:"url"`    // of a webhook, or ""
@@ -194,13 +185,10 @@ func (c *Config) budget() *budget.Budget {
 }
 
 func (c *Config) limits() server.Limits {
-	l := c.Limits
-	return server.Limits{
-		Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst,
-		Connections: min(cmp.Or(l.Connections, server.DefaultConnections), maxFiles()/4), // the log needs files, too
-		Subscribers: l.Subscribers, Answer: l.Answer.Duration,
-		KeyConcurrent: l.KeyConcurrent, KeySubscribers: l.KeySubscribers,
-	}
+	l := c.Limits.Limits
+	l.Connections = min(cmp.Or(l.Connections, server.DefaultConnections), maxFiles()/4) // the log needs files, too
+	l.Answer = c.Limits.Answer.Duration
+	return l
 }
 
 func (c *Config) proxies() (server.Proxies, error) {

@@ -105,15 +105,19 @@ func (s *Server) deleteItem(c *call) error {
 }
 
 func (s *Server) listItems(c *call) error {
-	from, err := c.whole("from", 0, 0, 1<<30)
-	if err != nil {
-		return err
-	}
-	limit, err := c.whole("limit", 100, 1, engine.MaxPage)
+	from, limit, err := c.part(100, engine.MaxPage)
 	if err != nil {
 		return err
 	}
 	return c.reply(s.engine.Items(c.placement, from, limit))
+}
+
+// part returns the part of a list that the query asks for: at most limit entries from a place on.
+func (c *call) part(byDefault, most int) (from, limit int, err error) {
+	if from, err = c.whole("from", 0, 0, 1<<30); err == nil {
+		limit, err = c.whole("limit", byDefault, 1, most)
+	}
+	return from, limit, err
 }
 
 // whole returns a whole number from the query.
@@ -150,10 +154,7 @@ func (s *Server) shelf(c *call) (err error) {
 	if err := api.CheckLength("/id", len(q.IDs), maxShelf); err != nil {
 		return err
 	}
-	if q.From, err = c.whole("from", 0, 0, 1<<30); err != nil {
-		return err
-	}
-	if q.Limit, err = c.whole("limit", 100, 1, maxShelf); err != nil {
+	if q.From, q.Limit, err = c.part(100, maxShelf); err != nil {
 		return err
 	}
 	return c.reply(s.engine.Shelf(c.ctx, c.placement, q, c.now))

@@ -18,16 +18,16 @@ import (
 // Limits limits requests. 0 stands for the default in parentheses. A placement's max_request_items limits the
 // items that a request brings.
 type Limits struct {
-	Body        int64         // bytes of a body (4 MiB)
-	Concurrent  int           // requests in progress (256)
-	Rate        float64       // requests per second of each key, or of all callers if there are no keys (no limit)
-	Burst       int           // requests at once, within Rate (the requests of a second)
-	Connections int           // open connections; each takes a file descriptor (DefaultConnections)
-	Subscribers int           // listeners of /v1/events (64)
-	Answer      time.Duration // time for an answer (10 s)
+	Body        int64         `toml:"body"`        // bytes of a body (4 MiB)
+	Concurrent  int           `toml:"concurrent"`  // requests in progress (256)
+	Rate        float64       `toml:"rate"`        // requests per second of each key, or of all callers if there are no keys (no limit)
+	Burst       int           `toml:"burst"`       // requests at once, within Rate (the requests of a second)
+	Connections int           `toml:"connections"` // open connections; each takes a file descriptor (DefaultConnections)
+	Subscribers int           `toml:"subscribers"` // listeners of /v1/events (64)
+	Answer      time.Duration `toml:"-"`           // time for an answer (10 s)
 
-	KeyConcurrent  int // requests in progress of one key, if there are several keys (three quarters of Concurrent)
-	KeySubscribers int // listeners of one key, if there are several keys (three quarters of Subscribers)
+	KeyConcurrent  int `toml:"key_concurrent"`  // requests in progress of one key, if there are several keys (three quarters of Concurrent)
+	KeySubscribers int `toml:"key_subscribers"` // listeners of one key, if there are several keys (three quarters of Subscribers)
 }
 
 // DefaultConnections is the default of [Limits].

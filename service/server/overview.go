@@ -29,11 +29,7 @@ func (s *Server) series(c *call) error {
 }
 
 func (s *Server) overview(c *call) error {
-	from, err := c.whole("from", 0, 0, 1<<30)
-	if err != nil {
-		return err
-	}
-	limit, err := c.whole("limit", 20, 1, maxOverview)
+	from, limit, err := c.part(20, maxOverview)
 	if err != nil {
 		return err
 	}
