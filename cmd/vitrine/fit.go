@@ -136,7 +136,9 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&after, "Held out with seed %d: %s.\n", c.Seed, describeScore(score))
+			fmt.Fprintf(&after, "Held out with seed %d: %d choices, log-likelihood %.4f (%.6f a choice; at random %.4f), "+
+				"%.1f %% of choices predicted.\n", c.Seed, score.Choices, score.LogLikelihood, score.PerChoice, score.Null,
+				100*score.Hits)
 		}
 		if err := c.write(r); err != nil {
 			return err
@@ -291,11 +293,6 @@ func drawCoefficients(path string, r *choice.Result) error {
 		f.Rows = append(f.Rows, figure.ForestRow{Name: name, Value: r.Coefficients[j], Low: low[j], High: high[j]})
 	}
 	return figure.Write(strings.TrimSuffix(path, "."+format.Name), f, format)
-}
-
-func describeScore(s choice.Score) string {
-	return fmt.Sprintf("%d choices, log-likelihood %.4f (%.6f a choice; at random %.4f), %.1f %% of choices predicted",
-		s.Choices, s.LogLikelihood, s.PerChoice, s.Null, 100*s.Hits)
 }
 
 // readChoices reads a table, and shows its progress.

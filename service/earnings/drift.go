@@ -65,9 +65,6 @@ func (d *Drift) leave(entry uint64, time int64, o *offer.Closed, w *Watch) {
 	}
 }
 
-// restart forgets the open decisions up to an entry, because the length of cohorts changes.
-func (d *Drift) restart(entry uint64) { d.since, d.pending = entry, nil }
-
 // spanOf returns a span of one decision.
 func spanOf(o *offer.Closed) span {
 	s := span{decisions: 1}

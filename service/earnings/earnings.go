@@ -16,6 +16,8 @@
 package earnings
 
 import (
+	"slices"
+
 	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/offer"
@@ -91,7 +93,7 @@ func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted bool) {
 // drift, if its cohorts get another length.
 func (e *Earnings) Watch(w Watch, entry uint64) {
 	if w.Cohort() != e.Guard.Watch.Cohort() {
-		e.Drift.restart(entry)
+		e.Drift.since, e.Drift.pending = entry, nil // it forgets the open decisions
 	}
 	e.Guard.Watch = w
 	e.Series.leads, e.Series.since = nil, entry
@@ -106,7 +108,7 @@ func (e *Earnings) Advance(now int64, entry uint64) (raised bool, over *[2]uint6
 
 // Copy returns a deep copy.
 func (e *Earnings) Copy() Earnings {
-	return Earnings{e.Counts, e.Items.Copy(), e.Drift.Copy(), e.Series.Copy(), e.Eras.copy(), e.Guard.Copy()}
+	return Earnings{e.Counts, e.Items.Copy(), e.Drift.Copy(), e.Series.Copy(), slices.Clone(e.Eras), e.Guard.Copy()}
 }
 
 // Fields encodes or decodes the sums.

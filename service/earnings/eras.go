@@ -1,7 +1,6 @@
 package earnings
 
 import (
-	"slices"
 	"time"
 
 	"vitrine/internal/fields"
@@ -42,8 +41,6 @@ func (l Eras) of(entry uint64) *era {
 	}
 	return nil
 }
-
-func (l Eras) copy() Eras { return slices.Clone(l) }
 
 // Report returns the eras for the statistics.
 func (l Eras) Report() []api.Era {
