@@ -65,7 +65,7 @@ func (o *mixture) estimateEffects() {
 // PlaceEffects returns the estimated effects of the places, γ_1 = 0 first; nil without position effects.
 func (o *mixture) PlaceEffects() []float64 { return slices.Clone(o.effects) }
 
-// Offer implements vitrine.Policy. The propensity has no closed form.
+// Offer implements vitrine.Policy. [Propensity] estimates the propensity, which cannot be computed in closed form.
 func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	if x.NumItems() == 0 {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}

@@ -282,7 +282,7 @@ const indexOptimism = 0.5
 
 var wides = sync.Pool{New: func() any { return new(wideScratch) }}
 
-// Offer implements vitrine.Policy. The propensity has no closed form.
+// Offer implements vitrine.Policy. [Propensity] estimates the propensity, which cannot be computed in closed form.
 func (o *widePolicy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	if x.NumItems() == 0 {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}
