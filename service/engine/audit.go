@@ -77,6 +77,9 @@ func (a *Audit) Tallies() []Tally {
 	return tallies
 }
 
+// Remembered returns the number of shoppers that the placements remember.
+func (a *Audit) Remembered() int { return a.state.Remembered() }
+
 // Unchanged returns the configurations of the placements that no entry changed from before on, and the placements'
 // catalogues at that entry. It leaves out a catalogue if the features of its items changed since.
 func (a *Audit) Unchanged(ctx context.Context, log eventlog.Reader,

@@ -76,6 +76,13 @@ func (e *Engine) EraseShopper(ctx context.Context, id string) error {
 	return keysError(ctx, e.shoppers.Erase(ctx, id))
 }
 
+// Remembered returns the number of shoppers that the placements remember.
+func (e *Engine) Remembered() int {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.state.Remembered()
+}
+
 func keysError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"vitrine/service/shoppers"
 )
 
 // The contents of a data directory.
@@ -21,6 +23,14 @@ const (
 	BasesDir     = "bases"          // snapshots that stand for removed entries
 	baseSuffix   = ".snapshot"
 )
+
+// CheckShoppers returns an error if a data directory lacks keys of shoppers, of whom the placements remember some.
+func CheckShoppers(data string, remembered int) error {
+	return shoppers.Check(filepath.Join(data, shoppersFile), remembered)
+}
+
+// BeginShoppers makes all shoppers new to a copy of a log in a data directory, unless it holds keys.
+func BeginShoppers(data string) error { return shoppers.Create(filepath.Join(data, shoppersFile)) }
 
 func basePath(data string, upTo uint64) string {
 	return filepath.Join(data, BasesDir, fmt.Sprint(upTo)+baseSuffix)

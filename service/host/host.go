@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -74,12 +75,11 @@ type service struct {
 	alerts  *alert.Sender // nil without alerts
 	tracer  trace.Tracer  // nil without traces
 
-	reopened atomic.Int64         // how often the log was opened again after a failure
-	socket   *server.Socket       // shared by all sessions; nil with Serve
-	ready    func(address string) // called when the session answers requests
-	earlier  *filelog.Store       // the log in the directory as it was last open: the next session need not verify all
-	// how many shoppers were remembered when the stream of their keys was found missing
-	unrecognized atomic.Int64
+	reopened     atomic.Int64           // how often the log was opened again after a failure
+	socket       *server.Socket         // shared by all sessions; nil with Serve
+	ready        func(address string)   // called when the session answers requests
+	earlier      *filelog.Store         // the log in the directory as it was last open: the next session need not verify all
+	unrecognized atomic.Pointer[string] // that remembered shoppers are new, because their keys were missing
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil. If the log cannot
@@ -338,7 +338,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 	defer func() { err = errors.Join(err, l.store.Close()) }()
 	s.TakeOver = false // later sessions do not take the log from its next owner
 	o.Log, o.Appends = l.store, metrics.NewAppends()
-	people, closePeople, err := l.openShoppers()
+	people, beginPeople, closePeople, err := l.openShoppers()
 	if err != nil {
 		return err
 	}
@@ -348,6 +348,9 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 		return err
 	}
 	defer l.engine.Close()
+	if err := beginPeople(); err != nil {
+		return err
+	}
 	beside.Go(func() {
 		for range wait.Every(ctx, time.Second) {
 			l.clock.compare(s.Logger)
@@ -416,31 +419,42 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 	return err
 }
 
-// madeKeys is told that the stream of shoppers' keys was missing and is made again. It says whom that makes new.
+// madeKeys is told that the stream of shoppers' keys was missing and is made again.
 func (l *session) madeKeys() {
-	n := 0
-	for _, name := range l.engine.Placements() {
-		if s, err := l.engine.Stats(name); err == nil && s.Shoppers != nil {
-			n += s.Shoppers.Remembered
-		}
-	}
-	if n > 0 {
-		l.unrecognized.Store(int64(n))
-		l.Logger.Error("the stream of shoppers' keys was missing, and a new one has been made: returning shoppers are "+
-			"new", "remembered", n)
+	l.lostKeys("the stream of shoppers' keys was missing, and a new one has been made")
+}
+
+// lostKeys says whom a loss of keys makes new.
+func (l *session) lostKeys(loss string) {
+	if n := l.engine.Remembered(); n > 0 {
+		l.unrecognized.Store(new(fmt.Sprintf("%s, so up to %d remembered shoppers are new when they return: find out the cause. "+
+			"This message lasts until the service starts again.", strings.ToUpper(loss[:1])+loss[1:], n)))
+		l.Logger.Error(loss+": returning shoppers are new", "remembered", n)
 	}
 }
 
-// openShoppers opens the keys of shoppers: next to the log, so that all processes on the log share them.
-func (l *session) openShoppers() (people shoppers.Store, stop func() error, err error) {
+// openShoppers opens the keys of shoppers: next to the log, so that all processes on the log share them. begin tells of lost
+// keys once there is an engine.
+func (l *session) openShoppers() (people shoppers.Store, begin, stop func() error, err error) {
+	none := func() error { return nil }
 	if l.shared != nil {
-		return l.shared.Shoppers(), func() error { return nil }, nil
+		return l.shared.Shoppers(), none, none, nil
 	}
-	file, err := shoppers.Open(filepath.Join(l.Data, shoppersFile))
+	path := filepath.Join(l.Data, shoppersFile)
+	file, err := shoppers.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return file, file.Close, nil
+	return file, func() error {
+		if l.engine.Remembered() == 0 {
+			return nil
+		}
+		wrong, err := file.Begin()
+		if wrong != "" {
+			l.lostKeys("the file of shoppers' keys, " + path + ", " + wrong)
+		}
+		return err
+	}, file.Close, nil
 }
 
 // open makes the engine, the clock and the keeper from the log.

@@ -24,10 +24,8 @@ func (l *session) problems(memory budget.Usage) (all []alert.Problem) {
 			"memory than they may have here, and the process may run out of memory: delete placements, lower their "+
 			"memory_bytes, max_versions or columns, or raise memory in [limits].", over>>20+1)})
 	}
-	if n := l.unrecognized.Load(); n > 0 {
-		all = append(all, alert.Problem{Level: "bad", Key: "shoppers", Logged: true, Text: fmt.Sprintf("The stream of "+
-			"shoppers' keys was missing, so %d remembered shoppers are new when they return: find out who removed it, or left "+
-			"it out of a copy. This message lasts until the service starts again.", n)})
+	if text := l.unrecognized.Load(); text != nil {
+		all = append(all, alert.Problem{Level: "bad", Key: "shoppers", Logged: true, Text: *text})
 	}
 	free, size := diskSpace(l.Data)
 	if text := fullness(free, size, l.shared != nil); text != "" {

@@ -63,6 +63,35 @@ func TestShoppersAreRemembered(t *testing.T) {
 	}
 }
 
+// A service says that the file of shoppers' keys is missing or damaged, until it starts again, and so does vitrine check. It
+// starts all the same, because decisions need no shopper.
+func TestShoppersFileIsGone(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	path := filepath.Join(data, "shoppers")
+	r := runs(t, "", data, nil)
+	r.ask(201, "PUT", "/v1/placements/home", personal)
+	for k, damage := range []func(text []byte) error{
+		nil,
+		func([]byte) error { return os.Remove(path) },
+		nil,
+		func(text []byte) error { text[len(text)-1] ^= 1; return os.WriteFile(path, text, 0o600) },
+		nil,
+		func(text []byte) error { return os.WriteFile(path, text[:len(text)-5], 0o600) },
+	} {
+		r.shows("a" + strings.Repeat("b", k))
+		r.stop()
+		if damage != nil {
+			fatal.If(t, damage(fatal.Or(os.ReadFile(path))(t)))
+		}
+		expect.Equal(t, CheckShoppers(data, 1) != nil, damage != nil, "a fault before start", k)
+		r = runs(t, "", data, nil)
+		expect.Equal(t, strings.Contains(r.ask(200, "GET", "/v1/overview", ""), "remembered shoppers are new") &&
+			r.said("returning shoppers are new"), damage != nil, "the service rings in start", k)
+	}
+	r.stop()
+}
+
 // All services on a log know the same shoppers, and any of them erases one.
 func TestServicesShareShoppers(t *testing.T) {
 	t.Parallel()

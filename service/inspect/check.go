@@ -7,6 +7,7 @@ import (
 
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
+	"vitrine/service/host"
 	"vitrine/service/setup"
 )
 
@@ -74,6 +75,11 @@ func (k *check) run(ctx context.Context) (err error) {
 		}
 	}
 	k.Placements = k.audit.Tallies()
+	if k.log.data != "" {
+		if err := host.CheckShoppers(k.log.data, k.audit.Remembered()); err != nil {
+			k.fault(err)
+		}
+	}
 	return nil
 }
 

@@ -90,6 +90,9 @@ func copyEntries(ctx context.Context, dir string, from eventlog.Log,
 		return at, err
 	}
 	at, err = copyInto(ctx, to, from, progress)
+	if err == nil { // a service would take the keys for lost
+		err = host.BeginShoppers(filepath.Dir(dir))
+	}
 	return at, errors.Join(err, to.Close())
 }
 

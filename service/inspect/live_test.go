@@ -175,7 +175,7 @@ func TestRoundsNameShoppers(t *testing.T) {
 	} {
 		ctx, data := t.Context(), t.TempDir()
 		store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
-		keys := fatal.Or(shoppers.Open(filepath.Join(data, "keys")))(t)
+		keys := fatal.Or(shoppers.Open(filepath.Join(data, "shoppers")))(t)
 		e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner, Shoppers: keys}))(t)
 		fatal.Or(e.Put(ctx, "home", []byte(`{"max_size":1,"log_items":"all","features":[{"name":"x","kind":"number"}],
 			"policy":{"name":"uniform"}`+with+`}`), 1))(t)
@@ -194,6 +194,21 @@ func TestRoundsNameShoppers(t *testing.T) {
 		if a != c || known != (a != "") || known && a == b {
 			t.Errorf("with %s the shoppers are %q, %q and %q", with, a, b, c)
 		}
+		fatal.If(t, keys.Close())
+		faults := func(data string) (list []string) {
+			log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data}))(t)
+			defer log.Close()
+			fatal.Or(log.Check(ctx, func(err error) { list = append(list, err.Error()) }))(t)
+			return list
+		}
+		expect.Equal(t, len(faults(data)), 0, "the number of faults")
+		if err := os.Remove(filepath.Join(data, "shoppers")); err != nil && with == `,"shopper_history":{"keep":"24h"}` {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(t.TempDir(), "backup")
+		fatal.If(t, inspect.Backup(ctx, data, copied, nil))
+		expect.Equal(t, len(faults(copied)), 0, "the number of faults of a backup, which has no keys")
+		expect.Equal(t, strings.Contains(fmt.Sprint(faults(data)), "shoppers is missing"), with == `,"shopper_history":{"keep":"24h"}`, with)
 	}
 }
 

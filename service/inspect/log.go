@@ -42,6 +42,7 @@ type Log struct {
 	Name string // the log as messages name it
 
 	options   Options
+	data      string      // the data directory around a log in a directory, or ""
 	snapshots []*snapshot // of the data directory: the last one and the bases
 	lost      error       // why entries may be missing at the beginning or the end, or nil
 }
@@ -116,6 +117,7 @@ func (r *Log) openDir(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	r.data = data
 	if err := r.readSnapshots(data); err != nil { // before the log, so that the log contains all of their entries
 		return err
 	}

@@ -153,6 +153,14 @@ func (m *Memory) Limit(keep time.Duration, size int) {
 // Knows reports whether a shopper is remembered.
 func (m *Memory) Knows(name string) bool { return m != nil && m.byName[name] != nil }
 
+// Len returns the number of shoppers that are remembered.
+func (m *Memory) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.byName)
+}
+
 // Stats returns nil without a memory.
 func (m *Memory) Stats() *api.ShopperStats {
 	if m == nil {

@@ -1,18 +1,25 @@
 package shoppers
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 )
 
-// File is a [Store] in a file of one process. After a header of 16 bytes it holds records of 32 bytes: the hash of an id
-// and the key, or zeros for a free one. Keys are deleted in place. The first key creates the file.
+// File is a [Store] in a file of one process. Numbers are little-endian, checksums CRC-32C:
+//
+//	"VITRINE SHOPPERS", uint32 n, checksum of both: the file held at least n records when it was last synced
+//	records: the hash of an id, the key, checksum of both; the hash and the key of a free record are zeros
+//
+// Keys are deleted in place. The first key creates the file.
 //
 // A new key is not synced: if the machine fails before the system has written it, its shopper is unknown at the next
 // visit. There are at most 2²⁰ keys: then a new one takes the place of any other, which was most likely to be swept.
@@ -21,14 +28,22 @@ type File struct {
 	path   string
 	most   int      // keys
 	file   *os.File // nil before the first key
-	keys   map[Hash]*record
-	free   []int64 // offsets of free records
-	end    int64
-	isHalf bool  // a failed write may have left a part of a record, or of the header
-	half   int64 // its offset
+	isHalf bool     // a failed write may have left a part of a record, or of the header
+	half   int64    // its offset
+	contents
 
 	syncing sync.Mutex
 	isLost  bool // the last sync failed: the system may have dropped deletions
+}
+
+// contents are what a file holds.
+type contents struct {
+	keys    map[Hash]*record
+	free    []int64 // offsets of free records
+	end     int64
+	useless []int64 // offsets of records that are damaged, or of a key's second record
+	isNew   bool    // it is missing, or its header is
+	wrong   string  // what is damaged or missing, or ""
 }
 
 type record struct {
@@ -38,59 +53,148 @@ type record struct {
 }
 
 const (
-	header     = "VITRINE SHOPPERS"
-	recordSize = 32
-	maxKeys    = 1 << 20 // 32 MB in the file, and some 130 MB in memory
+	magic      = "VITRINE SHOPPERS"
+	headerSize = int64(len(magic) + 8)
+	recordSize = 36
+	maxKeys    = 1 << 20 // 38 MB in the file, and some 130 MB in memory
 	sweepKeys  = 256     // deleted with the file locked
 )
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checked(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+func isChecked(b []byte) bool { return bytes.Equal(checked(slices.Clone(b[:len(b)-4])), b) }
+
+// header returns the header of a file that holds at least n records.
+func header(n int64) []byte {
+	return checked(binary.LittleEndian.AppendUint32([]byte(magic), uint32(n)))
+}
+
+var freeRecord = checked(make([]byte, recordSize-4))
+
 // Open opens the file at a path, which need not exist.
 func Open(path string) (*File, error) {
-	f := &File{path: path, most: maxKeys, keys: map[Hash]*record{}, end: int64(len(header))}
-	var err error
-	f.file, err = os.OpenFile(path, os.O_RDWR, 0)
+	data, err := os.ReadFile(path)
+	f := &File{path: path, most: maxKeys}
 	if errors.Is(err, fs.ErrNotExist) {
-		f.file = nil
-		return f, nil
+		f.contents, err = read(nil)
+		return f, err
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := f.read(); err != nil {
+	if f.contents, err = read(data); err == nil {
+		f.file, err = os.OpenFile(path, os.O_RDWR, 0)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if f.isHalf = int64(len(data)) != f.end; int64(len(data)) >= headerSize {
+		f.half = f.end
+	}
+	if err := f.repair(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.file.Close())
 	}
 	return f, nil
 }
 
-func (f *File) read() error {
-	data, err := io.ReadAll(f.file)
-	if err != nil {
+// read returns the contents of a file. A last record that is cut short, or that the system has not filled, was being
+// written when the machine failed.
+func read(data []byte) (contents, error) {
+	c := contents{keys: map[Hash]*record{}, end: headerSize}
+	if !strings.HasPrefix(string(data), magic) && !strings.HasPrefix(magic, string(data)) {
+		return c, errors.New("this is not a file of shoppers' keys: move it away, and all shoppers are new")
+	}
+	if int64(len(data)) < headerSize {
+		c.isNew, c.wrong = true, "is missing"
+		return c, nil
+	}
+	rest := data[headerSize:]
+	n := len(rest) / recordSize
+	for n > 0 && !slices.ContainsFunc(rest[(n-1)*recordSize:n*recordSize], func(b byte) bool { return b != 0 }) {
+		n--
+	}
+	damaged := 0
+	for i := range n {
+		b := rest[i*recordSize : (i+1)*recordSize]
+		id, r := Hash(b[:16]), &record{key: Key(b[16:32]), at: c.end}
+		switch {
+		case !isChecked(b):
+			damaged++
+			c.useless = append(c.useless, c.end)
+		case id == (Hash{}):
+			c.free = append(c.free, c.end)
+		case c.keys[id] != nil: // an erasure must find the only one
+			c.useless = append(c.useless, c.end)
+		default:
+			c.keys[id] = r
+		}
+		c.end += recordSize
+	}
+	had := binary.LittleEndian.Uint32(data[len(magic):])
+	switch {
+	case damaged > 0:
+		c.wrong = fmt.Sprintf("is damaged in %d of %d records", damaged, n)
+	case !isChecked(data[:headerSize]):
+		c.wrong = "is damaged in its header"
+	case int64(n) < int64(had):
+		c.wrong = fmt.Sprintf("was cut short: it holds %d of %d records", n, had)
+	}
+	return c, nil
+}
+
+// repair frees useless records, so that no key is left that an erasure does not find.
+func (f *File) repair() error {
+	for _, at := range f.useless {
+		if err := f.write(freeRecord, at); err != nil {
+			return err
+		}
+	}
+	f.free, f.useless = append(f.free, f.useless...), nil
+	if f.wrong == "" {
+		return nil
+	}
+	return f.write(header(0), 0)
+}
+
+// Begin says what was wrong with the file when it was opened, although placements remember shoppers, or "". A missing file
+// is created, so that the next start finds it.
+func (f *File) Begin() (wrong string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file == nil {
+		err = f.write(header(0), 0)
+	}
+	return f.wrong, err
+}
+
+// Check returns an error if the file at a path is damaged, or is missing although placements remember shoppers.
+func Check(path string, remembered int) error {
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if len(data) < len(header) && header[:len(data)] == string(data) { // new, or a start that was cut short
-		return f.write([]byte(header), 0)
+	c, err := read(data)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case c.wrong == "", c.isNew && remembered == 0:
+		return nil
 	}
-	if string(data[:min(len(header), len(data))]) != header {
-		return errors.New("this is not a file of shoppers' keys: move it away, and all shoppers are new")
+	return fmt.Errorf("%s %s: up to %d remembered shoppers are new when they return", path, c.wrong, remembered)
+}
+
+// Create creates a file without keys, unless there is a file at the path.
+func Create(path string) error {
+	f, err := Open(path)
+	if err == nil {
+		_, err = f.Begin()
+		err = errors.Join(err, f.Close())
 	}
-	rest := data[len(header):]
-	for ; len(rest) >= recordSize; rest = rest[recordSize:] {
-		id, r := Hash(rest[:16]), &record{key: Key(rest[16:recordSize]), at: f.end}
-		switch {
-		case id == (Hash{}), r.key == (Key{}):
-			f.free = append(f.free, f.end)
-		case f.keys[id] != nil: // an erasure must find the only one
-			if err := f.write(make([]byte, recordSize), f.end); err != nil {
-				return err
-			}
-			f.free = append(f.free, f.end)
-		default:
-			f.keys[id] = r
-		}
-		f.end += recordSize
-	}
-	f.isHalf, f.half = len(rest) > 0, f.end
-	return nil
+	return err
 }
 
 // write writes a record, unless an earlier one is still half written.
@@ -115,11 +219,11 @@ func (f *File) tidy() (err error) {
 	switch {
 	case !f.isHalf:
 	case f.half == 0:
-		_, err = f.file.WriteAt([]byte(header), 0)
+		_, err = f.file.WriteAt(header(0), 0)
 	case f.half == f.end:
 		err = f.file.Truncate(f.end) // works on a full disk
 	default:
-		_, err = f.file.WriteAt(make([]byte, recordSize), f.half)
+		_, err = f.file.WriteAt(freeRecord, f.half)
 	}
 	f.isHalf = err != nil
 	return err
@@ -147,7 +251,7 @@ func (f *File) Key(_ context.Context, id string, draws bool) (Key, error) {
 		if n := len(f.free); n > 0 {
 			r.at = f.free[n-1]
 		}
-		if err := f.write(append(h[:], r.key[:]...), r.at); err != nil {
+		if err := f.write(checked(append(h[:], r.key[:]...)), r.at); err != nil {
 			return Key{}, err
 		}
 		if n := len(f.free); n > 0 {
@@ -184,7 +288,7 @@ func (f *File) delete(h Hash) error {
 	}
 	f.free = append(f.free, at)
 	delete(f.keys, h)
-	return f.write(make([]byte, recordSize), at)
+	return f.write(freeRecord, at)
 }
 
 // sync makes deletions last, while others ask for keys.
@@ -195,10 +299,23 @@ func (f *File) sync() (err error) {
 		err = f.rewrite()
 	}
 	if err == nil {
-		err = f.file.Sync()
+		err = f.save()
 	}
 	f.isLost = err != nil
 	return err
+}
+
+// save syncs the file, and then notes how many records it holds.
+func (f *File) save() error {
+	f.mu.Lock()
+	n := (f.end - headerSize) / recordSize
+	f.mu.Unlock()
+	if err := f.file.Sync(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.write(header(n), 0)
 }
 
 // rewrite writes all free records again, because the system does not retry a write that failed.
@@ -206,7 +323,7 @@ func (f *File) rewrite() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, at := range f.free {
-		if err := f.write(make([]byte, recordSize), at); err != nil {
+		if err := f.write(freeRecord, at); err != nil {
 			return err
 		}
 	}
@@ -261,9 +378,10 @@ func (f *File) deleteUnused(list []Hash) error {
 // Close closes the file.
 func (f *File) Close() error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.file == nil {
+	isEmpty := f.file == nil
+	f.mu.Unlock()
+	if isEmpty {
 		return nil
 	}
-	return errors.Join(f.file.Sync(), f.file.Close())
+	return errors.Join(f.save(), f.file.Close())
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,7 +85,7 @@ func TestFailedWrite(t *testing.T) {
 		fails()
 		fatal.If(t, f.file.Close())
 		f.file = file
-		fatal.Or(file.WriteAt(append(hash[:], 1, 2, 3, 4), int64(len(header)+recordSize)))(t)
+		fatal.Or(file.WriteAt(append(hash[:], 1, 2, 3, 4), headerSize+recordSize))(t)
 	}
 	half()
 	fatal.If(t, f.Erase(t.Context(), "anna"))
@@ -112,7 +113,7 @@ func TestFailedErasure(t *testing.T) {
 		expect.Refused(f.Erase(t.Context(), "anna"))(t, "an erasure that was not synced is reported as done")
 	}
 	f.file = fatal.Or(os.OpenFile(path, os.O_RDWR, 0))(t)
-	fatal.Or(f.file.WriteAt(anna[:], int64(len(header))))(t)
+	fatal.Or(f.file.WriteAt(anna[:], headerSize))(t)
 	fatal.If(t, f.Erase(t.Context(), "anna"))
 	if bytes.Contains(fatal.Or(os.ReadFile(path))(t), anna[:]) {
 		t.Error("an erased key is left")
@@ -153,7 +154,7 @@ func TestKeysAreBounded(t *testing.T) {
 			t.Errorf("%q has the key %x and then %x; the file has %d", id, k, again, len(f.keys))
 		}
 	}
-	expect.Equal(t, len(fatal.Or(os.ReadFile(path))(t)), len(header)+3*recordSize, "the file has n bytes")
+	expect.Equal(t, len(fatal.Or(os.ReadFile(path))(t)), int(headerSize)+3*recordSize, "the file has n bytes")
 	if f = reopened(t, f, path); len(f.keys) != 3 || f.keys[HashOf("f")] == nil {
 		t.Error("the last shopper has no key")
 	}
@@ -168,19 +169,25 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A file that was cut short has the keys before; another file is refused, and stays as it is.
-func TestDamagedFiles(t *testing.T) {
+// A record that the machine's failure cut short is left out; another file is refused, and stays as it is.
+func TestTornFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shoppers")
 	f := reopened(t, nil, path)
 	anna := keyOf(t, f, "anna", true)
 	keyOf(t, f, "bert", true)
-	fatal.If(t, f.Close())
 	data := fatal.Or(os.ReadFile(path))(t)
+	fatal.If(t, f.Close())
+	whole := int(headerSize) + recordSize
 	for size := range data {
-		fatal.If(t, os.WriteFile(path, data[:size], 0o600))
+		text := data[:size:size]
+		if size == int(headerSize) || size == whole { // the system made the file longer, but did not write the record
+			text = append(text, make([]byte, len(data)-size)...)
+		}
+		fatal.If(t, os.WriteFile(path, text, 0o600))
+		expect.Error(t, Check(path, 0), nil, size)
 		f := fatal.Or(Open(path))(t)
-		if k := keyOf(t, f, "anna", false); (k == anna) != (size >= len(header)+recordSize) ||
-			keyOf(t, f, "bert", false) != (Key{}) {
+		expect.Equal(t, f.wrong != "", size < int(headerSize), "something is wrong with n bytes", size)
+		if k := keyOf(t, f, "anna", false); (k == anna) != (size >= whole) || keyOf(t, f, "bert", false) != (Key{}) {
 			t.Errorf("%d bytes: %x", size, k)
 		}
 		bert := keyOf(t, f, "bert", true)
@@ -199,10 +206,67 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
+// Damage at any byte of a file that was closed is found. The keys of other records stay, and neither the damaged key nor
+// its hash is left once the shopper is erased.
+func TestDamagedFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shoppers")
+	f := reopened(t, nil, path)
+	anna, bert := keyOf(t, f, "anna", true), keyOf(t, f, "bert", true)
+	keyOf(t, f, "carl", true)
+	fatal.If(t, f.Erase(t.Context(), "carl"))
+	fatal.If(t, f.Close())
+	data, hash := fatal.Or(os.ReadFile(path))(t), HashOf("anna")
+	expect.Error(t, Check(path, 2), nil)
+	found := func(damaged []byte, what ...any) {
+		t.Helper()
+		fatal.If(t, os.WriteFile(path, damaged, 0o600))
+		expect.Part(0, Check(path, 2))(t, "up to 2 remembered shoppers are new", what...)
+		f, err := Open(path)
+		if err != nil {
+			return
+		}
+		if wrong, err := f.Begin(); wrong == "" || err != nil {
+			t.Error(what, wrong, err)
+		}
+		fatal.If(t, f.Close())
+		expect.Error(t, Check(path, 2), nil, "after it was opened", what)
+	}
+	for at := len(magic); at < len(data); at++ {
+		damaged := bytes.Clone(data)
+		damaged[at] ^= 1
+		found(damaged, "byte", at)
+		f := fatal.Or(Open(path))(t)
+		is := func(k Key, record int) bool {
+			return (k == Key{}) == ((at-int(headerSize)+recordSize)/recordSize-1 == record)
+		}
+		if a, b := keyOf(t, f, "anna", false), keyOf(t, f, "bert", false); !is(a, 0) && a != anna || !is(b, 1) && b != bert {
+			t.Errorf("byte %d: %x and %x", at, a, b)
+		}
+		fatal.If(t, f.Erase(t.Context(), "anna"))
+		fatal.If(t, f.Close())
+		if left := fatal.Or(os.ReadFile(path))(t); bytes.Contains(left, anna[:8]) || bytes.Contains(left, anna[8:]) ||
+			bytes.Contains(left, hash[:8]) || bytes.Contains(left, hash[8:]) {
+			t.Errorf("byte %d: an erased key is left", at)
+		}
+	}
+	for size := range data {
+		found(data[:size:size], "cut to", size)
+		if zeros := append(data[:size:size], make([]byte, len(data)-size)...); size >= len(magic) && !bytes.Equal(zeros, data) {
+			found(zeros, "zeros from", size)
+		}
+	}
+	fatal.If(t, os.Remove(path))
+	expect.Error(t, Check(path, 0), nil)
+	expect.Part(0, Check(path, 2))(t, "is missing")
+	fatal.If(t, Create(path))
+	expect.Error(t, Check(path, 2), nil)
+}
+
 // Any file is refused, or read, and then keeps a new key.
 func FuzzFile(f *testing.F) {
-	f.Add([]byte(header))
-	f.Add([]byte(header + strings.Repeat("a", recordSize) + strings.Repeat("\x00", recordSize) + "cut"))
+	f.Add(header(0))
+	f.Add(slices.Concat(header(2), checked(bytes.Repeat([]byte("a"), recordSize-4)), freeRecord, []byte("cut")))
+	f.Add(slices.Concat(header(9), bytes.Repeat([]byte("a"), recordSize), make([]byte, 2*recordSize)))
 	f.Add([]byte("VITRINE"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "shoppers")

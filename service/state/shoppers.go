@@ -62,6 +62,14 @@ func (s *State) PastOf(placement, shopper string, now int64) []feature.Past {
 	return nil
 }
 
+// Remembered returns the number of shoppers that the placements remember.
+func (s *State) Remembered() (n int) {
+	for _, p := range s.Placements {
+		n += p.memory.Len()
+	}
+	return n
+}
+
 // Remembers reports whether a placement remembers the shopper with a key.
 func (s *State) Remembers(k shoppers.Key) bool {
 	for name, p := range s.Placements {
