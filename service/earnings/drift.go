@@ -121,13 +121,15 @@ const (
 	fellShare = 0.8
 )
 
-// fell reports whether the policy certainly sells less often than fellShare times the earlier rate. There may be as
+// fell reports whether the policy certainly sells less often than fellShare times the earlier rate, and its pages earn
+// less than fellShare of the earlier revenue: a policy may rightly sell fewer, but more expensive items. There may be as
 // many looks as decisions: the look after n decisions spends the error fellError/(n(n+1)).
 func fell(recent, before *api.Totals, looks uint64) bool {
 	alpha := fellError / 2 / (float64(looks) * float64(looks+1))
 	_, now := confseq.Share(float64(recent.Purchases), float64(recent.Rounds), alpha)
 	then, _ := confseq.Share(float64(before.Purchases), float64(before.Rounds), alpha)
-	return now < fellShare*then
+	return now < fellShare*then &&
+		recent.Revenue*float64(before.Rounds) < fellShare*before.Revenue*float64(recent.Rounds)
 }
 
 // Copy returns a deep copy.

@@ -119,21 +119,26 @@ func TestDriftWithSalesAlone(t *testing.T) {
 	}
 }
 
-// Sales have drifted once they are certainly below four fifths of the earlier rate, but not after only 20 decisions.
+// Sales have drifted once they are certainly below four fifths of the earlier rate, but not after only 20 decisions, nor
+// if the pages earn as much as before with fewer, more expensive items.
 func TestFell(t *testing.T) {
 	for _, c := range []struct {
 		recent, before [2]uint64 // pages, and pages that sold
+		price          float64   // recently; earlier items cost 2
 		want           bool
 	}{
-		{[2]uint64{20, 0}, [2]uint64{4000, 1200}, false},
-		{[2]uint64{1000, 260}, [2]uint64{4000, 1200}, false},
-		{[2]uint64{1000, 100}, [2]uint64{4000, 1200}, true},
-		{[2]uint64{1000, 100}, [2]uint64{20, 6}, false},
-		{[2]uint64{1000, 500}, [2]uint64{4000, 1200}, false},
-		{[2]uint64{}, [2]uint64{}, false},
+		{[2]uint64{20, 0}, [2]uint64{4000, 1200}, 2, false},
+		{[2]uint64{1000, 260}, [2]uint64{4000, 1200}, 2, false},
+		{[2]uint64{1000, 100}, [2]uint64{4000, 1200}, 2, true},
+		{[2]uint64{1000, 0}, [2]uint64{4000, 1200}, 2, true},
+		{[2]uint64{1000, 100}, [2]uint64{4000, 1200}, 4, true},
+		{[2]uint64{1000, 100}, [2]uint64{4000, 1200}, 5, false},
+		{[2]uint64{1000, 100}, [2]uint64{20, 6}, 2, false},
+		{[2]uint64{1000, 500}, [2]uint64{4000, 1200}, 2, false},
+		{[2]uint64{}, [2]uint64{}, 2, false},
 	} {
-		recent, before := api.Totals{Rounds: c.recent[0], Purchases: c.recent[1]}, api.Totals{Rounds: c.before[0],
-			Purchases: c.before[1]}
+		recent := api.Totals{Rounds: c.recent[0], Purchases: c.recent[1], Revenue: c.price * float64(c.recent[1])}
+		before := api.Totals{Rounds: c.before[0], Purchases: c.before[1], Revenue: 2 * float64(c.before[1])}
 		expect.Equal(t, fell(&recent, &before, c.recent[0]+c.before[0]), c.want, c.recent, "after", c.before)
 	}
 }
