@@ -49,7 +49,7 @@ type Stats struct {
 	PolicyEntry uint64   `json:"policy_entry" doc:"the last entry of the log that the policy has learned from"`
 	Lag         uint64   `json:"lag_rounds" doc:"outcomes that the learner has not processed yet"`
 	Learned     uint64   `json:"learned" doc:"rounds that the learner has learned from; a sale waits until it is known which pages of the same time sold nothing"`
-	Skipped     uint64   `json:"skipped" doc:"rounds that the learner refused, on which it panicked, or that came after it broke"`
+	Skipped     uint64   `json:"skipped" doc:"rounds that the learner refused, on which it panicked, that came after it broke, or for which no sale was reported during an alarm about missing sales"`
 	Forgotten   uint64   `json:"forgotten" doc:"rounds that were lost because the learner's saved state could not be read"`
 	Unlearned   uint64   `json:"unlearned" doc:"outcomes and expiries that the learner did not learn from, because its queue was full"`
 	Stale       uint64   `json:"stale" doc:"rounds decided by an earlier learner of the placement"`
@@ -119,7 +119,7 @@ type Guard struct {
 	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed. An alarm of no-sale or sales ends once sales are back; other alarms stay until they are cleared, or the learner begins again or is rolled back"`
 
 	WithoutSale uint64      `json:"without_sale" doc:"decisions in a row without a sale, up to the last decision with a known or overdue outcome"`
-	Overdue     float64     `json:"overdue_seconds,omitzero" doc:"age at which a decision without an outcome counts as one without a sale: nine tenths of the sales are reported within a quarter to a half of it. Left out until enough sales show the delay"`
+	Overdue     float64     `json:"overdue_seconds,omitzero" doc:"age at which a decision without an outcome counts as one without a sale: nine tenths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay"`
 	FarOff      *Calibrated `json:"far_off,omitempty" doc:"the bin of predictions that is certainly wrong in this period, by more than a fifth of the shoppers who buy, or of the shoppers who do not, whichever are fewer. If several bins are wrong, the bin with the most decisions"`
 	Held        uint64      `json:"outcomes_held,omitzero" doc:"outcomes that the learner has not been given because of an alarm about sales"`
 }

@@ -100,7 +100,7 @@ func (e *Earnings) Watch(w Watch, entry uint64) {
 }
 
 // Advance takes the decisions that are due at a time: see [Guard.Advance].
-func (e *Earnings) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) {
+func (e *Earnings) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 	e.Series.advance(now, e.Guard.Watch.Cohort())
 	e.Drift.advance(now, e.Guard.Watch.Cohort())
 	return e.Guard.Advance(now, entry)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"vitrine/internal/confseq"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 )
@@ -42,13 +43,29 @@ type Guard struct {
 	sales    sales
 }
 
-// Doubtful returns the entries [first, second) of the decisions with outcomes that were probably not reported. Under a
-// no-sale alarm, the range runs from the first decision without a sale to until; otherwise it is empty.
-func (g *Guard) Doubtful(until uint64) [2]uint64 {
+// Doubt describes decisions with outcomes that were probably not reported.
+type Doubt struct {
+	From, Until uint64 // entries of the first one, and after the last one; empty without any
+	Expired     bool   // whether only expired decisions are in doubt, because reports came after all, though late
+}
+
+// Doubtful returns the decisions in doubt under a no-sale alarm, from the first one without a sale until an entry.
+func (g *Guard) Doubtful(until uint64) Doubt {
 	if g.Sales == nil || g.Sales.Check != noSale {
-		return [2]uint64{}
+		return Doubt{}
 	}
-	return [2]uint64{g.Sales.Since, until}
+	return Doubt{From: g.Sales.Since, Until: until}
+}
+
+// Has reports whether a decision is in doubt.
+func (d *Doubt) Has(entry uint64, isExpired bool) bool {
+	return entry >= d.From && entry < d.Until && (isExpired || !d.Expired)
+}
+
+// Fields passes over the range.
+func (d *Doubt) Fields(f *fields.Fields) {
+	f.Uvarint(&d.From, &d.Until)
+	f.Flag(&d.Expired)
 }
 
 // Alarm returns the alarm in force, or nil. An alarm about sales takes precedence.
@@ -116,11 +133,20 @@ func (g *Guard) Restart(entry uint64) {
 // Taught returns how many decisions the deciding learner learned from, as far as the guard knows.
 func (g *Guard) Taught() uint64 { return g.sales.taught }
 
-// SetTaught sets how many decisions the deciding learner learned from. Call it before Restart.
-func (g *Guard) SetTaught(decisions uint64) { g.sales.taught = decisions }
+// SetTaught sets how many decisions the deciding learner, another one, learned from. Its predictions are trusted, until
+// sales disagree, if it learned enough. Call SetTaught before Restart.
+func (g *Guard) SetTaught(decisions uint64) {
+	known := 0.
+	if g.sales.taught = decisions; g.sales.compares() {
+		known = minClaimed
+	}
+	g.sales.claimed, g.sales.kept = [amounts]float64{known, known}, [amounts]float64{known, known}
+}
 
 // Forget drops the delays of sales and the revenue of an average sale. Call it before Restart if either may change.
-func (g *Guard) Forget() { g.sales = sales{taught: g.sales.taught} }
+func (g *Guard) Forget() {
+	g.sales = sales{taught: g.sales.taught, claimed: g.sales.claimed, kept: g.sales.kept}
+}
 
 // watches reports whether a decision counts in a cohort, given its entry.
 func (g *Guard) watches(entry uint64) bool { return entry > g.since && g.Alarm() == nil }
@@ -147,7 +173,7 @@ func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
 }
 
 // Sold records a decision's outcome, whichever learner made it. age is the elapsed part of its attribution window.
-func (g *Guard) Sold(c *offer.Closed, age int64) { g.sales.leave(c, age, g.Watch.Window) }
+func (g *Guard) Sold(c *offer.Closed, age int64) { g.sales.leave(c, age, g.Watch.Window, g.Sales) }
 
 // MoveClock shifts the attribution windows of open decisions. Cohorts keep their times: they wait for their last
 // outcome however long that takes.
@@ -193,7 +219,7 @@ func wayOf(mode uint8) int {
 
 // Advance takes and tests the decisions that are due at a time. It reports whether an alarm was raised. If an alarm
 // about sales ended, over is the result of Doubtful.
-func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) {
+func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *Doubt) {
 	switch what, alarm := g.sales.judge(now, g.Sales); what {
 	case rang:
 		g.Sales, g.cohorts = alarm, nil
@@ -201,6 +227,7 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) 
 		return true, nil
 	case ended:
 		over = new(g.Doubtful(g.sales.back))
+		over.Expired = g.sales.late
 		g.Sales = nil
 		g.since = max(g.since, entry)
 		return false, over

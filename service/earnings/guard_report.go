@@ -38,8 +38,8 @@ func (g *Guard) Report(fallback string) *api.Guard {
 	r.FarOff = g.farOff()
 	if a := g.Alarm(); a != nil {
 		r.Alarm = new(*a)
-		if a.Check == noSale {
-			r.Alarm.Chance = g.sales.chance() // which goes on falling
+		if a.Check == noSale && g.sales.run.n > 0 && g.sales.run.entry == a.Since { // still without a sale
+			r.Alarm.Detail, r.Alarm.Chance = g.sales.silence()
 		}
 		if r.Alarm.Fallback = fallback; fallback != api.FallbackVersion {
 			r.Alarm.Version = 0
@@ -47,6 +47,9 @@ func (g *Guard) Report(fallback string) *api.Guard {
 	}
 	return r
 }
+
+// minBin is the number of decisions from which on predictions may be far off: fewer are no reason to act.
+const minBin = 100
 
 // farOff returns the bin with the most decisions among those with certainly wrong predictions, or nil. A prediction is
 // wrong if it is off by more than a fifth of the shoppers that buy or of those that do not, whichever are fewer. The
@@ -57,7 +60,7 @@ func (g *Guard) farOff() (worst *api.Calibrated) {
 	}
 	for i, b := range g.bins {
 		n, k := float64(b.Rounds), float64(b.Purchases)
-		if b.Rounds == 0 || worst != nil && b.Rounds <= worst.Rounds {
+		if b.Rounds < minBin || worst != nil && b.Rounds <= worst.Rounds {
 			continue
 		}
 		p := min(b.Predicted/n, 1)
@@ -92,7 +95,7 @@ func (s *sales) checks() []api.GuardCheck {
 	silent := api.GuardCheck{Name: noSale, Decisions: s.judged}
 	for _, rate := range s.run.rates {
 		if rate > 0 {
-			if n := silence(rate, max(s.runs, 1)); silent.Silence == 0 || n < silent.Silence {
+			if n := maxSilence(rate, max(s.runs, 1)); silent.Silence == 0 || n < silent.Silence {
 				silent.Silence = n
 			}
 		}
@@ -121,10 +124,7 @@ func (s *sales) needs(length uint64) uint64 {
 	if s.wait > 0 {
 		return n + length + max(lengths[0], s.octaves[0].pair[0].n+1) - s.octaves[0].pair[0].n
 	}
-	sales := uint64(0)
-	for _, k := range s.delays {
-		sales += k
-	}
+	sales := s.countDelays()
 	n++
 	if sales > 0 && sales < minSales {
 		n = max(n, (minSales-sales)*s.watched/sales)

@@ -101,6 +101,7 @@ func TestFarOff(t *testing.T) {
 		off               bool
 	}{
 		{20, 2, 0.45, false},     // 20 decisions prove too little
+		{5, 1, 0.999, false},     // and so do five
 		{2000, 860, 0.45, false}, // 0.43
 		{2000, 780, 0.45, false}, // 0.39 exceeds four fifths of 0.45
 		{2000, 500, 0.45, true},

@@ -17,8 +17,12 @@ import (
 //
 // Order. Sales are reported before other decisions expire, so the decisions closed so far contain too many sales. sales
 // therefore judges decisions in the order in which they were made: a lot of decisions counts once each has closed, or
-// once the last of them is older than wait, within which nine tenths of all sales are reported. Later sales never
-// count, neither in the past nor now.
+// once the last of them is older than wait, within which at least nine tenths of the latest sales are reported.
+//
+// Late sales. A sale of a decision that was judged already, with no other sale judged since, shows that reports come
+// later than before. wait grows beyond its delay at once, and all stretches restart, because their decisions were judged
+// too early. In shops where other sales come in time, a late one changes nothing. wait shrinks by a 32nd a day, so that
+// one slow hour does not delay alarms for good, and rhythms of a week are not forgotten.
 //
 // Amounts. A sale counts 1 in amount 0. In amount 1 it counts its revenue divided by an average sale during the
 // apprenticeship, at most 1: that amount also falls when only cheap items sell. A page with several units taken counts
@@ -40,15 +44,17 @@ import (
 //     θ is 1/4, 1/2 and 3/4.
 //
 // Each stretch is tested against two rates, which are frozen when it begins. One is the policy's prediction in the
-// stretch before it, because a learner's predictions fall along with the sales. The other is the lower confidence bound
-// of the placement's own sales on the last whole day. Only decisions with a prediction are compared with predictions.
+// stretch before it, because a learner's predictions fall along with the sales. It counts only once earlier predictions
+// came true: in a shop that reports once a night, a learner may be wrong by a factor of ten for a day. The other is the
+// lower confidence bound of the placement's own sales on the last whole day. Only decisions with a prediction are
+// compared with predictions.
 //
 // Error. Stretch j of a length spends the share 2^−e/((e+1)(e+2)) of its error, e = ⌊log₂ j⌋, which sums to 1 over all
 // j. The confidence bounds of day j spend 1/(j(j+1)) of theirs.
 type sales struct {
 	watched uint64                // decisions since the guard started; the apprenticeship's are not judged
 	taught  uint64                // predicted decisions that ended, and all before them, since the learner began
-	delays  [delayOctaves]uint64  // sales by delay: element i counts delays up to 2^i seconds, but above half of that
+	delays  [delayOctaves]uint64  // latest sales by delay: element i counts those up to 2^i s, but above half of that
 	revenue float64               // from sales before wait was known
 	worth   float64               // revenue of an average sale among them
 	wait    int64                 // nanoseconds; 0 until it is known
@@ -58,15 +64,19 @@ type sales struct {
 	began   int64                 // start of the day
 	today   [amounts]confseq.Mean // amounts sold today
 	before  [amounts]confseq.Mean // amounts sold on the previous day
+	claimed [amounts]float64      // amounts predicted for judged decisions
+	kept    [amounts]float64      // amounts sold in those decisions
 	frozen  float64               // the policy's predicted sales per decision in the last short stretch
 	run     stretch               // decisions since the last sale
 	runs    uint64                // number of such runs
+	silent  uint64                // first entry judged since the last sale that came in time; 0 right after that sale
 	octaves [len(lengths)]octave
 
 	level  float64 // rate that ends the alarm in force
 	lasted uint64  // decisions judged since that alarm
 	rise   float64 // log evidence that sales are back
 	back   uint64  // first entry of that evidence
+	late   bool    // whether late sales are part of it
 }
 
 // A decision's amounts.
@@ -126,10 +136,15 @@ const (
 	fallShare    = 1. / 2
 	delayOctaves = 26 // the last one covers the longest attribution window
 	minSales     = 16 // needed before wait is known
-	lotSize      = 16 // decisions, as long as there are few lots
+	latestSales  = 128
+	minClaimed   = 32   // predicted sales, before predictions count
+	maxClaimed   = 1024 // predicted sales, beyond which the older ones weigh less
+	fade         = 32   // wait loses this fraction a day
+	lotSize      = 16   // decisions, as long as there are few lots
 	fewLots      = 128
 	lotShare     = 16  // fraction of wait
 	backError    = .01 // probability of mistaking low sales for recovered ones, per alarm
+	backRatio    = 8   // of the rates that sales after a no-sale alarm are compared with
 )
 
 // Names of the checks.
@@ -138,9 +153,11 @@ const (
 	fall   = "sales"
 )
 
-// again returns the knowledge of sales that outlasts a restart: their delays, and the revenue of an average sale.
+// again returns the knowledge of sales that outlasts a restart: their delays, the revenue of an average sale, and how far
+// predictions came true.
 func (s *sales) again(window time.Duration) sales {
-	return sales{taught: s.taught, delays: s.delays, revenue: s.revenue, worth: s.worth, wait: min(s.wait, int64(window))}
+	return sales{taught: s.taught, delays: s.delays, revenue: s.revenue, worth: s.worth, claimed: s.claimed,
+		kept: s.kept, wait: min(s.wait, int64(window))}
 }
 
 // enter adds an open decision. own says whether the placement's learner predicted it.
@@ -199,17 +216,25 @@ func (s *sales) move(by int64) {
 	}
 }
 
-// leave adds a decision's outcome. age is the elapsed part of its attribution window.
-func (s *sales) leave(c *offer.Closed, age int64, window time.Duration) {
+// leave adds a decision's outcome. age is the elapsed part of its attribution window. alarm is the current alarm about
+// sales, or nil.
+func (s *sales) leave(c *offer.Closed, age int64, window time.Duration, alarm *api.Alarm) {
 	if !counts(c.Offer) {
 		return
 	}
+	at := sort.Search(len(s.lots), func(i int) bool { return s.lots[i].entry > c.Entry }) - 1
 	isSale := c.Choice > 0
 	if isSale {
-		s.learnDelay(age, c.PerUnit(), window)
+		isLate := at < 0 && s.silent > 0 && c.Entry >= s.silent
+		grew := s.learnDelay(age, isLate, c.PerUnit(), window)
+		switch {
+		case alarm == nil && (grew || isLate && s.run.n > 0):
+			s.resume(false)
+		case isLate && alarm != nil && alarm.Check == noSale:
+			s.returns(c.Entry)
+		}
 	}
-	at := sort.Search(len(s.lots), func(i int) bool { return s.lots[i].entry > c.Entry }) - 1
-	if at < 0 || age > s.wait+s.wait/lotShare {
+	if at < 0 {
 		return
 	}
 	l := s.lots[at]
@@ -224,32 +249,61 @@ func (s *sales) leave(c *offer.Closed, age int64, window time.Duration) {
 	}
 }
 
-// learnDelay counts a sale by its delay. It first sets wait after the apprenticeship, then whenever the number of sales
-// has doubled, also during the apprenticeship of a later start. wait is two to four times as long as nine tenths of the
-// delays, and shrinks with the window only.
-func (s *sales) learnDelay(delay int64, revenue float64, window time.Duration) {
+// returns adds a late sale to the evidence that sales are back. Its lot counted as one without a sale.
+func (s *sales) returns(entry uint64) {
+	if s.rise == 0 || entry < s.back {
+		s.back = entry
+	}
+	s.late = true
+	s.rise += portable.Log(backRatio)
+	s.run.n, s.run.predicted = 0, 0
+}
+
+// learnDelay counts a sale by its delay. It first sets wait after the apprenticeship, also that of a later start. It
+// reports whether wait has grown since.
+func (s *sales) learnDelay(delay int64, isLate bool, revenue float64, window time.Duration) (grew bool) {
 	seconds := uint64((max(delay, 0) + int64(time.Second) - 1) / int64(time.Second))
 	s.delays[min(bits.Len64(max(seconds, 1)-1), delayOctaves-1)]++
+	n := s.countDelays()
 	if s.wait == 0 {
 		s.revenue += revenue
 	}
-	n := uint64(0)
+	if n == latestSales {
+		for i := range s.delays {
+			s.delays[i] /= 2
+		}
+		n = s.countDelays()
+		s.revenue *= float64(n) / latestSales
+	}
+	before := s.wait
+	switch {
+	case before == 0 && (n < minSales || s.watched <= apprenticeship):
+		return false
+	case before == 0:
+		s.worth = s.revenue / float64(n)
+	case isLate:
+		s.wait = max(s.wait, delay+delay/2)
+	}
+	s.wait = min(max(s.wait, s.usual()), int64(window))
+	return before > 0 && s.wait > before
+}
+
+func (s *sales) countDelays() (n uint64) {
 	for _, k := range s.delays {
 		n += k
 	}
-	if n < minSales || s.wait > 0 && n&(n-1) != 0 || s.wait == 0 && s.watched <= apprenticeship {
-		return
-	}
-	if s.wait == 0 {
-		s.worth = s.revenue / float64(n)
-	}
-	within := uint64(0)
+	return n
+}
+
+// usual returns a time two to four times as long as nine tenths of the latest delays.
+func (s *sales) usual() int64 {
+	within, n := uint64(0), s.countDelays()
 	for i, k := range s.delays {
-		if within += k; 10*within >= 9*n {
-			s.wait = max(s.wait, min(int64(2*time.Second)<<i, int64(window)))
-			return
+		if within += k; n >= minSales && 10*within >= 9*n {
+			return int64(2*time.Second) << i
 		}
 	}
+	return 0
 }
 
 // change is the result of judging.
@@ -263,6 +317,10 @@ const (
 
 // judge takes the lots that are due, until the alarm changes. alarm is the current alarm about sales, or nil.
 func (s *sales) judge(now int64, alarm *api.Alarm) (change, *api.Alarm) {
+	if alarm != nil && s.rise >= nats(backError) { // by late sales
+		s.resume(false)
+		return ended, nil
+	}
 	for len(s.lots) > 0 {
 		l := s.lots[0]
 		if len(s.lots) == 1 && s.accepts(l, now) || l.open > 0 && now-l.last <= s.wait {
@@ -288,7 +346,7 @@ func (s *sales) judge(now int64, alarm *api.Alarm) (change, *api.Alarm) {
 			check = s.falls(l)
 		}
 		if check != nil {
-			s.rise, s.back, s.lasted = 0, 0, 0
+			s.rise, s.back, s.late, s.lasted = 0, 0, false, 0
 			return rang, check
 		}
 	}
@@ -298,8 +356,20 @@ func (s *sales) judge(now int64, alarm *api.Alarm) (change, *api.Alarm) {
 // remember adds a lot to the placement's own sales.
 func (s *sales) remember(l *lot) {
 	if s.day == 0 || s.today[taken].N >= minPeriodSize && l.begun-s.began >= int64(minPeriod) {
-		s.day++
+		if s.day++; s.day > 1 {
+			s.wait = max(s.wait-s.wait/fade, min(s.wait, s.usual()))
+		}
 		s.began, s.before, s.today = l.begun, s.today, [amounts]confseq.Mean{}
+	}
+	for i := range s.claimed {
+		s.claimed[i] += l.foreseen[i]
+		s.kept[i] += l.hits[i]
+	}
+	if s.claimed[taken] > maxClaimed {
+		for i := range s.claimed {
+			s.claimed[i] /= 2
+			s.kept[i] /= 2
+		}
 	}
 	for i := range s.today {
 		b := s.today[i].Begin()
@@ -320,6 +390,12 @@ func (s *sales) sold(amount int) float64 {
 	return max(m.Low(ratesError/amounts/(day*(day+1))), 0)
 }
 
+// predictionsHold reports whether sales so far reached enough of the predictions to compare later sales with these.
+func (s *sales) predictionsHold() bool {
+	return s.claimed[taken] >= minClaimed && s.kept[taken] >= fallShare*s.claimed[taken] &&
+		s.kept[worthOf] >= fallShare*s.claimed[worthOf]
+}
+
 // lengthen adds a lot to the stretch without a sale, or starts another one. It reports whether the lot is without a
 // sale. The first stretch starts when a rate is known, even without a sale since the guard restarted.
 func (s *sales) lengthen(l *lot) bool {
@@ -329,7 +405,11 @@ func (s *sales) lengthen(l *lot) bool {
 		s.runs++
 	}
 	if isSale {
+		s.silent = 0
 		return false
+	}
+	if s.silent == 0 {
+		s.silent = l.entry
 	}
 	if s.run.n == 0 {
 		s.run.entry = l.entry
@@ -345,23 +425,24 @@ func (s *sales) noSale(l *lot) *api.Alarm {
 		return nil
 	}
 	for i, rate := range s.run.rates {
-		if n, _ := s.run.of(i); rate > 0 && n >= float64(silence(rate, s.runs)) {
+		if n, _ := s.run.of(i); rate > 0 && n >= float64(maxSilence(rate, s.runs)) {
 			s.level = s.run.level(rate)
-			return &api.Alarm{Check: noSale,
-				Detail: fmt.Sprintf("no sale in the last %d decisions, where %.3g were expected",
-					s.run.n, s.level*float64(s.run.n)), Since: s.run.entry, Chance: s.chance()}
+			detail, chance := s.silence()
+			return &api.Alarm{Check: noSale, Detail: detail, Since: s.run.entry, Chance: chance}
 		}
 	}
 	return nil
 }
 
-// chance returns the probability of the present run without a sale at the usual rate.
-func (s *sales) chance() float64 {
-	return portable.Exp(float64(s.run.n) * portable.Log1p(-min(s.level, 0.999)))
+// silence describes the present run without a sale, and returns its probability at the usual rate.
+func (s *sales) silence() (detail string, chance float64) {
+	n := float64(s.run.n)
+	return fmt.Sprintf("no sale in the last %d decisions, where %.3g were expected", s.run.n, s.level*n),
+		portable.Exp(n * portable.Log1p(-min(s.level, 0.999)))
 }
 
-// silence returns how many consecutive decisions without a sale raise an alarm.
-func silence(rate float64, runs uint64) uint64 {
+// maxSilence returns how many consecutive decisions without a sale raise an alarm.
+func maxSilence(rate float64, runs uint64) uint64 {
 	return uint64(math.Ceil(nats(noSaleError/2*spent(runs)) / -portable.Log1p(-noSaleShare*min(rate, 1))))
 }
 
@@ -427,7 +508,7 @@ func (t *stretch) fallen(rate int, n, sum, needed float64) *api.Alarm {
 // renew starts the stretch after t, and freezes its rates.
 func (s *sales) renew(t *stretch, k int) {
 	next := stretch{rates: [rates]float64{ofItself: s.sold(worthOf)}}
-	if t.predicted > 0 {
+	if t.predicted > 0 && s.predictionsHold() {
 		next.rates[predicted] = t.foreseen[worthOf] / float64(t.predicted)
 		if k == 0 {
 			s.frozen = t.foreseen[taken] / float64(t.predicted)
@@ -468,14 +549,15 @@ func evidence(n, sum, boundary float64) float64 {
 
 // rises adds a lot to the evidence that sales are back, a cumulative sum of log likelihood ratios (Page 1954). After a
 // no-sale alarm it compares half the rate with a sixteenth of it, and after any other alarm the rate with half of it.
+// A late sale alone adds as much to it after a no-sale alarm: see returns.
 func (s *sales) rises(l *lot, check string) bool {
 	high, low, sum := min(s.level, 1), fallShare*min(s.level, 1), l.sum[worthOf]
 	if check == noSale {
-		high, low, sum = high/2, high/16, l.sum[taken]
+		high, low, sum = high/2, high/2/backRatio, l.sum[taken]
 	}
 	high = min(high, 0.999)
 	if s.rise == 0 {
-		s.back = l.entry
+		s.back, s.late = l.entry, false
 	}
 	s.rise += float64(sum*portable.Log(high/low)) +
 		float64((float64(l.n)-sum)*(portable.Log1p(-high)-portable.Log1p(-low)))
@@ -483,12 +565,14 @@ func (s *sales) rises(l *lot, check string) bool {
 	return s.rise >= nats(backError)
 }
 
-// resume restarts all stretches after an alarm, with their earlier rates. If isNormal, sales have been low for a day
-// and 5,000 decisions, and that becomes the placement's normal level.
+// resume restarts all stretches after an alarm or late sales, with their earlier rates. If isNormal, sales have been low
+// for a day and 5,000 decisions, and that becomes the placement's normal level.
 func (s *sales) resume(isNormal bool) {
 	s.rise, s.level = 0, 0
 	s.run.n, s.run.predicted = 0, 0
-	s.runs++
+	if s.runs > 0 { // otherwise the first run still waits for a rate
+		s.runs++
+	}
 	if isNormal {
 		s.run.rates, s.frozen = [rates]float64{}, 0
 		s.day++

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // outage is a shop after 3,000 decisions with sales, from which reports stop.
@@ -89,6 +91,11 @@ func TestOutage(t *testing.T) {
 		t.Errorf("after an outage of %d decisions and %d others the learner has learned %d rounds", back-3000, closed,
 			now)
 	}
+	if s := mustStats(t, w.e); s.Skipped+s.Learned+uint64(s.Pending) != s.Decisions || s.Skipped < 400 ||
+		!strings.Contains(s.Problem, "no sale was reported") {
+		t.Errorf("of %d decisions %d are learned, %d open and %d skipped: %s", s.Decisions, s.Learned, s.Pending,
+			s.Skipped, s.Problem)
+	}
 	same(t, w.e, store, middle)
 	expect.Equal(t, w.e.Needs(w.e.Sequence()), math.MaxUint64, "after the alarm the log is needed from entry n on")
 	w.goOn(500, 2)
@@ -100,6 +107,63 @@ func TestOutage(t *testing.T) {
 	}
 	same(t, w.e, store, middle)
 	lawful(t, store)
+}
+
+// Reports that stall, and come later but within the attribution window, are learned, those of decisions without a sale
+// too, also by a second learner. Decisions that expired meanwhile are skipped, and counted.
+func TestStalledReports(t *testing.T) {
+	for _, window := range []string{"24h", "40m"} {
+		store := new(memlog.Store)
+		e := guarded(t, store, showing{})
+		put(t, e, "home", fmt.Sprintf(guardedShop, `,"attribution_window":"`+window+`"`))
+		w := newTrade(t, e, 0.5)
+		var stalled []string
+		play := func(decisions int, stalls bool) {
+			t.Helper()
+			for range decisions {
+				w.n, w.now = w.n+1, w.now+minute
+				a := fatal.Or(e.Decide(t.Context(), "home", stock(fmt.Sprint("d", w.n), 1), w.now))(t)
+				if stalled = append(stalled, a.Decision); !stalls {
+					for _, id := range stalled {
+						item := ""
+						if w.rng.Float64() < 0.5 {
+							item = itemID(0)
+						}
+						if err := e.Outcome(t.Context(), "home", id, item, w.now); err != nil &&
+							!errors.Is(err, state.ErrLate) {
+							t.Fatal(err)
+						}
+					}
+					stalled = nil
+				}
+				fatal.Or(e.Expire(t.Context(), w.now))(t)
+			}
+		}
+		play(1500, false)
+		play(100, true)
+		if a := w.alarm(); a == nil || a.Check != "no-sale" {
+			t.Fatalf("%s: while reports stall the alarm is %+v", window, a)
+		}
+		middle := snapshot(t, e)
+		play(100, false)
+		wait(t, e)
+		s := mustStats(t, e)
+		if s.Guard.Alarm != nil || s.Learned+s.Skipped != s.Decisions || (s.Skipped > 0) != (window == "40m") ||
+			s.Skipped > s.Expired {
+			t.Errorf("%s: of %d decisions, %d of them expired, %d are learned and %d skipped, with the alarm %+v", window,
+				s.Decisions, s.Expired, s.Learned, s.Skipped, s.Guard.Alarm)
+		}
+		same(t, e, store, middle)
+		fatal.Or(e.Change(t.Context(), "home", []byte(strings.Replace(fmt.Sprintf(guardedShop,
+			`,"attribution_window":"`+window+`"`), `{}`, `{"name":"another"}`, 1)), engine.Change{Relearn: true}, w.now))(t)
+		wait(t, e)
+		exchange(t, e)
+		if now := mustStats(t, e); now.Learned != s.Learned || now.Skipped != s.Skipped {
+			t.Errorf("%s: a second learner has learned %d rounds and skipped %d, the first one %d and %d", window,
+				now.Learned, now.Skipped, s.Learned, s.Skipped)
+		}
+		same(t, e, store, middle)
+	}
 }
 
 // An audit sees no sales. It knows neither of the alarm, which a learner waits for, nor raises one, and accepts the

@@ -119,8 +119,8 @@ func (l *list) guard(g *api.Guard) {
 	title, rest := "", "The alarm stays until you clear it: find the cause, or roll back to an earlier version."
 	switch a.Check {
 	case "no-sale":
-		title, rest = fmt.Sprintf("No sale in the last %d decisions.", g.WithoutSale), "Is the checkout reporting "+
-			"what was bought? The alarm ends once sales are back."
+		title, rest = fmt.Sprintf("N%s.", strings.TrimPrefix(a.Detail, "n")), "Is the checkout reporting what was "+
+			"bought? The alarm ends once sales are back."
 	case "sales":
 		title, rest = fmt.Sprintf("Sales have fallen: %s.", a.Detail), "Does every page report its outcome, and "+
 			"can shoppers buy? The alarm ends once sales are back."
@@ -196,7 +196,7 @@ func (l *list) learner(s *api.Stats) {
 		l.say("warning", "The learner is %d outcomes behind.", s.Lag)
 	}
 	if s.Skipped > 0 && !s.Broken {
-		l.say(levelOf(s.SinceSkipped), "The learner refused %s: %s.", hint.Count(int(s.Skipped), "round"),
+		l.say(levelOf(s.SinceSkipped), "The learner skipped %s: %s.", hint.Count(int(s.Skipped), "round"),
 			cmp.Or(s.Problem, "see the log"))
 	}
 	if o := s.Outliers; o != nil {

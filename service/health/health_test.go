@@ -59,7 +59,7 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	if got := health.Of(&api.Stats{Outcomes: 1, Skipped: 6, Problem: "x"}, nil); len(got) != 1 ||
-		got[0].Text != "The learner refused 6 rounds: x." {
+		got[0].Text != "The learner skipped 6 rounds: x." {
 		t.Errorf("%+v", got)
 	}
 }
@@ -122,7 +122,7 @@ func TestHealthOfSales(t *testing.T) {
 		{
 			api.Stats{Guard: &api.Guard{WithoutSale: 200, Held: 180, Alarm: &api.Alarm{Check: "no-sale", Chance: 5e-7,
 				Detail: "no sale in the last 74 decisions"}}},
-			"bad: No sale in the last 200 decisions. On a placement that sells as it should, that happens about " +
+			"bad: No sale in the last 74 decisions. On a placement that sells as it should, that happens about " +
 				"once in 2 million times. Pages are chosen as before, and learning is paused: 180 " +
 				"outcomes wait in the log until the alarm ends. Is the checkout reporting what was bought? The " +
 				"alarm ends once sales are back.",

@@ -54,6 +54,7 @@ import (
 
 	"vitrine"
 	"vitrine/bandit"
+	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 )
@@ -79,7 +80,7 @@ type Progress struct {
 	Entry     uint64 // the last log entry given to the learner
 	Learned   uint64 // rounds learned
 	Forgotten uint64 // rounds learned before a state that could not be read
-	Skipped   uint64 // rounds that it refused, on which it panicked, or that came after it broke
+	Skipped   uint64 // rounds that it refused, on which it panicked, that came after it broke, or that were in doubt
 	Since     uint64 // rounds learned after the last one that it skipped
 	Broken    bool
 	Retired   bool   // it only keeps states
@@ -142,17 +143,17 @@ const (
 
 // Gap describes rounds that the learner was not given. It reads them from the log when it catches up.
 type Gap struct {
-	After    uint64    // rounds that end after this entry
-	From     uint64    // offers from this entry on
-	Rounds   uint64    // how many there are
-	Doubtful [2]uint64 // offers from the first entry on, before the second, are not learned
-	Only     []string  // variants, nil for all
+	After    uint64         // rounds that end after this entry
+	From     uint64         // offers from this entry on
+	Rounds   uint64         // how many there are
+	Doubtful earnings.Doubt // not learned
+	Only     []string       // variants, nil for all
 }
 
 // Outage describes rounds that no learner learns, because their sales were probably not reported.
 type Outage struct {
-	After, UpTo uint64    // rounds that end after the first entry, up to the second
-	Doubtful    [2]uint64 // offers from the first entry on, before the second
+	After, UpTo uint64 // rounds that end after the first entry, up to the second
+	Doubtful    earnings.Doubt
 }
 
 // Replaying tells how far a learner is that replays the log.
@@ -189,6 +190,7 @@ const (
 	toEndReplay
 	toCatchUp       // on a gap, up to an entry
 	toObserveBasket // in states only: a round with further choices
+	toSkip          // a round in doubt
 )
 
 // queue is shared between the goroutine and others under a lock. The goroutine may read the fields that only it changes

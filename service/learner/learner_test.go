@@ -26,6 +26,7 @@ import (
 	"vitrine/internal/fields"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/learner"
@@ -598,26 +599,39 @@ func TestLogsThatFail(t *testing.T) {
 	}
 }
 
-// A learner that catches up leaves out decisions in doubt and other variants.
+// A learner that catches up leaves out other variants, and skips decisions in doubt, or only expired ones. Its saved
+// states count these, too.
 func TestCatchUp(t *testing.T) {
 	log := new(memlog.Store)
-	for n, variant := range []string{"", "mine", "yours", "mine"} {
+	for n, variant := range []string{"", "mine", "yours", "mine", "mine"} {
 		o := offered(fmt.Sprint(n), float64(n+1))
 		o.Answer = (&offer.Estimates{Variant: variant, Unit: 1}).Append(nil)
-		write(t, log, o, &eventlog.Chosen{Decision: o.Decision})
+		end := eventlog.Body(&eventlog.Chosen{Decision: o.Decision})
+		if n == 4 {
+			end = &eventlog.Expired{Decision: o.Decision}
+		}
+		write(t, log, o, end)
 	}
 	for _, c := range []struct {
-		gap  learner.Gap
-		want []float64
+		gap     learner.Gap
+		want    []float64
+		skipped uint64
 	}{
-		{learner.Gap{From: 1}, []float64{1, 2, 3, 4}},
-		{learner.Gap{From: 1, Only: []string{"mine"}}, []float64{2, 4}},
-		{learner.Gap{From: 1, Doubtful: [2]uint64{3, 6}}, []float64{1, 4}},
-		{learner.Gap{From: 5, Only: []string{}}, nil},
+		{learner.Gap{From: 1}, []float64{1, 2, 3, 4, 5}, 0},
+		{learner.Gap{From: 1, Only: []string{"mine"}}, []float64{2, 4, 5}, 0},
+		{learner.Gap{From: 1, Doubtful: earnings.Doubt{From: 3, Until: 6}}, []float64{1, 4, 5}, 2},
+		{learner.Gap{From: 1, Doubtful: earnings.Doubt{From: 3, Until: 10}, Only: []string{"mine"}}, nil, 3},
+		{learner.Gap{From: 1, Doubtful: earnings.Doubt{From: 3, Until: 10, Expired: true}}, []float64{1, 2, 3, 4}, 1},
+		{learner.Gap{From: 5, Only: []string{}}, nil, 0},
 	} {
 		l := run(t, fatal.Or(learner.New(of(ledger{}), config(t)))(t), log)
-		l.CatchUp(8, c.gap)
-		expect.List(t, seen(l), c.want, c.gap, "it has seen")
+		l.CatchUp(10, c.gap)
+		<-l.Reached()
+		again := run(t, fatal.Or(restored(encoded(l.View()), of(ledger{}), config(t), false))(t), log)
+		for _, l := range []*learner.Learner{l, again} {
+			expect.List(t, seen(l), c.want, c.gap, "it has seen")
+			expect.Equal(t, l.Progress().Skipped, c.skipped, c.gap, "it has skipped")
+		}
 	}
 }
 

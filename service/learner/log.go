@@ -92,7 +92,11 @@ func (l *Learner) replay(h *history, upTo uint64) error {
 	for {
 		err := h.read(l, upTo, func(t task) {
 			if t.entry > l.progress.Entry { // or it was learned before a restart
-				l.learn(&t)
+				if t.what == toSkip {
+					l.skipDoubtful(t.entry)
+				} else {
+					l.learn(&t)
+				}
 				l.holding(func() { l.note(t, l.newCheckpoint()) })
 			}
 			if l.behind++; l.behind >= publishRounds {
@@ -171,10 +175,10 @@ func (h *history) entry(l *Learner, entry []byte) (*task, error) {
 	case *eventlog.Evicted:
 		delete(h.open, b.Decision)
 	case *eventlog.Chosen:
-		return h.round(l, b)
+		return h.round(l, b, false)
 	case *eventlog.Expired:
 		if !h.open[b.Decision].deferred {
-			return h.round(l, &eventlog.Chosen{Decision: b.Decision})
+			return h.round(l, &eventlog.Chosen{Decision: b.Decision}, true)
 		}
 		delete(h.open, b.Decision)
 	}
@@ -187,17 +191,12 @@ func (h *history) activate(decision string) {
 	}
 }
 
-// round returns what is learned from the outcome of a decision, which the next entry reports.
-func (h *history) round(l *Learner, c *eventlog.Chosen) (*task, error) {
+// round returns the round to learn, or to skip, from the outcome of a decision, which the next entry reports.
+func (h *history) round(l *Learner, c *eventlog.Chosen, isExpired bool) (*task, error) {
 	decision := c.Decision
 	d, ok := h.open[decision]
-	if ok && (h.gap != nil && h.next <= h.gap.After || slices.ContainsFunc(h.outages, func(o Outage) bool {
-		return h.next > o.After && h.next <= o.UpTo && d.entry >= o.Doubtful[0] && d.entry < o.Doubtful[1]
-	})) {
+	if !ok || h.gap != nil && h.next <= h.gap.After {
 		delete(h.open, decision)
-		ok = false
-	}
-	if !ok {
 		return nil, nil
 	}
 	o, err := offer.Read(l.context, l.log, d.entry, l.placement, decision)
@@ -212,6 +211,11 @@ func (h *history) round(l *Learner, c *eventlog.Chosen) (*task, error) {
 	delete(h.open, decision)
 	if h.gap != nil && h.gap.Only != nil && !slices.Contains(h.gap.Only, o.Variant) {
 		return nil, nil
+	}
+	if slices.ContainsFunc(h.outages, func(o Outage) bool {
+		return h.next > o.After && h.next <= o.UpTo && o.Doubtful.Has(d.entry, isExpired)
+	}) {
+		return &task{what: toSkip, entry: h.next}, nil
 	}
 	return &task{entry: h.next, round: o.Round(int(c.Choice), c.Basket), bytes: RoundBytes(o)}, nil
 }

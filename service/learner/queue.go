@@ -84,7 +84,7 @@ func (q *queue) note(t task, checkpoint *State) {
 		clear(q.saved.since)
 		checkpoint.since = q.saved.since[:0]
 		q.saved, q.noted = *checkpoint, 0
-	case t.what <= toRetire && t.what != toCall: // the others leave their rounds
+	case t.what <= toRetire && t.what != toCall || t.what == toSkip: // the others leave their rounds
 		q.saved.since = append(q.saved.since, t)
 		q.noted += t.bytes
 	}

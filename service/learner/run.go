@@ -113,6 +113,8 @@ func (l *Learner) do(t *task) {
 		l.catchUp(t.entry, t.gap)
 	case toEndReplay:
 		l.history = nil
+	case toSkip:
+		l.skipDoubtful(t.entry)
 	default:
 		t.call()
 	}
@@ -175,6 +177,13 @@ func (l *Learner) observe(t *task) {
 func (l *Learner) skip(rounds uint64) {
 	l.progress.Skipped += rounds
 	l.progress.Since = 0
+}
+
+// skipDoubtful skips a round in doubt.
+func (l *Learner) skipDoubtful(entry uint64) {
+	l.progress.Entry = entry
+	l.skip(1)
+	l.report(errors.New("no sale was reported for them during an alarm about missing sales"))
 }
 
 func (l *Learner) report(err error) {

@@ -132,7 +132,7 @@ func (t *task) fields(f *fields.Fields) {
 		if roundFields(f, &t.round); what == toObserveBasket {
 			moreFields(f, &t.round)
 		}
-	case toKeep, toForget, toReturn, toRetire, toEndReplay:
+	case toKeep, toForget, toReturn, toRetire, toEndReplay, toSkip:
 		f.Uvarint(&t.version)
 	case toFollow:
 		fields.List(f, &t.outages, (*Outage).Fields)
@@ -194,11 +194,13 @@ func moreFields(f *fields.Fields, r *vitrine.Round) {
 
 // Fields passes over the outage.
 func (o *Outage) Fields(f *fields.Fields) {
-	f.Uvarint(&o.After, &o.UpTo, &o.Doubtful[0], &o.Doubtful[1])
+	f.Uvarint(&o.After, &o.UpTo)
+	o.Doubtful.Fields(f)
 }
 
 func (g *Gap) fields(f *fields.Fields) {
-	f.Uvarint(&g.After, &g.From, &g.Rounds, &g.Doubtful[0], &g.Doubtful[1])
+	f.Uvarint(&g.After, &g.From, &g.Rounds)
+	g.Doubtful.Fields(f)
 	hasOnly := g.Only != nil
 	if f.Flag(&hasOnly); hasOnly {
 		if f.Strings(&g.Only); g.Only == nil {

@@ -117,7 +117,7 @@ var ofPlacement = []struct {
 		"queue was full.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 {
 		return float64(s.Unlearned)
 	}},
-	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue,
+	{about("skipped_rounds_total", "Rounds that the learner skipped: see skipped in /stats.", "placement"), prometheus.CounterValue,
 		func(s *api.Stats) float64 { return float64(s.Skipped) }},
 	{about("learner_broken", "1 if the learner has failed.", "placement"), prometheus.GaugeValue,
 		func(s *api.Stats) float64 { return indicator(s.Broken) }},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
 	"vitrine/service/offer"
@@ -64,14 +65,13 @@ func (p *Placement) fallsBack() string {
 
 // fallBack makes the learner prepare the policy of the last good version, if it is needed.
 func (p *Placement) fallBack() {
-	if p.fallsBack() != api.FallbackVersion || p.Earnings.Guard.Alarm().Version == 0 {
-		return
+	if p.fallsBack() == api.FallbackVersion && p.Earnings.Guard.Alarm().Version > 0 {
+		p.Worker.SetSubstitute(p.Earnings.Guard.Alarm().Version)
 	}
-	p.Worker.SetSubstitute(p.Earnings.Guard.Alarm().Version)
 }
 
 // resume gives a placement's learners the held rounds, except the rounds of decisions in doubt.
-func (s *State) resume(p *Placement, sequence uint64, doubtful [2]uint64) {
+func (s *State) resume(p *Placement, sequence uint64, doubtful earnings.Doubt) {
 	held := p.endHold(sequence, doubtful)
 	if held.Rounds == 0 {
 		return
@@ -88,10 +88,10 @@ func (s *State) resume(p *Placement, sequence uint64, doubtful [2]uint64) {
 const maxOutages = 100
 
 // endHold ends the pause of learning and returns it. A second learner paused, too: it skips the rounds in doubt.
-func (p *Placement) endHold(sequence uint64, doubtful [2]uint64) (held learner.Gap) {
+func (p *Placement) endHold(sequence uint64, doubtful earnings.Doubt) (held learner.Gap) {
 	held, p.held = p.held, learner.Gap{}
 	held.Doubtful = doubtful
-	if held.Rounds > 0 && doubtful[1] > 0 {
+	if held.Rounds > 0 && doubtful.Until > 0 {
 		p.outages = append(slices.Clone(p.outages[max(len(p.outages)-maxOutages+1, 0):]),
 			learner.Outage{After: held.After, UpTo: sequence, Doubtful: doubtful})
 	}
@@ -113,10 +113,8 @@ func (p *Placement) lessons(w *Worker) (only []string) {
 	only = []string{}
 	for _, name := range names {
 		o := &offer.Offer{Estimates: offer.Estimates{Variant: name}}
-		for _, taught := range p.Taught(o) {
-			if taught == w {
-				only = append(only, name)
-			}
+		if slices.Contains(p.Taught(o), w) {
+			only = append(only, name)
 		}
 	}
 	return only
@@ -129,7 +127,7 @@ func (s *State) alarmCleared(p *Placement, sequence uint64, b *eventlog.AlarmCle
 	}
 	doubtful := p.Earnings.Guard.Doubtful(sequence + 1)
 	if b.All {
-		doubtful = [2]uint64{}
+		doubtful = earnings.Doubt{}
 	}
 	s.resume(p, sequence, doubtful)
 	p.restartGuard(sequence)

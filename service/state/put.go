@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 )
@@ -40,7 +41,7 @@ func (s *State) put(sequence uint64, time int64, name string, config []byte) err
 		case p.Config.Watch() != c.Watch(): // which restarts the guard
 			s.resume(p, sequence, p.Earnings.Guard.Doubtful(sequence+1))
 		case c.LearnInAlarm:
-			s.resume(p, sequence, [2]uint64{})
+			s.resume(p, sequence, earnings.Doubt{})
 		}
 		p.configure(c, sequence)
 	}

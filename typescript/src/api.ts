@@ -574,7 +574,7 @@ export interface Guard {
   far_off?: Calibrated;
   /** Outcomes that the learner has not been given because of an alarm about sales. */
   outcomes_held?: number;
-  /** Age at which a decision without an outcome counts as one without a sale: nine tenths of the sales are reported within a quarter to a half of it. Left out until enough sales show the delay. */
+  /** Age at which a decision without an outcome counts as one without a sale: nine tenths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay. */
   overdue_seconds?: number;
   /** The tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested. */
   period: number;
@@ -1506,7 +1506,7 @@ export interface Stats {
   shadow: Comparison;
   /** What the placement remembers of its shoppers; left out without shopper_history. */
   shoppers?: ShopperStats;
-  /** Rounds that the learner refused, on which it panicked, or that came after it broke. */
+  /** Rounds that the learner refused, on which it panicked, that came after it broke, or for which no sale was reported during an alarm about missing sales. */
   skipped: number;
   /** Rounds decided by an earlier learner of the placement. */
   stale: number;
