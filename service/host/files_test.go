@@ -82,6 +82,18 @@ func TestSnapshotIsRemoved(t *testing.T) {
 	})
 }
 
+// A service says that it begins a new log: its data directory may not be mounted.
+func TestNewLog(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	const says = "the service begins a new log"
+	r := runs(t, "", data, nil)
+	expect.Equal(t, r.said(says), true, "it says so")
+	r.ask(201, "PUT", "/v1/placements/home", personal)
+	r.stop()
+	expect.Equal(t, runs(t, "", data, nil).said(says), false, "it says so again")
+}
+
 // A service does not begin an empty log in the place of its log: the state would be overwritten.
 func TestLogIsRemoved(t *testing.T) {
 	t.Parallel()

@@ -361,6 +361,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options) (err
 	defer stop()
 	o.Reopened = s.reopened.Load
 	o.Engine, o.Clock, o.ClockSkew, o.SnapshotAge = l.engine, l.clock.now, l.clock.ahead, l.keeper.age
+	o.SnapshotEvery = l.Snapshots.Every.Duration
 	o.Problems = func() []alert.Problem { return l.problems(o.Budget.Usage()) }
 	if l.shared != nil {
 		o.Epoch, o.Forward, o.Unreached = l.shared.Epoch, l.forward, l.shared.Unreached
@@ -479,6 +480,10 @@ func (l *session) open(ctx context.Context, o engine.Options, known uint64) (err
 		if err := l.Opened(l.engine); err != nil {
 			return err
 		}
+	}
+	if l.engine.Sequence() == 0 && l.leads() && l.Demo == nil {
+		l.Logger.Warn("the service begins a new log, without placements: if there should be some, is the right data "+
+			"directory mounted?", "data", l.Data, "servers", l.Log.URL)
 	}
 	l.keeper = l.newKeeper()
 	begin, err := lastTime(ctx, l.store, max(l.engine.Sequence(), 1))

@@ -23,10 +23,11 @@ type Sources struct {
 	Alerts  *alert.Sender
 	Budget  *budget.Budget
 
-	Leads       func() bool          // whether the process writes the log and reaches its servers
-	Reopened    func() int64         // how often the log was opened again
-	SnapshotAge func() time.Duration // the age of the last snapshot
-	ClockSkew   func() time.Duration // how far the time of day is ahead of the service's clock
+	Leads         func() bool          // whether the process writes the log and reaches its servers
+	Reopened      func() int64         // how often the log was opened again
+	SnapshotAge   func() time.Duration // the age of the last snapshot
+	SnapshotEvery time.Duration        // how often there should be one
+	ClockSkew     func() time.Duration // how far the time of day is ahead of the service's clock
 }
 
 // New returns a collector that reads the sources at each scrape.
@@ -214,6 +215,9 @@ var ofProcess = []struct {
 	{about("snapshot_age_seconds", "Age of the last snapshot; before the first snapshot, the time since the start."),
 		prometheus.GaugeValue, func(s *scraped) bool { return s.SnapshotAge != nil },
 		func(s *scraped) float64 { return s.SnapshotAge().Seconds() }},
+	{about("snapshot_interval_seconds", "Time between snapshots, [snapshots] every."),
+		prometheus.GaugeValue, func(s *scraped) bool { return s.SnapshotEvery > 0 },
+		func(s *scraped) float64 { return s.SnapshotEvery.Seconds() }},
 	{about("clock_skew_seconds", "By how much the machine's time of day is ahead of the service's time, by which "+
 		"attribution windows end."), prometheus.GaugeValue, func(s *scraped) bool { return s.ClockSkew != nil },
 		func(s *scraped) float64 { return s.ClockSkew().Seconds() }},

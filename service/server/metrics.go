@@ -13,6 +13,7 @@ import (
 
 	"vitrine/service/alert"
 	"vitrine/service/engine"
+	"vitrine/service/keys"
 	"vitrine/service/metrics"
 )
 
@@ -23,6 +24,7 @@ type requestMetrics struct {
 	latency  *prometheus.HistogramVec
 	requests *prometheus.CounterVec
 	refusals *prometheus.CounterVec
+	refused  *prometheus.CounterVec
 	page     http.Handler
 }
 
@@ -40,13 +42,17 @@ func newMetrics(o Options, inProgress func() int, problems func() []alert.Proble
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vitrine_refusals_total", Help: "Requests answered with a problem, by its kind.",
 		}, []string{"cause"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "vitrine_decisions_refused_total", Help: "Requests for decisions that their callers must mend, with a 4xx " +
+				"status other than 409 and 429, by placement: empty if there is no such placement, or no key.",
+		}, []string{"placement"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "vitrine_build_info", Help: "1; the labels say what this program is.",
 		ConstLabels: prometheus.Labels{"version": o.Version, "goversion": runtime.Version()},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.latency, m.requests, m.refusals, build,
+	m.registry.MustRegister(m.latency, m.requests, m.refusals, m.refused, build,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_in_progress",
 			Help: "Requests in progress, without probes, pages and streams."},
 			func() float64 { return float64(inProgress()) }),
@@ -58,7 +64,7 @@ func newMetrics(o Options, inProgress func() int, problems func() []alert.Proble
 			"missing or damaged keys of shoppers."},
 			func() float64 { return float64(alert.NumBad(problems())) }),
 		metrics.New(metrics.Sources{Engine: o.Engine, Log: o.Log, Appends: o.Appends, Alerts: o.Alerts, Budget: o.Budget,
-			Reopened: o.Reopened, SnapshotAge: o.SnapshotAge, ClockSkew: o.ClockSkew, Leads: func() bool {
+			Reopened: o.Reopened, SnapshotAge: o.SnapshotAge, SnapshotEvery: o.SnapshotEvery, ClockSkew: o.ClockSkew, Leads: func() bool {
 				return o.Engine.Role() == engine.Leader && (o.Unreached == nil || o.Unreached() <= maxUnreached)
 			}}),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -71,6 +77,7 @@ type series struct {
 	latency  func() prometheus.Observer   // nil for a route without a limit
 	answered [6]func() prometheus.Counter // by the class of the status
 	refusals *prometheus.CounterVec
+	refused  *prometheus.CounterVec // of a route for decisions, else nil
 }
 
 func (m *requestMetrics) series(rt *route) *series {
@@ -79,6 +86,9 @@ func (m *requestMetrics) series(rt *route) *series {
 		all.answered[class] = sync.OnceValue(func() prometheus.Counter {
 			return m.requests.WithLabelValues(rt.method, rt.path, strconv.Itoa(class)+"xx")
 		})
+	}
+	if rt.scope == keys.ScopeDecide {
+		all.refused = m.refused
 	}
 	if rt.limited {
 		all.latency = sync.OnceValue(func() prometheus.Observer {
@@ -96,6 +106,14 @@ func (s *series) observe(c *call, took time.Duration) {
 	}
 	if c.problem != nil {
 		s.refusals.WithLabelValues(c.problem.Kind()).Inc()
+	}
+	if status := c.w.status; s.refused != nil && status/100 == 4 && status != http.StatusConflict &&
+		status != http.StatusTooManyRequests {
+		placement := c.placement
+		if _, err := c.server.engine.Config(placement); err != nil { // or callers could name any number of series
+			placement = ""
+		}
+		s.refused.WithLabelValues(placement).Inc()
 	}
 }
 

@@ -105,8 +105,43 @@ func TestFewSeries(t *testing.T) {
 		s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"%d",%s}`, i, items))
 		s.ask("POST", "/v1/placements/home/decisions", `{`)
 	}
-	if after := ours(); after-before != 14+2+1 {
+	if after := ours(); after-before != 14+2+1+1 {
 		t.Errorf("a route that is used adds %d series", after-before)
+	}
+}
+
+// Decisions that their callers must mend are counted by placement, and names of placements that do not exist make no series.
+// Conflicts are not counted.
+func TestRefusedDecisions(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	const rank = "/v1/placements/home/personalizer/v1.0/rank"
+	s.want(422, "POST", "/v1/placements/home/decisions", `{"decision_id":"d"}`)
+	s.want(400, "POST", "/v1/placements/home/decisions", `{`)
+	if a := s.ask("POST", rank, `{`); a.status/100 != 4 {
+		t.Error(a)
+	}
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"d",`+items+`}`)
+	s.want(409, "POST", "/v1/placements/home/decisions", `{"decision_id":"d","max_size":1,`+items+`}`)
+	s.want(422, "POST", "/v1/placements/home/try", `{}`)
+	for _, name := range []string{"a", "b", "c"} {
+		s.want(404, "POST", "/v1/placements/"+name+"/decisions", `{}`)
+		if a := s.ask("POST", "/v1/placements/"+name+"/decisions?what=1", `{}`); a.status/100 != 4 {
+			t.Error(a)
+		}
+	}
+	expect.Equal(t, s.gauge(`vitrine_decisions_refused_total{placement="home"}`), 3, "refused decisions of a placement")
+	expect.Equal(t, s.gauge(`vitrine_decisions_refused_total{placement=""}`), 6, "refused decisions of unknown placements")
+	expect.Equal(t, strings.Count(s.want(200, "GET", "/metrics", "").body, "vitrine_decisions_refused_total{"), 2, "series")
+}
+
+// Callers who spend their rate do not hide the service from its operator.
+func TestMetricsHaveNoRate(t *testing.T) {
+	s := started(t, func(o *server.Options, _ *engine.Options) { o.Limits.Rate, o.Limits.Burst = 0.001, 1 })
+	s.want(200, "GET", "/v1/placements", "")
+	s.want(429, "GET", "/v1/placements", "")
+	for _, path := range []string{"/metrics", "/readyz", "/healthz"} {
+		s.want(200, "GET", path, "")
 	}
 }
 
@@ -128,12 +163,12 @@ func TestLogMetrics(t *testing.T) {
 	appends := metrics.NewAppends()
 	s := started(t, func(o *server.Options, _ *engine.Options) {
 		o.Appends, o.Log = appends, epochLog{o.Log}
-		o.SnapshotAge = func() time.Duration { return 90 * time.Second }
+		o.SnapshotAge, o.SnapshotEvery = func() time.Duration { return 90 * time.Second }, time.Minute
 	})
 	appends.Observe(time.Second)
 	appends.Observe(2 * time.Second)
 	for name, want := range map[string]float64{"vitrine_log_append_seconds_count": 2,
-		"vitrine_log_append_seconds_sum": 3, "vitrine_log_epoch": 7, "vitrine_snapshot_age_seconds": 90} {
+		"vitrine_log_append_seconds_sum": 3, "vitrine_log_epoch": 7, "vitrine_snapshot_age_seconds": 90, "vitrine_snapshot_interval_seconds": 60} {
 		expect.Equal(t, s.gauge(name), want, name, "is")
 	}
 }

@@ -38,6 +38,7 @@ var (
 	keyholder = []wrapper{origin, key(keys.ScopeAdmin), limit, own, deadline} // concerns its keys
 	export    = []wrapper{origin, key(keys.ScopeRead), limit, own}
 	errand    = []wrapper{origin, key(keys.ScopeAdmin), limit, own}
+	scrape    = []wrapper{origin, key(keys.ScopeRead), own, deadline} // callers must not hide themselves from the operator
 	stream    = []wrapper{origin, key(keys.ScopeRead)}
 )
 
@@ -299,7 +300,7 @@ func (s *Server) routes() (all []*route) {
 		add(rt, via, s.adapted(&of))
 	}
 
-	on("GET /metrics", process, s.serveMetrics, new(operation))
+	on("GET /metrics", scrape, s.serveMetrics, new(operation))
 	on("GET /healthz", public, (*call).healthy, new(operation))
 	on("GET /readyz", public, s.ready, new(operation))
 	on("GET /openapi.json", public, func(c *call) error { return c.answer(http.StatusOK, asJSON, s.document()) },

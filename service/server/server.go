@@ -36,10 +36,11 @@ type Options struct {
 	Epoch   func() uint64    // of the log's writer; may be nil
 	Appends *metrics.Appends // to the log, for /metrics; may be nil
 
-	Unreached   func() time.Duration // how long ago the log's servers took a write, if this process writes; may be nil
-	Reopened    func() int64         // how often the log was opened again, for /metrics; may be nil
-	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
-	ClockSkew   func() time.Duration // how far the time of day is ahead of Clock, for /metrics; may be nil
+	Unreached     func() time.Duration // how long ago the log's servers took a write, if this process writes; may be nil
+	Reopened      func() int64         // how often the log was opened again, for /metrics; may be nil
+	SnapshotAge   func() time.Duration // the age of the last snapshot, for /metrics; may be nil
+	SnapshotEvery time.Duration        // how often there should be one
+	ClockSkew     func() time.Duration // how far the time of day is ahead of Clock, for /metrics; may be nil
 
 	Problems func() []alert.Problem // of the process; may be nil
 
