@@ -39,7 +39,7 @@ func TestMetrics(t *testing.T) {
 		`vitrine_requests_total{method="POST",route="/v1/placements/{name}/decisions",status="2xx"} 20`,
 		`vitrine_requests_total{method="POST",route="/v1/decisions/{id}/outcome",status="2xx"} 1`,
 		`vitrine_requests_total{method="POST",route="/v1/decisions/{id}/outcome",status="4xx"} 1`,
-		`vitrine_refusals_total{cause="not-found"} 1`, `vitrine_requests_in_progress 1`, `vitrine_requests_limit 256`,
+		`vitrine_refusals_total{cause="not-found"} 1`, `vitrine_requests_in_progress 0`, `vitrine_requests_limit 256`,
 		`vitrine_build_info{goversion="` + runtime.Version() + `",version="test"} 1`,
 	} {
 		expect.Contains(t, text, "\n"+line, line, "is missing")
