@@ -96,6 +96,10 @@ func (c *compiler) condition(node ast.Node) (condition, error) {
 			if err != nil {
 				return nil, err
 			}
+			if not, ok := name.(*ast.UnaryNode); ok && (not.Operator == "not" || not.Operator == "!") {
+				n.Left = not.Node
+				return nil, wrongf("%s compares the result of not: write not (%s)", name, n)
+			}
 			return c.comparison(name, operator, v)
 		}
 	}

@@ -69,6 +69,7 @@ func TestBadFilters(t *testing.T) {
 		`age > 3`:                            `no item has the attribute "age"`,
 		`price <`:                            `unexpected token EOF (1:7): want a condition such as`,
 		`price + 1 > 2`:                      `price + 1: want the name of an attribute or a feature`,
+		`not season == "x"`:                  `not season compares the result of not: write not (season == "x")`,
 		`price == season`:                    `price == season: one side of == must be a number, a string, true or false`,
 		`season < true`:                      `season <: only numbers and strings have an order`,
 		`season in groups`:                   `season in groups: want the name of a group in quotes`,

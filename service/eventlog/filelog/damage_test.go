@@ -334,13 +334,16 @@ func TestMixedCopies(t *testing.T) {
 
 // An error about a segment in another format names the segment and its format.
 func TestOtherFormat(t *testing.T) {
-	dir := t.TempDir()
-	filelog.SetFormat(t, 2)
-	s := open(t, dir)
-	appendAll(t, s, entry(1))
-	s.Close()
-	filelog.SetFormat(t, 1)
-	expect.Part(filelog.Open(t.Context(), filelog.Options{Dir: dir}))(t, "in format 2, and this program reads format 1")
+	for format, says := range map[uint64]string{2: "in format 2, and this program reads format 1",
+		0: "its header is damaged: there is no format 0", 1 << 40: "its header is damaged"} {
+		dir := t.TempDir()
+		filelog.SetFormat(t, format)
+		s := open(t, dir)
+		appendAll(t, s, entry(1))
+		s.Close()
+		filelog.SetFormat(t, 1)
+		expect.Part(filelog.Open(t.Context(), filelog.Options{Dir: dir}))(t, says)
+	}
 }
 
 // Files that are removed, truncated or replaced while the log is open are noticed, and removed ones are restored.

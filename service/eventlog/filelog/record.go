@@ -14,6 +14,9 @@ import (
 // format is the version of a record, and the codec in each segment's header. Tests change it.
 var format uint64 = 1
 
+// maxFormat is beyond the formats of all releases to come.
+const maxFormat = 1000
+
 // record is an entry in a segment:
 //
 //	flags   1 byte    1 on the last of an append, else 0

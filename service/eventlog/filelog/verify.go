@@ -154,7 +154,11 @@ func (c *check) run(ctx context.Context, file *os.File) (at int64, err error) {
 
 // record checks the next record and, at the end of an append, the append's bytes.
 func (c *check) record(version, sequence uint64, data []byte) error {
-	if version != format {
+	switch {
+	case version == format:
+	case version == 0, version > maxFormat:
+		return fmt.Errorf("its header is damaged: there is no format %d", version)
+	default:
 		return fmt.Errorf("it is in format %d, and this program reads format %d: use the release of vitrine that "+
 			"wrote the log", version, format)
 	}
