@@ -119,7 +119,7 @@ type Guard struct {
 	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed. An alarm of no-sale or sales ends once sales are back; other alarms stay until they are cleared, or the learner begins again or is rolled back"`
 
 	WithoutSale uint64      `json:"without_sale" doc:"decisions in a row without a sale, up to the last decision with a known or overdue outcome"`
-	Overdue     float64     `json:"overdue_seconds,omitzero" doc:"age at which a decision without an outcome counts as one without a sale: nine tenths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay"`
+	Overdue     float64     `json:"overdue_seconds,omitzero" doc:"age at which a decision without an outcome counts as one without a sale: at least four fifths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay"`
 	FarOff      *Calibrated `json:"far_off,omitempty" doc:"the bin of predictions that is certainly wrong in this period, by more than a fifth of the shoppers who buy, or of the shoppers who do not, whichever are fewer. If several bins are wrong, the bin with the most decisions"`
 	Held        uint64      `json:"outcomes_held,omitzero" doc:"outcomes that the learner has not been given because of an alarm about sales"`
 }

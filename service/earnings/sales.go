@@ -17,7 +17,8 @@ import (
 //
 // Order. Sales are reported before other decisions expire, so the decisions closed so far contain too many sales. sales
 // therefore judges decisions in the order in which they were made: a lot of decisions counts once each has closed, or
-// once the last of them is older than wait, within which at least nine tenths of the latest sales are reported.
+// once the last of them is older than wait, within which most sales are reported: nine tenths at first, and always four
+// fifths of the latest ones, because nine tenths of few sales are too often too slow by chance.
 //
 // Late sales. A sale of a decision that was judged already, with no other sale judged since, shows that reports come
 // later than before. wait grows beyond its delay at once, and all stretches restart, because their decisions were judged
@@ -280,11 +281,11 @@ func (s *sales) learnDelay(delay int64, isLate bool, revenue float64, window tim
 	case before == 0 && (n < minSales || s.watched <= apprenticeship):
 		return false
 	case before == 0:
-		s.worth = s.revenue / float64(n)
+		s.worth, s.wait = s.revenue/float64(n), s.usual(9)
 	case isLate:
 		s.wait = max(s.wait, delay+delay/2)
 	}
-	s.wait = min(max(s.wait, s.usual()), int64(window))
+	s.wait = min(max(s.wait, s.usual(8)), int64(window))
 	return before > 0 && s.wait > before
 }
 
@@ -295,11 +296,11 @@ func (s *sales) countDelays() (n uint64) {
 	return n
 }
 
-// usual returns a time two to four times as long as nine tenths of the latest delays.
-func (s *sales) usual() int64 {
+// usual returns a time two to four times as long as some tenths of the latest delays.
+func (s *sales) usual(tenths uint64) int64 {
 	within, n := uint64(0), s.countDelays()
 	for i, k := range s.delays {
-		if within += k; n >= minSales && 10*within >= 9*n {
+		if within += k; n >= minSales && 10*within >= tenths*n {
 			return int64(2*time.Second) << i
 		}
 	}
@@ -357,7 +358,7 @@ func (s *sales) judge(now int64, alarm *api.Alarm) (change, *api.Alarm) {
 func (s *sales) remember(l *lot) {
 	if s.day == 0 || s.today[taken].N >= minPeriodSize && l.begun-s.began >= int64(minPeriod) {
 		if s.day++; s.day > 1 {
-			s.wait = max(s.wait-s.wait/fade, min(s.wait, s.usual()))
+			s.wait = max(s.wait-s.wait/fade, min(s.wait, s.usual(8)))
 		}
 		s.began, s.before, s.today = l.begun, s.today, [amounts]confseq.Mean{}
 	}

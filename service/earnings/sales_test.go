@@ -321,7 +321,8 @@ func decided(entry uint64, time int64, choice int) *offer.Closed {
 	return &offer.Closed{Offer: o, Entry: entry, Time: time, Choice: choice}
 }
 
-// Nine tenths of sales are reported within three seconds. Decisions count at twice the next power of two.
+// Nine tenths of sales are reported within three seconds. Decisions count at twice the next power of two. Later it takes
+// a fifth of the latest sales to wait longer.
 func TestWait(t *testing.T) {
 	s := new(sales)
 	const second = int64(time.Second)
@@ -341,13 +342,15 @@ func TestWait(t *testing.T) {
 		}
 	}
 	leave(s, 3, 100*second)
+	expect.Equal(t, s.wait, 8*second, "with a few later sales it waits", time.Duration(s.wait))
+	leave(s, 3, 100*second)
 	expect.Equal(t, s.wait, 256*second, "with later sales it waits", time.Duration(s.wait))
 	leave(s, 10_000, second)
 	expect.Equal(t, s.wait, 256*second, "with earlier sales it waits", time.Duration(s.wait))
 	again := s.again(time.Hour)
-	leave(&again, 5, 1000*second) // of 64 to 128 latest sales
+	leave(&again, 10, 1000*second) // of 64 to 128 latest sales
 	expect.Equal(t, again.wait, 256*second, "with few later sales it waits", time.Duration(again.wait))
-	leave(&again, 10, 1000*second)
+	leave(&again, 40, 1000*second)
 	expect.Equal(t, again.wait, 2048*second, "with later sales in the next apprenticeship it waits",
 		time.Duration(again.wait))
 	for day := range int64(200) {
@@ -464,6 +467,26 @@ func TestDelaysChange(t *testing.T) {
 	}
 }
 
+// Steady delays do not let decisions wait ever longer.
+func TestSteadyDelays(t *testing.T) {
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 13))
+		s := &sales{watched: apprenticeship}
+		leave := func(n int) {
+			for range n {
+				s.leave(decided(0, 0, 1), int64(rng.ExpFloat64()*200*float64(time.Second)), 24*time.Hour, nil)
+			}
+		}
+		leave(latestSales - 2)
+		s.watched++
+		leave(1)
+		first := s.wait
+		if leave(20_000); first == 0 || s.wait > first {
+			t.Errorf("seed %d: it waits %v, at first %v", seed, time.Duration(s.wait), time.Duration(first))
+		}
+	}
+}
+
 // One late sale does not end an alarm about missing sales, but a few of its decisions' sales do. Then only its expired
 // decisions are in doubt. Sales of earlier decisions do not count.
 func TestLateSalesEndAnAlarm(t *testing.T) {
@@ -520,7 +543,7 @@ func TestLateSalesRestartTheTests(t *testing.T) {
 		if isLate {
 			g.Sold(decided(2010, 0, 1), 10*int64(time.Second))
 		} else {
-			for range 20 {
+			for range 40 {
 				g.Sold(decided(1000, 0, 1), 2*int64(time.Second))
 			}
 		}

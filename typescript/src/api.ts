@@ -574,7 +574,7 @@ export interface Guard {
   far_off?: Calibrated;
   /** Outcomes that the learner has not been given because of an alarm about sales. */
   outcomes_held?: number;
-  /** Age at which a decision without an outcome counts as one without a sale: nine tenths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay. */
+  /** Age at which a decision without an outcome counts as one without a sale: at least four fifths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay. */
   overdue_seconds?: number;
   /** The tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested. */
   period: number;

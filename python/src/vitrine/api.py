@@ -587,7 +587,7 @@ class Guard(TypedDict):
     outcomes_held: NotRequired[int]
     """Outcomes that the learner has not been given because of an alarm about sales."""
     overdue_seconds: NotRequired[float]
-    """Age at which a decision without an outcome counts as one without a sale: nine tenths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay."""
+    """Age at which a decision without an outcome counts as one without a sale: at least four fifths of the latest sales are reported within half of it, unless the attribution window is shorter. Left out until enough sales show the delay."""
     period: int
     """The tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested."""
     without_sale: int
