@@ -294,7 +294,6 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.LearnerAdopted{Variant: "rival"}), "without its configuration"},
 		{at(&eventlog.LearnerAdopted{Config: []byte("{}")}), "of no variant"},
 		{at(&eventlog.Activated{}), "without a decision"},
-		{at(&eventlog.ClockMoved{}), "by nothing"},
 		{at(&eventlog.Corrected{Entry: 1}), "without a decision"},
 		{at(&eventlog.Corrected{Decision: "d"}), "without the entry of its offer"},
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 2}), "item 2 of the 1"},

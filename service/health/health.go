@@ -166,7 +166,7 @@ func (l *list) outcomes(s *api.Stats) {
 	}
 	if h := s.Held; h != nil {
 		l.say("warning", "The clock moved by %v: %d open decisions wait that much longer for their outcomes. "+
-			"Check the clocks of the machines, unless the service was down, or quiet before a restart.",
+			"Check the clocks of the machines, unless the service was down, or crashed after a quiet time.",
 			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
 	}
 	if s.EmptyShare >= manyEmpty {

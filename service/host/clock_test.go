@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,6 +186,29 @@ func TestNothingExpiresByAWrongClock(t *testing.T) {
 		r.clocked(fmt.Sprint("after", c.pending))
 		r.stop()
 	}
+}
+
+// A service that stops after quiet hours, and starts again, takes the hours for no outage: no decision waits longer.
+func TestQuietBeforeARestart(t *testing.T) {
+	t.Parallel()
+	data, start := t.TempDir(), time.Now()
+	var quiet atomic.Int64
+	options := Options{
+		Wall:    func() time.Time { return time.Now().Round(0).Add(time.Duration(quiet.Load())) },
+		Elapsed: func() time.Duration { return time.Since(start) + time.Duration(quiet.Load()) },
+	}
+	r := runsWith(t, "", data, options, nil)
+	r.places()
+	r.clocked("a")
+	quiet.Store(int64(20 * time.Minute))
+	r.stop()
+	r = runsWith(t, "", data, options, nil)
+	r.waiting(20, 0)
+	r.stop()
+	quiet.Add(int64(20 * time.Minute)) // an outage
+	r = runsWith(t, "", data, options, nil)
+	r.waiting(20, 20)
+	r.stop()
 }
 
 // A process that follows the log while its time of day is a day ahead leads with the log's time, and expires no

@@ -93,9 +93,28 @@ const (
 
 // last writes the last snapshot.
 func (k *keeper) last() {
+	leads := k.engine.Role() == engine.Leader
+	if leads {
+		k.end(context.Background())
+	}
 	k.write(context.Background())
-	if k.engine.Role() == engine.Leader {
+	if leads {
 		k.spread(context.Background(), lastShareDeadline)
+	}
+}
+
+// end records the time at the log's end after a quiet time, so that the next start does not take that for an outage.
+func (k *keeper) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lastShareDeadline)
+	defer cancel()
+	now := k.now().UnixNano()
+	last, err := lastTime(ctx, k.log, max(k.engine.Sequence(), 1))
+	if err == nil && last != 0 && now-last > int64(maxSkew) {
+		_, _, err = k.engine.MoveClock(ctx, now, now)
+	}
+	if err != nil {
+		k.logger.Info("the time at which the service stopped is not in the log: the next start takes a quiet time "+
+			"before it for an outage", "cause", err.Error())
 	}
 }
 

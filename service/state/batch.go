@@ -150,7 +150,8 @@ func (b *Batch) LogValues(name string, changed uint64, values []feature.Seen, no
 	return nil
 }
 
-// MoveClock moves the windows of all open decisions. It returns their number, and how many would be late now.
+// MoveClock moves the windows of all open decisions. It returns their number, and how many would be late now. If from
+// is to, it records the time in one of the placements with open decisions.
 func (b *Batch) MoveClock(from, to int64) (open, late int, err error) {
 	if len(b.Events) > 0 {
 		return 0, 0, ErrRetryBatch
@@ -162,6 +163,9 @@ func (b *Batch) MoveClock(from, to int64) (open, late int, err error) {
 			if r.isLate(to) && !r.isLate(from) {
 				late++
 			}
+		}
+		if from == to && (p.Open.Len() == 0 || len(b.Events) > 0) {
+			continue
 		}
 		b.encode(&eventlog.Event{Time: to, Placement: name, Body: &eventlog.ClockMoved{By: to - from}}, nil)
 	}
