@@ -301,7 +301,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 	s := &scraped{Sources: c.Sources, applied: c.Engine.Sequence(), alerts: c.Alerts.Stats(), memory: c.Budget.Usage()}
 	if c.Log != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if x, err := c.Log.Extent(ctx); err == nil {
 			s.extent = &x
