@@ -18,7 +18,7 @@ var All = []Policy{
 	},
 	{
 		Name: "onl-mnl", Doc: "optimism on non-linear utilities, Algorithm 1 of the paper",
-		Choose: "for utilities that are not linear", Offer: "N d_w²", Round: "(d_w + t) K d_w", Page: "onl-mnl",
+		Choose: "for utilities that are not linear, and name one: placements learn a linear one by default", Offer: "N d_w²", Round: "(d_w + t) K d_w", Page: "onl-mnl",
 		Serving:  map[string]any{"utility": linear, "update": "online"},
 		Warn:     scheduled,
 		Line:     Line{Color: "black"},
