@@ -401,7 +401,7 @@ func (l *BMA) width() float64 {
 
 // freeze implements algorithm.
 func (l *BMA) freeze() vitrine.Policy {
-	pi := &mixture{p: l.p, width: l.width(), unknown: l.rounds == 0 && l.known == nil, outliers: l.outliers.Outliers,
+	pi := &mixture{p: l.p, width: l.width(), unknown: l.rounds < firstRounds && l.known == nil, outliers: l.outliers.Outliers,
 		places: l.places}
 	all, bounds := l.split(), l.seen.bounds()
 	for k, v := range l.views() {

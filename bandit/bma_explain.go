@@ -120,12 +120,14 @@ func (o *mixture) IsLinear() bool {
 
 // Reasons implements [Explainer].
 func (o *mixture) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
+	if o.unknown {
+		return Reasons{By: ByChance}
+	}
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
 	o.begin(w, x, rng)
 	if w.n > 0 {
 		o.fillSlots(w, x.Features, 0, len(w.expert))
-		o.level(w, rng)
 	}
 	return o.reasons(w, o.p.Family(x), x.Revenue)
 }

@@ -45,7 +45,7 @@ type mixture struct {
 	weights  []float64 // π
 	width    float64   // b_t
 	views    []view
-	unknown  bool // whether nothing is known yet, neither from rounds nor from a prior
+	unknown  bool // whether too little is known, from rounds or from a prior, to prefer items
 	outliers Outliers
 	places   places
 	effects  []float64 // the mean γ, γ_1 = 0 first; nil without position effects
@@ -71,6 +71,9 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}
 	}
 	family := o.p.Family(x)
+	if o.unknown {
+		return o.chance(family, x, rng)
+	}
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
 	o.begin(w, x, rng)
@@ -78,21 +81,32 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 		return vitrine.Offer{Assortment: s}
 	}
 	o.fillSlots(w, x.Features, 0, len(w.expert))
-	o.level(w, rng)
 	return o.pick(w, family, x.Revenue)
 }
 
-// firstSpread is the standard deviation of utilities that differ by chance only.
-const firstSpread = 0.1
+// firstRounds is the number of rounds before which pages are drawn at random. Outcomes may come late, and two sales before
+// all others: until then the prior would show the items at the ends of the features on all pages, and known revenues
+// the dearest items, which few may want.
+const firstRounds = 3
 
-// level gives every second slot utilities that differ only by chance, until a round is learned. Outcomes may come late:
-// until then the prior alone would show the items at the ends of the features on all pages.
-func (o *mixture) level(w *mixtureScratch, rng *rand.Rand) {
-	for k := 0; o.unknown && k < len(w.expert); k += 2 {
-		for i := range w.n {
-			w.z[k*w.n+i] = firstSpread * rng.NormFloat64()
+// chance returns items at random, as many as the family allows, but no items without revenue, which only lower the
+// revenue of a page.
+func (o *mixture) chance(family vitrine.Constraint, x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
+	gain := make([]float64, x.NumItems())
+	for i := range gain {
+		if u := 1 - rng.Float64(); x.Revenue == nil || x.Revenue[i] > 0 {
+			gain[i] = u
 		}
 	}
+	// A copy: the answer may be the family's own.
+	offer := vitrine.Offer{Assortment: slices.Clone(family.MaxGain(nil, gain))}
+	if o.places > 0 {
+		offer.Order = slices.Clone(offer.Assortment)
+		rng.Shuffle(len(offer.Order), func(j, k int) {
+			offer.Order[j], offer.Order[k] = offer.Order[k], offer.Order[j]
+		})
+	}
+	return offer
 }
 
 // pick returns the offer of the slots' sampled utilities.

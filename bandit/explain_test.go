@@ -77,7 +77,7 @@ func TestExplain(t *testing.T) {
 				}
 				if u, ok := pi.(interface {
 					Utilities([]float64, *vitrine.Context)
-				}); ok && why(pi) != BySlot {
+				}); ok && why(pi) != BySlot && why(pi) != ByChance {
 					want := make([]float64, n)
 					u.Utilities(want, x)
 					for i := range want {

@@ -288,6 +288,9 @@ func (o *widePolicy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 		return vitrine.Offer{Assortment: vitrine.Assortment{}}
 	}
 	family := o.p.Family(x)
+	if o.inner.unknown {
+		return o.inner.chance(family, x, rng)
+	}
 	w, s := mixtures.Get().(*mixtureScratch), wides.Get().(*wideScratch)
 	defer mixtures.Put(w)
 	defer wides.Put(s)
@@ -302,7 +305,6 @@ func (o *widePolicy) sample(w *mixtureScratch, s *wideScratch, x *vitrine.Contex
 		return
 	}
 	o.inner.fillSlots(w, o.reduced(s, x.Features, indexOptimism*w.optimism), 0, len(w.expert))
-	o.inner.level(w, rng)
 }
 
 // Utilities stores in dst what BMA-MNL's policy stores, at the modes of the effects.
@@ -369,6 +371,9 @@ func (o *widePolicy) IsLinear() bool { return o.inner.IsLinear() }
 
 // Reasons implements [Explainer].
 func (o *widePolicy) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
+	if o.inner.unknown {
+		return Reasons{By: ByChance}
+	}
 	w, s := mixtures.Get().(*mixtureScratch), wides.Get().(*wideScratch)
 	defer mixtures.Put(w)
 	defer wides.Put(s)

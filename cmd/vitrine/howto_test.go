@@ -341,7 +341,7 @@ func TestHowToPlacements(t *testing.T) {
 		want []answer
 	}{
 		{"first-placement", []answer{{201, `"auto"`},
-			{201, `"assortment":[{"id":"sku4","position":1,"choice_probability":0.346`}, {204, ""}, {204, ""},
+			{201, `"assortment":[{"id":"sku4","position":1,"choice_probability":0.285`}, {204, ""}, {204, ""},
 			{200, `"corrected":1`}}},
 		{"roll-back", []answer{
 			{200, `{"version":3}`},
