@@ -44,7 +44,7 @@ type Event struct {
 	Items       int        `json:"items,omitzero" doc:"items of the catalogue that were put or deleted"`
 	Feature     string     `json:"feature,omitzero" doc:"a category"`
 	Values      []string   `json:"values,omitzero" doc:"that have columns of their own from now on"`
-	Seconds     float64    `json:"seconds,omitzero" doc:"seconds by which the attribution windows of the open decisions move, because the clock moved"`
+	Seconds     float64    `json:"seconds,omitzero" doc:"seconds by which the attribution windows of the open decisions move, because the clock moved; absent where the service stopped after a quiet time"`
 }
 
 // Taken is an item that was taken from a page.

@@ -13,6 +13,7 @@ import (
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/filelog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // If a file of the log is removed under a service, the service notices within seconds, reports it, restores the file
@@ -92,6 +93,10 @@ func TestNewLog(t *testing.T) {
 	r.ask(201, "PUT", "/v1/placements/home", personal)
 	r.stop()
 	expect.Equal(t, runs(t, "", data, nil).said(says), false, "it says so again")
+
+	shared := runs(t, strings.Replace(natstest.URL(t), "nats://", "nats://shop:hunter2@", 1), t.TempDir(), nil)
+	expect.Equal(t, shared.said(says), true, "it says so of servers")
+	expect.Equal(t, shared.said("hunter2"), false, "it says the password of the servers")
 }
 
 // A service does not begin an empty log in the place of its log: the state would be overwritten.

@@ -483,7 +483,7 @@ func (l *session) open(ctx context.Context, o engine.Options, known uint64) (err
 	}
 	if l.engine.Sequence() == 0 && l.leads() && l.Demo == nil {
 		l.Logger.Warn("the service begins a new log, without placements: if there should be some, is the right data "+
-			"directory mounted?", "data", l.Data, "servers", l.Log.URL)
+			"directory mounted?", "data", l.Data)
 	}
 	l.keeper = l.newKeeper()
 	begin, err := lastTime(ctx, l.store, max(l.engine.Sequence(), 1))

@@ -99,6 +99,8 @@ func DrawSet(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, rng *rand
 //
 // if the policy itself is certain. If the policy is random, the propensity is 0 for all sets: a set can be
 // reached from too many others. If there is no swap, the policy's set is shown.
+//
+// If the family has to test more than maxSwaps swaps, F stays unknown: the propensity is 0, and there is no law.
 func ExploreSlots(own vitrine.Offer, x *vitrine.Context, share float64, rng *rand.Rand) Explored {
 	n, page := x.NumItems(), own.Assortment
 	law := &SamplingLaw{Kind: DrawSwaps, Epsilon: share, Size: len(page), Page: positions(page)}
@@ -109,6 +111,9 @@ func ExploreSlots(own vitrine.Offer, x *vitrine.Context, share float64, rng *ran
 	}
 	count := len(page) * (n - len(page))
 	if _, free := x.Feasible.(assortment.AtMost); !free {
+		if count > maxSwaps {
+			return drawSwap(page, x, share, inside, rng)
+		}
 		law.Swaps, count = swaps(x, page, inside)
 	}
 	certain := own.Propensity == 1
@@ -143,6 +148,28 @@ func ExploreSlots(own vitrine.Offer, x *vitrine.Context, share float64, rng *ran
 		}
 	}
 	panic("offer: no such swap")
+}
+
+// A family tests one swap in microseconds: one decision may not test all among a million items.
+const (
+	maxSwaps = 1 << 16
+	maxDraws = 1 << 12
+)
+
+// drawSwap draws swaps until the family allows one. If the family allows none of maxDraws, the policy's set is shown.
+func drawSwap(page vitrine.Assortment, x *vitrine.Context, share float64, inside []bool, rng *rand.Rand) Explored {
+	if rng.Float64() < share {
+		for range maxDraws {
+			k, j := rng.IntN(len(page)), rng.IntN(len(inside))
+			if inside[j] {
+				continue
+			}
+			if s := swapped(page, k, j); x.Feasible.Contains(s) {
+				return Explored{Shown: s, ByChance: true}
+			}
+		}
+	}
+	return Explored{Shown: page}
 }
 
 // swaps returns the swaps that the family of a context allows, and their number.

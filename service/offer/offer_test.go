@@ -430,3 +430,40 @@ func TestExploreARandomPolicy(t *testing.T) {
 		t.Errorf("without another item the page is %+v", e)
 	}
 }
+
+// tested counts the sets that a family was asked about. It allows those without an odd item beyond the first two.
+type tested struct {
+	vitrine.Constraint
+	n *int
+}
+
+func (f tested) Contains(s vitrine.Assortment) bool {
+	*f.n++
+	return !slices.ContainsFunc(s, func(i int) bool { return i > 1 && i%2 == 1 })
+}
+
+// Among a million items with rules a swap is drawn without testing all of them: its propensity is unknown.
+func TestExploreManySwaps(t *testing.T) {
+	n := 0
+	x := &vitrine.Context{Features: mat.NewDense(1e6, 1, nil), Feasible: tested{assortment.AtMost(2), &n}}
+	own := vitrine.Offer{Assortment: vitrine.Assortment{0, 1}, Propensity: 1}
+	rng := rand.New(rand.NewPCG(3, 4))
+	chance, first := 0, 0
+	const draws = 400
+	for range draws {
+		e := offer.ExploreSlots(own, x, 0.5, rng)
+		if e.Propensity != 0 || e.Law != nil || e.ByChance == slices.Equal(e.Shown, own.Assortment) ||
+			!x.Feasible.Contains(e.Shown) {
+			t.Fatalf("%+v", e)
+		}
+		if e.ByChance {
+			chance++
+			if e.Shown[0] == 1 {
+				first++
+			}
+		}
+	}
+	if n > 8*draws || math.Abs(float64(chance)-draws/2) > 50 || math.Abs(float64(first)-float64(chance)/2) > 40 {
+		t.Errorf("%d sets are tested, %d pages drawn, %d with another first item", n, chance, first)
+	}
+}

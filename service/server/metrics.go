@@ -68,7 +68,7 @@ func newMetrics(o Options, inProgress func() int, problems func() []alert.Proble
 				return o.Engine.Role() == engine.Leader && (o.Unreached == nil || o.Unreached() <= maxUnreached)
 			}}),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes})
 	return m
 }
 
@@ -98,6 +98,19 @@ func (m *requestMetrics) series(rt *route) *series {
 	return all
 }
 
+// maxScrapes is the number of scrapes at a time; others get 503.
+const maxScrapes = 8
+
+// isRefusal reports whether a status says that the caller or the placement has to change: not by waiting, or while
+// nobody listens.
+func isRefusal(status int) bool {
+	switch status {
+	case http.StatusConflict, http.StatusTooManyRequests, http.StatusRequestTimeout, statusGone:
+		return false
+	}
+	return status/100 == 4
+}
+
 // observe counts an answered request.
 func (s *series) observe(c *call, took time.Duration) {
 	s.answered[c.w.status/100]().Inc()
@@ -107,8 +120,7 @@ func (s *series) observe(c *call, took time.Duration) {
 	if c.problem != nil {
 		s.refusals.WithLabelValues(c.problem.Kind()).Inc()
 	}
-	if status := c.w.status; s.refused != nil && status/100 == 4 && status != http.StatusConflict &&
-		status != http.StatusTooManyRequests {
+	if s.refused != nil && isRefusal(c.w.status) {
 		placement := c.placement
 		if _, err := c.server.engine.Config(placement); err != nil { // or callers could name any number of series
 			placement = ""

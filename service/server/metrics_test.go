@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -124,6 +125,12 @@ func TestRefusedDecisions(t *testing.T) {
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"d",`+items+`}`)
 	s.want(409, "POST", "/v1/placements/home/decisions", `{"decision_id":"d","max_size":1,`+items+`}`)
 	s.want(422, "POST", "/v1/placements/home/try", `{}`)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	left := httptest.NewRecorder() // its caller hung up
+	s.ServeHTTP(left, httptest.NewRequestWithContext(gone, "POST", "http://localhost/v1/placements/home/decisions",
+		strings.NewReader(`{"decision_id":"e",`+items+`}`)))
+	expect.Equal(t, left.Code, 499, "status for a caller who left")
 	for _, name := range []string{"a", "b", "c"} {
 		s.want(404, "POST", "/v1/placements/"+name+"/decisions", `{}`)
 		if a := s.ask("POST", "/v1/placements/"+name+"/decisions?what=1", `{}`); a.status/100 != 4 {

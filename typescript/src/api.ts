@@ -318,7 +318,7 @@ export interface Event {
   position?: number;
   /** Of items that were reported not to have been taken. */
   positions?: readonly number[];
-  /** Seconds by which the attribution windows of the open decisions move, because the clock moved. */
+  /** Seconds by which the attribution windows of the open decisions move, because the clock moved; absent where the service stopped after a quiet time. */
   seconds?: number;
   /** Ids in display order. */
   shown?: readonly string[];

@@ -339,7 +339,7 @@ class Event(TypedDict):
     positions: NotRequired[list[int]]
     """Of items that were reported not to have been taken."""
     seconds: NotRequired[float]
-    """Seconds by which the attribution windows of the open decisions move, because the clock moved."""
+    """Seconds by which the attribution windows of the open decisions move, because the clock moved; absent where the service stopped after a quiet time."""
     shown: NotRequired[list[str]]
     """Ids in display order."""
     source: NotRequired[Literal["policy", "chance", "baseline"]]
