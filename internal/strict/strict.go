@@ -5,10 +5,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 )
 
 // Error is a mistake in a file.
@@ -51,8 +55,59 @@ func Decode(text []byte, dst any) error {
 			message = strings.Join(key, ".") + ": " + message
 		}
 		return &Error{line, "", message}
+	case err != nil:
+		return locate(text, dst, err)
 	}
-	return err
+	return nil
+}
+
+// locate adds the line and the key to the error of a type that reads text. go-toml leaves them out for a value without
+// quotes. The first value that gives the same error on its own is the mistake.
+func locate(text []byte, dst any, err error) error {
+	var p unstable.Parser
+	p.Reset(text)
+	var at *Error
+	var search func(under []string, pair *unstable.Node)
+	search = func(under []string, pair *unstable.Node) {
+		key, value := append(under, keyOf(pair)...), pair.Value()
+		if value.Kind == unstable.InlineTable {
+			for each := value.Children(); each.Next(); {
+				search(slices.Clip(key), each.Node())
+			}
+			return
+		}
+		quoted := make([]string, len(key))
+		for i, name := range key {
+			quoted[i] = strconv.Quote(name)
+		}
+		alone := strings.Join(quoted, ".") + " = " + string(value.Data)
+		same := toml.Unmarshal([]byte(alone), reflect.New(reflect.TypeOf(dst).Elem()).Interface())
+		if at == nil && same != nil && same.Error() == err.Error() {
+			message := strings.Replace(err.Error(), strconv.Quote(string(value.Data)), string(value.Data), 1)
+			line := p.Shape(p.Range(value.Data)).Start.Line
+			at = &Error{line, "", strings.Join(key, ".") + ": " + message}
+		}
+	}
+	var table []string
+	for at == nil && p.NextExpression() {
+		switch e := p.Expression(); e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			table = slices.Clip(keyOf(e))
+		case unstable.KeyValue:
+			search(table, e)
+		}
+	}
+	if at == nil {
+		return err
+	}
+	return at
+}
+
+func keyOf(n *unstable.Node) (names []string) {
+	for key := n.Key(); key.Next(); {
+		names = append(names, string(key.Node().Data))
+	}
+	return names
 }
 
 // inlineKey matches the text before a value of an inline table, whose key go-toml leaves out.

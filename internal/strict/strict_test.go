@@ -2,6 +2,7 @@ package strict
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"vitrine/internal/expect"
@@ -45,6 +46,34 @@ func TestDecode(t *testing.T) {
 		})
 	}
 }
+
+// A value without quotes that a type cannot read has a line and a key, like one in quotes.
+func TestDecodeText(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want Error
+	}{
+		{"n = 7\n[b]\nother = 7\n\nlevel = 7\n", Error{5, "", `b.level: 7: must be high`}},
+		{"n = 7\nb.level = 7\n", Error{2, "", `b.level: 7: must be high`}},
+		{"n = 7\nb = {other = 7, level = 1.5}\n", Error{2, "", `b.level: 1.5: must be high`}},
+		{"\ufeff[b]\nlevel = true\n", Error{2, "", `b.level: true: must be high`}},
+		{"[b]\nlevel = '7'\n", Error{2, "", `b.level: "7": must be high`}},
+	} {
+		var dst struct {
+			N int `toml:"n"`
+			B struct {
+				Other int   `toml:"other"`
+				Level level `toml:"level"`
+			} `toml:"b"`
+		}
+		err, _ := errors.AsType[*Error](Decode([]byte(c.text), &dst))
+		expect.Equal(t, err, &c.want)
+	}
+}
+
+type level struct{}
+
+func (level) UnmarshalText(text []byte) error { return fmt.Errorf("%q: must be high", text) }
 
 func TestIn(t *testing.T) {
 	var dst struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -140,6 +141,12 @@ func (c *Config) check() error {
 	if s := c.Snapshots; s.Every.Duration <= 0 || s.KeepEvery.Duration <= 0 {
 		return fmt.Errorf("snapshots every %v, kept every %v: must be positive, as in host.Default", s.Every, s.KeepEvery)
 	}
+	for key, address := range map[string]string{"listen": c.Listen, "health": c.Health} {
+		if address != "" && !isAddress(address) {
+			return fmt.Errorf("%s = %q: must be \"HOST:PORT\" with a port from 0 to 65535, such as \"127.0.0.1:8080\"",
+				key, address)
+		}
+	}
 	if c.Data == "" {
 		return errors.New("data is empty: name a directory")
 	}
@@ -177,6 +184,14 @@ func (c *Config) check() error {
 		return errors.New("[tls] needs both certificate and key")
 	}
 	return c.Log.check()
+}
+
+func isAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port) // which may be a name, such as https
+	}
+	return err == nil
 }
 
 // budget returns a new budget. Each session gets its own.
