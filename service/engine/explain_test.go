@@ -387,6 +387,27 @@ func TestTryCatalogue(t *testing.T) {
 	}
 }
 
+// A catalogue can be tried that has more items than a request may bring, and a trial with a rule states the rule's cost.
+func TestTryLargeCatalogue(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":2,"policy":{"name":"ucb-mnl"},"features":`+numbers(1)+`}`)
+	items := make([]api.CatalogueItem, 12_000)
+	for i := range items {
+		items[i] = api.CatalogueItem{ID: itemID(i), Features: api.Values{api.Number("x", float64(i%100)/100)}}
+	}
+	putItems(t, e, "home", items)
+	r := &api.Request{Include: []string{itemID(11_000)}}
+	tried, why, err := try(t.Context(), e, "home", r, 0)
+	fatal.If(t, err)
+	checkReasons(t, why)
+	if why.Candidates != len(items) || len(why.Rules) != 1 || why.Rules[0].Item != r.Include[0] || why.Next == nil {
+		t.Errorf("%d candidates, rules %+v, next %+v", why.Candidates, why.Rules, why.Next)
+	}
+	a := decide(t, e, "home", r, 0)
+	tried.Decision = a.Decision
+	expect.Equal(t, asSeen(tried), asSeen(a))
+}
+
 // A trial in the mode shadow needs no baseline, and one with a baseline shows it.
 func TestTryShadow(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})

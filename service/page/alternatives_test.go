@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/page"
 	"vitrine/service/setup"
 )
@@ -134,4 +136,24 @@ func search(t *testing.T, c *setup.Config, r *api.Request, u, revenue []float64,
 		}
 	}
 	return best, earns, all
+}
+
+// A catalogue with more candidates than a trial compares is refused with a remedy, and its trial takes no more memory
+// than the largest.
+func TestTrialOfAHugeCatalogue(t *testing.T) {
+	v := viewOf(t, `{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"}]}`)
+	s := v.Config.Schema()
+	var records []string
+	for i := range 100_001 {
+		item := &api.CatalogueItem{ID: fmt.Sprint("sku", i), Features: api.Values{api.Number("x", 1)}}
+		records = append(records, fatal.Or(catalogue.Encode(item, s, ""))(t))
+	}
+	v.Catalogue = fatal.Or(catalogue.Restore(s, 1, slices.Values(records)))(t)
+	_, err := try(t.Context(), v, &api.Request{})
+	expect.Message(err)(t, "/candidates: 100001 items of the catalogue are candidates, and at most 100000 can be tried: "+
+		"set a filter that leaves fewer, or name fewer candidates")
+	all, decision := v.TrialSize(&api.Request{}), v.CatalogueSize(&api.Request{})
+	v.Catalogue = fatal.Or(catalogue.Restore(s, 1, slices.Values(records[:100_000])))(t)
+	largest := v.TrialSize(&api.Request{}) - v.CatalogueSize(&api.Request{})
+	expect.Equal(t, all-decision, largest)
 }

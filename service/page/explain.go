@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	maxExplained = 50     // items with utilities split among features
-	maxTried     = 10_000 // candidates of a trial
+	maxExplained = 50      // items with utilities split among features
+	maxTried     = 100_000 // candidates of a trial: some seconds
 
 	// Unseen begins a reason why the candidates that were not shown are unknown.
 	Unseen = "the candidates that were not shown: "
@@ -76,14 +76,27 @@ func Try(ctx context.Context, v *View, r *api.Request, now int64, typical []floa
 	}
 	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: d.policy, request: q, x: d.x,
 		ruled: true, hasRows: true, typical: typical}
-	index := q.places()
 	for _, id := range e.ids {
-		e.shown = append(e.shown, int32(index[id]))
+		e.shown = append(e.shown, int32(d.index[id]))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
 	return o, e.explain(), nil
+}
+
+// TrialSize bounds the bytes that [Try] takes: those of the decision, and for each candidate a copy, its places by id, and
+// rows for the utilities and the policy's gradients.
+func (v *View) TrialSize(r *api.Request) int64 {
+	n := len(r.Items)
+	if q := (&Request{Request: r}); v.Catalogue != nil && q.AsksCatalogue() {
+		if n += len(r.Candidates); r.Candidates == nil {
+			n += v.Catalogue.Head().Items
+		}
+	}
+	n = min(n, maxTried)
+	const copies, rows = 2, 4
+	return v.CatalogueSize(r) + copies*v.Config.RequestSize(n) + int64(n)*int64(rows*8*v.Config.Schema().Width())
 }
 
 // inline copies the catalogue's candidates into the request, so that the explanation does not lock the catalogue.
@@ -104,8 +117,8 @@ func (d *Decider) inline(ctx context.Context, v *View, q *Request) error {
 	}
 	n := q.len()
 	if n > maxTried {
-		return api.Fieldf("/candidates", "%d items of the catalogue are candidates: at most %d can be tried: name "+
-			"fewer, or set a filter", n, maxTried)
+		return api.Fieldf("/candidates", "%d items of the catalogue are candidates, and at most %d can be tried: set a "+
+			"filter that leaves fewer, or name fewer candidates", n, maxTried)
 	}
 	if err := q.checkLimits(v.Config); err != nil {
 		return err
@@ -174,8 +187,8 @@ func Explain(v *View, l *Logged) *api.Explanation {
 	return e.explain()
 }
 
-// MaxRebuilt is the largest number of candidates that an explanation covers.
-const MaxRebuilt = maxTried
+// MaxRebuilt is the largest number of candidates that the explanation of a decision in the log covers.
+const MaxRebuilt = 10_000
 
 // Rebuild returns the request behind an offer with candidates from the catalogue, and the offer with all candidates.
 // items must be the catalogue at the offer's version.

@@ -94,11 +94,15 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 	if err := setup.CheckDecision("/decision_id", r.Decision); err != nil {
 		return err
 	}
+	brought := len(r.Items)
+	if r.said != nil { // the rest comes from the catalogue, which no list bounds
+		brought = 0
+	}
 	for _, list := range []struct {
 		field  string
 		length int
 	}{
-		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)},
+		{"/items", brought}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)},
 		{"/limits", len(r.Limits)}, {"/baseline", len(r.Baseline)}, {"/candidates", len(r.Candidates)},
 	} {
 		if err := api.CheckLength(list.field, list.length, c.MaxItems); err != nil {

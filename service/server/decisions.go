@@ -90,8 +90,7 @@ func (s *Server) try(c *call) error {
 	if err != nil {
 		return err
 	}
-	const rows = 4 // for the candidates, their utilities and the policy's gradients
-	if err := c.memory.Reserve(c.ctx, rows*(c.memory.Held(budget.Work)-c.memory.Held(budget.Body))); err != nil {
+	if err := c.memory.Reserve(c.ctx, v.Page.TrialSize(r)); err != nil {
 		return err
 	}
 	o, why, err := s.engine.Try(c.ctx, v, r, c.now)

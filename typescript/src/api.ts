@@ -1333,7 +1333,7 @@ export interface Session {
 }
 
 export interface Shelf {
-  /** Whether every item that was shown has counts of its own; otherwise items without counts may have been shown, but rarely. */
+  /** Whether every item that was shown has counts of its own; otherwise items without counts may have been shown, but rarely, and counts that were dropped began again. */
   complete: boolean;
   /** Items that were asked for; the page has some of them. */
   count: number;
@@ -1348,7 +1348,7 @@ export interface ShelfItem {
   revenue: number;
   /** What it earned on a page that showed it. */
   revenue_per_page?: number;
-  /** Decisions that showed it and have closed. */
+  /** Decisions that showed it and have closed; unless complete, only since its counts last began. */
   shown: number;
   /** Whether it may be shown now. excluded: by the placement; not-yet and over: its time has not come, or is over; unfit: it lacks features; gone: the catalogue does not have it, so requests bring it or it was deleted. */
   state: "available" | "excluded" | "unavailable" | "not-yet" | "over" | "unfit" | "gone";

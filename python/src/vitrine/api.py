@@ -1342,7 +1342,7 @@ class Session(TypedDict):
 
 class Shelf(TypedDict):
     complete: bool
-    """Whether every item that was shown has counts of its own; otherwise items without counts may have been shown, but rarely."""
+    """Whether every item that was shown has counts of its own; otherwise items without counts may have been shown, but rarely, and counts that were dropped began again."""
     count: int
     """Items that were asked for; the page has some of them."""
     items: list[ShelfItem]
@@ -1357,7 +1357,7 @@ class ShelfItem(TypedDict):
     revenue_per_page: NotRequired[float]
     """What it earned on a page that showed it."""
     shown: int
-    """Decisions that showed it and have closed."""
+    """Decisions that showed it and have closed; unless complete, only since its counts last began."""
     state: Literal["available", "excluded", "unavailable", "not-yet", "over", "unfit", "gone"]
     """Whether it may be shown now. excluded: by the placement; not-yet and over: its time has not come, or is over; unfit: it lacks features; gone: the catalogue does not have it, so requests bring it or it was deleted."""
     taken: int

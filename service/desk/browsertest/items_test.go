@@ -15,7 +15,7 @@ import (
 // stocked makes a placement with items that have titles and prices, and decisions with outcomes.
 func (s *served) stocked(t *testing.T, name string, items, decisions int) {
 	t.Helper()
-	fatal.Or(s.Put(t.Context(), name, &api.Placement{MaxSize: 3, MaxItems: 1_000_000, Currency: "EUR",
+	fatal.Or(s.Put(t.Context(), name, &api.Placement{MaxSize: 3, Currency: "EUR",
 		Features: []api.Feature{
 			{Name: "price", Kind: "number"}, {Name: "kind", Kind: "category", From: "shopper",
 				Values: []string{"student", "family"}},
@@ -121,7 +121,8 @@ func TestItemMustGo(t *testing.T) {
 	b.reads("3 items are pinned already, and a page shows no more.")
 }
 
-// A hundred thousand items are a list with the rows in view only, which finds the last one as quickly as the first.
+// A hundred thousand items are a list with the rows in view only, which finds the last one as quickly as the first. Their
+// page can be tried, and the cost of a rule is known.
 func TestManyItems(t *testing.T) {
 	s := serve(t, nil)
 	s.stocked(t, "home", 100_000, 0)
@@ -136,12 +137,18 @@ func TestManyItems(t *testing.T) {
 	b.fill("Find", "vase 5432")
 	b.reads("11 items")
 	b.wait(row("sku-054321"))
+	b.on(`[...`+row("sku-054321")+`.querySelectorAll("button")].find((b) => b.innerText.startsWith("Pin"))`, "e.click()")
+	b.wait(`/It costs nothing|costs about €/.test(document.querySelector("main .ask").innerText)`)
+	b.press("Leave it")
 	b.fill("Show", "unavailable")
 	b.fill("Find", "")
 	b.reads("1 item")
 	b.wait(row("sku-000002"))
 	b.goTo("/placements/home/try")
-	b.reads("A trial takes at most 10,000 of the 100,000 items")
+	b.reads("Who comes")
+	b.fill("kind", "student")
+	b.press("Show the page")
+	b.reads("out of 99,999 candidates")
 
 	// As many rows as browsers have no room for.
 	b.run(`(window.real = fetch, window.fetch = (u, i) => u.includes("/shelf?") ? Promise.resolve(Response.json({ count: 1e6, complete: true, items: Array.from({ length: 100 }, (_, k) => ({ item: { id: "item-" + (Number(new URLSearchParams(u.split("?")[1]).get("from")) + k) }, shown: 0, taken: 0, revenue: 0 })) })) : real(u, i), 0)`)

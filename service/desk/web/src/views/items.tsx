@@ -138,7 +138,7 @@ function List(props: { name: string; turn: number; query: Record<string, string>
   return (
     <section class="card flush" aria-label="Items">
       {state.failure ? <Failure of={state.failure} /> : null}
-      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${plural(state.count, "item")}${props.query["sort"] === "earned" ? ". Those that few pages have shown come later, until they have proved themselves." : ""}`}</p>
+      <p class="quiet pad" role="status">{state.count === undefined ? "Loading…" : `${plural(state.count, "item")}${props.query["sort"] === "earned" ? ". Those that few pages have shown come later, until they have proved themselves." : ""}${state.complete === false ? " Only the items shown most keep their counts: an item that lost its count and came back counts from then on." : ""}`}</p>
       <div class="rows" ref={box} tabIndex={0} role="table" aria-label="Items" aria-rowcount={state.count === undefined ? -1 : state.count + 1} onScroll={(e) => setTop(e.currentTarget.scrollTop)}>
         <div class="row-of-items heading" role="row" aria-rowindex={1}>
           {["Item", "Times shown", "Bought when shown", "Earned per page", "State", "Actions"].map((t, k) => <span role="columnheader" class={k > 0 && k < 3 ? "wide-only" : ""}>{k < 5 ? t : <span class="hidden">{t}</span>}</span>)}
@@ -188,7 +188,7 @@ function stateOf(i: ShelfItem, stock: number | undefined, complete: boolean) {
     case "unfit":
       return <span class="bad">It lacks a feature that this placement needs</span>;
     case "gone":
-      return <span class="quiet">Not in the catalogue: requests bring it</span>;
+      return <span class="quiet">Not in the catalogue: deleted, or requests bring it</span>;
   }
   const left = stock === undefined ? "" : stock === 0 ? "0 left, but marked as available" : `${number(stock)} left`;
   if (i.pinned) return <span class="good">Pinned{left ? ` · ${left}` : ""}</span>;
@@ -206,15 +206,15 @@ function Ask(props: { name: string; config: Config; of: ShelfItem; what: "pin" |
   useEffect(() => heading.current?.focus(), [i.item.id, what]);
   useEffect(() => {
     const stop = new AbortController();
-    setCost(undefined);
-    costOf(props.name, props.config, i.item.id, what, stop.signal).then((text) => setCost({ text }), (problem) => stop.signal.aborted || setCost({ text: `What it costs is not known. ${problem.message}` }));
+    setCost(i.state === "gone" ? { text: "What it costs is not known: the item is not in the catalogue now." } : undefined);
+    if (i.state !== "gone") costOf(props.name, props.config, i.item.id, what, stop.signal).then((text) => setCost({ text }), (problem) => stop.signal.aborted || setCost({ text: `What it costs is not known. ${problem.message}` }));
     return () => stop.abort();
   }, [i.item.id, what]);
   return (
     <section class="card ask" onKeyDown={(e) => e.key === "Escape" && props.leave()}>
       <h2 ref={heading} tabIndex={-1}>{what === "pin" ? "Pin" : "Exclude"} “{p.title}”?</h2>
       <p><Item of={p} currency={props.config.currency}>{p.title === p.id ? null : <bdi>{p.id}</bdi>}</Item></p>
-      <p>{what === "pin" ? "Every page will show it, as long as it is available and the other rules allow it." : "No page will show it, whatever the request asks for."} You can undo this.</p>
+      <p>{what === "pin" ? i.state === "gone" ? "If it was deleted, pages show it once it is in the catalogue again. If requests bring it, their pages will show it." : "Every page will show it, as long as it is available and the other rules allow it." : "No page will show it, whatever the request asks for."} You can undo this.</p>
       <p role="status">{cost?.text ?? "Working out what it costs…"}</p>
       <div class="controls">
         <button type="button" class={what === "pin" ? "main" : "danger"} onClick={props.go}>{what === "pin" ? "Pin it" : "Exclude it"}</button>

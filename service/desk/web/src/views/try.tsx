@@ -20,7 +20,7 @@ interface Config {
   features: Feature[];
 }
 
-const most = 10_000; // items of a trial
+const most = 100_000; // items of a trial
 
 // Typed are the values of features as they were typed, by name.
 type Typed = Record<string, string>;
@@ -143,7 +143,7 @@ function Form(props: { name: string; config: Config; stored: number }) {
               <div class="fields">{ofUser.map((f) => <Value key={f.name} of={f} value={user[f.name] ?? ""} change={(v) => setUser({ ...user, [f.name]: v })} />)}</div>
             </fieldset>
           ) : null}
-          {props.stored > most ? <p class="quiet">A trial takes at most {count(most)} of the {count(props.stored)} items: name ids below, or set a filter.</p> : null}
+          {props.stored > most ? <p class="quiet">A trial takes at most {count(most)} of the {count(props.stored)} items: set a filter below, or name ids.</p> : null}
           {props.stored > 0 ? <details open={props.stored > most}><summary>Rules, and what may be shown</summary>{rules}</details> : rules}
           <div><button class="main" disabled={busy}>{busy ? "Working it out…" : "Show the page"}</button></div>
           {state.failure ? <Failure of={state.failure} /> : null}
