@@ -457,14 +457,20 @@ func TestExperiments(t *testing.T) {
 	refused(t, failed(c.Experiments(ctx, "cart")), 404, "not-found")
 }
 
-// Items that do not fit into one body are sent in several, whatever the service's limit is, and an item that fits into
-// none is an error.
+// Items that do not fit into one body are sent in several, whatever the service's limit is. An error says in which. An item
+// that fits into no body is an error.
 func TestLargeItems(t *testing.T) {
 	s := started(t)
-	c := &client.Client{Base: "http://" + s.address}
+	requests := 0
+	c := s.client(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			requests++
+			return next.RoundTrip(r)
+		})
+	})
 	fatal.Or(c.Put(t.Context(), "home", &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "x", Kind: "number"}}}))(t)
 	items := make([]api.CatalogueItem, 700)
-	for _, limit := range []int64{4 << 20, 100_000} {
+	for _, limit := range []int64{16 << 20, 4 << 20, 100_000} {
 		s.stop()
 		s.options.Limits.Body = limit
 		s.start()
@@ -472,8 +478,10 @@ func TestLargeItems(t *testing.T) {
 			items[i] = api.CatalogueItem{ID: fmt.Sprint(limit, i), Features: api.Values{api.Number("x", 1)},
 				Payload: jsontext.Value(`"` + strings.Repeat("x", 12_000) + `"`)}
 		}
+		before := requests
 		a := fatal.Or(c.PutItems(t.Context(), "home", items))(t)
 		expect.Equal(t, a.Changed, len(items), "n items were put within", limit)
+		expect.Equal(t, requests == before+1, limit == 16<<20, "one request is enough within", limit)
 		for i := range items {
 			items[i].ID, items[i].Payload = fmt.Sprint(limit, i+600), jsontext.Value(`"`+strings.Repeat("y", 12_000)+`"`)
 		}
@@ -481,10 +489,21 @@ func TestLargeItems(t *testing.T) {
 		expect.Equal(t, a.Changed, 100, "n items were patched within", limit)
 		expect.Equal(t, len(a.Unknown) >= 100, true, "the unknown items are named within", limit)
 	}
+	items[650].ID = ""
+	_, err := c.PutItems(t.Context(), "home", items)
+	var of, after, at int
+	if p, ok := errors.AsType[*api.Problem](err); !ok {
+		t.Error(err)
+	} else if _, err := fmt.Sscanf(p.Pointer(), "#/items/%d/id", &at); err != nil {
+		t.Error(p, err)
+	}
+	_, scan := fmt.Sscanf(err.Error(), "in the request of %d items after the first %d: invalid: /items/", &of, &after)
+	expect.Equal(t, scan == nil && after > 0 && at < of && after+at == 650, true, "the wrong item is found by", err)
+	items[650].ID = "x"
 	s.stop()
 	s.options.Limits.Body = 12_000
 	s.start()
-	_, err := c.PutItems(t.Context(), "home", items)
+	_, err = c.PutItems(t.Context(), "home", items)
 	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != http.StatusRequestEntityTooLarge {
 		t.Error(err)
 	}

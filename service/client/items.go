@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 
@@ -15,9 +16,11 @@ import (
 
 const asLines = "application/x-ndjson"
 
-// PutItems puts items into a placement's catalogue, replacing known ids. It sends the items in as few requests as the
-// service's limit on bodies allows. A request of up to [ItemsChunk] items becomes durable completely or not at all: after
-// an error, PutItems of the same items finishes the work.
+// PutItems puts items into a placement's catalogue, replacing known ids. It sends one request, and splits the items only if
+// the service answers that the request is too large. The service stores the items of a request in chunks, each completely or
+// not at all: see [ItemsChunk]. After an error the earlier chunks stay, and PutItems of the same items finishes the work. If
+// the items were split, the error says which of them were in the failed request, and its [api.Problem] counts from the first
+// of them.
 func (c *Client) PutItems(ctx context.Context, placement string, items []api.CatalogueItem) (*api.ItemsChanged, error) {
 	return c.changeItems(ctx, "PUT", placement, items)
 }
@@ -34,7 +37,7 @@ const ItemsChunk = 1000
 
 func (c *Client) changeItems(ctx context.Context, method, placement string,
 	items []api.CatalogueItem) (*api.ItemsChanged, error) {
-	maxBody := 4 << 20 // the default of [limits] body
+	maxBody := math.MaxInt
 	var changed int
 	var unknown []string
 	for done := 0; ; {
@@ -55,6 +58,9 @@ func (c *Client) changeItems(ctx context.Context, method, placement string,
 		if p, ok := errors.AsType[*api.Problem](err); ok && p.Status == http.StatusRequestEntityTooLarge && n > done+1 {
 			maxBody = body.Len() / 2
 			continue
+		}
+		if err != nil && n-done < len(items) {
+			err = fmt.Errorf("in the request of %d items after the first %d: %w", n-done, done, err)
 		}
 		if err != nil {
 			return nil, err

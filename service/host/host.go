@@ -434,8 +434,8 @@ func (l *session) lostKeys(loss string) {
 	}
 }
 
-// openShoppers opens the keys of shoppers: next to the log, so that all processes on the log share them. begin tells of lost
-// keys once there is an engine.
+// openShoppers opens the keys of shoppers: next to the log, so that all processes on the log share them. begin repairs them
+// and tells of lost keys once there is an engine: a service that stops before leaves the damage for the next start to find.
 func (l *session) openShoppers() (people shoppers.Store, begin, stop func() error, err error) {
 	none := func() error { return nil }
 	if l.shared != nil {
@@ -447,10 +447,7 @@ func (l *session) openShoppers() (people shoppers.Store, begin, stop func() erro
 		return nil, nil, nil, err
 	}
 	return file, func() error {
-		if l.engine.Remembered() == 0 {
-			return nil
-		}
-		wrong, err := file.Begin()
+		wrong, err := file.Begin(l.engine.Remembered())
 		if wrong != "" {
 			l.lostKeys("the file of shoppers' keys, " + path + ", " + wrong)
 		}

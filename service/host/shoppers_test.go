@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
@@ -90,6 +92,32 @@ func TestShoppersFileIsGone(t *testing.T) {
 			r.said("returning shoppers are new"), damage != nil, "the service rings in start", k)
 	}
 	r.stop()
+}
+
+// A service that ends during the replay leaves the damage of the keys as it is, so that the next start finds it.
+func TestDamagedKeysOutlastAStart(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	path := filepath.Join(data, "shoppers")
+	r := runs(t, "", data, nil)
+	r.ask(201, "PUT", "/v1/placements/home", personal)
+	r.shows("a")
+	r.stop()
+	text := fatal.Or(os.ReadFile(path))(t)
+	text[len(text)-1] ^= 1
+	fatal.If(t, os.WriteFile(path, text, 0o600))
+	c := Default()
+	c.Data, c.Listen = data, "127.0.0.1:0"
+	ctx, stop := context.WithCancel(t.Context())
+	expect.Error(t, Run(ctx, c, Options{Opened: func(*engine.Engine) error {
+		stop()
+		return ctx.Err()
+	}}), nil)
+	expect.Part(0, CheckShoppers(data, 1))(t, "is damaged")
+	r = runs(t, "", data, nil)
+	expect.Equal(t, r.said("returning shoppers are new"), true, "the next start says so")
+	r.stop()
+	expect.Error(t, CheckShoppers(data, 1), nil)
 }
 
 // All services on a log know the same shoppers, and any of them erases one.

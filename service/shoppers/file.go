@@ -43,7 +43,7 @@ type contents struct {
 	end     int64
 	useless []int64 // offsets of records that are damaged, or of a key's second record
 	isNew   bool    // it is missing, or its header is
-	wrong   string  // what is damaged or missing, or ""
+	wrong   string  // what is damaged or missing, or "" once Begin returned it
 }
 
 type record struct {
@@ -75,7 +75,7 @@ func header(n int64) []byte {
 
 var freeRecord = checked(make([]byte, recordSize-4))
 
-// Open opens the file at a path, which need not exist.
+// Open opens the file at a path, which need not exist. It changes nothing: call [File.Begin] before the file is used.
 func Open(path string) (*File, error) {
 	data, err := os.ReadFile(path)
 	f := &File{path: path, most: maxKeys}
@@ -95,14 +95,11 @@ func Open(path string) (*File, error) {
 	if f.isHalf = int64(len(data)) != f.end; int64(len(data)) >= headerSize {
 		f.half = f.end
 	}
-	if err := f.repair(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.file.Close())
-	}
 	return f, nil
 }
 
 // read returns the contents of a file. A last record that is cut short, or that the system has not filled, was being
-// written when the machine failed.
+// written when the machine failed. A damaged record beyond the header's count was never synced.
 func read(data []byte) (contents, error) {
 	c := contents{keys: map[Hash]*record{}, end: headerSize}
 	if !strings.HasPrefix(string(data), magic) && !strings.HasPrefix(magic, string(data)) {
@@ -117,13 +114,16 @@ func read(data []byte) (contents, error) {
 	for n > 0 && !slices.ContainsFunc(rest[(n-1)*recordSize:n*recordSize], func(b byte) bool { return b != 0 }) {
 		n--
 	}
+	had, isCounted := int64(binary.LittleEndian.Uint32(data[len(magic):])), isChecked(data[:headerSize])
 	damaged := 0
 	for i := range n {
 		b := rest[i*recordSize : (i+1)*recordSize]
 		id, r := Hash(b[:16]), &record{key: Key(b[16:32]), at: c.end}
 		switch {
 		case !isChecked(b):
-			damaged++
+			if !isCounted || int64(i) < had {
+				damaged++
+			}
 			c.useless = append(c.useless, c.end)
 		case id == (Hash{}):
 			c.free = append(c.free, c.end)
@@ -134,19 +134,33 @@ func read(data []byte) (contents, error) {
 		}
 		c.end += recordSize
 	}
-	had := binary.LittleEndian.Uint32(data[len(magic):])
 	switch {
 	case damaged > 0:
 		c.wrong = fmt.Sprintf("is damaged in %d of %d records", damaged, n)
-	case !isChecked(data[:headerSize]):
+	case !isCounted:
 		c.wrong = "is damaged in its header"
-	case int64(n) < int64(had):
+	case int64(n) < had:
 		c.wrong = fmt.Sprintf("was cut short: it holds %d of %d records", n, had)
 	}
 	return c, nil
 }
 
-// repair frees useless records, so that no key is left that an erasure does not find.
+// Begin repairs the file, and returns what was wrong with it if placements remember shoppers, or "". If they do, a missing
+// file is created, so that the next start finds it. A file that is closed before Begin stays as it was.
+func (f *File) Begin(remembered int) (wrong string, err error) {
+	if f.file != nil || remembered > 0 {
+		err = f.repair()
+	}
+	if remembered > 0 {
+		wrong = f.wrong
+	}
+	if err == nil {
+		f.wrong = ""
+	}
+	return wrong, err
+}
+
+// repair frees useless records, so that no key is left that an erasure does not find. Then it counts the others.
 func (f *File) repair() error {
 	for _, at := range f.useless {
 		if err := f.write(freeRecord, at); err != nil {
@@ -154,21 +168,13 @@ func (f *File) repair() error {
 		}
 	}
 	f.free, f.useless = append(f.free, f.useless...), nil
+	if f.file == nil {
+		return f.write(header(0), 0)
+	}
 	if f.wrong == "" {
 		return nil
 	}
-	return f.write(header(0), 0)
-}
-
-// Begin says what was wrong with the file when it was opened, although placements remember shoppers, or "". A missing file
-// is created, so that the next start finds it.
-func (f *File) Begin() (wrong string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.file == nil {
-		err = f.write(header(0), 0)
-	}
-	return f.wrong, err
+	return f.save()
 }
 
 // Check returns an error if the file at a path is damaged, or is missing although placements remember shoppers.
@@ -184,17 +190,22 @@ func Check(path string, remembered int) error {
 	case c.wrong == "", c.isNew && remembered == 0:
 		return nil
 	}
+	if remembered == 0 {
+		return fmt.Errorf("%s %s", path, c.wrong)
+	}
 	return fmt.Errorf("%s %s: up to %d remembered shoppers are new when they return", path, c.wrong, remembered)
 }
 
 // Create creates a file without keys, unless there is a file at the path.
 func Create(path string) error {
 	f, err := Open(path)
-	if err == nil {
-		_, err = f.Begin()
-		err = errors.Join(err, f.Close())
+	if err != nil {
+		return err
 	}
-	return err
+	if f.isNew {
+		_, err = f.Begin(1)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // write writes a record, unless an earlier one is still half written.
@@ -378,10 +389,13 @@ func (f *File) deleteUnused(list []Hash) error {
 // Close closes the file.
 func (f *File) Close() error {
 	f.mu.Lock()
-	isEmpty := f.file == nil
+	isEmpty, wrong := f.file == nil, f.wrong
 	f.mu.Unlock()
-	if isEmpty {
+	switch {
+	case isEmpty:
 		return nil
+	case wrong != "": // the next start says so
+		return f.file.Close()
 	}
 	return errors.Join(f.save(), f.file.Close())
 }
