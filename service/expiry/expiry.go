@@ -69,8 +69,11 @@ func (q *Queue[R]) isHeld(r R) bool {
 }
 
 // Move moves the windows of all decisions, keeping their order. Moves from before the oldest one are forgotten after a
-// day.
+// day. A move by 0 is none.
 func (q *Queue[R]) Move(m Move) {
+	if m.By == 0 {
+		return
+	}
 	oldest := q.Oldest(m.Entry)
 	q.Moves = append(slices.DeleteFunc(q.Moves, func(o Move) bool {
 		return o.Entry < oldest && time.Duration(m.Time-o.Time).Abs() > 24*time.Hour

@@ -164,10 +164,9 @@ func (b *Batch) MoveClock(from, to int64) (open, late int, err error) {
 				late++
 			}
 		}
-		if from == to && (p.Open.Len() == 0 || len(b.Events) > 0) {
-			continue
+		if from != to || p.Open.Len() > 0 && len(b.Events) == 0 {
+			b.encode(&eventlog.Event{Time: to, Placement: name, Body: &eventlog.ClockMoved{By: to - from}}, nil)
 		}
-		b.encode(&eventlog.Event{Time: to, Placement: name, Body: &eventlog.ClockMoved{By: to - from}}, nil)
 	}
 	b.Alone = true
 	return open, late, nil

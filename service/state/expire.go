@@ -69,9 +69,7 @@ func (b *Batch) ExpireDue(name string, late []*Lookup, now int64, urgent bool) i
 
 // clockMoved moves the attribution windows of open decisions.
 func (s *State) clockMoved(p *Placement, sequence uint64, time int64, b *eventlog.ClockMoved) error {
-	if b.By != 0 {
-		p.Open.Move(expiry.Move{Entry: sequence, Time: time, By: b.By})
-	}
+	p.Open.Move(expiry.Move{Entry: sequence, Time: time, By: b.By})
 	p.Earnings.Guard.MoveClock(b.By)
 	return nil
 }
