@@ -39,7 +39,7 @@ func (c *guarded) fields(f *fields.Fields) {
 func (s *sales) fields(f *fields.Fields) {
 	f.Uvarint(&s.watched, &s.taught, &s.judged, &s.day, &s.runs, &s.silent, &s.lasted, &s.back)
 	fields.Elements(f, s.delays[:])
-	f.Int64(&s.wait, &s.began)
+	f.Int64(&s.wait, &s.faded, &s.began)
 	f.Float(&s.revenue, &s.worth, &s.claimed[0], &s.claimed[1], &s.kept[0], &s.kept[1], &s.frozen, &s.level, &s.rise)
 	f.Flag(&s.late)
 	for i := range s.today {

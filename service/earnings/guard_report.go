@@ -118,10 +118,18 @@ func (s *sales) checks() []api.GuardCheck {
 	return []api.GuardCheck{silent, fallen}
 }
 
-// needs returns the minimum number of further decisions before a rate is known, followed by another length of them.
+// predictedOctave is long enough to know how many sales the policy predicts.
+const predictedOctave = 3
+
+// needs returns the minimum number of further decisions before a rate is known, followed by another length of them. If
+// the placement's own sales are too few, predictions must count first.
 func (s *sales) needs(length uint64) uint64 {
 	n := apprenticeship - min(s.watched, apprenticeship)
 	if s.wait > 0 {
+		t := s.octaves[predictedOctave].longer()
+		if missing := minClaimed - s.claimed[taken]; missing > 0 && t.foreseen[taken] > 0 && s.sold(taken) == 0 {
+			n = max(n, uint64(min(missing*float64(t.n)/t.foreseen[taken], 1<<40)))
+		}
 		return n + length + max(lengths[0], s.octaves[0].pair[0].n+1) - s.octaves[0].pair[0].n
 	}
 	sales := s.countDelays()

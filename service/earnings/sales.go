@@ -21,9 +21,10 @@ import (
 // fifths of the latest ones, because nine tenths of few sales are too often too slow by chance.
 //
 // Late sales. A sale of a decision that was judged already, with no other sale judged since, shows that reports come
-// later than before. wait grows beyond its delay at once, and all stretches restart, because their decisions were judged
-// too early. In shops where other sales come in time, a late one changes nothing. wait shrinks by a 32nd a day, so that
-// one slow hour does not delay alarms for good, and rhythms of a week are not forgotten.
+// later than before. wait grows beyond its delay, but at most doubles with each such sale, because a single one may be
+// late by chance. All stretches restart, because their decisions were judged too early. In shops where other sales come
+// in time, a late one changes nothing. wait shrinks by a 32nd a day, so that one slow hour does not delay alarms for
+// good, and rhythms of a week are not forgotten.
 //
 // Amounts. A sale counts 1 in amount 0. In amount 1 it counts its revenue divided by an average sale during the
 // apprenticeship, at most 1: that amount also falls when only cheap items sell. A page with several units taken counts
@@ -59,6 +60,7 @@ type sales struct {
 	revenue float64               // from sales before wait was known
 	worth   float64               // revenue of an average sale among them
 	wait    int64                 // nanoseconds; 0 until it is known
+	faded   int64                 // when wait shrank last
 	lots    []*lot                // not judged yet, oldest first
 	judged  uint64                // number of decisions judged
 	day     uint64                // number of the present day, from 1 on
@@ -140,7 +142,7 @@ const (
 	latestSales  = 128
 	minClaimed   = 32   // predicted sales, before predictions count
 	maxClaimed   = 1024 // predicted sales, beyond which the older ones weigh less
-	fade         = 32   // wait loses this fraction a day
+	fadeShare    = 32   // wait loses this fraction a day
 	lotSize      = 16   // decisions, as long as there are few lots
 	fewLots      = 128
 	lotShare     = 16  // fraction of wait
@@ -158,7 +160,7 @@ const (
 // predictions came true.
 func (s *sales) again(window time.Duration) sales {
 	return sales{taught: s.taught, delays: s.delays, revenue: s.revenue, worth: s.worth, claimed: s.claimed,
-		kept: s.kept, wait: min(s.wait, int64(window))}
+		kept: s.kept, wait: min(s.wait, int64(window)), faded: s.faded}
 }
 
 // enter adds an open decision. own says whether the placement's learner predicted it.
@@ -211,6 +213,7 @@ func (s *sales) amount(revenue float64) float64 {
 // move shifts the times of all decisions along with the clock: during an outage sales could not be reported.
 func (s *sales) move(by int64) {
 	s.began += by
+	s.faded += by
 	for _, l := range s.lots {
 		l.begun += by
 		l.last += by
@@ -226,7 +229,11 @@ func (s *sales) leave(c *offer.Closed, age int64, window time.Duration, alarm *a
 	at := sort.Search(len(s.lots), func(i int) bool { return s.lots[i].entry > c.Entry }) - 1
 	isSale := c.Choice > 0
 	if isSale {
-		isLate := at < 0 && s.silent > 0 && c.Entry >= s.silent
+		silent := s.silent
+		if alarm != nil && alarm.Check == noSale { // sales that came in time since then do not end its silence
+			silent = alarm.Since
+		}
+		isLate := at < 0 && silent > 0 && c.Entry >= silent
 		grew := s.learnDelay(age, isLate, c.PerUnit(), window)
 		switch {
 		case alarm == nil && (grew || isLate && s.run.n > 0):
@@ -283,7 +290,7 @@ func (s *sales) learnDelay(delay int64, isLate bool, revenue float64, window tim
 	case before == 0:
 		s.worth, s.wait = s.revenue/float64(n), s.usual(9)
 	case isLate:
-		s.wait = max(s.wait, delay+delay/2)
+		s.wait = max(s.wait, min(delay+delay/2, 2*s.wait))
 	}
 	s.wait = min(max(s.wait, s.usual(8)), int64(window))
 	return before > 0 && s.wait > before
@@ -330,6 +337,7 @@ func (s *sales) judge(now int64, alarm *api.Alarm) (change, *api.Alarm) {
 		s.lots[0] = nil
 		s.lots = s.lots[1:]
 		s.judged += l.n
+		s.fade(l.begun)
 		if alarm != nil {
 			s.lengthen(l)
 			s.lasted += l.n
@@ -354,12 +362,21 @@ func (s *sales) judge(now int64, alarm *api.Alarm) (change, *api.Alarm) {
 	return unchanged, nil
 }
 
+// fade lets wait shrink once a day.
+func (s *sales) fade(now int64) {
+	if s.faded != 0 && now-s.faded < int64(24*time.Hour) {
+		return
+	}
+	if s.faded != 0 {
+		s.wait = max(s.wait-s.wait/fadeShare, min(s.wait, s.usual(8)))
+	}
+	s.faded = now
+}
+
 // remember adds a lot to the placement's own sales.
 func (s *sales) remember(l *lot) {
 	if s.day == 0 || s.today[taken].N >= minPeriodSize && l.begun-s.began >= int64(minPeriod) {
-		if s.day++; s.day > 1 {
-			s.wait = max(s.wait-s.wait/fade, min(s.wait, s.usual(8)))
-		}
+		s.day++
 		s.began, s.before, s.today = l.begun, s.today, [amounts]confseq.Mean{}
 	}
 	for i := range s.claimed {
@@ -516,6 +533,14 @@ func (s *sales) renew(t *stretch, k int) {
 		}
 	}
 	*t = next
+}
+
+// longer returns the longer stretch.
+func (o *octave) longer() *stretch {
+	if o.pair[1].n > o.pair[0].n {
+		return &o.pair[1]
+	}
+	return &o.pair[0]
 }
 
 // of returns the number of decisions compared with a rate, and their sales.

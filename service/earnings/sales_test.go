@@ -12,6 +12,7 @@ import (
 
 	"vitrine/internal/expect"
 	"vitrine/internal/long"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
@@ -28,6 +29,8 @@ type shop struct {
 	window   time.Duration
 
 	walksAway func() time.Duration // time until it is reported that a decision sold nothing; nil for nulls or never
+
+	over *Doubt // decisions in doubt after the last alarm
 }
 
 // outcome is an outcome still to be reported.
@@ -48,7 +51,7 @@ func (s *shop) run(g *Guard, rng *rand.Rand, from, to int, queue *[]outcome) int
 				g.Sold(c, (*queue)[0].at-c.Time)
 				g.Leave(c.Entry, c.Time, c)
 			}
-			if raised, _ := g.Advance((*queue)[0].at, uint64(n)); raised {
+			if s.advance(g, (*queue)[0].at, n) {
 				return n
 			}
 			*queue = (*queue)[1:]
@@ -76,11 +79,18 @@ func (s *shop) run(g *Guard, rng *rand.Rand, from, to int, queue *[]outcome) int
 		at := outcome{now + int64(wait), c}
 		i, _ := slices.BinarySearchFunc(*queue, at.at, func(o outcome, at int64) int { return cmp.Compare(o.at, at) })
 		*queue = slices.Insert(*queue, i, at)
-		if raised, _ := g.Advance(now, uint64(n)); raised {
+		if s.advance(g, now, n) {
 			return n
 		}
 	}
 	return 0
+}
+
+// advance reports whether an alarm was raised, and notes the decisions in doubt if one ended.
+func (s *shop) advance(g *Guard, now int64, n int) bool {
+	raised, over := g.Advance(now, uint64(n))
+	s.over = cmp.Or(over, s.over)
+	return raised
 }
 
 func at[T any](v T) func() T { return func() T { return v } }
@@ -354,14 +364,14 @@ func TestWait(t *testing.T) {
 	expect.Equal(t, again.wait, 2048*second, "with later sales in the next apprenticeship it waits",
 		time.Duration(again.wait))
 	for day := range int64(200) {
-		again.remember(&lot{n: 5000, begun: day * 2 * int64(minPeriod)})
+		again.fade((1 + day) * int64(25*time.Hour))
 	}
 	if again.wait < 2000*second {
 		t.Errorf("while the latest sales need %v, it waits %v", 2048*second, time.Duration(again.wait))
 	}
 	leave(&again, 1000, second)
 	for day := range int64(25) {
-		again.remember(&lot{n: 5000, begun: (200 + day) * 2 * int64(minPeriod)})
+		again.fade((201 + day) * int64(25*time.Hour))
 	}
 	if again.wait < 900*second || again.wait > 1000*second {
 		t.Errorf("25 days after the last late sales it waits %v", time.Duration(again.wait))
@@ -514,7 +524,7 @@ func TestLateSalesEndAnAlarm(t *testing.T) {
 	if late(2012) != nil || late(2010) != nil {
 		t.Error("two late sales have ended the alarm")
 	}
-	expect.Equal(t, g.sales.wait, 30*int64(time.Second), "after a sale of 20 s it waits")
+	expect.Equal(t, g.sales.wait, 8*int64(time.Second), "after two sales of 20 s it waits")
 	if g.Report("").Alarm.Detail != g.Sales.Detail || g.Report("").Alarm.Chance != g.Sales.Chance {
 		t.Errorf("after late sales the alarm is %+v, was %+v", g.Report("").Alarm, g.Sales)
 	}
@@ -525,6 +535,99 @@ func TestLateSalesEndAnAlarm(t *testing.T) {
 	if over != nil && (!over.Has(over.From, true) || over.Has(over.From, false) || over.Has(2010, true)) {
 		t.Error("other decisions are in doubt")
 	}
+}
+
+// Sales that come in time while an alarm rings do not hide that those of its decisions came late, and only expired
+// decisions are in doubt. But late sales that silence followed explain nothing, and all its decisions are in doubt.
+func TestLateSalesDuringAnAlarm(t *testing.T) {
+	for _, returnsFirst := range []bool{true, false} {
+		rng := rand.New(rand.NewPCG(1, 10))
+		g := &Guard{Watch: Watch{Window: time.Hour}}
+		s := &shop{price: at(1.), gap: time.Second, delay: at(time.Second), window: time.Hour, rate: always(.5)}
+		var queue []outcome
+		s.run(g, rng, 1, 2000, &queue)
+		s.rate = always(0)
+		n := s.run(g, rng, 2001, 2100, &queue)
+		if n == 0 {
+			t.Fatal("no alarm")
+		}
+		since := g.Sales.Since
+		play := func(goesOn func() bool) {
+			for end := n + 500; s.over == nil && goesOn() && n < end; {
+				n++
+				s.run(g, rng, n, n, &queue)
+			}
+		}
+		if returnsFirst {
+			s.rate = always(.3)
+			play(func() bool { return g.sales.silent > 0 })
+		}
+		for entry := range uint64(2) {
+			g.Sold(decided(2005+entry, int64(1e18)+int64(2005+entry)*int64(time.Second), 1), 60*int64(time.Second))
+		}
+		if g.Sales == nil || !g.sales.late || g.sales.back != 2005 {
+			t.Fatalf("after late sales the alarm is %+v, with evidence since %d", g.Sales, g.sales.back)
+		}
+		if !returnsFirst {
+			play(func() bool { return g.sales.rise > 0 })
+		}
+		s.rate = always(.5)
+		play(func() bool { return true })
+		if d := s.over; d == nil || d.From != since || d.Expired != returnsFirst || (d.Until == 2005) != returnsFirst {
+			t.Errorf("returns first %v: in doubt are %+v", returnsFirst, d)
+		}
+	}
+}
+
+// A single sale hours late does not blind the guard, but several in a row let it wait for such sales.
+func TestTardySales(t *testing.T) {
+	s := &sales{watched: apprenticeship, wait: int64(time.Minute), silent: 1, day: 1}
+	for n, want := range []time.Duration{2 * time.Minute, 4 * time.Minute, 8 * time.Minute} {
+		s.leave(decided(uint64(n+1), 0, 1), int64(9*time.Hour), 24*time.Hour, nil)
+		expect.Equal(t, time.Duration(s.wait), want, n+1, "sales were 9 h late, and it waits")
+	}
+	s.leave(decided(9, 0, 1), int64(9*time.Minute), 24*time.Hour, nil)
+	expect.Equal(t, time.Duration(s.wait), 13*time.Minute+30*time.Second, "a sale was 9 minutes late, and it waits")
+	s.leave(decided(9, 0, 1), int64(time.Hour), 14*time.Minute, nil)
+	expect.Equal(t, time.Duration(s.wait), 14*time.Minute, "with a window of 14 minutes it waits")
+}
+
+// The wait shrinks by a 32nd each day, also in small shops and during alarms, but not while the service does not run.
+func TestWaitFades(t *testing.T) {
+	const perDay = 200
+	const gap = int64(24*time.Hour) / perDay
+	s := &sales{wait: int64(3 * time.Hour), worth: 1, watched: apprenticeship, day: 1}
+	s.delays[0] = 64
+	var alarm *api.Alarm
+	n, clock := uint64(0), int64(0)
+	play := func(days int) {
+		for range days * perDay {
+			n++
+			clock += gap
+			s.enter(n, clock, decided(n, clock, 0).Offer, false)
+			s.leave(decided(n, clock, 0), 0, 24*time.Hour, alarm)
+			s.judge(clock, alarm)
+		}
+	}
+	want := float64(3 * time.Hour)
+	check := func(days float64) {
+		t.Helper()
+		if want *= math.Pow(31./32, days); math.Abs(float64(s.wait)/want-1) > 1e-3 {
+			t.Errorf("it waits %v, want %v", time.Duration(s.wait), time.Duration(want))
+		}
+	}
+	play(10)
+	check(9) // the first one begins
+	alarm = &api.Alarm{Check: noSale}
+	play(10)
+	check(10)
+	by := int64(30 * 24 * time.Hour)
+	clock += by
+	s.move(by)
+	kept := s.again(24 * time.Hour)
+	kept.day, kept.watched, s = 1, apprenticeship, &kept
+	play(10)
+	check(10)
 }
 
 // A late sale restarts the tests, because their decisions were judged too early. So do sales that come in time, but so
@@ -766,5 +869,28 @@ func TestSalesMoveWithTheClock(t *testing.T) {
 			t.Errorf("after a move by %v %d decisions sold %v, the day began at %v, and the delays are %v",
 				time.Duration(by), s.judged, s.today[taken].Sum, time.Duration(s.began), s.delays)
 		}
+	}
+}
+
+// Where few decisions sell, predictions count only after thousands of decisions, and the guard says so in advance.
+func TestNeededDecisionsOfRareSales(t *testing.T) {
+	s := &shop{price: at(1.), gap: time.Minute, window: 24 * time.Hour, nulls: true, rate: always(.01),
+		predicts: always(.01), delay: at(time.Second)}
+	g := &Guard{Watch: Watch{Window: s.window}}
+	rng := rand.New(rand.NewPCG(2, 1))
+	var queue []outcome
+	needs := map[int]uint64{}
+	for n := 1; ; n++ {
+		s.run(g, rng, n, n, &queue)
+		checks := g.Report("").Checks
+		if needs[n] = checks[0].Needs; checks[0].Silence == 0 && n < 6000 {
+			continue
+		}
+		for _, at := range []int{1200, 1600, 2600, n - 100} {
+			if off := at + int(needs[at]) - n; off < -100 || off > 100 {
+				t.Errorf("decision %d: it needs %d more, but the rate was known at %d", at, needs[at], n)
+			}
+		}
+		return
 	}
 }

@@ -58,9 +58,13 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%d rounds after the last one: %+v, want the level %s", since, got, level)
 		}
 	}
-	if got := health.Of(&api.Stats{Outcomes: 1, Skipped: 6, Problem: "x"}, nil); len(got) != 1 ||
-		got[0].Text != "The learner skipped 6 rounds: x." {
-		t.Errorf("%+v", got)
+	for problem, why := range map[string]string{
+		"x": "x", "": "no sale was reported for them during an alarm about missing sales",
+	} {
+		if got := health.Of(&api.Stats{Outcomes: 1, Skipped: 6, Problem: problem}, nil); len(got) != 1 ||
+			got[0].Text != "The learner skipped 6 rounds: "+why+"." {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

@@ -93,12 +93,12 @@ const (
 
 // last writes the last snapshot.
 func (k *keeper) last() {
-	leads := k.engine.Role() == engine.Leader
-	if leads {
+	leads := func() bool { return k.engine.Role() == engine.Leader }
+	if leads() {
 		k.end(context.Background())
 	}
 	k.write(context.Background())
-	if leads {
+	if leads() { // another service may lead by now
 		k.spread(context.Background(), lastShareDeadline)
 	}
 }

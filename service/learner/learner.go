@@ -171,6 +171,7 @@ type task struct {
 	round   vitrine.Round // to observe
 	bytes   int           // of the round
 	version uint64        // to keep, to forget, or to return to
+	rounds  uint64        // to skip
 	gap     *Gap          // to catch up on
 	outages []Outage      // to leave out
 	call    func()        // not part of the state
@@ -190,7 +191,7 @@ const (
 	toEndReplay
 	toCatchUp       // on a gap, up to an entry
 	toObserveBasket // in states only: a round with further choices
-	toSkip          // a round in doubt
+	toSkip          // rounds in doubt, up to an entry
 )
 
 // queue is shared between the goroutine and others under a lock. The goroutine may read the fields that only it changes

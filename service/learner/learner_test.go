@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,6 +50,8 @@ type ledger struct {
 	fails   func() error    // of UnmarshalBinary
 	noFirst bool            // there is no policy
 	ballast int             // bytes of the state
+
+	published func() // each policy
 }
 
 // Items with these features make a ledger panic, refuse the round, or skip its note.
@@ -82,6 +85,9 @@ func (l *ledger) Observe(r vitrine.Round) error {
 func (l *ledger) Policy() vitrine.Policy {
 	if l.noFirst {
 		return nil
+	}
+	if l.published != nil {
+		l.published()
 	}
 	return ledger{seen: slices.Clone(l.seen)}
 }
@@ -218,7 +224,12 @@ func TestALongProblem(t *testing.T) {
 // If the learner cannot be rebuilt after a panic, its last good policy stays, until it returns to a version.
 func TestABrokenLearner(t *testing.T) {
 	broken := false
-	l := started(t, of(ledger{
+	log := new(memlog.Store)
+	for n := range 5 {
+		write(t, log, offered(fmt.Sprint(n), 1))
+	}
+	write(t, log, &eventlog.Chosen{Decision: "4"})
+	l := run(t, fatal.Or(learner.New(of(ledger{
 		before: func(x float64) { broken = broken || x == poison },
 		fails: func() error {
 			if broken {
@@ -226,7 +237,7 @@ func TestABrokenLearner(t *testing.T) {
 			}
 			return nil
 		},
-	}))
+	}), config(t)))(t), log)
 	observe(l, 0, 1)
 	l.Keep(1)
 	observe(l, 1, 2)
@@ -235,6 +246,11 @@ func TestABrokenLearner(t *testing.T) {
 	if got, p := seen(l), l.Progress(); !slices.Equal(got, []float64{1, 2}) || !p.Broken || p.Skipped != 2 ||
 		p.Problem != "after panic: poison the learner could not be restored: no more" || l.Current().Entry != 2 {
 		t.Errorf("it has seen %v: %+v", got, p)
+	}
+	l.CatchUp(6, learner.Gap{After: 4, From: 1, Rounds: 1, Doubtful: earnings.Doubt{From: 5, Until: 6}})
+	<-l.Reached()
+	if p := l.Progress(); p.Skipped != 3 || !strings.HasSuffix(p.Problem, "no more") {
+		t.Errorf("after a round in doubt: %+v", p)
 	}
 	broken = false
 	l.ReturnTo(5, 1)
@@ -632,6 +648,33 @@ func TestCatchUp(t *testing.T) {
 			expect.List(t, seen(l), c.want, c.gap, "it has seen")
 			expect.Equal(t, l.Progress().Skipped, c.skipped, c.gap, "it has skipped")
 		}
+	}
+}
+
+// The rounds of a long outage take no more memory than one, and a learner that is restored skips all at once.
+func TestManyRoundsInDoubt(t *testing.T) {
+	log := new(memlog.Store)
+	const many = 1000
+	for n := range many { // the last one is learned
+		write(t, log, offered(fmt.Sprint(n), 1), &eventlog.Chosen{Decision: fmt.Sprint(n)})
+	}
+	var policies atomic.Int64
+	build := of(ledger{published: func() { policies.Add(1) }})
+	l := run(t, fatal.Or(learner.New(build, config(t)))(t), log)
+	l.CatchUp(2*many, learner.Gap{From: 1, Rounds: many, Doubtful: earnings.Doubt{From: 1, Until: 2*many - 1}})
+	<-l.Reached()
+	state := encoded(l.View())
+	if len(state) > 300 {
+		t.Errorf("its state has %d bytes", len(state))
+	}
+	policies.Store(0)
+	again := run(t, fatal.Or(restored(state, build, config(t), false))(t), log)
+	<-again.Reached()
+	if p := again.Progress(); p != l.Progress() || p.Skipped != many-1 || p.Learned != 1 || p.Problem != "" {
+		t.Errorf("after a restart it has %+v, before %+v", p, l.Progress())
+	}
+	if policies.Load() > 10 {
+		t.Errorf("a restart makes %d policies", policies.Load())
 	}
 }
 

@@ -93,7 +93,7 @@ func (l *Learner) replay(h *history, upTo uint64) error {
 		err := h.read(l, upTo, func(t task) {
 			if t.entry > l.progress.Entry { // or it was learned before a restart
 				if t.what == toSkip {
-					l.skipDoubtful(t.entry)
+					l.skipDoubtful(&t)
 				} else {
 					l.learn(&t)
 				}
@@ -215,7 +215,7 @@ func (h *history) round(l *Learner, c *eventlog.Chosen, isExpired bool) (*task, 
 	if slices.ContainsFunc(h.outages, func(o Outage) bool {
 		return h.next > o.After && h.next <= o.UpTo && o.Doubtful.Has(d.entry, isExpired)
 	}) {
-		return &task{what: toSkip, entry: h.next}, nil
+		return &task{what: toSkip, entry: h.next, rounds: 1}, nil
 	}
 	return &task{entry: h.next, round: o.Round(int(c.Choice), c.Basket), bytes: RoundBytes(o)}, nil
 }

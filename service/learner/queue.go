@@ -79,11 +79,15 @@ func (q *queue) end(checkpoint *State) {
 
 // note notes a task performed after the last checkpoint, or a new checkpoint unless it is nil. The caller holds mu.
 func (q *queue) note(t task, checkpoint *State) {
+	last := len(q.saved.since) - 1
 	switch {
 	case checkpoint != nil:
 		clear(q.saved.since)
 		checkpoint.since = q.saved.since[:0]
 		q.saved, q.noted = *checkpoint, 0
+	case t.what == toSkip && last >= 0 && q.saved.since[last].what == toSkip: // an outage's rounds take no more memory
+		q.saved.since[last].entry = t.entry
+		q.saved.since[last].rounds += t.rounds
 	case t.what <= toRetire && t.what != toCall || t.what == toSkip: // the others leave their rounds
 		q.saved.since = append(q.saved.since, t)
 		q.noted += t.bytes

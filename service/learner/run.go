@@ -114,7 +114,7 @@ func (l *Learner) do(t *task) {
 	case toEndReplay:
 		l.history = nil
 	case toSkip:
-		l.skipDoubtful(t.entry)
+		l.skipDoubtful(t)
 	default:
 		t.call()
 	}
@@ -179,11 +179,10 @@ func (l *Learner) skip(rounds uint64) {
 	l.progress.Since = 0
 }
 
-// skipDoubtful skips a round in doubt.
-func (l *Learner) skipDoubtful(entry uint64) {
-	l.progress.Entry = entry
-	l.skip(1)
-	l.report(errors.New("no sale was reported for them during an alarm about missing sales"))
+// skipDoubtful skips rounds in doubt. That is no problem of the learner's, and must not hide one.
+func (l *Learner) skipDoubtful(t *task) {
+	l.progress.Entry = t.entry
+	l.skip(t.rounds)
 }
 
 func (l *Learner) report(err error) {

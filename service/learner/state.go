@@ -132,8 +132,10 @@ func (t *task) fields(f *fields.Fields) {
 		if roundFields(f, &t.round); what == toObserveBasket {
 			moreFields(f, &t.round)
 		}
-	case toKeep, toForget, toReturn, toRetire, toEndReplay, toSkip:
+	case toKeep, toForget, toReturn, toRetire, toEndReplay:
 		f.Uvarint(&t.version)
+	case toSkip:
+		f.Uvarint(&t.rounds)
 	case toFollow:
 		fields.List(f, &t.outages, (*Outage).Fields)
 	case toCatchUp:
