@@ -177,13 +177,15 @@ func TestOutage(t *testing.T) {
 
 // A restart keeps the wait, at most as long as the window, and forgets it on request.
 func TestWaitAtARestart(t *testing.T) {
-	g := &Guard{Watch: Watch{Window: time.Hour}, sales: sales{wait: int64(time.Hour), worth: 2}}
+	g := &Guard{Watch: Watch{Window: time.Hour}, sales: sales{wait: int64(time.Hour), worth: 2,
+		claimed: [amounts]float64{5, 6}, kept: [amounts]float64{3, 4}}}
 	g.Watch.Window = time.Minute
 	if g.Restart(7); g.sales.wait != int64(time.Minute) || g.sales.worth != 2 {
 		t.Errorf("it waits %v for sales of %v", time.Duration(g.sales.wait), g.sales.worth)
 	}
 	g.Forget()
-	if g.Restart(8); g.sales.wait != 0 || g.sales.worth != 0 {
+	if g.Restart(8); g.sales.wait != 0 || g.sales.worth != 0 || g.sales.claimed != [amounts]float64{5, 6} ||
+		g.sales.kept != [amounts]float64{3, 4} {
 		t.Errorf("it still knows %+v", g.sales)
 	}
 }
@@ -570,6 +572,7 @@ func TestLateSalesDuringAnAlarm(t *testing.T) {
 		}
 		if !returnsFirst {
 			play(func() bool { return g.sales.rise > 0 })
+			expect.Equal(t, g.Report("").Alarm.Detail, g.Sales.Detail, "the alarm says, in spite of late sales")
 		}
 		s.rate = always(.5)
 		play(func() bool { return true })
@@ -600,8 +603,8 @@ func TestWaitFades(t *testing.T) {
 	s.delays[0] = 64
 	var alarm *api.Alarm
 	n, clock := uint64(0), int64(0)
-	play := func(days int) {
-		for range days * perDay {
+	play := func(decisions int) {
+		for range decisions {
 			n++
 			clock += gap
 			s.enter(n, clock, decided(n, clock, 0).Offer, false)
@@ -616,18 +619,20 @@ func TestWaitFades(t *testing.T) {
 			t.Errorf("it waits %v, want %v", time.Duration(s.wait), time.Duration(want))
 		}
 	}
-	play(10)
-	check(9) // the first one begins
+	play(10 * perDay)
+	check(9) // the first day only begins
 	alarm = &api.Alarm{Check: noSale}
-	play(10)
-	check(10)
+	play(10*perDay + perDay/2)
+	check(11)
 	by := int64(30 * 24 * time.Hour)
 	clock += by
 	s.move(by)
 	kept := s.again(24 * time.Hour)
 	kept.day, kept.watched, s = 1, apprenticeship, &kept
-	play(10)
-	check(10)
+	play(perDay / 4)
+	check(0)
+	play(perDay / 2)
+	check(1)
 }
 
 // A late sale restarts the tests, because their decisions were judged too early. So do sales that come in time, but so
@@ -650,6 +655,9 @@ func TestLateSalesRestartTheTests(t *testing.T) {
 				g.Sold(decided(1000, 0, 1), 2*int64(time.Second))
 			}
 		}
+		runs := g.sales.runs
+		g.Sold(decided(2010, 0, 1), int64(time.Second))
+		expect.Equal(t, g.sales.runs, runs, "after another late sale, with no decision judged since, tests began")
 		if g.sales.run.n > 0 || g.sales.octaves[7].pair[0].n > 0 {
 			t.Errorf("late %v: the tests go on after %d decisions without a sale, %d before", isLate, g.sales.run.n,
 				g.sales.octaves[7].pair[0].n)
@@ -738,6 +746,47 @@ func TestLongOutage(t *testing.T) {
 	s.run(g, rng, rang+1, rang+8000, &queue)
 	if g.Sales == nil || g.Sales.Check != noSale || g.sales.run.n < 7900 {
 		t.Errorf("after %d decisions without a sale the alarm is %+v", g.sales.run.n, g.Sales)
+	}
+}
+
+// Predictions count once half of their sales and of their revenue came true. Then the latest ones weigh most.
+func TestPredictionsCount(t *testing.T) {
+	for _, c := range []struct {
+		taken, worth float64
+		holds        bool
+	}{{.5, .5, true}, {.4, .5, false}, {.5, .4, false}} {
+		s := new(sales)
+		add := func(share [amounts]float64) {
+			l := &lot{n: 10, foreseen: [amounts]float64{8, 4}}
+			for i := range share {
+				l.hits[i] = share[i] * l.foreseen[i]
+			}
+			s.remember(l)
+		}
+		for range 4 {
+			if s.predictionsHold() {
+				t.Errorf("%+v: they count after %v predicted sales", c, s.claimed[taken])
+			}
+			add([amounts]float64{c.taken, c.worth})
+		}
+		expect.Equal(t, s.predictionsHold(), c.holds, c, "they count")
+		for range 1000 {
+			add([amounts]float64{1, 1})
+		}
+		for range 80 { // 640 sales, of 1,024 at most
+			add([amounts]float64{})
+		}
+		expect.Equal(t, s.predictionsHold(), false, c, "they count after many that failed")
+	}
+}
+
+// Until a rate is known, a change of the wait does not begin the first run without a sale.
+func TestTheFirstRunWaitsForARate(t *testing.T) {
+	s := new(sales)
+	s.resume(false)
+	s.frozen = .5
+	if s.lengthen(&lot{n: 1}); s.runs != 1 || s.run.rates[predicted] != .5 {
+		t.Errorf("run %d has the rates %v", s.runs, s.run.rates)
 	}
 }
 

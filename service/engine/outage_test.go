@@ -92,7 +92,7 @@ func TestOutage(t *testing.T) {
 			now)
 	}
 	if s := mustStats(t, w.e); s.Skipped+s.Learned+uint64(s.Pending) != s.Decisions || s.Skipped < 400 ||
-		!strings.Contains(s.Problem, "no sale was reported") {
+		s.Problem != "" {
 		t.Errorf("of %d decisions %d are learned, %d open and %d skipped: %s", s.Decisions, s.Learned, s.Pending,
 			s.Skipped, s.Problem)
 	}

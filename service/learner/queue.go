@@ -85,7 +85,7 @@ func (q *queue) note(t task, checkpoint *State) {
 		clear(q.saved.since)
 		checkpoint.since = q.saved.since[:0]
 		q.saved, q.noted = *checkpoint, 0
-	case t.what == toSkip && last >= 0 && q.saved.since[last].what == toSkip: // an outage's rounds take no more memory
+	case t.what == toSkip && last >= 0 && q.saved.since[last].what == toSkip: // so that outages take little memory
 		q.saved.since[last].entry = t.entry
 		q.saved.since[last].rounds += t.rounds
 	case t.what <= toRetire && t.what != toCall || t.what == toSkip: // the others leave their rounds
