@@ -34,7 +34,6 @@ var (
 	decide    = []wrapper{origin, key(keys.ScopeDecide), limit, own, deadline, change, catchUp}
 	report    = []wrapper{origin, key(keys.ScopeOutcome), limit, own, deadline, change, catchUp}
 	admin     = []wrapper{origin, key(keys.ScopeAdmin), limit, own, deadline, change, catchUp, lead}
-	process   = []wrapper{origin, key(keys.ScopeRead), limit, own, deadline}  // concerns this process
 	keyholder = []wrapper{origin, key(keys.ScopeAdmin), limit, own, deadline} // concerns its keys
 	export    = []wrapper{origin, key(keys.ScopeRead), limit, own}
 	errand    = []wrapper{origin, key(keys.ScopeAdmin), limit, own}
