@@ -267,7 +267,7 @@ func (s *sales) returns(entry uint64) {
 	s.run.n, s.run.predicted = 0, 0
 }
 
-// learnDelay counts a sale by its delay. It first sets wait after the apprenticeship, also that of a later start. It
+// learnDelay counts a sale by its delay. It first sets wait after the apprenticeship, also after a later start. It
 // reports whether wait has grown since.
 func (s *sales) learnDelay(delay int64, isLate bool, revenue float64, window time.Duration) (grew bool) {
 	seconds := uint64((max(delay, 0) + int64(time.Second) - 1) / int64(time.Second))

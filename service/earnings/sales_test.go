@@ -380,7 +380,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// play goes on after alarms, and returns their number and that of the decision after which the last one ended.
+// play goes on after alarms, and returns their number and the decision after which the last one ended.
 func (s *shop) play(g *Guard, rng *rand.Rand, from, to int, queue *[]outcome) (alarms, ended int) {
 	for n := from; n <= to; n++ {
 		before := g.Sales
@@ -499,19 +499,25 @@ func TestSteadyDelays(t *testing.T) {
 	}
 }
 
+// silenced returns a guard that rang, and the decision at which it did: its shop, whose outcomes are queued, makes no sale
+// after 2,000 decisions.
+func silenced(t *testing.T) (g *Guard, s *shop, rng *rand.Rand, queue []outcome, rang int) {
+	t.Helper()
+	rng = rand.New(rand.NewPCG(1, 10))
+	g = &Guard{Watch: Watch{Window: time.Hour}}
+	s = &shop{price: at(1.), gap: time.Second, delay: at(time.Second), window: time.Hour, rate: always(.5)}
+	s.run(g, rng, 1, 2000, &queue)
+	s.rate = always(0)
+	if rang = s.run(g, rng, 2001, 2100, &queue); rang == 0 {
+		t.Fatal("no alarm")
+	}
+	return g, s, rng, queue, rang
+}
+
 // One late sale does not end an alarm about missing sales, but a few of its decisions' sales do. Then only its expired
 // decisions are in doubt. Sales of earlier decisions do not count.
 func TestLateSalesEndAnAlarm(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 10))
-	g := &Guard{Watch: Watch{Window: time.Hour}}
-	s := &shop{price: at(1.), gap: time.Second, delay: at(time.Second), window: time.Hour, rate: always(.5)}
-	var queue []outcome
-	s.run(g, rng, 1, 2000, &queue)
-	s.rate = always(0)
-	rang := s.run(g, rng, 2001, 2100, &queue)
-	if rang == 0 {
-		t.Fatal("no alarm")
-	}
+	g, _, _, _, rang := silenced(t)
 	late := func(entry uint64) *Doubt {
 		at := int64(1e18) + int64(entry)*int64(time.Second)
 		g.Sold(decided(entry, at, 1), 20*int64(time.Second))
@@ -539,20 +545,11 @@ func TestLateSalesEndAnAlarm(t *testing.T) {
 	}
 }
 
-// Sales that come in time while an alarm rings do not hide that those of its decisions came late, and only expired
+// Sales that come in time while an alarm rings do not hide that sales of its decisions came late, and only expired
 // decisions are in doubt. But late sales that silence followed explain nothing, and all its decisions are in doubt.
 func TestLateSalesDuringAnAlarm(t *testing.T) {
 	for _, returnsFirst := range []bool{true, false} {
-		rng := rand.New(rand.NewPCG(1, 10))
-		g := &Guard{Watch: Watch{Window: time.Hour}}
-		s := &shop{price: at(1.), gap: time.Second, delay: at(time.Second), window: time.Hour, rate: always(.5)}
-		var queue []outcome
-		s.run(g, rng, 1, 2000, &queue)
-		s.rate = always(0)
-		n := s.run(g, rng, 2001, 2100, &queue)
-		if n == 0 {
-			t.Fatal("no alarm")
-		}
+		g, s, rng, queue, n := silenced(t)
 		since := g.Sales.Since
 		play := func(goesOn func() bool) {
 			for end := n + 500; s.over == nil && goesOn() && n < end; {

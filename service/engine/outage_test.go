@@ -109,7 +109,7 @@ func TestOutage(t *testing.T) {
 	lawful(t, store)
 }
 
-// Reports that stall, and come later but within the attribution window, are learned, those of decisions without a sale
+// Reports that stall, and come later but within the attribution window, are learned, also of decisions without a sale
 // too, also by a second learner. Decisions that expired meanwhile are skipped, and counted.
 func TestStalledReports(t *testing.T) {
 	for _, window := range []string{"24h", "40m"} {

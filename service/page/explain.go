@@ -85,7 +85,7 @@ func Try(ctx context.Context, v *View, r *api.Request, now int64, typical []floa
 	return o, e.explain(), nil
 }
 
-// TrialSize bounds the bytes that [Try] takes: those of the decision, and for each candidate a copy, its places by id, and
+// TrialSize bounds the bytes that [Try] takes: for the decision, and for each candidate a copy, its places by id, and
 // rows for the utilities and the policy's gradients.
 func (v *View) TrialSize(r *api.Request) int64 {
 	n := len(r.Items)
