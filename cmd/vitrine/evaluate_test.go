@@ -387,3 +387,43 @@ func TestEvaluatePositionEffects(t *testing.T) {
 		}
 	}
 }
+
+// Decisions that an import made of one page count as this page, also in a copy of the log and after an export.
+func TestEvaluateCountsCopiesAsOnePage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rng := rand.New(rand.NewPCG(6, 6))
+	var rows strings.Builder
+	rows.WriteString("decision_id,item,shown,chosen,units,revenue,x\n")
+	for d := range 200 {
+		id := fmt.Sprint("d", d)
+		if d < 2 { // two pages, whatever their names are
+			id = []string{"e", "e..2"}[d]
+		}
+		for i, place := range rng.Perm(4) {
+			taken := 0
+			if place < 2 && rng.Float64() < 0.75 && d > 1 {
+				taken = 1 + rng.IntN(2)
+			}
+			fmt.Fprintf(&rows, "%s,i%d,%d,%d,%d,2,%v\n", id, i, max(0, 2-place), min(taken, 1), taken, rng.NormFloat64())
+		}
+	}
+	write(t, "log.csv", rows.String())
+	write(t, "home.json", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	write(t, "fixed.toml", "show = \"items\"\nitems = [\"i0\", \"i3\"]")
+	law := "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 2\n"
+	write(t, "all.toml", law)
+	write(t, "each.toml", "several = \"each\"\n"+law)
+	for _, m := range []string{"all", "each"} {
+		mentions(t, run1(t, "import", "log.csv", "--placement", "home", "--create", "home.json", "--to", m, "--mapping", m+".toml"),
+			map[string]string{"all": "all of them count", "each": "vitrine evaluate counts them as one page"}[m])
+	}
+	run1(t, "log", "copy", "each", "copied")
+	write(t, "each.jsonl", run1(t, "export", "each"))
+	run1(t, "import", "each.jsonl", "--placement", "home", "--create", "home.json", "--to", "again")
+	want := run1(t, "evaluate", "all", "--policy", "fixed.toml")
+	mentions(t, want, ": 200 decisions with an outcome")
+	for _, data := range []string{"each", "copied", "again"} {
+		got := run1(t, "evaluate", data, "--policy", "fixed.toml")
+		expect.Equal(t, strings.Replace(got, data, "all", 1), want, data)
+	}
+}

@@ -359,7 +359,7 @@ func (i *importing) print(t terminal, name string, r *importer.Report) error {
 	}
 	if n := r.Several - r.Drawn; n > 0 {
 		fmt.Fprintf(t.out, "%d decisions have several items taken: %s\n", n,
-			map[string]string{"first": "the first on the page counts", "each": "each is a decision of its own",
+			map[string]string{"first": "the first on the page counts", "each": "each is a decision of its own; vitrine evaluate counts them as one page",
 				"": "all of them count, as the choices of independent customers"}[i.several])
 	}
 	if r.Drawn > 0 {

@@ -598,9 +598,7 @@ func (s *source) outcomes(f *found, d *page.Imported, rewards []api.Reward) erro
 	}
 	for k, rewards := range list {
 		one, request := *d, *d.Request
-		if one.Request = &request; k > 0 {
-			request.Decision = decisionID(f.id + "." + strconv.Itoa(k+1))
-		}
+		one.Request, request.Decision = &request, decisionID(page.CopyID(f.id, k+1))
 		if s.ids[request.Decision] {
 			return fmt.Errorf("decision %q is in the log twice: give decisions ids of their own", request.Decision)
 		}

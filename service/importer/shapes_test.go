@@ -44,7 +44,7 @@ func TestSeveralItemsTaken(t *testing.T) {
 			importer.Mapping{Format: "obp", Items: items}},
 	} {
 		for rule, want := range map[string][]string{"": {"a z x"}, "first": {"a z"}, "skip": nil,
-			"each": {"a z", "a.2 x"}} {
+			"each": {"a z", "a..2 x"}} {
 			c.mapping.Several = rule
 			list, r, err := read(t, c.name, c.text, &c.mapping)
 			if err != nil {

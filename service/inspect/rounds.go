@@ -24,6 +24,10 @@ type Rounds struct {
 	Rounds    []offpolicy.Round
 	Left      []Left // the decisions that were left out
 	Ruled     bool   // whether requests came with rules, or a shopper's bought items were hidden
+
+	last   *offered // the last round's decision
+	end    outcome  // its outcome
+	copies int      // decisions of the log that became the last round
 }
 
 // Left counts decisions that were left out for a reason.
@@ -42,7 +46,7 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	left := map[string]int{}
 	which.deleted = func(placement string) {
 		if delete(seen, placement); len(seen) == 0 {
-			r.Rounds, r.Ruled, made, left = nil, false, nil, map[string]int{}
+			*r, made, left = Rounds{}, nil, map[string]int{}
 		}
 	}
 	configs, err := log.decisions(ctx, "reading", which, func(o *offered, end outcome) error {
@@ -58,7 +62,9 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 		case len(o.ItemIDs) == 0:
 			left["have no items"]++
 		default:
-			r.Rounds, made = append(r.Rounds, roundOf(o, end)), append(made, o.config)
+			if r.add(o, end) {
+				made = append(made, o.config)
+			}
 			r.Ruled = r.Ruled || o.ruled
 		}
 		return nil
@@ -119,8 +125,30 @@ func (r *Rounds) ImportRound(d *page.Imported) error {
 		done.earned += t.earned
 	}
 	r.Config = c
-	r.Rounds = append(r.Rounds, roundOf(of, done))
+	r.add(of, done)
 	return nil
+}
+
+// add adds a decision's round, and reports true. If an import made several decisions of one page, one for each item that
+// was taken, they are one round with all these items, and add reports false for each but the first.
+func (r *Rounds) add(o *offered, end outcome) bool {
+	if o.isCopy(r.last, r.copies+1) {
+		r.copies++
+		r.end.taken = append(r.end.taken, end.taken...)
+		r.end.earned += end.earned
+		r.Rounds[len(r.Rounds)-1] = roundOf(r.last, r.end)
+		return false
+	}
+	r.last, r.end, r.copies = o, end, 1
+	r.Rounds = append(r.Rounds, roundOf(o, end))
+	return true
+}
+
+// isCopy reports whether the decision is the k-th that an import made of another one's page.
+func (o *offered) isCopy(of *offered, k int) bool {
+	return of != nil && o.Mode == offer.ByImport && o.Decision == page.CopyID(of.Decision, k) &&
+		slices.Equal(o.ItemIDs, of.ItemIDs) && slices.Equal(o.Shown, of.Shown) && slices.Equal(o.Features, of.Features) &&
+		slices.Equal(o.Revenue, of.Revenue)
 }
 
 // roundOf returns the round of an offer with the rows of all candidates.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"vitrine"
 	"vitrine/service/api"
@@ -21,6 +22,15 @@ type Imported struct {
 	Time       int64              // Unix nanoseconds; not before the last entry of the log
 	Propensity float64            // of the set; 0 if unknown
 	Draw       *offer.SamplingLaw // nil if unknown
+}
+
+// CopyID returns the id of the k-th decision of an import that makes a decision of each item that was taken from a page.
+// Readers of the log find the page's decisions by it.
+func CopyID(id string, k int) string {
+	if k == 1 {
+		return id
+	}
+	return id + ".." + strconv.Itoa(k)
 }
 
 // Import returns the events of a decision and of its outcome, and their log entries.
