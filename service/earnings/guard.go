@@ -76,6 +76,11 @@ func (g *Guard) Alarm() *api.Alarm {
 	return g.Earnings
 }
 
+// FallsBack reports whether an alarm calls for the fallback. A policy that earns more than it predicted keeps its pages.
+func (g *Guard) FallsBack() bool {
+	return g.Sales != nil || g.Earnings != nil && (g.Earnings.Check != predictions || g.estimated.Sum < g.predicted)
+}
+
 // Needs reports whether a version decides during one of the alarms.
 func (g *Guard) Needs(version uint64) bool {
 	return g.Sales != nil && g.Sales.Version == version || g.Earnings != nil && g.Earnings.Version == version
@@ -121,6 +126,7 @@ const (
 	cohortShare    = 16 // of the attribution window
 	leastRatio     = 0.8
 	mostRatio      = 1.25
+	predictions    = "predictions" // the check's name
 )
 
 // Restart drops the sums and ends any alarm. Watching starts after an entry. How late sales are reported is still known:
@@ -304,7 +310,7 @@ func (g *Guard) checks() (all []api.GuardCheck) {
 	if g.predicted > 0 {
 		low, high := g.estimated.Interval(alpha)
 		mean := g.predicted / float64(g.estimated.N)
-		add("predictions", g.estimated.N, low/mean, high/mean, leastRatio, g.estimated.Average()/mean)
+		add(predictions, g.estimated.N, low/mean, high/mean, leastRatio, g.estimated.Average()/mean)
 	}
 	return all
 }
@@ -323,10 +329,10 @@ func (g *Guard) test() (check, detail string) {
 	}
 	for _, c := range g.checks() {
 		switch {
-		case c.Name == "predictions" && (*c.High < leastRatio || *c.Low > mostRatio):
+		case c.Name == predictions && (*c.High < leastRatio || *c.Low > mostRatio):
 			return c.Name, fmt.Sprintf("in %d decisions the policy earned between %.3g and %.3g times what it "+
 				"predicted", c.Decisions, max(*c.Low, 0), *c.High)
-		case c.Name == "predictions" || *c.High >= 0:
+		case c.Name == predictions || *c.High >= 0:
 		case c.Name == "chance":
 			return less(c, "sets drawn by chance")
 		case c.Name == "baseline":

@@ -26,7 +26,7 @@ func (g *Guard) Report(fallback string) *api.Guard {
 		switch {
 		case g.period == 0:
 			c.Needs = apprenticeship + 1 - min(g.earned.N, apprenticeship)
-		case name == "predictions":
+		case name == predictions:
 			c.Needs = apprenticeship + 1 - min(g.sales.taught, apprenticeship)
 		case name == "first-week":
 			c.From = new(time.Unix(0, g.begun+int64(firstWeek)).UTC())
@@ -85,7 +85,7 @@ func (g *Guard) policyChecks() (names []string) {
 	}
 	names = append(names, "first-week")
 	if g.period == 0 || g.sales.taught > 0 {
-		names = append(names, "predictions")
+		names = append(names, predictions)
 	}
 	return names
 }

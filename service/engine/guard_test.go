@@ -184,6 +184,36 @@ func TestFallbackToTheBaseline(t *testing.T) {
 	lawful(t, store)
 }
 
+// A policy that earns more than it predicted rings, and keeps its pages: they are not at fault.
+func TestNoFallbackFromEarningMore(t *testing.T) {
+	for _, fallback := range []string{api.FallbackBaseline, api.FallbackVersion} {
+		e := guarded(t, new(memlog.Store), showing{})
+		put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"learn","fallback":"`+fallback+`"`))
+		w := newTrade(t, e, 0.95, 0.2, 0.2)
+		w.base = []string{"sku2"}
+		w.goOn(900, 1)
+		wait(t, e)
+		fatal.Or(e.Keep(t.Context(), "home", "", w.now))(t)
+		w.goOn(2000, 1)
+		if a := w.alarm(); a == nil || a.Check != "predictions" || a.Fallback != "" || a.Version != 0 {
+			t.Fatalf("%s: the alarm %+v", fallback, a)
+		}
+		expect.List(t, slices.Compact(w.goOn2(20)), []string{"sku0"}, fallback, "shows")
+	}
+}
+
+// A policy that earns less than it predicted falls back.
+func TestFallbackFromEarningLess(t *testing.T) {
+	e := guarded(t, new(memlog.Store), showing{utility: 1})
+	put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"learn","fallback":"baseline"`))
+	w := newTrade(t, e, 0.45, 0.45, 0.45) // of 0.73: not so few that the checks of sales ring first
+	w.base = []string{"sku2"}
+	w.goOn(3000, 1)
+	if a := w.alarm(); a == nil || a.Check != "predictions" || a.Fallback != api.FallbackBaseline {
+		t.Fatalf("the alarm %+v", a)
+	}
+}
+
 // goOn2 goes on with an alarm, too.
 func (w *trade) goOn2(decisions int) (shown []string) {
 	for range decisions {

@@ -55,9 +55,9 @@ func (p *Placement) lastGood(a *api.Alarm) (number uint64) {
 	return number
 }
 
-// fallsBack returns what decides instead of the policy: "" unless there is an alarm and a fallback.
+// fallsBack returns what decides instead of the policy: "" unless an alarm calls for the fallback, and there is one.
 func (p *Placement) fallsBack() string {
-	if p.Earnings.Guard.Alarm() == nil {
+	if !p.Earnings.Guard.FallsBack() {
 		return ""
 	}
 	return p.Config.Fallback
