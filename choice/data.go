@@ -24,6 +24,7 @@ type Data struct {
 	Dropped      int      // number of choices left out by [Layout.Exclude]
 	Unmet        []string // the alternatives of [Layout.Exclude] that no row offers
 	Unobserved   bool     // whether the chosen alternatives are unknown, as in a table to predict
+	Kept         []bool   // by row of the table, whether it is an item; nil except from [Result.LoadItems]
 
 	blocks []*block
 }

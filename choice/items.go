@@ -1,12 +1,15 @@
 package choice
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
+	"vitrine/internal/table"
 	"vitrine/utility"
 )
 
@@ -102,18 +105,82 @@ func (r *Result) Utility() (utility.Model, []float64, error) {
 }
 
 // LoadItems reads a table with one row per item. It needs the columns of the model's variables, and labels if
-// alternatives differ in more than variables. For a model of a wide table, the labels are in the column "alternative".
+// alternatives differ in more than variables. If the model's layout names no column of labels, they are in the column
+// "alternative". Rows are not items if the model's filter, exclude or available leaves them out, as far as the table
+// contains the columns. A row for the outside option is an error, and so are a model that uses position and membership
+// variables that differ between the items.
 // Each item becomes a choice with one alternative, for [Result.Classes].
 func (r *Result) LoadItems(ctx context.Context, path string) (*Data, error) {
 	l := r.Spec.Data
-	items := Layout{Form: "long", Labels: l.Labels, Derive: l.Derive, Delimiter: l.Delimiter, each: true}
-	if r.Labelled() {
-		items.Alternative = l.Alternative
-		if l.Form == "wide" {
-			items.Alternative = "alternative"
+	l.Form, l.Alternative, l.each, l.labelled = "long", cmp.Or(l.Alternative, "alternative"), true, r.Labelled()
+	l.Choice, l.Chosen, l.Names, l.Alternatives, l.Weight, l.Panel, l.Cluster = nil, "", "", nil, "", "", ""
+	d, err := Read(ctx, path, l, r.Spec.Variables(), nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range r.Spec.Model.Membership {
+		if err := d.oneCustomer(name); err != nil {
+			return nil, fmt.Errorf("%s: model.membership: %w", path, err)
 		}
 	}
-	return Read(ctx, path, items, r.Spec.Variables(), nil)
+	return d, nil
+}
+
+// oneCustomer returns an error if a variable differs among items.
+func (d *Data) oneCustomer(variable string) error {
+	v := slices.Index(d.Variables, variable)
+	var rows []int // by item
+	for row, kept := range d.Kept {
+		if kept {
+			rows = append(rows, row+1)
+		}
+	}
+	first := d.blocks[0].x[v][0]
+	for _, b := range d.blocks {
+		for i, x := range b.x[v] {
+			if x != first {
+				return fmt.Errorf("%s is %v in row %d and %v in row %d: all items are shown to one customer", variable, first,
+					rows[0], x, rows[b.first+i])
+			}
+		}
+	}
+	return nil
+}
+
+// among returns the layout for a table of items, without conditions on columns that the table lacks.
+func (l Layout) among(t table.Table, variables []Variable) (*Layout, error) {
+	header := t.Header()
+	names := slices.Clone(header)
+	var sources []string
+	for _, v := range variables {
+		sources = append(sources, v.Expression)
+	}
+	for _, entry := range l.Derive {
+		name, source, _ := derived(entry)
+		names, sources = append(names, name), append(sources, source)
+	}
+	lacks := func(column string) bool {
+		return !slices.Contains(header, column) && slices.ContainsFunc(sources, func(source string) bool {
+			return uses(source, []string{column})
+		})
+	}
+	if lacks("position") {
+		return nil, errors.New("the model uses position, and the place of an item is not known before the page is " +
+			"chosen: fit a model without it")
+	}
+	if slices.Contains(header, l.Alternative) {
+		names = append(names, "alternative")
+	} else if l.labelled || lacks("alternative") {
+		return nil, fmt.Errorf("data.alternative: %w", unknownColumn(l.Alternative, header, t.Nested()))
+	} else {
+		l.Alternative, l.Exclude, l.Outside, l.OutsideLabel = "", nil, "", ""
+	}
+	for _, condition := range []*string{&l.Filter, &l.Available} {
+		if _, err := parseExpression(*condition, names, nil); err != nil {
+			*condition = ""
+		}
+	}
+	return &l, nil
 }
 
 // Labelled reports whether utilities depend on the alternative's label.
@@ -125,7 +192,7 @@ func (r *Result) Labelled() bool {
 
 // Classes returns the utilities of the items in data (see [Result.LoadItems]) for each customer class, and the classes'
 // shares. The multinomial and the nested logit have one class. A latent class model has its own, with shares for the
-// customer in the first row. For a mixed logit, the classes are the draws.
+// customer of the items. For a mixed logit, the classes are the draws.
 func (r *Result) Classes(d *Data) (shares []float64, u [][]float64, err error) {
 	l, err := r.likelihood(d)
 	if err != nil {

@@ -2,10 +2,12 @@ package choice
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -110,5 +112,78 @@ func TestClassesPredict(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Rows that the model's conditions leave out, as far as the table has their columns, are not items. The outside option
+// is none, and a model that uses an item's place on the page is refused.
+func TestLoadItems(t *testing.T) {
+	const spec = `
+[data]
+form = "long"
+choice = ["trip"]
+alternative = "mode"
+chosen = "took"
+outside = "explicit"
+outside_alternative = "home"
+available = "seats > 0"
+filter = "year == 1989"
+exclude = ["walk"]
+weight = "w"
+panel = "traveller"
+[utility]
+generic = ["cost"]
+`
+	const cost = `generic = ["cost"]`
+	for _, c := range []struct{ name, spec, table, want string }{
+		{"all", spec, "mode,cost,seats,year\ncar,1,1,1989\nbus,,0,1989\nwalk,0,1,1989\ntrain,2,1,1988\ntram,3,2,1989\n",
+			"[true false false false true] [car tram]"},
+		{"no conditions", spec, "mode,cost\ncar,1\nbus,2\n", "[true true] [car bus]"},
+		{"no labels", replaceLine(spec, `outside_alternative = "home"`, `outside_alternative = "1"`),
+			"cost,seats\n1,1\n2,0\n3,1\n", "[true false true] [1]"},
+		{"outside", spec, "mode,cost\ncar,1\nhome,0\n",
+			"line 3: home is the outside option, which every page has: leave the row out"},
+		{"outside of a wide table", `
+[data]
+form = "wide"
+names = "{variable}_{alternative}"
+chosen = "took"
+alternatives = ["a", "none"]
+outside = "explicit"
+outside_alternative = "none"
+[utility]
+generic = ["cost"]
+`, "alternative,cost\na,1\nnone,0\n", "line 3: none is the outside option"},
+		{"position", replaceLine(spec, cost, `generic = ["cost", "position"]`), "mode,cost\ncar,1\n",
+			"the model uses position, and the place of an item is not known before the page is chosen"},
+		{"derived position", replaceLine(spec, cost, `generic = ["place = log(position)"]`), "mode,cost\ncar,1\n",
+			"the model uses position"},
+		{"a column position", replaceLine(spec, cost, `generic = ["position"]`), "mode,position\ncar,1\nbus,4\n",
+			"[true true] [car bus]"},
+		{"label in an expression", replaceLine(spec, cost, `generic = ["cost * (alternative == 'car')"]`),
+			"cost\n1\n", `data.alternative: there is no column "mode"`},
+		{"label in a condition", replaceLine(spec, `available = "seats > 0"`, `available = "alternative != 'car'"`),
+			"mode,cost\ncar,1\nbus,2\n", "[false true] [bus]"},
+		{"no label in a condition", replaceLine(spec, `available = "seats > 0"`, `available = "alternative != 'car'"`),
+			"cost\n1\n2\n", "[true true] [1]"},
+		{"two customers", spec + "[model]\nkind = \"latent\"\nclasses = 2\nmembership = [\"income\"]\n",
+			"mode,cost,income,seats\ncar,1,4,1\nbus,1,3,0\ntrain,1,4,1\ntram,1,5,1\n",
+			"model.membership: income is 4 in row 1 and 5 in row 4: all items are shown to one customer"},
+		{"no label of a constant", replaceLine(replaceLine(spec, cost, "constants = true"), `alternative = "mode"`, ""),
+			"cost\n1\n", `data.alternative: there is no column "alternative"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &Result{Spec: fatal.Or(ReadSpec("spec.toml", []byte(c.spec)))(t)}
+			path := filepath.Join(t.TempDir(), "items.csv")
+			fatal.If(t, os.WriteFile(path, []byte(c.table), 0o644))
+			d, err := r.LoadItems(t.Context(), path)
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = fmt.Sprint(d.Kept, d.Alternatives)
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 }

@@ -53,7 +53,8 @@ type Layout struct {
 	// for CSV; "" is a comma
 	Delimiter string `toml:"delimiter" json:"delimiter,omitempty"`
 
-	each bool // whether each row is a separate choice, see LoadItems
+	each     bool // whether each row is a separate choice, see LoadItems
+	labelled bool // with each: whether rows need a label
 }
 
 // check returns an error that names the first invalid field.

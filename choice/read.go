@@ -65,6 +65,11 @@ func read(ctx context.Context, f *os.File, l *Layout, variables []Variable, prog
 			return nil, err
 		}
 	}
+	if l.each {
+		if l, err = l.among(t, variables); err != nil {
+			return nil, err
+		}
+	}
 	r, err := newReader(t, l, variables)
 	if err != nil {
 		return nil, err
@@ -504,6 +509,9 @@ func (r *reader) begin(i int) error {
 			key = append(key, keyPart{number: c.Number[i]})
 		}
 	}
+	if r.layout.each {
+		r.builder.data.Kept = append(r.builder.data.Kept, false)
+	}
 	r.open = openChoice{key: key, place: r.t.Line(r.first + i), chosen: none, weight: 1}
 	if !r.layout.each && !r.past.add(key) {
 		return r.at(i, "%s has rows further up, and others lie between: sort the table by %s", r.name(),
@@ -569,6 +577,9 @@ func (r *reader) row(i int, row rowState) error {
 	case isExcluded || !row.available:
 		return nil
 	case label == r.outside:
+		if r.layout.each {
+			return r.at(i, "%s is the outside option, which every page has: leave the row out", name)
+		}
 		if o.outside {
 			return r.at(i, "%s has alternative %s twice", r.name(), name)
 		}
@@ -654,7 +665,7 @@ func (r *reader) alternativeOf(label int) (int, error) {
 func (r *reader) end() error {
 	o := &r.open
 	r.copyRun()
-	if o.kept == 0 {
+	if o.kept == 0 || r.layout.each && o.rows == 0 {
 		return nil
 	}
 	observed := r.chosen != nil
@@ -666,7 +677,7 @@ func (r *reader) end() error {
 	case o.lost > 0:
 		return fmt.Errorf("%s %d: the filter leaves out the chosen row of %s, and not all of its rows: to leave "+
 			"an alternative out, use data.exclude", r.t.Unit(), o.lost, r.name())
-	case r.outside >= 0 && !o.outside:
+	case r.outside >= 0 && !o.outside && !r.layout.each:
 		return fmt.Errorf("%s %d: %s has no row of the outside option %s",
 			r.t.Unit(), o.place, r.name(), r.layout.OutsideLabel)
 	case o.rows == 0 && r.keyed():
@@ -677,6 +688,9 @@ func (r *reader) end() error {
 	case observed && o.chosenRows == 0 && r.layout.Outside != "implicit":
 		return fmt.Errorf("%s %d: %s has no chosen alternative: if nothing was taken, set outside = \"implicit\"",
 			r.t.Unit(), o.place, r.name())
+	}
+	if r.layout.each {
+		r.builder.data.Kept[r.choices-1] = true
 	}
 	r.builder.close(Case{Chosen: o.chosen, Weight: o.weight, Panel: o.panel, Cluster: o.cluster})
 	return nil

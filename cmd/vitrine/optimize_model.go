@@ -45,8 +45,12 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 	if err != nil {
 		return nil, err
 	}
-	if d.Choices != len(r.Items) {
-		return nil, fmt.Errorf("%s: %d items, and %d rows of the model's variables", c.File, len(r.Items), d.Choices)
+	if len(d.Kept) != len(r.Items) {
+		return nil, fmt.Errorf("%s: %d items, and %d rows of the model's variables", c.File, len(r.Items), len(d.Kept))
+	}
+	if out := r.keep(d.Kept); out > 0 {
+		fmt.Fprintf(t.err, "vitrine: %s: %s left out by the model's filter, exclude or available\n", c.File,
+			hint.Count(out, "row"))
 	}
 	c.label(t, r, m, d)
 	shares, u, err := m.Classes(d)
@@ -92,6 +96,18 @@ func (c optimizeCmd) label(t terminal, r *request, m *choice.Result, d *choice.D
 			r.Items[s].ID = d.Alternatives[alternative[0]]
 		}
 	}
+}
+
+// keep leaves out items, and returns how many.
+func (r *request) keep(kept []bool) (out int) {
+	for i, keep := range kept {
+		r.Items[i-out], r.revenue[i-out] = r.Items[i], r.revenue[i]
+		if !keep {
+			out++
+		}
+	}
+	r.Items, r.revenue = r.Items[:len(kept)-out], r.revenue[:len(kept)-out]
+	return out
 }
 
 // maximize returns the best assortment of the family.
