@@ -184,7 +184,11 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 	l := &Wide{line: newWideLine(p.NumFeatures, p.block(), numeric, inner.NumFeatures-1),
 		seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
 	l.seen.extremes = newExtremes(len(numeric))
-	l.learner = learner{p: p, self: l, identity: p.identify("wide", 2, fmt.Sprintf("numeric columns %v", numeric), nil)}
+	columns := fmt.Sprintf("numeric columns %v", numeric)
+	if len(inner.Customer) > 0 { // an expert may cross them
+		columns += fmt.Sprintf(", the customer's at positions %v", inner.Customer)
+	}
+	l.learner = learner{p: p, self: l, identity: p.identify("wide", 2, columns, nil)}
 	return l, nil
 }
 

@@ -102,6 +102,22 @@ func TestWideLearnsIDs(t *testing.T) {
 	expect.List(t, a, b, "a restored learner learns other bytes")
 }
 
+// A snapshot is refused if the experts within cross other columns of the customer.
+func TestWideSnapshotsNameTheCustomer(t *testing.T) {
+	p := Problem{NumFeatures: 200, MaxShown: 3, Rounds: 400, Constraint: assortment.AtMost(3)}
+	for j := range 16 {
+		p.Numeric = append(p.Numeric, j)
+	}
+	learner := func(customer ...int) *Wide {
+		p.Customer = customer
+		return must(NewWide(p, newRand())).(*Wide)
+	}
+	snapshot := fatal.Or(learner(1, 2).MarshalBinary())(t)
+	expect.Error(t, learner(1, 2).UnmarshalBinary(snapshot), nil)
+	expect.Part(learner(3, 4).UnmarshalBinary(snapshot))(t, "the customer's at positions [1 2], want ")
+	expect.Part(learner().UnmarshalBinary(snapshot))(t, "the customer's at positions [1 2], want ")
+}
+
 // wideRows returns items with the numeric columns 0 and 2 and indicators, and the same as a dense linear utility reads
 // them: the standardised numbers, 1, and the columns 1, 3, 4, 5.
 func wideRows(n int, z standardisation, rng *rand.Rand) (x, dense *mat.Dense) {
