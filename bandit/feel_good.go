@@ -107,7 +107,7 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 // start makes the posterior and V of no rounds.
 func (l *FeelGood) start() {
 	l.past = &posterior{
-		model: l.model, family: l.p.Constraint, d: l.p.NumFeatures + int(l.shown), places: l.shown,
+		model: l.model, family: l.p.Family(new(vitrine.Context)), d: l.p.NumFeatures + int(l.shown), places: l.shown,
 		ridge: l.o.Ridge, eta: l.o.Eta, feel: l.o.FeelGood,
 	}
 	if l.o.Loss == "squared" {

@@ -67,6 +67,31 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 	}
 }
 
+// The problem's own family is restricted, too.
+func TestProblemsFamilyIsLimited(t *testing.T) {
+	p := paperProblem()
+	p.Constraint = fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems, Max: paperSize + 2}))(t)
+	for name, learner := range learners() {
+		l := learner(p)
+		for s := range 30 {
+			x := paperContext(s)
+			offer := l.Policy().Offer(x, newRand())
+			if len(offer.Assortment) > paperSize {
+				t.Fatalf("%s, round %d: %v is shown, at most %d items may be", name, s, offer.Assortment, paperSize)
+			}
+			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer}))
+		}
+	}
+	good := must(NewFeelGood(p, paperModel(), DefaultFeelGoodOptions(), newRand())).(*FeelGood)
+	if s := good.past.family.MaxGain(nil, []float64{1, 1, 1, 1, 1, 1, 1, 1}); len(s) != paperSize {
+		t.Errorf("feel-good-ts expects revenue of %d items", len(s))
+	}
+	p.Constraint = fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems, Min: paperSize + 1, Max: paperSize + 2}))(t)
+	expect.Part(p.Check())(t, fmt.Sprintf("size = %d: the constraint: ", paperSize))
+	p.Constraint = (*assortment.Quota)(nil)
+	expect.Part(p.Check())(t, "the problem has no constraint")
+}
+
 // A round with a feasible family of another number of items is refused by name.
 func TestFamilyOfAnotherNumberOfItemsIsRefused(t *testing.T) {
 	family := fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems + 1, Max: 2}))(t)

@@ -38,9 +38,9 @@ import (
 
 // Problem describes the task to every learner before the first round.
 //
-// No policy shows more than MaxShown items. If a context's family contains larger sets, policies restrict it by
-// [assortment.Limiter], which all families of package assortment implement, and panic if it demands more items. If your
-// own family is no Limiter, it must not contain larger sets.
+// No policy shows more than MaxShown items. If the Constraint or a context's family contains larger sets, policies
+// restrict it by [assortment.Limiter], which all families of package assortment implement. If it demands more items,
+// constructors return an error, and policies panic. If your own family is no Limiter, it must not contain larger sets.
 //
 // Policies panic if the items of a context do not have NumFeatures features.
 type Problem struct {
@@ -76,11 +76,14 @@ func (p Problem) Check() error {
 	case !p.areColumns(p.Customer):
 		return fmt.Errorf("the customer's columns %v: must be distinct columns of %d features, in order", p.Customer,
 			p.NumFeatures)
-	case p.Constraint == nil:
+	case isNil(p.Constraint):
 		return fmt.Errorf("the problem has no constraint")
 	}
 	if k, ok := p.Constraint.(assortment.AtMost); ok && int(k) != p.MaxShown {
 		return fmt.Errorf("size = %d: the constraint allows %d", p.MaxShown, int(k))
+	}
+	if _, err := p.limit(p.Constraint); err != nil {
+		return fmt.Errorf("size = %d: the constraint: %w", p.MaxShown, err)
 	}
 	return nil
 }
@@ -130,19 +133,24 @@ func isNil(v any) bool {
 // left, or if the items do not have NumFeatures features. Every policy calls it first.
 func (p Problem) Family(x *vitrine.Context) vitrine.Constraint {
 	p.checkWidth(x)
-	switch c := x.Feasible.(type) {
-	case nil:
-		return p.Constraint
-	case assortment.Limiter:
-		limited, err := c.Limit(p.MaxShown)
-		if err != nil {
-			panic(fmt.Sprintf("bandit: the feasible family of a context has no set of at most %d items, the size "+
-				"of the problem: %v", p.MaxShown, err))
-		}
-		return limited
-	default:
-		return c
+	family := x.Feasible
+	if family == nil {
+		family = p.Constraint
 	}
+	limited, err := p.limit(family)
+	if err != nil {
+		panic(fmt.Sprintf("bandit: the feasible family of a context has no set of at most %d items, the size "+
+			"of the problem: %v", p.MaxShown, err))
+	}
+	return limited
+}
+
+// limit returns a family without sets of more than MaxShown items.
+func (p Problem) limit(c vitrine.Constraint) (vitrine.Constraint, error) {
+	if c, ok := c.(assortment.Limiter); ok {
+		return c.Limit(p.MaxShown)
+	}
+	return c, nil
 }
 
 // tangent linearises the offered items of a round.
