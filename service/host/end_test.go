@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"regexp"
 	"testing"
 	"time"
 
 	"vitrine/internal/expect"
+	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -42,6 +44,20 @@ func TestEndWhileOpening(t *testing.T) {
 	c.Data, c.Listen = t.TempDir(), "127.0.0.1:0"
 	expect.Error(t, Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(stopper(stop), nil)),
 		Opened: func(*engine.Engine) error { return eventlog.ErrReopen }}), nil, "between two attempts")
+}
+
+// A service that is ended before it binds, or while it does, leaves its address free.
+func TestEndFreesTheAddress(t *testing.T) {
+	free := fatal.Or(net.Listen("tcp", "127.0.0.1:0"))(t)
+	address := free.Addr().String()
+	fatal.If(t, free.Close())
+	c := Default()
+	c.Data, c.Listen = t.TempDir(), address
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	expect.Error(t, Run(ctx, c, Options{}), nil)
+	again := fatal.Or(net.Listen("tcp", address))(t)
+	fatal.If(t, again.Close())
 }
 
 // stopper is called when a service says that it will open its log again.

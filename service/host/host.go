@@ -192,12 +192,15 @@ func (s *service) run(ctx context.Context) error {
 	last, begun, pause := uint64(0), false, minPause
 	var short time.Time // since when the log ends before what is known of it
 	if s.Serve == nil {
-		if err := s.bind(ctx); ctx.Err() != nil {
+		err := s.bind(ctx)
+		if err == nil {
+			defer s.socket.Close()
+		}
+		if ctx.Err() != nil {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		defer s.socket.Close()
 	}
 	for {
 		l, err := s.session(ctx, last)
