@@ -204,7 +204,7 @@ func (c *Client) Delete(ctx context.Context, placement string) error {
 func (c *Client) remove(ctx context.Context, path string) error {
 	a, err := c.send(ctx, "DELETE", path, payload{})
 	var p *api.Problem
-	if a.attempts > 1 && errors.As(err, &p) && p.Kind() == "not-found" {
+	if a.unsure && errors.As(err, &p) && p.Kind() == "not-found" {
 		return nil
 	}
 	return err

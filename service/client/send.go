@@ -45,6 +45,7 @@ func (p payload) open() io.ReadCloser { return io.NopCloser(&net.Buffers{p.head,
 // answer is an answer and the number of attempts that it took.
 type answer struct {
 	attempts int
+	unsure   bool // whether one of them failed, but may have acted
 	status   int
 	etag     string
 	body     []byte
@@ -100,6 +101,7 @@ func (c *Client) round(ctx context.Context, began time.Time, method, path string
 		var wait time.Duration
 		a.attempts++
 		wait, err = c.attempt(ctx, list[at], method, path, body, a)
+		a.unsure = a.unsure || mayHaveActed(err)
 		if err == nil || wait == never || a.status == http.StatusTooManyRequests || ctx.Err() != nil {
 			return wait, err
 		}
@@ -200,6 +202,16 @@ func readAll(r *http.Response) ([]byte, error) {
 		return nil, errTooLong
 	}
 	return b.Bytes(), err
+}
+
+// mayHaveActed reports whether a failed attempt may have changed something.
+func mayHaveActed(err error) bool {
+	var p *api.Problem
+	if errors.As(err, &p) {
+		return p.Status >= 500 && p.Kind() != "busy" && p.Kind() != "starting"
+	}
+	var dial *net.OpError
+	return err != nil && !(errors.As(err, &dial) && dial.Op == "dial")
 }
 
 // waitAfter returns the wait after an attempt without an answer: 0, never or elsewhere.

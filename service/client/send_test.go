@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -158,6 +159,28 @@ func TestAttemptsTakeTooLong(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		expect.Error(t, c.Outcome(ctx, "home", "d", ""), context.Canceled)
 	})
+}
+
+// Delete takes a missing placement for deleted only after an attempt that may have deleted it.
+func TestDeleteOfNoPlacement(t *testing.T) {
+	missing := func() (*http.Response, error) {
+		return reply(404, "application/problem+json", `{"type":"urn:vitrine:problem:not-found"}`), nil
+	}
+	for name, c := range map[string]struct {
+		first   func() (*http.Response, error)
+		deleted bool
+	}{
+		"refused":         {status(503), false},
+		"too many":        {status(429), false},
+		"not connected":   {failing(&net.OpError{Op: "dial", Err: io.EOF}), false},
+		"an answer lost":  {failing(io.EOF), true},
+		"a proxy's error": {func() (*http.Response, error) { return reply(502, "text/html", "<p>"), nil }, true},
+	} {
+		k := &client.Client{Base: "http://x", HTTP: &scripted{answers: []func() (*http.Response, error){c.first, missing}}}
+		if err := k.Delete(t.Context(), "home"); (err == nil) != c.deleted {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // Errors that another attempt cannot mend are returned at once.
