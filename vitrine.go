@@ -193,11 +193,14 @@ func (r Round) checkMore() error {
 	return nil
 }
 
-// Check returns an error if the assortment fails [Assortment.Check] for n items, or if the order is not a permutation
-// of the assortment.
+// Check returns an error if the assortment fails [Assortment.Check] for n items, if the propensity is no
+// probability, or if the order is not a permutation of the assortment.
 func (o Offer) Check(n int) error {
 	if err := o.Assortment.Check(n); err != nil {
 		return err
+	}
+	if !(o.Propensity >= 0 && o.Propensity < 1+1e-9) { // a sum may be rounded
+		return fmt.Errorf("propensity = %v: must be from 0 to 1", o.Propensity)
 	}
 	if o.Order == nil {
 		return nil

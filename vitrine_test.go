@@ -100,6 +100,15 @@ func TestContextCheckOfAView(t *testing.T) {
 		"feature 0 of item 1 is NaN: features must be finite and at most 1e+15 in size: scale them", "Check says")
 }
 
+func TestOfferChecksThePropensity(t *testing.T) {
+	for _, p := range []float64{-0.1, 1.1, 7, math.NaN(), math.Inf(1)} {
+		expect.Part(vitrine.Offer{Propensity: p}.Check(0))(t, "must be from 0 to 1", p)
+	}
+	for _, p := range []float64{0, 1e-300, 1, math.Nextafter(1, 2)} { // a sum of probabilities may be rounded
+		expect.Error(t, vitrine.Offer{Propensity: p}.Check(0), nil)
+	}
+}
+
 // Every case draws from four items.
 func TestAssortmentCheck(t *testing.T) {
 	for _, c := range []struct {

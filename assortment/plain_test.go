@@ -194,6 +194,12 @@ func TestManyItemsAreHidden(t *testing.T) {
 	}
 }
 
+func TestGroupsWithoutNamesAreNumbered(t *testing.T) {
+	expect.Message(assortment.NewQuota(assortment.Rules{Items: 3, Max: 2, Groups: []assortment.Group{
+		{Items: []int{0}, Max: 1}, {Items: []int{1}, Min: 2, Max: 1},
+	}}))(t, "group 2: at least 2 and at most 1: the bounds exclude each other")
+}
+
 func TestNumberedGroupsThatAreRefused(t *testing.T) {
 	for want, r := range map[string]assortment.Rules{
 		"2 numbers of groups for 3 items": {Max: 1, Limits: []assortment.Limit{{Group: make([]int32, 2)}}},

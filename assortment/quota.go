@@ -59,6 +59,9 @@ func NewQuota(r Rules) (*Quota, error) {
 	r.Include, r.Exclude, r.Groups = slices.Compact(sorted(r.Include)), sorted(r.Exclude), slices.Clone(r.Groups)
 	for k := range r.Groups {
 		r.Groups[k].Items = slices.Clone(r.Groups[k].Items)
+		if r.Groups[k].Name == "" {
+			r.Groups[k].Name = fmt.Sprintf("group %d", k+1)
+		}
 	}
 	if q, ok := newPlain(r); ok {
 		return q, nil

@@ -29,7 +29,7 @@ type Rules struct {
 //
 //	Min ≤ |S ∩ Items| ≤ Max
 type Group struct {
-	Name  string `toml:"-"` // what errors call it, such as "group shoes"
+	Name  string `toml:"-"` // what errors call it, such as "group shoes"; "" means "group 3"
 	Items []int  `toml:"items"`
 	Min   int    `toml:"min" range:"[0, inf)"`
 	Max   int    `toml:"max" range:"[0, inf)"`

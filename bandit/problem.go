@@ -13,10 +13,10 @@
 //	wide.go       BMA-MNL for many features, mostly indicators
 //	uniform.go    uniform over the feasible family
 //
-// Constructors return an error that names an invalid option or part of the problem. Every learner accepts any
-// non-negative revenues, learns only in Observe, and returns policies that are frozen and safe for concurrent use. All
-// can be saved and restored: they implement encoding.BinaryMarshaler and, on a learner made with the same problem and
-// options, encoding.BinaryUnmarshaler.
+// Constructors return an error that names an invalid option or part of the problem; their rng must not be nil. Every
+// learner accepts any non-negative revenues, learns only in Observe, and returns policies that are frozen and safe for
+// concurrent use. All can be saved and restored: they implement encoding.BinaryMarshaler and, on a learner made with
+// the same problem and options, encoding.BinaryUnmarshaler.
 package bandit
 
 import (

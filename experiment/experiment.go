@@ -56,7 +56,7 @@ type Policy struct {
 // Options configure a run of an experiment.
 type Options struct {
 	Dir     string // files go to Dir/Name
-	Workers int    // units played at a time; 0 means one per processor
+	Workers int    // units played at a time; below 1 means one per processor
 	// Progress, if not nil, is called with the number of rounds played since the last call. Calls are concurrent.
 	Progress func(rounds int)
 	// Reused, if not nil, is called with the number of rounds of units that were already finished.

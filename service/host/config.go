@@ -141,6 +141,14 @@ func (c *Config) check() error {
 	if s := c.Snapshots; s.Every.Duration <= 0 || s.KeepEvery.Duration <= 0 {
 		return fmt.Errorf("snapshots every %v, kept every %v: must be positive, as in host.Default", s.Every, s.KeepEvery)
 	}
+	for key, d := range map[string]Span{
+		"header": c.Timeouts.Header, "read": c.Timeouts.Read, "write": c.Timeouts.Write, "idle": c.Timeouts.Idle,
+		"drain": c.Timeouts.Drain,
+	} {
+		if d.Duration < 0 {
+			return fmt.Errorf("timeouts.%s = %v: must not be negative", key, d)
+		}
+	}
 	for key, address := range map[string]string{"listen": c.Listen, "health": c.Health} {
 		if address != "" && !isAddress(address) {
 			return fmt.Errorf("%s = %q: must be \"HOST:PORT\" with a port from 0 to 65535, such as \"127.0.0.1:8080\"",

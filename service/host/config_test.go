@@ -22,11 +22,15 @@ import (
 	"vitrine/service/setup"
 )
 
-func TestRunNeedsDataAndSnapshots(t *testing.T) {
+func TestRunChecksTheConfiguration(t *testing.T) {
 	none := Default()
 	none.Data = ""
 	expect.Message(Run(t.Context(), none, Options{}))(t, "data is empty: name a directory")
 	expect.Part(Run(t.Context(), &Config{Listen: "127.0.0.1:0", Data: t.TempDir()}, Options{}))(t, "must be positive")
+	expect.Part(Run(t.Context(), nil, Options{}))(t, "begin with host.Default()")
+	drain := Default()
+	drain.Timeouts.Drain.Duration = -1
+	expect.Message(Run(t.Context(), drain, Options{}))(t, "timeouts.drain = -1ns: must not be negative")
 }
 
 func TestServiceFile(t *testing.T) {

@@ -87,6 +87,9 @@ type service struct {
 // it, and takes over when that process is gone. Run returns an error if the configuration is wrong, or if the log is
 // damaged or lost.
 func Run(ctx context.Context, c *Config, o Options) error {
+	if c == nil {
+		return errors.New("host.Run: the configuration is nil: begin with host.Default()")
+	}
 	s := &service{Config: *c, Options: o, process: rand.Text()}
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
