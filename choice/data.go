@@ -21,7 +21,7 @@ type Data struct {
 	Clusters     int      // number of clusters; 0 without clusters
 	Choices      int
 	Rows         int
-	Dropped      int      // number of choices left out by [Layout.Exclude]
+	Dropped      int      // number of choices left out by [Layout.Exclude]: they took or offered only its alternatives
 	Unmet        []string // the alternatives of [Layout.Exclude] that no row offers
 	Unobserved   bool     // whether the chosen alternatives are unknown, as in a table to predict
 	Kept         []bool   // by row of the table, whether it is an item; nil except from [Result.LoadItems]

@@ -32,7 +32,7 @@ type Layout struct {
 	Alternatives []string `toml:"alternatives" json:"alternatives,omitempty"`
 	// maps texts in the table to labels
 	Labels map[string]string `toml:"labels" json:"labels,omitempty"`
-	// alternatives to leave out, along with the choices that took them
+	// alternatives to leave out, along with the choices that took them or have no others
 	Exclude []string `toml:"exclude" json:"exclude,omitempty"`
 	// condition; "" means that every row is available
 	Available string `toml:"available" json:"available,omitempty"`

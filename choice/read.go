@@ -477,6 +477,7 @@ type openChoice struct {
 	chosenRows int
 	outside    bool // whether it contains a row for the outside option
 	left       bool // whether the chosen alternative is excluded
+	excluded   bool // whether it offers an excluded alternative
 	lost       int  // number of a chosen row that the filter dropped, or 0
 	weight     float64
 	panel      int
@@ -566,7 +567,7 @@ func (r *reader) row(i int, row rowState) error {
 	o.kept++
 	_, isExcluded := r.excluded[label]
 	if isExcluded && row.available {
-		r.excluded[label] = true
+		r.excluded[label], o.excluded = true, true
 	}
 	switch {
 	case row.chosen && isExcluded:
@@ -670,7 +671,7 @@ func (r *reader) end() error {
 	}
 	observed := r.chosen != nil
 	switch {
-	case o.left:
+	case o.left, o.excluded && o.rows == 0:
 		r.builder.forget(o.rows)
 		r.builder.data.Dropped++
 		return nil

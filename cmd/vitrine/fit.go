@@ -47,7 +47,7 @@ func (fitCmd) Help() string {
     outside = "implicit"              an option of utility 0, chosen if no row is; "explicit", with outside_alternative = "none"; "absent" (the default)
     labels = {1 = "bus", 2 = "car"}   labels for the table's codes
     filter = "year == 1989"           a condition on rows
-    exclude = ["air"]                 alternatives to leave out, with the choices that took them
+    exclude = ["air"]                 alternatives to leave out, with the choices that took them or offer no other
     delimiter = ";"                   of CSV, instead of a comma
     derive = ["bus_time = bus_wait + bus_ride"]   further columns, which names may use
     weight = "w"                      of a choice
@@ -161,9 +161,6 @@ func (c fitCmd) fit(ctx context.Context, t terminal) (r *choice.Result, data, he
 	}
 	if err := spec.CheckHausmanMcFadden(data, c.Drop, c.Errors); c.Drop != "" && err != nil { // a fit may take hours
 		return nil, nil, nil, fmt.Errorf("--drop: %w", err)
-	}
-	if data.Dropped > 0 {
-		fmt.Fprintf(t.err, "vitrine: %s: %d choices of excluded alternatives are left out\n", c.Data, data.Dropped)
 	}
 	if len(data.Unmet) > 0 {
 		t.warn(fmt.Sprintf("%s: no row offers %s, which data.exclude names", c.Data, strings.Join(data.Unmet, ", ")))
@@ -300,7 +297,11 @@ func readChoices(ctx context.Context, t terminal, path string, spec *choice.Spec
 	const unit = 1000 // a bar counts ints
 	bar := stages{w: t.err}
 	defer bar.close()
-	return choice.Load(ctx, path, spec, func(done, total int64) {
+	d, err := choice.Load(ctx, path, spec, func(done, total int64) {
 		bar.report("reading "+path, int(unit*done/max(total, 1)), unit)
 	})
+	if err == nil && d.Dropped > 0 {
+		fmt.Fprintf(t.err, "vitrine: %s: %d choices of excluded alternatives are left out\n", path, d.Dropped)
+	}
+	return d, err
 }

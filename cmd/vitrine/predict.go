@@ -30,7 +30,7 @@ type predictCmd struct {
 }
 
 func (predictCmd) Help() string {
-	return `The probabilities are CSV with the columns choice (counted from 1, of those that the filter keeps), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object. A variable of the decision maker, such as an income, has one elasticity for each share.
+	return `The probabilities are CSV with the columns choice (counted from 1, of those that the filter and exclude keep), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual, the panel only for --individual, and the weight only for --score, --shares and --elasticities. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object. A variable of the decision maker, such as an income, has one elasticity for each share.
 
 ` + examples(
 		"vitrine predict model.json next-week.csv > probabilities.csv",
@@ -48,8 +48,14 @@ func (c predictCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	spec := *r.Spec
-	if !c.Score && !c.Individual {
-		spec.Data.Chosen = ""
+	if spec.Data.Cluster = ""; !c.Individual {
+		spec.Data.Panel = ""
+		if !c.Score {
+			spec.Data.Chosen = ""
+		}
+	}
+	if !c.Score && !c.Shares && c.Elasticities == "" {
+		spec.Data.Weight = ""
 	}
 	data, err := readChoices(ctx, t, c.Data, &spec)
 	if err != nil {
