@@ -55,7 +55,7 @@ A table is CSV, TSV, Parquet or JSON Lines. It contains a row for each item of a
     rewards = "choice"             in dsjson: each positive reward is an item taken. The default, "share", takes a reward
                                    in [0, 1] as the probability of a choice, as the service does
     [columns]                      "-" ignores the column of the usual name, such as revenue
-    decision = "session"           identifies a decision; if its rows are apart, the table is sorted by time first
+    decision = "session"           identifies a decision; if its rows are apart, the table is sorted first, by time if known
     time = "ts"                    RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970
     item = "sku"
     shown = "position"             from 1 on, or true; without it all rows are shown
@@ -355,7 +355,7 @@ func (i *importing) print(t terminal, name string, r *importer.Report) error {
 			"placement has \"log_items\": \"shown\"\n", i.unshown)
 	}
 	if r.Sorted {
-		fmt.Fprintln(t.out, "the rows of some decisions are apart: the table was sorted by time")
+		fmt.Fprintln(t.out, "the rows of some decisions are apart: the table was sorted"+map[bool]string{true: " by time"}[i.timed])
 	}
 	if n := r.Several - r.Drawn; n > 0 {
 		fmt.Fprintf(t.out, "%d decisions have several items taken: %s\n", n,

@@ -314,6 +314,19 @@ func TestImportReports(t *testing.T) {
 	}
 }
 
+// Sorting is by time only if the table has times, and an index without a name stands for no other column.
+func TestImportReportsSorting(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "home.json", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	for column, want := range map[string]string{"t": "the table was sorted\n", "time": "the table was sorted by time\n"} {
+		write(t, "log.csv", ",decision_id,item,chosen,x,"+column+"\n0,a,i,1,1,2026-01-01\n1,b,i,0,2,2026-01-01\n2,a,j,0,3,2026-01-01\n")
+		out := run1(t, "import", "log.csv", "--placement", "home", "--create", "home.json", "--to", "data", "--dry-run")
+		mentions(t, out, want)
+		_, unused, _ := strings.Cut(out, "\nnot used: ")
+		expect.Equal(t, unused, map[string]string{"t": "t\n"}[column], column)
+	}
+}
+
 // Logs of other programs.
 func TestForeignLogs(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -417,8 +430,8 @@ func TestBadImports(t *testing.T) {
 			"item.csv", strings.Replace(fresh, "sku2", "sku1", 1), ""},
 		`line 2: decision "c": /shown: has 3 items, the placement shows at most`: {
 			"many.csv", strings.Replace(fresh, "sku3,0,0,1,0.2", "sku3,3,0,1,0.2", 1), ""},
-		`item "sku2": column price: "dear" is not a finite number`: {
-			"number.csv", strings.Replace(fresh, "0.2,1.5", "0.2,dear", 1), ""},
+		`item "sku2": column price: "1,5" is not a finite number: write numbers as 1234.5`: {
+			"number.csv", strings.Replace(fresh, "0.2,1.5", `0.2,"1,5"`, 1), ""},
 		`/items/1/features/price: is missing`: {
 			"nan.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1), ""},
 		`/items/1/features/brand: "other"`: {

@@ -172,7 +172,7 @@ func TestBadPushes(t *testing.T) {
 		{"twice.csv", "id,price\na,1\nb,1\na,2\n", nil,
 			`twice.csv: line 4: item "a" is there before, with different values`},
 		{"number.csv", "id,price\na,1\nb,cheap\n", nil,
-			`number.csv: line 3: column price: "cheap" is not a finite number, and feature price is`},
+			`number.csv: line 3: column price of feature price: "cheap" is not a finite number`},
 		{"noid.csv", "sku,price\na,1\n", nil,
 			`noid.csv: there is no column "id": the columns are sku, price: name the column of ids with --mapping`},
 		{"mapped.csv", "sku,eur\na,1\n", []string{"--mapping", mapping},

@@ -200,7 +200,7 @@ type Report struct {
 	Skipped   map[string]int // decisions that are left out, by the reason
 	Several   int            // decisions with several items taken, that count
 	Drawn     int            // of them, decisions with a choice drawn from the items' rewards
-	Sorted    bool           // whether the rows of a decision were apart, so that the table was sorted by time
+	Sorted    bool           // whether the rows of a decision were apart, so that the table was sorted
 	Features  []Match
 	Unused    []string // columns and paths of the file that are no feature, at most 50 of them
 }

@@ -89,7 +89,7 @@ func Typed(kind string, v api.Value) (api.Value, error) {
 	case kind == "number" && v.Kind == api.IsText:
 		n, err := table.ParseNumber(v.Text)
 		if err != nil || math.IsInf(n, 0) {
-			return v, fmt.Errorf("%.40q is not a finite number", v.Text)
+			return v, fmt.Errorf("%.40q is not a finite number: write numbers as 1234.5", v.Text)
 		}
 		if math.IsNaN(n) {
 			return api.Value{}, nil

@@ -259,7 +259,7 @@ func (m *Mapping) item(r cells) (item *api.CatalogueItem, err error) {
 	for _, name := range slices.Sorted(maps.Keys(m.Features)) {
 		v, err := cell.Typed(m.kinds[name], f[m.Features[name]])
 		if err != nil {
-			return nil, fmt.Errorf("column %s: %w, and feature %s is", m.Features[name], err, name)
+			return nil, fmt.Errorf("column %s of feature %s: %w", m.Features[name], name, err)
 		}
 		if v.Name = name; v.Kind != api.Missing {
 			item.Features = append(item.Features, v)
