@@ -236,6 +236,7 @@ func TestEvaluateReplay(t *testing.T) {
 	write(t, "twice.toml", `show = "items"`+"\n"+`items = ["a", "a"]`)
 	write(t, "strange.toml", `show = "items"`+"\n"+`items = ["nobody"]`)
 	write(t, "large.toml", `show = "best"`+"\n"+`size = 3`)
+	write(t, "zero.toml", "show = \"best\"\nsize = 0")
 	write(t, "unknown.toml", "show = \"policy\"\n[policy]\nname = \"ucb\"")
 	exploredLog(t, "empty", "sets", 1, 0)
 	if _, errs, code := vitrineRun(t, "evaluate", "empty", "--policy", "live.toml"); code != 1 ||
@@ -249,6 +250,7 @@ func TestEvaluateReplay(t *testing.T) {
 		`twice.toml: items has "a" twice`:                                            {"twice.toml"},
 		`strange.toml: items = ["nobody"]: no request has any of them`:               {"strange.toml"},
 		`large.toml: size = 3: the placement shows at most 2 items`:                  {"large.toml"},
+		`zero.toml: size = 0: must be at least 1`:                                    {"zero.toml"},
 		`unknown.toml: [policy]: ucb: name = "ucb": unknown`:                         {"unknown.toml"},
 		`live.toml: name = "live": another policy has it`: {
 			"live.toml", "--policy", "live.toml"},

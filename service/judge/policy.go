@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -55,7 +56,7 @@ func ReadPolicy(path string) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Policy{path: path}
+	p := &Policy{path: path, Size: math.MaxInt}
 	if err := strict.Decode(text, p); err != nil {
 		legal := ""
 		if at, ok := errors.AsType[*strict.Error](err); ok && at.Key != "" {
@@ -80,8 +81,11 @@ func ReadPolicy(path string) (*Policy, error) {
 		return nil, fmt.Errorf("%s: items go with show = \"items\", which needs them", path)
 	case (p.Show == "model") != (p.Model != ""):
 		return nil, fmt.Errorf("%s: model goes with show = \"model\", which needs it", path)
-	case p.Size < 0:
+	case p.Size < 1:
 		return nil, fmt.Errorf("%s: size = %d: must be at least 1", path, p.Size)
+	}
+	if p.Size == math.MaxInt {
+		p.Size = 0 // the placement's
 	}
 	for i, item := range p.Items {
 		if slices.Contains(p.Items[:i], item) {
