@@ -85,6 +85,9 @@ func (r *Result) Wald(names []string) (Test, error) {
 			v.SetSym(i, j, r.Covariance.At(a, slices.Index(r.Names, other)))
 		}
 	}
+	if n := r.Clusters; n > 0 && n <= len(names) { // the scores of the clusters sum to 0
+		return Test{}, fmt.Errorf("%d clusters are too few to test %d coefficients together", n, len(names))
+	}
 	statistic, ok := quadratic(v, away)
 	if !ok {
 		return Test{}, fmt.Errorf("the covariance of %q is not positive definite: name other coefficients, each once", names)
@@ -309,7 +312,9 @@ func (r *Result) Against(name string, other *Result) (lines []string, err error)
 	}
 	lines = []string{line + "."}
 	list := strings.Join(more, ", ")
-	if wald, err := large.Wald(more); err == nil {
+	if wald, err := large.Wald(more); err != nil {
+		lines = append(lines, fmt.Sprintf("No Wald test of %s: %v.", list, err))
+	} else {
 		lines = append(lines, fmt.Sprintf("Wald test of %s: %v.", list, wald))
 	}
 	if slices.ContainsFunc(more, func(s string) bool { return strings.HasPrefix(s, "spread[") }) {

@@ -60,7 +60,9 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Errors = o.Errors
+	if r.Errors = o.Errors; o.Errors == "clustered" {
+		r.Clusters = d.clusters()
+	}
 	if r.Offered, r.Chosen = frequencies(d); slices.Max(r.Chosen) == 0 {
 		return nil, errors.New("every choice has the weight 0: check data.weight")
 	} else if d.Outside && slices.Max(r.Chosen[:len(d.Alternatives)]) == 0 {
@@ -193,7 +195,7 @@ func (o Options) resolve(spec *Spec, d *Data) (Options, error) {
 	switch o.Errors {
 	case "", "classic", "robust":
 	case "clustered":
-		if cmp.Or(d.Clusters, d.Panels) < 2 { // the scores of one cluster sum to 0
+		if d.clusters() < 2 { // the scores of one cluster sum to 0
 			return o, errors.New("clustered errors need data.cluster or data.panel, with several values")
 		}
 	default:
@@ -247,6 +249,11 @@ func begin(spec *Spec, d *Data) (*Result, likelihood, error) {
 	l, err := r.likelihood(d)
 	if err != nil {
 		return nil, nil, err
+	}
+	if n, ok := l.(*nested); ok {
+		if err := n.checkTogether(d); err != nil {
+			return nil, nil, err
+		}
 	}
 	r.Names = l.names()
 	return r, l, nil
@@ -394,6 +401,25 @@ func covariance(ctx context.Context, o *objective, m *minimum, d *Data, kind str
 	return symOf(o.dim, func(i, j int) float64 { return (product.At(i, j) + product.At(j, i)) / 2 }), nil
 }
 
+// clusterOf returns the cluster of each choice in a block, which is its panel in data without clusters.
+func (d *Data) clusterOf(b *block) []int32 {
+	if d.Clusters == 0 {
+		return b.panel
+	}
+	return b.cluster
+}
+
+// clusters returns the number of clusters among the choices.
+func (d *Data) clusters() int {
+	seen := map[int32]bool{}
+	for _, b := range d.blocks {
+		for _, c := range d.clusterOf(b) {
+			seen[c] = true
+		}
+	}
+	return len(seen)
+}
+
 // outer returns Σ_c g_c g_cᵀ. Unless clustered, each choice is its own cluster.
 func (o *objective) outer(ctx context.Context, theta []float64, d *Data, clustered bool) (*mat.SymDense, error) {
 	sum := make([]float64, max(d.Clusters, d.Panels)*o.dim)
@@ -406,10 +432,7 @@ func (o *objective) outer(ctx context.Context, theta []float64, d *Data, cluster
 		}
 		scores = scratch.Grow(scores, b.choices()*o.dim)
 		w.scores(scores, b, theta)
-		cluster := b.cluster
-		if d.Clusters == 0 {
-			cluster = b.panel
-		}
+		cluster := d.clusterOf(b)
 		for s := range b.end {
 			score := scores[s*o.dim:][:o.dim]
 			if clustered {

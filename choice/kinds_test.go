@@ -602,3 +602,21 @@ func TestScaleOfWeights(t *testing.T) {
 		}
 	}
 }
+
+// A nest of alternatives that no choice offers together is refused: its dissimilarity has no effect.
+func TestNestNeverOfferedTogether(t *testing.T) {
+	spec := longSpec + "[model]\nkind = \"nested\"\n[[model.nests]]\nname = \"road\"\nalternatives = [\"bus\", \"car\"]\n"
+	apart := "case,alt,took,cost\n1,bus,1,1\n1,walk,0,2\n2,car,1,2\n2,walk,0,1\n3,bus,0,1\n3,walk,1,3\n4,car,0,2\n4,walk,1,1\n"
+	fit := func(table string) error {
+		d := mustLoad(t, "table.csv", []byte(table), spec)
+		_, err := Fit(t.Context(), fatal.Or(ReadSpec("spec.toml", []byte(spec)))(t), d, Options{})
+		return err
+	}
+	const want = "model.nests: no choice offers two alternatives of the nest of dissimilarity[road]: leave the nest out"
+	if err := fit(apart); err == nil || err.Error() != want {
+		t.Errorf("error %v", err)
+	}
+	if err := fit(apart + "5,bus,0,1\n5,car,1,2\n"); err != nil && err.Error() == want {
+		t.Error(err)
+	}
+}

@@ -36,6 +36,7 @@ type modelFile struct {
 	Covariance   [][]float64       `json:"covariance,omitempty"`
 	Frequencies  []frequencyFile   `json:"frequencies"`
 	Errors       string            `json:"errors"`
+	Clusters     int               `json:"clusters,omitzero"`
 
 	LogLikelihood      float64  `json:"log_likelihood"`
 	Null               float64  `json:"null_log_likelihood"`
@@ -83,7 +84,7 @@ func (r *Result) JSON() ([]byte, error) {
 	}
 	f := modelFile{Format: modelFormat, Version: modelVersion, Spec: r.Spec, Alternatives: r.Alternatives,
 		Outside: r.Outside, Scale: r.Scale, Mirrored: r.Mirrored,
-		Errors: r.Errors, LogLikelihood: r.LogLikelihood, Null: r.Null, ConstantsOnly: finite(r.ConstantsOnly),
+		Errors: r.Errors, Clusters: r.Clusters, LogLikelihood: r.LogLikelihood, Null: r.Null, ConstantsOnly: finite(r.ConstantsOnly),
 		RhoSquared: finite(r.RhoSquared()), AdjustedRhoSquared: finite(r.AdjustedRhoSquared()), AIC: r.AIC(),
 		BIC:     r.BIC(),
 		Choices: r.Choices, Rows: r.Rows, Steps: r.Steps, Decrement: finite(r.Decrement), Converged: r.Converged,
@@ -167,7 +168,7 @@ func decodeModel(text []byte) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Scale: f.Scale, Mirrored: f.Mirrored,
-		Errors:     f.Errors,
+		Errors: f.Errors, Clusters: f.Clusters,
 		Covariance: mat.NewSymDense(max(n, 1), nil), LogLikelihood: f.LogLikelihood, Null: f.Null, ConstantsOnly: nan,
 		Choices: f.Choices, Rows: f.Rows, Steps: f.Steps, Decrement: nan, Converged: f.Converged,
 		Separated: f.Separated}

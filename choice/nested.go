@@ -70,6 +70,28 @@ func newNested(g *design, nests []Nest, alternatives []string, d *Data) (*nested
 	return n, nil
 }
 
+// checkTogether returns an error if no choice offers two alternatives of a nest, for some dissimilarity.
+func (n *nested) checkTogether(d *Data) error {
+	latest := make([]int, len(n.parameter)) // by nest: the number of the last choice that offers it
+	together := make([]bool, len(n.parameters))
+	for _, b := range d.blocks {
+		for s := range b.end {
+			lo, hi := b.span(s)
+			for _, a := range b.alt[lo:hi] {
+				if k := n.nest[a]; k >= 0 {
+					together[n.parameter[k]] = together[n.parameter[k]] || latest[k] == b.first+s+1
+					latest[k] = b.first + s + 1
+				}
+			}
+		}
+	}
+	if p := slices.Index(together, false); p >= 0 {
+		return fmt.Errorf("model.nests: no choice offers two alternatives of the nest of %s: leave the nest out",
+			n.parameters[p])
+	}
+	return nil
+}
+
 func (n *nested) names() []string { return append(slices.Clone(n.design.names), n.parameters...) }
 
 // start implements startable with MNL's estimate.

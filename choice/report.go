@@ -14,6 +14,10 @@ import (
 // maxFrequencies is the maximum number of alternatives for which Text prints frequencies.
 const maxFrequencies = 20
 
+// minClusters is the number of clusters from which on clustered errors are about right, and minDraws the number of draws
+// from which on the error of the simulation is small.
+const minClusters, minDraws = 20, 50
+
 // Text returns the estimates as a plain text table, followed by the alternatives' frequencies unless there are many.
 // Rows for coefficients without a finite estimate are blank.
 func (r *Result) Text() string {
@@ -175,6 +179,12 @@ func (r *Result) statistics() [][2]string {
 // notes lists caveats for readers of the estimates.
 func (r *Result) notes() []string {
 	kind := cmp.Or(r.Errors, "classic")
+	if r.Clusters > 0 {
+		kind += fmt.Sprintf(", by %d clusters", r.Clusters)
+	}
+	if r.Clusters > 0 && r.Clusters < minClusters {
+		kind += fmt.Sprintf(": with fewer than %d they are too small, and the intervals too narrow", minClusters)
+	}
 	notes := []string{fmt.Sprintf("Standard errors are %s.", kind)}
 	if n := r.Spec.Utility.Network; n != nil {
 		notes = append(notes,
@@ -184,9 +194,19 @@ func (r *Result) notes() []string {
 	switch m := &r.Spec.Model; m.Kind {
 	case "nested":
 		notes = append(notes, "z and p of a dissimilarity compare it with 1.")
+		for j, z := range r.Z() {
+			if name := r.Names[j]; usual(name) == 1 && z > 1.96 {
+				notes = append(notes, fmt.Sprintf("%s is significantly above 1: the model contradicts utility "+
+					"maximisation there, so try other nests.", name))
+			}
+		}
 	case "mixed":
 		notes = append(notes, fmt.Sprintf("The likelihood is simulated with %d Halton draws for each decision maker.",
 			m.draws()))
+		if m.draws() < minDraws {
+			notes = append(notes, fmt.Sprintf("With fewer than %d draws, estimates depend on their number: take more.",
+				minDraws))
+		}
 		for _, v := range m.Random {
 			if v.Distribution == "lognormal" {
 				notes = append(notes, fmt.Sprintf("The estimates for %s describe its logarithm: it is above 0 for "+
@@ -195,7 +215,7 @@ func (r *Result) notes() []string {
 		}
 		if kind != "classic" { // the scores of a spread vanish at 0
 			notes = append(notes, fmt.Sprintf("For a spread close to 0, %s errors are too small: trust classic ones.",
-				kind))
+				r.Errors))
 		}
 	case "latent":
 		notes = append(notes, bestOf(m.starts(), m.Seed))

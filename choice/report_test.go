@@ -202,3 +202,42 @@ func FuzzModelFile(f *testing.F) {
 		expect.Equal(t, again.Text(), r.Text())
 	})
 }
+
+// The notes say when errors rest on few clusters or draws, and when a nest contradicts utility maximisation.
+func TestNotes(t *testing.T) {
+	notes := func(spec string, o Options) (*Result, string) {
+		r, _ := fitText(t, "testdata/trips.csv", spec, o)
+		return r, strings.Join(r.notes(), "\n")
+	}
+	few, text := notes(trips, Options{Errors: "clustered"})
+	if !strings.HasPrefix(text, "Standard errors are clustered, by 4 clusters: with fewer than 20 they are too small") {
+		t.Errorf("4 clusters: %s", text)
+	}
+	text = string(fatal.Or(few.JSON())(t))
+	if again := fatal.Or(decodeModel([]byte(text)))(t); again.Clusters != 4 {
+		t.Errorf("%d clusters after reading", again.Clusters)
+	}
+	if _, text = notes(replaceLine(trips, `cluster = "district"`, ""), Options{Errors: "clustered"}); !strings.HasPrefix(text,
+		"Standard errors are clustered, by 60 clusters.\n") {
+		t.Errorf("60 panels: %s", text)
+	}
+	small, _ := fitText(t, "testdata/trips.csv", replaceLine(replaceLine(trips,
+		`individual = ["income"]`, ""), `generic = ["cost", "time / 60"]`, ""), Options{})
+	lines := fatal.Or(few.Against("small.json", small))(t)
+	expect.Equal(t, lines[1], "No Wald test of cost, time / 60, income[bus], income[car], income[train]: 4 clusters are "+
+		"too few to test 5 coefficients together.")
+	_, text = notes(replaceLine(mixedTrips, "draws = 40", "draws = 49"), Options{})
+	if !strings.Contains(text, "\nWith fewer than 50 draws, estimates depend on their number: take more.\n") {
+		t.Errorf("49 draws: %s", text)
+	}
+	nested, text := notes(nestedTrips, Options{})
+	j := slices.Index(nested.Names, "dissimilarity[rest]")
+	if strings.Contains(text, "contradicts") {
+		t.Errorf("dissimilarities %v: %s", nested.Coefficients[j-1:], text)
+	}
+	nested.Covariance.SetSym(j, j, 1e-6)
+	if text = nested.Text(); !strings.Contains(text, "\ndissimilarity[rest] is significantly above 1: the model contradicts "+
+		"utility maximisation there, so try other nests.\n") || strings.Count(text, "contradicts") != 1 {
+		t.Errorf("a large dissimilarity: %s", text)
+	}
+}

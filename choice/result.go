@@ -23,6 +23,7 @@ type Result struct {
 	Coefficients []float64 // θ̂
 	Covariance   *mat.SymDense
 	Errors       string // kind of covariance: "classic" (""), "robust" or "clustered"
+	Clusters     int    // number of clusters, if the covariance is clustered
 
 	LogLikelihood float64
 	Null          float64 // log-likelihood of random choices
