@@ -20,6 +20,7 @@ import (
 
 // Round is a logged decision.
 type Round struct {
+	Decision    string             // its name in messages; "" if unknown
 	Context     *vitrine.Context   // all N items
 	Items       []string           // names that identify items across rounds
 	Shown       vitrine.Assortment // S_t
@@ -433,6 +434,7 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 		r.finish(&e)
 		r.Estimates = append(r.Estimates, e)
 	}
+	r.Support.Tail = r.tail(j)
 	const ridge = 1e-3 // on the logged pages the model errs only by its ridge
 	direct := r.Estimate("direct")
 	for _, method := range []string{"dr-pi", "dr-sets"} {

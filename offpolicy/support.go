@@ -3,7 +3,10 @@ package offpolicy
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Support says how much a log can tell about a policy.
@@ -24,6 +27,8 @@ type Support struct {
 
 	SetWeights WeightCheck // weights 1{S_t = π(x_t)}/μ(S_t) of pages, in rounds with a propensity
 	SetESS     float64     // their effective sample size, but at most its expectation n²/Σ 1/μ(π(x_t))
+
+	Tail string // says that one round, or shopper, with an unusual revenue decides an estimate; "" if none does
 }
 
 // WeightCheck compares the mean of weights with its expectation under the laws or the propensities.
@@ -138,6 +143,9 @@ func (s *Support) Words() []string {
 			say("Their mean is %.3g ± %.2g, and %.3g is expected.", c.Mean, c.Error, c.Expected)
 		}
 	}
+	if s.Tail != "" {
+		list = append(list, s.Tail)
+	}
 	return list
 }
 
@@ -150,6 +158,45 @@ func (s *Support) wrongPropensities() string {
 		return "the propensities are too large, or the log never shows some of the policy's pages"
 	}
 	return "the propensities are not those with which the pages were drawn"
+}
+
+// tail names the round of an unusual revenue that makes up over a quarter of a method's variance, or returns "". Few
+// sales also make single rounds large, and effective sample sizes tell that.
+func (r *Report) tail(j *judgement) string {
+	const unusual, share = 5, 0.25 // times the median of the rounds' largest revenues; of the variance
+	largest := slices.Clone(j.price)
+	for t, v := range j.earned {
+		largest[t] = max(largest[t], math.Abs(v))
+	}
+	limit := unusual * slices.Sorted(slices.Values(largest))[len(largest)/2]
+	at, most, method := 0, share, ""
+	for _, e := range r.Estimates {
+		if e.None != "" {
+			continue
+		}
+		sums := r.shoppers.sums(e.influence)
+		total := floats.Dot(sums, sums)
+		for t, v := range e.influence {
+			if r.shoppers.of != nil {
+				v = sums[r.shoppers.of[t]]
+			}
+			if part := v * v / total; part > most && largest[t] > limit {
+				at, most, method = t, part, e.Method
+			}
+		}
+	}
+	if method == "" {
+		return ""
+	}
+	who := fmt.Sprintf("round %d", at+1)
+	if name := j.log.Rounds[at].Decision; name != "" {
+		who = fmt.Sprintf("decision %q", name)
+	}
+	if r.shoppers.of != nil {
+		who = "the shopper of " + who
+	}
+	return fmt.Sprintf("A revenue is far from the others: %s makes up %.0f %% of the variance of %s, so intervals may "+
+		"miss the truth.", who, 100*most, method)
 }
 
 // AlarmWords describes the alarm, or returns "".

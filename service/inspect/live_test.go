@@ -191,7 +191,7 @@ func TestRoundsNameShoppers(t *testing.T) {
 		defer log.Close()
 		rounds := fatal.Or(log.Rounds(ctx, inspect.Decisions{}))(t).Rounds
 		a, b, c := rounds[0].Shopper, rounds[1].Shopper, rounds[2].Shopper
-		if a != c || known != (a != "") || known && a == b {
+		if rounds[1].Decision != "d1" || a != c || known != (a != "") || known && a == b {
 			t.Errorf("with %s the shoppers are %q, %q and %q", with, a, b, c)
 		}
 		fatal.If(t, keys.Close())

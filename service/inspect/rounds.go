@@ -153,7 +153,7 @@ func (o *offered) isCopy(of *offered, k int) bool {
 
 // roundOf returns the round of an offer with the rows of all candidates.
 func roundOf(o *offered, end outcome) offpolicy.Round {
-	r := offpolicy.Round{
+	r := offpolicy.Round{Decision: o.Decision,
 		Context: &vitrine.Context{Features: mat.NewDense(len(o.ItemIDs), o.Width, o.Features), Revenue: o.Revenue},
 		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity,
 		SamplingLaw: offer.LawOf(o.Offered), Shopper: o.shopper,

@@ -323,7 +323,7 @@ func (a *Assessment) judge(ctx context.Context, log *importer.Log, v *importer.S
 			a.Problems = append(a.Problems, r.Name+": "+r.Report.AlarmWords())
 		}
 		for _, w := range r.Report.Support.Words() {
-			if strings.Contains(w, " instead of ") {
+			if strings.Contains(w, " instead of ") || w == r.Report.Support.Tail {
 				a.Problems = append(a.Problems,
 					r.Name+": "+strings.Replace(w, "Their mean", "The mean of the item weights", 1))
 			}
