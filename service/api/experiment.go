@@ -137,17 +137,21 @@ type Left struct {
 
 // VariantReport holds a variant's results.
 type VariantReport struct {
-	Name       string         `json:"name"`
-	Show       string         `json:"show" enum:"policy,baseline,uniform"`
-	Share      float64        `json:"share" doc:"of the units in the experiment"`
-	Made       uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
-	Units      uint64         `json:"shoppers" doc:"units, by their first decision; some are missed once there are a million"`
-	Group      Totals         `json:"totals" doc:"the decisions that count"`
-	Later      float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it"`
-	Mean       Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
-	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both"`
-	Learner    *LearnerReport `json:"learner,omitempty" doc:"of the policy"`
-	Latency    *Latency       `json:"latency,omitempty" doc:"how long the answering process took for the variant's decisions since it started; left out of past experiments"`
+	Name        string         `json:"name"`
+	Show        string         `json:"show" enum:"policy,baseline,uniform"`
+	Share       float64        `json:"share" doc:"of the units in the experiment"`
+	Made        uint64         `json:"decisions_made" doc:"decisions, with those that wait for an outcome"`
+	Units       uint64         `json:"shoppers" doc:"units, by their first decision; some are missed once there are a million"`
+	Group       Totals         `json:"totals" doc:"the decisions that count"`
+	Later       float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it"`
+	Mean        Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
+	Difference  *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both"`
+	Fallback    uint64         `json:"fallback_decisions,omitzero" doc:"decisions that showed the caller's baseline in place of the placement's policy, during an alarm"`
+	WithoutSale uint64         `json:"without_sale" doc:"latest decisions in a row without a sale, while other variants sold"`
+	Silence     uint64         `json:"silence,omitzero" doc:"the longest such row, once it is longer than usual sales allow: the sales were probably not reported"`
+	Worth       *float64       `json:"worth,omitempty" doc:"value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32"`
+	Learner     *LearnerReport `json:"learner,omitempty" doc:"of the policy"`
+	Latency     *Latency       `json:"latency,omitempty" doc:"how long the answering process took for the variant's decisions since it started; left out of past experiments"`
 }
 
 // MetricReport compares the variants by a metric other than revenue. Its differences and the other metrics' all hold

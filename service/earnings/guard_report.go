@@ -95,7 +95,7 @@ func (s *sales) checks() []api.GuardCheck {
 	silent := api.GuardCheck{Name: noSale, Decisions: s.judged}
 	for _, rate := range s.run.rates {
 		if rate > 0 {
-			if n := maxSilence(rate, max(s.runs, 1)); silent.Silence == 0 || n < silent.Silence {
+			if n := MaxSilence(rate, max(s.runs, 1)); silent.Silence == 0 || n < silent.Silence {
 				silent.Silence = n
 			}
 		}

@@ -443,7 +443,7 @@ func (s *sales) noSale(l *lot) *api.Alarm {
 		return nil
 	}
 	for i, rate := range s.run.rates {
-		if n, _ := s.run.of(i); rate > 0 && n >= float64(maxSilence(rate, s.runs)) {
+		if n, _ := s.run.of(i); rate > 0 && n >= float64(MaxSilence(rate, s.runs)) {
 			s.level = s.run.level(rate)
 			detail, chance := s.silence()
 			return &api.Alarm{Check: noSale, Detail: detail, Since: s.run.entry, Chance: chance}
@@ -459,8 +459,8 @@ func (s *sales) silence() (detail string, chance float64) {
 		portable.Exp(n * portable.Log1p(-min(s.level, 0.999)))
 }
 
-// maxSilence returns how many consecutive decisions without a sale raise an alarm.
-func maxSilence(rate float64, runs uint64) uint64 {
+// MaxSilence returns how many consecutive decisions without a sale, the runs-th such row, are no chance at a rate of sales.
+func MaxSilence(rate float64, runs uint64) uint64 {
 	return uint64(math.Ceil(nats(noSaleError/2*spent(runs)) / -portable.Log1p(-noSaleShare*min(rate, 1))))
 }
 

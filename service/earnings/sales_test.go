@@ -297,7 +297,7 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("as many sales as the boundary are evidence %v", got)
 	}
 	// 0.000375/2 is left of the first stretch's error: log 5333.3 = 8.58, and −log(1 − 0.375) = 0.470
-	expect.Equal(t, maxSilence(.5, 1), 19, "half of the decisions sell, and n without a sale are an alarm")
+	expect.Equal(t, MaxSilence(.5, 1), 19, "half of the decisions sell, and n without a sale are an alarm")
 }
 
 // At the boundary, where a sound placement is as bad as it may be, a check fails as rarely as its error promises.

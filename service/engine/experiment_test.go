@@ -333,6 +333,42 @@ func TestGuardInAnExperiment(t *testing.T) {
 	}
 }
 
+// The pages that an alarm's fallback shows to a variant are counted, and the verdict names them. A hold-out compares the
+// placement as it is, with its alarms.
+func TestFallbackInAnExperiment(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildFixed})
+	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"fallback":"baseline","mode"`, 1))
+	s := newBoutique(t, e, 0.05, 0.6, 0.05, 0.2)
+	for s.n < 8000 && mustStats(t, e).Guard.Alarm == nil {
+		s.serve(1, 600)
+	}
+	before := s.groups["own"].Rounds
+	s.serve(1000, 600)
+	shown := s.groups["own"].Rounds - before
+	r := s.report()
+	for _, v := range r.Variants {
+		want := uint64(0)
+		if v.Name == "own" {
+			want = shown
+		}
+		expect.Equal(t, v.Fallback, want, v.Name)
+	}
+	clause := fmt.Sprintf(`; "own" showed your own pages in %d of its %d decisions, during an alarm`, shown,
+		s.groups["own"].Rounds)
+	if shown < 100 || !strings.HasSuffix(r.Verdict.Reason, clause) {
+		t.Errorf("%+v, want %s", r.Verdict, clause)
+	}
+	if held := fatal.Or(e.Experiments("home"))(t).Holdout; strings.Contains(held.Verdict.Reason, "alarm") {
+		t.Errorf("the hold-out: %+v", held.Verdict)
+	}
+	replays(t, e, engine.Options{Store: store, Build: buildFixed})
+	data := snapshot(t, e)
+	e.Close()
+	s.e = opened(t, engine.Options{Store: store, Build: buildFixed, Snapshot: data})
+	expect.Equal(t, s.report().Verdict, r.Verdict, "restored")
+}
+
 // A placement is charged for the learners of its variants, and for the sums of the experiment.
 func TestChargeOfAnExperiment(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed,

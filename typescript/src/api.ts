@@ -1580,6 +1580,8 @@ export interface VariantReport {
   decisions_made: number;
   /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both. */
   difference?: Interval;
+  /** Decisions that showed the caller's baseline in place of the placement's policy, during an alarm. */
+  fallback_decisions?: number;
   /** Revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it. */
   late_revenue: number;
   /** How long the answering process took for the variant's decisions since it started; left out of past experiments. */
@@ -1594,8 +1596,14 @@ export interface VariantReport {
   /** Units, by their first decision; some are missed once there are a million. */
   shoppers: number;
   show: "policy" | "baseline" | "uniform";
+  /** The longest such row, once it is longer than usual sales allow: the sales were probably not reported. */
+  silence?: number;
   /** The decisions that count. */
   totals: Totals;
+  /** Latest decisions in a row without a sale, while other variants sold. */
+  without_sale: number;
+  /** Value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32. */
+  worth?: number;
 }
 
 export interface Verdict {

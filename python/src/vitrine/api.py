@@ -1588,6 +1588,8 @@ class VariantReport(TypedDict):
     """Decisions, with those that wait for an outcome."""
     difference: NotRequired[Interval]
     """Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both."""
+    fallback_decisions: NotRequired[int]
+    """Decisions that showed the caller's baseline in place of the placement's policy, during an alarm."""
     late_revenue: float
     """Revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it."""
     latency: NotRequired[Latency]
@@ -1602,8 +1604,14 @@ class VariantReport(TypedDict):
     shoppers: int
     """Units, by their first decision; some are missed once there are a million."""
     show: Literal["policy", "baseline", "uniform"]
+    silence: NotRequired[int]
+    """The longest such row, once it is longer than usual sales allow: the sales were probably not reported."""
     totals: Totals
     """The decisions that count."""
+    without_sale: int
+    """Latest decisions in a row without a sale, while other variants sold."""
+    worth: NotRequired[float]
+    """Value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32."""
 
 
 class Verdict(TypedDict):

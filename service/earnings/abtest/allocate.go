@@ -9,6 +9,7 @@
 //	metrics.go     what else the variants change
 //	segments.go    the earnings by segment of the shoppers
 //	ratio.go       whether the units are divided as they should be
+//	signs.go       whether the variants' sales are reported as they should be
 //	experiment.go  the state of an experiment: cohorts of decisions → results
 //	report.go      the findings
 //	verdict.go     the stop rule

@@ -21,6 +21,7 @@ func (e *Experiment) Copy() *Experiment {
 	}
 	c.groups, c.later, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.later), slices.Clone(e.asked),
 		slices.Clone(e.units), slices.Clone(e.seen)
+	c.signs = slices.Clone(e.signs)
 	c.Ratio.Counts = slices.Clone(e.Ratio.Counts)
 	c.cohorts = e.cohorts.Copy(func(s **sample) *sample {
 		return (*s).copy()
@@ -109,6 +110,11 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	f.Vector(&e.later)
 	fields.Elements(f, e.asked)
 	fields.Elements(f, e.units)
+	for i := range e.signs {
+		n := &e.signs[i]
+		f.Uvarint(&n.fallback, &n.silent, &n.lost, &n.valued)
+		f.Float(&n.logs)
+	}
 	if f.Reads() {
 		e.Ratio.Begin(k)
 	}

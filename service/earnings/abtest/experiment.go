@@ -24,6 +24,7 @@ type Experiment struct {
 	later    []float64      // revenue from late outcomes and corrections, by class
 	asked    []uint64       // number of decisions, by class
 	units    []uint64       // number of units, by class
+	signs    []signs        // by class
 	seen     []uint64       // one bit per unit hash seen, modulo seenUnits
 	cohorts  earnings.Cohorts[*sample]
 	points   []point
@@ -109,7 +110,7 @@ func Empty(design *api.Experiment) *Experiment {
 		Routes:  &Routes{Design: design},
 		Results: NewResults(n), metrics: newMetrics(design), reported: make([]uint64, numMetrics+len(design.Metrics)),
 		groups: make([]api.Totals, n), later: make([]float64, n), asked: make([]uint64, n),
-		units: make([]uint64, n), seen: make([]uint64, seenUnits/64),
+		units: make([]uint64, n), signs: make([]signs, n), seen: make([]uint64, seenUnits/64),
 	}
 }
 
@@ -162,6 +163,9 @@ func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (co
 	}
 	e.cohorts.Enter(time/length, e.newSample)
 	e.asked[class]++
+	if o.Mode == offer.ByBaseline && e.Show(class) == api.ShowPolicy && !e.IsHoldout {
+		e.signs[class].fallback++
+	}
 	if word, bit := o.Unit%seenUnits/64, uint64(1)<<(o.Unit%64); e.seen[word]&bit == 0 {
 		e.seen[word] |= bit
 		first = true
@@ -182,6 +186,7 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 	s := *left
 	class, x, bound, group := e.ClassOf(o.Variant), o.Earned(), o.Bound(), o.Group()
 	s.groups[class].Add(group)
+	e.signs[class].value(o)
 	at, _ := slices.BinarySearchFunc(e.phases, entry, func(p phase, entry uint64) int {
 		if p.entry < entry {
 			return -1
@@ -242,6 +247,7 @@ func (e *Experiment) take(s *sample, at int64) {
 			to.leads[v].Add(&part.leads[v])
 		}
 	}
+	e.listen(s.groups)
 	for class := range e.groups {
 		e.groups[class].Add(&s.groups[class])
 		e.units[class] += s.units[class]

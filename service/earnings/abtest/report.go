@@ -1,6 +1,7 @@
 package abtest
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -86,6 +87,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], Units: e.units[class],
 			Group: e.groups[class], Later: e.later[class], Share: e.shares[class]}
 		v.Mean = e.mean(class)
+		e.signs[class].report(&v, e.limit(class))
 		r.Ratio.Units += e.units[class]
 		if difference, ok := e.difference(class, control); ok {
 			v.Difference = &difference
@@ -117,6 +119,12 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
 	if r.Verdict = weighed(r, verdict(r, own, currency)); r.Verdict.Result == api.Continue {
 		r.Left = e.left(control, r.From())
+	}
+	for _, v := range r.Variants {
+		if v.Fallback > 0 {
+			r.Verdict.Reason += fmt.Sprintf("; %q showed your own pages in %d of its %d decisions, during an alarm",
+				v.Name, v.Fallback, v.Made)
+		}
 	}
 	return r
 }

@@ -12,7 +12,7 @@ import (
 
 // verdict applies the stop rule, in this order:
 //
-//	stop         the shoppers are not divided as the shares say
+//	stop         the shoppers are not divided as the shares say, or one variant's sales are reported unlike another's
 //	stop         no variant can gain what is worth a change
 //	ship         a variant surely gains as much, and surely earns more than every other variant
 //	tie          several variants surely gain as much, and surely earn more than all others, but cannot be told apart
@@ -29,10 +29,15 @@ func verdict(r *api.ExperimentReport, own int, currency string) api.Verdict {
 		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the shoppers are not divided as the shares say "+
 			"(p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
 	}
+	if reason := misreported(r); reason != "" {
+		return api.Verdict{Result: api.Stop, Reason: reason + ": do not trust the differences, and find the cause first"}
+	}
 	var list []*api.VariantReport // without the control, largest estimate first
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		switch {
+		case v.Group.Purchases == 0 && v.WithoutSale > 0:
+			return api.Verdict{Result: api.Continue, Reason: fmt.Sprintf("no sale of %q has been reported yet", v.Name)}
 		case v.Name == r.Control:
 		case v.Difference == nil:
 			return api.Verdict{Result: api.Continue,

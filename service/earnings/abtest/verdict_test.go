@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/expect"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
@@ -25,6 +27,8 @@ type trial struct {
 	metric   *api.Metric
 	measured func(earned float64) float64 // the metric, reported of nine in ten decisions
 	prices   []float64                    // by variant; nil for 1
+	lost     [2]int                       // from which decision until which the last variant's sales do not arrive
+	times    float64                      // reported value of the last variant's sales, in declared revenues; 0 without
 	segments func(unit int) (value string,
 		own float64) // of a shopper, who buys own times as often; nil without segments
 }
@@ -35,7 +39,7 @@ const (
 )
 
 // play serves new shoppers, and looks at the verdict every 100 decisions.
-func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport)) {
+func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport)) *abtest.Experiment {
 	design := &api.Experiment{Name: "x", Control: "a", MinGain: c.worth}
 	if c.after > 0 {
 		design.Starts = time.Unix(0, int64(c.after))
@@ -74,8 +78,11 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 		if c.segments != nil {
 			segment, own = c.segments(n)
 		}
-		if rng.Float64() < c.rates[class]*own {
-			closed.Choice = 1
+		last := class == len(c.rates)-1
+		if rng.Float64() < c.rates[class]*own && !(last && n >= c.lost[0] && n < c.lost[1]) {
+			if closed.Choice = 1; last && c.times > 0 {
+				closed.Basket = eventlog.Basket{{Place: 1, Quantity: 2, Value: c.times * 2 * o.Revenue[0]}}
+			}
 		}
 		if c.metric != nil && n%10 > 0 {
 			closed.Measured = []eventlog.Measurement{{Name: c.metric.Name, Value: c.measured(closed.Earned())}}
@@ -87,6 +94,7 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 			look(e.Report("", window, cohort))
 		}
 	}
+	return e
 }
 
 // ruled plays a trial repeatedly, and counts how often each verdict was ever given, by rule and variant.
@@ -138,6 +146,78 @@ func TestVerdictErrs(t *testing.T) {
 				t.Errorf("%q in %d of %d experiments: %v", c.right, count[c.right], runs, count)
 			}
 		})
+	}
+}
+
+// An experiment names no winner once the sales of one variant stop arriving, not even after they are back; and does not
+// take a variant that rarely sells for a silent one.
+func TestSilence(t *testing.T) {
+	for name, c := range map[string]struct {
+		trial
+		silent bool
+	}{
+		"sells":              {trial{rates: []float64{0.1, 0.14}}, false},
+		"sells a tenth":      {trial{rates: []float64{0.3, 0.03}}, false},
+		"never sold":         {trial{rates: []float64{0.1, 0.1}, lost: [2]int{0, 6000}}, true},
+		"sold until 1,600":   {trial{rates: []float64{0.1, 0.14}, lost: [2]int{1600, 6000}}, true},
+		"silent for a while": {trial{rates: []float64{0.1, 0.14}, lost: [2]int{1600, 3000}}, true},
+		"all are silent":     {trial{rates: []float64{0, 0}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(10) {
+				var last *api.ExperimentReport
+				e := c.play(seed, 6000, func(r *api.ExperimentReport) {
+					last = r
+					named := strings.Contains(r.Verdict.Reason, "in a row")
+					if named && !c.silent || !named && c.silent && r.Verdict.Result != api.Continue {
+						t.Fatalf("after %d decisions: %+v", r.Decisions, r.Verdict)
+					}
+				})
+				restores(t, e, last)
+				if got := strings.Contains(last.Verdict.Reason, `no sale of "b" in `); got != c.silent ||
+					got && last.Verdict.Result != api.Stop {
+					t.Fatalf("%+v of %+v", last.Verdict, last.Variants)
+				}
+				if b := last.Variants[1]; b.Worth != nil || c.lost == [2]int{1600, 6000} && (b.WithoutSale != b.Silence ||
+					math.Abs(float64(b.Silence)-2200) > 200) {
+					t.Fatalf("%+v", b)
+				}
+			}
+		})
+	}
+}
+
+// restores checks that a snapshot of an experiment keeps its report.
+func restores(t *testing.T, e *abtest.Experiment, want *api.ExperimentReport) {
+	t.Helper()
+	out := fields.Writer(nil)
+	e.Fields(&out)
+	in, again := fields.Reader(out.Rest()), abtest.Empty(e.Design)
+	again.Fields(&in)
+	expect.Equal(t, again.Report("", window, cohort), want, "restored")
+}
+
+// An experiment names no winner among variants whose sales are reported in different units.
+func TestUnits(t *testing.T) {
+	for times, want := range map[float64]string{0: "", 0.01: "0.01", 1.5: "", 2.5: "", 4: "4", 100: "100"} {
+		c := trial{rates: []float64{0.3, 0.3}, times: times, prices: []float64{2, 3}}
+		var last *api.ExperimentReport
+		e := c.play(1, 4000, func(r *api.ExperimentReport) { last = r })
+		restores(t, e, last)
+		clause := fmt.Sprintf(`a sale of "b" is worth %s times its declared revenue, one of "a" 1 times`, want)
+		if times < 1 {
+			clause = fmt.Sprintf(`a sale of "a" is worth 1 times its declared revenue, one of "b" %s times`, want)
+		}
+		if want == "" {
+			clause = "is worth"
+		}
+		if got := strings.Contains(last.Verdict.Reason, clause); got != (want != "") ||
+			got && last.Verdict.Result != api.Stop {
+			t.Errorf("%v: %+v", times, last.Verdict)
+		}
+		if b := last.Variants[1].Worth; b == nil || times > 0 && math.Abs(*b-times) > 1e-9 {
+			t.Errorf("%v: %v", times, b)
+		}
 	}
 }
 
