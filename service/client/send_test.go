@@ -170,8 +170,11 @@ func TestDeleteOfNoPlacement(t *testing.T) {
 		first   func() (*http.Response, error)
 		deleted bool
 	}{
-		"refused":         {status(503), false},
-		"too many":        {status(429), false},
+		"refused":  {status(503), false},
+		"too many": {status(429), false},
+		"starting": {func() (*http.Response, error) {
+			return reply(503, "application/problem+json", `{"type":"urn:vitrine:problem:starting"}`), nil
+		}, false},
 		"not connected":   {failing(&net.OpError{Op: "dial", Err: io.EOF}), false},
 		"an answer lost":  {failing(io.EOF), true},
 		"a proxy's error": {func() (*http.Response, error) { return reply(502, "text/html", "<p>"), nil }, true},
