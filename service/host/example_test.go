@@ -10,7 +10,8 @@ import (
 	"vitrine/service/host"
 )
 
-// A service with its log in a directory, which ends after its caller put a placement.
+// A program runs the service itself, with its log in a directory. Run returns after stop, once it answered the requests in
+// progress and wrote a snapshot.
 func ExampleRun() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -26,10 +27,23 @@ func ExampleRun() {
 		defer c.CloseIdleConnections()
 		created, err := c.Put(ctx, "home",
 			&api.Placement{MaxSize: 3, Features: []api.Feature{{Name: "price", Kind: "number"}}})
-		fmt.Println("created:", created, err)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("created:", created)
+		answer, err := c.Decide(ctx, "home", &api.Request{Items: []api.Item{
+			{ID: "sku1", Features: api.Values{api.Number("price", 1.2)}},
+			{ID: "sku2", Features: api.Values{api.Number("price", 0.7)}},
+		}})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("reported:", c.Outcome(ctx, "home", answer.Decision, "") == nil)
 	}
 	if err := host.Run(ctx, config, host.Options{Serving: serving}); err != nil {
 		panic(err)
 	}
-	// Output: created: true <nil>
+	// Output:
+	// created: true
+	// reported: true
 }

@@ -45,7 +45,7 @@ type Options struct {
 	// Opened, if set, is called each time the log was opened, before requests are answered. An error ends the service.
 	Opened func(*engine.Engine) error
 	// Serving, if set, runs in a goroutine while requests are answered at an address. It must return
-	// when ctx ends.
+	// when ctx ends: when Run stops, or when the log fails, after which Run calls Serving again.
 	Serving func(ctx context.Context, address string)
 	// Demo holds the routes of a demonstration, below /demo/.
 	Demo []api.Route
