@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
-	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/internal/stream"
@@ -28,8 +27,8 @@ type BMAOptions struct {
 	Width      float64 `toml:"width" range:"[0, inf)" doc:"the least width of draws of amplitudes of units, at least 0.6 in effect"`
 	Anneal     float64 `toml:"anneal" range:"[0, inf)" doc:"a: in round t the width of these draws is √(a/(d t)), at most 1"`
 	Growth     float64 `toml:"growth" range:"(1, inf)" doc:"the factor between the rounds of full fits"`
-	Candidates int     `toml:"candidates" range:"[0, 1e6]" doc:"random units that a search looks at, and 0.7 as many along the line"`
-	Sample     int     `toml:"sample" range:"[1, inf)" doc:"the most rounds on which a search compares its candidates"`
+	Candidates int     `toml:"candidates" range:"[0, 10000]" doc:"random units that a search looks at, and 0.7 as many along the line"`
+	Sample     int     `toml:"sample" range:"[1, 10000]" doc:"the most rounds on which a search compares its candidates"`
 	// The order of a round's offer says which place each item had.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
@@ -165,7 +164,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	if err := option.Check(o); err != nil {
+	if err := p.checkOptions(o); err != nil {
 		return nil, err
 	}
 	if err := CheckExperts(p.NumFeatures, experts); err != nil {
@@ -235,11 +234,16 @@ func (l *BMA) know(known *linearPrior) error {
 	return nil
 }
 
-// CheckExperts returns an error if there are no experts, or names the first that is a duplicate or does not fit items
+const maxExperts = 100
+
+// CheckExperts returns an error if there are no experts, or more than 100, or names the first that is a duplicate or does not fit items
 // of d features.
 func CheckExperts(d int, experts []Expert) error {
 	if len(experts) == 0 {
 		return fmt.Errorf("there are no experts: name at least one utility family")
+	}
+	if len(experts) > maxExperts {
+		return fmt.Errorf("there are %d experts: name at most %d", len(experts), maxExperts)
 	}
 	known := map[string]int{}
 	for i, x := range experts {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"vitrine"
-	"vitrine/internal/option"
 	"vitrine/utility"
 )
 
@@ -54,7 +53,7 @@ type EpsGreedy struct {
 // NewEpsGreedy returns a learner at its first round, with initial weights from
 // rng.
 func NewEpsGreedy(p Problem, m utility.Model, o EpsGreedyOptions, rng *rand.Rand) (*EpsGreedy, error) {
-	if err := option.Check(o); err != nil {
+	if err := p.checkOptions(o); err != nil {
 		return nil, err
 	}
 	oracle, err := newRegressor("NewEpsGreedy", p, m, newPlaces(p, o.PositionEffects), o.RegressionOptions, rng)

@@ -11,7 +11,6 @@ import (
 	"vitrine"
 	"vitrine/internal/fields"
 	"vitrine/internal/gram"
-	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/internal/stream"
@@ -28,7 +27,7 @@ type FeelGoodOptions struct {
 	Ridge    float64 `toml:"ridge" range:"[1e-6, inf)" doc:"ρ, the precision of the prior w ~ N(0, I/ρ)"`
 	Eta      float64 `toml:"eta" range:"(0, inf)" doc:"η, the weight of the loss: of the log loss 1 is the likelihood"`
 	FeelGood float64 `toml:"feel_good" range:"[0, inf)" doc:"λ, the weight of the largest expected revenue; 0 is Thompson sampling"`
-	Moves    int     `toml:"moves" range:"[1, inf)" doc:"the moves of the chain each round"`
+	Moves    int     `toml:"moves" range:"[1, 1000]" doc:"the moves of the chain each round"`
 	// The order of a round's offer says which place each item had.
 	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned: u_i + γ_p, γ_1 = 0"`
 }
@@ -88,7 +87,7 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	if err := option.Check(o); err != nil {
+	if err := p.checkOptions(o); err != nil {
 		return nil, err
 	}
 	if err := p.checkModel("NewFeelGood", m); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
-	"vitrine/internal/option"
 	"vitrine/internal/scratch"
 	"vitrine/utility"
 )
@@ -18,7 +17,7 @@ import (
 type LogBarrierOptions struct {
 	Constants string  `toml:"constants" range:"theory|tuned" doc:"γ_t of the theory, from err_constant and err_rate, or γ√t"`
 	Gamma     float64 `toml:"gamma" range:"(0, inf)" doc:"γ of constants = tuned, in 1/revenue: in round t the barrier weighs 1/(γ√t)"`
-	Limit     int     `toml:"limit" range:"[1, inf)" doc:"the most assortments that a decision may enumerate"`
+	Limit     int     `toml:"limit" range:"[1, 1000000]" doc:"the most assortments that a decision may enumerate"`
 	ErrorOptions
 	RegressionOptions
 	// The order of a round's offer says which place each item had.
@@ -32,13 +31,20 @@ func DefaultLogBarrierOptions() LogBarrierOptions {
 		RegressionOptions: DefaultRegressionOptions()}
 }
 
+// maxBarrierItems bounds N: a step of the program takes N³.
+const maxBarrierItems = 1000
+
 func (o LogBarrierOptions) check(p Problem) error {
-	if err := option.Check(o); err != nil {
+	if err := p.checkOptions(o); err != nil {
 		return err
 	}
 	if err := assortment.AtMost(p.MaxShown).CheckCount(p.Items, o.Limit); err != nil {
 		return fmt.Errorf("%w: the log-barrier strategy weighs every one of them in every round: show fewer "+
 			"items, raise the limit, or choose another policy", err)
+	}
+	if p.Items > maxBarrierItems {
+		return fmt.Errorf("items = %d: the log-barrier strategy decides among at most %d: announce fewer, or choose "+
+			"another policy", p.Items, maxBarrierItems)
 	}
 	return nil
 }
@@ -114,8 +120,8 @@ type logBarrier struct {
 	p     Problem
 }
 
-// Offer implements vitrine.Policy. The propensity is q_S. If a request brings so many items that the assortments exceed
-// the limit, or if the family contains only the empty set, Offer shows the best assortment under f_ŵ.
+// Offer implements vitrine.Policy. The propensity is q_S. If a request brings more than 1000 items, or so many that the
+// assortments exceed the limit, or if the family contains only the empty set, Offer shows the best assortment under f_ŵ.
 func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	w := barriers.Get().(*barrierScratch)
 	defer barriers.Put(w)
@@ -156,6 +162,9 @@ func (o *logBarrier) Propensity(x *vitrine.Context, s vitrine.Assortment) float6
 // distribution returns q, or nil if the family is not enumerated or contains only the empty set.
 func (o *logBarrier) distribution(w *barrierScratch, x *vitrine.Context) []float64 {
 	n := x.NumItems()
+	if n > maxBarrierItems {
+		return nil
+	}
 	if _, err := assortment.Enumerate(&w.sets, o.p.Family(x), o.p.MaxShown, n, o.limit); err != nil ||
 		w.sets.Len() == 0 {
 		return nil

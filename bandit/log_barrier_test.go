@@ -184,6 +184,18 @@ func TestLogBarrierRefusesWhatItCannotEnumerate(t *testing.T) {
 	}
 }
 
+// A step of the program takes the cube of the number of items, so more than a thousand are refused, too.
+func TestLogBarrierRefusesManyItems(t *testing.T) {
+	p := paperProblem()
+	p.Items, p.MaxShown, p.Constraint = 1001, 1, assortment.AtMost(1)
+	expect.Prefix(NewLogBarrier(p, paperModel(), DefaultLogBarrierOptions(), newRand()))(t, "items = 1001: ")
+	l := newLogBarrier(t, func(p *Problem, _ *LogBarrierOptions) { p.MaxShown, p.Constraint = 1, assortment.AtMost(1) })
+	x := &vitrine.Context{Features: mat.NewDense(3000, paperFeatures, nil)}
+	if offer := l.Policy().Offer(x, newRand()); offer.Propensity != 1 {
+		t.Errorf("offer %v is drawn", offer)
+	}
+}
+
 // policyUtilities are f_ŵ of all items.
 func (l *LogBarrier) policyUtilities(x *vitrine.Context) []float64 {
 	u := make([]float64, x.NumItems())

@@ -7,7 +7,6 @@ import (
 	"vitrine"
 	"vitrine/assortment/search"
 	"vitrine/internal/gram"
-	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -52,7 +51,7 @@ func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := option.Check(o); err != nil {
+	if err := p.checkOptions(o); err != nil {
 		return nil, err
 	}
 	if o.Eta == 0 {

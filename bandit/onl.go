@@ -14,7 +14,6 @@ import (
 	"vitrine/assortment/search"
 	"vitrine/internal/fields"
 	"vitrine/internal/gram"
-	"vitrine/internal/option"
 	"vitrine/internal/scratch"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -29,7 +28,7 @@ type FitOptions struct {
 	Pilot        string    `toml:"pilot" range:"adam|map|given" doc:"by Adam, by the ridge-penalised maximum, or given as pilot_weights"`
 	PilotWeights []float64 `toml:"pilot_weights" doc:"ŵ_0 of pilot = given, with which Phase II begins in the first round"`
 	PilotRate    float64   `toml:"pilot_rate" range:"(0, inf)" doc:"the step size of pilot = adam"`
-	PilotSteps   int       `toml:"pilot_steps" range:"[0, inf)" doc:"the number of steps of pilot = adam"`
+	PilotSteps   int       `toml:"pilot_steps" range:"[0, 100000]" doc:"the number of steps of pilot = adam"`
 	PilotRidge   float64   `toml:"pilot_ridge" range:"(0, inf)" doc:"ρ of the penalty (ρ/2)‖w‖² of pilot = map"`
 	// "mle" is the paper's; "online" costs the same in every round; greedy with "none" explores, then commits.
 	Update    string  `toml:"update" range:"mle|online|none" doc:"how ŵ moves each round: to the minimum of the loss, by one step, or never"`
@@ -98,7 +97,7 @@ func (o ONLOptions) Check(p Problem, params int) error {
 
 // resolve checks the options and sets those that the schedule determines.
 func (o ONLOptions) resolve(p Problem, params int) (ONLOptions, error) {
-	if err := option.Check(o); err != nil {
+	if err := p.checkOptions(o); err != nil {
 		return o, err
 	}
 	if o.Schedule == "theory" {

@@ -2,6 +2,7 @@ package bandit
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/utility"
@@ -27,6 +29,20 @@ import (
 // A policy shows the best order ([assortment.MaximizeOrdered]) for the utilities in the first place and the estimated
 // effects.
 type places int
+
+// maxPlaces bounds the places that are told apart. Each is a parameter.
+const maxPlaces = 1000
+
+// checkOptions reports the first option outside its range, or too many places to tell apart.
+func (p Problem) checkOptions(options any) error {
+	for _, o := range option.List(options) {
+		if o.Key == "position_effects" && o.Default == true && p.MaxShown > maxPlaces {
+			return fmt.Errorf("position_effects = true: a learner tells at most %d places apart, and size = %d",
+				maxPlaces, p.MaxShown)
+		}
+	}
+	return option.Check(options)
+}
 
 // newPlaces returns the places of a problem, and 0 unless they are to be told apart.
 func newPlaces(p Problem, effects bool) places {

@@ -17,7 +17,7 @@ import (
 type RegressionOptions struct {
 	Oracle string  `toml:"oracle" range:"offline|online" doc:"training at the end of epochs of 1, 2, 4, … rounds, or one step a round"`
 	Rate   float64 `toml:"rate" range:"(0, inf)" doc:"the step size of Adam, the offline oracle"`
-	Steps  int     `toml:"steps" range:"[0, inf)" doc:"the number of steps of Adam at each training"`
+	Steps  int     `toml:"steps" range:"[0, 100000]" doc:"the number of steps of Adam at each training"`
 	// The paper does not say where a training starts.
 	Restart bool    `toml:"restart" doc:"whether an offline training starts from new random weights, not the last ones"`
 	Lambda  float64 `toml:"lambda" range:"[1e-9, inf)" doc:"λ of the online oracle, the precision of the penalty"`

@@ -10,7 +10,6 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
-	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/utility"
@@ -20,7 +19,7 @@ import (
 type TSOptions struct {
 	LinearOptions
 	Update  string `toml:"update,omitempty" range:"mle|online" zero:"mle" doc:"θ̂ from all rounds, or by a step a round and fits now and then"`
-	Samples int    `toml:"samples" range:"[1, inf)" zero:"the paper's M(K)" doc:"M, the parameters drawn for each offer"`
+	Samples int    `toml:"samples" range:"[1, 1000]" zero:"the paper's M(K)" doc:"M, the parameters drawn for each offer"`
 }
 
 // DefaultTSOptions returns λ = 1, the radius of the paper and its M(K).
@@ -51,7 +50,7 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := option.Check(o); err != nil {
+	if err := p.checkOptions(o); err != nil {
 		return nil, err
 	}
 	if o.Samples == 0 {

@@ -9,7 +9,6 @@ import (
 	"vitrine"
 	"vitrine/assortment/search"
 	"vitrine/internal/kernel"
-	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/utility"
 )
@@ -50,7 +49,7 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := option.Check(o); err != nil {
+	if err := p.checkOptions(o); err != nil {
 		return nil, err
 	}
 	if o.Constants != likelihood && (o.Delta != 0 || o.Bound != 0) {

@@ -392,7 +392,7 @@ func TestExperts(t *testing.T) {
 		linear + "memory_rounds = 0.5\n":                                 `x.toml:6: policy "bma-mnl": expert 1, linear of memory 0.5: memory_rounds = 0.5: must be finite and at least 1`,
 		linear + "units = 3\n":                                           `x.toml:10: policy "bma-mnl": experts[0]: unknown key "units"`,
 		linear + linear:                                                  `x.toml:6: policy "bma-mnl": experts 1 and 2 are both linear: an expert counts once`,
-		"[[policy.experts]]\nkind = \"wide\"\nunits = 0\n":               `x.toml:10: policy "bma-mnl": experts[0]: units = 0: must be at least 1`,
+		"[[policy.experts]]\nkind = \"wide\"\nunits = 0\n":               `x.toml:10: policy "bma-mnl": experts[0]: units = 0: must be from 1 to 10000`,
 		"[[policy.experts]]\nkind = \"quadratic\"\n[policy.experts.x]\n": `x.toml:8: policy "bma-mnl": experts[0]: unknown key "x"`,
 		"experts = 3\n":                                                  `x.toml:8: policy "bma-mnl": experts: must be an array of tables, [[experts]]`,
 		"width = -1.0\n":                                                 `x.toml:8: policy "bma-mnl": width = -1: must be finite and at least 0`,

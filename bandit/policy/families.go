@@ -65,7 +65,7 @@ func MLP(o MLPOptions, d settings.Dims) (utility.Model, error) {
 }
 
 type unitsOptions struct {
-	Units int `toml:"units" range:"[1, inf)" doc:"how many units; at most 10000 parameters in all"`
+	Units int `toml:"units" range:"[1, 10000]" doc:"how many units; at most 10000 parameters in all"`
 }
 
 // units is for families of a linear part and units.

@@ -3,6 +3,8 @@ package policy_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +18,7 @@ import (
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
+	"vitrine/internal/option"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -204,4 +207,57 @@ func TestFixedFamiliesAreBounded(t *testing.T) {
 func jsonOf(t *testing.T, v any) []byte {
 	t.Helper()
 	return fatal.Or(json.Marshal(v))(t)
+}
+
+// No whole number in a policy or a family is unbounded: each multiplies the work or the memory of an offer or a round. A
+// horizon bounds warmup.
+func TestWholeNumbersAreBounded(t *testing.T) {
+	all := map[string][]option.Option{}
+	for _, p := range policy.All {
+		all[p.Name] = p.Options
+	}
+	for _, f := range policy.Families {
+		all[f.Name] = f.Options
+	}
+	for name, options := range all {
+		for _, o := range options {
+			if strings.Contains(o.Type, "integer") && o.Key != "warmup" && (o.Legal == nil || math.IsInf(o.Legal.High, 1)) {
+				t.Errorf("%s: %s is %s, %s", name, o.Key, o.Type, o.Range())
+			}
+		}
+	}
+	expect.Part(read(`{"name": "ts-mnl", "samples": 2000000000}`))(t, "samples = 2000000000: must be from 1 to 1000")
+	experts := strings.Repeat(`, {"kind": "linear", "memory_rounds": %d}`, 101)[2:]
+	numbers := make([]any, 101)
+	for k := range numbers {
+		numbers[k] = k + 1
+	}
+	expect.Part(read(fmt.Sprintf(`{"name": "bma-mnl", "experts": [`+experts+`]}`, numbers...)))(t,
+		"there are 101 experts: name at most 100")
+}
+
+func read(text string) error {
+	_, _, err := policy.Read([]byte(text), large.problem(), true)
+	return err
+}
+
+// Learners tell at most 1000 places apart.
+func TestPlacesAreBounded(t *testing.T) {
+	p := large.problem()
+	p.MaxShown, p.Constraint = 1001, assortment.AtMost(1001)
+	for _, l := range policy.All {
+		if !slices.ContainsFunc(l.Options, func(o option.Option) bool { return o.Key == "position_effects" }) {
+			continue
+		}
+		text := fmt.Sprintf(`{"name": %q, "position_effects": true, "utility": {"kind": "linear"}}`, l.Name)
+		if l.Name == "auto" || l.Name == "bma-mnl" {
+			text = fmt.Sprintf(`{"name": %q, "position_effects": true}`, l.Name)
+		}
+		_, _, err := policy.Read([]byte(text), p, true)
+		if l.Name == "log-barrier-mnl" {
+			expect.Refused(err)(t, "all assortments") // are too many
+			continue
+		}
+		expect.Part(err)(t, "position_effects = true: a learner tells at most 1000 places apart", l.Name)
+	}
 }
