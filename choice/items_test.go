@@ -141,6 +141,8 @@ generic = ["cost"]
 		{"no conditions", spec, "mode,cost\ncar,1\nbus,2\n", "[true true] [car bus]"},
 		{"no labels", replaceLine(spec, `outside_alternative = "home"`, `outside_alternative = "1"`),
 			"cost,seats\n1,1\n2,0\n3,1\n", "[true false true] [1]"},
+		{"none available", spec, "mode,cost,seats\ncar,1,0\nbus,2,0\n",
+			"the model's filter, exclude or available leaves out every row"},
 		{"outside", spec, "mode,cost\ncar,1\nhome,0\n",
 			"line 3: home is the outside option, which every page has: leave the row out"},
 		{"outside of a wide table", `

@@ -702,6 +702,9 @@ func (r *reader) finish() (*Data, error) {
 	if err := r.end(); err != nil {
 		return nil, err
 	}
+	if len(r.builder.data.Kept) > 0 && r.builder.data.Choices == 0 {
+		return nil, errors.New("the model's filter, exclude or available leaves out every row")
+	}
 	if r.layout.Filter != "" && r.builder.data.Choices == 0 && r.first+r.frame.n > 0 {
 		return nil, fmt.Errorf("no row meets the filter %q", r.layout.Filter)
 	}
