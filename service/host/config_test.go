@@ -29,7 +29,7 @@ func TestRunChecksTheConfiguration(t *testing.T) {
 	expect.Part(Run(t.Context(), &Config{Listen: "127.0.0.1:0", Data: t.TempDir()}, Options{}))(t, "must be positive")
 	expect.Part(Run(t.Context(), nil, Options{}))(t, "begin with host.Default()")
 	drain := Default()
-	drain.Timeouts.Drain.Duration = -1
+	drain.Data, drain.Listen, drain.Timeouts.Drain.Duration = t.TempDir(), "127.0.0.1:0", -1
 	expect.Message(Run(t.Context(), drain, Options{}))(t, "timeouts.drain = -1ns: must not be negative")
 }
 
