@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
 
+	"vitrine/choice"
 	"vitrine/service/api"
 )
 
@@ -91,13 +92,20 @@ func (c optimizeCmd) optimize(ctx context.Context, t terminal) error {
 	} else if term.IsTerminal(int(os.Stdin.Fd())) {
 		fmt.Fprintln(t.err, "vitrine: reading the request from the terminal; end it with Ctrl-D")
 	}
-	r, err := c.read(input)
+	var m *choice.Result
+	if c.Model != "" {
+		var err error
+		if m, err = choice.ReadModel(c.Model); err != nil {
+			return err
+		}
+	}
+	r, err := c.read(input, m)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	customers := &demand{}
-	if c.Model != "" {
-		if customers, err = c.demand(ctx, t, r); err != nil {
+	if m != nil {
+		if customers, err = c.demand(ctx, t, r, m); err != nil {
 			return err
 		}
 	}
@@ -108,9 +116,9 @@ func (c optimizeCmd) optimize(ctx context.Context, t terminal) error {
 	return nil
 }
 
-func (c optimizeCmd) read(f *os.File) (*request, error) {
-	if c.Table || c.Model != "" || isTable(c.File) {
-		return readTable(f, c.Model != "")
+func (c optimizeCmd) read(f *os.File, m *choice.Result) (*request, error) {
+	if c.Table || m != nil || isTable(c.File) {
+		return readTable(f, m)
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {

@@ -28,11 +28,7 @@ type optimum struct {
 }
 
 // demand sets the utilities of a request's items to the model's.
-func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*demand, error) {
-	m, err := choice.ReadModel(c.Model)
-	if err != nil {
-		return nil, err
-	}
+func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request, m *choice.Result) (*demand, error) {
 	outside := 0.0
 	switch {
 	case c.Outside != nil:

@@ -16,6 +16,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/choice"
 	"vitrine/internal/hint"
 	"vitrine/internal/table"
 	"vitrine/service/api"
@@ -75,8 +76,12 @@ var itemColumns = []string{"id", "utility", "revenue", "groups", "space"}
 
 // readTable reads a table of items. With a model the utilities are its own: other columns are its variables, and ids
 // may be missing.
-func readTable(f *os.File, model bool) (*request, error) {
-	t, err := table.Open(f, table.Options{Texts: true})
+func readTable(f *os.File, m *choice.Result) (*request, error) {
+	options, model := table.Options{Texts: true}, m != nil
+	if model {
+		options.Delimiter = m.Spec.Data.Delimiter
+	}
+	t, err := table.Open(f, options)
 	if err != nil {
 		return nil, refused("%w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"vitrine/assortment/assortmenttest"
+	"vitrine/choice"
 	"vitrine/internal/expect"
 	"vitrine/internal/fatal"
 	"vitrine/internal/hint"
@@ -85,7 +86,7 @@ func readItems(t testing.TB, text []byte) (*request, error) {
 	fatal.If(t, os.WriteFile(path, text, 0o600))
 	f := fatal.Or(os.Open(path))(t)
 	defer f.Close()
-	return readTable(f, false)
+	return readTable(f, nil)
 }
 
 // A table in another encoding is refused when it is read, before an answer must be written in it.
@@ -202,4 +203,14 @@ func BenchmarkDecode(b *testing.B) {
 	for b.Loop() {
 		fatal.Or(decodeJSON(text.Bytes()))(b)
 	}
+}
+
+// The items of a model are separated as the table of its choices was.
+func TestItemsAreDelimitedAsChoices(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "items.csv")
+	fatal.If(t, os.WriteFile(path, []byte("id;price;revenue\na;1;3\n"), 0o600))
+	f := fatal.Or(os.Open(path))(t)
+	defer f.Close()
+	r := fatal.Or(readTable(f, &choice.Result{Spec: &choice.Spec{Data: choice.Layout{Delimiter: ";"}}}))(t)
+	expect.Equal(t, *r.Items[0].Revenue, 3, "revenue")
 }
