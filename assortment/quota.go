@@ -507,6 +507,13 @@ func (q *Quota) Limit(maximum int) (vitrine.Constraint, error) {
 	return limited, nil
 }
 
+// Full returns the size of all sets if the family is that of all sets of one size.
+func (q *Quota) Full() (size int, ok bool) {
+	r := &q.rules
+	size = min(r.Max, r.Items)
+	return size, r.Min == size && len(r.Groups)+len(r.Limits)+len(r.Include)+len(r.Exclude) == 0 && r.Weights == nil
+}
+
 // Stable implements [Stabler].
 func (q *Quota) Stable() bool { return q.plain && q.most == nil }
 

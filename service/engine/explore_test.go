@@ -66,8 +66,9 @@ func TestLogHasTheLaw(t *testing.T) {
 		change  func(*api.Request)
 		sets    int // that are shown
 	}{
-		"sets":  {"sets", func(*api.Request) {}, 5 + 10},
-		"slots": {"swaps", func(*api.Request) {}, 1 + 2*3},
+		"sets":       {"sets", func(*api.Request) {}, 5 + 10},
+		"full pages": {"sets", func(r *api.Request) { r.MinSize = 2 }, 10},
+		"slots":      {"swaps", func(*api.Request) {}, 1 + 2*3},
 		"slots under rules": {"swaps", func(r *api.Request) {
 			r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: new(1)}}
 		}, 1 + 2 + 3},

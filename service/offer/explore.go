@@ -47,7 +47,7 @@ func probability(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context,
 //	π(S) = ε/|𝒮 \ {∅}| + (1 − ε) π_policy(S)
 //
 // It is 0 for all sets if |𝒮| is too large for a float64, or if the policy is random and cannot evaluate π_policy. The
-// law, given the policy's own set, is known for families of all sets of at most K items.
+// law, given the policy's own set, is known for families of all sets of at most K items, or of exactly K.
 //
 // Families that cannot be sampled uniformly, such as those under a capacity or of groups that cross, are explored by
 // [ExploreSlots].
@@ -57,8 +57,13 @@ func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share
 		return ExploreSlots(own, x, share, rng)
 	}
 	n := x.NumItems()
-	if size, ok := family.(assortment.AtMost); ok {
-		e.Law = &SamplingLaw{Kind: DrawSets, Epsilon: share, Size: min(int(size), n), Page: positions(own.Assortment)}
+	switch f := family.(type) {
+	case assortment.AtMost:
+		e.Law = &SamplingLaw{Kind: DrawSets, Epsilon: share, Size: min(int(f), n), Page: positions(own.Assortment)}
+	case *assortment.Quota:
+		if size, ok := f.Full(); ok {
+			e.Law = &SamplingLaw{Kind: DrawPages, Epsilon: share, Size: size, Page: positions(own.Assortment)}
+		}
 	}
 	e.ByChance = rng.Float64() < share
 	drawn := family.Sample(nil, n, rng)

@@ -115,6 +115,15 @@ func (c *Config) Inherit(o *Config) *Config {
 	return &heir
 }
 
+// hidesLaw reports whether the placement draws sets under rules, so that the log does not tell how.
+func (c *Config) hidesLaw() bool {
+	if c.Mode != api.Explore || c.Explore == api.BySwaps || c.Capacity != nil {
+		return false
+	}
+	h := c.ShopperHistory
+	return len(c.Limits)+len(c.Include)+len(c.Exclude) > 0 || c.MinSize > 0 && c.MinSize < c.MaxSize || h != nil && h.HideBought
+}
+
 // Answer returns the placement for answers, with warnings.
 func (c *Config) Answer() api.Placement {
 	p := c.Placement
@@ -134,6 +143,10 @@ func (c *Config) Answer() api.Placement {
 				"so that the policy took them for the same: give values, or raise own_columns and columns", k.Feature,
 				k.Collisions))
 		}
+	}
+	if c.hidesLaw() {
+		p.Notes = append(p.Notes, "explore: under the placement's rules, the log does not tell how random sets were drawn, "+
+			"and evaluate gives no weighted estimate: explore by swaps")
 	}
 	decision, item, bits := c.LogBytes()
 	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %d items shown, and ", size(decision),
