@@ -4,7 +4,7 @@
 // Placements hold at most three quarters of it. Requests share the rest, and always get at least a quarter, so that a
 // service with too large placements still answers. A quarter of the requests' part is for their bodies ([Body]) and the
 // rest for processing them ([Work]). A request takes Body first and Work second, and then needs no more, so requests
-// cannot deadlock.
+// cannot deadlock. If there are several API keys, one key's requests take at most three quarters of either.
 package budget
 
 import (
@@ -28,10 +28,20 @@ type Budget struct {
 // pool is the memory that requests take for one purpose.
 type pool struct {
 	taken   int64
+	byKey   map[string]int64
 	waiting []*waiter // in order of arrival
 }
 
+// share is the part of a pool that one key's requests may take.
+type share struct {
+	key      string
+	quarters int
+}
+
+func (s share) of(limit int64) int64 { return limit - limit/4*int64(4-s.quarters) }
+
 type waiter struct {
+	share
 	bytes   int64
 	granted chan struct{} // closed with the lock held
 }
@@ -45,7 +55,7 @@ const (
 	Work                // its values, its rows and its entry in the log
 )
 
-// ErrNever is returned for a request that would not fit even if it were the only one.
+// ErrNever is returned for a request that would not fit even if it were its key's only one.
 var ErrNever = errors.New("larger than the memory for requests")
 
 // ErrBusy is returned if a request's patience ends before other requests return enough memory.
@@ -69,7 +79,7 @@ func New(size int64) *Budget {
 	if size < 1 {
 		panic(fmt.Sprintf("budget: New(%d) needs at least one byte", size))
 	}
-	return &Budget{size: size}
+	return &Budget{size: size, pools: [2]pool{{byKey: map[string]int64{}}, {byKey: map[string]int64{}}}}
 }
 
 // Placements returns how many bytes placements may hold.
@@ -110,13 +120,17 @@ func (b *Budget) limit(p Purpose) int64 {
 	return requests - requests/4
 }
 
-// Take takes memory for a request. Requests are served in order of arrival; Take waits for memory,
-// but no longer than patience. It returns ErrNever, ErrBusy or the error of ctx.
+// Take takes memory for a request. Requests are served in order of arrival, but do not wait behind a key that holds its
+// share. Take waits for memory no longer than patience. It returns ErrNever, ErrBusy or the error of ctx.
 func (b *Budget) Take(ctx context.Context, p Purpose, bytes int64, patience time.Duration) error {
+	return b.take(ctx, p, share{"", 4}, bytes, patience)
+}
+
+func (b *Budget) take(ctx context.Context, p Purpose, of share, bytes int64, patience time.Duration) error {
 	if b == nil {
 		return nil
 	}
-	w, err := b.begin(p, bytes)
+	w, err := b.begin(p, of, bytes)
 	if w == nil {
 		return err
 	}
@@ -141,53 +155,72 @@ func (b *Budget) Take(ctx context.Context, p Purpose, bytes int64, patience time
 }
 
 // begin takes memory at once, or returns a waiter.
-func (b *Budget) begin(p Purpose, bytes int64) (*waiter, error) {
+func (b *Budget) begin(p Purpose, of share, bytes int64) (*waiter, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, limit := &b.pools[p], b.limit(p)
-	switch {
-	case bytes > limit:
-		return nil, fmt.Errorf("%d bytes of at most %d: %w", bytes, limit, ErrNever)
-	case len(t.waiting) == 0 && bytes <= limit-t.taken:
+	switch most := of.of(limit); {
+	case bytes > most:
+		return nil, fmt.Errorf("%d bytes of at most %d: %w", bytes, most, ErrNever)
+	case len(t.waiting) == 0 && bytes <= min(limit-t.taken, most-t.byKey[of.key]):
 		t.taken += bytes
+		t.byKey[of.key] += bytes
 		return nil, nil
 	}
-	w := &waiter{bytes, make(chan struct{})}
+	w := &waiter{of, bytes, make(chan struct{})}
 	t.waiting = append(t.waiting, w)
+	b.grant(p) // those before it may wait for their own keys
 	return w, nil
 }
 
 // Give returns memory that Take took, or part of it.
-func (b *Budget) Give(p Purpose, bytes int64) {
+func (b *Budget) Give(p Purpose, bytes int64) { b.give(p, "", bytes) }
+
+func (b *Budget) give(p Purpose, key string, bytes int64) {
 	if b == nil || bytes == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pools[p].taken -= bytes
+	b.pools[p].byKey[key] -= bytes
 	b.grant(p)
 }
 
-// grant serves the waiters of a purpose in order, as long as there is enough memory.
+// grant serves the waiters of a purpose in order, as long as there is enough memory. It passes over keys that hold their
+// share.
 func (b *Budget) grant(p Purpose) {
-	t := &b.pools[p]
-	for len(t.waiting) > 0 && t.waiting[0].bytes <= b.limit(p)-t.taken {
-		t.taken += t.waiting[0].bytes
-		close(t.waiting[0].granted)
-		t.waiting = slices.Delete(t.waiting, 0, 1)
+	t, limit := &b.pools[p], b.limit(p)
+	var full []string
+	for i := 0; i < len(t.waiting); {
+		w := t.waiting[i]
+		switch {
+		case slices.Contains(full, w.key) || w.bytes > w.of(limit)-t.byKey[w.key]:
+			full = append(full, w.key)
+			i++
+		case w.bytes > limit-t.taken:
+			return
+		default:
+			t.taken += w.bytes
+			t.byKey[w.key] += w.bytes
+			close(w.granted)
+			t.waiting = slices.Delete(t.waiting, i, i+1)
+		}
 	}
 }
 
 // Account is the memory that one request holds.
 type Account struct {
 	budget   *Budget
+	share    share
 	patience time.Duration
 	held     [2]int64
 }
 
-// Account returns the account of a new request, which waits for memory no longer than patience.
-func (b *Budget) Account(patience time.Duration) Account {
-	return Account{budget: b, patience: patience}
+// Account returns the account of a key's new request, which waits for memory no longer than patience. All requests of
+// the key take at most the given quarters of the memory for requests.
+func (b *Budget) Account(key string, quarters int, patience time.Duration) Account {
+	return Account{budget: b, share: share{key, quarters}, patience: patience}
 }
 
 // Held returns the bytes held for a purpose.
@@ -195,7 +228,7 @@ func (a *Account) Held(p Purpose) int64 { return a.held[p] }
 
 // Take takes more memory. Its errors are [Budget.Take]'s.
 func (a *Account) Take(ctx context.Context, p Purpose, bytes int64) error {
-	err := a.budget.Take(ctx, p, bytes, a.patience)
+	err := a.budget.take(ctx, p, a.share, bytes, a.patience)
 	if err == nil {
 		a.held[p] += bytes
 	}
@@ -212,7 +245,7 @@ func (a *Account) Reserve(ctx context.Context, bytes int64) error {
 // Keep gives back the memory held for a purpose, except the given bytes.
 func (a *Account) Keep(p Purpose, bytes int64) {
 	if rest := a.held[p] - bytes; rest > 0 {
-		a.budget.Give(p, rest)
+		a.budget.give(p, a.share.key, rest)
 		a.held[p] = bytes
 	}
 }

@@ -187,11 +187,49 @@ func TestNeverMoreThanThePart(t *testing.T) {
 
 // The work on a request includes its body.
 func TestReserve(t *testing.T) {
-	a := budget.New(1600).Account(patience)
+	a := budget.New(1600).Account("", 4, patience)
 	fatal.If(t, a.Take(t.Context(), budget.Body, 100))
 	for _, bytes := range []int64{700, 50} {
 		fatal.If(t, a.Reserve(t.Context(), bytes))
 		expect.Equal(t, a.Held(budget.Work), bytes+100)
+	}
+}
+
+// One key of several never takes the last quarter, and requests of others do not wait behind its requests.
+func TestKeysShare(t *testing.T) {
+	for _, p := range []budget.Purpose{budget.Body, budget.Work} {
+		synctest.Test(t, func(t *testing.T) {
+			b := budget.New(1600)
+			limit := []int64{400, 1200}[p]
+			take := func(key string, bytes int64) (*budget.Account, *error) {
+				a, err := b.Account(key, 3, time.Minute), errors.New("it waits")
+				go func() { err = a.Take(t.Context(), p, bytes) }()
+				synctest.Wait()
+				return &a, &err
+			}
+			_, never := take("web", limit*3/4+1)
+			expect.Error(t, *never, budget.ErrNever, "more than three quarters")
+			first, err := take("web", limit*3/4-10)
+			expect.Error(t, *err, nil)
+			large, largeErr := take("web", 20)
+			_, small := take("web", 5)
+			if b.Usage().Waiting != 2 {
+				t.Errorf("a key takes more than its share, or out of order: %+v", b.Usage())
+			}
+			shop, err := take("shop", limit/4)
+			expect.Error(t, *err, nil, "the last quarter, for another key")
+			_, late := take("shop", 20)
+			shop.Keep(p, limit/4-10)
+			first.Keep(p, 0)
+			synctest.Wait()
+			for _, err := range []error{*largeErr, *small, *late} {
+				expect.Error(t, err, nil, "after the first gave back its memory")
+			}
+			large.Keep(p, 0)
+			if u := b.Usage(); u.Waiting != 0 || u.Requests != limit/4-10+5+20 {
+				t.Errorf("in the end %+v", u)
+			}
+		})
 	}
 }
 

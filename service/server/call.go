@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -59,9 +58,6 @@ func (c *call) Placement() string { return c.placement }
 func (c *call) Reserve(bytes int64) error { return c.memory.Reserve(c.ctx, bytes) }
 
 func (c *call) mine(placement string) bool { return keys.Covers(c.key.Placements, placement) }
-
-// memoryPatience is how long a request waits for memory that other requests hold.
-const memoryPatience = time.Second
 
 // recorder remembers what was answered.
 type recorder struct {

@@ -2,7 +2,10 @@ package server_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +17,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/budget"
 	"vitrine/service/engine"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )
@@ -139,6 +143,45 @@ func TestRequestsWaitForMemory(t *testing.T) {
 			rankOf(9900)); a.status != http.StatusRequestEntityTooLarge {
 			t.Errorf("a Rank that never fits: %d %s", a.status, a.body)
 		}
+		s.engine.Close()
+		s.feed.Close()
+	})
+}
+
+// However many bodies one key begins and never ends, another key gets answers.
+func TestKeysShareMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, webKey := keys.New("web", keys.ScopeDecide)
+		shop, shopKey := keys.New("shop", keys.Scopes...)
+		file := filepath.Join(t.TempDir(), "keys.toml")
+		write(t, file, webKey.Table()+shopKey.Table())
+		b := budget.New(400 << 20)
+		s := started(t, func(so *server.Options, eo *engine.Options) {
+			so.Budget, eo.Budget = b, b
+			so.Keys = fatal.Or(keys.Open(file, so.Clock, so.Logger))(t)
+		})
+		s.token = shop
+		s.want(http.StatusCreated, "PUT", "/v1/placements/home", home)
+		var slow sync.WaitGroup
+		body, end := io.Pipe()
+		for _, length := range []int64{-1, 300_000, 10_000} {
+			for range 60 {
+				slow.Go(func() {
+					r := httptest.NewRequest("POST", "http://localhost/v1/placements/home/decisions", body)
+					r.Header.Set("Authorization", "Bearer "+web)
+					r.ContentLength = length
+					s.ServeHTTP(httptest.NewRecorder(), r)
+				})
+			}
+			synctest.Wait()
+			if a := s.ask("POST", "/v1/placements/home/decisions", "{"+items+strings.Repeat(" ", 16_000)+"}"); a.status != 201 {
+				t.Errorf("another key gets %d %s", a.status, a.body)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		_ = end.Close()
+		slow.Wait()
+		expect.Equal(t, b.Usage().Requests, 0, "bytes are taken in the end")
 		s.engine.Close()
 		s.feed.Close()
 	})

@@ -164,7 +164,7 @@ func (s *Server) serve(rt *route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := s.clock()
 		c := &call{Request: r, ctx: r.Context(), server: s, w: recorder{ResponseWriter: w}, now: start.UnixNano(),
-			contract: rt.contract, id: s.idOf(r), memory: s.options.Budget.Account(memoryPatience)}
+			contract: rt.contract, id: s.idOf(r)}
 		h := w.Header()
 		h["X-Request-Id"] = []string{c.id}
 		h["X-Content-Type-Options"] = noSniff

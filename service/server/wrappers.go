@@ -65,7 +65,7 @@ func key(scope string) wrapper {
 	}
 }
 
-// limit keeps the limits on requests of a key and of all keys.
+// limit keeps the limits on requests and memory of a key and of all keys.
 func limit(s *Server, rt *route, next handler) handler {
 	rt.limited = true
 	return func(c *call) error {
@@ -75,6 +75,7 @@ func limit(s *Server, rt *route, next handler) handler {
 		}
 		defer s.requests.leave(c.key.Name)
 		c.ctx = catalogue.WithWork(c.ctx, account.work)
+		c.memory = s.options.Budget.Account(c.key.Name, s.share(3, 4), time.Second)
 		return next(c)
 	}
 }
