@@ -78,7 +78,7 @@ type ExperimentPlan struct {
 	Conversion float64       `json:"conversion" doc:"share of decisions that sold"`
 	PerDay     float64       `json:"decisions_per_day"`
 	Observed   float64       `json:"observed_seconds" doc:"the time that decisions_per_day is from: since the first decision of the last four weeks"`
-	Power      float64       `json:"power" doc:"probability with which an experiment of the planned length shows the gain"`
+	Power      float64       `json:"power" doc:"probability with which an experiment of the planned length shows the gain; less if shoppers come back, and no hold-out or running experiment has shown how often"`
 	Gains      []PlannedGain `json:"gains"`
 }
 

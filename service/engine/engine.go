@@ -224,6 +224,12 @@ func (e *Engine) Plan(name string, shares, gains []float64, now int64) (*api.Exp
 	}
 	var b abtest.Basis
 	b.Totals, b.Bound, b.Rate, b.Seconds = p.Earnings.Series.Past(now, planSpan, p.Config.Window())
+	if p.Holdout != nil {
+		b.Dispersion = p.Holdout.Dispersion()
+	}
+	if p.Experiment != nil {
+		b.Dispersion = max(b.Dispersion, p.Experiment.Dispersion())
+	}
 	return b.Report(shares, p.Config.Holdout, gains, p.Config.Window().Seconds()), nil
 }
 

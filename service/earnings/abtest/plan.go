@@ -16,6 +16,8 @@ type Basis struct {
 	Bound   float64    // largest revenue of a shown item
 	Rate    float64    // decisions per second
 	Seconds float64    // that the rate is from
+
+	Dispersion float64 // the factor by which returning units add to the variance: see [Experiment.Dispersion]
 }
 
 // Plan returns the number of decisions after which an experiment most likely shows that a variant
@@ -36,7 +38,7 @@ func (b *Basis) Plan(shares []float64, gain float64) float64 {
 	mean := b.Totals.Revenue / float64(b.Totals.Rounds)
 	variance := b.Totals.Squares/float64(b.Totals.Rounds) - float64(mean*mean)
 	alpha := experimentError / float64(PairCount(len(shares)))
-	return confseq.Plan(alpha, planPower, gain, variance*(1/p+1/q), max(b.Bound, mean)/min(p, q))
+	return confseq.Plan(alpha, planPower, gain, variance*(1/p+1/q)*max(b.Dispersion, 1), max(b.Bound, mean)/min(p, q))
 }
 
 // plannedGains are the usual gains of a plan, as shares of the mean revenue.

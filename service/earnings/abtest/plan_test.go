@@ -9,6 +9,8 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/earnings/abtest"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 )
 
 // Of simulated experiments with the planned gain, the planned share has shipped it after the planned number of
@@ -71,6 +73,10 @@ func TestPlanReport(t *testing.T) {
 	three := *b.Report([]float64{0.5, 0.25, 0.25}, 0, []float64{0.2}, 0).Gains[0].Decisions
 	if uneven < 2*large || math.Abs(out-large/0.8) > 1 || three < large {
 		t.Errorf("%v decisions in halves, %v in tenths, %v with a holdout, %v of three", large, uneven, out, three)
+	}
+	b.Dispersion = 4
+	if again := *b.Report([]float64{0.5, 0.5}, 0, []float64{0.2}, 0).Gains[0].Decisions; again < 3*large || again > 4*large {
+		t.Errorf("%v decisions if shoppers come back, %v if not", again, large)
 	}
 	if r := (&abtest.Basis{}).Report([]float64{0.5, 0.5}, 0, nil, 0); r.Mean != 0 || len(r.Gains) != 0 {
 		t.Errorf("without decisions: %+v", r)
@@ -207,5 +213,25 @@ func TestSegments(t *testing.T) {
 	n := float64(*runs)
 	if least := 0.95*n - 3*math.Sqrt(0.95*0.05*n); float64(held) < least {
 		t.Errorf("the intervals held in %d of %.0f experiments, want %.0f", held, n, least)
+	}
+}
+
+// Shoppers who come back twenty times, and always buy or never, count like one visit each.
+func TestDispersion(t *testing.T) {
+	for visits, want := range map[int]float64{1: 1, 20: 20} {
+		e := abtest.New(1, 0, &api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
+			{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, cohort)
+		expect.Equal(t, e.Dispersion(), 1, "before decisions")
+		for n := range 400 * visits {
+			entry, unit := uint64(n+2), abtest.Unit("home", fmt.Sprint(n/visits))
+			o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}},
+				Estimates: offer.Estimates{Variant: e.Name(e.Class(unit)), Unit: unit}}
+			_, first := e.Enter(entry, 0, cohort, o)
+			e.Leave(entry, 0, cohort, first, &offer.Closed{Offer: o, Entry: entry, Choice: n / visits % 2}, "")
+		}
+		e.Advance(cohort, cohort)
+		if got := e.Dispersion(); math.Abs(got/want-1) > 0.25 {
+			t.Errorf("%d visits each: %v", visits, got)
+		}
 	}
 }

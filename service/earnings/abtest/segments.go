@@ -118,6 +118,15 @@ func rounds(r api.SegmentReport) (n uint64) {
 	return n
 }
 
+// Dispersion returns the factor by which returning units add to the variance of a difference, so far; at least 1.
+func (e *Experiment) Dispersion() float64 {
+	m, _, ok := e.Results.lead(0, 1)
+	if !ok {
+		return 1
+	}
+	return e.Results.dispersion(0, 1, m.Squares)
+}
+
 // dispersion returns the factor by which clusters make a pair's V_n larger, given its V_n with clusters.
 func (r *Results) dispersion(v, u int, clustered float64) float64 {
 	own := r.Pairs[pairOf(min(v, u), max(v, u))].Squares
