@@ -18,19 +18,45 @@ import (
 	"vitrine/service/alert"
 )
 
-// A service that cannot go on says so before it ends, and does not repeat itself each time that it is started again.
-func TestLastAlert(t *testing.T) {
-	told := make(chan string, 10)
+// alerting is the configuration of a service with a receiver of its alerts.
+func alerting(t *testing.T) (c *Config, told chan string) {
+	told = make(chan string, 10)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		expect.Error(t, err, nil)
 		told <- string(body)
 	}))
-	defer receiver.Close()
-	c := Default()
+	t.Cleanup(receiver.Close)
+	c = Default()
 	c.Listen, c.Data = "127.0.0.1:0", t.TempDir()
 	c.Alerts.URL, c.Alerts.Secret = receiver.URL, filepath.Join(c.Data, "secret")
 	fatal.If(t, os.WriteFile(c.Alerts.Secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600))
+	return c, told
+}
+
+// A second start of a running service ends, but the service does not: no alert says so.
+func TestStartedTwice(t *testing.T) {
+	c, told := alerting(t)
+	ctx, stop := context.WithCancel(t.Context())
+	at, ended := make(chan string), make(chan error)
+	go func() {
+		ended <- Run(ctx, c, Options{Serving: func(ctx context.Context, address string) { at <- address; <-ctx.Done() }})
+	}()
+	for _, address := range []string{<-at, "127.0.0.1:0"} {
+		second := *c
+		second.Listen = address
+		expect.Refused(Run(t.Context(), &second, Options{}))(t, "a second service listens on", address)
+	}
+	stop()
+	fatal.If(t, <-ended)
+	expect.Equal(t, len(told), 0, "alerts are sent")
+	_, err := os.Stat(filepath.Join(c.Data, alertsFile))
+	expect.Error(t, err, os.ErrNotExist, "the file of alerts")
+}
+
+// A service that cannot go on says so before it ends, and does not repeat itself each time that it is started again.
+func TestLastAlert(t *testing.T) {
+	c, told := alerting(t)
 	mark := filepath.Join(c.Data, LogDir, "mark")
 	fatal.If(t, os.MkdirAll(filepath.Dir(mark), 0o700))
 	fatal.If(t, os.WriteFile(mark, []byte("damaged, and too long for a mark"), 0o600))

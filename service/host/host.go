@@ -135,7 +135,9 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		return err
 	}
 	defer stop()
-	if err = s.run(ctx); err != nil && ctx.Err() == nil {
+	err = s.run(ctx)
+	isSecond := errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, filelog.ErrInUse) // the first one still runs
+	if err != nil && ctx.Err() == nil && !isSecond {
 		last, cancel := context.WithTimeout(ctx, lastAlert)
 		defer cancel()
 		s.alerts.Flush(last, s.logSource(), alert.Problem{Level: "bad", Key: "log",

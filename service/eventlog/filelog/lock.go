@@ -11,12 +11,15 @@ import (
 	"vitrine/service/eventlog"
 )
 
+// ErrInUse is returned for a log that another process writes.
+var ErrInUse = errors.New("is open in another process, such as a service: stop it first")
+
 // lockDir reserves a directory for one writer.
 func lockDir(dir string) (*flock.Lock, error) {
 	l, err := flock.Take(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, flock.TryExclusive)
 	switch {
 	case errors.Is(err, flock.ErrTaken):
-		return nil, fmt.Errorf("filelog: %s is open in another process, such as a service: stop it first", dir)
+		return nil, fmt.Errorf("filelog: %s %w", dir, ErrInUse)
 	case err == nil && l == nil:
 		return nil, fmt.Errorf("filelog: a log in a directory needs a file lock, which %s lacks: give the URL of a server",
 			runtime.GOOS)
