@@ -5,7 +5,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from decimal import Decimal
@@ -50,12 +50,16 @@ def answers(status: int, **headers: str) -> Callable[[httpx.Request], httpx.Resp
 
 
 def good(_: httpx.Request) -> httpx.Response:
-    return httpx.Response(201, json={"decision_id": "d"})
+    return httpx.Response(201, json={"decision_id": "d", "assortment": []})
 
 
-def garbled(content: bytes, coding: str) -> Callable[[httpx.Request], httpx.Response]:
-    headers = {"Content-Type": "application/json", "Content-Encoding": coding}
-    return lambda _: httpx.Response(201, stream=httpx.ByteStream(content), headers=headers)
+def garbled(content: bytes, coding: str = "identity", status: int = 201, kind: str = "application/json") -> Callable[[httpx.Request], httpx.Response]:
+    headers = {"Content-Type": kind, "Content-Encoding": coding}
+    return lambda _: httpx.Response(status, stream=httpx.ByteStream(content), headers=headers)
+
+
+def garbled_problem(content: bytes) -> Callable[[httpx.Request], httpx.Response]:
+    return garbled(content, status=503, kind="application/problem+json")
 
 
 def raises(failure: type[httpx.TransportError], cause: Exception | None = None) -> Callable[[httpx.Request], httpx.Response]:
@@ -106,6 +110,7 @@ def ask(hosts: Hosts, asynchronous: bool, monkeypatch: pytest.MonkeyPatch, base:
         (answers(429, Retry_After="3"), good, good, "aa", [0, 3], vitrine.Problem, "aa"),
         (answers(503, Retry_After="4"), answers(503, Retry_After="3"), no_name, "abcabc", [0, 0, 0, 3, 3, 3], httpx.ConnectError, "abcabc"),
         (hangs, hangs, hangs, "ab", [0, 3], httpx.ReadTimeout, "ca"),
+        (garbled_problem(b"[]"), garbled_problem(b'{"a'), good, "abc", [0, 0, 0], None, "c"),
     ],
 )
 def test_addresses(
@@ -143,13 +148,51 @@ def test_fallback(monkeypatch: pytest.MonkeyPatch, asynchronous: bool) -> None:
     assert hosts.now < 100.6
     hosts.does["b"] = answers(500)
     assert decide(fallback=["x"])["decision_id"] == ""
-    for content, coding in [(b'{"decision_id', "identity"), (b'{"a":"\xff"}', "identity"), (b"{}", "gzip")]:
-        hosts.does["b"] = garbled(content, coding)
+    bodies = [b'{"decision_id', b'{"a":"\xff"}', b"{}", b"[]", b"null", b""]
+    for answer in [*map(garbled, bodies), garbled(b"{}", "gzip"), garbled(b"", kind=""), lambda _: httpx.Response(204)]:
+        hosts.does["b"] = answer
         assert decide(fallback=["x"])["decision_id"] == ""
     hosts.does["a"] = answers(422)
     hosts.does["b"] = answers(422)
     with pytest.raises(vitrine.Problem, match="422 full: d"):
         decide(fallback=["x"])
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_slow_answers(asynchronous: bool) -> None:
+    """A server that sends a byte now and then does not hold a call up."""
+
+    def parts(_: httpx.Request) -> httpx.Response:
+        def content() -> Iterator[bytes]:
+            for byte in good(_).content:
+                time.sleep(0.02)
+                yield bytes([byte])
+
+        return httpx.Response(201, content=content(), headers={"Content-Type": "application/json"})
+
+    async def chunks(_: httpx.Request) -> httpx.Response:
+        async def content() -> AsyncIterator[bytes]:
+            for byte in good(_).content:
+                await anyio.sleep(0.02)
+                yield bytes([byte])
+
+        return httpx.Response(201, content=content(), headers={"Content-Type": "application/json"})
+
+    async def late() -> None:
+        async with vitrine.AsyncClient(timeout=0.1, patience=-1) as client:
+            client._http = httpx.AsyncClient(transport=httpx.MockTransport(chunks))
+            assert (await client.decide("home", fallback=["x"], within=0.1))["decision_id"] == ""
+            with pytest.raises(httpx.ReadTimeout):
+                await client.decide("home")
+
+    if asynchronous:
+        anyio.run(late)
+        return
+    with vitrine.Client(timeout=0.1, patience=-1) as client:
+        client._http = httpx.Client(transport=httpx.MockTransport(parts))
+        assert client.decide("home", fallback=["x"], within=0.1)["decision_id"] == ""
+        with pytest.raises(httpx.ReadTimeout):
+            client.decide("home")
 
 
 def test_problems_cross_processes() -> None:
@@ -279,6 +322,12 @@ def test_mistakes() -> None:
             vitrine.Client(base)
     with pytest.raises(ValueError, match="line break"):
         vitrine.Client(key="token\n")
+    wrong: Any = None
+    with pytest.raises(TypeError, match="key None: must be the token of an API key"):
+        vitrine.Client(key=wrong)
+    for setting in ("timeout", "patience"):
+        with pytest.raises(TypeError, match=f"{setting}.* must be numbers of seconds"):
+            vitrine.Client(**{setting: wrong})
     with vitrine.Client() as client:
         client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, html="<p>")))
         with pytest.raises(ValueError, match="is it a decision service"):
@@ -289,5 +338,14 @@ def test_mistakes() -> None:
             client.decide("home")
         with pytest.raises(ValueError, match="is no name in a URL"):
             client.delete_item("home", "..")  # would delete the placement
+        for name in (None, 5):
+            wrong = name
+            with pytest.raises(ValueError, match=f"{name}: is no name in a URL"):
+                client.decide(wrong, fallback=["x"])
+        wrong = "ab"
+        with pytest.raises(TypeError, match="fallback 'ab': must be a list of item ids"):
+            client.decide("home", fallback=wrong)
+        client._http = httpx.Client(transport=httpx.MockTransport(garbled(b'{"placements": []}', kind="Application/JSON; charset=utf-8")))
+        assert client.list_placements() == {"placements": []}
         with pytest.raises(TypeError, match="Decimal"):
             client.put_items("home", items=[{"id": "a", "revenue": Decimal(1)}])  # type: ignore[typeddict-item]

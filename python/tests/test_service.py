@@ -1,5 +1,6 @@
 """The clients against a real service."""
 
+import math
 import os
 import re
 import signal
@@ -82,6 +83,11 @@ def test_proxy(service: vitrine.Service, monkeypatch: pytest.MonkeyPatch) -> Non
     for host in ("127.0.0.1", "localhost"):
         with vitrine.Client(service.url.replace("127.0.0.1", host), patience=-1) as client:
             client.list_placements()
+
+
+def test_endless_timeout(service: vitrine.Service) -> None:
+    with vitrine.Client(service.url, timeout=math.inf, patience=math.inf) as client:
+        client.list_placements()
 
 
 def test_fork(client: vitrine.Client) -> None:

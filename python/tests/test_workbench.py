@@ -138,6 +138,18 @@ def test_errors() -> None:
         vitrine.fit(vitrine.clicks, {**SPEC, "utility": {"generic": ["prize"]}})
 
 
+def test_mistakes() -> None:
+    request = {"items": [{"id": "a", "utility": 1}, {"id": "b\\", "utility": 1}]}
+    assert vitrine.optimize(request, max_size=1, include={"a"})["assortment"] == ["a"]
+    assert vitrine.optimize(request, max_size=1, include=(id for id in "a"))["assortment"] == ["a"]
+    for id in ("b\\", "b\\,c"):
+        with pytest.raises(ValueError, match=r"include: 'b.*': a backslash"):
+            vitrine.optimize(request, include=[id, "a"])
+    for data in (None, {"price": [1]}):
+        with pytest.raises(TypeError, match="must be a frame of pandas or polars, or the path of a table"):
+            vitrine.fit(data, SPEC)
+
+
 def test_missing_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITRINE_BINARY", "/nowhere/vitrine")
     with pytest.raises(vitrine.CommandError, match="/nowhere/vitrine: there is no such program: see VITRINE_BINARY"):

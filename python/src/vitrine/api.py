@@ -17,7 +17,7 @@ Parameter = str | int | bool | None
 
 def _part(value: str) -> str:
     """A part of a path: "." and ".." would make it another path."""
-    if value in (".", ".."):
+    if not isinstance(value, str) or value in (".", ".."):
         raise ValueError(f"{value!r}: is no name in a URL")
     return quote(value, "")
 

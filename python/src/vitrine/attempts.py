@@ -10,6 +10,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -32,7 +33,9 @@ class Problem(Exception):
         self.status = answer.status_code
         self.document: dict[str, Any] = {}
         if _media_type(answer) == "application/problem+json":
-            self.document = answer.json()
+            with suppress(ValueError):  # a garbled one: the status decides
+                read = answer.json()
+                self.document = read if isinstance(read, dict) else {}
         self.kind = str(self.document.get("type", "")).rpartition(":")[2]
         self.detail = str(self.document.get("detail", "not an answer of the service"))
         super().__init__(f"{self.status} {self.kind or answer.reason_phrase}: {self.detail}")
@@ -111,6 +114,8 @@ def decoded(answer: httpx.Response, wanted: str) -> Any:
     """The JSON or text of an answer, None if it has no content or the caller has it."""
     if not answer.is_success or answer.status_code == 204:
         return None
+    if not answer.content:
+        raise json.JSONDecodeError(f"{answer.url} has sent an empty answer: is it a decision service?", "", 0)
     if _media_type(answer) != wanted:
         raise ValueError(f"{answer.url} has answered with the type {_media_type(answer)!r}, want {wanted}: is it a decision service?")
     return answer.json() if wanted == "application/json" else answer.text
@@ -166,7 +171,7 @@ class Messages:
 
 
 def _media_type(answer: httpx.Response) -> str:
-    return str(answer.headers.get("Content-Type", "")).partition(";")[0].strip()
+    return str(answer.headers.get("Content-Type", "")).partition(";")[0].strip().lower()
 
 
 def _number(text: str | None) -> int:

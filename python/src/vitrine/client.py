@@ -27,6 +27,7 @@ _CALLS = 16  # at a time: for each, the pool of httpx looks at all that wait, an
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=_CALLS)
 _DIRECT = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}  # whatever HTTP_PROXY says, as in Go
 _FAILURES = (Problem, httpx.RequestError, json.JSONDecodeError, UnicodeDecodeError)  # the last two: a garbled answer
+_LATE = "the answer has not come in time"
 _NO_TURN = f"this client's other calls, {_CALLS} at a time, have taken all the time"
 
 
@@ -45,7 +46,8 @@ class _Caller:
         """Calls the service at a URL, or at several with commas between them.
 
         key               the token of an API key
-        timeout           seconds that an attempt may wait for the network
+        timeout           seconds that an attempt may take. A Client looks at the time only when a part of the answer
+                          comes, and does not limit the resolution of a name.
         patience          seconds from the first attempt to the beginning of the last; negative tries each address once
         read_your_writes  whether reads wait for what this client has written, whichever process answers. All addresses
                           must serve one log, and the client must not outlive it.
@@ -55,10 +57,14 @@ class _Caller:
         These failures except 429 first send the call to the next address at once. Later calls begin with the address
         that has not failed. 16 calls are under way at a time, besides streams; others wait for their turn.
         """
+        if not isinstance(key, str):
+            raise TypeError(f"key {key!r}: must be the token of an API key, or left out: is the variable set that holds it?")
+        if timeout is None or patience is None:
+            raise TypeError("timeout and patience: must be numbers of seconds, not None")
         if any(not "!" <= c <= "~" for c in key):
             raise ValueError("key has a character that no token has, perhaps a line break at its end")
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._rules = Rules(addresses(base), timeout, patience)
+        self._rules = Rules(addresses(base), min(timeout, threading.TIMEOUT_MAX), patience)
         self._read_your_writes = read_your_writes
         self._open()
         _callers.add(self)
@@ -79,10 +85,12 @@ class _Caller:
         return given
 
     def _patience_for_turn(self, seconds: float) -> float:
-        return seconds if self._rules.hurried else max(seconds, self._rules.patience)
+        return seconds if self._rules.hurried else min(max(seconds, self._rules.patience), threading.TIMEOUT_MAX)
 
     def _within(self, seconds: float | None, fallback: object) -> Self:
         """This caller, in a hurry if there is a time or a fallback."""
+        if isinstance(fallback, str):
+            raise TypeError(f"fallback {fallback!r}: must be a list of item ids")
         if seconds is None and fallback is None:
             return self
         hurried = copy.copy(self)
@@ -104,6 +112,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
+def _page(answer: Answer) -> Answer:
+    if not isinstance(answer, dict) or "assortment" not in answer:
+        raise json.JSONDecodeError("the answer is no page: is it from a decision service?", str(answer), 0)
+    return answer
+
+
 def _fallback(failure: Exception, items: Sequence[str] | None) -> Answer:
     """A page of these items, unless the failure is the caller's own mistake."""
     if items is None or (isinstance(failure, Problem) and failure.status < 500 and not failure.away):
@@ -121,6 +135,22 @@ def _fallback(failure: Exception, items: Sequence[str] | None) -> Answer:
 def _of_fallback(method: str, path: str) -> bool:
     """Whether a report is about a page that the service does not know."""
     return method == "POST" and "/decisions//" in path
+
+
+class _Timed(httpx.SyncByteStream):
+    """A body that must end by a deadline: the timeouts of httpx are for each read."""
+
+    def __init__(self, body: Any, deadline: float) -> None:
+        self._body, self._deadline = body, deadline
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._body:
+            if time.monotonic() > self._deadline:
+                raise httpx.ReadTimeout(_LATE)
+            yield part
+
+    def close(self) -> None:
+        self._body.close()
 
 
 class Client(_Caller, Routes):
@@ -156,7 +186,7 @@ class Client(_Caller, Routes):
         """
         body["decision_id"] = body.get("decision_id") or secrets.token_urlsafe(16)
         try:
-            return Routes.decide(self._within(within, fallback), name, **body)
+            return _page(Routes.decide(self._within(within, fallback), name, **body))
         except _FAILURES as failure:
             return _fallback(failure, fallback)
 
@@ -193,7 +223,11 @@ class Client(_Caller, Routes):
         if not self._turns.acquire(timeout=self._patience_for_turn(seconds)):
             raise httpx.PoolTimeout(_NO_TURN)
         try:
-            return self._http.send(request)
+            deadline = time.monotonic() + seconds
+            with closing(self._http.send(request, stream=True)) as answer:
+                answer.stream = _Timed(answer.stream, deadline)
+                answer.read()
+            return answer
         finally:
             self._turns.release()
 
@@ -230,7 +264,7 @@ class AsyncClient(_Caller, AsyncRoutes):
     async def decide(self, name: str, /, *, fallback: Sequence[str] | None = None, within: float | None = None, **body: Unpack[DecideRequest]) -> Answer:
         body["decision_id"] = body.get("decision_id") or secrets.token_urlsafe(16)
         try:
-            return await AsyncRoutes.decide(self._within(within, fallback), name, **body)
+            return _page(await AsyncRoutes.decide(self._within(within, fallback), name, **body))
         except _FAILURES as failure:
             return _fallback(failure, fallback)
 
@@ -271,7 +305,9 @@ class AsyncClient(_Caller, AsyncRoutes):
         if waiting.cancelled_caught:
             raise httpx.PoolTimeout(_NO_TURN)
         try:
-            return await self._http.send(request)
+            with anyio.move_on_after(seconds):
+                return await self._http.send(request)
+            raise httpx.ReadTimeout(_LATE)
         finally:
             self._turns.release()
 

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -179,8 +179,12 @@ def _flags(flags: Mapping[str, Any]) -> list[str]:
             value = plain(value)
         if isinstance(value, Mapping):
             value = [f"{k}={v}" for k, v in value.items()]
-        if isinstance(value, (list, tuple)):
-            value = ",".join(str(v).replace(",", "\\,") for v in value)
+        if isinstance(value, Iterable) and not isinstance(value, str):
+            value = [str(v) for v in value]
+            for v in value:
+                if "\\," in v + ",":
+                    raise ValueError(f"{name}: {v!r}: a backslash at the end or before a comma would hide where the next one begins")
+            value = ",".join(v.replace(",", "\\,") for v in value)
         if value is not None and value is not False:
             all.append(f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}"))
     return all
@@ -218,6 +222,8 @@ def _table(data: Source, to: Path) -> str:
     """The path of a table, to which a frame is written: as Parquet, or as CSV by a pandas that cannot."""
     if isinstance(data, (str, Path)):
         return str(data)
+    if not hasattr(data, "write_parquet") and not hasattr(data, "to_parquet"):
+        raise TypeError(f"{data!r}: must be a frame of pandas or polars, or the path of a table")
     path = str(to / "table.parquet")
     if hasattr(data, "write_parquet"):
         data.write_parquet(path)
