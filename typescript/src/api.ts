@@ -371,7 +371,7 @@ export interface ExperimentPlan {
   mean_revenue: number;
   /** The time that decisions_per_day is from: since the first decision of the last four weeks. */
   observed_seconds: number;
-  /** Probability with which an experiment of the planned length shows the gain. */
+  /** Probability with which an experiment of the planned length shows the gain; less if shoppers come back, and no hold-out or running experiment has shown how often. */
   power: number;
   /** Standard deviation of the revenue per decision. */
   standard_deviation: number;

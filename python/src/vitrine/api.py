@@ -392,7 +392,7 @@ class ExperimentPlan(TypedDict):
     observed_seconds: float
     """The time that decisions_per_day is from: since the first decision of the last four weeks."""
     power: float
-    """Probability with which an experiment of the planned length shows the gain."""
+    """Probability with which an experiment of the planned length shows the gain; less if shoppers come back, and no hold-out or running experiment has shown how often."""
     standard_deviation: float
     """Standard deviation of the revenue per decision."""
 
