@@ -253,11 +253,14 @@ func TestServiceConfiguration(t *testing.T) {
 			"PT1H30M", "Online", 0.2, "1h30m0s", "explore"},
 		{`{"explorationPercentage":0.5,"rewardWaitTime":"P1DT0.5S"}`, "P1DT0.5S", "Online", 0.5, "24h0m0.5s",
 			"explore"},
-		{`{"learningMode":"Apprentice"}`, "P1DT0.5S", "Apprentice", 0, "24h0m0.5s", "shadow"},
-		{`{"learningMode":"Online"}`, "P1DT0.5S", "Online", 0, "24h0m0.5s", "learn"},
+		{`{"learningMode":"Apprentice"}`, "P1DT0.5S", "Apprentice", 0.2, "24h0m0.5s", "shadow"},
+		{`{"learningMode":"Online"}`, "P1DT0.5S", "Online", 0.2, "24h0m0.5s", "explore"},
 		{`{"explorationPercentage":1,"rewardAggregation":"earliest","defaultReward":0,"rewardWaitTime":"P2W"}`, "P14D",
 			"Online", 1, "336h0m0s", "explore"},
 		{`{"explorationPercentage":0}`, "P14D", "Online", 0, "336h0m0s", "learn"},
+		{`{"learningMode":"Online"}`, "P14D", "Online", 0, "336h0m0s", "learn"},
+		{`{"learningMode":"Apprentice"}`, "P14D", "Apprentice", 0.2, "336h0m0s", "shadow"},
+		{`{"learningMode":"Online","explorationPercentage":0.1}`, "P14D", "Online", 0.1, "336h0m0s", "explore"},
 	} {
 		fatal.Or(put.Handle(&call{ctx: t.Context(), path: path(""), body: c.body}))(t, c.body)
 		s := get()

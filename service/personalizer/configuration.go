@@ -55,7 +55,7 @@ func serviceOf(c *setup.Config) *serviceDocument {
 		LogRetentionDays: -1, LearningMode: online,
 	}
 	if c.Mode == api.Shadow {
-		s.LearningMode = apprentice
+		s.LearningMode, s.ExplorationPercentage = apprentice, 0.2 // Personalizer's default, for a later change to Online
 	}
 	if c.ExploreShare != nil {
 		s.ExplorationPercentage = *c.ExploreShare

@@ -285,8 +285,11 @@ func alike(a, b string) bool {
 	if decimal.ReplaceAllString(a, "0") != decimal.ReplaceAllString(b, "0") {
 		return false
 	}
-	in := decimal.FindAllString(b, -1)
-	for i, text := range decimal.FindAllString(a, -1) {
+	in, of := decimal.FindAllString(b, -1), decimal.FindAllString(a, -1)
+	if len(in) != len(of) { // 0.2 is now 0
+		return false
+	}
+	for i, text := range of {
 		x, _ := strconv.ParseFloat(text, 64)
 		y, _ := strconv.ParseFloat(in[i], 64)
 		if math.Abs(x-y) > 1e-9*max(1, math.Abs(x)) {
