@@ -138,7 +138,7 @@ func (c *Client) attempt(ctx context.Context, base, method, path string, body pa
 		return waitAfter(err), err
 	}
 	if response.StatusCode < 300 {
-		if t := mediaType(response.Header); len(a.body) > 0 && t != asJSON {
+		if t := mediaType(response.Header); a.status != http.StatusNoContent && t != asJSON {
 			return never, fmt.Errorf("client: the answer has the type %q, want %q: is %s a decision service?", t,
 				asJSON, base)
 		}

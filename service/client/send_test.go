@@ -226,11 +226,12 @@ func TestNotWorthwhile(t *testing.T) {
 			HTTP: roundTrip(func(*http.Request) (*http.Response, error) { return answer, nil })}
 		expect.Prefix(ask(c))(t, name)
 	}
-	c := &client.Client{Base: "http://x", HTTP: roundTrip(func(*http.Request) (*http.Response, error) {
-		return reply(200, "text/html", "<p>"), nil
-	})}
-	expect.Refused(c.Outcome(t.Context(), "home", "d", "sku1"))(t,
-		"a page in place of the answer to an outcome is no error")
+	for _, page := range []string{"<p>", ""} {
+		c := &client.Client{Base: "http://x", HTTP: roundTrip(func(*http.Request) (*http.Response, error) {
+			return reply(200, "text/html", page), nil
+		})}
+		expect.Refused(c.Outcome(t.Context(), "home", "d", "sku1"))(t, "an outcome is answered with the page", page)
+	}
 }
 
 // A body that does not end is not read to its end.
