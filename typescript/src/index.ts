@@ -8,7 +8,7 @@ export class Problem extends Error {
   readonly kind: string;
   constructor(readonly status: number, readonly document: Partial<Document>) {
     super(`${status} ${document.detail ?? "not an answer of the service"}`);
-    this.kind = document.type?.split(":").pop() ?? "";
+    this.kind = String(document.type ?? "").split(":").pop()!;
   }
   /** Whether the service cannot take requests now. */
   get away(): boolean {
@@ -28,11 +28,17 @@ export interface Options {
   readonly fetch?: typeof fetch;
 }
 
-type Takes<K extends keyof Routes> = {} extends Routes[K]["takes"] ? [takes?: Routes[K]["takes"]] : [takes: Routes[K]["takes"]];
+interface Ends {
+  /** Ends the call, which then throws the signal's reason, even with a fallback. */
+  signal?: AbortSignal | undefined;
+}
+type Takes<K extends keyof Routes> = {} extends Routes[K]["takes"] ? [takes?: Routes[K]["takes"] & Ends] : [takes: Routes[K]["takes"] & Ends];
 type Values = Record<string, string | number | boolean>;
-interface Parts { path?: Record<string, string>; query?: Values; header?: Values; body?: unknown }
-interface Prepared { route: keyof Routes; path: string; method: string; headers: Headers; body: string | null }
+interface Parts extends Ends { path?: Record<string, string>; query?: Values; header?: Values; body?: unknown }
+interface Prepared { route: keyof Routes; path: string; method: string; headers: Headers; body: string | null; signal: AbortSignal | undefined }
 interface Received { answer: Response; text: string | null }
+
+const longest = 2 ** 31 - 1; // milliseconds: a longer timer ends at once
 
 /**
  * Calls a decision service. Every call may be tried again, and is: after failures of the network, timeouts and the statuses 429,
@@ -50,18 +56,22 @@ export class Client {
     if (options.base !== undefined && !this.#bases.every((base) => /^https?:\/\/[^/?#][^?#]*$/.test(base))) {
       throw new TypeError(`base ${JSON.stringify(options.base)}: must be a URL such as "http://127.0.0.1:8080", or several with commas between them`);
     }
+    if (this.#bases.some((base) => /^https?:\/\/[^/]*@/.test(base))) throw new TypeError("base: must be without the user and password before the @, which fetch refuses");
   }
 
   /** Decides which items to show. If the service is away or fails, or takes longer than within (1 s), the page is the fallback: item ids,
    *  which get an empty decision_id. Reports about such a page do nothing. Without a fallback, within limits the patience. */
-  async decide(placement: string, request: DecideRequest, how: { fallback?: readonly string[]; within?: number } = {}): Promise<Answer> {
-    const body = { ...request, decision_id: request.decision_id || crypto.randomUUID() }; // so that retries are one decision
+  async decide(placement: string, request: DecideRequest, how: { fallback?: readonly string[]; within?: number } & Ends = {}): Promise<Answer> {
+    if (typeof how.fallback === "string") throw new TypeError(`fallback ${JSON.stringify(how.fallback)}: must be a list of item ids`);
+    const body = { ...request, decision_id: request.decision_id || drawn() }; // so that retries are one decision
     const within = how.within ?? (how.fallback && 1000);
-    const prepared = this.#prepare("decide", { path: { name: placement }, body });
+    const prepared = this.#prepare("decide", { path: { name: placement }, body, signal: how.signal });
     try {
-      return (await this.#receive(prepared, within)) as Answer;
+      const page = (await this.#receive(prepared, within)) as Answer | null;
+      if (!page?.assortment) throw new SyntaxError("no page: not an answer of the service");
+      return page;
     } catch (failure) {
-      if (!how.fallback || (failure instanceof Problem && failure.status < 500 && !failure.away)) throw failure;
+      if (!how.fallback || how.signal?.aborted || (failure instanceof Problem && failure.status < 500 && !failure.away)) throw failure;
       const assortment = how.fallback.map((id, i) => ({ id, position: i + 1, choice_probability: null }));
       return { decision_id: "", assortment, outside_probability: null, expected_revenue: null, propensity: null, policy_entry: 0 };
     }
@@ -96,7 +106,7 @@ export class Client {
   }
 
   /** What attempts have in common. It throws for the caller's mistakes, which no attempt and no fallback would mend. */
-  #prepare(route: keyof Routes, { path = {}, query = {}, header = {}, body }: Parts): Prepared {
+  #prepare(route: keyof Routes, { path = {}, query = {}, header = {}, body, signal }: Parts): Prepared {
     if (this.#options.base === undefined && !globalThis.location) throw new TypeError('base: must be the URL of the service, such as "http://127.0.0.1:8080", outside a page');
     const parameters = new URLSearchParams(given(query)).toString();
     const [method, pattern] = routes[route];
@@ -104,7 +114,7 @@ export class Client {
     if (this.#options.key) headers.set("Authorization", `Bearer ${this.#options.key}`);
     if (body !== undefined) headers.set("Content-Type", "application/json");
     return {
-      route, method, headers,
+      route, method, headers, signal,
       path: pattern.replace(/\{(\w+)\}/g, (_, name: string) => part(path[name] ?? "")) + (parameters && `?${parameters}`),
       body: body === undefined ? null : JSON.stringify(body, finite),
     };
@@ -114,7 +124,7 @@ export class Client {
     const { answer, text } = await this.#send(request, within);
     if (text === null) return answer;
     if (isOf(answer, "application/json")) return JSON.parse(text);
-    if (answer.ok && answer.status !== 204) throw new Problem(answer.status, {});
+    if (answer.ok && answer.status !== 204) throw text ? new Problem(answer.status, {}) : new SyntaxError("empty: not an answer of the service");
     return null;
   }
 
@@ -133,11 +143,12 @@ export class Client {
         try {
           received = await this.#attempt(request, at, within === undefined ? timeout : Math.min(timeout, left));
         } catch (error) {
+          request.signal?.throwIfAborted();
           failure = error;
         }
         if (received) {
           if (received.answer.ok || received.answer.status === 304) return received; // 304 is for an If-None-Match
-          const problem = isOf(received.answer, "application/problem+json") ? (JSON.parse(received.text!) as Document) : {};
+          const problem = isOf(received.answer, "application/problem+json") ? documentOf(received.text!) : {};
           const refusal = (failure = new Problem(received.answer.status, problem));
           if (request.method === "DELETE" && asked > 1 && refusal.kind === "not-found") return received; // deleted by an earlier attempt
           if (!refusal.away) throw refusal;
@@ -153,15 +164,16 @@ export class Client {
       }
       wait += this.jitter() * ceiling;
       if (patience < 0 || this.now() - began + wait > patience) throw failure;
-      await this.sleep(wait);
+      await this.sleep(wait, request.signal);
     }
   }
 
-  async #attempt({ route, path, method, headers, body }: Prepared, at: number, timeout: number): Promise<Received> {
+  async #attempt({ route, path, method, headers, body, signal }: Prepared, at: number, timeout: number): Promise<Received> {
     const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(new DOMException("no answer in time", "TimeoutError")), timeout);
+    const timer = setTimeout(() => abort.abort(new DOMException("no answer in time", "TimeoutError")), Math.min(timeout, longest));
     try {
-      const answer = await (this.#options.fetch ?? fetch)(this.#bases[at] + path, { method, headers, body, signal: abort.signal });
+      const either = signal ? AbortSignal.any([signal, abort.signal]) : abort.signal;
+      const answer = await (this.#options.fetch ?? fetch)(this.#bases[at] + path, { method, headers, body, signal: either });
       const streams = routes[route][2];
       return { answer, text: answer.ok && streams && isOf(answer, streams) ? null : await answer.text() };
     } finally {
@@ -172,7 +184,26 @@ export class Client {
   /** What tests replace. */
   protected now(): number { return performance.now(); }
   protected jitter(): number { return Math.random(); }
-  protected sleep(milliseconds: number): Promise<void> { return new Promise((done) => setTimeout(done, milliseconds)); }
+  protected sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((done, failed) => {
+      const timer = setTimeout(done, Math.min(milliseconds, longest));
+      signal?.addEventListener("abort", () => { clearTimeout(timer); failed(signal.reason as Error); }, { once: true });
+    });
+  }
+}
+
+/** An id of 128 random bits: crypto.randomUUID is missing in pages on plain HTTP. */
+function drawn(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** A problem, or {} if it is garbled: the status decides. */
+function documentOf(text: string): Partial<Document> {
+  try {
+    return (JSON.parse(text) as Document | null) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 /** A part of a path: "." and ".." would make it another path. */
@@ -193,7 +224,7 @@ function finite(key: string, value: unknown): unknown {
 }
 
 function isOf(answer: Response, mediaType: string): boolean {
-  return answer.headers.get("Content-Type")?.startsWith(mediaType) ?? false;
+  return answer.headers.get("Content-Type")?.split(";")[0]!.trim().toLowerCase() === mediaType;
 }
 
 function outcomeOf(choice: string | null | Choice[]): Outcome {

@@ -14,6 +14,9 @@ class Fake extends Client {
 type Does = (client: Fake) => Response;
 const good: Does = () => Response.json({ decision_id: "d", assortment: [] }, { status: 201 });
 const refuses: Does = () => { throw new TypeError("fetch failed"); };
+const kind = (type: string, status = 201, body: BodyInit | null = '{"decision_id": "d", "assortment": []}'): Does => () =>
+  new Response(body, { status, headers: { "Content-Type": type } });
+const problem = (body: string) => kind("application/problem+json", 503, body);
 const hangs: Does = (client) => { client.time += 3000; throw new DOMException("no answer in time", "TimeoutError"); };
 const answers = (status: number, after = ""): Does => () =>
   Response.json({ type: "urn:vitrine:problem:full", detail: "full" }, { status, headers: { "Content-Type": "application/problem+json", "Retry-After": after } });
@@ -23,6 +26,7 @@ function hosts(does: Does[], options: Options = {}) {
   const client: Fake = new Fake({
     base: "http://a, http://b/,http://c", timeout: 3000, patience: 5000, ...options,
     fetch: async (url, init) => {
+      init?.signal?.throwIfAborted();
       const { host } = new URL(String(url));
       asked.hosts += host;
       asked.came.push(client.time / 1000);
@@ -44,6 +48,10 @@ const rules: [string, Does[], string, number[], string, string][] = [
   ["a limit of the rate", [answers(429, "3"), good, good], "aa", [0, 3], "429 full", "aa"],
   ["the shortest wait that is asked for", [answers(503, "4"), answers(503, "3"), answers(503, "9")], "abcabc", [0, 0, 0, 3, 3, 3], "503 full", "abcabc"],
   ["patience ends within a round", [hangs, hangs, hangs], "ab", [0, 3], "no answer", "ca"],
+  ["problems that cannot be read", [problem("[null]"), problem('{"a'), good], "abc", [0, 0, 0], "", "c"],
+  ["other problems that cannot be read", [problem("null"), problem('{"type": 5}'), good], "abc", [0, 0, 0], "", "c"],
+  ["another case of the type", [kind("Application/JSON; charset=utf-8"), good, good], "a", [0], "", "a"],
+  ["another type", [kind("application/jsonp"), good, good], "a", [0], "not an answer of the service", "a"],
 ];
 for (const [name, does, wanted, came, wrong, then] of rules) {
   test(`addresses: ${name}`, async () => {
@@ -67,6 +75,10 @@ test("a fallback comes in time, but not for the caller's own mistakes", async ()
   client.beacon("home", page.decision_id, "x");
   assert.equal(asked.hosts, "a");
   assert.equal((await hosts([answers(500)]).client.decide("home", {}, { fallback: ["x"] })).decision_id, "");
+  for (const garbled of [kind("", 200, ""), kind("", 204, null), ...["", "null", "[]", "{}", "{"].map((body) => kind("application/json", 200, body))]) {
+    assert.equal((await hosts([garbled]).client.decide("home", {}, { fallback: ["x"] })).decision_id, "");
+    await assert.rejects(hosts([garbled]).client.decide("home", {}), SyntaxError);
+  }
   await assert.rejects(hosts([answers(422)]).client.decide("home", {}, { fallback: ["x"] }), /422 full/);
   const once = hosts([refuses, refuses, refuses], { patience: -1 });
   await assert.rejects(once.client.decide("home", {}), /fetch failed/);
@@ -85,6 +97,38 @@ test("the caller's mistakes are neither tried again nor hidden by a fallback", a
   assert.equal(asked.hosts, "");
 });
 
+test("a fallback is a list", async () => {
+  const { client, asked } = hosts([good]);
+  await assert.rejects(client.decide("home", {}, { fallback: "ab" as unknown as string[] }), /fallback "ab": must be a list of item ids/);
+  assert.equal(asked.hosts, "");
+});
+
+test("the longest timeouts are no short ones", async () => {
+  for (const timeout of [Infinity, 2 ** 31]) {
+    const fetch: typeof globalThis.fetch = (_, init) => new Promise((done, failed) => {
+      init!.signal!.addEventListener("abort", () => failed(init!.signal!.reason as Error));
+      setTimeout(() => done(Response.json({ assortment: [] })), 50);
+    });
+    await new Client({ base: "http://a", timeout, patience: -1, fetch }).decide("home", {});
+  }
+});
+
+test("a signal ends a call, also one that waits, and no fallback hides it", async () => {
+  const stop = new AbortController();
+  const { client, asked } = hosts([() => { stop.abort(new Error("closed")); throw new TypeError("fetch failed"); }, good, good]);
+  await assert.rejects(client.decide("home", {}, { fallback: ["x"], signal: stop.signal }), /closed/);
+  assert.equal(asked.hosts, "a");
+  await assert.rejects(client.decide("home", {}, { signal: stop.signal }), /closed/);
+  await assert.rejects(client.call("listPlacements", { signal: stop.signal }), /closed/);
+  assert.equal(asked.hosts, "a");
+  const later = new AbortController();
+  const busy = new Client({ base: "http://a", fetch: () => {
+    setTimeout(() => later.abort(new Error("closed")), 10);
+    return Promise.resolve(new Response("", { status: 503, headers: { "Retry-After": "20" } }));
+  } });
+  await assert.rejects(busy.call("listPlacements", { signal: later.signal }), /closed/);
+});
+
 test("a page of something else is no answer", async () => {
   const html: Does = () => new Response("<p>", { headers: { "Content-Type": "text/html" } });
   const { client } = hosts([html]);
@@ -101,12 +145,14 @@ test("a caller that names the ETag it has gets null while nothing has changed", 
 });
 
 test("a decision without an id gets one, also if the id is undefined or empty", async () => {
+  Object.defineProperty(crypto, "randomUUID", { value: undefined, configurable: true }); // as in a page on plain HTTP
   for (const request of [{}, { decision_id: "" }, { decision_id: undefined } as unknown as {}]) {
     const { client, asked } = hosts([refuses, good]);
     await client.decide("home", request);
     const ids = [...asked.bodies].map((text) => (JSON.parse(String(text)) as { decision_id?: string }).decision_id);
-    assert.ok(ids.length === 1 && ids[0], String(ids));
+    assert.ok(ids.length === 1 && /^[0-9a-f]{32}$/.test(ids[0]!), String(ids));
   }
+  Reflect.deleteProperty(crypto, "randomUUID");
 });
 
 test("an outcome is a choice, or a list of what was taken", async () => {
@@ -135,5 +181,7 @@ test("a page's own origin gets beacons, other origins and keys need a request", 
 
 test("wrong addresses are refused", () => {
   for (const base of ["http://x,", ",", "http://x,y:8080", "ftp://x", "", "http://x?key=y"]) assert.throws(() => new Client({ base }), /must be a URL such as/);
+  for (const base of ["http://u:p@x", "http://x, https://u@y/z"]) assert.throws(() => new Client({ base }), /must be without the user and password/);
+  new Client({ base: "http://x/@y" });
 });
 
