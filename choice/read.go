@@ -671,13 +671,13 @@ func (r *reader) end() error {
 	}
 	observed := r.chosen != nil
 	switch {
+	case o.lost > 0:
+		return fmt.Errorf("%s %d: the filter leaves out the chosen row of %s, and not all of its rows: to leave "+
+			"an alternative out, use data.exclude", r.t.Unit(), o.lost, r.name())
 	case o.left, o.excluded && o.rows == 0:
 		r.builder.forget(o.rows)
 		r.builder.data.Dropped++
 		return nil
-	case o.lost > 0:
-		return fmt.Errorf("%s %d: the filter leaves out the chosen row of %s, and not all of its rows: to leave "+
-			"an alternative out, use data.exclude", r.t.Unit(), o.lost, r.name())
 	case r.outside >= 0 && !o.outside && !r.layout.each:
 		return fmt.Errorf("%s %d: %s has no row of the outside option %s",
 			r.t.Unit(), o.place, r.name(), r.layout.OutsideLabel)

@@ -317,6 +317,9 @@ func TestReadErrors(t *testing.T) {
 		{"a filter that keeps a part", longTable, with(`filter = "cost < 5"`),
 			"line 3: the filter leaves out the chosen row of case 1, and not all of its rows: to leave an " +
 				"alternative out, use data.exclude"},
+		{"a filter that keeps an excluded alternative", longTable, with("filter = \"cost < 5\"\nexclude = [\"bus\"]"),
+			"line 3: the filter leaves out the chosen row of case 1, and not all of its rows: to leave an " +
+				"alternative out, use data.exclude"},
 		{"a filter that keeps nothing", longTable, with(`filter = "cost > 5"`), `no row meets the filter "cost > 5"`},
 		{"no outside row", longTable, with("outside = \"explicit\"\noutside_alternative = \"bus\""),
 			"line 6: case 3 has no row of the outside option bus"},
