@@ -106,7 +106,7 @@ func (r *Result) Utility() (utility.Model, []float64, error) {
 
 // LoadItems reads a table with one row per item. It needs the columns of the model's variables, and labels if
 // alternatives differ in more than variables. If the model's layout names no column of labels, they are in the column
-// "alternative". Rows are not items if the model's filter, exclude or available leaves them out, as far as the table
+// "alternative". Other items without a label get their row number. Rows are not items if the model's filter, exclude or available leaves them out, as far as the table
 // contains the columns. A row for the outside option is an error, and so are a model that uses position and membership
 // variables that differ between the items.
 // Each item becomes a choice with one alternative, for [Result.Classes].
@@ -151,19 +151,12 @@ func (d *Data) oneCustomer(variable string) error {
 func (l Layout) among(t table.Table, variables []Variable) (*Layout, error) {
 	header := t.Header()
 	names := slices.Clone(header)
-	var sources []string
+	var model []string
 	for _, v := range variables {
-		sources = append(sources, v.Expression)
+		model = append(model, v.Expression)
 	}
-	for _, entry := range l.Derive {
-		name, source, _ := derived(entry)
-		names, sources = append(names, name), append(sources, source)
-	}
-	lacks := func(column string) bool {
-		return !slices.Contains(header, column) && slices.ContainsFunc(sources, func(source string) bool {
-			return uses(source, []string{column})
-		})
-	}
+	model = l.reached(model...)
+	lacks := func(column string) bool { return !slices.Contains(header, column) && anyUses(model, column) }
 	if lacks("position") {
 		return nil, errors.New("the model uses position, and the place of an item is not known before the page is " +
 			"chosen: fit a model without it")
@@ -175,12 +168,41 @@ func (l Layout) among(t table.Table, variables []Variable) (*Layout, error) {
 	} else {
 		l.Alternative, l.Exclude, l.Outside, l.OutsideLabel = "", nil, "", ""
 	}
+	unknown := func(source string) bool {
+		_, err := parseExpression(source, names, nil)
+		return err != nil
+	}
+	l.Derive = slices.DeleteFunc(slices.Clone(l.Derive), func(entry string) bool {
+		name, source, _ := derived(entry)
+		if unknown(source) && !anyUses(model, name) {
+			return true
+		}
+		names = append(names, name)
+		return false
+	})
 	for _, condition := range []*string{&l.Filter, &l.Available} {
-		if _, err := parseExpression(*condition, names, nil); err != nil {
+		if unknown(*condition) {
 			*condition = ""
 		}
 	}
+	l.labelled = l.labelled || len(l.Exclude) > 0 || l.OutsideLabel != "" ||
+		anyUses(l.reached(append(model, l.Filter, l.Available)...), "alternative", l.Alternative)
 	return &l, nil
+}
+
+// reached returns expressions, and those of the derived columns that they use.
+func (l *Layout) reached(sources ...string) []string {
+	for _, entry := range slices.Backward(l.Derive) {
+		if name, source, _ := derived(entry); anyUses(sources, name) {
+			sources = append(sources, source)
+		}
+	}
+	return sources
+}
+
+// anyUses reports whether an expression uses any of the columns.
+func anyUses(sources []string, columns ...string) bool {
+	return slices.ContainsFunc(sources, func(source string) bool { return uses(source, columns) })
 }
 
 // Labelled reports whether utilities depend on the alternative's label.

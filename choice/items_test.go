@@ -135,12 +135,20 @@ panel = "traveller"
 generic = ["cost"]
 `
 	const cost = `generic = ["cost"]`
+	const unconditional = "[data]\nform = \"long\"\nchoice = [\"trip\"]\nalternative = \"mode\"\n[utility]\n" + cost + "\n"
+	deriving := func(entry string) string {
+		return strings.Replace(unconditional, "[utility]", "derive = [\""+entry+"\"]\nfilter = \"derived\"\n[utility]", 1)
+	}
+	many := "mode,cost\n"
+	for k := range maxAlternatives + 1 {
+		many += fmt.Sprintf("%d,1\n", k+1)
+	}
 	for _, c := range []struct{ name, spec, table, want string }{
 		{"all", spec, "mode,cost,seats,year\ncar,1,1,1989\nbus,,0,1989\nwalk,0,1,1989\ntrain,2,1,1988\ntram,3,2,1989\n",
 			"[true false false false true] [car tram]"},
 		{"no conditions", spec, "mode,cost\ncar,1\nbus,2\n", "[true true] [car bus]"},
 		{"no labels", replaceLine(spec, `outside_alternative = "home"`, `outside_alternative = "1"`),
-			"cost,seats\n1,1\n2,0\n3,1\n", "[true false true] [1]"},
+			"cost,seats\n1,1\n2,0\n3,1\n", "[true false true] [1 3]"},
 		{"none available", spec, "mode,cost,seats\ncar,1,0\nbus,2,0\n",
 			"the model's filter, exclude or available leaves out every row"},
 		{"outside", spec, "mode,cost\ncar,1\nhome,0\n",
@@ -167,7 +175,23 @@ generic = ["cost"]
 		{"label in a condition", replaceLine(spec, `available = "seats > 0"`, `available = "alternative != 'car'"`),
 			"mode,cost\ncar,1\nbus,2\n", "[false true] [bus]"},
 		{"no label in a condition", replaceLine(spec, `available = "seats > 0"`, `available = "alternative != 'car'"`),
-			"cost\n1\n2\n", "[true true] [1]"},
+			"cost\n1\n2\n", "[true true] [1 2]"},
+		{"10,001 labels", unconditional, many, "true] [1 2"},
+		{"some without a label", unconditional, "mode,cost\n,1\nbus,2\n", "[true true] [1 bus]"},
+		{"an excluded one without a label", spec, "mode,cost\n,1\nbus,2\n",
+			"line 2: column mode is empty: it is the alternative"},
+		{"derived position in a condition", deriving("derived = position <= 10"),
+			"mode,cost\ncar,1\n", "[true] [car]"},
+		{"derived label in a condition", deriving("derived = alternative == 'car'"),
+			"cost\n1\n2\n", "[true true] [1 2]"},
+		{"derived label in a condition, with labels", deriving("derived = alternative == 'car'"),
+			"mode,cost\ncar,1\nbus,2\n", "[true false] [car]"},
+		{"derived label in a condition, empty", deriving("derived = alternative == 'car'"),
+			"mode,cost\ncar,1\n,2\n", "line 3: column mode is empty"},
+		{"a condition derived from a column that is missing", deriving("derived = year > 1980"),
+			"mode,cost\ncar,1\n", "[true] [car]"},
+		{"a variable derived from a column that is missing", replaceLine(deriving("derived = year > 1980"), cost,
+			`generic = ["derived"]`), "mode,cost\ncar,1\n", `data.derive: "year > 1980": there is no column "year"`},
 		{"two customers", spec + "[model]\nkind = \"latent\"\nclasses = 2\nmembership = [\"income\"]\n",
 			"mode,cost,income,seats\ncar,1,4,1\nbus,1,3,0\ntrain,1,4,1\ntram,1,5,1\n",
 			"model.membership: income is 4 in row 1 and 5 in row 4: all items are shown to one customer"},

@@ -414,15 +414,11 @@ func (r *reader) group() error {
 		}
 		r.place++
 
-		var label int
-		if r.alternative == nil {
-			label = r.labels.of(strconv.Itoa(r.place))
-		} else if c := &r.frame.columns[r.alternative[0]]; c.Missing(i) {
-			return r.at(i, "column %s is empty: it is the alternative", r.frame.names[r.alternative[0]])
-		} else {
-			label = r.labelAt(c, i)
+		label, err := r.labelOf(i)
+		if err != nil {
+			return err
 		}
-		if len(r.labels.names) > maxAlternatives {
+		if len(r.labels.names) > maxAlternatives && !r.layout.each {
 			return r.at(i, "column %s has more than %d distinct values: it cannot be the alternative",
 				r.layout.Alternative, maxAlternatives)
 		}
@@ -441,6 +437,23 @@ func (r *reader) group() error {
 		r.frame.columns[slot] = table.Column{Number: position}
 	}
 	return nil
+}
+
+// labelOf returns a row's label. Without one it is the row's place in its choice, or in a table of items its number.
+func (r *reader) labelOf(i int) (int, error) {
+	if r.alternative != nil {
+		c := &r.frame.columns[r.alternative[0]]
+		if !c.Missing(i) {
+			return r.labelAt(c, i), nil
+		}
+		if !r.layout.each || r.layout.labelled {
+			return 0, r.at(i, "column %s is empty: it is the alternative", r.frame.names[r.alternative[0]])
+		}
+	}
+	if r.layout.each {
+		return r.labels.of(strconv.Itoa(r.first + i + 1)), nil
+	}
+	return r.labels.of(strconv.Itoa(r.place)), nil
 }
 
 // labelAt returns a row's label. Usually it is the label at the same position in the previous choice.
