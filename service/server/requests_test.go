@@ -276,7 +276,7 @@ func TestFeaturesChangeWhileABodyComes(t *testing.T) {
 	}
 }
 
-// An unknown key in a query is refused, with the known ones; probes and pages may carry any.
+// A query with an unknown key, or the same key twice, is refused; probes and pages may carry any.
 func TestUnknownQuery(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", home)
@@ -284,6 +284,7 @@ func TestUnknownQuery(t *testing.T) {
 		{"GET", "/v1/placements/home/items?limt=5", "", `unknown key "limt": did you mean "limit"?`},
 		{"GET", "/v1/placements/home/series?from=2026", "", `unknown key "from": must be one of seconds, points, entry`},
 		{"GET", "/v1/placements/home?x", "", `unknown key "x": must be one of entry`},
+		{"GET", "/v1/placements/home/items?limit=2&limit=3", "", `the key "limit" twice: send one value`},
 		{"PUT", "/v1/placements/home?rest=true", home, `unknown key "rest": did you mean "reset"?`},
 		{"POST", "/v1/placements/home/decisions?strict=true", "{" + items + "}",
 			`the key "strict": this request takes no query`},

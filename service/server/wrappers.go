@@ -166,6 +166,9 @@ func (rt *route) queried(next handler) handler {
 		}
 		for _, key := range slices.Sorted(maps.Keys(query)) {
 			switch {
+			case len(query[key]) > 1 && key != "id": // a shelf takes several
+				return problemf(http.StatusBadRequest, "query", "the query has the key %q twice: send one value",
+					api.Abbreviate(key, 40))
 			case slices.Contains(known, key):
 			case known == nil:
 				return problemf(http.StatusBadRequest, "query", "the query has the key %q: this request takes no query",
