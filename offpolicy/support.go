@@ -160,15 +160,22 @@ func (s *Support) wrongPropensities() string {
 	return "the propensities are not those with which the pages were drawn"
 }
 
-// tail names the round of an unusual revenue that makes up over a quarter of a method's variance, or returns "". Few
-// sales also make single rounds large, and effective sample sizes tell that.
+// tail names the round of a revenue far above the median of the sales that makes up over a quarter of a method's
+// variance, or returns "". Few sales also make single rounds large, and effective sample sizes tell that.
 func (r *Report) tail(j *judgement) string {
-	const unusual, share = 5, 0.25 // times the median of the rounds' largest revenues; of the variance
-	largest := slices.Clone(j.price)
+	const unusual, enough, share = 5, 8, 0.25 // times the median; sales; of the variance
+	largest, usual := slices.Clone(j.price), []float64(nil)
 	for t, v := range j.earned {
+		if v != 0 {
+			usual = append(usual, math.Abs(v))
+		}
 		largest[t] = max(largest[t], math.Abs(v))
 	}
-	limit := unusual * slices.Sorted(slices.Values(largest))[len(largest)/2]
+	if len(usual) < enough { // prices, which say little where sales have values of their own
+		usual = slices.Clone(largest)
+	}
+	slices.Sort(usual)
+	limit := unusual * usual[len(usual)/2]
 	at, most, method := 0, share, ""
 	for _, e := range r.Estimates {
 		if e.None != "" {

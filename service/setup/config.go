@@ -115,9 +115,10 @@ func (c *Config) Inherit(o *Config) *Config {
 	return &heir
 }
 
-// hidesLaw reports whether the placement draws sets under rules, so that the log does not tell how.
+// hidesLaw reports whether the placement draws sets under rules, so that the log does not tell how. Limits of several
+// groupings may cross: then swaps are drawn, and the log tells.
 func (c *Config) hidesLaw() bool {
-	if c.Mode != api.Explore || c.Explore == api.BySwaps || c.Capacity != nil {
+	if c.Mode != api.Explore || c.Explore == api.BySwaps || c.LogItems != "all" || c.Capacity != nil || len(c.Limits) > 1 {
 		return false
 	}
 	h := c.ShopperHistory
@@ -146,7 +147,7 @@ func (c *Config) Answer() api.Placement {
 	}
 	if c.hidesLaw() {
 		p.Notes = append(p.Notes, "explore: under the placement's rules, the log does not tell how random sets were drawn, "+
-			"and evaluate gives no weighted estimate: explore by swaps")
+			"and evaluate cannot weigh the items: explore by swaps")
 	}
 	decision, item, bits := c.LogBytes()
 	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %d items shown, and ", size(decision),

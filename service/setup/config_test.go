@@ -72,7 +72,8 @@ func TestCanonical(t *testing.T) {
 func TestNoteOfTheLaw(t *testing.T) {
 	for rule, noted := range map[string]bool{``: false, `,"exclude":["a"]`: true, `,"include":["a"]`: true, `,"min_size":1`: true,
 		`,"min_size":2`: false, `,"capacity":2`: false, `,"limits":[{"group":"a","max":1}]`: true,
-		`,"shopper_history":{"keep":"24h","hide_bought":true}`: true, `,"exclude":["a"],"explore":"swaps"`: false} {
+		`,"shopper_history":{"keep":"24h","hide_bought":true}`: true, `,"exclude":["a"],"explore":"swaps"`: false,
+		`,"exclude":["a"],"log_items":"shown"`: false, `,"limits":[{"group":"a","max":1},{"group":"b","max":1}]`: false} {
 		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"a","kind":"number"}],"mode":"explore"` + rule + `}`)))(t)
 		notes := strings.Join(c.Answer().Notes, "\n")
 		expect.Equal(t, strings.Contains(notes, "explore by swaps"), noted, rule, notes)
