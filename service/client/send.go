@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -208,7 +209,7 @@ func readAll(r *http.Response) ([]byte, error) {
 func mayHaveActed(err error) bool {
 	var p *api.Problem
 	if errors.As(err, &p) {
-		return p.Status >= 500 && p.Kind() != "busy" && p.Kind() != "starting"
+		return p.Status >= 500 && !slices.Contains([]string{"busy", "starting", "follower"}, p.Kind())
 	}
 	var dial *net.OpError
 	return err != nil && !(errors.As(err, &dial) && dial.Op == "dial")

@@ -166,15 +166,20 @@ func TestDeleteOfNoPlacement(t *testing.T) {
 	missing := func() (*http.Response, error) {
 		return reply(404, "application/problem+json", `{"type":"urn:vitrine:problem:not-found"}`), nil
 	}
+	problem := func(kind string) func() (*http.Response, error) {
+		return func() (*http.Response, error) {
+			return reply(503, "application/problem+json", `{"type":"urn:vitrine:problem:`+kind+`"}`), nil
+		}
+	}
 	for name, c := range map[string]struct {
 		first   func() (*http.Response, error)
 		deleted bool
 	}{
-		"refused":  {status(503), false},
-		"too many": {status(429), false},
-		"starting": {func() (*http.Response, error) {
-			return reply(503, "application/problem+json", `{"type":"urn:vitrine:problem:starting"}`), nil
-		}, false},
+		"refused":         {status(503), false},
+		"too many":        {status(429), false},
+		"starting":        {problem("starting"), false},
+		"follower":        {problem("follower"), false},
+		"internal":        {problem("internal"), true},
 		"not connected":   {failing(&net.OpError{Op: "dial", Err: io.EOF}), false},
 		"an answer lost":  {failing(io.EOF), true},
 		"a proxy's error": {func() (*http.Response, error) { return reply(502, "text/html", "<p>"), nil }, true},
