@@ -46,8 +46,8 @@ class _Caller:
         """Calls the service at a URL, or at several with commas between them.
 
         key               the token of an API key
-        timeout           seconds that an attempt may take. A Client looks at the time only when a part of the answer
-                          comes, and does not limit the resolution of a name.
+        timeout           seconds that an attempt may take. A Client cannot limit the resolution of a name, or headers that
+                          trickle in; an AsyncClient does.
         patience          seconds from the first attempt to the beginning of the last; negative tries each address once
         read_your_writes  whether reads wait for what this client has written, whichever process answers. All addresses
                           must serve one log, and the client must not outlive it.
