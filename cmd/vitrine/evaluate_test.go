@@ -395,24 +395,34 @@ func TestEvaluateCountsCopiesAsOnePage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rng := rand.New(rand.NewPCG(6, 6))
 	var rows strings.Builder
-	rows.WriteString("decision_id,item,shown,chosen,units,revenue,x\n")
-	for d := range 200 {
-		id := fmt.Sprint("d", d)
-		if d < 2 { // two pages, whatever their names are
-			id = []string{"e", "e..2"}[d]
+	rows.WriteString("decision_id,time,item,shown,chosen,units,revenue,x\n")
+	row := func(id string, time, item, place, taken int, x float64) {
+		fmt.Fprintf(&rows, "%s,%d,i%d,%d,%d,%d,2,%v\n", id, 1_700_000_000+time, item, max(0, 3-place), min(taken, 1), taken, x)
+	}
+	for k, aspect := range []string{"time", "item", "place", "x"} { // in which two pages differ, whatever their names are
+		for i := range 8 {
+			at := map[string]int{"item": i % 4, "place": i % 4, "x": i % 4}
+			if i >= 4 {
+				at[aspect] = (at[aspect] + 1) % 4
+			}
+			row(aspect+strings.Repeat("..2", i/4), k+at["time"], at["item"], at["place"], 0, float64(at["x"]))
 		}
+	}
+	for d := range 192 {
+		id := fmt.Sprintf("%0*d", 3+d%126, d) // up to 128 bytes
 		for i, place := range rng.Perm(4) {
 			taken := 0
-			if place < 2 && rng.Float64() < 0.75 && d > 1 {
+			if place < 3 && rng.Float64() < 0.75 {
 				taken = 1 + rng.IntN(2)
 			}
-			fmt.Fprintf(&rows, "%s,i%d,%d,%d,%d,2,%v\n", id, i, max(0, 2-place), min(taken, 1), taken, rng.NormFloat64())
+			row(id, 5+d, i, place, taken, rng.NormFloat64())
 		}
 	}
 	write(t, "log.csv", rows.String())
-	write(t, "home.json", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
-	write(t, "fixed.toml", "show = \"items\"\nitems = [\"i0\", \"i3\"]")
-	law := "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 2\n"
+	mentions(t, run1(t, "assess", "log.csv", "--json"), `"judged_decisions": 200,`)
+	write(t, "home.json", `{"max_size":3,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	write(t, "fixed.toml", "show = \"items\"\nitems = [\"i0\", \"i1\", \"i3\"]")
+	law := "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 3\n"
 	write(t, "all.toml", law)
 	write(t, "each.toml", "several = \"each\"\n"+law)
 	for _, m := range []string{"all", "each"} {

@@ -596,9 +596,13 @@ func (s *source) outcomes(f *found, d *page.Imported, rewards []api.Reward) erro
 		}
 		s.report.Several++
 	}
+	id := f.id // with room for the number of the last copy
+	if longest := page.CopyID(id, len(list)); decisionID(longest) != longest {
+		id = decisionID(longest)
+	}
 	for k, rewards := range list {
 		one, request := *d, *d.Request
-		one.Request, request.Decision = &request, decisionID(page.CopyID(f.id, k+1))
+		one.Request, request.Decision = &request, page.CopyID(id, k+1)
 		if s.ids[request.Decision] {
 			return fmt.Errorf("decision %q is in the log twice: give decisions ids of their own", request.Decision)
 		}

@@ -119,7 +119,7 @@ func (r *Rounds) ImportRound(d *page.Imported) error {
 	if err != nil {
 		return err
 	}
-	of, done := &offered{Offered: o}, outcome{}
+	of, done := &offered{Offered: o, time: d.Time}, outcome{}
 	done.choose(of, end.Choice, end.Basket)
 	for _, t := range done.taken {
 		done.earned += t.earned
@@ -146,9 +146,8 @@ func (r *Rounds) add(o *offered, end outcome) bool {
 
 // isCopy reports whether the decision is the k-th that an import made of another one's page.
 func (o *offered) isCopy(of *offered, k int) bool {
-	return of != nil && o.Mode == offer.ByImport && o.Decision == page.CopyID(of.Decision, k) &&
-		slices.Equal(o.ItemIDs, of.ItemIDs) && slices.Equal(o.Shown, of.Shown) && slices.Equal(o.Features, of.Features) &&
-		slices.Equal(o.Revenue, of.Revenue)
+	return of != nil && o.time == of.time && o.Decision == page.CopyID(of.Decision, k) &&
+		slices.Equal(o.ItemIDs, of.ItemIDs) && slices.Equal(o.Shown, of.Shown) && slices.Equal(o.Features, of.Features)
 }
 
 // roundOf returns the round of an offer with the rows of all candidates.
