@@ -161,7 +161,7 @@ func NewBMA(p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, er
 
 // newBMAKnowing is NewBMA with a prior, if that is not nil.
 func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions, rng *rand.Rand) (*BMA, error) {
-	if err := p.Check(); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if err := p.checkOptions(o); err != nil {

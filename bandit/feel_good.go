@@ -84,7 +84,7 @@ type FeelGood struct {
 // NewFeelGood returns a learner at its first round, with its chain at initial
 // weights from rng.
 func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) (*FeelGood, error) {
-	if err := p.Check(); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if err := p.checkOptions(o); err != nil {
@@ -106,7 +106,7 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 // start makes the posterior and V of no rounds.
 func (l *FeelGood) start() {
 	l.past = &posterior{
-		model: l.model, family: l.p.Family(new(vitrine.Context)), d: l.p.NumFeatures + int(l.shown), places: l.shown,
+		model: l.model, family: l.p.Constraint, d: l.p.NumFeatures + int(l.shown), places: l.shown,
 		ridge: l.o.Ridge, eta: l.o.Eta, feel: l.o.FeelGood,
 	}
 	if l.o.Loss == "squared" {

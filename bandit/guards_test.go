@@ -67,12 +67,25 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 	}
 }
 
-// The problem's own family is restricted, too.
+// countedQuota counts how often it is limited.
+type countedQuota struct {
+	*assortment.Quota
+	limited int
+}
+
+func (q *countedQuota) Limit(maximum int) (vitrine.Constraint, error) {
+	q.limited++
+	return q.Quota.Limit(maximum)
+}
+
+// The problem's own family is restricted, too, once for all offers.
 func TestProblemsFamilyIsLimited(t *testing.T) {
 	p := paperProblem()
-	p.Constraint = fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems, Max: paperSize + 2}))(t)
+	family := &countedQuota{Quota: fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems, Max: paperSize + 2}))(t)}
+	p.Constraint = family
 	for name, learner := range learners() {
 		l := learner(p)
+		limited := family.limited
 		for s := range 30 {
 			x := paperContext(s)
 			offer := l.Policy().Offer(x, newRand())
@@ -81,6 +94,7 @@ func TestProblemsFamilyIsLimited(t *testing.T) {
 			}
 			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer}))
 		}
+		expect.Equal(t, family.limited, limited, name+" limits the family for offers n times")
 	}
 	good := must(NewFeelGood(p, paperModel(), DefaultFeelGoodOptions(), newRand())).(*FeelGood)
 	if s := good.past.family.MaxGain(nil, []float64{1, 1, 1, 1, 1, 1, 1, 1}); len(s) != paperSize {

@@ -97,6 +97,7 @@ type linear struct {
 // newLinear returns the common part of a learner, which is self.
 func newLinear(p Problem, m utility.LinearInParams, o LinearOptions, self algorithm, id identity,
 	start func() (estimator, *gram.Matrix)) linear {
+	p.Constraint = p.Family(new(vitrine.Context)) // limited once
 	l := linear{learner: learner{p: p, self: self, identity: id, places: newPlaces(p, o.PositionEffects)}, model: m,
 		start: start}
 	l.est, l.v = start()

@@ -161,7 +161,7 @@ type estimator interface {
 
 // NewONL returns a learner at its first round, with initial weights from rng.
 func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, error) {
-	if err := p.Check(); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if err := p.checkModel("NewONL", m); err != nil {

@@ -88,6 +88,15 @@ func (p Problem) Check() error {
 	return nil
 }
 
+// check is Check, and limits the Constraint of a constructor's own copy: a large family takes too long for every offer.
+func (p *Problem) check() error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	p.Constraint = p.Family(new(vitrine.Context))
+	return nil
+}
+
 func (p Problem) areColumns(list []int) bool {
 	return !slices.ContainsFunc(list, func(j int) bool { return j < 0 || j >= p.NumFeatures }) &&
 		slices.IsSorted(list) && len(slices.Compact(slices.Clone(list))) == len(list)

@@ -66,7 +66,7 @@ type regressor struct {
 // The constructor sets its identity and self.
 func newRegressor(constructor string, p Problem, m utility.Model, k places, o RegressionOptions,
 	rng *rand.Rand) (regressor, error) {
-	if err := p.Check(); err != nil {
+	if err := p.check(); err != nil {
 		return regressor{}, err
 	}
 	if err := p.checkModel(constructor, m); err != nil {

@@ -19,7 +19,7 @@ type Uniform struct {
 
 // NewUniform returns a learner that ignores its rounds.
 func NewUniform(p Problem) (*Uniform, error) {
-	if err := p.Check(); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	return &Uniform{p: p, policy: &uniform{p}}, nil

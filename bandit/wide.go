@@ -170,7 +170,7 @@ type Wide struct {
 
 // NewWide returns a learner at its first round. It treats numeric columns beyond the 255th as indicators.
 func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
-	if err := p.Check(); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	inner := p.inner()

@@ -31,6 +31,7 @@ func NewOracle(p bandit.Problem, e env.Environment) (*Oracle, error) {
 	if v := reflect.ValueOf(e); e == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("NewOracle: the environment is nil: give it the world that the learner is played in")
 	}
+	p.Constraint = p.Family(new(vitrine.Context)) // limited once
 	return &Oracle{p: p, env: e}, nil
 }
 
