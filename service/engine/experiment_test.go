@@ -369,6 +369,37 @@ func TestFallbackInAnExperiment(t *testing.T) {
 	expect.Equal(t, s.report().Verdict, r.Verdict, "restored")
 }
 
+// Shoppers who return, and always buy or never, lengthen a plan, whether a hold-out or an experiment shows it.
+func TestPlanOfReturningShoppers(t *testing.T) {
+	need := map[string]float64{}
+	for name, conf := range map[string]string{"none": "}", "hold-out": `,"holdout_share":0.5}`,
+		"experiment": `,"mode":"experiment","experiment":{"name":"x","variants":[{"name":"shop","show":"baseline","share":0.5},{"name":"own","show":"policy","share":0.5}]}}`} {
+		e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
+		put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"`+conf)
+		now := int64(1e18)
+		for n := range 4000 {
+			now += minute
+			r := stock(fmt.Sprint("d", n), 2)
+			r.ShopperID, r.Baseline = fmt.Sprint(n/20), []string{itemID(1)}
+			a := fatal.Or(e.Decide(t.Context(), "home", r, now))(t)
+			if n/20%2 == 0 {
+				fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], now))
+			}
+			fatal.Or(e.Expire(t.Context(), now))(t)
+		}
+		plan := fatal.Or(e.Plan("home", []float64{0.5, 0.5}, []float64{0.1}, now))(t)
+		need[name] = *plan.Gains[0].Decisions
+		if name == "hold-out" {
+			need[name] /= 2 // without the decisions held out
+		}
+	}
+	for _, name := range []string{"hold-out", "experiment"} {
+		if r := need[name] / need["none"]; r < 10 || r > 30 {
+			t.Errorf("the %s: %.3g times as many decisions as without one, want about 20", name, r)
+		}
+	}
+}
+
 // A placement is charged for the learners of its variants, and for the sums of the experiment.
 func TestChargeOfAnExperiment(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed,
