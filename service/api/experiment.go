@@ -148,8 +148,8 @@ type VariantReport struct {
 	Difference  *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control, and before there are decisions of both"`
 	Fallback    uint64         `json:"fallback_decisions,omitzero" doc:"decisions that showed the caller's baseline in place of the placement's policy, during an alarm"`
 	WithoutSale uint64         `json:"without_sale" doc:"latest decisions in a row without a sale, while other variants sold"`
-	Silence     uint64         `json:"silence,omitzero" doc:"the longest such row, once it is longer than usual sales allow: the sales were probably not reported"`
-	Worth       *float64       `json:"worth,omitempty" doc:"value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32"`
+	Silence     uint64         `json:"silence,omitzero" doc:"decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count"`
+	Worth       *float64       `json:"worth,omitempty" doc:"value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32, or more if the values vary much"`
 	Learner     *LearnerReport `json:"learner,omitempty" doc:"of the policy"`
 	Latency     *Latency       `json:"latency,omitempty" doc:"how long the answering process took for the variant's decisions since it started; left out of past experiments"`
 }

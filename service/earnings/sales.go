@@ -459,7 +459,8 @@ func (s *sales) silence() (detail string, chance float64) {
 		portable.Exp(n * portable.Log1p(-min(s.level, 0.999)))
 }
 
-// MaxSilence returns how many consecutive decisions without a sale, the runs-th such row, are no chance at a rate of sales.
+// MaxSilence returns how many consecutive decisions without a sale, the runs-th such row, are too many to be chance at a
+// rate of sales.
 func MaxSilence(rate float64, runs uint64) uint64 {
 	return uint64(math.Ceil(nats(noSaleError/2*spent(runs)) / -portable.Log1p(-noSaleShare*min(rate, 1))))
 }

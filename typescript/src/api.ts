@@ -1596,13 +1596,13 @@ export interface VariantReport {
   /** Units, by their first decision; some are missed once there are a million. */
   shoppers: number;
   show: "policy" | "baseline" | "uniform";
-  /** The longest such row, once it is longer than usual sales allow: the sales were probably not reported. */
+  /** Decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count. */
   silence?: number;
   /** The decisions that count. */
   totals: Totals;
   /** Latest decisions in a row without a sale, while other variants sold. */
   without_sale: number;
-  /** Value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32. */
+  /** Value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32, or more if the values vary much. */
   worth?: number;
 }
 

@@ -1605,13 +1605,13 @@ class VariantReport(TypedDict):
     """Units, by their first decision; some are missed once there are a million."""
     show: Literal["policy", "baseline", "uniform"]
     silence: NotRequired[int]
-    """The longest such row, once it is longer than usual sales allow: the sales were probably not reported."""
+    """Decisions in the longest row without a sale, while other variants sold, if it is longer than usual sales allow: the sales were probably not reported. A row that has ended is left out below a fiftieth of the decisions that count."""
     totals: Totals
     """The decisions that count."""
     without_sale: int
     """Latest decisions in a row without a sale, while other variants sold."""
     worth: NotRequired[float]
-    """Value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32."""
+    """Value of a sale divided by the declared revenue of what was taken, the geometric mean; left out before there are 32, or more if the values vary much."""
 
 
 class Verdict(TypedDict):

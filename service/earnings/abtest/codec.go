@@ -112,8 +112,11 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	fields.Elements(f, e.units)
 	for i := range e.signs {
 		n := &e.signs[i]
-		f.Uvarint(&n.fallback, &n.silent, &n.lost, &n.valued)
-		f.Float(&n.logs)
+		f.Uvarint(&n.fallback, &n.lost, &n.valued)
+		for _, r := range []*row{&n.row, &n.first} {
+			f.Uvarint(&r.length, &r.others, &r.sold)
+		}
+		f.Float(&n.logs, &n.squares)
 	}
 	if f.Reads() {
 		e.Ratio.Begin(k)

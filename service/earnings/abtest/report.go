@@ -83,11 +83,14 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 	if len(e.cohorts) > 0 && e.cohorts[0].Open > 0 {
 		r.Counts = new(timeOf((e.cohorts[0].Number+1)*cohort + int64(window)))
 	}
+	few := ""
 	for class := range e.groups {
 		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Made: e.asked[class], Units: e.units[class],
 			Group: e.groups[class], Later: e.later[class], Share: e.shares[class]}
 		v.Mean = e.mean(class)
-		e.signs[class].report(&v, e.limit(class))
+		if e.look(class, &v) {
+			few = v.Name
+		}
 		r.Ratio.Units += e.units[class]
 		if difference, ok := e.difference(class, control); ok {
 			v.Difference = &difference
@@ -117,7 +120,7 @@ func (e *Experiment) Report(currency string, window time.Duration, cohort int64)
 			Differences: p.differences})
 	}
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
-	if r.Verdict = weighed(r, verdict(r, own, currency)); r.Verdict.Result == api.Continue {
+	if r.Verdict = weighed(r, verdict(r, few, own, currency)); r.Verdict.Result == api.Continue {
 		r.Left = e.left(control, r.From())
 	}
 	for _, v := range r.Variants {

@@ -3,7 +3,6 @@ package abtest
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"vitrine/internal/confseq"
 	"vitrine/internal/portable"
@@ -14,17 +13,26 @@ import (
 
 // signs show whether a variant's decisions and sales are what they should be.
 type signs struct {
-	fallback uint64  // decisions that showed the baseline during an alarm
-	silent   uint64  // latest decisions in a row without a sale, while other variants sold
-	lost     uint64  // the longest such row beyond its limit that has ended
-	valued   uint64  // sales with a declared revenue
-	logs     float64 // Σ log of their values over their declared revenues
+	fallback uint64 // decisions that showed the baseline during an alarm
+	row      row    // the latest
+	first    row    // the one before the first sale, once it has ended
+	lost     uint64 // the longest later one beyond its limit that has ended
+	valued   uint64 // sales with a declared revenue
+
+	logs, squares float64 // Σ log of their values over their declared revenues, and of its square
+}
+
+// row is a row of a variant's decisions without a sale.
+type row struct {
+	length       uint64 // decisions, while other variants sold
+	others, sold uint64 // decisions and sales of other variants during the row
 }
 
 const (
-	manyValued = 32 // sales, before their values are compared
+	manyValued = 32 // sales, before their values are compared, times the variance of the logs if that is above 1
 	mostTimes  = 3  // by which the variants' values may differ, in declared revenues
 	rarest     = 8  // a variant that never sold may sell this many times more rarely than the others
+	fewLost    = 50 // a row that has ended is ignored below 1/fewLost of the decisions: it hides under 2 % of the revenue
 )
 
 // value adds a sale's value.
@@ -35,56 +43,97 @@ func (s *signs) value(o *offer.Closed) {
 	}
 	if x := o.Earned(); x > 0 && declared > 0 && o.Revenue != nil {
 		s.valued++
-		s.logs += portable.Log(x / declared)
+		log := portable.Log(x / declared)
+		s.logs += log
+		s.squares += float64(log * log)
 	}
 }
 
 // listen adds a cohort's sales. Cohorts in which no variant sold say something about the shop.
 func (e *Experiment) listen(groups []api.Totals) {
-	if !slices.ContainsFunc(groups, func(g api.Totals) bool { return g.Purchases > 0 }) {
-		return
+	var all api.Totals
+	for class := range groups {
+		all.Add(&groups[class])
 	}
 	for class := range groups {
-		s := &e.signs[class]
-		if groups[class].Purchases == 0 {
-			s.silent += groups[class].Rounds
+		s, g := &e.signs[class], &groups[class]
+		switch {
+		case g.Purchases == 0:
+			s.row.others += all.Rounds - g.Rounds
+			s.row.sold += all.Purchases
+			if all.Purchases > 0 {
+				s.row.length += g.Rounds
+			}
 			continue
-		}
-		if e.groups[class].Purchases > 0 && s.silent >= e.limit(class) {
-			s.lost = max(s.lost, s.silent)
-		}
-		s.silent = 0
-	}
-}
-
-// limit returns how many decisions in a row without a sale are no chance, by the variant's earlier sales, or by the
-// others' if it never sold.
-func (e *Experiment) limit(class int) uint64 {
-	g, rarer := e.groups[class], 1.0
-	if g.Rounds -= e.signs[class].silent; g.Purchases == 0 {
-		g, rarer = api.Totals{}, rarest
-		for other := range e.groups {
-			if other != class {
-				g.Add(&e.groups[other])
+		case e.groups[class].Purchases == 0:
+			s.first = s.row
+		default:
+			if surely, _ := e.limits(class, s.row, e.groups[class].Purchases); s.row.length >= surely {
+				s.lost = max(s.lost, s.row.length)
 			}
 		}
+		s.row = row{}
 	}
-	sales := float64(g.Purchases)
-	rate, _ := confseq.Share(sales, float64(g.Rounds), ratioError/(sales+1)/(sales+2))
-	if rate == 0 {
-		return math.MaxUint64
-	}
-	return earnings.MaxSilence(rate/rarer, max(e.groups[class].Purchases, 1))
 }
 
-func (s *signs) report(v *api.VariantReport, limit uint64) {
-	v.Fallback, v.WithoutSale, v.Silence = s.fallback, s.silent, s.lost
-	if s.silent >= limit {
-		v.Silence = max(s.lost, s.silent)
+// limits return how many decisions in a row without a sale, the runs-th such row, are surely too many to be chance, and
+// how many may be, by the variant's sales outside the row, or by the others' if it never sold. They rise if the others
+// sold less during the row, too.
+func (e *Experiment) limits(class int, r row, runs uint64) (surely, maybe uint64) {
+	var others api.Totals
+	for other := range e.groups {
+		if other != class {
+			others.Add(&e.groups[other])
+		}
 	}
-	if s.valued >= manyValued {
-		v.Worth = new(portable.Exp(s.logs / float64(s.valued)))
+	own := &e.groups[class]
+	low, high := share(own.Purchases, own.Rounds-r.length)
+	if own.Purchases == 0 {
+		low, _ = share(others.Purchases, others.Rounds)
+		low /= rarest
 	}
+	fall := 1.0
+	during, outside := ratio(r.sold, r.others), ratio(others.Purchases-r.sold, others.Rounds-r.others)
+	if during < outside {
+		fall = during / outside
+	}
+	limit := func(rate float64) uint64 {
+		if rate < 1e-12 {
+			return math.MaxUint64
+		}
+		return earnings.MaxSilence(rate, runs)
+	}
+	return limit(low * fall), limit(high * fall)
+}
+
+// share returns bounds on a rate of sales, which hold after any number of sales.
+func share(sales, decisions uint64) (low, high float64) {
+	k := float64(sales)
+	return confseq.Share(k, float64(decisions), ratioError/(k+1)/(k+2))
+}
+
+func ratio(sales, decisions uint64) float64 { return float64(sales) / float64(max(decisions, 1)) }
+
+// look reports a variant's signs, and whether it needs more sales before a verdict.
+func (e *Experiment) look(class int, v *api.VariantReport) (few bool) {
+	s := &e.signs[class]
+	v.Fallback, v.WithoutSale = s.fallback, s.row.length
+	ended := s.lost
+	surely, maybe := e.limits(class, s.first, 1)
+	if s.first.length >= surely {
+		ended = max(ended, s.first.length)
+	}
+	if fewLost*ended >= v.Group.Rounds {
+		v.Silence = ended
+	}
+	if now, _ := e.limits(class, s.row, max(v.Group.Purchases, 1)); s.row.length >= now {
+		v.Silence = max(v.Silence, s.row.length)
+	}
+	n := float64(s.valued)
+	if mean := s.logs / n; n >= manyValued*max(1, s.squares/n-float64(mean*mean)) {
+		v.Worth = new(portable.Exp(mean))
+	}
+	return v.Group.Purchases == 0 && s.row.length > 0 || s.first.length >= maybe && fewLost*s.first.length >= v.Group.Rounds
 }
 
 // misreported returns why sales cannot be compared, or "".
@@ -93,7 +142,12 @@ func misreported(r *api.ExperimentReport) string {
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		if v.Silence > 0 {
-			return fmt.Sprintf("no sale of %q in %d decisions in a row, while other variants sold", v.Name, v.Silence)
+			way := "and find the cause first"
+			if v.Silence > v.WithoutSale {
+				way = "find the cause, and begin another experiment"
+			}
+			return fmt.Sprintf("no sale of %q in %d decisions in a row, while other variants sold: do not trust the "+
+				"differences, %s", v.Name, v.Silence, way)
 		}
 		if v.Worth != nil && (least == nil || *v.Worth < *least.Worth) {
 			least = v
@@ -105,6 +159,7 @@ func misreported(r *api.ExperimentReport) string {
 	if least == nil || *most.Worth <= mostTimes**least.Worth {
 		return ""
 	}
-	return fmt.Sprintf("a sale of %q is worth %.3g times its declared revenue, one of %q %.3g times",
+	return fmt.Sprintf("a sale of %q is worth %.3g times its declared revenue, one of %q %.3g times: do not trust the "+
+		"differences, and find the cause first",
 		most.Name, *most.Worth, least.Name, *least.Worth)
 }

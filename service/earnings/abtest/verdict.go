@@ -20,24 +20,25 @@ import (
 //
 // If the variant to ship is surely worse in another metric, the verdict is weigh: see weighed.
 //
-// In a tie the variant at own, which shows the placement's own policy, wins: keeping it requires no change. All
+// few names a variant with too few sales, or is "". In a tie the variant at own, which shows the placement's own policy, wins: keeping it requires no change. All
 // intervals hold at all times at once, so the rule may be applied at any time and as often as you like. The probability
 // of ever shipping a variant that does not gain, or is not the best, is at most the experiment's error.
-func verdict(r *api.ExperimentReport, own int, currency string) api.Verdict {
+func verdict(r *api.ExperimentReport, few string, own int, currency string) api.Verdict {
 	paid := func(v float64) string { return api.Amount(v, currency) }
 	if r.Ratio.Mismatch {
 		return api.Verdict{Result: api.Stop, Reason: fmt.Sprintf("the shoppers are not divided as the shares say "+
 			"(p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
 	}
 	if reason := misreported(r); reason != "" {
-		return api.Verdict{Result: api.Stop, Reason: reason + ": do not trust the differences, and find the cause first"}
+		return api.Verdict{Result: api.Stop, Reason: reason}
+	}
+	if few != "" {
+		return api.Verdict{Result: api.Continue, Reason: fmt.Sprintf("too few sales of %q have been reported yet", few)}
 	}
 	var list []*api.VariantReport // without the control, largest estimate first
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		switch {
-		case v.Group.Purchases == 0 && v.WithoutSale > 0:
-			return api.Verdict{Result: api.Continue, Reason: fmt.Sprintf("no sale of %q has been reported yet", v.Name)}
 		case v.Name == r.Control:
 		case v.Difference == nil:
 			return api.Verdict{Result: api.Continue,

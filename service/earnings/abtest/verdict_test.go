@@ -161,7 +161,12 @@ func TestSilence(t *testing.T) {
 		"never sold":         {trial{rates: []float64{0.1, 0.1}, lost: [2]int{0, 6000}}, true},
 		"sold until 1,600":   {trial{rates: []float64{0.1, 0.14}, lost: [2]int{1600, 6000}}, true},
 		"silent for a while": {trial{rates: []float64{0.1, 0.14}, lost: [2]int{1600, 3000}}, true},
+		"silent at first":    {trial{rates: []float64{0.1, 0.1}, lost: [2]int{0, 4000}}, true},
+		"a late start":       {trial{rates: []float64{0.1, 0.1}, lost: [2]int{0, 1200}}, true},
 		"all are silent":     {trial{rates: []float64{0, 0}}, false},
+		"sells a fifteenth":  {trial{rates: []float64{0.3, 0.02}}, false},
+		"a sale ends":        {trial{rates: []float64{0.4, 0.4}, segments: from(1, 2000, 0.05)}, false},
+		"a sale begins":      {trial{rates: []float64{0.4, 0.4}, segments: from(0.01, 2000, 1)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(10) {
@@ -184,6 +189,95 @@ func TestSilence(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// from multiplies the rates of all variants by a number before a shopper, and by another from then on.
+func from(before float64, shopper int, then float64) func(int) (string, float64) {
+	return func(unit int) (string, float64) {
+		if unit < shopper {
+			return "", before
+		}
+		return "", then
+	}
+}
+
+// A row's limit follows from the sales before it, a row that has ended counts while it is a fiftieth of the decisions,
+// and the longest one counts.
+func TestLimit(t *testing.T) {
+	e := abtest.New(1, 0, &api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
+		{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, cohort)
+	at := 0
+	serve := func(cohorts int, sales ...int) (b api.VariantReport, v api.Verdict) {
+		for range cohorts {
+			now := int64(at) * cohort
+			at++
+			for n := range 10 * len(sales) {
+				class, entry := n%len(sales), uint64(at*100+n)
+				closed := &offer.Closed{Entry: entry, Time: now, Offer: &offer.Offer{
+					Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: e.Name(class)}}}
+				if n/len(sales) < sales[class] {
+					closed.Choice = 1
+				}
+				_, first := e.Enter(entry, now, cohort, closed.Offer)
+				e.Leave(entry, now, cohort, first, closed, "")
+			}
+			e.Advance(now+cohort, cohort)
+		}
+		r := e.Report("", window, cohort)
+		return r.Variants[1], r.Verdict
+	}
+	silence := func(b api.VariantReport, v api.Verdict) [2]uint64 { return [2]uint64{b.WithoutSale, b.Silence} }
+	serve(100, 1, 1)
+	// 100 of 1,000 sell. log(101 · 102/0.001) = 16.1 nats: at least 5.47 % sell. This is the 100th row: its error is
+	// 0.000375/56/64, whose log is −16.1; and −log(1 − 0.75 · 0.0547) = 0.0419: the limit is 384
+	expect.Equal(t, silence(serve(38, 1, 0)), [2]uint64{380, 0}, "below the limit")
+	expect.Equal(t, silence(serve(1, 1, 0)), [2]uint64{390, 390}, "beyond the limit")
+	b, v := serve(61, 1, 0)
+	expect.Equal(t, silence(b, v), [2]uint64{1000, 1000}, "still without a sale")
+	expect.Contains(t, v.Reason, "differences, and find the cause first")
+	serve(1, 1, 1)
+	serve(95, 1, 0)
+	b, v = serve(200, 1, 1)
+	expect.Equal(t, silence(b, v), [2]uint64{0, 1000}, "the longest row")
+	expect.Contains(t, v.Reason, "differences, find the cause, and begin another experiment")
+	b, v = serve(5000-496, 1, 1)
+	expect.Equal(t, silence(b, v), [2]uint64{0, 1000}, "a fiftieth")
+	expect.Equal(t, v.Result, api.Stop, v.Reason)
+	b, v = serve(1, 1, 1)
+	expect.Equal(t, silence(b, v), [2]uint64{0, 0}, "less than a fiftieth")
+	expect.Equal(t, silence(serve(80, 1, 0)), [2]uint64{800, 800}, "a row that has not ended")
+}
+
+// Worth waits until it is precise, and leaves out gifts.
+func TestWorth(t *testing.T) {
+	for name, c := range map[string]struct {
+		sales int
+		value func(n int) float64
+		want  float64 // 0 for none
+	}{
+		"few":            {31, func(int) float64 { return 6 }, 0},
+		"enough":         {32, func(int) float64 { return 6 }, 3},
+		"gifts":          {64, func(n int) float64 { return float64(n % 2 * 6) }, 3},
+		"vary":           {126, func(n int) float64 { return 6 * math.Exp(float64(n%2*4-2)) }, 0},
+		"vary, and many": {130, func(n int) float64 { return 6 * math.Exp(float64(n%2*4-2)) }, 3},
+	} {
+		e := abtest.New(1, 0, &api.Experiment{Name: "x", Control: "a", Variants: []api.Variant{
+			{Name: "a", Show: api.ShowUniform, Share: 0.5}, {Name: "b", Show: api.ShowUniform, Share: 0.5}}}, cohort)
+		for n := range c.sales {
+			o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{2}},
+				Estimates: offer.Estimates{Variant: "a"}}
+			_, first := e.Enter(uint64(n+2), 0, cohort, o)
+			e.Leave(uint64(n+2), 0, cohort, first, &offer.Closed{Offer: o, Choice: 1,
+				Basket: eventlog.Basket{{Place: 1, Quantity: 1, Value: c.value(n)}}}, "")
+		}
+		got := 0.0
+		if w := e.Report("", window, cohort).Variants[0].Worth; w != nil {
+			got = *w
+		}
+		if math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
 	}
 }
 
