@@ -131,7 +131,7 @@ func TestBadPolicies(t *testing.T) {
 		"outside [0, 3)": func(*vitrine.Context) vitrine.Offer {
 			return vitrine.Offer{Assortment: vitrine.Assortment{9}}
 		},
-		"the propensity is NaN": func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Propensity: math.NaN()} },
+		"propensity = NaN": func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Propensity: math.NaN()} },
 	} {
 		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
 			return &always{offer: offer}, nil

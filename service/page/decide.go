@@ -274,12 +274,10 @@ func (d *Decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 	if err == nil && !x.Feasible.Contains(offer.Assortment) {
 		err = fmt.Errorf("%v breaks the constraints", offer.Assortment)
 	}
-	if err == nil && !(offer.Propensity >= 0 && offer.Propensity <= 1) {
-		err = fmt.Errorf("the propensity is %v", offer.Propensity)
-	}
 	if err != nil {
 		return vitrine.Offer{}, fmt.Errorf("%w: %w", ErrPolicy, err)
 	}
+	offer.Propensity = min(offer.Propensity, 1) // a sum may be rounded
 	return offer, nil
 }
 
