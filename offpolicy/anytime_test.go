@@ -13,7 +13,7 @@ import (
 	"vitrine/offpolicy"
 )
 
-var anytimeLogs = flag.Int("logs", 24, "logs of each world of TestAnytimeCoverage")
+var anytimeLogs = flag.Int("logs", 16, "logs of each world of TestAnytimeCoverage")
 
 // Checked after every round, the intervals are ever wrong in at most a tenth of logs, as their level promises. The
 // truth is the mean over the requests so far. This holds even if the logging policy learns, weights are heavy, and the
