@@ -20,8 +20,8 @@ import (
 func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 	long.Test(t)
 	program := filepath.Join(t.TempDir(), "vitrine")
-	build := exec.Command("go", "build", "-trimpath=false", "-o", program, "../../cmd/vitrine")
-	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, "../../cmd/vitrine")
+	build.Env = append(os.Environ(), "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -40,7 +40,7 @@ func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 	)
 	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
 		if m := text.FindStringSubmatch(s.Text()); m != nil {
-			where, dir = m[1], filepath.Dir(m[2])
+			where, dir = m[1], filepath.Join("..", "..", strings.TrimPrefix(filepath.Dir(m[2]), module))
 			continue
 		}
 		m := fused.FindStringSubmatch(s.Text())

@@ -104,7 +104,7 @@ func (r *randomized) expire() {
 func TestCoverageOfGains(t *testing.T) {
 	placements, decisions := 60, 2500
 	if long.Wanted() {
-		placements = 1000
+		placements = 400
 	}
 	for name, gain := range map[string]float64{"no gain": 0, "a gain": 0.08} {
 		held, won, sum, squares := 0.0, 0, 0.0, 0.0
