@@ -29,16 +29,17 @@ type LinearOptions struct {
 }
 
 // basis returns the family for a learner of the problem: m, or the linear utilities of the features if m is nil, and
-// with position effects if they are learned. Errors name the constructor.
-func (o LinearOptions) basis(constructor string, p Problem, m utility.LinearInParams) (utility.LinearInParams, error) {
-	if err := p.Check(); err != nil {
+// with position effects if they are learned. It checks the problem as every constructor does. Errors name the
+// constructor.
+func (o LinearOptions) basis(constructor string, p *Problem, m utility.LinearInParams) (utility.LinearInParams, error) {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if o.Radius > 0 && o.Constants != "tuned" {
 		return nil, fmt.Errorf("radius = %v: constants = %q sets its own radius: set constants = \"tuned\", or leave "+
 			"radius out", o.Radius, o.Constants)
 	}
-	k := newPlaces(p, o.PositionEffects)
+	k := newPlaces(*p, o.PositionEffects)
 	if m == nil {
 		return k.basis(utility.NewLinear(p.NumFeatures, o.Intercept)), nil
 	}
@@ -97,7 +98,6 @@ type linear struct {
 // newLinear returns the common part of a learner, which is self.
 func newLinear(p Problem, m utility.LinearInParams, o LinearOptions, self algorithm, id identity,
 	start func() (estimator, *gram.Matrix)) linear {
-	p.Constraint = p.Family(new(vitrine.Context)) // limited once
 	l := linear{learner: learner{p: p, self: self, identity: id, places: newPlaces(p, o.PositionEffects)}, model: m,
 		start: start}
 	l.est, l.v = start()

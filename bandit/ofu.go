@@ -47,7 +47,7 @@ func NewOFU(p Problem, o OFUOptions) (*OFU, error) { return NewOFUOn(p, nil, o) 
 // NewOFUOn returns a learner of the utilities wᵀφ(x) at its first round, where φ
 // is the basis of m; nil is [NewOFU].
 func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
-	model, err := o.basis("NewOFUOn", p, m)
+	model, err := o.basis("NewOFUOn", &p, m)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func NewTS(p Problem, o TSOptions) (*TS, error) { return NewTSOn(p, nil, o) }
 // NewTSOn returns a learner of the utilities θᵀφ(x) at its first round, where φ
 // is the basis of m; nil is [NewTS].
 func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
-	model, err := o.basis("NewTSOn", p, m)
+	model, err := o.basis("NewTSOn", &p, m)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func NewUCB(p Problem, o UCBOptions) (*UCB, error) { return NewUCBOn(p, nil, o) 
 // NewUCBOn returns a learner of the utilities θᵀφ(x) at its first round, where φ
 // is the basis of m; nil is [NewUCB].
 func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
-	model, err := o.basis("NewUCBOn", p, m)
+	model, err := o.basis("NewUCBOn", &p, m)
 	if err != nil {
 		return nil, err
 	}
