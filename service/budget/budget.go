@@ -120,12 +120,7 @@ func (b *Budget) limit(p Purpose) int64 {
 	return requests - requests/4
 }
 
-// Take takes memory for a request. Requests are served in order of arrival, but do not wait behind a key that holds its
-// share. Take waits for memory no longer than patience. It returns ErrNever, ErrBusy or the error of ctx.
-func (b *Budget) Take(ctx context.Context, p Purpose, bytes int64, patience time.Duration) error {
-	return b.take(ctx, p, share{"", 4}, bytes, patience)
-}
-
+// take takes memory for a request of a key: see [Account.Take].
 func (b *Budget) take(ctx context.Context, p Purpose, of share, bytes int64, patience time.Duration) error {
 	if b == nil {
 		return nil
@@ -173,9 +168,7 @@ func (b *Budget) begin(p Purpose, of share, bytes int64) (*waiter, error) {
 	return w, nil
 }
 
-// Give returns memory that Take took, or part of it.
-func (b *Budget) Give(p Purpose, bytes int64) { b.give(p, "", bytes) }
-
+// give returns memory that take took, or part of it.
 func (b *Budget) give(p Purpose, key string, bytes int64) {
 	if b == nil || bytes == 0 {
 		return
@@ -226,7 +219,8 @@ func (b *Budget) Account(key string, quarters int, patience time.Duration) Accou
 // Held returns the bytes held for a purpose.
 func (a *Account) Held(p Purpose) int64 { return a.held[p] }
 
-// Take takes more memory. Its errors are [Budget.Take]'s.
+// Take takes more memory. Requests are served in order of arrival, but do not wait behind a key that holds its share.
+// Take waits for memory no longer than the account's patience. It returns ErrNever, ErrBusy or the error of ctx.
 func (a *Account) Take(ctx context.Context, p Purpose, bytes int64) error {
 	err := a.budget.take(ctx, p, a.share, bytes, a.patience)
 	if err == nil {

@@ -123,14 +123,15 @@ func TestRequestsWaitForMemory(t *testing.T) {
 		work, body := free-free/4, free/4
 		const path = "/v1/placements/home/decisions"
 		for what, taken := range map[budget.Purpose]int64{budget.Work: work, budget.Body: body} {
-			fatal.If(t, b.Take(t.Context(), what, taken, time.Hour))
+			other := b.Account("", 4, time.Hour)
+			fatal.If(t, other.Take(t.Context(), what, taken))
 			s.problem(http.StatusServiceUnavailable, "busy", "", "POST", path, rows(2))
 			var late answer
 			go func() { late = s.ask("POST", path, rows(2)) }()
 			if synctest.Wait(); late.status != 0 || b.Usage().Waiting != 1 {
 				t.Errorf("answered %d at once, %+v", late.status, b.Usage())
 			}
-			b.Give(what, taken)
+			other.Keep(what, 0)
 			if synctest.Wait(); late.status != http.StatusCreated {
 				t.Errorf("once there was memory the answer was %d %s", late.status, late.body)
 			}
