@@ -8,7 +8,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// A family is that of all sets of one size only without other rules.
+// Only a quota without other rules contains all sets of one size.
 func TestFull(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules assortment.Rules

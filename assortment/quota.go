@@ -507,7 +507,7 @@ func (q *Quota) Limit(maximum int) (vitrine.Constraint, error) {
 	return limited, nil
 }
 
-// Full returns the size of all sets if the family is that of all sets of one size.
+// Full returns the size of the family's sets if it contains all sets of one size, and no others.
 func (q *Quota) Full() (size int, ok bool) {
 	r := &q.rules
 	size = min(r.Max, r.Items)

@@ -236,8 +236,8 @@ func (l *BMA) know(known *linearPrior) error {
 
 const maxExperts = 100
 
-// CheckExperts returns an error if there are no experts, or more than 100, or names the first that is a duplicate or does not fit items
-// of d features.
+// CheckExperts returns an error if there are no experts, or more than 100, or names the first that is a duplicate or
+// does not fit items of d features.
 func CheckExperts(d int, experts []Expert) error {
 	if len(experts) == 0 {
 		return fmt.Errorf("there are no experts: name at least one utility family")

@@ -106,10 +106,10 @@ func (r *Result) Utility() (utility.Model, []float64, error) {
 
 // LoadItems reads a table with one row per item. It needs the columns of the model's variables, and labels if
 // alternatives differ in more than variables. If the model's layout names no column of labels, they are in the column
-// "alternative". Other items without a label get their row number. Rows are not items if the model's filter, exclude or available leaves them out, as far as the table
-// contains the columns. A row for the outside option is an error, and so are a model that uses position and membership
-// variables that differ between the items.
-// Each item becomes a choice with one alternative, for [Result.Classes].
+// "alternative". Other items without a label get their row number. Rows are not items if the model's filter, exclude or
+// available leaves them out, as far as the table contains the columns. A row for the outside option is an error, and so
+// are a model that uses position and membership variables that differ between the items. Each item becomes a choice
+// with one alternative, for [Result.Classes].
 func (r *Result) LoadItems(ctx context.Context, path string) (*Data, error) {
 	l := r.Spec.Data
 	l.Form, l.Alternative, l.each, l.labelled = "long", cmp.Or(l.Alternative, "alternative"), true, r.Labelled()
@@ -190,7 +190,7 @@ func (l Layout) among(t table.Table, variables []Variable) (*Layout, error) {
 	return &l, nil
 }
 
-// reached returns expressions, and those of the derived columns that they use.
+// reached returns the sources, with the expressions of the derived columns that they use.
 func (l *Layout) reached(sources ...string) []string {
 	for _, entry := range slices.Backward(l.Derive) {
 		if name, source, _ := derived(entry); anyUses(sources, name) {

@@ -81,7 +81,8 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request, m *choi
 	return found, nil
 }
 
-// label names the items by their alternatives, if these differ (without labels they are row numbers), and warns of alternatives that the model lacks.
+// label names the items by their alternatives, if these differ (without labels they are row numbers), and warns of
+// alternatives that the model lacks.
 func (c optimizeCmd) label(t terminal, r *request, m *choice.Result, d *choice.Data) {
 	if m.Labelled() {
 		warnUnfitted(t, c.File, m, d)

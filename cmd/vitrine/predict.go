@@ -30,7 +30,7 @@ type predictCmd struct {
 }
 
 func (predictCmd) Help() string {
-	return `The probabilities are CSV with the columns choice (counted from 1, of those that the filter and exclude keep), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual, the panel only for --individual, and the weight only for --score, --shares and --elasticities. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object. A variable of the decision maker, such as an income, has one elasticity for each share.
+	return `The probabilities are CSV with the columns choice (counted from 1, without the choices that filter and exclude leave out), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual, the panel only for --individual, and the weight only for --score, --shares and --elasticities. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object. A variable of the decision maker, such as an income, has one elasticity for each share.
 
 ` + examples(
 		"vitrine predict model.json next-week.csv > probabilities.csv",

@@ -119,7 +119,7 @@ func (s *source) rows(file *os.File, begin func(header []string) error, each fun
 		r := row{at, make(fields, len(header))}
 		for j, name := range header {
 			switch c := &b.Columns[j]; {
-			case name == "" || c.Missing(i): // an index without a name is no column that is not there
+			case name == "" || c.Missing(i): // a column without a name, such as an index, is no role's
 			case c.Text != nil:
 				r.fields[name] = api.Text("", c.Text[i])
 			default:

@@ -1013,7 +1013,7 @@ export interface Placement {
   explore?: "sets" | "swaps";
   /** In the mode explore, the share of requests that explore; 0.05 if left out. */
   explore_share?: number;
-  /** What is shown while the guard has an alarm, except for earning more than predicted: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues. */
+  /** What is shown while the guard has an alarm, except for earning more than predicted: baseline, the caller's sets, which every request then has to have; version, the last good version's; if left out, the policy continues. */
   fallback?: "baseline" | "version";
   /** What is known about items and shoppers. */
   features: readonly Feature[];

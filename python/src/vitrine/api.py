@@ -1022,7 +1022,7 @@ class Placement(TypedDict):
     explore_share: NotRequired[float]
     """In the mode explore, the share of requests that explore; 0.05 if left out."""
     fallback: NotRequired[Literal["baseline", "version"]]
-    """What is shown while the guard has an alarm, except for earning more than predicted: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues."""
+    """What is shown while the guard has an alarm, except for earning more than predicted: baseline, the caller's sets, which every request then has to have; version, the last good version's; if left out, the policy continues."""
     features: list[Feature]
     """What is known about items and shoppers."""
     holdout_share: NotRequired[float]

@@ -16,7 +16,7 @@ type signs struct {
 	fallback uint64 // decisions that showed the baseline during an alarm
 	row      row    // the latest
 	first    row    // the one before the first sale, once it has ended
-	lost     uint64 // the longest later one beyond its limit that has ended
+	lost     uint64 // the longest of the later rows that ended beyond their limit
 	valued   uint64 // sales with a declared revenue
 
 	logs, squares float64 // Σ log of their values over their declared revenues, and of its square
@@ -29,7 +29,7 @@ type row struct {
 }
 
 const (
-	manyValued = 32 // sales, before their values are compared, times the variance of the logs if that is above 1
+	manyValued = 32 // sales before their values are compared; times the variance of the logs, if above 1
 	mostTimes  = 3  // by which the variants' values may differ, in declared revenues
 	rarest     = 8  // a variant that never sold may sell this many times more rarely than the others
 	fewLost    = 50 // a row that has ended is ignored below 1/fewLost of the decisions: it hides under 2 % of the revenue
@@ -76,7 +76,7 @@ func (e *Experiment) listen(groups []api.Totals) {
 	}
 }
 
-// limits return how many decisions in a row without a sale, the runs-th such row, are surely too many to be chance, and
+// limits returns how many decisions in a row without a sale, the runs-th such row, are surely too many to be chance, and
 // how many may be, by the variant's sales outside the row, or by the others' if it never sold. They rise if the others
 // sold less during the row, too.
 func (e *Experiment) limits(class int, r row, runs uint64) (surely, maybe uint64) {
