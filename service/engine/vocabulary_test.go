@@ -251,3 +251,17 @@ func TestCatalogueOfOtherValues(t *testing.T) {
 		choose(t, e, &api.Request{}, 5)
 	}
 }
+
+// Values with columns of their own are no collisions, also of shoppers of a placement with a catalogue.
+func TestNewShopperValuesOfACatalogueDoNotCollide(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"},{"name":"segment","kind":"category","from":"shopper","default":"none"}],"policy":{"name":"uniform"}}`)
+	putItems(t, e, "home", []api.CatalogueItem{{ID: "a", Features: api.Values{api.Number("x", 1)}},
+		{ID: "b", Features: api.Values{api.Number("x", 2)}}})
+	for i, segment := range []string{"young", "old", "vip", "b2b", "student", "press"} {
+		choose(t, e, &api.Request{Decision: segment, User: api.Values{api.Text("segment", segment)}}, int64(i+1))
+	}
+	s := fatal.Or(e.Stats("home"))(t)
+	expect.Equal(t, s.Categories[0], api.Category{Feature: "segment", Learned: 7, OwnColumns: 12, SharedColumns: 4},
+		"the category of shoppers, with its default")
+}

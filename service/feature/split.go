@@ -48,6 +48,13 @@ func (p *Split) Width() int { return p.width }
 // Schema returns the underlying schema.
 func (p *Split) Schema() *Schema { return p.schema }
 
+// Learn returns the split for a schema that differs only by values that it has learned.
+func (p *Split) Learn(s *Schema) *Split {
+	learned := *p
+	learned.schema = s
+	return &learned
+}
+
 // Items stores the columns of N items in dst, N×Width in row-major order, and returns how many values were outside
 // their bounds. Errors are those that [Schema.Rows] returns.
 func (p *Split) Items(dst []float64, items []api.Item) (clipped int, err error) {

@@ -313,6 +313,9 @@ func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request,
 		return pi, clipped, err
 	}
 	split := c.items.Split()
+	if d.unseen != nil { // or their columns would count as shared
+		split = split.Learn(schema)
+	}
 	d.user = resize(d.user, width)
 	if clipped, err = split.User(d.user, r.user); err != nil {
 		return nil, 0, err
